@@ -1,0 +1,76 @@
+#include "base/buf.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUF_SMALLEST 64
+
+void buf_release(struct buf *buf)
+{
+	free(buf->data);
+	*buf = BUF_INIT;
+}
+
+int buf_reserve(struct buf *buf, size_t more)
+{
+	size_t need;
+	size_t room = buf->room ? buf->room : BUF_SMALLEST;
+	char *data;
+
+	if (__builtin_add_overflow(buf->len, more, &need))
+		return -ENOMEM;
+	if (need <= buf->room)
+		return 0;
+	/* Doubling keeps many small appends linear. */
+	while (room < need)
+		room = room > SIZE_MAX / 2 ? need : room * 2;
+	data = realloc(buf->data, room);
+	if (!data)
+		return -ENOMEM;
+	buf->data = data;
+	buf->room = room;
+	return 0;
+}
+
+int buf_add(struct buf *buf, const void *data, size_t len)
+{
+	int r = buf_reserve(buf, len);
+
+	if (r < 0 || len == 0)
+		return r;
+	memcpy(buf->data + buf->len, data, len);
+	buf->len += len;
+	return 0;
+}
+
+int buf_adds(struct buf *buf, const char *text)
+{
+	size_t len = strlen(text);
+	int r = buf_add(buf, text, len + 1);
+
+	if (r == 0)
+		buf->len--;
+	return r;
+}
+
+int buf_addf(struct buf *buf, const char *format, ...)
+{
+	va_list args;
+	int len, r;
+
+	va_start(args, format);
+	len = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	if (len < 0)
+		return -ENOMEM;
+	r = buf_reserve(buf, (size_t)len + 1);
+	if (r < 0)
+		return r;
+	va_start(args, format);
+	vsnprintf(buf->data + buf->len, (size_t)len + 1, format, args);
+	va_end(args);
+	buf->len += (size_t)len;
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* Exit statuses, the same for all three commands. */
+#ifndef BASE_EXIT_H
+#define BASE_EXIT_H
+
+#include <errno.h>
+
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,  /* the message says what, which path, why, and what to do */
+	EXIT_USAGE = 2,	  /* wrong words on the command line */
+	EXIT_DAMAGED = 3, /* the data is damaged */
+	EXIT_SKIPPED = 4, /* done, but some inputs were skipped */
+};
+
+/* The status for a library's -errno. */
+static inline enum exit_status exit_status_of(int error)
+{
+	if (error == 0)
+		return EXIT_DONE;
+	return error == -EBADMSG ? EXIT_DAMAGED : EXIT_FAILED;
+}
+
+#endif

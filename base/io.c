@@ -1,0 +1,82 @@
+#include "base/io.h"
+#include <errno.h>
+#include <unistd.h>
+
+ssize_t io_pread(int fd, void *buf, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+int io_pread_full(int fd, void *buf, size_t len, uint64_t offset)
+{
+	ssize_t n = io_pread(fd, buf, len, offset);
+
+	if (n < 0)
+		return (int)n;
+	return (size_t)n < len ? -ENODATA : 0;
+}
+
+ssize_t io_read(int fd, void *buf, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = read(fd, (char *)buf + done, len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* Counts one transfer. A device that takes nothing and names no error must not be asked
+ * for ever. */
+static int io_advance(ssize_t n, size_t *done)
+{
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		return -EIO;
+	*done += (size_t)n;
+	return 0;
+}
+
+int io_write_full(int fd, const void *buf, size_t len)
+{
+	size_t done = 0;
+	int r = 0;
+
+	while (r == 0 && done < len)
+		r = io_advance(write(fd, (const char *)buf + done, len - done), &done);
+	return r;
+}
+
+int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+	int r = 0;
+
+	while (r == 0 && done < len)
+		r = io_advance(
+			pwrite(fd, (const char *)buf + done, len - done, (off_t)(offset + done)),
+			&done);
+	return r;
+}

@@ -1,0 +1,23 @@
+/* Whole reads and writes: the loops around short transfers and EINTR, nothing else. */
+#ifndef BASE_IO_H
+#define BASE_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads up to len bytes at offset; fewer only at the end of the file.
+ * Returns the bytes read or -errno. */
+ssize_t io_pread(int fd, void *buf, size_t len, uint64_t offset);
+
+/* As io_pread, but a file that ends early is -ENODATA. Returns 0 or -errno. */
+int io_pread_full(int fd, void *buf, size_t len, uint64_t offset);
+
+/* Reads up to len bytes from the position; fewer only at the end. */
+ssize_t io_read(int fd, void *buf, size_t len);
+
+/* Writes all of it. Return 0 or -errno. */
+int io_write_full(int fd, const void *buf, size_t len);
+int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
+
+#endif

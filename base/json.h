@@ -1,0 +1,43 @@
+/* Writes one JSON value into a buf, commas and escapes included.
+ *
+ *	struct json j = json_begin(&buf);
+ *	json_object(&j, NULL);
+ *	json_u64(&j, "files", 260);
+ *	json_end(&j);                        -> {"files": 260}
+ *
+ * `key` is NULL inside arrays and at the top. File names are bytes: those that are not
+ * UTF-8 become lone surrogates U+DC80..U+DCFF, as Python's "surrogateescape" does, so
+ * os.fsencode(json.loads(...)) returns the very bytes. Running out of memory is
+ * remembered and reported once, by json_finish(), and so is a 17th level (-E2BIG). */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/buf.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JSON_DEPTH 16
+
+struct json {
+	struct buf *buf; /* borrowed */
+	int error;	 /* the first -errno */
+	unsigned depth;
+	char close[JSON_DEPTH];	 /* the bracket that ends each open level */
+	bool filled[JSON_DEPTH]; /* that level has a member */
+};
+
+struct json json_begin(struct buf *buf);
+void json_object(struct json *json, const char *key);
+void json_array(struct json *json, const char *key);
+void json_end(struct json *json); /* closes the innermost level */
+void json_u64(struct json *json, const char *key, uint64_t value);
+void json_i64(struct json *json, const char *key, int64_t value);
+void json_double(struct json *json, const char *key, double value); /* 6 digits; nan is null */
+void json_bool(struct json *json, const char *key, bool value);
+void json_string(struct json *json, const char *key, const char *text);
+void json_bytes(struct json *json, const char *key, const char *data, size_t len);
+
+/* 0, or the first error; -EINVAL if the levels opened and closed do not match. */
+int json_finish(const struct json *json);
+
+#endif

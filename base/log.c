@@ -1,0 +1,116 @@
+#include "base/log.h"
+#include "base/io.h"
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <syslog.h>
+#include <unistd.h>
+
+/* A path of the greatest length and a reason; what is longer is cut. */
+#define LOG_TEXT 6144
+#define LOG_LINE 8192
+
+static struct {
+	const char *program; /* borrowed for ever */
+	enum log_level level;
+	atomic_bool to_syslog;
+} state = {.program = "foldfs", .level = LOG_LEVEL_NORMAL};
+
+void log_init(const char *program, enum log_level level)
+{
+	state.program = program;
+	state.level = level;
+}
+
+void log_to_syslog(void)
+{
+	openlog(state.program, LOG_PID, LOG_DAEMON);
+	state.to_syslog = true;
+}
+
+/* Copies text to line with control characters as \ooo, as far as it fits with a newline
+ * and a NUL behind it. Returns the length. */
+static size_t mask(const char *text, char *line, size_t room)
+{
+	size_t len = 0;
+
+	for (; *text && len + sizeof("\\ooo\n") <= room; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c < 0x20 || c == 0x7f)
+			len += (size_t)snprintf(line + len, room - len, "\\%03o", c);
+		else
+			line[len++] = *text;
+	}
+	line[len] = '\0';
+	return len;
+}
+
+/* One write for the whole line, so that lines of several threads and processes do not mix. */
+static void write_line(const char *text)
+{
+	char line[LOG_LINE];
+	size_t len = (size_t)snprintf(line, sizeof(line), "%.64s: ", state.program);
+
+	len += mask(text, line + len, sizeof(line) - len);
+	line[len++] = '\n';
+	io_write_full(STDERR_FILENO, line, len);
+}
+
+static void send_syslog(int priority, const char *text)
+{
+	char line[LOG_LINE];
+
+	mask(text, line, sizeof(line));
+	syslog(priority, "%s", line);
+}
+
+static void say(int priority, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static void say(int priority, const char *format, va_list args)
+{
+	int saved = errno;
+	char text[LOG_TEXT];
+
+	vsnprintf(text, sizeof(text), format, args);
+	if (state.to_syslog)
+		send_syslog(priority, text);
+	else
+		write_line(text);
+	errno = saved;
+}
+
+void log_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(LOG_ERR, format, args);
+	va_end(args);
+}
+
+void log_notice(const char *format, ...)
+{
+	va_list args;
+
+	if (state.level < LOG_LEVEL_NORMAL)
+		return;
+	va_start(args, format);
+	say(LOG_NOTICE, format, args);
+	va_end(args);
+}
+
+void log_detail(const char *format, ...)
+{
+	va_list args;
+
+	if (state.level < LOG_LEVEL_VERBOSE)
+		return;
+	va_start(args, format);
+	say(LOG_INFO, format, args);
+	va_end(args);
+}

@@ -1,0 +1,24 @@
+/* Where a program speaks: one line at a time, "NAME: text", to standard error, or to
+ * syslog once a daemon has let go of its terminal. Tools and the daemon use it, libraries
+ * never. Control characters in the text (file names!) are shown as \ooo; what is longer
+ * than a line of 8 KiB is cut. errno is kept, and %m works. Thread-safe after log_init().
+ *
+ * The verbosity is the only state of the process kept in a static: set once at start. */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
+
+void log_init(const char *program, enum log_level level);
+void log_to_syslog(void); /* from now on; the daemon after it has detached */
+
+/* Always shown: the reason why something failed. */
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Shown unless -q: warnings and the line that says what was decided. */
+void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Shown with -v. */
+void log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,113 @@
+/* Command lines from one table: parsing, defaults and --help.
+ *
+ * A table is an array of struct opt ended by OPT_END. Each row names its option and where
+ * the value goes in the caller's settings struct, which holds the defaults beforehand:
+ *
+ *	struct settings { uint64_t pool; bool follow; const char *dir; };
+ *	static const struct opt table[] = {
+ *		OPT_SIZE('p', "pool", "SIZE", struct settings, pool, "memory for the pool"),
+ *		OPT_FLAG('f', "follow", struct settings, follow, "follow links"),
+ *		OPT_END
+ *	};
+ *
+ * GNU rules: --name VALUE, --name=VALUE, -xVALUE, -x VALUE, joined flags -abc, options and
+ * arguments in any order, `--` ends the options. No abbreviations. Every table understands
+ * --help and --version by itself. Of options given twice the last wins.
+ *
+ * With mount_style, `-o a,b=c` sets the same rows by name (a comma within a value is
+ * written \,), so that each option exists once; - and _ in names are the same, and words
+ * beginning with x- are passed over, as mount(8) wants.
+ *
+ * Strings point into argv. The words of -o are split where they stand, so argv must be
+ * writable; nothing is allocated. Nothing is printed here but by opt_help(). */
+#ifndef BASE_OPT_H
+#define BASE_OPT_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum opt_kind {
+	OPT_KIND_END,
+	OPT_KIND_FLAG,	 /* bool */
+	OPT_KIND_SIZE,	 /* uint64_t, bytes: size_parse() */
+	OPT_KIND_NUMBER, /* uint64_t */
+	OPT_KIND_OCTAL,	 /* uint64_t, as 022 */
+	OPT_KIND_STRING, /* const char * */
+	OPT_KIND_CHOICE, /* int: the index in choices */
+	OPT_KIND_LATER,	 /* documented, refused with "not yet" */
+	OPT_KIND_IGNORE, /* mount(8)'s words: accepted in -o, no effect, not in --help */
+};
+
+struct opt {
+	enum opt_kind kind;
+	char letter;		    /* 0: long form only */
+	bool letter_only;	    /* -f and -d: no long form */
+	const char *name;	    /* without dashes */
+	const char *arg;	    /* the value's name in --help; NULL: takes none */
+	const char *const *choices; /* OPT_KIND_CHOICE: ended by NULL */
+	const char *const *later;   /* choices that are refused with "not yet"; NULL: none */
+	size_t offset;		    /* of the field in the settings */
+	const char *help;	    /* lower case, no full stop */
+};
+
+#define OPT_ROW(k, l, n, a, type, field, h)                          \
+	{                                                            \
+		.kind = (k), .letter = (l), .name = (n), .arg = (a), \
+		.offset = offsetof(type, field), .help = (h)         \
+	}
+#define OPT_FLAG(l, n, type, field, h)	    OPT_ROW(OPT_KIND_FLAG, l, n, NULL, type, field, h)
+#define OPT_SIZE(l, n, a, type, field, h)   OPT_ROW(OPT_KIND_SIZE, l, n, a, type, field, h)
+#define OPT_NUMBER(l, n, a, type, field, h) OPT_ROW(OPT_KIND_NUMBER, l, n, a, type, field, h)
+#define OPT_OCTAL(l, n, a, type, field, h)  OPT_ROW(OPT_KIND_OCTAL, l, n, a, type, field, h)
+#define OPT_STRING(l, n, a, type, field, h) OPT_ROW(OPT_KIND_STRING, l, n, a, type, field, h)
+#define OPT_CHOICE(l, n, list, later_list, type, field, h)                              \
+	{                                                                               \
+		.kind = OPT_KIND_CHOICE, .letter = (l), .name = (n), .choices = (list), \
+		.later = (later_list), .offset = offsetof(type, field), .help = (h)     \
+	}
+#define OPT_LATER(l, n, a, h)                                                               \
+	{                                                                                   \
+		.kind = OPT_KIND_LATER, .letter = (l), .name = (n), .arg = (a), .help = (h) \
+	}
+#define OPT_IGNORE(n)                                \
+	{                                            \
+		.kind = OPT_KIND_IGNORE, .name = (n) \
+	}
+#define OPT_END                      \
+	{                            \
+		.kind = OPT_KIND_END \
+	}
+
+/* A command, or a sub-command, as --help shows it. */
+struct opt_command {
+	const char *name;     /* "foldpack create" */
+	const char *synopsis; /* "[options] SOURCE PACK"; further forms behind \n */
+	const char *summary;  /* one line */
+	const struct opt *table;
+	bool mount_style;    /* accepts -o name[=value],... */
+	bool stop_at_dashes; /* arguments after `--` are a command: see opt_result */
+};
+
+enum opt_want { OPT_RUN, OPT_HELP, OPT_VERSION };
+
+struct opt_result {
+	enum opt_want want;
+	char **args; /* the arguments, moved to the front of argv, NULL-ended */
+	int nargs;
+	char **command; /* behind `--` where stop_at_dashes is set, NULL-ended; else NULL */
+};
+
+/* Reads argv[1..argc-1] into settings. Returns 0 or -EINVAL with a sentence in err:
+ * "unknown option '--pol'; did you mean '--pool'?", "'--pool': 'x' is not a size",
+ * "'--oracle': not yet in this version". Once --help or --version is met the rest is
+ * not looked at. argv's order is changed. */
+int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
+	      struct opt_result *ret, struct err *err);
+
+/* Usage, summary and one entry an option, at most 80 columns wide. */
+void opt_help(const struct opt_command *command, FILE *out);
+
+#endif

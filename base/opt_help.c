@@ -1,0 +1,125 @@
+#include "base/opt.h"
+#include <string.h>
+
+/* "  -p, --pool=SIZE" up to the column where all the help texts begin. */
+#define HELP_COLUMN 28
+#define HELP_WIDTH  80
+
+/* A paragraph that knows its column, to break lines between words. */
+struct page {
+	FILE *out;
+	int column;
+};
+
+static void break_line(struct page *page)
+{
+	fprintf(page->out, "\n%*s", HELP_COLUMN, "");
+	page->column = HELP_COLUMN;
+}
+
+/* Writes words, breaking lines where the next does not fit. */
+static void put_words(struct page *page, const char *text)
+{
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+		bool first = page->column == HELP_COLUMN;
+
+		if (!first && page->column + 1 + len > HELP_WIDTH) {
+			break_line(page);
+			first = true;
+		}
+		page->column += fprintf(page->out, "%s%.*s", first ? "" : " ", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+}
+
+static int put_choices(FILE *out, const char *const *choices)
+{
+	int width = 0;
+
+	for (size_t i = 0; choices[i]; i++)
+		width += fprintf(out, "%s%s", i ? "|" : "", choices[i]);
+	return width;
+}
+
+/* "  -j, --jobs=N": returns its width. */
+static int put_label(FILE *out, const struct opt *row)
+{
+	bool has_name = row->name && !row->letter_only;
+	bool has_value = row->arg || row->choices;
+	int width = row->letter ? fprintf(out, "  -%c", row->letter) : fprintf(out, "    ");
+
+	if (has_name)
+		width += fprintf(out, "%s --%s", row->letter ? "," : " ", row->name);
+	if (has_value)
+		width += fprintf(out, has_name ? "=" : " ");
+	if (row->choices)
+		width += put_choices(out, row->choices);
+	else if (row->arg)
+		width += fprintf(out, "%s", row->arg);
+	return width;
+}
+
+/* The choices that are documented but refused. */
+static void put_later(struct page *page, const char *const *later)
+{
+	for (size_t i = 0; later[i]; i++) {
+		char word[80];
+
+		snprintf(word, sizeof(word), "%s%s%s", i ? "" : "(not yet: ", later[i],
+			 later[i + 1] ? "," : ")");
+		put_words(page, word);
+	}
+}
+
+static void put_entry(FILE *out, const struct opt *row)
+{
+	struct page page = {.out = out, .column = put_label(out, row)};
+
+	if (page.column > HELP_COLUMN - 2)
+		break_line(&page);
+	page.column += fprintf(out, "%*s", HELP_COLUMN - page.column, "");
+	put_words(&page, row->help);
+	if (row->kind == OPT_KIND_LATER)
+		put_words(&page, "(not yet)");
+	if (row->later)
+		put_later(&page, row->later);
+	fputc('\n', out);
+}
+
+/* One line a form of the command: the lines of synopsis, each behind the name. */
+static void put_usage(FILE *out, const char *name, const char *synopsis)
+{
+	const char *lead = "usage:";
+
+	while (*synopsis) {
+		int len = (int)strcspn(synopsis, "\n");
+
+		fprintf(out, "%-6s %s %.*s\n", lead, name, len, synopsis);
+		synopsis += len;
+		synopsis += *synopsis == '\n';
+		lead = "";
+	}
+}
+
+void opt_help(const struct opt_command *command, FILE *out)
+{
+	static const struct opt mount = {.letter = 'o',
+					 .arg = "NAME[=VALUE],...",
+					 .help = "the same options by name, as in fstab"};
+	static const struct opt builtin[] = {
+		{.kind = OPT_KIND_FLAG, .name = "help", .help = "show this help"},
+		{.kind = OPT_KIND_FLAG, .name = "version", .help = "show the version"},
+	};
+
+	put_usage(out, command->name, command->synopsis);
+	fprintf(out, "\n%s\n\noptions:\n", command->summary);
+	for (const struct opt *row = command->table; row->kind != OPT_KIND_END; row++)
+		if (row->kind != OPT_KIND_IGNORE)
+			put_entry(out, row);
+	if (command->mount_style)
+		put_entry(out, &mount);
+	put_entry(out, &builtin[0]);
+	put_entry(out, &builtin[1]);
+}

@@ -1,0 +1,393 @@
+#include "base/opt.h"
+#include "base/size.h"
+#include <errno.h>
+#include <string.h>
+
+struct parser {
+	const struct opt_command *command;
+	void *settings;
+	struct err *err;
+	char **argv;
+	int argc;
+	int next; /* the first word not looked at */
+	enum opt_want want;
+};
+
+/* An option as the user wrote it. */
+struct given {
+	const char *prefix; /* "--", "-" or "-o " */
+	const char *name;   /* len bytes, not NUL-ended */
+	size_t len;
+	char *value; /* NULL: none */
+};
+
+/* --- refusals ------------------------------------------------------------------------- */
+
+static int refuse(const struct parser *p, const struct given *given, const char *reason)
+{
+	return err_set(p->err, -EINVAL, "'%s%.*s': %s", given->prefix, (int)given->len, given->name,
+		       reason);
+}
+
+static int refuse_value(const struct parser *p, const struct given *given, const char *reason)
+{
+	return err_set(p->err, -EINVAL, "'%s%.*s': '%s' %s", given->prefix, (int)given->len,
+		       given->name, given->value, reason);
+}
+
+#define NAME_MAX_GUESSED 40 /* names longer than this get no suggestion */
+#define GUESS_DISTANCE	 2
+
+/* Edits (insert, delete, replace) between a word and a name: Levenshtein's table, of which
+ * only the last row is kept. */
+static size_t edit_distance(const char *word, size_t len, const char *name)
+{
+	size_t name_len = strlen(name), row[NAME_MAX_GUESSED + 1];
+
+	if (name_len > NAME_MAX_GUESSED)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= name_len; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= len; i++) {
+		size_t corner = row[0]; /* up and left of row[j] */
+
+		row[0] = i;
+		for (size_t j = 1; j <= name_len; j++) {
+			size_t best = corner + (word[i - 1] != name[j - 1]);
+
+			corner = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[name_len];
+}
+
+struct guess {
+	const char *name; /* NULL: none so far */
+	size_t distance;
+};
+
+/* A distance as long as the word itself would turn any word into any other. */
+static void guess_try(struct guess *guess, const struct given *given, const char *name)
+{
+	size_t distance = edit_distance(given->name, given->len, name);
+
+	if (distance < guess->distance && distance < given->len)
+		*guess = (struct guess){.name = name, .distance = distance};
+}
+
+/* Says that the option is unknown, and which one may have been meant. */
+static int refuse_unknown(const struct parser *p, const struct given *given)
+{
+	bool mount = strcmp(given->prefix, "-o ") == 0;
+	struct guess guess = {.distance = GUESS_DISTANCE + 1};
+
+	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
+		if (row->name && row->kind != OPT_KIND_IGNORE && (mount || !row->letter_only))
+			guess_try(&guess, given, row->name);
+	if (!mount) {
+		guess_try(&guess, given, "help");
+		guess_try(&guess, given, "version");
+	}
+	if (!guess.name)
+		return err_set(p->err, -EINVAL, "unknown option '%s%.*s'", given->prefix,
+			       (int)given->len, given->name);
+	return err_set(p->err, -EINVAL, "unknown option '%s%.*s'; did you mean '%s%s'?",
+		       given->prefix, (int)given->len, given->name, given->prefix, guess.name);
+}
+
+/* --- values --------------------------------------------------------------------------- */
+
+/* Digits of base 8 or 10 and nothing else. */
+static int parse_digits(const char *text, unsigned base, uint64_t *ret)
+{
+	uint64_t value = 0;
+	bool over = false;
+
+	if (!*text)
+		return -EINVAL;
+	for (; *text; text++) {
+		unsigned digit = (unsigned)(*text - '0');
+
+		if (digit >= base)
+			return -EINVAL;
+		over |= __builtin_mul_overflow(value, base, &value);
+		over |= __builtin_add_overflow(value, digit, &value);
+	}
+	if (over)
+		return -ERANGE;
+	*ret = value;
+	return 0;
+}
+
+static int set_count(const struct parser *p, const struct opt *row, const struct given *given,
+		     uint64_t *field)
+{
+	const char *what = "is not a size";
+	int r;
+
+	switch (row->kind) {
+	case OPT_KIND_NUMBER:
+		what = "is not a number";
+		r = parse_digits(given->value, 10, field);
+		break;
+	case OPT_KIND_OCTAL:
+		what = "is not an octal number";
+		r = parse_digits(given->value, 8, field);
+		break;
+	default:
+		r = size_parse(given->value, field);
+		break;
+	}
+	if (r < 0)
+		return refuse_value(p, given, r == -ERANGE ? "is too large" : what);
+	return 0;
+}
+
+static bool list_has(const char *const *list, const char *text)
+{
+	for (; list && *list; list++)
+		if (strcmp(*list, text) == 0)
+			return true;
+	return false;
+}
+
+static int refuse_choice(const struct parser *p, const struct opt *row, const struct given *given)
+{
+	char known[256] = "";
+	size_t len = 0;
+
+	for (size_t i = 0; row->choices[i] && len < sizeof(known); i++) {
+		if (list_has(row->later, row->choices[i]))
+			continue;
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
+					len ? ", " : "is not one of ", row->choices[i]);
+	}
+	return refuse_value(p, given, known);
+}
+
+static int set_choice(const struct parser *p, const struct opt *row, const struct given *given,
+		      int *field)
+{
+	int i = 0;
+
+	while (row->choices[i] && strcmp(row->choices[i], given->value) != 0)
+		i++;
+	if (!row->choices[i])
+		return refuse_choice(p, row, given);
+	if (list_has(row->later, given->value))
+		return err_set(p->err, -EINVAL, "'%s%.*s=%s': not yet in this version",
+			       given->prefix, (int)given->len, given->name, given->value);
+	*field = i;
+	return 0;
+}
+
+static bool takes_value(const struct opt *row)
+{
+	return row->kind != OPT_KIND_FLAG && row->kind != OPT_KIND_IGNORE;
+}
+
+/* Carries out one option; the value is there if it was written. */
+static int set_row(const struct parser *p, const struct opt *row, const struct given *given)
+{
+	void *field = (char *)p->settings + row->offset;
+
+	if (row->kind == OPT_KIND_LATER)
+		return refuse(p, given, "not yet in this version");
+	if (row->kind == OPT_KIND_IGNORE)
+		return 0;
+	if (!takes_value(row) && given->value)
+		return refuse(p, given, "takes no value");
+	if (takes_value(row) && !given->value)
+		return refuse(p, given, "needs a value");
+	switch (row->kind) {
+	case OPT_KIND_FLAG:
+		*(bool *)field = true;
+		return 0;
+	case OPT_KIND_STRING:
+		*(const char **)field = given->value;
+		return 0;
+	case OPT_KIND_CHOICE:
+		return set_choice(p, row, given, field);
+	default:
+		return set_count(p, row, given, field);
+	}
+}
+
+/* --- names ---------------------------------------------------------------------------- */
+
+/* mount(8)'s words have underscores where GNU's have dashes: a mount table takes both. */
+static bool name_is(const struct parser *p, const struct given *given, const char *name)
+{
+	if (strlen(name) != given->len)
+		return false;
+	for (size_t i = 0; i < given->len; i++) {
+		bool dashes = strchr("-_", name[i]) && strchr("-_", given->name[i]);
+
+		if (given->name[i] != name[i] && !(p->command->mount_style && dashes))
+			return false;
+	}
+	return true;
+}
+
+/* The row of --name, or with `mount` of -o name; NULL if there is none. */
+static const struct opt *find_name(const struct parser *p, const struct given *given, bool mount)
+{
+	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++) {
+		if (!row->name || !name_is(p, given, row->name))
+			continue;
+		if (mount || (!row->letter_only && row->kind != OPT_KIND_IGNORE))
+			return row;
+	}
+	return NULL;
+}
+
+static const struct opt *find_letter(const struct parser *p, char letter)
+{
+	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
+		if (row->letter && row->letter == letter)
+			return row;
+	return NULL;
+}
+
+/* Splits "name=value" of a word. */
+static struct given given_split(const char *prefix, char *text)
+{
+	char *equals = strchr(text, '=');
+
+	return (struct given){
+		.prefix = prefix,
+		.name = text,
+		.len = equals ? (size_t)(equals - text) : strlen(text),
+		.value = equals ? equals + 1 : NULL,
+	};
+}
+
+/* The next word of the line, as a value; NULL at the end. */
+static char *next_word(struct parser *p)
+{
+	return p->next < p->argc ? p->argv[p->next++] : NULL;
+}
+
+/* --- words ---------------------------------------------------------------------------- */
+
+/* Cuts the first word off a list, up to a comma that is not written \, and takes those
+ * backslashes out. *rest is NULL behind the last word. */
+static char *cut_mount_word(char **rest)
+{
+	char *word = *rest, *from = word, *to = word;
+
+	while (*from && *from != ',') {
+		if (from[0] == '\\' && from[1] == ',')
+			from++;
+		*to++ = *from++;
+	}
+	*rest = *from ? from + 1 : NULL;
+	*to = '\0';
+	return word;
+}
+
+static int parse_mount_word(const struct parser *p, char *word)
+{
+	struct given given = given_split("-o ", word);
+	const struct opt *row = find_name(p, &given, true);
+
+	if (!*word || strncmp(word, "x-", 2) == 0)
+		return 0;
+	return row ? set_row(p, row, &given) : refuse_unknown(p, &given);
+}
+
+static int parse_mount_list(const struct parser *p, char *list)
+{
+	int r = 0;
+
+	if (!list)
+		return err_set(p->err, -EINVAL, "'-o': needs a value");
+	while (r == 0 && list)
+		r = parse_mount_word(p, cut_mount_word(&list));
+	return r;
+}
+
+/* --help and --version, which no table lists. */
+static enum opt_want builtin_want(const struct given *given)
+{
+	if (given->len == 4 && memcmp(given->name, "help", 4) == 0)
+		return OPT_HELP;
+	if (given->len == 7 && memcmp(given->name, "version", 7) == 0)
+		return OPT_VERSION;
+	return OPT_RUN;
+}
+
+static int parse_long(struct parser *p, char *text)
+{
+	struct given given = given_split("--", text);
+	const struct opt *row = find_name(p, &given, false);
+
+	p->want = builtin_want(&given);
+	if (p->want != OPT_RUN)
+		return given.value ? refuse(p, &given, "takes no value") : 0;
+	if (!row)
+		return refuse_unknown(p, &given);
+	if (!given.value && takes_value(row) && row->kind != OPT_KIND_LATER)
+		given.value = next_word(p);
+	return set_row(p, row, &given);
+}
+
+/* One word of letters: -v, -qv, -j4, -j 4, -qj4. */
+static int parse_letters(struct parser *p, char *text)
+{
+	int r = 0;
+
+	for (; r == 0 && *text; text++) {
+		struct given given = {.prefix = "-", .name = text, .len = 1};
+		const struct opt *row = find_letter(p, *text);
+		bool list = p->command->mount_style && *text == 'o';
+		bool valued = list || (row && takes_value(row) && row->kind != OPT_KIND_LATER);
+
+		if (!row && !list)
+			return refuse_unknown(p, &given);
+		if (!valued) {
+			r = set_row(p, row, &given);
+			continue;
+		}
+		given.value = text[1] ? text + 1 : next_word(p);
+		return list ? parse_mount_list(p, given.value) : set_row(p, row, &given);
+	}
+	return r;
+}
+
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1];
+}
+
+int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
+	      struct opt_result *ret, struct err *err)
+{
+	struct parser p = {command, settings, err, argv, argc, 1, OPT_RUN};
+	char **command_words = NULL;
+	bool ended = false; /* by -- */
+	int kept = 1, r = 0;
+
+	while (r == 0 && p.want == OPT_RUN && p.next < argc && !command_words) {
+		char *word = argv[p.next++];
+
+		if (ended || !is_option(word))
+			argv[kept++] = word;
+		else if (strcmp(word, "--") != 0)
+			r = word[1] == '-' ? parse_long(&p, word + 2) : parse_letters(&p, word + 1);
+		else if (command->stop_at_dashes)
+			command_words = argv + p.next;
+		else
+			ended = true;
+	}
+	if (r < 0)
+		return r;
+	argv[kept] = NULL;
+	*ret = (struct opt_result){p.want, argv + 1, kept - 1, command_words};
+	return 0;
+}

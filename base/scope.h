@@ -1,0 +1,69 @@
+/* Scope guards: what a scope took it gives back on every way out.
+ *
+ *	SCOPE_FREE char *line = NULL;          free(3)
+ *	SCOPE_CLOSE int fd = open(...);        close(2) where fd >= 0, errno kept
+ *	SCOPE_LOCK(&pool->lock);               unlocked at the end of the scope
+ *
+ * A guarded pointer is handed out with steal_ptr(), a descriptor with steal_fd(). */
+#ifndef BASE_SCOPE_H
+#define BASE_SCOPE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SCOPE(release)	  __attribute__((cleanup(release)))
+#define SCOPE_FREE	  SCOPE(scope_free)
+#define SCOPE_CLOSE	  SCOPE(scope_close)
+#define SCOPE_JOIN_(a, b) a##b
+#define SCOPE_JOIN(a, b)  SCOPE_JOIN_(a, b)
+#define SCOPE_LOCK(mutex) \
+	pthread_mutex_t *SCOPE_JOIN(scope_lock_, __LINE__) SCOPE(scope_unlock) = scope_lock(mutex)
+
+static inline void scope_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+static inline void scope_close(const int *fd)
+{
+	int saved = errno;
+
+	if (*fd >= 0)
+		close(*fd);
+	errno = saved;
+}
+
+static inline pthread_mutex_t *scope_lock(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void scope_unlock(pthread_mutex_t **mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
+static inline void *steal_ptr_(void *pointer)
+{
+	void *stolen = *(void **)pointer;
+
+	*(void **)pointer = NULL;
+	return stolen;
+}
+
+/* The value of the guarded pointer, which is left NULL. */
+#define steal_ptr(pointer) ((__typeof__(*(pointer)))steal_ptr_(pointer))
+
+/* The value of the guarded descriptor, which is left -1. */
+static inline int steal_fd(int *fd)
+{
+	int stolen = *fd;
+
+	*fd = -1;
+	return stolen;
+}
+
+#endif

@@ -1,0 +1,107 @@
+#include "base/size.h"
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* 10^18 parts of 2^40 bytes fit in 128 bits with room to spare; further digits are worth
+ * less than a byte and are dropped. */
+#define FRACTION_DIGITS 18
+
+typedef unsigned __int128 uint128;
+
+/* Reads digits; over 2^63 - 1 it stays there, which size_parse() finds too large. */
+static const char *read_whole(const char *text, uint128 *whole)
+{
+	for (*whole = 0; isdigit((unsigned char)*text); text++)
+		if (*whole <= INT64_MAX)
+			*whole = *whole * 10 + (unsigned)(*text - '0');
+	return text;
+}
+
+/* Reads the digits behind the point as fraction / scale. */
+static const char *read_fraction(const char *text, uint128 *fraction, uint128 *scale)
+{
+	int digits = 0;
+
+	*fraction = 0;
+	*scale = 1;
+	for (; isdigit((unsigned char)*text); text++) {
+		if (digits++ == FRACTION_DIGITS)
+			continue;
+		*fraction = *fraction * 10 + (unsigned)(*text - '0');
+		*scale *= 10;
+	}
+	return text;
+}
+
+/* The number of bits the unit shifts by, or -1: "", "B", "K", "KB", "KiB" ... */
+static int read_unit(const char *text)
+{
+	static const char letters[] = "KMGT";
+	const char *found = *text ? strchr(letters, toupper((unsigned char)*text)) : NULL;
+	int shift = found ? 10 * (int)(found - letters + 1) : 0;
+
+	text += found != NULL;
+	if (!*text || strcmp(text, "B") == 0 || (found && strcmp(text, "iB") == 0))
+		return shift;
+	return -1;
+}
+
+int size_parse(const char *text, uint64_t *ret_bytes)
+{
+	uint128 whole, bytes, fraction = 0, scale = 1;
+	const char *end = read_whole(text, &whole);
+	int shift;
+
+	if (end == text)
+		return -EINVAL;
+	if (*end == '.') {
+		const char *point = end;
+
+		end = read_fraction(point + 1, &fraction, &scale);
+		if (end == point + 1)
+			return -EINVAL;
+	}
+	shift = read_unit(end);
+	if (shift < 0)
+		return -EINVAL;
+	bytes = (whole << shift) + (fraction << shift) / scale;
+	if (bytes > INT64_MAX)
+		return -ERANGE;
+	*ret_bytes = (uint64_t)bytes;
+	return 0;
+}
+
+const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT])
+{
+	static const char units[] = "KMGTPE";
+	double value = (double)bytes / 1024;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		snprintf(buf, SIZE_TEXT, "%u byte%s", (unsigned)bytes, bytes == 1 ? "" : "s");
+		return buf;
+	}
+	/* 1023.5 would be shown as 1024 of the smaller unit. */
+	for (; value >= 1023.5 && units[unit + 1]; unit++)
+		value /= 1024;
+	snprintf(buf, SIZE_TEXT, value >= 100 ? "%.0f %ciB" : "%.3g %ciB", value, units[unit]);
+	return buf;
+}
+
+const char *count_format(uint64_t count, char buf[static SIZE_TEXT])
+{
+	char digits[SIZE_TEXT];
+	size_t left = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	char *out = buf;
+
+	for (const char *digit = digits; left > 0; left--) {
+		*out++ = *digit++;
+		if (left % 3 == 1 && left > 1)
+			*out++ = ',';
+	}
+	*out = '\0';
+	return buf;
+}

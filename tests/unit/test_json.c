@@ -1,0 +1,357 @@
+/* JSON values, as json-c and Python read them: base/json.h. */
+#include "base/json.h"
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* json-c has types of these names where base/json.h has functions. */
+#define json_object json_c_object
+#define json_bool   json_c_bool
+#include <json-c/json.h>
+#undef json_object
+#undef json_bool
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void assert_text(const struct json *json, const char *text)
+{
+	assert_int_equal(json_finish(json), 0);
+	assert_int_equal(json->buf->len, strlen(text));
+	assert_memory_equal(json->buf->data, text, strlen(text));
+	buf_release(json->buf);
+}
+
+/* A string of len bytes at the top must come out as text. */
+static void assert_bytes(const char *data, size_t len, const char *text)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	json_bytes(&json, NULL, data, len);
+	assert_text(&json, text);
+}
+
+/* --- structure ------------------------------------------------------------------------ */
+
+static void members_are_separated_by_comma_and_blank(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_object(&json, NULL);
+	json_u64(&json, "files", 260);
+	json_bool(&json, "ok", true);
+	json_bool(&json, "bad", false);
+	json_string(&json, "id", "ab");
+	json_end(&json);
+	assert_text(&json, "{\"files\": 260, \"ok\": true, \"bad\": false, \"id\": \"ab\"}");
+}
+
+static void levels_nest_and_empty_ones_are_empty(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_array(&json, NULL);
+	json_object(&json, NULL);
+	json_end(&json);
+	json_array(&json, NULL);
+	json_u64(&json, NULL, 1);
+	json_u64(&json, NULL, 2);
+	json_end(&json);
+	json_object(&json, NULL);
+	json_array(&json, "list");
+	json_end(&json);
+	json_object(&json, "pack");
+	json_i64(&json, "delta", -5);
+	json_end(&json);
+	json_end(&json);
+	json_u64(&json, NULL, 3);
+	json_end(&json);
+	assert_text(&json, "[{}, [1, 2], {\"list\": [], \"pack\": {\"delta\": -5}}, 3]");
+}
+
+static void a_bare_value_stands_at_the_top(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_u64(&json, NULL, 7);
+	assert_text(&json, "7");
+}
+
+static void the_value_goes_behind_what_the_buf_holds(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	assert_int_equal(buf_adds(&buf, "x = "), 0);
+	json_bool(&json, NULL, true);
+	assert_text(&json, "x = true");
+}
+
+/* --- numbers -------------------------------------------------------------------------- */
+
+static void integers_keep_all_their_digits(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_array(&json, NULL);
+	json_u64(&json, NULL, 0);
+	json_u64(&json, NULL, UINT64_MAX);
+	json_i64(&json, NULL, INT64_MIN);
+	json_i64(&json, NULL, INT64_MAX);
+	json_end(&json);
+	assert_text(&json,
+		    "[0, 18446744073709551615, -9223372036854775808, "
+		    "9223372036854775807]");
+}
+
+static void doubles_have_six_digits_and_what_is_no_number_is_null(void **state)
+{
+	static const struct {
+		double value;
+		const char *text;
+	} table[] = {
+		{0, "0"},
+		{0.5, "0.5"},
+		{1.0 / 3, "0.333333"},
+		{123456.7, "123457"},
+		{1234567, "1.23457e+06"},
+		{-2.5e-10, "-2.5e-10"},
+		{(double)NAN, "null"},
+		{(double)INFINITY, "null"},
+		{-(double)INFINITY, "null"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct buf buf = BUF_INIT;
+		struct json json = json_begin(&buf);
+
+		json_double(&json, NULL, table[i].value);
+		assert_text(&json, table[i].text);
+	}
+}
+
+/* --- strings -------------------------------------------------------------------------- */
+
+static void quotes_backslashes_and_controls_are_escaped(void **state)
+{
+	(void)state;
+	assert_bytes("", 0, "\"\"");
+	assert_bytes(NULL, 0, "\"\"");
+	assert_bytes("a\"b\\c/", 6, "\"a\\\"b\\\\c/\"");
+	assert_bytes("\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\"");
+	assert_bytes("\0\1\x1f\x7f", 4, "\"\\u0000\\u0001\\u001f\\u007f\"");
+	assert_bytes("\n\n", 2, "\"\\n\\n\"");
+}
+
+static void keys_are_escaped_like_strings(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_object(&json, NULL);
+	json_u64(&json, "a\"\n\xff", 1);
+	json_end(&json);
+	assert_text(&json, "{\"a\\\"\\n\\udcff\": 1}");
+}
+
+/* The first and last character of each row of Unicode's table of well-formed UTF-8. */
+static void valid_utf8_passes_as_it_is(void **state)
+{
+	static const char *const table[] = {
+		" ",
+		"~",
+		"\xc2\x80",
+		"\xdf\xbf",
+		"\xe0\xa0\x80",
+		"\xe0\xbf\xbf",
+		"\xe1\x80\x80",
+		"\xec\xbf\xbf",
+		"\xed\x80\x80",
+		"\xed\x9f\xbf",
+		"\xee\x80\x80",
+		"\xef\xbf\xbf",
+		"\xf0\x90\x80\x80",
+		"\xf0\xbf\xbf\xbf",
+		"\xf1\x80\x80\x80",
+		"\xf3\xbf\xbf\xbf",
+		"\xf4\x80\x80\x80",
+		"\xf4\x8f\xbf\xbf",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char text[16] = "\"";
+
+		strcat(strcat(text, table[i]), "\"");
+		assert_bytes(table[i], strlen(table[i]), text);
+	}
+}
+
+static void bytes_that_are_not_utf8_become_lone_surrogates(void **state)
+{
+	static const struct {
+		const char *bytes, *text;
+	} table[] = {
+		{"\x80", "\\udc80"}, /* alone */
+		{"\xbf", "\\udcbf"},
+		{"\xff", "\\udcff"},
+		{"\xfe", "\\udcfe"},
+		{"\xc0\x80", "\\udcc0\\udc80"}, /* overlong */
+		{"\xc1\xbf", "\\udcc1\\udcbf"},
+		{"\xe0\x9f\xbf", "\\udce0\\udc9f\\udcbf"},
+		{"\xf0\x8f\xbf\xbf", "\\udcf0\\udc8f\\udcbf\\udcbf"},
+		{"\xed\xa0\x80", "\\udced\\udca0\\udc80"}, /* surrogates */
+		{"\xed\xbf\xbf", "\\udced\\udcbf\\udcbf"},
+		{"\xf4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"}, /* > U+10FFFF */
+		{"\xf5\x80\x80\x80", "\\udcf5\\udc80\\udc80\\udc80"},
+		{"\xc2", "\\udcc2"}, /* cut short */
+		{"\xe2\x82", "\\udce2\\udc82"},
+		{"\xf0\x9f\x98", "\\udcf0\\udc9f\\udc98"},
+		{"\xc2x", "\\udcc2x"},
+		{"\xe2\x82x", "\\udce2\\udc82x"},
+		{"\xf0\x9f\x98x", "\\udcf0\\udc9f\\udc98x"},
+		{"\xe2\xc3\xa9", "\\udce2\xc3\xa9"}, /* then a good one */
+		{"a\xffz\xc3\xa9\xfe", "a\\udcffz\xc3\xa9\\udcfe"},
+		{"\xc3\"", "\\udcc3\\\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		char text[64] = "\"";
+
+		strcat(strcat(text, table[i].text), "\"");
+		assert_bytes(table[i].bytes, strlen(table[i].bytes), text);
+	}
+}
+
+/* The character's bytes go on behind len: they must not be looked at. */
+static void nothing_behind_the_length_is_read(void **state)
+{
+	(void)state;
+	assert_bytes("\xe2\x82\xac", 2, "\"\\udce2\\udc82\"");
+	assert_bytes("\xc3\xa9", 1, "\"\\udcc3\"");
+}
+
+static void json_c_reads_back_every_valid_text(void **state)
+{
+	static const char text[] =
+		"n01440764/caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 \"q\" \\ /"
+		"\1\2\x1f\x7f\b\f\n\r\t\0end";
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+	struct json_c_object *root, *path, *files;
+
+	(void)state;
+	json_object(&json, NULL);
+	json_bytes(&json, "path", text, sizeof(text) - 1);
+	json_u64(&json, "files", 1281167);
+	json_end(&json);
+	assert_int_equal(json_finish(&json), 0);
+	assert_int_equal(buf_adds(&buf, ""), 0);
+	root = json_tokener_parse(buf.data);
+	assert_non_null(root);
+	assert_true(json_object_object_get_ex(root, "path", &path));
+	assert_int_equal(json_object_get_string_len(path), sizeof(text) - 1);
+	assert_memory_equal(json_object_get_string(path), text, sizeof(text) - 1);
+	assert_true(json_object_object_get_ex(root, "files", &files));
+	assert_int_equal(json_object_get_int64(files), 1281167);
+	json_object_put(root);
+	buf_release(&buf);
+}
+
+/* --- errors --------------------------------------------------------------------------- */
+
+static void sixteen_levels_are_the_most(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	for (int i = 0; i < JSON_DEPTH; i++)
+		json_array(&json, NULL);
+	for (int i = 0; i < JSON_DEPTH; i++)
+		json_end(&json);
+	assert_text(&json, "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]");
+
+	json = json_begin(&buf);
+	for (int i = 0; i <= JSON_DEPTH; i++)
+		json_array(&json, NULL);
+	for (int i = 0; i <= JSON_DEPTH; i++)
+		json_end(&json);
+	assert_int_equal(json_finish(&json), -E2BIG);
+	buf_release(&buf);
+}
+
+static void levels_left_open_or_closed_twice_are_an_error(void **state)
+{
+	struct buf buf = BUF_INIT;
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_object(&json, NULL);
+	assert_int_equal(json_finish(&json), -EINVAL);
+	json_end(&json);
+	assert_int_equal(json_finish(&json), 0);
+	json_end(&json);
+	assert_int_equal(json_finish(&json), -EINVAL);
+	buf_release(&buf);
+}
+
+/* A buf that is as long as memory refuses each byte; room for it later must not turn the
+ * half-written value into a good one. */
+static void running_out_of_memory_is_remembered(void **state)
+{
+	struct buf buf = {.len = SIZE_MAX};
+	struct json json = json_begin(&buf);
+
+	(void)state;
+	json_object(&json, NULL);
+	json_u64(&json, "files", 1);
+	buf = BUF_INIT;
+	json_end(&json);
+	json_string(&json, NULL, "text");
+	assert_int_equal(json_finish(&json), -ENOMEM);
+	assert_int_equal(buf.len, 0);
+	buf_release(&buf);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(members_are_separated_by_comma_and_blank),
+		cmocka_unit_test(levels_nest_and_empty_ones_are_empty),
+		cmocka_unit_test(a_bare_value_stands_at_the_top),
+		cmocka_unit_test(the_value_goes_behind_what_the_buf_holds),
+		cmocka_unit_test(integers_keep_all_their_digits),
+		cmocka_unit_test(doubles_have_six_digits_and_what_is_no_number_is_null),
+		cmocka_unit_test(quotes_backslashes_and_controls_are_escaped),
+		cmocka_unit_test(keys_are_escaped_like_strings),
+		cmocka_unit_test(valid_utf8_passes_as_it_is),
+		cmocka_unit_test(bytes_that_are_not_utf8_become_lone_surrogates),
+		cmocka_unit_test(nothing_behind_the_length_is_read),
+		cmocka_unit_test(json_c_reads_back_every_valid_text),
+		cmocka_unit_test(sixteen_levels_are_the_most),
+		cmocka_unit_test(levels_left_open_or_closed_twice_are_an_error),
+		cmocka_unit_test(running_out_of_memory_is_remembered),
+	};
+
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* What programs say and why something failed: base/log.h, base/err.h. */
+#include "base/err.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+/* Standard error becomes a socket that keeps each write apart. */
+struct capture {
+	int saved;
+	int reader;
+	char text[16384];
+};
+
+static void capture_begin(struct capture *capture)
+{
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+	capture->saved = dup(STDERR_FILENO);
+	assert_true(capture->saved >= 0);
+	assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	close(ends[1]);
+	capture->reader = ends[0];
+}
+
+/* One write's text, or NULL if there was none. */
+static const char *capture_next(struct capture *capture)
+{
+	ssize_t n = read(capture->reader, capture->text, sizeof(capture->text) - 1);
+
+	if (n < 0)
+		return NULL;
+	capture->text[n] = '\0';
+	return capture->text;
+}
+
+static void capture_end(struct capture *capture)
+{
+	dup2(capture->saved, STDERR_FILENO);
+	close(capture->saved);
+	close(capture->reader);
+}
+
+static int captured_setup(void **state)
+{
+	static struct capture capture;
+
+	capture_begin(&capture);
+	*state = &capture;
+	return 0;
+}
+
+static int captured_teardown(void **state)
+{
+	capture_end(*state);
+	return 0;
+}
+
+/* --- log ------------------------------------------------------------------------------ */
+
+static void a_line_is_the_name_and_the_text_in_one_write(void **state)
+{
+	struct capture *capture = *state;
+
+	log_init("foldpack", LOG_LEVEL_NORMAL);
+	log_error("%s: %d files", "a/b", 7);
+	log_notice("two");
+	assert_string_equal(capture_next(capture), "foldpack: a/b: 7 files\n");
+	assert_string_equal(capture_next(capture), "foldpack: two\n");
+	assert_null(capture_next(capture));
+}
+
+static void each_level_shows_what_it_should(void **state)
+{
+	static const struct {
+		enum log_level level;
+		const char *shown[4];
+	} table[] = {
+		{LOG_LEVEL_QUIET, {"t: error\n"}},
+		{LOG_LEVEL_NORMAL, {"t: error\n", "t: notice\n"}},
+		{LOG_LEVEL_VERBOSE, {"t: error\n", "t: notice\n", "t: detail\n"}},
+	};
+	struct capture *capture = *state;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		log_init("t", table[i].level);
+		log_error("error");
+		log_notice("notice");
+		log_detail("detail");
+		for (size_t j = 0; table[i].shown[j]; j++)
+			assert_string_equal(capture_next(capture), table[i].shown[j]);
+		assert_null(capture_next(capture));
+	}
+}
+
+static void control_characters_are_shown_in_octal(void **state)
+{
+	struct capture *capture = *state;
+
+	log_init("t", LOG_LEVEL_NORMAL);
+	log_error("a\nb\r\t\x1b[31m\x7f\x01 caf\xc3\xa9 \xff\x80");
+	assert_string_equal(capture_next(capture),
+			    "t: a\\012b\\015\\011\\033[31m\\177\\001 "
+			    "caf\xc3\xa9 \xff\x80\n");
+}
+
+static void errno_is_kept_and_may_be_named(void **state)
+{
+	struct capture *capture = *state;
+
+	log_init("t", LOG_LEVEL_NORMAL);
+	errno = ENOSPC;
+	log_error("m.lmdb: %m");
+	assert_int_equal(errno, ENOSPC);
+	assert_string_equal(capture_next(capture), "t: m.lmdb: No space left on device\n");
+	close(STDERR_FILENO);
+	errno = ENOENT;
+	log_error("to nobody");
+	assert_int_equal(errno, ENOENT);
+}
+
+static void a_line_too_long_is_cut_and_still_ends(void **state)
+{
+	static char text[20000];
+	struct capture *capture = *state;
+	const char *line;
+
+	log_init("t", LOG_LEVEL_NORMAL);
+	memset(text, '\n', sizeof(text) - 1);
+	log_error("%s", text);
+	line = capture_next(capture);
+	assert_non_null(line);
+	assert_true(strlen(line) > 8000 && strlen(line) <= 8192);
+	assert_string_equal(line + strlen(line) - 5, "\\012\n");
+	memset(text, 'x', sizeof(text) - 1);
+	log_error("%s", text);
+	line = capture_next(capture);
+	assert_non_null(line);
+	assert_true(strlen(line) > 6000 && strlen(line) <= 8192);
+	assert_string_equal(line + strlen(line) - 2, "x\n");
+}
+
+static void a_long_path_and_its_reason_are_whole(void **state)
+{
+	static char path[4096];
+	struct capture *capture = *state;
+	const char *line;
+
+	log_init("t", LOG_LEVEL_NORMAL);
+	memset(path, 'p', sizeof(path) - 1);
+	log_error("%s: is damaged", path);
+	line = capture_next(capture);
+	assert_int_equal(strlen(line), strlen("t: ") + 4095 + strlen(": is damaged\n"));
+}
+
+/* Last, for there is no way back; whether a syslog listens is not this test's matter. */
+static void a_daemon_leaves_standard_error_alone(void **state)
+{
+	struct capture *capture = *state;
+
+	log_init("foldfs-test", LOG_LEVEL_NORMAL);
+	log_to_syslog();
+	errno = EINTR;
+	log_detail("not shown");
+	log_notice("unit test of the log: 100%% of\n%s", "it");
+	assert_int_equal(errno, EINTR);
+	assert_null(capture_next(capture));
+}
+
+/* --- err ------------------------------------------------------------------------------ */
+
+static void a_reason_is_set_and_the_code_returned(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(err_set(&err, -EBADMSG, "record %d is cut short", 7), -EBADMSG);
+	assert_string_equal(err.text, "record 7 is cut short");
+	assert_string_equal(err_text(&err, -EBADMSG), "record 7 is cut short");
+	assert_int_equal(err_set(NULL, -EIO, "nobody %s", "asks"), -EIO);
+}
+
+static void without_a_reason_the_code_is_named(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_string_equal(err_text(&err, -ENOENT), "No such file or directory");
+	assert_string_equal(err_text(NULL, -ENOENT), "No such file or directory");
+}
+
+static void a_reason_may_be_put_before_itself(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	err_set(&err, -EIO, "cut short");
+	assert_int_equal(err_set(&err, -EIO, "chunk %d: %s", 3, err.text), -EIO);
+	assert_string_equal(err.text, "chunk 3: cut short");
+}
+
+static void a_reason_too_long_is_cut(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(err_set(&err, -EIO, "%01000d", 1), -EIO);
+	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+}
+
+#define CAPTURED(test) cmocka_unit_test_setup_teardown(test, captured_setup, captured_teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		CAPTURED(a_line_is_the_name_and_the_text_in_one_write),
+		CAPTURED(each_level_shows_what_it_should),
+		CAPTURED(control_characters_are_shown_in_octal),
+		CAPTURED(errno_is_kept_and_may_be_named),
+		CAPTURED(a_line_too_long_is_cut_and_still_ends),
+		CAPTURED(a_long_path_and_its_reason_are_whole),
+		CAPTURED(a_daemon_leaves_standard_error_alone),
+		cmocka_unit_test(a_reason_is_set_and_the_code_returned),
+		cmocka_unit_test(without_a_reason_the_code_is_named),
+		cmocka_unit_test(a_reason_may_be_put_before_itself),
+		cmocka_unit_test(a_reason_too_long_is_cut),
+	};
+
+	return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}

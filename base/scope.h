@@ -18,8 +18,9 @@
 #define SCOPE_CLOSE	  SCOPE(scope_close)
 #define SCOPE_JOIN_(a, b) a##b
 #define SCOPE_JOIN(a, b)  SCOPE_JOIN_(a, b)
-#define SCOPE_LOCK(mutex) \
-	pthread_mutex_t *SCOPE_JOIN(scope_lock_, __LINE__) SCOPE(scope_unlock) = scope_lock(mutex)
+#define SCOPE_LOCK(mutex)                                  \
+	pthread_mutex_t *SCOPE_JOIN(scope_lock_, __LINE__) \
+		__attribute__((cleanup(scope_unlock), unused)) = scope_lock(mutex)
 
 static inline void scope_free(void *pointer)
 {

@@ -1,0 +1,496 @@
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/dataset_internal.h"
+#include "pack/keys.h"
+#include <fcntl.h>
+#include <stdio.h>
+#define XXH_STATIC_LINKING_ONLY /* for a hash state on the stack */
+#include <xxhash.h>
+
+/* Of the sections, these are read at open; the others when first asked for. */
+static const enum format_section hot_sections[] = {
+	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,  SECTION_KIND,	   SECTION_START,
+	SECTION_SIZE,  SECTION_PARTS,	 SECTION_TARGETS, SECTION_OPTIONS,
+};
+#define HOT_COUNT (sizeof(hot_sections) / sizeof(*hot_sections))
+
+/* One number that changes when size, mtime or ctime do. */
+static int64_t stat_stamp(const struct stat *st)
+{
+	const int64_t parts[] = {st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
+				 st->st_ctim.tv_sec, st->st_ctim.tv_nsec};
+
+	return (int64_t)XXH3_64bits(parts, sizeof(parts));
+}
+
+static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
+{
+	const struct format_section_ref *ref = &dataset->super.sections[section];
+	struct index_section *s = &dataset->index.sections[section];
+	const char *name = format_section_name(section);
+	struct index_section loaded = {0};
+	int r;
+
+	if (ref->bytes > dataset->info.pack_bytes)
+		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long", name);
+	r = index_section_alloc(&loaded, ref->width ? ref->count : ref->bytes, ref->width);
+	if (r < 0)
+		return r;
+	r = io_pread_full(dataset->fd, loaded.data, loaded.bytes, ref->offset);
+	if (r == -ENODATA)
+		r = err_set(err, -EBADMSG, "truncated: section %s lies beyond the end", name);
+	else if (r == 0 && XXH3_64bits(loaded.data, loaded.bytes) != ref->sum)
+		r = err_set(err, -EBADMSG, "damaged index: checksum mismatch in section %s", name);
+	if (r < 0) {
+		free(loaded.data);
+		return r;
+	}
+	*s = loaded;
+	atomic_store_explicit(&dataset->loaded[section], true, memory_order_release);
+	return 0;
+}
+
+static int need_section(struct dataset *dataset, enum format_section section)
+{
+	if (atomic_load_explicit(&dataset->loaded[section], memory_order_acquire))
+		return 0;
+	SCOPE_LOCK(&dataset->lock);
+	if (atomic_load_explicit(&dataset->loaded[section], memory_order_relaxed))
+		return 0;
+	return load_section(dataset, section, NULL);
+}
+
+/* The superblock is the first record of all. */
+static int read_super(struct dataset *dataset, struct walker *walker, struct err *err)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+	struct walker_record record;
+	int r = walker_first(walker, &record, err);
+
+	if (r < 0)
+		return r;
+	if (r == 1 || format_key_classify(record.key, record.key_len) != KEY_SUPER)
+		return err_set(err, -ENOMSG, "an LMDB file, but not a foldfs pack");
+	if (record.size != sizeof(data))
+		return err_set(err, -EBADMSG, "damaged superblock: %llu bytes",
+			       (unsigned long long)record.size);
+	r = io_pread_full(dataset->fd, data, sizeof(data), record.offset);
+	if (r < 0)
+		return r;
+	r = format_super_decode(data, sizeof(data), &dataset->super, err);
+	return r < 0 ? r : index_check_shape(&dataset->super, err);
+}
+
+static bool same_state(const struct format_lmdb_state *a, const struct format_lmdb_state *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0; /* nothing but u64 */
+}
+
+/* Their records follow the superblock's. Where another tool has rewritten the LMDB they lie
+ * elsewhere than the superblock says, even if the counts in its state happen to agree. */
+static int find_sections(struct dataset *dataset, struct walker *walker, struct err *err)
+{
+	bool found[SECTION_COUNT + 1] = {false};
+	struct walker_record record;
+	int r;
+
+	while ((r = walker_next(walker, &record, err)) == 0 &&
+	       format_key_classify(record.key, record.key_len) == KEY_SECTION) {
+		enum format_section section = format_key_to_section(record.key, record.key_len);
+		struct format_section_ref *ref = &dataset->super.sections[section];
+
+		if (section == SECTION_COUNT)
+			continue; /* of a later version, and no matter to us */
+		found[section] = record.size == ref->bytes;
+		if (ref->offset != record.offset)
+			dataset->info.relocated = true;
+		ref->offset = record.offset;
+	}
+	for (unsigned i = 0; r >= 0 && i < SECTION_COUNT; i++)
+		if (!found[i])
+			return err_set(err, -EBADMSG, "damaged index: section %s is missing or cut",
+				       format_section_name((enum format_section)i));
+	return r < 0 ? r : 0;
+}
+
+static int load_hot(struct dataset *dataset, struct err *err)
+{
+	dataset->index.entries = (uint32_t)dataset->super.entries;
+	for (size_t i = 0; i < HOT_COUNT; i++) {
+		int r = load_section(dataset, hot_sections[i], err);
+
+		if (r < 0)
+			return r;
+	}
+	if (dataset->info.relocated)
+		index_forget_offsets(&dataset->index);
+	return index_check(&dataset->index, dataset->info.pack_bytes, err);
+}
+
+static int check_counts(const struct dataset *dataset, struct err *err)
+{
+	uint64_t sums = dataset->super.sections[SECTION_SUMS].count;
+
+	if (sums != dataset->index.extents)
+		return err_set(err, -EBADMSG, "damaged index: %llu checksums for %llu extents",
+			       (unsigned long long)sums,
+			       (unsigned long long)dataset->index.extents);
+	return 0;
+}
+
+static int load(struct dataset *dataset, struct walker *walker, struct err *err)
+{
+	uint64_t unused;
+	int r = read_super(dataset, walker, err);
+
+	if (r < 0)
+		return r;
+	dataset->opened = index_lmdb_state(walker_info(walker));
+	dataset->info.relocated = !same_state(&dataset->opened, &dataset->super.lmdb);
+	r = find_sections(dataset, walker, err);
+	if (r == 0)
+		r = load_hot(dataset, err);
+	if (r == 0)
+		r = check_counts(dataset, err);
+	if (r == 0 && dataset->info.relocated)
+		r = index_locate(&dataset->index, walker, &dataset->super, &unused, err);
+	return r;
+}
+
+static void fill_info(struct dataset *dataset)
+{
+	struct dataset_info *info = &dataset->info;
+	const struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
+
+	info->super = &dataset->super;
+	for (size_t i = 0; i < sizeof(dataset->super.id); i++)
+		snprintf(info->id + 2 * i, 3, "%02x", dataset->super.id[i]);
+	info->options = (const char *)options->data;
+	info->options_len = options->bytes;
+}
+
+static int open_file(struct dataset *dataset, const char *path, struct err *err)
+{
+	dataset->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (dataset->fd < 0 || fstat(dataset->fd, &dataset->seen) < 0)
+		return -errno;
+	if (S_ISDIR(dataset->seen.st_mode))
+		return err_set(err, -EISDIR, "a directory, not a pack");
+	if (!S_ISREG(dataset->seen.st_mode))
+		return err_set(err, -EINVAL, "not a regular file");
+	atomic_store(&dataset->seen_stamp, stat_stamp(&dataset->seen));
+	dataset->info.pack_bytes = (uint64_t)dataset->seen.st_size;
+	return 0;
+}
+
+int dataset_open(const char *path, struct dataset **ret, struct err *err)
+{
+	struct dataset *dataset = calloc(1, sizeof(*dataset));
+	struct walker *walker = NULL;
+	int r;
+
+	if (!dataset)
+		return -ENOMEM;
+	pthread_mutex_init(&dataset->lock, NULL);
+	r = open_file(dataset, path, err);
+	if (r == 0)
+		r = walker_new(dataset->fd, &walker, err);
+	if (r == 0)
+		r = load(dataset, walker, err);
+	walker_free(walker);
+	if (r < 0) {
+		dataset_free(dataset);
+		return r;
+	}
+	fill_info(dataset);
+	*ret = dataset;
+	return 0;
+}
+
+void dataset_free(struct dataset *dataset)
+{
+	if (!dataset)
+		return;
+	if (dataset->fd >= 0)
+		close(dataset->fd);
+	index_release(&dataset->index);
+	pthread_mutex_destroy(&dataset->lock);
+	free(dataset);
+}
+
+const struct dataset_info *dataset_info(const struct dataset *dataset)
+{
+	return &dataset->info;
+}
+
+int dataset_fd(const struct dataset *dataset)
+{
+	return dataset->fd;
+}
+
+uint32_t dataset_entries(const struct dataset *dataset)
+{
+	return dataset->index.entries;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why it cannot be
+ * told now. */
+static int look_at_state(const struct dataset *dataset)
+{
+	struct format_lmdb_state now;
+	struct walker *walker;
+	int r = walker_new(dataset->fd, &walker, NULL);
+
+	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
+		return -ESTALE;
+	if (r < 0)
+		return r;
+	now = index_lmdb_state(walker_info(walker));
+	walker_free(walker);
+	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
+}
+
+/* The inode changed in some way: a rename or chmod is harmless, a write is not. */
+static int look_closer(struct dataset *dataset, const struct stat *st)
+{
+	int r = -ESTALE;
+
+	if (st->st_size == dataset->seen.st_size && same_time(&st->st_mtim, &dataset->seen.st_mtim))
+		r = look_at_state(dataset);
+	if (r == -ESTALE)
+		atomic_store(&dataset->stale, true);
+	if (r < 0)
+		return r;
+	dataset->seen = *st;
+	atomic_store(&dataset->seen_stamp, stat_stamp(st));
+	return 0;
+}
+
+int dataset_unchanged(struct dataset *dataset)
+{
+	struct stat st;
+
+	if (atomic_load_explicit(&dataset->stale, memory_order_relaxed))
+		return -ESTALE;
+	if (fstat(dataset->fd, &st) < 0)
+		return -errno;
+	if (stat_stamp(&st) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
+		return 0;
+	SCOPE_LOCK(&dataset->lock);
+	return look_closer(dataset, &st);
+}
+
+void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret)
+{
+	const struct index *index = &dataset->index;
+
+	*ret = (struct dataset_entry){.kind = index_kind(index, entry),
+				      .parent = (uint32_t)index_get(index, SECTION_PARENT, entry),
+				      .inode = index_inode(index, entry)};
+	ret->name = index_name(index, entry, &ret->name_len);
+	ret->size = index_get(index, SECTION_SIZE, ret->inode);
+	if (ret->kind == FORMAT_DIRECTORY) {
+		ret->first_child = (uint32_t)index_get(index, SECTION_START, entry);
+		ret->children = (uint32_t)ret->size;
+		ret->size = 0;
+	}
+}
+
+int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
+		   uint32_t *ret)
+{
+	return index_lookup(&dataset->index, directory, name, len, ret);
+}
+
+int dataset_find(const struct dataset *dataset, const char *path, size_t len, uint32_t *ret)
+{
+	return index_find(&dataset->index, path, len, ret);
+}
+
+int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path)
+{
+	return index_path(&dataset->index, entry, path);
+}
+
+static uint32_t count_links(const struct index *index, uint32_t entry)
+{
+	uint32_t first, count, links = 2;
+
+	if (index_kind(index, entry) != FORMAT_DIRECTORY)
+		return 1 + index_link_count(index, entry);
+	first = (uint32_t)index_get(index, SECTION_START, entry);
+	count = (uint32_t)index_get(index, SECTION_SIZE, entry);
+	for (uint32_t e = first; e < first + count; e++)
+		links += index_kind(index, e) == FORMAT_DIRECTORY;
+	return links;
+}
+
+int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
+{
+	const struct index *index = &dataset->index;
+	int64_t ns, second = 1000000000;
+	int r = need_section(dataset, SECTION_MODE);
+
+	if (r == 0)
+		r = need_section(dataset, SECTION_MTIME);
+	if (r < 0)
+		return r;
+	entry = index_inode(index, entry);
+	ns = (int64_t)index_get(index, SECTION_MTIME, entry);
+	*ret = (struct dataset_attr){
+		.mode = (mode_t)index_get(index, SECTION_MODE, entry) & 07777,
+		.nlink = count_links(index, entry),
+		.mtime.tv_sec = ns / second - (ns % second < 0),
+		.mtime.tv_nsec = (ns % second + second) % second,
+	};
+	return 0;
+}
+
+int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret)
+{
+	const struct index *index = &dataset->index;
+	int r = need_section(dataset, SECTION_IMAGE);
+
+	if (r == 0)
+		r = need_section(dataset, SECTION_WIDTH);
+	if (r == 0)
+		r = need_section(dataset, SECTION_HEIGHT);
+	if (r < 0)
+		return r;
+	entry = index_inode(index, entry);
+	*ret = (struct dataset_image){
+		.kind = (enum format_image)index_get(index, SECTION_IMAGE, entry),
+		.width = (uint32_t)index_get(index, SECTION_WIDTH, entry),
+		.height = (uint32_t)index_get(index, SECTION_HEIGHT, entry),
+	};
+	return 0;
+}
+
+const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len)
+{
+	const struct index *index = &dataset->index;
+
+	*ret_len = index_get(index, SECTION_SIZE, entry);
+	return (const char *)index->sections[SECTION_TARGETS].data +
+	       index_get(index, SECTION_START, entry);
+}
+
+uint64_t dataset_extents(const struct dataset *dataset)
+{
+	return dataset->index.extents;
+}
+
+uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry)
+{
+	return index_first_extent(&dataset->index, index_inode(&dataset->index, entry));
+}
+
+void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret)
+{
+	const struct index *index = &dataset->index;
+	uint64_t number, size, start;
+
+	ret->entry = index_extent_entry(index, extent, &number);
+	size = index_get(index, SECTION_SIZE, ret->entry);
+	start = index_get(index, SECTION_START, ret->entry);
+	ret->from = number * FORMAT_EXTENT;
+	ret->size = (uint32_t)(size - ret->from < FORMAT_EXTENT ? size - ret->from : FORMAT_EXTENT);
+	if (index_kind(index, ret->entry) == FORMAT_SPLIT)
+		ret->offset = index_get(index, SECTION_PARTS, start + ret->from / FORMAT_PART) +
+			      ret->from % FORMAT_PART;
+	else
+		ret->offset = start + ret->from;
+}
+
+static uint64_t hash_pieces(const struct iovec *iov, int count)
+{
+	XXH3_state_t state;
+
+	if (count == 1)
+		return XXH3_64bits(iov->iov_base, iov->iov_len);
+	XXH3_64bits_reset(&state);
+	for (int i = 0; i < count; i++)
+		XXH3_64bits_update(&state, iov[i].iov_base, iov[i].iov_len);
+	return XXH3_64bits_digest(&state);
+}
+
+int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
+{
+	int r = need_section(dataset, SECTION_SUMS);
+
+	if (r < 0)
+		return r;
+	if (extent >= dataset->index.sections[SECTION_SUMS].count)
+		return -EBADMSG;
+	*ret = index_get(&dataset->index, SECTION_SUMS, extent);
+	return 0;
+}
+
+int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count)
+{
+	int r = need_section(dataset, SECTION_SUMS);
+
+	if (r < 0)
+		return r;
+	if (extent >= dataset->index.sections[SECTION_SUMS].count)
+		return -EBADMSG;
+	return hash_pieces(iov, count) == index_get(&dataset->index, SECTION_SUMS, extent)
+		       ? 0
+		       : -EBADMSG;
+}
+
+/* One extent at a time through a buffer of its own, so that only checked bytes get out. */
+static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scratch, uint64_t from,
+			   void *buf, size_t len, bool check)
+{
+	struct dataset_extent x;
+	struct iovec iov;
+	int r;
+
+	dataset_extent(dataset, extent, &x);
+	from -= x.from;
+	if (len > x.size - from)
+		len = (size_t)(x.size - from);
+	iov = (struct iovec){.iov_base = scratch, .iov_len = x.size};
+	r = io_pread_full(dataset->fd, scratch, x.size, x.offset);
+	if (r == 0 && check)
+		r = dataset_check(dataset, extent, &iov, 1);
+	if (r < 0)
+		return r == -ENODATA ? -EBADMSG : r;
+	memcpy(buf, (char *)scratch + from, len);
+	return (ssize_t)len;
+}
+
+ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
+		     bool check)
+{
+	SCOPE_FREE void *scratch = NULL;
+	uint64_t size, first;
+	size_t done = 0;
+
+	entry = index_inode(&dataset->index, entry);
+	size = index_get(&dataset->index, SECTION_SIZE, entry);
+	if (from >= size)
+		return 0;
+	if (len > size - from)
+		len = (size_t)(size - from);
+	first = dataset_first_extent(dataset, entry);
+	scratch = malloc(size < FORMAT_EXTENT ? (size_t)size : FORMAT_EXTENT);
+	if (!scratch)
+		return -ENOMEM;
+	while (done < len) {
+		uint64_t at = from + done;
+		ssize_t n = read_extent(dataset, first + at / FORMAT_EXTENT, scratch, at,
+					(char *)buf + done, len - done, check);
+
+		if (n < 0)
+			return n;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}

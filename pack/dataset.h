@@ -1,0 +1,128 @@
+/* The read face of a pack: the tree, and where each byte of it lies.
+ *
+ *	path -> entry -> extents -> (offset, length) in the pack
+ *
+ * A dataset is immutable once opened, so that all calls may run in any number of threads at
+ * once. It reads no file data by itself: it says where extents are and checks what somebody
+ * read. Entries are numbered from the root, 0, so that the children of a directory are
+ * consecutive and sorted by name (bytes); directories come in the order of os.walk. Extents are
+ * numbered through in entry order, those of one file consecutively.
+ *
+ * Lifetime: everything returned by pointer lives as long as the dataset. */
+#ifndef PACK_DATASET_H
+#define PACK_DATASET_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "pack/format.h"
+#include <stdbool.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+struct dataset;
+
+#define DATASET_ROOT 0u
+
+struct dataset_entry {
+	enum format_kind kind;
+	uint32_t parent;
+	uint32_t first_child, children; /* of a directory */
+	uint64_t size;	/* bytes of a file (of its target, for a hard link) or of a link's target */
+	uint32_t inode; /* the entry that stands for the inode: another one for hard links only */
+	const char *name; /* not NUL-ended; the root's is empty */
+	size_t name_len;
+};
+
+struct dataset_attr {
+	mode_t mode; /* permission bits only */
+	uint32_t nlink;
+	struct timespec mtime;
+};
+
+struct dataset_image {
+	enum format_image kind;
+	uint32_t width, height; /* pixels; 0: unknown */
+};
+
+struct dataset_extent {
+	uint64_t offset; /* in the pack, bytes */
+	uint32_t size;	 /* bytes, 1..FORMAT_EXTENT */
+	uint32_t entry;	 /* the file */
+	uint64_t from;	 /* its first byte within the file */
+};
+
+struct dataset_info {
+	const struct format_super *super;
+	char id[33];	     /* hexadecimal */
+	uint64_t pack_bytes; /* size of the pack file */
+	bool relocated;	     /* offsets were looked up anew: another LMDB tool rewrote the file */
+	const char *options; /* creation options, "name=value\n" lines */
+	size_t options_len;
+};
+
+/* Opens the pack at path, read-only, loads the hot sections and checks them.
+ * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EPROTONOSUPPORT
+ * (another version); -EBADMSG (damaged); or what open and read gave. err has the sentence. */
+int dataset_open(const char *path, struct dataset **ret, struct err *err);
+void dataset_free(struct dataset *dataset);
+
+const struct dataset_info *dataset_info(const struct dataset *dataset);
+int dataset_fd(const struct dataset *dataset); /* stays the dataset's */
+uint32_t dataset_entries(const struct dataset *dataset);
+
+/* 0 as long as the pack is the file that was opened; -ESTALE for good once somebody wrote to
+ * it. Costs an fstat. */
+int dataset_unchanged(struct dataset *dataset);
+
+/* entry < dataset_entries(). */
+void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
+
+/* The child of a directory by name: 0, -ENOENT, or -ENOTDIR. */
+int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
+		   uint32_t *ret);
+
+/* The entry at a path relative to the root, "" being the root itself; slashes at either end
+ * and doubled ones do not count. Symbolic links are not followed. 0, -ENOENT or -ENOTDIR. */
+int dataset_find(const struct dataset *dataset, const char *path, size_t len, uint32_t *ret);
+
+/* Appends the path of an entry, relative to the root, NUL-ended (buf->len does not count the
+ * NUL). Returns 0 or -ENOMEM. */
+int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path);
+
+/* Mode, link count and time. Loads the cold sections at first use: 0, -EBADMSG, -EIO, -ENOMEM. */
+int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
+int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
+
+/* The target of a symbolic link (not NUL-ended); entry is one. */
+const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len);
+
+uint64_t dataset_extents(const struct dataset *dataset);
+/* The number of the first extent of a file (or hard link to one); the others follow. */
+uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
+/* extent < dataset_extents(). */
+void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
+
+/* Holds the bytes of an extent, in pieces that add up to its size, against its checksum.
+ * Returns 0, -EBADMSG, or what loading the checksums gave. */
+int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
+
+/* The XXH3-64 of an extent's bytes, as the index has it. Returns 0, or what loading the
+ * checksums gave. */
+int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
+
+/* Reads `len` bytes of a file at `from`, checking every extent touched when `check`; the
+ * simple way for tools. Returns the bytes read (fewer only at the end), -EBADMSG or -EIO. */
+ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
+		     bool check);
+
+/* Holds the keys of the LMDB against the index: every file must have its record, at the
+ * place and of the size that the index says, and every record must belong to the index.
+ * `found` is called once for each fault, with a path or key (not NUL-ended) and a sentence;
+ * it returns 0 to go on, or -errno, which becomes the result. Returns 0 otherwise (whatever was
+ * found), -EBADMSG where the pages themselves cannot be walked, or an I/O error. */
+typedef int dataset_fault_fn(void *context, const char *path, size_t len, const char *fault);
+int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
+		       struct err *err);
+
+#endif

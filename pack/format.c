@@ -1,0 +1,278 @@
+#include "pack/format.h"
+#include "base/le.h"
+#include <errno.h>
+#include <stdio.h>
+#include <xxhash.h>
+
+/* The superblock on disk, little-endian:
+ *
+ *	  0  "foldfs\r\n"            a transfer that changes line ends changes this first
+ *	  8  u32 version, u32 number of sections
+ *	 16  u64 compat, u64 incompat
+ *	 32  6 x u64 counts, see put_counts()
+ *	 80  16 bytes id
+ *	 96  7 x u64 LMDB state
+ *	152  sections: u64 offset, bytes, count, sum; u32 width, u32 zero
+ *	  :
+ *	4088 u64 XXH3-64 of all before
+ */
+#define SUPER_MAGIC	    "foldfs\r\n"
+#define SUPER_COUNTS	    32
+#define SUPER_ID	    80
+#define SUPER_LMDB	    96
+#define SUPER_SECTIONS	    152
+#define SUPER_SECTION_BYTES 40
+#define SUPER_SUM	    (FORMAT_SUPER_BYTES - 8)
+
+static const char key_super[] = "\0foldfs";
+static const char key_part[] = "\0part.";
+static const char key_hashed[] = "\0path.";
+#define LITERAL_LEN(literal) (sizeof(literal) - 1)
+#define HASH_DIGITS	     32
+#define PART_DIGITS	     8
+
+static const char *const section_names[SECTION_COUNT] = {
+	[SECTION_NAMES] = "names", [SECTION_NAME_END] = "name-end", [SECTION_PARENT] = "parent",
+	[SECTION_KIND] = "kind",   [SECTION_START] = "start",	    [SECTION_SIZE] = "size",
+	[SECTION_PARTS] = "parts", [SECTION_TARGETS] = "targets",   [SECTION_SUMS] = "sums",
+	[SECTION_MODE] = "mode",   [SECTION_MTIME] = "mtime",	    [SECTION_IMAGE] = "image",
+	[SECTION_WIDTH] = "width", [SECTION_HEIGHT] = "height",	    [SECTION_OPTIONS] = "options",
+};
+
+static const char *const image_names[IMAGE_KINDS] = {
+	[IMAGE_UNKNOWN] = "-", [IMAGE_JPEG] = "JPEG", [IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
+	[IMAGE_WEBP] = "WebP", [IMAGE_BMP] = "BMP",   [IMAGE_TIFF] = "TIFF", [IMAGE_PNM] = "PNM",
+};
+
+const char *format_section_name(enum format_section section)
+{
+	return section_names[section];
+}
+
+const char *format_image_name(unsigned image)
+{
+	return image_names[image < IMAGE_KINDS ? image : IMAGE_UNKNOWN];
+}
+
+/* The runs of u64 fields in the struct lie in the same order as on disk. */
+static void put_u64s(uint8_t *out, const uint64_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		le_put64(out + 8 * i, values[i]);
+}
+
+static void get_u64s(const uint8_t *data, uint64_t *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		values[i] = le_get64(data + 8 * i);
+}
+
+static void put_section(uint8_t *out, const struct format_section_ref *ref)
+{
+	put_u64s(out, (const uint64_t[]){ref->offset, ref->bytes, ref->count, ref->sum}, 4);
+	le_put32(out + 32, ref->width);
+}
+
+static void get_section(const uint8_t *data, struct format_section_ref *ref)
+{
+	ref->offset = le_get64(data);
+	ref->bytes = le_get64(data + 8);
+	ref->count = le_get64(data + 16);
+	ref->sum = le_get64(data + 24);
+	ref->width = le_get32(data + 32);
+}
+
+void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SUPER_BYTES])
+{
+	const struct format_lmdb_state *lmdb = &super->lmdb;
+
+	memset(out, 0, FORMAT_SUPER_BYTES);
+	memcpy(out, SUPER_MAGIC, 8);
+	le_put32(out + 8, super->version);
+	le_put32(out + 12, SECTION_COUNT);
+	put_u64s(out + 16, (const uint64_t[]){super->compat, super->incompat}, 2);
+	put_u64s(out + SUPER_COUNTS,
+		 (const uint64_t[]){super->entries, super->files, super->directories,
+				    super->symlinks, super->hardlinks, super->bytes},
+		 6);
+	memcpy(out + SUPER_ID, super->id, sizeof(super->id));
+	put_u64s(out + SUPER_LMDB,
+		 (const uint64_t[]){lmdb->txnid, lmdb->root, lmdb->last_page, lmdb->branch_pages,
+				    lmdb->leaf_pages, lmdb->overflow_pages, lmdb->entries},
+		 7);
+	for (size_t i = 0; i < SECTION_COUNT; i++)
+		put_section(out + SUPER_SECTIONS + SUPER_SECTION_BYTES * i, &super->sections[i]);
+	le_put64(out + SUPER_SUM, XXH3_64bits(out, SUPER_SUM));
+}
+
+static void get_counts(const uint8_t *data, struct format_super *super)
+{
+	uint64_t v[6];
+
+	get_u64s(data, v, 6);
+	super->entries = v[0];
+	super->files = v[1];
+	super->directories = v[2];
+	super->symlinks = v[3];
+	super->hardlinks = v[4];
+	super->bytes = v[5];
+}
+
+static void get_lmdb(const uint8_t *data, struct format_lmdb_state *lmdb)
+{
+	uint64_t v[7];
+
+	get_u64s(data, v, 7);
+	lmdb->txnid = v[0];
+	lmdb->root = v[1];
+	lmdb->last_page = v[2];
+	lmdb->branch_pages = v[3];
+	lmdb->leaf_pages = v[4];
+	lmdb->overflow_pages = v[5];
+	lmdb->entries = v[6];
+}
+
+/* Version and features are looked at before the checksum's place is relied on: a later
+ * version may have moved it. */
+static int check_super(const uint8_t *data, size_t len, struct err *err)
+{
+	uint64_t unknown;
+
+	if (len < FORMAT_SUPER_BYTES || memcmp(data, SUPER_MAGIC, 8) != 0)
+		return err_set(err, -EBADMSG, "damaged superblock: bad magic");
+	if (le_get32(data + 8) != FORMAT_VERSION)
+		return err_set(err, -EPROTONOSUPPORT,
+			       "pack format version %u; this foldfs reads version %u",
+			       le_get32(data + 8), FORMAT_VERSION);
+	unknown = le_get64(data + 24) & ~FORMAT_INCOMPAT_KNOWN;
+	if (unknown)
+		return err_set(err, -EPROTONOSUPPORT,
+			       "the pack uses feature bits 0x%llx that this foldfs does not know",
+			       (unsigned long long)unknown);
+	if (le_get64(data + SUPER_SUM) != XXH3_64bits(data, SUPER_SUM))
+		return err_set(err, -EBADMSG, "damaged superblock: checksum mismatch");
+	if (le_get32(data + 12) != SECTION_COUNT)
+		return err_set(err, -EBADMSG, "damaged superblock: %u sections, not %u",
+			       le_get32(data + 12), SECTION_COUNT);
+	return 0;
+}
+
+int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err)
+{
+	struct format_super super = {0};
+	int r = check_super(data, len, err);
+
+	if (r < 0)
+		return r;
+	super.version = le_get32(data + 8);
+	super.compat = le_get64(data + 16);
+	super.incompat = le_get64(data + 24);
+	get_counts(data + SUPER_COUNTS, &super);
+	memcpy(super.id, data + SUPER_ID, sizeof(super.id));
+	get_lmdb(data + SUPER_LMDB, &super.lmdb);
+	for (size_t i = 0; i < SECTION_COUNT; i++)
+		get_section(data + SUPER_SECTIONS + SUPER_SECTION_BYTES * i, &super.sections[i]);
+	*ret = super;
+	return 0;
+}
+
+static void key_set(struct format_key *key, const void *data, size_t len)
+{
+	memcpy(key->data, data, len);
+	key->len = len;
+}
+
+static void key_append(struct format_key *key, const char *text)
+{
+	size_t len = strlen(text);
+
+	memcpy(key->data + key->len, text, len);
+	key->len += len;
+}
+
+static void key_append_hash(struct format_key *key, const char *path, size_t len)
+{
+	XXH128_hash_t hash = XXH3_128bits(path, len);
+	char text[HASH_DIGITS + 1];
+
+	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)hash.high64,
+		 (unsigned long long)hash.low64);
+	key_append(key, text);
+}
+
+void format_key_super(struct format_key *key)
+{
+	key_set(key, key_super, LITERAL_LEN(key_super));
+}
+
+void format_key_section(enum format_section section, struct format_key *key)
+{
+	format_key_super(key);
+	key_append(key, ".");
+	key_append(key, section_names[section]);
+}
+
+void format_key_path(const char *path, size_t len, struct format_key *key)
+{
+	if (len <= FORMAT_KEY_MAX) {
+		key_set(key, path, len);
+		return;
+	}
+	key_set(key, key_hashed, LITERAL_LEN(key_hashed));
+	key_append_hash(key, path, len);
+}
+
+void format_key_part(const char *path, size_t len, uint32_t part, struct format_key *key)
+{
+	char text[PART_DIGITS + 2];
+
+	key_set(key, key_part, LITERAL_LEN(key_part));
+	key_append_hash(key, path, len);
+	snprintf(text, sizeof(text), ".%08x", part);
+	key_append(key, text);
+}
+
+static bool starts_with(const uint8_t *data, size_t len, const char *prefix, size_t prefix_len)
+{
+	return len >= prefix_len && memcmp(data, prefix, prefix_len) == 0;
+}
+
+enum format_key_kind format_key_classify(const uint8_t *data, size_t len)
+{
+	if (len == 0 || len > FORMAT_KEY_MAX)
+		return KEY_OTHER;
+	if (data[0] != '\0')
+		return KEY_PATH;
+	if (starts_with(data, len, key_super, LITERAL_LEN(key_super)))
+		return len == LITERAL_LEN(key_super) ? KEY_SUPER : KEY_SECTION;
+	if (len == LITERAL_LEN(key_part) + HASH_DIGITS + 1 + PART_DIGITS &&
+	    starts_with(data, len, key_part, LITERAL_LEN(key_part)) &&
+	    data[LITERAL_LEN(key_part) + HASH_DIGITS] == '.')
+		return KEY_PART;
+	if (len == LITERAL_LEN(key_hashed) + HASH_DIGITS &&
+	    starts_with(data, len, key_hashed, LITERAL_LEN(key_hashed)))
+		return KEY_HASHED;
+	return KEY_OTHER;
+}
+
+enum format_section format_key_to_section(const uint8_t *data, size_t len)
+{
+	struct format_key key;
+	unsigned section = 0;
+
+	for (; section < SECTION_COUNT; section++) {
+		format_key_section((enum format_section)section, &key);
+		if (key.len == len && memcmp(key.data, data, len) == 0)
+			break;
+	}
+	return (enum format_section)section;
+}
+
+bool format_name_valid(const char *name, size_t len)
+{
+	if (len == 0 || len > FORMAT_NAME_MAX)
+		return false;
+	if (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')))
+		return false;
+	return !memchr(name, '/', len) && !memchr(name, '\0', len);
+}

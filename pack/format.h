@@ -1,0 +1,154 @@
+/* The pack format: keys, record kinds and the superblock. man/foldfs-format.5 is its
+ * documentation; this header and format.c are its only encoder and decoder. Pure: bytes in,
+ * structs out, no I/O and no allocation.
+ *
+ * A pack is an LMDB file (data format 1, MDB_NOSUBDIR) whose main database holds
+ *
+ *	"\0foldfs"             the superblock, the first key of all
+ *	"\0foldfs.NAME"        the sections of the index, one record each
+ *	"\0part.HASH.NNNNNNNN" the parts of files over FORMAT_SPLIT_OVER bytes
+ *	"\0path.HASH"          a file whose path is longer than a key can be
+ *	"n01440764/x.JPEG"     every other file: its path, its bytes
+ *
+ * HASH is the XXH3-128 of the path as 32 hexadecimal digits. A name that is a hard link to
+ * a file packed under another name has a value that starts with FORMAT_LINK_MAGIC and goes
+ * on with the other path. Directories and symbolic links are in the index only. */
+#ifndef PACK_FORMAT_H
+#define PACK_FORMAT_H
+
+#include "base/err.h"
+#include "base/size.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FORMAT_VERSION	  1
+#define FORMAT_KEY_MAX	  511		    /* LMDB's limit for a key, bytes */
+#define FORMAT_NAME_MAX	  255		    /* of one path component */
+#define FORMAT_SPLIT_OVER (1 * GIB)	    /* a longer file is stored in parts */
+#define FORMAT_PART	  (64 * MIB)	    /* of this size, the last one shorter */
+#define FORMAT_EXTENT	  (1 * MIB)	    /* each of which has its own checksum */
+#define FORMAT_LINK_MAGIC "\0foldfs-link\n" /* sizeof - 1 bytes; the canonical path follows */
+
+/* Features that a reader must know to read right (incompat) or may ignore (compat). */
+#define FORMAT_INCOMPAT_KNOWN ((uint64_t)0)
+
+/* What an entry of the index is. On disk: never renumber. */
+enum format_kind {
+	FORMAT_DIRECTORY = 1, /* start: its first child; size: how many children */
+	FORMAT_FILE = 2,      /* start: offset of its bytes in the pack; size: bytes */
+	FORMAT_SYMLINK = 3,   /* start: offset in the section targets; size: bytes */
+	FORMAT_HARDLINK = 4,  /* start: the entry it is another name of; size: 0 */
+	FORMAT_SPLIT = 5,     /* start: its first row in the section parts; size: bytes */
+};
+
+/* The sections of the index. A blob is bytes; a column has one little-endian integer of
+ * `width` bytes (1, 2, 4 or 8) for each entry, unless said otherwise. */
+enum format_section {
+	SECTION_NAMES,	  /* blob: the names of all entries, one behind the other */
+	SECTION_NAME_END, /* where each name ends in names */
+	SECTION_PARENT,	  /* the directory each entry is in; the root is its own */
+	SECTION_KIND,	  /* enum format_kind */
+	SECTION_START,	  /* see enum format_kind; always 8 wide */
+	SECTION_SIZE,	  /* see enum format_kind */
+	SECTION_PARTS,	  /* one row a part of the split files, in entry order: offset in the
+			     pack; 8 wide */
+	SECTION_TARGETS,  /* blob: the targets of the symbolic links */
+	SECTION_SUMS,	  /* one row an extent, in entry order: XXH3-64; 8 wide */
+	SECTION_MODE,	  /* permission bits, 07777 */
+	SECTION_MTIME,	  /* nanoseconds since 1970, two's complement; 8 wide */
+	SECTION_IMAGE,	  /* enum format_image; 0 where unknown */
+	SECTION_WIDTH,	  /* pixels; 0 where unknown */
+	SECTION_HEIGHT,
+	SECTION_OPTIONS, /* blob: the creation options, "name=value\n" lines */
+	SECTION_COUNT
+};
+
+/* Image kinds, by content. On disk: never renumber. */
+enum format_image {
+	IMAGE_UNKNOWN,
+	IMAGE_JPEG,
+	IMAGE_PNG,
+	IMAGE_GIF,
+	IMAGE_WEBP,
+	IMAGE_BMP,
+	IMAGE_TIFF,
+	IMAGE_PNM,
+	IMAGE_KINDS
+};
+
+/* The section's name, which is its key without "\0foldfs.". */
+const char *format_section_name(enum format_section section);
+/* "JPEG", "PNG", ... and "-" for IMAGE_UNKNOWN and numbers it does not know. */
+const char *format_image_name(unsigned image);
+
+struct format_section_ref {
+	uint64_t offset; /* of its first byte in the pack */
+	uint64_t bytes;
+	uint64_t count; /* rows; 0 for a blob */
+	uint32_t width; /* bytes a row; 0 for a blob */
+	uint64_t sum;	/* XXH3-64 of its bytes */
+};
+
+/* The state of the LMDB that the offsets belong to. Tools that rewrite an LMDB (mdb_copy -c,
+ * mdb_load) move pages and change it: then, and only then, the offsets are looked up anew. */
+struct format_lmdb_state {
+	uint64_t txnid;
+	uint64_t root; /* page number of the main database's root */
+	uint64_t last_page;
+	uint64_t branch_pages, leaf_pages, overflow_pages;
+	uint64_t entries;
+};
+
+struct format_super {
+	uint32_t version;
+	uint64_t compat, incompat;
+	uint64_t entries, files, directories, symlinks, hardlinks;
+	uint64_t bytes; /* of all files, each once */
+	uint8_t id[16]; /* digest of the content: paths, kinds, modes, times, bytes */
+	struct format_lmdb_state lmdb;
+	struct format_section_ref sections[SECTION_COUNT];
+};
+
+#define FORMAT_SUPER_BYTES 4096 /* of the superblock's value, the rest zero */
+
+void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SUPER_BYTES]);
+
+/* Returns 0; -EBADMSG (bad magic, checksum or field); -EPROTONOSUPPORT (another version, or
+ * incompatible features, which err names). */
+int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err);
+
+struct format_key {
+	uint8_t data[FORMAT_KEY_MAX];
+	size_t len;
+};
+
+void format_key_super(struct format_key *key);
+void format_key_section(enum format_section section, struct format_key *key);
+/* The key of a file that is not split: its path, or the hashed key where that is too long. */
+void format_key_path(const char *path, size_t len, struct format_key *key);
+void format_key_part(const char *path, size_t len, uint32_t part, struct format_key *key);
+
+/* What a key read from a pack is. */
+enum format_key_kind { KEY_SUPER, KEY_SECTION, KEY_PART, KEY_HASHED, KEY_PATH, KEY_OTHER };
+/* Longer keys than liblmdb writes are KEY_OTHER. */
+enum format_key_kind format_key_classify(const uint8_t *data, size_t len);
+/* The section whose key this is; SECTION_COUNT: none that is known. */
+enum format_section format_key_to_section(const uint8_t *data, size_t len);
+
+/* Whether a name may stand in a pack: 1..FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..". */
+bool format_name_valid(const char *name, size_t len);
+
+/* Extents of FORMAT_EXTENT bytes that a file of `size` bytes has: 0 for an empty file. */
+static inline uint64_t format_extents(uint64_t size)
+{
+	return size / FORMAT_EXTENT + (size % FORMAT_EXTENT != 0);
+}
+
+/* Parts that a file of `size` bytes is stored in: 0 where it is not split. */
+static inline uint64_t format_parts(uint64_t size)
+{
+	return size > FORMAT_SPLIT_OVER ? (size + FORMAT_PART - 1) / FORMAT_PART : 0;
+}
+
+#endif

@@ -1,0 +1,246 @@
+#include "pack/index.h"
+#include "base/scope.h"
+#include <sys/mman.h>
+
+#define HUGE_PAGE (2 * MIB)
+#define BASE_STEP (1u << INDEX_BASE_SHIFT)
+
+void index_release(struct index *index)
+{
+	for (size_t i = 0; i < SECTION_COUNT; i++)
+		free(index->sections[i].data);
+	free(index->extent_base);
+	free(index->links);
+	*index = (struct index){0};
+}
+
+uint32_t index_width(uint64_t max)
+{
+	if (max <= UINT8_MAX)
+		return 1;
+	if (max <= UINT16_MAX)
+		return 2;
+	return max <= UINT32_MAX ? 4 : 8;
+}
+
+/* Large sections lie in huge pages: a mount touches all of a hot one at once, and page
+ * faults would cost more than reading it. */
+int index_section_alloc(struct index_section *section, uint64_t count, uint32_t width)
+{
+	uint64_t bytes = count * (width ? width : 1);
+	void *data;
+
+	if (bytes < HUGE_PAGE) {
+		data = malloc(bytes ? bytes : 1);
+		if (!data)
+			return -ENOMEM;
+	} else {
+		uint64_t room = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+
+		if (posix_memalign(&data, HUGE_PAGE, room) != 0)
+			return -ENOMEM;
+		madvise(data, room, MADV_HUGEPAGE);
+	}
+	*section = (struct index_section){
+		.data = data, .bytes = bytes, .count = width ? count : 0, .width = width};
+	return 0;
+}
+
+int index_section_init(struct index_section *section, uint64_t count, uint32_t width)
+{
+	int r = index_section_alloc(section, count, width);
+
+	if (r == 0)
+		memset(section->data, 0, section->bytes);
+	return r;
+}
+
+void index_put(struct index *index, enum format_section section, uint64_t row, uint64_t value)
+{
+	const struct index_section *s = &index->sections[section];
+
+	switch (s->width) {
+	case 1:
+		s->data[row] = (uint8_t)value;
+		break;
+	case 2:
+		le_put16(s->data + 2 * row, (uint16_t)value);
+		break;
+	case 4:
+		le_put32(s->data + 4 * row, (uint32_t)value);
+		break;
+	default:
+		le_put64(s->data + 8 * row, value);
+	}
+}
+
+struct format_lmdb_state index_lmdb_state(const struct walker_info *info)
+{
+	return (struct format_lmdb_state){
+		.txnid = info->txnid,
+		.root = info->root,
+		.last_page = info->last_page,
+		.branch_pages = info->branch_pages,
+		.leaf_pages = info->leaf_pages,
+		.overflow_pages = info->overflow_pages,
+		.entries = info->entries,
+	};
+}
+
+const char *index_name(const struct index *index, uint32_t entry, size_t *ret_len)
+{
+	uint64_t start = index_name_start(index, entry);
+
+	*ret_len = index_get(index, SECTION_NAME_END, entry) - start;
+	return (const char *)index->sections[SECTION_NAMES].data + start;
+}
+
+static int compare_name(const struct index *index, uint32_t entry, const char *name, size_t len)
+{
+	size_t other_len;
+	const char *other = index_name(index, entry, &other_len);
+	int order = memcmp(other, name, other_len < len ? other_len : len);
+
+	return order ? order : (other_len > len) - (other_len < len);
+}
+
+int index_lookup(const struct index *index, uint32_t directory, const char *name, size_t len,
+		 uint32_t *ret)
+{
+	uint32_t low, high;
+
+	if (index_kind(index, directory) != FORMAT_DIRECTORY)
+		return -ENOTDIR;
+	low = (uint32_t)index_get(index, SECTION_START, directory);
+	high = low + (uint32_t)index_get(index, SECTION_SIZE, directory);
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		int order = compare_name(index, middle, name, len);
+
+		if (order == 0) {
+			*ret = middle;
+			return 0;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return -ENOENT;
+}
+
+int index_find(const struct index *index, const char *path, size_t len, uint32_t *ret)
+{
+	const char *end = path + len;
+	uint32_t entry = 0;
+
+	while (path < end) {
+		const char *slash = memchr(path, '/', (size_t)(end - path));
+		size_t name_len = (size_t)((slash ? slash : end) - path);
+		int r = name_len ? index_lookup(index, entry, path, name_len, &entry) : 0;
+
+		if (r < 0)
+			return r;
+		path += name_len + (slash != NULL);
+	}
+	*ret = entry;
+	return 0;
+}
+
+/* Filled from the end: the length is known after one climb, the bytes after a second. */
+int index_path(const struct index *index, uint32_t entry, struct buf *path)
+{
+	size_t total = 0, name_len;
+	char *at;
+	int r;
+
+	for (uint32_t e = entry; e; e = (uint32_t)index_get(index, SECTION_PARENT, e)) {
+		index_name(index, e, &name_len);
+		total += name_len + 1;
+	}
+	r = buf_reserve(path, total + 1);
+	if (r < 0)
+		return r;
+	path->len += total ? total - 1 : 0;
+	at = path->data + path->len;
+	*at = '\0';
+	for (uint32_t e = entry; e; e = (uint32_t)index_get(index, SECTION_PARENT, e)) {
+		const char *name = index_name(index, e, &name_len);
+
+		at -= name_len;
+		memcpy(at, name, name_len);
+		if (index_get(index, SECTION_PARENT, e))
+			*--at = '/';
+	}
+	return 0;
+}
+
+uint32_t index_inode(const struct index *index, uint32_t entry)
+{
+	if (index_kind(index, entry) != FORMAT_HARDLINK)
+		return entry;
+	return (uint32_t)index_get(index, SECTION_START, entry);
+}
+
+static uint32_t links_below(const struct index *index, uint64_t entry)
+{
+	uint32_t low = 0, high = index->link_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (index->links[middle] < entry)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+uint32_t index_link_count(const struct index *index, uint32_t entry)
+{
+	return links_below(index, (uint64_t)entry + 1) - links_below(index, entry);
+}
+
+static uint64_t extents_of(const struct index *index, uint32_t entry)
+{
+	enum format_kind kind = index_kind(index, entry);
+
+	if (kind != FORMAT_FILE && kind != FORMAT_SPLIT)
+		return 0;
+	return format_extents(index_get(index, SECTION_SIZE, entry));
+}
+
+uint64_t index_first_extent(const struct index *index, uint32_t entry)
+{
+	uint64_t extent = index->extent_base[entry >> INDEX_BASE_SHIFT];
+
+	for (uint32_t e = entry & ~(BASE_STEP - 1); e < entry; e++)
+		extent += extents_of(index, e);
+	return extent;
+}
+
+uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number)
+{
+	uint32_t low = 0, high = (index->entries - 1) >> INDEX_BASE_SHIFT, entry;
+	uint64_t left;
+
+	/* The last base that is not beyond the extent. */
+	while (low < high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (index->extent_base[middle] <= extent)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	entry = low << INDEX_BASE_SHIFT;
+	left = extent - index->extent_base[low];
+	for (uint64_t have = extents_of(index, entry); left >= have;
+	     have = extents_of(index, entry)) {
+		left -= have;
+		entry++;
+	}
+	*ret_number = left;
+	return entry;
+}

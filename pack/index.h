@@ -1,0 +1,105 @@
+/* The index of a pack in memory: its sections, and the tree that they describe.
+ *
+ * Entry e is row e of every column; see enum format_section and enum format_kind. Whoever
+ * fills the sections (the builder, or dataset_open from a file) has index_check() look at
+ * them before any other call: from then on no number in the hot sections leads outside.
+ * Immutable after that, but for the offsets in START and PARTS, which index_locate() sets
+ * before the index is shared. Internal to pack/. */
+#ifndef PACK_INDEX_H
+#define PACK_INDEX_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/le.h"
+#include "pack/format.h"
+#include "pack/walker.h"
+
+struct index_section {
+	uint8_t *data; /* owned, by malloc; NULL: not loaded */
+	uint64_t bytes;
+	uint64_t count; /* rows */
+	uint32_t width; /* bytes a row; 0: a blob */
+};
+
+#define INDEX_BASE_SHIFT 6 /* extent numbers are kept for every 64th entry, the rest counted */
+
+struct index {
+	uint32_t entries;
+	struct index_section sections[SECTION_COUNT];
+	uint64_t *extent_base; /* number of the first extent of entry i << INDEX_BASE_SHIFT */
+	uint64_t extents;
+	uint32_t *links; /* the targets of all hard links, sorted */
+	uint32_t link_count;
+};
+
+void index_release(struct index *index);
+
+/* The narrowest width whose integers hold max. */
+uint32_t index_width(uint64_t max);
+/* Allocates the bytes of a section: `count` rows of `width`, or a blob of `count` bytes where
+ * width is 0. Returns 0 or -ENOMEM. */
+int index_section_alloc(struct index_section *section, uint64_t count, uint32_t width);
+/* The same, zeroed. */
+int index_section_init(struct index_section *section, uint64_t count, uint32_t width);
+
+static inline uint64_t index_get(const struct index *index, enum format_section section,
+				 uint64_t row)
+{
+	const struct index_section *s = &index->sections[section];
+
+	switch (s->width) {
+	case 1:
+		return s->data[row];
+	case 2:
+		return le_get16(s->data + 2 * row);
+	case 4:
+		return le_get32(s->data + 4 * row);
+	default:
+		return le_get64(s->data + 8 * row);
+	}
+}
+
+void index_put(struct index *index, enum format_section section, uint64_t row, uint64_t value);
+
+/* The state that the offsets of a pack belong to. */
+struct format_lmdb_state index_lmdb_state(const struct walker_info *info);
+
+/* Whether every section of the superblock has the rows and width that it must have. */
+int index_check_shape(const struct format_super *super, struct err *err);
+
+/* Zeroes the offsets of all files and parts, until index_locate() finds new ones. */
+void index_forget_offsets(struct index *index);
+
+/* Checks the hot sections against each other and against the pack's size, and prepares
+ * extents and links. Returns 0, -EBADMSG with a sentence, or -ENOMEM. */
+int index_check(struct index *index, uint64_t pack_bytes, struct err *err);
+
+static inline enum format_kind index_kind(const struct index *index, uint32_t entry)
+{
+	return (enum format_kind)index->sections[SECTION_KIND].data[entry];
+}
+
+static inline uint64_t index_name_start(const struct index *index, uint32_t entry)
+{
+	return entry ? index_get(index, SECTION_NAME_END, entry - 1) : 0;
+}
+
+/* The name of an entry: not NUL-ended, empty for the root. */
+const char *index_name(const struct index *index, uint32_t entry, size_t *ret_len);
+
+/* As dataset_lookup, dataset_find and dataset_path. */
+int index_lookup(const struct index *index, uint32_t directory, const char *name, size_t len,
+		 uint32_t *ret);
+int index_find(const struct index *index, const char *path, size_t len, uint32_t *ret);
+int index_path(const struct index *index, uint32_t entry, struct buf *path);
+
+/* The entry that stands for a hard link's inode; any other entry itself. */
+uint32_t index_inode(const struct index *index, uint32_t entry);
+/* How many hard links point at an entry. */
+uint32_t index_link_count(const struct index *index, uint32_t entry);
+
+uint64_t index_first_extent(const struct index *index, uint32_t entry);
+/* The file that an extent belongs to, and which one of its extents it is. */
+uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number);
+
+#endif

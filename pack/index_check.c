@@ -1,0 +1,226 @@
+/* Everything that a hostile or damaged index could say is looked at here, once, so that the
+ * rest of the code may trust the numbers in it. */
+#include "base/scope.h"
+#include "pack/index.h"
+
+/* What a section must look like: rows and width, or a blob. */
+enum shape { SHAPE_BLOB, SHAPE_ENTRIES, SHAPE_ROWS };
+
+static const struct {
+	enum shape shape;
+	uint32_t width; /* 0: any */
+} shapes[SECTION_COUNT] = {
+	[SECTION_NAMES] = {SHAPE_BLOB, 0},     [SECTION_NAME_END] = {SHAPE_ENTRIES, 0},
+	[SECTION_PARENT] = {SHAPE_ENTRIES, 0}, [SECTION_KIND] = {SHAPE_ENTRIES, 1},
+	[SECTION_START] = {SHAPE_ENTRIES, 8},  [SECTION_SIZE] = {SHAPE_ENTRIES, 0},
+	[SECTION_PARTS] = {SHAPE_ROWS, 8},     [SECTION_TARGETS] = {SHAPE_BLOB, 0},
+	[SECTION_SUMS] = {SHAPE_ROWS, 8},      [SECTION_MODE] = {SHAPE_ENTRIES, 0},
+	[SECTION_MTIME] = {SHAPE_ENTRIES, 8},  [SECTION_IMAGE] = {SHAPE_ENTRIES, 1},
+	[SECTION_WIDTH] = {SHAPE_ENTRIES, 0},  [SECTION_HEIGHT] = {SHAPE_ENTRIES, 0},
+	[SECTION_OPTIONS] = {SHAPE_BLOB, 0},
+};
+
+static bool width_possible(uint32_t width)
+{
+	return width == 1 || width == 2 || width == 4 || width == 8;
+}
+
+static bool shape_right(const struct format_section_ref *ref, size_t section, uint64_t entries)
+{
+	if (shapes[section].shape == SHAPE_BLOB)
+		return ref->width == 0 && ref->count == 0;
+	if (!width_possible(ref->width) || ref->count > UINT64_MAX / 8)
+		return false;
+	if (shapes[section].width && ref->width != shapes[section].width)
+		return false;
+	if (shapes[section].shape == SHAPE_ENTRIES && ref->count != entries)
+		return false;
+	return ref->bytes == ref->count * ref->width;
+}
+
+int index_check_shape(const struct format_super *super, struct err *err)
+{
+	if (super->entries == 0 || super->entries > UINT32_MAX)
+		return err_set(err, -EBADMSG, "damaged superblock: %llu entries",
+			       (unsigned long long)super->entries);
+	for (size_t i = 0; i < SECTION_COUNT; i++)
+		if (!shape_right(&super->sections[i], i, super->entries))
+			return err_set(err, -EBADMSG,
+				       "damaged superblock: section %s has a wrong shape",
+				       format_section_name((enum format_section)i));
+	return 0;
+}
+
+/* Whether start..start + size lies in 0..limit. */
+static bool within(uint64_t start, uint64_t size, uint64_t limit)
+{
+	return start <= limit && size <= limit - start;
+}
+
+/* What one pass over the entries carries along and counts. Entries come in blocks of siblings,
+ * so that most share the parent of the one before. */
+struct pass {
+	const struct index *index;
+	uint64_t pack_bytes;
+	uint64_t name_end; /* of the entry before */
+	uint64_t parent, first,
+		last; /* the parent of the entry before; its children: [first, last) */
+	uint64_t children, extents, parts;
+	uint32_t links;
+};
+
+static bool name_right(struct pass *pass, uint32_t entry)
+{
+	const struct index_section *names = &pass->index->sections[SECTION_NAMES];
+	uint64_t start = pass->name_end;
+	uint64_t end = index_get(pass->index, SECTION_NAME_END, entry);
+	const uint8_t *name = names->data + start;
+
+	pass->name_end = end;
+	if (end < start || end > names->bytes)
+		return false;
+	if (entry == 0)
+		return end == 0;
+	/* NULs and slashes were looked for in all names at once. */
+	return end > start && end - start <= FORMAT_NAME_MAX &&
+	       !(name[0] == '.' && (end - start == 1 || (end - start == 2 && name[1] == '.')));
+}
+
+/* Parents come before their children, which makes the tree free of cycles. */
+static bool parent_right(struct pass *pass, uint32_t entry)
+{
+	const struct index *index = pass->index;
+	uint64_t parent = index_get(index, SECTION_PARENT, entry);
+
+	if (entry == 0)
+		return parent == 0 && index_kind(index, 0) == FORMAT_DIRECTORY;
+	if (parent != pass->parent || entry == 1) {
+		if (parent >= entry || index_kind(index, (uint32_t)parent) != FORMAT_DIRECTORY)
+			return false;
+		pass->parent = parent;
+		pass->first = index_get(index, SECTION_START, parent);
+		pass->last = pass->first + index_get(index, SECTION_SIZE, parent);
+	}
+	return entry >= pass->first && entry < pass->last;
+}
+
+static bool hardlink_right(const struct index *index, uint64_t target, uint64_t size)
+{
+	return target < index->entries && size == 0 &&
+	       (index_kind(index, (uint32_t)target) == FORMAT_FILE ||
+		index_kind(index, (uint32_t)target) == FORMAT_SPLIT);
+}
+
+/* The parts of all split files follow each other in entry order. */
+static bool split_right(struct pass *pass, uint64_t first, uint64_t size)
+{
+	const struct index *index = pass->index;
+	uint64_t parts = format_parts(size);
+
+	if (size <= FORMAT_SPLIT_OVER || size > pass->pack_bytes || first != pass->parts ||
+	    !within(first, parts, index->sections[SECTION_PARTS].count))
+		return false;
+	pass->parts += parts;
+	for (uint64_t i = 0; i < parts; i++) {
+		uint64_t left = size - i * FORMAT_PART;
+
+		if (!within(index_get(index, SECTION_PARTS, first + i),
+			    left < FORMAT_PART ? left : FORMAT_PART, pass->pack_bytes))
+			return false;
+	}
+	return true;
+}
+
+/* Start and size, by kind; counts them. */
+static bool place_right(struct pass *pass, uint32_t entry)
+{
+	const struct index *index = pass->index;
+	uint64_t start = index_get(index, SECTION_START, entry);
+	uint64_t size = index_get(index, SECTION_SIZE, entry);
+
+	switch (index_kind(index, entry)) {
+	case FORMAT_FILE:
+		pass->extents += format_extents(size);
+		return size <= FORMAT_SPLIT_OVER && within(start, size, pass->pack_bytes);
+	case FORMAT_DIRECTORY:
+		pass->children += size;
+		return (size == 0 || start > entry) && within(start, size, index->entries);
+	case FORMAT_SYMLINK:
+		return size > 0 && within(start, size, index->sections[SECTION_TARGETS].bytes);
+	case FORMAT_HARDLINK:
+		pass->links++;
+		return hardlink_right(index, start, size);
+	case FORMAT_SPLIT:
+		pass->extents += format_extents(size);
+		return split_right(pass, start, size);
+	}
+	return false;
+}
+
+/* Checks each entry, numbers the extents, counts what must add up. */
+static int check_entries(struct index *index, struct pass *pass, struct err *err)
+{
+	for (uint32_t e = 0; e < index->entries; e++) {
+		if ((e & ((1u << INDEX_BASE_SHIFT) - 1)) == 0)
+			index->extent_base[e >> INDEX_BASE_SHIFT] = pass->extents;
+		if (!name_right(pass, e) || !place_right(pass, e) || !parent_right(pass, e))
+			return err_set(err, -EBADMSG, "damaged index: entry %u", e);
+	}
+	/* Each entry is in its parent's range: if the ranges also hold no more than all
+	 * entries, they do not overlap. */
+	if (pass->children != index->entries - 1)
+		return err_set(err, -EBADMSG, "damaged index: directories overlap");
+	return 0;
+}
+
+static int compare_u32(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int collect_links(struct index *index, uint32_t count)
+{
+	uint32_t at = 0;
+
+	if (count == 0)
+		return 0;
+	index->links = calloc(count, sizeof(*index->links));
+	if (!index->links)
+		return -ENOMEM;
+	for (uint32_t e = 0; e < index->entries; e++)
+		if (index_kind(index, e) == FORMAT_HARDLINK)
+			index->links[at++] = index_inode(index, e);
+	qsort(index->links, count, sizeof(*index->links), compare_u32);
+	index->link_count = count;
+	return 0;
+}
+
+void index_forget_offsets(struct index *index)
+{
+	for (uint32_t e = 0; e < index->entries; e++)
+		if (index_kind(index, e) == FORMAT_FILE)
+			index_put(index, SECTION_START, e, 0);
+	for (uint64_t i = 0; i < index->sections[SECTION_PARTS].count; i++)
+		index_put(index, SECTION_PARTS, i, 0);
+}
+
+int index_check(struct index *index, uint64_t pack_bytes, struct err *err)
+{
+	const struct index_section *names = &index->sections[SECTION_NAMES];
+	struct pass pass = {.index = index, .pack_bytes = pack_bytes};
+	int r;
+
+	if (memchr(names->data, '\0', names->bytes) || memchr(names->data, '/', names->bytes))
+		return err_set(err, -EBADMSG, "damaged index: a name holds a slash or NUL");
+	index->extent_base =
+		calloc((index->entries >> INDEX_BASE_SHIFT) + 1, sizeof(*index->extent_base));
+	if (!index->extent_base)
+		return -ENOMEM;
+	r = check_entries(index, &pass, err);
+	if (r < 0)
+		return r;
+	index->extents = pass.extents;
+	return collect_links(index, pass.links);
+}

@@ -1,0 +1,302 @@
+#include "pack/keys.h"
+#include "base/scope.h"
+#include <stdio.h>
+#include <xxhash.h>
+
+/* Entries whose keys are hashes: paths over FORMAT_KEY_MAX bytes, and split files. */
+struct hashed {
+	char hash[33];
+	uint32_t entry;
+};
+
+struct resolver {
+	const struct index *index;
+	struct hashed *hashed; /* sorted; made when the first hashed key is met */
+	bool hashed_made;      /* there may be none */
+	size_t hashed_count;
+	/* Keys come sorted, so that most lie in the directory of the one before them. */
+	char directory[FORMAT_KEY_MAX];
+	size_t directory_len;
+	uint32_t directory_entry;
+	uint32_t next; /* where the next key is likely to be */
+};
+
+static int compare_hashed(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(((struct hashed *)0)->hash) - 1);
+}
+
+static bool is_hashed(const struct index *index, uint32_t entry, size_t path_len)
+{
+	return path_len > FORMAT_KEY_MAX || index_kind(index, entry) == FORMAT_SPLIT;
+}
+
+static void hash_path(struct hashed *hashed, const struct buf *path, uint32_t entry)
+{
+	XXH128_hash_t hash = XXH3_128bits(path->data, path->len);
+
+	snprintf(hashed->hash, sizeof(hashed->hash), "%016llx%016llx",
+		 (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+	hashed->entry = entry;
+}
+
+static int resolver_hash_all(struct resolver *resolver)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, list = BUF_INIT;
+	struct hashed one;
+
+	for (uint32_t e = 1; e < resolver->index->entries; e++) {
+		int r;
+
+		path.len = 0;
+		r = index_path(resolver->index, e, &path);
+		if (r < 0)
+			return r;
+		if (!is_hashed(resolver->index, e, path.len))
+			continue;
+		hash_path(&one, &path, e);
+		r = buf_add(&list, &one, sizeof(one));
+		if (r < 0)
+			return r;
+	}
+	resolver->hashed_count = list.len / sizeof(one);
+	if (list.len)
+		qsort(list.data, resolver->hashed_count, sizeof(one), compare_hashed);
+	resolver->hashed = (struct hashed *)(void *)steal_ptr(&list.data);
+	resolver->hashed_made = true;
+	return 0;
+}
+
+/* The entry whose path has the hash at `digits`: 0, -ENOENT or -ENOMEM. */
+static int resolve_hash(struct resolver *resolver, const uint8_t *digits, uint32_t *ret)
+{
+	struct hashed wanted = {0}, *found;
+
+	if (!resolver->hashed_made) {
+		int r = resolver_hash_all(resolver);
+
+		if (r < 0)
+			return r;
+	}
+	memcpy(wanted.hash, digits, sizeof(wanted.hash) - 1);
+	found = resolver->hashed_count ? bsearch(&wanted, resolver->hashed, resolver->hashed_count,
+						 sizeof(wanted), compare_hashed)
+				       : NULL;
+	if (!found)
+		return -ENOENT;
+	*ret = found->entry;
+	return 0;
+}
+
+static bool is_next(const struct resolver *resolver, const char *name, size_t len)
+{
+	const struct index *index = resolver->index;
+	size_t other_len;
+	const char *other;
+
+	if (resolver->next >= index->entries ||
+	    index_get(index, SECTION_PARENT, resolver->next) != resolver->directory_entry)
+		return false;
+	other = index_name(index, resolver->next, &other_len);
+	return other_len == len && memcmp(other, name, len) == 0;
+}
+
+static int resolve_path(struct resolver *resolver, const char *path, size_t len, uint32_t *ret)
+{
+	const char *slash = memrchr(path, '/', len);
+	size_t directory_len = slash ? (size_t)(slash - path) : 0;
+	const char *name = slash ? slash + 1 : path;
+	size_t name_len = len - (size_t)(name - path);
+	int r;
+
+	/* index_find() is lenient; of the keys only one may be this path. */
+	if (slash == path || memmem(path, len, "//", 2))
+		return -ENOENT;
+	if (directory_len != resolver->directory_len ||
+	    memcmp(path, resolver->directory, directory_len) != 0) {
+		r = index_find(resolver->index, path, directory_len, &resolver->directory_entry);
+		if (r < 0)
+			return r;
+		memcpy(resolver->directory, path, directory_len);
+		resolver->directory_len = directory_len;
+	}
+	if (is_next(resolver, name, name_len)) {
+		*ret = resolver->next++;
+		return 0;
+	}
+	r = index_lookup(resolver->index, resolver->directory_entry, name, name_len, ret);
+	if (r == 0)
+		resolver->next = *ret + 1;
+	return r;
+}
+
+/* Fills what follows from the entry alone: a whole file's record, or a link's. */
+static int file_row(const struct index *index, uint32_t entry, struct keys_row *ret)
+{
+	enum format_kind kind = index_kind(index, entry);
+
+	if (kind != FORMAT_FILE && kind != FORMAT_HARDLINK)
+		return -ENOENT;
+	*ret = (struct keys_row){.section = SECTION_START,
+				 .row = entry,
+				 .entry = entry,
+				 .size = index_get(index, SECTION_SIZE, entry),
+				 .link = kind == FORMAT_HARDLINK};
+	return 0;
+}
+
+/* "NNNNNNNN" as format_key_part() writes it: 0 or -ENOENT. */
+static int part_number(const uint8_t *digits, uint64_t *ret)
+{
+	static const char hex[] = "0123456789abcdef";
+	uint64_t number = 0;
+
+	for (int i = 0; i < 8; i++) {
+		const char *at = memchr(hex, digits[i], 16);
+
+		if (!at)
+			return -ENOENT;
+		number = number << 4 | (uint64_t)(at - hex);
+	}
+	*ret = number;
+	return 0;
+}
+
+/* "\0part.HASH.NNNNNNNN": the classifier has checked lengths, not digits. */
+static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_row *ret)
+{
+	const struct index *index = resolver->index;
+	uint64_t part = 0, size;
+	uint32_t entry;
+	int r = resolve_hash(resolver, key + 6, &entry);
+
+	if (r == 0)
+		r = part_number(key + 6 + 32 + 1, &part);
+	if (r < 0)
+		return r;
+	if (index_kind(index, entry) != FORMAT_SPLIT)
+		return -ENOENT;
+	size = index_get(index, SECTION_SIZE, entry);
+	if (part >= format_parts(size))
+		return -ENOENT;
+	*ret = (struct keys_row){.section = SECTION_PARTS,
+				 .row = index_get(index, SECTION_START, entry) + part,
+				 .entry = entry,
+				 .size = part + 1 < format_parts(size) ? FORMAT_PART
+								       : size - part * FORMAT_PART};
+	return 0;
+}
+
+static int section_row(const uint8_t *key, size_t len, struct keys_row *ret)
+{
+	enum format_section section = format_key_to_section(key, len);
+
+	if (section == SECTION_COUNT)
+		return -ENOENT;
+	*ret = (struct keys_row){.section = SECTION_COUNT, .row = section};
+	return 0;
+}
+
+/* The row of a key: 0, -ENOENT (the index knows no such thing) or -ENOMEM. */
+static int resolve(struct resolver *resolver, const uint8_t *key, size_t len, struct keys_row *ret)
+{
+	uint32_t entry;
+	int r;
+
+	switch (format_key_classify(key, len)) {
+	case KEY_SUPER:
+		*ret = (struct keys_row){.section = SECTION_COUNT, .row = SECTION_COUNT};
+		return 0;
+	case KEY_SECTION:
+		return section_row(key, len, ret);
+	case KEY_PART:
+		return part_row(resolver, key, ret);
+	case KEY_HASHED:
+		r = resolve_hash(resolver, key + 6, &entry);
+		break;
+	case KEY_PATH:
+		r = resolve_path(resolver, (const char *)key, len, &entry);
+		break;
+	default:
+		return -ENOENT;
+	}
+	return r < 0 ? r : file_row(resolver->index, entry, ret);
+}
+
+int keys_walk(const struct index *index, struct walker *walker, const struct keys_visitor *visitor,
+	      struct err *err)
+{
+	struct resolver resolver = {.index = index, .next = 1};
+	struct walker_record record;
+	int r = walker_first(walker, &record, err);
+
+	while (r == 0) {
+		struct keys_row row;
+
+		r = resolve(&resolver, record.key, record.key_len, &row);
+		if (r == -ENOTDIR)
+			r = -ENOENT;
+		if (r == 0 || r == -ENOENT)
+			r = visitor->record(visitor->context, &record, r == 0 ? &row : NULL, err);
+		if (r == 0)
+			r = walker_next(walker, &record, err);
+	}
+	free(resolver.hashed);
+	return r == 1 ? 0 : r;
+}
+
+struct locating {
+	struct index *index;
+	struct format_super *super;
+	uint64_t super_offset;
+	uint64_t rows; /* files and parts found */
+};
+
+static int locate_record(void *context, const struct walker_record *record,
+			 const struct keys_row *row, struct err *err)
+{
+	struct locating *locating = context;
+
+	if (!row || row->link)
+		return 0;
+	if (row->section == SECTION_COUNT) {
+		if (row->row == SECTION_COUNT)
+			locating->super_offset = record->offset;
+		else
+			locating->super->sections[row->row].offset = record->offset;
+		return 0;
+	}
+	if (record->size != row->size)
+		return err_set(err, -EBADMSG, "'%.*s': %llu bytes stored, %llu in the index",
+			       (int)record->key_len, (const char *)record->key,
+			       (unsigned long long)record->size, (unsigned long long)row->size);
+	index_put(locating->index, row->section, row->row, record->offset);
+	locating->rows++;
+	return 0;
+}
+
+static uint64_t rows_expected(const struct index *index)
+{
+	uint64_t rows = index->sections[SECTION_PARTS].count;
+
+	for (uint32_t e = 0; e < index->entries; e++)
+		rows += index_kind(index, e) == FORMAT_FILE;
+	return rows;
+}
+
+int index_locate(struct index *index, struct walker *walker, struct format_super *super,
+		 uint64_t *ret_super_offset, struct err *err)
+{
+	struct locating locating = {.index = index, .super = super};
+	struct keys_visitor visitor = {.record = locate_record, .context = &locating};
+	int r = keys_walk(index, walker, &visitor, err);
+
+	if (r < 0)
+		return r;
+	if (locating.rows != rows_expected(index))
+		return err_set(err, -EBADMSG, "%llu of %llu files have no record",
+			       (unsigned long long)(rows_expected(index) - locating.rows),
+			       (unsigned long long)rows_expected(index));
+	*ret_super_offset = locating.super_offset;
+	return 0;
+}

@@ -1,0 +1,627 @@
+#include "pack/walker.h"
+
+#include "base/io.h"
+#include "base/le.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAGIC	      0xBEEFC0DEu
+#define MAGIC_SWAPPED 0xDEC0EFBEu
+#define NO_PAGE	      UINT64_MAX /* the root of an empty database */
+#define FIRST_PAGE    2		 /* behind the two meta pages */
+/* Keeps every offset within off_t, whatever the page size. */
+#define LAST_PAGE_MAX (((uint64_t)1 << 47) - 1)
+#define DEPTH_MAX     32 /* CURSOR_STACK: liblmdb goes no deeper */
+
+#define PAGE_HEADER    16
+#define NODE_HEADER    8
+#define META_BYTES     152 /* with the page header */
+#define META_MAGIC     16
+#define META_PAGE_SIZE 40
+#define META_MAIN_DB   88
+/* Any of these changes the order of keys or the layout of nodes: duplicates, integer or reversed
+ * keys. The top bit is a mark of liblmdb's for open handles. */
+#define DB_FLAGS 0x7fff
+/* The least that a record takes in a leaf: pointer, node, one byte of key and one of padding. */
+#define RECORD_MIN (2 + NODE_HEADER + 2)
+
+/* Page types; the flags above them are the writer's own marks. */
+enum { PAGE_BRANCH = 0x01, PAGE_LEAF = 0x02, PAGE_OVERFLOW = 0x04, PAGE_META = 0x08 };
+#define PAGE_TYPE 0x6f
+
+enum { NODE_BIGDATA = 0x01, NODE_SUBDATA = 0x02, NODE_DUPDATA = 0x04 };
+
+#define DAMAGED(err, page, text, ...) \
+	err_set(err, -EBADMSG, "page %" PRIu64 ": " text, page, ##__VA_ARGS__)
+
+struct meta {
+	struct walker_info info;
+	unsigned flags; /* of the main database */
+};
+
+/* One page of the path from the root to a leaf. */
+struct level {
+	uint8_t *page;
+	uint64_t number;
+	unsigned count; /* nodes */
+	unsigned next;	/* the node that the walk takes next, up to count */
+};
+
+struct node {
+	uint64_t page;
+	unsigned index; /* in the page */
+	uint16_t flags;
+	uint32_t size; /* of a leaf's value; a branch: the lower half of its child */
+	const uint8_t *key;
+	size_t key_len;
+	size_t data; /* where the data begins in the page, right behind the key */
+};
+
+/* A page seen twice yields a key seen before, and keys must rise strictly: so a walk ends,
+ * and visits each page once at most, without a count of the pages it has seen. */
+struct walker {
+	int fd;
+	struct walker_info info;
+	struct level levels[DEPTH_MAX]; /* info.depth of them */
+	bool walking;			/* levels hold a path; else the walk is at its end */
+	bool whole;			/* the walk began at the first record */
+	uint64_t seen;			/* records since then */
+	size_t key_len;			/* of the last record; 0: none */
+	uint8_t *key;			/* room for a page */
+	uint8_t memory[];
+};
+
+/* --- meta pages ---------------------------------------------------------------------------- */
+
+/* Reads one meta page as far as it says what file this is: all that is known to lie in the
+ * same place whatever the rest holds. */
+static int meta_read(int fd, uint64_t number, uint64_t offset, uint8_t meta[META_BYTES],
+		     struct err *err)
+{
+	ssize_t len;
+
+	memset(meta, 0, META_BYTES);
+	len = io_pread(fd, meta, META_BYTES, offset);
+	if (len < 0)
+		return err_set(err, (int)len, "page %" PRIu64 ": %s", number, strerror((int)-len));
+	if (le_get32(meta + META_MAGIC) == MAGIC_SWAPPED || le_get32(meta + 12) == MAGIC)
+		return err_set(err, -EPROTONOSUPPORT,
+			       "an LMDB file of a machine of another byte order or word size");
+	if (le_get32(meta + META_MAGIC) != MAGIC)
+		return err_set(err, -EINVAL, "not an LMDB file");
+	if (len < META_BYTES)
+		return err_set(err, -EBADMSG, "truncated: %zd bytes, 8192 expected", len);
+	if (le_get32(meta + 20) != 1)
+		return err_set(err, -EPROTONOSUPPORT, "LMDB data format %u, only 1 is supported",
+			       le_get32(meta + 20));
+	return 0;
+}
+
+static int file_size_check(int fd, uint64_t expected, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_set(err, -errno, "%s", strerror(errno));
+	if ((uint64_t)st.st_size < expected)
+		return err_set(err, -EBADMSG, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected",
+			       (uint64_t)st.st_size, expected);
+	return 0;
+}
+
+/* The page size is all that is taken from page 0 before page 1 has been seen. */
+static int page_size_take(int fd, const uint8_t meta[META_BYTES], uint32_t *ret, struct err *err)
+{
+	uint32_t size = le_get32(meta + META_PAGE_SIZE);
+	int r;
+
+	if (size < 4096 || size > 65536 || (size & (size - 1)) != 0)
+		return DAMAGED(err, (uint64_t)0, "page size %u", size);
+	r = file_size_check(fd, 2 * (uint64_t)size, err);
+	if (r == 0)
+		*ret = size;
+	return r;
+}
+
+static int tree_check(uint64_t number, const struct walker_info *info, struct err *err)
+{
+	if (info->root == NO_PAGE) {
+		if (info->depth != 0 || info->entries != 0)
+			return DAMAGED(err, number, "depth %u and %" PRIu64 " entries without root",
+				       info->depth, info->entries);
+		return 0;
+	}
+	if (info->root < FIRST_PAGE || info->root > info->last_page)
+		return DAMAGED(err, number, "root %" PRIu64 " not within 2 to last page %" PRIu64,
+			       info->root, info->last_page);
+	if (info->depth < 1 || info->depth > DEPTH_MAX)
+		return DAMAGED(err, number, "depth %u not within 1 to %u", info->depth, DEPTH_MAX);
+	return 0;
+}
+
+/* The counts are not needed to read, but whoever asks for them makes room after them. */
+static int counts_check(uint64_t number, const struct walker_info *info, struct err *err)
+{
+	if (info->branch_pages > info->last_page || info->leaf_pages > info->last_page ||
+	    info->overflow_pages > info->last_page)
+		return DAMAGED(err, number, "more pages in the database than in the file");
+	if (info->entries > info->leaf_pages * ((info->page_size - PAGE_HEADER) / RECORD_MIN))
+		return DAMAGED(err, number, "%" PRIu64 " entries in %" PRIu64 " leaf pages",
+			       info->entries, info->leaf_pages);
+	return 0;
+}
+
+static void meta_parse(const uint8_t meta[META_BYTES], struct meta *ret)
+{
+	const uint8_t *db = meta + META_MAIN_DB;
+
+	ret->flags = le_get16(db + 4);
+	ret->info = (struct walker_info){
+		.page_size = le_get32(meta + META_PAGE_SIZE),
+		.depth = le_get16(db + 6),
+		.txnid = le_get64(meta + 144),
+		.root = le_get64(db + 40),
+		.last_page = le_get64(meta + 136),
+		.map_size = le_get64(meta + 32),
+		.branch_pages = le_get64(db + 8),
+		.leaf_pages = le_get64(db + 16),
+		.overflow_pages = le_get64(db + 24),
+		.entries = le_get64(db + 32),
+	};
+}
+
+/* The rest of a meta page that meta_read() took; its page size has been checked. */
+static int meta_decode(uint64_t number, const uint8_t meta[META_BYTES], struct meta *ret,
+		       struct err *err)
+{
+	struct meta m;
+	int r;
+
+	meta_parse(meta, &m);
+	if (le_get64(meta) != number)
+		return DAMAGED(err, number, "says it is page %" PRIu64, le_get64(meta));
+	if ((le_get16(meta + 10) & PAGE_TYPE) != PAGE_META)
+		return DAMAGED(err, number, "flags 0x%x, a meta page expected",
+			       le_get16(meta + 10));
+	if (m.info.last_page < 1 || m.info.last_page > LAST_PAGE_MAX)
+		return DAMAGED(err, number, "last page %" PRIu64, m.info.last_page);
+	r = tree_check(number, &m.info, err);
+	if (r == 0)
+		r = counts_check(number, &m.info, err);
+	if (r == 0)
+		*ret = m;
+	return r;
+}
+
+static int meta_load_second(int fd, uint32_t page_size, struct meta *ret, struct err *err)
+{
+	uint8_t meta[META_BYTES];
+	int r = meta_read(fd, 1, page_size, meta, err);
+
+	if (r == -EINVAL || r == -EPROTONOSUPPORT)
+		return DAMAGED(err, (uint64_t)1, "not a meta page like page 0");
+	if (r < 0)
+		return r;
+	if (le_get32(meta + META_PAGE_SIZE) != page_size)
+		return DAMAGED(err, (uint64_t)1, "page size %u, that of page 0 is %u",
+			       le_get32(meta + META_PAGE_SIZE), page_size);
+	return meta_decode(1, meta, ret, err);
+}
+
+/* A commit that did not get through leaves a bad meta page behind, and the other one still
+ * describes a whole snapshot: the newest of the valid ones counts. But transaction 0 is the empty
+ * state before the first commit: to fall back to that would pass damage off as no records. */
+static int meta_load(int fd, struct meta *ret, struct err *err)
+{
+	uint8_t meta[META_BYTES];
+	struct meta first, second;
+	struct err second_err;
+	uint32_t page_size = 0;
+	int r, s;
+
+	r = meta_read(fd, 0, 0, meta, err);
+	if (r == 0)
+		r = page_size_take(fd, meta, &page_size, err);
+	if (r < 0)
+		return r;
+	s = meta_load_second(fd, page_size, &second, &second_err);
+	r = meta_decode(0, meta, &first, err);
+	if (r < 0 && (s < 0 || second.info.txnid == 0))
+		return r;
+	if (s < 0 && (s != -EBADMSG || first.info.txnid == 0))
+		return err_set(err, s, "%s", second_err.text);
+	*ret = r < 0 || (s == 0 && second.info.txnid > first.info.txnid) ? second : first;
+	return 0;
+}
+
+int walker_new(int fd, struct walker **ret, struct err *err)
+{
+	struct walker *walker;
+	struct meta meta;
+	size_t page_size;
+	int r;
+
+	r = meta_load(fd, &meta, err);
+	if (r < 0)
+		return r;
+	page_size = meta.info.page_size;
+	if (meta.flags & DB_FLAGS)
+		return err_set(err, -EPROTONOSUPPORT,
+			       "database flags 0x%x, only plain keys with one value each are read",
+			       meta.flags);
+	r = file_size_check(fd, (meta.info.last_page + 1) * page_size, err);
+	if (r < 0)
+		return r;
+	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 1) * page_size);
+	if (!walker)
+		return err_set(err, -ENOMEM, "out of memory");
+	walker->fd = fd;
+	walker->info = meta.info;
+	walker->key = walker->memory;
+	for (unsigned i = 0; i < meta.info.depth; i++)
+		walker->levels[i].page = walker->memory + (i + 1) * page_size;
+	*ret = walker;
+	return 0;
+}
+
+void walker_free(struct walker *walker)
+{
+	free(walker);
+}
+
+const struct walker_info *walker_info(const struct walker *walker)
+{
+	return &walker->info;
+}
+
+/* --- pages and nodes ----------------------------------------------------------------------- */
+
+static bool is_leaf(const struct walker *walker, const struct level *level)
+{
+	return level == &walker->levels[walker->info.depth - 1];
+}
+
+static int header_read(const struct walker *walker, uint64_t number, uint8_t *page, size_t len,
+		       struct err *err)
+{
+	int r = io_pread_full(walker->fd, page, len, number * walker->info.page_size);
+
+	if (r == -ENODATA)
+		return DAMAGED(err, number, "the file ends before its end");
+	if (r < 0)
+		return err_set(err, r, "page %" PRIu64 ": %s", number, strerror(-r));
+	if (le_get64(page) != number)
+		return DAMAGED(err, number, "says it is page %" PRIu64, le_get64(page));
+	return 0;
+}
+
+static int bounds_check(const struct walker *walker, const struct level *level, struct err *err)
+{
+	unsigned flags = le_get16(level->page + 10), want;
+	unsigned lower = le_get16(level->page + 12), upper = le_get16(level->page + 14);
+
+	want = is_leaf(walker, level) ? PAGE_LEAF : PAGE_BRANCH;
+	if ((flags & PAGE_TYPE) != want)
+		return DAMAGED(err, level->number, "flags 0x%x, a %s page expected", flags,
+			       want == PAGE_LEAF ? "leaf" : "branch");
+	if (lower > upper)
+		return DAMAGED(err, level->number, "lower %u beyond upper %u", lower, upper);
+	if (upper > walker->info.page_size)
+		return DAMAGED(err, level->number, "upper %u beyond the page", upper);
+	if (lower < PAGE_HEADER + 2 || lower % 2 != 0)
+		return DAMAGED(err, level->number, "lower %u", lower);
+	return 0;
+}
+
+static int level_load(const struct walker *walker, struct level *level, uint64_t number,
+		      struct err *err)
+{
+	int r = header_read(walker, number, level->page, walker->info.page_size, err);
+
+	if (r < 0)
+		return r;
+	level->number = number;
+	r = bounds_check(walker, level, err);
+	if (r < 0)
+		return r;
+	level->count = (le_get16(level->page + 12) - PAGE_HEADER) / 2u;
+	level->next = 0;
+	return 0;
+}
+
+static uint64_t overflow_pages(const struct walker *walker, uint64_t size)
+{
+	return (PAGE_HEADER - 1 + size) / walker->info.page_size + 1;
+}
+
+/* Node `i` of a page, i < count: its header and key lie within the page. */
+static int node_get(const struct walker *walker, const struct level *level, unsigned i,
+		    struct node *ret, struct err *err)
+{
+	size_t at = le_get16(level->page + PAGE_HEADER + 2 * i), key_len;
+	const uint8_t *header = level->page + at;
+
+	if (at < le_get16(level->page + 14) || at + NODE_HEADER > walker->info.page_size || at % 2)
+		return DAMAGED(err, level->number, "node %u: offset %zu", i, at);
+	key_len = le_get16(header + 6);
+	if (at + NODE_HEADER + key_len > walker->info.page_size)
+		return DAMAGED(err, level->number, "node %u: key of %zu bytes runs out of the page",
+			       i, key_len);
+	*ret = (struct node){
+		.page = level->number,
+		.index = i,
+		.flags = le_get16(header + 4),
+		.size = le_get32(header),
+		.key = header + NODE_HEADER,
+		.key_len = key_len,
+		.data = at + NODE_HEADER + key_len,
+	};
+	return 0;
+}
+
+static int reference_check(const struct walker *walker, const struct node *node, const char *what,
+			   uint64_t number, struct err *err)
+{
+	if (number < FIRST_PAGE || number > walker->info.last_page)
+		return DAMAGED(err, node->page,
+			       "node %u: %s %" PRIu64 " not within 2 to last page %" PRIu64,
+			       node->index, what, number, walker->info.last_page);
+	return 0;
+}
+
+/* The page below node `i` of a branch page. */
+static int child_get(const struct walker *walker, const struct level *level, unsigned i,
+		     uint64_t *ret, struct err *err)
+{
+	struct node node;
+	uint64_t child;
+	int r = node_get(walker, level, i, &node, err);
+
+	if (r < 0)
+		return r;
+	child = node.size | (uint64_t)node.flags << 32;
+	r = reference_check(walker, &node, "child", child, err);
+	if (r == 0)
+		*ret = child;
+	return r;
+}
+
+static int flags_check(const struct node *node, struct err *err)
+{
+	if (node->flags & NODE_SUBDATA)
+		return DAMAGED(err, node->page, "node %u is a sub-database", node->index);
+	if (node->flags & NODE_DUPDATA)
+		return DAMAGED(err, node->page, "node %u has several values", node->index);
+	if (node->flags & ~NODE_BIGDATA)
+		return DAMAGED(err, node->page, "node %u: flags 0x%x", node->index, node->flags);
+	return 0;
+}
+
+/* Where the pages of a big value begin. They are not looked at: that would be one more read for
+ * each record, of pages that nobody wants yet. */
+static int big_value(const struct walker *walker, const struct node *node, uint64_t *ret,
+		     struct err *err)
+{
+	uint64_t first;
+	int r;
+
+	if (node->data + sizeof(first) > walker->info.page_size)
+		return DAMAGED(err, node->page, "node %u runs out of the page", node->index);
+	first = le_get64(node->key + node->key_len);
+	r = reference_check(walker, node, "overflow page", first, err);
+	if (r < 0)
+		return r;
+	if (overflow_pages(walker, node->size) > walker->info.last_page - first + 1)
+		return DAMAGED(err, node->page,
+			       "node %u: %u bytes from page %" PRIu64
+			       " run beyond last page %" PRIu64,
+			       node->index, node->size, first, walker->info.last_page);
+	*ret = first * walker->info.page_size + PAGE_HEADER;
+	return 0;
+}
+
+static int value_offset(const struct walker *walker, const struct node *node, uint64_t *ret,
+			struct err *err)
+{
+	int r = flags_check(node, err);
+
+	if (r < 0)
+		return r;
+	if (node->flags & NODE_BIGDATA)
+		return big_value(walker, node, ret, err);
+	if (node->data + node->size > walker->info.page_size)
+		return DAMAGED(err, node->page, "node %u: value of %u bytes runs out of the page",
+			       node->index, node->size);
+	*ret = node->page * walker->info.page_size + node->data;
+	return 0;
+}
+
+static int key_compare(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* The record at the leaf's `next`, which must have a greater key than the last one. */
+static int record_take(struct walker *walker, struct level *leaf, struct walker_record *ret,
+		       struct err *err)
+{
+	struct node node;
+	uint64_t offset = 0;
+	int r = node_get(walker, leaf, leaf->next, &node, err);
+
+	if (r == 0)
+		r = value_offset(walker, &node, &offset, err);
+	if (r < 0)
+		return r;
+	if (key_compare(node.key, node.key_len, walker->key, walker->key_len) <= 0)
+		return DAMAGED(err, leaf->number, "node %u: key not in order", leaf->next);
+	memcpy(walker->key, node.key, node.key_len);
+	walker->key_len = node.key_len;
+	walker->seen++;
+	leaf->next++;
+	*ret = (struct walker_record){walker->key, node.key_len, offset, node.size};
+	return 0;
+}
+
+/* --- walking ------------------------------------------------------------------------------- */
+
+/* Loads the page at `depth`: the root, or the next child of the page above. */
+static int level_enter(struct walker *walker, unsigned depth, struct err *err)
+{
+	struct level *above = depth > 0 ? &walker->levels[depth - 1] : NULL;
+	uint64_t number = walker->info.root;
+	int r = above ? child_get(walker, above, above->next, &number, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (above)
+		above->next++;
+	return level_load(walker, &walker->levels[depth], number, err);
+}
+
+/* Enters the pages from `depth` down to a leaf and takes its next record. */
+static int walk_on(struct walker *walker, unsigned depth, struct walker_record *ret,
+		   struct err *err)
+{
+	int r = 0;
+
+	for (; r == 0 && depth < walker->info.depth; depth++)
+		r = level_enter(walker, depth, err);
+	if (r == 0)
+		r = record_take(walker, &walker->levels[depth - 1], ret, err);
+	walker->walking = r == 0;
+	return r;
+}
+
+static int walk_end(struct walker *walker, struct err *err)
+{
+	walker->walking = false;
+	if (walker->whole && walker->seen != walker->info.entries)
+		return err_set(err, -EBADMSG,
+			       "%" PRIu64 " entries, %" PRIu64 " expected by the meta page",
+			       walker->seen, walker->info.entries);
+	return 1;
+}
+
+static void walk_reset(struct walker *walker, bool whole)
+{
+	walker->walking = false;
+	walker->whole = whole;
+	walker->seen = 0;
+	walker->key_len = 0;
+}
+
+int walker_first(struct walker *walker, struct walker_record *ret, struct err *err)
+{
+	walk_reset(walker, true);
+	if (walker->info.root == NO_PAGE)
+		return 1;
+	return walk_on(walker, 0, ret, err);
+}
+
+int walker_next(struct walker *walker, struct walker_record *ret, struct err *err)
+{
+	unsigned depth = walker->info.depth;
+
+	if (!walker->walking)
+		return 1;
+	while (depth > 0 && walker->levels[depth - 1].next == walker->levels[depth - 1].count)
+		depth--;
+	if (depth == 0)
+		return walk_end(walker, err);
+	return walk_on(walker, depth, ret, err);
+}
+
+/* --- finding ------------------------------------------------------------------------------- */
+
+/* Sets the level's `next` to its first node from `low` on whose key is not less than the one
+ * looked for. Returns 1 where it is that key, else 0. */
+static int level_search(const struct walker *walker, struct level *level, unsigned low,
+			const struct walker_record *want, struct err *err)
+{
+	unsigned high = level->count;
+	bool equal = false;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+		struct node node;
+		int order, r = node_get(walker, level, middle, &node, err);
+
+		if (r < 0)
+			return r;
+		order = key_compare(node.key, node.key_len, want->key, want->key_len);
+		if (order < 0) {
+			low = middle + 1;
+		} else {
+			high = middle;
+			equal = order == 0;
+		}
+	}
+	level->next = low;
+	return equal;
+}
+
+/* Enters the pages from the root to the leaf where the key is or would be. The first key of a
+ * branch page stands for everything below the second: it is empty and never compared. */
+static int leaf_find(struct walker *walker, const struct walker_record *want, struct err *err)
+{
+	for (unsigned depth = 0;; depth++) {
+		struct level *level = &walker->levels[depth];
+		int r = level_enter(walker, depth, err);
+
+		if (r == 0)
+			r = level_search(walker, level, is_leaf(walker, level) ? 0 : 1, want, err);
+		if (r < 0 || is_leaf(walker, level))
+			return r;
+		if (r == 0)
+			level->next--;
+	}
+}
+
+/* A single record is worth a look at the page that its big value begins on. */
+static int overflow_check(const struct walker *walker, const struct walker_record *record,
+			  struct err *err)
+{
+	uint64_t number = record->offset / walker->info.page_size;
+	uint8_t header[PAGE_HEADER];
+	int r;
+
+	if (record->offset % walker->info.page_size != PAGE_HEADER)
+		return 0; /* in its leaf, where the pointers stand at this place */
+	r = header_read(walker, number, header, sizeof(header), err);
+	if (r < 0)
+		return r;
+	if ((le_get16(header + 10) & PAGE_TYPE) != PAGE_OVERFLOW)
+		return DAMAGED(err, number, "flags 0x%x, an overflow page expected",
+			       le_get16(header + 10));
+	if (le_get32(header + 12) < overflow_pages(walker, record->size))
+		return DAMAGED(err, number, "%u pages for a value of %" PRIu64 " bytes",
+			       le_get32(header + 12), record->size);
+	return 0;
+}
+
+int walker_find(struct walker *walker, const void *key, size_t len, struct walker_record *ret,
+		struct err *err)
+{
+	struct walker_record want = {.key = key, .key_len = len}, found;
+	int r;
+
+	walk_reset(walker, false);
+	if (walker->info.root == NO_PAGE)
+		return -ENOENT;
+	r = leaf_find(walker, &want, err);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	r = walk_on(walker, walker->info.depth, &found, err);
+	if (r == 0)
+		r = overflow_check(walker, &found, err);
+	if (r == 0)
+		*ret = found;
+	return r;
+}

@@ -1,0 +1,63 @@
+/* Reads an LMDB file (data format 1) through pread, for readers that must survive any damage.
+ *
+ * liblmdb maps the file, asserts and faults on what it finds there (CVE-2019-16224 ff.), and
+ * wants a lock file: it writes packs, this reads them. Only what a pack or a foreign dataset
+ * needs: the newest of the two meta pages, the main database, keys with one value each
+ * (no DUPSORT), in key order. Every page number, length and offset is checked against the file
+ *before it is used; a walk visits no more pages than the file has. Damage is -EBADMSG with a
+ *sentence that names page and field: "page 17: lower 4090 beyond upper 12".
+ *
+ * Layout, from lmdb.h and mdb.c of 0.9.24 (LMDB_DATA_VERSION 1, 64-bit little-endian):
+ *	page header  16 bytes: u64 pgno, u16 pad, u16 flags, u16 lower, u16 upper
+ *	             (overflow page: u32 count of pages instead of lower, upper)
+ *	meta page    header, u32 magic 0xBEEFC0DE, u32 version, u64 address, u64 mapsize,
+ *	             2 x struct db { u32 pad, u16 flags, u16 depth, u64 branch, u64 leaf,
+ *	             u64 overflow, u64 entries, u64 root }, u64 last_pg, u64 txnid;
+ *	             dbs[0].pad is the page size, dbs[1] the main database
+ *	node         u16 lo, u16 hi, u16 flags, u16 ksize, key, data; a leaf's data size is
+ *	             lo | hi << 16; a branch's child is lo | hi << 16 | flags << 32
+ *	             F_BIGDATA (1): data is a u64 page number; the value lies at its byte 16
+ *
+ * Not thread-safe. The descriptor stays the caller's and must outlive the walker. */
+#ifndef PACK_WALKER_H
+#define PACK_WALKER_H
+
+#include "base/err.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct walker;
+
+struct walker_info {
+	uint32_t page_size; /* 4 to 64 KiB, a power of two */
+	uint16_t depth;	    /* of the main database, levels */
+	uint64_t txnid, root, last_page, map_size;
+	uint64_t branch_pages, leaf_pages, overflow_pages, entries; /* of the main database */
+};
+
+struct walker_record {
+	const uint8_t *key; /* lives until the next call on this walker */
+	size_t key_len;
+	uint64_t offset; /* of the value's first byte in the file */
+	uint64_t size;	 /* of the value, bytes; offset + size is within the file */
+};
+
+/* Reads and checks the meta pages. Returns 0; -EINVAL: no LMDB file (err: "not an LMDB file");
+ * -EPROTONOSUPPORT: another data format or byte order; -EBADMSG: damaged, or shorter than its
+ * last page ("truncated: N bytes, M expected"); -ENOMEM, or what pread gave. */
+int walker_new(int fd, struct walker **ret, struct err *err);
+void walker_free(struct walker *walker);
+
+const struct walker_info *walker_info(const struct walker *walker);
+
+/* The record of the smallest key, and then of each next one.
+ * Return 0, 1 at the end (ret unchanged), -EBADMSG or what pread gave. */
+int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
+int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
+
+/* The record of one key, by descent; the walk goes on behind it.
+ * Returns 0, -ENOENT, -EBADMSG or what pread gave. */
+int walker_find(struct walker *walker, const void *key, size_t len, struct walker_record *ret,
+		struct err *err);
+
+#endif

@@ -1,0 +1,585 @@
+/* Packs being written: the same input gives the same file, failures leave nothing behind, and
+ * no pack appears under its name before it is whole. */
+#include "pack_fixture.h"
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+static void partial_path(const struct fixture *f, char path[120])
+{
+	snprintf(path, 120, "%s.partial", f->path);
+}
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_done(io_write_full(fd, text, strlen(text)));
+	close(fd);
+}
+
+static void expect_text(const char *path, const char *text)
+{
+	char have[64] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(io_read(fd, have, sizeof(have) - 1) >= 0);
+	assert_string_equal(have, text);
+	close(fd);
+}
+
+/* The names in the test's directory, sorted and separated by blanks. */
+static void expect_names(const struct fixture *f, const char *want)
+{
+	struct dirent **names;
+	char have[256] = "";
+	int count = scandir(f->dir, &names, NULL, alphasort);
+
+	assert_true(count >= 0);
+	for (int i = 0; i < count; i++) {
+		if (names[i]->d_name[0] != '.') {
+			strcat(have, have[0] ? " " : "");
+			strcat(have, names[i]->d_name);
+		}
+		free(names[i]);
+	}
+	free(names);
+	assert_string_equal(have, want);
+}
+
+static void expect_sentence(const struct fixture *f, const char *sentence)
+{
+	assert_string_equal(f->err.text, sentence);
+}
+
+static int new_builder(struct fixture *f, bool replace)
+{
+	struct builder_params params = {.path = f->path, .replace = replace};
+
+	f->err.text[0] = '\0';
+	return builder_new(&params, &f->builder, &f->err);
+}
+
+static void restart(struct fixture *f)
+{
+	builder_free(f->builder);
+	f->builder = NULL;
+	start(f);
+}
+
+/* --- the same file -------------------------------------------------------------------------- */
+
+static XXH128_hash_t file_hash(const char *path)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_FREE uint8_t *data = NULL;
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_done(fstat(fd, &st));
+	data = malloc((size_t)st.st_size);
+	assert_non_null(data);
+	assert_done(io_pread_full(fd, data, (size_t)st.st_size, 0));
+	return XXH3_128bits(data, (size_t)st.st_size);
+}
+
+/* Leaves other bytes on the heap each time. */
+static void dirty_heap(uint8_t byte)
+{
+	void *blocks[64];
+
+	for (size_t i = 0; i < 64; i++) {
+		blocks[i] = malloc(4096 * (i + 1));
+		assert_non_null(blocks[i]);
+		memset(blocks[i], byte, 4096 * (i + 1));
+	}
+	for (size_t i = 0; i < 64; i++)
+		free(blocks[i]);
+}
+
+/* Three batches, links of both kinds, and a source that fails within a file each time. */
+static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
+{
+	uint32_t dir, id = 0;
+	char name[32];
+
+	dirty_heap(dirt);
+	start(f);
+	dir = add_dir(f, BUILDER_ROOT, "dir");
+	for (unsigned i = 0; i < 1500; i++) {
+		snprintf(name, sizeof(name), "%05u", i);
+		id = add_name(f, dir, name);
+		if (i % 100 == 77) {
+			assert_int_equal(store_bytes(f, id, name, 60000, 30000), -EIO);
+			builder_drop(f->builder, id);
+			continue;
+		}
+		store(f, id, name, i % 2 ? 200000 : i);
+	}
+	add_link(f, BUILDER_ROOT, "linked", id);
+	add_symlink(f, BUILDER_ROOT, "sym", "dir/00001");
+	finish(f);
+	return file_hash(f->path);
+}
+
+static void the_same_input_gives_the_same_file(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t first = build_mixed(f, 0x11);
+	XXH128_hash_t second = build_mixed(f, 0xee);
+
+	assert_true(XXH128_isEqual(first, second));
+	open_pack(f);
+	expect_faults(f, "");
+}
+
+static void build_in_order(struct fixture *f, bool backwards, char id[33])
+{
+	enum { COUNT = 50 };
+	uint32_t ids[COUNT], dir;
+	char name[16];
+
+	restart(f);
+	add_symlink(f, BUILDER_ROOT, backwards ? "z" : "y", backwards ? "to z" : "to y");
+	add_symlink(f, BUILDER_ROOT, backwards ? "y" : "z", backwards ? "to y" : "to z");
+	dir = add_dir(f, BUILDER_ROOT, "dir");
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "%u", backwards ? COUNT - 1 - i : i);
+		ids[i] = add_name(f, dir, name);
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "%u", backwards ? COUNT - 1 - i : i);
+		store(f, ids[i], name, 1000 + 100 * (uint64_t)atoi(name));
+	}
+	finish(f);
+	strcpy(id, f->summary.id);
+}
+
+static void the_id_stands_for_the_content_not_for_the_order(void **state)
+{
+	struct fixture *f = *state;
+	char forward[33], backward[33], other[33];
+	uint32_t entry;
+	size_t len;
+
+	build_in_order(f, false, forward);
+	build_in_order(f, true, backward);
+	assert_string_equal(forward, backward);
+	open_pack(f);
+	assert_string_equal(dataset_info(f->dataset)->id, forward);
+	for (unsigned i = 0; i < 50; i += 7) {
+		char path[16];
+
+		snprintf(path, sizeof(path), "dir/%u", i);
+		expect_file(f, path, 1000 + 100 * i);
+	}
+	entry = find(f, "z");
+	assert_memory_equal(dataset_target(f->dataset, entry, &len), "to z", 4);
+	restart(f);
+	add_file(f, BUILDER_ROOT, "x", 1000);
+	finish(f);
+	strcpy(other, f->summary.id);
+	assert_string_not_equal(other, forward);
+}
+
+static void the_summary_counts_what_is_in_the_pack(void **state)
+{
+	struct fixture *f = *state;
+	struct stat st;
+	uint32_t id;
+
+	start(f);
+	add_dir(f, BUILDER_ROOT, "d");
+	id = add_file(f, BUILDER_ROOT, "x", 5000);
+	add_file(f, BUILDER_ROOT, "y", 0);
+	add_link(f, BUILDER_ROOT, "z", id);
+	add_symlink(f, BUILDER_ROOT, "s", "x");
+	finish(f);
+	assert_int_equal(f->summary.files, 2);
+	assert_int_equal(f->summary.directories, 2);
+	assert_int_equal(f->summary.symlinks, 1);
+	assert_int_equal(f->summary.hardlinks, 1);
+	assert_int_equal(f->summary.bytes, 5000);
+	assert_done(stat(f->path, &st));
+	assert_int_equal(f->summary.pack_bytes, st.st_size);
+	assert_int_equal(st.st_mode & 07777, 0444);
+	expect_names(f, "data.lmdb");
+}
+
+/* --- sources that fail, entries that go ---------------------------------------------------------
+ */
+
+static void a_source_that_fails_leaves_the_builder_usable(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t bad, entry;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "a", 5000);
+	bad = add_name(f, BUILDER_ROOT, "bad");
+	assert_int_equal(store_bytes(f, bad, "bad", 3 * MIB, 2 * MIB), -EIO);
+	builder_drop(f->builder, bad);
+	bad = add_name(f, BUILDER_ROOT, "retried");
+	assert_int_equal(store_bytes(f, bad, "retried", 100, 50), -EIO);
+	store(f, bad, "retried", 100);
+	add_file(f, BUILDER_ROOT, "z", 5000);
+	finish_and_open(f);
+	expect_file(f, "a", 5000);
+	expect_file(f, "retried", 100);
+	expect_file(f, "z", 5000);
+	assert_int_equal(dataset_find(f->dataset, "bad", 3, &entry), -ENOENT);
+	expect_faults(f, "");
+}
+
+/* Its pages were the last of the file, and are not written: the pack must not look cut off. */
+static void a_source_that_fails_last_does_not_truncate_the_pack(void **state)
+{
+	struct fixture *f = *state;
+	char name[16];
+	uint32_t bad;
+
+	start(f);
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		add_file(f, BUILDER_ROOT, name, 40 * MIB);
+	}
+	add_file(f, BUILDER_ROOT, "x", 10);
+	bad = add_name(f, BUILDER_ROOT, "z");
+	assert_int_equal(store_bytes(f, bad, "z", 20 * MIB, MIB), -EIO);
+	builder_drop(f->builder, bad);
+	finish_and_open(f);
+	expect_file(f, "4", 40 * MIB);
+	expect_faults(f, "");
+}
+
+static void a_split_file_that_fails_takes_its_parts_along(void **state)
+{
+	struct fixture *f = *state;
+	struct pattern pattern = {.fails_at = 3 * FORMAT_PART - 1};
+	struct builder_source source = {pattern_read, &pattern, 2 * GIB};
+	uint32_t id;
+
+	start(f);
+	id = add_name(f, BUILDER_ROOT, "big");
+	assert_int_equal(builder_store(f->builder, id, &source, &f->err), -EIO);
+	store(f, id, "big", 5);
+	finish_and_open(f);
+	expect_file(f, "big", 5);
+	expect_faults(f, "");
+}
+
+static void a_file_without_its_bytes_stops_the_finish(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t dir;
+
+	start(f);
+	dir = add_dir(f, BUILDER_ROOT, "dir");
+	add_name(f, dir, "forgotten");
+	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EINVAL);
+	expect_sentence(f, "'dir/forgotten': was added, but never stored");
+	builder_free(f->builder);
+	f->builder = NULL;
+	expect_names(f, "");
+}
+
+static void a_hard_link_to_a_dropped_file_stops_the_finish(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t id;
+
+	start(f);
+	id = add_name(f, BUILDER_ROOT, "a");
+	add_link(f, BUILDER_ROOT, "b", id);
+	builder_drop(f->builder, id);
+	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EINVAL);
+	expect_sentence(f, "'b': is a hard link to a file that was left out");
+}
+
+static void two_files_of_one_path_are_refused_at_once(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t id;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "same", 5000);
+	id = add_name(f, BUILDER_ROOT, "same");
+	assert_int_equal(store_bytes(f, id, "same", 100, 0), -EEXIST);
+	expect_sentence(f, "two entries have this path");
+	builder_drop(f->builder, id);
+	finish_and_open(f);
+	expect_file(f, "same", 5000);
+}
+
+static void two_entries_of_one_name_are_refused_at_the_end(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t dir;
+
+	start(f);
+	dir = add_dir(f, BUILDER_ROOT, "d");
+	add_dir(f, dir, "same");
+	add_file(f, dir, "same", 5);
+	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EEXIST);
+	expect_sentence(f, "'d/same': there are two of this name");
+}
+
+static void expect_add(struct fixture *f, const struct builder_entry *entry, int code,
+		       const char *sentence)
+{
+	uint32_t id;
+
+	assert_int_equal(builder_add(f->builder, entry, &id, &f->err), code);
+	expect_sentence(f, sentence);
+}
+
+static void entries_that_no_pack_can_hold_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct builder_entry entry;
+	uint32_t file;
+
+	start(f);
+	file = add_file(f, BUILDER_ROOT, "file", 1);
+	entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a/b", 3);
+	expect_add(f, &entry, -EINVAL, "not a name that a pack can hold");
+	entry = entry_of(FORMAT_DIRECTORY, BUILDER_ROOT, "..", 2);
+	expect_add(f, &entry, -EINVAL, "not a name that a pack can hold");
+	entry = entry_of(FORMAT_FILE, file, "x", 1);
+	expect_add(f, &entry, -EINVAL, "its parent is not a directory");
+	entry = entry_of(FORMAT_FILE, 99, "x", 1);
+	expect_add(f, &entry, -EINVAL, "its parent is not a directory");
+	entry = entry_of(FORMAT_SYMLINK, BUILDER_ROOT, "x", 1);
+	expect_add(f, &entry, -EINVAL, "a symbolic link without target");
+	entry = entry_of(FORMAT_HARDLINK, BUILDER_ROOT, "x", 1);
+	expect_add(f, &entry, -EINVAL, "a hard link to something that is not a file");
+	assert_int_equal(store_bytes(f, file, "file", 1, 0), -EINVAL);
+	expect_sentence(f, "not a file that still wants its bytes");
+	finish_and_open(f);
+	assert_int_equal(dataset_entries(f->dataset), 2);
+}
+
+/* --- names on disk ------------------------------------------------------------------------------
+ */
+
+static void an_existing_pack_is_replaced_only_when_told(void **state)
+{
+	struct fixture *f = *state;
+
+	write_text(f->path, "precious");
+	assert_int_equal(new_builder(f, false), -EEXIST);
+	expect_sentence(f, "exists");
+	expect_names(f, "data.lmdb");
+	assert_done(new_builder(f, true));
+	expect_text(f->path, "precious");
+	add_file(f, BUILDER_ROOT, "x", 5);
+	finish_and_open(f);
+	expect_file(f, "x", 5);
+	expect_names(f, "data.lmdb");
+}
+
+static void a_directory_or_symlink_is_never_replaced(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_done(mkdir(f->path, 0755));
+	assert_int_equal(new_builder(f, true), -EEXIST);
+	expect_sentence(f, "exists and is not a regular file");
+	assert_done(rmdir(f->path));
+	assert_done(symlink("elsewhere", f->path));
+	assert_int_equal(new_builder(f, true), -EEXIST);
+	expect_names(f, "data.lmdb");
+}
+
+static void a_pack_that_appeared_meanwhile_is_kept(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_done(new_builder(f, false));
+	add_file(f, BUILDER_ROOT, "x", 5);
+	write_text(f->path, "faster");
+	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EEXIST);
+	builder_free(f->builder);
+	f->builder = NULL;
+	expect_text(f->path, "faster");
+	expect_names(f, "data.lmdb");
+}
+
+static void giving_up_leaves_nothing_behind(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "x", 100000);
+	expect_names(f, "data.lmdb.partial");
+	builder_free(f->builder);
+	f->builder = NULL;
+	expect_names(f, "");
+}
+
+static void a_second_builder_of_one_pack_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct builder *first;
+	char sentence[200];
+
+	start(f);
+	first = f->builder;
+	f->builder = NULL;
+	assert_int_equal(new_builder(f, true), -EBUSY);
+	snprintf(sentence, sizeof(sentence), "another foldpack is writing '%s.partial'", f->path);
+	expect_sentence(f, sentence);
+	expect_names(f, "data.lmdb.partial");
+	f->builder = first;
+	add_file(f, BUILDER_ROOT, "x", 5);
+	finish_and_open(f);
+	expect_file(f, "x", 5);
+}
+
+static void the_remains_of_a_killed_run_are_written_over(void **state)
+{
+	struct fixture *f = *state;
+	char partial[120];
+	pid_t child;
+	int status;
+
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		start(f);
+		add_file(f, BUILDER_ROOT, "old", 100 * MIB);
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	partial_path(f, partial);
+	assert_done(access(partial, F_OK));
+	start(f);
+	add_file(f, BUILDER_ROOT, "new", 5);
+	finish_and_open(f);
+	expect_file(f, "new", 5);
+	assert_true(f->summary.pack_bytes < MIB);
+	expect_names(f, "data.lmdb");
+}
+
+static void a_symlink_in_place_of_the_partial_file_is_not_followed(void **state)
+{
+	struct fixture *f = *state;
+	char partial[120], victim[120];
+
+	partial_path(f, partial);
+	snprintf(victim, sizeof(victim), "%s/victim", f->dir);
+	write_text(victim, "precious");
+	assert_done(symlink("victim", partial));
+	assert_int_equal(new_builder(f, true), -ELOOP);
+	expect_text(victim, "precious");
+}
+
+static void a_missing_directory_is_named(void **state)
+{
+	struct fixture *f = *state;
+
+	strcat(f->path, "/no/such");
+	assert_int_equal(new_builder(f, true), -ENOENT);
+	assert_non_null(strstr(f->err.text, "no/such.partial': No such file or directory"));
+}
+
+/* --- no room ------------------------------------------------------------------------------------
+ */
+
+/* Stores until something gives way. */
+static int fill_up(struct fixture *f)
+{
+	char name[16];
+	int r = new_builder(f, true);
+
+	for (unsigned i = 0; r == 0 && i < 3000; i++) {
+		snprintf(name, sizeof(name), "%04u", i);
+		r = store_bytes(f, add_name(f, BUILDER_ROOT, name), name, 100 * KIB, 0);
+	}
+	if (r == 0)
+		r = builder_finish(f->builder, &f->summary, &f->err);
+	builder_free(f->builder);
+	f->builder = NULL;
+	return r;
+}
+
+static void a_limit_on_file_size_is_told_as_such(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit old, low;
+
+	signal(SIGXFSZ, SIG_IGN);
+	assert_done(getrlimit(RLIMIT_FSIZE, &old));
+	low = (struct rlimit){.rlim_cur = 100 * MIB + 1234, .rlim_max = old.rlim_max};
+	assert_done(setrlimit(RLIMIT_FSIZE, &low));
+	assert_int_equal(fill_up(f), -EFBIG);
+	assert_done(setrlimit(RLIMIT_FSIZE, &old));
+	expect_names(f, "");
+}
+
+static int fill_tmpfs(struct fixture *f, const char *options)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("none", f->dir, "tmpfs", 0, options) < 0)
+		return 77;
+	return fill_up(f) == -ENOSPC ? 0 : 1;
+}
+
+static void a_full_disk_is_told_as_such(void **state)
+{
+	static const char *const room[] = {"size=8k", "size=40m", "size=72m", "size=200m"};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(room) / sizeof(*room); i++) {
+		int status;
+		pid_t child = fork();
+
+		assert_true(child >= 0);
+		if (child == 0)
+			_exit(fill_tmpfs(f, room[i]));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+			print_message("no right to mount a small tmpfs\n");
+			skip();
+		}
+		assert_int_equal(status, 0);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_same_input_gives_the_same_file),
+		TEST(the_id_stands_for_the_content_not_for_the_order),
+		TEST(the_summary_counts_what_is_in_the_pack),
+		TEST(a_source_that_fails_leaves_the_builder_usable),
+		TEST(a_source_that_fails_last_does_not_truncate_the_pack),
+		TEST(a_split_file_that_fails_takes_its_parts_along),
+		TEST(a_file_without_its_bytes_stops_the_finish),
+		TEST(a_hard_link_to_a_dropped_file_stops_the_finish),
+		TEST(two_files_of_one_path_are_refused_at_once),
+		TEST(two_entries_of_one_name_are_refused_at_the_end),
+		TEST(entries_that_no_pack_can_hold_are_refused),
+		TEST(an_existing_pack_is_replaced_only_when_told),
+		TEST(a_directory_or_symlink_is_never_replaced),
+		TEST(a_pack_that_appeared_meanwhile_is_kept),
+		TEST(giving_up_leaves_nothing_behind),
+		TEST(a_second_builder_of_one_pack_is_refused),
+		TEST(the_remains_of_a_killed_run_are_written_over),
+		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
+		TEST(a_missing_directory_is_named),
+		TEST(a_limit_on_file_size_is_told_as_such),
+		TEST(a_full_disk_is_told_as_such),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,818 @@
+/* A pack read back: the tree, the bytes, what liblmdb makes of it, and packs that other tools
+ * rewrote or wrote to. */
+#include "pack_fixture.h"
+#include <lmdb.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static const uint64_t sizes[] = {
+	0,    1,    2,	  15,	     16,      255,  256,     1999,    2000,	   2001, 2010,
+	2020, 2030, 2038, 2048,	     2100,    4064, 4079,    4080,    4081,	   4095, 4096,
+	4097, 8176, 8177, 110 * KIB, MIB - 1, MIB,  MIB + 1, 2 * MIB, 3 * MIB + 5,
+};
+#define SIZE_COUNT (sizeof(sizes) / sizeof(*sizes))
+
+static const char *size_name(size_t i)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "of%llu", (unsigned long long)sizes[i]);
+	return name;
+}
+
+static void files_of_every_size_come_back(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f);
+	for (size_t i = 0; i < SIZE_COUNT; i++)
+		add_file(f, BUILDER_ROOT, size_name(i), sizes[i]);
+	finish_and_open(f);
+	for (size_t i = 0; i < SIZE_COUNT; i++)
+		expect_file(f, size_name(i), sizes[i]);
+	assert_int_equal(dataset_info(f->dataset)->super->files, SIZE_COUNT);
+	assert_false(dataset_info(f->dataset)->relocated);
+	expect_faults(f, "");
+}
+
+/* Records in the leaves move whenever a neighbour comes in. */
+static void offsets_are_right_whatever_the_order_of_storing(void **state)
+{
+	struct fixture *f = *state;
+	enum { COUNT = 4000 };
+	uint32_t ids[COUNT];
+	char name[16];
+
+	start(f);
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "%04u", i);
+		ids[i] = add_name(f, BUILDER_ROOT, name);
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		unsigned k = i * 1237 % COUNT;
+
+		snprintf(name, sizeof(name), "%04u", k);
+		store(f, ids[k], name, k % 70 == 0 ? 5000 : k % 60);
+	}
+	finish_and_open(f);
+	for (unsigned i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "%04u", i);
+		expect_file(f, name, i % 70 == 0 ? 5000 : i % 60);
+	}
+	expect_faults(f, "");
+}
+
+static void a_file_of_70_mib_is_one_record_of_many_extents(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent x;
+	uint64_t first;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "before", 3);
+	add_file(f, BUILDER_ROOT, "movie", 70 * MIB + 1);
+	finish_and_open(f);
+	expect_file(f, "movie", 70 * MIB + 1);
+	first = dataset_first_extent(f->dataset, find(f, "movie"));
+	assert_int_equal(first, 1);
+	assert_int_equal(dataset_extents(f->dataset), 72);
+	dataset_extent(f->dataset, 71, &x);
+	assert_int_equal(x.size, 1);
+	assert_int_equal(x.from, 70 * MIB);
+	assert_int_equal(x.entry, find(f, "movie"));
+}
+
+static int zeros_read(void *context, void *buf, size_t len)
+{
+	struct pattern *pattern = context;
+
+	memset(buf, 0, len);
+	if (len > 1)
+		pattern_bytes(pattern->seed, pattern->at++, buf, 1);
+	return 0;
+}
+
+/* Zeros but for the first byte of each part. */
+static void a_file_over_1_gib_is_stored_in_parts(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t size = GIB + 70 * MIB;
+	struct pattern pattern = {.seed = 5};
+	struct builder_source source = {zeros_read, &pattern, size};
+	struct dataset_extent x;
+	struct dataset_entry e;
+	uint8_t have, want;
+	uint32_t id;
+
+	if (!getenv("FOLDFS_TEST_BIG")) {
+		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
+		skip();
+	}
+	start(f);
+	id = add_name(f, BUILDER_ROOT, "big");
+	add_file(f, BUILDER_ROOT, "small", 10);
+	assert_done(builder_store(f->builder, id, &source, &f->err));
+	add_link(f, BUILDER_ROOT, "linked", id);
+	finish_and_open(f);
+	dataset_entry(f->dataset, find(f, "big"), &e);
+	assert_int_equal(e.kind, FORMAT_SPLIT);
+	assert_int_equal(e.size, size);
+	dataset_entry(f->dataset, find(f, "linked"), &e);
+	assert_int_equal(e.size, size);
+	for (unsigned part = 0; part < 18; part++) {
+		pattern_bytes(5, part, &want, 1);
+		assert_int_equal(dataset_read(f->dataset, find(f, "linked"), &have, 1,
+					      part * FORMAT_PART, true),
+				 1);
+		assert_int_equal(have, want);
+	}
+	dataset_extent(f->dataset, 1024 + 69, &x);
+	assert_int_equal(x.from, GIB + 69 * MIB);
+	assert_int_equal(x.size, MIB);
+	expect_file(f, "small", 10);
+	expect_faults(f, "");
+}
+
+static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t a, b, file, next;
+	struct dataset_entry e;
+	struct dataset_attr attr;
+	size_t len;
+	char longest[256];
+
+	memset(longest, 'x', 255);
+	longest[255] = '\0';
+	start(f);
+	builder_root(f->builder, 0700, (struct timespec){.tv_sec = -2, .tv_nsec = 500000000});
+	a = add_dir(f, BUILDER_ROOT, "a");
+	add_dir(f, a, "empty");
+	b = add_dir(f, a, "b \"quoted\"\n\xff");
+	add_dir(f, BUILDER_ROOT, "a-b");
+	file = add_file(f, b, longest, 5000);
+	add_file(f, b, ".hidden", 0);
+	add_link(f, BUILDER_ROOT, "again", file);
+	add_symlink(f, b, "up", "../../again");
+	finish_and_open(f);
+
+	assert_int_equal(dataset_entries(f->dataset), 9);
+	expect_file_of(f, "a/b \"quoted\"\n\xff/.hidden", ".hidden", 0);
+	dataset_entry(f->dataset, DATASET_ROOT, &e);
+	assert_int_equal(e.kind, FORMAT_DIRECTORY);
+	assert_int_equal(e.children, 3);
+	assert_int_equal(e.name_len, 0);
+	assert_done(dataset_attr(f->dataset, DATASET_ROOT, &attr));
+	assert_int_equal(attr.mode, 0700);
+	assert_int_equal(attr.nlink, 4);
+	assert_int_equal(attr.mtime.tv_sec, -2);
+	assert_int_equal(attr.mtime.tv_nsec, 500000000);
+	dataset_entry(f->dataset, e.first_child, &e);
+	assert_memory_equal(e.name, "a", 1);
+	assert_int_equal(e.children, 2);
+	dataset_entry(f->dataset, find(f, "a/empty"), &e);
+	assert_int_equal(e.children, 0);
+	assert_int_equal(e.kind, FORMAT_DIRECTORY);
+
+	dataset_entry(f->dataset, find(f, "again"), &e);
+	assert_int_equal(e.kind, FORMAT_HARDLINK);
+	assert_int_equal(e.size, 5000);
+	assert_done(dataset_attr(f->dataset, find(f, "again"), &attr));
+	assert_int_equal(attr.nlink, 2);
+	assert_int_equal(attr.mode, 0644);
+	dataset_entry(f->dataset, e.inode, &e);
+	assert_int_equal(e.kind, FORMAT_FILE);
+	assert_int_equal(e.name_len, 255);
+	expect_file_of(f, "again", longest, 5000);
+
+	dataset_entry(f->dataset, find(f, "//a//b \"quoted\"\n\xff/up/"), &e);
+	assert_int_equal(e.kind, FORMAT_SYMLINK);
+	assert_int_equal(e.size, 11);
+	assert_memory_equal(dataset_target(f->dataset, find(f, "a/b \"quoted\"\n\xff/up"), &len),
+			    "../../again", 11);
+	assert_int_equal(dataset_find(f->dataset, "a/none", 6, &next), -ENOENT);
+	assert_int_equal(dataset_find(f->dataset, "again/x", 7, &next), -ENOTDIR);
+	expect_faults(f, "");
+}
+
+static void paths_over_511_bytes_have_hashed_keys(void **state)
+{
+	struct fixture *f = *state;
+	char name[201], path[1300];
+	uint32_t dir = BUILDER_ROOT, ids[6];
+	size_t len;
+
+	memset(name, 'd', 200);
+	name[200] = '\0';
+	start(f);
+	for (int depth = 0; depth < 6; depth++) {
+		ids[depth] = add_file(f, dir, "leaf", 100 + 3000u * (unsigned)depth);
+		add_link(f, dir, "linked", ids[depth]);
+		dir = add_dir(f, dir, name);
+	}
+	finish_and_open(f);
+	len = 0;
+	for (int depth = 0; depth < 6; depth++) {
+		strcpy(path + len, "leaf");
+		expect_file(f, path, 100 + 3000u * (unsigned)depth);
+		strcpy(path + len, "linked");
+		expect_file_of(f, path, "leaf", 100 + 3000u * (unsigned)depth);
+		len += (size_t)sprintf(path + len, "%s/", name);
+	}
+	expect_faults(f, "");
+}
+
+static void an_empty_tree_is_a_pack_too(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f);
+	finish_and_open(f);
+	assert_int_equal(dataset_entries(f->dataset), 1);
+	assert_int_equal(dataset_extents(f->dataset), 0);
+	expect_faults(f, "");
+}
+
+static void what_is_known_of_images_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_image image = {.kind = IMAGE_JPEG, .width = 500, .height = 70000};
+	uint32_t id;
+
+	start(f);
+	id = add_file(f, BUILDER_ROOT, "x.jpg", 10);
+	builder_image(f->builder, id, &image);
+	add_file(f, BUILDER_ROOT, "y", 10);
+	add_link(f, BUILDER_ROOT, "z.jpg", id);
+	finish_and_open(f);
+	assert_done(dataset_image(f->dataset, find(f, "z.jpg"), &image));
+	assert_int_equal(image.kind, IMAGE_JPEG);
+	assert_int_equal(image.width, 500);
+	assert_int_equal(image.height, 70000);
+	assert_done(dataset_image(f->dataset, find(f, "y"), &image));
+	assert_int_equal(image.kind, IMAGE_UNKNOWN);
+	assert_int_equal(image.width, 0);
+	assert_memory_equal(dataset_info(f->dataset)->options, "order=path\n", 11);
+	assert_int_equal(dataset_info(f->dataset)->options_len, 11);
+}
+
+static void times_beyond_64_bits_of_nanoseconds_become_the_nearest(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_attr attr;
+
+	start(f);
+	builder_root(f->builder, 0755, (struct timespec){.tv_sec = INT64_MAX / 4});
+	finish_and_open(f);
+	assert_done(dataset_attr(f->dataset, DATASET_ROOT, &attr));
+	assert_int_equal(attr.mtime.tv_sec, INT64_MAX / 1000000000);
+}
+
+/* --- extents and their checksums ------------------------------------------------------------ */
+
+static void extents_are_numbered_through_in_entry_order(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t next = 0;
+	char name[16];
+
+	start(f);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(name, sizeof(name), "%03u", i);
+		if (i % 5 == 4)
+			add_dir(f, BUILDER_ROOT, name);
+		else
+			add_file(f, BUILDER_ROOT, name, i % 5 == 0 ? 0 : i % 97 ? i : 2 * MIB + 1);
+	}
+	finish_and_open(f);
+	for (uint32_t entry = 1; entry < dataset_entries(f->dataset); entry++) {
+		struct dataset_extent x;
+		struct dataset_entry e;
+
+		dataset_entry(f->dataset, entry, &e);
+		if (e.kind != FORMAT_FILE)
+			continue;
+		assert_int_equal(dataset_first_extent(f->dataset, entry), next);
+		for (uint64_t from = 0; from < e.size; from += x.size) {
+			dataset_extent(f->dataset, next++, &x);
+			assert_int_equal(x.entry, entry);
+			assert_int_equal(x.from, from);
+		}
+	}
+	assert_int_equal(dataset_extents(f->dataset), next);
+}
+
+static void extents_are_checked_in_whatever_pieces(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t bytes[1000];
+	struct iovec iov[3] = {{bytes, 1}, {bytes + 1, 0}, {bytes + 1, 999}};
+	uint64_t extent;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "x", 1000);
+	finish_and_open(f);
+	extent = dataset_first_extent(f->dataset, find(f, "x"));
+	assert_int_equal(dataset_read(f->dataset, find(f, "x"), bytes, 1000, 0, false), 1000);
+	assert_done(dataset_check(f->dataset, extent, iov, 3));
+	bytes[999] ^= 1;
+	assert_int_equal(dataset_check(f->dataset, extent, iov, 3), -EBADMSG);
+}
+
+static void reads_are_cut_at_the_end_of_the_file_only(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t size = 2 * MIB + 100;
+	uint8_t *have = malloc(3 * MIB), *want = malloc(3 * MIB);
+	uint32_t entry;
+
+	assert_non_null(have);
+	assert_non_null(want);
+	start(f);
+	add_file(f, BUILDER_ROOT, "x", size);
+	finish_and_open(f);
+	entry = find(f, "x");
+	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, 7, true), size - 7);
+	pattern_bytes(pattern_seed("x", 1), 7, want, size - 7);
+	assert_memory_equal(have, want, size - 7);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, size - 1, true), 1);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 3 * MIB, UINT64_MAX, true), 0);
+	assert_int_equal(dataset_read(f->dataset, entry, have, 0, 0, true), 0);
+	free(have);
+	free(want);
+}
+
+static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent x;
+	uint8_t byte;
+	uint32_t entry;
+	int fd;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "x", 2 * MIB + 10);
+	finish_and_open(f);
+	entry = find(f, "x");
+	dataset_extent(f->dataset, dataset_first_extent(f->dataset, entry) + 1, &x);
+	assert_done(chmod(f->path, 0644));
+	fd = open(f->path, O_RDWR);
+	assert_done(io_pread_full(fd, &byte, 1, x.offset + 77));
+	byte ^= 0x10;
+	assert_done(io_pwrite_full(fd, &byte, 1, x.offset + 77));
+	close(fd);
+	open_pack(f);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB - 1, true), 1);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB, true), -EBADMSG);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB, false), 1);
+	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB, true), 1);
+}
+
+/* --- other readers and writers of LMDBs ----------------------------------------------------- */
+
+struct lmdb {
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+};
+
+static void lmdb_begin(struct lmdb *lmdb, const char *path, bool write)
+{
+	unsigned flags = MDB_NOSUBDIR | MDB_NOLOCK;
+
+	assert_done(mdb_env_create(&lmdb->env));
+	assert_done(mdb_env_open(lmdb->env, path, flags | (write ? 0 : MDB_RDONLY), 0644));
+	assert_done(mdb_txn_begin(lmdb->env, NULL, write ? 0 : MDB_RDONLY, &lmdb->txn));
+	assert_done(mdb_dbi_open(lmdb->txn, NULL, 0, &lmdb->dbi));
+}
+
+static void lmdb_end(struct lmdb *lmdb)
+{
+	assert_done(mdb_txn_commit(lmdb->txn));
+	mdb_env_close(lmdb->env);
+}
+
+static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *name, size_t size)
+{
+	MDB_val key = {strlen(path), (void *)(uintptr_t)path}, value;
+	uint8_t *want = malloc(size + 1);
+
+	assert_done(mdb_get(lmdb->txn, lmdb->dbi, &key, &value));
+	assert_int_equal(value.mv_size, size);
+	pattern_bytes(pattern_seed(name, strlen(name)), 0, want, size);
+	assert_memory_equal(value.mv_data, want, size);
+	free(want);
+}
+
+static void build_small(struct fixture *f)
+{
+	uint32_t dir, id;
+
+	start(f);
+	dir = add_dir(f, BUILDER_ROOT, "n01440764");
+	id = add_file(f, dir, "x.JPEG", 110 * KIB);
+	add_file(f, dir, "tiny", 12);
+	add_file(f, dir, "none", 0);
+	add_link(f, BUILDER_ROOT, "same", id);
+	add_symlink(f, BUILDER_ROOT, "to", "same");
+	finish(f);
+}
+
+static void expect_small(struct fixture *f)
+{
+	expect_file(f, "n01440764/x.JPEG", 110 * KIB);
+	expect_file(f, "n01440764/tiny", 12);
+	expect_file(f, "n01440764/none", 0);
+	expect_file_of(f, "same", "x.JPEG", 110 * KIB);
+	expect_faults(f, "");
+}
+
+static void any_lmdb_reader_gets_the_original_bytes(void **state)
+{
+	struct fixture *f = *state;
+	struct lmdb lmdb;
+	MDB_val key = {4, (void *)(uintptr_t) "same"}, value;
+
+	build_small(f);
+	lmdb_begin(&lmdb, f->path, false);
+	lmdb_expect(&lmdb, "n01440764/x.JPEG", "x.JPEG", 110 * KIB);
+	lmdb_expect(&lmdb, "n01440764/tiny", "tiny", 12);
+	lmdb_expect(&lmdb, "n01440764/none", "none", 0);
+	assert_done(mdb_get(lmdb.txn, lmdb.dbi, &key, &value));
+	assert_int_equal(value.mv_size, 13 + 16);
+	assert_memory_equal(value.mv_data, "\0foldfs-link\nn01440764/x.JPEG", 13 + 16);
+	lmdb_end(&lmdb);
+}
+
+static void an_lmdb_cursor_meets_reserved_keys_first_and_then_paths(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const paths[] = {"n01440764/none", "n01440764/tiny", "n01440764/x.JPEG",
+					    "same"};
+	size_t reserved = 0, found = 0;
+	MDB_val key, value;
+	MDB_cursor *cursor;
+	struct lmdb lmdb;
+
+	build_small(f);
+	lmdb_begin(&lmdb, f->path, false);
+	assert_done(mdb_cursor_open(lmdb.txn, lmdb.dbi, &cursor));
+	while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
+		if (*(const char *)key.mv_data == '\0') {
+			assert_int_equal(found, 0);
+			reserved++;
+			continue;
+		}
+		assert_true(found < 4);
+		assert_int_equal(key.mv_size, strlen(paths[found]));
+		assert_memory_equal(key.mv_data, paths[found++], key.mv_size);
+	}
+	assert_int_equal(reserved, 1 + SECTION_COUNT);
+	assert_int_equal(found, 4);
+	mdb_cursor_close(cursor);
+	lmdb_end(&lmdb);
+}
+
+static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void run(const char *format, ...)
+{
+	char command[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(command, sizeof(command), format, args);
+	va_end(args);
+	if (system(command) != 0)
+		fail_msg("failed: %s", command);
+}
+
+static void need_lmdb_tools(void)
+{
+	if (system("command -v mdb_copy mdb_dump mdb_load >/dev/null") == 0)
+		return;
+	print_message("mdb_copy, mdb_dump or mdb_load is missing: install lmdb-utils\n");
+	skip();
+}
+
+static void rewrite_with_copy(struct fixture *f)
+{
+	run("mdb_copy -n -c %s %s/copied && mv -f %s/copied %s", f->path, f->dir, f->dir, f->path);
+}
+
+static void rewrite_with_dump_and_load(struct fixture *f)
+{
+	run("mdb_dump -n %s | mdb_load -n %s/loaded 2>/dev/null && mv -f %s/loaded %s", f->path,
+	    f->dir, f->dir, f->path);
+}
+
+static void expect_relocated(struct fixture *f)
+{
+	char id[33];
+
+	open_pack(f);
+	assert_true(dataset_info(f->dataset)->relocated);
+	strcpy(id, dataset_info(f->dataset)->id);
+	assert_string_equal(id, f->summary.id);
+	assert_done(dataset_unchanged(f->dataset));
+}
+
+static void a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets(void **state)
+{
+	struct fixture *f = *state;
+
+	need_lmdb_tools();
+	build_small(f);
+	rewrite_with_copy(f);
+	expect_relocated(f);
+	expect_small(f);
+}
+
+static void a_pack_dumped_and_loaded_is_read_at_its_new_offsets(void **state)
+{
+	struct fixture *f = *state;
+
+	need_lmdb_tools();
+	build_small(f);
+	rewrite_with_dump_and_load(f);
+	expect_relocated(f);
+	expect_small(f);
+}
+
+/* So small that page counts, root and transaction number are the same as before. */
+static void a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same(void **state)
+{
+	struct fixture *f = *state;
+
+	need_lmdb_tools();
+	start(f);
+	add_file(f, BUILDER_ROOT, "a", 5);
+	add_file(f, BUILDER_ROOT, "b", 7);
+	finish(f);
+	rewrite_with_dump_and_load(f);
+	expect_relocated(f);
+	expect_file(f, "a", 5);
+	expect_file(f, "b", 7);
+	expect_faults(f, "");
+}
+
+static void build_many(struct fixture *f, unsigned count)
+{
+	char name[220];
+	uint32_t dir = 0;
+
+	start(f);
+	memset(name, 'n', 200);
+	for (unsigned i = 0; i < count; i++) {
+		if (i % 100 == 0) {
+			snprintf(name, sizeof(name), "dir%u", i / 100);
+			dir = add_dir(f, i % 200 ? dir : BUILDER_ROOT, name);
+			memset(name, 'n', 200);
+		}
+		snprintf(name + 190, sizeof(name) - 190, "%05u", i);
+		add_file(f, dir, name, i % 3 ? i : 3000 + i);
+	}
+	finish(f);
+}
+
+static void expect_many(struct fixture *f, unsigned count)
+{
+	char name[220], path[260];
+
+	memset(name, 'n', 200);
+	for (unsigned i = 0; i < count; i++) {
+		unsigned dir = i / 100;
+
+		snprintf(name + 190, sizeof(name) - 190, "%05u", i);
+		if (dir % 2 == 0)
+			snprintf(path, sizeof(path), "dir%u/%s", dir, name);
+		else
+			snprintf(path, sizeof(path), "dir%u/dir%u/%s", dir - 1, dir, name);
+		expect_file(f, path, i % 3 ? i : 3000 + i);
+	}
+	expect_faults(f, "");
+}
+
+/* The hole that the failing file leaves goes, and the old offset lies beyond the end. */
+static void a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t bad;
+
+	need_lmdb_tools();
+	start(f);
+	bad = add_name(f, BUILDER_ROOT, "bad");
+	assert_int_equal(store_bytes(f, bad, "bad", 20 * MIB, 1), -EIO);
+	builder_drop(f->builder, bad);
+	add_file(f, BUILDER_ROOT, "good", 10000);
+	finish(f);
+	rewrite_with_copy(f);
+	expect_relocated(f);
+	expect_file(f, "good", 10000);
+}
+
+static void a_larger_pack_survives_both_rewritings(void **state)
+{
+	struct fixture *f = *state;
+
+	need_lmdb_tools();
+	build_many(f, 1000);
+	open_pack(f);
+	expect_many(f, 1000);
+	rewrite_with_copy(f);
+	expect_relocated(f);
+	expect_many(f, 1000);
+	rewrite_with_dump_and_load(f);
+	expect_relocated(f);
+	expect_many(f, 1000);
+}
+
+static void a_pack_that_lost_a_record_in_rewriting_is_damaged(void **state)
+{
+	struct fixture *f = *state;
+	MDB_val key = {14, (void *)(uintptr_t) "n01440764/tiny"};
+	struct lmdb lmdb;
+
+	build_small(f);
+	assert_done(chmod(f->path, 0644));
+	lmdb_begin(&lmdb, f->path, true);
+	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &key, NULL));
+	lmdb_end(&lmdb);
+	expect_refused(f, -EBADMSG, "1 of 3 files have no record");
+}
+
+static void put_record(struct fixture *f, const char *key, size_t key_len, const char *value)
+{
+	MDB_val k = {key_len, (void *)(uintptr_t)key};
+	MDB_val v = {strlen(value), (void *)(uintptr_t)value};
+	struct lmdb lmdb;
+
+	assert_done(chmod(f->path, 0644));
+	lmdb_begin(&lmdb, f->path, true);
+	assert_done(mdb_put(lmdb.txn, lmdb.dbi, &k, &v, 0));
+	lmdb_end(&lmdb);
+}
+
+static void a_record_replaced_by_one_of_another_size_is_damage(void **state)
+{
+	struct fixture *f = *state;
+
+	build_small(f);
+	put_record(f, "n01440764/tiny", 14, "thirteen bytes");
+	expect_refused(f, -EBADMSG, "'n01440764/tiny': 14 bytes stored, 12 in the index");
+}
+
+static void records_that_others_added_are_reported_not_served(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t entry;
+
+	build_small(f);
+	put_record(f, "n01440764//tiny", 15, "twelve bytes");
+	put_record(f, "/same", 5, "?");
+	put_record(f, "n01440764", 9, "?");
+	put_record(f, "same/x", 6, "?");
+	put_record(f, "same", 4, "another");
+	open_pack(f);
+	assert_true(dataset_info(f->dataset)->relocated);
+	assert_int_equal(dataset_find(f->dataset, "same/x", 6, &entry), -ENOTDIR);
+	expect_file(f, "n01440764/tiny", 12);
+	expect_faults(f,
+		      "/same: a record that the index does not know\n"
+		      "n01440764: a record that the index does not know\n"
+		      "n01440764//tiny: a record that the index does not know\n"
+		      "same: its record names another file than the index says\n"
+		      "same/x: a record that the index does not know\n");
+}
+
+static int stop_at_once(void *context, const char *path, size_t len, const char *fault)
+{
+	(void)path;
+	(void)len;
+	(void)fault;
+	++*(int *)context;
+	return -ECANCELED;
+}
+
+static void checking_keys_stops_when_told(void **state)
+{
+	struct fixture *f = *state;
+	int calls = 0;
+
+	build_small(f);
+	put_record(f, "x", 1, "?");
+	put_record(f, "y", 1, "?");
+	open_pack(f);
+	assert_int_equal(dataset_check_keys(f->dataset, stop_at_once, &calls, NULL), -ECANCELED);
+	assert_int_equal(calls, 1);
+}
+
+/* --- the file changes while it is open ------------------------------------------------------ */
+
+static void renaming_linking_and_chmod_do_no_harm(void **state)
+{
+	struct fixture *f = *state;
+	char other[120];
+
+	build_small(f);
+	open_pack(f);
+	snprintf(other, sizeof(other), "%s/other", f->dir);
+	assert_done(dataset_unchanged(f->dataset));
+	assert_done(chmod(f->path, 0644));
+	assert_done(dataset_unchanged(f->dataset));
+	assert_done(link(f->path, other));
+	assert_done(dataset_unchanged(f->dataset));
+	assert_done(rename(other, f->path));
+	assert_done(unlink(f->path));
+	assert_done(dataset_unchanged(f->dataset));
+	expect_small(f);
+}
+
+static void a_commit_into_the_pack_makes_it_stale_for_good(void **state)
+{
+	struct fixture *f = *state;
+	struct timespec times[2];
+	struct stat st;
+
+	build_small(f);
+	open_pack(f);
+	assert_done(stat(f->path, &st));
+	put_record(f, "n02", 3, "new");
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	assert_done(utimensat(AT_FDCWD, f->path, times, 0));
+	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+}
+
+/* The size stays, and the time of change is put back: only the transaction number tells. */
+static void a_commit_is_noticed_behind_a_forged_mtime(void **state)
+{
+	struct fixture *f = *state;
+	struct timespec times[2];
+	struct stat before, after;
+
+	build_small(f);
+	put_record(f, "n02", 3, "one");
+	put_record(f, "n02", 3, "two");
+	put_record(f, "n02", 3, "one");
+	assert_done(stat(f->path, &before));
+	open_pack(f);
+	put_record(f, "n02", 3, "two");
+	times[0] = before.st_atim;
+	times[1] = before.st_mtim;
+	assert_done(utimensat(AT_FDCWD, f->path, times, 0));
+	assert_done(stat(f->path, &after));
+	if (after.st_size != before.st_size)
+		fail_msg("the commit changed the size: nothing is tested here");
+	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+}
+
+static void a_truncated_pack_is_stale(void **state)
+{
+	struct fixture *f = *state;
+
+	build_small(f);
+	open_pack(f);
+	assert_done(chmod(f->path, 0644));
+	assert_done(truncate(f->path, 100));
+	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(files_of_every_size_come_back),
+		TEST(offsets_are_right_whatever_the_order_of_storing),
+		TEST(a_file_of_70_mib_is_one_record_of_many_extents),
+		TEST(a_file_over_1_gib_is_stored_in_parts),
+		TEST(the_tree_comes_back_with_dirs_links_and_strange_names),
+		TEST(paths_over_511_bytes_have_hashed_keys),
+		TEST(an_empty_tree_is_a_pack_too),
+		TEST(what_is_known_of_images_is_kept),
+		TEST(times_beyond_64_bits_of_nanoseconds_become_the_nearest),
+		TEST(extents_are_numbered_through_in_entry_order),
+		TEST(extents_are_checked_in_whatever_pieces),
+		TEST(reads_are_cut_at_the_end_of_the_file_only),
+		TEST(a_changed_byte_spoils_its_extent_and_no_other),
+		TEST(any_lmdb_reader_gets_the_original_bytes),
+		TEST(an_lmdb_cursor_meets_reserved_keys_first_and_then_paths),
+		TEST(a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets),
+		TEST(a_pack_dumped_and_loaded_is_read_at_its_new_offsets),
+		TEST(a_tiny_pack_dumped_and_loaded_is_noticed_all_the_same),
+		TEST(a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets),
+		TEST(a_larger_pack_survives_both_rewritings),
+		TEST(a_pack_that_lost_a_record_in_rewriting_is_damaged),
+		TEST(a_record_replaced_by_one_of_another_size_is_damage),
+		TEST(records_that_others_added_are_reported_not_served),
+		TEST(checking_keys_stops_when_told),
+		TEST(renaming_linking_and_chmod_do_no_harm),
+		TEST(a_commit_into_the_pack_makes_it_stale_for_good),
+		TEST(a_commit_is_noticed_behind_a_forged_mtime),
+		TEST(a_truncated_pack_is_stale),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

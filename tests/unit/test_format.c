@@ -1,0 +1,215 @@
+/* The format's numbers: keys, the superblock's bytes, and where files are cut. */
+#include "pack/format.h"
+#include "pack_fixture.h"
+
+static void key_is(const struct format_key *key, const char *want, size_t len)
+{
+	assert_int_equal(key->len, len);
+	assert_memory_equal(key->data, want, len);
+}
+#define assert_key(key, literal) key_is(key, literal, sizeof(literal) - 1)
+
+static void reserved_keys_begin_with_nul_and_sort_before_all_paths(void **state)
+{
+	struct format_key key;
+
+	(void)state;
+	format_key_super(&key);
+	assert_key(&key, "\0foldfs");
+	assert_int_equal(format_key_classify(key.data, key.len), KEY_SUPER);
+	format_key_section(SECTION_NAME_END, &key);
+	assert_key(&key, "\0foldfs.name-end");
+	assert_int_equal(format_key_classify(key.data, key.len), KEY_SECTION);
+	format_key_part("movie", 5, 0x1f, &key);
+	assert_key(&key, "\0part.e90185f503c1c2d711314e03b012b82d.0000001f");
+	assert_int_equal(format_key_classify(key.data, key.len), KEY_PART);
+}
+
+static void a_path_is_its_own_key_up_to_511_bytes(void **state)
+{
+	char path[600];
+	struct format_key key;
+
+	(void)state;
+	memset(path, 'a', sizeof(path));
+	format_key_path(path, 511, &key);
+	assert_int_equal(key.len, 511);
+	assert_memory_equal(key.data, path, 511);
+	assert_int_equal(format_key_classify(key.data, key.len), KEY_PATH);
+	format_key_path(path, 512, &key);
+	assert_int_equal(key.len, 6 + 32);
+	assert_memory_equal(key.data, "\0path.", 6);
+	assert_int_equal(format_key_classify(key.data, key.len), KEY_HASHED);
+}
+
+static enum format_key_kind classify(const char *data, size_t len)
+{
+	return format_key_classify((const uint8_t *)data, len);
+}
+
+static void keys_of_no_known_kind_are_told_apart(void **state)
+{
+	char key[600] = "\0part.0123456789abcdef0123456789abcdefx00000000";
+
+	(void)state;
+	assert_int_equal(classify("", 0), KEY_OTHER);
+	assert_int_equal(classify("\0", 1), KEY_OTHER);
+	assert_int_equal(classify("\0path.0123", 10), KEY_OTHER);
+	assert_int_equal(classify(key, 47), KEY_OTHER);
+	key[38] = '.';
+	assert_int_equal(classify(key, 47), KEY_PART);
+	memset(key, 'k', sizeof(key));
+	assert_int_equal(classify(key, 511), KEY_PATH);
+	assert_int_equal(classify(key, 512), KEY_OTHER);
+}
+
+static void each_section_has_a_key_of_its_own(void **state)
+{
+	struct format_key key;
+
+	(void)state;
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		format_key_section((enum format_section)i, &key);
+		assert_int_equal(format_key_to_section(key.data, key.len), i);
+	}
+	assert_int_equal(format_key_to_section((const uint8_t *)"\0foldfs.nonsense", 16),
+			 SECTION_COUNT);
+}
+
+static struct format_super a_super(void)
+{
+	struct format_super super = {.version = FORMAT_VERSION,
+				     .compat = 0x8000000000000001,
+				     .entries = 11,
+				     .files = 5,
+				     .directories = 3,
+				     .symlinks = 2,
+				     .hardlinks = 1,
+				     .bytes = 1ull << 40,
+				     .id = "0123456789abcde",
+				     .lmdb = {1, 2, 3, 4, 5, 6, 7}};
+
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		super.sections[i] = (struct format_section_ref){
+			.offset = 1000 + i, .bytes = 8 * i, .count = i, .width = 8, .sum = ~i};
+	return super;
+}
+
+static void the_superblock_comes_back_as_it_was_written(void **state)
+{
+	struct format_super in = a_super(), out;
+	uint8_t data[FORMAT_SUPER_BYTES];
+
+	(void)state;
+	format_super_encode(&in, data);
+	assert_done(format_super_decode(data, sizeof(data), &out, NULL));
+	assert_int_equal(out.version, in.version);
+	assert_int_equal(out.compat, in.compat);
+	assert_int_equal(out.incompat, in.incompat);
+	assert_memory_equal(&out.entries, &in.entries, 6 * sizeof(uint64_t));
+	assert_memory_equal(out.id, in.id, sizeof(in.id));
+	assert_memory_equal(&out.lmdb, &in.lmdb, sizeof(in.lmdb));
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		assert_int_equal(out.sections[i].offset, in.sections[i].offset);
+		assert_int_equal(out.sections[i].bytes, in.sections[i].bytes);
+		assert_int_equal(out.sections[i].count, in.sections[i].count);
+		assert_int_equal(out.sections[i].width, in.sections[i].width);
+		assert_int_equal(out.sections[i].sum, in.sections[i].sum);
+	}
+}
+
+/* Packs outlive programs: no field may move. */
+static void the_superblock_lies_on_disk_as_the_format_page_says(void **state)
+{
+	struct format_super super = a_super();
+	uint8_t data[FORMAT_SUPER_BYTES];
+
+	(void)state;
+	format_super_encode(&super, data);
+	assert_memory_equal(data, "foldfs\r\n", 8);
+	assert_int_equal(le_get32(data + 8), 1);
+	assert_int_equal(le_get32(data + 12), 15);
+	assert_int_equal(le_get64(data + 16), 0x8000000000000001);
+	assert_int_equal(le_get64(data + 32), 11);
+	assert_int_equal(le_get64(data + 72), 1ull << 40);
+	assert_memory_equal(data + 80, "0123456789abcde", 16);
+	assert_int_equal(le_get64(data + 96), 1);
+	assert_int_equal(le_get64(data + 144), 7);
+	assert_int_equal(le_get64(data + 152 + 40 * 14), 1014);
+	assert_int_equal(le_get32(data + 152 + 40 * 14 + 32), 8);
+	assert_int_equal(le_get64(data + 4088), XXH3_64bits(data, 4088));
+}
+
+static void a_superblock_with_any_bit_flipped_is_refused(void **state)
+{
+	struct format_super super = a_super(), out;
+	uint8_t data[FORMAT_SUPER_BYTES];
+
+	(void)state;
+	format_super_encode(&super, data);
+	for (size_t bit = 0; bit < 8 * sizeof(data); bit++) {
+		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		assert_true(format_super_decode(data, sizeof(data), &out, NULL) < 0);
+		data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	assert_done(format_super_decode(data, sizeof(data), &out, NULL));
+	assert_int_equal(format_super_decode(data, sizeof(data) - 1, &out, NULL), -EBADMSG);
+}
+
+static void files_are_cut_at_exact_multiples(void **state)
+{
+	(void)state;
+	assert_int_equal(format_extents(0), 0);
+	assert_int_equal(format_extents(1), 1);
+	assert_int_equal(format_extents(MIB), 1);
+	assert_int_equal(format_extents(MIB + 1), 2);
+	assert_int_equal(format_parts(GIB), 0);
+	assert_int_equal(format_parts(GIB + 1), 17);
+	assert_int_equal(format_parts(GIB + 64 * MIB), 17);
+	assert_int_equal(format_extents(UINT64_MAX), 1ull << 44);
+}
+
+static void names_that_no_filesystem_gives_are_invalid(void **state)
+{
+	char name[256];
+
+	(void)state;
+	memset(name, 'n', sizeof(name));
+	assert_true(format_name_valid(name, 255));
+	assert_false(format_name_valid(name, 256));
+	assert_false(format_name_valid("", 0));
+	assert_false(format_name_valid(".", 1));
+	assert_false(format_name_valid("..", 2));
+	assert_true(format_name_valid("...", 3));
+	assert_true(format_name_valid(".hidden", 7));
+	assert_true(format_name_valid("\xff\n\"", 3));
+	assert_false(format_name_valid("a/b", 3));
+	assert_false(format_name_valid("a\0b", 3));
+}
+
+static void image_kinds_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(format_image_name(IMAGE_JPEG), "JPEG");
+	assert_string_equal(format_image_name(IMAGE_UNKNOWN), "-");
+	assert_string_equal(format_image_name(IMAGE_KINDS), "-");
+	assert_string_equal(format_image_name(UINT32_MAX), "-");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reserved_keys_begin_with_nul_and_sort_before_all_paths),
+		cmocka_unit_test(a_path_is_its_own_key_up_to_511_bytes),
+		cmocka_unit_test(keys_of_no_known_kind_are_told_apart),
+		cmocka_unit_test(each_section_has_a_key_of_its_own),
+		cmocka_unit_test(the_superblock_comes_back_as_it_was_written),
+		cmocka_unit_test(the_superblock_lies_on_disk_as_the_format_page_says),
+		cmocka_unit_test(a_superblock_with_any_bit_flipped_is_refused),
+		cmocka_unit_test(files_are_cut_at_exact_multiples),
+		cmocka_unit_test(names_that_no_filesystem_gives_are_invalid),
+		cmocka_unit_test(image_kinds_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,454 @@
+/* What a damaged or hostile pack is refused with: each field by its name, with the checksums
+ * made right where the meaning is to be looked at. */
+#include "pack/index.h"
+#include "pack_fixture.h"
+#include <lmdb.h>
+
+/*	0 (root)     1 a/       2 b: 5000   3 c -> b   4 d: link to b   5 e/ (empty)
+ *	6 a/x: 100   7 a/y: 0
+ */
+static void build_tree(struct fixture *f)
+{
+	uint32_t a, b;
+
+	start(f);
+	a = add_dir(f, BUILDER_ROOT, "a");
+	b = add_file(f, BUILDER_ROOT, "b", 5000);
+	add_symlink(f, BUILDER_ROOT, "c", "b");
+	add_link(f, BUILDER_ROOT, "d", b);
+	add_dir(f, BUILDER_ROOT, "e");
+	add_file(f, a, "x", 100);
+	add_file(f, a, "y", 0);
+	finish(f);
+}
+
+struct damaged {
+	const char *field;
+	uint64_t value;
+	int code;
+	const char *sentence;
+};
+
+/* A tree of its own for each. */
+static void expect_all_refused(struct fixture *f, const struct damaged *cases, size_t count)
+{
+	for (const struct damaged *c = cases; c < cases + count; c++) {
+		struct dataset *dataset = NULL;
+		int r;
+
+		build_tree(f);
+		damage(f, c->field, c->value);
+		r = dataset_open(f->path, &dataset, &f->err);
+		dataset_free(dataset);
+		if (r != c->code || strcmp(f->err.text, c->sentence) != 0)
+			fail_msg("%s = %llu gave %d \"%s\", not %d \"%s\"", c->field,
+				 (unsigned long long)c->value, r, f->err.text, c->code,
+				 c->sentence);
+	}
+}
+#define EXPECT_ALL_REFUSED(f, cases) expect_all_refused(f, cases, sizeof(cases) / sizeof(*(cases)))
+
+static void the_tree_of_these_tests_is_as_drawn(void **state)
+{
+	struct fixture *f = *state;
+
+	build_tree(f);
+	open_pack(f);
+	assert_int_equal(find(f, "a"), 1);
+	assert_int_equal(find(f, "d"), 4);
+	assert_int_equal(find(f, "a/y"), 7);
+	assert_int_equal(dataset_entries(f->dataset), 8);
+}
+
+static void other_versions_and_features_are_named(void **state)
+{
+	static const struct damaged cases[] = {
+		{"super.version", 2, -EPROTONOSUPPORT,
+		 "pack format version 2; this foldfs reads version 1"},
+		{"super.version", 0, -EPROTONOSUPPORT,
+		 "pack format version 0; this foldfs reads version 1"},
+		{"super.incompat", 0x14, -EPROTONOSUPPORT,
+		 "the pack uses feature bits 0x14 that this foldfs does not know"},
+	};
+	struct fixture *f = *state;
+
+	EXPECT_ALL_REFUSED(f, cases);
+	build_tree(f);
+	damage(f, "super.compat", UINT64_MAX);
+	open_pack(f);
+}
+
+static void a_damaged_superblock_is_refused(void **state)
+{
+	static const struct damaged cases[] = {
+		{"super.magic", 0, -EBADMSG, "damaged superblock: bad magic"},
+		{"super.section_count", 14, -EBADMSG, "damaged superblock: 14 sections, not 15"},
+		{"super.entries", 0, -EBADMSG, "damaged superblock: 0 entries"},
+		{"super.entries", 1ull << 32, -EBADMSG, "damaged superblock: 4294967296 entries"},
+		{"super.entries", 9, -EBADMSG,
+		 "damaged superblock: section name-end has a wrong shape"},
+		{"super.kind.width", 2, -EBADMSG,
+		 "damaged superblock: section kind has a wrong shape"},
+		{"super.size.width", 3, -EBADMSG,
+		 "damaged superblock: section size has a wrong shape"},
+		{"super.size.width", 0, -EBADMSG,
+		 "damaged superblock: section size has a wrong shape"},
+		{"super.start.bytes", 63, -EBADMSG,
+		 "damaged superblock: section start has a wrong shape"},
+		{"super.sums.count", 1ull << 61, -EBADMSG,
+		 "damaged superblock: section sums has a wrong shape"},
+		{"super.names.width", 1, -EBADMSG,
+		 "damaged superblock: section names has a wrong shape"},
+		{"super.names.bytes", 1ull << 62, -EBADMSG,
+		 "damaged index: section names is missing or cut"},
+	};
+	struct fixture *f = *state;
+
+	EXPECT_ALL_REFUSED(f, cases);
+	build_tree(f);
+	damage_unsummed(f, "super.sum", 0);
+	expect_refused(f, -EBADMSG, "damaged superblock: checksum mismatch");
+}
+
+static void a_wrong_section_offset_is_found_anew_by_its_key(void **state)
+{
+	struct fixture *f = *state;
+
+	build_tree(f);
+	damage(f, "super.start.offset", UINT64_MAX);
+	open_pack(f);
+	assert_true(dataset_info(f->dataset)->relocated);
+	expect_file(f, "b", 5000);
+	expect_file(f, "a/x", 100);
+}
+
+static void names_that_lead_astray_are_refused(void **state)
+{
+	static const struct damaged cases[] = {
+		{"names[1]", '/', -EBADMSG, "damaged index: a name holds a slash or NUL"},
+		{"names[1]", '\0', -EBADMSG, "damaged index: a name holds a slash or NUL"},
+		{"names[1]", '.', -EBADMSG, "damaged index: entry 2"},
+		{"name-end[0]", 1, -EBADMSG, "damaged index: entry 0"},
+		{"name-end[1]", 0, -EBADMSG, "damaged index: entry 1"},
+		{"name-end[2]", 200, -EBADMSG, "damaged index: entry 2"},
+		{"name-end[2]", 5, -EBADMSG, "damaged index: entry 3"},
+		{"name-end[7]", 8, -EBADMSG, "damaged index: entry 7"},
+	};
+	struct fixture *f = *state;
+
+	EXPECT_ALL_REFUSED(f, cases);
+}
+
+static void trees_that_are_no_trees_are_refused(void **state)
+{
+	static const struct damaged cases[] = {
+		{"parent[0]", 1, -EBADMSG, "damaged index: entry 0"},
+		{"parent[6]", 6, -EBADMSG, "damaged index: entry 6"},
+		{"parent[6]", 7, -EBADMSG, "damaged index: entry 6"},
+		{"parent[6]", 255, -EBADMSG, "damaged index: entry 6"},
+		{"parent[6]", 2, -EBADMSG, "damaged index: entry 6"},
+		{"parent[6]", 0, -EBADMSG, "damaged index: entry 6"},
+		{"parent[1]", 1, -EBADMSG, "damaged index: entry 1"},
+		{"kind[0]", FORMAT_FILE, -EBADMSG, "damaged index: entry 0"},
+		{"kind[1]", FORMAT_FILE, -EBADMSG, "damaged index: entry 6"},
+		{"kind[2]", 0, -EBADMSG, "damaged index: entry 2"},
+		{"kind[2]", 6, -EBADMSG, "damaged index: entry 2"},
+		{"start[0]", 0, -EBADMSG, "damaged index: entry 0"},
+		{"start[0]", 2, -EBADMSG, "damaged index: entry 1"},
+		{"start[1]", 1, -EBADMSG, "damaged index: entry 1"},
+		{"start[1]", 7, -EBADMSG, "damaged index: entry 1"},
+		{"start[1]", UINT64_MAX, -EBADMSG, "damaged index: entry 1"},
+		{"size[0]", 8, -EBADMSG, "damaged index: entry 0"},
+		{"size[1]", 1, -EBADMSG, "damaged index: entry 7"},
+	};
+	struct fixture *f = *state;
+
+	EXPECT_ALL_REFUSED(f, cases);
+}
+
+static void directories_that_share_children_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	build_tree(f);
+	damage(f, "start[5]", 6);
+	damage(f, "size[5]", 1);
+	expect_refused(f, -EBADMSG, "damaged index: directories overlap");
+}
+
+static void places_outside_the_pack_are_refused(void **state)
+{
+	static const struct damaged cases[] = {
+		{"start[2]", 1ull << 40, -EBADMSG, "damaged index: entry 2"},
+		{"start[2]", UINT64_MAX, -EBADMSG, "damaged index: entry 2"},
+		{"size[2]", UINT16_MAX, -EBADMSG, "damaged index: entry 2"},
+		{"start[3]", 1, -EBADMSG, "damaged index: entry 3"},
+		{"size[3]", 2, -EBADMSG, "damaged index: entry 3"},
+		{"size[3]", 0, -EBADMSG, "damaged index: entry 3"},
+		{"start[4]", 1, -EBADMSG, "damaged index: entry 4"},
+		{"start[4]", 4, -EBADMSG, "damaged index: entry 4"},
+		{"start[4]", 8, -EBADMSG, "damaged index: entry 4"},
+		{"size[4]", 1, -EBADMSG, "damaged index: entry 4"},
+		{"kind[2]", FORMAT_SPLIT, -EBADMSG, "damaged index: entry 2"},
+		{"size[7]", 1, -EBADMSG, "damaged index: 2 checksums for 3 extents"},
+		{"size[6]", 0, -EBADMSG, "damaged index: 2 checksums for 1 extents"},
+	};
+	struct fixture *f = *state;
+
+	EXPECT_ALL_REFUSED(f, cases);
+}
+
+static void a_bad_disk_is_noticed_by_checksums(void **state)
+{
+	static const char *const hot[] = {"names", "name-end", "parent",  "kind",
+					  "start", "size",     "targets", "options"};
+	struct fixture *f = *state;
+	char field[32], sentence[80];
+
+	for (size_t i = 0; i < sizeof(hot) / sizeof(*hot); i++) {
+		build_tree(f);
+		snprintf(field, sizeof(field), "%s[0]", hot[i]);
+		snprintf(sentence, sizeof(sentence),
+			 "damaged index: checksum mismatch in section %s", hot[i]);
+		damage_unsummed(f, field, 0x55);
+		expect_refused(f, -EBADMSG, sentence);
+	}
+}
+
+static void damage_to_cold_sections_waits_for_their_use(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_attr attr;
+	struct dataset_image image;
+	char bytes[100];
+
+	build_tree(f);
+	damage_unsummed(f, "mtime[3]", 1);
+	damage_unsummed(f, "height[3]", 1);
+	damage_unsummed(f, "sums[1]", 1);
+	open_pack(f);
+	assert_int_equal(dataset_attr(f->dataset, 1, &attr), -EBADMSG);
+	assert_int_equal(dataset_attr(f->dataset, 1, &attr), -EBADMSG);
+	assert_int_equal(dataset_image(f->dataset, 2, &image), -EBADMSG);
+	assert_int_equal(dataset_read(f->dataset, 2, bytes, 100, 0, true), -EBADMSG);
+	assert_int_equal(dataset_read(f->dataset, 2, bytes, 100, 0, false), 100);
+}
+
+static void a_record_at_another_place_is_found_by_checking_the_keys(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent x;
+
+	build_tree(f);
+	open_pack(f);
+	dataset_extent(f->dataset, 0, &x);
+	damage(f, "start[2]", x.offset + 1);
+	damage(f, "size[6]", 99);
+	open_pack(f);
+	expect_faults(f,
+		      "a/x: its record has another size than the index says\n"
+		      "b: its record lies elsewhere than the index says\n");
+}
+
+/* --- split files, in an index made by hand ------------------------------------------------------
+ */
+
+enum { PARTS = 17 };
+
+static void make_split(struct index *index, uint64_t pack_bytes)
+{
+	static const struct {
+		enum format_section section;
+		uint32_t width;
+	} columns[] = {{SECTION_NAME_END, 1},
+		       {SECTION_PARENT, 1},
+		       {SECTION_KIND, 1},
+		       {SECTION_START, 8},
+		       {SECTION_SIZE, 8}};
+
+	*index = (struct index){.entries = 2};
+	assert_done(index_section_init(&index->sections[SECTION_NAMES], 1, 0));
+	assert_done(index_section_init(&index->sections[SECTION_TARGETS], 0, 0));
+	assert_done(index_section_init(&index->sections[SECTION_PARTS], PARTS, 8));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+		assert_done(index_section_init(&index->sections[columns[i].section], 2,
+					       columns[i].width));
+	index->sections[SECTION_NAMES].data[0] = 'm';
+	index_put(index, SECTION_NAME_END, 1, 1);
+	index_put(index, SECTION_KIND, 0, FORMAT_DIRECTORY);
+	index_put(index, SECTION_START, 0, 1);
+	index_put(index, SECTION_SIZE, 0, 1);
+	index_put(index, SECTION_KIND, 1, FORMAT_SPLIT);
+	index_put(index, SECTION_SIZE, 1, GIB + 5);
+	for (uint64_t i = 0; i < PARTS; i++)
+		index_put(index, SECTION_PARTS, i, pack_bytes - 5 - i * FORMAT_PART);
+}
+
+static int check_split(enum format_section section, uint64_t row, uint64_t value)
+{
+	SCOPE(index_release) struct index index;
+	const uint64_t pack_bytes = 3 * GIB;
+
+	make_split(&index, pack_bytes);
+	/* The last part is the shortest, and lies where only it fits. */
+	index_put(&index, SECTION_PARTS, 0, 0);
+	index_put(&index, SECTION_PARTS, PARTS - 1, pack_bytes - 5);
+	index_put(&index, section, row, value);
+	return index_check(&index, pack_bytes, NULL);
+}
+
+static void parts_outside_the_pack_are_refused(void **state)
+{
+	(void)state;
+	assert_done(check_split(SECTION_KIND, 1, FORMAT_SPLIT));
+	assert_int_equal(check_split(SECTION_PARTS, 16, 3 * GIB - 4), -EBADMSG);
+	assert_int_equal(check_split(SECTION_PARTS, 0, 3 * GIB - 5), -EBADMSG);
+	assert_int_equal(check_split(SECTION_PARTS, 7, UINT64_MAX), -EBADMSG);
+	assert_int_equal(check_split(SECTION_START, 1, 1), -EBADMSG);
+	assert_int_equal(check_split(SECTION_START, 1, UINT64_MAX), -EBADMSG);
+	assert_int_equal(check_split(SECTION_SIZE, 1, GIB), -EBADMSG);
+	assert_int_equal(check_split(SECTION_SIZE, 1, GIB + FORMAT_PART + 1), -EBADMSG);
+	assert_int_equal(check_split(SECTION_SIZE, 1, 4 * GIB), -EBADMSG);
+}
+
+static void widths_are_the_narrowest(void **state)
+{
+	(void)state;
+	assert_int_equal(index_width(0), 1);
+	assert_int_equal(index_width(255), 1);
+	assert_int_equal(index_width(256), 2);
+	assert_int_equal(index_width(65535), 2);
+	assert_int_equal(index_width(65536), 4);
+	assert_int_equal(index_width(UINT32_MAX), 4);
+	assert_int_equal(index_width(1ull << 32), 8);
+}
+
+/* --- files that are no packs --------------------------------------------------------------------
+ */
+
+static void a_pack_cut_by_one_byte_is_truncated(void **state)
+{
+	struct fixture *f = *state;
+	char sentence[80];
+	struct stat st;
+
+	build_tree(f);
+	assert_done(chmod(f->path, 0644));
+	assert_done(stat(f->path, &st));
+	assert_done(truncate(f->path, st.st_size - 1));
+	snprintf(sentence, sizeof(sentence), "truncated: %lld bytes, %lld expected",
+		 (long long)st.st_size - 1, (long long)st.st_size);
+	expect_refused(f, -EBADMSG, sentence);
+}
+
+static void files_that_are_no_lmdb_are_named_so(void **state)
+{
+	struct fixture *f = *state;
+	int fd;
+
+	expect_refused(f, -ENOENT, "No such file or directory");
+	assert_done(mkdir(f->path, 0755));
+	expect_refused(f, -EISDIR, "a directory, not a pack");
+	assert_done(rmdir(f->path));
+	assert_done(mkfifo(f->path, 0644));
+	expect_refused(f, -EINVAL, "not a regular file");
+	assert_done(unlink(f->path));
+	fd = open(f->path, O_WRONLY | O_CREAT, 0644);
+	assert_true(fd >= 0);
+	expect_refused(f, -EINVAL, "not an LMDB file");
+	assert_done(ftruncate(fd, 100000));
+	close(fd);
+	expect_refused(f, -EINVAL, "not an LMDB file");
+}
+
+static void write_lmdb(const char *path, const char *key)
+{
+	MDB_val k = {strlen(key), (void *)(uintptr_t)key}, v = {3, (void *)(uintptr_t) "abc"};
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+
+	assert_done(mdb_env_create(&env));
+	assert_done(mdb_env_open(env, path, MDB_NOSUBDIR | MDB_NOLOCK, 0644));
+	assert_done(mdb_txn_begin(env, NULL, 0, &txn));
+	assert_done(mdb_dbi_open(txn, NULL, 0, &dbi));
+	if (*key)
+		assert_done(mdb_put(txn, dbi, &k, &v, 0));
+	assert_done(mdb_txn_commit(txn));
+	mdb_env_close(env);
+}
+
+static void an_lmdb_that_is_no_pack_is_named_so(void **state)
+{
+	struct fixture *f = *state;
+
+	write_lmdb(f->path, "");
+	expect_refused(f, -ENOMSG, "an LMDB file, but not a foldfs pack");
+	write_lmdb(f->path, "n01440764/x.JPEG");
+	expect_refused(f, -ENOMSG, "an LMDB file, but not a foldfs pack");
+}
+
+/* --- keys that liblmdb would not write ----------------------------------------------------------
+ */
+
+/* A file "a" of 700 slashes becomes, by its node's key length, the key "a/////...": longer than
+ * any path may be as a key, and it begins like one. */
+static void a_key_longer_than_lmdb_allows_is_no_path(void **state)
+{
+	static char bytes[20000];
+	struct fixture *f = *state;
+	char slashes[700], *node;
+	ssize_t size;
+	int fd;
+
+	memset(slashes, '/', sizeof(slashes));
+	start(f);
+	add_file(f, BUILDER_ROOT, "a", sizeof(slashes));
+	finish(f);
+	assert_done(chmod(f->path, 0644));
+	fd = open(f->path, O_RDWR);
+	size = io_pread(fd, bytes, sizeof(bytes), 0);
+	assert_true(size > 0);
+	pattern_bytes(pattern_seed("a", 1), 0, slashes, sizeof(slashes));
+	node = memmem(bytes, (size_t)size, slashes, sizeof(slashes));
+	assert_non_null(node);
+	assert_int_equal(node[-1], 'a');
+	memset(node, '/', sizeof(slashes));
+	put_le((uint8_t *)node - 9, 4, 0);
+	put_le((uint8_t *)node - 3, 2, 1 + sizeof(slashes));
+	assert_done(io_pwrite_full(fd, bytes, (size_t)size, 0));
+	close(fd);
+	open_pack(f);
+	memset(bytes, '/', 1 + sizeof(slashes));
+	bytes[0] = 'a';
+	strcpy(bytes + 1 + sizeof(slashes),
+	       ": a record that the index does not know\na: has no record\n");
+	expect_faults(f, bytes);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_tree_of_these_tests_is_as_drawn),
+		TEST(other_versions_and_features_are_named),
+		TEST(a_damaged_superblock_is_refused),
+		TEST(a_wrong_section_offset_is_found_anew_by_its_key),
+		TEST(names_that_lead_astray_are_refused),
+		TEST(trees_that_are_no_trees_are_refused),
+		TEST(directories_that_share_children_are_refused),
+		TEST(places_outside_the_pack_are_refused),
+		TEST(a_bad_disk_is_noticed_by_checksums),
+		TEST(damage_to_cold_sections_waits_for_their_use),
+		TEST(a_record_at_another_place_is_found_by_checking_the_keys),
+		TEST(parts_outside_the_pack_are_refused),
+		TEST(widths_are_the_narrowest),
+		TEST(a_pack_cut_by_one_byte_is_truncated),
+		TEST(files_that_are_no_lmdb_are_named_so),
+		TEST(an_lmdb_that_is_no_pack_is_named_so),
+		TEST(a_key_longer_than_lmdb_allows_is_no_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1312 @@
+/* The page walker against liblmdb: the same records at the same places, and every kind of
+ * damage told by page and field. */
+#include "base/io.h"
+#include "base/le.h"
+#include "pack/walker.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <lmdb.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define PAGE 4096u
+
+#define assert_done(r) assert_int_equal(r, 0)
+
+/* --- a file of one's own ------------------------------------------------------------------- */
+
+struct fixture {
+	char dir[64];
+	char path[80];
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+	int fd;
+	struct err err;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	strcpy(f->dir, "/tmp/test_walker.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
+	f->fd = -1;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	if (f->txn)
+		mdb_txn_abort(f->txn);
+	if (f->env)
+		mdb_env_close(f->env);
+	if (f->fd >= 0)
+		close(f->fd);
+	unlink(f->path);
+	rmdir(f->dir);
+	free(f);
+	return 0;
+}
+
+static void begin(struct fixture *f)
+{
+	if (!f->env) {
+		assert_done(mdb_env_create(&f->env));
+		assert_done(mdb_env_set_mapsize(f->env, (size_t)1 << 30));
+		assert_done(mdb_env_set_maxdbs(f->env, 4));
+		assert_done(mdb_env_open(f->env, f->path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC,
+					 0600));
+	}
+	assert_done(mdb_txn_begin(f->env, NULL, 0, &f->txn));
+	assert_done(mdb_dbi_open(f->txn, NULL, 0, &f->dbi));
+}
+
+static void commit(struct fixture *f)
+{
+	assert_done(mdb_txn_commit(f->txn));
+	f->txn = NULL;
+}
+
+/* Bytes that tell one record from another. */
+static void put(struct fixture *f, const void *key, size_t key_len, size_t size)
+{
+	MDB_val k = {key_len, (void *)key}, v = {size, NULL};
+	uint8_t *bytes;
+	unsigned seed = 1;
+
+	for (size_t i = 0; i < key_len; i++)
+		seed = seed * 31 + ((const uint8_t *)key)[i];
+	assert_done(mdb_put(f->txn, f->dbi, &k, &v, MDB_RESERVE));
+	bytes = v.mv_data;
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(seed + i * 7 + i / 251);
+}
+
+static void del(struct fixture *f, const void *key, size_t key_len)
+{
+	MDB_val k = {key_len, (void *)key};
+
+	assert_done(mdb_del(f->txn, f->dbi, &k, NULL));
+}
+
+static size_t numbered(char key[32], unsigned i)
+{
+	return (size_t)snprintf(key, 32, "class%03u/image%05u.jpg", i / 100, i);
+}
+
+static void put_numbered(struct fixture *f, unsigned from, unsigned to, size_t size)
+{
+	char key[32];
+
+	begin(f);
+	for (unsigned i = from; i < to; i++)
+		put(f, key, numbered(key, i), size);
+	commit(f);
+}
+
+static void reopen(struct fixture *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(f->fd >= 0);
+	f->err.text[0] = '\0';
+}
+
+static struct walker *walker_of(struct fixture *f)
+{
+	struct walker *walker = NULL;
+	int r;
+
+	reopen(f);
+	r = walker_new(f->fd, &walker, &f->err);
+	if (r < 0)
+		fail_msg("walker_new: %d: %s", r, err_text(&f->err, r));
+	return walker;
+}
+
+static struct walker_info info_of(struct fixture *f)
+{
+	struct walker *walker = walker_of(f);
+	struct walker_info info = *walker_info(walker);
+
+	walker_free(walker);
+	return info;
+}
+
+static uint64_t root_of(struct fixture *f)
+{
+	return info_of(f).root;
+}
+
+static unsigned depth_of(struct fixture *f)
+{
+	return info_of(f).depth;
+}
+
+static uint64_t file_size(const struct fixture *f)
+{
+	struct stat st;
+
+	assert_done(stat(f->path, &st));
+	return (uint64_t)st.st_size;
+}
+
+static void write_file(struct fixture *f, const void *data, size_t len)
+{
+	reopen(f);
+	assert_done(ftruncate(f->fd, 0));
+	assert_done(io_pwrite_full(f->fd, data, len, 0));
+}
+
+/* --- against liblmdb ----------------------------------------------------------------------- */
+
+static void assert_record(const struct fixture *f, const struct walker_record *record,
+			  const MDB_val *key, const MDB_val *value)
+{
+	uint8_t *bytes = malloc(value->mv_size + 1);
+
+	assert_non_null(bytes);
+	assert_int_equal(record->key_len, key->mv_size);
+	assert_memory_equal(record->key, key->mv_data, key->mv_size);
+	assert_int_equal(record->size, value->mv_size);
+	assert_done(io_pread_full(f->fd, bytes, value->mv_size, record->offset));
+	if (value->mv_size > 0)
+		assert_memory_equal(bytes, value->mv_data, value->mv_size);
+	free(bytes);
+}
+
+static void assert_info(const struct fixture *f, const struct walker *walker)
+{
+	const struct walker_info *info = walker_info(walker);
+	MDB_envinfo env;
+	MDB_stat st;
+
+	assert_done(mdb_env_info(f->env, &env));
+	assert_done(mdb_stat(f->txn, f->dbi, &st));
+	assert_int_equal(info->page_size, st.ms_psize);
+	assert_int_equal(info->depth, st.ms_depth);
+	assert_int_equal(info->branch_pages, st.ms_branch_pages);
+	assert_int_equal(info->leaf_pages, st.ms_leaf_pages);
+	assert_int_equal(info->overflow_pages, st.ms_overflow_pages);
+	assert_int_equal(info->entries, st.ms_entries);
+	assert_int_equal(info->last_page, env.me_last_pgno);
+	assert_int_equal(info->txnid, env.me_last_txnid);
+	assert_int_equal(info->map_size, env.me_mapsize);
+}
+
+static void assert_found(struct fixture *f, struct walker *walker, const MDB_val *key,
+			 const MDB_val *value)
+{
+	struct walker_record record;
+	int r = walker_find(walker, key->mv_data, key->mv_size, &record, &f->err);
+
+	if (r < 0)
+		fail_msg("walker_find: %d: %s", r, err_text(&f->err, r));
+	assert_record(f, &record, key, value);
+}
+
+/* Walks with both readers at once, then looks every key up. */
+static void assert_same_as_liblmdb(struct fixture *f)
+{
+	struct walker *walker;
+	struct walker_record record;
+	MDB_cursor *cursor;
+	MDB_val key, value;
+	int r, expected;
+
+	walker = walker_of(f);
+	begin(f);
+	assert_info(f, walker);
+	assert_done(mdb_cursor_open(f->txn, f->dbi, &cursor));
+	r = walker_first(walker, &record, &f->err);
+	while ((expected = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
+		if (r != 0)
+			fail_msg("walk: %d: %s", r, f->err.text);
+		assert_record(f, &record, &key, &value);
+		r = walker_next(walker, &record, &f->err);
+	}
+	assert_int_equal(expected, MDB_NOTFOUND);
+	assert_int_equal(r, 1);
+	assert_int_equal(walker_next(walker, &record, &f->err), 1);
+	for (r = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); r == 0;
+	     r = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
+		assert_found(f, walker, &key, &value);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(f->txn);
+	f->txn = NULL;
+	walker_free(walker);
+}
+
+static void an_lmdb_without_records_is_empty(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_record record;
+	struct walker *walker;
+
+	begin(f);
+	commit(f);
+	assert_same_as_liblmdb(f);
+	walker = walker_of(f);
+	assert_int_equal(walker_find(walker, "a", 1, &record, &f->err), -ENOENT);
+	walker_free(walker);
+}
+
+static void an_lmdb_emptied_again_is_empty(void **state)
+{
+	struct fixture *f = *state;
+	char key[32];
+
+	put_numbered(f, 0, 500, 100);
+	begin(f);
+	for (unsigned i = 0; i < 500; i++)
+		del(f, key, numbered(key, i));
+	commit(f);
+	assert_same_as_liblmdb(f);
+	assert_int_equal(root_of(f), UINT64_MAX);
+}
+
+static void one_record(void **state)
+{
+	put_numbered(*state, 0, 1, 10);
+	assert_same_as_liblmdb(*state);
+}
+
+static void values_of_all_sizes(void **state)
+{
+	static const size_t sizes[] = {0,    1,	   10,	  2000,	  2020,	  2021,	  2022,
+				       2023, 2024, 2025,  2026,	  2027,	  2028,	  2030,
+				       2048, 2049, 4079,  4080,	  4081,	  8175,	  8176,
+				       8177, 9000, 65536, 110000, 112640, 3000000};
+	struct fixture *f = *state;
+	char key[32];
+
+	begin(f);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		put(f, key, numbered(key, i), sizes[i]);
+	commit(f);
+	assert_same_as_liblmdb(f);
+}
+
+static void trees_of_one_to_three_levels(void **state)
+{
+	static const unsigned counts[] = {10, 400, 5000};
+	struct fixture *f = *state;
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < 3; i++) {
+		put_numbered(f, from, counts[i], 300);
+		from = counts[i];
+		assert_same_as_liblmdb(f);
+		assert_int_equal(depth_of(f), i + 1);
+	}
+}
+
+static void keys_of_511_bytes_and_of_one(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t key[511];
+
+	begin(f);
+	for (unsigned i = 0; i < 600; i++) {
+		memset(key, 'a', sizeof(key));
+		le_put16(key + 509, (uint16_t)(i * 40503));
+		put(f, key, sizeof(key), i % 7 ? 20 : 3000);
+	}
+	for (unsigned i = 0; i < 256; i++) {
+		key[0] = (uint8_t)i;
+		put(f, key, 1, i);
+	}
+	commit(f);
+	assert_same_as_liblmdb(f);
+	assert_true(depth_of(f) >= 3);
+}
+
+static void keys_that_begin_with_nul_come_first(void **state)
+{
+	struct fixture *f = *state;
+	struct walker *walker;
+	struct walker_record record;
+
+	put_numbered(f, 0, 300, 40);
+	begin(f);
+	put(f, "\0foldfs", 7, 4096);
+	put(f, "\0foldfs.names", 13, 100000);
+	put(f, "\0", 1, 5);
+	commit(f);
+	assert_same_as_liblmdb(f);
+	walker = walker_of(f);
+	assert_done(walker_first(walker, &record, &f->err));
+	assert_int_equal(record.key_len, 1);
+	assert_done(walker_next(walker, &record, &f->err));
+	assert_memory_equal(record.key, "\0foldfs", 7);
+	walker_free(walker);
+}
+
+static void many_commits_and_deletes(void **state)
+{
+	struct fixture *f = *state;
+	char key[32];
+
+	for (unsigned round = 0; round < 12; round++) {
+		begin(f);
+		for (unsigned i = 0; i < 400; i++)
+			put(f, key, numbered(key, (i * 37 + round * 211) % 3000),
+			    (i * 131 + round * 977) % 7000);
+		for (unsigned i = 0; i < 150; i++)
+			del(f, key, numbered(key, (i * 37 + round * 211) % 3000));
+		commit(f);
+		assert_same_as_liblmdb(f);
+	}
+}
+
+/* --- finding ------------------------------------------------------------------------------- */
+
+static void absent_keys_are_not_found(void **state)
+{
+	static const char *const absent[] = {
+		"a",
+		"class000/image00000.jp",
+		"class000/image00000.jpg0",
+		"class000/image00001.jpg",
+		"class019/image01999.jpg",
+		"class020",
+		"zzz",
+	};
+	struct fixture *f = *state;
+	struct walker *walker;
+	struct walker_record record = {.size = 77};
+	char key[32];
+
+	begin(f);
+	for (unsigned i = 0; i < 2000; i += 2)
+		put(f, key, numbered(key, i), 200);
+	commit(f);
+	walker = walker_of(f);
+	for (unsigned i = 0; i < sizeof(absent) / sizeof(*absent); i++)
+		assert_int_equal(
+			walker_find(walker, absent[i], strlen(absent[i]), &record, &f->err),
+			-ENOENT);
+	assert_int_equal(walker_find(walker, "", 0, &record, &f->err), -ENOENT);
+	for (unsigned i = 1; i < 2000; i += 2)
+		assert_int_equal(walker_find(walker, key, numbered(key, i), &record, &f->err),
+				 -ENOENT);
+	assert_int_equal(record.size, 77);
+	assert_int_equal(walker_next(walker, &record, &f->err), 1);
+	walker_free(walker);
+}
+
+static void the_walk_goes_on_behind_a_found_key(void **state)
+{
+	struct fixture *f = *state;
+	struct walker *walker;
+	struct walker_record record;
+	char key[32];
+
+	put_numbered(f, 0, 2000, 300);
+	walker = walker_of(f);
+	assert_done(walker_find(walker, key, numbered(key, 1234), &record, &f->err));
+	for (unsigned i = 1235; i < 2000; i++) {
+		assert_done(walker_next(walker, &record, &f->err));
+		assert_int_equal(record.key_len, numbered(key, i));
+		assert_memory_equal(record.key, key, record.key_len);
+	}
+	assert_int_equal(walker_next(walker, &record, &f->err), 1);
+	walker_free(walker);
+}
+
+static void before_the_first_call_a_walk_is_at_its_end(void **state)
+{
+	struct fixture *f = *state;
+	struct walker *walker;
+	struct walker_record record;
+
+	put_numbered(f, 0, 3, 10);
+	walker = walker_of(f);
+	assert_int_equal(walker_next(walker, &record, &f->err), 1);
+	walker_free(walker);
+}
+
+/* --- damage by name ------------------------------------------------------------------------ */
+
+struct field {
+	const char *name;
+	unsigned offset; /* in the page; of a node: in the node */
+	unsigned width;
+};
+
+static const struct field fields[] = {
+	{"pgno", 0, 8},		{"flags", 10, 2},	    {"lower", 12, 2},
+	{"upper", 14, 2},	{"pages", 12, 4},	    {"ptr[0]", 16, 2},
+	{"ptr[1]", 18, 2},	{"magic", 16, 4},	    {"version", 20, 4},
+	{"page size", 40, 4},	{"main.flags", 92, 2},	    {"depth", 94, 2},
+	{"leaf pages", 104, 8}, {"overflow pages", 112, 8}, {"entries", 120, 8},
+	{"root", 128, 8},	{"last page", 136, 8},	    {"txnid", 144, 8},
+	{"node.size", 0, 4},	{"node.flags", 4, 2},	    {"node.key size", 6, 2},
+};
+
+static void poke(struct fixture *f, uint64_t at, unsigned width, uint64_t value)
+{
+	uint8_t bytes[8];
+
+	le_put64(bytes, value);
+	assert_done(io_pwrite_full(f->fd, bytes, width, at));
+}
+
+static uint64_t peek(struct fixture *f, uint64_t at, unsigned width)
+{
+	uint8_t bytes[8] = {0};
+
+	assert_done(io_pread_full(f->fd, bytes, width, at));
+	return le_get64(bytes);
+}
+
+static const struct field *field_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+		if (strcmp(fields[i].name, name) == 0)
+			return &fields[i];
+	fail_msg("no field %s", name);
+	return NULL;
+}
+
+static void damage(struct fixture *f, uint64_t page, const char *name, uint64_t value)
+{
+	const struct field *field = field_of(name);
+
+	reopen(f);
+	poke(f, page * PAGE + field->offset, field->width, value);
+}
+
+/* Two commits, so that both meta pages tell of a tree. */
+static void put_twice(struct fixture *f, unsigned count, size_t size)
+{
+	put_numbered(f, 0, count - 1, size);
+	put_numbered(f, count - 1, count, size);
+}
+
+/* Both meta pages, so that neither stands in for the other. */
+static void damage_metas(struct fixture *f, const char *name, uint64_t value)
+{
+	damage(f, 0, name, value);
+	damage(f, 1, name, value);
+}
+
+static uint64_t node_place(struct fixture *f, uint64_t page, unsigned node)
+{
+	return page * PAGE + peek(f, page * PAGE + 16 + 2 * node, 2);
+}
+
+static void damage_node(struct fixture *f, uint64_t page, unsigned node, const char *name,
+			uint64_t value)
+{
+	const struct field *field = field_of(name);
+
+	reopen(f);
+	poke(f, node_place(f, page, node) + field->offset, field->width, value);
+}
+
+static uint64_t child_of(struct fixture *f, uint64_t page, unsigned node)
+{
+	return peek(f, node_place(f, page, node), 6);
+}
+
+/* Big values begin on the page that these eight bytes behind the key tell. */
+static uint64_t overflow_place(struct fixture *f, uint64_t page, unsigned node)
+{
+	uint64_t at = node_place(f, page, node);
+
+	return at + 8 + peek(f, at + 6, 2);
+}
+
+static void assert_text(const struct fixture *f, const char *format, ...)
+{
+	char want[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(want, sizeof(want), format, args);
+	va_end(args);
+	assert_string_equal(f->err.text, want);
+}
+
+static int try_open(struct fixture *f)
+{
+	struct walker *walker = NULL;
+	int r;
+
+	reopen(f);
+	r = walker_new(f->fd, &walker, &f->err);
+	assert_true(r == 0 || walker == NULL);
+	walker_free(walker);
+	return r;
+}
+
+/* The first error of a whole walk; whatever comes, the walk is then at its end. */
+static int try_walk(struct fixture *f)
+{
+	struct walker *walker = walker_of(f);
+	struct walker_record record;
+	int r = walker_first(walker, &record, &f->err);
+
+	while (r == 0)
+		r = walker_next(walker, &record, &f->err);
+	assert_int_equal(walker_next(walker, &record, NULL), 1);
+	walker_free(walker);
+	return r;
+}
+
+static int try_find(struct fixture *f, const char *key)
+{
+	struct walker *walker = walker_of(f);
+	struct walker_record record;
+	int r = walker_find(walker, key, strlen(key), &record, &f->err);
+
+	walker_free(walker);
+	return r;
+}
+
+#define assert_open_damaged(f, ...)                      \
+	do {                                             \
+		assert_int_equal(try_open(f), -EBADMSG); \
+		assert_text(f, __VA_ARGS__);             \
+	} while (0)
+
+#define assert_walk_damaged(f, ...)                      \
+	do {                                             \
+		assert_int_equal(try_walk(f), -EBADMSG); \
+		assert_text(f, __VA_ARGS__);             \
+	} while (0)
+
+/* --- damaged meta pages -------------------------------------------------------------------- */
+
+static void files_that_are_no_lmdb_are_refused(void **state)
+{
+	static const char text[] = "class,count\nn01440764,1300\n";
+	struct fixture *f = *state;
+	uint8_t *zeros = calloc(1, 1 << 20);
+
+	assert_non_null(zeros);
+	write_file(f, "", 0);
+	assert_int_equal(try_open(f), -EINVAL);
+	assert_text(f, "not an LMDB file");
+	write_file(f, text, sizeof(text) - 1);
+	assert_int_equal(try_open(f), -EINVAL);
+	assert_text(f, "not an LMDB file");
+	write_file(f, zeros, 1 << 20);
+	assert_int_equal(try_open(f), -EINVAL);
+	assert_text(f, "not an LMDB file");
+	free(zeros);
+}
+
+static void a_descriptor_that_cannot_be_read_tells_why(void **state)
+{
+	struct fixture *f = *state;
+	struct walker *walker;
+
+	f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(walker_new(f->fd, &walker, &f->err), -EISDIR);
+	assert_text(f, "page 0: Is a directory");
+}
+
+static void another_magic_is_no_lmdb_file(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage(*state, 0, "magic", 0xBEEFC0DF);
+	assert_int_equal(try_open(*state), -EINVAL);
+	assert_text(*state, "not an LMDB file");
+}
+
+static void another_version_is_named(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage(*state, 0, "version", 999);
+	assert_int_equal(try_open(*state), -EPROTONOSUPPORT);
+	assert_text(*state, "LMDB data format 999, only 1 is supported");
+}
+
+static void another_byte_order_or_word_size_is_named(void **state)
+{
+	struct fixture *f = *state;
+
+	put_twice(f, 10, 10);
+	damage(f, 0, "magic", 0xDEC0EFBE);
+	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
+	assert_text(f, "an LMDB file of a machine of another byte order or word size");
+	damage(f, 0, "magic", 1);
+	damage(f, 0, "pages", 0xBEEFC0DE); /* where a 32-bit machine has its magic */
+	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
+	assert_text(f, "an LMDB file of a machine of another byte order or word size");
+}
+
+static void databases_with_duplicates_are_not_supported(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage_metas(*state, "main.flags", MDB_DUPSORT);
+	assert_int_equal(try_open(*state), -EPROTONOSUPPORT);
+	assert_text(*state, "database flags 0x4, only plain keys with one value each are read");
+}
+
+static void a_bad_page_size_is_damage(void **state)
+{
+	static const unsigned sizes[] = {0, 1, 2048, 4095, 12288, 131072, 0xffffffff};
+
+	put_twice(*state, 10, 10);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		damage(*state, 0, "page size", sizes[i]);
+		assert_open_damaged(*state, "page 0: page size %u", sizes[i]);
+	}
+}
+
+static void a_bad_depth_is_damage(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage_metas(*state, "depth", 0);
+	assert_open_damaged(*state, "page 0: depth 0 not within 1 to 32");
+	damage_metas(*state, "depth", 33);
+	assert_open_damaged(*state, "page 0: depth 33 not within 1 to 32");
+}
+
+static void a_bad_root_is_damage(void **state)
+{
+	struct fixture *f = *state;
+
+	put_twice(f, 10, 10);
+	damage_metas(f, "last page", 3);
+	damage_metas(f, "root", 4);
+	assert_open_damaged(f, "page 0: root 4 not within 2 to last page 3");
+	damage_metas(f, "root", 1);
+	assert_open_damaged(f, "page 0: root 1 not within 2 to last page 3");
+	damage_metas(f, "root", UINT64_MAX - 1);
+	assert_open_damaged(f, "page 0: root 18446744073709551614 not within 2 to last page 3");
+	damage_metas(f, "entries", 10);
+	damage_metas(f, "root", UINT64_MAX);
+	assert_open_damaged(f, "page 0: depth 1 and 10 entries without root");
+}
+
+static void a_bad_last_page_is_damage(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage_metas(*state, "last page", 0);
+	assert_open_damaged(*state, "page 0: last page 0");
+	damage_metas(*state, "last page", UINT64_MAX);
+	assert_open_damaged(*state, "page 0: last page 18446744073709551615");
+	damage_metas(*state, "last page", (uint64_t)1 << 46);
+	assert_open_damaged(*state, "truncated: %" PRIu64 " bytes, 288230376151715840 expected",
+			    file_size(*state));
+}
+
+static void counts_that_cannot_be_are_damage(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage_metas(*state, "last page", 3);
+	damage_metas(*state, "leaf pages", 1);
+	damage_metas(*state, "entries", 341);
+	assert_open_damaged(*state, "page 0: 341 entries in 1 leaf pages");
+	damage_metas(*state, "overflow pages", 4);
+	assert_open_damaged(*state, "page 0: more pages in the database than in the file");
+}
+
+static void a_wrong_meta_header_is_damage(void **state)
+{
+	put_twice(*state, 10, 10);
+	damage_metas(*state, "pgno", 7);
+	assert_open_damaged(*state, "page 0: says it is page 7");
+	damage_metas(*state, "pgno", 0);
+	damage_metas(*state, "flags", 2);
+	assert_open_damaged(*state, "page 0: flags 0x2, a meta page expected");
+}
+
+static uint64_t records_of(struct fixture *f)
+{
+	struct walker *walker = walker_of(f);
+	struct walker_record record;
+	uint64_t count = 0;
+	int r = walker_first(walker, &record, &f->err);
+
+	for (; r == 0; count++)
+		r = walker_next(walker, &record, &f->err);
+	assert_int_equal(r, 1);
+	walker_free(walker);
+	return count;
+}
+
+/* Transaction N writes meta page N % 2: an even number of commits leaves the newest on page 0. */
+static void a_bad_second_meta_page_does_not_stop_the_first(void **state)
+{
+	static const char *const names[] = {"magic", "version", "page size", "root", "depth"};
+	struct fixture *f = *state;
+
+	put_twice(f, 10, 10);
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		damage(f, 1, names[i], 77777);
+		assert_int_equal(info_of(f).txnid, 2);
+		assert_int_equal(records_of(f), 10);
+	}
+}
+
+static void a_torn_newest_meta_page_leaves_the_snapshot_before(void **state)
+{
+	struct fixture *f = *state;
+
+	put_twice(f, 10, 10);
+	put_numbered(f, 10, 20, 10);
+	assert_int_equal(info_of(f).txnid, 3);
+	assert_int_equal(records_of(f), 20);
+	damage(f, 1, "root", 99999);
+	assert_int_equal(info_of(f).txnid, 2);
+	assert_int_equal(records_of(f), 10);
+}
+
+static void a_torn_first_meta_page_leaves_the_second(void **state)
+{
+	struct fixture *f = *state;
+
+	put_twice(f, 10, 10);
+	damage(f, 0, "depth", 99);
+	assert_int_equal(info_of(f).txnid, 1);
+	assert_int_equal(records_of(f), 9);
+}
+
+static void the_state_before_the_first_commit_does_not_stand_in(void **state)
+{
+	struct fixture *f = *state;
+
+	put_numbered(f, 0, 10, 10);
+	assert_int_equal(info_of(f).txnid, 1);
+	damage(f, 1, "version", 2);
+	assert_open_damaged(f, "page 1: not a meta page like page 0");
+	damage(f, 1, "version", 1);
+	damage(f, 1, "page size", 8192);
+	assert_open_damaged(f, "page 1: page size 8192, that of page 0 is 4096");
+	damage(f, 1, "page size", 4096);
+	damage(f, 1, "main.flags", MDB_DUPSORT);
+	assert_int_equal(try_open(f), -EPROTONOSUPPORT);
+}
+
+static void a_new_lmdb_with_a_bad_first_meta_page_is_damage(void **state)
+{
+	struct fixture *f = *state;
+
+	begin(f);
+	assert_int_equal(info_of(f).txnid, 0);
+	damage(f, 0, "depth", 1);
+	assert_open_damaged(f, "page 0: depth 1 and 0 entries without root");
+}
+
+static void a_file_short_by_one_byte_is_truncated(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t size;
+
+	put_twice(f, 100, 5000);
+	size = file_size(f);
+	assert_done(truncate(f->path, (off_t)size - 1));
+	assert_open_damaged(f, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected", size - 1,
+			    size);
+}
+
+static void a_file_cut_within_its_meta_pages_is_truncated(void **state)
+{
+	struct fixture *f = *state;
+
+	put_twice(f, 100, 5000);
+	assert_done(truncate(f->path, 4200));
+	assert_open_damaged(f, "truncated: 4200 bytes, 8192 expected");
+	assert_done(truncate(f->path, 100));
+	assert_open_damaged(f, "truncated: 100 bytes, 8192 expected");
+}
+
+static void a_file_that_shrinks_under_the_walk_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	struct walker *walker;
+	struct walker_record record;
+
+	put_twice(f, 1000, 100);
+	walker = walker_of(f);
+	assert_done(ftruncate(f->fd, 2 * PAGE));
+	assert_int_equal(walker_first(walker, &record, &f->err), -EBADMSG);
+	assert_text(f, "page %" PRIu64 ": the file ends before its end", walker_info(walker)->root);
+	walker_free(walker);
+}
+
+/* --- damaged pages and nodes --------------------------------------------------------------- */
+
+static void a_page_with_the_number_of_another_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 1000, 100);
+	root = root_of(f);
+	damage(f, root, "pgno", 2);
+	assert_walk_damaged(f, "page %" PRIu64 ": says it is page 2", root);
+}
+
+static void a_page_of_another_type_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root, leaf;
+
+	put_twice(f, 1000, 100);
+	root = root_of(f);
+	leaf = child_of(f, root, 0);
+	damage(f, leaf, "flags", 0x22);
+	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x22, a leaf page expected", leaf);
+	damage(f, root, "flags", 2);
+	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x2, a branch page expected", root);
+	assert_int_equal(try_find(f, "a"), -EBADMSG);
+}
+
+static void a_depth_that_lies_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 1000, 100);
+	root = root_of(f);
+	damage_metas(f, "depth", 1);
+	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x1, a leaf page expected", root);
+	damage_metas(f, "depth", 32);
+	assert_int_equal(try_walk(f), -EBADMSG);
+	assert_non_null(strstr(f->err.text, "flags 0x2, a branch page expected"));
+}
+
+static void bad_bounds_of_a_page_are_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 10, 10);
+	root = root_of(f);
+	damage(f, root, "upper", 12);
+	assert_walk_damaged(f, "page %" PRIu64 ": lower 36 beyond upper 12", root);
+	damage(f, root, "upper", 4098);
+	assert_walk_damaged(f, "page %" PRIu64 ": upper 4098 beyond the page", root);
+	damage(f, root, "upper", 3000);
+	damage(f, root, "lower", 15);
+	assert_walk_damaged(f, "page %" PRIu64 ": lower 15", root);
+	damage(f, root, "lower", 16);
+	assert_walk_damaged(f, "page %" PRIu64 ": lower 16", root);
+	damage(f, root, "lower", 35);
+	assert_walk_damaged(f, "page %" PRIu64 ": lower 35", root);
+}
+
+static void a_page_that_hides_nodes_is_damage(void **state)
+{
+	struct fixture *f = *state;
+
+	put_twice(f, 10, 10);
+	damage(f, root_of(f), "lower", 34);
+	assert_walk_damaged(f, "9 entries, 10 expected by the meta page");
+}
+
+static void a_node_out_of_the_page_is_damage(void **state)
+{
+	static const unsigned offsets[] = {0, 17, 3999, 4090, 4096, 65535};
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 10, 10);
+	root = root_of(f);
+	for (unsigned i = 0; i < sizeof(offsets) / sizeof(*offsets); i++) {
+		damage(f, root, "ptr[1]", offsets[i]);
+		assert_walk_damaged(f, "page %" PRIu64 ": node 1: offset %u", root, offsets[i]);
+	}
+}
+
+static void a_key_out_of_the_page_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 10, 10);
+	root = root_of(f);
+	damage_node(f, root, 3, "node.key size", 65535);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 3: key of 65535 bytes runs out of the page",
+			    root);
+}
+
+static void keys_out_of_order_are_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root, first;
+
+	put_twice(f, 10, 10);
+	root = root_of(f);
+	reopen(f);
+	first = peek(f, root * PAGE + 16, 2);
+	damage(f, root, "ptr[1]", first);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 1: key not in order", root);
+	damage_node(f, root, 0, "node.key size", 0);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", root);
+}
+
+static void a_value_out_of_the_page_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 10, 10);
+	root = root_of(f);
+	damage_node(f, root, 2, "node.size", 0xffffffff);
+	assert_walk_damaged(
+		f, "page %" PRIu64 ": node 2: value of 4294967295 bytes runs out of the page",
+		root);
+}
+
+static void sub_databases_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	MDB_dbi other;
+	uint64_t root;
+
+	put_twice(f, 10, 10);
+	begin(f);
+	assert_done(mdb_dbi_open(f->txn, "zebras", MDB_CREATE, &other));
+	commit(f);
+	root = root_of(f);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 10 is a sub-database", root);
+	assert_int_equal(try_find(f, "zebras"), -EBADMSG);
+}
+
+static void unknown_nodes_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 10, 10);
+	root = root_of(f);
+	damage_node(f, root, 5, "node.flags", 4);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 5 has several values", root);
+	damage_node(f, root, 5, "node.flags", 8);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 5: flags 0x8", root);
+}
+
+static void damage_child(struct fixture *f, uint64_t page, unsigned node, uint64_t child)
+{
+	reopen(f);
+	poke(f, node_place(f, page, node), 6, child);
+}
+
+static void a_child_out_of_the_file_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_info info;
+
+	put_twice(f, 1000, 100);
+	info = info_of(f);
+	damage_child(f, info.root, 1, info.last_page + 1);
+	assert_walk_damaged(
+		f, "page %" PRIu64 ": node 1: child %" PRIu64 " not within 2 to last page %" PRIu64,
+		info.root, info.last_page + 1, info.last_page);
+	damage_child(f, info.root, 1, 1);
+	assert_walk_damaged(f,
+			    "page %" PRIu64 ": node 1: child 1 not within 2 to last page %" PRIu64,
+			    info.root, info.last_page);
+	damage_child(f, info.root, 1, ((uint64_t)1 << 48) - 1);
+	assert_int_equal(try_walk(f), -EBADMSG);
+}
+
+static void a_branch_that_is_its_own_child_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 5000, 300);
+	root = root_of(f);
+	assert_int_equal(depth_of(f), 3);
+	damage_child(f, root, 1, root);
+	assert_int_equal(try_walk(f), -EBADMSG);
+	assert_non_null(strstr(f->err.text, ": flags 0x1, a leaf page expected"));
+}
+
+static void a_page_visited_twice_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root, branch, leaf;
+
+	put_twice(f, 5000, 300);
+	root = root_of(f);
+	branch = child_of(f, root, 0);
+	leaf = child_of(f, branch, 0);
+	damage_child(f, root, 1, branch);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", leaf);
+	damage_child(f, branch, 1, leaf);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 0: key not in order", leaf);
+}
+
+static void a_big_value_out_of_the_file_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_info info;
+	uint64_t place, page;
+
+	put_twice(f, 10, 50000);
+	info = info_of(f);
+	place = overflow_place(f, info.root, 0);
+	page = peek(f, place, 8);
+	poke(f, place, 8, info.last_page + 1);
+	assert_walk_damaged(f,
+			    "page %" PRIu64 ": node 0: overflow page %" PRIu64
+			    " not within 2 to last page %" PRIu64,
+			    info.root, info.last_page + 1, info.last_page);
+	reopen(f);
+	poke(f, place, 8, info.last_page);
+	assert_walk_damaged(f,
+			    "page %" PRIu64 ": node 0: 50000 bytes from page %" PRIu64
+			    " run beyond last page %" PRIu64,
+			    info.root, info.last_page, info.last_page);
+	reopen(f);
+	poke(f, place, 8, page);
+	damage_node(f, info.root, 0, "node.size", 0xffffffff);
+	assert_walk_damaged(f,
+			    "page %" PRIu64 ": node 0: 4294967295 bytes from page %" PRIu64
+			    " run beyond last page %" PRIu64,
+			    info.root, page, info.last_page);
+}
+
+static void a_big_value_without_room_for_its_page_is_damage(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 1, 50000);
+	root = root_of(f);
+	damage_node(f, root, 0, "node.key size", 23 + 4);
+	assert_walk_damaged(f, "page %" PRIu64 ": node 0 runs out of the page", root);
+}
+
+static void a_found_value_must_begin_on_an_overflow_page(void **state)
+{
+	static const char key[] = "class000/image00003.jpg";
+	struct fixture *f = *state;
+	uint64_t page;
+
+	put_twice(f, 10, 50000);
+	page = peek(f, overflow_place(f, root_of(f), 3), 8);
+	assert_done(try_find(f, key));
+	damage(f, page, "pages", 12);
+	assert_int_equal(try_find(f, key), -EBADMSG);
+	assert_text(f, "page %" PRIu64 ": 12 pages for a value of 50000 bytes", page);
+	damage(f, page, "flags", 2);
+	assert_int_equal(try_find(f, key), -EBADMSG);
+	assert_text(f, "page %" PRIu64 ": flags 0x2, an overflow page expected", page);
+	damage(f, page, "pgno", page + 1);
+	assert_int_equal(try_find(f, key), -EBADMSG);
+	assert_text(f, "page %" PRIu64 ": says it is page %" PRIu64, page, page + 1);
+}
+
+static void a_search_meets_the_same_damage_as_a_walk(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_info info;
+
+	put_twice(f, 1000, 100);
+	info = info_of(f);
+	damage_child(f, info.root, 0, info.last_page + 1);
+	assert_int_equal(try_find(f, "a"), -EBADMSG);
+	assert_text(
+		f, "page %" PRIu64 ": node 0: child %" PRIu64 " not within 2 to last page %" PRIu64,
+		info.root, info.last_page + 1, info.last_page);
+	damage(f, info.root, "ptr[1]", 17);
+	assert_int_equal(try_find(f, "a"), -EBADMSG);
+	assert_text(f, "page %" PRIu64 ": node 1: offset 17", info.root);
+}
+
+/* Nodes in the order 0, 5, 2, ...: a binary search for the key of node 5 or 2 may go astray, but
+ * must not come back with another key. */
+static void a_search_among_keys_out_of_order_finds_no_other_key(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_record record;
+	uint64_t page, first, fifth;
+	char key[32];
+
+	put_twice(f, 10, 10);
+	page = root_of(f) * PAGE;
+	reopen(f);
+	first = peek(f, page + 16 + 2 * 1, 2);
+	fifth = peek(f, page + 16 + 2 * 5, 2);
+	poke(f, page + 16 + 2 * 1, 2, fifth);
+	poke(f, page + 16 + 2 * 5, 2, first);
+	for (unsigned i = 0; i < 10; i++) {
+		struct walker *walker = walker_of(f);
+		size_t len = numbered(key, i);
+		int r = walker_find(walker, key, len, &record, &f->err);
+
+		if (r == 0)
+			assert_memory_equal(record.key, key, len);
+		else
+			assert_int_equal(r, -ENOENT);
+		walker_free(walker);
+	}
+}
+
+/* The key of a branch page's first node may be anything: here it is the third one's. */
+static void the_first_key_of_a_branch_is_not_compared(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t root;
+
+	put_twice(f, 1000, 100);
+	root = root_of(f);
+	damage_child(f, root, 2, child_of(f, root, 0));
+	damage(f, root, "ptr[0]", peek(f, root * PAGE + 16 + 2 * 2, 2));
+	assert_done(try_find(f, "class000/image00000.jpg"));
+	assert_int_equal(try_find(f, "a"), -ENOENT);
+}
+
+/* --- other page sizes ---------------------------------------------------------------------- */
+
+static void make_page(uint8_t *page, uint64_t number, unsigned flags)
+{
+	le_put64(page, number);
+	le_put16(page + 10, (uint16_t)flags);
+}
+
+static void make_meta(uint8_t *page, uint64_t number, uint32_t size)
+{
+	make_page(page, number, 8);
+	le_put32(page + 16, 0xBEEFC0DE);
+	le_put32(page + 20, 1);
+	le_put32(page + 40, size);
+	le_put16(page + 94, 1);	 /* depth */
+	le_put64(page + 104, 1); /* leaf pages */
+	le_put64(page + 112, 2); /* overflow pages */
+	le_put64(page + 120, 2); /* entries */
+	le_put64(page + 128, 2); /* root */
+	le_put64(page + 136, 4); /* last page */
+	le_put64(page + 144, number);
+}
+
+static void make_node(uint8_t *page, unsigned at, char key, uint32_t size, unsigned flags)
+{
+	le_put32(page + at, size);
+	le_put16(page + at + 4, (uint16_t)flags);
+	le_put16(page + at + 6, 1);
+	page[at + 8] = (uint8_t)key;
+}
+
+/* Two meta pages, a leaf with "a" inside it, and "b" on two overflow pages. */
+static void make_file(struct fixture *f, uint32_t size)
+{
+	uint8_t *file = calloc(5, size), *leaf = file + 2 * (size_t)size;
+
+	assert_non_null(file);
+	make_meta(file, 0, size);
+	make_meta(file + size, 1, size);
+	make_page(leaf, 2, 2);
+	le_put16(leaf + 12, 20);
+	le_put16(leaf + 14, (uint16_t)(size - 40));
+	le_put16(leaf + 16, (uint16_t)(size - 20));
+	le_put16(leaf + 18, (uint16_t)(size - 40));
+	make_node(leaf, size - 20, 'a', 5, 0);
+	make_node(leaf, size - 40, 'b', size + 100, 1);
+	le_put64(leaf + size - 40 + 9, 3);
+	make_page(leaf + size, 3, 4);
+	le_put32(leaf + size + 12, 2);
+	write_file(f, file, 5 * (size_t)size);
+	free(file);
+}
+
+static void pages_of_4_to_64_kib_are_read(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t size = 4096; size <= 65536; size *= 2) {
+		struct walker_record record;
+		struct walker *walker;
+
+		make_file(f, size);
+		walker = walker_of(f);
+		assert_int_equal(walker_info(walker)->page_size, size);
+		assert_done(walker_first(walker, &record, &f->err));
+		assert_int_equal(record.offset, 3 * (uint64_t)size - 20 + 9);
+		assert_int_equal(record.size, 5);
+		assert_done(walker_next(walker, &record, &f->err));
+		assert_int_equal(record.offset, 3 * (uint64_t)size + 16);
+		assert_int_equal(record.size, size + 100);
+		assert_int_equal(walker_next(walker, &record, &f->err), 1);
+		assert_done(walker_find(walker, "b", 1, &record, &f->err));
+		assert_int_equal(walker_find(walker, "c", 1, &record, &f->err), -ENOENT);
+		walker_free(walker);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_lmdb_without_records_is_empty),
+		TEST(an_lmdb_emptied_again_is_empty),
+		TEST(one_record),
+		TEST(values_of_all_sizes),
+		TEST(trees_of_one_to_three_levels),
+		TEST(keys_of_511_bytes_and_of_one),
+		TEST(keys_that_begin_with_nul_come_first),
+		TEST(many_commits_and_deletes),
+		TEST(absent_keys_are_not_found),
+		TEST(the_walk_goes_on_behind_a_found_key),
+		TEST(before_the_first_call_a_walk_is_at_its_end),
+		TEST(files_that_are_no_lmdb_are_refused),
+		TEST(a_descriptor_that_cannot_be_read_tells_why),
+		TEST(another_magic_is_no_lmdb_file),
+		TEST(another_version_is_named),
+		TEST(another_byte_order_or_word_size_is_named),
+		TEST(databases_with_duplicates_are_not_supported),
+		TEST(a_bad_page_size_is_damage),
+		TEST(a_bad_depth_is_damage),
+		TEST(a_bad_root_is_damage),
+		TEST(a_bad_last_page_is_damage),
+		TEST(counts_that_cannot_be_are_damage),
+		TEST(a_wrong_meta_header_is_damage),
+		TEST(a_bad_second_meta_page_does_not_stop_the_first),
+		TEST(a_torn_newest_meta_page_leaves_the_snapshot_before),
+		TEST(a_torn_first_meta_page_leaves_the_second),
+		TEST(the_state_before_the_first_commit_does_not_stand_in),
+		TEST(a_new_lmdb_with_a_bad_first_meta_page_is_damage),
+		TEST(a_file_short_by_one_byte_is_truncated),
+		TEST(a_file_cut_within_its_meta_pages_is_truncated),
+		TEST(a_file_that_shrinks_under_the_walk_is_damage),
+		TEST(a_page_with_the_number_of_another_is_damage),
+		TEST(a_page_of_another_type_is_damage),
+		TEST(a_depth_that_lies_is_damage),
+		TEST(bad_bounds_of_a_page_are_damage),
+		TEST(a_page_that_hides_nodes_is_damage),
+		TEST(a_node_out_of_the_page_is_damage),
+		TEST(a_key_out_of_the_page_is_damage),
+		TEST(keys_out_of_order_are_damage),
+		TEST(a_value_out_of_the_page_is_damage),
+		TEST(sub_databases_are_refused),
+		TEST(unknown_nodes_are_refused),
+		TEST(a_child_out_of_the_file_is_damage),
+		TEST(a_branch_that_is_its_own_child_is_damage),
+		TEST(a_page_visited_twice_is_damage),
+		TEST(a_big_value_out_of_the_file_is_damage),
+		TEST(a_big_value_without_room_for_its_page_is_damage),
+		TEST(a_found_value_must_begin_on_an_overflow_page),
+		TEST(a_search_meets_the_same_damage_as_a_walk),
+		TEST(a_search_among_keys_out_of_order_finds_no_other_key),
+		TEST(the_first_key_of_a_branch_is_not_compared),
+		TEST(pages_of_4_to_64_kib_are_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

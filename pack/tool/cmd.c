@@ -1,0 +1,106 @@
+#include "pack/tool/cmd.h"
+
+#include "base/log.h"
+#include "pack/builder.h"
+#include "pack/tool/jpeg_inspect.h"
+#include <string.h>
+#include <xxhash.h>
+
+static int usage_error(const struct opt_command *command, const char *text)
+{
+	log_error("%s; see '%s --help'", text, command->name);
+	return EXIT_USAGE;
+}
+
+int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
+{
+	struct opt_result parsed;
+	struct err err = {0};
+
+	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
+		return usage_error(line->command, err.text);
+	if (parsed.want == OPT_HELP) {
+		opt_help(line->command, stdout);
+		return cmd_finish(EXIT_DONE);
+	}
+	if (parsed.want == OPT_VERSION) {
+		cmd_version();
+		return cmd_finish(EXIT_DONE);
+	}
+	if (parsed.nargs < line->least)
+		return usage_error(line->command, "an argument is missing");
+	if (line->most >= 0 && parsed.nargs > line->most) {
+		err_set(&err, 0, "unexpected argument '%s'", parsed.args[line->most]);
+		return usage_error(line->command, err.text);
+	}
+	log_init("foldpack", line->common->quiet     ? LOG_LEVEL_QUIET
+			     : line->common->verbose ? LOG_LEVEL_VERBOSE
+						     : LOG_LEVEL_NORMAL);
+	*ret_args = parsed.args;
+	return CMD_RUN;
+}
+
+void cmd_version(void)
+{
+	unsigned xxh = XXH_versionNumber();
+	int major, minor, patch;
+
+	builder_library(&major, &minor, &patch);
+	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, xxHash %u.%u.%u\n", FOLDFS_VERSION,
+	       major, minor, patch, jpeg_version(), xxh / 10000, xxh / 100 % 100, xxh % 100);
+}
+
+/* What the user can do about a pack that does not open. */
+static const char *way_out(int error)
+{
+	switch (error) {
+	case -ENOMSG:
+	case -EINVAL:
+		return "; 'foldpack create' makes packs";
+	case -EPROTONOSUPPORT:
+		return "; use the release that made it, or pack the folder again";
+	case -EBADMSG:
+		return "; copy it again from where it is whole, or pack the folder again";
+	default:
+		return "";
+	}
+}
+
+int cmd_open(const char *path, struct dataset **ret)
+{
+	struct err err = {0};
+	int r = dataset_open(path, ret, &err);
+
+	if (r == 0)
+		return EXIT_DONE;
+	log_error("%s: %s%s", path, err_text(&err, r), way_out(r));
+	return (int)exit_status_of(r);
+}
+
+int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret)
+{
+	int r = dataset_find(dataset, path, strlen(path), ret);
+
+	if (r == 0)
+		return EXIT_DONE;
+	log_error("%s: %s: not in the pack; 'foldpack list %s' shows what is", pack, path, pack);
+	return EXIT_FAILED;
+}
+
+enum progress_want cmd_progress(const struct cmd_common *common, bool asked)
+{
+	if (asked)
+		return PROGRESS_ALWAYS;
+	return common->quiet ? PROGRESS_NEVER : PROGRESS_AUTO;
+}
+
+int cmd_finish(int status)
+{
+	bool failed = ferror(stdout);
+
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	if (errno != EPIPE)
+		log_error("standard output: %s", strerror(errno));
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}

@@ -1,0 +1,65 @@
+/* What the sub-commands of foldpack share: their entry points, the options that all have,
+ * opening a pack, and ending well.
+ *
+ * A sub-command returns its exit status. Results go to standard output, everything else
+ * through base/log.h. */
+#ifndef PACK_TOOL_CMD_H
+#define PACK_TOOL_CMD_H
+
+#include "base/exit.h"
+#include "base/opt.h"
+#include "pack/dataset.h"
+#include "pack/tool/progress.h"
+
+/* argv[0] is the name of the sub-command. */
+int cmd_create(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_cat(int argc, char **argv);
+int cmd_extract(int argc, char **argv);
+
+/* The settings of every sub-command have these as their member `common`. */
+struct cmd_common {
+	bool quiet, verbose;
+};
+
+#define CMD_COMMON_OPTIONS(type)                                                            \
+	OPT_FLAG('q', "quiet", type, common.quiet, "say nothing but why something failed"), \
+		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
+
+struct cmd_line {
+	const struct opt_command *command;
+	void *settings;			 /* with the defaults */
+	const struct cmd_common *common; /* in settings */
+	int least, most;		 /* arguments; most < 0: any number */
+};
+
+#define CMD_RUN (-1)
+
+/* Reads the command line. Returns CMD_RUN, or the status to end with: help or version were
+ * asked for and shown, or the words were wrong, which has been said. */
+int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args);
+
+/* Name and version, and those of the libraries in use. */
+void cmd_version(void);
+
+/* Opens a pack. Returns EXIT_DONE, or the status to end with after having said why. */
+int cmd_open(const char *path, struct dataset **ret);
+
+/* The entry at a path of the pack; same rules. */
+int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret);
+
+/* Whether a command that may show progress does: on a terminal unless -q, or when asked. */
+enum progress_want cmd_progress(const struct cmd_common *common, bool asked);
+
+/* Flushes standard output. Returns status, or EXIT_FAILED where the output could not be
+ * written: said, unless the reader has just gone away. */
+int cmd_finish(int status);
+
+static inline void cmd_close(struct dataset **dataset)
+{
+	dataset_free(*dataset);
+}
+
+#endif

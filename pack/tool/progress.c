@@ -1,0 +1,102 @@
+#include "pack/tool/progress.h"
+
+#include "base/size.h"
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TERMINAL_PERIOD 0.1
+#define LOG_PERIOD	5.0
+#define ERASE_LINE	"\r\033[K"
+
+double progress_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void progress_begin(struct progress *progress, const char *verb, enum progress_want want)
+{
+	bool terminal = isatty(STDERR_FILENO);
+	double now = progress_now();
+
+	*progress = (struct progress){
+		.verb = verb,
+		.shown = want == PROGRESS_ALWAYS || (want == PROGRESS_AUTO && terminal),
+		.terminal = terminal,
+		.began = now,
+		.last = now,
+	};
+}
+
+/* "12,345 of 20,000 files", the total only where it is known. */
+static void format_files(const struct progress *progress, char *out, size_t len)
+{
+	char done[SIZE_TEXT], total[SIZE_TEXT];
+
+	count_format(progress->files, done);
+	if (progress->files_total)
+		snprintf(out, len, "%s of %s files", done,
+			 count_format(progress->files_total, total));
+	else
+		snprintf(out, len, "%s files", done);
+}
+
+static void format_left(const struct progress *progress, double elapsed, char *out, size_t len)
+{
+	uint64_t seconds;
+
+	out[0] = '\0';
+	if (progress->bytes == 0 || progress->bytes_total <= progress->bytes)
+		return;
+	seconds = (uint64_t)(elapsed * (double)(progress->bytes_total - progress->bytes) /
+			     (double)progress->bytes);
+	if (seconds >= 3600)
+		snprintf(out, len, ", %luh%02lum left", seconds / 3600, seconds / 60 % 60);
+	else
+		snprintf(out, len, ", %lu:%02lu left", seconds / 60, seconds % 60);
+}
+
+static void draw(struct progress *progress, double now)
+{
+	char files[2 * SIZE_TEXT + 16], bytes[SIZE_TEXT], left[SIZE_TEXT];
+	double elapsed = now - progress->began;
+
+	format_files(progress, files, sizeof(files));
+	format_left(progress, elapsed, left, sizeof(left));
+	fprintf(stderr, "%s%s: %s, %s, %.0f MB/s%s%s", progress->terminal ? ERASE_LINE : "",
+		progress->verb, files, size_format(progress->bytes, bytes),
+		(double)progress->bytes * 1e-6 / elapsed, left, progress->terminal ? "" : "\n");
+	fflush(stderr);
+	progress->drawn = progress->terminal;
+	progress->last = now;
+}
+
+void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
+{
+	double now;
+
+	progress->files += files;
+	progress->bytes += bytes;
+	if (!progress->shown)
+		return;
+	now = progress_now();
+	if (now - progress->last >= (progress->terminal ? TERMINAL_PERIOD : LOG_PERIOD))
+		draw(progress, now);
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (progress->drawn)
+		fputs(ERASE_LINE, stderr);
+	progress->drawn = false;
+}
+
+double progress_end(struct progress *progress)
+{
+	progress_clear(progress);
+	progress->shown = false;
+	return progress_now() - progress->began;
+}

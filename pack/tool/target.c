@@ -1,0 +1,94 @@
+#include "pack/tool/target.h"
+
+#include "base/scope.h"
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+static char *directory_of(const char *path)
+{
+	SCOPE_FREE char *copy = strdup(path);
+
+	return copy ? strdup(dirname(copy)) : NULL;
+}
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Climbs from a directory to the root, which is its own parent. Returns 1 where the climb
+ * passes the directory `looked_for`, else 0. */
+static int lies_below(int directory, const struct stat *looked_for)
+{
+	SCOPE_CLOSE int fd = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+	struct stat here, above;
+	int up;
+
+	if (fd < 0 || fstat(fd, &here) < 0)
+		return -errno;
+	for (;;) {
+		if (same(&here, looked_for))
+			return 1;
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (up < 0)
+			return -errno;
+		close(fd);
+		fd = up;
+		if (fstat(fd, &above) < 0)
+			return -errno;
+		if (same(&here, &above))
+			return 0;
+		here = above;
+	}
+}
+
+int target_check(const char *path, int source, struct err *err)
+{
+	SCOPE_FREE char *directory = directory_of(path);
+	SCOPE_CLOSE int fd = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	size_t len = strlen(path);
+	struct stat st;
+	int r;
+
+	if (!directory)
+		return -ENOMEM;
+	if (len == 0 || path[len - 1] == '/')
+		return err_set(err, -EINVAL, "not a name for a file");
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open '%s': %s", directory, strerror(errno));
+	if (fstat(source, &st) < 0)
+		return -errno;
+	r = lies_below(fd, &st);
+	if (r == 1)
+		return err_set(err, -EINVAL,
+			       "the pack would lie inside the folder that it packs; choose a "
+			       "place outside SOURCE");
+	return r;
+}
+
+bool target_replaceable(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+uint64_t target_free(const char *path)
+{
+	SCOPE_FREE char *directory = directory_of(path);
+	struct statvfs st;
+
+	if (!directory || statvfs(directory, &st) < 0)
+		return 0;
+	return (uint64_t)st.f_bavail * st.f_frsize;
+}
+
+/* A value starts on a page of its own and fills half of its last one on average; a key, its
+ * node and its row of the index take less than 200 bytes. */
+uint64_t target_estimate(uint64_t bytes, uint64_t entries)
+{
+	return bytes + entries * (2048 + 200) + 64 * 1024;
+}

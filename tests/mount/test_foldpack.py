@@ -1,0 +1,881 @@
+"""The foldpack command, as its users meet it: no mount needed."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
+PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos"))
+FOLDPACK = BUILD / "foldpack"
+
+NOBODY = 65534
+is_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+HOSTILE_NAMES = [
+    b"with space",
+    b"new\nline",
+    b"quote'\"quote",
+    b"\xff\xfe not UTF-8",
+    b"\x01\x1b[31m control",
+    b"-rf",
+    b"*?[glob]$(echo)`id`\\",
+    b"%s%n%d",
+    b"\xe2\x82\xac",
+    b"...",
+    b"n" * 255,
+]
+
+
+# --- fixtures ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def src(tmp_path):
+    path = tmp_path / "src"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def pack(tmp_path):
+    return tmp_path / "out" / "pack.lmdb"
+
+
+@pytest.fixture(autouse=True)
+def out_dir(tmp_path):
+    (tmp_path / "out").mkdir()
+
+
+def run(*args, status=0, **options):
+    """Runs foldpack, holds its status against the expected one."""
+    options.setdefault("stdout", subprocess.PIPE)
+    done = subprocess.run([FOLDPACK, *args], stderr=subprocess.PIPE, **options)
+    err = done.stderr.decode(errors="surrogateescape")
+    assert done.returncode == status, err
+    assert "\r" not in err and "\033" not in err
+    done.err = err
+    return done
+
+
+def run_as_nobody(*args, **options):
+    """As a user who is not root and owns nothing."""
+    command = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    done = subprocess.run(
+        [*command, FOLDPACK, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
+    done.err = done.stderr.decode()
+    return done
+
+
+def write(path, data=b"x"):
+    path = Path(os.fsdecode(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def open_to_nobody(tmp_path):
+    """Lets the unprivileged user reach the test's folder, and write into out/."""
+    for path in [tmp_path, *tmp_path.parents]:
+        if path.stat().st_mode & 0o005 != 0o005:
+            path.chmod(path.stat().st_mode | 0o055)
+    (tmp_path / "out").chmod(0o777)
+
+
+def nothing_left(pack):
+    assert os.listdir(pack.parent) == []
+
+
+def listed(pack, *path):
+    return run("list", "-0", pack, *path).stdout.split(b"\0")[:-1]
+
+
+def json_lines(pack):
+    lines = run("list", "--json", pack).stdout.splitlines()
+    return {os.fsencode(e["path"]): e for e in map(json.loads, lines)}
+
+
+def snapshot(root):
+    """What a tree is, for comparison: kinds, modes, times, bytes, targets, link groups."""
+    entries, inodes = {}, {}
+    root = os.fsencode(root)
+    for folder, dirs, files in os.walk(root):
+        for name in dirs + files:
+            path = os.path.join(folder, name)
+            st = os.lstat(path)
+            key = os.path.relpath(path, root)
+            if stat.S_ISLNK(st.st_mode):
+                entries[key] = ("link", os.readlink(path), st.st_mtime_ns)
+            elif stat.S_ISDIR(st.st_mode):
+                entries[key] = ("dir", st.st_mode, st.st_mtime_ns)
+            else:
+                with open(path, "rb") as file:
+                    entries[key] = (st.st_mode, st.st_mtime_ns, file.read())
+                inodes.setdefault(st.st_ino, set()).add(key)
+    return entries, sorted(map(sorted, inodes.values()))
+
+
+def damage(pack, needle):
+    """Overwrites the middle of `needle` in a pack."""
+    data = pack.read_bytes()
+    at = data.index(needle)
+    assert data.find(needle, at + 1) < 0
+    os.chmod(pack, 0o644)
+    with open(pack, "r+b") as file:
+        file.seek(at + len(needle) // 2)
+        file.write(b"\xee\xee")
+
+
+@pytest.fixture
+def hard_tree(src):
+    """Everything that a tree may hold, but special files."""
+    for number, name in enumerate(HOSTILE_NAMES):
+        write(bytes(src) + b"/names/" + name, b"name %d" % number)
+        write(bytes(src) + b"/" + name + b"/inside", b"in %d" % number)
+    deep = src.joinpath(*["d" * 100] * 9)
+    write(deep / "far below", b"deep" * 100)
+    write(src / ".hidden/.file", b"hidden")
+    (src / "empty directory").mkdir()
+    write(src / "empty file", b"")
+    for size in (1, 4079, 4080, 4096, 65536, 1048575, 1048576, 1048577, 3000000):
+        write(src / "sizes" / str(size), os.urandom(size))
+    os.symlink("../sizes/4096", src / "names/link")
+    os.symlink("nowhere", src / "names/broken")
+    os.symlink("sizes", src / "link to a directory")
+    os.symlink("t" * 4000, src / "long link")
+    write(src / "linked/b", b"two names")
+    os.link(src / "linked/b", src / "linked/a")
+    os.link(src / "linked/b", src / "zz")
+    write(src / "modes/script", b"#!").chmod(0o751)
+    write(src / "modes/secret", b"s").chmod(0o600)
+    (src / "modes").chmod(0o750)
+    os.utime(src / "modes/secret", ns=(0, -1_000_000_001))
+    os.utime(src / "modes", ns=(0, 1_234_567_890_123_456_789))
+    return src
+
+
+# --- create: the tree, whole ------------------------------------------------------------
+
+
+def test_what_was_packed_comes_out_again(hard_tree, pack, tmp_path):
+    run("create", hard_tree, pack)
+    run("verify", pack)
+    run("extract", pack, tmp_path / "again")
+    assert snapshot(tmp_path / "again") == snapshot(hard_tree)
+    assert (tmp_path / "again").stat().st_mtime_ns == hard_tree.stat().st_mtime_ns
+    subprocess.run(["diff", "-r", "--no-dereference", hard_tree, tmp_path / "again"], check=True)
+    assert os.listdir(pack.parent) == ["pack.lmdb"]
+    assert stat.S_IMODE(pack.stat().st_mode) == 0o444
+
+
+def test_lmdb_readers_get_the_original_bytes(hard_tree, pack):
+    run("create", hard_tree, pack)
+    seen = 0
+    with lmdb.open(os.fspath(pack), subdir=False, readonly=True, lock=False) as env:
+        with env.begin() as txn:
+            for path, entry in json_lines(pack).items():
+                if entry["type"] != "file" or len(path) > 511:
+                    continue
+                seen += 1
+                file = os.path.join(os.fsencode(hard_tree), path)
+                assert txn.get(path) == Path(os.fsdecode(file)).read_bytes()
+            keys = [key for key in txn.cursor().iternext(values=False) if key[:1] != b"\0"]
+    assert seen > 30
+    assert keys == sorted(keys)
+
+
+def test_the_same_tree_gives_the_same_pack(hard_tree, pack, tmp_path):
+    run("create", hard_tree, pack)
+    again = tmp_path / "out/again.lmdb"
+    env = {"PATH": os.environ["PATH"], "TZ": "Asia/Tokyo", "LC_ALL": "C", "HOME": "/"}
+    run("create", "-q", "src", again, cwd=tmp_path, env=env, umask=0o077)
+    assert pack.read_bytes() == again.read_bytes()
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-a", hard_tree, copy], check=True)
+    run("create", "--force", copy, again)
+    assert pack.read_bytes() == again.read_bytes()
+
+
+def test_another_mode_time_or_byte_gives_another_id(src, pack):
+    def pack_id():
+        return json.loads(run("create", "--json", "--force", src, pack).stdout)["id"]
+
+    file = write(src / "a", b"1")
+    os.utime(file, ns=(0, 0))
+    os.utime(src, ns=(0, 0))
+    ids = [pack_id(), pack_id()]
+    assert ids[0] == ids[1]
+    os.utime(file, ns=(0, 1))
+    ids.append(pack_id())
+    file.chmod(0o600)
+    ids.append(pack_id())
+    file.write_bytes(b"2")
+    os.utime(file, ns=(0, 1))
+    ids.append(pack_id())
+    assert len(set(ids)) == 4
+
+
+def test_an_empty_folder_is_a_pack_too(src, pack, tmp_path):
+    run("create", src, pack)
+    assert listed(pack) == []
+    run("verify", pack)
+    run("extract", pack, tmp_path / "again")
+    assert os.listdir(tmp_path / "again") == []
+    assert json.loads(run("info", "--json", pack).stdout)["files"] == 0
+
+
+def test_the_photos_survive(pack, tmp_path):
+    if not PHOTOS.is_dir():
+        pytest.skip(f"no photos in {PHOTOS}")
+    summary = json.loads(run("create", "--json", PHOTOS, pack).stdout)
+    assert summary["files"] == sum(len(files) for _, _, files in os.walk(PHOTOS))
+    assert summary["bytes_out"] <= 1.03 * summary["bytes_in"]
+    run("extract", pack, tmp_path / "again")
+    subprocess.run(["diff", "-r", PHOTOS, tmp_path / "again"], check=True)
+    images = json.loads(run("info", "--json", pack).stdout)["images"]
+    assert images["JPEG"]["count"] == summary["files"]
+    assert images["JPEG"]["width"]["min"] == 106
+
+
+def test_a_file_over_4_gib_is_packed_whole(src, pack):
+    size = (4 << 30) + 5
+    if shutil.disk_usage(src).free < 3 * size:
+        pytest.skip("needs 12 GiB of disk")
+    marks = {0: b"begin", (1 << 30) - 3: b"across a part", size - 3: b"end"}
+    with open(src / "big", "wb") as file:
+        file.truncate(size)
+        for at, mark in marks.items():
+            file.seek(at)
+            file.write(mark)
+    os.link(src / "big", src / "big too")
+    write(src / "small", b"behind")
+    run("create", src, pack)
+    entries = json_lines(pack)
+    assert entries[b"big"]["size"] == entries[b"big too"]["size"] == size
+    with subprocess.Popen([FOLDPACK, "cat", pack, "big"], stdout=subprocess.PIPE) as cat:
+        subprocess.run(["cmp", "-", src / "big"], stdin=cat.stdout, check=True)
+    assert cat.returncode == 0
+    assert run("cat", pack, "small").stdout == b"behind"
+    run("verify", pack)
+    pack.unlink()
+
+
+# --- create: the summary ----------------------------------------------------------------
+
+
+def test_the_summary_says_what_was_done(src, pack):
+    write(src / "a", b"123")
+    write(src / "b/c", b"4567")
+    done = run("create", "--json", src, pack)
+    summary = json.loads(done.stdout)
+    assert set(summary) == {
+        "files", "bytes_in", "bytes_out", "skipped", "deduped", "seconds", "id",
+    }  # fmt: skip
+    assert (summary["files"], summary["bytes_in"], summary["skipped"]) == (2, 7, 0)
+    assert summary["bytes_out"] == pack.stat().st_size
+    assert summary["id"] == json.loads(run("info", "--json", pack).stdout)["id"]
+    assert summary["id"] in done.err
+    assert run("create", "-q", "--force", src, pack).err == ""
+
+
+def test_progress_is_shown_when_asked_for(src, pack):
+    """On a terminal, one line that is gone at the end."""
+    write(src / "a", b"123")
+    parent, child = os.openpty()
+    for number in range(2000):
+        write(src / f"{number % 50}/{number}", b"x" * 5000)
+    with subprocess.Popen([FOLDPACK, "create", src, pack], stderr=child) as process:
+        os.close(child)
+        shown = b""
+        with contextlib.suppress(OSError):
+            while part := os.read(parent, 65536):
+                shown += part
+    os.close(parent)
+    assert process.returncode == 0
+    last = shown.split(b"\033[K")[-1]
+    assert b"2,001 files" in last
+
+
+# --- create: what cannot be packed ------------------------------------------------------
+
+
+def test_special_files_are_left_out_and_said(src, pack):
+    write(src / "a")
+    os.mkfifo(src / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.fspath(src / "socket"))
+        done = run("create", "--json", src, pack, status=4)
+    assert "pipe: a named pipe" in done.err
+    assert "socket: a socket" in done.err
+    assert json.loads(done.stdout)["skipped"] == 2
+    assert listed(pack) == [b"a"]
+
+
+@is_root
+def test_an_unreadable_file_ends_it_unless_told_to_skip(src, pack, tmp_path):
+    write(src / "a")
+    write(src / "d/secret").chmod(0)
+    open_to_nobody(tmp_path)
+    done = run_as_nobody("create", src, pack)
+    assert done.returncode == 1
+    assert f"{src}/d/secret: Permission denied; --on-bad=skip leaves such files out" in done.err
+    nothing_left(pack)
+    done = run_as_nobody("create", "--on-bad=skip", "--json", src, pack)
+    assert done.returncode == 4
+    assert f"{src}/d/secret: Permission denied; left out" in done.err
+    assert json.loads(done.stdout)["skipped"] == 1
+    assert listed(pack) == [b"a", b"d/"]
+
+
+@is_root
+def test_an_unreadable_directory_ends_it_unless_told_to_skip(src, pack, tmp_path):
+    write(src / "a")
+    write(src / "d/x")
+    (src / "d").chmod(0)
+    open_to_nobody(tmp_path)
+    done = run_as_nobody("create", src, pack)
+    assert done.returncode == 1
+    assert f"{src}/d: Permission denied" in done.err
+    nothing_left(pack)
+    assert run_as_nobody("create", "--on-bad=skip", src, pack).returncode == 4
+    assert listed(pack) == [b"a", b"d/"]
+
+
+@is_root
+def test_a_hard_link_takes_the_place_of_a_first_name_out_of_reach(src, pack, tmp_path):
+    """The first name lies in a directory that may be listed but not entered."""
+    write(src / "d/first", b"data")
+    os.link(src / "d/first", src / "e")
+    os.link(src / "d/first", src / "f")
+    (src / "d").chmod(0o444)
+    open_to_nobody(tmp_path)
+    assert run_as_nobody("create", "--on-bad=skip", src, pack).returncode == 4
+    assert listed(pack) == [b"d/", b"e", b"f"]
+    entries = json_lines(pack)
+    assert entries[b"e"]["type"] == "file" and entries[b"f"]["link_to"] == "e"
+    assert run("cat", pack, "f").stdout == b"data"
+
+
+class Paused:
+    """A create that stands still while it reads the file `big`: what comes behind it has been
+    scanned and not been read."""
+
+    def __init__(self, src, pack, *options):
+        with open(src / "big", "wb") as file:
+            file.truncate(240 << 20)
+        self.big = os.path.realpath(src / "big")
+        self.process = subprocess.Popen(
+            [FOLDPACK, "create", *options, src, pack], stderr=subprocess.PIPE, text=True
+        )
+        while not self.stopped_within():
+            assert self.process.poll() is None, "it was over before it could be stopped"
+            self.process.send_signal(signal.SIGCONT)
+
+    def stopped_within(self):
+        pid = self.process.pid
+        self.process.send_signal(signal.SIGSTOP)
+        while Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] not in "TZ":
+            pass
+        with contextlib.suppress(OSError):
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                if os.readlink(f"/proc/{pid}/fd/{fd}") == self.big:
+                    return True
+        return False
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+        err = self.process.communicate()[1]
+        return self.process.returncode, err
+
+
+def make_longer(path):
+    with open(path, "ab") as file:
+        file.write(b"more")
+
+
+def replace_by_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def replace_by_link(path):
+    path.unlink()
+    os.symlink("/etc/hostname", path)
+
+
+CHANGES = {
+    "longer": make_longer,
+    "shorter": lambda path: os.truncate(path, 1),
+    "rewritten": lambda path: path.write_bytes(b"0123456789"),
+    "a pipe": replace_by_pipe,
+    "a link": replace_by_link,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_while_it_is_packed_is_refused(src, pack, change):
+    victim = write(src / "victim", b"abcdefghij")
+    paused = Paused(src, pack)
+    CHANGES[change](victim)
+    status, err = paused.go_on()
+    assert status == 1, err
+    assert f"{victim}: changed while it was being packed" in err
+    nothing_left(pack)
+
+
+def test_a_file_that_vanishes_is_left_out_when_told_to_skip(src, pack):
+    victim = write(src / "victim")
+    write(src / "z", b"last")
+    paused = Paused(src, pack, "--on-bad=skip")
+    victim.unlink()
+    status, err = paused.go_on()
+    assert status == 4, err
+    assert f"{victim}: vanished while it was being packed; left out" in err
+    assert listed(pack) == [b"big", b"z"]
+    run("verify", pack)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_leaves_nothing_behind(src, pack, name):
+    write(src / "z")
+    paused = Paused(src, pack)
+    paused.process.send_signal(getattr(signal, name))
+    status, err = paused.go_on()
+    assert status == -getattr(signal, name), err
+    assert "interrupted; nothing was left behind" in err
+    nothing_left(pack)
+
+
+# --- create: the place of the pack ------------------------------------------------------
+
+
+def test_an_existing_pack_is_replaced_only_by_force(src, pack):
+    write(src / "a")
+    pack.write_bytes(b"precious")
+    done = run("create", src, pack, status=1)
+    assert f"{pack}: exists; --force replaces it" in done.err
+    assert pack.read_bytes() == b"precious"
+    run("create", "--force", src, pack)
+    assert listed(pack) == [b"a"]
+
+
+def test_force_keeps_the_old_pack_until_the_new_one_is_whole(src, pack):
+    write(src / "victim", b"abcdefghij")
+    pack.write_bytes(b"precious")
+    paused = Paused(src, pack, "--force")
+    make_longer(src / "victim")
+    assert paused.go_on()[0] == 1
+    assert pack.read_bytes() == b"precious"
+    assert os.listdir(pack.parent) == [pack.name]
+
+
+def test_a_directory_in_the_place_of_the_pack_is_not_replaced(src, pack):
+    pack.mkdir()
+    done = run("create", "--force", src, pack, status=1)
+    assert f"{pack}: exists and is not a regular file" in done.err
+    assert "--force" not in done.err
+
+
+def test_a_pack_inside_its_source_is_refused(src, tmp_path):
+    (src / "d").mkdir()
+    os.symlink(src / "d", tmp_path / "door")
+    for place in (src / "x.lmdb", src / "d/x.lmdb", tmp_path / "door/x.lmdb"):
+        done = run("create", src, place, status=1)
+        assert "the pack would lie inside the folder that it packs" in done.err
+    done = run("create", ".", "x.lmdb", cwd=src, status=1)
+    assert "inside the folder" in done.err
+    assert os.listdir(src) == ["d"] and os.listdir(src / "d") == []
+
+
+def test_a_pack_beside_its_source_is_fine(src):
+    write(src / "a")
+    run("create", src, f"{src}.lmdb")
+    run("create", ".", "../b.lmdb", cwd=src)
+    assert listed(src.parent / "b.lmdb") == [b"a"]
+
+
+def test_a_source_that_is_none_is_said(src, pack, tmp_path):
+    done = run("create", tmp_path / "nowhere", pack, status=1)
+    assert f"{tmp_path}/nowhere: No such file or directory" in done.err
+    done = run("create", write(tmp_path / "file"), pack, status=1)
+    assert f"{tmp_path}/file: not a folder" in done.err
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        tar.add(src, "src")
+    for source in (tmp_path / "x.tar", "-"):
+        done = run("create", source, pack, status=2)
+        assert "not yet in this version" in done.err
+    nothing_left(pack)
+
+
+def test_a_pack_in_a_folder_that_is_not_there_is_said(src, tmp_path):
+    done = run("create", src, tmp_path / "no/where.lmdb", status=1)
+    assert f"cannot open '{tmp_path}/no': No such file or directory" in done.err
+
+
+@is_root
+def test_a_pack_in_a_folder_that_is_not_writable_is_said(src, pack, tmp_path):
+    open_to_nobody(tmp_path)
+    pack.parent.chmod(0o555)
+    done = run_as_nobody("create", src, pack)
+    assert done.returncode == 1
+    assert f"{pack}: cannot create" in done.err and "Permission denied" in done.err
+
+
+@contextlib.contextmanager
+def small_filesystem(path, size):
+    path.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path])
+    if made.returncode != 0:
+        pytest.skip("no tmpfs may be mounted here")
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)
+
+
+@is_root
+def test_a_full_disk_is_said_with_what_is_free_and_needed(src, tmp_path):
+    for number in range(40):
+        write(src / str(number), os.urandom(1 << 20))
+    with small_filesystem(tmp_path / "small", "16m") as small:
+        done = run("create", src, small / "x.lmdb", status=1)
+        assert "the disk is full: 16 MiB free, about 40.2 MiB needed" in done.err
+        assert os.listdir(small) == []
+
+
+# --- damaged and foreign packs ----------------------------------------------------------
+
+
+def test_damage_is_named_and_the_rest_comes_out(src, pack, tmp_path):
+    good, bad = os.urandom(50000), os.urandom(2500000)
+    write(src / "d/good", good)
+    write(src / "d/bad", bad)
+    run("create", src, pack)
+    damage(pack, bad)
+    done = run("verify", pack, status=3)
+    assert done.stdout == b"d/bad: checksum mismatch in bytes 1048576-2097151\n"
+    assert f"{pack}: 1 path is damaged; copy the pack again" in done.err
+    found = json.loads(run("verify", "--json", pack, status=3).stdout)
+    assert [entry["path"] for entry in found["bad"]] == ["d/bad"]
+    done = run("extract", pack, tmp_path / "again", status=3)
+    assert "d/bad: damaged in the pack" in done.err
+    assert (tmp_path / "again/d/good").read_bytes() == good
+    assert os.listdir(tmp_path / "again/d") == ["good"]
+    assert run("cat", pack, "d/good").stdout == good
+    done = run("cat", pack, "d/bad", status=3)
+    assert done.stdout == bad[: 1 << 20]
+
+
+@pytest.mark.parametrize("command", ["list", "info", "verify"])
+def test_a_pack_that_is_none_is_said(command, src, pack, tmp_path):
+    write(src / "a", b"x" * 10000)
+    run("create", src, pack)
+    os.chmod(pack, 0o644)
+    os.truncate(pack, pack.stat().st_size - 1)
+    done = run(command, pack, status=3)
+    assert f"{pack}: truncated" in done.err
+    done = run(command, write(tmp_path / "text", b"text\n" * 9999), status=1)
+    assert "not an LMDB file" in done.err
+    done = run(command, tmp_path / "nowhere", status=1)
+    assert f"{tmp_path}/nowhere: No such file or directory" in done.err
+    with lmdb.open(os.fspath(tmp_path / "other"), subdir=False) as env:
+        with env.begin(write=True) as txn:
+            txn.put(b"key", b"value")
+    done = run(command, tmp_path / "other", status=1)
+    assert "not a foldfs pack" in done.err
+
+
+def test_a_key_that_the_index_does_not_know_is_found(src, pack):
+    write(src / "a", b"x" * 10000)
+    run("create", src, pack)
+    os.chmod(pack, 0o644)
+    with lmdb.open(os.fspath(pack), subdir=False, lock=False, map_size=1 << 30) as env:
+        with env.begin(write=True) as txn:
+            txn.put(b"intruder", b"value")
+    done = run("verify", pack, status=3)
+    assert b"intruder: " in done.stdout
+
+
+# --- list, info, cat --------------------------------------------------------------------
+
+
+def test_list_shows_every_path_byte_by_byte(hard_tree, pack):
+    run("create", hard_tree, pack)
+    tree, _ = snapshot(hard_tree)
+    wanted = {path for path, entry in tree.items() if entry[0] != "dir"} | {b"empty directory/"}
+    assert len(listed(pack)) == len(wanted)
+    assert set(listed(pack)) == wanted
+    assert run("list", pack).stdout == b"".join(path + b"\n" for path in listed(pack))
+    assert {os.fsencode(path) for path in json_lines(pack)} == {p.rstrip(b"/") for p in wanted}
+
+
+def test_list_limits_itself_to_a_path(src, pack):
+    for path in ("a/b/c", "a/d", "ab/e"):
+        write(src / path)
+    run("create", src, pack)
+    assert listed(pack, "a") == [b"a/d", b"a/b/c"]
+    assert listed(pack, "/a/b//") == [b"a/b/c"]
+    assert listed(pack, "a/d") == [b"a/d"]
+    done = run("list", pack, "a/x", status=1)
+    assert "a/x: not in the pack" in done.err
+
+
+def test_list_l_shows_mode_size_pixels_checksum_and_target(src, pack):
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x80\0\0\1\xe0\x08\2\0\0\0"
+    write(src / "a.png", png).chmod(0o640)
+    write(src / "same.png", png).chmod(0o640)
+    write(src / "empty", b"").chmod(0o755)
+    os.symlink("a.png", src / "link")
+    (src / "none").mkdir(mode=0o1777)
+    (src / "none").chmod(0o1777)
+    run("create", src, pack)
+    lines = run("list", "-l", pack).stdout.decode().splitlines()
+    fields = {line.split(None, 4)[4]: line.split(None, 4)[:4] for line in lines}
+    assert fields["a.png"][:3] == ["-rw-r-----", str(len(png)), "640x480"]
+    assert fields["a.png"] == fields["same.png"]
+    assert fields["empty"] == ["-rwxr-xr-x", "0", "-", "2d06800538d394c2"]
+    assert fields["link -> a.png"] == ["lrwxrwxrwx", "5", "-", "-"]
+    assert fields["none/"] == ["drwxrwxrwt", "0", "-", "-"]
+
+
+def test_list_json_has_what_there_is_to_know(src, pack):
+    gif = write(src / "a.gif", b"GIF89a\x40\x01\xf0\0\xf7\0\0")
+    gif.chmod(0o644)
+    os.utime(gif, ns=(0, -1))
+    os.link(gif, src / "b.gif")
+    os.symlink("a.gif", src / "c")
+    run("create", src, pack)
+    entries = json_lines(pack)
+    assert entries[b"a.gif"] == {
+        "path": "a.gif", "type": "file", "size": 13, "mode": "0644", "mtime": -1,
+        "mtime_nsec": 999999999, "width": 320, "height": 240, "kind": "GIF",
+    }  # fmt: skip
+    assert entries[b"b.gif"]["type"] == "hardlink" and entries[b"b.gif"]["link_to"] == "a.gif"
+    assert entries[b"c"]["type"] == "symlink" and entries[b"c"]["target"] == "a.gif"
+
+
+def test_info_counts_splits_classes_and_images(src, pack):
+    for path in ("train/cat/1", "train/cat/2", "train/dog/1", "val/cat/1"):
+        write(src / path, b"GIF89a\x10\0\x20\0")
+    write(src / "labels.txt", b"text")
+    run("create", src, pack)
+    info = json.loads(run("info", "--json", pack).stdout)
+    assert info["files"] == 5 and info["directories"] == 6
+    assert info["classes"] == 3
+    assert info["splits"] == [
+        {"name": "train", "classes": 2, "files": 3},
+        {"name": "val", "classes": 1, "files": 1},
+    ]
+    assert info["images"] == {
+        "GIF": {
+            "count": 4,
+            "width": {"min": 16, "median": 16, "max": 16},
+            "height": {"min": 32, "median": 32, "max": 32},
+        }
+    }
+    assert info["other_files"] == 1
+    assert info["relocated"] is False and info["format_version"] == 1
+    assert info["fragmentation"] == 0
+    text = run("info", pack).stdout.decode()
+    assert "2 in train, 3 files" in text and info["id"] in text
+
+
+def test_info_of_plain_classes_has_no_splits(src, pack):
+    write(src / "cat/1")
+    write(src / "dog/1")
+    run("create", src, pack)
+    info = json.loads(run("info", "--json", pack).stdout)
+    assert info["classes"] == 2 and info["splits"] == []
+
+
+def test_a_pack_that_another_tool_has_rewritten_is_read_and_said(src, pack, tmp_path):
+    for number in range(50):
+        write(src / str(number), os.urandom(5000))
+    run("create", src, pack)
+    moved = tmp_path / "moved"
+    with lmdb.open(os.fspath(pack), subdir=False, readonly=True, lock=False) as env:
+        env.copy(os.fspath(moved), compact=True)
+    assert json.loads(run("info", "--json", moved).stdout)["relocated"] is True
+    run("verify", moved)
+    run("extract", moved, tmp_path / "again")
+    assert snapshot(tmp_path / "again") == snapshot(src)
+
+
+def test_cat_writes_files_only(src, pack):
+    write(src / "d/a", b"bytes\0\n")
+    os.symlink("d/a", src / "link")
+    write(src / "empty", b"")
+    os.link(src / "d/a", src / "second")
+    run("create", src, pack)
+    assert run("cat", pack, "d/a").stdout == b"bytes\0\n"
+    assert run("cat", pack, "second").stdout == b"bytes\0\n"
+    assert run("cat", pack, "empty").stdout == b""
+    assert "a directory" in run("cat", pack, "d", status=1).err
+    assert "a symbolic link to 'd/a'" in run("cat", pack, "link", status=1).err
+    assert "not in the pack" in run("cat", pack, "x", status=1).err
+
+
+def test_output_that_cannot_be_written_is_a_failure(src, pack):
+    write(src / "a", b"x" * 3000000)
+    run("create", src, pack)
+    for args in (["cat", pack, "a"], ["list", pack], ["info", pack], ["--help"]):
+        with open("/dev/full", "wb") as full:
+            done = run(*args, stdout=full, status=1)
+        assert "No space left on device" in done.err
+
+
+def test_a_reader_that_goes_away_is_no_complaint(src, pack):
+    write(src / "a", b"x" * 3000000)
+    run("create", src, pack)
+    for sigpipe in (signal.SIG_DFL, signal.SIG_IGN):
+        process = subprocess.Popen(
+            [FOLDPACK, "cat", pack, "a"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            restore_signals=False,
+            preexec_fn=lambda sigpipe=sigpipe: signal.signal(signal.SIGPIPE, sigpipe),
+        )
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.stderr.close()
+        assert process.wait() != 0
+
+
+# --- extract ----------------------------------------------------------------------------
+
+
+def test_extract_replaces_nothing(src, pack, tmp_path):
+    write(src / "a", b"packed")
+    write(src / "b", b"packed")
+    run("create", src, pack)
+    write(tmp_path / "again/a", b"mine")
+    done = run("extract", pack, tmp_path / "again", status=1)
+    assert f"{tmp_path}/again/a: exists; not replaced" in done.err
+    assert (tmp_path / "again/a").read_bytes() == b"mine"
+    assert (tmp_path / "again/b").read_bytes() == b"packed"
+
+
+def test_extract_never_leaves_its_destination(src, pack, tmp_path):
+    write(src / "d/file", b"packed")
+    os.symlink("/etc", src / "link")
+    run("create", src, pack)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    again = tmp_path / "again"
+    again.mkdir()
+    os.symlink(outside, again / "d")
+    done = run("extract", pack, again, status=1)
+    assert "d: exists" in done.err
+    assert os.listdir(outside) == []
+    assert os.readlink(again / "link") == "/etc"
+
+
+def test_extract_takes_only_the_paths_asked_for(src, pack, tmp_path):
+    for path in ("a/b/c", "a/b/d", "a/e", "f"):
+        write(src / path, path.encode())
+    (src / "a").chmod(0o710)
+    run("create", src, pack)
+    again = tmp_path / "again"
+    run("extract", pack, again, "a/b", "f")
+    assert sorted(snapshot(again)[0]) == [b"a", b"a/b", b"a/b/c", b"a/b/d", b"f"]
+    assert stat.S_IMODE((again / "a").stat().st_mode) == 0o710
+    done = run("extract", pack, tmp_path / "none", "a/x", status=1)
+    assert "a/x: not in the pack" in done.err
+    assert not (tmp_path / "none").exists()
+
+
+def test_extract_makes_a_file_of_a_hard_link_whose_first_name_is_not_asked_for(
+    src, pack, tmp_path
+):
+    write(src / "a", b"data")
+    os.link(src / "a", src / "b")
+    os.link(src / "a", src / "c")
+    run("create", src, pack)
+    run("extract", pack, tmp_path / "again", "b", "c")
+    assert snapshot(tmp_path / "again")[1] == [[b"b", b"c"]]
+
+
+@is_root
+def test_extract_restores_directories_that_nobody_may_write(src, pack, tmp_path):
+    write(src / "d/e/file", b"data")
+    (src / "d/e").chmod(0o555)
+    (src / "d").chmod(0o555)
+    open_to_nobody(tmp_path)
+    run("create", src, pack)
+    done = run_as_nobody("extract", pack, pack.parent / "again")
+    assert done.returncode == 0, done.err
+    assert snapshot(pack.parent / "again") == snapshot(src)
+
+
+def test_extract_makes_no_file_setuid(src, pack, tmp_path):
+    write(src / "tool").chmod(0o6755)
+    run("create", src, pack)
+    run("extract", pack, tmp_path / "again")
+    assert stat.S_IMODE((tmp_path / "again/tool").stat().st_mode) == 0o755
+
+
+@is_root
+def test_extract_says_a_full_disk_and_stops(src, pack, tmp_path):
+    for number in range(40):
+        write(src / str(number), os.urandom(1 << 20))
+    run("create", src, pack)
+    with small_filesystem(tmp_path / "small", "16m") as small:
+        done = run("extract", pack, small / "again", status=1)
+        assert done.err.count("No space left on device") == 1
+        for name in os.listdir(small / "again"):
+            assert (small / "again" / name).read_bytes() == (src / name).read_bytes()
+
+
+# --- words ------------------------------------------------------------------------------
+
+
+def test_wrong_words_are_a_usage_error(pack):
+    for args in ([], ["pack"], ["--nonsense"], ["create"], ["list", "a", "b", "c"]):
+        run(*args, status=2)
+    done = run("create", "--forse", "a", "b", status=2)
+    assert "unknown option '--forse'; did you mean '--force'?" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "try SRC", "diff SRC PACK", "report PACK -o x", "create -j2 SRC PACK",
+        "create --dry-run SRC PACK", "create --resume SRC PACK", "create --exclude=x SRC PACK",
+        "create --include x SRC PACK", "create --check=header SRC PACK",
+        "create --on-bad=keep SRC PACK", "create --bad-list=x SRC PACK",
+        "create --dedup SRC PACK", "create --resize 256 SRC PACK",
+        "create --max-side 256 SRC PACK", "create --quality 90 SRC PACK",
+        "create --store ppm SRC PACK", "create --optimize SRC PACK",
+        "create --transform x SRC PACK", "create --order path SRC PACK", "verify -j 2 PACK",
+        "extract --jobs=2 PACK SRC",
+    ],
+)  # fmt: skip
+def test_what_comes_later_is_refused(src, pack, words):
+    args = [{"SRC": src, "PACK": pack}.get(word, word) for word in words.split()]
+    assert "not yet" in run(*args, status=2).err
+    nothing_left(pack)
+
+
+@pytest.mark.parametrize("command", ["", "create", "list", "info", "verify", "cat", "extract"])
+def test_every_command_has_help_and_version(command):
+    words = [command] if command else []
+    text = run(*words, "--help").stdout.decode()
+    assert text.startswith("usage: foldpack")
+    assert max(map(len, text.splitlines())) <= 80
+    version = run(*words, "--version").stdout.decode()
+    for library in ("foldpack", "liblmdb", "libjpeg-turbo", "xxHash"):
+        assert library in version

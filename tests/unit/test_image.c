@@ -1,0 +1,199 @@
+/* What an image is, from its first bytes: pack/tool/image.h. */
+#include "base/scope.h"
+#include "pack/tool/image.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1
+
+/* A header of each kind, as its specification draws it. */
+static const struct sample {
+	const char *name;
+	const uint8_t *data;
+	size_t len;
+	enum format_image kind;
+	uint32_t width, height;
+	size_t known_at; /* bytes that are enough to tell the size */
+} samples[] = {
+	{"baseline JPEG",
+	 BYTES("\xff\xd8\xff\xe0\0\x10JFIF\0\1\1\0\0\1\0\1\0\0"
+	       "\xff\xc0\0\x0b\x08\x01\x77\x01\xf4\1\1\x11\0"
+	       "\xff\xda\0\x08\1\1\0\0\x3f\0"),
+	 IMAGE_JPEG, 500, 375, 43},
+	{"progressive colour JPEG behind a comment with a frame marker in it",
+	 BYTES("\xff\xd8\xff\xfe\0\x0a\xff\xc0\0\x0b\x08\0\1\0"
+	       "\xff\xc2\0\x11\x08\0\x20\0\x40\3\1\x22\0\2\x11\1\3\x11\1"
+	       "\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\0\0"),
+	 IMAGE_JPEG, 64, 32, 47},
+	{"PNG", BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0\0\0\x03\0\x08\6\0\0\0"), IMAGE_PNG,
+	 1024, 768, 24},
+	{"GIF", BYTES("GIF89a\x40\x01\xf0\0\xf7\0\0"), IMAGE_GIF, 320, 240, 10},
+	{"old GIF", BYTES("GIF87a\1\0\2\0\x80\0\0"), IMAGE_GIF, 1, 2, 10},
+	{"lossy WebP", BYTES("RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0\x30\1\0\x9d\1\x2a\x20\xc3\x10\0"),
+	 IMAGE_WEBP, 800, 16, 30},
+	{"lossless WebP", BYTES("RIFF\x1a\0\0\0WEBPVP8L\x0d\0\0\0\x2f\x0f\xc0\7\0"), IMAGE_WEBP, 16,
+	 32, 25},
+	{"extended WebP", BYTES("RIFF\x1a\0\0\0WEBPVP8X\x0a\0\0\0\x10\0\0\0\xff\xff\0\x01\0\0"),
+	 IMAGE_WEBP, 65536, 2, 30},
+	{"BMP", BYTES("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x03\0\0\0\x04\0\0\0\1\0\x18\0"),
+	 IMAGE_BMP, 3, 4, 30},
+	{"BMP with its rows from the top",
+	 BYTES("BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x03\0\0\0\xfc\xff\xff\xff\1\0\x18\0"),
+	 IMAGE_BMP, 3, 4, 30},
+	{"BMP of OS/2",
+	 BYTES("BM\x46\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0\x07\0\x05\0\1\0\x18\0\0\0\0\0"), IMAGE_BMP,
+	 7, 5, 30},
+	{"little-endian TIFF",
+	 BYTES("II*\0\x08\0\0\0\2\0\0\1\3\0\1\0\0\0\x0a\0\0\0\1\1\4\0\1\0\0\0\x14\0\0\0\0\0\0\0"),
+	 IMAGE_TIFF, 10, 20, 34},
+	{"big-endian TIFF",
+	 BYTES("MM\0*\0\0\0\x08\0\2\1\0\0\3\0\0\0\1\0\x0a\0\0\1\1\0\4\0\0\0\1\0\0\0\x14\0\0\0\0"),
+	 IMAGE_TIFF, 10, 20, 34},
+	{"PPM", BYTES("P6\n640 480\n255\n"), IMAGE_PNM, 640, 480, 15},
+	{"PGM with comments", BYTES("P5 # made by hand\n# 9 9\n12\t34 65535\n"), IMAGE_PNM, 12, 34,
+	 37},
+	{"PBM", BYTES("P4\n8 9\n"), IMAGE_PNM, 8, 9, 7},
+};
+
+#define SAMPLES (sizeof(samples) / sizeof(samples[0]))
+
+/* Looks at a copy of exactly `len` bytes, so that a sanitizer sees each byte beyond. */
+static struct dataset_image inspect(const uint8_t *data, size_t len)
+{
+	SCOPE_FREE uint8_t *copy = malloc(len ? len : 1);
+	struct dataset_image image = {.kind = IMAGE_KINDS};
+
+	assert_non_null(copy);
+	memcpy(copy, data, len);
+	image_inspect(copy, len, &image);
+	assert_true((unsigned)image.kind < IMAGE_KINDS);
+	assert_int_equal(image.width == 0, image.height == 0);
+	return image;
+}
+
+static void expect_unknown(const uint8_t *data, size_t len)
+{
+	struct dataset_image image = inspect(data, len);
+
+	assert_int_equal(image.kind, IMAGE_UNKNOWN);
+	assert_int_equal(image.width, 0);
+}
+
+static void expect_no_size(enum format_image kind, const uint8_t *data, size_t len)
+{
+	struct dataset_image image = inspect(data, len);
+
+	assert_int_equal(image.kind, kind);
+	assert_int_equal(image.width, 0);
+	assert_int_equal(image.height, 0);
+}
+
+static void every_kind_is_known_by_its_header(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SAMPLES; i++) {
+		struct dataset_image image = inspect(samples[i].data, samples[i].len);
+
+		if (image.kind != samples[i].kind || image.width != samples[i].width ||
+		    image.height != samples[i].height)
+			fail_msg("%s: kind %d, %ux%u", samples[i].name, image.kind, image.width,
+				 image.height);
+	}
+}
+
+static void a_header_that_is_cut_off_gives_the_right_size_or_none(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SAMPLES; i++) {
+		for (size_t len = 0; len <= samples[i].len; len++) {
+			struct dataset_image image = inspect(samples[i].data, len);
+
+			if (image.width == 0 && len < samples[i].known_at)
+				continue;
+			if (image.width != samples[i].width || image.height != samples[i].height)
+				fail_msg("%s, %zu bytes: %ux%u", samples[i].name, len, image.width,
+					 image.height);
+		}
+	}
+}
+
+static void a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame(void **state)
+{
+	struct dataset_image image = inspect(samples[0].data, samples[0].len - 10);
+
+	(void)state;
+	assert_int_equal(image.width, 500);
+	assert_int_equal(image.height, 375);
+}
+
+static void words_that_look_like_magic_are_no_images(void **state)
+{
+	(void)state;
+	expect_unknown(BYTES(""));
+	expect_unknown(BYTES("BMW 320d, first owner, new tyres, no rust"));
+	expect_unknown(BYTES("P5 is the chapter about photographs"));
+	expect_unknown(BYTES("P3\n1 2\n"));
+	expect_unknown(BYTES("P6\n640 480\n70000\n"));
+	expect_unknown(BYTES("P6\n99999999999 1\n255\n"));
+	expect_unknown(BYTES("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"));
+	expect_unknown(BYTES("\xff\xd8"));
+}
+
+static void a_size_that_makes_no_sense_is_none(void **state)
+{
+	(void)state;
+	expect_no_size(IMAGE_PNG, BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\x80\0\0\0\0\0\0\1"));
+	expect_no_size(IMAGE_PNG, BYTES("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\0\0\0\0\1"));
+	expect_no_size(IMAGE_PNG, BYTES("\x89PNG\r\n\x1a\n\0\0\0\4gAMA\0\0\0\0\0\0\0\1"));
+	expect_no_size(IMAGE_GIF, BYTES("GIF89a\0\0\1\0"));
+	expect_no_size(IMAGE_JPEG, BYTES("\xff\xd8\xff\xd9"));
+	expect_no_size(IMAGE_JPEG, BYTES("\xff\xd8\xff\xc0\0\x0b\x08\0\0\0\0\1\1\x11\0"));
+	expect_no_size(IMAGE_TIFF, BYTES("II*\0\xff\xff\xff\xff\0\0"));
+	expect_no_size(IMAGE_TIFF, BYTES("II*\0\x08\0\0\0\xff\xff\0\1\5\0\1\0\0\0\x0a\0\0\0"));
+	expect_no_size(IMAGE_WEBP, BYTES("RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0\x30\1\0\x9d\1\x2b"
+					 "\x20\3\x10\0"));
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+/* inspect() itself checks what must hold for any bytes. */
+static void any_damage_gives_an_answer(void **state)
+{
+	uint8_t bytes[64];
+	uint32_t seed = 1;
+
+	(void)state;
+	for (size_t round = 0; round < 40000; round++) {
+		const struct sample *sample = samples + round % SAMPLES;
+		size_t changes = 1 + next_random(&seed) % 4;
+
+		assert_true(sample->len <= sizeof(bytes));
+		memcpy(bytes, sample->data, sample->len);
+		while (changes-- > 0)
+			bytes[next_random(&seed) % sample->len] = (uint8_t)next_random(&seed);
+		inspect(bytes, 1 + next_random(&seed) % sample->len);
+		inspect(bytes, sample->len);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_is_known_by_its_header),
+		cmocka_unit_test(a_header_that_is_cut_off_gives_the_right_size_or_none),
+		cmocka_unit_test(a_jpeg_whose_scan_is_missing_has_the_size_of_its_frame),
+		cmocka_unit_test(words_that_look_like_magic_are_no_images),
+		cmocka_unit_test(a_size_that_makes_no_sense_is_none),
+		cmocka_unit_test(any_damage_gives_an_answer),
+	};
+
+	return cmocka_run_group_tests_name("image", tests, NULL, NULL);
+}

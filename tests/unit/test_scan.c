@@ -1,0 +1,367 @@
+/* The tree that will be packed, and its order: pack/tool/scan.h. */
+#include "base/scope.h"
+#include "pack/tool/scan.h"
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cmocka.h>
+
+/* --- a tree of its own for each test ------------------------------------------------------ */
+
+struct fixture {
+	char path[64];
+	int root;
+	struct scan *scan;
+	struct buf said; /* what the watch was told, a line each */
+	int stop_at;	 /* tick: the call that ends the scan; 0: none */
+	bool fail;	 /* unreadable() ends the scan */
+};
+
+static int set_up(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	strcpy(f->path, "/tmp/foldfs-scan-XXXXXX");
+	assert_non_null(mkdtemp(f->path));
+	f->root = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->root >= 0);
+	*state = f;
+	return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	close(f->root);
+	scan_free(f->scan);
+	buf_release(&f->said);
+	nftw(f->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	free(f);
+	return 0;
+}
+
+static void make_directory(struct fixture *f, const char *path)
+{
+	assert_int_equal(mkdirat(f->root, path, 0755), 0);
+}
+
+static void make_file(struct fixture *f, const char *path, size_t size)
+{
+	SCOPE_CLOSE int fd = openat(f->root, path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+}
+
+static int note_unreadable(void *context, const char *path, int error)
+{
+	struct fixture *f = context;
+
+	assert_int_equal(buf_addf(&f->said, "%s: %s\n", path, strerror(-error)), 0);
+	return f->fail ? error : 0;
+}
+
+static void note_special(void *context, const char *path, const char *what)
+{
+	struct fixture *f = context;
+
+	assert_int_equal(buf_addf(&f->said, "%s: %s\n", path, what), 0);
+}
+
+static int note_tick(void *context, uint64_t entries)
+{
+	struct fixture *f = context;
+
+	(void)entries;
+	return f->stop_at && --f->stop_at == 0 ? -EINTR : 0;
+}
+
+static int scan(struct fixture *f)
+{
+	const struct scan_watch watch = {.unreadable = note_unreadable,
+					 .special = note_special,
+					 .tick = note_tick,
+					 .context = f};
+
+	return scan_new(f->root, &watch, &f->scan);
+}
+
+/* All paths in the scan's order, a line each. */
+static void expect_paths(struct fixture *f, const char *expected)
+{
+	SCOPE(buf_release) struct buf paths = BUF_INIT;
+
+	for (uint32_t entry = 1; entry < scan_entries(f->scan); entry++) {
+		assert_int_equal(scan_path(f->scan, entry, &paths), 0);
+		assert_int_equal(buf_adds(&paths, "\n"), 0);
+	}
+	assert_int_equal(buf_adds(&paths, ""), 0);
+	assert_string_equal(paths.data, expected);
+}
+
+static uint32_t find(struct fixture *f, const char *name)
+{
+	for (uint32_t entry = 1; entry < scan_entries(f->scan); entry++)
+		if (strcmp(scan_name(f->scan, entry), name) == 0)
+			return entry;
+	fail_msg("no entry '%s'", name);
+	return 0;
+}
+
+/* --- tests -------------------------------------------------------------------------------- */
+
+static void an_empty_folder_is_its_root_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(scan(f), 0);
+	assert_int_equal(scan_entries(f->scan), 1);
+	assert_int_equal(scan_entry(f->scan, SCAN_ROOT)->kind, FORMAT_DIRECTORY);
+	assert_int_equal(scan_files(f->scan), 0);
+}
+
+static void entries_come_in_the_order_of_their_keys(void **state)
+{
+	struct fixture *f = *state;
+
+	make_directory(f, "a");
+	make_file(f, "a/z", 1);
+	make_file(f, "a-b", 1);
+	make_file(f, "a0", 1);
+	make_directory(f, "ab");
+	make_file(f, "ab/c", 1);
+	make_file(f, "a.txt", 1);
+	make_file(f, "\xff", 1);
+	make_file(f, "B", 1);
+	make_file(f, ".hidden", 1);
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, ".hidden\nB\na-b\na.txt\na\na/z\na0\nab\nab/c\n\xff\n");
+}
+
+static void the_order_does_not_depend_on_the_order_of_creation(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(buf_release) struct buf expected = BUF_INIT;
+	char name[16];
+
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "%03u", i * 387 % 1000);
+		make_file(f, name, 0);
+		assert_int_equal(buf_addf(&expected, "%03u\n", i), 0);
+	}
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, expected.data);
+}
+
+static void sizes_modes_and_times_are_kept(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = -86400, .tv_nsec = 999999999}};
+	const struct scan_entry *entry;
+
+	make_file(f, "x", 4711);
+	make_file(f, "y", 1);
+	assert_int_equal(fchmodat(f->root, "x", 01640, 0), 0);
+	assert_int_equal(utimensat(f->root, "x", times, 0), 0);
+	assert_int_equal(scan(f), 0);
+	entry = scan_entry(f->scan, find(f, "x"));
+	assert_int_equal(entry->size, 4711);
+	assert_int_equal(entry->mode, 01640);
+	assert_int_equal(entry->mtime.tv_sec, -86400);
+	assert_int_equal(entry->mtime.tv_nsec, 999999999);
+	assert_int_equal(scan_files(f->scan), 2);
+	assert_int_equal(scan_bytes(f->scan), 4712);
+}
+
+static void links_are_noted_and_not_followed(void **state)
+{
+	struct fixture *f = *state;
+
+	make_directory(f, "d");
+	make_file(f, "d/x", 1);
+	assert_int_equal(symlinkat("d", f->root, "inside"), 0);
+	assert_int_equal(symlinkat("/", f->root, "outside"), 0);
+	assert_int_equal(symlinkat("nowhere", f->root, "broken"), 0);
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, "broken\nd\nd/x\ninside\noutside\n");
+	assert_int_equal(scan_entry(f->scan, find(f, "inside"))->kind, FORMAT_SYMLINK);
+	assert_string_equal(scan_target(f->scan, find(f, "broken")), "nowhere");
+	assert_int_equal(scan_entry(f->scan, find(f, "broken"))->size, 7);
+}
+
+static void a_second_name_is_a_hard_link_to_the_first_in_order(void **state)
+{
+	struct fixture *f = *state;
+	const struct scan_entry *entry;
+
+	make_directory(f, "d");
+	make_file(f, "z", 5);
+	assert_int_equal(linkat(f->root, "z", f->root, "d/y", 0), 0);
+	assert_int_equal(linkat(f->root, "z", f->root, "e", 0), 0);
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, "d\nd/y\ne\nz\n");
+	assert_int_equal(scan_entry(f->scan, find(f, "y"))->kind, FORMAT_FILE);
+	for (size_t i = 0; i < 2; i++) {
+		entry = scan_entry(f->scan, find(f, i ? "z" : "e"));
+		assert_int_equal(entry->kind, FORMAT_HARDLINK);
+		assert_int_equal(entry->target, find(f, "y"));
+	}
+	assert_int_equal(scan_files(f->scan), 1);
+	assert_int_equal(scan_bytes(f->scan), 5);
+}
+
+static void a_file_with_another_name_outside_is_just_a_file(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture *other;
+	void *other_state;
+
+	set_up(&other_state);
+	other = other_state;
+	make_file(f, "x", 5);
+	assert_int_equal(linkat(f->root, "x", other->root, "x", 0), 0);
+	assert_int_equal(scan(f), 0);
+	assert_int_equal(scan_entry(f->scan, find(f, "x"))->kind, FORMAT_FILE);
+	tear_down(&other_state);
+}
+
+/* More than the table of inodes starts with, so that it grows. */
+static void a_thousand_hard_links_all_find_their_file(void **state)
+{
+	struct fixture *f = *state;
+	char first[16], second[16];
+
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(first, sizeof(first), "a%03u", i);
+		snprintf(second, sizeof(second), "b%03u", i);
+		make_file(f, first, 1);
+		assert_int_equal(linkat(f->root, first, f->root, second, 0), 0);
+	}
+	assert_int_equal(scan(f), 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_int_equal(scan_entry(f->scan, 1 + i)->kind, FORMAT_FILE);
+		assert_int_equal(scan_entry(f->scan, 1001 + i)->kind, FORMAT_HARDLINK);
+		assert_int_equal(scan_entry(f->scan, 1001 + i)->target, 1 + i);
+	}
+}
+
+static void pipes_and_sockets_are_told_and_left_out(void **state)
+{
+	struct fixture *f = *state;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	make_directory(f, "d");
+	assert_int_equal(mkfifoat(f->root, "d/pipe", 0644), 0);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", f->path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, "d\n");
+	assert_non_null(strstr(f->said.data, "d/pipe: a named pipe\n"));
+	assert_non_null(strstr(f->said.data, "socket: a socket\n"));
+}
+
+static void paths_may_be_longer_than_the_kernel_takes(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char name[201];
+	int fd = dup(f->root), below;
+
+	memset(name, 'n', 200);
+	name[200] = '\0';
+	for (unsigned i = 0; i < 30; i++) {
+		assert_int_equal(mkdirat(fd, name, 0755), 0);
+		below = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(below >= 0);
+		close(fd);
+		fd = below;
+	}
+	assert_int_equal(scan(f), 0);
+	assert_int_equal(scan_entries(f->scan), 31);
+	assert_int_equal(scan_path(f->scan, 30, &path), 0);
+	assert_int_equal(path.len, 30 * 201 - 1);
+	/* Too long for nftw(), too: taken away from below. */
+	for (unsigned i = 0; i < 30; i++) {
+		below = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(unlinkat(below, name, AT_REMOVEDIR), 0);
+		close(fd);
+		fd = below;
+	}
+	close(fd);
+}
+
+static void a_scan_that_is_told_to_stop_does(void **state)
+{
+	struct fixture *f = *state;
+
+	make_directory(f, "a");
+	make_directory(f, "b");
+	f->stop_at = 2;
+	assert_int_equal(scan(f), -EINTR);
+	assert_null(f->scan);
+}
+
+/* Root may read everything: as somebody else. */
+static void a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(fchmod(f->root, 0755), 0);
+	make_directory(f, "d");
+	make_file(f, "d/x", 1);
+	make_file(f, "e", 1);
+	assert_int_equal(fchmodat(f->root, "d", 0, 0), 0);
+	if (geteuid() == 0)
+		assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, "d\ne\n");
+	assert_string_equal(f->said.data, "d: Permission denied\n");
+	scan_free(f->scan);
+	f->scan = NULL;
+	f->fail = true;
+	assert_int_equal(scan(f), -EACCES);
+	if (getuid() == 0)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(fchmodat(f->root, "d", 0755, 0), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_empty_folder_is_its_root_alone),
+		TEST(entries_come_in_the_order_of_their_keys),
+		TEST(the_order_does_not_depend_on_the_order_of_creation),
+		TEST(sizes_modes_and_times_are_kept),
+		TEST(links_are_noted_and_not_followed),
+		TEST(a_second_name_is_a_hard_link_to_the_first_in_order),
+		TEST(a_file_with_another_name_outside_is_just_a_file),
+		TEST(a_thousand_hard_links_all_find_their_file),
+		TEST(pipes_and_sockets_are_told_and_left_out),
+		TEST(paths_may_be_longer_than_the_kernel_takes),
+		TEST(a_scan_that_is_told_to_stop_does),
+		TEST(a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan),
+	};
+
+	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
+}

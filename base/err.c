@@ -13,7 +13,7 @@ int err_set(struct err *err, int code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	strcpy(err->text, text);
+	memcpy(err->text, text, sizeof(text));
 	return code;
 }
 

@@ -7,6 +7,7 @@
  * block, a listing is a range, and files lie in the order in which scans read them. */
 #include "base/scope.h"
 #include "pack/builder_internal.h"
+#define XXH_STATIC_LINKING_ONLY /* for a hash state on the stack */
 #include <xxhash.h>
 
 struct ordering {
@@ -278,16 +279,14 @@ static void digest(const struct index *index, uint8_t id[16])
 		SECTION_NAMES,	 SECTION_NAME_END, SECTION_PARENT, SECTION_KIND,  SECTION_SIZE,
 		SECTION_TARGETS, SECTION_SUMS,	   SECTION_MODE,   SECTION_MTIME,
 	};
-	XXH3_state_t *state = XXH3_createState();
-	XXH128_canonical_t out = {{0}};
+	XXH128_canonical_t out;
+	XXH3_state_t state;
 
-	if (!state)
-		abort(); /* 576 bytes */
-	XXH3_128bits_reset(state);
+	XXH3_128bits_reset(&state);
 	for (size_t i = 0; i < sizeof(content) / sizeof(*content); i++) {
 		const struct index_section *s = &index->sections[content[i]];
 
-		XXH3_128bits_update(state, s->data, s->bytes);
+		XXH3_128bits_update(&state, s->data, s->bytes);
 	}
 	for (uint32_t e = 0; e < index->entries; e++) {
 		uint8_t link[8];
@@ -295,11 +294,10 @@ static void digest(const struct index *index, uint8_t id[16])
 		if (index_kind(index, e) != FORMAT_HARDLINK)
 			continue;
 		le_put64(link, index_get(index, SECTION_START, e));
-		XXH3_128bits_update(state, link, sizeof(link));
+		XXH3_128bits_update(&state, link, sizeof(link));
 	}
-	XXH128_canonicalFromHash(&out, XXH3_128bits_digest(state));
+	XXH128_canonicalFromHash(&out, XXH3_128bits_digest(&state));
 	memcpy(id, out.digest, 16);
-	XXH3_freeState(state);
 }
 
 static int fill_index(const struct ordering *o, struct index *index, struct format_super *super)

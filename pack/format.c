@@ -23,6 +23,7 @@
 #define SUPER_SECTIONS	    152
 #define SUPER_SECTION_BYTES 40
 #define SUPER_SUM	    (FORMAT_SUPER_BYTES - 8)
+#define SUPER_SECTIONS_MAX  ((SUPER_SUM - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
 
 static const char key_super[] = "\0foldfs";
 static const char key_part[] = "\0part.";
@@ -151,9 +152,10 @@ static int check_super(const uint8_t *data, size_t len, struct err *err)
 			       (unsigned long long)unknown);
 	if (le_get64(data + SUPER_SUM) != XXH3_64bits(data, SUPER_SUM))
 		return err_set(err, -EBADMSG, "damaged superblock: checksum mismatch");
-	if (le_get32(data + 12) != SECTION_COUNT)
-		return err_set(err, -EBADMSG, "damaged superblock: %u sections, not %u",
-			       le_get32(data + 12), SECTION_COUNT);
+	/* Later versions may add sections that this one can do without. */
+	if (le_get32(data + 12) < SECTION_COUNT || le_get32(data + 12) > SUPER_SECTIONS_MAX)
+		return err_set(err, -EBADMSG, "damaged superblock: %u sections, not %u to %u",
+			       le_get32(data + 12), SECTION_COUNT, SUPER_SECTIONS_MAX);
 	return 0;
 }
 

@@ -187,28 +187,23 @@ static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_r
 	return 0;
 }
 
-static int section_row(const uint8_t *key, size_t len, struct keys_row *ret)
-{
-	enum format_section section = format_key_to_section(key, len);
-
-	if (section == SECTION_COUNT)
-		return -ENOENT;
-	*ret = (struct keys_row){.section = SECTION_COUNT, .row = section};
-	return 0;
-}
-
 /* The row of a key: 0, -ENOENT (the index knows no such thing) or -ENOMEM. */
 static int resolve(struct resolver *resolver, const uint8_t *key, size_t len, struct keys_row *ret)
 {
+	enum format_section section;
 	uint32_t entry;
 	int r;
 
 	switch (format_key_classify(key, len)) {
 	case KEY_SUPER:
-		*ret = (struct keys_row){.section = SECTION_COUNT, .row = SECTION_COUNT};
+		*ret = (struct keys_row){.section = SECTION_COUNT, .row = KEYS_ROW_SUPER};
 		return 0;
 	case KEY_SECTION:
-		return section_row(key, len, ret);
+		section = format_key_to_section(key, len);
+		*ret = (struct keys_row){.section = SECTION_COUNT,
+					 .row = section == SECTION_COUNT ? KEYS_ROW_UNKNOWN
+									 : section};
+		return 0;
 	case KEY_PART:
 		return part_row(resolver, key, ret);
 	case KEY_HASHED:
@@ -260,9 +255,9 @@ static int locate_record(void *context, const struct walker_record *record,
 	if (!row || row->link)
 		return 0;
 	if (row->section == SECTION_COUNT) {
-		if (row->row == SECTION_COUNT)
+		if (row->row == KEYS_ROW_SUPER)
 			locating->super_offset = record->offset;
-		else
+		else if (row->row != KEYS_ROW_UNKNOWN)
 			locating->super->sections[row->row].offset = record->offset;
 		return 0;
 	}

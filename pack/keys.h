@@ -9,11 +9,14 @@
 
 #include "pack/index.h"
 
+/* Rows of reserved keys beside the numbers of the sections. */
+#define KEYS_ROW_SUPER	 SECTION_COUNT	      /* the superblock */
+#define KEYS_ROW_UNKNOWN (SECTION_COUNT + 1u) /* a section of a later version */
+
 /* The row that a key belongs to. */
 struct keys_row {
 	enum format_section section; /* START: `row` is an entry; PARTS: a row there;
-					SECTION_COUNT: the key of section number `row`, or of the
-					superblock where `row` is SECTION_COUNT too */
+					SECTION_COUNT: a reserved key, `row` says which */
 	uint64_t row;
 	uint32_t entry; /* START and PARTS */
 	uint64_t size;	/* that its value must have; START and PARTS */

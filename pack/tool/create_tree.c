@@ -6,6 +6,7 @@
 #include "pack/tool/interrupt.h"
 #include "pack/tool/source.h"
 #include "pack/tool/target.h"
+#include <stdio.h>
 #include <string.h>
 
 #define NOT_PACKED UINT32_MAX
@@ -256,7 +257,7 @@ static uint32_t parent_of(const void *scan, uint32_t directory)
 
 static void name_of(const void *scan, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
 {
-	strcpy(ret, scan_name(scan, directory));
+	snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(scan, directory));
 }
 
 int create_store(struct create *create)

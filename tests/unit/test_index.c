@@ -82,7 +82,7 @@ static void a_damaged_superblock_is_refused(void **state)
 {
 	static const struct damaged cases[] = {
 		{"super.magic", 0, -EBADMSG, "damaged superblock: bad magic"},
-		{"super.section_count", 14, -EBADMSG, "damaged superblock: 14 sections, not 15"},
+		{"super.section_count", 14, -EBADMSG, "damaged superblock: 14 sections, not 15 to 98"},
 		{"super.entries", 0, -EBADMSG, "damaged superblock: 0 entries"},
 		{"super.entries", 1ull << 32, -EBADMSG, "damaged superblock: 4294967296 entries"},
 		{"super.entries", 9, -EBADMSG,
@@ -120,6 +120,17 @@ static void a_wrong_section_offset_is_found_anew_by_its_key(void **state)
 	assert_true(dataset_info(f->dataset)->relocated);
 	expect_file(f, "b", 5000);
 	expect_file(f, "a/x", 100);
+}
+
+static void sections_of_a_later_version_are_passed_over(void **state)
+{
+	struct fixture *f = *state;
+
+	build_tree(f);
+	damage(f, "super.section_count", 16);
+	open_pack(f);
+	expect_file(f, "a/x", 100);
+	expect_faults(f, "");
 }
 
 static void names_that_lead_astray_are_refused(void **state)
@@ -435,6 +446,7 @@ int main(void)
 		TEST(other_versions_and_features_are_named),
 		TEST(a_damaged_superblock_is_refused),
 		TEST(a_wrong_section_offset_is_found_anew_by_its_key),
+		TEST(sections_of_a_later_version_are_passed_over),
 		TEST(names_that_lead_astray_are_refused),
 		TEST(trees_that_are_no_trees_are_refused),
 		TEST(directories_that_share_children_are_refused),

@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""layering.py BUILD: the arrows of HACKING.md, by what includes what and what links what.
+
+A room may include its own headers, and of other rooms those named here. A system header that
+is listed may be included by the files it is listed with, and by no other."""
+
+import fnmatch
+import re
+import subprocess
+import sys
+
+import source
+
+# The first pattern that a path matches names its room.
+ROOMS = [("pack/tool/*", "pack/tool"), ("fs/stat/*", "fs/stat"), ("pack/*", "pack"),
+         ("cache/*", "cache"), ("fs/*", "fs"), ("base/*", "base")]
+
+MAY_INCLUDE = {
+    "base": [],
+    "cache": ["base/*"],
+    "pack": ["base/*"],
+    "pack/tool": ["base/*", "pack/dataset.h", "pack/builder.h", "pack/format.h"],
+    "fs": ["base/*"],
+    "fs/stat": ["base/*"],
+}
+
+# One header joins the two halves of the mount; whoever needs them both includes it.
+JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"]}
+
+# The dataset is turned into what the cache reads from in one place.
+ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount.h", "fs/source.c"]}
+
+SYSTEM = {
+    "lmdb.h": ["pack/store.c"],
+    "jpeglib.h": ["pack/tool/jpeg_*.c"],
+    "jerror.h": ["pack/tool/jpeg_*.c"],
+    "turbojpeg.h": ["pack/tool/jpeg_*.c"],
+    "setjmp.h": ["pack/tool/jpeg_*.c"],
+    "fuse*.h": ["fs/fuse.h"],
+    "fuse3/*": [],
+    "json-c/*": ["fs/stat/*"],
+    "liburing.h": ["cache/*"],
+    "xxhash.h": ["pack/*", "fs/main.c"],
+}
+
+# The mount must not map damaged files, and training nodes need no packer's libraries.
+MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libjson-c"],
+                "foldpack": ["libfuse3", "libjson-c"],
+                "foldstat": ["liblmdb", "libjpeg", "libfuse3", "libxxhash"]}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def matches(path, patterns):
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+
+def room_of(path):
+    return next((room for pattern, room in ROOMS if fnmatch.fnmatchcase(path, pattern)), None)
+
+
+def fault_of(path, quote, header):
+    if quote == "<":
+        for pattern, where in SYSTEM.items():
+            if fnmatch.fnmatchcase(header, pattern) and not matches(path, where):
+                return f"<{header}> belongs in {' '.join(where) or 'no file'}"
+        return None
+    if room_of(header) is None:
+        return f'"{header}" is not a path from the root of the tree'
+    room = room_of(path)
+    if room_of(header) == room or matches(header, MAY_INCLUDE[room] + JOINS.get(path, [])):
+        return None
+    return f"{room} may not include {header}"
+
+
+def includes():
+    for file in source.files():
+        path = str(file)
+        for match in INCLUDE.finditer(source.text(file)):
+            fault = fault_of(path, *match.groups())
+            if fault:
+                yield f"{path}: {fault}"
+
+
+def words():
+    for file in source.files():
+        code = source.code(file)
+        for pattern, where in ONLY_IN.items():
+            if re.search(pattern, code) and not matches(str(file), where):
+                yield f"{file}: '{pattern}' belongs in {' '.join(where)}"
+
+
+def links(build):
+    for program, forbidden in MAY_NOT_LINK.items():
+        done = subprocess.run(["readelf", "-d", f"{build}/{program}"], capture_output=True,
+                              text=True)
+        if done.returncode or "NEEDED" not in done.stdout:
+            yield f"{build}/{program}: cannot be looked at; build it first"
+        for library in re.findall(r"NEEDED.*\[(.*?)\]", done.stdout):
+            if matches(library, [name + ".*" for name in forbidden]):
+                yield f"{program}: links {library}"
+
+
+if __name__ == "__main__":
+    sys.exit(source.report([*includes(), *words(), *links(sys.argv[1])]))

@@ -1,0 +1,46 @@
+#!/bin/sh
+# run.sh BUILD: holds the tree, and the programs in BUILD, against its own rules.
+#
+# One line a check, "ok - name" or "not ok - name: N found", with what was found below it.
+# A check whose tool is not installed says so. Status 1 if any check failed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+build=${1:?usage: run.sh BUILD}
+here=tests/lint
+failed=0
+export PYTHONDONTWRITEBYTECODE=1
+
+# report NAME STATUS OUTPUT: a check's status 77 is "cannot be told here", as everywhere.
+report() {
+    case $2 in
+    0) echo "ok - $1" ;;
+    77) echo "ok - $1 # skip: $3" ;;
+    *)
+        failed=1
+        echo "not ok - $1: $(printf '%s\n' "$3" | wc -l) found"
+        printf '%s\n' "$3" | sed 's/^/#   /'
+        ;;
+    esac
+}
+
+# check NAME COMMAND..
+check() {
+    name=$1
+    shift
+    output=$("$@" 2>&1)
+    report "$name" $? "$output"
+}
+
+check layering "$here/layering.py" "$build"
+check headers "$here/headers.sh"
+check statics "$here/statics.py" "$build"
+check prints "$here/words.py" prints
+check banned "$here/words.py" banned
+check size "$here/size.py"
+check format "$here/format.sh"
+check text "$here/text.py"
+check map "$here/map.py"
+check shell "$here/shell.sh"
+check man "$here/man.sh"
+check options "$here/options.py" "$build"
+exit $failed

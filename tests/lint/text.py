@@ -1,0 +1,37 @@
+#!/usr/bin/python3
+"""Whitespace and width of everything that no formatter looks after, as .editorconfig has it."""
+
+import sys
+
+import source
+
+WIDTH = 100
+SUFFIXES = {".py", ".sh", ".bash", ".md", ".1", ".5"}
+SKIPPED = (".git", "build", "__pycache__", "bench-report", ".pytest_cache")
+
+
+def texts():
+    for path in sorted(source.ROOT.rglob("*")):
+        file = path.relative_to(source.ROOT)
+        if path.is_file() and not file.parts[0].startswith(SKIPPED) and \
+                "__pycache__" not in file.parts and \
+                (path.suffix in SUFFIXES or path.name == "Makefile" or file.parts[0] == ".ci"):
+            yield file
+
+
+def faults(file):
+    text = source.text(file)
+    if text and (not text.endswith("\n") or text.endswith("\n\n")):
+        yield f"{file}: does not end with one newline"
+    for number, line in enumerate(text.split("\n"), 1):
+        if line != line.rstrip():
+            yield f"{file}:{number}: blanks at the end"
+        if "\t" in line and file.suffix in (".py", ".sh", ".bash"):
+            yield f"{file}:{number}: a tab"
+        # A table or a link cannot be broken.
+        if len(line) > WIDTH and not line.startswith("|") and "](" not in line:
+            yield f"{file}:{number}: {len(line)} columns"
+
+
+if __name__ == "__main__":
+    sys.exit(source.report([fault for file in texts() for fault in faults(file)]))

@@ -1,0 +1,166 @@
+/* foldstat: what a mount does, and whether the storage holds its readers up. */
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/scope.h"
+#include "fs/stat/mounts.h"
+#include "fs/stat/show.h"
+#include "fs/stat/watch.h"
+#include <json-c/json_c_version.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INTERVAL_MIN 0.01
+#define INTERVAL_MAX 86400
+
+struct settings {
+	bool json;
+};
+
+static const struct opt options[] = {
+	OPT_FLAG(0, "json", struct settings, json,
+		 "print the JSON object that the mount gives, one line each time"),
+	OPT_LATER(0, "order", "FILE", "tell the mount to read ahead in the order of paths in FILE"),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldstat",
+	.synopsis = "[options] MOUNTPOINT [INTERVAL [COUNT]]\n--order FILE MOUNTPOINT",
+	.summary =
+		"Shows what the mount on MOUNTPOINT has done since it was made, and whether its\n"
+		"readers wait for storage. With INTERVAL: a line every so many seconds, COUNT\n"
+		"times or until interrupted; the first line is since the mount was made.",
+	.table = options,
+};
+
+static int usage_error(const char *text)
+{
+	log_error("%s; see 'foldstat --help'", text);
+	return EXIT_USAGE;
+}
+
+/* What was printed may not have arrived. */
+static int finish(int status)
+{
+	bool failed = ferror(stdout);
+
+	if (fflush(stdout) == 0 && !failed)
+		return status;
+	if (errno != EPIPE)
+		log_error("standard output: %m");
+	return status == EXIT_DONE ? EXIT_FAILED : status;
+}
+
+/* Digits, and at most one point among them. */
+static bool is_decimal(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	const char *rest = text + digits;
+
+	if (*rest == '.') {
+		size_t more = strspn(rest + 1, "0123456789");
+
+		digits += more;
+		rest += more + 1;
+	}
+	return digits > 0 && !*rest;
+}
+
+static int parse_interval(const char *text, double *ret, struct err *err)
+{
+	double value = is_decimal(text) ? strtod(text, NULL) : 0;
+
+	if (value < INTERVAL_MIN || value > INTERVAL_MAX)
+		return err_set(err, -EINVAL,
+			       "INTERVAL '%s' is not a number of seconds, from %g to %d", text,
+			       INTERVAL_MIN, INTERVAL_MAX);
+	*ret = value;
+	return 0;
+}
+
+static int parse_count(const char *text, uint64_t *ret, struct err *err)
+{
+	bool digits = *text && !text[strspn(text, "0123456789")];
+	uint64_t value = digits && strlen(text) < 19 ? strtoull(text, NULL, 10) : 0;
+
+	if (value == 0)
+		return err_set(err, -EINVAL, "COUNT '%s' is not a number of lines, from 1 up",
+			       text);
+	*ret = value;
+	return 0;
+}
+
+static int parse_args(const struct opt_result *parsed, struct watch_params *watch, struct err *err)
+{
+	int r = 0;
+
+	if (parsed->nargs < 1)
+		return err_set(err, -EINVAL, "MOUNTPOINT is missing");
+	if (parsed->nargs > 3)
+		return err_set(err, -EINVAL, "unexpected argument '%s'", parsed->args[3]);
+	watch->path = parsed->args[0];
+	if (parsed->nargs > 1)
+		r = parse_interval(parsed->args[1], &watch->interval, err);
+	if (r == 0 && parsed->nargs > 2)
+		r = parse_count(parsed->args[2], &watch->count, err);
+	return r;
+}
+
+static int show_once(const struct watch_params *params, struct err *err)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	struct snapshot after, before;
+	int r = mounts_ask(params->path, &json, err);
+
+	if (r < 0)
+		return r;
+	if (params->json) {
+		printf("%.*s\n", (int)json.len, json.data);
+		return 0;
+	}
+	r = snapshot_parse(json.data, json.len, 0, &after, err);
+	if (r < 0)
+		return r;
+	before = snapshot_origin(&after);
+	show_block(&after);
+	return show_verdict(&before, &after);
+}
+
+static int run(const struct watch_params *params)
+{
+	struct err err = {0};
+	int r = params->interval > 0 ? watch_run(params, &err) : show_once(params, &err);
+
+	if (r < 0 && !ferror(stdout))
+		log_error("%s: %s", params->path, err_text(&err, r));
+	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int show_version(void)
+{
+	printf("foldstat %s\njson-c %s\n", FOLDFS_VERSION, json_c_version());
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings = {0};
+	struct watch_params watch = {0};
+	struct opt_result parsed;
+	struct err err = {0};
+
+	log_init("foldstat", LOG_LEVEL_NORMAL);
+	if (opt_parse(&command, &settings, argc, argv, &parsed, &err) < 0)
+		return usage_error(err.text);
+	if (parsed.want == OPT_HELP) {
+		opt_help(&command, stdout);
+		return finish(EXIT_DONE);
+	}
+	if (parsed.want == OPT_VERSION)
+		return finish(show_version());
+	if (parse_args(&parsed, &watch, &err) < 0)
+		return usage_error(err.text);
+	watch.json = settings.json;
+	return finish(run(&watch));
+}

@@ -1,0 +1,136 @@
+#include "fs/stat/mounts.h"
+#include "base/scope.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#define MOUNTINFO  "/proc/self/mountinfo"
+#define STATS_NAME "user.foldfs.stats"
+/* The kernel's own limit for a value (XATTR_SIZE_MAX): asked for at once, no value is too
+ * large, and none can grow between two questions. */
+#define STATS_MAX 65536
+
+static void scope_file(FILE **file)
+{
+	if (*file)
+		fclose(*file);
+}
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/* Takes \040 and the like out of a path, in place. */
+static void unescape(char *text)
+{
+	char *out = text;
+
+	while (*text) {
+		if (text[0] == '\\' && is_octal(text[1]) && is_octal(text[2]) &&
+		    is_octal(text[3])) {
+			*out++ = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 + text[3] - '0');
+			text += 4;
+		} else {
+			*out++ = *text++;
+		}
+	}
+	*out = '\0';
+}
+
+/* Splits "42 27 0:39 / /mnt/in1k ro ... - fuse.foldfs ...": true if the type is ours. Writes in
+ * line, which ret_path points into. */
+static bool split_line(char *line, dev_t *ret_device, char **ret_path)
+{
+	char *type = strstr(line, " - "), *rest = line, *words[5];
+	unsigned major_number, minor_number;
+
+	if (!type || strncmp(type + 3, "fuse.foldfs ", 12) != 0)
+		return false;
+	for (int i = 0; i < 5; i++)
+		words[i] = strsep(&rest, " ");
+	if (!words[4] || sscanf(words[2], "%u:%u", &major_number, &minor_number) != 2)
+		return false;
+	unescape(words[4]);
+	*ret_device = makedev(major_number, minor_number);
+	*ret_path = words[4];
+	return true;
+}
+
+int mounts_list(const char *mountinfo, dev_t device, struct buf *buf)
+{
+	SCOPE(scope_file) FILE *file = fopen(mountinfo, "re");
+	SCOPE_FREE char *line = NULL;
+	const char *comma = "";
+	size_t room = 0;
+	int r = 0;
+
+	if (!file)
+		return -errno;
+	while (r == 0 && getline(&line, &room, file) > 0) {
+		char *path;
+		dev_t found;
+
+		if (!split_line(line, &found, &path) || (device && found != device))
+			continue;
+		r = buf_addf(buf, "%s%s", comma, path);
+		comma = ", ";
+	}
+	return r;
+}
+
+/* The reason, and where foldstat could look instead. */
+static int refuse(const char *path, int error, const char *reason, struct err *err)
+{
+	SCOPE(buf_release) struct buf mounts = BUF_INIT;
+	struct stat st;
+
+	if (stat(path, &st) == 0 && mounts_list(MOUNTINFO, st.st_dev, &mounts) == 0 && mounts.len)
+		return err_set(err, error, "%s; its root is %s", reason, mounts.data);
+	if (mounts_list(MOUNTINFO, 0, &mounts) == 0 && mounts.len)
+		return err_set(err, error, "%s; mounts: %s", reason, mounts.data);
+	return err_set(err, error,
+		       "%s; no pack is mounted here, 'foldfs PACK MOUNTPOINT' mounts one", reason);
+}
+
+static int explain(const char *path, int error, struct err *err)
+{
+	switch (error) {
+	case -ENOENT:
+		return refuse(path, error, "no such folder", err);
+	case -ENODATA:
+	case -ENOTSUP:
+	case -ENOTDIR:
+	case -EPERM: /* user attributes of what is neither file nor folder */
+		return refuse(path, error, "not the root of a foldfs mount", err);
+	case -ENOTCONN:
+	case -ECONNABORTED:
+		return err_set(err, error,
+			       "its daemon has died; 'fusermount3 -u %s' (or umount) removes the "
+			       "mount",
+			       path);
+	case -EACCES:
+		return err_set(err, error,
+			       "permission denied; a mount is open to its own user only, unless "
+			       "made with '-o allow_other'");
+	default:
+		return error;
+	}
+}
+
+int mounts_ask(const char *path, struct buf *buf, struct err *err)
+{
+	ssize_t len;
+	int r = buf_reserve(buf, STATS_MAX);
+
+	if (r < 0)
+		return r;
+	len = getxattr(path, STATS_NAME, buf->data + buf->len, STATS_MAX);
+	if (len < 0)
+		return explain(path, -errno, err);
+	buf->len += (size_t)len;
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* Snapshots for people, on standard output, at most 80 columns wide (a long path excepted). */
+#ifndef FS_STAT_SHOW_H
+#define FS_STAT_SHOW_H
+
+#include "fs/stat/snapshot.h"
+#include "fs/stat/verdict.h"
+
+/* All that matters, since the mount was made; a line for each kind of thing. */
+void show_block(const struct snapshot *now);
+
+/* The two lines above the columns of show_row(). */
+void show_header(void);
+
+/* An interval in one line: rates, and the verdict in a word or three. */
+void show_row(const struct snapshot *before, const struct snapshot *after);
+
+/* The verdict in words. Returns 0 or -ENOMEM. */
+int show_verdict(const struct snapshot *before, const struct snapshot *after);
+
+#endif

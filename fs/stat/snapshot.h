@@ -1,0 +1,77 @@
+/* What a mount says of itself at one moment: the JSON object of its extended attribute
+ * `user.foldfs.stats`, as plain data.
+ *
+ * All counts are since the mount was made; two snapshots of the same mount give an interval,
+ * and snapshot_origin() is the earlier one where there is none. */
+#ifndef FS_STAT_SNAPSHOT_H
+#define FS_STAT_SNAPSHOT_H
+
+#include "base/err.h"
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum count {
+	COUNT_UPTIME, /* seconds, whole ones */
+	COUNT_FILES,  /* in the pack */
+	COUNT_BYTES,
+	COUNT_LOOKUP, /* requests of the kernel: up to COUNT_NOTIFY */
+	COUNT_GETATTR,
+	COUNT_READDIR,
+	COUNT_READDIRPLUS,
+	COUNT_OPEN,
+	COUNT_READ,
+	COUNT_GETXATTR,
+	COUNT_IOCTL,
+	COUNT_FORGET,
+	COUNT_NOTIFY,
+	COUNT_SERVED, /* bytes */
+	COUNT_DEVICE_READS,
+	COUNT_DEVICE_BYTES,
+	COUNT_DEVICE_ERRORS,
+	COUNT_POOL_BUDGET, /* bytes */
+	COUNT_POOL_USED,
+	COUNT_POOL_HITS,
+	COUNT_POOL_MISSES,
+	COUNT_POOL_EVICTIONS,
+	COUNT_AHEAD_ISSUED, /* bytes */
+	COUNT_AHEAD_USED,
+	COUNT_AHEAD_WASTED,
+	COUNT_WAIT_READS,
+	COUNT_WAIT_US,
+	COUNT_WAIT_P50,
+	COUNT_WAIT_P99,
+	COUNT_BAD_FILES,
+	COUNT_COUNT
+};
+
+struct snapshot {
+	double at; /* seconds on a clock of the caller's, the same for all snapshots */
+	uint64_t counts[COUNT_COUNT];
+	double amplification; /* device bytes per distinct byte served; 0: none yet */
+	/* For people: cut to fit, control characters as \ooo. */
+	char version[32], id[64], pack[PATH_MAX], policy[16], oracle[16];
+};
+
+/* Reads the object. Returns 0; -EPROTO with a sentence where it is no such object, or lacks
+ * a field; -ENOMEM. */
+int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret, struct err *err);
+
+/* The moment the mount was made, when all counts were zero. Its uptime is given in whole
+ * seconds; the first one is taken as full. */
+struct snapshot snapshot_origin(const struct snapshot *now);
+
+/* How much a count has grown. */
+static inline uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *after,
+				      enum count count)
+{
+	return after->counts[count] - before->counts[count];
+}
+
+/* Part of whole, from 0 to 1 where it is one; 0 of nothing. */
+static inline double snapshot_share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+#endif

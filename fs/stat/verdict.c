@@ -1,0 +1,130 @@
+#include "fs/stat/verdict.h"
+#include <inttypes.h>
+
+#define FREE_BELOW  0.05
+#define LIMIT_ABOVE 0.80
+
+static enum verdict_kind kind_of(const struct snapshot *before, const struct snapshot *after,
+				 double waiting)
+{
+	if (after->counts[COUNT_READ] == 0)
+		return VERDICT_NOTHING;
+	/* Waits that end now may belong to reads that came before. */
+	if (waiting == 0 && snapshot_grown(before, after, COUNT_READ) == 0)
+		/* Python before 3.14 sends an ioctl with each file that it opens. */
+		return snapshot_grown(before, after, COUNT_IOCTL) ? VERDICT_KERNEL : VERDICT_SILENT;
+	if (waiting < FREE_BELOW)
+		return VERDICT_FREE;
+	return waiting < LIMIT_ABOVE ? VERDICT_SLOWED : VERDICT_LIMIT;
+}
+
+struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after)
+{
+	double seconds = after->at - before->at;
+	double waited = (double)snapshot_grown(before, after, COUNT_WAIT_US) / 1e6;
+	double device = (double)snapshot_grown(before, after, COUNT_DEVICE_BYTES);
+	double waiting = snapshot_share(waited, seconds);
+
+	return (struct verdict){
+		.kind = kind_of(before, after, waiting),
+		.waiting = waiting,
+		.device_rate = snapshot_share(device, seconds),
+		.bad_files = snapshot_grown(before, after, COUNT_BAD_FILES),
+	};
+}
+
+const char *verdict_word(const struct verdict *verdict)
+{
+	static const char *const words[] = {
+		[VERDICT_NOTHING] = "nothing read yet", [VERDICT_KERNEL] = "kernel's cache",
+		[VERDICT_SILENT] = "cached, or idle",	[VERDICT_FREE] = "not the storage",
+		[VERDICT_SLOWED] = "storage slows",	[VERDICT_LIMIT] = "disk is the limit",
+	};
+
+	return verdict->bad_files ? "unreadable files" : words[verdict->kind];
+}
+
+static int add_rate(const struct verdict *verdict, struct buf *buf)
+{
+	double rate = verdict->device_rate / 1e6;
+
+	return buf_addf(buf,
+			rate < 99.95 ? "%.1f MB/s from the device" : "%.0f MB/s from the device",
+			rate);
+}
+
+static int add_waiting(const struct verdict *verdict, struct buf *buf)
+{
+	double waiting = verdict->waiting;
+
+	if (waiting == 0)
+		return buf_adds(buf, "readers never waited");
+	if (waiting < 0.001)
+		return buf_adds(buf, "readers waited less than 0.1 % of the time");
+	if (waiting > 1)
+		return buf_addf(buf, "%.1f reads waiting at any time", waiting);
+	return buf_addf(buf,
+			waiting < 0.0995 ? "readers waited %.1f %% of the time"
+					 : "readers waited %.0f %% of the time",
+			100 * waiting);
+}
+
+static int add_slowed(const struct verdict *verdict, struct buf *buf)
+{
+	int r = add_waiting(verdict, buf);
+
+	if (r == 0)
+		r = buf_adds(buf, ": storage slows them down, ");
+	return r < 0 ? r : add_rate(verdict, buf);
+}
+
+static int add_limit(const struct verdict *verdict, struct buf *buf)
+{
+	int r = buf_adds(buf, "the disk is the limit: ");
+
+	if (r == 0)
+		r = add_rate(verdict, buf);
+	if (r == 0)
+		r = buf_adds(buf, ", ");
+	return r < 0 ? r : add_waiting(verdict, buf);
+}
+
+static int add_sentence(const struct verdict *verdict, struct buf *buf)
+{
+	int r;
+
+	switch (verdict->kind) {
+	case VERDICT_NOTHING:
+		return buf_adds(buf, "nothing was read yet");
+	case VERDICT_KERNEL:
+		return buf_adds(buf, "served by the kernel's cache");
+	case VERDICT_SILENT:
+		return buf_adds(buf,
+				"served by the kernel's cache, or nothing was read: no read "
+				"came here");
+	case VERDICT_FREE:
+		r = add_waiting(verdict, buf);
+		return r < 0 ? r : buf_adds(buf, ": storage is not the limit");
+	case VERDICT_SLOWED:
+		return add_slowed(verdict, buf);
+	case VERDICT_LIMIT:
+		return add_limit(verdict, buf);
+	}
+	return 0;
+}
+
+int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf)
+{
+	uint64_t bad = verdict->bad_files;
+	int r = 0;
+
+	if (bad)
+		r = buf_addf(buf,
+			     "%" PRIu64
+			     " file%s could not be read: see the system log, or\n"
+			     "'foldpack verify %s'\n",
+			     bad, bad == 1 ? "" : "s", pack);
+	if (r == 0)
+		r = add_sentence(verdict, buf);
+	return r < 0 ? r : buf_adds(buf, "\n");
+}

@@ -1,0 +1,38 @@
+/* What an interval of a mount's life means for whoever waits for data, in words. Pure.
+ *
+ * The measure is the time that reads were parked until their bytes came, over the time that
+ * passed. Waits of several readers add up, and how many readers there are is not known. So
+ * below a few per cent no reader can have waited longer, and the storage is not the limit;
+ * near or above 100 % there was always a read waiting, and it is; in between, which holds for
+ * many readers that wait a little as for one that waits much, it is said to cost something. */
+#ifndef FS_STAT_VERDICT_H
+#define FS_STAT_VERDICT_H
+
+#include "base/buf.h"
+#include "fs/stat/snapshot.h"
+
+enum verdict_kind {
+	VERDICT_NOTHING, /* read since the mount was made */
+	VERDICT_KERNEL,	 /* files were used, yet no read came here */
+	VERDICT_SILENT,	 /* no read came here: as above, or nobody reads */
+	VERDICT_FREE,	 /* storage is not the limit */
+	VERDICT_SLOWED,	 /* it costs something */
+	VERDICT_LIMIT,	 /* it is the limit */
+};
+
+struct verdict {
+	enum verdict_kind kind;
+	double waiting;	    /* share of the time; over 1: reads waiting at any time */
+	double device_rate; /* bytes a second */
+	uint64_t bad_files; /* that became known in the interval */
+};
+
+struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after);
+
+/* At most 17 columns: "disk is the limit". */
+const char *verdict_word(const struct verdict *verdict);
+
+/* A line, or two where files could not be read. Returns 0 or -ENOMEM. */
+int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf);
+
+#endif

@@ -1,0 +1,129 @@
+#include "fs/stat/watch.h"
+#include "base/scope.h"
+#include "fs/stat/mounts.h"
+#include "fs/stat/show.h"
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#define ROWS_A_HEADER 20
+
+struct watch {
+	const struct watch_params *params;
+	sigset_t signals;
+	bool terminal;
+	uint64_t lines;
+	double next;		       /* when the next line is due */
+	struct snapshot first, latest; /* of the time that was watched */
+};
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Signals that are ignored (nohup) stay so: a blocked one would be taken after all. */
+static void block_signals(sigset_t *signals)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action;
+
+	sigemptyset(signals);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+			sigaddset(signals, numbers[i]);
+	sigprocmask(SIG_BLOCK, signals, NULL);
+}
+
+/* Sleeps until the next line is due; lines that are late are not made up for. Returns false
+ * when a signal asks to stop. */
+static bool sleep_on(struct watch *watch)
+{
+	int signal;
+
+	watch->next += watch->params->interval;
+	do {
+		double left = watch->next - now();
+		struct timespec t = {0};
+
+		if (left > 0)
+			t = (struct timespec){.tv_sec = (time_t)left,
+					      .tv_nsec =
+						      (long)((left - (double)(time_t)left) * 1e9)};
+		else
+			watch->next = now();
+		signal = sigtimedwait(&watch->signals, NULL, &t);
+	} while (signal < 0 && errno == EINTR);
+	return signal < 0;
+}
+
+/* Each question is itself counted: where that count did not grow, or the uptime fell, the
+ * pack was mounted anew since. */
+static bool same_mount(const struct snapshot *before, const struct snapshot *after)
+{
+	return after->counts[COUNT_GETXATTR] > before->counts[COUNT_GETXATTR] &&
+	       after->counts[COUNT_UPTIME] >= before->counts[COUNT_UPTIME];
+}
+
+static void show_line(struct watch *watch, const struct snapshot *after)
+{
+	bool header = watch->lines == 0 || (watch->terminal && watch->lines % ROWS_A_HEADER == 0);
+
+	if (watch->lines == 0 || !same_mount(&watch->latest, after))
+		watch->first = watch->latest = snapshot_origin(after);
+	if (header)
+		show_header();
+	show_row(&watch->latest, after);
+	/* What came before watching counts only where nothing else was seen. */
+	if (watch->lines == 1)
+		watch->first = watch->latest;
+	watch->latest = *after;
+}
+
+static int step(struct watch *watch, struct err *err)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	struct snapshot after;
+	int r = mounts_ask(watch->params->path, &json, err);
+
+	if (r == 0 && !watch->params->json)
+		r = snapshot_parse(json.data, json.len, now(), &after, err);
+	if (r < 0)
+		return r;
+	if (watch->params->json)
+		printf("%.*s\n", (int)json.len, json.data);
+	else
+		show_line(watch, &after);
+	watch->lines++;
+	return fflush(stdout) == 0 ? 0 : -errno;
+}
+
+/* Whether `error` means that there is no mount where there was one. */
+static bool is_gone(int error)
+{
+	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
+}
+
+int watch_run(const struct watch_params *params, struct err *err)
+{
+	struct watch watch = {.params = params, .terminal = isatty(STDOUT_FILENO), .next = now()};
+	bool more = true;
+	int r = 0;
+
+	block_signals(&watch.signals);
+	while (r == 0 && more) {
+		r = step(&watch, err);
+		more = r == 0 && watch.lines != params->count && sleep_on(&watch);
+	}
+	if (r < 0)
+		return watch.lines && is_gone(r) ? err_set(err, r, "unmounted meanwhile") : r;
+	if (params->json)
+		return 0;
+	/* Below the ^C. */
+	if (watch.terminal && watch.lines != params->count)
+		putchar('\n');
+	return show_verdict(&watch.first, &watch.latest);
+}

@@ -1,0 +1,21 @@
+/* foldstat with an interval: a line now and then, until enough or until told to stop. */
+#ifndef FS_STAT_WATCH_H
+#define FS_STAT_WATCH_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct watch_params {
+	const char *path; /* the mount's root */
+	double interval;  /* seconds, more than 0 */
+	uint64_t count;	  /* lines; 0: until SIGINT, SIGTERM or SIGHUP */
+	bool json;	  /* the object of the mount, a line each time, and nothing else */
+};
+
+/* Prints the first line at once, for the time since the mount was made, and at the end the
+ * verdict on the time that was watched. Returns 0 or -errno, with err where more can be said
+ * (as mounts_ask()). Blocks the signals named above, for good. */
+int watch_run(const struct watch_params *params, struct err *err);
+
+#endif

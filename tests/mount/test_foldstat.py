@@ -1,0 +1,399 @@
+"""foldstat tells of a mount what was done with it, in numbers and in words."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import MIB, NOBODY, PATIENCE, as_user, is_root, run
+
+FOLDSTAT = foldfs.BUILD / "foldstat"
+ROW = re.compile(r"( *[0-9.]+){6} +([0-9.]+|-) +[0-9.]+  \S")
+
+
+@pytest.fixture
+def mounted(small, mount):
+    return mount(small[1])
+
+
+def block(mount):
+    """label -> text, of a plain call; the last label, "verdict", has none in the output."""
+    text, verdict = run(FOLDSTAT, mount).out.split("\n\n")
+    found, label = {"verdict": verdict.rstrip("\n")}, None
+    for line in text.splitlines():
+        label = line[:12].strip() or label
+        found[label] = " ".join(filter(None, [found.get(label), line[12:]]))
+    return found
+
+
+def requests(mount):
+    words = block(mount)["requests"].split()
+    return {name: int(count.replace(",", "")) for name, count in zip(words[::2], words[1::2])}
+
+
+@contextlib.contextmanager
+def watching(*args, **options):
+    """foldstat in the background; it ends with the block, whatever happens."""
+    options.setdefault("stdout", subprocess.PIPE)
+    command = [os.fspath(word) for word in (FOLDSTAT, *args)]
+    # Unbuffered: select() sees all that has not been taken.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, bufsize=0, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def next_line(process):
+    assert select.select([process.stdout], [], [], PATIENCE)[0], "foldstat says nothing"
+    return process.stdout.readline().decode()
+
+
+def ended(process):
+    """What it says to its end: the rest on stdout, and stderr."""
+    out, err = process.communicate(timeout=PATIENCE)
+    return out.decode(), err.decode()
+
+
+def skip_header(process):
+    """Up to and with the line that tells of the time before."""
+    lines = [next_line(process) for _ in range(3)]
+    assert "requests/s" in lines[0] and "verdict" in lines[1] and ROW.match(lines[2])
+    return lines[2]
+
+
+# --- what a plain call says -----------------------------------------------------------------
+
+
+def test_a_fresh_mount_has_read_nothing(mounted):
+    said = block(mounted)
+    assert said["verdict"] == "nothing was read yet"
+    assert said["served"] == "0 bytes"
+    assert said["waits"] == "none" and said["bad files"] == "none" and said["oracle"] == "off"
+    assert "read" not in requests(mounted)
+
+
+def test_the_pack_is_described(mounted, small):
+    said = block(mounted)
+    info = json.loads(run(foldfs.FOLDPACK, "info", "--json", small[1]).out)
+    assert said["pack"].startswith(os.fspath(small[1]))
+    assert f"{info['files']} files, 2 MiB, id {info['id']}" in said["pack"]
+    version = run(foldfs.FOLDFS, "--version").out.split()[1]
+    assert re.fullmatch(rf"\d+ s ago, by foldfs {re.escape(version)}; .*", said["mounted"])
+
+
+def test_reading_is_counted_once_and_then_the_kernels_business(mounted):
+    (mounted / "large").read_bytes()
+    first = requests(mounted)
+    assert first["read"] >= 2 * MIB // (1 << 20) and first["lookup"] == 1
+    assert block(mounted)["served"] == "2 MiB"
+    for _ in range(3):
+        (mounted / "large").read_bytes()
+    again = requests(mounted)
+    assert again["read"] == first["read"]
+    assert again["lookup"] == first["lookup"]
+    assert again.get("open") == first.get("open") == 1
+    assert again["getxattr"] > first["getxattr"]
+
+
+def test_the_block_shows_what_the_mount_counts(mounted):
+    run("cat", mounted / "file", mounted / "folder/other")
+    os.listdir(mounted)
+    said, stats = block(mounted), mounted.stats()
+    shown = {name: int(n) for name, n in re.findall(r"(\w+) ([\d,]+)", said["requests"])}
+    counted = {name: count for name, count in stats["requests"].items() if count}
+    assert shown.pop("getxattr") == 1 < counted.pop("getxattr")
+    assert shown == counted
+    assert said["served"] == f"{stats['served_bytes']} bytes"
+    assert said["device"].startswith(f"{stats['device']['bytes']} bytes in ")
+    assert f" policy {stats['pool']['policy']}" in said["pool"]
+    hits, misses = stats["pool"]["hits"], stats["pool"]["misses"]
+    assert f"{100 * hits / (hits + misses):.1f} % hits" in said["pool"]
+    assert re.match(r"(readers (never )?waited|the disk is the limit: )", said["verdict"])
+
+
+def test_an_unreadable_file_comes_first_in_the_verdict(place, mount):
+    source = place / "source"
+    source.mkdir()
+    data = trees.noise(1, 100000)
+    trees.write(source / "broken", data)
+    pack = foldfs.pack(source, place / "p.lmdb")
+    content = pack.read_bytes()
+    at = content.index(data[50000:50100])
+    pack.chmod(0o644)
+    with open(pack, "r+b") as file:
+        file.seek(at)
+        file.write(b"damage")
+    mounted = mount(pack)
+    run("cat", mounted / "broken", status=1)
+    said = block(mounted)
+    assert said["bad files"] == "1"
+    assert said["verdict"].startswith(
+        f"1 file could not be read: see the system log, or\n'foldpack verify {pack}'\n"
+    )
+    run(foldfs.FOLDPACK, "verify", pack, status=3)
+
+
+def test_it_fits_80_columns(mounted):
+    run("cat", mounted / "large")
+    for args in (["--help"], ["--version"], [mounted], [mounted, "0.01", "3"]):
+        for line in run(FOLDSTAT, *args).out.splitlines():
+            assert len(line) <= 80 or line.startswith("pack "), line
+
+
+def test_a_path_cannot_command_the_terminal(place, small, mount):
+    pack = os.path.join(os.fsencode(place), b"\x1b[31m\n\xff.lmdb")
+    os.link(small[1], pack)
+    out = run(FOLDSTAT, mount(os.fsdecode(pack))).out
+    assert "\x1b" not in out
+    assert out.splitlines()[0].startswith(f"pack        {place}/\\033[31m\\012")
+
+
+# --- json -----------------------------------------------------------------------------------
+
+
+def without_clock(stats):
+    """Less what changes by being looked at."""
+    stats = dict(stats, requests=dict(stats["requests"]))
+    del stats["uptime_s"], stats["requests"]["getxattr"]
+    return stats
+
+
+def test_json_is_what_the_mount_gives(mounted):
+    run("cat", mounted / "large")
+    out = run(FOLDSTAT, "--json", mounted).out
+    assert out.endswith("}\n") and out.count("\n") == 1
+    assert without_clock(json.loads(out)) == without_clock(mounted.stats())
+    assert list(json.loads(out)) == list(mounted.stats())
+
+
+def test_json_with_an_interval_is_an_object_a_line(mounted):
+    lines = run(FOLDSTAT, mounted, "0.01", "3", "--json").out.splitlines()
+    asked = [json.loads(line)["requests"]["getxattr"] for line in lines]
+    assert asked == [asked[0], asked[0] + 1, asked[0] + 2]
+
+
+# --- with an interval -----------------------------------------------------------------------
+
+
+def test_count_lines_and_then_the_verdict(mounted):
+    lines = run(FOLDSTAT, mounted, "0.05", "4").out.splitlines()
+    assert len(lines) == 2 + 4 + 1
+    assert all(ROW.match(line) for line in lines[2:6])
+    assert lines[6] == "nothing was read yet"
+
+
+def test_one_line_is_about_the_time_before(mounted):
+    run("cat", mounted / "large")
+    lines = run(FOLDSTAT, mounted, "1", "1").out.splitlines()
+    assert len(lines) == 4
+    assert float(lines[2].split()[0]) > 0
+    assert lines[3] == block(mounted)["verdict"]
+
+
+def test_each_line_is_about_its_interval(mounted):
+    with watching(mounted, "0.05") as process:
+        skip_header(process)
+        assert next_line(process).split()[0] == "0"
+        run("cat", mounted / "large")
+        reads = served = 0
+        while served < 2 * MIB / 1e6 / 0.05 * 0.8:
+            row = next_line(process).split()
+            reads, served = reads + float(row[0]), served + float(row[4])
+        assert reads > 0
+        while not next_line(process).endswith("  cached, or idle\n"):
+            pass
+        process.send_signal(signal.SIGINT)
+        rest, err = ended(process)
+    assert process.returncode == 0 and err == ""
+    assert re.match(r"(readers|the disk) ", rest.splitlines()[-1])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_it_cleanly(mounted, number):
+    with watching(mounted, "3600") as process:
+        skip_header(process)
+        process.send_signal(number)
+        rest, err = ended(process)
+    assert (process.returncode, rest, err) == (0, "nothing was read yet\n", "")
+
+
+def test_nohup_means_no_hangup(mounted):
+    def ignore():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    with watching(mounted, "0.02", preexec_fn=ignore) as process:
+        skip_header(process)
+        process.send_signal(signal.SIGHUP)
+        for _ in range(3):
+            assert ROW.match(next_line(process))
+
+
+def test_a_mount_that_goes_away_ends_it(mounted):
+    with watching(mounted, "0.02") as process:
+        skip_header(process)
+        mounted.close()
+        _, err = ended(process)
+    assert process.returncode == 1
+    assert err == f"foldstat: {mounted.path}: unmounted meanwhile\n"
+
+
+def test_watching_does_not_keep_a_mount_busy(mounted):
+    with watching(mounted, "3600") as process:
+        skip_header(process)
+        foldfs.unmount(mounted.path)
+        assert mounted.wait() == 0
+
+
+def test_another_mount_in_its_place_starts_anew(small, mount):
+    first = mount(small[1])
+    with watching(first, "0.3") as process:
+        run("cat", first / "large", first / "file")
+        skip_header(process)
+        first.close()
+        again = mount(small[1])
+        lines = [next_line(process) for _ in range(3)]
+        if process.poll() is not None or not all(lines):
+            pytest.skip("too slow: foldstat saw the moment without a mount")
+        assert again.path == first.path
+    assert all(ROW.match(line) for line in lines)
+    assert all(float(line.split()[0]) < 1e6 for line in lines), lines
+
+
+def test_the_header_comes_again_on_a_terminal_only(mounted):
+    leader, follower = pty.openpty()
+    with watching(mounted, "0.01", "45", stdout=follower) as process:
+        os.close(follower)
+        out = b""
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
+            while data := os.read(leader, 4096):
+                out += data
+        assert process.wait(PATIENCE) == 0
+    os.close(leader)
+    assert [number for number, line in enumerate(out.splitlines()) if b"wait%" in line] == [
+        1, 1 + 22, 1 + 44,
+    ]  # fmt: skip
+    assert run(FOLDSTAT, mounted, "0.01", "45").out.count("wait%") == 1
+
+
+# --- where there is nothing to tell ---------------------------------------------------------
+
+
+def refused(path, command=(), **options):
+    done = run(*command, FOLDSTAT, path, status=1, **options)
+    assert done.out == ""
+    line = done.err.removesuffix("\n")
+    assert "\n" not in line and line.startswith(f"foldstat: {path}: ")
+    return line.removeprefix(f"foldstat: {path}: ")
+
+
+@pytest.mark.parametrize("name", ["folder", "file", "folder/other"])
+def test_below_the_root_the_root_is_named(mounted, name):
+    assert refused(mounted / name) == (
+        f"not the root of a foldfs mount; its root is {mounted.path}"
+    )
+
+
+def test_elsewhere_the_mounts_are_named(mounted, place):
+    (place / "file").write_text("x")
+    for path, reason in {
+        place: "not the root of a foldfs mount",
+        place / "file": "not the root of a foldfs mount",
+        place / "file/below": "not the root of a foldfs mount",
+        place / "missing": "no such folder",
+        "/proc/self": "not the root of a foldfs mount",
+        "/dev/null": "not the root of a foldfs mount",
+    }.items():
+        assert re.fullmatch(rf"{reason}; mounts: /.*", refused(path))
+
+
+@is_root
+def test_without_any_mount_it_says_how_to_make_one(place):
+    (place / "table").touch()
+    # In a namespace of its own; exec keeps the process's id, so that the table is foldstat's.
+    hide = 'mount --bind table /proc/$$/mountinfo && exec "$@"'
+    said = refused(place, ["unshare", "--mount", "sh", "-c", hide, "sh"], cwd=place)
+    assert said == (
+        "not the root of a foldfs mount; no pack is mounted here, 'foldfs PACK MOUNTPOINT' "
+        "mounts one"
+    )
+
+
+def test_a_dead_daemon_is_called_dead(mounted):
+    os.kill(mounted.daemon, signal.SIGKILL)
+    mounted.wait()
+    try:
+        assert refused(mounted.path) == (
+            f"its daemon has died; 'fusermount3 -u {mounted.path}' (or umount) removes the mount"
+        )
+    finally:
+        foldfs.unmount(mounted.path)
+
+
+@is_root
+def test_the_mount_of_another_user_is_closed(mounted):
+    assert "allow_other" in refused(mounted.path, as_user(NOBODY))
+
+
+def test_a_link_to_the_mount_is_as_good(mounted, place):
+    (place / "link").symlink_to(mounted.path)
+    assert block(place / "link")["pack"] == block(mounted)["pack"]
+    assert run(FOLDSTAT, "mnt/", cwd=place).out
+
+
+def test_output_that_cannot_be_written_is_a_failure(mounted):
+    for args in ([mounted], [mounted, "--json"], [mounted, "0.01", "2"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            command = [os.fspath(word) for word in (FOLDSTAT, *args)]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 1
+        assert done.stderr == "foldstat: standard output: No space left on device\n"
+
+
+# --- the command line -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "args, reason",
+    [
+        ([], "MOUNTPOINT is missing"),
+        (["/m", "1", "2", "3"], "unexpected argument '3'"),
+        (["/m", "0"], "INTERVAL '0' is not a number of seconds, from 0.01 to 86400"),
+        (["/m", "x"], "INTERVAL 'x' is not"),
+        (["/m", ""], "INTERVAL '' is not"),
+        (["/m", "."], "INTERVAL '.' is not"),
+        (["/m", "1s"], "INTERVAL '1s' is not"),
+        (["/m", "nan"], "INTERVAL 'nan' is not"),
+        (["/m", "0x1"], "INTERVAL '0x1' is not"),
+        (["/m", "1e3"], "INTERVAL '1e3' is not"),
+        (["/m", "86401"], "INTERVAL '86401' is not"),
+        (["/m", "-1"], "unknown option '-1'"),
+        (["/m", "1", "0"], "COUNT '0' is not a number of lines, from 1 up"),
+        (["/m", "1", "1.5"], "COUNT '1.5' is not"),
+        (["/m", "1", "99999999999999999999"], "COUNT '99999999999999999999' is not"),
+        (["--jsn", "/m"], "unknown option '--jsn'; did you mean '--json'?"),
+        (["--order", "f", "/m"], "'--order': not yet in this version"),
+    ],
+)
+def test_wrong_words_are_usage_errors(args, reason):
+    done = run(FOLDSTAT, *args, status=2)
+    assert done.out == ""
+    assert done.err.startswith(f"foldstat: {reason}")
+    assert done.err.endswith("; see 'foldstat --help'\n")
+
+
+def test_help_and_version_go_to_standard_output():
+    done = run(FOLDSTAT, "--help")
+    assert done.err == "" and done.out.startswith("usage: foldstat [options] MOUNTPOINT")
+    for option in ("--json", "--order", "--help", "--version"):
+        assert option in done.out
+    done = run(FOLDSTAT, "--version")
+    assert done.err == "" and re.fullmatch(r"foldstat [\d.]+\njson-c [\d.]+\n", done.out)

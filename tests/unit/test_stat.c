@@ -1,0 +1,336 @@
+/* What foldstat makes of a mount's stats: fs/stat/snapshot.h, verdict.h, mounts.h. */
+#include "base/scope.h"
+#include "fs/stat/mounts.h"
+#include "fs/stat/verdict.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include <cmocka.h>
+
+/* --- snapshots -------------------------------------------------------------------------- */
+
+static const char whole[] =
+	"{\"version\": \"0.1.0\", \"id\": \"b4cb92ba\", \"uptime_s\": 60,"
+	" \"pack\": {\"path\": \"/data/in1k.lmdb\", \"files\": 1281167, \"bytes\": 149000000000},"
+	" \"requests\": {\"lookup\": 1, \"getattr\": 2, \"readdir\": 3, \"readdirplus\": 4,"
+	" \"open\": 5, \"read\": 6, \"getxattr\": 7, \"ioctl\": 8, \"forget\": 9, \"notify\": 10},"
+	" \"served_bytes\": 11, \"device\": {\"reads\": 12, \"bytes\": 13, \"errors\": 14},"
+	" \"pool\": {\"budget\": 15, \"used\": 16, \"hits\": 17, \"misses\": 18, \"evictions\": 19,"
+	" \"policy\": \"lru\"}, \"prefetch\": {\"issued\": 20, \"used\": 21, \"wasted\": 22},"
+	" \"wait\": {\"reads\": 23, \"total_us\": 18446744073709551615, \"p50_us\": 25,"
+	" \"p99_us\": 26}, \"amplification\": 1.5, \"oracle\": {\"state\": \"off\"},"
+	" \"bad_files\": 27, \"cache_mode\": \"kernel\"}";
+
+/* Parses the object above with one piece of it replaced. */
+static int parse_with(const char *piece, const char *other, struct snapshot *ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	const char *at = strstr(whole, piece);
+
+	assert_non_null(at);
+	assert_int_equal(
+		buf_addf(&json, "%.*s%s%s", (int)(at - whole), whole, other, at + strlen(piece)),
+		0);
+	return snapshot_parse(json.data, json.len, 0, ret, err);
+}
+
+static void test_every_field_arrives(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	assert_int_equal(snapshot_parse(whole, strlen(whole), 4.5, &s, NULL), 0);
+	assert_true(s.at == 4.5);
+	assert_int_equal(s.counts[COUNT_UPTIME], 60);
+	assert_int_equal(s.counts[COUNT_FILES], 1281167);
+	assert_int_equal(s.counts[COUNT_BYTES], 149000000000);
+	/* From here on the object above counts up in the order of the enum. */
+	for (unsigned i = COUNT_LOOKUP; i < COUNT_BAD_FILES; i++)
+		if (i != COUNT_WAIT_US)
+			assert_int_equal(s.counts[i], i - COUNT_LOOKUP + 1);
+	assert_true(s.counts[COUNT_WAIT_US] == UINT64_MAX);
+	assert_int_equal(s.counts[COUNT_BAD_FILES], 27);
+	assert_true(s.amplification == 1.5);
+	assert_string_equal(s.version, "0.1.0");
+	assert_string_equal(s.id, "b4cb92ba");
+	assert_string_equal(s.pack, "/data/in1k.lmdb");
+	assert_string_equal(s.policy, "lru");
+	assert_string_equal(s.oracle, "off");
+}
+
+static void test_amplification_may_be_unknown(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	assert_int_equal(parse_with("1.5", "null", &s, NULL), 0);
+	assert_true(s.amplification == 0);
+}
+
+static void test_what_is_missing_is_named(void **state)
+{
+	static const struct {
+		const char *piece, *other, *name;
+	} cases[] = {
+		{"\"hits\"", "\"HITS\"", "'pool.hits'"},
+		{"\"pool\"", "\"POOL\"", "'pool.policy'"},
+		{"\"served_bytes\"", "\"x\"", "'served_bytes'"},
+		{"\"reads\": 12", "\"reads\": \"12\"", "'device.reads'"},
+		{"\"reads\": 12", "\"reads\": 1.5", "'device.reads'"},
+		{"{\"state\": \"off\"}", "7", "'oracle.state'"},
+		{"\"b4cb92ba\"", "null", "'id'"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct snapshot s = {.at = 7};
+		struct err err = {0};
+
+		assert_int_equal(parse_with(cases[i].piece, cases[i].other, &s, &err), -EPROTO);
+		assert_non_null(strstr(err.text, cases[i].name));
+		assert_non_null(strstr(err.text, "foldfs 0.1.0 and foldstat"));
+		assert_true(s.at == 7);
+	}
+}
+
+static void test_what_is_no_object_is_refused(void **state)
+{
+	static const char *const texts[] = {"", "7", "[1]", "null", "{", "{\"version\"", "\xff"};
+	struct snapshot s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct err err = {0};
+
+		assert_int_equal(snapshot_parse(texts[i], strlen(texts[i]), 0, &s, &err), -EPROTO);
+		assert_string_equal(err.text, "its stats are not a JSON object");
+	}
+	for (size_t len = 0; len < strlen(whole); len++)
+		assert_int_equal(snapshot_parse(whole, len, 0, &s, NULL), -EPROTO);
+}
+
+static void test_a_path_cannot_command_the_terminal(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	assert_int_equal(parse_with("in1k", "a\\nb\\u001b[31m\\u007f", &s, NULL), 0);
+	assert_string_equal(s.pack, "/data/a\\012b\\033[31m\\177.lmdb");
+}
+
+static void test_a_long_text_is_cut(void **state)
+{
+	struct snapshot s;
+
+	(void)state;
+	assert_int_equal(parse_with("lru", "0123456789abcdef0123456789", &s, NULL), 0);
+	assert_true(strlen(s.policy) > 8 && strlen(s.policy) < sizeof(s.policy));
+	assert_memory_equal(s.policy, "0123456789abcdef", strlen(s.policy));
+}
+
+static void test_the_origin_is_when_all_was_zero(void **state)
+{
+	struct snapshot now = {.at = 100, .counts[COUNT_UPTIME] = 60, .counts[COUNT_READ] = 5};
+	struct snapshot origin = snapshot_origin(&now);
+
+	(void)state;
+	assert_true(origin.at == 40);
+	assert_int_equal(snapshot_grown(&origin, &now, COUNT_READ), 5);
+	now.counts[COUNT_UPTIME] = 0;
+	assert_true(snapshot_origin(&now).at == 99);
+}
+
+/* --- verdicts --------------------------------------------------------------------------- */
+
+/* Ten seconds of a mount that was read before. */
+struct interval {
+	uint64_t reads, waited_us, device_bytes, ioctls, bad_files;
+};
+
+static struct verdict judge(const struct interval *in)
+{
+	struct snapshot before = {.at = 5,
+				  .counts[COUNT_READ] = 1000,
+				  .counts[COUNT_WAIT_US] = 123456,
+				  .counts[COUNT_BAD_FILES] = 3};
+	struct snapshot after = before;
+
+	after.at = 15;
+	after.counts[COUNT_READ] += in->reads;
+	after.counts[COUNT_WAIT_US] += in->waited_us;
+	after.counts[COUNT_DEVICE_BYTES] += in->device_bytes;
+	after.counts[COUNT_IOCTL] += in->ioctls;
+	after.counts[COUNT_BAD_FILES] += in->bad_files;
+	return verdict_of(&before, &after);
+}
+
+static void assert_said(const struct verdict *verdict, const char *word, const char *text)
+{
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
+
+	assert_string_equal(verdict_word(verdict), word);
+	assert_true(strlen(verdict_word(verdict)) <= 17);
+	assert_int_equal(verdict_text(verdict, "/p.lmdb", &buf), 0);
+	assert_string_equal(buf.data, text);
+}
+
+static void test_verdicts_follow_the_share_of_waiting(void **state)
+{
+	static const struct {
+		struct interval interval;
+		const char *word, *text;
+	} cases[] = {
+		{{.reads = 9},
+		 "not the storage",
+		 "readers never waited: storage is not the limit\n"},
+		{{.reads = 9, .waited_us = 9000},
+		 "not the storage",
+		 "readers waited less than 0.1 % of the time: storage is not the limit\n"},
+		{{.reads = 9, .waited_us = 40000},
+		 "not the storage",
+		 "readers waited 0.4 % of the time: storage is not the limit\n"},
+		{{.reads = 9, .waited_us = 499999},
+		 "not the storage",
+		 "readers waited 5.0 % of the time: storage is not the limit\n"},
+		{{.reads = 9, .waited_us = 500000, .device_bytes = 412000000},
+		 "storage slows",
+		 "readers waited 5.0 % of the time: storage slows them down, 41.2 MB/s from the "
+		 "device\n"},
+		{{.reads = 9, .waited_us = 7990000, .device_bytes = 412000000},
+		 "storage slows",
+		 "readers waited 80 % of the time: storage slows them down, 41.2 MB/s from the "
+		 "device\n"},
+		{{.reads = 9, .waited_us = 9300000, .device_bytes = 1780000000},
+		 "disk is the limit",
+		 "the disk is the limit: 178 MB/s from the device, readers waited 93 % of the "
+		 "time\n"},
+		{{.reads = 9, .waited_us = 37200000, .device_bytes = 1780000000},
+		 "disk is the limit",
+		 "the disk is the limit: 178 MB/s from the device, 3.7 reads waiting at any "
+		 "time\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct verdict verdict = judge(&cases[i].interval);
+
+		assert_said(&verdict, cases[i].word, cases[i].text);
+	}
+}
+
+static void test_nothing_read_is_told_from_nothing_read_here(void **state)
+{
+	struct snapshot start = {0}, fresh = {.at = 10, .counts[COUNT_LOOKUP] = 7};
+	struct verdict nothing = verdict_of(&start, &fresh);
+	struct verdict silent = judge(&(struct interval){0});
+	struct verdict kernel = judge(&(struct interval){.ioctls = 12});
+
+	(void)state;
+	assert_said(&nothing, "nothing read yet", "nothing was read yet\n");
+	assert_said(&silent, "cached, or idle",
+		    "served by the kernel's cache, or nothing was read: no read came here\n");
+	assert_said(&kernel, "kernel's cache", "served by the kernel's cache\n");
+}
+
+static void test_a_wait_that_ends_late_still_counts(void **state)
+{
+	struct verdict verdict = judge(&(struct interval){.waited_us = 12000000});
+
+	(void)state;
+	assert_int_equal(verdict.kind, VERDICT_LIMIT);
+}
+
+static void test_bad_files_come_first_and_once(void **state)
+{
+	struct verdict one = judge(&(struct interval){.reads = 1, .bad_files = 1});
+	struct verdict two = judge(&(struct interval){.reads = 2, .bad_files = 2});
+	struct verdict old = judge(&(struct interval){.reads = 2});
+
+	(void)state;
+	assert_said(&one, "unreadable files",
+		    "1 file could not be read: see the system log, or\n"
+		    "'foldpack verify /p.lmdb'\n"
+		    "readers never waited: storage is not the limit\n");
+	assert_said(&two, "unreadable files",
+		    "2 files could not be read: see the system log, or\n"
+		    "'foldpack verify /p.lmdb'\n"
+		    "readers never waited: storage is not the limit\n");
+	assert_int_equal(old.bad_files, 0);
+}
+
+static void test_no_time_is_no_division_by_zero(void **state)
+{
+	struct snapshot same = {.at = 5, .counts[COUNT_READ] = 1};
+	struct verdict verdict = verdict_of(&same, &same);
+
+	(void)state;
+	assert_int_equal(verdict.kind, VERDICT_SILENT);
+	assert_true(verdict.waiting == 0 && verdict.device_rate == 0);
+}
+
+/* --- mounts ----------------------------------------------------------------------------- */
+
+static const char table[] =
+	"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+	"42 22 0:39 / /mnt/in1k ro,nosuid - fuse.foldfs /data/in1k.lmdb ro,user_id=0\n"
+	"43 22 0:40 / /mnt/sq ro - fuse.squashfuse squashfuse ro\n"
+	"44 22 0:41 / /mnt/with\\040space\\134 ro shared:7 master:2 - fuse.foldfs /x.lmdb ro\n"
+	"45 22 0:42 / /mnt/fuse.foldfs ro - fuse.foldfsx /x ro\n"
+	"a line of nothing\n"
+	"46 22 - fuse.foldfs /too/short ro\n";
+
+static void assert_listed(const char *path, dev_t device, const char *expected)
+{
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
+
+	assert_int_equal(mounts_list(path, device, &buf), 0);
+	assert_string_equal(buf.len ? buf.data : "", expected);
+}
+
+static void test_foldfs_mounts_are_found_in_the_table(void **state)
+{
+	char path[] = "/tmp/foldfs-stat-XXXXXX";
+	SCOPE_CLOSE int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, table, strlen(table)), strlen(table));
+	assert_listed(path, 0, "/mnt/in1k, /mnt/with space\\");
+	assert_listed(path, makedev(0, 41), "/mnt/with space\\");
+	assert_listed(path, makedev(8, 1), "");
+	unlink(path);
+}
+
+static void test_a_missing_table_is_an_error(void **state)
+{
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
+
+	(void)state;
+	assert_int_equal(mounts_list("/nonexistent", 0, &buf), -ENOENT);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_field_arrives),
+		cmocka_unit_test(test_amplification_may_be_unknown),
+		cmocka_unit_test(test_what_is_missing_is_named),
+		cmocka_unit_test(test_what_is_no_object_is_refused),
+		cmocka_unit_test(test_a_path_cannot_command_the_terminal),
+		cmocka_unit_test(test_a_long_text_is_cut),
+		cmocka_unit_test(test_the_origin_is_when_all_was_zero),
+		cmocka_unit_test(test_verdicts_follow_the_share_of_waiting),
+		cmocka_unit_test(test_nothing_read_is_told_from_nothing_read_here),
+		cmocka_unit_test(test_a_wait_that_ends_late_still_counts),
+		cmocka_unit_test(test_bad_files_come_first_and_once),
+		cmocka_unit_test(test_no_time_is_no_division_by_zero),
+		cmocka_unit_test(test_foldfs_mounts_are_found_in_the_table),
+		cmocka_unit_test(test_a_missing_table_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

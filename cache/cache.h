@@ -1,0 +1,91 @@
+/* Which bytes stay and which come next: reads of extents, answered from a bounded pool.
+ *
+ *	cache_read -> pool (hit: answered at once)
+ *	           -> fill: read now if the kernel has it, else by an I/O thread; the request
+ *	              is parked and answered when the last of its extents is in
+ *	           -> plan: what to read ahead of the reader
+ *
+ * An extent is a numbered run of bytes in one file; the source says where it lies and whether
+ * what was read is right. A fill is shared by all who wait for it. The budget is a hard bound:
+ * where every slot is in use, a request waits its turn. This folder knows neither packs nor
+ * FUSE; policies (policy.h) and planner (plan.h) are pure and tested on traces.
+ *
+ * All calls are thread-safe. Order of life: cache_new (no threads yet: a daemon forks here),
+ * cache_start, cache_read ..., cache_stop, cache_free. */
+#ifndef CACHE_CACHE_H
+#define CACHE_CACHE_H
+
+#include "cache/policy.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define CACHE_EXTENT_MAX   (1u << 20) /* bytes; no extent is longer */
+#define CACHE_READ_EXTENTS 3	      /* that one request may touch, consecutive ones */
+#define CACHE_BUDGET_MIN   ((uint64_t)8 << 20)
+
+struct cache;
+
+/* Where the bytes come from. The functions may be called from any thread at any time. */
+struct cache_source {
+	int fd; /* borrowed */
+	uint64_t extents;
+	void *context;
+	void (*locate)(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size);
+	/* 0, or why these bytes, which make up the extent, must not be used. NULL: no check. */
+	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
+	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
+	int (*unchanged)(void *context);
+	/* Told of each extent that somebody asked for and that could not be had. */
+	void (*failed)(void *context, uint64_t extent, int error);
+};
+
+struct cache_params {
+	struct cache_source source;
+	uint64_t budget;    /* bytes for slots, at least CACHE_BUDGET_MIN */
+	uint64_t readahead; /* bytes read ahead of a sequential reader; 0: none */
+	unsigned threads;   /* that read from the device */
+	const struct policy_ops *policy;
+};
+
+/* Answers a request: error is 0 or -errno; the bytes are valid during the call only. Called
+ * exactly once, without locks, in the caller's thread or an I/O thread. */
+typedef void cache_done_fn(void *arg, int error, const struct iovec *iov, int count);
+
+struct cache_request {
+	uint64_t extent; /* the first one touched */
+	uint32_t from;	 /* bytes into it */
+	uint32_t size;	 /* bytes, all of which exist; at most CACHE_READ_EXTENTS are touched */
+	cache_done_fn *done;
+	void *arg; /* names the request for cache_cancel */
+};
+
+struct cache_stats {
+	uint64_t served_bytes, distinct_bytes; /* distinct: of extents served in full, each once */
+	uint64_t device_reads, device_bytes, device_errors;
+	uint64_t budget, used; /* bytes */
+	uint64_t hits, misses, evictions;
+	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
+	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us;
+	uint64_t bad_extents;
+	const char *policy;
+};
+
+/* Reserves the pool's addresses. Returns 0, -EINVAL (budget too small) or -ENOMEM. */
+int cache_new(const struct cache_params *params, struct cache **ret);
+/* Starts the I/O threads. Returns 0 or -errno. */
+int cache_start(struct cache *cache);
+/* Answers everything that is parked and ends the threads; no cache_read may be under
+ * way or follow. */
+void cache_stop(struct cache *cache);
+void cache_free(struct cache *cache); /* stopped, or never started; NULL is fine */
+
+void cache_read(struct cache *cache, const struct cache_request *request);
+
+/* Takes a parked request back: true if its done will not be called. */
+bool cache_cancel(struct cache *cache, const void *arg);
+
+void cache_stats(struct cache *cache, struct cache_stats *ret);
+
+#endif

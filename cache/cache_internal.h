@@ -1,0 +1,80 @@
+/* The cache's state, which its rooms share:
+ *
+ *	cache.c (life) -> request.c (who waits for what) -> fill.c (reading)
+ *	                                                 -> ahead.c (planning) -> fill.c */
+#ifndef CACHE_CACHE_INTERNAL_H
+#define CACHE_CACHE_INTERNAL_H
+
+#include "base/scope.h"
+#include "cache/cache.h"
+#include "cache/device.h"
+#include "cache/histogram.h"
+#include "cache/plan.h"
+#include "cache/pool.h"
+#include "cache/work.h"
+
+struct waiter;
+
+/* A waiter's place in the list of one extent. */
+struct wait_link {
+	struct waiter *waiter;
+	struct wait_link *next;
+};
+
+/* A request under way. It holds a pin on each of its extents, or none while it is starved. */
+struct waiter {
+	struct cache_request request;
+	struct waiter *prev, *next; /* ring of the parked or the starved */
+	struct pool_extent *extents[CACHE_READ_EXTENTS];
+	struct wait_link links[CACHE_READ_EXTENTS];
+	unsigned count;	  /* of extents */
+	unsigned pending; /* extents not yet in */
+	bool cancelled;	  /* nobody wants to know any more */
+	uint64_t since;	  /* it waits, ns; 0: it did not wait */
+};
+
+struct cache {
+	struct cache_source source;
+	struct device device;
+	struct work *work;
+	struct histogram waits; /* us */
+	_Atomic uint64_t served_bytes, bad_extents;
+	atomic_bool stopping; /* what is read ahead is not worth it any more */
+
+	pthread_mutex_t lock; /* never held across I/O, a check or an answer */
+	/* Protected by lock: */
+	struct pool *pool;
+	struct plan plan;
+	struct waiter parked, starved; /* heads of rings; the starved in order of arrival */
+	uint8_t *served;	       /* a bit for each extent once served in full */
+	uint64_t distinct_bytes, hits, misses;
+	uint64_t ahead_issued, ahead_used; /* bytes */
+	const char *policy;
+};
+
+static inline bool cache_was_served(const struct cache *cache, uint64_t extent)
+{
+	return cache->served[extent / 8] & (1 << extent % 8);
+}
+
+static inline uint32_t cache_size_of(const struct cache *cache, uint64_t extent)
+{
+	uint64_t offset;
+	uint32_t size;
+
+	cache->source.locate(cache->source.context, extent, &offset, &size);
+	return size;
+}
+
+/* Rings of waiters, by their heads. */
+static inline void waiters_init(struct waiter *head)
+{
+	head->prev = head->next = head;
+}
+
+static inline bool waiters_none(const struct waiter *head)
+{
+	return head->next == head;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* Reading extents that were added to the pool: one read of the device, then a check of each. */
+#ifndef CACHE_FILL_H
+#define CACHE_FILL_H
+
+#include "cache/cache_internal.h"
+
+/* One read: consecutive extents, FILLING and pinned for it. */
+struct fill {
+	struct work_item item;
+	struct fill *next; /* of the fills that one request led to */
+	enum work_class class;
+	unsigned count; /* at most PLAN_RUN_EXTENTS */
+	struct pool_extent *extents[];
+};
+
+/* Told once of each extent of a fill, in order, without locks: error is 0 or -errno. Takes over
+ * the pin; the extent may be gone when it returns. */
+typedef void fill_done_fn(struct cache *cache, struct pool_extent *extent, int error);
+
+/* Returns NULL where memory is short; free(3) one that was not read. */
+struct fill *fill_new(enum work_class class, unsigned count);
+
+/* Reads the fill and frees it. */
+void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done);
+/* The same, but only if it need not wait for the device: else false, and nothing has happened. */
+bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done);
+
+#endif

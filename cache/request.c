@@ -1,0 +1,394 @@
+/* The way of a request: admitted with all its extents or starved; answered at once, or parked
+ * on the fills that are missing; delivered by whoever ends the last of them. */
+#include "cache/request.h"
+#include "cache/ahead.h"
+#include <time.h>
+
+/* Nanoseconds, monotonic. */
+static uint64_t now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void ring_append(struct waiter *head, struct waiter *waiter)
+{
+	waiter->prev = head->prev;
+	waiter->next = head;
+	head->prev->next = waiter;
+	head->prev = waiter;
+}
+
+static void ring_remove(struct waiter *waiter)
+{
+	waiter->prev->next = waiter->next;
+	waiter->next->prev = waiter->prev;
+}
+
+static struct waiter *ring_find(const struct waiter *head, const void *arg)
+{
+	for (struct waiter *w = head->next; w != head; w = w->next)
+		if (w->request.arg == arg)
+			return w;
+	return NULL;
+}
+
+/* --- admission ------------------------------------------------------------------------------- */
+
+/* All extents of a file but its last are of full length. */
+static unsigned extents_touched(const struct cache_request *request)
+{
+	uint64_t end = (uint64_t)request->from + request->size;
+
+	return (unsigned)((end + CACHE_EXTENT_MAX - 1) / CACHE_EXTENT_MAX);
+}
+
+/* Pins an extent that is there, or adds one and a fill for it. Lock held. */
+static int take_extent(struct cache *cache, uint64_t number, struct pool_extent **ret,
+		       struct fill **fills)
+{
+	struct pool_extent *extent = pool_find(cache->pool, number);
+	struct fill *fill;
+	int r;
+
+	if (extent) {
+		pool_pin(cache->pool, extent);
+		*ret = extent;
+		return 0;
+	}
+	fill = fill_new(WORK_WANTED, 1);
+	r = fill ? pool_add(cache->pool, number, cache_size_of(cache, number), POLICY_USED, ret)
+		 : -ENOMEM;
+	if (r < 0) {
+		free(fill);
+		return r;
+	}
+	pool_pin(cache->pool, *ret); /* one pin for the fill, one for the reader */
+	fill->extents[0] = *ret;
+	fill->next = *fills;
+	*fills = fill;
+	return 0;
+}
+
+static void wait_for(struct waiter *waiter, unsigned i)
+{
+	struct wait_link *link = &waiter->links[i];
+
+	link->waiter = waiter;
+	link->next = waiter->extents[i]->waiters;
+	waiter->extents[i]->waiters = link;
+	waiter->pending++;
+}
+
+/* Someone reads of an extent: counts it, and what was read ahead has found its use. */
+static void count_use(struct cache *cache, struct pool_extent *extent)
+{
+	if (extent->state == POOL_READY)
+		cache->hits++;
+	else
+		cache->misses++;
+	if (pool_ask(cache->pool, extent))
+		cache->ahead_used += extent->size;
+}
+
+/* Slots that admission would take or take off offer. Lock held. */
+static uint64_t slots_wanted(const struct cache *cache, const struct waiter *waiter)
+{
+	uint64_t slots = 0;
+
+	for (unsigned i = 0; i < waiter->count; i++) {
+		uint64_t number = waiter->request.extent + i;
+		const struct pool_extent *extent = pool_find(cache->pool, number);
+
+		if (!extent || extent->pins == 0)
+			slots += slots_needed(cache_size_of(cache, number));
+	}
+	return slots;
+}
+
+/* Gives the request all its extents, or none (-ENOBUFS): one that held some and waited for
+ * memory could keep others from ever finishing. Lock held. On -ENOMEM the waiter counts as
+ * cancelled, and goes with what it already waits for. */
+static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills)
+{
+	if (!pool_has_room(cache->pool, slots_wanted(cache, waiter) * SLOT_BYTES))
+		return -ENOBUFS;
+	for (unsigned i = 0; i < waiter->count; i++) {
+		int r = take_extent(cache, waiter->request.extent + i, &waiter->extents[i], fills);
+
+		if (r < 0) {
+			waiter->count = i;
+			waiter->cancelled = true;
+			return r;
+		}
+		count_use(cache, waiter->extents[i]);
+		if (waiter->extents[i]->state == POOL_FILLING)
+			wait_for(waiter, i);
+	}
+	if (waiter->pending)
+		ring_append(&cache->parked, waiter);
+	return 0;
+}
+
+/* Whether no more is pending: the waiter is then off the ring and to be delivered. */
+static struct waiter *waiter_arrived(struct wait_link *link)
+{
+	struct waiter *waiter = link->waiter;
+
+	if (--waiter->pending)
+		return NULL;
+	if (!waiter->cancelled)
+		ring_remove(waiter);
+	return waiter;
+}
+
+/* Returns whether the bytes were served. */
+static bool answer(struct cache *cache, const struct waiter *waiter)
+{
+	const struct cache_request *request = &waiter->request;
+	struct iovec iov[CACHE_READ_EXTENTS * (CACHE_EXTENT_MAX / SLOT_BYTES + 2)];
+	uint32_t from = request->from, left = request->size;
+	int count = 0;
+
+	for (unsigned i = 0; i < waiter->count; i++) {
+		const struct pool_extent *extent = waiter->extents[i];
+		uint32_t len = left < extent->size - from ? left : extent->size - from;
+
+		if (extent->state == POOL_FAILED) {
+			request->done(request->arg, extent->error, NULL, 0);
+			return false;
+		}
+		count += pool_iov(cache->pool, extent, from, len, iov + count);
+		left -= len;
+		from = 0;
+	}
+	atomic_fetch_add_explicit(&cache->served_bytes, request->size, memory_order_relaxed);
+	request->done(request->arg, 0, iov, count);
+	return true;
+}
+
+/* Served in full, an extent is the kernel's. Lock held. */
+static void count_served(struct cache *cache, struct pool_extent *extent, uint32_t bytes)
+{
+	extent->served += bytes;
+	if (extent->served < extent->size)
+		return;
+	extent->node.use = POLICY_SPENT;
+	if (cache_was_served(cache, extent->number))
+		return;
+	cache->served[extent->number / 8] |= (uint8_t)(1 << extent->number % 8);
+	cache->distinct_bytes += extent->size;
+}
+
+static void let_go(struct cache *cache, const struct waiter *waiter, bool served)
+{
+	uint32_t from = waiter->request.from, left = waiter->request.size;
+
+	SCOPE_LOCK(&cache->lock);
+	for (unsigned i = 0; i < waiter->count; i++) {
+		struct pool_extent *extent = waiter->extents[i];
+		uint32_t len = left < extent->size - from ? left : extent->size - from;
+
+		if (served)
+			count_served(cache, extent, len);
+		pool_unpin(cache->pool, extent);
+		left -= len;
+		from = 0;
+	}
+}
+
+/* Answers a waiter that has all its extents, lets go of them and frees it. */
+static void waiter_deliver(struct cache *cache, struct waiter *waiter)
+{
+	bool served;
+
+	if (waiter->since)
+		histogram_add(&cache->waits, (now() - waiter->since) / 1000);
+	served = !waiter->cancelled && answer(cache, waiter);
+	let_go(cache, waiter, served);
+	free(waiter);
+}
+
+/* --- the end of a fill ----------------------------------------------------------------------- */
+
+/* The end of the fill of one extent: takes the waiters that have all they need off it, and says
+ * whether anybody had asked for it. The filler's pin goes last, so that nothing is evicted
+ * before it is delivered; after it a failed extent may be gone. */
+static struct waiter *take_waiters(struct cache *cache, struct pool_extent *extent, int error,
+				   bool *ret_asked)
+{
+	struct waiter *ready = NULL;
+
+	SCOPE_LOCK(&cache->lock);
+	*ret_asked = extent->node.use != POLICY_AHEAD;
+	if (error)
+		pool_failed(cache->pool, extent, error);
+	else
+		pool_filled(cache->pool, extent);
+	for (struct wait_link *link = extent->waiters; link;) {
+		struct wait_link *next = link->next;
+		struct waiter *waiter = waiter_arrived(link);
+
+		if (waiter) {
+			waiter->next = ready;
+			ready = waiter;
+		}
+		link = next;
+	}
+	extent->waiters = NULL;
+	pool_unpin(cache->pool, extent);
+	return ready;
+}
+
+/* What was only hoped for fails in silence: whoever asks later has it read again, and is told. */
+static void finish(struct cache *cache, struct pool_extent *extent, int error)
+{
+	uint64_t number = extent->number;
+	struct waiter *ready;
+	bool asked;
+
+	ready = take_waiters(cache, extent, error, &asked);
+	if (error && asked) {
+		atomic_fetch_add_explicit(&cache->bad_extents, 1, memory_order_relaxed);
+		cache->source.failed(cache->source.context, number, error);
+	}
+	while (ready) {
+		struct waiter *next = ready->next;
+
+		waiter_deliver(cache, ready);
+		ready = next;
+	}
+}
+
+/* --- the way of a request -------------------------------------------------------------------- */
+
+/* What admission led to; looked at without the lock, when a parked waiter may be gone. */
+struct step {
+	struct waiter *waiter;
+	int error;
+	bool parked;
+	struct fill *fills;
+};
+
+/* Lock held. False where there is no room now. */
+static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *ret)
+{
+	*ret = (struct step){.waiter = waiter};
+	ret->error = admit(cache, waiter, &ret->fills);
+	if (ret->error == -ENOBUFS)
+		return false;
+	if (ret->error == 0)
+		ahead_plan(cache, waiter->request.extent, waiter->count, &ret->fills);
+	ret->parked = waiter->pending > 0;
+	if (ret->parked && !waiter->since)
+		waiter->since = now();
+	return true;
+}
+
+/* Reads at once what needs no waiting, and leaves the rest to the I/O threads. */
+static void launch(struct cache *cache, struct fill *fills)
+{
+	while (fills) {
+		struct fill *next = fills->next;
+
+		if (fills->class == WORK_AHEAD || !fill_now(cache, fills, finish))
+			work_add(cache->work, fills->class, &fills->item);
+		fills = next;
+	}
+}
+
+static void step_end(struct cache *cache, const struct step *step,
+		     const struct cache_request *request)
+{
+	if (step->error)
+		request->done(request->arg, step->error, NULL, 0);
+	if (!step->parked)
+		waiter_deliver(cache, step->waiter);
+	launch(cache, step->fills);
+}
+
+static bool settle_one(struct cache *cache)
+{
+	struct cache_request request;
+	struct waiter *waiter;
+	struct step step;
+
+	pthread_mutex_lock(&cache->lock);
+	waiter = cache->starved.next;
+	if (waiters_none(&cache->starved)) {
+		pthread_mutex_unlock(&cache->lock);
+		return false;
+	}
+	ring_remove(waiter);
+	request = waiter->request;
+	if (!step_begin(cache, waiter, &step)) {
+		ring_append(cache->starved.next, waiter); /* to where it was, at the front */
+		pthread_mutex_unlock(&cache->lock);
+		return false;
+	}
+	pthread_mutex_unlock(&cache->lock);
+	step_end(cache, &step, &request);
+	return true;
+}
+
+/* Admits those that were starved, as far as there is room now. */
+static void settle(struct cache *cache)
+{
+	while (settle_one(cache))
+		;
+}
+
+void cache_read(struct cache *cache, const struct cache_request *request)
+{
+	struct waiter *waiter = calloc(1, sizeof(*waiter));
+	struct step step;
+	bool begun;
+
+	if (!waiter) {
+		request->done(request->arg, -ENOMEM, NULL, 0);
+		return;
+	}
+	waiter->request = *request;
+	waiter->count = extents_touched(request);
+	pthread_mutex_lock(&cache->lock);
+	begun = waiters_none(&cache->starved) && step_begin(cache, waiter, &step);
+	if (!begun) {
+		waiter->since = now();
+		ring_append(&cache->starved, waiter);
+	}
+	pthread_mutex_unlock(&cache->lock);
+	if (!begun)
+		return;
+	step_end(cache, &step, request);
+	settle(cache);
+}
+
+void request_fill(void *context, struct work_item *item)
+{
+	struct cache *cache = context;
+
+	/* The item is the fill's first member. */
+	fill_wait(cache, (struct fill *)(void *)item, finish);
+	settle(cache);
+}
+
+bool cache_cancel(struct cache *cache, const void *arg)
+{
+	struct waiter *waiter;
+
+	SCOPE_LOCK(&cache->lock);
+	waiter = ring_find(&cache->starved, arg);
+	if (waiter) {
+		ring_remove(waiter);
+		free(waiter);
+		return true;
+	}
+	waiter = ring_find(&cache->parked, arg);
+	if (!waiter)
+		return false;
+	ring_remove(waiter);
+	waiter->cancelled = true;
+	return true;
+}

@@ -1,0 +1,174 @@
+# foldfs: build, test, install. `make help` says what there is.
+#
+#   V=1                show the commands
+#   SANITIZE=LIST      address,undefined or thread: a build of its own in build-LIST/
+#   DEBUG=1            -O0 -g3
+#   DEPS=no            never install packages; say what is missing
+#   PREFIX, DESTDIR    where install puts things (/usr/local)
+.DEFAULT_GOAL := all
+
+PREFIX   ?= /usr/local
+PYTHON   ?= /usr/bin/python3
+SANITIZE ?=
+DEPS     ?= yes
+VERSION  := 0.1.0
+
+# --- flags ---------------------------------------------------------------------------------
+comma    := ,
+empty    :=
+space    := $(empty) $(empty)
+B        := build$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+
+# Asked only by goals that compile, and after the packages are there.
+pkg       = $(shell pkg-config $(1))
+WARN     := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes \
+            -Wpointer-arith -Wwrite-strings
+OPTIMIZE := $(if $(DEBUG),-O0 -g3,-O2 -g)
+CFLAGS   ?= $(OPTIMIZE)
+override CFLAGS += -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -fno-strict-aliasing \
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
+            $(if $(SANITIZE),-fno-omit-frame-pointer)
+override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFOLDFS_VERSION='"$(VERSION)"'
+override LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
+
+FUSE_CFLAGS = $(call pkg,--cflags fuse3)
+FUSE_LIBS   = $(call pkg,--libs fuse3)
+
+ifdef V
+Q :=
+say =
+else
+Q := @
+say = @printf '  %-5s %s\n' '$(1)' '$(2)';
+endif
+
+# --- programs ------------------------------------------------------------------------------
+# A folder is a library; a program is its main folder and the libraries its arrows allow.
+base_src  := $(wildcard base/*.c)
+pack_src  := $(wildcard pack/*.c)
+cache_src := $(wildcard cache/*.c)
+tool_src  := $(wildcard pack/tool/*.c)
+fs_src    := $(wildcard fs/*.c)
+stat_src  := $(wildcard fs/stat/*.c)
+unit_src  := $(wildcard tests/unit/test_*.c)
+
+objects    = $(patsubst %.c,$(B)/%.o,$(1))
+programs  := $(B)/foldpack $(B)/foldfs $(B)/foldstat
+units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
+libs      := $(B)/libtool.a $(B)/libcache.a $(B)/libpack.a $(B)/libbase.a
+
+.PHONY: all
+all: $(programs)
+
+$(B)/foldpack: $(B)/pack/tool/main.o $(B)/libtool.a $(B)/libpack.a $(B)/libbase.a
+$(B)/foldpack: LIBS = -llmdb -ljpeg -lxxhash -lpthread
+$(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libbase.a
+$(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lpthread
+$(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
+$(B)/foldstat: LIBS = -ljson-c
+$(programs):
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
+$(B)/libtool.a: $(call objects,$(filter-out %/main.c,$(tool_src)))
+$(B)/libbase.a: $(call objects,$(base_src))
+$(B)/libpack.a: $(call objects,$(pack_src))
+$(B)/libcache.a: $(call objects,$(cache_src))
+$(libs):
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
+$(B)/fs/%.o: override CPPFLAGS += $(FUSE_CFLAGS)
+$(B)/%.o: %.c Makefile
+	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# A unit test may call anything below fs/.
+$(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
+$(B)/unit/%: $(B)/tests/unit/%.o $(libs)
+	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		$(filter %.a,$^) -lcmocka -llmdb -ljpeg -ljson-c -lxxhash -lpthread -lm
+
+# --- tests, demo, bench -----------------------------------------------------------------------
+bench_programs := $(B)/bench/reader $(B)/bench/walk
+$(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
+	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
+		$(filter %.o %.a,$^) -lxxhash -lpthread
+
+# The test goals first see to the packages, then call themselves again, so that nothing is
+# compiled, and pkg-config not asked, before they are there.
+deps = @DEPS=$(DEPS) sh tests/deps.sh $(1)
+sanitized = $(MAKE) SANITIZE=$(1)
+
+.PHONY: check run-check check-unit check-mount lint demo run-demo bench run-bench fuzz help
+check:
+	$(call deps,check)
+	@$(MAKE) run-check
+
+run-check: all lint check-unit
+	@$(call sanitized,thread) check-unit
+	@$(call sanitized,address$(comma)undefined) check-unit check-mount
+	@$(MAKE) check-mount
+
+check-unit: $(units)
+	$(Q)sh tests/unit/run.sh $(units)
+
+PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
+check-mount: all
+	$(Q)FOLDFS_BUILD=$(B) $(PYTEST) $(if $(SANITIZE),-m 'not slow') tests/mount $(TESTS)
+
+lint: all
+	$(Q)sh tests/lint/run.sh $(B)
+
+demo:
+	$(call deps,demo)
+	@$(MAKE) run-demo
+
+run-demo: all
+	$(Q)DATA="$(DATA)" BUILD=$(B) PYTHON=$(PYTHON) sh tests/demo/demo.sh
+
+bench:
+	$(call deps,bench)
+	@$(MAKE) run-bench
+
+run-bench: all $(bench_programs)
+	$(Q)PYTHON=$(PYTHON) $(PYTHON) -B tests/bench/bench.py --build $(B) \
+		--report bench-report $(SECTIONS)
+
+# One target for each parser, for SECONDS each; a find becomes a named unit test.
+FUZZ_SECONDS ?= 60
+fuzzers := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz: $(fuzzers)
+	$(Q)for f in $(fuzzers); do mkdir -p $$f.corpus && \
+		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 $$f.corpus || exit 1; done
+
+$(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(base_src)
+	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(CPPFLAGS) -std=gnu17 -g -O1 \
+		-fsanitize=fuzzer,address,undefined -o $@ $(filter %.c,$^) -llmdb -lxxhash -lpthread
+
+# --- install ----------------------------------------------------------------------------------
+bindir  := $(DESTDIR)$(PREFIX)/bin
+mandir  := $(DESTDIR)$(PREFIX)/share/man
+compdir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+names   := $(notdir $(programs))
+
+.PHONY: install uninstall clean
+install: all
+	install -d $(bindir) $(mandir)/man1 $(mandir)/man5 $(compdir)
+	install -m 755 $(programs) $(bindir)
+	install -m 644 $(wildcard man/*.1) $(mandir)/man1
+	install -m 644 $(wildcard man/*.5) $(mandir)/man5
+	for n in $(names); do install -m 644 completion/foldfs.bash $(compdir)/$$n; done
+
+uninstall:
+	rm -f $(addprefix $(bindir)/,$(names)) $(addprefix $(compdir)/,$(names)) \
+		$(addprefix $(mandir)/man1/,$(notdir $(wildcard man/*.1))) \
+		$(addprefix $(mandir)/man5/,$(notdir $(wildcard man/*.5)))
+
+clean:
+	rm -rf build build-*
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+	@echo "goals: all check demo bench lint fuzz install uninstall clean"
+	@echo "       check-unit, check-mount [TESTS='-k NAME']"
+
+-include $(shell [ -d $(B) ] && find $(B) -name '*.d')
+.SECONDARY:

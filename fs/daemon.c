@@ -1,0 +1,83 @@
+#include "fs/daemon.h"
+#include "base/exit.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static _Noreturn void wait_for_word(int pipe, pid_t child)
+{
+	unsigned char status = EXIT_FAILED;
+
+	if (io_read(pipe, &status, 1) != 1) {
+		int how = 0;
+
+		waitpid(child, &how, 0);
+		if (WIFSIGNALED(how))
+			log_error("the daemon was killed by signal %d while it started",
+				  WTERMSIG(how));
+		status = EXIT_FAILED;
+	}
+	_exit(status);
+}
+
+int daemon_fork(struct daemon *daemon)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0) {
+		int r = -errno;
+
+		close(ends[0]);
+		close(ends[1]);
+		return r;
+	}
+	if (pid > 0) {
+		close(ends[1]);
+		wait_for_word(ends[0], pid);
+	}
+	close(ends[0]);
+	setsid();
+	daemon->pipe = ends[1];
+	return 0;
+}
+
+static void send_word(struct daemon *daemon, int status)
+{
+	unsigned char word = (unsigned char)status;
+
+	if (daemon->pipe < 0)
+		return;
+	io_write_full(daemon->pipe, &word, 1);
+	close(daemon->pipe);
+	daemon->pipe = -1;
+}
+
+void daemon_ready(struct daemon *daemon)
+{
+	int null;
+
+	if (daemon->pipe < 0)
+		return;
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; null >= 0 && fd <= 2; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	log_to_syslog();
+	/* The folder it was started in must not stay busy. */
+	if (chdir("/") < 0)
+		log_error("cannot change to /: %m");
+	send_word(daemon, EXIT_DONE);
+}
+
+void daemon_failed(struct daemon *daemon, int status)
+{
+	send_word(daemon, status);
+}

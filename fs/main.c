@@ -1,0 +1,351 @@
+/* foldfs: from the command line to a mount and back, in the order that forking, namespaces and
+ * threads demand:
+ *
+ *	options -> pack and cache (no threads) -> mount point -> fork -> mount
+ *	        -> serve (threads) -> say so -> signals until the end */
+#include "base/exit.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "fs/daemon.h"
+#include "fs/fuse.h"
+#include "fs/idle.h"
+#include "fs/mountpoint.h"
+#include "fs/namespace.h"
+#include "fs/session.h"
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <xxhash.h>
+
+#define GRACE 5 /* seconds that processes left behind may keep the mount after COMMAND */
+
+struct program {
+	struct settings settings;
+	struct mount *mount;
+	struct session *session;
+	struct mountpoint mountpoint;
+	struct daemon daemon;
+	bool private; /* in a namespace of its own */
+	sigset_t signals;
+	pid_t command;	    /* 0: none, or it has ended */
+	int command_status; /* as an exit status */
+};
+
+static int complain(const char *path, const struct err *err, int error)
+{
+	if (path)
+		log_error("%s: %s", path, err_text(err, error));
+	else
+		log_error("%s", err_text(err, error));
+	return (int)exit_status_of(error);
+}
+
+/* --- starting -------------------------------------------------------------------------------- */
+
+/* libfuse hands out low descriptors; a mount on 0, 1 or 2 would be lost when those are closed. */
+static void fill_standard_fds(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
+}
+
+/* All signals of interest come to sigtimedwait() in the main thread. */
+static void block_signals(struct program *program)
+{
+	sigemptyset(&program->signals);
+	sigaddset(&program->signals, SIGINT);
+	sigaddset(&program->signals, SIGTERM);
+	sigaddset(&program->signals, SIGHUP);
+	sigaddset(&program->signals, SIGCHLD);
+	sigaddset(&program->signals, SESSION_ENDED);
+	sigprocmask(SIG_BLOCK, &program->signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* With a command, a private namespace is as good as the common one. */
+static int mount_somewhere(struct program *program, struct err *err)
+{
+	int r = session_mount(program->session, program->mountpoint.path, err);
+	struct err first = *err;
+
+	if (r == 0 || !program->settings.command || geteuid() == 0)
+		return r;
+	log_detail("%s: %s; trying a private namespace", program->mountpoint.path, first.text);
+	r = namespace_enter(err);
+	if (r < 0)
+		return err_set(err, r, "%s; and %s", first.text, err_text(err, r));
+	program->private = true;
+	return session_mount(program->session, program->mountpoint.path, err);
+}
+
+static int check_timeout(const struct program *program, struct err *err)
+{
+	if (program->settings.timeout && geteuid() != 0)
+		return err_set(err, -EPERM,
+			       "'--timeout' needs root: only root may ask the kernel whether a "
+			       "mount is in use");
+	if (program->settings.timeout && strncmp(program->mountpoint.path, "/dev/fd/", 8) == 0)
+		return err_set(err, -EINVAL, "'--timeout': whoever mounted %s unmounts it",
+			       program->mountpoint.path);
+	return 0;
+}
+
+static const char *choose_unmount(const struct program *program, char *buf, size_t size)
+{
+	const char *path = program->mountpoint.path;
+
+	if (strncmp(path, "/dev/fd/", 8) == 0)
+		snprintf(buf, size,
+			 "mounted by the caller, whose task it was to make it read-only");
+	else
+		snprintf(buf, size, "unmount: fusermount3 -u %s", path);
+	return buf;
+}
+
+/* One line: what was decided, and how to leave. */
+static void announce(const struct program *program)
+{
+	const struct mount *mount = program->mount;
+	const struct dataset_info *info = dataset_info(mount->dataset);
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[SIZE_TEXT], memory[SIZE_TEXT];
+	char type[64], leave[PATH_MAX + 64];
+	struct stat st = {0};
+
+	fstat(dataset_fd(mount->dataset), &st);
+	log_notice("%s on %s: %s files, %s; %s, buffered I/O; pool %s of %s, lru; %s",
+		   program->settings.pack, program->mountpoint.path,
+		   count_format(info->super->files, files), size_format(info->super->bytes, bytes),
+		   mountpoint_fstype(st.st_dev, type), size_format(mount->budget, pool),
+		   size_format(mount->memory, memory),
+		   program->settings.command ? "until COMMAND ends"
+					     : choose_unmount(program, leave, sizeof(leave)));
+	if (info->relocated)
+		log_notice(
+			"%s: rewritten by another LMDB tool; its files were found anew. Pack it "
+			"again for a faster mount",
+			program->settings.pack);
+}
+
+static int spawn_command(struct program *program)
+{
+	posix_spawnattr_t attributes;
+	sigset_t none, defaults;
+	int r;
+
+	sigemptyset(&none);
+	defaults = program->signals;
+	sigaddset(&defaults, SIGPIPE);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &defaults);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	r = posix_spawnp(&program->command, program->settings.command[0], NULL, &attributes,
+			 program->settings.command, environ);
+	posix_spawnattr_destroy(&attributes);
+	if (r == 0)
+		return 0;
+	program->command = 0;
+	log_error("%s: %s", program->settings.command[0], strerror(r));
+	/* As the shell does it. */
+	program->command_status = r == ENOENT ? 127 : 126;
+	return -r;
+}
+
+/* --- until the end --------------------------------------------------------------------------- */
+
+static void reap_command(struct program *program)
+{
+	int how;
+
+	if (!program->command || waitpid(program->command, &how, WNOHANG) != program->command)
+		return;
+	program->command = 0;
+	program->command_status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+/* The terminal sends its signals to the command as well; all others are passed on. */
+static void pass_on(const struct program *program, const siginfo_t *info)
+{
+	if (info->si_code != SI_KERNEL)
+		kill(program->command, info->si_signo);
+}
+
+/* The next signal, or 0 when it is time to look whether the mount is in use. */
+static int next_signal(const struct program *program, siginfo_t *info)
+{
+	const struct timespec period = {.tv_sec = (time_t)program->settings.timeout};
+	int signo;
+
+	do
+		signo = program->settings.timeout ? sigtimedwait(&program->signals, info, &period)
+						  : sigwaitinfo(&program->signals, info);
+	while (signo < 0 && errno == EINTR);
+	return signo < 0 ? 0 : signo;
+}
+
+/* Returns when the mount is to go, or gone. */
+static void run(struct program *program)
+{
+	bool with_command = program->command > 0;
+	siginfo_t info;
+
+	while (!with_command || program->command) {
+		switch (next_signal(program, &info)) {
+		case 0:
+			if (!with_command)
+				idle_expire(program->mountpoint.path);
+			break;
+		case SIGCHLD:
+			reap_command(program);
+			break;
+		case SESSION_ENDED:
+			if (!with_command)
+				return;
+			break;
+		default:
+			if (!with_command)
+				return;
+			pass_on(program, &info);
+		}
+	}
+}
+
+/* Open files keep an unmounted session alive; a second signal, or the end of the grace that
+ * the remains of a command get, ends it. */
+static void leave(struct program *program)
+{
+	siginfo_t info;
+
+	session_unmount(program->session);
+	if (program->settings.command) {
+		if (!session_join(program->session, GRACE))
+			log_notice("%s: still in use by processes that COMMAND left behind",
+				   program->mountpoint.path);
+		return;
+	}
+	while (!session_join(program->session, 0))
+		if (sigwaitinfo(&program->signals, &info) > 0 && info.si_signo != SESSION_ENDED &&
+		    info.si_signo != SIGCHLD)
+			return;
+}
+
+static int serve(struct program *program, struct err *err)
+{
+	int r = session_new(program->mount, &program->session, err);
+
+	if (r == 0)
+		r = mount_somewhere(program, err);
+	if (r < 0)
+		return r;
+	r = session_serve(program->session, err);
+	if (r < 0) {
+		session_unmount(program->session);
+		return r;
+	}
+	announce(program);
+	if (program->settings.command) {
+		if (spawn_command(program) == 0)
+			run(program);
+	} else {
+		daemon_ready(&program->daemon);
+		run(program);
+	}
+	leave(program);
+	return 0;
+}
+
+static int start(struct program *program)
+{
+	struct settings *settings = &program->settings;
+	struct err err = {0};
+	int r, status;
+
+	r = mount_new(settings, &program->mount, &err);
+	if (r < 0)
+		return complain(NULL, &err, r);
+	r = mountpoint_init(&program->mountpoint, settings->mountpoint, program->mount->pack_path,
+			    settings->mkdir, &err);
+	if (r == 0)
+		r = check_timeout(program, &err);
+	if (r < 0)
+		return complain(settings->mountpoint, &err, r);
+	if (program->mountpoint.ours && !settings->command) {
+		log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
+		return EXIT_DONE;
+	}
+	if (program->mountpoint.ours) {
+		err_set(&err, -EBUSY, "busy: the pack is mounted there already");
+		return complain(settings->mountpoint, &err, -EBUSY);
+	}
+	if (!settings->foreground && !settings->command) {
+		r = daemon_fork(&program->daemon);
+		if (r < 0)
+			return complain(NULL, &err, r);
+	}
+	r = serve(program, &err);
+	status = r < 0 ? complain(settings->mountpoint, &err, r) : program->command_status;
+	daemon_failed(&program->daemon, status);
+	return status;
+}
+
+/* A session that outlives its grace still answers requests: its memory stays until exit. */
+static void clean_up(struct program *program)
+{
+	bool ended = !program->session || session_join(program->session, 0);
+
+	mountpoint_release(&program->mountpoint);
+	if (!ended)
+		return;
+	session_free(program->session);
+	mount_free(program->mount);
+}
+
+static int show_version(void)
+{
+	printf("foldfs %s\nlibfuse %s\nxxHash %u.%u.%u\n", FOLDFS_VERSION, fuse_pkgversion(),
+	       XXH_versionNumber() / 10000, XXH_versionNumber() / 100 % 100,
+	       XXH_versionNumber() % 100);
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	struct program program = {.daemon = DAEMON_FOREGROUND};
+	enum opt_want want;
+	struct err err = {0};
+	int status;
+
+	fill_standard_fds();
+	log_init("foldfs", LOG_LEVEL_NORMAL);
+	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0) {
+		log_error("%s; see foldfs --help", err.text);
+		return EXIT_USAGE;
+	}
+	if (want == OPT_VERSION)
+		return show_version();
+	if (want == OPT_HELP) {
+		opt_help(settings_command(), stdout);
+		return EXIT_DONE;
+	}
+	if (program.settings.debug)
+		program.settings.foreground = true;
+	log_init("foldfs", program.settings.quiet     ? LOG_LEVEL_QUIET
+			   : program.settings.verbose ? LOG_LEVEL_VERBOSE
+						      : LOG_LEVEL_NORMAL);
+	block_signals(&program);
+	status = start(&program);
+	clean_up(&program);
+	return status;
+}

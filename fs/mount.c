@@ -1,0 +1,111 @@
+#include "fs/mount.h"
+#include "base/scope.h"
+#include "fs/memory.h"
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define IO_THREADS 16 /* reads in flight that saturate the devices measured */
+
+static int open_dataset(struct mount *mount, struct err *err)
+{
+	const char *pack = mount->settings->pack;
+	struct err reason = {0};
+	int r;
+
+	mount->pack_path = realpath(pack, NULL);
+	if (!mount->pack_path)
+		return err_set(err, -errno, "%s: %s", pack, strerror(errno));
+	r = dataset_open(mount->pack_path, &mount->dataset, &reason);
+	return r < 0 ? err_set(err, r, "%s: %s", pack, err_text(&reason, r)) : 0;
+}
+
+static int find_root(struct mount *mount, struct err *err)
+{
+	const char *subdir = mount->settings->subdir;
+	struct dataset_entry entry;
+	int r;
+
+	if (!subdir)
+		return 0;
+	r = dataset_find(mount->dataset, subdir, strlen(subdir), &mount->root);
+	if (r == 0) {
+		dataset_entry(mount->dataset, mount->root, &entry);
+		r = entry.kind == FORMAT_DIRECTORY ? 0 : -ENOTDIR;
+	}
+	if (r < 0)
+		return err_set(err, r, "%s: '--subdir=%s': %s in the pack", mount->settings->pack,
+			       subdir, r == -ENOTDIR ? "is no folder" : "is not");
+	return 0;
+}
+
+/* A pool larger than the pack would be of no use. */
+static void choose_budget(struct mount *mount)
+{
+	uint64_t most = dataset_info(mount->dataset)->pack_bytes + CACHE_BUDGET_MIN;
+
+	mount->memory = memory_available();
+	mount->budget = mount->settings->pool;
+	if (!mount->budget) {
+		mount->budget = mount->memory / 4;
+		if (mount->budget > most)
+			mount->budget = most;
+		if (mount->budget < CACHE_BUDGET_MIN)
+			mount->budget = CACHE_BUDGET_MIN;
+	}
+}
+
+static int make_cache(struct mount *mount, struct err *err)
+{
+	const struct cache_params params = {.source = mount_source(mount),
+					    .budget = mount->budget,
+					    .readahead = mount->settings->readahead,
+					    .threads = IO_THREADS,
+					    .policy = &policy_lru};
+	int r = cache_new(&params, &mount->cache);
+
+	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
+			       (unsigned long long)mount->budget, strerror(-r))
+		     : 0;
+}
+
+int mount_new(const struct settings *settings, struct mount **ret, struct err *err)
+{
+	struct mount *mount = calloc(1, sizeof(*mount));
+	struct timespec now;
+	int r;
+
+	if (!mount)
+		return -ENOMEM;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	mount->settings = settings;
+	mount->started = (uint64_t)now.tv_sec;
+	mount->uid = settings->uid == UINT64_MAX ? getuid() : (uid_t)settings->uid;
+	mount->gid = settings->gid == UINT64_MAX ? getgid() : (gid_t)settings->gid;
+	r = open_dataset(mount, err);
+	if (r == 0)
+		r = find_root(mount, err);
+	if (r == 0) {
+		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
+		choose_budget(mount);
+		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
+	}
+	if (r < 0) {
+		mount_free(mount);
+		return r;
+	}
+	*ret = mount;
+	return 0;
+}
+
+void mount_free(struct mount *mount)
+{
+	if (!mount)
+		return;
+	cache_free(mount->cache);
+	dataset_free(mount->dataset);
+	free(mount->pack_path);
+	free((void *)mount->bad);
+	free(mount);
+}

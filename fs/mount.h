@@ -1,0 +1,62 @@
+/* One mount: the dataset, the cache before it, and what the kernel asked for.
+ *
+ *	request -> ops.c: decode -> tree: dataset -> reply
+ *	                         -> bytes: cache -> (source.c) dataset -> reply
+ *
+ * Inode numbers are entry numbers + 1; the root of the mount is 1. They never change and are
+ * never reused, so that forgetting an inode costs nothing. */
+#ifndef FS_MOUNT_H
+#define FS_MOUNT_H
+
+#include "cache/cache.h"
+#include "fs/options.h"
+#include "pack/dataset.h"
+#include <stdatomic.h>
+
+enum request {
+	REQUEST_LOOKUP,
+	REQUEST_GETATTR,
+	REQUEST_READDIR,
+	REQUEST_READDIRPLUS,
+	REQUEST_OPEN,
+	REQUEST_READ,
+	REQUEST_GETXATTR,
+	REQUEST_IOCTL,
+	REQUEST_FORGET,
+	REQUEST_NOTIFY,
+	REQUEST_COUNT
+};
+
+struct mount {
+	const struct settings *settings;
+	char *pack_path; /* absolute */
+	struct dataset *dataset;
+	struct cache *cache;
+	uint32_t root; /* the entry that is the mount's root */
+	uid_t uid;
+	gid_t gid;
+	uint64_t budget, memory; /* bytes: of the pool; of what it was taken from */
+	uint64_t started;	 /* seconds, monotonic */
+	_Atomic uint64_t requests[REQUEST_COUNT];
+	_Atomic uint64_t bad_files;
+	atomic_bool stale_logged;
+	_Atomic uint8_t *bad; /* a bit for each entry that could not be read and was logged */
+};
+
+/* Opens the pack and makes the cache, without threads. Returns 0 or -errno with the sentence,
+ * which names the path that is at fault. */
+int mount_new(const struct settings *settings, struct mount **ret, struct err *err);
+void mount_free(struct mount *mount); /* NULL is fine */
+
+/* What the cache reads from. */
+struct cache_source mount_source(struct mount *mount);
+
+/* The stats as one JSON object (cli.md, foldstat). Returns 0 or -ENOMEM. */
+int mount_report(struct mount *mount, struct buf *json);
+
+static inline void mount_count(struct mount *mount, enum request request)
+{
+	atomic_fetch_add_explicit(&mount->requests[request], 1, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,368 @@
+#include "fs/ops.h"
+#include "base/scope.h"
+#include "fs/reply.h"
+#include "fs/session.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* Nothing here ever changes, so the kernel may remember all it is told, for good (about 30
+ * years; it adds the time to its clock). */
+#define FOREVER	     1e9
+#define BLOCK_BYTES  131072 /* Python before 3.14 reads in blocks of this size: one READ a photo */
+#define STATS_NAME   "user.foldfs.stats"
+#define STATS_GROWTH 64 /* bytes that the stats may grow between asking their size and reading */
+
+static struct mount *mount_of(fuse_req_t req)
+{
+	return session_mounted(fuse_req_userdata(req));
+}
+
+static uint32_t entry_of(const struct mount *mount, fuse_ino_t ino)
+{
+	return ino == FUSE_ROOT_ID ? mount->root : (uint32_t)(ino - 1);
+}
+
+static fuse_ino_t ino_of(const struct mount *mount, uint32_t inode)
+{
+	return inode == mount->root ? FUSE_ROOT_ID : (fuse_ino_t)inode + 1;
+}
+
+/* --- the tree -------------------------------------------------------------------------------- */
+
+static mode_t type_of(enum format_kind kind)
+{
+	switch (kind) {
+	case FORMAT_DIRECTORY:
+		return S_IFDIR;
+	case FORMAT_SYMLINK:
+		return S_IFLNK;
+	default:
+		return S_IFREG;
+	}
+}
+
+static mode_t mode_of(const struct mount *mount, mode_t type, mode_t packed)
+{
+	mode_t readable = type == S_IFDIR ? 0500 : 0400, all = type == S_IFDIR ? 0777 : 0666;
+
+	if (type == S_IFLNK)
+		return type | 0777;
+	if (mount->settings->umask == UINT64_MAX)
+		return type | packed | readable;
+	return type | (all & ~(mode_t)mount->settings->umask);
+}
+
+static int stat_of(const struct mount *mount, uint32_t entry, struct stat *ret)
+{
+	struct dataset_entry e;
+	struct dataset_attr attr;
+	int r;
+
+	dataset_entry(mount->dataset, entry, &e);
+	r = dataset_attr(mount->dataset, entry, &attr);
+	if (r < 0)
+		return r;
+	*ret = (struct stat){
+		.st_ino = ino_of(mount, e.inode),
+		.st_mode = mode_of(mount, type_of(e.kind), attr.mode),
+		.st_nlink = attr.nlink,
+		.st_uid = mount->uid,
+		.st_gid = mount->gid,
+		.st_size = (off_t)e.size,
+		.st_blocks = (blkcnt_t)((e.size + 511) / 512),
+		.st_blksize = BLOCK_BYTES,
+		.st_atim = attr.mtime,
+		.st_mtim = attr.mtime,
+		.st_ctim = attr.mtime,
+	};
+	return 0;
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct mount *mount = mount_of(req);
+	struct fuse_entry_param reply = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
+	uint32_t entry;
+	int r;
+
+	mount_count(mount, REQUEST_LOOKUP);
+	r = strlen(name) > FORMAT_NAME_MAX ? -ENAMETOOLONG
+					   : dataset_lookup(mount->dataset, entry_of(mount, parent),
+							    name, strlen(name), &entry);
+	if (r == 0) {
+		r = stat_of(mount, entry, &reply.attr);
+		reply.ino = reply.attr.st_ino;
+	}
+	/* An entry without inode number: the kernel remembers that there is none. */
+	if (r == 0 || r == -ENOENT)
+		fuse_reply_entry(req, &reply);
+	else
+		reply_error(req, r);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
+{
+	(void)ino;
+	(void)count;
+	mount_count(mount_of(req), REQUEST_FORGET);
+	fuse_reply_none(req);
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	(void)count;
+	(void)forgets;
+	mount_count(mount_of(req), REQUEST_FORGET);
+	fuse_reply_none(req);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	struct mount *mount = mount_of(req);
+	struct stat st;
+	int r;
+
+	(void)file;
+	mount_count(mount, REQUEST_GETATTR);
+	r = stat_of(mount, entry_of(mount, ino), &st);
+	if (r < 0)
+		reply_error(req, r);
+	else
+		fuse_reply_attr(req, &st, FOREVER);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	struct mount *mount = mount_of(req);
+	SCOPE_FREE char *target = NULL;
+	const char *packed;
+	size_t len;
+
+	packed = dataset_target(mount->dataset, entry_of(mount, ino), &len);
+	target = strndup(packed, len);
+	if (target)
+		fuse_reply_readlink(req, target);
+	else
+		reply_error(req, -ENOMEM);
+}
+
+/* What is at a place of a listing: 0 is ".", 1 is "..", then the children. */
+static void listed(const struct mount *mount, uint32_t directory, const struct dataset_entry *d,
+		   uint64_t place, struct dataset_entry *ret)
+{
+	if (place >= 2) {
+		dataset_entry(mount->dataset, d->first_child + (uint32_t)(place - 2), ret);
+		return;
+	}
+	dataset_entry(mount->dataset,
+		      place == 0 || directory == mount->root ? directory : d->parent, ret);
+	ret->name = "..";
+	ret->name_len = place + 1;
+}
+
+static size_t list(fuse_req_t req, const struct mount *mount, uint32_t directory, char *buf,
+		   size_t size, uint64_t place)
+{
+	struct dataset_entry d, e;
+	size_t used = 0;
+
+	dataset_entry(mount->dataset, directory, &d);
+	for (; place < (uint64_t)d.children + 2; place++) {
+		char name[FORMAT_NAME_MAX + 1];
+		struct stat st = {0};
+		size_t len;
+
+		listed(mount, directory, &d, place, &e);
+		memcpy(name, e.name, e.name_len);
+		name[e.name_len] = '\0';
+		st.st_ino = ino_of(mount, e.inode);
+		st.st_mode = type_of(e.kind);
+		len = fuse_add_direntry(req, buf + used, size - used, name, &st, (off_t)place + 1);
+		if (len > size - used)
+			break;
+		used += len;
+	}
+	return used;
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *file)
+{
+	struct mount *mount = mount_of(req);
+	SCOPE_FREE char *buf = malloc(size);
+	size_t used;
+
+	(void)file;
+	mount_count(mount, REQUEST_READDIR);
+	if (!buf) {
+		reply_error(req, -ENOMEM);
+		return;
+	}
+	used = list(req, mount, entry_of(mount, ino), buf, size, (uint64_t)offset);
+	fuse_reply_buf(req, buf, used);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct mount *mount = mount_of(req);
+	const struct dataset_info *info = dataset_info(mount->dataset);
+	struct statvfs fs = {
+		.f_bsize = 4096,
+		.f_frsize = 4096,
+		.f_blocks = (info->super->bytes + 4095) / 4096,
+		.f_files = info->super->entries,
+		.f_namemax = FORMAT_NAME_MAX,
+	};
+
+	(void)ino;
+	fuse_reply_statfs(req, &fs);
+}
+
+/* --- bytes ----------------------------------------------------------------------------------- */
+
+/* Once, for all files and the life of the mount: the kernel then never opens or releases here,
+ * and keeps what it has cached. */
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	(void)ino;
+	(void)file;
+	mount_count(mount_of(req), REQUEST_OPEN);
+	reply_error(req, -ENOSYS);
+}
+
+static void read_done(void *arg, int error, const struct iovec *iov, int count)
+{
+	fuse_req_t req = arg;
+
+	if (error)
+		reply_error(req, error);
+	else
+		fuse_reply_iov(req, iov, count);
+}
+
+/* A signal came to a reader whose request is parked. */
+static void read_interrupted(fuse_req_t req, void *data)
+{
+	struct mount *mount = data;
+
+	if (cache_cancel(mount->cache, req))
+		reply_error(req, -EINTR);
+}
+
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		    struct fuse_file_info *file)
+{
+	struct mount *mount = mount_of(req);
+	uint32_t entry = entry_of(mount, ino);
+	uint64_t from = (uint64_t)offset;
+	struct dataset_entry e;
+
+	(void)file;
+	mount_count(mount, REQUEST_READ);
+	dataset_entry(mount->dataset, entry, &e);
+	if (from >= e.size) {
+		fuse_reply_buf(req, NULL, 0);
+		return;
+	}
+	fuse_req_interrupt_func(req, read_interrupted, mount);
+	cache_read(mount->cache,
+		   &(struct cache_request){
+			   .extent = dataset_first_extent(mount->dataset, entry) +
+				     from / FORMAT_EXTENT,
+			   .from = (uint32_t)(from % FORMAT_EXTENT),
+			   .size = (uint32_t)(size < e.size - from ? size : e.size - from),
+			   .done = read_done,
+			   .arg = req,
+		   });
+}
+
+/* --- the rest -------------------------------------------------------------------------------- */
+
+/* Python before 3.14 asks each file that it opens whether it is a terminal. */
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg,
+		     struct fuse_file_info *file, unsigned flags, const void *in, size_t in_size,
+		     size_t out_size)
+{
+	(void)ino;
+	(void)command;
+	(void)arg;
+	(void)file;
+	(void)flags;
+	(void)in;
+	(void)in_size;
+	(void)out_size;
+	mount_count(mount_of(req), REQUEST_IOCTL);
+	reply_error(req, -ENOTTY);
+}
+
+static void reply_stats(fuse_req_t req, struct mount *mount, size_t size)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	int r = mount_report(mount, &json);
+
+	if (r < 0)
+		reply_error(req, r);
+	else if (size == 0)
+		fuse_reply_xattr(req, json.len + STATS_GROWTH);
+	else if (size < json.len)
+		reply_error(req, -ERANGE);
+	else
+		fuse_reply_buf(req, json.data, json.len);
+}
+
+/* ENODATA for all others: one ENOSYS would silence the stats as well. */
+static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
+{
+	struct mount *mount = mount_of(req);
+
+	mount_count(mount, REQUEST_GETXATTR);
+	if (ino == FUSE_ROOT_ID && strcmp(name, STATS_NAME) == 0)
+		reply_stats(req, mount, size);
+	else
+		fuse_reply_err(req, ENODATA);
+}
+
+static void want(struct fuse_conn_info *conn, unsigned capability, bool on)
+{
+	if (on && conn->capable & capability)
+		conn->want |= capability;
+	else
+		conn->want &= ~capability;
+}
+
+static void op_init(void *data, struct fuse_conn_info *conn)
+{
+	/* An attribute that the kernel asks for anew must not drop cached pages. */
+	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
+	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
+	want(conn, FUSE_CAP_ASYNC_READ, true);
+	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
+	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
+	/* d_type is all that a scan needs: five times faster without attributes. */
+	want(conn, FUSE_CAP_READDIRPLUS, false);
+	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false);
+	/* From memory, a plain write to the kernel is faster than any splice. */
+	want(conn, FUSE_CAP_SPLICE_READ, false);
+	want(conn, FUSE_CAP_SPLICE_WRITE, false);
+	want(conn, FUSE_CAP_SPLICE_MOVE, false);
+	conn->max_background = 128;
+	conn->congestion_threshold = 96;
+	session_ready(data);
+}
+
+const struct fuse_lowlevel_ops fs_ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.getattr = op_getattr,
+	.readlink = op_readlink,
+	.open = op_open,
+	.read = op_read,
+	.opendir = op_open,
+	.readdir = op_readdir,
+	.statfs = op_statfs,
+	.getxattr = op_getxattr,
+	.ioctl = op_ioctl,
+};

@@ -1,0 +1,137 @@
+#include "fs/options.h"
+#include "base/size.h"
+#include <errno.h>
+
+static const char *const on_off[] = {"on", "off", NULL};
+static const char *const off_on[] = {"off", "on", NULL};
+static const char *const caches[] = {"auto", "kernel", "pool", NULL};
+static const char *const caches_later[] = {"pool", NULL};
+static const char *const policies[] = {"auto", "lru", "pin", NULL};
+static const char *const policies_later[] = {"pin", NULL};
+static const char *const ios[] = {"auto", "direct", "buffered", NULL};
+static const char *const ios_later[] = {"direct", NULL};
+static const char *const oracle_later[] = {"on", NULL};
+
+static const struct opt options[] = {
+	{.kind = OPT_KIND_FLAG,
+	 .letter = 'f',
+	 .letter_only = true,
+	 .offset = offsetof(struct settings, foreground),
+	 .help = "stay in the foreground"},
+	{.kind = OPT_KIND_FLAG,
+	 .letter = 'd',
+	 .letter_only = true,
+	 .name = "debug",
+	 .offset = offsetof(struct settings, debug),
+	 .help = "show every request of the kernel; implies -f"},
+	OPT_FLAG('q', "quiet", struct settings, quiet, "say nothing but errors"),
+	OPT_FLAG('v', "verbose", struct settings, verbose, "say more"),
+	OPT_FLAG(0, "mkdir", struct settings, mkdir,
+		 "create MOUNTPOINT where it is missing, and remove it again at unmount"),
+	OPT_SIZE(0, "pool", "SIZE", struct settings, pool,
+		 "memory for data on its way to the kernel (default: a quarter of what is "
+		 "available to this job, and no more than the pack holds)"),
+	OPT_CHOICE(0, "cache", caches, caches_later, struct settings, cache,
+		   "who keeps what was read: the kernel's page cache, or the pool"),
+	OPT_CHOICE(0, "policy", policies, policies_later, struct settings, policy,
+		   "what leaves the pool first"),
+	OPT_CHOICE(0, "io", ios, ios_later, struct settings, io, "how the pack is read"),
+	OPT_NUMBER(0, "threads", "N", struct settings, threads,
+		   "threads that answer the kernel (default: one for each processor, 2 to 8)"),
+	OPT_SIZE(0, "readahead", "SIZE", struct settings, readahead,
+		 "how far to read ahead of a sequential reader (default: 8M; 0: not at all)"),
+	OPT_CHOICE(0, "verify", on_off, NULL, struct settings, verify,
+		   "hold everything that is read from the pack against its checksum"),
+	OPT_STRING(0, "subdir", "PATH", struct settings, subdir, "mount this folder of the pack"),
+	OPT_NUMBER(0, "uid", "N", struct settings, uid, "owner of all files (default: who mounts)"),
+	OPT_NUMBER(0, "gid", "N", struct settings, gid, "group of all files"),
+	OPT_OCTAL(0, "umask", "MASK", struct settings, umask,
+		  "modes are 666 for files and 777 for folders without these bits (default: "
+		  "the modes in the pack, readable for the owner)"),
+	OPT_FLAG(0, "allow_other", struct settings, allow_other, "let other users in"),
+	OPT_FLAG(0, "noexec", struct settings, noexec, "nothing in the mount can be executed"),
+	OPT_NUMBER(0, "timeout", "SEC", struct settings, timeout,
+		   "unmount when unused for so long (root only)"),
+	OPT_CHOICE(0, "oracle", off_on, oracle_later, struct settings, oracle,
+		   "find the shuffled order and read ahead in it"),
+	OPT_LATER(0, "oracle-cpu", "N", "processors that the oracle may use"),
+	OPT_LATER(0, "order", "FILE", "read ahead in the order of the paths in FILE"),
+	OPT_LATER(0, "preload", NULL, "read the whole pack at mount"),
+	/* mount(8) and fstab pass these on. */
+	OPT_IGNORE("ro"),
+	OPT_IGNORE("rw"),
+	OPT_IGNORE("dev"),
+	OPT_IGNORE("nodev"),
+	OPT_IGNORE("suid"),
+	OPT_IGNORE("nosuid"),
+	OPT_IGNORE("exec"),
+	OPT_IGNORE("atime"),
+	OPT_IGNORE("noatime"),
+	OPT_IGNORE("relatime"),
+	OPT_IGNORE("default_permissions"),
+	OPT_IGNORE("defaults"),
+	OPT_IGNORE("auto"),
+	OPT_IGNORE("noauto"),
+	OPT_IGNORE("user"),
+	OPT_IGNORE("users"),
+	OPT_IGNORE("nouser"),
+	OPT_IGNORE("nofail"),
+	OPT_IGNORE("_netdev"),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldfs",
+	.synopsis = "[options] PACK MOUNTPOINT\n[options] PACK MOUNTPOINT -- COMMAND [ARG..]",
+	.summary = "Mounts a pack as the folder that it was made from, read-only.",
+	.table = options,
+	.mount_style = true,
+	.stop_at_dashes = true,
+};
+
+const struct opt_command *settings_command(void)
+{
+	return &command;
+}
+
+static int check(const struct settings *settings, struct err *err)
+{
+	if (settings->command && !settings->command[0])
+		return err_set(err, -EINVAL, "no COMMAND behind '--'");
+	if (settings->pool && settings->pool < 8 * MIB)
+		return err_set(err, -EINVAL, "'--pool': at least 8M");
+	if (settings->threads > 64)
+		return err_set(err, -EINVAL, "'--threads': at most 64");
+	if (settings->umask != UINT64_MAX && settings->umask > 0777)
+		return err_set(err, -EINVAL, "'--umask': at most 777");
+	if ((settings->uid != UINT64_MAX && settings->uid >= UINT32_MAX) ||
+	    (settings->gid != UINT64_MAX && settings->gid >= UINT32_MAX))
+		return err_set(err, -EINVAL, "'--uid' and '--gid': at most %u", UINT32_MAX - 1);
+	if (settings->timeout > INT32_MAX)
+		return err_set(err, -EINVAL, "'--timeout': at most %d", INT32_MAX);
+	return 0;
+}
+
+int settings_parse(struct settings *settings, int argc, char **argv, enum opt_want *ret_want,
+		   struct err *err)
+{
+	struct opt_result result;
+	int r;
+
+	*settings = (struct settings){
+		.readahead = 8 * MIB, .uid = UINT64_MAX, .gid = UINT64_MAX, .umask = UINT64_MAX};
+	r = opt_parse(&command, settings, argc, argv, &result, err);
+	if (r < 0)
+		return r;
+	*ret_want = result.want;
+	if (result.want != OPT_RUN)
+		return 0;
+	if (result.nargs != 2)
+		return err_set(err, -EINVAL, "%s",
+			       result.nargs < 2 ? "PACK and MOUNTPOINT are needed"
+						: "more than PACK and MOUNTPOINT");
+	settings->pack = result.args[0];
+	settings->mountpoint = result.args[1];
+	settings->command = result.command;
+	return check(settings, err);
+}

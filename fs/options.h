@@ -1,0 +1,34 @@
+/* foldfs's options: the one table and the settings that it fills. */
+#ifndef FS_OPTIONS_H
+#define FS_OPTIONS_H
+
+#include "base/opt.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct settings {
+	const char *pack, *mountpoint;
+	char **command; /* what to run over the mount, NULL-ended; NULL: none */
+
+	bool foreground, debug, quiet, verbose, mkdir;
+	bool allow_other, noexec;
+	uint64_t pool;	    /* bytes; 0: from the memory that is available */
+	uint64_t readahead; /* bytes */
+	uint64_t threads;   /* that serve the kernel's requests; 0: as many as fit */
+	int verify;	    /* 0: on, 1: off */
+	const char *subdir;
+	uint64_t uid, gid;	       /* UINT64_MAX: the mounting user's */
+	uint64_t umask;		       /* UINT64_MAX: the modes in the pack */
+	uint64_t timeout;	       /* seconds unused before it unmounts itself; 0: never */
+	int cache, policy, io, oracle; /* choices; this version has one of each */
+};
+
+/* Reads the command line. Returns 0, or -EINVAL with a sentence for status 2.
+ * *ret_want tells whether --help or --version was asked for instead. */
+int settings_parse(struct settings *settings, int argc, char **argv, enum opt_want *ret_want,
+		   struct err *err);
+
+/* The table, for --help. */
+const struct opt_command *settings_command(void);
+
+#endif

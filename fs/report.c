@@ -1,0 +1,87 @@
+#include "base/json.h"
+#include "fs/mount.h"
+#include <string.h>
+#include <time.h>
+
+static const char *const request_names[REQUEST_COUNT] = {
+	[REQUEST_LOOKUP] = "lookup",	 [REQUEST_GETATTR] = "getattr",
+	[REQUEST_READDIR] = "readdir",	 [REQUEST_READDIRPLUS] = "readdirplus",
+	[REQUEST_OPEN] = "open",	 [REQUEST_READ] = "read",
+	[REQUEST_GETXATTR] = "getxattr", [REQUEST_IOCTL] = "ioctl",
+	[REQUEST_FORGET] = "forget",	 [REQUEST_NOTIFY] = "notify",
+};
+
+static void report_pack(struct json *json, const struct mount *mount)
+{
+	const struct dataset_info *info = dataset_info(mount->dataset);
+
+	json_object(json, "pack");
+	json_bytes(json, "path", mount->pack_path, strlen(mount->pack_path));
+	json_u64(json, "files", info->super->files);
+	json_u64(json, "bytes", info->super->bytes);
+	json_end(json);
+}
+
+static void report_requests(struct json *json, struct mount *mount)
+{
+	json_object(json, "requests");
+	for (int i = 0; i < REQUEST_COUNT; i++)
+		json_u64(json, request_names[i],
+			 atomic_load_explicit(&mount->requests[i], memory_order_relaxed));
+	json_end(json);
+}
+
+static void report_cache(struct json *json, const struct cache_stats *s)
+{
+	json_u64(json, "served_bytes", s->served_bytes);
+	json_object(json, "device");
+	json_u64(json, "reads", s->device_reads);
+	json_u64(json, "bytes", s->device_bytes);
+	json_u64(json, "errors", s->device_errors);
+	json_end(json);
+	json_object(json, "pool");
+	json_u64(json, "budget", s->budget);
+	json_u64(json, "used", s->used);
+	json_u64(json, "hits", s->hits);
+	json_u64(json, "misses", s->misses);
+	json_u64(json, "evictions", s->evictions);
+	json_string(json, "policy", s->policy);
+	json_end(json);
+	json_object(json, "prefetch");
+	json_u64(json, "issued", s->prefetch_issued);
+	json_u64(json, "used", s->prefetch_used);
+	json_u64(json, "wasted", s->prefetch_wasted);
+	json_end(json);
+	json_object(json, "wait");
+	json_u64(json, "reads", s->wait_reads);
+	json_u64(json, "total_us", s->wait_us);
+	json_u64(json, "p50_us", s->wait_p50_us);
+	json_u64(json, "p99_us", s->wait_p99_us);
+	json_end(json);
+	/* Null until something was served. */
+	json_double(json, "amplification", (double)s->device_bytes / (double)s->distinct_bytes);
+}
+
+int mount_report(struct mount *mount, struct buf *buf)
+{
+	struct json json = json_begin(buf);
+	struct cache_stats stats;
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	cache_stats(mount->cache, &stats);
+	json_object(&json, NULL);
+	json_string(&json, "version", FOLDFS_VERSION);
+	json_string(&json, "id", dataset_info(mount->dataset)->id);
+	json_u64(&json, "uptime_s", (uint64_t)now.tv_sec - mount->started);
+	report_pack(&json, mount);
+	report_requests(&json, mount);
+	report_cache(&json, &stats);
+	json_object(&json, "oracle");
+	json_string(&json, "state", "off");
+	json_end(&json);
+	json_u64(&json, "bad_files", atomic_load_explicit(&mount->bad_files, memory_order_relaxed));
+	json_string(&json, "cache_mode", "kernel");
+	json_end(&json);
+	return json_finish(&json);
+}

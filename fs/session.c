@@ -1,0 +1,297 @@
+#include "fs/session.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "fs/ops.h"
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define FUSE_THREADS_MAX 8
+
+struct session {
+	struct mount *mount;
+	struct fuse_session *fuse;
+	char *path;   /* where it is mounted */
+	bool foreign; /* /dev/fd/N: whoever mounted it unmounts it */
+	pthread_t thread;
+	bool serving; /* thread runs, or is to be joined */
+
+	pthread_mutex_t lock;
+	pthread_cond_t turn; /* state changed */
+	bool ready, ended;   /* protected by lock */
+};
+
+/* What libfuse says goes here while a mount is tried: it belongs into our message. The log
+ * function has no context, so this is a static; only the main thread mounts. */
+static struct err *mount_log;
+
+static void keep_log(enum fuse_log_level level, const char *format, va_list args)
+{
+	char text[sizeof(mount_log->text)];
+
+	vsnprintf(text, sizeof(text), format, args);
+	text[strcspn(text, "\n")] = '\0';
+	if (!mount_log)
+		level <= FUSE_LOG_ERR ? log_error("%s", text) : log_detail("%s", text);
+	else if (level <= FUSE_LOG_ERR && !mount_log->text[0])
+		err_set(mount_log, 0, "%s", text);
+}
+
+static int add_option(struct fuse_args *args, const char *text)
+{
+	return fuse_opt_add_arg(args, "-o") < 0 || fuse_opt_add_arg(args, text) < 0 ? -ENOMEM : 0;
+}
+
+/* The source that /proc/mounts shows; a comma in it must not end the option. */
+static int add_name(struct fuse_args *args, const char *pack)
+{
+	SCOPE_FREE char *name = NULL, *option = NULL;
+
+	if (asprintf(&name, "fsname=%s", pack) < 0 || fuse_opt_add_opt_escaped(&option, name) < 0)
+		return -ENOMEM;
+	return add_option(args, option);
+}
+
+static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
+{
+	const struct settings *settings = mount->settings;
+	int r = fuse_opt_add_arg(args, "foldfs") < 0 ? -ENOMEM : 0;
+
+	if (r == 0)
+		r = add_option(args, "ro,nosuid,nodev,default_permissions,subtype=foldfs");
+	if (r == 0)
+		r = add_name(args, mount->pack_path);
+	if (r == 0 && settings->allow_other)
+		r = add_option(args, "allow_other");
+	if (r == 0 && settings->noexec)
+		r = add_option(args, "noexec");
+	if (r == 0 && settings->debug)
+		r = add_option(args, "debug");
+	return r;
+}
+
+int session_new(struct mount *mount, struct session **ret, struct err *err)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	int r;
+
+	if (!session)
+		return -ENOMEM;
+	session->mount = mount;
+	pthread_mutex_init(&session->lock, NULL);
+	pthread_cond_init(&session->turn, NULL);
+	if (!mount->settings->debug)
+		fuse_set_log_func(keep_log);
+	r = fuse_arguments(mount, &args);
+	if (r == 0)
+		session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
+	if (r < 0 || !session->fuse) {
+		session_free(session);
+		return err_set(err, r < 0 ? r : -ENOMEM, "no FUSE session");
+	}
+	*ret = session;
+	return 0;
+}
+
+void session_free(struct session *session)
+{
+	if (!session)
+		return;
+	if (session->fuse)
+		fuse_session_destroy(session->fuse);
+	pthread_cond_destroy(&session->turn);
+	pthread_mutex_destroy(&session->lock);
+	free(session->path);
+	free(session);
+}
+
+struct mount *session_mounted(const struct session *session)
+{
+	return session->mount;
+}
+
+/* --- mounting -------------------------------------------------------------------------------- */
+
+static bool in_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	SCOPE_FREE char *copy = strdup(path ? path : "/usr/bin:/bin");
+	char *rest = copy, *directory;
+
+	while (copy && (directory = strsep(&rest, ":"))) {
+		char candidate[PATH_MAX];
+
+		snprintf(candidate, sizeof(candidate), "%s/%s", directory, program);
+		if (access(candidate, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool others_allowed(void)
+{
+	FILE *file = fopen("/etc/fuse.conf", "re");
+	bool allowed = false;
+	char line[256];
+
+	while (file && !allowed && fgets(line, sizeof(line), file))
+		allowed = strncmp(line, "user_allow_other", 16) == 0;
+	if (file)
+		fclose(file);
+	return allowed;
+}
+
+/* Why the mount was refused, and the way out. */
+static int explain(const struct session *session, const char *said, struct err *err)
+{
+	if (access("/dev/fuse", F_OK) < 0)
+		return err_set(err, -ENODEV,
+			       "/dev/fuse is missing: load the kernel module with 'modprobe fuse', "
+			       "or give the container the device (--device /dev/fuse)");
+	if (access("/dev/fuse", R_OK | W_OK) < 0)
+		return err_set(err, -EACCES,
+			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
+			       "or run as root",
+			       strerror(errno));
+	if (geteuid() != 0 && !in_path("fusermount3"))
+		return err_set(err, -ENOENT,
+			       "fusermount3 is missing: install fuse3, or use the form 'foldfs "
+			       "PACK MOUNTPOINT -- COMMAND', which needs none");
+	if (geteuid() != 0 && session->mount->settings->allow_other && !others_allowed())
+		return err_set(err, -EPERM,
+			       "allow_other is not allowed to users: add the line "
+			       "'user_allow_other' to /etc/fuse.conf");
+	return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
+}
+
+int session_mount(struct session *session, const char *path, struct err *err)
+{
+	struct err said = {0};
+	int r;
+
+	session->foreign = strncmp(path, "/dev/fd/", 8) == 0;
+	session->path = strdup(path);
+	if (!session->path)
+		return -ENOMEM;
+	mount_log = &said;
+	r = fuse_session_mount(session->fuse, path);
+	mount_log = NULL;
+	if (r == 0)
+		return 0;
+	free(steal_ptr(&session->path));
+	return explain(session, said.text, err);
+}
+
+/* --- serving --------------------------------------------------------------------------------- */
+
+static void set_state(struct session *session, bool *state)
+{
+	SCOPE_LOCK(&session->lock);
+	*state = true;
+	pthread_cond_broadcast(&session->turn);
+}
+
+void session_ready(struct session *session)
+{
+	set_state(session, &session->ready);
+}
+
+static unsigned thread_count(const struct settings *settings)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (settings->threads)
+		return (unsigned)settings->threads;
+	if (processors < 2)
+		return 2;
+	return processors > FUSE_THREADS_MAX ? FUSE_THREADS_MAX : (unsigned)processors;
+}
+
+static void *serve(void *arg)
+{
+	struct session *session = arg;
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+
+	if (config) {
+		fuse_loop_cfg_set_max_threads(config, thread_count(session->mount->settings));
+		fuse_loop_cfg_set_clone_fd(config, 0);
+		fuse_session_loop_mt(session->fuse, config);
+		fuse_loop_cfg_destroy(config);
+	}
+	cache_stop(session->mount->cache);
+	set_state(session, &session->ended);
+	kill(getpid(), SESSION_ENDED);
+	return NULL;
+}
+
+int session_serve(struct session *session, struct err *err)
+{
+	int r = cache_start(session->mount->cache);
+
+	if (r < 0)
+		return err_set(err, r, "cannot start threads: %s", strerror(-r));
+	r = -pthread_create(&session->thread, NULL, serve, session);
+	if (r < 0) {
+		cache_stop(session->mount->cache);
+		return err_set(err, r, "cannot start threads: %s", strerror(-r));
+	}
+	session->serving = true;
+	SCOPE_LOCK(&session->lock);
+	while (!session->ready && !session->ended)
+		pthread_cond_wait(&session->turn, &session->lock);
+	return session->ready ? 0 : err_set(err, -EPROTO, "the kernel refused the FUSE protocol");
+}
+
+/* --- leaving --------------------------------------------------------------------------------- */
+
+static void run_fusermount(const char *path)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+void session_unmount(struct session *session)
+{
+	bool ended;
+
+	pthread_mutex_lock(&session->lock);
+	ended = session->ended;
+	pthread_mutex_unlock(&session->lock);
+	if (ended || !session->path || session->foreign)
+		return;
+	if (umount2(session->path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EPERM)
+		run_fusermount(session->path);
+}
+
+bool session_join(struct session *session, unsigned seconds)
+{
+	struct timespec until;
+	bool ended;
+
+	if (!session->serving)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	pthread_mutex_lock(&session->lock);
+	while (!session->ended &&
+	       pthread_cond_timedwait(&session->turn, &session->lock, &until) == 0)
+		;
+	ended = session->ended;
+	pthread_mutex_unlock(&session->lock);
+	if (!ended)
+		return false;
+	pthread_join(session->thread, NULL);
+	session->serving = false;
+	return true;
+}

@@ -1,0 +1,38 @@
+/* The connection to the kernel: mounting, serving, leaving.
+ *
+ *	session_new -> session_mount -> session_serve -> (unmounted) -> session_free
+ *
+ * session_serve starts the threads, so everything that forks or changes namespaces comes
+ * before it. */
+#ifndef FS_SESSION_H
+#define FS_SESSION_H
+
+#include "fs/mount.h"
+#include <pthread.h>
+
+struct session;
+
+int session_new(struct mount *mount, struct session **ret, struct err *err);
+void session_free(struct session *session); /* NULL is fine */
+
+struct mount *session_mounted(const struct session *session);
+
+/* Mounts on the absolute path of an existing directory, or on /dev/fd/N, which the caller has
+ * mounted. Returns 0 or -errno with the reason and the way out. */
+int session_mount(struct session *session, const char *path, struct err *err);
+
+/* Starts serving and returns when the kernel has shaken hands. From then on the signal
+ * SESSION_ENDED comes to the process when the mount is gone. Returns 0 or -errno. */
+#define SESSION_ENDED SIGUSR1
+int session_serve(struct session *session, struct err *err);
+
+/* Takes the mount out of the tree, at once; whoever has files open keeps them, and the
+ * session ends when the last is closed. */
+void session_unmount(struct session *session);
+/* Waits for the end at most so long; false when it did not come. */
+bool session_join(struct session *session, unsigned seconds);
+
+/* For ops.c: the kernel's handshake is done. */
+void session_ready(struct session *session);
+
+#endif

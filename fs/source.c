@@ -1,0 +1,76 @@
+/* The dataset as what the cache reads from: the one file that knows both. */
+#include "base/log.h"
+#include "base/scope.h"
+#include "fs/mount.h"
+#include <string.h>
+
+static void source_locate(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size)
+{
+	const struct mount *mount = context;
+	struct dataset_extent x;
+
+	dataset_extent(mount->dataset, extent, &x);
+	*ret_offset = x.offset;
+	*ret_size = x.size;
+}
+
+static int source_check(void *context, uint64_t extent, const struct iovec *iov, int count)
+{
+	const struct mount *mount = context;
+
+	return dataset_check(mount->dataset, extent, iov, count);
+}
+
+static int source_unchanged(void *context)
+{
+	const struct mount *mount = context;
+
+	return dataset_unchanged(mount->dataset);
+}
+
+/* True the first time for each file. */
+static bool first_failure(struct mount *mount, uint32_t entry)
+{
+	uint8_t bit = (uint8_t)(1 << entry % 8);
+
+	return !(atomic_fetch_or(&mount->bad[entry / 8], bit) & bit);
+}
+
+static void source_failed(void *context, uint64_t extent, int error)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct mount *mount = context;
+	struct dataset_extent x;
+
+	if (error == -ESTALE) {
+		if (!atomic_exchange(&mount->stale_logged, true))
+			log_error(
+				"%s: was written to while mounted; reads fail until it is "
+				"mounted anew",
+				mount->pack_path);
+		return;
+	}
+	dataset_extent(mount->dataset, extent, &x);
+	if (!first_failure(mount, x.entry))
+		return;
+	atomic_fetch_add(&mount->bad_files, 1);
+	if (dataset_path(mount->dataset, x.entry, &path) == 0)
+		log_error("%s: '%s' at %llu: %s", mount->pack_path, path.data,
+			  (unsigned long long)x.from,
+			  error == -EBADMSG   ? "checksum mismatch"
+			  : error == -ENODATA ? "the pack is truncated"
+					      : strerror(-error));
+}
+
+struct cache_source mount_source(struct mount *mount)
+{
+	return (struct cache_source){
+		.fd = dataset_fd(mount->dataset),
+		.extents = dataset_extents(mount->dataset),
+		.context = mount,
+		.locate = source_locate,
+		.check = mount->settings->verify == 0 ? source_check : NULL,
+		.unchanged = source_unchanged,
+		.failed = source_failed,
+	};
+}

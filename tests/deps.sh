@@ -1,0 +1,119 @@
+#!/bin/sh
+# deps.sh [build|check|demo|bench]: installs what that purpose lacks, and says what.
+#
+# Silent when nothing is missing. DEPS=no in the environment forbids installing: then the
+# missing packages and the command that installs them are named, and the status is 1.
+# Package names are Debian 12's; elsewhere the libraries are looked for by pkg-config and
+# import, and named where they are missing.
+set -eu
+
+purpose=${1:-build}
+
+build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
+    libjpeg-dev'
+demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
+check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-lmdb python3-opencv
+    rsync acl attr tar findutils util-linux"
+bench="$demo squashfuse squashfs-tools"
+
+case $purpose in
+build) packages="$build" ;;
+check) packages="$build $check" ;;
+demo) packages="$build $demo" ;;
+bench) packages="$build $bench" ;;
+*)
+    echo "usage: deps.sh [build|check|demo|bench]" >&2
+    exit 2
+    ;;
+esac
+# shellcheck disable=SC2086  # words, to be joined in one line
+set -- $packages
+packages=$*
+
+say() {
+    printf 'deps: %s\n' "$*" >&2
+}
+
+# The packages that are not installed, one a line. dpkg-query leaves out names it never met
+# and lists removed ones, so the installed names are taken away from the wanted ones.
+missing() {
+    # shellcheck disable=SC2016,SC2086  # the format is dpkg-query's, the list is words
+    { dpkg-query -W -f '${Package} ${db:Status-Status}\n' $packages 2>/dev/null || :; } |
+        awk -v wanted="$packages" '
+            $2 == "installed" { have[$1] = 1 }
+            END {
+                n = split(wanted, name)
+                for (i = 1; i <= n; i++)
+                    if (!(name[i] in have))
+                        print name[i]
+            }'
+}
+
+libraries() {
+    echo fuse3 lmdb libxxhash json-c libjpeg
+    [ "$purpose" != check ] || echo cmocka
+}
+
+modules() {
+    [ "$purpose" = build ] || echo torch torchvision PIL numpy
+    [ "$purpose" != check ] || echo pytest lmdb cv2
+}
+
+# On a system without apt: what cannot be found, in the words of its own author.
+elsewhere() {
+    lacking=
+    for library in $(libraries); do
+        pkg-config --exists "$library" 2>/dev/null || lacking="$lacking $library"
+    done
+    for module in $(modules); do
+        "${PYTHON:-/usr/bin/python3}" -c "import $module" 2>/dev/null ||
+            lacking="$lacking python:$module"
+    done
+    [ -n "$lacking" ] || exit 0
+    say "this is not a Debian-like system, so nothing can be installed for you"
+    say "install the development files of:$lacking"
+    say "(on Debian, all that '$purpose' uses: $packages)"
+    exit 1
+}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    elsewhere
+fi
+
+lacking=$(missing | tr '\n' ' ')
+lacking=${lacking% }
+[ -n "$lacking" ] || exit 0
+
+install="apt-get update && apt-get install --no-install-recommends $lacking"
+if [ "${DEPS:-yes}" = no ]; then
+    say "missing, and DEPS=no forbids installing: $lacking"
+    say "to install: $install"
+    exit 1
+fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        say "missing, and neither root nor sudo is at hand: $lacking"
+        say "as root: $install"
+        exit 1
+    fi
+    as_root=sudo
+fi
+
+say "installing $lacking"
+say "(with what they need in turn; this can take some minutes)"
+# Only what goes wrong is shown. sudo drops the environment, so it goes through env.
+apt() {
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 \
+        -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
+if ! apt update; then
+    say "the package lists cannot be updated; is the network there?"
+    exit 1
+fi
+# shellcheck disable=SC2086
+if ! apt install -y --no-install-recommends $lacking; then
+    say "not installed: $lacking; the reason is above"
+    exit 1
+fi

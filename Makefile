@@ -6,6 +6,7 @@
 #   DEPS=no            never install packages; say what is missing
 #   PREFIX, DESTDIR    where install puts things (/usr/local)
 .DEFAULT_GOAL := all
+MAKEFLAGS += --no-print-directory
 
 PREFIX   ?= /usr/local
 PYTHON   ?= /usr/bin/python3
@@ -112,7 +113,7 @@ check-unit: $(units)
 
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 check-mount: all
-	$(Q)FOLDFS_BUILD=$(B) $(PYTEST) $(if $(SANITIZE),-m 'not slow') tests/mount $(TESTS)
+	$(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) $(if $(SANITIZE),-m 'not slow') tests/mount $(TESTS)
 
 lint: all
 	$(Q)sh tests/lint/run.sh $(B)

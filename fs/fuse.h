@@ -2,7 +2,7 @@
 #ifndef FS_FUSE_H
 #define FS_FUSE_H
 
-#define FUSE_USE_VERSION 314
+#define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 
 #endif

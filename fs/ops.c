@@ -10,6 +10,7 @@
  * years; it adds the time to its clock). */
 #define FOREVER	     1e9
 #define BLOCK_BYTES  131072 /* Python before 3.14 reads in blocks of this size: one READ a photo */
+#define READ_MAX     ((CACHE_READ_EXTENTS - 1) * CACHE_EXTENT_MAX) /* wherever it begins */
 #define STATS_NAME   "user.foldfs.stats"
 #define STATS_GROWTH 64 /* bytes that the stats may grow between asking their size and reading */
 
@@ -346,6 +347,9 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_SPLICE_READ, false);
 	want(conn, FUSE_CAP_SPLICE_WRITE, false);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
+	/* It bounds reads too, and a read may touch so many extents and no more. */
+	if (conn->max_write > READ_MAX)
+		conn->max_write = READ_MAX;
 	conn->max_background = 128;
 	conn->congestion_threshold = 96;
 	session_ready(data);

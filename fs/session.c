@@ -102,8 +102,11 @@ void session_free(struct session *session)
 {
 	if (!session)
 		return;
-	if (session->fuse)
+	if (session->fuse) {
+		/* Its connection has ended: this frees what libfuse remembers of the mount. */
+		fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
+	}
 	pthread_cond_destroy(&session->turn);
 	pthread_mutex_destroy(&session->lock);
 	free(session->path);

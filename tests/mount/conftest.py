@@ -1,0 +1,143 @@
+"""Fixtures of the mount tests: a folder for each test, mounts that never outlive it, and a net
+under all that: at the end of the session nothing may be mounted below its folder."""
+
+import contextlib
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import trees
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes tens of seconds")
+    foldfs.become_subreaper()
+    # So that fixtures end what they began, whoever ends the tests.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 1))
+
+
+def remove(folder):
+    """Also what its owner may not write to."""
+    subprocess.run(["chmod", "-R", "u+rwX", folder], check=False)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def session_dir():
+    """Everyone may enter, unlike pytest's own folders: some tests are other users."""
+    path = Path(tempfile.mkdtemp(prefix="foldfs-test-"))
+    path.chmod(0o755)
+    yield path
+    left = [line.path for line in foldfs.mount_lines(path)]
+    for mounted in reversed(left):
+        foldfs.detach(mounted)
+    remove(path)
+    assert not left, f"left mounted: {left}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sanitizer_reports(session_dir):
+    """A daemon's stderr is /dev/null: what a sanitizer has to say about it goes to files."""
+    reports = session_dir / "reports"
+    reports.mkdir()
+    reports.chmod(0o1777)
+    for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS"):
+        before = os.environ.get(name)
+        os.environ[name] = f"{before}:" * bool(before) + f"log_path={reports}/report"
+    # A second signal ends foldfs without waiting for threads that readers keep busy.
+    os.environ["TSAN_OPTIONS"] += ":report_thread_leaks=0"
+    return reports
+
+
+@pytest.fixture(autouse=True)
+def no_sanitizer_report(sanitizer_reports):
+    yield
+    said = [report.read_text() for report in sanitizer_reports.iterdir()]
+    for report in sanitizer_reports.iterdir():
+        report.unlink()
+    assert not said, "\n".join(said)
+
+
+@pytest.fixture
+def place(session_dir):
+    """A folder of the test's own, which all users may enter and none but its owner may change."""
+    path = Path(tempfile.mkdtemp(prefix="test-", dir=session_dir))
+    path.chmod(0o755)
+    yield path
+    for line in reversed(foldfs.mount_lines(path)):
+        foldfs.detach(line.path)
+    remove(path)
+
+
+@pytest.fixture
+def point(place):
+    path = place / "mnt"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def mount(point):
+    """mount(pack, *options, at=point, uid=None): a Mount, which ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def start(pack, *options, at=None, uid=None):
+            return stack.enter_context(foldfs.mounted(pack, at or point, *options, uid=uid))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def hostile(session_dir):
+    """(folder, pack) of everything that a filesystem may hold."""
+    return trees.packed(session_dir / "hostile", trees.make_hostile)
+
+
+@pytest.fixture(scope="session")
+def small(session_dir):
+    """(folder, pack) of a few files, one of them a program."""
+    return trees.packed(session_dir / "small", trees.make_small)
+
+
+@pytest.fixture(scope="session")
+def images(session_dir):
+    """(folder, pack) of an ImageFolder tree."""
+    return trees.packed(session_dir / "images", trees.make_images)
+
+
+@pytest.fixture(scope="session")
+def bulk(session_dir):
+    """(folder, pack) of 48 MiB of noise: more than the smallest pool holds."""
+    return trees.packed(session_dir / "bulk", trees.make_bulk)
+
+
+@pytest.fixture(scope="session")
+def device_for_users():
+    """/dev/fuse as nearly every system has it: open to all. Put back at the end."""
+    try:
+        mode = stat.S_IMODE(os.stat("/dev/fuse").st_mode)
+    except FileNotFoundError:
+        pytest.skip("no /dev/fuse")
+    if mode & 0o666 == 0o666:
+        yield
+        return
+    if os.geteuid() != 0:
+        pytest.skip(f"/dev/fuse has mode {mode:o}, and only root may change it")
+    os.chmod("/dev/fuse", 0o666)
+    yield
+    os.chmod("/dev/fuse", mode)
+
+
+@pytest.fixture(scope="session")
+def photos_pack(session_dir):
+    """The photos, packed; skips where there are none."""
+    if not foldfs.PHOTOS.is_dir():
+        pytest.skip(f"no photos in {foldfs.PHOTOS}")
+    return foldfs.pack(foldfs.PHOTOS, session_dir / "photos.lmdb")

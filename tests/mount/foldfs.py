@@ -1,0 +1,257 @@
+"""Packs and mounts for the tests: what starts a mount, knows it is usable, and ends it.
+
+Readiness is foldfs returning (or its announcing line, with -f), never a sleep. A daemon becomes
+a child of the test process (a subreaper, see conftest.py), so that its end and its exit status
+can be waited for: a sanitizer's complaint or a crash after the mount fails the test, too."""
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build")).resolve()
+PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos")).resolve()
+FOLDPACK, FOLDFS = BUILD / "foldpack", BUILD / "foldfs"
+
+STATS = "user.foldfs.stats"
+MIB = 1 << 20
+NOBODY, SOMEBODY = 65534, 1  # users who own nothing; fusermount3 asks that they have names
+NAMELESS = 54321  # a user that no passwd(5) knows, as containers have
+PATIENCE = 60  # seconds after which something that is awaited counts as hung
+
+is_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+has_photos = pytest.mark.skipif(not PHOTOS.is_dir(), reason=f"no photos in {PHOTOS}")
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def needs(*programs):
+    """Skips where one of them is not installed."""
+    missing = [name for name in programs if not find_program(name)]
+    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+def find_program(name):
+    """Also where a user's PATH does not lead."""
+    for folder in os.environ.get("PATH", "").split(":") + ["/usr/sbin", "/sbin"]:
+        path = os.path.join(folder, name)
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def as_user(uid):
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+
+
+def run(*command, status=0, **options):
+    """Runs a program, holds its status against the expected one (None: any). What it says on
+    stdout is `out`, on stderr `err`. A daemon that it leaves behind closes both, so this
+    returns."""
+    options.setdefault("stdin", subprocess.DEVNULL)
+    done = subprocess.run(
+        [os.fspath(word) for word in command],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=5 * PATIENCE, **options,
+    )
+    done.out = done.stdout.decode(errors="surrogateescape")
+    done.err = done.stderr.decode(errors="surrogateescape")
+    if status is not None:
+        assert done.returncode == status, f"{command}: {done.returncode}\n{done.err}"
+    return done
+
+
+def pack(source, target, *options):
+    """`target`, made from the folder `source`."""
+    run(FOLDPACK, "create", "-q", *options, source, target)
+    return target
+
+
+# --- what is mounted ----------------------------------------------------------------------
+
+
+def unescape(field):
+    return re.sub(rb"\\(\d{3})", lambda code: bytes([int(code[1], 8)]), field)
+
+
+class MountLine:
+    """A line of /proc/self/mountinfo."""
+
+    def __init__(self, line):
+        fields, tail = (half.split() for half in line.split(b" - ", 1))
+        self.path = unescape(fields[4])
+        self.options = set(fields[5].decode().split(","))
+        self.type = tail[0].decode()
+        self.source = unescape(tail[1])
+        self.super_options = set(tail[2].decode().split(","))
+
+
+def mount_lines(under=b"/"):
+    under = os.fsencode(under)
+    with open("/proc/self/mountinfo", "rb") as table:
+        lines = [MountLine(line) for line in table]
+    return [line for line in lines if (line.path + b"/").startswith(under.rstrip(b"/") + b"/")]
+
+
+def is_mounted(path):
+    path = os.path.realpath(os.fsencode(path))
+    return any(line.path == path for line in mount_lines())
+
+
+def unmount(path, uid=None):
+    """As the user who mounted would."""
+    if os.geteuid() == 0 and uid is None:
+        run("umount", path)
+    else:
+        run(*(as_user(uid) if uid else []), "fusermount3", "-u", path)
+
+
+def detach(path):
+    """Unmounts whatever is there, in use or not; for cleaning up, where nothing may fail."""
+    command = ["umount", "-l"] if os.geteuid() == 0 else ["fusermount3", "-u", "-z"]
+    subprocess.run([*command, path], check=False)
+
+
+# --- processes ----------------------------------------------------------------------------
+
+
+def children(pid):
+    """pid -> command line of the children of a process, zombies (no command line) included."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            with contextlib.suppress(OSError):
+                found[int(child)] = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")[:-1]
+    return found
+
+
+def daemon_of(path):
+    """The process that serves the mount at path, or None."""
+    path = os.fsencode(path)
+    for pid, words in children(os.getpid()).items():
+        if words and os.path.basename(words[0]) == b"foldfs" and path in words:
+            return pid
+    return None
+
+
+def wait_for(pid, seconds=PATIENCE):
+    """Waits for a child; its exit status, or minus the signal, or None if it still runs."""
+    fd = os.pidfd_open(pid)
+    try:
+        if not select.select([fd], [], [], seconds)[0]:
+            return None
+    finally:
+        os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def wait_for_line(pipe, pattern):
+    """Reads lines from a pipe up to one that matches; returns them all."""
+    seen = b""
+    while select.select([pipe], [], [], PATIENCE)[0]:
+        data = os.read(pipe.fileno(), 65536)
+        seen += data
+        if re.search(pattern, seen) or not data:
+            break
+    assert re.search(pattern, seen), f"no {pattern!r} in {seen!r}"
+    return seen.decode(errors="surrogateescape")
+
+
+# --- mounts -------------------------------------------------------------------------------
+
+
+class Mount:
+    """A mounted pack. The daemon's pid is known where the test process started it."""
+
+    def __init__(self, pack, path, options=(), uid=None):
+        self.pack, self.path, self.uid = Path(pack), Path(path), uid
+        self.command = [*(as_user(uid) if uid else []), FOLDFS, *options, pack, path]
+        self.foreground = "-f" in options
+        self.process = self.daemon = None
+
+    def start(self):
+        if self.uid is None and not os.access("/dev/fuse", os.R_OK | os.W_OK):
+            pytest.skip("/dev/fuse is missing, or not for this user")
+        if self.foreground:
+            self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE)
+            self.daemon = self.process.pid
+            self.said = wait_for_line(self.process.stderr, rb": .* on .*\n")
+        else:
+            self.said = run(*self.command).err
+            self.daemon = daemon_of(self.path)
+        assert self.daemon, "foldfs returned, but no daemon is there"
+
+    def __truediv__(self, name):
+        return self.path / name
+
+    def __fspath__(self):
+        return os.fspath(self.path)
+
+    def stats(self):
+        return json.loads(os.getxattr(self.path, STATS))
+
+    def requests(self):
+        return self.stats()["requests"]
+
+    def wait(self, seconds=PATIENCE):
+        """Waits for the daemon's end, returns its exit status (see wait_for)."""
+        if self.foreground:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+            status = self.process.returncode
+        else:
+            status = wait_for(self.daemon, seconds)
+        if status is not None:
+            self.daemon = None
+        return status
+
+    def log(self):
+        """What a daemon in the foreground has said after its announcement; it has ended."""
+        return self.process.stderr.read().decode(errors="surrogateescape")
+
+    def close(self):
+        """Unmounts, and holds the daemon to a clean end."""
+        if self.daemon is None:
+            return
+        if is_mounted(self.path):
+            unmount(self.path, self.uid)
+        status = self.wait()
+        assert status is not None, f"{self.path}: the daemon outlives its mount"
+        assert status == 0, f"{self.path}: the daemon ended with {status}"
+
+    def destroy(self):
+        """Whatever became of the test: nothing stays."""
+        pid = self.daemon
+        if is_mounted(self.path):
+            detach(self.path)
+        if pid is not None and self.wait(PATIENCE / 10) is None:
+            os.kill(pid, signal.SIGKILL)
+            self.wait()
+        if self.process:
+            self.process.stderr.close()
+
+
+@contextlib.contextmanager
+def mounted(pack, path, *options, uid=None):
+    mount = Mount(pack, path, options, uid)
+    try:
+        mount.start()
+        yield mount
+        mount.close()
+    finally:
+        mount.destroy()
+
+
+def become_subreaper():
+    """Orphaned daemons become children of this process."""
+    set_child_subreaper = 36
+    if libc.prctl(set_child_subreaper, 1, 0, 0, 0) != 0:
+        sys.exit("this process cannot become a subreaper")

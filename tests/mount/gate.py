@@ -1,0 +1,110 @@
+"""A filesystem of one file, whose reads wait at a gate, or fail, as a test wants: what a pack on
+a dying disk or a hung server is to foldfs. FUSE's protocol, as far as one file needs it, spoken
+by a thread of the test process; mounting takes root."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import stat
+import struct
+import threading
+
+from foldfs import PATIENCE, detach, libc
+
+LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 18, 25, 26
+INTERRUPT, BATCH_FORGET = 36, 42
+UNANSWERED = (FORGET, BATCH_FORGET)
+ROOT, FILE = 1, 2
+DIRECT_IO = 1  # of open: nothing is kept or read ahead by the kernel
+FOREVER = 1 << 30
+IN_HEADER, OUT_HEADER = struct.Struct("IIQQIIIHH"), struct.Struct("IiQ")
+
+
+class Gate:
+    """The file is `path`; its reads pass while the gate is open."""
+
+    def __init__(self, data, folder):
+        self.data, self.folder = data, folder
+        self.path = folder / "pack.lmdb"
+        self.error = 0  # what reads fail with
+        self.waiting = threading.Semaphore(0)  # released once for each read that waits
+        self.opened = threading.Event()
+        self.opened.set()
+        self.device = os.open("/dev/fuse", os.O_RDWR)
+        options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other"
+        if libc.mount(b"gate", os.fsencode(folder), b"fuse.gate", 6, options.encode()) != 0:
+            raise OSError(ctypes.get_errno(), "cannot mount the gate")
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def shut(self):
+        self.opened.clear()
+
+    def open(self):
+        self.opened.set()
+
+    def wait_for_reader(self):
+        """Returns when a read waits at the shut gate."""
+        assert self.waiting.acquire(timeout=PATIENCE), "nobody reads"
+
+    def serve(self):
+        while True:
+            try:
+                request = os.read(self.device, 2 << 20)
+            except OSError as error:
+                if error.errno == errno.ENOENT:  # one that was interrupted
+                    continue
+                return  # unmounted
+            _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
+            if opcode == READ and not self.opened.is_set():
+                self.waiting.release()
+                threading.Thread(target=self.answer_later, args=(unique, request),
+                                 daemon=True).start()
+            elif opcode == INTERRUPT:  # whoever reads is being killed; a later answer is void
+                self.answer(*struct.unpack_from("Q", request, IN_HEADER.size), errno.EINTR)
+            elif opcode not in UNANSWERED:
+                self.answer(unique, *self.reply(opcode, node, request[IN_HEADER.size:]))
+
+    def answer_later(self, unique, request):
+        self.opened.wait(PATIENCE)  # a test that waits for itself comes to an end
+        self.answer(unique, *self.read(request[IN_HEADER.size:]))
+
+    def answer(self, unique, error, data=b""):
+        header = OUT_HEADER.pack(OUT_HEADER.size + len(data), -error, unique)
+        with contextlib.suppress(OSError):  # it may be unmounted
+            os.write(self.device, header + data)
+
+    def reply(self, opcode, node, body):
+        """(error, data)."""
+        if opcode == INIT:
+            return 0, struct.pack("IIIIHHIIHHI28x", 7, 31, 0, 1, 12, 9, 1 << 20, 1, 256, 0, 0)
+        if opcode == LOOKUP:
+            if body.rstrip(b"\0") != self.path.name.encode():
+                return errno.ENOENT, b""
+            return 0, struct.pack("QQQQII", FILE, 0, FOREVER, FOREVER, 0, 0) + self.attributes(FILE)
+        if opcode == GETATTR:
+            return 0, struct.pack("QII", FOREVER, 0, 0) + self.attributes(node)
+        if opcode == OPEN:
+            return 0, struct.pack("QII", 0, DIRECT_IO, 0)
+        if opcode == READ:
+            return self.read(body)
+        if opcode in (RELEASE, FLUSH):
+            return 0, b""
+        return errno.ENOSYS, b""
+
+    def read(self, body):
+        _, offset, size = struct.unpack_from("QQI", body)
+        return (self.error, b"") if self.error else (0, self.data[offset:offset + size])
+
+    def attributes(self, node):
+        size, mode = (len(self.data), stat.S_IFREG) if node == FILE else (0, stat.S_IFDIR)
+        return struct.pack("6Q10I", node, size, -(-size // 512), 0, 0, 0, 0, 0, 0, mode | 0o555, 1,
+                           0, 0, 0, 4096, 0)
+
+    def close(self):
+        self.error = 0
+        self.open()
+        detach(self.folder)
+        self.thread.join(PATIENCE)
+        os.close(self.device)

@@ -1,0 +1,164 @@
+"""Storage that hangs or fails under a mounted pack: whoever waits can be killed, errors reach
+only the readers that they concern, and the mount can always be ended."""
+
+import concurrent.futures
+import errno
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import MIB, PATIENCE, is_mounted, is_root
+from gate import Gate
+
+pytestmark = is_root
+
+
+@pytest.fixture
+def gate(small, place):
+    """The small pack, behind a gate."""
+    (place / "gate").mkdir()
+    gate = Gate(small[1].read_bytes(), place / "gate")
+    yield gate
+    gate.close()
+
+
+@pytest.fixture
+def behind(gate, mount):
+    """A mount of the pack behind the gate, all its names looked up."""
+    mounted = mount(gate.path, "-f", "--readahead=0")
+    list(trees.paths(mounted))
+    for path in trees.files(mounted):
+        os.stat(os.path.join(os.fsencode(mounted), path))
+    return mounted
+
+
+def reader(path):
+    return subprocess.Popen(["cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait_until(true):
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        os.sched_yield()
+
+
+def test_a_pack_behind_an_open_gate_is_the_pack(small, behind):
+    assert trees.content(behind) == trees.content(small[0])
+
+
+@pytest.mark.parametrize("signo", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_reader_that_waits_can_be_killed(small, gate, behind, signo):
+    gate.shut()
+    with reader(behind / "file") as waiting:
+        gate.wait_for_reader()
+        waiting.send_signal(signo)
+        assert waiting.wait(PATIENCE) == -signo
+    gate.open()
+    assert trees.content(behind) == trees.content(small[0])
+    assert behind.stats()["bad_files"] == 0
+
+
+def test_a_killed_reader_does_not_take_others_along(small, gate, behind):
+    gate.shut()
+    with reader(behind / "large") as killed, reader(behind / "large") as other:
+        gate.wait_for_reader()
+        killed.kill()
+        assert killed.wait(PATIENCE) == -signal.SIGKILL
+        gate.open()
+        assert other.communicate(timeout=PATIENCE)[0] == (small[0] / "large").read_bytes()
+        assert other.returncode == 0
+
+
+def test_waiting_readers_do_not_hold_up_the_rest(gate, behind):
+    """No thread that serves is blocked by reads: names, attributes and stats are answered, and
+    what the kernel has is served."""
+    want = (behind / "program").read_bytes()
+    gate.shut()
+    with concurrent.futures.ThreadPoolExecutor(32) as threads:
+        jobs = [threads.submit((behind / name).read_bytes) for name in ("file", "large") * 16]
+        gate.wait_for_reader()
+        assert not os.path.exists(behind / "missing")
+        assert len(os.listdir(behind)) == 4
+        assert (behind / "program").read_bytes() == want
+        assert behind.requests()["read"] >= 2
+        assert not any(job.done() for job in jobs)
+        gate.open()
+        assert all(job.result(PATIENCE) for job in jobs)
+
+
+def test_readers_of_one_file_share_one_read(gate, behind):
+    """Ways to the same bytes that miss the kernel's cache: direct I/O."""
+    gate.shut()
+    before = behind.stats()["device"]["reads"]
+
+    def read_directly():
+        fd = os.open(behind / "file", os.O_RDONLY | os.O_DIRECT)
+        try:
+            return os.pread(fd, 4096, 0)
+        finally:
+            os.close(fd)
+
+    with concurrent.futures.ThreadPoolExecutor(16) as threads:
+        jobs = [threads.submit(read_directly) for _ in range(16)]
+        gate.wait_for_reader()
+        wait_until(lambda: behind.requests()["read"] >= 16)
+        gate.open()
+        assert {job.result(PATIENCE) for job in jobs} == {b"content\n"}
+    assert behind.stats()["device"]["reads"] - before == 1
+
+
+def test_a_read_error_is_the_reader_s_and_passes(small, gate, behind):
+    gate.error = errno.EIO
+    with pytest.raises(OSError) as raised:
+        (behind / "large").read_bytes()
+    assert raised.value.errno == errno.EIO
+    with pytest.raises(OSError):
+        (behind / "large").read_bytes()
+    stats = behind.stats()
+    assert stats["device"]["errors"] >= 1
+    assert stats["bad_files"] == 1
+    # The disk is well again: an error is not remembered as content.
+    gate.error = 0
+    assert trees.content(behind) == trees.content(small[0])
+    behind.close()
+    log = behind.log()
+    assert log.count("\n") == 1 and "'large' at 0: Input/output error" in log
+
+
+def test_sigterm_ends_a_mount_whose_reader_waits(gate, behind):
+    """The gate stays shut: foldfs does not wait for a disk that is gone."""
+    gate.shut()
+    with reader(behind / "file") as waiting:
+        gate.wait_for_reader()
+        for _ in range(2):  # the second does not wait for open files
+            behind.process.terminate()
+            wait_until(lambda: not is_mounted(behind))
+        assert behind.wait() == 0
+        waiting.communicate(timeout=PATIENCE)
+        assert waiting.returncode == 1
+    assert not is_mounted(behind)
+
+
+def test_a_mount_over_a_failing_device_is_refused(gate, point):
+    gate.error = errno.EIO
+    done = foldfs.run(foldfs.FOLDFS, gate.path, point, status=1)
+    assert done.err == f"foldfs: {gate.path}: page 0: Input/output error\n"
+    assert not is_mounted(point)
+
+
+def test_a_large_file_is_read_through_a_gate_that_opens_and_shuts(small, gate, behind):
+    want = (small[0] / "large").read_bytes()
+    assert len(want) == 2 * MIB
+    gate.shut()
+    with reader(behind / "large") as waiting:
+        gate.wait_for_reader()
+        gate.open()
+        gate.shut()
+        gate.open()
+        assert waiting.communicate(timeout=PATIENCE)[0] == want

@@ -1,0 +1,363 @@
+"""Packs that are none, are damaged, or lie in odd places: what cannot be mounted is refused with
+a name and a reason, and what is damaged costs only itself."""
+
+import contextlib
+import errno
+import os
+import shutil
+import struct
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, FOLDPACK, SOMEBODY, as_user, is_mounted, is_root, needs, run
+
+MAGIC = b"foldfs\r\n"  # of the superblock
+VERSION, INCOMPAT, ENTRIES = 8, 24, 32  # places in it
+
+
+@pytest.fixture
+def own(small, place):
+    """(source, pack): a pack of the test's own, which may be written to."""
+    source, pack = small
+    shutil.copyfile(pack, place / "own.lmdb")
+    return source, place / "own.lmdb"
+
+
+def refused(pack, point, status):
+    done = run(FOLDFS, pack, point, status=status)
+    assert done.err.startswith(f"foldfs: {pack}: ") and done.err.count("\n") == 1, done.err
+    assert not is_mounted(point)
+    return done.err
+
+
+def patch(pack, at, data):
+    with open(pack, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def superblock(pack):
+    data = pack.read_bytes()
+    assert data.count(MAGIC) == 1
+    return data.index(MAGIC)
+
+
+# --- not a pack ---------------------------------------------------------------------------
+
+
+def test_a_missing_pack(point, place):
+    assert "No such file" in refused(place / "missing", point, 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0", b"no LMDB at all", b"\xff" * 100000,
+                                     b"\0" * 100000], ids=len)
+def test_a_file_that_is_no_lmdb(point, place, content):
+    (place / "file").write_bytes(content)
+    refused(place / "file", point, 1)
+
+
+def test_a_directory(point, place):
+    assert "directory" in refused(place, point, 1)
+
+
+def test_a_pipe_and_a_device(point, place):
+    os.mkfifo(place / "pipe")
+    assert "not a regular file" in refused(place / "pipe", point, 1)
+    assert "not a regular file" in refused("/dev/null", point, 1)
+
+
+@pytest.mark.parametrize("records", [{}, {b"key": b"value"}, {b"n/x.JPEG": b"x" * 10000},
+                                     {b"\0foldfs": b"short"}, {b"\0foldfs": b"x" * 4096}],
+                         ids=["empty", "tiny", "plain", "short superblock", "bad superblock"])
+def test_an_lmdb_that_is_no_pack(point, place, records):
+    lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+    with lmdb.open(os.fspath(place / "other.lmdb"), subdir=False, lock=False) as other, \
+            other.begin(write=True) as transaction:
+        for key, value in records.items():
+            transaction.put(key, value)
+    done = run(FOLDFS, place / "other.lmdb", point, status=None)
+    assert done.returncode == (3 if b"\0foldfs" in records else 1)
+    assert done.err.startswith(f"foldfs: {place}/other.lmdb: ") and done.err.count("\n") == 1
+    assert not is_mounted(point)
+
+
+@is_root
+@needs("setpriv")
+def test_a_pack_that_may_not_be_read(own, place):
+    own[1].chmod(0o600)
+    (place / "user").mkdir()
+    os.chown(place / "user", SOMEBODY, SOMEBODY)
+    done = run(*as_user(SOMEBODY), FOLDFS, own[1], place / "user", status=1)
+    assert done.err == f"foldfs: {own[1]}: Permission denied\n"
+
+
+# --- a damaged pack -----------------------------------------------------------------------
+
+
+def test_truncated_by_one_byte(own, point):
+    os.truncate(own[1], own[1].stat().st_size - 1)
+    refused(own[1], point, 3)
+
+
+@pytest.mark.parametrize("part", [0.01, 0.3, 0.5, 0.9])
+def test_truncated_anywhere(own, point, part):
+    os.truncate(own[1], int(own[1].stat().st_size * part))
+    done = run(FOLDFS, own[1], point, status=None)
+    assert done.returncode in (1, 3) and str(own[1]) in done.err
+    assert not is_mounted(point)
+
+
+def test_of_another_version(own, point):
+    patch(own[1], superblock(own[1]) + VERSION, struct.pack("<I", 7))
+    assert "pack format version 7; this foldfs reads version 1" in refused(own[1], point, 1)
+
+
+def test_with_features_of_the_future(own, point):
+    patch(own[1], superblock(own[1]) + INCOMPAT, struct.pack("<Q", 0x40))
+    assert "feature bits 0x40" in refused(own[1], point, 1)
+
+
+@pytest.mark.parametrize("place_in_super", [0, ENTRIES, 100, 160, 4000, 4088])
+def test_a_damaged_superblock(own, point, place_in_super):
+    at = superblock(own[1]) + place_in_super
+    patch(own[1], at, bytes([own[1].read_bytes()[at] ^ 1]))
+    assert "damaged superblock" in refused(own[1], point, 3)
+
+
+def test_a_damaged_index(own, point):
+    """The names are read at every mount."""
+    at = own[1].read_bytes().index(b"programfolder") if b"programfolder" in own[1].read_bytes() \
+        else own[1].read_bytes().index(b"filefolder")
+    patch(own[1], at, b"F")
+    assert "damaged index: checksum mismatch in section names" in refused(own[1], point, 3)
+
+
+def test_one_flipped_byte_costs_one_file(own, mount):
+    source, pack = own
+    want = (source / "large").read_bytes()
+    at = pack.read_bytes().index(want[:64])
+    patch(pack, at + 100, bytes([want[100] ^ 1]))
+
+    mounted = mount(pack, "-f")
+    for _ in range(3):
+        with pytest.raises(OSError) as raised:
+            (mounted / "large").read_bytes()
+        assert raised.value.errno == errno.EIO
+    # The second MiB has a checksum of its own.
+    with open(mounted / "large", "rb") as file:
+        assert os.pread(file.fileno(), 4096, len(want) - 4096) == want[-4096:]
+    for name in ("file", "folder/other", "program"):
+        assert (mounted / name).read_bytes() == (source / name).read_bytes()
+    assert os.stat(mounted / "large").st_size == len(want)
+    stats = mounted.stats()
+    assert stats["bad_files"] == 1
+    mounted.close()
+    log = mounted.log()
+    assert log.count("\n") == 1 and "'large' at 0: checksum mismatch" in log and str(pack) in log
+
+
+def test_verify_off_serves_a_flipped_byte(own, mount):
+    source, pack = own
+    want = bytearray((source / "large").read_bytes())
+    at = pack.read_bytes().index(want[:64])
+    want[100] ^= 1
+    patch(pack, at + 100, want[100:101])
+    mounted = mount(pack, "--verify=off")
+    assert (mounted / "large").read_bytes() == want
+    assert mounted.stats()["bad_files"] == 0
+
+
+# --- what happens to a pack while it is mounted -------------------------------------------
+
+
+def test_a_pack_that_is_deleted_renamed_or_replaced(own, place, images, mount):
+    source, pack = own
+    mounted = mount(pack)
+    pack.rename(place / "renamed.lmdb")
+    assert (mounted / "file").read_bytes() == b"content\n"
+    shutil.copy(images[1], pack)
+    assert (mounted / "program").read_bytes() == (source / "program").read_bytes()
+    (place / "renamed.lmdb").chmod(0o400)
+    os.replace(pack, place / "renamed.lmdb")
+    assert trees.content(mounted) == trees.content(source)
+
+
+def test_a_pack_that_is_deleted(own, mount):
+    source, pack = own
+    mounted = mount(pack)
+    pack.unlink()
+    assert trees.content(mounted) == trees.content(source)
+
+
+def overwritten(mounted, source, log):
+    with pytest.raises(OSError) as raised:
+        (mounted / "large").read_bytes()
+    assert raised.value.errno == errno.EIO
+    with pytest.raises(OSError):
+        (mounted / "folder/other").read_bytes()
+    # The tree is in memory and stays.
+    assert set(os.listdir(mounted)) == set(os.listdir(source))
+    assert "version" in mounted.stats()
+    mounted.close()
+    said = mounted.log()
+    assert said.count("\n") == 1 and log in said, said
+
+
+def test_a_pack_that_is_overwritten_in_place(own, images, mount):
+    source, pack = own
+    mounted = mount(pack, "-f")
+    assert (mounted / "file").read_bytes() == b"content\n"
+    shutil.copyfile(images[1], pack)
+    overwritten(mounted, source, f"{pack}: was written to while mounted")
+
+
+def test_a_pack_that_is_truncated_while_mounted(own, mount):
+    source, pack = own
+    mounted = mount(pack, "-f")
+    os.stat(mounted)  # modes and times are read when first asked for
+    os.truncate(pack, 4096)
+    overwritten(mounted, source, str(pack))
+
+
+def test_a_pack_that_lmdb_writes_to(own, mount):
+    lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+    source, pack = own
+    mounted = mount(pack, "-f")
+    with lmdb.open(os.fspath(pack), subdir=False, lock=False, map_size=1 << 26) as other, \
+            other.begin(write=True) as transaction:
+        transaction.put(b"new", b"x" * 100000)
+    overwritten(mounted, source, f"{pack}: was written to while mounted")
+
+
+# --- rewritten by other tools -------------------------------------------------------------
+
+
+def test_a_pack_that_lmdb_has_copied(hostile, place, mount):
+    lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+    source, pack = hostile
+    with lmdb.open(os.fspath(pack), subdir=False, lock=False, readonly=True) as env:
+        with open(place / "copy.lmdb", "wb") as file:
+            env.copyfd(file.fileno(), compact=True)
+    mounted = mount(place / "copy.lmdb")
+    assert trees.content(mounted) == trees.content(source)
+
+
+# --- where a pack lies --------------------------------------------------------------------
+
+
+def only_the_pack(folder, pack):
+    assert os.listdir(folder) == [pack.name], "something was left beside the pack"
+
+
+def test_nothing_is_left_beside_a_mounted_pack(small, place, mount):
+    (place / "packs").mkdir()
+    pack = shutil.copy(small[1], place / "packs/pack.lmdb")
+    mounted = mount(pack)
+    assert trees.content(mounted) == trees.content(small[0])
+    only_the_pack(place / "packs", pack)
+    mounted.close()
+    only_the_pack(place / "packs", pack)
+
+
+@is_root
+@needs("fusermount3", "setpriv")
+def test_another_s_pack_in_a_folder_of_another(small, place, mount, device_for_users):
+    """Mode 0444, and nothing there may be written."""
+    (place / "packs").mkdir()
+    pack = shutil.copy(small[1], place / "packs/pack.lmdb")
+    os.chmod(pack, 0o444)
+    os.chmod(place / "packs", 0o555)
+    (place / "own").mkdir()
+    os.chown(place / "own", SOMEBODY, SOMEBODY)
+    mounted = mount(pack, at=place / "own", uid=SOMEBODY)
+    run(*as_user(SOMEBODY), "diff", "-r", small[0], mounted)
+    only_the_pack(place / "packs", pack)
+
+
+@contextlib.contextmanager
+def mounted_on(folder, *mount_words):
+    folder.mkdir()
+    run("mount", *mount_words, folder)
+    try:
+        yield folder
+    finally:
+        run("umount", folder)
+
+
+@is_root
+def test_a_pack_on_tmpfs(small, place, mount):
+    with mounted_on(place / "tmpfs", "-t", "tmpfs", "none") as folder:
+        pack = shutil.copy(small[1], folder / "pack.lmdb")
+        mounted = mount(pack)
+        assert "; tmpfs, " in mounted.said
+        assert trees.content(mounted) == trees.content(small[0])
+        only_the_pack(folder, pack)
+        mounted.close()
+
+
+@is_root
+def test_a_pack_on_a_read_only_filesystem(small, place, mount):
+    (place / "packs").mkdir()
+    shutil.copy(small[1], place / "packs/pack.lmdb")
+    with mounted_on(place / "read-only", "--bind", "-o", "ro", place / "packs") as folder:
+        mounted = mount(folder / "pack.lmdb")
+        assert trees.content(mounted) == trees.content(small[0])
+        mounted.close()
+
+
+@is_root
+def test_a_pack_on_an_overlay(small, place, mount):
+    for name in ("lower", "upper", "work"):
+        (place / name).mkdir()
+    shutil.copy(small[1], place / "lower/pack.lmdb")
+    options = f"lowerdir={place}/lower,upperdir={place}/upper,workdir={place}/work"
+    with mounted_on(place / "overlay", "-t", "overlay", "-o", options, "none") as folder:
+        mounted = mount(folder / "pack.lmdb")
+        assert trees.content(mounted) == trees.content(small[0])
+        mounted.close()
+
+
+def test_a_pack_in_a_mounted_pack(small, place, mount):
+    (place / "outer").mkdir()
+    shutil.copy(small[1], place / "outer/inner.lmdb")
+    outer = mount(foldfs.pack(place / "outer", place / "outer.lmdb"))
+    (place / "inner-mnt").mkdir()
+    inner = mount(outer / "inner.lmdb", at=place / "inner-mnt")
+    assert trees.content(inner) == trees.content(small[0])
+    inner.close()
+
+
+def test_a_pack_whose_path_is_odd(small, place, mount):
+    for name in ("with space", "new\nline", "comma,equals=", "back\\slash", "-x"):
+        pack = shutil.copy(small[1], place / name)
+        mounted = mount(pack)
+        [line] = foldfs.mount_lines(mounted)
+        assert line.source == os.fsencode(pack)
+        assert "already mounted" in run(FOLDFS, pack, mounted).err
+        mounted.close()
+
+
+# --- odd packs ----------------------------------------------------------------------------
+
+
+def test_an_empty_pack(place, mount):
+    (place / "source").mkdir()
+    mounted = mount(foldfs.pack(place / "source", place / "pack.lmdb"))
+    assert os.listdir(mounted) == []
+    assert os.statvfs(mounted).f_blocks == 0
+
+
+def test_only_empty_files(place, mount):
+    (place / "source").mkdir()
+    for number in range(10):
+        (place / "source" / str(number)).touch()
+    mounted = mount(foldfs.pack(place / "source", place / "pack.lmdb"))
+    assert trees.content(mounted) == trees.content(place / "source")
+
+
+def test_foldpack_and_foldfs_agree(hostile, place, mount):
+    """What is extracted is what is mounted."""
+    run(FOLDPACK, "extract", hostile[1], place / "extracted")
+    run("diff", "-r", "--no-dereference", place / "extracted", mount(hostile[1]))

@@ -1,0 +1,529 @@
+"""From the start of a mount to its end, as root and as a user, with a command and without one:
+nothing stays behind, and every refusal names its reason and the way out."""
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import stat
+import subprocess
+
+import pytest
+
+import foldfs
+from foldfs import FOLDFS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
+
+
+@pytest.fixture
+def own_point(place):
+    """A mount point that belongs to somebody who is not root."""
+    path = place / "own"
+    path.mkdir()
+    if os.geteuid() == 0:
+        os.chown(path, SOMEBODY, SOMEBODY)
+    return path
+
+
+def refused(*words, status=1, prefix=()):
+    """foldfs says no, in one line, before which fusermount3 may have said a word of its own."""
+    done = run(*prefix, FOLDFS, *words, status=status)
+    foreign = ("fusermount3: ", "fuse: ")
+    own = [line for line in done.err.splitlines() if not line.startswith(foreign)]
+    assert len(own) == 1 and own[0].startswith("foldfs: "), done.err
+    return own[0]
+
+
+def with_command(pack, point, *command, status=0, prefix=(), options=()):
+    return run(*prefix, FOLDFS, *options, pack, point, "--", *command, status=status)
+
+
+# --- the parent and the daemon ------------------------------------------------------------
+
+
+def test_the_parent_returns_when_the_mount_is_usable(small, mount):
+    for _ in range(20):
+        mounted = mount(small[1])
+        assert (mounted / "file").read_bytes() == b"content\n"
+        mounted.close()
+
+
+def test_the_announcement_says_what_was_decided(small, mount, point):
+    said = mount(small[1]).said
+    assert said.startswith(f"foldfs: {small[1]} on {point}: 4 files, 2 MiB; ")
+    assert "buffered I/O; pool " in said and ", lru; " in said
+    assert said.endswith(f"unmount: fusermount3 -u {point}\n")
+
+
+def test_the_daemon_is_detached(small, mount):
+    """From its session, folder and files: a terminal may close, a disk be unmounted."""
+    pid = mount(small[1]).daemon
+    assert os.getsid(pid) == pid
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    for fd in range(3):
+        assert os.readlink(f"/proc/{pid}/fd/{fd}") == "/dev/null"
+
+
+def test_the_daemon_inherits_no_descriptor_s_end(small, point):
+    """Whoever waits for the end of foldfs's output does not wait for the daemon's."""
+    # run() reads stdout and stderr up to their ends: returning is the proof.
+    run(FOLDFS, small[1], point)
+    daemon = foldfs.daemon_of(point)
+    foldfs.unmount(point)
+    assert foldfs.wait_for(daemon) == 0
+
+
+def test_relative_paths(small, place, point):
+    shutil.copy(small[1], place / "pack.lmdb")
+    run(FOLDFS, "pack.lmdb", "mnt", cwd=place)
+    daemon = foldfs.daemon_of("mnt")
+    assert (point / "file").read_bytes() == b"content\n"
+    os.kill(daemon, signal.SIGTERM)
+    assert foldfs.wait_for(daemon) == 0
+    assert not is_mounted(point)
+
+
+def test_closed_standard_descriptors(small, point):
+    run("sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", FOLDFS, small[1], point)
+    daemon = foldfs.daemon_of(point)
+    assert (point / "file").read_bytes() == b"content\n"
+    foldfs.unmount(point)
+    assert foldfs.wait_for(daemon) == 0
+
+
+def test_no_zombie_while_mounted_and_none_after(small, mount):
+    before = foldfs.children(os.getpid()).keys()
+    mounted = mount(small[1])
+    assert foldfs.children(os.getpid()).keys() - before == {mounted.daemon}
+    assert foldfs.children(mounted.daemon) == {}
+    mounted.close()
+    assert foldfs.children(os.getpid()).keys() <= before
+
+
+@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_unmounts(small, mount, signo):
+    mounted = mount(small[1])
+    os.kill(mounted.daemon, signo)
+    assert mounted.wait() == 0
+    assert not is_mounted(mounted)
+
+
+def test_a_signal_ends_the_foreground(small, mount):
+    mounted = mount(small[1], "-f")
+    mounted.process.send_signal(signal.SIGINT)
+    assert mounted.wait() == 0
+    assert not is_mounted(mounted)
+
+
+def test_an_open_file_can_be_finished_after_sigterm(small, mount):
+    source, pack = small
+    mounted = mount(pack)
+    want = (source / "large").read_bytes()
+    with open(mounted / "large", "rb", buffering=0) as file:
+        head = file.read(1000)
+        os.kill(mounted.daemon, signal.SIGTERM)
+        assert mounted.wait(1) is None  # it waits for the reader ...
+        assert not is_mounted(mounted)  # ... but nobody new comes in
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        assert head + file.read() == want
+    assert mounted.wait() == 0
+
+
+@contextlib.contextmanager
+def left_open(path):
+    """A descriptor that outlives its mount: then even close(2) has an error to tell."""
+    fd = os.open(path, os.O_RDONLY)
+    yield fd
+    with contextlib.suppress(OSError):
+        os.close(fd)
+
+
+def test_a_second_signal_does_not_wait_for_open_files(small, mount):
+    mounted = mount(small[1])
+    with left_open(mounted / "large"):
+        os.kill(mounted.daemon, signal.SIGTERM)
+        assert mounted.wait(1) is None
+        os.kill(mounted.daemon, signal.SIGTERM)
+        assert mounted.wait() == 0
+
+
+def test_unmounting_lazily_lets_readers_finish(small, mount):
+    source, pack = small
+    mounted = mount(pack)
+    with open(mounted / "large", "rb") as file:
+        run("fusermount3", "-u", "-z", mounted)
+        assert file.read() == (source / "large").read_bytes()
+    assert mounted.wait() == 0
+
+
+def test_a_busy_mount_is_not_unmounted(small, mount):
+    mounted = mount(small[1])
+    with open(mounted / "file", "rb") as file:
+        assert "busy" in run("fusermount3", "-u", mounted, status=1).err.lower()
+        assert file.read() == b"content\n"
+
+
+def test_reading_threads_at_the_end_of_the_mount(bulk, mount):
+    """All that is underway is answered, none waits for ever."""
+    mounted = mount(bulk[1], "--pool=8M")
+    readers = [subprocess.Popen(["tar", "-cf", "-", "-C", mounted, "."],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+               for _ in range(4)]
+    for reader in readers:
+        reader.stdout.read(foldfs.MIB)
+    os.kill(mounted.daemon, signal.SIGTERM)
+    os.kill(mounted.daemon, signal.SIGTERM)
+    for reader in readers:
+        reader.communicate(timeout=PATIENCE)
+    assert mounted.wait() == 0
+    assert not is_mounted(mounted)
+
+
+# --- with a command -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("script, status", [("exit 0", 0), ("exit 7", 7), ("exit 255", 255),
+                                            ("kill -TERM $$", 128 + signal.SIGTERM),
+                                            ("kill -KILL $$", 128 + signal.SIGKILL)])
+def test_the_command_s_status_is_foldfs_s(small, point, script, status):
+    with_command(small[1], point, "sh", "-c", script, status=status)
+    assert not is_mounted(point)
+
+
+def test_a_command_that_cannot_be_run(small, point, place):
+    missing = place / "missing"
+    assert f"{missing}: No such file" in with_command(small[1], point, missing, status=127).err
+    (place / "data").write_bytes(b"no program")
+    assert "Permission denied" in with_command(small[1], point, place / "data", status=126).err
+    assert not is_mounted(point)
+
+
+def test_the_command_sees_the_files_and_its_arguments(small, point):
+    done = with_command(small[1], point, "cat", point / "file", "--", "/dev/null")
+    assert done.out == "content\n"
+    assert with_command(small[1], point, "printf", "%s|", "-o", "a b", "").out == "-o|a b||"
+
+
+def test_the_command_has_stdin_folder_and_environment(small, point, place):
+    script = 'cat; pwd; echo "$HELLO"'
+    done = subprocess.run([FOLDFS, "-q", small[1], point, "--", "sh", "-c", script],
+                          input=b"typed\n", capture_output=True, cwd=place,
+                          env={**os.environ, "HELLO": "there"}, timeout=PATIENCE)
+    assert done.stdout == f"typed\n{place}\nthere\n".encode()
+    assert done.stderr == b""
+
+
+def test_the_command_inherits_no_descriptor(small, point):
+    done = with_command(small[1], point, "ls", "-l", "/proc/self/fd")
+    links = [line.split(" -> ")[1] for line in done.out.splitlines() if " -> " in line]
+    assert not any("fuse" in link or "lmdb" in link for link in links), links
+
+
+def test_the_command_has_default_signals(small, point):
+    done = with_command(small[1], point, "grep", "-E", "Sig(Blk|Ign)", "/proc/self/status")
+    blocked, ignored = (int(line.split()[1], 16) for line in done.out.splitlines())
+    assert blocked == 0
+    assert ignored & ~(3 << 31) == 0  # 32 and 33: glibc's own, which it ignores in what it spawns
+
+
+def test_mkdir_with_a_command(small, place):
+    new = place / "new"
+    assert with_command(small[1], new, "ls", new, options=["--mkdir"]).out.split() == \
+        ["file", "folder", "large", "program"]
+    assert not new.exists()
+
+
+def running(pack, point, script):
+    """foldfs with a shell script that has said "ready"."""
+    process = subprocess.Popen([FOLDFS, "-q", pack, point, "--", "sh", "-c", script],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    foldfs.wait_for_line(process.stdout, rb"ready\n")
+    return process
+
+
+@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_is_passed_to_the_command(small, point, signo):
+    name = signo.name.removeprefix("SIG")
+    with running(small[1], point, f"trap 'exit 42' {name}; echo ready; read line") as process:
+        process.send_signal(signo)
+        assert process.wait(PATIENCE) == 42
+    assert not is_mounted(point)
+
+
+def test_a_command_that_a_signal_kills(small, point):
+    with running(small[1], point, "echo ready; read line") as process:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 128 + signal.SIGTERM
+    assert not is_mounted(point)
+
+
+def test_what_a_command_leaves_behind_does_not_keep_the_mount(small, point):
+    """A process in the background gets some seconds; then foldfs goes nevertheless."""
+    script = 'exec 3< "$0/large"; sleep 600 > /dev/null 2>&1 & echo $!'
+    done = with_command(small[1], point, "sh", "-c", script, point)
+    assert "still in use by processes that COMMAND left behind" in done.err
+    assert not is_mounted(point)
+    left = int(done.out)
+    os.kill(left, signal.SIGKILL)
+    assert foldfs.wait_for(left) == -signal.SIGKILL
+
+
+def test_two_commands_on_two_mount_points_at_once(small, place):
+    processes = []
+    for name in ("one", "two"):
+        (place / name).mkdir()
+        script = f"echo ready; read line; cat {place / name}/file"
+        processes.append(running(small[1], place / name, script))
+    for process in processes:
+        out, _ = process.communicate(b"go\n", timeout=PATIENCE)
+        assert (process.returncode, out) == (0, b"content\n")
+
+
+# --- as a user ----------------------------------------------------------------------------
+
+
+@is_root
+@needs("fusermount3", "setpriv")
+def test_a_user_mounts_and_unmounts(small, own_point, mount, device_for_users):
+    source, pack = small
+    mounted = mount(pack, at=own_point, uid=SOMEBODY)
+    done = run(*as_user(SOMEBODY), "stat", "-c", "%u %g", own_point / "file")
+    assert done.out == f"{SOMEBODY} {SOMEBODY}\n"
+    run(*as_user(SOMEBODY), "diff", "-r", source, own_point)
+    [line] = foldfs.mount_lines(own_point)
+    assert {"ro", "nosuid", "nodev"} <= line.options
+    assert f"user_id={SOMEBODY}" in line.super_options
+    assert foldfs.children(mounted.daemon) == {}
+    mounted.close()
+    assert not is_mounted(own_point)
+
+
+@is_root
+@needs("fusermount3", "setpriv")
+def test_a_user_s_daemon_unmounts_at_a_signal(small, own_point, mount, device_for_users):
+    mounted = mount(small[1], at=own_point, uid=SOMEBODY)
+    os.kill(mounted.daemon, signal.SIGTERM)
+    assert mounted.wait() == 0
+    assert not is_mounted(own_point)
+
+
+@is_root
+@needs("fusermount3", "setpriv")
+def test_a_user_runs_a_command(small, own_point, device_for_users):
+    script = 'cat "$0/file"; exit 7'
+    done = with_command(small[1], own_point, "sh", "-c", script, own_point, status=7,
+                        prefix=as_user(SOMEBODY))
+    assert done.out == "content\n"
+    assert not is_mounted(own_point)
+
+
+@is_root
+def test_a_user_cannot_mount_on_another_s_folder(small, point, device_for_users):
+    said = refused(small[1], point, prefix=as_user(SOMEBODY))
+    assert os.fspath(point) in said
+    assert not is_mounted(point)
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_a_device_that_a_user_may_not_open(small, own_point, place):
+    os.mknod(place / "fuse", stat.S_IFCHR | 0o600, os.stat("/dev/fuse").st_rdev)
+    hide = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /dev/fuse && exec "$@"',
+            place / "fuse"]
+    said = refused(small[1], own_point, prefix=[*hide, *as_user(SOMEBODY)])
+    assert "/dev/fuse cannot be opened (Permission denied)" in said and "0666" in said
+
+
+def without_fusermount(uid):
+    """A prefix: as a user, where fusermount3 cannot be run."""
+    return ["unshare", "--mount", "sh", "-c",
+            'mount --bind /dev/null "$0" && exec "$@"',
+            os.path.realpath(foldfs.find_program("fusermount3")), *as_user(uid)]
+
+
+@pytest.fixture
+def namespaces():
+    """Skips where users may not make namespaces."""
+    if run(*as_user(SOMEBODY), "unshare", "-U", "-m", "true", status=None).returncode != 0:
+        pytest.skip("users may not make user namespaces here")
+
+
+@is_root
+@needs("fusermount3", "setpriv", "unshare")
+def test_a_user_without_fusermount_is_told_the_way_out(small, own_point, device_for_users):
+    said = refused(small[1], own_point, prefix=without_fusermount(SOMEBODY))
+    assert "fusermount3 is missing" in said and "-- COMMAND" in said
+
+
+@is_root
+@needs("fusermount3", "setpriv", "unshare")
+def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_users, namespaces):
+    """In a namespace of its own: the command sees the files, nobody else sees a mount."""
+    script = 'cat "$0/file"; id -u; stat -c %u "$0/file"; echo ready; read line; exit 7'
+    process = subprocess.Popen(
+        [*without_fusermount(SOMEBODY), FOLDFS, "-q", small[1], own_point, "--", "sh", "-c", script,
+         own_point], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with process:
+        said = foldfs.wait_for_line(process.stdout, rb"ready\n")
+        assert said == f"content\n{SOMEBODY}\n{SOMEBODY}\nready\n"
+        assert not is_mounted(own_point) and os.listdir(own_point) == []
+        process.communicate(b"go\n", timeout=PATIENCE)
+    assert process.returncode == 7
+    assert os.listdir(own_point) == []
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_a_user_without_a_name_runs_a_command(small, own_point, device_for_users, namespaces):
+    """fusermount3 refuses users that no passwd(5) knows; a namespace does not."""
+    os.chown(own_point, foldfs.NAMELESS, foldfs.NAMELESS)
+    done = with_command(small[1], own_point, "cat", own_point / "file",
+                        prefix=as_user(foldfs.NAMELESS))
+    assert done.out == "content\n"
+    assert not is_mounted(own_point)
+
+
+@is_root
+@needs("fusermount3", "setpriv", "unshare")
+def test_allow_other_needs_the_administrator(small, own_point, device_for_users):
+    with contextlib.suppress(FileNotFoundError), open("/etc/fuse.conf", encoding="utf-8") as conf:
+        if any(line.startswith("user_allow_other") for line in conf):
+            pytest.skip("/etc/fuse.conf has user_allow_other")
+    said = refused("--allow_other", small[1], own_point, prefix=as_user(SOMEBODY))
+    assert "user_allow_other" in said and "/etc/fuse.conf" in said
+    assert not is_mounted(own_point)
+
+
+@is_root
+@needs("unshare")
+def test_root_of_a_user_namespace_mounts(small, own_point, device_for_users, namespaces):
+    """As in a rootless container."""
+    script = '"$1" -q "$2" "$3" && cat "$3/file" && umount "$3"'
+    before = foldfs.children(os.getpid()).keys()
+    done = run(*as_user(SOMEBODY), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
+               script, "sh", FOLDFS, small[1], own_point)
+    assert done.out == "content\n"
+    [daemon] = foldfs.children(os.getpid()).keys() - before
+    assert foldfs.wait_for(daemon) == 0
+
+
+# --- mount points -------------------------------------------------------------------------
+
+
+def test_the_same_pack_again_is_fine(small, mount, point, place):
+    mounted = mount(small[1])
+    os.symlink(small[1], place / "other name.lmdb")
+    for pack in (small[1], place / "other name.lmdb"):
+        done = run(FOLDFS, pack, f"{point}/")
+        assert "already mounted" in done.err
+    assert len(foldfs.mount_lines(point)) == 1
+    assert (mounted / "file").read_bytes() == b"content\n"
+
+
+def test_the_same_pack_again_with_a_command_is_busy(small, mount, point):
+    mount(small[1])
+    assert "busy" in refused(small[1], point, "--", "true")
+    assert is_mounted(point)
+
+
+def test_another_pack_is_busy(small, images, mount, point):
+    mount(small[1])
+    said = refused(images[1], point)
+    assert "busy" in said and os.fspath(small[1]) in said
+    assert len(foldfs.mount_lines(point)) == 1
+
+
+@is_root
+@needs("setpriv")
+def test_another_user_s_mount_is_busy(small, place, device_for_users, mount):
+    """Of the same pack, even: it would not be readable."""
+    mounted = mount(small[1], "--allow_other", at=own_folder(place))
+    assert "busy" in refused(small[1], mounted.path, prefix=as_user(SOMEBODY))
+
+
+def own_folder(place):
+    (place / "own").mkdir()
+    os.chown(place / "own", SOMEBODY, SOMEBODY)
+    return place / "own"
+
+
+def test_a_folder_that_is_not_empty(small, point):
+    (point / ".hidden").write_bytes(b"")
+    said = refused(small[1], point)
+    assert "not empty" in said and os.fspath(point) in said
+
+
+def test_a_missing_folder(small, place):
+    said = refused(small[1], place / "missing")
+    assert "no such folder" in said and "--mkdir" in said and os.fspath(place / "missing") in said
+    assert not (place / "missing").exists()
+
+
+def test_a_file_as_mount_point(small, place):
+    (place / "file").write_bytes(b"")
+    assert "not a folder" in refused(small[1], place / "file")
+    assert "Not a directory" in refused(small[1], place / "file/below")
+
+
+def test_mount_points_with_odd_names(small, place, mount):
+    for name in (b"with space", b"new\nline", b"back\\slash", b"comma,equals=", b"\xff\xfe", b"-x"):
+        point = os.path.join(os.fsencode(place), name)
+        os.mkdir(point)
+        with foldfs.mounted(small[1], os.fsdecode(point)):
+            with open(point + b"/file", "rb") as file:
+                assert file.read() == b"content\n"
+            assert "already mounted" in run(FOLDFS, small[1], os.fsdecode(point)).err
+
+
+def test_a_symbolic_link_as_mount_point(small, point, place):
+    os.symlink(point, place / "link")
+    run(FOLDFS, small[1], place / "link")
+    daemon = foldfs.daemon_of(place / "link")
+    assert (point / "file").read_bytes() == b"content\n"
+    assert "already mounted" in run(FOLDFS, small[1], place / "link").err
+    run("fusermount3", "-u", point)
+    assert foldfs.wait_for(daemon) == 0
+
+
+@is_root
+def test_the_root_of_an_empty_tmpfs_is_a_fair_place(small, point, mount):
+    run("mount", "-t", "tmpfs", "none", point)
+    mount(small[1]).close()
+    assert len(foldfs.mount_lines(point)) == 1
+    run("umount", point)
+
+
+@pytest.mark.parametrize("way_out", [["fusermount3", "-u"], ["umount"]])
+def test_the_remains_of_a_killed_daemon(small, mount, point, way_out):
+    mounted = mount(small[1])
+    os.kill(mounted.daemon, signal.SIGKILL)
+    assert mounted.wait() == -signal.SIGKILL
+    with pytest.raises(OSError) as raised:
+        os.listdir(point)
+    assert raised.value.errno == errno.ENOTCONN
+    said = refused(small[1], point)
+    assert "daemon has died" in said and f"fusermount3 -u {point}" in said
+    if way_out == ["umount"] and os.geteuid() != 0:
+        pytest.skip("only root may umount")
+    run(*way_out, point)
+    mount(small[1])
+    assert (point / "file").read_bytes() == b"content\n"
+
+
+def test_a_reader_of_a_killed_daemon_gets_an_error(small, mount):
+    mounted = mount(small[1])
+    with left_open(mounted / "large") as fd:
+        os.kill(mounted.daemon, signal.SIGKILL)
+        mounted.wait()
+        with pytest.raises(OSError) as raised:
+            os.read(fd, 100)
+    assert raised.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
+
+
+def test_a_daemon_that_dies_while_it_starts_is_told_of(small, place):
+    """The parent does not wait for ever, nor believe in a mount that is not there."""
+    if b"sanitizer" in FOLDFS.read_bytes():
+        pytest.skip("a sanitizer needs more addresses than this test leaves")
+    done = run("prlimit", "--as=60000000", FOLDFS, "--pool=1G", small[1], place / "mnt",
+               status=None)
+    assert done.returncode != 0 and done.err.startswith("foldfs: ")

@@ -1,0 +1,287 @@
+"""Each option does what it says, by its own name and in -o; what is not there yet is refused."""
+
+import os
+import stat
+import sys
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, MIB, SOMEBODY, as_user, is_root, needs, run
+
+
+def refused(status, *words):
+    """foldfs says no, in one line, with nothing mounted."""
+    done = run(FOLDFS, *words, status=status)
+    assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
+    return done.err
+
+
+# --- who owns, who may --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [["--uid=12", "--gid=34"], ["-o", "uid=12,gid=34"],
+                                  ["-ouid=12", "--gid", "34"]])
+def test_uid_and_gid_are_everybody_s_owner(small, mount, form):
+    source, pack = small
+    mounted = mount(pack, *form)
+    for path in ["", *map(os.fsdecode, trees.paths(source))]:
+        assert (os.lstat(mounted / path).st_uid, os.lstat(mounted / path).st_gid) == (12, 34)
+
+
+@pytest.mark.parametrize("form", [["--umask=027"], ["-o", "umask=27"], ["-o", "ro,umask=0027"]])
+def test_umask_replaces_the_modes(small, mount, form):
+    mounted = mount(small[1], *form)
+    for path, mode in {"file": 0o640, "program": 0o640, "folder": 0o750, "": 0o750}.items():
+        assert stat.S_IMODE(os.stat(mounted / path).st_mode) == mode
+
+
+def test_files_without_any_mode_are_readable_for_the_owner(place, mount):
+    (place / "source/folder").mkdir(parents=True)
+    trees.write(place / "source/folder/file", b"content", 0)
+    os.chmod(place / "source/folder", 0o300)
+    if os.geteuid() != 0:
+        pytest.skip("only root can pack what nobody may read")
+    mounted = mount(foldfs.pack(place / "source", place / "pack.lmdb"))
+    assert stat.S_IMODE(os.stat(mounted / "folder").st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(mounted / "folder/file").st_mode) == 0o400
+
+
+@is_root
+def test_noexec_forbids_programs(small, mount):
+    mounted = mount(small[1], "-o", "noexec")
+    [line] = foldfs.mount_lines(mounted)
+    assert "noexec" in line.options
+    with pytest.raises(PermissionError):
+        run(mounted / "program")
+
+
+@is_root
+def test_the_mount_s_modes_are_enforced(small, mount):
+    mounted = mount(small[1], "--allow_other", "--umask=077")
+    done = run(*as_user(SOMEBODY), "cat", mounted / "file", status=1)
+    assert "Permission denied" in done.err
+
+
+# --- what is mounted ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["folder", "/folder/", "folder//"])
+def test_subdir_is_the_root(small, mount, path):
+    source, pack = small
+    mounted = mount(pack, f"--subdir={path}")
+    assert trees.content(mounted) == trees.content(source / "folder")
+    assert os.stat(mounted).st_ino == 1
+    assert os.stat(f"{mounted.path}/..").st_ino == os.stat(mounted.path.parent).st_ino
+
+
+def test_subdir_deep_in_a_hostile_tree(hostile, mount):
+    source, pack = hostile
+    for name in (b"in new\nline", b"in comma,equals=", b"in \xff\xfe not UTF-8"):
+        inner = b"names/" + name
+        mounted = mount(pack, b"--subdir=" + inner)
+        assert trees.content(mounted) == trees.content(os.path.join(os.fsencode(source), inner))
+        mounted.close()
+
+
+def test_subdir_keeps_hard_links_to_outside(hostile, mount):
+    source, pack = hostile
+    mounted = mount(pack, "--subdir=links/folder")
+    assert (mounted / "third name").read_bytes() == b"target"
+    assert os.stat(mounted / "third name").st_nlink == 3
+
+
+@pytest.mark.parametrize("path, reason", [("none", "is not in the pack"), ("file", "is no folder"),
+                                          ("folder/none", "is not in the pack")])
+def test_a_subdir_that_is_no_folder_is_refused(small, point, path, reason):
+    said = refused(1, f"--subdir={path}", small[1], point)
+    assert f"'--subdir={path}'" in said and reason in said and os.fspath(small[1]) in said
+    assert not foldfs.is_mounted(point)
+
+
+# --- how it is read -----------------------------------------------------------------------
+
+
+def test_pool_is_the_budget(small, mount):
+    assert mount(small[1], "--pool=16M").stats()["pool"]["budget"] == 16 * MIB
+
+
+def test_pool_is_chosen_by_default(small, mount):
+    budget = mount(small[1]).stats()["pool"]["budget"]
+    assert 8 * MIB <= budget <= small[1].stat().st_size + 9 * MIB
+
+
+@pytest.mark.parametrize("options", [["--readahead=0"], ["--threads=1"], ["-o", "threads=64"],
+                                     ["--readahead=0", "--threads=1", "--pool=8M"],
+                                     ["--readahead=1G"], ["--verify=off"], ["--io=buffered"],
+                                     ["--cache=kernel", "--policy=lru", "--oracle=off"]])
+def test_what_is_read_does_not_depend_on_how(bulk, mount, options):
+    source, pack = bulk
+    assert trees.content(mount(pack, *options)) == trees.content(source)
+
+
+def test_readahead_off_reads_nothing_ahead(bulk, mount):
+    source, pack = bulk
+    quiet = mount(pack, "--readahead=0")
+    assert trees.content(quiet) == trees.content(source)
+    assert quiet.stats()["prefetch"] == {"issued": 0, "used": 0, "wasted": 0}
+    quiet.close()
+    eager = mount(pack)
+    assert trees.content(eager) == trees.content(source)
+    assert eager.stats()["prefetch"]["used"] > 0
+
+
+# --- the end of a mount -------------------------------------------------------------------
+
+
+@is_root
+def test_timeout_unmounts_what_nobody_uses(small, mount):
+    mounted = mount(small[1], "--timeout=1")
+    assert mounted.wait() == 0
+    assert not foldfs.is_mounted(mounted)
+
+
+@is_root
+def test_timeout_spares_what_somebody_uses(small, mount, point):
+    mounted = mount(small[1], "-o", "timeout=1")
+    with open(mounted / "file", "rb") as file:
+        assert mounted.wait(3.5) is None
+        assert file.read() == b"content\n"
+    assert mounted.wait() == 0
+    assert not foldfs.is_mounted(point)
+
+
+@is_root
+def test_timeout_is_root_s(small, place):
+    point = place / "own"
+    point.mkdir()
+    os.chown(point, SOMEBODY, SOMEBODY)
+    done = run(*as_user(SOMEBODY), FOLDFS, "--timeout=1", small[1], point, status=1)
+    assert "'--timeout' needs root" in done.err
+
+
+def test_mkdir_creates_and_removes(small, place, mount):
+    mounted = mount(small[1], "--mkdir", at=place / "new")
+    assert (mounted / "file").read_bytes() == b"content\n"
+    mounted.close()
+    assert not (place / "new").exists()
+
+
+def test_mkdir_removes_what_it_created_when_the_mount_fails(small, place):
+    refused(1, "--mkdir", small[1], place / "not/there")
+    assert not (place / "not").exists()
+    (place / "bad").write_bytes(b"no pack")
+    refused(1, "--mkdir", place / "bad", place / "new")
+    assert not (place / "new").exists()
+
+
+def test_mkdir_leaves_what_was_there(small, point, mount):
+    mount(small[1], "--mkdir").close()
+    assert point.is_dir()
+
+
+def test_foreground_says_one_line_and_stays(small, mount, point):
+    mounted = mount(small[1], "-f")
+    assert mounted.said.count("\n") == 1
+    assert f"foldfs: {small[1]} on {point}: " in mounted.said
+    assert f"; unmount: fusermount3 -u {point}\n" in mounted.said
+    mounted.close()
+    assert mounted.log() == ""
+
+
+def test_quiet_says_nothing(small, mount):
+    assert mount(small[1], "-q").said == ""
+
+
+# --- as other programs start it -----------------------------------------------------------
+
+
+@is_root
+@needs("mount.fuse3", "unshare")
+def test_mount_8_mounts(small, point, place):
+    """Where mount(8) finds foldfs: in a folder of the system, for which this one stands in."""
+    (place / "bin").mkdir()
+    os.symlink(FOLDFS, place / "bin/foldfs")
+    script = """set -e
+        mount --bind "$1" /usr/local/bin
+        mount -t fuse.foldfs "$2" "$3" -o ro,noatime,_netdev,x-systemd.automount,uid=12,pool=8M
+        stat -c %u "$3/file"
+        cat "$3/file"
+        umount "$3"
+    """
+    before = foldfs.children(os.getpid()).keys()
+    done = run("unshare", "--mount", "sh", "-c", script, "sh", place / "bin", small[1], point)
+    assert done.out == "12\ncontent\n"
+    [daemon] = foldfs.children(os.getpid()).keys() - before
+    assert foldfs.wait_for(daemon) == 0
+
+
+PASS_DEVICE = """import ctypes, os, subprocess, sys
+foldfs, pack, point, *options = sys.argv[1:]
+fd = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+data = f"fd={fd},rootmode=40000,user_id=0,group_id=0,default_permissions"
+flags = 1 | 2 | 4  # MS_RDONLY, MS_NOSUID, MS_NODEV
+if libc.mount(b"pack", point.encode(), b"fuse.foldfs", flags, data.encode()) != 0:
+    sys.exit(os.strerror(ctypes.get_errno()))
+sys.exit(subprocess.run([foldfs, *options, pack, f"/dev/fd/{fd}"], pass_fds=[fd]).returncode)
+"""
+
+
+@is_root
+def test_a_descriptor_as_mount_point(small, point):
+    """Containers mount by themselves and pass the device."""
+    source, pack = small
+    done = run(sys.executable, "-c", PASS_DEVICE, FOLDFS, pack, point)
+    assert "mounted by the caller, whose task it was to make it read-only" in done.err
+    assert trees.content(point) == trees.content(source)
+    [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
+                if words and words[-1].startswith(b"/dev/fd/")]
+    run("umount", point)
+    assert foldfs.wait_for(daemon) == 0
+
+
+# --- refusals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["cache=pool", "policy=pin", "io=direct", "oracle=on",
+                                    "oracle-cpu=2", "order=list", "preload"])
+@pytest.mark.parametrize("form", ["--", "-o"])
+def test_what_comes_later_is_refused(small, point, option, form):
+    words = [form + option] if form == "--" else ["-o", option]
+    assert "not yet" in refused(2, *words, small[1], point)
+    assert not foldfs.is_mounted(point)
+
+
+@pytest.mark.parametrize("words, hint", [(["--pol=8M"], "--pool"), (["-o", "pol=8M"], "pool"),
+                                         (["--readahed=1"], "--readahead"),
+                                         (["--allow-othr"], "allow_other")])
+def test_an_unknown_option_is_refused_with_a_guess(small, point, words, hint):
+    said = refused(2, *words, small[1], point)
+    assert hint in said
+    assert not foldfs.is_mounted(point)
+
+
+@pytest.mark.parametrize("words", [
+    ["--pool=7M"], ["--pool=many"], ["--pool=-1"], ["--threads=65"], ["--threads=x"],
+    ["--umask=1777"], ["--umask=9"], ["--uid=4294967295"], ["--gid=99999999999"], ["--uid=root"],
+    ["--timeout=2147483648"], ["--verify=maybe"], ["--cache=none"], ["--mkdir=yes"], ["-o", "pool"],
+    ["-Z"],
+])
+def test_a_wrong_value_is_refused(small, point, words):
+    refused(2, *words, small[1], point)
+    assert not foldfs.is_mounted(point)
+
+
+def test_wrong_numbers_of_arguments_are_refused(small, point):
+    for words in ([], [small[1]], [small[1], point, "more"], [small[1], point, "--"]):
+        refused(2, *words)
+
+
+def test_help_and_version_go_to_stdout():
+    done = run(FOLDFS, "--help")
+    assert done.out.startswith("usage: foldfs") and done.err == ""
+    assert max(map(len, done.out.splitlines())) <= 80
+    done = run(FOLDFS, "--version")
+    assert done.out.startswith("foldfs ") and "libfuse" in done.out and "xxHash" in done.out

@@ -138,7 +138,7 @@ static void announce(const struct program *program)
 			program->settings.pack);
 }
 
-static int spawn_command(struct program *program)
+static void spawn_command(struct program *program)
 {
 	posix_spawnattr_t attributes;
 	sigset_t none, defaults;
@@ -155,12 +155,11 @@ static int spawn_command(struct program *program)
 			 program->settings.command, environ);
 	posix_spawnattr_destroy(&attributes);
 	if (r == 0)
-		return 0;
+		return;
 	program->command = 0;
 	log_error("%s: %s", program->settings.command[0], strerror(r));
 	/* As the shell does it. */
 	program->command_status = r == ENOENT ? 127 : 126;
-	return -r;
 }
 
 /* --- until the end --------------------------------------------------------------------------- */
@@ -255,13 +254,13 @@ static int serve(struct program *program, struct err *err)
 		return r;
 	}
 	announce(program);
-	if (program->settings.command) {
-		if (spawn_command(program) == 0)
-			run(program);
-	} else {
+	if (program->settings.command)
+		spawn_command(program);
+	else
 		daemon_ready(&program->daemon);
+	dataset_preload(program->mount->dataset);
+	if (program->command || !program->settings.command)
 		run(program);
-	}
 	leave(program);
 	return 0;
 }

@@ -54,6 +54,12 @@ struct cache_source mount_source(struct mount *mount);
 /* The stats as one JSON object (cli.md, foldstat). Returns 0 or -ENOMEM. */
 int mount_report(struct mount *mount, struct buf *json);
 
+/* The inode number of an entry that stands for an inode. */
+static inline uint64_t mount_ino(const struct mount *mount, uint32_t inode)
+{
+	return inode == mount->root ? 1 : (uint64_t)inode + 1;
+}
+
 static inline void mount_count(struct mount *mount, enum request request)
 {
 	atomic_fetch_add_explicit(&mount->requests[request], 1, memory_order_relaxed);

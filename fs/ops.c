@@ -1,5 +1,6 @@
 #include "fs/ops.h"
 #include "base/scope.h"
+#include "fs/listing.h"
 #include "fs/reply.h"
 #include "fs/session.h"
 #include <string.h>
@@ -11,6 +12,7 @@
 #define FOREVER	     1e9
 #define BLOCK_BYTES  131072 /* Python before 3.14 reads in blocks of this size: one READ a photo */
 #define READ_MAX     ((CACHE_READ_EXTENTS - 1) * CACHE_EXTENT_MAX) /* wherever it begins */
+#define LISTING_MAX  65536 /* bytes of a reply, on the stack; glibc asks for 32 KiB */
 #define STATS_NAME   "user.foldfs.stats"
 #define STATS_GROWTH 64 /* bytes that the stats may grow between asking their size and reading */
 
@@ -22,11 +24,6 @@ static struct mount *mount_of(fuse_req_t req)
 static uint32_t entry_of(const struct mount *mount, fuse_ino_t ino)
 {
 	return ino == FUSE_ROOT_ID ? mount->root : (uint32_t)(ino - 1);
-}
-
-static fuse_ino_t ino_of(const struct mount *mount, uint32_t inode)
-{
-	return inode == mount->root ? FUSE_ROOT_ID : (fuse_ino_t)inode + 1;
 }
 
 /* --- the tree -------------------------------------------------------------------------------- */
@@ -65,7 +62,7 @@ static int stat_of(const struct mount *mount, uint32_t entry, struct stat *ret)
 	if (r < 0)
 		return r;
 	*ret = (struct stat){
-		.st_ino = ino_of(mount, e.inode),
+		.st_ino = mount_ino(mount, e.inode),
 		.st_mode = mode_of(mount, type_of(e.kind), attr.mode),
 		.st_nlink = attr.nlink,
 		.st_uid = mount->uid,
@@ -148,59 +145,17 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 		reply_error(req, -ENOMEM);
 }
 
-/* What is at a place of a listing: 0 is ".", 1 is "..", then the children. */
-static void listed(const struct mount *mount, uint32_t directory, const struct dataset_entry *d,
-		   uint64_t place, struct dataset_entry *ret)
-{
-	if (place >= 2) {
-		dataset_entry(mount->dataset, d->first_child + (uint32_t)(place - 2), ret);
-		return;
-	}
-	dataset_entry(mount->dataset,
-		      place == 0 || directory == mount->root ? directory : d->parent, ret);
-	ret->name = "..";
-	ret->name_len = place + 1;
-}
-
-static size_t list(fuse_req_t req, const struct mount *mount, uint32_t directory, char *buf,
-		   size_t size, uint64_t place)
-{
-	struct dataset_entry d, e;
-	size_t used = 0;
-
-	dataset_entry(mount->dataset, directory, &d);
-	for (; place < (uint64_t)d.children + 2; place++) {
-		char name[FORMAT_NAME_MAX + 1];
-		struct stat st = {0};
-		size_t len;
-
-		listed(mount, directory, &d, place, &e);
-		memcpy(name, e.name, e.name_len);
-		name[e.name_len] = '\0';
-		st.st_ino = ino_of(mount, e.inode);
-		st.st_mode = type_of(e.kind);
-		len = fuse_add_direntry(req, buf + used, size - used, name, &st, (off_t)place + 1);
-		if (len > size - used)
-			break;
-		used += len;
-	}
-	return used;
-}
-
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		       struct fuse_file_info *file)
 {
 	struct mount *mount = mount_of(req);
-	SCOPE_FREE char *buf = malloc(size);
+	char buf[LISTING_MAX];
 	size_t used;
 
 	(void)file;
 	mount_count(mount, REQUEST_READDIR);
-	if (!buf) {
-		reply_error(req, -ENOMEM);
-		return;
-	}
-	used = list(req, mount, entry_of(mount, ino), buf, size, (uint64_t)offset);
+	used = listing_fill(mount, entry_of(mount, ino), buf,
+			    size < sizeof(buf) ? size : sizeof(buf), (uint64_t)offset);
 	fuse_reply_buf(req, buf, used);
 }
 

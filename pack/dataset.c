@@ -301,6 +301,15 @@ void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset
 	}
 }
 
+void dataset_child(const struct dataset *dataset, uint32_t entry, struct dataset_child *ret)
+{
+	const struct index *index = &dataset->index;
+
+	ret->kind = index_kind(index, entry);
+	ret->inode = index_inode(index, entry);
+	ret->name = index_name(index, entry, &ret->name_len);
+}
+
 int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
 		   uint32_t *ret)
 {
@@ -330,14 +339,24 @@ static uint32_t count_links(const struct index *index, uint32_t entry)
 	return links;
 }
 
+static int need_attr(struct dataset *dataset)
+{
+	int r = need_section(dataset, SECTION_MODE);
+
+	return r < 0 ? r : need_section(dataset, SECTION_MTIME);
+}
+
+void dataset_preload(struct dataset *dataset)
+{
+	need_attr(dataset);
+}
+
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
 {
 	const struct index *index = &dataset->index;
 	int64_t ns, second = 1000000000;
-	int r = need_section(dataset, SECTION_MODE);
+	int r = need_attr(dataset);
 
-	if (r == 0)
-		r = need_section(dataset, SECTION_MTIME);
 	if (r < 0)
 		return r;
 	entry = index_inode(index, entry);

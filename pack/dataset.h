@@ -78,6 +78,15 @@ int dataset_unchanged(struct dataset *dataset);
 /* entry < dataset_entries(). */
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
 
+/* What a listing shows of an entry: dataset_entry(), for a million at once. */
+struct dataset_child {
+	enum format_kind kind;
+	uint32_t inode;
+	const char *name; /* not NUL-ended */
+	size_t name_len;
+};
+void dataset_child(const struct dataset *dataset, uint32_t entry, struct dataset_child *ret);
+
 /* The child of a directory by name: 0, -ENOENT, or -ENOTDIR. */
 int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
 		   uint32_t *ret);
@@ -92,6 +101,9 @@ int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path
 
 /* Mode, link count and time. Loads the cold sections at first use: 0, -EBADMSG, -EIO, -ENOMEM. */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
+/* Loads what dataset_attr needs, so that the first to ask does not wait for it. A failure is
+ * for dataset_attr to tell. */
+void dataset_preload(struct dataset *dataset);
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */

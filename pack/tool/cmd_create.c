@@ -8,6 +8,7 @@
 #include "pack/tool/interrupt.h"
 #include "pack/tool/target.h"
 #include <fcntl.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -179,6 +180,15 @@ static int interrupted(struct create *create)
 	return interrupt_die();
 }
 
+/* liblmdb allocates the pages of each batch and frees them at its end. Given back to the kernel
+ * each time, they would be faulted in anew, page by page: that was two thirds of the time that
+ * 20,000 photos took. */
+static void keep_memory(void)
+{
+	mallopt(M_MMAP_THRESHOLD, (int)(32 * MIB));
+	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));
+}
+
 int cmd_create(int argc, char **argv)
 {
 	SCOPE(release) struct create create = {.root = -1};
@@ -201,6 +211,7 @@ int cmd_create(int argc, char **argv)
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();
+	keep_memory();
 	r = run(&create, &settings);
 	if (r == 0)
 		return cmd_finish(create.skipped ? EXIT_SKIPPED : EXIT_DONE);

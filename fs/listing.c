@@ -1,0 +1,76 @@
+/* The records are written here, not by fuse_add_direntry(): that wants each name NUL-ended and
+ * a stat of each, and a listing of 1,281,167 names took a tenth longer with it. */
+#include "fs/listing.h"
+#include <dirent.h>
+#include <linux/fuse.h>
+#include <string.h>
+
+static unsigned type_of(enum format_kind kind)
+{
+	switch (kind) {
+	case FORMAT_DIRECTORY:
+		return DT_DIR;
+	case FORMAT_SYMLINK:
+		return DT_LNK;
+	default:
+		return DT_REG;
+	}
+}
+
+/* Returns the bytes used, 0 where the record does not fit. */
+static size_t add(char *buf, size_t room, uint64_t next, uint64_t ino,
+		  const struct dataset_child *child)
+{
+	struct fuse_dirent record = {
+		.ino = ino,
+		.off = next,
+		.namelen = (uint32_t)child->name_len,
+		.type = type_of(child->kind),
+	};
+	size_t len = FUSE_NAME_OFFSET + child->name_len, whole = FUSE_DIRENT_ALIGN(len);
+
+	if (whole > room)
+		return 0;
+	memcpy(buf, &record, FUSE_NAME_OFFSET);
+	memcpy(buf + FUSE_NAME_OFFSET, child->name, child->name_len);
+	memset(buf + len, 0, whole - len);
+	return whole;
+}
+
+static void dot(const struct mount *mount, uint32_t directory, uint64_t place,
+		struct dataset_child *ret)
+{
+	struct dataset_entry entry;
+
+	dataset_entry(mount->dataset, directory, &entry);
+	*ret = (struct dataset_child){
+		.kind = FORMAT_DIRECTORY,
+		.inode = place == 0 || directory == mount->root ? directory : entry.parent,
+		.name = "..",
+		.name_len = place + 1,
+	};
+}
+
+size_t listing_fill(const struct mount *mount, uint32_t directory, char *buf, size_t size,
+		    uint64_t place)
+{
+	struct dataset_entry d;
+	size_t used = 0, len;
+
+	dataset_entry(mount->dataset, directory, &d);
+	for (; place < (uint64_t)d.children + 2; place++) {
+		struct dataset_child child;
+
+		if (place < 2)
+			dot(mount, directory, place, &child);
+		else
+			dataset_child(mount->dataset, d.first_child + (uint32_t)(place - 2),
+				      &child);
+		len = add(buf + used, size - used, place + 1, mount_ino(mount, child.inode),
+			  &child);
+		if (len == 0)
+			break;
+		used += len;
+	}
+	return used;
+}

@@ -52,6 +52,12 @@ class Bench:
             raise SystemExit(f"{' '.join(command)}: exit status {done.returncode}")
         return json.loads(done.stdout)
 
+    def seconds(self, *command):
+        """How long a command takes whose output nobody wants."""
+        began = time.monotonic()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        return time.monotonic() - began
+
     def requests(self, mount):
         return self.json(self.foldstat, mount.path, "--json")["requests"]
 
@@ -125,10 +131,13 @@ def listing(bench):
     """A million names: how long until they can be used, and what the daemon takes for them."""
     tree = bench.tiny()
     section = f"A tree of {tree.files:,} small files"
-    ready, first, second, constructor, fresh, memory = measures = [
+    ready, first, second, bare, bare_again, constructor, fresh, memory = measures = [
         Measure(section, "mount until usable", "ms", Target("under 100 ms", 100)),
-        Measure(section, "list all, first time", "s", Target("at most 1.3", 1.3, SQUASHFUSE)),
-        Measure(section, "list all, second time", "s", Target("at most 0.6", 0.6, SQUASHFUSE)),
+        Measure(section, "find, first time", "s", Target("at most 1.3", 1.3, SQUASHFUSE)),
+        Measure(section, "find, second time", "s", Target("at most 0.6", 0.6, SQUASHFUSE)),
+        Measure(section, "bare readdir, first time", "s", Target("at most 1.3", 1.3, SQUASHFUSE)),
+        Measure(section, "bare readdir, second time", "s",
+                Target("at most 0.6", 0.6, SQUASHFUSE)),
         Measure(section, "ImageFolder, listed before", "s", Target("at most 1", 1, SQUASHFUSE)),
         Measure(section, "ImageFolder, fresh mount", "s", Target("at most 1", 1, SQUASHFUSE)),
         Measure(section, "daemon's memory after it", "MB", Target("under 100 MB", 100)),
@@ -137,10 +146,13 @@ def listing(bench):
         machine.into_memory(tree.pack if system == FOLDFS else tree.image)
         with bench.mount(system, tree) as mount:
             ready.add(system, 1e3 * mount.ready_s)
-            first.add(system, bench.json(bench.walk, mount.path)["wall_s"])
-            second.add(system, bench.json(bench.walk, mount.path)["wall_s"])
+            first.add(system, bench.seconds("find", mount.path))
+            second.add(system, bench.seconds("find", mount.path))
             constructor.add(system, bench.imagefolder(mount.path))
             memory.add(system, mount.memory() / 1e6)
+        with bench.mount(system, tree) as mount:
+            bare.add(system, bench.json(bench.walk, mount.path)["wall_s"])
+            bare_again.add(system, bench.json(bench.walk, mount.path)["wall_s"])
         with bench.mount(system, tree) as mount:
             fresh.add(system, bench.imagefolder(mount.path))
     return measures

@@ -242,7 +242,8 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 	return ready;
 }
 
-/* What was only hoped for fails in silence: whoever asks later has it read again, and is told. */
+/* What was only hoped for fails in silence: whoever asks later has it read again, and is told.
+ * What was not read because the cache stops is nobody's fault. */
 static void finish(struct cache *cache, struct pool_extent *extent, int error)
 {
 	uint64_t number = extent->number;
@@ -250,7 +251,7 @@ static void finish(struct cache *cache, struct pool_extent *extent, int error)
 	bool asked;
 
 	ready = take_waiters(cache, extent, error, &asked);
-	if (error && asked) {
+	if (error && error != -ECANCELED && asked) {
 		atomic_fetch_add_explicit(&cache->bad_extents, 1, memory_order_relaxed);
 		cache->source.failed(cache->source.context, number, error);
 	}

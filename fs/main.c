@@ -61,16 +61,28 @@ static void fill_standard_fds(void)
 		close(fd);
 }
 
-/* All signals of interest come to sigtimedwait() in the main thread. */
+static bool is_ignored(int signo)
+{
+	struct sigaction action = {0};
+
+	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/* All signals of interest come to sigtimedwait() in the main thread. What foldfs was started to
+ * ignore, as by nohup(1), it and the command go on ignoring; but without SIGCHLD nobody would
+ * tell that the command has ended. */
 static void block_signals(struct program *program)
 {
+	const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
+
 	sigemptyset(&program->signals);
-	sigaddset(&program->signals, SIGINT);
-	sigaddset(&program->signals, SIGTERM);
-	sigaddset(&program->signals, SIGHUP);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (!is_ignored(ends[i]))
+			sigaddset(&program->signals, ends[i]);
 	sigaddset(&program->signals, SIGCHLD);
 	sigaddset(&program->signals, SESSION_ENDED);
 	sigprocmask(SIG_BLOCK, &program->signals, NULL);
+	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -174,10 +186,11 @@ static void reap_command(struct program *program)
 	program->command_status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* The terminal sends its signals to the command as well; all others are passed on. */
+/* The terminal sends its signals to the command as well, and SESSION_ENDED is not meant for it
+ * when it is from here; all others are passed on. */
 static void pass_on(const struct program *program, const siginfo_t *info)
 {
-	if (info->si_code != SI_KERNEL)
+	if (info->si_code != SI_KERNEL && info->si_pid != getpid())
 		kill(program->command, info->si_signo);
 }
 
@@ -208,10 +221,6 @@ static void run(struct program *program)
 			break;
 		case SIGCHLD:
 			reap_command(program);
-			break;
-		case SESSION_ENDED:
-			if (!with_command)
-				return;
 			break;
 		default:
 			if (!with_command)
@@ -274,6 +283,8 @@ static int start(struct program *program)
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);
+	/* Not before: a pack on a device that hangs can be given up with Ctrl-C. */
+	block_signals(program);
 	r = mountpoint_init(&program->mountpoint, settings->mountpoint, program->mount->pack_path,
 			    settings->mkdir, &err);
 	if (r == 0)
@@ -302,13 +313,11 @@ static int start(struct program *program)
 /* A session that outlives its grace still answers requests: its memory stays until exit. */
 static void clean_up(struct program *program)
 {
-	bool ended = !program->session || session_join(program->session, 0);
-
+	if (!program->session || session_join(program->session, 0)) {
+		session_free(program->session);
+		mount_free(program->mount);
+	}
 	mountpoint_release(&program->mountpoint);
-	if (!ended)
-		return;
-	session_free(program->session);
-	mount_free(program->mount);
 }
 
 static int show_version(void)
@@ -343,7 +352,6 @@ int main(int argc, char **argv)
 	log_init("foldfs", program.settings.quiet     ? LOG_LEVEL_QUIET
 			   : program.settings.verbose ? LOG_LEVEL_VERBOSE
 						      : LOG_LEVEL_NORMAL);
-	block_signals(&program);
 	status = start(&program);
 	clean_up(&program);
 	return status;

@@ -18,7 +18,8 @@ static int open_dataset(struct mount *mount, struct err *err)
 	if (!mount->pack_path)
 		return err_set(err, -errno, "%s: %s", pack, strerror(errno));
 	r = dataset_open(mount->pack_path, &mount->dataset, &reason);
-	return r < 0 ? err_set(err, r, "%s: %s", pack, err_text(&reason, r)) : 0;
+	return r < 0 ? err_set(err, r, "%s: %s%s", pack, err_text(&reason, r), dataset_way_out(r))
+		     : 0;
 }
 
 static int find_root(struct mount *mount, struct err *err)
@@ -35,8 +36,10 @@ static int find_root(struct mount *mount, struct err *err)
 		r = entry.kind == FORMAT_DIRECTORY ? 0 : -ENOTDIR;
 	}
 	if (r < 0)
-		return err_set(err, r, "%s: '--subdir=%s': %s in the pack", mount->settings->pack,
-			       subdir, r == -ENOTDIR ? "is no folder" : "is not");
+		return err_set(err, r,
+			       "%s: '--subdir=%s' is no folder of the pack; 'foldpack info' and "
+			       "'foldpack list' show what is in it",
+			       mount->settings->pack, subdir);
 	return 0;
 }
 

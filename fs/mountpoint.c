@@ -83,7 +83,7 @@ const char *mountpoint_fstype(unsigned long device, char buf[static 64])
 	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
 	dev_t wanted = device;
 
-	buf[0] = '\0';
+	snprintf(buf, 64, "unknown filesystem");
 	if (line && find_mount(has_device, &wanted, line))
 		memcpy(buf, line->type, sizeof(line->type));
 	return buf;
@@ -91,11 +91,11 @@ const char *mountpoint_fstype(unsigned long device, char buf[static 64])
 
 static bool mounted_by_us(const struct mount_line *line, const char *pack)
 {
-	char user[32];
+	const char *user = strstr(line->options, "user_id=");
+	unsigned id;
 
-	snprintf(user, sizeof(user), "user_id=%u", getuid());
-	return strcmp(line->type, "fuse.foldfs") == 0 && strcmp(line->source, pack) == 0 &&
-	       strstr(line->options, user);
+	return strcmp(line->type, "fuse.foldfs") == 0 && strcmp(line->source, pack) == 0 && user &&
+	       sscanf(user, "user_id=%u", &id) == 1 && id == getuid();
 }
 
 static int check_empty(const char *path, struct err *err)

@@ -19,7 +19,8 @@ int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char 
 /* Removes the directory if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
-/* The filesystem type of the mount with this device number, "" where unknown. */
+/* The filesystem type of the mount with this device number, or that it is unknown, as
+ * on btrfs, whose files have other numbers than its mounts. */
 const char *mountpoint_fstype(unsigned long device, char buf[static 64]);
 
 #endif

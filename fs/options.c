@@ -30,7 +30,7 @@ static const struct opt options[] = {
 		 "create MOUNTPOINT where it is missing, and remove it again at unmount"),
 	OPT_SIZE(0, "pool", "SIZE", struct settings, pool,
 		 "memory for data on its way to the kernel (default: a quarter of what is "
-		 "available to this job, and no more than the pack holds)"),
+		 "available to this job, and no more than the pack can use)"),
 	OPT_CHOICE(0, "cache", caches, caches_later, struct settings, cache,
 		   "who keeps what was read: the kernel's page cache, or the pool"),
 	OPT_CHOICE(0, "policy", policies, policies_later, struct settings, policy,
@@ -129,7 +129,8 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 	if (result.nargs != 2)
 		return err_set(err, -EINVAL, "%s",
 			       result.nargs < 2 ? "PACK and MOUNTPOINT are needed"
-						: "more than PACK and MOUNTPOINT");
+						: "more than PACK and MOUNTPOINT; a COMMAND goes "
+						  "behind '--'");
 	settings->pack = result.args[0];
 	settings->mountpoint = result.args[1];
 	settings->command = result.command;

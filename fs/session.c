@@ -150,7 +150,8 @@ static bool others_allowed(void)
 }
 
 /* Why the mount was refused, and the way out. */
-static int explain(const struct session *session, const char *said, struct err *err)
+static int explain(const struct session *session, const char *path, const char *said,
+		   struct err *err)
 {
 	if (access("/dev/fuse", F_OK) < 0)
 		return err_set(err, -ENODEV,
@@ -165,6 +166,10 @@ static int explain(const struct session *session, const char *said, struct err *
 		return err_set(err, -ENOENT,
 			       "fusermount3 is missing: install fuse3, or use the form 'foldfs "
 			       "PACK MOUNTPOINT -- COMMAND', which needs none");
+	if (geteuid() != 0 && access(path, W_OK) < 0)
+		return err_set(err, -EACCES,
+			       "users may mount only on folders that they can write to: use one "
+			       "of yours");
 	if (geteuid() != 0 && session->mount->settings->allow_other && !others_allowed())
 		return err_set(err, -EPERM,
 			       "allow_other is not allowed to users: add the line "
@@ -187,7 +192,7 @@ int session_mount(struct session *session, const char *path, struct err *err)
 	if (r == 0)
 		return 0;
 	free(steal_ptr(&session->path));
-	return explain(session, said.text, err);
+	return explain(session, path, said.text, err);
 }
 
 /* --- serving --------------------------------------------------------------------------------- */

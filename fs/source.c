@@ -36,30 +36,35 @@ static bool first_failure(struct mount *mount, uint32_t entry)
 	return !(atomic_fetch_or(&mount->bad[entry / 8], bit) & bit);
 }
 
-static void source_failed(void *context, uint64_t extent, int error)
+static void log_failure(const struct mount *mount, uint64_t extent, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct mount *mount = context;
 	struct dataset_extent x;
 
-	if (error == -ESTALE) {
-		if (!atomic_exchange(&mount->stale_logged, true))
-			log_error(
-				"%s: was written to while mounted; reads fail until it is "
-				"mounted anew",
-				mount->pack_path);
-		return;
-	}
 	dataset_extent(mount->dataset, extent, &x);
-	if (!first_failure(mount, x.entry))
-		return;
-	atomic_fetch_add(&mount->bad_files, 1);
 	if (dataset_path(mount->dataset, x.entry, &path) == 0)
 		log_error("%s: '%s' at %llu: %s", mount->pack_path, path.data,
 			  (unsigned long long)x.from,
 			  error == -EBADMSG   ? "checksum mismatch"
 			  : error == -ENODATA ? "the pack is truncated"
 					      : strerror(-error));
+}
+
+/* One line for each file, but one for all where the pack is another now. */
+static void source_failed(void *context, uint64_t extent, int error)
+{
+	struct mount *mount = context;
+	struct dataset_extent x;
+
+	dataset_extent(mount->dataset, extent, &x);
+	if (!first_failure(mount, x.entry))
+		return;
+	atomic_fetch_add(&mount->bad_files, 1);
+	if (error != -ESTALE)
+		log_failure(mount, extent, error);
+	else if (!atomic_exchange(&mount->stale_logged, true))
+		log_error("%s: was written to while mounted; reads fail until it is mounted anew",
+			  mount->pack_path);
 }
 
 struct cache_source mount_source(struct mount *mount)

@@ -207,6 +207,21 @@ int dataset_open(const char *path, struct dataset **ret, struct err *err)
 	return 0;
 }
 
+const char *dataset_way_out(int error)
+{
+	switch (error) {
+	case -ENOMSG:
+	case -EINVAL:
+		return "; 'foldpack create' makes packs";
+	case -EPROTONOSUPPORT:
+		return "; use the release that made it, or pack the folder again";
+	case -EBADMSG:
+		return "; copy it again from where it is whole, or pack the folder again";
+	default:
+		return "";
+	}
+}
+
 void dataset_free(struct dataset *dataset)
 {
 	if (!dataset)

@@ -65,6 +65,8 @@ struct dataset_info {
  * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EPROTONOSUPPORT
  * (another version); -EBADMSG (damaged); or what open and read gave. err has the sentence. */
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
+/* What the user can do about it, to stand behind that sentence: "; ...", or "". */
+const char *dataset_way_out(int error);
 void dataset_free(struct dataset *dataset);
 
 const struct dataset_info *dataset_info(const struct dataset *dataset);

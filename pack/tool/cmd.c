@@ -50,22 +50,6 @@ void cmd_version(void)
 	       major, minor, patch, jpeg_version(), xxh / 10000, xxh / 100 % 100, xxh % 100);
 }
 
-/* What the user can do about a pack that does not open. */
-static const char *way_out(int error)
-{
-	switch (error) {
-	case -ENOMSG:
-	case -EINVAL:
-		return "; 'foldpack create' makes packs";
-	case -EPROTONOSUPPORT:
-		return "; use the release that made it, or pack the folder again";
-	case -EBADMSG:
-		return "; copy it again from where it is whole, or pack the folder again";
-	default:
-		return "";
-	}
-}
-
 int cmd_open(const char *path, struct dataset **ret)
 {
 	struct err err = {0};
@@ -73,7 +57,7 @@ int cmd_open(const char *path, struct dataset **ret)
 
 	if (r == 0)
 		return EXIT_DONE;
-	log_error("%s: %s%s", path, err_text(&err, r), way_out(r));
+	log_error("%s: %s%s", path, err_text(&err, r), dataset_way_out(r));
 	return (int)exit_status_of(r);
 }
 

@@ -145,6 +145,20 @@ def test_sigterm_ends_a_mount_whose_reader_waits(gate, behind):
     assert not is_mounted(behind)
 
 
+@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_mount_over_a_hanging_device_can_be_given_up(gate, place, signo):
+    gate.shut()
+    with subprocess.Popen([foldfs.FOLDFS, "--mkdir", gate.path, place / "new"]) as process:
+        try:
+            gate.wait_for_reader()
+            process.send_signal(signo)
+            assert process.wait(PATIENCE / 6) == -signo
+        finally:
+            process.kill()
+            gate.open()
+    assert not (place / "new").exists()
+
+
 def test_a_mount_over_a_failing_device_is_refused(gate, point):
     gate.error = errno.EIO
     done = foldfs.run(foldfs.FOLDFS, gate.path, point, status=1)

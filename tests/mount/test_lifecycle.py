@@ -8,11 +8,15 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 
 import pytest
 
 import foldfs
 from foldfs import FOLDFS, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
+
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+           signal.SIGUSR2]
 
 
 @pytest.fixture
@@ -100,7 +104,7 @@ def test_no_zombie_while_mounted_and_none_after(small, mount):
     assert foldfs.children(os.getpid()).keys() <= before
 
 
-@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("signo", SIGNALS)
 def test_a_signal_unmounts(small, mount, signo):
     mounted = mount(small[1])
     os.kill(mounted.daemon, signo)
@@ -241,13 +245,35 @@ def running(pack, point, script):
     return process
 
 
-@pytest.mark.parametrize("signo", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("signo", SIGNALS)
 def test_a_signal_is_passed_to_the_command(small, point, signo):
     name = signo.name.removeprefix("SIG")
     with running(small[1], point, f"trap 'exit 42' {name}; echo ready; read line") as process:
         process.send_signal(signo)
         assert process.wait(PATIENCE) == 42
     assert not is_mounted(point)
+
+
+def test_a_signal_that_is_ignored_from_the_start_stays_ignored(small, point):
+    """nohup(1) protects the mount, and the command over it."""
+    script = "kill -HUP $PPID; kill -HUP $$; exit 3"
+    with_command(small[1], point, "sh", "-c", script, status=3,
+                 prefix=["sh", "-c", 'trap "" HUP; exec "$@"', "sh"])
+
+
+def test_a_command_whose_end_nobody_is_told_of(small, point):
+    """Some supervisors ignore SIGCHLD, and what they start inherits that."""
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); " \
+               "os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-c", ignoring, FOLDFS, "-q", small[1], point, "--", "sh", "-c",
+               "exit 3"]
+    with subprocess.Popen(command) as process:
+        try:
+            assert process.wait(PATIENCE / 6) == 3
+        finally:
+            process.kill()
+            if is_mounted(point):
+                foldfs.detach(point)
 
 
 def test_a_command_that_a_signal_kills(small, point):
@@ -439,6 +465,24 @@ def test_another_user_s_mount_is_busy(small, place, device_for_users, mount):
     """Of the same pack, even: it would not be readable."""
     mounted = mount(small[1], "--allow_other", at=own_folder(place))
     assert "busy" in refused(small[1], mounted.path, prefix=as_user(SOMEBODY))
+
+
+@is_root
+@needs("setpriv")
+def test_a_user_whose_number_begins_like_another_s(small, point, device_for_users):
+    """Mounted by root for the other, since fusermount3 may not let users let others in."""
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={fd},rootmode=40000,user_id={10 * SOMEBODY},group_id=0,allow_other"
+    assert foldfs.libc.mount(os.fsencode(small[1]), os.fsencode(point), b"fuse.foldfs", 7,
+                             options.encode()) == 0
+    with subprocess.Popen([FOLDFS, "-f", "-q", small[1], f"/dev/fd/{fd}"],
+                          pass_fds=[fd]) as process:
+        os.close(fd)
+        try:
+            assert "busy" in refused(small[1], point, prefix=as_user(SOMEBODY))
+        finally:
+            foldfs.detach(point)
+        assert process.wait(PATIENCE) == 0
 
 
 def own_folder(place):

@@ -5,7 +5,7 @@
  * stops these at a gate: who waits for what is the test's decision and never the clock's. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "cache/cache.h"
+#include "cache/cache_internal.h"
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1051,6 +1051,37 @@ static void stopping_answers_all_that_wait_for_a_source_that_changed(void **stat
 	assert_int_equal(stats_of(w).bad_extents, ASKED);
 }
 
+static void *stop_thread(void *arg)
+{
+	cache_stop(arg);
+	return NULL;
+}
+
+/* One I/O thread is at the gate with extent 0, and behind it is what is read ahead. */
+static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
+{
+	struct world *w = *state;
+	struct call *calls = w->calls;
+	pthread_t id;
+
+	lay_even(w, 100, 64 * KIB);
+	start_slow(w, MIB, 1);
+	for (unsigned i = 0; i < 4; i++)
+		ask_all_of(&calls[i], w, i);
+	wait_at_gate(w, 1);
+	assert_int_equal(stats_of(w).prefetch_used, 64 * KIB); /* extent 3 */
+	assert_int_equal(pthread_create(&id, NULL, stop_thread, w->cache), 0);
+	while (!atomic_load(&w->cache->stopping))
+		sched_yield();
+	set_gate(w, false);
+	pthread_join(id, NULL);
+	for (unsigned i = 0; i < 3; i++)
+		assert_right(&calls[i]);
+	assert_refused(&calls[3], -ECANCELED);
+	assert_int_equal(w->failed[3], 0);
+	assert_int_equal(stats_of(w).bad_extents, 0);
+}
+
 /* --- crowds -------------------------------------------------------------------------------------
  */
 
@@ -1296,6 +1327,7 @@ int main(void)
 		world_test(nothing_is_read_ahead_while_requests_starve),
 		world_test(stopping_answers_all_that_wait),
 		world_test(stopping_answers_all_that_wait_for_a_source_that_changed),
+		world_test(what_stopping_leaves_unread_is_not_told_as_bad),
 		world_test(a_starving_crowd_gets_its_bytes),
 		world_test(a_crowd_with_the_file_in_memory_gets_its_bytes),
 		world_test(a_crowd_that_changes_its_mind_gets_the_rest),

@@ -2,7 +2,7 @@
 """bench.py [--build DIR] [--report DIR] [--rounds N] [-o OPTIONS] [SECTION...]
 
 Measures foldfs side by side with loose files and with squashfuse_ll, and holds the results
-against what the project promises: report.md and report.csv in --report.
+against what the project promises: report.md, .csv and .svg in --report.
 
 Trees, images and packs are made once and kept in FOLDFS_BENCH_DIR (/var/tmp/foldfs-bench; 15 GB
 there). QUICK=1 measures smaller trees in fewer rounds: good for a look, not for a claim. Every
@@ -14,6 +14,7 @@ import signal
 import sys
 
 import machine
+import plot
 import report
 from sections import SECTIONS, Bench
 
@@ -57,6 +58,7 @@ def main():
         print(f"bench: {name}", file=sys.stderr)
         measures += SECTIONS[name](bench)
         text = report.write(args.report, measures, settings, bench.notes)
+    plot.main(os.path.join(args.report, "report.csv"), os.path.join(args.report, "report.svg"))
     print(text, end="")
 
 

@@ -10,6 +10,7 @@ import sys
 import matplotlib
 
 matplotlib.use("svg")
+matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
 import matplotlib.pyplot as plt  # noqa: E402  after the choice of backend
 
 # (measure's section begins with, measure, title)
@@ -17,8 +18,8 @@ PANELS = (
     ("First touch", "files read", "first touch\nfiles/s, more is better"),
     ("Steady", "files read", "read before\nfiles/s, more is better"),
     ("Warm", "files read", "warm, against loose files\nfiles/s, more is better"),
-    ("A tree", "find, second time", "find, 1.28 M files, again\ns, less is better"),
-    ("Packing", "command", "packing 2.1 GB\ns, less is better"),
+    ("A tree", "find, second time", "find, a second time\ns, less is better"),
+    ("Packing", "command", "packing\ns, less is better"),
 )
 OURS, OTHERS = "#2a6f97", "#b8c4cc"
 
@@ -44,11 +45,14 @@ def main(report, out):
     panels = [(title, found) for section, measure, title in PANELS
               if (found := [row for row in rows if row["section"].startswith(section)
                             and row["measure"] == measure])]
+    if not panels:
+        return
     figure, axes = plt.subplots(1, len(panels), figsize=(2.6 * len(panels), 2.8), squeeze=False)
     for at, (title, found) in zip(axes[0], panels):
         panel(at, found, title)
     figure.tight_layout()
     figure.savefig(out, metadata={"Date": None})
+    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -36,10 +36,9 @@ static int find_root(struct mount *mount, struct err *err)
 		r = entry.kind == FORMAT_DIRECTORY ? 0 : -ENOTDIR;
 	}
 	if (r < 0)
-		return err_set(err, r,
-			       "%s: '--subdir=%s' is no folder of the pack; 'foldpack info' and "
-			       "'foldpack list' show what is in it",
-			       mount->settings->pack, subdir);
+		return err_set(
+			err, r, "%s: '--subdir=%s' %s in the pack; 'foldpack list' shows what is",
+			mount->settings->pack, subdir, r == -ENOTDIR ? "is no folder" : "is not");
 	return 0;
 }
 

@@ -29,7 +29,6 @@ static const char key_super[] = "\0foldfs";
 static const char key_part[] = "\0part.";
 static const char key_hashed[] = "\0path.";
 #define LITERAL_LEN(literal) (sizeof(literal) - 1)
-#define HASH_DIGITS	     32
 #define PART_DIGITS	     8
 
 static const char *const section_names[SECTION_COUNT] = {
@@ -192,13 +191,19 @@ static void key_append(struct format_key *key, const char *text)
 	key->len += len;
 }
 
-static void key_append_hash(struct format_key *key, const char *path, size_t len)
+void format_path_hash(const char *path, size_t len, char ret[static FORMAT_HASH_DIGITS + 1])
 {
 	XXH128_hash_t hash = XXH3_128bits(path, len);
-	char text[HASH_DIGITS + 1];
 
-	snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)hash.high64,
+	snprintf(ret, FORMAT_HASH_DIGITS + 1, "%016llx%016llx", (unsigned long long)hash.high64,
 		 (unsigned long long)hash.low64);
+}
+
+static void key_append_hash(struct format_key *key, const char *path, size_t len)
+{
+	char text[FORMAT_HASH_DIGITS + 1];
+
+	format_path_hash(path, len, text);
 	key_append(key, text);
 }
 
@@ -247,11 +252,11 @@ enum format_key_kind format_key_classify(const uint8_t *data, size_t len)
 		return KEY_PATH;
 	if (starts_with(data, len, key_super, LITERAL_LEN(key_super)))
 		return len == LITERAL_LEN(key_super) ? KEY_SUPER : KEY_SECTION;
-	if (len == LITERAL_LEN(key_part) + HASH_DIGITS + 1 + PART_DIGITS &&
+	if (len == LITERAL_LEN(key_part) + FORMAT_HASH_DIGITS + 1 + PART_DIGITS &&
 	    starts_with(data, len, key_part, LITERAL_LEN(key_part)) &&
-	    data[LITERAL_LEN(key_part) + HASH_DIGITS] == '.')
+	    data[LITERAL_LEN(key_part) + FORMAT_HASH_DIGITS] == '.')
 		return KEY_PART;
-	if (len == LITERAL_LEN(key_hashed) + HASH_DIGITS &&
+	if (len == LITERAL_LEN(key_hashed) + FORMAT_HASH_DIGITS &&
 	    starts_with(data, len, key_hashed, LITERAL_LEN(key_hashed)))
 		return KEY_HASHED;
 	return KEY_OTHER;

@@ -118,6 +118,11 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
  * incompatible features, which err names). */
 int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err);
 
+#define FORMAT_HASH_DIGITS 32
+
+/* HASH of a path, NUL-ended. */
+void format_path_hash(const char *path, size_t len, char ret[static FORMAT_HASH_DIGITS + 1]);
+
 struct format_key {
 	uint8_t data[FORMAT_KEY_MAX];
 	size_t len;

@@ -1,11 +1,9 @@
 #include "pack/keys.h"
 #include "base/scope.h"
-#include <stdio.h>
-#include <xxhash.h>
 
 /* Entries whose keys are hashes: paths over FORMAT_KEY_MAX bytes, and split files. */
 struct hashed {
-	char hash[33];
+	char hash[FORMAT_HASH_DIGITS + 1];
 	uint32_t entry;
 };
 
@@ -31,15 +29,6 @@ static bool is_hashed(const struct index *index, uint32_t entry, size_t path_len
 	return path_len > FORMAT_KEY_MAX || index_kind(index, entry) == FORMAT_SPLIT;
 }
 
-static void hash_path(struct hashed *hashed, const struct buf *path, uint32_t entry)
-{
-	XXH128_hash_t hash = XXH3_128bits(path->data, path->len);
-
-	snprintf(hashed->hash, sizeof(hashed->hash), "%016llx%016llx",
-		 (unsigned long long)hash.high64, (unsigned long long)hash.low64);
-	hashed->entry = entry;
-}
-
 static int resolver_hash_all(struct resolver *resolver)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, list = BUF_INIT;
@@ -54,7 +43,8 @@ static int resolver_hash_all(struct resolver *resolver)
 			return r;
 		if (!is_hashed(resolver->index, e, path.len))
 			continue;
-		hash_path(&one, &path, e);
+		format_path_hash(path.data, path.len, one.hash);
+		one.entry = e;
 		r = buf_add(&list, &one, sizeof(one));
 		if (r < 0)
 			return r;

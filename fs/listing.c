@@ -5,18 +5,6 @@
 #include <linux/fuse.h>
 #include <string.h>
 
-static unsigned type_of(enum format_kind kind)
-{
-	switch (kind) {
-	case FORMAT_DIRECTORY:
-		return DT_DIR;
-	case FORMAT_SYMLINK:
-		return DT_LNK;
-	default:
-		return DT_REG;
-	}
-}
-
 /* Returns the bytes used, 0 where the record does not fit. */
 static size_t add(char *buf, size_t room, uint64_t next, uint64_t ino,
 		  const struct dataset_child *child)
@@ -25,7 +13,7 @@ static size_t add(char *buf, size_t room, uint64_t next, uint64_t ino,
 		.ino = ino,
 		.off = next,
 		.namelen = (uint32_t)child->name_len,
-		.type = type_of(child->kind),
+		.type = IFTODT(mount_type(child->kind)),
 	};
 	size_t len = FUSE_NAME_OFFSET + child->name_len, whole = FUSE_DIRENT_ALIGN(len);
 

@@ -12,6 +12,7 @@
 #include "fs/options.h"
 #include "pack/dataset.h"
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 enum request {
 	REQUEST_LOOKUP,
@@ -58,6 +59,19 @@ int mount_report(struct mount *mount, struct buf *json);
 static inline uint64_t mount_ino(const struct mount *mount, uint32_t inode)
 {
 	return inode == mount->root ? 1 : (uint64_t)inode + 1;
+}
+
+/* The file type of an entry, as in st_mode. */
+static inline mode_t mount_type(enum format_kind kind)
+{
+	switch (kind) {
+	case FORMAT_DIRECTORY:
+		return S_IFDIR;
+	case FORMAT_SYMLINK:
+		return S_IFLNK;
+	default:
+		return S_IFREG;
+	}
 }
 
 static inline void mount_count(struct mount *mount, enum request request)

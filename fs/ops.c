@@ -28,18 +28,6 @@ static uint32_t entry_of(const struct mount *mount, fuse_ino_t ino)
 
 /* --- the tree -------------------------------------------------------------------------------- */
 
-static mode_t type_of(enum format_kind kind)
-{
-	switch (kind) {
-	case FORMAT_DIRECTORY:
-		return S_IFDIR;
-	case FORMAT_SYMLINK:
-		return S_IFLNK;
-	default:
-		return S_IFREG;
-	}
-}
-
 static mode_t mode_of(const struct mount *mount, mode_t type, mode_t packed)
 {
 	mode_t readable = type == S_IFDIR ? 0500 : 0400, all = type == S_IFDIR ? 0777 : 0666;
@@ -63,7 +51,7 @@ static int stat_of(const struct mount *mount, uint32_t entry, struct stat *ret)
 		return r;
 	*ret = (struct stat){
 		.st_ino = mount_ino(mount, e.inode),
-		.st_mode = mode_of(mount, type_of(e.kind), attr.mode),
+		.st_mode = mode_of(mount, mount_type(e.kind), attr.mode),
 		.st_nlink = attr.nlink,
 		.st_uid = mount->uid,
 		.st_gid = mount->gid,

@@ -1,0 +1,695 @@
+/* What the device charges, on simulated devices: cache/cost.h.
+ *
+ * A device is a queue of requests and a rule that says which of them move on and how fast. Readers
+ * ask one small read after another; the stream keeps cost_depth() reads of cost_run() bytes under
+ * way. */
+#include "cache/cost.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KIB ((uint64_t)1 << 10)
+#define MIB ((uint64_t)1 << 20)
+#define US  1e3
+#define MS  1e6
+#define S   1e9
+
+enum kind {
+	SHARED,	  /* each waits `latency`, then all share the rate; `parallel` at once */
+	THROTTLE, /* one after the other, each as long as its request or its bytes are worth */
+	SLICES,	  /* a budget of requests and of bytes for each slice of time, as the kernel does */
+	DISK,	  /* one after the other, with a seek unless it goes on where the last ended */
+};
+
+struct model {
+	const char *name;
+	enum kind kind;
+	double latency, rate, each; /* ns; bytes a ns in all; bytes a ns of one request */
+	unsigned parallel;
+	double iops, slice; /* a second; ns */
+};
+
+static const struct model nvme = {"nvme", SHARED, 80 * US, 1.5, 1.5, 4, 0, 0};
+static const struct model fast = {"fast nvme", SHARED, 80 * US, 7, 2.5, 64, 0, 0};
+static const struct model net = {"net", SHARED, 500 * US, 1, 1, 64, 0, 0};
+static const struct model cluster = {"cluster", SHARED, 1000 * US, 10, 1.5, 64, 0, 0};
+static const struct model sata = {"sata", THROTTLE, 0, .5, 0, 0, 12000, 0};
+static const struct model gp3 = {"gp3", THROTTLE, 0, .125, 0, 0, 3000, 0};
+static const struct model hdd = {"hdd", THROTTLE, 0, .18, 0, 0, 120, 0};
+static const struct model disk = {"disk", DISK, 8 * MS, 1 / 5.5, 0, 0, 0, 0};
+static const struct model sata_slices = {"sata by slices", SLICES, 0, .5, 0, 0, 12000, 20 * MS};
+static const struct model gp3_slices = {"gp3 by slices", SLICES, 0, .125, 0, 0, 3000, 20 * MS};
+static const struct model hdd_slices = {"hdd by slices", SLICES, 0, .18, 0, 0, 120, 100 * MS};
+
+static const struct model sata_long = {"sata by long slices", SLICES, 0, .5, 0, 0, 12000, 100 * MS};
+
+static const struct model *const models[] = {&nvme,	   &fast,	&net,	     &cluster,
+					     &sata,	   &gp3,	&hdd,	     &disk,
+					     &sata_slices, &gp3_slices, &hdd_slices, &sata_long};
+#define MODELS (sizeof(models) / sizeof(models[0]))
+
+/* --- a device ------------------------------------------------------------------------------- */
+
+struct request {
+	bool ahead;
+	unsigned reader;
+	uint64_t bytes, offset;
+	double begin;
+	double wait, left;    /* ns before the bytes, < 0: not begun; bytes */
+	double noise, hiccup; /* a factor; ns */
+};
+
+#define MOST 64
+
+struct world {
+	const struct model *model;
+	double now;
+	struct request queue[MOST];
+	unsigned queued;
+	double noise; /* share */
+	uint64_t seed;
+	uint64_t position;			      /* of a disk's head */
+	double slice_begin, slice_reads, slice_bytes; /* spent */
+
+	struct cost cost;
+	uint64_t fixed_run;
+	unsigned fixed_depth; /* instead of the model's, unless 0 */
+	unsigned readers;
+	double next_read[16]; /* when each asks again; < 0: waits */
+	bool pauses, silent;  /* the stream */
+	uint64_t next_ahead;
+	unsigned running; /* reads ahead */
+
+	/* of a measurement */
+	uint64_t ahead_bytes, wanted_bytes, wanted, changes, aheads, seen;
+	double wanted_time;
+	unsigned deepest, shallowest;
+	uint64_t largest, smallest, widest; /* runs; gap */
+	uint64_t last_run;
+	unsigned last_depth;
+};
+
+static double chance(struct world *w)
+{
+	w->seed = w->seed * 6364136223846793005u + 1442695040888963407u;
+	return (double)(w->seed >> 11) / (double)((uint64_t)1 << 53);
+}
+
+/* When the budgets of requests and bytes allow one more. */
+static double slice_wait(struct world *w, uint64_t bytes)
+{
+	const struct model *m = w->model;
+	double reads = m->iops / S * m->slice, volume = m->rate * m->slice;
+	double whole = (double)(uint64_t)((w->now - w->slice_begin) / m->slice), first, k;
+
+	w->slice_begin += whole * m->slice;
+	w->slice_reads -= whole * reads;
+	w->slice_bytes -= whole * volume;
+	if (w->slice_reads < 0)
+		w->slice_reads = 0;
+	if (w->slice_bytes < 0)
+		w->slice_bytes = 0;
+	w->slice_reads += 1 + (double)(bytes / (1280 * KIB));
+	w->slice_bytes += (double)bytes;
+	k = w->slice_reads / reads > w->slice_bytes / volume ? w->slice_reads / reads
+							     : w->slice_bytes / volume;
+	first = w->slice_begin + (double)(uint64_t)k * m->slice;
+	return first > w->now ? first - w->now : 0;
+}
+
+/* What a request will take when it is the only one. */
+static double alone(struct world *w, const struct request *r)
+{
+	const struct model *m = w->model;
+	double bytes = (double)r->bytes, by_request;
+
+	switch (m->kind) {
+	case SHARED:
+		return m->latency;
+	case THROTTLE:
+		by_request = S / m->iops;
+		return bytes / m->rate > by_request ? bytes / m->rate : by_request;
+	case DISK:
+		return bytes / m->rate + (r->offset == w->position ? 0 : m->latency);
+	default:
+		return slice_wait(w, r->bytes) + 80 * US + bytes / 1.5;
+	}
+}
+
+static void start(struct world *w, struct request *r)
+{
+	bool shared = w->model->kind == SHARED;
+
+	if (r->wait >= 0)
+		return;
+	r->wait = alone(w, r) * r->noise + r->hiccup;
+	r->left = shared ? (double)r->bytes * r->noise : 0;
+	w->position = r->offset + r->bytes;
+}
+
+static unsigned in_service(const struct world *w)
+{
+	unsigned most = w->model->kind == SHARED ? w->model->parallel : 1;
+
+	return w->queued < most ? w->queued : most;
+}
+
+/* Bytes a ns that each of those beyond their latency gets. */
+static double rate_of_each(const struct world *w)
+{
+	unsigned count = 0;
+	double share;
+
+	for (unsigned i = 0; i < in_service(w); i++)
+		count += w->queue[i].wait <= 0;
+	share = count ? w->model->rate / count : 0;
+	return share < w->model->each ? share : w->model->each;
+}
+
+static void submit(struct world *w, struct request r)
+{
+	assert_true(w->queued < MOST);
+	r.begin = w->now;
+	r.wait = -1;
+	r.noise = 1 + w->noise * (2 * chance(w) - 1);
+	r.hiccup = w->noise > 0 && chance(w) < 0.001 ? 10 * MS : 0;
+	w->queue[w->queued++] = r;
+}
+
+/* --- those who ask -------------------------------------------------------------------------- */
+
+static uint64_t run_now(const struct world *w)
+{
+	return w->fixed_depth ? w->fixed_run : cost_run(&w->cost);
+}
+
+static unsigned depth_now(const struct world *w)
+{
+	return w->fixed_depth ? w->fixed_depth : cost_depth(&w->cost);
+}
+
+/* With pauses: on for 20 ms, off for 30. */
+static bool streams(const struct world *w)
+{
+	return !w->silent && (!w->pauses || (uint64_t)w->now % 50000000 < 20000000);
+}
+
+static void ask(struct world *w)
+{
+	for (unsigned i = 0; i < w->readers; i++) {
+		if (w->next_read[i] < 0 || w->next_read[i] > w->now)
+			continue;
+		w->next_read[i] = -1;
+		submit(w, (struct request){.reader = i,
+					   .bytes = 20 * KIB + (uint64_t)(chance(w) * 180 * 1024),
+					   .offset = (uint64_t)(chance(w) * 1e12)});
+	}
+	while (streams(w) && w->running < depth_now(w)) {
+		uint64_t bytes = run_now(w);
+
+		submit(w, (struct request){.ahead = true, .bytes = bytes, .offset = w->next_ahead});
+		w->next_ahead += bytes;
+		w->running++;
+	}
+}
+
+static void note_choice(struct world *w)
+{
+	unsigned depth = w->cost.depth;
+
+	w->changes += depth != w->last_depth || w->cost.run != w->last_run;
+	w->last_depth = depth;
+	w->last_run = w->cost.run;
+	if (depth > w->deepest)
+		w->deepest = depth;
+	if (depth < w->shallowest)
+		w->shallowest = depth;
+	if (w->cost.run > w->largest)
+		w->largest = w->cost.run;
+	if (w->cost.run < w->smallest)
+		w->smallest = w->cost.run;
+	if (cost_gap(&w->cost) > w->widest)
+		w->widest = cost_gap(&w->cost);
+}
+
+static void finish(struct world *w, const struct request *r)
+{
+	uint64_t begin = (uint64_t)r->begin, end = (uint64_t)w->now;
+
+	cost_read(&w->cost, r->bytes, begin, end);
+	if (r->ahead) {
+		cost_ahead(&w->cost, r->bytes, begin, end);
+		w->running--;
+		w->aheads++;
+		w->ahead_bytes += r->bytes;
+	} else {
+		w->next_read[r->reader] = w->now + 100 * US * chance(w);
+		w->wanted++;
+		w->wanted_bytes += r->bytes;
+		w->wanted_time += w->now - r->begin;
+	}
+	note_choice(w);
+}
+
+/* --- time ----------------------------------------------------------------------------------- */
+
+static double next_event(struct world *w)
+{
+	double soonest = 1 * MS, rate;
+
+	for (unsigned i = 0; i < in_service(w); i++)
+		start(w, &w->queue[i]);
+	rate = rate_of_each(w);
+	for (unsigned i = 0; i < in_service(w); i++) {
+		const struct request *r = &w->queue[i];
+		double left = r->wait > 0 ? r->wait : r->left / rate;
+
+		if (left < soonest)
+			soonest = left;
+	}
+	for (unsigned i = 0; i < w->readers; i++)
+		if (w->next_read[i] > w->now && w->next_read[i] - w->now < soonest)
+			soonest = w->next_read[i] - w->now;
+	return soonest;
+}
+
+/* Whether the request ends within `time`. */
+static bool progress(struct request *r, double time, double rate)
+{
+	if (r->wait > 0)
+		r->wait = r->wait - time > 1e-3 ? r->wait - time : 0;
+	else
+		r->left -= time * rate;
+	return r->wait <= 0 && r->left <= 1e-3;
+}
+
+static void step(struct world *w)
+{
+	double time, rate;
+	unsigned at = 0;
+
+	ask(w);
+	time = next_event(w);
+	rate = rate_of_each(w);
+	w->now += time;
+	for (unsigned left = in_service(w); left; left--) {
+		struct request r;
+
+		if (!progress(&w->queue[at], time, rate)) {
+			at++;
+			continue;
+		}
+		r = w->queue[at];
+		w->queued--;
+		memmove(&w->queue[at], &w->queue[at + 1], (w->queued - at) * sizeof(r));
+		finish(w, &r);
+	}
+}
+
+static void measure(struct world *w, double duration)
+{
+	double until = w->now + duration;
+
+	w->ahead_bytes = w->wanted_bytes = w->wanted = w->changes = w->aheads = 0;
+	w->wanted_time = 0;
+	w->deepest = w->shallowest = w->last_depth = w->cost.depth;
+	w->largest = w->smallest = w->last_run = w->cost.run;
+	w->widest = 0;
+	while (w->now < until)
+		step(w);
+}
+
+static void world_init(struct world *w, const struct model *model, unsigned readers, double noise)
+{
+	*w = (struct world){.model = model, .readers = readers, .noise = noise, .seed = 7};
+	w->now = w->slice_begin = 1 * S;
+	cost_init(&w->cost);
+}
+
+/* Time for some hundred reads ahead. */
+static double while_of(const struct model *model)
+{
+	return model->rate < 0.2 ? 6 * S : 1.5 * S;
+}
+
+static double mean_wait(const struct world *w)
+{
+	return w->wanted_time / (double)w->wanted;
+}
+
+/* Bytes a ns of the stream. */
+static double stream_rate(struct world *w, double duration)
+{
+	measure(w, duration);
+	return (double)w->ahead_bytes / duration;
+}
+
+static void say(const struct world *w, const char *what, double rate)
+{
+	print_message(
+		"%-20s %u readers%s, %s: gap %4d KiB, run %4d..%4d KiB, depth %u..%u, "
+		"%5.0f MB/s\n",
+		w->model->name, w->readers, w->noise > 0 ? ", noise" : "", what,
+		(int)(cost_gap(&w->cost) >> 10), (int)(w->smallest >> 10), (int)(w->largest >> 10),
+		w->shallowest, w->deepest, rate * 1e3);
+}
+
+/* --- what is not learned -------------------------------------------------------------------- */
+
+static void assert_nothing_learned(const struct cost *cost)
+{
+	assert_int_equal(cost_gap(cost), COST_GAP_START);
+	assert_int_equal(cost->run, COST_RUN_START);
+	assert_int_equal(cost_depth(cost), 2);
+}
+
+static void at_first_a_gap_of_128_kib_is_assumed(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	assert_nothing_learned(&cost);
+	assert_int_equal(cost_run(&cost), COST_RUN_START);
+}
+
+static void one_size_alone_says_nothing_of_the_gap(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	for (uint64_t i = 0; i < 100000; i++)
+		cost_read(&cost, 110000, i * 200000, i * 200000 + 150000 + i % 7 * 1000);
+	assert_true(cost.windows > 100);
+	assert_in_range(cost_gap(&cost), COST_GAP_START - 100, COST_GAP_START + 100);
+	assert_int_equal(cost.run, COST_RUN_START);
+}
+
+static void reads_that_take_no_time_change_nothing(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	for (uint64_t i = 0; i < 10000; i++) {
+		cost_read(&cost, MIB, i, i);
+		cost_ahead(&cost, MIB, i, i);
+	}
+	cost_read(&cost, 0, 0, 0);
+	cost_ahead(&cost, 0, 0, 0);
+	assert_nothing_learned(&cost);
+}
+
+/* --- a and b -------------------------------------------------------------------------------- */
+
+/* One read at a time, of sizes that change every now and then. */
+static void feed(struct cost *cost, double a, double b, uint64_t reads, bool hiccups)
+{
+	uint64_t now = cost->busy.until + 1000, random = 1;
+
+	for (uint64_t i = 0; i < reads; i++) {
+		uint64_t bytes = i / 500 % 2 ? 100 * KIB : 400 * KIB;
+		double time = a + b * (double)bytes;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		if (hiccups && random >> 52 == 0)
+			time += 500 * MS;
+		cost_read(cost, bytes, now, now + (uint64_t)time);
+		now += (uint64_t)time + 10000;
+	}
+}
+
+static void assert_gap(double a, double b, bool hiccups, double off)
+{
+	struct cost cost;
+
+	cost_init(&cost);
+	feed(&cost, a, b, 20000, hiccups);
+	print_message("a / b %.0f KiB: %.0f KiB\n", a / b / 1024, (double)cost_gap(&cost) / 1024);
+	assert_true((double)cost_gap(&cost) > a / b * (1 - off));
+	assert_true((double)cost_gap(&cost) < a / b * (1 + off));
+}
+
+static void the_gap_is_what_a_request_costs_in_bytes(void **state)
+{
+	(void)state;
+	assert_gap(200 * US, 1, false, 0.1);
+	assert_gap(500 * US, 1, false, 0.1);
+	assert_gap(1000 * US, 1 / 1.5, false, 0.1);
+	assert_gap(50 * US, 1, false, 0.1);
+}
+
+static void hiccups_hardly_move_the_gap(void **state)
+{
+	(void)state;
+	assert_gap(200 * US, 1, true, 0.35);
+	assert_gap(500 * US, 1, true, 0.35);
+}
+
+static void the_gap_has_bounds(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	feed(&cost, 1 * MS, 0, 20000, false);
+	assert_int_equal(cost_gap(&cost), COST_GAP_MAX);
+	assert_int_equal(cost.run, COST_RUN_MAX);
+	feed(&cost, 0, 2, 20000, false);
+	assert_int_equal(cost_gap(&cost), COST_GAP_MIN);
+	assert_int_equal(cost.run, COST_RUN_MIN);
+}
+
+/* Two at once, told in the order in which they end. */
+static void time_is_counted_once_however_many_are_under_way(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	cost_read(&cost, 1, 1000, 2000);
+	cost_read(&cost, 1, 1500, 2500);
+	assert_int_equal(cost.ns, 1500);
+	cost_read(&cost, 1, 4000, 5000);
+	assert_int_equal(cost.ns, 2500);
+	cost_read(&cost, 1, 2200, 5100); /* began in what looked idle */
+	assert_int_equal(cost.ns, 4100);
+	cost_read(&cost, 1, 3000, 5100);
+	assert_int_equal(cost.ns, 4100);
+}
+
+/* --- devices -------------------------------------------------------------------------------- */
+
+static double best_rate(const struct model *model, double noise)
+{
+	double best = 0;
+
+	for (uint64_t run = COST_RUN_MIN; run <= COST_RUN_MAX; run *= 2)
+		for (unsigned depth = 1; depth <= COST_DEPTH_MAX; depth++) {
+			struct world w;
+			double rate;
+
+			world_init(&w, model, 0, noise);
+			w.fixed_run = run;
+			w.fixed_depth = depth;
+			rate = stream_rate(&w, while_of(model));
+			best = rate > best ? rate : best;
+		}
+	return best;
+}
+
+/* Learned beside readers, then when these are served from memory. */
+static void assert_streams(const struct model *model, unsigned readers, double noise, double least)
+{
+	double while_, rate;
+	struct world w;
+
+	world_init(&w, model, readers, noise);
+	while_ = while_of(model);
+	measure(&w, while_);
+	say(&w, "at first", (double)w.ahead_bytes / while_);
+	rate = stream_rate(&w, while_);
+	say(&w, "then", rate);
+	w.readers = 0;
+	measure(&w, 3 * while_);
+	rate = stream_rate(&w, 2 * while_);
+	say(&w, "alone", rate);
+	if (rate < least)
+		fail_msg("%s: %.0f MB/s, not %.0f", model->name, rate * 1e3, least * 1e3);
+}
+
+static void assert_all_stream(double noise, double share)
+{
+	for (unsigned i = 0; i < MODELS; i++) {
+		double least = share * best_rate(models[i], noise);
+
+		for (unsigned readers = 0; readers <= 8; readers += readers ? readers : 2)
+			assert_streams(models[i], readers, noise, least);
+	}
+}
+
+static void the_stream_gets_nine_tenths_of_what_any_device_can_give(void **state)
+{
+	(void)state;
+	assert_all_stream(0, 0.9);
+}
+
+static void and_so_it_does_with_noise(void **state)
+{
+	(void)state;
+	assert_all_stream(0.2, 0.85);
+}
+
+/* After it was learned, beside 2 to 8 readers, with and without noise. */
+static void for_readers(const struct model *model, void (*check)(struct world *))
+{
+	for (unsigned readers = 2; readers <= 8; readers *= 2)
+		for (unsigned noise = 0; noise < 2; noise++) {
+			struct world w;
+
+			world_init(&w, model, readers, noise * 0.2);
+			measure(&w, 2 * while_of(model));
+			measure(&w, 5 * while_of(model));
+			say(&w, "settled", (double)w.ahead_bytes / 5 / while_of(model));
+			check(&w);
+		}
+}
+
+/* Each reader's request costs as much as a long run's: so many more at once keep the disk
+ * streaming beside them, and hardly more. */
+static void long_runs_few_at_once(struct world *w)
+{
+	print_message("%u readers: depth %u to %u\n", w->readers, w->shallowest, w->deepest);
+	assert_true(w->deepest <= 2 + w->readers / 2);
+	assert_int_equal(w->smallest, COST_RUN_MAX);
+	assert_true(cost_gap(&w->cost) >= 512 * KIB);
+}
+
+static void a_hard_disk_gets_long_runs_and_a_few_at_once(void **state)
+{
+	(void)state;
+	for_readers(&hdd, long_runs_few_at_once);
+}
+
+static void narrow(struct world *w)
+{
+	assert_true(w->widest < 512 * KIB);
+}
+
+static void an_nvme_reads_across_short_gaps_only(void **state)
+{
+	(void)state;
+	for_readers(&nvme, narrow);
+}
+
+/* What the readers make each other wait, and at most 6 ms more: three of the shortest runs. */
+static void waits_little(struct world *w)
+{
+	struct world none;
+
+	world_init(&none, w->model, w->readers, w->noise);
+	none.fixed_depth = 1;
+	none.fixed_run = 1;
+	none.silent = true;
+	measure(&none, 5 * S);
+	print_message("a wanted read waits %.1f ms, %.1f ms without the stream\n",
+		      mean_wait(w) / MS, mean_wait(&none) / MS);
+	assert_true(mean_wait(w) < mean_wait(&none) + 6 * MS);
+}
+
+static void wanted_reads_hardly_wait_for_the_stream_on_a_slow_volume(void **state)
+{
+	(void)state;
+	for_readers(&gp3, waits_little);
+}
+
+/* A probe that is accepted by chance is taken back: two changes. Bursts are worse than noise. */
+static void calm(struct world *w)
+{
+	bool bursts = w->model->kind == SLICES;
+
+	print_message("%d changes in %d reads ahead\n", (int)w->changes, (int)w->aheads);
+	assert_true(w->changes <= 4 + w->aheads / (bursts ? 100 : 200));
+	assert_true(bursts || w->deepest - w->shallowest <= 4);
+	assert_true(bursts || w->largest <= 4 * w->smallest);
+}
+
+static void what_was_learned_stays(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < MODELS; i++)
+		for_readers(models[i], calm);
+}
+
+static void a_hard_disk_is_known_after_some_tens_of_reads(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, &hdd, 4, 0.2);
+	while (w.cost.run < COST_RUN_MAX && w.seen < 1000)
+		measure(&w, 10 * MS), w.seen += w.aheads;
+	print_message("%d reads ahead, %.1f s\n", (int)w.seen, (w.now - S) / S);
+	assert_true(w.seen < 60);
+}
+
+static void what_happens_in_a_pause_of_the_stream_is_left_out(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	cost.windows = 2;
+	for (uint64_t begin = 0; begin <= 9000; begin += 9000) { /* a pause of 8000 */
+		cost_read(&cost, MIB, begin, begin + 1000);
+		cost_ahead(&cost, MIB, begin, begin + 1000);
+		cost_read(&cost, 900 * KIB, begin + 1000, begin + 2000);
+	}
+	assert_int_equal(cost.round_ns, 2000);
+	assert_int_equal(cost.round_ahead, 2 * MIB);
+	assert_int_equal(cost.round_work, 2 * MIB + 100 * KIB); /* a ninth of the time */
+}
+
+static void pauses_of_the_stream_are_not_slowness(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, &fast, 2, 0.1);
+	w.pauses = true;
+	measure(&w, 4 * S);
+	measure(&w, 4 * S);
+	say(&w, "with pauses", (double)w.ahead_bytes / (4 * S));
+	assert_true(w.shallowest >= 2);
+	assert_true(w.smallest >= COST_RUN_START);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(at_first_a_gap_of_128_kib_is_assumed),
+		cmocka_unit_test(one_size_alone_says_nothing_of_the_gap),
+		cmocka_unit_test(reads_that_take_no_time_change_nothing),
+		cmocka_unit_test(the_gap_is_what_a_request_costs_in_bytes),
+		cmocka_unit_test(hiccups_hardly_move_the_gap),
+		cmocka_unit_test(the_gap_has_bounds),
+		cmocka_unit_test(time_is_counted_once_however_many_are_under_way),
+		cmocka_unit_test(the_stream_gets_nine_tenths_of_what_any_device_can_give),
+		cmocka_unit_test(and_so_it_does_with_noise),
+		cmocka_unit_test(a_hard_disk_gets_long_runs_and_a_few_at_once),
+		cmocka_unit_test(an_nvme_reads_across_short_gaps_only),
+		cmocka_unit_test(wanted_reads_hardly_wait_for_the_stream_on_a_slow_volume),
+		cmocka_unit_test(what_was_learned_stays),
+		cmocka_unit_test(a_hard_disk_is_known_after_some_tens_of_reads),
+		cmocka_unit_test(what_happens_in_a_pause_of_the_stream_is_left_out),
+		cmocka_unit_test(pauses_of_the_stream_are_not_slowness),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

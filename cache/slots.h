@@ -3,7 +3,15 @@
  * 16 KiB waste 7 % on photographs, 64 KiB would waste 24 % (measured on 260 ImageNet photos).
  * The arena is one reserved range, aligned to huge pages; memory is taken from the system only
  * when a slot is used for the first time, and slots given back are used again first, latest
- * first. Not thread-safe. */
+ * first. Not thread-safe.
+ *
+ * A slot is in use, warm (free, and its memory is held), cold (free, its memory handed back to
+ * the system) or fresh (never used):
+ *
+ *	arena	[ in use, warm and cold, mixed       | fresh        ]
+ *		0                                    touched        count
+ *	free	[ warm, latest last ->     <- cold, in order last ]
+ *		0              freed    count - cold          count */
 #ifndef CACHE_SLOTS_H
 #define CACHE_SLOTS_H
 
@@ -14,8 +22,9 @@
 
 struct slots {
 	char *arena;
-	uint32_t *free;			/* stack of slots given back */
-	uint32_t count, freed, touched; /* all; on the stack; ever used (a prefix of the arena) */
+	uint32_t *free;		 /* two stacks that grow towards each other */
+	uint32_t count, touched; /* all; ever used (a prefix of the arena) */
+	uint32_t freed, cold;	 /* on the stacks: warm at the bottom, cold at the top */
 };
 
 /* Reserves bytes / SLOT_BYTES slots. Returns 0 or -ENOMEM. */
@@ -32,7 +41,7 @@ static inline char *slots_at(const struct slots *slots, uint32_t slot)
 	return slots->arena + (size_t)slot * SLOT_BYTES;
 }
 
-/* Slots that were used before and are free; slots that never were. */
+/* Free slots whose memory is held, and those whose memory is yet to come. */
 static inline uint32_t slots_used_free(const struct slots *slots)
 {
 	return slots->freed;
@@ -40,11 +49,28 @@ static inline uint32_t slots_used_free(const struct slots *slots)
 
 static inline uint32_t slots_fresh(const struct slots *slots)
 {
-	return slots->count - slots->touched;
+	return slots->count - slots->touched + slots->cold;
 }
 
-/* Takes `count` slots, used ones first; so many must be free. */
+/* Slots that are taken; slots whose memory is held, taken or free. */
+static inline uint32_t slots_in_use(const struct slots *slots)
+{
+	return slots->touched - slots->freed - slots->cold;
+}
+
+static inline uint32_t slots_held(const struct slots *slots)
+{
+	return slots->touched - slots->cold;
+}
+
+/* Takes `count` slots: warm ones first, then cold, then fresh; so many must be free. */
 void slots_take(struct slots *slots, uint32_t *chain, uint32_t count);
 void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count);
+
+/* Hands the memory of `count` warm slots back to the system, of all if there are fewer: they
+ * become cold. Whole huge pages go first, and the last of them goes as a whole, which can be
+ * up to 2 MiB more than asked for. Costs a walk over the arena's slots as bits. Returns how
+ * many were handed back; 0 also when there is no memory to find them with. */
+uint32_t slots_discard(struct slots *slots, uint32_t count);
 
 #endif

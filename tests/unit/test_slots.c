@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #define HUGE_PAGE (2u << 20)
+#define REGION	  (HUGE_PAGE / SLOT_BYTES) /* slots of a huge page */
 
 static void sizes_are_rounded_up_to_slots(void **state)
 {
@@ -131,10 +132,208 @@ static void what_was_given_back_last_is_taken_first(void **state)
 	slots_release(&slots);
 }
 
-/* Ten thousand random chains: no slot ever belongs to two. */
+/* The arena of so many regions, all taken in order and written to. */
+static void make_full(struct slots *slots, uint32_t *chain, uint32_t regions)
+{
+	assert_int_equal(slots_init(slots, (uint64_t)regions * HUGE_PAGE), 0);
+	slots_take(slots, chain, regions * REGION);
+	for (uint32_t i = 0; i < regions * REGION; i++) {
+		assert_int_equal(chain[i], i);
+		memset(slots_at(slots, i), (int)(1 + i % 255), SLOT_BYTES);
+	}
+}
+
+/* How many slots of the arena have memory, as the kernel sees it. */
+static uint32_t resident_slots(const struct slots *slots)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < slots->count; i++)
+		count += resident(slots_at(slots, i));
+	return count;
+}
+
+static void give_run(struct slots *slots, uint32_t from, uint32_t count)
+{
+	for (uint32_t slot = from; slot < from + count; slot++)
+		slots_give(slots, &slot, 1);
+}
+
+static void discarded_memory_goes_back_to_the_system(void **state)
+{
+	uint32_t chain[4 * REGION];
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 4);
+	assert_int_equal(resident_slots(&slots), 4 * REGION);
+	slots_give(&slots, chain, 4 * REGION);
+	assert_int_equal(resident_slots(&slots), 4 * REGION);
+	assert_int_equal(slots_discard(&slots, 2 * REGION), 2 * REGION);
+	assert_int_equal(resident_slots(&slots), 2 * REGION);
+	assert_int_equal(slots_held(&slots), 2 * REGION);
+	assert_int_equal(slots_fresh(&slots), 2 * REGION);
+	assert_int_equal(slots_discard(&slots, UINT32_MAX), 2 * REGION);
+	assert_int_equal(resident_slots(&slots), 0);
+	assert_int_equal(slots_discard(&slots, 1), 0);
+	slots_release(&slots);
+}
+
+static void what_is_in_use_is_not_discarded(void **state)
+{
+	uint32_t chain[2 * REGION];
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 2);
+	for (uint32_t i = 0; i < 2 * REGION; i += 2)
+		slots_give(&slots, &chain[i], 1);
+	assert_int_equal(slots_discard(&slots, UINT32_MAX), REGION);
+	assert_int_equal(resident_slots(&slots), REGION);
+	for (uint32_t i = 1; i < 2 * REGION; i += 2)
+		for (uint32_t j = 0; j < SLOT_BYTES; j++)
+			assert_int_equal((unsigned char)slots_at(&slots, i)[j], 1 + i % 255);
+	slots_release(&slots);
+}
+
+static void whole_huge_pages_are_discarded_first(void **state)
+{
+	uint32_t chain[4 * REGION];
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 4);
+	give_run(&slots, 5, 2);		      /* of region 0 */
+	give_run(&slots, 2 * REGION, REGION); /* region 2 */
+	assert_int_equal(slots_discard(&slots, REGION), REGION);
+	assert_true(resident(slots_at(&slots, 5)));
+	assert_false(resident(slots_at(&slots, 2 * REGION)));
+	assert_false(resident(slots_at(&slots, 3 * REGION - 1)));
+	assert_int_equal(slots_used_free(&slots), 2);
+	slots_release(&slots);
+}
+
+static void the_last_huge_page_goes_as_a_whole(void **state)
+{
+	uint32_t chain[2 * REGION];
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 2);
+	slots_give(&slots, chain, 2 * REGION);
+	assert_int_equal(slots_discard(&slots, 1), REGION);
+	assert_int_equal(resident_slots(&slots), REGION);
+	slots_release(&slots);
+}
+
+static void a_huge_page_in_pieces_loses_more_before_another_is_split(void **state)
+{
+	uint32_t chain[2 * REGION];
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 2);
+	give_run(&slots, REGION + 3, 1);
+	assert_int_equal(slots_discard(&slots, 1), 1);
+	give_run(&slots, 9, 1);
+	give_run(&slots, REGION + 9, 1);
+	assert_int_equal(slots_discard(&slots, 1), 1);
+	assert_true(resident(slots_at(&slots, 9)));
+	assert_false(resident(slots_at(&slots, REGION + 9)));
+	slots_release(&slots);
+}
+
+static void warm_slots_are_taken_before_cold_before_fresh(void **state)
+{
+	uint32_t chain[2 * REGION], next[4];
+	struct slots slots;
+
+	(void)state;
+	assert_int_equal(slots_init(&slots, 3 * HUGE_PAGE), 0);
+	slots_take(&slots, chain, 2 * REGION);
+	give_run(&slots, 1, 1);
+	give_run(&slots, 70, 1);
+	assert_int_equal(slots_discard(&slots, 2), 2);
+	give_run(&slots, 90, 1);
+	slots_take(&slots, next, 4);
+	assert_int_equal(next[0], 90);
+	assert_int_equal(next[1], 1);
+	assert_int_equal(next[2], 70);
+	assert_int_equal(next[3], 2 * REGION);
+	assert_int_equal(slots_fresh(&slots), REGION - 1);
+	slots_release(&slots);
+}
+
+static void what_stays_warm_keeps_its_order(void **state)
+{
+	uint32_t chain[2 * REGION], next[3];
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 2);
+	give_run(&slots, 30, 1);
+	give_run(&slots, REGION, REGION);
+	give_run(&slots, 20, 1);
+	give_run(&slots, 40, 1);
+	assert_int_equal(slots_discard(&slots, REGION), REGION);
+	slots_take(&slots, next, 3);
+	assert_int_equal(next[0], 40);
+	assert_int_equal(next[1], 20);
+	assert_int_equal(next[2], 30);
+	slots_release(&slots);
+}
+
+/* The first slot that is used of a huge page that was handed back brings all of it. */
+static void what_came_with_a_neighbour_goes_with_it(void **state)
+{
+	uint32_t chain[REGION], slot;
+	struct slots slots;
+
+	(void)state;
+	make_full(&slots, chain, 1);
+	slots_give(&slots, chain, REGION);
+	assert_int_equal(slots_discard(&slots, REGION), REGION);
+	slots_take(&slots, &slot, 1);
+	memset(slots_at(&slots, 0), 1, HUGE_PAGE);
+	slots_give(&slots, &slot, 1);
+	assert_int_equal(slots_discard(&slots, 1), 1);
+	assert_int_equal(resident_slots(&slots), 0);
+	slots_release(&slots);
+}
+
+/* An arena need not end where a huge page does. */
+static void the_end_of_an_arena_can_be_discarded(void **state)
+{
+	uint32_t chain[REGION + 3];
+	struct slots slots;
+
+	(void)state;
+	assert_int_equal(slots_init(&slots, (REGION + 3) * SLOT_BYTES), 0);
+	slots_take(&slots, chain, REGION + 3);
+	for (uint32_t i = 0; i < REGION + 3; i++)
+		*slots_at(&slots, i) = 1;
+	slots_give(&slots, chain, REGION + 3);
+	assert_int_equal(slots_discard(&slots, UINT32_MAX), REGION + 3);
+	assert_int_equal(resident_slots(&slots), 0);
+	slots_take(&slots, chain, REGION + 3);
+	assert_int_equal(slots_fresh(&slots), 0);
+	slots_release(&slots);
+}
+
+static void discard_some(struct slots *slots)
+{
+	uint32_t before = slots_used_free(slots), wanted = (uint32_t)random() % 100;
+	uint32_t went = slots_discard(slots, wanted);
+
+	assert_int_equal(slots_used_free(slots), before - went);
+	assert_true(went >= (wanted < before ? wanted : before));
+}
+
+/* Ten thousand random chains, and memory handed back now and then: no slot ever belongs to two,
+ * each keeps what its owner wrote, and all are accounted for. */
 static void no_slot_has_two_owners(void **state)
 {
-	enum { SLOTS = 200, CHAINS = 50 };
+	enum { SLOTS = 700, CHAINS = 150 };
 	uint32_t chains[CHAINS][8], counts[CHAINS] = {0}, taken = 0;
 	bool owned[SLOTS] = {false};
 	struct slots slots;
@@ -147,8 +346,10 @@ static void no_slot_has_two_owners(void **state)
 
 		if (counts[c]) {
 			slots_give(&slots, chains[c], counts[c]);
-			for (uint32_t i = 0; i < counts[c]; i++)
+			for (uint32_t i = 0; i < counts[c]; i++) {
+				assert_int_equal(*slots_at(&slots, chains[c][i]), (char)c);
 				owned[chains[c][i]] = false;
+			}
 			taken -= counts[c];
 			counts[c] = 0;
 		} else if (taken <= SLOTS - 8) {
@@ -159,9 +360,14 @@ static void no_slot_has_two_owners(void **state)
 				assert_in_range(chains[c][i], 0, SLOTS - 1);
 				assert_false(owned[chains[c][i]]);
 				owned[chains[c][i]] = true;
+				*slots_at(&slots, chains[c][i]) = (char)c;
 			}
 		}
+		if (round % 16 == 0)
+			discard_some(&slots);
 		assert_int_equal(slots_used_free(&slots) + slots_fresh(&slots), SLOTS - taken);
+		assert_int_equal(slots_in_use(&slots), taken);
+		assert_int_equal(slots_held(&slots), taken + slots_used_free(&slots));
 	}
 	slots_release(&slots);
 }
@@ -177,6 +383,15 @@ int main(void)
 		cmocka_unit_test(every_byte_of_every_slot_can_be_used),
 		cmocka_unit_test(used_slots_are_taken_before_fresh_ones),
 		cmocka_unit_test(what_was_given_back_last_is_taken_first),
+		cmocka_unit_test(discarded_memory_goes_back_to_the_system),
+		cmocka_unit_test(what_is_in_use_is_not_discarded),
+		cmocka_unit_test(whole_huge_pages_are_discarded_first),
+		cmocka_unit_test(the_last_huge_page_goes_as_a_whole),
+		cmocka_unit_test(a_huge_page_in_pieces_loses_more_before_another_is_split),
+		cmocka_unit_test(warm_slots_are_taken_before_cold_before_fresh),
+		cmocka_unit_test(what_stays_warm_keeps_its_order),
+		cmocka_unit_test(what_came_with_a_neighbour_goes_with_it),
+		cmocka_unit_test(the_end_of_an_arena_can_be_discarded),
 		cmocka_unit_test(no_slot_has_two_owners),
 	};
 

@@ -83,15 +83,20 @@ $(B)/%.o: %.c Makefile
 
 # A unit test may call anything below fs/.
 $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
+$(B)/unit/test_memory: $(call objects,fs/memory.c)
+$(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
+$(B)/unit/test_drop: $(call objects,fs/drop.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) -lcmocka -llmdb -ljpeg -ljson-c -lxxhash -lpthread -lm
 
 # --- tests, demo, bench -----------------------------------------------------------------------
-bench_programs := $(B)/bench/reader $(B)/bench/walk
+bench_programs := $(B)/bench/reader $(B)/bench/walk $(B)/bench/netfs
+$(B)/tests/bench/netfs.o: override CPPFLAGS += $(FUSE_CFLAGS)
+$(B)/bench/netfs: LIBS = $(FUSE_LIBS)
 $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
-		$(filter %.o %.a,$^) -lxxhash -lpthread
+		$(filter %.o %.a,$^) $(LIBS) -lxxhash -lpthread
 
 # The test goals first see to the packages, then call themselves again, so that nothing is
 # compiled, and pkg-config not asked, before they are there.

@@ -1,0 +1,220 @@
+/* The rule. R is the reserve, what must stay available. If the pool held as much as it may, then
+ * of what is available now there would be left
+ *
+ *	available - (limit - used)
+ *
+ * and the limit should be such that this is R or more, whether the pool is full or is yet to
+ * grow, and also while it still is above an earlier limit. So there are two lines:
+ *
+ *	shrink  = used + available - R		limit above it: down to it, at once
+ *	regrow  = used + available - 2R		limit below it for five seconds: up towards it,
+ *						an eighth of the budget at a time
+ *
+ * Below R, the first is "give the deficit back". Between the lines, which are R apart, nothing
+ * happens; whatever the pool takes after growing leaves 2R, and whatever it gives leaves R, so
+ * that its own steps never cause the next one: others must have taken or freed R in between.
+ *
+ * Approximations. Several pools under one limit each give back the whole deficit, and grow
+ * into the same room: they overshoot, and meet again in steps of five seconds. The reserve is
+ * one figure, though groups within groups may each be short.
+ *
+ * The kernel's own word of pressure (PSI) is not waited for: it comes when processes stall
+ * already, a group's file is mostly root's to write, and a look costs 0.1 ms. */
+#include "fs/pressure.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "fs/memory.h"
+#include <stdbool.h>
+#include <time.h>
+
+#define RESERVE_MIN (64 * MIB)
+#define RESERVE_MAX (1 * GIB)
+#define CALM_TICKS  25
+#define FAR_TICKS   5
+#define GRAIN	    (2 * MIB) /* a huge page: less is not worth a step */
+
+static uint64_t reserve_of(uint64_t whole)
+{
+	uint64_t reserve = whole / 16;
+
+	if (reserve < RESERVE_MIN)
+		return RESERVE_MIN;
+	return reserve < RESERVE_MAX ? reserve : RESERVE_MAX;
+}
+
+/* In whole grains; 0 where there is less than what is to be left. */
+static uint64_t line_at(const struct pressure_view *view, uint64_t left)
+{
+	uint64_t sum = view->used + view->available;
+
+	return sum > left ? (sum - left) / GRAIN * GRAIN : 0;
+}
+
+static uint64_t shrink_to(const struct pressure_state *state, uint64_t limit, uint64_t line)
+{
+	if (line < state->least)
+		line = state->least;
+	return line < limit ? line : limit;
+}
+
+static uint64_t grow_towards(const struct pressure_state *state, uint64_t limit, uint64_t line)
+{
+	uint64_t step = state->budget / 8;
+	uint64_t next = limit + (step > GRAIN ? step : GRAIN);
+
+	if (next > line)
+		next = line;
+	return next < state->budget ? next : state->budget;
+}
+
+uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view *view,
+			unsigned ticks)
+{
+	uint64_t reserve = reserve_of(view->whole);
+	uint64_t shrink = line_at(view, reserve), regrow = line_at(view, 2 * reserve);
+
+	if (view->limit >= state->budget || view->limit >= regrow) {
+		state->calm = 0;
+		return shrink_to(state, view->limit, shrink);
+	}
+	state->calm += ticks;
+	if (state->calm < CALM_TICKS)
+		return view->limit;
+	state->calm = 0;
+	return grow_towards(state, view->limit, regrow);
+}
+
+unsigned pressure_wait(const struct pressure_view *view)
+{
+	return view->available < 4 * reserve_of(view->whole) ? 1 : FAR_TICKS;
+}
+
+struct pressure {
+	struct pressure_params params;
+	struct pressure_state state; /* the thread's own, as is the next */
+	bool short_of_memory;
+	pthread_t thread;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* stopping */
+	bool stopping;	     /* protected by lock */
+};
+
+static void tell(struct pressure *pressure, const struct pressure_view *view, uint64_t limit)
+{
+	char now[SIZE_TEXT], all[SIZE_TEXT], left[SIZE_TEXT];
+	uint64_t budget = pressure->state.budget;
+
+	if (!pressure->short_of_memory && limit < view->limit) {
+		pressure->short_of_memory = true;
+		log_notice("memory is short, %s available: for now the pool may use %s, not %s",
+			   size_format(view->available, left), size_format(limit, now),
+			   size_format(budget, all));
+	} else if (pressure->short_of_memory && limit >= budget) {
+		pressure->short_of_memory = false;
+		log_notice("memory is no longer short: the pool may use %s again",
+			   size_format(budget, all));
+	}
+}
+
+/* Returns the ticks until the next look. */
+static unsigned look(struct pressure *pressure, unsigned ticks)
+{
+	const struct pressure_ops *ops = &pressure->params.ops;
+	struct pressure_view view;
+	struct memory memory;
+	uint64_t limit;
+
+	memory_read(pressure->params.root, &memory);
+	ops->usage(ops->context, &view.used, &view.limit);
+	view.whole = memory.limit < memory.total ? memory.limit : memory.total;
+	view.available = memory.available;
+	limit = pressure_limit(&pressure->state, &view, ticks);
+	if (limit != view.limit) {
+		tell(pressure, &view, limit);
+		ops->set_limit(ops->context, limit);
+	}
+	return pressure_wait(&view);
+}
+
+/* Until then, or until it is to stop: true. */
+static bool sleep_until(struct pressure *pressure, const struct timespec *then)
+{
+	SCOPE_LOCK(&pressure->lock);
+	while (!pressure->stopping)
+		if (pthread_cond_timedwait(&pressure->wake, &pressure->lock, then) == ETIMEDOUT)
+			break;
+	return pressure->stopping;
+}
+
+static bool sleep_ticks(struct pressure *pressure, unsigned ticks)
+{
+	uint64_t ms = (uint64_t)ticks * pressure->params.tick_ms;
+	struct timespec then;
+
+	clock_gettime(CLOCK_MONOTONIC, &then);
+	then.tv_sec += (time_t)(ms / 1000);
+	then.tv_nsec += (long)(ms % 1000) * 1000000;
+	if (then.tv_nsec >= 1000000000) {
+		then.tv_nsec -= 1000000000;
+		then.tv_sec++;
+	}
+	return sleep_until(pressure, &then);
+}
+
+static void *pressure_thread(void *arg)
+{
+	struct pressure *pressure = arg;
+	unsigned ticks = 0;
+
+	do
+		ticks = look(pressure, ticks);
+	while (!sleep_ticks(pressure, ticks));
+	return NULL;
+}
+
+static void pressure_free(struct pressure *pressure)
+{
+	pthread_cond_destroy(&pressure->wake);
+	pthread_mutex_destroy(&pressure->lock);
+	free(pressure);
+}
+
+int pressure_start(const struct pressure_params *params, struct pressure **ret)
+{
+	struct pressure *pressure = calloc(1, sizeof(*pressure));
+	pthread_condattr_t monotonic;
+	uint64_t used;
+	int r;
+
+	if (!pressure)
+		return -ENOMEM;
+	pressure->params = *params;
+	params->ops.usage(params->ops.context, &used, &pressure->state.budget);
+	pressure->state.least = params->least;
+	pthread_mutex_init(&pressure->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&pressure->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	r = pthread_create(&pressure->thread, NULL, pressure_thread, pressure);
+	if (r != 0) {
+		pressure_free(pressure);
+		return -r;
+	}
+	*ret = pressure;
+	return 0;
+}
+
+void pressure_stop(struct pressure *pressure)
+{
+	if (!pressure)
+		return;
+	pthread_mutex_lock(&pressure->lock);
+	pressure->stopping = true;
+	pthread_cond_signal(&pressure->wake);
+	pthread_mutex_unlock(&pressure->lock);
+	pthread_join(pressure->thread, NULL);
+	pressure_free(pressure);
+}

@@ -1,0 +1,446 @@
+/* When the pool gives memory back: fs/pressure.h. */
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "fs/pressure.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define BUDGET (4 * GIB)
+#define LEAST  (8 * MIB)
+#define CALM   25 /* ticks until it grows */
+
+/* A machine of 16 GiB (its reserve is 1 GiB) with a pool. */
+struct world {
+	struct pressure_state state;
+	uint64_t whole, others; /* bytes; used by everything but the pool */
+	uint64_t used, limit;
+	unsigned steps; /* changes of the limit */
+};
+
+static struct world make_world(uint64_t others, uint64_t used)
+{
+	return (struct world){.state = {.budget = BUDGET, .least = LEAST},
+			      .whole = 16 * GIB,
+			      .others = others,
+			      .used = used,
+			      .limit = BUDGET};
+}
+
+static struct pressure_view view_of(const struct world *world)
+{
+	uint64_t taken = world->others + world->used;
+
+	return (struct pressure_view){.whole = world->whole,
+				      .available = taken < world->whole ? world->whole - taken : 0,
+				      .used = world->used,
+				      .limit = world->limit};
+}
+
+/* One look; the pool obeys. */
+static void look(struct world *world, unsigned ticks)
+{
+	struct pressure_view view = view_of(world);
+	uint64_t limit = pressure_limit(&world->state, &view, ticks);
+
+	assert_in_range(limit, LEAST, BUDGET);
+	world->steps += limit != world->limit;
+	world->limit = limit;
+	if (world->used > limit)
+		world->used = limit;
+}
+
+static void with_plenty_the_pool_keeps_its_budget(void **state)
+{
+	struct world w = make_world(2 * GIB, 0);
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		look(&w, 5);
+		w.used = w.used + 256 * MIB < w.limit ? w.used + 256 * MIB : w.limit;
+	}
+	assert_int_equal(w.steps, 0);
+	assert_int_equal(w.used, BUDGET);
+}
+
+static void a_deficit_is_given_back_at_once(void **state)
+{
+	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET); /* half of the reserve left */
+
+	(void)state;
+	look(&w, 1);
+	assert_int_equal(w.limit, BUDGET - 512 * MIB);
+	look(&w, 1);
+	look(&w, 1);
+	assert_int_equal(w.steps, 1);
+}
+
+static void a_pool_that_is_not_full_gives_back_what_it_holds(void **state)
+{
+	struct world w = make_world(14 * GIB + 512 * MIB, 1 * GIB);
+
+	(void)state;
+	look(&w, 1);
+	assert_int_equal(w.limit, 512 * MIB);
+}
+
+static void a_pool_may_not_grow_into_the_reserve(void **state)
+{
+	struct world w = make_world(13 * GIB, 0); /* 2 GiB until the reserve */
+
+	(void)state;
+	look(&w, 5);
+	assert_int_equal(w.limit, 2 * GIB);
+	w.used = w.limit;
+	look(&w, 5);
+	assert_int_equal(w.limit, 2 * GIB);
+}
+
+static void the_least_is_kept_whatever_happens(void **state)
+{
+	struct world w = make_world(16 * GIB, 1 * GIB);
+
+	(void)state;
+	look(&w, 1);
+	assert_int_equal(w.limit, LEAST);
+	for (int i = 0; i < 100; i++)
+		look(&w, 1);
+	assert_int_equal(w.steps, 1);
+}
+
+/* Extents in use cannot leave: what was asked for already is not asked for again. */
+static void a_pool_that_obeys_late_is_not_asked_twice(void **state)
+{
+	struct world w = make_world(11 * GIB + 512 * MIB, BUDGET);
+
+	(void)state;
+	look(&w, 1);
+	assert_int_equal(w.limit, BUDGET - 512 * MIB);
+	w.used = BUDGET;
+	for (int i = 0; i < 10; i++) {
+		struct pressure_view view = view_of(&w);
+
+		assert_int_equal(pressure_limit(&w.state, &view, 1), w.limit);
+	}
+}
+
+static void it_grows_back_by_eighths_after_some_calm(void **state)
+{
+	struct world w = make_world(15 * GIB, 1 * GIB);
+
+	(void)state;
+	look(&w, 1);
+	assert_int_equal(w.limit, LEAST);
+	w.others = 2 * GIB;
+	for (unsigned tick = 1; tick < CALM; tick++)
+		look(&w, 1);
+	assert_int_equal(w.limit, LEAST);
+	look(&w, 1);
+	assert_int_equal(w.limit, LEAST + BUDGET / 8);
+	for (int i = 0; i < 6 * CALM / 5; i++)
+		look(&w, 5);
+	assert_int_equal(w.limit, LEAST + 7 * BUDGET / 8);
+	for (int i = 0; i < 100; i++)
+		look(&w, 5);
+	assert_int_equal(w.limit, BUDGET);
+	assert_int_equal(w.steps, 1 + 8);
+}
+
+static void calm_that_is_interrupted_begins_anew(void **state)
+{
+	struct world w = make_world(15 * GIB, 1 * GIB);
+
+	(void)state;
+	look(&w, 1);
+	for (int i = 0; i < 10; i++) {
+		w.others = 2 * GIB;
+		look(&w, CALM - 1);
+		w.others = 15 * GIB;
+		look(&w, 1);
+	}
+	assert_int_equal(w.limit, LEAST);
+	assert_int_equal(w.steps, 1);
+}
+
+static void it_grows_no_further_than_two_reserves_from_the_end(void **state)
+{
+	struct world w = make_world(16 * GIB, 0);
+
+	(void)state;
+	look(&w, 1);
+	w.others = 11 * GIB;
+	for (int i = 0; i < 1000; i++) {
+		look(&w, 5);
+		w.used = w.limit;
+	}
+	assert_int_equal(w.limit, 3 * GIB);
+}
+
+static void between_the_reserve_and_twice_the_reserve_nothing_happens(void **state)
+{
+	struct world w = make_world(13 * GIB, 2 * GIB);
+
+	(void)state;
+	look(&w, 5);
+	w.steps = 0;
+	for (int i = 0; i < 1000; i++) {
+		w.others = 12 * GIB + (uint64_t)(i % 8 + 1) * 128 * MIB;
+		look(&w, 5);
+	}
+	assert_int_equal(w.steps, 0);
+}
+
+/* Ten thousand looks while others take and free as they like: never less than the reserve where
+ * the pool could give, and its own growth never is what makes it shrink. */
+static void whatever_others_do_the_reserve_is_given(void **state)
+{
+	struct world w = make_world(4 * GIB, 0);
+
+	(void)state;
+	srandom(1);
+	for (int i = 0; i < 10000; i++) {
+		unsigned steps = w.steps;
+
+		if (i % 200 == 0)
+			w.others = (uint64_t)random() * KIB % (w.whole - w.used);
+		look(&w, 5);
+		assert_true(view_of(&w).available >= 1 * GIB || w.limit == LEAST);
+		if (i % 200 > 0 && w.limit < BUDGET && view_of(&w).available < 2 * GIB)
+			assert_int_equal(w.steps, steps);
+		w.used += (uint64_t)random() % (w.limit - w.used + 1);
+	}
+}
+
+static void the_reserve_has_bounds(void **state)
+{
+	struct world small = make_world(180 * MIB, 60 * MIB), large = make_world(0, 0);
+
+	(void)state;
+	small.whole = 256 * MIB; /* 64 MiB, not 16 */
+	look(&small, 1);
+	assert_int_equal(small.limit, 12 * MIB);
+	large.whole = 1024 * GIB; /* 1 GiB, not 64 */
+	large.others = 1022 * GIB;
+	look(&large, 1);
+	assert_int_equal(large.limit, 1 * GIB);
+}
+
+static void it_looks_more_often_when_memory_is_nearly_short(void **state)
+{
+	struct pressure_view view = {.whole = 16 * GIB, .available = 4 * GIB};
+
+	(void)state;
+	assert_int_equal(pressure_wait(&view), 5);
+	view.available--;
+	assert_int_equal(pressure_wait(&view), 1);
+}
+
+/* --- the thread, with a /proc of its own --- */
+
+struct pool {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t used, limit; /* protected by lock, as is the next */
+	unsigned looks;
+};
+
+static void pool_usage(void *context, uint64_t *ret_used, uint64_t *ret_limit)
+{
+	struct pool *pool = context;
+
+	SCOPE_LOCK(&pool->lock);
+	pool->looks++;
+	*ret_used = pool->used;
+	*ret_limit = pool->limit;
+	pthread_cond_signal(&pool->changed);
+}
+
+static void pool_set_limit(void *context, uint64_t bytes)
+{
+	struct pool *pool = context;
+
+	SCOPE_LOCK(&pool->lock);
+	pool->limit = bytes;
+	if (pool->used > bytes)
+		pool->used = bytes;
+	pthread_cond_signal(&pool->changed);
+}
+
+static void wait_changed(struct pool *pool)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 30;
+	assert_int_equal(pthread_cond_timedwait(&pool->changed, &pool->lock, &end), 0);
+}
+
+static void wait_for_limit(struct pool *pool, uint64_t limit)
+{
+	SCOPE_LOCK(&pool->lock);
+	while (pool->limit != limit)
+		wait_changed(pool);
+}
+
+static void wait_for_looks(struct pool *pool, unsigned more)
+{
+	SCOPE_LOCK(&pool->lock);
+	for (unsigned end = pool->looks + more; pool->looks < end;)
+		wait_changed(pool);
+}
+
+/* Replaced as a whole: the thread never sees half of it. */
+static void set_available(uint64_t bytes)
+{
+	FILE *file = fopen("machine/new", "w");
+
+	assert_non_null(file);
+	fprintf(file, "MemTotal: %llu kB\nMemAvailable: %llu kB\n",
+		(unsigned long long)(16 * GIB / KIB), (unsigned long long)(bytes / KIB));
+	fclose(file);
+	assert_int_equal(rename("machine/new", "machine/proc/meminfo"), 0);
+}
+
+static struct pressure *start(struct pool *pool, uint64_t available)
+{
+	const struct pressure_params params = {
+		.root = "machine",
+		.tick_ms = 1,
+		.least = LEAST,
+		.ops = {.context = pool, .usage = pool_usage, .set_limit = pool_set_limit}};
+	struct pressure *pressure;
+
+	pool->used = pool->limit = BUDGET;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->changed, NULL);
+	mkdir("machine", 0777);
+	mkdir("machine/proc", 0777);
+	set_available(available);
+	assert_int_equal(pressure_start(&params, &pressure), 0);
+	return pressure;
+}
+
+static void the_thread_shrinks_the_pool_and_lets_it_grow_again(void **state)
+{
+	struct pool pool = {0};
+	struct pressure *pressure = start(&pool, 512 * MIB);
+
+	(void)state;
+	wait_for_limit(&pool, BUDGET - 512 * MIB);
+	set_available(8 * GIB);
+	wait_for_limit(&pool, BUDGET);
+	pressure_stop(pressure);
+}
+
+static void the_thread_leaves_a_pool_with_plenty_alone(void **state)
+{
+	struct pool pool = {0};
+	struct pressure *pressure = start(&pool, 8 * GIB);
+
+	(void)state;
+	wait_for_looks(&pool, 50);
+	pressure_stop(pressure);
+	assert_int_equal(pool.limit, BUDGET);
+	assert_int_equal(pool.used, BUDGET);
+}
+
+/* A thread that is asleep for days ends at once. */
+static void stopping_does_not_wait_for_the_next_look(void **state)
+{
+	struct pool pool = {.used = BUDGET, .limit = BUDGET};
+	const struct pressure_params params = {
+		.root = "machine",
+		.tick_ms = 100000000,
+		.least = LEAST,
+		.ops = {.context = &pool, .usage = pool_usage, .set_limit = pool_set_limit}};
+	struct pressure *pressure;
+
+	(void)state;
+	pthread_mutex_init(&pool.lock, NULL);
+	pthread_cond_init(&pool.changed, NULL);
+	assert_int_equal(pressure_start(&params, &pressure), 0);
+	pressure_stop(pressure);
+	pressure_stop(NULL);
+}
+
+/* What is written to standard error between begin and end. */
+struct capture {
+	int saved;
+	char text[4096];
+};
+
+static void capture_begin(struct capture *capture)
+{
+	fflush(stderr);
+	capture->saved = dup(STDERR_FILENO);
+	assert_non_null(freopen("stderr.txt", "w+", stderr));
+}
+
+static void capture_end(struct capture *capture)
+{
+	size_t length;
+
+	fseek(stderr, 0, SEEK_SET);
+	length = fread(capture->text, 1, sizeof(capture->text) - 1, stderr);
+	capture->text[length] = '\0';
+	dup2(capture->saved, STDERR_FILENO);
+	close(capture->saved);
+}
+
+static void it_says_when_it_begins_and_when_it_is_over_and_no_more(void **state)
+{
+	struct capture capture;
+	struct pool pool = {0};
+	struct pressure *pressure;
+
+	(void)state;
+	capture_begin(&capture);
+	pressure = start(&pool, 512 * MIB);
+	wait_for_limit(&pool, BUDGET - 512 * MIB);
+	set_available(256 * MIB);
+	wait_for_looks(&pool, 3);
+	set_available(8 * GIB);
+	wait_for_limit(&pool, BUDGET);
+	wait_for_looks(&pool, 3);
+	pressure_stop(pressure);
+	capture_end(&capture);
+	assert_string_equal(
+		capture.text,
+		"test: memory is short, 512 MiB available: for now the pool may use 3.5 GiB, "
+		"not 4 GiB\n"
+		"test: memory is no longer short: the pool may use 4 GiB again\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(with_plenty_the_pool_keeps_its_budget),
+		cmocka_unit_test(a_deficit_is_given_back_at_once),
+		cmocka_unit_test(a_pool_that_is_not_full_gives_back_what_it_holds),
+		cmocka_unit_test(a_pool_may_not_grow_into_the_reserve),
+		cmocka_unit_test(the_least_is_kept_whatever_happens),
+		cmocka_unit_test(a_pool_that_obeys_late_is_not_asked_twice),
+		cmocka_unit_test(it_grows_back_by_eighths_after_some_calm),
+		cmocka_unit_test(calm_that_is_interrupted_begins_anew),
+		cmocka_unit_test(it_grows_no_further_than_two_reserves_from_the_end),
+		cmocka_unit_test(between_the_reserve_and_twice_the_reserve_nothing_happens),
+		cmocka_unit_test(whatever_others_do_the_reserve_is_given),
+		cmocka_unit_test(the_reserve_has_bounds),
+		cmocka_unit_test(it_looks_more_often_when_memory_is_nearly_short),
+		cmocka_unit_test(the_thread_shrinks_the_pool_and_lets_it_grow_again),
+		cmocka_unit_test(the_thread_leaves_a_pool_with_plenty_alone),
+		cmocka_unit_test(stopping_does_not_wait_for_the_next_look),
+		cmocka_unit_test(it_says_when_it_begins_and_when_it_is_over_and_no_more),
+	};
+
+	log_init("test", LOG_LEVEL_NORMAL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+/* Drops the kernel's copy of what was served, behind the readers: where the pool owns the data,
+ * the kernel must not hold it a second time.
+ *
+ *	READ answered -> drop_behind() -> [oldest ... newest] -> threads -> drop_fn: the kernel is
+ *	                                   lag behind the readers           told to let go
+ *
+ * Only threads of its own talk to the kernel: telling it waits for the pages of the file, which
+ * may themselves wait for a READ, so that a thread that answers READs must never do it. All that
+ * was reported is dropped by and by, but for the newest DROP_EXTENTS, and the newest `budget`
+ * bytes: that lag gives readers the time to copy what they were answered and read ahead.
+ *
+ * An extent (as the dataset numbers them; a file of up to 1 MiB is one) stands in line once: what
+ * is reported again goes to the end instead of being dropped. So the line is never longer than
+ * the pack and needs no memory to grow: when the kernel holds up the threads it grows, nobody who
+ * reports waits, nothing is lost, and the threads catch up. Meanwhile, and while dropping is off,
+ * the kernel reclaims those pages as it does all others.
+ *
+ * To be reported is every READ that was answered with bytes, for each extent touched, once the
+ * kernel has the reply: earlier, the drop could come before the pages, and they would stay. Only
+ * reporting ends of files would let all stay that is read partly (thumbnails, headers).
+ *
+ * What a drop does to others: names and open files stay, and no LOOKUP follows; attributes are
+ * asked for anew, one GETATTR when the file is next opened. Whoever still reads the file, or has
+ * mapped it, has its pages read again, from the pool: slower, never wrong. */
+#ifndef FS_DROP_H
+#define FS_DROP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DROP_EXTENTS 512 /* that may lag behind */
+
+struct drop;
+
+/* Has the kernel let go of an extent. Called by several threads at once, without locks; may
+ * block. It should leave an extent alone while a READ of it is parked, whose answer is reported
+ * again: the kernel would wait for that answer uninterruptibly, and a daemon that is killed then
+ * neither dies nor lets go of its mount, readers or sync(2), until the connection is aborted. */
+typedef void drop_fn(void *context, uint64_t extent);
+
+/* Takes 8 bytes for each extent of the pack, touched once it is reported: count them with the
+ * index. `budget`: bytes that may lag behind. Dropping is on. Returns 0, -ENOMEM, or -EOVERFLOW
+ * (4 billion extents). No thread runs yet: a daemon forks here. */
+int drop_new(uint64_t extents, uint64_t budget, drop_fn *run, void *context, struct drop **ret);
+/* Returns 0 or -errno; on failure those started are ended again. */
+int drop_start(struct drop *drop);
+/* Ends the threads; what is in line stays undropped. To be called when all parked READs are
+ * answered, for a thread may wait for one of them. Not started: does nothing. */
+void drop_stop(struct drop *drop);
+void drop_free(struct drop *drop); /* stopped, or never started; NULL is fine */
+
+/* Off: nothing is dropped, but reports count. On again: everything of that time that is too much
+ * is dropped, oldest first. Any thread. */
+void drop_enable(struct drop *drop, bool on);
+
+/* The kernel was answered with bytes of an extent, whose size is `bytes` (at least 1, the same
+ * each time). Any thread; O(1) under a lock that nobody holds for longer. */
+void drop_behind(struct drop *drop, uint64_t extent, uint32_t bytes);
+
+#endif

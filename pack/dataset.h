@@ -117,6 +117,22 @@ uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
 /* extent < dataset_extents(). */
 void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
 
+/* What lies around an extent. All files directly in a directory have consecutive extents. */
+struct dataset_kin {
+	uint64_t file, file_end;	   /* the extents of its file */
+	uint64_t directory, directory_end; /* of its file and those beside it */
+	uint64_t stem;			   /* a hash of the file's name up to its last dot */
+};
+/* extent < dataset_extents(). */
+void dataset_kin(const struct dataset *dataset, uint64_t extent, struct dataset_kin *ret);
+
+/* The file that is to the one of `extent` as that of `to` is to that of `from`: as
+ * labels/val/b.txt to images/val/b.jpg after labels/train/x/a.txt, images/train/x/a.jpg. It has
+ * the same stem, the suffix of `to`, and lies where the directories that lead to `to` instead of
+ * `from` are exchanged. Returns its first extent: 0, or -ENOENT. */
+int dataset_namesake(const struct dataset *dataset, uint64_t extent, uint64_t from, uint64_t to,
+		     uint64_t *ret);
+
 /* Holds the bytes of an extent, in pieces that add up to its size, against its checksum.
  * Returns 0, -EBADMSG, or what loading the checksums gave. */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);

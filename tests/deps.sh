@@ -14,7 +14,7 @@ build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-de
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-lmdb python3-opencv
     rsync acl attr tar findutils util-linux"
-bench="$demo squashfuse squashfs-tools python3-matplotlib"
+bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
 
 case $purpose in
 build) packages="$build" ;;
@@ -57,6 +57,7 @@ libraries() {
 modules() {
     [ "$purpose" = build ] || echo torch torchvision PIL numpy
     [ "$purpose" != check ] || echo pytest lmdb cv2
+    [ "$purpose" != bench ] || echo matplotlib
 }
 
 # On a system without apt: what cannot be found, in the words of its own author.

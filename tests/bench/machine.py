@@ -6,6 +6,8 @@ import os
 import platform
 import subprocess
 
+DROP_CACHES = "/proc/sys/vm/drop_caches"
+
 
 def output(*command):
     """What a command prints, or "" where it fails or is missing."""
@@ -69,6 +71,8 @@ def describe(directory, foldfs):
     """(name, value) pairs for the head of a report."""
     cpu = fields("/proc/cpuinfo")
     memory = int(fields("/proc/meminfo")["MemTotal"].split()[0]) / 2**20
+    packages = ("squashfuse", "squashfs-tools", "erofs-utils", "python3-lmdb", "python3-torch",
+                "python3-torchvision", "fio")
     return [
         ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")),
         ("machine", f"{os.cpu_count()} x {cpu.get('model name', platform.machine())}, "
@@ -76,11 +80,10 @@ def describe(directory, foldfs):
         ("kernel", platform.release()),
         ("storage", device_of(directory)),
         ("foldfs", (output(foldfs, "--version").splitlines() or ["?"])[0]),
-        ("squashfuse", package("squashfuse")),
-        ("squashfs-tools", package("squashfs-tools")),
-        ("torchvision", package("python3-torchvision")),
+        ("peers", ", ".join(f"{name} {package(name)}" for name in packages)),
         ("idle pages", idle_page_eviction()),
         ("load at start", f"{os.getloadavg()[0]:.2f}"),
+        ("cold", "fresh mounts, and " + cold_by()),
     ]
 
 
@@ -90,7 +93,8 @@ def touch_memory(wanted=8 << 30):
     size = min(wanted, available() * 6 // 10) // mmap.PAGESIZE * mmap.PAGESIZE
     pid = os.fork()
     if pid == 0:
-        memory = mmap.mmap(-1, size)
+        memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory.madvise(mmap.MADV_HUGEPAGE)
         memory[::mmap.PAGESIZE] = b"x" * (size // mmap.PAGESIZE)
         os._exit(0)
     os.waitpid(pid, 0)
@@ -103,3 +107,22 @@ def into_memory(path):
         buffer = bytearray(4 << 20)
         while file.readinto(buffer):
             pass
+
+
+def cold_by():
+    if os.access(DROP_CACHES, os.W_OK):
+        return "sync; echo 3 > /proc/sys/vm/drop_caches before each run"
+    return "posix_fadvise(DONTNEED) on all files before each run"
+
+
+def make_cold(files):
+    """The kernel holds nothing of `files` any more, nor, where that is allowed, of any other."""
+    os.sync()
+    if os.access(DROP_CACHES, os.W_OK):
+        with open(DROP_CACHES, "w") as drop:
+            drop.write("3")
+        return
+    for path in files:
+        fd = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)

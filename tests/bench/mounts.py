@@ -1,6 +1,9 @@
-"""A read-only FUSE mount that is gone when its `with` block ends, however it ends."""
+"""Read-only mounts that are gone when their `with` block ends, however it ends.
+
+with Mount(["foldfs"], "x.lmdb") as mount: ... mount.path ... mount.pid"""
 
 import atexit
+import ctypes
 import os
 import select
 import subprocess
@@ -8,6 +11,12 @@ import tempfile
 import time
 
 _mounted = set()
+_libc = ctypes.CDLL(None, use_errno=True)
+MS_RDONLY = 1
+
+
+class MountError(Exception):
+    """Why something could not be mounted."""
 
 
 def _unmount_all():
@@ -16,6 +25,11 @@ def _unmount_all():
 
 
 atexit.register(_unmount_all)
+
+
+def first_words(text):
+    """The first line of a message, fit for a table."""
+    return (text.strip().splitlines() or ["no message"])[0].replace("|", "/")
 
 
 def daemon_of(mountpoint):
@@ -31,40 +45,28 @@ def daemon_of(mountpoint):
     return None
 
 
-class Mount:
-    """`command` and `image`, mounted on a directory of its own.
+class Mounted:
+    """A directory of its own, with something mounted on it by start()."""
 
-    with Mount(["foldfs"], "x.lmdb") as mount: ... mount.path ... mount.pid"""
+    UNMOUNT = ["umount"]
 
-    def __init__(self, command, image):
-        self.command, self.image = command, image
+    def __init__(self):
         self.path = self.pid = None
-        self.said = ""  # what the command printed at start
-        self.ready_s = None  # seconds from the command to the first listing of the root
+        self.said = ""  # at start
+        self.ready_s = None  # seconds from the start to the first listing of the root
 
     def __enter__(self):
         self.path = tempfile.mkdtemp(prefix="foldfs-bench-")
         _mounted.add(self)
         try:
-            self._start()
+            began = time.monotonic()
+            self.start()
+            os.listdir(self.path)
+            self.ready_s = time.monotonic() - began
         except BaseException:
             self.unmount()
             raise
         return self
-
-    def _start(self):
-        """A file takes the messages, not a pipe: a daemon may keep its end open."""
-        with tempfile.TemporaryFile("w+") as messages:
-            began = time.monotonic()
-            status = subprocess.run([*self.command, self.image, self.path],
-                                    stdin=subprocess.DEVNULL, stderr=messages).returncode
-            os.listdir(self.path)
-            self.ready_s = time.monotonic() - began
-            messages.seek(0)
-            self.said = messages.read().strip()
-        if status:
-            raise SystemExit(f"{self.command[0]}: exit status {status}: {self.said}")
-        self.pid = daemon_of(self.path)
 
     def __exit__(self, *_):
         self.unmount()
@@ -72,14 +74,13 @@ class Mount:
     def unmount(self):
         """Undoes the mount and waits for the daemon's end, so that its memory is free."""
         if os.path.ismount(self.path):
-            if subprocess.run(["fusermount3", "-u", self.path],
-                              stderr=subprocess.DEVNULL).returncode:
-                subprocess.run(["fusermount3", "-uz", self.path], check=True)
+            if subprocess.run([*self.UNMOUNT, self.path], stderr=subprocess.DEVNULL).returncode:
+                subprocess.run(["umount", "-l", self.path], check=True)
         self._wait_for_daemon()
         os.rmdir(self.path)
         _mounted.discard(self)
 
-    def _wait_for_daemon(self, seconds=10):
+    def _wait_for_daemon(self, seconds=20):
         try:
             fd = os.pidfd_open(self.pid)
         except (TypeError, ProcessLookupError):
@@ -87,10 +88,92 @@ class Mount:
         select.select([fd], [], [], seconds)
         os.close(fd)
 
-    def memory(self):
-        """The daemon's resident memory, bytes."""
+
+class Mount(Mounted):
+    """`command` and `image` by FUSE; the daemon runs in `group`, if any."""
+
+    UNMOUNT = ["fusermount3", "-u"]
+
+    def __init__(self, command, image, group=None):
+        super().__init__()
+        self.command, self.image, self.enter = command, image, group and group.enter
+
+    def start(self):
+        """A file takes the messages, not a pipe: a daemon may keep its end open."""
+        with tempfile.TemporaryFile("w+") as messages:
+            status = subprocess.run([*self.command, self.image, self.path],
+                                    stdin=subprocess.DEVNULL, stderr=messages,
+                                    preexec_fn=self.enter).returncode
+            messages.seek(0)
+            self.said = messages.read().strip().replace(self.path, "MOUNTPOINT")
+        if status:
+            raise MountError(f"{os.path.basename(self.command[0])}: exit status {status}: "
+                             f"{first_words(self.said)}")
+        self.pid = daemon_of(self.path)
+
+    def memory(self, field="VmRSS"):
+        """The daemon's resident memory, bytes; VmHWM: the most it ever was."""
         with open(f"/proc/{self.pid}/status") as status:
             for line in status:
-                if line.startswith("VmRSS:"):
+                if line.startswith(f"{field}:"):
                     return int(line.split()[1]) * 1024
-        raise SystemExit(f"{self.command[0]}: its daemon is gone")
+        raise MountError(f"{self.command[0]}: its daemon is gone")
+
+    def cpu_seconds(self):
+        with open(f"/proc/{self.pid}/stat") as stat:
+            times = stat.read().rpartition(")")[2].split()
+        return (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class KernelMount(Mounted):
+    """An image that the kernel reads: from the file itself where it can (erofs since 6.12),
+    else through a loop device."""
+
+    def __init__(self, kind, image, group=None):
+        super().__init__()
+        self.kind, self.image, self.enter = kind, image, group and group.enter
+
+    def start(self):
+        if self._mount_file():
+            self.said = "mounted from the file"
+            return
+        done = subprocess.run(["mount", "-t", self.kind, "-o", "ro,loop", self.image, self.path],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=self.enter)
+        if done.returncode:
+            raise MountError(f"mount -t {self.kind}: {first_words(done.stderr)}")
+        self.said = "mounted through a loop device"
+
+    def _mount_file(self):
+        """mount(8) would put a loop device between."""
+        return self.kind == "erofs" and _libc.mount(
+            os.fsencode(self.image), os.fsencode(self.path), b"erofs", MS_RDONLY, None) == 0
+
+
+class Net(Mounted):
+    """`source` through a filesystem of the tests that is as slow as a network's."""
+
+    UNMOUNT = ["fusermount3", "-u"]
+
+    def __init__(self, program, source, delay_us, cap_mb):
+        super().__init__()
+        self.command = [program, "--delay-us", str(delay_us), "--cap-mb", str(cap_mb), source]
+        self.process = None
+
+    def start(self):
+        self.process = subprocess.Popen([*self.command, self.path], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        if self.process.stdout.readline().strip() != "ready":
+            raise MountError(f"netfs: {first_words(self.process.communicate()[1])}")
+
+    def unmount(self):
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.communicate()
+            self.pid = None
+        super().unmount()

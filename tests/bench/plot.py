@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""plot.py REPORT.csv OUT.svg
+"""plot.py REPORT_DIR
 
-Draws the rates and times of a bench report as bars, each system's median with its spread, one
-panel a measure, foldfs first."""
+Draws a bench report: one picture for each kind of device, with the files read over time and the
+rate of each case, and one of what is cached. Bars are medians with their spread, foldfs first."""
 
 import csv
+import os
 import sys
 
 import matplotlib
@@ -13,7 +14,7 @@ matplotlib.use("svg")
 matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
 import matplotlib.pyplot as plt  # noqa: E402  after the choice of backend
 
-# (measure's section begins with, measure, title)
+# What is cached: (measure's section begins with, measure, title)
 PANELS = (
     ("First touch", "files read", "first touch\nfiles/s, more is better"),
     ("Steady", "files read", "read before\nfiles/s, more is better"),
@@ -21,38 +22,101 @@ PANELS = (
     ("A tree", "find, second time", "find, a second time\ns, less is better"),
     ("Packing", "command", "packing\ns, less is better"),
 )
+PANELS_A_ROW = 3
+LEAST_BARS = 4  # that there is room for, so that two are not thick ones
 OURS, OTHERS = "#2a6f97", "#b8c4cc"
+OTHER_LINES = ("#c1666b", "#d4a24c", "#7a9e7e", "#8d7b9d", "#6b7a8f")
+BETTER = {"files/s": "more is better", "s": "less is better", "MB": "less is better",
+          "x": "less is better"}
+COSTS = ("read in the last quarter", "read from the device", "requests to the device",
+         "CPU of reader and server", "CPU of the daemon")
 
 
-def panel(axes, rows, title):
-    rows.sort(key=lambda row: row["system"] != "foldfs")
+def read_csv(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def plain(axes):
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def bars(axes, rows, title):
+    rows = sorted(rows, key=lambda row: row["system"] != "foldfs")
     medians = [float(row["median"]) for row in rows]
     below = [m - float(row["min"]) for m, row in zip(medians, rows)]
     above = [float(row["max"]) - m for m, row in zip(medians, rows)]
-    axes.bar([row["system"] for row in rows], medians, width=0.6, yerr=[below, above],
-             ecolor="#555555", capsize=3,
-             color=[OURS if row["system"] == "foldfs" else OTHERS for row in rows])
+    axes.barh([row["system"] for row in rows], medians, height=0.6, xerr=[below, above],
+              ecolor="#555555", capsize=3,
+              color=[OURS if row["system"] == "foldfs" else OTHERS for row in rows])
+    axes.set_ylim(max(len(rows), LEAST_BARS) - 0.5, -0.5)
     axes.set_title(title, fontsize=9)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.3g}" if value < 100
+    axes.xaxis.set_major_locator(plt.MaxNLocator(4))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.3g}" if value < 100
                                    else f"{value:,.0f}")
+    plain(axes)
 
 
-def main(report, out):
-    with open(report, newline="") as file:
-        rows = list(csv.DictReader(file))
-    panels = [(title, found) for section, measure, title in PANELS
-              if (found := [row for row in rows if row["section"].startswith(section)
-                            and row["measure"] == measure])]
+def lines(axes, rows, title):
+    """The last round of each system."""
+    others = iter(OTHER_LINES)
+    for row in rows:
+        files = [int(files) for files in row["files read by each tenth of a second"].split()]
+        seconds = [step / 10 for step in range(len(files) + 1)]
+        axes.plot(seconds, [0, *files], label=row["system"], linewidth=1.6,
+                  color=OURS if row["system"] == "foldfs" else next(others, OTHERS))
+    axes.set_title(title, fontsize=9)
+    axes.set_xlabel("s", fontsize=8)
+    axes.legend(fontsize=7, frameon=False)
+    plain(axes)
+
+
+def picture(out, panels):
+    """panels: (function to draw it, rows, title) each."""
     if not panels:
         return
-    figure, axes = plt.subplots(1, len(panels), figsize=(2.6 * len(panels), 2.8), squeeze=False)
-    for at, (title, found) in zip(axes[0], panels):
-        panel(at, found, title)
+    width = min(len(panels), PANELS_A_ROW)
+    height = -(-len(panels) // width)
+    figure, grid = plt.subplots(height, width, figsize=(4.2 * width, 2.8 * height),
+                                squeeze=False)
+    for axes in grid.flat[len(panels):]:
+        axes.remove()
+    for axes, (draw, rows, title) in zip(grid.flat, panels):
+        draw(axes, rows, title)
     figure.tight_layout()
     figure.savefig(out, metadata={"Date": None})
     plt.close(figure)
+
+
+def profile_panels(profile, rows, curves):
+    for section in dict.fromkeys(row["section"] for row in curves
+                                 if row["profile"] == profile):
+        yield (lines, [row for row in curves if row["section"] == section],
+               f"{section}\nfiles read by then")
+    cases = dict.fromkeys((row["section"], row["measure"], row["unit"]) for row in rows
+                          if row["profile"] == profile and row["measure"] not in COSTS)
+    for section, measure, unit in cases:
+        found = [row for row in rows if (row["section"], row["measure"]) == (section, measure)]
+        if len(found) > 1:
+            yield bars, found, f"{section}\n{measure}: {unit}, {BETTER.get(unit, '')}"
+
+
+def cached_panels(rows):
+    for section, measure, title in PANELS:
+        found = [row for row in rows if row["section"].startswith(section)
+                 and row["measure"] == measure]
+        if found:
+            yield bars, found, title
+
+
+def main(directory):
+    rows = read_csv(os.path.join(directory, "report.csv"))
+    curves = read_csv(os.path.join(directory, "progress.csv"))
+    for profile in dict.fromkeys(row["profile"] for row in rows if row["profile"]):
+        picture(os.path.join(directory, f"{profile}.svg"),
+                list(profile_panels(profile, rows, curves)))
+    picture(os.path.join(directory, "cached.svg"), list(cached_panels(rows)))
 
 
 if __name__ == "__main__":

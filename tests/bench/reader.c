@@ -3,7 +3,8 @@
  * A file costs the system calls of CPython 3.14's open(path, "rb").read(): open, fstat,
  * read(size + 1), read (which returns 0), close; --tcgets adds the ioctl that older ones
  * send, --buffer reads in pieces as their buffered readers do. Threads take files from one
- * shared order. The result is one line of JSON on standard output. */
+ * shared order, all of it or, with --files and --seconds, its beginning. The result is one
+ * line of JSON on standard output. */
 #include "base/err.h"
 #include "base/exit.h"
 #include "base/io.h"
@@ -24,10 +25,12 @@
 #include <xxhash.h>
 
 #define MAX_THREADS 256
+#define SECOND	    UINT64_C(1000000000) /* in nanoseconds, as all times here */
+#define STEP	    (SECOND / 10)	 /* of --progress */
 
 struct settings {
-	uint64_t threads, seed, passes, buffer;
-	bool listed, nul, tcgets, warm, verify;
+	uint64_t threads, seed, passes, buffer, files, seconds;
+	bool listed, nul, tcgets, warm, verify, progress;
 };
 
 static const struct opt table[] = {
@@ -35,10 +38,16 @@ static const struct opt table[] = {
 	OPT_NUMBER('s', "seed", "N", struct settings, seed, "of the shuffled order (0)"),
 	OPT_FLAG('l', "listed", struct settings, listed, "read in the order of LIST, not shuffled"),
 	OPT_NUMBER('p', "passes", "K", struct settings, passes, "times to read all files (1)"),
+	OPT_NUMBER('n', "files", "N", struct settings, files,
+		   "read the first N of the order (all)"),
+	OPT_NUMBER('d', "seconds", "S", struct settings, seconds,
+		   "begin no file when a pass has taken S seconds"),
 	OPT_SIZE('b', "buffer", "SIZE", struct settings, buffer, "read in pieces of SIZE bytes"),
 	OPT_FLAG('c', "tcgets", struct settings, tcgets, "ask for a terminal after each open"),
 	OPT_FLAG('w', "warm", struct settings, warm, "read everything once before the timing"),
 	OPT_FLAG(0, "verify", struct settings, verify, "print a checksum of names and bytes"),
+	OPT_FLAG(0, "progress", struct settings, progress,
+		 "print how many files were read by each tenth of a second"),
 	OPT_FLAG('0', "null", struct settings, nul, "LIST is separated by NUL, not newline"),
 	OPT_END};
 
@@ -55,13 +64,20 @@ struct list {
 	size_t count;
 };
 
+/* When a file was opened and closed; all zero: it was not read. */
+struct span {
+	uint64_t began, ended;
+};
+
 /* What all threads share. Read-only while they run, but for the atomics. */
 struct job {
 	const struct settings *settings;
 	const struct list *list;
 	const char *root;
-	uint32_t *order; /* list->count indices */
-	uint32_t *taken; /* nanoseconds each file took, by its place in the order; NULL: untimed */
+	uint32_t *order;    /* list->count indices */
+	size_t count;	    /* how many of them to read */
+	uint64_t until;	    /* begin no file after it */
+	struct span *spans; /* by place in the order; NULL: untimed */
 	atomic_size_t next; /* place in the order of the next file to read */
 	atomic_int error;   /* the first -errno; the others stop at their next file */
 };
@@ -75,8 +91,7 @@ struct worker {
 };
 
 struct result {
-	uint64_t bytes, sum;
-	double seconds;
+	uint64_t bytes, sum, took;
 };
 
 static uint64_t now_ns(void)
@@ -84,7 +99,7 @@ static uint64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
 /* splitmix64 */
@@ -168,7 +183,7 @@ static int read_place(struct worker *worker, size_t place)
 {
 	struct job *job = worker->job;
 	const char *name = job->list->names[job->order[place]];
-	uint64_t began = now_ns(), took;
+	uint64_t began = now_ns();
 	char path[4096];
 	size_t len = 0;
 	int error;
@@ -181,9 +196,8 @@ static int read_place(struct worker *worker, size_t place)
 		log_error("%s: %s", path, strerror(-error));
 		return error;
 	}
-	took = now_ns() - began;
-	if (job->taken)
-		job->taken[place] = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
+	if (job->spans)
+		job->spans[place] = (struct span){began, now_ns()};
 	worker->bytes += len;
 	if (job->settings->verify)
 		worker->sum += file_sum(name, worker->data, len);
@@ -199,7 +213,7 @@ static void *worker_run(void *context)
 		size_t place = atomic_fetch_add(&job->next, 1);
 		int error;
 
-		if (place >= job->list->count)
+		if (place >= job->count || now_ns() > job->until)
 			break;
 		error = read_place(worker, place);
 		if (error)
@@ -228,7 +242,7 @@ static int run_workers(struct job *job, struct worker *workers, size_t count)
 	return atomic_load(&job->error);
 }
 
-/* Reads all files once and adds to result. */
+/* Reads the files once and adds to result. */
 static int run_pass(struct job *job, struct result *result)
 {
 	size_t count = job->settings->threads;
@@ -239,8 +253,9 @@ static int run_pass(struct job *job, struct result *result)
 	if (!workers)
 		return -ENOMEM;
 	atomic_store(&job->next, 0);
+	job->until = job->settings->seconds ? began + job->settings->seconds * SECOND : UINT64_MAX;
 	error = run_workers(job, workers, count);
-	result->seconds += (double)(now_ns() - began) / 1e9;
+	result->took += now_ns() - began;
 	for (size_t i = 0; i < count; i++) {
 		result->bytes += workers[i].bytes;
 		result->sum += workers[i].sum;
@@ -249,9 +264,9 @@ static int run_pass(struct job *job, struct result *result)
 	return error;
 }
 
-/* The untimed pass, if any, and the timed ones; each in an order of its own. `taken` has room
+/* The untimed pass, if any, and the timed ones; each in an order of its own. `spans` has room
  * for all timed files. */
-static int run(struct job *job, uint32_t *taken, struct result *ret)
+static int run(struct job *job, struct span *spans, struct result *ret)
 {
 	const struct settings *settings = job->settings;
 	uint64_t state = settings->seed;
@@ -262,7 +277,7 @@ static int run(struct job *job, uint32_t *taken, struct result *ret)
 
 		if (!settings->listed)
 			shuffle(job->order, job->list->count, &state);
-		job->taken = pass ? taken + (pass - 1) * job->list->count : NULL;
+		job->spans = pass ? spans + (pass - 1) * job->count : NULL;
 		error = run_pass(job, pass ? &sum : &untimed);
 		if (error)
 			return error;
@@ -271,35 +286,79 @@ static int run(struct job *job, uint32_t *taken, struct result *ret)
 	return 0;
 }
 
-static int by_size(const void *a, const void *b)
+/* Moves the files that were read to the front. Returns how many they are. */
+static size_t keep_read(struct span *spans, size_t count)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	size_t kept = 0;
 
-	return (x > y) - (x < y);
+	for (size_t i = 0; i < count; i++)
+		if (spans[i].ended)
+			spans[kept++] = spans[i];
+	return kept;
 }
 
-static double quantile_us(const uint32_t *sorted, size_t count, double q)
+static int by_duration(const void *a, const void *b)
 {
-	return sorted[(size_t)((double)(count - 1) * q)] / 1e3;
+	const struct span *x = a, *y = b;
+	uint64_t took_x = x->ended - x->began, took_y = y->ended - y->began;
+
+	return (took_x > took_y) - (took_x < took_y);
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	return (x->ended > y->ended) - (x->ended < y->ended);
+}
+
+static void print_durations(struct json *json, struct span *spans, size_t files)
+{
+	const struct span *half, *most;
+
+	qsort(spans, files, sizeof(*spans), by_duration);
+	half = &spans[(files - 1) / 2];
+	most = &spans[(size_t)((double)(files - 1) * 0.99)];
+	json_double(json, "p50_us", (double)(half->ended - half->began) / 1e3);
+	json_double(json, "p99_us", (double)(most->ended - most->began) / 1e3);
+	most = &spans[files - 1];
+	json_double(json, "longest_us", (double)(most->ended - most->began) / 1e3);
+}
+
+/* Between passes the clock runs on. */
+static void print_progress(struct json *json, struct span *spans, size_t files)
+{
+	uint64_t began = UINT64_MAX, step = 1;
+
+	qsort(spans, files, sizeof(*spans), by_end);
+	for (size_t i = 0; i < files; i++)
+		began = spans[i].began < began ? spans[i].began : began;
+	json_array(json, "progress");
+	for (size_t i = 0; i < files; i++)
+		for (; spans[i].ended - began > step * STEP; step++)
+			json_u64(json, NULL, i);
+	json_u64(json, NULL, files);
+	json_end(json);
 }
 
 static int print_result(const struct settings *settings, const struct result *result,
-			uint32_t *taken, size_t files)
+			struct span *spans, size_t files)
 {
+	double seconds = (double)result->took / (double)SECOND;
 	struct buf buf = BUF_INIT;
 	struct json json = json_begin(&buf);
 	int error;
 
-	qsort(taken, files, sizeof(*taken), by_size);
 	json_object(&json, NULL);
 	json_u64(&json, "files", files);
 	json_u64(&json, "bytes", result->bytes);
 	json_u64(&json, "threads", settings->threads);
-	json_double(&json, "wall_s", result->seconds);
-	json_double(&json, "files_per_s", (double)files / result->seconds);
-	json_double(&json, "mb_per_s", (double)result->bytes / 1e6 / result->seconds);
-	json_double(&json, "p50_us", quantile_us(taken, files, 0.50));
-	json_double(&json, "p99_us", quantile_us(taken, files, 0.99));
+	json_double(&json, "wall_s", seconds);
+	json_double(&json, "files_per_s", (double)files / seconds);
+	json_double(&json, "mb_per_s", (double)result->bytes / 1e6 / seconds);
+	print_durations(&json, spans, files);
+	if (settings->progress)
+		print_progress(&json, spans, files);
 	if (settings->verify) {
 		char sum[17];
 
@@ -376,21 +435,24 @@ static int list_load(struct list *list, const char *path, char separator)
 
 static int read_list(const struct settings *settings, const char *root, const struct list *list)
 {
-	size_t files = list->count * settings->passes;
+	bool part = settings->files && settings->files < list->count;
+	size_t count = part ? settings->files : list->count;
+	size_t files = count * settings->passes;
 	SCOPE_FREE uint32_t *order = calloc(list->count, sizeof(*order));
-	SCOPE_FREE uint32_t *taken = calloc(files, sizeof(*taken));
-	struct job job = {.settings = settings, .list = list, .root = root, .order = order};
+	SCOPE_FREE struct span *spans = calloc(files, sizeof(*spans));
+	struct job job = {
+		.settings = settings, .list = list, .root = root, .order = order, .count = count};
 	struct result result;
 	int error;
 
-	if (!order || !taken) {
+	if (!order || !spans) {
 		log_error("%zu files: %s", files, strerror(ENOMEM));
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < list->count; i++)
 		order[i] = i;
-	error = run(&job, taken, &result);
-	return error ? error : print_result(settings, &result, taken, files);
+	error = run(&job, spans, &result);
+	return error ? error : print_result(settings, &result, spans, keep_read(spans, files));
 }
 
 static int main_list(const struct settings *settings, char **args)

@@ -1,6 +1,9 @@
 """The trees that are measured, with their images and packs: made once, kept in a directory."""
 
+import copy
+import functools
 import os
+import shutil
 import subprocess
 import sys
 
@@ -39,18 +42,19 @@ def newer(path, than):
 
 
 class Tree:
-    """One tree: .root, .image (squashfs), .pack, .list (of its files), .files, .bytes."""
+    """One tree: .root, .image (squashfs), .erofs, .pack, .list (of its files), .files."""
 
     def __init__(self, root, foldpack, squash_options=()):
         self.root, self.foldpack = root, foldpack
         self.squash_options = [*STORED, *squash_options]
-        self.image, self.pack, self.list = (root + end for end in (".squashfs", ".lmdb", ".list"))
+        self.image, self.erofs, self.pack, self.list = (
+            root + end for end in (".squashfs", ".erofs", ".lmdb", ".list"))
 
     def prepare(self):
         """Makes what is not there. A pack is made again when foldpack was built anew."""
         if not newer(self.list, self.root):
             self._write_list()
-        if not newer(self.image, self.root):
+        if shutil.which("mksquashfs") and not newer(self.image, self.root):
             self.squash(self.image + ".partial")
             os.rename(self.image + ".partial", self.image)
         if not (newer(self.pack, self.root) and newer(self.pack, self.foldpack)):
@@ -59,6 +63,21 @@ class Tree:
             self.files = sum(1 for _ in names)
         return self
 
+    def seen_through(self, mountpoint):
+        """The same tree, read through a mount of the directory that it is kept in."""
+        other = copy.copy(self)
+        other.root, other.pack = (os.path.join(mountpoint, os.path.basename(path))
+                                  for path in (self.root, self.pack))
+        other.bytes = self.bytes  # not to be asked of the mount
+        return other
+
+    def paths(self):
+        """All that a cold run must not find in memory."""
+        with open(self.list) as names:
+            loose = [os.path.join(self.root, name.rstrip("\n")) for name in names]
+        return loose + [path for path in (self.image, self.erofs, self.pack)
+                        if os.path.exists(path)]
+
     def _write_list(self):
         with open(self.list, "w") as file:
             for folder, folders, names in os.walk(self.root):
@@ -66,10 +85,19 @@ class Tree:
                 inside = os.path.relpath(folder, self.root)
                 file.writelines(f"{inside}/{name}\n" for name in sorted(names))
 
+    @functools.cached_property
     def bytes(self):
         with open(self.list) as names:
             return sum(os.path.getsize(os.path.join(self.root, name.rstrip("\n")))
                        for name in names)
+
+    def make_erofs(self):
+        """The image, made when it is first wanted."""
+        if not newer(self.erofs, self.root):
+            partial = self.erofs + ".partial"
+            run("mkfs.erofs", "--quiet", partial, self.root)
+            os.rename(partial, self.erofs)
+        return self.erofs
 
     def squash(self, image):
         if os.path.exists(image):

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""loader.py ROOT raw|decode [--workers W] [--files N] [--seconds S] [--seed S]
+
+One epoch of an unmodified ImageFolder and DataLoader(shuffle=True), and how fast that was, as
+JSON. raw: the workers read the files and hand on their sizes; decode: they do what training on
+ImageNet does. The time counts from the start of the workers to the last batch."""
+
+import argparse
+import json
+import time
+
+import torch
+from torch.utils.data import DataLoader
+from torchvision import transforms
+from torchvision.datasets import DatasetFolder, ImageFolder
+
+BATCH = 64
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("root")
+    parser.add_argument("kind", choices=("raw", "decode"))
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--files", type=int, default=0, help="stop after N (all)")
+    parser.add_argument("--seconds", type=float, default=0, help="stop after S (never)")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+def size_of(path):
+    with open(path, "rb") as file:
+        return len(file.read())
+
+
+def dataset(root, kind):
+    if kind == "raw":
+        return DatasetFolder(root, size_of, is_valid_file=lambda _: True)
+    return ImageFolder(root, transforms.Compose([
+        transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(), transforms.Normalize([0.485, 0.456, 0.406],
+                                                    [0.229, 0.224, 0.225])]))
+
+
+def main():
+    args = arguments()
+    torch.manual_seed(args.seed)
+    began = time.monotonic()
+    loader = DataLoader(dataset(args.root, args.kind), batch_size=BATCH, shuffle=True,
+                        num_workers=args.workers)
+    listed = time.monotonic() - began
+    files, began = 0, time.monotonic()
+    for _, labels in loader:
+        files += len(labels)
+        wall = time.monotonic() - began
+        if (args.files and files >= args.files) or (args.seconds and wall > args.seconds):
+            break
+    print(json.dumps({"files": files, "wall_s": wall, "files_per_s": files / wall,
+                      "listed_s": listed}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

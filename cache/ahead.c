@@ -1,10 +1,15 @@
 #include "cache/ahead.h"
 
-static bool have(void *context, uint64_t number, bool again)
+static bool have(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
 
-	return pool_find(cache->pool, number) || (!again && cache_was_served(cache, number));
+	return pool_find(cache->pool, number);
+}
+
+static bool served(void *context, uint64_t number)
+{
+	return cache_was_served(context, number);
 }
 
 static void locate(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size)
@@ -14,22 +19,59 @@ static void locate(void *context, uint64_t number, uint64_t *ret_offset, uint32_
 	cache->source.locate(cache->source.context, number, ret_offset, ret_size);
 }
 
+static void kin(void *context, uint64_t number, struct plan_kin *ret)
+{
+	const struct cache *cache = context;
+
+	cache->source.kin(cache->source.context, number, ret);
+}
+
+static bool namesake(void *context, uint64_t number, uint64_t from, uint64_t to, uint64_t *ret)
+{
+	const struct cache *cache = context;
+
+	return cache->source.namesake(cache->source.context, number, from, to, ret);
+}
+
+int ahead_new(struct cache *cache, const struct cache_params *params)
+{
+	const uint64_t most = params->budget / 8;
+	const struct plan_params plan = {
+		.view = {.extents = params->source.extents,
+			 .context = cache,
+			 .locate = locate,
+			 .have = have,
+			 .served = served,
+			 .kin = params->source.kin ? kin : NULL,
+			 .namesake = params->source.namesake ? namesake : NULL},
+		/* One stream must not fill the pool with what is only hoped for. */
+		.readahead = params->readahead < most ? params->readahead : most,
+		.shared = cache->device.remote,
+		.epochs = params->keep,
+	};
+	int r = plan_new(&plan, &cache->plan);
+
+	if (r == 0 && params->preload)
+		plan_preload(cache->plan);
+	return r;
+}
+
 /* Adds the extents of a run as far as there is room. Returns its fill, or NULL. Lock held. */
 static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 {
-	struct fill *fill = fill_new(WORK_AHEAD, run->count);
+	struct fill *fill = fill_new(run->count);
 	unsigned added = 0;
 
 	if (!fill)
 		return NULL;
 	while (added < run->count) {
-		uint64_t number = run->first + added;
+		struct pool_place place = cache_place(cache, run->extents[added]);
 
-		if (pool_add(cache->pool, number, cache_size_of(cache, number), POLICY_AHEAD,
-			     &fill->extents[added]) < 0)
+		if (pool_add(cache->pool, &place, POLICY_AHEAD, &fill->extents[added]) < 0)
 			break;
 		cache->ahead_issued += fill->extents[added++]->size;
 	}
+	fill->ahead = true;
 	fill->count = added;
 	if (added)
 		return fill;
@@ -37,29 +79,64 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 	return NULL;
 }
 
-/* At most half of the memory is for what is only hoped for, and none while requests starve. */
-static bool may_read_ahead(const struct cache *cache)
+static uint64_t less(uint64_t a, uint64_t b)
 {
-	return waiters_none(&cache->starved) &&
-	       pool_ahead(cache->pool) < pool_budget(cache->pool) / 2;
+	return a > b ? a - b : 0;
 }
 
-void ahead_plan(struct cache *cache, uint64_t first, unsigned count, struct fill **fills)
+/* At most half of the memory is for what a scan will want. A pass over everything leaves an
+ * eighth to the others. */
+static struct plan_limits limits(const struct cache *cache)
 {
-	const struct plan_view view = {
-		.extents = cache->source.extents, .context = cache, .locate = locate, .have = have};
-	struct plan_run run;
+	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
+
+	return (struct plan_limits){
+		.run = cost_run(&cache->cost),
+		/* What is read on the way, others of a shared storage go without. */
+		.gap = cache->device.remote ? COST_GAP_MIN : cost_gap(&cache->cost),
+		.room = less(limit / 2, ahead),
+		.once = less(pool_room_for_once(cache->pool), limit / 8),
+	};
+}
+
+bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
+{
+	struct plan_limits now;
 
 	for (uint64_t number = first; number < first + count; number++)
-		plan_demand(&cache->plan, &view, number, cache_was_served(cache, number));
-	while (may_read_ahead(cache) && plan_next(&cache->plan, &view, &run)) {
-		struct fill *fill = add_run(cache, &run);
+		plan_demand(cache->plan, number);
+	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
+	if (cache->ahead_running)
+		return false;
+	now = limits(cache);
+	return plan_wants(cache->plan, &now);
+}
 
-		if (!fill)
-			return;
-		/* Behind the wanted ones. */
-		while (*fills)
-			fills = &(*fills)->next;
-		*fills = fill;
+/* None while requests starve. */
+static bool may_read_ahead(const struct cache *cache)
+{
+	return waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
+	       cache->ahead_running < cost_depth(&cache->cost);
+}
+
+struct fill *ahead_find(struct cache *cache)
+{
+	struct plan_run run;
+	struct fill *fill = NULL;
+
+	SCOPE_LOCK(&cache->lock);
+	if (may_read_ahead(cache)) {
+		struct plan_limits now = limits(cache);
+
+		if (plan_next(cache->plan, &now, &run))
+			fill = add_run(cache, &run);
 	}
+	cache->ahead_running += fill != NULL;
+	return fill;
+}
+
+void ahead_done(struct cache *cache)
+{
+	SCOPE_LOCK(&cache->lock);
+	cache->ahead_running--;
 }

@@ -1,12 +1,20 @@
-/* From a demand to fills of what the planner hopes will be asked for next. */
+/* From the planner's forecasts to fills that nobody asked for. */
 #ifndef CACHE_AHEAD_H
 #define CACHE_AHEAD_H
 
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
 
-/* Tells the planner that extents first.. were asked for, and appends to the list *fills what it
- * wants read ahead, whose extents are added to the pool. Lock held. */
-void ahead_plan(struct cache *cache, uint64_t first, unsigned count, struct fill **fills);
+/* Returns 0 or -ENOMEM. */
+int ahead_new(struct cache *cache, const struct cache_params *params);
+
+/* Tells the planner that extents first.. were asked for. Returns whether there may be something to
+ * find now; while a fill is read, its end is time enough to look. Lock held. */
+bool ahead_demand(struct cache *cache, uint64_t first, unsigned count);
+
+/* The next fill that may run now, whose extents are added to the pool, or NULL. */
+struct fill *ahead_find(struct cache *cache);
+/* Such a fill was read. */
+void ahead_done(struct cache *cache);
 
 #endif

@@ -1,4 +1,60 @@
+#include "cache/ahead.h"
 #include "cache/request.h"
+
+#define LIMIT_STEP ((uint64_t)8 << 20)
+#define SAMPLES	   1024
+
+static const enum device_io device_ios[] = {
+	[CACHE_IO_AUTO] = DEVICE_AUTO,
+	[CACHE_IO_DIRECT] = DEVICE_DIRECT,
+	[CACHE_IO_BUFFERED] = DEVICE_BUFFERED,
+};
+
+/* Extents that fit into the pool, if all are of average size. */
+static uint64_t capacity(const struct cache *cache, const struct cache_params *params)
+{
+	uint64_t extents = params->source.extents, slots = 0, samples = 0;
+
+	for (uint64_t number = 0; number < extents; number += extents / SAMPLES + 1) {
+		const struct pool_place place = cache_place(cache, number);
+
+		slots += pool_slots(&place);
+		samples++;
+	}
+	return slots ? params->budget / SLOT_BYTES * samples / slots : extents;
+}
+
+static int make_pool(struct cache *cache, const struct cache_params *params)
+{
+	const struct policy_ops *policy = params->policy;
+	int r = 0;
+
+	if (!policy) {
+		r = duel_new(params->source.extents, capacity(cache, params), &cache->duel);
+		if (r < 0)
+			return r;
+		policy = duel_winner(cache->duel);
+	}
+	return pool_new(params->budget, CACHE_EXTENT_MAX, params->keep, policy, &cache->pool);
+}
+
+/* What may fail. */
+static int cache_build(struct cache *cache, const struct cache_params *params)
+{
+	int r = device_init(&cache->device, params->source.fd, device_ios[params->io]);
+
+	if (r < 0)
+		return r == -EINVAL ? -EOPNOTSUPP : r;
+	cache->served = calloc(1, params->source.extents / 8 + 1);
+	if (!cache->served)
+		return -ENOMEM;
+	r = make_pool(cache, params);
+	if (r == 0)
+		r = ahead_new(cache, params);
+	if (r == 0)
+		r = work_new(params->threads, &request_work, cache, &cache->work);
+	return r;
+}
 
 int cache_new(const struct cache_params *params, struct cache **ret)
 {
@@ -13,17 +69,10 @@ int cache_new(const struct cache_params *params, struct cache **ret)
 	pthread_mutex_init(&cache->lock, NULL);
 	waiters_init(&cache->parked);
 	waiters_init(&cache->starved);
+	cost_init(&cache->cost);
 	cache->source = params->source;
-	cache->policy = params->policy->name;
-	/* One stream must not fill the pool with what is only hoped for. */
-	plan_init(&cache->plan,
-		  params->readahead < params->budget / 8 ? params->readahead : params->budget / 8);
-	device_init(&cache->device, params->source.fd);
-	cache->served = calloc(1, params->source.extents / 8 + 1);
-	r = cache->served ? pool_new(params->budget, CACHE_EXTENT_MAX, params->policy, &cache->pool)
-			  : -ENOMEM;
-	if (r == 0)
-		r = work_new(params->threads, request_fill, cache, &cache->work);
+	cache->device = (struct device){.fd = -1, .direct_fd = -1};
+	r = cache_build(cache, params);
 	if (r < 0) {
 		cache_free(cache);
 		return r;
@@ -34,7 +83,11 @@ int cache_new(const struct cache_params *params, struct cache **ret)
 
 int cache_start(struct cache *cache)
 {
-	return work_start(cache->work);
+	int r = work_start(cache->work);
+
+	if (r == 0)
+		work_look(cache->work); /* something may be there to preload */
+	return r;
 }
 
 /* Each fill answers who waited for it and makes room for the starved, whose fills the same
@@ -50,10 +103,31 @@ void cache_free(struct cache *cache)
 	if (!cache)
 		return;
 	work_free(cache->work);
+	plan_free(cache->plan);
 	pool_free(cache->pool);
+	duel_free(cache->duel);
 	free(cache->served);
+	device_release(&cache->device);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
+}
+
+/* One portion, so that nobody waits long for the lock. Returns whether another one is left. */
+static bool limit_step(struct cache *cache, uint64_t bytes)
+{
+	uint64_t before, step;
+
+	SCOPE_LOCK(&cache->lock);
+	before = pool_held(cache->pool);
+	step = before > bytes + LIMIT_STEP ? before - LIMIT_STEP : bytes;
+	pool_limit(cache->pool, step);
+	return step > bytes && pool_held(cache->pool) < before;
+}
+
+void cache_limit(struct cache *cache, uint64_t bytes)
+{
+	while (limit_step(cache, bytes))
+		;
 }
 
 void cache_stats(struct cache *cache, struct cache_stats *ret)
@@ -68,18 +142,23 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.device_bytes = cache->device.bytes,
 		.device_errors = cache->device.errors,
 		.budget = pool_budget(cache->pool),
+		.limit = pool_limit_now(cache->pool),
 		.used = pool_used(cache->pool),
+		.payload = pool_payload(cache->pool),
+		.held = pool_held(cache->pool),
 		.hits = cache->hits,
 		.misses = cache->misses,
 		.evictions = pool_counters(cache->pool)->evictions,
 		.prefetch_issued = cache->ahead_issued,
 		.prefetch_used = cache->ahead_used,
 		.prefetch_wasted = pool_counters(cache->pool)->wasted,
+		.preloaded = plan_preloaded(cache->plan),
 		.wait_reads = histogram_count(waits),
 		.wait_us = waits->total,
 		.wait_p50_us = histogram_quantile(waits, 0.5),
 		.wait_p99_us = histogram_quantile(waits, 0.99),
 		.bad_extents = cache->bad_extents,
-		.policy = cache->policy,
+		.policy = pool_policy(cache->pool),
+		.direct = device_is_direct(&cache->device),
 	};
 }

@@ -3,7 +3,7 @@
  *	cache_read -> pool (hit: answered at once)
  *	           -> fill: read now if the kernel has it, else by an I/O thread; the request
  *	              is parked and answered when the last of its extents is in
- *	           -> plan: what to read ahead of the reader
+ *	threads without work -> plan: what to read ahead of the readers, in what pieces (cost)
  *
  * An extent is a numbered run of bytes in one file; the source says where it lies and whether
  * what was read is right. A fill is shared by all who wait for it. The budget is a hard bound:
@@ -15,6 +15,7 @@
 #ifndef CACHE_CACHE_H
 #define CACHE_CACHE_H
 
+#include "cache/plan.h"
 #include "cache/policy.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,16 +38,27 @@ struct cache_source {
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
 	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
 	int (*unchanged)(void *context);
+	/* Told of each extent that a request touched, when it is answered. NULL: not told. */
+	void (*served)(void *context, uint64_t extent);
 	/* Told of each extent that somebody asked for and that could not be had. */
 	void (*failed)(void *context, uint64_t extent, int error);
+	/* As in struct plan_view; NULL, both: not known. Called with a lock held. */
+	void (*kin)(void *context, uint64_t extent, struct plan_kin *ret);
+	bool (*namesake)(void *context, uint64_t extent, uint64_t from, uint64_t to, uint64_t *ret);
 };
+
+enum cache_io { CACHE_IO_AUTO, CACHE_IO_DIRECT, CACHE_IO_BUFFERED };
 
 struct cache_params {
 	struct cache_source source;
 	uint64_t budget;    /* bytes for slots, at least CACHE_BUDGET_MIN */
-	uint64_t readahead; /* bytes read ahead of a sequential reader; 0: none */
+	uint64_t readahead; /* bytes read ahead of a sequential reader; 0: nothing is, ever */
 	unsigned threads;   /* that read from the device */
-	const struct policy_ops *policy;
+	enum cache_io io;
+	bool keep;    /* the pool keeps what was served; else the kernel does, and the pool is only
+		       * the staging area before it */
+	bool preload; /* read all there is, as far as it fits */
+	const struct policy_ops *policy; /* NULL: whichever does better, tried out in miniature */
 };
 
 /* Answers a request: error is 0 or -errno; the bytes are valid during the call only. Called
@@ -64,15 +76,20 @@ struct cache_request {
 struct cache_stats {
 	uint64_t served_bytes, distinct_bytes; /* distinct: of extents served in full, each once */
 	uint64_t device_reads, device_bytes, device_errors;
-	uint64_t budget, used; /* bytes */
+	uint64_t budget, limit; /* bytes */
+	uint64_t used, payload; /* bytes in use; of these, of data */
+	uint64_t held;		/* bytes of memory, in use or not */
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
+	uint64_t preloaded;					  /* bytes */
 	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us;
 	uint64_t bad_extents;
 	const char *policy;
+	bool direct; /* how the device is read now */
 };
 
-/* Reserves the pool's addresses. Returns 0, -EINVAL (budget too small) or -ENOMEM. */
+/* Reserves the pool's addresses. Returns 0, -EINVAL (budget too small), -EOPNOTSUPP (the file
+ * cannot be read directly, but should be) or -ENOMEM. */
 int cache_new(const struct cache_params *params, struct cache **ret);
 /* Starts the I/O threads. Returns 0 or -errno. */
 int cache_start(struct cache *cache);
@@ -85,6 +102,12 @@ void cache_read(struct cache *cache, const struct cache_request *request);
 
 /* Takes a parked request back: true if its done will not be called. */
 bool cache_cancel(struct cache *cache, const void *arg);
+
+/* Whether a request is parked until the extent is in. */
+bool cache_is_awaited(struct cache *cache, uint64_t extent);
+
+/* From now on the pool may use so much of its budget, bytes; memory above it is given back. */
+void cache_limit(struct cache *cache, uint64_t bytes);
 
 void cache_stats(struct cache *cache, struct cache_stats *ret);
 

@@ -1,13 +1,15 @@
 /* The cache's state, which its rooms share:
  *
  *	cache.c (life) -> request.c (who waits for what) -> fill.c (reading)
- *	                                                 -> ahead.c (planning) -> fill.c */
+ *	                                                 -> ahead.c (planning) */
 #ifndef CACHE_CACHE_INTERNAL_H
 #define CACHE_CACHE_INTERNAL_H
 
 #include "base/scope.h"
 #include "cache/cache.h"
+#include "cache/cost.h"
 #include "cache/device.h"
+#include "cache/duel.h"
 #include "cache/histogram.h"
 #include "cache/plan.h"
 #include "cache/pool.h"
@@ -44,12 +46,14 @@ struct cache {
 	pthread_mutex_t lock; /* never held across I/O, a check or an answer */
 	/* Protected by lock: */
 	struct pool *pool;
-	struct plan plan;
+	struct plan *plan;
+	struct cost cost;
 	struct waiter parked, starved; /* heads of rings; the starved in order of arrival */
 	uint8_t *served;	       /* a bit for each extent once served in full */
 	uint64_t distinct_bytes, hits, misses;
 	uint64_t ahead_issued, ahead_used; /* bytes */
-	const char *policy;
+	unsigned ahead_running;		   /* fills */
+	struct duel *duel;		   /* NULL: the policy was chosen */
 };
 
 static inline bool cache_was_served(const struct cache *cache, uint64_t extent)
@@ -57,13 +61,12 @@ static inline bool cache_was_served(const struct cache *cache, uint64_t extent)
 	return cache->served[extent / 8] & (1 << extent % 8);
 }
 
-static inline uint32_t cache_size_of(const struct cache *cache, uint64_t extent)
+static inline struct pool_place cache_place(const struct cache *cache, uint64_t extent)
 {
-	uint64_t offset;
-	uint32_t size;
+	struct pool_place place = {.number = extent};
 
-	cache->source.locate(cache->source.context, extent, &offset, &size);
-	return size;
+	cache->source.locate(cache->source.context, extent, &place.offset, &place.size);
+	return place;
 }
 
 /* Rings of waiters, by their heads. */

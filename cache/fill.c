@@ -1,18 +1,34 @@
+/* An extent's memory begins with the page of the file that the extent begins in, so that the
+ * device, which reads whole pages, can fill it in place:
+ *
+ *	file	|  page  |  page  |  page  |  page  |  page  |  page  |
+ *		   AAAAAAAAAAAAAA    ...gap...    BBBBBBBBBCCCCCCCC
+ *	iov	|-- memory of A --|- trash-|----- memory of B ----|- of C --|
+ *
+ * Where an extent begins in the page in which the one before ends, that page is read once, for
+ * the former, and copied. */
 #include "cache/fill.h"
+#include "base/clock.h"
+#include <string.h>
 
 /* Of one extent, and of a run: its extents, and a gap before each. */
-#define EXTENT_PIECES (CACHE_EXTENT_MAX / SLOT_BYTES + 1)
-#define RUN_PIECES    (2 * PLAN_RUN_EXTENTS + PLAN_RUN_BYTES / SLOT_BYTES + EXTENT_PIECES)
-_Static_assert(RUN_PIECES <= 1024, "IOV_MAX: a run is one read");
+#define EXTENT_PIECES (CACHE_EXTENT_MAX / SLOT_BYTES + 2)
+#define RUN_PIECES    1024
+_Static_assert(5 * PLAN_RUN_EXTENTS / 2 + COST_RUN_MAX / SLOT_BYTES <= RUN_PIECES,
+	       "IOV_MAX: a run is one read");
+_Static_assert(COST_GAP_MAX <= DEVICE_TRASH, "a gap is one piece");
 
-struct fill *fill_new(enum work_class class, unsigned count)
+/* Whole pages of the file. */
+struct span {
+	uint64_t begin, end;
+};
+
+struct fill *fill_new(unsigned count)
 {
 	struct fill *fill = calloc(1, sizeof(*fill) + count * sizeof(fill->extents[0]));
 
-	if (fill) {
-		fill->class = class;
+	if (fill)
 		fill->count = count;
-	}
 	return fill;
 }
 
@@ -25,42 +41,103 @@ static uint64_t offset_of(const struct cache *cache, const struct pool_extent *e
 	return offset;
 }
 
-/* The memory for all extents of a fill as one read, with a place to throw away what lies between
- * them. Returns the number of pieces. */
-static int gather(const struct cache *cache, const struct fill *fill, void *gap, struct iovec *iov)
+static struct span span_of(const struct cache *cache, const struct pool_extent *extent)
 {
-	uint64_t end = offset_of(cache, fill->extents[0]);
+	uint64_t offset = offset_of(cache, extent), end = offset + extent->size;
+
+	return (struct span){.begin = offset - offset % DEVICE_PAGE,
+			     .end = (end + DEVICE_PAGE - 1) / DEVICE_PAGE * DEVICE_PAGE};
+}
+
+/* Bytes of the extent's memory that the read for the one before brings. */
+static uint32_t overlap(const struct span *before, const struct span *span)
+{
+	uint64_t end = before->end < span->end ? before->end : span->end;
+
+	return end > span->begin ? (uint32_t)(end - span->begin) : 0;
+}
+
+/* The memory for extents first..end as one read. Returns the number of pieces. */
+static int gather(const struct cache *cache, const struct fill *fill, unsigned first, unsigned end,
+		  struct iovec *iov)
+{
+	struct span before = span_of(cache, fill->extents[first]);
 	int count = 0;
 
-	for (unsigned i = 0; i < fill->count; i++) {
-		const struct pool_extent *extent = fill->extents[i];
-		uint64_t offset = offset_of(cache, extent);
+	before.end = before.begin;
+	for (unsigned i = first; i < end; i++) {
+		struct span span = span_of(cache, fill->extents[i]);
+		uint32_t shared = overlap(&before, &span);
 
-		if (offset > end)
-			iov[count++] = (struct iovec){.iov_base = gap, .iov_len = offset - end};
-		count += pool_iov(cache->pool, extent, 0, extent->size, iov + count);
-		end = offset + extent->size;
+		if (span.begin > before.end)
+			iov[count++] = (struct iovec){.iov_base = cache->device.trash,
+						      .iov_len = span.begin - before.end};
+		count += pool_iov_pages(cache->pool, fill->extents[i], shared,
+					(uint32_t)(span.end - span.begin) - shared, iov + count);
+		before = span;
 	}
 	return count;
 }
 
-typedef int read_fn(struct device *device, struct iovec *iov, int count, uint64_t offset);
-
-static int read_run(struct cache *cache, const struct fill *fill, read_fn *read)
+/* Copies within one page of the file, which is never divided among slots. */
+static void copy_page(struct cache *cache, const struct pool_extent *from, uint32_t at,
+		      const struct pool_extent *to, uint32_t size)
 {
-	struct iovec iov[RUN_PIECES];
-	char gap[PLAN_GAP_BYTES];
-	int pieces = gather(cache, fill, gap, iov);
+	struct iovec source[2], target[2];
 
-	return read(&cache->device, iov, pieces, offset_of(cache, fill->extents[0]));
+	pool_iov_pages(cache->pool, from, at, size, source);
+	pool_iov_pages(cache->pool, to, 0, size, target);
+	memcpy(target[0].iov_base, source[0].iov_base, size);
 }
 
-static int read_one(struct cache *cache, const struct pool_extent *extent)
+static void copy_shared(struct cache *cache, const struct fill *fill, unsigned first, unsigned end)
 {
-	struct iovec iov[EXTENT_PIECES];
-	int pieces = pool_iov(cache->pool, extent, 0, extent->size, iov);
+	for (unsigned i = first + 1; i < end; i++) {
+		struct span before = span_of(cache, fill->extents[i - 1]);
+		struct span span = span_of(cache, fill->extents[i]);
+		uint32_t shared = overlap(&before, &span);
 
-	return device_read(&cache->device, iov, pieces, offset_of(cache, extent));
+		if (shared)
+			copy_page(cache, fill->extents[i - 1],
+				  (uint32_t)(span.begin - before.begin), fill->extents[i], shared);
+	}
+}
+
+typedef int read_fn(struct device *device, struct iovec *iov, int count, uint64_t offset,
+		    uint64_t needed);
+
+static int read_span(struct cache *cache, const struct fill *fill, unsigned first, unsigned end,
+		     read_fn *read)
+{
+	struct iovec iov[RUN_PIECES];
+	int pieces = gather(cache, fill, first, end, iov);
+	const struct pool_extent *last = fill->extents[end - 1];
+	uint64_t begin = span_of(cache, fill->extents[first]).begin;
+	int r = read(&cache->device, iov, pieces, begin,
+		     offset_of(cache, last) + last->size - begin);
+
+	if (r == 0)
+		copy_shared(cache, fill, first, end);
+	return r;
+}
+
+/* The same, with the time that it took. */
+static int read_timed(struct cache *cache, const struct fill *fill)
+{
+	struct span first = span_of(cache, fill->extents[0]);
+	struct span last = span_of(cache, fill->extents[fill->count - 1]);
+	uint64_t bytes = last.end - first.begin;
+	uint64_t begin = clock_ns(), end;
+	int r = read_span(cache, fill, 0, fill->count, device_read);
+
+	end = clock_ns();
+	if (r < 0)
+		return r;
+	SCOPE_LOCK(&cache->lock);
+	cost_read(&cache->cost, bytes, begin, end);
+	if (fill->ahead)
+		cost_ahead(&cache->cost, bytes, begin, end);
+	return 0;
 }
 
 static int check(struct cache *cache, const struct pool_extent *extent)
@@ -77,7 +154,7 @@ static int check(struct cache *cache, const struct pool_extent *extent)
 /* Whether the fill should be read at all. */
 static int refused(struct cache *cache, const struct fill *fill)
 {
-	if (fill->class == WORK_AHEAD && atomic_load(&cache->stopping))
+	if (fill->ahead && atomic_load(&cache->stopping))
 		return -ECANCELED;
 	return cache->source.unchanged ? cache->source.unchanged(cache->source.context) : 0;
 }
@@ -87,12 +164,12 @@ static int refused(struct cache *cache, const struct fill *fill)
 void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
 	int refusal = refused(cache, fill);
-	int error = refusal ? refusal : read_run(cache, fill, device_read);
+	int error = refusal ? refusal : read_timed(cache, fill);
 	bool one_by_one = error && !refusal && fill->count > 1;
 
 	for (unsigned i = 0; i < fill->count; i++) {
 		struct pool_extent *extent = fill->extents[i];
-		int r = one_by_one ? read_one(cache, extent) : error;
+		int r = one_by_one ? read_span(cache, fill, i, i + 1, device_read) : error;
 
 		done(cache, extent, r ? r : check(cache, extent));
 	}
@@ -101,7 +178,7 @@ void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
 
 bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
-	if (refused(cache, fill) < 0 || read_run(cache, fill, device_read_now) < 0)
+	if (refused(cache, fill) < 0 || read_span(cache, fill, 0, fill->count, device_read_now) < 0)
 		return false;
 	for (unsigned i = 0; i < fill->count; i++)
 		done(cache, fill->extents[i], check(cache, fill->extents[i]));

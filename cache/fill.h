@@ -4,12 +4,12 @@
 
 #include "cache/cache_internal.h"
 
-/* One read: consecutive extents, FILLING and pinned for it. */
+/* One read: extents by rising offset, FILLING and pinned for it. */
 struct fill {
 	struct work_item item;
 	struct fill *next; /* of the fills that one request led to */
-	enum work_class class;
-	unsigned count; /* at most PLAN_RUN_EXTENTS */
+	bool ahead;	   /* nobody waits for it, as far as is known */
+	unsigned count;	   /* at most PLAN_RUN_EXTENTS */
 	struct pool_extent *extents[];
 };
 
@@ -18,7 +18,7 @@ struct fill {
 typedef void fill_done_fn(struct cache *cache, struct pool_extent *extent, int error);
 
 /* Returns NULL where memory is short; free(3) one that was not read. */
-struct fill *fill_new(enum work_class class, unsigned count);
+struct fill *fill_new(unsigned count);
 
 /* Reads the fill and frees it. */
 void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done);

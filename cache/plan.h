@@ -1,36 +1,28 @@
-/* What to read ahead: from the extents that were asked for so far to the next run to read.
+/* What to read ahead: from the extents that were asked for so far to the next read.
  *
- * Pure: no locks, no clock, no I/O. The cache reports each demand and then asks for runs
- * until there is none; a view tells the planner what need not be read. The only forecast so
- * far is "sequential". */
+ *	demand -> plan_demand: which forecasts does it confirm?
+ *	a read may start -> plan_next: the next extents, by the forecast that is surest:
+ *		scan	extents are asked for one after the other (plan_scan.h)
+ *		near	the rest of this directory; the same name elsewhere (plan_near.h)
+ *		once	everything here will be asked for, in an order nobody knows (plan_once.h)
+ *
+ * Pure: no locks, no clock, no I/O, so that tests replay any trace. The cache reports each
+ * demand, and asks for a run only when one can start at once: nothing that is planned waits in a
+ * queue, and what was demanded meanwhile is not planned. */
 #ifndef CACHE_PLAN_H
 #define CACHE_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PLAN_STREAMS	   32 /* scans followed at once; DataLoader workers each are one */
-#define PLAN_RUN_BYTES	   ((uint64_t)1 << 20) /* of one read, about */
-#define PLAN_RUN_EXTENTS   256
-#define PLAN_AHEAD_EXTENTS 1024	 /* that a stream is ahead at most, however small they are */
-#define PLAN_GAP_BYTES	   65536 /* between two extents of a run, read and thrown away */
+#define PLAN_RUN_EXTENTS 256
 
-/* A scan: extents asked for in nearly ascending order. */
-struct plan_stream {
-	uint64_t next;	 /* the extent behind the last one asked for */
-	uint64_t ahead;	 /* the first extent that was not yet planned */
-	uint64_t bytes;	 /* of the extents from next to ahead */
-	uint64_t window; /* bytes to be ahead of the reader; grows while the scan goes on */
-	uint64_t used;	 /* when it was last fed, for replacement */
-	unsigned steps;	 /* how often it went on */
-	bool again;	 /* reads what was served before: the kernel has let go of it */
-};
-
-struct plan {
-	struct plan_stream streams[PLAN_STREAMS];
-	uint64_t clock;	    /* demands seen */
-	uint64_t readahead; /* bytes, at most, for each stream */
-	unsigned turn;	    /* the stream to ask first for a run */
+/* Where an extent stands in the tree. The extents of a file follow one another, and so do those
+ * of all files that lie directly in one directory. */
+struct plan_kin {
+	uint64_t file, file_end;	   /* the extents of its file: the first, behind the last */
+	uint64_t directory, directory_end; /* of all files beside it, and of itself */
+	uint64_t stem; /* alike for names that differ behind their last dot only */
 };
 
 /* What the planner may ask about extents; `number` is always below `extents`. */
@@ -38,23 +30,60 @@ struct plan_view {
 	uint64_t extents;
 	void *context;
 	void (*locate)(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size);
-	/* In memory, on its way, or (unless `again`) with the kernel already. */
-	bool (*have)(void *context, uint64_t number, bool again);
+	bool (*have)(void *context, uint64_t number); /* in memory, or on its way */
+	/* Served in full: the kernel's page cache has it, unless it let go of it. */
+	bool (*served)(void *context, uint64_t number);
+	/* NULL, both: nothing is known of files and directories. */
+	void (*kin)(void *context, uint64_t number, struct plan_kin *ret);
+	/* The first extent of the file that is to the one of `number` as that of `to` is to that
+	 * of `from`: of the same stem, in the directory that corresponds. False: there is none. */
+	bool (*namesake)(void *context, uint64_t number, uint64_t from, uint64_t to, uint64_t *ret);
 };
 
-/* Consecutive extents that one read of the device brings. */
+struct plan_params {
+	struct plan_view view;
+	uint64_t readahead; /* bytes that a scan is read ahead, at most; 0: nothing ever is */
+	bool shared;	    /* the storage is others' too: read only what is nearly certain */
+	bool epochs;	    /* what was served may be forgotten: each epoch asks for all anew */
+};
+
+/* How a read ahead may look now. */
+struct plan_limits {
+	uint64_t run;  /* bytes of one read, at most, unless one extent is longer */
+	uint64_t gap;  /* bytes between two extents that are rather read than left out */
+	uint64_t room; /* bytes that may be read ahead of a scan */
+	uint64_t once; /* bytes that may be read because everything will be wanted once */
+};
+
+/* Extents that one read of the device brings, by rising offset. */
 struct plan_run {
-	uint64_t first;
-	uint32_t count;
+	unsigned count;
 	uint64_t bytes; /* of the extents, without what lies between */
+	uint64_t extents[PLAN_RUN_EXTENTS];
 };
 
-void plan_init(struct plan *plan, uint64_t readahead);
+struct plan;
 
-/* An extent was asked for; `again`: it had been served in full before. */
-void plan_demand(struct plan *plan, const struct plan_view *view, uint64_t extent, bool again);
+/* Returns 0 or -ENOMEM. */
+int plan_new(const struct plan_params *params, struct plan **ret);
+void plan_free(struct plan *plan); /* NULL is fine */
 
-/* The next run to read ahead, which from then on counts as planned: false when there is none. */
-bool plan_next(struct plan *plan, const struct plan_view *view, struct plan_run *ret);
+/* An extent was asked for. */
+void plan_demand(struct plan *plan, uint64_t extent);
+
+/* Everything will be wanted, says the user, whatever else was said. */
+void plan_preload(struct plan *plan);
+
+/* Whether a demand just told may have led to something to read: cheap, and now and then wrong. */
+bool plan_wants(const struct plan *plan, const struct plan_limits *limits);
+
+/* The next extents to read, which from then on count as planned: false when there are none. */
+bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_run *ret);
+
+/* Bytes that the preload, if one is under way, has got to; those asked for included. */
+uint64_t plan_preloaded(const struct plan *plan);
+
+/* How many times the readers began anew. */
+uint64_t plan_epoch(const struct plan *plan);
 
 #endif

@@ -7,7 +7,12 @@ struct pool {
 	struct policy policy;
 	const struct policy_ops *ops;
 	struct pool_counters counters;
+	bool keep;
+	uint32_t epoch;
+	uint64_t payload; /* bytes of extents */
+	uint32_t limit;	  /* slots that may hold extents */
 	uint32_t offered; /* slots of extents on offer */
+	uint32_t passed;  /* of these, slots of what was served in full in this epoch */
 	uint32_t ahead;	  /* slots of extents that nobody has asked for */
 	uint32_t mask;	  /* of buckets */
 	struct pool_extent **buckets;
@@ -29,7 +34,7 @@ static uint32_t bucket_count(uint32_t slots)
 	return count;
 }
 
-int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *policy,
+int pool_new(uint64_t budget, uint32_t extent_max, bool keep, const struct policy_ops *policy,
 	     struct pool **ret)
 {
 	struct pool *pool;
@@ -40,9 +45,11 @@ int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *poli
 	if (!pool)
 		return -ENOMEM;
 	pool->ops = policy;
+	pool->keep = keep;
 	policy->init(&pool->policy);
 	if (slots_init(&pool->slots, budget) < 0)
 		goto fail;
+	pool->limit = pool->slots.count;
 	pool->mask = bucket_count(pool->slots.count) - 1;
 	pool->buckets = calloc((size_t)pool->mask + 1, sizeof(*pool->buckets));
 	if (!pool->buckets)
@@ -73,6 +80,16 @@ void pool_free(struct pool *pool)
 	free(pool);
 }
 
+void pool_set_policy(struct pool *pool, const struct policy_ops *policy)
+{
+	pool->ops = policy;
+}
+
+const char *pool_policy(const struct pool *pool)
+{
+	return pool->ops->name;
+}
+
 struct pool_extent *pool_find(const struct pool *pool, uint64_t number)
 {
 	struct pool_extent *extent = *bucket(pool, number);
@@ -82,12 +99,21 @@ struct pool_extent *pool_find(const struct pool *pool, uint64_t number)
 	return extent;
 }
 
+/* Slots of an extent that this epoch has done with. */
+static uint32_t passed_slots(const struct pool *pool, const struct pool_extent *extent)
+{
+	bool passed = extent->node.use == POLICY_SPENT && extent->epoch == pool->epoch;
+
+	return passed ? extent->slot_count : 0;
+}
+
 static void offer(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
 		return;
 	pool->ops->offer(&pool->policy, &extent->node);
 	pool->offered += extent->slot_count;
+	pool->passed += passed_slots(pool, extent);
 }
 
 static void withdraw(struct pool *pool, struct pool_extent *extent)
@@ -96,6 +122,7 @@ static void withdraw(struct pool *pool, struct pool_extent *extent)
 		return;
 	pool->ops->withdraw(&pool->policy, &extent->node);
 	pool->offered -= extent->slot_count;
+	pool->passed -= passed_slots(pool, extent);
 }
 
 static void unhash(struct pool *pool, struct pool_extent *extent)
@@ -110,6 +137,7 @@ static void unhash(struct pool *pool, struct pool_extent *extent)
 static void give_back(struct pool *pool, struct pool_extent *extent)
 {
 	slots_give(&pool->slots, extent->slots, extent->slot_count);
+	pool->payload -= extent->size;
 	free(extent);
 }
 
@@ -129,46 +157,58 @@ static void evict(struct pool *pool, struct policy_node *node)
 
 	withdraw(pool, extent);
 	unhash(pool, extent);
-	pool->counters.evictions += node->use != POLICY_SPENT;
+	pool->counters.evictions += pool->keep || node->use != POLICY_SPENT;
 	count_wasted(pool, extent);
 	give_back(pool, extent);
 }
 
-/* Memory that was used before is taken first: what is free, then what is spent. Only then does
- * the pool grow, and evict what may still be wanted last of all. */
+/* Whether `count` slots can be had without evicting. */
+static bool may_grow(const struct pool *pool, uint32_t count)
+{
+	return slots_in_use(&pool->slots) + count <= pool->limit;
+}
+
+/* Memory that was used before is taken first; fresh memory before what the pool keeps, but after
+ * what is spent and the kernel keeps. What may still be wanted is evicted last of all. */
 static int make_room(struct pool *pool, uint32_t count)
 {
-	const struct slots *slots = &pool->slots;
-
-	while (slots_used_free(slots) < count) {
+	for (;;) {
 		struct policy_node *victim = pool->ops->victim(&pool->policy);
-		bool spent = victim && victim->use == POLICY_SPENT;
+		bool spent = victim && victim->use == POLICY_SPENT && !pool->keep;
 
-		if (!spent && slots_used_free(slots) + slots_fresh(slots) >= count)
+		if (may_grow(pool, count) && (!spent || slots_used_free(&pool->slots) >= count))
 			return 0;
 		if (!victim)
 			return -ENOBUFS;
 		evict(pool, victim);
 	}
-	return 0;
 }
 
-bool pool_has_room(const struct pool *pool, uint64_t bytes)
+bool pool_has_room(const struct pool *pool, uint64_t slots)
 {
-	const struct slots *slots = &pool->slots;
-	uint64_t room = (uint64_t)slots_used_free(slots) + slots_fresh(slots) + pool->offered;
-
-	return room >= (bytes + SLOT_BYTES - 1) / SLOT_BYTES;
+	return slots_in_use(&pool->slots) - pool->offered + slots <= pool->limit;
 }
 
-int pool_add(struct pool *pool, uint64_t number, uint32_t size, enum policy_use use,
+uint64_t pool_room_for_once(const struct pool *pool)
+{
+	uint32_t taken = slots_in_use(&pool->slots) - pool->passed;
+
+	return taken < pool->limit ? (uint64_t)(pool->limit - taken) * SLOT_BYTES : 0;
+}
+
+uint32_t pool_slots(const struct pool_place *place)
+{
+	return slots_needed((uint32_t)(place->offset % POOL_PAGE) + place->size);
+}
+
+int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
 	     struct pool_extent **ret)
 {
-	uint32_t count = slots_needed(size);
+	uint32_t count = pool_slots(place);
 	struct pool_extent *extent;
 	int r;
 
-	if (!pool_has_room(pool, (uint64_t)count * SLOT_BYTES))
+	if (!pool_has_room(pool, count))
 		return -ENOBUFS;
 	extent = calloc(1, sizeof(*extent) + count * sizeof(extent->slots[0]));
 	if (!extent)
@@ -181,13 +221,15 @@ int pool_add(struct pool *pool, uint64_t number, uint32_t size, enum policy_use 
 	if (use == POLICY_AHEAD)
 		pool->ahead += count;
 	extent->node.use = use;
-	extent->number = number;
-	extent->size = size;
+	extent->number = place->number;
+	extent->size = place->size;
+	extent->lead = (uint32_t)(place->offset % POOL_PAGE);
 	extent->pins = 1;
 	extent->slot_count = count;
 	slots_take(&pool->slots, extent->slots, count);
-	extent->hash_next = *bucket(pool, number);
-	*bucket(pool, number) = extent;
+	pool->payload += extent->size;
+	extent->hash_next = *bucket(pool, place->number);
+	*bucket(pool, place->number) = extent;
 	*ret = extent;
 	return 0;
 }
@@ -209,11 +251,41 @@ void pool_unpin(struct pool *pool, struct pool_extent *extent)
 
 bool pool_ask(struct pool *pool, struct pool_extent *extent)
 {
-	if (extent->node.use != POLICY_AHEAD)
-		return false;
+	bool ahead = extent->node.use == POLICY_AHEAD;
+
+	if (ahead)
+		pool->ahead -= extent->slot_count;
+	if (extent->node.use == POLICY_SPENT)
+		extent->served = 0;
 	extent->node.use = POLICY_USED;
-	pool->ahead -= extent->slot_count;
-	return true;
+	return ahead;
+}
+
+void pool_spend(struct pool *pool, struct pool_extent *extent)
+{
+	extent->node.use = POLICY_SPENT;
+	extent->epoch = pool->epoch;
+}
+
+void pool_epoch(struct pool *pool, uint32_t epoch)
+{
+	if (pool->epoch == epoch)
+		return;
+	pool->epoch = epoch;
+	pool->passed = 0;
+}
+
+void pool_limit(struct pool *pool, uint64_t bytes)
+{
+	uint64_t slots = bytes / SLOT_BYTES;
+	uint32_t held;
+
+	pool->limit = slots < pool->slots.count ? (uint32_t)slots : pool->slots.count;
+	if (slots_in_use(&pool->slots) > pool->limit)
+		make_room(pool, 0);
+	held = slots_held(&pool->slots);
+	if (held > pool->limit)
+		slots_discard(&pool->slots, held - pool->limit);
 }
 
 void pool_filled(struct pool *pool, struct pool_extent *extent)
@@ -231,8 +303,8 @@ void pool_failed(struct pool *pool, struct pool_extent *extent, int error)
 	count_wasted(pool, extent);
 }
 
-int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
-	     uint32_t size, struct iovec *iov)
+int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
+		   uint32_t size, struct iovec *iov)
 {
 	int count = 0;
 
@@ -253,14 +325,35 @@ int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t
 	return count;
 }
 
+int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
+	     uint32_t size, struct iovec *iov)
+{
+	return pool_iov_pages(pool, extent, extent->lead + from, size, iov);
+}
+
 uint64_t pool_budget(const struct pool *pool)
 {
 	return (uint64_t)pool->slots.count * SLOT_BYTES;
 }
 
+uint64_t pool_limit_now(const struct pool *pool)
+{
+	return (uint64_t)pool->limit * SLOT_BYTES;
+}
+
 uint64_t pool_used(const struct pool *pool)
 {
-	return (uint64_t)(pool->slots.touched - pool->slots.freed) * SLOT_BYTES;
+	return (uint64_t)slots_in_use(&pool->slots) * SLOT_BYTES;
+}
+
+uint64_t pool_payload(const struct pool *pool)
+{
+	return pool->payload;
+}
+
+uint64_t pool_held(const struct pool *pool)
+{
+	return (uint64_t)slots_held(&pool->slots) * SLOT_BYTES;
 }
 
 uint64_t pool_ahead(const struct pool *pool)

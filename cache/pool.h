@@ -4,6 +4,10 @@
  *	                        |                        ^ pinned: stays
  *	                        +----pool_failed------> FAILED, absent with its last pin
  *
+ * Who keeps what was served in full decides which memory is taken first. Where the kernel does
+ * (its page cache has the bytes now), the pool is a staging area: what is spent is used again
+ * before the pool grows. Where the pool does, it grows to its limit first.
+ *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
 #ifndef CACHE_POOL_H
 #define CACHE_POOL_H
@@ -19,7 +23,9 @@ struct pool_extent {
 	struct pool_extent *hash_next;
 	uint64_t number;
 	uint32_t size;	 /* bytes */
+	uint32_t lead;	 /* bytes in its first slot before it, which are read along */
 	uint32_t served; /* bytes, all readers together */
+	uint32_t epoch;	 /* in which it was served in full, modulo 2^32 */
 	uint32_t pins;
 	enum pool_state state;
 	int error;     /* why it FAILED */
@@ -35,26 +41,54 @@ struct pool_counters {
 
 struct pool;
 
-/* Returns 0, -EINVAL (less than two of the longest extents) or -ENOMEM. */
-int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *policy,
+/* keep: the pool keeps what was served, else the kernel does.
+ * Returns 0, -EINVAL (less than two of the longest extents) or -ENOMEM. */
+int pool_new(uint64_t budget, uint32_t extent_max, bool keep, const struct policy_ops *policy,
 	     struct pool **ret);
 void pool_free(struct pool *pool);
+
+/* From here on extents are offered to another policy. */
+void pool_set_policy(struct pool *pool, const struct policy_ops *policy);
+const char *pool_policy(const struct pool *pool);
 
 /* The extent of that number in any state but FAILED, or NULL. */
 struct pool_extent *pool_find(const struct pool *pool, uint64_t number);
 
+/* An extent as it lies in the file: device reads are of whole POOL_PAGEs. */
+#define POOL_PAGE 4096u
+struct pool_place {
+	uint64_t number;
+	uint64_t offset; /* in the file */
+	uint32_t size;	 /* bytes */
+};
+
+/* Slots that an extent takes. */
+uint32_t pool_slots(const struct pool_place *place);
+
 /* Adds an absent extent, FILLING and pinned once, evicting where it must.
  * Returns 0, -ENOBUFS (all that is in the way is pinned) or -ENOMEM. */
-int pool_add(struct pool *pool, uint64_t number, uint32_t size, enum policy_use use,
+int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
 	     struct pool_extent **ret);
-/* Whether slots for `bytes` more could be had right now. */
-bool pool_has_room(const struct pool *pool, uint64_t bytes);
+/* Whether so many slots more could be had right now. */
+bool pool_has_room(const struct pool *pool, uint64_t slots);
+/* Bytes that could be had without evicting what this epoch may still ask for. */
+uint64_t pool_room_for_once(const struct pool *pool);
 
 void pool_pin(struct pool *pool, struct pool_extent *extent);
 void pool_unpin(struct pool *pool, struct pool_extent *extent); /* may free a FAILED one */
 
-/* Somebody asks for the extent. Returns whether it was read ahead until now. */
+/* Somebody asks for a pinned extent, anew if it was served in full. Returns whether it was read
+ * ahead until now. */
 bool pool_ask(struct pool *pool, struct pool_extent *extent);
+
+/* Served in full: the kernel has it now, and this epoch will not ask for it again. */
+void pool_spend(struct pool *pool, struct pool_extent *extent);
+/* From here on another epoch is served. */
+void pool_epoch(struct pool *pool, uint32_t epoch);
+
+/* Slots in use and free memory are to come down to `bytes` (at most the budget), as far as
+ * nothing is pinned, and stay there. */
+void pool_limit(struct pool *pool, uint64_t bytes);
 
 /* The end of a fill; the filler keeps its pin. */
 void pool_filled(struct pool *pool, struct pool_extent *extent);
@@ -64,9 +98,16 @@ void pool_failed(struct pool *pool, struct pool_extent *extent, int error);
  * Room for size / SLOT_BYTES + 2 is needed. Returns how many. */
 int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
 	     uint32_t size, struct iovec *iov);
+/* The same, from counted in the memory of the extent, which begins with the page of the file
+ * that the extent begins in. */
+int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
+		   uint32_t size, struct iovec *iov);
 
-uint64_t pool_budget(const struct pool *pool); /* bytes */
-uint64_t pool_used(const struct pool *pool);   /* bytes in slots that hold an extent */
+uint64_t pool_budget(const struct pool *pool);	  /* bytes */
+uint64_t pool_limit_now(const struct pool *pool); /* bytes, at most the budget */
+uint64_t pool_used(const struct pool *pool);	  /* bytes in slots that hold an extent */
+uint64_t pool_payload(const struct pool *pool);	  /* bytes of these that are data */
+uint64_t pool_held(const struct pool *pool);	  /* bytes of memory, in use or not */
 /* Bytes in slots of what was read ahead and nobody has asked for. */
 uint64_t pool_ahead(const struct pool *pool);
 const struct pool_counters *pool_counters(const struct pool *pool);

@@ -1,17 +1,8 @@
 /* The way of a request: admitted with all its extents or starved; answered at once, or parked
  * on the fills that are missing; delivered by whoever ends the last of them. */
 #include "cache/request.h"
+#include "base/clock.h"
 #include "cache/ahead.h"
-#include <time.h>
-
-/* Nanoseconds, monotonic. */
-static uint64_t now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
 {
@@ -50,6 +41,7 @@ static int take_extent(struct cache *cache, uint64_t number, struct pool_extent 
 		       struct fill **fills)
 {
 	struct pool_extent *extent = pool_find(cache->pool, number);
+	struct pool_place place;
 	struct fill *fill;
 	int r;
 
@@ -58,9 +50,9 @@ static int take_extent(struct cache *cache, uint64_t number, struct pool_extent 
 		*ret = extent;
 		return 0;
 	}
-	fill = fill_new(WORK_WANTED, 1);
-	r = fill ? pool_add(cache->pool, number, cache_size_of(cache, number), POLICY_USED, ret)
-		 : -ENOMEM;
+	place = cache_place(cache, number);
+	fill = fill_new(1);
+	r = fill ? pool_add(cache->pool, &place, POLICY_USED, ret) : -ENOMEM;
 	if (r < 0) {
 		free(fill);
 		return r;
@@ -99,11 +91,11 @@ static uint64_t slots_wanted(const struct cache *cache, const struct waiter *wai
 	uint64_t slots = 0;
 
 	for (unsigned i = 0; i < waiter->count; i++) {
-		uint64_t number = waiter->request.extent + i;
-		const struct pool_extent *extent = pool_find(cache->pool, number);
+		const struct pool_place place = cache_place(cache, waiter->request.extent + i);
+		const struct pool_extent *extent = pool_find(cache->pool, place.number);
 
 		if (!extent || extent->pins == 0)
-			slots += slots_needed(cache_size_of(cache, number));
+			slots += pool_slots(&place);
 	}
 	return slots;
 }
@@ -113,7 +105,7 @@ static uint64_t slots_wanted(const struct cache *cache, const struct waiter *wai
  * cancelled, and goes with what it already waits for. */
 static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills)
 {
-	if (!pool_has_room(cache->pool, slots_wanted(cache, waiter) * SLOT_BYTES))
+	if (!pool_has_room(cache->pool, slots_wanted(cache, waiter)))
 		return -ENOBUFS;
 	for (unsigned i = 0; i < waiter->count; i++) {
 		int r = take_extent(cache, waiter->request.extent + i, &waiter->extents[i], fills);
@@ -169,17 +161,35 @@ static bool answer(struct cache *cache, const struct waiter *waiter)
 	return true;
 }
 
-/* Served in full, an extent is the kernel's. Lock held. */
+/* Lock held. */
+static void judge_policy(struct cache *cache, uint64_t extent)
+{
+	if (!cache->duel)
+		return;
+	duel_use(cache->duel, extent);
+	pool_set_policy(cache->pool, duel_winner(cache->duel));
+}
+
+/* Lock held. */
 static void count_served(struct cache *cache, struct pool_extent *extent, uint32_t bytes)
 {
 	extent->served += bytes;
 	if (extent->served < extent->size)
 		return;
-	extent->node.use = POLICY_SPENT;
+	pool_spend(cache->pool, extent);
+	judge_policy(cache, extent->number);
 	if (cache_was_served(cache, extent->number))
 		return;
 	cache->served[extent->number / 8] |= (uint8_t)(1 << extent->number % 8);
 	cache->distinct_bytes += extent->size;
+}
+
+static void report(const struct cache *cache, const struct waiter *waiter)
+{
+	if (!cache->source.served)
+		return;
+	for (unsigned i = 0; i < waiter->count; i++)
+		cache->source.served(cache->source.context, waiter->request.extent + i);
 }
 
 static void let_go(struct cache *cache, const struct waiter *waiter, bool served)
@@ -205,8 +215,9 @@ static void waiter_deliver(struct cache *cache, struct waiter *waiter)
 	bool served;
 
 	if (waiter->since)
-		histogram_add(&cache->waits, (now() - waiter->since) / 1000);
+		histogram_add(&cache->waits, (clock_ns() - waiter->since) / 1000);
 	served = !waiter->cancelled && answer(cache, waiter);
+	report(cache, waiter);
 	let_go(cache, waiter, served);
 	free(waiter);
 }
@@ -270,8 +281,17 @@ struct step {
 	struct waiter *waiter;
 	int error;
 	bool parked;
+	bool look; /* something may be worth reading ahead */
 	struct fill *fills;
 };
+
+/* A file is read in pieces, but asked for once: by the first of them. */
+static bool tell_planner(struct cache *cache, const struct waiter *waiter)
+{
+	unsigned going_on = waiter->request.from > 0;
+
+	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
+}
 
 /* Lock held. False where there is no room now. */
 static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *ret)
@@ -281,10 +301,10 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 	if (ret->error == -ENOBUFS)
 		return false;
 	if (ret->error == 0)
-		ahead_plan(cache, waiter->request.extent, waiter->count, &ret->fills);
+		ret->look = tell_planner(cache, waiter);
 	ret->parked = waiter->pending > 0;
 	if (ret->parked && !waiter->since)
-		waiter->since = now();
+		waiter->since = clock_ns();
 	return true;
 }
 
@@ -294,8 +314,8 @@ static void launch(struct cache *cache, struct fill *fills)
 	while (fills) {
 		struct fill *next = fills->next;
 
-		if (fills->class == WORK_AHEAD || !fill_now(cache, fills, finish))
-			work_add(cache->work, fills->class, &fills->item);
+		if (!fill_now(cache, fills, finish))
+			work_add(cache->work, &fills->item);
 		fills = next;
 	}
 }
@@ -308,6 +328,8 @@ static void step_end(struct cache *cache, const struct step *step,
 	if (!step->parked)
 		waiter_deliver(cache, step->waiter);
 	launch(cache, step->fills);
+	if (step->look)
+		work_look(cache->work);
 }
 
 static bool settle_one(struct cache *cache)
@@ -356,7 +378,7 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	pthread_mutex_lock(&cache->lock);
 	begun = waiters_none(&cache->starved) && step_begin(cache, waiter, &step);
 	if (!begun) {
-		waiter->since = now();
+		waiter->since = clock_ns();
 		ring_append(&cache->starved, waiter);
 	}
 	pthread_mutex_unlock(&cache->lock);
@@ -366,13 +388,36 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	settle(cache);
 }
 
-void request_fill(void *context, struct work_item *item)
+static void request_run(void *context, struct work_item *item)
 {
 	struct cache *cache = context;
-
 	/* The item is the fill's first member. */
-	fill_wait(cache, (struct fill *)(void *)item, finish);
+	struct fill *fill = (struct fill *)(void *)item;
+	bool ahead = fill->ahead;
+
+	if (!ahead || !fill_now(cache, fill, finish))
+		fill_wait(cache, fill, finish);
+	if (ahead)
+		ahead_done(cache);
 	settle(cache);
+}
+
+static struct work_item *request_find(void *context)
+{
+	struct fill *fill = ahead_find(context);
+
+	return fill ? &fill->item : NULL;
+}
+
+const struct work_ops request_work = {.run = request_run, .find = request_find};
+
+bool cache_is_awaited(struct cache *cache, uint64_t number)
+{
+	const struct pool_extent *extent;
+
+	SCOPE_LOCK(&cache->lock);
+	extent = pool_find(cache->pool, number);
+	return extent && extent->waiters;
 }
 
 bool cache_cancel(struct cache *cache, const void *arg)

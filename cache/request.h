@@ -5,8 +5,7 @@
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
 
-/* work_fn of the I/O threads: reads a fill, answers who waited for it, and admits those who
- * were starved. */
-void request_fill(void *context, struct work_item *item);
+/* What the I/O threads do: read a fill, answer who waited for it, admit those who were starved. */
+extern const struct work_ops request_work;
 
 #endif

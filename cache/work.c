@@ -1,72 +1,72 @@
 #include "cache/work.h"
 #include "base/scope.h"
 
-struct queue {
-	struct work_item *first, **last;
-};
-
 struct work {
-	work_fn *run;
+	const struct work_ops *ops;
 	void *context;
 	unsigned threads, started;
 
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* an item was added, or a thread came free, or stopping */
-	struct queue queues[WORK_CLASSES];  /* protected by lock */
-	unsigned ahead_running, ahead_most; /* protected by lock; threads on WORK_AHEAD */
-	bool stopping;			    /* protected by lock */
+	pthread_cond_t wake;		 /* an item was added, or look, or stopping */
+	struct work_item *first, **last; /* protected by lock */
+	bool look;			 /* protected by lock; `find` was not asked since it may */
+	bool stopping;			 /* protected by lock */
 	pthread_t ids[];
 };
 
-int work_new(unsigned threads, work_fn *run, void *context, struct work **ret)
+int work_new(unsigned threads, const struct work_ops *ops, void *context, struct work **ret)
 {
 	struct work *work = calloc(1, sizeof(*work) + threads * sizeof(work->ids[0]));
 
 	if (!work)
 		return -ENOMEM;
-	work->run = run;
+	work->ops = ops;
 	work->context = context;
 	work->threads = threads;
-	work->ahead_most = threads > 1 ? threads / 2 : 1;
 	pthread_mutex_init(&work->lock, NULL);
 	pthread_cond_init(&work->wake, NULL);
-	for (int i = 0; i < WORK_CLASSES; i++)
-		work->queues[i].last = &work->queues[i].first;
+	work->last = &work->first;
 	*ret = work;
 	return 0;
 }
 
-static struct work_item *pop(struct queue *queue)
+static struct work_item *pop(struct work *work)
 {
-	struct work_item *item = queue->first;
+	struct work_item *item = work->first;
 
 	if (item) {
-		queue->first = item->next;
-		if (!queue->first)
-			queue->last = &queue->first;
+		work->first = item->next;
+		if (!work->first)
+			work->last = &work->first;
 	}
 	return item;
 }
 
-/* The next item that may run now; lock is held. */
-static struct work_item *take(struct work *work, enum work_class *ret_class)
+/* Another thread looks meanwhile, if that is to be done. */
+static void run_unlocked(struct work *work, struct work_item *item)
 {
-	struct work_item *item = pop(&work->queues[WORK_WANTED]);
-
-	*ret_class = WORK_WANTED;
-	if (item)
-		return item;
-	*ret_class = WORK_AHEAD;
-	return work->ahead_running < work->ahead_most ? pop(&work->queues[WORK_AHEAD]) : NULL;
+	if (work->look)
+		pthread_cond_signal(&work->wake);
+	pthread_mutex_unlock(&work->lock);
+	work->ops->run(work->context, item);
+	pthread_mutex_lock(&work->lock);
 }
 
-static void run_unlocked(struct work *work, enum work_class class, struct work_item *item)
+/* What is found runs beside what another thread may find. */
+static void find_unlocked(struct work *work)
 {
-	work->ahead_running += class == WORK_AHEAD;
+	struct work_item *item;
+
+	work->look = false;
 	pthread_mutex_unlock(&work->lock);
-	work->run(work->context, item);
+	item = work->ops->find(work->context);
+	if (item) {
+		work_look(work);
+		work->ops->run(work->context, item);
+	}
 	pthread_mutex_lock(&work->lock);
-	work->ahead_running -= class == WORK_AHEAD;
+	if (item)
+		work->look = true;
 }
 
 static void *work_thread(void *arg)
@@ -75,13 +75,14 @@ static void *work_thread(void *arg)
 
 	SCOPE_LOCK(&work->lock);
 	for (;;) {
-		enum work_class class;
-		struct work_item *item = take(work, &class);
+		struct work_item *item = pop(work);
 
 		if (item)
-			run_unlocked(work, class, item);
+			run_unlocked(work, item);
 		else if (work->stopping)
 			return NULL;
+		else if (work->look)
+			find_unlocked(work);
 		else
 			pthread_cond_wait(&work->wake, &work->lock);
 	}
@@ -101,19 +102,25 @@ int work_start(struct work *work)
 	return 0;
 }
 
-void work_add(struct work *work, enum work_class class, struct work_item *item)
+void work_add(struct work *work, struct work_item *item)
 {
-	struct queue *queue = &work->queues[class];
-
 	item->next = NULL;
 	SCOPE_LOCK(&work->lock);
-	*queue->last = item;
-	queue->last = &item->next;
+	*work->last = item;
+	work->last = &item->next;
 	pthread_cond_signal(&work->wake);
 }
 
-/* Threads end only when nothing that may run is left. What is read ahead and must wait for its
- * class is taken by the threads of that class, which are running. */
+void work_look(struct work *work)
+{
+	SCOPE_LOCK(&work->lock);
+	if (work->look)
+		return;
+	work->look = true;
+	pthread_cond_signal(&work->wake);
+}
+
+/* Threads end only when nothing queued is left. */
 void work_stop(struct work *work)
 {
 	pthread_mutex_lock(&work->lock);

@@ -1,6 +1,5 @@
-/* A queue of work in two classes, and the threads that do it: what somebody waits for goes
- * before what is read ahead, and reading ahead never takes more than half of the threads, so
- * that a wanted read finds one. First come, first served within a class. */
+/* Threads that do what is queued, first come first served, and only when nothing is, what can be
+ * found: work that somebody waits for always goes first. */
 #ifndef CACHE_WORK_H
 #define CACHE_WORK_H
 
@@ -10,18 +9,23 @@ struct work_item {
 	struct work_item *next;
 };
 
-enum work_class { WORK_WANTED, WORK_AHEAD, WORK_CLASSES };
-
-typedef void work_fn(void *context, struct work_item *item);
+struct work_ops {
+	void (*run)(void *context, struct work_item *item);
+	/* An item that may be run now though nobody asked for it, or NULL; called without locks, in
+	 * any of the threads. */
+	struct work_item *(*find)(void *context);
+};
 
 struct work;
 
 /* Returns 0 or -ENOMEM. No thread runs yet. */
-int work_new(unsigned threads, work_fn *run, void *context, struct work **ret);
+int work_new(unsigned threads, const struct work_ops *ops, void *context, struct work **ret);
 /* Returns 0 or -errno; on failure those started are ended again. */
 int work_start(struct work *work);
 /* Queues an item, which is the queue's until `run` gets it. */
-void work_add(struct work *work, enum work_class class, struct work_item *item);
+void work_add(struct work *work, struct work_item *item);
+/* `find` may find something now. */
+void work_look(struct work *work);
 /* Lets the threads finish all that is queued and ends them. */
 void work_stop(struct work *work);
 void work_free(struct work *work); /* stopped, or never started; NULL is fine */

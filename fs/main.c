@@ -133,14 +133,17 @@ static void announce(const struct program *program)
 	const struct dataset_info *info = dataset_info(mount->dataset);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[SIZE_TEXT], memory[SIZE_TEXT];
 	char type[64], leave[PATH_MAX + 64];
+	struct cache_stats stats;
 	struct stat st = {0};
 
+	cache_stats(mount->cache, &stats);
 	fstat(dataset_fd(mount->dataset), &st);
-	log_notice("%s on %s: %s files, %s; %s, buffered I/O; pool %s of %s, lru; %s",
+	log_notice("%s on %s: %s files, %s; %s, %s I/O; pool %s of %s, %s; %s",
 		   program->settings.pack, program->mountpoint.path,
 		   count_format(info->super->files, files), size_format(info->super->bytes, bytes),
-		   mountpoint_fstype(st.st_dev, type), size_format(mount->budget, pool),
-		   size_format(mount->memory, memory),
+		   mountpoint_fstype(st.st_dev, type), stats.direct ? "direct" : "buffered",
+		   size_format(mount->budget, pool), size_format(mount->memory, memory),
+		   mount->keep ? stats.policy : "the kernel keeps what was read",
 		   program->settings.command ? "until COMMAND ends"
 					     : choose_unmount(program, leave, sizeof(leave)));
 	if (info->relocated)
@@ -238,15 +241,19 @@ static void leave(struct program *program)
 
 	session_unmount(program->session);
 	if (program->settings.command) {
-		if (!session_join(program->session, GRACE))
-			log_notice("%s: still in use by processes that COMMAND left behind",
-				   program->mountpoint.path);
+		if (session_join(program->session, GRACE))
+			return;
+		log_notice("%s: still in use by processes that COMMAND left behind",
+			   program->mountpoint.path);
+		session_abort(program->session);
 		return;
 	}
 	while (!session_join(program->session, 0))
 		if (sigwaitinfo(&program->signals, &info) > 0 && info.si_signo != SESSION_ENDED &&
-		    info.si_signo != SIGCHLD)
+		    info.si_signo != SIGCHLD) {
+			session_abort(program->session);
 			return;
+		}
 }
 
 static int serve(struct program *program, struct err *err)

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#define IO_THREADS 16 /* reads in flight that saturate the devices measured */
+#define IO_THREADS	  32   /* reads in flight; 16 saturate the devices measured */
+#define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes */
+#define SLOT_WASTE	  8192 /* bytes of a file's last slot that stay unused, on average */
 
 static int open_dataset(struct mount *mount, struct err *err)
 {
@@ -42,12 +44,30 @@ static int find_root(struct mount *mount, struct err *err)
 	return 0;
 }
 
+/* What the kernel needs to keep everything: a page for the end of each file, its inode and name
+ * (1.1 to 1.7 KB), and room for what else the job does. */
+static uint64_t kernel_needs(const struct mount *mount)
+{
+	const struct dataset_info *info = dataset_info(mount->dataset);
+
+	return info->pack_bytes + info->super->files * KERNEL_FILE_BYTES;
+}
+
+/* One owner for each byte: the kernel, whose cached files cost a reader nothing, where all of
+ * them fit; else the pool, which does not throw out what the next epoch needs. */
+static void choose_owner(struct mount *mount)
+{
+	mount->keep = mount->settings->cache == SETTING_CACHE_POOL ||
+		      (mount->settings->cache == SETTING_CACHE_AUTO &&
+		       kernel_needs(mount) > mount->memory / 5 * 4);
+}
+
 /* A pool larger than the pack would be of no use. */
 static void choose_budget(struct mount *mount)
 {
-	uint64_t most = dataset_info(mount->dataset)->pack_bytes + CACHE_BUDGET_MIN;
+	const struct dataset_info *info = dataset_info(mount->dataset);
+	uint64_t most = info->pack_bytes + info->super->files * SLOT_WASTE + CACHE_BUDGET_MIN;
 
-	mount->memory = memory_available();
 	mount->budget = mount->settings->pool;
 	if (!mount->budget) {
 		mount->budget = mount->memory / 4;
@@ -58,15 +78,30 @@ static void choose_budget(struct mount *mount)
 	}
 }
 
+/* What the kernel keeps leaves the pool first, whatever the policy. */
+static const struct policy_ops *policy_of(const struct mount *mount)
+{
+	if (!mount->keep || mount->settings->policy == SETTING_POLICY_PIN)
+		return &policy_pin;
+	return mount->settings->policy == SETTING_POLICY_LRU ? &policy_lru : NULL;
+}
+
 static int make_cache(struct mount *mount, struct err *err)
 {
 	const struct cache_params params = {.source = mount_source(mount),
 					    .budget = mount->budget,
 					    .readahead = mount->settings->readahead,
 					    .threads = IO_THREADS,
-					    .policy = &policy_lru};
+					    .io = (enum cache_io)mount->settings->io,
+					    .keep = mount->keep,
+					    .preload = mount->settings->preload,
+					    .policy = policy_of(mount)};
 	int r = cache_new(&params, &mount->cache);
 
+	if (r == -EOPNOTSUPP)
+		return err_set(err, r,
+			       "%s: its filesystem has no direct reads; leave out '--io=direct'",
+			       mount->settings->pack);
 	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
 			       (unsigned long long)mount->budget, strerror(-r))
 		     : 0;
@@ -90,6 +125,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		r = find_root(mount, err);
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
+		mount->memory = memory_available();
+		choose_owner(mount);
 		choose_budget(mount);
 		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
 	}

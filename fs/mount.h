@@ -37,7 +37,11 @@ struct mount {
 	uid_t uid;
 	gid_t gid;
 	uint64_t budget, memory; /* bytes: of the pool; of what it was taken from */
-	uint64_t started;	 /* seconds, monotonic */
+	bool keep;		 /* the pool keeps what was served, and the kernel must not */
+	/* The session's: */
+	struct drop *drop; /* NULL unless keep */
+	struct pressure *pressure;
+	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
 	_Atomic uint64_t bad_files;
 	atomic_bool stale_logged;

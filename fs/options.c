@@ -5,11 +5,8 @@
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const off_on[] = {"off", "on", NULL};
 static const char *const caches[] = {"auto", "kernel", "pool", NULL};
-static const char *const caches_later[] = {"pool", NULL};
 static const char *const policies[] = {"auto", "lru", "pin", NULL};
-static const char *const policies_later[] = {"pin", NULL};
 static const char *const ios[] = {"auto", "direct", "buffered", NULL};
-static const char *const ios_later[] = {"direct", NULL};
 static const char *const oracle_later[] = {"on", NULL};
 
 static const struct opt options[] = {
@@ -29,17 +26,20 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "mkdir", struct settings, mkdir,
 		 "create MOUNTPOINT where it is missing, and remove it again at unmount"),
 	OPT_SIZE(0, "pool", "SIZE", struct settings, pool,
-		 "memory for data on its way to the kernel (default: a quarter of what is "
-		 "available to this job, and no more than the pack can use)"),
-	OPT_CHOICE(0, "cache", caches, caches_later, struct settings, cache,
+		 "memory for data (default: a quarter of what is available to this job, and no "
+		 "more than the pack can use)"),
+	OPT_CHOICE(0, "cache", caches, NULL, struct settings, cache,
 		   "who keeps what was read: the kernel's page cache, or the pool"),
-	OPT_CHOICE(0, "policy", policies, policies_later, struct settings, policy,
+	OPT_CHOICE(0, "policy", policies, NULL, struct settings, policy,
 		   "what leaves the pool first"),
-	OPT_CHOICE(0, "io", ios, ios_later, struct settings, io, "how the pack is read"),
+	OPT_CHOICE(0, "io", ios, NULL, struct settings, io, "how the pack is read"),
 	OPT_NUMBER(0, "threads", "N", struct settings, threads,
 		   "threads that answer the kernel (default: one for each processor, 2 to 8)"),
 	OPT_SIZE(0, "readahead", "SIZE", struct settings, readahead,
-		 "how far to read ahead of a sequential reader (default: 8M; 0: not at all)"),
+		 "how far to read ahead of a sequential reader (default: 8M; 0: nothing is read "
+		 "ahead)"),
+	OPT_FLAG(0, "preload", struct settings, preload,
+		 "read the pack into the pool at once, as far as it fits"),
 	OPT_CHOICE(0, "verify", on_off, NULL, struct settings, verify,
 		   "hold everything that is read from the pack against its checksum"),
 	OPT_STRING(0, "subdir", "PATH", struct settings, subdir, "mount this folder of the pack"),
@@ -56,7 +56,6 @@ static const struct opt options[] = {
 		   "find the shuffled order and read ahead in it"),
 	OPT_LATER(0, "oracle-cpu", "N", "processors that the oracle may use"),
 	OPT_LATER(0, "order", "FILE", "read ahead in the order of the paths in FILE"),
-	OPT_LATER(0, "preload", NULL, "read the whole pack at mount"),
 	/* mount(8) and fstab pass these on. */
 	OPT_IGNORE("ro"),
 	OPT_IGNORE("rw"),

@@ -17,10 +17,14 @@ struct settings {
 	uint64_t threads;   /* that serve the kernel's requests; 0: as many as fit */
 	int verify;	    /* 0: on, 1: off */
 	const char *subdir;
-	uint64_t uid, gid;	       /* UINT64_MAX: the mounting user's */
-	uint64_t umask;		       /* UINT64_MAX: the modes in the pack */
-	uint64_t timeout;	       /* seconds unused before it unmounts itself; 0: never */
-	int cache, policy, io, oracle; /* choices; this version has one of each */
+	uint64_t uid, gid; /* UINT64_MAX: the mounting user's */
+	uint64_t umask;	   /* UINT64_MAX: the modes in the pack */
+	uint64_t timeout;  /* seconds unused before it unmounts itself; 0: never */
+	enum { SETTING_CACHE_AUTO, SETTING_CACHE_KERNEL, SETTING_CACHE_POOL } cache;
+	enum { SETTING_POLICY_AUTO, SETTING_POLICY_LRU, SETTING_POLICY_PIN } policy;
+	int io; /* enum cache_io */
+	int oracle;
+	bool preload;
 };
 
 /* Reads the command line. Returns 0, or -EINVAL with a sentence for status 2.

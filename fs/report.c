@@ -41,7 +41,9 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_end(json);
 	json_object(json, "pool");
 	json_u64(json, "budget", s->budget);
+	json_u64(json, "limit", s->limit);
 	json_u64(json, "used", s->used);
+	json_u64(json, "payload", s->payload);
 	json_u64(json, "hits", s->hits);
 	json_u64(json, "misses", s->misses);
 	json_u64(json, "evictions", s->evictions);
@@ -52,6 +54,7 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_u64(json, "used", s->prefetch_used);
 	json_u64(json, "wasted", s->prefetch_wasted);
 	json_end(json);
+	json_u64(json, "preloaded", s->preloaded);
 	json_object(json, "wait");
 	json_u64(json, "reads", s->wait_reads);
 	json_u64(json, "total_us", s->wait_us);
@@ -81,7 +84,8 @@ int mount_report(struct mount *mount, struct buf *buf)
 	json_string(&json, "state", "off");
 	json_end(&json);
 	json_u64(&json, "bad_files", atomic_load_explicit(&mount->bad_files, memory_order_relaxed));
-	json_string(&json, "cache_mode", "kernel");
+	json_string(&json, "cache_mode", mount->keep ? "pool" : "kernel");
+	json_string(&json, "io", stats.direct ? "direct" : "buffered");
 	json_end(&json);
 	return json_finish(&json);
 }

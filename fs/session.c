@@ -1,22 +1,30 @@
 #include "fs/session.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/size.h"
+#include "fs/drop.h"
 #include "fs/ops.h"
+#include "fs/pressure.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #define FUSE_THREADS_MAX 8
+#define DROP_LEAST	 (8 * MIB)
 
 struct session {
 	struct mount *mount;
 	struct fuse_session *fuse;
 	char *path;   /* where it is mounted */
 	bool foreign; /* /dev/fd/N: whoever mounted it unmounts it */
+	dev_t device; /* of the mount; 0: not known */
 	pthread_t thread;
 	bool serving; /* thread runs, or is to be joined */
 
@@ -74,6 +82,38 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 	return r;
 }
 
+/* Has the kernel let go of its copy of an extent. */
+static void drop_extent(void *context, uint64_t extent)
+{
+	struct session *session = context;
+	struct mount *mount = session->mount;
+	struct dataset_extent x;
+
+	/* The kernel would wait for the answer to that READ, beyond the reach of any signal. Once
+	 * answered, the extent is reported again. */
+	if (cache_is_awaited(mount->cache, extent))
+		return;
+	dataset_extent(mount->dataset, extent, &x);
+	mount_count(mount, REQUEST_NOTIFY);
+	fuse_lowlevel_notify_inval_inode(session->fuse, mount_ino(mount, x.entry), (off_t)x.from,
+					 x.size);
+}
+
+/* Less would have readers lose what was read ahead for them. */
+static uint64_t lag_bytes(const struct mount *mount)
+{
+	return mount->budget / 16 > DROP_LEAST ? mount->budget / 16 : DROP_LEAST;
+}
+
+static int make_drop(struct session *session)
+{
+	struct mount *mount = session->mount;
+
+	return mount->keep ? drop_new(dataset_extents(mount->dataset), lag_bytes(mount),
+				      drop_extent, session, &mount->drop)
+			   : 0;
+}
+
 int session_new(struct mount *mount, struct session **ret, struct err *err)
 {
 	struct session *session = calloc(1, sizeof(*session));
@@ -90,6 +130,8 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	r = fuse_arguments(mount, &args);
 	if (r == 0)
 		session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
+	if (r == 0 && session->fuse)
+		r = make_drop(session);
 	if (r < 0 || !session->fuse) {
 		session_free(session);
 		return err_set(err, r < 0 ? r : -ENOMEM, "no FUSE session");
@@ -107,6 +149,8 @@ void session_free(struct session *session)
 		fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
 	}
+	drop_free(session->mount->drop);
+	session->mount->drop = NULL;
 	pthread_cond_destroy(&session->turn);
 	pthread_mutex_destroy(&session->lock);
 	free(session->path);
@@ -177,6 +221,16 @@ static int explain(const struct session *session, const char *path, const char *
 	return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
 }
 
+/* The kernel knows the answer and need not ask the daemon, which does not serve yet. */
+static dev_t device_of(const char *path)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
+		return 0;
+	return makedev(st.stx_dev_major, st.stx_dev_minor);
+}
+
 int session_mount(struct session *session, const char *path, struct err *err)
 {
 	struct err said = {0};
@@ -189,6 +243,8 @@ int session_mount(struct session *session, const char *path, struct err *err)
 	mount_log = &said;
 	r = fuse_session_mount(session->fuse, path);
 	mount_log = NULL;
+	if (r == 0 && !session->foreign)
+		session->device = device_of(path);
 	if (r == 0)
 		return 0;
 	free(steal_ptr(&session->path));
@@ -220,6 +276,45 @@ static unsigned thread_count(const struct settings *settings)
 	return processors > FUSE_THREADS_MAX ? FUSE_THREADS_MAX : (unsigned)processors;
 }
 
+static void pool_usage(void *context, uint64_t *ret_held, uint64_t *ret_limit)
+{
+	struct cache_stats stats;
+
+	cache_stats(context, &stats);
+	*ret_held = stats.held;
+	*ret_limit = stats.limit;
+}
+
+static void set_pool_limit(void *context, uint64_t bytes)
+{
+	cache_limit(context, bytes);
+}
+
+static int start_threads(struct mount *mount)
+{
+	const struct pressure_params params = {
+		.root = "",
+		.tick_ms = PRESSURE_TICK_MS,
+		.least = CACHE_BUDGET_MIN,
+		.ops = {.context = mount->cache, .usage = pool_usage, .set_limit = set_pool_limit}};
+	int r = cache_start(mount->cache);
+
+	if (r == 0 && mount->drop)
+		r = drop_start(mount->drop);
+	if (r == 0)
+		r = pressure_start(&params, &mount->pressure);
+	return r;
+}
+
+static void stop_threads(struct mount *mount)
+{
+	pressure_stop(mount->pressure);
+	mount->pressure = NULL;
+	cache_stop(mount->cache);
+	if (mount->drop)
+		drop_stop(mount->drop);
+}
+
 static void *serve(void *arg)
 {
 	struct session *session = arg;
@@ -231,7 +326,7 @@ static void *serve(void *arg)
 		fuse_session_loop_mt(session->fuse, config);
 		fuse_loop_cfg_destroy(config);
 	}
-	cache_stop(session->mount->cache);
+	stop_threads(session->mount);
 	set_state(session, &session->ended);
 	kill(getpid(), SESSION_ENDED);
 	return NULL;
@@ -239,13 +334,12 @@ static void *serve(void *arg)
 
 int session_serve(struct session *session, struct err *err)
 {
-	int r = cache_start(session->mount->cache);
+	int r = start_threads(session->mount);
 
-	if (r < 0)
-		return err_set(err, r, "cannot start threads: %s", strerror(-r));
-	r = -pthread_create(&session->thread, NULL, serve, session);
+	if (r == 0)
+		r = -pthread_create(&session->thread, NULL, serve, session);
 	if (r < 0) {
-		cache_stop(session->mount->cache);
+		stop_threads(session->mount);
 		return err_set(err, r, "cannot start threads: %s", strerror(-r));
 	}
 	session->serving = true;
@@ -280,6 +374,17 @@ void session_unmount(struct session *session)
 		return;
 	if (umount2(session->path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EPERM)
 		run_fusermount(session->path);
+}
+
+void session_abort(struct session *session)
+{
+	SCOPE_CLOSE int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", minor(session->device));
+	if (session->device && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0 &&
+	    write(fd, "1", 1) < 0)
+		log_detail("%s: %s", path, strerror(errno));
 }
 
 bool session_join(struct session *session, unsigned seconds)

@@ -29,6 +29,9 @@ int session_serve(struct session *session, struct err *err);
 /* Takes the mount out of the tree, at once; whoever has files open keeps them, and the
  * session ends when the last is closed. */
 void session_unmount(struct session *session);
+/* Ends the connection, whoever still uses it: requests under way fail, and no thread of this
+ * process can be held by the kernel for one of them. */
+void session_abort(struct session *session);
 /* Waits for the end at most so long; false when it did not come. */
 bool session_join(struct session *session, unsigned seconds);
 

@@ -1,6 +1,7 @@
 /* The dataset as what the cache reads from: the one file that knows both. */
 #include "base/log.h"
 #include "base/scope.h"
+#include "fs/drop.h"
 #include "fs/mount.h"
 #include <string.h>
 
@@ -26,6 +27,16 @@ static int source_unchanged(void *context)
 	const struct mount *mount = context;
 
 	return dataset_unchanged(mount->dataset);
+}
+
+/* The kernel has these bytes now, which are the pool's. */
+static void source_served(void *context, uint64_t extent)
+{
+	const struct mount *mount = context;
+	struct dataset_extent x;
+
+	dataset_extent(mount->dataset, extent, &x);
+	drop_behind(mount->drop, extent, x.size);
 }
 
 /* True the first time for each file. */
@@ -67,6 +78,27 @@ static void source_failed(void *context, uint64_t extent, int error)
 			  mount->pack_path);
 }
 
+static void source_kin(void *context, uint64_t extent, struct plan_kin *ret)
+{
+	const struct mount *mount = context;
+	struct dataset_kin kin;
+
+	dataset_kin(mount->dataset, extent, &kin);
+	*ret = (struct plan_kin){.file = kin.file,
+				 .file_end = kin.file_end,
+				 .directory = kin.directory,
+				 .directory_end = kin.directory_end,
+				 .stem = kin.stem};
+}
+
+static bool source_namesake(void *context, uint64_t extent, uint64_t from, uint64_t to,
+			    uint64_t *ret)
+{
+	const struct mount *mount = context;
+
+	return dataset_namesake(mount->dataset, extent, from, to, ret) == 0;
+}
+
 struct cache_source mount_source(struct mount *mount)
 {
 	return (struct cache_source){
@@ -76,6 +108,9 @@ struct cache_source mount_source(struct mount *mount)
 		.locate = source_locate,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
+		.served = mount->keep ? source_served : NULL,
 		.failed = source_failed,
+		.kin = source_kin,
+		.namesake = source_namesake,
 	};
 }

@@ -3,6 +3,7 @@
 #include "base/size.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LABEL_WIDTH 12
 #define PAGE_WIDTH  80
@@ -96,30 +97,57 @@ static void block_bytes(const struct snapshot *s)
 	label("served");
 	printf("%s\n", size_text(s, COUNT_SERVED, bytes));
 	label("device");
-	printf("%s in %s read%s", size_text(s, COUNT_DEVICE_BYTES, bytes),
-	       count_text(s, COUNT_DEVICE_READS, reads),
+	printf("%s in %s %s read%s", size_text(s, COUNT_DEVICE_BYTES, bytes),
+	       count_text(s, COUNT_DEVICE_READS, reads), s->io,
 	       s->counts[COUNT_DEVICE_READS] == 1 ? "" : "s");
 	if (s->counts[COUNT_DEVICE_ERRORS])
 		printf(", %s failed", count_text(s, COUNT_DEVICE_ERRORS, errors));
-	if (s->amplification > 0)
-		printf("; %.2f times the distinct bytes served", s->amplification);
 	putchar('\n');
+	if (s->amplification > 0) {
+		label("");
+		printf("%.2f times the distinct bytes served\n", s->amplification);
+	}
+}
+
+static void block_cache(const struct snapshot *s)
+{
+	label("cache");
+	if (strcmp(s->cache, "pool") == 0)
+		printf("the pool keeps what was read, policy %s\n", s->policy);
+	else
+		printf("the %s keeps what was read\n", s->cache);
 }
 
 static void block_pool(const struct snapshot *s)
 {
-	char used[SIZE_TEXT], budget[SIZE_TEXT], evictions[SIZE_TEXT];
+	char used[SIZE_TEXT], budget[SIZE_TEXT], limit[SIZE_TEXT], evictions[SIZE_TEXT];
 	double hits = (double)s->counts[COUNT_POOL_HITS];
 	double asked = hits + (double)s->counts[COUNT_POOL_MISSES];
 
 	label("pool");
-	printf("%s of %s, policy %s", size_text(s, COUNT_POOL_USED, used),
-	       size_text(s, COUNT_POOL_BUDGET, budget), s->policy);
+	printf("%s of %s", size_text(s, COUNT_POOL_USED, used),
+	       size_text(s, COUNT_POOL_BUDGET, budget));
 	if (asked > 0)
 		printf("; %.1f %% hits", 100 * hits / asked);
 	if (s->counts[COUNT_POOL_EVICTIONS])
 		printf(", %s evictions", count_text(s, COUNT_POOL_EVICTIONS, evictions));
 	putchar('\n');
+	if (snapshot_is_shrunk(s)) {
+		label("");
+		printf("shrunk to %s: memory is short\n", size_text(s, COUNT_POOL_LIMIT, limit));
+	}
+}
+
+/* Where there is one. */
+static void block_preload(const struct snapshot *s)
+{
+	char bytes[SIZE_TEXT];
+
+	if (!s->counts[COUNT_PRELOADED])
+		return;
+	label("preload");
+	printf("%u %% of %s%s\n", snapshot_preloaded(s), size_text(s, COUNT_BYTES, bytes),
+	       snapshot_preload_waits(s) ? "; the rest waits for room in the pool" : "");
 }
 
 static void block_ahead(const struct snapshot *s)
@@ -179,7 +207,9 @@ void show_block(const struct snapshot *now)
 	block_uptime(now);
 	block_requests(now);
 	block_bytes(now);
+	block_cache(now);
 	block_pool(now);
+	block_preload(now);
 	block_ahead(now);
 	block_waits(now);
 	block_rest(now);

@@ -1,9 +1,13 @@
 #include "fs/stat/snapshot.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
+
+/* What a preload leaves of the pool: an eighth, and what is too little for one more read. */
+#define PRELOAD_RUN (4 * MIB)
 
 /* Where a count stands in the object; group NULL: at the top. */
 static const struct place {
@@ -27,6 +31,7 @@ static const struct place {
 	[COUNT_DEVICE_BYTES] = {"device", "bytes"},
 	[COUNT_DEVICE_ERRORS] = {"device", "errors"},
 	[COUNT_POOL_BUDGET] = {"pool", "budget"},
+	[COUNT_POOL_LIMIT] = {"pool", "limit"},
 	[COUNT_POOL_USED] = {"pool", "used"},
 	[COUNT_POOL_HITS] = {"pool", "hits"},
 	[COUNT_POOL_MISSES] = {"pool", "misses"},
@@ -34,6 +39,7 @@ static const struct place {
 	[COUNT_AHEAD_ISSUED] = {"prefetch", "issued"},
 	[COUNT_AHEAD_USED] = {"prefetch", "used"},
 	[COUNT_AHEAD_WASTED] = {"prefetch", "wasted"},
+	[COUNT_PRELOADED] = {NULL, "preloaded"},
 	[COUNT_WAIT_READS] = {"wait", "reads"},
 	[COUNT_WAIT_US] = {"wait", "total_us"},
 	[COUNT_WAIT_P50] = {"wait", "p50_us"},
@@ -109,6 +115,10 @@ static int parse_texts(struct json_object *root, struct snapshot *s, struct err 
 		r = parse_text(root, "pool", "policy", s, s->policy, sizeof(s->policy), err);
 	if (r == 0)
 		r = parse_text(root, "oracle", "state", s, s->oracle, sizeof(s->oracle), err);
+	if (r == 0)
+		r = parse_text(root, NULL, "cache_mode", s, s->cache, sizeof(s->cache), err);
+	if (r == 0)
+		r = parse_text(root, NULL, "io", s, s->io, sizeof(s->io), err);
 	return r;
 }
 
@@ -148,6 +158,26 @@ int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret
 		s.amplification = json_object_get_double(amplification);
 	*ret = s;
 	return 0;
+}
+
+bool snapshot_is_shrunk(const struct snapshot *s)
+{
+	return s->counts[COUNT_POOL_LIMIT] < s->counts[COUNT_POOL_BUDGET];
+}
+
+unsigned snapshot_preloaded(const struct snapshot *s)
+{
+	uint64_t done = s->counts[COUNT_PRELOADED], all = s->counts[COUNT_BYTES];
+
+	return done < all ? (unsigned)(100 * snapshot_share((double)done, (double)all)) : 100;
+}
+
+bool snapshot_preload_waits(const struct snapshot *s)
+{
+	uint64_t limit = s->counts[COUNT_POOL_LIMIT];
+
+	return s->counts[COUNT_PRELOADED] < s->counts[COUNT_BYTES] &&
+	       s->counts[COUNT_POOL_USED] + limit / 8 + PRELOAD_RUN > limit;
 }
 
 struct snapshot snapshot_origin(const struct snapshot *now)

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ enum count {
 	COUNT_DEVICE_BYTES,
 	COUNT_DEVICE_ERRORS,
 	COUNT_POOL_BUDGET, /* bytes */
+	COUNT_POOL_LIMIT,  /* of the budget, for now */
 	COUNT_POOL_USED,
 	COUNT_POOL_HITS,
 	COUNT_POOL_MISSES,
@@ -37,6 +39,7 @@ enum count {
 	COUNT_AHEAD_ISSUED, /* bytes */
 	COUNT_AHEAD_USED,
 	COUNT_AHEAD_WASTED,
+	COUNT_PRELOADED,
 	COUNT_WAIT_READS,
 	COUNT_WAIT_US,
 	COUNT_WAIT_P50,
@@ -50,7 +53,7 @@ struct snapshot {
 	uint64_t counts[COUNT_COUNT];
 	double amplification; /* device bytes per distinct byte served; 0: none yet */
 	/* For people: cut to fit, control characters as \ooo. */
-	char version[32], id[64], pack[PATH_MAX], policy[16], oracle[16];
+	char version[32], id[64], pack[PATH_MAX], policy[16], oracle[16], cache[16], io[16];
 };
 
 /* Reads the object. Returns 0; -EPROTO with a sentence where it is no such object, or lacks
@@ -67,6 +70,14 @@ static inline uint64_t snapshot_grown(const struct snapshot *before, const struc
 {
 	return after->counts[count] - before->counts[count];
 }
+
+/* Whether the pool may use less than its budget now: memory is short. */
+bool snapshot_is_shrunk(const struct snapshot *s);
+
+/* How far a preload has got, per cent: 100 only when it is done. */
+unsigned snapshot_preloaded(const struct snapshot *s);
+/* Whether it has filled what it may use of the pool, and goes on as readers make room. */
+bool snapshot_preload_waits(const struct snapshot *s);
 
 /* Part of whole, from 0 to 1 where it is one; 0 of nothing. */
 static inline double snapshot_share(double part, double whole)

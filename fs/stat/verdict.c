@@ -74,7 +74,7 @@ static int add_slowed(const struct verdict *verdict, struct buf *buf)
 	int r = add_waiting(verdict, buf);
 
 	if (r == 0)
-		r = buf_adds(buf, ": storage slows them down, ");
+		r = buf_adds(buf, ": storage slows them, ");
 	return r < 0 ? r : add_rate(verdict, buf);
 }
 

@@ -8,12 +8,13 @@ import re
 import select
 import signal
 import subprocess
+import time
 
 import pytest
 
 import foldfs
 import trees
-from foldfs import MIB, NOBODY, PATIENCE, as_user, is_root, run
+from foldfs import MIB, NOBODY, PATIENCE, as_user, is_root, needs, run
 
 FOLDSTAT = foldfs.BUILD / "foldstat"
 ROW = re.compile(r"( *[0-9.]+){6} +([0-9.]+|-) +[0-9.]+  \S")
@@ -113,11 +114,71 @@ def test_the_block_shows_what_the_mount_counts(mounted):
     assert shown.pop("getxattr") == 1 < counted.pop("getxattr")
     assert shown == counted
     assert said["served"] == f"{stats['served_bytes']} bytes"
-    assert said["device"].startswith(f"{stats['device']['bytes']} bytes in ")
-    assert f" policy {stats['pool']['policy']}" in said["pool"]
+    reads = f" in {stats['device']['reads']} {stats['io']} reads "
+    assert f"{reads}{stats['amplification']:.2f} times the distinct bytes" in said["device"]
     hits, misses = stats["pool"]["hits"], stats["pool"]["misses"]
     assert f"{100 * hits / (hits + misses):.1f} % hits" in said["pool"]
     assert re.match(r"(readers (never )?waited|the disk is the limit: )", said["verdict"])
+
+
+@pytest.mark.parametrize("options, keeper", [
+    ("cache=kernel", "the kernel keeps what was read"),
+    ("cache=kernel,policy=lru", "the kernel keeps what was read"),
+    ("cache=pool,policy=lru", "the pool keeps what was read, policy lru"),
+    ("cache=pool,policy=pin", "the pool keeps what was read, policy pin"),
+])  # fmt: skip
+def test_who_keeps_the_data_is_shown(small, mount, options, keeper):
+    assert block(mount(small[1], "-o", options))["cache"] == keeper
+
+
+def test_without_a_preload_there_is_no_word_of_it(mounted):
+    assert mounted.stats()["preloaded"] == 0
+    assert "preload" not in block(mounted)
+
+
+def wait_for_block(mounted, label, pattern):
+    deadline = time.monotonic() + PATIENCE
+    while not re.fullmatch(pattern, said := block(mounted).get(label, "")):
+        assert time.monotonic() < deadline, f"{label} says {said!r}, not {pattern!r}"
+    return said
+
+
+def test_a_preload_is_followed_to_its_end(bulk, mount):
+    mounted = mount(bulk[1], "--preload", "--pool=128M")
+    size = block(mounted)["pack"].split(", ")[1]
+    wait_for_block(mounted, "preload", f"100 % of {size}")
+
+
+def test_a_preload_that_does_not_fit_says_what_it_waits_for(bulk, mount):
+    mounted = mount(bulk[1], "--preload", "--pool=32M", "--cache=pool")
+    said = wait_for_block(mounted, "preload", r"\d+ % of .*; the rest waits for room in the pool")
+    assert 30 < int(said.split()[0]) < 70  # of 48 MiB
+
+
+SHORT_OF_MEMORY = """
+mount --bind meminfo /proc/meminfo && exec "$@"
+"""
+
+WAIT_FOR_LIMIT = """
+until "$1" mnt | grep -q 'shrunk to 8 MiB: memory is short'; do :; done
+exec "$1" mnt
+"""
+
+
+@is_root
+@needs("unshare")
+def test_a_pool_that_was_shrunk_says_why(small, place):
+    """In a namespace of its own, on a machine that has next to nothing left."""
+    (place / "mnt").mkdir()
+    (place / "meminfo").write_text(f"MemTotal: {1 << 20} kB\nMemAvailable: {66 << 10} kB\n")
+    out = run("unshare", "--mount", "sh", "-c", SHORT_OF_MEMORY, "sh", "timeout", f"{PATIENCE}",
+              foldfs.FOLDFS, "--pool=64M", small[1], "mnt", "--", "sh", "-c", WAIT_FOR_LIMIT,
+              "sh", FOLDSTAT, cwd=place).out  # fmt: skip
+    at = out.index("\npool  ")
+    assert out[at + 1:].splitlines()[:2] == [
+        "pool        0 bytes of 64 MiB",
+        "            shrunk to 8 MiB: memory is short",
+    ]
 
 
 def test_an_unreadable_file_comes_first_in_the_verdict(place, mount):
@@ -142,8 +203,10 @@ def test_an_unreadable_file_comes_first_in_the_verdict(place, mount):
     run(foldfs.FOLDPACK, "verify", pack, status=3)
 
 
-def test_it_fits_80_columns(mounted):
-    run("cat", mounted / "large")
+@pytest.mark.parametrize("options", [(), ("--preload", "--pool=8M", "--cache=pool")])
+def test_it_fits_80_columns(bulk, mount, options):
+    mounted = mount(bulk[1], *options)
+    trees.content(mounted)
     for args in (["--help"], ["--version"], [mounted], [mounted, "0.01", "3"]):
         for line in run(FOLDSTAT, *args).out.splitlines():
             assert len(line) <= 80 or line.startswith("pack "), line

@@ -53,10 +53,15 @@ def test_the_parent_returns_when_the_mount_is_usable(small, mount):
 
 
 def test_the_announcement_says_what_was_decided(small, mount, point):
-    said = mount(small[1]).said
+    said = mount(small[1], "-o", "io=buffered").said
     assert said.startswith(f"foldfs: {small[1]} on {point}: 4 files, 2 MiB; ")
-    assert "buffered I/O; pool " in said and ", lru; " in said
+    assert "buffered I/O; pool " in said and ", the kernel keeps what was read; " in said
     assert said.endswith(f"unmount: fusermount3 -u {point}\n")
+
+
+def test_the_announcement_says_what_the_pool_lets_go(small, mount):
+    said = mount(small[1], "-o", "cache=pool,policy=lru,pool=64M").said
+    assert "; pool 64 MiB of " in said and ", lru; " in said
 
 
 def test_the_daemon_is_detached(small, mount):

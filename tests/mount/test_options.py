@@ -1,14 +1,17 @@
 """Each option does what it says, by its own name and in -o; what is not there yet is refused."""
 
+import json
 import os
+import shutil
 import stat
 import sys
+import time
 
 import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, MIB, SOMEBODY, as_user, is_root, needs, run
+from foldfs import FOLDFS, MIB, PATIENCE, SOMEBODY, as_user, is_root, needs, run
 
 
 def refused(status, *words):
@@ -115,7 +118,10 @@ def test_pool_is_chosen_by_default(small, mount):
 @pytest.mark.parametrize("options", [["--readahead=0"], ["--threads=1"], ["-o", "threads=64"],
                                      ["--readahead=0", "--threads=1", "--pool=8M"],
                                      ["--readahead=1G"], ["--verify=off"], ["--io=buffered"],
-                                     ["--cache=kernel", "--policy=lru", "--oracle=off"]])
+                                     ["--cache=kernel", "--policy=lru", "--oracle=off"],
+                                     ["--cache=pool", "--policy=lru", "--pool=8M"],
+                                     ["-o", "cache=pool,policy=pin,pool=16M,io=buffered"],
+                                     ["--preload"], ["--preload", "--pool=8M", "--readahead=0"]])
 def test_what_is_read_does_not_depend_on_how(bulk, mount, options):
     source, pack = bulk
     assert trees.content(mount(pack, *options)) == trees.content(source)
@@ -130,6 +136,111 @@ def test_readahead_off_reads_nothing_ahead(bulk, mount):
     eager = mount(pack)
     assert trees.content(eager) == trees.content(source)
     assert eager.stats()["prefetch"]["used"] > 0
+
+
+@pytest.mark.parametrize("options, mode, policies", [
+    ("cache=kernel", "kernel", ["pin"]), ("cache=kernel,policy=lru", "kernel", ["pin"]),
+    ("cache=pool,policy=lru", "pool", ["lru"]), ("cache=pool,policy=pin", "pool", ["pin"]),
+    ("cache=pool", "pool", ["lru", "pin"]), ("cache=pool,policy=auto", "pool", ["lru", "pin"]),
+])
+def test_cache_says_who_keeps_what_was_read(small, mount, options, mode, policies):
+    mounted = mount(small[1], "-o", options)
+    stats = mounted.stats()
+    assert stats["cache_mode"] == mode and stats["pool"]["policy"] in policies
+    assert ("the kernel keeps what was read" in mounted.said) == (mode == "kernel")
+
+
+def test_cache_is_the_kernel_s_where_all_fits(small, mount):
+    assert mount(small[1]).stats()["cache_mode"] == "kernel"
+
+
+@is_root
+@needs("unshare", "getfattr")
+def test_cache_is_the_pool_s_where_not_all_fits(bulk, place):
+    """In a namespace of its own, on a machine with less memory than the pack has bytes."""
+    (place / "mnt").mkdir()
+    (place / "meminfo").write_text(f"MemTotal: {1 << 20} kB\nMemAvailable: {40 << 10} kB\n")
+    hide = 'mount --bind meminfo /proc/meminfo && exec "$@"'
+    done = run("unshare", "--mount", "sh", "-c", hide, "sh", FOLDFS, bulk[1], "mnt", "--",
+               "getfattr", "--only-values", "-n", foldfs.STATS, "mnt", cwd=place)
+    stats = json.loads(done.out)
+    assert stats["cache_mode"] == "pool" and stats["pool"]["budget"] == 10 * MIB
+    assert "; pool 10 MiB of 40 MiB, pin; " in done.err
+
+
+def test_io_buffered_is_what_it_says(bulk, mount):
+    mounted = mount(bulk[1], "--io=buffered")
+    trees.content(mounted)
+    assert mounted.stats()["io"] == "buffered" and "buffered I/O" in mounted.said
+
+
+def test_io_direct_is_what_it_says_or_refused(bulk, mount, point):
+    done = run(FOLDFS, "--io=direct", bulk[1], point, "--", "true", status=None)
+    if done.returncode:
+        assert "its filesystem has no direct reads; leave out '--io=direct'" in done.err
+        pytest.skip("the tests' filesystem has no direct reads")
+    mounted = mount(bulk[1], "--io=direct")
+    trees.content(mounted)
+    assert mounted.stats()["io"] == "direct" and "direct I/O" in mounted.said
+
+
+@is_root
+def test_io_direct_is_refused_where_there_is_none(small, place, point):
+    (place / "memory").mkdir()
+    run("mount", "-t", "tmpfs", "-o", "size=8M", "tmpfs", place / "memory")
+    pack = shutil.copy(small[1], place / "memory")
+    said = refused(1, "--io=direct", pack, point)
+    assert said == (f"foldfs: {pack}: its filesystem has no direct reads; "
+                    "leave out '--io=direct'\n")
+    assert "buffered I/O" in run(FOLDFS, pack, point, "--", "true").err
+
+
+def forget(path):
+    """Has the kernel let go of what it has of a file."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
+
+
+def test_a_second_mount_of_a_pack_shares_the_page_cache(bulk, mount, place):
+    source, pack = bulk
+    (place / "second").mkdir()
+    mount(pack)
+    forget(pack)
+    second = mount(pack, at=place / "second")
+    assert trees.content(second) == trees.content(source)
+    assert second.stats()["io"] == "buffered"
+
+
+def wait_for_preload(mounted, size):
+    deadline = time.monotonic() + PATIENCE
+    while (done := mounted.stats()["preloaded"]) < size:
+        assert time.monotonic() < deadline, f"{done} of {size} bytes preloaded"
+        os.sched_yield()
+    return done
+
+
+@pytest.mark.parametrize("options", [["--cache=kernel"], ["--cache=pool"], ["--readahead=0"]])
+def test_preload_reads_the_pack_before_anybody_asks(bulk, mount, options):
+    source, pack = bulk
+    mounted = mount(pack, "--preload", "--pool=128M", *options)
+    size = mounted.stats()["pack"]["bytes"]
+    assert wait_for_preload(mounted, size) == size
+    assert mounted.requests()["read"] == 0
+    assert trees.content(mounted) == trees.content(source)
+    # Nothing is read a second time, whether it had arrived or was still on its way.
+    assert mounted.stats()["prefetch"] == {"issued": size, "used": size, "wasted": 0}
+
+
+def test_preload_stops_where_the_pool_is_full(bulk, mount):
+    mounted = mount(bulk[1], "--preload", "--cache=pool", "--pool=32M")
+    wait_for_preload(mounted, 16 * MIB)
+    trees.content(mounted)
+    pool = mounted.stats()["pool"]
+    assert pool["used"] <= pool["limit"] == pool["budget"] == 32 * MIB
 
 
 # --- the end of a mount -------------------------------------------------------------------
@@ -245,8 +356,7 @@ def test_a_descriptor_as_mount_point(small, point):
 # --- refusals -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["cache=pool", "policy=pin", "io=direct", "oracle=on",
-                                    "oracle-cpu=2", "order=list", "preload"])
+@pytest.mark.parametrize("option", ["oracle=on", "oracle-cpu=2", "order=list"])
 @pytest.mark.parametrize("form", ["--", "-o"])
 def test_what_comes_later_is_refused(small, point, option, form):
     words = [form + option] if form == "--" else ["-o", option]
@@ -266,7 +376,8 @@ def test_an_unknown_option_is_refused_with_a_guess(small, point, words, hint):
 @pytest.mark.parametrize("words", [
     ["--pool=7M"], ["--pool=many"], ["--pool=-1"], ["--threads=65"], ["--threads=x"],
     ["--umask=1777"], ["--umask=9"], ["--uid=4294967295"], ["--gid=99999999999"], ["--uid=root"],
-    ["--timeout=2147483648"], ["--verify=maybe"], ["--cache=none"], ["--mkdir=yes"], ["-o", "pool"],
+    ["--timeout=2147483648"], ["--verify=maybe"], ["--cache=none"], ["--policy=fifo"],
+    ["--io=mmap"], ["--preload=1G"], ["--mkdir=yes"], ["-o", "pool"],
     ["-Z"],
 ])
 def test_a_wrong_value_is_refused(small, point, words):

@@ -1,433 +1,7 @@
-/* Reads of extents of a real file through a pool that is too small: cache/cache.h.
- *
- * The check, which runs at every fill, compares with the file as it was written, and so does
- * every answer. Where a test needs a slow device, the source sends fills to the I/O threads and
- * stops these at a gate: who waits for what is the test's decision and never the clock's. */
-#include "base/io.h"
-#include "base/scope.h"
-#include "cache/cache_internal.h"
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SLOWER 4
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define SLOWER 4
-#endif
-#endif
-#ifndef SLOWER
-#define SLOWER 1
-#endif
-
-#define MIB   ((uint64_t)1 << 20)
-#define KIB   ((uint64_t)1 << 10)
-#define CALLS 64   /* of a test */
-#define MOST  4096 /* extents */
-
-/* --- a file and its extents ------------------------------------------------------------------ */
-
-struct world;
-
-struct call {
-	struct world *world;
-	uint64_t extent;
-	uint32_t from, size;
-	atomic_uint done; /* times */
-	int error;
-	bool right; /* the bytes */
-	bool held;  /* its answer takes long; protected by the world's lock */
-};
-
-/* A thread that reads what is in memory and keeps it pinned while it answers. */
-struct holder {
-	struct call call;
-	pthread_t id;
-};
-
-struct world {
-	char path[64];
-	int fd;
-	char *image; /* what the file holds */
-	uint64_t bytes, extents;
-	uint64_t offsets[MOST];
-	uint32_t sizes[MOST];
-	struct cache *cache;
-
-	atomic_bool bad[MOST]; /* the check is to refuse it */
-	atomic_uint failed[MOST];
-	atomic_int last_error; /* told to failed() */
-	atomic_bool wrong;     /* bytes that are not the file's came by */
-	atomic_bool stale, slow;
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* Protected by lock: */
-	bool closed;	  /* the gate */
-	uint64_t gated;	  /* the extent whose check stops there too */
-	unsigned at_gate; /* threads that arrived there, ever */
-	unsigned answers; /* of calls */
-
-	/* Of the test; here, so that they outlive one that fails. */
-	struct call calls[CALLS];
-	struct holder holders[2];
-};
-
-/* Set in threads of the test: fills of a slow device are not for them. */
-static _Thread_local bool is_reader;
-
-static void world_free(struct world *w)
-{
-	cache_free(w->cache);
-	close(w->fd);
-	unlink(w->path);
-	free(w->image);
-	pthread_cond_destroy(&w->changed);
-	pthread_mutex_destroy(&w->lock);
-	free(w);
-}
-
-static int setup(void **state)
-{
-	struct world *w = calloc(1, sizeof(*w));
-
-	assert_non_null(w);
-	strcpy(w->path, "/tmp/test_cache.XXXXXX");
-	w->fd = mkstemp(w->path);
-	assert_true(w->fd >= 0);
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->changed, NULL);
-	w->gated = UINT64_MAX;
-	is_reader = true;
-	srandom(6);
-	*state = w;
-	return 0;
-}
-
-static void set_gate(struct world *w, bool closed)
-{
-	SCOPE_LOCK(&w->lock);
-	w->closed = closed;
-	pthread_cond_broadcast(&w->changed);
-}
-
-/* Returns when the thread is done with it, and with what it does for others then. */
-static void let_go_of(struct holder *holder)
-{
-	struct world *w = holder->call.world;
-
-	if (!w)
-		return;
-	pthread_mutex_lock(&w->lock);
-	holder->call.held = false;
-	pthread_cond_broadcast(&w->changed);
-	pthread_mutex_unlock(&w->lock);
-	pthread_join(holder->id, NULL);
-	holder->call.world = NULL;
-}
-
-static int teardown(void **state)
-{
-	struct world *w = *state;
-
-	if (w->cache) { /* some of this only matters where a test failed */
-		set_gate(w, false);
-		for (int i = 0; i < 2; i++)
-			let_go_of(&w->holders[i]);
-		cache_stop(w->cache);
-	}
-	world_free(w);
-	return 0;
-}
-
-static void lay(struct world *w, uint64_t gap, uint64_t size)
-{
-	assert_true(w->extents < MOST);
-	w->offsets[w->extents] = w->bytes + gap;
-	w->sizes[w->extents++] = (uint32_t)size;
-	w->bytes += gap + size;
-}
-
-static void write_file(struct world *w)
-{
-	uint64_t x = 12345;
-
-	w->image = malloc(w->bytes + sizeof(x));
-	assert_non_null(w->image);
-	for (uint64_t i = 0; i < w->bytes; i += sizeof(x)) {
-		x = x * 6364136223846793005 + 1442695040888963407;
-		memcpy(w->image + i, &x, sizeof(x));
-	}
-	assert_int_equal(io_write_full(w->fd, w->image, w->bytes), 0);
-}
-
-static uint64_t random_below(uint64_t limit)
-{
-	return ((uint64_t)random() << 20 ^ (uint64_t)random()) % limit;
-}
-
-/* Any size from 1 byte to 1 MiB, small ones as often as large ones, some with gaps. */
-static void lay_mixed(struct world *w, uint64_t bytes)
-{
-	while (w->bytes < bytes) {
-		uint64_t most = (uint64_t)1 << (random() % 21);
-
-		lay(w, random() % 3 ? 0 : random_below(100000), 1 + random_below(most));
-	}
-	write_file(w);
-}
-
-static void lay_even(struct world *w, uint64_t extents, uint64_t size)
-{
-	for (uint64_t i = 0; i < extents; i++)
-		lay(w, 0, size);
-	write_file(w);
-}
-
-/* Files of up to five extents, all but the last of each of full length. */
-static void lay_large_files(struct world *w, uint64_t bytes)
-{
-	while (w->bytes < bytes) {
-		for (long full = random() % 5; full; full--)
-			lay(w, 0, MIB);
-		lay(w, 0, 1 + random_below(MIB - 1));
-	}
-	write_file(w);
-}
-
-/* --- the source ------------------------------------------------------------------------------ */
-
-static void locate(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size)
-{
-	const struct world *w = context;
-
-	if (extent >= w->extents)
-		abort();
-	*ret_offset = w->offsets[extent];
-	*ret_size = w->sizes[extent];
-}
-
-static bool same(const struct world *w, uint64_t offset, uint64_t size, const struct iovec *iov,
-		 int count)
-{
-	for (int i = 0; i < count; i++) {
-		if (iov[i].iov_len > size ||
-		    memcmp(iov[i].iov_base, w->image + offset, iov[i].iov_len) != 0)
-			return false;
-		offset += iov[i].iov_len;
-		size -= iov[i].iov_len;
-	}
-	return size == 0;
-}
-
-static void pass_gate(struct world *w)
-{
-	SCOPE_LOCK(&w->lock);
-	w->at_gate++;
-	pthread_cond_broadcast(&w->changed);
-	while (w->closed)
-		pthread_cond_wait(&w->changed, &w->lock);
-}
-
-static void wait_at_gate(struct world *w, unsigned count)
-{
-	SCOPE_LOCK(&w->lock);
-	while (w->at_gate < count)
-		pthread_cond_wait(&w->changed, &w->lock);
-}
-
-static int check(void *context, uint64_t extent, const struct iovec *iov, int count)
-{
-	struct world *w = context;
-
-	if (extent == w->gated)
-		pass_gate(w);
-	if (!same(w, w->offsets[extent], w->sizes[extent], iov, count))
-		w->wrong = true;
-	return w->bad[extent] ? -EBADMSG : 0;
-}
-
-static int unchanged(void *context)
-{
-	struct world *w = context;
-
-	if (w->slow && is_reader)
-		return -EAGAIN; /* an I/O thread will ask again */
-	if (w->slow)
-		pass_gate(w);
-	return w->stale ? -ESTALE : 0;
-}
-
-static void failed(void *context, uint64_t extent, int error)
-{
-	struct world *w = context;
-
-	w->failed[extent]++;
-	w->last_error = error;
-}
-
-static struct cache_params params_of(struct world *w, uint64_t readahead, unsigned threads)
-{
-	return (struct cache_params){.source = {.fd = w->fd,
-						.extents = w->extents,
-						.context = w,
-						.locate = locate,
-						.check = check,
-						.unchanged = unchanged,
-						.failed = failed},
-				     .budget = CACHE_BUDGET_MIN,
-				     .readahead = readahead,
-				     .threads = threads,
-				     .policy = &policy_lru};
-}
-
-static void start(struct world *w, uint64_t readahead, unsigned threads)
-{
-	const struct cache_params params = params_of(w, readahead, threads);
-
-	assert_int_equal(cache_new(&params, &w->cache), 0);
-	assert_int_equal(cache_start(w->cache), 0);
-}
-
-/* From here on fills are for the I/O threads, which wait at the gate. */
-static void start_slow(struct world *w, uint64_t readahead, unsigned threads)
-{
-	w->slow = true;
-	w->closed = true;
-	start(w, readahead, threads);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-static void on_done(void *arg, int error, const struct iovec *iov, int count)
-{
-	struct call *call = arg;
-	struct world *w = call->world;
-
-	call->error = error;
-	call->right =
-		!error && same(w, w->offsets[call->extent] + call->from, call->size, iov, count);
-	if (!error && !call->right)
-		w->wrong = true;
-	SCOPE_LOCK(&w->lock);
-	call->done++;
-	w->answers++;
-	pthread_cond_broadcast(&w->changed);
-	while (call->held)
-		pthread_cond_wait(&w->changed, &w->lock);
-}
-
-static void ask(struct call *call, struct world *w, uint64_t extent, uint32_t from, uint32_t size)
-{
-	struct cache_request request = {extent, from, size, on_done, call};
-
-	*call = (struct call){.world = w, .extent = extent, .from = from, .size = size};
-	cache_read(w->cache, &request);
-}
-
-static void wait_answers(struct world *w, unsigned count)
-{
-	SCOPE_LOCK(&w->lock);
-	while (w->answers < count)
-		pthread_cond_wait(&w->changed, &w->lock);
-}
-
-static void *hold_thread(void *arg)
-{
-	struct call *call = arg;
-	struct cache_request request = {call->extent, call->from, call->size, on_done, call};
-
-	is_reader = true;
-	cache_read(call->world->cache, &request);
-	return NULL;
-}
-
-static void hold(struct holder *holder, struct world *w, uint64_t extent)
-{
-	unsigned answers = w->answers;
-
-	holder->call = (struct call){.world = w, .extent = extent, .size = 1, .held = true};
-	assert_int_equal(pthread_create(&holder->id, NULL, hold_thread, &holder->call), 0);
-	wait_answers(w, answers + 1);
-}
-
-static void ask_all_of(struct call *call, struct world *w, uint64_t extent)
-{
-	ask(call, w, extent, 0, w->sizes[extent]);
-}
-
-static void wait_done(struct call *call)
-{
-	struct world *w = call->world;
-
-	SCOPE_LOCK(&w->lock);
-	while (!call->done)
-		pthread_cond_wait(&w->changed, &w->lock);
-}
-
-static void assert_right(const struct call *call)
-{
-	assert_int_equal(call->done, 1);
-	assert_int_equal(call->error, 0);
-	assert_true(call->right);
-}
-
-static void assert_refused(const struct call *call, int error)
-{
-	assert_int_equal(call->done, 1);
-	assert_int_equal(call->error, error);
-}
-
-/* Asks and waits. */
-static void read_right(struct world *w, uint64_t extent, uint32_t from, uint32_t size)
-{
-	struct call call;
-
-	ask(&call, w, extent, from, size);
-	wait_done(&call);
-	assert_right(&call);
-}
-
-static void read_refused(struct world *w, uint64_t extent, int error)
-{
-	struct call call;
-
-	ask_all_of(&call, w, extent);
-	wait_done(&call);
-	assert_refused(&call, error);
-}
-
-static struct cache_stats stats_of(struct world *w)
-{
-	struct cache_stats stats;
-
-	cache_stats(w->cache, &stats);
-	return stats;
-}
-
-/* A request of up to three extents of one file. Returns how many it touches. */
-static unsigned any_request(struct world *w, unsigned *seed, uint64_t *ret_extent,
-			    uint32_t *ret_from, uint32_t *ret_size)
-{
-	uint64_t extent = (uint64_t)rand_r(seed) % w->extents, there = w->sizes[extent];
-	uint32_t from = (uint32_t)((uint64_t)rand_r(seed) % there);
-	uint64_t last = extent, end;
-
-	while (w->sizes[last] == MIB && last + 1 < w->extents && last < extent + 2 &&
-	       w->offsets[last + 1] == w->offsets[last] + MIB)
-		there += w->sizes[++last];
-	end = from + 1 + (uint64_t)rand_r(seed) % (there - from);
-	*ret_extent = extent;
-	*ret_from = from;
-	*ret_size = (uint32_t)(end - from);
-	return (unsigned)((end + MIB - 1) / MIB);
-}
+/* Requests: who waits for what, and who is answered with what: cache/cache.h. What is read ahead
+ * of them is test_ahead.c's, and how a fill lays its bytes test_fill.c's. */
+#include "cache/ahead.h"
+#include "tests/unit/cache_fixture.h"
 
 /* --- life ---------------------------------------------------------------------------------------
  */
@@ -452,7 +26,7 @@ static void a_cache_that_never_started_can_be_freed(void **state)
 	lay_even(w, 1, 1);
 	params = params_of(w, 0, 4);
 	assert_int_equal(cache_new(&params, &w->cache), 0);
-	assert_string_equal(stats_of(w).policy, "lru");
+	assert_string_equal(stats_of(w).policy, "pin");
 	assert_int_equal(stats_of(w).budget, CACHE_BUDGET_MIN);
 }
 
@@ -475,32 +49,76 @@ static void a_cache_without_check_needs_none(void **state)
 /* --- bytes --------------------------------------------------------------------------------------
  */
 
-static void every_extent_has_its_own_bytes(void **state)
+/* In the order of the file, then back, a part of each. */
+static void read_there_and_back(struct world *w)
 {
-	struct world *w = *state;
-
-	lay_mixed(w, 24 * MIB);
-	start(w, 0, 4);
 	for (uint64_t e = 0; e < w->extents; e++)
-		read_right(w, e, 0, w->sizes[e]);
+		read_all_of(w, e);
 	for (uint64_t e = w->extents; e-- > 0;)
 		read_right(w, e, w->sizes[e] / 2, w->sizes[e] - w->sizes[e] / 2);
-	assert_false(w->wrong);
-	cache_stop(w->cache);
 }
 
-static void a_cold_file_has_the_same_bytes(void **state)
+static void read_shuffled(struct world *w)
+{
+	uint64_t order[MOST];
+
+	shuffle(order, w->extents);
+	for (uint64_t i = 0; i < w->extents; i++)
+		read_all_of(w, order[i]);
+}
+
+static void read_one_way(struct world *w, enum way way, uint64_t readahead,
+			 void read(struct world *w))
+{
+	const struct cache_params params = params_for(w, way, readahead, 4);
+
+	if (way != IN_MEMORY)
+		forget_file(w);
+	start_with(w, &params);
+	read(w);
+	cache_stop(w->cache);
+	assert_int_equal(stats_of(w).direct, way == DIRECT);
+	cache_free(w->cache);
+	w->cache = NULL;
+}
+
+/* Each with what is read ahead and without. */
+static void read_in_all_ways(struct world *w, void read(struct world *w))
+{
+	for (enum way way = 0; way < WAYS; way++) {
+		if (!can(w, way))
+			continue;
+		read_one_way(w, way, 0, read);
+		read_one_way(w, way, 4 * MIB, read);
+	}
+	assert_false(w->wrong);
+}
+
+static void a_scan_gets_its_bytes_in_every_way(void **state)
 {
 	struct world *w = *state;
 
 	lay_mixed(w, 12 * MIB);
-	start(w, MIB, 2);
-	assert_int_equal(fdatasync(w->fd), 0);
-	posix_fadvise(w->fd, 0, 0, POSIX_FADV_DONTNEED);
-	for (uint64_t e = 0; e < w->extents; e++)
-		read_right(w, e, 0, w->sizes[e]);
-	assert_false(w->wrong);
-	cache_stop(w->cache);
+	read_in_all_ways(w, read_there_and_back);
+}
+
+static void a_shuffled_reader_gets_its_bytes_in_every_way(void **state)
+{
+	struct world *w = *state;
+
+	lay_mixed(w, 12 * MIB);
+	read_in_all_ways(w, read_shuffled);
+}
+
+static void tiny_files_are_read_in_every_way(void **state)
+{
+	struct world *w = *state;
+
+	for (unsigned i = 0; i < 2000 / SLOWER; i++)
+		lay(w, i % 5 ? 0 : random_below(1000), 1 + random_below(700));
+	write_file(w);
+	read_in_all_ways(w, read_shuffled);
+	read_in_all_ways(w, read_there_and_back);
 }
 
 static void requests_span_two_and_three_extents(void **state)
@@ -562,6 +180,7 @@ static void several_waiters_share_one_read(void **state)
 static void what_is_there_is_not_read_again(void **state)
 {
 	struct world *w = *state;
+	uint64_t pages = 0;
 
 	lay_even(w, 10, 100000);
 	start(w, 0, 2);
@@ -571,10 +190,12 @@ static void what_is_there_is_not_read_again(void **state)
 	cache_stop(w->cache);
 	assert_int_equal(stats_of(w).misses, 10);
 	assert_int_equal(stats_of(w).hits, 40);
-	assert_int_equal(stats_of(w).device_bytes, 1000000);
+	for (uint64_t e = 0; e < 10; e++)
+		pages += page_bytes(w, e);
+	assert_int_equal(stats_of(w).device_bytes, pages);
 	assert_int_equal(stats_of(w).served_bytes, 500000);
 	assert_int_equal(stats_of(w).distinct_bytes, 0);
-	assert_int_equal(stats_of(w).used, 10 * 7 * 16384);
+	assert_int_equal(stats_of(w).used, slot_bytes(w, 0, 10));
 	assert_int_equal(stats_of(w).evictions, 0);
 	assert_int_equal(stats_of(w).bad_extents, 0);
 }
@@ -586,11 +207,13 @@ static void what_was_served_in_full_makes_room_first(void **state)
 	lay_even(w, 10, 100000);
 	start(w, 0, 2);
 	for (int round = 0; round < 2; round++)
-		for (uint64_t e = 0; e < 10; e++)
+		for (uint64_t e = 0; e < 10; e++) {
 			read_right(w, e, 0, 100000);
+			assert_true(poll_until(is_let_go(w, e)));
+		}
 	cache_stop(w->cache);
 	assert_int_equal(stats_of(w).misses, 20); /* the kernel would not have asked again */
-	assert_int_equal(stats_of(w).used, 7 * 16384);
+	assert_int_equal(stats_of(w).used, slot_bytes(w, 9, 10));
 	assert_int_equal(stats_of(w).evictions, 0);
 	assert_int_equal(stats_of(w).served_bytes, 2000000);
 	assert_int_equal(stats_of(w).distinct_bytes, 1000000);
@@ -609,84 +232,52 @@ static void an_extent_is_distinct_when_all_of_it_was_served(void **state)
 	assert_int_equal(stats_of(w).distinct_bytes, 100000);
 }
 
-/* --- reading ahead ---------------------------------------------------------------------------- */
-
-static void a_scan_uses_all_that_was_read_ahead(void **state)
+static void the_source_is_told_of_what_was_served_after_the_answer(void **state)
 {
 	struct world *w = *state;
-	struct cache_stats stats;
 
-	lay_even(w, 400, 110000);
-	start(w, MIB, 4);
-	for (uint64_t e = 0; e < w->extents; e++)
-		for (uint32_t from = 0; from < 110000; from += 55000)
-			read_right(w, e, from, 55000);
-	cache_stop(w->cache);
-	stats = stats_of(w);
-	assert_true(stats.prefetch_issued >= 390 * 110000);
-	assert_int_equal(stats.prefetch_used, stats.prefetch_issued);
-	assert_int_equal(stats.prefetch_wasted, 0);
-	assert_int_equal(stats.device_bytes, w->bytes);
-	assert_true(stats.device_reads <= 3 + 2 * w->bytes / (512 * KIB));
-	assert_int_equal(stats.distinct_bytes, w->bytes);
-	assert_false(w->wrong);
+	lay_even(w, 4, MIB);
+	start(w, 0, 2);
+	for (unsigned round = 0; round < 2; round++) { /* all missing; all there */
+		ask(&w->calls[round], w, 0, MIB - 5, MIB + 10);
+		wait_done(&w->calls[round]);
+		assert_right(&w->calls[round]);
+		assert_int_equal(w->calls[round].told, round);
+		for (unsigned e = 0; e < 3; e++)
+			assert_true(poll_until(w->told[e] == round + 1));
+	}
+	assert_int_equal(w->told[3], 0);
 }
 
-static void small_gaps_are_read_over(void **state)
+static void the_source_is_told_by_io_threads_too(void **state)
 {
 	struct world *w = *state;
 
-	for (int i = 0; i < 400; i++)
-		lay(w, random_below(65536), 1 + random_below(30000));
-	write_file(w);
-	start(w, MIB, 4);
-	for (uint64_t e = 0; e < w->extents; e++)
-		read_right(w, e, 0, w->sizes[e]);
+	lay_even(w, 4, 100000);
+	start_slow(w, 0, 2);
+	for (unsigned i = 0; i < 3; i++)
+		ask_all_of(&w->calls[i], w, 1);
+	set_gate(w, false);
+	wait_answers(w, 3);
 	cache_stop(w->cache);
-	assert_true(stats_of(w).device_reads < w->extents / 4);
-	assert_false(w->wrong);
+	assert_int_equal(w->told[1], 3);
+	assert_int_equal(w->told[0], 0);
 }
 
-/* More pieces than one system call takes. */
-static void runs_of_many_tiny_extents_are_read_right(void **state)
+/* The kernel may have had what it asked for in part. */
+static void the_source_is_told_of_a_request_that_failed(void **state)
 {
 	struct world *w = *state;
 
-	for (int i = 0; i < 4000; i++)
-		lay(w, i % 2 ? 10 : 0, 100 + (uint64_t)i % 50);
-	write_file(w);
-	start(w, MIB, 2);
-	for (uint64_t e = 0; e < w->extents; e++)
-		read_right(w, e, 0, w->sizes[e]);
+	lay_even(w, 4, MIB);
+	w->bad[1] = true;
+	start(w, 0, 2);
+	ask(&w->calls[0], w, 0, 0, 2 * MIB);
+	wait_done(&w->calls[0]);
+	assert_refused(&w->calls[0], -EBADMSG);
 	cache_stop(w->cache);
-	assert_true(stats_of(w).device_reads < w->extents / 50);
-	assert_false(w->wrong);
-}
-
-/* Many scans at once want more ahead than there is room for: each byte is either used, lost or
- * still there, and every reader gets on. */
-static void scans_that_outgrow_the_pool_get_on(void **state)
-{
-	enum { SCANS = 30 };
-	struct world *w = *state;
-	struct cache_stats stats;
-	uint64_t each;
-
-	lay_even(w, 1500, 20000);
-	start(w, MIB, 4);
-	each = w->extents / SCANS;
-	for (uint64_t step = 0; step < each; step++)
-		for (uint64_t s = 0; s < SCANS; s++)
-			read_right(w, s * each + step, 0, 20000);
-	cache_stop(w->cache);
-	stats = stats_of(w);
-	print_message("%.2f ahead, %.3f of it used\n",
-		      (double)stats.prefetch_issued / (double)w->bytes,
-		      (double)stats.prefetch_used / (double)stats.prefetch_issued);
-	assert_true(stats.prefetch_issued > w->bytes / 5);
-	assert_true(stats.prefetch_used + stats.prefetch_wasted <= stats.prefetch_issued);
-	assert_true(stats.prefetch_wasted <= stats.prefetch_issued / 20);
-	assert_false(w->wrong);
+	for (unsigned e = 0; e < 4; e++)
+		assert_int_equal(w->told[e], e < 2);
 }
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
@@ -730,54 +321,41 @@ static void a_request_with_a_bad_part_fails_and_serves_nothing(void **state)
 	assert_int_equal(stats_of(w).distinct_bytes, 0);
 }
 
-/* Extents 3 and 4 are in one run, which was read ahead and waits in the check of 3 when readers
- * come for both. */
+/* A run is read ahead and waits in the check of its first extent when readers come for that and
+ * for the next. Of those that nobody asks for, all are bad. */
 static void a_bad_extent_of_a_run_fails_for_its_readers_only(void **state)
 {
 	struct world *w = *state;
 	struct call *calls = w->calls;
+	unsigned first;
 
-	lay_even(w, 100, 64 * KIB);
-	w->bad[3] = true;
-	w->gated = 3;
-	w->closed = true;
-	start(w, MIB, 2);
-	for (uint64_t e = 0; e < 3; e++)
-		read_right(w, e, 0, w->sizes[e]);
-	wait_at_gate(w, 1);
-	assert_true(stats_of(w).prefetch_issued >= 2 * 64 * KIB);
+	lay_even(w, 400, 16 * KIB);
+	for (uint64_t e = SURE; e < w->extents; e++)
+		w->bad[e] = true;
+	close_gate_ahead(w);
+	start(w, MIB, 1);
+	for (uint64_t e = 0; w->at_gate < 2 && e < SURE; e++) /* once to fill, once to check */
+		if (!is_there(w, e))
+			read_all_of(w, e);
+	wait_at_gate(w, 2);
+	first = w->order[w->checks - 1];
+	assert_true(is_there(w, first + 1));
+	w->bad[first] = true;
+	w->bad[first + 1] = false;
 	for (unsigned i = 0; i < 4; i++)
-		ask_all_of(&calls[i], w, 3 + i / 2);
+		ask_all_of(&calls[i], w, first + i / 2);
 	set_gate(w, false);
-	wait_answers(w, 3 + 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(wait_done(&calls[i]));
 	cache_stop(w->cache);
 	assert_refused(&calls[0], -EBADMSG);
 	assert_refused(&calls[1], -EBADMSG);
 	assert_right(&calls[2]);
 	assert_right(&calls[3]);
-	assert_int_equal(w->failed[3], 1); /* told, although it had been read ahead */
+	assert_int_equal(w->failed[first], 1); /* told, although it had been read ahead */
 	assert_int_equal(stats_of(w).bad_extents, 1);
-}
-
-static void a_bad_extent_that_nobody_asked_for_is_not_told(void **state)
-{
-	struct world *w = *state;
-	struct cache_stats stats;
-
-	lay_even(w, 100, 64 * KIB);
-	for (uint64_t e = 3; e < 100; e++)
-		w->bad[e] = true;
-	start(w, MIB, 2);
-	for (uint64_t e = 0; e < 3; e++)
-		read_right(w, e, 0, w->sizes[e]);
-	cache_stop(w->cache);
-	stats = stats_of(w);
-	assert_true(stats.prefetch_issued > 0);
-	assert_int_equal(stats.bad_extents, 0);
-	for (uint64_t e = 0; e < 100; e++)
+	for (uint64_t e = first + 1; e < w->extents; e++)
 		assert_int_equal(w->failed[e], 0);
-	/* Lost, and no longer counted as being ahead: else reading ahead would end one day. */
-	assert_int_equal(stats.prefetch_used + stats.prefetch_wasted, stats.prefetch_issued);
 }
 
 static void a_source_that_changed_is_not_read(void **state)
@@ -933,7 +511,8 @@ static void fill_with_holders(struct world *w, struct holder holders[2], struct 
 			      uint64_t readahead)
 {
 	for (unsigned i = 0; i < SCAN + 20; i++)
-		lay(w, 0, (i % 10 == 0 && i < SMALL) || i == TWO || i == TWO + 1 ? MIB : 10 * KIB);
+		lay(w, 0,
+		    (i % 10 == 0 && i < SMALL) || i == TWO || i == TWO + 1 ? MIB : 3 * DEVICE_PAGE);
 	write_file(w);
 	start(w, readahead, 2);
 	for (unsigned i = 0; i < 2; i++) {
@@ -1015,6 +594,7 @@ static void nothing_is_read_ahead_while_requests_starve(void **state)
 	ask(&calls[FILLING + 3], w, TWO, 0, 2 * MIB);
 	let_go_of(&holders[0]);
 	assert_int_equal(stats_of(w).misses, FILLING + 3);
+	assert_null(ahead_find(w->cache));
 	assert_int_equal(stats_of(w).prefetch_issued, 0);
 	let_go_of(&holders[1]);
 	set_gate(w, false);
@@ -1057,28 +637,35 @@ static void *stop_thread(void *arg)
 	return NULL;
 }
 
-/* One I/O thread is at the gate with extent 0, and behind it is what is read ahead. */
+/* The only I/O thread is at the gate with a run that it reads ahead, of which one extent is asked
+ * for, when the cache stops. */
 static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
 {
 	struct world *w = *state;
-	struct call *calls = w->calls;
+	struct call *call = &w->calls[0];
+	uint64_t next = 0;
 	pthread_t id;
 
-	lay_even(w, 100, 64 * KIB);
-	start_slow(w, MIB, 1);
-	for (unsigned i = 0; i < 4; i++)
-		ask_all_of(&calls[i], w, i);
+	lay_even(w, 400, 16 * KIB);
+	w->closed = true;
+	start(w, MIB, 1);
+	while (next < SURE && !is_there(w, next))
+		read_all_of(w, next++);
 	wait_at_gate(w, 1);
-	assert_int_equal(stats_of(w).prefetch_used, 64 * KIB); /* extent 3 */
+	while (w->asked[next] || !is_there(w, next))
+		next++;
+	w->slow = true;
+	ask_all_of(call, w, next);
+	assert_int_equal(call->done, 0);
+	w->cache->device.no_nowait = true; /* it is not in the page cache */
+	w->cache->device.memory = false;
 	assert_int_equal(pthread_create(&id, NULL, stop_thread, w->cache), 0);
 	while (!atomic_load(&w->cache->stopping))
 		sched_yield();
 	set_gate(w, false);
 	pthread_join(id, NULL);
-	for (unsigned i = 0; i < 3; i++)
-		assert_right(&calls[i]);
-	assert_refused(&calls[3], -ECANCELED);
-	assert_int_equal(w->failed[3], 0);
+	assert_refused(call, -ECANCELED);
+	assert_int_equal(w->failed[next], 0);
 	assert_int_equal(stats_of(w).bad_extents, 0);
 }
 
@@ -1110,7 +697,8 @@ static void settle_call(struct reader *reader, struct call *call)
 		reader->failures += call->done != 0;
 		return;
 	}
-	wait_done(call);
+	if (!wait_done(call))
+		abort(); /* it hangs */
 	reader->served += call->error ? 0 : call->size;
 	reader->failures += call->done != 1 || (!call->right && call->error != -EBADMSG);
 }
@@ -1158,7 +746,6 @@ static struct reader crowd(struct world *w, unsigned requests, bool cancels)
 		sum.taken_back += readers[i].taken_back;
 		sum.failures += readers[i].failures;
 	}
-	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
 	cache_stop(w->cache);
 	assert_int_equal(sum.failures, 0);
 	assert_false(w->wrong);
@@ -1241,56 +828,112 @@ static void a_crowd_on_a_damaged_file_gets_what_is_right(void **state)
 	assert_true(stats_of(w).bad_extents > 0);
 }
 
-/* A scan each, side by side, with reading ahead. */
-static void *scan_thread(void *arg)
+/* --- memory -----------------------------------------------------------------------------------
+ */
+
+/* Read by a crowd that wants much more than there is room for. */
+static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
 {
-	struct reader *reader = arg;
-	struct world *w = reader->world;
-	uint64_t each = w->extents / READERS;
+	struct cache_params params;
+	struct reader sum;
 
-	is_reader = true;
-	for (uint64_t e = reader->seed * each; e < (reader->seed + 1) * each; e++) {
-		struct call call;
+	lay_large_files(w, 48 * MIB);
+	w->look = w->slow = true;
+	params = params_of(w, 4 * MIB, 6);
+	params.keep = true;
+	params.budget = budget;
+	start_with(w, &params);
+	cache_limit(w->cache, limit);
+	assert_int_equal(stats_of(w).limit, limit);
+	sum = crowd(w, 160, false);
+	assert_sums(w, &sum);
+	assert_true(w->most_used > limit / 4 * 3);
+	assert_true(w->most_used <= limit);
+	assert_true(w->most_held <= limit);
+}
 
-		ask_all_of(&call, w, e);
-		wait_done(&call);
-		reader->failures += !call.right || call.done != 1;
+static void slots_never_exceed_the_budget(void **state)
+{
+	crowd_within(*state, CACHE_BUDGET_MIN, CACHE_BUDGET_MIN);
+}
+
+static void slots_never_exceed_a_limit_below_the_budget(void **state)
+{
+	crowd_within(*state, 3 * CACHE_BUDGET_MIN, CACHE_BUDGET_MIN + 5 * SLOT_BYTES);
+}
+
+struct limiter {
+	struct world *world;
+	atomic_bool stop;
+	unsigned steps;
+};
+
+static void *limit_thread(void *arg)
+{
+	struct limiter *limiter = arg;
+	unsigned seed = 3;
+
+	while (!limiter->stop) {
+		uint64_t more = (uint64_t)rand_r(&seed) % (3 * CACHE_BUDGET_MIN);
+
+		cache_limit(limiter->world->cache, CACHE_BUDGET_MIN + more);
+		limiter->steps++;
+		sched_yield();
 	}
 	return NULL;
 }
 
-static void scanners_side_by_side_get_their_bytes(void **state)
+static void the_limit_may_change_while_a_crowd_reads(void **state)
 {
-	static struct reader readers[READERS];
 	struct world *w = *state;
-	struct cache_stats stats;
-	pthread_t ids[READERS];
+	struct limiter limiter = {.world = w};
+	struct cache_params params;
+	struct reader sum;
+	pthread_t id;
 
-	lay_even(w, 1600, 30000);
+	lay_mixed(w, 48 * MIB);
 	w->slow = true;
-	start(w, MIB, 4);
-	for (unsigned i = 0; i < READERS; i++) {
-		readers[i] = (struct reader){.world = w, .seed = i};
-		assert_int_equal(pthread_create(&ids[i], NULL, scan_thread, &readers[i]), 0);
-	}
-	for (unsigned i = 0; i < READERS; i++) {
-		pthread_join(ids[i], NULL);
-		assert_int_equal(readers[i].failures, 0);
-	}
-	cache_stop(w->cache);
-	stats = stats_of(w);
-	print_message("%.2f ahead, %.3f of it used, %.3f lost\n",
-		      (double)stats.prefetch_issued / (double)w->bytes,
-		      (double)stats.prefetch_used / (double)stats.prefetch_issued,
-		      (double)stats.prefetch_wasted / (double)stats.prefetch_issued);
-	assert_int_equal(stats.served_bytes, w->bytes);
-	assert_int_equal(stats.distinct_bytes, w->bytes);
-	assert_true(stats.prefetch_used > w->bytes / 2);
-	assert_true(stats.prefetch_wasted < w->bytes / 10);
-	assert_false(w->wrong);
+	params = params_of(w, 4 * MIB, 6);
+	params.keep = true;
+	params.budget = 4 * CACHE_BUDGET_MIN;
+	start_with(w, &params);
+	assert_int_equal(pthread_create(&id, NULL, limit_thread, &limiter), 0);
+	sum = crowd(w, 600, true);
+	limiter.stop = true;
+	pthread_join(id, NULL);
+	assert_sums(w, &sum);
+	assert_true(limiter.steps > 10);
+	cache_limit(w->cache, CACHE_BUDGET_MIN); /* nothing is pinned now */
+	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
+	assert_true(stats_of(w).held <= CACHE_BUDGET_MIN);
 }
 
-#define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static void a_limit_below_what_is_pinned_is_kept_once_it_is_not(void **state)
+{
+	enum { ASKED = 20 };
+	struct world *w = *state;
+	struct cache_params params;
+
+	lay_even(w, ASKED, MIB);
+	w->slow = w->closed = true;
+	params = params_of(w, 0, 2);
+	params.keep = true;
+	params.budget = 3 * CACHE_BUDGET_MIN;
+	start_with(w, &params);
+	for (unsigned i = 0; i < ASKED; i++)
+		ask_all_of(&w->calls[i], w, i);
+	cache_limit(w->cache, CACHE_BUDGET_MIN);
+	assert_int_equal(stats_of(w).used, ASKED * MIB); /* they are being read */
+	ask_all_of(&w->calls[ASKED], w, 0);
+	set_gate(w, false);
+	wait_answers(w, ASKED + 1);
+	cache_stop(w->cache);
+	for (unsigned i = 0; i <= ASKED; i++)
+		assert_right(&w->calls[i]);
+	cache_limit(w->cache, CACHE_BUDGET_MIN);
+	assert_int_equal(stats_of(w).used, CACHE_BUDGET_MIN);
+	assert_true(stats_of(w).held <= CACHE_BUDGET_MIN);
+}
 
 int main(void)
 {
@@ -1298,22 +941,21 @@ int main(void)
 		world_test(a_budget_that_is_too_small_is_refused),
 		world_test(a_cache_that_never_started_can_be_freed),
 		world_test(a_cache_without_check_needs_none),
-		world_test(every_extent_has_its_own_bytes),
-		world_test(a_cold_file_has_the_same_bytes),
+		world_test(a_scan_gets_its_bytes_in_every_way),
+		world_test(a_shuffled_reader_gets_its_bytes_in_every_way),
+		world_test(tiny_files_are_read_in_every_way),
 		world_test(requests_span_two_and_three_extents),
 		world_test(a_request_for_nothing_is_answered),
 		world_test(several_waiters_share_one_read),
 		world_test(what_is_there_is_not_read_again),
 		world_test(what_was_served_in_full_makes_room_first),
 		world_test(an_extent_is_distinct_when_all_of_it_was_served),
-		world_test(a_scan_uses_all_that_was_read_ahead),
-		world_test(small_gaps_are_read_over),
-		world_test(runs_of_many_tiny_extents_are_read_right),
-		world_test(scans_that_outgrow_the_pool_get_on),
+		world_test(the_source_is_told_of_what_was_served_after_the_answer),
+		world_test(the_source_is_told_by_io_threads_too),
+		world_test(the_source_is_told_of_a_request_that_failed),
 		world_test(a_bad_extent_fails_for_its_readers_only),
 		world_test(a_request_with_a_bad_part_fails_and_serves_nothing),
 		world_test(a_bad_extent_of_a_run_fails_for_its_readers_only),
-		world_test(a_bad_extent_that_nobody_asked_for_is_not_told),
 		world_test(a_source_that_changed_is_not_read),
 		world_test(a_file_truncated_underneath_fails_from_there_on),
 		world_test(a_parked_request_can_be_taken_back),
@@ -1332,7 +974,10 @@ int main(void)
 		world_test(a_crowd_with_the_file_in_memory_gets_its_bytes),
 		world_test(a_crowd_that_changes_its_mind_gets_the_rest),
 		world_test(a_crowd_on_a_damaged_file_gets_what_is_right),
-		world_test(scanners_side_by_side_get_their_bytes),
+		world_test(slots_never_exceed_the_budget),
+		world_test(slots_never_exceed_a_limit_below_the_budget),
+		world_test(the_limit_may_change_while_a_crowd_reads),
+		world_test(a_limit_below_what_is_pinned_is_kept_once_it_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

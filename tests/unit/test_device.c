@@ -1,5 +1,8 @@
-/* Reads of one file into scattered memory: cache/device.h. */
+/* Reads of one file into scattered memory: cache/device.h. The file lies on a real filesystem,
+ * which can be read directly; what the kernel does rarely, preadv2() below does when told. */
+#include "base/clock.h"
 #include "base/io.h"
+#include "base/scope.h"
 #include "cache/device.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,39 +12,104 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define FILE_BYTES 300000u
+#define PAGE	   DEVICE_PAGE
+#define PAGES	   75u
+#define FILE_BYTES ((PAGES - 1) * PAGE + 1000) /* ends within a page */
+#define SECOND	   UINT64_C(1000000000)
 
-struct fixture {
-	char path[64];
-	int fd;
-	struct device device;
-	char content[FILE_BYTES];
+/* --- a kernel that does as it is told -------------------------------------------------------- */
+
+struct orders {
+	size_t most;	/* bytes that one read brings; 0: all */
+	unsigned fail;	/* this call, the first is 1; 0: none */
+	int error;	/* with this */
+	bool no_nowait; /* RWF_NOWAIT is not known */
+	atomic_uint calls;
 };
 
-static struct fixture *file_in(const char *dir)
+static struct orders orders;
+
+static int cut(const struct iovec *iov, int count, size_t most, struct iovec *ret)
+{
+	int i;
+
+	for (i = 0; i < count && most; i++) {
+		ret[i] = iov[i];
+		if (ret[i].iov_len > most)
+			ret[i].iov_len = most;
+		most -= ret[i].iov_len;
+	}
+	return i;
+}
+
+/* In place of the C library's. */
+ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
+{
+	struct iovec pieces[16];
+	unsigned call = atomic_fetch_add(&orders.calls, 1) + 1;
+
+	if (call == orders.fail || (orders.no_nowait && flags & RWF_NOWAIT)) {
+		errno = call == orders.fail ? orders.error : EOPNOTSUPP;
+		return -1;
+	}
+	if (orders.most) {
+		assert_true(count <= 16);
+		count = cut(iov, count, orders.most, pieces);
+		iov = pieces;
+	}
+	return syscall(SYS_preadv2, fd, iov, count, (unsigned long)offset,
+		       (unsigned long)((uint64_t)offset >> 32), flags);
+}
+
+/* --- a file ---------------------------------------------------------------------------------- */
+
+struct fixture {
+	int fd;
+	struct device device;
+	char content[PAGES * PAGE]; /* zeros behind the end */
+	char *memory;		    /* PAGES pages */
+};
+
+static struct fixture *file_in(const char *dir, enum device_io io)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
+	char path[64];
 
 	assert_non_null(f);
+	orders = (struct orders){0};
 	srandom(4);
 	for (size_t i = 0; i < FILE_BYTES; i++)
 		f->content[i] = (char)random();
-	snprintf(f->path, sizeof(f->path), "%s/test_device.XXXXXX", dir);
-	f->fd = mkstemp(f->path);
+	snprintf(path, sizeof(path), "%s/test_device.XXXXXX", dir);
+	f->fd = mkstemp(path);
 	assert_true(f->fd >= 0);
+	unlink(path);
 	assert_int_equal(io_write_full(f->fd, f->content, FILE_BYTES), 0);
-	device_init(&f->device, f->fd);
+	assert_int_equal(fdatasync(f->fd), 0);
+	posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+	f->memory = aligned_alloc(PAGE, PAGES * PAGE);
+	assert_non_null(f->memory);
+	memset(f->memory, 0, PAGES * PAGE);
+	assert_int_equal(device_init(&f->device, f->fd, io), 0);
 	return f;
 }
 
-static int setup(void **state)
+static int automatic(void **state)
 {
-	*state = file_in("/tmp");
+	*state = file_in("/var/tmp", DEVICE_AUTO);
+	return 0;
+}
+
+static int buffered(void **state)
+{
+	*state = file_in("/var/tmp", DEVICE_BUFFERED);
 	return 0;
 }
 
@@ -51,24 +119,88 @@ static int teardown(void **state)
 
 	if (!f)
 		return 0;
+	orders = (struct orders){0};
+	device_release(&f->device);
 	close(f->fd);
-	unlink(f->path);
+	free(f->memory);
 	free(f);
 	return 0;
 }
 
+static void need_direct(const struct fixture *f)
+{
+	if (device_is_direct(&f->device))
+		return;
+	print_message("no direct reads at /var/tmp\n");
+	skip();
+}
+
+/* `count` pages from `page` on in one piece, of which `needed` bytes must be there. */
+static int read_pages(struct fixture *f, uint64_t page, uint64_t count, uint64_t needed)
+{
+	struct iovec iov = {f->memory, count * PAGE};
+
+	return device_read(&f->device, &iov, 1, page * PAGE, needed);
+}
+
+static int read_pages_now(struct fixture *f, uint64_t page, uint64_t count, uint64_t needed)
+{
+	struct iovec iov = {f->memory, count * PAGE};
+
+	return device_read_now(&f->device, &iov, 1, page * PAGE, needed);
+}
+
+static int read_all(struct fixture *f)
+{
+	return read_pages(f, 0, PAGES, FILE_BYTES);
+}
+
+static void assert_all_is_right(const struct fixture *f)
+{
+	assert_memory_equal(f->memory, f->content, FILE_BYTES);
+}
+
+/* Pages of the file that the kernel holds. */
+static unsigned cached(const struct fixture *f)
+{
+	unsigned char held[PAGES];
+	unsigned count = 0;
+	void *map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, f->fd, 0);
+
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(mincore(map, FILE_BYTES, held), 0);
+	munmap(map, FILE_BYTES);
+	for (unsigned i = 0; i < PAGES; i++)
+		count += held[i] & 1;
+	return count;
+}
+
+static void have_it_cached(const struct fixture *f)
+{
+	static char all[FILE_BYTES];
+
+	assert_int_equal(pread(f->fd, all, sizeof(all), 0), FILE_BYTES);
+}
+
+static void have_it_cold(const struct fixture *f)
+{
+	posix_fadvise(f->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* --- reading, direct or not ------------------------------------------------------------------ */
+
 static void scattered_pieces_are_filled_in_order(void **state)
 {
 	struct fixture *f = *state;
-	char a[10], b[70000], c[1];
-	struct iovec iov[] = {{a, sizeof(a)}, {b, sizeof(b)}, {c, sizeof(c)}};
+	char *at = f->memory;
+	struct iovec iov[] = {{at + 30 * PAGE, PAGE}, {at, 20 * PAGE}, {at + 50 * PAGE, PAGE}};
 
-	assert_int_equal(device_read(&f->device, iov, 3, 1234), 0);
-	assert_memory_equal(a, f->content + 1234, sizeof(a));
-	assert_memory_equal(b, f->content + 1234 + sizeof(a), sizeof(b));
-	assert_memory_equal(c, f->content + 1234 + sizeof(a) + sizeof(b), 1);
+	assert_int_equal(device_read(&f->device, iov, 3, 3 * PAGE, 22 * PAGE), 0);
+	assert_memory_equal(at + 30 * PAGE, f->content + 3 * PAGE, PAGE);
+	assert_memory_equal(at, f->content + 4 * PAGE, 20 * PAGE);
+	assert_memory_equal(at + 50 * PAGE, f->content + 24 * PAGE, PAGE);
 	assert_int_equal(f->device.reads, 1);
-	assert_int_equal(f->device.bytes, sizeof(a) + sizeof(b) + sizeof(c));
+	assert_int_equal(f->device.bytes, 22 * PAGE);
 	assert_int_equal(f->device.errors, 0);
 }
 
@@ -76,136 +208,547 @@ static void reading_nothing_is_fine(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(device_read(&f->device, NULL, 0, 0), 0);
+	assert_int_equal(device_read(&f->device, NULL, 0, 0, 0), 0);
 	assert_int_equal(f->device.reads, 0);
+	assert_int_equal(orders.calls, 0);
 }
 
-static void the_last_byte_is_still_there_and_the_next_is_not(void **state)
+/* The last page is asked for as a whole, and comes as far as there is any. */
+static void the_last_byte_is_there_and_the_next_is_not(void **state)
 {
 	struct fixture *f = *state;
-	char buf[2];
-	struct iovec iov = {buf, 1};
+	bool direct = device_is_direct(&f->device);
 
-	assert_int_equal(device_read(&f->device, &iov, 1, FILE_BYTES - 1), 0);
-	assert_int_equal(buf[0], f->content[FILE_BYTES - 1]);
-	iov = (struct iovec){buf, 2};
-	assert_int_equal(device_read(&f->device, &iov, 1, FILE_BYTES - 1), -ENODATA);
-	iov = (struct iovec){buf, 1};
-	assert_int_equal(device_read(&f->device, &iov, 1, FILE_BYTES), -ENODATA);
+	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1000), 0);
+	assert_memory_equal(f->memory, f->content + FILE_BYTES - 2 * PAGE - 1000, 2 * PAGE + 1000);
+	assert_int_equal(f->device.bytes, 2 * PAGE + 1000);
+	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1001), -ENODATA);
+	assert_int_equal(read_pages(f, PAGES, 1, 1), -ENODATA);
 	assert_int_equal(f->device.errors, 2);
+	assert_int_equal(device_is_direct(&f->device), direct); /* no reason to change that */
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
 }
 
-static void a_short_file_is_told_from_pieces_too(void **state)
+static void a_read_that_comes_in_parts_goes_on(void **state)
 {
 	struct fixture *f = *state;
-	char a[100], b[100];
-	struct iovec iov[] = {{a, sizeof(a)}, {b, sizeof(b)}};
+	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
 
-	assert_int_equal(device_read(&f->device, iov, 2, FILE_BYTES - 150), -ENODATA);
+	orders.most = 8 * PAGE;
+	assert_int_equal(device_read(&f->device, iov, 2, 0, FILE_BYTES), 0);
+	assert_all_is_right(f);
+	assert_int_equal(f->device.reads, 10);
+	assert_int_equal(f->device.bytes, FILE_BYTES);
+}
+
+static void a_read_that_is_interrupted_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINTR};
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+	assert_int_equal(f->device.reads, 10);
+	assert_int_equal(f->device.errors, 0);
+}
+
+static void an_error_is_passed_on_and_counted_once(void **state)
+{
+	struct fixture *f = *state;
+
+	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EIO};
+	assert_int_equal(read_all(f), -EIO);
 	assert_int_equal(f->device.errors, 1);
+	assert_int_equal(f->device.reads, 0);
+	assert_int_equal(f->device.bytes, 0);
+	assert_int_equal(read_all(f), 0); /* the next one tries again */
+	assert_all_is_right(f);
+}
+
+static void what_is_read_over_goes_to_the_trash_and_nothing_else_does(void **state)
+{
+	static const char zeros[4 * PAGE];
+	struct fixture *f = *state;
+	struct iovec iov[] = {
+		{f->memory, PAGE}, {f->device.trash, 3 * PAGE}, {f->memory + PAGE, PAGE}};
+
+	assert_int_equal(read_all(f), 0);
+	assert_memory_equal(f->device.trash, zeros, sizeof(zeros));
+	assert_int_equal(device_read(&f->device, iov, 3, 10 * PAGE, 5 * PAGE), 0);
+	assert_memory_equal(f->memory, f->content + 10 * PAGE, PAGE);
+	assert_memory_equal(f->memory + PAGE, f->content + 14 * PAGE, PAGE);
+	assert_memory_equal(f->device.trash + 3 * PAGE, zeros, PAGE);
+}
+
+static void a_file_that_has_no_name_any_more_is_read_all_the_same(void **state)
+{
+	struct fixture *f = *state; /* as they all are */
+
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+}
+
+struct reader {
+	struct fixture *fixture;
+	char *memory;
+	int failed;
+};
+
+static void *read_often(void *arg)
+{
+	struct reader *r = arg;
+
+	for (unsigned i = 0; i < 100; i++) {
+		struct iovec iov = {r->memory, 2 * PAGE};
+		uint64_t at = (uint64_t)(i % 70) * PAGE;
+
+		if (device_read(&r->fixture->device, &iov, 1, at, 2 * PAGE) != 0 ||
+		    memcmp(r->memory, r->fixture->content + at, 2 * PAGE) != 0)
+			r->failed++;
+	}
+	return NULL;
+}
+
+static void many_threads_may_read_at_once(void **state)
+{
+	enum { THREADS = 4 };
+	struct fixture *f = *state;
+	struct reader readers[THREADS];
+	pthread_t ids[THREADS];
+
+	for (size_t i = 0; i < THREADS; i++) {
+		readers[i] = (struct reader){.fixture = f, .memory = f->memory + i * 2 * PAGE};
+		assert_int_equal(pthread_create(&ids[i], NULL, read_often, &readers[i]), 0);
+	}
+	for (size_t i = 0; i < THREADS; i++) {
+		pthread_join(ids[i], NULL);
+		assert_int_equal(readers[i].failed, 0);
+	}
+	assert_int_equal(f->device.reads, THREADS * 100);
+	assert_int_equal(f->device.bytes, THREADS * 100 * 2 * PAGE);
+}
+
+/* --- who holds a copy ------------------------------------------------------------------------ */
+
+static void a_direct_read_leaves_no_copy_with_the_kernel(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	assert_int_equal(cached(f), 0);
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+	assert_int_equal(cached(f), 0);
+}
+
+static void who_wants_buffered_reads_has_the_kernel_keep_what_was_read(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_false(device_is_direct(&f->device));
+	assert_int_equal(f->device.direct_fd, -1);
+	assert_int_equal(read_pages(f, 10, 20, 20 * PAGE), 0);
+	assert_true(cached(f) >= 20);
+}
+
+/* As some filesystems do though they say otherwise. */
+static void a_direct_read_that_is_refused_is_done_buffered_from_then_on(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	orders = (struct orders){.fail = 1, .error = EINVAL};
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+	assert_false(device_is_direct(&f->device));
+	assert_int_equal(orders.calls, 2);
+	assert_int_equal(read_all(f), 0);
+	assert_int_equal(orders.calls, 3);
+	assert_int_equal(f->device.reads, 2);
+	assert_int_equal(f->device.errors, 0);
+}
+
+static void a_direct_read_that_is_refused_half_way_is_right_all_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
+
+	need_direct(f);
+	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINVAL};
+	assert_int_equal(device_read(&f->device, iov, 2, 0, FILE_BYTES), 0);
+	assert_all_is_right(f);
+	assert_false(device_is_direct(&f->device));
+}
+
+static void memory_that_is_not_aligned_is_filled_all_the_same(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec iov = {f->memory + 1, PAGE};
+
+	need_direct(f);
+	assert_int_equal(device_read(&f->device, &iov, 1, PAGE, PAGE), 0);
+	assert_memory_equal(f->memory + 1, f->content + PAGE, PAGE);
+}
+
+static void refuse_direct(struct fixture *f)
+{
+	orders = (struct orders){.fail = 1, .error = EINVAL};
+	assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
+	assert_false(device_is_direct(&f->device));
+}
+
+static void what_the_pool_has_the_kernel_is_told_to_drop(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	refuse_direct(f);
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+	assert_int_equal(cached(f), 0);
+}
+
+/* An extent ends within a page, which is read as a whole. */
+static void the_page_that_an_extent_ends_in_is_dropped_too(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	refuse_direct(f);
+	for (uint64_t page = 0; page < 60; page += 10)
+		assert_int_equal(read_pages(f, page, 5, 4 * PAGE + 1), 0);
+	assert_int_equal(cached(f), 0);
+}
+
+/* --- files in memory, and none --------------------------------------------------------------- */
+
+static bool is_tmpfs(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
+static void need_tmpfs(void)
+{
+	if (is_tmpfs("/dev/shm"))
+		return;
+	print_message("no tmpfs at /dev/shm\n");
+	skip();
+}
+
+static void a_file_in_memory_never_waits_and_counts_its_errors_once(void **state)
+{
+	struct fixture *f;
+
+	*state = NULL;
+	need_tmpfs();
+	*state = f = file_in("/dev/shm", DEVICE_AUTO);
+	assert_false(device_is_direct(&f->device));
+	assert_int_equal(read_pages_now(f, 0, PAGES, FILE_BYTES), 0);
+	assert_all_is_right(f);
+	assert_int_equal(f->device.reads, 1);
+	assert_true(read_pages_now(f, PAGES, 1, 1) < 0);
+	assert_int_equal(read_pages(f, PAGES, 1, 1), -ENODATA);
+	assert_int_equal(f->device.errors, 1);
+}
+
+static void direct_reads_that_cannot_be_had_are_refused_at_the_start(void **state)
+{
+	struct device device;
+	struct fixture *f;
+
+	*state = NULL;
+	need_tmpfs();
+	*state = f = file_in("/dev/shm", DEVICE_AUTO);
+	assert_int_equal(device_init(&device, f->fd, DEVICE_DIRECT), -EINVAL);
+}
+
+static void direct_reads_that_can_be_had_are_had(void **state)
+{
+	struct fixture *f = *state;
+	struct device device;
+
+	need_direct(f);
+	assert_int_equal(device_init(&device, f->fd, DEVICE_DIRECT), 0);
+	assert_true(device_is_direct(&device));
+	device_release(&device);
+}
+
+static void release_closes_what_init_opened_and_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+	struct device device;
+	int direct;
+
+	need_direct(f);
+	assert_int_equal(device_init(&device, f->fd, DEVICE_AUTO), 0);
+	direct = device.direct_fd;
+	assert_true(fcntl(direct, F_GETFD) >= 0);
+	device_release(&device);
+	assert_int_equal(fcntl(direct, F_GETFD), -1);
+	assert_true(fcntl(f->fd, F_GETFD) >= 0);
 }
 
 static void what_the_system_says_is_passed_on(void **state)
 {
-	struct fixture *f = *state;
+	struct iovec iov = {NULL, PAGE};
 	struct device bad;
-	char buf[10];
-	struct iovec iov = {buf, sizeof(buf)};
 
-	(void)f;
-	device_init(&bad, -1);
-	assert_int_equal(device_read(&bad, &iov, 1, 0), -EBADF);
+	(void)state;
+	assert_int_equal(device_init(&bad, -1, DEVICE_AUTO), 0);
+	assert_int_equal(device_read(&bad, &iov, 1, 0, PAGE), -EBADF);
 	assert_int_equal(bad.errors, 1);
-	assert_int_equal(device_read_now(&bad, &iov, 1, 0), -EAGAIN); /* not its business */
+	assert_int_equal(device_read_now(&bad, &iov, 1, 0, PAGE), -EAGAIN); /* not its business */
 	assert_int_equal(bad.errors, 1);
+	device_release(&bad);
 }
 
-static void a_read_that_need_not_wait_is_right_or_refused(void **state)
+static void a_pipe_is_no_file_and_says_so(void **state)
+{
+	char page[16];
+	struct iovec iov = {page, sizeof(page)};
+	struct device device;
+	int fds[2];
+
+	(void)state;
+	orders = (struct orders){0};
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(device_init(&device, fds[0], DEVICE_AUTO), 0);
+	assert_int_equal(device_read(&device, &iov, 1, 0, 16), -ESPIPE);
+	assert_int_equal(device.errors, 1);
+	device_release(&device);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* --- reads that need not wait ---------------------------------------------------------------- */
+
+static void what_the_kernel_has_need_not_be_waited_for(void **state)
 {
 	struct fixture *f = *state;
-	static char buf[FILE_BYTES];
-	struct iovec iov = {buf, FILE_BYTES};
-	int r = device_read_now(&f->device, &iov, 1, 0);
+	int r;
 
-	/* Just written, so there; but the system may let go of it at any time. */
+	have_it_cached(f);
+	r = read_pages_now(f, 0, PAGES, FILE_BYTES);
+	/* The system may let go of it at any time. */
 	assert_true(r == 0 || r == -EAGAIN);
 	if (r == 0)
-		assert_memory_equal(buf, f->content, FILE_BYTES);
+		assert_all_is_right(f);
 	assert_int_equal(f->device.errors, 0);
 }
 
-static void a_cold_file_is_refused_or_right_and_counts_no_error(void **state)
+/* All of it cold, or the second half. */
+static void what_the_kernel_has_not_is_refused_or_right_and_counts_no_error(void **state)
 {
 	struct fixture *f = *state;
-	static char buf[FILE_BYTES];
 
-	assert_int_equal(fdatasync(f->fd), 0);
 	for (int i = 0; i < 20; i++) {
-		struct iovec iov = {buf, FILE_BYTES};
 		uint64_t bytes = f->device.bytes;
 		int r;
 
-		/* All of it cold, or the second half. */
-		posix_fadvise(f->fd, i % 2 ? 0 : FILE_BYTES / 2, 0, POSIX_FADV_DONTNEED);
-		memset(buf, 0, FILE_BYTES);
-		r = device_read_now(&f->device, &iov, 1, 0);
+		have_it_cached(f);
+		posix_fadvise(f->fd, i % 2 ? 0 : 40 * PAGE, 0, POSIX_FADV_DONTNEED);
+		memset(f->memory, 0, PAGES * PAGE);
+		r = read_pages_now(f, 0, PAGES, FILE_BYTES);
 		assert_true(r == 0 || r == -EAGAIN);
 		if (r == 0)
-			assert_memory_equal(buf, f->content, FILE_BYTES);
+			assert_all_is_right(f);
 		/* What a refused read brought will be read, and counted, again. */
 		assert_int_equal(f->device.bytes - bytes, r == 0 ? FILE_BYTES : 0);
 	}
 	assert_int_equal(f->device.errors, 0);
 }
 
+/* Which would have the kernel read it, and keep a copy. */
+static void where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	have_it_cold(f);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(read_pages_now(f, (uint64_t)i, 5, 5 * PAGE), -EAGAIN);
+	assert_int_equal(orders.calls, 0);
+	assert_int_equal(cached(f), 0);
+}
+
 static void the_end_of_the_file_is_left_to_the_read_that_waits(void **state)
 {
 	struct fixture *f = *state;
-	char buf[10];
-	struct iovec iov = {buf, sizeof(buf)};
 
-	assert_int_equal(device_read_now(&f->device, &iov, 1, FILE_BYTES - 5), -EAGAIN);
+	have_it_cached(f);
+	assert_int_equal(read_pages_now(f, PAGES - 1, 1, 1001), -EAGAIN);
 	assert_int_equal(f->device.errors, 0);
 }
 
-static void a_file_in_memory_never_waits_and_counts_its_errors_once(void **state)
+static void where_no_read_can_do_without_waiting_none_is_tried_again(void **state)
 {
-	static char buf[FILE_BYTES];
-	struct iovec iov = {buf, FILE_BYTES};
-	struct statfs fs;
-	struct fixture *f;
+	struct fixture *f = *state;
 
-	*state = NULL;
-	if (statfs("/dev/shm", &fs) < 0 || fs.f_type != TMPFS_MAGIC) {
-		print_message("no tmpfs at /dev/shm\n");
-		skip();
-	}
-	*state = f = file_in("/dev/shm");
-	assert_int_equal(device_read_now(&f->device, &iov, 1, 0), 0);
-	assert_memory_equal(buf, f->content, FILE_BYTES);
-	assert_int_equal(f->device.reads, 1);
-	iov = (struct iovec){buf, 10};
-	assert_true(device_read_now(&f->device, &iov, 1, FILE_BYTES) < 0);
-	iov = (struct iovec){buf, 10};
-	assert_int_equal(device_read(&f->device, &iov, 1, FILE_BYTES), -ENODATA);
-	assert_int_equal(f->device.errors, 1);
+	orders.no_nowait = true;
+	assert_int_equal(read_pages_now(f, 0, 1, PAGE), -EAGAIN);
+	assert_int_equal(orders.calls, 1);
+	assert_int_equal(read_pages_now(f, 0, 1, PAGE), -EAGAIN);
+	assert_int_equal(orders.calls, 1);
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
 }
 
-#define device_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+/* --- two mounts of one file ------------------------------------------------------------------ */
+
+/* Another mount has an opening of its own. */
+static int open_again(const struct fixture *f)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* Reads until the device is read so; false if it is not soon. A look is due each second. */
+static bool becomes_direct(struct device *device, char *memory, bool direct)
+{
+	uint64_t end = clock_ns() + 3 * SECOND;
+
+	while (clock_ns() < end) {
+		struct iovec iov = {memory, PAGE};
+
+		assert_int_equal(device_read(device, &iov, 1, 0, PAGE), 0);
+		if (device_is_direct(device) == direct)
+			return true;
+		usleep(20000);
+	}
+	return false;
+}
+
+static void who_is_alone_does_not_take_itself_for_another(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	for (int i = 0; i < 3; i++) {
+		atomic_store(&f->device.looked, 0); /* time for a look */
+		assert_int_equal(read_all(f), 0);
+		assert_true(device_is_direct(&f->device));
+	}
+}
+
+static void two_mounts_of_one_file_share_the_kernels_copy(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE_CLOSE int fd = open_again(f);
+	struct device other;
+
+	need_direct(f);
+	assert_true(becomes_direct(&f->device, f->memory, true));
+	assert_int_equal(device_init(&other, fd, DEVICE_AUTO), 0);
+	assert_true(becomes_direct(&other, f->memory, false)); /* finds the first one at once */
+	assert_true(becomes_direct(&f->device, f->memory, false));
+	have_it_cold(f);
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+	assert_int_equal(cached(f), PAGES); /* kept for the other */
+	device_release(&other);
+}
+
+static void who_is_alone_again_reads_directly_again(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE_CLOSE int fd = open_again(f);
+	struct device other;
+
+	need_direct(f);
+	assert_int_equal(device_init(&other, fd, DEVICE_AUTO), 0);
+	assert_true(becomes_direct(&f->device, f->memory, false));
+	device_release(&other); /* its file is still open */
+	assert_true(becomes_direct(&f->device, f->memory, true));
+	have_it_cold(f);
+	assert_int_equal(read_all(f), 0);
+	assert_int_equal(cached(f), 0);
+}
+
+static void a_mount_that_died_is_no_longer_there(void **state)
+{
+	struct fixture *f = *state;
+	struct device other;
+	int fd = open_again(f);
+
+	need_direct(f);
+	assert_int_equal(device_init(&other, fd, DEVICE_AUTO), 0);
+	assert_true(becomes_direct(&f->device, f->memory, false));
+	close(fd); /* as its end does */
+	assert_true(becomes_direct(&f->device, f->memory, true));
+	device_release(&other);
+}
+
+static void who_only_reads_the_file_is_no_mount(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE_CLOSE int fd = open_again(f);
+
+	need_direct(f);
+	atomic_store(&f->device.looked, 0);
+	assert_int_equal(pread(fd, f->memory, PAGE, 0), PAGE);
+	assert_int_equal(read_all(f), 0);
+	assert_true(device_is_direct(&f->device));
+}
+
+#define direct_test(f)	 cmocka_unit_test_setup_teardown(f, automatic, teardown)
+#define buffered_test(f) cmocka_unit_test_setup_teardown(f, buffered, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		device_test(scattered_pieces_are_filled_in_order),
-		device_test(reading_nothing_is_fine),
-		device_test(the_last_byte_is_still_there_and_the_next_is_not),
-		device_test(a_short_file_is_told_from_pieces_too),
-		device_test(what_the_system_says_is_passed_on),
-		device_test(a_read_that_need_not_wait_is_right_or_refused),
-		device_test(a_cold_file_is_refused_or_right_and_counts_no_error),
-		device_test(the_end_of_the_file_is_left_to_the_read_that_waits),
+		direct_test(scattered_pieces_are_filled_in_order),
+		buffered_test(scattered_pieces_are_filled_in_order),
+		direct_test(reading_nothing_is_fine),
+		buffered_test(reading_nothing_is_fine),
+		direct_test(the_last_byte_is_there_and_the_next_is_not),
+		buffered_test(the_last_byte_is_there_and_the_next_is_not),
+		direct_test(a_read_that_comes_in_parts_goes_on),
+		buffered_test(a_read_that_comes_in_parts_goes_on),
+		direct_test(a_read_that_is_interrupted_goes_on),
+		buffered_test(a_read_that_is_interrupted_goes_on),
+		direct_test(an_error_is_passed_on_and_counted_once),
+		buffered_test(an_error_is_passed_on_and_counted_once),
+		direct_test(what_is_read_over_goes_to_the_trash_and_nothing_else_does),
+		buffered_test(what_is_read_over_goes_to_the_trash_and_nothing_else_does),
+		direct_test(a_file_that_has_no_name_any_more_is_read_all_the_same),
+		direct_test(many_threads_may_read_at_once),
+		buffered_test(many_threads_may_read_at_once),
+		direct_test(a_direct_read_leaves_no_copy_with_the_kernel),
+		buffered_test(who_wants_buffered_reads_has_the_kernel_keep_what_was_read),
+		direct_test(a_direct_read_that_is_refused_is_done_buffered_from_then_on),
+		direct_test(a_direct_read_that_is_refused_half_way_is_right_all_the_same),
+		direct_test(memory_that_is_not_aligned_is_filled_all_the_same),
+		direct_test(what_the_pool_has_the_kernel_is_told_to_drop),
+		direct_test(the_page_that_an_extent_ends_in_is_dropped_too),
 		cmocka_unit_test_teardown(a_file_in_memory_never_waits_and_counts_its_errors_once,
 					  teardown),
+		cmocka_unit_test_teardown(direct_reads_that_cannot_be_had_are_refused_at_the_start,
+					  teardown),
+		direct_test(direct_reads_that_can_be_had_are_had),
+		direct_test(release_closes_what_init_opened_and_nothing_else),
+		cmocka_unit_test(what_the_system_says_is_passed_on),
+		cmocka_unit_test(a_pipe_is_no_file_and_says_so),
+		direct_test(what_the_kernel_has_need_not_be_waited_for),
+		buffered_test(what_the_kernel_has_need_not_be_waited_for),
+		direct_test(what_the_kernel_has_not_is_refused_or_right_and_counts_no_error),
+		buffered_test(what_the_kernel_has_not_is_refused_or_right_and_counts_no_error),
+		direct_test(where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not),
+		direct_test(the_end_of_the_file_is_left_to_the_read_that_waits),
+		buffered_test(the_end_of_the_file_is_left_to_the_read_that_waits),
+		buffered_test(where_no_read_can_do_without_waiting_none_is_tried_again),
+		direct_test(who_is_alone_does_not_take_itself_for_another),
+		direct_test(two_mounts_of_one_file_share_the_kernels_copy),
+		direct_test(who_is_alone_again_reads_directly_again),
+		direct_test(a_mount_that_died_is_no_longer_there),
+		direct_test(who_only_reads_the_file_is_no_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,13 +13,30 @@
 #define FOUR	 (4 * SLOT_BYTES) /* four of them fill the pool */
 #define IOV_ROOM (SLOTS + 2)
 
-static int setup(void **state)
+static int start(void **state, bool keep, const struct policy_ops *policy)
 {
 	struct pool *pool;
 
-	assert_int_equal(pool_new(BUDGET, 8 * SLOT_BYTES, &policy_lru, &pool), 0);
+	assert_int_equal(pool_new(BUDGET, 8 * SLOT_BYTES, keep, policy, &pool), 0);
 	*state = pool;
 	return 0;
+}
+
+static int lru(void **state)
+{
+	return start(state, false, &policy_lru);
+}
+
+/* The kernel keeps what was served, and the pool is a staging area. */
+static int staging(void **state)
+{
+	return start(state, false, &policy_pin);
+}
+
+/* The pool keeps what was served. */
+static int keeping(void **state)
+{
+	return start(state, true, &policy_pin);
 }
 
 static int teardown(void **state)
@@ -28,12 +45,28 @@ static int teardown(void **state)
 	return 0;
 }
 
+static int add_at(struct pool *pool, uint64_t number, uint64_t offset, uint32_t size,
+		  enum policy_use use, struct pool_extent **ret)
+{
+	const struct pool_place place = {.number = number, .offset = offset, .size = size};
+
+	return pool_add(pool, &place, use, ret);
+}
+
 static struct pool_extent *add(struct pool *pool, uint64_t number, uint32_t size)
 {
 	struct pool_extent *extent = NULL;
 
-	assert_int_equal(pool_add(pool, number, size, POLICY_USED, &extent), 0);
+	assert_int_equal(add_at(pool, number, 0, size, POLICY_USED, &extent), 0);
 	assert_int_equal(extent->state, POOL_FILLING);
+	return extent;
+}
+
+static struct pool_extent *add_ahead(struct pool *pool, uint64_t number, uint32_t size)
+{
+	struct pool_extent *extent = NULL;
+
+	assert_int_equal(add_at(pool, number, 0, size, POLICY_AHEAD, &extent), 0);
 	return extent;
 }
 
@@ -41,10 +74,12 @@ static struct pool_extent *add(struct pool *pool, uint64_t number, uint32_t size
 static struct pool_extent *keep(struct pool *pool, uint64_t number, uint32_t size,
 				enum policy_use use)
 {
-	struct pool_extent *extent = NULL;
+	struct pool_extent *extent =
+		use == POLICY_AHEAD ? add_ahead(pool, number, size) : add(pool, number, size);
 
-	assert_int_equal(pool_add(pool, number, size, use, &extent), 0);
 	pool_filled(pool, extent);
+	if (use == POLICY_SPENT)
+		pool_spend(pool, extent);
 	pool_unpin(pool, extent);
 	return extent;
 }
@@ -63,7 +98,7 @@ static void a_budget_below_two_extents_is_refused(void **state)
 	struct pool *pool = NULL;
 
 	(void)state;
-	assert_int_equal(pool_new(BUDGET, 9 * SLOT_BYTES, &policy_lru, &pool), -EINVAL);
+	assert_int_equal(pool_new(BUDGET, 9 * SLOT_BYTES, false, &policy_lru, &pool), -EINVAL);
 	assert_null(pool);
 }
 
@@ -131,13 +166,13 @@ static void where_all_is_pinned_there_is_no_room(void **state)
 	for (uint64_t i = 0; i < 4; i++)
 		extents[i] = add(pool, i, FOUR);
 	pool_filled(pool, extents[0]); /* READY, but pinned */
-	assert_int_equal(pool_add(pool, 9, 1, POLICY_USED, &none), -ENOBUFS);
+	assert_int_equal(add_at(pool, 9, 0, 1, POLICY_USED, &none), -ENOBUFS);
 	assert_null(none);
 	assert_null(pool_find(pool, 9));
 	pool_unpin(pool, extents[0]);
-	assert_int_equal(pool_add(pool, 9, 2 * FOUR, POLICY_USED, &none), -ENOBUFS);
+	assert_int_equal(add_at(pool, 9, 0, 2 * FOUR, POLICY_USED, &none), -ENOBUFS);
 	assert_non_null(pool_find(pool, 0)); /* not evicted in vain */
-	assert_int_equal(pool_add(pool, 9, FOUR, POLICY_USED, &none), 0);
+	assert_int_equal(add_at(pool, 9, 0, FOUR, POLICY_USED, &none), 0);
 	assert_null(pool_find(pool, 0));
 }
 
@@ -146,20 +181,22 @@ static void room_is_what_is_free_or_on_offer(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *extent;
 
-	assert_true(pool_has_room(pool, BUDGET));
-	assert_false(pool_has_room(pool, BUDGET + 1));
+	assert_true(pool_has_room(pool, SLOTS));
+	assert_false(pool_has_room(pool, SLOTS + 1));
 	extent = add(pool, 0, FOUR + 1); /* five slots */
-	assert_true(pool_has_room(pool, 11 * SLOT_BYTES));
-	assert_false(pool_has_room(pool, 11 * SLOT_BYTES + 1));
+	assert_true(pool_has_room(pool, 11));
+	assert_false(pool_has_room(pool, 12));
 	pool_filled(pool, extent);
-	assert_false(pool_has_room(pool, 11 * SLOT_BYTES + 1));
+	assert_false(pool_has_room(pool, 12));
 	pool_unpin(pool, extent);
-	assert_true(pool_has_room(pool, BUDGET));
+	assert_true(pool_has_room(pool, SLOTS));
 	pool_pin(pool, extent);
-	assert_false(pool_has_room(pool, BUDGET));
+	assert_false(pool_has_room(pool, SLOTS));
 }
 
-static void spent_ones_leave_before_the_arena_grows(void **state)
+/* --- who keeps what was served --------------------------------------------------------------- */
+
+static void where_the_kernel_keeps_spent_memory_is_used_again_before_the_pool_grows(void **state)
 {
 	struct pool *pool = *state;
 	struct iovec before[IOV_ROOM], after[IOV_ROOM];
@@ -171,24 +208,55 @@ static void spent_ones_leave_before_the_arena_grows(void **state)
 	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
 	assert_null(pool_find(pool, 1));
 	assert_int_equal(pool_used(pool), 2 * FOUR);
+	assert_int_equal(pool_held(pool), 2 * FOUR);
 	/* What is only used stays, and the arena grows. */
 	keep(pool, 3, FOUR, POLICY_USED);
 	assert_non_null(pool_find(pool, 0));
 	assert_int_equal(pool_used(pool), 3 * FOUR);
+	assert_int_equal(pool_counters(pool)->evictions, 0); /* the kernel has it: no loss */
 }
 
-static void spent_ones_leave_before_older_used_ones(void **state)
+static void where_the_kernel_keeps_an_endless_scan_needs_little_memory(void **state)
 {
 	struct pool *pool = *state;
 
-	keep(pool, 0, FOUR, POLICY_USED);
-	keep(pool, 1, FOUR, POLICY_SPENT);
-	add(pool, 2, 3 * FOUR); /* needs the fresh half and one of the two */
-	assert_null(pool_find(pool, 1));
-	assert_non_null(pool_find(pool, 0));
+	for (uint64_t i = 0; i < 100; i++)
+		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POLICY_SPENT);
+	assert_true(pool_held(pool) <= 2 * FOUR);
 }
 
-static void used_ones_leave_before_a_spent_one_only_if_it_is_pinned(void **state)
+static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
+{
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 4; i++)
+		keep(pool, i, FOUR, POLICY_SPENT);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_non_null(pool_find(pool, i));
+	assert_int_equal(pool_held(pool), BUDGET);
+	keep(pool, 4, FOUR, POLICY_SPENT);
+	assert_int_equal(pool_used(pool), BUDGET);
+	assert_null(pool_find(pool, 3)); /* the latest: the others were there before it */
+	assert_int_equal(pool_counters(pool)->evictions, 1);
+}
+
+static void what_is_still_wanted_leaves_last(void **state)
+{
+	struct pool *pool = *state;
+
+	keep(pool, 0, FOUR, POLICY_AHEAD);
+	keep(pool, 1, FOUR, POLICY_USED);
+	keep(pool, 2, FOUR, POLICY_SPENT);
+	keep(pool, 3, FOUR, POLICY_AHEAD);
+	keep(pool, 4, FOUR, POLICY_USED);
+	assert_null(pool_find(pool, 2));
+	keep(pool, 5, FOUR, POLICY_USED);
+	assert_null(pool_find(pool, 0));
+	assert_int_equal(pool_counters(pool)->wasted, FOUR);
+	assert_non_null(pool_find(pool, 1));
+}
+
+static void a_spent_one_that_is_read_again_does_not_leave(void **state)
 {
 	struct pool *pool = *state;
 	struct pool_extent *spent = keep(pool, 0, FOUR, POLICY_SPENT);
@@ -199,6 +267,166 @@ static void used_ones_leave_before_a_spent_one_only_if_it_is_pinned(void **state
 	assert_null(pool_find(pool, 1));
 	assert_ptr_equal(pool_find(pool, 0), spent);
 }
+
+/* --- room for what everything is read once for ----------------------------------------------- */
+
+static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *filling;
+
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+	keep(pool, 0, FOUR, POLICY_AHEAD);
+	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
+	keep(pool, 1, FOUR, POLICY_SPENT);
+	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
+	keep(pool, 2, SLOT_BYTES, POLICY_USED);
+	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
+	filling = add(pool, 3, SLOT_BYTES);
+	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES);
+	pool_filled(pool, filling);
+	pool_spend(pool, filling);
+	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES); /* pinned */
+	pool_unpin(pool, filling);
+	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
+}
+
+static void what_is_asked_for_anew_is_wanted_again(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *extent = keep(pool, 0, FOUR, POLICY_SPENT);
+
+	extent->served = FOUR;
+	pool_pin(pool, extent);
+	assert_false(pool_ask(pool, extent));
+	assert_int_equal(extent->node.use, POLICY_USED);
+	assert_int_equal(extent->served, 0); /* of it, nothing yet */
+	extent->served = 1;
+	pool_ask(pool, extent); /* the next request for the same reading */
+	assert_int_equal(extent->served, 1);
+	pool_unpin(pool, extent);
+	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
+}
+
+static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *extent = keep(pool, 0, FOUR, POLICY_SPENT);
+
+	keep(pool, 1, FOUR, POLICY_SPENT);
+	pool_epoch(pool, 0); /* still the same */
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+	pool_epoch(pool, 1);
+	assert_int_equal(pool_room_for_once(pool), 2 * FOUR);
+	touch(pool, 0); /* read of, but not to its end */
+	assert_int_equal(pool_room_for_once(pool), 2 * FOUR);
+	pool_pin(pool, extent);
+	pool_spend(pool, extent);
+	pool_unpin(pool, extent);
+	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
+	add(pool, 2, 3 * FOUR); /* the latest spent one leaves first, then the one before */
+	assert_non_null(pool_find(pool, 1));
+	assert_int_equal(pool_room_for_once(pool), 0);
+}
+
+static void one_that_two_read_is_passed_when_both_let_go(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *extent = keep(pool, 0, FOUR, POLICY_USED);
+
+	pool_pin(pool, extent);
+	pool_pin(pool, extent);
+	pool_spend(pool, extent);
+	pool_unpin(pool, extent);
+	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
+	pool_unpin(pool, extent);
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+	touch(pool, 0);
+	touch(pool, 0);
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+}
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
+{
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 4; i++)
+		keep(pool, i, FOUR, POLICY_USED);
+	assert_int_equal(pool_held(pool), BUDGET);
+	pool_limit(pool, 2 * FOUR);
+	assert_int_equal(pool_limit_now(pool), 2 * FOUR);
+	assert_int_equal(pool_used(pool), 2 * FOUR);
+	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_null(pool_find(pool, 1));
+	assert_non_null(pool_find(pool, 2));
+	for (uint64_t i = 10; i < 20; i++) {
+		keep(pool, i, FOUR, i % 2 ? POLICY_SPENT : POLICY_USED);
+		assert_true(pool_used(pool) <= 2 * FOUR);
+		assert_true(pool_held(pool) <= 2 * FOUR);
+	}
+	assert_false(pool_has_room(pool, 9));
+	assert_true(pool_has_room(pool, 8));
+	assert_int_equal(pool_budget(pool), BUDGET);
+}
+
+static void a_lower_limit_takes_what_is_free_first(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *failed = add(pool, 9, 2 * FOUR);
+
+	keep(pool, 0, 2 * FOUR, POLICY_USED);
+	pool_failed(pool, failed, -EIO);
+	pool_unpin(pool, failed);
+	assert_int_equal(pool_held(pool), BUDGET);
+	pool_limit(pool, 2 * FOUR);
+	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_non_null(pool_find(pool, 0));
+}
+
+static void a_limit_that_is_raised_again_lets_the_pool_grow(void **state)
+{
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 4; i++)
+		keep(pool, i, FOUR, POLICY_SPENT);
+	pool_limit(pool, FOUR);
+	assert_int_equal(pool_room_for_once(pool), FOUR);
+	pool_limit(pool, 100 * BUDGET);
+	assert_int_equal(pool_limit_now(pool), BUDGET);
+	assert_int_equal(pool_held(pool), FOUR); /* not before it is needed */
+	for (uint64_t i = 10; i < 13; i++)
+		keep(pool, i, FOUR, POLICY_USED);
+	assert_int_equal(pool_used(pool), BUDGET);
+	assert_int_equal(pool_held(pool), BUDGET);
+	for (uint64_t i = 10; i < 13; i++)
+		assert_non_null(pool_find(pool, i));
+}
+
+static void a_limit_waits_for_what_is_pinned(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *pinned = add(pool, 0, 2 * FOUR), *none = NULL;
+
+	pool_filled(pool, pinned);
+	keep(pool, 1, 2 * FOUR, POLICY_USED);
+	pool_limit(pool, FOUR);
+	assert_null(pool_find(pool, 1));
+	assert_int_equal(pool_used(pool), 2 * FOUR);
+	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_int_equal(pool_room_for_once(pool), 0);
+	assert_false(pool_has_room(pool, 1));
+	assert_int_equal(add_at(pool, 2, 0, 1, POLICY_USED, &none), -ENOBUFS);
+	pool_unpin(pool, pinned);
+	assert_true(pool_has_room(pool, 4));
+	keep(pool, 2, 1, POLICY_USED);
+	assert_int_equal(pool_used(pool), SLOT_BYTES);
+	pool_limit(pool, FOUR);
+	assert_int_equal(pool_held(pool), FOUR);
+}
+
+/* --- failures -------------------------------------------------------------------------------- */
 
 static void a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin(void **state)
 {
@@ -257,6 +485,78 @@ static void pieces_that_lie_apart_stay_apart(void **state)
 	assert_int_equal(pool_iov(pool, extent, SLOT_BYTES + 5, SLOT_BYTES - 5, iov), 1);
 }
 
+static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *extent;
+	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
+
+	assert_int_equal(add_at(pool, 0, 5 * POOL_PAGE + 904, 20000, POLICY_USED, &extent), 0);
+	assert_int_equal(extent->lead, 904);
+	assert_int_equal(pool_iov_pages(pool, extent, 0, 6 * POOL_PAGE, pages), 1);
+	assert_int_equal((uintptr_t)pages[0].iov_base % POOL_PAGE, 0);
+	assert_int_equal(pages[0].iov_len, 6 * POOL_PAGE);
+	assert_int_equal(pool_iov(pool, extent, 0, 20000, bytes), 1);
+	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 904);
+	assert_int_equal(bytes[0].iov_len, 20000);
+	assert_int_equal(pool_iov(pool, extent, 100, 7, bytes), 1);
+	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 1004);
+}
+
+static void what_lies_before_an_extent_takes_memory_too(void **state)
+{
+	const uint64_t offsets[] = {0, 1, POOL_PAGE - 1, POOL_PAGE, 3 * POOL_PAGE + 1};
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 5; i++) {
+		const struct pool_place place = {i, offsets[i], SLOT_BYTES};
+		struct pool_extent *extent;
+
+		assert_int_equal(pool_slots(&place), offsets[i] % POOL_PAGE ? 2 : 1);
+		assert_int_equal(pool_add(pool, &place, POLICY_USED, &extent), 0);
+		assert_int_equal(extent->slot_count, pool_slots(&place));
+	}
+	assert_int_equal(pool_used(pool), 8 * SLOT_BYTES);
+}
+
+static uint32_t bytes_of(const struct iovec *iov, int count)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < count; i++)
+		bytes += iov[i].iov_len;
+	return (uint32_t)bytes;
+}
+
+/* All pages of the extent, scattered over slots, and its bytes within them. */
+static void pages_and_bytes_are_the_same_memory(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *holes[SLOTS], *extent;
+	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
+	const uint32_t size = 4 * SLOT_BYTES - 100;
+	int count;
+
+	for (uint32_t i = 0; i < SLOTS; i++)
+		holes[i] = add(pool, i, SLOT_BYTES);
+	for (uint32_t i = 0; i < SLOTS; i += 2) {
+		pool_failed(pool, holes[i], -EIO);
+		pool_unpin(pool, holes[i]);
+	}
+	assert_int_equal(add_at(pool, 100, 77 * POOL_PAGE + 200, size, POLICY_USED, &extent), 0);
+	count = pool_iov_pages(pool, extent, 0, 5 * SLOT_BYTES, pages);
+	assert_int_equal(count, 5);
+	for (int i = 0; i < count; i++)
+		memset(pages[i].iov_base, '1' + i, pages[i].iov_len);
+	count = pool_iov(pool, extent, 0, size, bytes);
+	assert_int_equal(count, 5);
+	assert_int_equal(bytes_of(bytes, count), size);
+	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 200);
+	for (int i = 0; i < count; i++)
+		assert_int_equal(*(char *)bytes[i].iov_base, '1' + i);
+	assert_int_equal(bytes[4].iov_len, 100);
+}
+
 static void what_was_read_ahead_in_vain_is_counted(void **state)
 {
 	struct pool *pool = *state;
@@ -274,7 +574,7 @@ static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *extent;
 
-	assert_int_equal(pool_add(pool, 0, 1000, POLICY_AHEAD, &extent), 0);
+	assert_int_equal(add_at(pool, 0, 0, 1000, POLICY_AHEAD, &extent), 0);
 	pool_failed(pool, extent, -EIO);
 	pool_unpin(pool, extent);
 	assert_int_equal(pool_counters(pool)->wasted, 1000);
@@ -289,9 +589,9 @@ static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *asked, *failed, *evicted;
 
-	assert_int_equal(pool_add(pool, 0, 1, POLICY_AHEAD, &asked), 0);
-	assert_int_equal(pool_add(pool, 1, SLOT_BYTES + 1, POLICY_AHEAD, &failed), 0);
-	assert_int_equal(pool_add(pool, 2, FOUR, POLICY_AHEAD, &evicted), 0);
+	asked = add_ahead(pool, 0, 1);
+	failed = add_ahead(pool, 1, SLOT_BYTES + 1);
+	evicted = add_ahead(pool, 2, FOUR);
 	assert_int_equal(pool_ahead(pool), 7 * SLOT_BYTES);
 	assert_true(pool_ask(pool, asked));
 	assert_false(pool_ask(pool, asked)); /* the second one to ask */
@@ -319,76 +619,221 @@ static void used_is_what_extents_hold(void **state)
 	assert_int_equal(pool_used(pool), BUDGET);
 }
 
-static uint64_t held_by(struct pool *pool, uint64_t numbers)
+/* --- a long random life ---------------------------------------------------------------------- */
+
+enum { NUMBERS = 100, PINNED = 3 };
+
+struct life {
+	struct pool *pool;
+	struct pool_extent *pinned[PINNED];
+	uint32_t epoch;
+	uint64_t limit;
+};
+
+/* Lengths and places follow from the number. */
+static uint64_t offset_of(uint64_t number)
 {
-	uint64_t sum = 0;
-
-	for (uint64_t i = 0; i < numbers; i++) {
-		struct pool_extent *extent = pool_find(pool, i);
-
-		sum += extent ? extent->slot_count : 0;
-	}
-	return sum * SLOT_BYTES;
+	return number * 7919;
 }
 
-/* A long random life: what is used never exceeds the budget and is what the extents hold; a
- * pinned extent keeps its bytes. */
-static void the_budget_is_never_exceeded(void **state)
+static uint32_t size_of(uint64_t number)
 {
-	enum { NUMBERS = 100, PINNED = 3 };
-	struct pool *pool = *state;
-	struct pool_extent *pinned[PINNED] = {NULL};
+	return 1 + (uint32_t)(number * 104729 % (2 * FOUR - POOL_PAGE));
+}
+
+static unsigned char byte_of(uint64_t number, uint32_t at)
+{
+	return (unsigned char)(number * 31 + at / 5000);
+}
+
+static void fill(struct pool *pool, const struct pool_extent *extent)
+{
 	struct iovec iov[IOV_ROOM];
 
-	srandom(2);
-	for (int round = 0; round < 20000; round++) {
-		uint64_t number = (uint64_t)random() % NUMBERS;
-		struct pool_extent **slot = &pinned[random() % PINNED];
-		struct pool_extent *extent = pool_find(pool, number);
-
-		if (*slot) {
-			pool_iov(pool, *slot, 0, 1, iov);
-			assert_int_equal(*(unsigned char *)iov[0].iov_base, (*slot)->number);
-			(*slot)->node.use = random() % 2 ? POLICY_SPENT : POLICY_USED;
-			pool_unpin(pool, *slot);
-			*slot = NULL;
-		}
-		if (extent) {
-			pool_pin(pool, extent);
-		} else if (pool_add(pool, number, (uint32_t)(1 + random() % (2 * FOUR)),
-				    POLICY_USED, &extent) == 0) {
-			pool_filled(pool, extent);
-			pool_iov(pool, extent, 0, 1, iov);
-			*(unsigned char *)iov[0].iov_base = (unsigned char)number;
-		}
-		*slot = extent;
-		assert_true(pool_used(pool) <= BUDGET);
-		assert_int_equal(held_by(pool, NUMBERS), pool_used(pool));
+	for (uint32_t at = 0; at < extent->size; at += 5000) {
+		pool_iov(pool, extent, at, 1, iov);
+		*(unsigned char *)iov[0].iov_base = byte_of(extent->number, at);
 	}
 }
 
-#define pool_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+static void assert_filled(struct pool *pool, const struct pool_extent *extent)
+{
+	struct iovec iov[IOV_ROOM];
+	int count = pool_iov(pool, extent, 0, extent->size, iov);
+
+	assert_int_equal(bytes_of(iov, count), extent->size);
+	for (uint32_t at = 0; at < extent->size; at += 5000) {
+		pool_iov(pool, extent, at, 1, iov);
+		assert_int_equal(*(unsigned char *)iov[0].iov_base, byte_of(extent->number, at));
+	}
+}
+
+static void let_go(struct life *life, struct pool_extent **pinned)
+{
+	if (!*pinned)
+		return;
+	if ((*pinned)->state == POOL_FILLING && random() % 4 == 0) {
+		pool_failed(life->pool, *pinned, -EIO);
+	} else if ((*pinned)->state == POOL_FILLING) {
+		fill(life->pool, *pinned);
+		pool_filled(life->pool, *pinned);
+	}
+	if ((*pinned)->state == POOL_READY && (*pinned)->node.use == POLICY_USED && random() % 2)
+		pool_spend(life->pool, *pinned);
+	pool_unpin(life->pool, *pinned);
+	*pinned = NULL;
+}
+
+static void take(struct life *life, struct pool_extent **pinned)
+{
+	uint64_t number = (uint64_t)random() % NUMBERS;
+	struct pool_extent *extent = pool_find(life->pool, number);
+
+	if (extent && extent->state == POOL_READY) {
+		assert_filled(life->pool, extent);
+		pool_pin(life->pool, extent);
+		pool_ask(life->pool, extent);
+		*pinned = extent;
+	} else if (!extent && add_at(life->pool, number, offset_of(number), size_of(number),
+				     random() % 2 ? POLICY_AHEAD : POLICY_USED, &extent) == 0) {
+		*pinned = extent;
+	}
+}
+
+static void change_limit(struct life *life)
+{
+	life->limit = (uint64_t)(random() % (SLOTS + 1)) * SLOT_BYTES;
+	pool_limit(life->pool, life->limit);
+}
+
+struct sums {
+	uint64_t used, ahead, passed, pinned; /* slots */
+};
+
+static struct sums sums_of(const struct life *life)
+{
+	struct sums sums = {0};
+
+	for (uint64_t i = 0; i < NUMBERS; i++) {
+		const struct pool_extent *extent = pool_find(life->pool, i);
+
+		if (!extent)
+			continue;
+		sums.used += extent->slot_count;
+		if (extent->node.use == POLICY_AHEAD)
+			sums.ahead += extent->slot_count;
+		if (extent->pins)
+			sums.pinned += extent->slot_count;
+		else if (extent->node.use == POLICY_SPENT && extent->epoch == life->epoch)
+			sums.passed += extent->slot_count;
+	}
+	return sums;
+}
+
+static void assert_sums(const struct life *life)
+{
+	const struct sums sums = sums_of(life);
+	uint64_t limit = pool_limit_now(life->pool) / SLOT_BYTES;
+	uint64_t kept = sums.used - sums.passed, free = limit > kept ? limit - kept : 0;
+
+	assert_int_equal(pool_limit_now(life->pool), life->limit);
+	assert_int_equal(pool_used(life->pool), sums.used * SLOT_BYTES);
+	assert_int_equal(pool_ahead(life->pool), sums.ahead * SLOT_BYTES);
+	assert_int_equal(pool_room_for_once(life->pool), free * SLOT_BYTES);
+	assert_true(pool_used(life->pool) <= pool_held(life->pool));
+	assert_true(pool_held(life->pool) <= BUDGET);
+	if (sums.pinned <= limit) {
+		assert_true(pool_has_room(life->pool, limit - sums.pinned));
+		assert_false(pool_has_room(life->pool, limit - sums.pinned + 1));
+	} else {
+		assert_false(pool_has_room(life->pool, 0));
+	}
+}
+
+static void the_books_are_right_all_through_a_long_life(void **state)
+{
+	struct life life = {.pool = *state, .limit = BUDGET};
+
+	srandom(2);
+	for (int round = 0; round < 30000; round++) {
+		struct pool_extent **pinned = &life.pinned[random() % PINNED];
+		bool over = pool_used(life.pool) > life.limit;
+
+		let_go(&life, pinned);
+		take(&life, pinned);
+		assert_true(over || pool_used(life.pool) <= life.limit);
+		if (random() % 50 == 0)
+			change_limit(&life);
+		if (random() % 100 == 0)
+			pool_epoch(life.pool, ++life.epoch);
+		assert_sums(&life);
+	}
+	for (unsigned i = 0; i < PINNED; i++)
+		let_go(&life, &life.pinned[i]);
+	pool_limit(life.pool, 0);
+	assert_int_equal(pool_used(life.pool), 0);
+	assert_int_equal(pool_held(life.pool), 0);
+	assert_int_equal(pool_ahead(life.pool), 0);
+}
+
+static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
+{
+	struct life life = {.pool = *state, .limit = BUDGET};
+
+	srandom(3);
+	for (int round = 0; round < 20000; round++) {
+		take(&life, &life.pinned[0]);
+		let_go(&life, &life.pinned[0]);
+		if (random() % 20 == 0)
+			change_limit(&life);
+		assert_true(pool_used(life.pool) <= life.limit);
+		assert_true(pool_held(life.pool) <= life.limit);
+	}
+}
+
+#define lru_test(f)	cmocka_unit_test_setup_teardown(f, lru, teardown)
+#define staging_test(f) cmocka_unit_test_setup_teardown(f, staging, teardown)
+#define keeping_test(f) cmocka_unit_test_setup_teardown(f, keeping, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_budget_below_two_extents_is_refused),
-		pool_test(extents_are_found_by_number_in_any_state),
-		pool_test(the_least_recently_used_leaves_first),
-		pool_test(pins_hold),
-		pool_test(where_all_is_pinned_there_is_no_room),
-		pool_test(room_is_what_is_free_or_on_offer),
-		pool_test(spent_ones_leave_before_the_arena_grows),
-		pool_test(spent_ones_leave_before_older_used_ones),
-		pool_test(used_ones_leave_before_a_spent_one_only_if_it_is_pinned),
-		pool_test(a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin),
-		pool_test(pieces_that_are_neighbours_are_joined),
-		pool_test(pieces_that_lie_apart_stay_apart),
-		pool_test(what_was_read_ahead_in_vain_is_counted),
-		pool_test(what_was_read_ahead_and_failed_is_wasted_too),
-		pool_test(what_is_ahead_is_counted_in_memory_until_somebody_asks),
-		pool_test(used_is_what_extents_hold),
-		pool_test(the_budget_is_never_exceeded),
+		lru_test(extents_are_found_by_number_in_any_state),
+		lru_test(the_least_recently_used_leaves_first),
+		lru_test(pins_hold),
+		lru_test(where_all_is_pinned_there_is_no_room),
+		lru_test(room_is_what_is_free_or_on_offer),
+		staging_test(
+			where_the_kernel_keeps_spent_memory_is_used_again_before_the_pool_grows),
+		staging_test(where_the_kernel_keeps_an_endless_scan_needs_little_memory),
+		keeping_test(where_the_pool_keeps_it_grows_before_anything_leaves),
+		staging_test(what_is_still_wanted_leaves_last),
+		staging_test(a_spent_one_that_is_read_again_does_not_leave),
+		keeping_test(room_for_once_is_all_but_what_this_epoch_may_still_want),
+		keeping_test(what_is_asked_for_anew_is_wanted_again),
+		keeping_test(a_new_epoch_may_want_all_that_the_last_one_was_done_with),
+		keeping_test(one_that_two_read_is_passed_when_both_let_go),
+		lru_test(a_lower_limit_gives_memory_back_and_is_kept),
+		lru_test(a_lower_limit_takes_what_is_free_first),
+		keeping_test(a_limit_that_is_raised_again_lets_the_pool_grow),
+		lru_test(a_limit_waits_for_what_is_pinned),
+		lru_test(a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin),
+		lru_test(pieces_that_are_neighbours_are_joined),
+		lru_test(pieces_that_lie_apart_stay_apart),
+		lru_test(an_extent_begins_with_the_page_of_the_file_that_it_begins_in),
+		lru_test(what_lies_before_an_extent_takes_memory_too),
+		lru_test(pages_and_bytes_are_the_same_memory),
+		staging_test(what_was_read_ahead_in_vain_is_counted),
+		lru_test(what_was_read_ahead_and_failed_is_wasted_too),
+		lru_test(what_is_ahead_is_counted_in_memory_until_somebody_asks),
+		lru_test(used_is_what_extents_hold),
+		lru_test(the_books_are_right_all_through_a_long_life),
+		staging_test(the_books_are_right_all_through_a_long_life),
+		keeping_test(the_books_are_right_all_through_a_long_life),
+		lru_test(no_limit_is_exceeded_while_nothing_is_pinned),
+		staging_test(no_limit_is_exceeded_while_nothing_is_pinned),
+		keeping_test(no_limit_is_exceeded_while_nothing_is_pinned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* What foldstat makes of a mount's stats: fs/stat/snapshot.h, verdict.h, mounts.h. */
 #include "base/scope.h"
+#include "base/size.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/verdict.h"
 #include <setjmp.h>
@@ -19,11 +20,12 @@ static const char whole[] =
 	" \"requests\": {\"lookup\": 1, \"getattr\": 2, \"readdir\": 3, \"readdirplus\": 4,"
 	" \"open\": 5, \"read\": 6, \"getxattr\": 7, \"ioctl\": 8, \"forget\": 9, \"notify\": 10},"
 	" \"served_bytes\": 11, \"device\": {\"reads\": 12, \"bytes\": 13, \"errors\": 14},"
-	" \"pool\": {\"budget\": 15, \"used\": 16, \"hits\": 17, \"misses\": 18, \"evictions\": 19,"
-	" \"policy\": \"lru\"}, \"prefetch\": {\"issued\": 20, \"used\": 21, \"wasted\": 22},"
-	" \"wait\": {\"reads\": 23, \"total_us\": 18446744073709551615, \"p50_us\": 25,"
-	" \"p99_us\": 26}, \"amplification\": 1.5, \"oracle\": {\"state\": \"off\"},"
-	" \"bad_files\": 27, \"cache_mode\": \"kernel\"}";
+	" \"pool\": {\"budget\": 15, \"limit\": 16, \"used\": 17, \"payload\": 0, \"hits\": 18,"
+	" \"misses\": 19, \"evictions\": 20, \"policy\": \"lru\"}, \"prefetch\": {\"issued\": 21,"
+	" \"used\": 22, \"wasted\": 23}, \"preloaded\": 24, \"wait\": {\"reads\": 25,"
+	" \"total_us\": 18446744073709551615, \"p50_us\": 27, \"p99_us\": 28},"
+	" \"amplification\": 1.5, \"oracle\": {\"state\": \"off\"}, \"bad_files\": 29,"
+	" \"cache_mode\": \"kernel\", \"io\": \"direct\"}";
 
 /* Parses the object above with one piece of it replaced. */
 static int parse_with(const char *piece, const char *other, struct snapshot *ret, struct err *err)
@@ -53,13 +55,15 @@ static void test_every_field_arrives(void **state)
 		if (i != COUNT_WAIT_US)
 			assert_int_equal(s.counts[i], i - COUNT_LOOKUP + 1);
 	assert_true(s.counts[COUNT_WAIT_US] == UINT64_MAX);
-	assert_int_equal(s.counts[COUNT_BAD_FILES], 27);
+	assert_int_equal(s.counts[COUNT_BAD_FILES], 29);
 	assert_true(s.amplification == 1.5);
 	assert_string_equal(s.version, "0.1.0");
 	assert_string_equal(s.id, "b4cb92ba");
 	assert_string_equal(s.pack, "/data/in1k.lmdb");
 	assert_string_equal(s.policy, "lru");
 	assert_string_equal(s.oracle, "off");
+	assert_string_equal(s.cache, "kernel");
+	assert_string_equal(s.io, "direct");
 }
 
 static void test_amplification_may_be_unknown(void **state)
@@ -83,6 +87,10 @@ static void test_what_is_missing_is_named(void **state)
 		{"\"reads\": 12", "\"reads\": 1.5", "'device.reads'"},
 		{"{\"state\": \"off\"}", "7", "'oracle.state'"},
 		{"\"b4cb92ba\"", "null", "'id'"},
+		{"\"limit\"", "\"LIMIT\"", "'pool.limit'"},
+		{"\"preloaded\"", "\"PRELOADED\"", "'preloaded'"},
+		{"\"cache_mode\"", "\"mode\"", "'cache_mode'"},
+		{"\"direct\"", "true", "'io'"},
 	};
 
 	(void)state;
@@ -144,6 +152,56 @@ static void test_the_origin_is_when_all_was_zero(void **state)
 	assert_true(snapshot_origin(&now).at == 99);
 }
 
+static void test_a_pool_is_shrunk_when_it_may_not_use_its_budget(void **state)
+{
+	struct snapshot s = {.counts[COUNT_POOL_BUDGET] = 64, .counts[COUNT_POOL_LIMIT] = 64};
+
+	(void)state;
+	assert_false(snapshot_is_shrunk(&s));
+	s.counts[COUNT_POOL_LIMIT] = 63;
+	assert_true(snapshot_is_shrunk(&s));
+}
+
+static void test_a_preload_is_at_100_per_cent_when_it_is_done(void **state)
+{
+	static const struct {
+		uint64_t done, all;
+		unsigned percent;
+	} cases[] = {
+		{1, 1000, 0},	   {9, 20, 45},
+		{999, 1000, 99},   {149000000000 - 1, 149000000000, 99},
+		{1000, 1000, 100}, {1, 0, 100},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct snapshot s = {.counts[COUNT_PRELOADED] = cases[i].done,
+				     .counts[COUNT_BYTES] = cases[i].all};
+
+		assert_int_equal(snapshot_preloaded(&s), cases[i].percent);
+	}
+}
+
+/* It leaves an eighth of what the pool may use now, and does not fill it up with short reads. */
+static void test_a_preload_waits_where_the_pool_is_full(void **state)
+{
+	struct snapshot s = {.counts[COUNT_BYTES] = 200 * MIB,
+			     .counts[COUNT_PRELOADED] = 50 * MIB,
+			     .counts[COUNT_POOL_BUDGET] = 128 * MIB,
+			     .counts[COUNT_POOL_LIMIT] = 128 * MIB,
+			     .counts[COUNT_POOL_USED] = 100 * MIB};
+
+	(void)state;
+	assert_false(snapshot_preload_waits(&s));
+	s.counts[COUNT_POOL_USED] = 110 * MIB;
+	assert_true(snapshot_preload_waits(&s));
+	s.counts[COUNT_POOL_USED] = 60 * MIB;
+	s.counts[COUNT_POOL_LIMIT] = 64 * MIB;
+	assert_true(snapshot_preload_waits(&s));
+	s.counts[COUNT_PRELOADED] = 200 * MIB;
+	assert_false(snapshot_preload_waits(&s));
+}
+
 /* --- verdicts --------------------------------------------------------------------------- */
 
 /* Ten seconds of a mount that was read before. */
@@ -198,11 +256,11 @@ static void test_verdicts_follow_the_share_of_waiting(void **state)
 		 "readers waited 5.0 % of the time: storage is not the limit\n"},
 		{{.reads = 9, .waited_us = 500000, .device_bytes = 412000000},
 		 "storage slows",
-		 "readers waited 5.0 % of the time: storage slows them down, 41.2 MB/s from the "
+		 "readers waited 5.0 % of the time: storage slows them, 41.2 MB/s from the "
 		 "device\n"},
 		{{.reads = 9, .waited_us = 7990000, .device_bytes = 412000000},
 		 "storage slows",
-		 "readers waited 80 % of the time: storage slows them down, 41.2 MB/s from the "
+		 "readers waited 80 % of the time: storage slows them, 41.2 MB/s from the "
 		 "device\n"},
 		{{.reads = 9, .waited_us = 9300000, .device_bytes = 1780000000},
 		 "disk is the limit",
@@ -323,6 +381,9 @@ int main(void)
 		cmocka_unit_test(test_a_path_cannot_command_the_terminal),
 		cmocka_unit_test(test_a_long_text_is_cut),
 		cmocka_unit_test(test_the_origin_is_when_all_was_zero),
+		cmocka_unit_test(test_a_pool_is_shrunk_when_it_may_not_use_its_budget),
+		cmocka_unit_test(test_a_preload_is_at_100_per_cent_when_it_is_done),
+		cmocka_unit_test(test_a_preload_waits_where_the_pool_is_full),
 		cmocka_unit_test(test_verdicts_follow_the_share_of_waiting),
 		cmocka_unit_test(test_nothing_read_is_told_from_nothing_read_here),
 		cmocka_unit_test(test_a_wait_that_ends_late_still_counts),

@@ -1,5 +1,5 @@
-/* The queue of work and its threads: cache/work.h. Items wait at a gate, so that who runs when
- * is the test's decision and never the clock's. */
+/* The queue of work and its threads: cache/work.h. Jobs wait at a gate, so that who runs when is
+ * the test's decision and never the clock's. */
 #include "base/scope.h"
 #include "cache/work.h"
 #include <setjmp.h>
@@ -10,26 +10,34 @@
 
 #include <cmocka.h>
 
-#define ITEMS 1000
+#define ITEMS	     1000
+#define HANG_SECONDS 300 /* a wakeup that is lost would be waited for for ever */
 
-/* What the items of one test share. */
+enum kind { WANTED, FOUND, KINDS };
+
+struct job {
+	struct work_item item; /* first */
+	enum kind kind;
+	char name;
+	unsigned runs;
+	struct job *then;     /* queued by this one while it runs */
+	struct job *findable; /* the next one */
+};
+
+/* What the jobs of one test share. */
 struct ground {
 	struct work *work;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool open[WORK_CLASSES]; /* items of that class may pass */
-	unsigned running[WORK_CLASSES], most[WORK_CLASSES];
+	bool open[KINDS]; /* jobs of that kind may pass */
+	bool finding_held;
+	unsigned finding, finds;   /* calls of find that are held, and all */
+	unsigned depth;		   /* of found jobs at once */
+	struct job *first, **last; /* to be found */
+	unsigned running[KINDS], most[KINDS];
 	unsigned done;
-	char log[ITEMS + 1]; /* names, in the order in which the items began */
+	char log[ITEMS + 1]; /* names, in the order in which the jobs began */
 	unsigned logged;
-};
-
-struct job {
-	struct work_item item; /* first */
-	enum work_class class;
-	char name;
-	unsigned runs;
-	struct job *then; /* queued by this one while it runs */
 };
 
 static void job_run(void *context, struct work_item *item)
@@ -41,24 +49,54 @@ static void job_run(void *context, struct work_item *item)
 	job->runs++;
 	if (g->logged < ITEMS)
 		g->log[g->logged++] = job->name;
-	if (++g->running[job->class] > g->most[job->class])
-		g->most[job->class] = g->running[job->class];
+	if (++g->running[job->kind] > g->most[job->kind])
+		g->most[job->kind] = g->running[job->kind];
 	pthread_cond_broadcast(&g->changed);
-	while (!g->open[job->class])
+	while (!g->open[job->kind])
 		pthread_cond_wait(&g->changed, &g->lock);
 	if (job->then)
-		work_add(g->work, job->then->class, &job->then->item);
-	g->running[job->class]--;
+		work_add(g->work, &job->then->item);
+	g->running[job->kind]--;
 	g->done++;
 	pthread_cond_broadcast(&g->changed);
 }
 
+static struct work_item *job_find(void *context)
+{
+	struct ground *g = context;
+	struct job *job;
+
+	SCOPE_LOCK(&g->lock);
+	g->finds++;
+	g->finding++;
+	pthread_cond_broadcast(&g->changed);
+	while (g->finding_held)
+		pthread_cond_wait(&g->changed, &g->lock);
+	g->finding--;
+	job = g->running[FOUND] < g->depth ? g->first : NULL;
+	if (!job)
+		return NULL;
+	g->first = job->findable;
+	if (!g->first)
+		g->last = &g->first;
+	return &job->item;
+}
+
+static const struct work_ops job_ops = {.run = job_run, .find = job_find};
+
 static void ground_init(struct ground *g, unsigned threads)
 {
-	*g = (struct ground){0};
+	*g = (struct ground){.depth = ITEMS};
+	g->last = &g->first;
 	pthread_mutex_init(&g->lock, NULL);
 	pthread_cond_init(&g->changed, NULL);
-	assert_int_equal(work_new(threads, job_run, g, &g->work), 0);
+	assert_int_equal(work_new(threads, &job_ops, g, &g->work), 0);
+}
+
+static void ground_start(struct ground *g, unsigned threads)
+{
+	ground_init(g, threads);
+	assert_int_equal(work_start(g->work), 0);
 }
 
 static void ground_release(struct ground *g)
@@ -68,32 +106,85 @@ static void ground_release(struct ground *g)
 	pthread_mutex_destroy(&g->lock);
 }
 
-static void open_gate(struct ground *g, enum work_class class)
+static void ground_stop(struct ground *g)
+{
+	work_stop(g->work);
+	ground_release(g);
+}
+
+static void open_gate(struct ground *g, enum kind kind)
 {
 	SCOPE_LOCK(&g->lock);
-	g->open[class] = true;
+	g->open[kind] = true;
 	pthread_cond_broadcast(&g->changed);
 }
 
-static void wait_running(struct ground *g, enum work_class class, unsigned count)
+static void open_gates(struct ground *g)
+{
+	open_gate(g, WANTED);
+	open_gate(g, FOUND);
+}
+
+static void hold_finding(struct ground *g, bool held)
 {
 	SCOPE_LOCK(&g->lock);
-	while (g->running[class] < count)
+	g->finding_held = held;
+	pthread_cond_broadcast(&g->changed);
+}
+
+/* The lock must be held. */
+static void wait_until(struct ground *g, const unsigned *what, unsigned count)
+{
+	while (*what < count)
 		pthread_cond_wait(&g->changed, &g->lock);
+}
+
+static void wait_running(struct ground *g, enum kind kind, unsigned count)
+{
+	SCOPE_LOCK(&g->lock);
+	wait_until(g, &g->running[kind], count);
+}
+
+static void wait_finding(struct ground *g, unsigned count)
+{
+	SCOPE_LOCK(&g->lock);
+	wait_until(g, &g->finding, count);
+}
+
+static void wait_finds(struct ground *g, unsigned count)
+{
+	SCOPE_LOCK(&g->lock);
+	wait_until(g, &g->finds, count);
 }
 
 static void wait_done(struct ground *g, unsigned count)
 {
 	SCOPE_LOCK(&g->lock);
-	while (g->done < count)
-		pthread_cond_wait(&g->changed, &g->lock);
+	wait_until(g, &g->done, count);
 }
 
-static void queue(struct ground *g, struct job *job, enum work_class class, char name)
+static unsigned finds(struct ground *g)
 {
-	*job = (struct job){.class = class, .name = name};
-	work_add(g->work, class, &job->item);
+	SCOPE_LOCK(&g->lock);
+	return g->finds;
 }
+
+static void queue(struct ground *g, struct job *job, char name)
+{
+	*job = (struct job){.kind = WANTED, .name = name};
+	work_add(g->work, &job->item);
+}
+
+/* Something that can be found, once somebody looks. */
+static void hide(struct ground *g, struct job *job, char name)
+{
+	*job = (struct job){.kind = FOUND, .name = name};
+	SCOPE_LOCK(&g->lock);
+	*g->last = job;
+	g->last = &job->findable;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
 
 static void work_that_never_started_can_be_freed(void **state)
 {
@@ -110,10 +201,8 @@ static void threads_that_have_nothing_to_do_can_be_stopped(void **state)
 	struct ground g;
 
 	(void)state;
-	ground_init(&g, 4);
-	assert_int_equal(work_start(g.work), 0);
-	work_stop(g.work);
-	ground_release(&g);
+	ground_start(&g, 4);
+	ground_stop(&g);
 }
 
 static void what_was_queued_before_the_start_is_done(void **state)
@@ -123,94 +212,220 @@ static void what_was_queued_before_the_start_is_done(void **state)
 
 	(void)state;
 	ground_init(&g, 1);
-	open_gate(&g, WORK_WANTED);
-	queue(&g, &job, WORK_WANTED, 'w');
+	open_gates(&g);
+	queue(&g, &job, 'w');
 	assert_int_equal(work_start(g.work), 0);
 	wait_done(&g, 1);
+	ground_stop(&g);
+}
+
+static void what_could_be_found_before_the_start_is_found(void **state)
+{
+	struct ground g;
+	struct job job;
+
+	(void)state;
+	ground_init(&g, 1);
+	open_gates(&g);
+	hide(&g, &job, 'f');
+	work_look(g.work);
+	assert_int_equal(work_start(g.work), 0);
+	wait_done(&g, 1);
+	ground_stop(&g);
+}
+
+static void what_is_queued_is_done_in_order(void **state)
+{
+	struct ground g;
+	struct job jobs[5];
+
+	(void)state;
+	ground_start(&g, 1);
+	for (unsigned i = 0; i < 5; i++)
+		queue(&g, &jobs[i], (char)('0' + i));
+	open_gates(&g);
+	wait_done(&g, 5);
+	assert_string_equal(g.log, "01234");
+	ground_stop(&g);
+}
+
+/* --- finding --------------------------------------------------------------------------------- */
+
+static void nobody_looks_before_being_told_to(void **state)
+{
+	struct ground g;
+	struct job jobs[10], hidden;
+
+	(void)state;
+	ground_start(&g, 3);
+	open_gates(&g);
+	hide(&g, &hidden, 'f');
+	for (unsigned i = 0; i < 10; i++)
+		queue(&g, &jobs[i], 'w');
+	wait_done(&g, 10);
 	work_stop(g.work);
+	assert_int_equal(g.finds, 0);
+	assert_int_equal(hidden.runs, 0);
 	ground_release(&g);
 }
 
-static void what_is_wanted_goes_before_what_is_read_ahead(void **state)
+static void one_look_finds_all_there_is(void **state)
 {
-	static const char order[] = "0112233abc";
+	struct ground g;
+	struct job jobs[5];
+
+	(void)state;
+	ground_start(&g, 1);
+	open_gates(&g);
+	for (unsigned i = 0; i < 5; i++)
+		hide(&g, &jobs[i], (char)('a' + i));
+	work_look(g.work);
+	wait_done(&g, 5);
+	work_stop(g.work);
+	assert_string_equal(g.log, "abcde");
+	assert_in_range(g.finds, 5, 6); /* the last in vain, or not for the stop */
+	ground_release(&g);
+}
+
+static void whoever_found_nothing_looks_again_only_when_told(void **state)
+{
+	struct ground g;
+	struct job jobs[10], hidden;
+	unsigned before;
+
+	(void)state;
+	ground_start(&g, 1);
+	open_gates(&g);
+	hold_finding(&g, true);
+	work_look(g.work);
+	wait_finding(&g, 1);
+	hold_finding(&g, false);
+	for (unsigned i = 0; i < 10; i++)
+		queue(&g, &jobs[i], 'w');
+	wait_done(&g, 10);
+	before = finds(&g);
+	assert_int_equal(before, 1);
+	hide(&g, &hidden, 'f');
+	work_look(g.work);
+	wait_done(&g, 11);
+	ground_stop(&g);
+}
+
+/* The one that looks must look once more, as it may have looked too early. */
+static void a_look_while_somebody_looks_is_not_lost(void **state)
+{
+	struct ground g;
+
+	(void)state;
+	ground_start(&g, 1);
+	hold_finding(&g, true);
+	work_look(g.work);
+	wait_finding(&g, 1);
+	work_look(g.work);
+	hold_finding(&g, false);
+	wait_finds(&g, 2);
+	work_stop(g.work);
+	assert_int_equal(g.finds, 2);
+	ground_release(&g);
+}
+
+static void what_is_wanted_goes_before_what_can_be_found(void **state)
+{
 	struct ground g;
 	struct job jobs[10];
 
 	(void)state;
-	ground_init(&g, 1);
-	assert_int_equal(work_start(g.work), 0);
-	queue(&g, &jobs[0], WORK_WANTED, '0');
-	wait_running(&g, WORK_WANTED, 1); /* holds the only thread */
+	ground_start(&g, 1);
+	queue(&g, &jobs[0], '0');
+	wait_running(&g, WANTED, 1); /* holds the only thread */
 	for (unsigned i = 0; i < 3; i++)
-		queue(&g, &jobs[1 + i], WORK_AHEAD, (char)('a' + i));
+		hide(&g, &jobs[1 + i], (char)('a' + i));
+	work_look(g.work);
 	for (unsigned i = 0; i < 6; i++)
-		queue(&g, &jobs[4 + i], WORK_WANTED, (char)('1' + i / 2));
-	open_gate(&g, WORK_AHEAD);
-	open_gate(&g, WORK_WANTED);
-	work_stop(g.work);
-	assert_string_equal(g.log, order);
-	ground_release(&g);
+		queue(&g, &jobs[4 + i], (char)('1' + i));
+	open_gates(&g);
+	wait_done(&g, 10);
+	assert_string_equal(g.log, "0123456abc");
+	ground_stop(&g);
 }
 
-static void reading_ahead_takes_at_most_half_of_the_threads(void **state)
+static void what_is_wanted_meanwhile_goes_before_the_next_to_be_found(void **state)
 {
 	struct ground g;
-	struct job ahead[10], wanted[2];
+	struct job found[2], wanted;
 
 	(void)state;
-	ground_init(&g, 4);
-	assert_int_equal(work_start(g.work), 0);
-	for (unsigned i = 0; i < 10; i++)
-		queue(&g, &ahead[i], WORK_AHEAD, 'a');
-	wait_running(&g, WORK_AHEAD, 2);
-	queue(&g, &wanted[0], WORK_WANTED, 'w');
-	queue(&g, &wanted[1], WORK_WANTED, 'w');
-	wait_running(&g, WORK_WANTED, 2); /* would hang, were all threads reading ahead */
-	open_gate(&g, WORK_WANTED);
-	wait_done(&g, 2);
-	open_gate(&g, WORK_AHEAD);
-	wait_done(&g, 12);
-	assert_int_equal(g.most[WORK_AHEAD], 2);
-	work_stop(g.work);
-	ground_release(&g);
-}
-
-static void a_single_thread_reads_ahead_too(void **state)
-{
-	struct ground g;
-	struct job jobs[3];
-
-	(void)state;
-	ground_init(&g, 1);
-	open_gate(&g, WORK_AHEAD);
-	assert_int_equal(work_start(g.work), 0);
-	for (unsigned i = 0; i < 3; i++)
-		queue(&g, &jobs[i], WORK_AHEAD, 'a');
+	ground_start(&g, 1);
+	hide(&g, &found[0], 'a');
+	hide(&g, &found[1], 'b');
+	work_look(g.work);
+	wait_running(&g, FOUND, 1);
+	queue(&g, &wanted, 'w');
+	open_gates(&g);
 	wait_done(&g, 3);
-	work_stop(g.work);
-	ground_release(&g);
+	assert_string_equal(g.log, "awb");
+	ground_stop(&g);
 }
 
-/* A thread that reads ahead ends while others, which may not, sleep: the next item is not
- * forgotten. */
-static void what_had_to_wait_for_its_class_is_not_forgotten(void **state)
+static void one_look_sets_all_threads_to_work(void **state)
 {
 	struct ground g;
-	struct job jobs[100];
+	struct job jobs[4];
 
 	(void)state;
-	ground_init(&g, 3);
-	assert_int_equal(work_start(g.work), 0);
-	for (unsigned i = 0; i < 100; i++)
-		queue(&g, &jobs[i], WORK_AHEAD, 'a');
-	wait_running(&g, WORK_AHEAD, 1);
-	open_gate(&g, WORK_AHEAD);
-	wait_done(&g, 100);
-	assert_int_equal(g.most[WORK_AHEAD], 1);
-	work_stop(g.work);
-	ground_release(&g);
+	ground_start(&g, 4);
+	for (unsigned i = 0; i < 4; i++)
+		hide(&g, &jobs[i], 'f');
+	work_look(g.work);
+	wait_running(&g, FOUND, 4); /* would hang, if one had to end before the next begins */
+	open_gates(&g);
+	wait_done(&g, 4);
+	ground_stop(&g);
 }
+
+static void what_is_found_leaves_the_other_threads_to_what_is_wanted(void **state)
+{
+	struct ground g;
+	struct job found[2], wanted[10];
+
+	(void)state;
+	ground_start(&g, 3);
+	g.depth = 2;
+	for (unsigned i = 0; i < 2; i++)
+		hide(&g, &found[i], 'f');
+	work_look(g.work);
+	wait_running(&g, FOUND, 2);
+	open_gate(&g, WANTED);
+	for (unsigned i = 0; i < 10; i++)
+		queue(&g, &wanted[i], 'w');
+	wait_done(&g, 10);
+	open_gate(&g, FOUND);
+	wait_done(&g, 12);
+	ground_stop(&g);
+}
+
+/* As many as may run are running; each that ends makes way for another. */
+static void what_had_to_wait_for_its_turn_is_not_forgotten(void **state)
+{
+	static struct job jobs[300];
+
+	(void)state;
+	for (unsigned depth = 1; depth <= 3; depth++) {
+		struct ground g;
+
+		ground_start(&g, 4);
+		g.depth = depth;
+		for (unsigned i = 0; i < 300; i++)
+			hide(&g, &jobs[i], 'f');
+		work_look(g.work);
+		wait_running(&g, FOUND, depth > 1 ? 2 : 1);
+		open_gates(&g);
+		wait_done(&g, 300);
+		ground_stop(&g);
+	}
+}
+
+/* --- stopping -------------------------------------------------------------------------------- */
 
 static void stopping_finishes_all_that_is_queued(void **state)
 {
@@ -219,10 +434,9 @@ static void stopping_finishes_all_that_is_queued(void **state)
 
 	(void)state;
 	ground_init(&g, 4);
-	open_gate(&g, WORK_WANTED);
-	open_gate(&g, WORK_AHEAD);
+	open_gates(&g);
 	for (unsigned i = 0; i < ITEMS; i++)
-		queue(&g, &jobs[i], i % 3 ? WORK_WANTED : WORK_AHEAD, 'x');
+		queue(&g, &jobs[i], 'x');
 	assert_int_equal(work_start(g.work), 0);
 	work_stop(g.work);
 	assert_int_equal(g.done, ITEMS);
@@ -232,7 +446,7 @@ static void stopping_finishes_all_that_is_queued(void **state)
 }
 
 /* As fills do that make room for the starved. */
-static void what_items_queue_while_stopping_is_done(void **state)
+static void what_jobs_queue_while_stopping_is_done(void **state)
 {
 	enum { CHAIN = 500 };
 	static struct job jobs[2 * CHAIN];
@@ -240,20 +454,125 @@ static void what_items_queue_while_stopping_is_done(void **state)
 
 	(void)state;
 	ground_init(&g, 4);
-	open_gate(&g, WORK_WANTED);
-	open_gate(&g, WORK_AHEAD);
+	open_gates(&g);
 	for (unsigned i = 0; i < 2 * CHAIN; i++)
-		jobs[i] = (struct job){.class = (i / 2) % 2 ? WORK_AHEAD : WORK_WANTED,
-				       .then = i + 2 < 2 * CHAIN ? &jobs[i + 2] : NULL};
-	work_add(g.work, jobs[0].class, &jobs[0].item);
-	work_add(g.work, jobs[1].class, &jobs[1].item);
+		jobs[i] = (struct job){.then = i + 2 < 2 * CHAIN ? &jobs[i + 2] : NULL};
+	work_add(g.work, &jobs[0].item);
+	work_add(g.work, &jobs[1].item);
 	assert_int_equal(work_start(g.work), 0);
 	work_stop(g.work);
 	assert_int_equal(g.done, 2 * CHAIN);
 	ground_release(&g);
 }
 
-/* --- many producers ------------------------------------------------------------------------- */
+static void *stop(void *arg)
+{
+	work_stop(arg);
+	return NULL;
+}
+
+/* Whatever was found is run: it holds memory. What it queues is done as well. */
+static void what_is_found_while_stopping_is_run(void **state)
+{
+	static struct job jobs[2], wanted;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct ground g;
+		pthread_t stopper;
+
+		ground_start(&g, 2);
+		open_gates(&g);
+		hold_finding(&g, true);
+		hide(&g, &jobs[0], 'f');
+		wanted = (struct job){.kind = WANTED, .name = 'w'};
+		jobs[0].then = &wanted;
+		work_look(g.work);
+		wait_finding(&g, 1);
+		assert_int_equal(pthread_create(&stopper, NULL, stop, g.work), 0);
+		hold_finding(&g, false);
+		pthread_join(stopper, NULL);
+		assert_int_equal(jobs[0].runs, 1);
+		assert_int_equal(wanted.runs, 1);
+		ground_release(&g);
+	}
+}
+
+/* Whether what could still be found was left alone: stopping begins while another one runs, if
+ * the stopper comes soon enough. */
+static bool is_left_alone(unsigned wait_us)
+{
+	struct ground g;
+	struct job first, second;
+	pthread_t stopper;
+
+	ground_start(&g, 1);
+	hide(&g, &first, 'a');
+	hide(&g, &second, 'b');
+	work_look(g.work);
+	wait_running(&g, FOUND, 1);
+	assert_int_equal(pthread_create(&stopper, NULL, stop, g.work), 0);
+	usleep(wait_us);
+	open_gates(&g);
+	pthread_join(stopper, NULL);
+	ground_release(&g);
+	assert_int_equal(first.runs, 1);
+	return second.runs == 0;
+}
+
+static void nobody_looks_while_stopping(void **state)
+{
+	unsigned wait_us = 1;
+
+	(void)state;
+	while (!is_left_alone(wait_us)) {
+		wait_us *= 2;
+		assert_true(wait_us < 10000000);
+	}
+}
+
+/* --- no wakeup is lost ----------------------------------------------------------------------- */
+
+/* All threads asleep, or about to be: each time something to do must wake one. */
+static void one_at_a_time_is_never_overslept(void **state)
+{
+	enum { ROUNDS = 3000 };
+	struct ground g;
+	struct job job;
+
+	(void)state;
+	ground_start(&g, 3);
+	open_gates(&g);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		if (i % 2) {
+			hide(&g, &job, 'f');
+			work_look(g.work);
+		} else {
+			queue(&g, &job, 'w');
+		}
+		wait_done(&g, i + 1);
+		assert_int_equal(job.runs, 1);
+	}
+	ground_stop(&g);
+}
+
+static void one_wanted_and_one_to_be_found_at_a_time_are_never_overslept(void **state)
+{
+	enum { ROUNDS = 2000 };
+	struct ground g;
+	struct job wanted, found;
+
+	(void)state;
+	ground_start(&g, 2);
+	open_gates(&g);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		hide(&g, &found, 'f');
+		work_look(g.work);
+		queue(&g, &wanted, 'w');
+		wait_done(&g, 2 * (i + 1));
+	}
+	ground_stop(&g);
+}
 
 enum { PRODUCERS = 8, EACH = 500 };
 
@@ -266,8 +585,14 @@ static void *produce(void *arg)
 {
 	struct producer *p = arg;
 
-	for (unsigned i = 0; i < EACH; i++)
-		queue(p->ground, &p->jobs[i], i % 2 ? WORK_AHEAD : WORK_WANTED, 'p');
+	for (unsigned i = 0; i < EACH; i++) {
+		if (i % 2) {
+			hide(p->ground, &p->jobs[i], 'p');
+			work_look(p->ground->work);
+		} else {
+			queue(p->ground, &p->jobs[i], 'p');
+		}
+	}
 	return NULL;
 }
 
@@ -278,10 +603,8 @@ static void every_item_of_many_producers_runs_once(void **state)
 	struct ground g;
 
 	(void)state;
-	ground_init(&g, 6);
-	open_gate(&g, WORK_WANTED);
-	open_gate(&g, WORK_AHEAD);
-	assert_int_equal(work_start(g.work), 0);
+	ground_start(&g, 6);
+	open_gates(&g);
 	for (int i = 0; i < PRODUCERS; i++) {
 		producers[i].ground = &g;
 		assert_int_equal(pthread_create(&ids[i], NULL, produce, &producers[i]), 0);
@@ -293,7 +616,6 @@ static void every_item_of_many_producers_runs_once(void **state)
 	for (int i = 0; i < PRODUCERS; i++)
 		for (unsigned j = 0; j < EACH; j++)
 			assert_int_equal(producers[i].jobs[j].runs, 1);
-	assert_true(g.most[WORK_AHEAD] <= 3);
 	ground_release(&g);
 }
 
@@ -303,14 +625,26 @@ int main(void)
 		cmocka_unit_test(work_that_never_started_can_be_freed),
 		cmocka_unit_test(threads_that_have_nothing_to_do_can_be_stopped),
 		cmocka_unit_test(what_was_queued_before_the_start_is_done),
-		cmocka_unit_test(what_is_wanted_goes_before_what_is_read_ahead),
-		cmocka_unit_test(reading_ahead_takes_at_most_half_of_the_threads),
-		cmocka_unit_test(a_single_thread_reads_ahead_too),
-		cmocka_unit_test(what_had_to_wait_for_its_class_is_not_forgotten),
+		cmocka_unit_test(what_could_be_found_before_the_start_is_found),
+		cmocka_unit_test(what_is_queued_is_done_in_order),
+		cmocka_unit_test(nobody_looks_before_being_told_to),
+		cmocka_unit_test(one_look_finds_all_there_is),
+		cmocka_unit_test(whoever_found_nothing_looks_again_only_when_told),
+		cmocka_unit_test(a_look_while_somebody_looks_is_not_lost),
+		cmocka_unit_test(what_is_wanted_goes_before_what_can_be_found),
+		cmocka_unit_test(what_is_wanted_meanwhile_goes_before_the_next_to_be_found),
+		cmocka_unit_test(one_look_sets_all_threads_to_work),
+		cmocka_unit_test(what_is_found_leaves_the_other_threads_to_what_is_wanted),
+		cmocka_unit_test(what_had_to_wait_for_its_turn_is_not_forgotten),
 		cmocka_unit_test(stopping_finishes_all_that_is_queued),
-		cmocka_unit_test(what_items_queue_while_stopping_is_done),
+		cmocka_unit_test(what_jobs_queue_while_stopping_is_done),
+		cmocka_unit_test(what_is_found_while_stopping_is_run),
+		cmocka_unit_test(nobody_looks_while_stopping),
+		cmocka_unit_test(one_at_a_time_is_never_overslept),
+		cmocka_unit_test(one_wanted_and_one_to_be_found_at_a_time_are_never_overslept),
 		cmocka_unit_test(every_item_of_many_producers_runs_once),
 	};
 
+	alarm(HANG_SECONDS);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

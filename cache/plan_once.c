@@ -1,0 +1,223 @@
+/* A shuffled epoch asks for every file once. Whoever reads the files of a pack in the order of
+ * the pack, and keeps them until they are asked for, pays for one pass of large reads, however
+ * random the order: while a share s of what is left is in memory, a demand finds its file with
+ * probability s, and every byte read ahead is used before the epoch ends. Demands that miss are
+ * read by themselves, at once; the pass leaves them out.
+ *
+ * How is it known? CONFIRM extents were asked for, each for the first time, and not by a scan.
+ * Where? In blocks of PLAN_BLOCK extents that were asked of at least once: neighbours in the
+ * pack are neighbours in the tree, so that a run over train/ reads nothing of val/, and one over
+ * 100 classes of 1,000 not much of the others. With B blocks all of them have been found after
+ * about B ln B demands, long before the pass comes by. How much? CREDIT times what was
+ * asked for: looking at some pictures costs some hundred MiB at most, and an epoch is not held
+ * up: CREDIT / (CREDIT + 1) of the pass is done before the readers must have come on.
+ *
+ * Shared storage is others' too, and which share of the files this node wants cannot be seen: one
+ * of 16 ranks and a reader of everything ask alike. There a block is read to its end when
+ * 4/5 of it were asked for, so that at most 5/4 of what is wanted is ever read.
+ *
+ * Where the pool is what remembers (epochs), an epoch ends when demands for what was asked for
+ * before outweigh the others by REPEATS. The next one is read ahead as well if
+ * this one has asked for nearly all of its blocks: a sampler that draws with replacement ends
+ * its "epochs" at a half, and is left alone. */
+#include "cache/plan_once.h"
+#include "cache/plan_run.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIRM 16
+#define CREDIT	64
+#define REPEATS 32
+
+static bool bit(const uint8_t *bits, uint64_t at)
+{
+	return bits[at / 8] & (1 << at % 8);
+}
+
+static void set_bit(uint8_t *bits, uint64_t at)
+{
+	bits[at / 8] |= (uint8_t)(1 << at % 8);
+}
+
+int plan_once_init(struct plan_once *once, const struct plan_params *params)
+{
+	uint64_t extents = params->view.extents;
+
+	*once = (struct plan_once){
+		.block_count = (extents + PLAN_BLOCK - 1) / PLAN_BLOCK,
+		.shared = params->shared,
+		.epochs = params->epochs,
+		.armed = true,
+	};
+	once->blocks = calloc(once->block_count + 1, sizeof(*once->blocks));
+	once->asked = calloc(1, extents / 8 + 1);
+	once->planned = calloc(1, extents / 8 + 1);
+	if (once->blocks && once->asked && once->planned)
+		return 0;
+	plan_once_release(once);
+	return -ENOMEM;
+}
+
+void plan_once_release(struct plan_once *once)
+{
+	free(once->blocks);
+	free(once->asked);
+	free(once->planned);
+	*once = (struct plan_once){0};
+}
+
+static uint64_t block_size(const struct plan_view *view, uint64_t block)
+{
+	uint64_t left = view->extents - block * PLAN_BLOCK;
+
+	return left < PLAN_BLOCK ? left : PLAN_BLOCK;
+}
+
+/* Whether all that is in the block will be wanted. */
+static bool promising(const struct plan_once *once, const struct plan_view *view, uint64_t block)
+{
+	uint64_t asked = once->blocks[block].asked;
+
+	if (once->preload)
+		return true;
+	return once->shared ? asked * 5 >= block_size(view, block) * 4 : asked > 0;
+}
+
+/* --- demands --------------------------------------------------------------------------------- */
+
+/* Whether nearly all was asked for in the blocks that were asked of. */
+static bool epoch_was_whole(const struct plan_once *once, const struct plan_view *view)
+{
+	uint64_t touched = 0;
+
+	for (uint64_t block = 0; block < once->block_count; block++)
+		if (once->blocks[block].asked)
+			touched += block_size(view, block);
+	return once->distinct * 10 >= touched * 9;
+}
+
+static void next_epoch(struct plan_once *once, const struct plan_view *view)
+{
+	once->armed = epoch_was_whole(once, view);
+	memset(once->blocks, 0, once->block_count * sizeof(*once->blocks));
+	memset(once->asked, 0, view->extents / 8 + 1);
+	memset(once->planned, 0, view->extents / 8 + 1);
+	once->cursor = once->scattered = once->distinct = once->bytes = once->ahead = 0;
+	once->repeats = 0;
+	once->preload = once->exhausted = false;
+	once->epoch++;
+}
+
+static void count_repeat(struct plan_once *once, const struct plan_view *view, bool repeat)
+{
+	if (repeat)
+		once->repeats++;
+	else if (once->repeats)
+		once->repeats--;
+	if (once->epochs && once->repeats == REPEATS)
+		next_epoch(once, view);
+}
+
+void plan_once_demand(struct plan_once *once, const struct plan_view *view, uint64_t extent,
+		      bool scan)
+{
+	struct plan_block *block = &once->blocks[extent / PLAN_BLOCK];
+	uint32_t size = plan_size(view, extent);
+	bool promised;
+
+	count_repeat(once, view, bit(once->asked, extent));
+	if (bit(once->asked, extent))
+		return;
+	promised = promising(once, view, extent / PLAN_BLOCK);
+	set_bit(once->asked, extent);
+	block->asked++;
+	if (bit(once->planned, extent))
+		once->ahead -= size;
+	else
+		block->known++;
+	once->distinct++;
+	once->bytes += size;
+	once->scattered += !scan;
+	if (!promised && promising(once, view, extent / PLAN_BLOCK))
+		once->exhausted = false;
+}
+
+void plan_once_preload(struct plan_once *once)
+{
+	once->preload = true;
+	once->exhausted = false;
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+static void mark_planned(struct plan_once *once, uint64_t extent)
+{
+	set_bit(once->planned, extent);
+	once->blocks[extent / PLAN_BLOCK].known++;
+}
+
+static bool known(const struct plan_once *once, uint64_t extent)
+{
+	return bit(once->asked, extent) || bit(once->planned, extent);
+}
+
+static bool worth_a_look(const struct plan_once *once, const struct plan_view *view, uint64_t block)
+{
+	return once->blocks[block].known < block_size(view, block) && promising(once, view, block);
+}
+
+/* The first extent from `at` on that is to be read, or view->extents. */
+static uint64_t seek(struct plan_once *once, const struct plan_view *view, uint64_t at)
+{
+	while (at < view->extents) {
+		if (!worth_a_look(once, view, at / PLAN_BLOCK)) {
+			at = (at / PLAN_BLOCK + 1) * PLAN_BLOCK;
+			continue;
+		}
+		if (!known(once, at)) {
+			if (!view->have(view->context, at))
+				return at;
+			mark_planned(once, at);
+			once->ahead += plan_size(view, at);
+		}
+		at++;
+	}
+	return view->extents;
+}
+
+static uint64_t credit(const struct plan_once *once)
+{
+	if (once->preload || once->shared)
+		return UINT64_MAX;
+	if (!once->armed || once->scattered < CONFIRM || once->ahead >= CREDIT * once->bytes)
+		return 0;
+	return CREDIT * once->bytes - once->ahead;
+}
+
+/* Less than the room for a long run is no room: it would be filled by many short ones. */
+bool plan_once_wants(const struct plan_once *once, const struct plan_limits *limits)
+{
+	return !once->exhausted && limits->once >= limits->run && credit(once) >= limits->run;
+}
+
+bool plan_once_next(struct plan_once *once, const struct plan_view *view,
+		    const struct plan_limits *limits, struct plan_run *ret)
+{
+	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
+	uint64_t at;
+
+	if (!plan_once_wants(once, limits))
+		return false;
+	at = seek(once, view, once->cursor);
+	if (at == view->extents)
+		at = seek(once, view, 0);
+	once->exhausted = at == view->extents;
+	while (at < view->extents && plan_run_add(&builder, at)) {
+		mark_planned(once, at);
+		at = seek(once, view, at + 1);
+	}
+	once->ahead += ret->bytes;
+	once->cursor = at;
+	return ret->count > 0;
+}

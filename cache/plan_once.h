@@ -1,0 +1,46 @@
+/* The forecast "once": everything around here will be asked for, each extent once in an epoch,
+ * in an order that nobody knows. See plan_once.c. */
+#ifndef CACHE_PLAN_ONCE_H
+#define CACHE_PLAN_ONCE_H
+
+#include "cache/plan.h"
+
+#define PLAN_BLOCK                                                                    \
+	256 /* extents whose fate is judged together: about a class, or a part of one \
+	     */
+
+struct plan_block {
+	uint16_t asked; /* of its extents, in this epoch */
+	uint16_t known; /* asked for or planned */
+};
+
+struct plan_once {
+	struct plan_block *blocks;
+	uint8_t *asked, *planned; /* a bit for each extent, in this epoch */
+	uint64_t block_count;
+	uint64_t cursor;     /* the extent where the next run is looked for */
+	uint64_t scattered;  /* extents first asked for in this epoch, and not by a scan */
+	uint64_t distinct;   /* extents asked for in this epoch */
+	uint64_t bytes;	     /* of these */
+	uint64_t ahead;	     /* bytes planned in this epoch and not asked for until now */
+	unsigned repeats;    /* demands for what was asked for before, less those that were not */
+	bool shared, epochs; /* of the parameters */
+	bool armed;	     /* the epoch before asked for everything, or there was none */
+	bool preload;
+	bool exhausted; /* nothing is left in the blocks that promise something */
+	uint64_t epoch;
+};
+
+/* Returns 0 or -ENOMEM. */
+int plan_once_init(struct plan_once *once, const struct plan_params *params);
+void plan_once_release(struct plan_once *once);
+
+/* `scan`: the demand went on with a scan. */
+void plan_once_demand(struct plan_once *once, const struct plan_view *view, uint64_t extent,
+		      bool scan);
+void plan_once_preload(struct plan_once *once);
+bool plan_once_wants(const struct plan_once *once, const struct plan_limits *limits);
+bool plan_once_next(struct plan_once *once, const struct plan_view *view,
+		    const struct plan_limits *limits, struct plan_run *ret);
+
+#endif

@@ -1,0 +1,58 @@
+/* Putting a run together: extents by rising offset, as long as one read should bring them. */
+#ifndef CACHE_PLAN_RUN_H
+#define CACHE_PLAN_RUN_H
+
+#include "cache/plan.h"
+
+/* A read is of whole pages: devices take requests up to a power of two at once. */
+#define PLAN_PAGES 8192
+
+struct plan_run_builder {
+	const struct plan_view *view;
+	const struct plan_limits *limits;
+	uint64_t room;	     /* bytes that are left */
+	uint64_t begin, end; /* offsets of the first extent, and behind the last one */
+	struct plan_run *run;
+};
+
+static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
+{
+	uint64_t offset;
+	uint32_t size;
+
+	view->locate(view->context, extent, &offset, &size);
+	return size;
+}
+
+/* Begins an empty run of at most `room` bytes in *run. */
+static inline struct plan_run_builder plan_run_begin(const struct plan_view *view,
+						     const struct plan_limits *limits,
+						     uint64_t room, struct plan_run *run)
+{
+	run->count = 0;
+	run->bytes = 0;
+	return (struct plan_run_builder){.view = view, .limits = limits, .room = room, .run = run};
+}
+
+/* False where the extent does not belong to this read any more. */
+static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t extent)
+{
+	struct plan_run *run = builder->run;
+	uint64_t offset;
+	uint32_t size;
+
+	builder->view->locate(builder->view->context, extent, &offset, &size);
+	if (run->count == PLAN_RUN_EXTENTS || run->bytes + size > builder->room)
+		return false;
+	if (run->count && (offset < builder->end || offset - builder->end > builder->limits->gap ||
+			   offset + size - builder->begin + PLAN_PAGES > builder->limits->run))
+		return false;
+	if (run->count == 0)
+		builder->begin = offset;
+	run->extents[run->count++] = extent;
+	run->bytes += size;
+	builder->end = offset + size;
+	return true;
+}
+
+#endif

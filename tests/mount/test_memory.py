@@ -1,0 +1,190 @@
+"""The memory contract: what the pool holds is bounded, and with cache=pool the kernel holds no
+second copy of it but that of the newest files."""
+
+import concurrent.futures
+import ctypes
+import mmap
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import MIB, PATIENCE, libc
+
+FILES, FILE = 1000, 100 << 10
+POOL = 64 * MIB
+LAG_FILES = 512  # fs/drop.h
+LAG = 8 * MIB  # more than the bytes that may lag behind a pool of 64 MiB
+BESIDES = 32 * MIB  # that the daemon may take besides pool and index
+
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+                      ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+
+
+def make_large(root):
+    for number in range(FILES):
+        folder = root / f"class{number % 8}"
+        folder.mkdir(exist_ok=True)
+        trees.write(folder / f"{number:04}", trees.noise(number, FILE))
+
+
+@pytest.fixture(scope="module")
+def large(session_dir):
+    """(folder, pack) of half as much again as the pool holds, in files as photographs are."""
+    return trees.packed(session_dir / "large", make_large)
+
+
+def shuffled(source, seed):
+    files = trees.files(source)
+    random.Random(seed).shuffle(files)
+    return files
+
+
+def read_all(mounted, files, size=-1):
+    for path in files:
+        with open(os.path.join(os.fsencode(mounted), path), "rb", buffering=0) as file:
+            file.read(size)
+
+
+def resident(path):
+    """The pages that the kernel has of a file; mapping it reads none."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        size = os.fstat(fd).st_size
+        address = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+    finally:
+        os.close(fd)
+    pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
+    try:
+        assert libc.mincore(address, size, pages) == 0
+    finally:
+        libc.munmap(address, size)
+    return sum(page & 1 for page in pages.raw)
+
+
+def copies(mounted, files):
+    """Files of which the kernel has pages, and bytes of those."""
+    pages = [resident(os.path.join(os.fsencode(mounted), path)) for path in files]
+    return sum(count > 0 for count in pages), sum(pages) * mmap.PAGESIZE
+
+
+def wait_for_drops(true):
+    """Drops come behind the readers, when a thread gets to it."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        os.sched_yield()
+
+
+def memory_of(pid, field):
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) << 10
+    raise KeyError(field)
+
+
+def is_sanitized(pid):
+    return "libasan" in Path(f"/proc/{pid}/maps").read_text()
+
+
+# --- the pool's copy ----------------------------------------------------------------------
+
+
+def test_the_daemon_stays_within_pool_index_and_a_little(large, mount):
+    source, pack = large
+    mounted = mount(pack, "-o", f"cache=pool,policy=pin,pool={POOL}")
+    if is_sanitized(mounted.daemon):
+        pytest.skip("a sanitizer takes memory of its own")
+    for seed in range(2):
+        read_all(mounted, shuffled(source, seed))
+    index = 512 * FILES
+    assert mounted.stats()["pool"]["used"] <= POOL
+    assert memory_of(mounted.daemon, "VmHWM") <= POOL + index + BESIDES
+
+
+def test_a_pool_that_holds_all_reads_the_pack_once(large, mount):
+    source, pack = large
+    mounted = mount(pack, "-o", "cache=pool,policy=pin,pool=256M")
+    read_all(mounted, shuffled(source, 1))
+    before = mounted.stats()
+    read_all(mounted, shuffled(source, 2))
+    after = mounted.stats()
+    assert after["device"]["bytes"] == before["device"]["bytes"]
+    # ... though nearly all of it was asked for anew, and names were not.
+    assert after["requests"]["read"] - before["requests"]["read"] >= FILES - LAG_FILES
+    assert after["requests"]["lookup"] == before["requests"]["lookup"]
+
+
+def test_many_readers_of_the_smallest_pool_get_their_bytes(bulk, mount):
+    source, pack = bulk
+    mounted = mount(pack, "-o", "cache=pool,policy=pin,pool=8M")
+    want = {path: Path(os.fsdecode(os.path.join(os.fsencode(source), path))).read_bytes()
+            for path in trees.files(source)}
+
+    def wrong(seed):
+        return [path for path in shuffled(source, seed)[:len(want) // 2]
+                if Path(mounted / os.fsdecode(path)).read_bytes() != want[path]]
+
+    with concurrent.futures.ThreadPoolExecutor(16) as threads:
+        assert [found for found in threads.map(wrong, range(16), timeout=PATIENCE) if found] == []
+    assert mounted.stats()["pool"]["used"] <= 8 * MIB
+
+
+# --- the kernel's copy --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [-1, 4096], ids=["whole", "partly"])
+def test_the_kernel_s_copy_is_dropped_behind_the_readers(large, mount, size):
+    source, pack = large
+    mounted = mount(pack, "-o", f"cache=pool,policy=pin,pool={POOL}")
+    files = shuffled(source, 1)
+    read_all(mounted, files, size)
+
+    def is_bounded():
+        count, kept = copies(mounted, files)
+        return count <= LAG_FILES and kept <= LAG
+
+    wait_for_drops(is_bounded)
+    assert mounted.requests()["notify"] >= FILES - LAG_FILES
+
+
+def test_the_newest_stay_with_the_kernel(large, mount):
+    source, pack = large
+    mounted = mount(pack, "-o", f"cache=pool,policy=pin,pool={POOL}")
+    files = shuffled(source, 1)
+    read_all(mounted, files)
+    before = mounted.requests()
+    read_all(mounted, files[-8:])
+    assert mounted.requests()["read"] == before["read"]
+
+
+def test_a_mapping_survives_the_drop_of_its_pages(large, mount):
+    source, pack = large
+    mounted = mount(pack, "-o", f"cache=pool,policy=pin,pool={POOL}")
+    first, *others = shuffled(source, 1)
+    first = os.fsdecode(first)
+    with open(mounted / first, "rb") as file, \
+            mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapping:
+        want = (source / first).read_bytes()
+        assert mapping[:] == want
+        read_all(mounted, others)
+        wait_for_drops(lambda: resident(mounted / first) == 0)
+        assert mapping[:] == want
+
+
+def test_what_the_kernel_owns_is_not_asked_for_again(large, mount):
+    source, pack = large
+    mounted = mount(pack, "-o", "cache=kernel")
+    read_all(mounted, shuffled(source, 1))
+    before = mounted.requests()
+    read_all(mounted, shuffled(source, 2))
+    after = mounted.requests()
+    assert after["read"] == before["read"]
+    assert after["notify"] == 0

@@ -1,0 +1,222 @@
+/* A pack and what became of it, for tests of the planner: world_run() notes what was planned and
+ * holds every run to what each of them has to keep. */
+#ifndef TESTS_UNIT_PLAN_WORLD_H
+#define TESTS_UNIT_PLAN_WORLD_H
+
+#include "cache/plan.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KIB	((uint64_t)1 << 10)
+#define MIB	((uint64_t)1 << 20)
+#define MOST	65536u /* extents */
+#define NO_END	UINT64_MAX
+#define LARGEST (200 * KIB) /* of photos() */
+
+struct world {
+	struct plan_view view;
+	struct plan_limits limits;
+	uint64_t offsets[MOST];
+	uint32_t sizes[MOST];
+	bool pooled[MOST];		     /* in memory, or on its way */
+	bool served[MOST];		     /* once, in full */
+	uint16_t asked[MOST], planned[MOST]; /* how often */
+	uint64_t demands, hits;		     /* hits: of what was planned before */
+	uint64_t asked_bytes;		     /* each extent once */
+	uint64_t runs, bytes;		     /* planned */
+	uint64_t ahead;			     /* bytes planned and not asked for until now */
+	uint64_t most_extents, most_span;    /* of one run */
+	uint64_t looks;			     /* how often the planner asked about an extent */
+	struct plan_run last;
+};
+
+static inline void world_locate(void *context, uint64_t number, uint64_t *ret_offset,
+				uint32_t *ret_size)
+{
+	const struct world *w = context;
+
+	assert_true(number < w->view.extents);
+	*ret_offset = w->offsets[number];
+	*ret_size = w->sizes[number];
+}
+
+static inline bool world_have(void *context, uint64_t number)
+{
+	struct world *w = context;
+
+	assert_true(number < w->view.extents);
+	w->looks++;
+	return w->pooled[number];
+}
+
+static inline bool world_served(void *context, uint64_t number)
+{
+	const struct world *w = context;
+
+	assert_true(number < w->view.extents);
+	return w->served[number];
+}
+
+/* `extents` of a size between the two, one behind the other, and room for all. */
+static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32_t largest)
+{
+	static struct world w;
+	uint64_t offset = 0;
+
+	assert_true(extents <= MOST);
+	memset(&w, 0, sizeof(w));
+	srandom(5);
+	w.view = (struct plan_view){.extents = extents,
+				    .context = &w,
+				    .locate = world_locate,
+				    .have = world_have,
+				    .served = world_served};
+	w.limits =
+		(struct plan_limits){.run = MIB, .gap = 128 * KIB, .room = NO_END, .once = NO_END};
+	for (uint64_t i = 0; i < extents; i++) {
+		w.offsets[i] = offset;
+		w.sizes[i] = smallest + (uint32_t)random() % (largest - smallest + 1);
+		offset += w.sizes[i];
+	}
+	return &w;
+}
+
+/* Photographs: 110 KB on average. */
+static inline struct world *photos(uint64_t extents)
+{
+	return world_of(extents, 20 << 10, LARGEST);
+}
+
+static inline uint64_t total_bytes(const struct world *w)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t e = 0; e < w->view.extents; e++)
+		bytes += w->sizes[e];
+	return bytes;
+}
+
+/* Leaves a gap before the extent, or, where `by` is (uint64_t)-n, has it overlap by n. */
+static inline void move_from(struct world *w, uint64_t extent, uint64_t by)
+{
+	for (uint64_t e = extent; e < w->view.extents; e++)
+		w->offsets[e] += by;
+}
+
+/* Notes that somebody asks for the extent, which is in memory from then on. */
+static inline void world_ask(struct world *w, uint64_t extent)
+{
+	w->demands++;
+	w->hits += w->planned[extent] > 0;
+	if (!w->asked[extent]++) {
+		w->asked_bytes += w->sizes[extent];
+		w->ahead -= w->planned[extent] ? w->sizes[extent] : 0;
+	}
+	w->pooled[extent] = true;
+}
+
+static inline void assert_forward_and_near(const struct world *w, uint64_t before, uint64_t extent)
+{
+	uint64_t end = w->offsets[before] + w->sizes[before];
+
+	assert_true(extent > before);
+	assert_true(w->offsets[extent] >= end);
+	assert_true(w->offsets[extent] - end <= w->limits.gap);
+}
+
+/* Bytes of the read that brings the run: whole pages, and the gaps too. */
+static inline uint64_t span_of(const struct world *w, const struct plan_run *run)
+{
+	uint64_t last = run->extents[run->count - 1];
+	uint64_t begin = w->offsets[run->extents[0]], end = w->offsets[last] + w->sizes[last];
+
+	return (end + 4095) / 4096 * 4096 - begin / 4096 * 4096;
+}
+
+/* Notes a run, for which there was so much room. */
+static inline void world_run(struct world *w, const struct plan_run *run, uint64_t room)
+{
+	uint64_t bytes = 0;
+
+	assert_in_range(run->count, 1, PLAN_RUN_EXTENTS);
+	for (unsigned i = 0; i < run->count; i++) {
+		uint64_t extent = run->extents[i];
+
+		assert_true(extent < w->view.extents);
+		assert_false(w->pooled[extent]);
+		if (i)
+			assert_forward_and_near(w, run->extents[i - 1], extent);
+		w->pooled[extent] = true;
+		w->planned[extent]++;
+		bytes += w->sizes[extent];
+	}
+	assert_int_equal(bytes, run->bytes);
+	assert_true(bytes <= room);
+	assert_true(run->count == 1 || span_of(w, run) <= w->limits.run);
+	w->runs++;
+	w->bytes += bytes;
+	w->ahead += bytes;
+	w->last = *run;
+	if (run->count > w->most_extents)
+		w->most_extents = run->count;
+	if (span_of(w, run) > w->most_span)
+		w->most_span = span_of(w, run);
+}
+
+/* The pool lets go of everything, and the notes begin anew. */
+static inline void forget_pool(struct world *w)
+{
+	memset(w->pooled, 0, sizeof(w->pooled));
+	memset(w->asked, 0, sizeof(w->asked));
+	memset(w->planned, 0, sizeof(w->planned));
+	w->demands = w->hits = w->asked_bytes = w->runs = w->bytes = w->ahead = 0;
+}
+
+/* Bytes that were planned and that nobody asked for. */
+static inline uint64_t wasted(const struct world *w)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t e = 0; e < w->view.extents; e++)
+		bytes += w->planned[e] && !w->asked[e] ? w->sizes[e] : 0;
+	return bytes;
+}
+
+static inline uint64_t planned_in(const struct world *w, uint64_t from, uint64_t to)
+{
+	uint64_t count = 0;
+
+	for (uint64_t e = from; e < to; e++)
+		count += w->planned[e] > 0;
+	return count;
+}
+
+static inline void assert_nothing_planned_twice(const struct world *w)
+{
+	for (uint64_t e = 0; e < w->view.extents; e++)
+		assert_true(w->planned[e] <= 1);
+}
+
+/* Numbers below `count` in a random order; valid until the next call. */
+static inline const uint32_t *shuffled(uint32_t count)
+{
+	static uint32_t order[MOST];
+
+	assert_true(count <= MOST);
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	for (uint32_t i = count; i > 1; i--) {
+		uint32_t j = (uint32_t)random() % i, swap = order[i - 1];
+
+		order[i - 1] = order[j];
+		order[j] = swap;
+	}
+	return order;
+}
+
+#endif

@@ -1,0 +1,645 @@
+/* What is read ahead of the readers, and what it costs them: cache/ahead.h through cache/cache.h.
+ *
+ * Reading ahead is done by threads that have nothing else to do. Where a test must know that it
+ * has come somewhere, it waits until the extent is there. */
+#include "cache/ahead.h"
+#include "cache/request.h"
+#include "tests/unit/cache_fixture.h"
+
+#define READAHEAD (16 * MIB)
+#define THREADS	  (COST_DEPTH_MAX + 1) /* one more than read ahead */
+
+static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
+{
+	struct cache_params params = params_of(w, READAHEAD, THREADS);
+
+	params.io = CACHE_IO_BUFFERED;
+	params.budget = budget;
+	params.keep = keep;
+	return params;
+}
+
+static uint64_t issued(struct world *w)
+{
+	return stats_of(w).prefetch_issued;
+}
+
+/* --- scans --------------------------------------------------------------------------------------
+ */
+
+/* Reads all in order, and never overtakes what is read ahead. */
+static void scan_behind(struct world *w)
+{
+	for (uint64_t e = 0; e < w->extents; e++) {
+		if (e >= SURE)
+			assert_true(poll_until(is_there(w, e)));
+		read_all_of(w, e);
+	}
+	cache_stop(w->cache);
+	assert_false(w->wrong);
+}
+
+static void assert_nothing_in_vain(struct world *w)
+{
+	struct cache_stats stats = stats_of(w);
+
+	assert_int_equal(stats.prefetch_used, stats.prefetch_issued);
+	assert_int_equal(stats.prefetch_wasted, 0);
+	assert_int_equal(pool_ahead(w->cache->pool), 0);
+	assert_int_equal(stats.distinct_bytes, payload(w));
+}
+
+static void a_scan_uses_all_that_was_read_ahead(void **state)
+{
+	struct world *w = *state;
+	struct cache_stats stats;
+
+	lay_even(w, 400, 110000);
+	start(w, READAHEAD, THREADS);
+	scan_behind(w);
+	stats = stats_of(w);
+	assert_nothing_in_vain(w);
+	assert_true(stats.prefetch_issued >= (w->extents - SURE) * 110000);
+	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * DEVICE_PAGE);
+	assert_true(stats.device_reads <= SURE + 2 * w->bytes / COST_RUN_MIN);
+}
+
+static void small_gaps_are_read_over(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 400; i++)
+		lay(w, random_below(COST_GAP_MIN), 1 + random_below(30000));
+	write_file(w);
+	start(w, READAHEAD, THREADS);
+	scan_behind(w);
+	assert_nothing_in_vain(w);
+	assert_true(stats_of(w).device_reads < w->extents / 4);
+}
+
+static void many_tiny_extents_are_few_reads(void **state)
+{
+	struct world *w = *state;
+
+	for (int i = 0; i < 4000; i++)
+		lay(w, i % 2 ? 10 : 0, 100 + (uint64_t)i % 50);
+	write_file(w);
+	start(w, READAHEAD, THREADS);
+	scan_behind(w);
+	assert_nothing_in_vain(w);
+	assert_true(stats_of(w).device_reads < w->extents / 50);
+}
+
+/* Many scans at once want more ahead than there is room for: each byte is either used, lost or
+ * still there, and every reader gets on. */
+static void scans_that_outgrow_the_pool_get_on(void **state)
+{
+	enum { SCANS = 30 };
+	struct world *w = *state;
+	struct cache_stats stats;
+	uint64_t each;
+
+	lay_even(w, 1500, 20000);
+	w->slow = true;
+	start(w, READAHEAD, THREADS);
+	each = w->extents / SCANS;
+	for (uint64_t step = 0; step < each; step++)
+		for (uint64_t s = 0; s < SCANS; s++)
+			read_all_of(w, s * each + step);
+	cache_stop(w->cache);
+	stats = stats_of(w);
+	print_message("%.2f ahead, %.3f of it used, %.3f lost\n",
+		      (double)stats.prefetch_issued / (double)w->bytes,
+		      (double)stats.prefetch_used / (double)stats.prefetch_issued,
+		      (double)stats.prefetch_wasted / (double)stats.prefetch_issued);
+	assert_true(stats.prefetch_issued > w->bytes / 5);
+	assert_true(stats.prefetch_used + stats.prefetch_wasted <= stats.prefetch_issued);
+	assert_true(stats.prefetch_wasted <= stats.prefetch_issued / 20);
+	assert_false(w->wrong);
+}
+
+enum { READERS = 16 };
+
+struct scanner {
+	struct world *world;
+	uint64_t from, to;
+	struct call call;
+	unsigned failures;
+};
+
+static void *scan_thread(void *arg)
+{
+	struct scanner *scanner = arg;
+	struct world *w = scanner->world;
+
+	is_reader = true;
+	for (uint64_t e = scanner->from; e < scanner->to; e++) {
+		ask_all_of(&scanner->call, w, e);
+		if (!wait_done(&scanner->call))
+			abort(); /* it hangs */
+		scanner->failures += !scanner->call.right || scanner->call.done != 1;
+	}
+	return NULL;
+}
+
+static void scanners_side_by_side_get_their_bytes(void **state)
+{
+	static struct scanner scanners[READERS];
+	struct world *w = *state;
+	struct cache_stats stats;
+	pthread_t ids[READERS];
+
+	lay_even(w, 1600, 30000);
+	w->slow = true;
+	start(w, READAHEAD, THREADS);
+	for (unsigned i = 0; i < READERS; i++) {
+		scanners[i] = (struct scanner){.world = w, .from = i * 100, .to = (i + 1) * 100};
+		assert_int_equal(pthread_create(&ids[i], NULL, scan_thread, &scanners[i]), 0);
+	}
+	for (unsigned i = 0; i < READERS; i++) {
+		pthread_join(ids[i], NULL);
+		assert_int_equal(scanners[i].failures, 0);
+	}
+	cache_stop(w->cache);
+	stats = stats_of(w);
+	print_message("%.2f ahead, %.3f of it used, %.3f lost\n",
+		      (double)stats.prefetch_issued / (double)w->bytes,
+		      (double)stats.prefetch_used / (double)stats.prefetch_issued,
+		      (double)stats.prefetch_wasted / (double)stats.prefetch_issued);
+	assert_int_equal(stats.served_bytes, w->bytes);
+	assert_int_equal(stats.distinct_bytes, w->bytes);
+	assert_true(stats.prefetch_used > w->bytes / 8); /* readers may be faster */
+	assert_true(stats.prefetch_wasted < w->bytes / 10);
+	assert_false(w->wrong);
+}
+
+/* --- demands go first -------------------------------------------------------------------------
+ */
+
+/* All that is read ahead is stopped, so that a demand that waited for it would wait for ever. */
+static void a_miss_does_not_wait_for_what_is_read_ahead(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	uint64_t before = 0;
+
+	lay_even(w, 4000, 16 * KIB);
+	w->slow = true;
+	close_gate_ahead(w);
+	params = buffered(w, 16 * CACHE_BUDGET_MIN, false); /* memory stops nothing */
+	start_with(w, &params);
+	for (uint64_t e = 0; e < SURE && !is_there(w, e); e++)
+		read_all_of(w, e);
+	assert_true(poll_until(issued(w) > 0));
+	for (uint64_t e = 3900; e > 2000; e -= 100) { /* also scans that begin */
+		for (uint64_t i = 0; i < 5; i++)
+			if (!is_there(w, e + i))
+				read_all_of(w, e + i);
+		before = issued(w);
+	}
+	assert_true(before > 0);
+	assert_true(before <= COST_DEPTH_MAX * (COST_RUN_MAX + CACHE_EXTENT_MAX));
+}
+
+/* The first few are a scan, but the only thread is at the gate with the first. */
+static void nothing_is_read_ahead_while_demands_are_queued(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 400, 16 * KIB);
+	start_slow(w, READAHEAD, 1);
+	ask_all_of(&w->calls[0], w, 0);
+	wait_at_gate(w, 1);
+	for (unsigned i = 1; i < SURE; i++)
+		ask_all_of(&w->calls[i], w, i);
+	assert_int_equal(issued(w), 0);
+	set_gate(w, false);
+	wait_answers(w, SURE);
+	for (unsigned i = 0; i < SURE; i++) {
+		assert_right(&w->calls[i]);
+		assert_int_equal(w->order[i], i); /* as they were checked */
+	}
+	assert_true(poll_until(is_there(w, SURE)));
+}
+
+/* Extents below `end` that were asked for or read ahead until now. */
+static unsigned known_below(struct world *w, uint64_t end)
+{
+	unsigned count = 0;
+
+	for (uint64_t e = 0; e < end; e++)
+		count += w->asked[e] || is_there(w, e);
+	return count;
+}
+
+/* The only thread is stopped with a run; what is asked for now comes before the next run. */
+static void what_is_read_ahead_is_never_queued(void **state)
+{
+	enum { FAR = 3000 };
+	struct world *w = *state;
+	unsigned at;
+
+	lay_even(w, 4000, 16 * KIB);
+	close_gate_ahead(w);
+	start(w, READAHEAD, 1);
+	for (uint64_t e = 0; e < SURE && !is_there(w, e); e++)
+		read_all_of(w, e);
+	assert_true(poll_until(issued(w) > 0));
+	at = known_below(w, FAR);
+	w->slow = true;
+	for (unsigned i = 0; i < SURE; i++)
+		ask_all_of(&w->calls[i], w, FAR + i);
+	assert_int_equal(known_below(w, FAR), at);
+	set_gate(w, false);
+	for (unsigned i = 0; i < SURE; i++) {
+		assert_true(wait_done(&w->calls[i]));
+		assert_right(&w->calls[i]);
+		assert_int_equal(w->order[at + i], FAR + i);
+	}
+}
+
+/* Many scans wait for more; no thread runs, so that all that may be read ahead is found here. */
+static void no_more_is_read_ahead_at_once_than_the_device_takes(void **state)
+{
+	struct world *w = *state;
+	struct fill *fills[2 * COST_DEPTH_MAX];
+	struct cache_params params;
+	unsigned count = 0;
+
+	lay_even(w, 4000, 16 * KIB);
+	params = buffered(w, 16 * CACHE_BUDGET_MIN, false);
+	assert_int_equal(cache_new(&params, &w->cache), 0);
+	for (uint64_t e = 0; e < 2 * COST_DEPTH_MAX * 100; e++)
+		if (e % 100 < SURE)
+			read_all_of(w, e);
+	while (count < 2 * COST_DEPTH_MAX && (fills[count] = ahead_find(w->cache)))
+		count++;
+	assert_int_equal(count, cost_depth(&w->cache->cost));
+	for (unsigned i = 0; i < count; i++)
+		request_work.run(w->cache, &fills[i]->item);
+	fills[0] = ahead_find(w->cache);
+	assert_non_null(fills[0]);
+	request_work.run(w->cache, &fills[0]->item);
+	assert_false(w->wrong);
+}
+
+static void no_readahead_means_none_at_all(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	uint64_t order[MOST];
+
+	lay_photos(w, 600);
+	params = buffered(w, 64 * MIB, false);
+	params.readahead = 0;
+	start_with(w, &params);
+	shuffle(order, w->extents);
+	for (uint64_t i = 0; i < w->extents / 2; i++)
+		read_all_of(w, order[i]);
+	for (uint64_t e = 0; e < w->extents; e++)
+		read_all_of(w, e);
+	cache_stop(w->cache);
+	assert_int_equal(issued(w), 0);
+}
+
+/* --- everything once --------------------------------------------------------------------------
+ */
+
+struct epoch {
+	uint64_t hits;	/* extents that were there or on their way when they were asked for */
+	uint64_t fills; /* extents that were read, asked for or not */
+	uint64_t bytes; /* of the device */
+};
+
+/* From a device that charges nothing for a request, so that no gaps are read: they are counted
+ * as the device's bytes, but are not in vain. */
+static void forget_costs(struct world *w)
+{
+	SCOPE_LOCK(&w->cache->lock);
+	w->cache->cost.ratio = 0;
+}
+
+/* Photographs larger than the least gap, and so many that their shuffled order hardly ever looks
+ * like a scan. */
+static void lay_many_photos(struct world *w)
+{
+	for (unsigned i = 0; i < 4000; i++)
+		lay(w, random() % 4 ? 0 : random_below(300),
+		    COST_GAP_MIN + 2 * KIB + random_below(8 * KIB));
+	write_file(w);
+}
+
+/* Of all extents, each read by itself. */
+static double all_pages(const struct world *w)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t e = 0; e < w->extents; e++)
+		bytes += page_bytes(w, e);
+	return (double)bytes;
+}
+
+/* Each once, in an order that nobody knows. */
+static struct epoch shuffled_epoch(struct world *w)
+{
+	uint64_t order[MOST], before = stats_of(w).device_bytes;
+	struct epoch epoch = {.fills = w->checks};
+
+	shuffle(order, w->extents);
+	for (uint64_t i = 0; i < w->extents; i++) {
+		forget_costs(w);
+		epoch.hits += is_there(w, order[i]);
+		read_all_of(w, order[i]);
+	}
+	epoch.bytes = stats_of(w).device_bytes - before;
+	epoch.fills = w->checks - epoch.fills;
+	return epoch;
+}
+
+static void show(struct world *w, const struct epoch *epoch)
+{
+	print_message("%.3f of the demands hit, %.3f filled, %.3f of the bytes read\n",
+		      (double)epoch->hits / (double)w->extents,
+		      (double)epoch->fills / (double)w->extents,
+		      (double)epoch->bytes / all_pages(w));
+}
+
+static bool all_there(struct world *w)
+{
+	for (uint64_t e = 0; e < w->extents; e++)
+		if (!w->asked[e] && !is_there(w, e))
+			return false;
+	return true;
+}
+
+/* A tenth is asked for; the rest comes by itself. */
+static void a_shuffled_reader_finds_all_there(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	struct cache_stats stats;
+	uint64_t order[MOST], i = 0;
+
+	lay_photos(w, 1000);
+	w->slow = true;
+	params = buffered(w, 64 * MIB, false);
+	start_with(w, &params);
+	shuffle(order, w->extents);
+	while (i < w->extents / 10)
+		read_all_of(w, order[i++]);
+	assert_true(poll_until(all_there(w)));
+	while (i < w->extents)
+		read_all_of(w, order[i++]);
+	cache_stop(w->cache);
+	stats = stats_of(w);
+	assert_nothing_in_vain(w);
+	assert_int_equal(w->checks, w->extents); /* each was read once */
+	assert_int_equal(stats.evictions, 0);
+	assert_true(stats.misses <= w->extents / 10);
+	/* What the first tenth left of runs are gaps. */
+	assert_true(stats.device_bytes <= payload(w) * 12 / 10);
+	assert_true(stats.device_bytes >= payload(w));
+	assert_false(w->wrong);
+}
+
+static void a_shuffled_epoch_reads_each_byte_about_once(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	struct epoch epoch;
+
+	lay_many_photos(w);
+	w->slow = true;
+	params = buffered(w, 2 * slot_bytes(w, 0, w->extents), false);
+	start_with(w, &params);
+	epoch = shuffled_epoch(w);
+	cache_stop(w->cache);
+	assert_nothing_in_vain(w);
+	assert_true(epoch.hits > w->extents / 4);
+	assert_int_equal(epoch.fills, w->extents);
+	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
+	assert_false(w->wrong);
+}
+
+/* The kernel keeps what was served: what waits to be asked for never fills the pool so that
+ * some of it is lost. */
+static void a_pool_smaller_than_the_data_reads_each_byte_about_once(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	struct epoch epoch;
+
+	lay_many_photos(w);
+	w->slow = true;
+	params = buffered(w, 4 * CACHE_BUDGET_MIN, false);
+	assert_true(payload(w) > 4 * params.budget);
+	start_with(w, &params);
+	epoch = shuffled_epoch(w);
+	cache_stop(w->cache);
+	show(w, &epoch);
+	assert_true((double)epoch.bytes <= 1.1 * all_pages(w));
+	assert_true(epoch.fills <= w->extents * 51 / 50);
+	assert_true(epoch.hits > w->extents / 8);
+	assert_true(stats_of(w).prefetch_wasted <= stats_of(w).prefetch_issued / 20);
+	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
+	assert_false(w->wrong);
+}
+
+/* What they take of the pool is much more than their bytes. */
+static void tiny_files_read_ahead_are_not_lost_for_others(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	struct epoch epoch;
+
+	for (unsigned i = 0; i < 4000; i++)
+		lay(w, 0, 300 + random_below(400));
+	write_file(w);
+	w->slow = true;
+	params = buffered(w, 2 * CACHE_BUDGET_MIN, false);
+	start_with(w, &params);
+	epoch = shuffled_epoch(w);
+	cache_stop(w->cache);
+	show(w, &epoch);
+	assert_true(epoch.fills <= w->extents * 51 / 50);
+	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
+	assert_false(w->wrong);
+}
+
+/* --- the pool keeps -----------------------------------------------------------------------------
+ */
+
+static void a_pool_that_holds_all_reads_nothing_again(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	struct epoch epoch;
+
+	lay_photos(w, 1000);
+	w->slow = true;
+	params = buffered(w, 64 * MIB, true);
+	start_with(w, &params);
+	epoch = shuffled_epoch(w);
+	assert_int_equal(epoch.fills, w->extents);
+	for (unsigned again = 0; again < 3; again++) {
+		epoch = shuffled_epoch(w);
+		assert_int_equal(epoch.bytes, 0);
+		assert_int_equal(epoch.hits, w->extents);
+	}
+	cache_stop(w->cache);
+	assert_int_equal(stats_of(w).evictions, 0);
+	assert_int_equal(stats_of(w).distinct_bytes, payload(w));
+}
+
+/* Memory for half of the data; returns the share of the extents that fit. */
+static double start_half(struct world *w, uint64_t readahead)
+{
+	struct cache_params params;
+	uint64_t all;
+
+	lay_many_photos(w);
+	all = slot_bytes(w, 0, w->extents);
+	w->slow = true;
+	params = buffered(w, all / 2, true);
+	params.readahead = readahead;
+	start_with(w, &params);
+	return (double)stats_of(w).budget / (double)all;
+}
+
+static void assert_epochs_cost_what_is_missing(struct world *w, double share)
+{
+	double extents = (double)w->extents, missing = 1 - 0.9 * share;
+
+	for (unsigned again = 0; again < 2; again++) {
+		struct epoch epoch = shuffled_epoch(w);
+
+		show(w, &epoch);
+		assert_true((double)epoch.hits >= 0.9 * share * extents);
+		assert_true((double)epoch.fills <= 1.1 * missing * extents);
+		assert_true((double)epoch.bytes <= 1.1 * missing * all_pages(w));
+	}
+}
+
+static void a_pool_for_half_of_the_data_hits_half(void **state)
+{
+	struct world *w = *state;
+	double share = start_half(w, 0);
+
+	shuffled_epoch(w);
+	assert_epochs_cost_what_is_missing(w, share);
+	cache_stop(w->cache);
+	assert_false(w->wrong);
+}
+
+static void reading_ahead_costs_a_pool_that_keeps_no_hits(void **state)
+{
+	struct world *w = *state;
+	double share = start_half(w, READAHEAD);
+
+	shuffled_epoch(w);
+	assert_epochs_cost_what_is_missing(w, share);
+	cache_stop(w->cache);
+	assert_false(w->wrong);
+}
+
+/* --- preload ------------------------------------------------------------------------------------
+ */
+
+static void preload_with(struct world *w, uint64_t readahead, bool keep)
+{
+	struct cache_params params;
+	struct epoch epoch;
+
+	lay_photos(w, 1000);
+	w->slow = true;
+	params = buffered(w, 64 * MIB, keep);
+	params.readahead = readahead;
+	params.preload = true;
+	start_with(w, &params);
+	assert_true(poll_until(all_there(w)));
+	epoch = shuffled_epoch(w);
+	cache_stop(w->cache);
+	assert_int_equal(epoch.hits, w->extents);
+	assert_nothing_in_vain(w);
+	assert_true(stats_of(w).device_bytes <= payload(w) * 11 / 10);
+	assert_true(stats_of(w).device_reads <= w->extents / 8);
+	assert_false(w->wrong);
+}
+
+static void preload_reads_all_without_a_demand(void **state)
+{
+	preload_with(*state, READAHEAD, true);
+}
+
+static void preload_fills_the_staging_area_too(void **state)
+{
+	preload_with(*state, READAHEAD, false);
+}
+
+static void preload_is_the_users_wish_whatever_readahead_says(void **state)
+{
+	preload_with(*state, 0, true);
+}
+
+static void preload_stops_where_memory_ends(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+
+	lay_photos(w, 2000);
+	params = buffered(w, CACHE_BUDGET_MIN, true);
+	params.preload = true;
+	start_with(w, &params);
+	assert_true(poll_until(stats_of(w).used >= CACHE_BUDGET_MIN / 2));
+	cache_stop(w->cache);
+	assert_true(payload(w) > 2 * issued(w));
+	assert_int_equal(stats_of(w).evictions, 0);
+	assert_true(stats_of(w).used <= CACHE_BUDGET_MIN);
+}
+
+/* Each takes a slot, so that those that fit have few bytes. */
+static void preload_of_tiny_files_evicts_none(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+
+	for (unsigned i = 0; i < 4000; i++)
+		lay(w, 0, 300 + random_below(400));
+	write_file(w);
+	params = buffered(w, CACHE_BUDGET_MIN, true);
+	params.preload = true;
+	start_with(w, &params);
+	assert_true(poll_until(stats_of(w).used >= CACHE_BUDGET_MIN / 2));
+	cache_stop(w->cache);
+	assert_int_equal(stats_of(w).evictions, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		world_test(a_scan_uses_all_that_was_read_ahead),
+		world_test(small_gaps_are_read_over),
+		world_test(many_tiny_extents_are_few_reads),
+		world_test(scans_that_outgrow_the_pool_get_on),
+		world_test(scanners_side_by_side_get_their_bytes),
+		world_test(a_miss_does_not_wait_for_what_is_read_ahead),
+		world_test(nothing_is_read_ahead_while_demands_are_queued),
+		world_test(what_is_read_ahead_is_never_queued),
+		world_test(no_more_is_read_ahead_at_once_than_the_device_takes),
+		world_test(no_readahead_means_none_at_all),
+		world_test(a_shuffled_reader_finds_all_there),
+		world_test(a_shuffled_epoch_reads_each_byte_about_once),
+		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
+		world_test(tiny_files_read_ahead_are_not_lost_for_others),
+		world_test(a_pool_that_holds_all_reads_nothing_again),
+		world_test(a_pool_for_half_of_the_data_hits_half),
+		world_test(reading_ahead_costs_a_pool_that_keeps_no_hits),
+		world_test(preload_reads_all_without_a_demand),
+		world_test(preload_fills_the_staging_area_too),
+		world_test(preload_is_the_users_wish_whatever_readahead_says),
+		world_test(preload_stops_where_memory_ends),
+		world_test(preload_of_tiny_files_evicts_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

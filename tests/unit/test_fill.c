@@ -1,0 +1,554 @@
+/* Runs of extents as one read of whole pages, in every layout: cache/fill.h.
+ *
+ * No thread runs here: fills are made and read by hand, so that each layout is one read of the
+ * very extents that it is about. */
+#include "cache/fill.h"
+#include "cache/plan_run.h"
+#include "tests/unit/cache_fixture.h"
+#include <sys/mman.h>
+
+#define BUDGET	(12 * MIB)
+#define LAYOUTS (1200 / SLOWER) /* in each way */
+
+struct outcome {
+	unsigned done, failed;
+	uint64_t last; /* the extent */
+	int error;     /* of the last that failed */
+};
+
+static _Thread_local struct outcome outcome;
+
+/* --- fills by hand ------------------------------------------------------------------------------
+ */
+
+static void on_filled(struct cache *cache, struct pool_extent *extent, int error)
+{
+	outcome.done++;
+	outcome.last = extent->number;
+	SCOPE_LOCK(&cache->lock);
+	if (error) {
+		outcome.failed++;
+		outcome.error = error;
+		pool_failed(cache->pool, extent, error);
+	} else {
+		pool_filled(cache->pool, extent);
+	}
+	pool_unpin(cache->pool, extent);
+}
+
+static struct fill *fill_of(struct world *w, const uint64_t *extents, unsigned count)
+{
+	struct fill *fill = fill_new(count);
+
+	assert_non_null(fill);
+	for (unsigned i = 0; i < count; i++) {
+		const struct pool_place place = cache_place(w->cache, extents[i]);
+
+		assert_int_equal(pool_add(w->cache->pool, &place, POLICY_USED, &fill->extents[i]),
+				 0);
+	}
+	outcome = (struct outcome){0};
+	return fill;
+}
+
+static void open_cache(struct world *w, enum way way)
+{
+	struct cache_params params = params_for(w, way, 0, 1);
+
+	params.budget = BUDGET;
+	w->slow = false;
+	cache_free(w->cache);
+	w->cache = NULL;
+	assert_int_equal(cache_new(&params, &w->cache), 0);
+	w->checks = 0;
+}
+
+/* What is in the page cache should not need a second try, unless memory was short. */
+static void read_fill(struct world *w, enum way way, struct fill *fill)
+{
+	if (way != IN_MEMORY || !fill_now(w->cache, fill, on_filled))
+		fill_wait(w->cache, fill, on_filled);
+}
+
+/* Compares again: nothing that came after it has touched it. */
+static void assert_holds(struct world *w, uint64_t extent)
+{
+	const struct pool_extent *x = pool_find(w->cache->pool, extent);
+	struct iovec iov[CACHE_EXTENT_MAX / SLOT_BYTES + 2];
+
+	assert_non_null(x);
+	assert_true(same(w, w->offsets[extent], w->sizes[extent], iov,
+			 pool_iov(w->cache->pool, x, 0, x->size, iov)));
+}
+
+/* Its memory is for the next, and full of old bytes. */
+static void forget(struct world *w, uint64_t extent)
+{
+	struct pool_extent *x = pool_find(w->cache->pool, extent);
+
+	pool_pin(w->cache->pool, x);
+	pool_failed(w->cache->pool, x, -ESTALE);
+	pool_unpin(w->cache->pool, x);
+}
+
+static void read_run(struct world *w, enum way way, const uint64_t *extents, unsigned count)
+{
+	read_fill(w, way, fill_of(w, extents, count));
+	assert_int_equal(outcome.done, count);
+	assert_int_equal(outcome.failed, 0);
+	assert_int_equal(outcome.last, extents[count - 1]);
+	for (unsigned i = 0; i < count; i++) {
+		assert_holds(w, extents[i]);
+		forget(w, extents[i]);
+	}
+}
+
+/* The longest run from extent `at` on that is ever read; returns the extent behind it. */
+static uint64_t read_longest(struct world *w, enum way way, uint64_t at)
+{
+	const struct plan_view view = {.extents = w->extents, .context = w, .locate = locate};
+	const struct plan_limits limits = {.run = COST_RUN_MAX, .gap = COST_GAP_MAX};
+	struct plan_run run;
+	struct plan_run_builder builder = plan_run_begin(&view, &limits, UINT64_MAX, &run);
+
+	while (at < w->extents && plan_run_add(&builder, at))
+		at++;
+	read_run(w, way, run.extents, run.count);
+	return at;
+}
+
+static void read_layout(struct world *w, enum way way)
+{
+	uint64_t runs = 0;
+
+	w->checks = 0;
+	w->cache->device.reads = 0;
+	for (uint64_t at = 0; at < w->extents; runs++)
+		at = read_longest(w, way, at);
+	assert_int_equal(w->checks, w->extents);
+	assert_false(w->wrong);
+	if (way == DIRECT)
+		assert_int_equal(w->cache->device.reads, runs);
+}
+
+/* So many layouts, the same in each way. */
+static void read_layouts(struct world *w, unsigned count, void next(struct world *w, unsigned i))
+{
+	for (enum way way = 0; way < WAYS; way++) {
+		if (!can(w, way))
+			continue;
+		open_cache(w, way);
+		srandom(7);
+		for (unsigned i = 0; i < count; i++) {
+			next(w, i);
+			read_layout(w, way);
+		}
+	}
+}
+
+static void same_layout(struct world *w, unsigned i)
+{
+	(void)w;
+	(void)i;
+}
+
+static void read_in_all_ways(struct world *w)
+{
+	read_layouts(w, 1, same_layout);
+}
+
+static void begin_layout(struct world *w, uint64_t at)
+{
+	w->extents = 0;
+	w->bytes = at;
+}
+
+/* --- layouts ------------------------------------------------------------------------------------
+ */
+
+static void an_extent_may_begin_anywhere_in_its_page(void **state)
+{
+	struct world *w = *state;
+
+	lay(w, 0, 64 * KIB);
+	write_file(w);
+	w->extents = 0;
+	for (uint64_t lead = 0; lead < DEVICE_PAGE; lead++) {
+		w->offsets[lead] = lead;
+		w->sizes[lead] = (uint32_t)(1 + lead * 7919 % 50000);
+	}
+	w->extents = DEVICE_PAGE;
+	for (enum way way = 0; way < WAYS; way++) {
+		if (!can(w, way))
+			continue;
+		open_cache(w, way);
+		for (uint64_t lead = 0; lead < DEVICE_PAGE; lead += lead < 64 ? 1 : SLOWER)
+			read_run(w, way, &lead, 1);
+	}
+	assert_false(w->wrong);
+}
+
+static void extents_may_share_one_page(void **state)
+{
+	struct world *w = *state;
+
+	lay(w, 0, 300);
+	for (uint64_t i = 0; i < 1000; i++)
+		lay(w, i % 3 ? 0 : i % 40, 1 + i % 50);
+	write_file(w);
+	read_in_all_ways(w);
+}
+
+static void an_extent_may_end_where_the_next_begins(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t i = 0; i < 200; i++)
+		lay(w, 0, (1 + i % 5) * DEVICE_PAGE + (i % 4 == 3 ? 0 : random_below(DEVICE_PAGE)));
+	write_file(w);
+	read_in_all_ways(w);
+}
+
+static void extents_may_be_whole_pages(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t i = 0; i < 100; i++)
+		lay(w, i % 7 ? 0 : DEVICE_PAGE, (1 + i % 9) * DEVICE_PAGE);
+	write_file(w);
+	read_in_all_ways(w);
+}
+
+static void long_files_lie_back_to_back(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t i = 0; i < 5; i++) {
+		for (uint64_t full = 0; full < i; full++)
+			lay(w, full ? 0 : 137 * i, MIB);
+		lay(w, 0, 1 + random_below(MIB));
+	}
+	write_file(w);
+	read_in_all_ways(w);
+}
+
+/* A pair; the page that a gap begins or ends in is not the gap's alone. */
+static void lay_pair(struct world *w, unsigned i)
+{
+	static const uint64_t edges[] = {0,
+					 1,
+					 DEVICE_PAGE - 1,
+					 DEVICE_PAGE,
+					 DEVICE_PAGE + 1,
+					 2 * DEVICE_PAGE - 1,
+					 COST_GAP_MIN,
+					 COST_GAP_MAX - DEVICE_PAGE,
+					 COST_GAP_MAX - 1,
+					 COST_GAP_MAX};
+	const unsigned count = sizeof(edges) / sizeof(edges[0]);
+
+	begin_layout(w, random_below(DEVICE_PAGE));
+	lay(w, 0, 1 + random_below(2 * DEVICE_PAGE));
+	lay(w, i < 5 * count ? edges[i % count] : random_below(COST_GAP_MAX),
+	    1 + random_below(2 * DEVICE_PAGE));
+}
+
+static void gaps_of_all_sizes_are_read_over(void **state)
+{
+	struct world *w = *state;
+
+	lay(w, 0, COST_GAP_MAX + 8 * DEVICE_PAGE);
+	write_file(w);
+	read_layouts(w, 200, lay_pair);
+}
+
+/* The file is longer before, so that its last page has other bytes. */
+static void lay_end(struct world *w, unsigned i)
+{
+	uint64_t end = 64 * KIB - 97 * i, size = 1 + random_below(20 * KIB);
+	uint64_t before = random_below(10000);
+
+	begin_layout(w, end - size - before - 1);
+	lay(w, 0, 1);
+	lay(w, before, size);
+	assert_int_equal(w->bytes, end);
+	assert_int_equal(ftruncate(w->fd, (off_t)end), 0);
+}
+
+static void the_file_may_end_anywhere_in_its_last_page(void **state)
+{
+	struct world *w = *state;
+
+	lay(w, 0, 64 * KIB);
+	write_file(w);
+	for (enum way way = 0; way < WAYS; way++) {
+		if (!can(w, way))
+			continue;
+		assert_int_equal(pwrite(w->fd, w->image, 64 * KIB, 0), 64 * KIB);
+		open_cache(w, way);
+		for (unsigned i = 0; i < 150; i++) {
+			lay_end(w, i);
+			read_layout(w, way);
+		}
+	}
+}
+
+static uint64_t any_gap(void)
+{
+	switch (random() % 8) {
+	case 0:
+		return random_below(DEVICE_PAGE);
+	case 1:
+		return random_below(64 * KIB);
+	case 2:
+		return random() % 8 ? 0 : random_below(COST_GAP_MAX + 2 * DEVICE_PAGE);
+	default:
+		return 0;
+	}
+}
+
+#define FILE_BYTES (6 * MIB + 12345)
+
+/* Somewhere in the file or, every other one, at its very end. */
+static void lay_anything(struct world *w, unsigned i)
+{
+	uint64_t most_log = 4 + (uint64_t)random() % 17, count = 1 + random_below(60), left, shift;
+
+	begin_layout(w, 0);
+	while (count--) {
+		uint64_t gap = any_gap(), size = 1 + random_below((uint64_t)1 << most_log);
+
+		if (w->bytes + gap + size > FILE_BYTES)
+			break;
+		lay(w, gap, size);
+	}
+	left = FILE_BYTES - w->bytes;
+	shift = i % 2 ? left : random_below(left + 1);
+	for (uint64_t e = 0; e < w->extents; e++)
+		w->offsets[e] += shift;
+}
+
+static void any_layout_is_read_right(void **state)
+{
+	struct world *w = *state;
+
+	lay(w, 0, FILE_BYTES);
+	write_file(w);
+	read_layouts(w, LAYOUTS, lay_anything);
+}
+
+/* Takes all memory and gives it back in disorder: no two slots of an extent are neighbours. */
+static void scatter_slots(struct world *w)
+{
+	enum { SLOTS = BUDGET / SLOT_BYTES };
+	struct pool_extent *all[SLOTS];
+	uint64_t order[SLOTS];
+
+	for (uint64_t i = 0; i < SLOTS; i++) {
+		const struct pool_place place = {.number = MOST + i, .size = 1};
+
+		assert_int_equal(pool_add(w->cache->pool, &place, POLICY_USED, &all[i]), 0);
+	}
+	shuffle(order, SLOTS);
+	for (uint64_t i = 0; i < SLOTS; i++) {
+		pool_failed(w->cache->pool, all[order[i]], -EIO);
+		pool_unpin(w->cache->pool, all[order[i]]);
+	}
+}
+
+/* As many extents as a run may have, as many bytes, gaps, and memory in as many pieces. */
+static void the_longest_run_is_one_read(void **state)
+{
+	const uint64_t each = COST_RUN_MAX / PLAN_RUN_EXTENTS;
+	struct world *w = *state;
+	uint64_t all[PLAN_RUN_EXTENTS];
+
+	for (unsigned i = 0; i < PLAN_RUN_EXTENTS; i++) {
+		uint64_t gap = i % 2 && each > 3 * DEVICE_PAGE ? 2 * DEVICE_PAGE : 0;
+
+		lay(w, gap, each - gap - 1);
+		all[i] = i;
+	}
+	write_file(w);
+	for (enum way way = 0; way < WAYS; way++) {
+		if (!can(w, way))
+			continue;
+		open_cache(w, way);
+		scatter_slots(w);
+		read_run(w, way, all, PLAN_RUN_EXTENTS);
+		if (way == DIRECT)
+			assert_int_equal(w->cache->device.reads, 1);
+	}
+	assert_false(w->wrong);
+}
+
+/* --- what is not read -------------------------------------------------------------------------
+ */
+
+static void only_the_bad_extent_of_a_run_fails(void **state)
+{
+	struct world *w = *state;
+	const uint64_t all[] = {0, 1, 2, 3, 4};
+
+	lay_even(w, 5, 10000);
+	w->bad[2] = true;
+	open_cache(w, BUFFERED);
+	fill_wait(w->cache, fill_of(w, all, 5), on_filled);
+	assert_int_equal(outcome.done, 5);
+	assert_int_equal(outcome.failed, 1);
+	assert_int_equal(outcome.error, -EBADMSG);
+	assert_null(pool_find(w->cache->pool, 2));
+	assert_holds(w, 1);
+	assert_holds(w, 3);
+	assert_int_equal(w->cache->device.reads, 1);
+}
+
+/* The cut is in the middle of the third, and of a page. */
+static void a_run_across_the_end_of_the_file_fails_from_there_on(void **state)
+{
+	struct world *w = *state;
+	const uint64_t all[] = {0, 1, 2, 3};
+
+	lay_even(w, 4, 10000);
+	for (enum way way = DIRECT; way <= BUFFERED; way++) {
+		if (!can(w, way))
+			continue;
+		assert_int_equal(ftruncate(w->fd, 25000), 0);
+		open_cache(w, way);
+		fill_wait(w->cache, fill_of(w, all, 4), on_filled);
+		assert_int_equal(outcome.done, 4);
+		assert_int_equal(outcome.failed, 2);
+		assert_int_equal(outcome.error, -ENODATA);
+		assert_holds(w, 0);
+		assert_holds(w, 1);
+		assert_null(pool_find(w->cache->pool, 2));
+		assert_null(pool_find(w->cache->pool, 3));
+	}
+	assert_int_equal(w->checks, 2);
+	assert_false(w->wrong);
+}
+
+/* Direct reads must not be given up for a file that ended early. */
+static void the_end_of_the_file_is_no_reason_to_read_buffered(void **state)
+{
+	struct world *w = *state;
+	const uint64_t last = 3;
+
+	lay_even(w, 4, 10000);
+	if (!can(w, DIRECT))
+		skip();
+	assert_int_equal(ftruncate(w->fd, 35000), 0);
+	open_cache(w, DIRECT);
+	fill_wait(w->cache, fill_of(w, &last, 1), on_filled);
+	assert_int_equal(outcome.error, -ENODATA);
+	assert_true(stats_of(w).direct);
+}
+
+static void a_source_that_changed_is_not_even_read(void **state)
+{
+	struct world *w = *state;
+	const uint64_t all[] = {0, 1};
+
+	lay_even(w, 2, 10000);
+	w->stale = true;
+	open_cache(w, BUFFERED);
+	fill_wait(w->cache, fill_of(w, all, 2), on_filled);
+	assert_int_equal(outcome.failed, 2);
+	assert_int_equal(outcome.error, -ESTALE);
+	assert_int_equal(w->cache->device.reads, 0);
+}
+
+static void what_is_read_ahead_is_left_when_the_cache_stops(void **state)
+{
+	struct world *w = *state;
+	const uint64_t all[] = {0, 1};
+	struct fill *fill;
+
+	lay_even(w, 2, 10000);
+	open_cache(w, BUFFERED);
+	w->cache->stopping = true;
+	fill = fill_of(w, all, 1);
+	fill->ahead = true;
+	fill_wait(w->cache, fill, on_filled);
+	assert_int_equal(outcome.error, -ECANCELED);
+	assert_int_equal(w->cache->device.reads, 0);
+	read_run(w, BUFFERED, &all[1], 1); /* somebody waits for it */
+}
+
+static uint64_t pages_in_memory(struct world *w)
+{
+	uint64_t count = 0, pages = (w->bytes + DEVICE_PAGE - 1) / DEVICE_PAGE;
+	SCOPE_FREE unsigned char *in = malloc(pages);
+	void *map = mmap(NULL, w->bytes, PROT_READ, MAP_SHARED, w->fd, 0);
+
+	assert_true(map != MAP_FAILED && in);
+	assert_int_equal(mincore(map, w->bytes, in), 0);
+	munmap(map, w->bytes);
+	for (uint64_t i = 0; i < pages; i++)
+		count += in[i] & 1;
+	return count;
+}
+
+/* A look at the page cache that made the kernel read would have the device read all twice. */
+static void what_is_cold_is_read_once_and_directly(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 16, MIB);
+	if (!can(w, DIRECT))
+		skip();
+	open_cache(w, DIRECT);
+	forget_file(w);
+	if (pages_in_memory(w))
+		skip(); /* somebody maps it, or the filesystem keeps it */
+	for (uint64_t e = 0; e < 16; e++) {
+		struct fill *fill = fill_of(w, &e, 1);
+
+		assert_false(fill_now(w->cache, fill, on_filled));
+		assert_int_equal(outcome.done, 0);
+		fill_wait(w->cache, fill, on_filled);
+		assert_int_equal(outcome.failed, 0);
+	}
+	print_message("%llu pages came into the page cache\n",
+		      (unsigned long long)pages_in_memory(w));
+	assert_true(pages_in_memory(w) <= 16 * MIB / DEVICE_PAGE / 10);
+}
+
+static void what_is_read_buffered_for_the_pool_is_dropped_behind(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 16, MIB);
+	open_cache(w, BUFFERED);
+	w->cache->device.keep = false; /* auto, where the filesystem has no direct reads */
+	forget_file(w);
+	if (w->cache->device.memory || pages_in_memory(w))
+		skip();
+	for (uint64_t e = 0; e < 16; e++)
+		read_run(w, BUFFERED, &e, 1);
+	assert_true(pages_in_memory(w) <= 16 * MIB / DEVICE_PAGE / 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		world_test(an_extent_may_begin_anywhere_in_its_page),
+		world_test(extents_may_share_one_page),
+		world_test(an_extent_may_end_where_the_next_begins),
+		world_test(extents_may_be_whole_pages),
+		world_test(long_files_lie_back_to_back),
+		world_test(gaps_of_all_sizes_are_read_over),
+		world_test(the_file_may_end_anywhere_in_its_last_page),
+		world_test(any_layout_is_read_right),
+		world_test(the_longest_run_is_one_read),
+		world_test(only_the_bad_extent_of_a_run_fails),
+		world_test(a_run_across_the_end_of_the_file_fails_from_there_on),
+		world_test(the_end_of_the_file_is_no_reason_to_read_buffered),
+		world_test(a_source_that_changed_is_not_even_read),
+		world_test(what_is_read_ahead_is_left_when_the_cache_stops),
+		world_test(what_is_cold_is_read_once_and_directly),
+		world_test(what_is_read_buffered_for_the_pool_is_dropped_behind),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,865 @@
+/* Everything once, on simulated epochs: cache/plan_once.h. A device brings `ratio` bytes read
+ * ahead for each byte that is asked for. */
+#include "cache/plan_once.h"
+#include "tests/unit/plan_world.h"
+#include <math.h>
+
+#define FAST   1e9 /* ratio of a device that is always done */
+#define CLASS  1300u
+#define PHOTOS 20000u
+
+struct sim {
+	struct world *world;
+	struct plan_once once;
+	double ratio;
+	double owed;	 /* bytes that the device could have brought meanwhile */
+	uint64_t memory; /* for what is ahead */
+	bool forgets;	 /* what was served leaves the pool */
+};
+
+static struct sim *sim_with(struct world *world, const struct plan_params *params)
+{
+	static struct sim sim;
+	struct plan_params all = *params;
+
+	all.view = world->view;
+	all.readahead = MIB;
+	plan_once_release(&sim.once);
+	sim = (struct sim){.world = world, .ratio = FAST, .memory = NO_END};
+	assert_int_equal(plan_once_init(&sim.once, &all), 0);
+	return &sim;
+}
+
+static struct sim *sim_of(struct world *world)
+{
+	return sim_with(world, &(struct plan_params){.shared = false});
+}
+
+static struct sim *shared_sim_of(struct world *world)
+{
+	return sim_with(world, &(struct plan_params){.shared = true});
+}
+
+static struct sim *epochs_of(struct world *world)
+{
+	struct sim *sim = sim_with(world, &(struct plan_params){.epochs = true});
+
+	sim->forgets = true;
+	return sim;
+}
+
+static uint64_t block_end(const struct world *w, uint64_t extent)
+{
+	uint64_t end = (extent / PLAN_BLOCK + 1) * PLAN_BLOCK;
+
+	return end < w->view.extents ? end : w->view.extents;
+}
+
+static uint64_t asked_in_block(const struct world *w, uint64_t extent)
+{
+	uint64_t count = 0;
+
+	for (uint64_t e = extent / PLAN_BLOCK * PLAN_BLOCK; e < block_end(w, extent); e++)
+		count += w->asked[e] > 0;
+	return count;
+}
+
+/* Nothing is read ahead that was asked for, or next to which nothing was. */
+static void check_run(const struct sim *sim, const struct plan_run *run)
+{
+	const struct world *w = sim->world;
+
+	for (unsigned i = 0; i < run->count; i++) {
+		assert_int_equal(w->asked[run->extents[i]], 0);
+		assert_true(sim->once.preload || asked_in_block(w, run->extents[i]) > 0);
+	}
+}
+
+static struct plan_limits limits_now(const struct sim *sim)
+{
+	const struct world *w = sim->world;
+	uint64_t left = sim->memory > w->ahead ? sim->memory - w->ahead : 0;
+	struct plan_limits limits = w->limits;
+
+	limits.once = left < limits.once ? left : limits.once;
+	return limits;
+}
+
+/* Where nothing is, nobody would look for a run. */
+static bool is_wanted(const struct sim *sim)
+{
+	struct plan_limits limits = limits_now(sim);
+
+	return plan_once_wants(&sim->once, &limits);
+}
+
+/* False where there is nothing to read. */
+static bool read_run(struct sim *sim)
+{
+	struct world *w = sim->world;
+	struct plan_limits limits = limits_now(sim);
+	struct plan_run run;
+
+	if (!plan_once_next(&sim->once, &w->view, &limits, &run))
+		return false;
+	world_run(w, &run, limits.once);
+	check_run(sim, &run);
+	sim->owed -= (double)run.bytes;
+	return true;
+}
+
+static void read_runs(struct sim *sim)
+{
+	while (sim->owed > 0)
+		if (!is_wanted(sim) || !read_run(sim))
+			sim->owed = 0;
+}
+
+static void ask(struct sim *sim, uint64_t extent, bool scan)
+{
+	struct world *w = sim->world;
+	uint64_t epoch = sim->once.epoch;
+
+	plan_once_demand(&sim->once, &w->view, extent, scan);
+	if (sim->once.epoch != epoch)
+		forget_pool(w);
+	world_ask(w, extent);
+	if (sim->forgets)
+		w->pooled[extent] = false;
+}
+
+static void demand(struct sim *sim, uint64_t extent)
+{
+	ask(sim, extent, false);
+	sim->owed += sim->ratio * sim->world->sizes[extent];
+	read_runs(sim);
+}
+
+/* Asks for extents from..from + count in a random order. */
+static void shuffle_over(struct sim *sim, uint64_t from, uint32_t count)
+{
+	const uint32_t *order = shuffled(count);
+
+	for (uint32_t i = 0; i < count; i++)
+		demand(sim, from + order[i]);
+}
+
+static void assert_all_was_read_once(const struct sim *sim)
+{
+	const struct world *w = sim->world;
+	uint64_t missed = w->demands - w->hits;
+
+	assert_nothing_planned_twice(w);
+	assert_int_equal(wasted(w), 0);
+	assert_int_equal(planned_in(w, 0, w->view.extents) + missed, w->view.extents);
+	assert_int_equal(sim->once.ahead, 0);
+}
+
+static void assert_near(double found, double derived, double tolerance)
+{
+	if (fabs(found - derived) > tolerance)
+		fail_msg("%.3f instead of %.3f", found, derived);
+}
+
+/* --- a shuffled epoch ------------------------------------------------------------------------ */
+
+/* Of N extents let x N be asked for, and u N neither asked for nor read ahead. A demand misses
+ * with probability m = u / (1 - x); u falls by the misses and by the pass: du/dx = -m - r. So
+ * dm/dx = -r / (1 - x), and m = 1 - r ln(1 / (1 - x)) until it is 0 at x = 1 - exp(-1 / r). */
+static double hits_at(double ratio, double x)
+{
+	double hits = -ratio * log(1 - x);
+
+	return hits < 1 ? hits : 1;
+}
+
+/* The integral of the above over the epoch. */
+static double hits_of_epoch(double ratio)
+{
+	return ratio * (1 - exp(-1 / ratio));
+}
+
+static void a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says(void **state)
+{
+	const double ratios[] = {0.25, 1, 4};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *sim = sim_of(photos(PHOTOS));
+
+		sim->ratio = ratios[i];
+		shuffle_over(sim, 0, PHOTOS);
+		assert_all_was_read_once(sim);
+		assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(ratios[i]), 0.02);
+	}
+}
+
+static void the_share_of_hits_grows_through_the_epoch(void **state)
+{
+	enum { PARTS = 10, PART = PHOTOS / PARTS };
+	struct sim *sim = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	sim->ratio = 0.5;
+	for (uint32_t part = 0; part < PARTS; part++) {
+		uint64_t before = sim->world->hits;
+
+		for (uint32_t i = part * PART; i < (part + 1) * PART; i++)
+			demand(sim, order[i]);
+		assert_near((double)(sim->world->hits - before) / PART,
+			    hits_at(0.5, (part + 0.5) / PARTS), 0.05);
+	}
+}
+
+static void a_fast_device_leaves_hardly_a_miss(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	shuffle_over(sim, 0, PHOTOS);
+	assert_all_was_read_once(sim);
+	assert_true(sim->world->hits > PHOTOS * 97 / 100);
+	assert_true(sim->world->bytes / sim->world->runs > sim->world->limits.run * 8 / 10);
+}
+
+static void a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	sim->forgets = true;
+	sim->memory = total_bytes(sim->world) / 20; /* asserted by world_run() */
+	shuffle_over(sim, 0, PHOTOS);
+	assert_all_was_read_once(sim);
+	/* A twentieth is there throughout, and a growing share of what is left. */
+	assert_true(sim->world->hits > PHOTOS / 20);
+}
+
+static void what_the_pool_has_is_not_read(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	struct world *w = sim->world;
+
+	(void)state;
+	for (uint64_t e = 0; e < PHOTOS; e += 3)
+		w->pooled[e] = true; /* world_run() asserts it is left alone */
+	shuffle_over(sim, 0, PHOTOS);
+	assert_nothing_planned_twice(w);
+	for (uint64_t e = 0; e < PHOTOS; e += 3)
+		assert_int_equal(w->planned[e], 0);
+	assert_true(planned_in(w, 0, PHOTOS) > PHOTOS / 2);
+}
+
+/* A device that is not waited for would have each room of one file filled at once. */
+static void room_is_filled_by_long_runs(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	sim->forgets = true;
+	sim->memory = 20 * MIB;
+	for (uint32_t i = 0; i < PHOTOS / 4; i++)
+		demand(sim, order[i]);
+	assert_true(sim->world->bytes / sim->world->runs > sim->world->limits.run / 2);
+}
+
+/* A pool that lets go of everything at once: what was read in vain is not read in vain again. */
+static void what_was_let_go_of_is_not_read_ahead_twice(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	for (uint32_t i = 0; i < PHOTOS / 10; i++) {
+		demand(sim, order[i]);
+		memset(sim->world->pooled, 0, sizeof(sim->world->pooled));
+	}
+	assert_nothing_planned_twice(sim->world);
+	assert_true(planned_in(sim->world, 0, PHOTOS) > PHOTOS / 2);
+}
+
+/* --- what is no epoch ------------------------------------------------------------------------ */
+
+static void who_asks_for_two_files_has_nothing_read(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	demand(sim, 500);
+	demand(sim, 9000);
+	assert_int_equal(sim->world->runs, 0);
+}
+
+static void asking_for_the_same_file_again_and_again_proves_nothing(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		demand(sim, 500 + (uint64_t)(i % 2) * 9000);
+	assert_int_equal(sim->world->runs, 0);
+}
+
+static void a_scan_is_left_to_the_scan(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	sim->owed = 1;
+	for (uint64_t e = 0; e < PHOTOS / 2; e++) {
+		ask(sim, e, true);
+		assert_false(read_run(sim));
+	}
+}
+
+static void looking_at_a_few_files_costs_a_bounded_amount(void **state)
+{
+	struct sim *sim = sim_of(photos(MOST));
+	const uint32_t *order = shuffled(MOST);
+	struct world *w = sim->world;
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++) {
+		demand(sim, order[i]);
+		assert_true(w->ahead <= 100 * w->asked_bytes + LARGEST);
+	}
+	assert_true(w->bytes > 0);
+	assert_true(w->bytes < 500 * MIB);
+	assert_true(w->bytes < total_bytes(w) / 10);
+}
+
+static void who_goes_on_asking_has_more_read(void **state)
+{
+	struct sim *sim = sim_of(photos(MOST));
+	const uint32_t *order = shuffled(MOST);
+	struct world *w = sim->world;
+	uint64_t before;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		demand(sim, order[i]);
+	before = w->bytes;
+	for (uint32_t i = 100; i < 200; i++)
+		demand(sim, order[i]);
+	assert_true(w->bytes > before * 3 / 2);
+	assert_true(w->bytes < before * 5 / 2);
+}
+
+/* --- where ----------------------------------------------------------------------------------- */
+
+/* check_run() asserts that blocks never asked of are left alone. */
+static void a_tenth_of_the_classes_reads_not_much_of_the_others(void **state)
+{
+	enum { CLASSES = 50, SUBSET = 5 };
+	struct sim *sim = sim_of(photos(CLASSES * CLASS));
+	const uint32_t *order = shuffled(SUBSET * CLASS);
+	struct world *w = sim->world;
+
+	(void)state;
+	for (uint32_t i = 0; i < SUBSET * CLASS; i++) {
+		uint64_t class = (uint64_t)(order[i] / CLASS) * 10 + 3;
+
+		demand(sim, class * CLASS + order[i] % CLASS);
+	}
+	assert_nothing_planned_twice(w);
+	assert_true(w->hits > (uint64_t)SUBSET * CLASS * 9 / 10);
+	/* Each class shares a block with each of its two neighbours. */
+	assert_true(wasted(w) <= SUBSET * 2 * PLAN_BLOCK * LARGEST);
+	assert_true(wasted(w) < w->asked_bytes / 4);
+}
+
+static void an_epoch_over_train_reads_nothing_of_val(void **state)
+{
+	enum { TRAIN = 18000 };
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	shuffle_over(sim, 0, TRAIN);
+	assert_int_equal(planned_in(sim->world, block_end(sim->world, TRAIN), PHOTOS), 0);
+	assert_true(sim->world->hits > TRAIN * 9 / 10);
+}
+
+static void a_block_that_is_found_behind_the_pass_is_read_too(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	struct world *w = sim->world;
+
+	(void)state;
+	for (uint64_t e = 0; e < 100; e++)
+		demand(sim, 10000 + 10 * e);
+	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), 0);
+	assert_false(read_run(sim));
+	demand(sim, 7);
+	assert_int_equal(planned_in(w, 0, PLAN_BLOCK), PLAN_BLOCK - 1);
+}
+
+static void the_pass_goes_on_before_it_turns_back(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	struct world *w = sim->world;
+	uint64_t last;
+
+	(void)state;
+	for (uint64_t e = 0; e < 100; e++)
+		ask(sim, 10000 + 10 * e, false);
+	assert_true(read_run(sim));
+	last = w->last.extents[w->last.count - 1];
+	ask(sim, 7, false);
+	assert_true(read_run(sim));
+	assert_true(w->last.extents[0] > last);
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+/* Every other extent was asked for before anything is read. */
+static struct sim *sim_with_holes(uint64_t gap)
+{
+	struct sim *sim = sim_of(photos(2000));
+
+	sim->memory = 0;
+	for (uint64_t e = 0; e < 2000; e += 2)
+		demand(sim, e);
+	assert_int_equal(sim->world->runs, 0);
+	sim->memory = NO_END;
+	sim->world->limits.gap = gap;
+	sim->owed = FAST;
+	read_runs(sim);
+	return sim;
+}
+
+static void what_was_asked_for_is_read_through_where_that_is_cheap(void **state)
+{
+	struct sim *sim = sim_with_holes(LARGEST);
+
+	(void)state;
+	assert_int_equal(planned_in(sim->world, 0, 2000), 1000);
+	assert_true(sim->world->bytes / sim->world->runs > MIB / 3);
+}
+
+static void what_was_asked_for_ends_a_run_where_gaps_are_dear(void **state)
+{
+	struct sim *sim = sim_with_holes(0);
+
+	(void)state;
+	assert_int_equal(planned_in(sim->world, 0, 2000), 1000);
+	assert_int_equal(sim->world->runs, 1000);
+}
+
+/* world_run() asserts that they are not longer. */
+static void runs_are_as_long_as_is_wanted_now(void **state)
+{
+	const uint64_t lengths[] = {256 * KIB, MIB, 4 * MIB};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *sim = sim_of(photos(PHOTOS));
+
+		sim->world->limits.run = lengths[i];
+		plan_once_preload(&sim->once);
+		sim->owed = 2 * FAST;
+		read_runs(sim);
+		assert_true(sim->world->bytes / sim->world->runs > lengths[i] - LARGEST * 2 / 3);
+	}
+}
+
+static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
+{
+	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
+
+	(void)state;
+	sim->world->limits.run = 256 * KIB;
+	plan_once_preload(&sim->once);
+	sim->owed = FAST;
+	read_runs(sim);
+	assert_int_equal(sim->world->runs, 100);
+}
+
+static void tiny_files_are_bounded_by_number(void **state)
+{
+	struct sim *sim = sim_of(world_of(PHOTOS, 100, 100));
+
+	(void)state;
+	plan_once_preload(&sim->once);
+	sim->owed = FAST;
+	read_runs(sim);
+	assert_int_equal(sim->world->most_extents, PLAN_RUN_EXTENTS);
+	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS);
+}
+
+/* Hundredths of the pack lie in the file in any order. */
+static void scatter(struct world *w)
+{
+	const uint32_t *order = shuffled(100);
+	uint64_t offset = 0, each = w->view.extents / 100;
+
+	for (uint32_t i = 0; i < 100; i++)
+		for (uint64_t e = order[i] * each; e < (order[i] + 1) * each; e++) {
+			w->offsets[e] = offset;
+			offset += w->sizes[e];
+		}
+}
+
+/* world_run() asserts that no run goes backwards. */
+static void a_pack_whose_offsets_jump_is_read_all_the_same(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	scatter(sim->world);
+	shuffle_over(sim, 0, PHOTOS);
+	assert_all_was_read_once(sim);
+	assert_true(sim->world->hits > PHOTOS * 97 / 100);
+}
+
+/* --- what it costs to know that there is nothing --------------------------------------------- */
+
+static void when_all_is_planned_nothing_is_looked_at(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct world *w = sim->world;
+	uint32_t i = 0;
+
+	(void)state;
+	while (planned_in(w, 0, PHOTOS) + w->demands - w->hits < PHOTOS)
+		demand(sim, order[i++]);
+	assert_true(i < PHOTOS / 10);
+	assert_false(read_run(sim));
+	assert_false(is_wanted(sim));
+	w->looks = 0;
+	for (; i < PHOTOS; i++)
+		demand(sim, order[i]);
+	assert_int_equal(w->looks, 0);
+}
+
+static void an_epoch_looks_at_each_extent_about_once(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	sim->ratio = 1;
+	shuffle_over(sim, 0, PHOTOS);
+	assert_true(sim->world->looks <= PHOTOS + 2 * sim->world->runs + PHOTOS / 10);
+}
+
+static void where_there_is_no_room_little_is_looked_at(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	sim->world->limits.once = 1; /* not enough for any */
+	shuffle_over(sim, 0, PHOTOS);
+	assert_int_equal(sim->world->runs, 0);
+	assert_true(sim->world->looks <= 2 * PHOTOS);
+}
+
+static void packs_of_next_to_nothing_are_fine(void **state)
+{
+	(void)state;
+	for (uint32_t extents = 0; extents <= 3; extents++) {
+		struct sim *sim = sim_of(photos(extents));
+
+		sim->owed = 1;
+		read_runs(sim);
+		for (int i = 0; i < 100; i++)
+			shuffle_over(sim, 0, extents);
+		assert_int_equal(sim->world->runs, 0);
+		sim = sim_of(photos(extents));
+		plan_once_preload(&sim->once);
+		sim->owed = FAST;
+		read_runs(sim);
+		assert_int_equal(planned_in(sim->world, 0, extents), extents);
+	}
+}
+
+/* --- preload --------------------------------------------------------------------------------- */
+
+static void preload_reads_everything_in_order(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	struct world *w = sim->world;
+	uint64_t next = 0;
+
+	(void)state;
+	plan_once_preload(&sim->once);
+	while (read_run(sim))
+		for (unsigned i = 0; i < w->last.count; i++)
+			assert_int_equal(w->last.extents[i], next++);
+	assert_int_equal(next, PHOTOS);
+	shuffle_over(sim, 0, PHOTOS);
+	assert_all_was_read_once(sim);
+	assert_int_equal(w->hits, PHOTOS);
+}
+
+static void preload_stops_where_memory_ends_and_goes_on_when_there_is_more(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+	struct world *w = sim->world;
+
+	(void)state;
+	sim->memory = 100 * MIB;
+	plan_once_preload(&sim->once);
+	while (read_run(sim))
+		;
+	assert_in_range(w->bytes, 99 * MIB, 100 * MIB);
+	shuffle_over(sim, 0, PHOTOS);
+	assert_all_was_read_once(sim);
+	assert_true(w->bytes > 200 * MIB);
+}
+
+static void preload_helps_whoever_asked_before_it(void **state)
+{
+	struct sim *sim = shared_sim_of(photos(PHOTOS));
+
+	(void)state;
+	shuffle_over(sim, 0, 100);
+	assert_int_equal(sim->world->runs, 0);
+	plan_once_preload(&sim->once);
+	while (read_run(sim))
+		;
+	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 100);
+}
+
+/* --- shared storage -------------------------------------------------------------------------- */
+
+/* What was read, by demands and ahead, in each block: no more than 5/4 of what was asked for. */
+static void assert_five_fourths(const struct world *w)
+{
+	for (uint64_t block = 0; block < w->view.extents; block = block_end(w, block)) {
+		uint64_t asked = asked_in_block(w, block), known = 0;
+
+		for (uint64_t e = block; e < block_end(w, block); e++)
+			known += w->asked[e] || w->planned[e];
+		assert_true(known * 4 <= asked * 5);
+	}
+}
+
+/* Asks for a share of all, drawn at random. */
+static struct sim *rank_of(double share)
+{
+	struct sim *sim = shared_sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	for (uint32_t i = 0; i < (uint32_t)(share * PHOTOS); i++) {
+		demand(sim, order[i]);
+		if (i % 1000 == 0)
+			assert_five_fourths(sim->world);
+	}
+	assert_five_fourths(sim->world);
+	assert_nothing_planned_twice(sim->world);
+	return sim;
+}
+
+static void one_of_sixteen_ranks_has_nothing_read_ahead(void **state)
+{
+	(void)state;
+	assert_int_equal(rank_of(1 / 16.0)->world->runs, 0);
+	assert_int_equal(rank_of(1 / 2.0)->world->runs, 0);
+}
+
+static void shared_storage_is_never_asked_for_more_than_five_fourths(void **state)
+{
+	(void)state;
+	assert_true(rank_of(0.8)->world->bytes > 0);
+	assert_true(rank_of(0.9)->world->bytes > 0);
+}
+
+static void the_last_fifth_of_a_whole_epoch_is_read_ahead(void **state)
+{
+	struct sim *sim = rank_of(1);
+
+	(void)state;
+	assert_all_was_read_once(sim);
+	assert_in_range(sim->world->hits, PHOTOS * 15 / 100, PHOTOS / 5);
+}
+
+static void a_block_is_finished_when_four_fifths_were_asked_for(void **state)
+{
+	struct sim *sim = shared_sim_of(photos(PHOTOS));
+	uint64_t e = 0;
+
+	(void)state;
+	while (e * 5 < PLAN_BLOCK * 4) {
+		assert_false(read_run(sim));
+		ask(sim, e++, true); /* be it by a scan */
+	}
+	while (read_run(sim))
+		;
+	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PLAN_BLOCK - e);
+}
+
+/* --- epochs ---------------------------------------------------------------------------------- */
+
+static void the_next_epoch_is_known_soon_and_streams_like_the_first(void **state)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+	const uint32_t *order;
+
+	(void)state;
+	sim->ratio = 1;
+	shuffle_over(sim, 0, PHOTOS);
+	assert_int_equal(sim->once.epoch, 0);
+	for (uint64_t epoch = 1; epoch < 4; epoch++) {
+		uint32_t i = 0;
+
+		order = shuffled(PHOTOS);
+		while (sim->once.epoch < epoch && i < PHOTOS / 100)
+			demand(sim, order[i++]);
+		assert_int_equal(sim->once.epoch, epoch);
+		while (i < PHOTOS)
+			demand(sim, order[i++]);
+		assert_int_equal(sim->once.epoch, epoch);
+		assert_nothing_planned_twice(sim->world);
+		/* Only what was asked for before the epoch was known may be read in vain. */
+		assert_true(wasted(sim->world) <= PHOTOS / 100 * LARGEST);
+		assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(1), 0.03);
+	}
+}
+
+static void where_the_kernel_keeps_all_there_is_one_epoch(void **state)
+{
+	struct sim *sim = sim_of(photos(2000));
+
+	(void)state;
+	for (int epoch = 0; epoch < 5; epoch++)
+		shuffle_over(sim, 0, 2000);
+	assert_int_equal(sim->once.epoch, 0);
+	assert_nothing_planned_twice(sim->world);
+}
+
+/* Of N draws some N / e files are never drawn: what is read ahead is wasted at last. */
+static void who_draws_with_replacement_is_left_alone_after_one_epoch(void **state)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+	uint64_t bytes;
+
+	(void)state;
+	while (sim->once.epoch == 0)
+		demand(sim, (uint64_t)random() % PHOTOS);
+	bytes = total_bytes(sim->world);
+	sim->world->bytes = 0;
+	for (uint32_t i = 0; i < 5 * PHOTOS; i++) {
+		uint64_t before = sim->world->bytes;
+
+		demand(sim, (uint64_t)random() % PHOTOS);
+		assert_true(sim->world->bytes <= before || before < bytes / 100);
+	}
+	assert_true(sim->world->bytes < bytes / 100);
+	assert_true(sim->once.epoch > 2);
+}
+
+static void a_whole_epoch_after_a_broken_one_makes_the_next_one_stream(void **state)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+
+	(void)state;
+	shuffle_over(sim, 0, PHOTOS);
+	for (uint32_t i = 0; i < 2 * PHOTOS; i++) /* some epochs of draws with replacement */
+		demand(sim, (uint64_t)random() % PHOTOS);
+	for (int epoch = 0; epoch < 3; epoch++)
+		shuffle_over(sim, 0, PHOTOS);
+	assert_true(sim->world->hits > PHOTOS * 9 / 10);
+}
+
+static void a_file_that_is_read_now_and_then_ends_no_epoch(void **state)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	for (uint32_t i = 0; i < PHOTOS; i++) {
+		demand(sim, order[i]);
+		if (i % 4 == 0)
+			demand(sim, 77); /* labels.txt */
+	}
+	assert_int_equal(sim->once.epoch, 0);
+}
+
+static void validation_in_between_belongs_to_the_epoch(void **state)
+{
+	enum { TRAIN = 18000, ROUNDS = 4 };
+	struct sim *sim = epochs_of(photos(PHOTOS));
+
+	(void)state;
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		shuffle_over(sim, 0, TRAIN);
+		assert_int_equal(sim->once.epoch, round);
+		for (uint64_t e = TRAIN; e < PHOTOS; e++)
+			ask(sim, e, true);
+		assert_int_equal(sim->once.epoch, round);
+	}
+	assert_true(sim->world->hits > TRAIN * 9 / 10);
+}
+
+static void what_was_preloaded_is_not_preloaded_for_the_next_epoch(void **state)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+
+	(void)state;
+	plan_once_preload(&sim->once);
+	while (read_run(sim))
+		;
+	shuffle_over(sim, 0, PHOTOS);
+	shuffle_over(sim, 0, PHOTOS / 100);
+	assert_int_equal(sim->once.epoch, 1);
+	assert_false(sim->once.preload);
+	assert_int_equal(planned_in(sim->world, PHOTOS / 2, PHOTOS), 0);
+}
+
+static int release(void **state)
+{
+	(void)state;
+	/* The last test's. */
+	plan_once_release(&sim_of(photos(1))->once);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_shuffled_epoch_reads_each_file_once_and_hits_what_theory_says),
+		cmocka_unit_test(the_share_of_hits_grows_through_the_epoch),
+		cmocka_unit_test(a_fast_device_leaves_hardly_a_miss),
+		cmocka_unit_test(a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost),
+		cmocka_unit_test(what_the_pool_has_is_not_read),
+		cmocka_unit_test(room_is_filled_by_long_runs),
+		cmocka_unit_test(what_was_let_go_of_is_not_read_ahead_twice),
+		cmocka_unit_test(who_asks_for_two_files_has_nothing_read),
+		cmocka_unit_test(asking_for_the_same_file_again_and_again_proves_nothing),
+		cmocka_unit_test(a_scan_is_left_to_the_scan),
+		cmocka_unit_test(looking_at_a_few_files_costs_a_bounded_amount),
+		cmocka_unit_test(who_goes_on_asking_has_more_read),
+		cmocka_unit_test(a_tenth_of_the_classes_reads_not_much_of_the_others),
+		cmocka_unit_test(an_epoch_over_train_reads_nothing_of_val),
+		cmocka_unit_test(a_block_that_is_found_behind_the_pass_is_read_too),
+		cmocka_unit_test(the_pass_goes_on_before_it_turns_back),
+		cmocka_unit_test(what_was_asked_for_is_read_through_where_that_is_cheap),
+		cmocka_unit_test(what_was_asked_for_ends_a_run_where_gaps_are_dear),
+		cmocka_unit_test(runs_are_as_long_as_is_wanted_now),
+		cmocka_unit_test(an_extent_that_is_longer_than_a_run_comes_alone),
+		cmocka_unit_test(tiny_files_are_bounded_by_number),
+		cmocka_unit_test(a_pack_whose_offsets_jump_is_read_all_the_same),
+		cmocka_unit_test(when_all_is_planned_nothing_is_looked_at),
+		cmocka_unit_test(an_epoch_looks_at_each_extent_about_once),
+		cmocka_unit_test(where_there_is_no_room_little_is_looked_at),
+		cmocka_unit_test(packs_of_next_to_nothing_are_fine),
+		cmocka_unit_test(preload_reads_everything_in_order),
+		cmocka_unit_test(preload_stops_where_memory_ends_and_goes_on_when_there_is_more),
+		cmocka_unit_test(preload_helps_whoever_asked_before_it),
+		cmocka_unit_test(one_of_sixteen_ranks_has_nothing_read_ahead),
+		cmocka_unit_test(shared_storage_is_never_asked_for_more_than_five_fourths),
+		cmocka_unit_test(the_last_fifth_of_a_whole_epoch_is_read_ahead),
+		cmocka_unit_test(a_block_is_finished_when_four_fifths_were_asked_for),
+		cmocka_unit_test(the_next_epoch_is_known_soon_and_streams_like_the_first),
+		cmocka_unit_test(where_the_kernel_keeps_all_there_is_one_epoch),
+		cmocka_unit_test(who_draws_with_replacement_is_left_alone_after_one_epoch),
+		cmocka_unit_test(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream),
+		cmocka_unit_test(a_file_that_is_read_now_and_then_ends_no_epoch),
+		cmocka_unit_test(validation_in_between_belongs_to_the_epoch),
+		cmocka_unit_test(what_was_preloaded_is_not_preloaded_for_the_next_epoch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, release);
+}

@@ -1,0 +1,511 @@
+/* Sequential scans among other readers, on traces: cache/plan_scan.h. */
+#include "cache/plan_scan.h"
+#include "tests/unit/plan_world.h"
+
+#define READAHEAD (16 * MIB)
+
+static struct plan_scan scan_plan;
+
+/* The planner sees a world from its start. */
+static struct world *watched(struct world *w)
+{
+	plan_scan_init(&scan_plan, READAHEAD);
+	return w;
+}
+
+static void plan_runs(struct world *w)
+{
+	struct plan_run run;
+
+	/* Nobody would look for a run where none is wanted. */
+	if (!plan_scan_wants(&scan_plan))
+		return;
+	while (plan_scan_next(&scan_plan, &w->view, &w->limits, &run))
+		world_run(w, &run, w->limits.room);
+}
+
+/* What the cache does on a demand. */
+static bool demand(struct world *w, uint64_t extent)
+{
+	bool on;
+
+	world_ask(w, extent);
+	on = plan_scan_demand(&scan_plan, &w->view, extent);
+	w->served[extent] = true;
+	plan_runs(w);
+	return on;
+}
+
+static void scan(struct world *w, uint64_t from, uint64_t to)
+{
+	for (uint64_t e = from; e < to; e++)
+		demand(w, e);
+}
+
+static uint64_t planned_ahead(const struct world *w, uint64_t from)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t e = from; e < w->view.extents; e++)
+		bytes += w->planned[e] ? w->sizes[e] : 0;
+	return bytes;
+}
+
+/* --- one scan ------------------------------------------------------------------------------- */
+
+static void two_neighbours_are_no_scan_yet(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	scan(w, 100, 102);
+	assert_int_equal(w->runs, 0);
+	demand(w, 102);
+	assert_int_equal(w->last.extents[0], 103);
+}
+
+static void a_scan_is_read_ahead_of_in_long_runs(void **state)
+{
+	struct world *w = watched(photos(5000));
+	uint64_t total;
+
+	(void)state;
+	scan(w, 0, 5000);
+	total = w->offsets[4999] + w->sizes[4999];
+	assert_nothing_planned_twice(w);
+	assert_int_equal(wasted(w), 0);
+	assert_true(w->hits >= 4990);
+	assert_true(w->bytes / w->runs > w->limits.run * 17 / 20);
+	assert_true(w->bytes > total - MIB);
+}
+
+static void the_window_grows_while_the_scan_goes_on(void **state)
+{
+	struct world *w = watched(photos(5000));
+	uint64_t before = 0;
+
+	(void)state;
+	for (uint64_t e = 0; e < 5; e++) {
+		demand(w, e);
+		assert_true(planned_ahead(w, e + 1) >= before);
+		before = planned_ahead(w, e + 1);
+	}
+	assert_true(before < 4 * MIB); /* a short scan costs little */
+	scan(w, 5, 200);
+	assert_true(planned_ahead(w, 200) >= READAHEAD / 2 - LARGEST);
+	assert_true(planned_ahead(w, 200) <= READAHEAD + LARGEST);
+}
+
+static void no_readahead_means_none(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	plan_scan_init(&scan_plan, 0);
+	scan(w, 0, 1000);
+	assert_int_equal(w->runs, 0);
+}
+
+static void a_small_limit_is_kept(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	plan_scan_init(&scan_plan, 300 * KIB);
+	for (uint64_t e = 0; e < 1000; e++) {
+		demand(w, e);
+		assert_true(planned_ahead(w, e + 1) <= 500 * KIB);
+	}
+	assert_true(w->hits > 900);
+	assert_nothing_planned_twice(w);
+}
+
+static void a_scan_stops_at_the_end(void **state)
+{
+	struct world *w = watched(photos(1000)); /* asserts that nobody looks beyond */
+
+	(void)state;
+	scan(w, 950, 1000);
+	assert_nothing_planned_twice(w);
+	assert_int_equal(wasted(w), 0);
+	scan(w, 999, 1000); /* and once more */
+	assert_int_equal(wasted(w), 0);
+}
+
+static void requests_within_one_extent_are_one_step(void **state)
+{
+	struct world *w = watched(world_of(64, 1 << 20, 1 << 20));
+	uint64_t runs;
+
+	(void)state;
+	for (uint64_t e = 0; e < 10; e++) {
+		demand(w, e);
+		runs = w->runs;
+		for (int i = 0; i < 7; i++)
+			demand(w, e);
+		assert_int_equal(w->runs, runs);
+	}
+	assert_int_equal(w->hits, 7 * 8);
+	assert_nothing_planned_twice(w);
+}
+
+static void a_scan_that_skips_a_few_goes_on(void **state)
+{
+	struct world *w = watched(photos(5000));
+
+	(void)state;
+	for (uint64_t e = 0; e < 5000; e++)
+		if (e % 10 != 3 && e % 10 != 4 && e % 10 != 5)
+			demand(w, e);
+	assert_nothing_planned_twice(w);
+	assert_true(w->hits > 3490);
+}
+
+static void a_scan_that_leaps_starts_anew(void **state)
+{
+	struct world *w = watched(photos(5000));
+	uint64_t before;
+
+	(void)state;
+	scan(w, 0, 100);
+	before = w->runs;
+	scan(w, 3000, 3002);
+	assert_int_equal(w->runs, before);
+	scan(w, 3002, 3100);
+	assert_true(w->planned[3099]);
+}
+
+/* --- where runs end ------------------------------------------------------------------------- */
+
+/* Scans everything: no run reaches over the border before `extent`. */
+static void assert_border_before(struct world *w, uint64_t extent)
+{
+	struct plan_run run;
+
+	for (uint64_t e = 0; e < w->view.extents; e++) {
+		world_ask(w, e);
+		plan_scan_demand(&scan_plan, &w->view, e);
+		while (plan_scan_next(&scan_plan, &w->view, &w->limits, &run)) {
+			assert_false(run.extents[0] < extent &&
+				     run.extents[run.count - 1] >= extent);
+			world_run(w, &run, w->limits.room);
+		}
+	}
+	assert_nothing_planned_twice(w);
+	assert_int_equal(w->planned[extent], 1);
+}
+
+static void a_gap_on_disk_ends_a_run(void **state)
+{
+	struct world *w = watched(photos(200));
+
+	(void)state;
+	move_from(w, 50, w->limits.gap + 1);
+	assert_border_before(w, 50);
+}
+
+static void a_jump_backward_ends_a_run(void **state)
+{
+	struct world *w = watched(photos(200));
+
+	(void)state;
+	move_from(w, 50, (uint64_t)-1);
+	assert_border_before(w, 50);
+}
+
+static void small_gaps_do_not_end_a_run(void **state)
+{
+	struct world *w = watched(photos(200));
+
+	(void)state;
+	for (uint64_t e = 1; e < 200; e++)
+		move_from(w, e, w->limits.gap);
+	scan(w, 0, 200);
+	assert_true(w->most_span > w->limits.run - LARGEST);
+	assert_nothing_planned_twice(w);
+}
+
+/* Not a gap that is dear to read. */
+static void what_is_there_is_left_out_and_ends_no_run(void **state)
+{
+	struct world *w = watched(photos(200));
+
+	(void)state;
+	w->limits.gap = LARGEST;
+	for (uint64_t e = 20; e < 200; e += 4)
+		w->pooled[e] = true;
+	scan(w, 0, 100);
+	assert_true(w->planned[121]); /* not held up */
+	assert_true(w->most_span > w->limits.run - LARGEST);
+	scan(w, 100, 200);
+	for (uint64_t e = 20; e < 200; e++)
+		assert_int_equal(w->planned[e], e % 4 != 0);
+}
+
+static void what_is_there_ends_a_run_where_gaps_are_dear(void **state)
+{
+	struct world *w = watched(photos(200));
+
+	(void)state;
+	w->limits.gap = 0;
+	for (uint64_t e = 20; e < 200; e += 4)
+		w->pooled[e] = true;
+	scan(w, 0, 200);
+	for (uint64_t e = 20; e < 200; e++)
+		assert_int_equal(w->planned[e], e % 4 != 0);
+}
+
+static void a_run_is_no_longer_than_is_wanted_now(void **state)
+{
+	struct world *w = watched(photos(2000));
+
+	(void)state;
+	w->limits.run = 4 * MIB;
+	scan(w, 0, 1000);
+	assert_true(w->most_span > 4 * MIB - LARGEST);
+	w->limits.run = 256 * KIB; /* world_run() asserts it is kept */
+	scan(w, 1000, 2000);
+	assert_nothing_planned_twice(w);
+}
+
+/* What did not fit is planned when there is room, from where the run had to end. */
+static void a_run_fits_into_the_room_there_is(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	scan(w, 0, 100);
+	w->limits.room = 0;
+	w->runs = 0;
+	scan(w, 100, 300);
+	assert_int_equal(w->runs, 0);
+	w->limits.room = 300 * KIB; /* world_run() asserts it is kept */
+	scan(w, 300, 400);
+	assert_true(w->runs > 30);
+	w->limits.room = NO_END;
+	scan(w, 400, 1000);
+	assert_nothing_planned_twice(w);
+	assert_int_equal(planned_in(w, 450, 1000), 550);
+}
+
+static void tiny_files_are_bounded_by_number(void **state)
+{
+	struct world *w = watched(world_of(20000, 100, 100));
+
+	(void)state;
+	for (uint64_t e = 0; e < 20000; e++) {
+		demand(w, e);
+		assert_true(e + 1 >= 20000 - PLAN_AHEAD_EXTENTS ||
+			    !w->planned[e + 1 + PLAN_AHEAD_EXTENTS]);
+	}
+	assert_int_equal(w->most_extents, PLAN_RUN_EXTENTS);
+	assert_true(w->hits > 19990);
+	assert_true(w->runs < 20000 / PLAN_RUN_EXTENTS * 2);
+	assert_nothing_planned_twice(w);
+}
+
+/* --- who had it before ---------------------------------------------------------------------- */
+
+static void what_the_kernel_has_is_not_planned(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	for (uint64_t e = 100; e < 200; e++)
+		w->served[e] = true;
+	scan(w, 0, 100);
+	for (uint64_t e = 100; e < 200; e++)
+		assert_int_equal(w->planned[e], 0);
+	assert_true(w->planned[99]);
+}
+
+static void a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	scan(w, 0, 1000);
+	forget_pool(w);
+	scan(w, 0, 1000);
+	assert_nothing_planned_twice(w);
+	for (uint64_t e = 10; e < 1000; e++)
+		assert_int_equal(w->planned[e], 1);
+}
+
+/* --- many readers --------------------------------------------------------------------------- */
+
+static void four_scans_at_once_are_told_apart(void **state)
+{
+	struct world *w = watched(photos(20000));
+
+	(void)state;
+	for (uint64_t e = 0; e < 1000; e++)
+		for (uint64_t scan_at = 0; scan_at < 4; scan_at++)
+			demand(w, scan_at * 5000 + e);
+	assert_nothing_planned_twice(w);
+	assert_true(w->hits >= 4 * 990);
+	assert_true(w->bytes / w->runs > w->limits.run * 17 / 20);
+	assert_true(wasted(w) <= 4 * (READAHEAD / 2 + 2 * MIB));
+}
+
+/* Among demands of a shuffled order, no more than the streams there are between two steps. */
+static void a_scan_among_shuffled_readers_goes_on(void **state)
+{
+	struct world *w = watched(photos(20000));
+
+	(void)state;
+	for (uint64_t e = 0; e < 1000; e++) {
+		demand(w, e);
+		for (int i = 0; i < 8; i++)
+			demand(w, 2000 + (uint64_t)random() % 18000);
+	}
+	assert_true(w->hits > 980);
+}
+
+static void a_shuffled_order_is_no_scan(void **state)
+{
+	struct world *w = watched(photos(20000));
+	uint64_t bytes = 0, went_on = 0;
+
+	(void)state;
+	for (int epoch = 0; epoch < 5; epoch++) {
+		const uint32_t *order = shuffled(20000);
+
+		memset(w->served, 0, sizeof(w->served));
+		forget_pool(w);
+		for (uint32_t i = 0; i < 20000; i++)
+			went_on += demand(w, order[i]);
+		bytes += w->bytes;
+	}
+	assert_true(bytes < total_bytes(w) / 100); /* of five epochs */
+	assert_true(went_on < 5 * 20000 / 10);
+}
+
+static void who_asks_is_told_whether_it_went_on_with_a_scan(void **state)
+{
+	struct world *w = watched(photos(2000));
+
+	(void)state;
+	assert_false(demand(w, 100));
+	assert_true(demand(w, 101));
+	assert_true(demand(w, 101)); /* the rest of it */
+	assert_true(demand(w, 103));
+	assert_true(demand(w, 102)); /* overtaken */
+	assert_false(demand(w, 1500));
+	assert_true(demand(w, 1501));
+	assert_true(demand(w, 104));
+}
+
+/* Worker w of W reads batches w, w + W, ..., each a little ahead of or behind the others. */
+static void workers_read(struct world *w, uint64_t workers, uint64_t batch)
+{
+	uint64_t at[64] = {0}, left = w->view.extents;
+
+	while (left) {
+		uint64_t worker = (uint64_t)random() % workers;
+		uint64_t e = (at[worker] / batch * workers + worker) * batch + at[worker] % batch;
+
+		if (e >= w->view.extents)
+			continue;
+		at[worker]++;
+		demand(w, e);
+		left--;
+	}
+}
+
+static void assert_workers_are_served(uint64_t workers, uint64_t batch)
+{
+	struct world *w = watched(photos(20000));
+
+	workers_read(w, workers, batch);
+	assert_nothing_planned_twice(w);
+	assert_int_equal(wasted(w), 0);
+	assert_true(w->hits > 20000 * 9 / 10);
+}
+
+static void unshuffled_loaders_are_read_ahead_of(void **state)
+{
+	(void)state;
+	assert_workers_are_served(2, 256);
+	assert_workers_are_served(8, 256);
+	assert_workers_are_served(2, 32);
+	assert_workers_are_served(8, 32);
+	assert_workers_are_served(32, 64);
+}
+
+static unsigned streams_followed(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < PLAN_STREAMS; i++)
+		count += scan_plan.streams[i].next != UINT64_MAX;
+	return count;
+}
+
+static void one_that_falls_behind_is_no_scan_of_its_own(void **state)
+{
+	struct world *w = watched(photos(1000));
+
+	(void)state;
+	scan(w, 0, 30);
+	for (uint64_t e = 30; e < 1000; e++) {
+		demand(w, e);
+		demand(w, e - 25);
+	}
+	assert_int_equal(streams_followed(), 1);
+	assert_nothing_planned_twice(w);
+}
+
+/* Threads that take the next file each overtake one another by a few. */
+static void threads_that_overtake_each_other_are_one_scan(void **state)
+{
+	struct world *w = watched(photos(20000));
+	uint64_t ready[16], next = 0;
+
+	(void)state;
+	for (int i = 0; i < 16; i++)
+		ready[i] = next++;
+	while (next < 20000) {
+		uint64_t *one = &ready[random() % 16];
+
+		demand(w, *one);
+		*one = next++;
+	}
+	assert_nothing_planned_twice(w);
+	assert_true(w->hits > 20000 * 9 / 10);
+	assert_true(w->bytes / w->runs > w->limits.run / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_neighbours_are_no_scan_yet),
+		cmocka_unit_test(a_scan_is_read_ahead_of_in_long_runs),
+		cmocka_unit_test(the_window_grows_while_the_scan_goes_on),
+		cmocka_unit_test(no_readahead_means_none),
+		cmocka_unit_test(a_small_limit_is_kept),
+		cmocka_unit_test(a_scan_stops_at_the_end),
+		cmocka_unit_test(requests_within_one_extent_are_one_step),
+		cmocka_unit_test(a_scan_that_skips_a_few_goes_on),
+		cmocka_unit_test(a_scan_that_leaps_starts_anew),
+		cmocka_unit_test(a_gap_on_disk_ends_a_run),
+		cmocka_unit_test(a_jump_backward_ends_a_run),
+		cmocka_unit_test(small_gaps_do_not_end_a_run),
+		cmocka_unit_test(what_is_there_is_left_out_and_ends_no_run),
+		cmocka_unit_test(what_is_there_ends_a_run_where_gaps_are_dear),
+		cmocka_unit_test(a_run_is_no_longer_than_is_wanted_now),
+		cmocka_unit_test(a_run_fits_into_the_room_there_is),
+		cmocka_unit_test(tiny_files_are_bounded_by_number),
+		cmocka_unit_test(what_the_kernel_has_is_not_planned),
+		cmocka_unit_test(a_scan_of_what_the_kernel_let_go_is_read_ahead_of_again),
+		cmocka_unit_test(four_scans_at_once_are_told_apart),
+		cmocka_unit_test(a_scan_among_shuffled_readers_goes_on),
+		cmocka_unit_test(a_shuffled_order_is_no_scan),
+		cmocka_unit_test(who_asks_is_told_whether_it_went_on_with_a_scan),
+		cmocka_unit_test(unshuffled_loaders_are_read_ahead_of),
+		cmocka_unit_test(one_that_falls_behind_is_no_scan_of_its_own),
+		cmocka_unit_test(threads_that_overtake_each_other_are_one_scan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -84,17 +84,25 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* At most half of the memory is for what a scan will want. A pass over everything leaves an
- * eighth to the others. */
+/* Half of the memory is for what scans will want, given out in pieces worth a read. */
+static uint64_t room_for_scans(uint64_t limit, uint64_t ahead)
+{
+	uint64_t room = less(limit / 2, ahead);
+
+	return room < limit / 8 ? 0 : room;
+}
+
+/* A pass over everything leaves an eighth to the others. */
 static struct plan_limits limits(const struct cache *cache)
 {
 	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
 
 	return (struct plan_limits){
+		.grain = SLOT_BYTES,
 		.run = cost_run(&cache->cost),
 		/* What is read on the way, others of a shared storage go without. */
 		.gap = cache->device.remote ? COST_GAP_MIN : cost_gap(&cache->cost),
-		.room = less(limit / 2, ahead),
+		.room = room_for_scans(limit, ahead),
 		.once = less(pool_room_for_once(cache->pool), limit / 8),
 	};
 }

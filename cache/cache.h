@@ -52,7 +52,7 @@ enum cache_io { CACHE_IO_AUTO, CACHE_IO_DIRECT, CACHE_IO_BUFFERED };
 struct cache_params {
 	struct cache_source source;
 	uint64_t budget;    /* bytes for slots, at least CACHE_BUDGET_MIN */
-	uint64_t readahead; /* bytes read ahead of a sequential reader; 0: nothing is, ever */
+	uint64_t readahead; /* bytes read ahead of a scan; 0: nothing is, but to preload */
 	unsigned threads;   /* that read from the device */
 	enum cache_io io;
 	bool keep;    /* the pool keeps what was served; else the kernel does, and the pool is only
@@ -106,7 +106,8 @@ bool cache_cancel(struct cache *cache, const void *arg);
 /* Whether a request is parked until the extent is in. */
 bool cache_is_awaited(struct cache *cache, uint64_t extent);
 
-/* From now on the pool may use so much of its budget, bytes; memory above it is given back. */
+/* From now on the pool may use so much of its budget, bytes, at least CACHE_BUDGET_MIN; memory
+ * above it is given back. */
 void cache_limit(struct cache *cache, uint64_t bytes);
 
 void cache_stats(struct cache *cache, struct cache_stats *ret);

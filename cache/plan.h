@@ -42,17 +42,19 @@ struct plan_view {
 
 struct plan_params {
 	struct plan_view view;
-	uint64_t readahead; /* bytes that a scan is read ahead, at most; 0: nothing ever is */
+	uint64_t readahead; /* bytes that a scan is read ahead, at most; 0: nothing is, but to
+			     * preload */
 	bool shared;	    /* the storage is others' too: read only what is nearly certain */
 	bool epochs;	    /* what was served may be forgotten: each epoch asks for all anew */
 };
 
 /* How a read ahead may look now. */
 struct plan_limits {
-	uint64_t run;  /* bytes of one read, at most, unless one extent is longer */
-	uint64_t gap;  /* bytes between two extents that are rather read than left out */
-	uint64_t room; /* bytes that may be read ahead of a scan */
-	uint64_t once; /* bytes that may be read because everything will be wanted once */
+	uint64_t run;	/* bytes of one read, at most, unless one extent is longer */
+	uint64_t gap;	/* bytes between two extents that are rather read than left out */
+	uint64_t room;	/* memory, bytes, for what is read ahead of a scan */
+	uint64_t once;	/* the same for what is read because everything will be wanted once */
+	uint32_t grain; /* memory comes in pieces of so many bytes; 0: of one */
 };
 
 /* Extents that one read of the device brings, by rising offset. */

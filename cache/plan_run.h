@@ -5,12 +5,13 @@
 #include "cache/plan.h"
 
 /* A read is of whole pages: devices take requests up to a power of two at once. */
-#define PLAN_PAGES 8192
+#define PLAN_PAGE  4096
+#define PLAN_PAGES (2 * PLAN_PAGE)
 
 struct plan_run_builder {
 	const struct plan_view *view;
 	const struct plan_limits *limits;
-	uint64_t room;	     /* bytes that are left */
+	uint64_t room;	     /* bytes of memory that are left */
 	uint64_t begin, end; /* offsets of the first extent, and behind the last one */
 	struct plan_run *run;
 };
@@ -22,6 +23,14 @@ static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 
 	view->locate(view->context, extent, &offset, &size);
 	return size;
+}
+
+/* That an extent takes: it is kept with what lies before it in its first page. */
+static inline uint64_t plan_memory(const struct plan_limits *limits, uint64_t offset, uint32_t size)
+{
+	uint64_t grain = limits->grain;
+
+	return grain ? (offset % PLAN_PAGE + size + grain - 1) / grain * grain : size;
 }
 
 /* Begins an empty run of at most `room` bytes in *run. */
@@ -38,11 +47,12 @@ static inline struct plan_run_builder plan_run_begin(const struct plan_view *vie
 static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t extent)
 {
 	struct plan_run *run = builder->run;
-	uint64_t offset;
+	uint64_t offset, memory;
 	uint32_t size;
 
 	builder->view->locate(builder->view->context, extent, &offset, &size);
-	if (run->count == PLAN_RUN_EXTENTS || run->bytes + size > builder->room)
+	memory = plan_memory(builder->limits, offset, size);
+	if (run->count == PLAN_RUN_EXTENTS || memory > builder->room)
 		return false;
 	if (run->count && (offset < builder->end || offset - builder->end > builder->limits->gap ||
 			   offset + size - builder->begin + PLAN_PAGES > builder->limits->run))
@@ -51,6 +61,7 @@ static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t exten
 		builder->begin = offset;
 	run->extents[run->count++] = extent;
 	run->bytes += size;
+	builder->room -= memory;
 	builder->end = offset + size;
 	return true;
 }

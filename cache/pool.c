@@ -169,8 +169,9 @@ static bool may_grow(const struct pool *pool, uint32_t count)
 }
 
 /* Memory that was used before is taken first; fresh memory before what the pool keeps, but after
- * what is spent and the kernel keeps. What may still be wanted is evicted last of all. */
-static int make_room(struct pool *pool, uint32_t count)
+ * what is spent and the kernel keeps. What may still be wanted is evicted last of all, and what
+ * is only hoped for never in favour of what is only hoped for. */
+static int make_room(struct pool *pool, uint32_t count, enum policy_use use)
 {
 	for (;;) {
 		struct policy_node *victim = pool->ops->victim(&pool->policy);
@@ -178,7 +179,7 @@ static int make_room(struct pool *pool, uint32_t count)
 
 		if (may_grow(pool, count) && (!spent || slots_used_free(&pool->slots) >= count))
 			return 0;
-		if (!victim)
+		if (!victim || (victim->use == POLICY_AHEAD && use == POLICY_AHEAD))
 			return -ENOBUFS;
 		evict(pool, victim);
 	}
@@ -213,7 +214,7 @@ int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use 
 	extent = calloc(1, sizeof(*extent) + count * sizeof(extent->slots[0]));
 	if (!extent)
 		return -ENOMEM;
-	r = make_room(pool, count);
+	r = make_room(pool, count, use);
 	if (r < 0) {
 		free(extent);
 		return r;
@@ -282,7 +283,7 @@ void pool_limit(struct pool *pool, uint64_t bytes)
 
 	pool->limit = slots < pool->slots.count ? (uint32_t)slots : pool->slots.count;
 	if (slots_in_use(&pool->slots) > pool->limit)
-		make_room(pool, 0);
+		make_room(pool, 0, POLICY_USED);
 	held = slots_held(&pool->slots);
 	if (held > pool->limit)
 		slots_discard(&pool->slots, held - pool->limit);

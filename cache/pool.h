@@ -66,7 +66,8 @@ struct pool_place {
 uint32_t pool_slots(const struct pool_place *place);
 
 /* Adds an absent extent, FILLING and pinned once, evicting where it must.
- * Returns 0, -ENOBUFS (all that is in the way is pinned) or -ENOMEM. */
+ * Returns 0, -ENOBUFS (all that is in the way is pinned, or was read ahead and so would this be)
+ * or -ENOMEM. */
 int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
 	     struct pool_extent **ret);
 /* Whether so many slots more could be had right now. */

@@ -62,11 +62,13 @@ static void choose_owner(struct mount *mount)
 		       kernel_needs(mount) > mount->memory / 5 * 4);
 }
 
-/* A pool larger than the pack would be of no use. */
+/* A pool larger than the pack would be of no use; what reads everything ahead leaves an eighth
+ * of it free. */
 static void choose_budget(struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
-	uint64_t most = info->pack_bytes + info->super->files * SLOT_WASTE + CACHE_BUDGET_MIN;
+	uint64_t all = info->pack_bytes + info->super->files * SLOT_WASTE;
+	uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
 
 	mount->budget = mount->settings->pool;
 	if (!mount->budget) {

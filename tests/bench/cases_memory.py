@@ -15,6 +15,7 @@ from report import FILES_READ, LOOSE, OURS, Measure, Target
 
 MEMORY_SHARE = 0.57  # of the data
 MEMORY_OPTIONS = "cache=pool,policy=pin"
+POOL_SHARE = 0.85  # of the limit; the rest is for names, what lags behind, and the readers
 EPOCHS = 3
 BOUND = "bound of the pool's payload"
 
@@ -44,7 +45,8 @@ def epochs(bench, tree, peer, number):
     stats = None
     bench.make_cold(tree, "sata")
     with Group(profile="sata", memory=limit, path=tree.pack) as group:
-        scene = Scene(bench, tree, group, 4, options=MEMORY_OPTIONS)
+        options = f"{MEMORY_OPTIONS},pool={int(POOL_SHARE * limit)}"
+        scene = Scene(bench, tree, group, 4, options=options)
         with peer.opened(scene) as (root, daemon):
             for epoch in range(EPOCHS):
                 scene.seed = EPOCHS * number + epoch

@@ -1,33 +1,33 @@
 /* Which files belong together, by where they lie and what they are called. */
 #include "pack_fixture.h"
 
-/* Adds a file and the directories that lead to it, which are told by the last path. */
-static void add_path(struct fixture *f, const char *path, uint64_t size)
-{
-	static struct {
+/* Directories of a pack that is being made. */
+struct made {
+	unsigned count;
+	struct {
 		char path[64];
 		uint32_t id;
-	} made[64];
-	static unsigned count;
-	static struct fixture *of;
+	} all[64];
+};
+
+/* Adds a file, and those directories on the way to it that are missing. */
+static void add_path(struct fixture *f, struct made *made, const char *path, uint64_t size)
+{
 	uint32_t parent = BUILDER_ROOT;
 	const char *name = path;
 
-	if (of != f)
-		count = 0;
-	of = f;
 	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
 		char folder[64];
 		unsigned i = 0;
 
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-		while (i < count && strcmp(made[i].path, folder) != 0)
+		while (i < made->count && strcmp(made->all[i].path, folder) != 0)
 			i++;
-		if (i == count) {
-			strcpy(made[i].path, folder);
-			made[count++].id = add_dir(f, parent, folder + (name - path));
+		if (i == made->count) {
+			strcpy(made->all[i].path, folder);
+			made->all[made->count++].id = add_dir(f, parent, folder + (name - path));
 		}
-		parent = made[i].id;
+		parent = made->all[i].id;
 	}
 	add_file(f, parent, name, size);
 }
@@ -59,9 +59,11 @@ static void expect_none(struct fixture *f, const char *file, const char *from, c
 
 static void make(struct fixture *f, const char *const *paths)
 {
+	struct made made = {0};
+
 	start(f);
 	for (; *paths; paths++)
-		add_path(f, *paths, 100);
+		add_path(f, &made, *paths, 100);
 	finish_and_open(f);
 }
 

@@ -2,21 +2,22 @@
 # Runs unit test programs, as many at once as there are processors, each in a directory of its
 # own; shows what failed, and one line for each program that passed.
 set -u
+if [ "$1" = --one ]; then
+    mkdir "$3" && cd "$3" || exit 1
+    "$2" >"$3.log" 2>&1 || touch "$3.failed"
+    exit 0
+fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/foldfs-unit.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
 # Freed memory is overwritten, so that its use shows.
 MALLOC_PERTURB_=$(($$ % 254 + 1))
-export MALLOC_PERTURB_ work
+export MALLOC_PERTURB_
 
 for program in "$@"; do
-    realpath "$program"
-done | xargs -n 1 -P "$(nproc)" sh -c '
-    name=$(basename "$1")
-    mkdir "$work/$name" && cd "$work/$name" || exit 1
-    "$1" >"$work/$name.log" 2>&1 || touch "$work/$name.failed"
-' sh
+    printf '%s\n%s\n' "$(realpath "$program")" "$work/$(basename "$program")"
+done | xargs -n 2 -P "$(nproc)" sh "$0" --one
 
 failed=0
 for program in "$@"; do

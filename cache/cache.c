@@ -4,12 +4,6 @@
 #define LIMIT_STEP ((uint64_t)8 << 20)
 #define SAMPLES	   1024
 
-static const enum device_io device_ios[] = {
-	[CACHE_IO_AUTO] = DEVICE_AUTO,
-	[CACHE_IO_DIRECT] = DEVICE_DIRECT,
-	[CACHE_IO_BUFFERED] = DEVICE_BUFFERED,
-};
-
 /* Extents that fit into the pool, if all are of average size. */
 static uint64_t capacity(const struct cache *cache, const struct cache_params *params)
 {
@@ -41,7 +35,7 @@ static int make_pool(struct cache *cache, const struct cache_params *params)
 /* What may fail. */
 static int cache_build(struct cache *cache, const struct cache_params *params)
 {
-	int r = device_init(&cache->device, params->source.fd, device_ios[params->io]);
+	int r = device_init(&cache->device, params->source.fd, params->io);
 
 	if (r < 0)
 		return r == -EINVAL ? -EOPNOTSUPP : r;

@@ -55,13 +55,13 @@ static int open_direct(int fd)
 /* Whether it says so, or where it says nothing (before Linux 6.1), whether a read works. */
 static bool direct_works(int fd)
 {
-	SCOPE_FREE char *page = aligned_alloc(DEVICE_PAGE, DEVICE_PAGE);
+	SCOPE_FREE char *page = aligned_alloc(CACHE_PAGE, CACHE_PAGE);
 	struct statx st;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) == 0 && st.stx_mask & STATX_DIOALIGN)
-		return st.stx_dio_offset_align && st.stx_dio_offset_align <= DEVICE_PAGE &&
-		       st.stx_dio_mem_align <= DEVICE_PAGE;
-	return page && pread(fd, page, DEVICE_PAGE, 0) >= 0;
+		return st.stx_dio_offset_align && st.stx_dio_offset_align <= CACHE_PAGE &&
+		       st.stx_dio_mem_align <= CACHE_PAGE;
+	return page && pread(fd, page, CACHE_PAGE, 0) >= 0;
 }
 
 static int find_direct(struct device *device)
@@ -80,12 +80,12 @@ static struct flock mark(short type)
 	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = MARK, .l_len = 1};
 }
 
-int device_init(struct device *device, int fd, enum device_io io)
+int device_init(struct device *device, int fd, enum cache_io io)
 {
 	struct flock lock = mark(F_RDLCK);
 	struct statfs fs;
 
-	*device = (struct device){.fd = fd, .direct_fd = -1, .keep = io == DEVICE_BUFFERED};
+	*device = (struct device){.fd = fd, .direct_fd = -1, .keep = io == CACHE_IO_BUFFERED};
 	if (fstatfs(fd, &fs) == 0) {
 		device->memory =
 			one_of(fs.f_type, memory_fs, sizeof(memory_fs) / sizeof(memory_fs[0]));
@@ -95,9 +95,9 @@ int device_init(struct device *device, int fd, enum device_io io)
 	device->trash = huge_map(DEVICE_TRASH);
 	if (!device->trash)
 		return -ENOMEM;
-	if (io != DEVICE_BUFFERED && !device->memory)
+	if (io != CACHE_IO_BUFFERED && !device->memory)
 		device->direct_fd = find_direct(device);
-	if (io == DEVICE_DIRECT && device->direct_fd < 0) {
+	if (io == CACHE_IO_DIRECT && device->direct_fd < 0) {
 		device_release(device);
 		return -EINVAL;
 	}
@@ -132,17 +132,16 @@ static int64_t seconds(void)
 
 /* Each mount holds a read lock on MARK; who asks for a write lock there is told of another's. Not
  * on remote filesystems, where a lock is a request, and one that may hang. */
-static bool is_shared(struct device *device)
+static void look_for_others(struct device *device)
 {
-	int64_t now = seconds(), looked = atomic_load(&device->looked);
+	int64_t now = seconds();
 	struct flock lock = mark(F_WRLCK);
 
-	if (device->remote || now - looked < LOOK_SECONDS)
-		return atomic_load(&device->shared);
+	if (device->remote || now - atomic_load(&device->looked) < LOOK_SECONDS)
+		return;
 	atomic_store(&device->looked, now);
 	if (fcntl(device->fd, F_OFD_GETLK, &lock) == 0)
 		atomic_store(&device->shared, lock.l_type != F_UNLCK);
-	return atomic_load(&device->shared);
 }
 
 bool device_is_direct(const struct device *device)
@@ -200,7 +199,7 @@ static int read_all(struct device *device, int fd, struct iovec *iov, int count,
 /* What the pool holds the page cache need not hold as well. The kernel drops whole pages only. */
 static void drop_behind(const struct device *device, uint64_t offset, uint64_t size)
 {
-	uint64_t pages = (size + DEVICE_PAGE - 1) / DEVICE_PAGE * DEVICE_PAGE;
+	uint64_t pages = (size + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
 
 	if (!device->keep && !atomic_load(&device->shared))
 		posix_fadvise(device->fd, (off_t)offset, (off_t)pages, POSIX_FADV_DONTNEED);
@@ -211,7 +210,7 @@ int device_read(struct device *device, struct iovec *iov, int count, uint64_t of
 {
 	int fd, r;
 
-	is_shared(device);
+	look_for_others(device);
 	fd = device_is_direct(device) ? device->direct_fd : device->fd;
 	r = read_all(device, fd, iov, count, offset, needed, 0);
 	if (!device_is_direct(device))
@@ -234,7 +233,7 @@ static bool is_cached(struct device *device, uint64_t offset, uint64_t size)
 		atomic_store_explicit(&device->no_cachestat, true, memory_order_relaxed);
 		return false;
 	}
-	return stat.nr_cache >= (size + DEVICE_PAGE - 1) / DEVICE_PAGE;
+	return stat.nr_cache >= (size + CACHE_PAGE - 1) / CACHE_PAGE;
 }
 
 int device_read_now(struct device *device, struct iovec *iov, int count, uint64_t offset,

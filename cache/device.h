@@ -6,14 +6,12 @@
 #ifndef CACHE_DEVICE_H
 #define CACHE_DEVICE_H
 
+#include "cache/cache.h"
+#include "cache/page.h"
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
-
-#define DEVICE_PAGE 4096u /* direct reads begin and end at multiples, in the file and in memory */
-
-enum device_io { DEVICE_AUTO, DEVICE_DIRECT, DEVICE_BUFFERED };
 
 /* Where bytes go that nobody wants, and that are cheaper to read than to leave out. */
 #define DEVICE_TRASH ((uint64_t)2 << 20)
@@ -34,13 +32,13 @@ struct device {
 };
 
 /* Returns 0, -EINVAL where direct reads are wanted and cannot be had, or -ENOMEM. */
-int device_init(struct device *device, int fd, enum device_io io);
+int device_init(struct device *device, int fd, enum cache_io io);
 void device_release(struct device *device);
 
 /* How it is read now. */
 bool device_is_direct(const struct device *device);
 
-/* Fills iov (which is changed) from offset, both multiples of DEVICE_PAGE; the file must have
+/* Fills iov (which is changed) from offset, both multiples of CACHE_PAGE; the file must have
  * the first `needed` of these bytes.
  * Returns 0, -ENODATA (the file ends before), or what the read gave. */
 int device_read(struct device *device, struct iovec *iov, int count, uint64_t offset,

@@ -32,21 +32,12 @@ struct fill *fill_new(unsigned count)
 	return fill;
 }
 
-static uint64_t offset_of(const struct cache *cache, const struct pool_extent *extent)
+static struct span span_of(const struct pool_extent *extent)
 {
-	uint64_t offset;
-	uint32_t size;
+	uint64_t offset = extent->offset, end = offset + extent->size;
 
-	cache->source.locate(cache->source.context, extent->number, &offset, &size);
-	return offset;
-}
-
-static struct span span_of(const struct cache *cache, const struct pool_extent *extent)
-{
-	uint64_t offset = offset_of(cache, extent), end = offset + extent->size;
-
-	return (struct span){.begin = offset - offset % DEVICE_PAGE,
-			     .end = (end + DEVICE_PAGE - 1) / DEVICE_PAGE * DEVICE_PAGE};
+	return (struct span){.begin = offset - offset % CACHE_PAGE,
+			     .end = (end + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE};
 }
 
 /* Bytes of the extent's memory that the read for the one before brings. */
@@ -61,12 +52,12 @@ static uint32_t overlap(const struct span *before, const struct span *span)
 static int gather(const struct cache *cache, const struct fill *fill, unsigned first, unsigned end,
 		  struct iovec *iov)
 {
-	struct span before = span_of(cache, fill->extents[first]);
+	struct span before = span_of(fill->extents[first]);
 	int count = 0;
 
 	before.end = before.begin;
 	for (unsigned i = first; i < end; i++) {
-		struct span span = span_of(cache, fill->extents[i]);
+		struct span span = span_of(fill->extents[i]);
 		uint32_t shared = overlap(&before, &span);
 
 		if (span.begin > before.end)
@@ -93,8 +84,8 @@ static void copy_page(struct cache *cache, const struct pool_extent *from, uint3
 static void copy_shared(struct cache *cache, const struct fill *fill, unsigned first, unsigned end)
 {
 	for (unsigned i = first + 1; i < end; i++) {
-		struct span before = span_of(cache, fill->extents[i - 1]);
-		struct span span = span_of(cache, fill->extents[i]);
+		struct span before = span_of(fill->extents[i - 1]);
+		struct span span = span_of(fill->extents[i]);
 		uint32_t shared = overlap(&before, &span);
 
 		if (shared)
@@ -112,9 +103,8 @@ static int read_span(struct cache *cache, const struct fill *fill, unsigned firs
 	struct iovec iov[RUN_PIECES];
 	int pieces = gather(cache, fill, first, end, iov);
 	const struct pool_extent *last = fill->extents[end - 1];
-	uint64_t begin = span_of(cache, fill->extents[first]).begin;
-	int r = read(&cache->device, iov, pieces, begin,
-		     offset_of(cache, last) + last->size - begin);
+	uint64_t begin = span_of(fill->extents[first]).begin;
+	int r = read(&cache->device, iov, pieces, begin, last->offset + last->size - begin);
 
 	if (r == 0)
 		copy_shared(cache, fill, first, end);
@@ -124,8 +114,8 @@ static int read_span(struct cache *cache, const struct fill *fill, unsigned firs
 /* The same, with the time that it took. */
 static int read_timed(struct cache *cache, const struct fill *fill)
 {
-	struct span first = span_of(cache, fill->extents[0]);
-	struct span last = span_of(cache, fill->extents[fill->count - 1]);
+	struct span first = span_of(fill->extents[0]);
+	struct span last = span_of(fill->extents[fill->count - 1]);
 	uint64_t bytes = last.end - first.begin;
 	uint64_t begin = clock_ns(), end;
 	int r = read_span(cache, fill, 0, fill->count, device_read);

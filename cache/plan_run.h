@@ -2,11 +2,11 @@
 #ifndef CACHE_PLAN_RUN_H
 #define CACHE_PLAN_RUN_H
 
+#include "cache/page.h"
 #include "cache/plan.h"
 
 /* A read is of whole pages: devices take requests up to a power of two at once. */
-#define PLAN_PAGE  4096
-#define PLAN_PAGES (2 * PLAN_PAGE)
+#define PLAN_PAGES (2 * CACHE_PAGE)
 
 struct plan_run_builder {
 	const struct plan_view *view;
@@ -30,7 +30,7 @@ static inline uint64_t plan_memory(const struct plan_limits *limits, uint64_t of
 {
 	uint64_t grain = limits->grain;
 
-	return grain ? (offset % PLAN_PAGE + size + grain - 1) / grain * grain : size;
+	return grain ? (offset % CACHE_PAGE + size + grain - 1) / grain * grain : size;
 }
 
 /* Begins an empty run of at most `room` bytes in *run. */

@@ -199,7 +199,7 @@ uint64_t pool_room_for_once(const struct pool *pool)
 
 uint32_t pool_slots(const struct pool_place *place)
 {
-	return slots_needed((uint32_t)(place->offset % POOL_PAGE) + place->size);
+	return slots_needed((uint32_t)(place->offset % CACHE_PAGE) + place->size);
 }
 
 int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
@@ -224,7 +224,7 @@ int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use 
 	extent->node.use = use;
 	extent->number = place->number;
 	extent->size = place->size;
-	extent->lead = (uint32_t)(place->offset % POOL_PAGE);
+	extent->offset = place->offset;
 	extent->pins = 1;
 	extent->slot_count = count;
 	slots_take(&pool->slots, extent->slots, count);
@@ -282,8 +282,7 @@ void pool_limit(struct pool *pool, uint64_t bytes)
 	uint32_t held;
 
 	pool->limit = slots < pool->slots.count ? (uint32_t)slots : pool->slots.count;
-	if (slots_in_use(&pool->slots) > pool->limit)
-		make_room(pool, 0, POLICY_USED);
+	make_room(pool, 0, POLICY_USED);
 	held = slots_held(&pool->slots);
 	if (held > pool->limit)
 		slots_discard(&pool->slots, held - pool->limit);
@@ -329,7 +328,9 @@ int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, ui
 int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
 	     uint32_t size, struct iovec *iov)
 {
-	return pool_iov_pages(pool, extent, extent->lead + from, size, iov);
+	uint32_t lead = (uint32_t)(extent->offset % CACHE_PAGE);
+
+	return pool_iov_pages(pool, extent, lead + from, size, iov);
 }
 
 uint64_t pool_budget(const struct pool *pool)

@@ -12,6 +12,7 @@
 #ifndef CACHE_POOL_H
 #define CACHE_POOL_H
 
+#include "cache/page.h"
 #include "cache/policy.h"
 #include "cache/slots.h"
 #include <sys/uio.h>
@@ -23,7 +24,7 @@ struct pool_extent {
 	struct pool_extent *hash_next;
 	uint64_t number;
 	uint32_t size;	 /* bytes */
-	uint32_t lead;	 /* bytes in its first slot before it, which are read along */
+	uint64_t offset; /* in the file; its memory begins with the page that this is in */
 	uint32_t served; /* bytes, all readers together */
 	uint32_t epoch;	 /* in which it was served in full, modulo 2^32 */
 	uint32_t pins;
@@ -54,8 +55,7 @@ const char *pool_policy(const struct pool *pool);
 /* The extent of that number in any state but FAILED, or NULL. */
 struct pool_extent *pool_find(const struct pool *pool, uint64_t number);
 
-/* An extent as it lies in the file: device reads are of whole POOL_PAGEs. */
-#define POOL_PAGE 4096u
+/* An extent as it lies in the file. */
 struct pool_place {
 	uint64_t number;
 	uint64_t offset; /* in the file */

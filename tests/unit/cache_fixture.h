@@ -284,7 +284,7 @@ static inline uint64_t slot_bytes(const struct world *w, uint64_t first, uint64_
 	uint64_t slots = 0;
 
 	for (uint64_t e = first; e < end; e++)
-		slots += (w->offsets[e] % DEVICE_PAGE + w->sizes[e] + SLOT_BYTES - 1) / SLOT_BYTES;
+		slots += (w->offsets[e] % CACHE_PAGE + w->sizes[e] + SLOT_BYTES - 1) / SLOT_BYTES;
 	return slots * SLOT_BYTES;
 }
 
@@ -300,9 +300,9 @@ static inline uint64_t payload(const struct world *w)
 /* What whole pages of the file hold it. */
 static inline uint64_t page_bytes(const struct world *w, uint64_t e)
 {
-	uint64_t end = (w->offsets[e] + w->sizes[e] + DEVICE_PAGE - 1) / DEVICE_PAGE * DEVICE_PAGE;
+	uint64_t end = (w->offsets[e] + w->sizes[e] + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
 
-	return (end < w->bytes ? end : w->bytes) - w->offsets[e] / DEVICE_PAGE * DEVICE_PAGE;
+	return (end < w->bytes ? end : w->bytes) - w->offsets[e] / CACHE_PAGE * CACHE_PAGE;
 }
 
 static inline void shuffle(uint64_t *order, uint64_t count)

@@ -60,7 +60,7 @@ static void a_scan_uses_all_that_was_read_ahead(void **state)
 	stats = stats_of(w);
 	assert_nothing_in_vain(w);
 	assert_true(stats.prefetch_issued >= (w->extents - SURE) * 110000);
-	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * DEVICE_PAGE);
+	assert_true(stats.device_bytes <= w->bytes + stats.device_reads * 2 * CACHE_PAGE);
 	assert_true(stats.device_reads <= SURE + 2 * w->bytes / COST_RUN_MIN);
 }
 

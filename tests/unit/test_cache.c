@@ -512,7 +512,7 @@ static void fill_with_holders(struct world *w, struct holder holders[2], struct 
 {
 	for (unsigned i = 0; i < SCAN + 20; i++)
 		lay(w, 0,
-		    (i % 10 == 0 && i < SMALL) || i == TWO || i == TWO + 1 ? MIB : 3 * DEVICE_PAGE);
+		    (i % 10 == 0 && i < SMALL) || i == TWO || i == TWO + 1 ? MIB : 3 * CACHE_PAGE);
 	write_file(w);
 	start(w, readahead, 2);
 	for (unsigned i = 0; i < 2; i++) {

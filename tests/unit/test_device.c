@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#define PAGE	   DEVICE_PAGE
+#define PAGE	   CACHE_PAGE
 #define PAGES	   75u
 #define FILE_BYTES ((PAGES - 1) * PAGE + 1000) /* ends within a page */
 #define SECOND	   UINT64_C(1000000000)
@@ -77,7 +77,7 @@ struct fixture {
 	char *memory;		    /* PAGES pages */
 };
 
-static struct fixture *file_in(const char *dir, enum device_io io)
+static struct fixture *file_in(const char *dir, enum cache_io io)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	char path[64];
@@ -103,13 +103,13 @@ static struct fixture *file_in(const char *dir, enum device_io io)
 
 static int automatic(void **state)
 {
-	*state = file_in("/var/tmp", DEVICE_AUTO);
+	*state = file_in("/var/tmp", CACHE_IO_AUTO);
 	return 0;
 }
 
 static int buffered(void **state)
 {
-	*state = file_in("/var/tmp", DEVICE_BUFFERED);
+	*state = file_in("/var/tmp", CACHE_IO_BUFFERED);
 	return 0;
 }
 
@@ -444,7 +444,7 @@ static void a_file_in_memory_never_waits_and_counts_its_errors_once(void **state
 
 	*state = NULL;
 	need_tmpfs();
-	*state = f = file_in("/dev/shm", DEVICE_AUTO);
+	*state = f = file_in("/dev/shm", CACHE_IO_AUTO);
 	assert_false(device_is_direct(&f->device));
 	assert_int_equal(read_pages_now(f, 0, PAGES, FILE_BYTES), 0);
 	assert_all_is_right(f);
@@ -461,8 +461,8 @@ static void direct_reads_that_cannot_be_had_are_refused_at_the_start(void **stat
 
 	*state = NULL;
 	need_tmpfs();
-	*state = f = file_in("/dev/shm", DEVICE_AUTO);
-	assert_int_equal(device_init(&device, f->fd, DEVICE_DIRECT), -EINVAL);
+	*state = f = file_in("/dev/shm", CACHE_IO_AUTO);
+	assert_int_equal(device_init(&device, f->fd, CACHE_IO_DIRECT), -EINVAL);
 }
 
 static void direct_reads_that_can_be_had_are_had(void **state)
@@ -471,7 +471,7 @@ static void direct_reads_that_can_be_had_are_had(void **state)
 	struct device device;
 
 	need_direct(f);
-	assert_int_equal(device_init(&device, f->fd, DEVICE_DIRECT), 0);
+	assert_int_equal(device_init(&device, f->fd, CACHE_IO_DIRECT), 0);
 	assert_true(device_is_direct(&device));
 	device_release(&device);
 }
@@ -483,7 +483,7 @@ static void release_closes_what_init_opened_and_nothing_else(void **state)
 	int direct;
 
 	need_direct(f);
-	assert_int_equal(device_init(&device, f->fd, DEVICE_AUTO), 0);
+	assert_int_equal(device_init(&device, f->fd, CACHE_IO_AUTO), 0);
 	direct = device.direct_fd;
 	assert_true(fcntl(direct, F_GETFD) >= 0);
 	device_release(&device);
@@ -497,7 +497,7 @@ static void what_the_system_says_is_passed_on(void **state)
 	struct device bad;
 
 	(void)state;
-	assert_int_equal(device_init(&bad, -1, DEVICE_AUTO), 0);
+	assert_int_equal(device_init(&bad, -1, CACHE_IO_AUTO), 0);
 	assert_int_equal(device_read(&bad, &iov, 1, 0, PAGE), -EBADF);
 	assert_int_equal(bad.errors, 1);
 	assert_int_equal(device_read_now(&bad, &iov, 1, 0, PAGE), -EAGAIN); /* not its business */
@@ -515,7 +515,7 @@ static void a_pipe_is_no_file_and_says_so(void **state)
 	(void)state;
 	orders = (struct orders){0};
 	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(device_init(&device, fds[0], DEVICE_AUTO), 0);
+	assert_int_equal(device_init(&device, fds[0], CACHE_IO_AUTO), 0);
 	assert_int_equal(device_read(&device, &iov, 1, 0, 16), -ESPIPE);
 	assert_int_equal(device.errors, 1);
 	device_release(&device);
@@ -646,7 +646,7 @@ static void two_mounts_of_one_file_share_the_kernels_copy(void **state)
 
 	need_direct(f);
 	assert_true(becomes_direct(&f->device, f->memory, true));
-	assert_int_equal(device_init(&other, fd, DEVICE_AUTO), 0);
+	assert_int_equal(device_init(&other, fd, CACHE_IO_AUTO), 0);
 	assert_true(becomes_direct(&other, f->memory, false)); /* finds the first one at once */
 	assert_true(becomes_direct(&f->device, f->memory, false));
 	have_it_cold(f);
@@ -663,7 +663,7 @@ static void who_is_alone_again_reads_directly_again(void **state)
 	struct device other;
 
 	need_direct(f);
-	assert_int_equal(device_init(&other, fd, DEVICE_AUTO), 0);
+	assert_int_equal(device_init(&other, fd, CACHE_IO_AUTO), 0);
 	assert_true(becomes_direct(&f->device, f->memory, false));
 	device_release(&other); /* its file is still open */
 	assert_true(becomes_direct(&f->device, f->memory, true));
@@ -679,7 +679,7 @@ static void a_mount_that_died_is_no_longer_there(void **state)
 	int fd = open_again(f);
 
 	need_direct(f);
-	assert_int_equal(device_init(&other, fd, DEVICE_AUTO), 0);
+	assert_int_equal(device_init(&other, fd, CACHE_IO_AUTO), 0);
 	assert_true(becomes_direct(&f->device, f->memory, false));
 	close(fd); /* as its end does */
 	assert_true(becomes_direct(&f->device, f->memory, true));

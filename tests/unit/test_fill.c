@@ -173,16 +173,16 @@ static void an_extent_may_begin_anywhere_in_its_page(void **state)
 	lay(w, 0, 64 * KIB);
 	write_file(w);
 	w->extents = 0;
-	for (uint64_t lead = 0; lead < DEVICE_PAGE; lead++) {
+	for (uint64_t lead = 0; lead < CACHE_PAGE; lead++) {
 		w->offsets[lead] = lead;
 		w->sizes[lead] = (uint32_t)(1 + lead * 7919 % 50000);
 	}
-	w->extents = DEVICE_PAGE;
+	w->extents = CACHE_PAGE;
 	for (enum way way = 0; way < WAYS; way++) {
 		if (!can(w, way))
 			continue;
 		open_cache(w, way);
-		for (uint64_t lead = 0; lead < DEVICE_PAGE; lead += lead < 64 ? 1 : SLOWER)
+		for (uint64_t lead = 0; lead < CACHE_PAGE; lead += lead < 64 ? 1 : SLOWER)
 			read_run(w, way, &lead, 1);
 	}
 	assert_false(w->wrong);
@@ -204,7 +204,7 @@ static void an_extent_may_end_where_the_next_begins(void **state)
 	struct world *w = *state;
 
 	for (uint64_t i = 0; i < 200; i++)
-		lay(w, 0, (1 + i % 5) * DEVICE_PAGE + (i % 4 == 3 ? 0 : random_below(DEVICE_PAGE)));
+		lay(w, 0, (1 + i % 5) * CACHE_PAGE + (i % 4 == 3 ? 0 : random_below(CACHE_PAGE)));
 	write_file(w);
 	read_in_all_ways(w);
 }
@@ -214,7 +214,7 @@ static void extents_may_be_whole_pages(void **state)
 	struct world *w = *state;
 
 	for (uint64_t i = 0; i < 100; i++)
-		lay(w, i % 7 ? 0 : DEVICE_PAGE, (1 + i % 9) * DEVICE_PAGE);
+		lay(w, i % 7 ? 0 : CACHE_PAGE, (1 + i % 9) * CACHE_PAGE);
 	write_file(w);
 	read_in_all_ways(w);
 }
@@ -237,27 +237,27 @@ static void lay_pair(struct world *w, unsigned i)
 {
 	static const uint64_t edges[] = {0,
 					 1,
-					 DEVICE_PAGE - 1,
-					 DEVICE_PAGE,
-					 DEVICE_PAGE + 1,
-					 2 * DEVICE_PAGE - 1,
+					 CACHE_PAGE - 1,
+					 CACHE_PAGE,
+					 CACHE_PAGE + 1,
+					 2 * CACHE_PAGE - 1,
 					 COST_GAP_MIN,
-					 COST_GAP_MAX - DEVICE_PAGE,
+					 COST_GAP_MAX - CACHE_PAGE,
 					 COST_GAP_MAX - 1,
 					 COST_GAP_MAX};
 	const unsigned count = sizeof(edges) / sizeof(edges[0]);
 
-	begin_layout(w, random_below(DEVICE_PAGE));
-	lay(w, 0, 1 + random_below(2 * DEVICE_PAGE));
+	begin_layout(w, random_below(CACHE_PAGE));
+	lay(w, 0, 1 + random_below(2 * CACHE_PAGE));
 	lay(w, i < 5 * count ? edges[i % count] : random_below(COST_GAP_MAX),
-	    1 + random_below(2 * DEVICE_PAGE));
+	    1 + random_below(2 * CACHE_PAGE));
 }
 
 static void gaps_of_all_sizes_are_read_over(void **state)
 {
 	struct world *w = *state;
 
-	lay(w, 0, COST_GAP_MAX + 8 * DEVICE_PAGE);
+	lay(w, 0, COST_GAP_MAX + 8 * CACHE_PAGE);
 	write_file(w);
 	read_layouts(w, 200, lay_pair);
 }
@@ -297,11 +297,11 @@ static uint64_t any_gap(void)
 {
 	switch (random() % 8) {
 	case 0:
-		return random_below(DEVICE_PAGE);
+		return random_below(CACHE_PAGE);
 	case 1:
 		return random_below(64 * KIB);
 	case 2:
-		return random() % 8 ? 0 : random_below(COST_GAP_MAX + 2 * DEVICE_PAGE);
+		return random() % 8 ? 0 : random_below(COST_GAP_MAX + 2 * CACHE_PAGE);
 	default:
 		return 0;
 	}
@@ -364,7 +364,7 @@ static void the_longest_run_is_one_read(void **state)
 	uint64_t all[PLAN_RUN_EXTENTS];
 
 	for (unsigned i = 0; i < PLAN_RUN_EXTENTS; i++) {
-		uint64_t gap = i % 2 && each > 3 * DEVICE_PAGE ? 2 * DEVICE_PAGE : 0;
+		uint64_t gap = i % 2 && each > 3 * CACHE_PAGE ? 2 * CACHE_PAGE : 0;
 
 		lay(w, gap, each - gap - 1);
 		all[i] = i;
@@ -477,7 +477,7 @@ static void what_is_read_ahead_is_left_when_the_cache_stops(void **state)
 
 static uint64_t pages_in_memory(struct world *w)
 {
-	uint64_t count = 0, pages = (w->bytes + DEVICE_PAGE - 1) / DEVICE_PAGE;
+	uint64_t count = 0, pages = (w->bytes + CACHE_PAGE - 1) / CACHE_PAGE;
 	SCOPE_FREE unsigned char *in = malloc(pages);
 	void *map = mmap(NULL, w->bytes, PROT_READ, MAP_SHARED, w->fd, 0);
 
@@ -511,7 +511,7 @@ static void what_is_cold_is_read_once_and_directly(void **state)
 	}
 	print_message("%llu pages came into the page cache\n",
 		      (unsigned long long)pages_in_memory(w));
-	assert_true(pages_in_memory(w) <= 16 * MIB / DEVICE_PAGE / 10);
+	assert_true(pages_in_memory(w) <= 16 * MIB / CACHE_PAGE / 10);
 }
 
 static void what_is_read_buffered_for_the_pool_is_dropped_behind(void **state)
@@ -526,7 +526,7 @@ static void what_is_read_buffered_for_the_pool_is_dropped_behind(void **state)
 		skip();
 	for (uint64_t e = 0; e < 16; e++)
 		read_run(w, BUFFERED, &e, 1);
-	assert_true(pages_in_memory(w) <= 16 * MIB / DEVICE_PAGE / 10);
+	assert_true(pages_in_memory(w) <= 16 * MIB / CACHE_PAGE / 10);
 }
 
 int main(void)

@@ -491,11 +491,11 @@ static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **
 	struct pool_extent *extent;
 	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
 
-	assert_int_equal(add_at(pool, 0, 5 * POOL_PAGE + 904, 20000, POLICY_USED, &extent), 0);
-	assert_int_equal(extent->lead, 904);
-	assert_int_equal(pool_iov_pages(pool, extent, 0, 6 * POOL_PAGE, pages), 1);
-	assert_int_equal((uintptr_t)pages[0].iov_base % POOL_PAGE, 0);
-	assert_int_equal(pages[0].iov_len, 6 * POOL_PAGE);
+	assert_int_equal(add_at(pool, 0, 5 * CACHE_PAGE + 904, 20000, POLICY_USED, &extent), 0);
+	assert_int_equal(extent->offset % CACHE_PAGE, 904);
+	assert_int_equal(pool_iov_pages(pool, extent, 0, 6 * CACHE_PAGE, pages), 1);
+	assert_int_equal((uintptr_t)pages[0].iov_base % CACHE_PAGE, 0);
+	assert_int_equal(pages[0].iov_len, 6 * CACHE_PAGE);
 	assert_int_equal(pool_iov(pool, extent, 0, 20000, bytes), 1);
 	assert_ptr_equal(bytes[0].iov_base, (char *)pages[0].iov_base + 904);
 	assert_int_equal(bytes[0].iov_len, 20000);
@@ -505,14 +505,14 @@ static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **
 
 static void what_lies_before_an_extent_takes_memory_too(void **state)
 {
-	const uint64_t offsets[] = {0, 1, POOL_PAGE - 1, POOL_PAGE, 3 * POOL_PAGE + 1};
+	const uint64_t offsets[] = {0, 1, CACHE_PAGE - 1, CACHE_PAGE, 3 * CACHE_PAGE + 1};
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 5; i++) {
 		const struct pool_place place = {i, offsets[i], SLOT_BYTES};
 		struct pool_extent *extent;
 
-		assert_int_equal(pool_slots(&place), offsets[i] % POOL_PAGE ? 2 : 1);
+		assert_int_equal(pool_slots(&place), offsets[i] % CACHE_PAGE ? 2 : 1);
 		assert_int_equal(pool_add(pool, &place, POLICY_USED, &extent), 0);
 		assert_int_equal(extent->slot_count, pool_slots(&place));
 	}
@@ -543,7 +543,7 @@ static void pages_and_bytes_are_the_same_memory(void **state)
 		pool_failed(pool, holes[i], -EIO);
 		pool_unpin(pool, holes[i]);
 	}
-	assert_int_equal(add_at(pool, 100, 77 * POOL_PAGE + 200, size, POLICY_USED, &extent), 0);
+	assert_int_equal(add_at(pool, 100, 77 * CACHE_PAGE + 200, size, POLICY_USED, &extent), 0);
 	count = pool_iov_pages(pool, extent, 0, 5 * SLOT_BYTES, pages);
 	assert_int_equal(count, 5);
 	for (int i = 0; i < count; i++)
@@ -638,7 +638,7 @@ static uint64_t offset_of(uint64_t number)
 
 static uint32_t size_of(uint64_t number)
 {
-	return 1 + (uint32_t)(number * 104729 % (2 * FOUR - POOL_PAGE));
+	return 1 + (uint32_t)(number * 104729 % (2 * FOUR - CACHE_PAGE));
 }
 
 static unsigned char byte_of(uint64_t number, uint32_t at)

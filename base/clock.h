@@ -5,13 +5,15 @@
 #include <stdint.h>
 #include <time.h>
 
+#define CLOCK_SECOND ((uint64_t)1000000000)
+
 /* Nanoseconds. */
 static inline uint64_t clock_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * CLOCK_SECOND + (uint64_t)now.tv_nsec;
 }
 
 #endif

@@ -1,10 +1,10 @@
 #include "fs/mount.h"
+#include "base/clock.h"
 #include "base/scope.h"
 #include "fs/memory.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define IO_THREADS	  32   /* reads in flight; 16 saturate the devices measured */
 #define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes */
@@ -112,14 +112,12 @@ static int make_cache(struct mount *mount, struct err *err)
 int mount_new(const struct settings *settings, struct mount **ret, struct err *err)
 {
 	struct mount *mount = calloc(1, sizeof(*mount));
-	struct timespec now;
 	int r;
 
 	if (!mount)
 		return -ENOMEM;
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	mount->settings = settings;
-	mount->started = (uint64_t)now.tv_sec;
+	mount->started = clock_ns() / CLOCK_SECOND;
 	mount->uid = settings->uid == UINT64_MAX ? getuid() : (uid_t)settings->uid;
 	mount->gid = settings->gid == UINT64_MAX ? getgid() : (gid_t)settings->gid;
 	r = open_dataset(mount, err);

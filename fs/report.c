@@ -1,7 +1,7 @@
+#include "base/clock.h"
 #include "base/json.h"
 #include "fs/mount.h"
 #include <string.h>
-#include <time.h>
 
 static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_LOOKUP] = "lookup",	 [REQUEST_GETATTR] = "getattr",
@@ -69,14 +69,12 @@ int mount_report(struct mount *mount, struct buf *buf)
 {
 	struct json json = json_begin(buf);
 	struct cache_stats stats;
-	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	cache_stats(mount->cache, &stats);
 	json_object(&json, NULL);
 	json_string(&json, "version", FOLDFS_VERSION);
 	json_string(&json, "id", dataset_info(mount->dataset)->id);
-	json_u64(&json, "uptime_s", (uint64_t)now.tv_sec - mount->started);
+	json_u64(&json, "uptime_s", clock_ns() / CLOCK_SECOND - mount->started);
 	report_pack(&json, mount);
 	report_requests(&json, mount);
 	report_cache(&json, &stats);

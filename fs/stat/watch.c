@@ -1,4 +1,5 @@
 #include "fs/stat/watch.h"
+#include "base/clock.h"
 #include "base/scope.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/show.h"
@@ -19,10 +20,7 @@ struct watch {
 
 static double now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+	return (double)clock_ns() / CLOCK_SECOND;
 }
 
 /* Signals that are ignored (nohup) stay so: a blocked one would be taken after all. */

@@ -1,5 +1,6 @@
 #include "pack/tool/progress.h"
 
+#include "base/clock.h"
 #include "base/size.h"
 #include <stdio.h>
 #include <time.h>
@@ -11,10 +12,7 @@
 
 double progress_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	return (double)clock_ns() / CLOCK_SECOND;
 }
 
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want)

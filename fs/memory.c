@@ -199,11 +199,3 @@ uint64_t memory_available(void)
 	memory_read("", &memory);
 	return memory.available;
 }
-
-uint64_t memory_limit(void)
-{
-	struct memory memory;
-
-	memory_read("", &memory);
-	return memory.limit;
-}

@@ -20,6 +20,5 @@ void memory_read(const char *root, struct memory *ret);
 /* Of the real ones. Available is never over the limit, so that a quarter of the one is at most
  * a quarter of the other. */
 uint64_t memory_available(void);
-uint64_t memory_limit(void);
 
 #endif

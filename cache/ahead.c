@@ -1,4 +1,5 @@
 #include "cache/ahead.h"
+#include <string.h>
 
 static bool have(void *context, uint64_t number)
 {
@@ -56,6 +57,16 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 	return r;
 }
 
+static bool add(struct cache *cache, uint64_t number, struct pool_extent **ret)
+{
+	struct pool_place place = cache_place(cache, number);
+
+	if (pool_add(cache->pool, &place, POLICY_AHEAD, ret) < 0)
+		return false;
+	cache->ahead_issued += place.size;
+	return true;
+}
+
 /* Adds the extents of a run as far as there is room. Returns its fill, or NULL. Lock held. */
 static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 {
@@ -64,13 +75,8 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 
 	if (!fill)
 		return NULL;
-	while (added < run->count) {
-		struct pool_place place = cache_place(cache, run->extents[added]);
-
-		if (pool_add(cache->pool, &place, POLICY_AHEAD, &fill->extents[added]) < 0)
-			break;
-		cache->ahead_issued += fill->extents[added++]->size;
-	}
+	while (added < run->count && add(cache, run->extents[added], &fill->extents[added]))
+		added++;
 	fill->ahead = true;
 	fill->count = added;
 	if (added)
@@ -124,7 +130,7 @@ bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 static bool may_read_ahead(const struct cache *cache)
 {
 	return waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
-	       cache->ahead_running < cost_depth(&cache->cost);
+	       cache->ahead_running < cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
 }
 
 struct fill *ahead_find(struct cache *cache)
@@ -141,6 +147,43 @@ struct fill *ahead_find(struct cache *cache)
 	}
 	cache->ahead_running += fill != NULL;
 	return fill;
+}
+
+/* Adds what lies around an extent, from there on as far as there is room. */
+static void add_around(struct cache *cache, const struct plan_run *run, struct pool_extent *wanted,
+		       struct fill *wide)
+{
+	unsigned at = 0, begin, end;
+
+	while (run->extents[at] != wanted->number)
+		at++;
+	wide->extents[at] = wanted;
+	for (begin = at; begin > 0; begin--)
+		if (!add(cache, run->extents[begin - 1], &wide->extents[begin - 1]))
+			break;
+	for (end = at + 1; end < run->count; end++)
+		if (!add(cache, run->extents[end], &wide->extents[end]))
+			break;
+	wide->count = end - begin;
+	memmove(wide->extents, &wide->extents[begin], wide->count * sizeof(wide->extents[0]));
+}
+
+struct fill *ahead_widen(struct cache *cache, struct fill *fill)
+{
+	struct plan_limits now = limits(cache);
+	struct plan_run run;
+	struct fill *wide;
+
+	if (!cost_dear(&cache->cost) ||
+	    !plan_around(cache->plan, &now, fill->extents[0]->number, &run))
+		return fill;
+	wide = fill_new(run.count);
+	if (!wide)
+		return fill;
+	add_around(cache, &run, fill->extents[0], wide);
+	wide->next = fill->next;
+	free(fill);
+	return wide;
 }
 
 void ahead_done(struct cache *cache)

@@ -12,6 +12,10 @@ int ahead_new(struct cache *cache, const struct cache_params *params);
  * find now; while a fill is read, its end is time enough to look. Lock held. */
 bool ahead_demand(struct cache *cache, uint64_t first, unsigned count);
 
+/* Where requests are dear, what will be wanted around the one extent of a fill comes with it.
+ * Returns the fill that takes its place, or the fill. Lock held. */
+struct fill *ahead_widen(struct cache *cache, struct fill *fill);
+
 /* The next fill that may run now, whose extents are added to the pool, or NULL. */
 struct fill *ahead_find(struct cache *cache);
 /* Such a fill was read. */

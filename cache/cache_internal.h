@@ -41,7 +41,8 @@ struct cache {
 	struct work *work;
 	struct histogram waits; /* us */
 	_Atomic uint64_t served_bytes, bad_extents;
-	atomic_bool stopping; /* what is read ahead is not worth it any more */
+	atomic_bool stopping;	    /* what is read ahead is not worth it any more */
+	atomic_uint wanted_running; /* fills that somebody waits for */
 
 	pthread_mutex_t lock; /* never held across I/O, a check or an answer */
 	/* Protected by lock: */

@@ -16,7 +16,7 @@
 #define COST_RUN_MAX   ((uint64_t)4 << 20)
 /* What a request costs the processors is worth this much even where the device charges nothing. */
 #define COST_GAP_MIN   ((uint64_t)32 << 10)
-#define COST_GAP_START ((uint64_t)128 << 10)
+#define COST_GAP_START ((uint64_t)64 << 10)
 #define COST_GAP_MAX   ((uint64_t)2 << 20)
 #define COST_DEPTH_MAX 8
 
@@ -37,9 +37,11 @@ struct cost {
 	/* Of the window under way. */
 	struct cost_busy busy;
 	uint64_t reads, bytes, ns;
-	/* x is bytes a read, y ns a read: their decayed means, those of the last window, and the
-	 * decayed sums over what changed from window to window, as shares of x. */
-	double weight, x, y, last_x, last_y, xx, xy;
+	/* z is reads a byte, r ns a byte: their decayed means, the decayed sums of products around
+	 * them, and the variance of r around the line, as a share of it. */
+	double weight, z, r, zz, zr, noise;
+	double assumed; /* a / b, as long as windows do not differ */
+	double wanted;	/* bytes of a wanted record, decayed mean */
 
 	/* Of the round under way, which began at `since` and takes round_long ns at least: work
 	 * of all reads and of those ahead. */
@@ -73,7 +75,15 @@ uint64_t cost_gap(const struct cost *cost);
  * COST_RUN_MIN..MAX. Differs now and then for a while, to learn from it: ask for each read. */
 uint64_t cost_run(const struct cost *cost);
 
-/* Reads ahead that should run at once, 1..COST_DEPTH_MAX; differs for a while, as above. */
-unsigned cost_depth(const struct cost *cost);
+/* A record of `bytes` was wanted, and is not in memory. */
+void cost_wanted(struct cost *cost, uint64_t bytes);
+
+/* Whether requests cost so much more than the bytes of a record that a wanted one should bring
+ * what lies around it, as far as that will be wanted too: a run, which the stream need not read. */
+bool cost_dear(const struct cost *cost);
+
+/* Reads ahead that should run at once, 0..COST_DEPTH_MAX, while `wanted` reads for somebody do;
+ * differs for a while, as above. */
+unsigned cost_depth(const struct cost *cost, unsigned wanted);
 
 #endif

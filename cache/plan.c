@@ -79,6 +79,12 @@ bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_
 				   plan_once_next(&plan->once, &plan->view, limits, ret));
 }
 
+bool plan_around(struct plan *plan, const struct plan_limits *limits, uint64_t extent,
+		 struct plan_run *ret)
+{
+	return !is_quiet(plan) && plan_once_around(&plan->once, &plan->view, limits, extent, ret);
+}
+
 uint64_t plan_preloaded(const struct plan *plan)
 {
 	return plan->once.preload ? plan->once.bytes + plan->once.ahead : 0;

@@ -82,6 +82,11 @@ bool plan_wants(const struct plan *plan, const struct plan_limits *limits);
 /* The next extents to read, which from then on count as planned: false when there are none. */
 bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_run *ret);
 
+/* The extents to read together with one that was asked for, and is not there; the others count as
+ * planned: false when there are none. */
+bool plan_around(struct plan *plan, const struct plan_limits *limits, uint64_t extent,
+		 struct plan_run *ret);
+
 /* Bytes that the preload, if one is under way, has got to; those asked for included. */
 uint64_t plan_preloaded(const struct plan *plan);
 

@@ -12,6 +12,10 @@
  * asked for: looking at some pictures costs some hundred MiB at most, and an epoch is not held
  * up: CREDIT / (CREDIT + 1) of the pass is done before the readers must have come on.
  *
+ * Where a request costs as much as many extents, a demand that misses begins a run as well
+ * (plan_once_around): it brings what the pass then leaves out, in the same pieces, so that an
+ * epoch takes no more requests than the pass alone.
+ *
  * Shared storage is others' too, and which share of the files this node wants cannot be seen: one
  * of 16 ranks and a reader of everything ask alike. There a block is read to its end when
  * 4/5 of it were asked for, so that at most 5/4 of what is wanted is ever read.
@@ -201,10 +205,71 @@ bool plan_once_wants(const struct plan_once *once, const struct plan_limits *lim
 	return !once->exhausted && limits->once >= limits->run && credit(once) >= limits->run;
 }
 
+/* The extents that are read together with one: a block is cut into runs from its beginning, so
+ * that none has to read around what another has read. */
+struct cut {
+	uint64_t first, end;
+};
+
+static struct cut cut_around(const struct plan_view *view, const struct plan_limits *limits,
+			     uint64_t extent)
+{
+	uint64_t block = extent / PLAN_BLOCK, first = block * PLAN_BLOCK, begin = 0;
+	uint64_t at = first, end = first + block_size(view, block), offset;
+	uint32_t size;
+
+	for (; at < end; at++) {
+		view->locate(view->context, at, &offset, &size);
+		if (at > first && offset + size - begin + PLAN_PAGES <= limits->run)
+			continue;
+		if (at > extent)
+			break;
+		first = at;
+		begin = offset;
+	}
+	return (struct cut){.first = first, .end = at};
+}
+
+static void mark_run(struct plan_once *once, const struct plan_view *view,
+		     const struct plan_run *run, uint64_t wanted)
+{
+	for (unsigned i = 0; i < run->count; i++) {
+		if (run->extents[i] == wanted)
+			continue;
+		mark_planned(once, run->extents[i]);
+		once->ahead += plan_size(view, run->extents[i]);
+	}
+}
+
+/* A gap too long to read through divides what lies around: the part with the extent counts. */
+bool plan_once_around(struct plan_once *once, const struct plan_view *view,
+		      const struct plan_limits *limits, uint64_t extent, struct plan_run *ret)
+{
+	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
+	struct cut cut;
+
+	if (!plan_once_wants(once, limits) || !promising(once, view, extent / PLAN_BLOCK))
+		return false;
+	cut = cut_around(view, limits, extent);
+	for (uint64_t at = cut.first; at < cut.end; at++) {
+		if (at != extent && (known(once, at) || view->have(view->context, at)))
+			continue;
+		if (plan_run_add(&builder, at))
+			continue;
+		if (at > extent)
+			break;
+		builder = plan_run_begin(view, limits, limits->once, ret);
+		plan_run_add(&builder, at);
+	}
+	mark_run(once, view, ret, extent);
+	return ret->count > 1;
+}
+
 bool plan_once_next(struct plan_once *once, const struct plan_view *view,
 		    const struct plan_limits *limits, struct plan_run *ret)
 {
 	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
+	struct cut cut = {0};
 	uint64_t at;
 
 	if (!plan_once_wants(once, limits))
@@ -213,7 +278,9 @@ bool plan_once_next(struct plan_once *once, const struct plan_view *view,
 	if (at == view->extents)
 		at = seek(once, view, 0);
 	once->exhausted = at == view->extents;
-	while (at < view->extents && plan_run_add(&builder, at)) {
+	if (!once->exhausted)
+		cut = cut_around(view, limits, at);
+	while (at < cut.end && plan_run_add(&builder, at)) {
 		mark_planned(once, at);
 		at = seek(once, view, at + 1);
 	}

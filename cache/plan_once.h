@@ -42,5 +42,9 @@ void plan_once_preload(struct plan_once *once);
 bool plan_once_wants(const struct plan_once *once, const struct plan_limits *limits);
 bool plan_once_next(struct plan_once *once, const struct plan_view *view,
 		    const struct plan_limits *limits, struct plan_run *ret);
+/* The run that an extent belongs to which was asked for, and is to be read: false where nothing
+ * comes with it. */
+bool plan_once_around(struct plan_once *once, const struct plan_view *view,
+		      const struct plan_limits *limits, uint64_t extent, struct plan_run *ret);
 
 #endif

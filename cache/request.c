@@ -58,6 +58,7 @@ static int take_extent(struct cache *cache, uint64_t number, struct pool_extent 
 		return r;
 	}
 	pool_pin(cache->pool, *ret); /* one pin for the fill, one for the reader */
+	cost_wanted(&cache->cost, place.size);
 	fill->extents[0] = *ret;
 	fill->next = *fills;
 	*fills = fill;
@@ -293,6 +294,12 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
 }
 
+static void widen(struct cache *cache, struct fill **fills)
+{
+	for (; *fills; fills = &(*fills)->next)
+		*fills = ahead_widen(cache, *fills);
+}
+
 /* Lock held. False where there is no room now. */
 static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *ret)
 {
@@ -300,8 +307,10 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 	ret->error = admit(cache, waiter, &ret->fills);
 	if (ret->error == -ENOBUFS)
 		return false;
-	if (ret->error == 0)
+	if (ret->error == 0) {
 		ret->look = tell_planner(cache, waiter);
+		widen(cache, &ret->fills);
+	}
 	ret->parked = waiter->pending > 0;
 	if (ret->parked && !waiter->since)
 		waiter->since = clock_ns();
@@ -314,8 +323,10 @@ static void launch(struct cache *cache, struct fill *fills)
 	while (fills) {
 		struct fill *next = fills->next;
 
-		if (!fill_now(cache, fills, finish))
+		if (!fill_now(cache, fills, finish)) {
+			atomic_fetch_add(&cache->wanted_running, 1);
 			work_add(cache->work, &fills->item);
+		}
 		fills = next;
 	}
 }
@@ -388,6 +399,13 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	settle(cache);
 }
 
+/* What was held back for this one may go on. */
+static void wanted_done(struct cache *cache)
+{
+	atomic_fetch_sub(&cache->wanted_running, 1);
+	work_look(cache->work);
+}
+
 static void request_run(void *context, struct work_item *item)
 {
 	struct cache *cache = context;
@@ -399,6 +417,8 @@ static void request_run(void *context, struct work_item *item)
 		fill_wait(cache, fill, finish);
 	if (ahead)
 		ahead_done(cache);
+	else
+		wanted_done(cache);
 	settle(cache);
 }
 

@@ -274,7 +274,7 @@ static void no_more_is_read_ahead_at_once_than_the_device_takes(void **state)
 			read_all_of(w, e);
 	while (count < 2 * COST_DEPTH_MAX && (fills[count] = ahead_find(w->cache)))
 		count++;
-	assert_int_equal(count, cost_depth(&w->cache->cost));
+	assert_int_equal(count, cost_depth(&w->cache->cost, 0));
 	for (unsigned i = 0; i < count; i++)
 		request_work.run(w->cache, &fills[i]->item);
 	fills[0] = ahead_find(w->cache);
@@ -399,6 +399,44 @@ static void a_shuffled_reader_finds_all_there(void **state)
 	/* What the first tenth left of runs are gaps. */
 	assert_true(stats.device_bytes <= payload(w) * 12 / 10);
 	assert_true(stats.device_bytes >= payload(w));
+	assert_false(w->wrong);
+}
+
+static void make_requests_dear(struct world *w)
+{
+	SCOPE_LOCK(&w->cache->lock);
+	w->cache->cost.ratio = COST_GAP_MAX;
+}
+
+static void read_nothing_ahead(struct world *w)
+{
+	SCOPE_LOCK(&w->cache->lock);
+	w->cache->cost.depth = 0;
+}
+
+static void where_requests_are_dear_a_record_brings_what_lies_around_it(void **state)
+{
+	struct world *w = *state;
+	uint64_t order[MOST], wanted, around = 0;
+	struct cache_params params;
+
+	lay_photos(w, 2000);
+	params = buffered(w, 2 * slot_bytes(w, 0, w->extents), false);
+	start_with(w, &params);
+	read_nothing_ahead(w);
+	shuffle(order, w->extents);
+	for (unsigned i = 0; i < 20; i++)
+		read_all_of(w, order[i]);
+	for (unsigned i = 20; i < w->extents && around < 5; i++) {
+		wanted = order[i];
+		if (is_there(w, wanted))
+			continue;
+		make_requests_dear(w);
+		read_all_of(w, wanted);
+		around += is_there(w, wanted ? wanted - 1 : 1) || is_there(w, wanted + 1);
+	}
+	assert_int_equal(around, 5);
+	cache_stop(w->cache);
 	assert_false(w->wrong);
 }
 
@@ -628,6 +666,7 @@ int main(void)
 		world_test(no_more_is_read_ahead_at_once_than_the_device_takes),
 		world_test(no_readahead_means_none_at_all),
 		world_test(a_shuffled_reader_finds_all_there),
+		world_test(where_requests_are_dear_a_record_brings_what_lies_around_it),
 		world_test(a_shuffled_epoch_reads_each_byte_about_once),
 		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
 		world_test(tiny_files_read_ahead_are_not_lost_for_others),

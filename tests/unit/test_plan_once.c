@@ -447,7 +447,7 @@ static void what_was_asked_for_ends_a_run_where_gaps_are_dear(void **state)
 	assert_int_equal(sim->world->runs, 1000);
 }
 
-/* world_run() asserts that they are not longer. */
+/* world_run() asserts that they are not longer. A block ends with what is left for its last one. */
 static void runs_are_as_long_as_is_wanted_now(void **state)
 {
 	const uint64_t lengths[] = {256 * KIB, MIB, 4 * MIB};
@@ -460,8 +460,137 @@ static void runs_are_as_long_as_is_wanted_now(void **state)
 		plan_once_preload(&sim->once);
 		sim->owed = 2 * FAST;
 		read_runs(sim);
-		assert_true(sim->world->bytes / sim->world->runs > lengths[i] - LARGEST * 2 / 3);
+		assert_true(sim->world->bytes / sim->world->runs >
+			    lengths[i] * 15 / 16 - LARGEST * 2 / 3);
 	}
+}
+
+/* --- wanted records that bring a run ---------------------------------------------------------- */
+
+/* Notes a run but for the extent that it was read for. */
+static void note_around(struct sim *sim, struct plan_run *run, uint64_t wanted)
+{
+	struct world *w = sim->world;
+	bool found = false;
+
+	for (unsigned i = 0; i < run->count; i++)
+		found |= run->extents[i] == wanted;
+	assert_true(found);
+	w->pooled[wanted] = false;
+	world_run(w, run, NO_END);
+	w->planned[wanted]--;
+	w->ahead -= w->sizes[wanted];
+}
+
+/* Asks for an extent that is not there as a cache does where requests are dear. Returns whether
+ * more came with it. */
+static bool miss(struct sim *sim, uint64_t extent)
+{
+	struct world *w = sim->world;
+	struct plan_run run;
+
+	ask(sim, extent, false);
+	if (!plan_once_around(&sim->once, &w->view, &w->limits, extent, &run))
+		return false;
+	note_around(sim, &run, extent);
+	return true;
+}
+
+static struct sim *sim_of_dear_requests(void)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	sim->world->limits.run = 4 * MIB;
+	sim->ratio = 0;
+	return sim;
+}
+
+static uint64_t runs_of_the_pass(void)
+{
+	struct sim *sim = sim_of_dear_requests();
+
+	plan_once_preload(&sim->once);
+	sim->owed = 3 * FAST;
+	read_runs(sim);
+	return sim->world->runs;
+}
+
+/* In whatever order: what is read around one record is what the pass would have read. */
+static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_pass(void **state)
+{
+	uint64_t pass = runs_of_the_pass(), alone = 0;
+	struct sim *sim = sim_of_dear_requests();
+	const uint32_t *order = shuffled(PHOTOS);
+	struct world *w = sim->world;
+
+	(void)state;
+	for (uint32_t i = 0; i < PHOTOS; i++) {
+		if (w->pooled[order[i]])
+			ask(sim, order[i], false);
+		else
+			alone += !miss(sim, order[i]);
+	}
+	assert_nothing_planned_twice(w);
+	assert_int_equal(wasted(w), 0);
+	assert_int_equal(sim->once.ahead, 0);
+	print_message("%d runs and %d alone, the pass: %d\n", (int)w->runs, (int)alone, (int)pass);
+	assert_in_range(w->runs, pass, pass + alone);
+	assert_in_range(alone, 16, 40);
+}
+
+static void the_pass_leaves_out_what_wanted_records_brought(void **state)
+{
+	struct sim *sim = sim_of_dear_requests();
+	uint64_t pass = runs_of_the_pass();
+	const uint32_t *order;
+
+	(void)state;
+	sim = sim_of_dear_requests();
+	order = shuffled(PHOTOS);
+	for (uint32_t i = 0; i < 200; i++)
+		if (!sim->world->pooled[order[i]])
+			miss(sim, order[i]);
+		else
+			ask(sim, order[i], false);
+	sim->owed = 3 * FAST;
+	read_runs(sim);
+	assert_nothing_planned_twice(sim->world);
+	assert_true(sim->world->runs <= pass + pass / 20);
+}
+
+static void nothing_comes_with_a_record_before_the_epoch_is_known(void **state)
+{
+	struct sim *sim = sim_of_dear_requests();
+
+	(void)state;
+	for (uint32_t i = 0; i < 15; i++)
+		assert_false(miss(sim, i * 997));
+	miss(sim, 15 * 997);
+	assert_true(miss(sim, 16 * 997));
+}
+
+static void on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little(void **state)
+{
+	struct sim *sim = shared_sim_of(photos(PHOTOS));
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		assert_false(miss(sim, i * 197));
+}
+
+static void what_lies_behind_a_long_gap_does_not_come_with_a_record(void **state)
+{
+	struct sim *sim = sim_of_dear_requests();
+	struct world *w = sim->world;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		ask(sim, 10000 + i * 97, false);
+	move_from(w, 5 * PLAN_BLOCK + 3, MIB);
+	move_from(w, 5 * PLAN_BLOCK + 9, MIB);
+	assert_true(miss(sim, 5 * PLAN_BLOCK + 5));
+	assert_int_equal(w->last.extents[0], 5 * PLAN_BLOCK + 3);
+	assert_int_equal(w->last.count, 6);
 }
 
 static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
@@ -838,6 +967,13 @@ int main(void)
 		cmocka_unit_test(what_was_asked_for_is_read_through_where_that_is_cheap),
 		cmocka_unit_test(what_was_asked_for_ends_a_run_where_gaps_are_dear),
 		cmocka_unit_test(runs_are_as_long_as_is_wanted_now),
+		cmocka_unit_test(
+			wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_pass),
+		cmocka_unit_test(the_pass_leaves_out_what_wanted_records_brought),
+		cmocka_unit_test(nothing_comes_with_a_record_before_the_epoch_is_known),
+		cmocka_unit_test(
+			on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little),
+		cmocka_unit_test(what_lies_behind_a_long_gap_does_not_come_with_a_record),
 		cmocka_unit_test(an_extent_that_is_longer_than_a_run_comes_alone),
 		cmocka_unit_test(tiny_files_are_bounded_by_number),
 		cmocka_unit_test(a_pack_whose_offsets_jump_is_read_all_the_same),

@@ -86,6 +86,7 @@ $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
 $(B)/unit/test_drop: $(call objects,fs/drop.c)
+$(B)/unit/test_awake: $(call objects,fs/awake.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) -lcmocka -llmdb -ljpeg -ljson-c -lxxhash -lpthread -lm

@@ -5,6 +5,7 @@
 #include "fs/drop.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
+#include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -315,17 +316,11 @@ static void stop_threads(struct mount *mount)
 		drop_stop(mount->drop);
 }
 
-static void *serve(void *arg)
+static void *run(void *arg)
 {
 	struct session *session = arg;
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
 
-	if (config) {
-		fuse_loop_cfg_set_max_threads(config, thread_count(session->mount->settings));
-		fuse_loop_cfg_set_clone_fd(config, 0);
-		fuse_session_loop_mt(session->fuse, config);
-		fuse_loop_cfg_destroy(config);
-	}
+	serve(session->fuse, thread_count(session->mount->settings));
 	stop_threads(session->mount);
 	set_state(session, &session->ended);
 	kill(getpid(), SESSION_ENDED);
@@ -337,7 +332,7 @@ int session_serve(struct session *session, struct err *err)
 	int r = start_threads(session->mount);
 
 	if (r == 0)
-		r = -pthread_create(&session->thread, NULL, serve, session);
+		r = -pthread_create(&session->thread, NULL, run, session);
 	if (r < 0) {
 		stop_threads(session->mount);
 		return err_set(err, r, "cannot start threads: %s", strerror(-r));

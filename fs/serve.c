@@ -1,0 +1,83 @@
+#include "fs/serve.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "fs/awake.h"
+#include <errno.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct server {
+	struct fuse_session *fuse;
+	struct awake awake;
+};
+
+static bool request_waits(const struct server *server)
+{
+	struct pollfd ready = {.fd = fuse_session_fd(server->fuse), .events = POLLIN};
+
+	return poll(&ready, 1, 0) != 0;
+}
+
+static void stay_awake(struct server *server)
+{
+	uint64_t until;
+	bool found;
+
+	if (!awake_begin(&server->awake))
+		return;
+	until = clock_ns() + AWAKE_NS;
+	do
+		found = request_waits(server);
+	while (!found && clock_ns() < until);
+	awake_end(&server->awake, found);
+}
+
+static void note_reader(struct server *server, const struct fuse_buf *buf)
+{
+	const struct fuse_in_header *header = buf->mem;
+
+	if (buf->size >= sizeof(*header))
+		awake_request(&server->awake, header->pid);
+}
+
+static void *serve_thread(void *arg)
+{
+	struct server *server = arg;
+	struct fuse_buf buf = {0};
+
+	while (!fuse_session_exited(server->fuse)) {
+		int r;
+
+		stay_awake(server);
+		r = fuse_session_receive_buf(server->fuse, &buf);
+		if (r == -EINTR || r == -EAGAIN)
+			continue;
+		if (r < 0)
+			log_error("cannot receive requests: %s", strerror(-r));
+		if (r <= 0)
+			break;
+		note_reader(server, &buf);
+		fuse_session_process_buf(server->fuse, &buf);
+	}
+	free(buf.mem);
+	return NULL;
+}
+
+void serve(struct fuse_session *fuse, unsigned threads)
+{
+	struct server server = {.fuse = fuse};
+	pthread_t *ids = calloc(threads, sizeof(*ids));
+	unsigned started = 0;
+
+	awake_init(&server.awake);
+	while (ids && started + 1 < threads &&
+	       pthread_create(&ids[started], NULL, serve_thread, &server) == 0)
+		started++;
+	serve_thread(&server);
+	while (started)
+		pthread_join(ids[--started], NULL);
+	free(ids);
+}

@@ -15,7 +15,7 @@ from report import FILES_READ, LOOSE, OURS, Measure, Target
 
 MEMORY_SHARE = 0.57  # of the data
 MEMORY_OPTIONS = "cache=pool,policy=pin"
-POOL_SHARE = 0.85  # of the limit; the rest is for names, what lags behind, and the readers
+POOL_SHARE = 0.9  # of the limit; the rest is for names, what lags behind, and the readers
 EPOCHS = 3
 BOUND = "bound of the pool's payload"
 

@@ -103,7 +103,7 @@ class Bench:
         """Nothing of the tree in memory. Where the device is fast, the memory that a run is about
         to use is touched: its first use in a virtual machine costs more than reading into it."""
         machine.make_cold(tree.paths())
-        if profile == "nvme" and not self.quick:
+        if profile in ("nvme", "sata") and not self.quick:
             machine.touch_memory(TOUCHED * tree.bytes)
 
     def stats(self, mount):

@@ -1,6 +1,8 @@
 #include "cache/ahead.h"
 #include <string.h>
 
+#define CACHED 64 /* wanted extents in a row: the pack is in the page cache */
+
 static bool have(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
@@ -110,6 +112,7 @@ static struct plan_limits limits(const struct cache *cache)
 		.gap = cache->device.remote ? COST_GAP_MIN : cost_gap(&cache->cost),
 		.room = room_for_scans(limit, ahead),
 		.once = less(pool_room_for_once(cache->pool), limit / 8),
+		.cached = atomic_load(&cache->wanted_cached) >= CACHED,
 	};
 }
 

@@ -43,6 +43,7 @@ struct cache {
 	_Atomic uint64_t served_bytes, bad_extents;
 	atomic_bool stopping;	    /* what is read ahead is not worth it any more */
 	atomic_uint wanted_running; /* fills that somebody waits for */
+	atomic_uint wanted_cached;  /* such in a row that the kernel had, so that nobody waited */
 
 	pthread_mutex_t lock; /* never held across I/O, a check or an answer */
 	/* Protected by lock: */

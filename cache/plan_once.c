@@ -202,7 +202,8 @@ static uint64_t credit(const struct plan_once *once)
 /* Less than the room for a long run is no room: it would be filled by many short ones. */
 bool plan_once_wants(const struct plan_once *once, const struct plan_limits *limits)
 {
-	return !once->exhausted && limits->once >= limits->run && credit(once) >= limits->run;
+	return !once->exhausted && (once->preload || !limits->cached) &&
+	       limits->once >= limits->run && credit(once) >= limits->run;
 }
 
 /* The extents that are read together with one: a block is cut into runs from its beginning, so

@@ -323,7 +323,10 @@ static void launch(struct cache *cache, struct fill *fills)
 	while (fills) {
 		struct fill *next = fills->next;
 
-		if (!fill_now(cache, fills, finish)) {
+		if (fill_now(cache, fills, finish)) {
+			atomic_fetch_add(&cache->wanted_cached, 1);
+		} else {
+			atomic_store(&cache->wanted_cached, 0);
 			atomic_fetch_add(&cache->wanted_running, 1);
 			work_add(cache->work, &fills->item);
 		}

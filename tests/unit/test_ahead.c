@@ -402,6 +402,24 @@ static void a_shuffled_reader_finds_all_there(void **state)
 	assert_false(w->wrong);
 }
 
+/* The tests have just written it. */
+static void a_pack_in_the_page_cache_is_not_read_ahead(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	uint64_t order[MOST];
+
+	lay_photos(w, 2000);
+	params = buffered(w, 2 * slot_bytes(w, 0, w->extents), false);
+	start_with(w, &params);
+	shuffle(order, w->extents);
+	for (uint64_t i = 0; i < w->extents; i++)
+		read_all_of(w, order[i]);
+	cache_stop(w->cache);
+	assert_true(stats_of(w).misses > w->extents / 4);
+	assert_false(w->wrong);
+}
+
 static void make_requests_dear(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
@@ -666,6 +684,7 @@ int main(void)
 		world_test(no_more_is_read_ahead_at_once_than_the_device_takes),
 		world_test(no_readahead_means_none_at_all),
 		world_test(a_shuffled_reader_finds_all_there),
+		world_test(a_pack_in_the_page_cache_is_not_read_ahead),
 		world_test(where_requests_are_dear_a_record_brings_what_lies_around_it),
 		world_test(a_shuffled_epoch_reads_each_byte_about_once),
 		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),

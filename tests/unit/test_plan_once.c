@@ -465,6 +465,20 @@ static void runs_are_as_long_as_is_wanted_now(void **state)
 	}
 }
 
+static void what_comes_at_once_is_read_ahead_for_a_preload_only(void **state)
+{
+	struct sim *sim = sim_of(photos(PHOTOS));
+
+	(void)state;
+	sim->world->limits.cached = true;
+	shuffle_over(sim, 0, 1000);
+	assert_int_equal(sim->world->runs, 0);
+	plan_once_preload(&sim->once);
+	sim->owed = 3 * FAST;
+	read_runs(sim);
+	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 1000);
+}
+
 /* --- wanted records that bring a run ---------------------------------------------------------- */
 
 /* Notes a run but for the extent that it was read for. */
@@ -970,6 +984,7 @@ int main(void)
 		cmocka_unit_test(
 			wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_pass),
 		cmocka_unit_test(the_pass_leaves_out_what_wanted_records_brought),
+		cmocka_unit_test(what_comes_at_once_is_read_ahead_for_a_preload_only),
 		cmocka_unit_test(nothing_comes_with_a_record_before_the_epoch_is_known),
 		cmocka_unit_test(
 			on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little),

@@ -1,6 +1,6 @@
 #include "fs/awake.h"
 
-#define ALONE	  16 /* requests of one reader in a row */
+#define ALONE	  512 /* requests of one reader in a row: others may wait for the device */
 #define WORTH_MAX 8
 #define RETRY	  16 /* what is refused, before the next try */
 

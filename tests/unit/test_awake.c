@@ -28,12 +28,12 @@ static void nobody_is_looked_for_at_first(void **state)
 {
 	(void)state;
 	assert_false(look(awake_after(0, 0), true));
-	assert_false(look(awake_after(10, 7), true));
+	assert_false(look(awake_after(500, 7), true));
 }
 
 static void a_reader_that_is_alone_is_looked_for(void **state)
 {
-	struct awake *awake = awake_after(100, 7);
+	struct awake *awake = awake_after(1000, 7);
 
 	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
@@ -42,7 +42,7 @@ static void a_reader_that_is_alone_is_looked_for(void **state)
 
 static void two_readers_are_not(void **state)
 {
-	struct awake *awake = awake_after(100, 7);
+	struct awake *awake = awake_after(1000, 7);
 
 	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
@@ -54,12 +54,12 @@ static void two_readers_are_not(void **state)
 static void nor_are_readers_of_whom_nothing_is_known(void **state)
 {
 	(void)state;
-	assert_false(look(awake_after(100, 0), true));
+	assert_false(look(awake_after(1000, 0), true));
 }
 
 static void one_thread_looks_at_a_time(void **state)
 {
-	struct awake *awake = awake_after(100, 7);
+	struct awake *awake = awake_after(1000, 7);
 
 	(void)state;
 	assert_true(awake_begin(awake));
@@ -71,7 +71,7 @@ static void one_thread_looks_at_a_time(void **state)
 /* A name, a read, and some milliseconds of decoding. */
 static void a_reader_that_decodes_is_looked_for_all_the_same(void **state)
 {
-	struct awake *awake = awake_after(100, 7);
+	struct awake *awake = awake_after(1000, 7);
 
 	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
@@ -83,7 +83,7 @@ static void a_reader_that_decodes_is_looked_for_all_the_same(void **state)
 
 static void a_reader_that_seldom_asks_is_looked_for_now_and_then(void **state)
 {
-	struct awake *awake = awake_after(100, 7);
+	struct awake *awake = awake_after(1000, 7);
 	unsigned looks = 0;
 
 	(void)state;
@@ -94,7 +94,7 @@ static void a_reader_that_seldom_asks_is_looked_for_now_and_then(void **state)
 
 static void a_reader_that_asks_more_often_again_is_found_out(void **state)
 {
-	struct awake *awake = awake_after(100, 7);
+	struct awake *awake = awake_after(1000, 7);
 
 	(void)state;
 	for (unsigned i = 0; i < 1000; i++)

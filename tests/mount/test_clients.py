@@ -318,6 +318,8 @@ def test_16_processes_read_the_same_files_in_other_orders(bulk, bulk_digests, mo
         jobs = [pool.apply_async(read_all, (os.fsencode(mounted), bulk_digests, seed))
                 for seed in range(16)]
         assert [job.get(2 * foldfs.PATIENCE) for job in jobs] == [[]] * 16
+        pool.close()  # leaving without it ends workers that may hold the lock others wait for
+        pool.join()
 
 
 def test_all_readers_of_one_file_at_once(client, large):

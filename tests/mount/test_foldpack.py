@@ -250,6 +250,7 @@ def test_the_photos_survive(pack, tmp_path):
     assert images["JPEG"]["width"]["min"] == 106
 
 
+@pytest.mark.slow
 def test_a_file_over_4_gib_is_packed_whole(src, pack):
     size = (4 << 30) + 5
     if shutil.disk_usage(src).free < 3 * size:

@@ -173,12 +173,14 @@ static void add_around(struct cache *cache, const struct plan_run *run, struct p
 
 struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 {
-	struct plan_limits now = limits(cache);
+	struct plan_limits now;
 	struct plan_run run;
 	struct fill *wide;
 
-	if (!cost_dear(&cache->cost) ||
-	    !plan_around(cache->plan, &now, fill->extents[0]->number, &run))
+	if (!cost_dear(&cache->cost))
+		return fill;
+	now = limits(cache);
+	if (!plan_around(cache->plan, &now, fill->extents[0]->number, &run))
 		return fill;
 	wide = fill_new(run.count);
 	if (!wide)

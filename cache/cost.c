@@ -29,7 +29,7 @@
  * nothing. Where requests are, it brings more: a wanted read of a hard disk costs as much as ten
  * files read ahead, so that the stream is given what it can use, though wanted reads wait for it in
  * the queue (unless they bring what lies around them: cost_dear()). A step is measured by what the
- *reads ahead had, since with d at once one more can bring 1/d of that.
+ * reads ahead had, since with d at once one more can bring 1/d of that.
  *
  * A probe and the round before it are a vote; three votes more for than against move the depth,
  * two more against end the try, and each that fails makes the next come later. Rounds at the same

@@ -231,17 +231,6 @@ static struct cut cut_around(const struct plan_view *view, const struct plan_lim
 	return (struct cut){.first = first, .end = at};
 }
 
-static void mark_run(struct plan_once *once, const struct plan_view *view,
-		     const struct plan_run *run, uint64_t wanted)
-{
-	for (unsigned i = 0; i < run->count; i++) {
-		if (run->extents[i] == wanted)
-			continue;
-		mark_planned(once, run->extents[i]);
-		once->ahead += plan_size(view, run->extents[i]);
-	}
-}
-
 /* A gap too long to read through divides what lies around: the part with the extent counts. */
 bool plan_once_around(struct plan_once *once, const struct plan_view *view,
 		      const struct plan_limits *limits, uint64_t extent, struct plan_run *ret)
@@ -262,7 +251,10 @@ bool plan_once_around(struct plan_once *once, const struct plan_view *view,
 		builder = plan_run_begin(view, limits, limits->once, ret);
 		plan_run_add(&builder, at);
 	}
-	mark_run(once, view, ret, extent);
+	for (unsigned i = 0; i < ret->count; i++)
+		if (ret->extents[i] != extent)
+			mark_planned(once, ret->extents[i]);
+	once->ahead += ret->bytes - plan_size(view, extent);
 	return ret->count > 1;
 }
 

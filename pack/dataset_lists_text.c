@@ -1,0 +1,624 @@
+/* How a text names files is learned from how it names one file whose path is known:
+ *
+ *	the file	VOC2012/JPEGImages/2007_000027.jpg
+ *	a line		2007_000027 -1			its first word, without a suffix
+ *	so		VOC2012/JPEGImages/ is before, .jpg behind each first word of a line
+ *
+ *	the file	coco/images/train/1.jpg
+ *	a line		/home/me/coco/images/train/1.jpg
+ *	so		what follows /home/me/ in the text is a path from here
+ *
+ * That is: the word and the path are equal at their ends, in as many components as possible. What
+ * is left of the word is its prefix, which the other words share, and what is left of the path is
+ * the base, where they are looked up. Of lines, a word is what is in the same column; of JSON, a
+ * string that is a value of the same key, or no value, as the one found. */
+#include "pack/dataset_lists_text.h"
+#include "base/scope.h"
+#include <string.h>
+#include <xxhash.h>
+
+#define WORD_MAX 4096 /* bytes of a path */
+
+/* How the text names files. */
+struct reading {
+	bool found;
+	bool stem;		  /* words have no suffix */
+	unsigned components;	  /* that were equal */
+	struct lists_word prefix; /* of a word, with the slash at its end */
+	uint32_t base;		  /* the directory in which the rest is looked up */
+	char delimiter;		  /* of lines: between words; 0: none */
+	unsigned column;
+	uint64_t key; /* of JSON */
+};
+
+struct text {
+	const struct index *index;
+	uint32_t file;
+	struct lists_word name, suffix; /* of the file; the suffix with its dot */
+	const char *data, *end;
+	struct reading reading;
+
+	/* what was looked up last: words that follow each other often share it */
+	struct buf folder;
+	uint32_t folder_entry; /* LISTS_NONE: there is no such folder */
+	bool folder_known;
+
+	struct buf prefix; /* of the reading, where it was unescaped */
+
+	struct buf words;   /* of the entries, one behind the other */
+	struct line *lines; /* entries as they stand */
+	size_t count, room;
+	size_t missed; /* words that name no file */
+};
+
+struct line {
+	uint64_t word; /* where it is in words */
+	uint32_t len;
+	uint32_t entry; /* or LISTS_NONE */
+};
+
+void lists_text_release(struct lists_text *text)
+{
+	for (unsigned i = 0; i < LISTS_TEXT_ORDERS; i++)
+		lists_files_release(&text->orders[i]);
+}
+
+static uint32_t parent_of(const struct index *index, uint32_t entry)
+{
+	return (uint32_t)index_get(index, SECTION_PARENT, entry);
+}
+
+static bool equal(struct lists_word a, struct lists_word b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.text, b.text, a.len) == 0);
+}
+
+static struct lists_word stem_of(const struct text *t)
+{
+	return (struct lists_word){t->name.text, t->name.len - t->suffix.len};
+}
+
+static bool blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* --- how the text names the file ----------------------------------------------------------- */
+
+static struct lists_word last_component(struct lists_word path)
+{
+	const char *slash = path.len ? memrchr(path.text, '/', path.len) : NULL;
+	size_t before = slash ? (size_t)(slash + 1 - path.text) : 0;
+
+	return (struct lists_word){path.text + before, path.len - before};
+}
+
+/* Fills in how far the word and the file's path are equal, from their ends. */
+static bool match(const struct text *t, struct lists_word word, struct reading *ret)
+{
+	struct lists_word last = last_component(word), name;
+	uint32_t entry = t->file;
+
+	*ret = (struct reading){.found = true, .components = 1};
+	if (!equal(last, t->name)) {
+		ret->stem = t->suffix.len > 0 && equal(last, stem_of(t));
+		if (!ret->stem)
+			return false;
+	}
+	word.len -= last.len;
+	while (word.len > 0 && parent_of(t->index, entry) != 0) {
+		uint32_t parent = parent_of(t->index, entry);
+
+		last = last_component((struct lists_word){word.text, word.len - 1});
+		name.text = index_name(t->index, parent, &name.len);
+		if (!equal(last, name))
+			break;
+		word.len -= last.len + 1;
+		ret->components++;
+		entry = parent;
+	}
+	ret->prefix = word;
+	ret->base = parent_of(t->index, entry);
+	return true;
+}
+
+/* Names are better than stems, which may be any number; a path is better than an URL or a line that
+ * ends in it; more of it is better than less; and identifiers stand before labels. */
+static bool better(const struct reading *a, const struct reading *b)
+{
+	if (!b->found || a->stem != b->stem)
+		return !b->found || b->stem;
+	if (a->prefix.len != b->prefix.len)
+		return a->prefix.len < b->prefix.len;
+	if (a->components != b->components)
+		return a->components > b->components;
+	return a->delimiter == b->delimiter && a->column < b->column;
+}
+
+/* --- what else it names -------------------------------------------------------------------- */
+
+/* The folder of a word, which often is that of the word before. */
+static int look_up_folder(struct text *t, struct lists_word folder)
+{
+	struct lists_word before = {t->folder.data, t->folder.len};
+
+	if (t->folder_known && equal(folder, before))
+		return 0;
+	t->folder.len = 0;
+	t->folder_known = false;
+	if (folder.len > 0 && buf_add(&t->folder, folder.text, folder.len) < 0)
+		return -ENOMEM;
+	if (lists_find(t->index, t->reading.base, folder, &t->folder_entry) < 0)
+		t->folder_entry = LISTS_NONE;
+	t->folder_known = true;
+	return 0;
+}
+
+static int look_up_name(const struct text *t, struct lists_word name, uint32_t *ret)
+{
+	char with_suffix[2 * FORMAT_NAME_MAX];
+	uint32_t found;
+	int r;
+
+	if (t->folder_entry == LISTS_NONE || name.len > FORMAT_NAME_MAX)
+		return -ENOENT;
+	if (t->reading.stem) {
+		memcpy(with_suffix, name.text, name.len);
+		memcpy(with_suffix + name.len, t->suffix.text, t->suffix.len);
+		name = (struct lists_word){with_suffix, name.len + t->suffix.len};
+	}
+	r = index_lookup(t->index, t->folder_entry, name.text, name.len, &found);
+	if (r < 0)
+		return r;
+	found = index_inode(t->index, found);
+	if (index_kind(t->index, found) == FORMAT_SYMLINK &&
+	    lists_find(t->index, t->folder_entry, name, &found) < 0)
+		found = LISTS_NONE; /* a link to outside of the pack */
+	else if (index_kind(t->index, found) == FORMAT_DIRECTORY)
+		return -ENOENT;
+	*ret = found;
+	return 0;
+}
+
+static int add_line(struct text *t, struct lists_word word, uint32_t entry)
+{
+	if (t->count == t->room) {
+		size_t room = t->room ? t->room * 2 : 256;
+		struct line *lines = reallocarray(t->lines, room, sizeof(*lines));
+
+		if (!lines)
+			return -ENOMEM;
+		t->lines = lines;
+		t->room = room;
+	}
+	t->lines[t->count++] = (struct line){t->words.len, (uint32_t)word.len, entry};
+	return buf_add(&t->words, word.text, word.len);
+}
+
+/* An entry, if it is one. */
+static int take(struct text *t, struct lists_word word)
+{
+	const struct lists_word *prefix = &t->reading.prefix;
+	struct lists_word rest, name;
+	uint32_t entry;
+
+	t->missed++;
+	if (word.len <= prefix->len || !equal((struct lists_word){word.text, prefix->len}, *prefix))
+		return 0;
+	rest = (struct lists_word){word.text + prefix->len, word.len - prefix->len};
+	name = last_component(rest);
+	if (name.len == 0)
+		return 0;
+	if (look_up_folder(t, (struct lists_word){rest.text, rest.len - name.len}) < 0)
+		return -ENOMEM;
+	if (look_up_name(t, name, &entry) < 0)
+		return 0;
+	t->missed--;
+	return add_line(t, word, entry);
+}
+
+/* --- lines --------------------------------------------------------------------------------- */
+
+static struct lists_word trim(struct lists_word word)
+{
+	while (word.len > 0 && blank(word.text[0])) {
+		word.text++;
+		word.len--;
+	}
+	while (word.len > 0 && blank(word.text[word.len - 1]))
+		word.len--;
+	return word;
+}
+
+static struct lists_word unquote(struct lists_word word)
+{
+	word = trim(word);
+	if (word.len >= 2 && (word.text[0] == '"' || word.text[0] == '\'') &&
+	    word.text[word.len - 1] == word.text[0])
+		return (struct lists_word){word.text + 1, word.len - 2};
+	return word;
+}
+
+/* Where the first word of a line ends: at a delimiter that is not in quotes. */
+static const char *word_end(struct lists_word line, char delimiter)
+{
+	const char *end = line.text + line.len, *stop = line.text;
+
+	if (line.len > 0 && *stop == '"') {
+		stop = memchr(stop + 1, '"', line.len - 1);
+		if (!stop)
+			stop = line.text;
+	}
+	if (delimiter == ' ') {
+		while (stop < end && !blank(*stop))
+			stop++;
+		return stop;
+	}
+	stop = delimiter ? memchr(stop, delimiter, (size_t)(end - stop)) : NULL;
+	return stop ? stop : end;
+}
+
+/* Takes the first word off a line: false where there is none left. Blanks are one delimiter,
+ * however many there are; between others a word may be empty. */
+static bool next_word(struct lists_word *line, char delimiter, struct lists_word *ret)
+{
+	const char *end, *stop;
+
+	if (delimiter == ' ')
+		*line = trim(*line);
+	if (!line->text || (delimiter == ' ' && line->len == 0))
+		return false;
+	end = line->text + line->len;
+	stop = word_end(*line, delimiter);
+	*ret = unquote((struct lists_word){line->text, (size_t)(stop - line->text)});
+	*line = stop == end ? (struct lists_word){NULL, 0}
+			    : (struct lists_word){stop + 1, (size_t)(end - stop - 1)};
+	return true;
+}
+
+static struct lists_word line_at(const struct text *t, const char *begin)
+{
+	const char *stop = memchr(begin, '\n', (size_t)(t->end - begin));
+
+	return (struct lists_word){begin, (size_t)((stop ? stop : t->end) - begin)};
+}
+
+/* The whole line, or one of its columns, whatever is between them. */
+static void read_line(struct text *t, struct lists_word line)
+{
+	static const char delimiters[] = {0, '\t', ',', ';', ' '};
+
+	for (size_t i = 0; i < sizeof(delimiters); i++) {
+		struct lists_word rest = line, word;
+		struct reading reading;
+
+		for (unsigned column = 0; next_word(&rest, delimiters[i], &word); column++) {
+			if (!match(t, word, &reading))
+				continue;
+			reading.delimiter = delimiters[i];
+			reading.column = column;
+			if (better(&reading, &t->reading))
+				t->reading = reading;
+		}
+	}
+}
+
+/* The lines that may name the file, up to one that is beyond doubt. */
+static void find_line(struct text *t, struct lists_word wanted)
+{
+	const char *at = t->data;
+
+	while (at < t->end && (!t->reading.found || (t->reading.stem && t->reading.column > 0))) {
+		const char *found = memmem(at, (size_t)(t->end - at), wanted.text, wanted.len);
+		const char *newline;
+		struct lists_word line;
+
+		if (!found)
+			return;
+		newline = found > at ? memrchr(at, '\n', (size_t)(found - at)) : NULL;
+		line = line_at(t, newline ? newline + 1 : at);
+		read_line(t, line);
+		at = line.text + line.len + 1;
+	}
+}
+
+static bool word_of_column(struct lists_word line, char delimiter, unsigned column,
+			   struct lists_word *ret)
+{
+	do {
+		if (!next_word(&line, delimiter, ret))
+			return false;
+	} while (column-- > 0);
+	return true;
+}
+
+static int take_lines(struct text *t)
+{
+	struct lists_word line, word;
+	int r = 0;
+
+	for (const char *at = t->data; at < t->end && r == 0; at = line.text + line.len + 1) {
+		line = line_at(t, at);
+		if (trim(line).len > 0 &&
+		    word_of_column(line, t->reading.delimiter, t->reading.column, &word))
+			r = take(t, word);
+	}
+	return r;
+}
+
+static int of_lines(struct text *t)
+{
+	find_line(t, t->name);
+	if (!t->reading.found && t->suffix.len > 0)
+		find_line(t, stem_of(t));
+	return t->reading.found ? take_lines(t) : 0;
+}
+
+/* --- JSON ---------------------------------------------------------------------------------- */
+
+#define KEY_NONE 1 /* of a string that is in an array */
+#define KEY_SELF 2 /* of a key */
+
+struct json {
+	const char *at, *end;
+	uint64_t key; /* the last one seen */
+	char scratch[WORD_MAX];
+};
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four digits of \uXXXX; -1: there are none. */
+static int hex_number(const char *at, const char *end)
+{
+	int number = 0;
+
+	if (end - at < 4)
+		return -1;
+	for (unsigned i = 0; i < 4; i++) {
+		int digit = hex_digit(at[i]);
+
+		if (digit < 0)
+			return -1;
+		number = number * 16 + digit;
+	}
+	return number;
+}
+
+static size_t put_utf8(char *to, unsigned c)
+{
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c >= 0xdc80 && c <= 0xdcff) { /* Python's form of a byte that is not UTF-8 */
+		to[0] = (char)(c & 0xff);
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* What stands behind a backslash; returns the bytes read. */
+static size_t put_escape(const char *at, const char *end, char **to)
+{
+	static const char escapes[] = "b\bf\fn\nr\rt\t";
+	int c = *at == 'u' ? hex_number(at + 1, end) : -1, low;
+	size_t read = 5;
+
+	if (c < 0) {
+		*(*to)++ = *at;
+		for (const char *e = escapes; *e; e += 2)
+			if (*at == *e)
+				(*to)[-1] = e[1];
+		return 1;
+	}
+	if (c >= 0xd800 && c < 0xdc00 && end - at > 10 && at[5] == '\\' && at[6] == 'u') {
+		low = hex_number(at + 7, end);
+		if (low >= 0xdc00 && low < 0xe000) {
+			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+			read = 11;
+		}
+	}
+	*to += put_utf8(*to, (unsigned)c);
+	return read;
+}
+
+/* Nothing gets longer by it. */
+static struct lists_word unescape(struct json *json, struct lists_word raw)
+{
+	const char *end = raw.text + raw.len;
+	char *to = json->scratch;
+
+	if (raw.len > sizeof(json->scratch) || !memchr(raw.text, '\\', raw.len))
+		return raw;
+	for (const char *at = raw.text; at < end;) {
+		if (*at == '\\' && at + 1 < end)
+			at += 1 + put_escape(at + 1, end, &to);
+		else
+			*to++ = *at++;
+	}
+	return (struct lists_word){json->scratch, (size_t)(to - json->scratch)};
+}
+
+static const char *closing_quote(const char *at, const char *end)
+{
+	for (; at < end; at++) {
+		if (*at == '"')
+			return at;
+		if (*at == '\\')
+			at++;
+	}
+	return NULL;
+}
+
+/* The next string, and which key it is the value of. */
+static bool next_string(struct json *json, struct lists_word *ret, uint64_t *ret_key)
+{
+	const char *open = memchr(json->at, '"', (size_t)(json->end - json->at));
+	const char *close = open ? closing_quote(open + 1, json->end) : NULL;
+	const char *before = open;
+
+	if (!close)
+		return false;
+	while (before > json->at && blank(before[-1]))
+		before--;
+	*ret_key = before > json->at && before[-1] == ':' ? json->key : KEY_NONE;
+	*ret = unescape(json, (struct lists_word){open + 1, (size_t)(close - open - 1)});
+	for (json->at = close + 1; json->at < json->end && blank(*json->at);)
+		json->at++;
+	if (json->at < json->end && *json->at == ':') {
+		*ret_key = KEY_SELF;
+		json->key = XXH3_64bits(ret->text, ret->len);
+	}
+	return true;
+}
+
+static int of_json(struct text *t)
+{
+	struct json json = {.at = t->data, .end = t->end};
+	struct reading reading;
+	struct lists_word word;
+	uint64_t key;
+	int r = 0;
+
+	while (next_string(&json, &word, &key)) {
+		if (!match(t, word, &reading) || !better(&reading, &t->reading))
+			continue;
+		t->prefix.len = 0;
+		if (reading.prefix.len > 0 &&
+		    buf_add(&t->prefix, reading.prefix.text, reading.prefix.len) < 0)
+			return -ENOMEM;
+		t->reading = reading;
+		t->reading.prefix.text = t->prefix.data;
+		t->reading.key = key;
+	}
+	json.at = t->reading.found ? t->data : t->end;
+	json.key = 0;
+	while (r == 0 && next_string(&json, &word, &key))
+		if (key == t->reading.key)
+			r = take(t, word);
+	return r;
+}
+
+/* --- orders -------------------------------------------------------------------------------- */
+
+static int by_entry(const void *a, const void *b)
+{
+	const struct line *x = a, *y = b;
+
+	if (x->entry != y->entry)
+		return x->entry < y->entry ? -1 : 1;
+	return (x->word > y->word) - (x->word < y->word);
+}
+
+static int by_word(const void *a, const void *b, void *text)
+{
+	const struct line *x = a, *y = b;
+	const struct text *t = text;
+	int order = memcmp(t->words.data + x->word, t->words.data + y->word,
+			   x->len < y->len ? x->len : y->len);
+
+	if (order || x->len != y->len)
+		return order ? order : (x->len > y->len) - (x->len < y->len);
+	return (x->word > y->word) - (x->word < y->word);
+}
+
+/* Mostly the words sort as their entries do, which is seen without looking at words all over the
+ * memory. */
+static void sort_lines(struct text *t)
+{
+	size_t i = 1;
+
+	qsort(t->lines, t->count, sizeof(*t->lines), by_entry);
+	while (i < t->count && by_word(&t->lines[i - 1], &t->lines[i], t) < 0)
+		i++;
+	if (i < t->count)
+		qsort_r(t->lines, t->count, sizeof(*t->lines), by_word, t);
+}
+
+/* The lines as they are now, and each file where it comes first, where any comes again. */
+static int make_orders(const struct text *t, struct lists_files *all, struct lists_files *once)
+{
+	SCOPE_FREE uint8_t *seen = calloc(t->index->entries / 8 + 1, 1);
+	int r = seen ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < t->count && r == 0; i++) {
+		uint32_t entry = t->lines[i].entry;
+		bool again = entry != LISTS_NONE && seen[entry / 8] >> entry % 8 & 1;
+
+		if (entry != LISTS_NONE)
+			seen[entry / 8] |= (uint8_t)(1 << entry % 8);
+		r = lists_files_add(all, entry);
+		if (r == 0 && !again)
+			r = lists_files_add(once, entry);
+	}
+	if (once->count == all->count)
+		lists_files_release(once);
+	return r;
+}
+
+static int make_all_orders(struct text *t, struct lists_text *ret)
+{
+	int r = make_orders(t, &ret->orders[LISTS_TEXT_STANDS], &ret->orders[LISTS_TEXT_ONCE]);
+
+	if (r < 0)
+		return r;
+	sort_lines(t);
+	return make_orders(t, &ret->orders[LISTS_TEXT_SORTED],
+			   &ret->orders[LISTS_TEXT_ONCE_SORTED]);
+}
+
+/* A look that finds most texts to be about something else. Escapes could hide a name. */
+static bool may_name(const struct text *t, bool json)
+{
+	struct lists_word stem = stem_of(t);
+
+	for (size_t i = 0; i < stem.len && json; i++)
+		if (stem.text[i] == '"' || stem.text[i] == '\\' || (stem.text[i] & 0x80))
+			return true;
+	return memmem(t->data, (size_t)(t->end - t->data), stem.text, stem.len) != NULL;
+}
+
+int lists_text(const struct index *index, uint32_t file, const char *data, size_t len, bool json,
+	       struct lists_text *ret)
+{
+	struct text t = {.index = index, .file = file, .data = data, .end = data + len};
+	struct lists_text made = {0};
+	int r = 0;
+
+	t.name.text = index_name(index, file, &t.name.len);
+	t.suffix = lists_suffix(t.name);
+	if (may_name(&t, json))
+		r = json ? of_json(&t) : of_lines(&t);
+	if (r == 0 && t.count >= t.missed && t.count > 0)
+		r = make_all_orders(&t, &made);
+	if (r < 0)
+		lists_text_release(&made);
+	else
+		*ret = made;
+	buf_release(&t.folder);
+	buf_release(&t.prefix);
+	buf_release(&t.words);
+	free(t.lines);
+	return r;
+}

@@ -1,0 +1,659 @@
+/* The lists that a loader may index. What programs make of a tree was taken from the programs
+ * themselves, on the tree of a_tree() with sorted directories: torchvision 0.14's ImageFolder and
+ * DatasetFolder, find_images_and_targets() of timm 1.0, os.walk, glob and pathlib of Python 3.11;
+ * DALI's order and that of Python 3.13's rglob follow from their sources. */
+#include "pack/dataset_lists.h"
+#include "pack_fixture.h"
+
+/* --- packs by their paths -------------------------------------------------------------------- */
+
+struct made {
+	unsigned count;
+	struct {
+		char path[64];
+		uint32_t id;
+	} all[64];
+};
+
+/* The directory of a path, made with those above it where it is missing; *ret_name is what is
+ * behind. */
+static uint32_t folder_of(struct fixture *f, struct made *made, const char *path,
+			  const char **ret_name)
+{
+	uint32_t parent = BUILDER_ROOT;
+	const char *name = path;
+
+	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
+		char folder[64];
+		unsigned i = 0;
+
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+		while (i < made->count && strcmp(made->all[i].path, folder) != 0)
+			i++;
+		if (i == made->count) {
+			assert_true(made->count < sizeof(made->all) / sizeof(*made->all));
+			strcpy(made->all[i].path, folder);
+			made->all[made->count++].id = add_dir(f, parent, folder + (name - path));
+		}
+		parent = made->all[i].id;
+	}
+	*ret_name = name;
+	return parent;
+}
+
+static int text_read(void *context, void *buf, size_t len)
+{
+	const char **text = context;
+
+	memcpy(buf, *text, len);
+	*text += len;
+	return 0;
+}
+
+static void add_text(struct fixture *f, struct made *made, const char *path, const char *text)
+{
+	const char *name;
+	uint32_t parent = folder_of(f, made, path, &name);
+	uint32_t id = add_name(f, parent, name);
+	struct builder_source source = {.read = text_read, .context = &text, .size = strlen(text)};
+
+	assert_done(builder_store(f->builder, id, &source, &f->err));
+}
+
+/* Paths, one behind the other with a space between; "a>b" is a link, "a!" is
+ * empty. */
+static void add_paths(struct fixture *f, struct made *made, const char *paths)
+{
+	char *copy = strdup(paths), *rest = copy;
+
+	for (char *path; (path = strsep(&rest, " "));) {
+		char *mark = strpbrk(path, ">!");
+		char kind = mark ? *mark : 0;
+		const char *name;
+		uint32_t parent;
+
+		if (mark)
+			*mark = '\0';
+		parent = folder_of(f, made, path, &name);
+		if (kind == '>')
+			add_symlink(f, parent, name, mark + 1);
+		else
+			add_file(f, parent, name, kind ? 0 : 100);
+	}
+	free(copy);
+}
+
+static void make(struct fixture *f, const char *paths)
+{
+	struct made made = {0};
+
+	start(f);
+	add_paths(f, &made, paths);
+	finish_and_open(f);
+}
+
+static void make_with(struct fixture *f, const char *paths, const char *text_path, const char *text)
+{
+	struct made made = {0};
+
+	start(f);
+	add_paths(f, &made, paths);
+	add_text(f, &made, text_path, text);
+	finish_and_open(f);
+}
+
+/* --- what is found --------------------------------------------------------------------------- */
+
+struct found {
+	struct fixture *f;
+	unsigned count;
+	int answer;
+	char *names[DATASET_LISTS + 1];
+	struct buf lists[DATASET_LISTS + 1]; /* paths with spaces between */
+};
+
+static int note(void *context, const char *name, const uint32_t *files, uint32_t count)
+{
+	struct found *found = context;
+	struct buf *list = &found->lists[found->count];
+
+	assert_true(found->count < DATASET_LISTS);
+	assert_true(count >= 2);
+	found->names[found->count++] = strdup(name);
+	for (uint32_t i = 0; i < count; i++) {
+		struct dataset_extent extent;
+
+		assert_done(buf_adds(list, i ? " " : ""));
+		if (files[i] == DATASET_LIST_NONE) {
+			assert_done(buf_adds(list, "-"));
+			continue;
+		}
+		assert_true(files[i] < dataset_extents(found->f->dataset));
+		dataset_extent(found->f->dataset, files[i], &extent);
+		assert_int_equal(extent.from, 0);
+		assert_done(dataset_path(found->f->dataset, extent.entry, list));
+	}
+	return found->answer;
+}
+
+static void look(struct fixture *f, const char *file, struct found *found)
+{
+	*found = (struct found){.f = f};
+	assert_done(dataset_lists(f->dataset, dataset_first_extent(f->dataset, find(f, file)), note,
+				  found));
+}
+
+static void found_release(struct found *found)
+{
+	for (unsigned i = 0; i < found->count; i++) {
+		free(found->names[i]);
+		buf_release(&found->lists[i]);
+	}
+}
+
+/* The place of a list among those found, by what is in it. */
+static unsigned place_of(const struct found *found, const char *list)
+{
+	for (unsigned i = 0; i < found->count; i++)
+		if (strcmp(found->lists[i].data, list) == 0)
+			return i;
+	for (unsigned i = 0; i < found->count; i++)
+		print_message("found %s: %s\n", found->names[i], found->lists[i].data);
+	fail_msg("not found: %s", list);
+	return 0;
+}
+
+/* Every list of the array, in that order among others; a NULL name is any. */
+struct expected {
+	const char *name, *list;
+};
+
+static void expect(struct fixture *f, const char *file, const struct expected *expected)
+{
+	SCOPE(found_release) struct found found;
+
+	look(f, file, &found);
+	for (; expected->list; expected++) {
+		unsigned at = place_of(&found, expected->list);
+
+		if (expected->name)
+			assert_string_equal(found.names[at], expected->name);
+	}
+}
+
+static void expect_list(struct fixture *f, const char *file, const char *name, const char *list)
+{
+	expect(f, file, (struct expected[]){{name, list}, {NULL, NULL}});
+}
+
+static void expect_no_list(struct fixture *f, const char *file, const char *list)
+{
+	SCOPE(found_release) struct found found;
+
+	look(f, file, &found);
+	for (unsigned i = 0; i < found.count; i++)
+		assert_string_not_equal(found.lists[i].data, list);
+}
+
+/* --- trees ----------------------------------------------------------------------------------- */
+
+static void a_tree(struct fixture *f)
+{
+	make(f,
+	     "train/b/sub/1.jpg train/b/sub-1/2.jpg train/b/sub/x/3.jpg train/b/sub.2/4.jpg "
+	     "train/b/z.jpg train/b-1/5.JPG train/.hidden/6.png train/a/img10.jpg "
+	     "train/a/img2.jpg train/a/Img1.jpg train/a/notes.txt train/a/7.gif "
+	     "train/a/empty.jpg! val/a/8.jpeg top.jpg");
+}
+
+static void programs_list_a_tree_in_their_orders(void **state)
+{
+	struct fixture *f = *state;
+
+	a_tree(f);
+	expect(f, "train/b/sub/1.jpg",
+	       (struct expected[]){{"train as ImageFolder",
+				    "train/.hidden/6.png train/a/Img1.jpg - train/a/img10.jpg "
+				    "train/a/img2.jpg train/b/z.jpg train/b/sub/1.jpg "
+				    "train/b/sub-1/2.jpg train/b/sub.2/4.jpg train/b/sub/x/3.jpg "
+				    "train/b-1/5.JPG"},
+				   {"train as timm's folder",
+				    "train/.hidden/6.png - train/a/Img1.jpg train/a/img2.jpg "
+				    "train/a/img10.jpg train/b-1/5.JPG train/b/sub-1/2.jpg "
+				    "train/b/sub.2/4.jpg train/b/sub/1.jpg train/b/sub/x/3.jpg "
+				    "train/b/z.jpg"},
+				   {"paths of images below train, sorted",
+				    "train/.hidden/6.png train/a/Img1.jpg - train/a/img10.jpg "
+				    "train/a/img2.jpg train/b-1/5.JPG train/b/sub-1/2.jpg "
+				    "train/b/sub.2/4.jpg train/b/sub/1.jpg train/b/sub/x/3.jpg "
+				    "train/b/z.jpg"},
+				   {"paths of *.jpg below train, sorted",
+				    "train/a/Img1.jpg - train/a/img10.jpg train/a/img2.jpg "
+				    "train/b/sub-1/2.jpg train/b/sub.2/4.jpg train/b/sub/1.jpg "
+				    "train/b/sub/x/3.jpg train/b/z.jpg"},
+				   {"Path objects of *.jpg below train, sorted",
+				    "train/a/Img1.jpg - train/a/img10.jpg train/a/img2.jpg "
+				    "train/b/sub/1.jpg train/b/sub/x/3.jpg train/b/sub-1/2.jpg "
+				    "train/b/sub.2/4.jpg train/b/z.jpg"},
+				   {"images below train as os.walk lists them",
+				    "train/.hidden/6.png train/a/Img1.jpg - train/a/img10.jpg "
+				    "train/a/img2.jpg train/b/z.jpg train/b/sub/1.jpg "
+				    "train/b/sub/x/3.jpg train/b/sub-1/2.jpg train/b/sub.2/4.jpg "
+				    "train/b-1/5.JPG"},
+				   {"*.jpg below train as os.walk lists them",
+				    "train/a/Img1.jpg - train/a/img10.jpg train/a/img2.jpg "
+				    "train/b/z.jpg train/b/sub/1.jpg train/b/sub/x/3.jpg "
+				    "train/b/sub-1/2.jpg train/b/sub.2/4.jpg"},
+				   {"*.jpg below train as Path.rglob lists them",
+				    "train/b/z.jpg train/b/sub.2/4.jpg train/b/sub-1/2.jpg "
+				    "train/b/sub/1.jpg train/b/sub/x/3.jpg train/a/Img1.jpg - "
+				    "train/a/img10.jpg train/a/img2.jpg"},
+				   {"images below train as sorted(os.walk) has them",
+				    "train/.hidden/6.png train/a/Img1.jpg - train/a/img10.jpg "
+				    "train/a/img2.jpg train/b/z.jpg train/b-1/5.JPG "
+				    "train/b/sub/1.jpg train/b/sub-1/2.jpg train/b/sub.2/4.jpg "
+				    "train/b/sub/x/3.jpg"},
+				   {"files below train as os.walk lists them",
+				    "train/.hidden/6.png train/a/7.gif train/a/Img1.jpg - "
+				    "train/a/img10.jpg train/a/img2.jpg train/a/notes.txt "
+				    "train/b/z.jpg train/b/sub/1.jpg train/b/sub/x/3.jpg "
+				    "train/b/sub-1/2.jpg train/b/sub.2/4.jpg train/b-1/5.JPG"},
+				   {NULL, NULL}});
+}
+
+static void DALI_lists_one_level(void **state)
+{
+	struct fixture *f = *state;
+
+	a_tree(f);
+	expect_list(f, "train/b/z.jpg", "train as DALI's files",
+		    "train/.hidden/6.png train/a/7.gif train/a/Img1.jpg - train/a/img10.jpg "
+		    "train/a/img2.jpg train/b/z.jpg train/b-1/5.JPG");
+}
+
+static void ImageFolder_comes_before_what_is_less_likely(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(found_release) struct found found;
+
+	make(f,
+	     "train/a/1.jpg train/a/10.jpg train/a/2.jpg train/b-1/3.jpg train/b/4.jpg "
+	     "val/a/5.jpg");
+	look(f, "train/b/4.jpg", &found);
+	assert_string_equal(found.names[0], "train as ImageFolder");
+	assert_string_equal(found.names[1], "train as timm's folder");
+}
+
+static void what_is_equal_is_told_once(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(found_release) struct found found;
+
+	make(f, "a/1.jpg a/2.jpg b/3.jpg b/4.jpg");
+	look(f, "b/3.jpg", &found);
+	assert_int_equal(found.count, 3);
+	assert_string_equal(found.lists[0].data, "b/3.jpg b/4.jpg");
+	assert_string_equal(found.lists[1].data, "a/1.jpg a/2.jpg b/3.jpg b/4.jpg");
+	assert_string_equal(found.lists[2].data, "b/3.jpg b/4.jpg a/1.jpg a/2.jpg"); /* rglob */
+}
+
+static void one_file_is_no_list(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(found_release) struct found found;
+
+	make(f, "a/1.jpg a/b/2.gif");
+	look(f, "a/b/2.gif", &found);
+	for (unsigned i = 0; i < found.count; i++)
+		assert_non_null(strchr(found.lists[i].data, ' '));
+}
+
+static void other_suffixes_make_a_DatasetFolder(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f, "x/a/1.npy x/a/2.jpg x/b/3.NPY x/b/deep/4.npy");
+	expect_list(f, "x/a/1.npy", "x as DatasetFolder of *.npy",
+		    "x/a/1.npy x/b/3.NPY x/b/deep/4.npy");
+}
+
+/* os.path.splitext() sees no suffix in ".jpg", str.endswith() does. */
+static void a_name_of_a_suffix_only_is_an_image_for_torchvision(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f, "t/a/.jpg t/a/1.jpg t/a/..png t/b/2.jpg");
+	expect(f, "t/a/1.jpg",
+	       (struct expected[]){{"t as ImageFolder", "t/a/..png t/a/.jpg t/a/1.jpg t/b/2.jpg"},
+				   {NULL, "t/a/1.jpg t/b/2.jpg"},
+				   {NULL, NULL}});
+}
+
+/* 1 and 01, B and b are equal: what is below sorts as if they were one. The order is timm's. */
+static void natural_order_is_that_of_whole_paths(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f,
+	     "t/B/2.jpg t/b/1.jpg t/b/10.jpg t/b/9.jpg t/a01/y.jpg t/a1/x.jpg t/a1/Y.jpg "
+	     "t/b-1.jpg t/c12d3.jpg t/c12d.jpg t/c.jpg");
+	expect_list(f, "t/b/1.jpg", "t as timm's folder",
+		    "t/a1/x.jpg t/a01/y.jpg t/a1/Y.jpg t/b-1.jpg t/b/1.jpg t/B/2.jpg t/b/9.jpg "
+		    "t/b/10.jpg t/c12d3.jpg t/c12d.jpg t/c.jpg");
+}
+
+/* Bytes that are not UTF-8 are U+DC80..U+DCFF in Python, before U+E000 (EE 80 80). */
+static void bytes_that_are_no_text_sort_as_Python_has_them(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f,
+	     "t/a/\xee\x80\x80.jpg t/a/\xff.jpg t/a/\xe2\x82.jpg t/a/\xe2\x82\xac.jpg t/a/z.jpg "
+	     "t/\xc3\xa9/1.jpg t/\xff/2.jpg t/\xf0\x9f\x98\x80/3.jpg t/\xef\xbf\xae/4.jpg");
+	expect_list(f, "t/a/z.jpg", "t as ImageFolder",
+		    "t/a/z.jpg t/a/\xe2\x82\xac.jpg t/a/\xe2\x82.jpg t/a/\xff.jpg "
+		    "t/a/\xee\x80\x80.jpg t/\xc3\xa9/1.jpg t/\xff/2.jpg t/\xef\xbf\xae/4.jpg "
+		    "t/\xf0\x9f\x98\x80/3.jpg");
+}
+
+/* --- links ----------------------------------------------------------------------------------- */
+
+static void links_to_files_and_directories_are_followed(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f,
+	     "all/1.jpg all/2.jpg all/3.jpg few/a/x.jpg>../../all/3.jpg few/a/y.jpg>x.jpg "
+	     "few/a/0.jpg few/b>../all");
+	expect(f, "few/a/0.jpg",
+	       (struct expected[]){
+		       {"few as ImageFolder",
+			"few/a/0.jpg all/3.jpg all/3.jpg all/1.jpg all/2.jpg all/3.jpg"},
+		       {"images in few/a, sorted", "few/a/0.jpg all/3.jpg all/3.jpg"},
+		       {NULL, NULL}});
+}
+
+static void hard_links_count_as_their_file(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t a, b, file;
+
+	start(f);
+	a = add_dir(f, BUILDER_ROOT, "a");
+	b = add_dir(f, BUILDER_ROOT, "b");
+	file = add_file(f, a, "1.jpg", 100);
+	add_file(f, b, "0.jpg", 100);
+	add_link(f, b, "9.jpg", file);
+	finish_and_open(f);
+	expect_list(f, "b/0.jpg", "images in b, sorted", "b/0.jpg a/1.jpg");
+	expect_list(f, "b/9.jpg", ". as ImageFolder", "a/1.jpg b/0.jpg a/1.jpg");
+}
+
+/* It may be a file, and it takes an index; so does an empty one. */
+static void what_has_no_bytes_here_keeps_its_place(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f, "a/1.jpg>/elsewhere/1.jpg a/2.jpg a/3.jpg! a/4.jpg>../../up.jpg a/5.jpg a/6>gone");
+	expect_list(f, "a/2.jpg", "images in a, sorted", "- a/2.jpg - - a/5.jpg");
+}
+
+static void links_that_lead_back_up_end(void **state)
+{
+	struct fixture *f = *state;
+
+	make(f, "t/a/1.jpg t/a/2.jpg t/a/up>.. t/b/x>y t/b/y>x t/b/3.jpg");
+	expect_list(f, "t/a/1.jpg", "paths of images below t, sorted",
+		    "t/a/1.jpg t/a/2.jpg t/b/3.jpg");
+}
+
+/* Each link doubles the way: without a common count it would take 2^40 steps. */
+static void links_that_double_end(void **state)
+{
+	struct fixture *f = *state;
+	struct made made = {0};
+	char path[32], target[32];
+
+	start(f);
+	add_paths(f, &made, "t/1.jpg t/2.jpg t/d/0/.x");
+	for (int i = 1; i < 60; i++) {
+		const char *name;
+		uint32_t parent;
+
+		snprintf(path, sizeof(path), "t/d/%d", i);
+		snprintf(target, sizeof(target), "%d/../%d", i - 1, i - 1);
+		parent = folder_of(f, &made, path, &name);
+		add_symlink(f, parent, name, target);
+	}
+	finish_and_open(f);
+	expect_list(f, "t/1.jpg", "images in t, sorted", "t/1.jpg t/2.jpg");
+}
+
+/* --- texts ----------------------------------------------------------------------------------- */
+
+static void lines_that_are_paths(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "coco/images/train/1.jpg coco/images/train/2.jpg coco/images/val/3.jpg",
+		  "coco/train.txt",
+		  "./images/train/2.jpg\n./images/val/3.jpg\r\n\n./images/train/1.jpg");
+	expect(f, "coco/images/train/1.jpg",
+	       (struct expected[]){
+		       {"coco/train.txt",
+			"coco/images/train/2.jpg coco/images/val/3.jpg coco/images/train/1.jpg"},
+		       {NULL,
+			"coco/images/train/1.jpg coco/images/train/2.jpg coco/images/val/3.jpg"},
+		       {NULL, NULL}});
+}
+
+/* Darknet's lists are absolute, of another machine perhaps. */
+static void lines_that_are_paths_from_elsewhere(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "images/a/1.jpg images/b/2.jpg images/a/3.jpg", "lists/train.txt",
+		  "/home/me/data/images/b/2.jpg\n/home/me/data/images/a/3.jpg\n"
+		  "/home/me/data/images/a/1.jpg\n/home/other/images/a/1.jpg\n");
+	expect(f, "images/a/3.jpg",
+	       (struct expected[]){
+		       {"lists/train.txt", "images/b/2.jpg images/a/3.jpg images/a/1.jpg"},
+		       {NULL, "images/a/1.jpg images/a/3.jpg images/b/2.jpg"},
+		       {NULL, NULL}});
+}
+
+static void lines_that_are_stems(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(
+		f,
+		"VOC/JPEGImages/2007_01.jpg VOC/JPEGImages/2007_02.jpg VOC/JPEGImages/2007_03.jpg "
+		"VOC/JPEGImages/2008_04.jpg VOC/Annotations/2007_01.xml",
+		"VOC/ImageSets/Main/dog_val.txt", "2007_03 -1\n2007_01  1\n2008_04  0\n");
+	expect(f, "VOC/JPEGImages/2007_01.jpg",
+	       (struct expected[]){{"VOC/ImageSets/Main/dog_val.txt",
+				    "VOC/JPEGImages/2007_03.jpg VOC/JPEGImages/2007_01.jpg "
+				    "VOC/JPEGImages/2008_04.jpg"},
+				   {"VOC/ImageSets/Main/dog_val.txt, sorted",
+				    "VOC/JPEGImages/2007_01.jpg VOC/JPEGImages/2007_03.jpg "
+				    "VOC/JPEGImages/2008_04.jpg"},
+				   {NULL, NULL}});
+}
+
+static void ImageNet_lists_have_folders_and_stems(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f,
+		  "I/Data/train/n01/n01_2.JPEG I/Data/train/n01/n01_10.JPEG "
+		  "I/Data/train/n02/n02_1.JPEG",
+		  "I/ImageSets/CLS/train_cls.txt", "n01/n01_10 1\nn02/n02_1 2\nn01/n01_2 3\n");
+	expect_list(f, "I/Data/train/n02/n02_1.JPEG", "I/ImageSets/CLS/train_cls.txt",
+		    "I/Data/train/n01/n01_10.JPEG I/Data/train/n02/n02_1.JPEG "
+		    "I/Data/train/n01/n01_2.JPEG");
+}
+
+static void columns_of_csv(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "train/7.png train/1.png train/2.png train/9.png", "train.csv",
+		  "id,label\n7,1\n1,2\n2,9\n9,7\n");
+	expect(f, "train/2.png",
+	       (struct expected[]){{"train.csv", "train/7.png train/1.png train/2.png train/9.png"},
+				   {NULL, NULL}});
+}
+
+static void columns_may_be_empty_or_quoted(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "i/a.jpg i/b,2.jpg i/c.jpg", "list.csv",
+		  "n,,file,class\n0,,\"c.jpg\",\"x, y\"\n1,,\"b,2.jpg\",x\n2,,a.jpg,\n");
+	expect_list(f, "i/a.jpg", "list.csv", "i/c.jpg i/b,2.jpg i/a.jpg");
+	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "list.lst",
+		  "5\t0.000\ti/c.jpg\n3\t\ti/a.jpg\n4\t1.0\ti/b.jpg\n");
+	expect_list(f, "i/a.jpg", "list.lst", "i/c.jpg i/a.jpg i/b.jpg");
+}
+
+static void several_lines_of_one_file(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "boxes.csv",
+		  "image,x\nc.jpg,1\nc.jpg,2\na.jpg,3\nc.jpg,4\nb.jpg,5\n");
+	expect(f, "i/a.jpg",
+	       (struct expected[]){{"boxes.csv", "i/c.jpg i/c.jpg i/a.jpg i/c.jpg i/b.jpg"},
+				   {"boxes.csv, sorted", "i/a.jpg i/b.jpg i/c.jpg i/c.jpg i/c.jpg"},
+				   {"boxes.csv, each once", "i/c.jpg i/a.jpg i/b.jpg"},
+				   {NULL, NULL}});
+}
+
+static void values_of_JSON(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "val/1.jpg val/2.jpg val/3.jpg", "annotations/instances_val.json",
+		  "{\"info\": {\"url\": \"x\"}, \"images\": [{\"license\": 4, \"file_name\": "
+		  "\"2.jpg\", \"coco_url\": \"http:\\/\\/c.org\\/val\\/2.jpg\"}, {\"file_name\" "
+		  ":\n\"3.jpg\", \"coco_url\": \"http://c.org/val/3.jpg\"},{\"file_name\":"
+		  "\"\\u0031.jpg\"}], \"annotations\": [{\"caption\": \"1.jpg\"}]}");
+	expect_list(f, "val/2.jpg", "annotations/instances_val.json",
+		    "val/2.jpg val/3.jpg val/1.jpg");
+}
+
+/* Food-101's train.json: an object of arrays. */
+static void strings_in_arrays_of_JSON(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "images/pie/10.jpg images/pie/9.jpg images/tea/8.jpg", "meta/train.json",
+		  "{\"tea\": [\"tea/8\"], \"pie\": [\"pie/9\", \"pie\\/10\"]}");
+	expect_list(f, "images/tea/8.jpg", "meta/train.json",
+		    "images/tea/8.jpg images/pie/9.jpg images/pie/10.jpg");
+}
+
+static void names_that_JSON_escapes(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "i/\xc3\xa9.jpg i/\xf0\x9f\x98\x80.jpg i/\xff.jpg i/a.jpg", "i.json",
+		  "[\"i/\\ud83d\\ude00.jpg\", \"i/\\u00e9.jpg\", \"i/\\udcff.jpg\", \"i/a.jpg\"]");
+	expect_list(f, "i/\xc3\xa9.jpg", "i.json",
+		    "i/\xf0\x9f\x98\x80.jpg i/\xc3\xa9.jpg i/\xff.jpg i/a.jpg");
+}
+
+/* A label file per image is no list, even where a class is named like a file. */
+static void texts_about_something_else_say_nothing(void **state)
+{
+	struct fixture *f = *state;
+
+	make_with(f, "images/0.jpg images/1.jpg images/2.jpg", "labels/5.txt",
+		  "1 0.5 0.5 0.1 0.1\n7 0.2 0.2 0.1 0.1\n8 0.2 0.2 0.1 0.1\n0 0.1 0.1 0.1 0.1\n"
+		  "9 0 0 0 0\n");
+	expect_no_list(f, "images/1.jpg", "images/1.jpg images/0.jpg");
+}
+
+static void a_damaged_text_is_passed_over(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent extent;
+	int fd;
+
+	make_with(f, "i/a.jpg i/b.jpg i/c.jpg", "list.txt", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
+	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
+	dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "list.txt")), &extent);
+	assert_done(chmod(f->path, 0644));
+	fd = open(f->path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_done(io_pwrite_full(fd, "X", 1, extent.offset));
+	close(fd);
+	expect_no_list(f, "i/a.jpg", "i/c.jpg i/a.jpg i/b.jpg");
+}
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static void the_caller_can_stop(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(found_release) struct found found = {.f = f, .answer = -EINTR};
+
+	a_tree(f);
+	assert_int_equal(dataset_lists(f->dataset,
+				       dataset_first_extent(f->dataset, find(f, "train/b/z.jpg")),
+				       note, &found),
+			 -EINTR);
+	assert_int_equal(found.count, 1);
+}
+
+/* Every directory adds lists of its own; there are so many, and those of near ones come first. */
+static void no_more_lists_than_promised(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(found_release) struct found found;
+
+	make(f,
+	     "a/b-1/1.jpg a/b/c-1/2.jpg a/b/c/d-1/3.jpg a/b/c/d/e-1/4.jpg a/b/c/d/e/5.jpg "
+	     "a/b/c/d/e/6.jpg a/b/c/d/.h/7.jpg a/b/c/.h/8.jpg a/b/.h/9.jpg a/.h/10.jpg "
+	     "a/b/c/d/e/11.gif a/b/c/d/12.jpg a/b/c/13.jpg a/b/14.jpg a/15.jpg 16.jpg");
+	look(f, "a/b/c/d/e/5.jpg", &found);
+	assert_int_equal(found.count, DATASET_LISTS);
+	assert_string_equal(found.lists[0].data, "a/b/c/d/e/5.jpg a/b/c/d/e/6.jpg");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(programs_list_a_tree_in_their_orders),
+		TEST(DALI_lists_one_level),
+		TEST(ImageFolder_comes_before_what_is_less_likely),
+		TEST(what_is_equal_is_told_once),
+		TEST(one_file_is_no_list),
+		TEST(other_suffixes_make_a_DatasetFolder),
+		TEST(a_name_of_a_suffix_only_is_an_image_for_torchvision),
+		TEST(natural_order_is_that_of_whole_paths),
+		TEST(bytes_that_are_no_text_sort_as_Python_has_them),
+		TEST(links_to_files_and_directories_are_followed),
+		TEST(hard_links_count_as_their_file),
+		TEST(what_has_no_bytes_here_keeps_its_place),
+		TEST(links_that_lead_back_up_end),
+		TEST(links_that_double_end),
+		TEST(lines_that_are_paths),
+		TEST(lines_that_are_paths_from_elsewhere),
+		TEST(lines_that_are_stems),
+		TEST(ImageNet_lists_have_folders_and_stems),
+		TEST(columns_of_csv),
+		TEST(columns_may_be_empty_or_quoted),
+		TEST(several_lines_of_one_file),
+		TEST(values_of_JSON),
+		TEST(strings_in_arrays_of_JSON),
+		TEST(names_that_JSON_escapes),
+		TEST(texts_about_something_else_say_nothing),
+		TEST(a_damaged_text_is_passed_over),
+		TEST(the_caller_can_stop),
+		TEST(no_more_lists_than_promised),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

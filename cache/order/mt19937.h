@@ -1,0 +1,63 @@
+/* The generator of torch: MT19937 (Matsumoto and Nishimura, 1998) as in
+ * aten/src/ATen/core/MT19937RNGEngine.h. A seed of torch has 64 bits, of which the generator takes
+ * the low 32: torch.manual_seed(s) and s + 2^32 give the same numbers. */
+#ifndef CACHE_ORDER_MT19937_H
+#define CACHE_ORDER_MT19937_H
+
+#include <stdint.h>
+
+#define MT19937_WORDS 624
+#define MT19937_NEAR \
+	397 /* output i needs words i, i + 1 and i + MT19937_NEAR of the seeded state */
+
+#define MT19937_FACTOR 1812433253u /* of the seeding */
+
+struct mt19937 {
+	uint32_t state[MT19937_WORDS];
+	unsigned next; /* of the words not given out yet */
+};
+
+/* The word of the seeded state that follows `word` and is number `i`. */
+static inline uint32_t mt19937_grow(uint32_t word, uint32_t i)
+{
+	return MT19937_FACTOR * (word ^ (word >> 30)) + i;
+}
+
+/* The word before `next`, which is number `i`: grow() the other way. A shift by 30 leaves the bits
+ * that it brings down, so that doing it twice undoes it; 2520285293 is the inverse of the factor.
+ */
+static inline uint32_t mt19937_shrink(uint32_t next, uint32_t i)
+{
+	uint32_t mixed = 2520285293u * (next - i);
+
+	return mixed ^ (mixed >> 30);
+}
+
+/* From three words of the state one that replaces the first. */
+static inline uint32_t mt19937_twist(uint32_t word, uint32_t next, uint32_t near)
+{
+	uint32_t mixed = (word & 0x80000000u) | (next & 0x7fffffffu);
+
+	return near ^ (mixed >> 1) ^ (-(next & 1u) & 0x9908b0dfu);
+}
+
+static inline uint32_t mt19937_temper(uint32_t y)
+{
+	y ^= y >> 11;
+	y ^= (y << 7) & 0x9d2c5680u;
+	y ^= (y << 15) & 0xefc60000u;
+	return y ^ (y >> 18);
+}
+
+void mt19937_init(struct mt19937 *mt, uint32_t seed);
+
+/* 32 random bits: torch's random(). */
+uint32_t mt19937_next(struct mt19937 *mt);
+
+/* torch's random64(): two of them, the first in the high half. */
+uint64_t mt19937_next64(struct mt19937 *mt);
+
+/* Passes over so many outputs. */
+void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
+
+#endif

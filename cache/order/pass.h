@@ -1,0 +1,124 @@
+/* A pass: the order of one epoch, and what the next ones may be.
+ *
+ * The order of n indices is a permutation that a generator with a 32-bit seed makes after so many
+ * outputs, of which the readers of this node may take a part (ranks). What comes next depends on
+ * the sampler, which one order alone does not tell: pass_next() says what it may be, and who sees
+ * the next epoch knows. Sources are named at each convention in pass*.c.
+ *
+ * Fields that are 0 stand for what is usual: all places, each once, of torch's permutation. */
+#ifndef CACHE_ORDER_PASS_H
+#define CACHE_ORDER_PASS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pass_maker {
+	PASS_TORCH,   /* torch.randperm */
+	PASS_STD,     /* std::shuffle of libstdc++ with std::mt19937, as GCC has it since 11, */
+	PASS_STD_OLD, /* and from 7 to 10 */
+	PASS_DINO,    /* each rank shuffles its places of torch's permutation once more: DINOv2's */
+	PASS_DINO_NEW, /* sharded infinite samplers, the default one and the new one */
+};
+
+/* How an epoch follows from the one before. */
+enum pass_rule {
+	PASS_UNKNOWN, /* one epoch was seen */
+	PASS_SAME,    /* the same order again: set_epoch() was forgotten, DALI's random_shuffle */
+	PASS_TURN,    /* the same, and each rank goes on with the next one's part: DALI, again */
+	PASS_RESEED,  /* seed + 1: DistributedSampler, Accelerate, HF Trainer, timm, Lightning */
+	PASS_CHAIN,   /* the order seen is shuffled anew: DALI's shuffle_after_epoch, DINOv2 */
+	PASS_STREAM,  /* one generator makes all: torchdata, detectron2, Ultralytics, Accelerate */
+	PASS_WORDS,   /* the seeds are outputs of another generator, whose seed is known */
+};
+
+/* What becomes of places that do not divide by the ranks. */
+enum pass_tail {
+	PASS_FILLED, /* they are filled up from the beginning */
+	PASS_CUT,    /* they are left out: drop_last */
+	PASS_BARE,   /* some ranks have one more than others */
+};
+
+/* Which places of the permutation are taken here. They are dealt to `world` ranks in pieces of
+ * `unit`: 1, or the size of a batch with Accelerate; 0 with world over 1: each rank has one run of
+ * them, from n * rank / world on (DALI). Bit i of `ranks` is set when rank (first + i) % world is
+ * on this node. World 0 or 1: all. */
+struct pass_part {
+	uint32_t world, unit, first;
+	enum pass_tail tail;
+	uint64_t ranks;
+};
+
+struct pass {
+	enum pass_maker maker;
+	enum pass_rule rule;
+	uint32_t seed;
+	uint32_t chain;	  /* PASS_STD: so many shuffles before, with the seeds before this one;
+			   * PASS_DINO: passes before */
+	uint32_t repeats; /* each index so many times in a row before it is dealt, where over 1;
+			   * each rank then stops after floor(n / 256) * 256 / world of them:
+			   * torchvision's RASampler, timm's RepeatAugSampler */
+	uint64_t skip;	  /* outputs before the permutation */
+	struct pass_part part;
+	uint32_t root; /* PASS_WORDS: the seed of that generator, */
+	uint64_t word; /* and which of its outputs is our seed, from 0 */
+	uint64_t step; /* PASS_STREAM: outputs from the beginning of one permutation to that of the
+			* next; PASS_WORDS: from one seed to the next; 0 while unknown */
+};
+
+/* The indices that are read in this pass, each once, in the order in which they are wanted, ranks
+ * of this node side by side. `ret` has room for n. Returns how many: none if memory is short. */
+uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret);
+
+/* The first places of the whole permutation, before repeats and parts: at most PASS_HEAD and n
+ * of them. torch's take a time that does not depend on n, if skip is small; those of
+ * std::shuffle are made by shuffling all; PASS_DINO has none, but what pass_begin() tells. Returns
+ * how many: none if memory is short. */
+#define PASS_HEAD 160
+unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
+
+/* The first of the indices that pass_order() gives, at most `count`, in the time of pass_head(): as
+ * far as its places go. Returns how many. */
+unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
+
+/* What is worth a try before all seeds are: calls `try` with passes whose seeds and skips are
+ * conventions, the likeliest first, until it returns true; some 300,000, and at last fifty of
+ * PASS_STD and PASS_DINO, that take longer. All ranks, without repeats, but for PASS_DINO: parts
+ * are the caller's, and so are the small seeds from 0 on of an untouched generator. */
+typedef bool pass_try_fn(void *arg, const struct pass *pass);
+void pass_each_known(pass_try_fn *try, void *arg);
+
+/* The passes that may follow, likeliest first; where rule and step are known, one. `ret` has room
+ * for PASS_NEXT. Returns how many. */
+#define PASS_NEXT 96
+unsigned pass_next(const struct pass *pass, uint32_t n, struct pass *ret);
+
+/* Looks for the seed of a pass among the outputs of generators with well-known seeds: of
+ * torch.manual_seed(42), say, behind the initial weights of a model, which may be 10^8 of them.
+ * PASS_ROOTS generators are followed, 10^9 outputs a second and more together. Chance alone has
+ * one of 10^8 outputs of all of them equal the seed with a probability of 1/2: what is found is
+ * known to be right only when the next epoch comes as foreseen, so that the search may go on. */
+#define PASS_ROOTS 32
+struct pass_roots;
+
+/* Returns 0 or -ENOMEM. */
+int pass_roots_new(const struct pass *pass, struct pass_roots **ret);
+void pass_roots_free(struct pass_roots *roots); /* NULL is fine */
+
+/* Goes on by so many outputs of each of the generators, or a few more. What is found is the pass
+ * with its root and word, and the rule PASS_WORDS; the first `most` are written. Returns how
+ * many. */
+unsigned pass_roots_search(struct pass_roots *roots, uint64_t outputs, struct pass *ret,
+			   unsigned most);
+
+/* How many outputs of each were looked at. */
+uint64_t pass_roots_searched(const struct pass_roots *roots);
+
+/* Whether the seed of a pass that came earlier is one of the last outputs before this one's: then
+ * the root is right, beyond doubt. `pass` has the rule PASS_WORDS; its step becomes known. */
+bool pass_follows(struct pass *pass, const struct pass *earlier);
+
+/* For people: "DistributedSampler, ranks 0 and 1 of 8". Returns ret. */
+#define PASS_NAME 96
+const char *pass_name(const struct pass *pass, char ret[PASS_NAME]);
+
+#endif

@@ -1,0 +1,195 @@
+#include "cache/order/mt19937.h"
+#include "cache/order/pass_internal.h"
+
+/* Outputs of a generator that are tried as seeds. */
+#define WORDS 256
+
+#define PLAIN_ROOTS 1024
+
+/* torch.Generator() as it comes: default_rng_seed_val of c10/core/GeneratorImpl.h, 67280421310721,
+ * of which the low 32 bits count. */
+#define TORCH_UNSEEDED 4053586177u
+
+/* ultralytics/data/build.py: 6148914691236517205 + RANK, which is -1 on a single device, 0 and more
+ * otherwise. */
+#define ULTRALYTICS 0x55555555u
+
+/* kDaliDataloaderSeed of dali/operators/reader/loader/utils.h */
+#define DALI	    524287
+#define DALI_EPOCHS 4
+
+const uint32_t pass_popular[PASS_ROOTS] = {
+	42,   0,    1,	   1337,	   1234, 123, 3407, 2, 3, 12345, 10,   2023, 2024, 2025,
+	2021, 2022, 2020,  2026,	   5,	 7,   100,  4, 8, 3,	 1111, 666,  777,  233,
+	999,  9999, 31337, TORCH_UNSEEDED,
+};
+
+/* Others, beyond the plain ones. */
+static const uint32_t rare[] = {
+	1024,	   1029,      1111,	  1122,	      1212,	  1221,	      1234,
+	1235,	   1314,      1337,	  1338,	      1993,	  1994,	      1995,
+	1996,	   1997,      1998,	  1999,	      2000,	  2001,	      2010,
+	2011,	   2012,      2013,	  2014,	      2015,	  2016,	      2017,
+	2018,	   2019,      2020,	  2021,	      2022,	  2023,	      2024,
+	2025,	   2026,      2027,	  2048,	      2077,	  2222,	      2333,
+	2345,	   3333,      3407,	  3456,	      4040,	  4096,	      4242,
+	4321,	   4444,      5000,	  5555,	      6666,	  7777,	      8192,
+	8888,	   9999,      10000,	  10086,      11111,	  12321,      12345,
+	13579,	   19260817,  20000,	  22222,      23333,	  31337,      31415,
+	32767,	   32768,     33333,	  42424,      54321,	  55555,      65535,
+	65536,	   66666,     77777,	  88888,      99999,	  100000,     111111,
+	114514,	   123123,    123456,	  131071,     1234567,	  271828,     314159,
+	424242,	   524287,    654321,	  666666,     888888,	  999999,     1000000,
+	3141592,   9876543,   12345678,	  31415926,   87654321,	  123456789,  271828182,
+	314159265, 987654321, 1234567890, 2147483647, 3735928559, 3405691582, 4294967295,
+	20200101,  20210101,  20220101,	  20230101,   20240101,	  20250101,   TORCH_UNSEEDED,
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+struct asked {
+	pass_try_fn *try;
+	void *arg;
+};
+
+static bool ask(const struct asked *asked, struct pass pass)
+{
+	pass.repeats = 1;
+	if (pass.part.world == 0)
+		pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
+	return asked->try(asked->arg, &pass);
+}
+
+static bool ask_word(const struct asked *asked, const uint32_t *words, uint32_t root, uint32_t word)
+{
+	return ask(
+		asked,
+		(struct pass){.rule = PASS_WORDS, .seed = words[word], .root = root, .word = word});
+}
+
+/* A seed is the second of two outputs, so that number 0 is none. 3: DataLoader's base_seed comes
+ * first. 1: a sampler or Accelerate that draws when it is made. */
+static bool ask_words(const struct asked *asked, uint32_t root)
+{
+	uint32_t words[WORDS];
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = mt19937_next(&mt);
+	if (ask_word(asked, words, root, 3) || ask_word(asked, words, root, 1))
+		return true;
+	for (unsigned i = 5; i < WORDS; i += 2)
+		if (ask_word(asked, words, root, i))
+			return true;
+	for (unsigned i = 2; i < WORDS; i += 2)
+		if (ask_word(asked, words, root, i))
+			return true;
+	return false;
+}
+
+/* np.random.randint(2**31) of a seeded numpy, whose generator is the same: shared_random_seed() of
+ * detectron2/utils/comm.py, sync_random_seed() of mmengine/dist/utils.py. */
+static bool ask_numpy(const struct asked *asked, uint32_t root)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	for (unsigned i = 0; i < 8; i++)
+		if (ask(asked, (struct pass){.seed = mt19937_next(&mt) & INT32_MAX}))
+			return true;
+	return false;
+}
+
+/* DataLoader(shuffle=True, generator=torch.Generator().manual_seed(root)): base_seed is its too. */
+static bool ask_generator(const struct asked *asked, uint32_t root)
+{
+	return ask(asked, (struct pass){.rule = PASS_STREAM, .seed = root, .skip = 2});
+}
+
+/* The generator of the sampler alone. */
+static bool ask_seed(const struct asked *asked, uint32_t root)
+{
+	return ask(asked, (struct pass){.seed = root});
+}
+
+typedef bool ask_root_fn(const struct asked *asked, uint32_t root);
+
+static bool ask_popular(const struct asked *asked, ask_root_fn *ask_root)
+{
+	for (unsigned i = 0; i < PASS_ROOTS; i++)
+		if (ask_root(asked, pass_popular[i]))
+			return true;
+	return false;
+}
+
+static bool ask_rare(const struct asked *asked, ask_root_fn *ask_root)
+{
+	for (unsigned i = 0; i < COUNT(rare); i++)
+		if (ask_root(asked, rare[i]))
+			return true;
+	return false;
+}
+
+static bool ask_all(const struct asked *asked, ask_root_fn *ask_root)
+{
+	for (uint32_t root = 0; root < PLAIN_ROOTS; root++)
+		if (ask_root(asked, root))
+			return true;
+	return ask_rare(asked, ask_root);
+}
+
+static bool ask_ultralytics(const struct asked *asked)
+{
+	for (uint32_t rank = 0; rank <= 8; rank++)
+		if (ask_generator(asked, ULTRALYTICS - 1 + rank))
+			return true;
+	return false;
+}
+
+static bool ask_dali(const struct asked *asked, enum pass_maker maker)
+{
+	if (ask(asked, (struct pass){.maker = maker, .seed = DALI}))
+		return true;
+	for (uint32_t epoch = 1; epoch <= DALI_EPOCHS; epoch++) {
+		struct pass pass = {.maker = maker, .seed = DALI + epoch};
+
+		if (ask(asked, pass))
+			return true;
+		pass.chain = epoch - 1;
+		pass.rule = PASS_CHAIN;
+		if (pass.chain && ask(asked, pass))
+			return true;
+	}
+	return false;
+}
+
+/* DINOv2's train.py takes the sharded infinite sampler, with the number of the first step as the
+ * seed: 0, unless training goes on. Ranks differ in what they do, so that they are given here: the
+ * first one of each node of 8. */
+static bool ask_dino(const struct asked *asked, enum pass_maker maker)
+{
+	for (uint32_t world = 1; world <= 64; world *= 2)
+		for (uint32_t rank = 0; rank < world; rank += 8)
+			if (ask(asked, (struct pass){.maker = maker,
+						     .rule = PASS_CHAIN,
+						     .part = {.world = world,
+							      .unit = 1,
+							      .tail = PASS_CUT,
+							      .ranks = (uint64_t)1 << rank}}))
+				return true;
+	return false;
+}
+
+void pass_each_known(pass_try_fn *try, void *arg)
+{
+	struct asked asked = {.try = try, .arg = arg};
+
+	if (ask_popular(&asked, ask_words) || ask_popular(&asked, ask_generator) ||
+	    ask_ultralytics(&asked) || ask_all(&asked, ask_generator) ||
+	    ask_rare(&asked, ask_seed) || ask_all(&asked, ask_numpy) || ask_all(&asked, ask_words))
+		return;
+	if (!ask_dali(&asked, PASS_STD) && !ask_dali(&asked, PASS_STD_OLD) &&
+	    !ask_dino(&asked, PASS_DINO))
+		ask_dino(&asked, PASS_DINO_NEW);
+}

@@ -1,0 +1,239 @@
+#include "cache/order/mt19937.h"
+#include "cache/order/pass_internal.h"
+
+/* How far the next seed may be from the last one. */
+#define WORDS 64
+
+struct list {
+	struct pass *ret;
+	unsigned count;
+};
+
+static struct pass *add(struct list *list, const struct pass *pass, enum pass_rule rule)
+{
+	struct pass *next = &list->ret[list->count++];
+
+	*next = *pass;
+	next->rule = rule;
+	return next;
+}
+
+static void add_reseed(struct list *list, const struct pass *pass)
+{
+	add(list, pass, PASS_RESEED)->seed++;
+}
+
+static void add_chain(struct list *list, const struct pass *pass)
+{
+	struct pass *next = add(list, pass, PASS_CHAIN);
+
+	next->chain++;
+	if (!pass_is_dino(pass))
+		next->seed++;
+}
+
+static void add_turn(struct list *list, const struct pass *pass)
+{
+	struct pass *next = add(list, pass, PASS_TURN);
+
+	next->part.first = (next->part.first + 1) % next->part.world;
+}
+
+/* Ranks take every world-th place of the whole stream where nothing is added to a permutation or
+ * left out of it: the next one begins with another rank if n does not divide by world. */
+static void go_on(struct pass_part *part, uint32_t n)
+{
+	if (part->world > 1 && part->unit == 1 && part->tail == PASS_BARE)
+		part->first = (part->first + part->world - n % part->world) % part->world;
+}
+
+static struct pass *add_stream(struct list *list, const struct pass *pass, uint64_t step)
+{
+	struct pass *next = add(list, pass, PASS_STREAM);
+
+	next->skip += step;
+	next->step = step;
+	return next;
+}
+
+/* One permutation after the other, each of n - 1 outputs: RandomSampler of torchdata
+ * (stateful_dataloader/sampler.py), and over the stream detectron2's TrainingSampler
+ * (detectron2/data/samplers/distributed_sampler.py) and MMEngine's InfiniteSampler
+ * (mmengine/dataset/sampler.py). */
+static void add_plain_stream(struct list *list, const struct pass *pass, uint32_t n)
+{
+	struct pass *next = add_stream(list, pass, n - 1);
+
+	if (pass->part.world > 1 && pass->part.unit == 1) {
+		next->part.tail = PASS_BARE;
+		go_on(&next->part, n);
+	}
+}
+
+/* DINOv2's InfiniteSampler (dinov2/data/samplers.py) draws for the last place too. Each permutation
+ * is dealt anew, to all ranks as far as it goes. */
+static void add_dino_stream(struct list *list, const struct pass *pass, uint32_t n)
+{
+	add_stream(list, pass, n)->part.tail = PASS_BARE;
+}
+
+/* Ultralytics makes its loader anew before the last epochs, close_mosaic, when its workers have
+ * begun with one more epoch already. */
+static void add_reset(struct list *list, const struct pass *pass, uint32_t n)
+{
+	uint64_t one = n - 1;
+
+	add_stream(list, pass, 3 * one + 2)->step = 2 * one;
+}
+
+/* torch's RandomSampler (torch/utils/data/sampler.py) makes another permutation at the end of each
+ * epoch, of which it takes nothing: 2 (n - 1). So do Accelerate, which gives it a generator
+ * (prepare_data_loader()), and Ultralytics (ultralytics/data/build.py). DataLoader draws 2 outputs
+ * more when the generator is its own (torch/utils/data/dataloader.py, base_seed), once an epoch if
+ * the workers do not persist, and a loader for validation with the same generator another 2. Before
+ * 1.5 or so there was but one permutation, from the generator of all. */
+static void add_streams(struct list *list, const struct pass *pass, uint32_t n)
+{
+	uint64_t one = n - 1;
+
+	add_stream(list, pass, 2 * one + 2);
+	add_stream(list, pass, 2 * one);
+	add_plain_stream(list, pass, n);
+	add_stream(list, pass, 2 * one + 4);
+	add_stream(list, pass, one + 2);
+	add_dino_stream(list, pass, n);
+	add_stream(list, pass, one + 4);
+	add_reset(list, pass, n);
+}
+
+static void go_on_stream(struct list *list, const struct pass *pass, uint32_t n)
+{
+	struct pass *next = add_stream(list, pass, pass->step);
+
+	if (pass->step != n)
+		go_on(&next->part, n);
+}
+
+static void add_word(struct list *list, const struct pass *pass, const uint32_t *words,
+		     unsigned step)
+{
+	struct pass *next = add(list, pass, PASS_WORDS);
+
+	next->seed = words[step - 1];
+	next->word += step;
+	next->step = step;
+}
+
+/* A seed is 2 outputs, of which the second counts (random_() of an int64). The default generator
+ * gives DataLoader's base_seed and RandomSampler's seed, 4 an epoch; with a loader for validation
+ * 6; with workers that persist 2. */
+static void add_words(struct list *list, const struct pass *pass, uint32_t n)
+{
+	static const unsigned first[] = {4, 6, 2};
+	uint32_t words[WORDS];
+	struct mt19937 mt;
+
+	mt19937_init(&mt, pass->root);
+	mt19937_skip(&mt, pass->word + 1);
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = mt19937_next(&mt);
+	for (unsigned i = 0; i < sizeof(first) / sizeof(*first); i++)
+		add_word(list, pass, words, first[i]);
+	add_streams(list, pass, n);
+	for (unsigned step = 8; step <= WORDS; step += 2)
+		add_word(list, pass, words, step);
+	for (unsigned step = 1; step <= WORDS; step += 2)
+		add_word(list, pass, words, step);
+}
+
+static void add_known_word(struct list *list, const struct pass *pass)
+{
+	struct pass *next = add(list, pass, PASS_WORDS);
+	struct mt19937 mt;
+
+	next->word += pass->step;
+	mt19937_init(&mt, pass->root);
+	mt19937_skip(&mt, next->word);
+	next->seed = mt19937_next(&mt);
+}
+
+/* DALI's file reader (dali/operators/reader/loader/file_label_loader.h): random_shuffle shuffles
+ * the list once, and goes round in it or sticks to its shard. shuffle_after_epoch shuffles what
+ * lies there each time, with checkpointing the list as it was at first. */
+static void add_dali(struct list *list, const struct pass *pass)
+{
+	add(list, pass, PASS_SAME);
+	if (pass->part.world > 1)
+		add_turn(list, pass);
+	add_chain(list, pass);
+	if (pass->chain == 0)
+		add_reseed(list, pass);
+}
+
+static void add_unknown(struct list *list, const struct pass *pass, uint32_t n)
+{
+	if (pass_is_dino(pass)) {
+		add_chain(list, pass);
+		return;
+	}
+	if (pass->maker != PASS_TORCH) {
+		add_dali(list, pass);
+		return;
+	}
+	add_reseed(list, pass);
+	add(list, pass, PASS_SAME);
+	add_streams(list, pass, n);
+}
+
+bool pass_follows(struct pass *pass, const struct pass *earlier)
+{
+	uint64_t from = pass->word > WORDS ? pass->word - WORDS : 0;
+	uint64_t step = 0;
+	struct mt19937 mt;
+
+	mt19937_init(&mt, pass->root);
+	mt19937_skip(&mt, from);
+	for (uint64_t word = from; word < pass->word; word++)
+		if (mt19937_next(&mt) == earlier->seed)
+			step = pass->word - word;
+	if (!step)
+		return false;
+	pass->step = step;
+	return true;
+}
+
+unsigned pass_next(const struct pass *pass, uint32_t n, struct pass *ret)
+{
+	struct list list = {.ret = ret};
+
+	switch (pass->rule) {
+	case PASS_UNKNOWN:
+		add_unknown(&list, pass, n);
+		break;
+	case PASS_SAME:
+		add(&list, pass, PASS_SAME);
+		break;
+	case PASS_TURN:
+		add_turn(&list, pass);
+		break;
+	case PASS_RESEED:
+		add_reseed(&list, pass);
+		break;
+	case PASS_CHAIN:
+		add_chain(&list, pass);
+		break;
+	case PASS_STREAM:
+		if (pass->step)
+			go_on_stream(&list, pass, n);
+		else
+			add_streams(&list, pass, n);
+		break;
+	case PASS_WORDS:
+		if (pass->step)
+			add_known_word(&list, pass);
+		else
+			add_words(&list, pass, n);
+		break;
+	}
+	return list.count;
+}

@@ -1,0 +1,753 @@
+/* The orders of samplers, and what comes after them: cache/order/pass.h.
+ *
+ * The golden values are hashes of what the real samplers gave, with torch 1.13: DataLoader,
+ * RandomSampler and DistributedSampler are torch's. The others were run from their sources:
+ * RASampler of torchvision (775e7604), timm 1.0.19, accelerate 16cb6eb8, torchdata 0.11.0,
+ * ultralytics 8.3.200, mmengine 2543429, detectron2 02b5c4e2, dinov2 b8931f7. Several ranks of a
+ * node are merged as they get on: the first of each, then the second of each; what was there before
+ * is left out. */
+#include "cache/order/mt19937.h"
+#include "cache/order/pass.h"
+#include "cache/order/permutation.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N	     1003
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+#define ULTRALYTICS 0x55555554u
+
+/* FNV-1a of the elements, low byte first. */
+static uint32_t hash(const uint32_t *order, uint32_t count)
+{
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < count; i++)
+		for (unsigned b = 0; b < 32; b += 8)
+			h = (h ^ (order[i] >> b & 0xff)) * 16777619u;
+	return h;
+}
+
+static uint32_t hash_of(const struct pass *pass)
+{
+	uint32_t order[N];
+
+	return hash(order, pass_order(pass, N, order));
+}
+
+struct part_golden {
+	uint32_t n, world;
+	uint64_t ranks;
+	enum pass_tail tail;
+	uint32_t count, hash;
+};
+
+static void check_parts(const struct part_golden *golden, size_t count, struct pass pass,
+			uint32_t unit)
+{
+	uint32_t order[1024];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct part_golden *g = &golden[i];
+
+		pass.part = (struct pass_part){
+			.world = g->world, .unit = unit, .ranks = g->ranks, .tail = g->tail};
+		assert_int_equal(pass_order(&pass, g->n, order), g->count);
+		assert_int_equal(hash(order, g->count), g->hash);
+	}
+}
+
+/* The passes after `pass`; whether one of them has the rule and gives the order `wanted`. It
+ * becomes `pass`. */
+static bool follow(struct pass *pass, enum pass_rule rule, uint32_t wanted)
+{
+	struct pass next[PASS_NEXT];
+	unsigned count = pass_next(pass, N, next);
+
+	assert_in_range(count, 1, PASS_NEXT);
+	for (unsigned i = 0; i < count; i++) {
+		if (next[i].rule == rule && hash_of(&next[i]) == wanted) {
+			*pass = next[i];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* From one order to the next, and from then on there is one continuation. */
+static void check_epochs(struct pass pass, enum pass_rule rule, const uint32_t *golden,
+			 unsigned count)
+{
+	struct pass next[PASS_NEXT];
+
+	assert_int_equal(hash_of(&pass), golden[0]);
+	assert_true(follow(&pass, rule, golden[1]));
+	for (unsigned i = 2; i < count; i++) {
+		assert_int_equal(pass_next(&pass, N, next), 1);
+		pass = next[0];
+		assert_int_equal(pass.rule, rule);
+		assert_int_equal(hash_of(&pass), golden[i]);
+	}
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* DistributedSampler(seed=7), set_epoch(5) */
+static const struct part_golden distributed[] = {
+	{1003, 1, 0x1, PASS_FILLED, 1003, 0xad401017},
+	{1003, 1, 0x1, PASS_CUT, 1003, 0xad401017},
+	{1003, 2, 0x1, PASS_FILLED, 502, 0xec86430c},
+	{1003, 2, 0x2, PASS_FILLED, 502, 0xe431b92d},
+	{1003, 2, 0x3, PASS_FILLED, 1003, 0xad401017},
+	{1003, 2, 0x1, PASS_CUT, 501, 0x99177374},
+	{1003, 2, 0x2, PASS_CUT, 501, 0x73fd022a},
+	{1003, 2, 0x3, PASS_CUT, 1002, 0xb004b52b},
+	{1003, 3, 0x1, PASS_FILLED, 335, 0xbbbaa9b2},
+	{1003, 3, 0x4, PASS_FILLED, 335, 0x77df83b9},
+	{1003, 3, 0x3, PASS_FILLED, 669, 0x93066308},
+	{1003, 3, 0x1, PASS_CUT, 334, 0xf0df09aa},
+	{1003, 3, 0x4, PASS_CUT, 334, 0x7d0a8536},
+	{1003, 3, 0x3, PASS_CUT, 668, 0xb7534b48},
+	{1003, 8, 0x1, PASS_FILLED, 126, 0x20ac4a77},
+	{1003, 8, 0x80, PASS_FILLED, 126, 0x0a713731},
+	{1003, 8, 0x3, PASS_FILLED, 252, 0x60575a0c},
+	{1003, 8, 0x1, PASS_CUT, 125, 0x01233c33},
+	{1003, 8, 0x80, PASS_CUT, 125, 0xc9db714c},
+	{1003, 8, 0x3, PASS_CUT, 250, 0xeb6720c2},
+	{5, 1, 0x1, PASS_FILLED, 5, 0x57e761a1},
+	{5, 1, 0x1, PASS_CUT, 5, 0x57e761a1},
+	{5, 2, 0x1, PASS_FILLED, 3, 0x157054c4},
+	{5, 2, 0x2, PASS_FILLED, 3, 0x272e0003},
+	{5, 2, 0x3, PASS_FILLED, 5, 0x57e761a1},
+	{5, 2, 0x1, PASS_CUT, 2, 0xf942d086},
+	{5, 2, 0x2, PASS_CUT, 2, 0xd62fb5d0},
+	{5, 2, 0x3, PASS_CUT, 4, 0x9fbf1993},
+	{5, 3, 0x1, PASS_FILLED, 2, 0x496f0f97},
+	{5, 3, 0x4, PASS_FILLED, 2, 0xec0db076},
+	{5, 3, 0x3, PASS_FILLED, 4, 0x0c9bbb81},
+	{5, 3, 0x1, PASS_CUT, 1, 0x9bc23426},
+	{5, 3, 0x4, PASS_CUT, 1, 0x4b95f515},
+	{5, 3, 0x3, PASS_CUT, 2, 0xb891d442},
+	{5, 8, 0x1, PASS_FILLED, 1, 0x9bc23426},
+	{5, 8, 0x80, PASS_FILLED, 1, 0x4b95f515},
+	{5, 8, 0x3, PASS_FILLED, 2, 0xb891d442},
+	{5, 8, 0x1, PASS_CUT, 0, 0x811c9dc5},
+	{5, 8, 0x80, PASS_CUT, 0, 0x811c9dc5},
+	{5, 8, 0x3, PASS_CUT, 0, 0x811c9dc5},
+};
+
+static void a_distributed_sampler_deals_places_one_by_one(void **state)
+{
+	(void)state;
+	check_parts(distributed, COUNT(distributed), (struct pass){.seed = 12}, 1);
+}
+
+/* BatchSamplerShard over BatchSampler(RandomSampler(generator 9), 16), and with split_batches over
+ * batches of 16 * world: the same values. */
+static const struct part_golden batches[] = {
+	{1003, 3, 0x1, PASS_FILLED, 336, 0xd8d37bb4}, {1003, 3, 0x4, PASS_FILLED, 336, 0x5459ca9d},
+	{1003, 4, 0x3, PASS_FILLED, 512, 0x01af38eb}, {1003, 4, 0xa, PASS_FILLED, 507, 0xf938b656},
+	{1003, 3, 0x1, PASS_CUT, 320, 0x1629ffa3},    {1003, 3, 0x4, PASS_CUT, 320, 0x2af001f1},
+	{1003, 4, 0x3, PASS_CUT, 480, 0xa46d48d9},    {1003, 4, 0xa, PASS_CUT, 480, 0x82ea470f},
+	{1003, 3, 0x1, PASS_BARE, 336, 0xd8d37bb4},   {1003, 3, 0x4, PASS_BARE, 331, 0x67d19100},
+	{1003, 4, 0x3, PASS_BARE, 512, 0x01af38eb},   {1003, 4, 0xa, PASS_BARE, 496, 0xcf62a036},
+	{70, 3, 0x1, PASS_FILLED, 32, 0x01617a34},    {70, 3, 0x4, PASS_FILLED, 32, 0xecf33fcf},
+	{70, 4, 0x3, PASS_FILLED, 38, 0xa0918cc2},    {70, 4, 0xa, PASS_FILLED, 44, 0xd8b09676},
+	{70, 3, 0x1, PASS_CUT, 16, 0xe74137f4},	      {70, 3, 0x4, PASS_CUT, 16, 0x87bfab13},
+	{70, 4, 0x3, PASS_CUT, 32, 0xe09adf34},	      {70, 4, 0xa, PASS_CUT, 32, 0xbf377825},
+	{70, 3, 0x1, PASS_BARE, 32, 0x01617a34},      {70, 3, 0x4, PASS_BARE, 16, 0x87bfab13},
+	{70, 4, 0x3, PASS_BARE, 38, 0xa0918cc2},      {70, 4, 0xa, PASS_BARE, 32, 0xbf377825},
+	{1024, 3, 0x1, PASS_FILLED, 352, 0x3612fc60}, {1024, 3, 0x4, PASS_FILLED, 352, 0x81ad0836},
+	{1024, 4, 0x3, PASS_FILLED, 512, 0xd1f7567f}, {1024, 4, 0xa, PASS_FILLED, 512, 0x399b25a4},
+	{1024, 3, 0x1, PASS_CUT, 336, 0xa30527d5},    {1024, 3, 0x4, PASS_CUT, 336, 0x266bdac2},
+	{1024, 4, 0x3, PASS_CUT, 512, 0xd1f7567f},    {1024, 4, 0xa, PASS_CUT, 512, 0x399b25a4},
+	{1024, 3, 0x1, PASS_BARE, 352, 0x3612fc60},   {1024, 3, 0x4, PASS_BARE, 336, 0x266bdac2},
+	{1024, 4, 0x3, PASS_BARE, 512, 0xd1f7567f},   {1024, 4, 0xa, PASS_BARE, 512, 0x399b25a4},
+};
+
+static void accelerate_deals_batches(void **state)
+{
+	(void)state;
+	check_parts(batches, COUNT(batches), (struct pass){.seed = 9}, 16);
+}
+
+static void a_node_far_along_the_world_has_its_ranks(void **state)
+{
+	struct pass low = {.seed = 3, .part = {.world = 100, .unit = 1, .first = 60, .ranks = 0xf}};
+	struct pass high = {.seed = 3,
+			    .part = {.world = 100, .unit = 1, .first = 90, .ranks = 0x1e}};
+	struct pass wrapped = low;
+	uint32_t order[N], perm[N];
+
+	(void)state;
+	permutation_of(3, perm, N);
+	assert_int_equal(pass_order(&high, N, order), 43); /* the 44th is place 91 again */
+	assert_int_equal(order[0], perm[91]);
+	assert_int_equal(order[4], perm[191]);
+	wrapped.part.first = 98; /* ranks 98, 99, 0 and 1: the places say who is first */
+	pass_order(&wrapped, N, order);
+	assert_int_equal(order[0], perm[0]);
+	assert_int_equal(order[1], perm[1]);
+	assert_int_equal(order[2], perm[98]);
+}
+
+static void repeats_are_dealt_to_ranks_and_told_once(void **state)
+{
+	struct pass pass = {.seed = 5, .repeats = 3, .part = {.world = 8, .unit = 1, .ranks = 1}};
+
+	(void)state; /* RASampler and RepeatAugSampler alike */
+	assert_int_equal(hash_of(&pass), 0x1d561d5b);
+	pass.part.ranks = 3;
+	assert_int_equal(hash_of(&pass), 0x223444c8);
+	pass.part.world = 2;
+	assert_int_equal(hash_of(&pass), 0xe164d506);
+	pass.part = (struct pass_part){0};
+	assert_int_equal(hash_of(&pass), 0xe164d506);
+}
+
+static void dali_shards_are_runs_of_the_list(void **state)
+{
+	struct pass pass = {
+		.maker = PASS_STD, .seed = 524287, .part = {.world = 3, .unit = 0, .ranks = 5}};
+	uint32_t all[N], order[N], count;
+
+	(void)state;
+	pass_order(&(struct pass){.maker = PASS_STD, .seed = 524287}, N, all);
+	count = pass_order(&pass, N, order); /* 0 to 333, and 668 to 1002 */
+	assert_int_equal(count, 334 + 335);
+	assert_int_equal(order[0], all[0]);
+	assert_int_equal(order[1], all[668]);
+	assert_int_equal(order[2], all[1]);
+	assert_int_equal(order[count - 1], all[1002]);
+}
+
+static void the_head_is_the_beginning_of_the_order(void **state)
+{
+	static const enum pass_maker makers[] = {PASS_TORCH, PASS_STD, PASS_STD_OLD};
+	uint32_t order[N], head[64];
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(makers); i++) {
+		struct pass pass = {.maker = makers[i], .seed = 99, .skip = 2};
+
+		pass_order(&pass, N, order);
+		assert_int_equal(pass_head(&pass, N, head, 64), 64);
+		assert_memory_equal(order, head, sizeof(head));
+		pass_order(&pass, 3, order);
+		assert_int_equal(pass_head(&pass, 3, head, 64), 3);
+		assert_memory_equal(order, head, 3 * sizeof(*head));
+	}
+}
+
+static void check_begin(struct pass pass, unsigned most, unsigned count)
+{
+	uint32_t order[N], begin[64];
+
+	pass_order(&pass, N, order);
+	assert_int_equal(pass_begin(&pass, N, begin, most), count);
+	assert_memory_equal(order, begin, count * sizeof(*begin));
+}
+
+static void the_beginning_of_a_part_is_told_alone(void **state)
+{
+	struct pass pass = {.seed = 17, .skip = 2};
+
+	(void)state;
+	check_begin(pass, 64, 64);
+	pass.part = (struct pass_part){.world = 8, .unit = 1, .first = 7, .ranks = 3};
+	check_begin(pass, 20, 20); /* ranks 7 and 0 */
+	pass.repeats = 3;
+	check_begin(pass, 36, 36);
+	pass.repeats = 2;
+	pass.part = (struct pass_part){.world = 2, .unit = 16, .ranks = 3};
+	check_begin(pass, 40, 40);
+	pass.repeats = 0;
+	pass.part = (struct pass_part){.world = 3, .unit = 16, .ranks = 6};
+	check_begin(pass, 40, 40);
+	pass.part = (struct pass_part){.world = 100, .unit = 1, .ranks = 1};
+	check_begin(pass, 40, 2); /* 0 and 100: what is beyond takes all of the permutation */
+	pass.part = (struct pass_part){.world = 3, .unit = 0, .ranks = 6};
+	check_begin(pass, 40, 40);
+	pass.maker = PASS_STD;
+	pass.part.unit = 1;
+	check_begin(pass, 40, 40);
+	pass.maker = PASS_DINO;
+	check_begin(pass, 40, 40);
+}
+
+/* --- epochs ----------------------------------------------------------------------------------- */
+
+/* torch.manual_seed(42), DataLoader(batch_size=32, shuffle=True), workers 0 and 2 alike. */
+static const uint32_t under_42[] = {0x72eeca2b, 0xcafcdeff, 0x4f654ec7};
+static const uint32_t under_42_persistent[] = {0x72eeca2b, 0x9b4cc9bb, 0xcafcdeff};
+static const uint32_t under_42_validated[] = {0x72eeca2b, 0x354ee1ff, 0x739ca277};
+
+static bool first_is(void *arg, const struct pass *pass)
+{
+	struct pass *wanted = arg;
+	uint32_t head[3];
+
+	if (pass->maker != PASS_TORCH)
+		return false;
+	pass_head(pass, N, head, 3);
+	if (memcmp(head, (uint32_t[]){610, 908, 252}, sizeof(head)) != 0)
+		return false;
+	*wanted = *pass;
+	return true;
+}
+
+static void seeds_of_a_seeded_default_generator_are_known(void **state)
+{
+	struct pass pass = {0};
+
+	(void)state;
+	pass_each_known(first_is, &pass);
+	assert_int_equal(pass.rule, PASS_WORDS);
+	assert_int_equal(pass.root, 42);
+	assert_int_equal(pass.word, 3);
+	check_epochs(pass, PASS_WORDS, under_42, 3);
+	check_epochs(pass, PASS_WORDS, under_42_persistent, 3);
+	check_epochs(pass, PASS_WORDS, under_42_validated, 3);
+}
+
+static void a_generator_of_the_loader_makes_all_epochs(void **state)
+{
+	/* DataLoader(shuffle=True, generator=g), g seeded with 1234, workers 0 and 2, drop_last
+	 * and not; and with persistent workers */
+	static const uint32_t each[] = {0x46a2a317, 0x3861639f, 0xa623a81b};
+	static const uint32_t persistent[] = {0x46a2a317, 0x3019c043, 0xfd0e4623};
+	struct pass pass = {.rule = PASS_STREAM, .seed = 1234, .skip = 2};
+
+	(void)state;
+	check_epochs(pass, PASS_STREAM, each, 3);
+	check_epochs(pass, PASS_STREAM, persistent, 3);
+	pass.rule = PASS_UNKNOWN;
+	check_epochs(pass, PASS_STREAM, each, 3);
+}
+
+static void accelerate_takes_every_other_permutation(void **state)
+{
+	/* RandomSampler(generator=g), g seeded with 9 */
+	static const uint32_t golden[] = {0x8c8d0973, 0xddf74a37, 0x0f2314db};
+
+	(void)state;
+	check_epochs((struct pass){.seed = 9}, PASS_STREAM, golden, 3);
+}
+
+static void seeds_rise_by_one_with_set_epoch(void **state)
+{
+	/* SeedableRandomSampler under torch.manual_seed(42) */
+	static const uint32_t golden[] = {0x0bc64f37, 0x6e9e4b67, 0x5a412f87};
+	struct pass pass = {.seed = 2000000002};
+
+	(void)state;
+	check_epochs((struct pass){.seed = 42}, PASS_RESEED, golden, 3);
+	assert_int_equal(hash_of(&pass), 0xd6fbd31b); /* DefaultSampler(seed=2e9), epoch 2 */
+	pass.part = (struct pass_part){.world = 3, .unit = 1, .ranks = 4};
+	assert_int_equal(hash_of(&pass), 0xfa8c66b2);
+	pass.part.tail = PASS_BARE;
+	assert_int_equal(hash_of(&pass), 0x6b977f6a);
+}
+
+static void a_forgotten_set_epoch_repeats_the_order(void **state)
+{
+	static const uint32_t golden[] = {0x0bc64f37, 0x0bc64f37, 0x0bc64f37};
+
+	(void)state;
+	check_epochs((struct pass){.seed = 42}, PASS_SAME, golden, 3);
+}
+
+static void torchdata_makes_one_permutation_after_the_other(void **state)
+{
+	/* StatefulDataLoader's RandomSampler under torch.manual_seed(42): its seed is output 1 */
+	static const uint32_t golden[] = {0xf59c1457, 0xfbb030cb, 0x8de119b3};
+	struct pass pass = {.rule = PASS_WORDS, .root = 42, .word = 1};
+	struct mt19937 mt;
+
+	(void)state;
+	mt19937_init(&mt, 42);
+	mt19937_next(&mt);
+	pass.seed = mt19937_next(&mt);
+	check_epochs(pass, PASS_STREAM, golden, 3);
+}
+
+static void detectron2_deals_the_stream(void **state)
+{
+	/* TrainingSampler(1003, seed=11), ranks 0 and 1 of 4, 6 and 7 of 8, and one of one;
+	 * MMEngine's InfiniteSampler, rank 2 of 3 */
+	static const uint32_t four[] = {0x861409c8, 0x15c30564, 0x34f864e5};
+	static const uint32_t eight[] = {0xf5adfa60, 0x383bcf3a, 0xc9c4c401};
+	static const uint32_t one[] = {0x0f4f99a3, 0xa28c921f, 0xa5cd8373};
+	static const uint32_t mmengine[] = {0xcb6301b9, 0xa6f80af2};
+	struct pass pass = {.seed = 11, .part = {.world = 4, .unit = 1, .ranks = 3}};
+
+	(void)state;
+	check_epochs(pass, PASS_STREAM, four, 3); /* the tail is not known before */
+	pass.part.tail = PASS_BARE;
+	pass.part.world = 8;
+	pass.part.ranks = 0xc0;
+	check_epochs(pass, PASS_STREAM, eight, 3);
+	pass.part = (struct pass_part){.world = 3, .unit = 1, .tail = PASS_BARE, .ranks = 4};
+	check_epochs(pass, PASS_STREAM, mmengine, 2);
+	pass.part = (struct pass_part){0};
+	check_epochs(pass, PASS_STREAM, one, 3);
+}
+
+static void dinov2_draws_for_the_last_place_too(void **state)
+{
+	/* InfiniteSampler(seed=5), one of one, and rank 3 of 4 */
+	static const uint32_t one[] = {0xd5dbce37, 0x0e311253, 0x97635aa3};
+	static const uint32_t four[] = {0x29425d04, 0xdb160a7d, 0xaf790448};
+	struct pass pass = {.seed = 5};
+
+	(void)state;
+	check_epochs(pass, PASS_STREAM, one, 3);
+	pass.part = (struct pass_part){.world = 4, .unit = 1, .tail = PASS_BARE, .ranks = 8};
+	check_epochs(pass, PASS_STREAM, four, 3);
+}
+
+static bool is_ultralytics(void *arg, const struct pass *pass)
+{
+	struct pass *found = arg;
+
+	if (pass->seed != ULTRALYTICS)
+		return false;
+	*found = *pass;
+	return true;
+}
+
+static void ultralytics_is_known(void **state)
+{
+	/* InfiniteDataLoader, workers 0 and 2; with 2, reset() after the third epoch */
+	static const uint32_t golden[] = {0xe043b0df, 0x2df01e57, 0xf1ddf3f7};
+	struct pass pass = {0}, last;
+
+	(void)state;
+	pass_each_known(is_ultralytics, &pass);
+	check_epochs(pass, PASS_STREAM, golden, 3);
+	last = (struct pass){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
+	assert_int_equal(hash_of(&last), golden[2]);
+	assert_true(follow(&last, PASS_STREAM, 0x934445cf));
+	assert_int_equal(last.step, 2 * (N - 1));
+	last = (struct pass){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
+	assert_true(follow(&last, PASS_STREAM, 0x69f32e07)); /* with 0 workers */
+}
+
+static void dinov2_shards_are_shuffled_by_each_rank(void **state)
+{
+	/* ShardedInfiniteSampler(seed=0): one of one, rank 3 of 4, and ranks 0 and 1 of 8; then
+	 * the same with use_new_shuffle_tensor_slice */
+	static const struct pass_part parts[] = {
+		{0},
+		{.world = 4, .unit = 1, .ranks = 8},
+		{.world = 8, .unit = 1, .ranks = 3},
+	};
+	static const uint32_t golden[2][3][3] = {
+		{{0xd8b256cb, 0x31620593, 0x9173cfc3},
+		 {0x64bae38b, 0x78ae3fdf, 0x59de8673},
+		 {0x0af17e80, 0x8662d6ac, 0x14955c8c}},
+		{{0xe5d784a7, 0xf9f3511f, 0xc315d51b},
+		 {0x939c4b2b, 0xcec985eb, 0xac083ddf},
+		 {0xf9b10620, 0xbe2ef0e8, 0x915d490c}},
+	};
+
+	(void)state;
+	for (unsigned m = 0; m < 2; m++)
+		for (unsigned p = 0; p < COUNT(parts); p++)
+			check_epochs((struct pass){.maker = PASS_DINO + m, .part = parts[p]},
+				     PASS_CHAIN, golden[m][p], 3);
+}
+
+/* --- DALI ------------------------------------------------------------------------------------- */
+
+/* The orders of 1,000 files in a row, by a C++ program: see test_std_shuffle.c. */
+static void dali_shuffles_what_it_shuffled_before(void **state)
+{
+	static const uint32_t golden[2][4] = {{0x4e5770d9, 0xc2ecb891, 0x33137a7d, 0xd91e5561},
+					      {0x4bbe5451, 0x18483815, 0x238956f5, 0xefbda9b1}};
+	struct pass next[PASS_NEXT];
+	uint32_t order[1000];
+
+	(void)state;
+	for (unsigned m = 0; m < 2; m++) {
+		struct pass pass = {.maker = PASS_STD + m, .seed = 524288, .rule = PASS_CHAIN};
+
+		for (unsigned epoch = 0; epoch < 4; epoch++) {
+			pass_order(&pass, 1000, order);
+			assert_int_equal(hash(order, 1000), golden[m][epoch]);
+			assert_int_equal(pass_next(&pass, 1000, next), 1);
+			pass = next[0];
+		}
+	}
+}
+
+static void dali_goes_on_in_four_ways(void **state)
+{
+	struct pass pass = {.maker = PASS_STD,
+			    .seed = 524288,
+			    .part = {.world = 4, .unit = 0, .ranks = 1, .first = 3}};
+	struct pass next[PASS_NEXT];
+
+	(void)state;
+	assert_int_equal(pass_next(&pass, N, next), 4);
+	assert_int_equal(next[0].rule, PASS_SAME);
+	assert_int_equal(next[1].rule, PASS_TURN);
+	assert_int_equal(next[1].part.first, 0); /* the last rank begins the list anew */
+	assert_int_equal(next[2].rule, PASS_CHAIN);
+	assert_int_equal(next[2].chain, 1);
+	assert_int_equal(next[3].rule, PASS_RESEED);
+	assert_int_equal(next[3].seed, 524289);
+}
+
+/* --- what is known ---------------------------------------------------------------------------- */
+
+struct wanted {
+	struct pass pass;
+	unsigned tries, found;
+};
+
+static bool count_wanted(void *arg, const struct pass *pass)
+{
+	struct wanted *wanted = arg;
+
+	wanted->tries++;
+	if (pass->maker == wanted->pass.maker && pass->seed == wanted->pass.seed &&
+	    pass->skip == wanted->pass.skip && pass->chain == wanted->pass.chain)
+		wanted->found++;
+	return false;
+}
+
+static bool is_known(enum pass_maker maker, uint32_t seed, uint64_t skip, uint32_t chain)
+{
+	struct wanted wanted = {
+		.pass = {.maker = maker, .seed = seed, .skip = skip, .chain = chain}};
+
+	pass_each_known(count_wanted, &wanted);
+	assert_in_range(wanted.tries, 250000, 500000); /* 2 s at 4 us each */
+	return wanted.found > 0;
+}
+
+static uint32_t output(uint32_t root, unsigned word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
+}
+
+static void conventions_are_known(void **state)
+{
+	(void)state;
+	assert_true(is_known(PASS_TORCH, ULTRALYTICS, 2, 0));
+	assert_true(is_known(PASS_TORCH, 7, 2, 0));	      /* a generator of the loader */
+	assert_true(is_known(PASS_TORCH, 3735928559u, 0, 0)); /* of the sampler alone */
+	assert_true(is_known(PASS_TORCH, 4053586177u, 2, 0)); /* torch.Generator(), not seeded */
+	/* beyond 2^31, so that they are not taken for numpy\'s */
+	assert_true(is_known(PASS_TORCH, output(308, 1), 0, 0));
+	assert_true(is_known(PASS_TORCH, output(308, 2), 0, 0));
+	assert_true(is_known(PASS_TORCH, output(308, 5), 0, 0));
+	assert_true(is_known(PASS_TORCH, output(1000, 255), 0, 0));
+	assert_true(is_known(PASS_TORCH, output(2024, 128), 0, 0)); /* after an odd draw */
+	assert_false(is_known(PASS_TORCH, output(2024, 256), 0, 0));
+	/* np.random.seed(1); np.random.randint(2**31, size=3): 1791095845, 2135392491, 946286476 */
+	assert_true(is_known(PASS_TORCH, 946286476, 0, 0));
+	assert_true(is_known(PASS_STD, 524287, 0, 0));
+	assert_true(is_known(PASS_STD_OLD, 524290, 0, 2));
+	assert_true(is_known(PASS_STD, 524290, 0, 0));
+	assert_true(is_known(PASS_DINO, 0, 0, 0));
+	assert_true(is_known(PASS_DINO_NEW, 0, 0, 0));
+}
+
+static bool stop_at_ten(void *arg, const struct pass *pass)
+{
+	unsigned *tries = arg;
+
+	(void)pass;
+	return ++*tries == 10;
+}
+
+static bool stop_at_dali(void *arg, const struct pass *pass)
+{
+	unsigned *tries = arg;
+
+	*tries += pass->maker != PASS_TORCH;
+	return pass->maker != PASS_TORCH;
+}
+
+static void trying_ends_when_told(void **state)
+{
+	unsigned tries = 0;
+
+	(void)state;
+	pass_each_known(stop_at_ten, &tries);
+	assert_int_equal(tries, 10);
+	tries = 0;
+	pass_each_known(stop_at_dali, &tries);
+	assert_int_equal(tries, 1);
+}
+
+/* --- roots ------------------------------------------------------------------------------------ */
+
+/* The pass whose seed is that output, looked for among so many. */
+static struct pass find_root(uint32_t root, uint64_t word, uint64_t outputs, bool *ret)
+{
+	struct pass pass = {.part = {.world = 2, .unit = 1, .ranks = 1}}, found[8], result = {0};
+	struct pass_roots *roots;
+	struct mt19937 mt;
+	unsigned count;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	pass.seed = mt19937_next(&mt);
+	assert_int_equal(pass_roots_new(&pass, &roots), 0);
+	count = pass_roots_search(roots, outputs, found, COUNT(found));
+	assert_true(pass_roots_searched(roots) >= outputs);
+	pass_roots_free(roots);
+	*ret = false;
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(found[i].rule, PASS_WORDS);
+		assert_int_equal(found[i].seed, pass.seed);
+		assert_int_equal(found[i].part.world, 2);
+		if (found[i].root == root && found[i].word == word) {
+			*ret = true;
+			result = found[i];
+		}
+	}
+	return result;
+}
+
+static void a_seed_is_found_behind_the_weights_of_a_model(void **state)
+{
+	static const uint64_t words[] = {1, 226, 227, 396, 397, 622, 623, 624, 1234567};
+	static const uint32_t roots[] = {42, 0, 4053586177u};
+	struct pass pass, next[PASS_NEXT];
+	bool found;
+
+	(void)state;
+	for (unsigned r = 0; r < COUNT(roots); r++) {
+		for (unsigned w = 0; w < COUNT(words); w++) {
+			pass = find_root(roots[r], words[w], words[w] + 1, &found);
+			assert_true(found);
+		}
+	}
+	assert_true(pass_next(&pass, N, next) > 60); /* 4 outputs on, or 6, or 2, ... */
+	assert_int_equal(next[0].word, 1234567 + 4);
+	assert_int_equal(next[0].seed, output(4053586177u, 1234567 + 4));
+	assert_int_equal(next[1].step, 6);
+	assert_int_equal(next[2].step, 2);
+	assert_int_equal(pass_next(&next[1], N, next), 1);
+	assert_int_equal(next[0].word, 1234567 + 12);
+	assert_int_equal(next[0].seed, output(4053586177u, 1234567 + 12));
+}
+
+static void the_first_output_is_no_seed(void **state)
+{
+	bool found;
+
+	(void)state;
+	find_root(42, 0, 1000, &found);
+	assert_false(found);
+}
+
+static void a_search_goes_on_where_it_stopped(void **state)
+{
+	struct pass pass = {0}, found[4];
+	struct pass_roots *roots;
+	struct mt19937 mt;
+
+	(void)state;
+	mt19937_init(&mt, 1337);
+	mt19937_skip(&mt, 100000);
+	pass.seed = mt19937_next(&mt);
+	assert_int_equal(pass_roots_new(&pass, &roots), 0);
+	assert_int_equal(pass_roots_search(roots, 50000, found, 4), 0);
+	assert_int_equal(pass_roots_search(roots, 50000, found, 0), 0); /* no room */
+	assert_true(pass_roots_searched(roots) > 100000);
+	pass_roots_free(roots);
+	assert_int_equal(pass_roots_new(&pass, &roots), 0);
+	assert_int_equal(pass_roots_search(roots, 50000, found, 4), 0);
+	assert_int_equal(pass_roots_search(roots, 60000, found, 4), 1);
+	assert_int_equal(found[0].root, 1337);
+	assert_int_equal(found[0].word, 100000);
+	pass_roots_free(roots);
+}
+
+static void two_epochs_confirm_a_root(void **state)
+{
+	struct pass earlier = {.seed = output(42, 5001)}, other = {.seed = output(1, 5001)};
+	struct pass pass = {.rule = PASS_WORDS, .root = 42, .word = 5007, .seed = output(42, 5007)};
+	struct pass early = {.rule = PASS_WORDS, .root = 42, .word = 3, .seed = output(42, 3)};
+
+	(void)state;
+	assert_false(pass_follows(&pass, &other));
+	assert_int_equal(pass.step, 0);
+	assert_true(pass_follows(&pass, &earlier));
+	assert_int_equal(pass.step, 6);
+	assert_false(pass_follows(&early, &early));
+	assert_true(pass_follows(&early, &(struct pass){.seed = output(42, 1)}));
+	assert_int_equal(early.step, 2);
+}
+
+/* --- for people ------------------------------------------------------------------------------- */
+
+static void names_say_which_sampler_and_which_ranks(void **state)
+{
+	struct pass pass = {.rule = PASS_WORDS, .root = 42};
+	char name[PASS_NAME];
+
+	(void)state;
+	assert_string_equal(pass_name(&pass, name), "RandomSampler under seed 42");
+	pass = (struct pass){.rule = PASS_RESEED, .part = {.world = 8, .unit = 1, .ranks = 3}};
+	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 0 and 1 of 8");
+	pass.part.ranks = 0xff00000000;
+	pass.part.world = 64;
+	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 32 to 39 of 64");
+	pass.part.ranks = 5;
+	assert_string_equal(pass_name(&pass, name), "DistributedSampler, 2 of 64 ranks");
+	pass.part.ranks = UINT64_MAX;
+	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 0 to 63 of 64");
+	pass = (struct pass){.maker = PASS_STD,
+			     .part = {.world = UINT32_MAX, .first = UINT32_MAX - 1, .ranks = 1}};
+	assert_string_equal(pass_name(&pass, name),
+			    "DALI file reader, rank 4294967294 of 4294967295");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_distributed_sampler_deals_places_one_by_one),
+		cmocka_unit_test(accelerate_deals_batches),
+		cmocka_unit_test(a_node_far_along_the_world_has_its_ranks),
+		cmocka_unit_test(repeats_are_dealt_to_ranks_and_told_once),
+		cmocka_unit_test(dali_shards_are_runs_of_the_list),
+		cmocka_unit_test(the_head_is_the_beginning_of_the_order),
+		cmocka_unit_test(the_beginning_of_a_part_is_told_alone),
+		cmocka_unit_test(seeds_of_a_seeded_default_generator_are_known),
+		cmocka_unit_test(a_generator_of_the_loader_makes_all_epochs),
+		cmocka_unit_test(accelerate_takes_every_other_permutation),
+		cmocka_unit_test(seeds_rise_by_one_with_set_epoch),
+		cmocka_unit_test(a_forgotten_set_epoch_repeats_the_order),
+		cmocka_unit_test(torchdata_makes_one_permutation_after_the_other),
+		cmocka_unit_test(detectron2_deals_the_stream),
+		cmocka_unit_test(dinov2_draws_for_the_last_place_too),
+		cmocka_unit_test(dinov2_shards_are_shuffled_by_each_rank),
+		cmocka_unit_test(ultralytics_is_known),
+		cmocka_unit_test(dali_shuffles_what_it_shuffled_before),
+		cmocka_unit_test(dali_goes_on_in_four_ways),
+		cmocka_unit_test(conventions_are_known),
+		cmocka_unit_test(trying_ends_when_told),
+		cmocka_unit_test(a_seed_is_found_behind_the_weights_of_a_model),
+		cmocka_unit_test(the_first_output_is_no_seed),
+		cmocka_unit_test(a_search_goes_on_where_it_stopped),
+		cmocka_unit_test(two_epochs_confirm_a_root),
+		cmocka_unit_test(names_say_which_sampler_and_which_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+/* torch's order, number for number: cache/order/mt19937.h, permutation.h.
+ *
+ * The hashes are XXH3-64 of the permutation as 32-bit little-endian integers, of the first and the
+ * second one of a generator. Those of `golden` are torch 1.13.1's:
+ *
+ *	g = torch.Generator(); g.manual_seed(seed)
+ *	for i in 1, 2: hash(torch.randperm(n, generator=g).numpy().astype("<u4").tobytes())
+ *
+ * This torch has but the one form. Those of `large` were made with a generator and a shuffle
+ * written in Python from their descriptions, of which the generator agrees with torch's. */
+#include "cache/order/permutation.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include <cmocka.h>
+
+#define MOST 2000003
+
+struct golden {
+	uint32_t seed;
+	size_t n;
+	uint64_t first, second;
+};
+
+static const struct golden golden[] = {
+	{0x0, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0x0, 2, 0xeeab51d59cf4ca5b, 0x2fbc593564db792e},
+	{0x0, 10, 0x72ee7c69aa8bad87, 0x275d766a9f598cb6},
+	{0x0, 1000, 0x4dcccba5c49dbfb1, 0x813887a359e5a1b2},
+	{0x0, 50000, 0xa1e12a8cf556afbe, 0xb419824732eff6c7},
+	{0x0, 1281167, 0xe3d227f71f5fc2f6, 0x9c10f1ee0c98b633},
+	{0x0, 2000003, 0x7010b655c9980cf6, 0xa052b3405156d698},
+	{0x2a, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0x2a, 2, 0xeeab51d59cf4ca5b, 0x2fbc593564db792e},
+	{0x2a, 10, 0x29ccce56d8d9ea0e, 0xccb3f920b8b03cbb},
+	{0x2a, 1000, 0x1c3d235bbd8944c5, 0x246bf49c5889a2b4},
+	{0x2a, 50000, 0x9cf81483b138864b, 0xd421ae0ae26134ed},
+	{0x2a, 1281167, 0x88a14c14273e2d5d, 0x211c17ed2cfec15c},
+	{0x2a, 2000003, 0xfeca65eabf18fb50, 0xa33bc0072ff02f0b},
+	{0x55555554, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0x55555554, 2, 0xeeab51d59cf4ca5b, 0xeeab51d59cf4ca5b},
+	{0x55555554, 10, 0x35e01a817d04d7ca, 0x55b12358b111a975},
+	{0x55555554, 1000, 0x3d1350bf7e08ddd1, 0xc14b1ad4819190be},
+	{0x55555554, 50000, 0x368ca6512ac093d9, 0x44d529c501aab08e},
+	{0x55555554, 1281167, 0xbfbc08ba4269a24b, 0x857eb4da0b84d8e2},
+	{0x55555554, 2000003, 0x622c026554275e83, 0x0fc768a224e219ac},
+	{0xffffffff, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0xffffffff, 2, 0x2fbc593564db792e, 0xeeab51d59cf4ca5b},
+	{0xffffffff, 10, 0xa79628e762dbd469, 0x28d13048615c5371},
+	{0xffffffff, 1000, 0x3a8f106e1fc143e3, 0x77a27f664f3b1a0f},
+	{0xffffffff, 50000, 0xb9148b7a547e350f, 0x8f80a5d424cfe1d6},
+	{0xffffffff, 1281167, 0xf097ec4108a645c5, 0x4b63fdc6b654caa3},
+	{0xffffffff, 2000003, 0xb5d855484a137dcd, 0x4d88fb01f3253105},
+};
+
+static const struct golden large[] = {
+	{0x0, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0x0, 2, 0x2fbc593564db792e, 0xeeab51d59cf4ca5b},
+	{0x0, 10, 0x2ab481e5b1c6435f, 0x711c09fc7d0ee258},
+	{0x0, 1000, 0x266cc831a693d9a6, 0x17a7fb54c1e45dcc},
+	{0x0, 50000, 0xea5cf987e8419d6a, 0x4940319b63b2249c},
+	{0x2a, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0x2a, 2, 0x2fbc593564db792e, 0x2fbc593564db792e},
+	{0x2a, 10, 0x3203f73b282bc799, 0x37c467e0a37a33e2},
+	{0x2a, 1000, 0x6cdcd892d34cb89f, 0xeb53002d3430a013},
+	{0x2a, 50000, 0x5b8375c3d70f73d5, 0x7215e0f8dd5840ac},
+	{0xffffffff, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
+	{0xffffffff, 2, 0xeeab51d59cf4ca5b, 0x2fbc593564db792e},
+	{0xffffffff, 10, 0x6ce04075746ba7fe, 0xed801ca2c0924435},
+	{0xffffffff, 1000, 0x9c17564f8bee5e8a, 0x4df5cd28800dce9a},
+	{0xffffffff, 50000, 0xf9ba34fac1349247, 0x3592a449f49e39d0},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static uint32_t order[MOST], other[MOST];
+
+static uint64_t hash_of(const uint32_t *numbers, size_t n)
+{
+	return XXH3_64bits(numbers, n * sizeof(*numbers));
+}
+
+/* ISO C++, [rand.predef]: the 10,000th output of mt19937 with its default seed. */
+static void the_generator_is_the_standard_one(void **state)
+{
+	struct mt19937 mt;
+
+	(void)state;
+	mt19937_init(&mt, 5489);
+	assert_int_equal(mt19937_next(&mt), 3499211612u);
+	mt19937_skip(&mt, 9998);
+	assert_int_equal(mt19937_next(&mt), 4123659995u);
+}
+
+static void sixty_four_bits_are_two_outputs_the_first_one_high(void **state)
+{
+	struct mt19937 a, b;
+	uint64_t high;
+
+	(void)state;
+	mt19937_init(&a, 7);
+	mt19937_init(&b, 7);
+	high = mt19937_next(&a);
+	assert_true(mt19937_next64(&b) == (high << 32 | mt19937_next(&a)));
+}
+
+static void skipping_is_like_drawing(void **state)
+{
+	const uint64_t skips[] = {0, 1, 622, 623, 624, 625, 1000000};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(skips); i++) {
+		struct mt19937 a, b;
+
+		mt19937_init(&a, i);
+		mt19937_init(&b, i);
+		for (uint64_t drawn = 0; drawn < skips[i]; drawn++)
+			mt19937_next(&a);
+		mt19937_skip(&b, skips[i]);
+		assert_int_equal(mt19937_next(&a), mt19937_next(&b));
+	}
+}
+
+static void assert_golden(const struct golden *all, size_t count, size_t large_from)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct mt19937 mt;
+
+		mt19937_init(&mt, all[i].seed);
+		permutation_next(&mt, order, all[i].n, large_from);
+		assert_true(hash_of(order, all[i].n) == all[i].first);
+		permutation_next(&mt, order, all[i].n, large_from);
+		assert_true(hash_of(order, all[i].n) == all[i].second);
+	}
+}
+
+static void permutations_are_torchs(void **state)
+{
+	(void)state;
+	assert_golden(golden, COUNT(golden), PERMUTATION_LARGE);
+	assert_golden(golden, COUNT(golden), SIZE_MAX);
+}
+
+/* As if they were large. */
+static void large_permutations_are_those_of_new_versions(void **state)
+{
+	(void)state;
+	assert_golden(large, COUNT(large), 0);
+}
+
+static void assert_permutation(const uint32_t *numbers, size_t n)
+{
+	memset(other, 0, n * sizeof(*other));
+	for (size_t i = 0; i < n; i++) {
+		assert_true(numbers[i] < n);
+		assert_int_equal(other[numbers[i]]++, 0);
+	}
+}
+
+static void assert_takes(size_t n, size_t large_from, uint64_t outputs)
+{
+	struct mt19937 mt, same;
+
+	mt19937_init(&mt, 3);
+	mt19937_init(&same, 3);
+	permutation_next(&mt, order, n, large_from);
+	assert_permutation(order, n);
+	mt19937_skip(&same, outputs);
+	assert_int_equal(mt19937_next(&mt), mt19937_next(&same));
+}
+
+static void the_form_changes_at_large_and_takes_other_outputs(void **state)
+{
+	(void)state;
+	assert_takes(1000, 1001, 999);
+	assert_takes(1000, 1000, 2000);
+	assert_takes(1000, 999, 2000);
+	assert_takes(1, 2, 0);
+	assert_takes(0, 1, 0);
+}
+
+static void each_index_comes_once(void **state)
+{
+	(void)state;
+	for (size_t n = 0; n < 100; n++)
+		for (uint32_t seed = 0; seed < 50; seed++) {
+			permutation_of(seed, order, n);
+			assert_permutation(order, n);
+		}
+}
+
+static void a_head_is_how_the_permutation_begins(void **state)
+{
+	const uint32_t sizes[] = {1, 2, 3, 64, 255, 256, 257, 1000, 50000};
+	uint32_t head[PERMUTATION_HEAD];
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(sizes); i++)
+		for (uint32_t seed = 0; seed < 20; seed++) {
+			unsigned count = sizes[i] < PERMUTATION_HEAD ? sizes[i] : PERMUTATION_HEAD;
+			struct mt19937 mt;
+
+			permutation_of(seed, order, sizes[i]);
+			mt19937_init(&mt, seed);
+			permutation_head(&mt, sizes[i], head, count);
+			assert_memory_equal(head, order, count * sizeof(*head));
+		}
+}
+
+/* As many elements as can be dealt. */
+static void dealing_goes_on_where_a_head_ends(void **state)
+{
+	const uint32_t sizes[] = {1, 2, 255, 256, 257, 1000, 50000};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(sizes); i++)
+		for (uint32_t seed = 0; seed < 20; seed++) {
+			struct permutation_deal deal;
+			struct mt19937 mt;
+
+			permutation_of(seed, order, sizes[i]);
+			mt19937_init(&mt, seed);
+			permutation_deal_init(&deal, sizes[i]);
+			for (uint32_t k = 0; k < sizes[i] && k < PERMUTATION_DEALT; k++)
+				assert_int_equal(permutation_deal_next(&deal, mt19937_next(&mt)),
+						 order[k]);
+		}
+}
+
+static void words_can_be_followed_back(void **state)
+{
+	(void)state;
+	for (uint32_t word = 1; word != 0; word *= 2)
+		for (uint32_t i = 1; i < MT19937_WORDS; i++) {
+			assert_int_equal(mt19937_shrink(mt19937_grow(word, i), i), word);
+			assert_int_equal(mt19937_shrink(mt19937_grow(~word, i), i), ~word);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_generator_is_the_standard_one),
+		cmocka_unit_test(sixty_four_bits_are_two_outputs_the_first_one_high),
+		cmocka_unit_test(skipping_is_like_drawing),
+		cmocka_unit_test(permutations_are_torchs),
+		cmocka_unit_test(large_permutations_are_those_of_new_versions),
+		cmocka_unit_test(the_form_changes_at_large_and_takes_other_outputs),
+		cmocka_unit_test(each_index_comes_once),
+		cmocka_unit_test(a_head_is_how_the_permutation_begins),
+		cmocka_unit_test(dealing_goes_on_where_a_head_ends),
+		cmocka_unit_test(words_can_be_followed_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

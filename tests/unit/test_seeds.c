@@ -1,0 +1,307 @@
+/* Finding the seed of an order: cache/order/seeds.h. All 2^32 seeds are tried by `bench/seeds -a`.
+ */
+#include "cache/order/seeds.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SEEN	     16
+#define COMPARED     10000 /* seeds */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct seeds_way plain[] = {{0, 0, 1}};
+
+/* Odd, even, powers of two, primes, and the sizes of known datasets. */
+static const uint32_t sizes[] = {2,    3,     16,    17,     97,      200,	1000,
+				 1024, 50000, 65536, 999983, 1281167, 14197122, 200000000};
+
+#define MOST (2 * SEEDS_STEP) /* of three files any seed is right, in two ways */
+
+static struct seeds_found found[MOST];
+
+/* What is seen of a seed's permutation: the first 16 elements of one way, all by fresh readers. */
+struct sight {
+	struct seeds_seen seen;
+	uint8_t *set;
+	struct seeds *seeds;
+};
+
+static void see(struct sight *sight, uint32_t index)
+{
+	struct seeds_seen *seen = &sight->seen;
+
+	sight->set[index / 8] |= (uint8_t)(1 << index % 8);
+	if (seen->first_count < SEEDS_FIRSTS)
+		seen->firsts[seen->first_count++] = index;
+}
+
+/* From the whole permutation where it is small, so that what is tested does not test itself. */
+static void see_order(struct sight *sight, uint32_t seed, uint32_t n, const struct seeds_way *way)
+{
+	uint32_t order[SEEDS_LAST], *whole;
+	uint32_t count = n < SEEDS_LAST ? n : SEEDS_LAST;
+	struct mt19937 mt;
+
+	mt19937_init(&mt, seed);
+	mt19937_skip(&mt, way->skip);
+	if (n <= 100000) {
+		whole = malloc(n * sizeof(*whole));
+		assert_non_null(whole);
+		permutation_next(&mt, whole, n, SIZE_MAX);
+		memcpy(order, whole, count * sizeof(*order));
+		free(whole);
+	} else {
+		count = PERMUTATION_HEAD < count ? PERMUTATION_HEAD : count;
+		permutation_head(&mt, n, order, count);
+	}
+	for (uint32_t i = 0; i < SEEN && way->start + i * way->stride < count; i++)
+		see(sight, order[way->start + i * way->stride]);
+}
+
+static void sight_begin(struct sight *sight, uint32_t n, unsigned depth)
+{
+	*sight = (struct sight){.seen = {.n = n, .depth = depth}, .set = calloc(1, n / 8 + 1)};
+	assert_non_null(sight->set);
+	sight->seen.set = sight->set;
+}
+
+static void sight_end(struct sight *sight)
+{
+	seeds_free(sight->seeds);
+	free(sight->set);
+}
+
+static void sight_of(struct sight *sight, uint32_t seed, uint32_t n, unsigned depth)
+{
+	sight_begin(sight, n, depth);
+	see_order(sight, seed, n, plain);
+	assert_int_equal(seeds_new(&sight->seen, plain, 1, &sight->seeds), 0);
+}
+
+static bool finds(const struct seeds *seeds, uint32_t seed, unsigned way)
+{
+	unsigned count = seeds_search(seeds, seed / SEEDS_STEP * SEEDS_STEP, found, MOST);
+
+	assert_true(count <= MOST);
+	for (unsigned i = 0; i < count; i++)
+		if (found[i].seed == seed && found[i].way == way)
+			return true;
+	return false;
+}
+
+static void the_seed_is_found_whatever_the_number_of_files(void **state)
+{
+	const uint32_t seeds[] = {0, 191, 192, 65535, 65536, 0x55555554, 0x80000000, 0xffffffff};
+
+	(void)state;
+	for (unsigned s = 0; s < COUNT(sizes); s++)
+		for (unsigned i = 0; i < COUNT(seeds); i++) {
+			struct sight sight;
+
+			sight_of(&sight, seeds[i], sizes[s], SEEN);
+			assert_true(seeds_match(sight.seeds, seeds[i], 0));
+			assert_true(finds(sight.seeds, seeds[i], 0));
+			sight_end(&sight);
+		}
+}
+
+/* The search against one seed after the other; and that against the permutation itself. */
+static void the_search_finds_what_matches_with_vectors_of_any_width(void **state)
+{
+	(void)state;
+	for (unsigned s = 0; s < COUNT(sizes) && sizes[s] <= 100000; s++)
+		for (unsigned bytes = 16; bytes <= 64; bytes *= 2) {
+			unsigned count, next = 0;
+			struct sight sight;
+
+			sight_of(&sight, 12345, sizes[s], 1);
+			assert_true(seeds_narrow(sight.seeds, bytes) <= bytes);
+			count = seeds_search(sight.seeds, 3 * SEEDS_STEP, found, SEEDS_STEP);
+			assert_in_range(count, 1, SEEDS_STEP);
+			for (uint32_t i = 0; i < COMPARED; i++)
+				if (seeds_match(sight.seeds, 3 * SEEDS_STEP + i, 0)) {
+					assert_true(next < count);
+					assert_int_equal(found[next++].seed, 3 * SEEDS_STEP + i);
+				}
+			if (next < count)
+				assert_true(found[next].seed >= 3 * SEEDS_STEP + COMPARED);
+			sight_end(&sight);
+		}
+}
+
+static bool begins_as_seen(const struct sight *sight, const uint32_t *order)
+{
+	uint32_t looked_at = sight->seen.n < sight->seen.depth ? sight->seen.n : sight->seen.depth;
+	bool first = false;
+
+	for (unsigned i = 0; i < sight->seen.first_count; i++)
+		first |= sight->seen.firsts[i] == order[0];
+	for (uint32_t i = 1; first && i < looked_at; i++)
+		first = sight->set[order[i] / 8] & (1 << order[i] % 8);
+	return first;
+}
+
+static void a_match_is_a_permutation_that_begins_with_what_was_seen(void **state)
+{
+	const uint32_t small[] = {2, 3, 10, 20, 40, 200};
+	uint32_t order[200];
+
+	(void)state;
+	for (unsigned s = 0; s < COUNT(small); s++)
+		for (unsigned depth = 1; depth <= 3; depth++) {
+			struct sight sight;
+
+			sight_of(&sight, 77, small[s], depth);
+			for (uint32_t seed = 0; seed < 5000; seed++) {
+				permutation_of(seed, order, small[s]);
+				assert_int_equal(seeds_match(sight.seeds, seed, 0),
+						 begins_as_seen(&sight, order));
+			}
+			sight_end(&sight);
+		}
+}
+
+/* Sixteen workers in any order: the sixteen elements are a set. Where a first of 16 in 1,000 and
+ * then 15 of 16 / 1,000 each are right by chance, one in 10^28 is. */
+static void of_a_thousand_files_sixteen_name_one_seed(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 5; seed < 20 * SEEDS_STEP; seed += 3 * SEEDS_STEP + 977) {
+		struct sight sight;
+		unsigned count = 0;
+
+		sight_of(&sight, seed, 1000, SEEN);
+		for (uint32_t from = 0; from < 20 * SEEDS_STEP; from += SEEDS_STEP) {
+			unsigned here = seeds_search(sight.seeds, from, found, SEEDS_STEP);
+
+			if (here)
+				assert_int_equal(found[0].seed, seed);
+			count += here;
+		}
+		assert_int_equal(count, 1);
+		sight_end(&sight);
+	}
+}
+
+/* Skipped outputs, places of ranks, several ways with the same first output, and the last that is
+ * allowed: each, beside its neighbour, finds its seed by the number of its way. */
+static const struct seeds_way ways[] = {
+	{0, 0, 1}, {0, 0, 2}, {0, 0, 8}, {0, 1, 2}, {0, 2, 1},	{2, 0, 1},  {1, 1, 1},
+	{0, 7, 8}, {4, 3, 2}, {0, 5, 9}, {0, 0, 9}, {0, 3, 10}, {0, 20, 1}, {150, 0, 1},
+};
+
+static void each_way_finds_its_seed(void **state)
+{
+	const uint32_t some[] = {3, 200, 1024, 50000, 1281167};
+
+	(void)state;
+	for (unsigned s = 0; s < COUNT(some); s++)
+		for (unsigned way = 0; way < COUNT(ways); way++) {
+			const uint32_t seed = 0xfffe1234u + 5000 * way;
+			const unsigned mine = way % 2;
+			struct sight sight;
+
+			sight_begin(&sight, some[s], 6);
+			see_order(&sight, seed, some[s], &ways[way]);
+			if (sight.seen.first_count > 0) { /* there is such a place */
+				assert_int_equal(
+					seeds_new(&sight.seen, &ways[way - mine], 2, &sight.seeds),
+					0);
+				assert_true(seeds_match(sight.seeds, seed, mine));
+				assert_true(finds(sight.seeds, seed, mine));
+			}
+			sight_end(&sight);
+		}
+}
+
+/* Elements that an earlier swap moved pass the sieve by chance only. */
+static void a_late_start_misses_one_in_sixty_four_at_most(void **state)
+{
+	const uint32_t some[] = {200, 1000, 5000};
+
+	(void)state;
+	for (unsigned s = 0; s < COUNT(some); s++) {
+		const struct seeds_way way = {0, 15, 1};
+		unsigned matching = 0, count;
+		struct sight sight;
+
+		sight_begin(&sight, some[s], 1);
+		see_order(&sight, 1, some[s], &way);
+		assert_int_equal(seeds_new(&sight.seen, &way, 1, &sight.seeds), 0);
+		count = seeds_search(sight.seeds, 0, found, SEEDS_STEP);
+		for (uint32_t seed = 0; seed < SEEDS_STEP; seed++)
+			matching += seeds_match(sight.seeds, seed, 0);
+		assert_true(matching > 0);
+		assert_in_range(count, matching - matching / 64 - 8, matching);
+		sight_end(&sight);
+	}
+}
+
+static void a_file_that_was_not_seen_ends_the_match(void **state)
+{
+	struct sight sight;
+	uint32_t head[SEEN];
+	struct mt19937 mt;
+
+	(void)state;
+	sight_of(&sight, 9, 50000, SEEN);
+	mt19937_init(&mt, 9);
+	permutation_head(&mt, 50000, head, SEEN);
+	for (unsigned i = 1; i < SEEN; i++) {
+		sight.set[head[i] / 8] &= (uint8_t) ~(1 << head[i] % 8);
+		assert_false(seeds_match(sight.seeds, 9, 0));
+		assert_false(finds(sight.seeds, 9, 0));
+		sight.set[head[i] / 8] |= (uint8_t)(1 << head[i] % 8);
+	}
+	assert_true(finds(sight.seeds, 9, 0));
+	sight_end(&sight);
+}
+
+static void what_there_is_no_room_for_is_counted(void **state)
+{
+	struct seeds_found two[3] = {[2] = {12345, 67}};
+	unsigned all;
+	struct sight sight;
+
+	(void)state;
+	sight_of(&sight, 9, 200, 1);
+	all = seeds_search(sight.seeds, 0, found, SEEDS_STEP);
+	assert_int_equal(seeds_search(sight.seeds, 0, two, 2), all);
+	assert_true(all > SEEDS_STEP / 200 * SEEN / 2);
+	assert_memory_equal(two, found, 2 * sizeof(*two));
+	assert_int_equal(two[2].seed, 12345);
+	sight_end(&sight);
+}
+
+static void without_a_way_nothing_is_found(void **state)
+{
+	struct sight sight;
+
+	(void)state;
+	sight_begin(&sight, 10, 1);
+	see_order(&sight, 1, 10, plain);
+	assert_int_equal(seeds_new(&sight.seen, plain, 0, &sight.seeds), 0);
+	assert_int_equal(seeds_search(sight.seeds, 0, found, SEEDS_STEP), 0);
+	sight_end(&sight);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_seed_is_found_whatever_the_number_of_files),
+		cmocka_unit_test(the_search_finds_what_matches_with_vectors_of_any_width),
+		cmocka_unit_test(a_match_is_a_permutation_that_begins_with_what_was_seen),
+		cmocka_unit_test(of_a_thousand_files_sixteen_name_one_seed),
+		cmocka_unit_test(each_way_finds_its_seed),
+		cmocka_unit_test(a_late_start_misses_one_in_sixty_four_at_most),
+		cmocka_unit_test(a_file_that_was_not_seen_ends_the_match),
+		cmocka_unit_test(what_there_is_no_room_for_is_counted),
+		cmocka_unit_test(without_a_way_nothing_is_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

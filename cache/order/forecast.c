@@ -1,0 +1,422 @@
+/* A place is done when its file has come, or is passed over: a reader that goes on at a place has
+ * what it left out shortly before from elsewhere (the kernel's cache), or will not ask for it.
+ *
+ *	done ... done  run  gap  run  gap  run | reach |
+ *	             ^ front               edge ^
+ *
+ * What comes is foreseen between front and edge + reach, where reach is a batch, the longest way
+ *from one run to the next, for each run and one more: all workers may begin batches at once. Of
+ *demands that have nothing to do with the order a share c = (edge + reach - front) / count falls in
+ *there by chance; so the forecast is lost when not more than 1/8, or 2 c where that is more, of the
+ *last 64 were foreseen. */
+#include "cache/order/forecast.h"
+#include "cache/order/list.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOLES	  16   /* places, of which a reader may leave out some on its way, */
+#define GONE_ON	  8    /* and places that it has gone on then */
+#define RUN	  4    /* places, by which a batch is known to have begun */
+#define REACH_MIN 64   /* places */
+#define BATCH_MAX 4096 /* no longer way from run to run is a batch */
+#define JUDGED	  64   /* of the last demands */
+#define GAPS	  64   /* that are told of side by side */
+#define STUCK_MIN 1024 /* foreseen demands, after which the first gap will not be filled */
+
+/* Places that are not done, between two runs or behind the last one. */
+struct gap {
+	uint32_t next, end;
+};
+
+struct forecast {
+	uint32_t *files;
+	uint32_t count;
+	uint32_t low, high; /* the least file, and behind the greatest */
+	uint32_t *places;   /* of file - low */
+	uint8_t *done;	    /* a bit for each place, */
+	uint32_t done_count;
+	uint32_t front, edge; /* the first place not done, and behind the last one reached */
+	uint32_t reach;
+	uint32_t stuck;	   /* foreseen demands since the front moved */
+	uint64_t foreseen; /* a bit for each of the last demands, the latest lowest */
+	unsigned judged;
+};
+
+static bool is_done(const struct forecast *forecast, uint32_t place)
+{
+	return forecast->done[place / 8] & (1 << place % 8);
+}
+
+static void set_done(struct forecast *forecast, uint32_t place)
+{
+	forecast->done_count += !is_done(forecast, place);
+	forecast->done[place / 8] |= (uint8_t)(1 << place % 8);
+}
+
+static void find_bounds(struct forecast *forecast)
+{
+	forecast->low = UINT32_MAX;
+	for (uint32_t i = 0; i < forecast->count; i++) {
+		uint32_t file = forecast->files[i];
+
+		if (file < forecast->low)
+			forecast->low = file;
+		if (file >= forecast->high)
+			forecast->high = file + 1;
+	}
+}
+
+static int find_places(struct forecast *forecast)
+{
+	size_t bytes;
+
+	find_bounds(forecast);
+	bytes = (forecast->high - forecast->low) * sizeof(*forecast->places);
+	forecast->places = malloc(bytes);
+	forecast->done = calloc(1, forecast->count / 8 + 1);
+	if (!forecast->places || !forecast->done)
+		return -ENOMEM;
+	memset(forecast->places, 0xff, bytes);
+	for (uint32_t i = 0; i < forecast->count; i++)
+		forecast->places[forecast->files[i] - forecast->low] = i;
+	return 0;
+}
+
+int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret)
+{
+	struct forecast *forecast = calloc(1, sizeof(*forecast));
+
+	if (!forecast)
+		return -ENOMEM;
+	forecast->files = files;
+	forecast->count = count;
+	forecast->reach = REACH_MIN;
+	if (find_places(forecast) < 0) {
+		forecast->files = NULL;
+		forecast_free(forecast);
+		return -ENOMEM;
+	}
+	*ret = forecast;
+	return 0;
+}
+
+void forecast_free(struct forecast *forecast)
+{
+	if (!forecast)
+		return;
+	free(forecast->files);
+	free(forecast->places);
+	free(forecast->done);
+	free(forecast);
+}
+
+static uint32_t place_of(const struct forecast *forecast, uint64_t file)
+{
+	return file >= forecast->low && file < forecast->high
+		       ? forecast->places[file - forecast->low]
+		       : ORDER_NONE;
+}
+
+bool forecast_has(const struct forecast *forecast, uint64_t file)
+{
+	return place_of(forecast, file) != ORDER_NONE;
+}
+
+static void advance(struct forecast *forecast)
+{
+	uint32_t was = forecast->front;
+
+	while (forecast->front < forecast->count && is_done(forecast, forecast->front))
+		forecast->front++;
+	if (forecast->front > was)
+		forecast->stuck = 0;
+}
+
+/* --- where the readers are ------------------------------------------------------------------- */
+
+/* Runs of done places, which the readers' own are part of; what stands alone is somebody else's. */
+static bool stands_alone(const struct forecast *forecast, uint32_t place)
+{
+	bool before = place > 0 && is_done(forecast, place - 1);
+	bool after = place + 1 < forecast->count && is_done(forecast, place + 1);
+
+	return place > 0 && !before && !after;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The places of what was seen, each once, rising, but for those that stand alone. */
+static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, unsigned count,
+			    uint32_t *ret)
+{
+	unsigned found = 0, kept = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t place = place_of(forecast, seen[i]);
+
+		if (place == ORDER_NONE || is_done(forecast, place))
+			continue;
+		set_done(forecast, place);
+		ret[found++] = place;
+	}
+	for (unsigned i = 0; i < found; i++)
+		if (!stands_alone(forecast, ret[i]))
+			ret[kept++] = ret[i];
+	memset(forecast->done, 0, forecast->count / 8 + 1);
+	forecast->done_count = 0;
+	qsort(ret, kept, sizeof(*ret), by_number);
+	return kept;
+}
+
+/* The part of places[first, end) that lies together, no further apart than batches are: the one
+ * with the most of them. */
+static void find_cluster(const uint32_t *places, unsigned count, unsigned *ret_first,
+			 unsigned *ret_end)
+{
+	unsigned first = 0;
+
+	*ret_first = *ret_end = 0;
+	for (unsigned i = 1; i <= count; i++) {
+		if (i < count && places[i] - places[i - 1] <= BATCH_MAX)
+			continue;
+		if (i - first > *ret_end - *ret_first) {
+			*ret_first = first;
+			*ret_end = i;
+		}
+		first = i;
+	}
+}
+
+static unsigned find_gaps(const struct forecast *forecast, struct gap *ret);
+
+/* From one run to the next it is `way` places: a batch. Gaps that are much shorter are holes. */
+static void widen_reach(struct forecast *forecast, uint32_t way)
+{
+	struct gap gaps[GAPS];
+	unsigned count = find_gaps(forecast, gaps);
+	uint32_t reach = way;
+
+	for (unsigned i = 0; i < count; i++)
+		if ((gaps[i].end - gaps[i].next) * 8 >= way)
+			reach += way;
+	if (way <= BATCH_MAX && reach > forecast->reach)
+		forecast->reach = reach;
+}
+
+/* What lies before the first is not expected any more. */
+static void take_cluster(struct forecast *forecast, const uint32_t *places, unsigned count)
+{
+	uint32_t way = 0, start = places[0];
+
+	for (uint32_t place = 0; place < places[0]; place++)
+		set_done(forecast, place);
+	for (unsigned i = 0; i < count; i++) {
+		set_done(forecast, places[i]);
+		if (i == 0 || places[i] - places[i - 1] == 1)
+			continue;
+		if (places[i] - start > way)
+			way = places[i] - start;
+		start = places[i];
+	}
+	forecast->edge = places[count - 1] + 1;
+	advance(forecast);
+	widen_reach(forecast, way);
+}
+
+void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count)
+{
+	uint32_t *places = malloc((count + 1) * sizeof(*places));
+	unsigned first, end;
+
+	if (!places)
+		return;
+	find_cluster(places, places_seen(forecast, seen, count, places), &first, &end);
+	if (end > first)
+		take_cluster(forecast, places + first, end - first);
+	free(places);
+}
+
+void forecast_continue(struct forecast *forecast, const struct forecast *before)
+{
+	forecast->reach = before->reach;
+}
+
+/* --- demands --------------------------------------------------------------------------------- */
+
+/* What was left out on the way to this place, by a reader that has gone on since: single places,
+ * where a gap is another worker's. */
+static void pass_over_holes(struct forecast *forecast, uint32_t place)
+{
+	uint32_t end = place, begin, came = 0;
+
+	while (end > 0 && place - end < GONE_ON)
+		if (!is_done(forecast, --end))
+			return;
+	begin = end < HOLES ? 0 : end - HOLES;
+	for (uint32_t i = begin; i < end; i++)
+		came += is_done(forecast, i);
+	if (came * 2 < HOLES)
+		return;
+	while (!is_done(forecast, begin))
+		begin++;
+	while (begin < end)
+		set_done(forecast, begin++);
+}
+
+/* The first gap: nobody is there any more. */
+static void pass_over_gap(struct forecast *forecast)
+{
+	while (forecast->front < forecast->edge && !is_done(forecast, forecast->front))
+		set_done(forecast, forecast->front++);
+}
+
+/* Whether RUN places, of which this is the last, are done. */
+static bool ends_run(const struct forecast *forecast, uint32_t place)
+{
+	for (uint32_t i = 1; i < RUN; i++)
+		if (place < i || !is_done(forecast, place - i))
+			return false;
+	return true;
+}
+
+/* A place behind the edge is where a run has begun only when some more have come. */
+static void move_edge(struct forecast *forecast, uint32_t place)
+{
+	if (place > forecast->edge && ends_run(forecast, place)) {
+		widen_reach(forecast, place - forecast->edge);
+		forecast->edge = place + 1;
+	}
+	while (forecast->edge < forecast->count && is_done(forecast, forecast->edge))
+		forecast->edge++;
+}
+
+static void go_on(struct forecast *forecast, uint32_t place)
+{
+	set_done(forecast, place);
+	pass_over_holes(forecast, place);
+	move_edge(forecast, place);
+	if (++forecast->stuck > STUCK_MIN + 2 * (forecast->edge - forecast->front))
+		pass_over_gap(forecast);
+	advance(forecast);
+}
+
+static void judge(struct forecast *forecast, bool foreseen)
+{
+	forecast->foreseen = forecast->foreseen << 1 | foreseen;
+	if (forecast->judged < JUDGED)
+		forecast->judged++;
+}
+
+static bool is_near(const struct forecast *forecast, uint32_t place)
+{
+	return place < forecast->edge + forecast->reach &&
+	       place + forecast->reach >= forecast->front;
+}
+
+bool forecast_foresees(const struct forecast *forecast, uint64_t file)
+{
+	uint32_t place = place_of(forecast, file);
+
+	return place != ORDER_NONE && is_near(forecast, place) && !is_done(forecast, place);
+}
+
+bool forecast_saw(struct forecast *forecast, uint64_t file)
+{
+	uint32_t place = place_of(forecast, file);
+	bool near, again;
+
+	if (place == ORDER_NONE)
+		return false;
+	again = is_done(forecast, place);
+	near = is_near(forecast, place);
+	if (near && again)
+		return true;
+	judge(forecast, near);
+	if (near)
+		go_on(forecast, place);
+	return near;
+}
+
+bool forecast_lost(const struct forecast *forecast)
+{
+	uint64_t width = forecast->edge + forecast->reach - forecast->front, least = JUDGED / 8;
+
+	if (forecast->judged < JUDGED)
+		return false;
+	if (2 * width * JUDGED / forecast->count > least)
+		least = 2 * width * JUDGED / forecast->count;
+	if (least > JUDGED * 3 / 4)
+		least = JUDGED * 3 / 4;
+	return (unsigned)__builtin_popcountll(forecast->foreseen) < least;
+}
+
+/* drop_last leaves out a part of a batch, each worker may have one under way. */
+bool forecast_ended(const struct forecast *forecast)
+{
+	uint32_t left = forecast->count - forecast->done_count;
+	uint32_t most =
+		forecast->reach < forecast->count / 8 ? forecast->reach : forecast->count / 8;
+
+	return left <= most || left <= forecast->count / 100;
+}
+
+uint32_t forecast_count(const struct forecast *forecast)
+{
+	return forecast->count;
+}
+
+uint32_t forecast_position(const struct forecast *forecast)
+{
+	return forecast->done_count;
+}
+
+/* --- what comes ------------------------------------------------------------------------------ */
+
+/* The gaps from the front on; the last one has no end. Returns how many. */
+static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
+{
+	uint32_t place = forecast->front;
+	unsigned found = 0;
+
+	while (place < forecast->edge && found < GAPS - 1) {
+		ret[found].next = place;
+		while (place < forecast->edge && !is_done(forecast, place))
+			place++;
+		ret[found++].end = place;
+		while (place < forecast->edge && is_done(forecast, place))
+			place++;
+	}
+	ret[found++] = (struct gap){.next = place, .end = forecast->count};
+	return found;
+}
+
+/* The next of a gap: false where there are no more, or nobody wants to know. */
+static bool tell_next(const struct forecast *forecast, struct gap *gap, forecast_take_fn *take,
+		      void *arg, bool *ret_on)
+{
+	while (gap->next < gap->end && is_done(forecast, gap->next))
+		gap->next++;
+	if (gap->next == gap->end)
+		return false;
+	*ret_on = take(arg, forecast->files[gap->next++]);
+	return *ret_on;
+}
+
+void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg)
+{
+	struct gap gaps[GAPS];
+	unsigned count = find_gaps(forecast, gaps), left = count;
+	bool on = true;
+
+	while (on && left) {
+		left = 0;
+		for (unsigned i = 0; i < count && on; i++)
+			left += tell_next(forecast, &gaps[i], take, arg, &on);
+	}
+}

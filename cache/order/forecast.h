@@ -1,0 +1,56 @@
+/* The order of an epoch, and where its readers are in it.
+ *
+ *	saw(file) -> place in the order -> in or near what is being read: it goes as foreseen
+ *	                                -> elsewhere: noise, or another order
+ *	coming   -> the next files, in the order in which they will be wanted
+ *
+ * DataLoader's workers read batches side by side, so that what is being read is some runs of
+ * places, each of which grows at its end; between them lie gaps that shrink. What comes first is
+ * the first of each gap, then the second of each, and so on, the space behind the last run being a
+ * gap without an end.
+ *
+ * Files that are not in the order say nothing about it: masks, labels, other jobs. A file that the
+ * order has behind the readers, or far ahead, does. The forecast is lost when hardly any of the
+ *last demands for its own files was foreseen: a share of them is enough (mosaics read three others
+ *with each). Pure. */
+#ifndef CACHE_ORDER_FORECAST_H
+#define CACHE_ORDER_FORECAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct forecast;
+
+/* `files` by first extents, in order, each once; taken over, and freed with the forecast, from
+ * malloc. Returns 0 or -ENOMEM, and then has not taken over anything. */
+int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret);
+void forecast_free(struct forecast *forecast); /* NULL is fine */
+
+/* Where the readers are: what they asked for of late, or since they began, in the order of time;
+ * some of it may belong to others. What lies before them is not expected any more. Without this,
+ * the readers are at the beginning. */
+void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count);
+
+/* The readers are those of a pass before: what is known of their batches goes for this one. */
+void forecast_continue(struct forecast *forecast, const struct forecast *before);
+
+/* Whether a file is expected about now. */
+bool forecast_foresees(const struct forecast *forecast, uint64_t file);
+/* A file was asked for. Returns whether that was foreseen; what was asked for shortly before is no
+ * surprise either. */
+bool forecast_saw(struct forecast *forecast, uint64_t file);
+
+/* The files it expects stopped coming. */
+bool forecast_lost(const struct forecast *forecast);
+/* Nearly all has come. */
+bool forecast_ended(const struct forecast *forecast);
+
+uint32_t forecast_count(const struct forecast *forecast);
+uint32_t forecast_position(const struct forecast *forecast); /* files that have come, or will not */
+bool forecast_has(const struct forecast *forecast, uint64_t file);
+
+/* Calls `take` with each file to come, soonest first, until it returns false or all are told. */
+typedef bool forecast_take_fn(void *arg, uint32_t file);
+void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg);
+
+#endif

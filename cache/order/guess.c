@@ -1,0 +1,476 @@
+/* Evidence is a set (see seeds.h): an order fits when the first index of it is one that a reader
+ * began with, and the next ones were all seen. With s of n indices seen and f firsts, chance has an
+ * order fit to a depth d with probability f / n * (s / n)^(d - 1); the depth that is needed follows
+ * from how many are tried. It must not be more than the longest beginning of a reader: what a
+ * worker reads of one batch, or of all of them where batches are of one.
+ *
+ * Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which
+ * they are given by convention, are tried in every world size up to WORLDS, and some beyond. */
+#include "cache/order/guess.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORLDS	       16
+#define RANKS	       64
+#define CONVENTIONS    1000000 /* no more are tried */
+#define FOUND	       16
+#define REPEATS	       3   /* of RASampler and timm's RepeatAugSampler */
+#define REPEATED_SEEDS 512 /* are tried with repeats: seed + epoch of a few conventions */
+
+struct evidence {
+	const struct order_list *list;
+	struct seeds_seen seen; /* set is ours */
+	uint8_t *set;
+	uint32_t count;	  /* of indices seen */
+	uint32_t longest; /* beginning */
+};
+
+/* --- evidence -------------------------------------------------------------------------------- */
+
+static bool in_set(const uint8_t *set, uint32_t index)
+{
+	return set[index / 8] & (1 << index % 8);
+}
+
+static void add_seen(struct evidence *evidence, uint32_t index)
+{
+	evidence->count += !in_set(evidence->set, index);
+	evidence->set[index / 8] |= (uint8_t)(1 << index % 8);
+}
+
+/* What the readers began with; where these are few, what came next as well: the first file of a
+ * program may have been a look at the data. */
+static void find_firsts(struct evidence *evidence, const struct question *question)
+{
+	struct seeds_seen *seen = &evidence->seen;
+
+	for (uint32_t nth = 0; nth < SEEDS_FIRSTS; nth++)
+		for (unsigned i = 0; i < question->count; i++) {
+			const struct watch_access *access = &question->seen[i];
+			uint32_t index = order_list_find(evidence->list, access->file);
+
+			if (access->nth == nth && index != ORDER_NONE &&
+			    seen->first_count < SEEDS_FIRSTS)
+				seen->firsts[seen->first_count++] = index;
+		}
+}
+
+/* 0, or what there is no memory for or too little evidence of. */
+static bool evidence_init(struct evidence *evidence, const struct question *question,
+			  const struct order_list *list)
+{
+	*evidence = (struct evidence){.list = list, .seen = {.n = list->count}};
+	evidence->set = calloc(1, list->count / 8 + 1);
+	if (!evidence->set)
+		return false;
+	for (unsigned i = 0; i < question->count; i++) {
+		const struct watch_access *access = &question->seen[i];
+		uint32_t index = order_list_find(list, access->file);
+
+		if (index == ORDER_NONE)
+			continue;
+		add_seen(evidence, index);
+		if (access->nth >= evidence->longest)
+			evidence->longest = access->nth + 1;
+	}
+	evidence->seen.set = evidence->set;
+	find_firsts(evidence, question);
+	return true;
+}
+
+static void evidence_release(struct evidence *evidence)
+{
+	free(evidence->set);
+}
+
+/* Whoever reads in order has the neighbours of nearly all. */
+static bool is_scan(const struct evidence *evidence)
+{
+	uint32_t n = evidence->list->count, beside = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (in_set(evidence->set, i))
+			beside += (i > 0 && in_set(evidence->set, i - 1)) ||
+				  (i + 1 < n && in_set(evidence->set, i + 1));
+	return evidence->count * 4 < n && beside * 4 > evidence->count * 3;
+}
+
+/* The least depth at which chance among `tried` orders is out of the question; 0: not yet. */
+static unsigned depth_for(const struct evidence *evidence, double tried)
+{
+	double n = evidence->list->count, seen = evidence->count / n;
+	double chance = tried * evidence->seen.first_count / n;
+	unsigned most = evidence->longest < WATCH_RUN ? evidence->longest : WATCH_RUN;
+
+	for (unsigned depth = 1; depth <= most; depth++) {
+		if (chance < GUESS_ODDS && depth > 1)
+			return depth;
+		chance *= seen;
+	}
+	return 0;
+}
+
+/* --- single passes --------------------------------------------------------------------------- */
+
+static bool is_first(const struct evidence *evidence, uint32_t index)
+{
+	for (unsigned i = 0; i < evidence->seen.first_count; i++)
+		if (evidence->seen.firsts[i] == index)
+			return true;
+	return false;
+}
+
+/* Whether what this node reads of the pass begins as was seen. */
+static bool fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
+{
+	uint32_t begin[WATCH_RUN];
+	unsigned count = pass_begin(pass, evidence->list->count, begin, depth);
+
+	if (count < depth || !is_first(evidence, begin[0]))
+		return false;
+	for (unsigned i = 1; i < depth; i++)
+		if (!in_set(evidence->set, begin[i]))
+			return false;
+	return true;
+}
+
+static bool try_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)
+{
+	struct pass next[PASS_NEXT];
+	unsigned count = pass_next(known, evidence->list->count, next);
+	unsigned depth = depth_for(evidence, count * GUESS_KNOWN);
+
+	for (unsigned i = 0; depth && i < count; i++)
+		if (fits(evidence, &next[i], depth)) {
+			*ret = next[i];
+			return true;
+		}
+	return false;
+}
+
+/* The known ones again (a run that begins anew), what follows them, and the same over another list
+ * of as many (masks beside images). */
+static bool try_known(const struct evidence *evidence, const struct question *question,
+		      struct course *ret)
+{
+	unsigned depth = depth_for(evidence, GUESS_KNOWN);
+
+	for (unsigned i = 0; i < question->known_count; i++) {
+		const struct course *known = &question->known[i];
+
+		if (known->list->count != evidence->list->count)
+			continue;
+		ret->epoch = known->epoch + 1;
+		if (known->list == evidence->list && try_next(evidence, &known->pass, &ret->pass))
+			return true;
+		*ret = (struct course){.list = evidence->list, .pass = known->pass};
+		if (depth && fits(evidence, &known->pass, depth))
+			return true;
+	}
+	*ret = (struct course){.list = evidence->list};
+	return false;
+}
+
+/* Conventions are many seeds, which are tried side by side, and few other passes. */
+struct conventions {
+	const struct evidence *evidence;
+	unsigned depth;
+	uint32_t *seeds;
+	unsigned count;
+	bool found;
+	uint32_t seed; /* that fits */
+	struct pass *ret;
+};
+
+static bool is_plain(const struct pass *pass)
+{
+	return pass->maker == PASS_TORCH && pass->skip == 0 && pass->part.world <= 1 &&
+	       pass->repeats <= 1;
+}
+
+static bool take_convention(void *arg, const struct pass *pass)
+{
+	struct conventions *all = arg;
+
+	if (is_plain(pass) && all->count < CONVENTIONS)
+		all->seeds[all->count++] = pass->seed;
+	else if (fits(all->evidence, pass, all->depth)) {
+		*all->ret = *pass;
+		all->found = true;
+	}
+	return all->found;
+}
+
+static bool is_convention(void *arg, const struct pass *pass)
+{
+	struct conventions *all = arg;
+
+	if (!is_plain(pass) || pass->seed != all->seed)
+		return false;
+	*all->ret = *pass;
+	all->found = true;
+	return true;
+}
+
+static bool search_conventions(struct conventions *all)
+{
+	const struct seeds_way plain = {0, 0, 1};
+	struct seeds_seen seen = all->evidence->seen;
+	struct seeds_found found;
+	struct seeds *seeds;
+
+	seen.depth = all->depth;
+	if (seen.n < 2 || seen.n >= PERMUTATION_LARGE || seeds_new(&seen, &plain, 1, &seeds) < 0)
+		return false;
+	if (seeds_search_these(seeds, all->seeds, all->count, &found, 1)) {
+		all->seed = found.seed;
+		pass_each_known(is_convention, all);
+	}
+	seeds_free(seeds);
+	return all->found;
+}
+
+static bool try_conventions(const struct evidence *evidence, struct pass *ret)
+{
+	struct conventions all = {.evidence = evidence, .ret = ret};
+
+	all.depth = depth_for(evidence, CONVENTIONS);
+	if (!all.depth)
+		return false;
+	all.seeds = malloc(CONVENTIONS * sizeof(*all.seeds));
+	if (!all.seeds)
+		return false;
+	pass_each_known(take_convention, &all);
+	if (!all.found)
+		search_conventions(&all);
+	free(all.seeds);
+	return all.found;
+}
+
+/* Whether a rank reads what was seen, where each index of the permutation is dealt REPEATS times.
+ */
+static bool fits_repeated(const struct evidence *evidence, const uint32_t *head, unsigned count,
+			  const struct pass_part *part, unsigned depth)
+{
+	uint32_t last = ORDER_NONE;
+	unsigned matched = 0;
+
+	for (uint32_t place = part->first; matched < depth && place / REPEATS < count;
+	     place += part->world) {
+		uint32_t index = head[place / REPEATS];
+
+		if (index == last)
+			continue;
+		if (matched++ == 0 ? !is_first(evidence, index) : !in_set(evidence->set, index))
+			return false;
+		last = index;
+	}
+	return matched == depth;
+}
+
+static bool try_ranks_repeated(const struct evidence *evidence, unsigned depth, struct pass *pass)
+{
+	uint32_t head[PASS_HEAD];
+	unsigned count = pass_head(&(struct pass){.seed = pass->seed}, evidence->list->count, head,
+				   PASS_HEAD);
+
+	for (pass->part.world = 2; pass->part.world <= WORLDS; pass->part.world++)
+		for (pass->part.first = 0; pass->part.first < pass->part.world; pass->part.first++)
+			if (fits_repeated(evidence, head, count, &pass->part, depth))
+				return true;
+	return false;
+}
+
+static bool try_repeated(const struct evidence *evidence, struct pass *ret)
+{
+	unsigned depth = depth_for(evidence, (double)REPEATED_SEEDS * WORLDS * WORLDS);
+	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1, .ranks = 1}};
+
+	for (; depth && pass.seed < REPEATED_SEEDS; pass.seed++)
+		if (try_ranks_repeated(evidence, depth, &pass)) {
+			*ret = pass;
+			return true;
+		}
+	return false;
+}
+
+/* --- searches -------------------------------------------------------------------------------- */
+
+struct ways {
+	struct seeds_way ways[WORLDS * WORLDS + 8 * RANKS];
+	unsigned count;
+};
+
+static void add_world(struct ways *ways, uint32_t world, unsigned depth)
+{
+	for (uint32_t rank = 0; rank < world; rank++)
+		if (rank + world * depth <= SEEDS_LAST)
+			ways->ways[ways->count++] = (struct seeds_way){0, rank, world};
+}
+
+static void add_worlds(struct ways *ways, unsigned depth)
+{
+	static const uint32_t large[] = {24, 32, 40, 48, 56, 64};
+
+	for (uint32_t world = 2; world <= WORLDS; world++)
+		add_world(ways, world, depth);
+	for (unsigned i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+		add_world(ways, large[i], depth);
+}
+
+#define RANK_SEEN 3 /* files, by which another rank is known to have begun */
+
+/* The other ranks of this node that have begun: those of a node follow one another. */
+static uint64_t ranks_seen(const struct evidence *evidence, const struct pass *pass)
+{
+	struct pass other = *pass;
+	uint64_t ranks = 1;
+
+	for (uint32_t i = 1; i < pass->part.world && i < RANKS; i++) {
+		other.part.first = (pass->part.first + i) % pass->part.world;
+		if (fits(evidence, &other, RANK_SEEN))
+			ranks |= (uint64_t)1 << i;
+	}
+	return ranks;
+}
+
+static struct pass pass_of(const struct evidence *evidence, const struct seeds_way *way,
+			   uint32_t seed)
+{
+	struct pass pass = {.seed = seed, .skip = way->skip};
+
+	if (way->stride > 1) {
+		pass.part = (struct pass_part){
+			.world = way->stride, .unit = 1, .first = way->start, .ranks = 1};
+		pass.part.ranks = ranks_seen(evidence, &pass);
+	}
+	return pass;
+}
+
+/* One seed, of several jobs one that is followed first; where it is found in several ways, the one
+ * that takes the most. */
+static bool choose(const struct evidence *evidence, const struct ways *ways,
+		   const struct seeds_found *found, unsigned count, struct pass *ret)
+{
+	const struct seeds_found *best = &found[0];
+
+	for (unsigned i = 1; i < count && i < FOUND; i++)
+		if (found[i].seed == best->seed &&
+		    ways->ways[found[i].way].stride < ways->ways[best->way].stride)
+			best = &found[i];
+	if (count)
+		*ret = pass_of(evidence, &ways->ways[best->way], best->seed);
+	return count > 0;
+}
+
+static bool search_seeds(const struct evidence *evidence, const struct ways *ways, uint64_t seeds,
+			 unsigned depth, const struct guess_hooks *hooks, struct pass *ret)
+{
+	struct seeds_seen seen = evidence->seen;
+	struct seeds_found found[FOUND];
+	struct seeds *work;
+	unsigned count;
+
+	seen.depth = depth;
+	if (seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
+	    seeds_new(&seen, ways->ways, ways->count, &work) < 0)
+		return false;
+	count = hooks->search(hooks->context, work, 0, seeds, found, FOUND);
+	seeds_free(work);
+	return choose(evidence, ways, found, count, ret);
+}
+
+static bool try_small(const struct evidence *evidence, const struct guess_hooks *hooks,
+		      struct pass *ret)
+{
+	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
+	unsigned depth = depth_for(evidence, (double)GUESS_SMALL * ways.count);
+
+	if (depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret))
+		return true;
+	depth = depth_for(evidence, (double)GUESS_SMALL * WORLDS * WORLDS);
+	if (!depth)
+		return false;
+	ways.count = 0;
+	add_worlds(&ways, depth);
+	return search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
+}
+
+static bool try_all(const struct evidence *evidence, const struct guess_hooks *hooks,
+		    struct pass *ret)
+{
+	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
+	unsigned depth = depth_for(evidence, (double)SEEDS_ALL * (ways.count + WORLDS));
+
+	for (uint32_t world = 2; world <= WORLDS && world * depth <= SEEDS_LAST; world++)
+		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
+	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static bool try_cheap(const struct evidence *evidence, const struct question *question,
+		      const struct guess_hooks *hooks, struct course *ret)
+{
+	return try_known(evidence, question, ret) || try_conventions(evidence, &ret->pass) ||
+	       try_small(evidence, hooks, &ret->pass) || try_repeated(evidence, &ret->pass);
+}
+
+/* Each list is tried at little cost before one is at great cost; of these only the likeliest. */
+bool guess(const struct question *question, const struct guess_hooks *hooks, struct course *ret)
+{
+	bool found = false, all_seeds = question->all_seeds;
+
+	for (unsigned dear = 0; dear <= all_seeds && !found; dear++)
+		for (unsigned i = 0; i < question->list_count && !found; i++) {
+			struct course course = {.list = question->lists[i]};
+			struct evidence evidence;
+
+			if (hooks->stopped(hooks->context) ||
+			    !evidence_init(&evidence, question, course.list))
+				return false;
+			if (!is_scan(&evidence) && (!dear || course.list->count >= question->least))
+				found = dear ? try_all(&evidence, hooks, &course.pass)
+					     : try_cheap(&evidence, question, hooks, &course);
+			if (found)
+				*ret = course;
+			evidence_release(&evidence);
+		}
+	return found;
+}
+
+bool guess_goes_along(const struct question *question, const struct course *course,
+		      const struct order_list *list)
+{
+	struct evidence evidence;
+	unsigned depth;
+	bool along;
+
+	if (list->count != course->list->count ||
+	    order_list_find(list, course->list->files[0]) != ORDER_NONE ||
+	    !evidence_init(&evidence, question, list))
+		return false;
+	depth = depth_for(&evidence, GUESS_LISTS);
+	along = depth && fits(&evidence, &course->pass, depth);
+	evidence_release(&evidence);
+	return along;
+}
+
+uint32_t *course_files(const struct course *course, uint32_t *ret_count)
+{
+	uint32_t n = course->list->count, count, kept = 0;
+	uint32_t *files = malloc((n + 1) * sizeof(*files));
+
+	if (!files)
+		return NULL;
+	count = pass_order(&course->pass, n, files);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t file = course->list->files[files[i]];
+
+		if (file != ORDER_NONE)
+			files[kept++] = file;
+	}
+	*ret_count = kept;
+	return files;
+}

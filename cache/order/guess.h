@@ -1,0 +1,63 @@
+/* From what was seen to an order: which list do the readers go through, in which permutation?
+ *
+ *	lists that have the files -> evidence: which indices were seen, which came first
+ *	in order of cost: what follows known passes; conventions; small seeds, in any
+ *	                  world size; all seeds
+ *
+ * An order is believed when chance would give one like it, among all that were tried, less
+ * than once in a million times (GUESS_ODDS); what cannot be told apart yet has to wait for
+ * more. Pure, but takes as long as a search takes: the caller gives the functions that search, on
+ * as many threads as it likes. */
+#ifndef CACHE_ORDER_GUESS_H
+#define CACHE_ORDER_GUESS_H
+
+#include "cache/order/list.h"
+#include "cache/order/pass.h"
+#include "cache/order/seeds.h"
+#include "cache/order/watch.h"
+
+#define GUESS_ODDS  1e-6
+#define GUESS_KNOWN 16
+#define GUESS_LISTS 24
+#define GUESS_SMALL (1u << 20) /* seeds that are tried in any world size */
+
+/* A pass over a list. */
+struct course {
+	const struct order_list *list;
+	struct pass pass;
+	uint64_t epoch; /* of those that were seen, from 0 */
+};
+
+struct question {
+	struct watch_access seen[WATCH_LOG];
+	unsigned count;
+	struct course known[GUESS_KNOWN]; /* the latest first */
+	unsigned known_count;
+	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */
+	unsigned list_count;
+	bool all_seeds; /* may be tried, */
+	double least; /* where a list has so many files: it takes a while, in which they are read */
+};
+
+/* The matches among the seeds from `from` to `to`, multiples of SEEDS_STEP; ends early when that is
+ * asked of it. Returns how many; writes the first `most`. */
+typedef unsigned guess_search_fn(void *context, const struct seeds *seeds, uint64_t from,
+				 uint64_t to, struct seeds_found *ret, unsigned most);
+
+struct guess_hooks {
+	void *context;
+	guess_search_fn *search;
+	bool (*stopped)(void *context); /* nobody wants to know any more */
+};
+
+/* Whether an order was found, which is then in *ret. */
+bool guess(const struct question *question, const struct guess_hooks *hooks, struct course *ret);
+
+/* Whether the readers go through another list in the same order: masks beside images. */
+bool guess_goes_along(const struct question *question, const struct course *course,
+		      const struct order_list *list);
+
+/* The files of a course, in order, each once, from malloc; NULL: no memory. */
+uint32_t *course_files(const struct course *course, uint32_t *ret_count);
+
+#endif

@@ -1,0 +1,624 @@
+#include "cache/order/oracle.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BEGUN	    32 /* files of the next pass, by which the one before is over */
+#define SEARCH_FROM 4  /* stages of watch_stage(): 16 files of a reader, */
+#define SEARCH_LAST 6  /* and 64 */
+#define SHARE	    4  /* of what was seen, at least a fourth is of a list that counts */
+
+/* A course that is followed. */
+struct track {
+	uint64_t id;
+	struct course course; /* list NULL: an explicit order */
+	struct forecast *forecast;
+	uint64_t fed; /* the turn of the last file that was foreseen */
+	bool followed_up;
+	struct course next;		/* what comes after it, */
+	struct forecast *next_forecast; /* once that is known */
+};
+
+struct oracle {
+	struct oracle_ops ops;
+	struct watch *watch;
+	uint64_t files;
+	struct track tracks[ORACLE_COURSES];
+	unsigned count;
+	uint64_t ids;
+	struct order_list *lists[GUESS_LISTS]; /* the latest last */
+	unsigned list_count;
+	struct course known[GUESS_KNOWN]; /* the latest first */
+	unsigned known_count;
+	uint64_t asked_stage, asked_group; /* of the last thought */
+	uint64_t searched;		   /* the stage for which all seeds were tried */
+	bool thinking;
+	uint32_t *order; /* explicit: epochs, one after the other */
+	uint32_t order_count, order_at;
+	uint64_t locks, unlocks;
+};
+
+#define RESULTS 4
+
+/* A course that was found, and its forecast. */
+struct result {
+	struct course course;
+	uint32_t *files; /* in the order of the course */
+	uint32_t count;
+	struct forecast *forecast; /* NULL: no memory */
+};
+
+/* Either what readers do is to be guessed, or a track's next pass is to be made. */
+struct thought {
+	struct question question;
+	uint64_t since; /* the turn with which the readers in question began */
+	bool ask_lists;
+	struct order_list *lists[GUESS_LISTS]; /* found on the way */
+	unsigned list_count;
+	uint64_t track;			/* 0: a guess */
+	struct result results[RESULTS]; /* several where masks lie beside images */
+	unsigned result_count;
+};
+
+int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
+{
+	struct oracle *oracle = calloc(1, sizeof(*oracle));
+
+	if (!oracle)
+		return -ENOMEM;
+	oracle->ops = *ops;
+	oracle->files = files;
+	if (watch_new(files, &oracle->watch) < 0) {
+		free(oracle);
+		return -ENOMEM;
+	}
+	*ret = oracle;
+	return 0;
+}
+
+/* --- tracks ---------------------------------------------------------------------------------- */
+
+static void track_release(struct track *track)
+{
+	forecast_free(track->forecast);
+	forecast_free(track->next_forecast);
+}
+
+static void track_end(struct oracle *oracle, unsigned at)
+{
+	oracle->ops.leave(oracle->ops.context, oracle->tracks[at].forecast);
+	track_release(&oracle->tracks[at]);
+	oracle->tracks[at] = oracle->tracks[--oracle->count];
+}
+
+void oracle_free(struct oracle *oracle)
+{
+	if (!oracle)
+		return;
+	while (oracle->count)
+		track_end(oracle, 0);
+	for (unsigned i = 0; i < oracle->list_count; i++)
+		order_list_free(oracle->lists[i]);
+	watch_free(oracle->watch);
+	free(oracle->order);
+	free(oracle);
+}
+
+/* Makes room for one more: the one goes that was fed longest ago. */
+static void make_room(struct oracle *oracle)
+{
+	unsigned oldest = 0;
+
+	if (oracle->count < ORACLE_COURSES)
+		return;
+	for (unsigned i = 1; i < oracle->count; i++)
+		if (oracle->tracks[i].fed < oracle->tracks[oldest].fed)
+			oldest = i;
+	track_end(oracle, oldest);
+}
+
+/* Takes over the forecast. */
+static void track_begin(struct oracle *oracle, const struct course *course,
+			struct forecast *forecast)
+{
+	make_room(oracle);
+	oracle->tracks[oracle->count++] = (struct track){.id = ++oracle->ids,
+							 .course = *course,
+							 .forecast = forecast,
+							 .fed = watch_turns(oracle->watch)};
+	oracle->ops.follow(oracle->ops.context, forecast);
+}
+
+static bool same_course(const struct course *a, const struct course *b)
+{
+	return a->list == b->list && a->pass.maker == b->pass.maker &&
+	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
+	       a->pass.root == b->pass.root && a->pass.part.first == b->pass.part.first;
+}
+
+/* The latest is tried first, and known once. */
+static void remember(struct oracle *oracle, const struct course *course)
+{
+	unsigned at = 0;
+
+	if (!course->list)
+		return;
+	while (at < oracle->known_count && !same_course(&oracle->known[at], course))
+		at++;
+	if (at == oracle->known_count && oracle->known_count < GUESS_KNOWN)
+		oracle->known_count++;
+	if (at == GUESS_KNOWN)
+		at--;
+	memmove(&oracle->known[1], &oracle->known[0], at * sizeof(*course));
+	oracle->known[0] = *course;
+}
+
+/* The pass after this one begins, while the last files of this one may still come. */
+static void begin_next(struct oracle *oracle, struct track *track)
+{
+	struct course next = track->next;
+	struct forecast *forecast = track->next_forecast;
+
+	track->next_forecast = NULL;
+	track->followed_up = true;
+	forecast_continue(forecast, track->forecast);
+	remember(oracle, &next);
+	track_begin(oracle, &next, forecast);
+}
+
+/* --- what was asked for ---------------------------------------------------------------------- */
+
+static bool tell_tracks(struct oracle *oracle, uint32_t file)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
+
+		if (!forecast_foresees(track->forecast, file))
+			continue;
+		forecast_saw(track->forecast, file);
+		track->fed = watch_turns(oracle->watch);
+		return true;
+	}
+	for (unsigned i = 0; i < oracle->count; i++)
+		forecast_saw(oracle->tracks[i].forecast, file);
+	return false;
+}
+
+/* Whether a later pass of the same course is well under way. */
+static bool is_over(const struct oracle *oracle, const struct track *track)
+{
+	if (!forecast_ended(track->forecast))
+		return false;
+	for (unsigned i = 0; i < oracle->count; i++) {
+		const struct track *other = &oracle->tracks[i];
+
+		if (other->id > track->id && other->course.list == track->course.list &&
+		    forecast_position(other->forecast) >= BEGUN)
+			return true;
+	}
+	return false;
+}
+
+static void look_after_tracks(struct oracle *oracle)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
+
+		if (forecast_lost(track->forecast)) {
+			oracle->unlocks += !forecast_ended(track->forecast);
+			track_end(oracle, i);
+			return;
+		}
+		if (is_over(oracle, track)) {
+			track_end(oracle, i);
+			return;
+		}
+		if (forecast_ended(track->forecast) && track->next_forecast) {
+			begin_next(oracle, track);
+			return;
+		}
+	}
+}
+
+void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
+{
+	if (!watch_turn(oracle->watch, reader, file))
+		return;
+	watch_note(oracle->watch, reader, file, tell_tracks(oracle, file));
+	look_after_tracks(oracle);
+}
+
+uint64_t oracle_turns(const struct oracle *oracle)
+{
+	return watch_turns(oracle->watch);
+}
+
+/* --- asking ---------------------------------------------------------------------------------- */
+
+/* Where the next epoch of an explicit order ends: before the first file that came already. */
+static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *seen)
+{
+	uint32_t at = from;
+
+	memset(seen, 0, oracle->files / 8 + 1);
+	for (; at < oracle->order_count; at++) {
+		uint32_t file = oracle->order[at];
+
+		if (seen[file / 8] & (1 << file % 8))
+			break;
+		seen[file / 8] |= (uint8_t)(1 << file % 8);
+	}
+	return at;
+}
+
+/* The files of the next epoch of the explicit order, copied; NULL: no memory. */
+static uint32_t *next_epoch_files(struct oracle *oracle, uint32_t *ret_count)
+{
+	uint32_t from = oracle->order_at < oracle->order_count ? oracle->order_at : 0, end;
+	uint8_t *seen = malloc(oracle->files / 8 + 1);
+	uint32_t *files = NULL;
+
+	if (seen) {
+		end = epoch_end(oracle, from, seen);
+		files = malloc((end - from) * sizeof(*files));
+		if (files) {
+			memcpy(files, oracle->order + from, (end - from) * sizeof(*files));
+			*ret_count = end - from;
+			oracle->order_at = end;
+		}
+	}
+	free(seen);
+	return files;
+}
+
+/* A track whose next pass is known, and not made yet. */
+static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
+		struct pass next[PASS_NEXT];
+
+		if (track->next_forecast || track->followed_up ||
+		    forecast_position(track->forecast) < forecast_count(track->forecast) / 2)
+			continue;
+		*ret = track->course;
+		ret->epoch++;
+		if (!track->course.list)
+			return track;
+		if (track->course.pass.rule == PASS_UNKNOWN ||
+		    pass_next(&track->course.pass, track->course.list->count, next) != 1)
+			continue;
+		ret->pass = next[0];
+		return track;
+	}
+	return NULL;
+}
+
+static bool ask_next(struct oracle *oracle, struct thought *thought)
+{
+	struct result *result = &thought->results[0];
+	struct track *track = find_next_wanted(oracle, &result->course);
+
+	if (!track)
+		return false;
+	if (!track->course.list) {
+		result->files = next_epoch_files(oracle, &result->count);
+		if (!result->files)
+			return false;
+	}
+	thought->result_count = 1;
+	thought->track = track->id;
+	return true;
+}
+
+static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].course.list == list)
+			return true;
+	for (unsigned i = 0; i < oracle->known_count; i++)
+		if (oracle->known[i].list == list)
+			return true;
+	return false;
+}
+
+/* Those that were of no use go. */
+static void drop_lists(struct oracle *oracle)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < oracle->list_count; i++) {
+		if (list_in_use(oracle, oracle->lists[i]))
+			oracle->lists[kept++] = oracle->lists[i];
+		else
+			order_list_free(oracle->lists[i]);
+	}
+	oracle->list_count = kept;
+}
+
+static bool ask_guess(struct oracle *oracle, struct thought *thought, const struct effort *effort)
+{
+	struct question *question = &thought->question;
+	uint64_t stage = watch_stage(oracle->watch), doubled = stage & 7;
+	bool search = effort->all_seeds && oracle->searched != stage &&
+		      (doubled == SEARCH_LAST ||
+		       (doubled >= SEARCH_FROM && oracle->searched >> 3 != stage >> 3));
+
+	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search))
+		return false;
+	thought->ask_lists = oracle->asked_group != stage >> 3;
+	if (thought->ask_lists)
+		drop_lists(oracle);
+	question->count = watch_beginnings(oracle->watch, question->seen);
+	thought->since = watch_began(oracle->watch);
+	question->all_seeds = search;
+	question->least = effort->least;
+	memcpy(question->known, oracle->known, sizeof(oracle->known));
+	question->known_count = oracle->known_count;
+	for (unsigned i = 0; i < oracle->list_count; i++)
+		question->lists[i] = oracle->lists[i];
+	question->list_count = oracle->list_count;
+	oracle->asked_group = stage >> 3;
+	oracle->asked_stage = stage;
+	if (search)
+		oracle->searched = stage;
+	return question->count > 0;
+}
+
+struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
+{
+	struct thought *thought;
+
+	if (oracle->thinking)
+		return NULL;
+	thought = calloc(1, sizeof(*thought));
+	if (!thought)
+		return NULL;
+	if (ask_next(oracle, thought) || ask_guess(oracle, thought, effort)) {
+		oracle->thinking = true;
+		return thought;
+	}
+	free(thought);
+	return NULL;
+}
+
+/* --- thinking -------------------------------------------------------------------------------- */
+
+static bool is_known(const struct thought *thought, const uint32_t *files, uint32_t count)
+{
+	const struct question *question = &thought->question;
+
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (question->lists[i]->count == count &&
+		    memcmp(question->lists[i]->files, files, count * sizeof(*files)) == 0)
+			return true;
+	return false;
+}
+
+static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count)
+{
+	struct thought *thought = arg;
+	struct question *question = &thought->question;
+	struct order_list *list;
+
+	if (question->list_count == GUESS_LISTS || is_known(thought, files, count))
+		return 0;
+	if (order_list_new(name, files, count, &list) < 0)
+		return -ENOMEM;
+	thought->lists[thought->list_count++] = list;
+	question->lists[question->list_count++] = list;
+	return 0;
+}
+
+static unsigned covered(const struct question *question, const struct order_list *list)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < question->count; i++)
+		count += order_list_find(list, question->seen[i].file) != ORDER_NONE;
+	return count;
+}
+
+/* Leaves only lists that have a share of what was seen. */
+static void choose_lists(struct question *question)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (covered(question, question->lists[i]) * SHARE >= question->count)
+			question->lists[kept++] = question->lists[i];
+	question->list_count = kept;
+}
+
+/* The course, and the same pass over other lists. */
+static void think_guess(struct thought *thought, const struct oracle_hooks *hooks)
+{
+	struct question *question = &thought->question;
+	struct course *found = &thought->results[0].course;
+
+	if (thought->ask_lists)
+		hooks->lists(hooks->context, question->seen[0].file, add_list, thought);
+	choose_lists(question);
+	thought->result_count = guess(question, &hooks->guess, found);
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (thought->result_count && thought->result_count < RESULTS &&
+		    guess_goes_along(question, found, question->lists[i]))
+			thought->results[thought->result_count++].course =
+				(struct course){.list = question->lists[i], .pass = found->pass};
+}
+
+void oracle_think(struct thought *thought, const struct oracle_hooks *hooks)
+{
+	if (!thought->track)
+		think_guess(thought, hooks);
+	for (unsigned i = 0; i < thought->result_count; i++) {
+		struct result *result = &thought->results[i];
+
+		if (!result->files)
+			result->files = course_files(&result->course, &result->count);
+		if (result->files && result->count &&
+		    forecast_new(result->files, result->count, &result->forecast) == 0)
+			result->files = NULL;
+	}
+}
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+static void take_lists(struct oracle *oracle, struct thought *thought, bool found)
+{
+	for (unsigned i = 0; i < thought->list_count; i++) {
+		if (oracle->list_count < GUESS_LISTS)
+			oracle->lists[oracle->list_count++] = thought->lists[i];
+		else
+			order_list_free(thought->lists[i]);
+	}
+	if (found)
+		drop_lists(oracle);
+}
+
+static struct track *find_track(struct oracle *oracle, uint64_t id)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].id == id)
+			return &oracle->tracks[i];
+	return NULL;
+}
+
+static bool is_followed(const struct oracle *oracle, const struct course *course)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (same_course(&oracle->tracks[i].course, course) &&
+		    !forecast_ended(oracle->tracks[i].forecast))
+			return true;
+	return false;
+}
+
+static void say(const struct course *course, char ret[ORACLE_SENTENCE])
+{
+	char name[PASS_NAME];
+
+	snprintf(ret, ORACLE_SENTENCE, "%s over %s, seed %u", pass_name(&course->pass, name),
+		 course->list->name, course->pass.seed);
+}
+
+static bool take_course(struct oracle *oracle, struct result *result, uint64_t since)
+{
+	uint32_t recent[WATCH_RECENT];
+
+	if (!result->forecast || is_followed(oracle, &result->course))
+		return false;
+	forecast_start(result->forecast, recent, watch_recent(oracle->watch, since, recent));
+	track_begin(oracle, &result->course, result->forecast);
+	result->forecast = NULL;
+	remember(oracle, &result->course);
+	oracle->locks++;
+	return true;
+}
+
+static void take_next(struct oracle *oracle, struct thought *thought)
+{
+	struct track *track = find_track(oracle, thought->track);
+	struct result *result = &thought->results[0];
+
+	if (!track || !result->forecast)
+		return;
+	track->next = result->course;
+	track->next_forecast = result->forecast;
+	result->forecast = NULL;
+}
+
+static void thought_free(struct thought *thought)
+{
+	for (unsigned i = 0; i < thought->result_count; i++) {
+		forecast_free(thought->results[i].forecast);
+		free(thought->results[i].files);
+	}
+	free(thought);
+}
+
+bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORACLE_SENTENCE])
+{
+	bool found = false;
+
+	if (thought->track)
+		take_next(oracle, thought);
+	else
+		for (unsigned i = thought->result_count; i-- > 0;)
+			if (take_course(oracle, &thought->results[i], thought->since)) {
+				say(&thought->results[i].course, ret);
+				found = true;
+			}
+	take_lists(oracle, thought, found);
+	thought_free(thought);
+	oracle->thinking = false;
+	return found;
+}
+
+/* --- explicit orders ------------------------------------------------------------------------- */
+
+static void drop_order(struct oracle *oracle)
+{
+	for (unsigned i = oracle->count; i-- > 0;)
+		if (!oracle->tracks[i].course.list)
+			track_end(oracle, i);
+	free(oracle->order);
+	oracle->order = NULL;
+	oracle->order_count = oracle->order_at = 0;
+}
+
+int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
+{
+	const struct course none = {0};
+	struct forecast *forecast;
+	uint32_t *epoch, length;
+
+	drop_order(oracle);
+	if (count == 0)
+		return 0;
+	oracle->order = malloc(count * sizeof(*files));
+	if (!oracle->order)
+		return -ENOMEM;
+	memcpy(oracle->order, files, count * sizeof(*files));
+	oracle->order_count = count;
+	epoch = next_epoch_files(oracle, &length);
+	if (!epoch || forecast_new(epoch, length, &forecast) < 0) {
+		free(epoch);
+		drop_order(oracle);
+		return -ENOMEM;
+	}
+	track_begin(oracle, &none, forecast);
+	return 0;
+}
+
+/* --- what it knows --------------------------------------------------------------------------- */
+
+static const struct track *fed_last(const struct oracle *oracle)
+{
+	const struct track *found = NULL;
+
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (!found || oracle->tracks[i].fed > found->fed)
+			found = &oracle->tracks[i];
+	return found;
+}
+
+void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
+{
+	const struct track *track = fed_last(oracle);
+
+	*ret = (struct oracle_state){
+		.courses = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
+	if (!track)
+		return;
+	if (track->course.list) {
+		pass_name(&track->course.pass, ret->sampler);
+		snprintf(ret->list, sizeof(ret->list), "%s", track->course.list->name);
+	} else {
+		snprintf(ret->sampler, sizeof(ret->sampler), "given");
+	}
+	ret->seed = track->course.pass.seed;
+	ret->epoch = track->course.epoch;
+	ret->position = forecast_position(track->forecast);
+	ret->files = forecast_count(track->forecast);
+}

@@ -1,0 +1,285 @@
+/* When does a reader begin anew whom no forecast follows, and who lives on from epoch to epoch?
+ * When it asks for a file that was asked for before, after FRESH that were not: then an epoch has
+ * ended, and all who read in it begin anew with their next access. Two jobs that read the same
+ * files ask for the same ones now and then; of FRESH in a row at least one is.
+ *
+ * A workers' file is told more than once: it is opened, read in pieces, or opened twice. The last
+ * HELD files of a reader are its present ones (reader 0 is many). */
+#include "cache/order/watch.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READERS	   128
+#define HELD	   16
+#define FRESH	   32
+#define LEAST	   4 /* accesses, from which on a reader counts */
+#define TRUST_STEP 4 /* for each access that is foreseen; one less for any other */
+#define TRUST_MOST 12
+
+struct reader {
+	uint32_t id;
+	uint32_t held[HELD];
+	unsigned held_next;
+	uint32_t run;	/* accesses since it began */
+	unsigned trust; /* in the forecast that it goes by */
+	uint32_t fresh; /* in a row, of files that nobody asked for before */
+	uint32_t epoch;
+	uint64_t began;	 /* the turn */
+	uint64_t turned; /* the last turn; 0: an unused place */
+};
+
+struct entry {
+	uint64_t turn;
+	struct watch_access access;
+};
+
+struct watch {
+	uint64_t turns;
+	uint32_t epoch;
+	uint64_t files;
+	uint8_t *seen; /* in this epoch, a bit for each file */
+	struct reader readers[READERS];
+	struct entry log[WATCH_LOG];
+	uint64_t logged;
+	uint32_t recent[WATCH_RECENT];
+};
+
+int watch_new(uint64_t files, struct watch **ret)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return -ENOMEM;
+	watch->files = files;
+	watch->seen = calloc(1, files / 8 + 1);
+	if (!watch->seen) {
+		free(watch);
+		return -ENOMEM;
+	}
+	*ret = watch;
+	return 0;
+}
+
+void watch_free(struct watch *watch)
+{
+	if (!watch)
+		return;
+	free(watch->seen);
+	free(watch);
+}
+
+/* --- readers --------------------------------------------------------------------------------- */
+
+/* The reader's place, or the one that was unused for longest. */
+static struct reader *place_of(struct watch *watch, uint32_t id)
+{
+	struct reader *found = &watch->readers[0];
+
+	for (unsigned i = 0; i < READERS; i++) {
+		struct reader *reader = &watch->readers[i];
+
+		if (reader->turned && reader->id == id)
+			return reader;
+		if (reader->turned < found->turned)
+			found = reader;
+	}
+	return found;
+}
+
+static struct reader *reader_of(struct watch *watch, uint32_t id)
+{
+	struct reader *reader = place_of(watch, id);
+
+	if (reader->turned && reader->id == id)
+		return reader;
+	*reader = (struct reader){.id = id, .epoch = watch->epoch};
+	memset(reader->held, 0xff, sizeof(reader->held));
+	return reader;
+}
+
+static bool holds(const struct reader *reader, uint32_t file)
+{
+	unsigned most = reader->id ? 1 : HELD;
+
+	for (unsigned i = 1; i <= most; i++)
+		if (reader->held[(reader->held_next + HELD - i) % HELD] == file)
+			return true;
+	return false;
+}
+
+bool watch_turn(struct watch *watch, uint32_t id, uint32_t file)
+{
+	struct reader *reader = reader_of(watch, id);
+
+	if (holds(reader, file))
+		return false;
+	reader->held[reader->held_next++ % HELD] = file;
+	watch->recent[watch->turns % WATCH_RECENT] = file;
+	reader->turned = ++watch->turns;
+	return true;
+}
+
+/* --- beginnings ------------------------------------------------------------------------------ */
+
+/* Returns whether the file was asked for before in this epoch. */
+static bool mark_seen(struct watch *watch, uint32_t file)
+{
+	bool seen = watch->seen[file / 8] & (1 << file % 8);
+
+	watch->seen[file / 8] |= (uint8_t)(1 << file % 8);
+	return seen;
+}
+
+static void next_epoch(struct watch *watch, uint32_t file)
+{
+	watch->epoch++;
+	memset(watch->seen, 0, watch->files / 8 + 1);
+	mark_seen(watch, file);
+}
+
+static void keep(struct watch *watch, const struct reader *reader, uint32_t file)
+{
+	watch->log[watch->logged++ % WATCH_LOG] = (struct entry){
+		.turn = watch->turns,
+		.access = {.reader = reader->id, .file = file, .nth = reader->run},
+	};
+}
+
+/* A forecast of others foresees some by chance; where mosaics are read, it foresees one of four. */
+static bool goes_by_forecast(struct reader *reader, bool foreseen)
+{
+	if (foreseen)
+		reader->trust += TRUST_STEP;
+	else if (reader->trust)
+		reader->trust--;
+	if (reader->trust > TRUST_MOST)
+		reader->trust = TRUST_MOST;
+	return foreseen && reader->trust > TRUST_STEP;
+}
+
+void watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
+{
+	struct reader *reader = reader_of(watch, id);
+
+	if (!mark_seen(watch, file)) {
+		reader->fresh++;
+	} else {
+		if (reader->fresh >= FRESH && !foreseen)
+			next_epoch(watch, file);
+		reader->fresh = 0;
+	}
+	if (goes_by_forecast(reader, foreseen)) {
+		reader->run = 0;
+		return;
+	}
+	if (reader->epoch != watch->epoch)
+		reader->run = 0;
+	reader->epoch = watch->epoch;
+	if (reader->run == 0)
+		reader->began = watch->turns;
+	if (reader->run < (id ? WATCH_RUN : WATCH_RUN_MANY))
+		keep(watch, reader, file);
+	reader->run++;
+}
+
+struct group {
+	uint64_t youngest; /* the turn in which its last reader began */
+	uint32_t longest;  /* beginning */
+};
+
+static struct group find_group(const struct watch *watch)
+{
+	struct group group = {0};
+
+	for (unsigned i = 0; i < READERS; i++) {
+		const struct reader *reader = &watch->readers[i];
+
+		if (reader->run >= LEAST && reader->began > group.youngest)
+			group.youngest = reader->began;
+	}
+	for (unsigned i = 0; i < READERS; i++) {
+		const struct reader *reader = &watch->readers[i];
+
+		if (reader->turned >= group.youngest && reader->run > group.longest)
+			group.longest = reader->run;
+	}
+	return group;
+}
+
+static bool belongs(const struct group *group, const struct reader *reader)
+{
+	uint32_t least = group->longest < WATCH_RUN ? group->longest / 4 : WATCH_RUN / 4;
+
+	return reader->turned >= group->youngest && reader->run >= least && reader->run > 0;
+}
+
+static const struct reader *find_reader(const struct watch *watch, uint32_t id)
+{
+	for (unsigned i = 0; i < READERS; i++)
+		if (watch->readers[i].turned && watch->readers[i].id == id)
+			return &watch->readers[i];
+	return NULL;
+}
+
+unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
+{
+	uint64_t first = watch->logged > WATCH_LOG ? watch->logged - WATCH_LOG : 0;
+	struct group group = find_group(watch);
+	unsigned count = 0;
+
+	if (group.youngest == 0)
+		return 0;
+	for (uint64_t at = first; at < watch->logged; at++) {
+		const struct entry *entry = &watch->log[at % WATCH_LOG];
+		const struct reader *reader = find_reader(watch, entry->access.reader);
+
+		if (reader && entry->turn >= reader->began && belongs(&group, reader))
+			ret[count++] = entry->access;
+	}
+	return count;
+}
+
+uint64_t watch_stage(const struct watch *watch)
+{
+	struct group group = find_group(watch);
+	unsigned doubled = 0;
+
+	if (group.youngest == 0)
+		return 0;
+	while (group.longest >> doubled > 1 && doubled < 6)
+		doubled++;
+	return group.youngest << 3 | doubled;
+}
+
+uint64_t watch_began(const struct watch *watch)
+{
+	struct group group = find_group(watch);
+	uint64_t began = watch->turns + 1;
+
+	for (unsigned i = 0; i < READERS; i++) {
+		const struct reader *reader = &watch->readers[i];
+
+		if (belongs(&group, reader) && reader->began < began)
+			began = reader->began;
+	}
+	return began;
+}
+
+unsigned watch_recent(const struct watch *watch, uint64_t since, uint32_t *ret)
+{
+	uint64_t first = watch->turns > WATCH_RECENT ? watch->turns - WATCH_RECENT : 0;
+	unsigned count = 0;
+
+	/* Turns are counted from 1. */
+	if (since && since - 1 > first)
+		first = since - 1;
+	for (uint64_t at = first; at < watch->turns; at++)
+		ret[count++] = watch->recent[at % WATCH_RECENT];
+	return count;
+}
+
+uint64_t watch_turns(const struct watch *watch)
+{
+	return watch->turns;
+}

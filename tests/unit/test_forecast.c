@@ -1,0 +1,314 @@
+/* Following an order: cache/order/forecast.h. */
+#include "cache/order/forecast.h"
+#include "tests/unit/loader.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N 5000
+
+static uint32_t order[N], other[N];
+
+static uint32_t random_below(uint32_t *state, uint32_t n)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)*state * n >> 32);
+}
+
+/* Numbers 10, 11, ... in some order. */
+static void shuffle(uint32_t *ret, uint32_t seed)
+{
+	for (uint32_t i = 0; i < N; i++)
+		ret[i] = i + 10;
+	for (uint32_t i = N - 1; i > 0; i--) {
+		uint32_t z = random_below(&seed, i + 1), was = ret[i];
+
+		ret[i] = ret[z];
+		ret[z] = was;
+	}
+}
+
+static struct forecast *forecast_of(const uint32_t *files, uint32_t count)
+{
+	uint32_t *copy = malloc(count * sizeof(*files));
+	struct forecast *forecast;
+
+	memcpy(copy, files, count * sizeof(*files));
+	assert_int_equal(forecast_new(copy, count, &forecast), 0);
+	return forecast;
+}
+
+struct taken {
+	uint32_t files[N];
+	unsigned count, most;
+};
+
+static bool take(void *arg, uint32_t file)
+{
+	struct taken *taken = arg;
+
+	taken->files[taken->count++] = file;
+	return taken->count < taken->most;
+}
+
+static const struct taken *coming(const struct forecast *forecast, unsigned most)
+{
+	static struct taken taken;
+
+	taken.count = 0;
+	taken.most = most;
+	forecast_coming(forecast, take, &taken);
+	return &taken;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	shuffle(order, 1);
+	shuffle(other, 2);
+	return 0;
+}
+
+static void one_reader_is_followed_file_by_file(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		assert_int_equal(coming(forecast, 1)->files[0], order[i]);
+		assert_true(forecast_saw(forecast, order[i]));
+		assert_int_equal(forecast_position(forecast), i + 1);
+	}
+	assert_int_equal(coming(forecast, 1)->count, 0);
+	assert_true(forecast_ended(forecast));
+	assert_false(forecast_lost(forecast));
+	forecast_free(forecast);
+}
+
+/* What is not foreseen are beginnings of batches, until it is known how long these are. */
+static void workers_with_batches_are_followed(void **state)
+{
+	const uint32_t workers[] = {1, 2, 3, 4, 8, 16}, batches[] = {1, 2, 32, 100, 256};
+
+	(void)state;
+	for (unsigned w = 0; w < 6; w++)
+		for (unsigned b = 0; b < 5; b++)
+			for (uint32_t mixed = 0; mixed < 3; mixed++) {
+				struct forecast *forecast = forecast_of(order, N);
+				uint32_t seen[256], reader, file, missed = 0;
+				struct loader loader;
+
+				loader_init(&loader, order, N, workers[w], batches[b]);
+				loader.random = mixed;
+				for (unsigned i = 0; i < 256; i++)
+					assert_true(loader_next(&loader, &reader, &seen[i]));
+				forecast_start(forecast, seen, 256);
+				while (loader_next(&loader, &reader, &file)) {
+					missed += !forecast_saw(forecast, file);
+					assert_false(forecast_lost(forecast));
+				}
+				assert_true(missed <= 4 * workers[w]);
+				assert_true(forecast_ended(forecast));
+				forecast_free(forecast);
+			}
+}
+
+/* Four workers in their first batches: the next of each comes before the one after it. */
+static void what_comes_is_told_for_all_workers_side_by_side(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t seen[40], reader;
+	const struct taken *next;
+	struct loader loader;
+
+	(void)state;
+	loader_init(&loader, order, N, 4, 32);
+	for (unsigned i = 0; i < 40; i++)
+		loader_next(&loader, &reader, &seen[i]);
+	forecast_start(forecast, seen, 40);
+	next = coming(forecast, 20);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(next->files[i], order[i % 4 * 32 + 10 + i / 4]);
+	forecast_free(forecast);
+}
+
+/* But for the first one of a batch, which a worker may begin while others are far from there. */
+static void the_next_file_is_always_near_the_front(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t seen[256], reader, file, far = 0;
+	struct loader loader;
+
+	(void)state;
+	loader_init(&loader, order, N, 8, 32);
+	loader.random = 7;
+	for (unsigned i = 0; i < 256; i++)
+		loader_next(&loader, &reader, &seen[i]);
+	forecast_start(forecast, seen, 256);
+	while (loader_next(&loader, &reader, &file)) {
+		const struct taken *next = coming(forecast, 256);
+		bool there = false;
+
+		for (unsigned i = 0; i < next->count; i++)
+			there |= next->files[i] == file;
+		far += !there;
+		forecast_saw(forecast, file);
+	}
+	assert_true(far < N / 32 + 8);
+	forecast_free(forecast);
+}
+
+static void another_order_is_lost(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+
+	(void)state;
+	for (uint32_t i = 0; i < 200; i++)
+		assert_true(forecast_saw(forecast, order[i]));
+	for (uint32_t i = 0; i < 64; i++)
+		forecast_saw(forecast, other[i]);
+	assert_true(forecast_lost(forecast));
+	forecast_free(forecast);
+}
+
+static void files_of_others_say_nothing(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		assert_true(forecast_saw(forecast, order[i]));
+		for (uint32_t mask = 0; mask < 5; mask++)
+			assert_false(forecast_saw(forecast, 10 + N + i * 5 + mask));
+		assert_false(forecast_lost(forecast));
+	}
+	forecast_free(forecast);
+}
+
+/* Each sample reads three others of the same files. */
+static void mosaics_do_not_end_it(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t random = 3;
+
+	(void)state;
+	for (uint32_t i = 0; i < N * 4 / 5; i++) {
+		forecast_saw(forecast, order[i]);
+		for (unsigned extra = 0; extra < 3; extra++)
+			forecast_saw(forecast, 10 + random_below(&random, N));
+		assert_false(forecast_lost(forecast));
+		assert_true(forecast_position(forecast) > i);
+	}
+	forecast_free(forecast);
+}
+
+/* One in ten is in the kernel's cache, and is not asked for. */
+static void what_is_never_asked_for_is_passed_over(void **state)
+{
+	const uint32_t workers[] = {1, 2, 8};
+
+	(void)state;
+	for (unsigned w = 0; w < 3; w++) {
+		struct forecast *forecast = forecast_of(order, N);
+		uint32_t reader, file, random = 9, seen[256];
+		struct loader loader;
+
+		loader_init(&loader, order, N, workers[w], 32);
+		for (unsigned i = 0; i < 256; i++)
+			loader_next(&loader, &reader, &seen[i]);
+		forecast_start(forecast, seen, 256);
+		while (loader_next(&loader, &reader, &file)) {
+			if (random_below(&random, 10) == 0)
+				continue;
+			forecast_saw(forecast, file);
+			assert_false(forecast_lost(forecast));
+		}
+		assert_true(forecast_ended(forecast));
+		forecast_free(forecast);
+	}
+}
+
+static void a_run_that_goes_on_in_the_middle_is_followed_from_there(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t seen[100], reader, file;
+	struct loader loader;
+
+	(void)state;
+	loader_init(&loader, order + 2000, N - 2000, 2, 16);
+	for (unsigned i = 0; i < 100; i++)
+		loader_next(&loader, &reader, &seen[i]);
+	forecast_start(forecast, seen, 100);
+	assert_true(forecast_position(forecast) >= 2100);
+	while (loader_next(&loader, &reader, &file))
+		assert_true(forecast_saw(forecast, file));
+	assert_true(forecast_ended(forecast));
+	forecast_free(forecast);
+}
+
+/* The last readers' beginning is in the middle of others' files. */
+static void noise_among_what_was_seen_does_not_count(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t seen[192], random = 5;
+
+	(void)state;
+	for (unsigned i = 0; i < 192; i++)
+		seen[i] = i % 3 ? 10 + random_below(&random, N) : order[i / 3];
+	forecast_start(forecast, seen, 192);
+	assert_true(forecast_position(forecast) < 100);
+	assert_true(forecast_saw(forecast, order[64]));
+	forecast_free(forecast);
+}
+
+static void an_epoch_that_drops_its_last_batch_ends(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t reader, file, seen[512];
+	struct loader loader;
+
+	(void)state;
+	loader_init(&loader, order, N / 256 * 256, 4, 256);
+	for (unsigned i = 0; i < 512; i++)
+		loader_next(&loader, &reader, &seen[i]);
+	forecast_start(forecast, seen, 512);
+	while (loader_next(&loader, &reader, &file))
+		forecast_saw(forecast, file);
+	assert_true(forecast_ended(forecast));
+	forecast_free(forecast);
+}
+
+static void a_forecast_of_one_file_works(void **state)
+{
+	const uint32_t file = 7;
+	struct forecast *forecast = forecast_of(&file, 1);
+
+	(void)state;
+	assert_false(forecast_has(forecast, 6));
+	assert_true(forecast_saw(forecast, 7));
+	assert_int_equal(coming(forecast, 1)->count, 0);
+	forecast_free(forecast);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_reader_is_followed_file_by_file),
+		cmocka_unit_test(workers_with_batches_are_followed),
+		cmocka_unit_test(what_comes_is_told_for_all_workers_side_by_side),
+		cmocka_unit_test(the_next_file_is_always_near_the_front),
+		cmocka_unit_test(another_order_is_lost),
+		cmocka_unit_test(files_of_others_say_nothing),
+		cmocka_unit_test(mosaics_do_not_end_it),
+		cmocka_unit_test(what_is_never_asked_for_is_passed_over),
+		cmocka_unit_test(a_run_that_goes_on_in_the_middle_is_followed_from_there),
+		cmocka_unit_test(noise_among_what_was_seen_does_not_count),
+		cmocka_unit_test(an_epoch_that_drops_its_last_batch_ends),
+		cmocka_unit_test(a_forecast_of_one_file_works),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}

@@ -1,0 +1,427 @@
+/* From who asks for what to the order of what comes: cache/order/oracle.h, with simulated loaders
+ * over the permutations of torch. */
+#include "cache/order/oracle.h"
+#include "cache/order/permutation.h"
+#include "tests/unit/loader.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N     5000
+#define BASE  100	     /* the first file of the list */
+#define FILES (BASE + 3 * N) /* behind it: the masks, and what others read */
+
+struct world {
+	struct oracle *oracle;
+	unsigned followed;
+	const struct forecast *forecasts[ORACLE_COURSES + 1];
+	uint32_t list[N];
+	uint64_t most; /* seeds are searched up to here */
+	uint64_t searched;
+	char sentence[ORACLE_SENTENCE];
+};
+
+static void follow(void *context, const struct forecast *forecast)
+{
+	struct world *world = context;
+
+	assert_true(world->followed < ORACLE_COURSES);
+	world->forecasts[world->followed++] = forecast;
+}
+
+static void leave(void *context, const struct forecast *forecast)
+{
+	struct world *world = context;
+	unsigned at = 0;
+
+	while (world->forecasts[at] != forecast)
+		assert_true(++at < world->followed);
+	world->forecasts[at] = world->forecasts[--world->followed];
+}
+
+static bool foreseen(const struct world *world, uint32_t file)
+{
+	for (unsigned i = 0; i < world->followed; i++)
+		if (forecast_foresees(world->forecasts[i], file))
+			return true;
+	return false;
+}
+
+static int setup(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	const struct oracle_ops ops = {.context = world, .follow = follow, .leave = leave};
+
+	assert_int_equal(oracle_new(FILES, &ops, &world->oracle), 0);
+	for (uint32_t i = 0; i < N; i++)
+		world->list[i] = BASE + i;
+	world->most = 1 << 16;
+	*state = world;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *world = *state;
+
+	oracle_free(world->oracle);
+	assert_int_equal(world->followed, 0);
+	free(world);
+	return 0;
+}
+
+/* --- the oracle's surroundings --------------------------------------------------------------- */
+
+static bool stopped(void *context)
+{
+	(void)context;
+	return false;
+}
+
+static unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+		       struct seeds_found *ret, unsigned most)
+{
+	struct world *world = context;
+	unsigned count = 0;
+
+	for (; from < to && from < world->most && count == 0; from += SEEDS_STEP) {
+		count = seeds_search(seeds, (uint32_t)from, ret, most);
+		world->searched += SEEDS_STEP;
+	}
+	return count;
+}
+
+static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
+{
+	struct world *world = context;
+	uint32_t masks[N];
+
+	if (file < BASE || file >= BASE + 2 * N)
+		return 0;
+	for (uint32_t i = 0; i < N; i++)
+		masks[i] = BASE + N + i;
+	assert_int_equal(found(arg, "images", world->list, N), 0);
+	return found(arg, "masks", masks, N);
+}
+
+/* Lets it think as long as it has something to think about. Returns whether it found an order. */
+static bool think(struct world *world, bool all_seeds)
+{
+	const struct effort effort = {.guess = true, .all_seeds = all_seeds};
+	const struct oracle_hooks hooks = {
+		.guess = {.context = world, .search = search, .stopped = stopped},
+		.context = world,
+		.lists = lists,
+	};
+	struct thought *thought;
+	bool found = false;
+
+	while ((thought = oracle_ask(world->oracle, &effort)) != NULL) {
+		oracle_think(thought, &hooks);
+		found |= oracle_answer(world->oracle, thought, world->sentence);
+	}
+	return found;
+}
+
+static struct oracle_state state_of(const struct world *world)
+{
+	struct oracle_state state;
+
+	oracle_state(world->oracle, &state);
+	return state;
+}
+
+/* An epoch over `order`, indices of the list. Returns how many files were not foreseen. */
+struct epoch {
+	uint32_t workers, batch, first_reader, random;
+	bool all_seeds, masks;
+	uint32_t mosaic; /* others that are read with each */
+	uint32_t locked; /* returned: after so many files an order was found; 0: never */
+};
+
+static uint32_t read_epoch(struct world *world, const uint32_t *order, uint32_t count,
+			   struct epoch *epoch)
+{
+	uint32_t reader, index, missed = 0, at = 0, random = 1;
+	struct loader loader;
+
+	loader_init(&loader, order, count, epoch->workers, epoch->batch);
+	loader.first_reader = epoch->first_reader;
+	loader.random = epoch->random;
+	epoch->locked = 0;
+	while (loader_next(&loader, &reader, &index)) {
+		uint32_t id = epoch->first_reader ? reader : 0;
+
+		missed += !foreseen(world, BASE + index);
+		oracle_saw(world->oracle, id, BASE + index);
+		if (epoch->masks)
+			oracle_saw(world->oracle, id, BASE + N + index);
+		for (uint32_t i = 0; i < epoch->mosaic; i++) {
+			random = random * 1664525u + 1013904223u;
+			oracle_saw(world->oracle, id, BASE + (random >> 8) % N);
+		}
+		at++;
+		if (think(world, epoch->all_seeds) && !epoch->locked)
+			epoch->locked = at;
+	}
+	return missed;
+}
+
+/* --- what it finds --------------------------------------------------------------------------- */
+
+static uint32_t order[N], other[N];
+
+static void whatever_the_workers_and_batches_the_order_is_found(void **state)
+{
+	const uint32_t workers[] = {0, 1, 2, 4, 8}, batches[] = {1, 32, 256};
+
+	for (unsigned w = 0; w < 5; w++)
+		for (unsigned b = 0; b < 3; b++) {
+			struct epoch epoch = {
+				.workers = workers[w], .batch = batches[b], .first_reader = 100};
+			struct world *world = *state;
+			uint32_t seed = 1000 + w * 10 + b;
+
+			permutation_of(seed, order, N);
+			read_epoch(world, order, N, &epoch);
+			assert_true(epoch.locked > 0);
+			assert_true(epoch.locked <= 64 * (workers[w] + 1));
+			assert_int_equal(state_of(world).seed, seed);
+			teardown(state);
+			setup(state);
+		}
+}
+
+static void readers_of_another_namespace_are_one(void **state)
+{
+	struct epoch epoch = {.workers = 8, .batch = 32, .first_reader = 0};
+
+	permutation_of(77, order, N);
+	read_epoch(*state, order, N, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(*state).seed, 77);
+}
+
+/* From the second epoch on it is known that seeds rise by one: the third is foreseen from its first
+ * file on. */
+static void epochs_that_follow_one_another_are_foreseen(void **state)
+{
+	for (uint32_t at = 0; at < 4; at++) {
+		struct epoch epoch = {.workers = 4, .batch = 32, .first_reader = 100 + 10 * at};
+		uint32_t missed;
+
+		permutation_of(5 + at, order, N);
+		missed = read_epoch(*state, order, N, &epoch);
+		assert_int_equal(state_of(*state).seed, 5 + at);
+		assert_int_equal(state_of(*state).epoch, at);
+		if (at >= 2)
+			assert_true(missed < 8);
+	}
+	assert_int_equal(state_of(*state).unlocks, 0);
+}
+
+static void persistent_workers_are_followed_from_epoch_to_epoch(void **state)
+{
+	for (uint32_t at = 0; at < 3; at++) {
+		struct epoch epoch = {.workers = 3, .batch = 16, .first_reader = 100};
+
+		permutation_of(900 + at, order, N);
+		read_epoch(*state, order, N, &epoch);
+		assert_int_equal(state_of(*state).seed, 900 + at);
+	}
+}
+
+/* Two ranks of eight read here. */
+static void ranks_of_a_world_are_found(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 50, .first_reader = 100};
+	struct oracle_state found;
+	uint32_t count = 0;
+
+	permutation_of(3, other, N);
+	for (uint32_t i = 0; i < N; i++)
+		if (i % 8 == 2 || i % 8 == 3)
+			order[count++] = other[i];
+	/* Both in step: a batch of 50 holds 25 of each. */
+	read_epoch(*state, order, count, &epoch);
+	found = state_of(*state);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(found.seed, 3);
+	assert_int_equal(found.files, count);
+	assert_non_null(strstr(found.sampler, "8"));
+}
+
+static void a_large_seed_is_found_where_it_pays_to_search(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
+	struct world *world = *state;
+
+	permutation_of(15000000, order, N);
+	read_epoch(world, order, N, &epoch);
+	assert_int_equal(epoch.locked, 0);
+	teardown(state);
+	setup(state);
+	world = *state;
+	world->most = 16 << 20;
+	epoch.all_seeds = true;
+	read_epoch(world, order, N, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(world).seed, 15000000);
+}
+
+static void masks_beside_images_are_foreseen_with_them(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
+
+	permutation_of(12, order, N);
+	read_epoch(*state, order, N, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(*state).courses, 2);
+}
+
+static void mosaics_are_found_and_stay(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .mosaic = 3};
+
+	permutation_of(12, order, N);
+	read_epoch(*state, order, N, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(*state).seed, 12);
+	assert_int_equal(state_of(*state).unlocks, 0);
+}
+
+static void a_job_that_begins_anew_is_followed_anew(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
+
+	permutation_of(12, order, N);
+	read_epoch(*state, order, N / 3, &epoch);
+	assert_int_equal(state_of(*state).seed, 12);
+	permutation_of(31, order, N);
+	epoch.first_reader = 200;
+	read_epoch(*state, order, N, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(*state).seed, 31);
+	assert_int_equal(state_of(*state).courses, 1);
+}
+
+/* Each takes turns of its own. */
+static void two_jobs_are_followed_side_by_side(void **state)
+{
+	struct world *world = *state;
+	struct loader one, two;
+	uint32_t reader = 0, index = 0;
+
+	permutation_of(12, order, N);
+	permutation_of(13000, other, N);
+	loader_init(&one, order, N, 2, 32);
+	loader_init(&two, other, N, 2, 32);
+	two.first_reader = 200;
+	for (uint32_t i = 0; i < N - 300; i++) {
+		loader_next(&one, &reader, &index);
+		oracle_saw(world->oracle, reader, BASE + index);
+		loader_next(&two, &reader, &index);
+		oracle_saw(world->oracle, reader, BASE + index);
+		think(world, false);
+		if (i > 300)
+			assert_int_equal(state_of(world).courses, 2);
+	}
+	assert_int_equal(state_of(world).unlocks, 0);
+}
+
+/* --- what it must not find ------------------------------------------------------------------- */
+
+static uint32_t below(uint64_t *random, uint32_t n)
+{
+	*random = *random * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)((*random >> 32) * n >> 32);
+}
+
+/* As numpy shuffles, with replacement, a random half, the files of a scan: none are torch's, and
+ * nothing is found that would be taken for it. */
+static void orders_that_are_not_torchs_are_not_found(void **state)
+{
+	enum { FROM_EACH = 300 };
+	const char *many = getenv("ORACLE_EPOCHS"); /* `make soak` */
+	uint32_t epochs = many ? (uint32_t)atoi(many) : 20;
+	uint64_t random = 99;
+
+	for (uint32_t at = 0; at < epochs; at++) {
+		struct epoch epoch = {.workers = at % 5,
+				      .batch = at % 3 ? 32 : 1,
+				      .first_reader = 100 + at * 10,
+				      .random = at % 2};
+		uint32_t count = FROM_EACH;
+
+		for (uint32_t i = 0; i < N; i++)
+			order[i] = i;
+		for (uint32_t i = N - 1; i > 0; i--) {
+			uint32_t z = below(&random, i + 1), was = order[i];
+
+			order[i] = order[z];
+			order[z] = was;
+		}
+		if (at % 4 == 1)
+			for (uint32_t i = 0; i < count; i++)
+				order[i] = below(&random, N);
+		if (at % 4 == 2)
+			for (uint32_t i = 0; i < count; i++)
+				order[i] = order[i] / 2;
+		if (at % 4 == 3)
+			for (uint32_t i = 0; i < count; i++)
+				order[i] = i;
+		read_epoch(*state, order, count, &epoch);
+		assert_int_equal(epoch.locked, 0);
+	}
+	assert_int_equal(state_of(*state).courses, 0);
+}
+
+/* --- given orders ---------------------------------------------------------------------------- */
+
+static void a_given_order_is_followed_epoch_by_epoch(void **state)
+{
+	struct world *world = *state;
+	uint32_t given[2 * N];
+
+	permutation_of(4000000000u, order, N);
+	permutation_of(4000000001u, other, N);
+	for (uint32_t i = 0; i < N; i++) {
+		given[i] = BASE + order[i];
+		given[N + i] = BASE + other[i];
+	}
+	assert_int_equal(oracle_order(world->oracle, given, 2 * N), 0);
+	for (uint32_t i = 0; i < 2 * N; i++) {
+		assert_true(foreseen(world, given[i]));
+		oracle_saw(world->oracle, 5, given[i]);
+		think(world, false);
+	}
+	assert_string_equal(state_of(world).sampler, "given");
+	assert_int_equal(state_of(world).epoch, 1);
+	assert_int_equal(oracle_order(world->oracle, NULL, 0), 0);
+	assert_int_equal(state_of(world).courses, 0);
+}
+
+#define oracle_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		oracle_test(whatever_the_workers_and_batches_the_order_is_found),
+		oracle_test(readers_of_another_namespace_are_one),
+		oracle_test(epochs_that_follow_one_another_are_foreseen),
+		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
+		oracle_test(ranks_of_a_world_are_found),
+		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
+		oracle_test(masks_beside_images_are_foreseen_with_them),
+		oracle_test(mosaics_are_found_and_stay),
+		oracle_test(a_job_that_begins_anew_is_followed_anew),
+		oracle_test(two_jobs_are_followed_side_by_side),
+		oracle_test(orders_that_are_not_torchs_are_not_found),
+		oracle_test(a_given_order_is_followed_epoch_by_epoch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

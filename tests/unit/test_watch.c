@@ -1,0 +1,215 @@
+/* How readers begin: cache/order/watch.h. */
+#include "cache/order/watch.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define FILES 100000
+
+static struct watch_access seen[WATCH_LOG];
+
+static int setup(void **state)
+{
+	struct watch *watch;
+
+	assert_int_equal(watch_new(FILES, &watch), 0);
+	*state = watch;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	watch_free(*state);
+	return 0;
+}
+
+static void ask(struct watch *watch, uint32_t reader, uint32_t file, bool foreseen)
+{
+	if (watch_turn(watch, reader, file))
+		watch_note(watch, reader, file, foreseen);
+}
+
+/* Files that nobody else asks for: any order but a rising one. */
+static uint32_t file_of(uint32_t i)
+{
+	return (uint32_t)((uint64_t)i * 7919 % FILES);
+}
+
+static void a_file_that_is_opened_and_read_is_one_turn(void **state)
+{
+	struct watch *watch = *state;
+
+	assert_true(watch_turn(watch, 5, 1));
+	watch_note(watch, 5, 1, false);
+	assert_false(watch_turn(watch, 5, 1));
+	assert_true(watch_turn(watch, 6, 1));
+	assert_true(watch_turn(watch, 5, 2));
+	assert_int_equal(watch_turns(watch), 3);
+}
+
+static void many_under_one_id_are_told_apart_by_what_they_hold(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t file = 0; file < 8; file++)
+		assert_true(watch_turn(watch, 0, file));
+	for (uint32_t file = 0; file < 8; file++)
+		assert_false(watch_turn(watch, 0, file));
+}
+
+static void workers_begin_side_by_side(void **state)
+{
+	struct watch *watch = *state;
+	unsigned count;
+
+	for (uint32_t i = 0; i < 80; i++)
+		ask(watch, 10 + i % 4, file_of(i), false);
+	count = watch_beginnings(watch, seen);
+	assert_int_equal(count, 80);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(seen[i].reader, 10 + i % 4);
+		assert_int_equal(seen[i].file, file_of(i));
+		assert_int_equal(seen[i].nth, i / 4);
+	}
+}
+
+static void no_more_than_a_beginning_is_kept(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 1000; i++)
+		ask(watch, 10, file_of(i), false);
+	assert_int_equal(watch_beginnings(watch, seen), WATCH_RUN);
+	assert_int_equal(seen[0].file, file_of(0));
+}
+
+static void the_stage_changes_as_the_beginning_doubles(void **state)
+{
+	struct watch *watch = *state;
+	uint64_t last = watch_stage(watch);
+	unsigned changes = 0;
+
+	assert_int_equal(last, 0);
+	for (uint32_t i = 0; i < 1000; i++) {
+		ask(watch, 10, file_of(i), false);
+		changes += watch_stage(watch) != last;
+		last = watch_stage(watch);
+	}
+	assert_int_equal(changes, 5); /* 4, 8, 16, 32, 64 */
+}
+
+static void what_is_foreseen_is_no_beginning(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 100; i++)
+		ask(watch, 10, file_of(i), i % 3 == 0);
+	assert_int_equal(watch_beginnings(watch, seen), 0);
+	for (uint32_t i = 100; i < 120; i++)
+		ask(watch, 10, file_of(i), false);
+	assert_int_equal(watch_beginnings(watch, seen), 20);
+	assert_int_equal(seen[0].file, file_of(100));
+}
+
+/* Of another job, which is somewhere near. */
+static void what_a_forecast_foresees_by_chance_does_not_end_a_beginning(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 64; i++)
+		ask(watch, 10, file_of(i), i % 16 == 5);
+	assert_int_equal(watch_beginnings(watch, seen), 64);
+}
+
+static void workers_of_the_epoch_before_do_not_count(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 100; i++)
+		ask(watch, 10 + i % 2, file_of(i), false);
+	for (uint32_t i = 0; i < 40; i++)
+		ask(watch, 20 + i % 2, file_of(1000 + i), false);
+	assert_int_equal(watch_beginnings(watch, seen), 40);
+	for (unsigned i = 0; i < 40; i++)
+		assert_true(seen[i].reader >= 20);
+}
+
+/* persistent_workers, or none: the same reader goes on from epoch to epoch. */
+static void who_asks_for_all_anew_begins_anew(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t epoch = 0; epoch < 3; epoch++)
+		for (uint32_t i = 0; i < 500; i++)
+			ask(watch, 10, file_of((i * 7 + epoch * 31) % 500), false);
+	assert_int_equal(watch_beginnings(watch, seen), WATCH_RUN);
+	assert_int_equal(seen[0].file, file_of(62));
+}
+
+static void short_lived_readers_in_between_do_not_count(void **state)
+{
+	struct watch *watch = *state;
+	unsigned count;
+
+	for (uint32_t i = 0; i < 200; i++) {
+		ask(watch, 10 + i % 2, file_of(i), false);
+		ask(watch, 1000 + i, file_of(5000 + i), false);
+	}
+	count = watch_beginnings(watch, seen);
+	assert_true(count >= 2 * WATCH_RUN);
+	for (unsigned i = 0; i < count; i++)
+		assert_true(seen[i].reader < 100);
+}
+
+static void any_number_of_readers_is_survived(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 3 * WATCH_LOG; i++)
+		for (uint32_t file = 0; file < 5; file++)
+			ask(watch, i + 1, file_of(i * 5 + file), false);
+	assert_true(watch_beginnings(watch, seen) <= WATCH_LOG);
+	assert_true(watch_beginnings(watch, seen) > 0);
+}
+
+static void what_came_last_is_told_in_order(void **state)
+{
+	struct watch *watch = *state;
+	uint32_t recent[WATCH_RECENT];
+
+	for (uint32_t i = 0; i < 3000; i++)
+		ask(watch, 10 + i % 3, file_of(i), i % 2);
+	assert_int_equal(watch_recent(watch, 0, recent), WATCH_RECENT);
+	for (uint32_t i = 0; i < WATCH_RECENT; i++)
+		assert_int_equal(recent[i], file_of(3000 - WATCH_RECENT + i));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_file_that_is_opened_and_read_is_one_turn, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(many_under_one_id_are_told_apart_by_what_they_hold,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(workers_begin_side_by_side, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_more_than_a_beginning_is_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_stage_changes_as_the_beginning_doubles, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_is_foreseen_is_no_beginning, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			what_a_forecast_foresees_by_chance_does_not_end_a_beginning, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(workers_of_the_epoch_before_do_not_count, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(who_asks_for_all_anew_begins_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(short_lived_readers_in_between_do_not_count, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(any_number_of_readers_is_survived, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_came_last_is_told_in_order, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -47,7 +47,7 @@ endif
 # A folder is a library; a program is its main folder and the libraries its arrows allow.
 base_src  := $(wildcard base/*.c)
 pack_src  := $(wildcard pack/*.c)
-cache_src := $(wildcard cache/*.c)
+cache_src := $(wildcard cache/*.c cache/order/*.c)
 tool_src  := $(wildcard pack/tool/*.c)
 fs_src    := $(wildcard fs/*.c)
 stat_src  := $(wildcard fs/stat/*.c)

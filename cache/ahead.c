@@ -1,5 +1,10 @@
 #include "cache/ahead.h"
+#include "base/clock.h"
 #include <string.h>
+
+#define PACE_NS	     100000000ull	  /* over which the readers' pace is taken */
+#define PACE_SECONDS 2			  /* to be ahead of them, where their order is known */
+#define PACE_MIN     ((uint64_t)64 << 20) /* and bytes, at least */
 
 #define CACHED 64 /* wanted extents in a row: the pack is in the page cache */
 
@@ -100,6 +105,14 @@ static uint64_t room_for_scans(uint64_t limit, uint64_t ahead)
 	return room < limit / 8 ? 0 : room;
 }
 
+/* What the readers of a known order take in a while. */
+static uint64_t pace(const struct cache *cache)
+{
+	uint64_t bytes = (uint64_t)(cache->pace.rate * PACE_SECONDS);
+
+	return bytes > PACE_MIN ? bytes : PACE_MIN;
+}
+
 /* A pass over everything leaves an eighth to the others. */
 static struct plan_limits limits(const struct cache *cache)
 {
@@ -112,16 +125,31 @@ static struct plan_limits limits(const struct cache *cache)
 		.gap = cache->device.remote ? COST_GAP_MIN : cost_gap(&cache->cost),
 		.room = room_for_scans(limit, ahead),
 		.once = less(pool_room_for_once(cache->pool), limit / 8),
+		.pace = pace(cache),
 		.cached = atomic_load(&cache->wanted_cached) >= CACHED,
 	};
+}
+
+static void count_pace(struct pace *pace, uint64_t bytes)
+{
+	uint64_t now = clock_ns();
+
+	pace->bytes += bytes;
+	if (now - pace->since < PACE_NS)
+		return;
+	pace->rate = (pace->rate + (double)pace->bytes * 1e9 / (double)(now - pace->since)) / 2;
+	pace->bytes = 0;
+	pace->since = now;
 }
 
 bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 {
 	struct plan_limits now;
 
-	for (uint64_t number = first; number < first + count; number++)
+	for (uint64_t number = first; number < first + count; number++) {
+		count_pace(&cache->pace, cache_place(cache, number).size);
 		plan_demand(cache->plan, number);
+	}
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
 	if (cache->ahead_running)
 		return false;

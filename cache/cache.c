@@ -1,5 +1,6 @@
 #include "cache/ahead.h"
 #include "cache/request.h"
+#include "cache/thinker.h"
 
 #define LIMIT_STEP ((uint64_t)8 << 20)
 #define SAMPLES	   1024
@@ -45,6 +46,8 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	r = make_pool(cache, params);
 	if (r == 0)
 		r = ahead_new(cache, params);
+	if (r == 0 && params->readahead)
+		r = thinker_new(cache, params->oracle_cpus, &cache->thinker);
 	if (r == 0)
 		r = work_new(params->threads, &request_work, cache, &cache->work);
 	return r;
@@ -79,6 +82,8 @@ int cache_start(struct cache *cache)
 {
 	int r = work_start(cache->work);
 
+	if (r == 0 && cache->thinker)
+		r = thinker_start(cache->thinker);
 	if (r == 0)
 		work_look(cache->work); /* something may be there to preload */
 	return r;
@@ -89,6 +94,8 @@ int cache_start(struct cache *cache)
 void cache_stop(struct cache *cache)
 {
 	atomic_store(&cache->stopping, true);
+	if (cache->thinker)
+		thinker_stop(cache->thinker);
 	work_stop(cache->work);
 }
 
@@ -97,6 +104,7 @@ void cache_free(struct cache *cache)
 	if (!cache)
 		return;
 	work_free(cache->work);
+	thinker_free(cache->thinker);
 	plan_free(cache->plan);
 	pool_free(cache->pool);
 	duel_free(cache->duel);
@@ -122,6 +130,20 @@ void cache_limit(struct cache *cache, uint64_t bytes)
 {
 	while (limit_step(cache, bytes))
 		;
+}
+
+void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)
+{
+	SCOPE_LOCK(&cache->lock);
+	if (cache->thinker)
+		thinker_saw(cache->thinker, reader, extent);
+}
+
+int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)
+{
+	if (!cache->thinker)
+		return -EINVAL;
+	return thinker_order(cache->thinker, files, count);
 }
 
 void cache_stats(struct cache *cache, struct cache_stats *ret)
@@ -154,5 +176,8 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.bad_extents = cache->bad_extents,
 		.policy = pool_policy(cache->pool),
 		.direct = device_is_direct(&cache->device),
+		.oracle = {.state = "off"},
 	};
+	if (cache->thinker)
+		thinker_stats(cache->thinker, &ret->oracle);
 }

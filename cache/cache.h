@@ -28,6 +28,11 @@
 
 struct cache;
 
+/* Told of a list of files: its name, for people, and its files in index order, by first extents, or
+ * UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to go on, or
+ * -errno. */
+typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count);
+
 /* Where the bytes come from. The functions may be called from any thread at any time. */
 struct cache_source {
 	int fd; /* borrowed */
@@ -45,6 +50,11 @@ struct cache_source {
 	/* As in struct plan_view; NULL, both: not known. Called with a lock held. */
 	void (*kin)(void *context, uint64_t extent, struct plan_kin *ret);
 	bool (*namesake)(void *context, uint64_t extent, uint64_t from, uint64_t to, uint64_t *ret);
+	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
+	 * what found gave, or -ENOMEM. NULL: no lists are known. */
+	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
+	/* Told in a sentence of an order that was recognised, once each time. NULL: not told. */
+	void (*locked)(void *context, const char *sentence);
 };
 
 enum cache_io { CACHE_IO_AUTO, CACHE_IO_DIRECT, CACHE_IO_BUFFERED };
@@ -58,6 +68,7 @@ struct cache_params {
 	bool keep;    /* the pool keeps what was served; else the kernel does, and the pool is only
 		       * the staging area before it */
 	bool preload; /* read all there is, as far as it fits */
+	unsigned oracle_cpus;		 /* that may look for the readers' order; 0: nobody does */
 	const struct policy_ops *policy; /* NULL: whichever does better, tried out in miniature */
 };
 
@@ -69,8 +80,22 @@ struct cache_request {
 	uint64_t extent; /* the first one touched */
 	uint32_t from;	 /* bytes into it */
 	uint32_t size;	 /* bytes, all of which exist; at most CACHE_READ_EXTENTS are touched */
+	uint32_t reader; /* the process that asks; 0: not known */
 	cache_done_fn *done;
 	void *arg; /* names the request for cache_cancel */
+};
+
+/* What is known of the order in which files are read. From seed to files: of the order that was
+ * followed last. */
+struct cache_oracle {
+	const char *state; /* "off", "watching", "searching", "locked" or "none" */
+	char sampler[96];  /* "DistributedSampler, ranks 0 and 1 of 8" */
+	char list[256];	   /* "train as ImageFolder"; "": an order that was given, without a seed */
+	uint32_t seed;
+	uint64_t epoch;
+	uint64_t position, files;     /* of these so many have come */
+	uint64_t searches, search_ms; /* the time of the newest one */
+	uint64_t locks, unlocks;
 };
 
 struct cache_stats {
@@ -86,6 +111,7 @@ struct cache_stats {
 	uint64_t bad_extents;
 	const char *policy;
 	bool direct; /* how the device is read now */
+	struct cache_oracle oracle;
 };
 
 /* Reserves the pool's addresses. Returns 0, -EINVAL (budget too small), -EOPNOTSUPP (the file
@@ -99,6 +125,14 @@ void cache_stop(struct cache *cache);
 void cache_free(struct cache *cache); /* stopped, or never started; NULL is fine */
 
 void cache_read(struct cache *cache, const struct cache_request *request);
+
+/* Somebody opened the file that begins with this extent, and may have read nothing of it yet. */
+void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader);
+
+/* Files will be read in this order, by first extents; a file that comes again begins another
+ * epoch. Takes the place of an order given before; count 0: none is given any more. Goes with the
+ * oracle off, and before cache_start, but not with readahead 0. Returns 0 or -ENOMEM. */
+int cache_order(struct cache *cache, const uint32_t *files, uint32_t count);
 
 /* Takes a parked request back: true if its done will not be called. */
 bool cache_cancel(struct cache *cache, const void *arg);

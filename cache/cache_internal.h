@@ -15,6 +15,7 @@
 #include "cache/pool.h"
 #include "cache/work.h"
 
+struct thinker;
 struct waiter;
 
 /* A waiter's place in the list of one extent. */
@@ -35,6 +36,13 @@ struct waiter {
 	uint64_t since;	  /* it waits, ns; 0: it did not wait */
 };
 
+/* Bytes a second that readers ask for. */
+struct pace {
+	uint64_t since; /* ns, when this window began */
+	uint64_t bytes; /* asked for in it */
+	double rate;	/* of the windows before */
+};
+
 struct cache {
 	struct cache_source source;
 	struct device device;
@@ -49,6 +57,7 @@ struct cache {
 	/* Protected by lock: */
 	struct pool *pool;
 	struct plan *plan;
+	struct pace pace;
 	struct cost cost;
 	struct waiter parked, starved; /* heads of rings; the starved in order of arrival */
 	uint8_t *served;	       /* a bit for each extent once served in full */
@@ -56,6 +65,7 @@ struct cache {
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
 	struct duel *duel;		   /* NULL: the policy was chosen */
+	struct thinker *thinker;	   /* NULL: nothing is read ahead */
 };
 
 static inline bool cache_was_served(const struct cache *cache, uint64_t extent)

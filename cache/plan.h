@@ -2,6 +2,7 @@
  *
  *	demand -> plan_demand: which forecasts does it confirm?
  *	a read may start -> plan_next: the next extents, by the forecast that is surest:
+ *		order	files will be asked for in an order that is known (plan_order.h)
  *		scan	extents are asked for one after the other (plan_scan.h)
  *		near	the rest of this directory; the same name elsewhere (plan_near.h)
  *		once	everything here will be asked for, in an order nobody knows (plan_once.h)
@@ -54,6 +55,7 @@ struct plan_limits {
 	uint64_t gap;  /* bytes between two extents that are rather read than left out */
 	uint64_t room; /* memory, bytes, for what is read ahead of a scan */
 	uint64_t once; /* the same for what is read because everything will be wanted once */
+	uint64_t pace; /* bytes to be ahead of readers whose order is known; 0: all the room */
 	bool cached;   /* what is wanted comes at once: a pass over everything would only have other
 			* threads copy it; a preload is one all the same */
 	uint32_t grain; /* memory comes in pieces of so many bytes; 0: of one */
@@ -72,7 +74,15 @@ struct plan;
 int plan_new(const struct plan_params *params, struct plan **ret);
 void plan_free(struct plan *plan); /* NULL is fine */
 
-/* An extent was asked for. */
+struct forecast; /* order/forecast.h */
+
+/* What it has comes in its order from now on, and is not read ahead for any other reason but a
+ * preload. Returns 0, -ENOMEM, or -ENOSPC: too many are followed. It stays the caller's. */
+int plan_follow(struct plan *plan, const struct forecast *forecast);
+/* Before the forecast is freed. One that is not followed is fine. */
+void plan_leave(struct plan *plan, const struct forecast *forecast);
+
+/* An extent was asked for, after its forecast was told. */
 void plan_demand(struct plan *plan, uint64_t extent);
 
 /* Everything will be wanted, says the user, whatever else was said. */

@@ -90,15 +90,28 @@ static bool promising(const struct plan_once *once, const struct plan_view *view
 
 /* --- demands --------------------------------------------------------------------------------- */
 
+static uint16_t asked_in(const struct plan_once *once, const struct plan_view *view, uint64_t block)
+{
+	uint64_t first = block * PLAN_BLOCK;
+	uint16_t count = 0;
+
+	for (uint64_t at = first; at < first + block_size(view, block); at++)
+		count += bit(once->asked, at);
+	return count;
+}
+
 /* Whether nearly all was asked for in the blocks that were asked of. */
 static bool epoch_was_whole(const struct plan_once *once, const struct plan_view *view)
 {
-	uint64_t touched = 0;
+	uint64_t touched = 0, distinct = 0;
 
-	for (uint64_t block = 0; block < once->block_count; block++)
-		if (once->blocks[block].asked)
-			touched += block_size(view, block);
-	return once->distinct * 10 >= touched * 9;
+	for (uint64_t block = 0; block < once->block_count; block++) {
+		uint64_t asked = asked_in(once, view, block);
+
+		distinct += asked;
+		touched += asked ? block_size(view, block) : 0;
+	}
+	return distinct * 10 >= touched * 9;
 }
 
 static void next_epoch(struct plan_once *once, const struct plan_view *view)
@@ -107,7 +120,7 @@ static void next_epoch(struct plan_once *once, const struct plan_view *view)
 	memset(once->blocks, 0, once->block_count * sizeof(*once->blocks));
 	memset(once->asked, 0, view->extents / 8 + 1);
 	memset(once->planned, 0, view->extents / 8 + 1);
-	once->cursor = once->scattered = once->distinct = once->bytes = once->ahead = 0;
+	once->cursor = once->scattered = once->bytes = once->ahead = 0;
 	once->repeats = 0;
 	once->preload = once->exhausted = false;
 	once->epoch++;
@@ -123,28 +136,43 @@ static void count_repeat(struct plan_once *once, const struct plan_view *view, b
 		next_epoch(once, view);
 }
 
+bool plan_once_count(struct plan_once *once, const struct plan_view *view, uint64_t extent)
+{
+	count_repeat(once, view, bit(once->asked, extent));
+	if (bit(once->asked, extent))
+		return false;
+	set_bit(once->asked, extent);
+	if (bit(once->planned, extent))
+		once->ahead -= plan_size(view, extent);
+	else
+		once->blocks[extent / PLAN_BLOCK].known++;
+	return true;
+}
+
 void plan_once_demand(struct plan_once *once, const struct plan_view *view, uint64_t extent,
 		      bool scan)
 {
-	struct plan_block *block = &once->blocks[extent / PLAN_BLOCK];
-	uint32_t size = plan_size(view, extent);
 	bool promised;
 
-	count_repeat(once, view, bit(once->asked, extent));
-	if (bit(once->asked, extent))
+	if (!plan_once_count(once, view, extent))
 		return;
 	promised = promising(once, view, extent / PLAN_BLOCK);
-	set_bit(once->asked, extent);
-	block->asked++;
-	if (bit(once->planned, extent))
-		once->ahead -= size;
-	else
-		block->known++;
-	once->distinct++;
-	once->bytes += size;
+	once->blocks[extent / PLAN_BLOCK].asked++;
+	once->bytes += plan_size(view, extent);
 	once->scattered += !scan;
 	if (!promised && promising(once, view, extent / PLAN_BLOCK))
 		once->exhausted = false;
+}
+
+void plan_once_restart(struct plan_once *once, const struct plan_view *view)
+{
+	if (once->preload)
+		return;
+	for (uint64_t b = 0; b < once->block_count; b++)
+		once->blocks[b] = (struct plan_block){.known = asked_in(once, view, b)};
+	memset(once->planned, 0, view->extents / 8 + 1);
+	once->cursor = once->scattered = once->bytes = once->ahead = 0;
+	once->exhausted = false;
 }
 
 void plan_once_preload(struct plan_once *once)

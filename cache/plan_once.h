@@ -20,8 +20,7 @@ struct plan_once {
 	uint64_t block_count;
 	uint64_t cursor;     /* the extent where the next run is looked for */
 	uint64_t scattered;  /* extents first asked for in this epoch, and not by a scan */
-	uint64_t distinct;   /* extents asked for in this epoch */
-	uint64_t bytes;	     /* of these */
+	uint64_t bytes;	     /* of extents asked for in this epoch */
 	uint64_t ahead;	     /* bytes planned in this epoch and not asked for until now */
 	unsigned repeats;    /* demands for what was asked for before, less those that were not */
 	bool shared, epochs; /* of the parameters */
@@ -38,6 +37,11 @@ void plan_once_release(struct plan_once *once);
 /* `scan`: the demand went on with a scan. */
 void plan_once_demand(struct plan_once *once, const struct plan_view *view, uint64_t extent,
 		      bool scan);
+/* A demand that says nothing of what lies around, since its order is known: it counts for the
+ * epoch. Returns whether it is the first one of this extent in it. */
+bool plan_once_count(struct plan_once *once, const struct plan_view *view, uint64_t extent);
+/* What was foreseen does not count any more, but to a preload: demands from here on do. */
+void plan_once_restart(struct plan_once *once, const struct plan_view *view);
 void plan_once_preload(struct plan_once *once);
 bool plan_once_wants(const struct plan_once *once, const struct plan_limits *limits);
 bool plan_once_next(struct plan_once *once, const struct plan_view *view,

@@ -3,6 +3,7 @@
 #include "cache/request.h"
 #include "base/clock.h"
 #include "cache/ahead.h"
+#include "cache/thinker.h"
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
 {
@@ -286,11 +287,23 @@ struct step {
 	struct fill *fills;
 };
 
+static bool begins_file(const struct cache *cache, uint64_t extent)
+{
+	struct plan_kin kin;
+
+	if (!cache->source.kin)
+		return true;
+	cache->source.kin(cache->source.context, extent, &kin);
+	return kin.file == extent;
+}
+
 /* A file is read in pieces, but asked for once: by the first of them. */
 static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
+	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
+		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent);
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
 }
 

@@ -528,7 +528,8 @@ static inline void on_done(void *arg, int error, const struct iovec *iov, int co
 static inline void ask(struct call *call, struct world *w, uint64_t extent, uint32_t from,
 		       uint32_t size)
 {
-	struct cache_request request = {extent, from, size, on_done, call};
+	struct cache_request request = {
+		.extent = extent, .from = from, .size = size, .done = on_done, .arg = call};
 
 	*call = (struct call){.world = w, .extent = extent, .from = from, .size = size};
 	call->touched = (unsigned)((from + (uint64_t)size + MIB - 1) / MIB);
@@ -555,7 +556,11 @@ static inline bool wait_done(struct call *call)
 static inline void *hold_thread(void *arg)
 {
 	struct call *call = arg;
-	struct cache_request request = {call->extent, call->from, call->size, on_done, call};
+	struct cache_request request = {.extent = call->extent,
+					.from = call->from,
+					.size = call->size,
+					.done = on_done,
+					.arg = call};
 
 	is_reader = true;
 	cache_read(call->world->cache, &request);

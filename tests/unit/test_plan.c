@@ -1,4 +1,5 @@
-/* The two forecasts together, as the cache meets them: cache/plan.h. */
+/* The forecasts together, as the cache meets them: cache/plan.h. */
+#include "cache/order/forecast.h"
 #include "cache/plan.h"
 #include "tests/unit/plan_world.h"
 
@@ -8,7 +9,8 @@
 struct reading {
 	struct world *world;
 	struct plan *plan;
-	bool kernel; /* it keeps what was served, else the pool has forgotten it */
+	bool kernel;		   /* it keeps what was served, else the pool has forgotten it */
+	struct forecast *forecast; /* NULL: none is followed */
 };
 
 static struct reading reading;
@@ -17,6 +19,7 @@ static struct reading *read_with(struct world *world, struct plan_params params)
 {
 	params.view = world->view;
 	plan_free(reading.plan);
+	forecast_free(reading.forecast);
 	reading = (struct reading){.world = world, .kernel = !params.epochs};
 	assert_int_equal(plan_new(&params, &reading.plan), 0);
 	return &reading;
@@ -32,6 +35,7 @@ static int release(void **state)
 	(void)state;
 	plan_free(reading.plan);
 	plan_free(NULL);
+	forecast_free(reading.forecast);
 	return 0;
 }
 
@@ -56,6 +60,8 @@ static void demand(struct reading *r, uint64_t extent)
 {
 	uint64_t epoch = plan_epoch(r->plan);
 
+	if (r->forecast)
+		forecast_saw(r->forecast, extent);
 	plan_demand(r->plan, extent);
 	if (plan_epoch(r->plan) != epoch)
 		forget_pool(r->world);
@@ -185,6 +191,167 @@ static void an_epoch_leaves_out_what_scans_had_read(void **state)
 	assert_true(r->world->hits > 20000);
 }
 
+/* --- an order that is known ------------------------------------------------------------------ */
+
+static void follow(struct reading *r, const uint32_t *files, uint32_t count)
+{
+	uint32_t *copy = malloc(count * sizeof(*copy));
+
+	assert_non_null(copy);
+	memcpy(copy, files, count * sizeof(*copy));
+	assert_int_equal(forecast_new(copy, count, &r->forecast), 0);
+	assert_int_equal(plan_follow(r->plan, r->forecast), 0);
+	r->world->limits.gap = 32 * KIB; /* requests are cheap */
+}
+
+static void an_order_that_is_known_goes_first(void **state)
+{
+	struct reading *r = read_of(photos(20000));
+	const uint32_t *order = shuffled(16000);
+
+	(void)state;
+	r->world->limits.room = r->world->limits.once = 0;
+	for (uint64_t e = 18000; e < 18003; e++)
+		demand(r, e);
+	follow(r, order, 16000);
+	r->world->limits.room = r->world->limits.once = NO_END;
+	r->world->limits.pace = MIB;
+	assert_true(plan_wants(r->plan, &r->world->limits));
+	while (r->world->bytes < MIB)
+		assert_true(read_run(r));
+	assert_int_equal(planned_in(r->world, 16000, 20000), 0);
+	read_more(r);
+	assert_true(planned_in(r->world, 18003, 20000) > 0);
+}
+
+/* The pass would bring what is wanted only at the end of the epoch. */
+static void what_is_ordered_is_not_streamed(void **state)
+{
+	struct reading *r = read_of(photos(20000));
+	const uint32_t *order = shuffled(20000);
+
+	(void)state;
+	r->world->limits.once = 0;
+	for (uint32_t i = 0; i < 1000; i++) /* everything is promising */
+		demand(r, order[i]);
+	r->world->limits.once = 400 * MIB;
+	r->world->limits.pace = 10 * MIB;
+	follow(r, order, 20000);
+	forecast_start(r->forecast, order, 1000);
+	for (uint32_t i = 1000; i < 5000; i++) {
+		demand(r, order[i]);
+		assert_true(r->world->ahead <= 20 * MIB);
+	}
+	assert_nothing_planned_twice(r->world);
+	assert_true(r->world->hits > 3980);
+}
+
+/* Be it by files in a row: classes one after the other. */
+static void what_is_ordered_is_read_ahead_by_no_scan(void **state)
+{
+	struct reading *r = read_of(photos(20000));
+	uint32_t order[2000];
+
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++)
+		order[i] = 5000 + i;
+	r->world->limits.once = 0;
+	follow(r, order, 2000);
+	scan(r, 5000, 6900);
+	assert_int_equal(r->world->runs, 0);
+	scan(r, 10000, 10100); /* others' scans are none of its business */
+	assert_true(r->world->runs > 0);
+	assert_int_equal(planned_in(r->world, 0, 10000), 0);
+}
+
+/* Training in a known order, and validation in one that is not. */
+static void what_is_not_ordered_is_streamed_meanwhile(void **state)
+{
+	struct reading *r = read_of(photos(20000));
+	uint32_t order[10000];
+	const uint32_t *others;
+
+	(void)state;
+	memcpy(order, shuffled(10000), sizeof(order));
+	others = shuffled(5000);
+	r->world->limits.pace = 10 * MIB;
+	follow(r, order, 10000);
+	for (uint32_t i = 0; i < 5000; i++) {
+		demand(r, order[i]);
+		demand(r, 15000 + others[i]);
+		assert_true(planned_in(r->world, 0, 10000) <= i + 200);
+	}
+	assert_nothing_planned_twice(r->world);
+	assert_int_equal(planned_in(r->world, 10000, 14800), 0);
+	assert_true(planned_in(r->world, 15000, 20000) > 4500);
+}
+
+static void where_an_order_proves_wrong_everything_is_streamed_again(void **state)
+{
+	struct reading *r = read_of(photos(20000));
+	const uint32_t *order = shuffled(20000);
+	uint32_t wrong[20000];
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++)
+		wrong[i] = i < 1000 ? order[i] : order[20999 - i];
+	r->world->limits.pace = 10 * MIB;
+	follow(r, wrong, 20000);
+	for (uint32_t i = 0; i < 5000 && !forecast_lost(r->forecast); i++)
+		demand(r, order[i]);
+	assert_true(forecast_lost(r->forecast));
+	plan_leave(r->plan, r->forecast);
+	plan_leave(r->plan, r->forecast);
+	for (uint32_t i = 2000; i < 3000; i++)
+		demand(r, order[i]);
+	assert_true(planned_in(r->world, 0, 20000) > 19000 - 3000);
+	assert_nothing_planned_twice(r->world);
+}
+
+static void preload_reads_what_is_ordered_too(void **state)
+{
+	struct reading *r = read_of(photos(5000));
+	const uint32_t *order = shuffled(5000);
+
+	(void)state;
+	r->world->limits.pace = MIB;
+	plan_preload(r->plan);
+	follow(r, order, 5000);
+	read_more(r);
+	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
+	assert_nothing_planned_twice(r->world);
+}
+
+static void each_epoch_of_a_known_order_is_counted(void **state)
+{
+	struct reading *r = read_with(photos(5000),
+				      (struct plan_params){.readahead = READAHEAD, .epochs = true});
+
+	(void)state;
+	for (uint64_t epoch = 0; epoch < 4; epoch++) {
+		const uint32_t *order = shuffled(5000);
+
+		follow(r, order, 5000);
+		for (uint32_t i = 0; i < 5000; i++)
+			demand(r, order[i]);
+		assert_int_equal(plan_epoch(r->plan), epoch);
+		assert_true(r->world->hits > 4800);
+		plan_leave(r->plan, r->forecast);
+		forecast_free(r->forecast);
+		r->forecast = NULL;
+	}
+}
+
+static void no_readahead_means_none_of_a_known_order(void **state)
+{
+	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});
+
+	(void)state;
+	follow(r, shuffled(5000), 5000);
+	assert_false(plan_wants(r->plan, &r->world->limits));
+	assert_false(read_run(r));
+}
+
 /* --- readahead=0 ----------------------------------------------------------------------------- */
 
 static void no_readahead_means_none_of_any_kind(void **state)
@@ -276,6 +443,14 @@ int main(void)
 		cmocka_unit_test(each_forecast_has_a_room_of_its_own),
 		cmocka_unit_test(a_scan_does_not_read_again_what_a_shuffled_reader_had_read),
 		cmocka_unit_test(an_epoch_leaves_out_what_scans_had_read),
+		cmocka_unit_test(an_order_that_is_known_goes_first),
+		cmocka_unit_test(what_is_ordered_is_not_streamed),
+		cmocka_unit_test(what_is_ordered_is_read_ahead_by_no_scan),
+		cmocka_unit_test(what_is_not_ordered_is_streamed_meanwhile),
+		cmocka_unit_test(where_an_order_proves_wrong_everything_is_streamed_again),
+		cmocka_unit_test(preload_reads_what_is_ordered_too),
+		cmocka_unit_test(each_epoch_of_a_known_order_is_counted),
+		cmocka_unit_test(no_readahead_means_none_of_a_known_order),
 		cmocka_unit_test(no_readahead_means_none_of_any_kind),
 		cmocka_unit_test(preload_reads_even_where_nothing_else_is_read_ahead),
 		cmocka_unit_test(after_preload_no_readahead_means_none_again),

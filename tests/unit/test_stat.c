@@ -24,7 +24,10 @@ static const char whole[] =
 	" \"misses\": 19, \"evictions\": 20, \"policy\": \"lru\"}, \"prefetch\": {\"issued\": 21,"
 	" \"used\": 22, \"wasted\": 23}, \"preloaded\": 24, \"wait\": {\"reads\": 25,"
 	" \"total_us\": 18446744073709551615, \"p50_us\": 27, \"p99_us\": 28},"
-	" \"amplification\": 1.5, \"oracle\": {\"state\": \"off\"}, \"bad_files\": 29,"
+	" \"amplification\": 1.5, \"oracle\": {\"state\": \"locked\","
+	" \"sampler\": \"RandomSampler\", \"list\": \"train as ImageFolder\", \"seed\": 29,"
+	" \"epoch\": 30, \"position\": 31, \"files\": 32, \"searches\": 33, \"search_s\": 0.375,"
+	" \"locks\": 34, \"unlocks\": 35}, \"bad_files\": 36,"
 	" \"cache_mode\": \"kernel\", \"io\": \"direct\"}";
 
 /* Parses the object above with one piece of it replaced. */
@@ -55,13 +58,16 @@ static void test_every_field_arrives(void **state)
 		if (i != COUNT_WAIT_US)
 			assert_int_equal(s.counts[i], i - COUNT_LOOKUP + 1);
 	assert_true(s.counts[COUNT_WAIT_US] == UINT64_MAX);
-	assert_int_equal(s.counts[COUNT_BAD_FILES], 29);
+	assert_int_equal(s.counts[COUNT_BAD_FILES], 36);
 	assert_true(s.amplification == 1.5);
+	assert_true(s.search_s == 0.375);
 	assert_string_equal(s.version, "0.1.0");
 	assert_string_equal(s.id, "b4cb92ba");
 	assert_string_equal(s.pack, "/data/in1k.lmdb");
 	assert_string_equal(s.policy, "lru");
-	assert_string_equal(s.oracle, "off");
+	assert_string_equal(s.oracle, "locked");
+	assert_string_equal(s.sampler, "RandomSampler");
+	assert_string_equal(s.list, "train as ImageFolder");
 	assert_string_equal(s.cache, "kernel");
 	assert_string_equal(s.io, "direct");
 }
@@ -85,7 +91,11 @@ static void test_what_is_missing_is_named(void **state)
 		{"\"served_bytes\"", "\"x\"", "'served_bytes'"},
 		{"\"reads\": 12", "\"reads\": \"12\"", "'device.reads'"},
 		{"\"reads\": 12", "\"reads\": 1.5", "'device.reads'"},
-		{"{\"state\": \"off\"}", "7", "'oracle.state'"},
+		{"\"oracle\"", "\"ORACLE\"", "'oracle.state'"},
+		{"\"sampler\"", "\"SAMPLER\"", "'oracle.sampler'"},
+		{"\"seed\": 29", "\"seed\": \"29\"", "'oracle.seed'"},
+		{"\"search_s\"", "\"search\"", "'oracle.search_s'"},
+		{"\"amplification\"", "\"x\"", "'amplification'"},
 		{"\"b4cb92ba\"", "null", "'id'"},
 		{"\"limit\"", "\"LIMIT\"", "'pool.limit'"},
 		{"\"preloaded\"", "\"PRELOADED\"", "'preloaded'"},
@@ -320,6 +330,40 @@ static void test_bad_files_come_first_and_once(void **state)
 	assert_int_equal(old.bad_files, 0);
 }
 
+static void test_to_readers_that_wait_it_says_what_is_known_of_their_order(void **state)
+{
+	static const struct {
+		const char *state, *line;
+	} cases[] = {
+		{"off", ""},
+		{"watching", ""},
+		{"searching", "their order is still being searched for\n"},
+		{"locked", "their order is known, and read ahead as fast as the device can\n"},
+		{"none", "their order was not recognised: 'foldstat --order' can tell it\n"},
+	};
+	static const char limit[] =
+		"the disk is the limit: 0.0 MB/s from the device, readers "
+		"waited 90 % of the time\n";
+	struct snapshot before = {0}, waited = {.at = 10, .counts[COUNT_READ] = 9};
+	struct snapshot served = waited;
+
+	(void)state;
+	waited.counts[COUNT_WAIT_US] = 9000000;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		SCOPE(buf_release) struct buf text = BUF_INIT;
+		struct verdict verdict;
+
+		assert_int_equal(buf_addf(&text, "%s%s", limit, cases[i].line), 0);
+		snprintf(waited.oracle, sizeof(waited.oracle), "%s", cases[i].state);
+		verdict = verdict_of(&before, &waited);
+		assert_said(&verdict, "disk is the limit", text.data);
+		snprintf(served.oracle, sizeof(served.oracle), "%s", cases[i].state);
+		verdict = verdict_of(&before, &served);
+		assert_said(&verdict, "not the storage",
+			    "readers never waited: storage is not the limit\n");
+	}
+}
+
 static void test_no_time_is_no_division_by_zero(void **state)
 {
 	struct snapshot same = {.at = 5, .counts[COUNT_READ] = 1};
@@ -328,6 +372,67 @@ static void test_no_time_is_no_division_by_zero(void **state)
 	(void)state;
 	assert_int_equal(verdict.kind, VERDICT_SILENT);
 	assert_true(verdict.waiting == 0 && verdict.device_rate == 0);
+}
+
+/* --- the order -------------------------------------------------------------------------- */
+
+static void assert_order(const struct snapshot *s, const char *expected)
+{
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
+
+	assert_int_equal(verdict_order_text(s, &buf), 0);
+	assert_string_equal(buf.len ? buf.data : "", expected);
+}
+
+static void test_an_order_is_told_in_words(void **state)
+{
+	struct snapshot s = {.oracle = "locked",
+			     .sampler = "DistributedSampler",
+			     .list = "train as ImageFolder",
+			     .search_s = 0.4,
+			     .counts[COUNT_ORDER_EPOCH] = 3,
+			     .counts[COUNT_ORDER_POSITION] = 12400,
+			     .counts[COUNT_ORDER_FILES] = 1281167};
+
+	(void)state;
+	assert_order(&s,
+		     "DistributedSampler over train as ImageFolder, seed 0, epoch 3, at "
+		     "12,400 of 1,281,167; found in 0.4 s");
+	s.search_s = 21.34;
+	s.counts[COUNT_ORDER_SEED] = 4294967295;
+	assert_order(&s,
+		     "DistributedSampler over train as ImageFolder, seed 4294967295, epoch 3, "
+		     "at 12,400 of 1,281,167; found in 21 s");
+	s.search_s = 0;
+	assert_order(&s,
+		     "DistributedSampler over train as ImageFolder, seed 4294967295, epoch 3, "
+		     "at 12,400 of 1,281,167");
+}
+
+static void test_an_order_that_was_given_has_no_seed_and_was_not_searched_for(void **state)
+{
+	struct snapshot s = {.oracle = "locked",
+			     .sampler = "given",
+			     .search_s = 21,
+			     .counts[COUNT_ORDER_SEED] = 7,
+			     .counts[COUNT_ORDER_FILES] = 3};
+
+	(void)state;
+	assert_order(&s, "given, epoch 0, at 0 of 3");
+}
+
+static void test_without_an_order_it_says_what_is_done_about_it(void **state)
+{
+	struct snapshot s = {.oracle = "off", .sampler = "of before", .search_s = 1};
+
+	(void)state;
+	assert_order(&s, "");
+	memcpy(s.oracle, "watching", sizeof("watching"));
+	assert_order(&s, "not known yet");
+	memcpy(s.oracle, "searching", sizeof("searching"));
+	assert_order(&s, "searching");
+	memcpy(s.oracle, "none", sizeof("none"));
+	assert_order(&s, "not recognised");
 }
 
 /* --- mounts ----------------------------------------------------------------------------- */
@@ -388,6 +493,10 @@ int main(void)
 		cmocka_unit_test(test_nothing_read_is_told_from_nothing_read_here),
 		cmocka_unit_test(test_a_wait_that_ends_late_still_counts),
 		cmocka_unit_test(test_bad_files_come_first_and_once),
+		cmocka_unit_test(test_to_readers_that_wait_it_says_what_is_known_of_their_order),
+		cmocka_unit_test(test_an_order_is_told_in_words),
+		cmocka_unit_test(test_an_order_that_was_given_has_no_seed_and_was_not_searched_for),
+		cmocka_unit_test(test_without_an_order_it_says_what_is_done_about_it),
 		cmocka_unit_test(test_no_time_is_no_division_by_zero),
 		cmocka_unit_test(test_foldfs_mounts_are_found_in_the_table),
 		cmocka_unit_test(test_a_missing_table_is_an_error),

@@ -1,0 +1,362 @@
+#include "cache/thinker.h"
+#include "base/clock.h"
+#include "cache/order/oracle.h"
+#include <sched.h>
+#include <stdio.h>
+
+#define TICK_NS	    50000000l /* between two looks at what was seen */
+#define ASLEEP	    40		/* ticks without a turn, after which it sleeps */
+#define ABANDONED   600		/* the same, after which a search ends: half a minute */
+#define WINDOW	    8		/* ticks over which pace and misses are averaged */
+#define MISSING	    50		/* of so many turns one misses: reading ahead would pay */
+#define SEARCH_RATE 40e6	/* seeds/s of a processor, about */
+#define SEARCH_PART (SEEDS_STEP * 16)
+
+struct thinker {
+	struct cache *cache;
+	struct oracle *oracle; /* protected by the cache's lock, as are: */
+	bool watching;	       /* there is something to be told for */
+	bool asleep;
+	uint64_t searches, search_ns;
+
+	unsigned cpus;
+	pthread_t thread;
+	bool started;
+	pthread_cond_t wake; /* with the cache's lock */
+	atomic_bool stopping, searching;
+	atomic_uint idle_ticks; /* without a turn */
+
+	/* The thread's own: */
+	uint64_t turns, misses; /* at the last tick */
+	double pace, missing;	/* turns and misses in a tick, averaged */
+};
+
+static void follow(void *context, const struct forecast *forecast)
+{
+	struct cache *cache = context;
+
+	plan_follow(cache->plan, forecast);
+}
+
+static void leave(void *context, const struct forecast *forecast)
+{
+	struct cache *cache = context;
+
+	plan_leave(cache->plan, forecast);
+}
+
+int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
+{
+	const struct oracle_ops ops = {.context = cache, .follow = follow, .leave = leave};
+	struct thinker *thinker = calloc(1, sizeof(*thinker));
+
+	if (!thinker)
+		return -ENOMEM;
+	thinker->cache = cache;
+	thinker->cpus = cpus;
+	/* Numbers of files have 32 bits. */
+	thinker->watching = cpus > 0 && cache->source.extents < ORDER_NONE;
+	if (oracle_new(cache->source.extents, &ops, &thinker->oracle) < 0) {
+		free(thinker);
+		return -ENOMEM;
+	}
+	pthread_cond_init(&thinker->wake, NULL);
+	*ret = thinker;
+	return 0;
+}
+
+void thinker_free(struct thinker *thinker)
+{
+	if (!thinker)
+		return;
+	oracle_free(thinker->oracle);
+	pthread_cond_destroy(&thinker->wake);
+	free(thinker);
+}
+
+void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file)
+{
+	if (!thinker->watching)
+		return;
+	oracle_saw(thinker->oracle, reader, (uint32_t)file);
+	if (thinker->asleep) {
+		thinker->asleep = false;
+		pthread_cond_signal(&thinker->wake);
+	}
+}
+
+int thinker_order(struct thinker *thinker, const uint32_t *files, uint32_t count)
+{
+	int r;
+
+	SCOPE_LOCK(&thinker->cache->lock);
+	r = oracle_order(thinker->oracle, files, count);
+	thinker->watching = thinker->watching || count > 0;
+	return r;
+}
+
+/* --- searching ------------------------------------------------------------------------------- */
+
+/* Ranges of seeds are dealt out to the threads. */
+struct search {
+	struct thinker *thinker;
+	const struct seeds *seeds;
+	atomic_ullong next;
+	uint64_t end;
+	pthread_mutex_t lock;
+	struct seeds_found *found; /* protected by lock */
+	unsigned count, most;	   /* protected by lock */
+	atomic_bool done;
+};
+
+static bool stopped(void *context)
+{
+	const struct thinker *thinker = context;
+
+	return atomic_load(&thinker->stopping) || atomic_load(&thinker->idle_ticks) > ABANDONED;
+}
+
+static void search_part(struct search *search, uint64_t from, uint64_t end)
+{
+	for (; from < end; from += SEEDS_STEP) {
+		struct seeds_found found[8];
+		unsigned count = seeds_search(search->seeds, (uint32_t)from, found, 8);
+
+		SCOPE_LOCK(&search->lock);
+		for (unsigned i = 0; i < count && i < 8; i++)
+			if (search->count < search->most)
+				search->found[search->count++] = found[i];
+	}
+	if (search->count)
+		atomic_store(&search->done, true);
+}
+
+static void *search_thread(void *context)
+{
+	struct search *search = context;
+
+	while (!atomic_load(&search->done) && !stopped(search->thinker)) {
+		uint64_t from = atomic_fetch_add(&search->next, SEARCH_PART);
+
+		if (from >= search->end)
+			break;
+		search_part(search, from,
+			    from + SEARCH_PART < search->end ? from + SEARCH_PART : search->end);
+	}
+	return NULL;
+}
+
+/* The threads inherit the idle priority of this one. */
+static unsigned search_all(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+			   struct seeds_found *ret, unsigned most)
+{
+	struct thinker *thinker = context;
+	struct search search = {
+		.thinker = thinker, .seeds = seeds, .end = to, .found = ret, .most = most};
+	pthread_t ids[64];
+	unsigned started = 0;
+
+	atomic_init(&search.next, from);
+	pthread_mutex_init(&search.lock, NULL);
+	while (started + 1 < thinker->cpus && started < 64 &&
+	       pthread_create(&ids[started], NULL, search_thread, &search) == 0)
+		started++;
+	search_thread(&search);
+	while (started)
+		pthread_join(ids[--started], NULL);
+	pthread_mutex_destroy(&search.lock);
+	return search.count;
+}
+
+/* --- thinking -------------------------------------------------------------------------------- */
+
+struct thinking {
+	struct thinker *thinker;
+	struct thought *thought;
+	atomic_bool done;
+};
+
+static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
+{
+	const struct cache_source *source = &((struct cache *)context)->source;
+
+	return source->lists ? source->lists(source->context, file, found, arg) : 0;
+}
+
+static void *think_thread(void *context)
+{
+	struct thinking *thinking = context;
+	const struct sched_param none = {0};
+	const struct oracle_hooks hooks = {
+		.guess = {.context = thinking->thinker, .search = search_all, .stopped = stopped},
+		.context = thinking->thinker->cache,
+		.lists = lists,
+	};
+
+	pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+	oracle_think(thinking->thought, &hooks);
+	atomic_store(&thinking->done, true);
+	return NULL;
+}
+
+/* Looks at how the readers go on. The cache's lock is held. */
+static void tick(struct thinker *thinker)
+{
+	uint64_t turns = oracle_turns(thinker->oracle), misses = thinker->cache->misses;
+	double weight = 1.0 / WINDOW;
+
+	if (turns == thinker->turns)
+		atomic_fetch_add(&thinker->idle_ticks, 1);
+	else
+		atomic_store(&thinker->idle_ticks, 0);
+	thinker->pace += weight * ((double)(turns - thinker->turns) - thinker->pace);
+	thinker->missing += weight * ((double)(misses - thinker->misses) - thinker->missing);
+	thinker->turns = turns;
+	thinker->misses = misses;
+}
+
+/* Waits until the next look at things. The cache's lock is held. */
+static void wait_tick(struct thinker *thinker)
+{
+	struct timespec until;
+
+	if (atomic_load(&thinker->idle_ticks) >= ASLEEP) {
+		thinker->asleep = true;
+		while (thinker->asleep && !atomic_load(&thinker->stopping))
+			pthread_cond_wait(&thinker->wake, &thinker->cache->lock);
+		atomic_store(&thinker->idle_ticks, 0);
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += TICK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	if (!atomic_load(&thinker->stopping))
+		pthread_cond_timedwait(&thinker->wake, &thinker->cache->lock, &until);
+	tick(thinker);
+}
+
+static struct effort effort_of(const struct thinker *thinker)
+{
+	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thinker->cpus ? thinker->cpus : 1);
+
+	return (struct effort){
+		.guess = thinker->cpus > 0,
+		.all_seeds = thinker->missing * MISSING > thinker->pace,
+		.least = thinker->pace * (1e9 / (double)TICK_NS) * seconds / 4,
+	};
+}
+
+/* The lock is held, but while the thought is thought. */
+static void think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
+{
+	struct thinking thinking = {.thinker = thinker, .thought = thought};
+	uint64_t began = clock_ns();
+	pthread_t id;
+	bool found;
+
+	atomic_store(&thinker->searching, true);
+	if (pthread_create(&id, NULL, think_thread, &thinking) == 0) {
+		while (!atomic_load(&thinking.done))
+			wait_tick(thinker);
+		/* It may be long in ending, where nothing is idle. */
+		pthread_mutex_unlock(&thinker->cache->lock);
+		pthread_join(id, NULL);
+		pthread_mutex_lock(&thinker->cache->lock);
+	}
+	atomic_store(&thinker->searching, false);
+	thinker->searches++;
+	thinker->search_ns = clock_ns() - began;
+	found = oracle_answer(thinker->oracle, thought, sentence);
+	if (!found)
+		sentence[0] = '\0';
+}
+
+static void tell(struct thinker *thinker, const char *sentence)
+{
+	const struct cache_source *source = &thinker->cache->source;
+	char text[ORACLE_SENTENCE + 64];
+
+	snprintf(text, sizeof(text), "the readers' order is known: %s, found in %.1f s", sentence,
+		 (double)thinker->search_ns / 1e9);
+	if (source->locked)
+		source->locked(source->context, text);
+}
+
+static void *thinker_thread(void *context)
+{
+	struct thinker *thinker = context;
+	struct cache *cache = thinker->cache;
+
+	pthread_mutex_lock(&cache->lock);
+	while (!atomic_load(&thinker->stopping)) {
+		char sentence[ORACLE_SENTENCE] = "";
+		struct effort effort = effort_of(thinker);
+		struct thought *thought = oracle_ask(thinker->oracle, &effort);
+
+		if (!thought) {
+			wait_tick(thinker);
+			continue;
+		}
+		think(thinker, thought, sentence);
+		pthread_mutex_unlock(&cache->lock);
+		if (sentence[0])
+			tell(thinker, sentence);
+		work_look(cache->work);
+		pthread_mutex_lock(&cache->lock);
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return NULL;
+}
+
+int thinker_start(struct thinker *thinker)
+{
+	int r = pthread_create(&thinker->thread, NULL, thinker_thread, thinker);
+
+	thinker->started = r == 0;
+	return -r;
+}
+
+void thinker_stop(struct thinker *thinker)
+{
+	if (!thinker->started)
+		return;
+	atomic_store(&thinker->stopping, true);
+	pthread_mutex_lock(&thinker->cache->lock);
+	pthread_cond_signal(&thinker->wake);
+	pthread_mutex_unlock(&thinker->cache->lock);
+	pthread_join(thinker->thread, NULL);
+	thinker->started = false;
+}
+
+/* --- stats ----------------------------------------------------------------------------------- */
+
+static const char *state_of(const struct thinker *thinker, const struct oracle_state *state)
+{
+	if (state->courses)
+		return "locked";
+	if (!thinker->watching)
+		return "off";
+	if (atomic_load(&thinker->searching))
+		return "searching";
+	return thinker->searches ? "none" : "watching";
+}
+
+void thinker_stats(const struct thinker *thinker, struct cache_oracle *ret)
+{
+	struct oracle_state state;
+
+	oracle_state(thinker->oracle, &state);
+	*ret = (struct cache_oracle){
+		.state = state_of(thinker, &state),
+		.seed = state.seed,
+		.epoch = state.epoch,
+		.position = state.position,
+		.files = state.files,
+		.searches = thinker->searches,
+		.search_ms = thinker->search_ns / 1000000,
+		.locks = state.locks,
+		.unlocks = state.unlocks,
+	};
+	snprintf(ret->sampler, sizeof(ret->sampler), "%s", state.sampler);
+	snprintf(ret->list, sizeof(ret->list), "%s", state.list);
+}

@@ -1,0 +1,1054 @@
+/* Files in an order that is known, on simulated epochs: cache/plan_order.h. Readers as DataLoader
+ * has them, with a batch each, take what is there from a pool; a device takes a + b * bytes for
+ * each request, one after the other, of what somebody waits for
+ * and of what is read ahead in turn. */
+#include "cache/plan_order.h"
+#include "tests/unit/plan_world.h"
+#include <errno.h>
+
+#define PHOTOS	 20000u
+#define READERS	 8u
+#define FETCH	 1u /* batches that each reader may be ahead */
+#define NOWHERE	 UINT32_MAX
+#define REQUESTS 120.0 /* a second, of a hard disk */
+#define BYTES	 180e6
+
+struct reader {
+	uint32_t batch, at; /* where it is: a batch, and a place in it */
+	double free;	    /* when it asks for its next file */
+	uint32_t awaited;   /* the file that it waits for, or NOWHERE */
+};
+
+struct sim {
+	struct world *world;
+	struct plan_order order;
+	struct forecast *forecasts[PLAN_FORECASTS];
+	unsigned count;
+	uint64_t memory; /* of the pool */
+	uint64_t held;	 /* bytes of it: what is there or on its way, and was not used */
+	/* The epoch under way: */
+	const uint32_t *files;
+	uint32_t file_count, batch;
+	unsigned reader_count;
+	struct reader readers[READERS];
+	uint32_t done[PHOTOS]; /* files of each batch that were used */
+	uint32_t whole;	       /* batches that were used, all before the first one that was not */
+	double think;	       /* seconds of a reader for a file */
+	double request, byte;  /* seconds of the device for each */
+	double now;
+	double free; /* when the device is done, with this run: */
+	struct plan_run under_way;
+	bool turn;			  /* of those who wait */
+	uint64_t late;			  /* waits after a quarter of the epoch */
+	uint64_t requests, waits, misses; /* misses: neither there nor on its way when asked for */
+	bool forgets;			  /* the pool keeps nothing that was used, nor the kernel */
+};
+
+static struct sim sim;
+
+static void release_sim(void)
+{
+	plan_order_release(&sim.order);
+	for (unsigned i = 0; i < sim.count; i++)
+		forecast_free(sim.forecasts[i]);
+	sim.count = 0;
+}
+
+static struct sim *sim_with(struct world *world, bool epochs)
+{
+	struct plan_params params = {.view = world->view, .epochs = epochs};
+
+	release_sim();
+	sim = (struct sim){.world = world, .memory = NO_END, .forgets = epochs};
+	plan_order_init(&sim.order, &params);
+	return &sim;
+}
+
+static struct sim *sim_of(struct world *world)
+{
+	return sim_with(world, true);
+}
+
+/* A hard disk, where a request costs as much as 1.5 MB; or a fast device. */
+static void make_dear(struct sim *s)
+{
+	s->request = 1 / REQUESTS;
+	s->byte = 1 / BYTES;
+	s->world->limits.run = 4 * MIB;
+	s->world->limits.gap = (uint64_t)(BYTES / REQUESTS);
+}
+
+static void make_cheap(struct sim *s)
+{
+	s->request = 10e-6;
+	s->byte = 1 / 2e9;
+	s->world->limits.run = 256 * KIB;
+	s->world->limits.gap = 32 * KIB;
+}
+
+/* Files first..first + count in a random order; the caller frees the forecast by release_sim(). */
+static struct forecast *follow(struct sim *s, const uint32_t *files, uint32_t count)
+{
+	uint32_t *copy = malloc(count * sizeof(*copy));
+	struct forecast *forecast;
+
+	assert_non_null(copy);
+	memcpy(copy, files, count * sizeof(*copy));
+	assert_int_equal(forecast_new(copy, count, &forecast), 0);
+	assert_int_equal(plan_order_follow(&s->order, forecast), 0);
+	s->forecasts[s->count++] = forecast;
+	return forecast;
+}
+
+static const uint32_t *shuffled_from(uint32_t first, uint32_t count)
+{
+	uint32_t *order = (uint32_t *)(uintptr_t)shuffled(count);
+
+	for (uint32_t i = 0; i < count; i++)
+		order[i] += first;
+	return order;
+}
+
+static struct plan_limits limits_now(const struct sim *s)
+{
+	struct plan_limits limits = s->world->limits;
+
+	if (s->memory != NO_END)
+		limits.once = s->memory > s->held ? s->memory - s->held : 0;
+	return limits;
+}
+
+static void note_run(struct sim *s, const struct plan_run *run, uint64_t room)
+{
+	world_run(s->world, run, room);
+	s->held += run->bytes;
+}
+
+static bool next_run(struct sim *s, struct plan_run *ret)
+{
+	struct plan_limits limits = limits_now(s);
+
+	if (!plan_order_next(&s->order, &s->world->view, &limits, ret))
+		return false;
+	note_run(s, ret, limits.once);
+	return true;
+}
+
+static void read_all(struct sim *s)
+{
+	struct plan_run run;
+
+	while (next_run(s, &run))
+		;
+}
+
+/* Somebody asks for a file that is then used at once. */
+static void tell_demand(struct sim *s, uint32_t extent)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		forecast_saw(s->forecasts[i], extent);
+	plan_order_demand(&s->order, &s->world->view, extent);
+}
+
+static void use(struct sim *s, uint32_t extent)
+{
+	struct world *w = s->world;
+
+	if (w->pooled[extent])
+		s->held -= w->sizes[extent];
+	world_ask(w, extent);
+	w->served[extent] = true;
+	w->pooled[extent] = false;
+}
+
+static void demand(struct sim *s, uint32_t extent)
+{
+	tell_demand(s, extent);
+	use(s, extent);
+}
+
+/* --- readers and a device -------------------------------------------------------------------- */
+
+static bool is_under_way(const struct sim *s, uint32_t file)
+{
+	for (unsigned i = 0; i < s->under_way.count; i++)
+		if (s->under_way.extents[i] == file)
+			return true;
+	return false;
+}
+
+static bool is_there(const struct sim *s, uint32_t file)
+{
+	return s->world->pooled[file] && !is_under_way(s, file);
+}
+
+static uint32_t batch_end(const struct sim *s, uint32_t batch)
+{
+	uint32_t left = s->file_count - batch * s->batch;
+
+	return left < s->batch ? left : s->batch;
+}
+
+static bool is_finished(const struct sim *s, const struct reader *r)
+{
+	return (uint64_t)r->batch * s->batch >= s->file_count;
+}
+
+/* It may begin a batch when the one FETCH rounds before was used. */
+static bool may_go_on(const struct sim *s, const struct reader *r)
+{
+	return !is_finished(s, r) && r->batch < s->whole + FETCH * s->reader_count;
+}
+
+static void step(struct sim *s, struct reader *r)
+{
+	uint32_t file = s->files[r->batch * s->batch + r->at];
+
+	use(s, file);
+	r->awaited = NOWHERE;
+	r->free = s->now + s->think;
+	s->done[r->batch]++;
+	while (s->done[s->whole] && s->done[s->whole] == batch_end(s, s->whole))
+		s->whole++;
+	if (++r->at < batch_end(s, r->batch))
+		return;
+	r->at = 0;
+	r->batch += s->reader_count;
+}
+
+/* Each reader that can goes on; returns whether one did. */
+static bool serve(struct sim *s, struct reader *r)
+{
+	uint32_t file;
+
+	if (!may_go_on(s, r) || r->free > s->now)
+		return false;
+	file = s->files[r->batch * s->batch + r->at];
+	if (r->awaited == NOWHERE) {
+		tell_demand(s, file);
+		s->misses += !s->world->pooled[file];
+		s->waits += !is_there(s, file);
+		s->late += !is_there(s, file) && s->world->demands > s->file_count / 4;
+		r->awaited = file;
+	}
+	if (!is_there(s, file))
+		return false;
+	step(s, r);
+	return true;
+}
+
+static void begin_read(struct sim *s, const struct plan_run *run)
+{
+	uint64_t span = span_of(s->world, run);
+
+	s->under_way = *run;
+	s->free = s->now + s->request + (double)span * s->byte;
+	s->requests++;
+}
+
+/* What somebody waits for, with what lies around it. */
+static bool read_wanted(struct sim *s)
+{
+	struct plan_limits limits = limits_now(s);
+	struct plan_run run;
+
+	for (unsigned i = 0; i < s->reader_count; i++) {
+		uint32_t file = s->readers[i].awaited;
+
+		if (file == NOWHERE || s->world->pooled[file])
+			continue;
+		if (!plan_order_around(&s->order, &s->world->view, &limits, file, &run))
+			run = (struct plan_run){
+				.count = 1, .bytes = s->world->sizes[file], .extents = {file}};
+		note_run(s, &run, NO_END);
+		begin_read(s, &run);
+		return true;
+	}
+	return false;
+}
+
+static void run_device(struct sim *s)
+{
+	struct plan_run run;
+
+	if (s->under_way.count && s->free > s->now)
+		return;
+	s->under_way.count = 0;
+	s->turn = !s->turn;
+	if (s->turn && read_wanted(s))
+		return;
+	if (next_run(s, &run))
+		begin_read(s, &run);
+	else
+		read_wanted(s);
+}
+
+/* To the next time that something happens; false where nothing will. */
+static bool advance(struct sim *s)
+{
+	double next = 1e300;
+
+	if (s->under_way.count)
+		next = s->free;
+	for (unsigned i = 0; i < s->reader_count; i++)
+		if (may_go_on(s, &s->readers[i]) && s->readers[i].free > s->now &&
+		    s->readers[i].free < next)
+			next = s->readers[i].free;
+	if (next == 1e300)
+		return false;
+	s->now = next;
+	return true;
+}
+
+/* An epoch by so many readers. Returns its seconds. */
+static double run_epoch(struct sim *s, const uint32_t *files, uint32_t count, unsigned readers,
+			uint32_t batch)
+{
+	s->files = files;
+	s->file_count = count;
+	s->batch = batch;
+	s->reader_count = readers;
+	for (uint32_t i = 0; i < readers; i++)
+		s->readers[i] = (struct reader){.batch = i, .awaited = NOWHERE};
+	do {
+		bool on = true;
+
+		run_device(s); /* ends a read: what it brought is there */
+		while (on) {
+			on = false;
+			for (unsigned i = 0; i < readers; i++)
+				on |= serve(s, &s->readers[i]);
+		}
+		run_device(s);
+	} while (advance(s));
+	assert_int_equal(s->world->demands, count);
+	return s->now;
+}
+
+static void assert_all_was_read_once(const struct sim *s)
+{
+	assert_nothing_planned_twice(s->world);
+	assert_int_equal(wasted(s->world), 0);
+}
+
+/* --- a device whose requests are cheap ------------------------------------------------------- */
+
+static void each_file_is_there_before_it_is_asked_for(void **state)
+{
+	const unsigned readers[] = {1, 4, 8};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+		const uint32_t *order = shuffled(PHOTOS);
+
+		make_cheap(s);
+		s->memory = total_bytes(s->world) / 2;
+		s->think = readers[i] * 200e-6;
+		follow(s, order, PHOTOS);
+		run_epoch(s, order, PHOTOS, readers[i], 32 / readers[i]);
+		assert_all_was_read_once(s);
+		assert_true(s->waits <= 64); /* of the first chunk's files */
+		assert_true(s->world->looks < 8 * PHOTOS);
+	}
+}
+
+/* What is in order of need is not read around: nothing lies near enough. */
+static void a_cheap_device_is_asked_in_the_order_of_need(void **state)
+{
+	enum { SLICE = 8 }; /* runs, and then some */
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	uint32_t place[PHOTOS], far = 0;
+	struct plan_run run;
+
+	(void)state;
+	for (uint32_t i = 0; i < PHOTOS; i++)
+		place[order[i]] = i;
+	make_cheap(s);
+	follow(s, order, PHOTOS);
+	for (uint32_t files = 0; files < PHOTOS / 2; files += run.count) {
+		assert_true(next_run(s, &run));
+		for (unsigned i = 0; i < run.count; i++)
+			far = place[run.extents[i]] > files + far ? place[run.extents[i]] - files
+								  : far;
+	}
+	assert_true(far <= 8 * MIB / (100 * KIB) + SLICE);
+}
+
+static void a_cheap_device_is_not_asked_for_more_than_the_pace(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_cheap(s);
+	follow(s, order, PHOTOS);
+	s->world->limits.pace = 40 * MIB;
+	for (uint32_t i = 0; i < 2000; i++) {
+		read_all(s);
+		assert_in_range(s->held, 40 * MIB - LARGEST, 44 * MIB);
+		demand(s, order[i]);
+	}
+	assert_int_equal(s->world->hits, 2000);
+	s->world->limits.pace = 0;
+	read_all(s);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
+}
+
+/* --- a device whose requests are dear -------------------------------------------------------- */
+
+/* Seconds of an epoch on a hard disk, with a pool for a part of the data. */
+static double dear_epoch(struct sim *s, double part, unsigned readers)
+{
+	const uint32_t *order = shuffled(PHOTOS);
+
+	make_dear(s);
+	s->memory = (uint64_t)((double)total_bytes(s->world) * part);
+	s->think = readers * 200e-6;
+	follow(s, order, PHOTOS);
+	return run_epoch(s, order, PHOTOS, readers, 32 / readers);
+}
+
+static double one_by_one(const struct sim *s)
+{
+	return PHOTOS * s->request + (double)total_bytes(s->world) * s->byte;
+}
+
+static double one_pass(const struct sim *s)
+{
+	double bytes = (double)total_bytes(s->world);
+
+	return bytes / (double)s->world->limits.run * s->request + bytes * s->byte;
+}
+
+/* Of two passes, since half of it fits; the chunks that double cost a fraction of one. */
+static void a_hard_disk_reads_as_many_passes_as_there_is_room_for(void **state)
+{
+	const unsigned readers[] = {1, 4, 8};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+		double seconds = dear_epoch(s, 0.5, readers[i]);
+
+		assert_all_was_read_once(s);
+		assert_true(seconds < 2.5 * one_pass(s));
+		assert_true(seconds < one_by_one(s) / 4.2);
+		assert_true(s->requests < PHOTOS / 11);
+		assert_true(s->misses < PHOTOS / 22);
+	}
+}
+
+static void a_room_of_a_tenth_is_better_than_none(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	double seconds = dear_epoch(s, 0.1, 4);
+
+	(void)state;
+	assert_all_was_read_once(s);
+	assert_true(seconds < one_by_one(s) * 2 / 3);
+}
+
+/* Readers that need 60 s, and a quarter of the room: what they have used makes room for what comes
+ * then while a pass is under way, and the pass goes on where it is. */
+static void passes_go_on_without_an_end(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_dear(s);
+	s->memory = total_bytes(s->world) / 4;
+	s->think = 4 * 3e-3;
+	follow(s, order, PHOTOS);
+	assert_true(run_epoch(s, order, PHOTOS, 4, 8) < 80);
+	assert_all_was_read_once(s);
+}
+
+static void where_all_fits_a_hard_disk_reads_one_pass(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	double seconds = dear_epoch(s, 1.2, 4);
+
+	(void)state;
+	assert_all_was_read_once(s);
+	assert_true(seconds < 1.5 * one_pass(s));
+	assert_true(seconds < one_by_one(s) / 7);
+}
+
+/* Readers that need the whole time of the passes, of which there are four with half of the room
+ * each, wait for hardly anything: half of the room is always there. */
+static void slow_readers_do_not_wait_for_a_hard_disk(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_dear(s);
+	s->memory = total_bytes(s->world) / 2;
+	s->think = 4 * one_by_one(s) / PHOTOS; /* four readers: as slow as reading one by one */
+	follow(s, order, PHOTOS);
+	run_epoch(s, order, PHOTOS, 4, 8);
+	assert_all_was_read_once(s);
+	assert_int_equal(s->late, 0);
+	assert_true(s->waits < PHOTOS / 50);
+	assert_true(s->requests < PHOTOS / 7);
+}
+
+/* Chunks are small at first, and what comes first is among them. */
+static void the_first_files_come_soon(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct plan_run run;
+
+	(void)state;
+	make_dear(s);
+	follow(s, order, PHOTOS);
+	while (s->world->bytes < 7 * MIB)
+		assert_true(next_run(s, &run));
+	for (uint32_t i = 0; i < 70; i++)
+		s->misses += !s->world->pooled[order[i]];
+	assert_true(s->misses < 10); /* what is left of the chunk */
+	for (uint32_t i = 90; i < PHOTOS; i++)
+		assert_false(s->world->pooled[order[i]]);
+}
+
+/* A room that comes back file by file is not filled by a read for each. */
+static void a_chunk_waits_until_there_is_room_for_it(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	uint64_t bytes, runs = 0;
+
+	(void)state;
+	make_dear(s);
+	s->memory = total_bytes(s->world) / 2;
+	follow(s, order, PHOTOS);
+	read_all(s);
+	for (uint32_t i = 0; i < PHOTOS; i++) {
+		bytes = s->world->bytes;
+		demand(s, order[i]);
+		read_all(s);
+		runs += s->world->bytes > bytes;
+	}
+	assert_all_was_read_once(s);
+	assert_int_equal(s->world->hits, PHOTOS);
+	assert_true(runs <= 8);
+}
+
+static void who_waits_for_a_file_of_the_chunk_has_its_run_read(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct plan_limits limits;
+	struct plan_run run;
+	uint32_t at = 0;
+
+	(void)state;
+	make_dear(s);
+	follow(s, order, PHOTOS);
+	while (s->world->bytes < 200 * MIB) /* the great chunk is under way */
+		assert_true(next_run(s, &run));
+	while (s->world->pooled[order[at]])
+		demand(s, order[at++]);
+	limits = limits_now(s);
+	tell_demand(s, order[at]);
+	assert_true(plan_order_around(&s->order, &s->world->view, &limits, order[at], &run));
+	assert_true(run.count > 4);
+	note_run(s, &run, NO_END);
+	assert_true(s->world->pooled[order[at]]);
+	use(s, order[at]);
+	read_all(s);
+	assert_nothing_planned_twice(s->world);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
+}
+
+static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct plan_run run;
+	uint32_t at = 0;
+
+	(void)state;
+	make_dear(s);
+	follow(s, order, PHOTOS);
+	while (s->world->bytes < 200 * MIB)
+		assert_true(next_run(s, &run));
+	s->world->limits.once = 150 * KIB;
+	for (; at < PHOTOS; at++)
+		if (!s->world->pooled[order[at]] && s->world->sizes[order[at]] > 150 * KIB)
+			assert_false(plan_order_around(&s->order, &s->world->view,
+						       &s->world->limits, order[at], &run));
+}
+
+/* --- what is read, and what is not ----------------------------------------------------------- */
+
+static void nothing_of_other_files_is_read(void **state)
+{
+	(void)state;
+	for (int dear = 0; dear < 2; dear++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+		const uint32_t *order = shuffled_from(5000, 10000);
+
+		if (dear)
+			make_dear(s);
+		else
+			make_cheap(s);
+		follow(s, order, 10000);
+		read_all(s);
+		assert_int_equal(planned_in(s->world, 5000, 15000), 10000);
+		assert_int_equal(planned_in(s->world, 0, PHOTOS), 10000);
+	}
+}
+
+static void what_is_there_is_not_read(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_dear(s);
+	for (uint32_t i = 0; i < PHOTOS; i += 3)
+		s->world->pooled[i] = true; /* world_run() asserts it is left alone */
+	follow(s, order, PHOTOS);
+	read_all(s);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS - (PHOTOS + 2) / 3);
+}
+
+/* Others ask in an order of their own; the pool keeps nothing of it. */
+static void what_was_asked_for_meanwhile_is_left_out(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct plan_run run;
+
+	(void)state;
+	make_dear(s);
+	follow(s, order, PHOTOS);
+	while (s->world->bytes < 200 * MIB)
+		assert_true(next_run(s, &run));
+	s->memory = s->held; /* no other chunk begins */
+	for (uint32_t i = 1000; i < 3000; i++)
+		demand(s, order[i]);
+	s->memory = NO_END;
+	for (unsigned i = 0; i < 200 && next_run(s, &run); i++)
+		for (unsigned j = 0; j < run.count; j++)
+			assert_false(s->world->asked[run.extents[j]]);
+}
+
+static void what_the_kernel_has_is_not_read(void **state)
+{
+	struct sim *s = sim_with(photos(PHOTOS), false);
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	for (uint32_t i = 0; i < PHOTOS; i += 2)
+		s->world->served[i] = true;
+	follow(s, order, PHOTOS);
+	read_all(s);
+	for (uint32_t i = 0; i < PHOTOS; i++)
+		assert_int_equal(s->world->planned[i], i % 2);
+}
+
+/* Readers ask for all of what they were served before: the kernel has it no more. */
+static void what_the_kernel_let_go_of_is_read(void **state)
+{
+	struct sim *s = sim_with(photos(PHOTOS), false);
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	memset(s->world->served, true, sizeof(s->world->served));
+	follow(s, order, PHOTOS);
+	read_all(s);
+	assert_int_equal(s->world->runs, 0);
+	for (uint32_t i = 0; i < 200; i++)
+		demand(s, order[i]);
+	read_all(s);
+	assert_true(planned_in(s->world, 0, PHOTOS) > PHOTOS - 300);
+}
+
+/* One in eight is read, in eight pieces: the others the kernel has. */
+static void a_kernel_that_let_go_of_a_little_has_little_read(void **state)
+{
+	struct sim *s = sim_with(photos(PHOTOS), false);
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	memset(s->world->served, true, sizeof(s->world->served));
+	follow(s, order, PHOTOS);
+	for (uint32_t i = 0; i < 8000; i++) {
+		for (int read = 0; read < 8 && i % 8 == 0; read++)
+			demand(s, order[i]);
+		if (i % 8)
+			forecast_saw(s->forecasts[0], order[i]); /* it was opened */
+		read_all(s);
+	}
+	assert_int_equal(s->world->runs, 0);
+}
+
+/* A file that cannot be read would be the next one for ever. */
+static void what_fails_is_read_twice_and_no_more(void **state)
+{
+	const uint32_t bad = 4711;
+
+	(void)state;
+	for (int dear = 0; dear < 2; dear++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+		const uint32_t *order = shuffled(PHOTOS);
+		struct plan_run run;
+
+		if (dear)
+			make_dear(s);
+		else
+			make_cheap(s);
+		follow(s, order, PHOTOS);
+		while (next_run(s, &run))
+			s->world->pooled[bad] = false;
+		assert_in_range(s->world->planned[bad], 1, 2);
+		assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
+		for (uint32_t i = 0; order[i] != bad; i++) {
+			demand(s, order[i]);
+			while (next_run(s, &run))
+				s->world->pooled[bad] = false;
+		}
+		assert_int_equal(s->world->planned[bad], 2);
+	}
+}
+
+static void a_pool_that_loses_everything_ends_too(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct plan_run run;
+	uint32_t i = 0;
+
+	(void)state;
+	follow(s, order, PHOTOS);
+	while (next_run(s, &run) || i < 1000) {
+		memset(s->world->pooled, 0, sizeof(s->world->pooled));
+		s->held = 0;
+		demand(s, order[i++]);
+	}
+	for (uint32_t e = 0; e < PHOTOS; e++)
+		assert_true(s->world->planned[e] <= 2);
+}
+
+/* What was read ahead has left the pool: it is found before its readers come. */
+static void what_was_evicted_is_read_again(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_cheap(s);
+	follow(s, order, PHOTOS);
+	read_all(s);
+	for (uint32_t i = 1000; i < 2000; i++)
+		s->world->pooled[order[i]] = false;
+	for (uint32_t i = 0; i < 1000; i++) {
+		demand(s, order[i]);
+		read_all(s);
+	}
+	for (uint32_t i = 1000; i < 2000; i++)
+		assert_true(s->world->pooled[order[i]]);
+}
+
+/* Though others are listed to be read before it. */
+static void what_was_evicted_goes_first(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_cheap(s);
+	s->world->limits.pace = 100 * MIB;
+	follow(s, order, PHOTOS);
+	read_all(s);
+	for (uint32_t i = 500; i < 600; i++)
+		s->world->pooled[order[i]] = false;
+	for (uint32_t i = 0; i < 500; i++) {
+		demand(s, order[i]);
+		read_all(s);
+	}
+	for (uint32_t i = 500; i < 600; i++)
+		assert_true(s->world->pooled[order[i]]);
+}
+
+/* --- files of many extents ------------------------------------------------------------------- */
+
+static void kin_of_eight(void *context, uint64_t number, struct plan_kin *ret)
+{
+	const struct world *w = context;
+
+	*ret = (struct plan_kin){.file = number / 8 * 8,
+				 .file_end = number / 8 * 8 + 8,
+				 .directory_end = w->view.extents};
+}
+
+static void a_file_is_read_with_all_of_its_extents(void **state)
+{
+	struct world *w = photos(16000);
+	struct sim *s;
+	uint32_t order[1000];
+
+	(void)state;
+	memcpy(order, shuffled(1000), sizeof(order));
+	w->view.kin = kin_of_eight;
+	for (uint32_t i = 0; i < 1000; i++)
+		order[i] *= 16; /* every other file */
+	for (int dear = 0; dear < 2; dear++) {
+		forget_pool(w);
+		s = sim_of(w);
+		if (dear)
+			make_dear(s);
+		else
+			make_cheap(s);
+		follow(s, order, 1000);
+		read_all(s);
+		for (uint64_t e = 0; e < 16000; e++)
+			assert_int_equal(w->planned[e], e / 8 % 2 == 0);
+	}
+}
+
+static void any_extent_of_a_file_is_the_forecasts(void **state)
+{
+	struct world *w = photos(800);
+	const uint32_t files[] = {16, 48};
+	struct sim *s;
+
+	(void)state;
+	w->view.kin = kin_of_eight;
+	s = sim_of(w);
+	follow(s, files, 2);
+	assert_true(plan_order_has(&s->order, &w->view, 16));
+	assert_true(plan_order_has(&s->order, &w->view, 55));
+	assert_false(plan_order_has(&s->order, &w->view, 56));
+}
+
+/* --- several forecasts ----------------------------------------------------------------------- */
+
+static void two_forecasts_share_the_room(void **state)
+{
+	(void)state;
+	for (int dear = 0; dear < 2; dear++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+		uint64_t one, two;
+
+		if (dear)
+			make_dear(s);
+		else
+			make_cheap(s);
+		s->memory = 400 * MIB;
+		follow(s, shuffled_from(0, 10000), 10000);
+		follow(s, shuffled_from(10000, 10000), 10000);
+		read_all(s);
+		one = planned_in(s->world, 0, 10000);
+		two = planned_in(s->world, 10000, PHOTOS);
+		assert_true(s->held > 350 * MIB);
+		assert_in_range(one, two * 3 / 4, two * 4 / 3);
+	}
+}
+
+/* Who came first has all the room; what its readers use goes to the other. */
+static void a_late_comer_gets_its_share(void **state)
+{
+	(void)state;
+	for (int dear = 0; dear < 2; dear++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+		uint32_t order[10000];
+		uint64_t before;
+
+		if (dear)
+			make_dear(s);
+		else
+			make_cheap(s);
+		memcpy(order, shuffled(10000), sizeof(order));
+		s->memory = 400 * MIB;
+		follow(s, order, 10000);
+		read_all(s);
+		before = planned_in(s->world, 0, 10000);
+		assert_true(s->held > 350 * MIB);
+		follow(s, shuffled_from(10000, 10000), 10000);
+		for (uint32_t i = 0; i < before / 3; i++) {
+			demand(s, order[i]);
+			read_all(s);
+		}
+		assert_int_equal(planned_in(s->world, 0, 10000), before);
+		assert_in_range(planned_in(s->world, 10000, PHOTOS), before / 5, before / 3);
+	}
+}
+
+static void two_jobs_with_the_same_files_read_them_once(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+
+	(void)state;
+	follow(s, shuffled(PHOTOS), PHOTOS);
+	follow(s, shuffled(PHOTOS), PHOTOS);
+	read_all(s);
+	assert_nothing_planned_twice(s->world);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
+}
+
+static void who_leaves_has_nothing_read_any_more(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	struct forecast *first = follow(s, shuffled_from(0, 10000), 10000);
+	struct plan_run run;
+	uint64_t before;
+
+	(void)state;
+	make_dear(s);
+	follow(s, shuffled_from(10000, 10000), 10000);
+	while (s->world->bytes < 200 * MIB)
+		assert_true(next_run(s, &run));
+	before = planned_in(s->world, 0, 10000);
+	assert_true(before > 0);
+	plan_order_leave(&s->order, first);
+	plan_order_leave(&s->order, first);
+	assert_false(plan_order_has(&s->order, &s->world->view, 0));
+	read_all(s);
+	assert_int_equal(planned_in(s->world, 0, 10000), before);
+	assert_int_equal(planned_in(s->world, 10000, PHOTOS), 10000);
+}
+
+static void no_more_than_so_many_are_followed(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+
+	(void)state;
+	for (uint32_t i = 0; i < PLAN_FORECASTS; i++)
+		follow(s, shuffled_from(i * 1000, 1000), 1000);
+	assert_int_equal(plan_order_follow(&s->order, s->forecasts[0]), -ENOSPC);
+	plan_order_leave(&s->order, s->forecasts[3]);
+	assert_int_equal(plan_order_follow(&s->order, s->forecasts[3]), 0);
+	read_all(s);
+	assert_int_equal(planned_in(s->world, 0, PHOTOS), PLAN_FORECASTS * 1000);
+}
+
+static void a_forecast_that_is_lost_has_nothing_read(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	struct forecast *forecast = follow(s, order, PHOTOS);
+	struct plan_run run;
+
+	(void)state;
+	make_dear(s);
+	while (s->world->bytes < 200 * MIB)
+		assert_true(next_run(s, &run));
+	for (uint32_t i = 0; i < 1000 && !forecast_lost(forecast); i++)
+		demand(s, order[PHOTOS - 1 - 7 * i]);
+	assert_true(forecast_lost(forecast));
+	assert_false(next_run(s, &run));
+	assert_false(plan_order_wants(&s->order, &s->world->limits));
+	assert_false(plan_order_demand(&s->order, &s->world->view, order[5]));
+}
+
+/* --- what it costs --------------------------------------------------------------------------- */
+
+static void where_there_is_no_room_nothing_is_looked_at(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+
+	(void)state;
+	s->world->limits.once = 0;
+	follow(s, shuffled(PHOTOS), PHOTOS);
+	assert_false(plan_order_wants(&s->order, &s->world->limits));
+	read_all(s);
+	assert_int_equal(s->world->looks, 0);
+}
+
+static void where_all_is_there_little_is_looked_at(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	memset(s->world->pooled, true, sizeof(s->world->pooled));
+	follow(s, order, PHOTOS);
+	for (uint32_t i = 0; i < PHOTOS; i++) {
+		s->held = 0;
+		tell_demand(s, order[i]);
+		if (plan_order_wants(&s->order, &s->world->limits))
+			read_all(s);
+	}
+	assert_int_equal(s->world->runs, 0);
+	assert_true(s->world->looks < 10 * PHOTOS);
+}
+
+static void an_epoch_looks_at_each_file_a_few_times(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+
+	(void)state;
+	dear_epoch(s, 0.5, 4);
+	assert_true(s->world->looks < 10 * PHOTOS);
+}
+
+static void small_packs_are_fine(void **state)
+{
+	const uint32_t none = 0;
+	struct sim *s = sim_of(photos(3));
+
+	(void)state;
+	follow(s, shuffled(3), 3);
+	read_all(s);
+	assert_int_equal(s->world->bytes, total_bytes(s->world));
+	s = sim_of(photos(1));
+	follow(s, &none, 1);
+	read_all(s);
+	assert_int_equal(s->world->bytes, total_bytes(s->world));
+}
+
+static int release(void **state)
+{
+	(void)state;
+	release_sim();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_file_is_there_before_it_is_asked_for),
+		cmocka_unit_test(a_cheap_device_is_asked_in_the_order_of_need),
+		cmocka_unit_test(a_cheap_device_is_not_asked_for_more_than_the_pace),
+		cmocka_unit_test(a_hard_disk_reads_as_many_passes_as_there_is_room_for),
+		cmocka_unit_test(a_room_of_a_tenth_is_better_than_none),
+		cmocka_unit_test(passes_go_on_without_an_end),
+		cmocka_unit_test(where_all_fits_a_hard_disk_reads_one_pass),
+		cmocka_unit_test(slow_readers_do_not_wait_for_a_hard_disk),
+		cmocka_unit_test(the_first_files_come_soon),
+		cmocka_unit_test(a_chunk_waits_until_there_is_room_for_it),
+		cmocka_unit_test(who_waits_for_a_file_of_the_chunk_has_its_run_read),
+		cmocka_unit_test(a_file_that_does_not_fit_brings_nothing_with_it),
+		cmocka_unit_test(nothing_of_other_files_is_read),
+		cmocka_unit_test(what_is_there_is_not_read),
+		cmocka_unit_test(what_was_asked_for_meanwhile_is_left_out),
+		cmocka_unit_test(what_the_kernel_has_is_not_read),
+		cmocka_unit_test(what_the_kernel_let_go_of_is_read),
+		cmocka_unit_test(a_kernel_that_let_go_of_a_little_has_little_read),
+		cmocka_unit_test(what_fails_is_read_twice_and_no_more),
+		cmocka_unit_test(a_pool_that_loses_everything_ends_too),
+		cmocka_unit_test(what_was_evicted_is_read_again),
+		cmocka_unit_test(what_was_evicted_goes_first),
+		cmocka_unit_test(a_file_is_read_with_all_of_its_extents),
+		cmocka_unit_test(any_extent_of_a_file_is_the_forecasts),
+		cmocka_unit_test(two_forecasts_share_the_room),
+		cmocka_unit_test(a_late_comer_gets_its_share),
+		cmocka_unit_test(two_jobs_with_the_same_files_read_them_once),
+		cmocka_unit_test(who_leaves_has_nothing_read_any_more),
+		cmocka_unit_test(no_more_than_so_many_are_followed),
+		cmocka_unit_test(a_forecast_that_is_lost_has_nothing_read),
+		cmocka_unit_test(where_there_is_no_room_nothing_is_looked_at),
+		cmocka_unit_test(where_all_is_there_little_is_looked_at),
+		cmocka_unit_test(an_epoch_looks_at_each_file_a_few_times),
+		cmocka_unit_test(small_packs_are_fine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, release);
+}

@@ -1,12 +1,16 @@
 #include "fs/mount.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "fs/inbox.h"
 #include "fs/memory.h"
+#include "fs/order.h"
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #define IO_THREADS	  32   /* reads in flight; 16 saturate the devices measured */
+#define ORACLE_CPUS	  16   /* unless told; with 16, all seeds take seconds */
 #define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes */
 #define SLOT_WASTE	  8192 /* bytes of a file's last slot that stay unused, on average */
 
@@ -88,6 +92,21 @@ static const struct policy_ops *policy_of(const struct mount *mount)
 	return mount->settings->policy == SETTING_POLICY_LRU ? &policy_lru : NULL;
 }
 
+/* What is known of the order to come is of use only where something may be read ahead. */
+static unsigned oracle_cpus(const struct settings *settings)
+{
+	cpu_set_t set;
+	int count;
+
+	if (settings->oracle != 0 || settings->readahead == 0)
+		return 0;
+	if (settings->oracle_cpu != UINT64_MAX)
+		return (unsigned)settings->oracle_cpu;
+	/* On a machine of more processors than the set has room for, it fails. */
+	count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ORACLE_CPUS;
+	return count < ORACLE_CPUS ? (unsigned)count : ORACLE_CPUS;
+}
+
 static int make_cache(struct mount *mount, struct err *err)
 {
 	const struct cache_params params = {.source = mount_source(mount),
@@ -97,6 +116,7 @@ static int make_cache(struct mount *mount, struct err *err)
 					    .io = (enum cache_io)mount->settings->io,
 					    .keep = mount->keep,
 					    .preload = mount->settings->preload,
+					    .oracle_cpus = oracle_cpus(mount->settings),
 					    .policy = policy_of(mount)};
 	int r = cache_new(&params, &mount->cache);
 
@@ -107,6 +127,17 @@ static int make_cache(struct mount *mount, struct err *err)
 	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
 			       (unsigned long long)mount->budget, strerror(-r))
 		     : 0;
+}
+
+static int give_order(struct mount *mount, struct err *err)
+{
+	SCOPE(order_release) struct order order = {0};
+	int r;
+
+	if (!mount->settings->order)
+		return 0;
+	r = order_load(mount, mount->settings->order, &order, err);
+	return r < 0 ? r : cache_order(mount->cache, order.files, order.count);
 }
 
 int mount_new(const struct settings *settings, struct mount **ret, struct err *err)
@@ -128,8 +159,11 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		mount->memory = memory_available();
 		choose_owner(mount);
 		choose_budget(mount);
-		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
+		mount->inbox = inbox_new();
+		r = mount->bad && mount->inbox ? make_cache(mount, err) : -ENOMEM;
 	}
+	if (r == 0)
+		r = give_order(mount, err);
 	if (r < 0) {
 		mount_free(mount);
 		return r;
@@ -143,6 +177,7 @@ void mount_free(struct mount *mount)
 	if (!mount)
 		return;
 	cache_free(mount->cache);
+	inbox_free(mount->inbox);
 	dataset_free(mount->dataset);
 	free(mount->pack_path);
 	free((void *)mount->bad);

@@ -36,6 +36,7 @@ struct mount {
 	uint32_t root; /* the entry that is the mount's root */
 	uid_t uid;
 	gid_t gid;
+	struct inbox *inbox;	 /* of an order that is being handed over */
 	uint64_t budget, memory; /* bytes: of the pool; of what it was taken from */
 	bool keep;		 /* the pool keeps what was served, and the kernel must not */
 	/* The session's: */

@@ -1,9 +1,12 @@
 #include "fs/ops.h"
 #include "base/scope.h"
+#include "fs/inbox.h"
 #include "fs/listing.h"
 #include "fs/reply.h"
 #include "fs/session.h"
+#include <asm/termbits.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -216,6 +219,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 				     from / FORMAT_EXTENT,
 			   .from = (uint32_t)(from % FORMAT_EXTENT),
 			   .size = (uint32_t)(size < e.size - from ? size : e.size - from),
+			   .reader = (uint32_t)fuse_req_ctx(req)->pid,
 			   .done = read_done,
 			   .arg = req,
 		   });
@@ -223,20 +227,66 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 
 /* --- the rest -------------------------------------------------------------------------------- */
 
-/* Python before 3.14 asks each file that it opens whether it is a terminal. */
+/* What isatty() sends, by the C library. */
+static bool asks_for_terminal(unsigned command)
+{
+	return command == TCGETS || command == (unsigned)TCGETS2 || command == TIOCGWINSZ;
+}
+
+/* Python before 3.14 asks each file that it opens whether it is a terminal: of a file that the
+ * kernel has, that is all there is to be seen. */
+static void note_opening(fuse_req_t req, uint32_t entry)
+{
+	struct mount *mount = mount_of(req);
+	struct dataset_entry e;
+
+	dataset_entry(mount->dataset, entry, &e);
+	if (mount_type(e.kind) == S_IFREG && e.size > 0)
+		cache_opened(mount->cache, dataset_first_extent(mount->dataset, entry),
+			     (uint32_t)fuse_req_ctx(req)->pid);
+}
+
+/* The daemon runs as who mounted, and the kernel tells users as its namespace has them;
+ * mount->uid may be another, whom files are shown to belong to. */
+static bool may_order(fuse_req_t req)
+{
+	uid_t uid = fuse_req_ctx(req)->uid;
+
+	return uid == 0 || uid == geteuid();
+}
+
+static void take_order(fuse_req_t req, const void *in, size_t in_size)
+{
+	struct mount *mount = mount_of(req);
+	struct order_head head;
+	int r = -EPERM;
+
+	if (may_order(req))
+		r = mount->settings->readahead ? inbox_take(mount->inbox, mount, in, in_size, &head)
+					       : -EOPNOTSUPP;
+	if (r < 0)
+		reply_error(req, r);
+	else
+		fuse_reply_ioctl(req, 0, &head, sizeof(head));
+}
+
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg,
 		     struct fuse_file_info *file, unsigned flags, const void *in, size_t in_size,
 		     size_t out_size)
 {
-	(void)ino;
-	(void)command;
+	struct mount *mount = mount_of(req);
+
 	(void)arg;
 	(void)file;
 	(void)flags;
-	(void)in;
-	(void)in_size;
 	(void)out_size;
-	mount_count(mount_of(req), REQUEST_IOCTL);
+	mount_count(mount, REQUEST_IOCTL);
+	if (command == ORDER_IOCTL && ino == FUSE_ROOT_ID) {
+		take_order(req, in, in_size);
+		return;
+	}
+	if (asks_for_terminal(command))
+		note_opening(req, entry_of(mount, ino));
 	reply_error(req, -ENOTTY);
 }
 

@@ -3,11 +3,9 @@
 #include <errno.h>
 
 static const char *const on_off[] = {"on", "off", NULL};
-static const char *const off_on[] = {"off", "on", NULL};
 static const char *const caches[] = {"auto", "kernel", "pool", NULL};
 static const char *const policies[] = {"auto", "lru", "pin", NULL};
 static const char *const ios[] = {"auto", "direct", "buffered", NULL};
-static const char *const oracle_later[] = {"on", NULL};
 
 static const struct opt options[] = {
 	{.kind = OPT_KIND_FLAG,
@@ -52,10 +50,13 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "noexec", struct settings, noexec, "nothing in the mount can be executed"),
 	OPT_NUMBER(0, "timeout", "SEC", struct settings, timeout,
 		   "unmount when unused for so long (root only)"),
-	OPT_CHOICE(0, "oracle", off_on, oracle_later, struct settings, oracle,
-		   "find the shuffled order and read ahead in it"),
-	OPT_LATER(0, "oracle-cpu", "N", "processors that the oracle may use"),
-	OPT_LATER(0, "order", "FILE", "read ahead in the order of the paths in FILE"),
+	OPT_CHOICE(0, "oracle", on_off, NULL, struct settings, oracle,
+		   "find the shuffled order of a training job, and read ahead in it"),
+	OPT_NUMBER(0, "oracle-cpu", "N", struct settings, oracle_cpu,
+		   "processors that the search for it may use while they are idle (default: all "
+		   "that foldfs may run on, at most 16)"),
+	OPT_STRING(0, "order", "FILE", struct settings, order,
+		   "read ahead in the order of the paths in FILE, one a line"),
 	/* mount(8) and fstab pass these on. */
 	OPT_IGNORE("ro"),
 	OPT_IGNORE("rw"),
@@ -101,6 +102,13 @@ static int check(const struct settings *settings, struct err *err)
 		return err_set(err, -EINVAL, "'--pool': at least 8M");
 	if (settings->threads > 64)
 		return err_set(err, -EINVAL, "'--threads': at most 64");
+	if (settings->oracle_cpu == 0)
+		return err_set(err, -EINVAL,
+			       "'--oracle-cpu': at least 1; '--oracle=off' turns the oracle off");
+	if (settings->oracle_cpu != UINT64_MAX && settings->oracle_cpu > 1024)
+		return err_set(err, -EINVAL, "'--oracle-cpu': at most 1024");
+	if (settings->order && settings->readahead == 0)
+		return err_set(err, -EINVAL, "'--order' and '--readahead=0' do not go together");
 	if (settings->umask != UINT64_MAX && settings->umask > 0777)
 		return err_set(err, -EINVAL, "'--umask': at most 777");
 	if ((settings->uid != UINT64_MAX && settings->uid >= UINT32_MAX) ||
@@ -117,8 +125,11 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 	struct opt_result result;
 	int r;
 
-	*settings = (struct settings){
-		.readahead = 8 * MIB, .uid = UINT64_MAX, .gid = UINT64_MAX, .umask = UINT64_MAX};
+	*settings = (struct settings){.readahead = 8 * MIB,
+				      .oracle_cpu = UINT64_MAX,
+				      .uid = UINT64_MAX,
+				      .gid = UINT64_MAX,
+				      .umask = UINT64_MAX};
 	r = opt_parse(&command, settings, argc, argv, &result, err);
 	if (r < 0)
 		return r;

@@ -13,7 +13,7 @@ struct settings {
 	bool foreground, debug, quiet, verbose, mkdir;
 	bool allow_other, noexec;
 	uint64_t pool;	    /* bytes; 0: from the memory that is available */
-	uint64_t readahead; /* bytes */
+	uint64_t readahead; /* bytes; 0: nothing is read ahead, and there is no oracle */
 	uint64_t threads;   /* that serve the kernel's requests; 0: as many as fit */
 	int verify;	    /* 0: on, 1: off */
 	const char *subdir;
@@ -22,8 +22,10 @@ struct settings {
 	uint64_t timeout;  /* seconds unused before it unmounts itself; 0: never */
 	enum { SETTING_CACHE_AUTO, SETTING_CACHE_KERNEL, SETTING_CACHE_POOL } cache;
 	enum { SETTING_POLICY_AUTO, SETTING_POLICY_LRU, SETTING_POLICY_PIN } policy;
-	int io; /* enum cache_io */
-	int oracle;
+	int io;		     /* enum cache_io */
+	int oracle;	     /* 0: on, 1: off */
+	uint64_t oracle_cpu; /* UINT64_MAX: as many as this process may run on */
+	const char *order;   /* a file of paths; NULL: none */
 	bool preload;
 };
 

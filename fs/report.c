@@ -65,6 +65,23 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_double(json, "amplification", (double)s->device_bytes / (double)s->distinct_bytes);
 }
 
+static void report_oracle(struct json *json, const struct cache_oracle *o)
+{
+	json_object(json, "oracle");
+	json_string(json, "state", o->state);
+	json_string(json, "sampler", o->sampler);
+	json_string(json, "list", o->list);
+	json_u64(json, "seed", o->seed);
+	json_u64(json, "epoch", o->epoch);
+	json_u64(json, "position", o->position);
+	json_u64(json, "files", o->files);
+	json_u64(json, "searches", o->searches);
+	json_double(json, "search_s", (double)o->search_ms / 1000);
+	json_u64(json, "locks", o->locks);
+	json_u64(json, "unlocks", o->unlocks);
+	json_end(json);
+}
+
 int mount_report(struct mount *mount, struct buf *buf)
 {
 	struct json json = json_begin(buf);
@@ -78,9 +95,7 @@ int mount_report(struct mount *mount, struct buf *buf)
 	report_pack(&json, mount);
 	report_requests(&json, mount);
 	report_cache(&json, &stats);
-	json_object(&json, "oracle");
-	json_string(&json, "state", "off");
-	json_end(&json);
+	report_oracle(&json, &stats.oracle);
 	json_u64(&json, "bad_files", atomic_load_explicit(&mount->bad_files, memory_order_relaxed));
 	json_string(&json, "cache_mode", mount->keep ? "pool" : "kernel");
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");

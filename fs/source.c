@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "fs/drop.h"
 #include "fs/mount.h"
+#include "pack/dataset_lists.h"
 #include <string.h>
 
 static void source_locate(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size)
@@ -99,6 +100,20 @@ static bool source_namesake(void *context, uint64_t extent, uint64_t from, uint6
 	return dataset_namesake(mount->dataset, extent, from, to, ret) == 0;
 }
 
+static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)
+{
+	const struct mount *mount = context;
+
+	return dataset_lists(mount->dataset, extent, found, arg);
+}
+
+/* In the words of the cache, which cannot know the mount. */
+static void source_locked(void *context, const char *sentence)
+{
+	(void)context;
+	log_notice("%s", sentence);
+}
+
 struct cache_source mount_source(struct mount *mount)
 {
 	return (struct cache_source){
@@ -112,5 +127,7 @@ struct cache_source mount_source(struct mount *mount)
 		.failed = source_failed,
 		.kin = source_kin,
 		.namesake = source_namesake,
+		.lists = source_lists,
+		.locked = source_locked,
 	};
 }

@@ -3,7 +3,9 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "fs/stat/mounts.h"
+#include "fs/stat/order.h"
 #include "fs/stat/show.h"
 #include "fs/stat/watch.h"
 #include <json-c/json_c_version.h>
@@ -15,12 +17,15 @@
 
 struct settings {
 	bool json;
+	const char *order; /* NULL: none */
 };
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json,
 		 "print the JSON object that the mount gives, one line each time"),
-	OPT_LATER(0, "order", "FILE", "tell the mount to read ahead in the order of paths in FILE"),
+	OPT_STRING(0, "order", "FILE", struct settings, order,
+		   "have the mount read ahead in the order of the paths in FILE, one a line; "
+		   "without any path, no order is given any more"),
 	OPT_END,
 };
 
@@ -91,7 +96,8 @@ static int parse_count(const char *text, uint64_t *ret, struct err *err)
 	return 0;
 }
 
-static int parse_args(const struct opt_result *parsed, struct watch_params *watch, struct err *err)
+static int parse_args(const struct opt_result *parsed, const struct settings *settings,
+		      struct watch_params *watch, struct err *err)
 {
 	int r = 0;
 
@@ -99,6 +105,8 @@ static int parse_args(const struct opt_result *parsed, struct watch_params *watc
 		return err_set(err, -EINVAL, "MOUNTPOINT is missing");
 	if (parsed->nargs > 3)
 		return err_set(err, -EINVAL, "unexpected argument '%s'", parsed->args[3]);
+	if (settings->order && (parsed->nargs > 1 || settings->json))
+		return err_set(err, -EINVAL, "'--order' takes no INTERVAL, and no '--json'");
 	watch->path = parsed->args[0];
 	if (parsed->nargs > 1)
 		r = parse_interval(parsed->args[1], &watch->interval, err);
@@ -123,8 +131,8 @@ static int show_once(const struct watch_params *params, struct err *err)
 	if (r < 0)
 		return r;
 	before = snapshot_origin(&after);
-	show_block(&after);
-	return show_verdict(&before, &after);
+	r = show_block(&after);
+	return r < 0 ? r : show_verdict(&before, &after);
 }
 
 static int run(const struct watch_params *params)
@@ -135,6 +143,25 @@ static int run(const struct watch_params *params)
 	if (r < 0 && !ferror(stdout))
 		log_error("%s: %s", params->path, err_text(&err, r));
 	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int give_order(const char *file, const char *mountpoint)
+{
+	char count[SIZE_TEXT];
+	struct err err = {0};
+	uint32_t files;
+	int r = order_send(file, mountpoint, &files, &err);
+
+	if (r < 0) {
+		log_error("%s", err_text(&err, r));
+		return EXIT_FAILED;
+	}
+	if (files)
+		printf("order: given for %s file%s\n", count_format(files, count),
+		       files == 1 ? "" : "s");
+	else
+		puts("order: none is given any more");
+	return EXIT_DONE;
 }
 
 static int show_version(void)
@@ -159,8 +186,10 @@ int main(int argc, char **argv)
 	}
 	if (parsed.want == OPT_VERSION)
 		return finish(show_version());
-	if (parse_args(&parsed, &watch, &err) < 0)
+	if (parse_args(&parsed, &settings, &watch, &err) < 0)
 		return usage_error(err.text);
+	if (settings.order)
+		return finish(give_order(settings.order, watch.path));
 	watch.json = settings.json;
 	return finish(run(&watch));
 }

@@ -96,7 +96,7 @@ static int refuse(const char *path, int error, const char *reason, struct err *e
 		       "%s; no pack is mounted here, 'foldfs PACK MOUNTPOINT' mounts one", reason);
 }
 
-static int explain(const char *path, int error, struct err *err)
+int mounts_explain(const char *path, int error, struct err *err)
 {
 	switch (error) {
 	case -ENOENT:
@@ -104,6 +104,7 @@ static int explain(const char *path, int error, struct err *err)
 	case -ENODATA:
 	case -ENOTSUP:
 	case -ENOTDIR:
+	case -ENOTTY:
 	case -EPERM: /* user attributes of what is neither file nor folder */
 		return refuse(path, error, "not the root of a foldfs mount", err);
 	case -ENOTCONN:
@@ -130,7 +131,7 @@ int mounts_ask(const char *path, struct buf *buf, struct err *err)
 		return r;
 	len = getxattr(path, STATS_NAME, buf->data + buf->len, STATS_MAX);
 	if (len < 0)
-		return explain(path, -errno, err);
+		return mounts_explain(path, -errno, err);
 	buf->len += (size_t)len;
 	return 0;
 }

@@ -191,18 +191,51 @@ static void block_waits(const struct snapshot *s)
 		puts("none");
 }
 
-static void block_rest(const struct snapshot *s)
+/* Broken between words, where a line would get too long. */
+static void put_words(const char *text)
+{
+	int column = LABEL_WIDTH;
+
+	while (*text) {
+		int len = (int)strcspn(text, " ");
+
+		if (column > LABEL_WIDTH && column + 1 + len > PAGE_WIDTH) {
+			putchar('\n');
+			label("");
+			column = LABEL_WIDTH;
+		}
+		column += printf("%s%.*s", column > LABEL_WIDTH ? " " : "", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+/* Where there is something to say. */
+static int block_order(const struct snapshot *s)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int r = verdict_order_text(s, &text);
+
+	if (r < 0 || text.len == 0)
+		return r;
+	label("order");
+	put_words(text.data);
+	return 0;
+}
+
+static void block_bad(const struct snapshot *s)
 {
 	char bad[SIZE_TEXT];
 
-	label("oracle");
-	puts(s->oracle);
 	label("bad files");
 	puts(s->counts[COUNT_BAD_FILES] ? count_text(s, COUNT_BAD_FILES, bad) : "none");
 }
 
-void show_block(const struct snapshot *now)
+int show_block(const struct snapshot *now)
 {
+	int r;
+
 	block_pack(now);
 	block_uptime(now);
 	block_requests(now);
@@ -212,8 +245,10 @@ void show_block(const struct snapshot *now)
 	block_preload(now);
 	block_ahead(now);
 	block_waits(now);
-	block_rest(now);
+	r = block_order(now);
+	block_bad(now);
 	putchar('\n');
+	return r;
 }
 
 /* --- rows ------------------------------------------------------------------------------- */

@@ -5,8 +5,9 @@
 #include "fs/stat/snapshot.h"
 #include "fs/stat/verdict.h"
 
-/* All that matters, since the mount was made; a line for each kind of thing. */
-void show_block(const struct snapshot *now);
+/* All that matters, since the mount was made; a line for each kind of thing. Returns 0 or
+ * -ENOMEM. */
+int show_block(const struct snapshot *now);
 
 /* The two lines above the columns of show_row(). */
 void show_header(void);

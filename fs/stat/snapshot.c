@@ -44,6 +44,13 @@ static const struct place {
 	[COUNT_WAIT_US] = {"wait", "total_us"},
 	[COUNT_WAIT_P50] = {"wait", "p50_us"},
 	[COUNT_WAIT_P99] = {"wait", "p99_us"},
+	[COUNT_ORDER_SEED] = {"oracle", "seed"},
+	[COUNT_ORDER_EPOCH] = {"oracle", "epoch"},
+	[COUNT_ORDER_POSITION] = {"oracle", "position"},
+	[COUNT_ORDER_FILES] = {"oracle", "files"},
+	[COUNT_ORDER_SEARCHES] = {"oracle", "searches"},
+	[COUNT_ORDER_LOCKS] = {"oracle", "locks"},
+	[COUNT_ORDER_UNLOCKS] = {"oracle", "unlocks"},
 	[COUNT_BAD_FILES] = {NULL, "bad_files"},
 };
 
@@ -116,6 +123,10 @@ static int parse_texts(struct json_object *root, struct snapshot *s, struct err 
 	if (r == 0)
 		r = parse_text(root, "oracle", "state", s, s->oracle, sizeof(s->oracle), err);
 	if (r == 0)
+		r = parse_text(root, "oracle", "sampler", s, s->sampler, sizeof(s->sampler), err);
+	if (r == 0)
+		r = parse_text(root, "oracle", "list", s, s->list, sizeof(s->list), err);
+	if (r == 0)
 		r = parse_text(root, NULL, "cache_mode", s, s->cache, sizeof(s->cache), err);
 	if (r == 0)
 		r = parse_text(root, NULL, "io", s, s->io, sizeof(s->io), err);
@@ -135,11 +146,23 @@ static int parse_counts(struct json_object *root, struct snapshot *s, struct err
 	return 0;
 }
 
+/* Whole or not; what is null as long as there is none is 0. */
+static int parse_number(struct json_object *root, const char *group, const char *name,
+			const struct snapshot *s, double *field, struct err *err)
+{
+	struct json_object *object = root, *number;
+
+	if ((group && !json_object_object_get_ex(root, group, &object)) ||
+	    !json_object_object_get_ex(object, name, &number))
+		return lacks(s, group, name, err);
+	*field = json_object_get_double(number);
+	return 0;
+}
+
 int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret, struct err *err)
 {
 	SCOPE(scope_tokener) struct json_tokener *tokener = json_tokener_new();
 	SCOPE(scope_json) struct json_object *root = NULL;
-	struct json_object *amplification;
 	struct snapshot s = {.at = at};
 	int r;
 
@@ -151,13 +174,13 @@ int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret
 	r = parse_texts(root, &s, err);
 	if (r == 0)
 		r = parse_counts(root, &s, err);
-	if (r < 0)
-		return r;
-	/* Null until something was served in full. */
-	if (json_object_object_get_ex(root, "amplification", &amplification))
-		s.amplification = json_object_get_double(amplification);
-	*ret = s;
-	return 0;
+	if (r == 0)
+		r = parse_number(root, NULL, "amplification", &s, &s.amplification, err);
+	if (r == 0)
+		r = parse_number(root, "oracle", "search_s", &s, &s.search_s, err);
+	if (r == 0)
+		*ret = s;
+	return r;
 }
 
 bool snapshot_is_shrunk(const struct snapshot *s)

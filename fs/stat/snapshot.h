@@ -44,6 +44,13 @@ enum count {
 	COUNT_WAIT_US,
 	COUNT_WAIT_P50,
 	COUNT_WAIT_P99,
+	COUNT_ORDER_SEED, /* of the order that was followed last: up to COUNT_ORDER_FILES */
+	COUNT_ORDER_EPOCH,
+	COUNT_ORDER_POSITION, /* of the files, which are counted next */
+	COUNT_ORDER_FILES,
+	COUNT_ORDER_SEARCHES,
+	COUNT_ORDER_LOCKS,
+	COUNT_ORDER_UNLOCKS,
 	COUNT_BAD_FILES,
 	COUNT_COUNT
 };
@@ -52,8 +59,10 @@ struct snapshot {
 	double at; /* seconds on a clock of the caller's, the same for all snapshots */
 	uint64_t counts[COUNT_COUNT];
 	double amplification; /* device bytes per distinct byte served; 0: none yet */
+	double search_s;      /* seconds that the newest search for an order took */
 	/* For people: cut to fit, control characters as \ooo. */
-	char version[32], id[64], pack[PATH_MAX], policy[16], oracle[16], cache[16], io[16];
+	char version[32], id[64], pack[PATH_MAX], policy[16], cache[16], io[16];
+	char oracle[16], sampler[96], list[256];
 };
 
 /* Reads the object. Returns 0; -EPROTO with a sentence where it is no such object, or lacks

@@ -1,5 +1,7 @@
 #include "fs/stat/verdict.h"
+#include "base/size.h"
 #include <inttypes.h>
+#include <string.h>
 
 #define FREE_BELOW  0.05
 #define LIMIT_ABOVE 0.80
@@ -18,6 +20,15 @@ static enum verdict_kind kind_of(const struct snapshot *before, const struct sna
 	return waiting < LIMIT_ABOVE ? VERDICT_SLOWED : VERDICT_LIMIT;
 }
 
+static enum verdict_order order_of(const struct snapshot *s)
+{
+	if (strcmp(s->oracle, "searching") == 0)
+		return VERDICT_ORDER_SEARCHING;
+	if (strcmp(s->oracle, "locked") == 0)
+		return VERDICT_ORDER_KNOWN;
+	return strcmp(s->oracle, "none") == 0 ? VERDICT_ORDER_NONE : VERDICT_ORDER_SILENT;
+}
+
 struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after)
 {
 	double seconds = after->at - before->at;
@@ -27,6 +38,7 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 
 	return (struct verdict){
 		.kind = kind_of(before, after, waiting),
+		.order = order_of(after),
 		.waiting = waiting,
 		.device_rate = snapshot_share(device, seconds),
 		.bad_files = snapshot_grown(before, after, COUNT_BAD_FILES),
@@ -113,6 +125,24 @@ static int add_sentence(const struct verdict *verdict, struct buf *buf)
 	return 0;
 }
 
+/* Of use to those who wait only: what may help yet, or that nothing more does. */
+static int add_order(const struct verdict *verdict, struct buf *buf)
+{
+	static const char *const sentences[] = {
+		[VERDICT_ORDER_SILENT] = "",
+		[VERDICT_ORDER_SEARCHING] = "their order is still being searched for\n",
+		[VERDICT_ORDER_KNOWN] =
+			"their order is known, and read ahead as fast as the "
+			"device can\n",
+		[VERDICT_ORDER_NONE] =
+			"their order was not recognised: 'foldstat --order' can "
+			"tell it\n",
+	};
+	bool waits = verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT;
+
+	return waits ? buf_adds(buf, sentences[verdict->order]) : 0;
+}
+
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf)
 {
 	uint64_t bad = verdict->bad_files;
@@ -126,5 +156,48 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 			     bad, bad == 1 ? "" : "s", pack);
 	if (r == 0)
 		r = add_sentence(verdict, buf);
-	return r < 0 ? r : buf_adds(buf, "\n");
+	if (r == 0)
+		r = buf_adds(buf, "\n");
+	return r < 0 ? r : add_order(verdict, buf);
+}
+
+/* --- the order --------------------------------------------------------------------------- */
+
+/* "0.4 s", "21 s": as long as it counts. */
+static int add_search(const struct snapshot *s, struct buf *buf)
+{
+	if (!s->list[0] || s->search_s <= 0)
+		return 0;
+	return buf_addf(buf, s->search_s < 9.95 ? "; found in %.1f s" : "; found in %.0f s",
+			s->search_s);
+}
+
+/* An order that was given has neither list nor seed. */
+static int add_known(const struct snapshot *s, struct buf *buf)
+{
+	char position[SIZE_TEXT], files[SIZE_TEXT];
+	int r = buf_adds(buf, s->sampler);
+
+	if (r == 0 && s->list[0])
+		r = buf_addf(buf, " over %s, seed %" PRIu64, s->list, s->counts[COUNT_ORDER_SEED]);
+	if (r == 0 && s->counts[COUNT_ORDER_FILES])
+		r = buf_addf(buf, ", epoch %" PRIu64 ", at %s of %s", s->counts[COUNT_ORDER_EPOCH],
+			     count_format(s->counts[COUNT_ORDER_POSITION], position),
+			     count_format(s->counts[COUNT_ORDER_FILES], files));
+	return r < 0 ? r : add_search(s, buf);
+}
+
+int verdict_order_text(const struct snapshot *s, struct buf *buf)
+{
+	switch (order_of(s)) {
+	case VERDICT_ORDER_KNOWN:
+		return add_known(s, buf);
+	case VERDICT_ORDER_SEARCHING:
+		return buf_adds(buf, "searching");
+	case VERDICT_ORDER_NONE:
+		return buf_adds(buf, "not recognised");
+	case VERDICT_ORDER_SILENT:
+		return strcmp(s->oracle, "watching") == 0 ? buf_adds(buf, "not known yet") : 0;
+	}
+	return 0;
 }

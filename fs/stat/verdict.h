@@ -20,11 +20,20 @@ enum verdict_kind {
 	VERDICT_LIMIT,	 /* it is the limit */
 };
 
+/* Whether the mount knows what its readers will ask for. */
+enum verdict_order {
+	VERDICT_ORDER_SILENT, /* nobody looks for an order, or none has begun yet */
+	VERDICT_ORDER_SEARCHING,
+	VERDICT_ORDER_KNOWN,
+	VERDICT_ORDER_NONE, /* that could be found */
+};
+
 struct verdict {
 	enum verdict_kind kind;
-	double waiting;	    /* share of the time; over 1: reads waiting at any time */
-	double device_rate; /* bytes a second */
-	uint64_t bad_files; /* that became known in the interval */
+	enum verdict_order order; /* at the end of the interval */
+	double waiting;		  /* share of the time; over 1: reads waiting at any time */
+	double device_rate;	  /* bytes a second */
+	uint64_t bad_files;	  /* that became known in the interval */
 };
 
 struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after);
@@ -32,7 +41,12 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 /* At most 17 columns: "disk is the limit". */
 const char *verdict_word(const struct verdict *verdict);
 
-/* A line, or two where files could not be read. Returns 0 or -ENOMEM. */
+/* A line; before it two where files could not be read, behind it one where readers wait and
+ * there is something to say about their order. Returns 0 or -ENOMEM. */
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf);
+
+/* What is known of the readers' order, in words without a line's end; nothing where nobody looks
+ * for one, and none was given. Returns 0 or -ENOMEM. */
+int verdict_order_text(const struct snapshot *s, struct buf *buf);
 
 #endif

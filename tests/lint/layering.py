@@ -21,11 +21,13 @@ MAY_INCLUDE = {
     "pack": ["base/*"],
     "pack/tool": ["base/*", "pack/dataset.h", "pack/builder.h", "pack/format.h"],
     "fs": ["base/*"],
-    "fs/stat": ["base/*"],
+    "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
 
-# One header joins the two halves of the mount; whoever needs them both includes it.
-JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"]}
+# One header joins the two halves of the mount; whoever needs them both includes it. What only the
+# cache wants to know is asked where the dataset is turned into its source.
+JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
+         "fs/source.c": ["pack/dataset_lists.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
 ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount.h", "fs/source.c"]}

@@ -1,12 +1,15 @@
 """foldstat tells of a mount what was done with it, in numbers and in words."""
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import time
 
@@ -14,7 +17,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import MIB, NOBODY, PATIENCE, as_user, is_root, needs, run
+from foldfs import MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
 
 FOLDSTAT = foldfs.BUILD / "foldstat"
 ROW = re.compile(r"( *[0-9.]+){6} +([0-9.]+|-) +[0-9.]+  \S")
@@ -78,7 +81,7 @@ def test_a_fresh_mount_has_read_nothing(mounted):
     said = block(mounted)
     assert said["verdict"] == "nothing was read yet"
     assert said["served"] == "0 bytes"
-    assert said["waits"] == "none" and said["bad files"] == "none" and said["oracle"] == "off"
+    assert said["waits"] == "none" and said["bad files"] == "none"
     assert "read" not in requests(mounted)
 
 
@@ -201,6 +204,16 @@ def test_an_unreadable_file_comes_first_in_the_verdict(place, mount):
         f"1 file could not be read: see the system log, or\n'foldpack verify {pack}'\n"
     )
     run(foldfs.FOLDPACK, "verify", pack, status=3)
+
+
+@pytest.mark.parametrize("option", ["--oracle=off", "--readahead=0"])
+def test_without_the_oracle_there_is_no_word_of_an_order(small, mount, option):
+    mounted = mount(small[1], option)
+    assert mounted.stats()["oracle"] == {
+        "state": "off", "sampler": "", "list": "", "seed": 0, "epoch": 0, "position": 0,
+        "files": 0, "searches": 0, "search_s": 0, "locks": 0, "unlocks": 0,
+    }  # fmt: skip
+    assert "order" not in block(mounted)
 
 
 @pytest.mark.parametrize("options", [(), ("--preload", "--pool=8M", "--cache=pool")])
@@ -347,6 +360,185 @@ def test_the_header_comes_again_on_a_terminal_only(mounted):
     assert run(FOLDSTAT, mounted, "0.01", "45").out.count("wait%") == 1
 
 
+# --- handing over an order ------------------------------------------------------------------
+
+
+def give(place, mount, lines, status=0, command=()):
+    """foldstat --order with a file of these lines (bytes); what it says on stdout, or stderr."""
+    (place / "order").write_bytes(b"".join(line + b"\n" for line in lines))
+    done = run(*command, FOLDSTAT, "--order", place / "order", mount, status=status)
+    assert not (done.err if status == 0 else done.out)
+    return done.out or done.err
+
+
+def test_an_order_is_taken_and_taken_back(place, mounted, small):
+    paths = trees.files(small[0])
+    assert give(place, mounted, paths) == "order: given for 4 files\n"
+    assert give(place, mounted, reversed(paths)) == "order: given for 4 files\n"
+    assert give(place, mounted, [b"file"]) == "order: given for 1 file\n"
+    assert give(place, mounted, []) == "order: none is given any more\n"
+    out = run(FOLDSTAT, "--order=/dev/null", mounted).out
+    assert out == "order: none is given any more\n"
+    assert trees.content(mounted) == trees.content(small[0])
+
+
+def test_paths_may_be_written_in_several_ways(place, mounted):
+    lines = [b"file", b"./file", b"/file", b"folder//other", b"./folder/./other", b"", b"program"]
+    assert give(place, mounted, lines) == "order: given for 6 files\n"
+
+
+def test_an_order_has_no_need_of_a_last_line_end(place, mounted):
+    (place / "order").write_bytes(b"file\nfolder/other")
+    assert run(FOLDSTAT, "--order", place / "order", mounted).out == "order: given for 2 files\n"
+
+
+def test_files_of_any_name_are_taken_but_empty_ones_do_not_count(place, hostile, mount):
+    source, pack = hostile
+    paths = [path for path in trees.files(source) if b"\n" not in path]
+    full = [path for path in paths if os.path.getsize(os.path.join(os.fsencode(source), path))]
+    assert len(full) < len(paths)
+    said = give(place, mount(pack), paths)
+    assert said == f"order: given for {len(full)} files\n"
+
+
+def test_an_order_is_as_long_as_it_takes(place, bulk, mount):
+    """It goes over in pieces of 16 KiB."""
+    mounted = mount(bulk[1])
+    paths = trees.files(bulk[0]) * 100
+    assert sum(map(len, paths)) > 5 * 16384
+    assert give(place, mounted, paths) == "order: given for 9,600 files\n"
+    paths[7777] = b"class1/none"
+    assert f"{place}/order: line 7778: 'class1/none' is not" in give(place, mounted, paths, 1)
+
+
+def test_paths_begin_at_the_root_of_the_mount(place, small, mount):
+    mounted = mount(small[1], "--subdir=folder")
+    assert give(place, mounted, [b"other"]) == "order: given for 1 file\n"
+    assert "line 1: 'folder/other' is not" in give(place, mounted, [b"folder/other"], 1)
+
+
+@pytest.mark.parametrize("line, reason", [
+    (b"none", "'none' is not in the pack; paths begin below the root of the mount"),
+    (b"file/below", "'file/below' is not in the pack; paths begin below the root of the mount"),
+    (b"../file", "'../file' is not in the pack; paths begin below the root of the mount"),
+    (b"folder", "'folder' is a folder"),
+    (b".", "'.' is a folder"),
+    (b"link", "'link' is a symbolic link; name the file that it leads to"),
+    (b"file\0", "no path"),
+    (b"x" * 20000, "no path"),
+])  # fmt: skip
+def test_an_order_with_a_wrong_path_is_refused_whole(place, mount, line, reason):
+    (place / "source/folder").mkdir(parents=True)
+    trees.write(place / "source/file", b"content\n")
+    os.symlink("file", place / "source/link")
+    mounted = mount(foldfs.pack(place / "source", place / "p.lmdb"))
+    before = mounted.stats()["oracle"]
+    said = give(place, mounted, [b"file", b"", line, b"other"], 1)
+    assert said == f"foldstat: {place}/order: line 3: {reason}\n"
+    assert mounted.stats()["oracle"] == before
+
+
+def test_an_order_that_cannot_be_read_or_given_is_refused(place, mounted):
+    (place / "order").write_text("file\n")
+    for file, path, reason in [
+        (place / "none", mounted.path, f"{place}/none: No such file or directory"),
+        (place, mounted.path, f"{place}: Is a directory"),
+        (place / "order", mounted / "folder",
+         f"{mounted.path}/folder: not the root of a foldfs mount; its root is {mounted.path}"),
+        (place / "order", mounted / "file",
+         f"{mounted.path}/file: not the root of a foldfs mount; its root is {mounted.path}"),
+        (place / "order", place, f"{place}: not the root of a foldfs mount; mounts: "),
+        (place / "order", place / "none", f"{place}/none: no such folder; mounts: "),
+    ]:  # fmt: skip
+        said = run(FOLDSTAT, "--order", file, path, status=1).err
+        assert said.startswith(f"foldstat: {reason}") and said.count("\n") == 1
+
+
+def test_where_nothing_is_read_ahead_no_order_is_taken(place, small, mount):
+    mounted = mount(small[1], "--readahead=0")
+    assert give(place, mounted, [b"file"], 1) == (
+        f"foldstat: {mounted.path}: nothing is read ahead there: it was mounted with "
+        "--readahead=0\n"
+    )
+
+
+@is_root
+def test_only_root_and_who_mounted_give_orders(place, small, mount, device_for_users):
+    """Whoever files are shown to belong to."""
+    mounted = mount(small[1], "--allow_other", "--umask=022", f"--uid={SOMEBODY}")
+    assert give(place, mounted, [b"file"], 1, as_user(SOMEBODY)) == (
+        f"foldstat: {mounted.path}: an order is taken from root and from who mounted it only\n"
+    )
+    give(place, mounted, [b"file"])
+    mounted.close()
+    os.chown(mounted.path, SOMEBODY, SOMEBODY)
+    mounted = mount(small[1], uid=SOMEBODY)
+    assert give(place, mounted, [b"file"], 0, as_user(SOMEBODY)) == "order: given for 1 file\n"
+    assert "allow_other" in give(place, mounted, [b"file"], 1, as_user(NOBODY))
+
+
+ORDER_BEGIN, ORDER_ADD, ORDER_END = range(3)
+ORDER_HEAD = struct.Struct("IIIiI")
+ORDER_SIZE = ORDER_HEAD.size + 16320
+ORDER_IOCTL = 3 << 30 | ORDER_SIZE << 16 | ord("F") << 8 | 0x6F
+
+
+def send(path, step, token=0, text=b"", length=None, number=ORDER_IOCTL):
+    """One piece of an order: (step, token, length, error, files) of the answer."""
+    length = len(text) if length is None else length
+    piece = bytearray(ORDER_HEAD.pack(step, token, length, 0, 0) + text)
+    piece += bytes(ORDER_SIZE - len(piece))
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        assert fcntl.ioctl(fd, number, piece) == 0
+    finally:
+        os.close(fd)
+    return ORDER_HEAD.unpack_from(piece)
+
+
+def test_an_order_whose_sender_dies_changes_nothing(place, mounted):
+    before = mounted.stats()["oracle"]
+    _, token, *_ = send(mounted, ORDER_BEGIN)
+    assert send(mounted, ORDER_ADD, token, b"file\0folder/other\0")[2:4] == (18, 0)
+    assert mounted.stats()["oracle"] == before
+    assert give(place, mounted, [b"program"]) == "order: given for 1 file\n"
+
+
+def test_of_two_orders_at_once_the_one_that_began_last_is_taken(place, mounted):
+    _, first, *_ = send(mounted, ORDER_BEGIN)
+    _, second, *_ = send(mounted, ORDER_BEGIN)
+    assert second != first
+    send(mounted, ORDER_ADD, second, b"file\0program\0")
+    for step in (ORDER_ADD, ORDER_END):
+        with pytest.raises(OSError) as refusal:
+            send(mounted, step, first, b"large\0" if step == ORDER_ADD else b"")
+        assert refusal.value.errno == errno.EBUSY
+    assert send(mounted, ORDER_END, second)[4] == 2
+    with pytest.raises(OSError) as refusal:
+        send(mounted, ORDER_END, second)
+    assert refusal.value.errno == errno.EBUSY
+
+
+@pytest.mark.parametrize("piece", [
+    {"step": 3}, {"text": b"file"}, {"text": b"file\0", "length": 4}, {"length": 16321},
+    {"length": 2**32 - 1},
+])  # fmt: skip
+def test_what_is_no_piece_of_an_order_is_refused(mounted, piece):
+    _, token, *_ = send(mounted, ORDER_BEGIN)
+    with pytest.raises(OSError) as refusal:
+        send(mounted, **{"step": ORDER_ADD, "token": token, **piece})
+    assert refusal.value.errno == errno.EINVAL
+
+
+def test_other_questions_are_those_of_a_terminal(mounted):
+    for path, number in ((mounted, ORDER_IOCTL + 1), (mounted / "folder", ORDER_IOCTL)):
+        with pytest.raises(OSError) as refusal:
+            send(path, ORDER_BEGIN, number=number)
+        assert refusal.value.errno == errno.ENOTTY
+    with open(mounted / "file") as file:
+        assert not file.isatty()
+
+
 # --- where there is nothing to tell ---------------------------------------------------------
 
 
@@ -443,7 +635,10 @@ def test_output_that_cannot_be_written_is_a_failure(mounted):
         (["/m", "1", "1.5"], "COUNT '1.5' is not"),
         (["/m", "1", "99999999999999999999"], "COUNT '99999999999999999999' is not"),
         (["--jsn", "/m"], "unknown option '--jsn'; did you mean '--json'?"),
-        (["--order", "f", "/m"], "'--order': not yet in this version"),
+        (["--order"], "'--order': needs a value"),
+        (["--order", "f"], "MOUNTPOINT is missing"),
+        (["--order", "f", "/m", "1"], "'--order' takes no INTERVAL, and no '--json'"),
+        (["--order", "f", "--json", "/m"], "'--order' takes no INTERVAL, and no '--json'"),
     ],
 )
 def test_wrong_words_are_usage_errors(args, reason):

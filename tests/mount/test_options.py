@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import stat
 import sys
@@ -121,7 +122,9 @@ def test_pool_is_chosen_by_default(small, mount):
                                      ["--cache=kernel", "--policy=lru", "--oracle=off"],
                                      ["--cache=pool", "--policy=lru", "--pool=8M"],
                                      ["-o", "cache=pool,policy=pin,pool=16M,io=buffered"],
-                                     ["--preload"], ["--preload", "--pool=8M", "--readahead=0"]])
+                                     ["--preload"], ["--preload", "--pool=8M", "--readahead=0"],
+                                     ["--oracle=on", "--oracle-cpu=1"],
+                                     ["-o", "oracle-cpu=1024"]])
 def test_what_is_read_does_not_depend_on_how(bulk, mount, options):
     source, pack = bulk
     assert trees.content(mount(pack, *options)) == trees.content(source)
@@ -243,6 +246,59 @@ def test_preload_stops_where_the_pool_is_full(bulk, mount):
     assert pool["used"] <= pool["limit"] == pool["budget"] == 32 * MIB
 
 
+# --- an order -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["--order=list", "-oorder=list"])
+def test_an_order_is_read_before_the_daemon_leaves(bulk, place, point, form):
+    """By a path that holds in the folder where foldfs was started."""
+    source, pack = bulk
+    paths = trees.files(source)
+    random.Random(1).shuffle(paths)
+    (place / "list").write_bytes(b"".join(path + b"\n" for path in paths))
+    script = 'cd "$0" && find . -type f | wc -l'
+    done = run(FOLDFS, form, pack, point, "--", "sh", "-c", script, point, cwd=place)
+    assert int(done.out) == len(paths)
+    run(FOLDFS, "-q", form, pack, point, cwd=place)
+    (place / "list").unlink()
+    assert trees.content(point) == trees.content(source)
+    foldfs.unmount(point)
+
+
+def test_an_order_does_not_need_the_oracle(small, place, mount):
+    (place / "list").write_text("file\n./folder/other\n\n/program\nfile\n")
+    mounted = mount(small[1], "--oracle=off", f"--order={place}/list")
+    assert trees.content(mounted) == trees.content(small[0])
+
+
+def test_an_order_goes_by_the_root_of_the_mount(small, place, mount, point):
+    (place / "list").write_text("other\n")
+    said = refused(1, f"--order={place}/list", small[1], point)
+    assert f"{place}/list: line 1: 'other' is not in the pack" in said
+    mount(small[1], f"--order={place}/list", "--subdir=folder")
+
+
+@pytest.mark.parametrize("text, reason", [
+    ("file\n\nfile/none\n", ": line 3: 'file/none' is not in the pack; paths begin below the "
+     "root of the mount"),
+    ("folder\n", ": line 1: 'folder' is a folder"),
+    ("", ": no paths in it; '--order' takes one a line"),
+    ("\n\n", ": no paths in it; '--order' takes one a line"),
+])
+def test_a_wrong_order_is_refused(small, place, point, text, reason):
+    (place / "list").write_text(text)
+    said = refused(1, f"--order={place}/list", small[1], point)
+    assert said == f"foldfs: {place}/list{reason}\n"
+    assert not foldfs.is_mounted(point)
+
+
+def test_an_order_that_cannot_be_read_is_refused(small, place, point):
+    assert refused(1, f"--order={place}/list", small[1], point) == (
+        f"foldfs: {place}/list: No such file or directory\n")
+    assert refused(1, f"--order={place}", small[1], point) == f"foldfs: {place}: Is a directory\n"
+    assert not foldfs.is_mounted(point)
+
+
 # --- the end of a mount -------------------------------------------------------------------
 
 
@@ -356,14 +412,6 @@ def test_a_descriptor_as_mount_point(small, point):
 # --- refusals -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["oracle=on", "oracle-cpu=2", "order=list"])
-@pytest.mark.parametrize("form", ["--", "-o"])
-def test_what_comes_later_is_refused(small, point, option, form):
-    words = [form + option] if form == "--" else ["-o", option]
-    assert "not yet" in refused(2, *words, small[1], point)
-    assert not foldfs.is_mounted(point)
-
-
 @pytest.mark.parametrize("words, hint", [(["--pol=8M"], "--pool"), (["-o", "pol=8M"], "pool"),
                                          (["--readahed=1"], "--readahead"),
                                          (["--allow-othr"], "allow_other")])
@@ -378,7 +426,8 @@ def test_an_unknown_option_is_refused_with_a_guess(small, point, words, hint):
     ["--umask=1777"], ["--umask=9"], ["--uid=4294967295"], ["--gid=99999999999"], ["--uid=root"],
     ["--timeout=2147483648"], ["--verify=maybe"], ["--cache=none"], ["--policy=fifo"],
     ["--io=mmap"], ["--preload=1G"], ["--mkdir=yes"], ["-o", "pool"],
-    ["-Z"],
+    ["--oracle=maybe"], ["--oracle-cpu=0"], ["--oracle-cpu=1025"], ["--oracle-cpu=all"],
+    ["--order"], ["--order=list", "--readahead=0"], ["-Z"],
 ])
 def test_a_wrong_value_is_refused(small, point, words):
     refused(2, *words, small[1], point)

@@ -1,0 +1,258 @@
+"""Training scripts that know nothing of foldfs, on mounts whose oracle finds out the order of
+their samples: real torch, real loaders, compared with the order that the scripts say they had.
+
+Seeds here are ones that the oracle tries first, but for one: all cases, and searches of all 2^32
+seeds, are in tests/clients."""
+
+import random
+import subprocess
+import time
+
+import pytest
+
+import foldfs
+import oracle
+from foldfs import is_root, needs, run
+from oracle import Epoch, QUICK, Counted, follow, hold_unlocked, oracle_of, wait_for
+
+pytestmark = oracle.needs_torch
+FILES = 4000
+FOLDSTAT = foldfs.BUILD / "foldstat"
+
+# In its first epoch after torch.manual_seed(), DataLoader(shuffle=True) draws this as the seed of
+# its order: small, so that a search of all seeds, from 0 on, comes to it soon.
+RARE_SEED, ITS_WORD = 2000015400, 8012570
+
+
+@pytest.fixture(scope="module")
+def data(session_dir):
+    return oracle.Data(session_dir / "dataset", FILES, 400, masks=True)
+
+
+@pytest.fixture
+def mounted(mount, data):
+    return mount(data.pack, *data.options)
+
+
+@pytest.fixture
+def start():
+    with oracle.jobs() as start:
+        yield start
+
+
+# --- found --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers, batch, seed", [
+    (2, 32, 42),
+    pytest.param(0, 1, 0, marks=pytest.mark.slow),
+    pytest.param(8, 4, 1337, marks=pytest.mark.slow),
+])
+def test_a_shuffled_epoch_after_a_common_manual_seed(mounted, start, workers, batch, seed):
+    job = start(mounted / "train", "--workers", str(workers), "--batch-size", str(batch),
+                "--seed", str(seed), "--epochs", "2")
+    for _ in range(2):
+        follow(mounted, [(job, Epoch(FILES))])
+    job.finish()
+
+
+@pytest.mark.slow
+def test_persistent_workers_and_whole_batches_only(mounted, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=24", "--seed=42", "--epochs=2",
+                "--persistent", "--drop-last")
+    for _ in range(2):
+        follow(mounted, [(job, Epoch(FILES, oracle.whole_batches(24)))])
+
+
+@pytest.mark.slow
+def test_a_seed_that_only_a_search_finds(mounted, start):
+    job = start(mounted / "train", "--workers=4", "--batch-size=32", "--seed", str(RARE_SEED))
+    said = follow(mounted, [(job, Epoch(FILES))])
+    assert said["seed"] == ITS_WORD
+
+
+def test_two_of_eight_ranks(mounted, start):
+    ranks = [start(mounted / "train", "--workers=1", "--batch-size=8", "--epochs=2", "--world=8",
+                   "--rank", str(rank), "--rate=1000") for rank in (2, 3)]
+    for _ in range(2):
+        follow(mounted, [(job, Epoch(FILES, oracle.dealt(8, rank)))
+                         for rank, job in zip((2, 3), ranks)])
+
+
+@pytest.mark.slow
+def test_the_middle_of_an_epoch_of_a_job_that_goes_on(mounted, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--world=2", "--rank=1",
+                "--start=3", "--skip=20", "--epochs=2")
+    part = oracle.dealt(2, 1)
+    follow(mounted, [(job, Epoch(FILES, oracle.resumed_at(20 * 16, part)))])
+    follow(mounted, [(job, Epoch(FILES, part))])
+
+
+@pytest.mark.slow
+def test_training_and_validation_in_turn(mounted, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--epochs=2",
+                "--validate", mounted / "val")
+    for _ in range(2):
+        follow(mounted, [(job, Epoch(FILES))])
+    job.finish()
+
+
+@pytest.mark.slow
+def test_the_mount_itself_as_the_root_of_the_images(mount, data, start):
+    mounted = mount(data.pack, *data.options, "-o", "subdir=train")
+    job = start(mounted, "--workers=2", "--batch-size=32", "--seed=42")
+    follow(mounted, [(job, Epoch(FILES))])
+
+
+@pytest.mark.slow
+def test_the_second_epoch_of_a_list_that_nobody_else_has(mounted, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--epochs=2",
+                "--subset=5")
+    job.hear(False)
+    job.go_on()
+    job.hear(True)
+    job.go_on()
+    follow(mounted, [(job, Epoch(FILES // 2))])
+
+
+@is_root
+@needs("unshare")
+def test_eight_workers_that_have_no_pid_here(data, point):
+    with oracle.foreign_mount(data.pack, point, *data.options) as mounted, oracle.jobs() as begin:
+        job = begin(mounted / "train", "--workers=8", "--batch-size=4", "--seed=42")
+        follow(mounted, [(job, Epoch(FILES))])
+        job.kill()
+
+
+# --- not to be found ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sampler", [
+    "--numpy",
+    pytest.param("--weighted", marks=pytest.mark.slow),
+    pytest.param("--split", marks=pytest.mark.slow),
+])
+def test_an_order_that_is_not_torchs(mounted, start, sampler):
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--epochs=2", sampler)
+    for _ in range(2):
+        hold_unlocked(mounted, job)
+
+
+def test_an_order_made_by_shuf(mounted):
+    script = f"find '{mounted.path}/train' -type f | shuf | xargs cat >/dev/null"
+    with subprocess.Popen(["sh", "-c", script]) as shell:
+        while shell.poll() is None:
+            assert oracle_of(mounted)["state"] != "locked"
+            time.sleep(0.01)
+    assert shell.returncode == 0
+
+
+def test_the_oracle_is_off_where_it_is_not_wanted(mount, data, start):
+    mounted = mount(data.pack, *data.options, "-o", "oracle=off")
+    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--rate=1e9")
+    hold_unlocked(mounted, job)
+    assert oracle_of(mounted)["state"] == "off"
+
+
+# --- in company, and left -----------------------------------------------------------------
+
+
+def check_read_ahead(counted, data, share):
+    """Where others read too, misses are theirs."""
+    used, issued = counted("prefetch", "used"), counted("prefetch", "issued")
+    assert used >= share * data.bytes, f"{used} of {data.bytes} bytes read ahead, and used"
+    assert counted("prefetch", "wasted") <= QUICK.wasted * issued
+
+
+def lock_and_go_on(mounted, job, epoch):
+    order = job.hear(False)
+    said = wait_for(mounted, lambda said: epoch.is_explained(said, order))
+    job.go_on()
+    return said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dataset, share", [("masks", 0.8), ("mosaic", 0.5)])
+def test_extras_beside_the_samples(mounted, data, start, dataset, share):
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--dataset",
+                dataset, "--rate=1000")
+    counted = Counted(mounted)
+    said = lock_and_go_on(mounted, job, Epoch(FILES))
+    assert Epoch(FILES).is_explained(said, job.hear(True), True)
+    check_read_ahead(counted, data, share)
+
+
+def test_a_job_that_is_killed_and_begun_anew_with_another_seed(mounted, data, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=1")
+    counted = Counted(mounted)
+    lock_and_go_on(mounted, job, Epoch(FILES))
+    while counted("prefetch", "used") < data.bytes / 4:
+        time.sleep(0.01)
+    job.kill()
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=2")
+    follow(mounted, [(job, Epoch(FILES))])
+
+
+@pytest.mark.slow
+def test_two_jobs_at_once(mounted, start):
+    both = [start(mounted / "train", "--workers=2", "--batch-size=16", "--rate=1000", "--seed",
+                  str(seed)) for seed in (3, 4)]
+    begun = [job.hear(False) for job in both]
+    # Which of the two is shown is the oracle's affair.
+    said = wait_for(mounted, lambda said: any(Epoch(FILES).is_explained(said, order)
+                                              for order in begun))
+    counted = Counted(mounted)
+    for job in both:
+        job.go_on()
+    ended = [job.hear(True) for job in both]
+    assert any(Epoch(FILES).is_explained(said, order, True) for order in ended)
+    counted.check(2 * FILES, QUICK)
+
+
+@pytest.mark.slow
+def test_somebody_who_looks_around_meanwhile(mounted, data, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42")
+    first = job.hear(False)
+    said = wait_for(mounted, lambda said: Epoch(FILES).is_explained(said, first))
+    run("sh", "-c", f"find '{mounted.path}' -type f | head -n 300 | xargs cat")
+    assert oracle_of(mounted)["state"] == "locked"
+    counted = Counted(mounted)
+    job.go_on()
+    assert Epoch(FILES).is_explained(said, job.hear(True), True)
+    counted.check(FILES, QUICK)
+
+
+# --- told ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def order(place, data):
+    """(paths, file): an order that nobody could find out."""
+    paths = random.Random(5).sample(data.paths, len(data.paths))
+    file = place / "order.txt"
+    file.write_text("".join(f"{path}\n" for path in paths))
+    return paths, file
+
+
+def read_slowly(mounted, paths, rate=3000):
+    began = time.monotonic()
+    for count, path in enumerate(paths):
+        (mounted / path).read_bytes()
+        time.sleep(max(0, began + count / rate - time.monotonic()))
+
+
+def test_an_order_given_at_mount(mount, data, order):
+    paths, file = order
+    mounted = mount(data.pack, *data.options, "-o", f"order={file}")
+    counted = Counted(mounted)
+    read_slowly(mounted, paths)
+    counted.check(len(paths), QUICK)
+    assert oracle_of(mounted)["state"] == "locked"
+
+
+def test_an_order_given_to_a_mount(mounted, data, order):
+    paths, file = order
+    run(FOLDSTAT, "--order", file, mounted)
+    counted = Counted(mounted)
+    read_slowly(mounted, paths)
+    counted.check(len(paths), QUICK)

@@ -1,4 +1,5 @@
 #include "cache/ahead.h"
+#include "cache/push.h"
 #include "cache/request.h"
 #include "cache/thinker.h"
 
@@ -64,6 +65,7 @@ int cache_new(const struct cache_params *params, struct cache **ret)
 	if (!cache)
 		return -ENOMEM;
 	pthread_mutex_init(&cache->lock, NULL);
+	pthread_cond_init(&cache->push, NULL);
 	waiters_init(&cache->parked);
 	waiters_init(&cache->starved);
 	cost_init(&cache->cost);
@@ -94,6 +96,7 @@ int cache_start(struct cache *cache)
 void cache_stop(struct cache *cache)
 {
 	atomic_store(&cache->stopping, true);
+	push_wake(cache);
 	if (cache->thinker)
 		thinker_stop(cache->thinker);
 	work_stop(cache->work);
@@ -110,6 +113,7 @@ void cache_free(struct cache *cache)
 	duel_free(cache->duel);
 	free(cache->served);
 	device_release(&cache->device);
+	pthread_cond_destroy(&cache->push);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }

@@ -26,7 +26,10 @@
 #define CACHE_READ_EXTENTS 3	      /* that one request may touch, consecutive ones */
 #define CACHE_BUDGET_MIN   ((uint64_t)8 << 20)
 
+#define CACHE_PUSH_PIECES 66 /* of memory that an extent lies in */
+
 struct cache;
+struct pool_extent;
 
 /* Told of a list of files: its name, for people, and its files in index order, by first extents, or
  * UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to go on, or
@@ -45,6 +48,9 @@ struct cache_source {
 	int (*unchanged)(void *context);
 	/* Told of each extent that a request touched, when it is answered. NULL: not told. */
 	void (*served)(void *context, uint64_t extent);
+	/* Whether the kernel can be given the file of the extent before anybody asks for it. Called
+	 * with a lock held. NULL: none. */
+	bool (*may_push)(void *context, uint64_t extent);
 	/* Told of each extent that somebody asked for and that could not be had. */
 	void (*failed)(void *context, uint64_t extent, int error);
 	/* As in struct plan_view; NULL, both: not known. Called with a lock held. */
@@ -133,6 +139,21 @@ void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader);
  * epoch. Takes the place of an order given before; count 0: none is given any more. Goes with the
  * oracle off, and before cache_start, but not with readahead 0. Returns 0 or -ENOMEM. */
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count);
+
+/* A file of one extent that is in memory, and will be asked for soon: to be given to its reader's
+ * kernel before that. Pinned until cache_pushed(). */
+struct cache_push {
+	uint64_t extent;
+	uint32_t size; /* bytes */
+	int count;
+	struct iovec iov[CACHE_PUSH_PIECES];
+	struct pool_extent *pinned;
+};
+
+/* Waits until there is one. False: the cache stops. For one thread. */
+bool cache_push_next(struct cache *cache, struct cache_push *ret);
+/* `taken`: the kernel has it now. */
+void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken);
 
 /* Takes a parked request back: true if its done will not be called. */
 bool cache_cancel(struct cache *cache, const void *arg);

@@ -65,6 +65,8 @@ struct cache {
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
 	struct duel *duel;		   /* NULL: the policy was chosen */
+	pthread_cond_t push;		   /* something may be there to push, or stopping */
+	bool push_waits;		   /* protected by lock: for that */
 	struct thinker *thinker;	   /* NULL: nothing is read ahead */
 };
 

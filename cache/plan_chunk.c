@@ -63,6 +63,18 @@ void plan_chunk_free(struct plan_chunk *chunk)
 
 /* --- what is to be read ---------------------------------------------------------------------- */
 
+/* Bytes that an extent takes; grains do not change. */
+static uint64_t memory_of(const struct plan_chunk *chunk, const struct plan_view *view,
+			  uint64_t extent)
+{
+	const struct plan_limits limits = {.grain = chunk->grain};
+	uint64_t offset;
+	uint32_t size;
+
+	view->locate(view->context, extent, &offset, &size);
+	return plan_memory(&limits, offset, size);
+}
+
 /* The kernel has let go of most of what it had: nearly all that passes is asked for. */
 static bool let_go(const struct plan_chunk *chunk)
 {
@@ -199,7 +211,7 @@ void plan_chunk_demand(struct plan_chunk *chunk, const struct plan_view *view, u
 	uint8_t *mark = &chunk->marks[extent];
 
 	if (*mark & AHEAD)
-		chunk->ahead -= plan_size(view, extent);
+		chunk->ahead -= memory_of(chunk, view, extent);
 	*mark &= (uint8_t) ~(QUEUED | AHEAD);
 	if (extent == file)
 		ask_file(chunk, view, extent);
@@ -277,6 +289,7 @@ bool plan_chunk_cut(struct plan_chunk *chunk, const struct plan_view *view,
 		.most = chunk->dear ? PLAN_CHUNK_MOST : LISTED,
 	};
 
+	chunk->grain = limits->grain;
 	if (chunk->dear || chunk->hungry || chunk->end == chunk->count)
 		make_list(chunk, &search);
 	chunk->hungry = false;
@@ -300,7 +313,7 @@ static void hand_out(struct plan_chunk *chunk, const struct plan_view *view, uin
 	uint8_t *mark = &chunk->marks[extent];
 
 	if (!(*mark & AHEAD))
-		chunk->ahead += plan_size(view, extent);
+		chunk->ahead += memory_of(chunk, view, extent);
 	*mark = (uint8_t)((*mark & ~QUEUED) | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
 }
 

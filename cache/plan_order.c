@@ -12,8 +12,8 @@
  * on, and nearly all at 4 C*; then a chunk costs a pass over the data, the same for any C: the
  * larger, the fewer passes. A first chunk of START bytes shows D s = C d, of files drawn at random
  * as of files in a row. Where G < s, or the room is less than C*, there is not much to be had from
- * large chunks: they are some runs long, which keeps all reads busy that may run at once, in order
- * of need, and limits->pace bytes ahead of the readers.
+ * large chunks: they are of START bytes, in order of need, and limits->pace bytes ahead of the
+ * readers.
  *
  * Else chunks double, so that the first files come soon, up to C* / GROWN, which costs a fraction
  * of a pass all together. From then on passes never end: what the readers have used makes room for
@@ -34,7 +34,6 @@
 #define START  ((uint64_t)8 << 20)
 #define GROWN  4
 #define TOP_UP 8 /* parts of the room: when one is free, what comes then is listed too */
-#define RUNS   8 /* as many as may be read at once */
 #define PLENTY (UINT64_MAX / 4)
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params)
@@ -147,11 +146,17 @@ static uint64_t room_of(const struct plan_chunk *chunk, const struct plan_limits
 	return least(limits->once, less(share, chunk->ahead));
 }
 
+/* C*, bytes, by what a request costs now. */
+static uint64_t dear_from(const struct plan_chunk *chunk, const struct plan_limits *limits)
+{
+	return (uint64_t)(chunk->apart / 2 / (double)(limits->gap + chunk->mean));
+}
+
 static bool is_dear(const struct plan_chunk *chunk, const struct plan_limits *limits,
 		    uint64_t share)
 {
-	return chunk->dear_from && limits->gap >= chunk->mean &&
-	       chunk->dear_from <= least(share, PLAN_CHUNK_MOST * chunk->mean);
+	return chunk->apart > 0 && limits->gap >= chunk->mean &&
+	       dear_from(chunk, limits) <= least(share, PLAN_CHUNK_MOST * chunk->mean);
 }
 
 /* Less than the room for a long run is none: it would be filled by many short ones. */
@@ -175,17 +180,18 @@ static uint64_t cheap_size(const struct plan_chunk *chunk, const struct plan_lim
 
 	if (wanted == 0 && !chunk->hungry)
 		return 0;
-	return least(wanted > limits->run ? wanted : limits->run, RUNS * limits->run);
+	return least(wanted > limits->run ? wanted : limits->run, START);
 }
 
-static bool is_growing(const struct plan_chunk *chunk)
+static bool is_growing(const struct plan_chunk *chunk, const struct plan_limits *limits)
 {
-	return chunk->grown < chunk->dear_from / GROWN;
+	return chunk->grown < dear_from(chunk, limits) / GROWN;
 }
 
-static uint64_t dear_size(const struct plan_chunk *chunk, uint64_t share, uint64_t room)
+static uint64_t dear_size(const struct plan_chunk *chunk, const struct plan_limits *limits,
+			  uint64_t share, uint64_t room)
 {
-	if (is_growing(chunk))
+	if (is_growing(chunk, limits))
 		return chunk->hungry || room >= chunk->grown ? chunk->grown : 0;
 	return chunk->hungry || room >= share / 2 ? room : 0;
 }
@@ -200,21 +206,14 @@ static uint64_t next_size(const struct plan_order *order, const struct plan_chun
 	if (!is_active(chunk) || room < least_room(limits, share) ||
 	    (chunk->rest && !chunk->hungry))
 		return 0;
-	if (chunk->dear_from == 0)
+	if (chunk->apart == 0)
 		return least(room, START);
 	if (is_dear(chunk, limits, share))
-		return least(room, dear_size(chunk, share, room));
+		return least(room, dear_size(chunk, limits, share, room));
 	return least(room, cheap_size(chunk, limits));
 }
 
 /* --- chunks and runs -------------------------------------------------------------------------- */
-
-static void learn(struct plan_chunk *chunk, const struct plan_limits *limits)
-{
-	double apart = (double)chunk->span * (double)chunk->mean;
-
-	chunk->dear_from = (uint64_t)(apart / 2 / (double)(limits->gap + chunk->mean)) + 1;
-}
 
 static bool begin_chunk(const struct plan_order *order, struct plan_chunk *chunk,
 			const struct plan_view *view, const struct plan_limits *limits)
@@ -226,7 +225,7 @@ static bool begin_chunk(const struct plan_order *order, struct plan_chunk *chunk
 	chunk->dear = is_dear(chunk, limits, share_of_room(order, limits));
 	if (!plan_chunk_cut(chunk, view, limits, size))
 		return false;
-	learn(chunk, limits);
+	chunk->apart = (double)chunk->span * (double)chunk->mean;
 	chunk->open = true;
 	chunk->spare = less(size, chunk->memory);
 	if (chunk->grown < PLENTY && size >= chunk->grown)
@@ -241,7 +240,7 @@ static void top_up(const struct plan_order *order, struct plan_chunk *chunk,
 	uint64_t share = share_of_room(order, limits);
 	uint64_t room = room_of(chunk, limits, share);
 
-	if (!chunk->open || !chunk->dear || !is_active(chunk) || is_growing(chunk) ||
+	if (!chunk->open || !chunk->dear || !is_active(chunk) || is_growing(chunk, limits) ||
 	    less(room, chunk->left + chunk->spare) < share / TOP_UP)
 		return;
 	plan_chunk_cut(chunk, view, limits, room);

@@ -3,6 +3,7 @@
 #include "cache/request.h"
 #include "base/clock.h"
 #include "cache/ahead.h"
+#include "cache/push.h"
 #include "cache/thinker.h"
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
@@ -186,6 +187,15 @@ static void count_served(struct cache *cache, struct pool_extent *extent, uint32
 	cache->distinct_bytes += extent->size;
 }
 
+void request_pushed(struct cache *cache, struct pool_extent *extent)
+{
+	cache->hits++;
+	if (pool_ask(cache->pool, extent))
+		cache->ahead_used += extent->size;
+	count_served(cache, extent, extent->size);
+	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
+}
+
 static void report(const struct cache *cache, const struct waiter *waiter)
 {
 	if (!cache->source.served)
@@ -251,6 +261,8 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 		link = next;
 	}
 	extent->waiters = NULL;
+	if (!*ret_asked)
+		push_wake_locked(cache);
 	pool_unpin(cache->pool, extent);
 	return ready;
 }
@@ -302,6 +314,7 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
+	push_wake_locked(cache);
 	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
 		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent);
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);

@@ -8,4 +8,7 @@
 /* What the I/O threads do: read a fill, answer who waited for it, admit those who were starved. */
 extern const struct work_ops request_work;
 
+/* The kernel was given an extent that nobody has asked for; it is pinned. Lock held. */
+void request_pushed(struct cache *cache, struct pool_extent *extent);
+
 #endif

@@ -5,11 +5,11 @@
 #include <stdio.h>
 
 #define TICK_NS	    50000000l /* between two looks at what was seen */
-#define ASLEEP	    40		/* ticks without a turn, after which it sleeps */
-#define ABANDONED   600		/* the same, after which a search ends: half a minute */
-#define WINDOW	    8		/* ticks over which pace and misses are averaged */
-#define MISSING	    50		/* of so many turns one misses: reading ahead would pay */
-#define SEARCH_RATE 40e6	/* seeds/s of a processor, about */
+#define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
+#define ABANDONED   600	      /* the same, after which a search ends: half a minute */
+#define WINDOW	    8	      /* ticks over which pace and misses are averaged */
+#define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
+#define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 #define SEARCH_PART (SEEDS_STEP * 16)
 
 struct thinker {
@@ -17,13 +17,14 @@ struct thinker {
 	struct oracle *oracle; /* protected by the cache's lock, as are: */
 	bool watching;	       /* there is something to be told for */
 	bool asleep;
-	uint64_t searches, search_ns;
+	uint64_t found_ns; /* what the present order took to find */
 
 	unsigned cpus;
 	pthread_t thread;
 	bool started;
 	pthread_cond_t wake; /* with the cache's lock */
-	atomic_bool stopping, searching;
+	atomic_bool stopping, searching, superseded;
+	atomic_ullong searches; /* of all seeds */
 	atomic_uint idle_ticks; /* without a turn */
 
 	/* The thread's own: */
@@ -85,6 +86,16 @@ void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file)
 	}
 }
 
+void thinker_to_push(const struct thinker *thinker, forecast_take_fn *take, void *arg)
+{
+	oracle_to_push(thinker->oracle, take, arg);
+}
+
+void thinker_pushed(struct thinker *thinker, uint64_t file)
+{
+	oracle_pushed(thinker->oracle, (uint32_t)file);
+}
+
 int thinker_order(struct thinker *thinker, const uint32_t *files, uint32_t count)
 {
 	int r;
@@ -113,7 +124,8 @@ static bool stopped(void *context)
 {
 	const struct thinker *thinker = context;
 
-	return atomic_load(&thinker->stopping) || atomic_load(&thinker->idle_ticks) > ABANDONED;
+	return atomic_load(&thinker->stopping) || atomic_load(&thinker->superseded) ||
+	       atomic_load(&thinker->idle_ticks) > ABANDONED;
 }
 
 static void search_part(struct search *search, uint64_t from, uint64_t end)
@@ -156,6 +168,8 @@ static unsigned search_all(void *context, const struct seeds *seeds, uint64_t fr
 	pthread_t ids[64];
 	unsigned started = 0;
 
+	atomic_store(&thinker->searching, to == SEEDS_ALL);
+	atomic_fetch_add(&thinker->searches, to == SEEDS_ALL);
 	atomic_init(&search.next, from);
 	pthread_mutex_init(&search.lock, NULL);
 	while (started + 1 < thinker->cpus && started < 64 &&
@@ -165,6 +179,7 @@ static unsigned search_all(void *context, const struct seeds *seeds, uint64_t fr
 	while (started)
 		pthread_join(ids[--started], NULL);
 	pthread_mutex_destroy(&search.lock);
+	atomic_store(&thinker->searching, false);
 	return search.count;
 }
 
@@ -205,6 +220,8 @@ static void tick(struct thinker *thinker)
 	uint64_t turns = oracle_turns(thinker->oracle), misses = thinker->cache->misses;
 	double weight = 1.0 / WINDOW;
 
+	if (atomic_load(&thinker->searching) && oracle_has_new(thinker->oracle))
+		atomic_store(&thinker->superseded, true);
 	if (turns == thinker->turns)
 		atomic_fetch_add(&thinker->idle_ticks, 1);
 	else
@@ -254,7 +271,7 @@ static void think(struct thinker *thinker, struct thought *thought, char sentenc
 	pthread_t id;
 	bool found;
 
-	atomic_store(&thinker->searching, true);
+	atomic_store(&thinker->superseded, false);
 	if (pthread_create(&id, NULL, think_thread, &thinking) == 0) {
 		while (!atomic_load(&thinking.done))
 			wait_tick(thinker);
@@ -263,11 +280,10 @@ static void think(struct thinker *thinker, struct thought *thought, char sentenc
 		pthread_join(id, NULL);
 		pthread_mutex_lock(&thinker->cache->lock);
 	}
-	atomic_store(&thinker->searching, false);
-	thinker->searches++;
-	thinker->search_ns = clock_ns() - began;
 	found = oracle_answer(thinker->oracle, thought, sentence);
-	if (!found)
+	if (found)
+		thinker->found_ns = clock_ns() - began;
+	else
 		sentence[0] = '\0';
 }
 
@@ -277,7 +293,7 @@ static void tell(struct thinker *thinker, const char *sentence)
 	char text[ORACLE_SENTENCE + 64];
 
 	snprintf(text, sizeof(text), "the readers' order is known: %s, found in %.1f s", sentence,
-		 (double)thinker->search_ns / 1e9);
+		 (double)thinker->found_ns / 1e9);
 	if (source->locked)
 		source->locked(source->context, text);
 }
@@ -338,7 +354,7 @@ static const char *state_of(const struct thinker *thinker, const struct oracle_s
 		return "off";
 	if (atomic_load(&thinker->searching))
 		return "searching";
-	return thinker->searches ? "none" : "watching";
+	return atomic_load(&thinker->searches) ? "none" : "watching";
 }
 
 void thinker_stats(const struct thinker *thinker, struct cache_oracle *ret)
@@ -352,8 +368,8 @@ void thinker_stats(const struct thinker *thinker, struct cache_oracle *ret)
 		.epoch = state.epoch,
 		.position = state.position,
 		.files = state.files,
-		.searches = thinker->searches,
-		.search_ms = thinker->search_ns / 1000000,
+		.searches = atomic_load(&thinker->searches),
+		.search_ms = thinker->found_ns / 1000000,
 		.locks = state.locks,
 		.unlocks = state.unlocks,
 	};

@@ -39,21 +39,28 @@ static void dot(const struct mount *mount, uint32_t directory, uint64_t place,
 	};
 }
 
+bool listing_child(const struct mount *mount, uint32_t directory, uint64_t place,
+		   struct dataset_child *ret)
+{
+	struct dataset_entry d;
+
+	dataset_entry(mount->dataset, directory, &d);
+	if (place >= (uint64_t)d.children + 2)
+		return false;
+	if (place < 2)
+		dot(mount, directory, place, ret);
+	else
+		dataset_child(mount->dataset, d.first_child + (uint32_t)(place - 2), ret);
+	return true;
+}
+
 size_t listing_fill(const struct mount *mount, uint32_t directory, char *buf, size_t size,
 		    uint64_t place)
 {
-	struct dataset_entry d;
+	struct dataset_child child;
 	size_t used = 0, len;
 
-	dataset_entry(mount->dataset, directory, &d);
-	for (; place < (uint64_t)d.children + 2; place++) {
-		struct dataset_child child;
-
-		if (place < 2)
-			dot(mount, directory, place, &child);
-		else
-			dataset_child(mount->dataset, d.first_child + (uint32_t)(place - 2),
-				      &child);
+	for (; listing_child(mount, directory, place, &child); place++) {
 		len = add(buf + used, size - used, place + 1, mount_ino(mount, child.inode),
 			  &child);
 		if (len == 0)

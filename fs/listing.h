@@ -9,4 +9,8 @@
 size_t listing_fill(const struct mount *mount, uint32_t directory, char *buf, size_t size,
 		    uint64_t place);
 
+/* The entry at a place of a listing: false behind the last one. */
+bool listing_child(const struct mount *mount, uint32_t directory, uint64_t place,
+		   struct dataset_child *ret);
+
 #endif

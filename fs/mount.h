@@ -41,6 +41,7 @@ struct mount {
 	bool keep;		 /* the pool keeps what was served, and the kernel must not */
 	/* The session's: */
 	struct drop *drop; /* NULL unless keep */
+	struct push *push; /* NULL where no order is looked for */
 	struct pressure *pressure;
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];

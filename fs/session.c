@@ -5,6 +5,7 @@
 #include "fs/drop.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
+#include "fs/push.h"
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -133,6 +134,8 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 		session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
 	if (r == 0 && session->fuse)
 		r = make_drop(session);
+	if (r == 0 && mount->settings->readahead)
+		r = push_new(mount, &mount->push);
 	if (r < 0 || !session->fuse) {
 		session_free(session);
 		return err_set(err, r < 0 ? r : -ENOMEM, "no FUSE session");
@@ -150,6 +153,8 @@ void session_free(struct session *session)
 		fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
 	}
+	push_free(session->mount->push);
+	session->mount->push = NULL;
 	drop_free(session->mount->drop);
 	session->mount->drop = NULL;
 	pthread_cond_destroy(&session->turn);
@@ -291,7 +296,7 @@ static void set_pool_limit(void *context, uint64_t bytes)
 	cache_limit(context, bytes);
 }
 
-static int start_threads(struct mount *mount)
+static int start_threads(struct mount *mount, int fd)
 {
 	const struct pressure_params params = {
 		.root = "",
@@ -302,6 +307,8 @@ static int start_threads(struct mount *mount)
 
 	if (r == 0 && mount->drop)
 		r = drop_start(mount->drop);
+	if (r == 0 && mount->push)
+		r = push_start(mount->push, fd);
 	if (r == 0)
 		r = pressure_start(&params, &mount->pressure);
 	return r;
@@ -312,6 +319,8 @@ static void stop_threads(struct mount *mount)
 	pressure_stop(mount->pressure);
 	mount->pressure = NULL;
 	cache_stop(mount->cache);
+	if (mount->push)
+		push_stop(mount->push);
 	if (mount->drop)
 		drop_stop(mount->drop);
 }
@@ -329,7 +338,7 @@ static void *run(void *arg)
 
 int session_serve(struct session *session, struct err *err)
 {
-	int r = start_threads(session->mount);
+	int r = start_threads(session->mount, fuse_session_fd(session->fuse));
 
 	if (r == 0)
 		r = -pthread_create(&session->thread, NULL, run, session);

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "fs/drop.h"
 #include "fs/mount.h"
+#include "fs/push.h"
 #include "pack/dataset_lists.h"
 #include <string.h>
 
@@ -108,6 +109,15 @@ static int source_lists(void *context, uint64_t extent, cache_list_fn *found, vo
 }
 
 /* In the words of the cache, which cannot know the mount. */
+static bool source_may_push(void *context, uint64_t extent)
+{
+	const struct mount *mount = context;
+	struct dataset_extent x;
+
+	dataset_extent(mount->dataset, extent, &x);
+	return push_may(mount->push, x.entry);
+}
+
 static void source_locked(void *context, const char *sentence)
 {
 	(void)context;
@@ -128,6 +138,7 @@ struct cache_source mount_source(struct mount *mount)
 		.kin = source_kin,
 		.namesake = source_namesake,
 		.lists = source_lists,
+		.may_push = source_may_push,
 		.locked = source_locked,
 	};
 }

@@ -38,6 +38,7 @@ struct forecast {
 	uint32_t done_count;
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
 	uint32_t reach;
+	uint32_t pushed;   /* since the last demand that was foreseen */
 	uint32_t stuck;	   /* foreseen demands since the front moved */
 	uint64_t foreseen; /* a bit for each of the last demands, the latest lowest */
 	unsigned judged;
@@ -335,12 +336,29 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 		return false;
 	again = is_done(forecast, place);
 	near = is_near(forecast, place);
+	if (near)
+		forecast->pushed = 0;
 	if (near && again)
 		return true;
 	judge(forecast, near);
 	if (near)
 		go_on(forecast, place);
 	return near;
+}
+
+bool forecast_may_push(const struct forecast *forecast)
+{
+	return forecast->pushed < FORECAST_PUSH;
+}
+
+void forecast_push(struct forecast *forecast, uint64_t file)
+{
+	uint32_t place = place_of(forecast, file);
+
+	if (place == ORDER_NONE)
+		return;
+	forecast->pushed++;
+	go_on(forecast, place);
 }
 
 bool forecast_lost(const struct forecast *forecast)

@@ -17,7 +17,7 @@
 #include "cache/order/watch.h"
 
 #define GUESS_ODDS  1e-6
-#define GUESS_KNOWN 16
+#define GUESS_KNOWN 32
 #define GUESS_LISTS 24
 #define GUESS_SMALL (1u << 20) /* seeds that are tried in any world size */
 

@@ -16,6 +16,7 @@ struct track {
 	struct forecast *forecast;
 	uint64_t fed; /* the turn of the last file that was foreseen */
 	bool followed_up;
+	bool rooted;			/* its seed was looked for among the outputs of others */
 	struct course next;		/* what comes after it, */
 	struct forecast *next_forecast; /* once that is known */
 };
@@ -40,6 +41,9 @@ struct oracle {
 };
 
 #define RESULTS 4
+#define ROOTS	8		      /* candidates for where a seed comes from */
+#define OUTPUTS ((uint64_t)200000000) /* looked through for it: initial weights come before */
+#define STEP	((uint64_t)4000000)   /* between two looks at whether to go on */
 
 /* A course that was found, and its forecast. */
 struct result {
@@ -49,7 +53,8 @@ struct result {
 	struct forecast *forecast; /* NULL: no memory */
 };
 
-/* Either what readers do is to be guessed, or a track's next pass is to be made. */
+/* Either what readers do is to be guessed, or a track's next pass is to be made, or it is to be
+ * found out where its seed comes from. */
 struct thought {
 	struct question question;
 	uint64_t since; /* the turn with which the readers in question began */
@@ -59,6 +64,9 @@ struct thought {
 	uint64_t track;			/* 0: a guess */
 	struct result results[RESULTS]; /* several where masks lie beside images */
 	unsigned result_count;
+	struct course rooted; /* its list NULL: that is not the question */
+	struct pass roots[ROOTS];
+	unsigned root_count;
 };
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
@@ -130,11 +138,16 @@ static void track_begin(struct oracle *oracle, const struct course *course,
 	oracle->ops.follow(oracle->ops.context, forecast);
 }
 
-static bool same_course(const struct course *a, const struct course *b)
+static bool same_order(const struct course *a, const struct course *b)
 {
 	return a->list == b->list && a->pass.maker == b->pass.maker &&
 	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
-	       a->pass.root == b->pass.root && a->pass.part.first == b->pass.part.first;
+	       a->pass.part.first == b->pass.part.first;
+}
+
+static bool same_course(const struct course *a, const struct course *b)
+{
+	return same_order(a, b) && a->pass.root == b->pass.root && a->pass.word == b->pass.word;
 }
 
 /* The latest is tried first, and known once. */
@@ -227,6 +240,30 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 		return;
 	watch_note(oracle->watch, reader, file, tell_tracks(oracle, file));
 	look_after_tracks(oracle);
+}
+
+bool oracle_has_new(const struct oracle *oracle)
+{
+	uint64_t stage = watch_stage(oracle->watch);
+
+	return (stage & 7) >= SEARCH_FROM && stage >> 3 != oracle->asked_group;
+}
+
+void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		const struct forecast *forecast = oracle->tracks[i].forecast;
+
+		if (forecast_position(forecast) && forecast_may_push(forecast))
+			forecast_coming(forecast, take, arg);
+	}
+}
+
+void oracle_pushed(struct oracle *oracle, uint32_t file)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (forecast_foresees(oracle->tracks[i].forecast, file))
+			forecast_push(oracle->tracks[i].forecast, file);
 }
 
 uint64_t oracle_turns(const struct oracle *oracle)
@@ -366,6 +403,23 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 	return question->count > 0;
 }
 
+/* A seed that took a search was drawn: by what, says which is drawn next. */
+static bool ask_roots(struct oracle *oracle, struct thought *thought)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
+		const struct pass *pass = &track->course.pass;
+
+		if (track->rooted || !track->course.list || pass->rule != PASS_UNKNOWN ||
+		    pass->maker != PASS_TORCH || pass->skip || pass->seed < GUESS_SMALL)
+			continue;
+		track->rooted = true;
+		thought->rooted = track->course;
+		return true;
+	}
+	return false;
+}
+
 struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 {
 	struct thought *thought;
@@ -375,7 +429,8 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 	thought = calloc(1, sizeof(*thought));
 	if (!thought)
 		return NULL;
-	if (ask_next(oracle, thought) || ask_guess(oracle, thought, effort)) {
+	if (ask_next(oracle, thought) || ask_guess(oracle, thought, effort) ||
+	    (effort->guess && ask_roots(oracle, thought))) {
 		oracle->thinking = true;
 		return thought;
 	}
@@ -448,9 +503,27 @@ static void think_guess(struct thought *thought, const struct oracle_hooks *hook
 				(struct course){.list = question->lists[i], .pass = found->pass};
 }
 
+static void think_roots(struct thought *thought, const struct oracle_hooks *hooks)
+{
+	struct pass_roots *roots;
+
+	if (pass_roots_new(&thought->rooted.pass, &roots) < 0)
+		return;
+	while (thought->root_count < ROOTS && pass_roots_searched(roots) < OUTPUTS &&
+	       !hooks->guess.stopped(hooks->guess.context)) {
+		unsigned most = ROOTS - thought->root_count, found;
+
+		found = pass_roots_search(roots, STEP, thought->roots + thought->root_count, most);
+		thought->root_count += found < most ? found : most;
+	}
+	pass_roots_free(roots);
+}
+
 void oracle_think(struct thought *thought, const struct oracle_hooks *hooks)
 {
-	if (!thought->track)
+	if (thought->rooted.list)
+		think_roots(thought, hooks);
+	else if (!thought->track)
 		think_guess(thought, hooks);
 	for (unsigned i = 0; i < thought->result_count; i++) {
 		struct result *result = &thought->results[i];
@@ -488,7 +561,7 @@ static struct track *find_track(struct oracle *oracle, uint64_t id)
 static bool is_followed(const struct oracle *oracle, const struct course *course)
 {
 	for (unsigned i = 0; i < oracle->count; i++)
-		if (same_course(&oracle->tracks[i].course, course) &&
+		if (same_order(&oracle->tracks[i].course, course) &&
 		    !forecast_ended(oracle->tracks[i].forecast))
 			return true;
 	return false;
@@ -528,6 +601,17 @@ static void take_next(struct oracle *oracle, struct thought *thought)
 	result->forecast = NULL;
 }
 
+/* Which of them is right, the next epoch shows. */
+static void take_roots(struct oracle *oracle, const struct thought *thought)
+{
+	for (unsigned i = 0; i < thought->root_count; i++) {
+		struct course course = thought->rooted;
+
+		course.pass = thought->roots[i];
+		remember(oracle, &course);
+	}
+}
+
 static void thought_free(struct thought *thought)
 {
 	for (unsigned i = 0; i < thought->result_count; i++) {
@@ -541,6 +625,7 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 {
 	bool found = false;
 
+	take_roots(oracle, thought);
 	if (thought->track)
 		take_next(oracle, thought);
 	else

@@ -34,6 +34,11 @@ void oracle_free(struct oracle *oracle); /* NULL is fine */
 /* A reader (0: one of many) opened a file or began to read it. */
 void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file);
 
+/* Calls `take` with each file that comes next and may be pushed (forecast.h), soonest first, of all
+ * courses, until it returns false. */
+void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg);
+void oracle_pushed(struct oracle *oracle, uint32_t file);
+
 /* --- thinking -------------------------------------------------------------------------------- */
 
 struct thought; /* a question, and what came of it */
@@ -58,6 +63,9 @@ struct oracle_hooks {
 };
 
 void oracle_think(struct thought *thought, const struct oracle_hooks *hooks);
+
+/* Whether other readers have begun since, so that a long search is better given up. */
+bool oracle_has_new(const struct oracle *oracle);
 
 /* Takes the thought back, and frees it. Returns whether an order was found, and what that is in
  * words for people. */

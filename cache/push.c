@@ -1,0 +1,106 @@
+#include "cache/push.h"
+#include "cache/ahead.h"
+#include "cache/request.h"
+#include "cache/thinker.h"
+
+#define PUSH_ASKED 8
+#define PUSH_LOOK  64 /* files to come that are looked at */
+
+_Static_assert(CACHE_PUSH_PIECES >= CACHE_EXTENT_MAX / SLOT_BYTES + 2, "as pool_iov() wants");
+
+void push_wake_locked(struct cache *cache)
+{
+	if (!cache->push_waits)
+		return;
+	cache->push_waits = false;
+	pthread_cond_signal(&cache->push);
+}
+
+void push_wake(struct cache *cache)
+{
+	SCOPE_LOCK(&cache->lock);
+	push_wake_locked(cache);
+}
+
+struct candidate {
+	const struct cache *cache;
+	struct pool_extent *found;
+	unsigned looked_at;
+};
+
+/* Which ones are left out has nothing to do with their order. */
+static bool is_left_out(uint32_t file)
+{
+	return (file * 2654435761u >> 16) % PUSH_ASKED == 0;
+}
+
+static bool is_whole(const struct cache *cache, const struct pool_extent *extent)
+{
+	struct plan_kin kin = {.file_end = extent->number + 1};
+
+	if (cache->source.kin)
+		cache->source.kin(cache->source.context, extent->number, &kin);
+	return kin.file_end == extent->number + 1;
+}
+
+static bool look(void *arg, uint32_t file)
+{
+	struct candidate *candidate = arg;
+	const struct cache *cache = candidate->cache;
+	struct pool_extent *extent = pool_find(cache->pool, file);
+
+	if (extent && extent->state == POOL_READY && extent->node.use == POLICY_AHEAD &&
+	    !is_left_out(file) && is_whole(cache, extent) &&
+	    cache->source.may_push(cache->source.context, file))
+		candidate->found = extent;
+	return !candidate->found && ++candidate->looked_at < PUSH_LOOK;
+}
+
+/* Lock held. */
+static struct pool_extent *find(struct cache *cache)
+{
+	struct candidate candidate = {.cache = cache};
+
+	thinker_to_push(cache->thinker, look, &candidate);
+	return candidate.found;
+}
+
+bool cache_push_next(struct cache *cache, struct cache_push *ret)
+{
+	struct pool_extent *extent = NULL;
+
+	if (!cache->thinker || !cache->source.may_push)
+		return false;
+	SCOPE_LOCK(&cache->lock);
+	while (!atomic_load(&cache->stopping) && !(extent = find(cache))) {
+		cache->push_waits = true;
+		while (cache->push_waits && !atomic_load(&cache->stopping))
+			pthread_cond_wait(&cache->push, &cache->lock);
+	}
+	if (!extent)
+		return false;
+	pool_pin(cache->pool, extent);
+	ret->extent = extent->number;
+	ret->size = extent->size;
+	ret->count = pool_iov(cache->pool, extent, 0, extent->size, ret->iov);
+	ret->pinned = extent;
+	return true;
+}
+
+void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken)
+{
+	bool look = false;
+
+	pthread_mutex_lock(&cache->lock);
+	if (taken) {
+		thinker_pushed(cache->thinker, push->extent);
+		request_pushed(cache, push->pinned);
+		look = ahead_demand(cache, push->extent, 1);
+	}
+	pool_unpin(cache->pool, push->pinned);
+	pthread_mutex_unlock(&cache->lock);
+	if (taken && cache->source.served)
+		cache->source.served(cache->source.context, push->extent);
+	if (look)
+		work_look(cache->work);
+}

@@ -358,7 +358,7 @@ static struct cut cut_around(const struct plan_chunk *chunk, const struct plan_v
 bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 		    const struct plan_limits *limits, struct plan_run *ret)
 {
-	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
+	struct plan_run_builder builder = plan_run_begin(view, limits, limits->order, ret);
 	struct cut cut;
 
 	while (chunk->at < chunk->end && !is_left(chunk, view, chunk->list[chunk->at]))
@@ -383,7 +383,7 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 static bool run_around(struct plan_chunk *chunk, const struct plan_view *view,
 		       const struct plan_limits *limits, uint32_t place, struct plan_run *ret)
 {
-	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
+	struct plan_run_builder builder = plan_run_begin(view, limits, limits->order, ret);
 	struct cut cut = cut_around(chunk, view, limits, place);
 
 	for (uint32_t at = cut.first; at < cut.end; at++) {
@@ -393,7 +393,7 @@ static bool run_around(struct plan_chunk *chunk, const struct plan_view *view,
 			continue;
 		if (at > place)
 			break;
-		builder = plan_run_begin(view, limits, limits->once, ret);
+		builder = plan_run_begin(view, limits, limits->order, ret);
 		if (!plan_run_add(&builder, chunk->list[at]) && at == place)
 			return false;
 	}

@@ -129,7 +129,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 /* Of the room that there is for all, used or not. */
 static uint64_t share_of_room(const struct plan_order *order, const struct plan_limits *limits)
 {
-	uint64_t all = least(limits->once, PLENTY);
+	uint64_t all = least(limits->order, PLENTY);
 	unsigned active = 0;
 
 	for (unsigned i = 0; i < order->count; i++) {
@@ -143,7 +143,7 @@ static uint64_t share_of_room(const struct plan_order *order, const struct plan_
 static uint64_t room_of(const struct plan_chunk *chunk, const struct plan_limits *limits,
 			uint64_t share)
 {
-	return least(limits->once, less(share, chunk->ahead));
+	return least(limits->order, less(share, chunk->ahead));
 }
 
 /* C*, bytes, by what a request costs now. */
@@ -171,7 +171,7 @@ static bool has_room(const struct plan_order *order, const struct plan_chunk *ch
 {
 	uint64_t share = share_of_room(order, limits);
 
-	return limits->once >= least(least_room(limits, share), chunk->left);
+	return limits->order >= least(least_room(limits, share), chunk->left);
 }
 
 static uint64_t cheap_size(const struct plan_chunk *chunk, const struct plan_limits *limits)

@@ -1,8 +1,11 @@
 #include "cache/thinker.h"
 #include "base/clock.h"
 #include "cache/order/oracle.h"
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #define TICK_NS	    50000000l /* between two looks at what was seen */
 #define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
@@ -10,7 +13,6 @@
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
 #define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
-#define SEARCH_PART (SEEDS_STEP * 16)
 
 struct thinker {
 	struct cache *cache;
@@ -106,7 +108,94 @@ int thinker_order(struct thinker *thinker, const uint32_t *files, uint32_t count
 	return r;
 }
 
+/* --- giving way ------------------------------------------------------------------------------ */
+
+/* Idle priority counts among the processes of a session (autogroup) or a control group; against
+ * others, a daemon that thinks on all processors would have its share of them. So who thinks long
+ * looks at how long it was kept waiting for a processor, and if others want it, sleeps: of its
+ * time it then takes about GIVE_LOOK_NS in GIVE_WAY_NS, less than 1 %. */
+#define GIVE_LOOK_NS 1000000ull
+#define GIVE_WAY_NS  300000000ull
+#define GIVE_STEP_NS 20000000l /* between two looks at whether to end */
+
+struct way {
+	struct thinker *thinker;
+	int fd;		  /* of this thread's schedstat; -1: nothing is known */
+	uint64_t looked;  /* ns */
+	uint64_t delayed; /* ns that it waited for a processor until then */
+};
+
+/* The second number: Documentation/scheduler/sched-stats.rst of the kernel. */
+static uint64_t delayed_until_now(const struct way *way)
+{
+	char text[96];
+	ssize_t len = pread(way->fd, text, sizeof(text) - 1, 0);
+	char *second;
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	second = strchr(text, ' ');
+	return second ? strtoull(second, NULL, 10) : 0;
+}
+
+static void way_begin(struct way *way, struct thinker *thinker)
+{
+	const struct sched_param none = {0};
+
+	pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
+	*way = (struct way){.thinker = thinker,
+			    .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
+			    .looked = clock_ns()};
+	way->delayed = delayed_until_now(way);
+}
+
+static void way_end(struct way *way)
+{
+	if (way->fd >= 0)
+		close(way->fd);
+	way->fd = -1;
+}
+
+static bool is_over(const struct thinker *thinker)
+{
+	return atomic_load(&thinker->stopping) || atomic_load(&thinker->superseded) ||
+	       atomic_load(&thinker->idle_ticks) > ABANDONED;
+}
+
+static void way_give(struct way *way)
+{
+	uint64_t now = clock_ns(), delayed;
+
+	if (way->fd < 0 || now - way->looked < GIVE_LOOK_NS)
+		return;
+	delayed = delayed_until_now(way);
+	if ((delayed - way->delayed) * 10 > now - way->looked) {
+		const struct timespec step = {.tv_nsec = GIVE_STEP_NS};
+
+		for (uint64_t end = now + GIVE_WAY_NS; now < end && !is_over(way->thinker);
+		     now = clock_ns())
+			nanosleep(&step, NULL);
+		delayed = delayed_until_now(way);
+	}
+	way->delayed = delayed;
+	way->looked = now;
+}
+
 /* --- searching ------------------------------------------------------------------------------- */
+
+#define THREADS_MAX 64
+
+/* One thought at a time. */
+struct thinking {
+	struct thinker *thinker;
+	struct thought *thought;
+	struct way way;
+	atomic_bool done;
+	pthread_mutex_t lock;
+	pthread_t ids[THREADS_MAX]; /* protected by lock: of those that search beside it */
+	unsigned count;		    /* protected by lock */
+};
 
 /* Ranges of seeds are dealt out to the threads. */
 struct search {
@@ -122,62 +211,83 @@ struct search {
 
 static bool stopped(void *context)
 {
-	const struct thinker *thinker = context;
+	struct thinking *thinking = context;
 
-	return atomic_load(&thinker->stopping) || atomic_load(&thinker->superseded) ||
-	       atomic_load(&thinker->idle_ticks) > ABANDONED;
+	way_give(&thinking->way);
+	return is_over(thinking->thinker);
 }
 
-static void search_part(struct search *search, uint64_t from, uint64_t end)
+static void search_step(struct search *search, uint64_t from)
 {
-	for (; from < end; from += SEEDS_STEP) {
-		struct seeds_found found[8];
-		unsigned count = seeds_search(search->seeds, (uint32_t)from, found, 8);
+	struct seeds_found found[8];
+	unsigned count = seeds_search(search->seeds, (uint32_t)from, found, 8);
 
-		SCOPE_LOCK(&search->lock);
-		for (unsigned i = 0; i < count && i < 8; i++)
-			if (search->count < search->most)
-				search->found[search->count++] = found[i];
+	if (count == 0)
+		return;
+	atomic_store(&search->done, true);
+	SCOPE_LOCK(&search->lock);
+	for (unsigned i = 0; i < count && i < 8; i++)
+		if (search->count < search->most)
+			search->found[search->count++] = found[i];
+}
+
+static void search_on(struct search *search, struct way *way)
+{
+	while (!atomic_load(&search->done) && !is_over(search->thinker)) {
+		uint64_t from = atomic_fetch_add(&search->next, SEEDS_STEP);
+
+		if (from >= search->end)
+			break;
+		search_step(search, from);
+		way_give(way);
 	}
-	if (search->count)
-		atomic_store(&search->done, true);
 }
 
 static void *search_thread(void *context)
 {
 	struct search *search = context;
+	struct way way;
 
-	while (!atomic_load(&search->done) && !stopped(search->thinker)) {
-		uint64_t from = atomic_fetch_add(&search->next, SEARCH_PART);
-
-		if (from >= search->end)
-			break;
-		search_part(search, from,
-			    from + SEARCH_PART < search->end ? from + SEARCH_PART : search->end);
-	}
+	way_begin(&way, search->thinker);
+	search_on(search, &way);
+	way_end(&way);
 	return NULL;
 }
 
-/* The threads inherit the idle priority of this one. */
+static void start_searchers(struct thinking *thinking, struct search *search)
+{
+	SCOPE_LOCK(&thinking->lock);
+	while (thinking->count + 1 < thinking->thinker->cpus && thinking->count < THREADS_MAX &&
+	       pthread_create(&thinking->ids[thinking->count], NULL, search_thread, search) == 0)
+		thinking->count++;
+}
+
+static bool next_searcher(struct thinking *thinking, pthread_t *ret)
+{
+	SCOPE_LOCK(&thinking->lock);
+	if (thinking->count == 0)
+		return false;
+	*ret = thinking->ids[--thinking->count];
+	return true;
+}
+
 static unsigned search_all(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
 			   struct seeds_found *ret, unsigned most)
 {
-	struct thinker *thinker = context;
+	struct thinking *thinking = context;
+	struct thinker *thinker = thinking->thinker;
 	struct search search = {
 		.thinker = thinker, .seeds = seeds, .end = to, .found = ret, .most = most};
-	pthread_t ids[64];
-	unsigned started = 0;
+	pthread_t id;
 
 	atomic_store(&thinker->searching, to == SEEDS_ALL);
 	atomic_fetch_add(&thinker->searches, to == SEEDS_ALL);
 	atomic_init(&search.next, from);
 	pthread_mutex_init(&search.lock, NULL);
-	while (started + 1 < thinker->cpus && started < 64 &&
-	       pthread_create(&ids[started], NULL, search_thread, &search) == 0)
-		started++;
-	search_thread(&search);
-	while (started)
-		pthread_join(ids[--started], NULL);
+	start_searchers(thinking, &search);
+	search_on(&search, &thinking->way);
+	while (next_searcher(thinking, &id))
+		pthread_join(id, NULL);
 	pthread_mutex_destroy(&search.lock);
 	atomic_store(&thinker->searching, false);
 	return search.count;
@@ -185,33 +295,47 @@ static unsigned search_all(void *context, const struct seeds *seeds, uint64_t fr
 
 /* --- thinking -------------------------------------------------------------------------------- */
 
-struct thinking {
-	struct thinker *thinker;
-	struct thought *thought;
-	atomic_bool done;
-};
-
 static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 {
-	const struct cache_source *source = &((struct cache *)context)->source;
+	const struct thinking *thinking = context;
+	const struct cache_source *source = &thinking->thinker->cache->source;
 
 	return source->lists ? source->lists(source->context, file, found, arg) : 0;
+}
+
+static void takes_long(void *context)
+{
+	struct thinking *thinking = context;
+
+	if (thinking->way.fd < 0)
+		way_begin(&thinking->way, thinking->thinker);
 }
 
 static void *think_thread(void *context)
 {
 	struct thinking *thinking = context;
-	const struct sched_param none = {0};
 	const struct oracle_hooks hooks = {
-		.guess = {.context = thinking->thinker, .search = search_all, .stopped = stopped},
-		.context = thinking->thinker->cache,
+		.guess = {.context = thinking, .search = search_all, .stopped = stopped},
+		.context = thinking,
+		.takes_long = takes_long,
 		.lists = lists,
 	};
 
-	pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
 	oracle_think(thinking->thought, &hooks);
+	way_end(&thinking->way);
 	atomic_store(&thinking->done, true);
 	return NULL;
+}
+
+/* Nothing may be idle for long: who is to end gets a processor. */
+static void hurry(struct thinking *thinking, pthread_t id)
+{
+	const struct sched_param none = {0};
+
+	pthread_setschedparam(id, SCHED_OTHER, &none);
+	SCOPE_LOCK(&thinking->lock);
+	for (unsigned i = 0; i < thinking->count; i++)
+		pthread_setschedparam(thinking->ids[i], SCHED_OTHER, &none);
 }
 
 /* Looks at how the readers go on. The cache's lock is held. */
@@ -232,17 +356,22 @@ static void tick(struct thinker *thinker)
 	thinker->misses = misses;
 }
 
+/* Until somebody reads again. The cache's lock is held. */
+static void sleep_while_idle(struct thinker *thinker)
+{
+	if (atomic_load(&thinker->idle_ticks) < ASLEEP)
+		return;
+	thinker->asleep = true;
+	while (thinker->asleep && !atomic_load(&thinker->stopping))
+		pthread_cond_wait(&thinker->wake, &thinker->cache->lock);
+	atomic_store(&thinker->idle_ticks, 0);
+}
+
 /* Waits until the next look at things. The cache's lock is held. */
 static void wait_tick(struct thinker *thinker)
 {
 	struct timespec until;
 
-	if (atomic_load(&thinker->idle_ticks) >= ASLEEP) {
-		thinker->asleep = true;
-		while (thinker->asleep && !atomic_load(&thinker->stopping))
-			pthread_cond_wait(&thinker->wake, &thinker->cache->lock);
-		atomic_store(&thinker->idle_ticks, 0);
-	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += TICK_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
@@ -256,32 +385,43 @@ static struct effort effort_of(const struct thinker *thinker)
 {
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thinker->cpus ? thinker->cpus : 1);
 
+	bool pays = thinker->missing * MISSING > thinker->pace;
+
 	return (struct effort){
 		.guess = thinker->cpus > 0,
-		.all_seeds = thinker->missing * MISSING > thinker->pace,
+		.more = pays,
+		.all_seeds = pays,
 		.least = thinker->pace * (1e9 / (double)TICK_NS) * seconds / 4,
 	};
+}
+
+/* The lock is held, but while the thread ends, which may take long where nothing is idle. */
+static void wait_for(struct thinker *thinker, struct thinking *thinking, pthread_t id)
+{
+	while (!atomic_load(&thinking->done)) {
+		wait_tick(thinker);
+		if (is_over(thinker))
+			hurry(thinking, id);
+	}
+	pthread_mutex_unlock(&thinker->cache->lock);
+	hurry(thinking, id);
+	pthread_join(id, NULL);
+	pthread_mutex_lock(&thinker->cache->lock);
 }
 
 /* The lock is held, but while the thought is thought. */
 static void think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
 {
-	struct thinking thinking = {.thinker = thinker, .thought = thought};
+	struct thinking thinking = {.thinker = thinker, .thought = thought, .way.fd = -1};
 	uint64_t began = clock_ns();
 	pthread_t id;
-	bool found;
 
+	pthread_mutex_init(&thinking.lock, NULL);
 	atomic_store(&thinker->superseded, false);
-	if (pthread_create(&id, NULL, think_thread, &thinking) == 0) {
-		while (!atomic_load(&thinking.done))
-			wait_tick(thinker);
-		/* It may be long in ending, where nothing is idle. */
-		pthread_mutex_unlock(&thinker->cache->lock);
-		pthread_join(id, NULL);
-		pthread_mutex_lock(&thinker->cache->lock);
-	}
-	found = oracle_answer(thinker->oracle, thought, sentence);
-	if (found)
+	if (pthread_create(&id, NULL, think_thread, &thinking) == 0)
+		wait_for(thinker, &thinking, id);
+	pthread_mutex_destroy(&thinking.lock);
+	if (oracle_answer(thinker->oracle, thought, sentence))
 		thinker->found_ns = clock_ns() - began;
 	else
 		sentence[0] = '\0';
@@ -310,6 +450,7 @@ static void *thinker_thread(void *context)
 		struct thought *thought = oracle_ask(thinker->oracle, &effort);
 
 		if (!thought) {
+			sleep_while_idle(thinker);
 			wait_tick(thinker);
 			continue;
 		}

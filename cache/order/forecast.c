@@ -35,6 +35,7 @@ struct forecast {
 	uint32_t low, high; /* the least file, and behind the greatest */
 	uint32_t *places;   /* of file - low */
 	uint8_t *done;	    /* a bit for each place, */
+	uint8_t *given;	    /* of those done: pushed, and not asked for since */
 	uint32_t done_count;
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
 	uint32_t reach;
@@ -47,6 +48,11 @@ struct forecast {
 static bool is_done(const struct forecast *forecast, uint32_t place)
 {
 	return forecast->done[place / 8] & (1 << place % 8);
+}
+
+static bool is_given(const struct forecast *forecast, uint32_t place)
+{
+	return forecast->given[place / 8] & (1 << place % 8);
 }
 
 static void set_done(struct forecast *forecast, uint32_t place)
@@ -76,7 +82,8 @@ static int find_places(struct forecast *forecast)
 	bytes = (forecast->high - forecast->low) * sizeof(*forecast->places);
 	forecast->places = malloc(bytes);
 	forecast->done = calloc(1, forecast->count / 8 + 1);
-	if (!forecast->places || !forecast->done)
+	forecast->given = calloc(1, forecast->count / 8 + 1);
+	if (!forecast->places || !forecast->done || !forecast->given)
 		return -ENOMEM;
 	memset(forecast->places, 0xff, bytes);
 	for (uint32_t i = 0; i < forecast->count; i++)
@@ -109,6 +116,7 @@ void forecast_free(struct forecast *forecast)
 	free(forecast->files);
 	free(forecast->places);
 	free(forecast->done);
+	free(forecast->given);
 	free(forecast);
 }
 
@@ -324,26 +332,28 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = place_of(forecast, file);
 
-	return place != ORDER_NONE && is_near(forecast, place) && !is_done(forecast, place);
+	return place != ORDER_NONE && (is_given(forecast, place) ||
+				       (is_near(forecast, place) && !is_done(forecast, place)));
 }
 
+/* What came already says nothing: workers are behind each other, and some open a file twice. */
 bool forecast_saw(struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = place_of(forecast, file);
-	bool near, again;
+	bool foreseen;
 
 	if (place == ORDER_NONE)
 		return false;
-	again = is_done(forecast, place);
-	near = is_near(forecast, place);
-	if (near)
+	foreseen = forecast_foresees(forecast, file);
+	if (foreseen)
 		forecast->pushed = 0;
-	if (near && again)
+	else if (is_done(forecast, place))
 		return true;
-	judge(forecast, near);
-	if (near)
+	forecast->given[place / 8] &= (uint8_t) ~(1 << place % 8);
+	judge(forecast, foreseen);
+	if (foreseen && !is_done(forecast, place))
 		go_on(forecast, place);
-	return near;
+	return foreseen;
 }
 
 bool forecast_may_push(const struct forecast *forecast)
@@ -358,6 +368,7 @@ void forecast_push(struct forecast *forecast, uint64_t file)
 	if (place == ORDER_NONE)
 		return;
 	forecast->pushed++;
+	forecast->given[place / 8] |= (uint8_t)(1 << place % 8);
 	go_on(forecast, place);
 }
 

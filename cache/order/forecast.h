@@ -37,7 +37,7 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 /* Whether a file is expected about now. */
 bool forecast_foresees(const struct forecast *forecast, uint64_t file);
 /* A file was asked for. Returns whether that was foreseen; what was asked for shortly before is no
- * surprise either. */
+ * surprise. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);
 
 /* Some of what comes is pushed: the readers have it before they ask, and do not ask. It counts as

@@ -7,6 +7,7 @@
  * Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which
  * they are given by convention, are tried in every world size up to WORLDS, and some beyond. */
 #include "cache/order/guess.h"
+#include "cache/order/resume.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #define WORLDS	       16
 #define RANKS	       64
 #define CONVENTIONS    1000000 /* no more are tried */
+#define RESUMED_FROM   32      /* files of a reader, before the middle of an epoch is thought of */
+#define RESUMED_SEEDS  64      /* that are tried first there */
 #define FOUND	       16
 #define REPEATS	       3   /* of RASampler and timm's RepeatAugSampler */
 #define REPEATED_SEEDS 512 /* are tried with repeats: seed + epoch of a few conventions */
@@ -282,17 +285,85 @@ static bool try_ranks_repeated(const struct evidence *evidence, unsigned depth, 
 	return false;
 }
 
-static bool try_repeated(const struct evidence *evidence, struct pass *ret)
+static bool try_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
+			 struct pass *ret)
 {
 	unsigned depth = depth_for(evidence, (double)REPEATED_SEEDS * WORLDS * WORLDS);
 	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1, .ranks = 1}};
 
-	for (; depth && pass.seed < REPEATED_SEEDS; pass.seed++)
+	for (; depth && pass.seed < REPEATED_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
 		if (try_ranks_repeated(evidence, depth, &pass)) {
 			*ret = pass;
 			return true;
 		}
 	return false;
+}
+
+/* --- in the middle of an epoch --------------------------------------------------------------- */
+
+struct resumed {
+	struct resume *resume;
+	const struct guess_hooks *hooks;
+	unsigned left; /* tries */
+	bool found;
+	struct pass *ret;
+};
+
+static bool try_whole(void *arg, const struct pass *pass)
+{
+	struct resumed *resumed = arg;
+
+	if (resumed->left == 0 || resumed->hooks->stopped(resumed->hooks->context))
+		return true;
+	resumed->left--;
+	resumed->found = resume_fits(resumed->resume, pass, resumed->ret);
+	return resumed->found;
+}
+
+static void try_whole_known(const struct evidence *evidence, const struct question *question,
+			    struct resumed *resumed)
+{
+	for (unsigned i = 0; i < question->known_count && !resumed->found; i++)
+		if (question->known[i].list == evidence->list)
+			try_whole(resumed, &question->known[i].pass);
+}
+
+static void try_whole_small(struct resumed *resumed)
+{
+	struct pass pass = {.seed = 0};
+
+	for (; pass.seed < RESUMED_SEEDS && !resumed->found; pass.seed++)
+		try_whole(resumed, &pass);
+}
+
+static unsigned indices_seen(const struct evidence *evidence, uint32_t *ret)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < evidence->list->count; i++)
+		if (in_set(evidence->set, i))
+			ret[count++] = i;
+	return count;
+}
+
+static bool try_resumed(const struct evidence *evidence, const struct question *question,
+			const struct guess_hooks *hooks, struct pass *ret)
+{
+	struct resumed resumed = {.hooks = hooks, .ret = ret};
+	uint32_t seen[WATCH_LOG];
+	unsigned count = indices_seen(evidence, seen);
+
+	if (evidence->longest < RESUMED_FROM ||
+	    resume_new(evidence->list->count, seen, count, &resumed.resume) < 0)
+		return false;
+	resumed.left = resume_tries(resumed.resume);
+	try_whole_known(evidence, question, &resumed);
+	if (!resumed.found)
+		try_whole_small(&resumed);
+	if (!resumed.found)
+		pass_each_known(try_whole, &resumed);
+	resume_free(resumed.resume);
+	return resumed.found;
 }
 
 /* --- searches -------------------------------------------------------------------------------- */
@@ -410,34 +481,59 @@ static bool try_all(const struct evidence *evidence, const struct guess_hooks *h
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static bool try_cheap(const struct evidence *evidence, const struct question *question,
-		      const struct guess_hooks *hooks, struct course *ret)
+static bool try_likely(const struct evidence *evidence, const struct question *question,
+		       const struct guess_hooks *hooks, struct course *ret)
 {
-	return try_known(evidence, question, ret) || try_conventions(evidence, &ret->pass) ||
-	       try_small(evidence, hooks, &ret->pass) || try_repeated(evidence, &ret->pass);
+	(void)hooks;
+	return try_known(evidence, question, ret) || try_conventions(evidence, &ret->pass);
 }
 
-/* Each list is tried at little cost before one is at great cost; of these only the likeliest. */
-bool guess(const struct question *question, const struct guess_hooks *hooks, struct course *ret)
+static bool try_more(const struct evidence *evidence, const struct question *question,
+		     const struct guess_hooks *hooks, struct course *ret)
 {
-	bool found = false, all_seeds = question->all_seeds;
+	return try_small(evidence, hooks, &ret->pass) ||
+	       try_repeated(evidence, hooks, &ret->pass) ||
+	       try_resumed(evidence, question, hooks, &ret->pass);
+}
 
-	for (unsigned dear = 0; dear <= all_seeds && !found; dear++)
-		for (unsigned i = 0; i < question->list_count && !found; i++) {
-			struct course course = {.list = question->lists[i]};
-			struct evidence evidence;
+static bool try_all_seeds(const struct evidence *evidence, const struct question *question,
+			  const struct guess_hooks *hooks, struct course *ret)
+{
+	return evidence->list->count >= question->least && try_all(evidence, hooks, &ret->pass);
+}
 
-			if (hooks->stopped(hooks->context) ||
-			    !evidence_init(&evidence, question, course.list))
-				return false;
-			if (!is_scan(&evidence) && (!dear || course.list->count >= question->least))
-				found = dear ? try_all(&evidence, hooks, &course.pass)
-					     : try_cheap(&evidence, question, hooks, &course);
-			if (found)
-				*ret = course;
-			evidence_release(&evidence);
-		}
+typedef bool try_fn(const struct evidence *evidence, const struct question *question,
+		    const struct guess_hooks *hooks, struct course *ret);
+
+static bool try_list(const struct question *question, const struct order_list *list, try_fn *try,
+		     const struct guess_hooks *hooks, struct course *ret)
+{
+	struct course course = {.list = list};
+	struct evidence evidence;
+	bool found;
+
+	if (!evidence_init(&evidence, question, list))
+		return false;
+	found = !is_scan(&evidence) && try(&evidence, question, hooks, &course);
+	evidence_release(&evidence);
+	if (found)
+		*ret = course;
 	return found;
+}
+
+bool guess(const struct question *question, enum guess_effort effort,
+	   const struct guess_hooks *hooks, struct course *ret)
+{
+	static try_fn *const tries[] = {
+		[GUESS_LIKELY] = try_likely, [GUESS_MORE] = try_more, [GUESS_ALL] = try_all_seeds};
+
+	for (unsigned i = 0; i < question->list_count; i++) {
+		if (hooks->stopped(hooks->context))
+			return false;
+		if (try_list(question, question->lists[i], tries[effort], hooks, ret))
+			return true;
+	}
+	return false;
 }
 
 bool guess_goes_along(const struct question *question, const struct course *course,

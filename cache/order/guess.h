@@ -35,8 +35,8 @@ struct question {
 	unsigned known_count;
 	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */
 	unsigned list_count;
-	bool all_seeds; /* may be tried, */
-	double least; /* where a list has so many files: it takes a while, in which they are read */
+	double least; /* files of a list for which all seeds are tried: it takes a while, in which
+		       * they are read */
 };
 
 /* The matches among the seeds from `from` to `to`, multiples of SEEDS_STEP; ends early when that is
@@ -50,8 +50,16 @@ struct guess_hooks {
 	bool (*stopped)(void *context); /* nobody wants to know any more */
 };
 
+/* What is tried, each without what comes before. */
+enum guess_effort {
+	GUESS_LIKELY, /* what follows known passes, and conventions: some milliseconds */
+	GUESS_MORE, /* small seeds in any world size, the middle of epochs: some seconds at most */
+	GUESS_ALL,  /* all seeds: some ten seconds of all processors */
+};
+
 /* Whether an order was found, which is then in *ret. */
-bool guess(const struct question *question, const struct guess_hooks *hooks, struct course *ret);
+bool guess(const struct question *question, enum guess_effort effort,
+	   const struct guess_hooks *hooks, struct course *ret);
 
 /* Whether the readers go through another list in the same order: masks beside images. */
 bool guess_goes_along(const struct question *question, const struct course *course,

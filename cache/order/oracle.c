@@ -1,4 +1,5 @@
 #include "cache/order/oracle.h"
+#include "cache/order/learn.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +33,11 @@ struct oracle {
 	unsigned list_count;
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
-	uint64_t asked_stage, asked_group; /* of the last thought */
-	uint64_t searched;		   /* the stage for which all seeds were tried */
+	uint64_t asked_stage, asked_group; /* of the last thought, */
+	bool asked_more;		   /* which was so hard */
+	uint64_t searched;		   /* the stage for which all seeds were tried, */
+	uint64_t learned;		   /* and that for which the epoch before was looked at */
+	struct history *history;	   /* of those who go by no forecast */
 	bool thinking;
 	uint32_t *order; /* explicit: epochs, one after the other */
 	uint32_t order_count, order_at;
@@ -57,10 +61,12 @@ struct result {
  * found out where its seed comes from. */
 struct thought {
 	struct question question;
-	uint64_t since; /* the turn with which the readers in question began */
+	uint64_t since;	      /* the turn with which the readers in question began */
+	bool more, all_seeds; /* as in struct effort */
 	bool ask_lists;
 	struct order_list *lists[GUESS_LISTS]; /* found on the way */
 	unsigned list_count;
+	struct history *history;	/* the oracle's, if it is to be learned from; else NULL */
 	uint64_t track;			/* 0: a guess */
 	struct result results[RESULTS]; /* several where masks lie beside images */
 	unsigned result_count;
@@ -77,8 +83,8 @@ int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret
 		return -ENOMEM;
 	oracle->ops = *ops;
 	oracle->files = files;
-	if (watch_new(files, &oracle->watch) < 0) {
-		free(oracle);
+	if (watch_new(files, &oracle->watch) < 0 || history_new(files, &oracle->history) < 0) {
+		oracle_free(oracle);
 		return -ENOMEM;
 	}
 	*ret = oracle;
@@ -109,6 +115,7 @@ void oracle_free(struct oracle *oracle)
 	for (unsigned i = 0; i < oracle->list_count; i++)
 		order_list_free(oracle->lists[i]);
 	watch_free(oracle->watch);
+	history_free(oracle->history);
 	free(oracle->order);
 	free(oracle);
 }
@@ -238,7 +245,8 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 {
 	if (!watch_turn(oracle->watch, reader, file))
 		return;
-	watch_note(oracle->watch, reader, file, tell_tracks(oracle, file));
+	if (!watch_note(oracle->watch, reader, file, tell_tracks(oracle, file)))
+		history_saw(oracle->history, reader, file);
 	look_after_tracks(oracle);
 }
 
@@ -374,22 +382,53 @@ static void drop_lists(struct oracle *oracle)
 	oracle->list_count = kept;
 }
 
+/* Whether there is enough to think about something dear: once there is, and once more at last. */
+static bool is_time(uint64_t stage, uint64_t last)
+{
+	uint64_t doubled = stage & 7;
+
+	return stage != last &&
+	       (doubled == SEARCH_LAST || (doubled >= SEARCH_FROM && stage >> 3 != last >> 3));
+}
+
+/* What is seen meanwhile goes to another history. */
+static void lend_history(struct oracle *oracle, struct thought *thought)
+{
+	struct history *meanwhile;
+
+	if (history_new(oracle->files, &meanwhile) < 0)
+		return;
+	thought->history = oracle->history;
+	oracle->history = meanwhile;
+}
+
+static void take_history(struct oracle *oracle, struct thought *thought)
+{
+	if (!thought->history)
+		return;
+	history_append(thought->history, oracle->history);
+	history_free(oracle->history);
+	oracle->history = thought->history;
+	thought->history = NULL;
+}
+
 static bool ask_guess(struct oracle *oracle, struct thought *thought, const struct effort *effort)
 {
 	struct question *question = &thought->question;
-	uint64_t stage = watch_stage(oracle->watch), doubled = stage & 7;
-	bool search = effort->all_seeds && oracle->searched != stage &&
-		      (doubled == SEARCH_LAST ||
-		       (doubled >= SEARCH_FROM && oracle->searched >> 3 != stage >> 3));
+	uint64_t stage = watch_stage(oracle->watch);
+	bool search = effort->all_seeds && is_time(stage, oracle->searched);
+	bool more = effort->more && !oracle->asked_more;
 
-	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search))
+	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !more))
 		return false;
+	oracle->asked_more = effort->more;
 	thought->ask_lists = oracle->asked_group != stage >> 3;
 	if (thought->ask_lists)
 		drop_lists(oracle);
 	question->count = watch_beginnings(oracle->watch, question->seen);
 	thought->since = watch_began(oracle->watch);
-	question->all_seeds = search;
+	thought->more = effort->more;
+	thought->all_seeds = search;
 	question->least = effort->least;
 	memcpy(question->known, oracle->known, sizeof(oracle->known));
 	question->known_count = oracle->known_count;
@@ -400,7 +439,13 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 	oracle->asked_stage = stage;
 	if (search)
 		oracle->searched = stage;
-	return question->count > 0;
+	if (question->count == 0)
+		return false;
+	if (stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
+		oracle->learned = stage;
+		lend_history(oracle, thought);
+	}
+	return true;
 }
 
 /* A seed that took a search was drawn: by what, says which is drawn next. */
@@ -440,15 +485,15 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 
 /* --- thinking -------------------------------------------------------------------------------- */
 
-static bool is_known(const struct thought *thought, const uint32_t *files, uint32_t count)
+/* The list that has the same files, if there is one. */
+static const struct order_list *find_known(const struct question *question, const uint32_t *files,
+					   uint32_t count)
 {
-	const struct question *question = &thought->question;
-
 	for (unsigned i = 0; i < question->list_count; i++)
 		if (question->lists[i]->count == count &&
 		    memcmp(question->lists[i]->files, files, count * sizeof(*files)) == 0)
-			return true;
-	return false;
+			return question->lists[i];
+	return NULL;
 }
 
 static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count)
@@ -457,7 +502,7 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	struct question *question = &thought->question;
 	struct order_list *list;
 
-	if (question->list_count == GUESS_LISTS || is_known(thought, files, count))
+	if (question->list_count == GUESS_LISTS || find_known(question, files, count))
 		return 0;
 	if (order_list_new(name, files, count, &list) < 0)
 		return -ENOMEM;
@@ -486,6 +531,62 @@ static void choose_lists(struct question *question)
 	question->list_count = kept;
 }
 
+static bool think_back(struct thought *thought, const struct oracle_hooks *hooks)
+{
+	const struct question *question = &thought->question;
+	struct course *found = &thought->results[0].course;
+	const struct order_list *known;
+	struct order_list *list;
+
+	if (!thought->history || question->list_count == GUESS_LISTS ||
+	    !learn(thought->history, question->seen, question->count, &hooks->guess, &list, found))
+		return false;
+	known = find_known(question, list->files, list->count);
+	if (known) {
+		found->list = known;
+		order_list_free(list);
+	} else {
+		thought->lists[thought->list_count++] = list;
+	}
+	thought->result_count = 1;
+	return true;
+}
+
+/* The list that what was seen is held against first, or NULL. */
+static const struct order_list *likeliest(const struct question *question)
+{
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (covered(question, question->lists[i]) * SHARE >= question->count)
+			return question->lists[i];
+	return NULL;
+}
+
+/* Of the first file; and where masks lie beside images, of the first one of them. */
+static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
+{
+	struct question *question = &thought->question;
+	const struct order_list *list;
+	unsigned at = 0;
+
+	hooks->lists(hooks->context, question->seen[0].file, add_list, thought);
+	list = likeliest(question);
+	if (!list || (question->count - covered(question, list)) * SHARE < question->count)
+		return;
+	while (order_list_find(list, question->seen[at].file) != ORDER_NONE)
+		at++;
+	hooks->lists(hooks->context, question->seen[at].file, add_list, thought);
+}
+
+static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
+		       struct course *ret)
+{
+	const struct question *question = &thought->question;
+
+	hooks->takes_long(hooks->context);
+	return guess(question, GUESS_MORE, &hooks->guess, ret) || think_back(thought, hooks) ||
+	       (thought->all_seeds && guess(question, GUESS_ALL, &hooks->guess, ret));
+}
+
 /* The course, and the same pass over other lists. */
 static void think_guess(struct thought *thought, const struct oracle_hooks *hooks)
 {
@@ -493,20 +594,24 @@ static void think_guess(struct thought *thought, const struct oracle_hooks *hook
 	struct course *found = &thought->results[0].course;
 
 	if (thought->ask_lists)
-		hooks->lists(hooks->context, question->seen[0].file, add_list, thought);
+		ask_lists(thought, hooks);
 	choose_lists(question);
-	thought->result_count = guess(question, &hooks->guess, found);
+	thought->result_count = guess(question, GUESS_LIKELY, &hooks->guess, found) ||
+				(thought->more && think_hard(thought, hooks, found));
 	for (unsigned i = 0; i < question->list_count; i++)
 		if (thought->result_count && thought->result_count < RESULTS &&
 		    guess_goes_along(question, found, question->lists[i]))
 			thought->results[thought->result_count++].course =
-				(struct course){.list = question->lists[i], .pass = found->pass};
+				(struct course){.list = question->lists[i],
+						.pass = found->pass,
+						.epoch = found->epoch};
 }
 
 static void think_roots(struct thought *thought, const struct oracle_hooks *hooks)
 {
 	struct pass_roots *roots;
 
+	hooks->takes_long(hooks->context);
 	if (pass_roots_new(&thought->rooted.pass, &roots) < 0)
 		return;
 	while (thought->root_count < ROOTS && pass_roots_searched(roots) < OUTPUTS &&
@@ -626,6 +731,7 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 	bool found = false;
 
 	take_roots(oracle, thought);
+	take_history(oracle, thought);
 	if (thought->track)
 		take_next(oracle, thought);
 	else
@@ -634,6 +740,8 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 				say(&thought->results[i].course, ret);
 				found = true;
 			}
+	if (found)
+		oracle->asked_stage = 0; /* others may have begun as well */
 	take_lists(oracle, thought, found);
 	thought_free(thought);
 	oracle->thinking = false;

@@ -43,11 +43,12 @@ void oracle_pushed(struct oracle *oracle, uint32_t file);
 
 struct thought; /* a question, and what came of it */
 
-/* How hard to think, as in struct question. */
+/* How hard to think. */
 struct effort {
-	bool guess; /* else only what follows known passes */
-	bool all_seeds;
-	double least;
+	bool guess;	/* else only of what follows known passes */
+	bool more;	/* GUESS_MORE is worth it, */
+	bool all_seeds; /* and GUESS_ALL */
+	double least;	/* as in struct question */
 };
 
 /* What there is to think about now: NULL where there is nothing new, or no memory. One thought at
@@ -59,6 +60,7 @@ typedef int oracle_list_fn(void *arg, const char *name, const uint32_t *files, u
 struct oracle_hooks {
 	struct guess_hooks guess;
 	void *context;
+	void (*takes_long)(void *context); /* told when it does, from here on */
 	int (*lists)(void *context, uint64_t file, oracle_list_fn *found, void *arg);
 };
 

@@ -158,7 +158,7 @@ static bool goes_by_forecast(struct reader *reader, bool foreseen)
 	return foreseen && reader->trust > TRUST_STEP;
 }
 
-void watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
+bool watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
 {
 	struct reader *reader = reader_of(watch, id);
 
@@ -171,7 +171,7 @@ void watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
 	}
 	if (goes_by_forecast(reader, foreseen)) {
 		reader->run = 0;
-		return;
+		return true;
 	}
 	if (reader->epoch != watch->epoch)
 		reader->run = 0;
@@ -181,6 +181,7 @@ void watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
 	if (reader->run < (id ? WATCH_RUN : WATCH_RUN_MANY))
 		keep(watch, reader, file);
 	reader->run++;
+	return false;
 }
 
 struct group {
@@ -188,14 +189,31 @@ struct group {
 	uint32_t longest;  /* beginning */
 };
 
+/* The turn in which the last of all began, also of those that go by a forecast now: whoever has not
+ * read since has ended. */
+static uint64_t last_began(const struct watch *watch)
+{
+	uint64_t began = 0;
+
+	for (unsigned i = 0; i < READERS; i++) {
+		const struct reader *reader = &watch->readers[i];
+
+		if ((reader->run >= LEAST || reader->trust >= LEAST) && reader->began > began)
+			began = reader->began;
+	}
+	return began;
+}
+
 static struct group find_group(const struct watch *watch)
 {
+	uint64_t last = last_began(watch);
 	struct group group = {0};
 
 	for (unsigned i = 0; i < READERS; i++) {
 		const struct reader *reader = &watch->readers[i];
 
-		if (reader->run >= LEAST && reader->began > group.youngest)
+		if (reader->run >= LEAST && reader->turned >= last &&
+		    reader->began > group.youngest)
 			group.youngest = reader->began;
 	}
 	for (unsigned i = 0; i < READERS; i++) {

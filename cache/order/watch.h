@@ -26,8 +26,8 @@ void watch_free(struct watch *watch); /* NULL is fine */
 
 /* False while the reader is at the file that it was told for last. */
 bool watch_turn(struct watch *watch, uint32_t reader, uint32_t file);
-/* What that turn was. */
-void watch_note(struct watch *watch, uint32_t reader, uint32_t file, bool foreseen);
+/* What that turn was. Returns whether the reader goes by a forecast. */
+bool watch_note(struct watch *watch, uint32_t reader, uint32_t file, bool foreseen);
 
 /* An access of a beginning. */
 struct watch_access {

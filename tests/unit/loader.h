@@ -20,6 +20,7 @@ struct loader {
 	uint32_t next_batch;
 	uint32_t turn;
 	uint32_t random; /* not 0: the turns are mixed by it */
+	bool in_turn;	 /* worker w has batches w, w + workers, ..., whoever is first */
 };
 
 static inline void loader_init(struct loader *loader, const uint32_t *order, uint32_t count,
@@ -60,10 +61,15 @@ static inline bool loader_next(struct loader *loader, uint32_t *ret_reader, uint
 		uint64_t place;
 
 		if (loader->place_in[w] == loader->batch) {
-			if (loader->next_batch >= loader_oldest(loader) + 2 * loader->workers)
+			uint32_t next = loader->in_turn ? loader->batch_of[w] + loader->workers
+							: loader->next_batch;
+
+			if (next >= loader_oldest(loader) + 2 * loader->workers)
 				continue;
 			loader->place_in[w] = 0;
-			loader->batch_of[w] = loader->next_batch++;
+			loader->batch_of[w] = next;
+			if (next >= loader->next_batch)
+				loader->next_batch = next + 1;
 		}
 		place = (uint64_t)loader->batch_of[w] * loader->batch + loader->place_in[w];
 		if (place >= loader->count)

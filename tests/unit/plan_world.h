@@ -76,8 +76,8 @@ static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32
 				    .locate = world_locate,
 				    .have = world_have,
 				    .served = world_served};
-	w.limits =
-		(struct plan_limits){.run = MIB, .gap = 128 * KIB, .room = NO_END, .once = NO_END};
+	w.limits = (struct plan_limits){
+		.run = MIB, .gap = 128 * KIB, .room = NO_END, .once = NO_END, .order = NO_END};
 	for (uint64_t i = 0; i < extents; i++) {
 		w.offsets[i] = offset;
 		w.sizes[i] = smallest + (uint32_t)random() % (largest - smallest + 1);

@@ -136,13 +136,13 @@ static void a_scan_goes_first_while_others_shuffle(void **state)
 	struct plan_run run;
 
 	(void)state;
-	r->world->limits.room = r->world->limits.once = 0;
+	r->world->limits.room = r->world->limits.once = r->world->limits.order = 0;
 	for (uint32_t i = 0; i < 100; i++)
 		demand(r, order[i]);
 	for (uint64_t e = 18000; e < 18003; e++)
 		demand(r, e);
 	assert_int_equal(r->world->runs, 0);
-	r->world->limits.room = r->world->limits.once = NO_END;
+	r->world->limits.room = r->world->limits.once = r->world->limits.order = NO_END;
 	assert_true(plan_next(r->plan, &r->world->limits, &run));
 	assert_int_equal(run.extents[0], 18003);
 	assert_true(plan_next(r->plan, &r->world->limits, &run));
@@ -210,11 +210,11 @@ static void an_order_that_is_known_goes_first(void **state)
 	const uint32_t *order = shuffled(16000);
 
 	(void)state;
-	r->world->limits.room = r->world->limits.once = 0;
+	r->world->limits.room = r->world->limits.once = r->world->limits.order = 0;
 	for (uint64_t e = 18000; e < 18003; e++)
 		demand(r, e);
 	follow(r, order, 16000);
-	r->world->limits.room = r->world->limits.once = NO_END;
+	r->world->limits.room = r->world->limits.once = r->world->limits.order = NO_END;
 	r->world->limits.pace = MIB;
 	assert_true(plan_wants(r->plan, &r->world->limits));
 	while (r->world->bytes < MIB)
@@ -255,7 +255,7 @@ static void what_is_ordered_is_read_ahead_by_no_scan(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 2000; i++)
 		order[i] = 5000 + i;
-	r->world->limits.once = 0;
+	r->world->limits.order = r->world->limits.once = 0;
 	follow(r, order, 2000);
 	scan(r, 5000, 6900);
 	assert_int_equal(r->world->runs, 0);

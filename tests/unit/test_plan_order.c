@@ -114,7 +114,7 @@ static struct plan_limits limits_now(const struct sim *s)
 	struct plan_limits limits = s->world->limits;
 
 	if (s->memory != NO_END)
-		limits.once = s->memory > s->held ? s->memory - s->held : 0;
+		limits.order = s->memory > s->held ? s->memory - s->held : 0;
 	return limits;
 }
 
@@ -130,7 +130,7 @@ static bool next_run(struct sim *s, struct plan_run *ret)
 
 	if (!plan_order_next(&s->order, &s->world->view, &limits, ret))
 		return false;
-	note_run(s, ret, limits.once);
+	note_run(s, ret, limits.order);
 	return true;
 }
 
@@ -577,7 +577,7 @@ static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
-	s->world->limits.once = 150 * KIB;
+	s->world->limits.order = 150 * KIB;
 	for (; at < PHOTOS; at++)
 		if (!s->world->pooled[order[at]] && s->world->sizes[order[at]] > 150 * KIB)
 			assert_false(plan_order_around(&s->order, &s->world->view,
@@ -955,7 +955,7 @@ static void where_there_is_no_room_nothing_is_looked_at(void **state)
 	struct sim *s = sim_of(photos(PHOTOS));
 
 	(void)state;
-	s->world->limits.once = 0;
+	s->world->limits.order = 0;
 	follow(s, shuffled(PHOTOS), PHOTOS);
 	assert_false(plan_order_wants(&s->order, &s->world->limits));
 	read_all(s);

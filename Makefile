@@ -74,8 +74,9 @@ $(B)/libtool.a: $(call objects,$(filter-out %/main.c,$(tool_src)))
 $(B)/libbase.a: $(call objects,$(base_src))
 $(B)/libpack.a: $(call objects,$(pack_src))
 $(B)/libcache.a: $(call objects,$(cache_src))
+# Appended (q), not replaced (r): files of two folders may have the same name.
 $(libs):
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
 
 $(B)/fs/%.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/%.o: %.c Makefile
@@ -92,9 +93,10 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 		$(filter %.a,$^) -lcmocka -llmdb -ljpeg -ljson-c -lxxhash -lpthread -lm
 
 # --- tests, demo, bench -----------------------------------------------------------------------
-bench_programs := $(B)/bench/reader $(B)/bench/walk $(B)/bench/netfs
+bench_programs := $(B)/bench/reader $(B)/bench/walk $(B)/bench/netfs $(B)/bench/seeds
 $(B)/tests/bench/netfs.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/bench/netfs: LIBS = $(FUSE_LIBS)
+$(B)/bench/seeds: $(B)/libcache.a
 $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
 		$(filter %.o %.a,$^) $(LIBS) -lxxhash -lpthread
@@ -158,16 +160,18 @@ names   := $(notdir $(programs))
 
 .PHONY: install uninstall clean
 install: all
-	install -d $(bindir) $(mandir)/man1 $(mandir)/man5 $(compdir)
+	install -d $(bindir) $(mandir)/man1 $(mandir)/man5 $(mandir)/man7 $(compdir)
 	install -m 755 $(programs) $(bindir)
 	install -m 644 $(wildcard man/*.1) $(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(mandir)/man5
+	install -m 644 $(wildcard man/*.7) $(mandir)/man7
 	for n in $(names); do install -m 644 completion/foldfs.bash $(compdir)/$$n; done
 
 uninstall:
 	rm -f $(addprefix $(bindir)/,$(names)) $(addprefix $(compdir)/,$(names)) \
 		$(addprefix $(mandir)/man1/,$(notdir $(wildcard man/*.1))) \
-		$(addprefix $(mandir)/man5/,$(notdir $(wildcard man/*.5)))
+		$(addprefix $(mandir)/man5/,$(notdir $(wildcard man/*.5))) \
+		$(addprefix $(mandir)/man7/,$(notdir $(wildcard man/*.7)))
 
 clean:
 	rm -rf build build-*

@@ -51,14 +51,14 @@ struct plan_params {
 
 /* How a read ahead may look now. */
 struct plan_limits {
-	uint64_t run;  /* bytes of one read, at most, unless one extent is longer */
-	uint64_t gap;  /* bytes between two extents that are rather read than left out */
-	uint64_t room; /* memory, bytes, for what is read ahead of a scan */
-	uint64_t once; /* the same for what is read because everything will be wanted once */
-	uint64_t pace; /* bytes to be ahead of readers whose order is known; 0: all the room */
+	uint64_t run;	/* bytes of one read, at most, unless one extent is longer */
+	uint64_t gap;	/* bytes between two extents that are rather read than left out */
+	uint64_t room;	/* memory, bytes, for what is read ahead of a scan */
+	uint64_t once;	/* the same for what is read because everything will be wanted once */
+	uint64_t pace;	/* bytes to be ahead of readers whose order is known; 0: all the room */
 	uint64_t order; /* the same for what comes next in a known order */
-	bool cached;   /* what is wanted comes at once: a pass over everything would only have other
-			* threads copy it; a preload is one all the same */
+	bool cached; /* what is wanted comes at once: a pass over everything would only have other
+		      * threads copy it; a preload is one all the same */
 	uint32_t grain; /* memory comes in pieces of so many bytes; 0: of one */
 };
 

@@ -21,6 +21,7 @@ import cases_cached
 import cases_cold
 import cases_loader
 import cases_memory
+import cases_oracle
 import machine
 import plot
 import report
@@ -36,7 +37,7 @@ SECTIONS = {
     "nvme": cases_cold.nvme, "sata": cases_cold.sata, "gp3": cases_cold.gp3,
     "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
     "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
-    "loader": cases_loader.loader, **CACHED,
+    "loader": cases_loader.loader, "oracle": cases_oracle.oracle, **CACHED,
 }
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)
 

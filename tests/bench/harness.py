@@ -23,10 +23,11 @@ class Bench:
     def __init__(self, build, kept, quick, options):
         self.kept, self.quick, self.options = kept, quick, options
         self.rounds = 1  # of each system in a section
-        self.foldpack, self.foldfs, self.foldstat, self.reader, self.walk, self.netfs = (
+        (self.foldpack, self.foldfs, self.foldstat, self.reader, self.walk, self.netfs,
+         self.seeds) = (
             os.path.join(build, name)
             for name in ("foldpack", "foldfs", "foldstat", "bench/reader", "bench/walk",
-                         "bench/netfs"))
+                         "bench/netfs", "bench/seeds"))
         self.notes = []
 
     def note(self, text):
@@ -116,10 +117,12 @@ class Bench:
     def stats(self, mount):
         return self.json(self.foldstat, mount.path, "--json")
 
+    def scripted(self, name, *arguments):
+        """The command of a Python script of this directory, which prints JSON."""
+        return [trees.PYTHON, "-B", os.path.join(trees.HERE, name), *map(str, arguments)]
+
     def script(self, name, *arguments, group=None):
-        """A Python script of this directory, which prints JSON."""
-        return self.json(trees.PYTHON, "-B",
-                         os.path.join(trees.HERE, name), *map(str, arguments), group=group)
+        return self.json(*self.scripted(name, *arguments), group=group)
 
     def seconds(self, *command):
         """How long a command takes whose output nobody wants."""

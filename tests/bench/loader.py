@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""loader.py ROOT raw|decode [--workers W] [--files N] [--seconds S] [--seed S]
+"""loader.py ROOT raw|decode [--workers W] [--files N] [--seconds S] [--seed S] [--progress]
 
 One epoch of an unmodified ImageFolder and DataLoader(shuffle=True), and how fast that was, as
 JSON. raw: the workers read the files and hand on their sizes; decode: they do what training on
@@ -26,6 +26,8 @@ def arguments():
     parser.add_argument("--files", type=int, default=0, help="stop after N (all)")
     parser.add_argument("--seconds", type=float, default=0, help="stop after S (never)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--progress", action="store_true",
+                        help="print how many files were read by each tenth of a second")
     return parser.parse_args()
 
 
@@ -43,6 +45,16 @@ def dataset(root, kind):
                                                     [0.229, 0.224, 0.225])]))
 
 
+def by_each_tenth(batches):
+    """batches: (seconds, files read by then); as the C reader prints it."""
+    steps, before = [], 0
+    for wall, files in batches:
+        while wall * 10 > len(steps) + 1:
+            steps.append(before)
+        before = files
+    return [*steps, before]
+
+
 def main():
     args = arguments()
     torch.manual_seed(args.seed)
@@ -50,14 +62,17 @@ def main():
     loader = DataLoader(dataset(args.root, args.kind), batch_size=BATCH, shuffle=True,
                         num_workers=args.workers)
     listed = time.monotonic() - began
-    files, began = 0, time.monotonic()
+    files, batches, began = 0, [], time.monotonic()
     for _, labels in loader:
         files += len(labels)
         wall = time.monotonic() - began
+        batches.append((wall, files))
         if (args.files and files >= args.files) or (args.seconds and wall > args.seconds):
             break
+    progress = {"progress": by_each_tenth(batches)} if args.progress else {}
     print(json.dumps({"files": files, "wall_s": wall, "files_per_s": files / wall,
-                      "listed_s": listed}), flush=True)
+                      "listed_s": listed, "began_us": int(began * 1e6),
+                      **progress}), flush=True)
 
 
 if __name__ == "__main__":

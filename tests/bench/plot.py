@@ -2,8 +2,8 @@
 """plot.py REPORT_DIR
 
 Draws a bench report: one picture for each kind of device, with the files read over time and the
-rate of each case, one of a first epoch from all of them, and one of what is cached. Bars are
-medians with their spread, foldfs first."""
+rate of each case, one of a first epoch from all of them, one of what is cached, and one of epochs
+whose order was found out on the way. Bars are medians with their spread, foldfs first."""
 
 import csv
 import os
@@ -39,6 +39,8 @@ OURS, OTHERS = "#2a6f97", "#b8c4cc"
 OTHER_LINES = ("#c1666b", "#d4a24c", "#7a9e7e", "#8d7b9d", "#6b7a8f")
 BETTER = {"files/s": "more is better", "s": "less is better", "MB": "less is better",
           "x": "less is better"}
+ORACLE = "oracle"  # not a device, but curves before and after something became known
+SMOOTH = 40  # of a curve's length: over how much of it a rate is averaged
 COSTS = ("read in the last quarter", "read from the device", "requests to the device",
          "CPU of reader and server", "CPU of the daemon")
 
@@ -69,18 +71,39 @@ def bars(axes, rows, title):
     plain(axes)
 
 
-def lines(axes, rows, title):
+def curve_of(row):
+    """By each tenth of a second, from 0 on."""
+    return [0, *map(int, row["by each tenth of a second"].split())]
+
+
+def lines(axes, rows, title, curve=curve_of):
     """The last round of each system."""
     others = iter(OTHER_LINES)
     for row in rows:
-        files = [int(files) for files in row["files read by each tenth of a second"].split()]
-        seconds = [step / 10 for step in range(len(files) + 1)]
-        axes.plot(seconds, [0, *files], label=row["system"], linewidth=1.6,
-                  color=OURS if row["system"] == "foldfs" else next(others, OTHERS))
+        points = curve(row)
+        axes.plot([step / 10 for step in range(len(points))], points, label=row["system"],
+                  linewidth=1.6, color=OURS if row["system"] == "foldfs"
+                  else next(others, OTHERS))
     axes.set_title(title, fontsize=9)
     axes.set_xlabel("s", fontsize=8)
     axes.legend(fontsize=7, frameon=False)
     plain(axes)
+
+
+def rate_of(row):
+    """Of a second, averaged over the time before."""
+    counts = curve_of(row)
+    width = max(len(counts) // SMOOTH, 2)
+    return [(count - counts[max(step - width, 0)]) / (min(step, width) or 1) * 10
+            for step, count in enumerate(counts)]
+
+
+def rates(axes, rows, title):
+    """A line where the order was known."""
+    for known in filter(None, (row["order known after s"] for row in rows)):
+        axes.axvline(float(known), color="#555555", linestyle="--", linewidth=1,
+                     label=f"order known, {float(known):.1f} s")
+    lines(axes, rows, title, rate_of)
 
 
 def picture(out, panels):
@@ -101,6 +124,9 @@ def picture(out, panels):
 
 
 def profile_panels(profile, rows, curves):
+    if profile == ORACLE:
+        yield from oracle_panels(curves)
+        return
     for section in dict.fromkeys(row["section"] for row in curves
                                  if row["profile"] == profile):
         yield (lines, [row for row in curves if row["section"] == section],
@@ -111,6 +137,14 @@ def profile_panels(profile, rows, curves):
         found = [row for row in rows if (row["section"], row["measure"]) == (section, measure)]
         if len(found) > 1:
             yield bars, found, f"{section}\n{measure}: {unit}, {BETTER.get(unit, '')}"
+
+
+def oracle_panels(curves):
+    for section, measure in dict.fromkeys((row["section"], row["measure"]) for row in curves
+                                          if row["profile"] == ORACLE):
+        yield (rates, [row for row in curves
+                       if (row["section"], row["measure"]) == (section, measure)],
+               f"{section.replace(', memory', chr(10) + 'memory')}\n{measure}, a second")
 
 
 def cold_panels(rows):

@@ -325,7 +325,7 @@ static void print_durations(struct json *json, struct span *spans, size_t files)
 	json_double(json, "longest_us", (double)(most->ended - most->began) / 1e3);
 }
 
-/* Between passes the clock runs on. */
+/* Between passes the clock runs on. began_us is for who looks at the same clock meanwhile. */
 static void print_progress(struct json *json, struct span *spans, size_t files)
 {
 	uint64_t began = UINT64_MAX, step = 1;
@@ -333,6 +333,7 @@ static void print_progress(struct json *json, struct span *spans, size_t files)
 	qsort(spans, files, sizeof(*spans), by_end);
 	for (size_t i = 0; i < files; i++)
 		began = spans[i].began < began ? spans[i].began : began;
+	json_u64(json, "began_us", began / 1000);
 	json_array(json, "progress");
 	for (size_t i = 0; i < files; i++)
 		for (; spans[i].ended - began > step * STEP; step++)

@@ -46,7 +46,8 @@ class Measure:
     profile: str = ""  # whose plot it belongs in
     values: dict = dataclasses.field(default_factory=dict)  # system -> one number a round
     absent: dict = dataclasses.field(default_factory=dict)  # system -> why it has no values
-    curves: dict = dataclasses.field(default_factory=dict)  # system -> files read by each 0.1 s
+    curves: dict = dataclasses.field(default_factory=dict)  # system -> how many by each 0.1 s
+    known: dict = dataclasses.field(default_factory=dict)  # system -> when its order was, s
 
     def add(self, system, value):
         self.values.setdefault(system, []).append(value)
@@ -128,8 +129,10 @@ def measured(measures):
     head = [f"{rounds} round{'s' * (rounds != 1)}", *(f"{m.name}, {m.unit}" for m in measures)]
     yield f"| {' | '.join(head)} |"
     yield "|---|" + "---|" * len(measures)
-    absent = {system: why for m in measures for system, why in m.absent.items()}
-    for system in dict.fromkeys(system for m in measures for system in m.values):
+    present = dict.fromkeys(system for m in measures for system in m.values)
+    absent = {system: why for m in measures for system, why in m.absent.items()
+              if system not in present}
+    for system in present:
         cells = [cell(m.values.get(system)) for m in measures]
         yield f"| {system} | " + " | ".join(cells) + " |"
     for system, why in absent.items():
@@ -176,11 +179,12 @@ def write_csv(path, measures, settings):
 def write_progress(path, measures):
     with open(path, "w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["profile", "section", "system", "files read by each tenth of a second"])
+        writer.writerow(["profile", "section", "measure", "system", "order known after s",
+                         "by each tenth of a second"])
         for measure in measures:
             for system, curve in measure.curves.items():
-                writer.writerow([measure.profile, measure.section, system,
-                                 " ".join(map(str, curve))])
+                writer.writerow([measure.profile, measure.section, measure.name, system,
+                                 measure.known.get(system, ""), " ".join(map(str, curve))])
 
 
 def write(directory, measures, settings, notes):

@@ -12,12 +12,13 @@ import sys
 import source
 
 # The first pattern that a path matches names its room.
-ROOMS = [("pack/tool/*", "pack/tool"), ("fs/stat/*", "fs/stat"), ("pack/*", "pack"),
-         ("cache/*", "cache"), ("fs/*", "fs"), ("base/*", "base")]
+ROOMS = [("pack/tool/*", "pack/tool"), ("fs/stat/*", "fs/stat"), ("cache/order/*", "cache/order"),
+         ("pack/*", "pack"), ("cache/*", "cache"), ("fs/*", "fs"), ("base/*", "base")]
 
 MAY_INCLUDE = {
     "base": [],
-    "cache": ["base/*"],
+    "cache": ["base/*", "cache/order/*"],
+    "cache/order": ["base/scope.h"],
     "pack": ["base/*"],
     "pack/tool": ["base/*", "pack/dataset.h", "pack/builder.h", "pack/format.h"],
     "fs": ["base/*"],
@@ -31,6 +32,10 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
 
 # The dataset is turned into what the cache reads from in one place.
 ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount.h", "fs/source.c"]}
+
+# Of what a pure room has none.
+IMPURE = {"cache/order": ["pthread.h", "stdatomic.h", "threads.h", "time.h", "sched.h", "unistd.h",
+                          "fcntl.h", "sys/*"]}
 
 SYSTEM = {
     "lmdb.h": ["pack/store.c"],
@@ -66,7 +71,8 @@ def fault_of(path, quote, header):
         for pattern, where in SYSTEM.items():
             if fnmatch.fnmatchcase(header, pattern) and not matches(path, where):
                 return f"<{header}> belongs in {' '.join(where) or 'no file'}"
-        return None
+        room = room_of(path)
+        return f"{room} is pure" if matches(header, IMPURE.get(room, [])) else None
     if room_of(header) is None:
         return f'"{header}" is not a path from the root of the tree'
     room = room_of(path)

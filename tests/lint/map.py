@@ -6,7 +6,7 @@ import sys
 
 import source
 
-ROOMS = ("base", "pack", "pack/tool", "cache", "fs", "fs/stat")
+ROOMS = ("base", "pack", "pack/tool", "cache", "cache/order", "fs", "fs/stat")
 
 
 def faults():

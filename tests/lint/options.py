@@ -2,8 +2,9 @@
 """options.py BUILD: --help, the manual pages and the completion say the same, and it is true.
 
 Each option in --help is in the page with the same value and the same "not yet", and the other
-way round; what is "not yet" is refused and not completed; all else is completed. --help goes
-to standard output, at most 80 columns wide; an unknown option is status 2."""
+way round; what is "not yet" is refused and not completed; all else is completed. Other pages
+name no option that there is not. --help goes to standard output, at most 80 columns wide; an
+unknown option is status 2."""
 
 import re
 import subprocess
@@ -162,6 +163,14 @@ def check_synopsis(command, help_text, shown):
             yield f"{command.name}: '{line}' is in the usage and not in the page's synopsis"
 
 
+def check_mentions(known):
+    flags = {flag for _, options in known for option in options for flag in option.flags}
+    for page in sorted(MAN.glob("*.[2-8]")):
+        for name in sorted(set(re.findall(r"\bFl (\S+)", page.read_text()))):
+            if f"-{name}" not in flags:
+                yield f"{page.name}: there is no option -{name}"
+
+
 # --- completion -------------------------------------------------------------------------
 
 
@@ -256,6 +265,7 @@ def main(build):
     found += check_foldpack(build, known)
     for name in ("foldfs", "foldstat"):
         found += check_single(build, name, known)
+    found += check_mentions(known)
     names = help_commands(Command(build, "foldpack").run("--help").stdout)
     asked = [(["foldpack", ""],
               {name for name in names if not names[name]} | {"--help", "--version"}),

@@ -241,10 +241,11 @@ class Counted:
 
     def check(self, samples, limits):
         """Nearly all that was to come was there when it was asked for, and little else."""
-        misses, issued = self("pool", "misses"), self("prefetch", "issued")
-        assert misses <= (1 - limits.hits) * samples, f"{misses} misses for {samples} samples"
-        wasted = self("prefetch", "wasted")
-        assert wasted <= limits.wasted * issued, f"{wasted} bytes of {issued} read in vain"
+        misses, prefetch = self("pool", "misses"), {
+            name: self("prefetch", name) for name in ("issued", "used", "wasted")}
+        assert misses <= (1 - limits.hits) * samples, \
+            f"{misses} misses for {samples} samples; read ahead: {prefetch}"
+        assert prefetch["wasted"] <= limits.wasted * prefetch["issued"], prefetch
 
 
 def follow(mounted, readers, limits=QUICK):

@@ -142,8 +142,9 @@ def test_scanning_a_tree_asks_for_no_attributes(images, mount):
     """os.walk, as ImageFolder does it: the types come with the names."""
     mounted = mount(images[1])
     counts = new_requests(mounted, lambda: list(os.walk(mounted)))
-    # The four folders, which os.walk goes into by name, and a link and what it points to.
-    assert counts["lookup"] == 6
+    # At most the four folders, which os.walk goes into by name, and a link and what it points to;
+    # none where the listing has brought the attributes along.
+    assert counts.get("lookup", 0) <= 6
     assert counts.get("getattr", 0) <= 1
 
 

@@ -32,12 +32,14 @@
 #define SLOWER 1
 #endif
 
-#define MIB	 ((uint64_t)1 << 20)
-#define KIB	 ((uint64_t)1 << 10)
-#define CALLS	 128  /* of a test */
-#define MOST	 8192 /* extents */
-#define SURE	 12   /* demands in a row that are a scan beyond doubt */
-#define PATIENCE 60   /* s, until a test fails that would hang */
+#define MIB   ((uint64_t)1 << 20)
+#define KIB   ((uint64_t)1 << 10)
+#define CALLS 128  /* of a test */
+#define MOST  8192 /* extents */
+#define SURE  12   /* demands in a row that are a scan beyond doubt */
+#ifndef PATIENCE
+#define PATIENCE 60 /* s, until a test fails that would hang */
+#endif
 
 struct world;
 

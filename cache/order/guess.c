@@ -272,15 +272,30 @@ static bool fits_repeated(const struct evidence *evidence, const uint32_t *head,
 	return matched == depth;
 }
 
+/* Whether a rank may begin with one of these. */
+static bool has_first(const struct evidence *evidence, const uint32_t *head, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (is_first(evidence, head[i]))
+			return true;
+	return false;
+}
+
+/* Of up to REPEATS ranks, and of a multiple of that, each reads what it would read without
+ * repeats. */
 static bool try_ranks_repeated(const struct evidence *evidence, unsigned depth, struct pass *pass)
 {
-	uint32_t head[PASS_HEAD];
-	unsigned count = pass_head(&(struct pass){.seed = pass->seed}, evidence->list->count, head,
-				   PASS_HEAD);
+	const struct pass whole = {.seed = pass->seed};
+	uint32_t n = evidence->list->count, head[PASS_HEAD];
+	unsigned count = pass_head(&whole, n, head, (WORLDS - 1) / REPEATS + 1);
 
-	for (pass->part.world = 2; pass->part.world <= WORLDS; pass->part.world++)
+	if (!has_first(evidence, head, count))
+		return false;
+	count = pass_head(&whole, n, head, PASS_HEAD);
+	for (pass->part.world = REPEATS + 1; pass->part.world <= WORLDS; pass->part.world++)
 		for (pass->part.first = 0; pass->part.first < pass->part.world; pass->part.first++)
-			if (fits_repeated(evidence, head, count, &pass->part, depth))
+			if (pass->part.world % REPEATS &&
+			    fits_repeated(evidence, head, count, &pass->part, depth))
 				return true;
 	return false;
 }
@@ -458,12 +473,19 @@ static bool try_small(const struct evidence *evidence, const struct guess_hooks 
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
 	unsigned depth = depth_for(evidence, (double)GUESS_SMALL * ways.count);
 
-	if (depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret))
-		return true;
-	depth = depth_for(evidence, (double)GUESS_SMALL * WORLDS * WORLDS);
+	return depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
+}
+
+/* After repeats, of which each rank has all that one of a third of them, or of the same world,
+ * would have without. */
+static bool try_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
+		       struct pass *ret)
+{
+	unsigned depth = depth_for(evidence, (double)GUESS_SMALL * WORLDS * WORLDS);
+	struct ways ways = {.count = 0};
+
 	if (!depth)
 		return false;
-	ways.count = 0;
 	add_worlds(&ways, depth);
 	return search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
 }
@@ -493,6 +515,7 @@ static bool try_more(const struct evidence *evidence, const struct question *que
 {
 	return try_small(evidence, hooks, &ret->pass) ||
 	       try_repeated(evidence, hooks, &ret->pass) ||
+	       try_worlds(evidence, hooks, &ret->pass) ||
 	       try_resumed(evidence, question, hooks, &ret->pass);
 }
 

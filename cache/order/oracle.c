@@ -1,79 +1,11 @@
-#include "cache/order/oracle.h"
-#include "cache/order/learn.h"
+#include "cache/order/oracle_internal.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BEGUN	    32 /* files of the next pass, by which the one before is over */
-#define SEARCH_FROM 4  /* stages of watch_stage(): 16 files of a reader, */
-#define SEARCH_LAST 6  /* and 64 */
-#define SHARE	    4  /* of what was seen, at least a fourth is of a list that counts */
-
-/* A course that is followed. */
-struct track {
-	uint64_t id;
-	struct course course; /* list NULL: an explicit order */
-	struct forecast *forecast;
-	uint64_t fed; /* the turn of the last file that was foreseen */
-	bool followed_up;
-	bool rooted;			/* its seed was looked for among the outputs of others */
-	struct course next;		/* what comes after it, */
-	struct forecast *next_forecast; /* once that is known */
-};
-
-struct oracle {
-	struct oracle_ops ops;
-	struct watch *watch;
-	uint64_t files;
-	struct track tracks[ORACLE_COURSES];
-	unsigned count;
-	uint64_t ids;
-	struct order_list *lists[GUESS_LISTS]; /* the latest last */
-	unsigned list_count;
-	struct course known[GUESS_KNOWN]; /* the latest first */
-	unsigned known_count;
-	uint64_t asked_stage, asked_group; /* of the last thought, */
-	bool asked_more;		   /* which was so hard */
-	uint64_t searched;		   /* the stage for which all seeds were tried, */
-	uint64_t learned;		   /* and that for which the epoch before was looked at */
-	struct history *history;	   /* of those who go by no forecast */
-	bool thinking;
-	uint32_t *order; /* explicit: epochs, one after the other */
-	uint32_t order_count, order_at;
-	uint64_t locks, unlocks;
-};
-
-#define RESULTS 4
-#define ROOTS	8		      /* candidates for where a seed comes from */
-#define OUTPUTS ((uint64_t)200000000) /* looked through for it: initial weights come before */
-#define STEP	((uint64_t)4000000)   /* between two looks at whether to go on */
-
-/* A course that was found, and its forecast. */
-struct result {
-	struct course course;
-	uint32_t *files; /* in the order of the course */
-	uint32_t count;
-	struct forecast *forecast; /* NULL: no memory */
-};
-
-/* Either what readers do is to be guessed, or a track's next pass is to be made, or it is to be
- * found out where its seed comes from. */
-struct thought {
-	struct question question;
-	uint64_t since;	      /* the turn with which the readers in question began */
-	bool more, all_seeds; /* as in struct effort */
-	bool ask_lists;
-	struct order_list *lists[GUESS_LISTS]; /* found on the way */
-	unsigned list_count;
-	struct history *history;	/* the oracle's, if it is to be learned from; else NULL */
-	uint64_t track;			/* 0: a guess */
-	struct result results[RESULTS]; /* several where masks lie beside images */
-	unsigned result_count;
-	struct course rooted; /* its list NULL: that is not the question */
-	struct pass roots[ROOTS];
-	unsigned root_count;
-};
+#define BEGUN	 32   /* files of the next pass, by which the one before is over */
+#define FORSAKEN 2048 /* turns, in which others over the same list were fed */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
 {
@@ -134,8 +66,7 @@ static void make_room(struct oracle *oracle)
 }
 
 /* Takes over the forecast. */
-static void track_begin(struct oracle *oracle, const struct course *course,
-			struct forecast *forecast)
+void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast)
 {
 	make_room(oracle);
 	oracle->tracks[oracle->count++] = (struct track){.id = ++oracle->ids,
@@ -145,7 +76,7 @@ static void track_begin(struct oracle *oracle, const struct course *course,
 	oracle->ops.follow(oracle->ops.context, forecast);
 }
 
-static bool same_order(const struct course *a, const struct course *b)
+bool oracle_same_order(const struct course *a, const struct course *b)
 {
 	return a->list == b->list && a->pass.maker == b->pass.maker &&
 	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
@@ -154,11 +85,12 @@ static bool same_order(const struct course *a, const struct course *b)
 
 static bool same_course(const struct course *a, const struct course *b)
 {
-	return same_order(a, b) && a->pass.root == b->pass.root && a->pass.word == b->pass.word;
+	return oracle_same_order(a, b) && a->pass.root == b->pass.root &&
+	       a->pass.word == b->pass.word;
 }
 
 /* The latest is tried first, and known once. */
-static void remember(struct oracle *oracle, const struct course *course)
+void oracle_remember(struct oracle *oracle, const struct course *course)
 {
 	unsigned at = 0;
 
@@ -183,25 +115,48 @@ static void begin_next(struct oracle *oracle, struct track *track)
 	track->next_forecast = NULL;
 	track->followed_up = true;
 	forecast_continue(forecast, track->forecast);
-	remember(oracle, &next);
-	track_begin(oracle, &next, forecast);
+	oracle_remember(oracle, &next);
+	oracle_begin(oracle, &next, forecast);
 }
 
 /* --- what was asked for ---------------------------------------------------------------------- */
 
-static bool tell_tracks(struct oracle *oracle, uint32_t file)
+/* The one that foresees it, and was fed last: others do by chance. */
+static struct track *find_foreseeing(struct oracle *oracle, uint32_t file)
 {
+	struct track *found = NULL;
+
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 
-		if (!forecast_foresees(track->forecast, file))
-			continue;
+		if (forecast_foresees(track->forecast, file) && (!found || track->fed > found->fed))
+			found = track;
+	}
+	return found;
+}
+
+static bool tell_tracks(struct oracle *oracle, uint32_t file)
+{
+	struct track *track = find_foreseeing(oracle, file);
+
+	if (track) {
 		forecast_saw(track->forecast, file);
 		track->fed = watch_turns(oracle->watch);
 		return true;
 	}
 	for (unsigned i = 0; i < oracle->count; i++)
 		forecast_saw(oracle->tracks[i].forecast, file);
+	return false;
+}
+
+/* Whether it has not been fed for long, while another one over the same list was: a job that ended
+ * in the middle, and began anew in another order. */
+static bool is_forsaken(const struct oracle *oracle, const struct track *track)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].course.list == track->course.list &&
+		    oracle->tracks[i].fed > track->fed + FORSAKEN)
+			return true;
 	return false;
 }
 
@@ -230,7 +185,7 @@ static void look_after_tracks(struct oracle *oracle)
 			track_end(oracle, i);
 			return;
 		}
-		if (is_over(oracle, track)) {
+		if (is_over(oracle, track) || is_forsaken(oracle, track)) {
 			track_end(oracle, i);
 			return;
 		}
@@ -278,8 +233,7 @@ uint64_t oracle_turns(const struct oracle *oracle)
 {
 	return watch_turns(oracle->watch);
 }
-
-/* --- asking ---------------------------------------------------------------------------------- */
+/* --- explicit orders ------------------------------------------------------------------------- */
 
 /* Where the next epoch of an explicit order ends: before the first file that came already. */
 static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *seen)
@@ -298,7 +252,7 @@ static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *s
 }
 
 /* The files of the next epoch of the explicit order, copied; NULL: no memory. */
-static uint32_t *next_epoch_files(struct oracle *oracle, uint32_t *ret_count)
+uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
 {
 	uint32_t from = oracle->order_at < oracle->order_count ? oracle->order_at : 0, end;
 	uint8_t *seen = malloc(oracle->files / 8 + 1);
@@ -316,439 +270,6 @@ static uint32_t *next_epoch_files(struct oracle *oracle, uint32_t *ret_count)
 	free(seen);
 	return files;
 }
-
-/* A track whose next pass is known, and not made yet. */
-static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
-{
-	for (unsigned i = 0; i < oracle->count; i++) {
-		struct track *track = &oracle->tracks[i];
-		struct pass next[PASS_NEXT];
-
-		if (track->next_forecast || track->followed_up ||
-		    forecast_position(track->forecast) < forecast_count(track->forecast) / 2)
-			continue;
-		*ret = track->course;
-		ret->epoch++;
-		if (!track->course.list)
-			return track;
-		if (track->course.pass.rule == PASS_UNKNOWN ||
-		    pass_next(&track->course.pass, track->course.list->count, next) != 1)
-			continue;
-		ret->pass = next[0];
-		return track;
-	}
-	return NULL;
-}
-
-static bool ask_next(struct oracle *oracle, struct thought *thought)
-{
-	struct result *result = &thought->results[0];
-	struct track *track = find_next_wanted(oracle, &result->course);
-
-	if (!track)
-		return false;
-	if (!track->course.list) {
-		result->files = next_epoch_files(oracle, &result->count);
-		if (!result->files)
-			return false;
-	}
-	thought->result_count = 1;
-	thought->track = track->id;
-	return true;
-}
-
-static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].course.list == list)
-			return true;
-	for (unsigned i = 0; i < oracle->known_count; i++)
-		if (oracle->known[i].list == list)
-			return true;
-	return false;
-}
-
-/* Those that were of no use go. */
-static void drop_lists(struct oracle *oracle)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < oracle->list_count; i++) {
-		if (list_in_use(oracle, oracle->lists[i]))
-			oracle->lists[kept++] = oracle->lists[i];
-		else
-			order_list_free(oracle->lists[i]);
-	}
-	oracle->list_count = kept;
-}
-
-/* Whether there is enough to think about something dear: once there is, and once more at last. */
-static bool is_time(uint64_t stage, uint64_t last)
-{
-	uint64_t doubled = stage & 7;
-
-	return stage != last &&
-	       (doubled == SEARCH_LAST || (doubled >= SEARCH_FROM && stage >> 3 != last >> 3));
-}
-
-/* What is seen meanwhile goes to another history. */
-static void lend_history(struct oracle *oracle, struct thought *thought)
-{
-	struct history *meanwhile;
-
-	if (history_new(oracle->files, &meanwhile) < 0)
-		return;
-	thought->history = oracle->history;
-	oracle->history = meanwhile;
-}
-
-static void take_history(struct oracle *oracle, struct thought *thought)
-{
-	if (!thought->history)
-		return;
-	history_append(thought->history, oracle->history);
-	history_free(oracle->history);
-	oracle->history = thought->history;
-	thought->history = NULL;
-}
-
-static bool ask_guess(struct oracle *oracle, struct thought *thought, const struct effort *effort)
-{
-	struct question *question = &thought->question;
-	uint64_t stage = watch_stage(oracle->watch);
-	bool search = effort->all_seeds && is_time(stage, oracle->searched);
-	bool more = effort->more && !oracle->asked_more;
-
-	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !more))
-		return false;
-	oracle->asked_more = effort->more;
-	thought->ask_lists = oracle->asked_group != stage >> 3;
-	if (thought->ask_lists)
-		drop_lists(oracle);
-	question->count = watch_beginnings(oracle->watch, question->seen);
-	thought->since = watch_began(oracle->watch);
-	thought->more = effort->more;
-	thought->all_seeds = search;
-	question->least = effort->least;
-	memcpy(question->known, oracle->known, sizeof(oracle->known));
-	question->known_count = oracle->known_count;
-	for (unsigned i = 0; i < oracle->list_count; i++)
-		question->lists[i] = oracle->lists[i];
-	question->list_count = oracle->list_count;
-	oracle->asked_group = stage >> 3;
-	oracle->asked_stage = stage;
-	if (search)
-		oracle->searched = stage;
-	if (question->count == 0)
-		return false;
-	if (stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
-		oracle->learned = stage;
-		lend_history(oracle, thought);
-	}
-	return true;
-}
-
-/* A seed that took a search was drawn: by what, says which is drawn next. */
-static bool ask_roots(struct oracle *oracle, struct thought *thought)
-{
-	for (unsigned i = 0; i < oracle->count; i++) {
-		struct track *track = &oracle->tracks[i];
-		const struct pass *pass = &track->course.pass;
-
-		if (track->rooted || !track->course.list || pass->rule != PASS_UNKNOWN ||
-		    pass->maker != PASS_TORCH || pass->skip || pass->seed < GUESS_SMALL)
-			continue;
-		track->rooted = true;
-		thought->rooted = track->course;
-		return true;
-	}
-	return false;
-}
-
-struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
-{
-	struct thought *thought;
-
-	if (oracle->thinking)
-		return NULL;
-	thought = calloc(1, sizeof(*thought));
-	if (!thought)
-		return NULL;
-	if (ask_next(oracle, thought) || ask_guess(oracle, thought, effort) ||
-	    (effort->guess && ask_roots(oracle, thought))) {
-		oracle->thinking = true;
-		return thought;
-	}
-	free(thought);
-	return NULL;
-}
-
-/* --- thinking -------------------------------------------------------------------------------- */
-
-/* The list that has the same files, if there is one. */
-static const struct order_list *find_known(const struct question *question, const uint32_t *files,
-					   uint32_t count)
-{
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (question->lists[i]->count == count &&
-		    memcmp(question->lists[i]->files, files, count * sizeof(*files)) == 0)
-			return question->lists[i];
-	return NULL;
-}
-
-static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count)
-{
-	struct thought *thought = arg;
-	struct question *question = &thought->question;
-	struct order_list *list;
-
-	if (question->list_count == GUESS_LISTS || find_known(question, files, count))
-		return 0;
-	if (order_list_new(name, files, count, &list) < 0)
-		return -ENOMEM;
-	thought->lists[thought->list_count++] = list;
-	question->lists[question->list_count++] = list;
-	return 0;
-}
-
-static unsigned covered(const struct question *question, const struct order_list *list)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < question->count; i++)
-		count += order_list_find(list, question->seen[i].file) != ORDER_NONE;
-	return count;
-}
-
-/* Leaves only lists that have a share of what was seen. */
-static void choose_lists(struct question *question)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (covered(question, question->lists[i]) * SHARE >= question->count)
-			question->lists[kept++] = question->lists[i];
-	question->list_count = kept;
-}
-
-static bool think_back(struct thought *thought, const struct oracle_hooks *hooks)
-{
-	const struct question *question = &thought->question;
-	struct course *found = &thought->results[0].course;
-	const struct order_list *known;
-	struct order_list *list;
-
-	if (!thought->history || question->list_count == GUESS_LISTS ||
-	    !learn(thought->history, question->seen, question->count, &hooks->guess, &list, found))
-		return false;
-	known = find_known(question, list->files, list->count);
-	if (known) {
-		found->list = known;
-		order_list_free(list);
-	} else {
-		thought->lists[thought->list_count++] = list;
-	}
-	thought->result_count = 1;
-	return true;
-}
-
-/* The list that what was seen is held against first, or NULL. */
-static const struct order_list *likeliest(const struct question *question)
-{
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (covered(question, question->lists[i]) * SHARE >= question->count)
-			return question->lists[i];
-	return NULL;
-}
-
-/* Of the first file; and where masks lie beside images, of the first one of them. */
-static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
-{
-	struct question *question = &thought->question;
-	const struct order_list *list;
-	unsigned at = 0;
-
-	hooks->lists(hooks->context, question->seen[0].file, add_list, thought);
-	list = likeliest(question);
-	if (!list || (question->count - covered(question, list)) * SHARE < question->count)
-		return;
-	while (order_list_find(list, question->seen[at].file) != ORDER_NONE)
-		at++;
-	hooks->lists(hooks->context, question->seen[at].file, add_list, thought);
-}
-
-static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
-		       struct course *ret)
-{
-	const struct question *question = &thought->question;
-
-	hooks->takes_long(hooks->context);
-	return guess(question, GUESS_MORE, &hooks->guess, ret) || think_back(thought, hooks) ||
-	       (thought->all_seeds && guess(question, GUESS_ALL, &hooks->guess, ret));
-}
-
-/* The course, and the same pass over other lists. */
-static void think_guess(struct thought *thought, const struct oracle_hooks *hooks)
-{
-	struct question *question = &thought->question;
-	struct course *found = &thought->results[0].course;
-
-	if (thought->ask_lists)
-		ask_lists(thought, hooks);
-	choose_lists(question);
-	thought->result_count = guess(question, GUESS_LIKELY, &hooks->guess, found) ||
-				(thought->more && think_hard(thought, hooks, found));
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (thought->result_count && thought->result_count < RESULTS &&
-		    guess_goes_along(question, found, question->lists[i]))
-			thought->results[thought->result_count++].course =
-				(struct course){.list = question->lists[i],
-						.pass = found->pass,
-						.epoch = found->epoch};
-}
-
-static void think_roots(struct thought *thought, const struct oracle_hooks *hooks)
-{
-	struct pass_roots *roots;
-
-	hooks->takes_long(hooks->context);
-	if (pass_roots_new(&thought->rooted.pass, &roots) < 0)
-		return;
-	while (thought->root_count < ROOTS && pass_roots_searched(roots) < OUTPUTS &&
-	       !hooks->guess.stopped(hooks->guess.context)) {
-		unsigned most = ROOTS - thought->root_count, found;
-
-		found = pass_roots_search(roots, STEP, thought->roots + thought->root_count, most);
-		thought->root_count += found < most ? found : most;
-	}
-	pass_roots_free(roots);
-}
-
-void oracle_think(struct thought *thought, const struct oracle_hooks *hooks)
-{
-	if (thought->rooted.list)
-		think_roots(thought, hooks);
-	else if (!thought->track)
-		think_guess(thought, hooks);
-	for (unsigned i = 0; i < thought->result_count; i++) {
-		struct result *result = &thought->results[i];
-
-		if (!result->files)
-			result->files = course_files(&result->course, &result->count);
-		if (result->files && result->count &&
-		    forecast_new(result->files, result->count, &result->forecast) == 0)
-			result->files = NULL;
-	}
-}
-
-/* --- answers --------------------------------------------------------------------------------- */
-
-static void take_lists(struct oracle *oracle, struct thought *thought, bool found)
-{
-	for (unsigned i = 0; i < thought->list_count; i++) {
-		if (oracle->list_count < GUESS_LISTS)
-			oracle->lists[oracle->list_count++] = thought->lists[i];
-		else
-			order_list_free(thought->lists[i]);
-	}
-	if (found)
-		drop_lists(oracle);
-}
-
-static struct track *find_track(struct oracle *oracle, uint64_t id)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].id == id)
-			return &oracle->tracks[i];
-	return NULL;
-}
-
-static bool is_followed(const struct oracle *oracle, const struct course *course)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (same_order(&oracle->tracks[i].course, course) &&
-		    !forecast_ended(oracle->tracks[i].forecast))
-			return true;
-	return false;
-}
-
-static void say(const struct course *course, char ret[ORACLE_SENTENCE])
-{
-	char name[PASS_NAME];
-
-	snprintf(ret, ORACLE_SENTENCE, "%s over %s, seed %u", pass_name(&course->pass, name),
-		 course->list->name, course->pass.seed);
-}
-
-static bool take_course(struct oracle *oracle, struct result *result, uint64_t since)
-{
-	uint32_t recent[WATCH_RECENT];
-
-	if (!result->forecast || is_followed(oracle, &result->course))
-		return false;
-	forecast_start(result->forecast, recent, watch_recent(oracle->watch, since, recent));
-	track_begin(oracle, &result->course, result->forecast);
-	result->forecast = NULL;
-	remember(oracle, &result->course);
-	oracle->locks++;
-	return true;
-}
-
-static void take_next(struct oracle *oracle, struct thought *thought)
-{
-	struct track *track = find_track(oracle, thought->track);
-	struct result *result = &thought->results[0];
-
-	if (!track || !result->forecast)
-		return;
-	track->next = result->course;
-	track->next_forecast = result->forecast;
-	result->forecast = NULL;
-}
-
-/* Which of them is right, the next epoch shows. */
-static void take_roots(struct oracle *oracle, const struct thought *thought)
-{
-	for (unsigned i = 0; i < thought->root_count; i++) {
-		struct course course = thought->rooted;
-
-		course.pass = thought->roots[i];
-		remember(oracle, &course);
-	}
-}
-
-static void thought_free(struct thought *thought)
-{
-	for (unsigned i = 0; i < thought->result_count; i++) {
-		forecast_free(thought->results[i].forecast);
-		free(thought->results[i].files);
-	}
-	free(thought);
-}
-
-bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORACLE_SENTENCE])
-{
-	bool found = false;
-
-	take_roots(oracle, thought);
-	take_history(oracle, thought);
-	if (thought->track)
-		take_next(oracle, thought);
-	else
-		for (unsigned i = thought->result_count; i-- > 0;)
-			if (take_course(oracle, &thought->results[i], thought->since)) {
-				say(&thought->results[i].course, ret);
-				found = true;
-			}
-	if (found)
-		oracle->asked_stage = 0; /* others may have begun as well */
-	take_lists(oracle, thought, found);
-	thought_free(thought);
-	oracle->thinking = false;
-	return found;
-}
-
-/* --- explicit orders ------------------------------------------------------------------------- */
 
 static void drop_order(struct oracle *oracle)
 {
@@ -774,16 +295,15 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 		return -ENOMEM;
 	memcpy(oracle->order, files, count * sizeof(*files));
 	oracle->order_count = count;
-	epoch = next_epoch_files(oracle, &length);
+	epoch = oracle_next_epoch(oracle, &length);
 	if (!epoch || forecast_new(epoch, length, &forecast) < 0) {
 		free(epoch);
 		drop_order(oracle);
 		return -ENOMEM;
 	}
-	track_begin(oracle, &none, forecast);
+	oracle_begin(oracle, &none, forecast);
 	return 0;
 }
-
 /* --- what it knows --------------------------------------------------------------------------- */
 
 static const struct track *fed_last(const struct oracle *oracle)

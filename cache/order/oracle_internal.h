@@ -1,0 +1,55 @@
+/* What oracle.c (who is followed, and where they are) and oracle_think.c (what is thought about)
+ * share. Not for others. */
+#ifndef CACHE_ORDER_ORACLE_INTERNAL_H
+#define CACHE_ORDER_ORACLE_INTERNAL_H
+
+#include "cache/order/learn.h"
+#include "cache/order/oracle.h"
+
+#define SEARCH_FROM 4 /* stages of watch_stage(): 16 files of a reader, */
+#define SEARCH_LAST 6 /* and 64 */
+
+/* A course that is followed. */
+struct track {
+	uint64_t id;
+	struct course course; /* list NULL: an explicit order */
+	struct forecast *forecast;
+	uint64_t fed; /* the turn of the last file that was foreseen */
+	bool followed_up;
+	bool rooted;			/* its seed was looked for among the outputs of others */
+	struct course next;		/* what comes after it, */
+	struct forecast *next_forecast; /* once that is known */
+};
+
+struct oracle {
+	struct oracle_ops ops;
+	struct watch *watch;
+	uint64_t files;
+	struct track tracks[ORACLE_COURSES];
+	unsigned count;
+	uint64_t ids;
+	struct order_list *lists[GUESS_LISTS]; /* the latest last */
+	unsigned list_count;
+	struct course known[GUESS_KNOWN]; /* the latest first */
+	unsigned known_count;
+	uint64_t asked_stage, asked_group; /* of the last thought, */
+	bool asked_more;		   /* which was so hard */
+	uint64_t searched;		   /* the stage for which all seeds were tried, */
+	uint64_t learned;		   /* and that for which the epoch before was looked at */
+	struct history *history;	   /* of those who go by no forecast */
+	bool thinking;
+	uint32_t *order; /* explicit: epochs, one after the other */
+	uint32_t order_count, order_at;
+	uint64_t locks, unlocks;
+};
+
+/* Takes over the forecast; the one that was fed longest ago makes room. */
+void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast);
+/* The latest is tried first, and known once. */
+void oracle_remember(struct oracle *oracle, const struct course *course);
+/* Whether two passes over a list are of one order. */
+bool oracle_same_order(const struct course *a, const struct course *b);
+/* The files of the next epoch of the explicit order, copied, from malloc; NULL: no memory. */
+uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count);
+
+#endif

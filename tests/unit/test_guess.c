@@ -1,0 +1,482 @@
+/* From what was seen to an order: cache/order/guess.h, where chance must be out of the question.
+ * The search is told where to look: it tries seeds around the right one only, and counts what it
+ * would have had to try. */
+#include "cache/order/guess.h"
+#include "cache/order/permutation.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MOST  50000
+#define SEEN  30    /* files of a reader: enough, but for one that begins in the middle */
+#define BASE  100   /* the first file */
+#define SMALL 50021 /* a seed that is no convention, and below GUESS_SMALL */
+#define LARGE 3000000019u
+
+struct world {
+	struct question question;
+	struct order_list *lists[3];
+	unsigned list_count;
+	unsigned small, all; /* searches */
+	uint32_t near;	     /* the seed around which is searched */
+	bool all_seeds, stopped;
+};
+
+static uint32_t order[MOST];
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct world));
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct world *world = *state;
+
+	for (unsigned i = 0; i < world->list_count; i++)
+		order_list_free(world->lists[i]);
+	free(world);
+	return 0;
+}
+
+/* --- its surroundings ------------------------------------------------------------------------ */
+
+static unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+		       struct seeds_found *ret, unsigned most)
+{
+	struct world *world = context;
+	uint32_t near = world->near / SEEDS_STEP * SEEDS_STEP;
+
+	assert_int_equal(from, 0);
+	world->small += to == GUESS_SMALL;
+	world->all += to == SEEDS_ALL;
+	return near < to ? seeds_search(seeds, near, ret, most) : 0;
+}
+
+static bool stopped(void *context)
+{
+	return ((const struct world *)context)->stopped;
+}
+
+/* With more and more effort, as the oracle does. */
+static bool find(struct world *world, struct course *ret)
+{
+	const struct guess_hooks hooks = {.context = world, .search = search, .stopped = stopped};
+	enum guess_effort most = world->all_seeds ? GUESS_ALL : GUESS_MORE;
+
+	for (enum guess_effort effort = GUESS_LIKELY; effort <= most; effort++)
+		if (guess(&world->question, effort, &hooks, ret))
+			return true;
+	return false;
+}
+
+/* A list of n files from `base` on. */
+static const struct order_list *add_list(struct world *world, uint32_t base, uint32_t n)
+{
+	uint32_t *files = malloc(n * sizeof(*files));
+	struct order_list *list;
+
+	assert_non_null(files);
+	for (uint32_t i = 0; i < n; i++)
+		files[i] = base + i;
+	assert_int_equal(order_list_new("files", files, n, &list), 0);
+	free(files);
+	world->lists[world->list_count++] = list;
+	world->question.lists[world->question.list_count++] = list;
+	return list;
+}
+
+/* A reader took the first `count` of the order, from `base` on. */
+static void see(struct world *world, uint32_t reader, uint32_t base, const uint32_t *indices,
+		uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		world->question.seen[world->question.count++] = (struct watch_access){
+			.reader = reader, .file = base + indices[i], .nth = i};
+}
+
+static void see_anew(struct world *world, uint32_t count)
+{
+	world->question.count = 0;
+	see(world, 7, BASE, order, count);
+}
+
+static void know(struct world *world, const struct order_list *list, uint32_t seed, uint64_t epoch)
+{
+	world->question.known[world->question.known_count++] =
+		(struct course){.list = list, .pass = {.seed = seed}, .epoch = epoch};
+}
+
+/* --- how much must have been seen ------------------------------------------------------------ */
+
+/* With which depth chance has one of `tried` orders fit, once in a million times, where one
+ * reader was seen: all that it read, the first sixteen of which may have been the first. */
+static uint32_t enough(double tried, double n)
+{
+	double d = 2;
+
+	while (tried * fmin(d, SEEDS_FIRSTS) / n * pow(d / n, d - 1) >= GUESS_ODDS)
+		d++;
+	return (uint32_t)d;
+}
+
+/* Of few files more must be seen than of many. */
+static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
+{
+	const uint32_t counts[] = {100, 1000, 50000};
+	uint32_t before = WATCH_RUN;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct world *world = *state;
+		uint32_t n = counts[i], sure = enough((double)GUESS_SMALL * 2, n);
+		struct course found;
+
+		world->near = SMALL;
+		add_list(world, BASE, n);
+		permutation_of(SMALL, order, n);
+		see_anew(world, sure - 1);
+		assert_false(find(world, &found));
+		see_anew(world, sure);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.seed, SMALL);
+		assert_ptr_equal(found.list, world->lists[0]);
+		assert_true(sure < before);
+		before = sure;
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* Eight workers with four files each have 32, but it is not known that four of one were not all of
+ * them at the beginning of batches; eight of each are more than enough. */
+static void the_longest_beginning_must_be_deep_enough(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE, 5000);
+	permutation_of(SMALL, order, 5000);
+	for (uint32_t count = 4; count <= 8; count += 4) {
+		world->question.count = 0;
+		for (uint32_t worker = 0; worker < 8; worker++)
+			see(world, 10 + worker, BASE, order + worker * 32, count);
+		assert_int_equal(find(world, &found), count == 8);
+	}
+	assert_int_equal(found.pass.seed, SMALL);
+}
+
+/* The first files of a program may have been a look at the data. */
+static void a_look_at_the_data_first_is_no_hindrance(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE, 5000);
+	permutation_of(SMALL, order, 5000);
+	memmove(order + 3, order, 30 * sizeof(*order));
+	for (uint32_t i = 0; i < 3; i++)
+		order[i] = i;
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, SMALL);
+}
+
+static void a_scan_is_not_searched_for(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+
+	world->near = SMALL;
+	world->all_seeds = true;
+	add_list(world, BASE, 5000);
+	for (uint32_t i = 0; i < SEEN; i++)
+		order[i] = 1000 + i;
+	see_anew(world, SEEN);
+	assert_false(find(world, &found));
+	assert_int_equal(world->small + world->all, 0);
+	permutation_of(LARGE, order, 5000);
+	see_anew(world, SEEN);
+	assert_false(find(world, &found));
+	assert_true(world->small > 0 && world->all > 0);
+}
+
+/* --- which way ------------------------------------------------------------------------------- */
+
+/* A generator that DataLoader took its base_seed from first. */
+static void an_order_after_two_outputs_is_found(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+	struct mt19937 mt;
+
+	world->near = SMALL;
+	add_list(world, BASE, 5000);
+	mt19937_init(&mt, SMALL);
+	mt19937_skip(&mt, 2);
+	permutation_next(&mt, order, 5000, PERMUTATION_LARGE);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, SMALL);
+	assert_int_equal(found.pass.skip, 2);
+}
+
+/* The reader of each rank is seen. Returns how far they went. */
+static void see_ranks(struct world *world, const struct pass *pass, uint32_t n, uint32_t ranks)
+{
+	for (uint32_t i = 0; i < ranks; i++) {
+		struct pass one = *pass;
+
+		one.part.first += i;
+		one.part.ranks = 1;
+		assert_true(pass_order(&one, n, order) > SEEN);
+		see(world, 20 + i, BASE, order, SEEN);
+	}
+}
+
+static void the_ranks_of_this_node_are_found(void **state)
+{
+	const struct pass pass = {.seed = SMALL, .part = {.world = 8, .unit = 1, .first = 4}};
+	struct world *world = *state;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE, 5000);
+	see_ranks(world, &pass, 5000, 2);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, SMALL);
+	assert_int_equal(found.pass.part.world, 8);
+	assert_int_equal(found.pass.part.first, 4);
+	assert_int_equal(found.pass.part.ranks, 3);
+}
+
+/* All ranks are here: a permutation as any other, the simplest explanation. */
+static void all_ranks_are_the_whole_permutation(void **state)
+{
+	const struct pass pass = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
+	struct world *world = *state;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE, 5000);
+	see_ranks(world, &pass, 5000, 2);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, SMALL);
+	assert_true(found.pass.part.world <= 1);
+}
+
+/* RASampler's: each index three times, dealt to four ranks. */
+static void repeats_are_found(void **state)
+{
+	const struct pass pass = {
+		.seed = 3, .repeats = 3, .part = {.world = 4, .unit = 1, .first = 2, .ranks = 1}};
+	struct world *world = *state;
+	struct course found;
+
+	add_list(world, BASE, 5000);
+	assert_true(pass_order(&pass, 5000, order) > SEEN);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, 3);
+	assert_int_equal(found.pass.repeats, 3);
+	assert_int_equal(found.pass.part.world, 4);
+	assert_int_equal(found.pass.part.first, 2);
+}
+
+/* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
+static void a_convention_is_found_without_a_search(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+	struct mt19937 mt;
+
+	add_list(world, BASE, 5000);
+	mt19937_init(&mt, 42);
+	mt19937_skip(&mt, 3);
+	permutation_of(mt19937_next(&mt), order, 5000);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.rule, PASS_WORDS);
+	assert_int_equal(found.pass.root, 42);
+	assert_int_equal(world->small, 0);
+}
+
+/* --- what is known --------------------------------------------------------------------------- */
+
+/* No search would have found it. */
+static void what_follows_a_known_pass_is_tried_first(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *list = add_list(world, BASE, 5000);
+	struct course found;
+
+	permutation_of(LARGE + 1, order, 5000);
+	see_anew(world, SEEN);
+	assert_false(find(world, &found));
+	know(world, list, LARGE, 4);
+	world->small = 0;
+	assert_true(find(world, &found));
+	assert_int_equal(world->small, 0);
+	assert_int_equal(found.pass.seed, LARGE + 1);
+	assert_int_equal(found.pass.rule, PASS_RESEED);
+	assert_int_equal(found.epoch, 5);
+}
+
+static void a_run_that_begins_anew_is_recognised(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *list = add_list(world, BASE, 5000);
+	struct course found;
+
+	know(world, list, 1, 0);
+	know(world, list, LARGE, 4);
+	permutation_of(LARGE, order, 5000);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, LARGE);
+	assert_int_equal(world->small, 0);
+}
+
+/* One pass needs less evidence than millions of seeds, but some. */
+static void a_known_pass_is_not_believed_without_evidence(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *list = add_list(world, BASE, 5000);
+	struct course found;
+
+	know(world, list, LARGE, 0);
+	permutation_of(LARGE + 1, order, 5000);
+	see_anew(world, 2);
+	assert_false(find(world, &found));
+	see_anew(world, 8);
+	assert_true(find(world, &found));
+	permutation_of(LARGE + 1000, order, 5000);
+	see_anew(world, SEEN);
+	assert_false(find(world, &found));
+}
+
+static void masks_are_read_as_the_images_are(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *images = add_list(world, BASE, 5000);
+	const struct order_list *masks = add_list(world, BASE + 5000, 5000);
+	const struct course course = {.list = images, .pass = {.seed = LARGE}};
+
+	permutation_of(LARGE, order, 5000);
+	see(world, 1, BASE, order, SEEN);
+	assert_false(guess_goes_along(&world->question, &course, masks));
+	see(world, 1, BASE + 5000, order, SEEN);
+	assert_true(guess_goes_along(&world->question, &course, masks));
+	assert_false(guess_goes_along(&world->question, &course, images));
+}
+
+/* --- what is worth it ------------------------------------------------------------------------ */
+
+static void all_seeds_are_tried_only_where_it_pays(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+
+	world->near = LARGE;
+	add_list(world, BASE, 5000);
+	permutation_of(LARGE, order, 5000);
+	see_anew(world, SEEN);
+	assert_false(find(world, &found));
+	assert_int_equal(world->all, 0);
+	world->all_seeds = true;
+	world->question.least = 5001;
+	assert_false(find(world, &found));
+	assert_int_equal(world->all, 0);
+	world->question.least = 5000;
+	assert_true(find(world, &found));
+	assert_int_equal(world->all, 1);
+	assert_int_equal(found.pass.seed, LARGE);
+}
+
+/* The second list is the right one. */
+static void of_several_lists_the_right_one_is_found(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *right;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE - 1, 5001);
+	right = add_list(world, BASE, 5000);
+	permutation_of(SMALL, order, 5000);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_ptr_equal(found.list, right);
+	assert_int_equal(world->all, 0);
+}
+
+static void nothing_is_tried_when_nobody_wants_to_know(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE, 5000);
+	permutation_of(SMALL, order, 5000);
+	see_anew(world, SEEN);
+	world->stopped = true;
+	assert_false(find(world, &found));
+	assert_int_equal(world->small, 0);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static void empty_files_are_left_out_of_a_course(void **state)
+{
+	const uint32_t files[] = {9, ORDER_NONE, 7, 5, ORDER_NONE, 3};
+	struct course course = {.pass = {.seed = 11}};
+	struct order_list *list;
+	uint32_t *got, count, at = 0;
+
+	(void)state;
+	assert_int_equal(order_list_new("files", files, 6, &list), 0);
+	course.list = list;
+	permutation_of(11, order, 6);
+	got = course_files(&course, &count);
+	assert_non_null(got);
+	assert_int_equal(count, 4);
+	for (uint32_t i = 0; i < 6; i++)
+		if (files[order[i]] != ORDER_NONE)
+			assert_int_equal(got[at++], files[order[i]]);
+	free(got);
+	order_list_free(list);
+}
+
+#define guess_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		guess_test(it_is_sure_as_soon_as_chance_is_out_of_the_question),
+		guess_test(the_longest_beginning_must_be_deep_enough),
+		guess_test(a_look_at_the_data_first_is_no_hindrance),
+		guess_test(a_scan_is_not_searched_for),
+		guess_test(an_order_after_two_outputs_is_found),
+		guess_test(the_ranks_of_this_node_are_found),
+		guess_test(all_ranks_are_the_whole_permutation),
+		guess_test(repeats_are_found),
+		guess_test(a_convention_is_found_without_a_search),
+		guess_test(what_follows_a_known_pass_is_tried_first),
+		guess_test(a_run_that_begins_anew_is_recognised),
+		guess_test(a_known_pass_is_not_believed_without_evidence),
+		guess_test(masks_are_read_as_the_images_are),
+		guess_test(all_seeds_are_tried_only_where_it_pays),
+		guess_test(of_several_lists_the_right_one_is_found),
+		guess_test(nothing_is_tried_when_nobody_wants_to_know),
+		guess_test(empty_files_are_left_out_of_a_course),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

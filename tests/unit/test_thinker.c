@@ -1,0 +1,296 @@
+/* The threads behind the oracle, in a cache with simulated loaders: cache/thinker.h. Readers stop
+ * where something is to be thought about, so that how long that takes is of no matter. */
+#define PATIENCE 300 /* s: what thinks is idle where anything else runs */
+
+#include "cache/order/permutation.h"
+#include "tests/unit/cache_fixture.h"
+#include "tests/unit/loader.h"
+
+#define FILES	4000u
+#define BYTES	6000u /* of a file: one slot */
+#define WORKERS 1u
+#define BATCH	32u
+#define LATE	8u	    /* files that were foreseen, and do not come by themselves */
+#define SEED	42u	    /* of torch.manual_seed(): a convention, found soon */
+#define LARGE	3000000019u /* found when all are tried */
+
+static uint32_t order[FILES];
+static atomic_uint locked; /* how often an order was recognised */
+
+/* The files as they lie: some loader's list, and not the first that is told of. */
+static int lists(void *context, uint64_t file, cache_list_fn *found, void *arg)
+{
+	const struct world *w = context;
+	uint32_t files[FILES];
+	int r;
+
+	assert_true(file < w->extents);
+	for (uint32_t i = 0; i < FILES; i++)
+		files[i] = FILES - 1 - i;
+	r = found(arg, "backwards", files, FILES);
+	for (uint32_t i = 0; i < FILES; i++)
+		files[i] = i;
+	return r < 0 ? r : found(arg, "files", files, FILES);
+}
+
+static void tell(void *context, const char *sentence)
+{
+	struct world *w = context;
+
+	SCOPE_LOCK(&w->lock);
+	assert_non_null(strstr(sentence, "files"));
+	locked++;
+	pthread_cond_broadcast(&w->changed);
+}
+
+/* Files of a device that readers have to wait for, and a pool that holds an eighth of them. */
+static struct world *begin(void **state, unsigned cpus)
+{
+	struct world *w = *state;
+	struct cache_params params;
+
+	lay_even(w, FILES, BYTES);
+	params = params_for(w, BUFFERED, MIB, 4);
+	params.keep = true;
+	params.oracle_cpus = cpus;
+	params.source.lists = lists;
+	params.source.locked = tell;
+	locked = 0;
+	start_with(w, &params);
+	return w;
+}
+
+static void read_as(struct world *w, uint32_t reader, uint64_t extent)
+{
+	struct call *call = &w->one;
+	struct cache_request request = {.extent = extent,
+					.size = w->sizes[extent],
+					.reader = reader,
+					.done = on_done,
+					.arg = call};
+
+	*call = (struct call){.world = w, .extent = extent, .size = w->sizes[extent]};
+	w->asked[extent] = true;
+	cache_read(w->cache, &request);
+	assert_true(wait_done(call));
+	assert_right(call);
+}
+
+/* Returns how many were read. */
+static uint32_t read_some(struct world *w, struct loader *loader, uint32_t count)
+{
+	uint32_t reader, file, read = 0;
+
+	while (read < count && loader_next(loader, &reader, &file)) {
+		read_as(w, reader, file);
+		read++;
+	}
+	return read;
+}
+
+/* What DataLoader's sampler draws after torch.manual_seed(seed). */
+static uint32_t drawn(uint32_t seed)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, seed);
+	mt19937_skip(&mt, 3);
+	return mt19937_next(&mt);
+}
+
+static void load(struct loader *loader, uint32_t seed)
+{
+	permutation_of(seed, order, FILES);
+	loader_init(loader, order, FILES, WORKERS, BATCH);
+}
+
+/* Waits until a file is in memory or on its way, but for the few that may have to be asked for;
+ * who polls leaves the processor to the thinker. */
+static void wait_there(struct world *w, uint64_t extent, unsigned *late)
+{
+	const struct timespec while_ns = {.tv_nsec = 200000};
+	time_t until = time(NULL) + 1 + SLOWER;
+
+	while (!is_there(w, extent) && time(NULL) < until)
+		nanosleep(&while_ns, NULL);
+	*late += !is_there(w, extent);
+	assert_true(*late < LATE);
+}
+
+/* --- an epoch -------------------------------------------------------------------------------- */
+
+static void an_order_is_found_and_what_comes_is_there(void **state)
+{
+	struct world *w = begin(state, 2);
+	struct cache_stats before, after;
+	uint32_t reader, file, read;
+	struct loader loader;
+	unsigned late = 0;
+
+	load(&loader, drawn(SEED));
+	read = read_some(w, &loader, 64);
+	assert_true(wait_until(w, locked == 1));
+	before = stats_of(w);
+	assert_string_equal(before.oracle.state, "locked");
+	assert_string_equal(before.oracle.list, "files");
+	assert_int_equal(before.oracle.seed, drawn(SEED));
+	assert_int_equal(before.oracle.files, FILES);
+	/* The first one tells of the room that there is. */
+	read += read_some(w, &loader, 1);
+	before = stats_of(w);
+	while (loader_next(&loader, &reader, &file)) {
+		wait_there(w, file, &late);
+		read_as(w, reader, file);
+		read++;
+	}
+	after = stats_of(w);
+	assert_int_equal(read, FILES);
+	/* Of what was on its way some was asked for. */
+	assert_true(after.misses - before.misses < FILES / 50);
+	assert_true(after.prefetch_used > (uint64_t)(FILES - 100) * BYTES);
+	assert_true(after.prefetch_wasted < (uint64_t)FILES * BYTES / 50);
+	assert_int_equal(after.oracle.unlocks, 0);
+}
+
+/* Threads that read at the same time, and look at the stats. */
+struct job {
+	struct world *w;
+	pthread_t id;
+	struct call call;
+	struct loader loader;
+	uint32_t order[FILES], first_reader;
+};
+
+static void *job_thread(void *arg)
+{
+	struct job *job = arg;
+	struct world *w = job->w;
+	uint32_t reader, file;
+
+	is_reader = true;
+	while (loader_next(&job->loader, &reader, &file)) {
+		struct cache_request request = {.extent = file,
+						.size = w->sizes[file],
+						.reader = job->first_reader + reader,
+						.done = on_done,
+						.arg = &job->call};
+
+		job->call = (struct call){.world = w, .extent = file, .size = w->sizes[file]};
+		w->asked[file] = true;
+		cache_opened(w->cache, file, job->first_reader + reader);
+		cache_read(w->cache, &request);
+		if (!wait_done(&job->call))
+			return job;
+		stats_of(w);
+	}
+	return NULL;
+}
+
+static void two_jobs_read_as_they_like_meanwhile(void **state)
+{
+	struct world *w = begin(state, 2);
+	struct job *jobs = calloc(2, sizeof(*jobs));
+
+	assert_non_null(jobs);
+	for (uint32_t j = 0; j < 2; j++) {
+		struct job *job = &jobs[j];
+
+		job->w = w;
+		job->first_reader = 1000 * j;
+		permutation_of(drawn(SEED + j), job->order, FILES);
+		loader_init(&job->loader, job->order, FILES / 2, 3, 16);
+		assert_int_equal(pthread_create(&job->id, NULL, job_thread, job), 0);
+	}
+	for (uint32_t j = 0; j < 2; j++) {
+		void *fault;
+
+		pthread_join(jobs[j].id, &fault);
+		assert_null(fault);
+	}
+	assert_false(w->wrong);
+	free(jobs);
+}
+
+/* --- stopping -------------------------------------------------------------------------------- */
+
+/* At whatever it is: the order is one for which all seeds would have to be tried. */
+static void what_is_thought_about_ends_when_the_cache_stops(void **state)
+{
+	struct world *w = begin(state, 2);
+	struct loader loader;
+	time_t began;
+
+	load(&loader, LARGE);
+	assert_int_equal(read_some(w, &loader, 200), 200);
+	began = time(NULL);
+	cache_stop(w->cache);
+	assert_true(time(NULL) - began < 20 * SLOWER);
+	assert_int_equal(locked, 0);
+}
+
+static void a_cache_that_was_never_started_can_be_freed(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+
+	lay_even(w, 16, BYTES);
+	params = params_of(w, MIB, 1);
+	params.oracle_cpus = 2;
+	assert_int_equal(cache_new(&params, &w->cache), 0);
+	for (uint32_t i = 0; i < 16; i++)
+		order[i] = 15 - i;
+	assert_int_equal(cache_order(w->cache, order, 16), 0);
+}
+
+/* --- orders that are given ------------------------------------------------------------------- */
+
+/* No list has it, and no seed makes it; nothing may be guessed either. */
+static void a_given_order_is_read_ahead(void **state)
+{
+	struct world *w = begin(state, 0);
+	struct cache_stats stats;
+	unsigned late = 0;
+
+	assert_string_equal(stats_of(w).oracle.state, "off");
+	for (uint32_t i = 0; i < FILES; i++)
+		order[i] = (uint32_t)(i * (uint64_t)1597 % FILES);
+	assert_int_equal(cache_order(w->cache, order, FILES), 0);
+	read_as(w, 5, order[0]);
+	for (uint32_t i = 1; i < 1000; i++) {
+		wait_there(w, order[i], &late);
+		read_as(w, 5, order[i]);
+	}
+	stats = stats_of(w);
+	assert_true(stats.misses < 1000 / 50);
+	assert_string_equal(stats.oracle.state, "locked");
+	assert_string_equal(stats.oracle.sampler, "given");
+	assert_int_equal(stats.oracle.position, 1000);
+	assert_int_equal(cache_order(w->cache, NULL, 0), 0);
+	assert_string_not_equal(stats_of(w).oracle.state, "locked");
+	assert_int_equal(locked, 0);
+}
+
+static void without_processors_nothing_is_guessed(void **state)
+{
+	struct world *w = begin(state, 0);
+	struct loader loader;
+
+	load(&loader, drawn(SEED));
+	read_some(w, &loader, 200);
+	assert_string_equal(stats_of(w).oracle.state, "off");
+	assert_int_equal(locked, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		world_test(an_order_is_found_and_what_comes_is_there),
+		world_test(two_jobs_read_as_they_like_meanwhile),
+		world_test(what_is_thought_about_ends_when_the_cache_stops),
+		world_test(a_cache_that_was_never_started_can_be_freed),
+		world_test(a_given_order_is_read_ahead),
+		world_test(without_processors_nothing_is_guessed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

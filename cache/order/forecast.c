@@ -35,24 +35,25 @@ struct forecast {
 	uint32_t low, high; /* the least file, and behind the greatest */
 	uint32_t *places;   /* of file - low */
 	uint8_t *done;	    /* a bit for each place, */
-	uint8_t *given;	    /* of those done: pushed, and not asked for since */
+	uint8_t *given;	    /* of those done: pushed, and not asked for until now; */
+	uint8_t *ahead;	    /* of these: nobody has come by yet */
 	uint32_t done_count;
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
 	uint32_t reach;
-	uint32_t pushed;   /* since the last demand that was foreseen */
+	uint32_t ahead_count;
 	uint32_t stuck;	   /* foreseen demands since the front moved */
 	uint64_t foreseen; /* a bit for each of the last demands, the latest lowest */
 	unsigned judged;
 };
 
-static bool is_done(const struct forecast *forecast, uint32_t place)
+static bool bit(const uint8_t *bits, uint32_t place)
 {
-	return forecast->done[place / 8] & (1 << place % 8);
+	return bits[place / 8] & (1 << place % 8);
 }
 
-static bool is_given(const struct forecast *forecast, uint32_t place)
+static bool is_done(const struct forecast *forecast, uint32_t place)
 {
-	return forecast->given[place / 8] & (1 << place % 8);
+	return bit(forecast->done, place);
 }
 
 static void set_done(struct forecast *forecast, uint32_t place)
@@ -83,7 +84,8 @@ static int find_places(struct forecast *forecast)
 	forecast->places = malloc(bytes);
 	forecast->done = calloc(1, forecast->count / 8 + 1);
 	forecast->given = calloc(1, forecast->count / 8 + 1);
-	if (!forecast->places || !forecast->done || !forecast->given)
+	forecast->ahead = calloc(1, forecast->count / 8 + 1);
+	if (!forecast->places || !forecast->done || !forecast->given || !forecast->ahead)
 		return -ENOMEM;
 	memset(forecast->places, 0xff, bytes);
 	for (uint32_t i = 0; i < forecast->count; i++)
@@ -117,6 +119,7 @@ void forecast_free(struct forecast *forecast)
 	free(forecast->places);
 	free(forecast->done);
 	free(forecast->given);
+	free(forecast->ahead);
 	free(forecast);
 }
 
@@ -325,15 +328,31 @@ static void judge(struct forecast *forecast, bool foreseen)
 static bool is_near(const struct forecast *forecast, uint32_t place)
 {
 	return place < forecast->edge + forecast->reach &&
-	       place + forecast->reach >= forecast->front;
+	       place + 2 * forecast->reach >= forecast->front;
 }
 
 bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = place_of(forecast, file);
 
-	return place != ORDER_NONE && (is_given(forecast, place) ||
-				       (is_near(forecast, place) && !is_done(forecast, place)));
+	return place != ORDER_NONE && is_near(forecast, place) &&
+	       (!is_done(forecast, place) || bit(forecast->given, place));
+}
+
+static void set_not(uint8_t *bits, uint32_t place)
+{
+	bits[place / 8] &= (uint8_t) ~(1 << place % 8);
+}
+
+/* Whoever asks for a place has come by those given just before it, whether he asked for them or
+ * not. */
+static void come_by(struct forecast *forecast, uint32_t place)
+{
+	set_not(forecast->given, place);
+	do {
+		forecast->ahead_count -= bit(forecast->ahead, place);
+		set_not(forecast->ahead, place);
+	} while (place > 0 && bit(forecast->ahead, --place));
 }
 
 /* What came already says nothing: workers are behind each other, and some open a file twice. */
@@ -345,11 +364,9 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 	if (place == ORDER_NONE)
 		return false;
 	foreseen = forecast_foresees(forecast, file);
-	if (foreseen)
-		forecast->pushed = 0;
-	else if (is_done(forecast, place))
+	if (!foreseen && is_done(forecast, place))
 		return true;
-	forecast->given[place / 8] &= (uint8_t) ~(1 << place % 8);
+	come_by(forecast, place);
 	judge(forecast, foreseen);
 	if (foreseen && !is_done(forecast, place))
 		go_on(forecast, place);
@@ -358,16 +375,17 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 
 bool forecast_may_push(const struct forecast *forecast)
 {
-	return forecast->pushed < FORECAST_PUSH;
+	return forecast->ahead_count < FORECAST_PUSH;
 }
 
 void forecast_push(struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = place_of(forecast, file);
 
-	if (place == ORDER_NONE)
+	if (place == ORDER_NONE || bit(forecast->ahead, place))
 		return;
-	forecast->pushed++;
+	forecast->ahead_count++;
+	forecast->ahead[place / 8] |= (uint8_t)(1 << place % 8);
 	forecast->given[place / 8] |= (uint8_t)(1 << place % 8);
 	go_on(forecast, place);
 }

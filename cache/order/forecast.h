@@ -40,8 +40,8 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file);
  * surprise. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);
 
-/* Some of what comes is pushed: the readers have it before they ask, and do not ask. It counts as
- * come; but no more than so many are, until a demand shows that they are still on their way. */
+/* Some of what comes is pushed: the readers have it before they ask, and may not ask. It counts as
+ * come; but no more than so many are pushed that nobody has come by yet. */
 #define FORECAST_PUSH 48
 bool forecast_may_push(const struct forecast *forecast);
 void forecast_push(struct forecast *forecast, uint64_t file);

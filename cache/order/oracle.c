@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define BEGUN	 32   /* files of the next pass, by which the one before is over */
+#define SURE	 4    /* files, by which it is known to have begun */
 #define FORSAKEN 2048 /* turns, in which others over the same list were fed */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
@@ -142,6 +143,7 @@ static bool tell_tracks(struct oracle *oracle, uint32_t file)
 	if (track) {
 		forecast_saw(track->forecast, file);
 		track->fed = watch_turns(oracle->watch);
+		track->fed_by++;
 		return true;
 	}
 	for (unsigned i = 0; i < oracle->count; i++)
@@ -169,7 +171,7 @@ static bool is_over(const struct oracle *oracle, const struct track *track)
 		const struct track *other = &oracle->tracks[i];
 
 		if (other->id > track->id && other->course.list == track->course.list &&
-		    forecast_position(other->forecast) >= BEGUN)
+		    other->fed_by >= BEGUN)
 			return true;
 	}
 	return false;
@@ -215,10 +217,10 @@ bool oracle_has_new(const struct oracle *oracle)
 void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg)
 {
 	for (unsigned i = 0; i < oracle->count; i++) {
-		const struct forecast *forecast = oracle->tracks[i].forecast;
+		const struct track *track = &oracle->tracks[i];
 
-		if (forecast_position(forecast) && forecast_may_push(forecast))
-			forecast_coming(forecast, take, arg);
+		if (track->fed_by >= SURE && forecast_may_push(track->forecast))
+			forecast_coming(track->forecast, take, arg);
 	}
 }
 

@@ -14,7 +14,8 @@ struct track {
 	uint64_t id;
 	struct course course; /* list NULL: an explicit order */
 	struct forecast *forecast;
-	uint64_t fed; /* the turn of the last file that was foreseen */
+	uint64_t fed;	 /* the turn of the last file that was foreseen */
+	uint64_t fed_by; /* so many turns */
 	bool followed_up;
 	bool rooted;			/* its seed was looked for among the outputs of others */
 	struct course next;		/* what comes after it, */

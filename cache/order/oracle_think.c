@@ -162,7 +162,7 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 		oracle->searched = stage;
 	if (question->count == 0)
 		return false;
-	if (stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
+	if (effort->more && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
 		oracle->learned = stage;
 		lend_history(oracle, thought);
 	}

@@ -281,6 +281,41 @@ static void an_epoch_that_drops_its_last_batch_ends(void **state)
 	forecast_free(forecast);
 }
 
+/* One in eight is asked for, the others are pushed, as far as that is allowed. */
+static void what_is_pushed_keeps_near_the_readers(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t pushed = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < N; i++) {
+		for (; pushed < N && forecast_may_push(forecast); pushed++)
+			if (pushed % 8)
+				forecast_push(forecast, order[pushed]);
+		assert_true(pushed <= i + 2 * FORECAST_PUSH);
+		assert_true(pushed > i);
+		if (i % 8 == 0)
+			assert_true(forecast_saw(forecast, order[i]));
+		assert_false(forecast_lost(forecast));
+	}
+	assert_true(forecast_ended(forecast));
+	forecast_free(forecast);
+}
+
+static void pushing_ends_where_nobody_comes(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t pushed = 0;
+
+	(void)state;
+	while (forecast_may_push(forecast))
+		forecast_push(forecast, order[pushed++]);
+	assert_int_equal(pushed, FORECAST_PUSH);
+	assert_true(forecast_saw(forecast, order[5]));
+	assert_int_equal(forecast_position(forecast), FORECAST_PUSH);
+	forecast_free(forecast);
+}
+
 static void a_forecast_of_one_file_works(void **state)
 {
 	const uint32_t file = 7;
@@ -307,6 +342,8 @@ int main(void)
 		cmocka_unit_test(a_run_that_goes_on_in_the_middle_is_followed_from_there),
 		cmocka_unit_test(noise_among_what_was_seen_does_not_count),
 		cmocka_unit_test(an_epoch_that_drops_its_last_batch_ends),
+		cmocka_unit_test(what_is_pushed_keeps_near_the_readers),
+		cmocka_unit_test(pushing_ends_where_nobody_comes),
 		cmocka_unit_test(a_forecast_of_one_file_works),
 	};
 

@@ -477,7 +477,5 @@ int main(void)
 		learn_test(what_came_later_is_put_behind),
 	};
 
-	if (getenv("ONLY"))
-		cmocka_set_test_filter(getenv("ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,8 @@ $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 deps = @DEPS=$(DEPS) sh tests/deps.sh $(1)
 sanitized = $(MAKE) SANITIZE=$(1)
 
-.PHONY: check run-check check-unit check-mount lint demo run-demo bench run-bench fuzz help
+.PHONY: check run-check check-unit check-mount check-clients run-check-clients lint
+.PHONY: demo run-demo bench run-bench fuzz help
 check:
 	$(call deps,check)
 	@$(MAKE) run-check
@@ -122,6 +123,14 @@ check-unit: $(units)
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 check-mount: all
 	$(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) $(if $(SANITIZE),-m 'not slow') tests/mount $(TESTS)
+
+# With what users run today, in an environment outside this tree: some GB to download.
+check-clients:
+	$(call deps,check)
+	@$(MAKE) run-check-clients
+
+run-check-clients: all
+	$(Q)FOLDFS_BUILD=$(abspath $(B)) sh tests/clients/run.sh $(TESTS)
 
 lint: all
 	$(Q)sh tests/lint/run.sh $(B)
@@ -178,7 +187,7 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all check demo bench lint fuzz install uninstall clean"
+	@echo "goals: all check check-clients demo bench lint fuzz install uninstall clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME']"
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d')

@@ -9,6 +9,9 @@
 #define SEARCH_FROM 4 /* stages of watch_stage(): 16 files of a reader, */
 #define SEARCH_LAST 6 /* and 64 */
 
+/* Those in use by what is followed or known, and the last group's. */
+#define ORACLE_LISTS (ORACLE_COURSES + GUESS_KNOWN + GUESS_LISTS + 1)
+
 /* A course that is followed. */
 struct track {
 	uint64_t id;
@@ -29,7 +32,7 @@ struct oracle {
 	struct track tracks[ORACLE_COURSES];
 	unsigned count;
 	uint64_t ids;
-	struct order_list *lists[GUESS_LISTS]; /* the latest last */
+	struct order_list *lists[ORACLE_LISTS]; /* the latest last */
 	unsigned list_count;
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;

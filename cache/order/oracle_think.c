@@ -26,7 +26,7 @@ struct thought {
 	uint64_t since;	      /* the turn with which the readers in question began */
 	bool more, all_seeds; /* as in struct effort */
 	bool ask_lists;
-	struct order_list *lists[GUESS_LISTS]; /* found on the way */
+	struct order_list *lists[GUESS_LISTS + 1]; /* found on the way, one of them learned */
 	unsigned list_count;
 	struct history *history;	/* the oracle's, if it is to be learned from; else NULL */
 	uint64_t track;			/* 0: a guess */
@@ -135,6 +135,7 @@ static void take_history(struct oracle *oracle, struct thought *thought)
 
 static bool ask_guess(struct oracle *oracle, struct thought *thought, const struct effort *effort)
 {
+	unsigned first;
 	struct question *question = &thought->question;
 	uint64_t stage = watch_stage(oracle->watch);
 	bool search = effort->all_seeds && is_time(stage, oracle->searched);
@@ -153,9 +154,9 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 	question->least = effort->least;
 	memcpy(question->known, oracle->known, sizeof(oracle->known));
 	question->known_count = oracle->known_count;
-	for (unsigned i = 0; i < oracle->list_count; i++)
-		question->lists[i] = oracle->lists[i];
-	question->list_count = oracle->list_count;
+	first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
+	for (unsigned i = first; i < oracle->list_count; i++)
+		question->lists[question->list_count++] = oracle->lists[i];
 	oracle->asked_group = stage >> 3;
 	oracle->asked_stage = stage;
 	if (search)
@@ -259,7 +260,7 @@ static bool think_back(struct thought *thought, const struct oracle_hooks *hooks
 	const struct order_list *known;
 	struct order_list *list;
 
-	if (!thought->history || question->list_count == GUESS_LISTS ||
+	if (!thought->history ||
 	    !learn(thought->history, question->seen, question->count, &hooks->guess, &list, found))
 		return false;
 	known = find_known(question, list->files, list->count);
@@ -367,10 +368,9 @@ void oracle_think(struct thought *thought, const struct oracle_hooks *hooks)
 static void take_lists(struct oracle *oracle, struct thought *thought, bool found)
 {
 	for (unsigned i = 0; i < thought->list_count; i++) {
-		if (oracle->list_count < GUESS_LISTS)
-			oracle->lists[oracle->list_count++] = thought->lists[i];
-		else
-			order_list_free(thought->lists[i]);
+		if (oracle->list_count == ORACLE_LISTS)
+			drop_lists(oracle);
+		oracle->lists[oracle->list_count++] = thought->lists[i];
 	}
 	if (found)
 		drop_lists(oracle);

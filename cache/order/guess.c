@@ -15,7 +15,7 @@
 #define WORLDS	       16
 #define RANKS	       64
 #define CONVENTIONS    1000000 /* no more are tried */
-#define RESUMED_FROM   64      /* files of a reader, before the middle of an epoch is thought of */
+#define RESUMED_FROM   32      /* files of a reader, before the middle of an epoch is thought of */
 #define RESUMED_SEEDS  64      /* that are tried first there */
 #define FOUND	       16
 #define REPEATS	       3   /* of RASampler and timm's RepeatAugSampler */

@@ -1,7 +1,7 @@
 /* When does a reader begin anew whom no forecast follows, and who lives on from epoch to epoch?
- * When it asks for a file that was asked for before, after FRESH that were not: then an epoch has
- * ended, and all who read in it begin anew with their next access. Two jobs that read the same
- * files ask for the same ones now and then; of FRESH in a row at least one is.
+ * When it asks for REPEATS files in a row that were asked for before, after FRESH that were not:
+ * then an epoch has ended, and all who read in it begin anew, with what they asked for again
+ * already, or with what comes next. Mosaics and other jobs ask for the same files now and then.
  *
  * A workers' file is told more than once: it is opened, read in pieces, or opened twice. The last
  * HELD files of a reader are its present ones (reader 0 is many). */
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define READERS	   128
+#define REPEATS	   4 /* files in a row that were asked for before */
 #define HELD	   16
 #define FRESH	   32
 #define LEAST	   4 /* accesses, from which on a reader counts */
@@ -23,7 +24,9 @@ struct reader {
 	unsigned held_next;
 	uint32_t run;	/* accesses since it began */
 	unsigned trust; /* in the forecast that it goes by */
-	uint32_t fresh; /* in a row, of files that nobody asked for before */
+	uint32_t fresh; /* of files that nobody asked for before, since the last epoch, */
+	uint32_t again; /* and then in a row of others, */
+	uint32_t repeated[REPEATS]; /* which are these */
 	uint32_t epoch;
 	uint64_t began;	 /* the turn */
 	uint64_t turned; /* the last turn; 0: an unused place */
@@ -131,19 +134,60 @@ static bool mark_seen(struct watch *watch, uint32_t file)
 	return seen;
 }
 
-static void next_epoch(struct watch *watch, uint32_t file)
-{
-	watch->epoch++;
-	memset(watch->seen, 0, watch->files / 8 + 1);
-	mark_seen(watch, file);
-}
-
 static void keep(struct watch *watch, const struct reader *reader, uint32_t file)
 {
 	watch->log[watch->logged++ % WATCH_LOG] = (struct entry){
 		.turn = watch->turns,
 		.access = {.reader = reader->id, .file = file, .nth = reader->run},
 	};
+}
+
+static void add_to_beginning(struct watch *watch, struct reader *reader, uint32_t file)
+{
+	if (reader->run == 0)
+		reader->began = watch->turns;
+	if (reader->run < (reader->id ? WATCH_RUN : WATCH_RUN_MANY))
+		keep(watch, reader, file);
+	reader->run++;
+}
+
+/* What it asked for again, before that was known to be an epoch, is how it begins. */
+static void begin_anew(struct watch *watch, struct reader *reader)
+{
+	uint32_t again = reader->again;
+
+	reader->run = reader->fresh = reader->again = 0;
+	reader->epoch = watch->epoch;
+	for (uint32_t i = 0; i < again; i++) {
+		mark_seen(watch, reader->repeated[i]);
+		add_to_beginning(watch, reader, reader->repeated[i]);
+	}
+}
+
+static void next_epoch(struct watch *watch)
+{
+	watch->epoch++;
+	memset(watch->seen, 0, watch->files / 8 + 1);
+	for (unsigned i = 0; i < READERS; i++)
+		if (watch->readers[i].again)
+			begin_anew(watch, &watch->readers[i]);
+}
+
+/* Returns whether an epoch has begun with this one, which is then part of a beginning. */
+static bool note_again(struct watch *watch, struct reader *reader, uint32_t file)
+{
+	if (!mark_seen(watch, file)) {
+		reader->fresh++;
+		reader->again = 0;
+		return false;
+	}
+	if (reader->fresh < FRESH)
+		return false;
+	reader->repeated[reader->again++] = file;
+	if (reader->again < REPEATS)
+		return false;
+	next_epoch(watch);
+	return true;
 }
 
 /* A forecast of others foresees some by chance; where mosaics are read, it foresees one of four. */
@@ -162,25 +206,17 @@ bool watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
 {
 	struct reader *reader = reader_of(watch, id);
 
-	if (!mark_seen(watch, file)) {
-		reader->fresh++;
-	} else {
-		if (reader->fresh >= FRESH && !foreseen)
-			next_epoch(watch, file);
-		reader->fresh = 0;
-	}
 	if (goes_by_forecast(reader, foreseen)) {
-		reader->run = 0;
+		mark_seen(watch, file);
+		reader->run = reader->fresh = reader->again = 0;
 		return true;
 	}
+	if (note_again(watch, reader, file))
+		return false;
 	if (reader->epoch != watch->epoch)
 		reader->run = 0;
 	reader->epoch = watch->epoch;
-	if (reader->run == 0)
-		reader->began = watch->turns;
-	if (reader->run < (id ? WATCH_RUN : WATCH_RUN_MANY))
-		keep(watch, reader, file);
-	reader->run++;
+	add_to_beginning(watch, reader, file);
 	return false;
 }
 

@@ -8,8 +8,8 @@
 
 #include "cache/order/pass.h"
 
-#define RESUME_SEEN  24		  /* indices, at least, that are needed */
-#define RESUME_STEPS 200000000ull /* no more are spent: about a second */
+#define RESUME_SEEN  24		 /* indices, at least, that are needed */
+#define RESUME_STEPS 50000000ull /* no more are spent: a fraction of a second */
 
 struct resume;
 

@@ -16,7 +16,7 @@
 #define FRESH	   32
 #define LEAST	   4 /* accesses, from which on a reader counts */
 #define TRUST_STEP 4 /* for each access that is foreseen; one less for any other */
-#define TRUST_MOST 12
+#define TRUST_MOST 16
 
 struct reader {
 	uint32_t id;
@@ -199,7 +199,7 @@ static bool goes_by_forecast(struct reader *reader, bool foreseen)
 		reader->trust--;
 	if (reader->trust > TRUST_MOST)
 		reader->trust = TRUST_MOST;
-	return foreseen && reader->trust > TRUST_STEP;
+	return foreseen && reader->trust > 2 * TRUST_STEP;
 }
 
 bool watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)

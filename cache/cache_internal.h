@@ -5,6 +5,7 @@
 #ifndef CACHE_CACHE_INTERNAL_H
 #define CACHE_CACHE_INTERNAL_H
 
+#include "base/bits.h"
 #include "base/scope.h"
 #include "cache/cache.h"
 #include "cache/cost.h"
@@ -72,7 +73,7 @@ struct cache {
 
 static inline bool cache_was_served(const struct cache *cache, uint64_t extent)
 {
-	return cache->served[extent / 8] & (1 << extent % 8);
+	return bit_get(cache->served, extent);
 }
 
 static inline struct pool_place cache_place(const struct cache *cache, uint64_t extent)

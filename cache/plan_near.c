@@ -33,6 +33,7 @@
  * ones in each directory, stems meet all the time; but one example of two directories is for
  * these only, and few are tried at once, so that a file costs some look-ups at most. */
 #include "cache/plan_near.h"
+#include "base/bits.h"
 #include "cache/plan_run.h"
 #include <limits.h>
 #include <stddef.h>
@@ -130,7 +131,7 @@ static bool visit_asked(const struct plan_visit *visit, uint64_t extent)
 {
 	uint64_t at = extent - visit->directory;
 
-	return visit->asked[at / 8] & 1 << at % 8;
+	return bit_get(visit->asked, at);
 }
 
 /* Returns whether it was not asked for before. */
@@ -140,7 +141,7 @@ static bool visit_mark(struct plan_visit *visit, uint64_t extent)
 
 	if (visit_asked(visit, extent))
 		return false;
-	visit->asked[at / 8] |= (uint8_t)(1 << at % 8);
+	bit_set(visit->asked, at);
 	visit->count++;
 	return true;
 }

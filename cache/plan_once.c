@@ -25,6 +25,7 @@
  * this one has asked for nearly all of its blocks: a sampler that draws with replacement ends
  * its "epochs" at a half, and is left alone. */
 #include "cache/plan_once.h"
+#include "base/bits.h"
 #include "cache/plan_run.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -33,16 +34,6 @@
 #define CONFIRM 16
 #define CREDIT	64
 #define REPEATS 32
-
-static bool bit(const uint8_t *bits, uint64_t at)
-{
-	return bits[at / 8] & (1 << at % 8);
-}
-
-static void set_bit(uint8_t *bits, uint64_t at)
-{
-	bits[at / 8] |= (uint8_t)(1 << at % 8);
-}
 
 int plan_once_init(struct plan_once *once, const struct plan_params *params)
 {
@@ -96,7 +87,7 @@ static uint16_t asked_in(const struct plan_once *once, const struct plan_view *v
 	uint16_t count = 0;
 
 	for (uint64_t at = first; at < first + block_size(view, block); at++)
-		count += bit(once->asked, at);
+		count += bit_get(once->asked, at);
 	return count;
 }
 
@@ -138,11 +129,11 @@ static void count_repeat(struct plan_once *once, const struct plan_view *view, b
 
 bool plan_once_count(struct plan_once *once, const struct plan_view *view, uint64_t extent)
 {
-	count_repeat(once, view, bit(once->asked, extent));
-	if (bit(once->asked, extent))
+	count_repeat(once, view, bit_get(once->asked, extent));
+	if (bit_get(once->asked, extent))
 		return false;
-	set_bit(once->asked, extent);
-	if (bit(once->planned, extent))
+	bit_set(once->asked, extent);
+	if (bit_get(once->planned, extent))
 		once->ahead -= plan_size(view, extent);
 	else
 		once->blocks[extent / PLAN_BLOCK].known++;
@@ -185,13 +176,13 @@ void plan_once_preload(struct plan_once *once)
 
 static void mark_planned(struct plan_once *once, uint64_t extent)
 {
-	set_bit(once->planned, extent);
+	bit_set(once->planned, extent);
 	once->blocks[extent / PLAN_BLOCK].known++;
 }
 
 static bool known(const struct plan_once *once, uint64_t extent)
 {
-	return bit(once->asked, extent) || bit(once->planned, extent);
+	return bit_get(once->asked, extent) || bit_get(once->planned, extent);
 }
 
 static bool worth_a_look(const struct plan_once *once, const struct plan_view *view, uint64_t block)

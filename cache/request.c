@@ -183,7 +183,7 @@ static void count_served(struct cache *cache, struct pool_extent *extent, uint32
 	judge_policy(cache, extent->number);
 	if (cache_was_served(cache, extent->number))
 		return;
-	cache->served[extent->number / 8] |= (uint8_t)(1 << extent->number % 8);
+	bit_set(cache->served, extent->number);
 	cache->distinct_bytes += extent->size;
 }
 

@@ -1,6 +1,7 @@
 /* The keys of the LMDB held against the index: the part of verifying that file contents do
  * not show. Each record must belong to a row and lie where the row says; each row that stands
  * for bytes must have met its record. */
+#include "base/bits.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
@@ -14,16 +15,6 @@ struct checking {
 	dataset_fault_fn *found;
 	void *context;
 };
-
-static void bit_set(uint8_t *bits, uint64_t i)
-{
-	bits[i / 8] |= (uint8_t)(1 << i % 8);
-}
-
-static bool bit_get(const uint8_t *bits, uint64_t i)
-{
-	return bits[i / 8] >> i % 8 & 1;
-}
 
 static int fault_in(const struct checking *checking, uint32_t entry, const char *fault)
 {

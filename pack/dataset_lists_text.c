@@ -13,6 +13,7 @@
  * the base, where they are looked up. Of lines, a word is what is in the same column; of JSON, a
  * string that is a value of the same key, or no value, as the one found. */
 #include "pack/dataset_lists_text.h"
+#include "base/bits.h"
 #include "base/scope.h"
 #include <string.h>
 #include <xxhash.h>
@@ -564,10 +565,8 @@ static int make_orders(const struct text *t, struct lists_files *all, struct lis
 
 	for (size_t i = 0; i < t->count && r == 0; i++) {
 		uint32_t entry = t->lines[i].entry;
-		bool again = entry != LISTS_NONE && seen[entry / 8] >> entry % 8 & 1;
+		bool again = entry != LISTS_NONE && bit_set(seen, entry);
 
-		if (entry != LISTS_NONE)
-			seen[entry / 8] |= (uint8_t)(1 << entry % 8);
 		r = lists_files_add(all, entry);
 		if (r == 0 && !again)
 			r = lists_files_add(once, entry);

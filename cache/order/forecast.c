@@ -10,6 +10,7 @@
  *there by chance; so the forecast is lost when not more than 1/8, or 2 c where that is more, of the
  *last 64 were foreseen. */
 #include "cache/order/forecast.h"
+#include "base/bits.h"
 #include "cache/order/list.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -46,20 +47,14 @@ struct forecast {
 	unsigned judged;
 };
 
-static bool bit(const uint8_t *bits, uint32_t place)
-{
-	return bits[place / 8] & (1 << place % 8);
-}
-
 static bool is_done(const struct forecast *forecast, uint32_t place)
 {
-	return bit(forecast->done, place);
+	return bit_get(forecast->done, place);
 }
 
 static void set_done(struct forecast *forecast, uint32_t place)
 {
-	forecast->done_count += !is_done(forecast, place);
-	forecast->done[place / 8] |= (uint8_t)(1 << place % 8);
+	forecast->done_count += !bit_set(forecast->done, place);
 }
 
 static void find_bounds(struct forecast *forecast)
@@ -336,23 +331,18 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 	uint32_t place = place_of(forecast, file);
 
 	return place != ORDER_NONE && is_near(forecast, place) &&
-	       (!is_done(forecast, place) || bit(forecast->given, place));
-}
-
-static void set_not(uint8_t *bits, uint32_t place)
-{
-	bits[place / 8] &= (uint8_t) ~(1 << place % 8);
+	       (!is_done(forecast, place) || bit_get(forecast->given, place));
 }
 
 /* Whoever asks for a place has come by those given just before it, whether he asked for them or
  * not. */
 static void come_by(struct forecast *forecast, uint32_t place)
 {
-	set_not(forecast->given, place);
+	bit_clear(forecast->given, place);
 	do {
-		forecast->ahead_count -= bit(forecast->ahead, place);
-		set_not(forecast->ahead, place);
-	} while (place > 0 && bit(forecast->ahead, --place));
+		forecast->ahead_count -= bit_get(forecast->ahead, place);
+		bit_clear(forecast->ahead, place);
+	} while (place > 0 && bit_get(forecast->ahead, --place));
 }
 
 /* What came already says nothing: workers are behind each other, and some open a file twice. */
@@ -382,11 +372,10 @@ void forecast_push(struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = place_of(forecast, file);
 
-	if (place == ORDER_NONE || bit(forecast->ahead, place))
+	if (place == ORDER_NONE || bit_set(forecast->ahead, place))
 		return;
 	forecast->ahead_count++;
-	forecast->ahead[place / 8] |= (uint8_t)(1 << place % 8);
-	forecast->given[place / 8] |= (uint8_t)(1 << place % 8);
+	bit_set(forecast->given, place);
 	go_on(forecast, place);
 }
 

@@ -31,15 +31,9 @@ struct evidence {
 
 /* --- evidence -------------------------------------------------------------------------------- */
 
-static bool in_set(const uint8_t *set, uint32_t index)
-{
-	return set[index / 8] & (1 << index % 8);
-}
-
 static void add_seen(struct evidence *evidence, uint32_t index)
 {
-	evidence->count += !in_set(evidence->set, index);
-	evidence->set[index / 8] |= (uint8_t)(1 << index % 8);
+	evidence->count += !bit_set(evidence->set, index);
 }
 
 /* What the readers began with; where these are few, what came next as well: the first file of a
@@ -93,9 +87,9 @@ static bool is_scan(const struct evidence *evidence)
 	uint32_t n = evidence->list->count, beside = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (in_set(evidence->set, i))
-			beside += (i > 0 && in_set(evidence->set, i - 1)) ||
-				  (i + 1 < n && in_set(evidence->set, i + 1));
+		if (seeds_seen_has(&evidence->seen, i))
+			beside += (i > 0 && seeds_seen_has(&evidence->seen, i - 1)) ||
+				  (i + 1 < n && seeds_seen_has(&evidence->seen, i + 1));
 	return evidence->count * 4 < n && beside * 4 > evidence->count * 3;
 }
 
@@ -116,24 +110,16 @@ static unsigned depth_for(const struct evidence *evidence, double tried)
 
 /* --- single passes --------------------------------------------------------------------------- */
 
-static bool is_first(const struct evidence *evidence, uint32_t index)
-{
-	for (unsigned i = 0; i < evidence->seen.first_count; i++)
-		if (evidence->seen.firsts[i] == index)
-			return true;
-	return false;
-}
-
 /* Whether what this node reads of the pass begins as was seen. */
 static bool fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
 {
 	uint32_t begin[WATCH_RUN];
 	unsigned count = pass_begin(pass, evidence->list->count, begin, depth);
 
-	if (count < depth || !is_first(evidence, begin[0]))
+	if (count < depth || !seeds_seen_begins(&evidence->seen, begin[0]))
 		return false;
 	for (unsigned i = 1; i < depth; i++)
-		if (!in_set(evidence->set, begin[i]))
+		if (!seeds_seen_has(&evidence->seen, begin[i]))
 			return false;
 	return true;
 }
@@ -265,7 +251,8 @@ static bool fits_repeated(const struct evidence *evidence, const uint32_t *head,
 
 		if (index == last)
 			continue;
-		if (matched++ == 0 ? !is_first(evidence, index) : !in_set(evidence->set, index))
+		if (matched++ == 0 ? !seeds_seen_begins(&evidence->seen, index)
+				   : !seeds_seen_has(&evidence->seen, index))
 			return false;
 		last = index;
 	}
@@ -276,7 +263,7 @@ static bool fits_repeated(const struct evidence *evidence, const uint32_t *head,
 static bool has_first(const struct evidence *evidence, const uint32_t *head, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (is_first(evidence, head[i]))
+		if (seeds_seen_begins(&evidence->seen, head[i]))
 			return true;
 	return false;
 }
@@ -356,7 +343,7 @@ static unsigned indices_seen(const struct evidence *evidence, uint32_t *ret)
 	unsigned count = 0;
 
 	for (uint32_t i = 0; i < evidence->list->count; i++)
-		if (in_set(evidence->set, i))
+		if (seeds_seen_has(&evidence->seen, i))
 			ret[count++] = i;
 	return count;
 }

@@ -11,6 +11,7 @@
  * That the present readers have begun anew was noticed some files late, maybe: the last files that
  * have come already belong to them. */
 #include "cache/order/history.h"
+#include "base/bits.h"
 #include "base/scope.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -120,20 +121,6 @@ struct look {
 	unsigned count;
 };
 
-static bool is_set(const uint8_t *bits, uint32_t file)
-{
-	return bits[file / 8] & (1 << file % 8);
-}
-
-/* Returns whether it was set before. */
-static bool set(uint8_t *bits, uint32_t file)
-{
-	bool was = is_set(bits, file);
-
-	bits[file / 8] |= (uint8_t)(1 << file % 8);
-	return was;
-}
-
 static void unmark(struct look *look)
 {
 	memset(look->marked, 0, look->history->files / 8 + 1);
@@ -160,7 +147,7 @@ static void find_first(struct look *look)
 	while (look->first > oldest(look->history) && again < AGAIN) {
 		const struct entry *entry = entry_at(look->history, --look->first);
 
-		again = set(look->marked, entry->file) ? again + 1 : 0;
+		again = bit_set(look->marked, entry->file) ? again + 1 : 0;
 	}
 	if (again == AGAIN)
 		look->first += AGAIN;
@@ -198,7 +185,7 @@ static void find_members(struct look *look)
 			continue;
 		member->last = at;
 		member->count++;
-		member->asked += is_set(look->asked, entry->file);
+		member->asked += bit_get(look->asked, entry->file);
 	}
 }
 
@@ -276,11 +263,11 @@ static void leave_begun(struct look *look)
 	for (uint64_t at = look->end; at-- > look->first;) {
 		uint32_t file = entry_at(look->history, at)->file;
 
-		if (taken_at(look, at) && set(look->marked, file))
-			set(look->twice, file);
+		if (taken_at(look, at) && bit_set(look->marked, file))
+			bit_set(look->twice, file);
 	}
 	while (look->end > look->first && taken_at(look, look->end - 1) &&
-	       is_set(look->twice, entry_at(look->history, look->end - 1)->file))
+	       bit_get(look->twice, entry_at(look->history, look->end - 1)->file))
 		look->end--;
 }
 
@@ -295,7 +282,7 @@ static void visit(struct look *look, const uint8_t *places, visit_fn *each,
 		uint32_t file = entry_at(look->history, at)->file;
 		const struct member *member = taken_at(look, at);
 
-		if (member && !set(look->marked, file))
+		if (member && !bit_set(look->marked, file))
 			each(epoch, places[member - look->members], file);
 	}
 }
@@ -369,7 +356,7 @@ static bool take_now(struct look *look, struct history_epoch *epoch)
 static void ask_for(struct look *look, const struct watch_access *begun, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		look->asked_count += !set(look->asked, begun[i].file);
+		look->asked_count += !bit_set(look->asked, begun[i].file);
 }
 
 static bool look_back(struct look *look, const struct watch_access *begun, unsigned count,

@@ -21,6 +21,7 @@
  * in the stream of a generator (after the initial weights of a model), where each would take a
  * permutation. Readers of another namespace are one reader, and cannot be told apart. */
 #include "cache/order/learn.h"
+#include "base/bits.h"
 #include "base/scope.h"
 #include "cache/order/pass_internal.h"
 #include <stdlib.h>
@@ -67,11 +68,6 @@ struct lesson {
 	struct deal deal;
 	struct pass now;
 };
-
-static bool bit(const uint8_t *bits, uint32_t i)
-{
-	return bits[i / 8] & (1 << i % 8);
-}
 
 /* --- how the files were dealt ---------------------------------------------------------------- */
 
@@ -165,13 +161,13 @@ static int by_file(const void *a, const void *b)
 /* The first file of a program may have been a look at the data, so that two count as first. */
 static void mark(struct lesson *lesson, uint32_t at, const struct watch_access *access)
 {
-	lesson->seen[at / 8] |= (uint8_t)(1 << at % 8);
+	bit_set(lesson->seen, at);
 	lesson->seen_count++;
 	if (access->nth >= lesson->longest)
 		lesson->longest = access->nth + 1;
 	if (access->nth > 1)
 		return;
-	lesson->firsts[at / 8] |= (uint8_t)(1 << at % 8);
+	bit_set(lesson->firsts, at);
 	lesson->first_count++;
 }
 
@@ -251,7 +247,7 @@ static unsigned came(const struct lesson *lesson, const struct deal *deal, const
 
 		if (place >= lesson->epoch->count)
 			continue;
-		if (!bit(wanted, file_at(lesson, deal, place)))
+		if (!bit_get(wanted, file_at(lesson, deal, place)))
 			break;
 		wanted = lesson->seen;
 		matched++;

@@ -1,3 +1,4 @@
+#include "base/bits.h"
 #include "cache/order/oracle_internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -243,13 +244,8 @@ static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *s
 	uint32_t at = from;
 
 	memset(seen, 0, oracle->files / 8 + 1);
-	for (; at < oracle->order_count; at++) {
-		uint32_t file = oracle->order[at];
-
-		if (seen[file / 8] & (1 << file % 8))
-			break;
-		seen[file / 8] |= (uint8_t)(1 << file % 8);
-	}
+	while (at < oracle->order_count && !bit_set(seen, oracle->order[at]))
+		at++;
 	return at;
 }
 

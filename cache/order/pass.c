@@ -1,3 +1,4 @@
+#include "base/bits.h"
 #include "base/scope.h"
 #include "cache/order/pass_internal.h"
 #include "cache/order/permutation.h"
@@ -86,12 +87,9 @@ struct deal {
 static void take(struct deal *deal, uint64_t place)
 {
 	uint32_t at = (uint32_t)(place % deal->places / deal->repeats);
-	uint8_t bit = (uint8_t)(1u << at % 8);
 
-	if (deal->told[at / 8] & bit)
-		return;
-	deal->told[at / 8] |= bit;
-	deal->ret[deal->count++] = deal->order[at];
+	if (!bit_set(deal->told, at))
+		deal->ret[deal->count++] = deal->order[at];
 }
 
 /* Step by step, as the ranks get on: the first place of each, then the second of each. */

@@ -4,6 +4,7 @@
  * neighbours come by chance with a probability below C(s, k) (s / n)^k, which is less than
  * (2 e s / n)^k for k = s / 2. So n must be more than 8 e s, or what was seen is not enough. */
 #include "cache/order/resume.h"
+#include "base/bits.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +60,7 @@ unsigned resume_tries(const struct resume *resume)
 
 static bool in_set(const struct resume *resume, uint32_t place)
 {
-	return place < resume->n && resume->set[place / 8] & (1 << place % 8);
+	return place < resume->n && bit_get(resume->set, place);
 }
 
 /* Those seen that have another one `stride` places behind them. */
@@ -78,9 +79,9 @@ static void mark(struct resume *resume, bool on)
 		uint32_t place = resume->places[resume->seen[i]];
 
 		if (on)
-			resume->set[place / 8] |= (uint8_t)(1 << place % 8);
+			bit_set(resume->set, place);
 		else
-			resume->set[place / 8] = 0;
+			bit_clear(resume->set, place);
 	}
 }
 

@@ -211,19 +211,6 @@ static uint32_t lazy_next(struct lazy *lazy)
 	return y;
 }
 
-static bool in_set(const struct seeds_seen *seen, uint32_t index)
-{
-	return seen->set[index / 8] & (1 << index % 8);
-}
-
-static bool is_first(const struct seeds_seen *seen, uint32_t index)
-{
-	for (unsigned i = 0; i < seen->first_count; i++)
-		if (seen->firsts[i] == index)
-			return true;
-	return false;
-}
-
 /* `lazy` stands at the first output of the permutation. Of one that is shorter than what was to be
  * looked at, all is looked at, if that is anything. */
 static bool gives(const struct seeds_seen *seen, const struct seeds_way *way, struct lazy lazy)
@@ -238,7 +225,8 @@ static bool gives(const struct seeds_seen *seen, const struct seeds_way *way, st
 
 		if (deal.count <= place)
 			continue;
-		if (looked_at++ == 0 ? !is_first(seen, element) : !in_set(seen, element))
+		if (looked_at++ == 0 ? !seeds_seen_begins(seen, element)
+				     : !seeds_seen_has(seen, element))
 			return false;
 		place += way->stride;
 	}

@@ -7,6 +7,7 @@
 #ifndef CACHE_ORDER_SEEDS_H
 #define CACHE_ORDER_SEEDS_H
 
+#include "base/bits.h"
 #include "cache/order/permutation.h"
 #include <stdbool.h>
 
@@ -29,6 +30,19 @@ struct seeds_seen {
 	uint32_t firsts[SEEDS_FIRSTS]; /* indices that a reader began with */
 	const uint8_t *set;	       /* a bit for each index; the firsts' are set */
 };
+
+static inline bool seeds_seen_has(const struct seeds_seen *seen, uint32_t index)
+{
+	return bit_get(seen->set, index);
+}
+
+static inline bool seeds_seen_begins(const struct seeds_seen *seen, uint32_t index)
+{
+	for (unsigned i = 0; i < seen->first_count; i++)
+		if (seen->firsts[i] == index)
+			return true;
+	return false;
+}
 
 struct seeds_found {
 	uint32_t seed;

@@ -6,6 +6,7 @@
  * A workers' file is told more than once: it is opened, read in pieces, or opened twice. The last
  * HELD files of a reader are its present ones (reader 0 is many). */
 #include "cache/order/watch.h"
+#include "base/bits.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,15 +126,6 @@ bool watch_turn(struct watch *watch, uint32_t id, uint32_t file)
 
 /* --- beginnings ------------------------------------------------------------------------------ */
 
-/* Returns whether the file was asked for before in this epoch. */
-static bool mark_seen(struct watch *watch, uint32_t file)
-{
-	bool seen = watch->seen[file / 8] & (1 << file % 8);
-
-	watch->seen[file / 8] |= (uint8_t)(1 << file % 8);
-	return seen;
-}
-
 static void keep(struct watch *watch, const struct reader *reader, uint32_t file)
 {
 	watch->log[watch->logged++ % WATCH_LOG] = (struct entry){
@@ -159,7 +151,7 @@ static void begin_anew(struct watch *watch, struct reader *reader)
 	reader->run = reader->fresh = reader->again = 0;
 	reader->epoch = watch->epoch;
 	for (uint32_t i = 0; i < again; i++) {
-		mark_seen(watch, reader->repeated[i]);
+		bit_set(watch->seen, reader->repeated[i]);
 		add_to_beginning(watch, reader, reader->repeated[i]);
 	}
 }
@@ -176,7 +168,7 @@ static void next_epoch(struct watch *watch)
 /* Returns whether an epoch has begun with this one, which is then part of a beginning. */
 static bool note_again(struct watch *watch, struct reader *reader, uint32_t file)
 {
-	if (!mark_seen(watch, file)) {
+	if (!bit_set(watch->seen, file)) {
 		reader->fresh++;
 		reader->again = 0;
 		return false;
@@ -207,7 +199,7 @@ bool watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
 	struct reader *reader = reader_of(watch, id);
 
 	if (goes_by_forecast(reader, foreseen)) {
-		mark_seen(watch, file);
+		bit_set(watch->seen, file);
 		reader->run = reader->fresh = reader->again = 0;
 		return true;
 	}

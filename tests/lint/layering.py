@@ -18,7 +18,7 @@ ROOMS = [("pack/tool/*", "pack/tool"), ("fs/stat/*", "fs/stat"), ("cache/order/*
 MAY_INCLUDE = {
     "base": [],
     "cache": ["base/*", "cache/order/*"],
-    "cache/order": ["base/scope.h"],
+    "cache/order": ["base/bits.h", "base/scope.h"],
     "pack": ["base/*"],
     "pack/tool": ["base/*", "pack/dataset.h", "pack/builder.h", "pack/format.h"],
     "fs": ["base/*"],

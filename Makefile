@@ -64,7 +64,7 @@ all: $(programs)
 $(B)/foldpack: $(B)/pack/tool/main.o $(B)/libtool.a $(B)/libpack.a $(B)/libbase.a
 $(B)/foldpack: LIBS = -llmdb -ljpeg -lxxhash -lpthread
 $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libbase.a
-$(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lpthread
+$(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lpthread -lm
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
 $(B)/foldstat: LIBS = -ljson-c
 $(programs):

@@ -39,6 +39,7 @@ struct forecast {
 	uint8_t *given;	    /* of those done: pushed, and not asked for until now; */
 	uint8_t *ahead;	    /* of these: nobody has come by yet */
 	uint32_t done_count;
+	uint32_t begin;	      /* the place at which it was taken up */
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
 	uint32_t reach;
 	uint32_t ahead_count;
@@ -221,7 +222,8 @@ static void take_cluster(struct forecast *forecast, const uint32_t *places, unsi
 {
 	uint32_t way = 0, start = places[0];
 
-	for (uint32_t place = 0; place < places[0]; place++)
+	forecast->begin = places[0];
+	for (uint32_t place = 0; place < forecast->begin; place++)
 		set_done(forecast, place);
 	for (unsigned i = 0; i < count; i++) {
 		set_done(forecast, places[i]);
@@ -247,6 +249,13 @@ void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned co
 	if (end > first)
 		take_cluster(forecast, places + first, end - first);
 	free(places);
+}
+
+bool forecast_came(const struct forecast *forecast, uint64_t file)
+{
+	uint32_t place = place_of(forecast, file);
+
+	return place != ORDER_NONE && place >= forecast->begin && is_done(forecast, place);
 }
 
 void forecast_continue(struct forecast *forecast, const struct forecast *before)
@@ -379,14 +388,21 @@ void forecast_push(struct forecast *forecast, uint64_t file)
 	go_on(forecast, place);
 }
 
+double forecast_chance(const struct forecast *forecast)
+{
+	double width = forecast->edge + forecast->reach - forecast->front;
+
+	return width < forecast->count ? width / forecast->count : 1;
+}
+
 bool forecast_lost(const struct forecast *forecast)
 {
-	uint64_t width = forecast->edge + forecast->reach - forecast->front, least = JUDGED / 8;
+	unsigned least = (unsigned)(2 * forecast_chance(forecast) * JUDGED);
 
 	if (forecast->judged < JUDGED)
 		return false;
-	if (2 * width * JUDGED / forecast->count > least)
-		least = 2 * width * JUDGED / forecast->count;
+	if (least < JUDGED / 8)
+		least = JUDGED / 8;
 	if (least > JUDGED * 3 / 4)
 		least = JUDGED * 3 / 4;
 	return (unsigned)__builtin_popcountll(forecast->foreseen) < least;

@@ -31,11 +31,16 @@ void forecast_free(struct forecast *forecast); /* NULL is fine */
  * the readers are at the beginning. */
 void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count);
 
+/* Whether a file is among those with which the readers were found to be there. */
+bool forecast_came(const struct forecast *forecast, uint64_t file);
+
 /* The readers are those of a pass before: what is known of their batches goes for this one. */
 void forecast_continue(struct forecast *forecast, const struct forecast *before);
 
 /* Whether a file is expected about now. */
 bool forecast_foresees(const struct forecast *forecast, uint64_t file);
+/* The chance with which it foresees a file of its own that somebody else asks for. */
+double forecast_chance(const struct forecast *forecast);
 /* A file was asked for. Returns whether that was foreseen; what was asked for shortly before is no
  * surprise. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);

@@ -7,7 +7,7 @@
 
 #define BEGUN	 32   /* files of the next pass, by which the one before is over */
 #define SURE	 4    /* files, by which it is known to have begun */
-#define FORSAKEN 2048 /* turns, in which others over the same list were fed */
+#define FORSAKEN 2048 /* files of its own that only those asked for who do not go by it */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
 {
@@ -137,30 +137,44 @@ static struct track *find_foreseeing(struct oracle *oracle, uint32_t file)
 	return found;
 }
 
-static bool tell_tracks(struct oracle *oracle, uint32_t file)
+/* It says nothing about a forecast what those ask for who never went by it. */
+static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
+			uint32_t file)
 {
-	struct track *track = find_foreseeing(oracle, file);
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
 
-	if (track) {
-		forecast_saw(track->forecast, file);
-		track->fed = watch_turns(oracle->watch);
-		track->fed_by++;
-		return true;
+		if (track == fed)
+			continue;
+		track->passed += forecast_has(track->forecast, file);
+		if (!fed && track->id == goes_by)
+			forecast_saw(track->forecast, file);
 	}
-	for (unsigned i = 0; i < oracle->count; i++)
-		forecast_saw(oracle->tracks[i].forecast, file);
-	return false;
 }
 
-/* Whether it has not been fed for long, while another one over the same list was: a job that ended
- * in the middle, and began anew in another order. */
-static bool is_forsaken(const struct oracle *oracle, const struct track *track)
+/* Returns whether the reader goes by a forecast. */
+static bool note(struct oracle *oracle, uint32_t reader, uint32_t file)
 {
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].course.list == track->course.list &&
-		    oracle->tracks[i].fed > track->fed + FORSAKEN)
-			return true;
-	return false;
+	struct track *track = find_foreseeing(oracle, file);
+	double chance;
+
+	tell_tracks(oracle, watch_goes_by(oracle->watch, reader), track, file);
+	if (!track)
+		return watch_note(oracle->watch, reader, file, 0, 0);
+	chance = forecast_chance(track->forecast) * oracle->count;
+	forecast_saw(track->forecast, file);
+	track->fed = watch_turns(oracle->watch);
+	track->fed_by++;
+	if (!watch_note(oracle->watch, reader, file, track->id, chance))
+		return false;
+	track->passed = 0;
+	return true;
+}
+
+/* Only others have come for long: a job that ended in the middle. */
+static bool is_forsaken(const struct track *track)
+{
+	return track->passed >= FORSAKEN;
 }
 
 /* Whether a later pass of the same course is well under way. */
@@ -183,12 +197,12 @@ static void look_after_tracks(struct oracle *oracle)
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 
-		if (forecast_lost(track->forecast)) {
+		if (forecast_lost(track->forecast) || is_forsaken(track)) {
 			oracle->unlocks += !forecast_ended(track->forecast);
 			track_end(oracle, i);
 			return;
 		}
-		if (is_over(oracle, track) || is_forsaken(oracle, track)) {
+		if (is_over(oracle, track)) {
 			track_end(oracle, i);
 			return;
 		}
@@ -203,7 +217,7 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 {
 	if (!watch_turn(oracle->watch, reader, file))
 		return;
-	if (!watch_note(oracle->watch, reader, file, tell_tracks(oracle, file)))
+	if (!note(oracle, reader, file))
 		history_saw(oracle->history, reader, file);
 	look_after_tracks(oracle);
 }

@@ -19,6 +19,7 @@ struct track {
 	struct forecast *forecast;
 	uint64_t fed;	 /* the turn of the last file that was foreseen */
 	uint64_t fed_by; /* so many turns */
+	uint64_t passed; /* files of its own that others asked for, since one who goes by it did */
 	bool followed_up;
 	bool rooted;			/* its seed was looked for among the outputs of others */
 	struct course next;		/* what comes after it, */

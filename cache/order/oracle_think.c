@@ -401,14 +401,36 @@ static void say(const struct course *course, char ret[ORACLE_SENTENCE])
 		 course->list->name, course->pass.seed);
 }
 
-static bool take_course(struct oracle *oracle, struct result *result, uint64_t since)
+/* Readers of whom it has a fourth go by it: mosaics have three others with each file. What the
+ * others began with is still to be explained. */
+static void explain_readers(struct oracle *oracle, const struct question *question,
+			    const struct track *track)
+{
+	for (unsigned i = 0; i < question->count; i++) {
+		uint32_t reader = question->seen[i].reader, came = 0, count = 0;
+
+		if (question->seen[i].nth)
+			continue;
+		for (unsigned j = i; j < question->count; j++)
+			if (question->seen[j].reader == reader) {
+				count++;
+				came += forecast_came(track->forecast, question->seen[j].file);
+			}
+		if (came * SHARE >= count)
+			watch_explain(oracle->watch, reader, track->id);
+	}
+}
+
+static bool take_course(struct oracle *oracle, struct result *result, const struct thought *thought)
 {
 	uint32_t recent[WATCH_RECENT];
 
 	if (!result->forecast || is_followed(oracle, &result->course))
 		return false;
-	forecast_start(result->forecast, recent, watch_recent(oracle->watch, since, recent));
+	forecast_start(result->forecast, recent,
+		       watch_recent(oracle->watch, thought->since, recent));
 	oracle_begin(oracle, &result->course, result->forecast);
+	explain_readers(oracle, &thought->question, &oracle->tracks[oracle->count - 1]);
 	result->forecast = NULL;
 	oracle_remember(oracle, &result->course);
 	oracle->locks++;
@@ -457,7 +479,7 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 		take_next(oracle, thought);
 	else
 		for (unsigned i = thought->result_count; i-- > 0;)
-			if (take_course(oracle, &thought->results[i], thought->since)) {
+			if (take_course(oracle, &thought->results[i], thought)) {
 				say(&thought->results[i].course, ret);
 				found = true;
 			}

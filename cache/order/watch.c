@@ -8,25 +8,28 @@
 #include "cache/order/watch.h"
 #include "base/bits.h"
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define READERS	   128
-#define REPEATS	   4 /* files in a row that were asked for before */
-#define HELD	   16
-#define FRESH	   32
-#define LEAST	   4 /* accesses, from which on a reader counts */
-#define TRUST_STEP 4 /* for each access that is foreseen; one less for any other */
-#define TRUST_MOST 16
+#define READERS 128
+#define REPEATS 4 /* files in a row that were asked for before */
+#define HELD	16
+#define FRESH	32
+#define LEAST	4    /* accesses, from which on a reader counts */
+#define OWN	0.25 /* of what a reader asks for, a forecast of its own foresees at least */
+#define SURE	20   /* bits */
+#define MOST	24
 
 struct reader {
 	uint32_t id;
 	uint32_t held[HELD];
 	unsigned held_next;
-	uint32_t run;	/* accesses since it began */
-	unsigned trust; /* in the forecast that it goes by */
-	uint32_t fresh; /* of files that nobody asked for before, since the last epoch, */
-	uint32_t again; /* and then in a row of others, */
+	uint32_t run;	   /* accesses since it began */
+	double trust;	   /* bits: how much likelier it is that it goes by a forecast */
+	uint64_t forecast; /* by which it goes, or went last */
+	uint32_t fresh;	   /* of files that nobody asked for before, since the last epoch, */
+	uint32_t again;	   /* and then in a row of others, */
 	uint32_t repeated[REPEATS]; /* which are these */
 	uint32_t epoch;
 	uint64_t began;	 /* the turn */
@@ -182,23 +185,23 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 	return true;
 }
 
-/* A forecast of others foresees some by chance; where mosaics are read, it foresees one of four. */
-static bool goes_by_forecast(struct reader *reader, bool foreseen)
+/* A sequential test (Wald, 1945): a forecast of others foresees some by chance; its own, where
+ * mosaics are read, one of four. */
+static bool goes_by(struct reader *reader, uint64_t forecast, double chance)
 {
-	if (foreseen)
-		reader->trust += TRUST_STEP;
-	else if (reader->trust)
-		reader->trust--;
-	if (reader->trust > TRUST_MOST)
-		reader->trust = TRUST_MOST;
-	return foreseen && reader->trust > 2 * TRUST_STEP;
+	reader->trust += forecast ? fmax(log2(OWN / chance), 1) : log2(1 - OWN);
+	reader->trust = fmin(fmax(reader->trust, 0), MOST);
+	if (!forecast || reader->trust < SURE)
+		return false;
+	reader->forecast = forecast;
+	return true;
 }
 
-bool watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
+bool watch_note(struct watch *watch, uint32_t id, uint32_t file, uint64_t forecast, double chance)
 {
 	struct reader *reader = reader_of(watch, id);
 
-	if (goes_by_forecast(reader, foreseen)) {
+	if (goes_by(reader, forecast, chance)) {
 		bit_set(watch->seen, file);
 		reader->run = reader->fresh = reader->again = 0;
 		return true;
@@ -210,6 +213,15 @@ bool watch_note(struct watch *watch, uint32_t id, uint32_t file, bool foreseen)
 	reader->epoch = watch->epoch;
 	add_to_beginning(watch, reader, file);
 	return false;
+}
+
+void watch_explain(struct watch *watch, uint32_t id, uint64_t forecast)
+{
+	struct reader *reader = reader_of(watch, id);
+
+	reader->trust = MOST;
+	reader->forecast = forecast;
+	reader->run = reader->fresh = reader->again = 0;
 }
 
 struct group {
@@ -226,7 +238,7 @@ static uint64_t last_began(const struct watch *watch)
 	for (unsigned i = 0; i < READERS; i++) {
 		const struct reader *reader = &watch->readers[i];
 
-		if ((reader->run >= LEAST || reader->trust >= LEAST) && reader->began > began)
+		if ((reader->run >= LEAST || reader->trust >= SURE) && reader->began > began)
 			began = reader->began;
 	}
 	return began;
@@ -266,6 +278,13 @@ static const struct reader *find_reader(const struct watch *watch, uint32_t id)
 		if (watch->readers[i].turned && watch->readers[i].id == id)
 			return &watch->readers[i];
 	return NULL;
+}
+
+uint64_t watch_goes_by(const struct watch *watch, uint32_t id)
+{
+	const struct reader *reader = find_reader(watch, id);
+
+	return reader ? reader->forecast : 0;
 }
 
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)

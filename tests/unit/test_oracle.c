@@ -19,6 +19,7 @@ struct world {
 	unsigned followed;
 	const struct forecast *forecasts[ORACLE_COURSES + 1];
 	uint32_t list[N];
+	bool pushed[FILES];
 	uint64_t most; /* seeds are searched up to here */
 	uint64_t searched;
 	char sentence[ORACLE_SENTENCE];
@@ -355,6 +356,53 @@ static void two_jobs_are_followed_side_by_side(void **state)
 	assert_int_equal(state_of(world).unlocks, 0);
 }
 
+static bool push(void *arg, uint32_t file)
+{
+	struct world *world = arg;
+
+	if (file % 8 == 0)
+		return true;
+	world->pushed[file] = true;
+	oracle_pushed(world->oracle, file);
+	return false;
+}
+
+/* Another one, four times as fast, in an order that nobody knows. */
+static void ask_at_random(struct world *world, uint32_t *random)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		*random = *random * 1664525u + 1013904223u;
+		oracle_saw(world->oracle, 200 + i % 2, BASE + (*random >> 8) % N);
+	}
+}
+
+/* Seven of eight files are pushed to it, so that others ask for far more. */
+static void a_job_is_followed_whatever_others_read_until_it_ends(void **state)
+{
+	struct world *world = *state;
+	struct loader loader;
+	uint32_t reader = 0, index = 0, random = 1;
+
+	permutation_of(12, order, N);
+	loader_init(&loader, order, N, 2, 32);
+	for (uint32_t i = 0; i < N / 2; i++) {
+		loader_next(&loader, &reader, &index);
+		if (!world->pushed[BASE + index])
+			oracle_saw(world->oracle, reader, BASE + index);
+		think(world, false);
+		if (i < 128)
+			continue;
+		oracle_to_push(world->oracle, push, world);
+		ask_at_random(world, &random);
+	}
+	assert_int_equal(state_of(world).courses, 1);
+	assert_int_equal(state_of(world).unlocks, 0);
+	for (uint32_t i = 0; i < N / 2; i++)
+		ask_at_random(world, &random);
+	assert_int_equal(state_of(world).courses, 0);
+	assert_int_equal(state_of(world).unlocks, 1);
+}
+
 /* Nobody knows its list: it is learned from the first epoch, under manual_seed(42). */
 static void a_subset_is_foreseen_in_its_second_epoch(void **state)
 {
@@ -483,6 +531,7 @@ int main(void)
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
+		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),
 		oracle_test(a_subset_is_foreseen_in_its_second_epoch),
 		oracle_test(orders_that_are_not_torchs_are_not_found),
 		oracle_test(a_given_order_is_followed_epoch_by_epoch),

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#define FILES 100000
+#define FILES	 100000
+#define FORECAST 7
+#define CHANCE	 0.01 /* with which anybody's file is foreseen */
 
 static struct watch_access seen[WATCH_LOG];
 
@@ -29,7 +31,7 @@ static int teardown(void **state)
 static void ask(struct watch *watch, uint32_t reader, uint32_t file, bool foreseen)
 {
 	if (watch_turn(watch, reader, file))
-		watch_note(watch, reader, file, foreseen);
+		watch_note(watch, reader, file, foreseen ? FORECAST : 0, CHANCE);
 }
 
 /* Files that nobody else asks for: any order but a rising one. */
@@ -43,7 +45,7 @@ static void a_file_that_is_opened_and_read_is_one_turn(void **state)
 	struct watch *watch = *state;
 
 	assert_true(watch_turn(watch, 5, 1));
-	watch_note(watch, 5, 1, false);
+	watch_note(watch, 5, 1, 0, 0);
 	assert_false(watch_turn(watch, 5, 1));
 	assert_true(watch_turn(watch, 6, 1));
 	assert_true(watch_turn(watch, 5, 2));
@@ -114,14 +116,51 @@ static void what_is_foreseen_is_no_beginning(void **state)
 	assert_int_equal(seen[0].file, file_of(100));
 }
 
-/* Of another job, which is somewhere near. */
-static void what_a_forecast_foresees_by_chance_does_not_end_a_beginning(void **state)
+static void who_is_known_to_go_by_a_forecast_has_no_beginning(void **state)
 {
 	struct watch *watch = *state;
 
-	for (uint32_t i = 0; i < 64; i++)
-		ask(watch, 10, file_of(i), i % 16 == 5);
-	assert_int_equal(watch_beginnings(watch, seen), 64);
+	for (uint32_t i = 0; i < 40; i++)
+		ask(watch, 10 + i % 2, file_of(i), false);
+	watch_explain(watch, 10, FORECAST);
+	assert_int_equal(watch_beginnings(watch, seen), 20);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(seen[i].reader, 11);
+	assert_true(watch_turn(watch, 10, file_of(40)));
+	assert_true(watch_note(watch, 10, file_of(40), FORECAST, CHANCE));
+	assert_int_equal(watch_goes_by(watch, 10), FORECAST);
+	assert_int_equal(watch_goes_by(watch, 11), 0);
+}
+
+/* Of another job, which is somewhere near. */
+static void what_a_forecast_foresees_by_chance_does_not_end_a_beginning(void **state)
+{
+	const double chances[] = {0.2, 0.1, 0.05, 0.01};
+	struct watch *watch = *state;
+
+	srandom(1);
+	for (uint32_t i = 0; i < FILES; i++) {
+		uint32_t reader = 10 + i / 500;
+		double chance = chances[reader % 4];
+
+		assert_true(watch_turn(watch, reader, i));
+		assert_false(
+			watch_note(watch, reader, i, (double)random() < chance * RAND_MAX, chance));
+	}
+}
+
+static void mosaics_go_by_a_forecast_that_foresees_one_of_four(void **state)
+{
+	const double chances[] = {0.05, 0.01, 0.001};
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 3000; i++) {
+		bool own = i % 4 == 0, goes;
+
+		assert_true(watch_turn(watch, 10 + i / 1000, i));
+		goes = watch_note(watch, 10 + i / 1000, i, own, chances[i / 1000]);
+		assert_true(goes == own || i % 1000 < 128);
+	}
 }
 
 static void workers_of_the_epoch_before_do_not_count(void **state)
@@ -199,9 +238,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_stage_changes_as_the_beginning_doubles, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(what_is_foreseen_is_no_beginning, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_is_known_to_go_by_a_forecast_has_no_beginning,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			what_a_forecast_foresees_by_chance_does_not_end_a_beginning, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(mosaics_go_by_a_forecast_that_foresees_one_of_four,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(workers_of_the_epoch_before_do_not_count, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(who_asks_for_all_anew_begins_anew, setup, teardown),

@@ -11,7 +11,7 @@
  *last 64 were foreseen. */
 #include "cache/order/forecast.h"
 #include "base/bits.h"
-#include "cache/order/list.h"
+#include "cache/order/index.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +33,10 @@ struct gap {
 struct forecast {
 	uint32_t *files;
 	uint32_t count;
-	uint32_t low, high; /* the least file, and behind the greatest */
-	uint32_t *places;   /* of file - low */
-	uint8_t *done;	    /* a bit for each place, */
-	uint8_t *given;	    /* of those done: pushed, and not asked for until now; */
-	uint8_t *ahead;	    /* of these: nobody has come by yet */
+	struct order_index places;
+	uint8_t *done;	/* a bit for each place, */
+	uint8_t *given; /* of those done: pushed, and not asked for until now; */
+	uint8_t *ahead; /* of these: nobody has come by yet */
 	uint32_t done_count;
 	uint32_t begin;	      /* the place at which it was taken up */
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
@@ -58,35 +57,14 @@ static void set_done(struct forecast *forecast, uint32_t place)
 	forecast->done_count += !bit_set(forecast->done, place);
 }
 
-static void find_bounds(struct forecast *forecast)
+static int make_places(struct forecast *forecast)
 {
-	forecast->low = UINT32_MAX;
-	for (uint32_t i = 0; i < forecast->count; i++) {
-		uint32_t file = forecast->files[i];
-
-		if (file < forecast->low)
-			forecast->low = file;
-		if (file >= forecast->high)
-			forecast->high = file + 1;
-	}
-}
-
-static int find_places(struct forecast *forecast)
-{
-	size_t bytes;
-
-	find_bounds(forecast);
-	bytes = (forecast->high - forecast->low) * sizeof(*forecast->places);
-	forecast->places = malloc(bytes);
 	forecast->done = calloc(1, forecast->count / 8 + 1);
 	forecast->given = calloc(1, forecast->count / 8 + 1);
 	forecast->ahead = calloc(1, forecast->count / 8 + 1);
-	if (!forecast->places || !forecast->done || !forecast->given || !forecast->ahead)
+	if (!forecast->done || !forecast->given || !forecast->ahead)
 		return -ENOMEM;
-	memset(forecast->places, 0xff, bytes);
-	for (uint32_t i = 0; i < forecast->count; i++)
-		forecast->places[forecast->files[i] - forecast->low] = i;
-	return 0;
+	return order_index_init(&forecast->places, forecast->files, forecast->count);
 }
 
 int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret)
@@ -98,7 +76,7 @@ int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret)
 	forecast->files = files;
 	forecast->count = count;
 	forecast->reach = REACH_MIN;
-	if (find_places(forecast) < 0) {
+	if (make_places(forecast) < 0) {
 		forecast->files = NULL;
 		forecast_free(forecast);
 		return -ENOMEM;
@@ -112,7 +90,7 @@ void forecast_free(struct forecast *forecast)
 	if (!forecast)
 		return;
 	free(forecast->files);
-	free(forecast->places);
+	order_index_release(&forecast->places);
 	free(forecast->done);
 	free(forecast->given);
 	free(forecast->ahead);
@@ -121,9 +99,7 @@ void forecast_free(struct forecast *forecast)
 
 static uint32_t place_of(const struct forecast *forecast, uint64_t file)
 {
-	return file >= forecast->low && file < forecast->high
-		       ? forecast->places[file - forecast->low]
-		       : ORDER_NONE;
+	return order_index_find(&forecast->places, file);
 }
 
 bool forecast_has(const struct forecast *forecast, uint64_t file)

@@ -1,4 +1,4 @@
-/* The files that a loader indexes, and their indices: cache/order/list.h. */
+/* The files that a loader indexes, and their indices: cache/order/list.h, index.h. */
 #include "cache/order/list.h"
 #include <setjmp.h>
 #include <stdarg.h>

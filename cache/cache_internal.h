@@ -84,6 +84,13 @@ static inline struct pool_place cache_place(const struct cache *cache, uint64_t 
 	return place;
 }
 
+static inline struct plan_kin cache_kin(const struct cache *cache, uint64_t extent)
+{
+	const struct plan_view view = {.context = cache->source.context, .kin = cache->source.kin};
+
+	return plan_kin_of(&view, extent);
+}
+
 /* Rings of waiters, by their heads. */
 static inline void waiters_init(struct waiter *head)
 {

@@ -41,6 +41,16 @@ struct plan_view {
 	bool (*namesake)(void *context, uint64_t number, uint64_t from, uint64_t to, uint64_t *ret);
 };
 
+/* Where nothing is known of files, each extent is one. */
+static inline struct plan_kin plan_kin_of(const struct plan_view *view, uint64_t extent)
+{
+	struct plan_kin kin = {.file = extent, .file_end = extent + 1};
+
+	if (view->kin)
+		view->kin(view->context, extent, &kin);
+	return kin;
+}
+
 struct plan_params {
 	struct plan_view view;
 	uint64_t readahead; /* bytes that a scan is read ahead, at most; 0: nothing is, but to

@@ -57,14 +57,4 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 bool plan_chunk_around(struct plan_chunk *chunk, const struct plan_view *view,
 		       const struct plan_limits *limits, uint64_t extent, struct plan_run *ret);
 
-/* The first extent of the file of this one, and what is behind its last. */
-static inline struct plan_kin plan_kin_of(const struct plan_view *view, uint64_t extent)
-{
-	struct plan_kin kin = {.file = extent, .file_end = extent + 1};
-
-	if (view->kin)
-		view->kin(view->context, extent, &kin);
-	return kin;
-}
-
 #endif

@@ -36,11 +36,7 @@ static bool is_left_out(uint32_t file)
 
 static bool is_whole(const struct cache *cache, const struct pool_extent *extent)
 {
-	struct plan_kin kin = {.file_end = extent->number + 1};
-
-	if (cache->source.kin)
-		cache->source.kin(cache->source.context, extent->number, &kin);
-	return kin.file_end == extent->number + 1;
+	return cache_kin(cache, extent->number).file_end == extent->number + 1;
 }
 
 static bool look(void *arg, uint32_t file)

@@ -301,12 +301,7 @@ struct step {
 
 static bool begins_file(const struct cache *cache, uint64_t extent)
 {
-	struct plan_kin kin;
-
-	if (!cache->source.kin)
-		return true;
-	cache->source.kin(cache->source.context, extent, &kin);
-	return kin.file == extent;
+	return cache_kin(cache, extent).file == extent;
 }
 
 /* A file is read in pieces, but asked for once: by the first of them. */

@@ -395,12 +395,9 @@ static struct effort effort_of(const struct thinker *thinker)
 {
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thinker->cpus ? thinker->cpus : 1);
 
-	bool pays = thinker->missing * MISSING > thinker->pace;
-
 	return (struct effort){
 		.guess = thinker->cpus > 0,
-		.more = pays,
-		.all_seeds = pays,
+		.hard = thinker->missing * MISSING > thinker->pace,
 		.least = thinker->pace * (1e9 / (double)TICK_NS) * seconds / 4,
 	};
 }

@@ -45,10 +45,9 @@ struct thought; /* a question, and what came of it */
 
 /* How hard to think. */
 struct effort {
-	bool guess;	/* else only of what follows known passes */
-	bool more;	/* GUESS_MORE is worth it, */
-	bool all_seeds; /* and GUESS_ALL */
-	double least;	/* as in struct question */
+	bool guess;   /* else only of what follows known passes */
+	bool hard;    /* what takes long is worth it: GUESS_MORE and GUESS_ALL */
+	double least; /* as in struct question */
 };
 
 /* What there is to think about now: NULL where there is nothing new, or no memory. One thought at

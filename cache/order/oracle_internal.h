@@ -37,8 +37,8 @@ struct oracle {
 	unsigned list_count;
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
-	uint64_t asked_stage, asked_group; /* of the last thought, */
-	bool asked_more;		   /* which was so hard */
+	uint64_t asked_stage, asked_group; /* of the last thought; */
+	bool asked_hard;		   /* whether it was hard */
 	uint64_t searched;		   /* the stage for which all seeds were tried, */
 	uint64_t learned;		   /* and that for which the epoch before was looked at */
 	struct history *history;	   /* of those who go by no forecast */

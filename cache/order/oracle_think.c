@@ -23,8 +23,9 @@ struct result {
  * found out where its seed comes from. */
 struct thought {
 	struct question question;
-	uint64_t since;	      /* the turn with which the readers in question began */
-	bool more, all_seeds; /* as in struct effort */
+	uint64_t since; /* the turn with which the readers in question began */
+	bool hard;	/* as in struct effort */
+	bool all_seeds; /* GUESS_ALL too */
 	bool ask_lists;
 	struct order_list *lists[GUESS_LISTS + 1]; /* found on the way, one of them learned */
 	unsigned list_count;
@@ -138,18 +139,18 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 	unsigned first;
 	struct question *question = &thought->question;
 	uint64_t stage = watch_stage(oracle->watch);
-	bool search = effort->all_seeds && is_time(stage, oracle->searched);
-	bool more = effort->more && !oracle->asked_more;
+	bool search = effort->hard && is_time(stage, oracle->searched);
+	bool harder = effort->hard && !oracle->asked_hard;
 
-	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !more))
+	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !harder))
 		return false;
-	oracle->asked_more = effort->more;
+	oracle->asked_hard = effort->hard;
 	thought->ask_lists = oracle->asked_group != stage >> 3;
 	if (thought->ask_lists)
 		drop_lists(oracle);
 	question->count = watch_beginnings(oracle->watch, question->seen);
 	thought->since = watch_began(oracle->watch);
-	thought->more = effort->more;
+	thought->hard = effort->hard;
 	thought->all_seeds = search;
 	question->least = effort->least;
 	memcpy(question->known, oracle->known, sizeof(oracle->known));
@@ -163,7 +164,7 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 		oracle->searched = stage;
 	if (question->count == 0)
 		return false;
-	if (effort->more && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
+	if (effort->hard && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
 		oracle->learned = stage;
 		lend_history(oracle, thought);
 	}
@@ -319,7 +320,7 @@ static void think_guess(struct thought *thought, const struct oracle_hooks *hook
 		ask_lists(thought, hooks);
 	choose_lists(question);
 	thought->result_count = guess(question, GUESS_LIKELY, &hooks->guess, found) ||
-				(thought->more && think_hard(thought, hooks, found));
+				(thought->hard && think_hard(thought, hooks, found));
 	for (unsigned i = 0; i < question->list_count; i++)
 		if (thought->result_count && thought->result_count < RESULTS &&
 		    guess_goes_along(question, found, question->lists[i]))

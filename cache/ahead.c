@@ -116,9 +116,9 @@ static uint64_t pace(const struct cache *cache)
 /* What comes next is worth more than what this epoch asks for later on. Where requests are dear, a
  * pass brings as much as there is memory for, at the price of one; else an eighth keeps ahead of
  * the readers, and no more is given up for it. */
-static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead)
+static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead,
+			       uint64_t once)
 {
-	uint64_t once = less(pool_room_for_once(cache->pool), limit / 8);
 	uint64_t most = cost_dear(&cache->cost) ? limit - limit / 8 : limit / 8;
 
 	return less(most, ahead) > once ? less(most, ahead) : once;
@@ -128,6 +128,7 @@ static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64
 static struct plan_limits limits(const struct cache *cache)
 {
 	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
+	uint64_t once = less(pool_room_for_once(cache->pool), limit / 8);
 
 	return (struct plan_limits){
 		.grain = SLOT_BYTES,
@@ -135,8 +136,8 @@ static struct plan_limits limits(const struct cache *cache)
 		/* What is read on the way, others of a shared storage go without. */
 		.gap = cache->device.remote ? COST_GAP_MIN : cost_gap(&cache->cost),
 		.room = room_for_scans(limit, ahead),
-		.once = less(pool_room_for_once(cache->pool), limit / 8),
-		.order = room_for_order(cache, limit, ahead),
+		.once = once,
+		.order = room_for_order(cache, limit, ahead, once),
 		.pace = pace(cache),
 		.cached = atomic_load(&cache->wanted_cached) >= CACHED,
 	};

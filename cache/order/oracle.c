@@ -153,19 +153,19 @@ static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct tr
 }
 
 /* Returns whether the reader goes by a forecast. */
-static bool note(struct oracle *oracle, uint32_t reader, uint32_t file)
+static bool note(struct oracle *oracle, uint32_t file)
 {
 	struct track *track = find_foreseeing(oracle, file);
 	double chance;
 
-	tell_tracks(oracle, watch_goes_by(oracle->watch, reader), track, file);
+	tell_tracks(oracle, watch_goes_by(oracle->watch), track, file);
 	if (!track)
-		return watch_note(oracle->watch, reader, file, 0, 0);
+		return watch_note(oracle->watch, 0, 0);
 	chance = forecast_chance(track->forecast) * oracle->count;
 	forecast_saw(track->forecast, file);
 	track->fed = watch_turns(oracle->watch);
 	track->fed_by++;
-	if (!watch_note(oracle->watch, reader, file, track->id, chance))
+	if (!watch_note(oracle->watch, track->id, chance))
 		return false;
 	track->passed = 0;
 	return true;
@@ -217,7 +217,7 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 {
 	if (!watch_turn(oracle->watch, reader, file))
 		return;
-	if (!note(oracle, reader, file))
+	if (!note(oracle, file))
 		history_saw(oracle->history, reader, file);
 	look_after_tracks(oracle);
 }

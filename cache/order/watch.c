@@ -47,6 +47,7 @@ struct watch {
 	uint64_t files;
 	uint8_t *seen; /* in this epoch, a bit for each file */
 	struct reader readers[READERS];
+	struct reader *turning; /* the one whose turn was last */
 	struct entry log[WATCH_LOG];
 	uint64_t logged;
 	uint32_t recent[WATCH_RECENT];
@@ -78,28 +79,34 @@ void watch_free(struct watch *watch)
 
 /* --- readers --------------------------------------------------------------------------------- */
 
-/* The reader's place, or the one that was unused for longest. */
-static struct reader *place_of(struct watch *watch, uint32_t id)
+/* Its place, or READERS. */
+static unsigned find_reader(const struct watch *watch, uint32_t id)
 {
-	struct reader *found = &watch->readers[0];
+	unsigned at = 0;
 
-	for (unsigned i = 0; i < READERS; i++) {
-		struct reader *reader = &watch->readers[i];
+	while (at < READERS && (!watch->readers[at].turned || watch->readers[at].id != id))
+		at++;
+	return at;
+}
 
-		if (reader->turned && reader->id == id)
-			return reader;
-		if (reader->turned < found->turned)
-			found = reader;
-	}
+static unsigned find_longest_unused(const struct watch *watch)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 1; i < READERS; i++)
+		if (watch->readers[i].turned < watch->readers[found].turned)
+			found = i;
 	return found;
 }
 
 static struct reader *reader_of(struct watch *watch, uint32_t id)
 {
-	struct reader *reader = place_of(watch, id);
+	unsigned at = find_reader(watch, id);
+	struct reader *reader;
 
-	if (reader->turned && reader->id == id)
-		return reader;
+	if (at < READERS)
+		return &watch->readers[at];
+	reader = &watch->readers[find_longest_unused(watch)];
 	*reader = (struct reader){.id = id, .epoch = watch->epoch};
 	memset(reader->held, 0xff, sizeof(reader->held));
 	return reader;
@@ -123,6 +130,7 @@ bool watch_turn(struct watch *watch, uint32_t id, uint32_t file)
 		return false;
 	reader->held[reader->held_next++ % HELD] = file;
 	watch->recent[watch->turns % WATCH_RECENT] = file;
+	watch->turning = reader;
 	reader->turned = ++watch->turns;
 	return true;
 }
@@ -197,9 +205,15 @@ static bool goes_by(struct reader *reader, uint64_t forecast, double chance)
 	return true;
 }
 
-bool watch_note(struct watch *watch, uint32_t id, uint32_t file, uint64_t forecast, double chance)
+uint64_t watch_goes_by(const struct watch *watch)
 {
-	struct reader *reader = reader_of(watch, id);
+	return watch->turning->forecast;
+}
+
+bool watch_note(struct watch *watch, uint64_t forecast, double chance)
+{
+	struct reader *reader = watch->turning;
+	uint32_t file = watch->recent[(watch->turns - 1) % WATCH_RECENT];
 
 	if (goes_by(reader, forecast, chance)) {
 		bit_set(watch->seen, file);
@@ -272,21 +286,6 @@ static bool belongs(const struct group *group, const struct reader *reader)
 	return reader->turned >= group->youngest && reader->run >= least && reader->run > 0;
 }
 
-static const struct reader *find_reader(const struct watch *watch, uint32_t id)
-{
-	for (unsigned i = 0; i < READERS; i++)
-		if (watch->readers[i].turned && watch->readers[i].id == id)
-			return &watch->readers[i];
-	return NULL;
-}
-
-uint64_t watch_goes_by(const struct watch *watch, uint32_t id)
-{
-	const struct reader *reader = find_reader(watch, id);
-
-	return reader ? reader->forecast : 0;
-}
-
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 {
 	uint64_t first = watch->logged > WATCH_LOG ? watch->logged - WATCH_LOG : 0;
@@ -297,9 +296,10 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 		return 0;
 	for (uint64_t at = first; at < watch->logged; at++) {
 		const struct entry *entry = &watch->log[at % WATCH_LOG];
-		const struct reader *reader = find_reader(watch, entry->access.reader);
+		unsigned by = find_reader(watch, entry->access.reader);
 
-		if (reader && entry->turn >= reader->began && belongs(&group, reader))
+		if (by < READERS && entry->turn >= watch->readers[by].began &&
+		    belongs(&group, &watch->readers[by]))
 			ret[count++] = entry->access;
 	}
 	return count;

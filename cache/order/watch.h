@@ -26,16 +26,15 @@ void watch_free(struct watch *watch); /* NULL is fine */
 
 /* False while the reader is at the file that it was told for last. */
 bool watch_turn(struct watch *watch, uint32_t reader, uint32_t file);
-/* What that turn was: foreseen by a forecast, whose id is not 0, with a `chance` to be foreseen
- * whoever asks; or by none. Returns whether the reader goes by that forecast. */
-bool watch_note(struct watch *watch, uint32_t reader, uint32_t file, uint64_t forecast,
-		double chance);
+/* The forecast that the reader of that turn goes by, or went by last; 0: none. */
+uint64_t watch_goes_by(const struct watch *watch);
+/* What that turn was, said once after it: foreseen by a forecast, whose id is not 0, with a
+ * `chance` to be foreseen whoever asks; or by none. Returns whether the reader goes by that
+ * forecast. */
+bool watch_note(struct watch *watch, uint64_t forecast, double chance);
 
 /* What a reader asked for until now was found to be part of a forecast, which it goes by. */
 void watch_explain(struct watch *watch, uint32_t reader, uint64_t forecast);
-
-/* The forecast that the reader goes by, or went by last; 0: none. */
-uint64_t watch_goes_by(const struct watch *watch, uint32_t reader);
 
 /* An access of a beginning. */
 struct watch_access {

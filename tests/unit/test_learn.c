@@ -78,7 +78,7 @@ static void saw(struct world *world, uint32_t reader, uint32_t file)
 {
 	if (!watch_turn(world->watch, reader, file))
 		return;
-	watch_note(world->watch, reader, file, 0, 0);
+	watch_note(world->watch, 0, 0);
 	history_saw(world->history, reader, file);
 }
 

@@ -31,7 +31,7 @@ static int teardown(void **state)
 static void ask(struct watch *watch, uint32_t reader, uint32_t file, bool foreseen)
 {
 	if (watch_turn(watch, reader, file))
-		watch_note(watch, reader, file, foreseen ? FORECAST : 0, CHANCE);
+		watch_note(watch, foreseen ? FORECAST : 0, CHANCE);
 }
 
 /* Files that nobody else asks for: any order but a rising one. */
@@ -45,7 +45,7 @@ static void a_file_that_is_opened_and_read_is_one_turn(void **state)
 	struct watch *watch = *state;
 
 	assert_true(watch_turn(watch, 5, 1));
-	watch_note(watch, 5, 1, 0, 0);
+	watch_note(watch, 0, 0);
 	assert_false(watch_turn(watch, 5, 1));
 	assert_true(watch_turn(watch, 6, 1));
 	assert_true(watch_turn(watch, 5, 2));
@@ -127,9 +127,10 @@ static void who_is_known_to_go_by_a_forecast_has_no_beginning(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		assert_int_equal(seen[i].reader, 11);
 	assert_true(watch_turn(watch, 10, file_of(40)));
-	assert_true(watch_note(watch, 10, file_of(40), FORECAST, CHANCE));
-	assert_int_equal(watch_goes_by(watch, 10), FORECAST);
-	assert_int_equal(watch_goes_by(watch, 11), 0);
+	assert_int_equal(watch_goes_by(watch), FORECAST);
+	assert_true(watch_note(watch, FORECAST, CHANCE));
+	assert_true(watch_turn(watch, 11, file_of(41)));
+	assert_int_equal(watch_goes_by(watch), 0);
 }
 
 /* Of another job, which is somewhere near. */
@@ -144,8 +145,7 @@ static void what_a_forecast_foresees_by_chance_does_not_end_a_beginning(void **s
 		double chance = chances[reader % 4];
 
 		assert_true(watch_turn(watch, reader, i));
-		assert_false(
-			watch_note(watch, reader, i, (double)random() < chance * RAND_MAX, chance));
+		assert_false(watch_note(watch, (double)random() < chance * RAND_MAX, chance));
 	}
 }
 
@@ -158,7 +158,7 @@ static void mosaics_go_by_a_forecast_that_foresees_one_of_four(void **state)
 		bool own = i % 4 == 0, goes;
 
 		assert_true(watch_turn(watch, 10 + i / 1000, i));
-		goes = watch_note(watch, 10 + i / 1000, i, own, chances[i / 1000]);
+		goes = watch_note(watch, own, chances[i / 1000]);
 		assert_true(goes == own || i % 1000 < 128);
 	}
 }

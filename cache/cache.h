@@ -99,8 +99,9 @@ struct cache_oracle {
 	char list[256];	   /* "train as ImageFolder"; "": an order that was given, without a seed */
 	uint32_t seed;
 	uint64_t epoch;
-	uint64_t position, files;     /* of these so many have come */
-	uint64_t searches, search_ms; /* the time of the newest one */
+	uint64_t position, files; /* of these so many have come */
+	uint64_t searches;	  /* of all seeds, each of a list */
+	uint64_t search_ms;	  /* what the order that was found last took to find */
 	uint64_t locks, unlocks;
 };
 
@@ -141,7 +142,7 @@ void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader);
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count);
 
 /* A file of one extent that is in memory, and will be asked for soon: to be given to its reader's
- * kernel before that. Pinned until cache_pushed(). */
+ * kernel before that. Pinned until cache_push_done(). */
 struct cache_push {
 	uint64_t extent;
 	uint32_t size; /* bytes */

@@ -19,14 +19,14 @@ struct thinker {
 	struct oracle *oracle; /* protected by the cache's lock, as are: */
 	bool watching;	       /* there is something to be told for */
 	bool asleep;
-	uint64_t found_ns; /* what the present order took to find */
+	uint64_t found_ns; /* what the order that was found last took to find */
 
 	unsigned cpus;
 	pthread_t thread;
 	bool started;
 	pthread_cond_t wake; /* with the cache's lock */
 	atomic_bool stopping, searching, superseded;
-	atomic_ullong searches; /* of all seeds */
+	atomic_ullong searches; /* of all seeds, each of a list */
 	atomic_uint idle_ticks; /* without a turn */
 
 	/* The thread's own: */

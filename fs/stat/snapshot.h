@@ -59,7 +59,7 @@ struct snapshot {
 	double at; /* seconds on a clock of the caller's, the same for all snapshots */
 	uint64_t counts[COUNT_COUNT];
 	double amplification; /* device bytes per distinct byte served; 0: none yet */
-	double search_s;      /* seconds that the newest search for an order took */
+	double search_s;      /* seconds that the order which was found last took to find */
 	/* For people: cut to fit, control characters as \ooo. */
 	char version[32], id[64], pack[PATH_MAX], policy[16], cache[16], io[16];
 	char oracle[16], sampler[96], list[256];

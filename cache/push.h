@@ -1,5 +1,5 @@
 /* What comes next in a known order goes to the kernel before its reader asks: the reader finds it
- *in the page cache, and no request is sent.
+ * in the page cache, and no request is sent.
  *
  *	read ahead, demand foreseen -> push_wake -> cache_push_next -> the kernel -> cache_push_done
  *

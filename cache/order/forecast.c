@@ -5,10 +5,10 @@
  *	             ^ front               edge ^
  *
  * What comes is foreseen between front and edge + reach, where reach is a batch, the longest way
- *from one run to the next, for each run and one more: all workers may begin batches at once. Of
- *demands that have nothing to do with the order a share c = (edge + reach - front) / count falls in
- *there by chance; so the forecast is lost when not more than 1/8, or 2 c where that is more, of the
- *last 64 were foreseen. */
+ * from one run to the next, for each run and one more: all workers may begin batches at once. Of
+ * demands that have nothing to do with the order a share c = (edge + reach - front) / count falls
+ * in there by chance; so the forecast is lost when less than 1/8, or 2 c where that is more, of the
+ * last 64 was foreseen. */
 #include "cache/order/forecast.h"
 #include "base/bits.h"
 #include "cache/order/index.h"

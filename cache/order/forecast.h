@@ -11,8 +11,8 @@
  *
  * Files that are not in the order say nothing about it: masks, labels, other jobs. A file that the
  * order has behind the readers, or far ahead, does. The forecast is lost when hardly any of the
- *last demands for its own files was foreseen: a share of them is enough (mosaics read three others
- *with each). Pure. */
+ * last demands for its own files was foreseen: a share of them is enough (mosaics read three others
+ * with each). Pure. */
 #ifndef CACHE_ORDER_FORECAST_H
 #define CACHE_ORDER_FORECAST_H
 

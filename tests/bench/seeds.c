@@ -2,7 +2,7 @@
  *
  *	seeds N [WAYS]	one thread, with each width of vectors that the processor has
  *	seeds -a N	all 2^32 seeds on all processors, for 16 files seen of one seed's order:
- *fails unless that one is found, and no other */
+ *		fails unless that one is found, and no other */
 #include "cache/order/seeds.h"
 #include "base/exit.h"
 #include "base/log.h"

@@ -62,21 +62,27 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 	return NULL;
 }
 
-static bool ask_next(struct oracle *oracle, struct thought *thought)
+static struct thought *ask_next(struct oracle *oracle)
 {
-	struct result *result = &thought->results[0];
-	struct track *track = find_next_wanted(oracle, &result->course);
+	struct course course;
+	const struct track *track = find_next_wanted(oracle, &course);
+	struct thought *thought = track ? calloc(1, sizeof(*thought)) : NULL;
+	struct result *result;
 
-	if (!track)
-		return false;
-	if (!track->course.list) {
+	if (!thought)
+		return NULL;
+	result = &thought->results[0];
+	result->course = course;
+	if (!course.list) {
 		result->files = oracle_next_epoch(oracle, &result->count);
-		if (!result->files)
-			return false;
+		if (!result->files) {
+			free(thought);
+			return NULL;
+		}
 	}
 	thought->result_count = 1;
 	thought->track = track->id;
-	return true;
+	return thought;
 }
 
 static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
@@ -134,16 +140,21 @@ static void take_history(struct oracle *oracle, struct thought *thought)
 	thought->history = NULL;
 }
 
-static bool ask_guess(struct oracle *oracle, struct thought *thought, const struct effort *effort)
+static struct thought *ask_guess(struct oracle *oracle, const struct effort *effort)
 {
 	unsigned first;
-	struct question *question = &thought->question;
+	struct thought *thought;
+	struct question *question;
 	uint64_t stage = watch_stage(oracle->watch);
 	bool search = effort->hard && is_time(stage, oracle->searched);
 	bool harder = effort->hard && !oracle->asked_hard;
 
 	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !harder))
-		return false;
+		return NULL;
+	thought = calloc(1, sizeof(*thought));
+	if (!thought)
+		return NULL;
+	question = &thought->question;
 	oracle->asked_hard = effort->hard;
 	thought->ask_lists = oracle->asked_group != stage >> 3;
 	if (thought->ask_lists)
@@ -162,30 +173,36 @@ static bool ask_guess(struct oracle *oracle, struct thought *thought, const stru
 	oracle->asked_stage = stage;
 	if (search)
 		oracle->searched = stage;
-	if (question->count == 0)
-		return false;
+	if (question->count == 0) {
+		free(thought);
+		return NULL;
+	}
 	if (effort->hard && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
 		oracle->learned = stage;
 		lend_history(oracle, thought);
 	}
-	return true;
+	return thought;
 }
 
 /* A seed that took a search was drawn: by what, says which is drawn next. */
-static bool ask_roots(struct oracle *oracle, struct thought *thought)
+static struct thought *ask_roots(struct oracle *oracle)
 {
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 		const struct pass *pass = &track->course.pass;
+		struct thought *thought;
 
 		if (track->rooted || !track->course.list || pass->rule != PASS_UNKNOWN ||
 		    pass->maker != PASS_TORCH || pass->skip || pass->seed < GUESS_SMALL)
 			continue;
+		thought = calloc(1, sizeof(*thought));
+		if (!thought)
+			return NULL;
 		track->rooted = true;
 		thought->rooted = track->course;
-		return true;
+		return thought;
 	}
-	return false;
+	return NULL;
 }
 
 struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
@@ -194,16 +211,13 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 
 	if (oracle->thinking)
 		return NULL;
-	thought = calloc(1, sizeof(*thought));
+	thought = ask_next(oracle);
 	if (!thought)
-		return NULL;
-	if (ask_next(oracle, thought) || ask_guess(oracle, thought, effort) ||
-	    (effort->guess && ask_roots(oracle, thought))) {
-		oracle->thinking = true;
-		return thought;
-	}
-	free(thought);
-	return NULL;
+		thought = ask_guess(oracle, effort);
+	if (!thought && effort->guess)
+		thought = ask_roots(oracle);
+	oracle->thinking = thought != NULL;
+	return thought;
 }
 
 /* --- thinking -------------------------------------------------------------------------------- */
@@ -243,13 +257,18 @@ static unsigned covered(const struct question *question, const struct order_list
 	return count;
 }
 
+static bool has_share(const struct question *question, const struct order_list *list)
+{
+	return covered(question, list) * SHARE >= question->count;
+}
+
 /* Leaves only lists that have a share of what was seen. */
 static void choose_lists(struct question *question)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < question->list_count; i++)
-		if (covered(question, question->lists[i]) * SHARE >= question->count)
+		if (has_share(question, question->lists[i]))
 			question->lists[kept++] = question->lists[i];
 	question->list_count = kept;
 }
@@ -279,7 +298,7 @@ static bool think_back(struct thought *thought, const struct oracle_hooks *hooks
 static const struct order_list *likeliest(const struct question *question)
 {
 	for (unsigned i = 0; i < question->list_count; i++)
-		if (covered(question, question->lists[i]) * SHARE >= question->count)
+		if (has_share(question, question->lists[i]))
 			return question->lists[i];
 	return NULL;
 }

@@ -140,11 +140,21 @@ static void take_history(struct oracle *oracle, struct thought *thought)
 	thought->history = NULL;
 }
 
+/* What was seen and is known, and the latest lists. */
+static void fill_question(const struct oracle *oracle, struct question *question)
+{
+	unsigned first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
+
+	question->count = watch_beginnings(oracle->watch, question->seen);
+	memcpy(question->known, oracle->known, sizeof(oracle->known));
+	question->known_count = oracle->known_count;
+	for (unsigned i = first; i < oracle->list_count; i++)
+		question->lists[question->list_count++] = oracle->lists[i];
+}
+
 static struct thought *ask_guess(struct oracle *oracle, const struct effort *effort)
 {
-	unsigned first;
 	struct thought *thought;
-	struct question *question;
 	uint64_t stage = watch_stage(oracle->watch);
 	bool search = effort->hard && is_time(stage, oracle->searched);
 	bool harder = effort->hard && !oracle->asked_hard;
@@ -154,26 +164,20 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	thought = calloc(1, sizeof(*thought));
 	if (!thought)
 		return NULL;
-	question = &thought->question;
 	oracle->asked_hard = effort->hard;
 	thought->ask_lists = oracle->asked_group != stage >> 3;
 	if (thought->ask_lists)
 		drop_lists(oracle);
-	question->count = watch_beginnings(oracle->watch, question->seen);
+	fill_question(oracle, &thought->question);
 	thought->since = watch_began(oracle->watch);
 	thought->hard = effort->hard;
 	thought->all_seeds = search;
-	question->least = effort->least;
-	memcpy(question->known, oracle->known, sizeof(oracle->known));
-	question->known_count = oracle->known_count;
-	first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
-	for (unsigned i = first; i < oracle->list_count; i++)
-		question->lists[question->list_count++] = oracle->lists[i];
+	thought->question.least = effort->least;
 	oracle->asked_group = stage >> 3;
 	oracle->asked_stage = stage;
 	if (search)
 		oracle->searched = stage;
-	if (question->count == 0) {
+	if (thought->question.count == 0) {
 		free(thought);
 		return NULL;
 	}

@@ -119,13 +119,17 @@ static void advance(struct forecast *forecast)
 
 /* --- where the readers are ------------------------------------------------------------------- */
 
-/* Runs of done places, which the readers' own are part of; what stands alone is somebody else's. */
+/* The readers' own places are part of runs, or the first ones; what lies anywhere by itself, or
+ * with few others, is somebody else's. */
 static bool stands_alone(const struct forecast *forecast, uint32_t place)
 {
-	bool before = place > 0 && is_done(forecast, place - 1);
-	bool after = place + 1 < forecast->count && is_done(forecast, place + 1);
+	uint32_t first = place, end = place + 1;
 
-	return place > 0 && !before && !after;
+	while (first > 0 && end - first < RUN && is_done(forecast, first - 1))
+		first--;
+	while (end < forecast->count && end - first < RUN && is_done(forecast, end))
+		end++;
+	return first > 0 && end - first < RUN;
 }
 
 static int by_number(const void *a, const void *b)

@@ -123,15 +123,24 @@ static void begin_next(struct oracle *oracle, struct track *track)
 
 /* --- what was asked for ---------------------------------------------------------------------- */
 
-/* The one that foresees it, and was fed last: others do by chance. */
-static struct track *find_foreseeing(struct oracle *oracle, uint32_t file)
+/* Of two that foresee a file: the one that its reader goes by, or was fed last; the other one does
+ * by chance. */
+static bool is_likelier(const struct track *track, const struct track *than, uint64_t goes_by)
+{
+	if (track->id == goes_by || than->id == goes_by)
+		return track->id == goes_by;
+	return track->fed > than->fed;
+}
+
+static struct track *find_foreseeing(struct oracle *oracle, uint64_t goes_by, uint32_t file)
 {
 	struct track *found = NULL;
 
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 
-		if (forecast_foresees(track->forecast, file) && (!found || track->fed > found->fed))
+		if (forecast_foresees(track->forecast, file) &&
+		    (!found || is_likelier(track, found, goes_by)))
 			found = track;
 	}
 	return found;
@@ -155,10 +164,11 @@ static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct tr
 /* Returns whether the reader goes by a forecast. */
 static bool note(struct oracle *oracle, uint32_t file)
 {
-	struct track *track = find_foreseeing(oracle, file);
+	uint64_t goes_by = watch_goes_by(oracle->watch);
+	struct track *track = find_foreseeing(oracle, goes_by, file);
 	double chance;
 
-	tell_tracks(oracle, watch_goes_by(oracle->watch), track, file);
+	tell_tracks(oracle, goes_by, track, file);
 	if (!track)
 		return watch_note(oracle->watch, 0, 0);
 	chance = forecast_chance(track->forecast) * oracle->count;

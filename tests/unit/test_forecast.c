@@ -242,7 +242,7 @@ static void a_run_that_goes_on_in_the_middle_is_followed_from_there(void **state
 	for (unsigned i = 0; i < 100; i++)
 		loader_next(&loader, &reader, &seen[i]);
 	forecast_start(forecast, seen, 100);
-	assert_true(forecast_position(forecast) >= 2100);
+	assert_in_range(forecast_position(forecast), 2100 - 2 * 3, 2100); /* batches just begun */
 	while (loader_next(&loader, &reader, &file))
 		assert_true(forecast_saw(forecast, file));
 	assert_true(forecast_ended(forecast));
@@ -258,6 +258,9 @@ static void noise_among_what_was_seen_does_not_count(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 192; i++)
 		seen[i] = i % 3 ? 10 + random_below(&random, N) : order[i / 3];
+	seen[1] = order[3000]; /* some are neighbours by chance */
+	seen[4] = order[3002];
+	seen[8] = order[3001];
 	forecast_start(forecast, seen, 192);
 	assert_true(forecast_position(forecast) < 100);
 	assert_true(forecast_saw(forecast, order[64]));

@@ -64,11 +64,12 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 	return r;
 }
 
-static bool add(struct cache *cache, uint64_t number, struct pool_extent **ret)
+static bool add(struct cache *cache, const struct plan_run *run, unsigned at,
+		struct pool_extent **ret)
 {
-	struct pool_place place = cache_place(cache, number);
+	struct pool_place place = cache_place(cache, run->extents[at]);
 
-	if (pool_add(cache->pool, &place, POLICY_AHEAD, ret) < 0)
+	if (pool_add(cache->pool, &place, run->due ? POLICY_DUE : POLICY_AHEAD, ret) < 0)
 		return false;
 	cache->ahead_issued += place.size;
 	return true;
@@ -82,7 +83,7 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 
 	if (!fill)
 		return NULL;
-	while (added < run->count && add(cache, run->extents[added], &fill->extents[added]))
+	while (added < run->count && add(cache, run, added, &fill->extents[added]))
 		added++;
 	fill->ahead = true;
 	fill->count = added;
@@ -113,15 +114,20 @@ static uint64_t pace(const struct cache *cache)
 	return bytes > PACE_MIN ? bytes : PACE_MIN;
 }
 
-/* What comes next is worth more than what this epoch asks for later on. Where requests are dear, a
- * pass brings as much as there is memory for, at the price of one; else an eighth keeps ahead of
- * the readers, and no more is given up for it. */
+static uint64_t more(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What comes next is worth more than what this epoch asks for later on: for an eighth, which keeps
+ * ahead of the readers, that is given up, and what was hoped for as well. Where requests are dear,
+ * a pass brings as much as there is memory for, at the price of one. */
 static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead,
 			       uint64_t once)
 {
-	uint64_t most = cost_dear(&cache->cost) ? limit - limit / 8 : limit / 8;
+	uint64_t next = more(less(limit / 8, pool_due(cache->pool)), once);
 
-	return less(most, ahead) > once ? less(most, ahead) : once;
+	return cost_dear(&cache->cost) ? more(next, less(limit - limit / 8, ahead)) : next;
 }
 
 /* A pass over everything leaves an eighth to the others. */
@@ -203,10 +209,10 @@ static void add_around(struct cache *cache, const struct plan_run *run, struct p
 		at++;
 	wide->extents[at] = wanted;
 	for (begin = at; begin > 0; begin--)
-		if (!add(cache, run->extents[begin - 1], &wide->extents[begin - 1]))
+		if (!add(cache, run, begin - 1, &wide->extents[begin - 1]))
 			break;
 	for (end = at + 1; end < run->count; end++)
-		if (!add(cache, run->extents[end], &wide->extents[end]))
+		if (!add(cache, run, end, &wide->extents[end]))
 			break;
 	wide->count = end - begin;
 	memmove(wide->extents, &wide->extents[begin], wide->count * sizeof(wide->extents[0]));

@@ -74,6 +74,7 @@ struct plan_limits {
 
 /* Extents that one read of the device brings, by rising offset. */
 struct plan_run {
+	bool due; /* they come next in a known order; else they are hoped to be of use */
 	unsigned count;
 	uint64_t bytes; /* of the extents, without what lies between */
 	uint64_t extents[PLAN_RUN_EXTENTS];

@@ -376,6 +376,7 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 		}
 		pass(chunk, view, limits);
 	}
+	ret->due = true;
 	return ret->count > 0;
 }
 
@@ -400,6 +401,7 @@ static bool run_around(struct plan_chunk *chunk, const struct plan_view *view,
 	for (unsigned i = 0; i < ret->count; i++)
 		if (ret->extents[i] != chunk->list[place])
 			hand_out(chunk, view, ret->extents[i]);
+	ret->due = true;
 	return ret->count > 1;
 }
 

@@ -38,6 +38,7 @@ static inline struct plan_run_builder plan_run_begin(const struct plan_view *vie
 						     const struct plan_limits *limits,
 						     uint64_t room, struct plan_run *run)
 {
+	run->due = false;
 	run->count = 0;
 	run->bytes = 0;
 	return (struct plan_run_builder){.view = view, .limits = limits, .room = room, .run = run};

@@ -17,10 +17,16 @@
 
 /* What the pool knows of an extent that it offers. */
 enum policy_use {
-	POLICY_AHEAD, /* read ahead, nobody has asked for it yet */
+	POLICY_AHEAD, /* read ahead in the hope of use, nobody has asked for it yet */
+	POLICY_DUE,   /* the same, and next in an order that is known */
 	POLICY_USED,  /* somebody read of it and may read more */
 	POLICY_SPENT, /* served in full: this reader will not come back to it soon */
 };
+
+static inline bool policy_is_ahead(enum policy_use use)
+{
+	return use == POLICY_AHEAD || use == POLICY_DUE;
+}
 
 /* A member of the pool's extent. `use` is the pool's, the links are the policy's. */
 struct policy_node {

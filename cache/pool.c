@@ -13,7 +13,8 @@ struct pool {
 	uint32_t limit;	  /* slots that may hold extents */
 	uint32_t offered; /* slots of extents on offer */
 	uint32_t passed;  /* of these, slots of what was served in full in this epoch */
-	uint32_t ahead;	  /* slots of extents that nobody has asked for */
+	uint32_t ahead;	  /* slots of extents that nobody has asked for, */
+	uint32_t due;	  /* and of those that are next in a known order */
 	uint32_t mask;	  /* of buckets */
 	struct pool_extent **buckets;
 };
@@ -141,13 +142,25 @@ static void give_back(struct pool *pool, struct pool_extent *extent)
 	free(extent);
 }
 
+static void count_ahead(struct pool *pool, const struct pool_extent *extent)
+{
+	pool->ahead += policy_is_ahead(extent->node.use) ? extent->slot_count : 0;
+	pool->due += extent->node.use == POLICY_DUE ? extent->slot_count : 0;
+}
+
+static void uncount_ahead(struct pool *pool, const struct pool_extent *extent)
+{
+	pool->ahead -= policy_is_ahead(extent->node.use) ? extent->slot_count : 0;
+	pool->due -= extent->node.use == POLICY_DUE ? extent->slot_count : 0;
+}
+
 /* The extent leaves; if it was read ahead, then in vain. */
 static void count_wasted(struct pool *pool, const struct pool_extent *extent)
 {
-	if (extent->node.use != POLICY_AHEAD)
+	if (!policy_is_ahead(extent->node.use))
 		return;
 	pool->counters.wasted += extent->size;
-	pool->ahead -= extent->slot_count;
+	uncount_ahead(pool, extent);
 }
 
 static void evict(struct pool *pool, struct policy_node *node)
@@ -168,9 +181,15 @@ static bool may_grow(const struct pool *pool, uint32_t count)
 	return slots_in_use(&pool->slots) + count <= pool->limit;
 }
 
+/* What is hoped for gives way to what is known to come or was asked for, and what is known to
+ * come to what was asked for. */
+static bool gives_way(enum policy_use use, enum policy_use to)
+{
+	return !policy_is_ahead(use) || !policy_is_ahead(to) || use < to;
+}
+
 /* Memory that was used before is taken first; fresh memory before what the pool keeps, but after
- * what is spent and the kernel keeps. What may still be wanted is evicted last of all, and what
- * is only hoped for never in favour of what is only hoped for. */
+ * what is spent and the kernel keeps. What may still be wanted is evicted last of all. */
 static int make_room(struct pool *pool, uint32_t count, enum policy_use use)
 {
 	for (;;) {
@@ -179,7 +198,7 @@ static int make_room(struct pool *pool, uint32_t count, enum policy_use use)
 
 		if (may_grow(pool, count) && (!spent || slots_used_free(&pool->slots) >= count))
 			return 0;
-		if (!victim || (victim->use == POLICY_AHEAD && use == POLICY_AHEAD))
+		if (!victim || !gives_way(victim->use, use))
 			return -ENOBUFS;
 		evict(pool, victim);
 	}
@@ -219,14 +238,13 @@ int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use 
 		free(extent);
 		return r;
 	}
-	if (use == POLICY_AHEAD)
-		pool->ahead += count;
 	extent->node.use = use;
 	extent->number = place->number;
 	extent->size = place->size;
 	extent->offset = place->offset;
 	extent->pins = 1;
 	extent->slot_count = count;
+	count_ahead(pool, extent);
 	slots_take(&pool->slots, extent->slots, count);
 	pool->payload += extent->size;
 	extent->hash_next = *bucket(pool, place->number);
@@ -252,10 +270,9 @@ void pool_unpin(struct pool *pool, struct pool_extent *extent)
 
 bool pool_ask(struct pool *pool, struct pool_extent *extent)
 {
-	bool ahead = extent->node.use == POLICY_AHEAD;
+	bool ahead = policy_is_ahead(extent->node.use);
 
-	if (ahead)
-		pool->ahead -= extent->slot_count;
+	uncount_ahead(pool, extent);
 	if (extent->node.use == POLICY_SPENT)
 		extent->served = 0;
 	extent->node.use = POLICY_USED;
@@ -356,6 +373,11 @@ uint64_t pool_payload(const struct pool *pool)
 uint64_t pool_held(const struct pool *pool)
 {
 	return (uint64_t)slots_held(&pool->slots) * SLOT_BYTES;
+}
+
+uint64_t pool_due(const struct pool *pool)
+{
+	return (uint64_t)pool->due * SLOT_BYTES;
 }
 
 uint64_t pool_ahead(const struct pool *pool)

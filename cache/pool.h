@@ -66,8 +66,8 @@ struct pool_place {
 uint32_t pool_slots(const struct pool_place *place);
 
 /* Adds an absent extent, FILLING and pinned once, evicting where it must.
- * Returns 0, -ENOBUFS (all that is in the way is pinned, or was read ahead and so would this be)
- * or -ENOMEM. */
+ * Returns 0, -ENOBUFS (all that is in the way is pinned, or was read ahead and this would be no
+ * surer) or -ENOMEM. */
 int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
 	     struct pool_extent **ret);
 /* Whether so many slots more could be had right now. */
@@ -111,6 +111,7 @@ uint64_t pool_payload(const struct pool *pool);	  /* bytes of these that are dat
 uint64_t pool_held(const struct pool *pool);	  /* bytes of memory, in use or not */
 /* Bytes in slots of what was read ahead and nobody has asked for. */
 uint64_t pool_ahead(const struct pool *pool);
+uint64_t pool_due(const struct pool *pool); /* of these, next in a known order */
 const struct pool_counters *pool_counters(const struct pool *pool);
 
 #endif

@@ -45,7 +45,7 @@ static bool look(void *arg, uint32_t file)
 	const struct cache *cache = candidate->cache;
 	struct pool_extent *extent = pool_find(cache->pool, file);
 
-	if (extent && extent->state == POOL_READY && extent->node.use == POLICY_AHEAD &&
+	if (extent && extent->state == POOL_READY && policy_is_ahead(extent->node.use) &&
 	    !is_left_out(file) && is_whole(cache, extent) &&
 	    cache->source.may_push(cache->source.context, file))
 		candidate->found = extent;

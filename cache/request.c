@@ -245,7 +245,7 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 	struct waiter *ready = NULL;
 
 	SCOPE_LOCK(&cache->lock);
-	*ret_asked = extent->node.use != POLICY_AHEAD;
+	*ret_asked = !policy_is_ahead(extent->node.use);
 	if (error)
 		pool_failed(cache->pool, extent, error);
 	else

@@ -62,11 +62,12 @@ static struct pool_extent *add(struct pool *pool, uint64_t number, uint32_t size
 	return extent;
 }
 
-static struct pool_extent *add_ahead(struct pool *pool, uint64_t number, uint32_t size)
+static struct pool_extent *add_ahead(struct pool *pool, uint64_t number, uint32_t size,
+				     enum policy_use use)
 {
 	struct pool_extent *extent = NULL;
 
-	assert_int_equal(add_at(pool, number, 0, size, POLICY_AHEAD, &extent), 0);
+	assert_int_equal(add_at(pool, number, 0, size, use, &extent), 0);
 	return extent;
 }
 
@@ -75,7 +76,7 @@ static struct pool_extent *keep(struct pool *pool, uint64_t number, uint32_t siz
 				enum policy_use use)
 {
 	struct pool_extent *extent =
-		use == POLICY_AHEAD ? add_ahead(pool, number, size) : add(pool, number, size);
+		policy_is_ahead(use) ? add_ahead(pool, number, size, use) : add(pool, number, size);
 
 	pool_filled(pool, extent);
 	if (use == POLICY_SPENT)
@@ -254,6 +255,25 @@ static void what_is_still_wanted_leaves_last(void **state)
 	assert_null(pool_find(pool, 0));
 	assert_int_equal(pool_counters(pool)->wasted, FOUR);
 	assert_non_null(pool_find(pool, 1));
+}
+
+static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *extent = NULL;
+
+	for (uint64_t i = 0; i < 4; i++)
+		keep(pool, i, FOUR, POLICY_AHEAD);
+	assert_int_equal(add_at(pool, 4, 0, FOUR, POLICY_AHEAD, &extent), -ENOBUFS);
+	for (uint64_t i = 4; i < 8; i++)
+		keep(pool, i, FOUR, POLICY_DUE);
+	assert_int_equal(pool_counters(pool)->wasted, 4 * FOUR);
+	assert_int_equal(pool_due(pool), BUDGET);
+	assert_int_equal(add_at(pool, 8, 0, FOUR, POLICY_AHEAD, &extent), -ENOBUFS);
+	assert_int_equal(add_at(pool, 8, 0, FOUR, POLICY_DUE, &extent), -ENOBUFS);
+	keep(pool, 8, FOUR, POLICY_USED);
+	assert_int_equal(pool_due(pool), 3 * FOUR);
+	assert_int_equal(pool_ahead(pool), 3 * FOUR);
 }
 
 static void a_spent_one_that_is_read_again_does_not_leave(void **state)
@@ -589,9 +609,9 @@ static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *asked, *failed, *evicted;
 
-	asked = add_ahead(pool, 0, 1);
-	failed = add_ahead(pool, 1, SLOT_BYTES + 1);
-	evicted = add_ahead(pool, 2, FOUR);
+	asked = add_ahead(pool, 0, 1, POLICY_AHEAD);
+	failed = add_ahead(pool, 1, SLOT_BYTES + 1, POLICY_AHEAD);
+	evicted = add_ahead(pool, 2, FOUR, POLICY_AHEAD);
 	assert_int_equal(pool_ahead(pool), 7 * SLOT_BYTES);
 	assert_true(pool_ask(pool, asked));
 	assert_false(pool_ask(pool, asked)); /* the second one to ask */
@@ -695,7 +715,7 @@ static void take(struct life *life, struct pool_extent **pinned)
 		pool_ask(life->pool, extent);
 		*pinned = extent;
 	} else if (!extent && add_at(life->pool, number, offset_of(number), size_of(number),
-				     random() % 2 ? POLICY_AHEAD : POLICY_USED, &extent) == 0) {
+				     (enum policy_use)(random() % POLICY_SPENT), &extent) == 0) {
 		*pinned = extent;
 	}
 }
@@ -707,7 +727,7 @@ static void change_limit(struct life *life)
 }
 
 struct sums {
-	uint64_t used, ahead, passed, pinned; /* slots */
+	uint64_t used, ahead, due, passed, pinned; /* slots */
 };
 
 static struct sums sums_of(const struct life *life)
@@ -720,8 +740,10 @@ static struct sums sums_of(const struct life *life)
 		if (!extent)
 			continue;
 		sums.used += extent->slot_count;
-		if (extent->node.use == POLICY_AHEAD)
+		if (policy_is_ahead(extent->node.use))
 			sums.ahead += extent->slot_count;
+		if (extent->node.use == POLICY_DUE)
+			sums.due += extent->slot_count;
 		if (extent->pins)
 			sums.pinned += extent->slot_count;
 		else if (extent->node.use == POLICY_SPENT && extent->epoch == life->epoch)
@@ -739,6 +761,7 @@ static void assert_sums(const struct life *life)
 	assert_int_equal(pool_limit_now(life->pool), life->limit);
 	assert_int_equal(pool_used(life->pool), sums.used * SLOT_BYTES);
 	assert_int_equal(pool_ahead(life->pool), sums.ahead * SLOT_BYTES);
+	assert_int_equal(pool_due(life->pool), sums.due * SLOT_BYTES);
 	assert_int_equal(pool_room_for_once(life->pool), free * SLOT_BYTES);
 	assert_true(pool_used(life->pool) <= pool_held(life->pool));
 	assert_true(pool_held(life->pool) <= BUDGET);
@@ -809,6 +832,7 @@ int main(void)
 		staging_test(where_the_kernel_keeps_an_endless_scan_needs_little_memory),
 		keeping_test(where_the_pool_keeps_it_grows_before_anything_leaves),
 		staging_test(what_is_still_wanted_leaves_last),
+		staging_test(what_is_hoped_for_gives_way_to_what_is_known_to_come),
 		staging_test(a_spent_one_that_is_read_again_does_not_leave),
 		keeping_test(room_for_once_is_all_but_what_this_epoch_may_still_want),
 		keeping_test(what_is_asked_for_anew_is_wanted_again),

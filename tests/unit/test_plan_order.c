@@ -619,6 +619,28 @@ static void what_is_there_is_not_read(void **state)
 }
 
 /* Others ask in an order of their own; the pool keeps nothing of it. */
+/* Other jobs use what lies in the pool, and it goes. */
+static void what_is_there_now_may_be_gone_when_it_comes(void **state)
+{
+	enum { FILES = 2000, HAVE = FILES / 2, GONE = FILES / 4 };
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+
+	(void)state;
+	make_cheap(s);
+	s->world->limits.pace = 20 * MIB;
+	follow(s, order, PHOTOS);
+	for (uint32_t i = HAVE; i < FILES; i++)
+		s->world->pooled[order[i]] = true;
+	for (uint32_t i = 0; i < FILES; i++) {
+		for (uint32_t j = HAVE; i == GONE && j < FILES; j++)
+			s->world->pooled[order[j]] = false;
+		read_all(s);
+		demand(s, order[i]);
+	}
+	assert_int_equal(s->world->hits, FILES);
+}
+
 static void what_was_asked_for_meanwhile_is_left_out(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -1028,6 +1050,7 @@ int main(void)
 		cmocka_unit_test(a_file_that_does_not_fit_brings_nothing_with_it),
 		cmocka_unit_test(nothing_of_other_files_is_read),
 		cmocka_unit_test(what_is_there_is_not_read),
+		cmocka_unit_test(what_is_there_now_may_be_gone_when_it_comes),
 		cmocka_unit_test(what_was_asked_for_meanwhile_is_left_out),
 		cmocka_unit_test(what_the_kernel_has_is_not_read),
 		cmocka_unit_test(what_the_kernel_let_go_of_is_read),

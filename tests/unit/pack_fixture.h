@@ -204,6 +204,51 @@ static inline void finish(struct fixture *f)
 	f->builder = NULL;
 }
 
+/* --- by their paths ------------------------------------------------------------------------- */
+
+/* The directories of a pack that is being made. */
+struct made {
+	unsigned count;
+	struct {
+		char path[64];
+		uint32_t id;
+	} all[64];
+};
+
+/* The directory of a path, made with those above it where it is missing; *ret_name is what is
+ * behind. */
+static inline uint32_t folder_of(struct fixture *f, struct made *made, const char *path,
+				 const char **ret_name)
+{
+	uint32_t parent = BUILDER_ROOT;
+	const char *name = path;
+
+	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
+		char folder[64];
+		unsigned i = 0;
+
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+		while (i < made->count && strcmp(made->all[i].path, folder) != 0)
+			i++;
+		if (i == made->count) {
+			assert_true(made->count < sizeof(made->all) / sizeof(*made->all));
+			strcpy(made->all[i].path, folder);
+			made->all[made->count++].id = add_dir(f, parent, folder + (name - path));
+		}
+		parent = made->all[i].id;
+	}
+	*ret_name = name;
+	return parent;
+}
+
+static inline void add_path(struct fixture *f, struct made *made, const char *path, uint64_t size)
+{
+	const char *name;
+	uint32_t parent = folder_of(f, made, path, &name);
+
+	add_file(f, parent, name, size);
+}
+
 /* --- reading -------------------------------------------------------------------------------- */
 
 static inline void open_pack(struct fixture *f)

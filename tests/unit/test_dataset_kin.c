@@ -1,37 +1,6 @@
 /* Which files belong together, by where they lie and what they are called. */
 #include "pack_fixture.h"
 
-/* Directories of a pack that is being made. */
-struct made {
-	unsigned count;
-	struct {
-		char path[64];
-		uint32_t id;
-	} all[64];
-};
-
-/* Adds a file, and those directories on the way to it that are missing. */
-static void add_path(struct fixture *f, struct made *made, const char *path, uint64_t size)
-{
-	uint32_t parent = BUILDER_ROOT;
-	const char *name = path;
-
-	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
-		char folder[64];
-		unsigned i = 0;
-
-		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-		while (i < made->count && strcmp(made->all[i].path, folder) != 0)
-			i++;
-		if (i == made->count) {
-			strcpy(made->all[i].path, folder);
-			made->all[made->count++].id = add_dir(f, parent, folder + (name - path));
-		}
-		parent = made->all[i].id;
-	}
-	add_file(f, parent, name, size);
-}
-
 static uint64_t first_of(struct fixture *f, const char *path)
 {
 	return dataset_first_extent(f->dataset, find(f, path));

@@ -7,40 +7,6 @@
 
 /* --- packs by their paths -------------------------------------------------------------------- */
 
-struct made {
-	unsigned count;
-	struct {
-		char path[64];
-		uint32_t id;
-	} all[64];
-};
-
-/* The directory of a path, made with those above it where it is missing; *ret_name is what is
- * behind. */
-static uint32_t folder_of(struct fixture *f, struct made *made, const char *path,
-			  const char **ret_name)
-{
-	uint32_t parent = BUILDER_ROOT;
-	const char *name = path;
-
-	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
-		char folder[64];
-		unsigned i = 0;
-
-		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-		while (i < made->count && strcmp(made->all[i].path, folder) != 0)
-			i++;
-		if (i == made->count) {
-			assert_true(made->count < sizeof(made->all) / sizeof(*made->all));
-			strcpy(made->all[i].path, folder);
-			made->all[made->count++].id = add_dir(f, parent, folder + (name - path));
-		}
-		parent = made->all[i].id;
-	}
-	*ret_name = name;
-	return parent;
-}
-
 static int text_read(void *context, void *buf, size_t len)
 {
 	const char **text = context;

@@ -9,6 +9,7 @@
 #include "cache/order/mt19937.h"
 #include "cache/order/pass.h"
 #include "cache/order/permutation.h"
+#include "tests/unit/order_hash.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,22 +23,11 @@
 
 #define ULTRALYTICS 0x55555554u
 
-/* FNV-1a of the elements, low byte first. */
-static uint32_t hash(const uint32_t *order, uint32_t count)
-{
-	uint32_t h = 2166136261u;
-
-	for (uint32_t i = 0; i < count; i++)
-		for (unsigned b = 0; b < 32; b += 8)
-			h = (h ^ (order[i] >> b & 0xff)) * 16777619u;
-	return h;
-}
-
 static uint32_t hash_of(const struct pass *pass)
 {
 	uint32_t order[N];
 
-	return hash(order, pass_order(pass, N, order));
+	return order_hash(order, pass_order(pass, N, order));
 }
 
 struct part_golden {
@@ -58,7 +48,7 @@ static void check_parts(const struct part_golden *golden, size_t count, struct p
 		pass.part = (struct pass_part){
 			.world = g->world, .unit = unit, .ranks = g->ranks, .tail = g->tail};
 		assert_int_equal(pass_order(&pass, g->n, order), g->count);
-		assert_int_equal(hash(order, g->count), g->hash);
+		assert_int_equal(order_hash(order, g->count), g->hash);
 	}
 }
 
@@ -479,7 +469,7 @@ static void dali_shuffles_what_it_shuffled_before(void **state)
 
 		for (unsigned epoch = 0; epoch < 4; epoch++) {
 			pass_order(&pass, 1000, order);
-			assert_int_equal(hash(order, 1000), golden[m][epoch]);
+			assert_int_equal(order_hash(order, 1000), golden[m][epoch]);
 			assert_int_equal(pass_next(&pass, 1000, next), 1);
 			pass = next[0];
 		}

@@ -248,9 +248,29 @@ static void it_looks_more_often_when_memory_is_nearly_short(void **state)
 struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	uint64_t used, limit; /* protected by lock, as is the next */
+	uint64_t used, limit; /* protected by lock, as are the next */
+	uint64_t available;   /* on the machine; what the pool gives back is */
 	unsigned looks;
 };
+
+/* Replaced as a whole: the thread never sees half of it. */
+static void write_available(uint64_t bytes)
+{
+	FILE *file = fopen("machine/new", "w");
+
+	assert_non_null(file);
+	fprintf(file, "MemTotal: %llu kB\nMemAvailable: %llu kB\n",
+		(unsigned long long)(16 * GIB / KIB), (unsigned long long)(bytes / KIB));
+	fclose(file);
+	assert_int_equal(rename("machine/new", "machine/proc/meminfo"), 0);
+}
+
+static void set_available(struct pool *pool, uint64_t bytes)
+{
+	SCOPE_LOCK(&pool->lock);
+	pool->available = bytes;
+	write_available(bytes);
+}
 
 static void pool_usage(void *context, uint64_t *ret_used, uint64_t *ret_limit)
 {
@@ -269,8 +289,11 @@ static void pool_set_limit(void *context, uint64_t bytes)
 
 	SCOPE_LOCK(&pool->lock);
 	pool->limit = bytes;
-	if (pool->used > bytes)
+	if (pool->used > bytes) {
+		pool->available += pool->used - bytes;
 		pool->used = bytes;
+		write_available(pool->available);
+	}
 	pthread_cond_signal(&pool->changed);
 }
 
@@ -297,18 +320,6 @@ static void wait_for_looks(struct pool *pool, unsigned more)
 		wait_changed(pool);
 }
 
-/* Replaced as a whole: the thread never sees half of it. */
-static void set_available(uint64_t bytes)
-{
-	FILE *file = fopen("machine/new", "w");
-
-	assert_non_null(file);
-	fprintf(file, "MemTotal: %llu kB\nMemAvailable: %llu kB\n",
-		(unsigned long long)(16 * GIB / KIB), (unsigned long long)(bytes / KIB));
-	fclose(file);
-	assert_int_equal(rename("machine/new", "machine/proc/meminfo"), 0);
-}
-
 static struct pressure *start(struct pool *pool, uint64_t available)
 {
 	const struct pressure_params params = {
@@ -323,7 +334,7 @@ static struct pressure *start(struct pool *pool, uint64_t available)
 	pthread_cond_init(&pool->changed, NULL);
 	mkdir("machine", 0777);
 	mkdir("machine/proc", 0777);
-	set_available(available);
+	set_available(pool, available);
 	assert_int_equal(pressure_start(&params, &pressure), 0);
 	return pressure;
 }
@@ -335,7 +346,7 @@ static void the_thread_shrinks_the_pool_and_lets_it_grow_again(void **state)
 
 	(void)state;
 	wait_for_limit(&pool, BUDGET - 512 * MIB);
-	set_available(8 * GIB);
+	set_available(&pool, 8 * GIB);
 	wait_for_limit(&pool, BUDGET);
 	pressure_stop(pressure);
 }
@@ -405,9 +416,9 @@ static void it_says_when_it_begins_and_when_it_is_over_and_no_more(void **state)
 	capture_begin(&capture);
 	pressure = start(&pool, 512 * MIB);
 	wait_for_limit(&pool, BUDGET - 512 * MIB);
-	set_available(256 * MIB);
+	set_available(&pool, 256 * MIB);
 	wait_for_looks(&pool, 3);
-	set_available(8 * GIB);
+	set_available(&pool, 8 * GIB);
 	wait_for_limit(&pool, BUDGET);
 	wait_for_looks(&pool, 3);
 	pressure_stop(pressure);

@@ -8,6 +8,7 @@
  * uniform_int_distribution::operator(), of which only the branch with two divisions was left: it is
  * that of GCC 7 to 10 word for word. */
 #include "cache/order/std_shuffle.h"
+#include "tests/unit/order_hash.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,17 +53,6 @@ static const struct golden divide[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* FNV-1a of the elements, low byte first. */
-static uint32_t hash(const uint32_t *order, size_t n)
-{
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < n; i++)
-		for (unsigned b = 0; b < 32; b += 8)
-			h = (h ^ (order[i] >> b & 0xff)) * 16777619u;
-	return h;
-}
-
 static uint32_t *ascending(size_t n)
 {
 	uint32_t *order = malloc(n * sizeof(*order));
@@ -81,7 +71,7 @@ static void check(const struct golden *golden, size_t count, enum std_uniform un
 
 		mt19937_init(&mt, golden[i].seed);
 		std_shuffle(&mt, uniform, order, golden[i].n);
-		assert_int_equal(hash(order, golden[i].n), golden[i].hash);
+		assert_int_equal(order_hash(order, golden[i].n), golden[i].hash);
 		assert_int_equal(mt19937_next(&mt), golden[i].next);
 		free(order);
 	}

@@ -82,6 +82,9 @@ $(B)/fs/%.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/%.o: %.c Makefile
 	$(call say,CC,$<)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# Unit tests run for moments, and with sanitizers -O2 doubles the time to compile them.
+$(B)/tests/unit/%.o: override CFLAGS += $(if $(DEBUG),,-O1)
+
 # A unit test may call anything below fs/.
 $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
@@ -106,27 +109,46 @@ $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 deps = @DEPS=$(DEPS) sh tests/deps.sh $(1)
 sanitized = $(MAKE) SANITIZE=$(1)
 
-.PHONY: check run-check check-unit check-mount check-clients run-check-clients lint
+# As many jobs as there are processors, unless make was told how many.
+jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: check run-check soak run-soak check-unit check-mount check-clients run-check-clients lint
 .PHONY: demo run-demo bench run-bench fuzz help
 check:
 	$(call deps,check)
-	@$(MAKE) run-check
+	@$(MAKE) $(jobs) run-check
 
-run-check: all lint check-unit
-	@$(call sanitized,thread) check-unit
-	@$(call sanitized,address$(comma)undefined) check-unit check-mount
+# One after the other: tests are not to compete with compilers, nor with each other.
+run-check: all
+	@$(MAKE) lint
+	@$(MAKE) check-unit
+	+@$(call sanitized,thread) check-unit
+	+@$(call sanitized,address$(comma)undefined) check-unit
+	+@$(call sanitized,address$(comma)undefined) check-mount
 	@$(MAKE) check-mount
 
-# What has no threads need not be looked at for races.
+# What takes long: many epochs of orders that must not be found, and the mount tests marked slow.
+EPOCHS ?= 100
+soak:
+	$(call deps,check)
+	@$(MAKE) $(jobs) run-soak
+
+soaked := $(B)/unit/test_oracle $(B)/unit/test_learn
+run-soak: all $(soaked)
+	$(Q)ORACLE_EPOCHS=$(EPOCHS) sh tests/unit/run.sh $(soaked)
+	@$(MAKE) check-mount MARKED=slow
+
+# What has no threads need not be looked at for races. It computes for long, so it comes first.
 pure_src := $(filter-out %/test_thinker.c,$(shell grep -l '"cache/order/' tests/unit/test_*.c))
 pure     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(pure_src))
 checked  := $(if $(filter thread,$(SANITIZE)),$(filter-out $(pure),$(units)),$(units))
 check-unit: $(checked)
-	$(Q)sh tests/unit/run.sh $(checked)
+	$(Q)sh tests/unit/run.sh $(filter $(pure),$(checked)) $(filter-out $(pure),$(checked))
 
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
+MARKED = not slow
 check-mount: all
-	$(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) $(if $(SANITIZE),-m 'not slow') tests/mount $(TESTS)
+	$(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) -m '$(MARKED)' tests/mount $(TESTS)
 
 # With what users run today, in an environment outside this tree: some GB to download.
 check-clients:
@@ -191,8 +213,8 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all check check-clients demo bench lint fuzz install uninstall clean"
-	@echo "       check-unit, check-mount [TESTS='-k NAME']"
+	@echo "goals: all check soak check-clients demo bench lint fuzz install uninstall clean"
+	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d')
 .SECONDARY:

@@ -520,6 +520,7 @@ void thinker_stats(const struct thinker *thinker, struct cache_oracle *ret)
 		.files = state.files,
 		.searches = atomic_load(&thinker->searches),
 		.search_ms = thinker->found_ns / 1000000,
+		.followed = state.under_way,
 		.locks = state.locks,
 		.unlocks = state.unlocks,
 	};

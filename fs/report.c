@@ -77,6 +77,7 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 	json_u64(json, "files", o->files);
 	json_u64(json, "searches", o->searches);
 	json_double(json, "search_s", (double)o->search_ms / 1000);
+	json_u64(json, "followed", o->followed);
 	json_u64(json, "locks", o->locks);
 	json_u64(json, "unlocks", o->unlocks);
 	json_end(json);

@@ -344,6 +344,8 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 
 	*ret = (struct oracle_state){
 		.courses = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
+	for (unsigned i = 0; i < oracle->count; i++)
+		ret->under_way += !forecast_ended(oracle->tracks[i].forecast);
 	if (!track)
 		return;
 	if (track->course.list) {

@@ -82,7 +82,8 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count);
 /* --- what it knows --------------------------------------------------------------------------- */
 
 struct oracle_state {
-	unsigned courses;	 /* followed */
+	unsigned courses;	 /* followed, */
+	unsigned under_way;	 /* and not at their ends */
 	char sampler[PASS_NAME]; /* of the one that was fed last; "" where there is none */
 	char list[PASS_NAME];
 	uint32_t seed;

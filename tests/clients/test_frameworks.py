@@ -26,11 +26,6 @@ def data(session_dir):
     return oracle.Data(session_dir / "frameworks", FILES, 10)
 
 
-@pytest.fixture
-def mounted(mount, data):
-    return mount(data.pack, *data.options)
-
-
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]

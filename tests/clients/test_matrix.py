@@ -20,17 +20,6 @@ def data(session_dir):
 
 
 @pytest.fixture
-def mounted(mount, data):
-    return mount(data.pack, *data.options)
-
-
-@pytest.fixture
-def start():
-    with oracle.jobs() as start:
-        yield start
-
-
-@pytest.fixture
 def train(mounted, start):
     """train(*words): a job of EPOCHS epochs on the mount."""
     return lambda *words: start(mounted / "train", f"--epochs={EPOCHS}", RATE, *words)

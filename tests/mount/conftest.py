@@ -13,12 +13,16 @@ from pathlib import Path
 import pytest
 
 import foldfs
+import oracle
 import trees
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes tens of seconds")
+    config.addinivalue_line("markers", "slow: of `make soak`, not of `make check`")
     foldfs.become_subreaper()
+    # A shell lets what it starts in the background ignore these, and so would all daemons here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     # So that fixtures end what they began, whoever ends the tests.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 1))
 
@@ -133,6 +137,19 @@ def device_for_users():
     os.chmod("/dev/fuse", 0o666)
     yield
     os.chmod("/dev/fuse", mode)
+
+
+@pytest.fixture
+def mounted(mount, data):
+    """A mount of what the module says is its `data`."""
+    return mount(data.pack, *data.options)
+
+
+@pytest.fixture
+def start():
+    """start(*words): a training job, which ends with the test."""
+    with oracle.jobs() as start:
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -213,6 +213,10 @@ class Epoch:
                 return True
         return False
 
+    def places(self):
+        """Where in the order this reader's samples are."""
+        return set(self.part(list(range(self.n))))
+
 
 # --- what the oracle says -----------------------------------------------------------------
 
@@ -248,12 +252,21 @@ class Counted:
         assert prefetch["wasted"] <= limits.wasted * prefetch["issued"], prefetch
 
 
+def are_all_known(said, readers):
+    """Whether the oracle has each of the (Job, Epoch, order so far): one seed explains ranks of
+    which only one was recognised. They are followed one by one, or all as one order of all their
+    files."""
+    if not all(epoch.is_explained(said, order) for _, epoch, order in readers):
+        return False
+    files = set().union(*(epoch.places() for _, epoch, _ in readers))
+    return said["followed"] >= len(readers) or said["files"] >= len(files)
+
+
 def follow(mounted, readers, limits=QUICK):
     """One epoch of several (Job, Epoch): the oracle locks on it while it is slow, and then knows
     the rest of it."""
     begun = [(job, epoch, job.hear(False)) for job, epoch in readers]
-    said = wait_for(mounted, lambda said: all(epoch.is_explained(said, order)
-                                              for _, epoch, order in begun), limits.seconds)
+    said = wait_for(mounted, lambda said: are_all_known(said, begun), limits.seconds)
     counted = Counted(mounted)
     for job, _, _ in begun:
         job.go_on()

@@ -376,14 +376,20 @@ class Paused:
 
     def __init__(self, src, pack, *options):
         with open(src / "big", "wb") as file:
-            file.truncate(240 << 20)
+            file.truncate(64 << 20)
         self.big = os.path.realpath(src / "big")
-        self.process = subprocess.Popen(
-            [FOLDPACK, "create", *options, src, pack], stderr=subprocess.PIPE, text=True
-        )
+        while not self.is_caught([FOLDPACK, "create", *options, src, pack]):
+            self.process.communicate()
+            pack.unlink()
+
+    def is_caught(self, command):
+        """On a busy machine it may be over before it could be stopped."""
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while not self.stopped_within():
-            assert self.process.poll() is None, "it was over before it could be stopped"
+            if self.process.poll() is not None:
+                return False
             self.process.send_signal(signal.SIGCONT)
+        return True
 
     def stopped_within(self):
         pid = self.process.pid

@@ -211,7 +211,7 @@ def test_without_the_oracle_there_is_no_word_of_an_order(small, mount, option):
     mounted = mount(small[1], option)
     assert mounted.stats()["oracle"] == {
         "state": "off", "sampler": "", "list": "", "seed": 0, "epoch": 0, "position": 0,
-        "files": 0, "searches": 0, "search_s": 0, "locks": 0, "unlocks": 0,
+        "files": 0, "searches": 0, "search_s": 0, "followed": 0, "locks": 0, "unlocks": 0,
     }  # fmt: skip
     assert "order" not in block(mounted)
 

@@ -29,17 +29,6 @@ def data(session_dir):
     return oracle.Data(session_dir / "dataset", FILES, 400, masks=True)
 
 
-@pytest.fixture
-def mounted(mount, data):
-    return mount(data.pack, *data.options)
-
-
-@pytest.fixture
-def start():
-    with oracle.jobs() as start:
-        yield start
-
-
 # --- found --------------------------------------------------------------------------------
 
 

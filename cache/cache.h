@@ -102,7 +102,7 @@ struct cache_oracle {
 	uint64_t position, files; /* of these so many have come */
 	uint64_t searches;	  /* of all seeds, each of a list */
 	uint64_t search_ms;	  /* what the order that was found last took to find */
-	uint64_t followed; /* orders, as of several jobs or ranks, that have not ended */
+	uint64_t followed;	  /* orders, as of several jobs or ranks, that have not ended */
 	uint64_t locks, unlocks;
 };
 

@@ -1,7 +1,11 @@
 /* When does a reader begin anew whom no forecast follows, and who lives on from epoch to epoch?
  * When it asks for REPEATS files in a row that were asked for before, after FRESH that were not:
  * then an epoch has ended, and all who read in it begin anew, with what they asked for again
- * already, or with what comes next. Mosaics and other jobs ask for the same files now and then.
+ * already, or with what comes next. Mosaics and other jobs ask for the same files now and then, and
+ * the more often the more of them were asked for: of F fresh files and S that came again the next
+ * one comes again with S / (F + S) on the average, and up to twice that by now. Where that brings
+ * REPEATS in a row more often than once in 1 / CHANCE times, so many more are waited for; after
+ * REPEATS_MOST nothing is known.
  *
  * A workers' file is told more than once: it is opened, read in pieces, or opened twice. The last
  * HELD files of a reader are its present ones (reader 0 is many). */
@@ -12,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READERS 128
-#define REPEATS 4 /* files in a row that were asked for before */
-#define HELD	16
-#define FRESH	32
-#define LEAST	4    /* accesses, from which on a reader counts */
-#define OWN	0.25 /* of what a reader asks for, a forecast of its own foresees at least */
-#define SURE	20   /* bits */
-#define MOST	24
+#define READERS	     128
+#define REPEATS	     4	/* files in a row that were asked for before, */
+#define REPEATS_MOST 32 /* or where they come again now and then */
+#define CHANCE	     1e-6
+#define HELD	     16
+#define FRESH	     32
+#define LEAST	     4	  /* accesses, from which on a reader counts */
+#define OWN	     0.25 /* of what a reader asks for, a forecast of its own foresees at least */
+#define SURE	     20	  /* bits */
+#define MOST	     24
 
 struct reader {
 	uint32_t id;
@@ -29,8 +35,9 @@ struct reader {
 	double trust;	   /* bits: how much likelier it is that it goes by a forecast */
 	uint64_t forecast; /* by which it goes, or went last */
 	uint32_t fresh;	   /* of files that nobody asked for before, since the last epoch, */
-	uint32_t again;	   /* and then in a row of others, */
-	uint32_t repeated[REPEATS]; /* which are these */
+	uint32_t strays;   /* others before the last of these, */
+	uint32_t again;	   /* and in a row after it, */
+	uint32_t repeated[REPEATS_MOST]; /* which are these */
 	uint32_t epoch;
 	uint64_t began;	 /* the turn */
 	uint64_t turned; /* the last turn; 0: an unused place */
@@ -154,12 +161,17 @@ static void add_to_beginning(struct watch *watch, struct reader *reader, uint32_
 	reader->run++;
 }
 
+static void forget(struct reader *reader)
+{
+	reader->run = reader->fresh = reader->strays = reader->again = 0;
+}
+
 /* What it asked for again, before that was known to be an epoch, is how it begins. */
 static void begin_anew(struct watch *watch, struct reader *reader)
 {
 	uint32_t again = reader->again;
 
-	reader->run = reader->fresh = reader->again = 0;
+	forget(reader);
 	reader->epoch = watch->epoch;
 	for (uint32_t i = 0; i < again; i++) {
 		bit_set(watch->seen, reader->repeated[i]);
@@ -176,18 +188,35 @@ static void next_epoch(struct watch *watch)
 			begin_anew(watch, &watch->readers[i]);
 }
 
+/* Files that were asked for before, in a row that chance does not bring. */
+static unsigned repeats_needed(const struct reader *reader)
+{
+	double share = (2.0 * reader->strays + 1) / (reader->fresh + reader->strays + 1);
+	double chance = 1;
+	unsigned count = 0;
+
+	while ((chance > CHANCE && count <= REPEATS_MOST) || count < REPEATS) {
+		chance *= share;
+		count++;
+	}
+	return count;
+}
+
 /* Returns whether an epoch has begun with this one, which is then part of a beginning. */
 static bool note_again(struct watch *watch, struct reader *reader, uint32_t file)
 {
 	if (!bit_set(watch->seen, file)) {
 		reader->fresh++;
+		reader->strays += reader->again;
 		reader->again = 0;
 		return false;
 	}
-	if (reader->fresh < FRESH)
+	if (reader->fresh < FRESH || reader->again == REPEATS_MOST) {
+		reader->strays++;
 		return false;
+	}
 	reader->repeated[reader->again++] = file;
-	if (reader->again < REPEATS)
+	if (reader->again < repeats_needed(reader))
 		return false;
 	next_epoch(watch);
 	return true;
@@ -217,7 +246,7 @@ bool watch_note(struct watch *watch, uint64_t forecast, double chance)
 
 	if (goes_by(reader, forecast, chance)) {
 		bit_set(watch->seen, file);
-		reader->run = reader->fresh = reader->again = 0;
+		forget(reader);
 		return true;
 	}
 	if (note_again(watch, reader, file))
@@ -235,7 +264,7 @@ void watch_explain(struct watch *watch, uint32_t id, uint64_t forecast)
 
 	reader->trust = MOST;
 	reader->forecast = forecast;
-	reader->run = reader->fresh = reader->again = 0;
+	forget(reader);
 }
 
 struct group {

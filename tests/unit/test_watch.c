@@ -188,6 +188,43 @@ static void who_asks_for_all_anew_begins_anew(void **state)
 	assert_int_equal(seen[0].file, file_of(62));
 }
 
+static uint32_t random_below(uint32_t *state, uint32_t n)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return (*state >> 8) % n;
+}
+
+/* With each sample three of all the others, of which ever more were asked for before. */
+static void mosaics_do_not_begin_anew(void **state)
+{
+	struct watch *watch = *state;
+	uint32_t random = 1;
+
+	for (uint32_t i = 0; i < 4000; i++) {
+		for (unsigned other = 0; other < 3; other++)
+			ask(watch, 10 + i % 2, file_of(random_below(&random, 4000)), false);
+		ask(watch, 10 + i % 2, file_of(i), false);
+	}
+	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_RUN);
+	for (uint32_t i = 0; i < 2 * WATCH_RUN / 4; i++)
+		assert_int_equal(seen[4 * i + 3].file, file_of(i));
+}
+
+/* One that comes late finds half of its files asked for by the first. */
+static void a_job_over_the_same_files_does_not_begin_anew(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 4000; i++) {
+		ask(watch, 10, file_of(i * 7 % 4000), false);
+		if (i >= 1500)
+			ask(watch, 20, file_of(i * 11 % 4000), false);
+	}
+	assert_int_equal(watch_beginnings(watch, seen), 2 * WATCH_RUN);
+	assert_int_equal(seen[0].file, file_of(0));
+	assert_int_equal(seen[WATCH_RUN].file, file_of(1500 * 11 % 4000));
+}
+
 static void short_lived_readers_in_between_do_not_count(void **state)
 {
 	struct watch *watch = *state;
@@ -248,6 +285,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(workers_of_the_epoch_before_do_not_count, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(who_asks_for_all_anew_begins_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(mosaics_do_not_begin_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_job_over_the_same_files_does_not_begin_anew,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(short_lived_readers_in_between_do_not_count, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(any_number_of_readers_is_survived, setup, teardown),

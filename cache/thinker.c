@@ -407,7 +407,7 @@ static void wait_for(struct thinker *thinker, struct thinking *thinking, pthread
 {
 	while (!atomic_load(&thinking->done)) {
 		wait_tick(thinker);
-		if (oracle_has_new(thinker->oracle))
+		if (oracle_has_new(thinker->oracle, atomic_load(&thinker->searching)))
 			atomic_store(&thinker->superseded, true);
 		if (is_over(thinker))
 			hurry(thinking, id);

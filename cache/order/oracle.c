@@ -232,11 +232,21 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 	look_after_tracks(oracle);
 }
 
-bool oracle_has_new(const struct oracle *oracle)
+/* How much the beginnings say: hardly anything, enough to think hard, all that they will. */
+static unsigned worth(uint64_t stage)
+{
+	uint64_t doubled = stage & 7;
+
+	return doubled < SEARCH_FROM ? 0 : doubled < SEARCH_LAST ? 1 : 2;
+}
+
+bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 {
 	uint64_t stage = watch_stage(oracle->watch);
 
-	return (stage & 7) >= SEARCH_FROM && stage >> 3 != oracle->asked_group;
+	if (stage >> 3 != oracle->asked_group)
+		return worth(stage) > 0;
+	return oracle->asked_stage && !all_seeds && worth(stage) > worth(oracle->asked_stage);
 }
 
 void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg)

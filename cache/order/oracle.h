@@ -65,8 +65,9 @@ struct oracle_hooks {
 
 void oracle_think(struct thought *thought, const struct oracle_hooks *hooks);
 
-/* Whether other readers have begun since, so that a long search is better given up. */
-bool oracle_has_new(const struct oracle *oracle);
+/* Whether other readers have begun since, or those in question have shown so much more that a long
+ * thought is better given up; less is worth a search of all seeds, once that is under way. */
+bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
 /* Takes the thought back, and frees it. Returns whether an order was found, and what that is in
  * words for people. */

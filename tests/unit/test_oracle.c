@@ -320,6 +320,36 @@ static void mosaics_are_found_and_stay(void **state)
 	assert_int_equal(state_of(*state).unlocks, 0);
 }
 
+/* What is thought of a few files takes as long as of many, and says less. */
+static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
+{
+	const struct effort effort = {.guess = true, .more = true};
+	struct world *world = *state;
+	struct thought *thought;
+	uint32_t at = 0;
+
+	permutation_of(12, order, N);
+	while (at < 8)
+		oracle_saw(world->oracle, 5, BASE + order[at++]);
+	thought = oracle_ask(world->oracle, &effort);
+	assert_non_null(thought);
+	assert_false(oracle_has_new(world->oracle, false));
+	for (unsigned more = 16; more <= 64; more *= 4) {
+		while (at < more)
+			oracle_saw(world->oracle, 5, BASE + order[at++]);
+		assert_true(oracle_has_new(world->oracle, false));
+		assert_false(oracle_has_new(world->oracle, true));
+		oracle_answer(world->oracle, thought, world->sentence);
+		thought = oracle_ask(world->oracle, &effort);
+		assert_non_null(thought);
+		assert_false(oracle_has_new(world->oracle, false));
+	}
+	while (at < 500)
+		oracle_saw(world->oracle, 5, BASE + order[at++]);
+	assert_false(oracle_has_new(world->oracle, false));
+	oracle_answer(world->oracle, thought, world->sentence);
+}
+
 static void a_job_that_begins_anew_is_followed_anew(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
@@ -532,6 +562,7 @@ int main(void)
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(mosaics_are_found_and_stay),
+		oracle_test(a_thought_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),

@@ -546,21 +546,32 @@ bool guess(const struct question *question, enum guess_effort effort,
 	return false;
 }
 
-bool guess_goes_along(const struct question *question, const struct course *course,
-		      const struct order_list *list)
+/* How many of the first files were seen. */
+static unsigned count_seen(const struct evidence *evidence, const struct pass *pass)
+{
+	uint32_t begin[WATCH_RUN];
+	unsigned count = pass_begin(pass, evidence->list->count, begin, WATCH_RUN), seen = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		seen += seeds_seen_has(&evidence->seen, begin[i]);
+	return seen;
+}
+
+unsigned guess_goes_along(const struct question *question, const struct course *course,
+			  const struct order_list *list)
 {
 	struct evidence evidence;
-	unsigned depth;
-	bool along;
+	unsigned depth, seen = 0;
 
 	if (list->count != course->list->count ||
 	    order_list_find(list, course->list->files[0]) != ORDER_NONE ||
 	    !evidence_init(&evidence, question, list))
-		return false;
+		return 0;
 	depth = depth_for(&evidence, GUESS_LISTS);
-	along = depth && fits(&evidence, &course->pass, depth);
+	if (depth && fits(&evidence, &course->pass, depth))
+		seen = count_seen(&evidence, &course->pass);
 	evidence_release(&evidence);
-	return along;
+	return seen;
 }
 
 uint32_t *course_files(const struct course *course, uint32_t *ret_count)

@@ -61,9 +61,10 @@ enum guess_effort {
 bool guess(const struct question *question, enum guess_effort effort,
 	   const struct guess_hooks *hooks, struct course *ret);
 
-/* Whether the readers go through another list in the same order: masks beside images. */
-bool guess_goes_along(const struct question *question, const struct course *course,
-		      const struct order_list *list);
+/* Whether the readers go through another list in the same order: masks beside images. Returns how
+ * many of its first WATCH_RUN files were seen; 0: it may be chance. */
+unsigned guess_goes_along(const struct question *question, const struct course *course,
+			  const struct order_list *list);
 
 /* The files of a course, in order, each once, from malloc; NULL: no memory. */
 uint32_t *course_files(const struct course *course, uint32_t *ret_count);

@@ -14,6 +14,7 @@
 /* A course that was found, and its forecast. */
 struct result {
 	struct course course;
+	unsigned seen;	 /* files of it, which goes along with the first one */
 	uint32_t *files; /* in the order of the course */
 	uint32_t count;
 	struct forecast *forecast; /* NULL: no memory */
@@ -27,8 +28,10 @@ struct thought {
 	bool hard;	/* as in struct effort */
 	bool all_seeds; /* GUESS_ALL too */
 	bool ask_lists;
-	struct order_list *lists[GUESS_LISTS + 1]; /* found on the way, one of them learned */
+	struct order_list *lists[2 * GUESS_LISTS + 1]; /* found on the way: asked for, one
+							* learned, and what goes along */
 	unsigned list_count;
+	unsigned lists_known;		/* of the question, also those that do not count */
 	struct history *history;	/* the oracle's, if it is to be learned from; else NULL */
 	uint64_t track;			/* 0: a guess */
 	struct result results[RESULTS]; /* several where masks lie beside images */
@@ -173,6 +176,7 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	thought->hard = effort->hard;
 	thought->all_seeds = search;
 	thought->question.least = effort->least;
+	thought->lists_known = thought->question.list_count;
 	oracle->asked_group = stage >> 3;
 	oracle->asked_stage = stage;
 	if (search)
@@ -227,13 +231,15 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 /* --- thinking -------------------------------------------------------------------------------- */
 
 /* The list that has the same files, if there is one. */
-static const struct order_list *find_known(const struct question *question, const uint32_t *files,
+static const struct order_list *find_known(const struct thought *thought, const uint32_t *files,
 					   uint32_t count)
 {
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (question->lists[i]->count == count &&
-		    memcmp(question->lists[i]->files, files, count * sizeof(*files)) == 0)
-			return question->lists[i];
+	for (unsigned i = 0; i < thought->lists_known; i++) {
+		const struct order_list *list = thought->question.lists[i];
+
+		if (list->count == count && memcmp(list->files, files, count * sizeof(*files)) == 0)
+			return list;
+	}
 	return NULL;
 }
 
@@ -243,12 +249,13 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	struct question *question = &thought->question;
 	struct order_list *list;
 
-	if (question->list_count == GUESS_LISTS || find_known(question, files, count))
+	if (question->list_count == GUESS_LISTS || find_known(thought, files, count))
 		return 0;
 	if (order_list_new(name, files, count, &list) < 0)
 		return -ENOMEM;
 	thought->lists[thought->list_count++] = list;
 	question->lists[question->list_count++] = list;
+	thought->lists_known++;
 	return 0;
 }
 
@@ -266,14 +273,19 @@ static bool has_share(const struct question *question, const struct order_list *
 	return covered(question, list) * SHARE >= question->count;
 }
 
-/* Leaves only lists that have a share of what was seen. */
+/* Only lists count that have a share of what was seen; the others come last. */
 static void choose_lists(struct question *question)
 {
 	unsigned kept = 0;
 
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (has_share(question, question->lists[i]))
-			question->lists[kept++] = question->lists[i];
+	for (unsigned i = 0; i < question->list_count; i++) {
+		const struct order_list *list = question->lists[i];
+
+		if (!has_share(question, list))
+			continue;
+		question->lists[i] = question->lists[kept];
+		question->lists[kept++] = list;
+	}
 	question->list_count = kept;
 }
 
@@ -287,7 +299,7 @@ static bool think_back(struct thought *thought, const struct oracle_hooks *hooks
 	if (!thought->history ||
 	    !learn(thought->history, question->seen, question->count, &hooks->guess, &list, found))
 		return false;
-	known = find_known(question, list->files, list->count);
+	known = find_known(thought, list->files, list->count);
 	if (known) {
 		found->list = known;
 		order_list_free(list);
@@ -333,7 +345,75 @@ static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks
 	       (thought->all_seeds && guess(question, GUESS_ALL, &hooks->guess, ret));
 }
 
-/* The course, and the same pass over other lists. */
+static bool have_common_file(const struct order_list *a, const struct order_list *b)
+{
+	return order_list_find(a, b->files[0]) != ORDER_NONE ||
+	       order_list_find(b, a->files[0]) != ORDER_NONE;
+}
+
+/* Of lists of the same files, which differ in a few places, the one of which most was seen. Returns
+ * whether the list is taken. */
+static bool take_along(struct thought *thought, const struct order_list *list)
+{
+	unsigned seen = guess_goes_along(&thought->question, &thought->results[0].course, list);
+	unsigned at = 1;
+
+	while (at < thought->result_count &&
+	       !have_common_file(thought->results[at].course.list, list))
+		at++;
+	if (at == RESULTS || seen <= thought->results[at].seen)
+		return false;
+	if (at == thought->result_count)
+		thought->result_count++;
+	thought->results[at] = (struct result){.course = thought->results[0].course, .seen = seen};
+	thought->results[at].course.list = list;
+	return true;
+}
+
+static int add_along(void *arg, const char *name, const uint32_t *files, uint32_t count)
+{
+	struct thought *thought = arg;
+	struct order_list *list;
+
+	if (count != thought->results[0].course.list->count ||
+	    thought->list_count == sizeof(thought->lists) / sizeof(thought->lists[0]) ||
+	    find_known(thought, files, count))
+		return 0;
+	if (order_list_new(name, files, count, &list) < 0)
+		return -ENOMEM;
+	if (take_along(thought, list))
+		thought->lists[thought->list_count++] = list;
+	else
+		order_list_free(list);
+	return 0;
+}
+
+static bool is_explained(const struct thought *thought, uint32_t file)
+{
+	for (unsigned i = 0; i < thought->result_count; i++)
+		if (order_list_find(thought->results[i].course.list, file) != ORDER_NONE)
+			return true;
+	return false;
+}
+
+/* The same pass over other lists: those that are there; and, where a share of the files is in none
+ * of these, those that the first such file is in, which may have been too many for the question. */
+static void think_along(struct thought *thought, const struct oracle_hooks *hooks)
+{
+	const struct question *question = &thought->question;
+	unsigned left = 0, first = 0;
+
+	for (unsigned i = 0; i < question->list_count; i++)
+		take_along(thought, question->lists[i]);
+	for (unsigned i = question->count; i-- > 0;)
+		if (!is_explained(thought, question->seen[i].file)) {
+			left++;
+			first = i;
+		}
+	if (left * SHARE >= question->count)
+		hooks->lists(hooks->context, question->seen[first].file, add_along, thought);
+}
+
 static void think_guess(struct thought *thought, const struct oracle_hooks *hooks)
 {
 	struct question *question = &thought->question;
@@ -344,13 +424,8 @@ static void think_guess(struct thought *thought, const struct oracle_hooks *hook
 	choose_lists(question);
 	thought->result_count = guess(question, GUESS_LIKELY, &hooks->guess, found) ||
 				(thought->hard && think_hard(thought, hooks, found));
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (thought->result_count && thought->result_count < RESULTS &&
-		    guess_goes_along(question, found, question->lists[i]))
-			thought->results[thought->result_count++].course =
-				(struct course){.list = question->lists[i],
-						.pass = found->pass,
-						.epoch = found->epoch};
+	if (thought->result_count)
+		think_along(thought, hooks);
 }
 
 static void think_roots(struct thought *thought, const struct oracle_hooks *hooks)

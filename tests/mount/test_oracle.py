@@ -161,11 +161,7 @@ def lock_and_go_on(mounted, job, epoch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dataset, share", [
-    pytest.param("masks", 0.8, marks=pytest.mark.skip("found; but 0.56 to 1 of it is read ahead")),
-    pytest.param("mosaic", 0.5, marks=[pytest.mark.slow, pytest.mark.skip(
-        "not found within a minute on a mount, though it is with a simulated loader")]),
-])
+@pytest.mark.parametrize("dataset, share", [("masks", 0.8), ("mosaic", 0.5)])
 def test_extras_beside_the_samples(mounted, data, start, dataset, share):
     job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--dataset",
                 dataset, "--rate=1000")

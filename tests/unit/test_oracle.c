@@ -20,6 +20,8 @@ struct world {
 	const struct forecast *forecasts[ORACLE_COURSES + 1];
 	uint32_t list[N];
 	bool pushed[FILES];
+	uint32_t near; /* lists of a few files each that are told first, */
+	bool alike;    /* and one that is nearly right */
 	uint64_t most; /* seeds are searched up to here */
 	uint64_t searched;
 	char sentence[ORACLE_SENTENCE];
@@ -100,17 +102,27 @@ static void takes_long(void *context)
 	(void)context;
 }
 
+/* All that is in the file's directory, and in those that it is in. */
 static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 {
-	struct world *world = context;
+	const struct world *world = context;
+	bool image = file < BASE + N;
 	uint32_t masks[N];
 
 	if (file < BASE || file >= BASE + 2 * N)
 		return 0;
+	for (uint32_t i = 0; i < world->near; i++) {
+		const uint32_t few[] = {(uint32_t)file, FILES + i};
+
+		assert_int_equal(found(arg, "few", few, 2), 0);
+	}
+	for (uint32_t i = 0; i < N; i++)
+		masks[i] = BASE + N + (i % 10 ? i : (i + 10) % N);
+	if (!image && world->alike)
+		assert_int_equal(found(arg, "otherwise", masks, N), 0);
 	for (uint32_t i = 0; i < N; i++)
 		masks[i] = BASE + N + i;
-	assert_int_equal(found(arg, "images", world->list, N), 0);
-	return found(arg, "masks", masks, N);
+	return image ? found(arg, "images", world->list, N) : found(arg, "masks", masks, N);
 }
 
 /* Lets it think as long as it has something to think about. Returns whether it found an order. */
@@ -150,6 +162,7 @@ struct epoch {
 	bool in_memory; /* so that thinking hard is not worth it */
 	bool masks;
 	bool in_turn;	 /* as in loader.h */
+	bool slowly;	 /* it thinks seldom from the beginning */
 	uint32_t mosaic; /* others that are read with each */
 	uint32_t locked; /* returned: after so many files an order was found; 0: never */
 };
@@ -157,7 +170,7 @@ struct epoch {
 static uint32_t read_epoch(struct world *world, const uint32_t *order, uint32_t count,
 			   struct epoch *epoch)
 {
-	uint32_t reader, index, missed = 0, at = 0, random = 1;
+	uint32_t reader, index, missed = 0, at = 0, pause, random = 1;
 	struct loader loader;
 
 	loader_init(&loader, order, count, epoch->workers, epoch->batch);
@@ -170,13 +183,16 @@ static uint32_t read_epoch(struct world *world, const uint32_t *order, uint32_t 
 
 		missed += !foreseen(world, BASE + index);
 		oracle_saw(world->oracle, id, BASE + index);
-		if (epoch->masks)
+		if (epoch->masks) {
+			missed += !foreseen(world, BASE + N + index);
 			oracle_saw(world->oracle, id, BASE + N + index);
+		}
 		for (uint32_t i = 0; i < epoch->mosaic; i++) {
 			random = random * 1664525u + 1013904223u;
 			oracle_saw(world->oracle, id, BASE + (random >> 8) % N);
 		}
-		if (at++ >= OFTEN && at % SELDOM)
+		pause = at >= OFTEN ? SELDOM : epoch->slowly ? 64 : 1;
+		if (++at % pause)
 			continue;
 		if (think(world, !epoch->in_memory) && !epoch->locked)
 			epoch->locked = at;
@@ -309,6 +325,31 @@ static void masks_beside_images_are_foreseen_with_them(void **state)
 	assert_int_equal(state_of(*state).courses, 2);
 }
 
+/* Beside those that lie in the same directory. */
+static void masks_are_foreseen_however_many_lists_there_are(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
+	struct world *world = *state;
+
+	world->near = GUESS_LISTS - 2;
+	permutation_of(12, order, N);
+	read_epoch(world, order, N, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(world).courses, 2);
+}
+
+static void masks_are_foreseen_by_the_right_one_of_their_lists(void **state)
+{
+	struct epoch epoch = {
+		.workers = 2, .batch = 32, .first_reader = 100, .masks = true, .slowly = true};
+	struct world *world = *state;
+
+	world->alike = true;
+	permutation_of(12, order, N);
+	assert_true(read_epoch(world, order, N, &epoch) < 200);
+	assert_int_equal(state_of(world).courses, 2);
+}
+
 static void mosaics_are_found_and_stay(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .mosaic = 3};
@@ -323,7 +364,7 @@ static void mosaics_are_found_and_stay(void **state)
 /* What is thought of a few files takes as long as of many, and says less. */
 static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
 {
-	const struct effort effort = {.guess = true, .more = true};
+	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
 	struct thought *thought;
 	uint32_t at = 0;
@@ -561,6 +602,8 @@ int main(void)
 		oracle_test(ranks_of_a_world_are_found),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
+		oracle_test(masks_are_foreseen_however_many_lists_there_are),
+		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(a_thought_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),

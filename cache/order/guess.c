@@ -25,8 +25,9 @@ struct evidence {
 	const struct order_list *list;
 	struct seeds_seen seen; /* set is ours */
 	uint8_t *set;
-	uint32_t count;	  /* of indices seen */
-	uint32_t longest; /* beginning */
+	uint32_t count;	   /* of indices seen */
+	uint32_t longest;  /* beginning */
+	uint32_t shortest; /* that of any reader has so many in the list */
 };
 
 /* --- evidence -------------------------------------------------------------------------------- */
@@ -68,9 +69,12 @@ static bool evidence_init(struct evidence *evidence, const struct question *ques
 		if (index == ORDER_NONE)
 			continue;
 		add_seen(evidence, index);
+		evidence->shortest++;
 		if (access->nth >= evidence->longest)
 			evidence->longest = access->nth + 1;
 	}
+	if (question->count)
+		evidence->shortest = evidence->shortest * question->shortest / question->count;
 	evidence->seen.set = evidence->set;
 	find_firsts(evidence, question);
 	return true;
@@ -477,6 +481,7 @@ static bool try_worlds(const struct evidence *evidence, const struct guess_hooks
 	return search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 
+/* It takes long, and is in vain where the reader that has the first files has not come as far. */
 static bool try_all(const struct evidence *evidence, const struct guess_hooks *hooks,
 		    struct pass *ret)
 {
@@ -485,7 +490,8 @@ static bool try_all(const struct evidence *evidence, const struct guess_hooks *h
 
 	for (uint32_t world = 2; world <= WORLDS && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
-	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+	return depth && depth <= evidence->shortest &&
+	       search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */

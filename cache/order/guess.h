@@ -31,6 +31,7 @@ struct course {
 struct question {
 	struct watch_access seen[WATCH_LOG];
 	unsigned count;
+	uint32_t shortest;		  /* of these beginnings */
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
 	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */

@@ -6,7 +6,7 @@
 #include "cache/order/learn.h"
 #include "cache/order/oracle.h"
 
-#define SEARCH_FROM 4 /* stages of watch_stage(): 16 files of a reader, */
+#define SEARCH_FROM 4 /* stages of watch.h: 16 files of a reader, */
 #define SEARCH_LAST 6 /* and 64 */
 
 /* Those in use by what is followed or known, and the last group's. */
@@ -40,8 +40,9 @@ struct oracle {
 	uint64_t asked_stage, asked_group; /* of the last thought; */
 	bool asked_hard;		   /* whether it was hard */
 	uint64_t searched;		   /* the stage for which all seeds were tried, */
-	uint64_t learned;		   /* and that for which the epoch before was looked at */
-	struct history *history;	   /* of those who go by no forecast */
+	double too_long;  /* or would have been, but for lists of less than so many files; 0: not */
+	uint64_t learned; /* and that for which the epoch before was looked at */
+	struct history *history; /* of those who go by no forecast */
 	bool thinking;
 	uint32_t *order; /* explicit: epochs, one after the other */
 	uint32_t order_count, order_at;

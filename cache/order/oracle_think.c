@@ -1,11 +1,11 @@
 /* Thoughts: what there is to think about, what comes of it, and what follows. */
+#include "cache/order/choose.h"
 #include "cache/order/oracle_internal.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE	4 /* of what was seen, at least a fourth is of a list that counts */
 #define RESULTS 4
 #define ROOTS	8		      /* candidates for where a seed comes from */
 #define OUTPUTS ((uint64_t)200000000) /* looked through for it: initial weights come before */
@@ -149,6 +149,7 @@ static void fill_question(const struct oracle *oracle, struct question *question
 	unsigned first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
 
 	question->count = watch_beginnings(oracle->watch, question->seen);
+	question->shortest = watch_shortest(oracle->watch);
 	memcpy(question->known, oracle->known, sizeof(oracle->known));
 	question->known_count = oracle->known_count;
 	for (unsigned i = first; i < oracle->list_count; i++)
@@ -159,7 +160,9 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 {
 	struct thought *thought;
 	uint64_t stage = watch_stage(oracle->watch);
-	bool search = effort->hard && is_time(stage, oracle->searched);
+	uint64_t all = watch_stage_of_all(oracle->watch);
+	bool search = effort->hard &&
+		      (is_time(all, oracle->searched) || effort->least < oracle->too_long / 2);
 	bool harder = effort->hard && !oracle->asked_hard;
 
 	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !harder))
@@ -180,7 +183,7 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	oracle->asked_group = stage >> 3;
 	oracle->asked_stage = stage;
 	if (search)
-		oracle->searched = stage;
+		oracle->searched = all;
 	if (thought->question.count == 0) {
 		free(thought);
 		return NULL;
@@ -259,36 +262,6 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	return 0;
 }
 
-static unsigned covered(const struct question *question, const struct order_list *list)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < question->count; i++)
-		count += order_list_find(list, question->seen[i].file) != ORDER_NONE;
-	return count;
-}
-
-static bool has_share(const struct question *question, const struct order_list *list)
-{
-	return covered(question, list) * SHARE >= question->count;
-}
-
-/* Only lists count that have a share of what was seen; the others come last. */
-static void choose_lists(struct question *question)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < question->list_count; i++) {
-		const struct order_list *list = question->lists[i];
-
-		if (!has_share(question, list))
-			continue;
-		question->lists[i] = question->lists[kept];
-		question->lists[kept++] = list;
-	}
-	question->list_count = kept;
-}
-
 static bool think_back(struct thought *thought, const struct oracle_hooks *hooks)
 {
 	const struct question *question = &thought->question;
@@ -310,15 +283,6 @@ static bool think_back(struct thought *thought, const struct oracle_hooks *hooks
 	return true;
 }
 
-/* The list that what was seen is held against first, or NULL. */
-static const struct order_list *likeliest(const struct question *question)
-{
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (has_share(question, question->lists[i]))
-			return question->lists[i];
-	return NULL;
-}
-
 /* Of the first file; and where masks lie beside images, of the first one of them. */
 static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 {
@@ -327,12 +291,22 @@ static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 	unsigned at = 0;
 
 	hooks->lists(hooks->context, question->seen[0].file, add_list, thought);
-	list = likeliest(question);
-	if (!list || (question->count - covered(question, list)) * SHARE < question->count)
+	list = choose_likeliest(question);
+	if (!list ||
+	    !choose_is_share(question->count - choose_seen(question, list), question->count))
 		return;
 	while (order_list_find(list, question->seen[at].file) != ORDER_NONE)
 		at++;
 	hooks->lists(hooks->context, question->seen[at].file, add_list, thought);
+}
+
+/* Lists would be read before all seeds were tried. */
+static bool takes_too_long(const struct question *question)
+{
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (question->lists[i]->count >= question->least)
+			return false;
+	return true;
 }
 
 static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
@@ -410,7 +384,7 @@ static void think_along(struct thought *thought, const struct oracle_hooks *hook
 			left++;
 			first = i;
 		}
-	if (left * SHARE >= question->count)
+	if (choose_is_share(left, question->count))
 		hooks->lists(hooks->context, question->seen[first].file, add_along, thought);
 }
 
@@ -515,7 +489,7 @@ static void explain_readers(struct oracle *oracle, const struct question *questi
 				count++;
 				came += forecast_came(track->forecast, question->seen[j].file);
 			}
-		if (came * SHARE >= count)
+		if (choose_is_share(came, count))
 			watch_explain(oracle->watch, reader, track->id);
 	}
 }
@@ -582,6 +556,8 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 				say(&thought->results[i].course, ret);
 				found = true;
 			}
+	if (thought->all_seeds)
+		oracle->too_long = takes_too_long(&thought->question) ? thought->question.least : 0;
 	if (found)
 		oracle->asked_stage = 0; /* others may have begun as well */
 	take_lists(oracle, thought, found);

@@ -334,16 +334,43 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 	return count;
 }
 
+static uint64_t stage_of(const struct group *group, uint32_t beginning)
+{
+	unsigned doubled = 0;
+
+	while (beginning >> doubled > 1 && doubled < 6)
+		doubled++;
+	return group->youngest ? group->youngest << 3 | doubled : 0;
+}
+
 uint64_t watch_stage(const struct watch *watch)
 {
 	struct group group = find_group(watch);
-	unsigned doubled = 0;
 
-	if (group.youngest == 0)
-		return 0;
-	while (group.longest >> doubled > 1 && doubled < 6)
-		doubled++;
-	return group.youngest << 3 | doubled;
+	return stage_of(&group, group.longest);
+}
+
+uint32_t watch_shortest(const struct watch *watch)
+{
+	struct group group = find_group(watch);
+	uint32_t shortest = group.longest;
+
+	for (unsigned i = 0; i < READERS; i++) {
+		const struct reader *reader = &watch->readers[i];
+		uint32_t run =
+			reader->id ? reader->run : reader->run / (WATCH_RUN_MANY / WATCH_RUN);
+
+		if (belongs(&group, reader) && run < shortest)
+			shortest = run;
+	}
+	return shortest;
+}
+
+uint64_t watch_stage_of_all(const struct watch *watch)
+{
+	struct group group = find_group(watch);
+
+	return stage_of(&group, watch_shortest(watch));
 }
 
 uint64_t watch_began(const struct watch *watch)

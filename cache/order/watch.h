@@ -50,6 +50,10 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret);
 /* Changes when the beginnings say more than before: with the first reader, and whenever the
  * longest beginning has doubled. 0: there is none. */
 uint64_t watch_stage(const struct watch *watch);
+/* The same of the shortest of these beginnings. */
+uint64_t watch_stage_of_all(const struct watch *watch);
+/* Accesses that it has; of reader 0, which is many, so many that each of these may have. */
+uint32_t watch_shortest(const struct watch *watch);
 
 /* The turn with which the first of these readers began. */
 uint64_t watch_began(const struct watch *watch);

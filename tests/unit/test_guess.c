@@ -99,11 +99,14 @@ static void see(struct world *world, uint32_t reader, uint32_t base, const uint3
 	for (uint32_t i = 0; i < count; i++)
 		world->question.seen[world->question.count++] = (struct watch_access){
 			.reader = reader, .file = base + indices[i], .nth = i};
+	if (count < world->question.shortest)
+		world->question.shortest = count;
 }
 
 static void see_anew(struct world *world, uint32_t count)
 {
 	world->question.count = 0;
+	world->question.shortest = WATCH_RUN;
 	see(world, 7, BASE, order, count);
 }
 
@@ -400,6 +403,26 @@ static void all_seeds_are_tried_only_where_it_pays(void **state)
 	assert_int_equal(found.pass.seed, LARGE);
 }
 
+/* Who has the first files of the order may be the one that has come less far. */
+static void all_seeds_are_tried_when_all_readers_have_begun(void **state)
+{
+	struct world *world = *state;
+	struct course found;
+
+	world->near = LARGE;
+	world->all_seeds = true;
+	add_list(world, BASE, 5000);
+	permutation_of(LARGE, order, 5000);
+	see_anew(world, 4);
+	see(world, 8, BASE, order + 100, SEEN);
+	assert_false(find(world, &found));
+	assert_int_equal(world->all, 0);
+	see_anew(world, SEEN);
+	see(world, 8, BASE, order + 100, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(world->all, 1);
+}
+
 /* The second list is the right one. */
 static void of_several_lists_the_right_one_is_found(void **state)
 {
@@ -473,6 +496,7 @@ int main(void)
 		guess_test(a_known_pass_is_not_believed_without_evidence),
 		guess_test(masks_are_read_as_the_images_are),
 		guess_test(all_seeds_are_tried_only_where_it_pays),
+		guess_test(all_seeds_are_tried_when_all_readers_have_begun),
 		guess_test(of_several_lists_the_right_one_is_found),
 		guess_test(nothing_is_tried_when_nobody_wants_to_know),
 		guess_test(empty_files_are_left_out_of_a_course),

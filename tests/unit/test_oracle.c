@@ -22,7 +22,8 @@ struct world {
 	bool pushed[FILES];
 	uint32_t near; /* lists of a few files each that are told first, */
 	bool alike;    /* and one that is nearly right */
-	uint64_t most; /* seeds are searched up to here */
+	uint64_t most; /* seeds are searched up to here, */
+	double least;  /* for lists of so many files */
 	uint64_t searched;
 	char sentence[ORACLE_SENTENCE];
 };
@@ -128,7 +129,7 @@ static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 /* Lets it think as long as it has something to think about. Returns whether it found an order. */
 static bool think(struct world *world, bool hard)
 {
-	const struct effort effort = {.guess = true, .hard = hard};
+	const struct effort effort = {.guess = true, .hard = hard, .least = world->least};
 	const struct oracle_hooks hooks = {
 		.guess = {.context = world, .search = search, .stopped = stopped},
 		.context = world,
@@ -312,6 +313,24 @@ static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 	epoch.in_memory = false;
 	read_epoch(world, order, N, &epoch);
 	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(world).seed, 3000000);
+}
+
+/* They read fast when they begin, and then at the pace of a training. */
+static void a_search_that_would_take_too_long_is_made_when_readers_are_slower(void **state)
+{
+	struct world *world = *state;
+
+	permutation_of(3000000, order, N);
+	world->most = 4 << 20;
+	for (uint32_t i = 0; i < 64; i++)
+		oracle_saw(world->oracle, 100 + i % 2, BASE + order[i % 2 * 32 + i / 2]);
+	world->least = 4 * N;
+	assert_false(think(world, true));
+	world->least = 3 * N;
+	assert_false(think(world, true));
+	world->least = N;
+	assert_true(think(world, true));
 	assert_int_equal(state_of(world).seed, 3000000);
 }
 
@@ -601,6 +620,7 @@ int main(void)
 		oracle_test(a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch),
 		oracle_test(ranks_of_a_world_are_found),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
+		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(masks_are_foreseen_however_many_lists_there_are),
 		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),

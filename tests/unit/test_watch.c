@@ -103,6 +103,32 @@ static void the_stage_changes_as_the_beginning_doubles(void **state)
 	assert_int_equal(changes, 5); /* 4, 8, 16, 32, 64 */
 }
 
+static void the_shortest_beginning_says_when_all_have_come_so_far(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 40; i++) {
+		ask(watch, 10, file_of(2 * i), false);
+		if (i % 2)
+			ask(watch, 11, file_of(2 * i + 1), false);
+	}
+	assert_int_equal(watch_shortest(watch), 20);
+	assert_true(watch_stage_of_all(watch) < watch_stage(watch));
+	for (uint32_t i = 0; i < 20; i++)
+		ask(watch, 11, file_of(1000 + i), false);
+	assert_int_equal(watch_shortest(watch), 40);
+	assert_int_equal(watch_stage_of_all(watch), watch_stage(watch));
+}
+
+static void many_under_one_id_have_a_part_of_its_beginning_each(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 8 * 20; i++)
+		ask(watch, 0, file_of(i), false);
+	assert_int_equal(watch_shortest(watch), 20);
+}
+
 static void what_is_foreseen_is_no_beginning(void **state)
 {
 	struct watch *watch = *state;
@@ -274,6 +300,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_more_than_a_beginning_is_kept, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_stage_changes_as_the_beginning_doubles, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(
+			the_shortest_beginning_says_when_all_have_come_so_far, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_under_one_id_have_a_part_of_its_beginning_each,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_foreseen_is_no_beginning, setup, teardown),
 		cmocka_unit_test_setup_teardown(who_is_known_to_go_by_a_forecast_has_no_beginning,
 						setup, teardown),

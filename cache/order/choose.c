@@ -1,0 +1,100 @@
+#include "cache/order/choose.h"
+#include <math.h>
+
+#define CLEAR 16 /* by more than such a part of it, a number is more than another */
+
+unsigned choose_seen(const struct question *question, const struct order_list *list)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < question->count; i++)
+		count += order_list_find(list, question->seen[i].file) != ORDER_NONE;
+	return count;
+}
+
+static bool has_share(const struct question *question, const struct order_list *list)
+{
+	return choose_is_share(choose_seen(question, list), question->count);
+}
+
+const struct order_list *choose_likeliest(const struct question *question)
+{
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (has_share(question, question->lists[i]))
+			return question->lists[i];
+	return NULL;
+}
+
+static bool has_all_of(const struct question *question, const struct order_list *list,
+		       const struct order_list *other)
+{
+	for (unsigned i = 0; i < question->count; i++) {
+		uint32_t file = question->seen[i].file;
+
+		if (order_list_find(other, file) != ORDER_NONE &&
+		    order_list_find(list, file) == ORDER_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* Chance would not have left all that was seen of it to another one, which is shorter. */
+static bool is_too_long(const struct question *question, const struct order_list *list)
+{
+	unsigned seen = choose_seen(question, list);
+
+	for (unsigned i = 0; i < question->list_count; i++) {
+		const struct order_list *other = question->lists[i];
+
+		if (other->count < list->count &&
+		    pow((double)other->count / list->count, seen) < GUESS_ODDS &&
+		    has_all_of(question, other, list))
+			return true;
+	}
+	return false;
+}
+
+static void swap(struct question *question, unsigned a, unsigned b)
+{
+	const struct order_list *list = question->lists[a];
+
+	question->lists[a] = question->lists[b];
+	question->lists[b] = list;
+}
+
+static bool is_clearly_more(unsigned a, unsigned b)
+{
+	return a > b + b / CLEAR;
+}
+
+static bool is_likelier(const struct question *question, const struct order_list *a,
+			const struct order_list *b)
+{
+	unsigned seen_of_a = choose_seen(question, a), seen_of_b = choose_seen(question, b);
+
+	if (is_clearly_more(seen_of_a, seen_of_b) || is_clearly_more(seen_of_b, seen_of_a))
+		return seen_of_a > seen_of_b;
+	return is_clearly_more(b->count, a->count);
+}
+
+static void sort(struct question *question)
+{
+	for (unsigned i = 1; i < question->list_count; i++)
+		for (unsigned at = i; at > 0; at--) {
+			if (!is_likelier(question, question->lists[at], question->lists[at - 1]))
+				break;
+			swap(question, at, at - 1);
+		}
+}
+
+void choose_lists(struct question *question)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < question->list_count; i++)
+		if (has_share(question, question->lists[i]) &&
+		    !is_too_long(question, question->lists[i]))
+			swap(question, i, kept++);
+	question->list_count = kept;
+	sort(question);
+}

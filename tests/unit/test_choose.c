@@ -1,0 +1,168 @@
+/* Which lists come into question: cache/order/choose.h. */
+#include "cache/order/choose.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* train/ has two classes, and val/ comes behind it; masks/ has as many as train/. */
+#define CLASS	2000u
+#define TRAIN	(2 * CLASS)
+#define VAL	400u
+#define MASKS	(TRAIN + VAL)
+#define FILES	(MASKS + TRAIN)
+#define READERS 2
+
+struct world {
+	struct question question;
+	struct order_list *lists[GUESS_LISTS];
+	unsigned count;
+};
+
+static int setup(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	srandom(1);
+	*state = world;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *world = *state;
+
+	for (unsigned i = 0; i < world->count; i++)
+		order_list_free(world->lists[i]);
+	free(world);
+	return 0;
+}
+
+/* Files first..first + count, in their order or in another one. */
+static const struct order_list *add_list(struct world *world, uint32_t first, uint32_t count,
+					 uint32_t step)
+{
+	struct order_list **list = &world->lists[world->count++];
+	uint32_t *files = malloc(count * sizeof(*files));
+
+	for (uint32_t i = 0; i < count; i++)
+		files[i] = first + (uint32_t)((uint64_t)i * step % count);
+	assert_int_equal(order_list_new("files", files, count, list), 0);
+	free(files);
+	world->question.lists[world->question.list_count++] = *list;
+	return *list;
+}
+
+static void see(struct world *world, uint32_t first, uint32_t count, unsigned seen)
+{
+	struct question *question = &world->question;
+
+	for (unsigned i = 0; i < seen; i++, question->count++)
+		question->seen[question->count] =
+			(struct watch_access){.reader = question->count % READERS,
+					      .file = first + (uint32_t)random() % count,
+					      .nth = question->count / READERS};
+}
+
+static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *train;
+
+	add_list(world, 0, CLASS, 1);
+	add_list(world, 0, FILES, 1);
+	train = add_list(world, 0, TRAIN, 1);
+	see(world, 0, TRAIN, 64);
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, 2);
+	assert_ptr_equal(world->question.lists[0], train);
+	assert_ptr_equal(world->question.lists[1], world->lists[0]);
+	assert_ptr_equal(world->question.lists[2], world->lists[1]); /* not lost */
+}
+
+static void who_reads_one_class_reads_no_more(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *class;
+
+	add_list(world, 0, TRAIN, 1);
+	class = add_list(world, 0, CLASS, 1);
+	see(world, 0, CLASS, 64);
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, 1);
+	assert_ptr_equal(world->question.lists[0], class);
+}
+
+static void of_few_files_nothing_is_known_but_what_is_likelier(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *all = add_list(world, 0, FILES, 1);
+	const struct order_list *train = add_list(world, 0, TRAIN, 1);
+
+	see(world, 0, TRAIN, 4);
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, 2);
+	assert_ptr_equal(world->question.lists[0], train);
+	assert_ptr_equal(world->question.lists[1], all);
+}
+
+static void lists_of_the_same_files_keep_their_order(void **state)
+{
+	struct world *world = *state;
+
+	for (uint32_t step = 1; step < 10; step += 2)
+		add_list(world, 0, TRAIN - step / 5, step);
+	see(world, 0, TRAIN - 1, 64); /* not the last, which some do not have */
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, world->count);
+	for (unsigned i = 0; i < world->count; i++)
+		assert_ptr_equal(world->question.lists[i], world->lists[i]);
+}
+
+static void masks_and_images_both_count(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *images, *masks;
+
+	add_list(world, 0, FILES, 1);
+	images = add_list(world, 0, TRAIN, 1);
+	masks = add_list(world, MASKS, TRAIN, 1);
+	see(world, 0, TRAIN, 64);
+	see(world, MASKS, TRAIN, 64);
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, 3);
+	assert_true(world->question.lists[1] == images || world->question.lists[1] == masks);
+	assert_true(world->question.lists[2] == images || world->question.lists[2] == masks);
+}
+
+static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *train = add_list(world, 0, TRAIN, 1);
+
+	add_list(world, TRAIN, VAL, 1);
+	see(world, TRAIN, VAL, 8);
+	see(world, 0, TRAIN, 64);
+	assert_ptr_equal(choose_likeliest(&world->question), train);
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, 1);
+	assert_ptr_equal(world->question.lists[0], train);
+}
+
+#define choose_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		choose_test(a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less),
+		choose_test(who_reads_one_class_reads_no_more),
+		choose_test(of_few_files_nothing_is_known_but_what_is_likelier),
+		choose_test(lists_of_the_same_files_keep_their_order),
+		choose_test(masks_and_images_both_count),
+		choose_test(a_list_of_which_hardly_anything_was_seen_does_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

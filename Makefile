@@ -138,12 +138,14 @@ run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) sh tests/unit/run.sh $(soaked)
 	@$(MAKE) check-mount MARKED=slow
 
-# What has no threads need not be looked at for races. It computes for long, so it comes first.
-pure_src := $(filter-out %/test_thinker.c,$(shell grep -l '"cache/order/' tests/unit/test_*.c))
-pure     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(pure_src))
-checked  := $(if $(filter thread,$(SANITIZE)),$(filter-out $(pure),$(units)),$(units))
+# What has no threads need not be looked at for races. What computes for long comes first.
+threaded := $(addprefix $(B)/unit/test_,ahead cache device drop fill histogram pressure thinker \
+		   work)
+checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(units))
+long     := $(addprefix $(B)/unit/test_,oracle learn builder cache)
 check-unit: $(checked)
-	$(Q)sh tests/unit/run.sh $(filter $(pure),$(checked)) $(filter-out $(pure),$(checked))
+	$(Q)sh tests/unit/run.sh $(filter $(long),$(checked)) $(filter-out $(long),$(checked))
+	$(Q)$(if $(SANITIZE),,sh tests/unit/threads.sh "$(threaded)" $(units))
 
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow

@@ -9,6 +9,8 @@
 #define SEARCH_FROM 4 /* stages of watch.h: 16 files of a reader, */
 #define SEARCH_LAST 6 /* and 64 */
 
+#define ROOTED 4 /* so often, or once to the end */
+
 /* Those in use by what is followed or known, and the last group's. */
 #define ORACLE_LISTS (ORACLE_COURSES + GUESS_KNOWN + GUESS_LISTS + 1)
 
@@ -21,8 +23,8 @@ struct track {
 	uint64_t fed_by; /* so many turns */
 	uint64_t passed; /* files of its own that others asked for, since one who goes by it did */
 	bool followed_up;
-	bool rooted;			/* its seed was looked for among the outputs of others */
-	struct course next;		/* what comes after it, */
+	unsigned rooted;    /* so often its seed was looked for among the outputs of others */
+	struct course next; /* what comes after it, */
 	struct forecast *next_forecast; /* once that is known */
 };
 

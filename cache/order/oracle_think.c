@@ -37,6 +37,7 @@ struct thought {
 	struct result results[RESULTS]; /* several where masks lie beside images */
 	unsigned result_count;
 	struct course rooted; /* its list NULL: that is not the question */
+	bool given_up;	      /* before all outputs were looked through */
 	struct pass roots[ROOTS];
 	unsigned root_count;
 };
@@ -203,13 +204,13 @@ static struct thought *ask_roots(struct oracle *oracle)
 		const struct pass *pass = &track->course.pass;
 		struct thought *thought;
 
-		if (track->rooted || !track->course.list || pass->rule != PASS_UNKNOWN ||
+		if (track->rooted == ROOTED || !track->course.list || pass->rule != PASS_UNKNOWN ||
 		    pass->maker != PASS_TORCH || pass->skip || pass->seed < GUESS_SMALL)
 			continue;
 		thought = calloc(1, sizeof(*thought));
 		if (!thought)
 			return NULL;
-		track->rooted = true;
+		track->rooted++;
 		thought->rooted = track->course;
 		return thought;
 	}
@@ -416,6 +417,7 @@ static void think_roots(struct thought *thought, const struct oracle_hooks *hook
 		found = pass_roots_search(roots, STEP, thought->roots + thought->root_count, most);
 		thought->root_count += found < most ? found : most;
 	}
+	thought->given_up = hooks->guess.stopped(hooks->guess.context);
 	pass_roots_free(roots);
 }
 
@@ -525,6 +527,10 @@ static void take_next(struct oracle *oracle, struct thought *thought)
 /* Which of them is right, the next epoch shows. */
 static void take_roots(struct oracle *oracle, const struct thought *thought)
 {
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (!thought->given_up &&
+		    oracle_same_order(&oracle->tracks[i].course, &thought->rooted))
+			oracle->tracks[i].rooted = ROOTED;
 	for (unsigned i = 0; i < thought->root_count; i++) {
 		struct course course = thought->rooted;
 

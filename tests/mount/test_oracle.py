@@ -186,8 +186,8 @@ def test_two_jobs_at_once(mounted, start):
                   str(seed)) for seed in (3, 4)]
     begun = [job.hear(False) for job in both]
     # Which of the two is shown is the oracle's affair.
-    said = wait_for(mounted, lambda said: any(Epoch(FILES).is_explained(said, order)
-                                              for order in begun))
+    said = wait_for(mounted, lambda said: said["followed"] == 2 and
+                    any(Epoch(FILES).is_explained(said, order) for order in begun))
     counted = Counted(mounted)
     for job in both:
         job.go_on()

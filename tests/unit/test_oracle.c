@@ -482,9 +482,10 @@ static void a_job_is_followed_whatever_others_read_until_it_ends(void **state)
 		loader_next(&loader, &reader, &index);
 		if (!world->pushed[BASE + index])
 			oracle_saw(world->oracle, reader, BASE + index);
-		think(world, true);
-		if (i < 128)
+		if (i < 128) {
+			think(world, true);
 			continue;
+		}
 		oracle_to_push(world->oracle, push, world);
 		ask_at_random(world, &random);
 	}

@@ -13,6 +13,7 @@
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
 #define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
+#define SPARE	    100	      /* a part of the time is for thinking where nothing is missing */
 
 struct thinker {
 	struct cache *cache;
@@ -32,6 +33,7 @@ struct thinker {
 	/* The thread's own: */
 	uint64_t turns, misses; /* at the last tick */
 	double pace, missing;	/* turns and misses in a tick, averaged */
+	uint64_t rested_ns;	/* when it may think although nothing is missing */
 };
 
 static void follow(void *context, const struct forecast *forecast)
@@ -114,11 +116,14 @@ int thinker_order(struct thinker *thinker, const uint32_t *files, uint32_t count
  * others, a daemon that thinks on all processors would have its share of them. So who thinks long
  * looks, each GIVE_LOOK_NS, at how long it was kept waiting for a processor. Where that was
  * GIVE_SHARE of the time, all of them are wanted by others, and it sleeps, twice as long each time,
- * up to GIVE_MOST_NS: then it takes 10 ms in 2.4 s, less than 1 %. */
-#define GIVE_LOOK_NS  20000000ull
-#define GIVE_SHARE    0.4
+ * up to GIVE_MOST_NS: then it takes 10 to 20 ms in 4.8 s, less than 1 % (who has slept runs at
+ * once, so that a look without waiting says little: not before GIVE_FREE_NS of them are there
+ * processors to spare). */
+#define GIVE_LOOK_NS  10000000ull
+#define GIVE_SHARE    0.25
 #define GIVE_LEAST_NS 300000000ull
-#define GIVE_MOST_NS  2400000000ull
+#define GIVE_MOST_NS  4800000000ull
+#define GIVE_FREE_NS  500000000ull
 #define GIVE_STEP_NS  20000000l /* between two looks at whether to end */
 
 struct way {
@@ -127,6 +132,7 @@ struct way {
 	uint64_t looked;  /* ns */
 	uint64_t delayed; /* ns that it waited for a processor until then */
 	uint64_t rest;	  /* ns to sleep the next time */
+	uint64_t free;	  /* ns without waiting, since it slept */
 };
 
 /* The second number: Documentation/scheduler/sched-stats.rst of the kernel. */
@@ -177,6 +183,7 @@ static void way_rest(struct way *way)
 		nanosleep(&step, NULL);
 	if (way->rest < GIVE_MOST_NS)
 		way->rest *= 2;
+	way->free = 0;
 }
 
 static void way_give(struct way *way)
@@ -188,7 +195,7 @@ static void way_give(struct way *way)
 	delayed = delayed_until_now(way) - way->delayed;
 	if ((double)delayed > GIVE_SHARE * (double)(now - way->looked))
 		way_rest(way);
-	else
+	else if ((way->free += now - way->looked) > GIVE_FREE_NS)
 		way->rest = GIVE_LEAST_NS;
 	way->delayed = delayed_until_now(way);
 	way->looked = clock_ns();
@@ -394,10 +401,11 @@ static void wait_tick(struct thinker *thinker)
 static struct effort effort_of(const struct thinker *thinker)
 {
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thinker->cpus ? thinker->cpus : 1);
+	bool hard = thinker->missing * MISSING > thinker->pace;
 
 	return (struct effort){
-		.guess = thinker->cpus > 0,
-		.hard = thinker->missing * MISSING > thinker->pace,
+		.guess = thinker->cpus > 0 && (hard || clock_ns() >= thinker->rested_ns),
+		.hard = hard,
 		.least = thinker->pace * (1e9 / (double)TICK_NS) * seconds / 4,
 	};
 }
@@ -422,7 +430,7 @@ static void wait_for(struct thinker *thinker, struct thinking *thinking, pthread
 static void think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
 {
 	struct thinking thinking = {.thinker = thinker, .thought = thought, .way.fd = -1};
-	uint64_t began = clock_ns();
+	uint64_t began = clock_ns(), took;
 	pthread_t id;
 
 	pthread_mutex_init(&thinking.lock, NULL);
@@ -430,8 +438,10 @@ static void think(struct thinker *thinker, struct thought *thought, char sentenc
 	if (pthread_create(&id, NULL, think_thread, &thinking) == 0)
 		wait_for(thinker, &thinking, id);
 	pthread_mutex_destroy(&thinking.lock);
+	took = clock_ns() - began;
+	thinker->rested_ns = began + SPARE * took;
 	if (oracle_answer(thinker->oracle, thought, sentence))
-		thinker->found_ns = clock_ns() - began;
+		thinker->found_ns = took;
 	else
 		sentence[0] = '\0';
 }

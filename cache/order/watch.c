@@ -350,27 +350,33 @@ uint64_t watch_stage(const struct watch *watch)
 	return stage_of(&group, group.longest);
 }
 
-uint32_t watch_shortest(const struct watch *watch)
+static uint32_t shortest_of(const struct watch *watch, const struct group *group)
 {
-	struct group group = find_group(watch);
-	uint32_t shortest = group.longest;
+	uint32_t shortest = group->longest;
 
 	for (unsigned i = 0; i < READERS; i++) {
 		const struct reader *reader = &watch->readers[i];
 		uint32_t run =
 			reader->id ? reader->run : reader->run / (WATCH_RUN_MANY / WATCH_RUN);
 
-		if (belongs(&group, reader) && run < shortest)
+		if (belongs(group, reader) && run < shortest)
 			shortest = run;
 	}
 	return shortest;
+}
+
+uint32_t watch_shortest(const struct watch *watch)
+{
+	struct group group = find_group(watch);
+
+	return shortest_of(watch, &group);
 }
 
 uint64_t watch_stage_of_all(const struct watch *watch)
 {
 	struct group group = find_group(watch);
 
-	return stage_of(&group, watch_shortest(watch));
+	return stage_of(&group, shortest_of(watch, &group));
 }
 
 uint64_t watch_began(const struct watch *watch)

@@ -355,10 +355,19 @@ static struct cut cut_around(const struct plan_chunk *chunk, const struct plan_v
 	return (struct cut){.first = first, .end = at};
 }
 
+static struct plan_run_builder begin_run(const struct plan_view *view,
+					 const struct plan_limits *limits, struct plan_run *run)
+{
+	struct plan_run_builder builder = plan_run_begin(view, limits, limits->order, run);
+
+	run->due = true;
+	return builder;
+}
+
 bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 		    const struct plan_limits *limits, struct plan_run *ret)
 {
-	struct plan_run_builder builder = plan_run_begin(view, limits, limits->order, ret);
+	struct plan_run_builder builder = begin_run(view, limits, ret);
 	struct cut cut;
 
 	while (chunk->at < chunk->end && !is_left(chunk, view, chunk->list[chunk->at]))
@@ -376,7 +385,6 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 		}
 		pass(chunk, view, limits);
 	}
-	ret->due = true;
 	return ret->count > 0;
 }
 
@@ -384,7 +392,7 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 static bool run_around(struct plan_chunk *chunk, const struct plan_view *view,
 		       const struct plan_limits *limits, uint32_t place, struct plan_run *ret)
 {
-	struct plan_run_builder builder = plan_run_begin(view, limits, limits->order, ret);
+	struct plan_run_builder builder = begin_run(view, limits, ret);
 	struct cut cut = cut_around(chunk, view, limits, place);
 
 	for (uint32_t at = cut.first; at < cut.end; at++) {
@@ -394,14 +402,13 @@ static bool run_around(struct plan_chunk *chunk, const struct plan_view *view,
 			continue;
 		if (at > place)
 			break;
-		builder = plan_run_begin(view, limits, limits->order, ret);
+		builder = begin_run(view, limits, ret);
 		if (!plan_run_add(&builder, chunk->list[at]) && at == place)
 			return false;
 	}
 	for (unsigned i = 0; i < ret->count; i++)
 		if (ret->extents[i] != chunk->list[place])
 			hand_out(chunk, view, ret->extents[i]);
-	ret->due = true;
 	return ret->count > 1;
 }
 

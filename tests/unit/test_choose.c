@@ -66,6 +66,14 @@ static void see(struct world *world, uint32_t first, uint32_t count, unsigned se
 					      .nth = question->count / READERS};
 }
 
+/* Chooses; so many lists count, of which this one is the likeliest. */
+static void assert_chosen(struct world *world, const struct order_list *first, unsigned count)
+{
+	choose_lists(&world->question);
+	assert_int_equal(world->question.list_count, count);
+	assert_ptr_equal(world->question.lists[0], first);
+}
+
 static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **state)
 {
 	struct world *world = *state;
@@ -75,9 +83,7 @@ static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **
 	add_list(world, 0, FILES, 1);
 	train = add_list(world, 0, TRAIN, 1);
 	see(world, 0, TRAIN, 64);
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, 2);
-	assert_ptr_equal(world->question.lists[0], train);
+	assert_chosen(world, train, 2);
 	assert_ptr_equal(world->question.lists[1], world->lists[0]);
 	assert_ptr_equal(world->question.lists[2], world->lists[1]); /* not lost */
 }
@@ -90,9 +96,7 @@ static void who_reads_one_class_reads_no_more(void **state)
 	add_list(world, 0, TRAIN, 1);
 	class = add_list(world, 0, CLASS, 1);
 	see(world, 0, CLASS, 64);
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, 1);
-	assert_ptr_equal(world->question.lists[0], class);
+	assert_chosen(world, class, 1);
 }
 
 static void of_few_files_nothing_is_known_but_what_is_likelier(void **state)
@@ -102,9 +106,7 @@ static void of_few_files_nothing_is_known_but_what_is_likelier(void **state)
 	const struct order_list *train = add_list(world, 0, TRAIN, 1);
 
 	see(world, 0, TRAIN, 4);
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, 2);
-	assert_ptr_equal(world->question.lists[0], train);
+	assert_chosen(world, train, 2);
 	assert_ptr_equal(world->question.lists[1], all);
 }
 
@@ -146,9 +148,7 @@ static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state
 	see(world, TRAIN, VAL, 8);
 	see(world, 0, TRAIN, 64);
 	assert_ptr_equal(choose_likeliest(&world->question), train);
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, 1);
-	assert_ptr_equal(world->question.lists[0], train);
+	assert_chosen(world, train, 1);
 }
 
 #define choose_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

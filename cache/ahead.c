@@ -161,6 +161,17 @@ static void count_pace(struct pace *pace, uint64_t bytes)
 	pace->since = now;
 }
 
+/* None while requests starve. Who is refused is remembered. */
+static bool may_read_ahead(struct cache *cache)
+{
+	unsigned depth = cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
+	bool may = waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
+		   cache->ahead_running < depth;
+
+	cache->ahead_held = !may;
+	return may;
+}
+
 bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 {
 	struct plan_limits now;
@@ -173,14 +184,13 @@ bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 	if (cache->ahead_running)
 		return false;
 	now = limits(cache);
-	return plan_wants(cache->plan, &now);
+	return plan_wants(cache->plan, &now) && may_read_ahead(cache);
 }
 
-/* None while requests starve. */
-static bool may_read_ahead(const struct cache *cache)
+bool ahead_released(struct cache *cache)
 {
-	return waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
-	       cache->ahead_running < cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
+	SCOPE_LOCK(&cache->lock);
+	return cache->ahead_held && may_read_ahead(cache);
 }
 
 struct fill *ahead_find(struct cache *cache)

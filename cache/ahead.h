@@ -9,7 +9,8 @@
 int ahead_new(struct cache *cache, const struct cache_params *params);
 
 /* Tells the planner that extents first.. were asked for. Returns whether there may be something to
- * find now; while a fill is read, its end is time enough to look. Lock held. */
+ * find now; while a fill is read, its end is time enough to look, and where none may run, that of
+ * what it is held back for. Lock held. */
 bool ahead_demand(struct cache *cache, uint64_t first, unsigned count);
 
 /* Where requests are dear, what will be wanted around the one extent of a fill comes with it.
@@ -20,5 +21,8 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill);
 struct fill *ahead_find(struct cache *cache);
 /* Such a fill was read. */
 void ahead_done(struct cache *cache);
+/* A read that somebody waited for has ended. Returns whether there may be something to find that
+ * was held back for it. */
+bool ahead_released(struct cache *cache);
 
 #endif

@@ -96,7 +96,7 @@ int cache_start(struct cache *cache)
 void cache_stop(struct cache *cache)
 {
 	atomic_store(&cache->stopping, true);
-	push_wake(cache);
+	push_end(cache);
 	if (cache->thinker)
 		thinker_stop(cache->thinker);
 	work_stop(cache->work);

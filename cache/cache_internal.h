@@ -65,6 +65,7 @@ struct cache {
 	uint64_t distinct_bytes, hits, misses;
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
+	bool ahead_held;		   /* who looked last for another was not allowed to */
 	struct duel *duel;		   /* NULL: the policy was chosen */
 	pthread_cond_t push;		   /* something may be there to push, or stopping */
 	bool push_waits;		   /* protected by lock: for that */

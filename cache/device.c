@@ -1,4 +1,5 @@
 #include "cache/device.h"
+#include "base/cached.h"
 #include "base/scope.h"
 #include "cache/huge.h"
 #include <fcntl.h>
@@ -7,23 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 
 #define LOOK_SECONDS 1
-#ifndef SYS_cachestat
-#define SYS_cachestat 451 /* the same on all architectures */
-#endif
-#define MARK ((off_t)1 << 62) /* the byte that each mount locks, far behind the end */
-
-/* Of linux/mman.h, in newer headers. */
-struct cachestat_range {
-	uint64_t off, len;
-};
-struct cachestat {
-	uint64_t nr_cache, nr_dirty, nr_writeback, nr_evicted, nr_recently_evicted;
-};
+#define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far behind the end */
 
 static const long memory_fs[] = {TMPFS_MAGIC, RAMFS_MAGIC};
 static const long remote_fs[] = {
@@ -220,20 +209,16 @@ int device_read(struct device *device, struct iovec *iov, int count, uint64_t of
 	return r;
 }
 
-/* Whether the page cache has it. Not asked by RWF_NOWAIT, which would have the kernel begin to
- * read what it has not; cachestat(2) is of Linux 6.5, and only for who may write the file. */
 static bool is_cached(struct device *device, uint64_t offset, uint64_t size)
 {
-	struct cachestat_range range = {.off = offset, .len = size};
-	struct cachestat stat;
+	int64_t pages;
 
 	if (atomic_load_explicit(&device->no_cachestat, memory_order_relaxed))
 		return false;
-	if (syscall(SYS_cachestat, device->fd, &range, &stat, 0) < 0) {
+	pages = cached_pages(device->fd, offset, size);
+	if (pages < 0)
 		atomic_store_explicit(&device->no_cachestat, true, memory_order_relaxed);
-		return false;
-	}
-	return stat.nr_cache >= (size + CACHE_PAGE - 1) / CACHE_PAGE;
+	return pages >= (int64_t)((size + CACHE_PAGE - 1) / CACHE_PAGE);
 }
 
 int device_read_now(struct device *device, struct iovec *iov, int count, uint64_t offset,

@@ -8,18 +8,22 @@
 
 _Static_assert(CACHE_PUSH_PIECES >= CACHE_EXTENT_MAX / SLOT_BYTES + 2, "as pool_iov() wants");
 
-void push_wake_locked(struct cache *cache)
+static void wake(struct cache *cache)
 {
-	if (!cache->push_waits)
-		return;
 	cache->push_waits = false;
 	pthread_cond_signal(&cache->push);
 }
 
 void push_wake(struct cache *cache)
 {
+	if (cache->push_waits && thinker_may_push(cache->thinker))
+		wake(cache);
+}
+
+void push_end(struct cache *cache)
+{
 	SCOPE_LOCK(&cache->lock);
-	push_wake_locked(cache);
+	wake(cache);
 }
 
 struct candidate {

@@ -9,9 +9,9 @@
 
 #include "cache/cache_internal.h"
 
-/* Something may be there to push. */
+/* Something may be there to push. Costs next to nothing where no order is known. Lock held. */
 void push_wake(struct cache *cache);
-/* The same, with the cache's lock held. */
-void push_wake_locked(struct cache *cache);
+/* The cache stops: cache_push_next() is to return. */
+void push_end(struct cache *cache);
 
 #endif

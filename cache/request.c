@@ -262,7 +262,7 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 	}
 	extent->waiters = NULL;
 	if (!*ret_asked)
-		push_wake_locked(cache);
+		push_wake(cache);
 	pool_unpin(cache->pool, extent);
 	return ready;
 }
@@ -309,9 +309,9 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
-	push_wake_locked(cache);
 	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
 		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent);
+	push_wake(cache);
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
 }
 
@@ -423,11 +423,13 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	settle(cache);
 }
 
-/* What was held back for this one may go on. */
+/* A read that somebody waited for has ended: what was held back for it may go on. */
 static void wanted_done(struct cache *cache)
 {
 	atomic_fetch_sub(&cache->wanted_running, 1);
-	work_look(cache->work);
+	settle(cache);
+	if (ahead_released(cache))
+		work_look(cache->work);
 }
 
 static void request_run(void *context, struct work_item *item)
@@ -439,10 +441,11 @@ static void request_run(void *context, struct work_item *item)
 
 	if (!ahead || !fill_now(cache, fill, finish))
 		fill_wait(cache, fill, finish);
-	if (ahead)
-		ahead_done(cache);
-	else
+	if (!ahead) {
 		wanted_done(cache);
+		return;
+	}
+	ahead_done(cache);
 	settle(cache);
 }
 

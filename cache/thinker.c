@@ -95,6 +95,11 @@ void thinker_to_push(const struct thinker *thinker, forecast_take_fn *take, void
 	oracle_to_push(thinker->oracle, take, arg);
 }
 
+bool thinker_may_push(const struct thinker *thinker)
+{
+	return oracle_may_push(thinker->oracle);
+}
+
 void thinker_pushed(struct thinker *thinker, uint64_t file)
 {
 	oracle_pushed(thinker->oracle, (uint32_t)file);

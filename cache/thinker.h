@@ -20,8 +20,9 @@ void thinker_stop(struct thinker *thinker); /* within a moment, whatever it thin
 
 /* A reader asked for the file that begins with this extent. The cache's lock is held. */
 void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file);
-/* As oracle_to_push(), oracle_pushed(). The cache's lock is held. */
+/* As oracle_to_push(), oracle_may_push(), oracle_pushed(). The cache's lock is held. */
 void thinker_to_push(const struct thinker *thinker, forecast_take_fn *take, void *arg);
+bool thinker_may_push(const struct thinker *thinker);
 void thinker_pushed(struct thinker *thinker, uint64_t file);
 /* As cache_order(). */
 int thinker_order(struct thinker *thinker, const uint32_t *files, uint32_t count);

@@ -7,7 +7,8 @@ struct work {
 	unsigned threads, started;
 
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		 /* an item was added, or look, or stopping */
+	pthread_cond_t wake; /* an item was added, or look, or stopping; signalled when the
+			      * lock is free, which who is woken takes first */
 	struct work_item *first, **last; /* protected by lock */
 	bool look;			 /* protected by lock; `find` was not asked since it may */
 	bool stopping;			 /* protected by lock */
@@ -45,9 +46,11 @@ static struct work_item *pop(struct work *work)
 /* Another thread looks meanwhile, if that is to be done. */
 static void run_unlocked(struct work *work, struct work_item *item)
 {
-	if (work->look)
-		pthread_cond_signal(&work->wake);
+	bool look = work->look;
+
 	pthread_mutex_unlock(&work->lock);
+	if (look)
+		pthread_cond_signal(&work->wake);
 	work->ops->run(work->context, item);
 	pthread_mutex_lock(&work->lock);
 }
@@ -105,19 +108,23 @@ int work_start(struct work *work)
 void work_add(struct work *work, struct work_item *item)
 {
 	item->next = NULL;
-	SCOPE_LOCK(&work->lock);
+	pthread_mutex_lock(&work->lock);
 	*work->last = item;
 	work->last = &item->next;
+	pthread_mutex_unlock(&work->lock);
 	pthread_cond_signal(&work->wake);
 }
 
 void work_look(struct work *work)
 {
-	SCOPE_LOCK(&work->lock);
-	if (work->look)
-		return;
+	bool known;
+
+	pthread_mutex_lock(&work->lock);
+	known = work->look;
 	work->look = true;
-	pthread_cond_signal(&work->wake);
+	pthread_mutex_unlock(&work->lock);
+	if (!known)
+		pthread_cond_signal(&work->wake);
 }
 
 /* Threads end only when nothing queued is left. */

@@ -1,14 +1,7 @@
-/* Evidence is a set (see seeds.h): an order fits when the first index of it is one that a reader
- * began with, and the next ones were all seen. With s of n indices seen and f firsts, chance has an
- * order fit to a depth d with probability f / n * (s / n)^(d - 1); the depth that is needed follows
- * from how many are tried. It must not be more than the longest beginning of a reader: what a
- * worker reads of one batch, or of all of them where batches are of one.
- *
- * Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which
- * they are given by convention, are tried in every world size up to WORLDS, and some beyond. */
-#include "cache/order/guess.h"
+/* Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which they are
+ * given by convention, are tried in every world size up to WORLDS, and some beyond. */
+#include "cache/order/evidence.h"
 #include "cache/order/resume.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,126 +9,26 @@
 #define RANKS	       64
 #define CONVENTIONS    1000000 /* no more are tried */
 #define RESUMED_FROM   32      /* files of a reader, before the middle of an epoch is thought of */
-#define RESUMED_SEEDS  64      /* that are tried first there */
+#define RESUMED_SEEDS  64      /* that are tried first there, */
+#define RESUMED_FAR    256     /* and passes that are far along their generators */
+#define FAR_STEPS      4e9     /* outputs that such passes take: a second or two */
+#define FAR_DEAR       2       /* times as many files are worth a search that finds all epochs */
+#define FAR_BEHIND     3       /* lists that all seeds are tried for, before that */
+#define FAR_FILES      1000    /* of fewer, too many seeds are missed */
 #define FOUND	       16
 #define REPEATS	       3   /* of RASampler and timm's RepeatAugSampler */
 #define REPEATED_SEEDS 512 /* are tried with repeats: seed + epoch of a few conventions */
 
-struct evidence {
-	const struct order_list *list;
-	struct seeds_seen seen; /* set is ours */
-	uint8_t *set;
-	uint32_t count;	   /* of indices seen */
-	uint32_t longest;  /* beginning */
-	uint32_t shortest; /* that of any reader has so many in the list */
-};
-
-/* --- evidence -------------------------------------------------------------------------------- */
-
-static void add_seen(struct evidence *evidence, uint32_t index)
-{
-	evidence->count += !bit_set(evidence->set, index);
-}
-
-/* What the readers began with; where these are few, what came next as well: the first file of a
- * program may have been a look at the data. */
-static void find_firsts(struct evidence *evidence, const struct question *question)
-{
-	struct seeds_seen *seen = &evidence->seen;
-
-	for (uint32_t nth = 0; nth < SEEDS_FIRSTS; nth++)
-		for (unsigned i = 0; i < question->count; i++) {
-			const struct watch_access *access = &question->seen[i];
-			uint32_t index = order_list_find(evidence->list, access->file);
-
-			if (access->nth == nth && index != ORDER_NONE &&
-			    seen->first_count < SEEDS_FIRSTS)
-				seen->firsts[seen->first_count++] = index;
-		}
-}
-
-/* 0, or what there is no memory for or too little evidence of. */
-static bool evidence_init(struct evidence *evidence, const struct question *question,
-			  const struct order_list *list)
-{
-	*evidence = (struct evidence){.list = list, .seen = {.n = list->count}};
-	evidence->set = calloc(1, list->count / 8 + 1);
-	if (!evidence->set)
-		return false;
-	for (unsigned i = 0; i < question->count; i++) {
-		const struct watch_access *access = &question->seen[i];
-		uint32_t index = order_list_find(list, access->file);
-
-		if (index == ORDER_NONE)
-			continue;
-		add_seen(evidence, index);
-		evidence->shortest++;
-		if (access->nth >= evidence->longest)
-			evidence->longest = access->nth + 1;
-	}
-	if (question->count)
-		evidence->shortest = evidence->shortest * question->shortest / question->count;
-	evidence->seen.set = evidence->set;
-	find_firsts(evidence, question);
-	return true;
-}
-
-static void evidence_release(struct evidence *evidence)
-{
-	free(evidence->set);
-}
-
-/* Whoever reads in order has the neighbours of nearly all. */
-static bool is_scan(const struct evidence *evidence)
-{
-	uint32_t n = evidence->list->count, beside = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (seeds_seen_has(&evidence->seen, i))
-			beside += (i > 0 && seeds_seen_has(&evidence->seen, i - 1)) ||
-				  (i + 1 < n && seeds_seen_has(&evidence->seen, i + 1));
-	return evidence->count * 4 < n && beside * 4 > evidence->count * 3;
-}
-
-/* The least depth at which chance among `tried` orders is out of the question; 0: not yet. */
-static unsigned depth_for(const struct evidence *evidence, double tried)
-{
-	double n = evidence->list->count, seen = evidence->count / n;
-	double chance = tried * evidence->seen.first_count / n;
-	unsigned most = evidence->longest < WATCH_RUN ? evidence->longest : WATCH_RUN;
-
-	for (unsigned depth = 1; depth <= most; depth++) {
-		if (chance < GUESS_ODDS && depth > 1)
-			return depth;
-		chance *= seen;
-	}
-	return 0;
-}
-
 /* --- single passes --------------------------------------------------------------------------- */
-
-/* Whether what this node reads of the pass begins as was seen. */
-static bool fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
-{
-	uint32_t begin[WATCH_RUN];
-	unsigned count = pass_begin(pass, evidence->list->count, begin, depth);
-
-	if (count < depth || !seeds_seen_begins(&evidence->seen, begin[0]))
-		return false;
-	for (unsigned i = 1; i < depth; i++)
-		if (!seeds_seen_has(&evidence->seen, begin[i]))
-			return false;
-	return true;
-}
 
 static bool try_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)
 {
 	struct pass next[PASS_NEXT];
 	unsigned count = pass_next(known, evidence->list->count, next);
-	unsigned depth = depth_for(evidence, count * GUESS_KNOWN);
+	unsigned depth = evidence_depth(evidence, count * GUESS_KNOWN);
 
 	for (unsigned i = 0; depth && i < count; i++)
-		if (fits(evidence, &next[i], depth)) {
+		if (evidence_fits(evidence, &next[i], depth)) {
 			*ret = next[i];
 			return true;
 		}
@@ -147,7 +40,7 @@ static bool try_next(const struct evidence *evidence, const struct pass *known, 
 static bool try_known(const struct evidence *evidence, const struct question *question,
 		      struct course *ret)
 {
-	unsigned depth = depth_for(evidence, GUESS_KNOWN);
+	unsigned depth = evidence_depth(evidence, GUESS_KNOWN);
 
 	for (unsigned i = 0; i < question->known_count; i++) {
 		const struct course *known = &question->known[i];
@@ -158,7 +51,7 @@ static bool try_known(const struct evidence *evidence, const struct question *qu
 		if (known->list == evidence->list && try_next(evidence, &known->pass, &ret->pass))
 			return true;
 		*ret = (struct course){.list = evidence->list, .pass = known->pass};
-		if (depth && fits(evidence, &known->pass, depth))
+		if (depth && evidence_fits(evidence, &known->pass, depth))
 			return true;
 	}
 	*ret = (struct course){.list = evidence->list};
@@ -188,7 +81,7 @@ static bool take_convention(void *arg, const struct pass *pass)
 
 	if (is_plain(pass) && all->count < CONVENTIONS)
 		all->seeds[all->count++] = pass->seed;
-	else if (fits(all->evidence, pass, all->depth)) {
+	else if (evidence_fits(all->evidence, pass, all->depth)) {
 		*all->ret = *pass;
 		all->found = true;
 	}
@@ -228,7 +121,7 @@ static bool try_conventions(const struct evidence *evidence, struct pass *ret)
 {
 	struct conventions all = {.evidence = evidence, .ret = ret};
 
-	all.depth = depth_for(evidence, CONVENTIONS);
+	all.depth = evidence_depth(evidence, CONVENTIONS);
 	if (!all.depth)
 		return false;
 	all.seeds = malloc(CONVENTIONS * sizeof(*all.seeds));
@@ -294,7 +187,7 @@ static bool try_ranks_repeated(const struct evidence *evidence, unsigned depth, 
 static bool try_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
 			 struct pass *ret)
 {
-	unsigned depth = depth_for(evidence, (double)REPEATED_SEEDS * WORLDS * WORLDS);
+	unsigned depth = evidence_depth(evidence, (double)REPEATED_SEEDS * WORLDS * WORLDS);
 	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1, .ranks = 1}};
 
 	for (; depth && pass.seed < REPEATED_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
@@ -305,41 +198,91 @@ static bool try_repeated(const struct evidence *evidence, const struct guess_hoo
 	return false;
 }
 
-/* --- in the middle of an epoch --------------------------------------------------------------- */
+/* --- whole permutations ---------------------------------------------------------------------- */
 
-struct resumed {
-	struct resume *resume;
+/* Passes that take long, so that only some are tried. */
+struct dear {
+	const struct evidence *evidence;
 	const struct guess_hooks *hooks;
+	unsigned depth;
+	struct resume *resume;
 	unsigned left; /* tries */
 	bool found;
 	struct pass *ret;
 };
 
+static bool may_try(struct dear *dear)
+{
+	if (dear->left == 0 || dear->hooks->stopped(dear->hooks->context))
+		return false;
+	dear->left--;
+	return true;
+}
+
+/* From the beginning of an epoch on, by a permutation that is far along its generator. */
+static bool try_begin(void *arg, const struct pass *pass)
+{
+	struct dear *dear = arg;
+
+	if (!may_try(dear))
+		return true;
+	dear->found = evidence_fits(dear->evidence, pass, dear->depth);
+	if (dear->found)
+		*dear->ret = *pass;
+	return dear->found;
+}
+
+static bool try_far(const struct evidence *evidence, const struct guess_hooks *hooks,
+		    struct pass *ret)
+{
+	uint32_t n = evidence->list->count;
+	struct dear far = {.evidence = evidence,
+			   .hooks = hooks,
+			   .left = (unsigned)(FAR_STEPS / n),
+			   .ret = ret};
+
+	far.depth = evidence_depth(evidence, far.left);
+	if (far.depth)
+		pass_each_far(n, try_begin, &far);
+	return far.found;
+}
+
+/* --- in the middle of an epoch --------------------------------------------------------------- */
+
 static bool try_whole(void *arg, const struct pass *pass)
 {
-	struct resumed *resumed = arg;
+	struct dear *resumed = arg;
 
-	if (resumed->left == 0 || resumed->hooks->stopped(resumed->hooks->context))
+	if (!may_try(resumed))
 		return true;
-	resumed->left--;
 	resumed->found = resume_fits(resumed->resume, pass, resumed->ret);
 	return resumed->found;
 }
 
 static void try_whole_known(const struct evidence *evidence, const struct question *question,
-			    struct resumed *resumed)
+			    struct dear *resumed)
 {
 	for (unsigned i = 0; i < question->known_count && !resumed->found; i++)
 		if (question->known[i].list == evidence->list)
 			try_whole(resumed, &question->known[i].pass);
 }
 
-static void try_whole_small(struct resumed *resumed)
+static void try_whole_small(struct dear *resumed)
 {
 	struct pass pass = {.seed = 0};
 
 	for (; pass.seed < RESUMED_SEEDS && !resumed->found; pass.seed++)
 		try_whole(resumed, &pass);
+}
+
+/* The likeliest of them, so that others are left. */
+static void try_whole_far(const struct evidence *evidence, struct dear *resumed)
+{
+	unsigned left = resumed->left > RESUMED_FAR ? resumed->left - RESUMED_FAR : 0;
+
+	resumed->left -= left;
+	pass_each_far(evidence->list->count, try_whole, resumed);
+	resumed->left += left;
 }
 
 static unsigned indices_seen(const struct evidence *evidence, uint32_t *ret)
@@ -355,7 +298,7 @@ static unsigned indices_seen(const struct evidence *evidence, uint32_t *ret)
 static bool try_resumed(const struct evidence *evidence, const struct question *question,
 			const struct guess_hooks *hooks, struct pass *ret)
 {
-	struct resumed resumed = {.hooks = hooks, .ret = ret};
+	struct dear resumed = {.hooks = hooks, .ret = ret};
 	uint32_t seen[WATCH_LOG];
 	unsigned count = indices_seen(evidence, seen);
 
@@ -366,6 +309,8 @@ static bool try_resumed(const struct evidence *evidence, const struct question *
 	try_whole_known(evidence, question, &resumed);
 	if (!resumed.found)
 		try_whole_small(&resumed);
+	if (!resumed.found)
+		try_whole_far(evidence, &resumed);
 	if (!resumed.found)
 		pass_each_known(try_whole, &resumed);
 	resume_free(resumed.resume);
@@ -406,7 +351,7 @@ static uint64_t ranks_seen(const struct evidence *evidence, const struct pass *p
 
 	for (uint32_t i = 1; i < pass->part.world && i < RANKS; i++) {
 		other.part.first = (pass->part.first + i) % pass->part.world;
-		if (fits(evidence, &other, RANK_SEEN))
+		if (evidence_fits(evidence, &other, RANK_SEEN))
 			ranks |= (uint64_t)1 << i;
 	}
 	return ranks;
@@ -462,7 +407,7 @@ static bool try_small(const struct evidence *evidence, const struct guess_hooks 
 		      struct pass *ret)
 {
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = depth_for(evidence, (double)GUESS_SMALL * ways.count);
+	unsigned depth = evidence_depth(evidence, (double)GUESS_SMALL * ways.count);
 
 	return depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
 }
@@ -472,7 +417,7 @@ static bool try_small(const struct evidence *evidence, const struct guess_hooks 
 static bool try_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
 		       struct pass *ret)
 {
-	unsigned depth = depth_for(evidence, (double)GUESS_SMALL * WORLDS * WORLDS);
+	unsigned depth = evidence_depth(evidence, (double)GUESS_SMALL * WORLDS * WORLDS);
 	struct ways ways = {.count = 0};
 
 	if (!depth)
@@ -486,12 +431,31 @@ static bool try_all(const struct evidence *evidence, const struct guess_hooks *h
 		    struct pass *ret)
 {
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = depth_for(evidence, (double)SEEDS_ALL * (ways.count + WORLDS));
+	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (ways.count + WORLDS));
 
 	for (uint32_t world = 2; world <= WORLDS && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
 	return depth && depth <= evidence->shortest &&
 	       search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+}
+
+/* torchdata's loader with workers, of which nothing is known but that (pass_each_far()). */
+static bool try_all_far(const struct question *question, const struct order_list *list,
+			const struct guess_hooks *hooks, struct pass *ret)
+{
+	struct seeds_runs seen = {.n = list->count, .skip = list->count - 1};
+	struct seeds_found found;
+	struct seeds *work;
+	unsigned count;
+
+	seen.count = evidence_runs(question, list, seen.runs);
+	if (seen.count == 0 || seeds_new_far(&seen, &work) < 0)
+		return false;
+	count = hooks->search(hooks->context, work, 0, SEEDS_ALL, &found, 1);
+	seeds_free(work);
+	if (count)
+		*ret = (struct pass){.rule = PASS_STREAM, .seed = found.seed, .skip = seen.skip};
+	return count > 0;
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -508,7 +472,7 @@ static bool try_more(const struct evidence *evidence, const struct question *que
 {
 	return try_small(evidence, hooks, &ret->pass) ||
 	       try_repeated(evidence, hooks, &ret->pass) ||
-	       try_worlds(evidence, hooks, &ret->pass) ||
+	       try_worlds(evidence, hooks, &ret->pass) || try_far(evidence, hooks, &ret->pass) ||
 	       try_resumed(evidence, question, hooks, &ret->pass);
 }
 
@@ -516,6 +480,15 @@ static bool try_all_seeds(const struct evidence *evidence, const struct question
 			  const struct guess_hooks *hooks, struct course *ret)
 {
 	return evidence->list->count >= question->least && try_all(evidence, hooks, &ret->pass);
+}
+
+static bool try_far_seeds(const struct evidence *evidence, const struct question *question,
+			  const struct guess_hooks *hooks, struct course *ret)
+{
+	const struct order_list *list = evidence->list;
+
+	return list->count >= question->least * FAR_DEAR && list->count >= FAR_FILES &&
+	       list->count < PERMUTATION_LARGE && try_all_far(question, list, hooks, &ret->pass);
 }
 
 typedef bool try_fn(const struct evidence *evidence, const struct question *question,
@@ -530,11 +503,19 @@ static bool try_list(const struct question *question, const struct order_list *l
 
 	if (!evidence_init(&evidence, question, list))
 		return false;
-	found = !is_scan(&evidence) && try(&evidence, question, hooks, &course);
+	found = !evidence_is_scan(&evidence) && try(&evidence, question, hooks, &course);
 	evidence_release(&evidence);
 	if (found)
 		*ret = course;
 	return found;
+}
+
+/* The likeliest list gets a search far along before unlikely ones get theirs from the beginning. */
+static bool is_turn_of_far(const struct question *question, unsigned lists_tried)
+{
+	unsigned before = question->list_count < FAR_BEHIND ? question->list_count : FAR_BEHIND;
+
+	return question->far && lists_tried == before;
 }
 
 bool guess(const struct question *question, enum guess_effort effort,
@@ -547,6 +528,9 @@ bool guess(const struct question *question, enum guess_effort effort,
 		if (hooks->stopped(hooks->context))
 			return false;
 		if (try_list(question, question->lists[i], tries[effort], hooks, ret))
+			return true;
+		if (effort == GUESS_ALL && is_turn_of_far(question, i + 1) &&
+		    try_list(question, question->lists[0], try_far_seeds, hooks, ret))
 			return true;
 	}
 	return false;
@@ -573,8 +557,8 @@ unsigned guess_goes_along(const struct question *question, const struct course *
 	    order_list_find(list, course->list->files[0]) != ORDER_NONE ||
 	    !evidence_init(&evidence, question, list))
 		return 0;
-	depth = depth_for(&evidence, GUESS_LISTS);
-	if (depth && fits(&evidence, &course->pass, depth))
+	depth = evidence_depth(&evidence, GUESS_LISTS);
+	if (depth && evidence_fits(&evidence, &course->pass, depth))
 		seen = count_seen(&evidence, &course->pass);
 	evidence_release(&evidence);
 	return seen;

@@ -36,6 +36,7 @@ struct question {
 	unsigned known_count;
 	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */
 	unsigned list_count;
+	bool far;     /* orders that begin far along their generators are worth a search */
 	double least; /* files of a list for which all seeds are tried: it takes a while, in which
 		       * they are read */
 };
@@ -55,7 +56,8 @@ struct guess_hooks {
 enum guess_effort {
 	GUESS_LIKELY, /* what follows known passes, and conventions: some milliseconds */
 	GUESS_MORE, /* small seeds in any world size, the middle of epochs: some seconds at most */
-	GUESS_ALL,  /* all seeds: some ten seconds of all processors */
+	GUESS_ALL,  /* all seeds: some ten seconds of all processors for each list; far along, of
+		     * the likeliest, a minute */
 };
 
 /* Whether an order was found, which is then in *ret. */

@@ -295,7 +295,7 @@ static bool try_pair(struct lesson *lesson, const struct pass *now)
 
 static bool set_order(struct lesson *lesson, const struct pass *pass)
 {
-	lesson->steps += lesson->n;
+	lesson->steps += lesson->n + pass->skip / 4;
 	if (pass_order(pass, lesson->n, lesson->order) != lesson->n)
 		return false;
 	for (uint32_t place = 0; place < lesson->n; place++)
@@ -419,6 +419,13 @@ static void try_streams(struct lesson *lesson)
 	lesson->streams = false;
 }
 
+static void try_far_streams(struct lesson *lesson)
+{
+	lesson->streams = true;
+	pass_each_far(lesson->n, try_stream, lesson);
+	lesson->streams = false;
+}
+
 static bool try_other(void *arg, const struct pass *pass)
 {
 	return pass->rule != PASS_STREAM && !pass_is_dino(pass) && try_pass(arg, pass);
@@ -432,8 +439,8 @@ static void try_others(struct lesson *lesson)
 
 static void try_all(struct lesson *lesson)
 {
-	static void (*const rounds[])(struct lesson *) = {try_likely, try_small_seeds, try_dropped,
-							  try_streams, try_others};
+	static void (*const rounds[])(struct lesson *) = {try_likely,  try_small_seeds, try_dropped,
+							  try_streams, try_far_streams, try_others};
 
 	try_same(lesson);
 	lesson->depth = depth_for(lesson, TRIED);

@@ -11,6 +11,7 @@
 	397 /* output i needs words i, i + 1 and i + MT19937_NEAR of the seeded state */
 
 #define MT19937_FACTOR 1812433253u /* of the seeding */
+#define MT19937_TWIST  0x9908b0dfu
 
 struct mt19937 {
 	uint32_t state[MT19937_WORDS];
@@ -38,7 +39,7 @@ static inline uint32_t mt19937_twist(uint32_t word, uint32_t next, uint32_t near
 {
 	uint32_t mixed = (word & 0x80000000u) | (next & 0x7fffffffu);
 
-	return near ^ (mixed >> 1) ^ (-(next & 1u) & 0x9908b0dfu);
+	return near ^ (mixed >> 1) ^ (-(next & 1u) & MT19937_TWIST);
 }
 
 static inline uint32_t mt19937_temper(uint32_t y)
@@ -59,5 +60,9 @@ uint64_t mt19937_next64(struct mt19937 *mt);
 
 /* Passes over so many outputs. */
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
+
+/* The sum modulo 2 of the bits `bits` of an output, from 0 on, is that of some bits of the seeded
+ * state, whatever the seed: tells which. Takes a time proportional to the number of the output. */
+void mt19937_origin(uint64_t output, uint32_t bits, uint32_t ret[MT19937_WORDS]);
 
 #endif

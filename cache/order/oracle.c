@@ -249,14 +249,24 @@ bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 	return oracle->asked_stage && !all_seeds && worth(stage) > worth(oracle->asked_stage);
 }
 
+static bool may_push(const struct track *track)
+{
+	return track->fed_by >= SURE && forecast_may_push(track->forecast);
+}
+
 void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg)
 {
-	for (unsigned i = 0; i < oracle->count; i++) {
-		const struct track *track = &oracle->tracks[i];
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (may_push(&oracle->tracks[i]))
+			forecast_coming(oracle->tracks[i].forecast, take, arg);
+}
 
-		if (track->fed_by >= SURE && forecast_may_push(track->forecast))
-			forecast_coming(track->forecast, take, arg);
-	}
+bool oracle_may_push(const struct oracle *oracle)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (may_push(&oracle->tracks[i]))
+			return true;
+	return false;
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

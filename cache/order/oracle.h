@@ -37,6 +37,8 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file);
 /* Calls `take` with each file that comes next and may be pushed (forecast.h), soonest first, of all
  * courses, until it returns false. */
 void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg);
+/* Whether there may be such a file now. */
+bool oracle_may_push(const struct oracle *oracle);
 void oracle_pushed(struct oracle *oracle, uint32_t file);
 
 /* --- thinking -------------------------------------------------------------------------------- */

@@ -41,7 +41,8 @@ struct oracle {
 	unsigned known_count;
 	uint64_t asked_stage, asked_group; /* of the last thought; */
 	bool asked_hard;		   /* whether it was hard */
-	uint64_t searched;		   /* the stage for which all seeds were tried, */
+	uint64_t searched_far;		   /* the group for which all seeds were tried far along; */
+	uint64_t searched;		   /* the stage for which they were from the beginning, */
 	double too_long;  /* or would have been, but for lists of less than so many files; 0: not */
 	uint64_t learned; /* and that for which the epoch before was looked at */
 	struct history *history; /* of those who go by no forecast */

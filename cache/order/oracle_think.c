@@ -26,7 +26,9 @@ struct thought {
 	struct question question;
 	uint64_t since; /* the turn with which the readers in question began */
 	bool hard;	/* as in struct effort */
-	bool all_seeds; /* GUESS_ALL too */
+	bool all_seeds; /* GUESS_ALL too, */
+	bool far;	/* and was through, so that they need not be tried far along again */
+	uint64_t group; /* of the readers, as in watch_stage() */
 	bool ask_lists;
 	struct order_list *lists[2 * GUESS_LISTS + 1]; /* found on the way: asked for, one
 							* learned, and what goes along */
@@ -179,6 +181,8 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	thought->since = watch_began(oracle->watch);
 	thought->hard = effort->hard;
 	thought->all_seeds = search;
+	thought->group = stage >> 3;
+	thought->question.far = oracle->searched_far != thought->group;
 	thought->question.least = effort->least;
 	thought->lists_known = thought->question.list_count;
 	oracle->asked_group = stage >> 3;
@@ -310,6 +314,15 @@ static bool takes_too_long(const struct question *question)
 	return true;
 }
 
+static bool think_of_all(struct thought *thought, const struct oracle_hooks *hooks,
+			 struct course *ret)
+{
+	bool found = guess(&thought->question, GUESS_ALL, &hooks->guess, ret);
+
+	thought->far = !hooks->guess.stopped(hooks->guess.context);
+	return found;
+}
+
 static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
 		       struct course *ret)
 {
@@ -317,7 +330,7 @@ static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks
 
 	hooks->takes_long(hooks->context);
 	return guess(question, GUESS_MORE, &hooks->guess, ret) || think_back(thought, hooks) ||
-	       (thought->all_seeds && guess(question, GUESS_ALL, &hooks->guess, ret));
+	       (thought->all_seeds && think_of_all(thought, hooks, ret));
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)
@@ -562,6 +575,8 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 				say(&thought->results[i].course, ret);
 				found = true;
 			}
+	if (thought->far)
+		oracle->searched_far = thought->group;
 	if (thought->all_seeds)
 		oracle->too_long = takes_too_long(&thought->question) ? thought->question.least : 0;
 	if (found)

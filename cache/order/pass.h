@@ -87,6 +87,10 @@ unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned
 typedef bool pass_try_fn(void *arg, const struct pass *pass);
 void pass_each_known(pass_try_fn *try, void *arg);
 
+/* The same for permutations of n that come behind whole other ones of their generator, so that each
+ * takes n steps and more to try: some 2,500. */
+void pass_each_far(uint32_t n, pass_try_fn *try, void *arg);
+
 /* The passes that may follow, likeliest first; where rule and step are known, one. `ret` has room
  * for PASS_NEXT. Returns how many. */
 #define PASS_NEXT 96

@@ -6,6 +6,9 @@
 
 #define PLAIN_ROOTS 1024
 
+/* Permutations of a generator, behind the first, of which an epoch may be one. */
+#define FAR 8
+
 /* torch.Generator() as it comes: default_rng_seed_val of c10/core/GeneratorImpl.h, 67280421310721,
  * of which the low 32 bits count. */
 #define TORCH_UNSEEDED 4053586177u
@@ -50,6 +53,7 @@ static const uint32_t rare[] = {
 struct asked {
 	pass_try_fn *try;
 	void *arg;
+	uint64_t skip; /* before a permutation that is far along its generator */
 };
 
 static bool ask(const struct asked *asked, struct pass pass)
@@ -111,6 +115,27 @@ static bool ask_generator(const struct asked *asked, uint32_t root)
 static bool ask_seed(const struct asked *asked, uint32_t root)
 {
 	return ask(asked, (struct pass){.seed = root});
+}
+
+/* StatefulDataLoader of torchdata (stateful_dataloader/sampler.py): its RandomSampler draws a seed
+ * when it is made, */
+static bool ask_far_word(const struct asked *asked, uint32_t root)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, 1);
+	return ask(
+		asked,
+		(struct pass){.rule = PASS_STREAM, .seed = mt19937_next(&mt), .skip = asked->skip});
+}
+
+/* or is given a generator, of which the loader takes its base_seed before the epoch's permutation.
+ */
+static bool ask_far_generator(const struct asked *asked, uint32_t root)
+{
+	return ask(asked,
+		   (struct pass){.rule = PASS_STREAM, .seed = root, .skip = asked->skip + 2});
 }
 
 typedef bool ask_root_fn(const struct asked *asked, uint32_t root);
@@ -192,4 +217,23 @@ void pass_each_known(pass_try_fn *try, void *arg)
 	if (!ask_dali(&asked, PASS_STD) && !ask_dali(&asked, PASS_STD_OLD) &&
 	    !ask_dino(&asked, PASS_DINO))
 		ask_dino(&asked, PASS_DINO_NEW);
+}
+
+/* torch's loader that torchdata's derives from, and that asks for the sampler's iterator when it is
+ * made, asks once more where it has workers: each time there is a permutation, of which the first
+ * is not read. Others follow, for those who look on from a later epoch on. */
+void pass_each_far(uint32_t n, pass_try_fn *try, void *arg)
+{
+	struct asked asked = {.try = try, .arg = arg, .skip = n - 1};
+
+	if (ask_popular(&asked, ask_far_word) || ask_popular(&asked, ask_far_generator))
+		return;
+	for (unsigned i = 2; i < FAR; i++) {
+		asked.skip = (uint64_t)i * (n - 1);
+		if (ask_popular(&asked, ask_far_word))
+			return;
+	}
+	asked.skip = n - 1;
+	if (!ask_all(&asked, ask_far_word))
+		ask_all(&asked, ask_far_generator);
 }

@@ -18,7 +18,7 @@
  * What the sieve misses: an earlier swap may have put another element at place s + z, with a chance
  * of s / n. That is taken into the bargain, up to 1 / EXACT; where it is more, all seeds are tried
  * in full. Ways that start at 0 never miss. */
-#include "cache/order/seeds.h"
+#include "cache/order/seeds_far.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -48,6 +48,7 @@ struct engine {
 };
 
 struct seeds {
+	struct seeds_far *far; /* instead of all that follows */
 	struct seeds_seen seen;
 	const struct engine *engine;
 	uint32_t numbers[MT19937_WORDS]; /* 0, 1, 2, ...: to add one is to load it into all lanes */
@@ -94,6 +95,8 @@ static const struct engine *engine_of(unsigned bytes)
 
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes)
 {
+	if (seeds->far)
+		return seeds_far_narrow(seeds->far, bytes);
 	seeds->engine = engine_of(bytes);
 	return seeds->engine->bytes;
 }
@@ -160,6 +163,7 @@ void seeds_free(struct seeds *seeds)
 {
 	if (!seeds)
 		return;
+	seeds_far_free(seeds->far);
 	free(seeds->ways);
 	free(seeds->sieve_of);
 	free(seeds->sieves);
@@ -190,6 +194,18 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 	make_sieves(seeds);
 	*ret = seeds;
 	return 0;
+}
+
+int seeds_new_far(const struct seeds_runs *seen, struct seeds **ret)
+{
+	struct seeds *seeds = calloc(1, sizeof(*seeds));
+	int r = seeds ? seeds_far_new(seen, &seeds->far) : -ENOMEM;
+
+	if (r < 0)
+		free(seeds);
+	else
+		*ret = seeds;
+	return r;
 }
 
 /* --- in full --------------------------------------------------------------------------------- */
@@ -237,6 +253,8 @@ bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way)
 {
 	struct lazy lazy = {.word = seed};
 
+	if (seeds->far)
+		return seeds_far_match(seeds->far, seed);
 	for (uint32_t i = 1; i <= seeds->ways[way].skip; i++)
 		lazy.word = mt19937_grow(lazy.word, i);
 	lazy.number = seeds->ways[way].skip;
@@ -340,6 +358,8 @@ unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_fou
 	struct lanes lanes;
 	uint32_t done;
 
+	if (seeds->far)
+		return seeds_far_search(seeds->far, from, SEEDS_STEP, ret, most);
 	for (done = 0; done < SEEDS_STEP && seeds->sieve_count; done += SEEDS_LANES) {
 		uint32_t left = SEEDS_STEP - done;
 
@@ -356,6 +376,8 @@ unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, un
 	struct finds finds = {.found = ret, .most = most};
 	struct lanes lanes;
 
+	if (seeds->far)
+		return seeds_far_search_these(seeds->far, these, count, ret, most);
 	for (unsigned done = 0; done < count && seeds->sieve_count; done += SEEDS_LANES) {
 		unsigned left = count - done < SEEDS_LANES ? count - done : SEEDS_LANES;
 

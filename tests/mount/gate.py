@@ -28,6 +28,7 @@ class Gate:
         self.data, self.folder = data, folder
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
+        self.dead = range(0)  # bytes that cannot be read
         self.waiting = threading.Semaphore(0)  # released once for each read that waits
         self.opened = threading.Event()
         self.opened.set()
@@ -95,6 +96,8 @@ class Gate:
 
     def read(self, body):
         _, offset, size = struct.unpack_from("QQI", body)
+        if range(max(offset, self.dead.start), min(offset + size, self.dead.stop)):
+            return errno.EIO, b""
         return (self.error, b"") if self.error else (0, self.data[offset:offset + size])
 
     def attributes(self, node):

@@ -254,9 +254,10 @@ class Counted:
 
 def are_all_known(said, readers):
     """Whether the oracle has each of the (Job, Epoch, order so far): one seed explains ranks of
-    which only one was recognised. They are followed one by one, or all as one order of all their
-    files."""
-    if not all(epoch.is_explained(said, order) for _, epoch, order in readers):
+    which only one was recognised, and epochs of one generator of which only the first was. They are
+    followed one by one, or all as one order of all their files."""
+    if not said["followed"] or not all(epoch.is_explained(said, order)
+                                       for _, epoch, order in readers):
         return False
     files = set().union(*(epoch.places() for _, epoch, _ in readers))
     return said["followed"] >= len(readers) or said["files"] >= len(files)

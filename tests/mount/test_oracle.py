@@ -53,6 +53,7 @@ def test_persistent_workers_and_whole_batches_only(mounted, start):
         follow(mounted, [(job, Epoch(FILES, oracle.whole_batches(24)))])
 
 
+@pytest.mark.slow
 def test_a_seed_that_only_a_search_finds(mounted, start):
     job = start(mounted / "train", "--workers=4", "--batch-size=32", "--seed", str(RARE_SEED))
     said = follow(mounted, [(job, Epoch(FILES))])

@@ -424,6 +424,38 @@ static void all_seeds_are_tried_when_all_readers_have_begun(void **state)
 }
 
 /* The second list is the right one. */
+/* Two workers of torchdata's loader. */
+static void all_seeds_are_tried_behind_a_permutation_that_nobody_read(void **state)
+{
+	struct world *world = *state;
+	const struct guess_hooks hooks = {.context = world, .search = search, .stopped = stopped};
+	struct course found;
+	struct mt19937 mt;
+
+	add_list(world, BASE, 5000);
+	world->near = LARGE;
+	world->question.far = true;
+	mt19937_init(&mt, LARGE);
+	mt19937_skip(&mt, 4999);
+	permutation_next(&mt, order, 5000, PERMUTATION_LARGE);
+	world->question.shortest = WATCH_RUN;
+	see(world, 8, BASE, order + 40, SEEDS_RUN);
+	see(world, 7, BASE, order, SEEDS_RUN - 1);
+	assert_false(guess(&world->question, GUESS_ALL, &hooks, &found)); /* too few yet */
+	world->question.count = 0;
+	see(world, 8, BASE, order + 40, SEEDS_RUN);
+	see(world, 7, BASE, order, SEEDS_RUN);
+	assert_true(guess(&world->question, GUESS_ALL, &hooks, &found));
+	assert_int_equal(found.pass.rule, PASS_STREAM);
+	assert_int_equal(found.pass.seed, LARGE);
+	assert_int_equal(found.pass.skip, 4999);
+	world->question.least = 3000;
+	assert_false(guess(&world->question, GUESS_ALL, &hooks, &found));
+	world->question.least = 0;
+	world->question.far = false;
+	assert_false(guess(&world->question, GUESS_ALL, &hooks, &found));
+}
+
 static void of_several_lists_the_right_one_is_found(void **state)
 {
 	struct world *world = *state;
@@ -497,6 +529,7 @@ int main(void)
 		guess_test(masks_are_read_as_the_images_are),
 		guess_test(all_seeds_are_tried_only_where_it_pays),
 		guess_test(all_seeds_are_tried_when_all_readers_have_begun),
+		guess_test(all_seeds_are_tried_behind_a_permutation_that_nobody_read),
 		guess_test(of_several_lists_the_right_one_is_found),
 		guess_test(nothing_is_tried_when_nobody_wants_to_know),
 		guess_test(empty_files_are_left_out_of_a_course),

@@ -210,6 +210,27 @@ static void one_generator_for_all_epochs_is_learned_from(void **state)
 	assert_int_equal(world->course.pass.rule, PASS_STREAM);
 }
 
+/* torchdata's, whose loader has its sampler make each permutation twice and reads the second. */
+static void what_nobody_read_of_a_generator_is_no_hindrance(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 16, .first_reader = 100};
+	struct world *world = *state;
+	uint32_t order[N], seed = word(42, 1);
+	struct mt19937 mt;
+
+	mt19937_init(&mt, seed);
+	mt19937_skip(&mt, N - 1);
+	permutation_next(&mt, order, N, PERMUTATION_LARGE);
+	read_files(world, world->subset, order, N, N, &epoch);
+	mt19937_skip(&mt, N - 1);
+	permutation_next(&mt, order, N, PERMUTATION_LARGE);
+	epoch.first_reader = 200;
+	read_files(world, world->subset, order, N, 2 * BEGUN, &epoch);
+	assert_true(is_learned(world));
+	assert_list(world, seed, N);
+	assert_int_equal(world->course.pass.skip, 3 * (N - 1));
+}
+
 /* The order of a validation, say, whose seed nobody needs to know. */
 static void an_order_that_comes_again_is_learned(void **state)
 {
@@ -462,6 +483,7 @@ int main(void)
 		learn_test(a_subset_under_manual_seed_is_known_after_an_epoch),
 		learn_test(seeds_that_rise_by_one_are_learned_from),
 		learn_test(one_generator_for_all_epochs_is_learned_from),
+		learn_test(what_nobody_read_of_a_generator_is_no_hindrance),
 		learn_test(an_order_that_comes_again_is_learned),
 		learn_test(what_drop_last_leaves_out_is_unknown),
 		learn_test(validation_in_turn_does_not_disturb),

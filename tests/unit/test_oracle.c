@@ -20,6 +20,7 @@ struct world {
 	const struct forecast *forecasts[ORACLE_COURSES + 1];
 	uint32_t list[N];
 	bool pushed[FILES];
+	unsigned pushes;
 	uint32_t near; /* lists of a few files each that are told first, */
 	bool alike;    /* and one that is nearly right */
 	uint64_t most; /* seeds are searched up to here, */
@@ -277,6 +278,59 @@ static void a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch(void **sta
 	assert_int_equal(state_of(*state).position, N);
 }
 
+/* torchdata's loader with workers: of all permutations that its sampler makes, each other one is
+ * read, the second one first. */
+static void read_every_other(struct world *world, uint32_t seed)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, seed);
+	for (uint32_t at = 0; at < 4; at++) {
+		struct epoch epoch = {.workers = 2, .batch = 40, .first_reader = 100 + 10 * at};
+		uint32_t missed;
+
+		mt19937_skip(&mt, N - 1);
+		permutation_next(&mt, order, N, PERMUTATION_LARGE);
+		missed = read_epoch(world, order, N, &epoch);
+		assert_int_equal(state_of(world).seed, seed);
+		assert_int_equal(state_of(world).epoch, at);
+		if (at >= 2)
+			assert_true(missed < 400);
+	}
+	assert_int_equal(state_of(world).unlocks, 0);
+}
+
+static void permutations_that_nobody_reads_are_passed_over(void **state)
+{
+	struct mt19937 root;
+
+	mt19937_init(&root, 42); /* torch.manual_seed(42) */
+	mt19937_skip(&root, 1);
+	read_every_other(*state, mt19937_next(&root));
+}
+
+/* Whoever seeded it. */
+static void they_are_passed_over_with_any_seed(void **state)
+{
+	read_every_other(*state, 50021);
+}
+
+/* The same loader went on where its state said, under a new mount. */
+static void what_nobody_read_is_passed_over_in_the_middle_too(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 40, .first_reader = 100};
+	struct mt19937 mt;
+
+	mt19937_init(&mt, 42);
+	mt19937_skip(&mt, 1);
+	mt19937_init(&mt, mt19937_next(&mt));
+	mt19937_skip(&mt, 3 * (N - 1));
+	permutation_next(&mt, order, N, PERMUTATION_LARGE);
+	read_epoch(*state, order + N / 2, N - N / 2, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(*state).position, N);
+}
+
 static void ranks_of_a_world_are_found(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 50, .first_reader = 100};
@@ -456,8 +510,19 @@ static bool push(void *arg, uint32_t file)
 	if (file % 8 == 0)
 		return true;
 	world->pushed[file] = true;
+	world->pushes++;
 	oracle_pushed(world->oracle, file);
 	return false;
+}
+
+/* Who is told that nothing may be pushed has missed nothing. */
+static void push_one(struct world *world)
+{
+	bool may = oracle_may_push(world->oracle);
+	unsigned before = world->pushes;
+
+	oracle_to_push(world->oracle, push, world);
+	assert_true(may || world->pushes == before);
 }
 
 /* Another one, four times as fast, in an order that nobody knows. */
@@ -486,15 +551,17 @@ static void a_job_is_followed_whatever_others_read_until_it_ends(void **state)
 			think(world, true);
 			continue;
 		}
-		oracle_to_push(world->oracle, push, world);
+		push_one(world);
 		ask_at_random(world, &random);
 	}
+	assert_true(world->pushes > 0);
 	assert_int_equal(state_of(world).courses, 1);
 	assert_int_equal(state_of(world).unlocks, 0);
 	for (uint32_t i = 0; i < N / 2; i++)
 		ask_at_random(world, &random);
 	assert_int_equal(state_of(world).courses, 0);
 	assert_int_equal(state_of(world).unlocks, 1);
+	assert_false(oracle_may_push(world->oracle));
 }
 
 /* Nobody knows its list: it is learned from the first epoch, under manual_seed(42). */
@@ -619,6 +686,9 @@ int main(void)
 		oracle_test(epochs_that_follow_one_another_are_foreseen),
 		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
 		oracle_test(a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch),
+		oracle_test(permutations_that_nobody_reads_are_passed_over),
+		oracle_test(they_are_passed_over_with_any_seed),
+		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
 		oracle_test(ranks_of_a_world_are_found),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),

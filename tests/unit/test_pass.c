@@ -30,6 +30,15 @@ static uint32_t hash_of(const struct pass *pass)
 	return order_hash(order, pass_order(pass, N, order));
 }
 
+static uint32_t output(uint32_t root, unsigned word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
+}
+
 struct part_golden {
 	uint32_t n, world;
 	uint64_t ranks;
@@ -352,18 +361,34 @@ static void a_forgotten_set_epoch_repeats_the_order(void **state)
 	check_epochs((struct pass){.seed = 42}, PASS_SAME, golden, 3);
 }
 
+/* StatefulDataLoader's RandomSampler under torch.manual_seed(42): its seed is output 1. Without
+ * workers, and with 2, which live on or do not. */
 static void torchdata_makes_one_permutation_after_the_other(void **state)
 {
-	/* StatefulDataLoader's RandomSampler under torch.manual_seed(42): its seed is output 1 */
-	static const uint32_t golden[] = {0xf59c1457, 0xfbb030cb, 0x8de119b3};
-	struct pass pass = {.rule = PASS_WORDS, .root = 42, .word = 1};
-	struct mt19937 mt;
+	static const uint32_t lone[] = {0xf59c1457, 0xfbb030cb, 0x8de119b3, 0x06563a67};
+	static const uint32_t persistent[] = {0xfbb030cb, 0x8de119b3, 0x06563a67, 0xfa2e5427};
+	static const uint32_t other[] = {0xfbb030cb, 0x06563a67, 0x07f90a2b, 0xfe28b38f};
+	struct pass pass = {.rule = PASS_WORDS, .root = 42, .word = 1, .seed = output(42, 1)};
 
 	(void)state;
-	mt19937_init(&mt, 42);
-	mt19937_next(&mt);
-	pass.seed = mt19937_next(&mt);
-	check_epochs(pass, PASS_STREAM, golden, 3);
+	check_epochs(pass, PASS_STREAM, lone, 4);
+	pass = (struct pass){.rule = PASS_STREAM, .seed = output(42, 1), .skip = N - 1};
+	check_epochs(pass, PASS_STREAM, persistent, 4);
+	check_epochs(pass, PASS_STREAM, other, 4);
+}
+
+/* StatefulDataLoader(generator=g), g seeded with 42 */
+static void torchdata_and_its_loader_share_a_generator(void **state)
+{
+	static const uint32_t lone[] = {0x0bc64f37, 0x4ce41fff, 0x987c2977, 0xee506c73};
+	static const uint32_t persistent[] = {0x4ce41fff, 0x63345adb, 0x74cb4a67, 0xc1c4d1f7};
+	static const uint32_t other[] = {0x4ce41fff, 0x5922fb93, 0x8df42d2f, 0x59b6db23};
+	struct pass pass = {.rule = PASS_STREAM, .seed = 42, .skip = N - 1 + 2};
+
+	(void)state;
+	check_epochs((struct pass){.seed = 42}, PASS_STREAM, lone, 4);
+	check_epochs(pass, PASS_STREAM, persistent, 4);
+	check_epochs(pass, PASS_STREAM, other, 4);
 }
 
 static void detectron2_deals_the_stream(void **state)
@@ -522,15 +547,6 @@ static bool is_known(enum pass_maker maker, uint32_t seed, uint64_t skip, uint32
 	return wanted.found > 0;
 }
 
-static uint32_t output(uint32_t root, unsigned word)
-{
-	struct mt19937 mt;
-
-	mt19937_init(&mt, root);
-	mt19937_skip(&mt, word);
-	return mt19937_next(&mt);
-}
-
 static void conventions_are_known(void **state)
 {
 	(void)state;
@@ -552,6 +568,28 @@ static void conventions_are_known(void **state)
 	assert_true(is_known(PASS_STD, 524290, 0, 0));
 	assert_true(is_known(PASS_DINO, 0, 0, 0));
 	assert_true(is_known(PASS_DINO_NEW, 0, 0, 0));
+}
+
+static bool is_known_far(uint32_t seed, uint64_t skip)
+{
+	struct wanted wanted = {.pass = {.seed = seed, .skip = skip}};
+
+	pass_each_far(N, count_wanted, &wanted);
+	assert_in_range(wanted.tries, 2000, 4000); /* of 1,281,167: 0.6 ms each, or more */
+	return wanted.found > 0;
+}
+
+static void conventions_behind_whole_permutations_are_known(void **state)
+{
+	(void)state;
+	assert_true(is_known_far(output(42, 1), N - 1));
+	assert_true(is_known_far(output(1000, 1), N - 1));
+	assert_true(is_known_far(output(123456, 1), N - 1));
+	assert_true(is_known_far(7, N - 1 + 2)); /* a generator of the loader */
+	/* seen from the fourth epoch on */
+	assert_true(is_known_far(output(42, 1), 7 * (N - 1)));
+	assert_false(is_known_far(output(42, 1), 0));
+	assert_false(is_known_far(output(42, 3), N - 1));
 }
 
 static bool stop_at_ten(void *arg, const struct pass *pass)
@@ -580,6 +618,9 @@ static void trying_ends_when_told(void **state)
 	tries = 0;
 	pass_each_known(stop_at_dali, &tries);
 	assert_int_equal(tries, 1);
+	tries = 0;
+	pass_each_far(N, stop_at_ten, &tries);
+	assert_int_equal(tries, 10);
 }
 
 /* --- roots ------------------------------------------------------------------------------------ */
@@ -724,6 +765,7 @@ int main(void)
 		cmocka_unit_test(seeds_rise_by_one_with_set_epoch),
 		cmocka_unit_test(a_forgotten_set_epoch_repeats_the_order),
 		cmocka_unit_test(torchdata_makes_one_permutation_after_the_other),
+		cmocka_unit_test(torchdata_and_its_loader_share_a_generator),
 		cmocka_unit_test(detectron2_deals_the_stream),
 		cmocka_unit_test(dinov2_draws_for_the_last_place_too),
 		cmocka_unit_test(dinov2_shards_are_shuffled_by_each_rank),
@@ -731,6 +773,7 @@ int main(void)
 		cmocka_unit_test(dali_shuffles_what_it_shuffled_before),
 		cmocka_unit_test(dali_goes_on_in_four_ways),
 		cmocka_unit_test(conventions_are_known),
+		cmocka_unit_test(conventions_behind_whole_permutations_are_known),
 		cmocka_unit_test(trying_ends_when_told),
 		cmocka_unit_test(a_seed_is_found_behind_the_weights_of_a_model),
 		cmocka_unit_test(the_first_output_is_no_seed),

@@ -1,0 +1,122 @@
+#include "cache/order/evidence.h"
+#include <stdlib.h>
+
+static void add_seen(struct evidence *evidence, uint32_t index)
+{
+	evidence->count += !bit_set(evidence->set, index);
+}
+
+/* What the readers began with; where these are few, what came next as well: the first file of a
+ * program may have been a look at the data. */
+static void find_firsts(struct evidence *evidence, const struct question *question)
+{
+	struct seeds_seen *seen = &evidence->seen;
+
+	for (uint32_t nth = 0; nth < SEEDS_FIRSTS; nth++)
+		for (unsigned i = 0; i < question->count; i++) {
+			const struct watch_access *access = &question->seen[i];
+			uint32_t index = order_list_find(evidence->list, access->file);
+
+			if (access->nth == nth && index != ORDER_NONE &&
+			    seen->first_count < SEEDS_FIRSTS)
+				seen->firsts[seen->first_count++] = index;
+		}
+}
+
+bool evidence_init(struct evidence *evidence, const struct question *question,
+		   const struct order_list *list)
+{
+	*evidence = (struct evidence){.list = list, .seen = {.n = list->count}};
+	evidence->set = calloc(1, list->count / 8 + 1);
+	if (!evidence->set)
+		return false;
+	for (unsigned i = 0; i < question->count; i++) {
+		const struct watch_access *access = &question->seen[i];
+		uint32_t index = order_list_find(list, access->file);
+
+		if (index == ORDER_NONE)
+			continue;
+		add_seen(evidence, index);
+		evidence->shortest++;
+		if (access->nth >= evidence->longest)
+			evidence->longest = access->nth + 1;
+	}
+	if (question->count)
+		evidence->shortest = evidence->shortest * question->shortest / question->count;
+	evidence->seen.set = evidence->set;
+	find_firsts(evidence, question);
+	return true;
+}
+
+void evidence_release(struct evidence *evidence)
+{
+	free(evidence->set);
+}
+
+bool evidence_is_scan(const struct evidence *evidence)
+{
+	uint32_t n = evidence->list->count, beside = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (seeds_seen_has(&evidence->seen, i))
+			beside += (i > 0 && seeds_seen_has(&evidence->seen, i - 1)) ||
+				  (i + 1 < n && seeds_seen_has(&evidence->seen, i + 1));
+	return evidence->count * 4 < n && beside * 4 > evidence->count * 3;
+}
+
+unsigned evidence_depth(const struct evidence *evidence, double tried)
+{
+	double n = evidence->list->count, seen = evidence->count / n;
+	double chance = tried * evidence->seen.first_count / n;
+	unsigned most = evidence->longest < WATCH_RUN ? evidence->longest : WATCH_RUN;
+
+	for (unsigned depth = 1; depth <= most; depth++) {
+		if (chance < GUESS_ODDS && depth > 1)
+			return depth;
+		chance *= seen;
+	}
+	return 0;
+}
+
+bool evidence_fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
+{
+	uint32_t begin[WATCH_RUN];
+	unsigned count = pass_begin(pass, evidence->list->count, begin, depth);
+
+	if (count < depth || !seeds_seen_begins(&evidence->seen, begin[0]))
+		return false;
+	for (unsigned i = 1; i < depth; i++)
+		if (!seeds_seen_has(&evidence->seen, begin[i]))
+			return false;
+	return true;
+}
+
+/* From its first file on, seen[first]. */
+static bool find_run(const struct question *question, const struct order_list *list, unsigned first,
+		     uint32_t ret[SEEDS_RUN])
+{
+	uint32_t nth = 0;
+
+	for (unsigned i = first; i < question->count && nth < SEEDS_RUN; i++) {
+		const struct watch_access *access = &question->seen[i];
+
+		if (access->reader != question->seen[first].reader)
+			continue;
+		ret[nth] = order_list_find(list, access->file);
+		if (access->nth != nth || ret[nth] == ORDER_NONE)
+			return false;
+		nth++;
+	}
+	return nth == SEEDS_RUN;
+}
+
+unsigned evidence_runs(const struct question *question, const struct order_list *list,
+		       uint32_t ret[SEEDS_FIRSTS][SEEDS_RUN])
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < question->count && count < SEEDS_FIRSTS; i++)
+		if (question->seen[i].nth == 0 && find_run(question, list, i, ret[count]))
+			count++;
+	return count;
+}

@@ -1,33 +1,25 @@
+#include "base/date.h"
 #include "base/scope.h"
 #include "pack/builder_internal.h"
-#include <fcntl.h>
+#include "pack/xxh3.h"
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <xxhash.h>
-
-static void release(struct builder *builder)
-{
-	store_free(builder->store);
-	if (builder->fd >= 0)
-		close(builder->fd);
-	free(builder->path);
-	free(builder->partial);
-	free(builder->options);
-	buf_release(&builder->nodes);
-	buf_release(&builder->names);
-	buf_release(&builder->targets);
-	buf_release(&builder->sums);
-	free(builder);
-}
 
 void builder_free(struct builder *builder)
 {
 	if (!builder)
 		return;
-	if (builder->fd >= 0 && !builder->finished)
-		unlink(builder->partial);
-	release(builder);
+	builder_partial_close(builder);
+	free(builder->path);
+	free(builder->partial);
+	free(builder->journal_path);
+	free(builder->options);
+	buf_release(&builder->note);
+	buf_release(&builder->nodes);
+	buf_release(&builder->names);
+	buf_release(&builder->targets);
+	buf_release(&builder->sums);
+	free(builder);
 }
 
 static int copy_params(struct builder *builder, const struct builder_params *params)
@@ -36,7 +28,8 @@ static int copy_params(struct builder *builder, const struct builder_params *par
 	builder->options = strdup(params->options ? params->options : "");
 	builder->replace = params->replace;
 	if (!builder->path || !builder->options ||
-	    asprintf(&builder->partial, "%s.partial", params->path) < 0)
+	    asprintf(&builder->partial, "%s.partial", params->path) < 0 ||
+	    asprintf(&builder->journal_path, "%s.journal", builder->partial) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -50,37 +43,6 @@ static int check_target(const struct builder *builder, struct err *err)
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, -EEXIST, "exists and is not a regular file");
 	return builder->replace ? 0 : err_set(err, -EEXIST, "exists");
-}
-
-/* Between open and flock, another run may have finished: the file is a pack by now. */
-static bool still_named(int fd, const char *path)
-{
-	struct stat here, there;
-
-	return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_dev == there.st_dev &&
-	       here.st_ino == there.st_ino;
-}
-
-/* A partial file that nobody holds locked is the remains of a killed run. Filesystems
- * without locks cannot tell: there the last one to start wins. */
-static int create_partial(struct builder *builder, struct err *err)
-{
-	int fd = open(builder->partial, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (fd < 0)
-		return err_set(err, -errno, "cannot create '%s': %s", builder->partial,
-			       strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
-		close(fd);
-		return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
-	}
-	if (!still_named(fd, builder->partial)) {
-		close(fd);
-		return err_set(err, -EBUSY, "another foldpack has just written '%s'",
-			       builder->path);
-	}
-	builder->fd = fd;
-	return ftruncate(fd, 0) < 0 ? -errno : 0;
 }
 
 static int add_root(struct builder *builder)
@@ -102,11 +64,9 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	if (r == 0)
 		r = check_target(builder, err);
 	if (r == 0)
-		r = create_partial(builder, err);
-	if (r == 0)
 		r = add_root(builder);
 	if (r == 0)
-		r = store_new(builder->partial, &builder->store);
+		r = builder_partial_open(builder, params, err);
 	if (r < 0) {
 		builder_free(builder);
 		return r;
@@ -115,30 +75,22 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	return 0;
 }
 
-/* Times that 64 bits of nanoseconds cannot hold, before 1677 and after 2262, become the
- * nearest that they can. */
-static int64_t to_ns(struct timespec time)
-{
-	int64_t ns;
-
-	if (__builtin_mul_overflow((int64_t)time.tv_sec, 1000000000, &ns) ||
-	    __builtin_add_overflow(ns, time.tv_nsec, &ns))
-		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
-	return ns;
-}
-
 void builder_root(struct builder *builder, mode_t mode, struct timespec mtime)
 {
-	struct builder_node *root = builder_node(builder, BUILDER_ROOT);
+	builder_attr(builder, BUILDER_ROOT, mode, mtime);
+}
 
-	root->mode = (uint16_t)(mode & 07777);
-	root->mtime = to_ns(mtime);
+void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime)
+{
+	struct builder_node *node = builder_node(builder, id);
+
+	node->mode = (uint16_t)(mode & 07777);
+	node->mtime = date_of(mtime);
 }
 
 static bool is_file(const struct builder *builder, uint32_t id)
 {
-	return id < builder_count(builder) && (builder_node(builder, id)->kind == FORMAT_FILE ||
-					       builder_node(builder, id)->kind == FORMAT_SPLIT);
+	return id < builder_count(builder) && format_is_file(builder_node(builder, id)->kind);
 }
 
 static int check_entry(const struct builder *builder, const struct builder_entry *entry,
@@ -170,7 +122,7 @@ int builder_add(struct builder *builder, const struct builder_entry *entry, uint
 		.kind = (uint8_t)entry->kind,
 		.state = entry->kind == FORMAT_FILE ? NODE_EMPTY : NODE_DONE,
 		.mode = (uint16_t)(entry->mode & 07777),
-		.mtime = to_ns(entry->mtime),
+		.mtime = date_of(entry->mtime),
 	};
 	int r = check_entry(builder, entry, err);
 
@@ -218,22 +170,32 @@ int builder_path(const struct builder *builder, uint32_t id, struct buf *path)
 	return 0;
 }
 
+/* The sums of a record's extents. */
+static int add_sums(struct builder *builder, const void *data, uint64_t size)
+{
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && at < size; at += FORMAT_EXTENT) {
+		uint64_t len = size - at < FORMAT_EXTENT ? size - at : FORMAT_EXTENT;
+		uint64_t sum = XXH3_64bits((const char *)data + at, len);
+
+		r = buf_add(&builder->sums, &sum, sizeof(sum));
+	}
+	return r;
+}
+
 /* One record: reserves its space, has the source fill it, sums its extents. */
 static int store_record(struct builder *builder, const struct format_key *key,
 			const struct builder_source *source, uint64_t size)
 {
 	void *space;
-	int r = store_put(builder->store, key->data, key->len, size, &space);
+	int r = builder_put(builder, key, size, &space);
 
 	if (r < 0 || size == 0)
 		return r;
 	r = source->read(source->context, space, size);
-	for (uint64_t at = 0; r == 0 && at < size; at += FORMAT_EXTENT) {
-		uint64_t len = size - at < FORMAT_EXTENT ? size - at : FORMAT_EXTENT;
-		uint64_t sum = XXH3_64bits((char *)space + at, len);
-
-		r = buf_add(&builder->sums, &sum, sizeof(sum));
-	}
+	if (r == 0)
+		r = add_sums(builder, space, size);
 	if (r < 0) {
 		memset(space, 0, size); /* its pages may reach the file yet */
 		store_delete(builder->store, key->data, key->len);
@@ -241,26 +203,93 @@ static int store_record(struct builder *builder, const struct format_key *key,
 	return r;
 }
 
-static int store_parts(struct builder *builder, const struct buf *path,
-		       const struct builder_source *source)
+#define PART_EXTENTS (FORMAT_PART / FORMAT_EXTENT)
+
+static int changed(const struct buf *path, struct err *err)
+{
+	return err_set(err, -ESTALE, "'%s' is not what was packed of it before the interruption",
+		       path->data);
+}
+
+/* Parts from before an interruption are only read again: 0 where they are the same, 1 where not, or
+ * what the source gave. */
+static int check_parts(struct builder *builder, const struct builder_source *source)
+{
+	uint32_t parts = builder->parts;
+	SCOPE_FREE void *data = malloc(parts ? FORMAT_PART : 1);
+	const uint64_t *sums = builder_sums(builder);
+	uint64_t stored = builder_sum_count(builder), first = stored - parts * PART_EXTENTS;
+	int r = data ? 0 : -ENOMEM;
+
+	for (uint64_t at = first; r == 0 && at < stored; at += PART_EXTENTS) {
+		r = source->read(source->context, data, FORMAT_PART);
+		if (r == 0)
+			r = add_sums(builder, data, FORMAT_PART);
+		sums = builder_sums(builder);
+		if (r == 0 && memcmp(sums + at, sums + stored, PART_EXTENTS * sizeof(*sums)) != 0)
+			r = 1;
+		builder->sums.len = stored * sizeof(*sums);
+	}
+	return r;
+}
+
+static void undo_parts(struct builder *builder, const struct buf *path, uint32_t parts)
 {
 	struct format_key key;
-	uint32_t part = 0;
-	int r = 0;
 
-	for (uint64_t left = source->size; left && r == 0; part++) {
+	for (uint32_t part = 0; part < parts; part++) {
+		format_key_part(path->data, path->len, part, &key);
+		store_delete(builder->store, key.data, key.len);
+	}
+	if (parts)
+		builder_record(builder, JOURNAL_UNDONE, 0, builder_sum_count(builder));
+}
+
+static int store_parts(struct builder *builder, const struct buf *path,
+		       const struct builder_source *source, struct err *err)
+{
+	uint32_t part = builder->parts;
+	struct format_key key;
+	int r = check_parts(builder, source);
+
+	if (r == 1)
+		return changed(path, err);
+	for (uint64_t left = source->size - part * FORMAT_PART; left && r == 0;) {
 		uint64_t size = left < FORMAT_PART ? left : FORMAT_PART;
+		uint64_t first = builder_sum_count(builder);
 
 		format_key_part(path->data, path->len, part, &key);
 		r = store_record(builder, &key, source, size);
+		if (r == 0) {
+			builder_record(builder, JOURNAL_PART, size, first);
+			part++;
+		}
 		left -= size;
 	}
 	/* The part that failed has taken itself out. */
-	for (uint32_t done = 0; r < 0 && done + 1 < part; done++) {
-		format_key_part(path->data, path->len, done, &key);
-		store_delete(builder->store, key.data, key.len);
-	}
+	if (r < 0)
+		undo_parts(builder, path, part);
 	return r;
+}
+
+static int store_whole(struct builder *builder, const struct buf *path,
+		       const struct builder_source *source)
+{
+	struct format_key key;
+
+	format_key_path(path->data, path->len, &key);
+	return store_record(builder, &key, source, source->size);
+}
+
+int builder_check_turn(struct builder *builder, const struct builder_node *node, struct err *err)
+{
+	int r = journal_status(builder->journal);
+
+	if (r < 0)
+		return r;
+	if (node->kind != FORMAT_FILE || node->state != NODE_EMPTY)
+		return err_set(err, -EINVAL, "not a file that still wants its bytes");
+	return builder_resumed_all(builder, err);
 }
 
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
@@ -268,29 +297,29 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct builder_node *node = builder_node(builder, id);
-	uint64_t first_sum = builder->sums.len / sizeof(uint64_t);
-	struct format_key key;
-	int r = builder_path(builder, id, &path);
+	uint64_t first = builder_sum_count(builder) - builder->parts * PART_EXTENTS;
+	bool split = format_parts(source->size) != 0;
+	int r = builder_check_turn(builder, node, err);
 
+	if (r == 0)
+		r = builder_path(builder, id, &path);
+	if (r == 0 && builder->parts && builder->parts >= format_parts(source->size))
+		r = changed(&path, err);
 	if (r < 0)
 		return r;
-	if (node->kind != FORMAT_FILE || node->state != NODE_EMPTY)
-		return err_set(err, -EINVAL, "not a file that still wants its bytes");
-	if (format_parts(source->size)) {
-		r = store_parts(builder, &path, source);
-	} else {
-		format_key_path(path.data, path.len, &key);
-		r = store_record(builder, &key, source, source->size);
-	}
+	r = split ? store_parts(builder, &path, source, err) : store_whole(builder, &path, source);
+	builder->parts = 0;
 	if (r < 0) {
-		builder->sums.len = first_sum * sizeof(uint64_t);
+		builder->sums.len = first * sizeof(uint64_t);
 		return r == -EEXIST ? err_set(err, r, "two entries have this path") : r;
 	}
 	node->state = NODE_DONE;
-	node->start = first_sum;
+	node->start = first;
 	node->size = source->size;
-	if (format_parts(source->size))
+	if (split)
 		node->kind = FORMAT_SPLIT;
+	builder->last = id;
+	builder_record_file(builder, id);
 	return 0;
 }
 
@@ -301,6 +330,8 @@ void builder_image(struct builder *builder, uint32_t id, const struct dataset_im
 	node->image = (uint8_t)image->kind;
 	node->width = image->width;
 	node->height = image->height;
+	if (id == builder->last)
+		journal_amend(builder->journal, image);
 }
 
 void builder_library(int *ret_major, int *ret_minor, int *ret_patch)
@@ -308,7 +339,81 @@ void builder_library(int *ret_major, int *ret_minor, int *ret_patch)
 	store_library(ret_major, ret_minor, ret_patch);
 }
 
-void builder_drop(struct builder *builder, uint32_t id)
+enum format_kind builder_kind(const struct builder *builder, uint32_t id)
 {
-	builder_node(builder, id)->state = NODE_DROPPED;
+	return (enum format_kind)builder_node(builder, id)->kind;
+}
+
+uint32_t builder_parent(const struct builder *builder, uint32_t id)
+{
+	return builder_node(builder, id)->parent;
+}
+
+uint32_t builder_file(const struct builder *builder, uint32_t id)
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	return node->kind == FORMAT_HARDLINK ? (uint32_t)node->start : id;
+}
+
+int builder_drop(struct builder *builder, uint32_t id)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct builder_node *node = builder_node(builder, id);
+	uint64_t left = builder_sum_count(builder) - builder->parts * PART_EXTENTS;
+	int r;
+
+	/* Whoever goes on drops them again: a link depends on what became of its file, a directory
+	 * on what is in it. */
+	if (node->kind == FORMAT_HARDLINK || node->kind == FORMAT_DIRECTORY) {
+		node->state = NODE_DROPPED;
+		return 0;
+	}
+	r = builder->parts ? builder_path(builder, id, &path) : 0;
+	if (r < 0)
+		return r;
+	undo_parts(builder, &path, builder->parts);
+	builder->sums.len = left * sizeof(uint64_t);
+	builder->parts = 0;
+	node->state = NODE_DROPPED;
+	builder_record_file(builder, id);
+	return 0;
+}
+
+bool builder_is_dropped(const struct builder *builder, uint32_t id)
+{
+	return builder_node(builder, id)->state == NODE_DROPPED;
+}
+
+/* Parents come before their children: from the end on, each has heard of all of its own. */
+static void mark_filled(const struct builder *builder, bool *filled)
+{
+	for (uint32_t id = builder_count(builder); id-- > 0;) {
+		const struct builder_node *node = builder_node(builder, id);
+
+		if (node->kind != FORMAT_DIRECTORY && node->kind != FORMAT_SYMLINK)
+			filled[id] = node->state != NODE_DROPPED;
+		if (filled[id])
+			filled[node->parent] = true;
+	}
+}
+
+int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
+		       void *context)
+{
+	SCOPE_FREE bool *filled = calloc(builder_count(builder), sizeof(*filled));
+	int r = 0;
+
+	if (!filled)
+		return -ENOMEM;
+	mark_filled(builder, filled);
+	for (uint32_t id = 0; r == 0 && id < builder_count(builder); id++) {
+		const struct builder_node *node = builder_node(builder, id);
+		bool inside = id != BUILDER_ROOT && !filled[node->parent];
+
+		if (node->kind == FORMAT_DIRECTORY && node->state != NODE_DROPPED && !filled[id] &&
+		    !inside)
+			r = found(context, id);
+	}
+	return r;
 }

@@ -1,47 +1,33 @@
 /* From records to a finished pack. The index says where each record lies, and is itself
  * records; so:
  *
- *	1. put the sections (file offsets still zero) and an empty superblock, commit, close
+ *	1. put the sections (file offsets still zero), commit, close
  *	2. walk the keys of the finished LMDB: now every offset is known
- *	3. write the offsets and the superblock over their places in the file
+ *	3. write zeros over free pages, the offsets over their places in the file, sync, and then
+ *	   the superblock, whose place has been held since the beginning
  *
- * Step 3 goes around LMDB, but changes only bytes within values, which LMDB never looks at. */
+ * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where
+ * there is a journal it knows of step 1 by then: whoever goes on does steps 2 and 3 again. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/builder_internal.h"
 #include "pack/keys.h"
+#include "pack/xxh3.h"
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 static int put_links(struct builder *builder)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT, target = BUF_INIT;
+	int r = 0;
 
-	for (uint32_t id = 1; id < builder_count(builder); id++) {
+	for (uint32_t id = 1; id < builder_count(builder) && r >= 0; id++) {
 		const struct builder_node *node = builder_node(builder, id);
-		size_t magic = sizeof(FORMAT_LINK_MAGIC) - 1;
-		struct format_key key;
-		void *space;
-		int r;
 
-		if (node->kind != FORMAT_HARDLINK || node->state != NODE_DONE)
-			continue;
-		r = builder_path(builder, id, &path);
-		if (r == 0)
-			r = builder_path(builder, (uint32_t)node->start, &target);
-		if (r < 0)
-			return r;
-		format_key_path(path.data, path.len, &key);
-		r = store_put(builder->store, key.data, key.len, magic + target.len, &space);
-		if (r < 0)
-			return r;
-		memcpy(space, FORMAT_LINK_MAGIC, magic);
-		memcpy((char *)space + magic, target.data, target.len);
+		if (node->kind == FORMAT_HARDLINK && node->state == NODE_DONE)
+			r = builder_put_reference(builder, id, builder_put_last);
 	}
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static int put_sections(struct builder *builder, const struct index *index)
@@ -54,17 +40,71 @@ static int put_sections(struct builder *builder, const struct index *index)
 		const struct index_section *s = &index->sections[i];
 
 		format_key_section((enum format_section)i, &key);
-		r = store_put(builder->store, key.data, key.len, s->bytes, &space);
+		r = builder_put_last(builder, &key, s->bytes, &space);
 		if (r < 0)
 			return r;
-		memcpy(space, s->data, s->bytes);
+		if (r == 0)
+			memcpy(space, s->data, s->bytes);
 	}
-	format_key_super(&key);
-	r = store_put(builder->store, key.data, key.len, FORMAT_SUPER_BYTES, &space);
+	return 0;
+}
+
+/* Of all that the records of the finish are made from. */
+static uint64_t sum_index(const struct index *index)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		sum = XXH3_64bits_withSeed(index->sections[i].data, index->sections[i].bytes, sum);
+	return sum;
+}
+
+/* All of this is in the index by now. Of millions of files both are large, and the sections have
+ * yet to be copied into pages. */
+static void let_go(struct builder *builder)
+{
+	buf_release(&builder->nodes);
+	buf_release(&builder->names);
+	buf_release(&builder->targets);
+	buf_release(&builder->sums);
+}
+
+static int put_index(struct builder *builder, const struct index *index, struct err *err)
+{
+	uint64_t sum = sum_index(index);
+	int r = builder_resumed_all(builder, err);
+
 	if (r < 0)
 		return r;
-	memset(space, 0, FORMAT_SUPER_BYTES);
-	return store_commit(builder->store);
+	if (builder->now.puts && builder->now.index_sum != sum)
+		return err_set(err, -ESTALE,
+			       "names, modes, times or links have changed since the interruption");
+	builder->now.index_sum = sum;
+	r = put_links(builder);
+	if (r < 0)
+		return r;
+	let_go(builder);
+	return put_sections(builder, index);
+}
+
+/* The last commit. A pack of one batch does without a journal; else that has to know what is
+ * in the file before any of it is written over. */
+static int close_store(struct builder *builder)
+{
+	struct journal_checkpoint last;
+	int r = journal_settle(builder->journal);
+
+	if (r == 0 && journal_last(builder->journal, &last) < 0)
+		r = store_commit(builder->store);
+	else if (r == 0)
+		r = builder_commit(builder);
+	if (r >= 0)
+		r = journal_settle(builder->journal);
+	if (r == 0)
+		r = store_wipe(builder->store);
+	store_free(builder->store);
+	builder->store = NULL;
+	return r;
 }
 
 static void describe(const struct index *index, const struct walker_info *info,
@@ -90,35 +130,39 @@ static int write_section(const struct builder *builder, const struct index *inde
 			      index->sections[section].bytes, super->sections[section].offset);
 }
 
+static int locate(const struct builder *builder, struct index *index, struct format_super *super,
+		  struct err *err)
+{
+	struct walker *walker;
+	uint64_t super_offset;
+	int r = walker_new(builder->fd, &walker, err);
+
+	if (r < 0)
+		return r;
+	r = index_locate(index, walker, super, &super_offset, err);
+	if (r == 0)
+		describe(index, walker_info(walker), super);
+	walker_free(walker);
+	return r;
+}
+
+/* A superblock on the disk says that all the rest is there too. */
 static int write_offsets(struct builder *builder, struct index *index, struct format_super *super,
 			 struct err *err)
 {
 	uint8_t data[FORMAT_SUPER_BYTES];
-	struct walker *walker = NULL;
-	uint64_t super_offset = 0;
-	int r = walker_new(builder->fd, &walker, err);
+	int r = locate(builder, index, super, err);
 
 	if (r == 0)
-		r = index_locate(index, walker, super, &super_offset, err);
-	if (r == 0) {
-		describe(index, walker_info(walker), super);
-		format_super_encode(super, data);
 		r = write_section(builder, index, super, SECTION_START);
-	}
-	walker_free(walker);
 	if (r == 0)
 		r = write_section(builder, index, super, SECTION_PARTS);
-	return r < 0 ? r : io_pwrite_full(builder->fd, data, sizeof(data), super_offset);
-}
-
-/* The rename itself must reach the disk too; a directory that cannot be synced is no failure. */
-static void sync_directory(const char *path)
-{
-	SCOPE_FREE char *copy = strdup(path);
-	SCOPE_CLOSE int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	if (fd >= 0)
-		fsync(fd);
+	if (r == 0 && fdatasync(builder->fd) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	format_super_encode(super, data);
+	return io_pwrite_full(builder->fd, data, sizeof(data), builder->now.super_offset);
 }
 
 static int take_name(struct builder *builder, struct err *err)
@@ -131,8 +175,9 @@ static int take_name(struct builder *builder, struct err *err)
 		r = rename(builder->partial, builder->path);
 	if (r < 0)
 		return errno == EEXIST ? err_set(err, -EEXIST, "exists") : -errno;
-	builder->finished = true;
-	sync_directory(builder->path);
+	builder->ours = false;
+	io_sync_directory(builder->path);
+	unlink(builder->journal_path);
 	return 0;
 }
 
@@ -143,18 +188,30 @@ static int finish_file(struct builder *builder, struct err *err)
 	return take_name(builder, err);
 }
 
+static void count_aliases(const struct builder *builder, struct builder_summary *summary)
+{
+	for (uint32_t id = 1; id < builder_count(builder); id++) {
+		const struct builder_node *node = builder_node(builder, id);
+
+		if (node->kind == FORMAT_ALIAS) {
+			summary->aliases++;
+			summary->alias_bytes += node->size;
+		}
+	}
+}
+
 static void summarise(const struct builder *builder, const struct format_super *super,
 		      struct builder_summary *ret)
 {
 	struct stat st = {0};
 
 	fstat(builder->fd, &st);
-	*ret = (struct builder_summary){.files = super->files,
-					.directories = super->directories,
-					.symlinks = super->symlinks,
-					.hardlinks = super->hardlinks,
-					.bytes = super->bytes,
-					.pack_bytes = (uint64_t)st.st_size};
+	ret->files = super->files;
+	ret->directories = super->directories;
+	ret->symlinks = super->symlinks;
+	ret->hardlinks = super->hardlinks;
+	ret->bytes = super->bytes;
+	ret->pack_bytes = (uint64_t)st.st_size;
 	for (size_t i = 0; i < sizeof(super->id); i++)
 		snprintf(ret->id + 2 * i, 3, "%02x", super->id[i]);
 }
@@ -162,20 +219,22 @@ static void summarise(const struct builder *builder, const struct format_super *
 int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err)
 {
 	SCOPE(index_release) struct index index = {0};
+	struct builder_summary summary = {0};
 	struct format_super super = {0};
 	int r = builder_make_index(builder, &index, &super, err);
 
+	count_aliases(builder, &summary);
 	if (r == 0)
-		r = put_links(builder);
+		r = put_index(builder, &index, err);
 	if (r == 0)
-		r = put_sections(builder, &index);
-	store_free(builder->store);
-	builder->store = NULL;
+		r = close_store(builder);
 	if (r == 0)
 		r = write_offsets(builder, &index, &super, err);
 	if (r == 0)
 		r = finish_file(builder, err);
-	if (r == 0)
-		summarise(builder, &super, ret);
-	return r;
+	if (r < 0)
+		return r;
+	summarise(builder, &super, &summary);
+	*ret = summary;
+	return 0;
 }

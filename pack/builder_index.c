@@ -7,8 +7,7 @@
  * block, a listing is a range, and files lie in the order in which scans read them. */
 #include "base/scope.h"
 #include "pack/builder_internal.h"
-#define XXH_STATIC_LINKING_ONLY /* for a hash state on the stack */
-#include <xxhash.h>
+#include "pack/xxh3.h"
 
 struct ordering {
 	const struct builder *builder;
@@ -151,7 +150,7 @@ static void find_maxima(const struct ordering *o, struct maxima *max)
 			max->parts += format_parts(node->size);
 		if (node->kind == FORMAT_SYMLINK)
 			max->targets += node->size;
-		if (node->kind == FORMAT_FILE || node->kind == FORMAT_SPLIT)
+		if (format_is_file(node->kind))
 			max->sums += format_extents(node->size);
 	}
 #undef RAISE
@@ -187,16 +186,20 @@ struct filling {
 	uint64_t names, targets, parts, sums; /* filled so far */
 };
 
-static void fill_file(struct index *index, const struct builder *builder,
+static void fill_file(struct index *index, const struct ordering *o,
 		      const struct builder_node *node, uint32_t entry, struct filling *at)
 {
-	const uint64_t *sums = (const uint64_t *)(const void *)builder->sums.data + node->start;
-	uint64_t extents = format_extents(node->size);
+	uint64_t first = node->start, extents = format_extents(node->size);
+	const uint64_t *sums;
 
 	if (node->kind == FORMAT_SPLIT) {
 		index_put(index, SECTION_START, entry, at->parts);
 		at->parts += format_parts(node->size);
+	} else if (node->kind == FORMAT_ALIAS) {
+		index_put(index, SECTION_START, entry, o->entry[node->start]);
+		first = builder_node(o->builder, (uint32_t)node->start)->start;
 	}
+	sums = (const uint64_t *)(const void *)o->builder->sums.data + first;
 	for (uint64_t i = 0; i < extents; i++)
 		index_put(index, SECTION_SUMS, at->sums++, sums[i]);
 }
@@ -231,7 +234,7 @@ static void fill_entry(struct index *index, const struct ordering *o, uint32_t e
 	} else if (node->kind == FORMAT_HARDLINK) {
 		index_put(index, SECTION_START, entry, o->entry[node->start]);
 	} else {
-		fill_file(index, o->builder, node, entry, at);
+		fill_file(index, o, node, entry, at);
 	}
 }
 
@@ -264,10 +267,25 @@ static void count_entries(const struct ordering *o, struct format_super *super)
 		case FORMAT_HARDLINK:
 			super->hardlinks++;
 			break;
+		case FORMAT_ALIAS:
+			super->incompat |= FORMAT_ALIASES;
+			/* fall through */
 		default:
 			super->files++;
 			super->bytes += node->size;
 		}
+	}
+}
+
+/* An alias counts as what it would be if its bytes were stored for it. */
+static void digest_kinds(const struct index *index, XXH3_state_t *state)
+{
+	for (uint32_t e = 0; e < index->entries; e++) {
+		uint8_t kind = (uint8_t)index_kind(index, e);
+
+		if (kind == FORMAT_ALIAS)
+			kind = (uint8_t)index_kind(index, index_holder(index, e));
+		XXH3_128bits_update(state, &kind, 1);
 	}
 }
 
@@ -286,7 +304,10 @@ static void digest(const struct index *index, uint8_t id[16])
 	for (size_t i = 0; i < sizeof(content) / sizeof(*content); i++) {
 		const struct index_section *s = &index->sections[content[i]];
 
-		XXH3_128bits_update(&state, s->data, s->bytes);
+		if (content[i] == SECTION_KIND)
+			digest_kinds(index, &state);
+		else
+			XXH3_128bits_update(&state, s->data, s->bytes);
 	}
 	for (uint32_t e = 0; e < index->entries; e++) {
 		uint8_t link[8];

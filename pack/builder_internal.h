@@ -1,10 +1,12 @@
-/* What builder.c (entries and bytes) and builder_index.c, builder_finish.c (the index of
- * them, and the finished file) share. */
+/* What builder.c, builder_alias.c (entries and bytes), builder_partial.c (the partial file and its
+ * journal), builder_resume.c (what an interrupted run left) and builder_index.c, builder_finish.c
+ * (the index, and the finished file) share. */
 #ifndef PACK_BUILDER_INTERNAL_H
 #define PACK_BUILDER_INTERNAL_H
 
 #include "pack/builder.h"
 #include "pack/index.h"
+#include "pack/journal.h"
 #include "pack/store.h"
 
 enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file without its bytes */
@@ -12,7 +14,7 @@ enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file withou
 struct builder_node {
 	uint64_t name;	/* offset in names */
 	uint64_t start; /* file: its first row in sums; symlink: offset in targets;
-			   hard link: the id of its file */
+			   hard link, alias: the id of its file */
 	uint64_t size;	/* bytes */
 	int64_t mtime;	/* nanoseconds since 1970 */
 	uint32_t parent;
@@ -25,11 +27,23 @@ struct builder_node {
 };
 
 struct builder {
-	char *path, *partial, *options;
+	char *path, *partial, *journal_path, *options;
 	bool replace;
-	bool finished; /* the pack has its name: nothing to unlink */
-	int fd;	       /* of the partial file, locked */
+	bool ours; /* the partial file is: builder_free removes it, unless it can be kept */
+	int fd;	   /* of the partial file, locked */
 	struct store *store;
+	struct journal *journal;
+	struct journal_checkpoint
+		now;	      /* what the next commit will be; its `store` is not kept up */
+	uint64_t fingerprint; /* of the next file, as is the note */
+	struct buf note;
+
+	uint32_t last; /* stored last */
+
+	bool resuming;	/* the journal may have records that nobody asked for yet */
+	uint32_t parts; /* of the next file, stored before the interruption */
+	uint64_t puts;	/* of the finish so far; now.puts is ahead where it was interrupted */
+
 	struct buf nodes;   /* struct builder_node, by id */
 	struct buf names;   /* of the nodes, one behind the other */
 	struct buf targets; /* of symbolic links */
@@ -46,8 +60,63 @@ static inline uint32_t builder_count(const struct builder *builder)
 	return (uint32_t)(builder->nodes.len / sizeof(struct builder_node));
 }
 
-/* Sets path to the entry's path, NUL-ended. */
-int builder_path(const struct builder *builder, uint32_t id, struct buf *path);
+static inline const uint64_t *builder_sums(const struct builder *builder)
+{
+	return (const uint64_t *)(const void *)builder->sums.data;
+}
+
+static inline uint64_t builder_sum_count(const struct builder *builder)
+{
+	return builder->sums.len / sizeof(uint64_t);
+}
+
+/* Whether the bytes of a file are its own, and stored. */
+bool builder_is_stored(const struct builder *builder, uint32_t id);
+
+/* Puts the record of a hard link or alias, which says where its bytes are, by builder_put() or
+ * builder_put_last(), and returns what that gave. */
+typedef int builder_put_fn(struct builder *builder, const struct format_key *key, uint64_t size,
+			   void **ret_space);
+int builder_put_reference(struct builder *builder, uint32_t id, builder_put_fn *put);
+
+/* Whether the record of an alias names the file that it has the bytes of here. 0, or as
+ * store_get(). */
+int builder_holds_reference(const struct builder *builder, uint32_t id, bool *ret);
+
+/* Gives a file the bytes of another one, in memory only. */
+void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
+
+/* Whether a file can be given its bytes now: 0, or as builder_store(). */
+int builder_check_turn(struct builder *builder, const struct builder_node *node, struct err *err);
+
+/* --- builder_partial.c --- */
+
+/* Opens, locks and begins or takes up the partial file. As builder_new(). */
+int builder_partial_open(struct builder *builder, const struct builder_params *params,
+			 struct err *err);
+/* Lets go of it: removed, or kept with its journal. */
+void builder_partial_close(struct builder *builder);
+
+/* Commits what was put, and hands it to the journal. */
+int builder_commit(struct builder *builder);
+/* Puts a record, behind a commit where that is due. As store_put(). */
+int builder_put(struct builder *builder, const struct format_key *key, uint64_t size,
+		void **ret_space);
+/* The same in the finish: returns 1 where it is there from before an interruption. */
+int builder_put_last(struct builder *builder, const struct format_key *key, uint64_t size,
+		     void **ret_space);
+
+/* --- builder_resume.c --- */
+
+/* Notes in the journal what became of a file or part: `size` bytes, and the sums from row
+ * `first` on. */
+void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first);
+/* builder_record() for a file that is done, with image and counts. */
+void builder_record_file(struct builder *builder, uint32_t id);
+/* 0; -ESTALE where an interrupted pack has files that nobody asked for. */
+int builder_resumed_all(struct builder *builder, struct err *err);
+
+/* --- builder_index.c --- */
 
 /* Makes the index of all entries; file offsets and parts stay zero until the records are
  * written and index_locate() finds them. Fills the counts and the id in super.

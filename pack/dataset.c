@@ -1,11 +1,11 @@
+#include "base/date.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include "pack/keys.h"
+#include "pack/xxh3.h"
 #include <fcntl.h>
 #include <stdio.h>
-#define XXH_STATIC_LINKING_ONLY /* for a hash state on the stack */
-#include <xxhash.h>
 
 /* Of the sections, these are read at open; the others when first asked for. */
 static const enum format_section hot_sections[] = {
@@ -50,14 +50,46 @@ static int load_section(struct dataset *dataset, enum format_section section, st
 	return 0;
 }
 
-static int need_section(struct dataset *dataset, enum format_section section)
+static int need_section_or_why(struct dataset *dataset, enum format_section section,
+			       struct err *err)
 {
 	if (atomic_load_explicit(&dataset->loaded[section], memory_order_acquire))
 		return 0;
 	SCOPE_LOCK(&dataset->lock);
 	if (atomic_load_explicit(&dataset->loaded[section], memory_order_relaxed))
 		return 0;
-	return load_section(dataset, section, NULL);
+	return load_section(dataset, section, err);
+}
+
+static int need_section(struct dataset *dataset, enum format_section section)
+{
+	return need_section_or_why(dataset, section, NULL);
+}
+
+static int fault_in_section(enum format_section section, int error, const struct err *err,
+			    dataset_fault_fn *found, void *context)
+{
+	struct format_key key;
+	struct dataset_fault fault = {.damage = "index", .text = err_text(err, error)};
+
+	format_key_section(section, &key);
+	fault.path = (const char *)key.data;
+	fault.len = key.len;
+	return found(context, &fault);
+}
+
+int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
+		struct err err = {0};
+
+		r = need_section_or_why(dataset, i, &err);
+		if (r < 0 && r != -ENOMEM)
+			r = fault_in_section(i, r, &err, found, context);
+	}
+	return r;
 }
 
 /* The superblock is the first record of all. */
@@ -213,6 +245,8 @@ const char *dataset_way_out(int error)
 	case -ENOMSG:
 	case -EINVAL:
 		return "; 'foldpack create' makes packs";
+	case -EINPROGRESS:
+		return "; 'foldpack create --resume SOURCE PACK' goes on with it";
 	case -EPROTONOSUPPORT:
 		return "; use the release that made it, or pack the folder again";
 	case -EBADMSG:
@@ -306,7 +340,8 @@ void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset
 
 	*ret = (struct dataset_entry){.kind = index_kind(index, entry),
 				      .parent = (uint32_t)index_get(index, SECTION_PARENT, entry),
-				      .inode = index_inode(index, entry)};
+				      .inode = index_inode(index, entry),
+				      .holder = index_holder(index, entry)};
 	ret->name = index_name(index, entry, &ret->name_len);
 	ret->size = index_get(index, SECTION_SIZE, ret->inode);
 	if (ret->kind == FORMAT_DIRECTORY) {
@@ -369,7 +404,7 @@ void dataset_preload(struct dataset *dataset)
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
 {
 	const struct index *index = &dataset->index;
-	int64_t ns, second = 1000000000;
+	int64_t ns;
 	int r = need_attr(dataset);
 
 	if (r < 0)
@@ -379,8 +414,7 @@ int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *r
 	*ret = (struct dataset_attr){
 		.mode = (mode_t)index_get(index, SECTION_MODE, entry) & 07777,
 		.nlink = count_links(index, entry),
-		.mtime.tv_sec = ns / second - (ns % second < 0),
-		.mtime.tv_nsec = (ns % second + second) % second,
+		.mtime = date_time(ns),
 	};
 	return 0;
 }
@@ -428,13 +462,15 @@ void dataset_extent(const struct dataset *dataset, uint64_t extent, struct datas
 {
 	const struct index *index = &dataset->index;
 	uint64_t number, size, start;
+	uint32_t holder;
 
 	ret->entry = index_extent_entry(index, extent, &number);
-	size = index_get(index, SECTION_SIZE, ret->entry);
-	start = index_get(index, SECTION_START, ret->entry);
+	holder = index_holder(index, ret->entry);
+	size = index_get(index, SECTION_SIZE, holder);
+	start = index_get(index, SECTION_START, holder);
 	ret->from = number * FORMAT_EXTENT;
 	ret->size = (uint32_t)(size - ret->from < FORMAT_EXTENT ? size - ret->from : FORMAT_EXTENT);
-	if (index_kind(index, ret->entry) == FORMAT_SPLIT)
+	if (index_kind(index, holder) == FORMAT_SPLIT)
 		ret->offset = index_get(index, SECTION_PARTS, start + ret->from / FORMAT_PART) +
 			      ret->from % FORMAT_PART;
 	else

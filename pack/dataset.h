@@ -8,6 +8,10 @@
  * consecutive and sorted by name (bytes); directories come in the order of os.walk. Extents are
  * numbered through in entry order, those of one file consecutively.
  *
+ * A file may be an alias, whose bytes are those of another one, its holder. It has an inode,
+ * attributes and extents of its own as all files have, so that an extent always says which file
+ * is meant; but its extents lie where the holder's do.
+ *
  * Lifetime: everything returned by pointer lives as long as the dataset. */
 #ifndef PACK_DATASET_H
 #define PACK_DATASET_H
@@ -30,6 +34,8 @@ struct dataset_entry {
 	uint32_t first_child, children; /* of a directory */
 	uint64_t size;	/* bytes of a file (of its target, for a hard link) or of a link's target */
 	uint32_t inode; /* the entry that stands for the inode: another one for hard links only */
+	uint32_t holder;  /* the entry that the bytes are under: another one for hard links and
+			     aliases only */
 	const char *name; /* not NUL-ended; the root's is empty */
 	size_t name_len;
 };
@@ -62,8 +68,9 @@ struct dataset_info {
 };
 
 /* Opens the pack at path, read-only, loads the hot sections and checks them.
- * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EPROTONOSUPPORT
- * (another version); -EBADMSG (damaged); or what open and read gave. err has the sentence. */
+ * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EINPROGRESS (a pack
+ * that is being made, or whose making was interrupted); -EPROTONOSUPPORT (another version);
+ * -EBADMSG (damaged); or what open and read gave. err has the sentence. */
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
 /* What the user can do about it, to stand behind that sentence: "; ...", or "". */
 const char *dataset_way_out(int error);
@@ -146,12 +153,27 @@ int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
 		     bool check);
 
+/* Something that is damaged, as verifying finds it. */
+struct dataset_fault {
+	const char *damage; /* its class, a fixed word */
+	const char *text;   /* a sentence */
+	const char *path;   /* of a file, or a key of the LMDB; not NUL-ended */
+	size_t len;
+	uint32_t entry; /* the file; DATASET_ROOT where it is no file's */
+};
+
+/* Called once for each fault; returns 0 to go on, or -errno, which becomes the result. */
+typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
+
+/* Loads those sections of the index that dataset_open() left on the disk. A fault's path is the
+ * key of the section, its damage "index". Returns 0 (whatever was found) or -ENOMEM. */
+int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
+
 /* Holds the keys of the LMDB against the index: every file must have its record, at the
- * place and of the size that the index says, and every record must belong to the index.
- * `found` is called once for each fault, with a path or key (not NUL-ended) and a sentence;
- * it returns 0 to go on, or -errno, which becomes the result. Returns 0 otherwise (whatever was
- * found), -EBADMSG where the pages themselves cannot be walked, or an I/O error. */
-typedef int dataset_fault_fn(void *context, const char *path, size_t len, const char *fault);
+ * place and of the size that the index says, and every record must belong to the index. The
+ * damage is "no-record", "wrong-size", "wrong-place", "wrong-link" or "unknown-record".
+ * Returns 0 (whatever was found), -EBADMSG where the pages themselves cannot be walked, or an
+ * I/O error. */
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err);
 

@@ -16,15 +16,31 @@ struct checking {
 	void *context;
 };
 
-static int fault_in(const struct checking *checking, uint32_t entry, const char *fault)
+static int fault_in(const struct checking *checking, uint32_t entry, const char *damage,
+		    const char *text)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct dataset_fault fault = {.damage = damage, .text = text, .entry = entry};
 	int r = dataset_path(checking->dataset, entry, &path);
 
-	return r < 0 ? r : checking->found(checking->context, path.data, path.len, fault);
+	if (r < 0)
+		return r;
+	fault.path = path.data;
+	fault.len = path.len;
+	return checking->found(checking->context, &fault);
 }
 
-/* The record of a hard link names the path of its file. */
+static int unknown_record(const struct checking *checking, const struct walker_record *record)
+{
+	const struct dataset_fault fault = {.damage = "unknown-record",
+					    .text = "a record that the index does not know",
+					    .path = (const char *)record->key,
+					    .len = record->key_len};
+
+	return checking->found(checking->context, &fault);
+}
+
+/* The record of a hard link or alias names the path that its bytes are under. */
 static int check_link(const struct checking *checking, const struct walker_record *record,
 		      uint32_t entry)
 {
@@ -34,7 +50,7 @@ static int check_link(const struct checking *checking, const struct walker_recor
 	int r = buf_add(&want, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
 
 	if (r == 0)
-		r = dataset_path(dataset, index_inode(&dataset->index, entry), &path);
+		r = dataset_path(dataset, index_holder(&dataset->index, entry), &path);
 	if (r == 0)
 		r = buf_add(&want, path.data, path.len);
 	if (r < 0)
@@ -48,7 +64,7 @@ static int check_link(const struct checking *checking, const struct walker_recor
 			return r;
 	}
 	if (!have || memcmp(have, want.data, want.len) != 0)
-		return fault_in(checking, entry,
+		return fault_in(checking, entry, "wrong-link",
 				"its record names another file than the index says");
 	return 0;
 }
@@ -57,10 +73,10 @@ static int check_file(const struct checking *checking, const struct walker_recor
 		      const struct keys_row *row)
 {
 	if (record->size != row->size)
-		return fault_in(checking, row->entry,
+		return fault_in(checking, row->entry, "wrong-size",
 				"its record has another size than the index says");
 	if (record->offset != index_get(&checking->dataset->index, row->section, row->row))
-		return fault_in(checking, row->entry,
+		return fault_in(checking, row->entry, "wrong-place",
 				"its record lies elsewhere than the index says");
 	return 0;
 }
@@ -72,8 +88,7 @@ static int check_record(void *context, const struct walker_record *record,
 
 	(void)err;
 	if (!row)
-		return checking->found(checking->context, (const char *)record->key,
-				       record->key_len, "a record that the index does not know");
+		return unknown_record(checking, record);
 	if (row->section == SECTION_COUNT)
 		return 0; /* dataset_open() found these by their keys */
 	if (row->section == SECTION_PARTS)
@@ -98,7 +113,7 @@ static int check_parts(const struct checking *checking, uint32_t entry)
 			continue;
 		snprintf(text, sizeof(text), "part %llu of %llu has no record",
 			 (unsigned long long)i + 1, (unsigned long long)parts);
-		r = fault_in(checking, entry, text);
+		r = fault_in(checking, entry, "no-record", text);
 	}
 	return r;
 }
@@ -113,9 +128,9 @@ static int check_missing(const struct checking *checking)
 
 		if (kind == FORMAT_SPLIT)
 			r = check_parts(checking, e);
-		else if ((kind == FORMAT_FILE || kind == FORMAT_HARDLINK) &&
+		else if ((format_is_file(kind) || kind == FORMAT_HARDLINK) &&
 			 !bit_get(checking->entries_seen, e))
-			r = fault_in(checking, e, "has no record");
+			r = fault_in(checking, e, "no-record", "has no record");
 	}
 	return r;
 }

@@ -141,16 +141,6 @@ static int file_namesake(const struct index *index, uint32_t directory, uint32_t
 	return index_lookup(index, directory, wanted, stem + like_len - like_stem, ret);
 }
 
-/* What index_first_extent() counts: a hard link has none of its own. */
-static uint64_t own_extents(const struct index *index, uint32_t entry)
-{
-	enum format_kind kind = index_kind(index, entry);
-
-	if (kind != FORMAT_FILE && kind != FORMAT_SPLIT)
-		return 0;
-	return format_extents(index_get(index, SECTION_SIZE, entry));
-}
-
 int dataset_namesake(const struct dataset *dataset, uint64_t extent, uint64_t from, uint64_t to,
 		     uint64_t *ret)
 {
@@ -173,7 +163,7 @@ int dataset_namesake(const struct dataset *dataset, uint64_t extent, uint64_t fr
 	if (r < 0)
 		return -ENOENT;
 	found = index_inode(index, found);
-	if (own_extents(index, found) == 0)
+	if (index_own_extents(index, found) == 0)
 		return -ENOENT;
 	*ret = index_first_extent(index, found);
 	return 0;
@@ -191,8 +181,8 @@ void dataset_kin(const struct dataset *dataset, uint64_t extent, struct dataset_
 	const char *name = index_name(index, file, &len);
 
 	ret->file = extent - number;
-	ret->file_end = ret->file + own_extents(index, file);
+	ret->file_end = ret->file + index_own_extents(index, file);
 	ret->directory = index_first_extent(index, first);
-	ret->directory_end = index_first_extent(index, last) + own_extents(index, last);
+	ret->directory_end = index_first_extent(index, last) + index_own_extents(index, last);
 	ret->stem = XXH3_64bits(name, stem_len(name, len));
 }

@@ -208,7 +208,7 @@ static bool is_text(const struct index *index, uint32_t entry)
 	const char *name;
 	uint64_t size;
 
-	if (index_kind(index, entry) != FORMAT_FILE)
+	if (!format_is_file(index_kind(index, entry)))
 		return false;
 	name = index_name(index, entry, &len);
 	size = index_get(index, SECTION_SIZE, entry);

@@ -17,6 +17,7 @@
  *	4088 u64 XXH3-64 of all before
  */
 #define SUPER_MAGIC	    "foldfs\r\n"
+#define SUPER_UNFINISHED    "foldfs part\r\n" /* 16 bytes with its NULs; then the run */
 #define SUPER_COUNTS	    32
 #define SUPER_ID	    80
 #define SUPER_LMDB	    96
@@ -105,6 +106,13 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 	le_put64(out + SUPER_SUM, XXH3_64bits(out, SUPER_SUM));
 }
 
+void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FORMAT_SUPER_BYTES])
+{
+	memset(out, 0, FORMAT_SUPER_BYTES);
+	memcpy(out, SUPER_UNFINISHED, LITERAL_LEN(SUPER_UNFINISHED));
+	memcpy(out + 16, run, FORMAT_RUN_BYTES);
+}
+
 static void get_counts(const uint8_t *data, struct format_super *super)
 {
 	uint64_t v[6];
@@ -138,6 +146,8 @@ static int check_super(const uint8_t *data, size_t len, struct err *err)
 {
 	uint64_t unknown;
 
+	if (len >= 16 && memcmp(data, SUPER_UNFINISHED, sizeof(SUPER_UNFINISHED)) == 0)
+		return err_set(err, -EINPROGRESS, "an unfinished pack");
 	if (len < FORMAT_SUPER_BYTES || memcmp(data, SUPER_MAGIC, 8) != 0)
 		return err_set(err, -EBADMSG, "damaged superblock: bad magic");
 	if (le_get32(data + 8) != FORMAT_VERSION)

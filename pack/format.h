@@ -10,9 +10,9 @@
  *	"\0path.HASH"          a file whose path is longer than a key can be
  *	"n01440764/x.JPEG"     every other file: its path, its bytes
  *
- * HASH is the XXH3-128 of the path as 32 hexadecimal digits. A name that is a hard link to
- * a file packed under another name has a value that starts with FORMAT_LINK_MAGIC and goes
- * on with the other path. Directories and symbolic links are in the index only. */
+ * HASH is the XXH3-128 of the path as 32 hexadecimal digits. A file whose bytes are packed
+ * under another path, a hard link or an alias, has a value that starts with FORMAT_LINK_MAGIC
+ * and goes on with that path. Directories and symbolic links are in the index only. */
 #ifndef PACK_FORMAT_H
 #define PACK_FORMAT_H
 
@@ -28,10 +28,11 @@
 #define FORMAT_SPLIT_OVER (1 * GIB)	    /* a longer file is stored in parts */
 #define FORMAT_PART	  (64 * MIB)	    /* of this size, the last one shorter */
 #define FORMAT_EXTENT	  (1 * MIB)	    /* each of which has its own checksum */
-#define FORMAT_LINK_MAGIC "\0foldfs-link\n" /* sizeof - 1 bytes; the canonical path follows */
+#define FORMAT_LINK_MAGIC "\0foldfs-link\n" /* sizeof - 1 bytes; the path of the bytes follows */
 
 /* Features that a reader must know to read right (incompat) or may ignore (compat). */
-#define FORMAT_INCOMPAT_KNOWN ((uint64_t)0)
+#define FORMAT_ALIASES	      ((uint64_t)1) /* incompat: there are entries of FORMAT_ALIAS */
+#define FORMAT_INCOMPAT_KNOWN FORMAT_ALIASES
 
 /* What an entry of the index is. On disk: never renumber. */
 enum format_kind {
@@ -40,6 +41,8 @@ enum format_kind {
 	FORMAT_SYMLINK = 3,   /* start: offset in the section targets; size: bytes */
 	FORMAT_HARDLINK = 4,  /* start: the entry it is another name of; size: 0 */
 	FORMAT_SPLIT = 5,     /* start: its first row in the section parts; size: bytes */
+	FORMAT_ALIAS = 6,     /* a file of its own, with the bytes of another one. start: that
+				 FILE or SPLIT; size: bytes */
 };
 
 /* The sections of the index. A blob is bytes; a column has one little-endian integer of
@@ -104,7 +107,7 @@ struct format_super {
 	uint32_t version;
 	uint64_t compat, incompat;
 	uint64_t entries, files, directories, symlinks, hardlinks;
-	uint64_t bytes; /* of all files, each once */
+	uint64_t bytes; /* of all files, each once, aliases too */
 	uint8_t id[16]; /* digest of the content: paths, kinds, modes, times, bytes */
 	struct format_lmdb_state lmdb;
 	struct format_section_ref sections[SECTION_COUNT];
@@ -114,8 +117,14 @@ struct format_super {
 
 void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SUPER_BYTES]);
 
-/* Returns 0; -EBADMSG (bad magic, checksum or field); -EPROTONOSUPPORT (another version, or
- * incompatible features, which err names). */
+#define FORMAT_RUN_BYTES 16
+
+/* What stands in the superblock's place until the pack is finished: that it is not, and a
+ * number that tells this unfinished pack from all others. */
+void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FORMAT_SUPER_BYTES]);
+
+/* Returns 0; -EINPROGRESS (an unfinished pack); -EBADMSG (bad magic, checksum or field);
+ * -EPROTONOSUPPORT (another version, or incompatible features, which err names). */
 int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err);
 
 #define FORMAT_HASH_DIGITS 32
@@ -143,6 +152,12 @@ enum format_section format_key_to_section(const uint8_t *data, size_t len);
 
 /* Whether a name may stand in a pack: 1..FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..". */
 bool format_name_valid(const char *name, size_t len);
+
+/* Whether it is a regular file; hard links are further names of one. */
+static inline bool format_is_file(enum format_kind kind)
+{
+	return kind == FORMAT_FILE || kind == FORMAT_SPLIT || kind == FORMAT_ALIAS;
+}
 
 /* Extents of FORMAT_EXTENT bytes that a file of `size` bytes has: 0 for an empty file. */
 static inline uint64_t format_extents(uint64_t size)

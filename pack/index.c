@@ -182,6 +182,14 @@ uint32_t index_inode(const struct index *index, uint32_t entry)
 	return (uint32_t)index_get(index, SECTION_START, entry);
 }
 
+uint32_t index_holder(const struct index *index, uint32_t entry)
+{
+	entry = index_inode(index, entry);
+	if (index_kind(index, entry) != FORMAT_ALIAS)
+		return entry;
+	return (uint32_t)index_get(index, SECTION_START, entry);
+}
+
 static uint32_t links_below(const struct index *index, uint64_t entry)
 {
 	uint32_t low = 0, high = index->link_count;
@@ -202,11 +210,9 @@ uint32_t index_link_count(const struct index *index, uint32_t entry)
 	return links_below(index, (uint64_t)entry + 1) - links_below(index, entry);
 }
 
-static uint64_t extents_of(const struct index *index, uint32_t entry)
+uint64_t index_own_extents(const struct index *index, uint32_t entry)
 {
-	enum format_kind kind = index_kind(index, entry);
-
-	if (kind != FORMAT_FILE && kind != FORMAT_SPLIT)
+	if (!format_is_file(index_kind(index, entry)))
 		return 0;
 	return format_extents(index_get(index, SECTION_SIZE, entry));
 }
@@ -216,7 +222,7 @@ uint64_t index_first_extent(const struct index *index, uint32_t entry)
 	uint64_t extent = index->extent_base[entry >> INDEX_BASE_SHIFT];
 
 	for (uint32_t e = entry & ~(BASE_STEP - 1); e < entry; e++)
-		extent += extents_of(index, e);
+		extent += index_own_extents(index, e);
 	return extent;
 }
 
@@ -236,8 +242,8 @@ uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t
 	}
 	entry = low << INDEX_BASE_SHIFT;
 	left = extent - index->extent_base[low];
-	for (uint64_t have = extents_of(index, entry); left >= have;
-	     have = extents_of(index, entry)) {
+	for (uint64_t have = index_own_extents(index, entry); left >= have;
+	     have = index_own_extents(index, entry)) {
 		left -= have;
 		entry++;
 	}

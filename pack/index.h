@@ -95,9 +95,13 @@ int index_path(const struct index *index, uint32_t entry, struct buf *path);
 
 /* The entry that stands for a hard link's inode; any other entry itself. */
 uint32_t index_inode(const struct index *index, uint32_t entry);
+/* The file under whose path the bytes of a hard link or alias are; any other entry itself. */
+uint32_t index_holder(const struct index *index, uint32_t entry);
 /* How many hard links point at an entry. */
 uint32_t index_link_count(const struct index *index, uint32_t entry);
 
+/* Extents that belong to the entry: none but to files, and none to a hard link. */
+uint64_t index_own_extents(const struct index *index, uint32_t entry);
 uint64_t index_first_extent(const struct index *index, uint32_t entry);
 /* The file that an extent belongs to, and which one of its extents it is. */
 uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number);

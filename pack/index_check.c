@@ -107,8 +107,22 @@ static bool parent_right(struct pass *pass, uint32_t entry)
 static bool hardlink_right(const struct index *index, uint64_t target, uint64_t size)
 {
 	return target < index->entries && size == 0 &&
-	       (index_kind(index, (uint32_t)target) == FORMAT_FILE ||
-		index_kind(index, (uint32_t)target) == FORMAT_SPLIT);
+	       format_is_file(index_kind(index, (uint32_t)target));
+}
+
+/* An alias of an alias would be a way round, or in a circle. Many of one large file could have
+ * more extents than can be counted. */
+static bool alias_right(struct pass *pass, uint64_t target, uint64_t size)
+{
+	const struct index *index = pass->index;
+	enum format_kind kind;
+
+	if (target >= index->entries)
+		return false;
+	kind = index_kind(index, (uint32_t)target);
+	return (kind == FORMAT_FILE || kind == FORMAT_SPLIT) &&
+	       index_get(index, SECTION_SIZE, target) == size &&
+	       !__builtin_add_overflow(pass->extents, format_extents(size), &pass->extents);
 }
 
 /* The parts of all split files follow each other in entry order. */
@@ -153,6 +167,8 @@ static bool place_right(struct pass *pass, uint32_t entry)
 	case FORMAT_SPLIT:
 		pass->extents += format_extents(size);
 		return split_right(pass, start, size);
+	case FORMAT_ALIAS:
+		return alias_right(pass, start, size);
 	}
 	return false;
 }

@@ -125,13 +125,13 @@ static int file_row(const struct index *index, uint32_t entry, struct keys_row *
 {
 	enum format_kind kind = index_kind(index, entry);
 
-	if (kind != FORMAT_FILE && kind != FORMAT_HARDLINK)
+	if (kind != FORMAT_FILE && kind != FORMAT_HARDLINK && kind != FORMAT_ALIAS)
 		return -ENOENT;
 	*ret = (struct keys_row){.section = SECTION_START,
 				 .row = entry,
 				 .entry = entry,
 				 .size = index_get(index, SECTION_SIZE, entry),
-				 .link = kind == FORMAT_HARDLINK};
+				 .link = kind != FORMAT_FILE};
 	return 0;
 }
 

@@ -20,7 +20,7 @@ struct keys_row {
 	uint64_t row;
 	uint32_t entry; /* START and PARTS */
 	uint64_t size;	/* that its value must have; START and PARTS */
-	bool link;	/* the value names another path: a hard link */
+	bool link;	/* the value names another path: a hard link or alias */
 };
 
 struct keys_visitor {

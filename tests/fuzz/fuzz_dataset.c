@@ -85,10 +85,9 @@ static void use_entry(struct dataset *dataset, uint32_t entry)
 	}
 }
 
-static int count_fault(void *context, const char *path, size_t len, const char *fault)
+static int count_fault(void *context, const struct dataset_fault *fault)
 {
-	(void)fault;
-	*(uint64_t *)context += XXH3_64bits(path, len);
+	*(uint64_t *)context += XXH3_64bits(fault->path, fault->len);
 	return 0;
 }
 
@@ -102,6 +101,7 @@ static void use(const char *path)
 		return;
 	for (uint32_t e = 0; e < dataset_entries(dataset) && e < ENTRIES_MAX; e++)
 		use_entry(dataset, e);
+	(void)dataset_check_sections(dataset, count_fault, &faults);
 	(void)dataset_check_keys(dataset, count_fault, &faults, &err);
 	if (dataset_unchanged(dataset) < 0)
 		abort();

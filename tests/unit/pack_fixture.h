@@ -194,6 +194,17 @@ static inline uint32_t add_file(struct fixture *f, uint32_t parent, const char *
 	return id;
 }
 
+/* A file that has the bytes of another one. */
+static inline uint32_t add_alias(struct fixture *f, uint32_t parent, const char *name, uint32_t to)
+{
+	uint32_t id = add_name(f, parent, name);
+	int r = builder_alias(f->builder, id, to, &f->err);
+
+	if (r < 0)
+		fail_msg("builder_alias '%s': %s", name, err_text(&f->err, r));
+	return id;
+}
+
 static inline void finish(struct fixture *f)
 {
 	int r = builder_finish(f->builder, &f->summary, &f->err);
@@ -314,9 +325,11 @@ static inline void expect_file(struct fixture *f, const char *path, uint64_t siz
 	expect_file_of(f, path, slash ? slash + 1 : path, size);
 }
 
-static inline int fault_append(void *context, const char *path, size_t len, const char *fault)
+static inline int fault_append(void *context, const struct dataset_fault *fault)
 {
-	return buf_addf(context, "%.*s: %s\n", (int)len, path, fault);
+	/* A key of the index begins with a NUL. */
+	return buf_addf(context, "%.*s: %s: %s\n", (int)fault->len - !*fault->path,
+			fault->path + !*fault->path, fault->damage, fault->text);
 }
 
 /* What dataset_check_keys finds, one line a fault. */
@@ -484,6 +497,32 @@ static inline void expect_refused(struct fixture *f, int code, const char *sente
 	dataset_free(dataset);
 	assert_string_equal(r == 0 ? "opened" : err_text(&f->err, r), sentence);
 	assert_int_equal(r, code);
+}
+
+struct damaged {
+	const char *field;
+	uint64_t value;
+	int code;
+	const char *sentence;
+};
+
+/* A tree of its own for each. */
+static inline void expect_all_refused(struct fixture *f, void (*build)(struct fixture *),
+				      const struct damaged *cases, size_t count)
+{
+	for (const struct damaged *c = cases; c < cases + count; c++) {
+		struct dataset *dataset = NULL;
+		int r;
+
+		build(f);
+		damage(f, c->field, c->value);
+		r = dataset_open(f->path, &dataset, &f->err);
+		dataset_free(dataset);
+		if (r != c->code || strcmp(f->err.text, c->sentence) != 0)
+			fail_msg("%s = %llu gave %d \"%s\", not %d \"%s\"", c->field,
+				 (unsigned long long)c->value, r, f->err.text, c->code,
+				 c->sentence);
+	}
 }
 
 #endif

@@ -274,6 +274,31 @@ static void a_split_file_that_fails_takes_its_parts_along(void **state)
 	expect_faults(f, "");
 }
 
+static int third_read_is_late(void *context, void *buf, size_t len)
+{
+	unsigned *reads = context;
+
+	memset(buf, 'x', len);
+	return ++*reads == 3 ? -ESTALE : 0;
+}
+
+/* -ESTALE is a word of the builder's, too. */
+static void a_split_file_that_changes_takes_its_parts_along(void **state)
+{
+	struct fixture *f = *state;
+	unsigned reads = 0;
+	struct builder_source source = {third_read_is_late, &reads, 2 * GIB};
+	uint32_t id;
+
+	start(f);
+	id = add_name(f, BUILDER_ROOT, "big");
+	assert_int_equal(builder_store(f->builder, id, &source, &f->err), -ESTALE);
+	assert_done(builder_drop(f->builder, id));
+	add_file(f, BUILDER_ROOT, "c", 5);
+	finish_and_open(f);
+	expect_faults(f, "");
+}
+
 static void a_file_without_its_bytes_stops_the_finish(void **state)
 {
 	struct fixture *f = *state;
@@ -300,6 +325,43 @@ static void a_hard_link_to_a_dropped_file_stops_the_finish(void **state)
 	builder_drop(f->builder, id);
 	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -EINVAL);
 	expect_sentence(f, "'b': is a hard link to a file that was left out");
+}
+
+static void what_was_added_can_be_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t folder, file, link;
+
+	start(f);
+	folder = add_dir(f, BUILDER_ROOT, "d");
+	file = add_name(f, folder, "a");
+	link = add_link(f, BUILDER_ROOT, "b", file);
+	assert_int_equal(builder_kind(f->builder, folder), FORMAT_DIRECTORY);
+	assert_int_equal(builder_kind(f->builder, link), FORMAT_HARDLINK);
+	assert_int_equal(builder_parent(f->builder, file), folder);
+	assert_int_equal(builder_parent(f->builder, folder), BUILDER_ROOT);
+	assert_int_equal(builder_file(f->builder, file), file);
+	assert_int_equal(builder_file(f->builder, link), file);
+}
+
+static void a_directory_can_get_other_attributes_and_be_dropped(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_attr attr;
+	uint32_t kept, dropped, entry;
+
+	start(f);
+	kept = add_dir(f, BUILDER_ROOT, "kept");
+	dropped = add_dir(f, BUILDER_ROOT, "dropped");
+	builder_attr(f->builder, kept, 0711, (struct timespec){.tv_sec = 5, .tv_nsec = 7});
+	builder_drop(f->builder, dropped);
+	finish_and_open(f);
+	entry = find(f, "kept");
+	assert_done(dataset_attr(f->dataset, entry, &attr));
+	assert_int_equal(attr.mode, 0711);
+	assert_int_equal(attr.mtime.tv_sec, 5);
+	assert_int_equal(attr.mtime.tv_nsec, 7);
+	assert_int_equal(dataset_find(f->dataset, "dropped", 7, &entry), -ENOENT);
 }
 
 static void two_files_of_one_path_are_refused_at_once(void **state)
@@ -521,7 +583,7 @@ static void a_limit_on_file_size_is_told_as_such(void **state)
 	assert_done(setrlimit(RLIMIT_FSIZE, &low));
 	assert_int_equal(fill_up(f), -EFBIG);
 	assert_done(setrlimit(RLIMIT_FSIZE, &old));
-	expect_names(f, "");
+	expect_names(f, "data.lmdb.partial data.lmdb.partial.journal");
 }
 
 static int fill_tmpfs(struct fixture *f, const char *options)
@@ -564,8 +626,11 @@ int main(void)
 		TEST(a_source_that_fails_leaves_the_builder_usable),
 		TEST(a_source_that_fails_last_does_not_truncate_the_pack),
 		TEST(a_split_file_that_fails_takes_its_parts_along),
+		TEST(a_split_file_that_changes_takes_its_parts_along),
 		TEST(a_file_without_its_bytes_stops_the_finish),
 		TEST(a_hard_link_to_a_dropped_file_stops_the_finish),
+		TEST(what_was_added_can_be_asked_for),
+		TEST(a_directory_can_get_other_attributes_and_be_dropped),
 		TEST(two_files_of_one_path_are_refused_at_once),
 		TEST(two_entries_of_one_name_are_refused_at_the_end),
 		TEST(entries_that_no_pack_can_hold_are_refused),

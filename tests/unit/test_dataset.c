@@ -113,7 +113,7 @@ static void a_file_over_1_gib_is_stored_in_parts(void **state)
 	id = add_name(f, BUILDER_ROOT, "big");
 	add_file(f, BUILDER_ROOT, "small", 10);
 	assert_done(builder_store(f->builder, id, &source, &f->err));
-	add_link(f, BUILDER_ROOT, "linked", id);
+	add_link(f, BUILDER_ROOT, "linked", add_alias(f, BUILDER_ROOT, "alias", id));
 	finish_and_open(f);
 	dataset_entry(f->dataset, find(f, "big"), &e);
 	assert_int_equal(e.kind, FORMAT_SPLIT);
@@ -678,17 +678,15 @@ static void records_that_others_added_are_reported_not_served(void **state)
 	assert_int_equal(dataset_find(f->dataset, "same/x", 6, &entry), -ENOTDIR);
 	expect_file(f, "n01440764/tiny", 12);
 	expect_faults(f,
-		      "/same: a record that the index does not know\n"
-		      "n01440764: a record that the index does not know\n"
-		      "n01440764//tiny: a record that the index does not know\n"
-		      "same: its record names another file than the index says\n"
-		      "same/x: a record that the index does not know\n");
+		      "/same: unknown-record: a record that the index does not know\n"
+		      "n01440764: unknown-record: a record that the index does not know\n"
+		      "n01440764//tiny: unknown-record: a record that the index does not know\n"
+		      "same: wrong-link: its record names another file than the index says\n"
+		      "same/x: unknown-record: a record that the index does not know\n");
 }
 
-static int stop_at_once(void *context, const char *path, size_t len, const char *fault)
+static int stop_at_once(void *context, const struct dataset_fault *fault)
 {
-	(void)path;
-	(void)len;
 	(void)fault;
 	++*(int *)context;
 	return -ECANCELED;

@@ -16,7 +16,7 @@ static int text_read(void *context, void *buf, size_t len)
 	return 0;
 }
 
-static void add_text(struct fixture *f, struct made *made, const char *path, const char *text)
+static uint32_t add_text(struct fixture *f, struct made *made, const char *path, const char *text)
 {
 	const char *name;
 	uint32_t parent = folder_of(f, made, path, &name);
@@ -24,6 +24,7 @@ static void add_text(struct fixture *f, struct made *made, const char *path, con
 	struct builder_source source = {.read = text_read, .context = &text, .size = strlen(text)};
 
 	assert_done(builder_store(f->builder, id, &source, &f->err));
+	return id;
 }
 
 /* Paths, one behind the other with a space between; "a>b" is a link, "a!" is
@@ -355,6 +356,22 @@ static void hard_links_count_as_their_file(void **state)
 	expect_list(f, "b/9.jpg", ". as ImageFolder", "a/1.jpg b/0.jpg a/1.jpg");
 }
 
+static void aliases_count_as_files_of_their_own(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t a, b, file;
+
+	start(f);
+	a = add_dir(f, BUILDER_ROOT, "a");
+	b = add_dir(f, BUILDER_ROOT, "b");
+	file = add_file(f, a, "1.jpg", 1000);
+	add_file(f, b, "0.jpg", 1000);
+	add_alias(f, b, "9.jpg", file);
+	finish_and_open(f);
+	expect_list(f, "b/0.jpg", "images in b, sorted", "b/0.jpg b/9.jpg");
+	expect_list(f, "b/9.jpg", ". as ImageFolder", "a/1.jpg b/0.jpg b/9.jpg");
+}
+
 /* It may be a file, and it takes an index; so does an empty one. */
 static void what_has_no_bytes_here_keeps_its_place(void **state)
 {
@@ -541,6 +558,20 @@ static void texts_about_something_else_say_nothing(void **state)
 	expect_no_list(f, "images/1.jpg", "images/1.jpg images/0.jpg");
 }
 
+static void a_text_whose_bytes_are_stored_for_another_one_is_read(void **state)
+{
+	struct fixture *f = *state;
+	struct made made = {0};
+	uint32_t text;
+
+	start(f);
+	add_paths(f, &made, "i/a.jpg i/b.jpg i/c.jpg");
+	text = add_text(f, &made, "no list/for its name", "i/c.jpg\ni/a.jpg\ni/b.jpg\n");
+	add_alias(f, BUILDER_ROOT, "list.txt", text);
+	finish_and_open(f);
+	expect_list(f, "i/a.jpg", "list.txt", "i/c.jpg i/a.jpg i/b.jpg");
+}
+
 static void a_damaged_text_is_passed_over(void **state)
 {
 	struct fixture *f = *state;
@@ -603,6 +634,7 @@ int main(void)
 		TEST(bytes_that_are_no_text_sort_as_Python_has_them),
 		TEST(links_to_files_and_directories_are_followed),
 		TEST(hard_links_count_as_their_file),
+		TEST(aliases_count_as_files_of_their_own),
 		TEST(what_has_no_bytes_here_keeps_its_place),
 		TEST(links_that_lead_back_up_end),
 		TEST(links_that_double_end),
@@ -617,6 +649,7 @@ int main(void)
 		TEST(strings_in_arrays_of_JSON),
 		TEST(names_that_JSON_escapes),
 		TEST(texts_about_something_else_say_nothing),
+		TEST(a_text_whose_bytes_are_stored_for_another_one_is_read),
 		TEST(a_damaged_text_is_passed_over),
 		TEST(the_caller_can_stop),
 		TEST(no_more_lists_than_promised),

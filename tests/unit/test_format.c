@@ -196,6 +196,26 @@ static void image_kinds_have_names(void **state)
 	assert_string_equal(format_image_name(UINT32_MAX), "-");
 }
 
+static void an_unfinished_superblock_says_so_whatever_its_run(void **state)
+{
+	uint8_t run[FORMAT_RUN_BYTES], data[FORMAT_SUPER_BYTES];
+	struct format_super super;
+	struct err err;
+
+	(void)state;
+	for (int byte = 0; byte < 256; byte += 51) {
+		memset(run, byte, sizeof(run));
+		format_super_unfinished(run, data);
+		assert_memory_equal(data, "foldfs part\r\n\0\0\0", 16);
+		assert_memory_equal(data + 16, run, sizeof(run));
+		assert_int_equal(format_super_decode(data, sizeof(data), &super, &err),
+				 -EINPROGRESS);
+		assert_string_equal(err.text, "an unfinished pack");
+	}
+	data[13] = 1;
+	assert_int_equal(format_super_decode(data, sizeof(data), &super, &err), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +229,7 @@ int main(void)
 		cmocka_unit_test(files_are_cut_at_exact_multiples),
 		cmocka_unit_test(names_that_no_filesystem_gives_are_invalid),
 		cmocka_unit_test(image_kinds_have_names),
+		cmocka_unit_test(an_unfinished_superblock_says_so_whatever_its_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

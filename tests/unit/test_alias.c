@@ -1,0 +1,494 @@
+/* Files that share their bytes: one is stored, the others are aliases of it. Each is a file of its
+ * own in every other way. */
+#include "pack_fixture.h"
+#include <lmdb.h>
+
+enum { FIRST = 5000, LARGE = 2 * MIB + 10 };
+
+/*	0 (root)   1 a/   2 b/   3 first: 5000   4 linked: link to b/copy
+ *	5 a/copy = first   6 a/large: 2 MiB + 10   7 b/copy = first   8 b/large = a/large   9 b/own
+ *
+ * With copies that are stored, the same tree. */
+static void build_twins(struct fixture *f, bool aliases)
+{
+	struct builder_entry entry = entry_of(FORMAT_FILE, 0, "copy", 4);
+	uint32_t a, b, first, large, copy;
+
+	start(f);
+	a = add_dir(f, BUILDER_ROOT, "a");
+	b = add_dir(f, BUILDER_ROOT, "b");
+	first = add_file(f, BUILDER_ROOT, "first", FIRST);
+	large = add_file(f, a, "large", LARGE);
+	entry.parent = a;
+	entry.mode = 0600;
+	entry.mtime.tv_sec = -7;
+	copy = add(f, &entry);
+	if (aliases)
+		assert_done(builder_alias(f->builder, copy, first, &f->err));
+	else
+		store(f, copy, "first", FIRST);
+	if (aliases) {
+		copy = add_alias(f, b, "copy", first);
+		add_alias(f, b, "large", large);
+	} else {
+		store(f, copy = add_name(f, b, "copy"), "first", FIRST);
+		store(f, add_name(f, b, "large"), "large", LARGE);
+	}
+	add_file(f, b, "own", 300);
+	add_link(f, BUILDER_ROOT, "linked", copy);
+	finish(f);
+}
+
+static void build(struct fixture *f)
+{
+	build_twins(f, true);
+}
+
+static void build_and_open(struct fixture *f)
+{
+	build(f);
+	open_pack(f);
+}
+
+static void expect_twins(struct fixture *f)
+{
+	expect_file(f, "first", FIRST);
+	expect_file_of(f, "a/copy", "first", FIRST);
+	expect_file_of(f, "b/copy", "first", FIRST);
+	expect_file_of(f, "linked", "first", FIRST);
+	expect_file(f, "a/large", LARGE);
+	expect_file(f, "b/large", LARGE);
+	expect_file(f, "b/own", 300);
+	expect_faults(f, "");
+}
+
+/* --- what readers see ---------------------------------------------------------------------------
+ */
+
+static void an_alias_has_the_bytes_of_its_file(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_entry e;
+
+	build_and_open(f);
+	expect_twins(f);
+	dataset_entry(f->dataset, find(f, "a/copy"), &e);
+	assert_int_equal(e.kind, FORMAT_ALIAS);
+	assert_int_equal(e.inode, find(f, "a/copy"));
+	assert_int_equal(e.holder, find(f, "first"));
+	dataset_entry(f->dataset, find(f, "first"), &e);
+	assert_int_equal(e.holder, find(f, "first"));
+}
+
+static void an_alias_has_a_mode_a_time_and_links_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_attr attr;
+	struct dataset_entry e;
+
+	build_and_open(f);
+	assert_done(dataset_attr(f->dataset, find(f, "a/copy"), &attr));
+	assert_int_equal(attr.mode, 0600);
+	assert_int_equal(attr.mtime.tv_sec, -7);
+	assert_int_equal(attr.nlink, 1);
+	assert_done(dataset_attr(f->dataset, find(f, "first"), &attr));
+	assert_int_equal(attr.mode, 0644);
+	assert_int_equal(attr.nlink, 1);
+	assert_done(dataset_attr(f->dataset, find(f, "linked"), &attr));
+	assert_int_equal(attr.nlink, 2);
+	dataset_entry(f->dataset, find(f, "linked"), &e);
+	assert_int_equal(e.inode, find(f, "b/copy"));
+	assert_int_equal(e.holder, find(f, "first"));
+}
+
+/* Which file was meant is told by the extent; where it lies by its place. */
+static void the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent mine, its;
+	uint64_t alias, file;
+
+	build_and_open(f);
+	alias = dataset_first_extent(f->dataset, find(f, "b/large"));
+	file = dataset_first_extent(f->dataset, find(f, "a/large"));
+	for (unsigned i = 0; i < 3; i++) {
+		dataset_extent(f->dataset, alias + i, &mine);
+		dataset_extent(f->dataset, file + i, &its);
+		assert_int_equal(mine.entry, find(f, "b/large"));
+		assert_int_equal(its.entry, find(f, "a/large"));
+		assert_int_equal(mine.offset, its.offset);
+		assert_int_equal(mine.size, its.size);
+		assert_int_equal(mine.from, its.from);
+	}
+}
+
+static void an_alias_has_its_place_among_the_files_beside_it(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_kin kin;
+
+	build_and_open(f);
+	dataset_kin(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")), &kin);
+	assert_int_equal(kin.directory, dataset_first_extent(f->dataset, find(f, "b/copy")));
+	assert_int_equal(kin.file, kin.directory + 1);
+	assert_int_equal(kin.file_end, kin.file + 3);
+	assert_int_equal(kin.directory_end, kin.file_end + 1);
+}
+
+static void what_is_known_of_an_image_holds_for_its_aliases(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_image image = {.kind = IMAGE_PNG, .width = 30, .height = 40};
+	uint32_t id;
+
+	start(f);
+	id = add_file(f, BUILDER_ROOT, "x.png", 600);
+	builder_image(f->builder, id, &image);
+	add_alias(f, BUILDER_ROOT, "y.png", id);
+	finish_and_open(f);
+	image = (struct dataset_image){0};
+	assert_done(dataset_image(f->dataset, find(f, "y.png"), &image));
+	assert_int_equal(image.kind, IMAGE_PNG);
+	assert_int_equal(image.width, 30);
+	assert_int_equal(image.height, 40);
+}
+
+static void the_tree_and_its_id_are_those_of_a_pack_without_aliases(void **state)
+{
+	struct fixture *f = *state;
+	struct builder_summary with, without;
+
+	build_twins(f, true);
+	with = f->summary;
+	open_pack(f);
+	assert_int_equal(dataset_info(f->dataset)->super->incompat, FORMAT_ALIASES);
+	build_twins(f, false);
+	without = f->summary;
+	open_pack(f);
+	assert_int_equal(dataset_info(f->dataset)->super->incompat, 0);
+	assert_string_equal(with.id, without.id);
+	assert_int_equal(with.files, 6);
+	assert_int_equal(without.files, 6);
+	assert_int_equal(with.bytes, without.bytes);
+	assert_int_equal(with.aliases, 3);
+	assert_int_equal(with.alias_bytes, 2 * FIRST + LARGE);
+	assert_int_equal(without.aliases, 0);
+	assert_true(with.pack_bytes + LARGE <= without.pack_bytes);
+}
+
+/* --- in the LMDB --------------------------------------------------------------------------------
+ */
+
+struct lmdb {
+	MDB_env *env;
+	MDB_txn *txn;
+	MDB_dbi dbi;
+};
+
+static void lmdb_begin(struct lmdb *lmdb, const char *path)
+{
+	assert_done(chmod(path, 0644));
+	assert_done(mdb_env_create(&lmdb->env));
+	assert_done(mdb_env_open(lmdb->env, path, MDB_NOSUBDIR | MDB_NOLOCK, 0644));
+	assert_done(mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->txn));
+	assert_done(mdb_dbi_open(lmdb->txn, NULL, 0, &lmdb->dbi));
+}
+
+static void lmdb_end(struct lmdb *lmdb)
+{
+	assert_done(mdb_txn_commit(lmdb->txn));
+	mdb_env_close(lmdb->env);
+}
+
+static void lmdb_expect(struct lmdb *lmdb, const char *path, const char *want, size_t len)
+{
+	MDB_val key = {strlen(path), (void *)(uintptr_t)path}, value;
+
+	assert_done(mdb_get(lmdb->txn, lmdb->dbi, &key, &value));
+	assert_int_equal(value.mv_size, len);
+	assert_memory_equal(value.mv_data, want, len);
+}
+
+static void records_name_the_path_that_the_bytes_are_under(void **state)
+{
+	struct fixture *f = *state;
+	struct lmdb lmdb;
+
+	build(f);
+	lmdb_begin(&lmdb, f->path);
+	lmdb_expect(&lmdb, "a/copy", "\0foldfs-link\nfirst", 18);
+	lmdb_expect(&lmdb, "b/copy", "\0foldfs-link\nfirst", 18);
+	lmdb_expect(&lmdb, "b/large", "\0foldfs-link\na/large", 20);
+	/* Not the alias: who reads by keys has one step to go. */
+	lmdb_expect(&lmdb, "linked", "\0foldfs-link\nfirst", 18);
+	lmdb_end(&lmdb);
+}
+
+static void aliases_outlive_other_tools_that_move_the_pages(void **state)
+{
+	struct fixture *f = *state;
+	char copy[120];
+	MDB_env *env;
+
+	build(f);
+	snprintf(copy, sizeof(copy), "%s.copy", f->path);
+	assert_done(mdb_env_create(&env));
+	assert_done(mdb_env_open(env, f->path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_RDONLY, 0644));
+	assert_done(mdb_env_copy2(env, copy, MDB_CP_COMPACT));
+	mdb_env_close(env);
+	assert_done(rename(copy, f->path));
+	open_pack(f);
+	assert_true(dataset_info(f->dataset)->relocated);
+	expect_twins(f);
+}
+
+static void paths_over_511_bytes_may_be_aliases_and_have_them(void **state)
+{
+	struct fixture *f = *state;
+	char name[201], path[1300] = "";
+	uint32_t dir = BUILDER_ROOT, deep;
+
+	memset(name, 'd', 200);
+	name[200] = '\0';
+	start(f);
+	for (int depth = 0; depth < 3; depth++) {
+		dir = add_dir(f, dir, name);
+		strcat(strcat(path, name), "/");
+	}
+	deep = add_file(f, dir, "leaf", 5000);
+	add_alias(f, dir, "leaf again", deep);
+	add_alias(f, BUILDER_ROOT, "up", deep);
+	finish_and_open(f);
+	expect_file_of(f, "up", "leaf", 5000);
+	strcat(path, "leaf again");
+	expect_file_of(f, path, "leaf", 5000);
+	expect_faults(f, "");
+}
+
+static void a_record_of_another_path_or_none_is_a_fault(void **state)
+{
+	MDB_val wrong = {19, (void *)(uintptr_t) "\0foldfs-link\na/copy"};
+	MDB_val a = {6, (void *)(uintptr_t) "a/copy"}, b = {7, (void *)(uintptr_t) "b/large"};
+	struct fixture *f = *state;
+	struct lmdb lmdb;
+
+	build(f);
+	lmdb_begin(&lmdb, f->path);
+	assert_done(mdb_put(lmdb.txn, lmdb.dbi, &a, &wrong, 0));
+	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &b, NULL));
+	lmdb_end(&lmdb);
+	open_pack(f);
+	expect_faults(f,
+		      "a/copy: wrong-link: its record names another file than the index says\n"
+		      "b/large: no-record: has no record\n");
+}
+
+/* --- damage -------------------------------------------------------------------------------------
+ */
+
+static void aliases_that_lead_astray_are_refused(void **state)
+{
+	static const struct damaged cases[] = {
+		{"start[5]", 10, -EBADMSG, "damaged index: entry 5"}, /* beyond */
+		{"start[5]", UINT64_MAX, -EBADMSG, "damaged index: entry 5"},
+		{"start[5]", 0, -EBADMSG, "damaged index: entry 5"}, /* a directory */
+		{"start[5]", 4, -EBADMSG, "damaged index: entry 5"}, /* a hard link */
+		{"start[5]", 5, -EBADMSG, "damaged index: entry 5"}, /* itself */
+		{"start[5]", 7, -EBADMSG, "damaged index: entry 5"}, /* an alias */
+		{"start[5]", 6, -EBADMSG, "damaged index: entry 5"}, /* of another size */
+		{"size[5]", FIRST - 1, -EBADMSG, "damaged index: entry 5"},
+		{"size[5]", 0, -EBADMSG, "damaged index: entry 5"},
+		{"kind[3]", FORMAT_SYMLINK, -EBADMSG, "damaged index: entry 3"},
+		{"kind[9]", FORMAT_ALIAS, -EBADMSG, "damaged index: entry 9"},
+		{"kind[7]", FORMAT_DIRECTORY, -EBADMSG, "damaged index: entry 4"},
+		{"size[3]", FIRST + 1, -EBADMSG, "damaged index: entry 5"},
+		{"super.sums.count", 7, -EBADMSG,
+		 "damaged superblock: section sums has a wrong shape"},
+	};
+	struct fixture *f = *state;
+
+	expect_all_refused(f, build, cases, sizeof(cases) / sizeof(*cases));
+}
+
+static void a_pack_with_aliases_is_refused_by_who_does_not_know_them(void **state)
+{
+	struct fixture *f = *state;
+
+	build(f);
+	damage(f, "super.incompat", FORMAT_ALIASES | 4);
+	expect_refused(f, -EPROTONOSUPPORT,
+		       "the pack uses feature bits 0x4 that this foldfs does not know");
+}
+
+static void damage_to_shared_bytes_is_damage_to_each_of_the_files(void **state)
+{
+	static const char *const paths[] = {"a/large", "b/large"};
+	struct fixture *f = *state;
+	struct dataset_extent x;
+	uint8_t byte;
+	int fd;
+
+	build_and_open(f);
+	dataset_extent(f->dataset, dataset_first_extent(f->dataset, find(f, "b/large")) + 1, &x);
+	assert_done(chmod(f->path, 0644));
+	fd = open(f->path, O_RDWR);
+	assert_true(fd >= 0);
+	assert_done(io_pread_full(fd, &byte, 1, x.offset + 7));
+	byte ^= 1;
+	assert_done(io_pwrite_full(fd, &byte, 1, x.offset + 7));
+	close(fd);
+	open_pack(f);
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t entry = find(f, paths[i]);
+
+		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, MIB, true), -EBADMSG);
+		assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB, true), 1);
+	}
+	expect_file_of(f, "a/copy", "first", FIRST);
+}
+
+/* --- building -----------------------------------------------------------------------------------
+ */
+
+static bool same(struct fixture *f, uint32_t id, const char *name, size_t len)
+{
+	uint8_t *bytes = malloc(len + 1);
+	bool ret = false;
+
+	assert_non_null(bytes);
+	pattern_bytes(pattern_seed(name, strlen(name)), 0, bytes, len);
+	assert_done(builder_same(f->builder, id, bytes, len, &ret));
+	free(bytes);
+	return ret;
+}
+
+static void stored_bytes_are_compared_committed_or_not(void **state)
+{
+	struct fixture *f = *state;
+	char name[16];
+	uint32_t ids[5], small, none;
+
+	start(f);
+	small = add_file(f, BUILDER_ROOT, "small", 600);
+	none = add_file(f, BUILDER_ROOT, "none", 0);
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "z%u", i);
+		ids[i] = add_file(f, BUILDER_ROOT, name, 20 * MIB + i);
+		assert_true(same(f, ids[0], "z0", 20 * MIB));
+		assert_true(same(f, ids[i], name, 20 * MIB + i));
+		assert_false(same(f, ids[i], name, 20 * MIB + i - 1));
+		assert_false(same(f, ids[i], "other", 20 * MIB + i));
+	}
+	assert_true(same(f, small, "small", 600));
+	assert_false(same(f, small, "other", 600));
+	assert_true(same(f, none, "none", 0));
+	finish_and_open(f);
+	expect_file(f, "z0", 20 * MIB);
+}
+
+static void only_what_was_stored_can_be_shared(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t file, empty, dir, alias;
+	bool unused;
+
+	start(f);
+	dir = add_dir(f, BUILDER_ROOT, "dir");
+	file = add_file(f, BUILDER_ROOT, "file", 600);
+	empty = add_name(f, BUILDER_ROOT, "without its bytes");
+	assert_int_equal(builder_same(f->builder, empty, "", 0, &unused), -EINVAL);
+	assert_int_equal(builder_same(f->builder, 99, "", 0, &unused), -EINVAL);
+	assert_int_equal(builder_alias(f->builder, empty, dir, &f->err), -EINVAL);
+	assert_string_equal(f->err.text, "the bytes of a file that has none of its own");
+	assert_int_equal(builder_alias(f->builder, empty, empty, &f->err), -EINVAL);
+	assert_int_equal(builder_alias(f->builder, empty, 99, &f->err), -EINVAL);
+	assert_int_equal(builder_alias(f->builder, file, file, &f->err), -EINVAL);
+	assert_string_equal(f->err.text, "not a file that still wants its bytes");
+	alias = add_alias(f, BUILDER_ROOT, "alias", file);
+	assert_int_equal(builder_alias(f->builder, empty, alias, &f->err), -EINVAL);
+	assert_int_equal(store_bytes(f, alias, "alias", 1, 0), -EINVAL);
+	store(f, empty, "x", 7);
+	finish_and_open(f);
+	expect_file_of(f, "alias", "file", 600);
+	expect_file_of(f, "without its bytes", "x", 7);
+}
+
+static void an_alias_of_a_taken_path_is_refused_and_can_be_dropped(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t file, id;
+
+	start(f);
+	file = add_file(f, BUILDER_ROOT, "same", 600);
+	id = add_name(f, BUILDER_ROOT, "same");
+	assert_int_equal(builder_alias(f->builder, id, file, &f->err), -EEXIST);
+	assert_string_equal(f->err.text, "two entries have this path");
+	builder_drop(f->builder, id);
+	finish_and_open(f);
+	expect_file(f, "same", 600);
+	assert_int_equal(dataset_info(f->dataset)->super->incompat, 0);
+}
+
+/* Aliases on both sides of the ends of batches, and before their files in the order of paths. */
+static XXH128_hash_t build_many(struct fixture *f)
+{
+	SCOPE_FREE uint8_t *data = NULL;
+	uint32_t ids[500], id;
+	char name[16];
+	int fd;
+
+	start(f);
+	for (unsigned i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "%03u", i);
+		ids[i] = add_file(f, BUILDER_ROOT, name, 300000 + i);
+		snprintf(name, sizeof(name), "%c%03u", i % 2 ? 'z' : '!', i);
+		id = add_name(f, BUILDER_ROOT, name);
+		assert_done(builder_alias(f->builder, id, ids[i / 2], &f->err));
+	}
+	finish(f);
+	data = malloc(f->summary.pack_bytes);
+	assert_non_null(data);
+	fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	assert_done(io_pread_full(fd, data, f->summary.pack_bytes, 0));
+	close(fd);
+	return XXH3_128bits(data, f->summary.pack_bytes);
+}
+
+static void the_same_input_gives_the_same_file(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t first = build_many(f);
+
+	assert_true(XXH128_isEqual(first, build_many(f)));
+	open_pack(f);
+	expect_file_of(f, "z499", "249", 300249);
+	expect_file_of(f, "!498", "249", 300249);
+	expect_faults(f, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_alias_has_the_bytes_of_its_file),
+		TEST(an_alias_has_a_mode_a_time_and_links_of_its_own),
+		TEST(the_extents_of_an_alias_are_its_own_and_lie_where_its_file_does),
+		TEST(an_alias_has_its_place_among_the_files_beside_it),
+		TEST(what_is_known_of_an_image_holds_for_its_aliases),
+		TEST(the_tree_and_its_id_are_those_of_a_pack_without_aliases),
+		TEST(records_name_the_path_that_the_bytes_are_under),
+		TEST(aliases_outlive_other_tools_that_move_the_pages),
+		TEST(paths_over_511_bytes_may_be_aliases_and_have_them),
+		TEST(a_record_of_another_path_or_none_is_a_fault),
+		TEST(aliases_that_lead_astray_are_refused),
+		TEST(a_pack_with_aliases_is_refused_by_who_does_not_know_them),
+		TEST(damage_to_shared_bytes_is_damage_to_each_of_the_files),
+		TEST(stored_bytes_are_compared_committed_or_not),
+		TEST(only_what_was_stored_can_be_shared),
+		TEST(an_alias_of_a_taken_path_is_refused_and_can_be_dropped),
+		TEST(the_same_input_gives_the_same_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

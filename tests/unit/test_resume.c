@@ -1,0 +1,916 @@
+/* Packs that were interrupted: whatever stopped the run, and whenever, going on gives the file
+ * that it would have given; a source that has changed is told, and what is unfinished is not taken
+ * for a pack. */
+#include "pack_fixture.h"
+#include <lmdb.h>
+#include <malloc.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+
+/* Five batches of files, and one of the index: the target of a symbolic link may be that long in
+ * a builder, if nowhere else. */
+#define FILES	 1000
+#define FILE_LEN 320000
+#define LINKS	 50
+#define TARGETS	 80
+#define TARGET	 (MIB / 2)
+
+struct build {
+	unsigned files;	 /* stop before this one; FILES: at the end */
+	unsigned change; /* this one has another fingerprint */
+	unsigned hole;	 /* this one is not there */
+	bool settle;	 /* wait for what is handed over at the stop */
+	bool rival;	 /* another pack takes the name before the finish */
+	bool folder;	 /* there is one before all files */
+	const char *options;
+	unsigned resumed; /* files found stored; filled in */
+};
+
+static const struct build whole = {.files = FILES, .change = FILES, .hole = FILES};
+
+/* Cheap, and different for each file. */
+static int content_read(void *context, void *buf, size_t len)
+{
+	unsigned number = *(unsigned *)context;
+
+	if (number % 50 == 7)
+		return -EIO;
+	memset(buf, (int)number, len);
+	memcpy(buf, context, sizeof(number));
+	return 0;
+}
+
+static void add_rest(struct fixture *f, const uint32_t *ids)
+{
+	SCOPE_FREE char *target = malloc(TARGET);
+	char name[32];
+
+	memset(target, 'x', TARGET);
+	for (unsigned i = 0; i < LINKS; i++) {
+		snprintf(name, sizeof(name), "link%u", i);
+		add_link(f, BUILDER_ROOT, name, ids[i * 20]);
+	}
+	for (unsigned i = 0; i < TARGETS; i++) {
+		struct builder_entry entry;
+
+		snprintf(name, sizeof(name), "sym%u", i);
+		entry = entry_of(FORMAT_SYMLINK, BUILDER_ROOT, name, strlen(name));
+		entry.target = target;
+		entry.target_len = TARGET;
+		add(f, &entry);
+	}
+}
+
+/* Whether a file has the bytes of number 1, which was added as the third entry. */
+static bool is_same(struct fixture *f, unsigned number)
+{
+	SCOPE_FREE char *data = malloc(FILE_LEN);
+	unsigned content = number % 20 == 3 ? 1 : number;
+	bool same;
+
+	assert_done(content_read(&content, data, FILE_LEN));
+	assert_done(builder_same(f->builder, 3, data, FILE_LEN, &same));
+	assert_int_equal(same, number % 20 == 3);
+	return same;
+}
+
+/* Stores, or drops, one file that has not been. */
+static int store_one(struct fixture *f, uint32_t id, unsigned number, uint64_t fingerprint)
+{
+	const struct dataset_image image = {.kind = IMAGE_PNG, .width = number, .height = 5};
+	struct builder_source source = {
+		.read = content_read, .context = &number, .size = number % 10 ? FILE_LEN : number};
+	int r;
+
+	builder_mark(f->builder, fingerprint, "note", number % 5);
+	if ((number % 20 == 3 || number % 10 == 4) && is_same(f, number))
+		return builder_alias(f->builder, id, 3, &f->err);
+	r = builder_store(f->builder, id, &source, &f->err);
+	if (number % 50 == 7) {
+		assert_int_equal(r, -EIO);
+		return builder_drop(f->builder, id);
+	}
+	if (r == 0)
+		builder_image(f->builder, id, &image);
+	return r;
+}
+
+static void expect_past(const struct builder_past *past, unsigned number)
+{
+	assert_int_equal(past->dropped, number % 50 == 7);
+	assert_int_equal(past->note_len, number % 5);
+	assert_memory_equal(past->note, "note", past->note_len);
+	if (!past->dropped)
+		assert_int_equal(past->size, number % 10 ? FILE_LEN : number);
+}
+
+static int build_file(struct fixture *f, struct build *build, uint32_t id, unsigned number)
+{
+	uint64_t fingerprint = 5000 + number + (number == build->change);
+	struct builder_past past;
+	int r = builder_resumed(f->builder, id, fingerprint, &past, &f->err);
+
+	if (r == 0)
+		return store_one(f, id, number, fingerprint);
+	if (r == 1) {
+		expect_past(&past, number);
+		build->resumed++;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int build_new(struct fixture *f, const struct build *build, bool resume)
+{
+	const struct builder_params params = {
+		.path = f->path, .resume = resume, .options = build->options};
+
+	f->err.text[0] = '\0';
+	return builder_new(&params, &f->builder, &f->err);
+}
+
+/* Goes on, or begins; up to the stop, or to the finished pack. The builder is left. */
+static int build_on(struct fixture *f, struct build *build)
+{
+	static uint32_t ids[FILES];
+	struct builder_kept kept;
+	uint32_t dir;
+	char name[16];
+	int r = build_new(f, build, true);
+
+	if (r < 0)
+		return r;
+	dir = add_dir(f, BUILDER_ROOT, "dir");
+	if (build->folder)
+		add_dir(f, BUILDER_ROOT, "a");
+	for (unsigned i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), "%05u", i);
+		if (i != build->hole)
+			ids[i] = add_name(f, dir, name);
+	}
+	add_rest(f, ids);
+	for (unsigned i = 0; i < build->files && r == 0; i++)
+		r = i == build->hole ? 0 : build_file(f, build, ids[i], i);
+	if (r == 0 && build->settle)
+		builder_kept(f->builder, &kept);
+	if (r < 0 || build->files < FILES)
+		return r;
+	if (build->rival)
+		assert_done(mknod(f->path, S_IFREG | 0600, 0));
+	return builder_finish(f->builder, &f->summary, &f->err);
+}
+
+static void let_go(struct fixture *f)
+{
+	builder_free(f->builder);
+	f->builder = NULL;
+}
+
+static XXH128_hash_t file_hash(const char *path)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	SCOPE_FREE uint8_t *data = NULL;
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_done(fstat(fd, &st));
+	data = malloc((size_t)st.st_size);
+	assert_non_null(data);
+	assert_done(io_pread_full(fd, data, (size_t)st.st_size, 0));
+	return XXH3_128bits(data, (size_t)st.st_size);
+}
+
+/* Of the pack, had nothing ever happened. It is made once. */
+static XXH128_hash_t want_hash(struct fixture *f)
+{
+	static XXH128_hash_t hash;
+	static bool known;
+	struct build build = whole;
+
+	if (known)
+		return hash;
+	assert_done(build_on(f, &build));
+	let_go(f);
+	hash = file_hash(f->path);
+	known = true;
+	assert_done(unlink(f->path));
+	return hash;
+}
+
+static void path_with(const struct fixture *f, const char *suffix, char path[96])
+{
+	snprintf(path, 96, "%s%s", f->path, suffix);
+}
+
+static bool is_there(const struct fixture *f, const char *suffix)
+{
+	char path[96];
+
+	path_with(f, suffix, path);
+	return access(path, F_OK) == 0;
+}
+
+/* Goes on to the end; then all is as if nothing had happened. */
+static unsigned expect_whole(struct fixture *f, XXH128_hash_t want)
+{
+	struct build build = whole;
+	int r = build_on(f, &build);
+
+	if (r < 0)
+		fail_msg("going on: %s", err_text(&f->err, r));
+	let_go(f);
+	assert_true(XXH128_isEqual(file_hash(f->path), want));
+	assert_false(is_there(f, ".partial"));
+	assert_false(is_there(f, ".partial.journal"));
+	return build.resumed;
+}
+
+/* Goes on in a process of its own, which ends without any cleaning up. */
+static int die_after(struct fixture *f, const struct build *build)
+{
+	struct build own = *build;
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		int r = build_on(f, &own);
+
+		_exit(r < 0 ? 1 : 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+/* --- the same file ------------------------------------------------------------------------- */
+
+/* After which files a commit has become a checkpoint. */
+static unsigned find_commits(struct fixture *f, unsigned at[16])
+{
+	unsigned count = 0;
+	uint64_t before = 0;
+	struct build build = whole;
+	struct builder_kept kept;
+
+	for (build.files = 0; build.files < FILES; build.files += 20) {
+		if (build.files)
+			assert_done(build_on(f, &build));
+		if (build.files && builder_kept(f->builder, &kept) && kept.files != before) {
+			before = kept.files;
+			at[count++] = (unsigned)before;
+		}
+		let_go(f);
+	}
+	assert_true(unlink(f->path) < 0);
+	return count;
+}
+
+static void remove_remains(struct fixture *f)
+{
+	char path[96];
+
+	path_with(f, ".partial", path);
+	assert_done(unlink(path));
+	path_with(f, ".partial.journal", path);
+	assert_done(unlink(path));
+}
+
+/* A commit comes with the first file that its batch has no room for. Some runs end while it
+ * is on its way to the disk, some when it is there. */
+static void a_run_that_ends_around_any_commit_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	unsigned commits[16], count = find_commits(f, commits);
+
+	assert_true(count >= 4);
+	remove_remains(f);
+	for (unsigned i = 0; i < 3 * count; i++) {
+		struct build build = whole;
+
+		build.files = commits[i / 3] + i % 3;
+		build.settle = i % 2;
+		assert_int_equal(die_after(f, &build), 0);
+		if (build.settle && i % 3)
+			assert_true(is_there(f, ".partial.journal"));
+	}
+	expect_whole(f, want);
+	open_pack(f);
+	expect_faults(f, "");
+}
+
+/* The limit on the size of files kills a process in the midst of a commit: here at each
+ * step of 24 MiB, that is in data and index, once without going on in between. */
+static int die_at_size(struct fixture *f, uint64_t bytes)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+		struct rlimit no_core = {0};
+		struct build build = whole;
+
+		setrlimit(RLIMIT_CORE, &no_core);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		build_on(f, &build);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status;
+}
+
+static void a_run_that_is_killed_within_a_commit_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	unsigned kills = 0;
+
+	for (uint64_t size = 10 * MIB + 1234; WIFSIGNALED(die_at_size(f, size)); size += 24 * MIB)
+		kills++;
+	assert_true(kills >= 12);
+	assert_true(is_there(f, ""));
+	assert_true(XXH128_isEqual(file_hash(f->path), want));
+	assert_done(unlink(f->path));
+	for (uint64_t size = 80 * MIB; WIFSIGNALED(die_at_size(f, size)); size += 90 * MIB) {
+		expect_whole(f, want);
+		assert_done(unlink(f->path));
+	}
+}
+
+static void a_run_that_is_killed_at_any_time_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+
+	for (unsigned kill_after = 3000, kills = 0; kills < 12 && !is_there(f, ""); kills++) {
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			struct build build = whole;
+
+			_exit(build_on(f, &build) < 0 ? 1 : 0);
+		}
+		kill_after = kill_after * 7919 % 199999;
+		usleep(kill_after);
+		kill(child, SIGKILL);
+		assert_int_equal(waitpid(child, &status, 0), child);
+	}
+	if (is_there(f, ""))
+		assert_true(XXH128_isEqual(file_hash(f->path), want));
+	else
+		expect_whole(f, want);
+}
+
+/* --- power failures ------------------------------------------------------------------------ */
+
+static void copy(const char *from, const char *to)
+{
+	char command[300];
+
+	snprintf(command, sizeof(command), "cp '%s' '%s'", from, to);
+	assert_done(system(command));
+}
+
+static void run_up_to(struct fixture *f, unsigned files)
+{
+	struct build build = whole;
+
+	build.files = files;
+	assert_done(build_on(f, &build));
+	let_go(f);
+}
+
+/* Pages of the later file over the older one, each or none: which of them reached the disk before
+ * the power failed. */
+static void mix(const char *older, const char *newer, unsigned one_in)
+{
+	SCOPE_CLOSE int to = open(older, O_RDWR | O_CLOEXEC);
+	SCOPE_CLOSE int from = open(newer, O_RDONLY | O_CLOEXEC);
+	uint8_t page[4096];
+	unsigned random = 12345;
+
+	for (uint64_t at = 0; io_pread_full(from, page, sizeof(page), at) == 0; at += 4096) {
+		random = random * 1664525 + 1013904223;
+		if (random / 65536 % one_in == 0)
+			assert_done(io_pwrite_full(to, page, sizeof(page), at));
+	}
+}
+
+/* The journal promises the tree of its last checkpoint while two more commits are written. */
+static void whatever_two_later_commits_brought_to_the_disk_is_undone(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	unsigned commits[16], count = find_commits(f, commits);
+	char partial[96], journal[96], older[96], newer[96], promise[96];
+
+	assert_true(count >= 4);
+	remove_remains(f);
+	path_with(f, ".partial", partial);
+	path_with(f, ".partial.journal", journal);
+	path_with(f, ".older", older);
+	path_with(f, ".newer", newer);
+	path_with(f, ".promise", promise);
+	run_up_to(f, commits[1] + 2);
+	copy(partial, older);
+	copy(journal, promise);
+	run_up_to(f, commits[3] + 2);
+	copy(partial, newer);
+	for (unsigned one_in = 1; one_in <= 3; one_in++) {
+		copy(older, partial);
+		mix(partial, newer, one_in);
+		copy(promise, journal);
+		assert_int_equal(expect_whole(f, want), commits[1]);
+		assert_done(unlink(f->path));
+	}
+}
+
+/* --- changed sources ----------------------------------------------------------------------- */
+
+static void expect_change(struct fixture *f, struct build build, const char *sentence)
+{
+	assert_int_equal(build_on(f, &build), -ESTALE);
+	assert_string_equal(f->err.text, sentence);
+	let_go(f);
+	assert_true(is_there(f, ".partial.journal"));
+}
+
+static void a_changed_source_is_told_and_nothing_is_lost(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	struct build build = whole;
+
+	run_up_to(f, 500);
+	build.change = 100;
+	expect_change(f, build,
+		      "'dir/00100' is not the file that was packed in this place before the "
+		      "interruption, or has changed since");
+	build = whole;
+	build.hole = 41;
+	expect_change(f, build,
+		      "'dir/00042' is not the file that was packed in this place before the "
+		      "interruption, or has changed since");
+	build = whole;
+	build.folder = true;
+	expect_change(f, build,
+		      "folders or links have come or gone since the interruption, so that the file "
+		      "with the bytes of 'dir/00003' cannot be told");
+	assert_true(expect_whole(f, want) > 100);
+}
+
+static void files_that_are_gone_at_the_end_are_told(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t dir, id;
+
+	run_up_to(f, 500);
+	assert_done(build_new(f, &whole, true));
+	dir = add_dir(f, BUILDER_ROOT, "dir");
+	id = add_name(f, dir, "00000");
+	assert_int_equal(store_bytes(f, id, "00000", 5, 0), -ESTALE);
+	assert_done(builder_drop(f->builder, id));
+	let_go(f);
+	assert_done(build_new(f, &whole, true));
+	assert_int_equal(builder_finish(f->builder, &f->summary, &f->err), -ESTALE);
+	assert_string_equal(f->err.text, "files are gone that were packed before the interruption");
+}
+
+/* The pages that LMDB lists as free: a count and as many numbers in each record of database 0. */
+static void expect_free_pages_empty(struct fixture *f)
+{
+	static const uint8_t zeros[4096];
+	SCOPE_CLOSE int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	unsigned pages = 0;
+	MDB_cursor *cursor;
+	MDB_val key, list;
+	MDB_env *env;
+	MDB_txn *txn;
+
+	assert_done(mdb_env_create(&env));
+	assert_done(mdb_env_open(env, f->path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_RDONLY, 0));
+	assert_done(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn));
+	assert_done(mdb_cursor_open(txn, 0, &cursor));
+	for (; mdb_cursor_get(cursor, &key, &list, MDB_NEXT) == 0; pages++)
+		for (size_t at = 8; at < list.mv_size; at += 8) {
+			uint64_t page = le_get64((char *)list.mv_data + at);
+			uint8_t data[4096];
+
+			assert_done(io_pread_full(fd, data, 4096, page * 4096));
+			assert_memory_equal(data, zeros, 4096);
+		}
+	assert_true(pages > 0);
+	mdb_cursor_close(cursor);
+	mdb_txn_abort(txn);
+	mdb_env_close(env);
+}
+
+/* Of what was lost in the interruption nothing is left in the file, in free pages neither. */
+static void a_change_behind_the_mark_is_packed_as_if_it_had_always_been(void **state)
+{
+	struct fixture *f = *state;
+	struct build build = whole;
+	unsigned commits[16];
+	XXH128_hash_t hash;
+
+	find_commits(f, commits);
+	remove_remains(f);
+	for (unsigned hole = commits[1] + 1; hole < commits[1] + 400; hole += 150) {
+		build.hole = hole;
+		assert_true(WIFSIGNALED(die_at_size(f, hole * (uint64_t)FILE_LEN * 4 / 5)));
+		assert_done(build_on(f, &build));
+		let_go(f);
+		hash = file_hash(f->path);
+		assert_done(unlink(f->path));
+		assert_done(build_on(f, &build));
+		let_go(f);
+		assert_true(XXH128_isEqual(file_hash(f->path), hash));
+		expect_free_pages_empty(f);
+		open_pack(f);
+		expect_faults(f, "");
+		assert_done(unlink(f->path));
+	}
+}
+
+/* --- what there is to know ----------------------------------------------------------------- */
+
+static void other_options_are_named(void **state)
+{
+	static const struct {
+		const char *then, *now, *sentence;
+	} cases[] = {
+		{"a=1\nresize=256\n", "a=1\nresize=512\n", " 'resize=256'"},
+		{"a=1\nresize=256\n", "a=1\n", " 'resize=256'"},
+		{"a=1\n", "a=1\nresize=256\n", "out 'resize=256'"},
+		{NULL, "resize=256\n", "out 'resize=256'"},
+	};
+	struct fixture *f = *state;
+	char sentence[120];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct build build = whole;
+
+		build.files = 300;
+		build.options = cases[i].then;
+		assert_done(build_on(f, &build));
+		let_go(f);
+		build.options = cases[i].now;
+		assert_int_equal(build_on(f, &build), -EINVAL);
+		snprintf(sentence, sizeof(sentence),
+			 "was begun with%s; go on with the same "
+			 "options, or start again",
+			 cases[i].sentence);
+		assert_string_equal(f->err.text, sentence);
+		let_go(f);
+		remove_remains(f);
+	}
+}
+
+static void an_interrupted_pack_is_not_begun_again_unasked(void **state)
+{
+	struct fixture *f = *state;
+	struct builder_params params = {.path = f->path};
+	struct builder_kept kept;
+	char sentence[200];
+
+	run_up_to(f, 500);
+	snprintf(sentence, sizeof(sentence), "an interrupted run has left its work in '%s.partial'",
+		 f->path);
+	assert_int_equal(build_new(f, &whole, false), -EINPROGRESS);
+	assert_string_equal(f->err.text, sentence);
+	assert_true(is_there(f, ".partial.journal"));
+	assert_done(build_new(f, &whole, true));
+	assert_true(builder_kept(f->builder, &kept));
+	assert_in_range(kept.files, 200, 500);
+	assert_true(kept.bytes > 60 * MIB);
+	let_go(f);
+	params.replace = true;
+	assert_done(builder_new(&params, &f->builder, &f->err));
+	assert_false(builder_kept(f->builder, &kept));
+	assert_false(is_there(f, ".partial.journal"));
+	let_go(f);
+	assert_false(is_there(f, ".partial"));
+}
+
+static void with_nothing_to_go_on_with_a_pack_is_begun(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	char path[96];
+
+	run_up_to(f, 500);
+	path_with(f, ".partial", path);
+	assert_done(truncate(path, 50 * MIB));
+	assert_int_equal(expect_whole(f, want), 0);
+	assert_done(unlink(f->path));
+	run_up_to(f, 500);
+	assert_done(unlink(path));
+	assert_int_equal(expect_whole(f, want), 0);
+}
+
+static void the_journal_of_another_run_is_not_believed(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	char journal[96], kept[96];
+
+	path_with(f, ".partial.journal", journal);
+	path_with(f, ".kept", kept);
+	run_up_to(f, 500);
+	copy(journal, kept);
+	remove_remains(f);
+	run_up_to(f, 900);
+	copy(kept, journal);
+	assert_int_equal(expect_whole(f, want), 0);
+}
+
+static void expect_unfinished(struct fixture *f)
+{
+	struct fixture partial = *f;
+
+	path_with(f, ".partial", partial.path);
+	expect_refused(&partial, -EINPROGRESS, "an unfinished pack");
+}
+
+static void an_unfinished_pack_says_what_it_is(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_done(build_new(f, &whole, false));
+	expect_unfinished(f);
+	let_go(f);
+	run_up_to(f, 500);
+	expect_unfinished(f);
+	assert_true(WIFSIGNALED(die_at_size(f, 280 * MIB)));
+	expect_unfinished(f);
+	assert_string_equal(dataset_way_out(-EINPROGRESS),
+			    "; 'foldpack create --resume SOURCE PACK' goes on with it");
+}
+
+/* The builder makes it read-only right before it takes its name. */
+static void a_pack_that_only_wants_its_name_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	struct build build = whole;
+	struct stat st;
+	char partial[96];
+
+	build.rival = true;
+	assert_int_equal(build_on(f, &build), -EEXIST);
+	let_go(f);
+	path_with(f, ".partial", partial);
+	assert_done(stat(partial, &st));
+	assert_int_equal(st.st_mode & 0777, 0444);
+	assert_done(unlink(f->path));
+	assert_int_equal(expect_whole(f, want), FILES);
+}
+
+static int open_as_nobody(struct fixture *f)
+{
+	struct builder_kept kept;
+	char partial[96], journal[96];
+
+	path_with(f, ".partial", partial);
+	path_with(f, ".partial.journal", journal);
+	if (geteuid() == 0 &&
+	    (chown(f->dir, 65534, 65534) < 0 || chown(partial, 65534, 65534) < 0 ||
+	     chown(journal, 65534, 65534) < 0 || setuid(65534) < 0))
+		return 1;
+	return build_new(f, &whole, true) < 0 || !builder_kept(f->builder, &kept);
+}
+
+static void a_partial_file_that_was_made_read_only_is_opened(void **state)
+{
+	struct fixture *f = *state;
+	char partial[96];
+	int status;
+	pid_t child;
+
+	run_up_to(f, 500);
+	path_with(f, ".partial", partial);
+	assert_done(chmod(partial, 0444));
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(open_as_nobody(f));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* --- no room ------------------------------------------------------------------------------- */
+
+static int pack_on_tmpfs(struct fixture *f, unsigned megabytes)
+{
+	char options[32], journal[96];
+	struct build build = whole;
+	int r, rounds = 0;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return 77;
+	path_with(f, ".partial.journal", journal);
+	do {
+		snprintf(options, sizeof(options), "size=%um", megabytes);
+		if (mount("none", f->dir, "tmpfs", rounds ? MS_REMOUNT : 0, options) < 0)
+			return 77;
+		r = build_on(f, &build);
+		let_go(f);
+		megabytes += 37;
+		rounds++;
+	} while (r == -ENOSPC);
+	return r < 0 || rounds < 5 ? 1 : 0;
+}
+
+static void a_full_disk_is_gone_on_with_when_there_is_room(void **state)
+{
+	struct fixture *f = *state;
+	XXH128_hash_t want = want_hash(f);
+	int status;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		int r = pack_on_tmpfs(f, 70);
+
+		_exit(r ? r : !XXH128_isEqual(file_hash(f->path), want));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		print_message("no right to mount a small tmpfs\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+/* --- files in parts ------------------------------------------------------------------------ */
+
+struct big {
+	uint64_t at, fails_at, differs_at;
+};
+
+static int big_read(void *context, void *buf, size_t len)
+{
+	struct big *big = context;
+
+	memset(buf, (int)(big->at / MIB), len);
+	if (big->differs_at - big->at < len)
+		*((uint8_t *)buf + (big->differs_at - big->at)) ^= 1;
+	big->at += len;
+	return big->fails_at && big->at >= big->fails_at ? -EIO : 0;
+}
+
+#define BIG (GIB + 100 * MIB)
+
+/* One file in parts between two small ones. */
+static int build_big(struct fixture *f, struct big big)
+{
+	const struct builder_source source = {.read = big_read, .context = &big, .size = BIG};
+	struct builder_past past;
+	uint32_t id;
+	int r = build_new(f, &whole, true);
+
+	if (r < 0)
+		return r;
+	id = add_name(f, BUILDER_ROOT, "a");
+	if (builder_resumed(f->builder, id, 1, &past, &f->err) == 0) {
+		builder_mark(f->builder, 1, NULL, 0);
+		store(f, id, "a", 100000);
+	}
+	id = add_name(f, BUILDER_ROOT, "big");
+	r = builder_resumed(f->builder, id, 2, &past, &f->err);
+	if (r == 0) {
+		builder_mark(f->builder, 2, NULL, 0);
+		r = builder_store(f->builder, id, &source, &f->err);
+	}
+	if (r < 0)
+		return r;
+	id = add_name(f, BUILDER_ROOT, "c");
+	if (builder_resumed(f->builder, id, 3, &past, &f->err) == 0)
+		store(f, id, "c", 100000);
+	return builder_finish(f->builder, &f->summary, &f->err);
+}
+
+static void a_file_in_parts_is_gone_on_with(void **state)
+{
+	struct fixture *f = *state;
+	const struct big good = {.differs_at = UINT64_MAX};
+	struct big other = good;
+	XXH128_hash_t want;
+
+	if (!getenv("FOLDFS_TEST_BIG")) {
+		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
+		skip();
+	}
+	assert_done(build_big(f, good));
+	let_go(f);
+	want = file_hash(f->path);
+	assert_done(unlink(f->path));
+	for (uint64_t size = 200 * MIB; size < GIB; size += 300 * MIB) {
+		pid_t child = fork();
+		int status;
+
+		assert_true(child >= 0);
+		if (child == 0) {
+			struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
+
+			setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+			setrlimit(RLIMIT_FSIZE, &limit);
+			build_big(f, good);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFSIGNALED(status));
+	}
+	other.differs_at = 70 * MIB + 17;
+	assert_int_equal(build_big(f, other), -ESTALE);
+	assert_string_equal(f->err.text,
+			    "'big' is not what was packed of it before the interruption");
+	let_go(f);
+	assert_done(build_big(f, good));
+	let_go(f);
+	assert_true(XXH128_isEqual(file_hash(f->path), want));
+}
+
+/* Its parts are in older batches when the last one cannot be read, before or after going on. */
+static void a_file_in_parts_that_fails_is_taken_out_whenever(void **state)
+{
+	struct fixture *f = *state;
+	struct big big = {.differs_at = UINT64_MAX, .fails_at = GIB};
+	struct builder_kept kept;
+	uint32_t id;
+
+	if (!getenv("FOLDFS_TEST_BIG")) {
+		print_message("writes 1.1 GiB: set FOLDFS_TEST_BIG to run it\n");
+		skip();
+	}
+	for (unsigned round = 0; round < 2; round++) {
+		assert_int_equal(build_big(f, big), -EIO);
+		assert_true(builder_kept(f->builder, &kept));
+		let_go(f);
+		big.fails_at = 500 * MIB;
+	}
+	assert_done(build_new(f, &whole, true));
+	id = add_name(f, BUILDER_ROOT, "a");
+	assert_int_equal(builder_resumed(f->builder, id, 1, &(struct builder_past){0}, &f->err), 1);
+	id = add_name(f, BUILDER_ROOT, "big");
+	assert_int_equal(builder_resumed(f->builder, id, 2, &(struct builder_past){0}, &f->err), 0);
+	assert_done(builder_drop(f->builder, id));
+	add_file(f, BUILDER_ROOT, "c", 100000);
+	finish_and_open(f);
+	expect_faults(f, "");
+	assert_int_equal(dataset_entries(f->dataset), 3);
+}
+
+/* In memory where there is enough: these tests write gigabytes, and sync. */
+static int setup(void **state)
+{
+	struct statvfs room;
+	struct fixture *f;
+	int r = fixture_setup(state);
+
+	f = *state;
+	if (statvfs("/dev/shm", &room) < 0 || room.f_bavail * room.f_frsize < 4 * GIB)
+		return r;
+	rmdir(f->dir);
+	strcpy(f->dir, "/dev/shm/test_pack.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/data.lmdb", f->dir);
+	return r;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_run_that_ends_around_any_commit_is_gone_on_with),
+		TEST(a_run_that_is_killed_within_a_commit_is_gone_on_with),
+		TEST(a_run_that_is_killed_at_any_time_is_gone_on_with),
+		TEST(whatever_two_later_commits_brought_to_the_disk_is_undone),
+		TEST(a_changed_source_is_told_and_nothing_is_lost),
+		TEST(files_that_are_gone_at_the_end_are_told),
+		TEST(a_change_behind_the_mark_is_packed_as_if_it_had_always_been),
+		TEST(other_options_are_named),
+		TEST(an_interrupted_pack_is_not_begun_again_unasked),
+		TEST(with_nothing_to_go_on_with_a_pack_is_begun),
+		TEST(the_journal_of_another_run_is_not_believed),
+		TEST(an_unfinished_pack_says_what_it_is),
+		TEST(a_pack_that_only_wants_its_name_is_gone_on_with),
+		TEST(a_partial_file_that_was_made_read_only_is_opened),
+		TEST(a_full_disk_is_gone_on_with_when_there_is_room),
+		TEST(a_file_in_parts_is_gone_on_with),
+		TEST(a_file_in_parts_that_fails_is_taken_out_whenever),
+	};
+
+	/* As foldpack does: else each batch faults its memory in anew. */
+	mallopt(M_MMAP_THRESHOLD, (int)(32 * MIB));
+	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

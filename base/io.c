@@ -1,5 +1,9 @@
 #include "base/io.h"
+#include "base/scope.h"
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <string.h>
 #include <unistd.h>
 
 ssize_t io_pread(int fd, void *buf, size_t len, uint64_t offset)
@@ -79,4 +83,13 @@ int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset)
 			pwrite(fd, (const char *)buf + done, len - done, (off_t)(offset + done)),
 			&done);
 	return r;
+}
+
+void io_sync_directory(const char *path)
+{
+	SCOPE_FREE char *copy = strdup(path);
+	SCOPE_CLOSE int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		fsync(fd);
 }

@@ -1,4 +1,4 @@
-/* Whole reads and writes: the loops around short transfers and EINTR, nothing else. */
+/* Whole reads and writes, the loops around short transfers and EINTR; and names on the disk. */
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
@@ -19,5 +19,9 @@ ssize_t io_read(int fd, void *buf, size_t len);
 /* Writes all of it. Return 0 or -errno. */
 int io_write_full(int fd, const void *buf, size_t len);
 int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
+
+/* Has the names in the directory of `path` reach the disk: those made, renamed and removed. A
+ * directory that cannot be synced is no failure. */
+void io_sync_directory(const char *path);
 
 #endif

@@ -1,4 +1,6 @@
 #include "base/json.h"
+
+#include "base/utf8.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,36 +23,6 @@ static void put_text(struct json *json, const char *text)
 	put(json, text, strlen(text));
 }
 
-/* The length of the UTF-8 character at data, or 0. The second byte's range rules out
- * overlong forms, surrogates and all behind U+10FFFF (Unicode, table 3-7). */
-static size_t utf8_length(const unsigned char *data, size_t len)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t need;
-
-	if (data[0] < 0x80)
-		return 1;
-	if (data[0] < 0xc2 || data[0] > 0xf4)
-		return 0;
-	need = data[0] < 0xe0 ? 2 : data[0] < 0xf0 ? 3 : 4;
-	if (len < need)
-		return 0;
-	if (data[0] == 0xe0)
-		low = 0xa0;
-	else if (data[0] == 0xed)
-		high = 0x9f;
-	else if (data[0] == 0xf0)
-		low = 0x90;
-	else if (data[0] == 0xf4)
-		high = 0x8f;
-	if (data[1] < low || data[1] > high)
-		return 0;
-	for (size_t i = 2; i < need; i++)
-		if ((data[i] & 0xc0) != 0x80)
-			return 0;
-	return need;
-}
-
 static void put_escape(struct json *json, unsigned code)
 {
 	static const char plain[] = "\"\\\b\f\n\r\t";
@@ -65,26 +37,26 @@ static void put_escape(struct json *json, unsigned code)
 	put_text(json, text);
 }
 
-static bool needs_escape(unsigned char c)
+static bool needs_escape(uint32_t c)
 {
 	return c < 0x20 || c == 0x7f || c == '"' || c == '\\';
 }
 
 static void put_quoted(struct json *json, const char *data, size_t len)
 {
-	const unsigned char *bytes = (const unsigned char *)data;
-	size_t from = 0, at = 0; /* bytes[from..at) may be copied as they are */
+	size_t from = 0, at = 0; /* data[from..at) may be copied as it is */
+	uint32_t code;
 
 	put_text(json, "\"");
 	while (at < len) {
-		size_t n = utf8_length(bytes + at, len - at);
+		size_t n = utf8_decode(data + at, len - at, &code);
 
-		if (n > 0 && !needs_escape(bytes[at])) {
+		if (n > 0 && !needs_escape(code)) {
 			at += n;
 			continue;
 		}
 		put(json, data + from, at - from);
-		put_escape(json, n > 0 ? bytes[at] : 0xdc00u + bytes[at]);
+		put_escape(json, n > 0 ? code : 0xdc00u + (unsigned char)data[at]);
 		from = ++at;
 	}
 	if (len > 0)

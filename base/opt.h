@@ -12,7 +12,7 @@
  *
  * GNU rules: --name VALUE, --name=VALUE, -xVALUE, -x VALUE, joined flags -abc, options and
  * arguments in any order, `--` ends the options. No abbreviations. Every table understands
- * --help and --version by itself. Of options given twice the last wins.
+ * --help and --version by itself. Of options given twice the last wins, but for lists.
  *
  * With mount_style, `-o a,b=c` sets the same rows by name (a comma within a value is
  * written \,), so that each option exists once; - and _ in names are the same, and words
@@ -37,8 +37,15 @@ enum opt_kind {
 	OPT_KIND_OCTAL,	 /* uint64_t, as 022 */
 	OPT_KIND_STRING, /* const char * */
 	OPT_KIND_CHOICE, /* int: the index in choices */
-	OPT_KIND_LATER,	 /* documented, refused with "not yet" */
+	OPT_KIND_LIST,	 /* struct opt_list: may be given several times */
 	OPT_KIND_IGNORE, /* mount(8)'s words: accepted in -o, no effect, not in --help */
+};
+
+#define OPT_LIST_MAX 64
+
+struct opt_list {
+	const char *items[OPT_LIST_MAX];
+	size_t count;
 };
 
 struct opt {
@@ -48,7 +55,6 @@ struct opt {
 	const char *name;	    /* without dashes */
 	const char *arg;	    /* the value's name in --help; NULL: takes none */
 	const char *const *choices; /* OPT_KIND_CHOICE: ended by NULL */
-	const char *const *later;   /* choices that are refused with "not yet"; NULL: none */
 	size_t offset;		    /* of the field in the settings */
 	const char *help;	    /* lower case, no full stop */
 };
@@ -63,14 +69,11 @@ struct opt {
 #define OPT_NUMBER(l, n, a, type, field, h) OPT_ROW(OPT_KIND_NUMBER, l, n, a, type, field, h)
 #define OPT_OCTAL(l, n, a, type, field, h)  OPT_ROW(OPT_KIND_OCTAL, l, n, a, type, field, h)
 #define OPT_STRING(l, n, a, type, field, h) OPT_ROW(OPT_KIND_STRING, l, n, a, type, field, h)
-#define OPT_CHOICE(l, n, list, later_list, type, field, h)                              \
+#define OPT_LIST(l, n, a, type, field, h)   OPT_ROW(OPT_KIND_LIST, l, n, a, type, field, h)
+#define OPT_CHOICE(l, n, list, type, field, h)                                          \
 	{                                                                               \
 		.kind = OPT_KIND_CHOICE, .letter = (l), .name = (n), .choices = (list), \
-		.later = (later_list), .offset = offsetof(type, field), .help = (h)     \
-	}
-#define OPT_LATER(l, n, a, h)                                                               \
-	{                                                                                   \
-		.kind = OPT_KIND_LATER, .letter = (l), .name = (n), .arg = (a), .help = (h) \
+		.offset = offsetof(type, field), .help = (h)                            \
 	}
 #define OPT_IGNORE(n)                                \
 	{                                            \
@@ -101,9 +104,8 @@ struct opt_result {
 };
 
 /* Reads argv[1..argc-1] into settings. Returns 0 or -EINVAL with a sentence in err:
- * "unknown option '--pol'; did you mean '--pool'?", "'--pool': 'x' is not a size",
- * "'--oracle': not yet in this version". Once --help or --version is met the rest is
- * not looked at. argv's order is changed. */
+ * "unknown option '--pol'; did you mean '--pool'?", "'--pool': 'x' is not a size".
+ * Once --help or --version is met the rest is not looked at. argv's order is changed. */
 int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
 	      struct opt_result *ret, struct err *err);
 

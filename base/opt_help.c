@@ -61,18 +61,6 @@ static int put_label(FILE *out, const struct opt *row)
 	return width;
 }
 
-/* The choices that are documented but refused. */
-static void put_later(struct page *page, const char *const *later)
-{
-	for (size_t i = 0; later[i]; i++) {
-		char word[80];
-
-		snprintf(word, sizeof(word), "%s%s%s", i ? "" : "(not yet: ", later[i],
-			 later[i + 1] ? "," : ")");
-		put_words(page, word);
-	}
-}
-
 static void put_entry(FILE *out, const struct opt *row)
 {
 	struct page page = {.out = out, .column = put_label(out, row)};
@@ -81,10 +69,6 @@ static void put_entry(FILE *out, const struct opt *row)
 		break_line(&page);
 	page.column += fprintf(out, "%*s", HELP_COLUMN - page.column, "");
 	put_words(&page, row->help);
-	if (row->kind == OPT_KIND_LATER)
-		put_words(&page, "(not yet)");
-	if (row->later)
-		put_later(&page, row->later);
 	fputc('\n', out);
 }
 

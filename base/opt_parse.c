@@ -1,3 +1,4 @@
+#include "base/nearest.h"
 #include "base/opt.h"
 #include "base/size.h"
 #include <errno.h>
@@ -35,69 +36,24 @@ static int refuse_value(const struct parser *p, const struct given *given, const
 		       given->name, given->value, reason);
 }
 
-#define NAME_MAX_GUESSED 40 /* names longer than this get no suggestion */
-#define GUESS_DISTANCE	 2
-
-/* Edits (insert, delete, replace) between a word and a name: Levenshtein's table, of which
- * only the last row is kept. */
-static size_t edit_distance(const char *word, size_t len, const char *name)
-{
-	size_t name_len = strlen(name), row[NAME_MAX_GUESSED + 1];
-
-	if (name_len > NAME_MAX_GUESSED)
-		return SIZE_MAX;
-	for (size_t j = 0; j <= name_len; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= len; i++) {
-		size_t corner = row[0]; /* up and left of row[j] */
-
-		row[0] = i;
-		for (size_t j = 1; j <= name_len; j++) {
-			size_t best = corner + (word[i - 1] != name[j - 1]);
-
-			corner = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[name_len];
-}
-
-struct guess {
-	const char *name; /* NULL: none so far */
-	size_t distance;
-};
-
-/* A distance as long as the word itself would turn any word into any other. */
-static void guess_try(struct guess *guess, const struct given *given, const char *name)
-{
-	size_t distance = edit_distance(given->name, given->len, name);
-
-	if (distance < guess->distance && distance < given->len)
-		*guess = (struct guess){.name = name, .distance = distance};
-}
-
 /* Says that the option is unknown, and which one may have been meant. */
 static int refuse_unknown(const struct parser *p, const struct given *given)
 {
 	bool mount = strcmp(given->prefix, "-o ") == 0;
-	struct guess guess = {.distance = GUESS_DISTANCE + 1};
+	struct nearest nearest = nearest_begin(given->name, given->len);
 
 	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
 		if (row->name && row->kind != OPT_KIND_IGNORE && (mount || !row->letter_only))
-			guess_try(&guess, given, row->name);
+			nearest_try(&nearest, row->name);
 	if (!mount) {
-		guess_try(&guess, given, "help");
-		guess_try(&guess, given, "version");
+		nearest_try(&nearest, "help");
+		nearest_try(&nearest, "version");
 	}
-	if (!guess.name)
+	if (!nearest.name)
 		return err_set(p->err, -EINVAL, "unknown option '%s%.*s'", given->prefix,
 			       (int)given->len, given->name);
 	return err_set(p->err, -EINVAL, "unknown option '%s%.*s'; did you mean '%s%s'?",
-		       given->prefix, (int)given->len, given->name, given->prefix, guess.name);
+		       given->prefix, (int)given->len, given->name, given->prefix, nearest.name);
 }
 
 /* --- values --------------------------------------------------------------------------- */
@@ -148,25 +104,14 @@ static int set_count(const struct parser *p, const struct opt *row, const struct
 	return 0;
 }
 
-static bool list_has(const char *const *list, const char *text)
-{
-	for (; list && *list; list++)
-		if (strcmp(*list, text) == 0)
-			return true;
-	return false;
-}
-
 static int refuse_choice(const struct parser *p, const struct opt *row, const struct given *given)
 {
 	char known[256] = "";
 	size_t len = 0;
 
-	for (size_t i = 0; row->choices[i] && len < sizeof(known); i++) {
-		if (list_has(row->later, row->choices[i]))
-			continue;
+	for (size_t i = 0; row->choices[i] && len < sizeof(known); i++)
 		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
-					len ? ", " : "is not one of ", row->choices[i]);
-	}
+					i ? ", " : "is not one of ", row->choices[i]);
 	return refuse_value(p, given, known);
 }
 
@@ -179,10 +124,15 @@ static int set_choice(const struct parser *p, const struct opt *row, const struc
 		i++;
 	if (!row->choices[i])
 		return refuse_choice(p, row, given);
-	if (list_has(row->later, given->value))
-		return err_set(p->err, -EINVAL, "'%s%.*s=%s': not yet in this version",
-			       given->prefix, (int)given->len, given->name, given->value);
 	*field = i;
+	return 0;
+}
+
+static int add_item(const struct parser *p, const struct given *given, struct opt_list *list)
+{
+	if (list->count == OPT_LIST_MAX)
+		return refuse(p, given, "given too often");
+	list->items[list->count++] = given->value;
 	return 0;
 }
 
@@ -196,8 +146,6 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 {
 	void *field = (char *)p->settings + row->offset;
 
-	if (row->kind == OPT_KIND_LATER)
-		return refuse(p, given, "not yet in this version");
 	if (row->kind == OPT_KIND_IGNORE)
 		return 0;
 	if (!takes_value(row) && given->value)
@@ -211,6 +159,8 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 	case OPT_KIND_STRING:
 		*(const char **)field = given->value;
 		return 0;
+	case OPT_KIND_LIST:
+		return add_item(p, given, field);
 	case OPT_KIND_CHOICE:
 		return set_choice(p, row, given, field);
 	default:
@@ -332,7 +282,7 @@ static int parse_long(struct parser *p, char *text)
 		return given.value ? refuse(p, &given, "takes no value") : 0;
 	if (!row)
 		return refuse_unknown(p, &given);
-	if (!given.value && takes_value(row) && row->kind != OPT_KIND_LATER)
+	if (!given.value && takes_value(row))
 		given.value = next_word(p);
 	return set_row(p, row, &given);
 }
@@ -346,7 +296,7 @@ static int parse_letters(struct parser *p, char *text)
 		struct given given = {.prefix = "-", .name = text, .len = 1};
 		const struct opt *row = find_letter(p, *text);
 		bool list = p->command->mount_style && *text == 'o';
-		bool valued = list || (row && takes_value(row) && row->kind != OPT_KIND_LATER);
+		bool valued = list || (row && takes_value(row));
 
 		if (!row && !list)
 			return refuse_unknown(p, &given);

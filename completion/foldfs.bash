@@ -1,42 +1,23 @@
 # bash completion for foldpack, foldfs and foldstat.
 #
 # Options and choices are read from the programs' own --help, so that they are always those of
-# the program at hand; what it refuses with "not yet" is not offered.
+# the program at hand.
 
 # _foldfs_help PROGRAM [COMMAND]: its options, one a line: "LETTER NAME VALUE", "-" for none.
-# An option's text goes on in lines that begin with many blanks.
 _foldfs_help() {
     "$@" --help 2>/dev/null | awk '
-        function put() {
-            if (label == "" || text ~ /\(not yet\)/)
-                return
-            letter = name = value = "-"
-            if (match(label, /^-[a-zA-Z0-9]/))
-                letter = substr(label, 1, 2)
-            if (match(label, /--[a-z][a-z_-]*/))
-                name = substr(label, RSTART, RLENGTH)
-            if (match(label, /=[^ ]+$/))
-                value = substr(label, RSTART + 1)
-            if (match(text, /\(not yet: [^)]*\)/)) {
-                later = substr(text, RSTART + 10, RLENGTH - 11)
-                count = split(later, refused, ", ")
-                value = "|" value "|"
-                for (i = 1; i <= count; i++)
-                    sub("[|]" refused[i] "[|]", "|", value)
-                value = substr(value, 2) # the last | stays: one choice is a choice, too
-            }
-            print letter, name, value
-        }
         /^(  |      )-/ {
-            put()
             sub(/^ +/, "")
-            label = $0
-            sub(/  .*/, "", label)
-            text = substr($0, length(label) + 1)
-            next
-        }
-        { sub(/^ +/, ""); text = text " " $0 }
-        END { put() }'
+            sub(/  .*/, "")
+            letter = name = value = "-"
+            if (match($0, /^-[a-zA-Z0-9]/))
+                letter = substr($0, 1, 2)
+            if (match($0, /--[a-z][a-z_-]*/))
+                name = substr($0, RSTART, RLENGTH)
+            if (match($0, /=[^ ]+$/))
+                value = substr($0, RSTART + 1)
+            print letter, name, value
+        }'
 }
 
 # _foldfs_reply PREFIX WORD..: offers the words that begin with the word at the cursor.
@@ -110,7 +91,8 @@ _foldfs_options() {
     elif [[ -n $owner && $owner != -* ]]; then
         owner=--${owner##*,}
     fi
-    if [[ $owner == -o ]]; then
+    # -o alone is mount(8)'s; with a long name it is an option like others.
+    if [[ $owner == -o && $1 != *"-o --"* ]]; then
         _foldfs_mount_words "$1"
         return 0
     fi
@@ -150,15 +132,17 @@ _foldpack() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} words help
     if ((COMP_CWORD == 1)); then
         mapfile -t words < <("$1" --help 2>/dev/null |
-            awk '/^commands:/ { on = 1; next } /^$/ { on = 0 } on && !/\(not yet\)/ { print $1 }')
+            awk '/^commands:/ { on = 1; next } /^$/ { on = 0 } on { print $1 }')
         _foldfs_reply "" "${words[@]}" --help --version
         return
     fi
     help=$(_foldfs_help "$1" "${COMP_WORDS[1]}")
     _foldfs_options "$help" && return
     case ${COMP_WORDS[1]}-$(_foldfs_place 2 "$help") in
-    create-0 | extract-1) _foldfs_files d ;;
-    create-1 | list-0 | info-0 | verify-0 | cat-0 | extract-0) _foldfs_files f ;;
+    diff-0 | extract-1) _foldfs_files d ;;
+    create-0 | create-1 | list-0 | info-0 | verify-0 | cat-0 | diff-1 | extract-0 | report-0)
+        _foldfs_files f
+        ;;
     list-1 | cat-1 | extract-*) _foldpack_paths "$1" ;;
     esac
 }

@@ -48,13 +48,21 @@ static int find_root(struct mount *mount, struct err *err)
 	return 0;
 }
 
+/* Whoever keeps aliases keeps them each, though they lie in the pack once. */
+static uint64_t content_bytes(const struct mount *mount)
+{
+	const struct dataset_info *info = dataset_info(mount->dataset);
+
+	return info->super->bytes > info->pack_bytes ? info->super->bytes : info->pack_bytes;
+}
+
 /* What the kernel needs to keep everything: a page for the end of each file, its inode and name
  * (1.1 to 1.7 KB), and room for what else the job does. */
 static uint64_t kernel_needs(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
 
-	return info->pack_bytes + info->super->files * KERNEL_FILE_BYTES;
+	return content_bytes(mount) + info->super->files * KERNEL_FILE_BYTES;
 }
 
 /* One owner for each byte: the kernel, whose cached files cost a reader nothing, where all of
@@ -66,12 +74,12 @@ static void choose_owner(struct mount *mount)
 		       kernel_needs(mount) > mount->memory / 5 * 4);
 }
 
-/* A pool larger than the pack would be of no use; what reads everything ahead leaves an eighth
- * of it free. */
+/* A pool larger than what is in the pack would be of no use; what reads everything ahead leaves an
+ * eighth of it free. */
 static void choose_budget(struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
-	uint64_t all = info->pack_bytes + info->super->files * SLOT_WASTE;
+	uint64_t all = content_bytes(mount) + info->super->files * SLOT_WASTE;
 	uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
 
 	mount->budget = mount->settings->pool;

@@ -10,7 +10,7 @@ set -eu
 purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
-    libjpeg-dev'
+    libjpeg-dev libarchive-dev zlib1g-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-lmdb python3-opencv
     rsync acl attr tar findutils util-linux"
@@ -50,7 +50,7 @@ missing() {
 }
 
 libraries() {
-    echo fuse3 lmdb libxxhash json-c libjpeg
+    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib
     [ "$purpose" != check ] || echo cmocka
 }
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "pack/builder.h"
 #include "pack/tool/jpeg_inspect.h"
+#include "pack/tool/tar.h"
 #include <string.h>
 #include <xxhash.h>
 
@@ -46,8 +47,9 @@ void cmd_version(void)
 	int major, minor, patch;
 
 	builder_library(&major, &minor, &patch);
-	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, xxHash %u.%u.%u\n", FOLDFS_VERSION,
-	       major, minor, patch, jpeg_version(), xxh / 10000, xxh / 100 % 100, xxh % 100);
+	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, %s, xxHash %u.%u.%u\n",
+	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), tar_library(), xxh / 10000,
+	       xxh / 100 % 100, xxh % 100);
 }
 
 int cmd_open(const char *path, struct dataset **ret)

@@ -13,11 +13,14 @@
 
 /* argv[0] is the name of the sub-command. */
 int cmd_create(int argc, char **argv);
+int cmd_try(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_cat(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_extract(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 
 /* The settings of every sub-command have these as their member `common`. */
 struct cmd_common {

@@ -1,201 +1,346 @@
-/* foldpack create: the command around create_tree.c. */
-#include "base/json.h"
+/* foldpack create: the order in which its parts are called. */
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cmd.h"
-#include "pack/tool/create.h"
+#include "pack/tool/create_options.h"
+#include "pack/tool/import_dir.h"
+#include "pack/tool/import_tar.h"
 #include "pack/tool/interrupt.h"
 #include "pack/tool/target.h"
 #include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP };
-
-static const char *const on_bad_names[] = {"fail", "skip", "keep", NULL};
-static const char *const on_bad_later[] = {"keep", NULL};
-
-struct settings {
-	struct cmd_common common;
-	bool force, json, progress;
-	int on_bad;
+/* What the parts of a run share, and what the command alone holds. */
+struct command {
+	struct create create; /* first: what import_watch's functions are given */
+	struct create_options options;
+	int root; /* the source, open */
+	bool tar; /* it is one */
+	struct import_watch watch;
 };
 
-static const struct opt options[] = {
-	OPT_FLAG(0, "force", struct settings, force, "replace PACK where it exists"),
-	OPT_CHOICE(0, "on-bad", on_bad_names, on_bad_later, struct settings, on_bad,
-		   "what to do about an input that cannot be read: end with status 1, or leave it "
-		   "out and end with status 4"),
-	OPT_FLAG(0, "json", struct settings, json, "write the summary to standard output, as JSON"),
-	OPT_FLAG(0, "progress", struct settings, progress,
-		 "show progress although standard error is no terminal"),
-	CMD_COMMON_OPTIONS(struct settings),
-	OPT_LATER('j', "jobs", "N", "work on N files at once"),
-	OPT_LATER('n', "dry-run", NULL, "say what would be packed, and how long it would take"),
-	OPT_LATER(0, "resume", NULL, "go on where an interrupted run ended"),
-	OPT_LATER(0, "exclude", "GLOB", "leave out what matches"),
-	OPT_LATER(0, "include", "GLOB", "pack only what matches"),
-	OPT_LATER(0, "check", "off|header|decode", "which images count as bad"),
-	OPT_LATER(0, "bad-list", "FILE", "write the paths of bad inputs to FILE"),
-	OPT_LATER(0, "dedup", NULL, "store equal files once"),
-	OPT_LATER(0, "resize", "N", "make the shorter side N pixels"),
-	OPT_LATER(0, "max-side", "N", "make the longer side at most N pixels"),
-	OPT_LATER(0, "quality", "Q", "of the JPEGs that are made"),
-	OPT_LATER(0, "store", "jpeg|bmp|ppm", "the format of the images that are made"),
-	OPT_LATER(0, "optimize", NULL, "make JPEGs smaller without loss"),
-	OPT_LATER(0, "transform", "GLOB", "what the transforms may touch"),
-	OPT_LATER(0, "order", "path|shuffle:SEED|list:FILE", "the order of the files in PACK"),
-	OPT_END,
-};
-
-static const struct opt_command command = {
-	.name = "foldpack create",
-	.synopsis = "[options] SOURCE PACK",
-	.summary = "Packs the folder SOURCE into the file PACK.",
-	.table = options,
-};
-
-static void release(struct create *create)
+static void release(struct command *command)
 {
+	struct create *create = &command->create;
+
 	progress_clear(&create->progress);
+	import_free(create->import);
+	contents_release(&create->contents);
 	builder_free(create->builder);
-	dirstack_free(create->directories);
-	scan_free(create->scan);
-	free(create->ids);
-	scope_close(&create->root);
+	scope_close(&command->root);
+	if (create->bad_list)
+		fclose(create->bad_list);
+}
+
+/* --- what the importer says --------------------------------------------------------------- */
+
+static int on_bad(void *context, const char *path, const char *reason)
+{
+	return create_unreadable(context, path, reason);
+}
+
+static void on_special(void *context, const char *path, const char *what)
+{
+	create_special(context, path, what);
+}
+
+static int on_broken(void *context, int error, const struct err *err)
+{
+	return create_broken(context, error, err);
+}
+
+static int on_tick(void *context, uint64_t entries)
+{
+	struct create *create = context;
+
+	progress_add(&create->progress, entries - create->progress.files, 0);
+	return interrupt_pending() ? -EINTR : 0;
 }
 
 /* --- the command ---------------------------------------------------------------------- */
 
-static int print_json(const struct create *create, const struct builder_summary *summary,
-		      double seconds)
+static int open_source(struct command *command)
 {
-	SCOPE(buf_release) struct buf text = BUF_INIT;
-	struct json json = json_begin(&text);
-	int r;
-
-	json_object(&json, NULL);
-	json_u64(&json, "files", summary->files);
-	json_u64(&json, "bytes_in", summary->bytes);
-	json_u64(&json, "bytes_out", summary->pack_bytes);
-	json_u64(&json, "skipped", create->skipped);
-	json_u64(&json, "deduped", 0);
-	json_double(&json, "seconds", seconds);
-	json_string(&json, "id", summary->id);
-	json_end(&json);
-	r = json_finish(&json);
-	if (r == 0)
-		printf("%.*s\n", (int)text.len, text.data);
-	return r;
-}
-
-static int finish(struct create *create, const struct settings *settings, double began)
-{
-	struct builder_summary summary;
-	struct err err = {0};
-	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT], skipped[SIZE_TEXT];
-	double seconds;
-	int r = builder_finish(create->builder, &summary, &err);
-
-	if (r < 0)
-		return create_fail(create, r, &err);
-	progress_clear(&create->progress);
-	seconds = progress_now() - began;
-	log_notice("%s: %s files, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
-		   count_format(summary.files, files), size_format(summary.bytes, bytes),
-		   size_format(summary.pack_bytes, pack), seconds,
-		   (double)summary.bytes * 1e-6 / seconds, summary.id);
-	if (create->skipped)
-		log_notice("%s: %s of the inputs left out", create->pack,
-			   count_format(create->skipped, skipped));
-	return settings->json ? print_json(create, &summary, seconds) : 0;
-}
-
-/* What is wrong with a source that is no directory. */
-static int refuse_source(const char *source, int fd)
-{
-	char block[512] = "";
-	bool tar = strcmp(source, "-") == 0;
-
-	if (!tar && pread(fd, block, sizeof(block), 0) == sizeof(block))
-		tar = memcmp(block + 257, "ustar", 5) == 0;
-	if (tar)
-		log_error("%s: packing a tar: not yet in this version; unpack it first", source);
-	else
-		log_error("%s: not a folder", source);
-	return tar ? EXIT_USAGE : EXIT_FAILED;
-}
-
-static int open_source(struct create *create)
-{
+	const char *source = command->create.source;
+	bool standard = strcmp(source, "-") == 0;
 	struct stat st;
 
-	create->root = -1;
-	if (strcmp(create->source, "-") == 0)
-		return refuse_source(create->source, -1);
-	create->root = open(create->source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (create->root < 0 || fstat(create->root, &st) < 0) {
-		log_error("%s: %s", create->source, strerror(errno));
+	command->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+				 : open(source, O_RDONLY | O_CLOEXEC);
+	if (command->root < 0 || fstat(command->root, &st) < 0) {
+		log_error("%s: %s", source, strerror(errno));
 		return EXIT_FAILED;
 	}
-	return S_ISDIR(st.st_mode) ? EXIT_DONE : refuse_source(create->source, create->root);
+	command->tar = standard || !S_ISDIR(st.st_mode);
+	if (command->tar && command->options.order.kind != ORDER_PATH)
+		return create_usage_error("'--order': a tar is stored in the order that it has");
+	if (standard && isatty(STDIN_FILENO))
+		return create_usage_error(
+			"a tar is expected on standard input, which is a terminal");
+	if (command->tar && command->options.dry_run)
+		return create_usage_error(
+			"'--dry-run': a tar must be read as a whole to know what it holds");
+	return EXIT_DONE;
 }
 
-static int open_pack(struct create *create, const struct settings *settings)
+/* That of an earlier run stays until it is clear that this one runs. */
+static int open_bad_list(struct command *command)
 {
-	const struct builder_params params = {.path = create->pack, .replace = settings->force};
+	const char *path = command->options.bad_list;
 	struct err err = {0};
-	int r = target_check(create->pack, create->root, &err);
+	int r = path ? target_check(path, command->root, &err) : 0;
 
+	if (path && r == 0) {
+		command->create.bad_list = fopen(path, "ae");
+		r = command->create.bad_list ? 0 : -errno;
+	}
+	if (r == 0)
+		return 0;
+	log_error("%s: %s", path, err_text(&err, r));
+	return CREATE_TOLD;
+}
+
+static int empty_bad_list(const struct command *command)
+{
+	FILE *list = command->create.bad_list;
+	struct stat st;
+
+	if (!list || fstat(fileno(list), &st) < 0 || !S_ISREG(st.st_mode) ||
+	    ftruncate(fileno(list), 0) == 0)
+		return 0;
+	log_error("%s: %s", command->options.bad_list, strerror(errno));
+	return CREATE_TOLD;
+}
+
+/* Written to the end, or said. */
+static int close_bad_list(struct command *command)
+{
+	FILE *list = steal_ptr(&command->create.bad_list);
+	bool failed = list && ferror(list);
+
+	if (!list || (fclose(list) == 0 && !failed))
+		return 0;
+	log_error("%s: cannot be written", command->options.bad_list);
+	return CREATE_TOLD;
+}
+
+/* Scripts go on with whatever there is, which may be nothing but a finished pack. */
+static bool is_finished(const struct command *command)
+{
+	SCOPE(buf_release) struct buf partial = BUF_INIT;
+	const char *pack = command->create.pack;
+
+	return command->options.resume && !command->options.force && target_replaceable(pack) &&
+	       buf_addf(&partial, "%s.partial", pack) == 0 && access(partial.data, F_OK) < 0;
+}
+
+static int open_pack(struct command *command)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct create *create = &command->create;
+	struct err err = {0};
+	int r = create_options_text(&command->options, &text);
+	const struct builder_params params = {.path = create->pack,
+					      .replace = command->options.force,
+					      .resume = command->options.resume,
+					      .options = text.data};
+
+	if (r == 0)
+		r = target_check(create->pack, command->root, &err);
 	if (r == 0)
 		r = builder_new(&params, &create->builder, &err);
-	return r < 0 ? create_fail(create, r, &err) : 0;
+	if (r < 0)
+		return create_fail(create, r, &err);
+	create_say_kept(create, "going on behind");
+	create_advise(create);
+	return empty_bad_list(command);
 }
 
-static int run(struct create *create, const struct settings *settings)
+static struct import_dir_params folder_params(const struct command *command)
 {
-	double began = progress_now();
-	int r = open_pack(create, settings);
+	return (struct import_dir_params){.root = command->root,
+					  .workers = command->create.jobs,
+					  .filter = &command->options.filter,
+					  .order = &command->options.order,
+					  .watch = &command->watch,
+					  .builder = command->create.builder};
+}
 
+static int look_at_folder(struct command *command)
+{
+	const struct import_dir_params params = folder_params(command);
+	struct create *create = &command->create;
+	struct err err = {0};
+	int r;
+
+	progress_begin(&create->progress, "looking", create->want);
+	r = import_dir_new(&params, &create->import, &err);
+	if (r < 0 && err.text[0]) {
+		progress_clear(&create->progress);
+		log_error("%s", err.text);
+		return CREATE_TOLD;
+	}
 	if (r == 0)
-		r = create_scan(create);
-	if (r == 0)
-		r = create_store(create);
-	if (r == 0)
-		r = finish(create, settings, began);
-	if (r < 0 && r != CREATE_TOLD && r != -EINTR)
-		create_fail(create, r, NULL);
+		log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->source,
+			   create->import->entries, create->import->bytes,
+			   progress_end(&create->progress));
 	return r;
 }
 
-static int interrupted(struct create *create)
+static int look_at_tar(struct command *command)
 {
-	const char *pack = create->pack;
+	const struct import_tar_params params = {.fd = command->root,
+						 .filter = &command->options.filter,
+						 .watch = &command->watch,
+						 .builder = command->create.builder};
 
-	release(create);
-	*create = (struct create){.root = -1};
-	log_error("%s: interrupted; nothing was left behind", pack);
+	return import_tar_new(&params, &command->create.import);
+}
+
+/* Looks at the source: as a whole, where it is a folder. */
+static int look(struct command *command)
+{
+	return command->tar ? look_at_tar(command) : look_at_folder(command);
+}
+
+/* Decoded images are large, and not for all readers. */
+static int warn_of_bitmaps(struct command *command)
+{
+	const struct import_dir_params params = folder_params(command);
+	struct create *create = &command->create;
+	struct create_sample sample = {.silent = true};
+	char bytes[SIZE_TEXT];
+	int r = create_take_sample(create, &params, &sample);
+
+	if (r == 0)
+		log_notice(
+			"%s: about %s, as images are decoded; torchvision.io and TurboJPEG "
+			"cannot read them",
+			create->pack, size_format(create_sample_bytes(&sample), bytes));
+	return r;
+}
+
+static int store(struct create *create)
+{
+	int r;
+
+	/* Of images that are changed it is not known, nor of a tar. */
+	if (create->import->entries > 0 && !create->transforms)
+		create->need = target_estimate(create->import->bytes, create->import->entries);
+	create_warn_of_space(create);
+	progress_begin(&create->progress, "packing", create->want);
+	create->progress.files_total = create->import->files;
+	create->progress.bytes_total = create->import->bytes;
+	create->progress.length = create->import->length;
+	r = create_store(create);
+	return r < 0 ? r : create_name_empty(create);
+}
+
+static int dry_run(struct command *command)
+{
+	const struct import_dir_params params = folder_params(command);
+	struct create *create = &command->create;
+	struct create_sample sample = {0};
+	int r;
+
+	create->on_bad = ON_BAD_SKIP;
+	if (create->check == CHECK_OFF)
+		create->check = CHECK_HEADER;
+	r = create_take_sample(create, &params, &sample);
+	return r < 0 ? r : create_say_sample(create, &sample, command->options.json);
+}
+
+static int pack(struct command *command)
+{
+	struct create *create = &command->create;
+	bool bitmaps = create->how.store == STORE_BMP || create->how.store == STORE_PPM;
+	double began = progress_now();
+	int r = open_bad_list(command);
+
+	if (r == 0 && bitmaps && !command->tar)
+		r = warn_of_bitmaps(command);
+	if (r == 0)
+		r = open_pack(command);
+	if (r == 0)
+		r = look(command);
+	if (r == 0 && create->labels_refused && !command->tar)
+		r = create_find_labels(create, command->root);
+	if (r == 0)
+		r = store(create);
+	if (r == 0)
+		r = close_bad_list(command);
+	if (r == 0)
+		r = create_finish(create, command->options.json, began);
+	return r;
+}
+
+static int run(struct command *command)
+{
+	int r = command->options.dry_run ? dry_run(command) : pack(command);
+
+	if (r < 0 && r != CREATE_TOLD && r != CREATE_REFUSED && r != -EINTR)
+		create_fail(&command->create, r, NULL);
+	return r;
+}
+
+/* What is left of a run that ended early. */
+static bool leave(struct command *command)
+{
+	bool kept = create_say_kept(&command->create, "--resume goes on behind");
+
+	release(command);
+	*command = (struct command){.root = -1};
+	return kept;
+}
+
+static int interrupted(struct command *command)
+{
+	const char *pack = command->create.pack;
+	bool kept = leave(command);
+
+	log_error("%s: interrupted%s", pack, kept ? "" : "; nothing was left behind");
 	return interrupt_die();
 }
 
 /* liblmdb allocates the pages of each batch and frees them at its end. Given back to the kernel
  * each time, they would be faulted in anew, page by page: that was two thirds of the time that
- * 20,000 photos took. */
+ * 20,000 photos took. Tables that grow are larger than those pages, and leave no holes. And what
+ * threads allocate another one frees: with an arena for each, as many times the memory would be
+ * held. */
 static void keep_memory(void)
 {
-	mallopt(M_MMAP_THRESHOLD, (int)(32 * MIB));
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, (int)(4 * MIB));
 	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));
+}
+
+static int begin(struct command *command, char **args)
+{
+	struct create *create = &command->create;
+	int r;
+
+	create->source = args[0];
+	create->pack = args[1];
+	command->watch = (struct import_watch){.bad = on_bad,
+					       .special = on_special,
+					       .broken = on_broken,
+					       .tick = on_tick,
+					       .context = create};
+	r = create_options_take(&command->options, create);
+	return r == EXIT_DONE ? open_source(command) : r;
 }
 
 int cmd_create(int argc, char **argv)
 {
-	SCOPE(release) struct create create = {.root = -1};
-	struct settings settings = {0};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &settings,
-				      .common = &settings.common,
+	SCOPE(release)
+	struct command command = {.root = -1, .options = create_options_default()};
+	const struct cmd_line line = {.command = &create_command,
+				      .settings = &command.options,
+				      .common = &command.options.common,
 				      .least = 2,
 				      .most = 2};
 	char **args;
@@ -203,19 +348,18 @@ int cmd_create(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	create.source = args[0];
-	create.pack = args[1];
-	create.skip_bad = settings.on_bad == ON_BAD_SKIP;
-	create.want = cmd_progress(&settings.common, settings.progress);
-	r = open_source(&create);
+	r = begin(&command, args);
 	if (r != EXIT_DONE)
 		return r;
+	if (!command.options.dry_run && is_finished(&command))
+		return create_say_finished(&command.create, command.options.json);
 	interrupt_catch();
 	keep_memory();
-	r = run(&create, &settings);
+	r = run(&command);
 	if (r == 0)
-		return cmd_finish(create.skipped ? EXIT_SKIPPED : EXIT_DONE);
+		return cmd_finish(command.create.skipped ? EXIT_SKIPPED : EXIT_DONE);
 	if (r == -EINTR)
-		return interrupted(&create);
-	return (int)exit_status_of(r);
+		return interrupted(&command);
+	leave(&command);
+	return r == CREATE_REFUSED ? EXIT_USAGE : (int)exit_status_of(r);
 }

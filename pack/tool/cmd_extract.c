@@ -5,6 +5,7 @@
 #include "pack/tool/cmd.h"
 #include "pack/tool/interrupt.h"
 #include "pack/tool/subtree.h"
+#include "pack/tool/sweep.h"
 #include "pack/tool/unfold.h"
 #include <fcntl.h>
 #include <string.h>
@@ -13,13 +14,15 @@
 struct settings {
 	struct cmd_common common;
 	bool progress;
+	uint64_t jobs;
 };
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "progress", struct settings, progress,
 		 "show progress although standard error is no terminal"),
+	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
+		   "make files with N threads (as many as processors, but 8 at least)"),
 	CMD_COMMON_OPTIONS(struct settings),
-	OPT_LATER('j', "jobs", "N", "work on N files at once"),
 	OPT_END,
 };
 
@@ -33,6 +36,10 @@ static const struct opt_command command = {
 	.table = options,
 };
 
+/* Of one kind of failure no more than this is said at once: where one file exists or may not
+ * be made, all may. */
+#define SAID_MOST 10
+
 struct extract {
 	struct settings settings;
 	const char *pack, *dest;
@@ -41,7 +48,7 @@ struct extract {
 	int root;
 	bool made_root; /* so that it gets mode and time, too */
 	struct progress progress;
-	uint64_t damaged, failed;
+	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
 };
 
 static void release(struct extract *extract)
@@ -78,21 +85,39 @@ static const char *fault_text(int error)
 	}
 }
 
+static bool ends_all(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
+}
+
 /* One entry that failed: said, counted, and the others go on; but a full disk ends it all. */
 static int on_fault(void *context, uint32_t number, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct extract *extract = context;
+	uint64_t *count = error == -EBADMSG  ? &extract->damaged
+			  : error == -EEXIST ? &extract->exist
+					     : &extract->failed;
 
+	if (++*count > SAID_MOST && error != -EBADMSG && !ends_all(error))
+		return 0;
 	if (dataset_path(extract->dataset, number, &path) < 0)
 		return -ENOMEM;
 	progress_clear(&extract->progress);
 	log_error("%s/%s: %s", extract->dest, path.data, fault_text(error));
-	if (error == -EBADMSG)
-		extract->damaged++;
-	else
-		extract->failed++;
-	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM ? error : 0;
+	return ends_all(error) ? error : 0;
+}
+
+static void say_rest(const struct extract *extract)
+{
+	char text[SIZE_TEXT];
+
+	if (extract->exist > SAID_MOST)
+		log_error("%s: and %s more that exist; choose a folder that is not there yet",
+			  extract->dest, count_format(extract->exist - SAID_MOST, text));
+	if (extract->failed > SAID_MOST)
+		log_error("%s: and %s more that could not be made", extract->dest,
+			  count_format(extract->failed - SAID_MOST, text));
 }
 
 static int on_done(void *context, uint64_t files, uint64_t bytes)
@@ -115,7 +140,7 @@ static int conclude(struct extract *extract)
 			  extract->damaged == 1 ? " is" : "s are");
 		return EXIT_DAMAGED;
 	}
-	if (extract->failed)
+	if (extract->exist + extract->failed > 0)
 		return EXIT_FAILED;
 	log_notice("%s: %s files, %s in %.1f s", extract->dest, count_format(done, files),
 		   size_format(size, bytes), seconds);
@@ -128,6 +153,7 @@ static int run(struct extract *extract)
 					     .subtree = &extract->subtree,
 					     .root = extract->root,
 					     .finish_root = extract->made_root,
+					     .jobs = sweep_jobs(extract->settings.jobs),
 					     .fault = on_fault,
 					     .done = on_done,
 					     .context = extract};
@@ -141,12 +167,15 @@ static int run(struct extract *extract)
 	}
 	r = unfold(&params);
 	progress_clear(&extract->progress);
+	say_rest(extract);
 	if (r == -EINTR && interrupt_pending()) {
 		log_error("%s: interrupted; the files that are there are whole", extract->dest);
 		return interrupt_die();
 	}
 	/* A fault has been said where it happened. */
-	if (r < 0 && extract->failed + extract->damaged == 0)
+	if (r == -EBADMSG)
+		log_error("%s: damaged index; 'foldpack verify' says more", extract->pack);
+	else if (r < 0 && extract->failed == 0)
 		log_error("%s: %s", extract->pack, err_text(NULL, r));
 	return r < 0 ? (int)exit_status_of(r) : conclude(extract);
 }

@@ -22,7 +22,9 @@ static const struct opt options[] = {
 static const struct opt_command command = {
 	.name = "foldpack info",
 	.synopsis = "[options] PACK",
-	.summary = "Shows what is in PACK: how much, which classes and images, how it lies there.",
+	.summary =
+		"Shows what is in PACK: how much, which classes and images, how it lies there.\n"
+		"With -v also the files and bytes of each class.",
 	.table = options,
 };
 
@@ -45,13 +47,24 @@ static void print_size(const char *label, uint64_t bytes, const char *more)
 
 static void print_sizes(const struct dataset_info *info)
 {
+	double percent = info->super->bytes ? summary_overhead(info) : 0;
 	char more[64] = "";
 
 	if (info->super->bytes)
-		snprintf(more, sizeof(more), ", %.1f %% more than its files",
-			 summary_overhead(info));
+		snprintf(more, sizeof(more), ", %.1f %% %s than its files",
+			 percent < 0 ? -percent : percent, percent < 0 ? "less" : "more");
 	print_size("bytes", info->super->bytes, "");
 	print_size("pack", info->pack_bytes, more);
+}
+
+static void print_aliases(const struct summary *summary)
+{
+	char count[SIZE_TEXT], bytes[SIZE_TEXT];
+
+	if (summary->aliases)
+		printf("%-14s %s files, %s, with bytes that are stored for others\n",
+		       "deduplicated", count_format(summary->aliases, count),
+		       size_format(summary->alias_bytes, bytes));
 }
 
 /* A name may hold anything; a terminal must not. */
@@ -67,20 +80,56 @@ static void print_name(const char *name, size_t len)
 	}
 }
 
+/* ", 732 to 1,300 a class (median 1,300), imbalance 1.78" */
+static void print_class_sizes(const struct class_sizes *sizes)
+{
+	char least[SIZE_TEXT], median[SIZE_TEXT], most[SIZE_TEXT], empty[SIZE_TEXT];
+
+	if (sizes->filled && sizes->least == sizes->most)
+		printf(", %s a class", count_format(sizes->least, least));
+	else if (sizes->filled)
+		printf(", %s to %s a class (median %s), imbalance %.3g",
+		       count_format(sizes->least, least), count_format(sizes->most, most),
+		       count_format(sizes->median, median), sizes->imbalance);
+	if (sizes->empty)
+		printf(", %s empty", count_format(sizes->empty, empty));
+	putchar('\n');
+}
+
 static void print_classes(const struct summary *summary)
 {
+	const struct classes *classes = &summary->classes;
 	char count[SIZE_TEXT];
 
-	if (summary->split_count == 0) {
-		print_count("classes", summary->classes);
-		return;
-	}
-	for (uint32_t i = 0; i < summary->split_count; i++) {
-		const struct summary_split *split = summary->splits + i;
+	for (uint32_t i = 0; i < classes->split_count; i++) {
+		const struct class_split *split = &classes->splits[i];
 
-		printf("%-14s %s in ", i ? "" : "classes", count_format(split->classes, count));
+		printf("%-14s %s", i ? "" : "classes", count_format(split->count, count));
+		if (classes->split) {
+			printf(" in ");
+			print_name(split->name, split->name_len);
+		}
+		printf(", %s files", count_format(split->files, count));
+		print_class_sizes(&summary->class_sizes[i]);
+	}
+}
+
+/* The files and bytes of each class. */
+static void print_class_table(const struct classes *classes)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+
+	for (uint32_t i = 0; i < classes->count; i++) {
+		const struct class *class = &classes->list[i];
+		const struct class_split *split = &classes->splits[class->split];
+
+		printf("%-14s %9s files %10s  ", i ? "" : "class",
+		       count_format(class->files, files), size_format(class->bytes, bytes));
 		print_name(split->name, split->name_len);
-		printf(", %s files\n", count_format(split->files, count));
+		if (classes->split)
+			putchar('/');
+		print_name(class->name, class->name_len);
+		putchar('\n');
 	}
 }
 
@@ -122,7 +171,7 @@ static void print_options(const struct dataset_info *info)
 }
 
 static void print_text(const char *path, const struct dataset_info *info,
-		       const struct summary *summary)
+		       const struct summary *summary, bool verbose)
 {
 	const struct format_super *super = info->super;
 
@@ -134,6 +183,7 @@ static void print_text(const char *path, const struct dataset_info *info,
 	print_count("symlinks", super->symlinks);
 	print_count("hard links", super->hardlinks);
 	print_sizes(info);
+	print_aliases(summary);
 	print_classes(summary);
 	print_images(summary);
 	print_options(info);
@@ -143,6 +193,8 @@ static void print_text(const char *path, const struct dataset_info *info,
 		printf("%-14s another LMDB tool has rewritten the pack; pack the folder again for "
 		       "faster mounts\n",
 		       "moved");
+	if (verbose)
+		print_class_table(&summary->classes);
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
@@ -176,17 +228,54 @@ static void add_images(struct json *json, const struct summary *summary)
 	json_u64(json, "other_files", summary->images[IMAGE_UNKNOWN].count);
 }
 
+static void add_class_sizes(struct json *json, const struct class_sizes *sizes)
+{
+	json_u64(json, "empty_classes", sizes->empty);
+	if (sizes->filled == 0)
+		return;
+	json_object(json, "class_files");
+	json_u64(json, "min", sizes->least);
+	json_u64(json, "median", sizes->median);
+	json_u64(json, "max", sizes->most);
+	json_end(json);
+	json_double(json, "imbalance", sizes->imbalance);
+}
+
 static void add_splits(struct json *json, const struct summary *summary)
 {
-	json_u64(json, "classes", summary->classes);
+	const struct classes *classes = &summary->classes;
+
+	json_u64(json, "classes", classes->count);
+	if (!classes->split)
+		add_class_sizes(json, &summary->class_sizes[0]);
 	json_array(json, "splits");
-	for (uint32_t i = 0; i < summary->split_count; i++) {
-		const struct summary_split *split = summary->splits + i;
+	for (uint32_t i = 0; classes->split && i < classes->split_count; i++) {
+		const struct class_split *split = &classes->splits[i];
 
 		json_object(json, NULL);
 		json_bytes(json, "name", split->name, split->name_len);
-		json_u64(json, "classes", split->classes);
+		json_u64(json, "classes", split->count);
 		json_u64(json, "files", split->files);
+		json_u64(json, "bytes", split->bytes);
+		add_class_sizes(json, &summary->class_sizes[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void add_class_table(struct json *json, const struct classes *classes)
+{
+	json_array(json, "class_table");
+	for (uint32_t i = 0; i < classes->count; i++) {
+		const struct class *class = &classes->list[i];
+		const struct class_split *split = &classes->splits[class->split];
+
+		json_object(json, NULL);
+		if (classes->split)
+			json_bytes(json, "split", split->name, split->name_len);
+		json_bytes(json, "name", class->name, class->name_len);
+		json_u64(json, "files", class->files);
+		json_u64(json, "bytes", class->bytes);
 		json_end(json);
 	}
 	json_end(json);
@@ -209,7 +298,7 @@ static void add_super(struct json *json, const struct dataset_info *info)
 }
 
 static int print_json(const char *path, const struct dataset_info *info,
-		      const struct summary *summary)
+		      const struct summary *summary, bool verbose)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct json json = json_begin(&text);
@@ -218,11 +307,15 @@ static int print_json(const char *path, const struct dataset_info *info,
 	json_object(&json, NULL);
 	json_bytes(&json, "path", path, strlen(path));
 	add_super(&json, info);
+	json_u64(&json, "deduped", summary->aliases);
+	json_u64(&json, "deduped_bytes", summary->alias_bytes);
 	add_splits(&json, summary);
 	add_images(&json, summary);
 	json_bytes(&json, "options", info->options, info->options_len);
 	json_double(&json, "fragmentation", summary->fragmentation);
 	json_bool(&json, "relocated", info->relocated);
+	if (verbose)
+		add_class_table(&json, &summary->classes);
 	json_end(&json);
 	r = json_finish(&json);
 	if (r == 0)
@@ -232,15 +325,17 @@ static int print_json(const char *path, const struct dataset_info *info,
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static int run(const char *path, struct dataset *dataset, bool json)
+static int run(const char *path, struct dataset *dataset, const struct settings *settings)
 {
 	SCOPE(summary_release) struct summary summary = {0};
+	const struct dataset_info *info = dataset_info(dataset);
+	bool verbose = settings->common.verbose;
 	int r = summary_new(dataset, &summary);
 
-	if (r == 0 && json)
-		r = print_json(path, dataset_info(dataset), &summary);
+	if (r == 0 && settings->json)
+		r = print_json(path, info, &summary, verbose);
 	else if (r == 0)
-		print_text(path, dataset_info(dataset), &summary);
+		print_text(path, info, &summary, verbose);
 	if (r < 0)
 		log_error("%s: the index cannot be read: %s", path, err_text(NULL, r));
 	return r;
@@ -263,5 +358,5 @@ int cmd_info(int argc, char **argv)
 	r = cmd_open(args[0], &dataset);
 	if (r != EXIT_DONE)
 		return r;
-	return cmd_finish((int)exit_status_of(run(args[0], dataset, settings.json)));
+	return cmd_finish((int)exit_status_of(run(args[0], dataset, &settings)));
 }

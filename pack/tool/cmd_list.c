@@ -46,8 +46,7 @@ static void release(struct list *list)
 
 static bool is_file(const struct dataset_entry *entry)
 {
-	return entry->kind == FORMAT_FILE || entry->kind == FORMAT_SPLIT ||
-	       entry->kind == FORMAT_HARDLINK;
+	return format_is_file(entry->kind) || entry->kind == FORMAT_HARDLINK;
 }
 
 /* Everything but directories that their contents stand for. */
@@ -116,8 +115,26 @@ static int add_link_fields(struct list *list, struct json *json, uint32_t number
 		r = dataset_path(list->dataset, entry->inode, &first);
 		if (r == 0)
 			json_bytes(json, "link_to", first.data, first.len);
+	} else if (entry->kind == FORMAT_ALIAS) {
+		r = dataset_path(list->dataset, entry->holder, &first);
+		if (r == 0)
+			json_bytes(json, "same_as", first.data, first.len);
 	}
 	return r;
+}
+
+/* Of files only: nothing else has bytes. */
+static int add_sum(struct list *list, struct json *json, uint32_t number)
+{
+	char text[17];
+	uint64_t sum;
+	int r = text_sum(list->dataset, number, &sum);
+
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "%016" PRIx64, sum);
+	json_string(json, "checksum", text);
+	return 0;
 }
 
 static int add_json(struct list *list, uint32_t number, const struct dataset_entry *entry)
@@ -143,7 +160,10 @@ static int add_json(struct list *list, uint32_t number, const struct dataset_ent
 	json_u64(&json, "width", image.width);
 	json_u64(&json, "height", image.height);
 	json_string(&json, "kind", format_image_name(image.kind));
-	r = add_link_fields(list, &json, number, entry);
+	if (is_file(entry))
+		r = add_sum(list, &json, number);
+	if (r == 0)
+		r = add_link_fields(list, &json, number, entry);
 	json_end(&json);
 	if (r == 0)
 		r = json_finish(&json);

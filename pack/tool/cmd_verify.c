@@ -1,24 +1,28 @@
-/* foldpack verify: every extent against its checksum, every key against the index. */
-#include "base/io.h"
+/* foldpack verify: every section, every extent against its checksum, every key against the
+ * index. */
+#include "base/bits.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cmd.h"
 #include "pack/tool/progress.h"
+#include "pack/tool/sweep.h"
 #include <string.h>
 
 struct settings {
 	struct cmd_common common;
 	bool json, progress;
+	uint64_t jobs;
 };
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
 	OPT_FLAG(0, "progress", struct settings, progress,
 		 "show progress although standard error is no terminal"),
+	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
+		   "read and check with N threads (as many as processors, but 8 at least)"),
 	CMD_COMMON_OPTIONS(struct settings),
-	OPT_LATER('j', "jobs", "N", "work on N files at once"),
 	OPT_END,
 };
 
@@ -27,23 +31,28 @@ static const struct opt_command command = {
 	.synopsis = "[options] PACK",
 	.summary =
 		"Reads all of PACK, holds it against its checksums and its index, and names each\n"
-		"path that is damaged. Exit status 3 if there is one.",
+		"path that is damaged, with the class of damage. Exit status 3 if there is one.",
 	.table = options,
 };
 
-/* Neighbouring extents are read with one request of up to this size: large enough for any
- * device's sequential rate. Pages between them are read along. */
-#define WINDOW ((size_t)4 << 20)
+/* Neighbouring extents of a file that are damaged in the same way: said as one. */
+struct stretch {
+	uint32_t entry;
+	int error; /* 0: there is none */
+	uint64_t from, end;
+};
 
 struct verify {
 	struct settings settings;
+	const char *pack;
 	struct dataset *dataset;
-	char *window;
 	struct progress progress;
 	struct buf found; /* JSON, where it was asked for */
 	struct json json;
-	uint32_t last_bad;  /* entry, for counting each file once */
-	uint64_t files_bad; /* and keys */
+	struct stretch stretch;
+	uint8_t *bad_entries; /* a bit for each, for counting each file once */
+	uint64_t bad;	      /* files and keys */
+	bool sums_lost;
 };
 
 static void release(struct verify *verify)
@@ -51,145 +60,220 @@ static void release(struct verify *verify)
 	progress_clear(&verify->progress);
 	dataset_free(verify->dataset);
 	buf_release(&verify->found);
-	free(verify->window);
+	free(verify->bad_entries);
 }
 
 /* --- what was found --------------------------------------------------------------------- */
 
-static void say_fault(struct verify *verify, const char *path, size_t len, const char *fault)
+/* The pack itself has no path in it. Keys of the index begin with a NUL, which no terminal
+ * shows. */
+static void print_fault(const struct verify *verify, const struct dataset_fault *fault)
 {
-	if (verify->settings.json) {
-		json_object(&verify->json, NULL);
-		json_bytes(&verify->json, "path", path, len);
-		json_string(&verify->json, "fault", fault);
-		json_end(&verify->json);
-		return;
-	}
-	progress_clear(&verify->progress);
-	fwrite(path, 1, len, stdout);
-	printf(": %s\n", fault);
+	size_t hidden = fault->len > 0 && *fault->path == '\0';
+
+	if (fault->len == 0 || hidden)
+		fputs(hidden ? "\\0" : verify->pack, stdout);
+	fwrite(fault->path + hidden, 1, fault->len - hidden, stdout);
+	printf(": %s: %s\n", fault->damage, fault->text);
 }
 
-static int bad_extent(struct verify *verify, const struct dataset_extent *extent, int error)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	char fault[256];
-	int r = dataset_path(verify->dataset, extent->entry, &path);
-
-	if (r < 0)
-		return r;
-	snprintf(fault, sizeof(fault), "%s in bytes %lu-%lu",
-		 error == -EBADMSG ? "checksum mismatch" : strerror(-error), extent->from,
-		 extent->from + extent->size - 1);
-	say_fault(verify, path.data, path.len, fault);
-	verify->files_bad += verify->last_bad != extent->entry;
-	verify->last_bad = extent->entry;
-	return 0;
-}
-
-static int bad_key(void *context, const char *path, size_t len, const char *fault)
+static int say_fault(void *context, const struct dataset_fault *fault)
 {
 	struct verify *verify = context;
 
-	say_fault(verify, path, len, fault);
-	verify->files_bad++;
+	if (fault->entry == DATASET_ROOT || !bit_set(verify->bad_entries, fault->entry))
+		verify->bad++;
+	if (!verify->settings.json) {
+		progress_clear(&verify->progress);
+		print_fault(verify, fault);
+		return 0;
+	}
+	json_object(&verify->json, NULL);
+	json_bytes(&verify->json, "path", fault->path, fault->len);
+	json_string(&verify->json, "damage", fault->damage);
+	json_string(&verify->json, "text", fault->text);
+	json_end(&verify->json);
 	return 0;
 }
 
-/* --- reading ---------------------------------------------------------------------------- */
+static int say_stretch(struct verify *verify)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	const struct stretch stretch = verify->stretch;
+	bool read = stretch.error == -EBADMSG;
+	struct dataset_fault fault = {.entry = stretch.entry,
+				      .damage = read ? "checksum" : "unreadable"};
+	char text[256];
+	int r;
 
-/* Holds one extent against its sum; its bytes are at `data`, or `error` says why not. */
-static int check_extent(struct verify *verify, uint64_t number, char *data, int error)
+	verify->stretch.error = 0;
+	if (stretch.error == 0)
+		return 0;
+	r = dataset_path(verify->dataset, stretch.entry, &path);
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "bytes %lu-%lu%s", stretch.from, stretch.end - 1,
+		 read ? " do not fit their checksum" : ": ");
+	if (!read)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
+			 strerror(-stretch.error));
+	fault.path = path.data;
+	fault.len = path.len;
+	fault.text = text;
+	return say_fault(verify, &fault);
+}
+
+/* --- the bytes -------------------------------------------------------------------------- */
+
+/* No more extents than this can lie in a window. */
+#define EXTENTS_MOST (WINDOW_FILES + WINDOW_BYTES / FORMAT_EXTENT)
+
+/* What is wrong in one window. */
+struct note {
+	unsigned count;
+	struct {
+		uint64_t extent;
+		int error;
+	} bad[EXTENTS_MOST];
+};
+
+static void check_extent(struct view *view, uint64_t number, struct note *note)
 {
 	struct dataset_extent extent;
-	struct iovec iov = {.iov_base = data};
-	int r = error;
+	struct iovec iov;
+	char *data;
+	int r = view_extent(view, number, &extent, &data);
+
+	if (r == 0) {
+		iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
+		r = dataset_check(view->dataset, number, &iov, 1);
+	}
+	if (r == 0)
+		return;
+	note->bad[note->count].extent = number;
+	note->bad[note->count++].error = r;
+}
+
+static void check_window(void *context, unsigned worker, const struct window *window,
+			 struct view *view, void *note)
+{
+	struct window_extents extents;
+
+	(void)context;
+	(void)worker;
+	view_read(view, window);
+	for (uint32_t i = 0; i < window->count; i++) {
+		extents = window_extents(view->dataset, window, i);
+		for (uint64_t number = 0; number < extents.count; number++)
+			check_extent(view, extents.first + number, note);
+	}
+}
+
+static int bad_extent(struct verify *verify, uint64_t number, int error)
+{
+	struct stretch *stretch = &verify->stretch;
+	struct dataset_extent extent;
+	int r = 0;
 
 	dataset_extent(verify->dataset, number, &extent);
-	iov.iov_len = extent.size;
-	if (r == 0)
-		r = dataset_check(verify->dataset, number, &iov, 1);
-	progress_add(&verify->progress, extent.from == 0, extent.size);
-	if (r == 0)
-		return 0;
-	/* A sum that cannot be read is a fault of the index, not of this file. */
-	return r == -ENOMEM ? r : bad_extent(verify, &extent, r);
+	if (stretch->error != error || stretch->entry != extent.entry ||
+	    stretch->end != extent.from) {
+		r = say_stretch(verify);
+		*stretch = (struct stretch){
+			.entry = extent.entry, .error = error, .from = extent.from};
+	}
+	stretch->end = extent.from + extent.size;
+	return r;
 }
 
-/* How many extents, from `first` on, follow each other within one window; *ret_len is what
- * they span. */
-static uint64_t plan_window(const struct dataset *dataset, uint64_t first, uint64_t *ret_start,
-			    size_t *ret_len)
+static int window_done(void *context, const struct window *window, void *pointer)
 {
-	struct dataset_extent extent;
-	uint64_t start, end, number = first;
+	struct verify *verify = context;
+	const struct note *note = pointer;
+	int r = 0;
 
-	dataset_extent(dataset, first, &extent);
-	start = extent.offset;
-	do {
-		end = extent.offset + extent.size;
-		if (++number == dataset_extents(dataset))
-			break;
-		dataset_extent(dataset, number, &extent);
-	} while (extent.offset >= end && extent.offset + extent.size - start <= WINDOW);
-	*ret_start = start;
-	*ret_len = (size_t)(end - start);
-	return number - first;
+	for (unsigned i = 0; r == 0 && i < note->count; i++)
+		r = note->bad[i].error == -ENOMEM
+			    ? -ENOMEM
+			    : bad_extent(verify, note->bad[i].extent, note->bad[i].error);
+	progress_add(&verify->progress, window->last ? window->count : 0, window->bytes);
+	return r;
 }
 
-/* A window that cannot be read is read again extent by extent, to name those that are lost. */
-static int check_window(struct verify *verify, uint64_t first, uint64_t count, uint64_t start,
-			size_t len)
+/* Files once each. Their other names have nothing of their own; those that share their bytes are
+ * named each where these are damaged. */
+static int list_files(const struct dataset *dataset, struct buf *files)
 {
-	int fd = dataset_fd(verify->dataset);
-	bool whole = io_pread_full(fd, verify->window, len, start) == 0;
-	struct dataset_extent extent;
-	int r = 0, error = 0;
+	struct dataset_child child;
+	int r = 0;
 
-	for (uint64_t number = first; r == 0 && number < first + count; number++) {
-		dataset_extent(verify->dataset, number, &extent);
-		if (!whole)
-			error = io_pread_full(fd, verify->window + (extent.offset - start),
-					      extent.size, extent.offset);
-		r = check_extent(verify, number, verify->window + (extent.offset - start), error);
+	for (uint32_t e = 0; r == 0 && e < dataset_entries(dataset); e++) {
+		dataset_child(dataset, e, &child);
+		if (format_is_file(child.kind))
+			r = buf_add(files, &e, sizeof(e));
 	}
 	return r;
+}
+
+static int check_bytes(struct verify *verify)
+{
+	SCOPE(buf_release) struct buf files = BUF_INIT;
+	struct sweep_params params = {.dataset = verify->dataset,
+				      .jobs = sweep_jobs(verify->settings.jobs),
+				      .note_size = sizeof(struct note),
+				      .work = check_window,
+				      .done = window_done,
+				      .context = verify};
+	int r = list_files(verify->dataset, &files);
+
+	params.files = (uint32_t *)(void *)files.data;
+	params.count = files.len / sizeof(*params.files);
+	if (r == 0)
+		r = sweep(&params);
+	return r < 0 ? r : say_stretch(verify);
+}
+
+/* --- the index -------------------------------------------------------------------------- */
+
+/* Where the pages of the LMDB lead nowhere, its keys cannot be compared any further. */
+static int check_keys(struct verify *verify)
+{
+	struct err err = {0};
+	int r = dataset_check_keys(verify->dataset, say_fault, verify, &err);
+	const struct dataset_fault fault = {
+		.damage = "pages", .path = "", .len = 0, .text = err_text(&err, r)};
+
+	return r == -EBADMSG || r == -EIO ? say_fault(verify, &fault) : r;
 }
 
 static int check_all(struct verify *verify)
 {
-	uint64_t extents = dataset_extents(verify->dataset), count, start;
-	size_t len;
-	int r = 0;
+	uint64_t sum;
+	int r = dataset_check_sections(verify->dataset, say_fault, verify);
 
-	for (uint64_t first = 0; r == 0 && first < extents; first += count) {
-		count = plan_window(verify->dataset, first, &start, &len);
-		r = check_window(verify, first, count, start, len);
-	}
-	return r;
-}
-
-/* The sections that dataset_open() left on the disk. */
-static int check_index(struct verify *verify)
-{
-	struct dataset_image image;
-	struct dataset_attr attr;
-	int r = dataset_attr(verify->dataset, DATASET_ROOT, &attr);
-
-	return r < 0 ? r : dataset_image(verify->dataset, DATASET_ROOT, &image);
+	if (r < 0)
+		return r;
+	verify->sums_lost =
+		dataset_extents(verify->dataset) > 0 && dataset_sum(verify->dataset, 0, &sum) < 0;
+	if (!verify->sums_lost)
+		r = check_bytes(verify);
+	return r < 0 ? r : check_keys(verify);
 }
 
 /* --- the command ------------------------------------------------------------------------ */
 
 static void begin_json(struct verify *verify)
 {
-	const struct format_super *super = dataset_info(verify->dataset)->super;
+	const struct dataset_info *info;
 
 	verify->json = json_begin(&verify->found);
 	json_object(&verify->json, NULL);
-	json_string(&verify->json, "id", dataset_info(verify->dataset)->id);
-	json_u64(&verify->json, "files", super->files);
-	json_u64(&verify->json, "bytes", super->bytes);
+	if (verify->dataset) {
+		info = dataset_info(verify->dataset);
+		json_string(&verify->json, "id", info->id);
+		json_u64(&verify->json, "files", info->super->files);
+		json_u64(&verify->json, "bytes", info->super->bytes);
+	}
 	json_array(&verify->json, "bad");
 }
 
@@ -198,7 +282,7 @@ static int end_json(struct verify *verify, double seconds)
 	int r;
 
 	json_end(&verify->json);
-	json_u64(&verify->json, "bad_files", verify->files_bad);
+	json_u64(&verify->json, "bad_files", verify->bad);
 	json_double(&verify->json, "seconds", seconds);
 	json_end(&verify->json);
 	r = json_finish(&verify->json);
@@ -207,7 +291,7 @@ static int end_json(struct verify *verify, double seconds)
 	return r;
 }
 
-static int conclude(struct verify *verify, const char *pack)
+static int conclude(struct verify *verify)
 {
 	const struct format_super *super = dataset_info(verify->dataset)->super;
 	double seconds = progress_end(&verify->progress);
@@ -216,37 +300,55 @@ static int conclude(struct verify *verify, const char *pack)
 
 	if (r < 0)
 		return r;
-	if (verify->files_bad) {
+	if (verify->sums_lost)
+		log_error("%s: the checksums are lost, so that no file could be checked",
+			  verify->pack);
+	if (verify->bad) {
 		log_error(
 			"%s: %s path%s damaged; copy the pack again from where it is whole, or "
 			"pack the folder again",
-			pack, count_format(verify->files_bad, files),
-			verify->files_bad == 1 ? " is" : "s are");
+			verify->pack, count_format(verify->bad, files),
+			verify->bad == 1 ? " is" : "s are");
 		return -EBADMSG;
 	}
-	log_notice("%s: %s files, %s, checked in %.1f s: all good", pack,
+	log_notice("%s: %s files, %s, checked in %.1f s: all good", verify->pack,
 		   count_format(super->files, files), size_format(super->bytes, bytes), seconds);
 	return 0;
 }
 
-static int run(struct verify *verify, const char *pack)
+static int run(struct verify *verify)
 {
-	struct err err = {0};
 	int r;
 
-	verify->window = malloc(WINDOW);
-	verify->last_bad = UINT32_MAX;
-	r = verify->window ? check_index(verify) : -ENOMEM;
-	if (r == 0)
-		r = check_all(verify);
-	if (r == 0)
-		r = dataset_check_keys(verify->dataset, bad_key, verify, &err);
+	verify->bad_entries = calloc(1, dataset_entries(verify->dataset) / 8 + 1);
+	r = verify->bad_entries ? check_all(verify) : -ENOMEM;
 	progress_clear(&verify->progress);
 	if (r < 0) {
-		log_error("%s: %s", pack, err_text(&err, r));
+		log_error("%s: %s", verify->pack, err_text(NULL, r));
 		return r;
 	}
-	return conclude(verify, pack);
+	return conclude(verify);
+}
+
+/* Opens the pack. One that is damaged where nothing can be read without it has but one fault to
+ * be named: itself. */
+static int open_pack(struct verify *verify)
+{
+	struct err err = {0};
+	int r = dataset_open(verify->pack, &verify->dataset, &err);
+	const struct dataset_fault fault = {
+		.damage = "index", .path = "", .len = 0, .text = err_text(&err, r)};
+
+	if (verify->settings.json)
+		begin_json(verify);
+	if (r == 0)
+		return 0;
+	log_error("%s: %s%s", verify->pack, err_text(&err, r), dataset_way_out(r));
+	if (r == -EBADMSG && verify->settings.json) {
+		say_fault(verify, &fault);
+		end_json(verify, 0);
+	}
+	return r;
 }
 
 int cmd_verify(int argc, char **argv)
@@ -262,14 +364,13 @@ int cmd_verify(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	r = cmd_open(args[0], &verify.dataset);
-	if (r != EXIT_DONE)
-		return r;
+	verify.pack = args[0];
+	r = open_pack(&verify);
+	if (r < 0)
+		return cmd_finish((int)exit_status_of(r));
 	progress_begin(&verify.progress, "checking",
 		       cmd_progress(&verify.settings.common, verify.settings.progress));
 	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
 	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
-	if (verify.settings.json)
-		begin_json(&verify);
-	return cmd_finish((int)exit_status_of(run(&verify, args[0])));
+	return cmd_finish((int)exit_status_of(run(&verify)));
 }

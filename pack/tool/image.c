@@ -1,7 +1,11 @@
 #include "pack/tool/image.h"
 
+#include "base/be.h"
 #include "base/le.h"
 #include "pack/tool/jpeg_inspect.h"
+#include "pack/tool/pnm.h"
+#include <string.h>
+#include <strings.h>
 
 /* A window on the bytes: every reader below asks need() before it looks. */
 struct head {
@@ -17,16 +21,6 @@ static bool need(const struct head *head, size_t from, size_t count)
 static bool starts(const struct head *head, size_t at, const char *magic, size_t count)
 {
 	return need(head, at, count) && memcmp(head->data + at, magic, count) == 0;
-}
-
-static uint32_t be_get32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static uint16_t be_get16(const uint8_t *p)
-{
-	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
 static uint32_t le_get24(const uint8_t *p)
@@ -198,51 +192,14 @@ static bool tiff(const struct head *head, struct dataset_image *image)
 	return true;
 }
 
-static bool is_space(uint8_t c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* The next number of a PNM header, behind white space and comments; 0 where there is none
- * that ends within the head. */
-static uint32_t pnm_number(const struct head *head, size_t *at)
-{
-	uint32_t number = 0;
-	size_t start = *at, i = start;
-
-	while (i < head->len && (is_space(head->data[i]) || head->data[i] == '#')) {
-		if (head->data[i] == '#')
-			while (i < head->len && head->data[i] != '\n')
-				i++;
-		else
-			i++;
-	}
-	if (i == start)
-		return 0;
-	for (; i < head->len && head->data[i] >= '0' && head->data[i] <= '9'; i++) {
-		if (number > (UINT32_MAX - 9) / 10)
-			return 0;
-		number = number * 10 + head->data[i] - '0';
-	}
-	*at = i;
-	return i < head->len && is_space(head->data[i]) ? number : 0;
-}
-
 /* "P1" to "P6" may begin a text, too: only a whole header counts. */
 static bool pnm(const struct head *head, struct dataset_image *image)
 {
-	uint32_t width, height, most = 1;
-	size_t at = 2;
+	struct pnm header;
 
-	if (!need(head, 0, 3) || head->data[0] != 'P' || head->data[1] < '1' || head->data[1] > '6')
+	if (pnm_header(head->data, head->len, &header) < 0)
 		return false;
-	width = pnm_number(head, &at);
-	height = pnm_number(head, &at);
-	if (head->data[1] != '1' && head->data[1] != '4')
-		most = pnm_number(head, &at);
-	if (width == 0 || height == 0 || most == 0 || most > UINT16_MAX)
-		return false;
-	set_size(image, width, height);
+	set_size(image, header.width, header.height);
 	return true;
 }
 
@@ -265,4 +222,26 @@ void image_inspect(const uint8_t *data, size_t len, struct dataset_image *ret)
 		}
 	}
 	*ret = image;
+}
+
+enum format_image image_named(const char *name, size_t len)
+{
+	static const struct {
+		const char *extension;
+		enum format_image kind;
+	} names[] = {
+		{".jpg", IMAGE_JPEG}, {".jpeg", IMAGE_JPEG}, {".png", IMAGE_PNG},
+		{".ppm", IMAGE_PNM},  {".pgm", IMAGE_PNM},   {".bmp", IMAGE_BMP},
+		{".tif", IMAGE_TIFF}, {".tiff", IMAGE_TIFF}, {".webp", IMAGE_WEBP},
+		{".gif", IMAGE_GIF},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t extension = strlen(names[i].extension);
+
+		if (len >= extension &&
+		    strncasecmp(name + len - extension, names[i].extension, extension) == 0)
+			return names[i].kind;
+	}
+	return IMAGE_UNKNOWN;
 }

@@ -1,6 +1,6 @@
-/* What an image is, from its first bytes.
+/* What an image is, from its first bytes, and what its name says that it is.
  *
- * Looks at content, never at names. Pure, thread-safe, silent; reads nothing beyond `len` and
+ * Pure, thread-safe, silent; reads nothing beyond `len` and
  * believes no field of it: any bytes give an answer. Says what the header says, not that the
  * image can be decoded. */
 #ifndef PACK_TOOL_IMAGE_H
@@ -14,5 +14,9 @@
 /* The kind, width and height of the image that begins with these bytes: IMAGE_UNKNOWN where it
  * is none known here, sizes 0 where the header is cut off or makes no sense. */
 void image_inspect(const uint8_t *data, size_t len, struct dataset_image *ret);
+
+/* The kind that the extension of a name or path stands for: one of those that ImageFolder takes, or
+ * .gif. IMAGE_UNKNOWN for all others. */
+enum format_image image_named(const char *name, size_t len);
 
 #endif

@@ -2,13 +2,15 @@
 
 #include "base/exit.h"
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t pending;
+/* Any thread looks at it, and any may be the one that the signal comes to. */
+static atomic_int pending;
 
 static void note(int signal_number)
 {
-	pending = signal_number;
+	atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
 }
 
 void interrupt_catch(void)
@@ -26,14 +28,16 @@ void interrupt_catch(void)
 
 int interrupt_pending(void)
 {
-	return pending;
+	return atomic_load_explicit(&pending, memory_order_relaxed);
 }
 
 int interrupt_die(void)
 {
-	if (pending) {
-		signal(pending, SIG_DFL);
-		raise(pending);
+	int caught = interrupt_pending();
+
+	if (caught) {
+		signal(caught, SIG_DFL);
+		raise(caught);
 	}
 	return EXIT_FAILED;
 }

@@ -11,7 +11,7 @@
 /* From now on the signals only set the flag; those that are ignored stay ignored. */
 void interrupt_catch(void);
 
-/* The signal that came, or 0. */
+/* The signal that came, or 0. Thread-safe. */
 int interrupt_pending(void);
 
 /* Ends the process by that signal. Returns (the status 1) only where none came. */

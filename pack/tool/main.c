@@ -1,24 +1,25 @@
 /* foldpack: makes packs, and shows, checks and takes out what is in them. */
 #include "base/log.h"
+#include "base/nearest.h"
 #include "pack/tool/cmd.h"
 #include <string.h>
 #include <sys/resource.h>
 
 static const struct command {
 	const char *name;
-	int (*run)(int argc, char **argv); /* NULL: delivered by a later version */
+	int (*run)(int argc, char **argv);
 	const char *synopsis;
 	const char *summary;
 } commands[] = {
 	{"create", cmd_create, "[options] SOURCE PACK", "pack a folder into one file"},
-	{"try", NULL, "[options] SOURCE", "measure what it would bring (not yet)"},
+	{"try", cmd_try, "[options] SOURCE", "measure what packing would bring"},
 	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
 	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
 	{"verify", cmd_verify, "[options] PACK", "hold every byte against its checksum"},
 	{"cat", cmd_cat, "PACK PATH", "write one file to standard output"},
-	{"diff", NULL, "DIR PACK", "compare a folder and a pack (not yet)"},
+	{"diff", cmd_diff, "[options] DIR PACK", "compare a folder and a pack"},
 	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
-	{"report", NULL, "PACK -o FILE.html", "write a report (not yet)"},
+	{"report", cmd_report, "[options] PACK -o FILE", "write a page to look at a dataset"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -50,19 +51,27 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static int refuse(const char *word)
+{
+	struct nearest nearest = nearest_begin(word, strlen(word));
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		nearest_try(&nearest, commands[i].name);
+	if (word[0] == '-')
+		log_error("unknown option '%s'; see 'foldpack --help'", word);
+	else if (nearest.name)
+		log_error("unknown command '%s'; did you mean '%s'?", word, nearest.name);
+	else
+		log_error("unknown command '%s'; see 'foldpack --help'", word);
+	return EXIT_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
-	for (size_t i = 0; i < COMMANDS; i++) {
-		if (strcmp(argv[0], commands[i].name) != 0)
-			continue;
-		if (commands[i].run)
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
 			return commands[i].run(argc, argv);
-		log_error("'%s': not yet in this version", argv[0]);
-		return EXIT_USAGE;
-	}
-	log_error("unknown %s '%s'; see 'foldpack --help'",
-		  argv[0][0] == '-' ? "option" : "command", argv[0]);
-	return EXIT_USAGE;
+	return refuse(argv[0]);
 }
 
 int main(int argc, char **argv)

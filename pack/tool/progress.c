@@ -44,22 +44,26 @@ static void format_files(const struct progress *progress, char *out, size_t len)
 
 static void format_left(const struct progress *progress, double elapsed, char *out, size_t len)
 {
+	uint64_t done = progress->length ? progress->position : progress->bytes;
+	uint64_t total = progress->length ? progress->length : progress->bytes_total;
+	char share[16] = "";
 	uint64_t seconds;
 
 	out[0] = '\0';
-	if (progress->bytes == 0 || progress->bytes_total <= progress->bytes)
+	if (done == 0 || total <= done)
 		return;
-	seconds = (uint64_t)(elapsed * (double)(progress->bytes_total - progress->bytes) /
-			     (double)progress->bytes);
+	seconds = (uint64_t)(elapsed * (double)(total - done) / (double)done);
+	if (progress->length)
+		snprintf(share, sizeof(share), ", %.0f %%", 100 * (double)done / (double)total);
 	if (seconds >= 3600)
-		snprintf(out, len, ", %luh%02lum left", seconds / 3600, seconds / 60 % 60);
+		snprintf(out, len, "%s, %luh%02lum left", share, seconds / 3600, seconds / 60 % 60);
 	else
-		snprintf(out, len, ", %lu:%02lu left", seconds / 60, seconds % 60);
+		snprintf(out, len, "%s, %lu:%02lu left", share, seconds / 60, seconds % 60);
 }
 
 static void draw(struct progress *progress, double now)
 {
-	char files[2 * SIZE_TEXT + 16], bytes[SIZE_TEXT], left[SIZE_TEXT];
+	char files[2 * SIZE_TEXT + 16], bytes[SIZE_TEXT], left[2 * SIZE_TEXT];
 	double elapsed = now - progress->began;
 
 	format_files(progress, files, sizeof(files));

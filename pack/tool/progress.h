@@ -18,12 +18,13 @@ struct progress {
 	bool drawn; /* the line is on the screen */
 	uint64_t files, bytes;
 	uint64_t files_total, bytes_total; /* 0: not known */
-	double began, last;		   /* seconds, as progress_now() */
+	uint64_t position, length; /* where those are not: bytes of what is read; 0: not known */
+	double began, last;	   /* seconds, as progress_now() */
 };
 
 enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
-/* Totals may be set later, in the fields. */
+/* Totals and position may be set later, in the fields. */
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want);
 void progress_add(struct progress *progress, uint64_t files, uint64_t bytes);
 void progress_clear(struct progress *progress);

@@ -1,5 +1,6 @@
 #include "pack/tool/scan.h"
 
+#include "base/date.h"
 #include "base/scope.h"
 #include "pack/tool/inodes.h"
 #include <dirent.h>
@@ -16,6 +17,7 @@ struct scan {
 	struct buf texts; /* names and targets, each NUL-ended */
 	struct inodes inodes;
 	uint64_t files, bytes;
+	uint64_t unwanted; /* names */
 };
 
 /* A name of a directory that is being read; becomes an entry once its siblings are sorted. */
@@ -124,18 +126,41 @@ static int read_target(struct scan *scan, int fd, const char *name, struct scan_
 	return add_text(scan, target, (size_t)len, &entry->target);
 }
 
+/* *ret says whether a name is part of the tree. */
+static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, bool is_directory,
+		      bool *ret)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = scan_path(scan, directory, &path);
+
+	if (r == 0)
+		r = buf_addf(&path, "%s%s", path.len ? "/" : "", name);
+	if (r == 0)
+		*ret = scan->watch->wanted(scan->watch->context, path.data, is_directory);
+	if (r == 0 && !*ret)
+		scan->unwanted++;
+	return r;
+}
+
 /* Looks at one name. Returns 0 with *ret_kept saying whether it is packed. */
 static int look_at(struct scan *scan, int fd, uint32_t parent, const char *name, struct item *item,
 		   bool *ret_kept)
 {
+	bool wanted = true;
 	struct stat st;
 	int r = 0;
 
 	*ret_kept = false;
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return unreadable(scan, parent, name, -errno);
+	if (scan->watch->wanted)
+		r = ask_wanted(scan, parent, name, S_ISDIR(st.st_mode), &wanted);
+	if (r < 0 || !wanted)
+		return r;
 	*item = (struct item){
-		.entry = {.parent = parent, .mode = st.st_mode & 07777, .mtime = st.st_mtim},
+		.entry = {.parent = parent,
+			  .mode = st.st_mode & 07777,
+			  .mtime = date_of(st.st_mtim)},
 		.inode = {.dev = st.st_dev, .ino = st.st_ino},
 	};
 	if (!format_name_valid(name, strlen(name)))
@@ -223,6 +248,7 @@ static int scan_directory(struct scan *scan, int fd, uint32_t self);
 
 static int append_directory(struct scan *scan, int parent_fd, const struct item *item)
 {
+	uint64_t unwanted = scan->unwanted;
 	uint32_t self;
 	int fd, r = append(scan, &item->entry, &self);
 
@@ -232,7 +258,10 @@ static int append_directory(struct scan *scan, int parent_fd, const struct item 
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return unreadable(scan, self, NULL, -errno);
-	return scan_directory(scan, fd, self);
+	r = scan_directory(scan, fd, self);
+	if (scan->count == self + 1u && scan->unwanted > unwanted)
+		scan->count = self;
+	return r;
 }
 
 static void close_stream(DIR **stream)
@@ -284,7 +313,7 @@ static int scan_root(struct scan *scan, int root)
 	if (fstat(root, &st) < 0)
 		return -errno;
 	entry.mode = st.st_mode & 07777;
-	entry.mtime = st.st_mtim;
+	entry.mtime = date_of(st.st_mtim);
 	r = append(scan, &entry, &self);
 	if (r < 0)
 		return r;

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "pack/format.h"
+#include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -20,8 +21,8 @@ struct scan;
 #define SCAN_ROOT 0u
 
 struct scan_entry {
-	uint64_t size; /* bytes of a file or of a link's target */
-	struct timespec mtime;
+	uint64_t size;	 /* bytes of a file or of a link's target */
+	int64_t mtime;	 /* as date.h */
 	uint64_t name;	 /* see scan_name() */
 	uint64_t target; /* FORMAT_SYMLINK: see scan_target(); FORMAT_HARDLINK: the entry of
 			    the first name */
@@ -41,6 +42,9 @@ struct scan_watch {
 	void (*special)(void *context, const char *path, const char *what);
 	/* Now and then, with the entries found so far; non-zero ends the scan with that. */
 	int (*tick)(void *context, uint64_t entries);
+	/* Whether a name is part of the tree; NULL: all are. A directory that holds only what
+	 * is not wanted does not become an entry. */
+	bool (*wanted)(void *context, const char *path, bool directory);
 	void *context;
 };
 

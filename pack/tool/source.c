@@ -1,5 +1,6 @@
 #include "pack/tool/source.h"
 
+#include "base/date.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/image.h"
@@ -44,8 +45,7 @@ static int check_unchanged(struct source *source)
 	if (fstat(source->fd, &st) < 0)
 		return fail(source, -errno);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != expected->size ||
-	    st.st_mtim.tv_sec != expected->mtime.tv_sec ||
-	    st.st_mtim.tv_nsec != expected->mtime.tv_nsec)
+	    date_of(st.st_mtim) != expected->mtime)
 		return fail(source, -ESTALE);
 	return 0;
 }

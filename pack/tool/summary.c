@@ -1,13 +1,13 @@
 #include "pack/tool/summary.h"
 
 #include "base/scope.h"
-#include <string.h>
 
 #define STRAIGHT (1 * MIB) /* a gap up to this is no seek */
 
 void summary_release(struct summary *summary)
 {
-	free(summary->splits);
+	classes_release(&summary->classes);
+	free(summary->class_sizes);
 	*summary = (struct summary){0};
 }
 
@@ -17,78 +17,21 @@ double summary_overhead(const struct dataset_info *info)
 	       (double)info->super->bytes;
 }
 
-/* --- classes and splits ----------------------------------------------------------------- */
+/* --- classes ---------------------------------------------------------------------------- */
 
-static uint64_t count_directories(const struct dataset *dataset, uint32_t directory)
+static int measure_classes(const struct dataset *dataset, struct summary *summary)
 {
-	struct dataset_entry here, child;
-	uint64_t count = 0;
+	struct classes *classes = &summary->classes;
+	int r = classes_new(dataset, classes);
 
-	dataset_entry(dataset, directory, &here);
-	for (uint32_t i = 0; i < here.children; i++) {
-		dataset_entry(dataset, here.first_child + i, &child);
-		count += child.kind == FORMAT_DIRECTORY;
-	}
-	return count;
-}
-
-/* train/ and val/ hold classes, which are directories, and nothing else. */
-static bool has_splits(const struct dataset *dataset)
-{
-	struct dataset_entry root, top;
-	uint32_t directories = 0;
-
-	dataset_entry(dataset, DATASET_ROOT, &root);
-	for (uint32_t i = 0; i < root.children; i++) {
-		dataset_entry(dataset, root.first_child + i, &top);
-		if (top.kind != FORMAT_DIRECTORY)
-			continue;
-		directories++;
-		if (top.children == 0 ||
-		    count_directories(dataset, root.first_child + i) != top.children)
-			return false;
-	}
-	return directories > 0;
-}
-
-/* Which split each entry is in, as its number + 1: a child's parent comes before it. */
-static int count_split_files(const struct dataset *dataset, struct summary *summary)
-{
-	SCOPE_FREE uint32_t *split_of = calloc(dataset_entries(dataset), sizeof(*split_of));
-	struct dataset_entry entry;
-	uint32_t splits = 0;
-
-	if (!split_of)
+	if (r < 0)
+		return r;
+	summary->class_sizes = calloc(classes->split_count, sizeof(*summary->class_sizes));
+	if (!summary->class_sizes)
 		return -ENOMEM;
-	for (uint32_t number = 1; number < dataset_entries(dataset); number++) {
-		dataset_entry(dataset, number, &entry);
-		if (entry.parent != DATASET_ROOT)
-			split_of[number] = split_of[entry.parent];
-		else if (entry.kind == FORMAT_DIRECTORY)
-			split_of[number] = ++splits;
-		if (split_of[number] && entry.kind != FORMAT_DIRECTORY)
-			summary->splits[split_of[number] - 1].files++;
-	}
-	return 0;
-}
-
-static int find_splits(const struct dataset *dataset, struct summary *summary)
-{
-	struct dataset_entry root, top;
-
-	dataset_entry(dataset, DATASET_ROOT, &root);
-	summary->splits = calloc(root.children, sizeof(*summary->splits));
-	if (!summary->splits)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < root.children; i++) {
-		dataset_entry(dataset, root.first_child + i, &top);
-		if (top.kind != FORMAT_DIRECTORY)
-			continue;
-		summary->splits[summary->split_count++] = (struct summary_split){
-			.name = top.name, .name_len = top.name_len, .classes = top.children};
-		summary->classes += top.children;
-	}
-	return count_split_files(dataset, summary);
+	for (uint32_t i = 0; r == 0 && i < classes->split_count; i++)
+		r = classes_sizes(classes, &classes->splits[i], &summary->class_sizes[i]);
+	return r;
 }
 
 /* --- images ----------------------------------------------------------------------------- */
@@ -119,11 +62,6 @@ static void find_range(uint32_t *values, uint64_t count, struct summary_range *r
 		.min = values[0], .median = values[count / 2], .max = values[count - 1]};
 }
 
-static bool is_file(const struct dataset_entry *entry)
-{
-	return entry->kind == FORMAT_FILE || entry->kind == FORMAT_SPLIT;
-}
-
 /* The kind of an entry's content; kinds of a later version count as unknown. */
 static int image_of(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
 {
@@ -142,7 +80,7 @@ static int count_images(struct dataset *dataset, struct summary *summary)
 
 	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
 		dataset_entry(dataset, number, &entry);
-		if (!is_file(&entry))
+		if (!format_is_file(entry.kind))
 			continue;
 		r = image_of(dataset, number, &image);
 		if (r < 0)
@@ -167,7 +105,7 @@ static int measure_kind(struct dataset *dataset, enum format_image kind,
 		return -ENOMEM;
 	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
 		dataset_entry(dataset, number, &entry);
-		if (!is_file(&entry))
+		if (!format_is_file(entry.kind))
 			continue;
 		r = image_of(dataset, number, &image);
 		if (r < 0)
@@ -194,13 +132,30 @@ static int measure_images(struct dataset *dataset, struct summary *summary)
 
 /* --- how the files lie ------------------------------------------------------------------ */
 
+static void count_aliases(const struct dataset *dataset, struct summary *summary)
+{
+	struct dataset_entry entry;
+
+	for (uint32_t number = 1; number < dataset_entries(dataset); number++) {
+		dataset_entry(dataset, number, &entry);
+		if (entry.kind == FORMAT_ALIAS) {
+			summary->aliases++;
+			summary->alias_bytes += entry.size;
+		}
+	}
+}
+
 static double measure_fragmentation(const struct dataset *dataset)
 {
 	uint64_t files = 0, jumps = 0, end = 0;
 	struct dataset_extent extent;
+	struct dataset_entry entry;
 
 	for (uint64_t number = 0; number < dataset_extents(dataset); number++) {
 		dataset_extent(dataset, number, &extent);
+		dataset_entry(dataset, extent.entry, &entry);
+		if (entry.kind == FORMAT_ALIAS)
+			continue;
 		if (extent.from == 0 && files++ > 0)
 			jumps += extent.offset + STRAIGHT < end || extent.offset > end + STRAIGHT;
 		end = extent.offset + extent.size;
@@ -211,16 +166,13 @@ static double measure_fragmentation(const struct dataset *dataset)
 int summary_new(struct dataset *dataset, struct summary *ret)
 {
 	SCOPE(summary_release) struct summary summary = {0};
-	int r = 0;
+	int r = measure_classes(dataset, &summary);
 
-	if (has_splits(dataset))
-		r = find_splits(dataset, &summary);
-	else
-		summary.classes = count_directories(dataset, DATASET_ROOT);
 	if (r == 0)
 		r = measure_images(dataset, &summary);
 	if (r < 0)
 		return r;
+	count_aliases(dataset, &summary);
 	summary.fragmentation = measure_fragmentation(dataset);
 	*ret = summary;
 	summary = (struct summary){0};

@@ -50,7 +50,7 @@ int target_check(const char *path, int source, struct err *err)
 	SCOPE_FREE char *directory = directory_of(path);
 	SCOPE_CLOSE int fd = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	size_t len = strlen(path);
-	struct stat st;
+	struct stat st, there;
 	int r;
 
 	if (!directory)
@@ -61,11 +61,13 @@ int target_check(const char *path, int source, struct err *err)
 		return err_set(err, -errno, "cannot open '%s': %s", directory, strerror(errno));
 	if (fstat(source, &st) < 0)
 		return -errno;
+	if (stat(path, &there) == 0 && same(&there, &st))
+		return err_set(err, -EINVAL, "would replace its own source");
 	r = lies_below(fd, &st);
 	if (r == 1)
 		return err_set(err, -EINVAL,
-			       "the pack would lie inside the folder that it packs; choose a "
-			       "place outside SOURCE");
+			       "would lie inside the folder that is packed; choose a place "
+			       "outside SOURCE");
 	return r;
 }
 

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a pack at `path` would lie inside the directory that `source` is open on, however
- * either is spelled. Returns 0; -EINVAL (it would, or path is no name for a file); or what
- * opening the pack's directory gave. err has the sentence. */
+/* Whether a pack at `path` would lie inside the directory that `source` is open on, or replace the
+ * file that it is open on, however either is spelled. Returns 0; -EINVAL (it would, or path is no
+ * name for a file); or what opening the pack's directory gave. err has the sentence. */
 int target_check(const char *path, int source, struct err *err);
 
 /* Whether what is at `path` is a file that a pack may replace. */

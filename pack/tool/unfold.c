@@ -1,32 +1,24 @@
 #include "pack/tool/unfold.h"
 
-#include "base/io.h"
+#include "base/bits.h"
 #include "base/scope.h"
-#include "pack/tool/dirstack.h"
+#include "pack/tool/unfold_internal.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define PIECE ((size_t)1 << 20) /* an extent: read, checked, written */
-
-#define NOT_MADE UINT32_MAX
-
-struct unfold {
-	const struct unfold_params *params;
-	struct dataset *dataset;
-	struct dirstack *directories;
-	struct dirstack *first_names; /* for the other end of a hard link */
-	uint32_t *made;		      /* the entry under which each inode has been made, or
-					 NOT_MADE; NULL where there are no hard links */
-	char *piece;
-};
-
 static void release(struct unfold *unfold)
 {
+	unfold_drop_larges(unfold);
+	for (unsigned i = 0; unfold->workers && i < unfold->params->jobs; i++)
+		dirstack_free(unfold->workers[i]);
+	free(unfold->workers);
+	for (unsigned i = 0; i < UNFOLD_LOCKS; i++)
+		pthread_mutex_destroy(&unfold->creating[i]);
 	dirstack_free(unfold->directories);
 	dirstack_free(unfold->first_names);
+	free(unfold->lost);
 	free(unfold->made);
-	free(unfold->piece);
 }
 
 static uint32_t parent_of(const void *dataset, uint32_t directory)
@@ -37,7 +29,7 @@ static uint32_t parent_of(const void *dataset, uint32_t directory)
 	return entry.parent;
 }
 
-static void name_of(const void *dataset, uint32_t number, char ret[FORMAT_NAME_MAX + 1])
+void unfold_name(const void *dataset, uint32_t number, char ret[FORMAT_NAME_MAX + 1])
 {
 	struct dataset_entry entry;
 
@@ -46,125 +38,78 @@ static void name_of(const void *dataset, uint32_t number, char ret[FORMAT_NAME_M
 	ret[entry.name_len] = '\0';
 }
 
-static int prepare(struct unfold *unfold)
-{
-	const struct dirstack_tree tree = {
-		.parent = parent_of, .name = name_of, .context = unfold->dataset};
-	uint32_t entries = dataset_entries(unfold->dataset);
-	int r = dirstack_new(&tree, unfold->params->root, &unfold->directories);
-
-	if (r == 0)
-		r = dirstack_new(&tree, unfold->params->root, &unfold->first_names);
-	if (r < 0)
-		return r;
-	unfold->piece = malloc(PIECE);
-	if (!unfold->piece)
-		return -ENOMEM;
-	if (dataset_info(unfold->dataset)->super->hardlinks == 0)
-		return 0;
-	unfold->made = malloc(entries * sizeof(*unfold->made));
-	if (!unfold->made)
-		return -ENOMEM;
-	memset(unfold->made, 0xff, entries * sizeof(*unfold->made));
-	return 0;
-}
-
-static const struct timespec *times(const struct dataset_attr *attr, struct timespec ret[2])
+const struct timespec *unfold_times(const struct dataset_attr *attr, struct timespec ret[2])
 {
 	ret[0] = ret[1] = attr->mtime;
 	return ret;
 }
 
-/* --- files ------------------------------------------------------------------------------ */
-
-static int copy(struct unfold *unfold, uint32_t inode, uint64_t size, int fd)
+int unfold_tell(struct unfold *unfold, uint32_t number, int error)
 {
-	ssize_t n;
-	int r = 0;
-
-	for (uint64_t at = 0; r == 0 && at < size; at += (uint64_t)n) {
-		n = dataset_read(unfold->dataset, inode, unfold->piece, PIECE, at, true);
-		if (n <= 0)
-			return n < 0 ? (int)n : -EBADMSG;
-		r = io_write_full(fd, unfold->piece, (size_t)n);
-		if (r == 0)
-			r = unfold->params->done(unfold->params->context, 0, (uint64_t)n);
-	}
-	return r;
+	if (error == 0 || error == -EINTR)
+		return error;
+	return unfold->params->fault(unfold->params->context, number, error);
 }
 
-/* The new owner is whoever extracts: a file of his must not run as him for everybody. */
-static int set_attributes(int fd, const struct dataset_attr *attr)
+static int open_stacks(struct unfold *unfold)
 {
-	struct timespec both[2];
+	const struct dirstack_tree tree = {
+		.parent = parent_of, .name = unfold_name, .context = unfold->dataset};
+	int root = unfold->params->root;
+	int r = dirstack_new(&tree, root, &unfold->directories);
 
-	if (fchmod(fd, attr->mode & 01777) < 0 || futimens(fd, times(attr, both)) < 0)
-		return -errno;
-	return 0;
-}
-
-static int make_file(struct unfold *unfold, int directory, const char *name,
-		     const struct dataset_entry *entry, const struct dataset_attr *attr)
-{
-	SCOPE_CLOSE int fd =
-		openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = copy(unfold, entry->inode, entry->size, fd);
 	if (r == 0)
-		r = set_attributes(fd, attr);
-	/* Some filesystems tell of a full disk at close only. */
-	if (close(steal_fd(&fd)) < 0 && r == 0)
-		r = -errno;
-	if (r < 0)
-		unlinkat(directory, name, 0);
+		r = dirstack_new(&tree, root, &unfold->first_names);
+	for (unsigned i = 0; r == 0 && i < unfold->params->jobs; i++)
+		r = dirstack_new(&tree, root, &unfold->workers[i]);
 	return r;
 }
 
-/* Gives a file that has been made another name. */
-static int make_hardlink(struct unfold *unfold, uint32_t made, int directory, const char *name)
+/* What an index that is damaged has lost would be missed by each and every file. */
+static int need_sections(struct dataset *dataset)
 {
-	char first[FORMAT_NAME_MAX + 1];
-	int from, r;
+	struct dataset_attr attr;
+	uint64_t sum;
+	int r = dataset_attr(dataset, DATASET_ROOT, &attr);
 
-	r = dirstack_enter(unfold->first_names, parent_of(unfold->dataset, made), &from);
-	if (r < 0)
-		return r;
-	name_of(unfold->dataset, made, first);
-	return linkat(from, first, directory, name, 0) < 0 ? -errno : 0;
+	return r == 0 && dataset_extents(dataset) > 0 ? dataset_sum(dataset, 0, &sum) : r;
 }
 
-/* The first name that is met becomes the file, the others links to it; so it does not matter
- * which of them are asked for, nor in which order they come. */
-static int make_name(struct unfold *unfold, uint32_t number, int directory, const char *name,
-		     const struct dataset_attr *attr)
+static int prepare(struct unfold *unfold)
 {
-	struct dataset_entry entry;
-	int r;
+	uint32_t entries = dataset_entries(unfold->dataset);
+	int r = need_sections(unfold->dataset);
 
-	dataset_entry(unfold->dataset, number, &entry);
-	if (unfold->made && unfold->made[entry.inode] != NOT_MADE)
-		return make_hardlink(unfold, unfold->made[entry.inode], directory, name);
-	r = make_file(unfold, directory, name, &entry, attr);
+	for (unsigned i = 0; i < UNFOLD_LOCKS; i++)
+		pthread_mutex_init(&unfold->creating[i], NULL);
 	if (r < 0)
 		return r;
-	if (unfold->made)
-		unfold->made[entry.inode] = number;
-	return unfold->params->done(unfold->params->context, 1, 0);
+	unfold->workers = calloc(unfold->params->jobs, sizeof(*unfold->workers));
+	unfold->lost = calloc(1, entries / 8 + 1);
+	if (!unfold->workers || !unfold->lost)
+		return -ENOMEM;
+	if (dataset_info(unfold->dataset)->super->hardlinks > 0) {
+		unfold->made = malloc(entries * sizeof(*unfold->made));
+		if (!unfold->made)
+			return -ENOMEM;
+		memset(unfold->made, 0xff, entries * sizeof(*unfold->made));
+	}
+	return open_stacks(unfold);
 }
 
-/* --- the others ------------------------------------------------------------------------- */
+/* --- directories and links ------------------------------------------------------------------ */
 
-static int make_symlink(struct unfold *unfold, uint32_t number, int directory, const char *name,
-			const struct dataset_attr *attr)
+static int make_symlink(struct unfold *unfold, uint32_t number, int directory, const char *name)
 {
 	SCOPE_FREE char *target = NULL;
+	struct dataset_attr attr;
 	struct timespec both[2];
 	const char *bytes;
 	size_t len;
+	int r = dataset_attr(unfold->dataset, number, &attr);
 
+	if (r < 0)
+		return r;
 	bytes = dataset_target(unfold->dataset, number, &len);
 	target = strndup(bytes, len);
 	if (!target)
@@ -172,7 +117,7 @@ static int make_symlink(struct unfold *unfold, uint32_t number, int directory, c
 	if (symlinkat(target, directory, name) < 0)
 		return -errno;
 	/* A filesystem without times for links is no reason to fail. */
-	(void)utimensat(directory, name, times(attr, both), AT_SYMLINK_NOFOLLOW);
+	(void)utimensat(directory, name, unfold_times(&attr, both), AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
@@ -190,28 +135,36 @@ static int make_directory(int directory, const char *name)
 	return S_ISDIR(st.st_mode) ? 0 : -EEXIST;
 }
 
+/* Makes what has no bytes: a directory or a symbolic link. */
 static int make_entry(struct unfold *unfold, uint32_t number)
 {
-	struct dataset_attr attr;
 	struct dataset_entry entry;
 	char name[FORMAT_NAME_MAX + 1];
 	int directory, r;
 
 	dataset_entry(unfold->dataset, number, &entry);
-	name_of(unfold->dataset, number, name);
-	r = dataset_attr(unfold->dataset, number, &attr);
-	if (r == 0)
-		r = dirstack_enter(unfold->directories, entry.parent, &directory);
+	unfold_name(unfold->dataset, number, name);
+	r = dirstack_enter(unfold->directories, entry.parent, &directory);
 	if (r < 0)
 		return r;
-	switch (entry.kind) {
-	case FORMAT_DIRECTORY:
-		return make_directory(directory, name);
-	case FORMAT_SYMLINK:
-		return make_symlink(unfold, number, directory, name, &attr);
-	default:
-		return make_name(unfold, number, directory, name, &attr);
-	}
+	return entry.kind == FORMAT_DIRECTORY ? make_directory(directory, name)
+					      : make_symlink(unfold, number, directory, name);
+}
+
+/* Gives a file that has been made another name. */
+static int make_hardlink(struct unfold *unfold, uint32_t made, uint32_t number)
+{
+	char first[FORMAT_NAME_MAX + 1], name[FORMAT_NAME_MAX + 1];
+	int from, to, r;
+
+	r = dirstack_enter(unfold->first_names, parent_of(unfold->dataset, made), &from);
+	if (r == 0)
+		r = dirstack_enter(unfold->directories, parent_of(unfold->dataset, number), &to);
+	if (r < 0)
+		return r;
+	unfold_name(unfold->dataset, made, first);
+	unfold_name(unfold->dataset, number, name);
+	return linkat(from, first, to, name, 0) < 0 ? -errno : 0;
 }
 
 static int finish_directory(struct unfold *unfold, uint32_t number)
@@ -225,43 +178,108 @@ static int finish_directory(struct unfold *unfold, uint32_t number)
 		r = dirstack_enter(unfold->directories, number, &fd);
 	if (r < 0)
 		return r;
-	if (fchmod(fd, attr.mode) < 0 || futimens(fd, times(&attr, both)) < 0)
+	if (fchmod(fd, attr.mode) < 0 || futimens(fd, unfold_times(&attr, both)) < 0)
 		return -errno;
 	return 0;
 }
 
 /* --- the tree --------------------------------------------------------------------------- */
 
-static int tell(struct unfold *unfold, uint32_t number, int error)
+/* The files to be made, and the names that become links to them. */
+struct plan {
+	struct buf files, links; /* entries */
+};
+
+static void plan_release(struct plan *plan)
 {
-	if (error == 0 || error == -EINTR)
-		return error;
-	return unfold->params->fault(unfold->params->context, number, error);
+	buf_release(&plan->files);
+	buf_release(&plan->links);
 }
 
-static int make_all(struct unfold *unfold)
+/* The first name that is met becomes the file, the others links to it; so it does not matter
+ * which of them are asked for. */
+static int plan_name(struct unfold *unfold, uint32_t number, uint32_t inode, struct plan *plan)
+{
+	if (unfold->made && unfold->made[inode] != NOT_MADE)
+		return buf_add(&plan->links, &number, sizeof(number));
+	if (unfold->made)
+		unfold->made[inode] = number;
+	return buf_add(&plan->files, &number, sizeof(number));
+}
+
+static int make_or_plan(struct unfold *unfold, uint32_t number, struct plan *plan)
+{
+	struct dataset_entry entry;
+	int r;
+
+	dataset_entry(unfold->dataset, number, &entry);
+	if (bit_get(unfold->lost, entry.parent)) {
+		bit_set(unfold->lost, number);
+		return 0;
+	}
+	if (entry.kind != FORMAT_DIRECTORY && entry.kind != FORMAT_SYMLINK)
+		return plan_name(unfold, number, entry.inode, plan);
+	r = make_entry(unfold, number);
+	if (r < 0 && entry.kind == FORMAT_DIRECTORY)
+		bit_set(unfold->lost, number);
+	return unfold_tell(unfold, number, r);
+}
+
+static int make_tree(struct unfold *unfold, struct plan *plan)
 {
 	uint32_t entries = dataset_entries(unfold->dataset);
 	int r = 0;
 
-	for (uint32_t number = 1; r == 0 && number < entries; number++)
-		if (subtree_mark(unfold->params->subtree, number) != SUBTREE_OUTSIDE)
-			r = tell(unfold, number, make_entry(unfold, number));
+	for (uint32_t number = 1; r == 0 && number < entries; number++) {
+		if (subtree_mark(unfold->params->subtree, number) == SUBTREE_OUTSIDE)
+			continue;
+		r = make_or_plan(unfold, number, plan);
+		if (r == 0)
+			r = unfold->params->done(unfold->params->context, 0, 0);
+	}
+	return r;
+}
+
+/* Where the first name of a file could not be made, this one takes its place. */
+static int make_link(struct unfold *unfold, uint32_t number)
+{
+	struct dataset_entry entry;
+	uint32_t *made;
+
+	dataset_entry(unfold->dataset, number, &entry);
+	made = &unfold->made[entry.inode];
+	if (*made != NOT_MADE)
+		return unfold_tell(unfold, number, make_hardlink(unfold, *made, number));
+	*made = number;
+	return unfold_files(unfold, &number, 1, 1);
+}
+
+static int make_links(struct unfold *unfold, const struct buf *links)
+{
+	const uint32_t *numbers = (const uint32_t *)(const void *)links->data;
+	size_t count = links->len / sizeof(*numbers);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		r = make_link(unfold, numbers[i]);
+		if (r == 0)
+			r = unfold->params->done(unfold->params->context, 0, 0);
+	}
 	return r;
 }
 
 /* Backwards: what is in a directory comes behind it, and its mode may shut everybody out. */
 static int finish_directories(struct unfold *unfold)
 {
-	struct dataset_entry entry;
+	struct dataset_child child;
 	uint32_t least = unfold->params->finish_root ? 0 : 1;
 	int r = 0;
 
 	for (uint32_t number = dataset_entries(unfold->dataset); r == 0 && number-- > least;) {
-		dataset_entry(unfold->dataset, number, &entry);
-		if (entry.kind == FORMAT_DIRECTORY &&
+		dataset_child(unfold->dataset, number, &child);
+		if (child.kind == FORMAT_DIRECTORY && !bit_get(unfold->lost, number) &&
 		    subtree_mark(unfold->params->subtree, number) != SUBTREE_OUTSIDE)
-			r = tell(unfold, number, finish_directory(unfold, number));
+			r = unfold_tell(unfold, number, finish_directory(unfold, number));
 	}
 	return r;
 }
@@ -269,9 +287,15 @@ static int finish_directories(struct unfold *unfold)
 int unfold(const struct unfold_params *params)
 {
 	SCOPE(release) struct unfold unfold = {.params = params, .dataset = params->dataset};
+	SCOPE(plan_release) struct plan plan = {0};
 	int r = prepare(&unfold);
 
 	if (r == 0)
-		r = make_all(&unfold);
+		r = make_tree(&unfold, &plan);
+	if (r == 0)
+		r = unfold_files(&unfold, (uint32_t *)(void *)plan.files.data,
+				 plan.files.len / sizeof(uint32_t), params->jobs);
+	if (r == 0)
+		r = make_links(&unfold, &plan.links);
 	return r < 0 ? r : finish_directories(&unfold);
 }

@@ -2,12 +2,13 @@
 """bench.py [--build DIR] [--report DIR] [--rounds N] [-o OPTIONS] [SECTION...]
 
 Measures foldfs side by side with loose files, squashfs, squashfuse_ll, erofs and py-lmdb on
-devices of several speeds, and holds the results against what the project promises: report.md,
-report.csv, and a plot for each kind of device in --report.
+devices of several speeds, and packing beside tar and mksquashfs, and holds the results against
+what the project promises: report.md, report.csv, and a plot for each kind of device in --report.
 
 Trees, images and packs are made once and kept in FOLDFS_BENCH_DIR (/var/tmp/foldfs-bench; 20 GB
-there). QUICK=1 measures smaller trees in fewer rounds: good for a look, not for a claim. Limits
-of devices and memory, cold caches and the kernel's own filesystems want root: without it their
+there). QUICK=1 measures smaller trees in fewer rounds: good for a look, not for a claim;
+BENCH_SCALE=14000000 packs so many tiny files, too, which takes 60 GB more and long. Limits of
+devices and memory, cold caches and the kernel's own filesystems want root: without it their
 sections are left out, and the report says so. Mounts and groups are undone on every way out."""
 
 import argparse
@@ -22,6 +23,7 @@ import cases_cold
 import cases_loader
 import cases_memory
 import cases_oracle
+import cases_pack
 import machine
 import plot
 import report
@@ -37,7 +39,8 @@ SECTIONS = {
     "nvme": cases_cold.nvme, "sata": cases_cold.sata, "gp3": cases_cold.gp3,
     "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
     "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
-    "loader": cases_loader.loader, "oracle": cases_oracle.oracle, **CACHED,
+    "loader": cases_loader.loader, "oracle": cases_oracle.oracle, "pack": cases_pack.pack,
+    **CACHED,
 }
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)
 

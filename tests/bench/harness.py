@@ -48,7 +48,7 @@ class Bench:
 
     @functools.lru_cache
     def tiny(self):
-        return trees.tiny_tree(self.kept, 100000 if self.quick else 1281167, self.foldpack)
+        return trees.tiny_tree(self.kept, 128117 if self.quick else 1281167, self.foldpack)
 
     @functools.lru_cache
     def supports(self, option):

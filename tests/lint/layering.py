@@ -39,21 +39,25 @@ IMPURE = {"cache/order": ["pthread.h", "stdatomic.h", "threads.h", "time.h", "sc
 
 SYSTEM = {
     "lmdb.h": ["pack/store.c"],
-    "jpeglib.h": ["pack/tool/jpeg_*.c"],
+    "jpeglib.h": ["pack/tool/jpeg_*.c", "pack/tool/jpeg_trap.h"],
     "jerror.h": ["pack/tool/jpeg_*.c"],
     "turbojpeg.h": ["pack/tool/jpeg_*.c"],
-    "setjmp.h": ["pack/tool/jpeg_*.c"],
+    "setjmp.h": ["pack/tool/jpeg_*.c", "pack/tool/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
+    "archive.h": ["pack/tool/tar_level.c"],
+    "archive_entry.h": ["pack/tool/tar_level.c"],
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
     "xxhash.h": ["pack/*", "fs/main.c"],
+    "zlib.h": ["pack/tool/tar_gunzip.c"],
+    "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
-MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libjson-c"],
+MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c"],
                 "foldpack": ["libfuse3", "libjson-c"],
-                "foldstat": ["liblmdb", "libjpeg", "libfuse3", "libxxhash"]}
+                "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash"]}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

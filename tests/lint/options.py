@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """options.py BUILD: --help, the manual pages and the completion say the same, and it is true.
 
-Each option in --help is in the page with the same value and the same "not yet", and the other
-way round; what is "not yet" is refused and not completed; all else is completed. Other pages
-name no option that there is not. --help goes to standard output, at most 80 columns wide; an
-unknown option is status 2."""
+Each option in --help is in the page with the same value, and the other way round; each is
+completed. Other pages name no option that there is not. --help goes to standard output, at most
+80 columns wide; an unknown option is status 2."""
 
 import re
 import subprocess
@@ -18,14 +17,12 @@ WIDTH = 80
 MAN = source.ROOT / "man"
 COMPLETION = source.ROOT / "completion/foldfs.bash"
 COMMON = "Options of all commands"
-LATER_COMMANDS = "Commands of later versions"
-ALL = "all"  # of an option is "not yet"
+MOUNT_STYLE = ("-o",)  # takes all options by their names
 
 
 class Option(NamedTuple):
     flags: tuple  # ("-q", "--quiet")
     value: str    # "SIZE", "auto|kernel|pool"; empty: takes none
-    later: tuple  # the choices that are refused, or (ALL,)
 
     @property
     def written(self):
@@ -45,22 +42,16 @@ class Command:
                               capture_output=True, stdin=subprocess.DEVNULL)
 
 
-def paragraphs(text):
-    """The entries of the list of options: what is behind "options:", joined to one line each."""
+def labels(text):
+    """What begins the entries of the list of options: "-p, --pool=SIZE"."""
     _, _, options = text.partition("\noptions:\n")
-    return [re.sub(r"\s*\n\s+(?=\S)", "  ", entry.strip())
-            for entry in re.split(r"\n(?= {2}-| {6}--)", options)]
+    return re.findall(r"^(?: {2}| {6}(?=--))(-.*?)(?= {2}|$)", options, re.MULTILINE)
 
 
-def help_option(entry):
-    label, _, text = entry.partition("  ")
+def help_option(label):
     flags = tuple(re.findall(r"(?<!\S)-\w|--[a-z][a-z_-]*", label))
     value = re.search(r"(?:=| (?=[A-Z]))([A-Za-z].*)$", label)
-    text = re.sub(r"\s+", " ", text)
-    later = re.search(r"\(not yet(?:: (.*?))?\)", text)
-    return Option(flags, value.group(1) if value else "",
-                  tuple(later.group(1).split(", ")) if later and later.group(1)
-                  else (ALL,) if later else ())
+    return Option(flags, value.group(1) if value else "")
 
 
 def usage_lines(text):
@@ -71,7 +62,7 @@ def usage_lines(text):
 # --- what the page says -----------------------------------------------------------------
 
 
-def page_option(line, body):
+def page_option(line):
     words = line.split()[1:]
     flags, value = [], []
     while words:
@@ -80,27 +71,23 @@ def page_option(line, body):
             flags.append("-" + words.pop(0))
         elif word not in (",", "Ns", "Ar", "Cm"):
             value.append({"Bo": "[", "Bc": "]"}.get(word, word))
-    later = re.search(r"^\.Em Not yet :\n\.Cm (.*) \.$", body, re.MULTILINE)
-    whole = re.search(r"^\.Em Not yet \.$", body, re.MULTILINE)
-    return Option(tuple(flags), "".join(value).removeprefix("="),
-                  tuple(later.group(1).split(" , ")) if later else (ALL,) if whole else ())
+    return Option(tuple(flags), "".join(value).removeprefix("="))
 
 
 def page_sections(text):
-    """{sub-section: [(line of the item, its body)]}; "" is what comes before the first one."""
+    """{sub-section: the lines of its items}; "" is what comes before the first one."""
     sections, name = {}, ""
-    for block in re.split(r"^(?=\.(?:Sh|Ss|It|El)\b)", text, flags=re.MULTILINE):
-        line, _, body = block.partition("\n")
+    for line in text.splitlines():
         if line.startswith((".Sh", ".Ss")):
             name = line[4:] if line.startswith(".Ss") else ""
             sections.setdefault(name, [])
         elif line.startswith(".It"):
-            sections[name].append((line, body))
+            sections[name].append(line)
     return sections
 
 
 def page_options(items):
-    return [page_option(line, body) for line, body in items if line.startswith(".It Fl")]
+    return [page_option(line) for line in items if line.startswith(".It Fl")]
 
 
 def synopsis(page):
@@ -124,9 +111,6 @@ def compare(name, helped, paged):
             yield f"{name}: {option.written} is in --help and not in the page"
         elif there.value != option.value:
             yield f"{name}: {option.written} in --help, {there.written} in the page"
-        elif there.later != option.later:
-            yield (f"{name}: {option.written} not yet: {option.later} in --help, "
-                   f"{there.later} in the page")
     for option in by_flags.values():
         yield f"{name}: {option.written} is in the page and not in --help"
 
@@ -143,17 +127,11 @@ def check_help(command):
         yield f"{command.name} --version: status {done.returncode}"
 
 
-def check_refusals(command, options):
-    refused = [("--no-such-option", "unknown option")]
-    for option in options:
-        for later in option.later:
-            value = "1" if later == ALL and option.value else "" if later == ALL else later
-            refused.append((f"{option.flags[-1]}={value}".rstrip("="), "not yet"))
-    for word, reason in refused:
-        done = command.run(word)
-        if done.returncode != 2 or done.stdout or reason not in done.stderr:
-            yield (f"{command.name} {word}: status {done.returncode}, not 2 and "
-                   f"'{reason}': {done.stderr.strip()}")
+def check_refusal(command):
+    done = command.run("--no-such-option")
+    if done.returncode != 2 or done.stdout or "unknown option" not in done.stderr:
+        yield (f"{command.name} --no-such-option: status {done.returncode}, not 2 and "
+               f"'unknown option': {done.stderr.strip()}")
 
 
 def check_synopsis(command, help_text, shown):
@@ -177,16 +155,14 @@ def check_mentions(known):
 def questions(commands):
     """(words to complete, what must be offered)"""
     for command, options in commands:
-        there = [option for option in options
-                 if option.later != (ALL,) and "-o" not in option.flags]
+        named = [option for option in options if option.flags != MOUNT_STYLE]
         yield ([*command.words, "-"],
                {flag + ("=" if option.value and flag.startswith("--") else "")
-                for option in there for flag in option.flags} |
-               {flag for option in options if "-o" in option.flags for flag in option.flags})
-        for option in there:
+                for option in named for flag in option.flags} |
+               {flag for option in options if option.flags == MOUNT_STYLE for flag in MOUNT_STYLE})
+        for option in named:
             if "|" in option.value:
-                yield ([*command.words, option.flags[-1], "=", ""],
-                       set(option.value.split("|")) - set(option.later))
+                yield [*command.words, option.flags[-1], "=", ""], set(option.value.split("|"))
 
 
 def quote(word):
@@ -217,19 +193,18 @@ def check_completion(asked, programs):
 
 
 def help_commands(text):
-    """{sub-command: whether it is "not yet"}"""
+    """The sub-commands."""
     _, _, rest = text.partition("\ncommands:\n")
-    return {line.split()[0]: line.endswith("(not yet)")
-            for line in rest.partition("\n\n")[0].splitlines()}
+    return {line.split()[0] for line in rest.partition("\n\n")[0].splitlines()}
 
 
 def check_command(command, paged, shown, known):
     help_text = command.run("--help").stdout
-    options = [help_option(entry) for entry in paragraphs(help_text)]
+    options = [help_option(label) for label in labels(help_text)]
     known.append((command, options))
     yield from check_help(command)
     yield from compare(command.name, options, paged)
-    yield from check_refusals(command, options)
+    yield from check_refusal(command)
     yield from check_synopsis(command, help_text, shown)
 
 
@@ -238,20 +213,13 @@ def check_foldpack(build, known):
     sections, shown = page_sections(page.read_text()), synopsis(page)
     main = Command(build, "foldpack")
     commands = help_commands(main.run("--help").stdout)
-    later = {line.split()[2] for line, _ in sections[LATER_COMMANDS] if ".It Ic" in line}
-    described = {name for name in sections if name.islower()}
-    for name, is_later in commands.items():
-        if name not in (later if is_later else described):
-            yield f"foldpack {name}: is in --help and not in its place in the page"
-        if not is_later:
-            paged = page_options(sections.get(name, []) + sections[COMMON])
-            yield from check_command(Command(build, "foldpack", name), paged, shown, known)
-        elif Command(build, "foldpack", name).run().returncode != 2:
-            yield f"foldpack {name}: not yet, but not refused with status 2"
-    for name in (later | described) - set(commands):
-        yield f"foldpack {name}: is in the page and not in --help"
+    for name in sorted(commands ^ {name for name in sections if name.islower()}):
+        yield f"foldpack {name}: is in --help or in the page only"
+    for name in sorted(commands):
+        paged = page_options(sections.get(name, []) + sections[COMMON])
+        yield from check_command(Command(build, "foldpack", name), paged, shown, known)
     yield from check_help(main)
-    yield from check_refusals(main, [])
+    yield from check_refusal(main)
 
 
 def check_single(build, name, known):
@@ -267,9 +235,7 @@ def main(build):
         found += check_single(build, name, known)
     found += check_mentions(known)
     names = help_commands(Command(build, "foldpack").run("--help").stdout)
-    asked = [(["foldpack", ""],
-              {name for name in names if not names[name]} | {"--help", "--version"}),
-             *questions(known)]
+    asked = [(["foldpack", ""], names | {"--help", "--version"}), *questions(known)]
     programs = {command.words[0]: command.program for command, _ in known}
     return source.report(found + list(check_completion(asked, programs)))
 

@@ -19,7 +19,7 @@ BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
 FOLDPACK = BUILD / "foldpack"
 MIB, GIB = 1 << 20, 1 << 30
 
-DIRECTORY, FILE, SYMLINK, HARDLINK, SPLIT = 1, 2, 3, 4, 5
+DIRECTORY, FILE, SYMLINK, HARDLINK, SPLIT, ALIAS = 1, 2, 3, 4, 5, 6
 SECTIONS = [b"names", b"name-end", b"parent", b"kind", b"start", b"size", b"parts", b"targets",
             b"sums", b"mode", b"mtime", b"image", b"width", b"height", b"options"]
 IN_ID = [b"names", b"name-end", b"parent", b"kind", b"size", b"targets", b"sums", b"mode",
@@ -59,7 +59,6 @@ class Reader:
          self.directories, self.symlinks, self.hardlinks, self.bytes, self.id) = \
             struct.unpack_from("<8sIIQQQQQQQQ16s", self.top)
         assert (self.magic, self.version, count) == (b"foldfs\r\n", 1, len(SECTIONS))
-        assert self.incompat == 0
         self.state = struct.unpack_from("<7Q", self.top, 96)
         self.refs = {name: struct.unpack_from("<QQQQII", self.top, 152 + 40 * i)
                      for i, name in enumerate(SECTIONS)}
@@ -71,8 +70,8 @@ class Reader:
         for entry in range(1, self.entries):
             parent = self.paths[self.column[b"parent"][entry]]
             self.paths.append(parent + b"/" + self.names[entry] if parent else self.names[entry])
-        extents = [-(-self.size(e) // MIB) if self.kind(e) in (FILE, SPLIT) else 0
-                   for e in range(self.entries)]
+        assert self.incompat == (ALIAS in self.column[b"kind"])
+        extents = [-(-self.size(e) // MIB) if self.is_file(e) else 0 for e in range(self.entries)]
         self.first_extent = [sum(extents[:e]) for e in range(self.entries)]
 
     def rows(self, name):
@@ -83,6 +82,9 @@ class Reader:
     def kind(self, entry):
         return self.column[b"kind"][entry]
 
+    def is_file(self, entry):
+        return self.kind(entry) in (FILE, SPLIT, ALIAS)
+
     def start(self, entry):
         return self.column[b"start"][entry]
 
@@ -91,6 +93,10 @@ class Reader:
 
     def inode(self, entry):
         return self.start(entry) if self.kind(entry) == HARDLINK else entry
+
+    def holder(self, entry):
+        inode = self.inode(entry)
+        return self.start(inode) if self.kind(inode) == ALIAS else inode
 
     def target(self, entry):
         return self.raw[b"targets"][self.start(entry):self.start(entry) + self.size(entry)]
@@ -107,7 +113,7 @@ class Reader:
 
     def pieces(self, entry):
         """The bytes of a file, part after part, from LMDB and by offset alike."""
-        for key, offset, size in self.places(self.inode(entry)):
+        for key, offset, size in self.places(self.holder(entry)):
             value = bytes(self.txn.get(key))
             self.file.seek(offset)
             assert self.offsets_are_void() or value == self.file.read(size)
@@ -133,6 +139,7 @@ def source(tmp_path):
     for folder in ("b", "b.d", "a/deeper", "empty"):
         (src / folder).mkdir(parents=True)
     (src / "b/photo.JPEG").write_bytes(os.urandom(150_000))
+    (src / "a/photo again.JPEG").write_bytes((src / "b/photo.JPEG").read_bytes())
     (src / "b.d/empty file").write_bytes(b"")
     (src / "b/small.txt").write_bytes(b"x" * 12)
     (src / "a/two extents").write_bytes(os.urandom(MIB + 1))
@@ -143,6 +150,8 @@ def source(tmp_path):
     deep = src / ("long" * 60) / ("path" * 60) / ("here" * 60)
     deep.mkdir(parents=True)
     (deep / "file").write_bytes(os.urandom(5000))
+    (deep / "file again").write_bytes((deep / "file").read_bytes())
+    os.link(src / "b/photo.JPEG", src / "photo")
     os.chmod(src / "b/small.txt", 0o4751)
     os.chmod(src / "empty", 0o500)
     os.utime(src / "b/small.txt", ns=(0, -1_500_000_001))
@@ -150,15 +159,15 @@ def source(tmp_path):
     return src
 
 
-def make(source, tmp_path):
+def make(source, tmp_path, *options):
     path = tmp_path / "pack.lmdb"
-    subprocess.run([FOLDPACK, "create", "-q", source, path], check=True)
+    subprocess.run([FOLDPACK, "create", "-q", *options, source, path], check=True)
     return path
 
 
-@pytest.fixture
-def pack(source, tmp_path):
-    return make(source, tmp_path)
+@pytest.fixture(params=[(), ("--dedup",)], ids=["each", "once"])
+def pack(request, source, tmp_path):
+    return make(source, tmp_path, *request.param)
 
 
 @pytest.fixture
@@ -201,14 +210,28 @@ def test_bytes_and_sizes_are_those_of_the_source(source, reader):
                 assert b"".join(reader.pieces(entry)) == file.read()
 
 
-def test_hard_links_name_their_file_in_index_and_record(source, reader):
+def test_hard_links_name_their_file(source, reader):
     links = [e for e in range(reader.entries) if reader.kind(e) == HARDLINK]
-    assert len(links) == reader.hardlinks == 1
-    first = reader.paths[reader.inode(links[0])]
-    record = bytes(reader.txn.get(reader.paths[links[0]]))
-    assert record == b"\0foldfs-link\n" + first
-    assert os.path.samefile(os.fsencode(source) + b"/" + first,
-                            os.fsencode(source) + b"/" + reader.paths[links[0]])
+    assert len(links) == reader.hardlinks == 2
+    for link in links:
+        assert os.path.samefile(os.fsencode(source) + b"/" + reader.paths[reader.inode(link)],
+                                os.fsencode(source) + b"/" + reader.paths[link])
+
+
+def test_aliases_are_there_where_they_were_asked_for(request, reader):
+    aliases = {os.path.basename(reader.paths[e]) for e in range(reader.entries)
+               if reader.kind(e) == ALIAS}
+    asked = "once" in request.node.name
+    assert aliases == ({b"photo.JPEG", b"file again"} if asked else set())
+
+
+def test_references_name_the_path_that_the_bytes_are_under(reader):
+    for entry, path in enumerate(reader.paths):
+        if reader.kind(entry) in (HARDLINK, ALIAS):
+            key = path if len(path) <= 511 else b"\0path." + xxh128(path)
+            holder = reader.holder(entry)
+            assert reader.kind(holder) == FILE
+            assert bytes(reader.txn.get(key)) == b"\0foldfs-link\n" + reader.paths[holder]
 
 
 def test_children_are_ranges_sorted_by_name_depth_first(reader):
@@ -227,7 +250,7 @@ def test_children_are_ranges_sorted_by_name_depth_first(reader):
 
 def test_counts_of_the_superblock_are_those_of_the_index(reader):
     kinds = reader.column[b"kind"]
-    files = [e for e in range(reader.entries) if kinds[e] in (FILE, SPLIT)]
+    files = [e for e in range(reader.entries) if reader.is_file(e)]
     assert len(kinds) == reader.entries
     assert len(files) == reader.files
     assert kinds.count(DIRECTORY) == reader.directories
@@ -246,7 +269,7 @@ def test_sections_have_the_place_shape_and_sum_that_the_superblock_says(reader):
 
 def test_each_extent_has_its_checksum_in_entry_order(reader):
     for entry in range(reader.entries):
-        if reader.kind(entry) in (FILE, SPLIT):
+        if reader.is_file(entry):
             data, at = b"".join(reader.pieces(entry)), reader.first_extent[entry]
             for number, start in enumerate(range(0, len(data), MIB)):
                 assert reader.column[b"sums"][at + number] == xxh64(data[start:start + MIB])
@@ -255,7 +278,10 @@ def test_each_extent_has_its_checksum_in_entry_order(reader):
 def test_the_id_is_the_digest_that_the_page_defines(reader, pack):
     links = [struct.pack("<Q", reader.start(e)) for e in range(reader.entries)
              if reader.kind(e) == HARDLINK]
-    digest = xxh128(b"".join([reader.raw[name] for name in IN_ID] + links))
+    content = reader.raw | {b"kind": bytes(reader.kind(reader.holder(e))
+                                           if reader.kind(e) == ALIAS else reader.kind(e)
+                                           for e in range(reader.entries))}
+    digest = xxh128(b"".join([content[name] for name in IN_ID] + links))
     assert reader.id.hex().encode() == digest
     shown = subprocess.run([FOLDPACK, "info", pack], check=True, capture_output=True).stdout
     assert digest in shown
@@ -265,10 +291,10 @@ def test_reserved_keys_come_first_and_all_others_are_paths(reader):
     keys = [bytes(key) for key in reader.txn.cursor().iternext(values=False)]
     reserved = [key for key in keys if key[:1] == b"\0"]
     short = [p for e, p in enumerate(reader.paths)
-             if reader.kind(e) in (FILE, HARDLINK) and len(p) <= 511]
+             if reader.kind(e) in (FILE, HARDLINK, ALIAS) and len(p) <= 511]
     assert keys[0] == b"\0foldfs" and keys[:len(reserved)] == reserved
     assert sorted(short) == keys[len(reserved):]
-    assert sum(key.startswith(b"\0path.") for key in reserved) == 1
+    assert sum(key.startswith(b"\0path.") for key in reserved) == 2
 
 
 def test_offsets_are_void_when_another_tool_has_moved_the_pages(pack, reader, tmp_path):

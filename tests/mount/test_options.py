@@ -1,4 +1,4 @@
-"""Each option does what it says, by its own name and in -o; what is not there yet is refused."""
+"""Each option does what it says, by its own name and in -o; what is wrong is refused."""
 
 import json
 import os

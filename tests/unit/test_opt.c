@@ -21,7 +21,6 @@ struct settings {
 static const struct settings defaults = {.pool = 42, .jobs = 2, .mask = 022, .dir = "none"};
 
 static const char *const io_names[] = {"auto", "direct", "buffered", NULL};
-static const char *const io_later[] = {"direct", NULL};
 
 static const struct opt table[] = {
 	OPT_SIZE('p', "pool", "SIZE", struct settings, pool, "memory for the pool"),
@@ -37,9 +36,7 @@ static const struct opt table[] = {
 	 .help = "stay in the foreground"},
 	OPT_FLAG(0, "allow_other", struct settings, others, "let other users in"),
 	OPT_STRING(0, "sub-dir", "PATH", struct settings, dir, "show this directory only"),
-	OPT_CHOICE('i', "io", io_names, io_later, struct settings, io, "how to read"),
-	OPT_LATER('r', "resume", NULL, "go on with an unfinished pack"),
-	OPT_LATER(0, "oracle", "on|off", "guess the order"),
+	OPT_CHOICE('i', "io", io_names, struct settings, io, "how to read"),
 	OPT_IGNORE("rw"),
 	OPT_END,
 };
@@ -277,7 +274,8 @@ static void values_of_the_wrong_form_are_refused(void **state)
 	assert_refused(&plain, LINE("--jobs=18446744073709551616"),
 		       "'--jobs': '18446744073709551616' is too large");
 	assert_refused(&plain, LINE("--umask=8"), "'--umask': '8' is not an octal number");
-	assert_refused(&plain, LINE("--io=fast"), "'--io': 'fast' is not one of auto, buffered");
+	assert_refused(&plain, LINE("--io=fast"),
+		       "'--io': 'fast' is not one of auto, direct, buffered");
 }
 
 static void the_largest_numbers_are_taken(void **state)
@@ -299,18 +297,6 @@ static void a_value_missing_or_too_many_is_refused(void **state)
 	assert_refused(&plain, LINE("--quiet=yes"), "'--quiet': takes no value");
 	assert_refused(&plain, LINE("--help=yes"), "'--help': takes no value");
 	assert_refused(&mount, LINE("-o"), "'-o': needs a value");
-}
-
-static void what_comes_later_says_so(void **state)
-{
-	(void)state;
-	assert_refused(&plain, LINE("--resume"), "'--resume': not yet in this version");
-	assert_refused(&plain, LINE("-r"), "'-r': not yet in this version");
-	assert_refused(&plain, LINE("--oracle"), "'--oracle': not yet in this version");
-	assert_refused(&plain, LINE("--oracle=on"), "'--oracle': not yet in this version");
-	assert_refused(&plain, LINE("--io=direct"), "'--io=direct': not yet in this version");
-	assert_refused(&mount, LINE("-o", "oracle=on"), "'-o oracle': not yet in this version");
-	assert_refused(&mount, LINE("-o", "io=direct"), "'-o io=direct': not yet in this version");
 }
 
 static void an_unknown_option_is_named_with_a_guess(void **state)
@@ -486,7 +472,7 @@ static void mount_words_are_refused_by_their_name(void **state)
 		       "unknown option '-o forground'; did you mean '-o foreground'?");
 	assert_refused(&mount, LINE("-o", "q"), "unknown option '-o q'");
 	assert_refused(&mount, LINE("-o", "io=fast"),
-		       "'-o io': 'fast' is not one of auto, buffered");
+		       "'-o io': 'fast' is not one of auto, direct, buffered");
 }
 
 /* --- --help --------------------------------------------------------------------------- */
@@ -523,9 +509,7 @@ static void help_shows_each_row_once_in_the_order_of_the_table(void **state)
 			    "      --allow_other         let other users in\n"
 			    "      --sub-dir=PATH        show this directory only\n"
 			    "  -i, --io=auto|direct|buffered\n"
-			    "                            how to read (not yet: direct)\n"
-			    "  -r, --resume              go on with an unfinished pack (not yet)\n"
-			    "      --oracle=on|off       guess the order (not yet)\n"
+			    "                            how to read\n"
 			    "      --help                show this help\n"
 			    "      --version             show the version\n");
 }
@@ -545,13 +529,12 @@ static void help_of_a_mount_shows_its_forms_and_o(void **state)
 
 static void long_help_is_broken_between_words_at_80_columns(void **state)
 {
-	static const char *const later[] = {"ppm", "bmp", NULL};
 	static const char *const names[] = {"jpeg", "ppm", "bmp", NULL};
 	static const struct opt rows[] = {
 		/* The first line ends in column 80 exactly. */
 		OPT_FLAG('a', "all", struct settings, quiet,
 			 "23456789 123456789 123456789 123456789 123456789 123 next line"),
-		OPT_CHOICE(0, "store", names, later, struct settings, io,
+		OPT_CHOICE(0, "store", names, struct settings, io,
 			   "how the pictures are kept in the pack when changed"),
 		OPT_END,
 	};
@@ -565,8 +548,7 @@ static void long_help_is_broken_between_words_at_80_columns(void **state)
 			       "                            next line\n"));
 	assert_non_null(strstr(text,
 			       "      --store=jpeg|ppm|bmp  how the pictures are kept in "
-			       "the pack when changed\n"
-			       "                            (not yet: ppm, bmp)\n"));
+			       "the pack when changed\n"));
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
 		assert_true(strlen(line) <= 80);
 }
@@ -588,7 +570,6 @@ int main(void)
 		cmocka_unit_test(values_of_the_wrong_form_are_refused),
 		cmocka_unit_test(the_largest_numbers_are_taken),
 		cmocka_unit_test(a_value_missing_or_too_many_is_refused),
-		cmocka_unit_test(what_comes_later_says_so),
 		cmocka_unit_test(an_unknown_option_is_named_with_a_guess),
 		cmocka_unit_test(a_wild_word_gets_no_guess),
 		cmocka_unit_test(names_are_not_abbreviated),

@@ -1,0 +1,24 @@
+/* Which name somebody may have meant by a word that is none.
+ *
+ *	struct nearest nearest = nearest_begin("craete", 6);
+ *	nearest_try(&nearest, "create");
+ *	nearest_try(&nearest, "cat");
+ *	nearest.name                              -> "create", or NULL: nothing is near
+ *
+ * Pure; at most two letters away, and nearer than the word is long. */
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
+
+#include <stddef.h>
+
+struct nearest {
+	const char *name; /* the nearest so far; NULL: none */
+	const char *word; /* len bytes */
+	size_t len, distance;
+};
+
+struct nearest nearest_begin(const char *word, size_t len);
+/* Of names that are equally near the first wins. They are borrowed. */
+void nearest_try(struct nearest *nearest, const char *name);
+
+#endif

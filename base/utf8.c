@@ -1,0 +1,43 @@
+#include "base/utf8.h"
+
+/* The range of a second byte rules out overlong forms, surrogates and all behind U+10FFFF
+ * (Unicode, table 3-7). */
+static int second_fits(unsigned char first, unsigned char second)
+{
+	unsigned char low = 0x80, high = 0xbf;
+
+	if (first == 0xe0)
+		low = 0xa0;
+	else if (first == 0xed)
+		high = 0x9f;
+	else if (first == 0xf0)
+		low = 0x90;
+	else if (first == 0xf4)
+		high = 0x8f;
+	return second >= low && second <= high;
+}
+
+size_t utf8_decode(const char *data, size_t len, uint32_t *ret)
+{
+	const unsigned char *bytes = (const unsigned char *)data;
+	uint32_t code = bytes[0];
+	size_t need;
+
+	if (code < 0x80) {
+		*ret = code;
+		return 1;
+	}
+	if (code < 0xc2 || code > 0xf4)
+		return 0;
+	need = code < 0xe0 ? 2 : code < 0xf0 ? 3 : 4;
+	if (len < need || !second_fits(bytes[0], bytes[1]))
+		return 0;
+	code &= 0xffu >> (need + 1);
+	for (size_t i = 1; i < need; i++) {
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (bytes[i] & 0x3fu);
+	}
+	*ret = code;
+	return need;
+}

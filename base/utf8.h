@@ -1,0 +1,12 @@
+/* UTF-8, strictly: no overlong forms, no surrogates, nothing behind U+10FFFF. Pure. */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length in bytes of the character at the start of data[0..len), len > 0, or 0 where there
+ * is none; *ret is which one. */
+size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
+
+#endif

@@ -1,0 +1,153 @@
+/* Reads whatever bytes it is given as a tar. Nothing that a tar says may do more than give an
+ * error, and what is told must keep what pack/tool/tar.h promises of paths and folders.
+ *
+ * A header with a wrong checksum ends a tar, so that nearly every mutation would be stopped there:
+ * those of what looks like a header are made right first. The first byte of the input says whether
+ * (bit 0), and is not part of the tar. Headers are put in between, too. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/tool/tar.h"
+#include "pack/tool/tar_path.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define RECORD	    512
+#define ENTRIES_MAX 2000
+#define READ_MAX    100000
+
+static void must(bool kept)
+{
+	if (!kept)
+		abort();
+}
+
+static void must_be_clean(const char *path)
+{
+	must(strlen(path) <= TAR_PATH_MAX);
+	for (size_t len; *path; path += len + (path[len] == '/')) {
+		len = strcspn(path, "/");
+		must(len > 0 && len <= 255 && path[len + (path[len] == '/')] != '/');
+		must(!(len == 1 && path[0] == '.') && !(len == 2 && memcmp(path, "..", 2) == 0));
+		must(path[len] == '\0' || path[len + 1] != '\0');
+	}
+}
+
+/* Told folders, each ended by NUL; all above a folder are in it when it comes. */
+static void must_have_a_folder(const struct buf *folders, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	for (const char *at = folders->data; len > 0; at += strlen(at) + 1) {
+		must(at && at < folders->data + folders->len);
+		if (strncmp(at, path, len) == 0 && at[len] == '\0')
+			return;
+	}
+}
+
+static int use(struct tar *tar, const struct tar_entry *entry, struct buf *folders)
+{
+	static char data[READ_MAX];
+	struct err err = {{0}};
+	uint64_t len = entry->size < READ_MAX ? entry->size : READ_MAX;
+
+	must(entry->holes <= entry->size && (entry->mode & ~07777u) == 0);
+	if (entry->kind == TAR_SPECIAL || entry->kind == TAR_UNFIT)
+		return 0;
+	must_be_clean(entry->path);
+	must_have_a_folder(folders, entry->path);
+	if (entry->kind == TAR_DIRECTORY)
+		return buf_add(folders, entry->path, strlen(entry->path) + 1);
+	must(entry->kind == TAR_FILE || *entry->target);
+	if (entry->kind == TAR_HARDLINK)
+		must_be_clean(entry->target);
+	if (entry->kind != TAR_FILE)
+		return 0;
+	/* In two pieces. */
+	if (tar_read(tar, data, len / 3, &err) < 0)
+		return -EBADMSG;
+	return tar_read(tar, data, len - len / 3, &err);
+}
+
+static void read_all(int fd)
+{
+	SCOPE(buf_release) struct buf folders = BUF_INIT;
+	struct tar_entry entry;
+	struct err err = {{0}};
+	struct tar *tar;
+	int r = tar_new(fd, &tar, &err);
+
+	if (r < 0) {
+		must(err.text[0]);
+		return;
+	}
+	for (unsigned i = 0; r == 0 && i < ENTRIES_MAX; i++) {
+		r = tar_next(tar, &entry, &err);
+		if (r == 0)
+			r = use(tar, &entry, &folders);
+		else
+			must(tar_next(tar, &entry, &err) == r);
+	}
+	tar_free(tar);
+}
+
+static void sum_again(uint8_t *block)
+{
+	unsigned sum = 8 * ' ';
+
+	for (size_t i = 0; i < RECORD; i++)
+		sum += i < 148 || i >= 156 ? block[i] : 0;
+	snprintf((char *)block + 148, 8, "%06o", sum);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	SCOPE_CLOSE int fd = memfd_create("tar", MFD_CLOEXEC);
+	SCOPE_FREE uint8_t *copy = size > 1 ? malloc(size - 1) : NULL;
+
+	if (fd < 0 || !copy)
+		return 0;
+	memcpy(copy, data + 1, size - 1);
+	for (size_t at = 0; data[0] & 1 && at + RECORD < size; at += RECORD)
+		if (memcmp(copy + at + 257, "ustar", 5) == 0)
+			sum_again(copy + at);
+	if (io_pwrite_full(fd, copy, size - 1, 0) == 0)
+		read_all(fd);
+	return 0;
+}
+
+static void make_header(uint8_t *block, unsigned seed)
+{
+	static const char types[] = "0125xgLKSVMDN36", *const names[] = {"a", "d/b", "d/t.tar",
+									 "./", "t.tar/x"};
+
+	memset(block, 0, RECORD);
+	snprintf((char *)block, 100, "%s", names[seed % 5]);
+	snprintf((char *)block + 100, 8, "0000644");
+	snprintf((char *)block + 124, 12, "%011o", seed / 5 % 4 * 300);
+	snprintf((char *)block + 136, 12, "%011o", seed);
+	block[156] = (uint8_t)types[seed / 20 % (sizeof(types) - 1)];
+	snprintf((char *)block + 157, 100, "%s", names[seed % 3]);
+	memcpy(block + 257,
+	       seed % 2 ? "ustar\0"
+			  "00"
+			: "ustar  \0",
+	       8);
+}
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+
+/* One time in four a header comes in between. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+	size_t at = size ? 1 + seed / 4 % (size / RECORD + 1) * RECORD : 0;
+
+	if (seed % 4 != 0 || at == 0 || at > size || size + RECORD > room)
+		return LLVMFuzzerMutate(data, size, room);
+	memmove(data + at + RECORD, data + at, size - at);
+	make_header(data + at, seed / 16);
+	data[0] |= 1;
+	return size + RECORD;
+}

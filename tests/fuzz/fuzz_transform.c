@@ -1,0 +1,64 @@
+/* Whatever the bytes: an image is left, refused or transformed, into one that is decoded again. The
+ * first byte chooses what is asked for. */
+#include "base/scope.h"
+#include "pack/tool/image.h"
+#include "pack/tool/jpeg_decode.h"
+#include "pack/tool/labels.h"
+#include "pack/tool/transform.h"
+
+#define SIDE ((uint32_t)4096) /* larger ones only take time */
+
+static void must_be_whole(const struct buf *out)
+{
+	const uint8_t *data = (const uint8_t *)out->data;
+	SCOPE(pixels_release) struct pixels pixels = {0};
+	struct dataset_image image;
+
+	image_inspect(data, out->len, &image);
+	if (image.width == 0 || image.height == 0)
+		abort();
+	if (image.kind == IMAGE_JPEG && jpeg_decode(data, out->len, 1, &pixels, NULL) < 0)
+		abort();
+}
+
+static bool is_small(const uint8_t *data, size_t size)
+{
+	struct dataset_image image;
+
+	image_inspect(data, size, &image);
+	return image.width < SIDE && image.height < SIDE;
+}
+
+static struct transform choose(uint8_t from)
+{
+	static const uint32_t sizes[] = {0, 3, 17, 64};
+
+	return (struct transform){.resize = sizes[from & 3],
+				  .max_side = sizes[from >> 2 & 3],
+				  .store = (enum transform_store)(from >> 4 & 3),
+				  .quality = from & 128 ? 30 : 0,
+				  .optimize = from & 64};
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	SCOPE(buf_release) struct buf out = BUF_INIT, thumbnail = BUF_INIT;
+	struct transform how;
+	struct err err = {0};
+
+	if (size == 0 || !is_small(data + 1, size - 1))
+		return 0;
+	how = choose(data[0]);
+	data++;
+	size--;
+	if (transform_image(&how, data, size, &out, &err) == 0)
+		must_be_whole(&out);
+	if (transform_thumbnail(data, size, 32, &thumbnail, &err) == 0)
+		must_be_whole(&thumbnail);
+	labels_look("a.json", data, size);
+	labels_look("a.xml", data, size);
+	labels_look("a.txt", data, size);
+	return 0;
+}

@@ -1,0 +1,441 @@
+"""What `foldpack create` takes out of a folder, and in which order it stores it."""
+
+import json
+import os
+
+import pytest
+
+from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, run
+from trees import noise, write
+
+
+@pytest.fixture
+def src(tmp_path):
+    (tmp_path / "src").mkdir()
+    return tmp_path / "src"
+
+
+@pytest.fixture
+def pack(tmp_path):
+    return tmp_path / "x.lmdb"
+
+
+def fill(src, *paths):
+    """Files whose bytes tell them apart."""
+    for path in paths:
+        (src / path).parent.mkdir(parents=True, exist_ok=True)
+        write(src / path, noise(path, 3000))
+
+
+def create(src, pack, *options, **more):
+    return run(FOLDPACK, "create", "--force", *options, src, pack, **more)
+
+
+def listed(pack):
+    """Files and empty directories, the latter with a slash behind."""
+    return sorted(run(FOLDPACK, "list", "-0", pack).out.split("\0")[:-1])
+
+
+def stored(src, pack):
+    """The paths of the files in the order of their bytes in the pack."""
+    data = pack.read_bytes()
+    paths = [path.relative_to(src) for path in src.rglob("*") if path.is_file()]
+    paths.sort(key=lambda path: data.index(noise(str(path), 3000)))
+    return [os.fspath(path) for path in paths]
+
+
+# --- jobs ---------------------------------------------------------------------------------
+
+
+def test_the_pack_is_the_same_for_every_number_of_jobs(src, pack):
+    for n in range(300):
+        fill(src, f"{n % 7}/{n}")
+    for size in [0, 1, 4096, 1 << 20, (1 << 20) + 1, 5 << 20]:
+        write(src / f"size {size}", noise(size, size))
+    os.link(src / "3/3", src / "link")
+    os.symlink("3/3", src / "symlink")
+    packs = []
+    for jobs in [1, 2, 3, 32, 256]:
+        create(src, pack, "-j", str(jobs))
+        packs.append(pack.read_bytes())
+    assert all(data == packs[0] for data in packs)
+
+
+@pytest.mark.parametrize("jobs", ["0", "257", "-1", "many"])
+def test_a_number_of_jobs_that_makes_no_sense_is_refused(src, pack, jobs):
+    done = create(src, pack, "--jobs", jobs, status=2)
+    assert "--jobs" in done.err
+    assert not pack.exists()
+
+
+# --- what is taken ------------------------------------------------------------------------
+
+
+def test_what_is_excluded_by_name_is_left_out_wherever_it_lies(src, pack):
+    fill(src, "a.jpg", "a.txt", "d/b.jpg", "d/b.txt", "thumbs/t.jpg", "d/thumbs/t.jpg")
+    create(src, pack, "--exclude", "*.txt", "--exclude=thumbs")
+    assert listed(pack) == ["a.jpg", "d/b.jpg"]
+
+
+def test_a_pattern_with_a_slash_means_the_whole_path(src, pack):
+    fill(src, "train/x/1", "train/y/1", "val/x/1", "x/1")
+    create(src, pack, "--exclude", "train/x", "--exclude", "/x")
+    assert listed(pack) == ["train/y/1", "val/x/1"]
+
+
+def test_only_two_stars_go_over_slashes(src, pack):
+    fill(src, "a/1.png", "a/b/1.png", "a/b/c/1.png", "a/2.jpg")
+    create(src, pack, "--exclude", "a/*.png")
+    assert "a/b/1.png" in listed(pack) and "a/1.png" not in listed(pack)
+    create(src, pack, "--exclude", "a/**.png")
+    assert [path for path in listed(pack) if path.endswith("png")] == []
+
+
+def test_includes_take_files_and_leave_no_directory_empty_that_was_not(src, pack):
+    fill(src, "train/x/1.jpg", "train/x/1.json", "meta/y/2.json", "top.json")
+    (src / "void").mkdir()
+    create(src, pack, "--include", "*.jpg", "--include", "*.png")
+    assert listed(pack) == ["train/x/1.jpg", "void/"]
+
+
+def test_excludes_go_before_includes(src, pack):
+    fill(src, "a/1.jpg", "b/1.jpg")
+    create(src, pack, "--include", "*.jpg", "--exclude", "b")
+    assert listed(pack) == ["a/1.jpg"]
+
+
+@is_root
+def test_an_excluded_directory_need_not_be_readable(src, pack, tmp_path):
+    fill(src, "a/1", "lost+found/1")
+    (src / "lost+found").chmod(0)
+    for path in [tmp_path, *tmp_path.parents]:
+        path.chmod(path.stat().st_mode | 0o055)
+    tmp_path.chmod(0o777)
+    run(*as_user(NOBODY), FOLDPACK, "create", "--exclude=lost+found", src, pack)
+    assert listed(pack) == ["a/1"]
+
+
+def test_the_options_that_shaped_a_pack_are_in_it(src, pack):
+    fill(src, "a/1.jpg", "a/1.txt")
+    create(src, pack, "--exclude", "*.txt", "--order=shuffle:7")
+    options = json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"]
+    assert options == "exclude=*.txt\norder=shuffle:7\n"
+
+
+def test_a_pattern_does_not_forge_options(src, pack):
+    fill(src, "a/1.jpg")
+    create(src, pack, "--exclude", "x\ndedup=yes", "--include", "\\*.png", "--include=*.jpg")
+    options = json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"]
+    assert options == "include=\\\\*.png\ninclude=*.jpg\nexclude=x\\ndedup=yes\n"
+
+
+# --- order --------------------------------------------------------------------------------
+
+
+def test_files_are_stored_as_their_paths_sort(src, pack):
+    paths = ["a-b", "a/x", "a/y/z", "ab", "b"]
+    fill(src, *reversed(paths))
+    create(src, pack, "--order", "path")
+    assert stored(src, pack) == paths
+
+
+def test_a_shuffle_depends_on_its_seed_alone(src, pack):
+    fill(src, *(f"{n % 3}/{n}" for n in range(60)))
+    orders = []
+    for seed in ["1", "1", "2"]:
+        create(src, pack, f"--order=shuffle:{seed}")
+        orders.append(stored(src, pack))
+    assert orders[0] == orders[1] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2])
+    assert orders[0] != sorted(orders[0])
+    run(FOLDPACK, "verify", pack)
+
+
+def test_a_list_says_what_comes_first(src, pack, tmp_path):
+    fill(src, "a", "b/1", "b/2", "c")
+    write(tmp_path / "list", b"c\nb/1\n")
+    create(src, pack, f"--order=list:{tmp_path}/list")
+    assert stored(src, pack) == ["c", "b/1", "a", "b/2"]
+
+
+def test_a_list_may_say_any_name_of_a_file(src, pack, tmp_path):
+    fill(src, "a", "b", "c")
+    os.link(src / "a", src / "z")
+    os.link(src / "b", src / "y")
+    write(tmp_path / "list", b"z\ny\nc\na\nb\n")
+    create(src, pack, f"--order=list:{tmp_path}/list")
+    data = pack.read_bytes()
+    assert sorted("abc", key=lambda path: data.index(noise(path, 3000))) == ["a", "b", "c"]
+    write(tmp_path / "list", b"c\ny\n")
+    create(src, pack, f"--order=list:{tmp_path}/list")
+    data = pack.read_bytes()
+    assert sorted("abc", key=lambda path: data.index(noise(path, 3000))) == ["c", "b", "a"]
+    run(FOLDPACK, "verify", pack)
+
+
+@pytest.mark.parametrize("text, complaint", [
+    (b"z\na\nz\n", "list:3: 'z' stands in line 1 already"),
+    (b"a\nnowhere\n", "list:2: 'nowhere' is no file of SOURCE"),
+    (b"d\n", "list:1: 'd' is no file of SOURCE"),
+    (b"a\n\na\n", "list:3: 'a' stands in line 1 already"),
+])
+def test_a_list_that_does_not_fit_the_source_is_refused(src, pack, tmp_path, text, complaint):
+    fill(src, "a", "d/1")
+    os.link(src / "a", src / "z")
+    write(tmp_path / "list", text)
+    done = create(src, pack, f"--order=list:{tmp_path}/list", status=1)
+    assert complaint in done.err
+    assert sorted(os.listdir(tmp_path)) == ["list", "src"]
+
+
+@pytest.mark.parametrize("order", ["random", "shuffle:", "shuffle:x", "list:", "shuffle:-1"])
+def test_an_order_that_makes_no_sense_is_refused(src, pack, order):
+    assert "--order" in create(src, pack, "--order", order, status=2).err
+
+
+# --- bad inputs ---------------------------------------------------------------------------
+
+
+@is_root
+def test_the_bad_list_names_what_was_left_out(src, pack, tmp_path):
+    fill(src, "a", "odd\tname", "secret")
+    os.link(src / "secret", src / "the same")
+    for name in ["odd\tname", "secret"]:
+        (src / name).chmod(0)
+    for path in [tmp_path, *tmp_path.parents]:
+        path.chmod(path.stat().st_mode | 0o055)
+    tmp_path.chmod(0o777)
+    done = run(*as_user(NOBODY), FOLDPACK, "create", "--on-bad=skip", "--json",
+               f"--bad-list={tmp_path}/bad", src, pack, status=4)
+    assert json.loads(done.out)["skipped"] == 3
+    assert (tmp_path / "bad").read_text() == (
+        "odd\\tname\tunreadable\tPermission denied\n"
+        "secret\tunreadable\tPermission denied\n"
+        "the same\tunreadable\tthe same file as secret\n")
+    assert listed(pack) == ["a"]
+
+
+def test_a_bad_list_that_cannot_be_written_is_said_before_anything_is_packed(src, pack, tmp_path):
+    done = create(src, pack, f"--bad-list={tmp_path}/no/list", status=1)
+    assert f"{tmp_path}/no/list: cannot open '{tmp_path}/no': No such file" in done.err
+    assert not pack.exists()
+
+
+def test_a_bad_list_stays_until_there_is_another_run(src, pack, tmp_path):
+    write(src / "broken.jpg", b"\xff\xd8\xff")
+    options = ["--check=header", "--on-bad=skip", f"--bad-list={tmp_path}/bad"]
+    for _ in range(2):
+        create(src, pack, *options, status=4)
+        before = (tmp_path / "bad").read_text()
+        assert before.startswith("broken.jpg\t") and before.count("\n") == 1
+    run(FOLDPACK, "create", *options, src, pack, status=1)
+    assert (tmp_path / "bad").read_text() == before
+
+
+def test_a_bad_list_is_no_part_of_what_is_packed(src, pack, tmp_path):
+    fill(src, "a")
+    done = create(src, pack, f"--bad-list={src}/bad", status=1)
+    assert f"{src}/bad: would lie inside the folder that is packed" in done.err
+    run("tar", "-cf", tmp_path / "x.tar", "-C", src, "a")
+    done = create(tmp_path / "x.tar", pack, f"--bad-list={tmp_path}/x.tar", status=1)
+    assert "x.tar: would replace its own source" in done.err
+    assert os.listdir(src) == ["a"] and (tmp_path / "x.tar").stat().st_size
+    create(src, pack, "--bad-list=/dev/stdout")
+
+
+def test_folders_without_a_file_are_named_once(src, pack):
+    fill(src, "train/a/1", "train/b/x/1")
+    for path in ["train/c", "train/d/e/f", "val"]:
+        (src / path).mkdir(parents=True)
+    os.symlink("../a/1", src / "train/c/link")
+    err = create(src, pack).err
+    for path in ["train/c", "train/d", "val"]:
+        assert f"{src}/{path}: no file in it" in err
+    assert err.count("no file in it") == 3
+
+
+def test_of_many_folders_without_a_file_the_first_are_named(src, pack):
+    for n in range(25):
+        (src / f"{n:02}").mkdir()
+    fill(src, "x/1")
+    err = create(src, pack).err
+    assert err.count("no file in it") == 10
+    assert "25 folders without a file in all" in err
+
+
+# --- options, together --------------------------------------------------------------------
+
+
+def test_files_over_64_mib_go_through_whatever_is_asked_for(src, pack):
+    for name in ["a.jpg", "b.jpg"]:
+        with open(src / name, "wb") as file:
+            file.truncate(64 * MIB + 1)
+    fill(src, "c")
+    done = create(src, pack, "--check=decode", "--resize=100", "--dedup", "--json")
+    summary = json.loads(done.out)
+    assert (summary["files"], summary["deduped"], summary["skipped"]) == (3, 0, 0)
+    assert summary["bytes_in"] == 2 * (64 * MIB + 1) + 3000
+    run(FOLDPACK, "verify", pack)
+
+
+@pytest.mark.parametrize("order", ["path", "shuffle:1", "list"])
+def test_equal_files_are_found_in_any_order(src, pack, tmp_path, order):
+    fill(src, "a", "b", "c/d")
+    for name in ["0", "c/e", "z"]:
+        write(src / name, noise("a", 3000))
+    write(tmp_path / "list", b"z\nc/d\na\n")
+    order = f"list:{tmp_path}/list" if order == "list" else order
+    one, other = (json.loads(create(src, pack, f"--order={order}", "--json", *options).out)
+                  for options in [(), ("--dedup",)])
+    assert (one["id"], one["deduped"], other["deduped"]) == (other["id"], 0, 3)
+    run(FOLDPACK, "verify", pack)
+
+
+@is_root
+def test_what_cannot_be_read_cannot_be_kept(src, pack, tmp_path):
+    fill(src, "a", "secret")
+    (src / "secret").chmod(0)
+    for path in [tmp_path, *tmp_path.parents]:
+        path.chmod(path.stat().st_mode | 0o055)
+    tmp_path.chmod(0o777)
+    done = run(*as_user(NOBODY), FOLDPACK, "create", "--on-bad=keep", src, pack, status=1)
+    assert f"{src}/secret: Permission denied; --on-bad=skip leaves such files out" in done.err
+    assert os.listdir(tmp_path) == ["src"]
+
+
+def test_a_name_does_not_forge_messages(src, pack, tmp_path):
+    write(src / "x\nfoldpack: forged.jpg", b"no picture")
+    done = create(src, pack, "--check=header", "--on-bad=skip", f"--bad-list={tmp_path}/bad",
+                  status=4)
+    assert "x\\012foldpack: forged.jpg: " in done.err and "\nfoldpack: forged" not in done.err
+    assert (tmp_path / "bad").read_text().startswith("x\\nfoldpack: forged.jpg\tnot-an-image\t")
+
+
+def test_where_all_is_bad_an_empty_pack_is_left(src, pack):
+    (src / "a").mkdir()
+    write(src / "a/x.jpg", b"no picture")
+    os.link(src / "a/x.jpg", src / "y")
+    done = create(src, pack, "--check=header", "--on-bad=skip", "--json", status=4)
+    assert (json.loads(done.out)["files"], json.loads(done.out)["skipped"]) == (0, 2)
+    assert f"{src}: no file in it" in done.err
+    assert listed(pack) == ["a/"]
+
+
+def test_quiet_says_nothing_and_verbose_more(src, pack):
+    fill(src, "a")
+    write(src / "x.jpg", b"no picture")
+    options = ["--check=header", "--on-bad=skip"]
+    done = create(src, pack, "-q", "--json", *options, status=4)
+    assert done.err == "" and json.loads(done.out)["skipped"] == 1
+    quiet = create(src, pack, *options, status=4).err
+    verbose = create(src, pack, "-v", *options, status=4).err
+    assert len(verbose.splitlines()) > len(quiet.splitlines()) > 0
+    done = create(src, pack, "-q", "-n", *options, status=0)
+    assert done.err == "" and f"{src}: 2 files" in done.out
+
+
+# --- beforehand ---------------------------------------------------------------------------
+
+
+def test_a_dry_run_says_what_would_come_of_it_and_packs_nothing(src, pack, tmp_path):
+    for n in range(2000):
+        fill(src, f"{n % 9}/{n}")
+    said = json.loads(create(src, pack, "--dry-run", "--json").out)
+    assert (said["files"], said["bytes_in"], said["bad"]) == (2000, 2000 * 3000, 0)
+    assert 200 < said["looked_at"] < 800
+    assert os.listdir(tmp_path) == ["src"]
+    create(src, pack)
+    assert 0.7 < said["bytes_out"] / pack.stat().st_size < 1.3
+    out = create(src, pack, "-n").out
+    assert f"{src}: 2,000 files" in out and f"{pack}: about" in out
+
+
+def test_a_dry_run_names_the_bad_ones_that_it_meets(src, pack):
+    fill(src, "a/1")
+    write(src / "a/broken.jpg", b"\xff\xd8\xff")
+    done = create(src, pack, "-n")
+    assert f"{src}/a/broken.jpg: " in done.err
+    assert "bad: 1 of 2 files" in done.out
+
+
+def test_a_dry_run_says_once_what_no_pack_can_hold(src, pack):
+    fill(src, "a/1")
+    os.mkfifo(src / "pipe")
+    err = create(src, pack, "-n", status=4).err
+    assert err.count(f"{src}/pipe: a named pipe") == 1
+
+
+def test_a_dry_run_refuses_what_packing_would(src, pack):
+    write(src / "a.txt", b"0 0.5 0.5 0.25 0.25\n")
+    done = run(FOLDPACK, "create", "-n", "--resize=100", src, pack, status=2)
+    assert f"{src}/a.txt: YOLO" in done.err
+    create(src, pack, "-n", "--resize=100")
+
+
+def test_large_files_count_in_the_size_of_a_dry_run(src, pack):
+    fill(src, "a")
+    with open(src / "large", "wb") as file:
+        file.truncate(200 * MIB)
+    said = json.loads(create(src, pack, "-n", "--json").out)
+    assert 200 * MIB < said["bytes_out"] < 201 * MIB
+
+
+def test_a_dry_run_counts_with_the_images_that_would_be_made(src, pack):
+    image = pytest.importorskip("PIL.Image", reason="PIL is not installed")
+    for n in range(20):
+        image.frombytes("RGB", (400, 300), noise(n, 360000)).save(src / f"{n}.jpg", quality=95)
+    full = json.loads(create(src, pack, "-n", "--json").out)["bytes_out"]
+    small = json.loads(create(src, pack, "-n", "--json", "--resize=100").out)["bytes_out"]
+    assert small < full / 4
+
+
+def test_decoded_images_are_announced_with_the_size_of_the_pack(src, pack):
+    image = pytest.importorskip("PIL.Image", reason="PIL is not installed")
+    image.frombytes("RGB", (400, 300), noise(1, 360000)).save(src / "a.jpg", quality=50)
+    err = create(src, pack, "--store=ppm").err
+    assert "about 4" in err and "torchvision.io and TurboJPEG cannot read them" in err
+
+
+def test_what_is_bad_is_said_and_counted_once_beside_the_announcement(src, pack, tmp_path):
+    fill(src, "a")
+    write(src / "broken.jpg", b"\xff\xd8\xff")
+    os.mkfifo(src / "pipe")
+    done = create(src, pack, "--store=ppm", "--check=header", "--on-bad=skip", "--json",
+                  f"--bad-list={tmp_path}/bad", status=4)
+    assert json.loads(done.out)["skipped"] == 2
+    assert done.err.count("pipe: ") == done.err.count("broken.jpg: ") == 1
+    assert (tmp_path / "bad").read_text().count("\n") == 1
+
+
+# --- transforms, beside what test_transform.py has ----------------------------------------
+
+
+def test_only_what_matches_is_transformed(src, pack):
+    image = pytest.importorskip("PIL.Image", reason="PIL is not installed")
+    for path in ["train/a.jpg", "val/a.jpg", "train/mask.jpg"]:
+        (src / path).parent.mkdir(exist_ok=True)
+        image.frombytes("RGB", (40, 30), noise(1, 3600)).save(src / path)
+    create(src, pack, "--store=bmp", "--transform=train/*", "--transform=*.none")
+    kinds = {path: run(FOLDPACK, "cat", pack, path).stdout[:2]
+             for path in ["train/a.jpg", "val/a.jpg", "train/mask.jpg"]}
+    assert kinds == {"train/a.jpg": b"BM", "val/a.jpg": b"\xff\xd8", "train/mask.jpg": b"BM"}
+    options = json.loads(run(FOLDPACK, "info", "--json", pack).out)["options"]
+    assert options == "store=bmp\ntransform=train/*\ntransform=*.none\n"
+
+
+def test_force_resizes_beside_boxes(src, pack):
+    image = pytest.importorskip("PIL.Image", reason="PIL is not installed")
+    image.frombytes("RGB", (400, 300), noise(1, 360000)).save(src / "a.jpg")
+    write(src / "a.txt", b"0 0.5 0.5 0.25 0.25\n")
+    done = run(FOLDPACK, "create", "--resize=100", src, pack, status=2)
+    assert f"{src}/a.txt: YOLO" in done.err and "--force" in done.err
+    assert not pack.exists()
+    run(FOLDPACK, "create", "--resize=100", "--force", src, pack)
+
+
+@pytest.mark.parametrize("words, complaint", [
+    (["--transform=*.jpg"], "nothing is asked for"), (["--resize=70000"], "65500"),
+    (["--resize=100", "--quality=101"], "quality"), (["--store=png"], "jpeg, bmp, ppm"),
+])
+def test_transforms_that_make_no_sense_are_refused(src, pack, words, complaint):
+    assert complaint in create(src, pack, *words, status=2).err

@@ -1,0 +1,276 @@
+"""foldpack diff: a folder against a pack."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+
+import pytest
+
+from foldfs import FOLDPACK, MIB, NOBODY, as_user, has_photos, is_root, pack, run, PHOTOS
+from trees import make_hostile, noise, write
+
+
+@pytest.fixture
+def tree(place):
+    """A folder of a bit of everything, and its pack."""
+    src = place / "src"
+    src.mkdir()
+    for name in ("a", "b/c", "b/d", "b/e/f", "z"):
+        (src / name).parent.mkdir(exist_ok=True)
+        write(src / name, name.encode() * 1000)
+    os.symlink("a", src / "link")
+    (src / "empty").mkdir()
+    write(src / "long", noise(1, 9 * MIB + 5))
+    return src, pack(src, place / "pack.lmdb")
+
+
+def diff(tree, *options, status=1):
+    return run(FOLDPACK, "diff", *options, *tree, status=status)
+
+
+def lines(tree, *options, status=1):
+    """What is said, SRC and PACK for the two."""
+    src, packed = tree
+    out = diff(tree, *options, status=status).out
+    return out.replace(str(src), "SRC").replace(str(packed), "PACK").splitlines()
+
+
+def like_diff(tree, place):
+    """What diff(1) says of the folder and of what the pack holds."""
+    src, packed = tree
+    again = place / "again"
+    run(FOLDPACK, "extract", "-q", packed, again)
+    said = run("diff", "-rq", "--no-dereference", src, again, status=None).out
+    return said.replace(str(src), "SRC").replace(str(again), "PACK").splitlines()
+
+
+def damage(packed, needle):
+    data = packed.read_bytes()
+    at = data.index(needle)
+    os.chmod(packed, 0o644)
+    with open(packed, "r+b") as file:
+        file.seek(at + len(needle) // 2)
+        file.write(b"\xee\xee\xee")
+
+
+# --- the same ---------------------------------------------------------------------------
+
+
+def test_a_folder_is_the_same_as_its_pack(tree):
+    done = diff(tree, "--attributes", status=0)
+    assert done.out == ""
+    assert "6 files, 9.01 MiB, compared" in done.err and "no difference" in done.err
+    assert diff(tree, "-q", status=0).err == ""
+
+
+def test_hostile_trees_are_the_same_as_their_packs(place):
+    src = place / "src"
+    src.mkdir()
+    make_hostile(src)
+    tree = src, pack(src, place / "pack.lmdb")
+    for jobs in (1, 2, 8):
+        assert lines(tree, "-a", f"-j{jobs}", status=0) == []
+
+
+@has_photos
+def test_the_photos_are_the_same_as_their_pack(photos_pack, place):
+    assert lines((PHOTOS, photos_pack), status=0) == []
+    copy = place / "copy"
+    shutil.copytree(PHOTOS, copy)
+    victims = sorted(path for path in copy.rglob("*") if path.is_file())[5::50]
+    for path in victims:
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.chmod(0o644)
+        path.write_bytes(data)
+    said = [f"Files SRC/{p.relative_to(copy)} and PACK/{p.relative_to(copy)} differ"
+            for p in victims]
+    assert sorted(lines((copy, photos_pack))) == said
+
+
+def test_an_empty_folder_and_an_empty_pack(place):
+    (place / "src").mkdir()
+    (place / "other").mkdir()
+    write(place / "other/a", b"x")
+    packed = pack(place / "src", place / "pack.lmdb")
+    assert lines((place / "src", packed), status=0) == []
+    assert lines((place / "other", packed)) == ["Only in SRC: a"]
+    other = place / "other", pack(place / "other", place / "other.lmdb")
+    assert lines((place / "src", other[1])) == ["Only in PACK: a"]
+
+
+# --- not the same -----------------------------------------------------------------------
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+def replace_by_folder(path):
+    path.unlink()
+    path.mkdir()
+    write(path / "inside")
+
+
+def replace_by_file(path):
+    shutil.rmtree(path)
+    write(path, b"file")
+
+
+def relink(path):
+    path.unlink()
+    os.symlink("b", path)
+
+
+CHANGES = {
+    "one byte": (lambda src: flip(src / "b/c", 7), "Files SRC/b/c and PACK/b/c differ"),
+    "longer": (lambda src: write(src / "a", b"a" * 1001), "Files SRC/a and PACK/a differ"),
+    "empty": (lambda src: write(src / "a"), "Files SRC/a and PACK/a differ"),
+    "the last byte of a long file": (lambda src: flip(src / "long", 9 * MIB + 4),
+                                     "Files SRC/long and PACK/long differ"),
+    "removed": (lambda src: (src / "b/d").unlink(), "Only in PACK/b: d"),
+    "removed at the top": (lambda src: (src / "z").unlink(), "Only in PACK: z"),
+    "a folder removed": (lambda src: shutil.rmtree(src / "b/e"), "Only in PACK/b: e"),
+    "added": (lambda src: write(src / "b/new"), "Only in SRC/b: new"),
+    "a folder added": (lambda src: shutil.copytree(src / "b", src / "c"), "Only in SRC: c"),
+    "a file became a folder": (
+        lambda src: replace_by_folder(src / "a"),
+        "File SRC/a is a directory while file PACK/a is a regular file"),
+    "a folder became a file": (
+        lambda src: replace_by_file(src / "b"),
+        "File SRC/b is a regular file while file PACK/b is a directory"),
+    "a link became a file": (
+        lambda src: ((src / "link").unlink(), write(src / "link")),
+        "File SRC/link is a regular file while file PACK/link is a symbolic link"),
+    "another target": (lambda src: relink(src / "link"),
+                       "Symbolic links SRC/link and PACK/link differ"),
+    "a named pipe": (lambda src: os.mkfifo(src / "pipe"), "Only in SRC: pipe"),
+    "a file became a named pipe": (
+        lambda src: ((src / "a").unlink(), os.mkfifo(src / "a")),
+        "File SRC/a is a named pipe while file PACK/a is a regular file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_one_change_is_one_line(tree, change):
+    make, line = CHANGES[change]
+    make(tree[0])
+    for jobs in (1, 4):
+        assert lines(tree, f"-j{jobs}") == [line]
+
+
+def test_it_says_what_diff_would(tree, place):
+    src = tree[0]
+    for name in ("one byte", "removed", "a folder added", "another target", "empty"):
+        CHANGES[name][0](src)
+    assert sorted(lines(tree)) == sorted(like_diff(tree, place))
+
+
+def test_modes_and_times_count_when_asked_for(tree):
+    src = tree[0]
+    before = (src / "b/c").stat().st_mtime_ns
+    (src / "a").chmod(0o600)
+    os.utime(src / "b/c", ns=(0, before + 1))
+    (src / "empty").chmod(0o711)
+    assert lines(tree, status=0) == []
+    assert lines(tree, "-a") == [
+        "Modes of SRC/a and PACK/a differ: 0600 and 0644",
+        "Times of SRC/b/c and PACK/b/c differ",
+        "Modes of SRC/empty and PACK/empty differ: 0711 and 0755",
+    ]
+
+
+def test_hard_links_are_files_like_others(place):
+    src = place / "src"
+    src.mkdir()
+    write(src / "a", b"same")
+    os.link(src / "a", src / "b")
+    write(src / "c", b"also")
+    tree = src, pack(src, place / "pack.lmdb")
+    (src / "b").unlink()
+    write(src / "b", b"same")
+    (src / "c").unlink()
+    os.link(src / "a", src / "c")
+    assert lines(tree) == ["Files SRC/c and PACK/c differ"]
+
+
+def test_json_has_every_difference(tree):
+    for name in ("one byte", "removed", "added", "another target", "a file became a folder"):
+        CHANGES[name][0](tree[0])
+    (tree[0] / "z").chmod(0o600)
+    os.utime(tree[0] / "b/e/f", ns=(0, 0))
+    found = json.loads(diff(tree, "--json").out)
+    assert {(d["path"], d["difference"]) for d in found["differences"]} == {
+        ("b/c", "bytes"), ("b/d", "only-in-pack"), ("b/new", "only-in-folder"),
+        ("link", "target"), ("a", "kind"),
+    }  # fmt: skip
+    assert (found["unreadable"], found["damaged"]) == (0, 0)
+    assert found["files"] == 4
+    found = json.loads(diff(tree, "--json", "-a").out)
+    kinds = {(d["path"], d["difference"]) for d in found["differences"]}
+    assert {("z", "mode"), ("b/e/f", "time"), ("b", "time")} <= kinds
+
+
+def test_what_it_says_does_not_depend_on_the_number_of_threads(place):
+    src = place / "src"
+    src.mkdir()
+    for number in range(2000):
+        folder = src / f"{number % 7}"
+        folder.mkdir(exist_ok=True)
+        write(folder / f"{number}", noise(number, number * 13 % 40000))
+    tree = src, pack(src, place / "pack.lmdb")
+    for number in range(0, 2000, 17):
+        write(src / f"{number % 7}" / f"{number}", noise(number + 1, number * 13 % 40000))
+    said = lines(tree, "-j1")
+    assert len(said) > 100
+    assert lines(tree, "-j2") == said
+    assert lines(tree, "-j16") == said
+
+
+# --- trouble ----------------------------------------------------------------------------
+
+
+@is_root
+def test_what_cannot_be_read_is_said_and_not_missed(tree):
+    src, packed = tree
+    (src / "a").chmod(0)
+    (src / "b").chmod(0)
+    write(src / "new")
+    command = [*as_user(NOBODY), FOLDPACK, "diff", src, packed]
+    done = run(*command, status=1)
+    (src / "b").chmod(0o755)
+    assert done.out == f"Only in {src}: new\n"
+    assert f"{src}/a: Permission denied" in done.err
+    assert f"{src}/b: Permission denied" in done.err
+
+
+def test_a_damaged_pack_is_not_a_difference(tree):
+    src, packed = tree
+    damage(packed, b"b/c" * 1000)
+    done = diff(tree, status=3)
+    assert done.out == ""
+    assert f"{packed}/b/c: damaged in the pack: checksum mismatch" in done.err
+    assert "1 file is damaged; 'foldpack verify' says more" in done.err
+    assert json.loads(diff(tree, "--json", status=3).out)["damaged"] == 1
+
+
+def test_a_folder_or_a_pack_that_is_none_is_said(tree):
+    src, packed = tree
+    assert f"{packed}: not a folder" in run(FOLDPACK, "diff", packed, src, status=1).err
+    assert "No such file" in run(FOLDPACK, "diff", src / "no", packed, status=1).err
+    assert "not an LMDB file" in run(FOLDPACK, "diff", src, src / "long", status=1).err
+    run(FOLDPACK, "diff", src, status=2)
+
+
+def test_output_that_cannot_be_written_is_a_failure(tree):
+    write(tree[0] / "new")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([FOLDPACK, "diff", *tree], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and b"No space left on device" in done.stderr
+    assert stat.S_ISREG(os.stat(tree[1]).st_mode)

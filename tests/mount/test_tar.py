@@ -1,0 +1,452 @@
+"""Packs made of tars: those that tar(1) writes, tars of tars, and what no folder could say."""
+
+import fcntl
+import io
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import termios
+
+import pytest
+
+import trees
+from foldfs import FOLDPACK, MIB, PHOTOS, find_program, has_photos, run
+from trees import noise, write
+
+COMPRESSORS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
+
+# Whole seconds: what all formats of tar(1) hold.
+WHEN = 1_600_000_000
+
+
+@pytest.fixture
+def src(tmp_path):
+    (tmp_path / "src").mkdir()
+    return tmp_path / "src"
+
+
+@pytest.fixture
+def pack(tmp_path):
+    return tmp_path / "x.lmdb"
+
+
+def tar(folder, target, *options):
+    """What tar(1) makes of all that is in a folder."""
+    run("tar", "-cf", target, "--sort=name", *options, "-C", folder, ".")
+    return target
+
+
+def members(target, *entries, format=tarfile.GNU_FORMAT, mode="w"):
+    """A tar of (name, bytes) and of TarInfo."""
+    with tarfile.open(target, mode, format=format) as out:
+        for entry in entries:
+            if isinstance(entry, tarfile.TarInfo):
+                out.addfile(entry)
+            else:
+                name, data = entry
+                info = tarfile.TarInfo(name)
+                info.size, info.mtime = len(data), WHEN
+                out.addfile(info, io.BytesIO(data))
+    return target
+
+
+def special(name, kind, linkname=""):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, linkname
+    return info
+
+
+def create(source, pack, *options, **more):
+    return run(FOLDPACK, "create", *options, source, pack, **more)
+
+
+def listed(pack):
+    return run(FOLDPACK, "list", "-0", pack).out.split("\0")[:-1]
+
+
+def cat(pack, path):
+    return run(FOLDPACK, "cat", pack, path).stdout
+
+
+def attributes(root):
+    """path -> all that a pack keeps, but for the bytes."""
+    root, found = os.fsencode(root), {}
+    for path in [b".", *trees.paths(root)]:
+        st = os.lstat(os.path.join(root, path))
+        mode = 0 if stat.S_ISLNK(st.st_mode) else stat.S_IMODE(st.st_mode)
+        links = 0 if stat.S_ISDIR(st.st_mode) else st.st_nlink
+        found[path] = mode, st.st_mtime_ns, links
+    return found
+
+
+def expect_folder(pack, folder, tmp_path):
+    """The pack holds what the folder does, times and modes included."""
+    out = tmp_path / "out"
+    run(FOLDPACK, "extract", pack, out)
+    assert trees.content(out) == trees.content(folder)
+    assert attributes(out) == attributes(folder)
+
+
+# --- what tar(1) writes -------------------------------------------------------------------
+
+
+def test_a_tar_gives_what_the_folder_gives(hostile, pack, tmp_path):
+    source = tar(hostile[0], tmp_path / "x.tar", "--format=pax")
+    create(source, pack)
+    expect_folder(pack, hostile[0], tmp_path)
+    run(FOLDPACK, "verify", pack)
+
+
+def test_a_tar_has_the_id_of_the_folder(hostile, pack, tmp_path):
+    """A digest of paths, bytes, modes and times."""
+    source = tar(hostile[0], tmp_path / "x.tar", "--format=pax")
+    done = create(source, pack, "--json")
+    folder = create(hostile[0], tmp_path / "folder.lmdb", "--json")
+    assert done.out.split('"id"')[1] == folder.out.split('"id"')[1]
+
+
+@pytest.mark.parametrize("format", ["gnu", "oldgnu", "ustar", "pax"])
+def test_all_formats_of_tar_are_read(format, src, pack, tmp_path):
+    trees.make_small(src)
+    (src / ("d" * 90)).mkdir()
+    write(src / ("d" * 90) / ("n" * 90), b"long")
+    os.symlink("file", src / "link")
+    os.link(src / "large", src / "name")
+    for path in [b".", *trees.paths(src)]:
+        os.utime(os.fsencode(src) + b"/" + path, ns=(0, WHEN * 10**9), follow_symlinks=False)
+    create(tar(src, tmp_path / "x.tar", f"--format={format}"), pack)
+    expect_folder(pack, src, tmp_path)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+def test_compressed_tars_are_read(suffix, src, pack, tmp_path):
+    program = COMPRESSORS[suffix]
+    if not find_program(program):
+        pytest.skip(f"not installed: {program}")
+    trees.make_small(src)
+    source = tar(src, tmp_path / f"x.tar.{suffix}", f"--use-compress-program={program}",
+                 "--format=pax")
+    create(source, pack)
+    expect_folder(pack, src, tmp_path)
+
+
+def test_standard_input_is_read_as_a_file_is(src, pack, tmp_path):
+    trees.make_small(src)
+    source = tar(src, tmp_path / "x.tar", "--format=pax")
+    writer = subprocess.Popen(["gzip", "-c", source], stdout=subprocess.PIPE)
+    create("-", pack, stdin=writer.stdout)
+    assert writer.wait() == 0
+    create(source, tmp_path / "file.lmdb")
+    assert pack.read_bytes() == (tmp_path / "file.lmdb").read_bytes()
+
+
+def test_a_named_pipe_is_read_too(src, pack, tmp_path):
+    trees.make_small(src)
+    source = tar(src, tmp_path / "x.tar")
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(f"cat {source} > {tmp_path}/pipe", shell=True) as writer:
+        create(tmp_path / "pipe", pack)
+    assert writer.returncode == 0
+    assert "folder/other" in listed(pack)
+
+
+def test_sparse_files_are_read(src, pack, tmp_path):
+    with open(src / "sparse", "wb") as file:
+        file.truncate(3 * MIB)
+        file.seek(2 * MIB)
+        file.write(b"not zeros")
+    for format in ("gnu", "pax"):
+        create(tar(src, tmp_path / "x.tar", "--sparse", f"--format={format}"), pack, "--force")
+        assert os.path.getsize(tmp_path / "x.tar") < MIB
+        assert cat(pack, "sparse") == (src / "sparse").read_bytes()
+
+
+def test_the_pack_is_the_same_for_every_number_of_jobs(src, pack, tmp_path):
+    for n in range(300):
+        (src / f"{n % 7}").mkdir(exist_ok=True)
+        write(src / f"{n % 7}/{n}", noise(n, 3000))
+    source, packs = tar(src, tmp_path / "x.tar"), set()
+    for jobs in ("1", "2", "32"):
+        create(source, pack, "--force", "-j", jobs)
+        packs.add(pack.read_bytes())
+    assert len(packs) == 1
+
+
+def test_large_files_are_streamed(pack, tmp_path):
+    """Over 64 MiB a file is not held in memory: one between two others, and one at the end."""
+    large = noise(1, MIB) * 65
+    source = members(tmp_path / "x.tar", ("a", b"before"), ("b", large), ("c", b"between"),
+                     ("d", large[1:]))
+    create(source, pack, "-j", "4")
+    assert listed(pack) == ["a", "b", "c", "d"]
+    assert cat(pack, "b") == large
+    assert cat(pack, "c") == b"between"
+    assert cat(pack, "d") == large[1:]
+
+
+@has_photos
+def test_the_photos_survive(pack, tmp_path):
+    create(tar(PHOTOS, tmp_path / "x.tar", "--format=pax"), pack)
+    expect_folder(pack, PHOTOS, tmp_path)
+
+
+# --- tars of tars -------------------------------------------------------------------------
+
+
+def make_classes(src, tmp_path, suffix="tar"):
+    """As ILSVRC2012_img_train.tar: a tar of a tar for each class, in each its files."""
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    for number in range(3):
+        name = f"n0{number}"
+        (src / name).mkdir()
+        for image in range(4):
+            write(src / name / f"{name}_{image}.JPEG", noise(f"{number} {image}", 3000))
+        run("tar", "-caf", outer / f"{name}.{suffix}", "-C", src / name,
+            *sorted(os.listdir(src / name)))
+    return tar(outer, tmp_path / "train.tar")
+
+
+@pytest.mark.parametrize("suffix", ["tar", "tar.gz", "tgz"])
+def test_a_tar_of_tars_becomes_classes(suffix, src, pack, tmp_path):
+    create(make_classes(src, tmp_path, suffix), pack)
+    out = tmp_path / "out"
+    run(FOLDPACK, "extract", pack, out)
+    assert trees.content(out) == trees.content(src)
+    assert json.loads(run(FOLDPACK, "info", "--json", pack).out)["classes"] == 3
+
+
+def test_what_is_only_called_a_tar_stays_a_file(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("a.tar", b"text"), ("b.tar.gz", b"\x1f\x8b\x08 no"))
+    create(source, pack)
+    assert listed(pack) == ["a.tar", "b.tar.gz"]
+    assert cat(pack, "b.tar.gz") == b"\x1f\x8b\x08 no"
+
+
+# --- what no folder could say -------------------------------------------------------------
+
+
+def test_folders_without_a_member_are_made(pack, tmp_path):
+    create(members(tmp_path / "x.tar", ("a/b/c", b"1"), ("a/d", b"2")), pack)
+    out = tmp_path / "out"
+    run(FOLDPACK, "extract", pack, out)
+    assert (out / "a/b/c").read_bytes() == b"1"
+    for folder in ("a", "a/b"):
+        assert stat.S_IMODE(os.stat(out / folder).st_mode) == 0o755
+        assert os.stat(out / folder).st_mtime == WHEN
+
+
+def test_a_folder_that_comes_behind_its_files_gives_its_mode(pack, tmp_path):
+    folder = special("a", tarfile.DIRTYPE)
+    folder.mode, folder.mtime = 0o711, 1
+    create(members(tmp_path / "x.tar", ("a/b", b"1"), folder), pack)
+    out = tmp_path / "out"
+    run(FOLDPACK, "extract", pack, out)
+    assert stat.S_IMODE(os.stat(out / "a").st_mode) == 0o711
+    assert os.stat(out / "a").st_mtime == 1
+
+
+def test_paths_that_leave_are_bad_and_others_become_relative(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("/etc/passwd", b"1"), ("../../up", b"2"),
+                     ("a/../../b", b"3"), ("./c", b"4"))
+    done = create(source, pack, status=1)
+    assert f"{source}/../../up: a path with '..'; --on-bad=skip leaves such files out" in done.err
+    assert not pack.exists()
+    create(source, pack, "--on-bad=skip", status=4)
+    assert listed(pack) == ["c", "etc/passwd"]
+
+
+def test_special_files_are_left_out_and_said(pack, tmp_path):
+    source = members(tmp_path / "x.tar", special("pipe", tarfile.FIFOTYPE),
+                     special("null", tarfile.CHRTYPE), ("x", b"1"))
+    done = create(source, pack, status=4)
+    assert f"{source}/pipe: a named pipe, which no pack can hold; left out" in done.err
+    assert f"{source}/null: a device, which no pack can hold; left out" in done.err
+    assert listed(pack) == ["x"]
+
+
+def test_a_path_that_comes_again_is_bad(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("x", b"first"), ("y", b"1"), ("x", b"second"))
+    assert f"{source}/x: comes again in the tar" in create(source, pack, status=1).err
+    create(source, pack, "--on-bad=skip", status=4)
+    assert cat(pack, "x") == b"first"
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.SYMTYPE])
+def test_a_file_in_the_place_of_a_folder_is_bad(kind, pack, tmp_path):
+    """A link that leads out must not take files along."""
+    source = members(tmp_path / "x.tar", special("a", kind, "/tmp"), ("a/b/c", b"1"), ("d", b"2"))
+    done = create(source, pack, "--on-bad=skip", status=4)
+    assert f"{source}/a/b/c: lies below what is no folder" in done.err
+    assert listed(pack) == ["a", "d"]
+
+
+def test_hard_links_are_kept_where_their_file_has_come(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("x", b"1"), special("y", tarfile.LNKTYPE, "./x"),
+                     special("z", tarfile.LNKTYPE, "y"), special("w", tarfile.LNKTYPE, "later"),
+                     ("later", b"2"))
+    done = create(source, pack, "--on-bad=skip", status=4)
+    assert f"{source}/w: a hard link to a file that has not come" in done.err
+    out = tmp_path / "out"
+    run(FOLDPACK, "extract", pack, out)
+    assert os.stat(out / "x").st_nlink == 3
+    assert sorted(os.listdir(out)) == ["later", "x", "y", "z"]
+
+
+def test_a_file_of_nothing_but_holes_is_bad(pack, tmp_path):
+    """Some hundred bytes of tar that would be 1 TiB of pack."""
+    with open(tmp_path / "sparse", "wb") as file:
+        file.truncate(1 << 40)
+    run("tar", "-cSf", tmp_path / "x.tar", "-C", tmp_path, "sparse")
+    done = create(tmp_path / "x.tar", pack, "--on-bad=skip", status=4)
+    assert "sparse: a sparse file with over 16 GiB of holes" in done.err
+    assert listed(pack) == []
+
+
+# --- options ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [
+    ["--include", "*.JPEG"], ["--exclude", "*.txt"], ["--exclude", "b"],
+    ["--include", "a/**", "--exclude", "*.txt"], ["--include", "nothing"],
+])
+def test_filters_want_the_same_of_a_tar_as_of_the_folder(options, src, pack, tmp_path):
+    for path in ("a/x.JPEG", "a/x.txt", "b/c/y.txt", "b/z.JPEG", "d/only.txt"):
+        (src / path).parent.mkdir(parents=True, exist_ok=True)
+        write(src / path, path.encode())
+    (src / "empty").mkdir()
+    folder = create(src, tmp_path / "folder.lmdb", *options)
+    done = create(tar(src, tmp_path / "x.tar"), pack, *options)
+    assert listed(pack) == listed(tmp_path / "folder.lmdb")
+    assert done.err.count("no file in it") == folder.err.count("no file in it") > 0
+
+
+def test_images_in_a_tar_are_checked_as_those_in_a_folder(images, pack, tmp_path):
+    src = tmp_path / "src"
+    shutil.copytree(images[0], src, symlinks=True)
+    first = sorted(src.rglob("*.JPEG"))[0]
+    write(first.with_name("cut.JPEG"), first.read_bytes()[:-200])
+    write(first.with_name("empty.JPEG"))
+    os.link(first.with_name("cut.JPEG"), src / "another name")
+    source = tar(src, tmp_path / "x.tar")
+    for options in (["--check=header"], ["--check=decode", "--dedup"]):
+        options += ["--force", "--on-bad=skip", "--bad-list", tmp_path / "bad"]
+        create(src, pack, *options, status=4)
+        wanted = listed(pack), set((tmp_path / "bad").read_text().splitlines())
+        create(source, pack, *options, status=4)
+        found = listed(pack), set((tmp_path / "bad").read_text().splitlines())
+        # Which of its names a file has first is another matter in a tar.
+        assert len(found[0]) == len(wanted[0])
+        assert len(found[1]) == len(wanted[1]) == 3
+
+
+def test_equal_files_are_stored_once(src, pack, tmp_path):
+    for name in "abc":
+        write(src / name, noise(1, 10000))
+    done = create(tar(src, tmp_path / "x.tar"), pack, "--dedup", "--json")
+    assert json.loads(done.out)["deduped"] == 2
+
+
+def test_the_order_of_a_tar_cannot_be_changed(src, pack, tmp_path):
+    source = tar(src, tmp_path / "x.tar")
+    done = create(source, pack, "--order=shuffle:1", status=2)
+    assert "'--order': a tar is stored in the order that it has" in done.err
+
+
+# --- bad tars -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("on_bad", ["fail", "skip"])
+def test_a_tar_that_is_cut_off_is_no_pack(on_bad, pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("a", noise(1, 5000)), ("b", noise(2, 5000)))
+    for left, sentence in ((9000, "damaged within 'b': truncated tar archive"),
+                           (5700, "damaged behind 'a': truncated tar archive"),
+                           (5632, "no end mark behind 'a': cut off there, or not finished by its "
+                                  "writer")):
+        os.truncate(source, left)
+        done = create(source, pack, f"--on-bad={on_bad}", status=1)
+        assert f"{source}: {sentence}" in done.err
+        assert not pack.exists()
+    assert os.listdir(tmp_path) == ["x.tar"]
+
+
+def test_a_tar_that_was_cut_off_is_gone_on_with_when_it_is_whole(pack, tmp_path):
+    """Where there is more of it than a batch and what waits to be stored."""
+    names = [f"{number % 3}/{number}" for number in range(60)]
+    source = members(tmp_path / "x.tar", *[(name, name.encode() * MIB) for name in names])
+    whole = tmp_path / "whole.lmdb"
+    create(source, whole)
+    with open(source, "rb") as file:
+        part = file.read(200 * MIB)
+    done = create("-", pack, input=part, stdin=None, status=1)
+    assert "-: damaged within '" in done.err
+    assert "--resume" in done.err
+    assert not pack.exists()
+    create(source, pack, "--resume")
+    assert pack.read_bytes() == whole.read_bytes()
+
+
+def test_a_large_file_that_is_cut_off_is_no_pack(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("a", bytes(65 * MIB)))
+    os.truncate(source, 64 * MIB)
+    done = create(source, pack, "--on-bad=skip", status=1)
+    assert done.err.splitlines() == [
+        f"foldpack: {source}: damaged within 'a': truncated tar archive"]
+    assert os.listdir(tmp_path) == ["x.tar"]
+
+
+def test_a_bit_that_turned_over_in_a_compressed_tar_is_noticed(pack, tmp_path):
+    source = members(tmp_path / "x.tar.gz", ("a", noise(1, 50000)), mode="w:gz")
+    data = bytearray(source.read_bytes())
+    data[20000] ^= 1
+    source.write_bytes(data)
+    assert "gzip: incorrect data check" in create(source, pack, status=1).err
+    assert not pack.exists()
+
+
+def test_what_is_no_tar_is_said(pack, tmp_path):
+    source = tmp_path / "file"
+    write(source, b"text")
+    done = create(source, pack, status=1)
+    assert f"{source}: not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4" in done.err
+    assert "-: empty, which no tar is" in create("-", pack, status=1).err
+
+
+def test_a_pack_does_not_replace_its_source(src, tmp_path):
+    source = tar(src, tmp_path / "x.tar")
+    before = source.read_bytes()
+    done = create(source, source, "--force", status=1)
+    assert "would replace its own source" in done.err
+    assert source.read_bytes() == before
+
+
+def waits(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as line:
+        return line.read().rpartition(")")[2].split()[0] == "S"
+
+
+def left_in(pipe):
+    size = bytearray(4)
+    fcntl.ioctl(pipe, termios.FIONREAD, size)
+    return int.from_bytes(size, sys.byteorder)
+
+
+def test_a_signal_ends_it_while_it_waits_for_a_pipe(pack, tmp_path):
+    reading, writing = os.pipe()
+    os.write(writing, bytes(512))
+    with subprocess.Popen([FOLDPACK, "create", "-", pack], stdin=reading,
+                          stderr=subprocess.PIPE) as process:
+        while left_in(reading) or not waits(process.pid):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read().decode()
+    os.close(reading)
+    os.close(writing)
+    assert process.returncode == -signal.SIGINT
+    assert "interrupted; nothing was left behind" in said
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,321 @@
+"""foldpack create --resize, --max-side, --quality, --store, --optimize: held against PIL."""
+
+import itertools
+import statistics
+
+import pytest
+
+lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+pytest.importorskip("PIL", reason="python3-pil is not installed")
+pytest.importorskip("numpy", reason="python3-numpy is not installed")
+
+from PIL import Image, ImageCms, ImageOps
+
+from foldfs import FOLDPACK, PHOTOS, has_photos, run
+from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
+
+# As PIL calls them.
+SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2, "4:1:1": "4:1:1"}
+
+PICTURES = {
+    **{f"{name} {kind}": jpeg(noise((203, 155)), subsampling=sampling, progressive=progressive)
+       for name, sampling in SAMPLINGS.items()
+       for kind, progressive in (("baseline", False), ("progressive", True))},
+    "grey": jpeg(noise((155, 203), "L")),
+    "grey progressive": jpeg(noise((155, 203), "L"), progressive=True),
+    "square": jpeg(noise((131, 131))),
+    "restart markers": jpeg(noise((203, 155)), restart_marker_rows=1),
+    "as it is": jpeg(noise((90, 64))),
+    "one column": jpeg(noise((1, 130))),
+    "one row": jpeg(noise((131, 1), "L")),
+    "rough": jpeg(noise((203, 155)), quality=30),
+}
+
+
+def write_all(folder, pictures):
+    for name, data in pictures.items():
+        path = folder / f"{name.replace(':', '')}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def records(pack):
+    """path -> bytes, for all files of a pack."""
+    with lmdb.open(str(pack), subdir=False, readonly=True, lock=False) as env, env.begin() as txn:
+        return {key.decode(): value for key, value in txn.cursor() if key[:1] != b"\0"}
+
+
+@pytest.fixture
+def transformed(tmp_path):
+    """A function: pictures and options to {picture: its bytes in the pack}."""
+    numbers = itertools.count()
+
+    def transform(pictures, *options):
+        number = next(numbers)
+        source = write_all(tmp_path / f"source{number}", pictures)
+        run(FOLDPACK, "create", "-q", *options, source, tmp_path / f"{number}.lmdb")
+        made = records(tmp_path / f"{number}.lmdb")
+        return {name: made[f"{name.replace(':', '')}.jpg"] for name in pictures}
+
+    return transform
+
+
+# --- smaller --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", ["bmp", "ppm"])
+def test_pixels_are_those_of_pil_bit_for_bit(transformed, store):
+    for name, data in transformed(PICTURES, "--resize=64", f"--store={store}").items():
+        image = opened(data)
+        assert image.format == store.upper(), name
+        assert same(image, resized(PICTURES[name], 64)), name
+
+
+def test_a_much_smaller_one_is_decoded_at_a_fraction_like_pil(transformed):
+    worst = []
+    for name, data in transformed(PICTURES, "--resize=19", "--store=ppm").items():
+        assert same(opened(data), drafted(PICTURES[name], 19)), name
+        worst.append(psnr(opened(data), resized(PICTURES[name], 19)))
+    assert min(worst) > 35
+
+
+def test_resize_of_torchvision_has_nothing_left_to_do(transformed):
+    transforms = pytest.importorskip("torchvision.transforms", reason="torchvision is missing")
+    resize = transforms.Resize(64)
+    for name, data in transformed(PICTURES, "--resize=64", "--store=ppm").items():
+        if min(opened(PICTURES[name]).size) > 64:
+            assert same(opened(data), resize(opened(PICTURES[name]))), name
+            assert same(opened(data), resize(opened(data))), name
+
+
+def test_a_jpeg_loses_what_pil_would_lose_by_writing_it(transformed):
+    for name, data in transformed(PICTURES, "--resize=64", "--quality=85").items():
+        image, wanted = opened(data), resized(PICTURES[name], 64)
+        assert image.format == "JPEG" and image.mode == wanted.mode, name
+        if image.size == opened(PICTURES[name]).size:
+            assert data == PICTURES[name], name
+        else:
+            by_pil = opened(jpeg(wanted, quality=85, subsampling=2))
+            assert psnr(image, wanted) > psnr(by_pil, wanted) - 0.1, name
+            assert "progressive" not in image.info, name
+
+
+def test_the_longer_side_is_held_to_its_limit(transformed):
+    pictures = {"wide": jpeg(noise((301, 100))), "tall": jpeg(noise((100, 301), "L")),
+                "small": jpeg(noise((150, 120)))}
+    made = transformed(pictures, "--max-side=150", "--store=bmp")
+    assert {name: opened(data).size for name, data in made.items()} == {
+        "wide": (150, 49), "tall": (49, 150), "small": (150, 120)}
+    made = transformed(pictures, "--resize=90", "--max-side=150")
+    assert opened(made["wide"]).size == (150, 50)
+    assert opened(made["small"]).size == (112, 90)
+
+
+def test_without_an_option_every_byte_stays(transformed):
+    assert transformed(PICTURES) == PICTURES
+
+
+def test_store_jpeg_encodes_what_gets_smaller_by_it(transformed):
+    made = transformed(PICTURES, "--store=jpeg", "--quality=50")
+    assert all(len(made[name]) <= len(data) for name, data in PICTURES.items())
+    assert len(made["4:4:4 baseline"]) < len(PICTURES["4:4:4 baseline"]) / 2
+    rough = {"rough": PICTURES["rough"]}
+    assert transformed(rough, "--store=jpeg", "--quality=95") == rough
+
+
+# --- beside the pixels ----------------------------------------------------------------------
+
+
+def with_orientation(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    return jpeg(noise((200, 150)), exif=exif)
+
+
+TURNED = {f"orientation {number}": with_orientation(number) for number in range(1, 9)}
+
+
+@pytest.mark.parametrize("options", [("--resize=60",), ("--resize=60", "--store=ppm"),
+                                     ("--optimize",), ("--store=bmp",)], ids=" ".join)
+def test_who_turns_pictures_sees_them_turned_as_before(transformed, options):
+    for name, data in transformed(TURNED, *options).items():
+        now, before = opened(data), opened(TURNED[name])
+        if "--resize=60" in options:
+            before.thumbnail((80, 60))
+        assert now.size == before.size, name
+        turned, wanted = ImageOps.exif_transpose(now), ImageOps.exif_transpose(before)
+        assert turned.size == wanted.size, name
+        assert psnr(turned, wanted) > 25, name
+
+
+def test_opencv_sees_them_turned_as_before(transformed, tmp_path):
+    cv2 = pytest.importorskip("cv2", reason="python3-opencv is not installed")
+    numpy = pytest.importorskip("numpy")
+
+    def shape(data):
+        return cv2.imdecode(numpy.frombuffer(data, "u1"), cv2.IMREAD_COLOR).shape
+
+    for store in ("jpeg", "bmp", "ppm"):
+        made = transformed(TURNED, "--resize=60", f"--store={store}")
+        for number, data in enumerate(made.values(), 1):
+            assert shape(data) == ((60, 80, 3) if number < 5 else (80, 60, 3))
+
+
+def test_only_what_exif_turns_stays_a_jpeg_among_bitmaps(transformed):
+    made = transformed(TURNED, "--resize=60", "--store=bmp")
+    formats = [opened(data).format for data in made.values()]
+    assert formats == ["BMP"] + 7 * ["JPEG"]
+    assert transformed(TURNED, "--store=bmp")["orientation 6"] == TURNED["orientation 6"]
+
+
+def test_colour_profiles_go_along_in_jpegs(transformed):
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
+    pictures = {"tagged": jpeg(noise((200, 150)), icc_profile=profile)}
+    for options in (["--resize=60"], ["--optimize"]):
+        assert opened(transformed(pictures, *options)["tagged"]).info["icc_profile"] == profile
+    bitmap = opened(transformed(pictures, "--resize=60", "--store=bmp")["tagged"])
+    assert bitmap.format == "BMP" and "icc_profile" not in bitmap.info
+
+
+# --- what is not touched --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [("--resize=16",), ("--store=bmp",), ("--optimize",)],
+                         ids=" ".join)
+def test_cmyk_and_masks_stay(transformed, options):
+    palette = noise((60, 50)).quantize(21)
+    others = {
+        "cmyk": jpeg(noise((60, 50), "CMYK")),
+        "cmyk progressive": jpeg(noise((60, 50), "CMYK"), progressive=True),
+        "palette": png(palette),
+        "grey mask": png(noise((60, 50), "L")),
+        "16 bits": png(Image.new("I;16", (60, 50), 40000)),
+        "colour": png(noise((60, 50))),
+        "text": b"no picture",
+        "nothing": b"",
+    }
+    assert transformed(others, *options) == others
+
+
+# --- lossless -------------------------------------------------------------------------------
+
+
+def test_optimized_pictures_have_the_same_pixels(transformed):
+    for name, data in transformed(PICTURES, "--optimize").items():
+        image = opened(data)
+        assert same(image, opened(PICTURES[name])), name
+        assert "progressive" not in image.info, name
+        assert len(data) < len(PICTURES[name]) or "progressive" in name, name
+
+
+def test_optimizing_keeps_exif_comments_and_density(transformed):
+    exif = Image.Exif()
+    exif[0x010f] = "a maker"
+    before = jpeg(noise((60, 50)), exif=exif, comment=b"a comment", dpi=(300, 300))
+    after = opened(transformed({"a": before}, "--optimize")["a"])
+    assert after.getexif() == exif
+    assert after.info["dpi"] == (300, 300)
+    assert b"a comment" in before
+    assert after.info.get("comment") == b"a comment"
+
+
+# --- damage ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [("--resize=60",), ("--store=bmp",), ("--optimize",)],
+                         ids=" ".join)
+@pytest.mark.parametrize("damage", ["cut off", "no end", "zeros inside"])
+def test_damage_is_never_turned_into_an_intact_file(tmp_path, options, damage):
+    data = jpeg(noise((200, 150)))
+    bad = {"cut off": data[:len(data) // 2], "no end": data[:-2],
+           "zeros inside": data[:2000] + bytes(500) + data[2500:]}[damage]
+    source = write_all(tmp_path / "source", {"good": data, "bad": bad})
+    done = run(FOLDPACK, "create", *options, source, tmp_path / "pack", status=1)
+    assert "bad.jpg: libjpeg: " in done.err
+    done = run(FOLDPACK, "create", "--on-bad=skip", *options, source, tmp_path / "pack", status=4)
+    assert "bad.jpg: libjpeg: " in done.err
+    assert list(records(tmp_path / "pack")) == ["good.jpg"]
+
+
+# --- labels ---------------------------------------------------------------------------------
+
+
+LABELS = {
+    "a.json": '{"images": [], "annotations": [{"bbox": [1, 2, 3, 4]}]}',
+    "a.xml": "<annotation><object><bndbox><xmin>1</xmin></bndbox></object></annotation>",
+    "a.txt": "0 0.5 0.5 0.25 0.25\n",
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_resizing_beside_boxes_is_refused(tmp_path, name):
+    source = write_all(tmp_path / "source", {"a": jpeg(noise((200, 150)))})
+    (source / name).write_text(LABELS[name])
+    done = run(FOLDPACK, "create", "--resize=60", source, tmp_path / "pack", status=2)
+    assert name in done.err and "boxes would no longer fit" in done.err
+    assert not (tmp_path / "pack").exists()
+    run(FOLDPACK, "create", "--optimize", source, tmp_path / "pack")
+
+
+def test_quality_alone_is_refused(tmp_path):
+    source = write_all(tmp_path / "source", {"a": jpeg(noise((200, 150)))})
+    done = run(FOLDPACK, "create", "--quality=90", source, tmp_path / "pack", status=2)
+    assert "a quality is for images that are made" in done.err
+
+
+# --- photographs ----------------------------------------------------------------------------
+
+
+def photos():
+    return {str(path.relative_to(PHOTOS)): path.read_bytes()
+            for path in sorted(PHOTOS.rglob("*.JPEG"))}
+
+
+@has_photos
+def test_a_pack_of_photos_at_256_takes_28_percent(tmp_path):
+    bytes_in = sum(len(data) for data in photos().values())
+    pack = tmp_path / "pack"
+    run(FOLDPACK, "create", "-q", "--resize=256", "--quality=90", PHOTOS, pack)
+    assert pack.stat().st_size <= 0.28 * bytes_in
+
+
+def compare(before, jpegs, bitmaps):
+    """PSNR of each resized picture against PIL's resize(), as JPEG and as bitmap."""
+    for name in before:
+        wanted = resized(before[name], 256)
+        if wanted.size != opened(before[name]).size:
+            assert same(opened(bitmaps[name]), drafted(before[name], 256)), name
+            yield psnr(opened(jpegs[name]), wanted), psnr(opened(bitmaps[name]), wanted)
+
+
+def check_photos(tmp_path, step):
+    before = dict(list(photos().items())[::step])
+    source = tmp_path / "source"
+    for name, data in before.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(data)
+    made = {}
+    for kind, options in {"jpeg": ["--resize=256", "--quality=90"],
+                          "ppm": ["--resize=256", "--store=ppm"],
+                          "optimized": ["--optimize"]}.items():
+        run(FOLDPACK, "create", "-q", *options, source, tmp_path / kind)
+        made[kind] = records(tmp_path / kind)
+    assert all(same(opened(made["optimized"][name]), opened(before[name])) for name in before)
+    as_jpeg, as_bitmap = zip(*compare(before, made["jpeg"], made["ppm"]))
+    print(f"PSNR against PIL's resize, {len(as_jpeg)} photos resized: bitmaps at least "
+          f"{min(as_bitmap):.1f} dB; JPEGs of quality 90 {min(as_jpeg):.1f} to "
+          f"{max(as_jpeg):.1f} dB, median {statistics.median(as_jpeg):.1f}")
+    assert min(as_bitmap) > 45
+    assert statistics.median(as_jpeg) > 35
+
+
+@has_photos
+def test_photos_are_as_pil_makes_them(tmp_path):
+    check_photos(tmp_path, 13)
+
+
+@has_photos
+@pytest.mark.slow
+def test_all_photos_are_as_pil_makes_them(tmp_path):
+    check_photos(tmp_path, 1)

@@ -1,0 +1,324 @@
+"""foldpack verify and extract in many threads: damage done by name is found by name, and what they
+say and make does not depend on how many threads there are."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+
+import pytest
+
+from foldfs import FOLDPACK, MIB, PATIENCE, is_root, pack, run
+from gate import Gate
+from trees import content, noise, write
+
+lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+
+SECTIONS = ["names", "name-end", "parent", "kind", "start", "size", "parts", "targets", "sums",
+            "mode", "mtime", "image", "width", "height", "options"]
+MAGIC = b"foldfs\r\n"
+JOBS = (1, 2, 8)
+
+
+@pytest.fixture(scope="module")
+def original(session_dir):
+    """(folder, pack) of files of all sizes, among them one of many pieces."""
+    src = session_dir / "verify"
+    for number in range(400):
+        folder = src / f"class{number % 5}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder / f"{number:03}", noise(number, 20 + 977 * number % 30000))
+    write(src / "long", noise(400, 11 * MIB + 77))
+    write(src / "empty")
+    os.link(src / "long", src / "long too")
+    os.symlink("long", src / "link")
+    (src / "class1/300").mkdir()
+    os.utime(src / "class1", ns=(0, 1_234_567_890_123_456_789))
+    return src, pack(src, session_dir / "verify.lmdb")
+
+
+@pytest.fixture
+def own(original, place):
+    """(folder, pack): a pack of the test's own, which may be written to."""
+    shutil.copyfile(original[1], place / "own.lmdb")
+    return original[0], place / "own.lmdb"
+
+
+def patch(packed, at, data):
+    with open(packed, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+def damage_file(own, path, at):
+    """One byte of a file."""
+    near = (own[0] / path).read_bytes()[at:at + 64]
+    data = own[1].read_bytes()
+    start = data.index(near)
+    assert data.find(near, start + 1) < 0
+    patch(own[1], start, bytes([near[0] ^ 1]))
+
+
+def section(packed, name):
+    """Offset and length of a section of the index."""
+    data = packed.read_bytes()
+    super_at = data.index(MAGIC)
+    at = super_at + 152 + 40 * SECTIONS.index(name)
+    return struct.unpack_from("<QQ", data, at)
+
+
+def damage_section(own, name):
+    at, size = section(own[1], name)
+    byte = own[1].read_bytes()[at + size // 2]
+    patch(own[1], at + size // 2, bytes([byte ^ 1]))
+
+
+def verify(packed, *options, status=3):
+    return run(FOLDPACK, "verify", *options, packed, status=status)
+
+
+def found(packed, status=3):
+    """{path: class}, the same for any number of threads and in both forms."""
+    said = [verify(packed, f"-j{jobs}", status=status) for jobs in JOBS]
+    assert len({done.out for done in said}) == 1
+    objects = [json.loads(verify(packed, f"-j{jobs}", "--json", status=status).out)
+               for jobs in JOBS]
+    for number in objects:
+        del number["seconds"]
+    assert objects[0] == objects[1] == objects[2]
+    lines = "".join(f"{bad['path'] or packed}: {bad['damage']}: {bad['text']}\n"
+                    for bad in objects[0]["bad"])
+    assert lines.replace("\0", "\\0") == said[0].out
+    return {bad["path"]: bad["damage"] for bad in objects[0]["bad"]}
+
+
+# --- damage by name ---------------------------------------------------------------------
+
+
+def test_a_good_pack_is_good_for_any_number_of_threads(original):
+    assert found(original[1], status=0) == {}
+    assert "402 files" in verify(original[1], status=0).err
+
+
+def test_every_file_that_is_damaged_is_named(own):
+    victims = [f"class{number % 5}/{number:03}" for number in range(7, 400, 31)]
+    for path in victims:
+        damage_file(own, path, 11)
+    assert found(own[1]) == dict.fromkeys(victims, "checksum")
+    assert f"{len(victims)} paths are damaged; copy the pack again" in verify(own[1]).err
+
+
+def test_the_places_in_a_long_file_are_named_and_neighbours_are_one(own):
+    for mib in (0, 3, 4, 5, 11):
+        damage_file(own, "long", mib * MIB + 5)
+    assert verify(own[1]).out == "".join(
+        f"long: checksum: bytes {start}-{end} do not fit their checksum\n"
+        for start, end in [(0, MIB - 1), (3 * MIB, 6 * MIB - 1), (11 * MIB, 11 * MIB + 76)])
+    bad = json.loads(verify(own[1], "--json").out)
+    assert bad["bad_files"] == 1 and len(bad["bad"]) == 3
+    assert found(own[1]) == {"long": "checksum"}
+
+
+@pytest.mark.parametrize("name", ["mode", "mtime", "image", "width", "height"])
+def test_a_damaged_section_that_no_mount_needs_is_named(own, name):
+    damage_section(own, name)
+    damage_file(own, "class0/100", 1)
+    assert found(own[1]) == {f"\0foldfs.{name}": "index", "class0/100": "checksum"}
+
+
+def test_lost_checksums_are_no_damage_to_the_files(own):
+    damage_section(own, "sums")
+    assert found(own[1]) == {"\0foldfs.sums": "index"}
+    assert "the checksums are lost, so that no file could be checked" in verify(own[1]).err
+
+
+@pytest.mark.parametrize("name", ["names", "start", "size", "kind", "parent"])
+def test_a_damaged_section_that_every_mount_needs_is_said_of_the_pack(own, name):
+    damage_section(own, name)
+    done = verify(own[1])
+    assert f"damaged index: checksum mismatch in section {name}; copy it again" in done.err
+    bad = json.loads(verify(own[1], "--json").out)["bad"]
+    assert bad == [{"path": "", "damage": "index",
+                    "text": f"damaged index: checksum mismatch in section {name}"}]
+
+
+def test_pages_that_lead_nowhere_are_said_of_the_pack(own):
+    with lmdb.open(os.fspath(own[1]), subdir=False, readonly=True, lock=False) as env:
+        page = env.stat()["psize"]
+    data = own[1].read_bytes()
+    # The leaf of the last key, where no section of the index is.
+    leaf = data.index(b"class4/399") // page * page
+    assert struct.unpack_from("<QHH", data, leaf)[2] == 2
+    patch(own[1], leaf + 10, b"\xff\xff")
+    assert found(own[1])[""] == "pages"
+
+
+def test_records_that_another_tool_wrote_are_named(own):
+    with lmdb.open(os.fspath(own[1]), subdir=False, lock=False, map_size=1 << 30) as env:
+        with env.begin(write=True) as txn:
+            link = txn.get(b"long too")
+            txn.put(b"long too", link.replace(b"long", b"lone"))
+            txn.put(b"class1/intruder", b"?")
+    assert found(own[1]) == {"long too": "wrong-link", "class1/intruder": "unknown-record"}
+
+
+def test_a_truncated_pack_is_said_in_json_too(own):
+    os.truncate(own[1], own[1].stat().st_size - 1)
+    bad = json.loads(verify(own[1], "--json").out)["bad"]
+    assert [(fault["path"], fault["damage"]) for fault in bad] == [("", "index")]
+    assert bad[0]["text"].startswith("truncated: ")
+
+
+@pytest.fixture
+def gate(original, place):
+    """The pack behind a gate."""
+    (place / "gate").mkdir()
+    gate = Gate(original[1].read_bytes(), place / "gate")
+    yield gate
+    gate.close()
+
+
+@is_root
+def test_bytes_that_the_disk_does_not_give_are_named(original, gate):
+    at = gate.data.index((original[0] / "class2/202").read_bytes())
+    gate.dead = range(at, at + 1)
+    assert found(gate.path) == {"class2/202": "unreadable"}
+    assert "Input/output error" in verify(gate.path).out
+
+
+def test_a_pack_that_was_cached_stays_and_another_does_not(original, place):
+    """What verify has read for itself is not left in memory."""
+    copy = place / "copy.lmdb"
+    shutil.copyfile(original[1], copy)
+    run("sync", copy)
+    run(FOLDPACK, "verify", copy)
+    cached = pages(copy)
+    if cached is None:
+        pytest.skip("no fincore")
+    assert cached == -(-copy.stat().st_size // os.sysconf("SC_PAGESIZE"))
+    drop(copy)
+    if pages(copy) > 0:
+        pytest.skip("this filesystem keeps what it is told to forget")
+    run(FOLDPACK, "verify", copy)
+    assert pages(copy) < cached / 3
+
+
+def pages(path):
+    if not shutil.which("fincore"):
+        return None
+    return int(run("fincore", "-nb", "-o", "PAGES", path).out)
+
+
+def drop(path):
+    fd = os.open(path, os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+# --- extract ----------------------------------------------------------------------------
+
+
+def attributes(root):
+    """path -> mode and time; and which names are one file."""
+    found, inodes = {}, {}
+    for path in content(root):
+        st = os.lstat(os.path.join(os.fsencode(root), path))
+        found[path] = st.st_mode, st.st_mtime_ns
+        if stat.S_ISREG(st.st_mode):
+            inodes.setdefault(st.st_ino, []).append(path)
+    return found, sorted(map(sorted, inodes.values()))
+
+
+@pytest.mark.parametrize("jobs", JOBS)
+def test_extract_makes_the_same_tree_with_any_number_of_threads(original, place, jobs):
+    run(FOLDPACK, "extract", f"-j{jobs}", original[1], place / "again")
+    assert content(place / "again") == content(original[0])
+    assert attributes(place / "again") == attributes(original[0])
+
+
+def test_damaged_files_are_left_out_and_named_in_one_order(own, place):
+    victims = [f"class{number % 5}/{number:03}" for number in range(7, 400, 31)]
+    for path in victims:
+        damage_file(own, path, 11)
+    damage_file(own, "long", 5 * MIB)
+    left = {os.fsencode(path) for path in [*victims, "long", "long too"]}
+    whole = {path: kind for path, kind in content(own[0]).items() if path not in left}
+    said = set()
+    for jobs in JOBS:
+        again = place / "again"
+        done = run(FOLDPACK, "extract", f"-j{jobs}", own[1], again, status=3)
+        assert content(again) == whole
+        shutil.rmtree(again)
+        said.add(done.err)
+    assert len(said) == 1
+    named = [line.split(": ")[1].removeprefix(f"{again}/") for line in done.err.splitlines()
+             if "damaged in the pack" in line]
+    assert sorted(named) == sorted([*victims, "long", "long too"])
+    # The other name of a file is another try, after all files.
+    assert named[-1] == "long too"
+
+
+def test_what_exists_is_named_ten_times_and_then_counted(original, place):
+    again = place / "again"
+    run(FOLDPACK, "extract", original[1], again)
+    (again / "class3/398").chmod(0o600)
+    write(again / "class3/398", b"mine")
+    (again / "class0/000").unlink()
+    for jobs in JOBS:
+        done = run(FOLDPACK, "extract", f"-j{jobs}", original[1], again, status=1)
+        assert done.err.count("exists; not replaced") == 10
+        assert "and 393 more that exist; choose a folder that is not there yet" in done.err
+        assert (again / "class0/000").read_bytes() == (original[0] / "class0/000").read_bytes()
+        (again / "class0/000").unlink()
+    assert (again / "class3/398").read_bytes() == b"mine"
+
+
+def test_what_is_in_a_folder_that_cannot_be_made_is_not_complained_about(original, place):
+    again = place / "again"
+    again.mkdir()
+    write(again / "class2", b"in the way")
+    done = run(FOLDPACK, "extract", original[1], again, status=1)
+    assert done.err.count("\n") == 1
+    assert f"{again}/class2: exists; not replaced" in done.err
+    assert (again / "class2").read_bytes() == b"in the way"
+    assert len(content(again)) == len(content(original[0])) - 80
+
+
+def test_a_name_takes_the_place_of_a_first_one_that_exists(original, place):
+    again = place / "again"
+    again.mkdir()
+    write(again / "long", b"mine")
+    done = run(FOLDPACK, "extract", original[1], again, status=1)
+    assert done.err.count("exists; not replaced") == 1
+    assert (again / "long").read_bytes() == b"mine"
+    assert (again / "long too").read_bytes() == (original[0] / "long").read_bytes()
+
+
+@is_root
+@pytest.mark.parametrize("jobs", JOBS)
+def test_an_interrupted_extract_leaves_whole_files_only(original, gate, place, jobs):
+    again = place / "again"
+    command = [FOLDPACK, "extract", f"-j{jobs}", gate.path, again]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not (again / "class0/000").exists():
+            pass
+        gate.shut()
+        gate.waiting.acquire(timeout=0.2)  # or it is over already
+        process.send_signal(signal.SIGINT)
+        gate.open()
+        err = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode in (-signal.SIGINT, 0)
+    assert process.returncode == 0 or "interrupted; the files that are there are whole" in err
+    whole = content(original[0])
+    for path, what in content(again).items():
+        assert whole[path] == what
+
+
+@pytest.mark.parametrize("name", ["mode", "sums"])
+def test_an_index_that_extract_needs_is_said_once(own, place, name):
+    damage_section(own, name)
+    done = run(FOLDPACK, "extract", own[1], place / "again", status=3)
+    assert done.err == f"foldpack: {own[1]}: damaged index; 'foldpack verify' says more\n"

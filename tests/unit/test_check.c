@@ -1,0 +1,554 @@
+/* Which images are good ones: pack/tool/check.h. */
+#include "base/buf.h"
+#include "base/scope.h"
+#include "pack/tool/check.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jpeglib.h>
+
+#define WIDTH  48
+#define HEIGHT 40
+
+/* --- looking -------------------------------------------------------------------------- */
+
+/* Looks at a copy of exactly `len` bytes, so that a sanitizer sees each byte beyond. */
+static int check(enum check_level level, const char *name, const void *data, size_t len,
+		 struct check_finding *finding)
+{
+	SCOPE_FREE uint8_t *copy = malloc(len ? len : 1);
+	int r;
+
+	assert_non_null(copy);
+	memcpy(copy, data, len);
+	r = check_image(level, name, copy, len, finding);
+	assert_in_range(r, 0, 1);
+	if (r == 1)
+		assert_in_range(strlen(finding->text), 1, sizeof(finding->text) - 1);
+	return r;
+}
+
+/* "truncated", or "usable cmyk", or "good". */
+static const char *said(enum check_level level, const char *name, const void *data, size_t len)
+{
+	static char text[64];
+	struct check_finding finding;
+
+	if (check(level, name, data, len, &finding) == 0)
+		return "good";
+	snprintf(text, sizeof(text), "%s%s", finding.usable ? "usable " : "", finding.damage);
+	return text;
+}
+
+static void expect(const char *header, const char *decode, const char *name, const void *data,
+		   size_t len)
+{
+	const char *found = said(CHECK_HEADER, name, data, len);
+
+	if (strcmp(found, header) != 0)
+		fail_msg("%s, %zu bytes: %s by its header, not %s", name, len, found, header);
+	found = said(CHECK_DECODE, name, data, len);
+	if (strcmp(found, decode) != 0)
+		fail_msg("%s, %zu bytes: %s when decoded, not %s", name, len, found, decode);
+}
+
+static void expect_both(const char *damage, const char *name, const void *data, size_t len)
+{
+	expect(damage, damage, name, data, len);
+}
+
+#define BYTES(text) (text), sizeof(text) - 1
+
+/* --- JPEGs ---------------------------------------------------------------------------- */
+
+struct how {
+	int components;
+	bool progressive;
+	bool scan_each; /* a scan for each component */
+	int restart;	/* rows of blocks between restart markers */
+};
+
+static void paint(JSAMPLE *row, unsigned y, int components)
+{
+	for (unsigned i = 0; i < WIDTH * (unsigned)components; i++)
+		row[i] = (JSAMPLE)(((i * 2654435761u) ^ (y * 40503u)) >> 7);
+}
+
+static void write_rows(struct jpeg_compress_struct *jpeg)
+{
+	JSAMPLE row[WIDTH * 4], *rows = row;
+
+	jpeg_start_compress(jpeg, TRUE);
+	for (unsigned y = 0; y < HEIGHT; y++) {
+		paint(row, y, jpeg->input_components);
+		jpeg_write_scanlines(jpeg, &rows, 1);
+	}
+	jpeg_finish_compress(jpeg);
+}
+
+static struct buf make_jpeg(struct how how)
+{
+	static const J_COLOR_SPACE spaces[] = {[1] = JCS_GRAYSCALE, [3] = JCS_RGB, [4] = JCS_CMYK};
+	static const jpeg_scan_info each[] = {
+		{1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}};
+	struct jpeg_compress_struct jpeg = {0};
+	struct jpeg_error_mgr errors;
+	SCOPE_FREE unsigned char *data = NULL;
+	unsigned long len = 0;
+	struct buf out = BUF_INIT;
+
+	jpeg.err = jpeg_std_error(&errors);
+	jpeg_create_compress(&jpeg);
+	jpeg_mem_dest(&jpeg, &data, &len);
+	jpeg.image_width = WIDTH;
+	jpeg.image_height = HEIGHT;
+	jpeg.input_components = how.components;
+	jpeg.in_color_space = spaces[how.components];
+	jpeg_set_defaults(&jpeg);
+	jpeg.restart_in_rows = how.restart;
+	if (how.progressive)
+		jpeg_simple_progression(&jpeg);
+	if (how.scan_each) {
+		jpeg.scan_info = each;
+		jpeg.num_scans = 3;
+	}
+	write_rows(&jpeg);
+	jpeg_destroy_compress(&jpeg);
+	assert_int_equal(buf_add(&out, data, len), 0);
+	return out;
+}
+
+static size_t find(const struct buf *jpeg, size_t from, uint8_t low, uint8_t high)
+{
+	for (size_t i = from; i + 1 < jpeg->len; i++) {
+		uint8_t marker = (uint8_t)jpeg->data[i + 1];
+
+		if ((uint8_t)jpeg->data[i] == 0xff && marker >= low && marker <= high)
+			return i;
+	}
+	fail_msg("no marker %02x", low);
+	return 0;
+}
+
+/* Where the coded data of the scan begin whose marker is the first from `from` on. */
+static size_t find_scan(const struct buf *jpeg, size_t from)
+{
+	size_t scan = find(jpeg, from, 0xda, 0xda);
+
+	return scan + 2 +
+	       (size_t)((uint8_t)jpeg->data[scan + 2] << 8 | (uint8_t)jpeg->data[scan + 3]);
+}
+
+static void set_size(struct buf *jpeg, unsigned width, unsigned height)
+{
+	size_t frame = find(jpeg, 2, 0xc0, 0xc2);
+	const char size[] = {(char)(height >> 8), (char)height, (char)(width >> 8), (char)width};
+
+	memcpy(jpeg->data + frame + 5, size, sizeof(size));
+}
+
+static const struct how hows[] = {{.components = 3},
+				  {.components = 1},
+				  {.components = 3, .progressive = true},
+				  {.components = 3, .scan_each = true},
+				  {.components = 3, .restart = 1}};
+
+#define HOWS (sizeof(hows) / sizeof(hows[0]))
+
+static void whole_jpegs_are_good_whatever_follows_their_end(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+
+		expect_both("good", "a.jpg", jpeg.data, jpeg.len);
+		assert_int_equal(buf_add(&jpeg, "\0\0\xff\xd8\xff", 5), 0);
+		expect_both("good", "a.jpg", jpeg.data, jpeg.len);
+	}
+}
+
+/* Without its end marker it is still cut off, though no pixel is missing. */
+static void a_jpeg_cut_anywhere_is_found_by_its_header(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+
+		expect_both("empty", "a.jpg", jpeg.data, 0);
+		for (size_t len = 1; len + 40 < jpeg.len; len += 1 + len / 200)
+			expect_both("truncated", "a.jpg", jpeg.data, len);
+		expect_both("no-eoi", "a.jpg", jpeg.data, jpeg.len - 2);
+		expect_both("no-eoi", "a.jpg", jpeg.data, jpeg.len - 1);
+	}
+}
+
+static void a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < HOWS; i++) {
+		SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[i]);
+		size_t half = (find_scan(&jpeg, 2) + jpeg.len) / 2;
+
+		memcpy(jpeg.data + half, "\xff\xd9", 2);
+		expect("good", "corrupt", "a.jpg", jpeg.data, half + 2);
+	}
+}
+
+static void the_sentence_says_where_a_jpeg_ends(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]), scans = make_jpeg(hows[3]);
+	struct check_finding finding;
+
+	(void)state;
+	check(CHECK_HEADER, "a.jpg", jpeg.data, jpeg.len - 60, &finding);
+	assert_string_equal(finding.text, "JPEG: ends near row 32 of 40");
+	check(CHECK_HEADER, "a.jpg", jpeg.data, 30, &finding);
+	assert_string_equal(finding.text, "JPEG: ends in the header");
+	check(CHECK_HEADER, "a.jpg", scans.data, scans.len - 60, &finding);
+	assert_string_equal(finding.text, "JPEG: ends in scan 3");
+}
+
+static void some_left_over_bytes_are_usable_many_are_not(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]), more = BUF_INIT;
+
+	(void)state;
+	buf_add(&more, jpeg.data, jpeg.len - 2);
+	buf_add(&more, "8 bytes!\xff\xd9", 10);
+	expect("good", "usable corrupt", "a.jpg", more.data, more.len);
+	more.len -= 2;
+	for (int i = 0; i < 10; i++)
+		buf_add(&more, "stray", 5);
+	buf_add(&more, "\xff\xd9", 2);
+	expect("good", "corrupt", "a.jpg", more.data, more.len);
+}
+
+static void a_lost_restart_marker_is_found(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[4]);
+	size_t marker = find(&jpeg, find_scan(&jpeg, 2), 0xd1, 0xd1);
+
+	(void)state;
+	memmove(jpeg.data + marker, jpeg.data + marker + 2, jpeg.len - marker - 2);
+	expect("good", "corrupt", "a.jpg", jpeg.data, jpeg.len - 2);
+}
+
+static void a_colour_without_its_scan_is_found(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[3]);
+	size_t second = find_scan(&jpeg, find_scan(&jpeg, 2));
+	size_t third = find(&jpeg, second, 0xda, 0xda);
+
+	(void)state;
+	memcpy(jpeg.data + third, "\xff\xd9", 2);
+	expect("good", "corrupt", "a.jpg", jpeg.data, third + 2);
+	expect_both("truncated", "a.jpg", jpeg.data, third);
+}
+
+static void a_jpeg_of_very_many_scans_is_given_up(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[3]), bomb = BUF_INIT;
+	size_t first = find(&jpeg, 2, 0xda, 0xda), second = find_scan(&jpeg, first);
+
+	(void)state;
+	second = find(&jpeg, second, 0xda, 0xda);
+	buf_add(&bomb, jpeg.data, first);
+	for (int i = 0; i < 600; i++)
+		buf_add(&bomb, jpeg.data + first, second - first);
+	buf_add(&bomb, jpeg.data + second, jpeg.len - second);
+	expect("good", "corrupt", "a.jpg", bomb.data, bomb.len);
+}
+
+static void a_jpeg_that_takes_too_much_memory_is_not_decoded(void **state)
+{
+	SCOPE(buf_release)
+	struct buf progressive = make_jpeg(hows[2]), baseline = make_jpeg(hows[0]);
+
+	(void)state;
+	set_size(&progressive, 13000, 13000);
+	expect("good", "usable not-decoded", "a.jpg", progressive.data, progressive.len);
+	expect_both("truncated", "a.jpg", progressive.data, progressive.len - 2);
+	set_size(&baseline, 13000, 13000);
+	expect("good", "corrupt", "a.jpg", baseline.data, baseline.len);
+}
+
+static void a_jpeg_of_no_pixels_or_too_many_is_bad(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
+
+	(void)state;
+	set_size(&jpeg, 13000, 14000);
+	expect_both("too-large", "a.jpg", jpeg.data, jpeg.len);
+	set_size(&jpeg, 65535, 1);
+	expect_both("too-large", "a.jpg", jpeg.data, jpeg.len);
+	set_size(&jpeg, WIDTH, 0);
+	expect_both("no-size", "a.jpg", jpeg.data, jpeg.len);
+}
+
+static void a_jpeg_of_a_rare_process_is_unsupported(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
+	size_t frame = find(&jpeg, 2, 0xc0, 0xc0);
+
+	(void)state;
+	jpeg.data[frame + 4] = 12;
+	expect_both("unsupported", "a.jpg", jpeg.data, jpeg.len);
+	jpeg.data[frame + 4] = 8;
+	jpeg.data[frame + 1] = (char)0xc3;
+	expect_both("unsupported", "a.jpg", jpeg.data, jpeg.len);
+}
+
+/* --- names ---------------------------------------------------------------------------- */
+
+static void a_name_that_says_another_kind_is_usable(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
+
+	(void)state;
+	expect_both("usable wrong-extension", "a.png", jpeg.data, jpeg.len);
+	expect_both("usable wrong-extension", "A.TIFF", jpeg.data, jpeg.len);
+	expect_both("usable wrong-extension", "a.jpg", BYTES("P6 1 1 255\nrgb"));
+	expect_both("usable wrong-extension", "a.jpg", BYTES("\0\0\0\x0cjP  \r\n\x87\n...."));
+	expect_both("truncated", "a.png", jpeg.data, jpeg.len - 80);
+}
+
+static void of_two_findings_the_graver_is_told(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg((struct how){.components = 4});
+
+	(void)state;
+	expect_both("usable cmyk", "a.jpg", jpeg.data, jpeg.len);
+	expect_both("usable cmyk", "a.png", jpeg.data, jpeg.len);
+	expect_both("truncated", "a.jpg", jpeg.data, jpeg.len - 80);
+	expect_both("no-eoi", "a.jpg", jpeg.data, jpeg.len - 2);
+}
+
+static void other_files_are_looked_at_only_where_they_hold_an_image(void **state)
+{
+	SCOPE(buf_release) struct buf jpeg = make_jpeg(hows[0]);
+
+	(void)state;
+	expect_both("good", "labels.txt", BYTES(""));
+	expect_both("good", "labels.txt", BYTES("P5 is the chapter about photographs"));
+	expect_both("good", "photos.jpg/README", BYTES("BM"));
+	expect_both("good", "jpg", BYTES("{}"));
+	expect_both("good", "cache.bin", jpeg.data, jpeg.len);
+	expect_both("truncated", "cache.bin", jpeg.data, jpeg.len - 80);
+	set_size(&jpeg, 65000, 65000);
+	expect("good", "corrupt", "slide", jpeg.data, jpeg.len);
+}
+
+static void what_is_no_image_is_called_by_its_own_name(void **state)
+{
+	static const struct {
+		const char *data;
+		size_t len;
+		const char *text;
+	} cases[] = {
+		{BYTES("<!DOCTYPE html>"), "holds HTML"},
+		{BYTES("\0\0\0\0\0\0\0"), "holds nothing but zeros"},
+		{BYTES("\0"), "holds nothing but zeros"},
+		{BYTES("\0\x05\x16\x07\0\2\0\0"), "holds an AppleDouble file of macOS"},
+		{BYTES("version https://git-lfs.github.com/spec/v1\n"), "holds a Git LFS pointer"},
+		{BYTES("\0\0\0\x18"
+		       "ftypheic"),
+		 "holds HEIC"},
+		{BYTES("a cat"), "holds no image"},
+	};
+	struct check_finding finding;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		check(CHECK_HEADER, "._a.jpg", cases[i].data, cases[i].len, &finding);
+		assert_string_equal(finding.text, cases[i].text);
+		expect_both("not-an-image", "a.webp", cases[i].data, cases[i].len);
+	}
+}
+
+static void nothing_is_found_when_nothing_is_asked(void **state)
+{
+	struct check_finding finding;
+
+	(void)state;
+	assert_int_equal(check(CHECK_OFF, "a.jpg", "", 0, &finding), 0);
+}
+
+/* --- the other kinds ------------------------------------------------------------------ */
+
+#define PNG_START "\x89PNG\r\n\x1a\n"
+#define PNG_IHDR  "\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0\x3a\x7e\x9b\x55"
+#define PNG_TEXT  "\0\0\0\3tEXta\0b\xdc\x49\xa2\x3b"
+#define PNG_IDAT  "\0\0\0\nIDATx\x9c\x63\x60\0\0\0\2\0\1\x48\xaf\xa4\x71"
+#define PNG_IEND  "\0\0\0\0IEND\xae\x42\x60\x82"
+#define PNG	  PNG_START PNG_IHDR PNG_TEXT PNG_IDAT PNG_IEND
+
+#define GIF_START "GIF89a\1\0\1\0\x80\0\0\0\0\0\xff\xff\xff"
+#define GIF_NOTE  "!\xfe\4note\0"
+#define GIF_IMAGE ",\0\0\0\0\1\0\1\0\0\2\2\x44\1\0"
+#define GIF	  GIF_START GIF_NOTE GIF_IMAGE ";"
+
+#define WEBP_LOSSY    "VP8 \x0c\0\0\0\x10\0\0\x9d\1\x2a\1\0\1\0\0\0"
+#define WEBP_LOSSLESS "VP8L\5\0\0\0\x2f\0\0\0\0\0"
+
+#define BMP_START "BM\0\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0"
+#define BMP_REST  "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+#define BMP	  BMP_START "\2\0\0\0\2\0\0\0\1\0\x18\0" BMP_REST "rgbrgb..rgbrgb"
+
+#define TIFF_SIZE "\0\1\3\0\1\0\0\0\2\0\0\0\1\1\3\0\1\0\0\0\2\0\0\0"
+#define TIFF                            \
+	"II*\0\x08\0\0\0\4\0" TIFF_SIZE \
+	"\x11\1\4\0\1\0\0\0\x3e\0\0\0\x17\1\4\0\1\0\0\0\4\0\0\0\0\0\0\0gray"
+
+static const struct file {
+	const char *name, *data;
+	size_t len;
+} wholes[] = {
+	{"a.png", BYTES(PNG)},
+	{"a.gif", BYTES(GIF)},
+	{"a.webp", BYTES("RIFF\x18\0\0\0WEBP" WEBP_LOSSY)},
+	{"a.webp", BYTES("RIFF\x12\0\0\0WEBP" WEBP_LOSSLESS)},
+	{"a.webp", BYTES("RIFF\x24\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\0\0\0\0\0\0" WEBP_LOSSLESS)},
+	{"a.bmp", BYTES(BMP)},
+	{"a.ppm", BYTES("P6 2 1 255\nrgbrgb")},
+	{"a.pgm", BYTES("P5 2 1 256\ngrgr")},
+	{"a.pgm", BYTES("P4 9 2\nbbbb")},
+	{"a.tif", BYTES(TIFF)},
+};
+
+#define WHOLES (sizeof(wholes) / sizeof(wholes[0]))
+
+static void the_other_kinds_are_good_whatever_follows_their_end(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WHOLES; i++) {
+		SCOPE(buf_release) struct buf padded = BUF_INIT;
+
+		expect_both("good", wholes[i].name, wholes[i].data, wholes[i].len);
+		buf_add(&padded, wholes[i].data, wholes[i].len);
+		buf_add(&padded, "\0padding", 8);
+		expect_both("good", wholes[i].name, padded.data, padded.len);
+	}
+}
+
+static void the_other_kinds_cut_anywhere_are_found_by_their_header(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WHOLES; i++)
+		for (size_t len = 1; len < wholes[i].len; len++)
+			if (strcmp(wholes[i].name, "a.gif") != 0 || len + 1 < wholes[i].len)
+				expect_both("truncated", wholes[i].name, wholes[i].data, len);
+	expect_both("usable truncated", "a.gif", BYTES(GIF_START GIF_IMAGE));
+	expect_both("usable truncated", "a.gif", BYTES(GIF_START GIF_IMAGE ",\0\0\0\0"));
+	expect("good", "truncated", "a.ppm", BYTES("P3 1 1 255 100 100"));
+	expect("good", "good", "a.ppm", BYTES("P3 1 1 255 100 100 1"));
+	expect("good", "truncated", "a.pgm", BYTES("P1 2 2 101"));
+	expect("good", "good", "a.pgm", BYTES("P1 2 2 1010"));
+}
+
+static void chunks_of_a_png_must_fit(void **state)
+{
+	(void)state;
+	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR PNG_IEND));
+	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IDAT PNG_IEND));
+	expect_both("corrupt", "a.png",
+		    BYTES(PNG_START PNG_IHDR "\0\0\0\3tEXtb\0b\xdc\x49\xa2\x3b" PNG_IDAT PNG_IEND));
+	expect("good", "corrupt", "a.png",
+	       BYTES(PNG_START PNG_IHDR
+		     "\0\0\0\nIDATy\x9c\x63\x60\0\0\0\2\0\1\x48\xaf\xa4\x71" PNG_IEND));
+	expect_both("corrupt", "a.png", BYTES(PNG_START PNG_IHDR "\0\0\0\1ID" PNG_IDAT PNG_IEND));
+}
+
+static void fields_that_contradict_each_other_are_found(void **state)
+{
+	(void)state;
+	expect_both("corrupt", "a.gif", BYTES(GIF_START GIF_NOTE ";"));
+	expect_both("corrupt", "a.gif", BYTES(GIF_START "wild" GIF_IMAGE ";"));
+	expect_both("usable corrupt", "a.gif", BYTES(GIF_START GIF_IMAGE "wild;"));
+	expect_both("corrupt", "a.webp", BYTES("RIFF\x0c\0\0\0WEBPEXIF\0\0\0\0"));
+	expect_both("corrupt", "a.webp", BYTES("RIFF\x12\0\0\0WEBPVP8L\x07\0\0\0\x2f\0\0\0\0\0"));
+	expect_both("corrupt", "a.webp",
+		    BYTES("RIFF\x18\0\0\0WEBPVP8 \x0c\0\0\0\x70\0\0\x9d\1\x2a\1\0\1\0\0\0"));
+	expect_both("corrupt", "a.webp", BYTES("RIFF\4\0\0\0WAVE"));
+	expect_both("corrupt", "a.bmp", BYTES("BMW 320d, first owner, new tyres, no rust"));
+	expect_both("unsupported", "a.bmp",
+		    BYTES(BMP_START "\2\0\0\0\2\0\0\0\1\0\7\0" BMP_REST "rgbrgb..rgbrgb"));
+	expect_both("no-size", "a.bmp",
+		    BYTES(BMP_START "\2\0\0\0\0\0\0\0\1\0\x18\0" BMP_REST "rgbrgb..rgbrgb"));
+	expect_both("corrupt", "a.ppm", BYTES("P6 2 1 70000\nrgbrgbrgbrgb"));
+	expect_both("not-an-image", "a.ppm", BYTES("Photographs are elsewhere"));
+	expect_both("corrupt", "a.tif", BYTES("II*\0\4\0\0\0\0\0\0\0"));
+	expect_both("corrupt", "a.tif", BYTES("II*\0\x08\0\0\0\2\0" TIFF_SIZE "\0\0\0\0"));
+	expect_both("good", "a.tif", BYTES("II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0"));
+}
+
+/* --- all bytes ------------------------------------------------------------------------ */
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+static void change(struct buf *bytes, uint32_t *seed)
+{
+	size_t changes = 1 + next_random(seed) % 4;
+
+	while (changes-- > 0)
+		bytes->data[next_random(seed) % bytes->len] = (char)next_random(seed);
+	if (next_random(seed) % 4 == 0)
+		bytes->len = 1 + next_random(seed) % bytes->len;
+}
+
+static void any_damage_gives_an_answer(void **state)
+{
+	struct check_finding finding;
+	uint32_t seed = 1;
+
+	(void)state;
+	for (size_t round = 0; round < 4000; round++) {
+		SCOPE(buf_release) struct buf bytes = BUF_INIT;
+		const struct file *whole = &wholes[round % WHOLES];
+
+		buf_add(&bytes, whole->data, whole->len);
+		change(&bytes, &seed);
+		check(CHECK_DECODE, whole->name, bytes.data, bytes.len, &finding);
+	}
+	for (size_t round = 0; round < 400; round++) {
+		SCOPE(buf_release) struct buf bytes = make_jpeg(hows[round % HOWS]);
+
+		change(&bytes, &seed);
+		check(CHECK_DECODE, "a.jpg", bytes.data, bytes.len, &finding);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_jpegs_are_good_whatever_follows_their_end),
+		cmocka_unit_test(a_jpeg_cut_anywhere_is_found_by_its_header),
+		cmocka_unit_test(a_cut_jpeg_that_got_an_end_marker_again_is_found_by_decoding),
+		cmocka_unit_test(the_sentence_says_where_a_jpeg_ends),
+		cmocka_unit_test(some_left_over_bytes_are_usable_many_are_not),
+		cmocka_unit_test(a_lost_restart_marker_is_found),
+		cmocka_unit_test(a_colour_without_its_scan_is_found),
+		cmocka_unit_test(a_jpeg_of_very_many_scans_is_given_up),
+		cmocka_unit_test(a_jpeg_that_takes_too_much_memory_is_not_decoded),
+		cmocka_unit_test(a_jpeg_of_no_pixels_or_too_many_is_bad),
+		cmocka_unit_test(a_jpeg_of_a_rare_process_is_unsupported),
+		cmocka_unit_test(a_name_that_says_another_kind_is_usable),
+		cmocka_unit_test(of_two_findings_the_graver_is_told),
+		cmocka_unit_test(other_files_are_looked_at_only_where_they_hold_an_image),
+		cmocka_unit_test(what_is_no_image_is_called_by_its_own_name),
+		cmocka_unit_test(nothing_is_found_when_nothing_is_asked),
+		cmocka_unit_test(the_other_kinds_are_good_whatever_follows_their_end),
+		cmocka_unit_test(the_other_kinds_cut_anywhere_are_found_by_their_header),
+		cmocka_unit_test(chunks_of_a_png_must_fit),
+		cmocka_unit_test(fields_that_contradict_each_other_are_found),
+		cmocka_unit_test(any_damage_gives_an_answer),
+	};
+
+	return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* Which classes a dataset has: pack/tool/classes.h. */
+#include "pack/tool/classes.h"
+
+#include "pack_fixture.h"
+
+static void make(struct fixture *f, const char *const *paths)
+{
+	struct made made = {0};
+
+	start(f);
+	for (; *paths; paths++)
+		add_path(f, &made, *paths, 10);
+}
+
+static void classes_of(struct fixture *f, struct classes *ret)
+{
+	finish_and_open(f);
+	assert_done(classes_new(f->dataset, ret));
+}
+
+static void expect_name(const char *name, size_t len, const char *expected)
+{
+	assert_int_equal(len, strlen(expected));
+	assert_memory_equal(name, expected, len);
+}
+
+static void folders_at_the_top_are_classes(void **state)
+{
+	static const char *const paths[] = {"cat/1.jpg", "cat/2.txt", "dog/1.png", "README", NULL};
+	SCOPE(classes_release) struct classes classes = {0};
+	struct fixture *f = *state;
+
+	make(f, paths);
+	classes_of(f, &classes);
+	assert_false(classes.split);
+	assert_int_equal(classes.split_count, 1);
+	assert_int_equal(classes.splits[0].files, 3);
+	assert_int_equal(classes.splits[0].bytes, 30);
+	assert_int_equal(classes.count, 2);
+	expect_name(classes.list[0].name, classes.list[0].name_len, "cat");
+	assert_int_equal(classes.list[0].files, 2);
+	assert_int_equal(classes.list[0].samples, 1);
+	assert_int_equal(classes.of[find(f, "README")], 0);
+	assert_int_equal(classes.of[find(f, "dog/1.png")], 2);
+}
+
+static void folders_of_nothing_but_folders_are_splits(void **state)
+{
+	static const char *const paths[] = {"train/b/1.jpg",
+					    "train/a/1.jpg",
+					    "train/a/2.jpg",
+					    "val/a/1.jpg",
+					    "val/c/1.jpg",
+					    "labels.txt",
+					    NULL};
+	SCOPE(classes_release) struct classes classes = {0};
+	struct fixture *f = *state;
+
+	make(f, paths);
+	classes_of(f, &classes);
+	assert_true(classes.split);
+	assert_int_equal(classes.split_count, 2);
+	expect_name(classes.splits[1].name, classes.splits[1].name_len, "val");
+	assert_int_equal(classes.splits[1].first, 2);
+	assert_int_equal(classes.splits[1].count, 2);
+	assert_int_equal(classes.splits[0].files, 3);
+	assert_int_equal(classes.list[2].split, 1);
+}
+
+static void one_file_among_the_folders_and_there_are_no_splits(void **state)
+{
+	static const char *const paths[] = {"train/a/1.jpg", "val/a/1.jpg", "val/list.txt", NULL};
+	SCOPE(classes_release) struct classes classes = {0};
+	struct fixture *f = *state;
+
+	make(f, paths);
+	classes_of(f, &classes);
+	assert_false(classes.split);
+	assert_int_equal(classes.count, 2);
+	assert_int_equal(classes.list[1].files, 2);
+}
+
+static void a_label_is_what_is_called_alike_in_all_splits(void **state)
+{
+	static const char *const paths[] = {"train/a/1.jpg", "train/ab/1.jpg", "val/ab/1.jpg",
+					    "val/ab/2.jpg",  "val/b/1.jpg",    NULL};
+	SCOPE(classes_release) struct classes classes = {0};
+	struct fixture *f = *state;
+
+	make(f, paths);
+	classes_of(f, &classes);
+	assert_int_equal(classes.label_count, 3);
+	expect_name(classes.labels[1].name, classes.labels[1].name_len, "ab");
+	assert_int_equal(classes.labels[1].count, 2);
+	assert_int_equal(classes.labels[1].files, 3);
+	assert_int_equal(classes.labels[1].bytes, 30);
+	assert_int_equal(classes.by_label[classes.labels[1].first], 1);
+	assert_int_equal(classes.by_label[classes.labels[1].first + 1], 2);
+	assert_int_equal(classes.list[2].label, 1);
+}
+
+static void everything_below_counts_and_links_are_files(void **state)
+{
+	static const char *const paths[] = {"cat/deep/er/1.jpg", NULL};
+	SCOPE(classes_release) struct classes classes = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+	const char *name;
+	uint32_t cat;
+
+	make(f, paths);
+	cat = folder_of(f, &made, "dog/", &name);
+	add_symlink(f, cat, "link.jpg", "../cat/deep/er/1.jpg");
+	add_link(f, cat, "same.jpg", add_file(f, cat, "first.jpg", 1000));
+	classes_of(f, &classes);
+	assert_int_equal(classes.list[0].files, 1);
+	assert_int_equal(classes.list[1].files, 3);
+	assert_int_equal(classes.list[1].samples, 3);
+	assert_int_equal(classes.list[1].bytes, 2000);
+}
+
+static void imbalance_is_that_of_the_classes_with_files(void **state)
+{
+	static const char *const paths[] = {"a/1", "b/1", "b/2", "c/1", "c/2", "c/3", "c/4", NULL};
+	SCOPE(classes_release) struct classes classes = {0};
+	struct class_sizes sizes;
+	struct fixture *f = *state;
+
+	make(f, paths);
+	add_dir(f, BUILDER_ROOT, "nothing");
+	classes_of(f, &classes);
+	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));
+	assert_int_equal(sizes.filled, 3);
+	assert_int_equal(sizes.empty, 1);
+	assert_int_equal(sizes.least, 1);
+	assert_int_equal(sizes.median, 2);
+	assert_int_equal(sizes.most, 4);
+	assert_true(sizes.imbalance == 4);
+}
+
+static void an_empty_dataset_has_no_class(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	struct class_sizes sizes;
+	struct fixture *f = *state;
+
+	start(f);
+	classes_of(f, &classes);
+	assert_int_equal(classes.count, 0);
+	assert_int_equal(classes.label_count, 0);
+	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));
+	assert_int_equal(sizes.filled, 0);
+	assert_true(sizes.imbalance == 0);
+}
+
+static void imagefolder_goes_by_the_suffix(void **state)
+{
+	(void)state;
+	assert_true(classes_takes("a.JPEG", 6));
+	assert_true(classes_takes("a.b.webp", 8));
+	assert_true(classes_takes(".jpg", 4));
+	assert_false(classes_takes("jpg", 3));
+	assert_false(classes_takes("a.gif", 5));
+	assert_false(classes_takes("a.jpg.bak", 9));
+	assert_false(classes_takes("a.jpgx", 6));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+		TEST(folders_at_the_top_are_classes),
+		TEST(folders_of_nothing_but_folders_are_splits),
+		TEST(one_file_among_the_folders_and_there_are_no_splits),
+		TEST(a_label_is_what_is_called_alike_in_all_splits),
+		TEST(everything_below_counts_and_links_are_files),
+		TEST(imbalance_is_that_of_the_classes_with_files),
+		TEST(an_empty_dataset_has_no_class),
+		cmocka_unit_test(imagefolder_goes_by_the_suffix),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* Which images have the same bytes: pack/tool/duplicates.h. */
+#include "pack/tool/duplicates.h"
+#include "pack_fixture.h"
+
+/* A file whose bytes are those that its content's name stands for. */
+static uint32_t add_content(struct fixture *f, struct made *made, const char *path,
+			    const char *content, uint64_t size)
+{
+	const char *name;
+	uint32_t parent = folder_of(f, made, path, &name);
+	uint32_t id = add_name(f, parent, name);
+
+	store(f, id, content, size);
+	return id;
+}
+
+static void find_all(struct fixture *f, struct classes *classes, struct duplicates *ret)
+{
+	SCOPE_FREE uint32_t *files = NULL;
+	uint32_t count = 0;
+	struct dataset_entry entry;
+
+	finish_and_open(f);
+	files = calloc(dataset_entries(f->dataset), sizeof(*files));
+	assert_non_null(files);
+	for (uint32_t number = 0; number < dataset_entries(f->dataset); number++) {
+		dataset_entry(f->dataset, number, &entry);
+		if (entry.kind == FORMAT_FILE || entry.kind == FORMAT_HARDLINK)
+			files[count++] = number;
+	}
+	assert_done(classes_new(f->dataset, classes));
+	assert_done(duplicates_new(f->dataset, classes, files, count, ret));
+}
+
+static void expect_group(struct fixture *f, const struct duplicates *duplicates, uint64_t number,
+			 enum duplicate_reach reach, const char *const *paths)
+{
+	const struct duplicate_group *group = &duplicates->groups[number];
+
+	assert_true(number < duplicates->group_count);
+	assert_int_equal(group->reach, reach);
+	for (uint32_t i = 0; i < group->count; i++)
+		assert_int_equal(duplicates->entries[group->first + i], find(f, paths[i]));
+	assert_null(paths[group->count]);
+}
+
+static void copies_are_found_and_the_worst_come_first(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_content(f, &made, "train/cat/1", "one", 100);
+	add_content(f, &made, "train/cat/2", "redundant", 200);
+	add_content(f, &made, "train/cat/3", "redundant", 200);
+	add_content(f, &made, "train/cat/4", "doubtful", 300);
+	add_content(f, &made, "train/dog/4", "doubtful", 300);
+	add_content(f, &made, "train/dog/5", "leaked", 400);
+	add_content(f, &made, "val/dog/a", "leaked", 400);
+	add_content(f, &made, "val/dog/b", "leaked", 400);
+	find_all(f, &classes, &duplicates);
+	assert_int_equal(duplicates.group_count, 3);
+	expect_group(f, &duplicates, 0, DUPLICATE_SPLITS,
+		     (const char *[]){"train/dog/5", "val/dog/a", "val/dog/b", NULL});
+	expect_group(f, &duplicates, 1, DUPLICATE_CLASSES,
+		     (const char *[]){"train/cat/4", "train/dog/4", NULL});
+	expect_group(f, &duplicates, 2, DUPLICATE_CLASS,
+		     (const char *[]){"train/cat/2", "train/cat/3", NULL});
+	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].groups, 1);
+	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].files, 3);
+	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].bytes, 800);
+	assert_int_equal(duplicates.sums[DUPLICATE_CLASS].bytes, 200);
+}
+
+static void same_bytes_of_another_length_are_no_copy(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_content(f, &made, "cat/1", "one", 100);
+	add_content(f, &made, "cat/2", "one", 101);
+	add_content(f, &made, "cat/3", "", 0);
+	add_content(f, &made, "cat/4", "", 0);
+	find_all(f, &classes, &duplicates);
+	assert_int_equal(duplicates.group_count, 0);
+}
+
+/* Equal in their first MiB, or in all of them. */
+static void long_files_are_compared_to_their_end(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_content(f, &made, "cat/1", "long", 2 * MIB + 7);
+	add_content(f, &made, "cat/2", "long", 2 * MIB + 7);
+	add_content(f, &made, "cat/3", "long", 2 * MIB + 8);
+	find_all(f, &classes, &duplicates);
+	assert_int_equal(duplicates.group_count, 1);
+	assert_int_equal(duplicates.groups[0].count, 2);
+}
+
+static void a_hard_link_is_a_copy_that_takes_nothing(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+	const char *name;
+	uint32_t file;
+
+	start(f);
+	file = add_content(f, &made, "train/cat/1", "one", 100);
+	add_link(f, folder_of(f, &made, "val/cat/", &name), "1", file);
+	find_all(f, &classes, &duplicates);
+	assert_int_equal(duplicates.group_count, 1);
+	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_SPLITS);
+	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].bytes, 0);
+}
+
+static void a_file_outside_of_the_classes_contradicts_no_label(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_content(f, &made, "cat/1", "one", 100);
+	add_content(f, &made, "preview", "one", 100);
+	find_all(f, &classes, &duplicates);
+	assert_int_equal(duplicates.group_count, 1);
+	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_CLASS);
+}
+
+static void no_files_have_no_copies(void **state)
+{
+	SCOPE(classes_release) struct classes classes = {0};
+	SCOPE(duplicates_release) struct duplicates duplicates = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	find_all(f, &classes, &duplicates);
+	assert_int_equal(duplicates.group_count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+		TEST(copies_are_found_and_the_worst_come_first),
+		TEST(same_bytes_of_another_length_are_no_copy),
+		TEST(long_files_are_compared_to_their_end),
+		TEST(a_hard_link_is_a_copy_that_takes_nothing),
+		TEST(a_file_outside_of_the_classes_contradicts_no_label),
+		TEST(no_files_have_no_copies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* Work in any order, results in one: pack/tool/pipeline.h. Items wait for each other, never for
+ * the clock. */
+#include "base/scope.h"
+#include "pack/tool/pipeline.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define HANG_SECONDS 300 /* a wakeup that is lost would be waited for for ever */
+
+struct item {
+	unsigned number;
+	unsigned worked; /* times */
+	unsigned worker;
+};
+
+/* Whoever works on an item waits until the gate is open for its number. */
+struct ground {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned open; /* items below this one may pass */
+	unsigned inside, most, done;
+};
+
+static struct ground ground_closed_behind(unsigned open)
+{
+	return (struct ground){.lock = PTHREAD_MUTEX_INITIALIZER,
+			       .changed = PTHREAD_COND_INITIALIZER,
+			       .open = open};
+}
+
+static void work(void *context, unsigned worker, void *item)
+{
+	struct ground *ground = context;
+	struct item *i = item;
+
+	SCOPE_LOCK(&ground->lock);
+	if (++ground->inside > ground->most)
+		ground->most = ground->inside;
+	pthread_cond_broadcast(&ground->changed);
+	while (i->number >= ground->open)
+		pthread_cond_wait(&ground->changed, &ground->lock);
+	i->worked++;
+	i->worker = worker;
+	ground->inside--;
+	ground->done++;
+	pthread_cond_broadcast(&ground->changed);
+}
+
+static void open_gate(struct ground *ground, unsigned open)
+{
+	SCOPE_LOCK(&ground->lock);
+	ground->open = open;
+	pthread_cond_broadcast(&ground->changed);
+}
+
+static void wait_until(struct ground *ground, const unsigned *counter, unsigned value)
+{
+	SCOPE_LOCK(&ground->lock);
+	while (*counter < value)
+		pthread_cond_wait(&ground->changed, &ground->lock);
+}
+
+static struct pipeline *new_pipeline(struct ground *ground, unsigned workers, unsigned slots,
+				     uint64_t bytes)
+{
+	const struct pipeline_params params = {.workers = workers,
+					       .slots = slots,
+					       .bytes = bytes,
+					       .work = work,
+					       .context = ground};
+	struct pipeline *pipeline;
+
+	alarm(HANG_SECONDS);
+	assert_int_equal(pipeline_new(&params, &pipeline), 0);
+	return pipeline;
+}
+
+static void what_goes_in_comes_out_in_order_and_worked_on_once(void **state)
+{
+	static struct item items[5000];
+	struct ground ground = ground_closed_behind(UINT32_MAX);
+	struct pipeline *pipeline = new_pipeline(&ground, 4, 32, UINT64_MAX);
+	unsigned put = 0, taken = 0;
+	struct item *item;
+
+	(void)state;
+	do {
+		while (put < 5000 && pipeline_has_room(pipeline, 1)) {
+			items[put].number = put;
+			pipeline_put(pipeline, &items[put++], 1);
+		}
+		item = pipeline_take(pipeline);
+		if (item) {
+			assert_int_equal(item->number, taken++);
+			assert_int_equal(item->worked, 1);
+			assert_in_range(item->worker, 0, 3);
+		}
+	} while (item);
+	assert_int_equal(taken, 5000);
+	pipeline_free(pipeline);
+}
+
+static void a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them(void **state)
+{
+	struct item items[3] = {{.number = 9}, {.number = 0}, {.number = 1}};
+	struct ground ground = ground_closed_behind(9);
+	struct pipeline *pipeline = new_pipeline(&ground, 2, 4, UINT64_MAX);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		pipeline_put(pipeline, &items[i], 1);
+	wait_until(&ground, &ground.done, 2);
+	open_gate(&ground, 10);
+	for (int i = 0; i < 3; i++)
+		assert_ptr_equal(pipeline_take(pipeline), &items[i]);
+	pipeline_free(pipeline);
+}
+
+static void all_workers_work_at_once(void **state)
+{
+	struct item items[4] = {{.number = 0}, {.number = 0}, {.number = 0}, {.number = 0}};
+	struct ground ground = ground_closed_behind(0);
+	struct pipeline *pipeline = new_pipeline(&ground, 4, 4, UINT64_MAX);
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		pipeline_put(pipeline, &items[i], 1);
+	wait_until(&ground, &ground.inside, 4);
+	open_gate(&ground, 1);
+	while (pipeline_take(pipeline))
+		;
+	assert_int_equal(ground.most, 4);
+	pipeline_free(pipeline);
+}
+
+static void room_ends_with_the_slots_and_with_the_bytes(void **state)
+{
+	struct item items[3] = {{.number = 0}, {.number = 0}, {.number = 0}};
+	struct ground ground = ground_closed_behind(1);
+	struct pipeline *pipeline = new_pipeline(&ground, 1, 2, 100);
+
+	(void)state;
+	pipeline_put(pipeline, &items[0], 60);
+	assert_true(pipeline_has_room(pipeline, 40));
+	assert_false(pipeline_has_room(pipeline, 41));
+	pipeline_put(pipeline, &items[1], 0);
+	assert_false(pipeline_has_room(pipeline, 0));
+	pipeline_take(pipeline);
+	assert_true(pipeline_has_room(pipeline, 100));
+	pipeline_free(pipeline);
+}
+
+static void what_is_larger_than_all_the_room_goes_through_alone(void **state)
+{
+	struct item items[2] = {{.number = 0}, {.number = 0}};
+	struct ground ground = ground_closed_behind(1);
+	struct pipeline *pipeline = new_pipeline(&ground, 1, 2, 100);
+
+	(void)state;
+	assert_true(pipeline_has_room(pipeline, UINT64_MAX));
+	pipeline_put(pipeline, &items[0], UINT64_MAX);
+	assert_false(pipeline_has_room(pipeline, 1));
+	assert_ptr_equal(pipeline_take(pipeline), &items[0]);
+	assert_true(pipeline_has_room(pipeline, 1));
+	pipeline_free(pipeline);
+}
+
+static void an_empty_one_gives_nothing(void **state)
+{
+	struct ground ground = ground_closed_behind(0);
+	struct pipeline *pipeline = new_pipeline(&ground, 2, 2, 1);
+
+	(void)state;
+	assert_null(pipeline_take(pipeline));
+	pipeline_free(pipeline);
+	pipeline_free(NULL);
+}
+
+static void *open_for_the_first(void *context)
+{
+	open_gate(context, 1);
+	return NULL;
+}
+
+static void freeing_it_waits_for_the_item_in_hand(void **state)
+{
+	struct item items[2] = {{.number = 0}, {.number = 0}};
+	struct ground ground = ground_closed_behind(0);
+	struct pipeline *pipeline = new_pipeline(&ground, 1, 2, UINT64_MAX);
+	pthread_t opener;
+
+	(void)state;
+	pipeline_put(pipeline, &items[0], 1);
+	pipeline_put(pipeline, &items[1], 1);
+	wait_until(&ground, &ground.inside, 1);
+	assert_int_equal(pthread_create(&opener, NULL, open_for_the_first, &ground), 0);
+	pipeline_free(pipeline);
+	assert_int_equal(items[0].worked, 1);
+	assert_int_equal(ground.inside, 0);
+	pthread_join(opener, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_goes_in_comes_out_in_order_and_worked_on_once),
+		cmocka_unit_test(a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them),
+		cmocka_unit_test(all_workers_work_at_once),
+		cmocka_unit_test(room_ends_with_the_slots_and_with_the_bytes),
+		cmocka_unit_test(what_is_larger_than_all_the_room_goes_through_alone),
+		cmocka_unit_test(an_empty_one_gives_nothing),
+		cmocka_unit_test(freeing_it_waits_for_the_item_in_hand),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,80 @@
+/* The line that says how far a long command is, where standard error is no terminal. */
+#include "base/scope.h"
+#include "pack/tool/progress.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The line that is drawn when `files` and `bytes` were done in ten seconds. */
+static void expect_line(struct progress progress, uint64_t files, uint64_t bytes, const char *want)
+{
+	int before = dup(STDERR_FILENO), pipes[2];
+	char line[256] = "";
+	ssize_t n;
+
+	assert_int_equal(pipe(pipes), 0);
+	dup2(pipes[1], STDERR_FILENO);
+	progress.shown = true;
+	progress.began = progress.last = progress_now() - 10;
+	progress_add(&progress, files, bytes);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	close(pipes[1]);
+	n = read(pipes[0], line, sizeof(line) - 1);
+	close(pipes[0]);
+	assert_true(n > 0);
+	assert_string_equal(line, want);
+}
+
+static void totals_say_how_long_it_will_take(void **state)
+{
+	const struct progress progress = {
+		.verb = "packing", .files_total = 4000, .bytes_total = 4000000000};
+
+	(void)state;
+	expect_line(progress, 1000, 1000000000,
+		    "packing: 1,000 of 4,000 files, 954 MiB, 100 MB/s, 0:30 left\n");
+}
+
+static void without_totals_it_only_says_what_was_done(void **state)
+{
+	const struct progress progress = {.verb = "packing"};
+
+	(void)state;
+	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
+}
+
+/* A tar may be compressed: its bytes are not those of the files. */
+static void how_much_was_read_stands_for_totals(void **state)
+{
+	const struct progress progress = {
+		.verb = "packing", .position = 1000, .length = 1000 + 1000 * 720};
+
+	(void)state;
+	expect_line(progress, 1000, 1000000000,
+		    "packing: 1,000 files, 954 MiB, 100 MB/s, 0 %, 2h00m left\n");
+}
+
+static void the_end_has_nothing_left(void **state)
+{
+	const struct progress progress = {.verb = "packing", .position = 1000, .length = 1000};
+
+	(void)state;
+	expect_line(progress, 1000, 1000000000, "packing: 1,000 files, 954 MiB, 100 MB/s\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(totals_say_how_long_it_will_take),
+		cmocka_unit_test(without_totals_it_only_says_what_was_done),
+		cmocka_unit_test(how_much_was_read_stands_for_totals),
+		cmocka_unit_test(the_end_has_nothing_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* Making images smaller: pack/tool/resize.h, and the room for them, pack/tool/pixels.h. */
+#include "base/scope.h"
+#include "pack/tool/resize.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct pixels image(uint32_t width, uint32_t height, uint32_t channels)
+{
+	struct pixels pixels;
+
+	assert_int_equal(pixels_init(&pixels, width, height, channels), 0);
+	return pixels;
+}
+
+static struct pixels resized(const struct pixels *from, uint32_t width, uint32_t height)
+{
+	const struct resize how = {.from_width = from->width,
+				   .from_height = from->height,
+				   .shrink = 1,
+				   .width = width,
+				   .height = height};
+	struct pixels to;
+
+	assert_int_equal(resize(&how, from, &to), 0);
+	assert_int_equal(to.width, width);
+	assert_int_equal(to.height, height);
+	assert_int_equal(to.channels, from->channels);
+	return to;
+}
+
+static void fill_random(struct pixels *pixels)
+{
+	uint32_t seed = 1;
+
+	for (size_t i = 0; i < pixels->height * pixels_stride(pixels); i++) {
+		seed = seed * 1664525u + 1013904223u;
+		pixels->data[i] = (uint8_t)(seed >> 24);
+	}
+}
+
+/* Of 4 pixels to 2 the triangles are 2 pixels wide to each side, and cut off at the border:
+ * weights 3 3 1 of 7, and 1 3 3. */
+static void the_weights_are_those_of_a_triangle(void **state)
+{
+	SCOPE(pixels_release) struct pixels from = image(4, 1, 1);
+	SCOPE(pixels_release) struct pixels to = {0};
+
+	(void)state;
+	memcpy(from.data, "\0\x70\0\xe0", 4);
+	to = resized(&from, 2, 1);
+	assert_int_equal(to.data[0], 48);
+	assert_int_equal(to.data[1], (0x70 + 3 * 0xe0 + 3) / 7);
+}
+
+/* What PIL's resize() gives, filter BILINEAR, for the numbers of fill_random(). */
+static void the_pixels_are_those_of_pil(void **state)
+{
+	static const uint8_t expected[] = {152, 133, 150, 136, 159, 100, 114, 143, 87,
+					   136, 116, 107, 92,  139, 152, 124, 147, 135,
+					   136, 123, 127, 141, 98,  107, 122, 124, 119,
+					   170, 126, 113, 145, 117, 108, 115, 115, 122};
+	SCOPE(pixels_release) struct pixels from = image(11, 7, 3);
+	SCOPE(pixels_release) struct pixels to = {0};
+
+	(void)state;
+	fill_random(&from);
+	to = resized(&from, 4, 3);
+	assert_memory_equal(to.data, expected, sizeof(expected));
+}
+
+static void a_picture_of_the_same_size_is_the_same(void **state)
+{
+	SCOPE(pixels_release) struct pixels from = image(17, 5, 3);
+	SCOPE(pixels_release) struct pixels to = {0};
+
+	(void)state;
+	fill_random(&from);
+	to = resized(&from, 17, 5);
+	assert_memory_equal(to.data, from.data, (size_t)17 * 5 * 3);
+}
+
+static void channels_and_directions_do_not_mix(void **state)
+{
+	SCOPE(pixels_release) struct pixels from = image(40, 30, 3);
+	SCOPE(pixels_release) struct pixels grey = image(40, 30, 1);
+	SCOPE(pixels_release) struct pixels to = {0};
+	SCOPE(pixels_release) struct pixels to_grey = {0};
+
+	(void)state;
+	fill_random(&from);
+	for (size_t i = 0; i < (size_t)40 * 30; i++)
+		grey.data[i] = from.data[3 * i + 1];
+	to = resized(&from, 13, 30);
+	to_grey = resized(&grey, 13, 30);
+	for (size_t i = 0; i < (size_t)13 * 30; i++)
+		assert_int_equal(to.data[3 * i + 1], to_grey.data[i]);
+}
+
+/* Whatever the sides, weights come to 1: nothing wraps around at white. */
+static void white_stays_white(void **state)
+{
+	static const uint32_t sides[][2] = {{65500, 1}, {65500, 3},  {65500, 256}, {65500, 65499},
+					    {2, 1},	{1000, 999}, {333, 7},	   {1, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sides) / sizeof(sides[0]); i++) {
+		SCOPE(pixels_release) struct pixels from = image(sides[i][0], 1, 1);
+		SCOPE(pixels_release) struct pixels to = {0};
+
+		memset(from.data, 255, sides[i][0]);
+		to = resized(&from, sides[i][1], 1);
+		for (uint32_t x = 0; x < sides[i][1]; x++)
+			assert_int_equal(to.data[x], 255);
+	}
+}
+
+/* 9 pixels decoded at a half are 5, the last of which only half is wanted of: their centres are 1,
+ * 3, 5, 7, 9 of 9. Of 2, at 2.25 and 6.75, the triangles reach 4.5. */
+static void the_border_of_a_shrunk_image_counts_in_part(void **state)
+{
+	const struct resize how = {
+		.from_width = 9, .from_height = 1, .shrink = 2, .width = 2, .height = 1};
+	SCOPE(pixels_release) struct pixels from = image(5, 1, 1);
+	SCOPE(pixels_release) struct pixels to = {0};
+	const double weights[] = {4.5 - 5.75, 4.5 - 3.75, 4.5 - 1.75, 4.5 - 0.25, 4.5 - 2.25};
+	double sum = weights[1] + weights[2] + weights[3] + weights[4];
+
+	(void)state;
+	memcpy(from.data, "\0\0\0\0\xff", 5);
+	assert_int_equal(resize(&how, &from, &to), 0);
+	assert_int_equal(to.data[0], 0);
+	assert_int_equal(to.data[1], (int)(255 * weights[4] / sum + 0.5));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_weights_are_those_of_a_triangle),
+		cmocka_unit_test(the_pixels_are_those_of_pil),
+		cmocka_unit_test(a_picture_of_the_same_size_is_the_same),
+		cmocka_unit_test(channels_and_directions_do_not_mix),
+		cmocka_unit_test(white_stays_white),
+		cmocka_unit_test(the_border_of_a_shrunk_image_counts_in_part),
+	};
+
+	return cmocka_run_group_tests_name("resize", tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* All of a pack, or some files of it, by windows and in many threads: pack/tool/window.h, view.h
+ * and sweep.h. */
+#include "pack/tool/sweep.h"
+#include "pack_fixture.h"
+
+/* --- windows -------------------------------------------------------------------------------- */
+
+enum { FILES_MOST = 4000, WINDOWS_MOST = 64 };
+
+/* What lies in a pack, as windows_next() gives it out. */
+struct glass {
+	uint32_t files[FILES_MOST];
+	size_t count;
+	struct windows *windows;
+	struct window all[WINDOWS_MOST];
+	unsigned made;
+};
+
+static void glass_release(struct glass *glass)
+{
+	windows_free(glass->windows);
+}
+
+/* Every file of the pack whose number among them leaves the remainder 0. */
+static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
+{
+	struct dataset_child child;
+	uint32_t number = 0;
+
+	for (uint32_t e = 0; e < dataset_entries(f->dataset); e++) {
+		dataset_child(f->dataset, e, &child);
+		if (child.kind == FORMAT_FILE && number++ % divisor == 0)
+			glass->files[glass->count++] = e;
+	}
+	assert_done(windows_new(f->dataset, glass->files, glass->count, &glass->windows));
+	while (glass->made < WINDOWS_MOST && windows_next(glass->windows, &glass->all[glass->made]))
+		glass->made++;
+}
+
+static void neighbours_share_a_window_in_the_order_of_entries(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(glass_release) struct glass glass = {0};
+	char name[16];
+
+	start(f);
+	for (unsigned i = 0; i < 600; i++) {
+		snprintf(name, sizeof(name), "%03u", i);
+		add_file(f, BUILDER_ROOT, name, i % 50);
+	}
+	finish_and_open(f);
+	cut(f, 1, &glass);
+	assert_int_equal(glass.made, 3);
+	assert_int_equal(glass.all[0].count, WINDOW_FILES);
+	assert_int_equal(glass.all[2].count, 600 - 2 * WINDOW_FILES);
+	for (uint32_t i = 0; i < 600; i++)
+		assert_int_equal(glass.files[i], 1 + i);
+	assert_false(glass.all[0].piece);
+	assert_true(glass.all[0].last);
+}
+
+static void files_come_in_the_order_in_which_they_were_stored(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(glass_release) struct glass glass = {0};
+	static const char *const names[] = {"d", "b", "a", "e", "c"};
+	uint32_t ids[5];
+
+	start(f);
+	for (unsigned i = 0; i < 5; i++)
+		ids[i] = add_name(f, BUILDER_ROOT, names[i]);
+	for (unsigned i = 0; i < 5; i++)
+		store(f, ids[i], names[i], 200 * KIB);
+	finish_and_open(f);
+	cut(f, 1, &glass);
+	assert_int_equal(glass.made, 1);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(glass.files[i], find(f, names[i]));
+}
+
+static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(glass_release) struct glass glass = {0};
+	struct window_extents extents;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "a", 10 * MIB + 1);
+	add_file(f, BUILDER_ROOT, "b", 100);
+	add_file(f, BUILDER_ROOT, "c", 4 * MIB);
+	add_file(f, BUILDER_ROOT, "d", 4 * MIB + 1);
+	finish_and_open(f);
+	cut(f, 1, &glass);
+	/* Where b lies is LMDB's choice: with others of its size, on a page of keys. */
+	assert_int_equal(glass.made, 7);
+	for (unsigned i = 0, pieces = 0; i < glass.made; i++) {
+		const struct window *window = &glass.all[i];
+
+		if (*window->files != find(f, "a"))
+			continue;
+		assert_true(window->piece);
+		assert_int_equal(window->from, pieces * WINDOW_BYTES);
+		assert_int_equal(window->last, pieces == 2);
+		extents = window_extents(f->dataset, window, 0);
+		assert_int_equal(extents.first,
+				 dataset_first_extent(f->dataset, find(f, "a")) + 4 * pieces);
+		assert_int_equal(extents.count, pieces == 2 ? 3 : 4);
+		pieces++;
+	}
+}
+
+static void what_lies_far_between_is_not_read_along(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(glass_release) struct glass all = {0};
+	SCOPE(glass_release) struct glass some = {0};
+	uint64_t bytes = 0;
+	char name[16];
+
+	start(f);
+	for (unsigned i = 0; i < 12; i++) {
+		snprintf(name, sizeof(name), "%02u", i);
+		add_file(f, BUILDER_ROOT, name, 300 * KIB);
+	}
+	finish_and_open(f);
+	cut(f, 1, &all);
+	cut(f, 2, &some);
+	assert_int_equal(all.made, 1);
+	assert_int_equal(some.made, 6);
+	for (unsigned i = 0; i < some.made; i++)
+		bytes += some.all[i].len;
+	assert_int_equal(bytes, 6 * 300 * KIB);
+}
+
+static void an_empty_pack_has_no_window(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(glass_release) struct glass glass = {0};
+
+	start(f);
+	finish_and_open(f);
+	cut(f, 1, &glass);
+	assert_int_equal(glass.made, 0);
+}
+
+static void files_without_bytes_are_a_window_too(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(glass_release) struct glass glass = {0};
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "a", 0);
+	add_file(f, BUILDER_ROOT, "b", 0);
+	finish_and_open(f);
+	cut(f, 1, &glass);
+	assert_int_equal(glass.made, 1);
+	assert_int_equal(glass.all[0].count, 2);
+	assert_int_equal(glass.all[0].len, 0);
+	assert_int_equal(window_extents(f->dataset, &glass.all[0], 1).count, 0);
+}
+
+/* --- sweeping ------------------------------------------------------------------------------- */
+
+struct note {
+	unsigned number; /* of the window */
+	uint64_t bytes;	 /* that were right */
+	unsigned unreadable;
+};
+
+struct broom {
+	struct fixture *f;
+	unsigned begun, done, workers;
+	uint64_t bytes;
+	unsigned unreadable;
+	unsigned stop_beginning, stop_ending; /* with this window; 0: never */
+};
+
+static int broom_begin(void *context, const struct window *window, void *note)
+{
+	struct broom *broom = context;
+	struct note *n = note;
+
+	(void)window;
+	assert_int_equal(n->number, 0);
+	n->number = ++broom->begun;
+	return broom->begun == broom->stop_beginning ? -ECANCELED : 0;
+}
+
+static void look(struct fixture *f, struct view *view, uint64_t number, struct note *note)
+{
+	SCOPE_FREE char *want = malloc(FORMAT_EXTENT);
+	struct dataset_extent extent;
+	struct dataset_entry entry;
+	char *data;
+
+	if (view_extent(view, number, &extent, &data) < 0) {
+		note->unreadable++;
+		return;
+	}
+	dataset_entry(f->dataset, extent.entry, &entry);
+	pattern_bytes(pattern_seed(entry.name, entry.name_len), extent.from, want, extent.size);
+	if (memcmp(data, want, extent.size) == 0)
+		note->bytes += extent.size;
+}
+
+static void broom_work(void *context, unsigned worker, const struct window *window,
+		       struct view *view, void *note)
+{
+	struct broom *broom = context;
+
+	if (worker >= broom->workers)
+		return; /* is missed in the sum */
+	view_read(view, window);
+	for (uint32_t i = 0; i < window->count; i++) {
+		struct window_extents extents = window_extents(view->dataset, window, i);
+
+		for (uint64_t k = 0; k < extents.count; k++)
+			look(broom->f, view, extents.first + k, note);
+	}
+}
+
+static int broom_done(void *context, const struct window *window, void *note)
+{
+	struct broom *broom = context;
+	const struct note *n = note;
+
+	(void)window;
+	assert_int_equal(n->number, ++broom->done);
+	broom->bytes += n->bytes;
+	broom->unreadable += n->unreadable;
+	return broom->done == broom->stop_ending ? -ECANCELED : 0;
+}
+
+static int swept(struct fixture *f, unsigned jobs, struct broom *broom)
+{
+	SCOPE(glass_release) struct glass glass = {0};
+	struct sweep_params params = {.dataset = f->dataset,
+				      .files = glass.files,
+				      .jobs = jobs,
+				      .note_size = sizeof(struct note),
+				      .begin = broom_begin,
+				      .work = broom_work,
+				      .done = broom_done,
+				      .context = broom};
+
+	broom->f = f;
+	broom->workers = jobs;
+	cut(f, 1, &glass);
+	params.count = glass.count;
+	return sweep(&params);
+}
+
+static uint64_t build_mixed(struct fixture *f)
+{
+	static const uint64_t sizes[] = {0, 1, 100, 2000, 5000, 100000, MIB - 1, MIB, MIB + 1};
+	uint64_t total = 9 * MIB + 17;
+	char name[16];
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "0 long", total);
+	for (unsigned i = 0; i < 90; i++) {
+		uint64_t size = sizes[i % (sizeof(sizes) / sizeof(*sizes))];
+
+		snprintf(name, sizeof(name), "%02u", i);
+		add_file(f, BUILDER_ROOT, name, size);
+		total += size;
+	}
+	finish_and_open(f);
+	return total;
+}
+
+static void every_byte_is_seen_once_in_order_by_any_number_of_threads(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t total = build_mixed(f);
+
+	for (unsigned jobs = 1; jobs < 9; jobs += 3) {
+		struct broom broom = {0};
+
+		assert_done(swept(f, jobs, &broom));
+		assert_int_equal(broom.bytes, total);
+		assert_true(broom.done > 9);
+		assert_int_equal(broom.done, broom.begun);
+	}
+}
+
+static void it_ends_when_it_is_told_to(void **state)
+{
+	struct fixture *f = *state;
+
+	build_mixed(f);
+	for (unsigned jobs = 1; jobs < 5; jobs += 3) {
+		struct broom at_once = {.stop_beginning = 1};
+		struct broom beginning = {.stop_beginning = 3};
+		struct broom ending = {.stop_ending = 3};
+
+		assert_int_equal(swept(f, jobs, &at_once), -ECANCELED);
+		assert_int_equal(at_once.done, 0);
+		assert_int_equal(swept(f, jobs, &beginning), -ECANCELED);
+		assert_int_equal(beginning.begun, 3);
+		assert_int_equal(swept(f, jobs, &ending), -ECANCELED);
+		assert_int_equal(ending.done, 3);
+	}
+}
+
+/* A window that cannot be read as a whole costs only those extents that cannot be read. */
+static void what_is_cut_off_costs_nothing_else(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent extent;
+	struct broom broom = {0};
+	uint64_t end = 0;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "a", 300000);
+	add_file(f, BUILDER_ROOT, "b", 300000);
+	finish_and_open(f);
+	for (uint64_t i = 0; i < dataset_extents(f->dataset); i++) {
+		dataset_extent(f->dataset, i, &extent);
+		end = extent.offset + extent.size > end ? extent.offset + extent.size : end;
+	}
+	assert_done(chmod(f->path, 0644));
+	assert_done(truncate(f->path, (off_t)end - 1));
+	assert_done(swept(f, 1, &broom));
+	assert_int_equal(broom.unreadable, 1);
+	assert_int_equal(broom.bytes, 300000);
+}
+
+static void as_many_threads_as_asked_for_within_reason(void **state)
+{
+	(void)state;
+	assert_int_equal(sweep_jobs(1), 1);
+	assert_int_equal(sweep_jobs(3), 3);
+	assert_true(sweep_jobs(0) >= 8);
+	assert_true(sweep_jobs(UINT64_MAX) <= 256);
+}
+
+#define story(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		story(neighbours_share_a_window_in_the_order_of_entries),
+		story(files_come_in_the_order_in_which_they_were_stored),
+		story(a_long_file_is_pieces_and_the_next_begins_anew),
+		story(what_lies_far_between_is_not_read_along),
+		story(an_empty_pack_has_no_window),
+		story(files_without_bytes_are_a_window_too),
+		story(every_byte_is_seen_once_in_order_by_any_number_of_threads),
+		story(it_ends_when_it_is_told_to),
+		story(what_is_cut_off_costs_nothing_else),
+		story(as_many_threads_as_asked_for_within_reason),
+	};
+
+	return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
+}

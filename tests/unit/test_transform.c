@@ -1,0 +1,620 @@
+/* Images on their way into a pack: pack/tool/transform.h, and with it jpeg_head.h, jpeg_decode.h,
+ * jpeg_encode.h, jpeg_optimize.h and bitmap.h. Against PIL: tests/mount/test_transform.py. */
+#include "base/le.h"
+#include "base/scope.h"
+#include "pack/tool/image.h"
+#include "pack/tool/jpeg_decode.h"
+#include "pack/tool/jpeg_head.h"
+#include "pack/tool/transform.h"
+#include "tests/unit/jpeg_fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define TURNED	     "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\6\0\0\0\0\0\0"
+#define UPRIGHT	     "Exif\0\0MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0\1\0\0\0\0\0\0"
+#define PROFILE	     "ICC_PROFILE\0\1\1a profile that nobody knows"
+
+static const struct jpeg_recipe colour = {.width = 100, .height = 60, .colour = JCS_RGB};
+static const struct jpeg_recipe grey = {.width = 61, .height = 90, .colour = JCS_GRAYSCALE};
+
+static int transform(const struct transform *how, const struct buf *from, struct buf *to,
+		     struct err *err)
+{
+	SCOPE_FREE uint8_t *copy = malloc(from->len ? from->len : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, from->data, from->len);
+	to->len = 0;
+	*err = (struct err){0};
+	return transform_image(how, copy, from->len, to, err);
+}
+
+/* It is transformed, into an image of this kind and size. */
+static void expect_made(const struct transform *how, const struct buf *from, struct buf *to,
+			const struct dataset_image *expected)
+{
+	struct dataset_image image;
+	struct err err;
+	int r = transform(how, from, to, &err);
+
+	if (r != 0)
+		fail_msg("%d: %s", r, err.text);
+	assert_string_equal(err.text, "");
+	image_inspect((const uint8_t *)to->data, to->len, &image);
+	assert_int_equal(image.kind, expected->kind);
+	assert_int_equal(image.width, expected->width);
+	assert_int_equal(image.height, expected->height);
+}
+
+#define MADE(kind_, width_, height_)                                    \
+	&(struct dataset_image)                                         \
+	{                                                               \
+		.kind = (kind_), .width = (width_), .height = (height_) \
+	}
+
+static void expect_left(const struct transform *how, const struct buf *from, const char *why)
+{
+	SCOPE(buf_release) struct buf to = BUF_INIT;
+	struct err err;
+
+	assert_int_equal(transform(how, from, &to, &err), 1);
+	assert_string_equal(err.text, why);
+}
+
+static void expect_bad(const struct transform *how, const struct buf *from, const char *why)
+{
+	SCOPE(buf_release) struct buf to = BUF_INIT;
+	struct err err;
+
+	assert_int_equal(transform(how, from, &to, &err), -EBADMSG);
+	if (!strstr(err.text, why))
+		fail_msg("'%s' does not have '%s'", err.text, why);
+}
+
+static void expect_same_pixels(const struct buf *a, const struct buf *b)
+{
+	SCOPE(pixels_release) struct pixels left = {0};
+	SCOPE(pixels_release) struct pixels right = {0};
+
+	assert_int_equal(jpeg_decode((const uint8_t *)a->data, a->len, 1, &left, NULL), 0);
+	assert_int_equal(jpeg_decode((const uint8_t *)b->data, b->len, 1, &right, NULL), 0);
+	assert_int_equal(left.width, right.width);
+	assert_int_equal(left.height, right.height);
+	assert_int_equal(left.channels, right.channels);
+	assert_memory_equal(left.data, right.data, left.height * pixels_stride(&left));
+}
+
+static bool contains(const struct buf *buf, const char *bytes, size_t len)
+{
+	return memmem(buf->data, buf->len, bytes, len) != NULL;
+}
+
+static struct jpeg_head head_of(const struct buf *buf)
+{
+	struct jpeg_head head;
+
+	assert_int_equal(jpeg_head_read((const uint8_t *)buf->data, buf->len, &head, NULL), 0);
+	return head;
+}
+
+/* --- sizes ---------------------------------------------------------------------------- */
+
+static void sizes_are_those_of_torchvision(void **state)
+{
+	static const struct {
+		uint32_t resize, max_side, width, height, to_width, to_height;
+	} cases[] = {
+		{256, 0, 500, 375, 341, 256},	{256, 0, 375, 500, 256, 341},
+		{256, 0, 256, 900, 256, 900},	{256, 0, 300, 200, 300, 200},
+		{256, 0, 257, 257, 256, 256},	{0, 400, 500, 375, 400, 300},
+		{0, 500, 500, 375, 500, 375},	{0, 3, 1000, 1, 3, 1},
+		{256, 300, 500, 375, 300, 225}, {256, 400, 375, 500, 256, 341},
+		{1, 0, 65500, 2, 32750, 1},	{0, 0, 7, 9, 7, 9},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct transform how = {.resize = cases[i].resize,
+					      .max_side = cases[i].max_side};
+		uint32_t width = cases[i].width, height = cases[i].height;
+
+		transform_size(&how, &width, &height);
+		if (width != cases[i].to_width || height != cases[i].to_height)
+			fail_msg("%zu: %ux%u", i, width, height);
+	}
+}
+
+static void a_large_image_is_made_smaller(void **state)
+{
+	const struct transform how = {.resize = 30};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT, from_grey = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	expect_made(&how, &from, &to, MADE(IMAGE_JPEG, 50, 30));
+	jpeg_fixture(&grey, &from_grey);
+	expect_made(&how, &from_grey, &to, MADE(IMAGE_JPEG, 30, 44));
+	assert_int_equal(head_of(&to).colour, JPEG_GREY);
+}
+
+static void one_that_is_decoded_at_a_fraction_has_the_size_all_the_same(void **state)
+{
+	const struct jpeg_recipe recipe = {.width = 333, .height = 211, .colour = JCS_RGB};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&recipe, &from);
+	for (uint32_t side = 1; side < 211; side += side < 30 ? 1 : 20) {
+		const struct transform how = {.resize = side, .store = STORE_PPM};
+
+		expect_made(&how, &from, &to, MADE(IMAGE_PNM, 333 * side / 211, side));
+	}
+}
+
+static void a_small_image_stays_as_it_is(void **state)
+{
+	const struct transform resize = {.resize = 60, .max_side = 100, .quality = 10};
+	SCOPE(buf_release) struct buf from = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	expect_left(&resize, &from, "");
+	expect_left(&(struct transform){.resize = 0}, &from, "");
+}
+
+static void thin_images_keep_a_pixel(void **state)
+{
+	const struct jpeg_recipe recipe = {.width = 500, .height = 1, .colour = JCS_RGB};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&recipe, &from);
+	expect_made(&(struct transform){.max_side = 7}, &from, &to, MADE(IMAGE_JPEG, 7, 1));
+	expect_left(&(struct transform){.resize = 7}, &from, "");
+}
+
+/* --- what is not touched -------------------------------------------------------------- */
+
+static void what_is_no_jpeg_stays(void **state)
+{
+	static const char *const files[] = {"", "\xff\xd8", "\x89PNG\r\n\x1a\n", "BM", "a text"};
+	const struct transform how = {.resize = 1, .store = STORE_BMP, .optimize = true};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(files); i++) {
+		SCOPE(buf_release) struct buf from = BUF_INIT;
+
+		assert_int_equal(buf_adds(&from, files[i]), 0);
+		expect_left(&how, &from, "");
+	}
+}
+
+static void cmyk_stays(void **state)
+{
+	const struct transform how = {.resize = 1, .store = STORE_BMP, .optimize = true};
+	struct jpeg_recipe recipe = {.width = 40, .height = 30, .colour = JCS_CMYK};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+	struct err err = {0};
+
+	(void)state;
+	jpeg_fixture(&recipe, &from);
+	expect_left(&how, &from, "neither grey nor colour, but CMYK or the like");
+	assert_int_equal(transform_thumbnail((const uint8_t *)from.data, from.len, 16, &to, &err),
+			 1);
+}
+
+static uint8_t *frame_header(const struct buf *buf)
+{
+	uint8_t *at = memmem(buf->data, buf->len, "\xff\xc0\0", 3);
+
+	assert_non_null(at);
+	return at;
+}
+
+static void a_kind_that_libjpeg_does_not_know_stays(void **state)
+{
+	const struct transform how = {.resize = 1};
+	SCOPE(buf_release) struct buf from = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	frame_header(&from)[4] = 12; /* bits a sample */
+	expect_left(&how, &from, "libjpeg: Unsupported JPEG data precision 12");
+}
+
+/* --- decoded -------------------------------------------------------------------------- */
+
+static void a_ppm_holds_the_pixels(void **state)
+{
+	const struct transform how = {.store = STORE_PPM};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+	SCOPE(pixels_release) struct pixels pixels = {0};
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	expect_made(&how, &from, &to, MADE(IMAGE_PNM, 100, 60));
+	assert_int_equal(jpeg_decode((uint8_t *)from.data, from.len, 1, &pixels, NULL), 0);
+	assert_int_equal(to.len, 14 + 100 * 60 * 3);
+	assert_memory_equal(to.data, "P6\n100 60\n255\n", 14);
+	assert_memory_equal(to.data + 14, pixels.data, 100 * 60 * 3);
+}
+
+static void a_grey_one_becomes_a_pgm(void **state)
+{
+	const struct transform how = {.store = STORE_PPM};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&grey, &from);
+	expect_made(&how, &from, &to, MADE(IMAGE_PNM, 61, 90));
+	assert_memory_equal(to.data, "P5\n61 90\n255\n", 13);
+	assert_int_equal(to.len, 13 + 61 * 90);
+}
+
+static void a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words(void **state)
+{
+	const struct jpeg_recipe recipe = {.width = 35, .height = 9, .colour = JCS_RGB};
+	const struct transform how = {.store = STORE_BMP};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+	SCOPE(pixels_release) struct pixels pixels = {0};
+
+	(void)state;
+	jpeg_fixture(&recipe, &from);
+	expect_made(&how, &from, &to, MADE(IMAGE_BMP, 35, 9));
+	assert_int_equal(jpeg_decode((uint8_t *)from.data, from.len, 1, &pixels, NULL), 0);
+	assert_int_equal(to.len, 54 + 9 * 108);
+	assert_int_equal(le_get32(to.data + 2), to.len);
+	for (uint32_t y = 0; y < 9; y++) {
+		const uint8_t *bgr = (uint8_t *)to.data + 54 + (size_t)(8 - y) * 108;
+		const uint8_t *rgb = pixels_row(&pixels, y);
+
+		for (size_t i = 0; i < 105; i++)
+			assert_int_equal(bgr[i], rgb[i / 3 * 3 + 2 - i % 3]);
+		assert_memory_equal(bgr + 105, "\0\0\0", 3);
+	}
+}
+
+static void a_grey_bmp_has_a_palette_of_greys(void **state)
+{
+	const struct transform how = {.store = STORE_BMP};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&grey, &from);
+	expect_made(&how, &from, &to, MADE(IMAGE_BMP, 61, 90));
+	assert_int_equal(to.len, 54 + 1024 + 90 * 64);
+	assert_memory_equal(to.data + 54 + 4 * 200, "\xc8\xc8\xc8\0", 4);
+}
+
+/* --- beside the pixels ---------------------------------------------------------------- */
+
+static const struct jpeg_recipe turned = {
+	.width = 100,
+	.height = 60,
+	.colour = JCS_RGB,
+	.segments = {SEGMENT(JPEG_APP0 + 1, TURNED), SEGMENT(JPEG_APP0 + 2, PROFILE),
+		     SEGMENT(JPEG_COM, "hello")},
+};
+
+static void exif_and_profile_go_along_and_comments_do_not(void **state)
+{
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+	SCOPE(jpeg_head_release) struct jpeg_head head = {0};
+
+	(void)state;
+	jpeg_fixture(&turned, &from);
+	expect_made(&(struct transform){.resize = 30}, &from, &to, MADE(IMAGE_JPEG, 50, 30));
+	head = head_of(&to);
+	assert_int_equal(head.orientation, 6);
+	assert_true(contains(&to, TURNED, sizeof(TURNED) - 1));
+	assert_true(contains(&to, PROFILE, sizeof(PROFILE) - 1));
+	assert_false(contains(&to, "hello", 5));
+}
+
+static void what_exif_turns_stays_a_jpeg(void **state)
+{
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&turned, &from);
+	expect_made(&(struct transform){.resize = 30, .store = STORE_BMP}, &from, &to,
+		    MADE(IMAGE_JPEG, 50, 30));
+	expect_left(&(struct transform){.store = STORE_PPM}, &from,
+		    "EXIF asks to turn it, which no decoded image could say");
+}
+
+static void exif_that_turns_nothing_is_no_hindrance(void **state)
+{
+	struct jpeg_recipe recipe = colour;
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	recipe.segments[0] = (struct jpeg_segment)SEGMENT(JPEG_APP0 + 1, UPRIGHT);
+	jpeg_fixture(&recipe, &from);
+	expect_made(&(struct transform){.store = STORE_BMP}, &from, &to, MADE(IMAGE_BMP, 100, 60));
+}
+
+/* --- quality -------------------------------------------------------------------------- */
+
+static void store_jpeg_encodes_all_that_gets_smaller(void **state)
+{
+	const struct transform rough = {.store = STORE_JPEG, .quality = 50};
+	const struct transform fine = {.store = STORE_JPEG, .quality = 100};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	expect_made(&rough, &from, &to, MADE(IMAGE_JPEG, 100, 60));
+	assert_true(to.len < from.len / 2);
+	expect_left(&fine, &from, "");
+}
+
+static void quality_is_refused_where_nothing_is_made(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(transform_check(&(struct transform){.optimize = true}, &err), 0);
+	assert_int_equal(transform_check(&(struct transform){.resize = 2, .quality = 100}, &err),
+			 0);
+	assert_int_equal(transform_check(&(struct transform){.resize = 2, .quality = 101}, &err),
+			 -EINVAL);
+	assert_int_equal(
+		transform_check(&(struct transform){.store = STORE_BMP, .quality = 9}, &err),
+		-EINVAL);
+	assert_string_equal(err.text,
+			    "a quality is for images that are made: with --resize, "
+			    "--max-side or --store=jpeg");
+}
+
+/* --- optimized ------------------------------------------------------------------------ */
+
+static void all_kinds_are_optimized_without_loss(void **state)
+{
+	static const struct jpeg_recipe recipes[] = {
+		{100, 60, JCS_RGB, .plain = true},
+		{100, 60, JCS_RGB, .across = 1, .down = 1, .plain = true},
+		{101, 59, JCS_RGB, .across = 2, .down = 1, .plain = true},
+		{101, 59, JCS_RGB, .across = 1, .down = 2, .plain = true},
+		{103, 61, JCS_RGB, .across = 4, .down = 1, .plain = true},
+		{100, 60, JCS_RGB, .progressive = true},
+		{100, 60, JCS_GRAYSCALE, .plain = true},
+		{33, 1, JCS_RGB, .progressive = true},
+		{1, 35, JCS_GRAYSCALE, .progressive = true},
+		{100, 60, JCS_RGB, .restart_rows = 1, .plain = true},
+		{100, 60, JCS_RGB, .arithmetic = true},
+		{100, 60, JCS_RGB, .apart = true},
+		{100, 60, JCS_RGB, .quality = 1, .progressive = true},
+	};
+	const struct transform how = {.optimize = true};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(recipes); i++) {
+		SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+		SCOPE(jpeg_head_release) struct jpeg_head head = {0};
+
+		jpeg_fixture(&recipes[i], &from);
+		expect_made(&how, &from, &to,
+			    MADE(IMAGE_JPEG, recipes[i].width, recipes[i].height));
+		expect_same_pixels(&from, &to);
+		head = head_of(&to);
+		assert_true(head.baseline);
+		expect_left(&how, &to, "");
+	}
+}
+
+static void segments_survive_optimizing_byte_for_byte(void **state)
+{
+	struct jpeg_recipe recipe = turned;
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	recipe.plain = true;
+	recipe.segments[3] = (struct jpeg_segment){0};
+	jpeg_fixture(&recipe, &from);
+	expect_made(&(struct transform){.optimize = true}, &from, &to, MADE(IMAGE_JPEG, 100, 60));
+	/* All up to the tables, JFIF's segment included. */
+	assert_memory_equal(
+		from.data, to.data,
+		(size_t)((char *)memmem(from.data, from.len, "hello", 5) + 5 - from.data));
+}
+
+static void further_pictures_behind_the_end_are_left_out_with_their_index(void **state)
+{
+	struct jpeg_recipe recipe = colour;
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+
+	(void)state;
+	recipe.plain = true;
+	recipe.segments[0] = (struct jpeg_segment)SEGMENT(JPEG_APP0 + 2, "MPF\0index");
+	jpeg_fixture(&recipe, &from);
+	assert_int_equal(buf_adds(&from, "and another picture"), 0);
+	expect_made(&(struct transform){.optimize = true}, &from, &to, MADE(IMAGE_JPEG, 100, 60));
+	assert_false(contains(&to, "MPF", 4));
+	assert_false(contains(&to, "another", 7));
+	expect_same_pixels(&from, &to);
+}
+
+/* A decoder smooths what it has of such an image, and would not if it were baseline. */
+static void a_progressive_image_without_its_last_scan_stays(void **state)
+{
+	struct jpeg_recipe recipe = colour;
+	SCOPE(buf_release) struct buf from = BUF_INIT;
+	char *last = NULL;
+
+	(void)state;
+	recipe.progressive = true;
+	jpeg_fixture(&recipe, &from);
+	for (char *at = from.data; at;
+	     at = memmem(at, (size_t)(from.data + from.len - at), "\xff\xda", 2))
+		last = at++;
+	from.len = (size_t)(last - from.data);
+	assert_int_equal(buf_add(&from, "\xff\xd9", 2), 0);
+	expect_left(&(struct transform){.optimize = true}, &from,
+		    "a progressive JPEG without its last scans");
+}
+
+/* --- damage --------------------------------------------------------------------------- */
+
+static const struct transform works[] = {{.resize = 30},
+					 {.store = STORE_BMP},
+					 {.store = STORE_JPEG, .quality = 50},
+					 {.optimize = true}};
+
+static void an_image_that_is_cut_off_is_never_transformed(void **state)
+{
+	static const bool progressive[] = {false, true};
+	struct jpeg_recipe recipe = colour;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(works) * 2; i++) {
+		SCOPE(buf_release) struct buf from = BUF_INIT;
+
+		recipe.progressive = progressive[i % 2];
+		jpeg_fixture(&recipe, &from);
+		for (from.len--; from.len > 2; from.len -= 1 + from.len / 100)
+			expect_bad(&works[i / 2], &from, "libjpeg: ");
+	}
+}
+
+static void what_libjpeg_warns_of_is_damage(void **state)
+{
+	SCOPE(buf_release) struct buf from = BUF_INIT;
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	from.len -= 2;
+	expect_bad(&works[0], &from, "libjpeg: Premature end of JPEG file");
+	memset(from.data + from.len / 2, 0, from.len / 4);
+	assert_int_equal(buf_add(&from, "\xff\xd9", 2), 0);
+	for (size_t i = 0; i < COUNT(works); i++)
+		expect_bad(&works[i], &from, "libjpeg: Corrupt JPEG data");
+}
+
+/* 65500 by 65500 pixels, in its words. */
+static void claim_gigapixels(struct buf *from)
+{
+	uint8_t *frame = memmem(from->data, from->len, "\xff\xc2\0", 3);
+
+	memcpy((frame ? frame : frame_header(from)) + 5, "\xff\xdc\xff\xdc", 4);
+}
+
+static void a_file_that_claims_gigapixels_is_refused(void **state)
+{
+	const struct transform bmp = {.store = STORE_BMP};
+	const struct transform resize = {.resize = 65000};
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+	struct err err;
+
+	(void)state;
+	jpeg_fixture(&colour, &from);
+	claim_gigapixels(&from);
+	assert_int_equal(transform(&bmp, &from, &to, &err), -EFBIG);
+	assert_string_equal(err.text,
+			    "65500x65500 pixels need 12 GiB of memory, and 1 GiB are the "
+			    "most for one image");
+	assert_int_equal(transform(&resize, &from, &to, &err), -EFBIG);
+}
+
+/* Where it is to become small, libjpeg may need all of it, in some layouts. */
+static void libjpeg_gets_no_gigabytes_either(void **state)
+{
+	static const struct jpeg_recipe recipes[] = {{100, 60, JCS_RGB, .plain = true},
+						     {100, 60, JCS_RGB, .progressive = true},
+						     {100, 60, JCS_RGB, .apart = true}};
+	const struct transform small = {.resize = 16}, optimize = {.optimize = true};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(recipes); i++) {
+		SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+		struct err err;
+
+		jpeg_fixture(&recipes[i], &from);
+		claim_gigapixels(&from);
+		assert_int_equal(transform(i ? &small : &optimize, &from, &to, &err), -EFBIG);
+		assert_string_equal(err.text, "takes over 1 GiB of memory to decode");
+	}
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+/* What comes out of damaged bytes can be decoded, or nothing comes out. */
+static void any_damage_gives_an_answer(void **state)
+{
+	uint32_t seed = 1;
+
+	(void)state;
+	for (size_t round = 0; round < 2000; round++) {
+		SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+		struct jpeg_recipe recipe = round % 2 ? turned : grey;
+		struct dataset_image image;
+		struct err err;
+
+		recipe.progressive = round / 2 % 2;
+		jpeg_fixture(&recipe, &from);
+		for (uint32_t i = next_random(&seed) % 4; i < 4; i++)
+			from.data[next_random(&seed) % from.len] = (char)next_random(&seed);
+		if (transform(&works[round / 4 % COUNT(works)], &from, &to, &err) != 0)
+			continue;
+		image_inspect((uint8_t *)to.data, to.len, &image);
+		assert_true(image.width > 0);
+	}
+}
+
+/* --- thumbnails ----------------------------------------------------------------------- */
+
+static void a_thumbnail_fits_and_has_nothing_beside_its_pixels(void **state)
+{
+	SCOPE(buf_release) struct buf from = BUF_INIT, to = BUF_INIT;
+	SCOPE(jpeg_head_release) struct jpeg_head head = {0};
+	struct err err = {0};
+
+	(void)state;
+	jpeg_fixture(&turned, &from);
+	assert_int_equal(transform_thumbnail((uint8_t *)from.data, from.len, 40, &to, &err), 0);
+	head = head_of(&to);
+	assert_int_equal(head.width, 40);
+	assert_int_equal(head.height, 24);
+	assert_int_equal(head.segments.len, 0);
+	assert_int_equal(transform_thumbnail((const uint8_t *)"GIF89a", 6, 40, &to, &err), 1);
+	assert_int_equal(transform_thumbnail((uint8_t *)from.data, from.len / 2, 40, &to, &err),
+			 -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_are_those_of_torchvision),
+		cmocka_unit_test(a_large_image_is_made_smaller),
+		cmocka_unit_test(one_that_is_decoded_at_a_fraction_has_the_size_all_the_same),
+		cmocka_unit_test(a_small_image_stays_as_it_is),
+		cmocka_unit_test(thin_images_keep_a_pixel),
+		cmocka_unit_test(what_is_no_jpeg_stays),
+		cmocka_unit_test(cmyk_stays),
+		cmocka_unit_test(a_kind_that_libjpeg_does_not_know_stays),
+		cmocka_unit_test(a_ppm_holds_the_pixels),
+		cmocka_unit_test(a_grey_one_becomes_a_pgm),
+		cmocka_unit_test(a_bmp_holds_the_pixels_from_below_with_rows_of_whole_words),
+		cmocka_unit_test(a_grey_bmp_has_a_palette_of_greys),
+		cmocka_unit_test(exif_and_profile_go_along_and_comments_do_not),
+		cmocka_unit_test(what_exif_turns_stays_a_jpeg),
+		cmocka_unit_test(exif_that_turns_nothing_is_no_hindrance),
+		cmocka_unit_test(store_jpeg_encodes_all_that_gets_smaller),
+		cmocka_unit_test(quality_is_refused_where_nothing_is_made),
+		cmocka_unit_test(all_kinds_are_optimized_without_loss),
+		cmocka_unit_test(segments_survive_optimizing_byte_for_byte),
+		cmocka_unit_test(further_pictures_behind_the_end_are_left_out_with_their_index),
+		cmocka_unit_test(a_progressive_image_without_its_last_scan_stays),
+		cmocka_unit_test(an_image_that_is_cut_off_is_never_transformed),
+		cmocka_unit_test(what_libjpeg_warns_of_is_damage),
+		cmocka_unit_test(a_file_that_claims_gigapixels_is_refused),
+		cmocka_unit_test(libjpeg_gets_no_gigabytes_either),
+		cmocka_unit_test(any_damage_gives_an_answer),
+		cmocka_unit_test(a_thumbnail_fits_and_has_nothing_beside_its_pixels),
+	};
+
+	return cmocka_run_group_tests_name("transform", tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* UTF-8, character by character: base/utf8.h. */
+#include "base/utf8.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void expect(const char *text, size_t length, uint32_t code)
+{
+	uint32_t got = 0xffffffff;
+
+	assert_int_equal(utf8_decode(text, strlen(text), &got), length);
+	assert_int_equal(got, length ? code : 0xffffffff);
+}
+
+static void each_length_has_its_first_and_last_character(void **state)
+{
+	(void)state;
+	expect("\x01", 1, 1);
+	expect("\x7f", 1, 0x7f);
+	expect("\xc2\x80", 2, 0x80);
+	expect("\xdf\xbf", 2, 0x7ff);
+	expect("\xe0\xa0\x80", 3, 0x800);
+	expect("\xef\xbf\xbf", 3, 0xffff);
+	expect("\xf0\x90\x80\x80", 4, 0x10000);
+	expect("\xf4\x8f\xbf\xbf", 4, 0x10ffff);
+}
+
+static void only_the_first_character_is_looked_at(void **state)
+{
+	uint32_t code;
+
+	(void)state;
+	assert_int_equal(utf8_decode("\xe2\x82\xac\xff", 4, &code), 3);
+	assert_int_equal(code, 0x20ac);
+	assert_int_equal(utf8_decode("\0x", 2, &code), 1);
+	assert_int_equal(code, 0);
+}
+
+static void what_is_cut_off_is_no_character(void **state)
+{
+	uint32_t code;
+
+	(void)state;
+	assert_int_equal(utf8_decode("\xc3\xa4", 1, &code), 0);
+	assert_int_equal(utf8_decode("\xe2\x82\xac", 2, &code), 0);
+	assert_int_equal(utf8_decode("\xf0\x9f\x98\x80", 3, &code), 0);
+}
+
+static void other_ways_to_write_a_character_are_none(void **state)
+{
+	(void)state;
+	expect("\x80", 0, 0);	  /* goes on with nothing */
+	expect("\xc0\xaf", 0, 0); /* a slash, overlong */
+	expect("\xc1\xbf", 0, 0);
+	expect("\xe0\x9f\xbf", 0, 0);
+	expect("\xf0\x8f\xbf\xbf", 0, 0);
+	expect("\xed\xa0\x80", 0, 0);	  /* a surrogate */
+	expect("\xf4\x90\x80\x80", 0, 0); /* behind the last one */
+	expect("\xf5\x80\x80\x80", 0, 0);
+	expect("\xe2\x28\xa1", 0, 0);
+	expect("\xe2\x82\x28", 0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_length_has_its_first_and_last_character),
+		cmocka_unit_test(only_the_first_character_is_looked_at),
+		cmocka_unit_test(what_is_cut_off_is_no_character),
+		cmocka_unit_test(other_ways_to_write_a_character_are_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -76,10 +76,13 @@ void plan_order_leave(struct plan_order *order, const struct forecast *forecast)
 		(order->count - at) * sizeof(order->chunks[0]));
 }
 
-/* More is to be planned of it. */
+/* More is to be planned of it: of the last files, some of which may never be asked for, until
+ * nothing was found. */
 static bool is_active(const struct plan_chunk *chunk)
 {
-	return !forecast_ended(chunk->forecast) && !forecast_lost(chunk->forecast);
+	bool found_all = chunk->rest && !chunk->hungry && forecast_ended(chunk->forecast);
+
+	return !found_all && !forecast_lost(chunk->forecast);
 }
 
 bool plan_order_demand(struct plan_order *order, const struct plan_view *view, uint64_t extent)

@@ -778,6 +778,30 @@ static void what_was_evicted_is_read_again(void **state)
 		assert_true(s->world->pooled[order[i]]);
 }
 
+/* Though the device could not keep up, so that nearly all of the epoch is over. */
+static void the_last_files_of_an_epoch_are_read_too(void **state)
+{
+	const uint32_t *order = shuffled(PHOTOS);
+	const uint32_t last = PHOTOS - PHOTOS / 200;
+
+	(void)state;
+	for (unsigned dear = 0; dear < 2; dear++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+
+		(dear ? make_dear : make_cheap)(s);
+		follow(s, order, PHOTOS);
+		for (uint32_t i = 0; i < last; i++)
+			demand(s, order[i]);
+		assert_int_equal(s->world->bytes, 0);
+		for (uint32_t i = last; i < PHOTOS; i++) {
+			read_all(s);
+			assert_true(s->world->pooled[order[i]]);
+			demand(s, order[i]);
+		}
+		assert_false(plan_order_wants(&s->order, &s->world->limits));
+	}
+}
+
 /* Though others are listed to be read before it. */
 static void what_was_evicted_goes_first(void **state)
 {
@@ -1058,6 +1082,7 @@ int main(void)
 		cmocka_unit_test(what_fails_is_read_twice_and_no_more),
 		cmocka_unit_test(a_pool_that_loses_everything_ends_too),
 		cmocka_unit_test(what_was_evicted_is_read_again),
+		cmocka_unit_test(the_last_files_of_an_epoch_are_read_too),
 		cmocka_unit_test(what_was_evicted_goes_first),
 		cmocka_unit_test(a_file_is_read_with_all_of_its_extents),
 		cmocka_unit_test(any_extent_of_a_file_is_the_forecasts),

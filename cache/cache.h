@@ -95,7 +95,7 @@ struct cache_request {
  * followed last. */
 struct cache_oracle {
 	const char *state; /* "off", "watching", "searching", "locked" or "none" */
-	char sampler[96];  /* "DistributedSampler, ranks 0 and 1 of 8" */
+	char sampler[112]; /* "DistributedSampler, ranks 0 and 1 of 8" */
 	char list[256];	   /* "train as ImageFolder"; "": an order that was given, without a seed */
 	uint32_t seed;
 	uint64_t epoch;

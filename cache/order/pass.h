@@ -122,7 +122,7 @@ uint64_t pass_roots_searched(const struct pass_roots *roots);
 bool pass_follows(struct pass *pass, const struct pass *earlier);
 
 /* For people: "DistributedSampler, ranks 0 and 1 of 8". Returns ret. */
-#define PASS_NAME 96
+#define PASS_NAME 112
 const char *pass_name(const struct pass *pass, char ret[PASS_NAME]);
 
 #endif

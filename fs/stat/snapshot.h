@@ -62,7 +62,7 @@ struct snapshot {
 	double search_s;      /* seconds that the order which was found last took to find */
 	/* For people: cut to fit, control characters as \ooo. */
 	char version[32], id[64], pack[PATH_MAX], policy[16], cache[16], io[16];
-	char oracle[16], sampler[96], list[256];
+	char oracle[16], sampler[112], list[256];
 };
 
 /* Reads the object. Returns 0; -EPROTO with a sentence where it is no such object, or lacks

@@ -227,7 +227,7 @@ static int take_special(struct import_tar *tar, const struct tar_entry *entry)
 static int take(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_id,
 		struct err *err)
 {
-	uint32_t folder, id;
+	uint32_t folder = BUILDER_ROOT, id;
 	int r;
 
 	if (entry->kind == TAR_SPECIAL)

@@ -282,7 +282,7 @@ static int run(struct command *command)
 {
 	int r = command->options.dry_run ? dry_run(command) : pack(command);
 
-	if (r < 0 && r != CREATE_TOLD && r != CREATE_REFUSED && r != -EINTR)
+	if (r < 0 && r != CREATE_REFUSED && r != -EINTR)
 		create_fail(&command->create, r, NULL);
 	return r;
 }
@@ -334,6 +334,18 @@ static int begin(struct command *command, char **args)
 	return r == EXIT_DONE ? open_source(command) : r;
 }
 
+static int status_of(int error)
+{
+	switch (error) {
+	case CREATE_REFUSED:
+		return EXIT_USAGE;
+	case CREATE_DAMAGED:
+		return EXIT_DAMAGED;
+	default:
+		return (int)exit_status_of(error);
+	}
+}
+
 int cmd_create(int argc, char **argv)
 {
 	SCOPE(release)
@@ -361,5 +373,5 @@ int cmd_create(int argc, char **argv)
 	if (r == -EINTR)
 		return interrupted(&command);
 	leave(&command);
-	return r == CREATE_REFUSED ? EXIT_USAGE : (int)exit_status_of(r);
+	return status_of(r);
 }

@@ -209,7 +209,7 @@ static int try(const struct settings *settings, const char *source)
 		return interrupt_die();
 	if (r == -ENODATA && !err.text[0])
 		err_set(&err, r, "%s: no file in it", source);
-	if (r < 0 && r != CREATE_TOLD)
+	if (r < 0 && !create_is_told(r))
 		log_error("%s", err.text[0] ? err.text : err_text(NULL, r));
 	if (r < 0)
 		return EXIT_FAILED;

@@ -62,16 +62,24 @@ struct create {
 #define CREATE_TOLD (-ECANCELED)
 /* The same, of what was asked for in vain: exit status 2. */
 #define CREATE_REFUSED (-EOPNOTSUPP)
+/* The same, of a source that is damaged: exit status 3. */
+#define CREATE_DAMAGED (-ELIBBAD)
+
+static inline bool create_is_told(int error)
+{
+	return error == CREATE_TOLD || error == CREATE_DAMAGED;
+}
 
 /* Says what failed, after the path of the pack, and what can be done, if it has not been said.
- * Returns CREATE_TOLD. */
+ * Returns CREATE_TOLD, or what it was if it has been. */
 int create_fail(struct create *create, int error, const struct err *err);
 
 /* Says so where there seems to be too little room. Better before an hour of packing than after it;
  * but filesystems that compress may prove it wrong, so that it is only said. */
 void create_warn_of_space(struct create *create);
 
-/* Says why the source cannot be read as a whole. Returns CREATE_TOLD. */
+/* Says why the source cannot be read as a whole. Returns CREATE_DAMAGED for -EBADMSG, else
+ * CREATE_TOLD. */
 int create_broken(struct create *create, int error, const struct err *err);
 
 /* An input, by its path in the source, that cannot be read. Returns 0 to go on without it,
@@ -143,7 +151,8 @@ bool create_say_kept(struct create *create, const char *words);
  * returns 0 to go on. 0, what that returned, CREATE_TOLD, -EINTR where a signal came, -ENOMEM. */
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item));
 
-/* Stores all files of the importer. 0, CREATE_TOLD, -EINTR where a signal came, -ENOMEM. */
+/* Stores all files of the importer. 0, CREATE_TOLD, CREATE_DAMAGED, -EINTR where a signal came,
+ * -ENOMEM. */
 int create_store(struct create *create);
 
 #endif

@@ -65,7 +65,7 @@ void create_warn_of_space(struct create *create)
 
 int create_fail(struct create *create, int error, const struct err *err)
 {
-	if (error == CREATE_TOLD)
+	if (create_is_told(error))
 		return error;
 	return error == -ENOSPC && create->builder ? fail_full(create)
 						   : fail_pack(create, error, err);
@@ -75,7 +75,7 @@ int create_broken(struct create *create, int error, const struct err *err)
 {
 	progress_clear(&create->progress);
 	log_error("%s: %s", create->source, err_text(err, error));
-	return CREATE_TOLD;
+	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_TOLD;
 }
 
 /* --- inputs --------------------------------------------------------------------------- */

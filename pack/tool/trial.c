@@ -322,7 +322,7 @@ static int pack(struct trial *trial, struct err *err)
 	import_free(create.import);
 	builder_free(create.builder);
 	trial->result->packing.seconds = progress_now() - began;
-	if (r < 0 && r != -EINTR && r != CREATE_TOLD)
+	if (r < 0 && r != -EINTR && !create_is_told(r))
 		err_set(err, r, "%s: %s", trial->pack, err_text(err, r));
 	return r;
 }

@@ -369,7 +369,7 @@ def test_a_tar_that_is_cut_off_is_no_pack(on_bad, pack, tmp_path):
                            (5632, "no end mark behind 'a': cut off there, or not finished by its "
                                   "writer")):
         os.truncate(source, left)
-        done = create(source, pack, f"--on-bad={on_bad}", status=1)
+        done = create(source, pack, f"--on-bad={on_bad}", status=3)
         assert f"{source}: {sentence}" in done.err
         assert not pack.exists()
     assert os.listdir(tmp_path) == ["x.tar"]
@@ -383,7 +383,7 @@ def test_a_tar_that_was_cut_off_is_gone_on_with_when_it_is_whole(pack, tmp_path)
     create(source, whole)
     with open(source, "rb") as file:
         part = file.read(200 * MIB)
-    done = create("-", pack, input=part, stdin=None, status=1)
+    done = create("-", pack, input=part, stdin=None, status=3)
     assert "-: damaged within '" in done.err
     assert "--resume" in done.err
     assert not pack.exists()
@@ -394,7 +394,7 @@ def test_a_tar_that_was_cut_off_is_gone_on_with_when_it_is_whole(pack, tmp_path)
 def test_a_large_file_that_is_cut_off_is_no_pack(pack, tmp_path):
     source = members(tmp_path / "x.tar", ("a", bytes(65 * MIB)))
     os.truncate(source, 64 * MIB)
-    done = create(source, pack, "--on-bad=skip", status=1)
+    done = create(source, pack, "--on-bad=skip", status=3)
     assert done.err.splitlines() == [
         f"foldpack: {source}: damaged within 'a': truncated tar archive"]
     assert os.listdir(tmp_path) == ["x.tar"]
@@ -405,7 +405,17 @@ def test_a_bit_that_turned_over_in_a_compressed_tar_is_noticed(pack, tmp_path):
     data = bytearray(source.read_bytes())
     data[20000] ^= 1
     source.write_bytes(data)
-    assert "gzip: incorrect data check" in create(source, pack, status=1).err
+    assert "gzip: incorrect data check" in create(source, pack, status=3).err
+    assert not pack.exists()
+
+
+def test_damage_to_a_tar_in_a_tar_is_damage_to_the_whole(pack, tmp_path):
+    inner = members(tmp_path / "in.tar", ("x", noise(1, 5000)), ("y", noise(2, 5000)))
+    source = members(tmp_path / "x.tar", ("in.tar", inner.read_bytes()[:9000]))
+    for options in [source], ["-"]:
+        with open(source, "rb") as file:
+            done = create(*options, pack, "--on-bad=skip", stdin=file, status=3)
+        assert f"{options[0]}: damaged within 'in/y': truncated tar archive" in done.err
     assert not pack.exists()
 
 

@@ -550,7 +550,7 @@ static int level_search(const struct walker *walker, struct level *level, unsign
 
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
-		struct node node;
+		struct node node = {0};
 		int order, r = node_get(walker, level, middle, &node, err);
 
 		if (r < 0)

@@ -279,7 +279,7 @@ static int tell_folder(struct tar *tar, size_t len, struct tar_entry *ret)
 	int r = set_told(tar, len);
 
 	if (r < 0)
-		return fail(tar, r, NULL);
+		return fail(tar, r, "damaged behind");
 	tar->above = len;
 	*ret = (struct tar_entry){.kind = TAR_DIRECTORY,
 				  .path = tar->told.data,
@@ -295,7 +295,7 @@ static int tell(struct tar *tar, struct tar_entry *ret)
 	int r = tar->entry.kind == TAR_DIRECTORY ? set_told(tar, tar->path.len) : 0;
 
 	if (r < 0)
-		return fail(tar, r, NULL);
+		return fail(tar, r, "damaged behind");
 	tar->waiting = false;
 	*ret = tar->entry;
 	return 0;
@@ -330,7 +330,7 @@ static int refill(struct tar *tar)
 		return fail(tar, (int)n, "damaged within");
 	/* A level keeps to the size that it told. */
 	if (n == 0)
-		return fail(tar, -EIO, NULL);
+		return fail(tar, -EIO, "damaged within");
 	tar->left = block;
 	tar->left_len = (size_t)n;
 	return 0;
@@ -387,7 +387,7 @@ static int begin(struct tar *tar)
 	if (r == 0)
 		r = push(tar, &bytes);
 	if (r < 0)
-		return fail(tar, r, NULL);
+		return fail(tar, r, "damaged behind");
 	return r;
 }
 

@@ -287,10 +287,11 @@ static int run(struct command *command)
 	return r;
 }
 
-/* What is left of a run that ended early. */
+/* What is left of a run that ended early. --resume would end again on a source that has changed. */
 static bool leave(struct command *command)
 {
-	bool kept = create_say_kept(&command->create, "--resume goes on behind");
+	bool kept = !command->create.stale &&
+		    create_say_kept(&command->create, "--resume goes on behind");
 
 	release(command);
 	*command = (struct command){.root = -1};

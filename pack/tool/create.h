@@ -56,6 +56,7 @@ struct create {
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed all the same */
 	uint64_t empty;	       /* directories without a file */
+	bool stale;	       /* the source is not that of the interrupted run */
 };
 
 /* A failure that has been said. */

@@ -25,6 +25,7 @@ static const char *way_out(const struct create *create, int error)
 static int fail_pack(struct create *create, int error, const struct err *err)
 {
 	progress_clear(&create->progress);
+	create->stale |= error == -ESTALE;
 	log_error("%s: %s%s", create->pack, err_text(err, error), way_out(create, error));
 	return CREATE_TOLD;
 }

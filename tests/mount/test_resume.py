@@ -331,6 +331,7 @@ def refuses(src, pack, *words):
     done = create(src, pack, "--resume", status=1)
     for word in (*words, "--force without --resume starts again"):
         assert word in done.err, done.err
+    assert "--resume goes on" not in done.err
     assert journal(pack).exists()
 
 

@@ -1,5 +1,6 @@
 #include "pack/tool/filter.h"
 
+#include "base/scope.h"
 #include <fnmatch.h>
 #include <string.h>
 #include <xxhash.h>
@@ -43,4 +44,16 @@ bool filter_wants(const struct filter *filter, const char *path, bool directory)
 	if (filter->one_in > 1 && XXH3_64bits(path, strlen(path)) % filter->one_in != 0)
 		return false;
 	return filter->include.count == 0 || matches_any(&filter->include, path);
+}
+
+bool filter_wants_file(const struct filter *filter, const char *path)
+{
+	SCOPE_FREE char *above = strdup(path);
+
+	for (char *at = above; at && (at = strchr(at, '/')); *at++ = '/') {
+		*at = '\0';
+		if (*above && !filter_wants(filter, above, true))
+			return false;
+	}
+	return filter_wants(filter, path, false);
 }

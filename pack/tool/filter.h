@@ -22,6 +22,9 @@ static inline bool filter_wants_all(const struct filter *filter)
 /* `path` is relative to the root and not empty. */
 bool filter_wants(const struct filter *filter, const char *path, bool directory);
 
+/* The same of a file and all directories on the way to it. */
+bool filter_wants_file(const struct filter *filter, const char *path);
+
 /* Whether a path matches one pattern. */
 bool filter_match(const char *pattern, const char *path);
 

@@ -286,7 +286,7 @@ int import_dir_new(const struct import_dir_params *params, struct import **ret, 
 	dir->large.fd = -1;
 	r = scan(dir);
 	if (r == 0)
-		r = order_files(params->order, dir->scan, &dir->sequence, err);
+		r = order_files(params->order, params->filter, dir->scan, &dir->sequence, err);
 	if (r == 0)
 		r = make_stacks(dir);
 	if (r == 0 && params->builder)

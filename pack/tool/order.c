@@ -81,6 +81,8 @@ static int rank_by_hash(const struct scan *scan, uint64_t seed, bool names, stru
 /* --- a list --------------------------------------------------------------------------- */
 
 struct list {
+	const struct order *order;
+	const struct filter *filter;
 	const struct scan *scan;
 	struct ranked *by_hash; /* sorted: where a path is found */
 	size_t count;
@@ -122,17 +124,26 @@ static uint32_t find(struct list *list, const char *text)
 	return SCAN_ROOT;
 }
 
-static int take_line(struct list *list, const char *text, uint64_t number, const char *file,
-		     struct err *err)
+static int no_file(const struct list *list, const char *text, uint64_t number, struct err *err)
+{
+	if (list->filter && !filter_wants_file(list->filter, text))
+		return err_set(err, -ENOENT,
+			       "%s:%lu: '%s' is left out by --exclude or --include; take the line "
+			       "out, or let them pass it",
+			       list->order->file, number, text);
+	return err_set(err, -ENOENT, "%s:%lu: '%s' is no file of SOURCE", list->order->file, number,
+		       text);
+}
+
+static int take_line(struct list *list, const char *text, uint64_t number, struct err *err)
 {
 	uint32_t at = find(list, text);
 
 	if (at == SCAN_ROOT)
-		return err_set(err, -ENOENT, "%s:%lu: '%s' is no file of SOURCE", file, number,
-			       text);
+		return no_file(list, text, number, err);
 	if (list->lines[at] != UINT64_MAX)
-		return err_set(err, -EEXIST, "%s:%lu: '%s' stands in line %lu already", file,
-			       number, text, list->lines[at]);
+		return err_set(err, -EEXIST, "%s:%lu: '%s' stands in line %lu already",
+			       list->order->file, number, text, list->lines[at]);
 	list->lines[at] = number;
 	return 0;
 }
@@ -167,8 +178,9 @@ static void close_file(FILE **file)
 		fclose(*file);
 }
 
-static int read_list(struct list *list, const char *name, struct err *err)
+static int read_list(struct list *list, struct err *err)
 {
+	const char *name = list->order->file;
 	SCOPE(close_file) FILE *file = fopen(name, "re");
 	SCOPE_FREE char *line = NULL;
 	uint64_t number = 0;
@@ -183,17 +195,19 @@ static int read_list(struct list *list, const char *name, struct err *err)
 		if (len > 0 && line[len - 1] == '\n')
 			line[--len] = '\0';
 		if (len > 0)
-			r = take_line(list, line, number, name, err);
+			r = take_line(list, line, number, err);
 	}
 	if (r == 0 && ferror(file))
 		return err_set(err, -EIO, "%s: cannot be read", name);
 	return r;
 }
 
-static int rank_by_list(const struct order *order, const struct scan *scan, struct ranked **ret,
-			size_t *ret_count, struct err *err)
+static int rank_by_list(const struct order *order, const struct filter *filter,
+			const struct scan *scan, struct ranked **ret, size_t *ret_count,
+			struct err *err)
 {
-	SCOPE(release_list) struct list list = {.scan = scan};
+	SCOPE(release_list)
+	struct list list = {.order = order, .filter = filter, .scan = scan};
 	size_t lines_size = scan_entries(scan) * sizeof(*list.lines);
 	int r = rank_by_hash(scan, 0, true, &list.by_hash, &list.count);
 
@@ -203,7 +217,7 @@ static int rank_by_list(const struct order *order, const struct scan *scan, stru
 	if (!list.lines)
 		return -ENOMEM;
 	memset(list.lines, 0xff, lines_size);
-	r = read_list(&list, order->file, err);
+	r = read_list(&list, err);
 	if (r < 0)
 		return r;
 	rank_by_lines(&list);
@@ -212,7 +226,8 @@ static int rank_by_list(const struct order *order, const struct scan *scan, stru
 	return 0;
 }
 
-int order_files(const struct order *order, const struct scan *scan, uint32_t **ret, struct err *err)
+int order_files(const struct order *order, const struct filter *filter, const struct scan *scan,
+		uint32_t **ret, struct err *err)
 {
 	SCOPE_FREE struct ranked *ranked = NULL;
 	uint32_t *entries;
@@ -223,8 +238,10 @@ int order_files(const struct order *order, const struct scan *scan, uint32_t **r
 		*ret = NULL;
 		return 0;
 	}
-	r = order->kind == ORDER_SHUFFLE ? rank_by_hash(scan, order->seed, false, &ranked, &count)
-					 : rank_by_list(order, scan, &ranked, &count, err);
+	if (order->kind == ORDER_SHUFFLE)
+		r = rank_by_hash(scan, order->seed, false, &ranked, &count);
+	else
+		r = rank_by_list(order, filter, scan, &ranked, &count, err);
 	if (r < 0)
 		return r;
 	entries = malloc((count + 1) * sizeof(*entries));

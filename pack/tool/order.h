@@ -9,6 +9,7 @@
 #define PACK_TOOL_ORDER_H
 
 #include "base/err.h"
+#include "pack/tool/filter.h"
 #include "pack/tool/scan.h"
 
 enum order_kind { ORDER_PATH, ORDER_SHUFFLE, ORDER_LIST };
@@ -23,10 +24,11 @@ struct order {
 int order_parse(const char *text, struct order *ret, struct err *err);
 
 /* The entries of all files (FORMAT_FILE) of a scan in their order; to be freed. *ret is NULL
- * where that is the order of the scan. Returns 0; -ENOMEM; -ENOENT (a line that is no file of the
+ * where that is the order of the scan. `filter` is what it was scanned with, to say why a line is
+ * no file of it; NULL: all is wanted. Returns 0; -ENOMEM; -ENOENT (a line that is no file of the
  * scan), -EEXIST (a line that is there twice), or what reading the list gave, with a sentence
  * that names list and line. */
-int order_files(const struct order *order, const struct scan *scan, uint32_t **ret,
-		struct err *err);
+int order_files(const struct order *order, const struct filter *filter, const struct scan *scan,
+		uint32_t **ret, struct err *err);
 
 #endif

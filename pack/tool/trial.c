@@ -110,7 +110,7 @@ static int list_paths(struct trial *trial, const struct scan *scan)
 {
 	const struct order order = {.kind = ORDER_SHUFFLE, .seed = SEED};
 	SCOPE_FREE uint32_t *entries = NULL;
-	int r = order_files(&order, scan, &entries, NULL);
+	int r = order_files(&order, NULL, scan, &entries, NULL);
 
 	if (r < 0)
 		return r;

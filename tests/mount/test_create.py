@@ -188,6 +188,16 @@ def test_a_list_that_does_not_fit_the_source_is_refused(src, pack, tmp_path, tex
     assert sorted(os.listdir(tmp_path)) == ["list", "src"]
 
 
+@pytest.mark.parametrize("option", ["--exclude=d", "--exclude=/d/1", "--include=a"])
+def test_a_list_that_names_what_is_left_out_is_refused_for_that(src, pack, tmp_path, option):
+    fill(src, "a", "d/1")
+    write(tmp_path / "list", b"a\nd/1\n")
+    done = create(src, pack, f"--order=list:{tmp_path}/list", option, status=1)
+    assert ("list:2: 'd/1' is left out by --exclude or --include; take the line out, or let them "
+            "pass it") in done.err
+    assert not pack.exists()
+
+
 @pytest.mark.parametrize("order", ["random", "shuffle:", "shuffle:x", "list:", "shuffle:-1"])
 def test_an_order_that_makes_no_sense_is_refused(src, pack, order):
     assert "--order" in create(src, pack, "--order", order, status=2).err

@@ -52,7 +52,8 @@ static int add_root(struct builder *builder)
 	return buf_add(&builder->nodes, &root, sizeof(root));
 }
 
-int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
+/* A builder that has touched nothing, if PATH may become a pack. */
+static int prepare(const struct builder_params *params, struct builder **ret, struct err *err)
 {
 	struct builder *builder = calloc(1, sizeof(*builder));
 	int r;
@@ -63,6 +64,30 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	r = copy_params(builder, params);
 	if (r == 0)
 		r = check_target(builder, err);
+	if (r < 0)
+		builder_free(builder);
+	else
+		*ret = builder;
+	return r;
+}
+
+int builder_check(const struct builder_params *params, struct err *err)
+{
+	struct builder *builder;
+	int r = prepare(params, &builder, err);
+
+	if (r < 0)
+		return r;
+	r = builder_partial_check(builder, params, err);
+	builder_free(builder);
+	return r;
+}
+
+int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
+{
+	struct builder *builder = NULL;
+	int r = prepare(params, &builder, err);
+
 	if (r == 0)
 		r = add_root(builder);
 	if (r == 0)

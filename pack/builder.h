@@ -91,6 +91,8 @@ void builder_library(int *ret_major, int *ret_minor, int *ret_patch);
  * other options, and err says which); -EPROTONOSUPPORT (by another version); or what creating the
  * file gave. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
+/* What builder_new() would refuse, as it would; makes and changes nothing. */
+int builder_check(const struct builder_params *params, struct err *err);
 /* Removes what cannot be gone on with. NULL is fine. */
 void builder_free(struct builder *builder);
 

@@ -94,6 +94,9 @@ int builder_check_turn(struct builder *builder, const struct builder_node *node,
 /* Opens, locks and begins or takes up the partial file. As builder_new(). */
 int builder_partial_open(struct builder *builder, const struct builder_params *params,
 			 struct err *err);
+/* What that would refuse: nothing is made or changed. As builder_check(). */
+int builder_partial_check(struct builder *builder, const struct builder_params *params,
+			  struct err *err);
 /* Lets go of it: removed, or kept with its journal. */
 void builder_partial_close(struct builder *builder);
 

@@ -8,6 +8,7 @@
 #include "pack/builder_internal.h"
 #include "pack/walker.h"
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -29,6 +30,11 @@ static int open_rw(const char *path)
 	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+static int cannot_create(const struct builder *builder, int error, struct err *err)
+{
+	return err_set(err, error, "cannot create '%s': %s", builder->partial, strerror(-error));
+}
+
 /* A run that was killed right before its rename has made the file read-only. */
 static int open_writable(const char *path)
 {
@@ -43,14 +49,20 @@ static int open_writable(const char *path)
 
 /* A partial file that nobody holds locked is the remains of an interrupted run. Filesystems
  * without locks cannot tell: there the last one to start wins. */
+static int lock(const struct builder *builder, int fd, struct err *err)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
+}
+
 static int open_locked(struct builder *builder, struct err *err)
 {
 	SCOPE_CLOSE int fd = open_writable(builder->partial);
+	int r = fd < 0 ? cannot_create(builder, fd, err) : lock(builder, fd, err);
 
-	if (fd < 0)
-		return err_set(err, fd, "cannot create '%s': %s", builder->partial, strerror(-fd));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
+	if (r < 0)
+		return r;
 	if (!still_named(fd, builder->partial))
 		return err_set(err, -EBUSY, "another foldpack has just written '%s'",
 			       builder->path);
@@ -128,12 +140,24 @@ static int check_options(const struct builder *builder, struct err *err)
 	return 0;
 }
 
-static int take_up(struct builder *builder, struct err *err)
+/* 0: what lies there is to be gone on with; -ENODATA: there is nothing; or why it stops this run.
+ */
+static int judge(struct builder *builder, const struct builder_params *params, struct err *err)
 {
-	int r = check_options(builder, err);
+	int r = params->resume || !params->replace ? find_journal(builder, err) : -ENODATA;
 
 	if (r < 0)
 		return r;
+	if (!params->resume)
+		return err_set(err, -EINPROGRESS, "an interrupted run has left its work in '%s'",
+			       builder->partial);
+	return check_options(builder, err);
+}
+
+static int take_up(struct builder *builder)
+{
+	int r;
+
 	journal_last(builder->journal, &builder->now);
 	builder->resuming = true;
 	r = store_new(builder->partial, &builder->store);
@@ -208,20 +232,54 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 {
 	int r = open_locked(builder, err);
 
-	if (r < 0)
-		return r;
-	if (params->resume || !params->replace)
-		r = find_journal(builder, err);
-	else
-		r = -ENODATA;
+	if (r == 0)
+		r = judge(builder, params, err);
 	if (r == -ENODATA)
 		return begin(builder, err);
-	if (r < 0)
-		return r;
-	if (!params->resume)
-		return err_set(err, -EINPROGRESS, "an interrupted run has left its work in '%s'",
-			       builder->partial);
-	return take_up(builder, err);
+	return r < 0 ? r : take_up(builder);
+}
+
+/* --- or only asked about --------------------------------------------------------------------- */
+
+/* Could the partial file be made? */
+static int check_directory(const struct builder *builder, struct err *err)
+{
+	SCOPE_FREE char *path = strdup(builder->partial);
+
+	if (!path)
+		return -ENOMEM;
+	return faccessat(AT_FDCWD, dirname(path), W_OK | X_OK, AT_EACCESS) < 0
+		       ? cannot_create(builder, -errno, err)
+		       : 0;
+}
+
+/* A file of one's own can be made writable. */
+static int open_to_check(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = errno;
+	struct stat st;
+
+	if (fd < 0 && error == EACCES && lstat(path, &st) == 0 && st.st_uid == geteuid()) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		error = errno;
+	}
+	return fd < 0 ? -error : fd;
+}
+
+int builder_partial_check(struct builder *builder, const struct builder_params *params,
+			  struct err *err)
+{
+	int fd = open_to_check(builder->partial), r;
+
+	if (fd == -ENOENT)
+		return check_directory(builder, err);
+	if (fd < 0)
+		return cannot_create(builder, fd, err);
+	builder->fd = fd;
+	r = lock(builder, fd, err);
+	if (r == 0)
+		r = judge(builder, params, err);
+	return r == -ENODATA ? 0 : r;
 }
 
 /* --- batches --------------------------------------------------------------------------------- */

@@ -94,7 +94,9 @@ static int open_bad_list(struct command *command)
 	struct err err = {0};
 	int r = path ? target_check(path, command->root, &err) : 0;
 
-	if (path && r == 0) {
+	if (path && r == 0 && command->options.dry_run) {
+		r = target_writable(path);
+	} else if (path && r == 0) {
 		command->create.bad_list = fopen(path, "ae");
 		r = command->create.bad_list ? 0 : -errno;
 	}
@@ -152,9 +154,12 @@ static int open_pack(struct command *command)
 	if (r == 0)
 		r = target_check(create->pack, command->root, &err);
 	if (r == 0)
-		r = builder_new(&params, &create->builder, &err);
+		r = command->options.dry_run ? builder_check(&params, &err)
+					     : builder_new(&params, &create->builder, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
+	if (command->options.dry_run)
+		return 0;
 	create_say_kept(create, "going on behind");
 	create_advise(create);
 	return empty_bad_list(command);
@@ -174,16 +179,10 @@ static int look_at_folder(struct command *command)
 {
 	const struct import_dir_params params = folder_params(command);
 	struct create *create = &command->create;
-	struct err err = {0};
 	int r;
 
 	progress_begin(&create->progress, "looking", create->want);
-	r = import_dir_new(&params, &create->import, &err);
-	if (r < 0 && err.text[0]) {
-		progress_clear(&create->progress);
-		log_error("%s", err.text);
-		return CREATE_TOLD;
-	}
+	r = create_open_folder(create, &params);
 	if (r == 0)
 		log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->source,
 			   create->import->entries, create->import->bytes,
@@ -245,12 +244,15 @@ static int dry_run(struct command *command)
 	const struct import_dir_params params = folder_params(command);
 	struct create *create = &command->create;
 	struct create_sample sample = {0};
-	int r;
+	int r = open_bad_list(command);
 
+	if (r == 0)
+		r = open_pack(command);
 	create->on_bad = ON_BAD_SKIP;
 	if (create->check == CHECK_OFF)
 		create->check = CHECK_HEADER;
-	r = create_take_sample(create, &params, &sample);
+	if (r == 0)
+		r = create_take_sample(create, &params, &sample);
 	return r < 0 ? r : create_say_sample(create, &sample, command->options.json);
 }
 
@@ -347,6 +349,15 @@ static int status_of(int error)
 	}
 }
 
+static int say_finished(struct command *command)
+{
+	int status = create_say_finished(&command->create, command->options.json);
+
+	if (status == EXIT_DONE && !command->options.dry_run)
+		builder_tidy(command->create.pack);
+	return status;
+}
+
 int cmd_create(int argc, char **argv)
 {
 	SCOPE(release)
@@ -364,8 +375,8 @@ int cmd_create(int argc, char **argv)
 	r = begin(&command, args);
 	if (r != EXIT_DONE)
 		return r;
-	if (!command.options.dry_run && is_finished(&command))
-		return create_say_finished(&command.create, command.options.json);
+	if (is_finished(&command))
+		return say_finished(&command);
 	interrupt_catch();
 	keep_memory();
 	r = run(&command);

@@ -148,6 +148,9 @@ int create_say_finished(struct create *create, bool json);
 /* Says what there is to go on with: false where there is nothing. */
 bool create_say_kept(struct create *create, const char *words);
 
+/* Takes the folder as the importer. 0, CREATE_TOLD, or as import_dir_new(). */
+int create_open_folder(struct create *create, const struct import_dir_params *params);
+
 /* Brings all files of the importer through the pipeline, and hands them to `use`, in order, which
  * returns 0 to go on. 0, what that returned, CREATE_TOLD, -EINTR where a signal came, -ENOMEM. */
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item));

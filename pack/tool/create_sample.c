@@ -53,7 +53,7 @@ static struct import_watch silenced(const struct import_watch *watch)
 static int look(struct create *create, const struct import_dir_params *params,
 		struct create_sample *sample)
 {
-	int r = import_dir_new(params, &create->import, NULL);
+	int r = create_open_folder(create, params);
 
 	if (r < 0)
 		return r;
@@ -79,11 +79,11 @@ int create_take_sample(struct create *create, const struct import_dir_params *pa
 	if (ret->silent)
 		part.watch = &silent;
 	part.filter = &filter;
-	part.order = &in_order;
 	r = look(create, &part, ret);
 	if (r < 0)
 		return r;
 	part.watch = &silent;
+	part.order = &in_order;
 	filter.one_in = (uint32_t)(ret->files / SAMPLE_FILES + 1);
 	r = import_dir_new(&part, &create->import, NULL);
 	if (r < 0)

@@ -3,6 +3,7 @@
  * The owner's thread asks the importer who comes next, puts that into the pipeline, whose
  * threads read and look at the bytes, and takes files out in the same order to store them: so
  * what is stored does not depend on how many threads there are. */
+#include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/create.h"
@@ -292,6 +293,18 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 	int r = pipeline_new(&params, &run.pipeline);
 
 	return r < 0 ? r : run_all(&run, use);
+}
+
+int create_open_folder(struct create *create, const struct import_dir_params *params)
+{
+	struct err err = {0};
+	int r = import_dir_new(params, &create->import, &err);
+
+	if (r == 0 || !err.text[0])
+		return r;
+	progress_clear(&create->progress);
+	log_error("%s", err.text);
+	return CREATE_TOLD;
 }
 
 int create_store(struct create *create)

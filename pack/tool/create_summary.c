@@ -103,7 +103,6 @@ int create_say_finished(struct create *create, bool json)
 	summary.pack_bytes = info->pack_bytes;
 	memcpy(summary.id, info->id, sizeof(summary.id));
 	dataset_free(dataset);
-	builder_tidy(create->pack);
 	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
 	if (json && print_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;

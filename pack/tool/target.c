@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 static char *directory_of(const char *path)
 {
@@ -69,6 +70,23 @@ int target_check(const char *path, int source, struct err *err)
 			       "would lie inside the folder that is packed; choose a place "
 			       "outside SOURCE");
 	return r;
+}
+
+int target_writable(const char *path)
+{
+	SCOPE_FREE char *directory = directory_of(path);
+	struct stat st;
+
+	if (!directory)
+		return -ENOMEM;
+	if (stat(path, &st) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		path = directory;
+	} else if (S_ISDIR(st.st_mode)) {
+		return -EISDIR;
+	}
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
 bool target_replaceable(const char *path)

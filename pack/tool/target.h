@@ -12,6 +12,10 @@
  * name for a file); or what opening the pack's directory gave. err has the sentence. */
 int target_check(const char *path, int source, struct err *err);
 
+/* Whether a file at `path` could be written, and made where there is none: 0 or -errno. Makes
+ * nothing. */
+int target_writable(const char *path);
+
 /* Whether what is at `path` is a file that a pack may replace. */
 bool target_replaceable(const char *path);
 

@@ -382,6 +382,55 @@ def test_a_dry_run_refuses_what_packing_would(src, pack):
     create(src, pack, "-n", "--resize=100")
 
 
+@pytest.mark.parametrize("options, complaint", [
+    ([], "x.lmdb: exists; --force replaces it"),
+    (["--force", "--bad-list={}/no/list"], "no/list: cannot open '{}/no': No such file"),
+    (["--force", "--bad-list={}/folder"], "folder: Is a directory"),
+    (["--force", "--bad-list={}/src/bad"], "would lie inside the folder that is packed"),
+    (["--force", "--order=list:{}/list"], "list:1: 'nowhere' is no file of SOURCE"),
+])
+def test_a_dry_run_refuses_at_once_what_packing_would(src, pack, tmp_path, options, complaint):
+    fill(src, "a")
+    write(pack, b"old")
+    write(tmp_path / "list", b"nowhere\n")
+    (tmp_path / "folder").mkdir()
+    options = [option.format(tmp_path) for option in options]
+    before = sorted(tmp_path.rglob("*"))
+    said = [run(FOLDPACK, "create", *more, *options, src, pack, status=1).err
+            for more in ([], ["-n"])]
+    assert complaint.format(tmp_path) in said[0] and said[0] == said[1]
+    assert sorted(tmp_path.rglob("*")) == before and pack.read_bytes() == b"old"
+
+
+def test_a_dry_run_refuses_a_place_that_packing_would(src, pack, tmp_path):
+    fill(src, "a")
+    (tmp_path / "folder").mkdir()
+    for target in [tmp_path / "folder", tmp_path / "no/x.lmdb", src / "x.lmdb"]:
+        said = [run(FOLDPACK, "create", *more, src, target, status=1).err
+                for more in ([], ["-n"])]
+        assert said[0] == said[1]
+    assert sorted(os.listdir(tmp_path)) == ["folder", "src"]
+
+
+@is_root
+def test_a_dry_run_refuses_what_its_user_may_not_write(src, pack, tmp_path):
+    fill(src, "a")
+    for path in [tmp_path, *tmp_path.parents]:
+        path.chmod(path.stat().st_mode | 0o055)
+    write(tmp_path / "list", b"")
+    for options in [[], [f"--bad-list={tmp_path}/list"], [f"--bad-list={tmp_path}/new"]]:
+        said = [run(*as_user(NOBODY), FOLDPACK, "create", *more, *options, src, pack, status=1).err
+                for more in ([], ["-n"])]
+        assert "Permission denied" in said[0] and said[0] == said[1]
+
+
+def test_a_dry_run_beside_a_finished_pack_says_so_as_packing_would(src, pack):
+    fill(src, "a")
+    create(src, pack)
+    for options in [["--resume"], ["--resume", "-n"]]:
+        assert f"{pack}: finished already" in run(FOLDPACK, "create", *options, src, pack).err
+
+
 def test_large_files_count_in_the_size_of_a_dry_run(src, pack):
     fill(src, "a")
     with open(src / "large", "wb") as file:

@@ -269,6 +269,57 @@ static uint64_t rows_expected(const struct index *index)
 	return rows;
 }
 
+/* No record begins at the beginning of the file: that is an offset that was not found. */
+static bool is_lost(const struct index *index, uint32_t entry)
+{
+	enum format_kind kind = index_kind(index, entry);
+	uint64_t start = index_get(index, SECTION_START, entry), parts;
+
+	if (kind != FORMAT_SPLIT)
+		return kind == FORMAT_FILE && start == 0;
+	parts = format_parts(index_get(index, SECTION_SIZE, entry));
+	for (uint64_t part = 0; part < parts; part++)
+		if (index_get(index, SECTION_PARTS, start + part) == 0)
+			return true;
+	return false;
+}
+
+#define LOST_NAMED 3
+
+/* "'a', 'b'" */
+static int name_lost(const struct index *index, struct buf *names)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	unsigned named = 0;
+	int r = 0;
+
+	for (uint32_t e = 1; r == 0 && e < index->entries; e++) {
+		if (!is_lost(index, e))
+			continue;
+		if (named++ == LOST_NAMED)
+			return buf_adds(names, ", ...");
+		path.len = 0;
+		r = index_path(index, e, &path);
+		if (r == 0)
+			r = buf_addf(names, "%s'%.*s'", named > 1 ? ", " : "", (int)path.len,
+				     path.data);
+	}
+	return r;
+}
+
+static int refuse_lost(const struct index *index, uint64_t found, struct err *err)
+{
+	SCOPE(buf_release) struct buf names = BUF_INIT;
+	uint64_t expected = rows_expected(index);
+	int r = name_lost(index, &names);
+
+	if (r < 0)
+		return r;
+	return err_set(err, -EBADMSG, "%llu of %llu files have no record%s%s",
+		       (unsigned long long)(expected - found), (unsigned long long)expected,
+		       names.len ? ": " : "", names.len ? names.data : "");
+}
+
 int index_locate(struct index *index, struct walker *walker, struct format_super *super,
 		 uint64_t *ret_super_offset, struct err *err)
 {
@@ -279,9 +330,7 @@ int index_locate(struct index *index, struct walker *walker, struct format_super
 	if (r < 0)
 		return r;
 	if (locating.rows != rows_expected(index))
-		return err_set(err, -EBADMSG, "%llu of %llu files have no record",
-			       (unsigned long long)(rows_expected(index) - locating.rows),
-			       (unsigned long long)rows_expected(index));
+		return refuse_lost(index, locating.rows, err);
 	*ret_super_offset = locating.super_offset;
 	return 0;
 }

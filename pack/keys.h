@@ -35,8 +35,9 @@ struct keys_visitor {
 int keys_walk(const struct index *index, struct walker *walker, const struct keys_visitor *visitor,
 	      struct err *err);
 
-/* Sets the offsets of all files and parts, and in `super` those of the sections, from the keys.
- * Returns 0, -EBADMSG (a record is missing or has the wrong size; err names the path). */
+/* Sets the offsets of all files and parts, which are forgotten, and in `super` those of the
+ * sections, from the keys. Returns 0, -ENOMEM, -EBADMSG (records are missing, or one has the wrong
+ * size; err names the first paths). */
 int index_locate(struct index *index, struct walker *walker, struct format_super *super,
 		 uint64_t *ret_super_offset, struct err *err);
 

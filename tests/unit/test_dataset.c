@@ -627,18 +627,41 @@ static void a_larger_pack_survives_both_rewritings(void **state)
 	expect_many(f, 1000);
 }
 
+static void lose_record(struct fixture *f, const char *key)
+{
+	MDB_val k = {strlen(key), (void *)(uintptr_t)key};
+	struct lmdb lmdb;
+
+	assert_done(chmod(f->path, 0644));
+	lmdb_begin(&lmdb, f->path, true);
+	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &k, NULL));
+	lmdb_end(&lmdb);
+}
+
 static void a_pack_that_lost_a_record_in_rewriting_is_damaged(void **state)
 {
 	struct fixture *f = *state;
-	MDB_val key = {14, (void *)(uintptr_t) "n01440764/tiny"};
-	struct lmdb lmdb;
 
 	build_small(f);
-	assert_done(chmod(f->path, 0644));
-	lmdb_begin(&lmdb, f->path, true);
-	assert_done(mdb_del(lmdb.txn, lmdb.dbi, &key, NULL));
-	lmdb_end(&lmdb);
-	expect_refused(f, -EBADMSG, "1 of 3 files have no record");
+	lose_record(f, "n01440764/tiny");
+	expect_refused(f, -EBADMSG, "1 of 3 files have no record: 'n01440764/tiny'");
+}
+
+static void of_many_lost_records_the_first_are_named(void **state)
+{
+	struct fixture *f = *state;
+	char name[2] = "a";
+
+	start(f);
+	for (; *name <= 'g'; (*name)++)
+		add_file(f, BUILDER_ROOT, name, *name == 'b' ? 0 : 10);
+	finish(f);
+	for (*name = 'b'; *name <= 'c'; (*name)++)
+		lose_record(f, name);
+	expect_refused(f, -EBADMSG, "2 of 7 files have no record: 'b', 'c'");
+	for (*name = 'd'; *name <= 'f'; (*name)++)
+		lose_record(f, name);
+	expect_refused(f, -EBADMSG, "5 of 7 files have no record: 'b', 'c', 'd', ...");
 }
 
 static void put_record(struct fixture *f, const char *key, size_t key_len, const char *value)
@@ -803,6 +826,7 @@ int main(void)
 		TEST(a_pack_that_shrinks_in_compacting_is_read_at_its_new_offsets),
 		TEST(a_larger_pack_survives_both_rewritings),
 		TEST(a_pack_that_lost_a_record_in_rewriting_is_damaged),
+		TEST(of_many_lost_records_the_first_are_named),
 		TEST(a_record_replaced_by_one_of_another_size_is_damage),
 		TEST(records_that_others_added_are_reported_not_served),
 		TEST(checking_keys_stops_when_told),

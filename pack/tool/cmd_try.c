@@ -187,7 +187,10 @@ static int check_source(const char *source)
 	}
 	if (S_ISDIR(st.st_mode))
 		return EXIT_DONE;
-	log_error("%s: not a folder; files in a tar cannot be read loose, to compare with", source);
+	log_error(
+		"%s: not a folder, whose files could be read loose, to compare with; of a tar, "
+		"unpack a part and try that",
+		source);
 	return EXIT_USAGE;
 }
 

@@ -164,6 +164,7 @@ def test_a_tar_is_not_tried(src, tmp_path):
     for source in [tmp_path / "x.tar", "-"]:
         done = run(FOLDPACK, "try", source, status=2)
         assert f"{source}: not a folder" in done.err
+        assert "of a tar, unpack a part and try that" in done.err
     assert f"{src}/no: No such file" in run(FOLDPACK, "try", src / "no", status=1).err
 
 

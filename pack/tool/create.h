@@ -17,6 +17,7 @@
 #include "pack/tool/import_dir.h"
 #include "pack/tool/progress.h"
 #include "pack/tool/transform.h"
+#include <errno.h>
 #include <stdio.h>
 
 enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };

@@ -143,17 +143,23 @@ static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, b
 }
 
 /* Looks at one name. Returns 0 with *ret_kept saying whether it is packed. */
-static int look_at(struct scan *scan, int fd, uint32_t parent, const char *name, struct item *item,
-		   bool *ret_kept)
+static int look_at(struct scan *scan, int fd, uint32_t parent, const struct dirent *found,
+		   struct item *item, bool *ret_kept)
 {
+	const char *name = found->d_name;
 	bool wanted = true;
 	struct stat st;
 	int r = 0;
 
 	*ret_kept = false;
+	/* Not to look at what is not wanted spares reading its inode. */
+	if (scan->watch->wanted && found->d_type != DT_UNKNOWN)
+		r = ask_wanted(scan, parent, name, found->d_type == DT_DIR, &wanted);
+	if (r < 0 || !wanted)
+		return r;
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return unreadable(scan, parent, name, -errno);
-	if (scan->watch->wanted)
+	if (scan->watch->wanted && found->d_type == DT_UNKNOWN)
 		r = ask_wanted(scan, parent, name, S_ISDIR(st.st_mode), &wanted);
 	if (r < 0 || !wanted)
 		return r;
@@ -204,8 +210,8 @@ static int read_items(struct scan *scan, DIR *stream, uint32_t parent, struct it
 			continue;
 		r = grow(&items->items, items->count, &items->room, sizeof(*items->items));
 		if (r == 0)
-			r = look_at(scan, dirfd(stream), parent, name->d_name,
-				    items->items + items->count, &kept);
+			r = look_at(scan, dirfd(stream), parent, name, items->items + items->count,
+				    &kept);
 		if (r != 0)
 			return r;
 		items->count += kept;

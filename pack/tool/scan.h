@@ -42,7 +42,8 @@ struct scan_watch {
 	void (*special)(void *context, const char *path, const char *what);
 	/* Now and then, with the entries found so far; non-zero ends the scan with that. */
 	int (*tick)(void *context, uint64_t entries);
-	/* Whether a name is part of the tree; NULL: all are. A directory that holds only what
+	/* Whether a name is part of the tree; NULL: all are. What is not wanted is not looked at,
+	 * where the filesystem tells directories by their names. A directory that holds only what
 	 * is not wanted does not become an entry. */
 	bool (*wanted)(void *context, const char *path, bool directory);
 	void *context;

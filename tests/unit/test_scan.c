@@ -20,9 +20,10 @@ struct fixture {
 	char path[64];
 	int root;
 	struct scan *scan;
-	struct buf said; /* what the watch was told, a line each */
-	int stop_at;	 /* tick: the call that ends the scan; 0: none */
-	bool fail;	 /* unreadable() ends the scan */
+	struct buf said;      /* what the watch was told, a line each */
+	int stop_at;	      /* tick: the call that ends the scan; 0: none */
+	bool fail;	      /* unreadable() ends the scan */
+	const char *unwanted; /* a path; NULL: all are wanted */
 };
 
 static int set_up(void **state)
@@ -94,11 +95,20 @@ static int note_tick(void *context, uint64_t entries)
 	return f->stop_at && --f->stop_at == 0 ? -EINTR : 0;
 }
 
+static bool is_wanted(void *context, const char *path, bool directory)
+{
+	struct fixture *f = context;
+
+	assert_int_equal(buf_addf(&f->said, "%s%s?\n", path, directory ? "/" : ""), 0);
+	return strcmp(path, f->unwanted) != 0;
+}
+
 static int scan(struct fixture *f)
 {
 	const struct scan_watch watch = {.unreadable = note_unreadable,
 					 .special = note_special,
 					 .tick = note_tick,
+					 .wanted = f->unwanted ? is_wanted : NULL,
 					 .context = f};
 
 	return scan_new(f->root, &watch, &f->scan);
@@ -343,6 +353,40 @@ static void a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan(void **
 	assert_int_equal(fchmodat(f->root, "d", 0755, 0), 0);
 }
 
+static void what_is_not_wanted_is_no_entry(void **state)
+{
+	struct fixture *f = *state;
+
+	make_directory(f, "d");
+	make_file(f, "d/x", 1);
+	make_file(f, "e", 1);
+	f->unwanted = "d/x";
+	assert_int_equal(scan(f), 0);
+	expect_paths(f, "e\n");
+	assert_non_null(strstr(f->said.data, "d/?\n"));
+	assert_non_null(strstr(f->said.data, "d/x?\n"));
+}
+
+/* Its inode may be far away from those that are wanted. In a directory that may be listed, but
+ * not searched, a look would fail. */
+static void what_is_not_wanted_is_not_looked_at(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(fchmod(f->root, 0755), 0);
+	make_directory(f, "d");
+	make_file(f, "d/x", 1);
+	assert_int_equal(fchmodat(f->root, "d", 0744, 0), 0);
+	if (geteuid() == 0)
+		assert_int_equal(seteuid(65534), 0);
+	f->unwanted = "d/x";
+	assert_int_equal(scan(f), 0);
+	if (getuid() == 0)
+		assert_int_equal(seteuid(0), 0);
+	assert_string_equal(f->said.data, "d/?\nd/x?\n");
+	assert_int_equal(scan_entries(f->scan), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -360,6 +404,8 @@ int main(void)
 		TEST(paths_may_be_longer_than_the_kernel_takes),
 		TEST(a_scan_that_is_told_to_stop_does),
 		TEST(a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan),
+		TEST(what_is_not_wanted_is_no_entry),
+		TEST(what_is_not_wanted_is_not_looked_at),
 	};
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);

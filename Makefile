@@ -130,9 +130,10 @@ run-check: all
 	+@$(call sanitized,thread) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-mount
-	@$(MAKE) check-mount
+	@$(MAKE) check-mount MARKED='not slow and not tool'
 
-# What takes long: many epochs of orders that must not be found, and the mount tests marked slow.
+# What takes long: many epochs of orders that must not be found, and the mount tests that check
+# leaves out: those marked slow, and plain those of foldpack alone, which check runs sanitized.
 EPOCHS ?= 100
 soak:
 	$(call deps,check)
@@ -141,7 +142,7 @@ soak:
 soaked := $(B)/unit/test_oracle $(B)/unit/test_learn
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) sh tests/unit/run.sh $(soaked)
-	@$(MAKE) check-mount MARKED=slow
+	@$(MAKE) check-mount MARKED='slow or tool'
 
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead cache device drop fill histogram journal pipeline \

@@ -5,6 +5,8 @@ import pytest
 import damage
 import foldfs
 
+pytestmark = pytest.mark.tool
+
 
 @pytest.fixture(scope="module")
 def bad(session_dir):

@@ -8,6 +8,8 @@ import pytest
 from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, run
 from trees import noise, write
 
+pytestmark = pytest.mark.tool
+
 
 @pytest.fixture
 def src(tmp_path):

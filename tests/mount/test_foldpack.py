@@ -15,6 +15,8 @@ import pytest
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
+pytestmark = pytest.mark.tool
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
 PHOTOS = Path(os.environ.get("FOLDFS_PHOTOS", ROOT / "../shared/data/photos"))

@@ -14,6 +14,8 @@ import pytest
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
+pytestmark = pytest.mark.tool
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
 FOLDPACK = BUILD / "foldpack"

@@ -20,6 +20,8 @@ import pytest
 from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run
 from trees import noise
 
+pytestmark = pytest.mark.tool
+
 ROOM = 3 << 30  # what the tests here may take at one time
 
 NEITHER_BEGUN = "an interrupted run has left its work in"

@@ -18,6 +18,8 @@ import trees
 from foldfs import FOLDPACK, MIB, PHOTOS, find_program, has_photos, run
 from trees import noise, write
 
+pytestmark = pytest.mark.tool
+
 COMPRESSORS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
 
 # Whole seconds: what all formats of tar(1) hold.

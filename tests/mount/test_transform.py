@@ -14,6 +14,8 @@ from PIL import Image, ImageCms, ImageOps
 from foldfs import FOLDPACK, PHOTOS, has_photos, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
 
+pytestmark = pytest.mark.tool
+
 # As PIL calls them.
 SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2, "4:1:1": "4:1:1"}
 

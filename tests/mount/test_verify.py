@@ -17,6 +17,8 @@ from trees import content, noise, write
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
+pytestmark = pytest.mark.tool
+
 SECTIONS = ["names", "name-end", "parent", "kind", "start", "size", "parts", "targets", "sums",
             "mode", "mtime", "image", "width", "height", "options"]
 MAGIC = b"foldfs\r\n"

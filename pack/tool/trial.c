@@ -356,7 +356,8 @@ static int make_place(struct trial *trial, struct err *err)
 		return -ENOMEM;
 	if (!mkdtemp(trial->folder)) {
 		free(steal_ptr(&trial->folder));
-		return err_set(err, -errno, "%s: %s", trial->params->place, strerror(errno));
+		return err_set(err, -errno, "%s: %s; --place=DIR packs the sample elsewhere",
+			       trial->params->place, strerror(errno));
 	}
 	if (asprintf(&trial->pack, "%s/sample.lmdb", trial->folder) < 0 ||
 	    asprintf(&trial->point, "%s/mount", trial->folder) < 0)

@@ -66,7 +66,7 @@ def test_a_place_that_cannot_be_written_is_named(src, tmp_path):
     for path in [tmp_path, *tmp_path.parents]:
         path.chmod(path.stat().st_mode | 0o055)
     done = run(*as_user(NOBODY), FOLDPACK, "try", src, status=1)
-    assert f"{tmp_path}: Permission denied" in done.err
+    assert f"{tmp_path}: Permission denied; --place=DIR packs the sample elsewhere" in done.err
 
 
 def test_without_foldfs_the_rest_is_said(src, tmp_path):

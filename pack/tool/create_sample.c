@@ -103,9 +103,13 @@ static double times(const struct create_sample *sample, uint64_t bytes)
 	return bytes ? (double)sample->bytes / (double)bytes : 0;
 }
 
+/* 0: cannot be told. Large files are not read, and where nearly all bytes are in such, what the
+ * others took says nothing of them. */
 static double seconds(const struct create_sample *sample)
 {
-	return sample->seconds * times(sample, sample->bytes_read);
+	return sample->bytes_read < sample->bytes_in / 100
+		       ? 0
+		       : sample->seconds * times(sample, sample->bytes_read);
 }
 
 uint64_t create_sample_bytes(const struct create_sample *sample)
@@ -118,12 +122,14 @@ uint64_t create_sample_bytes(const struct create_sample *sample)
 static void print(const struct create *create, const struct create_sample *sample)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT], left[SIZE_TEXT], taken[SIZE_TEXT],
-		bad[SIZE_TEXT];
+		bad[SIZE_TEXT], time[48] = "";
 
 	printf("%s: %s files, %s\n", create->source, count_format(sample->files, files),
 	       size_format(sample->bytes, bytes));
-	printf("%s: about %s, in about %.0f s; %s free\n", create->pack,
-	       size_format(create_sample_bytes(sample), pack), seconds(sample),
+	if (seconds(sample) > 0)
+		snprintf(time, sizeof(time), ", in about %.0f s", seconds(sample));
+	printf("%s: about %s%s; %s free\n", create->pack,
+	       size_format(create_sample_bytes(sample), pack), time,
 	       size_format(target_free(create->pack), left));
 	printf("bad: %s of %s files that were looked at\n", count_format(sample->bad, bad),
 	       count_format(sample->taken, taken));

@@ -439,6 +439,8 @@ def test_large_files_count_in_the_size_of_a_dry_run(src, pack):
         file.truncate(200 * MIB)
     said = json.loads(create(src, pack, "-n", "--json").out)
     assert 200 * MIB < said["bytes_out"] < 201 * MIB
+    assert said["seconds"] == 0
+    assert "in about" not in create(src, pack, "-n").out
 
 
 def test_a_dry_run_counts_with_the_images_that_would_be_made(src, pack):

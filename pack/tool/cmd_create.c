@@ -94,6 +94,8 @@ static int open_bad_list(struct command *command)
 	struct err err = {0};
 	int r = path ? target_check(path, command->root, &err) : 0;
 
+	if (path && r == 0 && target_is_of(path, command->create.pack))
+		r = err_set(&err, -EINVAL, "belongs to the pack; choose another name");
 	if (path && r == 0 && command->options.dry_run) {
 		r = target_writable(path);
 	} else if (path && r == 0) {

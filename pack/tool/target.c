@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -13,6 +14,13 @@ static char *directory_of(const char *path)
 	SCOPE_FREE char *copy = strdup(path);
 
 	return copy ? strdup(dirname(copy)) : NULL;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 static bool same(const struct stat *a, const struct stat *b)
@@ -70,6 +78,30 @@ int target_check(const char *path, int source, struct err *err)
 			       "would lie inside the folder that is packed; choose a place "
 			       "outside SOURCE");
 	return r;
+}
+
+static bool same_place(const char *a, const char *b)
+{
+	SCOPE_FREE char *above_a = directory_of(a), *above_b = directory_of(b);
+	struct stat at_a, at_b;
+
+	if (stat(a, &at_a) == 0 && stat(b, &at_b) == 0)
+		return same(&at_a, &at_b);
+	return above_a && above_b && stat(above_a, &at_a) == 0 && stat(above_b, &at_b) == 0 &&
+	       same(&at_a, &at_b) && strcmp(name_of(a), name_of(b)) == 0;
+}
+
+bool target_is_of(const char *path, const char *pack)
+{
+	static const char *const suffixes[] = {"", ".partial", ".partial.journal"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		SCOPE_FREE char *written = NULL;
+
+		if (asprintf(&written, "%s%s", pack, suffixes[i]) >= 0 && same_place(path, written))
+			return true;
+	}
+	return false;
 }
 
 int target_writable(const char *path)

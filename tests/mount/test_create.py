@@ -255,6 +255,18 @@ def test_a_bad_list_is_no_part_of_what_is_packed(src, pack, tmp_path):
     create(src, pack, "--bad-list=/dev/stdout")
 
 
+@pytest.mark.parametrize("name", ["x.lmdb", "x.lmdb.partial", "src/../x.lmdb.partial.journal"])
+def test_a_bad_list_is_no_part_of_the_pack(src, pack, tmp_path, name):
+    fill(src, "a")
+    for old in [None, b"old"]:
+        if old:
+            write(pack, old)
+        done = create(src, pack, f"--bad-list={tmp_path}/{name}", status=1)
+        assert f"{name}: belongs to the pack; choose another name" in done.err
+        assert not old or pack.read_bytes() == old
+    assert sorted(os.listdir(tmp_path)) == ["src", "x.lmdb"]
+
+
 def test_folders_without_a_file_are_named_once(src, pack):
     fill(src, "train/a/1", "train/b/x/1")
     for path in ["train/c", "train/d/e/f", "val"]:

@@ -604,6 +604,30 @@ static inline void read_all_of(struct world *w, uint64_t extent)
 	read_right(w, extent, 0, w->sizes[extent]);
 }
 
+static inline uint64_t issued(struct world *w)
+{
+	return stats_of(w).prefetch_issued;
+}
+
+static inline bool is_done(struct call *call)
+{
+	SCOPE_LOCK(&call->world->lock);
+	return call->done > 0;
+}
+
+/* Asks in order until something is read ahead, of which a gate stops the thread. The last that was
+ * asked for may be among it by then: nobody waits for that. */
+static inline void scan_until_ahead(struct world *w)
+{
+	for (unsigned e = 0; e < SURE && issued(w) == 0; e++) {
+		struct call *call = &w->calls[CALLS - SURE + e];
+
+		ask_all_of(call, w, e);
+		assert_true(poll_until(is_done(call) || issued(w) > 0));
+	}
+	assert_true(poll_until(issued(w) > 0));
+}
+
 static inline void read_refused(struct world *w, uint64_t extent, int error)
 {
 	ask_all_of(&w->one, w, extent);

@@ -19,11 +19,6 @@ static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
 	return params;
 }
 
-static uint64_t issued(struct world *w)
-{
-	return stats_of(w).prefetch_issued;
-}
-
 /* --- scans --------------------------------------------------------------------------------------
  */
 
@@ -188,9 +183,7 @@ static void a_miss_does_not_wait_for_what_is_read_ahead(void **state)
 	close_gate_ahead(w);
 	params = buffered(w, 16 * CACHE_BUDGET_MIN, false); /* memory stops nothing */
 	start_with(w, &params);
-	for (uint64_t e = 0; e < SURE && !is_there(w, e); e++)
-		read_all_of(w, e);
-	assert_true(poll_until(issued(w) > 0));
+	scan_until_ahead(w);
 	for (uint64_t e = 3900; e > 2000; e -= 100) { /* also scans that begin */
 		for (uint64_t i = 0; i < 5; i++)
 			if (!is_there(w, e + i))
@@ -242,9 +235,7 @@ static void what_is_read_ahead_is_never_queued(void **state)
 	lay_even(w, 4000, 16 * KIB);
 	close_gate_ahead(w);
 	start(w, READAHEAD, 1);
-	for (uint64_t e = 0; e < SURE && !is_there(w, e); e++)
-		read_all_of(w, e);
-	assert_true(poll_until(issued(w) > 0));
+	scan_until_ahead(w);
 	at = known_below(w, FAR);
 	w->slow = true;
 	for (unsigned i = 0; i < SURE; i++)

@@ -334,10 +334,8 @@ static void a_bad_extent_of_a_run_fails_for_its_readers_only(void **state)
 		w->bad[e] = true;
 	close_gate_ahead(w);
 	start(w, MIB, 1);
-	for (uint64_t e = 0; w->at_gate < 2 && e < SURE; e++) /* once to fill, once to check */
-		if (!is_there(w, e))
-			read_all_of(w, e);
-	wait_at_gate(w, 2);
+	scan_until_ahead(w);
+	wait_at_gate(w, 2); /* once to fill, once to check */
 	first = w->order[w->checks - 1];
 	assert_true(is_there(w, first + 1));
 	w->bad[first] = true;
@@ -649,8 +647,7 @@ static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
 	lay_even(w, 400, 16 * KIB);
 	w->closed = true;
 	start(w, MIB, 1);
-	while (next < SURE && !is_there(w, next))
-		read_all_of(w, next++);
+	scan_until_ahead(w);
 	wait_at_gate(w, 1);
 	while (w->asked[next] || !is_there(w, next))
 		next++;

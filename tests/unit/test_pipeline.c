@@ -121,6 +121,27 @@ static void a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them(void *
 	pipeline_free(pipeline);
 }
 
+#define ENOUGH 64 /* done and not taken: nobody is woken for one more */
+#define MANY   80
+
+static void what_nobody_was_woken_for_is_worked_on_when_it_is_waited_for(void **state)
+{
+	struct item items[MANY + 8] = {{.number = 0}};
+	struct ground ground = ground_closed_behind(1);
+	struct pipeline *pipeline = new_pipeline(&ground, 4, MANY + 8, UINT64_MAX);
+
+	(void)state;
+	for (int i = 0; i < MANY; i++)
+		pipeline_put(pipeline, &items[i], 1);
+	wait_until(&ground, &ground.done, ENOUGH);
+	for (int i = MANY; i < MANY + 8; i++)
+		pipeline_put(pipeline, &items[i], 1);
+	for (int i = 0; i < MANY + 8; i++)
+		assert_ptr_equal(pipeline_take(pipeline), &items[i]);
+	assert_null(pipeline_take(pipeline));
+	pipeline_free(pipeline);
+}
+
 static void all_workers_work_at_once(void **state)
 {
 	struct item items[4] = {{.number = 0}, {.number = 0}, {.number = 0}, {.number = 0}};
@@ -210,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_in_comes_out_in_order_and_worked_on_once),
 		cmocka_unit_test(a_slow_item_holds_up_those_behind_it_but_not_the_work_on_them),
+		cmocka_unit_test(what_nobody_was_woken_for_is_worked_on_when_it_is_waited_for),
 		cmocka_unit_test(all_workers_work_at_once),
 		cmocka_unit_test(room_ends_with_the_slots_and_with_the_bytes),
 		cmocka_unit_test(what_is_larger_than_all_the_room_goes_through_alone),

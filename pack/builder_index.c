@@ -10,24 +10,19 @@
 #include "pack/xxh3.h"
 
 struct ordering {
-	const struct builder *builder;
-	uint32_t *ids;	    /* all kept nodes but the root, sorted by (parent, name) */
-	uint32_t count;	    /* of ids */
-	uint32_t *first;    /* by node: its first child in ids */
-	uint32_t *children; /* by node: how many */
-	uint32_t *order;    /* by entry: the node */
-	uint32_t *entry;    /* by node: the entry */
-	uint32_t *start;    /* by node: the entry of its first child */
+	struct builder *builder;
+	uint32_t *ids;	 /* all kept nodes but the root, sorted by (parent, name); NULL once they
+			    are numbered */
+	uint32_t count;	 /* of ids */
+	uint32_t *order; /* by entry: the node */
+	uint32_t *entry; /* by node: the entry */
 };
 
 static void ordering_release(struct ordering *o)
 {
 	free(o->ids);
-	free(o->first);
-	free(o->children);
 	free(o->order);
 	free(o->entry);
-	free(o->start);
 }
 
 static int compare_names(const struct builder *builder, const struct builder_node *a,
@@ -51,18 +46,15 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	return compare_names(builder, x, y);
 }
 
-static int ordering_init(struct ordering *o, const struct builder *builder)
+static int ordering_init(struct ordering *o, struct builder *builder)
 {
 	size_t count = builder_count(builder);
 
 	*o = (struct ordering){.builder = builder};
 	o->ids = calloc(count, sizeof(uint32_t));
-	o->first = calloc(count, sizeof(uint32_t));
-	o->children = calloc(count, sizeof(uint32_t));
 	o->order = calloc(count, sizeof(uint32_t));
 	o->entry = calloc(count, sizeof(uint32_t));
-	o->start = calloc(count, sizeof(uint32_t));
-	return o->ids && o->first && o->children && o->order && o->entry && o->start ? 0 : -ENOMEM;
+	return o->ids && o->order && o->entry ? 0 : -ENOMEM;
 }
 
 static int name_fault(const struct ordering *o, uint32_t id, int code, const char *what,
@@ -74,10 +66,10 @@ static int name_fault(const struct ordering *o, uint32_t id, int code, const cha
 	return r < 0 ? r : err_set(err, code, "'%s': %s", path.data, what);
 }
 
-/* Collects the kept nodes into blocks of siblings. */
+/* Collects the kept nodes into blocks of siblings: a directory has its own from `start` on. */
 static int sort_siblings(struct ordering *o, struct err *err)
 {
-	const struct builder *builder = o->builder;
+	struct builder *builder = o->builder;
 
 	for (uint32_t id = 1; id < builder_count(builder); id++) {
 		if (builder_node(builder, id)->state == NODE_EMPTY)
@@ -85,12 +77,13 @@ static int sort_siblings(struct ordering *o, struct err *err)
 		if (builder_node(builder, id)->state == NODE_DONE)
 			o->ids[o->count++] = id;
 	}
-	qsort_r(o->ids, o->count, sizeof(uint32_t), compare_siblings, (void *)(uintptr_t)builder);
+	qsort_r(o->ids, o->count, sizeof(uint32_t), compare_siblings, builder);
 	for (uint32_t i = 0; i < o->count; i++) {
-		uint32_t parent = builder_node(builder, o->ids[i])->parent;
+		struct builder_node *parent =
+			builder_node(builder, builder_node(builder, o->ids[i])->parent);
 
-		if (o->children[parent]++ == 0)
-			o->first[parent] = i;
+		if (parent->size++ == 0)
+			parent->start = i;
 		else if (compare_names(builder, builder_node(builder, o->ids[i - 1]),
 				       builder_node(builder, o->ids[i])) == 0)
 			return name_fault(o, o->ids[i], -EEXIST, "there are two of this name", err);
@@ -99,7 +92,8 @@ static int sort_siblings(struct ordering *o, struct err *err)
 }
 
 /* Numbers the blocks depth first, with a stack of directories whose block is to come: the
- * children of a directory are pushed last to first, so that the first is on top. */
+ * children of a directory are pushed last to first, so that the first is on top. From here on
+ * a directory's `start` is an entry. */
 static int number_entries(struct ordering *o)
 {
 	SCOPE_FREE uint32_t *stack = calloc((size_t)o->count + 1, sizeof(uint32_t));
@@ -109,19 +103,20 @@ static int number_entries(struct ordering *o)
 		return -ENOMEM;
 	stack[depth++] = BUILDER_ROOT;
 	while (depth) {
-		uint32_t directory = stack[--depth];
-		const uint32_t *block = o->ids + o->first[directory];
-		uint32_t count = o->children[directory];
+		struct builder_node *directory = builder_node(o->builder, stack[--depth]);
+		const uint32_t *block = o->ids + directory->start;
+		uint64_t count = directory->size;
 
-		o->start[directory] = count ? next : 0;
-		for (uint32_t i = 0; i < count; i++) {
+		directory->start = count ? next : 0;
+		for (uint64_t i = 0; i < count; i++) {
 			o->order[next] = block[i];
 			o->entry[block[i]] = next++;
 		}
-		for (uint32_t i = count; i-- > 0;)
+		for (uint64_t i = count; i-- > 0;)
 			if (builder_node(o->builder, block[i])->kind == FORMAT_DIRECTORY)
 				stack[depth++] = block[i];
 	}
+	free(steal_ptr(&o->ids));
 	return 0;
 }
 
@@ -141,7 +136,7 @@ static void find_maxima(const struct ordering *o, struct maxima *max)
 	for (uint32_t e = 0; e <= o->count; e++) {
 		const struct builder_node *node = builder_node(o->builder, o->order[e]);
 
-		RAISE(size, node->kind == FORMAT_DIRECTORY ? o->children[o->order[e]] : node->size);
+		RAISE(size, node->size);
 		RAISE(parent, o->entry[node->parent]);
 		RAISE(width, node->width);
 		RAISE(height, node->height);
@@ -207,8 +202,7 @@ static void fill_file(struct index *index, const struct ordering *o,
 static void fill_entry(struct index *index, const struct ordering *o, uint32_t entry,
 		       struct filling *at)
 {
-	uint32_t id = o->order[entry];
-	const struct builder_node *node = builder_node(o->builder, id);
+	const struct builder_node *node = builder_node(o->builder, o->order[entry]);
 
 	if (node->name_len) /* the root has none, and where it is alone there are no names */
 		memcpy(index->sections[SECTION_NAMES].data + at->names,
@@ -224,8 +218,7 @@ static void fill_entry(struct index *index, const struct ordering *o, uint32_t e
 	index_put(index, SECTION_WIDTH, entry, node->width);
 	index_put(index, SECTION_HEIGHT, entry, node->height);
 	if (node->kind == FORMAT_DIRECTORY) {
-		index_put(index, SECTION_START, entry, o->start[id]);
-		index_put(index, SECTION_SIZE, entry, o->children[id]);
+		index_put(index, SECTION_START, entry, node->start);
 	} else if (node->kind == FORMAT_SYMLINK) {
 		memcpy(index->sections[SECTION_TARGETS].data + at->targets,
 		       o->builder->targets.data + node->start, node->size);
@@ -338,8 +331,8 @@ static int fill_index(const struct ordering *o, struct index *index, struct form
 	return 0;
 }
 
-int builder_make_index(const struct builder *builder, struct index *index,
-		       struct format_super *super, struct err *err)
+int builder_make_index(struct builder *builder, struct index *index, struct format_super *super,
+		       struct err *err)
 {
 	SCOPE(ordering_release) struct ordering o;
 	int r = ordering_init(&o, builder);

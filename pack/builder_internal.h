@@ -14,8 +14,9 @@ enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file withou
 struct builder_node {
 	uint64_t name;	/* offset in names */
 	uint64_t start; /* file: its first row in sums; symlink: offset in targets;
-			   hard link, alias: the id of its file */
-	uint64_t size;	/* bytes */
+			   hard link, alias: the id of its file; directory: where its
+			   children begin, once builder_make_index() knows */
+	uint64_t size;	/* bytes; directory: children, as `start` */
 	int64_t mtime;	/* nanoseconds since 1970 */
 	uint32_t parent;
 	uint32_t width, height; /* pixels */
@@ -124,7 +125,7 @@ int builder_resumed_all(struct builder *builder, struct err *err);
 /* Makes the index of all entries; file offsets and parts stay zero until the records are
  * written and index_locate() finds them. Fills the counts and the id in super.
  * Returns 0, -ENOMEM, -EINVAL (a file without bytes) or -EEXIST (two entries of one name). */
-int builder_make_index(const struct builder *builder, struct index *index,
-		       struct format_super *super, struct err *err);
+int builder_make_index(struct builder *builder, struct index *index, struct format_super *super,
+		       struct err *err);
 
 #endif

@@ -46,13 +46,17 @@ int index_section_alloc(struct index_section *section, uint64_t count, uint32_t 
 	return 0;
 }
 
+/* What nobody writes to takes no memory. */
 int index_section_init(struct index_section *section, uint64_t count, uint32_t width)
 {
-	int r = index_section_alloc(section, count, width);
+	uint64_t bytes = count * (width ? width : 1);
+	void *data = calloc(bytes ? bytes : 1, 1);
 
-	if (r == 0)
-		memset(section->data, 0, section->bytes);
-	return r;
+	if (!data)
+		return -ENOMEM;
+	*section = (struct index_section){
+		.data = data, .bytes = bytes, .count = width ? count : 0, .width = width};
+	return 0;
 }
 
 void index_put(struct index *index, enum format_section section, uint64_t row, uint64_t value)

@@ -7,9 +7,10 @@ what the project promises: report.md, report.csv, and a plot for each kind of de
 
 Trees, images and packs are made once and kept in FOLDFS_BENCH_DIR (/var/tmp/foldfs-bench; 20 GB
 there). QUICK=1 measures smaller trees in fewer rounds: good for a look, not for a claim;
-BENCH_SCALE=14000000 packs so many tiny files, too, which takes 60 GB more and long. Limits of
-devices and memory, cold caches and the kernel's own filesystems want root: without it their
-sections are left out, and the report says so. Mounts and groups are undone on every way out."""
+BENCH_SCALE=14000000 packs so many tiny files, too, which takes 9 GB more and long. Limits of
+devices and memory, cold caches, so many files and the kernel's own filesystems want root: without
+it their sections are left out, and the report says so. Mounts and groups are undone on every way
+out."""
 
 import argparse
 import os

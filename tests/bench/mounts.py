@@ -150,6 +150,28 @@ class KernelMount(Mounted):
             os.fsencode(self.image), os.fsencode(self.path), b"erofs", MS_RDONLY, None) == 0
 
 
+class InodeFiles(Mounted):
+    """An empty filesystem in a new file, for so many files of up to 60 bytes: those lie in their
+    inodes, where others would take a block of 4 KiB each."""
+
+    def __init__(self, image, files):
+        super().__init__()
+        self.image, self.files = image, files
+
+    def start(self):
+        inodes = self.files * 21 // 20 + 1000
+        with open(self.image, "wb") as image:
+            image.truncate(inodes * 512 + (64 << 20))
+        for command in (["mkfs.ext4", "-q", "-F", "-I", "256", "-N", str(inodes), "-m", "0",
+                         "-O", "inline_data,^has_journal", self.image],
+                        ["mount", "-o", "loop,noatime", self.image, self.path]):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                  text=True)
+            if done.returncode:
+                raise MountError(f"{command[0]}: {first_words(done.stderr)}")
+        self.said = "mounted through a loop device"
+
+
 class Net(Mounted):
     """`source` through a filesystem of the tests that is as slow as a network's."""
 

@@ -169,6 +169,14 @@ int builder_add(struct builder *builder, const struct builder_entry *entry, uint
 	return r;
 }
 
+void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1])
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	snprintf(ret, FORMAT_NAME_MAX + 1, "%.*s", node->name_len,
+		 builder->names.data + node->name);
+}
+
 int builder_path(const struct builder *builder, uint32_t id, struct buf *path)
 {
 	size_t total = 0;

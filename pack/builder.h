@@ -6,9 +6,9 @@
  *
  * The pack is written beside its place, as PATH.partial, and takes its name by an atomic
  * rename in builder_finish: until then PATH is untouched. The same entries, bytes, options and
- * order of calls give the same file, bit for bit. Memory: about 60 bytes an entry plus names, and
- * FORMAT_SPLIT_OVER at most for what is not yet written; batches of 64 MiB are committed as they
- * fill.
+ * order of calls give the same file, bit for bit. Memory: about 65 bytes an entry plus names, in
+ * the finish 40 more and the names again, and FORMAT_SPLIT_OVER at most for what is not yet
+ * written; batches of 64 MiB are committed as they fill.
  *
  * Each batch is brought to the disk while the next one is filled, and noted in
  * PATH.partial.journal (journal.h). From the first one on an interrupted pack can be gone on
@@ -166,6 +166,8 @@ bool builder_is_dropped(const struct builder *builder, uint32_t id);
 int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
 		       void *context);
 
+/* The name of an entry, NUL-ended. In any thread, once all entries are added. */
+void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1]);
 /* Sets path to that of an entry, NUL-ended. 0 or -ENOMEM. */
 int builder_path(const struct builder *builder, uint32_t id, struct buf *path);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* An entry of the scan has the same number in the builder. */
+/* An entry of the scan has the same number in the builder, which has the names, if there is one. */
 struct import_dir {
 	struct import import; /* first */
 	struct import_dir_params params;
@@ -101,7 +101,16 @@ static int add_all(struct import_dir *dir, struct err *err)
 	builder_root(dir->params.builder, root->mode, date_time(root->mtime));
 	for (uint32_t number = 1; r == 0 && number < scan_entries(dir->scan); number++)
 		r = add_entry(dir, number, err);
+	if (r == 0)
+		scan_forget_names(dir->scan);
 	return r;
+}
+
+static int path_of(const struct import_dir *dir, uint32_t number, struct buf *path)
+{
+	const struct builder *builder = dir->params.builder;
+
+	return builder ? builder_path(builder, number, path) : scan_path(dir->scan, number, path);
 }
 
 /* --- the next file ---------------------------------------------------------------------- */
@@ -134,7 +143,7 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 	(void)err;
 	if (number == UINT32_MAX)
 		return 1;
-	if (scan_path(dir->scan, number, &item->path) < 0)
+	if (path_of(dir, number, &item->path) < 0)
 		return -ENOMEM;
 	item->id = number;
 	item->size = scan_entry(dir->scan, number)->size;
@@ -145,24 +154,25 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 /* --- its bytes -------------------------------------------------------------------------- */
 
 /* An error is left in the source. */
-static int open_source(struct import_dir *dir, struct dirstack *stack, uint32_t number,
+static int open_source(struct import_dir *dir, struct dirstack *stack, const struct item *item,
 		       struct source *source)
 {
-	const struct scan_entry *entry = scan_entry(dir->scan, number);
+	const struct scan_entry *entry = scan_entry(dir->scan, item->id);
+	const char *slash = strrchr(item->path.data, '/');
 	int directory, r = dirstack_enter(stack, entry->parent, &directory);
 
 	if (r < 0) {
 		*source = (struct source){.fd = -1, .error = r};
 		return r;
 	}
-	return source_open(source, directory, scan_name(dir->scan, number), entry);
+	return source_open(source, directory, slash ? slash + 1 : item->path.data, entry);
 }
 
 static void dir_read(struct import *import, unsigned worker, struct item *item)
 {
 	struct import_dir *dir = dir_of(import);
 	struct source source;
-	int r = open_source(dir, dir->stacks[worker], item->id, &source);
+	int r = open_source(dir, dir->stacks[worker], item, &source);
 
 	if (r == 0)
 		r = buf_reserve(&item->bytes, item->size);
@@ -180,7 +190,7 @@ static int dir_open(struct import *import, struct item *item, struct builder_sou
 {
 	struct import_dir *dir = dir_of(import);
 
-	item->error = open_source(dir, dir->stacks[dir->params.workers], item->id, &dir->large);
+	item->error = open_source(dir, dir->stacks[dir->params.workers], item, &dir->large);
 	*ret = (struct builder_source){
 		.read = source_read, .context = &dir->large, .size = item->size};
 	return item->error;
@@ -202,10 +212,10 @@ static int drop_link(struct import_dir *dir, uint32_t number)
 {
 	const struct import_watch *watch = dir->params.watch;
 	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT, reason = BUF_INIT;
-	int r = scan_path(dir->scan, (uint32_t)scan_entry(dir->scan, number)->target, &first);
+	int r = path_of(dir, (uint32_t)scan_entry(dir->scan, number)->target, &first);
 
 	if (r == 0)
-		r = scan_path(dir->scan, number, &path);
+		r = path_of(dir, number, &path);
 	if (r == 0)
 		r = buf_addf(&reason, "the same file as %s", first.data);
 	if (r == 0)
@@ -250,20 +260,24 @@ static const struct import_ops dir_ops = {
 	.free = dir_free,
 };
 
-static uint32_t parent_of(const void *scan, uint32_t directory)
+static uint32_t parent_of(const void *dir, uint32_t directory)
 {
-	return scan_entry(scan, directory)->parent;
+	return scan_entry(((const struct import_dir *)dir)->scan, directory)->parent;
 }
 
-static void name_of(const void *scan, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
+static void name_of(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
 {
-	snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(scan, directory));
+	const struct import_dir *dir = context;
+
+	if (dir->params.builder)
+		builder_name(dir->params.builder, directory, ret);
+	else
+		snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(dir->scan, directory));
 }
 
 static int make_stacks(struct import_dir *dir)
 {
-	const struct dirstack_tree tree = {
-		.parent = parent_of, .name = name_of, .context = dir->scan};
+	const struct dirstack_tree tree = {.parent = parent_of, .name = name_of, .context = dir};
 	int r = 0;
 
 	dir->stacks = calloc(dir->params.workers + 1, sizeof(struct dirstack *));

@@ -359,6 +359,11 @@ void scan_free(struct scan *scan)
 	free(scan);
 }
 
+void scan_forget_names(struct scan *scan)
+{
+	buf_release(&scan->texts);
+}
+
 uint32_t scan_entries(const struct scan *scan)
 {
 	return (uint32_t)scan->count;

@@ -53,6 +53,8 @@ struct scan_watch {
  * the watch returned. */
 int scan_new(int root, const struct scan_watch *watch, struct scan **ret);
 void scan_free(struct scan *scan);
+/* Lets go of all names and targets: no scan_name(), scan_target(), scan_path() from here on. */
+void scan_forget_names(struct scan *scan);
 
 uint32_t scan_entries(const struct scan *scan); /* with the root */
 uint64_t scan_files(const struct scan *scan);	/* without further hard links */

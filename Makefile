@@ -146,7 +146,7 @@ run-soak: all $(soaked)
 
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead cache device drop fill histogram journal pipeline \
-		   pressure sweep thinker work)
+		   pressure scan share sweep thinker work)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes dataset dataset_kin dataset_lists \
 		   duplicates index resume sheet survey)

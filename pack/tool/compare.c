@@ -119,7 +119,10 @@ static int look(struct compare *compare)
 					 .special = on_special,
 					 .tick = on_tick,
 					 .context = compare};
-	int r = scan_new(compare->params->root, &watch, &compare->scan);
+	const struct scan_params params = {.root = compare->params->root,
+					   .jobs = compare->params->jobs,
+					   .patience_ns = SCAN_PATIENCE_NS};
+	int r = scan_new(&params, &watch, &compare->scan);
 
 	return r < 0 ? r : compare->error;
 }

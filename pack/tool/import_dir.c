@@ -61,7 +61,10 @@ static int scan(struct import_dir *dir)
 		.wanted = filter_wants_all(dir->params.filter) ? NULL : is_wanted,
 		.context = dir,
 	};
-	int r = scan_new(dir->params.root, &watch, &dir->scan);
+	const struct scan_params params = {.root = dir->params.root,
+					   .jobs = dir->params.workers,
+					   .patience_ns = SCAN_PATIENCE_NS};
+	int r = scan_new(&params, &watch, &dir->scan);
 
 	if (r == 0) {
 		dir->import.files = scan_files(dir->scan);

@@ -3,33 +3,47 @@
 #include "base/date.h"
 #include "base/scope.h"
 #include "pack/tool/inodes.h"
+#include "pack/tool/share.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct scan {
-	const struct scan_watch *watch;
-	struct scan_entry *entries;
-	size_t count, room;
-	struct buf texts; /* names and targets, each NUL-ended */
-	struct inodes inodes;
-	uint64_t files, bytes;
-	uint64_t unwanted; /* names */
-};
-
 /* A name of a directory that is being read; becomes an entry once its siblings are sorted. */
 struct item {
-	struct scan_entry entry;
+	struct scan_entry entry; /* its mode with the type */
 	struct inode_id inode;
+	int error;   /* it cannot be looked at */
 	bool linked; /* has other names, maybe in this tree */
+	bool wanted; /* for sure: it was asked for */
 };
 
 struct items {
 	struct item *items;
 	size_t count, room;
+};
+
+/*	names -> [each looked at: by any thread, in the order of inodes] -> sorted -> entries
+ *
+ * The table of inodes is read once through where nothing of it is in memory, and a server is
+ * asked for many at a time. */
+struct scan {
+	const struct scan_watch *watch;
+	struct scan_entry *entries;
+	size_t count, room;
+	struct buf names; /* each NUL-ended; nothing is added while several threads look */
+	struct inodes inodes;
+	uint64_t files, bytes;
+	uint64_t unwanted; /* names */
+
+	struct share *share;
+	struct item *items; /* that are looked at, each by one thread */
+	int directory;	    /* theirs */
+	pthread_mutex_t lock;
+	struct buf targets; /* each NUL-ended; protected by lock */
 };
 
 static void release_items(struct items *items)
@@ -52,27 +66,39 @@ static int grow(void *array, size_t count, size_t *room, size_t size)
 	return 0;
 }
 
-static int add_text(struct scan *scan, const char *text, size_t len, uint64_t *ret)
+static int add_text(struct buf *texts, const char *text, size_t len, uint64_t *ret)
 {
-	uint64_t at = scan->texts.len;
-	int r = buf_reserve(&scan->texts, len + 1);
+	uint64_t at = texts->len;
+	int r = buf_reserve(texts, len + 1);
 
 	if (r == 0)
-		r = buf_add(&scan->texts, text, len);
+		r = buf_add(texts, text, len);
 	if (r == 0)
-		r = buf_add(&scan->texts, "", 1);
+		r = buf_add(texts, "", 1);
 	if (r == 0)
 		*ret = at;
 	return r;
 }
 
+static const char *name_of(const struct scan *scan, const struct item *item)
+{
+	return scan->names.data + item->entry.name;
+}
+
+static int compare_inodes(const void *one, const void *two)
+{
+	const struct item *a = one, *b = two;
+
+	return (a->inode.ino > b->inode.ino) - (a->inode.ino < b->inode.ino);
+}
+
 /* The siblings' order makes the order of their paths: "a-b" < "a/x" < "ab", where a is a
  * directory. */
-static int compare_items(const void *one, const void *two, void *texts)
+static int compare_items(const void *one, const void *two, void *names)
 {
 	const struct scan_entry *a = &((const struct item *)one)->entry;
 	const struct scan_entry *b = &((const struct item *)two)->entry;
-	const char *name_a = (char *)texts + a->name, *name_b = (char *)texts + b->name;
+	const char *name_a = (char *)names + a->name, *name_b = (char *)names + b->name;
 	size_t common = a->name_len < b->name_len ? a->name_len : b->name_len;
 	int r = memcmp(name_a, name_b, common), next_a, next_b;
 
@@ -113,19 +139,6 @@ static int special(struct scan *scan, uint32_t directory, const char *name, mode
 	return r;
 }
 
-static int read_target(struct scan *scan, int fd, const char *name, struct scan_entry *entry)
-{
-	char target[PATH_MAX];
-	ssize_t len = readlinkat(fd, name, target, sizeof(target));
-
-	if (len < 0)
-		return -errno;
-	if (len == sizeof(target))
-		return -ENAMETOOLONG;
-	entry->size = (uint64_t)len;
-	return add_text(scan, target, (size_t)len, &entry->target);
-}
-
 /* *ret says whether a name is part of the tree. */
 static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, bool is_directory,
 		      bool *ret)
@@ -142,81 +155,166 @@ static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, b
 	return r;
 }
 
-/* Looks at one name. Returns 0 with *ret_kept saying whether it is packed. */
-static int look_at(struct scan *scan, int fd, uint32_t parent, const struct dirent *found,
-		   struct item *item, bool *ret_kept)
+/* --- one directory: its names ------------------------------------------------------------- */
+
+static int add_name(struct scan *scan, const struct dirent *found, uint32_t parent,
+		    struct items *items)
 {
-	const char *name = found->d_name;
+	size_t len = strlen(found->d_name);
+	struct item *item;
+	int r = grow(&items->items, items->count, &items->room, sizeof(*items->items));
+
+	if (r < 0)
+		return r;
+	item = items->items + items->count;
+	*item = (struct item){
+		.entry = {.parent = parent, .kind = FORMAT_FILE, .name_len = (uint8_t)len},
+		.inode = {.ino = found->d_ino},
+		.error = format_name_valid(found->d_name, len) ? 0 : -ENAMETOOLONG,
+		.wanted = !scan->watch->wanted || found->d_type != DT_UNKNOWN,
+	};
+	r = add_text(&scan->names, found->d_name, len, &item->entry.name);
+	items->count += r == 0;
+	return r;
+}
+
+/* Not to look at what is not wanted spares reading its inode. */
+static int take_name(struct scan *scan, const struct dirent *found, uint32_t parent,
+		     struct items *items)
+{
 	bool wanted = true;
-	struct stat st;
 	int r = 0;
 
-	*ret_kept = false;
-	/* Not to look at what is not wanted spares reading its inode. */
+	if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
+		return 0;
 	if (scan->watch->wanted && found->d_type != DT_UNKNOWN)
-		r = ask_wanted(scan, parent, name, found->d_type == DT_DIR, &wanted);
-	if (r < 0 || !wanted)
-		return r;
-	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return unreadable(scan, parent, name, -errno);
-	if (scan->watch->wanted && found->d_type == DT_UNKNOWN)
-		r = ask_wanted(scan, parent, name, S_ISDIR(st.st_mode), &wanted);
-	if (r < 0 || !wanted)
-		return r;
-	*item = (struct item){
-		.entry = {.parent = parent,
-			  .mode = st.st_mode & 07777,
-			  .mtime = date_of(st.st_mtim)},
-		.inode = {.dev = st.st_dev, .ino = st.st_ino},
-	};
-	if (!format_name_valid(name, strlen(name)))
-		return unreadable(scan, parent, name, -ENAMETOOLONG);
+		r = ask_wanted(scan, parent, found->d_name, found->d_type == DT_DIR, &wanted);
+	return r == 0 && wanted ? add_name(scan, found, parent, items) : r;
+}
+
+static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct items *items)
+{
+	struct dirent *found;
+	int r = 0;
+
+	while (r == 0) {
+		errno = 0;
+		found = readdir(stream);
+		if (!found && errno) {
+			items->count = 0;
+			return unreadable(scan, parent, NULL, -errno);
+		}
+		if (!found)
+			return 0;
+		r = take_name(scan, found, parent, items);
+	}
+	return r;
+}
+
+/* --- what they are ------------------------------------------------------------------------ */
+
+static int read_target(struct scan *scan, struct item *item)
+{
+	char target[PATH_MAX];
+	ssize_t len = readlinkat(scan->directory, name_of(scan, item), target, sizeof(target));
+
+	if (len < 0)
+		return -errno;
+	if (len == sizeof(target))
+		return -ENAMETOOLONG;
+	item->entry.size = (uint64_t)len;
+
+	SCOPE_LOCK(&scan->lock);
+	return add_text(&scan->targets, target, (size_t)len, &item->entry.target);
+}
+
+static void look_at(void *context, size_t number)
+{
+	struct scan *scan = context;
+	struct item *item = scan->items + number;
+	struct stat st;
+
+	if (item->error)
+		return;
+	if (fstatat(scan->directory, name_of(scan, item), &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		item->error = -errno;
+		return;
+	}
+	item->entry.mode = (uint16_t)st.st_mode;
+	item->entry.mtime = date_of(st.st_mtim);
+	item->inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
 	if (S_ISDIR(st.st_mode)) {
 		item->entry.kind = FORMAT_DIRECTORY;
 	} else if (S_ISREG(st.st_mode)) {
-		item->entry.kind = FORMAT_FILE;
 		item->entry.size = (uint64_t)st.st_size;
 		item->linked = st.st_nlink > 1;
 	} else if (S_ISLNK(st.st_mode)) {
 		item->entry.kind = FORMAT_SYMLINK;
-		r = read_target(scan, fd, name, &item->entry);
-		if (r < 0)
-			return r == -ENOMEM ? r : unreadable(scan, parent, name, r);
-	} else {
-		return special(scan, parent, name, st.st_mode);
+		item->error = read_target(scan, item);
 	}
-	item->entry.name_len = (uint8_t)strlen(name);
-	*ret_kept = true;
-	return add_text(scan, name, strlen(name), &item->entry.name);
 }
 
-/* The names of one directory. The stream takes the descriptor over. */
+static void look_at_all(struct scan *scan, int directory, struct items *items)
+{
+	if (items->count > 1)
+		qsort(items->items, items->count, sizeof(*items->items), compare_inodes);
+	scan->items = items->items;
+	scan->directory = directory;
+	share_run(scan->share, items->count);
+	scan->items = NULL;
+}
+
+/* Returns 0 with *ret saying whether it is packed. */
+static int check(struct scan *scan, uint32_t parent, struct item *item, bool *ret)
+{
+	const char *name = name_of(scan, item);
+	mode_t mode = item->entry.mode;
+	int r = 0;
+
+	*ret = false;
+	if (item->error)
+		return item->error == -ENOMEM ? -ENOMEM
+					      : unreadable(scan, parent, name, item->error);
+	if (!item->wanted)
+		r = ask_wanted(scan, parent, name, S_ISDIR(mode), &item->wanted);
+	if (r < 0 || !item->wanted)
+		return r;
+	if (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode))
+		return special(scan, parent, name, mode);
+	item->entry.mode = mode & 07777;
+	*ret = true;
+	return 0;
+}
+
+/* Leaves those that are packed. */
+static int check_all(struct scan *scan, uint32_t parent, struct items *items)
+{
+	size_t kept = 0;
+	bool packed;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < items->count; i++) {
+		r = check(scan, parent, &items->items[i], &packed);
+		if (r == 0 && packed)
+			items->items[kept++] = items->items[i];
+	}
+	items->count = kept;
+	return r;
+}
+
+/* What is in a directory, in order. */
 static int read_items(struct scan *scan, DIR *stream, uint32_t parent, struct items *items)
 {
-	struct dirent *name;
-	bool kept;
-	int r;
+	int r = read_names(scan, stream, parent, items);
 
-	for (;;) {
-		errno = 0;
-		name = readdir(stream);
-		if (!name && errno) {
-			items->count = 0;
-			return unreadable(scan, parent, NULL, -errno);
-		}
-		if (!name)
-			return 0;
-		if (strcmp(name->d_name, ".") == 0 || strcmp(name->d_name, "..") == 0)
-			continue;
-		r = grow(&items->items, items->count, &items->room, sizeof(*items->items));
-		if (r == 0)
-			r = look_at(scan, dirfd(stream), parent, name, items->items + items->count,
-				    &kept);
-		if (r != 0)
-			return r;
-		items->count += kept;
-	}
+	if (r != 0 || items->count == 0)
+		return r;
+	look_at_all(scan, dirfd(stream), items);
+	qsort_r(items->items, items->count, sizeof(*items->items), compare_items, scan->names.data);
+	return check_all(scan, parent, items);
 }
+
+/* --- entries ------------------------------------------------------------------------------ */
 
 static int append(struct scan *scan, const struct scan_entry *entry, uint32_t *ret)
 {
@@ -290,9 +388,6 @@ static int scan_directory(struct scan *scan, int fd, uint32_t self)
 	r = scan->watch->tick(scan->watch->context, scan->count);
 	if (r == 0)
 		r = read_items(scan, stream, self, &items);
-	if (r == 0 && items.count > 1)
-		qsort_r(items.items, items.count, sizeof(*items.items), compare_items,
-			scan->texts.data);
 	for (size_t i = 0; r == 0 && i < items.count; i++) {
 		struct item *item = items.items + i;
 		uint32_t entry;
@@ -312,7 +407,7 @@ static int scan_root(struct scan *scan, int root)
 	struct scan_entry entry = {.kind = FORMAT_DIRECTORY};
 	struct stat st;
 	uint32_t self;
-	int fd, r = add_text(scan, "", 0, &entry.name);
+	int fd, r = add_text(&scan->names, "", 0, &entry.name);
 
 	if (r < 0)
 		return r;
@@ -330,21 +425,36 @@ static int scan_root(struct scan *scan, int root)
 	return scan_directory(scan, fd, self);
 }
 
-int scan_new(int root, const struct scan_watch *watch, struct scan **ret)
+/* What is needed only until the tree is known. */
+static void end(struct scan *scan)
+{
+	share_free(scan->share);
+	inodes_release(&scan->inodes);
+	scan->share = NULL;
+	scan->watch = NULL;
+}
+
+int scan_new(const struct scan_params *params, const struct scan_watch *watch, struct scan **ret)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
+	const struct share_params share = {.threads = params->jobs,
+					   .patience_ns = params->patience_ns,
+					   .work = look_at,
+					   .context = scan};
 	int r;
 
 	if (!scan)
 		return -ENOMEM;
 	scan->watch = watch;
-	r = scan_root(scan, root);
+	pthread_mutex_init(&scan->lock, NULL);
+	r = share_new(&share, &scan->share);
+	if (r == 0)
+		r = scan_root(scan, params->root);
+	end(scan);
 	if (r != 0) {
 		scan_free(scan);
 		return r;
 	}
-	inodes_release(&scan->inodes);
-	scan->watch = NULL;
 	*ret = scan;
 	return 0;
 }
@@ -353,8 +463,9 @@ void scan_free(struct scan *scan)
 {
 	if (!scan)
 		return;
-	inodes_release(&scan->inodes);
-	buf_release(&scan->texts);
+	pthread_mutex_destroy(&scan->lock);
+	buf_release(&scan->names);
+	buf_release(&scan->targets);
 	free(scan->entries);
 	free(scan);
 }
@@ -386,12 +497,12 @@ const struct scan_entry *scan_entry(const struct scan *scan, uint32_t entry)
 
 const char *scan_name(const struct scan *scan, uint32_t entry)
 {
-	return scan->texts.data + scan->entries[entry].name;
+	return scan->names.data + scan->entries[entry].name;
 }
 
 const char *scan_target(const struct scan *scan, uint32_t entry)
 {
-	return scan->texts.data + scan->entries[entry].target;
+	return scan->targets.data + scan->entries[entry].target;
 }
 
 static int add_path(const struct scan *scan, uint32_t entry, struct buf *path)

@@ -2,8 +2,8 @@
  *
  * Entries come in the order of the keys they will have, the bytes of their paths: siblings
  * sorted as if the names of directories ended in '/', each directory before what is in it.
- * Depends on nothing but the tree. Symbolic links are noted, never followed; filesystems
- * mounted below are part of the tree. Reads no file.
+ * Depends on nothing but the tree, nor does the order of what the watch is told. Symbolic links are
+ * noted, never followed; filesystems mounted below are part of the tree. Reads no file.
  *
  * A file with several names in the tree is SCAN's FORMAT_FILE under the first of them and
  * FORMAT_HARDLINK under the others. */
@@ -49,9 +49,18 @@ struct scan_watch {
 	void *context;
 };
 
-/* Scans the directory that `root` is open on. 0, -ENOMEM, -EOVERFLOW (2^32 entries), or what
- * the watch returned. */
-int scan_new(int root, const struct scan_watch *watch, struct scan **ret);
+/* A look at one inode that takes longer has others at once pay: it waits for a disk or a server. */
+#define SCAN_PATIENCE_NS ((uint64_t)50000)
+
+struct scan_params {
+	int root;	      /* the directory, open */
+	unsigned jobs;	      /* looks at once; at least 1 */
+	uint64_t patience_ns; /* see above */
+};
+
+/* The watch hears of everything in the caller's thread. 0, -ENOMEM, -EOVERFLOW (2^32 entries), or
+ * what the watch returned. */
+int scan_new(const struct scan_params *params, const struct scan_watch *watch, struct scan **ret);
 void scan_free(struct scan *scan);
 /* Lets go of all names and targets: no scan_name(), scan_target(), scan_path() from here on. */
 void scan_forget_names(struct scan *scan);

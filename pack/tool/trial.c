@@ -92,8 +92,10 @@ static int scan_sample(struct trial *trial, struct scan **ret)
 		.wanted = filter_wants_all(&trial->filter) ? NULL : is_wanted,
 		.context = &trial->filter,
 	};
+	const struct scan_params params = {
+		.root = trial->root, .jobs = trial->params->jobs, .patience_ns = SCAN_PATIENCE_NS};
 
-	return scan_new(trial->root, &watch, ret);
+	return scan_new(&params, &watch, ret);
 }
 
 static int take_path(const struct scan *scan, uint32_t entry, char **ret)

@@ -23,6 +23,7 @@ struct fixture {
 	struct buf said;      /* what the watch was told, a line each */
 	int stop_at;	      /* tick: the call that ends the scan; 0: none */
 	bool fail;	      /* unreadable() ends the scan */
+	unsigned jobs;	      /* threads; 0: one */
 	const char *unwanted; /* a path; NULL: all are wanted */
 };
 
@@ -110,8 +111,10 @@ static int scan(struct fixture *f)
 					 .tick = note_tick,
 					 .wanted = f->unwanted ? is_wanted : NULL,
 					 .context = f};
+	const struct scan_params params = {
+		.root = f->root, .jobs = f->jobs ? f->jobs : 1, .patience_ns = 0};
 
-	return scan_new(f->root, &watch, &f->scan);
+	return scan_new(&params, &watch, &f->scan);
 }
 
 /* All paths in the scan's order, a line each. */
@@ -387,6 +390,76 @@ static void what_is_not_wanted_is_not_looked_at(void **state)
 	assert_int_equal(scan_entries(f->scan), 1);
 }
 
+static void make_all_kinds(struct fixture *f, const char *directory)
+{
+	char name[32], other[32];
+
+	make_directory(f, directory);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "%s/f%02u", directory, i * 37 % 100);
+		snprintf(other, sizeof(other), "%s/h%02u", directory, i);
+		make_file(f, name, i);
+		assert_int_equal(linkat(f->root, name, f->root, other, 0), 0);
+		snprintf(other, sizeof(other), "%s/s%02u", directory, i);
+		assert_int_equal(symlinkat(name, f->root, other), 0);
+		snprintf(other, sizeof(other), "%s/p%02u", directory, i);
+		assert_int_equal(mkfifoat(f->root, other, 0644), 0);
+	}
+}
+
+static void expect_same(const struct scan *one, const struct scan *other)
+{
+	assert_int_equal(scan_entries(one), scan_entries(other));
+	for (uint32_t i = 1; i < scan_entries(one); i++) {
+		struct scan_entry a = *scan_entry(one, i), b = *scan_entry(other, i);
+
+		assert_string_equal(scan_name(one, i), scan_name(other, i));
+		if (a.kind == FORMAT_SYMLINK)
+			assert_string_equal(scan_target(one, i), scan_target(other, i));
+		else
+			assert_int_equal(a.target, b.target);
+		assert_int_equal(a.size, b.size);
+		assert_int_equal(a.mtime, b.mtime);
+		assert_int_equal(a.parent, b.parent);
+		assert_int_equal(a.mode, b.mode);
+		assert_int_equal(a.kind, b.kind);
+	}
+}
+
+/* What is found, and what is said of it. */
+static void many_threads_find_what_one_does(void **state)
+{
+	struct fixture *f = *state;
+	struct scan *alone;
+	SCOPE(buf_release) struct buf said = BUF_INIT;
+
+	make_all_kinds(f, "a");
+	make_all_kinds(f, "b");
+	assert_int_equal(scan(f), 0);
+	assert_int_equal(scan_entries(f->scan), 1 + 2 * 301);
+	assert_int_equal(scan_files(f->scan), 200);
+	alone = f->scan;
+	said = f->said;
+	f->said = BUF_INIT;
+	f->jobs = 8;
+	assert_int_equal(scan(f), 0);
+	expect_same(alone, f->scan);
+	assert_string_equal(said.data, f->said.data);
+	scan_free(alone);
+}
+
+static void bad_names_are_told_in_order(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(mkfifoat(f->root, "c", 0644), 0);
+	assert_int_equal(mkfifoat(f->root, "a", 0644), 0);
+	assert_int_equal(mkfifoat(f->root, "b", 0644), 0);
+	f->jobs = 8;
+	assert_int_equal(scan(f), 0);
+	assert_string_equal(f->said.data, "a: a named pipe\nb: a named pipe\nc: a named pipe\n");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -406,6 +479,8 @@ int main(void)
 		TEST(a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan),
 		TEST(what_is_not_wanted_is_no_entry),
 		TEST(what_is_not_wanted_is_not_looked_at),
+		TEST(many_threads_find_what_one_does),
+		TEST(bad_names_are_told_in_order),
 	};
 
 	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);

@@ -9,8 +9,10 @@ Runs a command as if the disk that holds PATH were another one, and says what it
   hdd        120 requests/s, 180 MB/s
 
 Control groups do it, v1 or v2, which takes root or a delegated group. They limit reads that miss
-the page cache, by whichever process sends them: a daemon must be started in the group, too. The
-memory limit counts the page cache, of pages that nobody outside has read before.
+the page cache, by whichever process sends them: a daemon must be started in the group, too. They
+count requests before neighbours become one: the 32 blocks of inodes that ext4 reads at once are
+32, where a disk would get one. The memory limit counts the page cache, of pages that nobody
+outside has read before.
 
 In a bench:
 

@@ -472,7 +472,8 @@ void scan_free(struct scan *scan)
 
 void scan_forget_names(struct scan *scan)
 {
-	buf_release(&scan->texts);
+	buf_release(&scan->names);
+	buf_release(&scan->targets);
 }
 
 uint32_t scan_entries(const struct scan *scan)

@@ -380,27 +380,31 @@ class Paused:
             file.truncate((64 << 20) + 1)
         self.big = os.path.realpath(src / "big")
         while not self.is_caught([FOLDPACK, "create", *options, src, pack]):
-            self.process.communicate()
+            self.go_on()
             pack.unlink()
 
     def is_caught(self, command):
         """On a busy machine it may be over before it could be stopped."""
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while not self.stopped_within():
+        while not self.reads_it():
             if self.process.poll() is not None:
                 return False
-            self.process.send_signal(signal.SIGCONT)
-        return True
-
-    def stopped_within(self):
-        pid = self.process.pid
         self.process.send_signal(signal.SIGSTOP)
-        while Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] not in "TZ":
+        while not self.stands_still():
             pass
+        return self.reads_it()
+
+    def stands_still(self):
+        state = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()[0]
+        return state in "TZ"
+
+    def reads_it(self):
+        folder = f"/proc/{self.process.pid}/fd"
         with contextlib.suppress(OSError):
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                if os.readlink(f"/proc/{pid}/fd/{fd}") == self.big:
-                    return True
+            for fd in os.listdir(folder):
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                    if os.readlink(f"{folder}/{fd}") == self.big:
+                        return True
         return False
 
     def go_on(self):

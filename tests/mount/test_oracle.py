@@ -62,7 +62,7 @@ def test_a_seed_that_only_a_search_finds(mounted, start):
 
 def test_two_of_eight_ranks(mounted, start):
     ranks = [start(mounted / "train", "--workers=1", "--batch-size=8", "--epochs=2", "--world=8",
-                   "--rank", str(rank), "--rate=1000") for rank in (2, 3)]
+                   "--rank", str(rank), "--rate=400") for rank in (2, 3)]
     for _ in range(2):
         follow(mounted, [(job, Epoch(FILES, oracle.dealt(8, rank)))
                          for rank, job in zip((2, 3), ranks)])

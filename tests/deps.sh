@@ -12,8 +12,8 @@ purpose=${1:-build}
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
     libjpeg-dev libarchive-dev zlib1g-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
-check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-lmdb python3-opencv
-    rsync acl attr tar findutils util-linux"
+check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-pytest-xdist python3-lmdb
+    python3-opencv rsync acl attr tar findutils util-linux"
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
 
 case $purpose in
@@ -56,7 +56,7 @@ libraries() {
 
 modules() {
     [ "$purpose" = build ] || echo torch torchvision PIL numpy
-    [ "$purpose" != check ] || echo pytest lmdb cv2
+    [ "$purpose" != check ] || echo pytest xdist lmdb cv2
     [ "$purpose" != bench ] || echo matplotlib
 }
 

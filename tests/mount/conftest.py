@@ -19,6 +19,7 @@ import trees
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: of `make soak`, not of `make check`")
+    config.addinivalue_line("markers", "paced: jobs at a pace that sanitizers do not keep")
     config.addinivalue_line("markers", "tool: of foldpack alone; one build shows it")
     foldfs.become_subreaper()
     # A shell lets what it starts in the background ignore these, and so would all daemons here.

@@ -60,6 +60,7 @@ def test_a_seed_that_only_a_search_finds(mounted, start):
     assert said["seed"] == ITS_WORD
 
 
+@pytest.mark.slow
 def test_two_of_eight_ranks(mounted, start):
     ranks = [start(mounted / "train", "--workers=1", "--batch-size=8", "--epochs=2", "--world=8",
                    "--rank", str(rank), "--rate=400") for rank in (2, 3)]
@@ -171,6 +172,7 @@ def test_extras_beside_the_samples(mounted, data, start, dataset, share):
     check_read_ahead(counted, data, share)
 
 
+@pytest.mark.slow
 def test_a_job_that_is_killed_and_begun_anew_with_another_seed(mounted, data, start):
     job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=1")
     counted = Counted(mounted)

@@ -152,7 +152,7 @@ def kill_after(seconds, src, pack, *options):
     return process.wait() == -signal.SIGKILL
 
 
-KILLS = [pytest.param(4), pytest.param(100, marks=pytest.mark.slow)]
+KILLS = [pytest.param(2), pytest.param(100, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("kills", KILLS)
@@ -179,7 +179,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_its_end(src, pack, want, 
         pack.unlink()
 
 
-@pytest.mark.parametrize("step", [48, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [96, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_within_any_commit_is_gone_on_with(src, pack, want, step):
     """Each commit makes the file longer: a limit on its length ends the run in the midst of it,
     and what it wrote first is in the file."""
@@ -246,7 +246,8 @@ def tmpfs(folder, megabytes):
 
 
 @is_root
-@pytest.mark.parametrize("megabytes", [71, 135, 200, 281])
+@pytest.mark.parametrize("megabytes", [
+    71, 281, *(pytest.param(size, marks=pytest.mark.slow) for size in (135, 200))])
 def test_a_full_disk_is_gone_on_with_when_there_is_room(src, want, place, megabytes):
     with tmpfs(place / "small", megabytes) as small:
         done = create(src, small / "x.lmdb", status=1)
@@ -461,7 +462,8 @@ def test_options_that_do_not_touch_the_pack_may_be_others(src, interrupted, want
     assert filecmp.cmp(interrupted, want, shallow=False)
 
 
-@pytest.mark.parametrize("order", ["shuffle:7", "path"])
+@pytest.mark.parametrize("order", [
+    "shuffle:7", pytest.param("path", marks=pytest.mark.slow)])
 def test_any_order_is_gone_on_with(src, pack, fast, order):
     """Shuffled, LMDB writes over many pages that it has no more use for."""
     whole = fast / "x.lmdb.whole"

@@ -32,9 +32,10 @@
  * reads ahead had, since with d at once one more can bring 1/d of that.
  *
  * A probe and the round before it are a vote; three votes more for than against move the depth,
- * two more against end the try, and each that fails makes the next come later. Rounds at the same
- * depth that differ make rounds longer: limits by cgroup or by the provider of a volume let
- * through a burst, and then nothing for 20 to 100 ms.
+ * two more against end the try, and each that fails makes the next come later. Until the first
+ * vote against, each moves it (BBR's startup): where much runs at once, an epoch is short. Rounds
+ * at the same depth that differ make rounds longer: limits by cgroup or by the provider of a volume
+ * let through a burst, and then nothing for 20 to 100 ms.
  *
  * Where wanted reads alone keep the device busy, and busy with bytes, all else waits: reading ahead
  * would bring no byte sooner, but hold the readers up. They would fall behind the stream, and when
@@ -51,7 +52,6 @@
 #define OUTLIER		1.2	  /* times what was expected: no window counts for more */
 #define RUN_RATIOS	16
 #define EXPERIENCED	16 /* windows */
-#define LEARNED		2  /* windows; the depth waits for them, since work needs a / b */
 
 /* The share of a wanted read's time that is for its bytes: */
 #define DEAR  (1.0 / 5) /* below this, it is read with what lies around it */
@@ -99,6 +99,7 @@ void cost_init(struct cost *cost)
 			      .wanted = COST_GAP_START,
 			      .depth = 2,
 			      .direction = 1,
+			      .starting = true,
 			      .round_long = ROUND_NS};
 }
 
@@ -277,15 +278,21 @@ static bool steady(struct cost *cost, double rate)
 	return true;
 }
 
+static void vote(struct cost *cost, bool good)
+{
+	cost->votes += good ? 1 : -1;
+	cost->starting = cost->starting && good && cost->depth < COST_DEPTH_MAX;
+	if (cost->starting || cost->votes == ACCEPT || cost->votes == REJECT)
+		decide(cost);
+}
+
 static void judge(struct cost *cost)
 {
 	double rate = cost->round_work / (double)cost->round_ns;
 
 	if (cost->probing) {
 		cost->probing = false;
-		cost->votes += better(cost, rate) ? 1 : -1;
-		if (cost->votes == ACCEPT || cost->votes == REJECT)
-			decide(cost);
+		vote(cost, better(cost, rate));
 		return;
 	}
 	if (steady(cost, rate)) {
@@ -319,7 +326,7 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 
 	cost->pending = 0;
 	/* A round is of reads that began in it, and of one size. */
-	if (differs(cost) || cost->windows < LEARNED)
+	if (differs(cost))
 		begin_round(cost);
 	if (begin < cost->since)
 		return;

@@ -53,6 +53,7 @@ struct cost {
 	unsigned depth;
 	int direction; /* to probe next: 1 or -1 */
 	bool probing;  /* this round runs at depth + direction */
+	bool starting; /* no probe has failed yet */
 	int votes;
 	unsigned rest, patience;      /* rounds until the next probe; of the last rest */
 	double base_work, base_ahead; /* rates of the last round at this depth; 0: none yet */

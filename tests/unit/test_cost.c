@@ -652,6 +652,20 @@ static void a_hard_disk_is_known_after_some_tens_of_reads(void **state)
 	assert_true(w.seen < 60);
 }
 
+static void a_device_that_takes_much_at_once_is_known_within_a_second(void **state)
+{
+	(void)state;
+	for (unsigned readers = 1; readers <= 4; readers++) {
+		struct world w;
+
+		world_init(&w, &cluster, readers, 0.2);
+		while (w.cost.depth < 5 && w.now < 3 * S)
+			measure(&w, 10 * MS);
+		print_message("%u readers: %.2f s\n", readers, (w.now - S) / S);
+		assert_true(w.now - S < 1 * S);
+	}
+}
+
 /* Bytes are what this one charges, and four readers take all that it gives: nothing is read ahead
  * but while they are idle. */
 static void readers_that_use_all_a_volume_gives_have_it(void **state)
@@ -691,7 +705,6 @@ static void what_happens_in_a_pause_of_the_stream_is_left_out(void **state)
 
 	(void)state;
 	cost_init(&cost);
-	cost.windows = 2;
 	for (uint64_t begin = 0; begin <= 9000; begin += 9000) { /* a pause of 8000 */
 		cost_read(&cost, MIB, begin, begin + 1000);
 		cost_ahead(&cost, MIB, begin, begin + 1000);
@@ -733,6 +746,7 @@ int main(void)
 		cmocka_unit_test(wanted_reads_hardly_wait_for_the_stream_on_a_slow_volume),
 		cmocka_unit_test(what_was_learned_stays),
 		cmocka_unit_test(a_hard_disk_is_known_after_some_tens_of_reads),
+		cmocka_unit_test(a_device_that_takes_much_at_once_is_known_within_a_second),
 		cmocka_unit_test(readers_that_use_all_a_volume_gives_have_it),
 		cmocka_unit_test(a_wanted_record_brings_a_run_where_requests_are_dear),
 		cmocka_unit_test(what_happens_in_a_pause_of_the_stream_is_left_out),

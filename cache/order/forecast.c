@@ -18,7 +18,8 @@
 
 #define HOLES	  16   /* places, of which a reader may leave out some on its way, */
 #define GONE_ON	  8    /* and places that it has gone on then */
-#define RUN	  4    /* places, by which a batch is known to have begun */
+#define RUN	  4    /* places, by which a batch is known to have begun, */
+#define RANKS	  8    /* of which one may have each so manieth place */
 #define REACH_MIN 64   /* places */
 #define BATCH_MAX 4096 /* no longer way from run to run is a batch */
 #define JUDGED	  64   /* of the last demands */
@@ -272,13 +273,21 @@ static void pass_over_gap(struct forecast *forecast)
 		set_done(forecast, forecast->front++);
 }
 
-/* Whether RUN places, of which this is the last, are done. */
-static bool ends_run(const struct forecast *forecast, uint32_t place)
+/* Whether RUN places so far apart, of which this is the last, are done. */
+static bool ends_run_of(const struct forecast *forecast, uint32_t place, uint32_t apart)
 {
 	for (uint32_t i = 1; i < RUN; i++)
-		if (place < i || !is_done(forecast, place - i))
+		if (place < i * apart || !is_done(forecast, place - i * apart))
 			return false;
 	return true;
+}
+
+static bool ends_run(const struct forecast *forecast, uint32_t place)
+{
+	for (uint32_t apart = 1; apart <= RANKS; apart++)
+		if (ends_run_of(forecast, place, apart))
+			return true;
+	return false;
 }
 
 /* A place behind the edge is where a run has begun only when some more have come. */
@@ -410,13 +419,14 @@ uint32_t forecast_position(const struct forecast *forecast)
 
 /* --- what comes ------------------------------------------------------------------------------ */
 
-/* The gaps from the front on; the last one has no end. Returns how many. */
+/* The gaps from the front on; of many the last holds what else is not done until the edge. Then
+ * comes the one that has no end. Returns how many. */
 static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
 {
 	uint32_t place = forecast->front;
 	unsigned found = 0;
 
-	while (place < forecast->edge && found < GAPS - 1) {
+	while (place < forecast->edge && found < GAPS - 2) {
 		ret[found].next = place;
 		while (place < forecast->edge && !is_done(forecast, place))
 			place++;
@@ -424,7 +434,9 @@ static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
 		while (place < forecast->edge && is_done(forecast, place))
 			place++;
 	}
-	ret[found++] = (struct gap){.next = place, .end = forecast->count};
+	if (place < forecast->edge)
+		ret[found++] = (struct gap){.next = place, .end = forecast->edge};
+	ret[found++] = (struct gap){.next = forecast->edge, .end = forecast->count};
 	return found;
 }
 

@@ -161,6 +161,42 @@ static void each_file_is_told_before_it_is_asked_for(void **state)
 	forecast_free(forecast);
 }
 
+static bool is_told(const struct taken *next, uint32_t file)
+{
+	for (unsigned i = 0; i < next->count; i++)
+		if (next->files[i] == file)
+			return true;
+	return false;
+}
+
+#define PACE_FILES 640 /* of 100 KB in the least pace that readers are ahead by */
+
+/* Ranks take each so manieth place, and nothing holds them together: the first one goes on at twice
+ * the pace of the others. */
+static void ranks_that_drift_apart_are_followed(void **state)
+{
+	(void)state;
+	for (uint32_t world = 2; world <= 8; world *= 2) {
+		struct forecast *forecast = forecast_of(order, N);
+		uint32_t at[8], missed = 0;
+
+		for (uint32_t rank = 0; rank < world; rank++)
+			at[rank] = rank;
+		for (uint32_t turn = 0; at[0] < N; turn++)
+			for (uint32_t rank = 0; rank < world && at[rank] < N; rank++) {
+				if (rank && turn % 2)
+					continue;
+				missed += !is_told(coming(forecast, PACE_FILES), order[at[rank]]);
+				assert_true(forecast_saw(forecast, order[at[rank]]));
+				at[rank] += world;
+			}
+		print_message("%u ranks: %u apart, %u not told\n", world, at[0] - at[1], missed);
+		assert_true(missed < N / 100);
+		assert_false(forecast_lost(forecast));
+		forecast_free(forecast);
+	}
+}
+
 static void another_order_is_lost(void **state)
 {
 	struct forecast *forecast = forecast_of(order, N);
@@ -338,6 +374,7 @@ int main(void)
 		cmocka_unit_test(workers_with_batches_are_followed),
 		cmocka_unit_test(what_comes_is_told_for_all_workers_side_by_side),
 		cmocka_unit_test(each_file_is_told_before_it_is_asked_for),
+		cmocka_unit_test(ranks_that_drift_apart_are_followed),
 		cmocka_unit_test(another_order_is_lost),
 		cmocka_unit_test(files_of_others_say_nothing),
 		cmocka_unit_test(mosaics_do_not_end_it),

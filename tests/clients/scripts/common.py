@@ -3,6 +3,7 @@ leave it to their users."""
 
 import argparse
 
+import torch.distributed
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import ToTensor
 
@@ -31,6 +32,12 @@ def steps_of(args, loader):
     return Steps(len(loader) * args.batch_size, args.rate)
 
 
+def as_one():
+    """As the gradients of DistributedDataParallel: no rank is a step ahead of another."""
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+
+
 def train(args, loader, begin=lambda epoch: None):
     steps = steps_of(args, loader)
     for epoch in range(args.epochs):
@@ -38,4 +45,5 @@ def train(args, loader, begin=lambda epoch: None):
         steps.begin(epoch)
         for _, numbers in loader:
             steps.step(numbers)
+            as_one()
         steps.end()

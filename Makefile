@@ -132,16 +132,17 @@ run-check: all
 	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not paced'
 	@$(MAKE) check-mounted
 
-# What takes long: many epochs of orders that must not be found, and the mount tests that check
-# leaves out: those marked slow, and plain those of foldpack alone, which check runs sanitized.
+# What takes long: many epochs of orders that must not be found, batches of packs as large as they
+# are, and the mount tests that check leaves out: those marked slow, and plain those of foldpack
+# alone, which check runs sanitized.
 EPOCHS ?= 100
 soak:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-soak
 
-soaked := $(B)/unit/test_oracle $(B)/unit/test_learn
+soaked := $(addprefix $(B)/unit/test_,oracle learn resume)
 run-soak: all $(soaked)
-	$(Q)ORACLE_EPOCHS=$(EPOCHS) sh tests/unit/run.sh $(soaked)
+	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
 	@$(MAKE) check-mount MARKED='slow or tool'
 
 # What has no threads need not be looked at for races. What computes for long comes first.

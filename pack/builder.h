@@ -36,6 +36,7 @@ struct builder_params {
 	bool replace;	     /* an existing PATH is replaced; else -EEXIST at once */
 	bool resume;	     /* go on with what an interrupted run left, if it left anything */
 	const char *options; /* "name=value\n" lines, kept in the pack; NULL: none */
+	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB, as all packs have it but tests' */
 };
 
 struct builder_entry {
@@ -81,7 +82,6 @@ struct builder_summary {
 };
 
 #define BUILDER_ROOT 0u
-
 /* The version of liblmdb, which writes the packs. */
 void builder_library(int *ret_major, int *ret_minor, int *ret_patch);
 

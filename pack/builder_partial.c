@@ -154,13 +154,13 @@ static int judge(struct builder *builder, const struct builder_params *params, s
 	return check_options(builder, err);
 }
 
-static int take_up(struct builder *builder)
+static int take_up(struct builder *builder, uint64_t batch)
 {
 	int r;
 
 	journal_last(builder->journal, &builder->now);
 	builder->resuming = true;
-	r = store_new(builder->partial, &builder->store);
+	r = store_new(builder->partial, batch, &builder->store);
 	return r < 0 ? r : store_restore(builder->store, &builder->now.store);
 }
 
@@ -206,7 +206,7 @@ static int clear(const struct builder *builder)
 	return ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ? -errno : 0;
 }
 
-static int begin(struct builder *builder, struct err *err)
+static int begin(struct builder *builder, uint64_t batch, struct err *err)
 {
 	uint8_t run[FORMAT_RUN_BYTES];
 	struct journal_params params = {.path = builder->journal_path,
@@ -221,7 +221,7 @@ static int begin(struct builder *builder, struct err *err)
 	if (r == 0)
 		r = journal_new(&params, &builder->journal);
 	if (r == 0)
-		r = store_new(builder->partial, &builder->store);
+		r = store_new(builder->partial, batch, &builder->store);
 	if (r == 0)
 		r = put_super(builder, run);
 	return r < 0 ? r : locate_super(builder, err);
@@ -235,8 +235,8 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 	if (r == 0)
 		r = judge(builder, params, err);
 	if (r == -ENODATA)
-		return begin(builder, err);
-	return r < 0 ? r : take_up(builder);
+		return begin(builder, params->batch, err);
+	return r < 0 ? r : take_up(builder, params->batch);
 }
 
 /* --- or only asked about --------------------------------------------------------------------- */

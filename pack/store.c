@@ -12,7 +12,7 @@
 #include <sys/statvfs.h>
 
 #define BATCH	     (64 * MIB)	 /* bytes of pages after which a batch is committed */
-#define MAP_STEP     (256 * MIB) /* the map grows by such steps: its size is in the file */
+#define MAP_STEP     4		 /* batches that the map grows by: its size is in the file */
 #define INLINE_MAX   2000	 /* longer values get pages of their own */
 #define NODE_COST    64		 /* of a record in its leaf and above, bytes beside the key */
 #define OPEN_COST    (256 * KIB) /* at most, of a record beside its bytes */
@@ -21,6 +21,7 @@
 
 struct store {
 	char *path;
+	uint64_t batch;
 	MDB_env *env; /* from the first record of a transaction to its commit */
 	MDB_txn *txn;
 	bool reading; /* the transaction is one that only reads */
@@ -44,7 +45,7 @@ static int why_short(const struct store *store)
 
 	if (fd < 0 || write(fd, block, sizeof(block)) < 0)
 		return -errno;
-	if (fstatvfs(fd, &fs) == 0 && fs.f_bavail * fs.f_frsize < BATCH)
+	if (fstatvfs(fd, &fs) == 0 && fs.f_bavail * fs.f_frsize < store->batch)
 		return -ENOSPC;
 	return -EIO;
 }
@@ -106,7 +107,7 @@ static int store_measure(struct store *store)
  * how the transaction before this one went. */
 static int store_open(struct store *store, uint64_t size)
 {
-	uint64_t want = 2 * BATCH + size + OPEN_COST;
+	uint64_t want = 2 * store->batch + size + OPEN_COST, step = MAP_STEP * store->batch;
 	struct stat st;
 	int code;
 
@@ -115,8 +116,7 @@ static int store_open(struct store *store, uint64_t size)
 	code = mdb_env_create(&store->env);
 	if (code == 0)
 		code = mdb_env_set_mapsize(store->env,
-					   ((uint64_t)st.st_size + want + MAP_STEP - 1) / MAP_STEP *
-						   MAP_STEP);
+					   ((uint64_t)st.st_size + want + step - 1) / step * step);
 	if (code == 0)
 		code = mdb_env_open(store->env, store->path,
 				    MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC | MDB_NORDAHEAD, 0600);
@@ -129,7 +129,7 @@ static int store_open(struct store *store, uint64_t size)
 	if (code != 0)
 		store_close(store);
 	store->batched = 0;
-	store->room = BATCH + size + OPEN_COST;
+	store->room = store->batch + size + OPEN_COST;
 	return store_errno(store, code);
 }
 
@@ -174,12 +174,13 @@ static int store_begin_reading(struct store *store)
 	return store_errno(store, code);
 }
 
-int store_new(const char *path, struct store **ret)
+int store_new(const char *path, uint64_t batch, struct store **ret)
 {
 	struct store *store = calloc(1, sizeof(*store));
 
 	if (!store)
 		return -ENOMEM;
+	store->batch = batch ? batch : BATCH;
 	store->path = strdup(path);
 	if (!store->path) {
 		free(store);
@@ -253,7 +254,7 @@ bool store_full(const struct store *store, const void *key, size_t key_len, uint
 	if (!is_writing(store))
 		return false;
 	cost = record_cost(store, key_len, size, sorts_last(store, key, key_len));
-	return store->batched > BATCH || store->batched + cost > store->room;
+	return store->batched > store->batch || store->batched + cost > store->room;
 }
 
 int store_put(struct store *store, const void *key, size_t key_len, uint64_t size, void **ret_space)

@@ -26,8 +26,8 @@ struct store;
 void store_library(int *ret_major, int *ret_minor, int *ret_patch);
 
 /* The file at path exists and is empty, or store_restore() comes next. No lock file is made
- * beside it. */
-int store_new(const char *path, struct store **ret);
+ * beside it. `batch` is how many bytes of pages make it full; 0: 64 MiB. */
+int store_new(const char *path, uint64_t batch, struct store **ret);
 void store_free(struct store *store); /* drops what is not committed; NULL is fine */
 
 /* Whether the transaction is to be committed before a record of `size` bytes is put. */

@@ -2,6 +2,7 @@
  * that it would have given; a source that has changed is told, and what is unfinished is not taken
  * for a pack. */
 #include "pack_fixture.h"
+#include <inttypes.h>
 #include <lmdb.h>
 #include <malloc.h>
 #include <sched.h>
@@ -14,10 +15,20 @@
 /* Five batches of files, and one of the index: the target of a symbolic link may be that long in
  * a builder, if nowhere else. */
 #define FILES	 1000
-#define FILE_LEN 320000
+#define FILE_LEN ((unsigned)(batch / 210))
 #define LINKS	 50
 #define TARGETS	 80
-#define TARGET	 (MIB / 2)
+#define TARGET	 (batch / 128)
+
+/* An eighth of what packs have, unless FOLDFS_TEST_BIG is set: what happens in five small batches
+ * is what happens in five large ones. */
+static uint64_t batch = 8 * MIB;
+
+/* So many 64ths of a batch: a MiB of packs. */
+static uint64_t share(uint64_t count)
+{
+	return count * batch / 64;
+}
 
 struct build {
 	unsigned files;	 /* stop before this one; FILES: at the end */
@@ -126,7 +137,7 @@ static int build_file(struct fixture *f, struct build *build, uint32_t id, unsig
 static int build_new(struct fixture *f, const struct build *build, bool resume)
 {
 	const struct builder_params params = {
-		.path = f->path, .resume = resume, .options = build->options};
+		.path = f->path, .resume = resume, .options = build->options, .batch = batch};
 
 	f->err.text[0] = '\0';
 	return builder_new(&params, &f->builder, &f->err);
@@ -302,8 +313,8 @@ static void a_run_that_ends_around_any_commit_is_gone_on_with(void **state)
 	expect_faults(f, "");
 }
 
-/* The limit on the size of files kills a process in the midst of a commit: here at each
- * step of 24 MiB, that is in data and index, once without going on in between. */
+/* The limit on the size of files kills a process in the midst of a commit: here at each step of
+ * 24/64 of a batch, that is in data and index, once without going on in between. */
 static int die_at_size(struct fixture *f, uint64_t bytes)
 {
 	pid_t child = fork();
@@ -330,13 +341,13 @@ static void a_run_that_is_killed_within_a_commit_is_gone_on_with(void **state)
 	XXH128_hash_t want = want_hash(f);
 	unsigned kills = 0;
 
-	for (uint64_t size = 10 * MIB + 1234; WIFSIGNALED(die_at_size(f, size)); size += 24 * MIB)
+	for (uint64_t size = share(10) + 1234; WIFSIGNALED(die_at_size(f, size)); size += share(24))
 		kills++;
 	assert_true(kills >= 12);
 	assert_true(is_there(f, ""));
 	assert_true(XXH128_isEqual(file_hash(f->path), want));
 	assert_done(unlink(f->path));
-	for (uint64_t size = 80 * MIB; WIFSIGNALED(die_at_size(f, size)); size += 90 * MIB) {
+	for (uint64_t size = share(80); WIFSIGNALED(die_at_size(f, size)); size += share(90)) {
 		expect_whole(f, want);
 		assert_done(unlink(f->path));
 	}
@@ -358,7 +369,7 @@ static void a_run_that_is_killed_at_any_time_is_gone_on_with(void **state)
 			_exit(build_on(f, &build) < 0 ? 1 : 0);
 		}
 		kill_after = kill_after * 7919 % 199999;
-		usleep(kill_after);
+		usleep((useconds_t)(kill_after * batch / (64 * MIB)));
 		kill(child, SIGKILL);
 		assert_int_equal(waitpid(child, &status, 0), child);
 	}
@@ -589,7 +600,7 @@ static void an_interrupted_pack_is_not_begun_again_unasked(void **state)
 	assert_done(build_new(f, &whole, true));
 	assert_true(builder_kept(f->builder, &kept));
 	assert_in_range(kept.files, 200, 500);
-	assert_true(kept.bytes > 60 * MIB);
+	assert_true(kept.bytes > share(60));
 	let_go(f);
 	params.replace = true;
 	assert_done(builder_new(&params, &f->builder, &f->err));
@@ -607,7 +618,7 @@ static void with_nothing_to_go_on_with_a_pack_is_begun(void **state)
 
 	run_up_to(f, 500);
 	path_with(f, ".partial", path);
-	assert_done(truncate(path, 50 * MIB));
+	assert_done(truncate(path, (off_t)share(50)));
 	assert_int_equal(expect_whole(f, want), 0);
 	assert_done(unlink(f->path));
 	run_up_to(f, 500);
@@ -648,7 +659,7 @@ static void an_unfinished_pack_says_what_it_is(void **state)
 	let_go(f);
 	run_up_to(f, 500);
 	expect_unfinished(f);
-	assert_true(WIFSIGNALED(die_at_size(f, 280 * MIB)));
+	assert_true(WIFSIGNALED(die_at_size(f, share(280))));
 	expect_unfinished(f);
 	assert_string_equal(dataset_way_out(-EINPROGRESS),
 			    "; 'foldpack create --resume SOURCE PACK' goes on with it");
@@ -707,7 +718,7 @@ static void a_partial_file_that_was_made_read_only_is_opened(void **state)
 
 /* --- no room ------------------------------------------------------------------------------- */
 
-static int pack_on_tmpfs(struct fixture *f, unsigned megabytes)
+static int pack_on_tmpfs(struct fixture *f, uint64_t size)
 {
 	char options[32], journal[96];
 	struct build build = whole;
@@ -717,12 +728,12 @@ static int pack_on_tmpfs(struct fixture *f, unsigned megabytes)
 		return 77;
 	path_with(f, ".partial.journal", journal);
 	do {
-		snprintf(options, sizeof(options), "size=%um", megabytes);
+		snprintf(options, sizeof(options), "size=%" PRIu64, size);
 		if (mount("none", f->dir, "tmpfs", rounds ? MS_REMOUNT : 0, options) < 0)
 			return 77;
 		r = build_on(f, &build);
 		let_go(f);
-		megabytes += 37;
+		size += share(37);
 		rounds++;
 	} while (r == -ENOSPC);
 	return r < 0 || rounds < 5 ? 1 : 0;
@@ -737,7 +748,7 @@ static void a_full_disk_is_gone_on_with_when_there_is_room(void **state)
 
 	assert_true(child >= 0);
 	if (child == 0) {
-		int r = pack_on_tmpfs(f, 70);
+		int r = pack_on_tmpfs(f, share(70));
 
 		_exit(r ? r : !XXH128_isEqual(file_hash(f->path), want));
 	}
@@ -909,6 +920,8 @@ int main(void)
 		TEST(a_file_in_parts_that_fails_is_taken_out_whenever),
 	};
 
+	if (getenv("FOLDFS_TEST_BIG"))
+		batch = 64 * MIB;
 	/* As foldpack does: else each batch faults its memory in anew. */
 	mallopt(M_MMAP_THRESHOLD, (int)(32 * MIB));
 	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));

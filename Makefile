@@ -157,9 +157,10 @@ packers  := $(addprefix $(B)/unit/test_,alias builder classes dataset dataset_ki
 		   duplicates index resume sheet survey)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
-long     := $(addprefix $(B)/unit/test_,oracle learn resume cache ahead seeds builder duel fill)
+long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder learn seeds resume alias fill)
 check-unit: $(checked)
-	$(Q)sh tests/unit/run.sh $(filter $(long),$(checked)) $(filter-out $(long),$(checked))
+	$(Q)sh tests/unit/run.sh $(foreach u,$(long),$(filter $u,$(checked))) \
+		$(filter-out $(long),$(checked))
 	$(Q)$(if $(SANITIZE),,sh tests/unit/threads.sh "$(threaded) $(packers)" $(units))
 
 # What concerns foldpack alone runs side by side; what mounts may measure, and has the machine for

@@ -144,7 +144,7 @@ int builder_add(struct builder *builder, const struct builder_entry *entry, uint
 		.parent = entry->parent,
 		.name = builder->names.len,
 		.name_len = (uint8_t)entry->name_len,
-		.kind = (uint8_t)entry->kind,
+		.kind = entry->kind & 7,
 		.state = entry->kind == FORMAT_FILE ? NODE_EMPTY : NODE_DONE,
 		.mode = (uint16_t)(entry->mode & 07777),
 		.mtime = date_of(entry->mtime),
@@ -325,6 +325,19 @@ int builder_check_turn(struct builder *builder, const struct builder_node *node,
 	return builder_resumed_all(builder, err);
 }
 
+void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
+			uint64_t size)
+{
+	node->state = NODE_DONE;
+	node->kind = format_parts(size) ? FORMAT_SPLIT : FORMAT_FILE;
+	node->size = size;
+	node->start = first;
+	if (format_extents(size) == 1) {
+		node->start = builder_sums(builder)[first];
+		builder->sums.len = first * sizeof(uint64_t);
+	}
+}
+
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
 		  struct err *err)
 {
@@ -346,11 +359,7 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 		builder->sums.len = first * sizeof(uint64_t);
 		return r == -EEXIST ? err_set(err, r, "two entries have this path") : r;
 	}
-	node->state = NODE_DONE;
-	node->start = first;
-	node->size = source->size;
-	if (split)
-		node->kind = FORMAT_SPLIT;
+	builder_set_stored(builder, node, first, source->size);
 	builder->last = id;
 	builder_record_file(builder, id);
 	return 0;
@@ -360,7 +369,7 @@ void builder_image(struct builder *builder, uint32_t id, const struct dataset_im
 {
 	struct builder_node *node = builder_node(builder, id);
 
-	node->image = (uint8_t)image->kind;
+	node->image = image->kind & 7;
 	node->width = image->width;
 	node->height = image->height;
 	if (id == builder->last)

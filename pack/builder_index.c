@@ -184,7 +184,8 @@ struct filling {
 static void fill_file(struct index *index, const struct ordering *o,
 		      const struct builder_node *node, uint32_t entry, struct filling *at)
 {
-	uint64_t first = node->start, extents = format_extents(node->size);
+	const struct builder_node *holder = node;
+	uint64_t extents = format_extents(node->size);
 	const uint64_t *sums;
 
 	if (node->kind == FORMAT_SPLIT) {
@@ -192,9 +193,9 @@ static void fill_file(struct index *index, const struct ordering *o,
 		at->parts += format_parts(node->size);
 	} else if (node->kind == FORMAT_ALIAS) {
 		index_put(index, SECTION_START, entry, o->entry[node->start]);
-		first = builder_node(o->builder, (uint32_t)node->start)->start;
+		holder = builder_node(o->builder, (uint32_t)node->start);
 	}
-	sums = (const uint64_t *)(const void *)o->builder->sums.data + first;
+	sums = builder_file_sums(o->builder, holder);
 	for (uint64_t i = 0; i < extents; i++)
 		index_put(index, SECTION_SUMS, at->sums++, sums[i]);
 }

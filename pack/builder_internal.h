@@ -11,21 +11,23 @@
 
 enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file without its bytes */
 
+/* There is one for each of maybe many million entries. */
 struct builder_node {
 	uint64_t name;	/* offset in names */
-	uint64_t start; /* file: its first row in sums; symlink: offset in targets;
-			   hard link, alias: the id of its file; directory: where its
-			   children begin, once builder_make_index() knows */
+	uint64_t start; /* file: the sum of its one extent, or its first row in sums; symlink:
+			   offset in targets; hard link, alias: the id of its file; directory:
+			   where its children begin, once builder_make_index() knows */
 	uint64_t size;	/* bytes; directory: children, as `start` */
 	int64_t mtime;	/* nanoseconds since 1970 */
 	uint32_t parent;
 	uint32_t width, height; /* pixels */
 	uint16_t mode;
 	uint8_t name_len;
-	uint8_t kind;  /* enum format_kind */
-	uint8_t state; /* enum node_state */
-	uint8_t image; /* enum format_image */
+	uint8_t kind : 3;  /* enum format_kind */
+	uint8_t state : 2; /* enum node_state */
+	uint8_t image : 3; /* enum format_image */
 };
+_Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 8, "");
 
 struct builder {
 	char *path, *partial, *journal_path, *options;
@@ -48,7 +50,7 @@ struct builder {
 	struct buf nodes;   /* struct builder_node, by id */
 	struct buf names;   /* of the nodes, one behind the other */
 	struct buf targets; /* of symbolic links */
-	struct buf sums;    /* uint64_t, in the order of storing */
+	struct buf sums;    /* uint64_t, in the order of storing; not of files of one extent */
 };
 
 static inline struct builder_node *builder_node(const struct builder *builder, uint32_t id)
@@ -70,6 +72,17 @@ static inline uint64_t builder_sum_count(const struct builder *builder)
 {
 	return builder->sums.len / sizeof(uint64_t);
 }
+
+/* The sums of the extents of a file whose bytes are its own, and stored. */
+static inline const uint64_t *builder_file_sums(const struct builder *builder,
+						const struct builder_node *node)
+{
+	return format_extents(node->size) == 1 ? &node->start : builder_sums(builder) + node->start;
+}
+
+/* A file has been stored, as `size` bytes whose sums are in the rows from `first` on. */
+void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
+			uint64_t size);
 
 /* Whether the bytes of a file are its own, and stored. */
 bool builder_is_stored(const struct builder *builder, uint32_t id);

@@ -13,19 +13,17 @@ int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note
 			: 0;
 }
 
-static void record(struct builder *builder, struct journal_record *record, uint64_t first)
-{
-	record->fingerprint = builder->fingerprint;
-	record->sum_count = (uint32_t)(builder_sum_count(builder) - first);
-	record->sums = builder_sums(builder) + first;
-	journal_add(builder->journal, record);
-}
-
 void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first)
 {
-	struct journal_record part = {.kind = kind, .size = size};
+	struct journal_record part = {
+		.kind = kind,
+		.fingerprint = builder->fingerprint,
+		.size = size,
+		.sums = builder_sums(builder) + first,
+		.sum_count = (uint32_t)(builder_sum_count(builder) - first),
+	};
 
-	record(builder, &part, first);
+	journal_add(builder->journal, &part);
 }
 
 static enum journal_kind kind_of(const struct builder_node *node)
@@ -41,6 +39,7 @@ void builder_record_file(struct builder *builder, uint32_t id)
 	const struct builder_node *node = builder_node(builder, id);
 	struct journal_record file = {
 		.kind = kind_of(node),
+		.fingerprint = builder->fingerprint,
 		.size = node->kind == FORMAT_ALIAS ? node->start : node->size,
 		.image.kind = (enum format_image)node->image,
 		.image.width = node->width,
@@ -48,9 +47,12 @@ void builder_record_file(struct builder *builder, uint32_t id)
 		.note = builder->note.data,
 		.note_len = (uint16_t)builder->note.len,
 	};
-	bool sums = file.kind == JOURNAL_STORED && node->kind != FORMAT_SPLIT;
 
-	record(builder, &file, sums ? node->start : builder_sum_count(builder));
+	if (file.kind == JOURNAL_STORED && node->kind != FORMAT_SPLIT) {
+		file.sums = builder_file_sums(builder, node);
+		file.sum_count = (uint32_t)format_extents(node->size);
+	}
+	journal_add(builder->journal, &file);
 	builder->now.files++;
 	builder->now.bytes += node->state == NODE_DONE ? node->size : 0;
 	builder->fingerprint = 0;
@@ -108,11 +110,10 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 		node->state = NODE_DROPPED;
 		return 0;
 	}
-	node->state = NODE_DONE;
-	node->start = first;
-	node->size = record->size;
-	node->kind = format_parts(record->size) ? FORMAT_SPLIT : FORMAT_FILE;
-	node->image = (uint8_t)record->image.kind;
+	if (builder_sum_count(builder) - first != format_extents(record->size))
+		return -EBADMSG;
+	builder_set_stored(builder, node, first, record->size);
+	node->image = record->image.kind & 7;
 	node->width = record->image.width;
 	node->height = record->image.height;
 	return 0;

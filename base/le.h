@@ -48,4 +48,22 @@ static inline void le_put64(void *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
+/* One of 1, 2, 4 or 8 bytes. */
+static inline void le_put(void *p, uint32_t width, uint64_t v)
+{
+	switch (width) {
+	case 1:
+		*(uint8_t *)p = (uint8_t)v;
+		break;
+	case 2:
+		le_put16(p, (uint16_t)v);
+		break;
+	case 4:
+		le_put32(p, (uint32_t)v);
+		break;
+	default:
+		le_put64(p, v);
+	}
+}
+
 #endif

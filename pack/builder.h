@@ -6,9 +6,9 @@
  *
  * The pack is written beside its place, as PATH.partial, and takes its name by an atomic
  * rename in builder_finish: until then PATH is untouched. The same entries, bytes, options and
- * order of calls give the same file, bit for bit. Memory: about 65 bytes an entry plus names, in
- * the finish 40 more and the names again, and FORMAT_SPLIT_OVER at most for what is not yet
- * written; batches of 64 MiB are committed as they fill.
+ * order of calls give the same file, bit for bit. Memory: 48 bytes an entry plus names, 8 an extent
+ * of files over 1 MiB, in the finish 8 an entry and the names again, and FORMAT_SPLIT_OVER at most
+ * for what is not yet written; batches of 64 MiB are committed as they fill.
  *
  * Each batch is brought to the disk while the next one is filled, and noted in
  * PATH.partial.journal (journal.h). From the first one on an interrupted pack can be gone on

@@ -2,7 +2,8 @@
  * records; so:
  *
  *	1. put the sections (file offsets still zero), commit, close
- *	2. walk the keys of the finished LMDB: now every offset is known
+ *	2. read those back that find entries, and walk the keys of the finished LMDB: now every
+ *	   offset is known
  *	3. write zeros over free pages, the offsets over their places in the file, sync, and then
  *	   the superblock, whose place has been held since the beginning
  *
@@ -30,48 +31,31 @@ static int put_links(struct builder *builder)
 	return r < 0 ? r : 0;
 }
 
-static int put_sections(struct builder *builder, const struct index *index)
+/* Straight into their places, one at a time. */
+static int put_sections(const struct builder_tree *tree, const struct format_super *super)
 {
 	struct format_key key;
 	void *space;
 	int r;
 
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
-		const struct index_section *s = &index->sections[i];
+		const struct format_section_ref *ref = &super->sections[i];
 
 		format_key_section((enum format_section)i, &key);
-		r = builder_put_last(builder, &key, s->bytes, &space);
+		r = builder_put_last(tree->builder, &key, ref->bytes, &space);
 		if (r < 0)
 			return r;
 		if (r == 0)
-			memcpy(space, s->data, s->bytes);
+			builder_fill_section(tree, ref, i, space);
 	}
 	return 0;
 }
 
-/* Of all that the records of the finish are made from. */
-static uint64_t sum_index(const struct index *index)
+/* `sum` as builder_describe() found it. */
+static int put_index(const struct builder_tree *tree, const struct format_super *super,
+		     uint64_t sum, struct err *err)
 {
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		sum = XXH3_64bits_withSeed(index->sections[i].data, index->sections[i].bytes, sum);
-	return sum;
-}
-
-/* All of this is in the index by now. Of millions of files both are large, and the sections have
- * yet to be copied into pages. */
-static void let_go(struct builder *builder)
-{
-	buf_release(&builder->nodes);
-	buf_release(&builder->names);
-	buf_release(&builder->targets);
-	buf_release(&builder->sums);
-}
-
-static int put_index(struct builder *builder, const struct index *index, struct err *err)
-{
-	uint64_t sum = sum_index(index);
+	struct builder *builder = tree->builder;
 	int r = builder_resumed_all(builder, err);
 
 	if (r < 0)
@@ -81,10 +65,53 @@ static int put_index(struct builder *builder, const struct index *index, struct 
 			       "names, modes, times or links have changed since the interruption");
 	builder->now.index_sum = sum;
 	r = put_links(builder);
-	if (r < 0)
-		return r;
-	let_go(builder);
-	return put_sections(builder, index);
+	return r < 0 ? r : put_sections(tree, super);
+}
+
+/* Offsets are written over their places in the file, maybe by an interrupted run. */
+static int keep_offsets(const struct builder_tree *tree, const struct format_super *super,
+			struct index *index)
+{
+	static const enum format_section kept[] = {SECTION_START, SECTION_PARTS};
+	int r = 0;
+
+	index->entries = tree->entries;
+	for (size_t i = 0; r == 0 && i < 2; i++) {
+		const struct format_section_ref *ref = &super->sections[kept[i]];
+		struct index_section *s = &index->sections[kept[i]];
+
+		r = index_section_alloc(s, ref->count, ref->width);
+		if (r == 0)
+			builder_fill_section(tree, ref, kept[i], s->data);
+	}
+	return r;
+}
+
+/* From here on the other sections are in the file. */
+static void let_go(struct builder *builder)
+{
+	buf_release(&builder->nodes);
+	buf_release(&builder->names);
+	buf_release(&builder->targets);
+	buf_release(&builder->sums);
+}
+
+static int put_all(struct builder *builder, struct format_super *super, struct index *index,
+		   struct err *err)
+{
+	SCOPE(builder_tree_release) struct builder_tree tree = {0};
+	uint64_t sum = 0;
+	int r = builder_tree_init(&tree, builder, err);
+
+	if (r == 0)
+		r = builder_describe(&tree, super, &sum);
+	if (r == 0)
+		r = put_index(&tree, super, sum, err);
+	if (r == 0)
+		r = keep_offsets(&tree, super, index);
+	if (r == 0)
+		let_go(builder);
+	return r;
 }
 
 /* The last commit. A pack of one batch does without a journal; else that has to know what is
@@ -107,27 +134,48 @@ static int close_store(struct builder *builder)
 	return r;
 }
 
-static void describe(const struct index *index, const struct walker_info *info,
-		     struct format_super *super)
+/* Their records follow the superblock's. */
+static int find_sections(struct walker *walker, struct format_super *super, struct err *err)
 {
-	super->version = FORMAT_VERSION;
-	super->lmdb = index_lmdb_state(info);
-	for (size_t i = 0; i < SECTION_COUNT; i++) {
-		const struct index_section *s = &index->sections[i];
-		struct format_section_ref *ref = &super->sections[i];
+	struct walker_record record;
+	int r = walker_first(walker, &record, err);
 
-		ref->bytes = s->bytes;
-		ref->count = s->count;
-		ref->width = s->width;
-		ref->sum = XXH3_64bits(s->data, s->bytes);
+	while (r == 0 && (r = walker_next(walker, &record, err)) == 0 &&
+	       format_key_classify(record.key, record.key_len) == KEY_SECTION) {
+		enum format_section section = format_key_to_section(record.key, record.key_len);
+
+		if (section < SECTION_COUNT)
+			super->sections[section].offset = record.offset;
 	}
+	return r < 0 ? r : 0;
 }
 
-static int write_section(const struct builder *builder, const struct index *index,
-			 const struct format_super *super, enum format_section section)
+/* What finds the entries of keys, beside the offsets. */
+static const enum format_section finding[] = {
+	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT, SECTION_KIND, SECTION_SIZE,
+};
+
+static int read_section(const struct builder *builder, const struct format_section_ref *ref,
+			struct index_section *s)
 {
-	return io_pwrite_full(builder->fd, index->sections[section].data,
-			      index->sections[section].bytes, super->sections[section].offset);
+	int r = index_section_alloc(s, ref->width ? ref->count : ref->bytes, ref->width);
+
+	if (r == 0)
+		r = io_pread_full(builder->fd, s->data, s->bytes, ref->offset);
+	if (r == 0 && XXH3_64bits(s->data, s->bytes) != ref->sum)
+		r = -EIO;
+	return r;
+}
+
+static int read_index(const struct builder *builder, struct walker *walker,
+		      struct format_super *super, struct index *index, struct err *err)
+{
+	int r = find_sections(walker, super, err);
+
+	for (size_t i = 0; r == 0 && i < sizeof(finding) / sizeof(*finding); i++)
+		r = read_section(builder, &super->sections[finding[i]],
+				 &index->sections[finding[i]]);
+	return r;
 }
 
 static int locate(const struct builder *builder, struct index *index, struct format_super *super,
@@ -139,11 +187,23 @@ static int locate(const struct builder *builder, struct index *index, struct for
 
 	if (r < 0)
 		return r;
-	r = index_locate(index, walker, super, &super_offset, err);
+	r = read_index(builder, walker, super, index, err);
 	if (r == 0)
-		describe(index, walker_info(walker), super);
+		r = index_locate(index, walker, super, &super_offset, err);
+	super->version = FORMAT_VERSION;
+	super->lmdb = index_lmdb_state(walker_info(walker));
 	walker_free(walker);
 	return r;
+}
+
+static int write_section(const struct builder *builder, const struct index *index,
+			 struct format_super *super, enum format_section section)
+{
+	const struct index_section *s = &index->sections[section];
+	struct format_section_ref *ref = &super->sections[section];
+
+	ref->sum = XXH3_64bits(s->data, s->bytes);
+	return io_pwrite_full(builder->fd, s->data, s->bytes, ref->offset);
 }
 
 /* A superblock on the disk says that all the rest is there too. */
@@ -221,11 +281,10 @@ int builder_finish(struct builder *builder, struct builder_summary *ret, struct 
 	SCOPE(index_release) struct index index = {0};
 	struct builder_summary summary = {0};
 	struct format_super super = {0};
-	int r = builder_make_index(builder, &index, &super, err);
+	int r;
 
 	count_aliases(builder, &summary);
-	if (r == 0)
-		r = put_index(builder, &index, err);
+	r = put_all(builder, &super, &index, err);
 	if (r == 0)
 		r = close_store(builder);
 	if (r == 0)

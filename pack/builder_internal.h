@@ -1,6 +1,6 @@
 /* What builder.c, builder_alias.c (entries and bytes), builder_partial.c (the partial file and its
- * journal), builder_resume.c (what an interrupted run left) and builder_index.c, builder_finish.c
- * (the index, and the finished file) share. */
+ * journal), builder_resume.c (what an interrupted run left) and builder_index.c,
+ * builder_sections.c, builder_finish.c (the index, and the finished file) share. */
 #ifndef PACK_BUILDER_INTERNAL_H
 #define PACK_BUILDER_INTERNAL_H
 
@@ -16,7 +16,7 @@ struct builder_node {
 	uint64_t name;	/* offset in names */
 	uint64_t start; /* file: the sum of its one extent, or its first row in sums; symlink:
 			   offset in targets; hard link, alias: the id of its file; directory:
-			   where its children begin, once builder_make_index() knows */
+			   where its children begin, once builder_tree_init() knows */
 	uint64_t size;	/* bytes; directory: children, as `start` */
 	int64_t mtime;	/* nanoseconds since 1970 */
 	uint32_t parent;
@@ -135,10 +135,34 @@ int builder_resumed_all(struct builder *builder, struct err *err);
 
 /* --- builder_index.c --- */
 
-/* Makes the index of all entries; file offsets and parts stay zero until the records are
- * written and index_locate() finds them. Fills the counts and the id in super.
- * Returns 0, -ENOMEM, -EINVAL (a file without bytes) or -EEXIST (two entries of one name). */
-int builder_make_index(struct builder *builder, struct index *index, struct format_super *super,
-		       struct err *err);
+/* Which entry of the index each node becomes. */
+struct builder_tree {
+	struct builder *builder; /* borrowed */
+	uint32_t entries;	 /* with the root */
+	uint32_t *order;	 /* by entry: the node */
+	uint32_t *entry;	 /* by node: the entry */
+};
+
+/* Returns 0, -ENOMEM, -EINVAL (a file without bytes, a link to one that was left out) or -EEXIST
+ * (two entries of one name). */
+int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct err *err);
+void builder_tree_release(struct builder_tree *tree);
+
+static inline const struct builder_node *builder_tree_node(const struct builder_tree *tree,
+							   uint32_t entry)
+{
+	return builder_node(tree->builder, tree->order[entry]);
+}
+
+/* --- builder_sections.c --- */
+
+/* Fills counts and id, and what is known of the sections before they lie anywhere; *ret_sum is of
+ * all that the records of the finish are made from. 0 or -ENOMEM. */
+int builder_describe(const struct builder_tree *tree, struct format_super *super,
+		     uint64_t *ret_sum);
+/* Writes the bytes of a section so described; the offsets of files and parts are zero, until the
+ * records are written and index_locate() finds them. */
+void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
+			  enum format_section section, void *out);
 
 #endif

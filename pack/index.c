@@ -46,36 +46,11 @@ int index_section_alloc(struct index_section *section, uint64_t count, uint32_t 
 	return 0;
 }
 
-/* What nobody writes to takes no memory. */
-int index_section_init(struct index_section *section, uint64_t count, uint32_t width)
-{
-	uint64_t bytes = count * (width ? width : 1);
-	void *data = calloc(bytes ? bytes : 1, 1);
-
-	if (!data)
-		return -ENOMEM;
-	*section = (struct index_section){
-		.data = data, .bytes = bytes, .count = width ? count : 0, .width = width};
-	return 0;
-}
-
 void index_put(struct index *index, enum format_section section, uint64_t row, uint64_t value)
 {
 	const struct index_section *s = &index->sections[section];
 
-	switch (s->width) {
-	case 1:
-		s->data[row] = (uint8_t)value;
-		break;
-	case 2:
-		le_put16(s->data + 2 * row, (uint16_t)value);
-		break;
-	case 4:
-		le_put32(s->data + 4 * row, (uint32_t)value);
-		break;
-	default:
-		le_put64(s->data + 8 * row, value);
-	}
+	le_put(s->data + s->width * row, s->width, value);
 }
 
 struct format_lmdb_state index_lmdb_state(const struct walker_info *info)

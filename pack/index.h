@@ -1,8 +1,8 @@
 /* The index of a pack in memory: its sections, and the tree that they describe.
  *
  * Entry e is row e of every column; see enum format_section and enum format_kind. Whoever
- * fills the sections (the builder, or dataset_open from a file) has index_check() look at
- * them before any other call: from then on no number in the hot sections leads outside.
+ * fills the sections from a file (dataset_open) has index_check() look at them before any other
+ * call: from then on no number in the hot sections leads outside. The builder made its own.
  * Immutable after that, but for the offsets in START and PARTS, which index_locate() sets
  * before the index is shared. Internal to pack/. */
 #ifndef PACK_INDEX_H
@@ -39,8 +39,6 @@ uint32_t index_width(uint64_t max);
 /* Allocates the bytes of a section: `count` rows of `width`, or a blob of `count` bytes where
  * width is 0. Returns 0 or -ENOMEM. */
 int index_section_alloc(struct index_section *section, uint64_t count, uint32_t width);
-/* The same, zeroed. */
-int index_section_init(struct index_section *section, uint64_t count, uint32_t width);
 
 static inline uint64_t index_get(const struct index *index, enum format_section section,
 				 uint64_t row)

@@ -251,6 +251,15 @@ static void a_record_at_another_place_is_found_by_checking_the_keys(void **state
 
 enum { PARTS = 17 };
 
+static void init_section(struct index *index, enum format_section section, uint64_t count,
+			 uint32_t width)
+{
+	struct index_section *s = &index->sections[section];
+
+	assert_done(index_section_alloc(s, count, width));
+	memset(s->data, 0, s->bytes);
+}
+
 static void make_split(struct index *index, uint64_t pack_bytes)
 {
 	static const struct {
@@ -263,12 +272,11 @@ static void make_split(struct index *index, uint64_t pack_bytes)
 		       {SECTION_SIZE, 8}};
 
 	*index = (struct index){.entries = 2};
-	assert_done(index_section_init(&index->sections[SECTION_NAMES], 1, 0));
-	assert_done(index_section_init(&index->sections[SECTION_TARGETS], 0, 0));
-	assert_done(index_section_init(&index->sections[SECTION_PARTS], PARTS, 8));
+	init_section(index, SECTION_NAMES, 1, 0);
+	init_section(index, SECTION_TARGETS, 0, 0);
+	init_section(index, SECTION_PARTS, PARTS, 8);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		assert_done(index_section_init(&index->sections[columns[i].section], 2,
-					       columns[i].width));
+		init_section(index, columns[i].section, 2, columns[i].width);
 	index->sections[SECTION_NAMES].data[0] = 'm';
 	index_put(index, SECTION_NAME_END, 1, 1);
 	index_put(index, SECTION_KIND, 0, FORMAT_DIRECTORY);

@@ -100,11 +100,6 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	return 0;
 }
 
-void builder_root(struct builder *builder, mode_t mode, struct timespec mtime)
-{
-	builder_attr(builder, BUILDER_ROOT, mode, mtime);
-}
-
 void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime)
 {
 	struct builder_node *node = builder_node(builder, id);
@@ -144,6 +139,7 @@ int builder_add(struct builder *builder, const struct builder_entry *entry, uint
 		.parent = entry->parent,
 		.name = builder->names.len,
 		.name_len = (uint8_t)entry->name_len,
+		.size = entry->kind == FORMAT_FILE ? entry->size : 0,
 		.kind = entry->kind & 7,
 		.state = entry->kind == FORMAT_FILE ? NODE_EMPTY : NODE_DONE,
 		.mode = (uint16_t)(entry->mode & 07777),
@@ -381,6 +377,20 @@ void builder_library(int *ret_major, int *ret_minor, int *ret_patch)
 	store_library(ret_major, ret_minor, ret_patch);
 }
 
+void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret)
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	*ret = (struct builder_entry){
+		.kind = (enum format_kind)node->kind,
+		.parent = node->parent,
+		.mode = node->mode,
+		.mtime = date_time(node->mtime),
+		.size = node->size,
+		.link_to = node->kind == FORMAT_HARDLINK ? (uint32_t)node->start : 0,
+	};
+}
+
 enum format_kind builder_kind(const struct builder *builder, uint32_t id)
 {
 	return (enum format_kind)builder_node(builder, id)->kind;
@@ -417,7 +427,7 @@ int builder_drop(struct builder *builder, uint32_t id)
 	undo_parts(builder, &path, builder->parts);
 	builder->sums.len = left * sizeof(uint64_t);
 	builder->parts = 0;
-	node->state = NODE_DROPPED;
+	builder_set_dropped(node);
 	builder_record_file(builder, id);
 	return 0;
 }

@@ -49,6 +49,7 @@ struct builder_entry {
 	const char *target; /* of a symbolic link */
 	size_t target_len;
 	uint32_t link_to; /* hard link: the file it is another name of */
+	uint64_t size;	  /* bytes of a file, as its source says; only builder_entry() wants it */
 };
 
 /* Where the bytes of a file come from. `read` fills buf with the next len bytes, all of them,
@@ -104,10 +105,7 @@ bool builder_kept(struct builder *builder, struct builder_kept *ret);
  * finished pack at path; none of a pack that is being made. */
 void builder_tidy(const char *path);
 
-/* Mode and time of the root directory; 0755 and 1970 where never called. */
-void builder_root(struct builder *builder, mode_t mode, struct timespec mtime);
-
-/* The same of a directory that has been added, instead of what it was added with. */
+/* Gives a directory another mode and time than it was added with, the root than 0755 and 1970. */
 void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime);
 
 /* Adds an entry. A file has no bytes until builder_store. Names need not come sorted.
@@ -149,6 +147,8 @@ int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err 
  * right after it. */
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
+/* An entry as it was added, without its texts; that is, until it is stored or dropped. */
+void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret);
 /* What was added: the kind (a file may have become FORMAT_SPLIT or FORMAT_ALIAS since), the
  * directory it is in, and the file that it is a name of, which is another one for a hard link. */
 enum format_kind builder_kind(const struct builder *builder, uint32_t id);

@@ -17,7 +17,8 @@ struct builder_node {
 	uint64_t start; /* file: the sum of its one extent, or its first row in sums; symlink:
 			   offset in targets; hard link, alias: the id of its file; directory:
 			   where its children begin, once builder_tree_init() knows */
-	uint64_t size;	/* bytes; directory: children, as `start` */
+	uint64_t size;	/* bytes, as the source says until it is stored; directory: children, as
+			   `start` */
 	int64_t mtime;	/* nanoseconds since 1970 */
 	uint32_t parent;
 	uint32_t width, height; /* pixels */
@@ -83,6 +84,12 @@ static inline const uint64_t *builder_file_sums(const struct builder *builder,
 /* A file has been stored, as `size` bytes whose sums are in the rows from `first` on. */
 void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
 			uint64_t size);
+
+static inline void builder_set_dropped(struct builder_node *node)
+{
+	node->state = NODE_DROPPED;
+	node->size = 0;
+}
 
 /* Whether the bytes of a file are its own, and stored. */
 bool builder_is_stored(const struct builder *builder, uint32_t id);

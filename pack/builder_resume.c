@@ -107,7 +107,7 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 	if (record->kind == JOURNAL_ALIAS)
 		return take_alias(builder, id, record->size);
 	if (record->kind == JOURNAL_DROPPED) {
-		node->state = NODE_DROPPED;
+		builder_set_dropped(node);
 		return 0;
 	}
 	if (builder_sum_count(builder) - first != format_extents(record->size))

@@ -63,8 +63,9 @@ int create_finish(struct create *create, bool json, double began)
 	double seconds;
 	int r;
 
-	/* Of millions of files the scan, the last batch and the index are large, each. */
+	/* Of millions of files each of these is large, as the last batch and the index are. */
 	import_free(steal_ptr(&create->import));
+	contents_release(&create->contents);
 	malloc_trim(0);
 	r = builder_finish(create->builder, &summary, &err);
 	if (r < 0)

@@ -8,11 +8,14 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* An entry of the scan has the same number in the builder, which has the names, if there is one. */
+#define FORGET_EVERY 65536 /* entries */
+
+/* An entry of the scan has the same number in the builder, which knows all of it from then on, if
+ * there is one: of many million entries, either is large. */
 struct import_dir {
 	struct import import; /* first */
 	struct import_dir_params params;
-	struct scan *scan;
+	struct scan *scan;	  /* NULL once the builder has its entries */
 	struct dirstack **stacks; /* one for each worker, and the last for large files */
 	uint32_t *sequence;	  /* files in the order of storing; NULL: that of the scan */
 	uint64_t at;		  /* in sequence, or the scan's next entry */
@@ -84,6 +87,7 @@ static int add_entry(struct import_dir *dir, uint32_t number, struct err *err)
 		.name_len = from->name_len,
 		.mode = from->mode,
 		.mtime = date_time(from->mtime),
+		.size = from->size,
 	};
 	uint32_t id;
 
@@ -101,19 +105,37 @@ static int add_all(struct import_dir *dir, struct err *err)
 	const struct scan_entry *root = scan_entry(dir->scan, SCAN_ROOT);
 	int r = 0;
 
-	builder_root(dir->params.builder, root->mode, date_time(root->mtime));
-	for (uint32_t number = 1; r == 0 && number < scan_entries(dir->scan); number++)
+	builder_attr(dir->params.builder, BUILDER_ROOT, root->mode, date_time(root->mtime));
+	for (uint32_t number = 1; r == 0 && number < dir->import.entries; number++) {
 		r = add_entry(dir, number, err);
-	if (r == 0)
-		scan_forget_names(dir->scan);
+		if (number % FORGET_EVERY == 0)
+			scan_forget(dir->scan, number);
+	}
+	scan_free(steal_ptr(&dir->scan));
 	return r;
+}
+
+static struct scan_entry entry_of(const struct import_dir *dir, uint32_t number)
+{
+	struct builder_entry entry;
+
+	if (dir->scan)
+		return *scan_entry(dir->scan, number);
+	builder_entry(dir->params.builder, number, &entry);
+	return (struct scan_entry){
+		.size = entry.size,
+		.mtime = date_of(entry.mtime),
+		.target = entry.link_to,
+		.parent = entry.parent,
+		.mode = (uint16_t)entry.mode,
+		.kind = (uint8_t)entry.kind,
+	};
 }
 
 static int path_of(const struct import_dir *dir, uint32_t number, struct buf *path)
 {
-	const struct builder *builder = dir->params.builder;
-
-	return builder ? builder_path(builder, number, path) : scan_path(dir->scan, number, path);
+	return dir->scan ? scan_path(dir->scan, number, path)
+			 : builder_path(dir->params.builder, number, path);
 }
 
 /* --- the next file ---------------------------------------------------------------------- */
@@ -121,11 +143,11 @@ static int path_of(const struct import_dir *dir, uint32_t number, struct buf *pa
 /* UINT32_MAX: there is none. */
 static uint32_t next_file(struct import_dir *dir)
 {
-	uint32_t entries = scan_entries(dir->scan);
+	uint64_t entries = dir->import.entries;
 
 	if (dir->sequence)
 		return dir->at < dir->import.files ? dir->sequence[dir->at++] : UINT32_MAX;
-	while (dir->at < entries && scan_entry(dir->scan, (uint32_t)dir->at)->kind != FORMAT_FILE)
+	while (dir->at < entries && entry_of(dir, (uint32_t)dir->at).kind != FORMAT_FILE)
 		dir->at++;
 	return dir->at < entries ? (uint32_t)dir->at++ : UINT32_MAX;
 }
@@ -142,15 +164,17 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 {
 	struct import_dir *dir = dir_of(import);
 	uint32_t number = next_file(dir);
+	struct scan_entry entry;
 
 	(void)err;
 	if (number == UINT32_MAX)
 		return 1;
+	entry = entry_of(dir, number);
 	if (path_of(dir, number, &item->path) < 0)
 		return -ENOMEM;
 	item->id = number;
-	item->size = scan_entry(dir->scan, number)->size;
-	item->fingerprint = fingerprint(scan_entry(dir->scan, number), &item->path);
+	item->size = entry.size;
+	item->fingerprint = fingerprint(&entry, &item->path);
 	return 0;
 }
 
@@ -160,15 +184,15 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 static int open_source(struct import_dir *dir, struct dirstack *stack, const struct item *item,
 		       struct source *source)
 {
-	const struct scan_entry *entry = scan_entry(dir->scan, item->id);
+	const struct scan_entry entry = entry_of(dir, item->id);
 	const char *slash = strrchr(item->path.data, '/');
-	int directory, r = dirstack_enter(stack, entry->parent, &directory);
+	int directory, r = dirstack_enter(stack, entry.parent, &directory);
 
 	if (r < 0) {
 		*source = (struct source){.fd = -1, .error = r};
 		return r;
 	}
-	return source_open(source, directory, slash ? slash + 1 : item->path.data, entry);
+	return source_open(source, directory, slash ? slash + 1 : item->path.data, &entry);
 }
 
 static void dir_read(struct import *import, unsigned worker, struct item *item)
@@ -215,7 +239,7 @@ static int drop_link(struct import_dir *dir, uint32_t number)
 {
 	const struct import_watch *watch = dir->params.watch;
 	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT, reason = BUF_INIT;
-	int r = path_of(dir, (uint32_t)scan_entry(dir->scan, number)->target, &first);
+	int r = path_of(dir, builder_file(dir->params.builder, number), &first);
 
 	if (r == 0)
 		r = path_of(dir, number, &path);
@@ -229,14 +253,14 @@ static int drop_link(struct import_dir *dir, uint32_t number)
 static int dir_finish(struct import *import, struct err *err)
 {
 	struct import_dir *dir = dir_of(import);
+	const struct builder *builder = dir->params.builder;
 	int r = 0;
 
 	(void)err;
-	for (uint32_t number = 1; r == 0 && number < scan_entries(dir->scan); number++) {
-		const struct scan_entry *entry = scan_entry(dir->scan, number);
+	for (uint32_t number = 1; r == 0 && number < import->entries; number++) {
+		uint32_t file = builder_file(builder, number);
 
-		if (entry->kind == FORMAT_HARDLINK &&
-		    builder_is_dropped(dir->params.builder, (uint32_t)entry->target))
+		if (file != number && builder_is_dropped(builder, file))
 			r = drop_link(dir, number);
 	}
 	return r;
@@ -265,17 +289,17 @@ static const struct import_ops dir_ops = {
 
 static uint32_t parent_of(const void *dir, uint32_t directory)
 {
-	return scan_entry(((const struct import_dir *)dir)->scan, directory)->parent;
+	return entry_of(dir, directory).parent;
 }
 
 static void name_of(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
 {
 	const struct import_dir *dir = context;
 
-	if (dir->params.builder)
-		builder_name(dir->params.builder, directory, ret);
-	else
+	if (dir->scan)
 		snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(dir->scan, directory));
+	else
+		builder_name(dir->params.builder, directory, ret);
 }
 
 static int make_stacks(struct import_dir *dir)

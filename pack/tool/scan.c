@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* A name of a directory that is being read; becomes an entry once its siblings are sorted. */
@@ -470,10 +471,14 @@ void scan_free(struct scan *scan)
 	free(scan);
 }
 
-void scan_forget_names(struct scan *scan)
+void scan_forget(struct scan *scan, uint32_t before)
 {
-	buf_release(&scan->names);
-	buf_release(&scan->targets);
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)scan->entries;
+	uintptr_t end = (first + before * sizeof(*scan->entries)) & ~(page - 1);
+
+	first = (first + page - 1) & ~(page - 1);
+	if (first < end)
+		madvise((void *)first, end - first, MADV_DONTNEED);
 }
 
 uint32_t scan_entries(const struct scan *scan)

@@ -62,8 +62,9 @@ struct scan_params {
  * what the watch returned. */
 int scan_new(const struct scan_params *params, const struct scan_watch *watch, struct scan **ret);
 void scan_free(struct scan *scan);
-/* Lets go of all names and targets: no scan_name(), scan_target(), scan_path() from here on. */
-void scan_forget_names(struct scan *scan);
+/* Gives back the memory of the entries before that one: they are not to be asked for again, nor are
+ * paths. */
+void scan_forget(struct scan *scan, uint32_t before);
 
 uint32_t scan_entries(const struct scan *scan); /* with the root */
 uint64_t scan_files(const struct scan *scan);	/* without further hard links */

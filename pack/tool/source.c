@@ -23,7 +23,7 @@ static int fail(struct source *source, int error)
 int source_open(struct source *source, int directory, const char *name,
 		const struct scan_entry *expected)
 {
-	*source = (struct source){.expected = expected};
+	*source = (struct source){.size = expected->size, .mtime = expected->mtime};
 	source->fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (source->fd >= 0)
 		return 0;
@@ -39,13 +39,12 @@ void source_close(struct source *source)
 
 static int check_unchanged(struct source *source)
 {
-	const struct scan_entry *expected = source->expected;
 	struct stat st;
 
 	if (fstat(source->fd, &st) < 0)
 		return fail(source, -errno);
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != expected->size ||
-	    date_of(st.st_mtim) != expected->mtime)
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != source->size ||
+	    date_of(st.st_mtim) != source->mtime)
 		return fail(source, -ESTALE);
 	return 0;
 }
@@ -77,7 +76,7 @@ int source_read(void *context, void *buf, size_t len)
 		piece = len < READ_PIECE ? len : READ_PIECE;
 		r = read_piece(source, at, piece);
 	}
-	if (r == 0 && source->done == source->expected->size)
+	if (r == 0 && source->done == source->size)
 		r = check_unchanged(source);
 	return r;
 }

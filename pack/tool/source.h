@@ -11,10 +11,11 @@
 
 struct source {
 	int fd;
-	const struct scan_entry *expected; /* borrowed */
-	uint64_t done;			   /* bytes read */
-	struct dataset_image image;	   /* known after the first read */
-	int error;			   /* the first one, -errno; -ESTALE: it has changed */
+	uint64_t size;		    /* expected, bytes */
+	int64_t mtime;		    /* expected, as date.h */
+	uint64_t done;		    /* bytes read */
+	struct dataset_image image; /* known after the first read */
+	int error;		    /* the first one, -errno; -ESTALE: it has changed */
 };
 
 /* Opens a file of a directory, never through a link. 0 or -errno, also in source->error. */

@@ -327,6 +327,28 @@ static void a_hard_link_to_a_dropped_file_stops_the_finish(void **state)
 	expect_sentence(f, "'b': is a hard link to a file that was left out");
 }
 
+static void a_file_is_known_as_it_was_added_until_it_is_stored(void **state)
+{
+	struct fixture *f = *state;
+	struct builder_entry entry = entry_of(FORMAT_FILE, BUILDER_ROOT, "a", 1), known;
+	uint32_t id;
+
+	start(f);
+	entry.size = 500;
+	entry.mtime = (struct timespec){.tv_sec = -2, .tv_nsec = 7};
+	id = add(f, &entry);
+	builder_entry(f->builder, id, &known);
+	assert_int_equal(known.kind, FORMAT_FILE);
+	assert_int_equal(known.parent, BUILDER_ROOT);
+	assert_int_equal(known.size, 500);
+	assert_int_equal(known.mode, entry.mode);
+	assert_int_equal(known.mtime.tv_sec, -2);
+	assert_int_equal(known.mtime.tv_nsec, 7);
+	store(f, id, "a", 300);
+	builder_entry(f->builder, id, &known);
+	assert_int_equal(known.size, 300);
+}
+
 static void what_was_added_can_be_asked_for(void **state)
 {
 	struct fixture *f = *state;
@@ -629,6 +651,7 @@ int main(void)
 		TEST(a_split_file_that_changes_takes_its_parts_along),
 		TEST(a_file_without_its_bytes_stops_the_finish),
 		TEST(a_hard_link_to_a_dropped_file_stops_the_finish),
+		TEST(a_file_is_known_as_it_was_added_until_it_is_stored),
 		TEST(what_was_added_can_be_asked_for),
 		TEST(a_directory_can_get_other_attributes_and_be_dropped),
 		TEST(two_files_of_one_path_are_refused_at_once),

@@ -146,7 +146,8 @@ static void the_tree_comes_back_with_dirs_links_and_strange_names(void **state)
 	memset(longest, 'x', 255);
 	longest[255] = '\0';
 	start(f);
-	builder_root(f->builder, 0700, (struct timespec){.tv_sec = -2, .tv_nsec = 500000000});
+	builder_attr(f->builder, BUILDER_ROOT, 0700,
+		     (struct timespec){.tv_sec = -2, .tv_nsec = 500000000});
 	a = add_dir(f, BUILDER_ROOT, "a");
 	add_dir(f, a, "empty");
 	b = add_dir(f, a, "b \"quoted\"\n\xff");
@@ -263,7 +264,7 @@ static void times_beyond_64_bits_of_nanoseconds_become_the_nearest(void **state)
 	struct dataset_attr attr;
 
 	start(f);
-	builder_root(f->builder, 0755, (struct timespec){.tv_sec = INT64_MAX / 4});
+	builder_attr(f->builder, BUILDER_ROOT, 0755, (struct timespec){.tv_sec = INT64_MAX / 4});
 	finish_and_open(f);
 	assert_done(dataset_attr(f->dataset, DATASET_ROOT, &attr));
 	assert_int_equal(attr.mtime.tv_sec, INT64_MAX / 1000000000);

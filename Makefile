@@ -155,7 +155,7 @@ unsanitized := $(addprefix $(B)/unit/test_,cost duel learn permutation plan_near
 		  std_shuffle)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes dataset dataset_kin dataset_lists \
-		   duplicates index resume sheet survey)
+		   duplicates index paths resume sheet survey)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder learn seeds resume alias fill)

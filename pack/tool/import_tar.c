@@ -2,8 +2,8 @@
 
 #include "base/bits.h"
 #include "base/scope.h"
-#include "pack/tool/contents.h"
 #include "pack/tool/image.h"
+#include "pack/tool/paths.h"
 #include "pack/tool/tar.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -14,12 +14,12 @@ struct import_tar {
 	struct import import; /* first */
 	struct import_tar_params params;
 	struct tar *tar;
-	struct contents paths; /* which entry has a path; not the root */
-	struct buf path;       /* of who is looked at */
-	struct buf lacking;    /* a byte an entry: a directory that something was left out of, as
-				  not wanted */
-	struct item *large;    /* being read */
-	bool begun;	       /* its first bytes have been looked at */
+	struct paths paths; /* not of the root */
+	struct buf path;    /* of who is looked at */
+	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
+			       not wanted */
+	struct item *large; /* being read */
+	bool begun;	    /* its first bytes have been looked at */
 };
 
 /* What take() found: a file, which is to be stored, or nothing of that kind. */
@@ -53,21 +53,11 @@ static int broken(struct import_tar *tar, int error, const struct err *err)
 /* 0, -ENOENT or -ENOMEM. */
 static int find(struct import_tar *tar, const char *path, size_t len, uint32_t *ret)
 {
-	uint32_t id;
-	int r;
-
 	if (len == 0) {
 		*ret = BUILDER_ROOT;
 		return 0;
 	}
-	r = contents_find(&tar->paths, contents_key(path, len), &id);
-	if (r == 0)
-		r = builder_path(tar->params.builder, id, &tar->path);
-	if (r == 0 && (tar->path.len != len || memcmp(tar->path.data, path, len) != 0))
-		r = -ENOENT;
-	if (r == 0)
-		*ret = id;
-	return r;
+	return paths_find(&tar->paths, tar->params.builder, path, len, ret);
 }
 
 static int note(struct import_tar *tar, const char *path, uint32_t id)
@@ -78,7 +68,7 @@ static int note(struct import_tar *tar, const char *path, uint32_t id)
 		return r;
 	memset(tar->lacking.data + tar->lacking.len, 0, id + 1 - tar->lacking.len);
 	tar->lacking.len = id + 1;
-	return contents_add(&tar->paths, contents_key(path, strlen(path)), id);
+	return paths_add(&tar->paths, path, strlen(path), id);
 }
 
 static size_t parent_len(const char *path, size_t len)
@@ -419,7 +409,7 @@ static void tar_import_free(struct import *import)
 	struct import_tar *tar = tar_of(import);
 
 	tar_free(tar->tar);
-	contents_release(&tar->paths);
+	paths_release(&tar->paths);
 	buf_release(&tar->path);
 	buf_release(&tar->lacking);
 	free(tar);

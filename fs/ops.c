@@ -80,8 +80,9 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	r = strlen(name) > FORMAT_NAME_MAX ? -ENAMETOOLONG
 					   : dataset_lookup(mount->dataset, entry_of(mount, parent),
 							    name, strlen(name), &entry);
-	if (r == 0) {
+	if (r == 0)
 		r = stat_of(mount, entry, &reply.attr);
+	if (r == 0) {
 		reply.ino = reply.attr.st_ino;
 		push_known(mount->push, entry_of(mount, reply.ino), true);
 	}

@@ -6,15 +6,17 @@ import errno
 import os
 import shutil
 import struct
+import subprocess
 
 import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, FOLDPACK, SOMEBODY, as_user, is_mounted, is_root, needs, run
+from foldfs import FOLDFS, FOLDPACK, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
 
 MAGIC = b"foldfs\r\n"  # of the superblock
-VERSION, INCOMPAT, ENTRIES = 8, 24, 32  # places in it
+VERSION, INCOMPAT, ENTRIES, SECTIONS = 8, 24, 32, 152  # places in it
+SECTION, MODE = 40, 9  # bytes for each section there, and which of them has the modes
 
 
 @pytest.fixture
@@ -132,6 +134,30 @@ def test_a_damaged_index(own, point):
         else own[1].read_bytes().index(b"filefolder")
     patch(own[1], at, b"F")
     assert "damaged index: checksum mismatch in section names" in refused(own[1], point, 3)
+
+
+@is_root
+def test_damaged_modes_cost_what_needs_them(own, point):
+    """Of a file that nothing can be said of, nothing is noted either. Mounted by the caller, for a
+    kernel that asks for the file although it knows nothing of the root."""
+    at, size = struct.unpack_from("<QQ", own[1].read_bytes(),
+                                  superblock(own[1]) + SECTIONS + SECTION * MODE)
+    patch(own[1], at, bytes([own[1].read_bytes()[at] ^ 1]))
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={fd},rootmode=40000,user_id=0,group_id=0"
+    assert foldfs.libc.mount(b"own", os.fsencode(point), b"fuse.foldfs", 7, options.encode()) == 0
+    with subprocess.Popen([FOLDFS, "-f", "-q", own[1], f"/dev/fd/{fd}"], pass_fds=[fd]) as process:
+        os.close(fd)
+        try:
+            for name in ("file", "folder", "file"):
+                with pytest.raises(OSError) as raised:
+                    os.stat(point / name)
+                assert raised.value.errno == errno.EIO
+            with pytest.raises(FileNotFoundError):
+                os.stat(point / "missing")
+        finally:
+            foldfs.detach(point)
+        assert process.wait(PATIENCE) == 0
 
 
 def test_one_flipped_byte_costs_one_file(own, mount):

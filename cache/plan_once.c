@@ -268,7 +268,8 @@ bool plan_once_around(struct plan_once *once, const struct plan_view *view,
 		if (at > extent)
 			break;
 		builder = plan_run_begin(view, limits, limits->once, ret);
-		plan_run_add(&builder, at);
+		if (!plan_run_add(&builder, at) && at == extent)
+			return false;
 	}
 	for (unsigned i = 0; i < ret->count; i++)
 		if (ret->extents[i] != extent)

@@ -607,6 +607,21 @@ static void what_lies_behind_a_long_gap_does_not_come_with_a_record(void **state
 	assert_int_equal(w->last.count, 6);
 }
 
+/* It is on its way all the same, and does not count as planned. */
+static void nothing_comes_with_a_record_that_there_is_no_room_for(void **state)
+{
+	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
+	struct world *w = sim->world;
+
+	(void)state;
+	w->limits.run = 256 * KIB;
+	w->limits.once = 512 * KIB;
+	plan_once_preload(&sim->once);
+	assert_false(miss(sim, 50));
+	assert_int_equal(sim->once.ahead, 0);
+	assert_int_equal(sim->once.bytes, w->sizes[50]);
+}
+
 static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
 {
 	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
@@ -989,6 +1004,7 @@ int main(void)
 		cmocka_unit_test(
 			on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_little),
 		cmocka_unit_test(what_lies_behind_a_long_gap_does_not_come_with_a_record),
+		cmocka_unit_test(nothing_comes_with_a_record_that_there_is_no_room_for),
 		cmocka_unit_test(an_extent_that_is_longer_than_a_run_comes_alone),
 		cmocka_unit_test(tiny_files_are_bounded_by_number),
 		cmocka_unit_test(a_pack_whose_offsets_jump_is_read_all_the_same),

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TICK_NS	    50000000l /* between two looks at what was seen */
+#define TICK_NS	    50000000u /* between two looks at what was seen */
 #define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
 #define ABANDONED   600	      /* the same, after which a search ends: half a minute */
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
@@ -65,7 +65,7 @@ int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
 		free(thinker);
 		return -ENOMEM;
 	}
-	pthread_cond_init(&thinker->wake, NULL);
+	clock_cond_init(&thinker->wake);
 	*ret = thinker;
 	return 0;
 }
@@ -392,12 +392,8 @@ static void sleep_while_idle(struct thinker *thinker)
 /* Waits until the next look at things. The cache's lock is held. */
 static void wait_tick(struct thinker *thinker)
 {
-	struct timespec until;
+	const struct timespec until = clock_after(TICK_NS);
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += TICK_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	if (!atomic_load(&thinker->stopping))
 		pthread_cond_timedwait(&thinker->wake, &thinker->cache->lock, &until);
 	tick(thinker);

@@ -21,12 +21,12 @@
  * The kernel's own word of pressure (PSI) is not waited for: it comes when processes stall
  * already, a group's file is mostly root's to write, and a look costs 0.1 ms. */
 #include "fs/pressure.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/memory.h"
 #include <stdbool.h>
-#include <time.h>
 
 #define RESERVE_MIN (64 * MIB)
 #define RESERVE_MAX (1 * GIB)
@@ -138,29 +138,17 @@ static unsigned look(struct pressure *pressure, unsigned ticks)
 	return pressure_wait(&view);
 }
 
-/* Until then, or until it is to stop: true. */
-static bool sleep_until(struct pressure *pressure, const struct timespec *then)
-{
-	SCOPE_LOCK(&pressure->lock);
-	while (!pressure->stopping)
-		if (pthread_cond_timedwait(&pressure->wake, &pressure->lock, then) == ETIMEDOUT)
-			break;
-	return pressure->stopping;
-}
-
+/* So long, or until it is to stop: true. */
 static bool sleep_ticks(struct pressure *pressure, unsigned ticks)
 {
 	uint64_t ms = (uint64_t)ticks * pressure->params.tick_ms;
-	struct timespec then;
+	const struct timespec then = clock_after(ms * 1000000);
 
-	clock_gettime(CLOCK_MONOTONIC, &then);
-	then.tv_sec += (time_t)(ms / 1000);
-	then.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (then.tv_nsec >= 1000000000) {
-		then.tv_nsec -= 1000000000;
-		then.tv_sec++;
-	}
-	return sleep_until(pressure, &then);
+	SCOPE_LOCK(&pressure->lock);
+	while (!pressure->stopping)
+		if (pthread_cond_timedwait(&pressure->wake, &pressure->lock, &then) == ETIMEDOUT)
+			break;
+	return pressure->stopping;
 }
 
 static void *pressure_thread(void *arg)
@@ -184,7 +172,6 @@ static void pressure_free(struct pressure *pressure)
 int pressure_start(const struct pressure_params *params, struct pressure **ret)
 {
 	struct pressure *pressure = calloc(1, sizeof(*pressure));
-	pthread_condattr_t monotonic;
 	uint64_t used;
 	int r;
 
@@ -194,10 +181,7 @@ int pressure_start(const struct pressure_params *params, struct pressure **ret)
 	params->ops.usage(params->ops.context, &used, &pressure->state.budget);
 	pressure->state.least = params->least;
 	pthread_mutex_init(&pressure->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&pressure->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	clock_cond_init(&pressure->wake);
 	r = pthread_create(&pressure->thread, NULL, pressure_thread, pressure);
 	if (r != 0) {
 		pressure_free(pressure);

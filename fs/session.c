@@ -1,4 +1,5 @@
 #include "fs/session.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -16,7 +17,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define FUSE_THREADS_MAX 8
 #define DROP_LEAST	 (8 * MIB)
@@ -126,7 +126,7 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 		return -ENOMEM;
 	session->mount = mount;
 	pthread_mutex_init(&session->lock, NULL);
-	pthread_cond_init(&session->turn, NULL);
+	clock_cond_init(&session->turn);
 	if (!mount->settings->debug)
 		fuse_set_log_func(keep_log);
 	r = fuse_arguments(mount, &args);
@@ -393,13 +393,11 @@ void session_abort(struct session *session)
 
 bool session_join(struct session *session, unsigned seconds)
 {
-	struct timespec until;
+	const struct timespec until = clock_after(seconds * CLOCK_SECOND);
 	bool ended;
 
 	if (!session->serving)
 		return true;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += seconds;
 	pthread_mutex_lock(&session->lock);
 	while (!session->ended &&
 	       pthread_cond_timedwait(&session->turn, &session->lock, &until) == 0)

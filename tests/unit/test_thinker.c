@@ -5,6 +5,7 @@
 #include "cache/order/permutation.h"
 #include "tests/unit/cache_fixture.h"
 #include "tests/unit/loader.h"
+#include <sys/syscall.h>
 
 #define FILES	4000u
 #define BYTES	6000u /* of a file: one slot */
@@ -16,6 +17,17 @@
 
 static uint32_t order[FILES];
 static atomic_uint locked; /* how often an order was recognised */
+
+static atomic_long set_back; /* seconds, by which the time of day will have been set back */
+
+/* Takes the place of the C library's. */
+int clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	int r = (int)syscall(SYS_clock_gettime, clock, ret);
+
+	ret->tv_sec += clock == CLOCK_REALTIME ? set_back : 0;
+	return r;
+}
 
 /* The files as they lie: some loader's list, and not the first that is told of. */
 static int lists(void *context, uint64_t file, cache_list_fn *found, void *arg)
@@ -152,6 +164,24 @@ static void an_order_is_found_and_what_comes_is_there(void **state)
 	assert_int_equal(after.oracle.unlocks, 0);
 }
 
+/* Who waits for a time of day waits an hour longer then. */
+static void the_time_of_day_does_not_count(void **state)
+{
+	const struct timespec while_ns = {.tv_nsec = 1000000};
+	time_t until = time(NULL) + PATIENCE;
+	struct loader loader;
+	struct world *w;
+
+	set_back = 3600;
+	w = begin(state, 2);
+	load(&loader, drawn(SEED));
+	read_some(w, &loader, 64);
+	while (!locked && time(NULL) < until)
+		nanosleep(&while_ns, NULL);
+	set_back = 0;
+	assert_int_equal(locked, 1);
+}
+
 /* Threads that read at the same time, and look at the stats. */
 struct job {
 	struct world *w;
@@ -285,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		world_test(an_order_is_found_and_what_comes_is_there),
+		world_test(the_time_of_day_does_not_count),
 		world_test(two_jobs_read_as_they_like_meanwhile),
 		world_test(what_is_thought_about_ends_when_the_cache_stops),
 		world_test(a_cache_that_was_never_started_can_be_freed),

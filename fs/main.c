@@ -349,10 +349,10 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (want == OPT_VERSION)
-		return show_version();
+		return exit_finish(show_version());
 	if (want == OPT_HELP) {
 		opt_help(settings_command(), stdout);
-		return EXIT_DONE;
+		return exit_finish(EXIT_DONE);
 	}
 	if (program.settings.debug)
 		program.settings.foreground = true;

@@ -45,18 +45,6 @@ static int usage_error(const char *text)
 	return EXIT_USAGE;
 }
 
-/* What was printed may not have arrived. */
-static int finish(int status)
-{
-	bool failed = ferror(stdout);
-
-	if (fflush(stdout) == 0 && !failed)
-		return status;
-	if (errno != EPIPE)
-		log_error("standard output: %m");
-	return status == EXIT_DONE ? EXIT_FAILED : status;
-}
-
 /* Digits, and at most one point among them. */
 static bool is_decimal(const char *text)
 {
@@ -182,14 +170,14 @@ int main(int argc, char **argv)
 		return usage_error(err.text);
 	if (parsed.want == OPT_HELP) {
 		opt_help(&command, stdout);
-		return finish(EXIT_DONE);
+		return exit_finish(EXIT_DONE);
 	}
 	if (parsed.want == OPT_VERSION)
-		return finish(show_version());
+		return exit_finish(show_version());
 	if (parse_args(&parsed, &settings, &watch, &err) < 0)
 		return usage_error(err.text);
 	if (settings.order)
-		return finish(give_order(settings.order, watch.path));
+		return exit_finish(give_order(settings.order, watch.path));
 	watch.json = settings.json;
-	return finish(run(&watch));
+	return exit_finish(run(&watch));
 }

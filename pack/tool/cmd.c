@@ -22,11 +22,11 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 		return usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {
 		opt_help(line->command, stdout);
-		return cmd_finish(EXIT_DONE);
+		return exit_finish(EXIT_DONE);
 	}
 	if (parsed.want == OPT_VERSION) {
 		cmd_version();
-		return cmd_finish(EXIT_DONE);
+		return exit_finish(EXIT_DONE);
 	}
 	if (parsed.nargs < line->least)
 		return usage_error(line->command, "an argument is missing");
@@ -78,15 +78,4 @@ enum progress_want cmd_progress(const struct cmd_common *common, bool asked)
 	if (asked)
 		return PROGRESS_ALWAYS;
 	return common->quiet ? PROGRESS_NEVER : PROGRESS_AUTO;
-}
-
-int cmd_finish(int status)
-{
-	bool failed = ferror(stdout);
-
-	if (fflush(stdout) == 0 && !failed)
-		return status;
-	if (errno != EPIPE)
-		log_error("standard output: %s", strerror(errno));
-	return status == EXIT_DONE ? EXIT_FAILED : status;
 }

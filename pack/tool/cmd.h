@@ -1,5 +1,5 @@
-/* What the sub-commands of foldpack share: their entry points, the options that all have,
- * opening a pack, and ending well.
+/* What the sub-commands of foldpack share: their entry points, the options that all have, and
+ * opening a pack.
  *
  * A sub-command returns its exit status. Results go to standard output, everything else
  * through base/log.h. */
@@ -55,10 +55,6 @@ int cmd_find(const char *pack, const struct dataset *dataset, const char *path, 
 
 /* Whether a command that may show progress does: on a terminal unless -q, or when asked. */
 enum progress_want cmd_progress(const struct cmd_common *common, bool asked);
-
-/* Flushes standard output. Returns status, or EXIT_FAILED where the output could not be
- * written: said, unless the reader has just gone away. */
-int cmd_finish(int status);
 
 static inline void cmd_close(struct dataset **dataset)
 {

@@ -383,7 +383,7 @@ int cmd_create(int argc, char **argv)
 	keep_memory();
 	r = run(&command);
 	if (r == 0)
-		return cmd_finish(command.create.skipped ? EXIT_SKIPPED : EXIT_DONE);
+		return exit_finish(command.create.skipped ? EXIT_SKIPPED : EXIT_DONE);
 	if (r == -EINTR)
 		return interrupted(&command);
 	leave(&command);

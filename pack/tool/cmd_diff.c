@@ -325,5 +325,5 @@ int cmd_diff(int argc, char **argv)
 	r = open_folder(&diff);
 	if (r == EXIT_DONE)
 		r = cmd_open(diff.pack, &diff.dataset);
-	return r == EXIT_DONE ? cmd_finish((int)exit_status_of(run(&diff))) : r;
+	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run(&diff))) : r;
 }

@@ -358,5 +358,5 @@ int cmd_info(int argc, char **argv)
 	r = cmd_open(args[0], &dataset);
 	if (r != EXIT_DONE)
 		return r;
-	return cmd_finish((int)exit_status_of(run(args[0], dataset, &settings)));
+	return exit_finish((int)exit_status_of(run(args[0], dataset, &settings)));
 }

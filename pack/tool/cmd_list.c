@@ -226,5 +226,5 @@ int cmd_list(int argc, char **argv)
 		r = subtree_new(args[0], list.dataset, args + 1, &subtree);
 	if (r == EXIT_DONE)
 		r = list_all(&list, args[0], &subtree);
-	return cmd_finish(r);
+	return exit_finish(r);
 }

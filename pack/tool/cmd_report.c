@@ -109,7 +109,7 @@ static int write_output(const char *path, const struct buf *page)
 
 	if (strcmp(path, "-") == 0) {
 		fwrite(page->data, 1, page->len, stdout);
-		return 0; /* cmd_finish() tells */
+		return 0; /* exit_finish() tells */
 	}
 	r = write_file(path, page);
 	if (r < 0)
@@ -213,5 +213,5 @@ int cmd_report(int argc, char **argv)
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();
-	return cmd_finish(run(dataset, args[0], &settings));
+	return exit_finish(run(dataset, args[0], &settings));
 }

@@ -246,5 +246,5 @@ int cmd_try(int argc, char **argv)
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();
-	return cmd_finish(try(&settings, args[0]));
+	return exit_finish(try(&settings, args[0]));
 }

@@ -367,10 +367,10 @@ int cmd_verify(int argc, char **argv)
 	verify.pack = args[0];
 	r = open_pack(&verify);
 	if (r < 0)
-		return cmd_finish((int)exit_status_of(r));
+		return exit_finish((int)exit_status_of(r));
 	progress_begin(&verify.progress, "checking",
 		       cmd_progress(&verify.settings.common, verify.settings.progress));
 	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
 	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
-	return cmd_finish((int)exit_status_of(run(&verify)));
+	return exit_finish((int)exit_status_of(run(&verify)));
 }

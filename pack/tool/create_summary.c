@@ -107,5 +107,5 @@ int create_say_finished(struct create *create, bool json)
 	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
 	if (json && print_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
-	return cmd_finish(EXIT_DONE);
+	return exit_finish(EXIT_DONE);
 }

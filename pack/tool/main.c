@@ -83,11 +83,11 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0) {
 		help(stdout);
-		return cmd_finish(EXIT_DONE);
+		return exit_finish(EXIT_DONE);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		cmd_version();
-		return cmd_finish(EXIT_DONE);
+		return exit_finish(EXIT_DONE);
 	}
 	raise_descriptor_limit();
 	return run(argc - 1, argv + 1);

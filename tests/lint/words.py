@@ -13,7 +13,7 @@ import source
 RULES = {
     "prints": [
         (["base/*.c", "pack/*.c", "cache/*.c"],
-         ["base/log.c", "base/opt_help.c", "pack/tool/*"],
+         ["base/log.c", "base/exit.c", "base/opt_help.c", "pack/tool/*"],
          r"v?f?printf|v?dprintf|puts|fputs|putchar|f?putc|perror|v?syslog|err|warn|log_\w+",
          "libraries do not print"),
         (["base/*.[ch]", "pack/*.[ch]", "cache/*.[ch]"], ["pack/tool/*"],

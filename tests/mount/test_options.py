@@ -445,3 +445,9 @@ def test_help_and_version_go_to_stdout():
     assert max(map(len, done.out.splitlines())) <= 80
     done = run(FOLDFS, "--version")
     assert done.out.startswith("foldfs ") and "libfuse" in done.out and "xxHash" in done.out
+
+
+def test_help_that_cannot_be_written_is_a_failure():
+    for option in ("--help", "--version"):
+        done = run("sh", "-c", f"'{FOLDFS}' {option} > /dev/full", status=1)
+        assert done.err == "foldfs: standard output: No space left on device\n"

@@ -18,6 +18,7 @@
  * What the sieve misses: an earlier swap may have put another element at place s + z, with a chance
  * of s / n. That is taken into the bargain, up to 1 / EXACT; where it is more, all seeds are tried
  * in full. Ways that start at 0 never miss. */
+#include "cache/order/lanes.h"
 #include "cache/order/seeds_far.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -77,27 +78,19 @@ struct seeds {
 #include "cache/order/seeds_lanes.h"
 #endif
 
-static const struct engine *engine_of(unsigned bytes)
-{
-	static const struct engine plain = {16, grow_16, sieve_16};
+static const struct engine engines[] = {
+	[LANES_16] = {16, grow_16, sieve_16},
 #ifdef __x86_64__
-	static const struct engine avx2 = {32, grow_32, sieve_32};
-	static const struct engine avx512 = {64, grow_64, sieve_64};
-
-	if (bytes >= 64 && __builtin_cpu_supports("avx512f"))
-		return &avx512;
-	if (bytes >= 32 && __builtin_cpu_supports("avx2"))
-		return &avx2;
+	[LANES_32] = {32, grow_32, sieve_32},
+	[LANES_64] = {64, grow_64, sieve_64},
 #endif
-	(void)bytes;
-	return &plain;
-}
+};
 
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes)
 {
 	if (seeds->far)
 		return seeds_far_narrow(seeds->far, bytes);
-	seeds->engine = engine_of(bytes);
+	seeds->engine = &engines[lanes_width(bytes)];
 	return seeds->engine->bytes;
 }
 
@@ -178,7 +171,7 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 	if (!seeds)
 		return -ENOMEM;
 	*seeds = (struct seeds){.seen = *seen,
-				.engine = engine_of(UINT32_MAX),
+				.engine = &engines[lanes_width(UINT32_MAX)],
 				.ways = calloc(count + 1, sizeof(*seeds->ways)),
 				.sieve_of = calloc(count + 1, sizeof(*seeds->sieve_of)),
 				.sieves = calloc(count + 1, sizeof(*seeds->sieves)),

@@ -20,6 +20,7 @@
  * them, by 39 million. All stages together, with four runs: 10 and 29 million.
  */
 #include "cache/order/seeds_far.h"
+#include "cache/order/lanes.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,25 +76,17 @@ struct seeds_far {
 #include "cache/order/seeds_far_lanes.h"
 #endif
 
-static const struct engine *engine_of(unsigned bytes)
-{
-	static const struct engine plain = {16, far_sum_16};
+static const struct engine engines[] = {
+	[LANES_16] = {16, far_sum_16},
 #ifdef __x86_64__
-	static const struct engine avx2 = {32, far_sum_32};
-	static const struct engine avx512 = {64, far_sum_64};
-
-	if (bytes >= 64 && __builtin_cpu_supports("avx512f"))
-		return &avx512;
-	if (bytes >= 32 && __builtin_cpu_supports("avx2"))
-		return &avx2;
+	[LANES_32] = {32, far_sum_32},
+	[LANES_64] = {64, far_sum_64},
 #endif
-	(void)bytes;
-	return &plain;
-}
+};
 
 unsigned seeds_far_narrow(struct seeds_far *far, unsigned bytes)
 {
-	far->engine = engine_of(bytes);
+	far->engine = &engines[lanes_width(bytes)];
 	return far->engine->bytes;
 }
 
@@ -164,7 +157,7 @@ int seeds_far_new(const struct seeds_runs *seen, struct seeds_far **ret)
 	if (!far)
 		return -ENOMEM;
 	far->seen = *seen;
-	far->engine = engine_of(UINT32_MAX);
+	far->engine = &engines[lanes_width(UINT32_MAX)];
 	make_stages(far);
 	*ret = far;
 	return 0;

@@ -31,12 +31,24 @@ struct cmd_common {
 	OPT_FLAG('q', "quiet", type, common.quiet, "say nothing but why something failed"), \
 		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
 
+/* Of those that show progress: their settings have `progress` as well. */
+#define CMD_PROGRESS_OPTION(type)               \
+	OPT_FLAG(0, "progress", type, progress, \
+		 "show progress although standard error is no terminal")
+
 struct cmd_line {
 	const struct opt_command *command;
 	void *settings;			 /* with the defaults */
 	const struct cmd_common *common; /* in settings */
 	int least, most;		 /* arguments; most < 0: any number */
 };
+
+/* Of settings with the member `common`, and from so many arguments to so many. */
+#define CMD_LINE(c, s, from, to)                                                          \
+	{                                                                                 \
+		.command = (c), .settings = (s), .common = &(s)->common, .least = (from), \
+		.most = (to)                                                              \
+	}
 
 #define CMD_RUN (-1)
 

@@ -76,11 +76,7 @@ int cmd_cat(int argc, char **argv)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct settings settings = {0};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &settings,
-				      .common = &settings.common,
-				      .least = 2,
-				      .most = 2};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 2, 2);
 	uint32_t number;
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);

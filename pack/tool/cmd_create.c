@@ -364,11 +364,7 @@ int cmd_create(int argc, char **argv)
 {
 	SCOPE(release)
 	struct command command = {.root = -1, .options = create_options_default()};
-	const struct cmd_line line = {.command = &create_command,
-				      .settings = &command.options,
-				      .common = &command.options.common,
-				      .least = 2,
-				      .most = 2};
+	const struct cmd_line line = CMD_LINE(&create_command, &command.options, 2, 2);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

@@ -19,8 +19,7 @@ static const struct opt options[] = {
 	OPT_FLAG('a', "attributes", struct settings, attributes,
 		 "compare modes and times of files and directories, too"),
 	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
-	OPT_FLAG(0, "progress", struct settings, progress,
-		 "show progress although standard error is no terminal"),
+	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read and compare with N threads (as many as processors, but 8 at least)"),
 	CMD_COMMON_OPTIONS(struct settings),
@@ -310,11 +309,7 @@ static int open_folder(struct diff *diff)
 int cmd_diff(int argc, char **argv)
 {
 	SCOPE(release) struct diff diff = {.root = -1};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &diff.settings,
-				      .common = &diff.settings.common,
-				      .least = 2,
-				      .most = 2};
+	const struct cmd_line line = CMD_LINE(&command, &diff.settings, 2, 2);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

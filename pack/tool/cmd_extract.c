@@ -18,8 +18,7 @@ struct settings {
 };
 
 static const struct opt options[] = {
-	OPT_FLAG(0, "progress", struct settings, progress,
-		 "show progress although standard error is no terminal"),
+	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "make files with N threads (as many as processors, but 8 at least)"),
 	CMD_COMMON_OPTIONS(struct settings),
@@ -183,11 +182,7 @@ static int run(struct extract *extract)
 int cmd_extract(int argc, char **argv)
 {
 	SCOPE(release) struct extract extract = {.root = -1};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &extract.settings,
-				      .common = &extract.settings.common,
-				      .least = 2,
-				      .most = -1};
+	const struct cmd_line line = CMD_LINE(&command, &extract.settings, 2, -1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

@@ -345,11 +345,7 @@ int cmd_info(int argc, char **argv)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct settings settings = {0};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &settings,
-				      .common = &settings.common,
-				      .least = 1,
-				      .most = 1};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

@@ -211,11 +211,7 @@ int cmd_list(int argc, char **argv)
 {
 	SCOPE(release) struct list list = {0};
 	SCOPE(subtree_release) struct subtree subtree = {0};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &list.settings,
-				      .common = &list.settings.common,
-				      .least = 1,
-				      .most = 2};
+	const struct cmd_line line = CMD_LINE(&command, &list.settings, 1, 2);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

@@ -23,8 +23,7 @@ static const struct opt options[] = {
 		   "where to write the page; - is standard output"),
 	OPT_NUMBER(0, "samples", "N", struct settings, samples,
 		   "pictures of each class (default: 6; 0: none)"),
-	OPT_FLAG(0, "progress", struct settings, progress,
-		 "show progress although standard error is no terminal"),
+	CMD_PROGRESS_OPTION(struct settings),
 	CMD_COMMON_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -195,11 +194,7 @@ int cmd_report(int argc, char **argv)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct settings settings = {.samples = SAMPLES};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &settings,
-				      .common = &settings.common,
-				      .least = 1,
-				      .most = 1};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

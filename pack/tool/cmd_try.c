@@ -226,11 +226,7 @@ static int try(const struct settings *settings, const char *source)
 int cmd_try(int argc, char **argv)
 {
 	struct settings settings = {.sample = 512 * MIB, .readers = 4, .jobs = 16};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &settings,
-				      .common = &settings.common,
-				      .least = 1,
-				      .most = 1};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

@@ -18,8 +18,7 @@ struct settings {
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
-	OPT_FLAG(0, "progress", struct settings, progress,
-		 "show progress although standard error is no terminal"),
+	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read and check with N threads (as many as processors, but 8 at least)"),
 	CMD_COMMON_OPTIONS(struct settings),
@@ -354,11 +353,7 @@ static int open_pack(struct verify *verify)
 int cmd_verify(int argc, char **argv)
 {
 	SCOPE(release) struct verify verify = {0};
-	const struct cmd_line line = {.command = &command,
-				      .settings = &verify.settings,
-				      .common = &verify.settings.common,
-				      .least = 1,
-				      .most = 1};
+	const struct cmd_line line = CMD_LINE(&command, &verify.settings, 1, 1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 

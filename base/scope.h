@@ -2,6 +2,7 @@
  *
  *	SCOPE_FREE char *line = NULL;          free(3)
  *	SCOPE_CLOSE int fd = open(...);        close(2) where fd >= 0, errno kept
+ *	SCOPE_FILE FILE *file = fopen(...);    fclose(3) of what was read, the same
  *	SCOPE_LOCK(&pool->lock);               unlocked at the end of the scope
  *
  * A guarded pointer is handed out with steal_ptr(), a descriptor with steal_fd(). */
@@ -10,12 +11,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define SCOPE(release)	  __attribute__((cleanup(release)))
 #define SCOPE_FREE	  SCOPE(scope_free)
 #define SCOPE_CLOSE	  SCOPE(scope_close)
+#define SCOPE_FILE	  SCOPE(scope_file)
 #define SCOPE_JOIN_(a, b) a##b
 #define SCOPE_JOIN(a, b)  SCOPE_JOIN_(a, b)
 #define SCOPE_LOCK(mutex)                                  \
@@ -33,6 +36,15 @@ static inline void scope_close(const int *fd)
 
 	if (*fd >= 0)
 		close(*fd);
+	errno = saved;
+}
+
+static inline void scope_file(FILE **file)
+{
+	int saved = errno;
+
+	if (*file)
+		fclose(*file);
 	errno = saved;
 }
 

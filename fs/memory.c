@@ -1,4 +1,5 @@
 #include "fs/memory.h"
+#include "base/scope.h"
 #include "base/size.h"
 #include <limits.h>
 #include <stdbool.h>
@@ -32,20 +33,17 @@ static const struct version version_2 = {
 /* Two numbers of a file of lines "name number"; those that are not there stay as they are. */
 static void read_fields(const char *path, const char *const names[2], uint64_t values[2])
 {
-	FILE *file = fopen(path, "re");
+	SCOPE_FILE FILE *file = fopen(path, "re");
 	unsigned long long value;
 	char line[256], name[64];
 
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%63s %llu", name, &value) != 2)
 			continue;
 		for (int i = 0; i < 2; i++)
 			if (strcmp(name, names[i]) == 0)
 				values[i] = value;
 	}
-	fclose(file);
 }
 
 static void read_machine(const char *root, struct memory *memory)
@@ -63,18 +61,13 @@ static void read_machine(const char *root, struct memory *memory)
 /* The number in a control file; `otherwise` for "max" and for a file that is not there. */
 static uint64_t read_number(const char *group, const char *name, uint64_t otherwise)
 {
+	SCOPE_FILE FILE *file = NULL;
 	char path[CONTROL_MAX];
 	unsigned long long number;
-	FILE *file;
-	int found;
 
 	snprintf(path, sizeof(path), "%s/%s", group, name);
 	file = fopen(path, "re");
-	if (!file)
-		return otherwise;
-	found = fscanf(file, "%llu", &number);
-	fclose(file);
-	return found == 1 ? number : otherwise;
+	return file && fscanf(file, "%llu", &number) == 1 ? number : otherwise;
 }
 
 /* What is left of a limit: page cache is given up before a process is killed. */
@@ -178,18 +171,15 @@ static void read_line(const char *root, char *line, struct memory *memory)
 
 void memory_read(const char *root, struct memory *ret)
 {
+	SCOPE_FILE FILE *file = NULL;
 	char path[PATH_MAX], line[PATH_MAX + 64];
-	FILE *file;
 
 	read_machine(root, ret);
 	ret->limit = UINT64_MAX;
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	file = fopen(path, "re");
-	if (!file)
-		return;
-	while (fgets(line, sizeof(line), file))
+	while (file && fgets(line, sizeof(line), file))
 		read_line(root, line, ret);
-	fclose(file);
 }
 
 uint64_t memory_available(void)

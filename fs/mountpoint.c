@@ -50,7 +50,7 @@ typedef bool match_fn(const struct mount_line *line, const void *wanted);
 /* The last line that matches: later mounts cover earlier ones. */
 static bool find_mount(match_fn *match, const void *wanted, struct mount_line *ret)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
 	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
 	SCOPE_FREE char *text = NULL;
 	bool found = false;
@@ -61,8 +61,6 @@ static bool find_mount(match_fn *match, const void *wanted, struct mount_line *r
 			*ret = *line;
 			found = true;
 		}
-	if (file)
-		fclose(file);
 	return found;
 }
 

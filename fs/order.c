@@ -71,12 +71,6 @@ int order_add(struct order *order, const struct mount *mount, const char *path, 
 	}
 }
 
-static void scope_file(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 static int refuse(const char *file, uint64_t number, const char *line, int error, struct err *err)
 {
 	if (error == -ENOMEM || error == -EFBIG)
@@ -109,7 +103,7 @@ static int load_lines(struct order *order, const struct mount *mount, const char
 
 int order_load(const struct mount *mount, const char *file, struct order *ret, struct err *err)
 {
-	SCOPE(scope_file) FILE *stream = fopen(file, "re");
+	SCOPE_FILE FILE *stream = fopen(file, "re");
 	SCOPE(order_release) struct order order = {0};
 	int r;
 

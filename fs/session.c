@@ -188,14 +188,12 @@ static bool in_path(const char *program)
 
 static bool others_allowed(void)
 {
-	FILE *file = fopen("/etc/fuse.conf", "re");
+	SCOPE_FILE FILE *file = fopen("/etc/fuse.conf", "re");
 	bool allowed = false;
 	char line[256];
 
 	while (file && !allowed && fgets(line, sizeof(line), file))
 		allowed = strncmp(line, "user_allow_other", 16) == 0;
-	if (file)
-		fclose(file);
 	return allowed;
 }
 

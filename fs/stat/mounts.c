@@ -13,12 +13,6 @@
  * large, and none can grow between two questions. */
 #define STATS_MAX 65536
 
-static void scope_file(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 static bool is_octal(char c)
 {
 	return c >= '0' && c <= '7';
@@ -62,7 +56,7 @@ static bool split_line(char *line, dev_t *ret_device, char **ret_path)
 
 int mounts_list(const char *mountinfo, dev_t device, struct buf *buf)
 {
-	SCOPE(scope_file) FILE *file = fopen(mountinfo, "re");
+	SCOPE_FILE FILE *file = fopen(mountinfo, "re");
 	SCOPE_FREE char *line = NULL;
 	const char *comma = "";
 	size_t room = 0;

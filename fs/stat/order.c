@@ -15,12 +15,6 @@ struct sender {
 	struct err *err;
 };
 
-static void scope_file(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 static int explain(const struct sender *sender, int error)
 {
 	struct err reason = {0};
@@ -111,7 +105,7 @@ static int send_lines(struct sender *sender, FILE *file)
 int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err)
 {
 	SCOPE_CLOSE int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	SCOPE(scope_file) FILE *stream = NULL;
+	SCOPE_FILE FILE *stream = NULL;
 	struct sender sender = {
 		.file = file, .mountpoint = mountpoint, .fd = fd, .first = 1, .err = err};
 	int r;

@@ -172,16 +172,10 @@ static void rank_by_lines(struct list *list)
 	qsort(list->by_hash, files, sizeof(*list->by_hash), compare);
 }
 
-static void close_file(FILE **file)
-{
-	if (*file)
-		fclose(*file);
-}
-
 static int read_list(struct list *list, struct err *err)
 {
 	const char *name = list->order->file;
-	SCOPE(close_file) FILE *file = fopen(name, "re");
+	SCOPE_FILE FILE *file = fopen(name, "re");
 	SCOPE_FREE char *line = NULL;
 	uint64_t number = 0;
 	size_t room = 0;

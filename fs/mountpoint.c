@@ -1,4 +1,5 @@
 #include "fs/mountpoint.h"
+#include "base/octal.h"
 #include "base/scope.h"
 #include <dirent.h>
 #include <limits.h>
@@ -14,24 +15,6 @@ struct mount_line {
 	char path[PATH_MAX], type[64], source[PATH_MAX], options[1024];
 };
 
-/* \040 and the like, in place. */
-static void unescape(char *text)
-{
-	char *out = text;
-
-	while (*text) {
-		unsigned code;
-
-		if (text[0] == '\\' && sscanf(text + 1, "%3o", &code) == 1) {
-			*out++ = (char)code;
-			text += 4;
-		} else {
-			*out++ = *text++;
-		}
-	}
-	*out = '\0';
-}
-
 static bool parse_line(const char *line, struct mount_line *ret)
 {
 	const char *tail = strstr(line, " - ");
@@ -40,8 +23,8 @@ static bool parse_line(const char *line, struct mount_line *ret)
 	    sscanf(line, "%*d %*d %u:%u %*s %4095s", &ret->major, &ret->minor, ret->path) != 3 ||
 	    sscanf(tail, " - %63s %4095s %1023s", ret->type, ret->source, ret->options) != 3)
 		return false;
-	unescape(ret->path);
-	unescape(ret->source);
+	octal_unescape(ret->path);
+	octal_unescape(ret->source);
 	return true;
 }
 

@@ -1,4 +1,5 @@
 #include "fs/stat/mounts.h"
+#include "base/octal.h"
 #include "base/scope.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,28 +14,6 @@
  * large, and none can grow between two questions. */
 #define STATS_MAX 65536
 
-static bool is_octal(char c)
-{
-	return c >= '0' && c <= '7';
-}
-
-/* Takes \040 and the like out of a path, in place. */
-static void unescape(char *text)
-{
-	char *out = text;
-
-	while (*text) {
-		if (text[0] == '\\' && is_octal(text[1]) && is_octal(text[2]) &&
-		    is_octal(text[3])) {
-			*out++ = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 + text[3] - '0');
-			text += 4;
-		} else {
-			*out++ = *text++;
-		}
-	}
-	*out = '\0';
-}
-
 /* Splits "42 27 0:39 / /mnt/in1k ro ... - fuse.foldfs ...": true if the type is ours. Writes in
  * line, which ret_path points into. */
 static bool split_line(char *line, dev_t *ret_device, char **ret_path)
@@ -48,7 +27,7 @@ static bool split_line(char *line, dev_t *ret_device, char **ret_path)
 		words[i] = strsep(&rest, " ");
 	if (!words[4] || sscanf(words[2], "%u:%u", &major_number, &minor_number) != 2)
 		return false;
-	unescape(words[4]);
+	octal_unescape(words[4]);
 	*ret_device = makedev(major_number, minor_number);
 	*ret_path = words[4];
 	return true;

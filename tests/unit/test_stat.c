@@ -1,4 +1,5 @@
 /* What foldstat makes of a mount's stats: fs/stat/snapshot.h, verdict.h, mounts.h. */
+#include "base/octal.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/stat/mounts.h"
@@ -468,6 +469,23 @@ static void test_foldfs_mounts_are_found_in_the_table(void **state)
 	unlink(path);
 }
 
+/* As where a line was too long to be read whole. */
+static void test_an_escape_that_is_cut_off_stays(void **state)
+{
+	const char *const texts[] = {"/a\\040b\\134", "/a b\\",	  "\\04",  "\\04", "\\", "\\",
+				     "\\ 1\\+7",      "\\ 1\\+7", "\\089", "\\089"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i += 2) {
+		char text[16] = {0};
+
+		memset(text, '!', sizeof(text) - 1);
+		memcpy(text, texts[i], strlen(texts[i]) + 1);
+		octal_unescape(text);
+		assert_string_equal(text, texts[i + 1]);
+	}
+}
+
 static void test_a_missing_table_is_an_error(void **state)
 {
 	SCOPE(buf_release) struct buf buf = BUF_INIT;
@@ -499,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_without_an_order_it_says_what_is_done_about_it),
 		cmocka_unit_test(test_no_time_is_no_division_by_zero),
 		cmocka_unit_test(test_foldfs_mounts_are_found_in_the_table),
+		cmocka_unit_test(test_an_escape_that_is_cut_off_stays),
 		cmocka_unit_test(test_a_missing_table_is_an_error),
 	};
 

@@ -1,0 +1,29 @@
+/* Paths as the kernel's tables have them: \040 for a space. */
+#ifndef BASE_OCTAL_H
+#define BASE_OCTAL_H
+
+#include <stdbool.h>
+
+static inline bool octal_is_digit(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+/* Puts bytes in place of their \ooo, in place. What is none, or cut off, stays. */
+static inline void octal_unescape(char *text)
+{
+	char *out = text;
+
+	while (*text) {
+		if (text[0] == '\\' && octal_is_digit(text[1]) && octal_is_digit(text[2]) &&
+		    octal_is_digit(text[3])) {
+			*out++ = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 + text[3] - '0');
+			text += 4;
+		} else {
+			*out++ = *text++;
+		}
+	}
+	*out = '\0';
+}
+
+#endif

@@ -293,6 +293,7 @@ static void finish(struct cache *cache, struct pool_extent *extent, int error)
 /* What admission led to; looked at without the lock, when a parked waiter may be gone. */
 struct step {
 	struct waiter *waiter;
+	struct cache_request request;
 	int error;
 	bool parked;
 	bool look; /* something may be worth reading ahead */
@@ -324,7 +325,7 @@ static void widen(struct cache *cache, struct fill **fills)
 /* Lock held. False where there is no room now. */
 static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *ret)
 {
-	*ret = (struct step){.waiter = waiter};
+	*ret = (struct step){.waiter = waiter, .request = waiter->request};
 	ret->error = admit(cache, waiter, &ret->fills);
 	if (ret->error == -ENOBUFS)
 		return false;
@@ -355,11 +356,10 @@ static void launch(struct cache *cache, struct fill *fills)
 	}
 }
 
-static void step_end(struct cache *cache, const struct step *step,
-		     const struct cache_request *request)
+static void step_end(struct cache *cache, const struct step *step)
 {
 	if (step->error)
-		request->done(request->arg, step->error, NULL, 0);
+		step->request.done(step->request.arg, step->error, NULL, 0);
 	if (!step->parked)
 		waiter_deliver(cache, step->waiter);
 	launch(cache, step->fills);
@@ -367,42 +367,46 @@ static void step_end(struct cache *cache, const struct step *step,
 		work_look(cache->work);
 }
 
-static bool settle_one(struct cache *cache)
+/* The one that has starved for longest. False: there is none, or no room for it yet. */
+static bool next_starved(struct cache *cache, struct step *ret)
 {
-	struct cache_request request;
 	struct waiter *waiter;
-	struct step step;
 
-	pthread_mutex_lock(&cache->lock);
+	SCOPE_LOCK(&cache->lock);
+	if (waiters_none(&cache->starved))
+		return false;
 	waiter = cache->starved.next;
-	if (waiters_none(&cache->starved)) {
-		pthread_mutex_unlock(&cache->lock);
-		return false;
-	}
 	ring_remove(waiter);
-	request = waiter->request;
-	if (!step_begin(cache, waiter, &step)) {
-		ring_append(cache->starved.next, waiter); /* to where it was, at the front */
-		pthread_mutex_unlock(&cache->lock);
-		return false;
-	}
-	pthread_mutex_unlock(&cache->lock);
-	step_end(cache, &step, &request);
-	return true;
+	if (step_begin(cache, waiter, ret))
+		return true;
+	ring_append(cache->starved.next, waiter); /* to where it was, at the front */
+	return false;
 }
 
 /* Admits those that were starved, as far as there is room now. */
 static void settle(struct cache *cache)
 {
-	while (settle_one(cache))
-		;
+	struct step step;
+
+	while (next_starved(cache, &step))
+		step_end(cache, &step);
+}
+
+/* False: it starves, as all do who come behind one that does. */
+static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct step *ret)
+{
+	SCOPE_LOCK(&cache->lock);
+	if (waiters_none(&cache->starved) && step_begin(cache, waiter, ret))
+		return true;
+	waiter->since = clock_ns();
+	ring_append(&cache->starved, waiter);
+	return false;
 }
 
 void cache_read(struct cache *cache, const struct cache_request *request)
 {
 	struct waiter *waiter = calloc(1, sizeof(*waiter));
 	struct step step;
-	bool begun;
 
 	if (!waiter) {
 		request->done(request->arg, -ENOMEM, NULL, 0);
@@ -410,16 +414,9 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	}
 	waiter->request = *request;
 	waiter->count = extents_touched(request);
-	pthread_mutex_lock(&cache->lock);
-	begun = waiters_none(&cache->starved) && step_begin(cache, waiter, &step);
-	if (!begun) {
-		waiter->since = clock_ns();
-		ring_append(&cache->starved, waiter);
-	}
-	pthread_mutex_unlock(&cache->lock);
-	if (!begun)
+	if (!begin_or_starve(cache, waiter, &step))
 		return;
-	step_end(cache, &step, request);
+	step_end(cache, &step);
 	settle(cache);
 }
 

@@ -4,6 +4,7 @@
  * still counts once, so that what lags behind stays bounded all the same. */
 #include "fs/drop.h"
 #include "base/scope.h"
+#include <stdbool.h>
 
 struct item {
 	uint32_t next;	     /* the next newer, as its number + 1; 0: the newest */
@@ -33,7 +34,7 @@ struct drop {
 	struct item *items;
 	uint32_t oldest, newest; /* numbers + 1; 0: none */
 	uint64_t count, bytes;	 /* of the line */
-	bool on, stopping;
+	bool stopping;
 };
 
 int drop_new(uint64_t extents, uint64_t budget, drop_fn *run, void *context, struct drop **ret)
@@ -50,7 +51,6 @@ int drop_new(uint64_t extents, uint64_t budget, drop_fn *run, void *context, str
 	drop->run = run;
 	drop->context = context;
 	drop->budget = budget;
-	drop->on = true;
 	drop->items = calloc(extents + 1, sizeof(*drop->items));
 	if (!drop->items) {
 		drop_free(drop);
@@ -100,13 +100,13 @@ static uint64_t take_oldest(struct drop *drop)
 
 static bool too_much(const struct drop *drop)
 {
-	return drop->on && (drop->count > DROP_EXTENTS || drop->bytes > drop->budget);
+	return drop->count > DROP_EXTENTS || drop->bytes > drop->budget;
 }
 
 static bool batch_left(const struct drop *drop)
 {
-	return drop->on && (drop->count > DROP_EXTENTS - DROP_EXTENTS / BATCH ||
-			    drop->bytes > drop->budget - drop->budget / BATCH);
+	return drop->count > DROP_EXTENTS - DROP_EXTENTS / BATCH ||
+	       drop->bytes > drop->budget - drop->budget / BATCH;
 }
 
 /* --- the threads ----------------------------------------------------------------------------- */
@@ -169,14 +169,6 @@ void drop_stop(struct drop *drop)
 }
 
 /* --- reports --------------------------------------------------------------------------------- */
-
-void drop_enable(struct drop *drop, bool on)
-{
-	SCOPE_LOCK(&drop->lock);
-	drop->on = on;
-	if (too_much(drop))
-		pthread_cond_signal(&drop->wake);
-}
 
 void drop_behind(struct drop *drop, uint64_t extent, uint32_t bytes)
 {

@@ -12,8 +12,8 @@
  * An extent (as the dataset numbers them; a file of up to 1 MiB is one) stands in line once: what
  * is reported again goes to the end instead of being dropped. So the line is never longer than
  * the pack and needs no memory to grow: when the kernel holds up the threads it grows, nobody who
- * reports waits, nothing is lost, and the threads catch up. Meanwhile, and while dropping is off,
- * the kernel reclaims those pages as it does all others.
+ * reports waits, nothing is lost, and the threads catch up. Meanwhile the kernel reclaims
+ * those pages as it does all others.
  *
  * To be reported is every READ that was answered with bytes, for each extent touched, once the
  * kernel has the reply: earlier, the drop could come before the pages, and they would stay. Only
@@ -25,7 +25,6 @@
 #ifndef FS_DROP_H
 #define FS_DROP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define DROP_EXTENTS 512 /* that may lag behind */
@@ -39,8 +38,8 @@ struct drop;
 typedef void drop_fn(void *context, uint64_t extent);
 
 /* Takes 8 bytes for each extent of the pack, touched once it is reported: count them with the
- * index. `budget`: bytes that may lag behind. Dropping is on. Returns 0, -ENOMEM, or -EOVERFLOW
- * (4 billion extents). No thread runs yet: a daemon forks here. */
+ * index. `budget`: bytes that may lag behind. Returns 0, -ENOMEM, or -EOVERFLOW (4 billion
+ * extents). No thread runs yet: a daemon forks here. */
 int drop_new(uint64_t extents, uint64_t budget, drop_fn *run, void *context, struct drop **ret);
 /* Returns 0 or -errno; on failure those started are ended again. */
 int drop_start(struct drop *drop);
@@ -48,10 +47,6 @@ int drop_start(struct drop *drop);
  * answered, for a thread may wait for one of them. Not started: does nothing. */
 void drop_stop(struct drop *drop);
 void drop_free(struct drop *drop); /* stopped, or never started; NULL is fine */
-
-/* Off: nothing is dropped, but reports count. On again: everything of that time that is too much
- * is dropped, oldest first. Any thread. */
-void drop_enable(struct drop *drop, bool on);
 
 /* The kernel was answered with bytes of an extent, whose size is `bytes` (at least 1, the same
  * each time). Any thread; O(1) under a lock that nobody holds for longer. */

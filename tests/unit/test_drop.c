@@ -4,6 +4,7 @@
 #include "fs/drop.h"
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -256,8 +257,7 @@ static void test_stopping_does_not_wait_for_those_in_line(void **state)
 	struct kernel *k = kernel_new(PLENTY);
 
 	(void)state;
-	drop_enable(k->drop, false);
-	report(k, 0, EXTENTS);
+	report(k, 0, DROP_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
 	kernel_free(k);
 }
@@ -281,26 +281,6 @@ static void test_too_many_extents_are_refused(void **state)
 	(void)state;
 	assert_int_equal(drop_new(UINT32_MAX, PLENTY, let_go, NULL, &drop), -EOVERFLOW);
 	assert_null(drop);
-}
-
-/* --- on and off ------------------------------------------------------------------------------ */
-
-static void test_off_nothing_is_dropped_and_on_again_what_is_too_much(void **state)
-{
-	struct kernel *k = kernel_new(PLENTY);
-	unsigned all = 3 * DROP_EXTENTS, before = DROP_EXTENTS + 1 - LEFT;
-
-	(void)state;
-	report(k, 0, DROP_EXTENTS + 1);
-	wait_dropped(k, before);
-	drop_enable(k->drop, false);
-	report(k, DROP_EXTENTS + 1, all - DROP_EXTENTS - 1);
-	assert_int_equal(k->dropped, before);
-	drop_enable(k->drop, true);
-	wait_dropped(k, all - LEFT);
-	assert_int_equal(dropped_in_all(k), all - LEFT);
-	assert_oldest_dropped(k, 0, all - LEFT);
-	kernel_free(k);
 }
 
 /* --- many who report ------------------------------------------------------------------------- */
@@ -386,7 +366,6 @@ int main(void)
 		cmocka_unit_test(test_stopping_does_not_wait_for_those_in_line),
 		cmocka_unit_test(test_it_may_be_freed_without_a_start),
 		cmocka_unit_test(test_too_many_extents_are_refused),
-		cmocka_unit_test(test_off_nothing_is_dropped_and_on_again_what_is_too_much),
 		cmocka_unit_test(test_of_many_reporters_no_copy_stays_for_good),
 	};
 

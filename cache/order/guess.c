@@ -99,7 +99,7 @@ static bool is_convention(void *arg, const struct pass *pass)
 	return true;
 }
 
-static bool search_conventions(struct conventions *all)
+static void search_conventions(struct conventions *all)
 {
 	const struct seeds_way plain = {0, 0, 1};
 	struct seeds_seen seen = all->evidence->seen;
@@ -108,13 +108,12 @@ static bool search_conventions(struct conventions *all)
 
 	seen.depth = all->depth;
 	if (seen.n < 2 || seen.n >= PERMUTATION_LARGE || seeds_new(&seen, &plain, 1, &seeds) < 0)
-		return false;
+		return;
 	if (seeds_search_these(seeds, all->seeds, all->count, &found, 1)) {
 		all->seed = found.seed;
 		pass_each_known(is_convention, all);
 	}
 	seeds_free(seeds);
-	return all->found;
 }
 
 static bool try_conventions(const struct evidence *evidence, struct pass *ret)

@@ -44,7 +44,7 @@ struct pass_roots {
 			(words[(i)*parts] & 0x80000000u) | (words[(next)*parts] & 0x7fffffffu); \
                                                                                                 \
 		words[(i)*parts] = words[(near)*parts] ^ (mixed >> 1) ^                         \
-				   (-(words[(next)*parts] & 1u) & 0x9908b0dfu);                 \
+				   (-(words[(next)*parts] & 1u) & MT19937_TWIST);               \
 		hit |= (__typeof__(hit))(words[(i)*parts] == wanted);                           \
 	} while (0)
 

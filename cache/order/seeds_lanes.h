@@ -46,7 +46,7 @@ static inline LANES_VECTOR LANES_NAME(output)(const LANES_VECTOR *word, const LA
 					      const LANES_VECTOR *near)
 {
 	LANES_VECTOR mixed = (*word & 0x80000000u) | (*next & 0x7fffffffu);
-	LANES_VECTOR y = *near ^ (mixed >> 1) ^ (-(*next & 1u) & 0x9908b0dfu);
+	LANES_VECTOR y = *near ^ (mixed >> 1) ^ (-(*next & 1u) & MT19937_TWIST);
 
 	y ^= y >> 11;
 	y ^= (y << 7) & 0x9d2c5680u;

@@ -139,7 +139,7 @@ void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader);
 
 /* Files will be read in this order, by first extents; a file that comes again begins another
  * epoch. Takes the place of an order given before; count 0: none is given any more. Goes with the
- * oracle off, and before cache_start, but not with readahead 0. Returns 0 or -ENOMEM. */
+ * oracle off, and before cache_start. Returns 0, -EINVAL (readahead is 0) or -ENOMEM. */
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count);
 
 /* A file of one extent that is in memory, and will be asked for soon: to be given to its reader's

@@ -99,7 +99,7 @@ static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 
 	(void)count;
 	push_known(mount->push, entry_of(mount, ino), false);
-	mount_count(mount_of(req), REQUEST_FORGET);
+	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
 
@@ -109,7 +109,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 
 	for (size_t i = 0; i < count; i++)
 		push_known(mount->push, entry_of(mount, forgets[i].ino), false);
-	mount_count(mount_of(req), REQUEST_FORGET);
+	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
 

@@ -67,7 +67,6 @@ static void make_room(struct oracle *oracle)
 	track_end(oracle, oldest);
 }
 
-/* Takes over the forecast. */
 void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast)
 {
 	make_room(oracle);
@@ -91,7 +90,6 @@ static bool same_course(const struct course *a, const struct course *b)
 	       a->pass.word == b->pass.word;
 }
 
-/* The latest is tried first, and known once. */
 void oracle_remember(struct oracle *oracle, const struct course *course)
 {
 	unsigned at = 0;
@@ -280,6 +278,7 @@ uint64_t oracle_turns(const struct oracle *oracle)
 {
 	return watch_turns(oracle->watch);
 }
+
 /* --- explicit orders ------------------------------------------------------------------------- */
 
 /* Where the next epoch of an explicit order ends: before the first file that came already. */
@@ -293,7 +292,6 @@ static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *s
 	return at;
 }
 
-/* The files of the next epoch of the explicit order, copied; NULL: no memory. */
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
 {
 	uint32_t from = oracle->order_at < oracle->order_count ? oracle->order_at : 0, end;
@@ -346,6 +344,7 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 	oracle_begin(oracle, &none, forecast);
 	return 0;
 }
+
 /* --- what it knows --------------------------------------------------------------------------- */
 
 static const struct track *fed_last(const struct oracle *oracle)

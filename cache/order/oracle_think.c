@@ -43,6 +43,7 @@ struct thought {
 	struct pass roots[ROOTS];
 	unsigned root_count;
 };
+
 /* --- asking ---------------------------------------------------------------------------------- */
 
 /* A track whose next pass is known, and not made yet. */

@@ -67,12 +67,11 @@ void plan_chunk_free(struct plan_chunk *chunk)
 static uint64_t memory_of(const struct plan_chunk *chunk, const struct plan_view *view,
 			  uint64_t extent)
 {
-	const struct plan_limits limits = {.grain = chunk->grain};
 	uint64_t offset;
 	uint32_t size;
 
 	view->locate(view->context, extent, &offset, &size);
-	return plan_memory(&limits, offset, size);
+	return plan_memory(chunk->grain, offset, size);
 }
 
 /* The kernel has let go of most of what it had: nearly all that passes is asked for. */
@@ -90,7 +89,6 @@ static bool is_due(const struct plan_chunk *chunk, const struct plan_view *view,
 struct search {
 	struct plan_chunk *chunk;
 	const struct plan_view *view;
-	const struct plan_limits *limits;
 	uint64_t memory; /* bytes left to be found */
 	uint32_t most;	 /* extents */
 	uint32_t looked; /* files looked at, */
@@ -106,7 +104,7 @@ static void list_extent(struct search *search, uint32_t extent)
 	uint32_t size;
 
 	search->view->locate(search->view->context, extent, &offset, &size);
-	memory = plan_memory(search->limits, offset, size);
+	memory = plan_memory(chunk->grain, offset, size);
 	search->memory -= memory < search->memory ? memory : search->memory;
 	search->bytes += size;
 	chunk->marks[extent] |= QUEUED;
@@ -255,16 +253,12 @@ static void measure(struct plan_chunk *chunk, const struct plan_view *view)
 }
 
 /* Cuts so many bytes off the list; false where it is empty. */
-static bool cut_list(struct plan_chunk *chunk, const struct plan_view *view,
-		     const struct plan_limits *limits, uint64_t room)
+static bool cut_list(struct plan_chunk *chunk, const struct plan_view *view, uint64_t room)
 {
-	uint64_t offset, memory = 0;
-	uint32_t size;
-
 	chunk->first = chunk->at = chunk->end;
 	for (chunk->memory = 0; chunk->end < chunk->count; chunk->end++) {
-		view->locate(view->context, chunk->list[chunk->end], &offset, &size);
-		memory = plan_memory(limits, offset, size);
+		uint64_t memory = memory_of(chunk, view, chunk->list[chunk->end]);
+
 		if (chunk->memory && chunk->memory + memory > room)
 			break;
 		chunk->memory += memory;
@@ -284,7 +278,6 @@ bool plan_chunk_cut(struct plan_chunk *chunk, const struct plan_view *view,
 	struct search search = {
 		.chunk = chunk,
 		.view = view,
-		.limits = limits,
 		.memory = chunk->dear ? size : UINT64_MAX,
 		.most = chunk->dear ? PLAN_CHUNK_MOST : LISTED,
 	};
@@ -293,7 +286,7 @@ bool plan_chunk_cut(struct plan_chunk *chunk, const struct plan_view *view,
 	if (chunk->dear || chunk->hungry || chunk->end == chunk->count)
 		make_list(chunk, &search);
 	chunk->hungry = false;
-	return cut_list(chunk, view, limits, size);
+	return cut_list(chunk, view, size);
 }
 
 void plan_chunk_go_on(struct plan_chunk *chunk)
@@ -317,15 +310,12 @@ static void hand_out(struct plan_chunk *chunk, const struct plan_view *view, uin
 	*mark = (uint8_t)((*mark & ~QUEUED) | AHEAD | (*mark & PLANNED ? TWICE : PLANNED));
 }
 
-static void pass(struct plan_chunk *chunk, const struct plan_view *view,
-		 const struct plan_limits *limits)
+static void pass(struct plan_chunk *chunk, const struct plan_view *view)
 {
-	uint32_t extent = chunk->list[chunk->at++], size;
-	uint64_t offset, memory;
+	uint32_t extent = chunk->list[chunk->at++];
+	uint64_t memory = memory_of(chunk, view, extent);
 
-	view->locate(view->context, extent, &offset, &size);
 	chunk->marks[extent] &= (uint8_t)~QUEUED;
-	memory = plan_memory(limits, offset, size);
 	chunk->left -= memory < chunk->left ? memory : chunk->left;
 	chunk->cursor = extent + 1;
 }
@@ -371,7 +361,7 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 	struct cut cut;
 
 	while (chunk->at < chunk->end && !is_left(chunk, view, chunk->list[chunk->at]))
-		pass(chunk, view, limits);
+		pass(chunk, view);
 	if (chunk->at == chunk->end)
 		return false;
 	cut = cut_around(chunk, view, limits, chunk->at);
@@ -383,7 +373,7 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 				break;
 			hand_out(chunk, view, extent);
 		}
-		pass(chunk, view, limits);
+		pass(chunk, view);
 	}
 	return ret->count > 0;
 }

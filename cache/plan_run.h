@@ -26,10 +26,8 @@ static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 }
 
 /* That an extent takes: it is kept with what lies before it in its first page. */
-static inline uint64_t plan_memory(const struct plan_limits *limits, uint64_t offset, uint32_t size)
+static inline uint64_t plan_memory(uint64_t grain, uint64_t offset, uint32_t size)
 {
-	uint64_t grain = limits->grain;
-
 	return grain ? (offset % CACHE_PAGE + size + grain - 1) / grain * grain : size;
 }
 
@@ -52,7 +50,7 @@ static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t exten
 	uint32_t size;
 
 	builder->view->locate(builder->view->context, extent, &offset, &size);
-	memory = plan_memory(builder->limits, offset, size);
+	memory = plan_memory(builder->limits->grain, offset, size);
 	if (run->count == PLAN_RUN_EXTENTS || memory > builder->room)
 		return false;
 	if (run->count && (offset < builder->end || offset - builder->end > builder->limits->gap ||

@@ -17,26 +17,34 @@ static void swap(uint32_t *a, uint32_t *b)
 	*b = a_was;
 }
 
-static void shuffle_std(const struct pass *pass, uint32_t n, uint32_t *order)
+static void shuffle_std(const struct pass *pass, uint32_t seed, uint32_t n, uint32_t *order)
 {
 	enum std_uniform uniform = pass->maker == PASS_STD ? STD_MULTIPLY : STD_DIVIDE;
 	struct mt19937 mt;
 
+	if (pass->maker == PASS_STD_64) {
+		std_shuffle_64(PASS_DALI + ((uint64_t)(seed - PASS_DALI) << 32), order, n);
+		return;
+	}
+	mt19937_init(&mt, seed);
+	mt19937_skip(&mt, pass->skip);
+	std_shuffle(&mt, uniform, order, n);
+}
+
+static void shuffle_chain(const struct pass *pass, uint32_t n, uint32_t *order)
+{
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
-	for (uint32_t before = pass->chain + 1; before-- > 0;) {
-		mt19937_init(&mt, pass->seed - before);
-		mt19937_skip(&mt, pass->skip);
-		std_shuffle(&mt, uniform, order, n);
-	}
+	for (uint32_t before = pass->chain + 1; before-- > 0;)
+		shuffle_std(pass, pass->seed - before, n, order);
 }
 
 static void permute(const struct pass *pass, uint32_t n, uint32_t *order)
 {
 	struct mt19937 mt;
 
-	if (pass->maker == PASS_STD || pass->maker == PASS_STD_OLD) {
-		shuffle_std(pass, n, order);
+	if (pass->maker == PASS_STD || pass->maker == PASS_STD_OLD || pass->maker == PASS_STD_64) {
+		shuffle_chain(pass, n, order);
 		return;
 	}
 	mt19937_init(&mt, pass->seed);
@@ -64,7 +72,7 @@ unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned 
 	order = malloc((size_t)n * sizeof(*order));
 	if (!order)
 		return 0;
-	shuffle_std(pass, n, order);
+	shuffle_chain(pass, n, order);
 	memcpy(ret, order, count * sizeof(*ret));
 	return count;
 }

@@ -15,7 +15,8 @@
 enum pass_maker {
 	PASS_TORCH,   /* torch.randperm */
 	PASS_STD,     /* std::shuffle of libstdc++ with std::mt19937, as GCC has it since 11, */
-	PASS_STD_OLD, /* and from 7 to 10 */
+	PASS_STD_OLD, /* and from 7 to 10; */
+	PASS_STD_64,  /* with std::mt19937_64, seeded as DALI does: 2^32 for each of our seeds */
 	PASS_DINO,    /* each rank shuffles its places of torch's permutation once more: DINOv2's */
 	PASS_DINO_NEW, /* sharded infinite samplers, the default one and the new one */
 };
@@ -52,7 +53,7 @@ struct pass {
 	enum pass_maker maker;
 	enum pass_rule rule;
 	uint32_t seed;
-	uint32_t chain;	  /* PASS_STD: so many shuffles before, with the seeds before this one;
+	uint32_t chain;	  /* PASS_STD*: so many shuffles before, with the seeds before this one;
 			   * PASS_DINO: passes before */
 	uint32_t repeats; /* each index so many times in a row before it is dealt, where over 1;
 			   * each rank then stops after floor(n / 256) * 256 / world of them:

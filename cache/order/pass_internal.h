@@ -7,6 +7,9 @@
 /* Seeds that people choose, the most popular first. */
 extern const uint32_t pass_popular[PASS_ROOTS];
 
+/* kDaliDataloaderSeed of dali/operators/reader/loader/utils.h, or file_label_loader.h */
+#define PASS_DALI 524287
+
 static inline bool pass_is_dino(const struct pass *pass)
 {
 	return pass->maker == PASS_DINO || pass->maker == PASS_DINO_NEW;

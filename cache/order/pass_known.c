@@ -17,8 +17,6 @@
  * otherwise. */
 #define ULTRALYTICS 0x55555555u
 
-/* kDaliDataloaderSeed of dali/operators/reader/loader/utils.h */
-#define DALI	    524287
 #define DALI_EPOCHS 4
 
 const uint32_t pass_popular[PASS_ROOTS] = {
@@ -174,10 +172,10 @@ static bool ask_ultralytics(const struct asked *asked)
 
 static bool ask_dali(const struct asked *asked, enum pass_maker maker)
 {
-	if (ask(asked, (struct pass){.maker = maker, .seed = DALI}))
+	if (maker != PASS_STD_64 && ask(asked, (struct pass){.maker = maker, .seed = PASS_DALI}))
 		return true;
 	for (uint32_t epoch = 1; epoch <= DALI_EPOCHS; epoch++) {
-		struct pass pass = {.maker = maker, .seed = DALI + epoch};
+		struct pass pass = {.maker = maker, .seed = PASS_DALI + epoch};
 
 		if (ask(asked, pass))
 			return true;
@@ -214,8 +212,8 @@ void pass_each_known(pass_try_fn *try, void *arg)
 	    ask_ultralytics(&asked) || ask_all(&asked, ask_generator) ||
 	    ask_rare(&asked, ask_seed) || ask_all(&asked, ask_numpy) || ask_all(&asked, ask_words))
 		return;
-	if (!ask_dali(&asked, PASS_STD) && !ask_dali(&asked, PASS_STD_OLD) &&
-	    !ask_dino(&asked, PASS_DINO))
+	if (!ask_dali(&asked, PASS_STD) && !ask_dali(&asked, PASS_STD_64) &&
+	    !ask_dali(&asked, PASS_STD_OLD) && !ask_dino(&asked, PASS_DINO))
 		ask_dino(&asked, PASS_DINO_NEW);
 }
 

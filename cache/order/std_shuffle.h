@@ -1,5 +1,5 @@
-/* std::shuffle of libstdc++ with std::mt19937, whose seeded state is torch's: bits/stl_algo.h,
- * shuffle(), and bits/uniform_int_dist.h. */
+/* std::shuffle of libstdc++ with std::mt19937, whose seeded state is torch's, and with
+ * std::mt19937_64: bits/stl_algo.h, shuffle(), and bits/uniform_int_dist.h. */
 #ifndef CACHE_ORDER_STD_SHUFFLE_H
 #define CACHE_ORDER_STD_SHUFFLE_H
 
@@ -14,5 +14,8 @@ enum std_uniform {
 /* Shuffles order[0..n), n below 2^32. Two places are drawn by one output where n * n fits into 32
  * bits: GCC 7 and later. */
 void std_shuffle(struct mt19937 *mt, enum std_uniform uniform, uint32_t *order, size_t n);
+
+/* With a new std::mt19937_64 of that seed, since GCC 11. */
+void std_shuffle_64(uint64_t seed, uint32_t *order, size_t n);
 
 #endif

@@ -227,7 +227,7 @@ static void dali_shards_are_runs_of_the_list(void **state)
 
 static void the_head_is_the_beginning_of_the_order(void **state)
 {
-	static const enum pass_maker makers[] = {PASS_TORCH, PASS_STD, PASS_STD_OLD};
+	static const enum pass_maker makers[] = {PASS_TORCH, PASS_STD, PASS_STD_OLD, PASS_STD_64};
 	uint32_t order[N], head[64];
 
 	(void)state;
@@ -501,6 +501,37 @@ static void dali_shuffles_what_it_shuffled_before(void **state)
 	}
 }
 
+/* Shard 1 of 8 of 1,003 files: a C++ program with the rules of file_label_loader.h, built with g++
+ * 12.2; with random_shuffle and with PASS_STD_64 DALI 2.4.0 itself gave the same. */
+struct dali_golden {
+	enum pass_maker maker;
+	enum pass_rule rule;
+	uint32_t seed, hashes[4];
+};
+
+static const struct dali_golden dali[] = {
+	/* random_shuffle, and with stick_to_shard */
+	{PASS_STD, PASS_TURN, 524287, {0x357adc1e, 0x1bc59757, 0xa7ccd7dd, 0x279eb0f9}},
+	{PASS_STD, PASS_SAME, 524287, {0x357adc1e, 0x357adc1e, 0x357adc1e, 0x357adc1e}},
+	/* shuffle_after_epoch, and with checkpointing */
+	{PASS_STD, PASS_CHAIN, 524288, {0x3ccb9ef5, 0x56542217, 0x932ce604, 0x9f58df91}},
+	{PASS_STD, PASS_RESEED, 524288, {0x3ccb9ef5, 0x6f073fca, 0x04186fc3, 0xfd64694a}},
+	{PASS_STD_64, PASS_CHAIN, 524288, {0x4a349124, 0x3eaa34a9, 0x1b4c1d1d, 0x1f73e4a8}},
+	{PASS_STD_64, PASS_RESEED, 524288, {0x4a349124, 0x91a6c623, 0xc27b0380, 0x8d5650c8}},
+};
+
+static void dali_deals_runs_to_its_shards(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < COUNT(dali); i++) {
+		struct pass pass = {.maker = dali[i].maker,
+				    .seed = dali[i].seed,
+				    .part = {.world = 8, .first = 1, .ranks = 1}};
+
+		check_epochs(pass, dali[i].rule, dali[i].hashes, 4);
+	}
+}
+
 static void dali_goes_on_in_four_ways(void **state)
 {
 	struct pass pass = {.maker = PASS_STD,
@@ -566,6 +597,8 @@ static void conventions_are_known(void **state)
 	assert_true(is_known(PASS_STD, 524287, 0, 0));
 	assert_true(is_known(PASS_STD_OLD, 524290, 0, 2));
 	assert_true(is_known(PASS_STD, 524290, 0, 0));
+	assert_true(is_known(PASS_STD_64, 524288, 0, 0));
+	assert_true(is_known(PASS_STD_64, 524290, 0, 2));
 	assert_true(is_known(PASS_DINO, 0, 0, 0));
 	assert_true(is_known(PASS_DINO_NEW, 0, 0, 0));
 }
@@ -771,6 +804,7 @@ int main(void)
 		cmocka_unit_test(dinov2_shards_are_shuffled_by_each_rank),
 		cmocka_unit_test(ultralytics_is_known),
 		cmocka_unit_test(dali_shuffles_what_it_shuffled_before),
+		cmocka_unit_test(dali_deals_runs_to_its_shards),
 		cmocka_unit_test(dali_goes_on_in_four_ways),
 		cmocka_unit_test(conventions_are_known),
 		cmocka_unit_test(conventions_behind_whole_permutations_are_known),

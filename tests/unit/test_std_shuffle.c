@@ -6,7 +6,8 @@
  *
  * built with g++ 12.2, and for the form of GCC 10 with the same headers but for
  * uniform_int_distribution::operator(), of which only the branch with two divisions was left: it is
- * that of GCC 7 to 10 word for word. */
+ * that of GCC 7 to 10 word for word. Those of std::mt19937_64 come from the same program with
+ * that generator. */
 #include "cache/order/std_shuffle.h"
 #include "tests/unit/order_hash.h"
 #include <setjmp.h>
@@ -51,6 +52,48 @@ static const struct golden divide[] = {
 	{42, 1281167, 0xc2dfb299, 3116763205u},
 };
 
+struct golden_64 {
+	uint64_t seed;
+	size_t n;
+	uint32_t hash;
+};
+
+static const struct golden_64 mt19937_64[] = {
+	{4295491583u, 1, 0x4b95f515},
+	{4295491583u, 2, 0x4bb53254},
+	{4295491583u, 3, 0x4cd2e1e6},
+	{4295491583u, 4, 0xd0f88d55},
+	{4295491583u, 9, 0xe3b9371d},
+	{4295491583u, 10, 0xfe2bacb4},
+	{4295491583u, 1000, 0x7431c07d},
+	{4295491583u, 65535, 0xd86d0ca7},
+	{4295491583u, 65536, 0xb84b9951},
+	{4295491583u, 100000, 0x039e9555},
+	{4295491583u, 1281167, 0x1ad159b5},
+	{12885426175u, 1, 0x4b95f515},
+	{12885426175u, 2, 0x3e801244},
+	{12885426175u, 3, 0xc972b0c6},
+	{12885426175u, 4, 0xb4dc2c15},
+	{12885426175u, 9, 0x8809fc1d},
+	{12885426175u, 10, 0x166c06e4},
+	{12885426175u, 1000, 0x4c08e539},
+	{12885426175u, 65535, 0xb0b4ee37},
+	{12885426175u, 65536, 0x4e8762e9},
+	{12885426175u, 100000, 0x68022785},
+	{12885426175u, 1281167, 0xe50c65e1},
+	{42u, 1, 0x4b95f515},
+	{42u, 2, 0x4bb53254},
+	{42u, 3, 0x4cd2e1e6},
+	{42u, 4, 0x62f45b35},
+	{42u, 9, 0xd66032dd},
+	{42u, 10, 0x948ad574},
+	{42u, 1000, 0xf6b13cfd},
+	{42u, 65535, 0xe36a39d7},
+	{42u, 65536, 0x21c46865},
+	{42u, 100000, 0xe20de5a1},
+	{42u, 1281167, 0xaf472729},
+};
+
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 static uint32_t *ascending(size_t n)
@@ -89,6 +132,20 @@ static void it_shuffles_as_gcc_before_11_does(void **state)
 	check(divide, COUNT(divide), STD_DIVIDE);
 }
 
+static void it_shuffles_with_the_generator_of_64_bits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(mt19937_64); i++) {
+		const struct golden_64 *golden = &mt19937_64[i];
+		uint32_t *order = ascending(golden->n);
+
+		std_shuffle_64(golden->seed, order, golden->n);
+		assert_int_equal(order_hash(order, golden->n), golden->hash);
+		free(order);
+	}
+	std_shuffle_64(42, NULL, 0);
+}
+
 static void nothing_to_shuffle_takes_no_output(void **state)
 {
 	uint32_t one = 7;
@@ -108,6 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_shuffles_as_gcc_since_11_does),
 		cmocka_unit_test(it_shuffles_as_gcc_before_11_does),
+		cmocka_unit_test(it_shuffles_with_the_generator_of_64_bits),
 		cmocka_unit_test(nothing_to_shuffle_takes_no_output),
 	};
 

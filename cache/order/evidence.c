@@ -1,5 +1,8 @@
 #include "cache/order/evidence.h"
+#include "base/scope.h"
 #include <stdlib.h>
+
+#define SHARDS 64
 
 static void add_seen(struct evidence *evidence, uint32_t index)
 {
@@ -90,6 +93,76 @@ bool evidence_fits(const struct evidence *evidence, const struct pass *pass, uns
 			return false;
 	return true;
 }
+
+/* --- shards ---------------------------------------------------------------------------------- */
+
+static bool begins_at(const struct evidence *evidence, const uint32_t *order, uint32_t place,
+		      unsigned depth)
+{
+	if (!seeds_seen_has(&evidence->seen, order[place]) ||
+	    !seeds_seen_begins(&evidence->seen, order[place]))
+		return false;
+	for (unsigned i = 1; i < depth; i++)
+		if (!seeds_seen_has(&evidence->seen, order[place + i]))
+			return false;
+	return true;
+}
+
+/* The places at which readers began; the second files of these may count as firsts too. */
+static unsigned find_begins(const struct evidence *evidence, const uint32_t *order, unsigned depth,
+			    uint32_t ret[SEEDS_FIRSTS])
+{
+	uint32_t n = evidence->list->count, last = ORDER_NONE;
+	unsigned count = 0;
+
+	for (uint32_t place = 0; place + depth <= n; place++) {
+		if (!begins_at(evidence, order, place, depth))
+			continue;
+		if (last == ORDER_NONE || place != last + 1)
+			ret[count++] = place;
+		last = place;
+	}
+	return count;
+}
+
+/* The shards of `world` that begin there, a bit for each: 0 where one of the places is none's. */
+static uint64_t shards_at(uint32_t n, uint32_t world, const uint32_t *places, unsigned count)
+{
+	uint64_t shards = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t shard = ((uint64_t)places[i] * world + n - 1) / n;
+
+		if (n * shard / world != places[i])
+			return 0;
+		shards |= (uint64_t)1 << shard;
+	}
+	return shards;
+}
+
+bool evidence_fits_shards(const struct evidence *evidence, const struct pass *pass, unsigned depth,
+			  struct pass_part *ret)
+{
+	uint32_t n = evidence->list->count, begins[SEEDS_FIRSTS];
+	SCOPE_FREE uint32_t *order = malloc((size_t)n * sizeof(*order));
+	unsigned count;
+
+	if (!order || pass_order(pass, n, order) != n)
+		return false;
+	count = find_begins(evidence, order, depth, begins);
+	for (uint32_t world = 1; world <= SHARDS && world <= n; world++) {
+		uint64_t shards = shards_at(n, world, begins, count);
+		unsigned first = shards ? (unsigned)__builtin_ctzll(shards) : 0;
+
+		if (!shards)
+			continue;
+		*ret = (struct pass_part){.world = world, .first = first, .ranks = shards >> first};
+		return true;
+	}
+	return false;
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
 
 /* From its first file on, seen[first]. */
 static bool find_run(const struct question *question, const struct order_list *list, unsigned first,

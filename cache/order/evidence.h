@@ -33,6 +33,12 @@ unsigned evidence_depth(const struct evidence *evidence, double tried);
 /* Whether what this node reads of the pass begins as was seen, to that depth. */
 bool evidence_fits(const struct evidence *evidence, const struct pass *pass, unsigned depth);
 
+/* Whether readers began so at the first places of shards of a whole pass, each of which is a run of
+ * it (unit 0): *ret is then what this node has of the fewest shards that make it so, or all. A lone
+ * shard may be the first of several that the next ones of a part are: 0 of 8 begins as 0 of 1. */
+bool evidence_fits_shards(const struct evidence *evidence, const struct pass *pass, unsigned depth,
+			  struct pass_part *ret);
+
 /* What readers began with in a row, where all of it is in the list, of those that began first.
  * Returns of how many. */
 unsigned evidence_runs(const struct question *question, const struct order_list *list,

@@ -75,14 +75,23 @@ static bool is_plain(const struct pass *pass)
 	       pass->repeats <= 1;
 }
 
+/* One that takes long: DALI's in shards of any number. */
+static bool fits_convention(const struct conventions *all, struct pass *pass)
+{
+	return pass_is_dali(pass)
+		       ? evidence_fits_shards(all->evidence, pass, all->depth, &pass->part)
+		       : evidence_fits(all->evidence, pass, all->depth);
+}
+
 static bool take_convention(void *arg, const struct pass *pass)
 {
 	struct conventions *all = arg;
+	struct pass tried = *pass;
 
 	if (is_plain(pass) && all->count < CONVENTIONS)
 		all->seeds[all->count++] = pass->seed;
-	else if (evidence_fits(all->evidence, pass, all->depth)) {
-		*all->ret = *pass;
+	else if (fits_convention(all, &tried)) {
+		*all->ret = tried;
 		all->found = true;
 	}
 	return all->found;

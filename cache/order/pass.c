@@ -43,7 +43,7 @@ static void permute(const struct pass *pass, uint32_t n, uint32_t *order)
 {
 	struct mt19937 mt;
 
-	if (pass->maker == PASS_STD || pass->maker == PASS_STD_OLD || pass->maker == PASS_STD_64) {
+	if (pass_is_dali(pass)) {
 		shuffle_chain(pass, n, order);
 		return;
 	}

@@ -66,6 +66,12 @@ struct pass {
 			* next; PASS_WORDS: from one seed to the next; 0 while unknown */
 };
 
+/* What DALI's file reader shuffles. */
+static inline bool pass_is_dali(const struct pass *pass)
+{
+	return pass->maker == PASS_STD || pass->maker == PASS_STD_OLD || pass->maker == PASS_STD_64;
+}
+
 /* The indices that are read in this pass, each once, in the order in which they are wanted, ranks
  * of this node side by side. `ret` has room for n. Returns how many: none if memory is short. */
 uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret);

@@ -260,6 +260,39 @@ static void the_ranks_of_this_node_are_found(void **state)
 	assert_int_equal(found.pass.part.ranks, 3);
 }
 
+/* Of 8: all; some; the first of all, which begins as the whole does; one that no other number of
+ * shards has. */
+static void shards_of_dali_are_found(void **state)
+{
+	static const struct {
+		uint32_t first, ranks, world, found;
+	} cases[] = {{0, 8, 8, 0}, {2, 3, 8, 2}, {0, 1, 1, 0}, {5, 1, 8, 5}};
+	static const enum pass_maker makers[] = {PASS_STD, PASS_STD_64, PASS_STD_OLD};
+
+	for (unsigned i = 0; i < 12; i++) {
+		struct pass pass = {.maker = makers[i % 3],
+				    .seed = 524288 + i % 2,
+				    .chain = i % 2,
+				    .part = {.world = 8, .first = cases[i / 3].first}};
+		struct world *world = *state;
+		struct course found;
+
+		add_list(world, BASE, 5000);
+		see_ranks(world, &pass, 5000, cases[i / 3].ranks);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.maker, pass.maker);
+		assert_int_equal(found.pass.seed, pass.seed);
+		assert_int_equal(found.pass.chain, pass.chain);
+		assert_int_equal(found.pass.part.world, cases[i / 3].world);
+		assert_int_equal(found.pass.part.first, cases[i / 3].found);
+		assert_int_equal(found.pass.part.ranks, (1u << cases[i / 3].ranks) - 1);
+		assert_int_equal(found.pass.part.unit, 0);
+		assert_int_equal(world->small, 0);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* All ranks are here: a permutation as any other, the simplest explanation. */
 static void all_ranks_are_the_whole_permutation(void **state)
 {
@@ -520,6 +553,7 @@ int main(void)
 		guess_test(a_scan_is_not_searched_for),
 		guess_test(an_order_after_two_outputs_is_found),
 		guess_test(the_ranks_of_this_node_are_found),
+		guess_test(shards_of_dali_are_found),
 		guess_test(all_ranks_are_the_whole_permutation),
 		guess_test(repeats_are_found),
 		guess_test(a_convention_is_found_without_a_search),

@@ -350,6 +350,48 @@ static void ranks_of_a_world_are_found(void **state)
 	assert_non_null(strstr(found.sampler, "8"));
 }
 
+/* DALI's file reader, as 4 processes of 8: each has a thread that reads its shard, and lives on. */
+static void shards_of_dali_are_followed_from_epoch_to_epoch(void **state)
+{
+	for (uint32_t at = 0; at < 4; at++) {
+		struct epoch epoch = {
+			.workers = 4, .batch = 1, .first_reader = 100, .in_turn = true};
+		const struct pass pass = {.maker = PASS_STD_64,
+					  .seed = 524288 + at,
+					  .chain = at,
+					  .part = {.world = 8, .first = 2, .ranks = 0xf}};
+		uint32_t count = pass_order(&pass, N, order), missed;
+
+		missed = read_epoch(*state, order, count, &epoch);
+		assert_int_equal(state_of(*state).files, count);
+		assert_int_equal(state_of(*state).seed, 524288 + at);
+		assert_int_equal(state_of(*state).epoch, at);
+		if (at < 2)
+			assert_true(epoch.locked > 0 && epoch.locked <= 4 * 8);
+		else
+			assert_true(missed < 8);
+	}
+	assert_int_equal(state_of(*state).unlocks, 0);
+}
+
+/* Nobody can tell from where the first of all begins how many there are: it is found anew. */
+static void the_first_shard_alone_is_recognised_in_each_epoch(void **state)
+{
+	for (uint32_t at = 0; at < 4; at++) {
+		struct epoch epoch = {.workers = 1, .batch = 1, .first_reader = 100};
+		const struct pass pass = {.maker = PASS_STD_64,
+					  .seed = 524288 + at,
+					  .chain = at,
+					  .part = {.world = 8, .ranks = 1}};
+		uint32_t count = pass_order(&pass, N, order), missed;
+
+		missed = read_epoch(*state, order, count, &epoch);
+		assert_int_equal(state_of(*state).seed, 524288 + at);
+		assert_int_equal(state_of(*state).epoch, at);
+		assert_true(missed <= 16);
+	}
+}
+
 static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
@@ -690,6 +732,8 @@ int main(void)
 		oracle_test(they_are_passed_over_with_any_seed),
 		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
 		oracle_test(ranks_of_a_world_are_found),
+		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
+		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(masks_beside_images_are_foreseen_with_them),

@@ -18,6 +18,7 @@
 
 #define HOLES	  16   /* places, of which a reader may leave out some on its way, */
 #define GONE_ON	  8    /* and places that it has gone on then */
+#define MET	  16   /* of several readers that go on elsewhere at a time */
 #define RUN	  4    /* places, by which a batch is known to have begun, */
 #define RANKS	  8    /* of which one may have each so manieth place */
 #define REACH_MIN 64   /* places */
@@ -43,6 +44,8 @@ struct forecast {
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
 	uint32_t reach;
 	uint32_t ahead_count;
+	uint32_t met[MET]; /* the last places that were asked for where nobody expected it */
+	unsigned met_next;
 	uint32_t stuck;	   /* foreseen demands since the front moved */
 	uint64_t foreseen; /* a bit for each of the last demands, the latest lowest */
 	unsigned judged;
@@ -101,6 +104,16 @@ void forecast_free(struct forecast *forecast)
 static uint32_t place_of(const struct forecast *forecast, uint64_t file)
 {
 	return order_index_find(&forecast->places, file);
+}
+
+uint32_t forecast_place(const struct forecast *forecast, uint64_t file)
+{
+	return place_of(forecast, file);
+}
+
+uint32_t forecast_edge(const struct forecast *forecast)
+{
+	return forecast->edge;
 }
 
 bool forecast_has(const struct forecast *forecast, uint64_t file)
@@ -311,6 +324,22 @@ static void go_on(struct forecast *forecast, uint32_t place)
 	advance(forecast);
 }
 
+/* Whoever asks for RUN places in a row, further on than any batch was, goes on there: what lies
+ * between is another node's. */
+static void jump(struct forecast *forecast, uint32_t place)
+{
+	unsigned before = 0;
+
+	for (unsigned i = 0; i < MET; i++)
+		before += forecast->met[i] < place && place - forecast->met[i] < RUN;
+	forecast->met[forecast->met_next++ % MET] = place;
+	if (before < RUN - 1 || place < forecast->edge + RUN)
+		return;
+	for (uint32_t i = 0; i < RUN; i++)
+		set_done(forecast, place - i);
+	move_edge(forecast, place);
+}
+
 static void judge(struct forecast *forecast, bool foreseen)
 {
 	forecast->foreseen = forecast->foreseen << 1 | foreseen;
@@ -356,7 +385,9 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 		return true;
 	come_by(forecast, place);
 	judge(forecast, foreseen);
-	if (foreseen && !is_done(forecast, place))
+	if (!foreseen)
+		jump(forecast, place);
+	else if (!is_done(forecast, place))
 		go_on(forecast, place);
 	return foreseen;
 }

@@ -59,6 +59,9 @@ bool forecast_ended(const struct forecast *forecast);
 uint32_t forecast_count(const struct forecast *forecast);
 uint32_t forecast_position(const struct forecast *forecast); /* files that have come, or will not */
 bool forecast_has(const struct forecast *forecast, uint64_t file);
+/* The place of a file, or ORDER_NONE; and the one behind the last that was reached. */
+uint32_t forecast_place(const struct forecast *forecast, uint64_t file);
+uint32_t forecast_edge(const struct forecast *forecast);
 
 /* Calls `take` with each file to come, soonest first, until it returns false or all are told. */
 typedef bool forecast_take_fn(void *arg, uint32_t file);

@@ -7,6 +7,7 @@
 
 #define WORLDS	       16
 #define RANKS	       64
+#define BATCH_STEP     4       /* which divides most batches; and 10 most others */
 #define CONVENTIONS    1000000 /* no more are tried */
 #define RESUMED_FROM   32      /* files of a reader, before the middle of an epoch is thought of */
 #define RESUMED_SEEDS  64      /* that are tried first there, */
@@ -275,10 +276,13 @@ static void try_whole_known(const struct evidence *evidence, const struct questi
 			try_whole(resumed, &question->known[i].pass);
 }
 
+/* The popular ones first: of a long list only a few can be tried. */
 static void try_whole_small(struct dear *resumed)
 {
 	struct pass pass = {.seed = 0};
 
+	for (unsigned i = 0; i < PASS_ROOTS && !resumed->found; i++)
+		try_whole(resumed, &(struct pass){.seed = pass_popular[i]});
 	for (; pass.seed < RESUMED_SEEDS && !resumed->found; pass.seed++)
 		try_whole(resumed, &pass);
 }
@@ -347,6 +351,16 @@ static void add_worlds(struct ways *ways, unsigned depth)
 		add_world(ways, world, depth);
 	for (unsigned i = 0; i < sizeof(large) / sizeof(large[0]); i++)
 		add_world(ways, large[i], depth);
+}
+
+/* Places where the first batch of a rank may be: those of Accelerate's other nodes begin behind
+ * it, and have whole batches each. Which ones, batches.h tells later. Of a short list it takes far
+ * longer to try the later ones (seeds.c). */
+static void add_batches(struct ways *ways, uint32_t n, unsigned depth)
+{
+	for (uint32_t place = BATCH_STEP; place + depth <= SEEDS_LAST && place <= n / 64; place++)
+		if (place % BATCH_STEP == 0 || place % 10 == 0)
+			ways->ways[ways->count++] = (struct seeds_way){0, place, 1};
 }
 
 #define RANK_SEEN 3 /* files, by which another rank is known to have begun */
@@ -420,8 +434,8 @@ static bool try_small(const struct evidence *evidence, const struct guess_hooks 
 	return depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 
-/* After repeats, of which each rank has all that one of a third of them, or of the same world,
- * would have without. */
+/* And batches of ranks. After repeats, of which each rank has all that one of a third of them, or
+ * of the same world, would have without. */
 static bool try_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
 		       struct pass *ret)
 {
@@ -431,6 +445,7 @@ static bool try_worlds(const struct evidence *evidence, const struct guess_hooks
 	if (!depth)
 		return false;
 	add_worlds(&ways, depth);
+	add_batches(&ways, evidence->list->count, depth);
 	return search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 

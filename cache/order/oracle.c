@@ -31,6 +31,7 @@ static void track_release(struct track *track)
 {
 	forecast_free(track->forecast);
 	forecast_free(track->next_forecast);
+	batches_free(track->batches);
 }
 
 static void track_end(struct oracle *oracle, unsigned at)
@@ -67,6 +68,14 @@ static void make_room(struct oracle *oracle)
 	track_end(oracle, oldest);
 }
 
+/* Whether it may turn out that others read a part of it: not where there are empty files in the
+ * list, so that places are not those of the forecast. */
+static bool may_be_part(const struct course *course, const struct forecast *forecast)
+{
+	return course->list && course->pass.maker == PASS_TORCH && course->pass.repeats <= 1 &&
+	       course->pass.part.world <= 1 && forecast_count(forecast) == course->list->count;
+}
+
 void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast)
 {
 	make_room(oracle);
@@ -74,6 +83,9 @@ void oracle_begin(struct oracle *oracle, const struct course *course, struct for
 							 .course = *course,
 							 .forecast = forecast,
 							 .fed = watch_turns(oracle->watch)};
+	if (may_be_part(course, forecast))
+		batches_new(forecast_count(forecast), forecast_edge(forecast),
+			    &oracle->tracks[oracle->count - 1].batches);
 	oracle->ops.follow(oracle->ops.context, forecast);
 }
 
@@ -175,6 +187,8 @@ static bool note(struct oracle *oracle, uint32_t file)
 	track->fed_by++;
 	if (!watch_note(oracle->watch, track->id, chance))
 		return false;
+	if (track->batches)
+		batches_saw(track->batches, forecast_place(track->forecast, file));
 	track->passed = 0;
 	return true;
 }

@@ -3,6 +3,7 @@
 #ifndef CACHE_ORDER_ORACLE_INTERNAL_H
 #define CACHE_ORDER_ORACLE_INTERNAL_H
 
+#include "cache/order/batches.h"
 #include "cache/order/learn.h"
 #include "cache/order/oracle.h"
 
@@ -23,8 +24,9 @@ struct track {
 	uint64_t fed_by; /* so many turns */
 	uint64_t passed; /* files of its own that others asked for, since one who goes by it did */
 	bool followed_up;
-	unsigned rooted;    /* so often its seed was looked for among the outputs of others */
-	struct course next; /* what comes after it, */
+	unsigned rooted;	 /* so often its seed was looked for among the outputs of others */
+	struct batches *batches; /* NULL: the part is known, or all there is */
+	struct course next;	 /* what comes after it, */
 	struct forecast *next_forecast; /* once that is known */
 };
 

@@ -20,8 +20,8 @@ struct result {
 	struct forecast *forecast; /* NULL: no memory */
 };
 
-/* Either what readers do is to be guessed, or a track's next pass is to be made, or it is to be
- * found out where its seed comes from. */
+/* Either what readers do is to be guessed, or a track's next pass or the part of this one that is
+ * read here is to be made, or it is to be found out where its seed comes from. */
 struct thought {
 	struct question question;
 	uint64_t since; /* the turn with which the readers in question began */
@@ -36,6 +36,7 @@ struct thought {
 	unsigned lists_known;		/* of the question, also those that do not count */
 	struct history *history;	/* the oracle's, if it is to be learned from; else NULL */
 	uint64_t track;			/* 0: a guess */
+	bool part;			/* of this pass, not the next one */
 	struct result results[RESULTS]; /* several where masks lie beside images */
 	unsigned result_count;
 	struct course rooted; /* its list NULL: that is not the question */
@@ -90,6 +91,29 @@ static struct thought *ask_next(struct oracle *oracle)
 	thought->result_count = 1;
 	thought->track = track->id;
 	return thought;
+}
+
+/* The batches of a track that are read here. */
+static struct thought *ask_part(struct oracle *oracle)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *track = &oracle->tracks[i];
+		struct pass_part part;
+		struct thought *thought;
+
+		if (!track->batches || !batches_known(track->batches, &part))
+			continue;
+		thought = calloc(1, sizeof(*thought));
+		if (!thought)
+			return NULL;
+		thought->results[0].course = track->course;
+		thought->results[0].course.pass.part = part;
+		thought->result_count = 1;
+		thought->track = track->id;
+		thought->part = true;
+		return thought;
+	}
+	return NULL;
 }
 
 static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
@@ -228,7 +252,9 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 
 	if (oracle->thinking)
 		return NULL;
-	thought = ask_next(oracle);
+	thought = ask_part(oracle);
+	if (!thought)
+		thought = ask_next(oracle);
 	if (!thought)
 		thought = ask_guess(oracle, effort);
 	if (!thought && effort->guess)
@@ -538,6 +564,32 @@ static void take_next(struct oracle *oracle, struct thought *thought)
 	result->forecast = NULL;
 }
 
+/* Its readers go on where they are. */
+static bool take_part(struct oracle *oracle, struct thought *thought)
+{
+	struct track *track = find_track(oracle, thought->track);
+	struct result *result = &thought->results[0];
+	uint32_t recent[WATCH_RECENT];
+
+	if (!track)
+		return false;
+	batches_free(track->batches);
+	track->batches = NULL;
+	if (!result->forecast)
+		return false;
+	forecast_start(result->forecast, recent, watch_recent(oracle->watch, 0, recent));
+	oracle->ops.leave(oracle->ops.context, track->forecast);
+	forecast_free(track->forecast);
+	forecast_free(track->next_forecast);
+	track->next_forecast = NULL;
+	track->forecast = result->forecast;
+	track->course = result->course;
+	result->forecast = NULL;
+	oracle->ops.follow(oracle->ops.context, track->forecast);
+	oracle_remember(oracle, &track->course);
+	return true;
+}
+
 /* Which of them is right, the next epoch shows. */
 static void take_roots(struct oracle *oracle, const struct thought *thought)
 {
@@ -568,7 +620,11 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 
 	take_roots(oracle, thought);
 	take_history(oracle, thought);
-	if (thought->track)
+	if (thought->part) {
+		found = take_part(oracle, thought);
+		if (found)
+			say(&thought->results[0].course, ret);
+	} else if (thought->track)
 		take_next(oracle, thought);
 	else
 		for (unsigned i = thought->result_count; i-- > 0;)

@@ -109,6 +109,7 @@ unsigned pass_next(const struct pass *pass, uint32_t n, struct pass *ret);
  * one of 10^8 outputs of all of them equal the seed with a probability of 1/2: what is found is
  * known to be right only when the next epoch comes as foreseen, so that the search may go on. */
 #define PASS_ROOTS 32
+extern const uint32_t pass_popular[PASS_ROOTS]; /* seeds that people choose, by popularity */
 struct pass_roots;
 
 /* Returns 0 or -ENOMEM. */

@@ -4,9 +4,6 @@
 
 #include "cache/order/pass.h"
 
-/* Seeds that people choose, the most popular first. */
-extern const uint32_t pass_popular[PASS_ROOTS];
-
 /* kDaliDataloaderSeed of dali/operators/reader/loader/utils.h, or file_label_loader.h */
 #define PASS_DALI 524287
 

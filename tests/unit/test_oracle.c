@@ -350,6 +350,51 @@ static void ranks_of_a_world_are_found(void **state)
 	assert_non_null(strstr(found.sampler, "8"));
 }
 
+/* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
+static void batches_of_a_node_are_learned_and_kept(void **state)
+{
+	static const struct {
+		struct pass_part part;
+		uint32_t workers, seed;
+		enum pass_rule rule;
+	} nodes[] = {
+		{{.world = 2, .unit = 32, .ranks = 1}, 2, 42, PASS_RESEED},
+		{{.world = 2, .unit = 32, .first = 1, .ranks = 1}, 2, 42, PASS_RESEED},
+		{{.world = 2, .unit = 40, .first = 0, .ranks = 1}, 1, 1042, PASS_STREAM},
+	};
+
+	for (unsigned i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		uint32_t workers = nodes[i].workers;
+		struct pass pass = {
+			.rule = nodes[i].rule,
+			.seed = nodes[i].seed,
+			.part = nodes[i].part,
+			.step = nodes[i].rule == PASS_STREAM ? 2 * (N - 1) : 0,
+		};
+		struct world *world = *state;
+
+		for (uint32_t at = 0; at < 4; at++) {
+			struct epoch epoch = {.workers = workers,
+					      .batch = nodes[i].part.unit,
+					      .first_reader = 100 + 10 * at};
+			uint32_t count = pass_order(&pass, N, order);
+			uint32_t missed = read_epoch(world, order, count, &epoch);
+
+			assert_true(at > 1 || epoch.locked > 0);
+			assert_int_equal(state_of(world).seed, pass.seed);
+			assert_int_equal(state_of(world).epoch, at);
+			assert_non_null(strstr(state_of(world).sampler, "BatchSamplerShard"));
+			assert_in_range(state_of(world).files, count - 256, count + 256);
+			if (at > 1)
+				assert_true(missed < 200);
+			assert_int_equal(pass_next(&pass, N, &pass), 1);
+		}
+		assert_int_equal(state_of(world).unlocks, 0);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* DALI's file reader, as 4 processes of 8: each has a thread that reads its shard, and lives on. */
 static void shards_of_dali_are_followed_from_epoch_to_epoch(void **state)
 {
@@ -732,6 +777,7 @@ int main(void)
 		oracle_test(they_are_passed_over_with_any_seed),
 		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
 		oracle_test(ranks_of_a_world_are_found),
+		oracle_test(batches_of_a_node_are_learned_and_kept),
 		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
 		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),

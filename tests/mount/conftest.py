@@ -22,9 +22,11 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "paced: jobs at a pace that sanitizers do not keep")
     config.addinivalue_line("markers", "tool: of foldpack alone; one build shows it")
     foldfs.become_subreaper()
-    # A shell lets what it starts in the background ignore these, and so would all daemons here.
+    # A shell lets what it starts in the background ignore these, nohup the last one, and so would
+    # all daemons here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # So that fixtures end what they began, whoever ends the tests.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 1))
 

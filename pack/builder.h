@@ -83,14 +83,14 @@ struct builder_summary {
 };
 
 #define BUILDER_ROOT 0u
+
 /* The version of liblmdb, which writes the packs. */
 void builder_library(int *ret_major, int *ret_minor, int *ret_patch);
 
 /* Creates PATH.partial, or takes it up again (params->resume). Returns 0; -EEXIST (PATH exists, or
  * is no regular file); -EBUSY (another foldpack writes it); -EINPROGRESS (an interrupted pack is
- * there, and neither `resume` nor `replace` says what to do); -EINVAL (resume: it was begun with
- * other options, and err says which); -EPROTONOSUPPORT (by another version); or what creating the
- * file gave. */
+ * there, and neither `resume` nor `replace` says what to do); -EINVAL (resume: begun with other
+ * options, err says which); -EPROTONOSUPPORT (by another version); or what making the file gave. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
 /* What builder_new() would refuse, as it would; makes and changes nothing. */
 int builder_check(const struct builder_params *params, struct err *err);

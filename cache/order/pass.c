@@ -3,19 +3,12 @@
 #include "cache/order/pass_internal.h"
 #include "cache/order/permutation.h"
 #include "cache/order/std_shuffle.h"
+#include "cache/order/swap.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 _Static_assert(PASS_HEAD <= PERMUTATION_HEAD && PASS_HEAD <= PERMUTATION_DEALT, "places of a head");
-
-static void swap(uint32_t *a, uint32_t *b)
-{
-	uint32_t a_was = *a;
-
-	*a = *b;
-	*b = a_was;
-}
 
 static void shuffle_std(const struct pass *pass, uint32_t seed, uint32_t n, uint32_t *order)
 {
@@ -204,7 +197,7 @@ static void shuffle_slice(const struct pass *pass, const struct deal *deal, uint
 		uint32_t z = i ? mt19937_next(&mt) % (i + 1) : 0;
 
 		ret[i] = deal->order[slot + i * deal->world];
-		swap(&ret[i], &ret[z]);
+		swap_places(&ret[i], &ret[z]);
 	}
 }
 

@@ -1,12 +1,5 @@
 #include "cache/order/std_shuffle.h"
-
-static void swap(uint32_t *a, uint32_t *b)
-{
-	uint32_t a_was = *a;
-
-	*a = *b;
-	*b = a_was;
-}
+#include "cache/order/swap.h"
 
 /* Lemire, Fast Random Integer Generation in an Interval, 2019. */
 static uint32_t multiply(struct mt19937 *mt, uint32_t range)
@@ -43,15 +36,15 @@ static void shuffle_pairs(struct mt19937 *mt, enum std_uniform uniform, uint32_t
 	uint32_t i = 1;
 
 	if (n % 2 == 0) {
-		swap(&order[i], &order[draw(mt, uniform, 2)]);
+		swap_places(&order[i], &order[draw(mt, uniform, 2)]);
 		i++;
 	}
 	for (; i < n; i += 2) {
 		uint32_t range = i + 1;
 		uint32_t both = draw(mt, uniform, range * (range + 1));
 
-		swap(&order[i], &order[both / (range + 1)]);
-		swap(&order[i + 1], &order[both % (range + 1)]);
+		swap_places(&order[i], &order[both / (range + 1)]);
+		swap_places(&order[i + 1], &order[both % (range + 1)]);
 	}
 }
 
@@ -64,5 +57,5 @@ void std_shuffle(struct mt19937 *mt, enum std_uniform uniform, uint32_t *order, 
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++)
-		swap(&order[i], &order[draw(mt, uniform, i + 1)]);
+		swap_places(&order[i], &order[draw(mt, uniform, i + 1)]);
 }

@@ -1,6 +1,7 @@
 /* Nishimura and Matsumoto, Tables of 64-bit Mersenne Twisters, 2000. An output has room for two
  * places of any list below 2^32. */
 #include "cache/order/std_shuffle.h"
+#include "cache/order/swap.h"
 
 #define WORDS 312
 #define NEAR  156
@@ -51,14 +52,6 @@ static uint64_t draw(struct mt19937_64 *mt, uint64_t range)
 	return (uint64_t)(product >> 64);
 }
 
-static void swap(uint32_t *a, uint32_t *b)
-{
-	uint32_t a_was = *a;
-
-	*a = *b;
-	*b = a_was;
-}
-
 void std_shuffle_64(uint64_t seed, uint32_t *order, size_t n)
 {
 	struct mt19937_64 mt;
@@ -66,13 +59,13 @@ void std_shuffle_64(uint64_t seed, uint32_t *order, size_t n)
 
 	init(&mt, seed);
 	if (n && n % 2 == 0) {
-		swap(&order[i], &order[draw(&mt, 2)]);
+		swap_places(&order[i], &order[draw(&mt, 2)]);
 		i++;
 	}
 	for (; i < n; i += 2) {
 		uint64_t range = i + 1, both = draw(&mt, range * (range + 1));
 
-		swap(&order[i], &order[both / (range + 1)]);
-		swap(&order[i + 1], &order[both % (range + 1)]);
+		swap_places(&order[i], &order[both / (range + 1)]);
+		swap_places(&order[i + 1], &order[both % (range + 1)]);
 	}
 }

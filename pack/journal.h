@@ -31,8 +31,8 @@
  *	goes on from there writes them again.
  *
  * The disk works while the next batch is filled: journal_commit() hands over, and a thread of
- * the journal syncs. It exists from the first checkpoint on, as the file does: a pack of one
- * batch has no journal.
+ * the journal syncs, and has the page cache forget what is on the disk. It exists from the first
+ * checkpoint on, as the file does: a pack of one batch has no journal.
  *
  * On disk, little-endian: a header (magic, version, run, options, checksum), then blocks, one a
  * checkpoint: length, checkpoint, records, checksum. The checksum of each is the seed of the next

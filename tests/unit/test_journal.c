@@ -2,6 +2,7 @@
  * or has a wrong byte anywhere, only what lies before that counts. */
 #include "base/io.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "pack/journal.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -238,6 +240,55 @@ static void a_checkpoint_that_is_under_way_is_waited_for(void **state)
 	expect_up_to(f, 10);
 }
 
+#define PAGE 4096
+#define PACK (32 * MIB) /* each half is of whole folios, however large */
+
+static unsigned pages_in_memory(const struct fixture *f, size_t bytes)
+{
+	static unsigned char in[PACK / PAGE];
+	unsigned count = 0;
+	void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, f->pack, 0);
+
+	assert_ptr_not_equal(map, MAP_FAILED);
+	assert_int_equal(mincore(map, bytes, in), 0);
+	munmap(map, bytes);
+	for (size_t i = 0; i < bytes / PAGE; i++)
+		count += in[i] & 1;
+	return count;
+}
+
+static void fill_pack(const struct fixture *f)
+{
+	static const char data[MIB] = "a part of a pack";
+
+	for (size_t at = 0; at < PACK; at += sizeof(data))
+		assert_done(io_pwrite_full(f->pack, data, sizeof(data), at));
+}
+
+/* tmpfs has no other place for it. */
+static bool memory_can_forget(const struct fixture *f)
+{
+	fill_pack(f);
+	fdatasync(f->pack);
+	posix_fadvise(f->pack, 0, 0, POSIX_FADV_DONTNEED);
+	return pages_in_memory(f, PACK) == 0;
+}
+
+static void what_is_on_the_disk_leaves_the_page_cache(void **state)
+{
+	struct fixture *f = *state;
+	struct journal_checkpoint checkpoint = {.store = {.bytes = PACK / 2}};
+
+	if (!memory_can_forget(f))
+		skip();
+	begin(f);
+	fill_pack(f);
+	assert_done(journal_commit(f->journal, &checkpoint));
+	assert_done(journal_settle(f->journal));
+	assert_int_equal(pages_in_memory(f, PACK / 2), 0);
+	assert_true(pages_in_memory(f, PACK) > 0);
+}
+
 static void the_image_may_come_after_the_file(void **state)
 {
 	struct fixture *f = *state;
@@ -406,6 +457,7 @@ int main(void)
 		TEST(records_come_back_in_their_order),
 		TEST(a_file_is_made_with_the_first_checkpoint),
 		TEST(a_checkpoint_that_is_under_way_is_waited_for),
+		TEST(what_is_on_the_disk_leaves_the_page_cache),
 		TEST(the_image_may_come_after_the_file),
 		TEST(a_torn_end_does_not_count),
 		TEST(what_lies_behind_a_wrong_byte_does_not_count),

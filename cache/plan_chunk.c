@@ -207,9 +207,14 @@ void plan_chunk_demand(struct plan_chunk *chunk, const struct plan_view *view, u
 		       uint64_t file)
 {
 	uint8_t *mark = &chunk->marks[extent];
+	uint64_t memory = *mark & (QUEUED | AHEAD) ? memory_of(chunk, view, extent) : 0;
 
+	if (chunk->at < chunk->end) {
+		chunk->taken += memory;
+		chunk->missed += *mark & QUEUED ? memory : 0;
+	}
 	if (*mark & AHEAD)
-		chunk->ahead -= memory_of(chunk, view, extent);
+		chunk->ahead -= memory;
 	*mark &= (uint8_t) ~(QUEUED | AHEAD);
 	if (extent == file)
 		ask_file(chunk, view, extent);

@@ -19,18 +19,20 @@ struct plan_chunk {
 	bool dear;			/* the list is one chunk */
 	uint64_t memory, left;		/* bytes of memory: the chunk, what is left of it */
 	uint64_t ahead;			/* bytes of memory handed out and not asked for until now */
-	uint32_t grain;			/* of limits */
-	uint64_t mean, span;		/* bytes: a file; from the first to the last of a chunk */
-	bool hungry;			/* what comes next is neither there nor listed */
-	uint32_t demands;		/* files, modulo 2^32 */
-	uint32_t rest;			/* demands until it is looked for more again */
-	uint32_t position;		/* of the forecast, at the last demand */
-	uint32_t moved, lost; /* files passed of late; those demanded though they were served */
+	uint64_t taken, missed; /* bytes asked for while it was read; of these, not there yet */
+	uint32_t grain;		/* of limits */
+	uint64_t mean, span;	/* bytes: a file; from the first to the last of a chunk */
+	bool hungry;		/* what comes next is neither there nor listed */
+	uint32_t demands;	/* files, modulo 2^32 */
+	uint32_t rest;		/* demands until it is looked for more again */
+	uint32_t position;	/* of the forecast, at the last demand */
+	uint32_t moved, lost;	/* files passed of late; those demanded though they were served */
 	/* plan_order.c's: */
 	bool open;	/* a chunk was begun */
 	uint64_t grown; /* bytes of the next one, while they double */
 	double apart;	/* D s, squares of bytes; 0: not known yet */
-	uint64_t spare; /* bytes of room that the list left, with all there was */
+	uint64_t spare; /* bytes of the window that the list left, with all there was */
+	uint64_t pass;	/* bytes that readers take while one is read */
 };
 
 /* `kernel`: it keeps what was served. Returns 0 or -ENOMEM. */

@@ -18,10 +18,16 @@
  * Else chunks double, so that the first files come soon, up to C* / GROWN, which costs a fraction
  * of a pass all together. From then on passes never end: what the readers have used makes room for
  * what comes then, which is listed too (TOP_UP), and read as soon as the pass comes by there, as an
- * elevator takes in who has called meanwhile. Of a room R all is in use, as wanted or as read. A
- * file waits for a pass of the time T at most, so that readers have R / T; halves, of which one is
- * read while the other is used, would have R / 2T. Who waits for a listed file has its run read at
- * once (plan_order_around), which costs the pass nothing.
+ * elevator takes in who has called meanwhile. Who waits for a listed file has its run read at once
+ * (plan_order_around), which costs the pass nothing.
+ *
+ * How much is listed, of a room R? A file waits for the pass for half of its time T on the average,
+ * and takes no memory until then. If readers take P bytes in a pass, P / 2 of what is listed has
+ * its room when the pass comes by: a window of W = R + P / 2 is listed or there, of which readers
+ * have W in T, as no file waits longer. So P grows to 2 R, where a window of R gives R, and halves,
+ * of which one is read while the other is used, R / 2. In the first pass R / 2 is taken for P, if
+ * readers are as fast as the device: more would fill the room with what comes late. What finds no
+ * room stays listed. Readers that find nearly all of it there have enough in R: P is 0.
  *
  * Slow readers need no pass after the other. One begins when half of the room can be filled, or
  * what comes next is missing (`hungry`). The room is shared alike between forecasts: who has
@@ -33,7 +39,8 @@
 
 #define START  ((uint64_t)8 << 20)
 #define GROWN  4
-#define TOP_UP 8 /* parts of the room: when one is free, what comes then is listed too */
+#define TOP_UP 8  /* parts of the room: what comes is listed when the window has one more */
+#define MISSED 64 /* part of what readers take that was listed and not there */
 #define PLENTY (UINT64_MAX / 4)
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params)
@@ -142,7 +149,7 @@ static uint64_t share_of_room(const struct plan_order *order, const struct plan_
 	return active ? all / active : 0;
 }
 
-/* What one of them may have of it, what is listed included. */
+/* What one of them may have of it. */
 static uint64_t room_of(const struct plan_chunk *chunk, const struct plan_limits *limits,
 			uint64_t share)
 {
@@ -168,13 +175,19 @@ static uint64_t least_room(const struct plan_limits *limits, uint64_t share)
 	return least(limits->run, share / 2);
 }
 
-/* To go on with a chunk: what others have taken of it meanwhile comes back. */
+/* To go on with a chunk: readers, and who has taken of its room meanwhile, give some back. */
 static bool has_room(const struct plan_order *order, const struct plan_chunk *chunk,
 		     const struct plan_limits *limits)
 {
 	uint64_t share = share_of_room(order, limits);
 
-	return limits->order >= least(least_room(limits, share), chunk->left);
+	return limits->order >= least(least(limits->run, share / TOP_UP), chunk->left);
+}
+
+/* What it may list where requests are dear. */
+static uint64_t window_of(const struct plan_chunk *chunk, uint64_t share)
+{
+	return less(share + chunk->pass / 2, chunk->ahead);
 }
 
 static uint64_t cheap_size(const struct plan_chunk *chunk, const struct plan_limits *limits)
@@ -195,8 +208,8 @@ static uint64_t dear_size(const struct plan_chunk *chunk, const struct plan_limi
 			  uint64_t share, uint64_t room)
 {
 	if (is_growing(chunk, limits))
-		return chunk->hungry || room >= chunk->grown ? chunk->grown : 0;
-	return chunk->hungry || room >= share / 2 ? room : 0;
+		return chunk->hungry || room >= chunk->grown ? least(room, chunk->grown) : 0;
+	return chunk->hungry || room >= share / 2 ? window_of(chunk, share) : 0;
 }
 
 /* Bytes that the next chunk is to have; 0: it does not begin yet. */
@@ -212,19 +225,37 @@ static uint64_t next_size(const struct plan_order *order, const struct plan_chun
 	if (chunk->apart == 0)
 		return least(room, START);
 	if (is_dear(chunk, limits, share))
-		return least(room, dear_size(chunk, limits, share, room));
+		return dear_size(chunk, limits, share, room);
 	return least(room, cheap_size(chunk, limits));
 }
 
 /* --- chunks and runs -------------------------------------------------------------------------- */
 
+/* P, judging by the chunk that was read last. One of those that grow shows whether readers take all
+ * that the device gives. */
+static uint64_t taken_in_pass(const struct plan_chunk *chunk, const struct plan_limits *limits,
+			      uint64_t share)
+{
+	double part;
+
+	if (chunk->missed < chunk->taken / MISSED)
+		return 0;
+	if (!is_growing(chunk, limits) || chunk->memory == 0)
+		return chunk->taken;
+	part = (double)least(chunk->taken, chunk->memory) / (double)chunk->memory;
+	return (uint64_t)((double)share / 2 * part);
+}
+
 static bool begin_chunk(const struct plan_order *order, struct plan_chunk *chunk,
 			const struct plan_view *view, const struct plan_limits *limits)
 {
-	uint64_t size = next_size(order, chunk, limits);
+	uint64_t size;
 
+	chunk->pass = taken_in_pass(chunk, limits, share_of_room(order, limits));
+	size = next_size(order, chunk, limits);
 	if (size == 0)
 		return false;
+	chunk->taken = chunk->missed = 0;
 	chunk->dear = is_dear(chunk, limits, share_of_room(order, limits));
 	if (!plan_chunk_cut(chunk, view, limits, size))
 		return false;
@@ -236,19 +267,19 @@ static bool begin_chunk(const struct plan_order *order, struct plan_chunk *chunk
 	return true;
 }
 
-/* Lists what there is room for now as well; the pass goes on where it is. */
+/* Lists what the window has now as well; the pass goes on where it is. */
 static void top_up(const struct plan_order *order, struct plan_chunk *chunk,
 		   const struct plan_view *view, const struct plan_limits *limits)
 {
 	uint64_t share = share_of_room(order, limits);
-	uint64_t room = room_of(chunk, limits, share);
+	uint64_t window = window_of(chunk, share);
 
 	if (!chunk->open || !chunk->dear || !is_active(chunk) || is_growing(chunk, limits) ||
-	    less(room, chunk->left + chunk->spare) < share / TOP_UP)
+	    less(window, chunk->left + chunk->spare) < share / TOP_UP)
 		return;
-	plan_chunk_cut(chunk, view, limits, room);
+	plan_chunk_cut(chunk, view, limits, window);
 	plan_chunk_go_on(chunk);
-	chunk->spare = less(room, chunk->memory);
+	chunk->spare = less(window, chunk->memory);
 }
 
 static bool next_of(const struct plan_order *order, struct plan_chunk *chunk,

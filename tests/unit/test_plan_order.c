@@ -440,6 +440,24 @@ static void a_hard_disk_reads_as_many_passes_as_there_is_room_for(void **state)
 	}
 }
 
+/* In a pass readers have more than there is room for: what they take meanwhile makes some. With
+ * as much as there is room for in each it would be 2.8 passes and 4.5. */
+static void a_pass_brings_more_than_there_is_room_for(void **state)
+{
+	const unsigned readers[] = {1, 4, 8};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct sim *s = sim_of(photos(PHOTOS));
+
+		assert_true(dear_epoch(s, 0.4, readers[i]) < 2.3 * one_pass(s));
+		assert_all_was_read_once(s);
+		s = sim_of(photos(PHOTOS));
+		assert_true(dear_epoch(s, 0.2, readers[i]) < 3.8 * one_pass(s));
+		assert_all_was_read_once(s);
+	}
+}
+
 static void a_room_of_a_tenth_is_better_than_none(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -1064,6 +1082,7 @@ int main(void)
 		cmocka_unit_test(a_cheap_device_is_asked_in_the_order_of_need),
 		cmocka_unit_test(a_cheap_device_is_not_asked_for_more_than_the_pace),
 		cmocka_unit_test(a_hard_disk_reads_as_many_passes_as_there_is_room_for),
+		cmocka_unit_test(a_pass_brings_more_than_there_is_room_for),
 		cmocka_unit_test(a_room_of_a_tenth_is_better_than_none),
 		cmocka_unit_test(passes_go_on_without_an_end),
 		cmocka_unit_test(where_all_fits_a_hard_disk_reads_one_pass),

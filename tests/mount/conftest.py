@@ -1,5 +1,6 @@
 """Fixtures of the mount tests: a folder for each test, mounts that never outlive it, and a net
-under all that: at the end of the session nothing may be mounted below its folder."""
+under all that: at the end of the session nothing may be mounted below its folder. Sessions side by
+side do not see each other's mounts."""
 
 import contextlib
 import os
@@ -21,7 +22,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: of `make soak`, not of `make check`")
     config.addinivalue_line("markers", "paced: jobs at a pace that sanitizers do not keep")
     config.addinivalue_line("markers", "tool: of foldpack alone; one build shows it")
+    config.addinivalue_line("markers", "alone: what else the machine does may change its verdict")
     foldfs.become_subreaper()
+    if os.geteuid() == 0:
+        foldfs.leave_mounts_of_others()
     # A shell lets what it starts in the background ignore these, nohup the last one, and so would
     # all daemons here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -127,20 +131,28 @@ def bulk(session_dir):
 
 
 @pytest.fixture(scope="session")
-def device_for_users():
-    """/dev/fuse as nearly every system has it: open to all. Put back at the end."""
+def device_for_users(session_dir):
+    """/dev/fuse as nearly every system has it: open to all. Where it is not, another takes its
+    place, for the tests only."""
     try:
-        mode = stat.S_IMODE(os.stat("/dev/fuse").st_mode)
+        found = os.stat("/dev/fuse")
     except FileNotFoundError:
         pytest.skip("no /dev/fuse")
-    if mode & 0o666 == 0o666:
+    if found.st_mode & 0o666 == 0o666:
         yield
         return
     if os.geteuid() != 0:
-        pytest.skip(f"/dev/fuse has mode {mode:o}, and only root may change it")
-    os.chmod("/dev/fuse", 0o666)
+        pytest.skip(f"/dev/fuse has mode {stat.S_IMODE(found.st_mode):o}, and only root may make "
+                    "another")
+    devices = session_dir / "devices"
+    devices.mkdir()
+    foldfs.run("mount", "-t", "tmpfs", "none", devices)  # /tmp may be mounted without devices
+    os.mknod(devices / "fuse", stat.S_IFCHR, found.st_rdev)
+    (devices / "fuse").chmod(0o666)
+    foldfs.run("mount", "--bind", devices / "fuse", "/dev/fuse")
     yield
-    os.chmod("/dev/fuse", mode)
+    foldfs.detach("/dev/fuse")
+    foldfs.detach(devices)
 
 
 @pytest.fixture

@@ -118,8 +118,8 @@ sanitized = $(MAKE) SANITIZE=$(1)
 # As many jobs as there are processors, unless make was told how many.
 jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: check run-check soak run-soak check-unit check-mount check-tool check-mounted check-clients
-.PHONY: run-check-clients lint demo run-demo bench run-bench fuzz help
+.PHONY: check run-check soak run-soak check-unit check-mount check-clients run-check-clients
+.PHONY: lint demo run-demo bench run-bench fuzz help
 check:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-check
@@ -131,7 +131,7 @@ run-check: all
 	+@$(call sanitized,thread) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not paced'
-	@$(MAKE) check-mounted
+	@$(MAKE) check-mount MARKED='not slow and not tool'
 
 # What takes long: many epochs of orders that must not be found, batches of packs as large as they
 # are, and the mount tests that check leaves out: those marked slow, and plain those of foldpack
@@ -164,21 +164,14 @@ check-unit: $(checked)
 		$(filter-out $(long),$(checked))
 	$(Q)$(if $(SANITIZE),,sh tests/unit/threads.sh "$(threaded) $(packers)" $(units))
 
-# What concerns foldpack alone runs side by side; what mounts may measure, and has the machine for
-# itself. Status 5 says that there is no such test.
+# Side by side, then what needs the machine for itself. Status 5 says that there is no such test.
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow
 pytest = $(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) -m '$(1) and ($(MARKED))' $(2) tests/mount \
 	$(TESTS) || [ $$? = 5 ]
 check-mount: all
-	@$(MAKE) check-tool
-	@$(MAKE) check-mounted
-
-check-tool: all
-	$(call pytest,tool,-n $(shell nproc))
-
-check-mounted: all
-	$(call pytest,not tool)
+	$(call pytest,not alone,-n $(shell nproc))
+	$(call pytest,alone)
 
 # With what users run today, in an environment outside this tree: some GB to download.
 check-clients:

@@ -15,6 +15,8 @@ import foldfs
 import trees
 from foldfs import MIB, PATIENCE, libc
 
+pytestmark = pytest.mark.alone
+
 FILES, FILE = 1000, 100 << 10
 POOL = 64 * MIB
 LAG_FILES = 512  # fs/drop.h

@@ -373,17 +373,17 @@ static void stored_bytes_are_compared_committed_or_not(void **state)
 	none = add_file(f, BUILDER_ROOT, "none", 0);
 	for (unsigned i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "z%u", i);
-		ids[i] = add_file(f, BUILDER_ROOT, name, 20 * MIB + i);
-		assert_true(same(f, ids[0], "z0", 20 * MIB));
-		assert_true(same(f, ids[i], name, 20 * MIB + i));
-		assert_false(same(f, ids[i], name, 20 * MIB + i - 1));
-		assert_false(same(f, ids[i], "other", 20 * MIB + i));
+		ids[i] = add_file(f, BUILDER_ROOT, name, BATCH * 5 / 16 + i);
+		assert_true(same(f, ids[0], "z0", BATCH * 5 / 16));
+		assert_true(same(f, ids[i], name, BATCH * 5 / 16 + i));
+		assert_false(same(f, ids[i], name, BATCH * 5 / 16 + i - 1));
+		assert_false(same(f, ids[i], "other", BATCH * 5 / 16 + i));
 	}
 	assert_true(same(f, small, "small", 600));
 	assert_false(same(f, small, "other", 600));
 	assert_true(same(f, none, "none", 0));
 	finish_and_open(f);
-	expect_file(f, "z0", 20 * MIB);
+	expect_file(f, "z0", BATCH * 5 / 16);
 }
 
 static void only_what_was_stored_can_be_shared(void **state)
@@ -440,7 +440,7 @@ static XXH128_hash_t build_many(struct fixture *f)
 	start(f);
 	for (unsigned i = 0; i < 500; i++) {
 		snprintf(name, sizeof(name), "%03u", i);
-		ids[i] = add_file(f, BUILDER_ROOT, name, 300000 + i);
+		ids[i] = add_file(f, BUILDER_ROOT, name, BATCH / 200 + i);
 		snprintf(name, sizeof(name), "%c%03u", i % 2 ? 'z' : '!', i);
 		id = add_name(f, BUILDER_ROOT, name);
 		assert_done(builder_alias(f->builder, id, ids[i / 2], &f->err));
@@ -461,8 +461,8 @@ static void the_same_input_gives_the_same_file(void **state)
 
 	assert_true(XXH128_isEqual(first, build_many(f)));
 	open_pack(f);
-	expect_file_of(f, "z499", "249", 300249);
-	expect_file_of(f, "!498", "249", 300249);
+	expect_file_of(f, "z499", "249", BATCH / 200 + 249);
+	expect_file_of(f, "!498", "249", BATCH / 200 + 249);
 	expect_faults(f, "");
 }
 

@@ -60,7 +60,7 @@ static void expect_sentence(const struct fixture *f, const char *sentence)
 
 static int new_builder(struct fixture *f, bool replace)
 {
-	struct builder_params params = {.path = f->path, .replace = replace};
+	struct builder_params params = {.path = f->path, .replace = replace, .batch = BATCH};
 
 	f->err.text[0] = '\0';
 	return builder_new(&params, &f->builder, &f->err);
@@ -120,7 +120,7 @@ static XXH128_hash_t build_mixed(struct fixture *f, uint8_t dirt)
 			builder_drop(f->builder, id);
 			continue;
 		}
-		store(f, id, name, i % 2 ? 200000 : i);
+		store(f, id, name, i % 2 ? BATCH / 300 : i);
 	}
 	add_link(f, BUILDER_ROOT, "linked", id);
 	add_symlink(f, BUILDER_ROOT, "sym", "dir/00001");
@@ -247,14 +247,14 @@ static void a_source_that_fails_last_does_not_truncate_the_pack(void **state)
 	start(f);
 	for (unsigned i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "%u", i);
-		add_file(f, BUILDER_ROOT, name, 40 * MIB);
+		add_file(f, BUILDER_ROOT, name, BATCH * 5 / 8);
 	}
 	add_file(f, BUILDER_ROOT, "x", 10);
 	bad = add_name(f, BUILDER_ROOT, "z");
-	assert_int_equal(store_bytes(f, bad, "z", 20 * MIB, MIB), -EIO);
+	assert_int_equal(store_bytes(f, bad, "z", BATCH * 5 / 16, MIB), -EIO);
 	builder_drop(f->builder, bad);
 	finish_and_open(f);
-	expect_file(f, "4", 40 * MIB);
+	expect_file(f, "4", BATCH * 5 / 8);
 	expect_faults(f, "");
 }
 
@@ -537,7 +537,7 @@ static void the_remains_of_a_killed_run_are_written_over(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		start(f);
-		add_file(f, BUILDER_ROOT, "old", 100 * MIB);
+		add_file(f, BUILDER_ROOT, "old", BATCH * 3 / 2);
 		raise(SIGKILL);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -601,7 +601,7 @@ static void a_limit_on_file_size_is_told_as_such(void **state)
 
 	signal(SIGXFSZ, SIG_IGN);
 	assert_done(getrlimit(RLIMIT_FSIZE, &old));
-	low = (struct rlimit){.rlim_cur = 100 * MIB + 1234, .rlim_max = old.rlim_max};
+	low = (struct rlimit){.rlim_cur = BATCH * 3 / 2 + 1234, .rlim_max = old.rlim_max};
 	assert_done(setrlimit(RLIMIT_FSIZE, &low));
 	assert_int_equal(fill_up(f), -EFBIG);
 	assert_done(setrlimit(RLIMIT_FSIZE, &old));
@@ -618,7 +618,7 @@ static int fill_tmpfs(struct fixture *f, const char *options)
 
 static void a_full_disk_is_told_as_such(void **state)
 {
-	static const char *const room[] = {"size=8k", "size=40m", "size=72m", "size=200m"};
+	static const char *const room[] = {"size=8k", "size=5m", "size=9m", "size=25m"};
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(room) / sizeof(*room); i++) {

@@ -20,9 +20,7 @@
 #define TARGETS	 80
 #define TARGET	 (batch / 128)
 
-/* An eighth of what packs have, unless FOLDFS_TEST_BIG is set: what happens in five small batches
- * is what happens in five large ones. */
-static uint64_t batch = 8 * MIB;
+static uint64_t batch = BATCH; /* as packs have it, if FOLDFS_TEST_BIG is set */
 
 /* So many 64ths of a batch: a MiB of packs. */
 static uint64_t share(uint64_t count)

@@ -132,10 +132,18 @@ def die_at(size, src, pack, *options):
     return create(src, pack, "--resume", *options, status=None, preexec_fn=limit_size(size))
 
 
-@pytest.fixture
-def interrupted(src, pack, want):
-    """A run that was killed after two batches."""
+@pytest.fixture(scope="module")
+def killed(src, fast):
+    """What a run has left that was killed after two batches."""
+    pack = fast / "killed.lmdb"
     assert die_at(190 * MIB, src, pack).returncode == -signal.SIGXFSZ
+    return pack
+
+
+@pytest.fixture
+def interrupted(killed, pack):
+    for left in (partial, journal):
+        shutil.copy(left(killed), left(pack))
     return pack
 
 

@@ -256,6 +256,18 @@ static void leave(struct program *program)
 		}
 }
 
+/* A mount is announced before this is loaded, and whoever asks for a file gets no more than EIO
+ * where it cannot be. */
+static void preload(const struct mount *mount)
+{
+	struct err err = {0};
+	int r = dataset_preload(mount->dataset, &err);
+
+	if (r < 0)
+		log_error("%s: no file can be looked at: %s%s", mount->pack_path, err_text(&err, r),
+			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
+}
+
 static int serve(struct program *program, struct err *err)
 {
 	int r = session_new(program->mount, &program->session, err);
@@ -274,7 +286,7 @@ static int serve(struct program *program, struct err *err)
 		spawn_command(program);
 	else
 		daemon_ready(&program->daemon);
-	dataset_preload(program->mount->dataset);
+	preload(program->mount);
 	if (program->command || !program->settings.command)
 		run(program);
 	leave(program);

@@ -389,23 +389,18 @@ static uint32_t count_links(const struct index *index, uint32_t entry)
 	return links;
 }
 
-static int need_attr(struct dataset *dataset)
+int dataset_preload(struct dataset *dataset, struct err *err)
 {
-	int r = need_section(dataset, SECTION_MODE);
+	int r = need_section_or_why(dataset, SECTION_MODE, err);
 
-	return r < 0 ? r : need_section(dataset, SECTION_MTIME);
-}
-
-void dataset_preload(struct dataset *dataset)
-{
-	need_attr(dataset);
+	return r < 0 ? r : need_section_or_why(dataset, SECTION_MTIME, err);
 }
 
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
 {
 	const struct index *index = &dataset->index;
 	int64_t ns;
-	int r = need_attr(dataset);
+	int r = dataset_preload(dataset, NULL);
 
 	if (r < 0)
 		return r;

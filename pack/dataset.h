@@ -110,9 +110,9 @@ int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path
 
 /* Mode, link count and time. Loads the cold sections at first use: 0, -EBADMSG, -EIO, -ENOMEM. */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
-/* Loads what dataset_attr needs, so that the first to ask does not wait for it. A failure is
- * for dataset_attr to tell. */
-void dataset_preload(struct dataset *dataset);
+/* Loads what dataset_attr needs, so that the first to ask does not wait for it. Returns the same;
+ * err has the sentence that dataset_attr has no room for. */
+int dataset_preload(struct dataset *dataset, struct err *err);
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */

@@ -16,7 +16,7 @@ from foldfs import FOLDFS, FOLDPACK, PATIENCE, SOMEBODY, as_user, is_mounted, is
 
 MAGIC = b"foldfs\r\n"  # of the superblock
 VERSION, INCOMPAT, ENTRIES, SECTIONS = 8, 24, 32, 152  # places in it
-SECTION, MODE = 40, 9  # bytes for each section there, and which of them has the modes
+SECTION, MODE, MTIME = 40, 9, 10  # bytes for each section there, and which of them has what
 
 
 @pytest.fixture
@@ -136,13 +136,32 @@ def test_a_damaged_index(own, point):
     assert "damaged index: checksum mismatch in section names" in refused(own[1], point, 3)
 
 
+def damage_section(pack, number):
+    data = pack.read_bytes()
+    at, = struct.unpack_from("<Q", data, superblock(pack) + SECTIONS + SECTION * number)
+    patch(pack, at, bytes([data[at] ^ 1]))
+
+
+@pytest.mark.parametrize("number, name", [(MODE, "mode"), (MTIME, "mtime")])
+def test_attributes_that_are_damaged_are_said_once(own, mount, number, name):
+    damage_section(own[1], number)
+    mounted = mount(own[1], "-f")
+    for _ in range(3):
+        with pytest.raises(OSError) as raised:
+            os.stat(mounted / "file")
+        assert raised.value.errno == errno.EIO
+    mounted.close()
+    said = mounted.said + mounted.log()
+    assert said.splitlines()[1:] == [
+        f"foldfs: {own[1]}: no file can be looked at: damaged index: checksum mismatch in section "
+        f"{name}; 'foldpack verify' lists all that is damaged"]
+
+
 @is_root
 def test_damaged_modes_cost_what_needs_them(own, point):
     """Of a file that nothing can be said of, nothing is noted either. Mounted by the caller, for a
     kernel that asks for the file although it knows nothing of the root."""
-    at, size = struct.unpack_from("<QQ", own[1].read_bytes(),
-                                  superblock(own[1]) + SECTIONS + SECTION * MODE)
-    patch(own[1], at, bytes([own[1].read_bytes()[at] ^ 1]))
+    damage_section(own[1], MODE)
     fd = os.open("/dev/fuse", os.O_RDWR)
     options = f"fd={fd},rootmode=40000,user_id=0,group_id=0"
     assert foldfs.libc.mount(b"own", os.fsencode(point), b"fuse.foldfs", 7, options.encode()) == 0

@@ -215,7 +215,7 @@ struct thinking {
 	struct thinker *thinker;
 	struct thought *thought;
 	struct way way;
-	atomic_bool done;
+	bool done; /* protected by the cache's lock */
 	pthread_mutex_t lock;
 	pthread_t ids[THREADS_MAX]; /* protected by lock: of those that search beside it */
 	unsigned count;		    /* protected by lock */
@@ -338,6 +338,7 @@ static void takes_long(void *context)
 static void *think_thread(void *context)
 {
 	struct thinking *thinking = context;
+	struct thinker *thinker = thinking->thinker;
 	const struct oracle_hooks hooks = {
 		.guess = {.context = thinking, .search = search_all, .stopped = stopped},
 		.context = thinking,
@@ -347,7 +348,10 @@ static void *think_thread(void *context)
 
 	oracle_think(thinking->thought, &hooks);
 	way_end(&thinking->way);
-	atomic_store(&thinking->done, true);
+	SCOPE_LOCK(&thinker->cache->lock);
+	thinking->done = true;
+	if (atomic_load(&thinker->stopping)) /* else the next tick is soon enough */
+		pthread_cond_signal(&thinker->wake);
 	return NULL;
 }
 
@@ -394,8 +398,7 @@ static void wait_tick(struct thinker *thinker)
 {
 	const struct timespec until = clock_after(TICK_NS);
 
-	if (!atomic_load(&thinker->stopping))
-		pthread_cond_timedwait(&thinker->wake, &thinker->cache->lock, &until);
+	pthread_cond_timedwait(&thinker->wake, &thinker->cache->lock, &until);
 	tick(thinker);
 }
 
@@ -414,7 +417,7 @@ static struct effort effort_of(const struct thinker *thinker)
 /* The lock is held, but while the thread ends, which may take long where nothing is idle. */
 static void wait_for(struct thinker *thinker, struct thinking *thinking, pthread_t id)
 {
-	while (!atomic_load(&thinking->done)) {
+	while (!thinking->done) {
 		wait_tick(thinker);
 		if (oracle_has_new(thinker->oracle, atomic_load(&thinker->searching)))
 			atomic_store(&thinker->superseded, true);
@@ -471,7 +474,8 @@ static void *thinker_thread(void *context)
 
 		if (!thought) {
 			sleep_while_idle(thinker);
-			wait_tick(thinker);
+			if (!atomic_load(&thinker->stopping))
+				wait_tick(thinker);
 			continue;
 		}
 		think(thinker, thought, sentence);

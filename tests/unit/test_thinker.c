@@ -19,24 +19,38 @@ static uint32_t order[FILES];
 static atomic_uint locked; /* how often an order was recognised */
 
 static atomic_long set_back; /* seconds, by which the time of day will have been set back */
+static atomic_ulong looks;   /* at any clock */
+static atomic_bool held;     /* whoever asks for lists has to wait */
+static atomic_bool somebody; /* does */
 
 /* Takes the place of the C library's. */
 int clock_gettime(clockid_t clock, struct timespec *ret)
 {
 	int r = (int)syscall(SYS_clock_gettime, clock, ret);
 
+	looks++;
 	ret->tv_sec += clock == CLOCK_REALTIME ? set_back : 0;
 	return r;
+}
+
+static void wait_while_held(struct world *w)
+{
+	SCOPE_LOCK(&w->lock);
+	somebody = held;
+	pthread_cond_broadcast(&w->changed);
+	while (held)
+		pthread_cond_wait(&w->changed, &w->lock);
 }
 
 /* The files as they lie: some loader's list, and not the first that is told of. */
 static int lists(void *context, uint64_t file, cache_list_fn *found, void *arg)
 {
-	const struct world *w = context;
+	struct world *w = context;
 	uint32_t files[FILES];
 	int r;
 
 	assert_true(file < w->extents);
+	wait_while_held(w);
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = FILES - 1 - i;
 	r = found(arg, "backwards", files, FILES);
@@ -258,6 +272,36 @@ static void what_is_thought_about_ends_when_the_cache_stops(void **state)
 	assert_int_equal(locked, 0);
 }
 
+static void *stop_thread(void *arg)
+{
+	cache_stop(arg);
+	return NULL;
+}
+
+static void who_waits_for_a_thought_to_end_sleeps(void **state)
+{
+	const struct timespec while_ns = {.tv_nsec = 300000000};
+	struct world *w = begin(state, 2);
+	struct loader loader;
+	unsigned long looked;
+	pthread_t id;
+
+	held = true;
+	load(&loader, drawn(SEED));
+	read_some(w, &loader, 64);
+	assert_true(wait_until(w, somebody));
+	looked = looks;
+	assert_int_equal(pthread_create(&id, NULL, stop_thread, w->cache), 0);
+	nanosleep(&while_ns, NULL);
+	looked = looks - looked;
+	pthread_mutex_lock(&w->lock);
+	held = false;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(id, NULL);
+	assert_true(looked < 1000);
+}
+
 static void a_cache_that_was_never_started_can_be_freed(void **state)
 {
 	struct world *w = *state;
@@ -318,6 +362,7 @@ int main(void)
 		world_test(the_time_of_day_does_not_count),
 		world_test(two_jobs_read_as_they_like_meanwhile),
 		world_test(what_is_thought_about_ends_when_the_cache_stops),
+		world_test(who_waits_for_a_thought_to_end_sleeps),
 		world_test(a_cache_that_was_never_started_can_be_freed),
 		world_test(a_given_order_is_read_ahead),
 		world_test(without_processors_nothing_is_guessed),

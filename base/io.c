@@ -63,6 +63,22 @@ static int io_advance(ssize_t n, size_t *done)
 	return 0;
 }
 
+int io_line(FILE *file, char **line, size_t *room, size_t *ret_len)
+{
+	ssize_t len;
+
+	errno = 0;
+	len = getline(line, room, file);
+	if (ferror(file) || (len < 0 && !feof(file)))
+		return -errno;
+	if (len < 0)
+		return 1;
+	if (len > 0 && (*line)[len - 1] == '\n')
+		(*line)[--len] = '\0';
+	*ret_len = (size_t)len;
+	return 0;
+}
+
 int io_write_full(int fd, const void *buf, size_t len)
 {
 	size_t done = 0;

@@ -1,4 +1,5 @@
 #include "fs/order.h"
+#include "base/io.h"
 #include "base/scope.h"
 #include "fs/mount.h"
 #include "fs/order_ioctl.h"
@@ -84,21 +85,16 @@ static int load_lines(struct order *order, const struct mount *mount, const char
 {
 	SCOPE_FREE char *line = NULL;
 	uint64_t number = 0;
-	size_t room = 0;
-	ssize_t len;
+	size_t room = 0, len;
+	int r;
 
-	errno = 0;
-	while ((len = getline(&line, &room, file)) >= 0) {
-		int r;
-
+	while ((r = io_line(file, &line, &room, &len)) == 0) {
 		number++;
-		if (len > 0 && line[len - 1] == '\n')
-			line[--len] = '\0';
-		r = len > 0 ? order_add(order, mount, line, (size_t)len) : 0;
+		r = len > 0 ? order_add(order, mount, line, len) : 0;
 		if (r < 0)
 			return refuse(name, number, line, r, err);
 	}
-	return ferror(file) ? err_set(err, -errno, "%s: %s", name, strerror(errno)) : 0;
+	return r < 0 ? err_set(err, r, "%s: %s", name, strerror(-r)) : 0;
 }
 
 int order_load(const struct mount *mount, const char *file, struct order *ret, struct err *err)

@@ -1,4 +1,5 @@
 #include "fs/stat/order.h"
+#include "base/io.h"
 #include "base/scope.h"
 #include "fs/order_ioctl.h"
 #include "fs/stat/mounts.h"
@@ -87,19 +88,17 @@ static int add_line(struct sender *sender, const char *line, size_t len)
 static int send_lines(struct sender *sender, FILE *file)
 {
 	SCOPE_FREE char *line = NULL;
-	size_t room = 0;
-	ssize_t len;
-	int r = 0;
+	size_t room = 0, len;
+	int r;
 
-	errno = 0;
-	while (r == 0 && (len = getline(&line, &room, file)) >= 0) {
-		if (len > 0 && line[len - 1] == '\n')
-			len--;
-		r = add_line(sender, line, (size_t)len);
+	while ((r = io_line(file, &line, &room, &len)) == 0) {
+		r = add_line(sender, line, len);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && ferror(file))
-		return err_set(sender->err, -errno, "%s: %s", sender->file, strerror(errno));
-	return r < 0 ? r : send_step(sender, ORDER_ADD);
+	if (r < 0)
+		return err_set(sender->err, r, "%s: %s", sender->file, strerror(-r));
+	return send_step(sender, ORDER_ADD);
 }
 
 int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err)

@@ -1,5 +1,6 @@
 #include "pack/tool/order.h"
 
+#include "base/io.h"
 #include "base/scope.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -178,22 +179,19 @@ static int read_list(struct list *list, struct err *err)
 	SCOPE_FILE FILE *file = fopen(name, "re");
 	SCOPE_FREE char *line = NULL;
 	uint64_t number = 0;
-	size_t room = 0;
-	ssize_t len;
-	int r = 0;
+	size_t room = 0, len;
+	int r;
 
 	if (!file)
 		return err_set(err, -errno, "%s: %s", name, strerror(errno));
-	while (r == 0 && (len = getline(&line, &room, file)) >= 0) {
+	while ((r = io_line(file, &line, &room, &len)) == 0) {
 		number++;
-		if (len > 0 && line[len - 1] == '\n')
-			line[--len] = '\0';
 		if (len > 0)
 			r = take_line(list, line, number, err);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0 && ferror(file))
-		return err_set(err, -EIO, "%s: cannot be read", name);
-	return r;
+	return r < 0 ? err_set(err, r, "%s: %s", name, strerror(-r)) : 0;
 }
 
 static int rank_by_list(const struct order *order, const struct filter *filter,

@@ -1,0 +1,118 @@
+/* Lines of files that end, and of some that fail: base/io.h. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+/* A file of this text, behind which reading fails, unless error is 0. */
+struct source {
+	const char *text;
+	int error;
+};
+
+static ssize_t give(void *cookie, char *buf, size_t size)
+{
+	struct source *source = cookie;
+	size_t len = strnlen(source->text, size);
+
+	memcpy(buf, source->text, len);
+	source->text += len;
+	if (len == 0 && source->error) {
+		errno = source->error;
+		return -1;
+	}
+	return (ssize_t)len;
+}
+
+static FILE *open_source(struct source *source)
+{
+	FILE *file = fopencookie(source, "r", (cookie_io_functions_t){.read = give});
+
+	assert_non_null(file);
+	return file;
+}
+
+/* What io_line() says behind these lines, "|" behind each. */
+static int read_lines(const char *text, int error, const char *lines)
+{
+	struct source source = {.text = text, .error = error};
+	SCOPE_FILE FILE *file = open_source(&source);
+	SCOPE_FREE char *line = NULL;
+	size_t room = 0, len;
+	int r;
+
+	while ((r = io_line(file, &line, &room, &len)) == 0) {
+		assert_int_equal(len, strcspn(lines, "|"));
+		assert_memory_equal(line, lines, len);
+		assert_int_equal(line[len], '\0');
+		lines += len + 1;
+	}
+	assert_string_equal(lines, "");
+	return r;
+}
+
+static void lines_are_read_without_their_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(read_lines("one\n\nthree\n", 0, "one||three|"), 1);
+	assert_int_equal(read_lines("one\nno end", 0, "one|no end|"), 1);
+	assert_int_equal(read_lines("\n", 0, "|"), 1);
+	assert_int_equal(read_lines("", 0, ""), 1);
+}
+
+static void an_error_is_no_end(void **state)
+{
+	(void)state;
+	assert_int_equal(read_lines("one\ntwo\n", EIO, "one|two|"), -EIO);
+	assert_int_equal(read_lines("", ESTALE, ""), -ESTALE);
+}
+
+static void a_line_that_an_error_cuts_off_is_none(void **state)
+{
+	(void)state;
+	assert_int_equal(read_lines("one\ntw", EIO, "one|"), -EIO);
+}
+
+/* Sanitizers have address space of their own. */
+static void a_line_that_memory_has_no_room_for_is_no_end(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+	(void)state;
+	skip();
+#else
+	SCOPE_FILE FILE *file = fopen("/dev/zero", "re");
+	SCOPE_FREE char *line = NULL;
+	struct rlimit old, low;
+	size_t room = 0, len;
+	int r;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
+	low = (struct rlimit){.rlim_cur = 64 * MIB, .rlim_max = old.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_AS, &low), 0);
+	r = io_line(file, &line, &room, &len);
+	assert_int_equal(setrlimit(RLIMIT_AS, &old), 0);
+	assert_int_equal(r, -ENOMEM);
+#endif
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_are_read_without_their_ends),
+		cmocka_unit_test(an_error_is_no_end),
+		cmocka_unit_test(a_line_that_an_error_cuts_off_is_none),
+		cmocka_unit_test(a_line_that_memory_has_no_room_for_is_no_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -300,6 +300,14 @@ static bool first_is(void *arg, const struct pass *pass)
 	return true;
 }
 
+static void no_popular_seed_is_tried_twice(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < PASS_ROOTS; i++)
+		for (unsigned j = 0; j < i; j++)
+			assert_int_not_equal(pass_popular[i], pass_popular[j]);
+}
+
 static void seeds_of_a_seeded_default_generator_are_known(void **state)
 {
 	struct pass pass = {0};
@@ -792,6 +800,7 @@ int main(void)
 		cmocka_unit_test(dali_shards_are_runs_of_the_list),
 		cmocka_unit_test(the_head_is_the_beginning_of_the_order),
 		cmocka_unit_test(the_beginning_of_a_part_is_told_alone),
+		cmocka_unit_test(no_popular_seed_is_tried_twice),
 		cmocka_unit_test(seeds_of_a_seeded_default_generator_are_known),
 		cmocka_unit_test(a_generator_of_the_loader_makes_all_epochs),
 		cmocka_unit_test(accelerate_takes_every_other_permutation),

@@ -56,6 +56,14 @@ static int lock(const struct builder *builder, int fd, struct err *err)
 	return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
 }
 
+/* Just made, or of a run that came no further. */
+static bool is_empty(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size == 0;
+}
+
 static int open_locked(struct builder *builder, struct err *err)
 {
 	SCOPE_CLOSE int fd = open_writable(builder->partial);
@@ -67,6 +75,7 @@ static int open_locked(struct builder *builder, struct err *err)
 		return err_set(err, -EBUSY, "another foldpack has just written '%s'",
 			       builder->path);
 	builder->fd = steal_fd(&fd);
+	builder->ours = is_empty(builder->fd);
 	return 0;
 }
 
@@ -197,12 +206,13 @@ static int locate_super(struct builder *builder, struct err *err)
 
 /* What is there goes for good: first the journal's name, so that it cannot come back and claim
  * a file of which only some pages are the old ones. */
-static int clear(const struct builder *builder)
+static int clear(const struct builder *builder, struct err *err)
 {
 	if (unlink(builder->journal_path) == 0)
 		io_sync_directory(builder->journal_path);
 	else if (errno != ENOENT)
-		return -errno;
+		return err_set(err, -errno, "cannot remove '%s': %s", builder->journal_path,
+			       strerror(errno));
 	return ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ? -errno : 0;
 }
 
@@ -213,7 +223,7 @@ static int begin(struct builder *builder, uint64_t batch, struct err *err)
 					.pack = builder->fd,
 					.run = run,
 					.options = builder->options};
-	int r = clear(builder);
+	int r = clear(builder, err);
 
 	builder->ours = true;
 	if (r == 0 && getrandom(run, sizeof(run), 0) < 0)

@@ -574,6 +574,24 @@ static void a_missing_directory_is_named(void **state)
 	assert_non_null(strstr(f->err.text, "no/such.partial': No such file or directory"));
 }
 
+static void a_directory_in_the_journals_place_is_named_and_all_that_stays(void **state)
+{
+	struct fixture *f = *state;
+	char partial[120], journal[128], sentence[256];
+
+	partial_path(f, partial);
+	snprintf(journal, sizeof(journal), "%s.journal", partial);
+	assert_done(mkdir(journal, 0755));
+	for (int replace = 0; replace < 2; replace++) {
+		assert_int_equal(new_builder(f, replace), -EISDIR);
+		snprintf(sentence, sizeof(sentence), "cannot %s '%s': Is a directory",
+			 replace ? "remove" : "open", journal);
+		expect_sentence(f, sentence);
+		expect_names(f, "data.lmdb.partial.journal");
+	}
+	assert_done(rmdir(journal));
+}
+
 /* --- no room ------------------------------------------------------------------------------------
  */
 
@@ -665,6 +683,7 @@ int main(void)
 		TEST(the_remains_of_a_killed_run_are_written_over),
 		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
 		TEST(a_missing_directory_is_named),
+		TEST(a_directory_in_the_journals_place_is_named_and_all_that_stays),
 		TEST(a_limit_on_file_size_is_told_as_such),
 		TEST(a_full_disk_is_told_as_such),
 	};

@@ -107,19 +107,44 @@ static uint64_t lag_bytes(const struct mount *mount)
 	return mount->budget / 16 > DROP_LEAST ? mount->budget / 16 : DROP_LEAST;
 }
 
-static int make_drop(struct session *session)
+static int make_fuse(struct session *session, struct err *err)
+{
+	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	struct err said = {0};
+	int r = fuse_arguments(session->mount, &args);
+
+	if (r < 0)
+		return r;
+	mount_log = &said;
+	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
+	mount_log = NULL;
+	return session->fuse ? 0
+			     : err_set(err, -ENOMEM, "libfuse cannot begin a session: %s",
+				       err_text(&said, -ENOMEM));
+}
+
+/* What is noted of all that the kernel may hold. */
+static int make_notes(struct session *session, struct err *err)
 {
 	struct mount *mount = session->mount;
+	char count[SIZE_TEXT];
+	int r = 0;
 
-	return mount->keep ? drop_new(dataset_extents(mount->dataset), lag_bytes(mount),
-				      drop_extent, session, &mount->drop)
-			   : 0;
+	if (mount->keep)
+		r = drop_new(dataset_extents(mount->dataset), lag_bytes(mount), drop_extent,
+			     session, &mount->drop);
+	if (r == 0 && mount->settings->readahead)
+		r = push_new(mount, &mount->push);
+	return r < 0 ? err_set(err, r,
+			       "cannot note what the kernel holds of %s files and folders: %s; a "
+			       "smaller '--pool' leaves memory for that",
+			       count_format(dataset_entries(mount->dataset), count), strerror(-r))
+		     : 0;
 }
 
 int session_new(struct mount *mount, struct session **ret, struct err *err)
 {
 	struct session *session = calloc(1, sizeof(*session));
-	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	int r;
 
 	if (!session)
@@ -129,16 +154,12 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	clock_cond_init(&session->turn);
 	if (!mount->settings->debug)
 		fuse_set_log_func(keep_log);
-	r = fuse_arguments(mount, &args);
+	r = make_fuse(session, err);
 	if (r == 0)
-		session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
-	if (r == 0 && session->fuse)
-		r = make_drop(session);
-	if (r == 0 && mount->settings->readahead)
-		r = push_new(mount, &mount->push);
-	if (r < 0 || !session->fuse) {
+		r = make_notes(session, err);
+	if (r < 0) {
 		session_free(session);
-		return err_set(err, r < 0 ? r : -ENOMEM, "no FUSE session");
+		return r;
 	}
 	*ret = session;
 	return 0;
@@ -342,13 +363,20 @@ int session_serve(struct session *session, struct err *err)
 		r = -pthread_create(&session->thread, NULL, run, session);
 	if (r < 0) {
 		stop_threads(session->mount);
-		return err_set(err, r, "cannot start threads: %s", strerror(-r));
+		return err_set(err, r,
+			       "cannot start threads: %s; allow more tasks, by 'ulimit -u' or "
+			       "where this job got its limit",
+			       strerror(-r));
 	}
 	session->serving = true;
 	SCOPE_LOCK(&session->lock);
 	while (!session->ready && !session->ended)
 		pthread_cond_wait(&session->turn, &session->lock);
-	return session->ready ? 0 : err_set(err, -EPROTO, "the kernel refused the FUSE protocol");
+	return session->ready
+		       ? 0
+		       : err_set(err, -EPROTO,
+				 "the connection ended before the mount was usable: somebody "
+				 "unmounted it, or the kernel is older than Linux 5.4");
 }
 
 /* --- leaving --------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 struct session;
 
+/* Returns 0 or -errno with the reason and the way out, where there is one. */
 int session_new(struct mount *mount, struct session **ret, struct err *err);
 void session_free(struct session *session); /* NULL is fine */
 
@@ -22,7 +23,7 @@ struct mount *session_mounted(const struct session *session);
 int session_mount(struct session *session, const char *path, struct err *err);
 
 /* Starts serving and returns when the kernel has shaken hands. From then on the signal
- * SESSION_ENDED comes to the process when the mount is gone. Returns 0 or -errno. */
+ * SESSION_ENDED comes to the process when the mount is gone. Returns as session_new. */
 #define SESSION_ENDED SIGUSR1
 int session_serve(struct session *session, struct err *err);
 

@@ -9,7 +9,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
+from foldfs import FOLDFS, NOBODY, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run
 
 pytestmark = [is_root, needs("setpriv", "unshare")]
 
@@ -30,6 +30,18 @@ def test_even_root_is_denied_a_user_s_mount(small, place, mount, device_for_user
     with pytest.raises(PermissionError):
         os.listdir(mounted)
     run(*as_user(SOMEBODY), "ls", mounted)
+
+
+@needs("fusermount3", "prlimit")
+def test_a_limit_of_tasks_is_named_with_the_way_out(small, place, device_for_users):
+    (place / "own").mkdir()
+    os.chown(place / "own", SOMEBODY, SOMEBODY)
+    done = run(*as_user(SOMEBODY), "prlimit", "--nproc=8", FOLDFS, small[1], place / "own",
+               status=1)
+    assert done.err == (
+        f"foldfs: {place}/own: cannot start threads: Resource temporarily unavailable; allow more "
+        "tasks, by 'ulimit -u' or where this job got its limit\n")
+    assert not is_mounted(place / "own")
 
 
 def test_two_users_read_the_same_at_once(bulk, mount):

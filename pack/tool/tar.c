@@ -128,7 +128,7 @@ static int open_file(struct tar *tar)
 	const struct tar_blocks member = {.next = member_next, .context = nest};
 	const struct tar_blocks bytes = {.next = tar_replay_next, .context = &nest->bytes};
 	size_t stem = stem_of_tar(tar);
-	int r = 1;
+	int r = TAR_LEVEL_NONE;
 
 	tar_replay_begin(&nest->bytes, &member);
 	if (stem > 0)
@@ -140,7 +140,7 @@ static int open_file(struct tar *tar)
 	if (r == 0)
 		return become_folder(tar, stem);
 	tar->err.text[0] = '\0';
-	return r == 1 || r == -EFBIG ? 0 : r;
+	return r > 0 || r == -EFBIG ? 0 : r;
 }
 
 /* --- entries ----------------------------------------------------------------------------- */
@@ -386,6 +386,8 @@ static int begin(struct tar *tar)
 		r = buf_adds(&tar->path, "");
 	if (r == 0)
 		r = push(tar, &bytes);
+	if (r == TAR_LEVEL_DAMAGED)
+		r = -EBADMSG;
 	if (r < 0)
 		return fail(tar, r, "damaged behind");
 	return r;
@@ -414,7 +416,7 @@ int tar_new(int fd, struct tar **ret, struct err *err)
 		*ret = steal_ptr(&tar);
 		return 0;
 	}
-	r = r == 1 ? no_tar(tar, err) : tell_failure(tar, err);
+	r = r == TAR_LEVEL_NONE ? no_tar(tar, err) : tell_failure(tar, err);
 	tar_free(steal_ptr(&tar));
 	return r;
 }

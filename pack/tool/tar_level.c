@@ -54,13 +54,11 @@ static la_ssize_t read_from(struct archive *archive, void *context, const void *
 {
 	struct tar_level *level = context;
 	ssize_t n = tar_gunzip_next(level->from, ret);
-	const char *damage = tar_gunzip_damage(level->from);
 
+	(void)archive;
 	if (n >= 0)
 		return n;
-	if (damage)
-		archive_set_error(archive, EINVAL, "gzip: %s", damage);
-	else
+	if (!tar_gunzip_damage(level->from))
 		level->from_error = (int)n;
 	return ARCHIVE_FATAL;
 }
@@ -77,7 +75,10 @@ static int damaged(const char *sentence, struct err *err)
 static int fail(struct tar_level *level, struct err *err)
 {
 	const char *reason = archive_error_string(level->archive);
+	const char *damage = tar_gunzip_damage(level->from);
 
+	if (damage)
+		return err_set(err, -EBADMSG, "gzip: %s", damage);
 	if (level->from_error)
 		return level->from_error;
 	if (archive_errno(level->archive) == ENOMEM)
@@ -326,9 +327,12 @@ static int open_level(struct tar_level *level, struct err *err)
 	if (archive_read_open(level->archive, level, NULL, read_from, NULL) == ARCHIVE_OK)
 		return read_header(level, err);
 	r = fail(level, err);
-	if (r == -EBADMSG && archive_errno(level->archive) == FOREIGN)
-		err_set(err, r, "no header of a tar");
-	return r == -EBADMSG && !level->from_error ? 1 : r;
+	if (r != -EBADMSG || level->from_error)
+		return r;
+	if (tar_gunzip_damage(level->from) || archive_errno(level->archive) != FOREIGN)
+		return TAR_LEVEL_DAMAGED;
+	err_set(err, r, "no header of a tar");
+	return TAR_LEVEL_NONE;
 }
 
 int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err)

@@ -411,6 +411,13 @@ def test_a_bit_that_turned_over_in_a_compressed_tar_is_noticed(pack, tmp_path):
     assert not pack.exists()
 
 
+@pytest.mark.parametrize("end", ["gz", "bz2", "xz"])
+def test_a_compressed_tar_that_ends_before_its_first_file_is_damaged(end, pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("a", noise(1, 50000)), mode=f"w:{end}")
+    os.truncate(source, 60)
+    assert f"{source}: damaged at the beginning: " in create(source, pack, status=3).err
+
+
 def test_damage_to_a_tar_in_a_tar_is_damage_to_the_whole(pack, tmp_path):
     inner = members(tmp_path / "in.tar", ("x", noise(1, 5000)), ("y", noise(2, 5000)))
     source = members(tmp_path / "x.tar", ("in.tar", inner.read_bytes()[:9000]))

@@ -958,6 +958,29 @@ static void gzip_says_what_is_wrong(void **state)
 	expect_failure(f, -EBADMSG, "damaged behind 'x': gzip: truncated");
 }
 
+/* Of what is within, nothing can be known: it may have been a tar. */
+static void what_is_compressed_is_damaged_where_it_cannot_be_decompressed(void **state)
+{
+	static const struct {
+		const char *filter, *sentence;
+	} cases[] = {
+		{"gzip", "damaged at the beginning: gzip: truncated"},
+		{"bzip2", "damaged at the beginning: truncated bzip2 input"},
+		{"xz", "damaged at the beginning: lzma library error:  No progress is possible"},
+		{"zstd", "damaged at the beginning: truncated zstd input"},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		add_file(&f->bytes, "x", "1");
+		add_end(&f->bytes);
+		compress(&f->bytes, cases[i].filter);
+		f->bytes.len = 30;
+		expect_failure(f, -EBADMSG, cases[i].sentence);
+		f->bytes.len = 0;
+	}
+}
+
 static void members_of_gzip_are_one_and_zeros_behind_them_are_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -1166,6 +1189,7 @@ int main(void)
 		TEST(a_compressed_tar_that_is_cut_off_is_noticed_too),
 		TEST(a_bit_that_turned_over_in_a_compressed_tar_is_noticed),
 		TEST(gzip_says_what_is_wrong),
+		TEST(what_is_compressed_is_damaged_where_it_cannot_be_decompressed),
 		TEST(members_of_gzip_are_one_and_zeros_behind_them_are_nothing),
 		TEST(what_is_cut_off_is_said_with_its_place),
 		TEST(a_tar_in_a_tar_that_is_cut_off_is_said_with_its_place),

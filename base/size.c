@@ -105,3 +105,11 @@ const char *count_format(uint64_t count, char buf[static SIZE_TEXT])
 	*out = '\0';
 	return buf;
 }
+
+const char *count_noun(uint64_t count, const char *noun, char buf[static SIZE_TEXT])
+{
+	size_t len = strlen(count_format(count, buf));
+
+	snprintf(buf + len, SIZE_TEXT - len, " %s%s", noun, count == 1 ? "" : "s");
+	return buf;
+}

@@ -138,11 +138,11 @@ static void announce(const struct program *program)
 
 	cache_stats(mount->cache, &stats);
 	fstat(dataset_fd(mount->dataset), &st);
-	log_notice("%s on %s: %s files, %s; %s, %s I/O; pool %s of %s, %s; %s",
-		   program->settings.pack, program->mountpoint.path,
-		   count_format(info->super->files, files), size_format(info->super->bytes, bytes),
-		   mountpoint_fstype(st.st_dev, type), stats.direct ? "direct" : "buffered",
-		   size_format(mount->budget, pool), size_format(mount->memory, memory),
+	log_notice("%s on %s: %s, %s; %s, %s I/O; pool %s of %s, %s; %s", program->settings.pack,
+		   program->mountpoint.path, count_noun(info->super->files, "file", files),
+		   size_format(info->super->bytes, bytes), mountpoint_fstype(st.st_dev, type),
+		   stats.direct ? "direct" : "buffered", size_format(mount->budget, pool),
+		   size_format(mount->memory, memory),
 		   mount->keep ? stats.policy : "the kernel keeps what was read",
 		   program->settings.command ? "until COMMAND ends"
 					     : choose_unmount(program, leave, sizeof(leave)));

@@ -145,8 +145,7 @@ static int give_order(const char *file, const char *mountpoint)
 		return EXIT_FAILED;
 	}
 	if (files)
-		printf("order: given for %s file%s\n", count_format(files, count),
-		       files == 1 ? "" : "s");
+		printf("order: given for %s\n", count_noun(files, "file", count));
 	else
 		puts("order: none is given any more");
 	return EXIT_DONE;

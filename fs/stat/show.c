@@ -45,7 +45,7 @@ static void block_pack(const struct snapshot *s)
 	label("pack");
 	puts(s->pack);
 	label("");
-	printf("%s files, %s, id %s\n", count_text(s, COUNT_FILES, files),
+	printf("%s, %s, id %s\n", count_noun(s->counts[COUNT_FILES], "file", files),
 	       size_text(s, COUNT_BYTES, bytes), s->id);
 }
 
@@ -182,9 +182,8 @@ static void block_waits(const struct snapshot *s)
 
 	label("waits");
 	if (s->counts[COUNT_WAIT_READS])
-		printf("%s read%s; half of them up to %s, 99 %% up to %s\n",
-		       count_text(s, COUNT_WAIT_READS, reads),
-		       s->counts[COUNT_WAIT_READS] == 1 ? "" : "s",
+		printf("%s; half of them up to %s, 99 %% up to %s\n",
+		       count_noun(s->counts[COUNT_WAIT_READS], "read", reads),
 		       time_format(s->counts[COUNT_WAIT_P50], p50),
 		       time_format(s->counts[COUNT_WAIT_P99], p99));
 	else

@@ -145,15 +145,14 @@ static int add_order(const struct verdict *verdict, struct buf *buf)
 
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf)
 {
-	uint64_t bad = verdict->bad_files;
+	char bad[SIZE_TEXT];
 	int r = 0;
 
-	if (bad)
+	if (verdict->bad_files)
 		r = buf_addf(buf,
-			     "%" PRIu64
-			     " file%s could not be read: see the system log, or\n"
+			     "%s could not be read: see the system log, or\n"
 			     "'foldpack verify %s'\n",
-			     bad, bad == 1 ? "" : "s", pack);
+			     count_noun(verdict->bad_files, "file", bad), pack);
 	if (r == 0)
 		r = add_sentence(verdict, buf);
 	if (r == 0)

@@ -250,19 +250,18 @@ static int conclude(struct diff *diff)
 	if (r < 0)
 		return r;
 	if (diff->damaged > 0) {
-		log_error("%s: %s file%s damaged; 'foldpack verify' says more", diff->pack,
-			  count_format(diff->damaged, count), diff->damaged == 1 ? " is" : "s are");
+		log_error("%s: %s %s damaged; 'foldpack verify' says more", diff->pack,
+			  count_noun(diff->damaged, "file", count),
+			  diff->damaged == 1 ? "is" : "are");
 		return -EBADMSG;
 	}
 	if (diff->differences > 0)
 		say_options(diff);
-	log_notice("%s: %s files, %s, compared with %s in %.1f s: %s%s", diff->folder,
-		   count_format(diff->progress.files, files),
+	log_notice("%s: %s, %s, compared with %s in %.1f s: %s", diff->folder,
+		   count_noun(diff->progress.files, "file", files),
 		   size_format(diff->progress.bytes, bytes), diff->pack, seconds,
-		   diff->differences ? count_format(diff->differences, count) : "no difference",
-		   diff->differences == 0   ? ""
-		   : diff->differences == 1 ? " difference"
-					    : " differences");
+		   diff->differences ? count_noun(diff->differences, "difference", count)
+				     : "no difference");
 	return diff->differences + diff->unreadable > 0 ? -ECANCELED : 0;
 }
 

@@ -134,14 +134,14 @@ static int conclude(struct extract *extract)
 	double seconds = progress_end(&extract->progress);
 
 	if (extract->damaged) {
-		log_error("%s: %s file%s damaged; copy the pack again from where it is whole",
-			  extract->pack, count_format(extract->damaged, files),
-			  extract->damaged == 1 ? " is" : "s are");
+		log_error("%s: %s %s damaged; copy the pack again from where it is whole",
+			  extract->pack, count_noun(extract->damaged, "file", files),
+			  extract->damaged == 1 ? "is" : "are");
 		return EXIT_DAMAGED;
 	}
 	if (extract->exist + extract->failed > 0)
 		return EXIT_FAILED;
-	log_notice("%s: %s files, %s in %.1f s", extract->dest, count_format(done, files),
+	log_notice("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
 		   size_format(size, bytes), seconds);
 	return EXIT_DONE;
 }

@@ -62,8 +62,8 @@ static void print_aliases(const struct summary *summary)
 	char count[SIZE_TEXT], bytes[SIZE_TEXT];
 
 	if (summary->aliases)
-		printf("%-14s %s files, %s, with bytes that are stored for others\n",
-		       "deduplicated", count_format(summary->aliases, count),
+		printf("%-14s %s, %s, with bytes that are stored for others\n", "deduplicated",
+		       count_noun(summary->aliases, "file", count),
 		       size_format(summary->alias_bytes, bytes));
 }
 
@@ -109,7 +109,7 @@ static void print_classes(const struct summary *summary)
 			printf(" in ");
 			print_name(split->name, split->name_len);
 		}
-		printf(", %s files", count_format(split->files, count));
+		printf(", %s", count_noun(split->files, "file", count));
 		print_class_sizes(&summary->class_sizes[i]);
 	}
 }

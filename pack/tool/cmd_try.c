@@ -108,9 +108,9 @@ static void print(const char *source, const struct trial_result *result)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], sample[SIZE_TEXT], taken[SIZE_TEXT];
 
-	printf("%s: %s files, %s; sample: %s files, %s\n", source,
-	       count_format(result->files, files), size_format(result->bytes, bytes),
-	       count_format(result->loose.files, sample), size_format(result->loose.bytes, taken));
+	printf("%s: %s, %s; sample: %s, %s\n", source, count_noun(result->files, "file", files),
+	       size_format(result->bytes, bytes), count_noun(result->loose.files, "file", sample),
+	       size_format(result->loose.bytes, taken));
 	print_rate("loose files", &result->loose);
 	if (!result->no_mount.text[0])
 		print_rate("mounted", &result->mounted);

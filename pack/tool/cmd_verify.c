@@ -304,14 +304,15 @@ static int conclude(struct verify *verify)
 			  verify->pack);
 	if (verify->bad) {
 		log_error(
-			"%s: %s path%s damaged; copy the pack again from where it is whole, or "
+			"%s: %s %s damaged; copy the pack again from where it is whole, or "
 			"pack the folder again",
-			verify->pack, count_format(verify->bad, files),
-			verify->bad == 1 ? " is" : "s are");
+			verify->pack, count_noun(verify->bad, "path", files),
+			verify->bad == 1 ? "is" : "are");
 		return -EBADMSG;
 	}
-	log_notice("%s: %s files, %s, checked in %.1f s: all good", verify->pack,
-		   count_format(super->files, files), size_format(super->bytes, bytes), seconds);
+	log_notice("%s: %s, %s, checked in %.1f s: all good", verify->pack,
+		   count_noun(super->files, "file", files), size_format(super->bytes, bytes),
+		   seconds);
 	return 0;
 }
 

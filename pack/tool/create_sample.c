@@ -124,15 +124,15 @@ static void print(const struct create *create, const struct create_sample *sampl
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT], left[SIZE_TEXT], taken[SIZE_TEXT],
 		bad[SIZE_TEXT], time[48] = "";
 
-	printf("%s: %s files, %s\n", create->source, count_format(sample->files, files),
+	printf("%s: %s, %s\n", create->source, count_noun(sample->files, "file", files),
 	       size_format(sample->bytes, bytes));
 	if (seconds(sample) > 0)
 		snprintf(time, sizeof(time), ", in about %.0f s", seconds(sample));
 	printf("%s: about %s%s; %s free\n", create->pack,
 	       size_format(create_sample_bytes(sample), pack), time,
 	       size_format(target_free(create->pack), left));
-	printf("bad: %s of %s files that were looked at\n", count_format(sample->bad, bad),
-	       count_format(sample->taken, taken));
+	printf("bad: %s of %s that %s looked at\n", count_format(sample->bad, bad),
+	       count_noun(sample->taken, "file", taken), sample->taken == 1 ? "was" : "were");
 }
 
 static int print_json(const struct create *create, const struct create_sample *sample)

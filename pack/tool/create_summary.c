@@ -37,17 +37,19 @@ static void print(const struct create *create, const struct builder_summary *sum
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT];
 
-	log_notice("%s: %s files, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
-		   count_format(summary->files, files), size_format(summary->bytes, bytes),
+	log_notice("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
+		   count_noun(summary->files, "file", files), size_format(summary->bytes, bytes),
 		   size_format(summary->pack_bytes, pack), seconds,
 		   (double)(summary->bytes - create->bytes_before) * 1e-6 / seconds, summary->id);
 	if (summary->aliases)
-		log_notice("%s: %s files have the bytes of others, which saves %s", create->pack,
-			   count_format(summary->aliases, files),
+		log_notice("%s: %s %s the bytes of others, which saves %s", create->pack,
+			   count_noun(summary->aliases, "file", files),
+			   summary->aliases == 1 ? "has" : "have",
 			   size_format(summary->alias_bytes, bytes));
 	if (create->made)
-		log_notice("%s: %s images changed; the files had %s before", create->pack,
-			   count_format(create->made, files), size_format(create->bytes_in, bytes));
+		log_notice("%s: %s changed; the files had %s before", create->pack,
+			   count_noun(create->made, "image", files),
+			   size_format(create->bytes_in, bytes));
 	if (create->kept)
 		log_notice("%s: %s of them bad, and packed all the same", create->pack,
 			   count_format(create->kept, files));
@@ -84,7 +86,7 @@ bool create_say_kept(struct create *create, const char *words)
 	if (!create->builder || !builder_kept(create->builder, &kept))
 		return false;
 	create->bytes_before = kept.bytes;
-	log_notice("%s: %s %s files, %s", create->pack, words, count_format(kept.files, files),
+	log_notice("%s: %s %s, %s", create->pack, words, count_noun(kept.files, "file", files),
 		   size_format(kept.bytes, bytes));
 	return true;
 }

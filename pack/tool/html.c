@@ -118,8 +118,9 @@ void html_size(struct html *html, uint64_t bytes)
 
 void html_number_of(struct html *html, uint64_t count, const char *noun)
 {
-	html_count(html, count);
-	html_putf(html, " %s%s", noun, count == 1 ? "" : "s");
+	char text[SIZE_TEXT];
+
+	html_put(html, count_noun(count, noun, text));
 }
 
 /* --- base64 ----------------------------------------------------------------------------- */

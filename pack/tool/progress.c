@@ -34,12 +34,11 @@ static void format_files(const struct progress *progress, char *out, size_t len)
 {
 	char done[SIZE_TEXT], total[SIZE_TEXT];
 
-	count_format(progress->files, done);
 	if (progress->files_total)
-		snprintf(out, len, "%s of %s files", done,
-			 count_format(progress->files_total, total));
+		snprintf(out, len, "%s of %s", count_format(progress->files, done),
+			 count_noun(progress->files_total, "file", total));
 	else
-		snprintf(out, len, "%s files", done);
+		snprintf(out, len, "%s", count_noun(progress->files, "file", done));
 }
 
 static void format_left(const struct progress *progress, double elapsed, char *out, size_t len)

@@ -162,11 +162,10 @@ static void chart_sizes(struct report *report)
 			      .y = plane->y};
 
 	snprintf(about, sizeof(about),
-		 "%s image%s; width %u to %u, median %u; height %u to %u, median %u. "
+		 "%s; width %u to %u, median %u; height %u to %u, median %u. "
 		 "Stronger colour: more images. Both axes are logarithmic.",
-		 count_format(sides->count, count), sides->count == 1 ? "" : "s", sides->width.min,
-		 sides->width.max, sides->width.median, sides->height.min, sides->height.max,
-		 sides->height.median);
+		 count_noun(sides->count, "image", count), sides->width.min, sides->width.max,
+		 sides->width.median, sides->height.min, sides->height.max, sides->height.median);
 	begin_figure(report, chart.title);
 	chart_begin(report->html, &chart);
 	draw_square(report, plane);

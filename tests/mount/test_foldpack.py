@@ -712,7 +712,7 @@ def test_info_counts_splits_classes_and_images(src, pack):
     assert info["fragmentation"] == 0
     text = run("info", pack).stdout.decode()
     assert "2 in train, 3 files, 1 to 2 a class (median 2), imbalance 2\n" in text
-    assert "1 in val, 1 files, 1 a class\n" in text and info["id"] in text
+    assert "1 in val, 1 file, 1 a class\n" in text and info["id"] in text
 
 
 def test_info_of_plain_classes_has_no_splits(src, pack):

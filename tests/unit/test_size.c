@@ -160,6 +160,18 @@ static void counts_get_a_comma_every_three_digits(void **state)
 		assert_string_equal(count_format(table[i].count, text), table[i].text);
 }
 
+static void a_noun_is_in_the_singular_behind_one_alone(void **state)
+{
+	char text[SIZE_TEXT];
+
+	(void)state;
+	assert_string_equal(count_noun(0, "file", text), "0 files");
+	assert_string_equal(count_noun(1, "file", text), "1 file");
+	assert_string_equal(count_noun(1281167, "image", text), "1,281,167 images");
+	assert_string_equal(count_noun(UINT64_MAX, "letters of a noun", text),
+			    "18,446,744,073,709,551,615 letters of a nouns");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -167,6 +179,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_a_size_is_refused_and_nothing_written),
 		cmocka_unit_test(sizes_are_shown_with_three_digits),
 		cmocka_unit_test(counts_get_a_comma_every_three_digits),
+		cmocka_unit_test(a_noun_is_in_the_singular_behind_one_alone),
 	};
 
 	return cmocka_run_group_tests_name("size", tests, NULL, NULL);

@@ -157,8 +157,8 @@ threaded := $(addprefix $(B)/unit/test_,ahead cache device drop fill histogram j
 unsanitized := $(addprefix $(B)/unit/test_,cost duel learn permutation plan_near resume seeds \
 		  std_shuffle)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
-packers  := $(addprefix $(B)/unit/test_,alias builder classes dataset dataset_kin dataset_lists \
-		   duplicates index paths resume sheet survey)
+packers  := $(addprefix $(B)/unit/test_,alias builder classes contents dataset dataset_kin \
+		   dataset_lists duplicates index paths resume sheet survey)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder learn seeds resume alias fill)

@@ -62,9 +62,9 @@ struct builder_source {
 
 /* What is remembered of a file that is in an interrupted pack already, or was left out. */
 struct builder_past {
-	bool dropped;
-	uint64_t size;	  /* of what was stored, bytes */
-	const char *note; /* of builder_mark(), not NUL-ended; lives until the next call */
+	bool dropped, stored; /* neither: it has the bytes of another file */
+	uint64_t size;	      /* of what was stored, bytes */
+	const char *note;     /* of builder_mark(), not NUL-ended; lives until the next call */
 	size_t note_len;
 };
 

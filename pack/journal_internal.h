@@ -9,7 +9,7 @@
  * The version changes with the layout, and with anything that decides where batches end: a
  * pack that goes on by other rules would not be the one that was begun. */
 #define JOURNAL_MAGIC	    "foldjrn\n"
-#define JOURNAL_VERSION	    1u
+#define JOURNAL_VERSION	    2u
 #define JOURNAL_HEADER	    (16 + FORMAT_RUN_BYTES) /* bytes before the options */
 #define JOURNAL_OPTIONS_MAX (1u << 20)
 #define JOURNAL_SUM	    8

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum note_flags {
-	NOTE_KEY = 1,  /* its bytes may be those of later files */
+	NOTE_HASH = 1, /* its bytes may be those of later files */
 	NOTE_BAD = 2,  /* it stands in the list of bad inputs */
 	NOTE_KEPT = 4, /* and was packed all the same */
 	NOTE_MADE = 8, /* its bytes are not those of the source */
@@ -24,12 +24,12 @@ static int add_reason(struct buf *note, const char *damage, const char *reason)
 
 static int make_note(const struct create *create, const struct item *item, struct buf *note)
 {
-	bool key = !item->error && create_is_deduped(create, item);
-	char flags = (char)((key ? NOTE_KEY : 0) | (item->is_made ? NOTE_MADE : 0));
+	bool hash = !item->error && create_is_deduped(create, item);
+	char flags = (char)((hash ? NOTE_HASH : 0) | (item->is_made ? NOTE_MADE : 0));
 	int r = buf_add(note, &flags, 1);
 
-	if (r == 0 && key)
-		r = buf_add(note, &item->key, sizeof(item->key));
+	if (r == 0 && hash)
+		r = buf_add(note, &item->hash, sizeof(item->hash));
 	if (r < 0)
 		return r;
 	if (item->error)
@@ -70,11 +70,11 @@ static int take_up(struct create *create, struct item *item, const struct builde
 	int r = 0;
 
 	create_list_held(create, &item->listed);
-	if ((flags & NOTE_KEY) && (size_t)(end - at) >= sizeof(item->key)) {
-		memcpy(&item->key, at, sizeof(item->key));
-		at += sizeof(item->key);
-		if (!past->dropped)
-			r = contents_add(&create->contents, item->key, item->id);
+	if ((flags & NOTE_HASH) && (size_t)(end - at) >= sizeof(item->hash)) {
+		memcpy(&item->hash, at, sizeof(item->hash));
+		at += sizeof(item->hash);
+		if (past->stored)
+			r = contents_add(&create->contents, item->hash, item->id);
 	}
 	if (r == 0 && (flags & NOTE_BAD))
 		r = list_again(create, item, at, (size_t)(end - at));

@@ -68,7 +68,7 @@ static void work(void *context, unsigned worker, void *pointer)
 	if (!item->error)
 		create_shape(create, item);
 	if (create_is_deduped(create, item))
-		item->key = contents_key(item->bytes.data, item->bytes.len);
+		item->hash = contents_hash(item->bytes.data, item->bytes.len);
 }
 
 /* --- in ----------------------------------------------------------------------------------- */
@@ -162,18 +162,15 @@ static int store_memory(struct create *create, struct item *item, struct err *er
 /* Refers to the bytes of an earlier file, where one has the same. */
 static int store_once(struct create *create, struct item *item, struct err *err)
 {
-	bool same = false;
 	uint32_t first;
-	int r = 0;
+	int r = contents_find(&create->contents, create->builder, item->hash, item->bytes.data,
+			      item->bytes.len, &first);
 
-	if (contents_find(&create->contents, item->key, &first) == 0)
-		r = builder_same(create->builder, first, item->bytes.data, item->bytes.len, &same);
-	if (r < 0)
-		return r;
-	if (same)
+	if (r == 0)
 		return builder_alias(create->builder, item->id, first, err);
-	r = store_memory(create, item, err);
-	return r < 0 ? r : contents_add(&create->contents, item->key, item->id);
+	if (r == -ENOENT)
+		r = store_memory(create, item, err);
+	return r < 0 ? r : contents_add(&create->contents, item->hash, item->id);
 }
 
 /* An error of the source itself is left in item->error. */

@@ -19,13 +19,13 @@
 #define ITEM_LARGE (64 * MIB)
 
 struct item {
-	uint32_t id;		 /* in the builder */
-	struct buf path;	 /* below the source, NUL-ended */
-	uint64_t size;		 /* bytes, as the source has it */
-	uint64_t fingerprint;	 /* of the source file: path, size, time, mode */
-	struct buf bytes;	 /* as they will be stored; empty for a large one */
-	struct contents_key key; /* of them, where dedup is asked for and pays */
-	int error;		 /* the source could not be read: -errno */
+	uint32_t id;	      /* in the builder */
+	struct buf path;      /* below the source, NUL-ended */
+	uint64_t size;	      /* bytes, as the source has it */
+	uint64_t fingerprint; /* of the source file: path, size, time, mode */
+	struct buf bytes;     /* as they will be stored; empty for a large one */
+	uint32_t hash;	      /* of them, where dedup is asked for and pays */
+	int error;	      /* the source could not be read: -errno */
 	struct dataset_image image;
 	bool is_made;		 /* the bytes are not those of the source */
 	enum labels_kind labels; /* of places in images, where that is asked for */

@@ -1,14 +1,13 @@
-/* Which entry of a builder has a path: a hash table from paths to entries, whose paths the builder
- * has. All zero is empty. Memory: 9 to 18 bytes an entry, and half as much again while it grows.
- * One thread. */
+/* Which entry of a builder has a path: a table from paths to entries, whose paths the builder has.
+ * All zero is empty. One thread. */
 #ifndef PACK_TOOL_PATHS_H
 #define PACK_TOOL_PATHS_H
 
 #include "pack/builder.h"
+#include "pack/tool/table.h"
 
 struct paths {
-	struct paths_slot *slots; /* open addressing; a power of two of them */
-	size_t count, room;
+	struct table table;
 	struct buf path; /* of the entry that is looked at */
 };
 

@@ -1,77 +1,60 @@
-/* The table of what is in the files that were packed. */
+/* What is in the files that were packed. */
 #include "pack/tool/contents.h"
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-#include <xxhash.h>
+#include "pack_fixture.h"
 
-#include <cmocka.h>
+#define LEN 600
 
-#define assert_done(r) assert_int_equal(r, 0)
+/* The bytes of the file that is called so: where they are found, or a negative errno. */
+static int seek(struct fixture *f, const struct contents *contents, uint32_t hash, const char *name,
+		size_t len)
+{
+	SCOPE_FREE char *bytes = malloc(len);
+	uint32_t entry;
+	int r;
+
+	assert_non_null(bytes);
+	pattern_bytes(pattern_seed(name, strlen(name)), 0, bytes, len);
+	r = contents_find(contents, f->builder, hash, bytes, len, &entry);
+	return r < 0 ? r : (int)entry;
+}
 
 static void nothing_is_found_before_anything_is_added(void **state)
 {
-	struct contents contents = {0};
-	uint32_t entry = 77;
+	struct fixture *f = *state;
+	SCOPE(contents_release) struct contents contents = {0};
 
-	(void)state;
-	assert_int_equal(contents_find(&contents, contents_key("x", 1), &entry), -ENOENT);
-	assert_int_equal(entry, 77);
-	contents_release(&contents);
+	start(f);
+	assert_int_equal(seek(f, &contents, 5, "x", LEN), -ENOENT);
 }
 
-static void the_first_entry_of_each_content_is_found(void **state)
+static void of_files_with_one_hash_that_with_the_bytes_is_found(void **state)
 {
-	enum { COUNT = 20000 };
-	struct contents contents = {0};
-	uint32_t entry;
+	struct fixture *f = *state;
+	SCOPE(contents_release) struct contents contents = {0};
+	uint32_t x, y, longer;
 
-	(void)state;
-	for (uint32_t i = 1; i <= COUNT; i++)
-		assert_done(contents_add(&contents, contents_key(&i, sizeof(i)), i));
-	for (uint32_t i = 1; i <= COUNT; i++) {
-		assert_done(contents_add(&contents, contents_key(&i, sizeof(i)), COUNT + i));
-		assert_done(contents_find(&contents, contents_key(&i, sizeof(i)), &entry));
-		assert_int_equal(entry, i);
-	}
-	for (uint32_t i = COUNT + 1; i <= 2 * COUNT; i++)
-		assert_int_equal(contents_find(&contents, contents_key(&i, sizeof(i)), &entry),
-				 -ENOENT);
-	assert_int_equal(contents.count, COUNT);
-	contents_release(&contents);
+	start(f);
+	longer = add_file(f, BUILDER_ROOT, "x longer", LEN + 1);
+	x = add_file(f, BUILDER_ROOT, "x", LEN);
+	y = add_file(f, BUILDER_ROOT, "y", LEN);
+	assert_done(contents_add(&contents, 5, longer));
+	assert_done(contents_add(&contents, 5, x));
+	assert_done(contents_add(&contents, 5, y));
+	assert_int_equal(seek(f, &contents, 5, "x", LEN), x);
+	assert_int_equal(seek(f, &contents, 5, "y", LEN), y);
+	assert_int_equal(seek(f, &contents, 5, "x longer", LEN + 1), longer);
+	assert_int_equal(seek(f, &contents, 5, "z", LEN), -ENOENT);
+	assert_int_equal(seek(f, &contents, 6, "x", LEN), -ENOENT);
 }
 
-/* All in the last place, and so in those that follow, round the end of the table. */
-static void keys_of_one_place_do_not_hide_each_other(void **state)
+static void a_failure_to_compare_is_told(void **state)
 {
-	struct contents contents = {0};
-	uint32_t entry;
+	struct fixture *f = *state;
+	SCOPE(contents_release) struct contents contents = {0};
 
-	(void)state;
-	for (uint32_t i = 1; i < 50; i++) {
-		struct contents_key key = {.low = UINT64_MAX, .high = i};
-
-		assert_done(contents_add(&contents, key, i));
-	}
-	for (uint32_t i = 1; i < 50; i++) {
-		struct contents_key key = {.low = UINT64_MAX, .high = i};
-
-		assert_done(contents_find(&contents, key, &entry));
-		assert_int_equal(entry, i);
-	}
-	contents_release(&contents);
-}
-
-static void a_key_is_the_xxh3_128_of_the_bytes(void **state)
-{
-	static const char bytes[] = "all the bytes of a file";
-	struct contents_key key = contents_key(bytes, sizeof(bytes));
-	XXH128_hash_t hash = XXH3_128bits(bytes, sizeof(bytes));
-
-	(void)state;
-	assert_int_equal(key.low, hash.low64);
-	assert_int_equal(key.high, hash.high64);
+	start(f);
+	assert_done(contents_add(&contents, 5, add_name(f, BUILDER_ROOT, "without its bytes")));
+	assert_int_equal(seek(f, &contents, 5, "x", LEN), -EINVAL);
 }
 
 static void what_is_no_longer_than_a_reference_does_not_pay(void **state)
@@ -84,11 +67,11 @@ static void what_is_no_longer_than_a_reference_does_not_pay(void **state)
 
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_found_before_anything_is_added),
-		cmocka_unit_test(the_first_entry_of_each_content_is_found),
-		cmocka_unit_test(keys_of_one_place_do_not_hide_each_other),
-		cmocka_unit_test(a_key_is_the_xxh3_128_of_the_bytes),
+		TEST(nothing_is_found_before_anything_is_added),
+		TEST(of_files_with_one_hash_that_with_the_bytes_is_found),
+		TEST(a_failure_to_compare_is_told),
 		cmocka_unit_test(what_is_no_longer_than_a_reference_does_not_pay),
 	};
 

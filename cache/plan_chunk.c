@@ -326,28 +326,15 @@ static void pass(struct plan_chunk *chunk, const struct plan_view *view)
 }
 
 /* The part of the list that is read together with one place of it. */
-struct cut {
-	uint32_t first, end;
-};
-
-static struct cut cut_around(const struct plan_chunk *chunk, const struct plan_view *view,
-			     const struct plan_limits *limits, uint32_t place)
+static struct plan_cut cut_around(const struct plan_chunk *chunk, const struct plan_view *view,
+				  const struct plan_limits *limits, uint32_t place)
 {
-	uint32_t first = place - (place - chunk->first) % PLAN_RUN_EXTENTS, at = first, size;
-	uint32_t end =
-		chunk->end - first < PLAN_RUN_EXTENTS ? chunk->end : first + PLAN_RUN_EXTENTS;
-	uint64_t begin = 0, offset;
+	uint32_t first = place - (place - chunk->first) % PLAN_RUN_EXTENTS;
+	uint32_t left = chunk->end - first;
+	struct plan_cut all = {.first = first,
+			       .end = first + (left < PLAN_RUN_EXTENTS ? left : PLAN_RUN_EXTENTS)};
 
-	for (; at < end; at++) {
-		view->locate(view->context, chunk->list[at], &offset, &size);
-		if (at > first && offset + size - begin + PLAN_PAGES <= limits->run)
-			continue;
-		if (at > place)
-			break;
-		first = at;
-		begin = offset;
-	}
-	return (struct cut){.first = first, .end = at};
+	return plan_cut_around(view, limits, chunk->list, all, place);
 }
 
 static struct plan_run_builder begin_run(const struct plan_view *view,
@@ -363,7 +350,7 @@ bool plan_chunk_run(struct plan_chunk *chunk, const struct plan_view *view,
 		    const struct plan_limits *limits, struct plan_run *ret)
 {
 	struct plan_run_builder builder = begin_run(view, limits, ret);
-	struct cut cut;
+	struct plan_cut cut;
 
 	while (chunk->at < chunk->end && !is_left(chunk, view, chunk->list[chunk->at]))
 		pass(chunk, view);
@@ -388,9 +375,9 @@ static bool run_around(struct plan_chunk *chunk, const struct plan_view *view,
 		       const struct plan_limits *limits, uint32_t place, struct plan_run *ret)
 {
 	struct plan_run_builder builder = begin_run(view, limits, ret);
-	struct cut cut = cut_around(chunk, view, limits, place);
+	struct plan_cut cut = cut_around(chunk, view, limits, place);
 
-	for (uint32_t at = cut.first; at < cut.end; at++) {
+	for (uint64_t at = cut.first; at < cut.end; at++) {
 		if (at != place && !is_left(chunk, view, chunk->list[at]))
 			continue;
 		if (plan_run_add(&builder, chunk->list[at]))

@@ -225,29 +225,14 @@ bool plan_once_wants(const struct plan_once *once, const struct plan_limits *lim
 	       limits->once >= limits->run && credit(once) >= limits->run;
 }
 
-/* The extents that are read together with one: a block is cut into runs from its beginning, so
- * that none has to read around what another has read. */
-struct cut {
-	uint64_t first, end;
-};
-
-static struct cut cut_around(const struct plan_view *view, const struct plan_limits *limits,
-			     uint64_t extent)
+/* The extents of its block that are read together with one. */
+static struct plan_cut cut_around(const struct plan_view *view, const struct plan_limits *limits,
+				  uint64_t extent)
 {
-	uint64_t block = extent / PLAN_BLOCK, first = block * PLAN_BLOCK, begin = 0;
-	uint64_t at = first, end = first + block_size(view, block), offset;
-	uint32_t size;
+	uint64_t block = extent / PLAN_BLOCK, first = block * PLAN_BLOCK;
+	struct plan_cut all = {.first = first, .end = first + block_size(view, block)};
 
-	for (; at < end; at++) {
-		view->locate(view->context, at, &offset, &size);
-		if (at > first && offset + size - begin + PLAN_PAGES <= limits->run)
-			continue;
-		if (at > extent)
-			break;
-		first = at;
-		begin = offset;
-	}
-	return (struct cut){.first = first, .end = at};
+	return plan_cut_around(view, limits, NULL, all, extent);
 }
 
 /* A gap too long to read through divides what lies around: the part with the extent counts. */
@@ -255,7 +240,7 @@ bool plan_once_around(struct plan_once *once, const struct plan_view *view,
 		      const struct plan_limits *limits, uint64_t extent, struct plan_run *ret)
 {
 	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
-	struct cut cut;
+	struct plan_cut cut;
 
 	if (!plan_once_wants(once, limits) || !promising(once, view, extent / PLAN_BLOCK))
 		return false;
@@ -282,7 +267,7 @@ bool plan_once_next(struct plan_once *once, const struct plan_view *view,
 		    const struct plan_limits *limits, struct plan_run *ret)
 {
 	struct plan_run_builder builder = plan_run_begin(view, limits, limits->once, ret);
-	struct cut cut = {0};
+	struct plan_cut cut = {0};
 	uint64_t at;
 
 	if (!plan_once_wants(once, limits))

@@ -65,4 +65,31 @@ static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t exten
 	return true;
 }
 
+/* Places of a list of extents, by rising offset; without a list, the extents of these numbers. */
+struct plan_cut {
+	uint64_t first, end;
+};
+
+/* The part of `all` that is read together with one place: it is cut into runs from its beginning,
+ * so that none has to read around what another has read. */
+static inline struct plan_cut plan_cut_around(const struct plan_view *view,
+					      const struct plan_limits *limits,
+					      const uint32_t *list, struct plan_cut all,
+					      uint64_t place)
+{
+	uint64_t at = all.first, first = at, begin = 0, offset;
+	uint32_t size;
+
+	for (; at < all.end; at++) {
+		view->locate(view->context, list ? list[at] : at, &offset, &size);
+		if (at > first && offset + size - begin + PLAN_PAGES <= limits->run)
+			continue;
+		if (at > place)
+			break;
+		first = at;
+		begin = offset;
+	}
+	return (struct plan_cut){.first = first, .end = at};
+}
+
 #endif

@@ -9,24 +9,41 @@ void mt19937_init(struct mt19937 *mt, uint32_t seed)
 	mt->next = MT19937_WORDS;
 }
 
-static void twist_all(struct mt19937 *mt)
-{
-	const unsigned far = MT19937_WORDS - MT19937_NEAR;
-	uint32_t *s = mt->state;
+/* SSE2, NEON: every processor has vectors of four words. */
+typedef uint32_t four __attribute__((vector_size(16)));
 
-	for (unsigned i = 0; i < far; i++)
-		s[i] = mt19937_twist(s[i], s[i + 1], s[i + MT19937_NEAR]);
-	for (unsigned i = far; i < MT19937_WORDS - 1; i++)
-		s[i] = mt19937_twist(s[i], s[i + 1], s[i - far]);
-	s[MT19937_WORDS - 1] = mt19937_twist(s[MT19937_WORDS - 1], s[0], s[MT19937_NEAR - 1]);
-	mt->next = 0;
+static inline four load(const uint32_t *words)
+{
+	four ret;
+
+	memcpy(&ret, words, sizeof(ret));
+	return ret;
 }
 
-uint32_t mt19937_next(struct mt19937 *mt)
+/* mt19937_twist() of the words up to `end`. Those at `near` are 227 before them or 397 behind, so
+ * that four at a time have no need of each other. */
+static void twist(uint32_t *word, const uint32_t *end, const uint32_t *near)
 {
-	if (mt->next == MT19937_WORDS)
-		twist_all(mt);
-	return mt19937_temper(mt->state[mt->next++]);
+	for (; word + 4 <= end; word += 4, near += 4) {
+		four next = load(word + 1);
+		four mixed = (load(word) & 0x80000000u) | (next & 0x7fffffffu);
+		four new = load(near) ^ (mixed >> 1) ^ (-(next & 1u) & MT19937_TWIST);
+
+		memcpy(word, &new, sizeof(new));
+	}
+	for (; word < end; word++, near++)
+		*word = mt19937_twist(word[0], word[1], *near);
+}
+
+void mt19937_refill(struct mt19937 *mt)
+{
+	uint32_t *s = mt->state, *last = s + MT19937_WORDS - 1;
+	uint32_t *far = s + MT19937_WORDS - MT19937_NEAR;
+
+	twist(s, far, s + MT19937_NEAR);
+	twist(far, last, s);
+	*last = mt19937_twist(*last, s[0], s[MT19937_NEAR - 1]);
+	mt->next = 0;
 }
 
 uint64_t mt19937_next64(struct mt19937 *mt)
@@ -42,7 +59,7 @@ void mt19937_skip(struct mt19937 *mt, uint64_t outputs)
 		uint64_t left;
 
 		if (mt->next == MT19937_WORDS)
-			twist_all(mt);
+			mt19937_refill(mt);
 		left = MT19937_WORDS - mt->next;
 		if (left > outputs)
 			left = outputs;

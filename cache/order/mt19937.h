@@ -52,8 +52,16 @@ static inline uint32_t mt19937_temper(uint32_t y)
 
 void mt19937_init(struct mt19937 *mt, uint32_t seed);
 
+/* Makes the next words, once all are given out. */
+void mt19937_refill(struct mt19937 *mt);
+
 /* 32 random bits: torch's random(). */
-uint32_t mt19937_next(struct mt19937 *mt);
+static inline uint32_t mt19937_next(struct mt19937 *mt)
+{
+	if (mt->next == MT19937_WORDS)
+		mt19937_refill(mt);
+	return mt19937_temper(mt->state[mt->next++]);
+}
 
 /* torch's random64(): two of them, the first in the high half. */
 uint64_t mt19937_next64(struct mt19937 *mt);

@@ -9,7 +9,7 @@ static void shuffle(struct mt19937 *mt, uint32_t *order, size_t n)
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
 	for (size_t i = 0; i + 1 < n; i++)
-		swap_places(&order[i], &order[i + mt19937_next(mt) % (n - i)]);
+		swap_places(&order[i], &order[i + mt19937_next(mt) % (uint32_t)(n - i)]);
 }
 
 /* The same, inside out. */

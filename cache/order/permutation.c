@@ -40,9 +40,22 @@ void permutation_of(uint32_t seed, uint32_t *order, size_t n)
 	permutation_next(&mt, order, n, PERMUTATION_LARGE);
 }
 
-/* Places that are not among those swapped away have their own number. The latest swap counts. */
-static uint32_t value_at(const struct permutation_deal *deal, uint32_t place)
+static uint64_t mark_of(uint32_t place)
 {
+	return (uint64_t)1 << (place * 2654435769u >> 26);
+}
+
+static uint64_t *marks_of(struct permutation_deal *deal, uint32_t place)
+{
+	return &deal->marks[place % PERMUTATION_MARKS];
+}
+
+/* Places that are not among those swapped away have their own number, and hardly any of the others
+ * is looked for in vain (Bloom, 1970). The latest swap counts. */
+static uint32_t value_at(struct permutation_deal *deal, uint32_t place)
+{
+	if (!(*marks_of(deal, place) & mark_of(place)))
+		return place;
 	for (uint32_t i = deal->count; i-- > 0;)
 		if (deal->places[i] == place)
 			return deal->values[i];
@@ -57,6 +70,7 @@ uint32_t permutation_deal_next(struct permutation_deal *deal, uint32_t output)
 
 	deal->values[here] = value_at(deal, here);
 	deal->places[here] = there;
+	*marks_of(deal, there) |= mark_of(there);
 	deal->count++;
 	return value;
 }

@@ -5,6 +5,7 @@
 
 #include "cache/order/mt19937.h"
 #include <stddef.h>
+#include <string.h>
 
 /* From here on new versions of torch shuffle in another way: (2^32 - 1) / 20. */
 #define PERMUTATION_LARGE 214748364u
@@ -24,8 +25,10 @@ void permutation_head(struct mt19937 *mt, uint32_t n, uint32_t *ret, unsigned co
 /* The same, an element at a time, each made of the next output of any generator: at most
  * PERMUTATION_DEALT and n of them. Values lie at places that no longer have their own number. */
 #define PERMUTATION_DEALT 256
+#define PERMUTATION_MARKS 8
 struct permutation_deal {
-	uint32_t n, count; /* of elements dealt */
+	uint32_t n, count;		   /* of elements dealt */
+	uint64_t marks[PERMUTATION_MARKS]; /* a bit for each of the places, and for others */
 	uint32_t places[PERMUTATION_DEALT], values[PERMUTATION_DEALT];
 };
 
@@ -33,6 +36,7 @@ static inline void permutation_deal_init(struct permutation_deal *deal, uint32_t
 {
 	deal->n = n;
 	deal->count = 0;
+	memset(deal->marks, 0, sizeof(deal->marks));
 }
 
 uint32_t permutation_deal_next(struct permutation_deal *deal, uint32_t output);

@@ -220,24 +220,40 @@ static uint32_t lazy_next(struct lazy *lazy)
 	return y;
 }
 
-/* `lazy` stands at the first output of the permutation. Of one that is shorter than what was to be
- * looked at, all is looked at, if that is anything. */
-static bool gives(const struct seeds_seen *seen, const struct seeds_way *way, struct lazy lazy)
-{
+/* A permutation that has been made only as far as it was asked for. */
+struct lazy_order {
+	struct lazy lazy; /* at the output of the next element */
 	struct permutation_deal deal;
+	uint32_t elements[PERMUTATION_DEALT];
+};
+
+/* From a generator that stands at the first output. */
+static void lazy_order_begin(struct lazy_order *order, uint32_t n, struct lazy lazy)
+{
+	order->lazy = lazy;
+	permutation_deal_init(&order->deal, n);
+}
+
+static uint32_t element_at(struct lazy_order *order, uint32_t place)
+{
+	for (uint32_t at = order->deal.count; at <= place; at++)
+		order->elements[at] = permutation_deal_next(&order->deal, lazy_next(&order->lazy));
+	return order->elements[place];
+}
+
+/* Of one that is shorter than what was to be looked at, all is looked at, if that is anything. */
+static bool gives(const struct seeds_seen *seen, const struct seeds_way *way,
+		  struct lazy_order *order)
+{
 	unsigned looked_at = 0;
-	uint32_t place = way->start;
 
-	permutation_deal_init(&deal, seen->n);
-	while (looked_at < seen->depth && place < seen->n) {
-		uint32_t element = permutation_deal_next(&deal, lazy_next(&lazy));
+	for (uint32_t place = way->start; looked_at < seen->depth && place < seen->n;
+	     place += way->stride) {
+		uint32_t element = element_at(order, place);
 
-		if (deal.count <= place)
-			continue;
 		if (looked_at++ == 0 ? !seeds_seen_begins(seen, element)
 				     : !seeds_seen_has(seen, element))
 			return false;
-		place += way->stride;
 	}
 	return looked_at > 0;
 }
@@ -245,6 +261,7 @@ static bool gives(const struct seeds_seen *seen, const struct seeds_way *way, st
 bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way)
 {
 	struct lazy lazy = {.word = seed};
+	struct lazy_order order;
 
 	if (seeds->far)
 		return seeds_far_match(seeds->far, seed);
@@ -254,7 +271,8 @@ bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way)
 	lazy.next = lazy.near = mt19937_grow(lazy.word, lazy.number + 1);
 	for (uint32_t i = 2; i <= MT19937_NEAR; i++)
 		lazy.near = mt19937_grow(lazy.near, lazy.number + i);
-	return gives(&seeds->seen, &seeds->ways[way], lazy);
+	lazy_order_begin(&order, seeds->seen.n, lazy);
+	return gives(&seeds->seen, &seeds->ways[way], &order);
 }
 
 /* --- side by side ---------------------------------------------------------------------------- */
@@ -287,10 +305,12 @@ static struct lazy lane_at(const struct lanes *lanes, unsigned lane, uint32_t sk
 static void try_lane(const struct seeds *seeds, unsigned sieve, const struct lanes *lanes,
 		     unsigned lane, struct finds *finds)
 {
-	struct lazy lazy = lane_at(lanes, lane, seeds->sieves[sieve].skip);
+	struct lazy_order order;
 
+	lazy_order_begin(&order, seeds->seen.n, lane_at(lanes, lane, seeds->sieves[sieve].skip));
 	for (unsigned way = 0; way < seeds->way_count; way++) {
-		if (seeds->sieve_of[way] != sieve || !gives(&seeds->seen, &seeds->ways[way], lazy))
+		if (seeds->sieve_of[way] != sieve ||
+		    !gives(&seeds->seen, &seeds->ways[way], &order))
 			continue;
 		if (finds->count < finds->most)
 			finds->found[finds->count] =

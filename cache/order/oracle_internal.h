@@ -41,8 +41,8 @@ struct oracle {
 	unsigned list_count;
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
-	uint64_t asked_stage, asked_group; /* of the last thought; */
-	bool asked_hard;		   /* whether it was hard */
+	uint64_t asked_stage, asked_group; /* of the last thought, */
+	uint64_t asked_hard;		   /* and the stage of the last hard one */
 	uint64_t searched_far;		   /* the group for which all seeds were tried far along; */
 	uint64_t searched;		   /* the stage for which they were from the beginning, */
 	double too_long;  /* or would have been, but for lists of less than so many files; 0: not */

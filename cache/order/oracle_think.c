@@ -25,9 +25,9 @@ struct result {
 struct thought {
 	struct question question;
 	uint64_t since; /* the turn with which the readers in question began */
-	bool hard;	/* as in struct effort */
-	bool all_seeds; /* GUESS_ALL too, */
-	bool far;	/* and was through, so that they need not be tried far along again */
+	bool hard;	/* GUESS_MORE, and what can be learned */
+	bool all_seeds; /* GUESS_ALL, */
+	bool far;	/* which was through, so that they need not be tried far along again */
 	uint64_t group; /* of the readers, as in watch_stage() */
 	bool ask_lists;
 	struct order_list *lists[2 * GUESS_LISTS + 1]; /* found on the way: asked for, one
@@ -191,20 +191,21 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	uint64_t all = watch_stage_of_all(oracle->watch);
 	bool search = effort->hard &&
 		      (is_time(all, oracle->searched) || effort->least < oracle->too_long / 2);
-	bool harder = effort->hard && !oracle->asked_hard;
+	bool hard = effort->hard && is_time(stage, oracle->asked_hard);
 
-	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !harder))
+	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !hard))
 		return NULL;
 	thought = calloc(1, sizeof(*thought));
 	if (!thought)
 		return NULL;
-	oracle->asked_hard = effort->hard;
+	if (hard)
+		oracle->asked_hard = stage;
 	thought->ask_lists = oracle->asked_group != stage >> 3;
 	if (thought->ask_lists)
 		drop_lists(oracle);
 	fill_question(oracle, &thought->question);
 	thought->since = watch_began(oracle->watch);
-	thought->hard = effort->hard;
+	thought->hard = hard;
 	thought->all_seeds = search;
 	thought->group = stage >> 3;
 	thought->question.far = oracle->searched_far != thought->group;
@@ -218,7 +219,7 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 		free(thought);
 		return NULL;
 	}
-	if (effort->hard && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
+	if (hard && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
 		oracle->learned = stage;
 		lend_history(oracle, thought);
 	}
@@ -353,11 +354,12 @@ static bool think_of_all(struct thought *thought, const struct oracle_hooks *hoo
 static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
 		       struct course *ret)
 {
-	const struct question *question = &thought->question;
-
-	hooks->takes_long(hooks->context);
-	return guess(question, GUESS_MORE, &hooks->guess, ret) || think_back(thought, hooks) ||
-	       (thought->all_seeds && think_of_all(thought, hooks, ret));
+	if (thought->hard || thought->all_seeds)
+		hooks->takes_long(hooks->context);
+	if (thought->hard && (guess(&thought->question, GUESS_MORE, &hooks->guess, ret) ||
+			      think_back(thought, hooks)))
+		return true;
+	return thought->all_seeds && think_of_all(thought, hooks, ret);
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)
@@ -438,7 +440,7 @@ static void think_guess(struct thought *thought, const struct oracle_hooks *hook
 		ask_lists(thought, hooks);
 	choose_lists(question);
 	thought->result_count = guess(question, GUESS_LIKELY, &hooks->guess, found) ||
-				(thought->hard && think_hard(thought, hooks, found));
+				think_hard(thought, hooks, found);
 	if (thought->result_count)
 		think_along(thought, hooks);
 }
@@ -636,8 +638,8 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 		oracle->searched_far = thought->group;
 	if (thought->all_seeds)
 		oracle->too_long = takes_too_long(&thought->question) ? thought->question.least : 0;
-	if (found)
-		oracle->asked_stage = 0; /* others may have begun as well */
+	if (found) /* others may have begun as well */
+		oracle->asked_stage = oracle->asked_hard = 0;
 	take_lists(oracle, thought, found);
 	thought_free(thought);
 	oracle->thinking = false;

@@ -26,6 +26,7 @@ struct world {
 	uint64_t most; /* seeds are searched up to here, */
 	double least;  /* for lists of so many files */
 	uint64_t searched;
+	unsigned hard_thoughts;
 	char sentence[ORACLE_SENTENCE];
 };
 
@@ -101,7 +102,9 @@ static unsigned search(void *context, const struct seeds *seeds, uint64_t from, 
 
 static void takes_long(void *context)
 {
-	(void)context;
+	struct world *world = context;
+
+	world->hard_thoughts++;
 }
 
 /* All that is in the file's directory, and in those that it is in. */
@@ -457,6 +460,18 @@ static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 	assert_int_equal(state_of(world).seed, 3000000);
 }
 
+/* With the 16th file and with the 64th. */
+static void of_the_same_readers_it_thinks_hard_twice(void **state)
+{
+	struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
+	struct world *world = *state;
+
+	permutation_of(3000000, order, N);
+	read_epoch(world, order, N, &epoch);
+	assert_int_equal(epoch.locked, 0);
+	assert_int_equal(world->hard_thoughts, 2);
+}
+
 /* They read fast when they begin, and then at the pace of a training. */
 static void a_search_that_would_take_too_long_is_made_when_readers_are_slower(void **state)
 {
@@ -781,6 +796,7 @@ int main(void)
 		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
 		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
+		oracle_test(of_the_same_readers_it_thinks_hard_twice),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(masks_are_foreseen_however_many_lists_there_are),

@@ -67,6 +67,14 @@ static bool is_clearly_more(unsigned a, unsigned b)
 	return a > b + b / CLEAR;
 }
 
+static bool is_known(const struct question *question, const struct order_list *list)
+{
+	for (unsigned i = 0; i < question->known_count; i++)
+		if (question->known[i].list == list)
+			return true;
+	return false;
+}
+
 static bool is_likelier(const struct question *question, const struct order_list *a,
 			const struct order_list *b)
 {
@@ -74,6 +82,8 @@ static bool is_likelier(const struct question *question, const struct order_list
 
 	if (is_clearly_more(seen_of_a, seen_of_b) || is_clearly_more(seen_of_b, seen_of_a))
 		return seen_of_a > seen_of_b;
+	if (is_known(question, a) != is_known(question, b))
+		return is_known(question, a);
 	return is_clearly_more(b->count, a->count);
 }
 
@@ -87,6 +97,40 @@ static void sort(struct question *question)
 		}
 }
 
+/* Another one has all that was seen of it, and more. */
+static bool is_unlikely(const struct question *question, const struct order_list *list)
+{
+	unsigned seen = choose_seen(question, list);
+
+	for (unsigned i = 0; i < question->list_count; i++) {
+		const struct order_list *other = question->lists[i];
+
+		if (is_clearly_more(choose_seen(question, other), seen) &&
+		    has_all_of(question, other, list))
+			return true;
+	}
+	return false;
+}
+
+/* To the end, in the order that they have. */
+static void move_unlikely(struct question *question)
+{
+	const struct order_list *unlikely[GUESS_LISTS];
+	unsigned kept = 0;
+
+	question->unlikely = 0;
+	for (unsigned i = 0; i < question->list_count; i++) {
+		const struct order_list *list = question->lists[i];
+
+		if (is_unlikely(question, list))
+			unlikely[question->unlikely++] = list;
+		else
+			question->lists[kept++] = list;
+	}
+	for (unsigned i = 0; i < question->unlikely; i++)
+		question->lists[kept + i] = unlikely[i];
+}
+
 void choose_lists(struct question *question)
 {
 	unsigned kept = 0;
@@ -97,4 +141,5 @@ void choose_lists(struct question *question)
 			swap(question, i, kept++);
 	question->list_count = kept;
 	sort(question);
+	move_unlikely(question);
 }

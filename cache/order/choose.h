@@ -1,8 +1,8 @@
 /* Which lists could be the one that readers go through.
  *
- * One that has more of what was seen is likelier, and of two that have as much the shorter one:
- * classes are read as parts of train/ where files of all classes were seen, and train/ by itself
- * where nothing of val/ was. Pure. */
+ * One that has more of what was seen is likelier, and of two that have as much the one that was
+ * followed before, or the shorter one: classes are read as parts of train/ where files of all
+ * classes were seen, and train/ by itself where nothing of val/ was. Pure. */
 #ifndef CACHE_ORDER_CHOOSE_H
 #define CACHE_ORDER_CHOOSE_H
 
@@ -10,7 +10,9 @@
 
 /* Leaves the lists that count: a share of what was seen is in there, and there is no shorter one
  * that has all of that, and would not have by chance (GUESS_ODDS). The likeliest come first, where
- * that makes a difference, those that do not count behind the last. */
+ * that makes a difference, those that do not count behind the last. Unlikely is one of which
+ * another one has all that was seen, and more: a class where train/ is read, files with one suffix
+ * where there are several. */
 void choose_lists(struct question *question);
 
 /* The first one that has a share of what was seen, or NULL. */

@@ -505,6 +505,13 @@ static bool try_all_seeds(const struct evidence *evidence, const struct question
 	return evidence->list->count >= question->least && try_all(evidence, hooks, &ret->pass);
 }
 
+static bool try_more_and_all(const struct evidence *evidence, const struct question *question,
+			     const struct guess_hooks *hooks, struct course *ret)
+{
+	return try_more(evidence, question, hooks, ret) ||
+	       try_all_seeds(evidence, question, hooks, ret);
+}
+
 static bool try_far_seeds(const struct evidence *evidence, const struct question *question,
 			  const struct guess_hooks *hooks, struct course *ret)
 {
@@ -541,16 +548,29 @@ static bool is_turn_of_far(const struct question *question, unsigned lists_tried
 	return question->far && lists_tried == before;
 }
 
+static try_fn *try_for(enum guess_effort effort, bool likely)
+{
+	switch (effort) {
+	case GUESS_LIKELY:
+		return try_likely;
+	case GUESS_MORE:
+		return likely ? try_more : NULL;
+	default:
+		return likely ? try_all_seeds : try_more_and_all;
+	}
+}
+
 bool guess(const struct question *question, enum guess_effort effort,
 	   const struct guess_hooks *hooks, struct course *ret)
 {
-	static try_fn *const tries[] = {
-		[GUESS_LIKELY] = try_likely, [GUESS_MORE] = try_more, [GUESS_ALL] = try_all_seeds};
+	unsigned likely = question->list_count - question->unlikely;
 
 	for (unsigned i = 0; i < question->list_count; i++) {
-		if (hooks->stopped(hooks->context))
+		try_fn *try = try_for(effort, i < likely);
+
+		if (!try || hooks->stopped(hooks->context))
 			return false;
-		if (try_list(question, question->lists[i], tries[effort], hooks, ret))
+		if (try_list(question, question->lists[i], try, hooks, ret))
 			return true;
 		if (effort == GUESS_ALL && is_turn_of_far(question, i + 1) &&
 		    try_list(question, question->lists[0], try_far_seeds, hooks, ret))

@@ -151,6 +151,35 @@ static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state
 	assert_chosen(world, train, 1);
 }
 
+static void a_list_is_unlikely_if_another_one_has_that_and_more(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *train, *masks, *suffix;
+
+	suffix = add_list(world, 0, TRAIN - CLASS / 2, 1);
+	masks = add_list(world, MASKS, TRAIN, 1);
+	train = add_list(world, 0, TRAIN, 1);
+	see(world, 0, TRAIN, 48);
+	see(world, MASKS, TRAIN, 17);
+	assert_chosen(world, train, 3);
+	assert_int_equal(world->question.unlikely, 1);
+	assert_ptr_equal(world->question.lists[1], masks);
+	assert_ptr_equal(world->question.lists[2], suffix);
+}
+
+static void of_two_alike_the_one_that_was_followed_before_comes_first(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *second;
+
+	add_list(world, 0, TRAIN, 1);
+	second = add_list(world, 0, TRAIN, 3);
+	world->question.known[world->question.known_count++].list = second;
+	see(world, 0, TRAIN, 64);
+	assert_chosen(world, second, 2);
+	assert_int_equal(world->question.unlikely, 0);
+}
+
 #define choose_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -161,6 +190,8 @@ int main(void)
 		choose_test(of_few_files_nothing_is_known_but_what_is_likelier),
 		choose_test(lists_of_the_same_files_keep_their_order),
 		choose_test(masks_and_images_both_count),
+		choose_test(a_list_is_unlikely_if_another_one_has_that_and_more),
+		choose_test(of_two_alike_the_one_that_was_followed_before_comes_first),
 		choose_test(a_list_of_which_hardly_anything_was_seen_does_not_count),
 	};
 

@@ -542,6 +542,26 @@ static void empty_files_are_left_out_of_a_course(void **state)
 	order_list_free(list);
 }
 
+static void of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *list;
+	struct course found;
+
+	world->near = SMALL;
+	add_list(world, BASE + 1000, 5000);
+	list = add_list(world, BASE, 5000);
+	world->question.unlikely = 1;
+	permutation_of(SMALL, order, 5000);
+	see_anew(world, SEEN);
+	assert_false(find(world, &found));
+	assert_int_equal(world->all, 0);
+	world->all_seeds = true;
+	assert_true(find(world, &found));
+	assert_ptr_equal(found.list, list);
+	assert_int_equal(world->all, 1);
+}
+
 #define guess_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -565,6 +585,7 @@ int main(void)
 		guess_test(all_seeds_are_tried_when_all_readers_have_begun),
 		guess_test(all_seeds_are_tried_behind_a_permutation_that_nobody_read),
 		guess_test(of_several_lists_the_right_one_is_found),
+		guess_test(of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one),
 		guess_test(nothing_is_tried_when_nobody_wants_to_know),
 		guess_test(empty_files_are_left_out_of_a_course),
 	};

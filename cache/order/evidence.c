@@ -2,6 +2,7 @@
 #include "base/scope.h"
 #include <stdlib.h>
 
+#define LEAST  8 /* files of each reader, that say something */
 #define SHARDS 64
 
 static void add_seen(struct evidence *evidence, uint32_t index)
@@ -160,6 +161,38 @@ bool evidence_fits_shards(const struct evidence *evidence, const struct pass *pa
 		return true;
 	}
 	return false;
+}
+
+/* --- indices --------------------------------------------------------------------------------- */
+
+/* Of each reader the files before its nth one. */
+static unsigned indices_before(const struct question *question, const struct order_list *list,
+			       uint32_t nth, uint32_t *ret)
+{
+	SCOPE_FREE uint8_t *told = calloc(1, list->count / 8 + 1);
+	unsigned count = 0;
+
+	for (unsigned i = 0; told && i < question->count; i++) {
+		const struct watch_access *access = &question->seen[i];
+		uint32_t index = order_list_find(list, access->file);
+
+		if (access->nth < nth && index != ORDER_NONE && !bit_set(told, index))
+			ret[count++] = index;
+	}
+	return count;
+}
+
+unsigned evidence_indices(const struct question *question, const struct order_list *list,
+			  unsigned most, uint32_t *ret)
+{
+	uint32_t nth = WATCH_RUN_MANY;
+	unsigned count = indices_before(question, list, nth, ret);
+
+	while (count > most && nth > LEAST) {
+		nth /= 2;
+		count = indices_before(question, list, nth, ret);
+	}
+	return count;
 }
 
 /* --- runs ------------------------------------------------------------------------------------ */

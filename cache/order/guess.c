@@ -297,22 +297,13 @@ static void try_whole_far(const struct evidence *evidence, struct dear *resumed)
 	resumed->left += left;
 }
 
-static unsigned indices_seen(const struct evidence *evidence, uint32_t *ret)
-{
-	unsigned count = 0;
-
-	for (uint32_t i = 0; i < evidence->list->count; i++)
-		if (seeds_seen_has(&evidence->seen, i))
-			ret[count++] = i;
-	return count;
-}
-
 static bool try_resumed(const struct evidence *evidence, const struct question *question,
 			const struct guess_hooks *hooks, struct pass *ret)
 {
 	struct dear resumed = {.hooks = hooks, .ret = ret};
 	uint32_t seen[WATCH_LOG];
-	unsigned count = indices_seen(evidence, seen);
+	unsigned most = resume_most(evidence->list->count);
+	unsigned count = evidence_indices(question, evidence->list, most, seen);
 
 	if (evidence->longest < RESUMED_FROM ||
 	    resume_new(evidence->list->count, seen, count, &resumed.resume) < 0)

@@ -51,9 +51,14 @@ void resume_free(struct resume *resume)
 	free(resume);
 }
 
+unsigned resume_most(uint32_t n)
+{
+	return n / SPARSE;
+}
+
 unsigned resume_tries(const struct resume *resume)
 {
-	if (resume->count < RESUME_SEEN || resume->n < SPARSE * resume->count)
+	if (resume->count < RESUME_SEEN || resume->count > resume_most(resume->n))
 		return 0;
 	return (unsigned)(RESUME_STEPS / resume->n);
 }

@@ -17,6 +17,9 @@ struct resume;
 int resume_new(uint32_t n, const uint32_t *seen, unsigned count, struct resume **ret);
 void resume_free(struct resume *resume); /* NULL is fine */
 
+/* More than so many of n indices have neighbours by chance. */
+unsigned resume_most(uint32_t n);
+
 /* How many passes may be tried. */
 unsigned resume_tries(const struct resume *resume);
 

@@ -281,6 +281,21 @@ static void a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch(void **sta
 	assert_int_equal(state_of(*state).position, N);
 }
 
+/* Many workers have seen more of a short list than can be told from chance, but began with less. */
+static void it_is_found_however_many_workers_there_are(void **state)
+{
+	for (uint32_t workers = 2; workers <= 16; workers *= 2) {
+		struct epoch epoch = {.workers = workers, .batch = 32, .first_reader = 100};
+
+		permutation_of(7, order, N);
+		read_epoch(*state, order + N / 4, N - N / 4, &epoch);
+		assert_true(epoch.locked > 0);
+		assert_int_equal(state_of(*state).seed, 7);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* torchdata's loader with workers: of all permutations that its sampler makes, each other one is
  * read, the second one first. */
 static void read_every_other(struct world *world, uint32_t seed)
@@ -788,6 +803,7 @@ int main(void)
 		oracle_test(epochs_that_follow_one_another_are_foreseen),
 		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
 		oracle_test(a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch),
+		oracle_test(it_is_found_however_many_workers_there_are),
 		oracle_test(permutations_that_nobody_reads_are_passed_over),
 		oracle_test(they_are_passed_over_with_any_seed),
 		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),

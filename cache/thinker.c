@@ -168,9 +168,12 @@ static void way_begin(struct way *way, struct thinker *thinker)
 
 static void way_end(struct way *way)
 {
+	const struct sched_param none = {0};
+
 	if (way->fd >= 0)
 		close(way->fd);
 	way->fd = -1;
+	pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
 }
 
 static bool is_over(const struct thinker *thinker)

@@ -275,7 +275,7 @@ static void top_up(const struct plan_order *order, struct plan_chunk *chunk,
 	uint64_t window = window_of(chunk, share);
 
 	if (!chunk->open || !chunk->dear || !is_active(chunk) || is_growing(chunk, limits) ||
-	    less(window, chunk->left + chunk->spare) < share / TOP_UP)
+	    share < TOP_UP || less(window, chunk->left + chunk->spare) < share / TOP_UP)
 		return;
 	plan_chunk_cut(chunk, view, limits, window);
 	plan_chunk_go_on(chunk);

@@ -534,7 +534,8 @@ static bool try_list(const struct question *question, const struct order_list *l
 /* The likeliest list gets a search far along before unlikely ones get theirs from the beginning. */
 static bool is_turn_of_far(const struct question *question, unsigned lists_tried)
 {
-	unsigned before = question->list_count < FAR_BEHIND ? question->list_count : FAR_BEHIND;
+	unsigned likely = question->list_count - question->unlikely;
+	unsigned before = likely < FAR_BEHIND ? likely : FAR_BEHIND;
 
 	return question->far && lists_tried == before;
 }

@@ -301,6 +301,7 @@ int builder_commit(struct builder *builder)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = store_save(builder->store, &builder->now.store);
+	builder->now.revisited = store_revisits(builder->store);
 	return r < 0 ? r : journal_commit(builder->journal, &builder->now);
 }
 

@@ -31,8 +31,9 @@
  *	goes on from there writes them again.
  *
  * The disk works while the next batch is filled: journal_commit() hands over, and a thread of
- * the journal syncs, and has the page cache forget what is on the disk. It exists from the first
- * checkpoint on, as the file does: a pack of one batch has no journal.
+ * the journal syncs, and has the page cache forget what is on the disk, unless that is wanted
+ * again. It exists from the first checkpoint on, as the file does: a pack of one batch has no
+ * journal.
  *
  * On disk, little-endian: a header (magic, version, run, options, checksum), then blocks, one a
  * checkpoint: length, checkpoint, records, checksum. The checksum of each is the seed of the next
@@ -81,6 +82,7 @@ struct journal_checkpoint {
 	uint64_t puts;	       /* records of the finish that are in */
 	uint64_t index_sum;    /* of the index that they belong to */
 	struct store_state store;
+	bool revisited; /* pages are wanted again: the page cache keeps them. Not in the file */
 };
 
 /* --- a new one, and what is common ---------------------------------------------------------- */

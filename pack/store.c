@@ -26,6 +26,7 @@ struct store {
 	MDB_txn *txn;
 	bool reading; /* the transaction is one that only reads */
 	bool failed;  /* a commit did: what is in the file is not known */
+	bool revisits;
 	MDB_dbi dbi;
 	uint32_t page;	  /* bytes */
 	uint64_t shared;  /* pages of the tree that this transaction has not copied yet */
@@ -220,6 +221,11 @@ void store_library(int *ret_major, int *ret_minor, int *ret_patch)
 	mdb_version(ret_major, ret_minor, ret_patch);
 }
 
+bool store_revisits(const struct store *store)
+{
+	return store->revisits;
+}
+
 int store_commit(struct store *store)
 {
 	int r;
@@ -278,6 +284,7 @@ int store_put(struct store *store, const void *key, size_t key_len, uint64_t siz
 	} else if (store->shared) {
 		store->shared--;
 	}
+	store->revisits |= !last;
 	store->batched += cost;
 	*ret_space = v.mv_data;
 	return 0;
@@ -298,6 +305,7 @@ int store_get(struct store *store, const void *key, size_t key_len, const void *
 	MDB_val k = {.mv_size = key_len, .mv_data = (void *)(uintptr_t)key}, v;
 	int r = store_begin_reading(store);
 
+	store->revisits = true;
 	if (r == 0)
 		r = store_errno(store, mdb_get(store->txn, store->dbi, &k, &v));
 	if (r < 0)

@@ -55,6 +55,10 @@ int store_wipe(struct store *store);
 
 #define STORE_META_BYTES 152 /* of a meta page, from its start; the rest is always zero */
 
+/* Whether pages of earlier commits were wanted again: for a record that did not sort last, or by
+ * store_get(). */
+bool store_revisits(const struct store *store);
+
 /* All that a commit leaves behind beside the pages of its tree. */
 struct store_state {
 	uint64_t bytes; /* length of the file */

@@ -3,6 +3,7 @@
 #include "base/io.h"
 #include "base/le.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -471,6 +472,24 @@ static int record_take(struct walker *walker, struct level *leaf, struct walker_
 
 /* --- walking ------------------------------------------------------------------------------- */
 
+/* Has the kernel read the children of a page all at once, but for those that follow one another,
+ * which it reads ahead by itself. Only a hint: what is wrong with them is told when they are read.
+ */
+static void ask_for_children(const struct walker *walker, const struct level *level)
+{
+	uint32_t page = walker->info.page_size;
+	uint64_t child, before = 0;
+	struct err none = {0};
+
+	for (unsigned i = 0; i < level->count; i++) {
+		if (child_get(walker, level, i, &child, &none) < 0)
+			return;
+		if (child != before + 1)
+			posix_fadvise(walker->fd, (off_t)(child * page), page, POSIX_FADV_WILLNEED);
+		before = child;
+	}
+}
+
 /* Loads the page at `depth`: the root, or the next child of the page above. */
 static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 {
@@ -482,7 +501,10 @@ static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 		return r;
 	if (above)
 		above->next++;
-	return level_load(walker, &walker->levels[depth], number, err);
+	r = level_load(walker, &walker->levels[depth], number, err);
+	if (r == 0 && depth + 2 == walker->info.depth)
+		ask_for_children(walker, &walker->levels[depth]);
+	return r;
 }
 
 /* Enters the pages from `depth` down to a leaf and takes its next record. */

@@ -225,7 +225,7 @@ static int begin(struct builder *builder, uint64_t batch, struct err *err)
 					.options = builder->options};
 	int r = clear(builder, err);
 
-	builder->ours = true;
+	builder->ours |= r == 0;
 	if (r == 0 && getrandom(run, sizeof(run), 0) < 0)
 		r = -errno;
 	if (r == 0)
@@ -349,7 +349,8 @@ void builder_partial_close(struct builder *builder)
 
 	if (builder->ours && !builder_kept(builder, &kept)) {
 		unlink(builder->partial);
-		unlink(builder->journal_path);
+		if (builder->journal)
+			unlink(builder->journal_path);
 	}
 	store_free(builder->store);
 	journal_free(builder->journal);

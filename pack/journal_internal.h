@@ -6,8 +6,9 @@
 #include <pthread.h>
 
 /* Header: magic, u32 version, u32 length of the options, run, options, u64 XXH3-64 of all before.
- * The version changes with the layout, and with anything that decides where batches end: a
- * pack that goes on by other rules would not be the one that was begun. */
+ * The version changes with the layout, with what foldpack's notes say, and with anything that
+ * decides where batches end: a pack that goes on by other rules would not be the one that was
+ * begun. */
 #define JOURNAL_MAGIC	    "foldjrn\n"
 #define JOURNAL_VERSION	    2u
 #define JOURNAL_HEADER	    (16 + FORMAT_RUN_BYTES) /* bytes before the options */

@@ -16,6 +16,7 @@ static const char *way_out(const struct create *create, int error)
 	case -EINPROGRESS:
 		return "; --resume goes on with it, --force starts again";
 	case -ESTALE:
+	case -EPROTONOSUPPORT:
 		return "; --force without --resume starts again";
 	default:
 		return "";

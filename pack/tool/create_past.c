@@ -1,6 +1,6 @@
 /* What a run says of each file to one that goes on after it: the note of builder_mark().
  *
- *	flags, [the key of its bytes], [damage, a tab, the reason]
+ *	flags, [the hash of its bytes], [damage, a tab, the reason]
  *
  * From it the list of bad inputs, the counts and the table of equal files become again what they
  * would be. */

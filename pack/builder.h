@@ -133,8 +133,8 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 		  struct err *err);
 
 /* Whether a file that was stored has these bytes: they are read back from what was written. One
- * over FORMAT_SPLIT_OVER bytes is not looked into, and never has. Returns 0; -EIO; -EINVAL (not
- * a stored file). */
+ * over FORMAT_SPLIT_OVER bytes is not looked into, and never has. Returns 0; -EIO; -ENOMEM;
+ * -EINVAL (not a stored file). */
 int builder_same(const struct builder *builder, uint32_t id, const void *data, uint64_t len,
 		 bool *ret);
 

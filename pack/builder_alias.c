@@ -33,7 +33,7 @@ int builder_same(const struct builder *builder, uint32_t id, const void *data, u
 	format_key_path(path.data, path.len, &key);
 	r = store_get(builder->store, key.data, key.len, &stored, &stored_len);
 	if (r < 0)
-		return r;
+		return r == -ENOENT ? -EIO : r;
 	*ret = stored_len == len && (len == 0 || memcmp(stored, data, len) == 0);
 	return 0;
 }

@@ -363,10 +363,11 @@ int session_serve(struct session *session, struct err *err)
 		r = -pthread_create(&session->thread, NULL, run, session);
 	if (r < 0) {
 		stop_threads(session->mount);
-		return err_set(err, r,
-			       "cannot start threads: %s; allow more tasks, by 'ulimit -u' or "
-			       "where this job got its limit",
-			       strerror(-r));
+		return err_set(
+			err, r,
+			"cannot start threads: %s; allow more tasks ('ulimit -u') or address "
+			"space ('ulimit -v'), or where this job got its limits",
+			strerror(-r));
 	}
 	session->serving = true;
 	SCOPE_LOCK(&session->lock);

@@ -32,6 +32,7 @@ def test_even_root_is_denied_a_user_s_mount(small, place, mount, device_for_user
     run(*as_user(SOMEBODY), "ls", mounted)
 
 
+@pytest.mark.alone  # others run as that user, too
 @needs("fusermount3", "prlimit")
 def test_a_limit_of_tasks_is_named_with_the_way_out(small, place, device_for_users):
     (place / "own").mkdir()
@@ -40,7 +41,7 @@ def test_a_limit_of_tasks_is_named_with_the_way_out(small, place, device_for_use
                status=1)
     assert done.err == (
         f"foldfs: {place}/own: cannot start threads: Resource temporarily unavailable; allow more "
-        "tasks, by 'ulimit -u' or where this job got its limit\n")
+        "tasks ('ulimit -u') or address space ('ulimit -v'), or where this job got its limits\n")
     assert not is_mounted(place / "own")
 
 

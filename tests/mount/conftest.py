@@ -24,8 +24,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "tool: of foldpack alone; one build shows it")
     config.addinivalue_line("markers", "alone: what else the machine does may change its verdict")
     foldfs.become_subreaper()
-    if os.geteuid() == 0:
-        foldfs.leave_mounts_of_others()
+    config.alone_with_mounts = os.geteuid() == 0 and foldfs.leave_mounts_of_others()
     # A shell lets what it starts in the background ignore these, nohup the last one, and so would
     # all daemons here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -131,7 +130,7 @@ def bulk(session_dir):
 
 
 @pytest.fixture(scope="session")
-def device_for_users(session_dir):
+def device_for_users(session_dir, pytestconfig):
     """/dev/fuse as nearly every system has it: open to all. Where it is not, another takes its
     place, for the tests only."""
     try:
@@ -141,9 +140,9 @@ def device_for_users(session_dir):
     if found.st_mode & 0o666 == 0o666:
         yield
         return
-    if os.geteuid() != 0:
-        pytest.skip(f"/dev/fuse has mode {stat.S_IMODE(found.st_mode):o}, and only root may make "
-                    "another")
+    if not pytestconfig.alone_with_mounts:
+        pytest.skip(f"/dev/fuse has mode {stat.S_IMODE(found.st_mode):o}, and there is no place to "
+                    "make another that others would not see")
     devices = session_dir / "devices"
     devices.mkdir()
     foldfs.run("mount", "-t", "tmpfs", "none", devices)  # /tmp may be mounted without devices

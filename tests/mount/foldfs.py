@@ -259,7 +259,8 @@ def become_subreaper():
 
 def leave_mounts_of_others():
     """What this process and its children mount is seen, and held, by nobody else: a namespace that
-    others make meanwhile would hold mounts that end here, and with them their daemons."""
+    others make meanwhile would hold mounts that end here, and with them their daemons. False where
+    that is not allowed, or / is no mount."""
     new_mounts, recursive, private = 0x20000, 1 << 14, 1 << 18
-    if libc.unshare(new_mounts) == 0:
-        libc.mount(None, b"/", None, recursive | private, None)
+    return (libc.unshare(new_mounts) == 0 and
+            libc.mount(None, b"/", None, recursive | private, None) == 0)

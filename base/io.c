@@ -70,7 +70,7 @@ int io_line(FILE *file, char **line, size_t *room, size_t *ret_len)
 	errno = 0;
 	len = getline(line, room, file);
 	if (ferror(file) || (len < 0 && !feof(file)))
-		return -errno;
+		return errno ? -errno : -EIO;
 	if (len < 0)
 		return 1;
 	if (len > 0 && (*line)[len - 1] == '\n')

@@ -499,12 +499,12 @@ static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 
 	if (r < 0)
 		return r;
+	/* Who wants the first record only wants one leaf. */
+	if (above && above->next == 1 && depth + 1 == walker->info.depth)
+		ask_for_children(walker, above);
 	if (above)
 		above->next++;
-	r = level_load(walker, &walker->levels[depth], number, err);
-	if (r == 0 && depth + 2 == walker->info.depth)
-		ask_for_children(walker, &walker->levels[depth]);
-	return r;
+	return level_load(walker, &walker->levels[depth], number, err);
 }
 
 /* Enters the pages from `depth` down to a leaf and takes its next record. */

@@ -33,6 +33,18 @@ struct fixture {
 	struct err err;
 };
 
+static unsigned asked_for; /* pages that the kernel was told of beforehand */
+
+/* Takes the place of the C library's. */
+int posix_fadvise(int fd, off_t offset, off_t len, int advice)
+{
+	(void)fd;
+	(void)offset;
+	(void)len;
+	asked_for += advice == POSIX_FADV_WILLNEED;
+	return 0;
+}
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -354,6 +366,24 @@ static void keys_that_begin_with_nul_come_first(void **state)
 	assert_int_equal(record.key_len, 1);
 	assert_done(walker_next(walker, &record, &f->err));
 	assert_memory_equal(record.key, "\0foldfs", 7);
+	walker_free(walker);
+}
+
+/* A mount wants its superblock, the first record: other leaves would only be in its way. */
+static void leaves_are_asked_for_when_a_walk_goes_on(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_record record;
+	struct walker *walker;
+
+	put_numbered(f, 0, 600, 8000); /* each leaf behind the values of the one before */
+	asked_for = 0;
+	walker = walker_of(f);
+	assert_done(walker_first(walker, &record, &f->err));
+	assert_int_equal(asked_for, 0);
+	while (walker_next(walker, &record, &f->err) == 0)
+		;
+	assert_true(asked_for > 0);
 	walker_free(walker);
 }
 
@@ -1261,6 +1291,7 @@ int main(void)
 		TEST(trees_of_one_to_three_levels),
 		TEST(keys_of_511_bytes_and_of_one),
 		TEST(keys_that_begin_with_nul_come_first),
+		TEST(leaves_are_asked_for_when_a_walk_goes_on),
 		TEST(many_commits_and_deletes),
 		TEST(absent_keys_are_not_found),
 		TEST(the_walk_goes_on_behind_a_found_key),

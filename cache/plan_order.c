@@ -249,14 +249,14 @@ static uint64_t taken_in_pass(const struct plan_chunk *chunk, const struct plan_
 static bool begin_chunk(const struct plan_order *order, struct plan_chunk *chunk,
 			const struct plan_view *view, const struct plan_limits *limits)
 {
-	uint64_t size;
+	uint64_t share = share_of_room(order, limits), size;
 
-	chunk->pass = taken_in_pass(chunk, limits, share_of_room(order, limits));
+	chunk->pass = taken_in_pass(chunk, limits, share);
 	size = next_size(order, chunk, limits);
 	if (size == 0)
 		return false;
 	chunk->taken = chunk->missed = 0;
-	chunk->dear = is_dear(chunk, limits, share_of_room(order, limits));
+	chunk->dear = is_dear(chunk, limits, share);
 	if (!plan_chunk_cut(chunk, view, limits, size))
 		return false;
 	chunk->apart = (double)chunk->span * (double)chunk->mean;

@@ -12,7 +12,7 @@ static bool have(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
 
-	return pool_find(cache->pool, number);
+	return pool_find(cache->pool, number) || lent_has(cache->lent, number);
 }
 
 static bool served(void *context, uint64_t number)
@@ -55,7 +55,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = params->readahead < most ? params->readahead : most,
 		.shared = cache->device.remote,
-		.epochs = params->keep,
+		.epochs = params->lent != LENT_ALL,
 	};
 	int r = plan_new(&plan, &cache->plan);
 

@@ -6,9 +6,10 @@
 #define LIMIT_STEP ((uint64_t)8 << 20)
 #define SAMPLES	   1024
 
-/* Extents that fit into the pool, if all are of average size. */
+/* Extents that are kept, if all are of average size. */
 static uint64_t capacity(const struct cache *cache, const struct cache_params *params)
 {
+	uint64_t room = (params->budget + params->lent) / SLOT_BYTES;
 	uint64_t extents = params->source.extents, slots = 0, samples = 0;
 
 	for (uint64_t number = 0; number < extents; number += extents / SAMPLES + 1) {
@@ -17,7 +18,7 @@ static uint64_t capacity(const struct cache *cache, const struct cache_params *p
 		slots += pool_slots(&place);
 		samples++;
 	}
-	return slots ? params->budget / SLOT_BYTES * samples / slots : extents;
+	return slots ? room * samples / slots : extents;
 }
 
 static int make_pool(struct cache *cache, const struct cache_params *params)
@@ -31,7 +32,7 @@ static int make_pool(struct cache *cache, const struct cache_params *params)
 			return r;
 		policy = duel_winner(cache->duel);
 	}
-	return pool_new(params->budget, CACHE_EXTENT_MAX, params->keep, policy, &cache->pool);
+	return pool_new(params->budget, CACHE_EXTENT_MAX, policy, &cache->pool);
 }
 
 /* What may fail. */
@@ -45,6 +46,8 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	if (!cache->served)
 		return -ENOMEM;
 	r = make_pool(cache, params);
+	if (r == 0)
+		r = lent_new(params->source.extents, params->lent, &cache->lent);
 	if (r == 0)
 		r = ahead_new(cache, params);
 	if (r == 0 && params->readahead)
@@ -111,6 +114,7 @@ void cache_free(struct cache *cache)
 	plan_free(cache->plan);
 	pool_free(cache->pool);
 	duel_free(cache->duel);
+	lent_free(cache->lent);
 	free(cache->served);
 	device_release(&cache->device);
 	pthread_cond_destroy(&cache->push);
@@ -139,6 +143,7 @@ void cache_limit(struct cache *cache, uint64_t bytes)
 void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)
 {
 	SCOPE_LOCK(&cache->lock);
+	cache->opened++;
 	if (cache->thinker)
 		thinker_saw(cache->thinker, reader, extent);
 }
@@ -166,6 +171,8 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.used = pool_used(cache->pool),
 		.payload = pool_payload(cache->pool),
 		.held = pool_held(cache->pool),
+		.lent = lent_bytes(cache->lent),
+		.lent_limit = lent_limit(cache->lent),
 		.hits = cache->hits,
 		.misses = cache->misses,
 		.evictions = pool_counters(cache->pool)->evictions,

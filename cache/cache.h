@@ -15,6 +15,7 @@
 #ifndef CACHE_CACHE_H
 #define CACHE_CACHE_H
 
+#include "cache/lent.h"
 #include "cache/plan.h"
 #include "cache/policy.h"
 #include <stdbool.h>
@@ -46,8 +47,9 @@ struct cache_source {
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
 	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
 	int (*unchanged)(void *context);
-	/* Told of each extent that a request touched, when it is answered. NULL: not told. */
-	void (*served)(void *context, uint64_t extent);
+	/* The kernel is to let go of its copy, by and by. Told of each extent that a request
+	 * touched, when it is answered, but those that are lent. NULL: not told. */
+	void (*drop)(void *context, uint64_t extent);
 	/* Whether the kernel can be given the file of the extent before anybody asks for it. Called
 	 * with a lock held. NULL: none. */
 	bool (*may_push)(void *context, uint64_t extent);
@@ -71,11 +73,12 @@ struct cache_params {
 	uint64_t readahead; /* bytes read ahead of a scan; 0: nothing is, but to preload */
 	unsigned threads;   /* that read from the device */
 	enum cache_io io;
-	bool keep;    /* the pool keeps what was served; else the kernel does, and the pool is only
-		       * the staging area before it */
-	bool preload; /* read all there is, as far as it fits */
-	unsigned oracle_cpus;		 /* that may look for the readers' order; 0: nobody does */
-	const struct policy_ops *policy; /* NULL: whichever does better, tried out in miniature */
+	uint64_t lent; /* bytes of what was served that the kernel keeps in place of the pool;
+			* LENT_ALL: all of it, and the pool is only the staging area before it */
+	bool preload;  /* read all there is, as far as it fits */
+	unsigned oracle_cpus; /* that may look for the readers' order; 0: nobody does */
+	/* NULL, but not with LENT_ALL: whichever does better, tried out in miniature. */
+	const struct policy_ops *policy;
 };
 
 /* Answers a request: error is 0 or -errno; the bytes are valid during the call only. Called
@@ -109,9 +112,10 @@ struct cache_oracle {
 struct cache_stats {
 	uint64_t served_bytes, distinct_bytes; /* distinct: of extents served in full, each once */
 	uint64_t device_reads, device_bytes, device_errors;
-	uint64_t budget, limit; /* bytes */
-	uint64_t used, payload; /* bytes in use; of these, of data */
-	uint64_t held;		/* bytes of memory, in use or not */
+	uint64_t budget, limit;	   /* bytes */
+	uint64_t used, payload;	   /* bytes in use; of these, of data */
+	uint64_t held;		   /* bytes of memory, in use or not */
+	uint64_t lent, lent_limit; /* bytes that the kernel is to keep; and may be lent now */
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
 	uint64_t preloaded;					  /* bytes */
@@ -160,8 +164,9 @@ void cache_push_done(struct cache *cache, const struct cache_push *push, bool ta
 /* Takes a parked request back: true if its done will not be called. */
 bool cache_cancel(struct cache *cache, const void *arg);
 
-/* Whether a request is parked until the extent is in. */
-bool cache_is_awaited(struct cache *cache, uint64_t extent);
+/* Whether the kernel's copy of an extent may go now: neither is a request parked until the extent
+ * is in, nor was it lent since. */
+bool cache_may_drop(struct cache *cache, uint64_t extent);
 
 /* From now on the pool may use so much of its budget, bytes, at least CACHE_BUDGET_MIN; memory
  * above it is given back. */

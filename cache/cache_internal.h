@@ -67,9 +67,11 @@ struct cache {
 	unsigned ahead_running;		   /* fills */
 	bool ahead_held;		   /* who looked last for another was not allowed to */
 	struct duel *duel;		   /* NULL: the policy was chosen */
-	pthread_cond_t push;		   /* something may be there to push, or stopping */
-	bool push_waits;		   /* protected by lock: for that */
-	struct thinker *thinker;	   /* NULL: nothing is read ahead */
+	struct lent *lent;
+	uint64_t begun, opened;	 /* files, as seen by a READ of their beginning; and else */
+	pthread_cond_t push;	 /* something may be there to push, or stopping */
+	bool push_waits;	 /* protected by lock: for that */
+	struct thinker *thinker; /* NULL: nothing is read ahead */
 };
 
 static inline bool cache_was_served(const struct cache *cache, uint64_t extent)

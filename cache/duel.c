@@ -192,8 +192,8 @@ static uint64_t hash(uint64_t block)
 	return block ^ (block >> 31);
 }
 
-/* Whether the extent is the one of its block that is followed. */
-static bool is_sample(const struct duel *duel, uint64_t extent)
+/* Whether it is the one of its block. */
+bool duel_follows(const struct duel *duel, uint64_t extent)
 {
 	uint64_t block = extent >> duel->shift;
 
@@ -206,7 +206,7 @@ void duel_use(struct duel *duel, uint64_t extent)
 	struct window *window = &duel->window;
 	bool lru, pin;
 
-	if (!is_sample(duel, extent))
+	if (!duel_follows(duel, extent))
 		return;
 	lru = shadow_use(&duel->lru, sample);
 	pin = shadow_use(&duel->pin, sample);

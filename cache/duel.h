@@ -24,6 +24,9 @@ void duel_free(struct duel *duel);
  * hits. */
 void duel_use(struct duel *duel, uint64_t extent);
 
+/* Whether uses of the extent decide: all of them must then be told of. */
+bool duel_follows(const struct duel *duel, uint64_t extent);
+
 /* The policy to offer extents by from now on: &policy_lru or &policy_pin, which it is first. */
 const struct policy_ops *duel_winner(const struct duel *duel);
 

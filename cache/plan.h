@@ -31,7 +31,7 @@ struct plan_view {
 	uint64_t extents;
 	void *context;
 	void (*locate)(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size);
-	bool (*have)(void *context, uint64_t number); /* in memory, or on its way */
+	bool (*have)(void *context, uint64_t number); /* in memory, of whom ever, or on its way */
 	/* Served in full: the kernel's page cache has it, unless it let go of it. */
 	bool (*served)(void *context, uint64_t number);
 	/* NULL, both: nothing is known of files and directories. */

@@ -21,11 +21,18 @@ enum policy_use {
 	POLICY_DUE,   /* the same, and next in an order that is known */
 	POLICY_USED,  /* somebody read of it and may read more */
 	POLICY_SPENT, /* served in full: this reader will not come back to it soon */
+	POLICY_GIVEN, /* the same, and the kernel keeps it: of no more use, and no policy's matter
+		       */
 };
 
 static inline bool policy_is_ahead(enum policy_use use)
 {
 	return use == POLICY_AHEAD || use == POLICY_DUE;
+}
+
+static inline bool policy_is_spent(enum policy_use use)
+{
+	return use == POLICY_SPENT || use == POLICY_GIVEN;
 }
 
 /* A member of the pool's extent. `use` is the pool's, the links are the policy's. */

@@ -13,11 +13,7 @@
  * The outcome is that of MinIO in CoorDL (Mohan et al., Analyzing and Mitigating Data Stalls in
  * DNN Training, VLDB 2021), which admits until it is full and never evicts. Here an extent must
  * be admitted to be served, and makes room for the next one. What is not known here either is
- * when a set is no longer in use at all: cache/duel.h is for that.
- *
- * Where the kernel caches what it was given, the same order is right for another reason: a spent
- * extent is held a second time by the kernel, and the slots of the latest are the ones most
- * likely to be in the processor's caches. */
+ * when a set is no longer in use at all: cache/duel.h is for that. */
 #include "cache/policy.h"
 
 static void pin_offer(struct policy *policy, struct policy_node *node)

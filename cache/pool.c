@@ -4,18 +4,18 @@
 
 struct pool {
 	struct slots slots;
-	struct policy policy;
+	struct policy policy, given; /* on offer; of this, what the kernel keeps */
 	const struct policy_ops *ops;
 	struct pool_counters counters;
-	bool keep;
 	uint32_t epoch;
-	uint64_t payload; /* bytes of extents */
-	uint32_t limit;	  /* slots that may hold extents */
-	uint32_t offered; /* slots of extents on offer */
-	uint32_t passed;  /* of these, slots of what was served in full in this epoch */
-	uint32_t ahead;	  /* slots of extents that nobody has asked for, */
-	uint32_t due;	  /* and of those that are next in a known order */
-	uint32_t mask;	  /* of buckets */
+	uint64_t payload;     /* bytes of extents */
+	uint32_t limit;	      /* slots that may hold extents */
+	uint32_t offered;     /* slots of extents on offer */
+	uint32_t passed;      /* of these, of what was served in full in this epoch, or given; */
+	uint32_t given_slots; /* and of what was given */
+	uint32_t ahead;	      /* slots of extents that nobody has asked for, */
+	uint32_t due;	      /* and of those that are next in a known order */
+	uint32_t mask;	      /* of buckets */
 	struct pool_extent **buckets;
 };
 
@@ -35,7 +35,7 @@ static uint32_t bucket_count(uint32_t slots)
 	return count;
 }
 
-int pool_new(uint64_t budget, uint32_t extent_max, bool keep, const struct policy_ops *policy,
+int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *policy,
 	     struct pool **ret)
 {
 	struct pool *pool;
@@ -46,8 +46,8 @@ int pool_new(uint64_t budget, uint32_t extent_max, bool keep, const struct polic
 	if (!pool)
 		return -ENOMEM;
 	pool->ops = policy;
-	pool->keep = keep;
 	policy->init(&pool->policy);
+	policy_ring_init(&pool->given);
 	if (slots_init(&pool->slots, budget) < 0)
 		goto fail;
 	pool->limit = pool->slots.count;
@@ -100,30 +100,53 @@ struct pool_extent *pool_find(const struct pool *pool, uint64_t number)
 	return extent;
 }
 
+static bool is_given(const struct pool_extent *extent)
+{
+	return extent->node.use == POLICY_GIVEN;
+}
+
 /* Slots of an extent that this epoch has done with. */
 static uint32_t passed_slots(const struct pool *pool, const struct pool_extent *extent)
 {
-	bool passed = extent->node.use == POLICY_SPENT && extent->epoch == pool->epoch;
+	bool spent = extent->node.use == POLICY_SPENT && extent->epoch == pool->epoch;
 
-	return passed ? extent->slot_count : 0;
+	return spent || is_given(extent) ? extent->slot_count : 0;
+}
+
+static void count_offered(struct pool *pool, const struct pool_extent *extent)
+{
+	pool->offered += extent->slot_count;
+	pool->passed += passed_slots(pool, extent);
+	pool->given_slots += is_given(extent) ? extent->slot_count : 0;
+}
+
+static void uncount_offered(struct pool *pool, const struct pool_extent *extent)
+{
+	pool->offered -= extent->slot_count;
+	pool->passed -= passed_slots(pool, extent);
+	pool->given_slots -= is_given(extent) ? extent->slot_count : 0;
 }
 
 static void offer(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
 		return;
-	pool->ops->offer(&pool->policy, &extent->node);
-	pool->offered += extent->slot_count;
-	pool->passed += passed_slots(pool, extent);
+	if (is_given(extent))
+		policy_ring_insert(&pool->given.queue, &extent->node);
+	else
+		pool->ops->offer(&pool->policy, &extent->node);
+	count_offered(pool, extent);
 }
 
 static void withdraw(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
 		return;
-	pool->ops->withdraw(&pool->policy, &extent->node);
-	pool->offered -= extent->slot_count;
-	pool->passed -= passed_slots(pool, extent);
+	if (is_given(extent))
+		policy_ring_remove(&pool->given, &extent->node);
+	else
+		pool->ops->withdraw(&pool->policy, &extent->node);
+	uncount_offered(pool, extent);
 }
 
 static void unhash(struct pool *pool, struct pool_extent *extent)
@@ -170,7 +193,7 @@ static void evict(struct pool *pool, struct policy_node *node)
 
 	withdraw(pool, extent);
 	unhash(pool, extent);
-	pool->counters.evictions += pool->keep || node->use != POLICY_SPENT;
+	pool->counters.evictions += node->use != POLICY_GIVEN;
 	count_wasted(pool, extent);
 	give_back(pool, extent);
 }
@@ -188,15 +211,24 @@ static bool gives_way(enum policy_use use, enum policy_use to)
 	return !policy_is_ahead(use) || !policy_is_ahead(to) || use < to;
 }
 
+/* Of what the kernel keeps the latest goes first: its memory is the likeliest to be in the
+ * processor's caches. */
+static struct policy_node *find_victim(const struct pool *pool)
+{
+	struct policy_node *given = policy_ring_front(&pool->given);
+
+	return given ? given : pool->ops->victim(&pool->policy);
+}
+
 /* Memory that was used before is taken first; fresh memory before what the pool keeps, but after
- * what is spent and the kernel keeps. What may still be wanted is evicted last of all. */
+ * what the kernel keeps. What may still be wanted is evicted last of all. */
 static int make_room(struct pool *pool, uint32_t count, enum policy_use use)
 {
 	for (;;) {
-		struct policy_node *victim = pool->ops->victim(&pool->policy);
-		bool spent = victim && victim->use == POLICY_SPENT && !pool->keep;
+		struct policy_node *victim = find_victim(pool);
+		bool given = victim && victim->use == POLICY_GIVEN;
 
-		if (may_grow(pool, count) && (!spent || slots_used_free(&pool->slots) >= count))
+		if (may_grow(pool, count) && (!given || slots_used_free(&pool->slots) >= count))
 			return 0;
 		if (!victim || !gives_way(victim->use, use))
 			return -ENOBUFS;
@@ -273,15 +305,15 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 	bool ahead = policy_is_ahead(extent->node.use);
 
 	uncount_ahead(pool, extent);
-	if (extent->node.use == POLICY_SPENT)
+	if (policy_is_spent(extent->node.use))
 		extent->served = 0;
 	extent->node.use = POLICY_USED;
 	return ahead;
 }
 
-void pool_spend(struct pool *pool, struct pool_extent *extent)
+void pool_spend(struct pool *pool, struct pool_extent *extent, bool given)
 {
-	extent->node.use = POLICY_SPENT;
+	extent->node.use = given ? POLICY_GIVEN : POLICY_SPENT;
 	extent->epoch = pool->epoch;
 }
 
@@ -290,7 +322,7 @@ void pool_epoch(struct pool *pool, uint32_t epoch)
 	if (pool->epoch == epoch)
 		return;
 	pool->epoch = epoch;
-	pool->passed = 0;
+	pool->passed = pool->given_slots;
 }
 
 void pool_limit(struct pool *pool, uint64_t bytes)

@@ -5,7 +5,7 @@
  *	                        +----pool_failed------> FAILED, absent with its last pin
  *
  * Who keeps what was served in full decides which memory is taken first. Where the kernel does
- * (its page cache has the bytes now), the pool is a staging area: what is spent is used again
+ * (its page cache has the bytes now), the pool is a staging area: that memory is used again
  * before the pool grows. Where the pool does, it grows to its limit first.
  *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
@@ -42,9 +42,8 @@ struct pool_counters {
 
 struct pool;
 
-/* keep: the pool keeps what was served, else the kernel does.
- * Returns 0, -EINVAL (less than two of the longest extents) or -ENOMEM. */
-int pool_new(uint64_t budget, uint32_t extent_max, bool keep, const struct policy_ops *policy,
+/* Returns 0, -EINVAL (less than two of the longest extents) or -ENOMEM. */
+int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *policy,
 	     struct pool **ret);
 void pool_free(struct pool *pool);
 
@@ -82,8 +81,9 @@ void pool_unpin(struct pool *pool, struct pool_extent *extent); /* may free a FA
  * ahead until now. */
 bool pool_ask(struct pool *pool, struct pool_extent *extent);
 
-/* Served in full: the kernel has it now, and this epoch will not ask for it again. */
-void pool_spend(struct pool *pool, struct pool_extent *extent);
+/* Served in full: this epoch will not ask for it again, and nobody will if it is given to the
+ * kernel, to keep. */
+void pool_spend(struct pool *pool, struct pool_extent *extent, bool given);
 /* From here on another epoch is served. */
 void pool_epoch(struct pool *pool, uint32_t epoch);
 

@@ -89,18 +89,18 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken)
 {
-	bool look = false;
+	bool look = false, lent = false;
 
 	pthread_mutex_lock(&cache->lock);
 	if (taken) {
 		thinker_pushed(cache->thinker, push->extent);
-		request_pushed(cache, push->pinned);
+		lent = request_pushed(cache, push->pinned);
 		look = ahead_demand(cache, push->extent, 1);
 	}
 	pool_unpin(cache->pool, push->pinned);
 	pthread_mutex_unlock(&cache->lock);
-	if (taken && cache->source.served)
-		cache->source.served(cache->source.context, push->extent);
+	if (taken && !lent)
+		request_drop(cache, push->extent);
 	if (look)
 		work_look(cache->work);
 }

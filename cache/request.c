@@ -119,6 +119,9 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 			return r;
 		}
 		count_use(cache, waiter->extents[i]);
+		if (i > 0 || waiter->request.from == 0)
+			lent_asked(cache->lent, waiter->extents[i]->number,
+				   waiter->extents[i]->size);
 		if (waiter->extents[i]->state == POOL_FILLING)
 			wait_for(waiter, i);
 	}
@@ -171,15 +174,25 @@ static void judge_policy(struct cache *cache, uint64_t extent)
 		return;
 	duel_use(cache->duel, extent);
 	pool_set_policy(cache->pool, duel_winner(cache->duel));
+	lent_recent(cache->lent, duel_winner(cache->duel) == &policy_lru);
+}
+
+/* Whether the kernel is to keep what it was served. Lock held. */
+static bool lend(struct cache *cache, const struct pool_extent *extent)
+{
+	if (cache->duel && duel_follows(cache->duel, extent->number))
+		return false;
+	return lent_take(cache->lent, extent->number, extent->size);
 }
 
 /* Lock held. */
-static void count_served(struct cache *cache, struct pool_extent *extent, uint32_t bytes)
+static void count_served(struct cache *cache, struct pool_extent *extent, uint32_t bytes, bool lent)
 {
 	extent->served += bytes;
 	if (extent->served < extent->size)
 		return;
-	pool_spend(cache->pool, extent);
+	pool_spend(cache->pool, extent, lent);
+	lent_served(cache->lent, extent->number);
 	judge_policy(cache, extent->number);
 	if (cache_was_served(cache, extent->number))
 		return;
@@ -187,24 +200,27 @@ static void count_served(struct cache *cache, struct pool_extent *extent, uint32
 	cache->distinct_bytes += extent->size;
 }
 
-void request_pushed(struct cache *cache, struct pool_extent *extent)
+bool request_pushed(struct cache *cache, struct pool_extent *extent)
 {
+	bool lent = lend(cache, extent);
+
 	cache->hits++;
 	if (pool_ask(cache->pool, extent))
 		cache->ahead_used += extent->size;
-	count_served(cache, extent, extent->size);
+	count_served(cache, extent, extent->size, lent);
 	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
+	return lent;
 }
 
-static void report(const struct cache *cache, const struct waiter *waiter)
+void request_drop(const struct cache *cache, uint64_t extent)
 {
-	if (!cache->source.served)
-		return;
-	for (unsigned i = 0; i < waiter->count; i++)
-		cache->source.served(cache->source.context, waiter->request.extent + i);
+	if (cache->source.drop)
+		cache->source.drop(cache->source.context, extent);
 }
 
-static void let_go(struct cache *cache, const struct waiter *waiter, bool served)
+/* Says of which the kernel is to let go. */
+static void let_go(struct cache *cache, const struct waiter *waiter, bool served,
+		   bool ret_drop[CACHE_READ_EXTENTS])
 {
 	uint32_t from = waiter->request.from, left = waiter->request.size;
 
@@ -212,9 +228,11 @@ static void let_go(struct cache *cache, const struct waiter *waiter, bool served
 	for (unsigned i = 0; i < waiter->count; i++) {
 		struct pool_extent *extent = waiter->extents[i];
 		uint32_t len = left < extent->size - from ? left : extent->size - from;
+		bool lent = served && lend(cache, extent);
 
 		if (served)
-			count_served(cache, extent, len);
+			count_served(cache, extent, len, lent);
+		ret_drop[i] = !lent;
 		pool_unpin(cache->pool, extent);
 		left -= len;
 		from = 0;
@@ -224,13 +242,16 @@ static void let_go(struct cache *cache, const struct waiter *waiter, bool served
 /* Answers a waiter that has all its extents, lets go of them and frees it. */
 static void waiter_deliver(struct cache *cache, struct waiter *waiter)
 {
+	bool drop[CACHE_READ_EXTENTS];
 	bool served;
 
 	if (waiter->since)
 		histogram_add(&cache->waits, (clock_ns() - waiter->since) / 1000);
 	served = !waiter->cancelled && answer(cache, waiter);
-	report(cache, waiter);
-	let_go(cache, waiter, served);
+	let_go(cache, waiter, served, drop);
+	for (unsigned i = 0; i < waiter->count; i++)
+		if (drop[i])
+			request_drop(cache, waiter->request.extent + i);
 	free(waiter);
 }
 
@@ -310,8 +331,10 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
-	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
+	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent)) {
+		cache->begun++;
 		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent);
+	}
 	push_wake(cache);
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
 }
@@ -455,13 +478,13 @@ static struct work_item *request_find(void *context)
 
 const struct work_ops request_work = {.run = request_run, .find = request_find};
 
-bool cache_is_awaited(struct cache *cache, uint64_t number)
+bool cache_may_drop(struct cache *cache, uint64_t number)
 {
 	const struct pool_extent *extent;
 
 	SCOPE_LOCK(&cache->lock);
 	extent = pool_find(cache->pool, number);
-	return extent && extent->waiters;
+	return !(extent && extent->waiters) && !lent_has(cache->lent, number);
 }
 
 bool cache_cancel(struct cache *cache, const void *arg)

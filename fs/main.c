@@ -126,13 +126,27 @@ static const char *choose_unmount(const struct program *program, char *buf, size
 	return buf;
 }
 
+/* Who keeps what was read. */
+static const char *kept_text(const struct mount *mount, const struct cache_stats *stats,
+			     char text[64])
+{
+	char size[SIZE_TEXT];
+
+	if (mount->lent == LENT_ALL)
+		return "the kernel keeps what was read";
+	if (mount->lent == 0)
+		return stats->policy;
+	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(mount->lent, size));
+	return text;
+}
+
 /* One line: what was decided, and how to leave. */
 static void announce(const struct program *program)
 {
 	const struct mount *mount = program->mount;
 	const struct dataset_info *info = dataset_info(mount->dataset);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[SIZE_TEXT], memory[SIZE_TEXT];
-	char type[64], leave[PATH_MAX + 64];
+	char type[64], leave[PATH_MAX + 64], kept[64];
 	struct cache_stats stats;
 	struct stat st = {0};
 
@@ -142,8 +156,7 @@ static void announce(const struct program *program)
 		   program->mountpoint.path, count_noun(info->super->files, "file", files),
 		   size_format(info->super->bytes, bytes), mountpoint_fstype(st.st_dev, type),
 		   stats.direct ? "direct" : "buffered", size_format(mount->budget, pool),
-		   size_format(mount->memory, memory),
-		   mount->keep ? stats.policy : "the kernel keeps what was read",
+		   size_format(mount->memory, memory), kept_text(mount, &stats, kept),
 		   program->settings.command ? "until COMMAND ends"
 					     : choose_unmount(program, leave, sizeof(leave)));
 	if (info->relocated)

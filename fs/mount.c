@@ -11,7 +11,9 @@
 
 #define IO_THREADS	  32   /* reads in flight; 16 saturate the devices measured */
 #define ORACLE_CPUS	  16   /* unless told; with 16, all seeds take seconds */
-#define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes */
+#define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes, */
+#define KERNEL_NAME_BYTES 2048 /* and of these, besides its pages */
+#define MEMORY_PARTS	  16   /* of which one is left to others */
 #define SLOT_WASTE	  8192 /* bytes of a file's last slot that stay unused, on average */
 
 static int open_dataset(struct mount *mount, struct err *err)
@@ -65,13 +67,28 @@ static uint64_t kernel_needs(const struct mount *mount)
 	return content_bytes(mount) + info->super->files * KERNEL_FILE_BYTES;
 }
 
-/* One owner for each byte: the kernel, whose cached files cost a reader nothing, where all of
- * them fit; else the pool, which does not throw out what the next epoch needs. */
-static void choose_owner(struct mount *mount)
+/* One owner for each byte. The kernel, whose cached files cost a reader nothing and go when the job
+ * needs the memory, where all of them fit, or what was used last is what is wanted. Else pool and
+ * kernel, neither of which throws out what the next epoch needs. */
+static uint64_t choose_lent(const struct mount *mount)
 {
-	mount->keep = mount->settings->cache == SETTING_CACHE_POOL ||
-		      (mount->settings->cache == SETTING_CACHE_AUTO &&
-		       kernel_needs(mount) > mount->memory / 5 * 4);
+	const struct settings *settings = mount->settings;
+	uint64_t names = dataset_info(mount->dataset)->super->files * KERNEL_NAME_BYTES;
+	uint64_t taken = mount->budget + names + mount->memory / MEMORY_PARTS;
+
+	if (settings->cache == SETTING_CACHE_POOL)
+		return 0;
+	if (settings->cache == SETTING_CACHE_KERNEL || settings->policy == SETTING_POLICY_LRU ||
+	    kernel_needs(mount) <= mount->memory / 5 * 4)
+		return LENT_ALL;
+	return mount->memory > taken ? mount->memory - taken : 0;
+}
+
+const char *mount_keeper(const struct mount *mount)
+{
+	if (mount->lent == LENT_ALL)
+		return "kernel";
+	return mount->lent ? "shared" : "pool";
 }
 
 /* A pool larger than what is in the pack would be of no use; what reads everything ahead leaves an
@@ -95,7 +112,7 @@ static void choose_budget(struct mount *mount)
 /* What the kernel keeps leaves the pool first, whatever the policy. */
 static const struct policy_ops *policy_of(const struct mount *mount)
 {
-	if (!mount->keep || mount->settings->policy == SETTING_POLICY_PIN)
+	if (mount->lent == LENT_ALL || mount->settings->policy == SETTING_POLICY_PIN)
 		return &policy_pin;
 	return mount->settings->policy == SETTING_POLICY_LRU ? &policy_lru : NULL;
 }
@@ -122,7 +139,7 @@ static int make_cache(struct mount *mount, struct err *err)
 					    .readahead = mount->settings->readahead,
 					    .threads = IO_THREADS,
 					    .io = (enum cache_io)mount->settings->io,
-					    .keep = mount->keep,
+					    .lent = mount->lent,
 					    .preload = mount->settings->preload,
 					    .oracle_cpus = oracle_cpus(mount->settings),
 					    .policy = policy_of(mount)};
@@ -165,8 +182,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
 		mount->memory = memory_available();
-		choose_owner(mount);
 		choose_budget(mount);
+		mount->lent = choose_lent(mount);
 		mount->inbox = inbox_new();
 		r = mount->bad && mount->inbox ? make_cache(mount, err) : -ENOMEM;
 	}

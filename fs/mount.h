@@ -38,9 +38,9 @@ struct mount {
 	gid_t gid;
 	struct inbox *inbox;	 /* of an order that is being handed over */
 	uint64_t budget, memory; /* bytes: of the pool; of what it was taken from */
-	bool keep;		 /* the pool keeps what was served, and the kernel must not */
+	uint64_t lent;		 /* of what was served, the kernel keeps so many bytes; LENT_ALL */
 	/* The session's: */
-	struct drop *drop; /* NULL unless keep */
+	struct drop *drop; /* NULL where the kernel keeps all */
 	struct push *push; /* NULL where no order is looked for */
 	struct pressure *pressure;
 	uint64_t started; /* seconds, monotonic */
@@ -54,6 +54,9 @@ struct mount {
  * which names the path that is at fault. */
 int mount_new(const struct settings *settings, struct mount **ret, struct err *err);
 void mount_free(struct mount *mount); /* NULL is fine */
+
+/* Who keeps what was served, in a word: "kernel", "pool" or "shared". */
+const char *mount_keeper(const struct mount *mount);
 
 /* What the cache reads from. */
 struct cache_source mount_source(struct mount *mount);

@@ -27,7 +27,7 @@ static const struct opt options[] = {
 		 "memory for data (default: a quarter of what is available to this job, and no "
 		 "more than the pack can use)"),
 	OPT_CHOICE(0, "cache", caches, struct settings, cache,
-		   "who keeps what was read: the kernel's page cache, or the pool"),
+		   "who keeps what was read: the kernel's page cache, the pool, or both"),
 	OPT_CHOICE(0, "policy", policies, struct settings, policy, "what leaves the pool first"),
 	OPT_CHOICE(0, "io", ios, struct settings, io, "how the pack is read"),
 	OPT_NUMBER(0, "threads", "N", struct settings, threads,

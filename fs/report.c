@@ -44,6 +44,8 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_u64(json, "limit", s->limit);
 	json_u64(json, "used", s->used);
 	json_u64(json, "payload", s->payload);
+	json_u64(json, "lent", s->lent);
+	json_u64(json, "lent_limit", s->lent_limit);
 	json_u64(json, "hits", s->hits);
 	json_u64(json, "misses", s->misses);
 	json_u64(json, "evictions", s->evictions);
@@ -98,7 +100,7 @@ int mount_report(struct mount *mount, struct buf *buf)
 	report_cache(&json, &stats);
 	report_oracle(&json, &stats.oracle);
 	json_u64(&json, "bad_files", atomic_load_explicit(&mount->bad_files, memory_order_relaxed));
-	json_string(&json, "cache_mode", mount->keep ? "pool" : "kernel");
+	json_string(&json, "cache_mode", mount_keeper(mount));
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");
 	json_end(&json);
 	return json_finish(&json);

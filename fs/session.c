@@ -91,9 +91,9 @@ static void drop_extent(void *context, uint64_t extent)
 	struct mount *mount = session->mount;
 	struct dataset_extent x;
 
-	/* The kernel would wait for the answer to that READ, beyond the reach of any signal. Once
-	 * answered, the extent is reported again. */
-	if (cache_is_awaited(mount->cache, extent))
+	/* The kernel would wait for the answer to a READ that is parked, beyond the reach of any
+	 * signal. Once answered, the extent is reported again. */
+	if (!cache_may_drop(mount->cache, extent))
 		return;
 	dataset_extent(mount->dataset, extent, &x);
 	mount_count(mount, REQUEST_NOTIFY);
@@ -130,7 +130,7 @@ static int make_notes(struct session *session, struct err *err)
 	char count[SIZE_TEXT];
 	int r = 0;
 
-	if (mount->keep)
+	if (mount->lent != LENT_ALL)
 		r = drop_new(dataset_extents(mount->dataset), lag_bytes(mount), drop_extent,
 			     session, &mount->drop);
 	if (r == 0 && mount->settings->readahead)

@@ -32,7 +32,7 @@ static int source_unchanged(void *context)
 }
 
 /* The kernel has these bytes now, which are the pool's. */
-static void source_served(void *context, uint64_t extent)
+static void source_drop(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 	struct dataset_extent x;
@@ -133,7 +133,7 @@ struct cache_source mount_source(struct mount *mount)
 		.locate = source_locate,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
-		.served = mount->keep ? source_served : NULL,
+		.drop = mount->lent != LENT_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kin = source_kin,
 		.namesake = source_namesake,

@@ -52,6 +52,8 @@ static const struct place {
 	[COUNT_ORDER_LOCKS] = {"oracle", "locks"},
 	[COUNT_ORDER_UNLOCKS] = {"oracle", "unlocks"},
 	[COUNT_BAD_FILES] = {NULL, "bad_files"},
+	[COUNT_LENT] = {"pool", "lent"},
+	[COUNT_LENT_LIMIT] = {"pool", "lent_limit"},
 };
 
 static void scope_tokener(struct json_tokener **tokener)

@@ -52,6 +52,8 @@ enum count {
 	COUNT_ORDER_LOCKS,
 	COUNT_ORDER_UNLOCKS,
 	COUNT_BAD_FILES,
+	COUNT_LENT, /* bytes that the kernel is to keep */
+	COUNT_LENT_LIMIT,
 	COUNT_COUNT
 };
 

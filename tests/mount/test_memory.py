@@ -1,5 +1,5 @@
-"""The memory contract: what the pool holds is bounded, and with cache=pool the kernel holds no
-second copy of it but that of the newest files."""
+"""The memory contract: what the pool holds is bounded, and what the kernel holds beside it is the
+share that it was lent, and the newest files."""
 
 import concurrent.futures
 import ctypes
@@ -13,7 +13,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import MIB, PATIENCE, libc
+from foldfs import MIB, PATIENCE, is_root, libc, run
 
 pytestmark = pytest.mark.alone
 
@@ -191,3 +191,75 @@ def test_what_the_kernel_owns_is_not_asked_for_again(large, mount):
     after = mounted.requests()
     assert after["read"] == before["read"]
     assert after["notify"] == 0
+
+
+# --- kernel and pool ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def little_memory(place, pytestconfig):
+    """A machine on which 88 MiB are available: a quarter is the pool's, and the kernel is lent the
+    rest, less a sixteenth, and 2 KiB a file for names."""
+    if not pytestconfig.alone_with_mounts:
+        pytest.skip("others would see the mount over /proc/meminfo")
+    (place / "meminfo").write_text(f"MemTotal: {1 << 20} kB\nMemAvailable: {88 << 10} kB\n")
+    run("mount", "--bind", place / "meminfo", "/proc/meminfo")
+    yield 58 * MIB
+    run("umount", "/proc/meminfo")
+
+
+@is_root
+def test_kernel_and_pool_share_what_does_not_fit(large, mount, little_memory):
+    source, pack = large
+    mounted = mount(pack, "-o", "policy=pin")
+    files = shuffled(source, 1)
+    read_all(mounted, files)
+    wait_for_drops(lambda: copies(mounted, files)[1] <= little_memory + MIB + LAG)
+    first = mounted.stats()
+    assert first["cache_mode"] == "shared"
+    assert little_memory - MIB < first["pool"]["lent"] <= little_memory + MIB
+    assert copies(mounted, files)[1] >= little_memory - MIB
+
+    read_all(mounted, shuffled(source, 2))
+    second = mounted.stats()
+    lent = little_memory // FILE
+    newest = LAG // FILE
+    asked = second["requests"]["read"] - first["requests"]["read"]
+    assert FILES - lent - newest - 20 <= asked <= FILES - lent + 20
+    # ... and of what was asked for the pool had its own share.
+    missed = second["pool"]["misses"] - first["pool"]["misses"]
+    assert missed <= FILES - lent - 22 * MIB // FILE * 3 // 4
+    assert second["pool"]["lent"] == first["pool"]["lent"]
+
+
+@is_root
+def test_what_the_kernel_cannot_keep_it_is_not_lent(large, mount, little_memory):
+    source, pack = large
+    mounted = mount(pack, "-o", "policy=pin")
+    files = shuffled(source, 1)
+    read_all(mounted, files)
+    for path in files:
+        fd = os.open(os.path.join(os.fsencode(mounted), path), os.O_RDONLY)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(fd)
+    read_all(mounted, shuffled(source, 2))
+    assert mounted.stats()["pool"]["lent"] < little_memory // 4
+    for seed in range(3, 8):
+        read_all(mounted, shuffled(source, seed))
+    assert mounted.stats()["pool"]["lent"] > little_memory // 4 * 3
+    assert trees.content(mounted) == trees.content(source)
+
+
+@is_root
+def test_whose_last_use_counts_the_kernel_keeps_it(large, mount, little_memory):
+    assert mount(large[1], "-o", "policy=lru").stats()["cache_mode"] == "kernel"
+
+
+@is_root
+def test_the_pool_s_data_stays_the_pool_s(large, mount, little_memory):
+    source, pack = large
+    mounted = mount(pack, "-o", "cache=pool,policy=pin")
+    files = shuffled(source, 1)
+    read_all(mounted, files)
+    wait_for_drops(lambda: copies(mounted, files)[1] <= LAG)
+    assert mounted.stats()["cache_mode"] == "pool" and mounted.stats()["pool"]["lent"] == 0

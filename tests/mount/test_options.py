@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import stat
 import sys
@@ -158,17 +159,20 @@ def test_cache_is_the_kernel_s_where_all_fits(small, mount):
 
 
 @is_root
-@needs("unshare", "getfattr")
-def test_cache_is_the_pool_s_where_not_all_fits(bulk, place):
+@needs("unshare")
+def test_cache_is_shared_where_not_all_fits(bulk, place):
     """In a namespace of its own, on a machine with less memory than the pack has bytes."""
     (place / "mnt").mkdir()
     (place / "meminfo").write_text(f"MemTotal: {1 << 20} kB\nMemAvailable: {40 << 10} kB\n")
     hide = 'mount --bind meminfo /proc/meminfo && exec "$@"'
     done = run("unshare", "--mount", "sh", "-c", hide, "sh", FOLDFS, bulk[1], "mnt", "--",
-               "getfattr", "--only-values", "-n", foldfs.STATS, "mnt", cwd=place)
+               "sh", "-c", f"{foldfs.BUILD}/foldstat mnt >&2 && {foldfs.BUILD}/foldstat --json mnt",
+               cwd=place)
     stats = json.loads(done.out)
-    assert stats["cache_mode"] == "pool" and stats["pool"]["budget"] == 10 * MIB
-    assert "; pool 10 MiB of 40 MiB, pin; " in done.err
+    assert stats["cache_mode"] == "shared" and stats["pool"]["budget"] == 10 * MIB
+    assert "; pool 10 MiB of 40 MiB, pin, page cache 27.3 MiB; " in done.err
+    assert re.search(r"^cache +the pool and the kernel keep what was read, policy pin\n"
+                     r" +the kernel: 0 bytes of 27.3 MiB$", done.err, re.M)
 
 
 def test_io_buffered_is_what_it_says(bulk, mount):

@@ -48,7 +48,7 @@ struct call {
 	uint64_t extent;
 	uint32_t from, size;
 	unsigned touched; /* extents */
-	unsigned told;	  /* how often served() was told of the first before this answer */
+	unsigned told;	  /* how often dropped() was told of the first before this answer */
 	atomic_uint done; /* times */
 	int error;
 	bool right; /* the bytes */
@@ -420,7 +420,7 @@ static inline int unchanged(void *context)
 	return w->stale ? -ESTALE : 0;
 }
 
-static inline void served(void *context, uint64_t extent)
+static inline void dropped(void *context, uint64_t extent)
 {
 	struct world *w = context;
 
@@ -443,11 +443,12 @@ static inline struct cache_params params_of(struct world *w, uint64_t readahead,
 						.locate = locate,
 						.check = check,
 						.unchanged = unchanged,
-						.served = served,
+						.drop = dropped,
 						.failed = failed},
 				     .budget = CACHE_BUDGET_MIN,
 				     .readahead = readahead,
 				     .threads = threads,
+				     .lent = LENT_ALL,
 				     .policy = &policy_pin};
 }
 

@@ -15,7 +15,7 @@ static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
 
 	params.io = CACHE_IO_BUFFERED;
 	params.budget = budget;
-	params.keep = keep;
+	params.lent = keep ? 0 : LENT_ALL;
 	return params;
 }
 

@@ -232,12 +232,20 @@ static void an_extent_is_distinct_when_all_of_it_was_served(void **state)
 	assert_int_equal(stats_of(w).distinct_bytes, 100000);
 }
 
-static void the_source_is_told_of_what_was_served_after_the_answer(void **state)
+static void start_lending(struct world *w, uint64_t lent)
+{
+	struct cache_params params = params_of(w, 0, 2);
+
+	params.lent = lent;
+	start_with(w, &params);
+}
+
+static void the_kernel_s_copy_is_dropped_after_the_answer(void **state)
 {
 	struct world *w = *state;
 
 	lay_even(w, 4, MIB);
-	start(w, 0, 2);
+	start_lending(w, 0);
 	for (unsigned round = 0; round < 2; round++) { /* all missing; all there */
 		ask(&w->calls[round], w, 0, MIB - 5, MIB + 10);
 		wait_done(&w->calls[round]);
@@ -249,12 +257,13 @@ static void the_source_is_told_of_what_was_served_after_the_answer(void **state)
 	assert_int_equal(w->told[3], 0);
 }
 
-static void the_source_is_told_by_io_threads_too(void **state)
+static void io_threads_have_it_dropped_too(void **state)
 {
 	struct world *w = *state;
 
 	lay_even(w, 4, 100000);
-	start_slow(w, 0, 2);
+	w->slow = w->closed = true;
+	start_lending(w, 0);
 	for (unsigned i = 0; i < 3; i++)
 		ask_all_of(&w->calls[i], w, 1);
 	set_gate(w, false);
@@ -265,19 +274,93 @@ static void the_source_is_told_by_io_threads_too(void **state)
 }
 
 /* The kernel may have had what it asked for in part. */
-static void the_source_is_told_of_a_request_that_failed(void **state)
+static void what_failed_is_dropped_as_well(void **state)
 {
 	struct world *w = *state;
 
 	lay_even(w, 4, MIB);
 	w->bad[1] = true;
-	start(w, 0, 2);
+	start_lending(w, 0);
 	ask(&w->calls[0], w, 0, 0, 2 * MIB);
 	wait_done(&w->calls[0]);
 	assert_refused(&w->calls[0], -EBADMSG);
 	cache_stop(w->cache);
 	for (unsigned e = 0; e < 4; e++)
 		assert_int_equal(w->told[e], e < 2);
+}
+
+static void read_whole(struct world *w, uint64_t extent)
+{
+	read_all_of(w, extent);
+	assert_true(poll_until(is_let_go(w, extent)));
+}
+
+static void what_is_lent_stays_with_the_kernel(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 6, 100000);
+	start_lending(w, 3 * 100 * KIB);
+	for (unsigned e = 0; e < 6; e++)
+		read_whole(w, e);
+	for (unsigned e = 0; e < 6; e++) {
+		assert_true(poll_until(w->told[e] == (e >= 3)));
+		assert_int_equal(cache_may_drop(w->cache, e), e >= 3);
+	}
+	assert_int_equal(stats_of(w).lent, 3 * 100 * KIB);
+	/* The kernel, though it should have it, asks again. */
+	read_whole(w, 1);
+	assert_true(poll_until(w->told[1] == 1));
+	assert_int_equal(stats_of(w).lent, 2 * 100 * KIB);
+	assert_int_equal(stats_of(w).lent_limit, 2 * 100 * KIB);
+}
+
+/* A header is read, then the rest: nothing of it was let go of in between. */
+static void what_is_read_in_pieces_is_lent_once(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 2, 100000);
+	start_lending(w, 100 * KIB);
+	for (unsigned round = 0; round < 2; round++)
+		read_right(w, 0, 0, 16 * KIB);
+	read_right(w, 0, 16 * KIB, 100000 - 16 * KIB);
+	assert_true(poll_until(is_let_go(w, 0)));
+	assert_int_equal(w->told[0], 0);
+	assert_int_equal(stats_of(w).lent, 100 * KIB);
+}
+
+/* Of those that the policies are tried out on, every use must be seen. */
+static void assert_dropped_where_followed(struct world *w, uint64_t from, uint64_t to)
+{
+	for (uint64_t e = from; e < to; e++) {
+		unsigned before = w->told[e];
+
+		read_whole(w, e);
+		assert_true(poll_until(w->told[e] - before == duel_follows(w->cache->duel, e)));
+	}
+}
+
+static void where_the_last_use_counts_the_kernel_keeps_all_but_samples(void **state)
+{
+	enum { HALF = 2048 };
+	struct world *w = *state;
+	struct cache_params params;
+
+	lay_even(w, 2 * (uint64_t)HALF, 4 * KIB);
+	params = params_of(w, 0, 2);
+	params.policy = NULL;
+	params.lent = 8 * MIB;
+	start_with(w, &params);
+	assert_dropped_where_followed(w, 0, HALF);
+	assert_true(stats_of(w).lent > 5 * MIB);
+	/* Nobody wants these any more. */
+	for (unsigned round = 0; round < 4; round++)
+		for (uint64_t e = HALF; e < w->extents; e++)
+			read_whole(w, e);
+	assert_string_equal(stats_of(w).policy, "lru");
+	assert_int_equal(stats_of(w).lent_limit, 0);
+	assert_dropped_where_followed(w, HALF, w->extents);
 }
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
@@ -837,7 +920,7 @@ static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
 	lay_large_files(w, 48 * MIB);
 	w->look = w->slow = true;
 	params = params_of(w, 4 * MIB, 6);
-	params.keep = true;
+	params.lent = 0;
 	params.budget = budget;
 	start_with(w, &params);
 	cache_limit(w->cache, limit);
@@ -891,7 +974,7 @@ static void the_limit_may_change_while_a_crowd_reads(void **state)
 	lay_mixed(w, 48 * MIB);
 	w->slow = true;
 	params = params_of(w, 4 * MIB, 6);
-	params.keep = true;
+	params.lent = 0;
 	params.budget = 4 * CACHE_BUDGET_MIN;
 	start_with(w, &params);
 	assert_int_equal(pthread_create(&id, NULL, limit_thread, &limiter), 0);
@@ -914,7 +997,7 @@ static void a_limit_below_what_is_pinned_is_kept_once_it_is_not(void **state)
 	lay_even(w, ASKED, MIB);
 	w->slow = w->closed = true;
 	params = params_of(w, 0, 2);
-	params.keep = true;
+	params.lent = 0;
 	params.budget = 3 * CACHE_BUDGET_MIN;
 	start_with(w, &params);
 	for (unsigned i = 0; i < ASKED; i++)
@@ -947,9 +1030,12 @@ int main(void)
 		world_test(what_is_there_is_not_read_again),
 		world_test(what_was_served_in_full_makes_room_first),
 		world_test(an_extent_is_distinct_when_all_of_it_was_served),
-		world_test(the_source_is_told_of_what_was_served_after_the_answer),
-		world_test(the_source_is_told_by_io_threads_too),
-		world_test(the_source_is_told_of_a_request_that_failed),
+		world_test(the_kernel_s_copy_is_dropped_after_the_answer),
+		world_test(io_threads_have_it_dropped_too),
+		world_test(what_failed_is_dropped_as_well),
+		world_test(what_is_lent_stays_with_the_kernel),
+		world_test(what_is_read_in_pieces_is_lent_once),
+		world_test(where_the_last_use_counts_the_kernel_keeps_all_but_samples),
 		world_test(a_bad_extent_fails_for_its_readers_only),
 		world_test(a_request_with_a_bad_part_fails_and_serves_nothing),
 		world_test(a_bad_extent_of_a_run_fails_for_its_readers_only),

@@ -13,30 +13,23 @@
 #define FOUR	 (4 * SLOT_BYTES) /* four of them fill the pool */
 #define IOV_ROOM (SLOTS + 2)
 
-static int start(void **state, bool keep, const struct policy_ops *policy)
+static int start(void **state, const struct policy_ops *policy)
 {
 	struct pool *pool;
 
-	assert_int_equal(pool_new(BUDGET, 8 * SLOT_BYTES, keep, policy, &pool), 0);
+	assert_int_equal(pool_new(BUDGET, 8 * SLOT_BYTES, policy, &pool), 0);
 	*state = pool;
 	return 0;
 }
 
 static int lru(void **state)
 {
-	return start(state, false, &policy_lru);
+	return start(state, &policy_lru);
 }
 
-/* The kernel keeps what was served, and the pool is a staging area. */
-static int staging(void **state)
+static int pin(void **state)
 {
-	return start(state, false, &policy_pin);
-}
-
-/* The pool keeps what was served. */
-static int keeping(void **state)
-{
-	return start(state, true, &policy_pin);
+	return start(state, &policy_pin);
 }
 
 static int teardown(void **state)
@@ -79,8 +72,8 @@ static struct pool_extent *keep(struct pool *pool, uint64_t number, uint32_t siz
 		policy_is_ahead(use) ? add_ahead(pool, number, size, use) : add(pool, number, size);
 
 	pool_filled(pool, extent);
-	if (use == POLICY_SPENT)
-		pool_spend(pool, extent);
+	if (policy_is_spent(use))
+		pool_spend(pool, extent, use == POLICY_GIVEN);
 	pool_unpin(pool, extent);
 	return extent;
 }
@@ -99,7 +92,7 @@ static void a_budget_below_two_extents_is_refused(void **state)
 	struct pool *pool = NULL;
 
 	(void)state;
-	assert_int_equal(pool_new(BUDGET, 9 * SLOT_BYTES, false, &policy_lru, &pool), -EINVAL);
+	assert_int_equal(pool_new(BUDGET, 9 * SLOT_BYTES, &policy_lru, &pool), -EINVAL);
 	assert_null(pool);
 }
 
@@ -197,13 +190,13 @@ static void room_is_what_is_free_or_on_offer(void **state)
 
 /* --- who keeps what was served --------------------------------------------------------------- */
 
-static void where_the_kernel_keeps_spent_memory_is_used_again_before_the_pool_grows(void **state)
+static void what_the_kernel_keeps_is_used_again_before_the_pool_grows(void **state)
 {
 	struct pool *pool = *state;
 	struct iovec before[IOV_ROOM], after[IOV_ROOM];
 
 	keep(pool, 0, FOUR, POLICY_USED);
-	assert_int_equal(pool_iov(pool, keep(pool, 1, FOUR, POLICY_SPENT), 0, FOUR, before), 1);
+	assert_int_equal(pool_iov(pool, keep(pool, 1, FOUR, POLICY_GIVEN), 0, FOUR, before), 1);
 	/* Half of the arena was never used, yet 2 takes over what 1 had. */
 	assert_int_equal(pool_iov(pool, keep(pool, 2, FOUR, POLICY_USED), 0, FOUR, after), 1);
 	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
@@ -217,12 +210,12 @@ static void where_the_kernel_keeps_spent_memory_is_used_again_before_the_pool_gr
 	assert_int_equal(pool_counters(pool)->evictions, 0); /* the kernel has it: no loss */
 }
 
-static void where_the_kernel_keeps_an_endless_scan_needs_little_memory(void **state)
+static void an_endless_scan_that_the_kernel_keeps_needs_little_memory(void **state)
 {
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 100; i++)
-		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POLICY_SPENT);
+		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POLICY_GIVEN);
 	assert_true(pool_held(pool) <= 2 * FOUR);
 }
 
@@ -239,6 +232,39 @@ static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
 	assert_int_equal(pool_used(pool), BUDGET);
 	assert_null(pool_find(pool, 3)); /* the latest: the others were there before it */
 	assert_int_equal(pool_counters(pool)->evictions, 1);
+}
+
+static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state)
+{
+	struct pool *pool = *state;
+
+	keep(pool, 0, FOUR, POLICY_SPENT);
+	keep(pool, 1, FOUR, POLICY_GIVEN);
+	keep(pool, 2, FOUR, POLICY_SPENT); /* over what 1 had */
+	assert_null(pool_find(pool, 1));
+	keep(pool, 3, FOUR, POLICY_GIVEN);
+	keep(pool, 4, FOUR, POLICY_SPENT);
+	keep(pool, 5, FOUR, POLICY_SPENT);
+	assert_int_equal(pool_counters(pool)->evictions, 0);
+	for (uint64_t i = 0; i < 6; i++)
+		assert_int_equal(pool_find(pool, i) != NULL, i % 2 == 0 || i == 5);
+}
+
+/* Whoever asks for it nevertheless, the kernel has let go of it. */
+static void what_was_given_and_is_asked_for_again_is_used(void **state)
+{
+	struct pool *pool = *state;
+	struct pool_extent *given = keep(pool, 0, FOUR, POLICY_GIVEN);
+
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+	pool_epoch(pool, 1);
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+	pool_pin(pool, given);
+	assert_false(pool_ask(pool, given));
+	pool_spend(pool, given, false);
+	pool_unpin(pool, given);
+	pool_epoch(pool, 2);
+	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
 }
 
 static void what_is_still_wanted_leaves_last(void **state)
@@ -305,7 +331,7 @@ static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state
 	filling = add(pool, 3, SLOT_BYTES);
 	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES);
 	pool_filled(pool, filling);
-	pool_spend(pool, filling);
+	pool_spend(pool, filling, false);
 	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES); /* pinned */
 	pool_unpin(pool, filling);
 	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
@@ -341,7 +367,7 @@ static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **stat
 	touch(pool, 0); /* read of, but not to its end */
 	assert_int_equal(pool_room_for_once(pool), 2 * FOUR);
 	pool_pin(pool, extent);
-	pool_spend(pool, extent);
+	pool_spend(pool, extent, false);
 	pool_unpin(pool, extent);
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
 	add(pool, 2, 3 * FOUR); /* the latest spent one leaves first, then the one before */
@@ -356,7 +382,7 @@ static void one_that_two_read_is_passed_when_both_let_go(void **state)
 
 	pool_pin(pool, extent);
 	pool_pin(pool, extent);
-	pool_spend(pool, extent);
+	pool_spend(pool, extent, false);
 	pool_unpin(pool, extent);
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
 	pool_unpin(pool, extent);
@@ -582,11 +608,11 @@ static void what_was_read_ahead_in_vain_is_counted(void **state)
 	struct pool *pool = *state;
 
 	keep(pool, 0, FOUR - 1, POLICY_AHEAD);
-	keep(pool, 1, FOUR, POLICY_SPENT);
+	keep(pool, 1, FOUR, POLICY_GIVEN);
 	keep(pool, 2, 2 * FOUR, POLICY_USED);
 	add(pool, 3, 4 * FOUR); /* throws all out */
 	assert_int_equal(pool_counters(pool)->wasted, FOUR - 1);
-	assert_int_equal(pool_counters(pool)->evictions, 2); /* a spent one is no loss */
+	assert_int_equal(pool_counters(pool)->evictions, 2); /* what the kernel keeps is no loss */
 }
 
 static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
@@ -699,7 +725,7 @@ static void let_go(struct life *life, struct pool_extent **pinned)
 		pool_filled(life->pool, *pinned);
 	}
 	if ((*pinned)->state == POOL_READY && (*pinned)->node.use == POLICY_USED && random() % 2)
-		pool_spend(life->pool, *pinned);
+		pool_spend(life->pool, *pinned, random() % 2);
 	pool_unpin(life->pool, *pinned);
 	*pinned = NULL;
 }
@@ -746,7 +772,8 @@ static struct sums sums_of(const struct life *life)
 			sums.due += extent->slot_count;
 		if (extent->pins)
 			sums.pinned += extent->slot_count;
-		else if (extent->node.use == POLICY_SPENT && extent->epoch == life->epoch)
+		else if (extent->node.use == POLICY_GIVEN ||
+			 (extent->node.use == POLICY_SPENT && extent->epoch == life->epoch))
 			sums.passed += extent->slot_count;
 	}
 	return sums;
@@ -814,9 +841,8 @@ static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
 	}
 }
 
-#define lru_test(f)	cmocka_unit_test_setup_teardown(f, lru, teardown)
-#define staging_test(f) cmocka_unit_test_setup_teardown(f, staging, teardown)
-#define keeping_test(f) cmocka_unit_test_setup_teardown(f, keeping, teardown)
+#define lru_test(f) cmocka_unit_test_setup_teardown(f, lru, teardown)
+#define pin_test(f) cmocka_unit_test_setup_teardown(f, pin, teardown)
 
 int main(void)
 {
@@ -827,20 +853,21 @@ int main(void)
 		lru_test(pins_hold),
 		lru_test(where_all_is_pinned_there_is_no_room),
 		lru_test(room_is_what_is_free_or_on_offer),
-		staging_test(
-			where_the_kernel_keeps_spent_memory_is_used_again_before_the_pool_grows),
-		staging_test(where_the_kernel_keeps_an_endless_scan_needs_little_memory),
-		keeping_test(where_the_pool_keeps_it_grows_before_anything_leaves),
-		staging_test(what_is_still_wanted_leaves_last),
-		staging_test(what_is_hoped_for_gives_way_to_what_is_known_to_come),
-		staging_test(a_spent_one_that_is_read_again_does_not_leave),
-		keeping_test(room_for_once_is_all_but_what_this_epoch_may_still_want),
-		keeping_test(what_is_asked_for_anew_is_wanted_again),
-		keeping_test(a_new_epoch_may_want_all_that_the_last_one_was_done_with),
-		keeping_test(one_that_two_read_is_passed_when_both_let_go),
+		pin_test(what_the_kernel_keeps_is_used_again_before_the_pool_grows),
+		pin_test(an_endless_scan_that_the_kernel_keeps_needs_little_memory),
+		pin_test(where_the_pool_keeps_it_grows_before_anything_leaves),
+		pin_test(what_the_kernel_keeps_leaves_before_what_the_pool_keeps),
+		pin_test(what_was_given_and_is_asked_for_again_is_used),
+		pin_test(what_is_still_wanted_leaves_last),
+		pin_test(what_is_hoped_for_gives_way_to_what_is_known_to_come),
+		pin_test(a_spent_one_that_is_read_again_does_not_leave),
+		pin_test(room_for_once_is_all_but_what_this_epoch_may_still_want),
+		pin_test(what_is_asked_for_anew_is_wanted_again),
+		pin_test(a_new_epoch_may_want_all_that_the_last_one_was_done_with),
+		pin_test(one_that_two_read_is_passed_when_both_let_go),
 		lru_test(a_lower_limit_gives_memory_back_and_is_kept),
 		lru_test(a_lower_limit_takes_what_is_free_first),
-		keeping_test(a_limit_that_is_raised_again_lets_the_pool_grow),
+		pin_test(a_limit_that_is_raised_again_lets_the_pool_grow),
 		lru_test(a_limit_waits_for_what_is_pinned),
 		lru_test(a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin),
 		lru_test(pieces_that_are_neighbours_are_joined),
@@ -848,16 +875,14 @@ int main(void)
 		lru_test(an_extent_begins_with_the_page_of_the_file_that_it_begins_in),
 		lru_test(what_lies_before_an_extent_takes_memory_too),
 		lru_test(pages_and_bytes_are_the_same_memory),
-		staging_test(what_was_read_ahead_in_vain_is_counted),
+		pin_test(what_was_read_ahead_in_vain_is_counted),
 		lru_test(what_was_read_ahead_and_failed_is_wasted_too),
 		lru_test(what_is_ahead_is_counted_in_memory_until_somebody_asks),
 		lru_test(used_is_what_extents_hold),
 		lru_test(the_books_are_right_all_through_a_long_life),
-		staging_test(the_books_are_right_all_through_a_long_life),
-		keeping_test(the_books_are_right_all_through_a_long_life),
+		pin_test(the_books_are_right_all_through_a_long_life),
 		lru_test(no_limit_is_exceeded_while_nothing_is_pinned),
-		staging_test(no_limit_is_exceeded_while_nothing_is_pinned),
-		keeping_test(no_limit_is_exceeded_while_nothing_is_pinned),
+		pin_test(no_limit_is_exceeded_while_nothing_is_pinned),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

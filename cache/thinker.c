@@ -50,9 +50,19 @@ static void leave(void *context, const struct forecast *forecast)
 	plan_leave(cache->plan, forecast);
 }
 
+/* Of what was lent no READ comes, but those who ask of each file whether it is a terminal are seen
+ * all the same. */
+static const uint8_t *hidden(void *context)
+{
+	const struct cache *cache = context;
+
+	return cache->opened < cache->begun / 2 ? lent_set(cache->lent) : NULL;
+}
+
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
 {
-	const struct oracle_ops ops = {.context = cache, .follow = follow, .leave = leave};
+	const struct oracle_ops ops = {
+		.context = cache, .follow = follow, .leave = leave, .hidden = hidden};
 	struct thinker *thinker = calloc(1, sizeof(*thinker));
 
 	if (!thinker)

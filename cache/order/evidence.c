@@ -4,6 +4,7 @@
 
 #define LEAST  8 /* files of each reader, that say something */
 #define SHARDS 64
+#define PLACES PASS_HEAD /* that are looked at where some are hidden */
 
 static void add_seen(struct evidence *evidence, uint32_t index)
 {
@@ -25,6 +26,24 @@ static void find_firsts(struct evidence *evidence, const struct question *questi
 			    seen->first_count < SEEDS_FIRSTS)
 				seen->firsts[seen->first_count++] = index;
 		}
+}
+
+static bool find_hidden(struct evidence *evidence, const uint8_t *hidden)
+{
+	const struct order_list *list = evidence->list;
+
+	if (!hidden)
+		return true;
+	evidence->hidden = calloc(1, list->count / 8 + 1);
+	if (!evidence->hidden)
+		return false;
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->files[i] != ORDER_NONE && bit_get(hidden, list->files[i]) &&
+		    !bit_get(evidence->set, i)) {
+			bit_set(evidence->hidden, i);
+			evidence->hidden_count++;
+		}
+	return true;
 }
 
 bool evidence_init(struct evidence *evidence, const struct question *question,
@@ -49,12 +68,16 @@ bool evidence_init(struct evidence *evidence, const struct question *question,
 		evidence->shortest = evidence->shortest * question->shortest / question->count;
 	evidence->seen.set = evidence->set;
 	find_firsts(evidence, question);
-	return true;
+	if (find_hidden(evidence, question->hidden))
+		return true;
+	evidence_release(evidence);
+	return false;
 }
 
 void evidence_release(struct evidence *evidence)
 {
 	free(evidence->set);
+	free(evidence->hidden);
 }
 
 bool evidence_is_scan(const struct evidence *evidence)
@@ -70,7 +93,7 @@ bool evidence_is_scan(const struct evidence *evidence)
 
 unsigned evidence_depth(const struct evidence *evidence, double tried)
 {
-	double n = evidence->list->count, seen = evidence->count / n;
+	double n = evidence->list->count - evidence->hidden_count, seen = evidence->count / n;
 	double chance = tried * evidence->seen.first_count / n;
 	unsigned most = evidence->longest < WATCH_RUN ? evidence->longest : WATCH_RUN;
 
@@ -82,17 +105,26 @@ unsigned evidence_depth(const struct evidence *evidence, double tried)
 	return 0;
 }
 
+static bool is_hidden(const struct evidence *evidence, uint32_t index)
+{
+	return evidence->hidden && bit_get(evidence->hidden, index);
+}
+
 bool evidence_fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
 {
-	uint32_t begin[WATCH_RUN];
-	unsigned count = pass_begin(pass, evidence->list->count, begin, depth);
+	uint32_t begin[PLACES];
+	unsigned most = evidence->hidden ? PLACES : depth, found = 0;
+	unsigned count = pass_begin(pass, evidence->list->count, begin, most);
 
-	if (count < depth || !seeds_seen_begins(&evidence->seen, begin[0]))
-		return false;
-	for (unsigned i = 1; i < depth; i++)
-		if (!seeds_seen_has(&evidence->seen, begin[i]))
+	for (unsigned i = 0; i < count && found < depth; i++) {
+		if (is_hidden(evidence, begin[i]))
+			continue;
+		if (!seeds_seen_has(&evidence->seen, begin[i]) ||
+		    (found == 0 && !seeds_seen_begins(&evidence->seen, begin[i])))
 			return false;
-	return true;
+		found++;
+	}
+	return found == depth;
 }
 
 /* --- shards ---------------------------------------------------------------------------------- */

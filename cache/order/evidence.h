@@ -4,7 +4,8 @@
  * began with, and the next ones were all seen. With s of n indices seen and f firsts, chance has an
  * order fit to a depth d with probability f / n * (s / n)^(d - 1); the depth that is needed follows
  * from how many are tried. It must not be more than the longest beginning of a reader: what a
- * worker reads of one batch, or of all of them where batches are of one. Pure. */
+ * worker reads of one batch, or of all of them where batches are of one. What is hidden and was not
+ * seen all the same is as if it were not in the list. Pure. */
 #ifndef CACHE_ORDER_EVIDENCE_H
 #define CACHE_ORDER_EVIDENCE_H
 
@@ -15,8 +16,10 @@ struct evidence {
 	struct seeds_seen seen; /* depth is for the caller to set */
 	uint8_t *set;		/* seen.set, ours */
 	uint32_t count;		/* of indices seen */
-	uint32_t longest;	/* beginning */
-	uint32_t shortest;	/* that of any reader has so many in the list */
+	uint8_t *hidden;	/* other indices, that nobody is seen asking for; NULL: none */
+	uint32_t hidden_count;
+	uint32_t longest;  /* beginning */
+	uint32_t shortest; /* that of any reader has so many in the list */
 };
 
 /* Of what was seen in the list, which must outlive it. False: no memory. */

@@ -1,5 +1,5 @@
-/* A place is done when its file has come, or is passed over: a reader that goes on at a place has
- * what it left out shortly before from elsewhere (the kernel's cache), or will not ask for it.
+/* A place is done when its file has come, is hidden, or is passed over: a reader that goes on at a
+ * place has what it left out shortly before from elsewhere, or will not ask for it.
  *
  *	done ... done  run  gap  run  gap  run | reach |
  *	             ^ front               edge ^
@@ -36,10 +36,11 @@ struct forecast {
 	uint32_t *files;
 	uint32_t count;
 	struct order_index places;
-	uint8_t *done;	/* a bit for each place, */
-	uint8_t *given; /* of those done: pushed, and not asked for until now; */
-	uint8_t *ahead; /* of these: nobody has come by yet */
-	uint32_t done_count;
+	uint8_t *done;	 /* a bit for each place, */
+	uint8_t *hidden; /* of those done: nobody will be seen asking for it; */
+	uint8_t *given;	 /* of those done: pushed, and not asked for until now; */
+	uint8_t *ahead;	 /* of these: nobody has come by yet */
+	uint32_t done_count, hidden_count;
 	uint32_t begin;	      /* the place at which it was taken up */
 	uint32_t front, edge; /* the first place not done, and behind the last one reached */
 	uint32_t reach;
@@ -56,6 +57,16 @@ static bool is_done(const struct forecast *forecast, uint32_t place)
 	return bit_get(forecast->done, place);
 }
 
+static bool is_hidden(const struct forecast *forecast, uint32_t place)
+{
+	return bit_get(forecast->hidden, place);
+}
+
+static bool has_come(const struct forecast *forecast, uint32_t place)
+{
+	return is_done(forecast, place) && !is_hidden(forecast, place);
+}
+
 static void set_done(struct forecast *forecast, uint32_t place)
 {
 	forecast->done_count += !bit_set(forecast->done, place);
@@ -64,14 +75,37 @@ static void set_done(struct forecast *forecast, uint32_t place)
 static int make_places(struct forecast *forecast)
 {
 	forecast->done = calloc(1, forecast->count / 8 + 1);
+	forecast->hidden = calloc(1, forecast->count / 8 + 1);
 	forecast->given = calloc(1, forecast->count / 8 + 1);
 	forecast->ahead = calloc(1, forecast->count / 8 + 1);
-	if (!forecast->done || !forecast->given || !forecast->ahead)
+	if (!forecast->done || !forecast->hidden || !forecast->given || !forecast->ahead)
 		return -ENOMEM;
 	return order_index_init(&forecast->places, forecast->files, forecast->count);
 }
 
-int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret)
+static void advance(struct forecast *forecast)
+{
+	uint32_t was = forecast->front;
+
+	while (forecast->front < forecast->count && is_done(forecast, forecast->front))
+		forecast->front++;
+	if (forecast->front > was)
+		forecast->stuck = 0;
+}
+
+static void hide(struct forecast *forecast, const uint8_t *hidden)
+{
+	for (uint32_t place = 0; place < forecast->count; place++) {
+		if (!bit_get(hidden, forecast->files[place]))
+			continue;
+		bit_set(forecast->hidden, place);
+		set_done(forecast, place);
+	}
+	forecast->hidden_count = forecast->done_count;
+	advance(forecast);
+}
+
+int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret)
 {
 	struct forecast *forecast = calloc(1, sizeof(*forecast));
 
@@ -85,6 +119,8 @@ int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret)
 		forecast_free(forecast);
 		return -ENOMEM;
 	}
+	if (hidden)
+		hide(forecast, hidden);
 	*ret = forecast;
 	return 0;
 }
@@ -96,6 +132,7 @@ void forecast_free(struct forecast *forecast)
 	free(forecast->files);
 	order_index_release(&forecast->places);
 	free(forecast->done);
+	free(forecast->hidden);
 	free(forecast->given);
 	free(forecast->ahead);
 	free(forecast);
@@ -121,16 +158,6 @@ bool forecast_has(const struct forecast *forecast, uint64_t file)
 	return place_of(forecast, file) != ORDER_NONE;
 }
 
-static void advance(struct forecast *forecast)
-{
-	uint32_t was = forecast->front;
-
-	while (forecast->front < forecast->count && is_done(forecast, forecast->front))
-		forecast->front++;
-	if (forecast->front > was)
-		forecast->stuck = 0;
-}
-
 /* --- where the readers are ------------------------------------------------------------------- */
 
 /* The readers' own places are part of runs, or the first ones; what lies anywhere by itself, or
@@ -138,12 +165,13 @@ static void advance(struct forecast *forecast)
 static bool stands_alone(const struct forecast *forecast, uint32_t place)
 {
 	uint32_t first = place, end = place + 1;
+	unsigned run = 1;
 
-	while (first > 0 && end - first < RUN && is_done(forecast, first - 1))
-		first--;
-	while (end < forecast->count && end - first < RUN && is_done(forecast, end))
-		end++;
-	return first > 0 && end - first < RUN;
+	while (first > 0 && run < RUN && is_done(forecast, first - 1))
+		run += !is_hidden(forecast, --first);
+	while (end < forecast->count && run < RUN && is_done(forecast, end))
+		run += !is_hidden(forecast, end++);
+	return first > 0 && run < RUN;
 }
 
 static int by_number(const void *a, const void *b)
@@ -170,8 +198,8 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 	for (unsigned i = 0; i < found; i++)
 		if (!stands_alone(forecast, ret[i]))
 			ret[kept++] = ret[i];
-	memset(forecast->done, 0, forecast->count / 8 + 1);
-	forecast->done_count = 0;
+	memcpy(forecast->done, forecast->hidden, forecast->count / 8 + 1);
+	forecast->done_count = forecast->hidden_count;
 	qsort(ret, kept, sizeof(*ret), by_number);
 	return kept;
 }
@@ -263,17 +291,19 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
  * where a gap is another worker's. */
 static void pass_over_holes(struct forecast *forecast, uint32_t place)
 {
-	uint32_t end = place, begin, came = 0;
+	uint32_t end = place, begin, came = 0, hidden = 0;
 
 	while (end > 0 && place - end < GONE_ON)
 		if (!is_done(forecast, --end))
 			return;
 	begin = end < HOLES ? 0 : end - HOLES;
-	for (uint32_t i = begin; i < end; i++)
-		came += is_done(forecast, i);
-	if (came * 2 < HOLES)
+	for (uint32_t i = begin; i < end; i++) {
+		came += has_come(forecast, i);
+		hidden += is_hidden(forecast, i);
+	}
+	if (came == 0 || came * 2 < HOLES - hidden)
 		return;
-	while (!is_done(forecast, begin))
+	while (!has_come(forecast, begin))
 		begin++;
 	while (begin < end)
 		set_done(forecast, begin++);
@@ -286,13 +316,17 @@ static void pass_over_gap(struct forecast *forecast)
 		set_done(forecast, forecast->front++);
 }
 
-/* Whether RUN places so far apart, of which this is the last, are done. */
+/* Whether RUN places so far apart, of which this is the last, have come; between them may be hidden
+ * ones. */
 static bool ends_run_of(const struct forecast *forecast, uint32_t place, uint32_t apart)
 {
-	for (uint32_t i = 1; i < RUN; i++)
-		if (place < i * apart || !is_done(forecast, place - i * apart))
-			return false;
-	return true;
+	unsigned run = 1;
+
+	while (run < RUN && place >= apart && is_done(forecast, place - apart)) {
+		place -= apart;
+		run += !is_hidden(forecast, place);
+	}
+	return run == RUN;
 }
 
 static bool ends_run(const struct forecast *forecast, uint32_t place)

@@ -22,8 +22,9 @@
 struct forecast;
 
 /* `files` by first extents, in order, each once; taken over, and freed with the forecast, from
- * malloc. Returns 0 or -ENOMEM, and then has not taken over anything. */
-int forecast_new(uint32_t *files, uint32_t count, struct forecast **ret);
+ * malloc. `hidden`: a bit for each file that nobody will be seen asking for, as the kernel has it:
+ * these count as come; or NULL. Returns 0 or -ENOMEM, and then has not taken over anything. */
+int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret);
 void forecast_free(struct forecast *forecast); /* NULL is fine */
 
 /* Where the readers are: what they asked for of late, or since they began, in the order of time;

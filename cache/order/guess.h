@@ -31,7 +31,8 @@ struct course {
 struct question {
 	struct watch_access seen[WATCH_LOG];
 	unsigned count;
-	uint32_t shortest;		  /* of these beginnings */
+	uint32_t shortest; /* of these beginnings */
+	uint8_t *hidden; /* ours; a bit for each file that nobody is seen asking for; NULL: none */
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
 	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */

@@ -96,6 +96,15 @@ bool oracle_same_order(const struct course *a, const struct course *b)
 	       a->pass.part.first == b->pass.part.first;
 }
 
+bool oracle_follows(const struct oracle *oracle, const struct course *course)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle_same_order(&oracle->tracks[i].course, course) &&
+		    !forecast_ended(oracle->tracks[i].forecast))
+			return true;
+	return false;
+}
+
 static bool same_course(const struct course *a, const struct course *b)
 {
 	return oracle_same_order(a, b) && a->pass.root == b->pass.root &&
@@ -306,6 +315,14 @@ static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *s
 	return at;
 }
 
+uint8_t *oracle_hidden(const struct oracle *oracle)
+{
+	const uint8_t *hidden = oracle->ops.hidden(oracle->ops.context);
+	uint8_t *copy = hidden ? malloc(oracle->files / 8 + 1) : NULL;
+
+	return copy ? memcpy(copy, hidden, oracle->files / 8 + 1) : NULL;
+}
+
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
 {
 	uint32_t from = oracle->order_at < oracle->order_count ? oracle->order_at : 0, end;
@@ -350,7 +367,8 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 	memcpy(oracle->order, files, count * sizeof(*files));
 	oracle->order_count = count;
 	epoch = oracle_next_epoch(oracle, &length);
-	if (!epoch || forecast_new(epoch, length, &forecast) < 0) {
+	if (!epoch ||
+	    forecast_new(epoch, length, oracle->ops.hidden(oracle->ops.context), &forecast) < 0) {
 		free(epoch);
 		drop_order(oracle);
 		return -ENOMEM;

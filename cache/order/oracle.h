@@ -25,6 +25,9 @@ struct oracle_ops {
 	void *context;
 	void (*follow)(void *context, const struct forecast *forecast);
 	void (*leave)(void *context, const struct forecast *forecast);
+	/* Files that nobody is seen asking for now, as the kernel has them, a bit for each; NULL:
+	 * there are none. It may change when the caller's lock is given back. */
+	const uint8_t *(*hidden)(void *context);
 };
 
 /* Files have numbers below `files`. Returns 0 or -ENOMEM. */

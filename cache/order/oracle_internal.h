@@ -60,6 +60,11 @@ void oracle_begin(struct oracle *oracle, const struct course *course, struct for
 void oracle_remember(struct oracle *oracle, const struct course *course);
 /* Whether two passes over a list are of one order. */
 bool oracle_same_order(const struct course *a, const struct course *b);
+/* Whether a course is, and has not come to its end. */
+bool oracle_follows(const struct oracle *oracle, const struct course *course);
+/* What is hidden now, copied, from malloc; NULL: nothing, or no memory, without which that is not
+ * known. */
+uint8_t *oracle_hidden(const struct oracle *oracle);
 /* The files of the next epoch of the explicit order, copied, from malloc; NULL: no memory. */
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count);
 

@@ -261,6 +261,8 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 	if (!thought && effort->guess)
 		thought = ask_roots(oracle);
 	oracle->thinking = thought != NULL;
+	if (thought)
+		thought->question.hidden = oracle_hidden(oracle);
 	return thought;
 }
 
@@ -475,7 +477,8 @@ void oracle_think(struct thought *thought, const struct oracle_hooks *hooks)
 		if (!result->files)
 			result->files = course_files(&result->course, &result->count);
 		if (result->files && result->count &&
-		    forecast_new(result->files, result->count, &result->forecast) == 0)
+		    forecast_new(result->files, result->count, thought->question.hidden,
+				 &result->forecast) == 0)
 			result->files = NULL;
 	}
 }
@@ -499,15 +502,6 @@ static struct track *find_track(struct oracle *oracle, uint64_t id)
 		if (oracle->tracks[i].id == id)
 			return &oracle->tracks[i];
 	return NULL;
-}
-
-static bool is_followed(const struct oracle *oracle, const struct course *course)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle_same_order(&oracle->tracks[i].course, course) &&
-		    !forecast_ended(oracle->tracks[i].forecast))
-			return true;
-	return false;
 }
 
 static void say(const struct course *course, char ret[ORACLE_SENTENCE])
@@ -542,7 +536,7 @@ static bool take_course(struct oracle *oracle, struct result *result, const stru
 {
 	uint32_t recent[WATCH_RECENT];
 
-	if (!result->forecast || is_followed(oracle, &result->course))
+	if (!result->forecast || oracle_follows(oracle, &result->course))
 		return false;
 	forecast_start(result->forecast, recent,
 		       watch_recent(oracle->watch, thought->since, recent));
@@ -613,6 +607,7 @@ static void thought_free(struct thought *thought)
 		forecast_free(thought->results[i].forecast);
 		free(thought->results[i].files);
 	}
+	free(thought->question.hidden);
 	free(thought);
 }
 

@@ -37,7 +37,7 @@ static struct forecast *forecast_of(const uint32_t *files, uint32_t count)
 	struct forecast *forecast;
 
 	memcpy(copy, files, count * sizeof(*files));
-	assert_int_equal(forecast_new(copy, count, &forecast), 0);
+	assert_int_equal(forecast_new(copy, count, NULL, &forecast), 0);
 	return forecast;
 }
 

@@ -21,6 +21,8 @@ struct world {
 	uint32_t list[N];
 	bool pushed[FILES];
 	unsigned pushes;
+	uint8_t hidden[FILES / 8 + 1];
+	bool hides;
 	uint32_t near; /* lists of a few files each that are told first, */
 	bool alike;    /* and one that is nearly right */
 	uint64_t most; /* seeds are searched up to here, */
@@ -48,6 +50,26 @@ static void leave(void *context, const struct forecast *forecast)
 	world->forecasts[at] = world->forecasts[--world->followed];
 }
 
+static const uint8_t *hidden(void *context)
+{
+	const struct world *world = context;
+
+	return world->hides ? world->hidden : NULL;
+}
+
+/* Of each hundred files. */
+static void hide(struct world *world, uint32_t share)
+{
+	uint32_t random = 7;
+
+	for (uint32_t file = 0; file < FILES; file++) {
+		random = random * 1664525u + 1013904223u;
+		if ((random >> 16) % 100 < share)
+			bit_set(world->hidden, file);
+	}
+	world->hides = true;
+}
+
 static bool foreseen(const struct world *world, uint32_t file)
 {
 	for (unsigned i = 0; i < world->followed; i++)
@@ -59,7 +81,8 @@ static bool foreseen(const struct world *world, uint32_t file)
 static int setup(void **state)
 {
 	struct world *world = calloc(1, sizeof(*world));
-	const struct oracle_ops ops = {.context = world, .follow = follow, .leave = leave};
+	const struct oracle_ops ops = {
+		.context = world, .follow = follow, .leave = leave, .hidden = hidden};
 
 	assert_int_equal(oracle_new(FILES, &ops, &world->oracle), 0);
 	for (uint32_t i = 0; i < N; i++)
@@ -186,6 +209,8 @@ static uint32_t read_epoch(struct world *world, const uint32_t *order, uint32_t 
 	while (loader_next(&loader, &reader, &index)) {
 		uint32_t id = epoch->first_reader ? reader : 0;
 
+		if (world->hides && bit_get(world->hidden, BASE + index))
+			continue;
 		missed += !foreseen(world, BASE + index);
 		oracle_saw(world->oracle, id, BASE + index);
 		if (epoch->masks) {
@@ -256,6 +281,50 @@ static void epochs_that_follow_one_another_are_foreseen(void **state)
 			assert_true(missed < 400);
 	}
 	assert_int_equal(state_of(*state).unlocks, 0);
+}
+
+/* The kernel keeps a share of what the first epoch read, and nobody is seen asking for it. */
+static void epochs_of_which_a_part_is_not_seen_are_foreseen(void **state)
+{
+	for (uint32_t share = 20; share <= 80; share += 20) {
+		struct world *world = *state;
+
+		for (uint32_t at = 0; at < 4; at++) {
+			struct epoch epoch = {
+				.workers = 2, .batch = 32, .first_reader = 100 + 10 * at};
+			uint32_t missed;
+
+			permutation_of(5 + at, order, N);
+			missed = read_epoch(world, order, N, &epoch);
+			assert_int_equal(state_of(world).seed, 5 + at);
+			assert_int_equal(state_of(world).epoch, at);
+			assert_true(missed <= (at >= 2 ? 0 : 64));
+			hide(world, share);
+		}
+		assert_int_equal(state_of(world).unlocks, 0);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* Those that a search found, of workers that nobody draws seeds for but torch. */
+static void a_seed_that_is_drawn_next_is_known_by_what_is_seen(void **state)
+{
+	struct world *world = *state;
+	struct mt19937 root;
+
+	mt19937_init(&root, 42);
+	for (uint32_t at = 0; at < 3; at++) {
+		struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100 + 10 * at};
+		uint32_t seed;
+
+		mt19937_next(&root);
+		seed = mt19937_next(&root);
+		permutation_of(seed, order, N);
+		read_epoch(world, order, N, &epoch);
+		assert_int_equal(state_of(world).seed, seed);
+		hide(world, 40);
+	}
 }
 
 static void persistent_workers_are_followed_from_epoch_to_epoch(void **state)
@@ -801,6 +870,8 @@ int main(void)
 		oracle_test(whatever_the_workers_and_batches_the_order_is_found),
 		oracle_test(readers_of_another_namespace_are_one),
 		oracle_test(epochs_that_follow_one_another_are_foreseen),
+		oracle_test(epochs_of_which_a_part_is_not_seen_are_foreseen),
+		oracle_test(a_seed_that_is_drawn_next_is_known_by_what_is_seen),
 		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
 		oracle_test(a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch),
 		oracle_test(it_is_found_however_many_workers_there_are),

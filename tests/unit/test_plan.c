@@ -199,7 +199,7 @@ static void follow(struct reading *r, const uint32_t *files, uint32_t count)
 
 	assert_non_null(copy);
 	memcpy(copy, files, count * sizeof(*copy));
-	assert_int_equal(forecast_new(copy, count, &r->forecast), 0);
+	assert_int_equal(forecast_new(copy, count, NULL, &r->forecast), 0);
 	assert_int_equal(plan_follow(r->plan, r->forecast), 0);
 	r->world->limits.gap = 32 * KIB; /* requests are cheap */
 }

@@ -94,7 +94,7 @@ static struct forecast *follow(struct sim *s, const uint32_t *files, uint32_t co
 
 	assert_non_null(copy);
 	memcpy(copy, files, count * sizeof(*copy));
-	assert_int_equal(forecast_new(copy, count, &forecast), 0);
+	assert_int_equal(forecast_new(copy, count, NULL, &forecast), 0);
 	assert_int_equal(plan_order_follow(&s->order, forecast), 0);
 	s->forecasts[s->count++] = forecast;
 	return forecast;

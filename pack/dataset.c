@@ -50,8 +50,7 @@ static int load_section(struct dataset *dataset, enum format_section section, st
 	return 0;
 }
 
-static int need_section_or_why(struct dataset *dataset, enum format_section section,
-			       struct err *err)
+static int need_section(struct dataset *dataset, enum format_section section, struct err *err)
 {
 	if (atomic_load_explicit(&dataset->loaded[section], memory_order_acquire))
 		return 0;
@@ -61,9 +60,22 @@ static int need_section_or_why(struct dataset *dataset, enum format_section sect
 	return load_section(dataset, section, err);
 }
 
-static int need_section(struct dataset *dataset, enum format_section section)
+int dataset_load(struct dataset *dataset, unsigned parts, struct err *err)
 {
-	return need_section_or_why(dataset, section, NULL);
+	static const struct {
+		enum dataset_part part;
+		enum format_section section;
+	} cold[] = {
+		{DATASET_SUMS, SECTION_SUMS},	 {DATASET_ATTRS, SECTION_MODE},
+		{DATASET_ATTRS, SECTION_MTIME},	 {DATASET_IMAGES, SECTION_IMAGE},
+		{DATASET_IMAGES, SECTION_WIDTH}, {DATASET_IMAGES, SECTION_HEIGHT},
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(cold) / sizeof(*cold); i++)
+		if (parts & cold[i].part)
+			r = need_section(dataset, cold[i].section, err);
+	return r;
 }
 
 static int fault_in_section(enum format_section section, int error, const struct err *err,
@@ -85,7 +97,7 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
 		struct err err = {0};
 
-		r = need_section_or_why(dataset, i, &err);
+		r = need_section(dataset, i, &err);
 		if (r < 0 && r != -ENOMEM)
 			r = fault_in_section(i, r, &err, found, context);
 	}
@@ -391,16 +403,14 @@ static uint32_t count_links(const struct index *index, uint32_t entry)
 
 int dataset_preload(struct dataset *dataset, struct err *err)
 {
-	int r = need_section_or_why(dataset, SECTION_MODE, err);
-
-	return r < 0 ? r : need_section_or_why(dataset, SECTION_MTIME, err);
+	return dataset_load(dataset, DATASET_ATTRS, err);
 }
 
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
 {
 	const struct index *index = &dataset->index;
 	int64_t ns;
-	int r = dataset_preload(dataset, NULL);
+	int r = dataset_load(dataset, DATASET_ATTRS, NULL);
 
 	if (r < 0)
 		return r;
@@ -417,12 +427,8 @@ int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *r
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret)
 {
 	const struct index *index = &dataset->index;
-	int r = need_section(dataset, SECTION_IMAGE);
+	int r = dataset_load(dataset, DATASET_IMAGES, NULL);
 
-	if (r == 0)
-		r = need_section(dataset, SECTION_WIDTH);
-	if (r == 0)
-		r = need_section(dataset, SECTION_HEIGHT);
 	if (r < 0)
 		return r;
 	entry = index_inode(index, entry);
@@ -486,7 +492,7 @@ static uint64_t hash_pieces(const struct iovec *iov, int count)
 
 int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 {
-	int r = need_section(dataset, SECTION_SUMS);
+	int r = dataset_load(dataset, DATASET_SUMS, NULL);
 
 	if (r < 0)
 		return r;
@@ -498,7 +504,7 @@ int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count)
 {
-	int r = need_section(dataset, SECTION_SUMS);
+	int r = dataset_load(dataset, DATASET_SUMS, NULL);
 
 	if (r < 0)
 		return r;

@@ -80,8 +80,7 @@ const struct dataset_info *dataset_info(const struct dataset *dataset);
 int dataset_fd(const struct dataset *dataset); /* stays the dataset's */
 uint32_t dataset_entries(const struct dataset *dataset);
 
-/* 0 as long as the pack is the file that was opened; -ESTALE for good once somebody wrote to
- * it. Costs an fstat. */
+/* 0, or -ESTALE for good once somebody wrote to the file that was opened. Costs an fstat. */
 int dataset_unchanged(struct dataset *dataset);
 
 /* entry < dataset_entries(). */
@@ -104,15 +103,19 @@ int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char
  * and doubled ones do not count. Symbolic links are not followed. 0, -ENOENT or -ENOTDIR. */
 int dataset_find(const struct dataset *dataset, const char *path, size_t len, uint32_t *ret);
 
-/* Appends the path of an entry, relative to the root, NUL-ended (buf->len does not count the
- * NUL). Returns 0 or -ENOMEM. */
+/* Appends an entry's path from the root, with a NUL that buf->len does not count. 0 or -ENOMEM. */
 int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path);
 
-/* Mode, link count and time. Loads the cold sections at first use: 0, -EBADMSG, -EIO, -ENOMEM. */
+/* What of the index dataset_open() leaves on the disk: what dataset_attr() needs, dataset_image(),
+ * and the checksums: dataset_check(), dataset_sum(), and dataset_read() that checks. */
+enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_SUMS = 4 };
+
+/* Loads parts, which else the first of those calls does, without room for the sentence that err
+ * gets. 0, -EBADMSG, -EIO, -ENOMEM; once it was 0, they do not fail for want of these parts. */
+int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
+int dataset_preload(struct dataset *dataset, struct err *err); /* DATASET_ATTRS */
+/* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
-/* Loads what dataset_attr needs, so that the first to ask does not wait for it. Returns the same;
- * err has the sentence that dataset_attr has no room for. */
-int dataset_preload(struct dataset *dataset, struct err *err);
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */
@@ -141,11 +144,10 @@ int dataset_namesake(const struct dataset *dataset, uint64_t extent, uint64_t fr
 		     uint64_t *ret);
 
 /* Holds the bytes of an extent, in pieces that add up to its size, against its checksum.
- * Returns 0, -EBADMSG, or what loading the checksums gave. */
+ * Returns 0, -EBADMSG, or as dataset_load(). */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 
-/* The XXH3-64 of an extent's bytes, as the index has it. Returns 0, or what loading the
- * checksums gave. */
+/* The XXH3-64 of an extent's bytes, as the index has it. Returns 0, or as dataset_load(). */
 int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
 /* Reads `len` bytes of a file at `from`, checking every extent touched when `check`; the
@@ -161,7 +163,6 @@ struct dataset_fault {
 	size_t len;
 	uint32_t entry; /* the file; DATASET_ROOT where it is no file's */
 };
-
 /* Called once for each fault; returns 0 to go on, or -errno, which becomes the result. */
 typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
 
@@ -169,11 +170,10 @@ typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
  * key of the section, its damage "index". Returns 0 (whatever was found) or -ENOMEM. */
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
-/* Holds the keys of the LMDB against the index: every file must have its record, at the
- * place and of the size that the index says, and every record must belong to the index. The
- * damage is "no-record", "wrong-size", "wrong-place", "wrong-link" or "unknown-record".
- * Returns 0 (whatever was found), -EBADMSG where the pages themselves cannot be walked, or an
- * I/O error. */
+/* Holds the keys of the LMDB against the index: every file must have its record, at the place and
+ * of the size that the index says, and every record must belong to the index. The damage is
+ * "no-record", "wrong-size", "wrong-place", "wrong-link" or "unknown-record". Returns 0 (whatever
+ * was found), -EBADMSG where the pages themselves cannot be walked, or an I/O error. */
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err);
 

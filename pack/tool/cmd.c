@@ -52,15 +52,27 @@ void cmd_version(void)
 	       xxh / 100 % 100, xxh % 100);
 }
 
+static int say_why(const char *path, int error, const struct err *err)
+{
+	if (error < 0)
+		log_error("%s: %s%s", path, err_text(err, error), dataset_way_out(error));
+	return (int)exit_status_of(error);
+}
+
 int cmd_open(const char *path, struct dataset **ret)
 {
 	struct err err = {0};
 	int r = dataset_open(path, ret, &err);
 
-	if (r == 0)
-		return EXIT_DONE;
-	log_error("%s: %s%s", path, err_text(&err, r), dataset_way_out(r));
-	return (int)exit_status_of(r);
+	return say_why(path, r, &err);
+}
+
+int cmd_load(const char *path, struct dataset *dataset, unsigned parts)
+{
+	struct err err = {0};
+	int r = dataset_load(dataset, parts, &err);
+
+	return say_why(path, r, &err);
 }
 
 int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret)

@@ -62,6 +62,9 @@ void cmd_version(void);
 /* Opens a pack. Returns EXIT_DONE, or the status to end with after having said why. */
 int cmd_open(const char *path, struct dataset **ret);
 
+/* Loads parts of its index, see dataset_load(); same rules. */
+int cmd_load(const char *path, struct dataset *dataset, unsigned parts);
+
 /* The entry at a path of the pack; same rules. */
 int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret);
 

@@ -88,5 +88,7 @@ int cmd_cat(int argc, char **argv)
 		r = cmd_find(args[0], dataset, args[1], &number);
 	if (r == EXIT_DONE)
 		r = check_kind(dataset, number, args[1]);
+	if (r == EXIT_DONE)
+		r = cmd_load(args[0], dataset, DATASET_SUMS);
 	return r == EXIT_DONE ? copy(dataset, number, args[1]) : r;
 }

@@ -288,9 +288,7 @@ static int run(struct diff *diff)
 	r = compare(&params);
 	progress_end(&diff->progress);
 	if (r < 0) {
-		log_error("%s: %s", diff->pack,
-			  r == -EBADMSG ? "damaged index; 'foldpack verify' says more"
-					: err_text(NULL, r));
+		log_error("%s: %s", diff->pack, err_text(NULL, r));
 		return r;
 	}
 	return conclude(diff);
@@ -319,5 +317,8 @@ int cmd_diff(int argc, char **argv)
 	r = open_folder(&diff);
 	if (r == EXIT_DONE)
 		r = cmd_open(diff.pack, &diff.dataset);
+	if (r == EXIT_DONE)
+		r = cmd_load(diff.pack, diff.dataset,
+			     DATASET_SUMS | (diff.settings.attributes ? DATASET_ATTRS : 0u));
 	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run(&diff))) : r;
 }

@@ -172,9 +172,7 @@ static int run(struct extract *extract)
 		return interrupt_die();
 	}
 	/* A fault has been said where it happened. */
-	if (r == -EBADMSG)
-		log_error("%s: damaged index; 'foldpack verify' says more", extract->pack);
-	else if (r < 0 && extract->failed == 0)
+	if (r < 0 && extract->failed == 0)
 		log_error("%s: %s", extract->pack, err_text(NULL, r));
 	return r < 0 ? (int)exit_status_of(r) : conclude(extract);
 }
@@ -193,6 +191,8 @@ int cmd_extract(int argc, char **argv)
 	r = cmd_open(extract.pack, &extract.dataset);
 	if (r == EXIT_DONE)
 		r = subtree_new(extract.pack, extract.dataset, args + 2, &extract.subtree);
+	if (r == EXIT_DONE)
+		r = cmd_load(extract.pack, extract.dataset, DATASET_ATTRS | DATASET_SUMS);
 	if (r == EXIT_DONE)
 		r = open_dest(&extract);
 	if (r != EXIT_DONE)

@@ -337,7 +337,7 @@ static int run(const char *path, struct dataset *dataset, const struct settings 
 	else if (r == 0)
 		print_text(path, info, &summary, verbose);
 	if (r < 0)
-		log_error("%s: the index cannot be read: %s", path, err_text(NULL, r));
+		log_error("%s: %s", path, err_text(NULL, r));
 	return r;
 }
 
@@ -352,6 +352,8 @@ int cmd_info(int argc, char **argv)
 	if (r != CMD_RUN)
 		return r;
 	r = cmd_open(args[0], &dataset);
+	if (r == EXIT_DONE)
+		r = cmd_load(args[0], dataset, DATASET_IMAGES);
 	if (r != EXIT_DONE)
 		return r;
 	return exit_finish((int)exit_status_of(run(args[0], dataset, &settings)));

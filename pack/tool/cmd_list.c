@@ -198,7 +198,7 @@ static int list_all(struct list *list, const char *pack, const struct subtree *s
 			continue;
 		r = list_entry(list, number, &entry);
 		if (r < 0) {
-			log_error("%s: the index cannot be read: %s", pack, err_text(NULL, r));
+			log_error("%s: %s", pack, err_text(NULL, r));
 			return (int)exit_status_of(r);
 		}
 		if (ferror(stdout))
@@ -220,6 +220,8 @@ int cmd_list(int argc, char **argv)
 	r = cmd_open(args[0], &list.dataset);
 	if (r == EXIT_DONE)
 		r = subtree_new(args[0], list.dataset, args + 1, &subtree);
+	if (r == EXIT_DONE && (list.settings.detailed || list.settings.json))
+		r = cmd_load(args[0], list.dataset, DATASET_ATTRS | DATASET_IMAGES | DATASET_SUMS);
 	if (r == EXIT_DONE)
 		r = list_all(&list, args[0], &subtree);
 	return exit_finish(r);

@@ -159,9 +159,7 @@ static int write_report(struct dataset *dataset, const char *pack, const struct 
 	r = report_write(&params, &page, ret_damaged);
 	progress_end(&progress);
 	if (r < 0 && r != -EINTR)
-		log_error("%s: %s", pack,
-			  r == -EBADMSG ? "the index cannot be read; 'foldpack verify' says more"
-					: strerror(-r));
+		log_error("%s: %s", pack, err_text(NULL, r));
 	return r < 0 ? r : write_output(settings->output, &page);
 }
 
@@ -205,6 +203,8 @@ int cmd_report(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	r = cmd_open(args[0], &dataset);
+	if (r == EXIT_DONE)
+		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_SUMS);
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();

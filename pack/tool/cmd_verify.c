@@ -247,13 +247,11 @@ static int check_keys(struct verify *verify)
 
 static int check_all(struct verify *verify)
 {
-	uint64_t sum;
 	int r = dataset_check_sections(verify->dataset, say_fault, verify);
 
 	if (r < 0)
 		return r;
-	verify->sums_lost =
-		dataset_extents(verify->dataset) > 0 && dataset_sum(verify->dataset, 0, &sum) < 0;
+	verify->sums_lost = dataset_load(verify->dataset, DATASET_SUMS, NULL) < 0;
 	if (!verify->sums_lost)
 		r = check_bytes(verify);
 	return r < 0 ? r : check_keys(verify);

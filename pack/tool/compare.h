@@ -26,10 +26,10 @@ struct compare_finding {
 };
 
 struct compare_params {
-	struct dataset *dataset;
-	int root;	 /* the folder, open */
-	bool attributes; /* also modes and times of files and directories */
-	unsigned jobs;	 /* threads; at least 1 */
+	struct dataset *dataset; /* with DATASET_SUMS loaded, for attributes DATASET_ATTRS */
+	int root;		 /* the folder, open */
+	bool attributes;	 /* also modes and times of files and directories */
+	unsigned jobs;		 /* threads; at least 1 */
 	/* All come from the caller's thread, those about the trees first, in the order of paths,
 	 * and those about bytes in the order in which files lie in the pack, whatever the number
 	 * of threads. Each returns 0 to go on, else -errno, which becomes the result. */
@@ -47,8 +47,8 @@ struct compare_params {
 	void *context;
 };
 
-/* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), -EBADMSG where a part of
- * the index is damaged that is needed, or what a callback returned. */
+/* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), or what a callback
+ * returned. */
 int compare(const struct compare_params *params);
 
 #endif

@@ -65,25 +65,12 @@ static int open_stacks(struct unfold *unfold)
 	return r;
 }
 
-/* What an index that is damaged has lost would be missed by each and every file. */
-static int need_sections(struct dataset *dataset)
-{
-	struct dataset_attr attr;
-	uint64_t sum;
-	int r = dataset_attr(dataset, DATASET_ROOT, &attr);
-
-	return r == 0 && dataset_extents(dataset) > 0 ? dataset_sum(dataset, 0, &sum) : r;
-}
-
 static int prepare(struct unfold *unfold)
 {
 	uint32_t entries = dataset_entries(unfold->dataset);
-	int r = need_sections(unfold->dataset);
 
 	for (unsigned i = 0; i < UNFOLD_LOCKS; i++)
 		pthread_mutex_init(&unfold->creating[i], NULL);
-	if (r < 0)
-		return r;
 	unfold->workers = calloc(unfold->params->jobs, sizeof(*unfold->workers));
 	unfold->lost = calloc(1, entries / 8 + 1);
 	if (!unfold->workers || !unfold->lost)

@@ -17,7 +17,7 @@
 #include "pack/tool/subtree.h"
 
 struct unfold_params {
-	struct dataset *dataset;
+	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_SUMS loaded */
 	const struct subtree *subtree; /* what to make */
 	int root;		       /* the directory, open */
 	bool finish_root;	       /* it gets the root's mode and time */
@@ -32,8 +32,7 @@ struct unfold_params {
 	void *context;
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread could be made), what reading the index gave, or what the
- * callbacks returned. */
+/* 0, -ENOMEM, -EAGAIN (no thread could be made), or what the callbacks returned. */
 int unfold(const struct unfold_params *params);
 
 #endif

@@ -319,8 +319,35 @@ def test_an_interrupted_extract_leaves_whole_files_only(original, gate, place, j
         assert whole[path] == what
 
 
-@pytest.mark.parametrize("name", ["mode", "sums"])
-def test_an_index_that_extract_needs_is_said_once(own, place, name):
+# --- what needs the index -----------------------------------------------------------------
+
+NEEDS = {
+    "sums": ["cat PACK class0/100", "diff DIR PACK", "extract PACK again", "list -l PACK",
+             "list --json PACK", "report PACK -o page"],
+    "mode": ["diff -a DIR PACK", "extract PACK again", "list -l PACK"],
+    "mtime": ["extract PACK again"],
+    "image": ["info PACK", "list -l PACK", "report PACK -o page"],
+    "height": ["info PACK"],
+}
+
+
+@pytest.mark.parametrize(("name", "words"), [(name, words) for name in NEEDS
+                                             for words in NEEDS[name]])
+def test_a_damaged_section_is_named_once_by_whoever_needs_it(own, place, name, words):
+    """And not for each file: these may be whole."""
     damage_section(own, name)
-    done = run(FOLDPACK, "extract", own[1], place / "again", status=3)
-    assert done.err == f"foldpack: {own[1]}: damaged index; 'foldpack verify' says more\n"
+    before = os.listdir(place)
+    command = [{"DIR": own[0], "PACK": own[1]}.get(word, word) for word in words.split()]
+    done = run(FOLDPACK, *command, cwd=place, status=3)
+    assert done.err == (f"foldpack: {own[1]}: damaged index: checksum mismatch in section {name}; "
+                        "copy it again from where it is whole, or pack the folder again\n")
+    assert done.out == ""
+    assert os.listdir(place) == before
+
+
+@pytest.mark.parametrize("words", ["cat PACK class0/100", "diff DIR PACK", "list PACK",
+                                   "report PACK -o page"])
+def test_a_damaged_section_is_nothing_to_whoever_does_not_need_it(own, place, words):
+    damage_section(own, "mode")
+    command = [{"DIR": own[0], "PACK": own[1]}.get(word, word) for word in words.split()]
+    run(FOLDPACK, *command, cwd=place)

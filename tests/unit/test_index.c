@@ -230,6 +230,21 @@ static void damage_to_cold_sections_waits_for_their_use(void **state)
 		"foldfs.height: index: damaged index: checksum mismatch in section height\n");
 }
 
+static void loading_names_what_is_damaged_and_the_other_parts_are_loaded(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_attr attr;
+	struct err err = {0};
+
+	build_tree(f);
+	damage_unsummed(f, "sums[1]", 1);
+	open_pack(f);
+	assert_int_equal(dataset_load(f->dataset, DATASET_ATTRS | DATASET_SUMS, &err), -EBADMSG);
+	assert_string_equal(err.text, "damaged index: checksum mismatch in section sums");
+	assert_done(dataset_load(f->dataset, DATASET_ATTRS | DATASET_IMAGES, NULL));
+	assert_done(dataset_attr(f->dataset, 1, &attr));
+}
+
 static void a_record_at_another_place_is_found_by_checking_the_keys(void **state)
 {
 	struct fixture *f = *state;
@@ -447,6 +462,7 @@ int main(void)
 		TEST(places_outside_the_pack_are_refused),
 		TEST(a_bad_disk_is_noticed_by_checksums),
 		TEST(damage_to_cold_sections_waits_for_their_use),
+		TEST(loading_names_what_is_damaged_and_the_other_parts_are_loaded),
 		TEST(a_record_at_another_place_is_found_by_checking_the_keys),
 		TEST(parts_outside_the_pack_are_refused),
 		TEST(widths_are_the_narrowest),

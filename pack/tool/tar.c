@@ -139,8 +139,10 @@ static int open_file(struct tar *tar)
 		tar_replay_rewind(&nest->bytes);
 	if (r == 0)
 		return become_folder(tar, stem);
+	if (r < 0 && r != -EFBIG)
+		return r;
 	tar->err.text[0] = '\0';
-	return r > 0 || r == -EFBIG ? 0 : r;
+	return 0;
 }
 
 /* --- entries ----------------------------------------------------------------------------- */
@@ -252,7 +254,7 @@ static int advance(struct tar *tar)
 	tar->unread = tar->left_len = 0;
 	r = take(tar, &member);
 	if (r < 0)
-		return fail(tar, r, "damaged behind");
+		return fail(tar, r, "damaged within");
 	tar->entry.path = tar->path.data;
 	tar->unread = tar->entry.kind == TAR_FILE ? tar->entry.size : 0;
 	tar->above = tar_path_shared(tar->path.data, tar->told.data);

@@ -39,13 +39,26 @@ static struct nest *innermost(struct tar *tar)
 
 /* --- failures ---------------------------------------------------------------------------- */
 
+static void say_unsupported(struct tar *tar)
+{
+	bool inner = tar->path.len > 0;
+	const char *reason = err_text(&tar->err, -ENOTSUP);
+
+	err_set(&tar->err, -ENOTSUP,
+		"%s%s%slibarchive cannot decompress it: %s; install that program, or unpack the "
+		"tar and pack the folder",
+		inner ? "'" : "", tar->path.data, inner ? "': " : "", reason);
+}
+
 /* Fails for good. Damage is said with its place: `where` names it before a path. */
 static int fail(struct tar *tar, int error, const char *where)
 {
 	const char *reason = err_text(&tar->err, error);
 
 	tar->error = error;
-	if (error != -EBADMSG)
+	if (error == -ENOTSUP)
+		say_unsupported(tar);
+	else if (error != -EBADMSG)
 		tar->err.text[0] = '\0';
 	else if (tar->path.len > 0)
 		err_set(&tar->err, error, "%s '%s': %s", where, tar->path.data, reason);
@@ -400,8 +413,9 @@ static int no_tar(const struct tar *tar, struct err *err)
 	if (tar->input.bytes == 0)
 		return err_set(err, -EINVAL, "empty, which no tar is");
 	return err_set(err, -EINVAL,
-		       "not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4: %s",
-		       err_text(&tar->err, -EINVAL));
+		       "not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack "
+		       "it and pack the folder, or pipe it decompressed into 'foldpack create - "
+		       "PACK'");
 }
 
 int tar_new(int fd, struct tar **ret, struct err *err)

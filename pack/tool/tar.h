@@ -64,7 +64,8 @@ int tar_new(int fd, struct tar **ret, struct err *err);
 void tar_free(struct tar *tar); /* NULL is fine */
 
 /* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,
- * or cut off: err says behind which path); -ENOMEM; -EINTR where a signal asked foldpack to stop;
+ * or cut off: err says behind which path); -ENOTSUP (libarchive needs a program to decompress it,
+ * and cannot run that: err says which); -ENOMEM; -EINTR where a signal asked foldpack to stop;
  * or what reading fd gave. After a failure it is the same again. */
 int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err);
 

@@ -23,6 +23,7 @@ struct tar_level {
 	bool waiting;		     /* it has not been told */
 	bool unfinished;	     /* it may have bytes that have not been passed over */
 	bool ended;
+	bool by_program;     /* libarchive leaves some compressions to programs */
 	uint64_t size, told; /* of the file in hand */
 	bool sparse;
 	const void *data; /* bytes that are known but not told, and where they belong */
@@ -64,11 +65,11 @@ static la_ssize_t read_from(struct archive *archive, void *context, const void *
 }
 
 /* libarchive's sentences begin with a capital letter. */
-static int damaged(const char *sentence, struct err *err)
+static int fail_as(int error, const char *sentence, struct err *err)
 {
 	bool capital = isupper((unsigned char)sentence[0]) && islower((unsigned char)sentence[1]);
 
-	return err_set(err, -EBADMSG, "%c%s", capital ? tolower(sentence[0]) : sentence[0],
+	return err_set(err, error, "%c%s", capital ? tolower(sentence[0]) : sentence[0],
 		       sentence + 1);
 }
 
@@ -83,7 +84,27 @@ static int fail(struct tar_level *level, struct err *err)
 		return level->from_error;
 	if (archive_errno(level->archive) == ENOMEM)
 		return -ENOMEM;
-	return damaged(reason && *reason ? reason : "truncated tar archive", err);
+	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", err);
+}
+
+/* Where it was built without a library, it warns that it will run a program instead. */
+static int prepare_filters(struct tar_level *level)
+{
+	static int (*const filters[])(struct archive *) = {
+		archive_read_support_filter_bzip2,
+		archive_read_support_filter_xz,
+		archive_read_support_filter_zstd,
+		archive_read_support_filter_lz4,
+	};
+
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		int status = filters[i](level->archive);
+
+		if (status < ARCHIVE_WARN)
+			return -ENOMEM;
+		level->by_program |= status == ARCHIVE_WARN;
+	}
+	return 0;
 }
 
 static int prepare(struct tar_level *level)
@@ -92,14 +113,16 @@ static int prepare(struct tar_level *level)
 
 	level->archive = archive;
 	if (!archive || archive_read_support_format_tar(archive) != ARCHIVE_OK ||
-	    archive_read_support_filter_bzip2(archive) < ARCHIVE_WARN ||
-	    archive_read_support_filter_xz(archive) < ARCHIVE_WARN ||
-	    archive_read_support_filter_zstd(archive) < ARCHIVE_WARN ||
-	    archive_read_support_filter_lz4(archive) < ARCHIVE_WARN ||
 	    archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1") !=
 		    ARCHIVE_OK)
 		return -ENOMEM;
-	return 0;
+	return prepare_filters(level);
+}
+
+/* Why it could not be opened: it does not say in another way that a program cannot be run. */
+static bool lacks_program(const struct tar_level *level)
+{
+	return level->by_program && archive_errno(level->archive) == EINVAL;
 }
 
 /* It warns of names that it cannot convert, which it keeps as bytes: as wanted. Of whatever else
@@ -326,12 +349,13 @@ static int open_level(struct tar_level *level, struct err *err)
 		return r;
 	if (archive_read_open(level->archive, level, NULL, read_from, NULL) == ARCHIVE_OK)
 		return read_header(level, err);
+	if (lacks_program(level))
+		return fail_as(-ENOTSUP, archive_error_string(level->archive), err);
 	r = fail(level, err);
 	if (r != -EBADMSG || level->from_error)
 		return r;
 	if (tar_gunzip_damage(level->from) || archive_errno(level->archive) != FOREIGN)
 		return TAR_LEVEL_DAMAGED;
-	err_set(err, r, "no header of a tar");
 	return TAR_LEVEL_NONE;
 }
 

@@ -33,7 +33,8 @@ struct tar_member {
 /* The name and version of libarchive. */
 const char *tar_level_library(void);
 
-/* Reads up to the first header. 0; one of these, with err; or as tar_level_next(). */
+/* Reads up to the first header. 0; one of these, with err; -ENOTSUP (they are compressed, and err
+ * says which program libarchive would need); or as tar_level_next(). */
 #define TAR_LEVEL_NONE	  1 /* these blocks are no tar */
 #define TAR_LEVEL_DAMAGED 2 /* they are compressed, and cannot be decompressed */
 int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err);

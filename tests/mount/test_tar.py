@@ -428,11 +428,14 @@ def test_damage_to_a_tar_in_a_tar_is_damage_to_the_whole(pack, tmp_path):
     assert not pack.exists()
 
 
-def test_what_is_no_tar_is_said(pack, tmp_path):
+@pytest.mark.parametrize("begin", [b"text", b"\x89LZO\0\r\n\x1a\n", b"LRZI\0\6", b"PK\3\4"])
+def test_what_is_no_tar_is_said_with_the_way_out(begin, pack, tmp_path):
+    """Of lzop and lrzip, too, which others leave to programs: no damage."""
     source = tmp_path / "file"
-    write(source, b"text")
+    write(source, begin + noise(1, 5000))
     done = create(source, pack, status=1)
-    assert f"{source}: not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4" in done.err
+    assert f"{source}: not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack it " \
+           "and pack the folder, or pipe it decompressed into 'foldpack create - PACK'" in done.err
     assert "-: empty, which no tar is" in create("-", pack, status=1).err
 
 

@@ -849,8 +849,8 @@ static void what_is_no_tar_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	static const char no_tar[] =
-		"not a tar, plain or compressed by gzip, bzip2, xz, zstd or "
-		"lz4: no header of a tar";
+		"not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack it and "
+		"pack the folder, or pipe it decompressed into 'foldpack create - PACK'";
 	SCOPE_FREE char *text = letters('t', 4096);
 
 	expect_failure(f, -EINVAL, "empty, which no tar is");

@@ -22,7 +22,8 @@ static const struct opt_command command = {
 };
 
 /* Whether there are bytes to write; says why not. */
-static int check_kind(const struct dataset *dataset, uint32_t number, const char *path)
+static int check_kind(const char *pack, const struct dataset *dataset, uint32_t number,
+		      const char *path)
 {
 	struct dataset_entry entry;
 	const char *target;
@@ -30,20 +31,20 @@ static int check_kind(const struct dataset *dataset, uint32_t number, const char
 
 	dataset_entry(dataset, number, &entry);
 	if (entry.kind == FORMAT_DIRECTORY) {
-		log_error("%s: a directory; name a file in it", path);
+		log_error("%s: %s: a directory; name a file in it", pack, path);
 		return EXIT_FAILED;
 	}
 	if (entry.kind == FORMAT_SYMLINK) {
 		target = dataset_target(dataset, number, &len);
-		log_error("%s: a symbolic link to '%.*s'; name the file itself", path, (int)len,
-			  target);
+		log_error("%s: %s: a symbolic link to '%.*s'; name the file itself", pack, path,
+			  (int)len, target);
 		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
 }
 
 /* An extent at a time: nothing is written that was not checked. */
-static int copy(struct dataset *dataset, uint32_t number, const char *path)
+static int copy(const char *pack, struct dataset *dataset, uint32_t number, const char *path)
 {
 	SCOPE_FREE char *buf = malloc(FORMAT_EXTENT);
 	struct dataset_entry entry;
@@ -51,7 +52,7 @@ static int copy(struct dataset *dataset, uint32_t number, const char *path)
 	int r;
 
 	if (!buf) {
-		log_error("%s: %s", path, strerror(ENOMEM));
+		log_error("%s: %s: %s", pack, path, strerror(ENOMEM));
 		return EXIT_FAILED;
 	}
 	dataset_entry(dataset, number, &entry);
@@ -59,8 +60,9 @@ static int copy(struct dataset *dataset, uint32_t number, const char *path)
 		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at, true);
 		if (n <= 0) {
 			r = n == 0 ? -EBADMSG : (int)n;
-			log_error("%s: byte %lu and on: %s", path, at,
-				  r == -EBADMSG ? "checksum mismatch" : strerror(-r));
+			log_error("%s: %s: byte %lu and on: %s%s", pack, path, at,
+				  r == -EBADMSG ? "checksum mismatch" : strerror(-r),
+				  dataset_way_out(r));
 			return EXIT_DAMAGED;
 		}
 		r = io_write_full(STDOUT_FILENO, buf, (size_t)n);
@@ -87,8 +89,8 @@ int cmd_cat(int argc, char **argv)
 	if (r == EXIT_DONE)
 		r = cmd_find(args[0], dataset, args[1], &number);
 	if (r == EXIT_DONE)
-		r = check_kind(dataset, number, args[1]);
+		r = check_kind(args[0], dataset, number, args[1]);
 	if (r == EXIT_DONE)
 		r = cmd_load(args[0], dataset, DATASET_SUMS);
-	return r == EXIT_DONE ? copy(dataset, number, args[1]) : r;
+	return r == EXIT_DONE ? copy(args[0], dataset, number, args[1]) : r;
 }

@@ -596,6 +596,8 @@ def test_damage_is_named_and_the_rest_comes_out(src, pack, tmp_path):
     assert run("cat", pack, "d/good").stdout == good
     done = run("cat", pack, "d/bad", status=3)
     assert done.stdout == bad[: 1 << 20]
+    assert done.err == (f"foldpack: {pack}: d/bad: byte 1048576 and on: checksum mismatch; copy it "
+                        "again from where it is whole, or pack the folder again\n")
 
 
 @pytest.mark.parametrize("command", ["list", "info", "verify"])
@@ -766,9 +768,9 @@ def test_cat_writes_files_only(src, pack):
     assert run("cat", pack, "d/a").stdout == b"bytes\0\n"
     assert run("cat", pack, "second").stdout == b"bytes\0\n"
     assert run("cat", pack, "empty").stdout == b""
-    assert "a directory" in run("cat", pack, "d", status=1).err
-    assert "a symbolic link to 'd/a'" in run("cat", pack, "link", status=1).err
-    assert "not in the pack" in run("cat", pack, "x", status=1).err
+    assert f"{pack}: d: a directory; name" in run("cat", pack, "d", status=1).err
+    assert f"{pack}: link: a symbolic link to 'd/a'" in run("cat", pack, "link", status=1).err
+    assert f"{pack}: x: not in the pack" in run("cat", pack, "x", status=1).err
 
 
 def test_output_that_cannot_be_written_is_a_failure(src, pack):

@@ -256,6 +256,7 @@ const char *dataset_way_out(int error)
 	switch (error) {
 	case -ENOMSG:
 	case -EINVAL:
+	case -EISDIR:
 		return "; 'foldpack create' makes packs";
 	case -EINPROGRESS:
 		return "; 'foldpack create --resume SOURCE PACK' goes on with it";

@@ -299,7 +299,9 @@ static int open_folder(struct diff *diff)
 	diff->root = open(diff->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (diff->root >= 0)
 		return EXIT_DONE;
-	log_error("%s: %s", diff->folder, errno == ENOTDIR ? "not a folder" : strerror(errno));
+	log_error("%s: %s", diff->folder,
+		  errno == ENOTDIR ? "not a folder; the folder comes first, then the pack"
+				   : strerror(errno));
 	return EXIT_FAILED;
 }
 

@@ -12,7 +12,8 @@ static const char *way_out(const struct create *create, int error)
 {
 	switch (error) {
 	case -EEXIST:
-		return target_replaceable(create->pack) ? "; --force replaces it" : "";
+		return target_replaceable(create->pack) ? "; --force replaces it"
+							: "; choose another name";
 	case -EINPROGRESS:
 		return "; --resume goes on with it, --force starts again";
 	case -ESTALE:

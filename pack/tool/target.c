@@ -71,7 +71,7 @@ int target_check(const char *path, int source, struct err *err)
 	if (fstat(source, &st) < 0)
 		return -errno;
 	if (stat(path, &there) == 0 && same(&there, &st))
-		return err_set(err, -EINVAL, "would replace its own source");
+		return err_set(err, -EINVAL, "would replace its own source; choose another name");
 	r = lies_below(fd, &st);
 	if (r == 1)
 		return err_set(err, -EINVAL,

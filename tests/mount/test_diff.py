@@ -264,7 +264,8 @@ def test_a_damaged_pack_is_not_a_difference(tree):
 
 def test_a_folder_or_a_pack_that_is_none_is_said(tree):
     src, packed = tree
-    assert f"{packed}: not a folder" in run(FOLDPACK, "diff", packed, src, status=1).err
+    done = run(FOLDPACK, "diff", packed, src, status=1)
+    assert f"{packed}: not a folder; the folder comes first, then the pack\n" in done.err
     assert "No such file" in run(FOLDPACK, "diff", src / "no", packed, status=1).err
     assert "not an LMDB file" in run(FOLDPACK, "diff", src, src / "long", status=1).err
     run(FOLDPACK, "diff", src, status=2)

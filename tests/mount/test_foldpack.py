@@ -497,7 +497,7 @@ def test_force_keeps_the_old_pack_until_the_new_one_is_whole(src, pack):
 def test_a_directory_in_the_place_of_the_pack_is_not_replaced(src, pack):
     pack.mkdir()
     done = run("create", "--force", src, pack, status=1)
-    assert f"{pack}: exists and is not a regular file" in done.err
+    assert f"{pack}: exists and is not a regular file; choose another name\n" in done.err
     assert "--force" not in done.err
 
 
@@ -612,6 +612,8 @@ def test_a_pack_that_is_none_is_said(command, src, pack, tmp_path):
     assert "not an LMDB file" in done.err
     done = run(command, tmp_path / "nowhere", status=1)
     assert f"{tmp_path}/nowhere: No such file or directory" in done.err
+    done = run(command, src, status=1)
+    assert f"{src}: a directory, not a pack; 'foldpack create' makes packs\n" in done.err
     with lmdb.open(os.fspath(tmp_path / "other"), subdir=False) as env:
         with env.begin(write=True) as txn:
             txn.put(b"key", b"value")

@@ -63,7 +63,8 @@ static void log_failure(const struct mount *mount, uint64_t extent, int error)
 					      : strerror(-error));
 }
 
-/* One line for each file, but one for all where the pack is another now. */
+/* One line for each file, but one for all where the pack is another now; where its checksums are
+ * lost, that was said at the start. */
 static void source_failed(void *context, uint64_t extent, int error)
 {
 	struct mount *mount = context;
@@ -73,6 +74,8 @@ static void source_failed(void *context, uint64_t extent, int error)
 	if (!first_failure(mount, x.entry))
 		return;
 	atomic_fetch_add(&mount->bad_files, 1);
+	if (error == -EBADMSG && dataset_load(mount->dataset, DATASET_SUMS, NULL) < 0)
+		return;
 	if (error != -ESTALE)
 		log_failure(mount, extent, error);
 	else if (!atomic_exchange(&mount->stale_logged, true))

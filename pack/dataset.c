@@ -402,11 +402,6 @@ static uint32_t count_links(const struct index *index, uint32_t entry)
 	return links;
 }
 
-int dataset_preload(struct dataset *dataset, struct err *err)
-{
-	return dataset_load(dataset, DATASET_ATTRS, err);
-}
-
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret)
 {
 	const struct index *index = &dataset->index;

@@ -113,7 +113,6 @@ enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_SUMS = 4 };
 /* Loads parts, which else the first of those calls does, without room for the sentence that err
  * gets. 0, -EBADMSG, -EIO, -ENOMEM; once it was 0, they do not fail for want of these parts. */
 int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
-int dataset_preload(struct dataset *dataset, struct err *err); /* DATASET_ATTRS */
 /* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);

@@ -16,7 +16,7 @@ from foldfs import FOLDFS, FOLDPACK, PATIENCE, SOMEBODY, as_user, is_mounted, is
 
 MAGIC = b"foldfs\r\n"  # of the superblock
 VERSION, INCOMPAT, ENTRIES, SECTIONS = 8, 24, 32, 152  # places in it
-SECTION, MODE, MTIME = 40, 9, 10  # bytes for each section there, and which of them has what
+SECTION, SUMS, MODE, MTIME = 40, 8, 9, 10  # bytes for each section there, and which has what
 
 
 @pytest.fixture
@@ -155,6 +155,22 @@ def test_attributes_that_are_damaged_are_said_once(own, mount, number, name):
     assert said.splitlines()[1:] == [
         f"foldfs: {own[1]}: no file can be looked at: damaged index: checksum mismatch in section "
         f"{name}; 'foldpack verify' lists all that is damaged"]
+
+
+def test_checksums_that_are_damaged_are_said_once(own, mount):
+    damage_section(own[1], SUMS)
+    mounted = mount(own[1], "-f")
+    for _ in range(3):
+        with pytest.raises(OSError) as raised:
+            (mounted / "file").read_bytes()
+        assert raised.value.errno == errno.EIO
+    mounted.close()
+    said = mounted.said + mounted.log()
+    assert said.splitlines()[1:] == [
+        f"foldfs: {own[1]}: no file can be read but with '--verify=off': damaged index: checksum "
+        "mismatch in section sums; 'foldpack verify' lists all that is damaged"]
+    unchecked = mount(own[1], "--verify=off")
+    assert (unchecked / "file").read_bytes() == (own[0] / "file").read_bytes()
 
 
 @is_root

@@ -14,10 +14,8 @@ from profiles import PROFILES, Group
 from report import FILES_READ, LOOSE, OURS, Measure, Target
 
 MEMORY_SHARE = 0.57  # of the data
-MEMORY_OPTIONS = "cache=pool,policy=pin"
-POOL_SHARE = 0.9  # of the limit; the rest is for names, what lags behind, and the readers
 EPOCHS = 3
-BOUND = "bound of the pool's payload"
+BOUND = "bound of what is kept"
 
 JOBS = 4
 ONE_JOB = "one job"
@@ -31,9 +29,8 @@ RANKS = 16
 
 
 def bound_rate(tree, stats, bytes_per_s):
-    """Files a second when what the pool holds is never read again, and the rest always."""
-    pool = stats["pool"]
-    held = min(pool.get("payload", pool["used"]), tree.bytes)
+    """Files a second when what pool and kernel keep is never read again, and the rest always."""
+    held = min(stats["pool"]["payload"] + stats["pool"]["lent"], tree.bytes)
     mean = tree.bytes / tree.files
     return bytes_per_s / (mean * max(1 - held / tree.bytes, 0.01))
 
@@ -45,8 +42,7 @@ def epochs(bench, tree, peer, number):
     stats = None
     bench.make_cold(tree, "sata")
     with Group(profile="sata", memory=limit, path=tree.pack) as group:
-        options = f"{MEMORY_OPTIONS},pool={int(POOL_SHARE * limit)}"
-        scene = Scene(bench, tree, group, 4, options=options)
+        scene = Scene(bench, tree, group, 4)
         with peer.opened(scene) as (root, daemon):
             for epoch in range(EPOCHS):
                 scene.seed = EPOCHS * number + epoch

@@ -15,7 +15,6 @@ import time
 
 from cases_cold import rate_from, seconds_for_peers
 from cases_loader import load_libraries
-from cases_memory import POOL_SHARE
 from harness import Failed
 from peers import FOLDFS, LOOSE_FILES, Scene, Stream
 from profiles import Group
@@ -26,6 +25,7 @@ STATS = "user.foldfs.stats"
 STEP_S = 0.1  # between two looks at a mount
 WORKERS = 2
 MEMORY_SHARE = 0.5  # of the data
+POOL_SHARE = 0.9  # of the memory for data; the rest is for names, and what lags behind
 PROGRAM_BYTES = 160 << 20  # of memory that torch and its workers take for themselves
 KNOWN_SEED = 42  # that everybody takes, and the oracle tries early
 # What torch makes of these is found after 1/2, 5/6, 1/6 of a search

@@ -269,23 +269,16 @@ static void leave(struct program *program)
 		}
 }
 
-static void preload_part(const struct mount *mount, enum dataset_part part, const char *else_what)
-{
-	struct err err = {0};
-	int r = dataset_load(mount->dataset, part, &err);
-
-	if (r < 0)
-		log_error("%s: %s: %s%s", mount->pack_path, else_what, err_text(&err, r),
-			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
-}
-
 /* A mount is announced before this is loaded, and whoever asks for a file gets no more than EIO
  * where it cannot be. */
 static void preload(const struct mount *mount)
 {
-	preload_part(mount, DATASET_ATTRS, "no file can be looked at");
-	if (mount->settings->verify == 0)
-		preload_part(mount, DATASET_SUMS, "no file can be read but with '--verify=off'");
+	struct err err = {0};
+	int r = dataset_load(mount->dataset, DATASET_ATTRS, &err);
+
+	if (r < 0)
+		log_error("%s: no file can be looked at: %s%s", mount->pack_path, err_text(&err, r),
+			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
 }
 
 static int serve(struct program *program, struct err *err)

@@ -63,8 +63,25 @@ static void log_failure(const struct mount *mount, uint64_t extent, int error)
 					      : strerror(-error));
 }
 
-/* One line for each file, but one for all where the pack is another now; where its checksums are
- * lost, that was said at the start. */
+/* Whether no file can be checked, which is said once. */
+static bool sums_are_lost(struct mount *mount)
+{
+	struct err err = {0};
+
+	if (atomic_load(&mount->sums_logged))
+		return true;
+	if (dataset_load(mount->dataset, DATASET_SUMS, &err) != -EBADMSG)
+		return false;
+	if (!atomic_exchange(&mount->sums_logged, true))
+		log_error(
+			"%s: no file can be read but with '--verify=off': %s; "
+			"'foldpack verify' lists all that is damaged",
+			mount->pack_path, err_text(&err, -EBADMSG));
+	return true;
+}
+
+/* One line for each file, but one for all where the pack is another now, or its checksums are
+ * lost. */
 static void source_failed(void *context, uint64_t extent, int error)
 {
 	struct mount *mount = context;
@@ -74,7 +91,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 	if (!first_failure(mount, x.entry))
 		return;
 	atomic_fetch_add(&mount->bad_files, 1);
-	if (error == -EBADMSG && dataset_load(mount->dataset, DATASET_SUMS, NULL) < 0)
+	if (error == -EBADMSG && mount->settings->verify == 0 && sums_are_lost(mount))
 		return;
 	if (error != -ESTALE)
 		log_failure(mount, extent, error);

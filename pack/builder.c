@@ -41,7 +41,8 @@ static int check_target(const struct builder *builder, struct err *err)
 	if (lstat(builder->path, &st) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EEXIST, "exists and is not a regular file");
+		return err_set(err, -EEXIST,
+			       "exists and is not a regular file; choose another name");
 	return builder->replace ? 0 : err_set(err, -EEXIST, "exists");
 }
 

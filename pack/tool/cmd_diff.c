@@ -45,6 +45,7 @@ struct diff {
 	struct json json;
 	uint64_t differences, unreadable, damaged;
 	double began;
+	bool told; /* why it ends */
 };
 
 static void release(struct diff *diff)
@@ -163,6 +164,12 @@ static int on_damaged(void *context, const char *path, int error)
 {
 	struct diff *diff = context;
 
+	/* Then it may be the folder's bytes that are others, of any file. */
+	if (error == -EBADMSG && dataset_load(diff->dataset, DATASET_SUMS, NULL) < 0) {
+		progress_clear(&diff->progress);
+		diff->told = cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE;
+		return -EBADMSG;
+	}
 	diff->damaged++;
 	say(diff, diff->pack, path,
 	    error == -EBADMSG ? "damaged in the pack: checksum mismatch" : strerror(-error));
@@ -287,11 +294,9 @@ static int run(struct diff *diff)
 		begin_json(diff);
 	r = compare(&params);
 	progress_end(&diff->progress);
-	if (r < 0) {
+	if (r < 0 && !diff->told)
 		log_error("%s: %s", diff->pack, err_text(NULL, r));
-		return r;
-	}
-	return conclude(diff);
+	return r < 0 ? r : conclude(diff);
 }
 
 static int open_folder(struct diff *diff)
@@ -319,8 +324,7 @@ int cmd_diff(int argc, char **argv)
 	r = open_folder(&diff);
 	if (r == EXIT_DONE)
 		r = cmd_open(diff.pack, &diff.dataset);
-	if (r == EXIT_DONE)
-		r = cmd_load(diff.pack, diff.dataset,
-			     DATASET_SUMS | (diff.settings.attributes ? DATASET_ATTRS : 0u));
+	if (r == EXIT_DONE && diff.settings.attributes)
+		r = cmd_load(diff.pack, diff.dataset, DATASET_ATTRS);
 	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run(&diff))) : r;
 }

@@ -26,7 +26,7 @@ struct compare_finding {
 };
 
 struct compare_params {
-	struct dataset *dataset; /* with DATASET_SUMS loaded, for attributes DATASET_ATTRS */
+	struct dataset *dataset; /* for attributes with DATASET_ATTRS loaded */
 	int root;		 /* the folder, open */
 	bool attributes;	 /* also modes and times of files and directories */
 	unsigned jobs;		 /* threads; at least 1 */

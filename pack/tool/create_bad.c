@@ -12,8 +12,7 @@ static const char *way_out(const struct create *create, int error)
 {
 	switch (error) {
 	case -EEXIST:
-		return target_replaceable(create->pack) ? "; --force replaces it"
-							: "; choose another name";
+		return target_replaceable(create->pack) ? "; --force replaces it" : "";
 	case -EINPROGRESS:
 		return "; --resume goes on with it, --force starts again";
 	case -ESTALE:

@@ -12,7 +12,15 @@ static bool have(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
 
-	return pool_find(cache->pool, number) || lent_has(cache->lent, number);
+	return pool_find(cache->pool, number) || lent_is_kept(cache->lent, number);
+}
+
+static bool kept(void *context, uint64_t number)
+{
+	const struct cache *cache = context;
+
+	return lent_is_recent(cache->lent) ? cache_was_served(cache, number)
+					   : lent_is_kept(cache->lent, number);
 }
 
 static bool served(void *context, uint64_t number)
@@ -50,6 +58,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 			 .locate = locate,
 			 .have = have,
 			 .served = served,
+			 .kept = kept,
 			 .kin = params->source.kin ? kin : NULL,
 			 .namesake = params->source.namesake ? namesake : NULL},
 		/* One stream must not fill the pool with what is only hoped for. */

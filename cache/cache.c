@@ -5,6 +5,7 @@
 
 #define LIMIT_STEP ((uint64_t)8 << 20)
 #define SAMPLES	   1024
+#define FOLLOWED   8 /* one extent of so many is never lent: it shows which policy is better */
 
 /* Extents that are kept, if all are of average size. */
 static uint64_t capacity(const struct cache *cache, const struct cache_params *params)
@@ -27,7 +28,8 @@ static int make_pool(struct cache *cache, const struct cache_params *params)
 	int r = 0;
 
 	if (!policy) {
-		r = duel_new(params->source.extents, capacity(cache, params), &cache->duel);
+		r = duel_new(params->source.extents, capacity(cache, params),
+			     params->lent ? FOLLOWED : 1, &cache->duel);
 		if (r < 0)
 			return r;
 		policy = duel_winner(cache->duel);
@@ -143,9 +145,8 @@ void cache_limit(struct cache *cache, uint64_t bytes)
 void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)
 {
 	SCOPE_LOCK(&cache->lock);
-	cache->opened++;
 	if (cache->thinker)
-		thinker_saw(cache->thinker, reader, extent);
+		thinker_saw(cache->thinker, reader, extent, true);
 }
 
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)

@@ -165,7 +165,7 @@ void cache_push_done(struct cache *cache, const struct cache_push *push, bool ta
 bool cache_cancel(struct cache *cache, const void *arg);
 
 /* Whether the kernel's copy of an extent may go now: neither is a request parked until the extent
- * is in, nor was it lent since. */
+ * is in, nor is it noted as lent by now. */
 bool cache_may_drop(struct cache *cache, uint64_t extent);
 
 /* From now on the pool may use so much of its budget, bytes, at least CACHE_BUDGET_MIN; memory

@@ -68,7 +68,6 @@ struct cache {
 	bool ahead_held;		   /* who looked last for another was not allowed to */
 	struct duel *duel;		   /* NULL: the policy was chosen */
 	struct lent *lent;
-	uint64_t begun, opened;	 /* files, as seen by a READ of their beginning; and else */
 	pthread_cond_t push;	 /* something may be there to push, or stopping */
 	bool push_waits;	 /* protected by lock: for that */
 	struct thinker *thinker; /* NULL: nothing is read ahead */

@@ -30,7 +30,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SAMPLES_MIN 1024 /* where there are as many extents; fewer than twice of it */
+#define SAMPLES_MIN 1024 /* where there are as many extents, but for `apart`; fewer than twice */
 #define WORTH	    64	 /* a lead of 1 / WORTH of the window is worth a change */
 #define CLEAR	    8	 /* a lead of 1 / CLEAR need not wait for the end of the window */
 
@@ -229,10 +229,11 @@ const struct policy_ops *duel_winner(const struct duel *duel)
 /* --- life ------------------------------------------------------------------------------------- */
 
 /* An empty pack has one sample too, which nobody uses. */
-static void scale(struct duel *duel, uint64_t extents, uint64_t capacity)
+static void scale(struct duel *duel, uint64_t extents, uint64_t capacity, uint32_t apart)
 {
 	uint64_t block, room;
 
+	duel->shift = (unsigned)__builtin_ctz(apart);
 	while (extents >> duel->shift >= (uint64_t)2 * SAMPLES_MIN)
 		duel->shift++;
 	block = (uint64_t)1 << duel->shift;
@@ -245,13 +246,13 @@ static void scale(struct duel *duel, uint64_t extents, uint64_t capacity)
 	duel->capacity = room ? (uint32_t)room : 1;
 }
 
-int duel_new(uint64_t extents, uint64_t capacity, struct duel **ret)
+int duel_new(uint64_t extents, uint64_t capacity, uint32_t apart, struct duel **ret)
 {
 	struct duel *duel = calloc(1, sizeof(*duel));
 
 	if (!duel)
 		return -ENOMEM;
-	scale(duel, extents, capacity);
+	scale(duel, extents, capacity, apart);
 	duel->winner = &policy_pin;
 	duel->seen = calloc(duel->samples, sizeof(*duel->seen));
 	if (!duel->seen || shadow_init(&duel->lru, &policy_lru, duel) < 0 ||

@@ -15,8 +15,9 @@
 
 struct duel;
 
-/* Extents there are, numbered from 0, and extents that the pool can hold. Returns 0 or -ENOMEM. */
-int duel_new(uint64_t extents, uint64_t capacity, struct duel **ret);
+/* Extents there are, numbered from 0, and extents that can be kept. No more than one of `apart`, a
+ * power of two, is followed. Returns 0 or -ENOMEM. */
+int duel_new(uint64_t extents, uint64_t capacity, uint32_t apart, struct duel **ret);
 void duel_free(struct duel *duel);
 
 /* An extent (below `extents`) was used. Once for each time that it is used as a whole: the

@@ -1,8 +1,8 @@
 /* How much the kernel can keep is told by nobody: it depends on what other processes want, on the
- * limits of groups, and on other mounts. But what was served whole and is asked for from its
- * beginning again, the kernel has let go of. That extent leaves the share, and the share may have
- * that much less from then on: a set just too large for a kernel that evicts what was used longest
- * ago would lose a large part of itself in each epoch, over and over.
+ * limits of groups, and on other mounts. But what was served whole and is asked for again, the
+ * kernel has let go of. That extent leaves the share, and the share may have that much less from
+ * then on: a set just too large for a kernel that evicts what was used longest ago would lose a
+ * large part of itself in each epoch, over and over.
  *
  * It grows again by a part of what is read outside of it, as a sender's window grows by what is
  * acknowledged (Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988): by 1 / PROBE at first,
@@ -74,6 +74,11 @@ void lent_recent(struct lent *lent, bool recent)
 	begin(lent);
 }
 
+bool lent_is_recent(const struct lent *lent)
+{
+	return lent->recent;
+}
+
 static uint64_t memory_of(uint32_t size)
 {
 	return ((uint64_t)size + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
@@ -103,14 +108,14 @@ static void grow(struct lent *lent, uint64_t memory)
 	lent->grown = 0;
 }
 
-void lent_asked(struct lent *lent, uint64_t extent, uint32_t size)
+void lent_asked(struct lent *lent, uint64_t extent, uint32_t size, bool begins)
 {
 	if (lent->recent)
 		return;
-	if (!bit_get(lent->in, extent))
-		grow(lent, memory_of(size));
-	else if (bit_get(lent->whole, extent))
+	if (bit_get(lent->whole, extent))
 		lose(lent, extent, memory_of(size));
+	else if (begins && !bit_get(lent->in, extent))
+		grow(lent, memory_of(size));
 }
 
 bool lent_take(struct lent *lent, uint64_t extent, uint32_t size)
@@ -137,9 +142,14 @@ bool lent_has(const struct lent *lent, uint64_t extent)
 	return bit_get(lent->in, extent);
 }
 
-const uint8_t *lent_set(const struct lent *lent)
+bool lent_is_kept(const struct lent *lent, uint64_t extent)
 {
-	return lent->bytes ? lent->in : NULL;
+	return bit_get(lent->whole, extent);
+}
+
+const uint8_t *lent_kept(const struct lent *lent)
+{
+	return lent->bytes ? lent->whole : NULL;
 }
 
 uint64_t lent_bytes(const struct lent *lent)

@@ -40,6 +40,13 @@ static bool others_served(void *context, uint64_t number)
 	return plan->view.served(plan->view.context, number);
 }
 
+static bool others_kept(void *context, uint64_t number)
+{
+	const struct plan *plan = context;
+
+	return plan->view.kept(plan->view.context, number);
+}
+
 static void others_kin(void *context, uint64_t number, struct plan_kin *ret)
 {
 	const struct plan *plan = context;
@@ -63,6 +70,7 @@ static struct plan_view view_of_others(struct plan *plan)
 		.locate = others_locate,
 		.have = others_have,
 		.served = others_served,
+		.kept = plan->view.kept ? others_kept : NULL,
 		.kin = plan->view.kin ? others_kin : NULL,
 		.namesake = plan->view.namesake ? others_namesake : NULL,
 	};

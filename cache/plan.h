@@ -31,15 +31,23 @@ struct plan_view {
 	uint64_t extents;
 	void *context;
 	void (*locate)(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size);
-	bool (*have)(void *context, uint64_t number); /* in memory, of whom ever, or on its way */
-	/* Served in full: the kernel's page cache has it, unless it let go of it. */
+	bool (*have)(void *context, uint64_t number); /* in memory, or on its way */
+	/* Served in full, once. */
 	bool (*served)(void *context, uint64_t number);
+	/* The kernel should have it, so that nobody asks, unless it let go. NULL: it has nothing.
+	 */
+	bool (*kept)(void *context, uint64_t number);
 	/* NULL, both: nothing is known of files and directories. */
 	void (*kin)(void *context, uint64_t number, struct plan_kin *ret);
 	/* The first extent of the file that is to the one of `number` as that of `to` is to that
 	 * of `from`: of the same stem, in the directory that corresponds. False: there is none. */
 	bool (*namesake)(void *context, uint64_t number, uint64_t from, uint64_t to, uint64_t *ret);
 };
+
+static inline bool plan_is_kept(const struct plan_view *view, uint64_t extent)
+{
+	return view->kept && view->kept(view->context, extent);
+}
 
 /* Where nothing is known of files, each extent is one. */
 static inline struct plan_kin plan_kin_of(const struct plan_view *view, uint64_t extent)

@@ -29,8 +29,7 @@ enum mark {
 	ASKED = 16,  /* for a file, by its first extent */
 };
 
-int plan_chunk_new(const struct forecast *forecast, uint64_t extents, bool kernel,
-		   struct plan_chunk **ret)
+int plan_chunk_new(const struct forecast *forecast, uint64_t extents, struct plan_chunk **ret)
 {
 	struct plan_chunk *chunk = calloc(1, sizeof(*chunk));
 
@@ -38,7 +37,6 @@ int plan_chunk_new(const struct forecast *forecast, uint64_t extents, bool kerne
 		return -ENOMEM;
 	*chunk = (struct plan_chunk){
 		.forecast = forecast,
-		.kernel = kernel,
 		.marks = calloc(1, extents + 1),
 		.list = malloc(PLAN_CHUNK_MOST * sizeof(*chunk->list)),
 		.hungry = true,
@@ -83,7 +81,7 @@ static bool let_go(const struct plan_chunk *chunk)
 static bool is_due(const struct plan_chunk *chunk, const struct plan_view *view, uint64_t extent)
 {
 	return !(chunk->marks[extent] & TWICE) && !view->have(view->context, extent) &&
-	       (!chunk->kernel || let_go(chunk) || !view->served(view->context, extent));
+	       (let_go(chunk) || !plan_is_kept(view, extent));
 }
 
 struct search {
@@ -177,12 +175,12 @@ static bool is_hungry(const struct plan_chunk *chunk, const struct plan_view *vi
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-static void note_kernel(struct plan_chunk *chunk, bool served)
+static void note_kernel(struct plan_chunk *chunk, bool kept)
 {
 	uint32_t position = forecast_position(chunk->forecast);
 
 	chunk->moved += position - chunk->position;
-	chunk->lost += served;
+	chunk->lost += kept;
 	chunk->position = position;
 	if (chunk->moved < RECENT)
 		return;
@@ -196,7 +194,7 @@ static void ask_file(struct plan_chunk *chunk, const struct plan_view *view, uin
 	if (chunk->marks[extent] & ASKED)
 		return;
 	chunk->marks[extent] |= ASKED;
-	note_kernel(chunk, view->served(view->context, extent));
+	note_kernel(chunk, plan_is_kept(view, extent));
 	if (chunk->rest)
 		chunk->rest--;
 	if (++chunk->demands % PERIOD == 0 && chunk->at == chunk->end)

@@ -11,7 +11,6 @@
 
 struct plan_chunk {
 	const struct forecast *forecast;
-	bool kernel;	/* it has what was served, unless it let go of it */
 	uint8_t *marks; /* of each extent */
 	uint32_t *list;
 	uint32_t first, at, end, count; /* the chunk; from where on it is left; the list */
@@ -35,9 +34,8 @@ struct plan_chunk {
 	uint64_t pass;	/* bytes that readers take while one is read */
 };
 
-/* `kernel`: it keeps what was served. Returns 0 or -ENOMEM. */
-int plan_chunk_new(const struct forecast *forecast, uint64_t extents, bool kernel,
-		   struct plan_chunk **ret);
+/* Returns 0 or -ENOMEM. */
+int plan_chunk_new(const struct forecast *forecast, uint64_t extents, struct plan_chunk **ret);
 void plan_chunk_free(struct plan_chunk *chunk); /* NULL is fine */
 
 /* An extent of a file that the forecast has was asked for; `file` is the first one. */

@@ -91,6 +91,18 @@ static uint16_t asked_in(const struct plan_once *once, const struct plan_view *v
 	return count;
 }
 
+/* Nobody asks for them, but would. */
+static uint16_t kept_in(const struct plan_once *once, const struct plan_view *view, uint64_t block)
+{
+	uint64_t first = block * PLAN_BLOCK;
+	uint16_t count = 0;
+
+	for (uint64_t at = first; at < first + block_size(view, block); at++)
+		if (!bit_get(once->asked, at) && plan_is_kept(view, at))
+			count++;
+	return count;
+}
+
 /* Whether nearly all was asked for in the blocks that were asked of. */
 static bool epoch_was_whole(const struct plan_once *once, const struct plan_view *view)
 {
@@ -99,8 +111,10 @@ static bool epoch_was_whole(const struct plan_once *once, const struct plan_view
 	for (uint64_t block = 0; block < once->block_count; block++) {
 		uint64_t asked = asked_in(once, view, block);
 
-		distinct += asked;
-		touched += asked ? block_size(view, block) : 0;
+		if (asked == 0)
+			continue;
+		distinct += asked + kept_in(once, view, block);
+		touched += block_size(view, block);
 	}
 	return distinct * 10 >= touched * 9;
 }
@@ -143,12 +157,15 @@ bool plan_once_count(struct plan_once *once, const struct plan_view *view, uint6
 void plan_once_demand(struct plan_once *once, const struct plan_view *view, uint64_t extent,
 		      bool scan)
 {
+	struct plan_block *block = &once->blocks[extent / PLAN_BLOCK];
 	bool promised;
 
 	if (!plan_once_count(once, view, extent))
 		return;
 	promised = promising(once, view, extent / PLAN_BLOCK);
-	once->blocks[extent / PLAN_BLOCK].asked++;
+	if (block->asked == 0)
+		block->asked = kept_in(once, view, extent / PLAN_BLOCK);
+	block->asked++;
 	once->bytes += plan_size(view, extent);
 	once->scattered += !scan;
 	if (!promised && promising(once, view, extent / PLAN_BLOCK))

@@ -45,7 +45,7 @@
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params)
 {
-	*order = (struct plan_order){.extents = params->view.extents, .epochs = params->epochs};
+	*order = (struct plan_order){.extents = params->view.extents};
 }
 
 void plan_order_release(struct plan_order *order)
@@ -61,7 +61,7 @@ int plan_order_follow(struct plan_order *order, const struct forecast *forecast)
 
 	if (order->count == PLAN_FORECASTS)
 		return -ENOSPC;
-	r = plan_chunk_new(forecast, order->extents, !order->epochs, &chunk);
+	r = plan_chunk_new(forecast, order->extents, &chunk);
 	if (r < 0)
 		return r;
 	chunk->grown = START;

@@ -15,7 +15,6 @@ struct plan_order {
 	unsigned count;
 	unsigned turn;	  /* the chunk to ask first for a run */
 	uint64_t extents; /* of the parameters */
-	bool epochs;
 };
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params);

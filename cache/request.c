@@ -119,9 +119,8 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 			return r;
 		}
 		count_use(cache, waiter->extents[i]);
-		if (i > 0 || waiter->request.from == 0)
-			lent_asked(cache->lent, waiter->extents[i]->number,
-				   waiter->extents[i]->size);
+		lent_asked(cache->lent, waiter->extents[i]->number, waiter->extents[i]->size,
+			   i > 0 || waiter->request.from == 0);
 		if (waiter->extents[i]->state == POOL_FILLING)
 			wait_for(waiter, i);
 	}
@@ -202,8 +201,10 @@ static void count_served(struct cache *cache, struct pool_extent *extent, uint32
 
 bool request_pushed(struct cache *cache, struct pool_extent *extent)
 {
-	bool lent = lend(cache, extent);
+	bool lent;
 
+	lent_asked(cache->lent, extent->number, extent->size, true);
+	lent = lend(cache, extent);
 	cache->hits++;
 	if (pool_ask(cache->pool, extent))
 		cache->ahead_used += extent->size;
@@ -331,10 +332,8 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
-	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent)) {
-		cache->begun++;
-		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent);
-	}
+	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
+		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent, false);
 	push_wake(cache);
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
 }

@@ -13,6 +13,7 @@
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
 #define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
+#define LATE	    4096      /* files, by which it is judged how readers are seen */
 #define SPARE	    100	      /* a part of the time is for thinking where nothing is missing */
 
 struct thinker {
@@ -20,7 +21,8 @@ struct thinker {
 	struct oracle *oracle; /* protected by the cache's lock, as are: */
 	bool watching;	       /* there is something to be told for */
 	bool asleep;
-	uint64_t found_ns; /* what the order that was found last took to find */
+	unsigned begun, opened; /* files of late that were seen by a READ; and else */
+	uint64_t found_ns;	/* what the order that was found last took to find */
 
 	unsigned cpus;
 	pthread_t thread;
@@ -55,8 +57,9 @@ static void leave(void *context, const struct forecast *forecast)
 static const uint8_t *hidden(void *context)
 {
 	const struct cache *cache = context;
+	const struct thinker *thinker = cache->thinker;
 
-	return cache->opened < cache->begun / 2 ? lent_set(cache->lent) : NULL;
+	return thinker->opened < thinker->begun / 2 ? lent_kept(cache->lent) : NULL;
 }
 
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
@@ -89,10 +92,21 @@ void thinker_free(struct thinker *thinker)
 	free(thinker);
 }
 
-void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file)
+static void count_late(struct thinker *thinker, bool opened)
+{
+	thinker->opened += opened;
+	thinker->begun += !opened;
+	if (thinker->opened + thinker->begun < LATE)
+		return;
+	thinker->opened /= 2;
+	thinker->begun /= 2;
+}
+
+void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file, bool opened)
 {
 	if (!thinker->watching)
 		return;
+	count_late(thinker, opened);
 	oracle_saw(thinker->oracle, reader, (uint32_t)file);
 	if (thinker->asleep) {
 		thinker->asleep = false;

@@ -18,8 +18,9 @@ void thinker_free(struct thinker *thinker); /* stopped, or never started; NULL i
 int thinker_start(struct thinker *thinker); /* 0 or -errno */
 void thinker_stop(struct thinker *thinker); /* within a moment, whatever it thinks about */
 
-/* A reader asked for the file that begins with this extent. The cache's lock is held. */
-void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file);
+/* A reader opened the file that begins with this extent, or asked for it. The cache's lock is
+ * held. */
+void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file, bool opened);
 /* As oracle_to_push(), oracle_may_push(), oracle_pushed(). The cache's lock is held. */
 void thinker_to_push(const struct thinker *thinker, forecast_take_fn *take, void *arg);
 bool thinker_may_push(const struct thinker *thinker);

@@ -1,5 +1,5 @@
-/* Drops the kernel's copy of what was served, behind the readers: where the pool owns the data,
- * the kernel must not hold it a second time.
+/* Drops the kernel's copy of what was served, behind the readers: what the pool owns, the kernel
+ * must not hold a second time.
  *
  *	READ answered -> drop_behind() -> [oldest ... newest] -> threads -> drop_fn: the kernel is
  *	                                   lag behind the readers           told to let go
@@ -15,9 +15,10 @@
  * reports waits, nothing is lost, and the threads catch up. Meanwhile the kernel reclaims
  * those pages as it does all others.
  *
- * To be reported is every READ that was answered with bytes, for each extent touched, once the
- * kernel has the reply: earlier, the drop could come before the pages, and they would stay. Only
- * reporting ends of files would let all stay that is read partly (thumbnails, headers).
+ * To be reported is every READ that was answered with bytes, for each extent touched that the
+ * kernel is not to keep, once the kernel has the reply: earlier, the drop could come before the
+ * pages, and they would stay. Only reporting ends of files would let all stay that is read partly
+ * (thumbnails, headers).
  *
  * What a drop does to others: names and open files stay, and no LOOKUP follows; attributes are
  * asked for anew, one GETATTR when the file is next opened. Whoever still reads the file, or has
@@ -32,9 +33,10 @@
 struct drop;
 
 /* Has the kernel let go of an extent. Called by several threads at once, without locks; may
- * block. It should leave an extent alone while a READ of it is parked, whose answer is reported
- * again: the kernel would wait for that answer uninterruptibly, and a daemon that is killed then
- * neither dies nor lets go of its mount, readers or sync(2), until the connection is aborted. */
+ * block. It should leave alone what the kernel is to keep by now, and an extent while a READ of it
+ * is parked, whose answer is reported again: the kernel would wait for that answer uninterruptibly,
+ * and a daemon that is killed then neither dies nor lets go of its mount, readers or sync(2), until
+ * the connection is aborted. */
 typedef void drop_fn(void *context, uint64_t extent);
 
 /* Takes 8 bytes for each extent of the pack, touched once it is reported: count them with the

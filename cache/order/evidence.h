@@ -4,8 +4,8 @@
  * began with, and the next ones were all seen. With s of n indices seen and f firsts, chance has an
  * order fit to a depth d with probability f / n * (s / n)^(d - 1); the depth that is needed follows
  * from how many are tried. It must not be more than the longest beginning of a reader: what a
- * worker reads of one batch, or of all of them where batches are of one. What is hidden and was not
- * seen all the same is as if it were not in the list. Pure. */
+ * worker reads of one batch, or of all of them where batches are of one. For evidence_fits(), what
+ * is hidden and was not seen all the same is as if it were not in the list. Pure. */
 #ifndef CACHE_ORDER_EVIDENCE_H
 #define CACHE_ORDER_EVIDENCE_H
 

@@ -103,6 +103,7 @@ static void hide(struct forecast *forecast, const uint8_t *hidden)
 	}
 	forecast->hidden_count = forecast->done_count;
 	advance(forecast);
+	forecast->edge = forecast->front;
 }
 
 int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret)
@@ -462,14 +463,23 @@ bool forecast_lost(const struct forecast *forecast)
 	return (unsigned)__builtin_popcountll(forecast->foreseen) < least;
 }
 
+bool forecast_is_half(const struct forecast *forecast)
+{
+	uint32_t left = forecast->count - forecast->done_count;
+
+	return left <= (forecast->count - forecast->hidden_count) / 2;
+}
+
 /* drop_last leaves out a part of a batch, each worker may have one under way. */
 bool forecast_ended(const struct forecast *forecast)
 {
 	uint32_t left = forecast->count - forecast->done_count;
-	uint32_t most =
-		forecast->reach < forecast->count / 8 ? forecast->reach : forecast->count / 8;
+	uint32_t seen = forecast->count - forecast->hidden_count;
+	uint64_t most = (uint64_t)forecast->reach * seen / forecast->count;
 
-	return left <= most || left <= forecast->count / 100;
+	if (most > seen / 8)
+		most = seen / 8;
+	return left <= most || left <= seen / 100;
 }
 
 uint32_t forecast_count(const struct forecast *forecast)

@@ -54,7 +54,8 @@ void forecast_push(struct forecast *forecast, uint64_t file);
 
 /* The files it expects stopped coming. */
 bool forecast_lost(const struct forecast *forecast);
-/* Nearly all has come. */
+/* Half of what may be seen has come; nearly all has. */
+bool forecast_is_half(const struct forecast *forecast);
 bool forecast_ended(const struct forecast *forecast);
 
 uint32_t forecast_count(const struct forecast *forecast);

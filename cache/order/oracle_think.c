@@ -54,8 +54,8 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 		struct track *track = &oracle->tracks[i];
 		struct pass next[PASS_NEXT];
 
-		if (track->next_forecast || track->followed_up ||
-		    forecast_position(track->forecast) < forecast_count(track->forecast) / 2)
+		if (track->next_forecast || track->followed_up || track->fed_by == 0 ||
+		    !forecast_is_half(track->forecast))
 			continue;
 		*ret = track->course;
 		ret->epoch++;

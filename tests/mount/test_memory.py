@@ -233,6 +233,15 @@ def test_kernel_and_pool_share_what_does_not_fit(large, mount, little_memory):
 
 
 @is_root
+def test_by_default_all_but_a_few_are_lent(large, mount, little_memory):
+    source, pack = large
+    mounted = mount(pack)
+    read_all(mounted, shuffled(source, 1))
+    assert mounted.stats()["pool"]["lent"] > little_memory - 2 * MIB
+    assert "page cache 58" in mounted.said
+
+
+@is_root
 def test_what_the_kernel_cannot_keep_it_is_not_lent(large, mount, little_memory):
     source, pack = large
     mounted = mount(pack, "-o", "policy=pin")

@@ -474,7 +474,7 @@ static void a_directory_or_symlink_is_never_replaced(void **state)
 
 	assert_done(mkdir(f->path, 0755));
 	assert_int_equal(new_builder(f, true), -EEXIST);
-	expect_sentence(f, "exists and is not a regular file");
+	expect_sentence(f, "exists and is not a regular file; choose another name");
 	assert_done(rmdir(f->path));
 	assert_done(symlink("elsewhere", f->path));
 	assert_int_equal(new_builder(f, true), -EEXIST);

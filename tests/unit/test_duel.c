@@ -31,7 +31,7 @@ static struct world *world_new(uint32_t extents, uint32_t capacity)
 
 	assert_non_null(w);
 	srandom(5);
-	assert_int_equal(duel_new(extents, capacity, &w->duel), 0);
+	assert_int_equal(duel_new(extents, capacity, 1, &w->duel), 0);
 	w->extents = extents;
 	w->room = capacity;
 	w->last = duel_winner(w->duel);
@@ -351,14 +351,14 @@ static void any_size_is_fine(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		for (size_t j = 0; j < sizeof(capacities) / sizeof(capacities[0]); j++) {
-			assert_int_equal(duel_new(counts[i], capacities[j], &duel), 0);
+			assert_int_equal(duel_new(counts[i], capacities[j], 1, &duel), 0);
 			for (uint64_t k = 0; k < 10000; k++)
 				duel_use(duel, k * 0x9e3779b97f4a7c15u % counts[i]);
 			duel_use(duel, counts[i] - 1);
 			duel_free(duel);
 		}
 	}
-	assert_int_equal(duel_new(0, 1, &duel), 0); /* an empty pack */
+	assert_int_equal(duel_new(0, 1, 1, &duel), 0); /* an empty pack */
 	duel_free(duel);
 	duel_free(NULL);
 }

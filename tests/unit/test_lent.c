@@ -64,7 +64,7 @@ static bool use(struct world *w, unsigned file)
 	w->cached += !had;
 	w->used[file] = ++w->clock;
 	if (!had) {
-		lent_asked(w->lent, file, SIZE);
+		lent_asked(w->lent, file, SIZE, true);
 		if (lent_take(w->lent, file, SIZE))
 			lent_served(w->lent, file);
 		else
@@ -119,7 +119,7 @@ static void every_epoch_finds_all_that_was_lent(void **state)
 		assert_int_equal(epoch(w), ROOM);
 }
 
-/* Left alone, such a kernel would find 1 in 7 of them: f + (1 - f) ln (1 - f), f = 0.4 * ... */
+/* Left alone, such a kernel with room for f = 1/4 would find f + (1 - f) ln (1 - f): 1 in 30. */
 static void a_kernel_with_less_room_is_lent_what_it_can_keep(void **state)
 {
 	struct world *w = *state;
@@ -170,7 +170,7 @@ static void nothing_lent_stays_nothing(void **state)
 	for (unsigned recent = 0; recent < 2; recent++) {
 		lent_recent(lent, recent);
 		for (unsigned file = 0; file < FILES; file++) {
-			lent_asked(lent, file, SIZE);
+			lent_asked(lent, file, SIZE, true);
 			assert_false(lent_take(lent, file, SIZE));
 		}
 	}
@@ -186,7 +186,7 @@ static void who_is_lent_all_keeps_all_without_a_note(void **state)
 	(void)state;
 	assert_int_equal(lent_new(FILES, LENT_ALL, &lent), 0);
 	for (unsigned file = 0; file < FILES; file++) {
-		lent_asked(lent, file, SIZE);
+		lent_asked(lent, file, SIZE, true);
 		assert_true(lent_take(lent, file, SIZE));
 		lent_served(lent, file);
 		assert_false(lent_has(lent, file));

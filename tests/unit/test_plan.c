@@ -18,6 +18,7 @@ static struct reading reading;
 static struct reading *read_with(struct world *world, struct plan_params params)
 {
 	params.view = world->view;
+	params.view.kept = params.epochs ? NULL : world_served;
 	plan_free(reading.plan);
 	forecast_free(reading.forecast);
 	reading = (struct reading){.world = world, .kernel = !params.epochs};

@@ -876,6 +876,47 @@ static void the_next_epoch_is_known_soon_and_streams_like_the_first(void **state
 	}
 }
 
+static bool is_kept[MOST];
+
+static bool keeps(void *context, uint64_t number)
+{
+	(void)context;
+	return is_kept[number];
+}
+
+static bool have_or_keeps(void *context, uint64_t number)
+{
+	return world_have(context, number) || is_kept[number];
+}
+
+/* Nobody asks for that part any more, and yet all epochs are whole. */
+static void epochs_of_which_the_kernel_keeps_a_part_stream_too(void **state)
+{
+	for (unsigned shared = 0; shared < 2; shared++) {
+		const struct plan_params params = {.epochs = true, .shared = shared};
+		struct sim *sim = sim_with(photos(PHOTOS), &params);
+		struct world *w = sim->world;
+
+		(void)state;
+		memset(is_kept, 0, sizeof(is_kept));
+		sim->ratio = 1;
+		shuffle_over(sim, 0, PHOTOS);
+		w->view.kept = keeps;
+		w->view.have = have_or_keeps;
+		for (uint32_t e = 0; e < PHOTOS; e++)
+			is_kept[e] = random() % 100 < 57;
+		for (uint64_t epoch = 1; epoch < 5; epoch++) {
+			const uint32_t *order = shuffled(PHOTOS);
+
+			for (uint32_t i = 0; i < PHOTOS; i++)
+				if (!is_kept[order[i]])
+					demand(sim, order[i]);
+			assert_int_equal(sim->once.epoch, epoch);
+			assert_true((double)w->hits / (PHOTOS * 0.43) > (shared ? 0.3 : 0.58));
+		}
+	}
+}
+
 static void where_the_kernel_keeps_all_there_is_one_epoch(void **state)
 {
 	struct sim *sim = sim_of(photos(2000));
@@ -1020,6 +1061,7 @@ int main(void)
 		cmocka_unit_test(the_last_fifth_of_a_whole_epoch_is_read_ahead),
 		cmocka_unit_test(a_block_is_finished_when_four_fifths_were_asked_for),
 		cmocka_unit_test(the_next_epoch_is_known_soon_and_streams_like_the_first),
+		cmocka_unit_test(epochs_of_which_the_kernel_keeps_a_part_stream_too),
 		cmocka_unit_test(where_the_kernel_keeps_all_there_is_one_epoch),
 		cmocka_unit_test(who_draws_with_replacement_is_left_alone_after_one_epoch),
 		cmocka_unit_test(a_whole_epoch_after_a_broken_one_makes_the_next_one_stream),

@@ -58,6 +58,7 @@ static struct sim *sim_with(struct world *world, bool epochs)
 {
 	struct plan_params params = {.view = world->view, .epochs = epochs};
 
+	params.view.kept = world->view.kept = epochs ? NULL : world_served;
 	release_sim();
 	sim = (struct sim){.world = world, .memory = NO_END, .forgets = epochs};
 	plan_order_init(&sim.order, &params);

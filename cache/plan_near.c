@@ -115,12 +115,23 @@ static void judge_even(struct plan_near *near, const struct plan_visit *visit)
 		near->lengths[near->length++ % PLAN_LENGTHS] = visit->count;
 }
 
+/* Where the kernel keeps the first file that nobody asked for, nobody needed to ask. */
+static bool may_be_whole(const struct plan_visit *visit, const struct plan_view *view)
+{
+	uint32_t at = 0;
+
+	while (at < visit->size && bit_get(visit->asked, at))
+		at++;
+	return at < visit->size && plan_is_kept(view, visit->directory + at);
+}
+
 /* One file is no visit: nothing would have been read ahead. */
-static void visit_end(struct plan_near *near, struct plan_visit *visit)
+static void visit_end(struct plan_near *near, const struct plan_view *view,
+		      struct plan_visit *visit)
 {
 	visit_settle(visit);
 	if (visit->count > 1) {
-		if (!visit->whole)
+		if (!visit->whole && !may_be_whole(visit, view))
 			habit_broken(&near->whole);
 		judge_even(near, visit);
 	}
@@ -240,7 +251,7 @@ static struct plan_visit *visit_demand(struct plan_near *near, const struct plan
 	visit = visit_of(near, kin->directory);
 	/* Once more from the start, in the next epoch. */
 	if (visit->count && visit->whole && visit_asked(visit, extent))
-		visit_end(near, visit);
+		visit_end(near, view, visit);
 	if (visit->count == 0)
 		*visit = (struct plan_visit){.directory = kin->directory,
 					     .size = (uint32_t)size,
@@ -430,13 +441,14 @@ void plan_near_init(struct plan_near *near)
 }
 
 /* What is no longer recent has kept its habits by now, or broken them. */
-static void recent_leave(struct plan_near *near, struct plan_recent *recent)
+static void recent_leave(struct plan_near *near, const struct plan_view *view,
+			 struct plan_recent *recent)
 {
 	for (unsigned i = 0; i < PLAN_PAIRS; i++)
 		if (recent->owed & 1 << i)
 			owed_end(near, recent, i, false);
 	if (recent->visit && recent->visit->last + PLAN_RECENT == near->clock)
-		visit_end(near, recent->visit);
+		visit_end(near, view, recent->visit);
 	*recent = (struct plan_recent){0};
 }
 
@@ -446,7 +458,7 @@ static void file_demand(struct plan_near *near, const struct plan_view *view, ui
 	struct plan_kin kin;
 
 	view->kin(view->context, extent, &kin);
-	recent_leave(near, recent);
+	recent_leave(near, view, recent);
 	pairs_confirm(near, view, &kin);
 	near->visit = visit_demand(near, view, &kin, extent);
 	*recent = (struct plan_recent){

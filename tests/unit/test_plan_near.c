@@ -306,6 +306,35 @@ static void clips_are_read_ahead_in_each_epoch(void **state)
 	}
 }
 
+static bool kept[MOST];
+
+static bool is_kept(void *context, uint64_t number)
+{
+	(void)context;
+	return kept[number];
+}
+
+/* Every other one, but for some of its frames. */
+static void clips_that_the_kernel_keeps_break_no_habit(void **state)
+{
+	enum { CLIPS = 400, FRAMES = 60 };
+	struct world *w = folders(CLIPS, FRAMES);
+	const uint32_t *order = shuffled(CLIPS);
+
+	(void)state;
+	for (uint64_t e = 0; e < CLIPS * FRAMES; e++)
+		demand(w, e);
+	for (uint64_t e = 0; e < CLIPS * FRAMES; e++)
+		kept[e] = e / FRAMES % 2 == 0 && e % 16 != 3;
+	w->view.kept = is_kept;
+	forget_pool(w);
+	for (uint64_t i = 0; i < CLIPS; i++)
+		for (uint64_t e = order[i] * FRAMES; e < (order[i] + 1) * FRAMES; e++)
+			if (!kept[e])
+				demand(w, e);
+	assert_true(w->hits >= CLIPS / 2 * FRAMES / 10 * 9);
+}
+
 /* Each begins anew before it was forgotten. */
 static void two_clips_are_read_ahead_again_and_again(void **state)
 {
@@ -795,6 +824,7 @@ int main(void)
 		cmocka_unit_test(habits_that_hardly_hold_cost_a_quarter_at_most),
 		cmocka_unit_test(large_directories_are_not_read_to_their_end),
 		cmocka_unit_test(clips_are_read_ahead_in_each_epoch),
+		cmocka_unit_test(clips_that_the_kernel_keeps_break_no_habit),
 		cmocka_unit_test(two_clips_are_read_ahead_again_and_again),
 		cmocka_unit_test(what_was_asked_for_in_this_visit_is_not_planned_again),
 		cmocka_unit_test(steps_that_end_are_not_followed),

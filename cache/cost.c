@@ -34,8 +34,8 @@
  * A probe and the round before it are a vote; three votes more for than against move the depth,
  * two more against end the try, and each that fails makes the next come later. Until the first
  * vote against, each moves it (BBR's startup): where much runs at once, an epoch is short. Rounds
- * at the same depth that differ make rounds longer: limits by cgroup or by the provider of a volume
- * let through a burst, and then nothing for 20 to 100 ms.
+ * at the same depth that differ make rounds longer, and end that: limits by cgroup or by the
+ * provider of a volume let through a burst, and then nothing for 20 to 100 ms.
  *
  * Where wanted reads alone keep the device busy, and busy with bytes, all else waits: reading ahead
  * would bring no byte sooner, but hold the readers up. They would fall behind the stream, and when
@@ -52,6 +52,7 @@
 #define OUTLIER		1.2	  /* times what was expected: no window counts for more */
 #define RUN_RATIOS	16
 #define EXPERIENCED	16 /* windows */
+#define LEARNED		2  /* windows, in which a limit lets through what it has saved up */
 
 /* The share of a wanted read's time that is for its bytes: */
 #define DEAR  (1.0 / 5) /* below this, it is read with what lies around it */
@@ -272,6 +273,7 @@ static bool steady(struct cost *cost, double rate)
 	if (cost->base_work > 0 &&
 	    (change > cost->base_work / 6 || change < -cost->base_work / 6)) {
 		cost->round_long = clamp(cost->round_long * 2, ROUND_NS, ROUND_NS_MAX);
+		cost->starting = false;
 		return false;
 	}
 	cost->round_long = clamp(cost->round_long * 7 / 8, ROUND_NS, ROUND_NS_MAX);
@@ -326,7 +328,7 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 
 	cost->pending = 0;
 	/* A round is of reads that began in it, and of one size. */
-	if (differs(cost))
+	if (differs(cost) || cost->windows < LEARNED)
 		begin_round(cost);
 	if (begin < cost->since)
 		return;

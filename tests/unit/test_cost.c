@@ -705,6 +705,7 @@ static void what_happens_in_a_pause_of_the_stream_is_left_out(void **state)
 
 	(void)state;
 	cost_init(&cost);
+	cost.windows = 2;
 	for (uint64_t begin = 0; begin <= 9000; begin += 9000) { /* a pause of 8000 */
 		cost_read(&cost, MIB, begin, begin + 1000);
 		cost_ahead(&cost, MIB, begin, begin + 1000);

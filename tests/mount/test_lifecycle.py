@@ -252,8 +252,10 @@ def running(pack, point, script):
 
 @pytest.mark.parametrize("signo", SIGNALS)
 def test_a_signal_is_passed_to_the_command(small, point, signo):
-    name = signo.name.removeprefix("SIG")
-    with running(small[1], point, f"trap 'exit 42' {name}; echo ready; read line") as process:
+    # A trap that comes just before `read` waits for its line; one before sleep(1) not for long.
+    script = f"trap 'exit 42' {signo.name.removeprefix('SIG')}; echo ready; " \
+             "while :; do sleep 0.01; done"
+    with running(small[1], point, script) as process:
         process.send_signal(signo)
         assert process.wait(PATIENCE) == 42
     assert not is_mounted(point)

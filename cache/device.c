@@ -188,7 +188,7 @@ static int read_all(struct device *device, int fd, struct iovec *iov, int count,
 /* What the pool holds the page cache need not hold as well. The kernel drops whole pages only. */
 static void drop_behind(const struct device *device, uint64_t offset, uint64_t size)
 {
-	uint64_t pages = (size + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
+	uint64_t pages = cache_page_up(size);
 
 	if (!device->keep && !atomic_load(&device->shared))
 		posix_fadvise(device->fd, (off_t)offset, (off_t)pages, POSIX_FADV_DONTNEED);
@@ -218,7 +218,7 @@ static bool is_cached(struct device *device, uint64_t offset, uint64_t size)
 	pages = cached_pages(device->fd, offset, size);
 	if (pages < 0)
 		atomic_store_explicit(&device->no_cachestat, true, memory_order_relaxed);
-	return pages >= (int64_t)((size + CACHE_PAGE - 1) / CACHE_PAGE);
+	return pages >= (int64_t)(cache_page_up(size) / CACHE_PAGE);
 }
 
 int device_read_now(struct device *device, struct iovec *iov, int count, uint64_t offset,

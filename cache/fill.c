@@ -36,8 +36,7 @@ static struct span span_of(const struct pool_extent *extent)
 {
 	uint64_t offset = extent->offset, end = offset + extent->size;
 
-	return (struct span){.begin = offset - offset % CACHE_PAGE,
-			     .end = (end + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE};
+	return (struct span){.begin = offset - offset % CACHE_PAGE, .end = cache_page_up(end)};
 }
 
 /* Bytes of the extent's memory that the read for the one before brings. */

@@ -79,11 +79,6 @@ bool lent_is_recent(const struct lent *lent)
 	return lent->recent;
 }
 
-static uint64_t memory_of(uint32_t size)
-{
-	return ((uint64_t)size + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
-}
-
 static void lose(struct lent *lent, uint64_t extent, uint64_t memory)
 {
 	bit_clear(lent->in, extent);
@@ -113,14 +108,14 @@ void lent_asked(struct lent *lent, uint64_t extent, uint32_t size, bool begins)
 	if (lent->recent)
 		return;
 	if (bit_get(lent->whole, extent))
-		lose(lent, extent, memory_of(size));
+		lose(lent, extent, cache_page_up(size));
 	else if (begins && !bit_get(lent->in, extent))
-		grow(lent, memory_of(size));
+		grow(lent, cache_page_up(size));
 }
 
 bool lent_take(struct lent *lent, uint64_t extent, uint32_t size)
 {
-	uint64_t memory = memory_of(size);
+	uint64_t memory = cache_page_up(size);
 
 	if (lent->recent || bit_get(lent->in, extent))
 		return true;

@@ -3,6 +3,14 @@
 #ifndef CACHE_PAGE_H
 #define CACHE_PAGE_H
 
+#include <stdint.h>
+
 #define CACHE_PAGE 4096u
+
+/* Bytes of the whole pages that so many take. */
+static inline uint64_t cache_page_up(uint64_t bytes)
+{
+	return (bytes + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;
+}
 
 #endif

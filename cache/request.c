@@ -77,8 +77,9 @@ static void wait_for(struct waiter *waiter, unsigned i)
 	waiter->pending++;
 }
 
-/* Someone reads of an extent: counts it, and what was read ahead has found its use. */
-static void count_use(struct cache *cache, struct pool_extent *extent)
+/* Someone reads of an extent, or its beginning: counts it, and what was read ahead has found its
+ * use. */
+static void count_use(struct cache *cache, struct pool_extent *extent, bool begins)
 {
 	if (extent->state == POOL_READY)
 		cache->hits++;
@@ -86,6 +87,7 @@ static void count_use(struct cache *cache, struct pool_extent *extent)
 		cache->misses++;
 	if (pool_ask(cache->pool, extent))
 		cache->ahead_used += extent->size;
+	lent_asked(cache->lent, extent->number, extent->size, begins);
 }
 
 /* Slots that admission would take or take off offer. Lock held. */
@@ -118,9 +120,7 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 			waiter->cancelled = true;
 			return r;
 		}
-		count_use(cache, waiter->extents[i]);
-		lent_asked(cache->lent, waiter->extents[i]->number, waiter->extents[i]->size,
-			   i > 0 || waiter->request.from == 0);
+		count_use(cache, waiter->extents[i], i > 0 || waiter->request.from == 0);
 		if (waiter->extents[i]->state == POOL_FILLING)
 			wait_for(waiter, i);
 	}
@@ -203,11 +203,8 @@ bool request_pushed(struct cache *cache, struct pool_extent *extent)
 {
 	bool lent;
 
-	lent_asked(cache->lent, extent->number, extent->size, true);
+	count_use(cache, extent, true);
 	lent = lend(cache, extent);
-	cache->hits++;
-	if (pool_ask(cache->pool, extent))
-		cache->ahead_used += extent->size;
 	count_served(cache, extent, extent->size, lent);
 	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
 	return lent;

@@ -163,7 +163,7 @@ void plan_once_demand(struct plan_once *once, const struct plan_view *view, uint
 	if (!plan_once_count(once, view, extent))
 		return;
 	promised = promising(once, view, extent / PLAN_BLOCK);
-	if (block->asked == 0)
+	if (once->shared && block->asked == 0)
 		block->asked = kept_in(once, view, extent / PLAN_BLOCK);
 	block->asked++;
 	once->bytes += plan_size(view, extent);

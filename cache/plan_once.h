@@ -10,7 +10,7 @@
 	     */
 
 struct plan_block {
-	uint16_t asked; /* of its extents, in this epoch, or kept by the kernel */
+	uint16_t asked; /* of its extents, in this epoch; if shared, or kept by the kernel */
 	uint16_t known; /* asked for or planned */
 };
 

@@ -4,7 +4,6 @@
 
 #define LEAST  8 /* files of each reader, that say something */
 #define SHARDS 64
-#define PLACES PASS_HEAD /* that are looked at where some are hidden */
 
 static void add_seen(struct evidence *evidence, uint32_t index)
 {
@@ -112,8 +111,8 @@ static bool is_hidden(const struct evidence *evidence, uint32_t index)
 
 bool evidence_fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
 {
-	uint32_t begin[PLACES];
-	unsigned most = evidence->hidden ? PLACES : depth, found = 0;
+	uint32_t begin[PASS_HEAD];
+	unsigned most = evidence->hidden ? PASS_HEAD : depth, found = 0;
 	unsigned count = pass_begin(pass, evidence->list->count, begin, most);
 
 	for (unsigned i = 0; i < count && found < depth; i++) {

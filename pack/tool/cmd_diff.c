@@ -45,7 +45,6 @@ struct diff {
 	struct json json;
 	uint64_t differences, unreadable, damaged;
 	double began;
-	bool told; /* why it ends */
 };
 
 static void release(struct diff *diff)
@@ -164,12 +163,10 @@ static int on_damaged(void *context, const char *path, int error)
 {
 	struct diff *diff = context;
 
+	progress_clear(&diff->progress);
 	/* Then it may be the folder's bytes that are others, of any file. */
-	if (error == -EBADMSG && dataset_load(diff->dataset, DATASET_SUMS, NULL) < 0) {
-		progress_clear(&diff->progress);
-		diff->told = cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE;
+	if (error == -EBADMSG && cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE)
 		return -EBADMSG;
-	}
 	diff->damaged++;
 	say(diff, diff->pack, path,
 	    error == -EBADMSG ? "damaged in the pack: checksum mismatch" : strerror(-error));
@@ -294,7 +291,8 @@ static int run(struct diff *diff)
 		begin_json(diff);
 	r = compare(&params);
 	progress_end(&diff->progress);
-	if (r < 0 && !diff->told)
+	/* Which parts of the index are damaged was said where they are loaded. */
+	if (r < 0 && r != -EBADMSG)
 		log_error("%s: %s", diff->pack, err_text(NULL, r));
 	return r < 0 ? r : conclude(diff);
 }

@@ -45,9 +45,8 @@ static void say_unsupported(struct tar *tar)
 	const char *reason = err_text(&tar->err, -ENOTSUP);
 
 	err_set(&tar->err, -ENOTSUP,
-		"%s%.200s%slibarchive cannot decompress it: %s; install that program, or unpack "
-		"the "
-		"tar and pack the folder",
+		"%s%.200s%slibarchive cannot decompress it: %s; install that program, or "
+		"unpack the tar and pack the folder",
 		inner ? "'" : "", tar->path.data, inner ? "': " : "", reason);
 }
 

@@ -55,6 +55,15 @@ def read_all(mounted, files, size=-1):
             file.read(size)
 
 
+def read_once(large, mount, options, size=-1):
+    """(mount, files in the order in which they were read)"""
+    source, pack = large
+    mounted = mount(pack, "-o", options)
+    files = shuffled(source, 1)
+    read_all(mounted, files, size)
+    return mounted, files
+
+
 def resident(path):
     """The pages that the kernel has of a file; mapping it reads none."""
     fd = os.open(path, os.O_RDONLY)
@@ -145,10 +154,7 @@ def test_many_readers_of_the_smallest_pool_get_their_bytes(bulk, mount):
 
 @pytest.mark.parametrize("size", [-1, 4096], ids=["whole", "partly"])
 def test_the_kernel_s_copy_is_dropped_behind_the_readers(large, mount, size):
-    source, pack = large
-    mounted = mount(pack, "-o", f"cache=pool,policy=pin,pool={POOL}")
-    files = shuffled(source, 1)
-    read_all(mounted, files, size)
+    mounted, files = read_once(large, mount, f"cache=pool,policy=pin,pool={POOL}", size=size)
 
     def is_bounded():
         count, kept = copies(mounted, files)
@@ -159,10 +165,7 @@ def test_the_kernel_s_copy_is_dropped_behind_the_readers(large, mount, size):
 
 
 def test_the_newest_stay_with_the_kernel(large, mount):
-    source, pack = large
-    mounted = mount(pack, "-o", f"cache=pool,policy=pin,pool={POOL}")
-    files = shuffled(source, 1)
-    read_all(mounted, files)
+    mounted, files = read_once(large, mount, f"cache=pool,policy=pin,pool={POOL}")
     before = mounted.requests()
     read_all(mounted, files[-8:])
     assert mounted.requests()["read"] == before["read"]
@@ -210,10 +213,8 @@ def little_memory(place, pytestconfig):
 
 @is_root
 def test_kernel_and_pool_share_what_does_not_fit(large, mount, little_memory):
-    source, pack = large
-    mounted = mount(pack, "-o", "policy=pin")
-    files = shuffled(source, 1)
-    read_all(mounted, files)
+    source = large[0]
+    mounted, files = read_once(large, mount, "policy=pin")
     wait_for_drops(lambda: copies(mounted, files)[1] <= little_memory + MIB + LAG)
     first = mounted.stats()
     assert first["cache_mode"] == "shared"
@@ -243,10 +244,8 @@ def test_by_default_all_but_a_few_are_lent(large, mount, little_memory):
 
 @is_root
 def test_what_the_kernel_cannot_keep_it_is_not_lent(large, mount, little_memory):
-    source, pack = large
-    mounted = mount(pack, "-o", "policy=pin")
-    files = shuffled(source, 1)
-    read_all(mounted, files)
+    source = large[0]
+    mounted, files = read_once(large, mount, "policy=pin")
     for path in files:
         fd = os.open(os.path.join(os.fsencode(mounted), path), os.O_RDONLY)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -266,9 +265,6 @@ def test_whose_last_use_counts_the_kernel_keeps_it(large, mount, little_memory):
 
 @is_root
 def test_the_pool_s_data_stays_the_pool_s(large, mount, little_memory):
-    source, pack = large
-    mounted = mount(pack, "-o", "cache=pool,policy=pin")
-    files = shuffled(source, 1)
-    read_all(mounted, files)
+    mounted, files = read_once(large, mount, "cache=pool,policy=pin")
     wait_for_drops(lambda: copies(mounted, files)[1] <= LAG)
     assert mounted.stats()["cache_mode"] == "pool" and mounted.stats()["pool"]["lent"] == 0

@@ -154,7 +154,7 @@ static struct plan_limits limits(const struct cache *cache)
 		.once = once,
 		.order = room_for_order(cache, limit, ahead, once),
 		.pace = pace(cache),
-		.cached = atomic_load(&cache->wanted_cached) >= CACHED,
+		.no_pass = atomic_load(&cache->wanted_cached) >= CACHED || cost_alone(&cache->cost),
 	};
 }
 
@@ -202,19 +202,29 @@ bool ahead_released(struct cache *cache)
 	return cache->ahead_held && may_read_ahead(cache);
 }
 
+/* Lock held. */
+static struct fill *next_run(struct cache *cache)
+{
+	struct plan_limits now;
+	struct plan_run run;
+
+	if (!may_read_ahead(cache))
+		return NULL;
+	now = limits(cache);
+	return plan_next(cache->plan, &now, &run) ? add_run(cache, &run) : NULL;
+}
+
 struct fill *ahead_find(struct cache *cache)
 {
-	struct plan_run run;
-	struct fill *fill = NULL;
+	struct fill *fill;
 
 	SCOPE_LOCK(&cache->lock);
-	if (may_read_ahead(cache)) {
-		struct plan_limits now = limits(cache);
-
-		if (plan_next(cache->plan, &now, &run))
-			fill = add_run(cache, &run);
-	}
+	if (atomic_load(&cache->wanted_running) == 0)
+		cost_idle(&cache->cost, clock_ns());
+	fill = next_run(cache);
 	cache->ahead_running += fill != NULL;
+	if (!fill && cost_alone(&cache->cost))
+		work_look_after(cache->work, COST_IDLE_NS);
 	return fill;
 }
 

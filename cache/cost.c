@@ -37,11 +37,13 @@
  * at the same depth that differ make rounds longer, and end that: limits by cgroup or by the
  * provider of a volume let through a burst, and then nothing for 20 to 100 ms.
  *
- * Where wanted reads alone keep the device busy, and busy with bytes, all else waits: reading ahead
- * would bring no byte sooner, but hold the readers up. They would fall behind the stream, and when
- * it is through, the device is idle until they have read the rest from memory. With a share s of
- * the device for the stream, they have read 1 - (1 - t)^(1 - s) of everything at the time t of the
- * pass; with s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of the epoch. */
+ * Depth 0 is the first to be tried. Where wanted reads alone keep the device busy, and busy with
+ * bytes, reading ahead brings no byte sooner, but holds the readers up. They fall behind the
+ * stream, and when it is through, the device is idle until they have read the rest from memory.
+ * With a share s of the device for the stream, they have read 1 - (1 - t)^(1 - s) of everything at
+ * the time t of the pass; with s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of
+ * the epoch. Rounds at depth 0 take the time from one wanted read's end to another's, so that
+ * readers who pause count as slow, and are long, so that no burst answers. */
 #define WINDOW_READS	16
 #define WINDOW_NS	100000000
 #define KEEP		0.9
@@ -55,15 +57,19 @@
 #define LEARNED		2  /* windows, in which a limit lets through what it has saved up */
 
 /* The share of a wanted read's time that is for its bytes: */
-#define DEAR  (1.0 / 5) /* below this, it is read with what lies around it */
-#define MIXED (3.0 / 4) /* below this, reading ahead beside it brings more */
+#define DEAR (1.0 / 5) /* below this, it is read with what lies around it */
 
-#define ROUND_READS  6
-#define ROUND_NS     25000000
-#define ROUND_NS_MAX 100000000
-#define ACCEPT	     3
-#define REJECT	     (-2)
-#define PATIENCE_MAX 15
+#define ROUND_READS    6
+#define ROUND_NS       25000000
+#define ROUND_NS_MAX   100000000
+#define ACCEPT	       3
+#define REJECT	       (-2)
+#define PATIENCE_MAX   15
+#define PATIENCE_ALONE 3 /* what was left just now need not be tried again at once */
+
+/* Of all work, */
+#define MOST  (15.0 / 16) /* this share is ahead: hardly anything is wanted */
+#define EXTRA (1.0 / 4)	  /* and of what the only read ahead brings, this is to be on top */
 
 static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 {
@@ -99,7 +105,7 @@ void cost_init(struct cost *cost)
 			      .noise = NOISE_START,
 			      .wanted = COST_GAP_START,
 			      .depth = 2,
-			      .direction = 1,
+			      .direction = -2,
 			      .starting = true,
 			      .round_long = ROUND_NS};
 }
@@ -186,12 +192,8 @@ static void adapt_run(struct cost *cost)
 	cost->leaning = 0;
 }
 
-void cost_read(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
+static void end_window(struct cost *cost)
 {
-	cost->ns += busy_add(&cost->busy, begin, end);
-	cost->bytes += bytes;
-	cost->reads++;
-	cost->pending += (double)bytes;
 	if (cost->reads < WINDOW_READS || cost->ns < WINDOW_NS)
 		return;
 	learn(cost, (double)cost->reads / (double)cost->bytes,
@@ -236,33 +238,70 @@ bool cost_dear(const struct cost *cost)
 
 /* --- depth ---------------------------------------------------------------------------------- */
 
+static unsigned depth_to_try(const struct cost *cost)
+{
+	return cost->depth + (unsigned)cost->direction;
+}
+
+/* That of the round under way. */
+static unsigned depth_now(const struct cost *cost)
+{
+	return cost->probing ? depth_to_try(cost) : cost->depth;
+}
+
+bool cost_alone(const struct cost *cost)
+{
+	return depth_now(cost) == 0 && !cost_dear(cost);
+}
+
 static void decide(struct cost *cost)
 {
 	if (cost->votes > 0) {
 		cost->depth += (unsigned)cost->direction;
 		cost->base_work = 0;
-		cost->patience = 0;
+		cost->patience = cost->depth ? 0 : PATIENCE_ALONE;
 	} else {
-		cost->direction = -cost->direction;
+		cost->direction = cost->direction > 0 ? -1 : 1;
 		cost->patience = (unsigned)clamp(2 * cost->patience + 1, 0, PATIENCE_MAX);
 	}
-	if (cost->depth == 1)
-		cost->direction = 1;
-	if (cost->depth == COST_DEPTH_MAX)
-		cost->direction = -1;
 	cost->rest = cost->patience;
 	cost->votes = 0;
 }
 
+/* Not where requests are dear, nor while hardly anything is wanted. */
+static bool alone_may_do(const struct cost *cost)
+{
+	return !cost_dear(cost) && cost->round_ahead < MOST * cost->round_work;
+}
+
+static void begin_probe(struct cost *cost)
+{
+	if (cost->depth == 0 || (depth_to_try(cost) == 0 && !alone_may_do(cost)))
+		cost->direction = 1;
+	if (cost->depth == COST_DEPTH_MAX)
+		cost->direction = -1;
+	cost->probing = true;
+}
+
 /* One alone leaves the device idle until the next has begun, which no time told here shows:
  * therefore the second must bring half as much as any other. */
+static double least_gain(const struct cost *cost)
+{
+	if (cost->direction < 0)
+		return -cost->base_ahead * (depth_to_try(cost) == 0 ? EXTRA : 1.0 / 20);
+	switch (cost->depth) {
+	case 0:
+		return EXTRA * cost->round_ahead / (double)cost->round_ns;
+	case 1:
+		return cost->base_ahead / 20;
+	default:
+		return cost->base_ahead / 10;
+	}
+}
+
 static bool better(const struct cost *cost, double rate)
 {
-	bool up = cost->direction > 0;
-	double step = cost->base_ahead / (cost->depth == (up ? 1 : 2) ? 20 : 10);
-	double gain = rate - cost->base_work;
-
-	return up ? gain >= step : gain >= -step / 2;
+	return rate - cost->base_work >= least_gain(cost);
 }
 
 /* Two rounds at the same depth that differ were too short to tell anything. */
@@ -270,36 +309,65 @@ static bool steady(struct cost *cost, double rate)
 {
 	double change = rate - cost->base_work;
 
-	if (cost->base_work > 0 &&
-	    (change > cost->base_work / 6 || change < -cost->base_work / 6)) {
+	if (cost->base_work == 0)
+		return true;
+	if (change > cost->base_work / 6 || change < -cost->base_work / 6) {
 		cost->round_long = clamp(cost->round_long * 2, ROUND_NS, ROUND_NS_MAX);
+		cost->direction = cost->starting ? -(int)cost->depth : cost->direction;
 		cost->starting = false;
 		return false;
 	}
-	cost->round_long = clamp(cost->round_long * 7 / 8, ROUND_NS, ROUND_NS_MAX);
+	cost->round_long = clamp(cost->round_long * 31 / 32, ROUND_NS, ROUND_NS_MAX);
 	return true;
 }
 
+/* The first question is whether to read ahead at all; when it is, the next are how many. */
 static void vote(struct cost *cost, bool good)
 {
+	if (cost->starting && cost->direction < 0 && !good) {
+		cost->direction = 1;
+		cost->base_work = 0;
+		return;
+	}
 	cost->votes += good ? 1 : -1;
 	cost->starting = cost->starting && good && cost->depth < COST_DEPTH_MAX;
 	if (cost->starting || cost->votes == ACCEPT || cost->votes == REJECT)
 		decide(cost);
 }
 
+/* What is read ahead all the same has another reason than that all will be wanted. */
+static bool alone_in_vain(const struct cost *cost)
+{
+	return cost_alone(cost) && 2 * cost->round_ahead > cost->round_work;
+}
+
+static void leave_alone(struct cost *cost)
+{
+	cost->depth = 1;
+	cost->direction = 1;
+	cost->probing = false;
+	cost->votes = 0;
+	cost->base_work = 0;
+}
+
 static void judge(struct cost *cost)
 {
 	double rate = cost->round_work / (double)cost->round_ns;
 
+	if (alone_in_vain(cost)) {
+		leave_alone(cost);
+		return;
+	}
 	if (cost->probing) {
 		cost->probing = false;
 		vote(cost, better(cost, rate));
 		return;
 	}
 	if (steady(cost, rate)) {
-		cost->probing = !cost->rest;
-		cost->rest -= cost->rest > 0;
+		if (cost->rest)
+			cost->rest--;
+		else
+			begin_probe(cost);
 	}
 	cost->base_work = rate;
 	cost->base_ahead = cost->round_ahead / (double)cost->round_ns;
@@ -316,8 +384,56 @@ static double work_meanwhile(const struct cost *cost, double own, uint64_t added
 static void begin_round(struct cost *cost)
 {
 	cost->since = cost->streaming.until;
+	if (cost->since < cost->busy.until)
+		cost->since = cost->busy.until;
 	cost->round_work = cost->round_ahead = 0;
 	cost->round_reads = cost->round_ns = 0;
+}
+
+static uint64_t least_ns(const struct cost *cost)
+{
+	return cost->depth == 0 || depth_to_try(cost) == 0 ? ROUND_NS_MAX : cost->round_long;
+}
+
+static void end_round(struct cost *cost)
+{
+	if (cost->round_reads < ROUND_READS || cost->round_ns < least_ns(cost))
+		return;
+	judge(cost);
+	begin_round(cost);
+}
+
+/* A round without reads ahead begins with the end of a read that began when they had ended. */
+static void count_alone(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
+{
+	if (cost->windows < LEARNED || (cost->round_reads == 0 && begin < cost->since))
+		return;
+	if (cost->round_reads++ == 0) {
+		cost->since = end;
+		return;
+	}
+	cost->round_work += (double)bytes;
+	cost->round_ns = end > cost->since ? end - cost->since : 0;
+	end_round(cost);
+}
+
+void cost_read(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
+{
+	cost->ns += busy_add(&cost->busy, begin, end);
+	cost->bytes += bytes;
+	cost->reads++;
+	cost->pending += (double)bytes;
+	end_window(cost);
+	if (cost_alone(cost))
+		count_alone(cost, bytes, begin, end);
+}
+
+void cost_idle(struct cost *cost, uint64_t now)
+{
+	if (cost_alone(cost) && now > cost->busy.until + COST_IDLE_NS) {
+		leave_alone(cost);
+		begin_round(cost);
+	}
 }
 
 void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
@@ -332,28 +448,19 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 		begin_round(cost);
 	if (begin < cost->since)
 		return;
-	cost->round_work += all;
 	cost->round_ahead += own;
+	if (cost_alone(cost))
+		return;
+	cost->round_work += all;
 	cost->round_ns += added;
 	cost->round_reads++;
-	if (cost->round_reads < ROUND_READS || cost->round_ns < cost->round_long)
-		return;
-	judge(cost);
-	begin_round(cost);
-}
-
-/* What wanted reads are as good for as reads ahead: whose place they take. */
-static unsigned places_taken(const struct cost *cost, unsigned wanted)
-{
-	double good = cost_dear(cost) ? 1 : (yield(cost, cost->wanted) - MIXED) / (1 - MIXED);
-
-	return good > 0 ? (unsigned)(good * wanted + 0.5) : 0;
+	end_round(cost);
 }
 
 unsigned cost_depth(const struct cost *cost, unsigned wanted)
 {
-	unsigned depth = cost->probing ? cost->depth + (unsigned)cost->direction : cost->depth;
-	unsigned taken = places_taken(cost, wanted);
+	unsigned depth = depth_now(cost) ? depth_now(cost) : 1;
+	unsigned taken = cost_dear(cost) ? wanted : 0;
 
 	return depth > taken ? depth - taken : 0;
 }

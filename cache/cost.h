@@ -19,6 +19,7 @@
 #define COST_GAP_START ((uint64_t)64 << 10)
 #define COST_GAP_MAX   ((uint64_t)2 << 20)
 #define COST_DEPTH_MAX 8
+#define COST_IDLE_NS   ((uint64_t)50000000) /* without wanted reads, and they leave the device */
 
 /* How long something was under way: the union of the intervals told, of which those that began
  * earlier may come later. */
@@ -86,5 +87,12 @@ bool cost_dear(const struct cost *cost);
 /* Reads ahead that should run at once, 0..COST_DEPTH_MAX, while `wanted` reads for somebody do;
  * differs for a while, as above. */
 unsigned cost_depth(const struct cost *cost, unsigned wanted);
+
+/* Whether wanted reads alone bring as many bytes as with reads ahead beside them: what is only read
+ * because all will be wanted, in whatever order, should not be now. */
+bool cost_alone(const struct cost *cost);
+
+/* Nobody waits for a read now: after COST_IDLE_NS of that, cost_alone() is over. */
+void cost_idle(struct cost *cost, uint64_t now);
 
 #endif

@@ -75,8 +75,7 @@ struct plan_limits {
 	uint64_t once;	/* the same for what is read because everything will be wanted once */
 	uint64_t pace;	/* bytes to be ahead of readers whose order is known; 0: all the room */
 	uint64_t order; /* the same for what comes next in a known order */
-	bool cached; /* what is wanted comes at once: a pass over everything would only have other
-		      * threads copy it; a preload is one all the same */
+	bool no_pass;	/* over everything, but a preload: what is wanted comes as soon without */
 	uint32_t grain; /* memory comes in pieces of so many bytes; 0: of one */
 };
 

@@ -238,7 +238,7 @@ static uint64_t credit(const struct plan_once *once)
 /* Less than the room for a long run is no room: it would be filled by many short ones. */
 bool plan_once_wants(const struct plan_once *once, const struct plan_limits *limits)
 {
-	return !once->exhausted && (once->preload || !limits->cached) &&
+	return !once->exhausted && (once->preload || !limits->no_pass) &&
 	       limits->once >= limits->run && credit(once) >= limits->run;
 }
 

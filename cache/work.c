@@ -1,4 +1,5 @@
 #include "cache/work.h"
+#include "base/clock.h"
 #include "base/scope.h"
 
 struct work {
@@ -11,6 +12,8 @@ struct work {
 			      * lock is free, which who is woken takes first */
 	struct work_item *first, **last; /* protected by lock */
 	bool look;			 /* protected by lock; `find` was not asked since it may */
+	struct timespec later;		 /* protected by lock; when `look` becomes true, or 0 */
+	bool timed;			 /* protected by lock; a thread waits for that */
 	bool stopping;			 /* protected by lock */
 	pthread_t ids[];
 };
@@ -25,7 +28,7 @@ int work_new(unsigned threads, const struct work_ops *ops, void *context, struct
 	work->context = context;
 	work->threads = threads;
 	pthread_mutex_init(&work->lock, NULL);
-	pthread_cond_init(&work->wake, NULL);
+	clock_cond_init(&work->wake);
 	work->last = &work->first;
 	*ret = work;
 	return 0;
@@ -61,6 +64,7 @@ static void find_unlocked(struct work *work)
 	struct work_item *item;
 
 	work->look = false;
+	work->later = (struct timespec){0};
 	pthread_mutex_unlock(&work->lock);
 	item = work->ops->find(work->context);
 	if (item) {
@@ -70,6 +74,21 @@ static void find_unlocked(struct work *work)
 	pthread_mutex_lock(&work->lock);
 	if (item)
 		work->look = true;
+}
+
+static void wait_for_work(struct work *work)
+{
+	struct timespec then;
+
+	if (work->timed || work->later.tv_sec == 0) {
+		pthread_cond_wait(&work->wake, &work->lock);
+		return;
+	}
+	then = work->later;
+	work->timed = true;
+	if (pthread_cond_timedwait(&work->wake, &work->lock, &then) == ETIMEDOUT)
+		work->look = true;
+	work->timed = false;
 }
 
 static void *work_thread(void *arg)
@@ -87,7 +106,7 @@ static void *work_thread(void *arg)
 		else if (work->look)
 			find_unlocked(work);
 		else
-			pthread_cond_wait(&work->wake, &work->lock);
+			wait_for_work(work);
 	}
 }
 
@@ -125,6 +144,12 @@ void work_look(struct work *work)
 	pthread_mutex_unlock(&work->lock);
 	if (!known)
 		pthread_cond_signal(&work->wake);
+}
+
+void work_look_after(struct work *work, uint64_t ns)
+{
+	SCOPE_LOCK(&work->lock);
+	work->later = clock_after(ns);
 }
 
 /* Threads end only when nothing queued is left. */

@@ -4,6 +4,7 @@
 #define CACHE_WORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct work_item {
 	struct work_item *next;
@@ -26,6 +27,8 @@ int work_start(struct work *work);
 void work_add(struct work *work, struct work_item *item);
 /* `find` may find something now. */
 void work_look(struct work *work);
+/* `find` may find something in so much time, unless it is asked before: to be called by it. */
+void work_look_after(struct work *work, uint64_t ns);
 /* Lets the threads finish all that is queued and ends them. */
 void work_stop(struct work *work);
 void work_free(struct work *work); /* stopped, or never started; NULL is fine */

@@ -459,7 +459,7 @@ static void make_requests_dear(struct world *w)
 static void read_nothing_ahead(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
-	w->cache->cost.depth = 0;
+	w->cache->ahead_running = COST_DEPTH_MAX;
 }
 
 static void where_requests_are_dear_a_record_brings_what_lies_around_it(void **state)

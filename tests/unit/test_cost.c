@@ -82,6 +82,7 @@ struct world {
 	unsigned readers;
 	double next_read[16]; /* when each asks again; < 0: waits */
 	bool pauses, silent;  /* the stream */
+	bool known;	      /* it is of a known order, not a pass over everything */
 	uint64_t next_ahead;
 	unsigned running; /* reads ahead */
 
@@ -197,10 +198,11 @@ static unsigned depth_now(const struct world *w)
 	return w->fixed_depth ? w->fixed_depth : cost_depth(&w->cost, wanted);
 }
 
-/* With pauses: on for 20 ms, off for 30. */
+/* A pass over everything, or what a known order brings: with pauses, on for 20 ms, off for 30. */
 static bool streams(const struct world *w)
 {
-	return !w->silent && (!w->pauses || (uint64_t)w->now % 50000000 < 20000000);
+	return !w->silent && (w->fixed_depth || w->known || !cost_alone(&w->cost)) &&
+	       (!w->pauses || (uint64_t)w->now % 50000000 < 20000000);
 }
 
 /* A record, or what lies around it as well. */
@@ -209,11 +211,21 @@ static uint64_t wanted_bytes(struct world *w)
 	uint64_t bytes = 20 * KIB + (uint64_t)(chance(w) * 180 * 1024);
 
 	cost_wanted(&w->cost, bytes);
-	return cost_dear(&w->cost) && !w->silent ? run_now(w) : bytes;
+	return cost_dear(&w->cost) && streams(w) ? run_now(w) : bytes;
+}
+
+static bool is_idle(const struct world *w)
+{
+	for (unsigned i = 0; i < w->readers; i++)
+		if (w->next_read[i] < 0)
+			return false;
+	return true;
 }
 
 static void ask(struct world *w)
 {
+	if (is_idle(w))
+		cost_idle(&w->cost, (uint64_t)w->now);
 	for (unsigned i = 0; i < w->readers; i++) {
 		if (w->next_read[i] < 0 || w->next_read[i] > w->now)
 			continue;
@@ -379,6 +391,7 @@ static void assert_nothing_learned(const struct cost *cost)
 	assert_int_equal(cost_gap(cost), COST_GAP_START);
 	assert_int_equal(cost->run, COST_RUN_START);
 	assert_int_equal(cost_depth(cost, 0), 2);
+	assert_false(cost_alone(cost));
 }
 
 static void at_first_a_gap_of_64_kib_is_assumed(void **state)
@@ -667,7 +680,7 @@ static void a_device_that_takes_much_at_once_is_known_within_a_second(void **sta
 }
 
 /* Bytes are what this one charges, and four readers take all that it gives: nothing is read ahead
- * but while they are idle. */
+ * but to see whether that is so. */
 static void readers_that_use_all_a_volume_gives_have_it(void **state)
 {
 	struct world w;
@@ -681,6 +694,41 @@ static void readers_that_use_all_a_volume_gives_have_it(void **state)
 		      (double)(w.wanted_bytes + w.ahead_bytes) / (3 * S) * 1e3);
 	assert_true(w.wanted_bytes > 9 * w.ahead_bytes);
 	assert_true((double)(w.wanted_bytes + w.ahead_bytes) > 0.9 * 0.5 * 3 * S);
+}
+
+/* What a known order brings, readers need not ask for: the device has nothing else to do. */
+static void a_known_order_is_read_ahead_beside_readers_that_use_all(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, &sata, 4, 0.2);
+	measure(&w, 3 * S);
+	assert_int_equal(w.cost.depth, 0);
+	w.known = true;
+	measure(&w, 1 * S);
+	say(&w, "known", (double)w.ahead_bytes / S);
+	assert_true(w.ahead_bytes > w.wanted_bytes / 4);
+	w.readers = 0;
+	measure(&w, 1 * S);
+	say(&w, "not asked", (double)w.ahead_bytes / S);
+	assert_false(cost_alone(&w.cost));
+	assert_true((double)w.ahead_bytes > 0.9 * 0.5 * S);
+}
+
+static void readers_who_pause_leave_the_device_to_the_stream(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	cost.depth = 0;
+	cost_read(&cost, MIB, 1000, 2000);
+	cost_idle(&cost, 2000 + COST_IDLE_NS);
+	assert_true(cost_alone(&cost));
+	cost_idle(&cost, 2001 + COST_IDLE_NS);
+	assert_false(cost_alone(&cost));
+	assert_int_equal(cost_depth(&cost, 4), 1);
 }
 
 static void a_wanted_record_brings_a_run_where_requests_are_dear(void **state)
@@ -749,6 +797,8 @@ int main(void)
 		cmocka_unit_test(a_hard_disk_is_known_after_some_tens_of_reads),
 		cmocka_unit_test(a_device_that_takes_much_at_once_is_known_within_a_second),
 		cmocka_unit_test(readers_that_use_all_a_volume_gives_have_it),
+		cmocka_unit_test(a_known_order_is_read_ahead_beside_readers_that_use_all),
+		cmocka_unit_test(readers_who_pause_leave_the_device_to_the_stream),
 		cmocka_unit_test(a_wanted_record_brings_a_run_where_requests_are_dear),
 		cmocka_unit_test(what_happens_in_a_pause_of_the_stream_is_left_out),
 		cmocka_unit_test(pauses_of_the_stream_are_not_slowness),

@@ -470,7 +470,7 @@ static void what_comes_at_once_is_read_ahead_for_a_preload_only(void **state)
 	struct sim *sim = sim_of(photos(PHOTOS));
 
 	(void)state;
-	sim->world->limits.cached = true;
+	sim->world->limits.no_pass = true;
 	shuffle_over(sim, 0, 1000);
 	assert_int_equal(sim->world->runs, 0);
 	plan_once_preload(&sim->once);

@@ -217,13 +217,16 @@ static struct fill *next_run(struct cache *cache)
 struct fill *ahead_find(struct cache *cache)
 {
 	struct fill *fill;
+	bool alone;
 
-	SCOPE_LOCK(&cache->lock);
+	pthread_mutex_lock(&cache->lock);
 	if (atomic_load(&cache->wanted_running) == 0)
 		cost_idle(&cache->cost, clock_ns());
 	fill = next_run(cache);
 	cache->ahead_running += fill != NULL;
-	if (!fill && cost_alone(&cache->cost))
+	alone = cost_alone(&cache->cost);
+	pthread_mutex_unlock(&cache->lock);
+	if (!fill && alone)
 		work_look_after(cache->work, COST_IDLE_NS);
 	return fill;
 }

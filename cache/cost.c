@@ -34,8 +34,8 @@
  * A probe and the round before it are a vote; three votes more for than against move the depth,
  * two more against end the try, and each that fails makes the next come later. Until the first
  * vote against, each moves it (BBR's startup): where much runs at once, an epoch is short. Rounds
- * at the same depth that differ make rounds longer, and end that: limits by cgroup or by the
- * provider of a volume let through a burst, and then nothing for 20 to 100 ms.
+ * at the same depth that differ make rounds longer: limits by cgroup or by the provider of a volume
+ * let through a burst, and then nothing for 20 to 100 ms.
  *
  * Depth 0 is the first to be tried. Where wanted reads alone keep the device busy, and busy with
  * bytes, reading ahead brings no byte sooner, but holds the readers up. They fall behind the
@@ -260,6 +260,7 @@ static void decide(struct cost *cost)
 		cost->depth += (unsigned)cost->direction;
 		cost->base_work = 0;
 		cost->patience = cost->depth ? 0 : PATIENCE_ALONE;
+		cost->starting = cost->starting && cost->depth;
 	} else {
 		cost->direction = cost->direction > 0 ? -1 : 1;
 		cost->patience = (unsigned)clamp(2 * cost->patience + 1, 0, PATIENCE_MAX);
@@ -276,10 +277,14 @@ static bool alone_may_do(const struct cost *cost)
 
 static void begin_probe(struct cost *cost)
 {
+	int direction = cost->direction;
+
 	if (cost->depth == 0 || (depth_to_try(cost) == 0 && !alone_may_do(cost)))
 		cost->direction = 1;
 	if (cost->depth == COST_DEPTH_MAX)
 		cost->direction = -1;
+	if (cost->direction != direction)
+		cost->votes = 0;
 	cost->probing = true;
 }
 
@@ -287,16 +292,15 @@ static void begin_probe(struct cost *cost)
  * therefore the second must bring half as much as any other. */
 static double least_gain(const struct cost *cost)
 {
-	if (cost->direction < 0)
-		return -cost->base_ahead * (depth_to_try(cost) == 0 ? EXTRA : 1.0 / 20);
-	switch (cost->depth) {
-	case 0:
+	bool up = cost->direction > 0;
+
+	if (cost->depth == 0)
 		return EXTRA * cost->round_ahead / (double)cost->round_ns;
-	case 1:
-		return cost->base_ahead / 20;
-	default:
-		return cost->base_ahead / 10;
-	}
+	if (depth_to_try(cost) == 0)
+		return -EXTRA * cost->base_ahead;
+	if (up)
+		return cost->base_ahead / (cost->depth == 1 ? 20 : 10);
+	return -cost->base_ahead / (cost->depth == 2 ? 40 : 20);
 }
 
 static bool better(const struct cost *cost, double rate)
@@ -313,8 +317,6 @@ static bool steady(struct cost *cost, double rate)
 		return true;
 	if (change > cost->base_work / 6 || change < -cost->base_work / 6) {
 		cost->round_long = clamp(cost->round_long * 2, ROUND_NS, ROUND_NS_MAX);
-		cost->direction = cost->starting ? -(int)cost->depth : cost->direction;
-		cost->starting = false;
 		return false;
 	}
 	cost->round_long = clamp(cost->round_long * 31 / 32, ROUND_NS, ROUND_NS_MAX);
@@ -324,7 +326,7 @@ static bool steady(struct cost *cost, double rate)
 /* The first question is whether to read ahead at all; when it is, the next are how many. */
 static void vote(struct cost *cost, bool good)
 {
-	if (cost->starting && cost->direction < 0 && !good) {
+	if (cost->starting && depth_to_try(cost) == 0 && !good) {
 		cost->direction = 1;
 		cost->base_work = 0;
 		return;
@@ -338,7 +340,8 @@ static void vote(struct cost *cost, bool good)
 /* What is read ahead all the same has another reason than that all will be wanted. */
 static bool alone_in_vain(const struct cost *cost)
 {
-	return cost_alone(cost) && 2 * cost->round_ahead > cost->round_work;
+	return depth_now(cost) == 0 &&
+	       (cost_dear(cost) || 2 * cost->round_ahead > cost->round_work);
 }
 
 static void leave_alone(struct cost *cost)
@@ -347,6 +350,7 @@ static void leave_alone(struct cost *cost)
 	cost->direction = 1;
 	cost->probing = false;
 	cost->votes = 0;
+	cost->rest = cost->patience = 0;
 	cost->base_work = 0;
 }
 
@@ -417,6 +421,15 @@ static void count_alone(struct cost *cost, uint64_t bytes, uint64_t begin, uint6
 	end_round(cost);
 }
 
+/* One ahead: of the stream that was there before the round, or of another, that goes on. */
+static void count_beside(struct cost *cost, double bytes, uint64_t begin)
+{
+	if (begin >= cost->since)
+		cost->round_ahead += bytes;
+	else if (cost->round_reads > 1)
+		cost->round_work -= bytes;
+}
+
 void cost_read(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 {
 	cost->ns += busy_add(&cost->busy, begin, end);
@@ -424,7 +437,7 @@ void cost_read(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 	cost->reads++;
 	cost->pending += (double)bytes;
 	end_window(cost);
-	if (cost_alone(cost))
+	if (depth_now(cost) == 0)
 		count_alone(cost, bytes, begin, end);
 }
 
@@ -446,11 +459,13 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 	/* A round is of reads that began in it, and of one size. */
 	if (differs(cost) || cost->windows < LEARNED)
 		begin_round(cost);
+	if (depth_now(cost) == 0) {
+		count_beside(cost, own, begin);
+		return;
+	}
 	if (begin < cost->since)
 		return;
 	cost->round_ahead += own;
-	if (cost_alone(cost))
-		return;
 	cost->round_work += all;
 	cost->round_ns += added;
 	cost->round_reads++;

@@ -44,17 +44,17 @@ struct cost {
 	double assumed; /* a / b, as long as windows do not differ */
 	double wanted;	/* bytes of a wanted record, decayed mean */
 
-	/* Of the round under way, which began at `since` and takes round_long ns at least: work
-	 * of all reads and of those ahead. */
+	/* Of the round under way, which began at `since` and takes round_long ns at least, or
+	 * longer where depth 0 is judged: work of all reads and of those ahead. */
 	struct cost_busy streaming;
 	double pending; /* work of all since the last read ahead */
 	uint64_t since, round_long, round_reads, round_ns;
 	double round_work, round_ahead;
 
 	unsigned depth;
-	int direction; /* to probe next: 1 or -1 */
+	int direction; /* to probe next: 1 or -1; at first -2 */
 	bool probing;  /* this round runs at depth + direction */
-	bool starting; /* no probe has failed yet */
+	bool starting; /* no probe but that of depth 0 has failed yet */
 	int votes;
 	unsigned rest, patience;      /* rounds until the next probe; of the last rest */
 	double base_work, base_ahead; /* rates of the last round at this depth; 0: none yet */
@@ -88,11 +88,11 @@ bool cost_dear(const struct cost *cost);
  * differs for a while, as above. */
 unsigned cost_depth(const struct cost *cost, unsigned wanted);
 
-/* Whether wanted reads alone bring as many bytes as with reads ahead beside them: what is only read
- * because all will be wanted, in whatever order, should not be now. */
+/* Whether wanted reads alone bring about as many bytes as with reads ahead beside them: what is
+ * only read because all will be wanted, in whatever order, should not be now. */
 bool cost_alone(const struct cost *cost);
 
-/* Nobody waits for a read now: after COST_IDLE_NS of that, cost_alone() is over. */
+/* Nobody waits for a read now: COST_IDLE_NS after the last one, cost_alone() is over. */
 void cost_idle(struct cost *cost, uint64_t now);
 
 #endif

@@ -319,7 +319,7 @@ static bool steady(struct cost *cost, double rate)
 		cost->round_long = clamp(cost->round_long * 2, ROUND_NS, ROUND_NS_MAX);
 		return false;
 	}
-	cost->round_long = clamp(cost->round_long * 31 / 32, ROUND_NS, ROUND_NS_MAX);
+	cost->round_long = clamp(cost->round_long * 7 / 8, ROUND_NS, ROUND_NS_MAX);
 	return true;
 }
 

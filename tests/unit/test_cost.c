@@ -543,7 +543,7 @@ static void assert_streams(const struct model *model, unsigned readers, double n
 	rate = stream_rate(&w, while_);
 	say(&w, "then", rate);
 	w.readers = 0;
-	measure(&w, 4 * while_);
+	measure(&w, 3 * while_);
 	rate = stream_rate(&w, 2 * while_);
 	say(&w, "alone", rate);
 	if (rate < least)

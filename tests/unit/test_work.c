@@ -329,8 +329,9 @@ static void what_may_be_found_later_is_looked_for_then(void **state)
 	g.later = 1000 * 1000;
 	work_look(g.work);
 	wait_done(&g, 1);
-	ground_stop(&g);
+	work_stop(g.work);
 	assert_in_range(g.finds, 2, 4); /* also for what there may be beside and after it */
+	ground_release(&g);
 }
 
 /* The one that looks must look once more, as it may have looked too early. */

@@ -143,26 +143,35 @@ static bool try_conventions(const struct evidence *evidence, struct pass *ret)
 	return all.found;
 }
 
-/* Whether a rank reads what was seen, where each index of the permutation is dealt REPEATS times.
- */
+/* Each index of the permutation is dealt REPEATS times, one after the other, to as many ranks. */
+static bool is_dealt(const struct pass_part *part, uint32_t place)
+{
+	return (part->first + part->world - place * REPEATS % part->world) % part->world < REPEATS;
+}
+
+/* Whether a rank reads what was seen. With the right seed chance is greater: the files of a wrong
+ * rank were read, by others, as often as those that it leaves out. */
 static bool fits_repeated(const struct evidence *evidence, const uint32_t *head, unsigned count,
 			  const struct pass_part *part, unsigned depth)
 {
-	uint32_t last = ORDER_NONE;
+	double others = 1, others_seen = 1, chance = WORLDS * WORLDS;
 	unsigned matched = 0;
 
-	for (uint32_t place = part->first; matched < depth && place / REPEATS < count;
-	     place += part->world) {
-		uint32_t index = head[place / REPEATS];
+	for (uint32_t place = 0; place < count; place++) {
+		bool seen = seeds_seen_has(&evidence->seen, head[place]);
 
-		if (index == last)
+		if (!is_dealt(part, place)) {
+			others++;
+			others_seen += seen;
 			continue;
-		if (matched++ == 0 ? !seeds_seen_begins(&evidence->seen, index)
-				   : !seeds_seen_has(&evidence->seen, index))
-			return false;
-		last = index;
+		}
+		if (!seen || (matched == 0 && !seeds_seen_begins(&evidence->seen, head[place])))
+			break;
+		matched++;
 	}
-	return matched == depth;
+	for (unsigned i = 1; i < matched; i++)
+		chance *= others_seen / others;
+	return matched >= depth && chance < GUESS_ODDS;
 }
 
 /* Whether a rank may begin with one of these. */

@@ -308,22 +308,53 @@ static void all_ranks_are_the_whole_permutation(void **state)
 	assert_true(found.pass.part.world <= 1);
 }
 
-/* RASampler's: each index three times, dealt to four ranks. */
+/* RASampler's: each index three times, dealt to so many ranks, one or two of which are here. */
 static void repeats_are_found(void **state)
 {
-	const struct pass pass = {
-		.seed = 3, .repeats = 3, .part = {.world = 4, .unit = 1, .first = 2, .ranks = 1}};
-	struct world *world = *state;
+	static const struct {
+		uint32_t world, ranks;
+	} cases[] = {{4, 1}, {5, 2}, {8, 1}, {8, 2}, {16, 2}};
+
+	for (unsigned i = 0; i < 5; i++) {
+		const struct pass pass = {.seed = 3,
+					  .repeats = 3,
+					  .part = {.world = cases[i].world, .unit = 1, .first = 2}};
+		struct world *world = *state;
+		struct course found;
+
+		add_list(world, BASE, 5000);
+		see_ranks(world, &pass, 5000, cases[i].ranks);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.seed, 3);
+		assert_int_equal(found.pass.repeats, 3);
+		assert_int_equal(found.pass.part.world, cases[i].world);
+		assert_in_range(found.pass.part.first, 2, 1 + cases[i].ranks);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* Two ranks of three read two thirds of how the permutation begins, so that many ways of dealing
+ * repeats fit a few files by chance. */
+static void two_ranks_of_three_are_not_taken_for_repeats(void **state)
+{
+	struct pass pass = {.part = {.world = 3, .unit = 1, .first = 1}};
 	struct course found;
 
-	add_list(world, BASE, 5000);
-	assert_true(pass_order(&pass, 5000, order) > SEEN);
-	see_anew(world, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, 3);
-	assert_int_equal(found.pass.repeats, 3);
-	assert_int_equal(found.pass.part.world, 4);
-	assert_int_equal(found.pass.part.first, 2);
+	for (pass.seed = 0; pass.seed < 16; pass.seed++) {
+		struct world *world = *state;
+
+		world->near = pass.seed;
+		add_list(world, BASE, 20000);
+		see_ranks(world, &pass, 20000, 2);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.seed, pass.seed);
+		assert_int_equal(found.pass.repeats, 0);
+		assert_int_equal(found.pass.part.world, 3);
+		assert_int_equal(found.pass.part.ranks, 3);
+		teardown(state);
+		setup(state);
+	}
 }
 
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
@@ -576,6 +607,7 @@ int main(void)
 		guess_test(shards_of_dali_are_found),
 		guess_test(all_ranks_are_the_whole_permutation),
 		guess_test(repeats_are_found),
+		guess_test(two_ranks_of_three_are_not_taken_for_repeats),
 		guess_test(a_convention_is_found_without_a_search),
 		guess_test(what_follows_a_known_pass_is_tried_first),
 		guess_test(a_run_that_begins_anew_is_recognised),

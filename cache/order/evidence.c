@@ -48,7 +48,8 @@ static bool find_hidden(struct evidence *evidence, const uint8_t *hidden)
 bool evidence_init(struct evidence *evidence, const struct question *question,
 		   const struct order_list *list)
 {
-	*evidence = (struct evidence){.list = list, .seen = {.n = list->count}};
+	*evidence =
+		(struct evidence){.question = question, .list = list, .seen = {.n = list->count}};
 	evidence->set = calloc(1, list->count / 8 + 1);
 	if (!evidence->set)
 		return false;
@@ -111,8 +112,8 @@ static bool is_hidden(const struct evidence *evidence, uint32_t index)
 
 bool evidence_fits(const struct evidence *evidence, const struct pass *pass, unsigned depth)
 {
-	uint32_t begin[PASS_HEAD];
-	unsigned most = evidence->hidden ? PASS_HEAD : depth, found = 0;
+	uint32_t begin[PASS_BEGIN];
+	unsigned most = evidence->hidden ? PASS_BEGIN : depth, found = 0;
 	unsigned count = pass_begin(pass, evidence->list->count, begin, most);
 
 	for (unsigned i = 0; i < count && found < depth; i++) {

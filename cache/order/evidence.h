@@ -12,6 +12,7 @@
 #include "cache/order/guess.h"
 
 struct evidence {
+	const struct question *question;
 	const struct order_list *list;
 	struct seeds_seen seen; /* depth is for the caller to set */
 	uint8_t *set;		/* seen.set, ours */
@@ -22,7 +23,7 @@ struct evidence {
 	uint32_t shortest; /* that of any reader has so many in the list */
 };
 
-/* Of what was seen in the list, which must outlive it. False: no memory. */
+/* Of what was seen in the list; both must outlive it. False: no memory. */
 bool evidence_init(struct evidence *evidence, const struct question *question,
 		   const struct order_list *list);
 void evidence_release(struct evidence *evidence);

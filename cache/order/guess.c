@@ -1,24 +1,23 @@
 /* Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which they are
- * given by convention, are tried in every world size up to WORLDS, and some beyond. */
-#include "cache/order/evidence.h"
+ * given by convention, are tried in every world size up to DEALT_WORLDS, and some beyond. */
+#include "cache/order/dealt.h"
+#include "cache/order/ranks.h"
 #include "cache/order/resume.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define WORLDS	       16
-#define RANKS	       64
-#define BATCH_STEP     4       /* which divides most batches; and 10 most others */
-#define CONVENTIONS    1000000 /* no more are tried */
-#define RESUMED_FROM   32      /* files of a reader, before the middle of an epoch is thought of */
-#define RESUMED_SEEDS  64      /* that are tried first there, */
-#define RESUMED_FAR    256     /* and passes that are far along their generators */
-#define FAR_STEPS      4e9     /* outputs that such passes take: a second or two */
-#define FAR_DEAR       2       /* times as many files are worth a search that finds all epochs */
-#define FAR_BEHIND     3       /* lists that all seeds are tried for, before that */
-#define FAR_FILES      1000    /* of fewer, too many seeds are missed */
-#define FOUND	       16
-#define REPEATS	       3   /* of RASampler and timm's RepeatAugSampler */
-#define REPEATED_SEEDS 512 /* are tried with repeats: seed + epoch of a few conventions */
+#define RANKS	      64
+#define BATCH_STEP    4	      /* which divides most batches; and 10 most others */
+#define CONVENTIONS   1000000 /* no more are tried */
+#define RESUMED_FROM  32      /* files of a reader, before the middle of an epoch is thought of */
+#define RESUMED_SEEDS 64      /* that are tried first there, */
+#define RESUMED_FAR   256     /* and passes that are far along their generators */
+#define FAR_STEPS     4e9     /* outputs that such passes take: a second or two */
+#define FAR_DEAR      2	      /* times as many files are worth a search that finds all epochs */
+#define FAR_BEHIND    3	      /* lists that all seeds are tried for, before that */
+#define FAR_FILES     1000    /* of fewer, too many seeds are missed */
+#define FOUND	      16
+#define REPEATS	      3 /* of RASampler and timm's RepeatAugSampler */
 
 /* --- single passes --------------------------------------------------------------------------- */
 
@@ -139,81 +138,10 @@ static bool try_conventions(const struct evidence *evidence, struct pass *ret)
 	pass_each_known(take_convention, &all);
 	if (!all.found)
 		search_conventions(&all);
+	if (all.found)
+		ranks_find(evidence, ret);
 	free(all.seeds);
 	return all.found;
-}
-
-/* Each index of the permutation is dealt REPEATS times, one after the other, to as many ranks. */
-static bool is_dealt(const struct pass_part *part, uint32_t place)
-{
-	return (part->first + part->world - place * REPEATS % part->world) % part->world < REPEATS;
-}
-
-/* Whether a rank reads what was seen. With the right seed chance is greater: the files of a wrong
- * rank were read, by others, as often as those that it leaves out. */
-static bool fits_repeated(const struct evidence *evidence, const uint32_t *head, unsigned count,
-			  const struct pass_part *part, unsigned depth)
-{
-	double others = 1, others_seen = 1, chance = WORLDS * WORLDS;
-	unsigned matched = 0;
-
-	for (uint32_t place = 0; place < count; place++) {
-		bool seen = seeds_seen_has(&evidence->seen, head[place]);
-
-		if (!is_dealt(part, place)) {
-			others++;
-			others_seen += seen;
-			continue;
-		}
-		if (!seen || (matched == 0 && !seeds_seen_begins(&evidence->seen, head[place])))
-			break;
-		matched++;
-	}
-	for (unsigned i = 1; i < matched; i++)
-		chance *= others_seen / others;
-	return matched >= depth && chance < GUESS_ODDS;
-}
-
-/* Whether a rank may begin with one of these. */
-static bool has_first(const struct evidence *evidence, const uint32_t *head, unsigned count)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (seeds_seen_begins(&evidence->seen, head[i]))
-			return true;
-	return false;
-}
-
-/* Of up to REPEATS ranks, and of a multiple of that, each reads what it would read without
- * repeats. */
-static bool try_ranks_repeated(const struct evidence *evidence, unsigned depth, struct pass *pass)
-{
-	const struct pass whole = {.seed = pass->seed};
-	uint32_t n = evidence->list->count, head[PASS_HEAD];
-	unsigned count = pass_head(&whole, n, head, (WORLDS - 1) / REPEATS + 1);
-
-	if (!has_first(evidence, head, count))
-		return false;
-	count = pass_head(&whole, n, head, PASS_HEAD);
-	for (pass->part.world = REPEATS + 1; pass->part.world <= WORLDS; pass->part.world++)
-		for (pass->part.first = 0; pass->part.first < pass->part.world; pass->part.first++)
-			if (pass->part.world % REPEATS &&
-			    fits_repeated(evidence, head, count, &pass->part, depth))
-				return true;
-	return false;
-}
-
-static bool try_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
-			 struct pass *ret)
-{
-	unsigned depth = evidence_depth(evidence, (double)REPEATED_SEEDS * WORLDS * WORLDS);
-	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1, .ranks = 1}};
-
-	for (; depth && pass.seed < REPEATED_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
-		if (try_ranks_repeated(evidence, depth, &pass)) {
-			*ret = pass;
-			return true;
-		}
-	return false;
 }
 
 /* --- whole permutations ---------------------------------------------------------------------- */
@@ -332,7 +260,7 @@ static bool try_resumed(const struct evidence *evidence, const struct question *
 /* --- searches -------------------------------------------------------------------------------- */
 
 struct ways {
-	struct seeds_way ways[WORLDS * WORLDS + 8 * RANKS];
+	struct seeds_way ways[DEALT_WORLDS * DEALT_WORLDS + 8 * RANKS];
 	unsigned count;
 };
 
@@ -347,7 +275,7 @@ static void add_worlds(struct ways *ways, unsigned depth)
 {
 	static const uint32_t large[] = {24, 32, 40, 48, 56, 64};
 
-	for (uint32_t world = 2; world <= WORLDS; world++)
+	for (uint32_t world = 2; world <= DEALT_WORLDS; world++)
 		add_world(ways, world, depth);
 	for (unsigned i = 0; i < sizeof(large) / sizeof(large[0]); i++)
 		add_world(ways, large[i], depth);
@@ -363,8 +291,6 @@ static void add_batches(struct ways *ways, uint32_t n, unsigned depth)
 			ways->ways[ways->count++] = (struct seeds_way){0, place, 1};
 }
 
-#define RANK_SEEN 3 /* files, by which another rank is known to have begun */
-
 /* The other ranks of this node that have begun: those of a node follow one another. */
 static uint64_t ranks_seen(const struct evidence *evidence, const struct pass *pass)
 {
@@ -373,7 +299,7 @@ static uint64_t ranks_seen(const struct evidence *evidence, const struct pass *p
 
 	for (uint32_t i = 1; i < pass->part.world && i < RANKS; i++) {
 		other.part.first = (pass->part.first + i) % pass->part.world;
-		if (evidence_fits(evidence, &other, RANK_SEEN))
+		if (evidence_fits(evidence, &other, RANKS_SEEN))
 			ranks |= (uint64_t)1 << i;
 	}
 	return ranks;
@@ -403,9 +329,11 @@ static bool choose(const struct evidence *evidence, const struct ways *ways,
 		if (found[i].seed == best->seed &&
 		    ways->ways[found[i].way].stride < ways->ways[best->way].stride)
 			best = &found[i];
-	if (count)
-		*ret = pass_of(evidence, &ways->ways[best->way], best->seed);
-	return count > 0;
+	if (count == 0)
+		return false;
+	*ret = pass_of(evidence, &ways->ways[best->way], best->seed);
+	ranks_find(evidence, ret);
+	return true;
 }
 
 static bool search_seeds(const struct evidence *evidence, const struct ways *ways, uint64_t seeds,
@@ -434,12 +362,12 @@ static bool try_small(const struct evidence *evidence, const struct guess_hooks 
 	return depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 
-/* And batches of ranks. After repeats, of which each rank has all that one of a third of them, or
- * of the same world, would have without. */
+/* And batches of ranks. */
 static bool try_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
 		       struct pass *ret)
 {
-	unsigned depth = evidence_depth(evidence, (double)GUESS_SMALL * WORLDS * WORLDS);
+	unsigned depth =
+		evidence_depth(evidence, (double)GUESS_SMALL * DEALT_WORLDS * DEALT_WORLDS);
 	struct ways ways = {.count = 0};
 
 	if (!depth)
@@ -450,16 +378,32 @@ static bool try_worlds(const struct evidence *evidence, const struct guess_hooks
 }
 
 /* It takes long, and is in vain where the reader that has the first files has not come as far. */
+static unsigned depth_of_all(const struct evidence *evidence)
+{
+	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (2 + DEALT_WORLDS));
+
+	return depth <= evidence->shortest ? depth : 0;
+}
+
 static bool try_all(const struct evidence *evidence, const struct guess_hooks *hooks,
 		    struct pass *ret)
 {
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (ways.count + WORLDS));
+	unsigned depth = depth_of_all(evidence);
 
-	for (uint32_t world = 2; world <= WORLDS && world * depth <= SEEDS_LAST; world++)
+	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+}
+
+/* Rank 0 of so many. */
+static bool try_all_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
+			   struct pass *ret)
+{
+	struct ways ways = {.count = 0};
+	unsigned depth = depth_of_all(evidence);
+
+	for (uint32_t world = 2; world <= DEALT_WORLDS && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
-	return depth && depth <= evidence->shortest &&
-	       search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
 }
 
 /* torchdata's loader with workers, of which nothing is known but that (pass_each_far()). */
@@ -490,12 +434,13 @@ static bool try_likely(const struct evidence *evidence, const struct question *q
 	return try_known(evidence, question, ret) || try_conventions(evidence, &ret->pass);
 }
 
+/* Repeats first: where many ranks are here, what they read begins as the whole does. */
 static bool try_more(const struct evidence *evidence, const struct question *question,
 		     const struct guess_hooks *hooks, struct course *ret)
 {
-	return try_small(evidence, hooks, &ret->pass) ||
-	       try_repeated(evidence, hooks, &ret->pass) ||
-	       try_worlds(evidence, hooks, &ret->pass) || try_far(evidence, hooks, &ret->pass) ||
+	return dealt_repeated(evidence, hooks, &ret->pass) ||
+	       try_small(evidence, hooks, &ret->pass) || try_worlds(evidence, hooks, &ret->pass) ||
+	       dealt_to_many(evidence, hooks, &ret->pass) || try_far(evidence, hooks, &ret->pass) ||
 	       try_resumed(evidence, question, hooks, &ret->pass);
 }
 
@@ -505,11 +450,19 @@ static bool try_all_seeds(const struct evidence *evidence, const struct question
 	return evidence->list->count >= question->least && try_all(evidence, hooks, &ret->pass);
 }
 
+static bool try_all_ranks(const struct evidence *evidence, const struct question *question,
+			  const struct guess_hooks *hooks, struct course *ret)
+{
+	return evidence->list->count >= question->least &&
+	       try_all_worlds(evidence, hooks, &ret->pass);
+}
+
 static bool try_more_and_all(const struct evidence *evidence, const struct question *question,
 			     const struct guess_hooks *hooks, struct course *ret)
 {
 	return try_more(evidence, question, hooks, ret) ||
-	       try_all_seeds(evidence, question, hooks, ret);
+	       try_all_seeds(evidence, question, hooks, ret) ||
+	       try_all_ranks(evidence, question, hooks, ret);
 }
 
 static bool try_far_seeds(const struct evidence *evidence, const struct question *question,
@@ -540,25 +493,26 @@ static bool try_list(const struct question *question, const struct order_list *l
 	return found;
 }
 
-/* The likeliest list gets a search far along before unlikely ones get theirs from the beginning. */
-static bool is_turn_of_far(const struct question *question, unsigned lists_tried)
+static bool try_lists(const struct question *question, unsigned from, unsigned to, try_fn *try,
+		      const struct guess_hooks *hooks, struct course *ret)
 {
-	unsigned likely = question->list_count - question->unlikely;
-	unsigned before = likely < FAR_BEHIND ? likely : FAR_BEHIND;
-
-	return question->far && lists_tried == before;
+	for (unsigned i = from; i < to && !hooks->stopped(hooks->context); i++)
+		if (try_list(question, question->lists[i], try, hooks, ret))
+			return true;
+	return false;
 }
 
-static try_fn *try_for(enum guess_effort effort, bool likely)
+/* Each search takes as long as the one before, or longer: first those for what most people do. */
+static bool try_searches(const struct question *question, unsigned likely,
+			 const struct guess_hooks *hooks, struct course *ret)
 {
-	switch (effort) {
-	case GUESS_LIKELY:
-		return try_likely;
-	case GUESS_MORE:
-		return likely ? try_more : NULL;
-	default:
-		return likely ? try_all_seeds : try_more_and_all;
-	}
+	unsigned first = likely < FAR_BEHIND ? likely : FAR_BEHIND, all = question->list_count;
+
+	return try_lists(question, 0, first, try_all_seeds, hooks, ret) ||
+	       try_lists(question, 0, question->far && first, try_far_seeds, hooks, ret) ||
+	       try_lists(question, first, likely, try_all_seeds, hooks, ret) ||
+	       try_lists(question, 0, likely, try_all_ranks, hooks, ret) ||
+	       try_lists(question, likely, all, try_more_and_all, hooks, ret);
 }
 
 bool guess(const struct question *question, enum guess_effort effort,
@@ -566,18 +520,14 @@ bool guess(const struct question *question, enum guess_effort effort,
 {
 	unsigned likely = question->list_count - question->unlikely;
 
-	for (unsigned i = 0; i < question->list_count; i++) {
-		try_fn *try = try_for(effort, i < likely);
-
-		if (!try || hooks->stopped(hooks->context))
-			return false;
-		if (try_list(question, question->lists[i], try, hooks, ret))
-			return true;
-		if (effort == GUESS_ALL && is_turn_of_far(question, i + 1) &&
-		    try_list(question, question->lists[0], try_far_seeds, hooks, ret))
-			return true;
+	switch (effort) {
+	case GUESS_LIKELY:
+		return try_lists(question, 0, question->list_count, try_likely, hooks, ret);
+	case GUESS_MORE:
+		return try_lists(question, 0, likely, try_more, hooks, ret);
+	default:
+		return try_searches(question, likely, hooks, ret);
 	}
-	return false;
 }
 
 /* How many of the first files were seen. */

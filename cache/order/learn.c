@@ -258,8 +258,8 @@ static unsigned came(const struct lesson *lesson, const struct deal *deal, const
 /* The deal by which most of them came: the only one by which enough did. */
 static bool choose_deal(struct lesson *lesson, const struct pass *now)
 {
-	uint32_t head[PASS_HEAD];
-	unsigned count = pass_begin(now, lesson->n, head, PASS_HEAD), most = 0, next = 0;
+	uint32_t head[PASS_BEGIN];
+	unsigned count = pass_begin(now, lesson->n, head, PASS_BEGIN), most = 0, next = 0;
 
 	for (unsigned i = 0; i < lesson->deal_count; i++) {
 		unsigned matched = may_leave_out(lesson, &lesson->deals[i])

@@ -306,15 +306,15 @@ unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned
 {
 	const struct pass_part *part = part_of(pass);
 	struct deal deal = {.unit = part->unit, .world = part->world, .repeats = repeats_of(pass)};
-	uint32_t places[PASS_HEAD], head[PASS_HEAD], last = 0;
+	uint32_t places[PASS_BEGIN], head[PASS_HEAD], last = 0;
 
+	if (count > PASS_BEGIN)
+		count = PASS_BEGIN;
 	if (pass->maker != PASS_TORCH || part->unit == 0)
 		return begin_of_all(pass, n, ret, count);
 	set_slots(&deal, part);
 	if (deal.slot_count == 0)
 		return 0;
-	if (count > PASS_HEAD)
-		count = PASS_HEAD;
 	count = first_places(&deal, n, places, count);
 	for (unsigned i = 0; i < count; i++)
 		if (places[i] > last)

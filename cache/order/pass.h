@@ -80,11 +80,12 @@ uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret);
  * of them. torch's take a time that does not depend on n, if skip is small; those of
  * std::shuffle are made by shuffling all; PASS_DINO has none, but what pass_begin() tells. Returns
  * how many: none if memory is short. */
-#define PASS_HEAD 160
+#define PASS_HEAD 1024
 unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
 
-/* The first of the indices that pass_order() gives, at most `count`, in the time of pass_head(): as
- * far as its places go. Returns how many. */
+/* The first of the indices that pass_order() gives, at most `count` and PASS_BEGIN, in the time of
+ * pass_head(): as far as its places go. Returns how many. */
+#define PASS_BEGIN 160
 unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
 
 /* What is worth a try before all seeds are: calls `try` with passes whose seeds and skips are

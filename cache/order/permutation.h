@@ -19,12 +19,12 @@ void permutation_of(uint32_t seed, uint32_t *order, size_t n);
 
 /* Its first `count` elements, at most PERMUTATION_HEAD and n, in a time that does not depend on n,
  * which is less than PERMUTATION_LARGE. */
-#define PERMUTATION_HEAD 256
+#define PERMUTATION_HEAD 1024
 void permutation_head(struct mt19937 *mt, uint32_t n, uint32_t *ret, unsigned count);
 
 /* The same, an element at a time, each made of the next output of any generator: at most
  * PERMUTATION_DEALT and n of them. Values lie at places that no longer have their own number. */
-#define PERMUTATION_DEALT 256
+#define PERMUTATION_DEALT 1024
 #define PERMUTATION_MARKS 8
 struct permutation_deal {
 	uint32_t n, count;		   /* of elements dealt */

@@ -237,27 +237,72 @@ static void see_ranks(struct world *world, const struct pass *pass, uint32_t n, 
 	for (uint32_t i = 0; i < ranks; i++) {
 		struct pass one = *pass;
 
-		one.part.first += i;
+		one.part.first = (one.part.first + i) % one.part.world;
 		one.part.ranks = 1;
 		assert_true(pass_order(&one, n, order) > SEEN);
 		see(world, 20 + i, BASE, order, SEEN);
 	}
 }
 
+/* Those from `first` on, of so many. */
+static void assert_ranks(const struct pass_part *part, uint32_t world, uint32_t first,
+			 uint32_t ranks)
+{
+	assert_int_equal(part->world, world);
+	for (uint32_t i = 0; i < world && i < 64; i++)
+		assert_true(!(part->ranks >> i & 1) ||
+			    (part->first + i + world - first) % world < ranks);
+	assert_int_equal(__builtin_popcountll(part->ranks), ranks);
+}
+
 static void the_ranks_of_this_node_are_found(void **state)
 {
-	const struct pass pass = {.seed = SMALL, .part = {.world = 8, .unit = 1, .first = 4}};
-	struct world *world = *state;
-	struct course found;
+	static const struct {
+		uint32_t world, first, ranks;
+	} cases[] = {{8, 4, 2},	 {8, 0, 4},   {8, 4, 4},  {16, 0, 8},
+		     {16, 8, 8}, {16, 15, 2}, {64, 0, 8}, {64, 24, 8}};
 
-	world->near = SMALL;
-	add_list(world, BASE, 5000);
-	see_ranks(world, &pass, 5000, 2);
-	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, SMALL);
-	assert_int_equal(found.pass.part.world, 8);
-	assert_int_equal(found.pass.part.first, 4);
-	assert_int_equal(found.pass.part.ranks, 3);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct pass pass = {
+			.seed = SMALL,
+			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].first}};
+		struct world *world = *state;
+		struct course found;
+
+		world->near = SMALL;
+		add_list(world, BASE, MOST);
+		see_ranks(world, &pass, MOST, cases[i].ranks);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.seed, SMALL);
+		assert_ranks(&found.pass.part, cases[i].world, cases[i].first, cases[i].ranks);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* More than the search knows: of a seed that epochs count from. */
+static void a_lone_rank_of_many_is_found(void **state)
+{
+	static const struct {
+		uint32_t world, rank;
+	} cases[] = {{17, 16}, {32, 31}, {64, 40}, {128, 127}, {250, 3}};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct pass pass = {
+			.seed = 90,
+			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].rank}};
+		struct world *world = *state;
+		struct course found;
+
+		world->near = SMALL;
+		add_list(world, BASE, MOST);
+		see_ranks(world, &pass, MOST, 1);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.seed, 90);
+		assert_ranks(&found.pass.part, cases[i].world, cases[i].rank, 1);
+		teardown(state);
+		setup(state);
+	}
 }
 
 /* Of 8: all; some; the first of all, which begins as the whole does; one that no other number of
@@ -308,14 +353,56 @@ static void all_ranks_are_the_whole_permutation(void **state)
 	assert_true(found.pass.part.world <= 1);
 }
 
+/* Workers take batches in turn. */
+static void see_workers(struct world *world, const struct pass *pass, uint32_t workers,
+			uint32_t batch)
+{
+	static uint32_t own[SEEN];
+
+	assert_true(pass_order(pass, MOST, order) >= SEEN * workers + batch * workers);
+	for (uint32_t worker = 0; worker < workers; worker++) {
+		for (uint32_t i = 0; i < SEEN; i++)
+			own[i] = order[(i / batch * workers + worker) * batch + i % batch];
+		see(world, 40 + worker, BASE, own, SEEN);
+	}
+}
+
+static void workers_are_not_taken_for_ranks(void **state)
+{
+	static const struct {
+		uint32_t workers, batch, world, first;
+	} cases[] = {{8, 1, 1, 0}, {8, 2, 1, 0}, {8, 32, 1, 0}, {3, 1, 4, 1}, {4, 2, 4, 3}};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct pass pass = {.seed = SMALL,
+					  .part = {.world = cases[i].world,
+						   .unit = 1,
+						   .first = cases[i].first,
+						   .ranks = 1}};
+		struct world *world = *state;
+		struct course found;
+
+		world->near = SMALL;
+		add_list(world, BASE, MOST);
+		see_workers(world, &pass, cases[i].workers, cases[i].batch);
+		assert_true(find(world, &found));
+		assert_int_equal(found.pass.seed, SMALL);
+		assert_int_equal(found.pass.part.world, cases[i].world);
+		assert_int_equal(found.pass.part.first, cases[i].first);
+		assert_int_equal(found.pass.part.ranks, 1);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* RASampler's: each index three times, dealt to so many ranks, one or two of which are here. */
 static void repeats_are_found(void **state)
 {
 	static const struct {
 		uint32_t world, ranks;
-	} cases[] = {{4, 1}, {5, 2}, {8, 1}, {8, 2}, {16, 2}};
+	} cases[] = {{4, 1}, {5, 2}, {8, 1}, {8, 2}, {16, 2}, {16, 8}};
 
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < 6; i++) {
 		const struct pass pass = {.seed = 3,
 					  .repeats = 3,
 					  .part = {.world = cases[i].world, .unit = 1, .first = 2}};
@@ -327,8 +414,7 @@ static void repeats_are_found(void **state)
 		assert_true(find(world, &found));
 		assert_int_equal(found.pass.seed, 3);
 		assert_int_equal(found.pass.repeats, 3);
-		assert_int_equal(found.pass.part.world, cases[i].world);
-		assert_in_range(found.pass.part.first, 2, 1 + cases[i].ranks);
+		assert_ranks(&found.pass.part, cases[i].world, 2, cases[i].ranks);
 		teardown(state);
 		setup(state);
 	}
@@ -590,7 +676,7 @@ static void of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one(
 	world->all_seeds = true;
 	assert_true(find(world, &found));
 	assert_ptr_equal(found.list, list);
-	assert_int_equal(world->all, 1);
+	assert_int_equal(world->all, 2); /* in all of any world, and of ranks */
 }
 
 #define guess_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -604,8 +690,10 @@ int main(void)
 		guess_test(a_scan_is_not_searched_for),
 		guess_test(an_order_after_two_outputs_is_found),
 		guess_test(the_ranks_of_this_node_are_found),
+		guess_test(a_lone_rank_of_many_is_found),
 		guess_test(shards_of_dali_are_found),
 		guess_test(all_ranks_are_the_whole_permutation),
+		guess_test(workers_are_not_taken_for_ranks),
 		guess_test(repeats_are_found),
 		guess_test(two_ranks_of_three_are_not_taken_for_repeats),
 		guess_test(a_convention_is_found_without_a_search),

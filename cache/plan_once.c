@@ -23,7 +23,11 @@
  * Where the pool is what remembers (epochs), an epoch ends when demands for what was asked for
  * before outweigh the others by REPEATS. The next one is read ahead as well if
  * this one has asked for nearly all of its blocks: a sampler that draws with replacement ends
- * its "epochs" at a half, and is left alone. */
+ * its "epochs" at a half, and is left alone.
+ *
+ * A preload reads each extent once, however many epochs the readers go through meanwhile. Where
+ * memory does not suffice it goes on for the rest of that epoch, in the room of what readers are
+ * done with. In the next one they want that again, and the preload is over. */
 #include "cache/plan_once.h"
 #include "base/bits.h"
 #include "cache/plan_run.h"
@@ -119,15 +123,42 @@ static bool epoch_was_whole(const struct plan_once *once, const struct plan_view
 	return distinct * 10 >= touched * 9;
 }
 
+static bool all_is_known(const struct plan_once *once, const struct plan_view *view)
+{
+	for (uint64_t block = 0; block < once->block_count; block++)
+		if (once->blocks[block].known < block_size(view, block))
+			return false;
+	return true;
+}
+
+/* What was asked for need not be preloaded, as what was planned. */
+static void keep_planned(struct plan_once *once, const struct plan_view *view)
+{
+	for (uint64_t i = 0; i < view->extents / 8 + 1; i++)
+		once->planned[i] |= once->asked[i];
+	for (uint64_t block = 0; block < once->block_count; block++)
+		once->blocks[block].asked = 0;
+	once->ahead += once->bytes;
+}
+
+static void forget_planned(struct plan_once *once, const struct plan_view *view)
+{
+	memset(once->blocks, 0, once->block_count * sizeof(*once->blocks));
+	memset(once->planned, 0, view->extents / 8 + 1);
+	once->cursor = once->ahead = 0;
+	once->preload = once->exhausted = once->full = false;
+}
+
 static void next_epoch(struct plan_once *once, const struct plan_view *view)
 {
 	once->armed = epoch_was_whole(once, view);
-	memset(once->blocks, 0, once->block_count * sizeof(*once->blocks));
+	if (once->preload && !once->full && !all_is_known(once, view))
+		keep_planned(once, view);
+	else
+		forget_planned(once, view);
 	memset(once->asked, 0, view->extents / 8 + 1);
-	memset(once->planned, 0, view->extents / 8 + 1);
-	once->cursor = once->scattered = once->bytes = once->ahead = 0;
+	once->scattered = once->bytes = 0;
 	once->repeats = 0;
-	once->preload = once->exhausted = false;
 	once->epoch++;
 }
 
@@ -186,7 +217,7 @@ void plan_once_restart(struct plan_once *once, const struct plan_view *view)
 void plan_once_preload(struct plan_once *once)
 {
 	once->preload = true;
-	once->exhausted = false;
+	once->exhausted = once->full = false;
 }
 
 /* --- runs ------------------------------------------------------------------------------------ */
@@ -287,6 +318,7 @@ bool plan_once_next(struct plan_once *once, const struct plan_view *view,
 	struct plan_cut cut = {0};
 	uint64_t at;
 
+	once->full |= limits->once < limits->run;
 	if (!plan_once_wants(once, limits))
 		return false;
 	at = seek(once, view, once->cursor);

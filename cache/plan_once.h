@@ -16,17 +16,19 @@ struct plan_block {
 
 struct plan_once {
 	struct plan_block *blocks;
-	uint8_t *asked, *planned; /* a bit for each extent, in this epoch */
+	/* A bit for each extent, in this epoch; planned by a preload: in all that it lasts. */
+	uint8_t *asked, *planned;
 	uint64_t block_count;
 	uint64_t cursor;     /* the extent where the next run is looked for */
 	uint64_t scattered;  /* extents first asked for in this epoch, and not by a scan */
 	uint64_t bytes;	     /* of extents asked for in this epoch */
-	uint64_t ahead;	     /* bytes planned in this epoch and not asked for until now */
+	uint64_t ahead;	     /* bytes planned and not asked for in this epoch until now */
 	unsigned repeats;    /* demands for what was asked for before, less those that were not */
 	bool shared, epochs; /* of the parameters */
 	bool armed;	     /* the epoch before asked for everything, or there was none */
 	bool preload;
 	bool exhausted; /* nothing is left in the blocks that promise something */
+	bool full;	/* there was no room for a run: a preload has read what fits */
 	uint64_t epoch;
 };
 

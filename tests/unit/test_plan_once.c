@@ -15,6 +15,7 @@ struct sim {
 	double owed;	 /* bytes that the device could have brought meanwhile */
 	uint64_t memory; /* for what is ahead */
 	bool forgets;	 /* what was served leaves the pool */
+	bool holds;	 /* the pool has all that came, in each epoch */
 };
 
 static struct sim *sim_with(struct world *world, const struct plan_params *params)
@@ -121,7 +122,7 @@ static void ask(struct sim *sim, uint64_t extent, bool scan)
 	uint64_t epoch = sim->once.epoch;
 
 	plan_once_demand(&sim->once, &w->view, extent, scan);
-	if (sim->once.epoch != epoch)
+	if (sim->once.epoch != epoch && !sim->holds)
 		forget_pool(w);
 	world_ask(w, extent);
 	if (sim->forgets)
@@ -1007,6 +1008,86 @@ static void what_was_preloaded_is_not_preloaded_for_the_next_epoch(void **state)
 	assert_int_equal(planned_in(sim->world, PHOTOS / 2, PHOTOS), 0);
 }
 
+/* A job that loops over a part of the pack, while the device is slow to bring the rest. */
+static struct sim *preload_beside_readers(void)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+
+	sim->forgets = false;
+	sim->holds = true;
+	sim->ratio = 0.5;
+	plan_once_preload(&sim->once);
+	return sim;
+}
+
+static void loop_over_each_20th(struct sim *sim)
+{
+	const uint32_t *order = shuffled(PHOTOS / 20);
+
+	for (uint32_t i = 0; i < PHOTOS / 20; i++)
+		demand(sim, 20 * (uint64_t)order[i]);
+}
+
+static uint64_t preloaded(const struct sim *sim)
+{
+	return sim->once.bytes + sim->once.ahead;
+}
+
+static void an_unfinished_preload_goes_on_in_the_next_epochs(void **state)
+{
+	struct sim *sim = preload_beside_readers();
+	struct world *w = sim->world;
+	uint64_t before = 0;
+
+	(void)state;
+	while (preloaded(sim) < total_bytes(w)) {
+		loop_over_each_20th(sim);
+		plan_once_restart(&sim->once, &w->view); /* some order is known meanwhile */
+		assert_true(sim->once.preload);
+		assert_true(preloaded(sim) > before);
+		before = preloaded(sim);
+	}
+	assert_true(sim->once.epoch > 10);
+	assert_nothing_planned_twice(w);
+	for (uint64_t e = 0; e < PHOTOS; e++)
+		assert_true(w->pooled[e]);
+	loop_over_each_20th(sim);
+	assert_false(sim->once.preload);
+}
+
+/* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
+static void a_preload_that_filled_the_memory_ends_with_the_epoch(void **state)
+{
+	struct sim *sim = preload_beside_readers();
+
+	(void)state;
+	sim->memory = 300 * MIB;
+	while (read_run(sim))
+		;
+	sim->memory = NO_END;
+	while (sim->once.epoch == 0)
+		loop_over_each_20th(sim);
+	assert_false(sim->once.preload);
+	assert_true(planned_in(sim->world, 0, PHOTOS) < PHOTOS / 2);
+}
+
+/* Readers who leave the device no time for a preload have done its work by their epoch's end. */
+static void an_epoch_over_all_is_the_end_of_a_preload(void **state)
+{
+	struct sim *sim = epochs_of(photos(PHOTOS));
+
+	(void)state;
+	sim->ratio = 0;
+	plan_once_preload(&sim->once);
+	shuffle_over(sim, 0, PHOTOS);
+	assert_true(sim->once.preload);
+	sim->ratio = 1;
+	shuffle_over(sim, 0, PHOTOS);
+	assert_int_equal(sim->once.epoch, 1);
+	assert_false(sim->once.preload);
+	assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(1), 0.03);
+}
+
 static int release(void **state)
 {
 	(void)state;
@@ -1068,6 +1149,9 @@ int main(void)
 		cmocka_unit_test(a_file_that_is_read_now_and_then_ends_no_epoch),
 		cmocka_unit_test(validation_in_between_belongs_to_the_epoch),
 		cmocka_unit_test(what_was_preloaded_is_not_preloaded_for_the_next_epoch),
+		cmocka_unit_test(an_unfinished_preload_goes_on_in_the_next_epochs),
+		cmocka_unit_test(a_preload_that_filled_the_memory_ends_with_the_epoch),
+		cmocka_unit_test(an_epoch_over_all_is_the_end_of_a_preload),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, release);

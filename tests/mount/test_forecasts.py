@@ -1,11 +1,14 @@
 """What is read ahead because it belongs to what was asked for: partners of other folders, and the
-rest of a folder. With so few files, and none beside another, no other forecast has a say."""
+rest of a folder. With so few files, and none beside another, no other forecast has a say. And what
+is left of a part of the pack on storage of others, most of which was asked for."""
 
 import random
+import shutil
 import time
 
 import pytest
 
+import foldfs
 import trees
 from foldfs import PATIENCE
 
@@ -104,3 +107,33 @@ def test_readahead_0_is_none_of_all_that(mount, clips):
             name = f"clip{clip:03}/{frame:03}.jpg"
             assert (mounted / name).read_bytes() == (source / name).read_bytes()
     assert prefetch(mounted)["issued"] == 0
+
+
+# --- storage of others --------------------------------------------------------------------
+
+
+BLOCK = 256  # files that are judged together, of which four fifths must be asked for
+
+
+@pytest.fixture
+def shared_pack(mount, pairs, place):
+    """The pack of `pairs` on a FUSE filesystem, which counts as shared: a mount of a pack of it."""
+    for folder in ("outer", "folder"):
+        (place / folder).mkdir()
+    shutil.copy(pairs[1], place / "folder/pack")
+    foldfs.pack(place / "folder", place / "outer.lmdb")
+    return mount(place / "outer.lmdb", at=place / "outer") / "pack"
+
+
+def test_shared_storage_is_read_ahead_for_the_last_fifth_only(mount, pairs, shared_pack):
+    source, _ = pairs
+    names = sorted(path.relative_to(source) for path in source.glob("images/*/*"))[:BLOCK]
+    names.reverse()  # no scan goes that way
+    mounted = mount(shared_pack, "--oracle=off")
+    most = BLOCK * 4 // 5 + 1
+    for name in names[: most - 1]:
+        assert (mounted / name).read_bytes() == (source / name).read_bytes()
+    assert prefetch(mounted)["issued"] == 0
+    assert (mounted / names[most - 1]).read_bytes() == (source / names[most - 1]).read_bytes()
+    expected = (BLOCK - most) * IMAGE
+    assert wait_for_prefetch(mounted, expected) == expected

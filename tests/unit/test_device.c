@@ -32,6 +32,7 @@ struct orders {
 	unsigned fail;	/* this call, the first is 1; 0: none */
 	int error;	/* with this */
 	bool no_nowait; /* RWF_NOWAIT is not known */
+	long fs_type;	/* where files lie; 0: where they do */
 	atomic_uint calls;
 };
 
@@ -67,6 +68,15 @@ ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int fl
 	}
 	return syscall(SYS_preadv2, fd, iov, count, (unsigned long)offset,
 		       (unsigned long)((uint64_t)offset >> 32), flags);
+}
+
+int fstatfs(int fd, struct statfs *ret)
+{
+	int r = (int)syscall(SYS_fstatfs, fd, ret);
+
+	if (r == 0 && orders.fs_type)
+		ret->f_type = orders.fs_type;
+	return r;
 }
 
 /* --- a file ---------------------------------------------------------------------------------- */
@@ -699,6 +709,38 @@ static void who_only_reads_the_file_is_no_mount(void **state)
 	assert_true(device_is_direct(&f->device));
 }
 
+/* --- whose storage it is --------------------------------------------------------------------- */
+
+static bool is_remote(long fs_type)
+{
+	SCOPE_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct device device;
+	bool remote;
+
+	orders = (struct orders){.fs_type = fs_type};
+	assert_int_equal(device_init(&device, fd, CACHE_IO_BUFFERED), 0);
+	remote = device.remote;
+	device_release(&device);
+	orders = (struct orders){0};
+	return remote;
+}
+
+/* The numbers are the kernel's, and those of Lustre, GPFS, BeeGFS and GFS2. */
+static void storage_of_others_is_known_by_its_type(void **state)
+{
+	const long remote[] = {0x6969,	   0x517b,     0xff534d42, 0xfe534d42, 0x5346414f,
+			       0x00c36400, 0x01021997, 0x65735546, 0x7461636f, 0x0bd00bd0,
+			       0x47504653, 0x19830326, 0x01161970};
+	const long local[] = {0xef53 /* ext4 */, 0x58465342 /* XFS */, 0x9123683e /* btrfs */,
+			      0x794c7630 /* overlayfs */, TMPFS_MAGIC};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(remote) / sizeof(remote[0]); i++)
+		assert_true(is_remote(remote[i]));
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++)
+		assert_false(is_remote(local[i]));
+}
+
 #define direct_test(f)	 cmocka_unit_test_setup_teardown(f, automatic, teardown)
 #define buffered_test(f) cmocka_unit_test_setup_teardown(f, buffered, teardown)
 
@@ -750,6 +792,7 @@ int main(void)
 		direct_test(who_is_alone_again_reads_directly_again),
 		direct_test(a_mount_that_died_is_no_longer_there),
 		direct_test(who_only_reads_the_file_is_no_mount),
+		cmocka_unit_test(storage_of_others_is_known_by_its_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

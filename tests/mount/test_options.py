@@ -222,6 +222,30 @@ def test_a_second_mount_of_a_pack_shares_the_page_cache(bulk, mount, place):
     assert second.stats()["io"] == "buffered"
 
 
+def read_of_devices(mounted):
+    """Bytes that its daemon had devices read: what the page cache had does not count."""
+    with open(f"/proc/{mounted.daemon}/io", encoding="ascii") as counts:
+        return int(re.search(r"^read_bytes: (\d+)", counts.read(), re.M)[1])
+
+
+@pytest.mark.alone
+def test_two_mounts_of_a_pack_have_the_device_read_it_once(bulk, mount, place):
+    source, pack = bulk
+    (place / "second").mkdir()
+    mounts = [mount(pack), mount(pack, at=place / "second")]
+    forget(pack)
+    before = [read_of_devices(mounted) for mounted in mounts]
+    for mounted in mounts:
+        assert trees.content(mounted) == trees.content(source)
+    first, second = (read_of_devices(mounted) - was
+                     for mounted, was in zip(mounts, before, strict=True))
+    if first == 0:
+        pytest.skip("the pack is on no device")
+    size = pack.stat().st_size
+    assert first > size * 9 / 10
+    assert second < size / 10
+
+
 def wait_for_preload(mounted, size):
     deadline = time.monotonic() + PATIENCE
     while (done := mounted.stats()["preloaded"]) < size:

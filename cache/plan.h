@@ -23,7 +23,8 @@
 struct plan_kin {
 	uint64_t file, file_end;	   /* the extents of its file: the first, behind the last */
 	uint64_t directory, directory_end; /* of all files beside it, and of itself */
-	uint64_t stem; /* alike for names that differ behind their last dot only */
+	uint64_t stem;	 /* alike for names that differ behind their last dot only, */
+	uint64_t suffix; /* and for those that differ before it */
 };
 
 /* What the planner may ask about extents; `number` is always below `extents`. */

@@ -354,6 +354,13 @@ static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 	return source->lists ? source->lists(source->context, file, found, arg) : 0;
 }
 
+static uint64_t kind(void *context, uint64_t file)
+{
+	const struct thinking *thinking = context;
+
+	return cache_kin(thinking->thinker->cache, file).suffix;
+}
+
 static void takes_long(void *context)
 {
 	struct thinking *thinking = context;
@@ -371,6 +378,7 @@ static void *think_thread(void *context)
 		.context = thinking,
 		.takes_long = takes_long,
 		.lists = lists,
+		.kind = kind,
 	};
 
 	oracle_think(thinking->thought, &hooks);

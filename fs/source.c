@@ -110,7 +110,8 @@ static void source_kin(void *context, uint64_t extent, struct plan_kin *ret)
 				 .file_end = kin.file_end,
 				 .directory = kin.directory,
 				 .directory_end = kin.directory_end,
-				 .stem = kin.stem};
+				 .stem = kin.stem,
+				 .suffix = kin.suffix};
 }
 
 static bool source_namesake(void *context, uint64_t extent, uint64_t from, uint64_t to,

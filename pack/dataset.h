@@ -130,7 +130,8 @@ void dataset_extent(const struct dataset *dataset, uint64_t extent, struct datas
 struct dataset_kin {
 	uint64_t file, file_end;	   /* the extents of its file */
 	uint64_t directory, directory_end; /* of its file and those beside it */
-	uint64_t stem;			   /* a hash of the file's name up to its last dot */
+	uint64_t stem;			   /* a hash of the file's name up to its last dot, */
+	uint64_t suffix;		   /* and one of what it has from there on */
 };
 /* extent < dataset_extents(). */
 void dataset_kin(const struct dataset *dataset, uint64_t extent, struct dataset_kin *ret);

@@ -177,12 +177,14 @@ void dataset_kin(const struct dataset *dataset, uint64_t extent, struct dataset_
 	uint32_t directory = parent_of(index, file);
 	uint32_t first = (uint32_t)index_get(index, SECTION_START, directory);
 	uint32_t last = first + (uint32_t)index_get(index, SECTION_SIZE, directory) - 1;
-	size_t len;
+	size_t len, stem;
 	const char *name = index_name(index, file, &len);
 
+	stem = stem_len(name, len);
 	ret->file = extent - number;
 	ret->file_end = ret->file + index_own_extents(index, file);
 	ret->directory = index_first_extent(index, first);
 	ret->directory_end = index_first_extent(index, last) + index_own_extents(index, last);
-	ret->stem = XXH3_64bits(name, stem_len(name, len));
+	ret->stem = XXH3_64bits(name, stem);
+	ret->suffix = XXH3_64bits(name + stem, len - stem);
 }

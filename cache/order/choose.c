@@ -25,6 +25,64 @@ const struct order_list *choose_likeliest(const struct question *question)
 	return NULL;
 }
 
+/* --- kinds ----------------------------------------------------------------------------------- */
+
+static bool is_noted(const struct choose_kinds *asked, uint64_t kind)
+{
+	for (unsigned i = 0; i < asked->count; i++)
+		if (asked->kinds[i] == kind)
+			return true;
+	return false;
+}
+
+void choose_note(struct choose_kinds *asked, uint64_t kind)
+{
+	if (asked->count < CHOOSE_KINDS && !is_noted(asked, kind))
+		asked->kinds[asked->count++] = kind;
+}
+
+static unsigned count_kind(const uint64_t *kinds, unsigned count, uint64_t kind)
+{
+	unsigned of_it = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		of_it += kinds[i] == kind;
+	return of_it;
+}
+
+/* A script reads an index first, which may be of the same kind as what it names: so the last one
+ * stands for its kind. */
+static unsigned find_last(const uint64_t *kinds, unsigned count, uint64_t kind)
+{
+	unsigned at = count - 1;
+
+	while (kinds[at] != kind)
+		at--;
+	return at;
+}
+
+unsigned choose_file(const uint64_t *kinds, unsigned count, const struct choose_kinds *asked)
+{
+	unsigned found = count, most = 0;
+
+	if (asked->count == CHOOSE_KINDS)
+		return count;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned of_it;
+
+		if (is_noted(asked, kinds[i]) || (most && kinds[i] == kinds[found]))
+			continue;
+		of_it = count_kind(kinds, count, kinds[i]);
+		if (of_it <= most || (asked->count && !choose_is_share(of_it, count)))
+			continue;
+		most = of_it;
+		found = i;
+	}
+	return most ? find_last(kinds, count, kinds[found]) : count;
+}
+
+/* --- lists ----------------------------------------------------------------------------------- */
+
 static bool has_all_of(const struct question *question, const struct order_list *list,
 		       const struct order_list *other)
 {

@@ -140,6 +140,32 @@ static void begin_next(struct oracle *oracle, struct track *track)
 	oracle_begin(oracle, &next, forecast);
 }
 
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].course.list == list)
+			return true;
+	for (unsigned i = 0; i < oracle->known_count; i++)
+		if (oracle->known[i].list == list)
+			return true;
+	return false;
+}
+
+void oracle_drop_lists(struct oracle *oracle)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < oracle->list_count; i++) {
+		if (list_in_use(oracle, oracle->lists[i]))
+			oracle->lists[kept++] = oracle->lists[i];
+		else
+			order_list_free(oracle->lists[i]);
+	}
+	oracle->list_count = kept;
+}
+
 /* --- what was asked for ---------------------------------------------------------------------- */
 
 /* Of two that foresee a file: the one that its reader goes by, or was fed last; the other one does

@@ -66,6 +66,9 @@ struct oracle_hooks {
 	void *context;
 	void (*takes_long)(void *context); /* told when it does, from here on */
 	int (*lists)(void *context, uint64_t file, oracle_list_fn *found, void *arg);
+	/* Alike for files that loaders would list together, as far as their names say: not for an
+	 * image and its label. */
+	uint64_t (*kind)(void *context, uint64_t file);
 };
 
 void oracle_think(struct thought *thought, const struct oracle_hooks *hooks);

@@ -4,6 +4,7 @@
 #define CACHE_ORDER_ORACLE_INTERNAL_H
 
 #include "cache/order/batches.h"
+#include "cache/order/choose.h"
 #include "cache/order/learn.h"
 #include "cache/order/oracle.h"
 
@@ -42,6 +43,7 @@ struct oracle {
 	struct course known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
 	uint64_t asked_stage, asked_group; /* of the last thought, */
+	struct choose_kinds asked_kinds;   /* of that group's files, for which lists were made, */
 	uint64_t asked_hard;		   /* and the stage of the last hard one */
 	uint64_t searched_far;		   /* the group for which all seeds were tried far along; */
 	uint64_t searched;		   /* the stage for which they were from the beginning, */
@@ -58,6 +60,8 @@ struct oracle {
 void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast);
 /* The latest is tried first, and known once. */
 void oracle_remember(struct oracle *oracle, const struct course *course);
+/* Lists that are of no use, to what is followed or known, go. */
+void oracle_drop_lists(struct oracle *oracle);
 /* Whether two passes over a list are of one order. */
 bool oracle_same_order(const struct course *a, const struct course *b);
 /* Whether a course is, and has not come to its end. */

@@ -1,5 +1,4 @@
 /* Thoughts: what there is to think about, what comes of it, and what follows. */
-#include "cache/order/choose.h"
 #include "cache/order/oracle_internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +28,8 @@ struct thought {
 	bool all_seeds; /* GUESS_ALL, */
 	bool far;	/* which was through, so that they need not be tried far along again */
 	uint64_t group; /* of the readers, as in watch_stage() */
-	bool ask_lists;
+	uint64_t kinds[WATCH_LOG];		       /* of the files that were seen */
+	struct choose_kinds asked;		       /* the oracle's */
 	struct order_list *lists[2 * GUESS_LISTS + 1]; /* found on the way: asked for, one
 							* learned, and what goes along */
 	unsigned list_count;
@@ -116,31 +116,6 @@ static struct thought *ask_part(struct oracle *oracle)
 	return NULL;
 }
 
-static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].course.list == list)
-			return true;
-	for (unsigned i = 0; i < oracle->known_count; i++)
-		if (oracle->known[i].list == list)
-			return true;
-	return false;
-}
-
-/* Those that were of no use go. */
-static void drop_lists(struct oracle *oracle)
-{
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < oracle->list_count; i++) {
-		if (list_in_use(oracle, oracle->lists[i]))
-			oracle->lists[kept++] = oracle->lists[i];
-		else
-			order_list_free(oracle->lists[i]);
-	}
-	oracle->list_count = kept;
-}
-
 /* Whether there is enough to think about something dear: once there is, and once more at last. */
 static bool is_time(uint64_t stage, uint64_t last)
 {
@@ -200,14 +175,16 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 		return NULL;
 	if (hard)
 		oracle->asked_hard = stage;
-	thought->ask_lists = oracle->asked_group != stage >> 3;
-	if (thought->ask_lists)
-		drop_lists(oracle);
+	if (oracle->asked_group != stage >> 3) {
+		oracle->asked_kinds.count = 0;
+		oracle_drop_lists(oracle);
+	}
 	fill_question(oracle, &thought->question);
 	thought->since = watch_began(oracle->watch);
 	thought->hard = hard;
 	thought->all_seeds = search;
 	thought->group = stage >> 3;
+	thought->asked = oracle->asked_kinds;
 	thought->question.far = oracle->searched_far != thought->group;
 	thought->question.least = effort->least;
 	thought->lists_known = thought->question.list_count;
@@ -318,21 +295,34 @@ static bool think_back(struct thought *thought, const struct oracle_hooks *hooks
 	return true;
 }
 
-/* Of the first file; and where masks lie beside images, of the first one of them. */
+static void ask_about(struct thought *thought, const struct oracle_hooks *hooks, unsigned at)
+{
+	choose_note(&thought->asked, thought->kinds[at]);
+	hooks->lists(hooks->context, thought->question.seen[at].file, add_list, thought);
+}
+
+/* Of one kind of files that counts: where a text came first that names the images, its lists say
+ * nothing of how these are indexed, but that of all files has them too. And where masks lie beside
+ * images, of the first one of them. */
 static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 {
-	struct question *question = &thought->question;
+	const struct question *question = &thought->question;
 	const struct order_list *list;
-	unsigned at = 0;
+	unsigned at;
 
-	hooks->lists(hooks->context, question->seen[0].file, add_list, thought);
+	for (unsigned i = 0; i < question->count; i++)
+		thought->kinds[i] = hooks->kind(hooks->context, question->seen[i].file);
+	at = choose_file(thought->kinds, question->count, &thought->asked);
+	if (at == question->count)
+		return;
+	ask_about(thought, hooks, at);
 	list = choose_likeliest(question);
 	if (!list ||
 	    !choose_is_share(question->count - choose_seen(question, list), question->count))
 		return;
-	while (order_list_find(list, question->seen[at].file) != ORDER_NONE)
+	for (at = 0; order_list_find(list, question->seen[at].file) != ORDER_NONE;)
 		at++;
-	hooks->lists(hooks->context, question->seen[at].file, add_list, thought);
+	ask_about(thought, hooks, at);
 }
 
 /* Lists would be read before all seeds were tried. */
@@ -438,8 +428,7 @@ static void think_guess(struct thought *thought, const struct oracle_hooks *hook
 	struct question *question = &thought->question;
 	struct course *found = &thought->results[0].course;
 
-	if (thought->ask_lists)
-		ask_lists(thought, hooks);
+	ask_lists(thought, hooks);
 	choose_lists(question);
 	thought->result_count = guess(question, GUESS_LIKELY, &hooks->guess, found) ||
 				think_hard(thought, hooks, found);
@@ -489,11 +478,11 @@ static void take_lists(struct oracle *oracle, struct thought *thought, bool foun
 {
 	for (unsigned i = 0; i < thought->list_count; i++) {
 		if (oracle->list_count == ORACLE_LISTS)
-			drop_lists(oracle);
+			oracle_drop_lists(oracle);
 		oracle->lists[oracle->list_count++] = thought->lists[i];
 	}
 	if (found)
-		drop_lists(oracle);
+		oracle_drop_lists(oracle);
 }
 
 static struct track *find_track(struct oracle *oracle, uint64_t id)
@@ -629,6 +618,8 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 				say(&thought->results[i].course, ret);
 				found = true;
 			}
+	if (thought->group)
+		oracle->asked_kinds = thought->asked;
 	if (thought->far)
 		oracle->searched_far = thought->group;
 	if (thought->all_seeds)

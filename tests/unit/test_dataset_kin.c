@@ -90,13 +90,16 @@ static void a_suffix_begins_at_the_last_dot(void **state)
 	struct dataset_kin a, b;
 
 	make(f, (const char *[]){"i/case.1.jpg", "m/case.1.txt", "i/.hidden", "m/.hidden", "i/bare",
-				 "m/bare", "m/bare.txt", NULL});
+				 "m/bare", "m/bare.txt", "e.jpg", NULL});
 	expect_namesake(f, "i/case.1.jpg", "i/case.1.jpg", "m/case.1.txt", "m/case.1.txt");
 	expect_namesake(f, "i/.hidden", "i/bare", "m/bare", "m/.hidden");
 	expect_namesake(f, "i/bare", "i/case.1.jpg", "m/case.1.txt", "m/bare.txt");
 	dataset_kin(f->dataset, first_of(f, "i/case.1.jpg"), &a);
 	dataset_kin(f->dataset, first_of(f, "m/case.1.txt"), &b);
 	assert_int_equal(a.stem, b.stem);
+	assert_int_not_equal(a.suffix, b.suffix);
+	dataset_kin(f->dataset, first_of(f, "e.jpg"), &b);
+	assert_int_equal(a.suffix, b.suffix);
 	dataset_kin(f->dataset, first_of(f, "i/.hidden"), &b);
 	assert_int_not_equal(a.stem, b.stem);
 }

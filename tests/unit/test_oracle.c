@@ -23,10 +23,12 @@ struct world {
 	unsigned pushes;
 	uint8_t hidden[FILES / 8 + 1];
 	bool hides;
-	uint32_t near; /* lists of a few files each that are told first, */
-	bool alike;    /* and one that is nearly right */
-	uint64_t most; /* seeds are searched up to here, */
-	double least;  /* for lists of so many files */
+	uint32_t near;	/* lists of a few files each that are told first, */
+	bool alike;	/* and one that is nearly right */
+	bool loose;	/* a list of everything is told last; not all images have masks */
+	unsigned asked; /* so often for lists */
+	uint64_t most;	/* seeds are searched up to here, */
+	double least;	/* for lists of so many files */
 	uint64_t searched;
 	unsigned hard_thoughts;
 	char sentence[ORACLE_SENTENCE];
@@ -130,10 +132,18 @@ static void takes_long(void *context)
 	world->hard_thoughts++;
 }
 
-/* All that is in the file's directory, and in those that it is in. */
-static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
+static int everything(oracle_list_fn *found, void *arg)
 {
-	const struct world *world = context;
+	uint32_t files[FILES];
+
+	for (uint32_t i = 0; i < FILES; i++)
+		files[i] = i;
+	return found(arg, "everything", files, FILES);
+}
+
+/* All that is in the file's directory, and in those that it is in. */
+static int near_lists(const struct world *world, uint64_t file, oracle_list_fn *found, void *arg)
+{
 	bool image = file < BASE + N;
 	uint32_t masks[N];
 
@@ -150,7 +160,24 @@ static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
 		assert_int_equal(found(arg, "otherwise", masks, N), 0);
 	for (uint32_t i = 0; i < N; i++)
 		masks[i] = BASE + N + i;
-	return image ? found(arg, "images", world->list, N) : found(arg, "masks", masks, N);
+	return image ? found(arg, "images", world->list, N)
+		     : found(arg, "masks", masks, world->loose ? N / 10 * 9 : N);
+}
+
+static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
+{
+	struct world *world = context;
+	int r = near_lists(world, file, found, arg);
+
+	world->asked++;
+	return r == 0 && world->loose ? everything(found, arg) : r;
+}
+
+/* Texts, images, masks. */
+static uint64_t kind(void *context, uint64_t file)
+{
+	(void)context;
+	return file < BASE ? 0 : file < BASE + N ? 1 : 2;
 }
 
 /* Lets it think as long as it has something to think about. Returns whether it found an order. */
@@ -162,6 +189,7 @@ static bool think(struct world *world, bool hard)
 		.context = world,
 		.takes_long = takes_long,
 		.lists = lists,
+		.kind = kind,
 	};
 	struct thought *thought;
 	bool found = false;
@@ -609,6 +637,64 @@ static void masks_are_foreseen_by_the_right_one_of_their_lists(void **state)
 	assert_int_equal(state_of(world).courses, 2);
 }
 
+/* A script reads some texts, or all of them, and then the images that they name. */
+static void an_index_that_is_read_first_does_not_stand_for_the_images(void **state)
+{
+	for (uint32_t texts = 1; texts < 10; texts++) {
+		struct epoch epoch = {.workers = 0, .batch = 32, .first_reader = 100};
+		struct world *world = *state;
+
+		world->loose = true;
+		for (uint32_t text = 0; text < texts; text++) {
+			oracle_saw(world->oracle, 100, text);
+			think(world, true);
+		}
+		permutation_of(11, order, N);
+		read_epoch(world, order, N, &epoch);
+		assert_in_range(epoch.locked, 1, 16);
+		assert_int_equal(state_of(world).seed, 11);
+		assert_string_equal(state_of(world).list, "images");
+		assert_in_range(world->asked, 1, 3);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* One image of ten has none, so that their list is not shuffled as that of the images is. */
+static void labels_before_images_do_not_stand_for_them(void **state)
+{
+	struct world *world = *state;
+	bool found = false;
+
+	world->loose = true;
+	permutation_of(11, order, N);
+	for (uint32_t i = 0; i < 64 && !found; i++) {
+		if (order[i] < N / 10 * 9)
+			oracle_saw(world->oracle, 100, BASE + N + order[i]);
+		found = think(world, true);
+		oracle_saw(world->oracle, 100, BASE + order[i]);
+		found |= think(world, true);
+	}
+	assert_true(found);
+	assert_int_equal(state_of(world).seed, 11);
+	assert_string_equal(state_of(world).list, "images");
+}
+
+/* Other kinds of files, and as many as images: each is asked about once. */
+static void of_the_same_readers_lists_are_asked_for_once_a_kind(void **state)
+{
+	struct world *world = *state;
+	uint32_t random = 3;
+
+	world->loose = true;
+	for (uint32_t i = 0; i < 1000; i++) {
+		random = random * 1664525u + 1013904223u;
+		oracle_saw(world->oracle, 100, BASE + i % 2 * N + (random >> 8) % N);
+		think(world, true);
+	}
+	assert_int_equal(world->asked, 2);
+}
+
 static void mosaics_are_found_and_stay(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .mosaic = 3};
@@ -888,6 +974,9 @@ int main(void)
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(masks_are_foreseen_however_many_lists_there_are),
 		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),
+		oracle_test(an_index_that_is_read_first_does_not_stand_for_the_images),
+		oracle_test(labels_before_images_do_not_stand_for_them),
+		oracle_test(of_the_same_readers_lists_are_asked_for_once_a_kind),
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(a_thought_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),

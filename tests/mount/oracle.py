@@ -73,7 +73,7 @@ class Data:
 
     def __init__(self, folder, train, validation, masks=False):
         folder.mkdir()
-        make_dataset(folder, train, validation, masks)
+        self.make(folder, train, validation, masks)
         self.train = train
         self.paths = [path.relative_to(folder) for path in (folder / "train").rglob("*")
                       if path.is_file()]
@@ -81,6 +81,8 @@ class Data:
         self.pack = foldfs.pack(folder, folder.with_suffix(".lmdb"))
         shared = f"cache=pool,pool={max(8 * MIB, train * 16384 // 4)}"
         self.options = "-o", f"{shared},io=direct" if takes_direct_reads(self.pack) else shared
+
+    make = staticmethod(make_dataset)
 
 
 def takes_direct_reads(path):

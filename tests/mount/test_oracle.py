@@ -6,6 +6,7 @@ seeds, are in tests/clients."""
 
 import random
 import subprocess
+import sys
 import time
 
 import pytest
@@ -103,6 +104,16 @@ def test_the_second_epoch_of_a_list_that_nobody_else_has(mounted, start):
     job.hear(True)
     job.go_on()
     follow(mounted, [(job, Epoch(FILES // 2))])
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python no longer asks for a terminal")
+def test_files_that_the_kernel_has_and_only_open_shows(mount, data, start):
+    mounted = mount(data.pack, "-o", "cache=kernel")
+    run("sh", "-c", f"find '{mounted.path}/train' -type f -exec cat {{}} + >/dev/null")
+    read = mounted.requests()["read"]
+    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42")
+    follow(mounted, [(job, Epoch(FILES))])
+    assert mounted.requests()["read"] - read < FILES / 20  # the kernel may let go of a few
 
 
 @is_root

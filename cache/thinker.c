@@ -15,6 +15,7 @@
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 #define LATE	    4096      /* files, by which it is judged how readers are seen */
 #define SPARE	    100	      /* a part of the time is for thinking where nothing is missing */
+#define CPUS_MAX    64
 
 struct thinker {
 	struct cache *cache;
@@ -71,7 +72,7 @@ int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
 	if (!thinker)
 		return -ENOMEM;
 	thinker->cache = cache;
-	thinker->cpus = cpus;
+	thinker->cpus = cpus < CPUS_MAX ? cpus : CPUS_MAX;
 	/* Numbers of files have 32 bits. */
 	thinker->watching = cpus > 0 && cache->source.extents < ORDER_NONE;
 	if (oracle_new(cache->source.extents, &ops, &thinker->oracle) < 0) {
@@ -235,8 +236,6 @@ static void way_give(struct way *way)
 
 /* --- searching ------------------------------------------------------------------------------- */
 
-#define THREADS_MAX 64
-
 /* One thought at a time. */
 struct thinking {
 	struct thinker *thinker;
@@ -244,8 +243,8 @@ struct thinking {
 	struct way way;
 	bool done; /* protected by the cache's lock */
 	pthread_mutex_t lock;
-	pthread_t ids[THREADS_MAX]; /* protected by lock: of those that search beside it */
-	unsigned count;		    /* protected by lock */
+	pthread_t ids[CPUS_MAX - 1]; /* protected by lock: of those that search beside it */
+	unsigned count;		     /* protected by lock */
 };
 
 /* Ranges of seeds are dealt out to the threads. */
@@ -308,7 +307,7 @@ static void *search_thread(void *context)
 static void start_searchers(struct thinking *thinking, struct search *search)
 {
 	SCOPE_LOCK(&thinking->lock);
-	while (thinking->count + 1 < thinking->thinker->cpus && thinking->count < THREADS_MAX &&
+	while (thinking->count + 1 < thinking->thinker->cpus &&
 	       pthread_create(&thinking->ids[thinking->count], NULL, search_thread, search) == 0)
 		thinking->count++;
 }

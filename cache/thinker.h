@@ -12,7 +12,8 @@
 #include "cache/cache_internal.h"
 #include "cache/order/forecast.h"
 
-/* Nothing is guessed with 0 cpus, but an order may be given. Returns 0 or -ENOMEM. */
+/* Nothing is guessed with 0 cpus, but an order may be given; more than 64 are as 64. Returns 0 or
+ * -ENOMEM. */
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret);
 void thinker_free(struct thinker *thinker); /* stopped, or never started; NULL is fine */
 int thinker_start(struct thinker *thinker); /* 0 or -errno */

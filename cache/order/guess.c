@@ -37,23 +37,29 @@ static bool try_next(const struct evidence *evidence, const struct pass *known, 
 
 /* The known ones again (a run that begins anew), what follows them, and the same over another list
  * of as many (masks beside images). */
-static bool try_known(const struct evidence *evidence, const struct question *question,
-		      struct course *ret)
+static bool try_known_pass(const struct evidence *evidence, const struct course *known,
+			   struct course *ret)
 {
 	unsigned depth = evidence_depth(evidence, GUESS_KNOWN);
 
-	for (unsigned i = 0; i < question->known_count; i++) {
-		const struct course *known = &question->known[i];
+	if (known->list->count != evidence->list->count)
+		return false;
+	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
+	if (known->list == evidence->list && try_next(evidence, &known->pass, &ret->pass))
+		return true;
+	ret->epoch = 0;
+	ret->pass = known->pass;
+	return depth && evidence_fits(evidence, &known->pass, depth);
+}
 
-		if (known->list->count != evidence->list->count)
-			continue;
-		ret->epoch = known->epoch + 1;
-		if (known->list == evidence->list && try_next(evidence, &known->pass, &ret->pass))
+static bool try_known(const struct evidence *evidence, const struct question *question,
+		      struct course *ret)
+{
+	for (unsigned i = 0; i < question->known_count; i++)
+		if (try_known_pass(evidence, &question->known[i], ret)) {
+			ranks_find(evidence, &ret->pass);
 			return true;
-		*ret = (struct course){.list = evidence->list, .pass = known->pass};
-		if (depth && evidence_fits(evidence, &known->pass, depth))
-			return true;
-	}
+		}
 	*ret = (struct course){.list = evidence->list};
 	return false;
 }
@@ -291,20 +297,6 @@ static void add_batches(struct ways *ways, uint32_t n, unsigned depth)
 			ways->ways[ways->count++] = (struct seeds_way){0, place, 1};
 }
 
-/* The other ranks of this node that have begun: those of a node follow one another. */
-static uint64_t ranks_seen(const struct evidence *evidence, const struct pass *pass)
-{
-	struct pass other = *pass;
-	uint64_t ranks = 1;
-
-	for (uint32_t i = 1; i < pass->part.world && i < RANKS; i++) {
-		other.part.first = (pass->part.first + i) % pass->part.world;
-		if (evidence_fits(evidence, &other, RANKS_SEEN))
-			ranks |= (uint64_t)1 << i;
-	}
-	return ranks;
-}
-
 static struct pass pass_of(const struct evidence *evidence, const struct seeds_way *way,
 			   uint32_t seed)
 {
@@ -313,7 +305,7 @@ static struct pass pass_of(const struct evidence *evidence, const struct seeds_w
 	if (way->stride > 1) {
 		pass.part = (struct pass_part){
 			.world = way->stride, .unit = 1, .first = way->start, .ranks = 1};
-		pass.part.ranks = ranks_seen(evidence, &pass);
+		pass.part.ranks = ranks_begun(evidence, &pass);
 	}
 	return pass;
 }

@@ -66,6 +66,12 @@ struct pass {
 			* next; PASS_WORDS: from one seed to the next; 0 while unknown */
 };
 
+/* Ranks that single places are dealt to; 1: none, or runs and batches. */
+static inline uint32_t pass_world(const struct pass *pass)
+{
+	return pass->part.unit == 1 && pass->part.world > 1 ? pass->part.world : 1;
+}
+
 /* What DALI's file reader shuffles. */
 static inline bool pass_is_dali(const struct pass *pass)
 {

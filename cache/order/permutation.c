@@ -50,8 +50,8 @@ static uint64_t *marks_of(struct permutation_deal *deal, uint32_t place)
 	return &deal->marks[place % PERMUTATION_MARKS];
 }
 
-/* Places that are not among those swapped away have their own number, and hardly any of the others
- * is looked for in vain (Bloom, 1970). The latest swap counts. */
+/* Places that are not among those swapped away have their own number; of the first hundred hardly
+ * any is looked for in vain (Bloom, 1970). The latest swap counts. */
 static uint32_t value_at(struct permutation_deal *deal, uint32_t place)
 {
 	if (!(*marks_of(deal, place) & mark_of(place)))

@@ -2,13 +2,17 @@
 #include <string.h>
 
 #define AGREE 3 /* one of so many steps has to be as most are */
+#define STRAY PASS_HEAD
 
-/* Places of the permutation that were seen, as far as its head goes. */
+/* Along the head of the permutation. */
 struct walk {
-	const struct question *question;
-	uint32_t places[WATCH_LOG]; /* of what was seen; ORDER_NONE: elsewhere */
-	unsigned votes[PASS_HEAD];  /* for a step */
-	bool ranks[PASS_HEAD];	    /* of as many as the step */
+	const struct watch_access *seen;
+	unsigned count;
+	uint32_t places[WATCH_LOG]; /* PASS_HEAD: behind the head; ORDER_NONE: of another list */
+	uint32_t steps[WATCH_LOG];  /* from what the reader had of the list before; STRAY: back, or
+				     * out of the head; 0: not known */
+	unsigned votes[PASS_HEAD + 1]; /* for a step */
+	unsigned ranks[PASS_HEAD];     /* of as many as the step: how often each took it */
 };
 
 static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
@@ -16,32 +20,32 @@ static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
 	for (uint32_t place = 0; place < count; place++)
 		if (head[place] == index)
 			return place;
-	return ORDER_NONE;
+	return PASS_HEAD;
 }
 
 static void find_places(struct walk *walk, const struct order_list *list, const uint32_t *head,
 			unsigned count)
 {
-	for (unsigned i = 0; i < walk->question->count; i++) {
-		uint32_t index = order_list_find(list, walk->question->seen[i].file);
+	for (unsigned i = 0; i < walk->count; i++) {
+		uint32_t index = order_list_find(list, walk->seen[i].file);
 
-		walk->places[i] = index == ORDER_NONE ? ORDER_NONE : place_of(index, head, count);
+		walk->places[i] = index == ORDER_NONE ? index : place_of(index, head, count);
 	}
 }
 
-/* From what the reader asked for before; 0: not known. */
 static uint32_t step_to(const struct walk *walk, unsigned at)
 {
-	const struct watch_access *seen = walk->question->seen;
+	uint32_t reader = walk->seen[at].reader, place = walk->places[at];
+	unsigned i = at;
 
-	if (walk->places[at] == ORDER_NONE || seen[at].reader == 0)
+	if (place == ORDER_NONE || reader == 0)
 		return 0;
-	for (unsigned i = at; i-- > 0;)
-		if (seen[i].reader == seen[at].reader)
-			return walk->places[i] < walk->places[at]
-				       ? walk->places[at] - walk->places[i]
-				       : 0;
-	return 0;
+	while (i-- > 0)
+		if (walk->seen[i].reader == reader && walk->places[i] != ORDER_NONE)
+			break;
+	if (i >= at || walk->places[i] == PASS_HEAD)
+		return 0;
+	return place < PASS_HEAD && place > walk->places[i] ? place - walk->places[i] : STRAY;
 }
 
 /* That of most; the least of those, for batches of two have as many that are longer. 0: none. */
@@ -50,14 +54,13 @@ static uint32_t common_step(struct walk *walk)
 	unsigned all = 0;
 	uint32_t step = 0;
 
-	for (unsigned i = 0; i < walk->question->count; i++) {
-		uint32_t one = step_to(walk, i);
-
-		walk->votes[one]++;
-		all += one > 0;
+	for (unsigned i = 0; i < walk->count; i++) {
+		walk->steps[i] = step_to(walk, i);
+		walk->votes[walk->steps[i]]++;
+		all += walk->steps[i] > 0;
 	}
 	walk->votes[0] = 0;
-	for (uint32_t i = 1; i < PASS_HEAD; i++)
+	for (uint32_t i = 1; i < STRAY; i++)
 		if (walk->votes[i] > walk->votes[step])
 			step = i;
 	return walk->votes[step] * AGREE >= all ? step : 0;
@@ -65,40 +68,63 @@ static uint32_t common_step(struct walk *walk)
 
 static void find_ranks(struct walk *walk, uint32_t step)
 {
-	for (unsigned i = 0; i < walk->question->count; i++)
-		if (step_to(walk, i) == step ||
-		    (walk->question->seen[i].nth == 0 && walk->places[i] < step))
-			walk->ranks[walk->places[i] % step] = true;
+	for (unsigned i = 0; i < walk->count; i++)
+		if (walk->steps[i] == step)
+			walk->ranks[walk->places[i] % step]++;
 }
 
-/* Whether rank r is here just when rank r + world is. */
-static bool repeat_after(const struct walk *walk, uint32_t step, uint32_t world)
+static bool is_here(const struct walk *walk, uint32_t rank)
 {
-	for (uint32_t i = 0; i < step; i++)
-		if (walk->ranks[i] != walk->ranks[(i + world) % step])
+	return walk->ranks[rank] + 1 >= RANKS_SEEN;
+}
+
+/* Whether all of the ranks, of as many as the step, that are one of a smaller world are here, or
+ * none. Of the workers of a rank, or the ranks of a world, a fourth may not have begun. */
+static bool are_one(const struct walk *walk, uint32_t step, uint32_t world, uint32_t rank)
+{
+	unsigned here = 0;
+
+	for (uint32_t i = rank; i < step; i += world)
+		here += is_here(walk, i);
+	return here == 0 || here * 4 >= step / world * 3;
+}
+
+static bool may_be_world(const struct walk *walk, uint32_t step, uint32_t world)
+{
+	for (uint32_t rank = 0; rank < world; rank++)
+		if (!are_one(walk, step, world, rank))
 			return false;
-	return true;
+	return step % world == 0;
 }
 
 static uint32_t least_world(const struct walk *walk, uint32_t step)
 {
 	uint32_t world = 1;
 
-	while (step % world || !repeat_after(walk, step, world))
+	while (!may_be_world(walk, step, world))
 		world++;
 	return world;
 }
 
-/* From the first of those that follow one another. */
-static struct pass_part part_of(const struct walk *walk, uint32_t world)
+static bool has_rank(const struct walk *walk, uint32_t step, uint32_t world, uint32_t rank)
 {
+	for (uint32_t i = rank % world; i < step; i += world)
+		if (is_here(walk, i))
+			return true;
+	return false;
+}
+
+/* From the first of those that follow one another. */
+static struct pass_part part_of(const struct walk *walk, uint32_t step)
+{
+	uint32_t world = least_world(walk, step);
 	struct pass_part part = {.world = world, .unit = 1};
 
-	while (part.first + 1 < world &&
-	       (!walk->ranks[part.first] || walk->ranks[(part.first + world - 1) % world]))
+	while (part.first + 1 < world && (!has_rank(walk, step, world, part.first) ||
+					  has_rank(walk, step, world, part.first + world - 1)))
 		part.first++;
 	for (uint32_t i = 0; i < world && i < 64; i++)
-		part.ranks |= (uint64_t)walk->ranks[(part.first + i) % world] << i;
+		part.ranks |= (uint64_t)has_rank(walk, step, world, part.first + i) << i;
 	return part;
 }
 
@@ -111,7 +137,8 @@ static bool is_dealt_places(const struct pass *pass)
 static bool find_part(const struct evidence *evidence, const struct pass *pass,
 		      struct pass_part *ret)
 {
-	struct walk walk = {.question = evidence->question};
+	const struct question *question = evidence->question;
+	struct walk walk = {.seen = question->seen, .count = question->count};
 	uint32_t head[PASS_HEAD], step;
 	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
 
@@ -120,8 +147,8 @@ static bool find_part(const struct evidence *evidence, const struct pass *pass,
 	if (step == 0)
 		return false;
 	find_ranks(&walk, step);
-	*ret = part_of(&walk, least_world(&walk, step));
-	return true;
+	*ret = part_of(&walk, step);
+	return ret->ranks != 0;
 }
 
 void ranks_find(const struct evidence *evidence, struct pass *pass)
@@ -129,6 +156,19 @@ void ranks_find(const struct evidence *evidence, struct pass *pass)
 	struct pass dealt = *pass;
 
 	if (is_dealt_places(pass) && find_part(evidence, pass, &dealt.part) &&
-	    evidence_fits(evidence, &dealt, RANKS_SEEN))
+	    pass_world(&dealt) != pass_world(pass) && evidence_fits(evidence, &dealt, RANKS_SEEN))
 		*pass = dealt;
+}
+
+uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass)
+{
+	struct pass other = *pass;
+	uint64_t ranks = 1;
+
+	for (uint32_t i = 1; i < pass->part.world && i < 64; i++) {
+		other.part.first = (pass->part.first + i) % pass->part.world;
+		if (evidence_fits(evidence, &other, RANKS_SEEN))
+			ranks |= (uint64_t)1 << i;
+	}
+	return ranks;
 }

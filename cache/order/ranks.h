@@ -12,8 +12,12 @@
 
 #define RANKS_SEEN 3 /* files, by which a rank is known to have begun */
 
-/* Has the pass, whose seed was found, have the part that readers say they read; leaves it as it is
- * where they do not say it, or are not dealt single places. */
+/* Gives the pass, whose seed was found, the world that readers show, and those of its ranks that
+ * are here; leaves it as it is where they show none, or its own. */
 void ranks_find(const struct evidence *evidence, struct pass *pass);
+
+/* By what was seen alone: bit i is set when rank part.first + i, by which the pass was found and
+ * whose bit alone is set in part.ranks, has begun as well. */
+uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass);
 
 #endif

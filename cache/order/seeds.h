@@ -79,7 +79,7 @@ unsigned seeds_narrow(struct seeds *seeds, unsigned bytes);
 bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way);
 
 /* Tries SEEDS_STEP seeds from `from` on. Returns how many match, each way counting; writes the
- * first `most` of them. Any number of threads may search ranges of their own; each needs 128 KiB
+ * first `most` of them. Any number of threads may search ranges of their own; each needs 160 KiB
  * of stack. A way that starts at a place s > 0 may miss its seed, with a chance of s / n and 1/64
  * at most: seeds_match() never does. */
 unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,

@@ -57,9 +57,9 @@ def ranks(mounted):
         yield begin
 
 
-def follow_all(mounted, jobs, epochs, count=EPOCHS):
+def follow_all(mounted, jobs, epochs, count=EPOCHS, limits=FULL):
     for _ in range(count):
-        follow(mounted, list(zip(jobs, epochs)), FULL)
+        follow(mounted, list(zip(jobs, epochs)), limits)
 
 
 def test_the_versions_are_known():
@@ -159,8 +159,10 @@ def test_lightning_on_two_devices(mounted, ranks, seed):
 @needs_module("torchdata")
 @pytest.mark.parametrize("seed", (0, 42))
 def test_torchdata(mounted, ranks, seed):
-    jobs = ranks(1, "torchdata_train.py", "--workers=2", f"--seed={seed}")
-    follow_all(mounted, jobs, [Epoch(FILES, makers=oracle.stream_of)])
+    """Any seed takes all searches before that for it, and it as long again as them."""
+    jobs = ranks(1, "torchdata_train.py", "--workers=2", f"--seed={seed}", "--slow=20")
+    follow_all(mounted, jobs, [Epoch(FILES, makers=oracle.stream_of)],
+               limits=FULL._replace(seconds=2 * FULL.seconds))
 
 
 @needs_module("torchdata")

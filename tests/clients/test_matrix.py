@@ -55,10 +55,11 @@ def test_whole_batches_only(mounted, train, workers):
 @pytest.mark.parametrize("world, ranks, more", [
     (1, [0], []), (2, [0, 1], []), (8, [0, 1], []), (8, [2, 3], ["--workers=2"]),
     (8, [6, 7], ["--workers=2", "--start=50"]), (3, [1, 2], ["--drop-last"]),
+    (64, [40], ["--workers=1", "--rate=100"]),
 ])
 def test_distributed(mounted, train, world, ranks, more):
-    """The ranks of this node."""
-    jobs = [train(f"--world={world}", f"--rank={rank}", "--batch-size=32", *more)
+    """The ranks of this node, at a pace that all can keep: gradients would hold them in step."""
+    jobs = [train(f"--world={world}", f"--rank={rank}", "--batch-size=32", "--rate=500", *more)
             for rank in ranks]
     parts = [oracle.dealt(world, rank, "--drop-last" in more) for rank in ranks]
     if "--drop-last" in more:

@@ -465,6 +465,25 @@ static void ranks_of_a_world_are_found(void **state)
 	assert_non_null(strstr(found.sampler, "8"));
 }
 
+/* The first of two machines with eight: they begin as the whole does. */
+static void half_of_the_ranks_are_not_all(void **state)
+{
+	struct epoch epoch = {.workers = 8, .batch = 1, .first_reader = 100};
+	struct oracle_state found;
+	uint32_t count = 0;
+
+	permutation_of(3, other, N);
+	for (uint32_t i = 0; i < N; i++)
+		if (i % 16 < 8)
+			order[count++] = other[i];
+	read_epoch(*state, order, count, &epoch);
+	found = state_of(*state);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(found.seed, 3);
+	assert_int_equal(found.files, count);
+	assert_non_null(strstr(found.sampler, "0 to 7 of 16"));
+}
+
 /* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
 static void batches_of_a_node_are_learned_and_kept(void **state)
 {
@@ -703,6 +722,7 @@ static void mosaics_are_found_and_stay(void **state)
 	read_epoch(*state, order, N, &epoch);
 	assert_true(epoch.locked > 0);
 	assert_int_equal(state_of(*state).seed, 12);
+	assert_int_equal(state_of(*state).files, N);
 	assert_int_equal(state_of(*state).unlocks, 0);
 }
 
@@ -965,6 +985,7 @@ int main(void)
 		oracle_test(they_are_passed_over_with_any_seed),
 		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
 		oracle_test(ranks_of_a_world_are_found),
+		oracle_test(half_of_the_ranks_are_not_all),
 		oracle_test(batches_of_a_node_are_learned_and_kept),
 		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
 		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),

@@ -7,7 +7,7 @@ import torch.distributed
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import ToTensor
 
-from steps import Steps
+from steps import SLOW, Steps
 from train import Numbered
 
 
@@ -20,6 +20,7 @@ def parse(*names):
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=40)
     parser.add_argument("--rate", type=float, default=1500)
+    parser.add_argument("--slow", type=float, default=SLOW)
     parser.add_argument("--state")
     return parser.parse_args()
 
@@ -29,7 +30,7 @@ def folder(args):
 
 
 def steps_of(args, loader):
-    return Steps(len(loader) * args.batch_size, args.rate)
+    return Steps(len(loader) * args.batch_size, args.rate, args.slow)
 
 
 def as_one():

@@ -131,6 +131,16 @@ static bool all_is_known(const struct plan_once *once, const struct plan_view *v
 	return true;
 }
 
+/* Or the readers' next epoch wants it again. */
+static bool all_asked_is_there(const struct plan_once *once, const struct plan_view *view)
+{
+	for (uint64_t i = 0; i < view->extents; i++)
+		if (bit_get(once->asked, i) && !view->have(view->context, i) &&
+		    !plan_is_kept(view, i))
+			return false;
+	return true;
+}
+
 /* What was asked for need not be preloaded, as what was planned. */
 static void keep_planned(struct plan_once *once, const struct plan_view *view)
 {
@@ -152,7 +162,8 @@ static void forget_planned(struct plan_once *once, const struct plan_view *view)
 static void next_epoch(struct plan_once *once, const struct plan_view *view)
 {
 	once->armed = epoch_was_whole(once, view);
-	if (once->preload && !once->full && !all_is_known(once, view))
+	if (once->preload && !once->full && !all_is_known(once, view) &&
+	    all_asked_is_there(once, view))
 		keep_planned(once, view);
 	else
 		forget_planned(once, view);

@@ -303,7 +303,7 @@ static void ask_about(struct thought *thought, const struct oracle_hooks *hooks,
 
 /* Of one kind of files that counts: where a text came first that names the images, its lists say
  * nothing of how these are indexed, but that of all files has them too. And where masks lie beside
- * images, of the first one of them. */
+ * images, of the last one of them. */
 static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 {
 	const struct question *question = &thought->question;
@@ -320,8 +320,9 @@ static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 	if (!list ||
 	    !choose_is_share(question->count - choose_seen(question, list), question->count))
 		return;
-	for (at = 0; order_list_find(list, question->seen[at].file) != ORDER_NONE;)
-		at++;
+	for (at = question->count - 1;
+	     order_list_find(list, question->seen[at].file) != ORDER_NONE;)
+		at--;
 	ask_about(thought, hooks, at);
 }
 
@@ -406,21 +407,21 @@ static bool is_explained(const struct thought *thought, uint32_t file)
 }
 
 /* The same pass over other lists: those that are there; and, where a share of the files is in none
- * of these, those that the first such file is in, which may have been too many for the question. */
+ * of these, those that the last such file is in, which may have been too many for the question. */
 static void think_along(struct thought *thought, const struct oracle_hooks *hooks)
 {
 	const struct question *question = &thought->question;
-	unsigned left = 0, first = 0;
+	unsigned left = 0, last = 0;
 
 	for (unsigned i = 0; i < question->list_count; i++)
 		take_along(thought, question->lists[i]);
-	for (unsigned i = question->count; i-- > 0;)
+	for (unsigned i = 0; i < question->count; i++)
 		if (!is_explained(thought, question->seen[i].file)) {
 			left++;
-			first = i;
+			last = i;
 		}
 	if (choose_is_share(left, question->count))
-		hooks->lists(hooks->context, question->seen[first].file, add_along, thought);
+		hooks->lists(hooks->context, question->seen[last].file, add_along, thought);
 }
 
 static void think_guess(struct thought *thought, const struct oracle_hooks *hooks)
@@ -624,8 +625,10 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 		oracle->searched_far = thought->group;
 	if (thought->all_seeds)
 		oracle->too_long = takes_too_long(&thought->question) ? thought->question.least : 0;
-	if (found) /* others may have begun as well */
+	if (found) { /* others may have begun as well */
 		oracle->asked_stage = oracle->asked_hard = 0;
+		oracle->asked_kinds.count = 0;
+	}
 	take_lists(oracle, thought, found);
 	thought_free(thought);
 	oracle->thinking = false;

@@ -152,9 +152,8 @@ bool dealt_to_many(const struct evidence *evidence, const struct guess_hooks *ho
 	for (; depth && pass.seed < DEALT_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
 		if (try_ranks_of_many(evidence, depth, &pass)) {
 			pass.part.ranks = ranks_begun(evidence, &pass);
-			ranks_find(evidence, &pass);
 			*ret = pass;
-			return true;
+			return ranks_find(evidence, ret);
 		}
 	return false;
 }

@@ -35,6 +35,25 @@ static bool try_next(const struct evidence *evidence, const struct pass *known, 
 	return false;
 }
 
+/* That begin later than those of the known pass. */
+static bool try_other_ranks(const struct evidence *evidence, const struct pass *known,
+			    struct pass *ret)
+{
+	uint32_t world = pass_world(known);
+	unsigned depth = evidence_depth(evidence, (double)GUESS_KNOWN * world);
+
+	*ret = *known;
+	ret->part.ranks = 1;
+	for (uint32_t rank = 0; depth && world > 1 && rank < world; rank++) {
+		ret->part.first = rank;
+		if (evidence_fits(evidence, ret, depth)) {
+			ret->part.ranks = ranks_begun(evidence, ret);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The known ones again (a run that begins anew), what follows them, and the same over another list
  * of as many (masks beside images). */
 static bool try_known_pass(const struct evidence *evidence, const struct course *known,
@@ -49,17 +68,16 @@ static bool try_known_pass(const struct evidence *evidence, const struct course 
 		return true;
 	ret->epoch = 0;
 	ret->pass = known->pass;
-	return depth && evidence_fits(evidence, &known->pass, depth);
+	return (depth && evidence_fits(evidence, &known->pass, depth)) ||
+	       try_other_ranks(evidence, &known->pass, &ret->pass);
 }
 
 static bool try_known(const struct evidence *evidence, const struct question *question,
 		      struct course *ret)
 {
 	for (unsigned i = 0; i < question->known_count; i++)
-		if (try_known_pass(evidence, &question->known[i], ret)) {
-			ranks_find(evidence, &ret->pass);
+		if (try_known_pass(evidence, &question->known[i], ret))
 			return true;
-		}
 	*ret = (struct course){.list = evidence->list};
 	return false;
 }
@@ -144,10 +162,8 @@ static bool try_conventions(const struct evidence *evidence, struct pass *ret)
 	pass_each_known(take_convention, &all);
 	if (!all.found)
 		search_conventions(&all);
-	if (all.found)
-		ranks_find(evidence, ret);
 	free(all.seeds);
-	return all.found;
+	return all.found && ranks_find(evidence, ret);
 }
 
 /* --- whole permutations ---------------------------------------------------------------------- */
@@ -324,8 +340,7 @@ static bool choose(const struct evidence *evidence, const struct ways *ways,
 	if (count == 0)
 		return false;
 	*ret = pass_of(evidence, &ways->ways[best->way], best->seed);
-	ranks_find(evidence, ret);
-	return true;
+	return ranks_find(evidence, ret);
 }
 
 static bool search_seeds(const struct evidence *evidence, const struct ways *ways, uint64_t seeds,

@@ -3,6 +3,7 @@
 
 #define AGREE 3 /* one of so many steps has to be as most are */
 #define STRAY PASS_HEAD
+#define FAR   7 /* steps of a rank */
 
 /* Along the head of the permutation. */
 struct walk {
@@ -12,7 +13,8 @@ struct walk {
 	uint32_t steps[WATCH_LOG];  /* from what the reader had of the list before; STRAY: back, or
 				     * out of the head; 0: not known */
 	unsigned votes[PASS_HEAD + 1]; /* for a step */
-	unsigned ranks[PASS_HEAD];     /* of as many as the step: how often each took it */
+	unsigned taken[PASS_HEAD];     /* by each rank, of as many as the step: of that step, */
+	unsigned files[PASS_HEAD];     /* and what was seen of its files */
 };
 
 static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
@@ -69,24 +71,28 @@ static uint32_t common_step(struct walk *walk)
 static void find_ranks(struct walk *walk, uint32_t step)
 {
 	for (unsigned i = 0; i < walk->count; i++)
-		if (walk->steps[i] == step)
-			walk->ranks[walk->places[i] % step]++;
+		if (walk->places[i] < PASS_HEAD) {
+			walk->files[walk->places[i] % step]++;
+			walk->taken[walk->places[i] % step] += walk->steps[i] == step;
+		}
 }
 
 static bool is_here(const struct walk *walk, uint32_t rank)
 {
-	return walk->ranks[rank] + 1 >= RANKS_SEEN;
+	return walk->taken[rank] + 1 >= RANKS_SEEN;
 }
 
-/* Whether all of the ranks, of as many as the step, that are one of a smaller world are here, or
- * none. Of the workers of a rank, or the ranks of a world, a fourth may not have begun. */
+/* Whether the ranks, of as many as the step, that are one of a smaller world are all here, but for
+ * some that have hardly begun; or none. */
 static bool are_one(const struct walk *walk, uint32_t step, uint32_t world, uint32_t rank)
 {
-	unsigned here = 0;
+	bool here = false, absent = false;
 
-	for (uint32_t i = rank; i < step; i += world)
-		here += is_here(walk, i);
-	return here == 0 || here * 4 >= step / world * 3;
+	for (uint32_t i = rank; i < step; i += world) {
+		here |= is_here(walk, i);
+		absent |= walk->files[i] == 0;
+	}
+	return !here || !absent;
 }
 
 static bool may_be_world(const struct walk *walk, uint32_t step, uint32_t world)
@@ -134,30 +140,43 @@ static bool is_dealt_places(const struct pass *pass)
 	       (pass->part.world <= 1 || pass->part.unit == 1);
 }
 
-static bool find_part(const struct evidence *evidence, const struct pass *pass,
-		      struct pass_part *ret)
+/* Whether those that are here have come so far that others would have begun. */
+static bool have_come_far(const struct walk *walk, uint32_t step)
 {
-	const struct question *question = evidence->question;
-	struct walk walk = {.seen = question->seen, .count = question->count};
+	for (uint32_t rank = 0; rank < step; rank++)
+		if (is_here(walk, rank) && walk->taken[rank] < FAR)
+			return false;
+	return true;
+}
+
+/* 0: the readers show none. */
+static uint32_t find_step(const struct evidence *evidence, const struct pass *pass,
+			  struct walk *walk)
+{
 	uint32_t head[PASS_HEAD], step;
 	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
 
-	find_places(&walk, evidence->list, head, count);
-	step = common_step(&walk);
-	if (step == 0)
-		return false;
-	find_ranks(&walk, step);
-	*ret = part_of(&walk, step);
-	return ret->ranks != 0;
+	find_places(walk, evidence->list, head, count);
+	step = common_step(walk);
+	if (step)
+		find_ranks(walk, step);
+	return step;
 }
 
-void ranks_find(const struct evidence *evidence, struct pass *pass)
+bool ranks_find(const struct evidence *evidence, struct pass *pass)
 {
+	const struct question *question = evidence->question;
+	struct walk walk = {.seen = question->seen, .count = question->count};
 	struct pass dealt = *pass;
+	uint32_t step = is_dealt_places(pass) ? find_step(evidence, pass, &walk) : 0;
 
-	if (is_dealt_places(pass) && find_part(evidence, pass, &dealt.part) &&
-	    pass_world(&dealt) != pass_world(pass) && evidence_fits(evidence, &dealt, RANKS_SEEN))
-		*pass = dealt;
+	if (step == 0)
+		return true;
+	dealt.part = part_of(&walk, step);
+	if (pass_world(&dealt) == pass_world(pass) || !evidence_fits(evidence, &dealt, RANKS_SEEN))
+		return true;
+	*pass = dealt;
+	return have_come_far(&walk, step) || evidence->longest >= WATCH_RUN;
 }
 
 uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass)

@@ -13,8 +13,9 @@
 #define RANKS_SEEN 3 /* files, by which a rank is known to have begun */
 
 /* Gives the pass, whose seed was found, the world that readers show, and those of its ranks that
- * are here; leaves it as it is where they show none, or its own. */
-void ranks_find(const struct evidence *evidence, struct pass *pass);
+ * are here; leaves it as it is where they show none, or its own. False: more of them may begin yet.
+ */
+bool ranks_find(const struct evidence *evidence, struct pass *pass);
 
 /* By what was seen alone: bit i is set when rank part.first + i, by which the pass was found and
  * whose bit alone is set in part.ranks, has begun as well. */

@@ -280,6 +280,22 @@ static void the_ranks_of_this_node_are_found(void **state)
 	}
 }
 
+static void a_rank_that_begins_later_is_found_by_the_others(void **state)
+{
+	const struct pass pass = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
+	struct world *world = *state;
+	struct course found;
+
+	know(world, add_list(world, BASE, MOST), LARGE, 0);
+	world->question.known[0].pass.part =
+		(struct pass_part){.world = 8, .unit = 1, .first = 0, .ranks = 0x3f};
+	see_ranks(world, &pass, MOST, 2);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, LARGE);
+	assert_ranks(&found.pass.part, 8, 6, 2);
+	assert_int_equal(world->small, 0);
+}
+
 /* More than the search knows: of a seed that epochs count from. */
 static void a_lone_rank_of_many_is_found(void **state)
 {
@@ -351,6 +367,48 @@ static void all_ranks_are_the_whole_permutation(void **state)
 	assert_true(find(world, &found));
 	assert_int_equal(found.pass.seed, SMALL);
 	assert_true(found.pass.part.world <= 1);
+}
+
+/* Ranks from 0 on, each of which has seen so many. */
+static void see_slow(struct world *world, const struct pass *pass, const uint32_t *seen,
+		     uint32_t ranks)
+{
+	for (uint32_t i = 0; i < ranks; i++) {
+		struct pass one = *pass;
+
+		one.part.first = i;
+		one.part.ranks = 1;
+		assert_true(pass_order(&one, MOST, order) > SEEN);
+		see(world, 20 + i, BASE, order, seen[i]);
+	}
+}
+
+static void ranks_that_have_hardly_begun_are_not_left_out(void **state)
+{
+	static const struct {
+		uint32_t world, ranks, seen[8], found;
+	} cases[] = {
+		{2, 2, {SEEN, 1}, 1},
+		{4, 3, {SEEN, SEEN, SEEN}, 4},
+		{8, 8, {9, 8, 9, 9, 2, 9, 8, 1}, 1},
+		{8, 7, {6, 6, 6, 6, 6, 6, 6}, 0}, /* the last one may begin yet */
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct pass pass = {.seed = SMALL,
+					  .part = {.world = cases[i].world, .unit = 1}};
+		struct world *world = *state;
+		struct course found;
+
+		world->near = SMALL;
+		add_list(world, BASE, MOST);
+		see_slow(world, &pass, cases[i].seen, cases[i].ranks);
+		assert_int_equal(find(world, &found), cases[i].found > 0);
+		if (cases[i].found)
+			assert_int_equal(pass_world(&found.pass), cases[i].found);
+		teardown(state);
+		setup(state);
+	}
 }
 
 /* Workers take batches in turn. */
@@ -690,10 +748,12 @@ int main(void)
 		guess_test(a_scan_is_not_searched_for),
 		guess_test(an_order_after_two_outputs_is_found),
 		guess_test(the_ranks_of_this_node_are_found),
+		guess_test(a_rank_that_begins_later_is_found_by_the_others),
 		guess_test(a_lone_rank_of_many_is_found),
 		guess_test(shards_of_dali_are_found),
 		guess_test(all_ranks_are_the_whole_permutation),
 		guess_test(workers_are_not_taken_for_ranks),
+		guess_test(ranks_that_have_hardly_begun_are_not_left_out),
 		guess_test(repeats_are_found),
 		guess_test(two_ranks_of_three_are_not_taken_for_repeats),
 		guess_test(a_convention_is_found_without_a_search),

@@ -74,38 +74,16 @@ static bool has_first(const struct evidence *evidence, const uint32_t *head, uns
 	return false;
 }
 
-static bool try_ranks_repeated(const struct evidence *evidence, unsigned depth, struct pass *pass)
+static bool try_ranks_repeated(const struct evidence *evidence, const uint32_t *head,
+			       unsigned count, unsigned depth, struct pass_part *part)
 {
-	const struct pass whole = {.seed = pass->seed};
-	uint32_t n = evidence->list->count, head[PASS_HEAD];
-	unsigned count = pass_head(&whole, n, head, (DEALT_WORLDS - 1) / REPEATS + 1);
-
-	if (!has_first(evidence, head, count))
-		return false;
-	count = pass_head(&whole, n, head, PASS_HEAD);
-	for (pass->part.world = REPEATS + 1; pass->part.world <= DEALT_WORLDS; pass->part.world++)
-		for (pass->part.first = 0; pass->part.first < pass->part.world; pass->part.first++)
-			if (pass->part.world % REPEATS &&
-			    fits_repeated(evidence, head, count, &pass->part, depth)) {
-				pass->part.ranks =
-					ranks_repeated(evidence, head, count, &pass->part);
+	for (part->world = REPEATS + 1; part->world <= DEALT_WORLDS; part->world++)
+		for (part->first = 0; part->first < part->world; part->first++)
+			if (part->world % REPEATS &&
+			    fits_repeated(evidence, head, count, part, depth)) {
+				part->ranks = ranks_repeated(evidence, head, count, part);
 				return true;
 			}
-	return false;
-}
-
-bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
-		    struct pass *ret)
-{
-	unsigned depth =
-		evidence_depth(evidence, (double)DEALT_SEEDS * DEALT_WORLDS * DEALT_WORLDS);
-	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1}};
-
-	for (; depth && pass.seed < DEALT_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
-		if (try_ranks_repeated(evidence, depth, &pass)) {
-			*ret = pass;
-			return true;
-		}
 	return false;
 }
 
@@ -122,16 +100,9 @@ static bool fits_rank(const struct evidence *evidence, const uint32_t *head, uns
 	return matched == depth;
 }
 
-static bool try_ranks_of_many(const struct evidence *evidence, unsigned depth, struct pass *pass)
+static bool try_ranks_of_many(const struct evidence *evidence, const uint32_t *head, unsigned count,
+			      unsigned depth, struct pass_part *part)
 {
-	const struct pass whole = {.seed = pass->seed};
-	struct pass_part *part = &pass->part;
-	uint32_t n = evidence->list->count, head[PASS_HEAD];
-	unsigned count = pass_head(&whole, n, head, DEALT_MANY);
-
-	if (!has_first(evidence, head, count))
-		return false;
-	count = pass_head(&whole, n, head, PASS_HEAD);
 	for (part->first = 0; part->first < DEALT_MANY && part->first < count; part->first++) {
 		if (!seeds_seen_begins(&evidence->seen, head[part->first]))
 			continue;
@@ -143,17 +114,45 @@ static bool try_ranks_of_many(const struct evidence *evidence, unsigned depth, s
 	return false;
 }
 
+typedef bool try_part_fn(const struct evidence *evidence, const uint32_t *head, unsigned count,
+			 unsigned depth, struct pass_part *part);
+
+/* Of each seed, whose ranks begin within the first `begin` places. */
+static bool try_seeds(const struct evidence *evidence, const struct guess_hooks *hooks,
+		      unsigned depth, unsigned begin, try_part_fn *try, struct pass *pass)
+{
+	uint32_t n = evidence->list->count, head[PASS_HEAD];
+
+	for (; depth && pass->seed < DEALT_SEEDS && !hooks->stopped(hooks->context); pass->seed++)
+		if (has_first(evidence, head, pass_head(pass, n, head, begin)) &&
+		    try(evidence, head, pass_head(pass, n, head, PASS_HEAD), depth, &pass->part))
+			return true;
+	return false;
+}
+
+bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
+		    struct pass *ret)
+{
+	unsigned depth =
+		evidence_depth(evidence, (double)DEALT_SEEDS * DEALT_WORLDS * DEALT_WORLDS);
+	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1}};
+
+	if (!try_seeds(evidence, hooks, depth, (DEALT_WORLDS - 1) / REPEATS + 1, try_ranks_repeated,
+		       &pass))
+		return false;
+	*ret = pass;
+	return true;
+}
+
 bool dealt_to_many(const struct evidence *evidence, const struct guess_hooks *hooks,
 		   struct pass *ret)
 {
 	unsigned depth = evidence_depth(evidence, (double)DEALT_SEEDS * DEALT_MANY * DEALT_MANY);
 	struct pass pass = {.part = {.unit = 1, .ranks = 1}};
 
-	for (; depth && pass.seed < DEALT_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
-		if (try_ranks_of_many(evidence, depth, &pass)) {
-			pass.part.ranks = ranks_begun(evidence, &pass);
-			*ret = pass;
-			return ranks_find(evidence, ret);
-		}
-	return false;
+	if (!try_seeds(evidence, hooks, depth, DEALT_MANY, try_ranks_of_many, &pass))
+		return false;
+	pass.part.ranks = ranks_begun(evidence, &pass);
+	*ret = pass;
+	return ranks_find(evidence, ret);
 }

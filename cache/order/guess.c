@@ -17,7 +17,6 @@
 #define FAR_BEHIND    3	      /* lists that all seeds are tried for, before that */
 #define FAR_FILES     1000    /* of fewer, too many seeds are missed */
 #define FOUND	      16
-#define REPEATS	      3 /* of RASampler and timm's RepeatAugSampler */
 
 /* --- single passes --------------------------------------------------------------------------- */
 

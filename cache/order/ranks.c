@@ -1,5 +1,4 @@
 #include "cache/order/ranks.h"
-#include <string.h>
 
 #define AGREE 3 /* one of so many steps has to be as most are */
 #define STRAY PASS_HEAD

@@ -93,7 +93,8 @@ bool oracle_same_order(const struct course *a, const struct course *b)
 {
 	return a->list == b->list && a->pass.maker == b->pass.maker &&
 	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
-	       a->pass.part.world == b->pass.part.world && a->pass.part.first == b->pass.part.first;
+	       pass_world(&a->pass) == pass_world(&b->pass) &&
+	       a->pass.part.first == b->pass.part.first;
 }
 
 bool oracle_follows(const struct oracle *oracle, const struct course *course)

@@ -1,6 +1,6 @@
 /* From who asks for what to the order of what comes: cache/order/oracle.h, with simulated loaders
  * over the permutations of torch. */
-#include "cache/order/oracle.h"
+#include "cache/order/oracle_internal.h"
 #include "cache/order/permutation.h"
 #include "tests/unit/loader.h"
 #include <setjmp.h>
@@ -446,42 +446,56 @@ static void what_nobody_read_is_passed_over_in_the_middle_too(void **state)
 	assert_int_equal(state_of(*state).position, N);
 }
 
-static void ranks_of_a_world_are_found(void **state)
+/* Ranks from `first` on, in step. */
+static struct oracle_state read_ranks(struct world *world, struct pass_part part, uint32_t ranks,
+				      struct epoch *epoch)
 {
-	struct epoch epoch = {.workers = 2, .batch = 50, .first_reader = 100};
 	struct oracle_state found;
 	uint32_t count = 0;
 
 	permutation_of(3, other, N);
 	for (uint32_t i = 0; i < N; i++)
-		if (i % 8 == 2 || i % 8 == 3)
+		if (i % part.world - part.first < ranks)
 			order[count++] = other[i];
-	/* Both in step: a batch of 50 holds 25 of each. */
-	read_epoch(*state, order, count, &epoch);
-	found = state_of(*state);
-	assert_true(epoch.locked > 0);
+	read_epoch(world, order, count, epoch);
+	found = state_of(world);
+	assert_true(epoch->locked > 0);
 	assert_int_equal(found.seed, 3);
 	assert_int_equal(found.files, count);
-	assert_non_null(strstr(found.sampler, "8"));
+	return found;
+}
+
+static void ranks_of_a_world_are_found(void **state)
+{
+	const struct pass_part part = {.world = 8, .first = 2};
+	/* Both in step: a batch of 50 holds 25 of each. */
+	struct epoch epoch = {.workers = 2, .batch = 50, .first_reader = 100};
+
+	assert_non_null(strstr(read_ranks(*state, part, 2, &epoch).sampler, "8"));
 }
 
 /* The first of two machines with eight: they begin as the whole does. */
 static void half_of_the_ranks_are_not_all(void **state)
 {
+	const struct pass_part part = {.world = 16};
 	struct epoch epoch = {.workers = 8, .batch = 1, .first_reader = 100};
-	struct oracle_state found;
-	uint32_t count = 0;
 
-	permutation_of(3, other, N);
-	for (uint32_t i = 0; i < N; i++)
-		if (i % 16 < 8)
-			order[count++] = other[i];
-	read_epoch(*state, order, count, &epoch);
-	found = state_of(*state);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(found.seed, 3);
-	assert_int_equal(found.files, count);
-	assert_non_null(strstr(found.sampler, "0 to 7 of 16"));
+	assert_non_null(strstr(read_ranks(*state, part, 8, &epoch).sampler, "0 to 7 of 16"));
+}
+
+/* By a convention, or by a search; and whichever batches of it turn out to be read. */
+static void the_whole_is_one_order_however_it_was_found(void **state)
+{
+	const struct course searched = {.pass = {.seed = 3}};
+	struct course course = searched;
+
+	(void)state;
+	course.pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
+	assert_true(oracle_same_order(&searched, &course));
+	course.pass.part = (struct pass_part){.world = 2, .unit = 32, .ranks = 1};
+	assert_true(oracle_same_order(&searched, &course));
+	course.pass.part = (struct pass_part){.world = 16, .unit = 1, .ranks = 0xff};
+	assert_false(oracle_same_order(&searched, &course));
 }
 
 /* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
@@ -986,6 +1000,7 @@ int main(void)
 		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
 		oracle_test(ranks_of_a_world_are_found),
 		oracle_test(half_of_the_ranks_are_not_all),
+		oracle_test(the_whole_is_one_order_however_it_was_found),
 		oracle_test(batches_of_a_node_are_learned_and_kept),
 		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
 		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),

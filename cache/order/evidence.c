@@ -198,9 +198,10 @@ bool evidence_fits_shards(const struct evidence *evidence, const struct pass *pa
 /* --- indices --------------------------------------------------------------------------------- */
 
 /* Of each reader the files before its nth one. */
-static unsigned indices_before(const struct question *question, const struct order_list *list,
-			       uint32_t nth, uint32_t *ret)
+static unsigned indices_before(const struct evidence *evidence, uint32_t nth, uint32_t *ret)
 {
+	const struct question *question = evidence->question;
+	const struct order_list *list = evidence->list;
 	SCOPE_FREE uint8_t *told = calloc(1, list->count / 8 + 1);
 	unsigned count = 0;
 
@@ -214,15 +215,14 @@ static unsigned indices_before(const struct question *question, const struct ord
 	return count;
 }
 
-unsigned evidence_indices(const struct question *question, const struct order_list *list,
-			  unsigned most, uint32_t *ret)
+unsigned evidence_indices(const struct evidence *evidence, unsigned most, uint32_t *ret)
 {
 	uint32_t nth = WATCH_RUN_MANY;
-	unsigned count = indices_before(question, list, nth, ret);
+	unsigned count = indices_before(evidence, nth, ret);
 
 	while (count > most && nth > LEAST) {
 		nth /= 2;
-		count = indices_before(question, list, nth, ret);
+		count = indices_before(evidence, nth, ret);
 	}
 	return count;
 }
@@ -230,9 +230,9 @@ unsigned evidence_indices(const struct question *question, const struct order_li
 /* --- runs ------------------------------------------------------------------------------------ */
 
 /* From its first file on, seen[first]. */
-static bool find_run(const struct question *question, const struct order_list *list, unsigned first,
-		     uint32_t ret[SEEDS_RUN])
+static bool find_run(const struct evidence *evidence, unsigned first, uint32_t ret[SEEDS_RUN])
 {
+	const struct question *question = evidence->question;
 	uint32_t nth = 0;
 
 	for (unsigned i = first; i < question->count && nth < SEEDS_RUN; i++) {
@@ -240,7 +240,7 @@ static bool find_run(const struct question *question, const struct order_list *l
 
 		if (access->reader != question->seen[first].reader)
 			continue;
-		ret[nth] = order_list_find(list, access->file);
+		ret[nth] = order_list_find(evidence->list, access->file);
 		if (access->nth != nth || ret[nth] == ORDER_NONE)
 			return false;
 		nth++;
@@ -248,13 +248,13 @@ static bool find_run(const struct question *question, const struct order_list *l
 	return nth == SEEDS_RUN;
 }
 
-unsigned evidence_runs(const struct question *question, const struct order_list *list,
-		       uint32_t ret[SEEDS_FIRSTS][SEEDS_RUN])
+unsigned evidence_runs(const struct evidence *evidence, uint32_t ret[SEEDS_FIRSTS][SEEDS_RUN])
 {
+	const struct question *question = evidence->question;
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < question->count && count < SEEDS_FIRSTS; i++)
-		if (question->seen[i].nth == 0 && find_run(question, list, i, ret[count]))
+		if (question->seen[i].nth == 0 && find_run(evidence, i, ret[count]))
 			count++;
 	return count;
 }

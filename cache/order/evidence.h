@@ -45,12 +45,10 @@ bool evidence_fits_shards(const struct evidence *evidence, const struct pass *pa
 
 /* The indices of what was seen in the list, each once; where these are more than `most`, of what
  * each reader began with. `ret` has room for WATCH_LOG. Returns how many. */
-unsigned evidence_indices(const struct question *question, const struct order_list *list,
-			  unsigned most, uint32_t *ret);
+unsigned evidence_indices(const struct evidence *evidence, unsigned most, uint32_t *ret);
 
 /* What readers began with in a row, where all of it is in the list, of those that began first.
  * Returns of how many. */
-unsigned evidence_runs(const struct question *question, const struct order_list *list,
-		       uint32_t ret[SEEDS_FIRSTS][SEEDS_RUN]);
+unsigned evidence_runs(const struct evidence *evidence, uint32_t ret[SEEDS_FIRSTS][SEEDS_RUN]);
 
 #endif

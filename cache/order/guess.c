@@ -71,9 +71,10 @@ static bool try_known_pass(const struct evidence *evidence, const struct course 
 	       try_other_ranks(evidence, &known->pass, &ret->pass);
 }
 
-static bool try_known(const struct evidence *evidence, const struct question *question,
-		      struct course *ret)
+static bool try_known(const struct evidence *evidence, struct course *ret)
 {
+	const struct question *question = evidence->question;
+
 	for (unsigned i = 0; i < question->known_count; i++)
 		if (try_known_pass(evidence, &question->known[i], ret))
 			return true;
@@ -226,9 +227,10 @@ static bool try_whole(void *arg, const struct pass *pass)
 	return resumed->found;
 }
 
-static void try_whole_known(const struct evidence *evidence, const struct question *question,
-			    struct dear *resumed)
+static void try_whole_known(const struct evidence *evidence, struct dear *resumed)
 {
+	const struct question *question = evidence->question;
+
 	for (unsigned i = 0; i < question->known_count && !resumed->found; i++)
 		if (question->known[i].list == evidence->list)
 			try_whole(resumed, &question->known[i].pass);
@@ -255,19 +257,19 @@ static void try_whole_far(const struct evidence *evidence, struct dear *resumed)
 	resumed->left += left;
 }
 
-static bool try_resumed(const struct evidence *evidence, const struct question *question,
-			const struct guess_hooks *hooks, struct pass *ret)
+static bool try_resumed(const struct evidence *evidence, const struct guess_hooks *hooks,
+			struct pass *ret)
 {
 	struct dear resumed = {.hooks = hooks, .ret = ret};
 	uint32_t seen[WATCH_LOG];
 	unsigned most = resume_most(evidence->list->count);
-	unsigned count = evidence_indices(question, evidence->list, most, seen);
+	unsigned count = evidence_indices(evidence, most, seen);
 
 	if (evidence->longest < RESUMED_FROM ||
 	    resume_new(evidence->list->count, seen, count, &resumed.resume) < 0)
 		return false;
 	resumed.left = resume_tries(resumed.resume);
-	try_whole_known(evidence, question, &resumed);
+	try_whole_known(evidence, &resumed);
 	if (!resumed.found)
 		try_whole_small(&resumed);
 	if (!resumed.found)
@@ -387,101 +389,88 @@ static bool try_worlds(const struct evidence *evidence, const struct guess_hooks
 static unsigned depth_of_all(const struct evidence *evidence)
 {
 	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (2 + DEALT_WORLDS));
+	bool pays = evidence->list->count >= evidence->question->least;
 
-	return depth <= evidence->shortest ? depth : 0;
+	return pays && depth <= evidence->shortest ? depth : 0;
 }
 
 static bool try_all(const struct evidence *evidence, const struct guess_hooks *hooks,
-		    struct pass *ret)
+		    struct course *ret)
 {
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
 	unsigned depth = depth_of_all(evidence);
 
-	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
 }
 
 /* Rank 0 of so many. */
 static bool try_all_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
-			   struct pass *ret)
+			   struct course *ret)
 {
 	struct ways ways = {.count = 0};
 	unsigned depth = depth_of_all(evidence);
 
 	for (uint32_t world = 2; world <= DEALT_WORLDS && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
-	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, ret);
+	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
+}
+
+static bool far_pays(const struct evidence *evidence)
+{
+	uint32_t n = evidence->list->count;
+
+	return n >= evidence->question->least * FAR_DEAR && n >= FAR_FILES && n < PERMUTATION_LARGE;
 }
 
 /* torchdata's loader with workers, of which nothing is known but that (pass_each_far()). */
-static bool try_all_far(const struct question *question, const struct order_list *list,
-			const struct guess_hooks *hooks, struct pass *ret)
+static bool try_all_far(const struct evidence *evidence, const struct guess_hooks *hooks,
+			struct course *ret)
 {
-	struct seeds_runs seen = {.n = list->count, .skip = list->count - 1};
+	uint32_t n = evidence->list->count;
+	struct seeds_runs seen = {.n = n, .skip = n - 1};
 	struct seeds_found found;
 	struct seeds *work;
 	unsigned count;
 
-	seen.count = evidence_runs(question, list, seen.runs);
+	seen.count = far_pays(evidence) ? evidence_runs(evidence, seen.runs) : 0;
 	if (seen.count == 0 || seeds_new_far(&seen, &work) < 0)
 		return false;
 	count = hooks->search(hooks->context, work, 0, SEEDS_ALL, &found, 1);
 	seeds_free(work);
 	if (count)
-		*ret = (struct pass){.rule = PASS_STREAM, .seed = found.seed, .skip = seen.skip};
+		ret->pass =
+			(struct pass){.rule = PASS_STREAM, .seed = found.seed, .skip = seen.skip};
 	return count > 0;
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static bool try_likely(const struct evidence *evidence, const struct question *question,
-		       const struct guess_hooks *hooks, struct course *ret)
+static bool try_likely(const struct evidence *evidence, const struct guess_hooks *hooks,
+		       struct course *ret)
 {
 	(void)hooks;
-	return try_known(evidence, question, ret) || try_conventions(evidence, &ret->pass);
+	return try_known(evidence, ret) || try_conventions(evidence, &ret->pass);
 }
 
 /* Repeats first: where many ranks are here, what they read begins as the whole does. */
-static bool try_more(const struct evidence *evidence, const struct question *question,
-		     const struct guess_hooks *hooks, struct course *ret)
+static bool try_more(const struct evidence *evidence, const struct guess_hooks *hooks,
+		     struct course *ret)
 {
 	return dealt_repeated(evidence, hooks, &ret->pass) ||
 	       try_small(evidence, hooks, &ret->pass) || try_worlds(evidence, hooks, &ret->pass) ||
 	       dealt_to_many(evidence, hooks, &ret->pass) || try_far(evidence, hooks, &ret->pass) ||
-	       try_resumed(evidence, question, hooks, &ret->pass);
+	       try_resumed(evidence, hooks, &ret->pass);
 }
 
-static bool try_all_seeds(const struct evidence *evidence, const struct question *question,
-			  const struct guess_hooks *hooks, struct course *ret)
+static bool try_more_and_all(const struct evidence *evidence, const struct guess_hooks *hooks,
+			     struct course *ret)
 {
-	return evidence->list->count >= question->least && try_all(evidence, hooks, &ret->pass);
+	return try_more(evidence, hooks, ret) || try_all(evidence, hooks, ret) ||
+	       try_all_worlds(evidence, hooks, ret);
 }
 
-static bool try_all_ranks(const struct evidence *evidence, const struct question *question,
-			  const struct guess_hooks *hooks, struct course *ret)
-{
-	return evidence->list->count >= question->least &&
-	       try_all_worlds(evidence, hooks, &ret->pass);
-}
-
-static bool try_more_and_all(const struct evidence *evidence, const struct question *question,
-			     const struct guess_hooks *hooks, struct course *ret)
-{
-	return try_more(evidence, question, hooks, ret) ||
-	       try_all_seeds(evidence, question, hooks, ret) ||
-	       try_all_ranks(evidence, question, hooks, ret);
-}
-
-static bool try_far_seeds(const struct evidence *evidence, const struct question *question,
-			  const struct guess_hooks *hooks, struct course *ret)
-{
-	const struct order_list *list = evidence->list;
-
-	return list->count >= question->least * FAR_DEAR && list->count >= FAR_FILES &&
-	       list->count < PERMUTATION_LARGE && try_all_far(question, list, hooks, &ret->pass);
-}
-
-typedef bool try_fn(const struct evidence *evidence, const struct question *question,
-		    const struct guess_hooks *hooks, struct course *ret);
+typedef bool try_fn(const struct evidence *evidence, const struct guess_hooks *hooks,
+		    struct course *ret);
 
 static bool try_list(const struct question *question, const struct order_list *list, try_fn *try,
 		     const struct guess_hooks *hooks, struct course *ret)
@@ -492,7 +481,7 @@ static bool try_list(const struct question *question, const struct order_list *l
 
 	if (!evidence_init(&evidence, question, list))
 		return false;
-	found = !evidence_is_scan(&evidence) && try(&evidence, question, hooks, &course);
+	found = !evidence_is_scan(&evidence) && try(&evidence, hooks, &course);
 	evidence_release(&evidence);
 	if (found)
 		*ret = course;
@@ -514,10 +503,10 @@ static bool try_searches(const struct question *question, unsigned likely,
 {
 	unsigned first = likely < FAR_BEHIND ? likely : FAR_BEHIND, all = question->list_count;
 
-	return try_lists(question, 0, first, try_all_seeds, hooks, ret) ||
-	       try_lists(question, 0, question->far && first, try_far_seeds, hooks, ret) ||
-	       try_lists(question, first, likely, try_all_seeds, hooks, ret) ||
-	       try_lists(question, 0, likely, try_all_ranks, hooks, ret) ||
+	return try_lists(question, 0, first, try_all, hooks, ret) ||
+	       try_lists(question, 0, question->far && first, try_all_far, hooks, ret) ||
+	       try_lists(question, first, likely, try_all, hooks, ret) ||
+	       try_lists(question, 0, likely, try_all_worlds, hooks, ret) ||
 	       try_lists(question, likely, all, try_more_and_all, hooks, ret);
 }
 

@@ -82,6 +82,7 @@ void oracle_begin(struct oracle *oracle, const struct course *course, struct for
 	oracle->tracks[oracle->count++] = (struct track){.id = ++oracle->ids,
 							 .course = *course,
 							 .forecast = forecast,
+							 .began = watch_turns(oracle->watch),
 							 .fed = watch_turns(oracle->watch)};
 	if (may_be_part(course, forecast))
 		batches_new(forecast_count(forecast), forecast_edge(forecast),
@@ -101,7 +102,7 @@ bool oracle_follows(const struct oracle *oracle, const struct course *course)
 {
 	for (unsigned i = 0; i < oracle->count; i++)
 		if (oracle_same_order(&oracle->tracks[i].course, course) &&
-		    !forecast_ended(oracle->tracks[i].forecast))
+		    !oracle->tracks[i].ended)
 			return true;
 	return false;
 }
@@ -235,16 +236,14 @@ static bool is_forsaken(const struct track *track)
 	return track->passed >= FORSAKEN;
 }
 
-/* Whether a later pass of the same course is well under way. */
+/* Whether a pass over the same list that began after it is well under way. */
 static bool is_over(const struct oracle *oracle, const struct track *track)
 {
-	if (!forecast_ended(track->forecast))
-		return false;
-	for (unsigned i = 0; i < oracle->count; i++) {
+	for (unsigned i = 0; track->ended && i < oracle->count; i++) {
 		const struct track *other = &oracle->tracks[i];
 
-		if (other->id > track->id && other->course.list == track->course.list &&
-		    other->fed_by >= BEGUN)
+		if (other->began >= track->ended && other->id > track->id &&
+		    other->course.list == track->course.list && other->fed_by >= BEGUN)
 			return true;
 	}
 	return false;
@@ -255,8 +254,10 @@ static void look_after_tracks(struct oracle *oracle)
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
 
+		if (!track->ended && forecast_ended(track->forecast))
+			track->ended = watch_turns(oracle->watch);
 		if (forecast_lost(track->forecast) || is_forsaken(track)) {
-			oracle->unlocks += !forecast_ended(track->forecast);
+			oracle->unlocks += !track->ended;
 			track_end(oracle, i);
 			return;
 		}
@@ -264,7 +265,7 @@ static void look_after_tracks(struct oracle *oracle)
 			track_end(oracle, i);
 			return;
 		}
-		if (forecast_ended(track->forecast) && track->next_forecast) {
+		if (track->ended && track->next_forecast) {
 			begin_next(oracle, track);
 			return;
 		}
@@ -423,7 +424,7 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 	*ret = (struct oracle_state){
 		.courses = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++)
-		ret->under_way += !forecast_ended(oracle->tracks[i].forecast);
+		ret->under_way += !oracle->tracks[i].ended;
 	if (!track)
 		return;
 	if (track->course.list) {

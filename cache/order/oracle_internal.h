@@ -24,6 +24,7 @@ struct track {
 	uint64_t fed;	 /* the turn of the last file that was foreseen */
 	uint64_t fed_by; /* so many turns */
 	uint64_t passed; /* files of its own that others asked for, since one who goes by it did */
+	uint64_t began, ended; /* turns; 0: it has not */
 	bool followed_up;
 	unsigned rooted;	 /* so often its seed was looked for among the outputs of others */
 	struct batches *batches; /* NULL: the part is known, or all there is */

@@ -785,6 +785,32 @@ static void a_job_that_begins_anew_is_followed_anew(void **state)
 	assert_int_equal(state_of(*state).courses, 1);
 }
 
+/* One of them began earlier, and ends so; the next epoch they begin together. Of epochs by seeds
+ * that follow one another. */
+static void ranks_that_are_apart_are_followed_to_the_end(void **state)
+{
+	struct world *world = *state;
+	uint32_t missed = 0;
+
+	for (uint32_t epoch = 0; epoch < 2; epoch++) {
+		uint32_t at[2] = {0};
+
+		permutation_of(epoch, order, N);
+		for (uint32_t turn = 0; at[1] < N / 2; turn++)
+			for (uint32_t rank = 0; rank < 2; rank++) {
+				if (at[rank] == N / 2 || (rank && !epoch && turn < 100))
+					continue;
+				missed += !foreseen(world, BASE + order[2 * at[rank] + rank]);
+				oracle_saw(world->oracle, 100 + rank,
+					   BASE + order[2 * at[rank]++ + rank]);
+				if (turn % 20 == 0)
+					think(world, true);
+			}
+		assert_in_range(missed, 1, 50 * (epoch + 1));
+		assert_int_equal(state_of(world).seed, epoch);
+	}
+}
+
 /* Each takes turns of its own. */
 static void two_jobs_are_followed_side_by_side(void **state)
 {
@@ -1016,6 +1042,7 @@ int main(void)
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(a_thought_of_few_files_is_given_up_when_there_are_more),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
+		oracle_test(ranks_that_are_apart_are_followed_to_the_end),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),
 		oracle_test(a_subset_is_foreseen_in_its_second_epoch),

@@ -179,13 +179,19 @@ static void begin_anew(struct watch *watch, struct reader *reader)
 	}
 }
 
+/* Whoever asked for nothing fresh since a forecast of it has ended has begun anew then. */
 static void next_epoch(struct watch *watch)
 {
 	watch->epoch++;
 	memset(watch->seen, 0, watch->files / 8 + 1);
-	for (unsigned i = 0; i < READERS; i++)
-		if (watch->readers[i].again)
-			begin_anew(watch, &watch->readers[i]);
+	for (unsigned i = 0; i < READERS; i++) {
+		struct reader *reader = &watch->readers[i];
+
+		if (reader->again)
+			begin_anew(watch, reader);
+		else if (reader->fresh == 0)
+			reader->epoch = watch->epoch;
+	}
 }
 
 /* Files that were asked for before, in a row that chance does not bring. */

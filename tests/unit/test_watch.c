@@ -220,6 +220,29 @@ static uint32_t random_below(uint32_t *state, uint32_t n)
 	return (*state >> 8) % n;
 }
 
+/* One whom a forecast followed until it ended has nothing fresh; another one shows that all begin
+ * anew. */
+static void who_has_begun_anew_does_not_do_so_again(void **state)
+{
+	struct watch *watch = *state;
+	unsigned count, of_first = 0;
+
+	for (uint32_t i = 0; i < 200; i++) {
+		ask(watch, 10, file_of(2 * i), i > 100);
+		ask(watch, 20, file_of(2 * i + 1), false);
+	}
+	for (uint32_t i = 0; i < 50; i++) {
+		ask(watch, 10, file_of(399 - 3 * i), false);
+		ask(watch, 20, file_of(3 * i), false);
+	}
+	count = watch_beginnings(watch, seen);
+	assert_int_equal(count, 100);
+	for (uint32_t i = 0; i < count; i++)
+		if (seen[i].reader == 10)
+			assert_int_equal(seen[i].file, file_of(399 - 3 * of_first++));
+	assert_int_equal(of_first, 50);
+}
+
 /* With each sample three of all the others, of which ever more were asked for before. */
 static void mosaics_do_not_begin_anew(void **state)
 {
@@ -315,6 +338,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(workers_of_the_epoch_before_do_not_count, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(who_asks_for_all_anew_begins_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_has_begun_anew_does_not_do_so_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(mosaics_do_not_begin_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_over_the_same_files_does_not_begin_anew,
 						setup, teardown),

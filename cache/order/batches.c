@@ -82,7 +82,7 @@ static bool listen(const struct batches *batches, uint32_t from, uint32_t to, st
 		    (was && !is && !hear_end(ear, place)))
 			return false;
 	}
-	return true;
+	return ear->periods == 0 || to - ear->begun <= ear->rhythm.period;
 }
 
 static bool is_same(const struct rhythm *a, const struct rhythm *b)

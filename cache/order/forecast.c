@@ -20,7 +20,8 @@
 #define GONE_ON	  8    /* and places that it has gone on then */
 #define MET	  16   /* of several readers that go on elsewhere at a time */
 #define RUN	  4    /* places, by which a batch is known to have begun, */
-#define RANKS	  8    /* of which one may have each so manieth place */
+#define RANKS	  8    /* of which one may have each so manieth place, */
+#define ROW	  8    /* which so many of them show: more than by chance where a fifth has come */
 #define REACH_MIN 64   /* places */
 #define BATCH_MAX 4096 /* no longer way from run to run is a batch */
 #define JUDGED	  64   /* of the last demands */
@@ -161,18 +162,33 @@ bool forecast_has(const struct forecast *forecast, uint64_t file)
 
 /* --- where the readers are ------------------------------------------------------------------- */
 
+/* Whether a place is one of so many, so far apart, that have come, or of the first ones; between
+ * them may be hidden ones. */
+static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t apart,
+		      unsigned least)
+{
+	uint32_t first = place, end = place + apart;
+	unsigned row = 1;
+
+	while (first >= apart && row < least && is_done(forecast, first - apart)) {
+		first -= apart;
+		row += !is_hidden(forecast, first);
+	}
+	for (; end < forecast->count && row < least && is_done(forecast, end); end += apart)
+		row += !is_hidden(forecast, end);
+	return first < apart || row == least;
+}
+
 /* The readers' own places are part of runs, or the first ones; what lies anywhere by itself, or
- * with few others, is somebody else's. */
+ * with few others, is somebody else's. A rank that is ahead of others has each so manieth. */
 static bool stands_alone(const struct forecast *forecast, uint32_t place)
 {
-	uint32_t first = place, end = place + 1;
-	unsigned run = 1;
-
-	while (first > 0 && run < RUN && is_done(forecast, first - 1))
-		run += !is_hidden(forecast, --first);
-	while (end < forecast->count && run < RUN && is_done(forecast, end))
-		run += !is_hidden(forecast, end++);
-	return first > 0 && run < RUN;
+	if (is_in_row(forecast, place, 1, RUN))
+		return false;
+	for (uint32_t apart = 2; apart <= RANKS; apart++)
+		if (is_in_row(forecast, place, apart, ROW))
+			return false;
+	return true;
 }
 
 static int by_number(const void *a, const void *b)

@@ -120,6 +120,21 @@ static void where_all_are_read_nothing_is_left_out(void **state)
 			}
 }
 
+/* Of two ranks that were apart when it was taken up the first one had asked for its places. */
+static void what_was_asked_for_before_is_no_rhythm(void **state)
+{
+	struct batches *batches;
+	struct pass_part part;
+
+	(void)state;
+	assert_int_equal(batches_new(MOST, 100, &batches), 0);
+	for (uint32_t place = 101; place < MOST; place++)
+		if (place > 200 || place % 2)
+			batches_saw(batches, place);
+	assert_false(batches_known(batches, &part));
+	batches_free(batches);
+}
+
 /* Taken up in the midst of an epoch, where a file is missing now and then. */
 static void what_nobody_asked_for_delays_it(void **state)
 {
@@ -143,6 +158,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_batches_of_a_node_are_told),
 		cmocka_unit_test(where_all_are_read_nothing_is_left_out),
+		cmocka_unit_test(what_was_asked_for_before_is_no_rhythm),
 		cmocka_unit_test(what_nobody_asked_for_delays_it),
 	};
 

@@ -197,6 +197,24 @@ static void ranks_that_drift_apart_are_followed(void **state)
 	}
 }
 
+/* One of three began earlier. */
+static void ranks_that_are_apart_have_come_as_far_as_each_is(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t seen[100];
+
+	(void)state;
+	for (uint32_t i = 0; i < 60; i++)
+		seen[i] = order[3 * i];
+	for (uint32_t i = 0; i < 40; i++)
+		seen[60 + i] = order[3 * (i / 2) + 1 + i % 2];
+	forecast_start(forecast, seen, 100);
+	assert_int_equal(forecast_position(forecast), 100);
+	assert_false(forecast_foresees(forecast, order[3 * 59]));
+	assert_true(forecast_foresees(forecast, order[3 * 59 - 1]));
+	forecast_free(forecast);
+}
+
 static void another_order_is_lost(void **state)
 {
 	struct forecast *forecast = forecast_of(order, N);
@@ -375,6 +393,7 @@ int main(void)
 		cmocka_unit_test(what_comes_is_told_for_all_workers_side_by_side),
 		cmocka_unit_test(each_file_is_told_before_it_is_asked_for),
 		cmocka_unit_test(ranks_that_drift_apart_are_followed),
+		cmocka_unit_test(ranks_that_are_apart_have_come_as_far_as_each_is),
 		cmocka_unit_test(another_order_is_lost),
 		cmocka_unit_test(files_of_others_say_nothing),
 		cmocka_unit_test(mosaics_do_not_end_it),

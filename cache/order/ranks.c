@@ -172,8 +172,10 @@ bool ranks_find(const struct evidence *evidence, struct pass *pass)
 	if (step == 0)
 		return true;
 	dealt.part = part_of(&walk, step);
-	if (pass_world(&dealt) == pass_world(pass) || !evidence_fits(evidence, &dealt, RANKS_SEEN))
+	if (pass_world(&dealt) == pass_world(pass))
 		return true;
+	if (!evidence_fits(evidence, &dealt, RANKS_SEEN))
+		return step >= pass_world(pass);
 	*pass = dealt;
 	return have_come_far(&walk, step) || evidence->longest >= WATCH_RUN;
 }

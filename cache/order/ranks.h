@@ -13,8 +13,8 @@
 #define RANKS_SEEN 3 /* files, by which a rank is known to have begun */
 
 /* Gives the pass, whose seed was found, the world that readers show, and those of its ranks that
- * are here; leaves it as it is where they show none, or its own. False: more of them may begin yet.
- */
+ * are here; leaves it as it is where they show none, or its own. False: more of them may begin yet;
+ * or they read more than the pass has, a rank of fewer, and have not begun with it. */
 bool ranks_find(const struct evidence *evidence, struct pass *pass);
 
 /* By what was seen alone: bit i is set when rank part.first + i, by which the pass was found and

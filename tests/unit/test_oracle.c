@@ -483,6 +483,22 @@ static void half_of_the_ranks_are_not_all(void **state)
 	assert_non_null(strstr(read_ranks(*state, part, 8, &epoch).sampler, "0 to 7 of 16"));
 }
 
+/* Rank 1 of 2, of whose epoch the beginning was not seen: each fifth of its files is one of
+ * rank 9 of 10. */
+static void a_rank_that_is_taken_up_later_is_not_one_of_more(void **state)
+{
+	struct epoch epoch = {.workers = 1, .batch = 32, .first_reader = 100, .slowly = true};
+	uint32_t count = 0;
+
+	permutation_of(3, other, N);
+	for (uint32_t place = 9; place < N; place += 2)
+		order[count++] = other[place];
+	read_epoch(*state, order, count, &epoch);
+	assert_in_range(epoch.locked, 1, 200);
+	assert_int_equal(state_of(*state).seed, 3);
+	assert_non_null(strstr(state_of(*state).sampler, "rank 1 of 2"));
+}
+
 /* By a convention, or by a search; and whichever batches of it turn out to be read. */
 static void the_whole_is_one_order_however_it_was_found(void **state)
 {
@@ -1026,6 +1042,7 @@ int main(void)
 		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
 		oracle_test(ranks_of_a_world_are_found),
 		oracle_test(half_of_the_ranks_are_not_all),
+		oracle_test(a_rank_that_is_taken_up_later_is_not_one_of_more),
 		oracle_test(the_whole_is_one_order_however_it_was_found),
 		oracle_test(batches_of_a_node_are_learned_and_kept),
 		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),

@@ -1,5 +1,5 @@
 /* A place is done when its file has come, is hidden, or is passed over: a reader that goes on at a
- * place has what it left out shortly before from elsewhere, or will not ask for it.
+ * place has what it left out from elsewhere, or will not ask for it, once others are as far.
  *
  *	done ... done  run  gap  run  gap  run | reach |
  *	             ^ front               edge ^
@@ -304,8 +304,8 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-/* What was left out on the way to this place, by a reader that has gone on since: single places,
- * where a gap is another worker's. */
+/* What was left out on the way to this place, behind which readers have gone on, and others are as
+ * far: single places, where a gap is a worker's. */
 static void pass_over_holes(struct forecast *forecast, uint32_t place)
 {
 	uint32_t end = place, begin, came = 0, hidden = 0;
@@ -368,7 +368,8 @@ static void move_edge(struct forecast *forecast, uint32_t place)
 static void go_on(struct forecast *forecast, uint32_t place)
 {
 	set_done(forecast, place);
-	pass_over_holes(forecast, place);
+	if (place > forecast->reach)
+		pass_over_holes(forecast, place - forecast->reach);
 	move_edge(forecast, place);
 	if (++forecast->stuck > STUCK_MIN + 2 * (forecast->edge - forecast->front))
 		pass_over_gap(forecast);

@@ -130,6 +130,8 @@ static bool try_seeds(const struct evidence *evidence, const struct guess_hooks 
 	return false;
 }
 
+/* All that a rank reads comes by chance where ranks of a plain sampler are here but for one; but
+ * their readers go further from file to file. */
 bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
 		    struct pass *ret)
 {
@@ -141,7 +143,7 @@ bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *h
 		       &pass))
 		return false;
 	*ret = pass;
-	return true;
+	return ranks_step(evidence, &pass) <= pass.part.world / REPEATS + 1;
 }
 
 bool dealt_to_many(const struct evidence *evidence, const struct guess_hooks *hooks,

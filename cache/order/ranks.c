@@ -148,29 +148,34 @@ static bool have_come_far(const struct walk *walk, uint32_t step)
 	return true;
 }
 
-/* 0: the readers show none. */
 static uint32_t find_step(const struct evidence *evidence, const struct pass *pass,
 			  struct walk *walk)
 {
-	uint32_t head[PASS_HEAD], step;
+	const struct question *question = evidence->question;
+	uint32_t head[PASS_HEAD];
 	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
 
+	*walk = (struct walk){.seen = question->seen, .count = question->count};
 	find_places(walk, evidence->list, head, count);
-	step = common_step(walk);
-	if (step)
-		find_ranks(walk, step);
-	return step;
+	return common_step(walk);
+}
+
+uint32_t ranks_step(const struct evidence *evidence, const struct pass *pass)
+{
+	struct walk walk;
+
+	return find_step(evidence, pass, &walk);
 }
 
 bool ranks_find(const struct evidence *evidence, struct pass *pass)
 {
-	const struct question *question = evidence->question;
-	struct walk walk = {.seen = question->seen, .count = question->count};
+	struct walk walk;
 	struct pass dealt = *pass;
 	uint32_t step = is_dealt_places(pass) ? find_step(evidence, pass, &walk) : 0;
 
 	if (step == 0)
 		return true;
+	find_ranks(&walk, step);
 	dealt.part = part_of(&walk, step);
 	if (pass_world(&dealt) == pass_world(pass))
 		return true;

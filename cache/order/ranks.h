@@ -17,6 +17,10 @@
  * or they read more than the pass has, a rank of fewer, and have not begun with it. */
 bool ranks_find(const struct evidence *evidence, struct pass *pass);
 
+/* How many places of the permutation lie between a file of a reader and its next one, as most have
+ * it; 0: that is not known. */
+uint32_t ranks_step(const struct evidence *evidence, const struct pass *pass);
+
 /* By what was seen alone: bit i is set when rank part.first + i, by which the pass was found and
  * whose bit alone is set in part.ranks, has begun as well. */
 uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass);

@@ -501,6 +501,26 @@ static void two_ranks_of_three_are_not_taken_for_repeats(void **state)
 	}
 }
 
+/* The third one of four has not begun yet: what the others have is all that repeats leave to one.
+ */
+static void three_ranks_of_four_are_not_one_that_repeats(void **state)
+{
+	struct world *world = *state;
+	struct pass pass = {.seed = 3, .part = {.world = 4, .unit = 1}};
+	struct course found;
+
+	add_list(world, BASE, 20000);
+	see_ranks(world, &pass, 20000, 2);
+	pass.part.first = 3;
+	pass.part.ranks = 1;
+	assert_int_equal(pass_order(&pass, 20000, order), 5000);
+	see(world, 30, BASE, order, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, 3);
+	assert_int_equal(found.pass.repeats, 0);
+	assert_int_equal(found.pass.part.world, 4);
+}
+
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
 static void a_convention_is_found_without_a_search(void **state)
 {
@@ -756,6 +776,7 @@ int main(void)
 		guess_test(ranks_that_have_hardly_begun_are_not_left_out),
 		guess_test(repeats_are_found),
 		guess_test(two_ranks_of_three_are_not_taken_for_repeats),
+		guess_test(three_ranks_of_four_are_not_one_that_repeats),
 		guess_test(a_convention_is_found_without_a_search),
 		guess_test(what_follows_a_known_pass_is_tried_first),
 		guess_test(a_run_that_begins_anew_is_recognised),

@@ -20,6 +20,16 @@
 
 /* --- single passes --------------------------------------------------------------------------- */
 
+/* Of a pass by whose first rank here it was found. */
+static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
+{
+	struct pass first = *pass;
+
+	first.part.ranks = 1;
+	if (pass_world(pass) > 1)
+		pass->part.ranks |= ranks_begun(evidence, &first);
+}
+
 static bool try_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)
 {
 	struct pass next[PASS_NEXT];
@@ -29,6 +39,7 @@ static bool try_next(const struct evidence *evidence, const struct pass *known, 
 	for (unsigned i = 0; depth && i < count; i++)
 		if (evidence_fits(evidence, &next[i], depth)) {
 			*ret = next[i];
+			add_ranks_begun(evidence, ret);
 			return true;
 		}
 	return false;
@@ -46,7 +57,7 @@ static bool try_other_ranks(const struct evidence *evidence, const struct pass *
 	for (uint32_t rank = 0; depth && world > 1 && rank < world; rank++) {
 		ret->part.first = rank;
 		if (evidence_fits(evidence, ret, depth)) {
-			ret->part.ranks = ranks_begun(evidence, ret);
+			add_ranks_begun(evidence, ret);
 			return true;
 		}
 	}

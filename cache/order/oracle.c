@@ -129,6 +129,26 @@ void oracle_remember(struct oracle *oracle, const struct course *course)
 	oracle->known[0] = *course;
 }
 
+static bool is_rank_beside(const struct course *a, const struct course *b)
+{
+	return a->list && a->list == b->list && a->pass.maker == b->pass.maker &&
+	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
+	       a->pass.repeats == b->pass.repeats && pass_world(&a->pass) > 1 &&
+	       pass_world(&a->pass) == pass_world(&b->pass);
+}
+
+void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next)
+{
+	for (unsigned i = 0; i < oracle->count; i++) {
+		struct track *other = &oracle->tracks[i];
+
+		if (other == track || other->next_forecast || other->followed_up ||
+		    !is_rank_beside(&track->course, &other->course))
+			continue;
+		other->followed_up = pass_add_ranks(next, &other->course.pass);
+	}
+}
+
 /* The pass after this one begins, while the last files of this one may still come. */
 static void begin_next(struct oracle *oracle, struct track *track)
 {

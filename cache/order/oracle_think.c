@@ -65,6 +65,7 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 		    pass_next(&track->course.pass, track->course.list->count, next) != 1)
 			continue;
 		ret->pass = next[0];
+		oracle_join_ranks(oracle, track, &ret->pass);
 		return track;
 	}
 	return NULL;

@@ -347,6 +347,22 @@ static const char *sampler_name(const struct pass *pass)
 	}
 }
 
+bool pass_add_ranks(struct pass *pass, const struct pass *other)
+{
+	bool is_low = pass->part.first <= other->part.first;
+	const struct pass_part *low = is_low ? &pass->part : &other->part;
+	const struct pass_part *high = is_low ? &other->part : &pass->part;
+	uint32_t apart = high->first - low->first, first = low->first;
+	uint64_t ranks = low->ranks | (apart < 64 ? high->ranks << apart : 0);
+
+	if (apart >= 64 || high->ranks << apart >> apart != high->ranks ||
+	    (pass->part.world < 64 && ranks >> pass->part.world))
+		return false;
+	pass->part.first = first;
+	pass->part.ranks = ranks;
+	return true;
+}
+
 /* "ranks 0 and 1 of 8" */
 static void rank_names(const struct pass_part *part, char *ret, size_t size)
 {

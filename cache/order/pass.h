@@ -136,6 +136,9 @@ uint64_t pass_roots_searched(const struct pass_roots *roots);
  * the root is right, beyond doubt. `pass` has the rule PASS_WORDS; its step becomes known. */
 bool pass_follows(struct pass *pass, const struct pass *earlier);
 
+/* Adds the other one's ranks, of the same world. False: they are too far apart for that. */
+bool pass_add_ranks(struct pass *pass, const struct pass *other);
+
 /* For people: "DistributedSampler, ranks 0 and 1 of 8". Returns ret. */
 #define PASS_NAME 112
 const char *pass_name(const struct pass *pass, char ret[PASS_NAME]);

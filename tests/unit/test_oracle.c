@@ -801,18 +801,18 @@ static void a_job_that_begins_anew_is_followed_anew(void **state)
 	assert_int_equal(state_of(*state).courses, 1);
 }
 
-/* One of them began earlier, and ends so; the next epoch they begin together. Of epochs by seeds
- * that follow one another. */
+/* One of them began earlier, and ends so; the next epochs they begin together, and are one order.
+ * Of epochs by seeds that follow one another. */
 static void ranks_that_are_apart_are_followed_to_the_end(void **state)
 {
 	struct world *world = *state;
 	uint32_t missed = 0;
 
-	for (uint32_t epoch = 0; epoch < 2; epoch++) {
+	for (uint32_t epoch = 0; epoch < 3; epoch++) {
 		uint32_t at[2] = {0};
 
 		permutation_of(epoch, order, N);
-		for (uint32_t turn = 0; at[1] < N / 2; turn++)
+		for (uint32_t turn = 0; at[1] < N / 2; turn++) {
 			for (uint32_t rank = 0; rank < 2; rank++) {
 				if (at[rank] == N / 2 || (rank && !epoch && turn < 100))
 					continue;
@@ -822,6 +822,9 @@ static void ranks_that_are_apart_are_followed_to_the_end(void **state)
 				if (turn % 20 == 0)
 					think(world, true);
 			}
+			if (turn == N / 4)
+				assert_int_equal(state_of(world).files, epoch ? N : N / 2);
+		}
 		assert_in_range(missed, 1, 50 * (epoch + 1));
 		assert_int_equal(state_of(world).seed, epoch);
 	}

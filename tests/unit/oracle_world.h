@@ -1,0 +1,271 @@
+/* What surrounds an oracle: files, the lists that programs make of them, who follows its forecasts,
+ * and loaders over the permutations of torch. */
+#ifndef TESTS_UNIT_ORACLE_WORLD_H
+#define TESTS_UNIT_ORACLE_WORLD_H
+
+#include "cache/order/oracle_internal.h"
+#include "tests/unit/loader.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N     5000
+#define BASE  100	     /* the first file of the list */
+#define FILES (BASE + 3 * N) /* behind it: the masks, and what others read */
+
+struct world {
+	struct oracle *oracle;
+	unsigned followed;
+	const struct forecast *forecasts[ORACLE_COURSES + 1];
+	uint32_t list[N];
+	bool pushed[FILES];
+	unsigned pushes;
+	uint8_t hidden[FILES / 8 + 1];
+	bool hides;
+	uint32_t near;	/* lists of a few files each that are told first, */
+	bool alike;	/* and one that is nearly right */
+	bool loose;	/* a list of everything is told last; not all images have masks */
+	unsigned asked; /* so often for lists */
+	uint64_t most;	/* seeds are searched up to here, */
+	double least;	/* for lists of so many files */
+	uint64_t searched;
+	unsigned hard_thoughts;
+	char sentence[ORACLE_SENTENCE];
+};
+
+static inline void follow(void *context, const struct forecast *forecast)
+{
+	struct world *world = context;
+
+	assert_true(world->followed < ORACLE_COURSES);
+	world->forecasts[world->followed++] = forecast;
+}
+
+static inline void leave(void *context, const struct forecast *forecast)
+{
+	struct world *world = context;
+	unsigned at = 0;
+
+	while (world->forecasts[at] != forecast)
+		assert_true(++at < world->followed);
+	world->forecasts[at] = world->forecasts[--world->followed];
+}
+
+static inline const uint8_t *hidden(void *context)
+{
+	const struct world *world = context;
+
+	return world->hides ? world->hidden : NULL;
+}
+
+/* Of each hundred files. */
+static inline void hide(struct world *world, uint32_t share)
+{
+	uint32_t random = 7;
+
+	for (uint32_t file = 0; file < FILES; file++) {
+		random = random * 1664525u + 1013904223u;
+		if ((random >> 16) % 100 < share)
+			bit_set(world->hidden, file);
+	}
+	world->hides = true;
+}
+
+static inline bool foreseen(const struct world *world, uint32_t file)
+{
+	for (unsigned i = 0; i < world->followed; i++)
+		if (forecast_foresees(world->forecasts[i], file))
+			return true;
+	return false;
+}
+
+static inline int setup(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	const struct oracle_ops ops = {
+		.context = world, .follow = follow, .leave = leave, .hidden = hidden};
+
+	assert_int_equal(oracle_new(FILES, &ops, &world->oracle), 0);
+	for (uint32_t i = 0; i < N; i++)
+		world->list[i] = BASE + i;
+	world->most = 1 << 16;
+	*state = world;
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	struct world *world = *state;
+
+	oracle_free(world->oracle);
+	assert_int_equal(world->followed, 0);
+	free(world);
+	return 0;
+}
+
+/* --- the oracle's surroundings --------------------------------------------------------------- */
+
+static inline bool stopped(void *context)
+{
+	(void)context;
+	return false;
+}
+
+static inline unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+			      struct seeds_found *ret, unsigned most)
+{
+	struct world *world = context;
+	unsigned count = 0;
+
+	for (; from < to && from < world->most && count == 0; from += SEEDS_STEP) {
+		count = seeds_search(seeds, (uint32_t)from, ret, most);
+		world->searched += SEEDS_STEP;
+	}
+	return count;
+}
+
+static inline void takes_long(void *context)
+{
+	struct world *world = context;
+
+	world->hard_thoughts++;
+}
+
+static inline int everything(oracle_list_fn *found, void *arg)
+{
+	uint32_t files[FILES];
+
+	for (uint32_t i = 0; i < FILES; i++)
+		files[i] = i;
+	return found(arg, "everything", files, FILES);
+}
+
+/* All that is in the file's directory, and in those that it is in. */
+static inline int near_lists(const struct world *world, uint64_t file, oracle_list_fn *found,
+			     void *arg)
+{
+	bool image = file < BASE + N;
+	uint32_t masks[N];
+
+	if (file < BASE || file >= BASE + 2 * N)
+		return 0;
+	for (uint32_t i = 0; i < world->near; i++) {
+		const uint32_t few[] = {(uint32_t)file, FILES + i};
+
+		assert_int_equal(found(arg, "few", few, 2), 0);
+	}
+	for (uint32_t i = 0; i < N; i++)
+		masks[i] = BASE + N + (i % 10 ? i : (i + 10) % N);
+	if (!image && world->alike)
+		assert_int_equal(found(arg, "otherwise", masks, N), 0);
+	for (uint32_t i = 0; i < N; i++)
+		masks[i] = BASE + N + i;
+	return image ? found(arg, "images", world->list, N)
+		     : found(arg, "masks", masks, world->loose ? N / 10 * 9 : N);
+}
+
+static inline int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
+{
+	struct world *world = context;
+	int r = near_lists(world, file, found, arg);
+
+	world->asked++;
+	return r == 0 && world->loose ? everything(found, arg) : r;
+}
+
+/* Texts, images, masks. */
+static inline uint64_t kind(void *context, uint64_t file)
+{
+	(void)context;
+	return file < BASE ? 0 : file < BASE + N ? 1 : 2;
+}
+
+static inline struct oracle_hooks hooks_of(struct world *world)
+{
+	return (struct oracle_hooks){
+		.guess = {.context = world, .search = search, .stopped = stopped},
+		.context = world,
+		.takes_long = takes_long,
+		.lists = lists,
+		.kind = kind,
+	};
+}
+
+/* Lets it think as long as it has something to think about. Returns whether it found an order. */
+static inline bool think(struct world *world, bool hard)
+{
+	const struct effort effort = {.guess = true, .hard = hard, .least = world->least};
+	const struct oracle_hooks hooks = hooks_of(world);
+	struct thought *thought;
+	bool found = false;
+
+	while ((thought = oracle_ask(world->oracle, &effort)) != NULL) {
+		oracle_think(thought, &hooks);
+		found |= oracle_answer(world->oracle, thought, world->sentence);
+	}
+	return found;
+}
+
+static inline struct oracle_state state_of(const struct world *world)
+{
+	struct oracle_state state;
+
+	oracle_state(world->oracle, &state);
+	return state;
+}
+
+#define OFTEN  512 /* files of an epoch, in which it thinks after each of them, */
+#define SELDOM 256 /* and then after so many: thoughts take time */
+
+/* An epoch over `order`, indices of the list. Returns how many files were not foreseen. */
+struct epoch {
+	uint32_t workers, batch, first_reader, random;
+	bool in_memory; /* so that thinking hard is not worth it */
+	bool masks;
+	bool in_turn;	 /* as in loader.h */
+	bool slowly;	 /* it thinks seldom from the beginning */
+	uint32_t mosaic; /* others that are read with each */
+	uint32_t locked; /* returned: after so many files an order was found; 0: never */
+};
+
+static inline uint32_t read_epoch(struct world *world, const uint32_t *order, uint32_t count,
+				  struct epoch *epoch)
+{
+	uint32_t reader, index, missed = 0, at = 0, pause, random = 1;
+	struct loader loader;
+
+	loader_init(&loader, order, count, epoch->workers, epoch->batch);
+	loader.first_reader = epoch->first_reader;
+	loader.random = epoch->random;
+	loader.in_turn = epoch->in_turn;
+	epoch->locked = 0;
+	while (loader_next(&loader, &reader, &index)) {
+		uint32_t id = epoch->first_reader ? reader : 0;
+
+		if (world->hides && bit_get(world->hidden, BASE + index))
+			continue;
+		missed += !foreseen(world, BASE + index);
+		oracle_saw(world->oracle, id, BASE + index);
+		if (epoch->masks) {
+			missed += !foreseen(world, BASE + N + index);
+			oracle_saw(world->oracle, id, BASE + N + index);
+		}
+		for (uint32_t i = 0; i < epoch->mosaic; i++) {
+			random = random * 1664525u + 1013904223u;
+			oracle_saw(world->oracle, id, BASE + (random >> 8) % N);
+		}
+		pause = at >= OFTEN ? SELDOM : epoch->slowly ? 64 : 1;
+		if (++at % pause)
+			continue;
+		if (think(world, !epoch->in_memory) && !epoch->locked)
+			epoch->locked = at;
+	}
+	return missed;
+}
+
+#define oracle_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+#endif

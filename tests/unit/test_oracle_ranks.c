@@ -1,0 +1,293 @@
+/* Jobs of several processes, each of which reads a part of the order: cache/order/oracle.h, with
+ * simulated loaders over the permutations of torch. */
+#include "cache/order/permutation.h"
+#include "tests/unit/oracle_world.h"
+
+static uint32_t order[N], other[N];
+
+/* Ranks from `first` on, in step. */
+static struct oracle_state read_ranks(struct world *world, struct pass_part part, uint32_t ranks,
+				      struct epoch *epoch)
+{
+	struct oracle_state found;
+	uint32_t count = 0;
+
+	permutation_of(3, other, N);
+	for (uint32_t i = 0; i < N; i++)
+		if (i % part.world - part.first < ranks)
+			order[count++] = other[i];
+	read_epoch(world, order, count, epoch);
+	found = state_of(world);
+	assert_true(epoch->locked > 0);
+	assert_int_equal(found.seed, 3);
+	assert_int_equal(found.files, count);
+	return found;
+}
+
+static void ranks_of_a_world_are_found(void **state)
+{
+	const struct pass_part part = {.world = 8, .first = 2};
+	/* Both in step: a batch of 50 holds 25 of each. */
+	struct epoch epoch = {.workers = 2, .batch = 50, .first_reader = 100};
+
+	assert_non_null(strstr(read_ranks(*state, part, 2, &epoch).sampler, "8"));
+}
+
+/* The first of two machines with eight: they begin as the whole does. */
+static void half_of_the_ranks_are_not_all(void **state)
+{
+	const struct pass_part part = {.world = 16};
+	struct epoch epoch = {.workers = 8, .batch = 1, .first_reader = 100};
+
+	assert_non_null(strstr(read_ranks(*state, part, 8, &epoch).sampler, "0 to 7 of 16"));
+}
+
+/* Rank 1 of 2, of whose epoch the beginning was not seen: each fifth of its files is one of
+ * rank 9 of 10. */
+static void a_rank_that_is_taken_up_later_is_not_one_of_more(void **state)
+{
+	struct epoch epoch = {.workers = 1, .batch = 32, .first_reader = 100, .slowly = true};
+	uint32_t count = 0;
+
+	permutation_of(3, other, N);
+	for (uint32_t place = 9; place < N; place += 2)
+		order[count++] = other[place];
+	read_epoch(*state, order, count, &epoch);
+	assert_in_range(epoch.locked, 1, 200);
+	assert_int_equal(state_of(*state).seed, 3);
+	assert_non_null(strstr(state_of(*state).sampler, "rank 1 of 2"));
+}
+
+/* By a convention, or by a search; and whichever batches of it turn out to be read. */
+static void the_whole_is_one_order_however_it_was_found(void **state)
+{
+	const struct course searched = {.pass = {.seed = 3}};
+	struct course course = searched;
+
+	(void)state;
+	course.pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
+	assert_true(oracle_same_order(&searched, &course));
+	course.pass.part = (struct pass_part){.world = 2, .unit = 32, .ranks = 1};
+	assert_true(oracle_same_order(&searched, &course));
+	course.pass.part = (struct pass_part){.world = 16, .unit = 1, .ranks = 0xff};
+	assert_false(oracle_same_order(&searched, &course));
+}
+
+/* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
+static void batches_of_a_node_are_learned_and_kept(void **state)
+{
+	static const struct {
+		struct pass_part part;
+		uint32_t workers, seed;
+		enum pass_rule rule;
+	} nodes[] = {
+		{{.world = 2, .unit = 32, .ranks = 1}, 2, 42, PASS_RESEED},
+		{{.world = 2, .unit = 32, .first = 1, .ranks = 1}, 2, 42, PASS_RESEED},
+		{{.world = 2, .unit = 40, .first = 0, .ranks = 1}, 1, 1042, PASS_STREAM},
+	};
+
+	for (unsigned i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		uint32_t workers = nodes[i].workers;
+		struct pass pass = {
+			.rule = nodes[i].rule,
+			.seed = nodes[i].seed,
+			.part = nodes[i].part,
+			.step = nodes[i].rule == PASS_STREAM ? 2 * (N - 1) : 0,
+		};
+		struct world *world = *state;
+
+		for (uint32_t at = 0; at < 4; at++) {
+			struct epoch epoch = {.workers = workers,
+					      .batch = nodes[i].part.unit,
+					      .first_reader = 100 + 10 * at};
+			uint32_t count = pass_order(&pass, N, order);
+			uint32_t missed = read_epoch(world, order, count, &epoch);
+
+			assert_true(at > 1 || epoch.locked > 0);
+			assert_int_equal(state_of(world).seed, pass.seed);
+			assert_int_equal(state_of(world).epoch, at);
+			assert_non_null(strstr(state_of(world).sampler, "BatchSamplerShard"));
+			assert_in_range(state_of(world).files, count - 256, count + 256);
+			if (at > 1)
+				assert_true(missed < 200);
+			assert_int_equal(pass_next(&pass, N, &pass), 1);
+		}
+		assert_int_equal(state_of(world).unlocks, 0);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* One of them began earlier, and ends so; the next epochs they begin together, and are one order.
+ * Of epochs by seeds that follow one another. */
+static void ranks_that_are_apart_are_followed_to_the_end(void **state)
+{
+	struct world *world = *state;
+	uint32_t missed = 0;
+
+	for (uint32_t epoch = 0; epoch < 3; epoch++) {
+		uint32_t at[2] = {0};
+
+		permutation_of(epoch, order, N);
+		for (uint32_t turn = 0; at[1] < N / 2; turn++) {
+			for (uint32_t rank = 0; rank < 2; rank++) {
+				if (at[rank] == N / 2 || (rank && !epoch && turn < 100))
+					continue;
+				missed += !foreseen(world, BASE + order[2 * at[rank] + rank]);
+				oracle_saw(world->oracle, 100 + rank,
+					   BASE + order[2 * at[rank]++ + rank]);
+				if (turn % 20 == 0)
+					think(world, true);
+			}
+			if (turn == N / 4)
+				assert_int_equal(state_of(world).files, epoch ? N : N / 2);
+		}
+		assert_in_range(missed, 1, 50 * (epoch + 1));
+		assert_int_equal(state_of(world).seed, epoch);
+	}
+}
+
+/* --- whatever happens ------------------------------------------------------------------------ */
+
+#define RANKS  8
+#define SEEDS  1000
+#define EPOCHS 3
+#define BEGUN  32 /* files of a rank, by which it is found after two thoughts */
+
+/* Of a job: when its ranks begin, and who of them and of their workers is faster, is chance. */
+struct node {
+	uint32_t world, first, ranks; /* of the job, and here */
+	uint32_t workers, batch;
+	bool persistent;
+	uint32_t latency; /* turns that a thought takes */
+	uint32_t apart;	  /* turns in which ranks begin */
+	uint32_t random;
+	uint32_t parts[RANKS][N];
+	struct loader loaders[RANKS];
+	uint32_t begins[RANKS];
+	struct thought *thought;
+	uint32_t due;	 /* the turn with which it is thought */
+	uint32_t missed; /* files that were not foreseen */
+};
+
+static uint32_t below(struct node *node, uint32_t n)
+{
+	node->random = node->random * 1664525u + 1013904223u;
+	return (uint32_t)((uint64_t)node->random * n >> 32);
+}
+
+static uint32_t one_of(struct node *node, const uint32_t values[4])
+{
+	return values[below(node, 4)];
+}
+
+static void make_node(struct node *node, uint32_t number)
+{
+	*node = (struct node){.random = number};
+	for (uint32_t i = 0; i < 8; i++)
+		below(node, 2);
+	node->world = one_of(node, (const uint32_t[]){2, 3, 4, 8});
+	node->ranks = below(node, 2) ? node->world : 1 + below(node, node->world);
+	node->first = below(node, node->world / node->ranks) * node->ranks;
+	node->workers = one_of(node, (const uint32_t[]){0, 1, 2, 2});
+	node->batch = one_of(node, (const uint32_t[]){1, 16, 32, 64});
+	node->persistent = below(node, 2);
+	node->latency = 1 + below(node, 40);
+	node->apart = one_of(node, (const uint32_t[]){1, 10, 60, 300});
+}
+
+static void begin_epoch(struct node *node, uint32_t epoch)
+{
+	for (uint32_t rank = 0; rank < node->ranks; rank++) {
+		struct loader *loader = &node->loaders[rank];
+		uint32_t count = 0;
+
+		for (uint32_t place = node->first + rank; place < N; place += node->world)
+			node->parts[rank][count++] = order[place];
+		loader_init(loader, node->parts[rank], count, node->workers, node->batch);
+		loader->first_reader = 100 + 10 * rank;
+		if (node->workers && !node->persistent)
+			loader->first_reader += 100 * epoch;
+		loader->random = 1 + below(node, SEEDS);
+		node->begins[rank] = below(node, node->apart);
+	}
+}
+
+/* A file of each rank, but for those that are slower now. */
+static bool read_turn(struct world *world, struct node *node, uint32_t turn)
+{
+	uint32_t reader, index;
+	bool on = false;
+
+	for (uint32_t rank = 0; rank < node->ranks; rank++) {
+		if (turn < node->begins[rank] || below(node, RANKS) == 0) {
+			on = true;
+			continue;
+		}
+		if (!loader_next(&node->loaders[rank], &reader, &index))
+			continue;
+		on = true;
+		node->missed += !foreseen(world, BASE + index);
+		oracle_saw(world->oracle, reader, BASE + index);
+	}
+	return on;
+}
+
+static void think_slowly(struct world *world, struct node *node, uint32_t turn)
+{
+	const struct effort effort = {.guess = true, .hard = true};
+	const struct oracle_hooks hooks = hooks_of(world);
+
+	if (node->thought && turn < node->due)
+		return;
+	if (node->thought)
+		oracle_answer(world->oracle, node->thought, world->sentence);
+	node->thought = oracle_ask(world->oracle, &effort);
+	node->due = turn + node->latency;
+	if (node->thought)
+		oracle_think(node->thought, &hooks);
+}
+
+/* Until they are found, one after the other, and never after that. */
+static void ranks_are_followed_however_they_begin(void **state)
+{
+	static struct node node;
+
+	for (uint32_t number = 0; number < 24; number++) {
+		struct world *world = *state;
+		uint32_t turn = 0;
+
+		make_node(&node, number);
+		for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
+			permutation_of(number + epoch, order, N);
+			begin_epoch(&node, epoch);
+			for (turn = 0; read_turn(world, &node, turn); turn++)
+				think_slowly(world, &node, turn);
+			node.due = 0;
+			think_slowly(world, &node, turn);
+			assert_int_equal(state_of(world).seed, number + epoch);
+		}
+		assert_in_range(node.missed, 1, EPOCHS * node.ranks * (BEGUN + 2 * node.latency));
+		while (node.thought) {
+			node.due = 0;
+			think_slowly(world, &node, turn);
+		}
+		teardown(state);
+		setup(state);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		oracle_test(ranks_of_a_world_are_found),
+		oracle_test(half_of_the_ranks_are_not_all),
+		oracle_test(a_rank_that_is_taken_up_later_is_not_one_of_more),
+		oracle_test(the_whole_is_one_order_however_it_was_found),
+		oracle_test(batches_of_a_node_are_learned_and_kept),
+		oracle_test(ranks_that_are_apart_are_followed_to_the_end),
+		oracle_test(ranks_are_followed_however_they_begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

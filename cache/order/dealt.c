@@ -3,6 +3,7 @@
 
 #define REPEATS 3
 #define WAYS	100  /* of dealing them, about */
+#define STRAYS	8    /* one of so many files of a reader may be another's */
 #define ODDS	1e-4 /* of a wrong one of the right seed */
 
 /* Each index of the permutation is dealt REPEATS times, one after the other, to as many ranks. */
@@ -130,8 +131,60 @@ static bool try_seeds(const struct evidence *evidence, const struct guess_hooks 
 	return false;
 }
 
-/* All that a rank reads comes by chance where ranks of a plain sampler are here but for one; but
- * their readers go further from file to file. */
+/* The places of what a reader had, of those at the head; `ret` has room for WATCH_LOG. */
+static unsigned places_of(const struct evidence *evidence, const uint32_t *head, unsigned count,
+			  uint32_t reader, uint32_t *ret)
+{
+	const struct question *question = evidence->question;
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < question->count; i++) {
+		uint32_t index = order_list_find(evidence->list, question->seen[i].file);
+
+		if (question->seen[i].reader != reader || index == ORDER_NONE)
+			continue;
+		for (uint32_t place = 0; place < count; place++)
+			if (head[place] == index)
+				ret[found++] = place;
+	}
+	return found;
+}
+
+/* But for a few, which others than samplers ask for. */
+static bool are_of_one_rank(const uint32_t *places, unsigned count, struct pass_part part)
+{
+	for (part.first = 0; part.first < part.world; part.first++) {
+		unsigned others = 0;
+
+		for (unsigned i = 0; i < count; i++)
+			others += !is_dealt(&part, places[i]);
+		if (others <= count / STRAYS)
+			return true;
+	}
+	return false;
+}
+
+static bool is_rank_each(const struct evidence *evidence, const struct pass *pass)
+{
+	const struct question *question = evidence->question;
+	uint32_t head[PASS_HEAD], places[WATCH_LOG];
+	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
+
+	for (unsigned i = 0; i < question->count; i++) {
+		uint32_t reader = question->seen[i].reader;
+
+		if (question->seen[i].nth || reader == 0)
+			continue;
+		if (!are_of_one_rank(places, places_of(evidence, head, count, reader, places),
+				     pass->part))
+			return false;
+	}
+	return true;
+}
+
+/* What a rank reads comes by chance where all workers of a plain sampler are as far in batches of
+ * four, or where its ranks are here but for one; but each of these workers has what several ranks
+ * would have, and each of these ranks goes further from file to file. */
 bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *hooks,
 		    struct pass *ret)
 {
@@ -143,7 +196,8 @@ bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *h
 		       &pass))
 		return false;
 	*ret = pass;
-	return ranks_step(evidence, &pass) <= pass.part.world / REPEATS + 1;
+	return ranks_step(evidence, &pass) <= pass.part.world / REPEATS + 1 &&
+	       is_rank_each(evidence, &pass);
 }
 
 bool dealt_to_many(const struct evidence *evidence, const struct guess_hooks *hooks,

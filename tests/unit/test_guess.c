@@ -521,6 +521,28 @@ static void three_ranks_of_four_are_not_one_that_repeats(void **state)
 	assert_int_equal(found.pass.part.world, 4);
 }
 
+/* Each of six workers has all of its batches but for the last file: no fourth one but every other.
+ */
+static void workers_in_step_are_not_ranks_that_repeat(void **state)
+{
+	struct world *world = *state;
+	const struct pass pass = {.seed = 3};
+	struct course found;
+
+	add_list(world, BASE, 5000);
+	assert_int_equal(pass_order(&pass, 5000, order), 5000);
+	for (uint32_t worker = 0; worker < 6; worker++) {
+		uint32_t had[15];
+
+		for (uint32_t i = 0; i < 15; i++)
+			had[i] = order[8 * (worker + i / 8 * 6) + i % 8];
+		see(world, 20 + worker, BASE, had, 15);
+	}
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.seed, 3);
+	assert_int_equal(found.pass.repeats, 0);
+}
+
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
 static void a_convention_is_found_without_a_search(void **state)
 {
@@ -777,6 +799,7 @@ int main(void)
 		guess_test(repeats_are_found),
 		guess_test(two_ranks_of_three_are_not_taken_for_repeats),
 		guess_test(three_ranks_of_four_are_not_one_that_repeats),
+		guess_test(workers_in_step_are_not_ranks_that_repeat),
 		guess_test(a_convention_is_found_without_a_search),
 		guess_test(what_follows_a_known_pass_is_tried_first),
 		guess_test(a_run_that_begins_anew_is_recognised),

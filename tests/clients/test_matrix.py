@@ -39,6 +39,18 @@ def test_shuffled(mounted, train, seed, workers, batch):
     follow_all(mounted, job, Epoch(FILES))
 
 
+def test_a_seed_that_comes_out_of_a_generator_after_weights(mounted, train):
+    """Once it was searched for: where it came from says which ones come next."""
+    job = train("--weights", "--workers=2", "--batch-size=32", "--seed=42")
+    searched = follow(mounted, [(job, Epoch(FILES))], FULL)["searches"]
+    assert searched
+    for _ in range(EPOCHS - 1):
+        said = follow(mounted, [(job, Epoch(FILES))], FULL)
+        assert "under seed 42" in said["sampler"]
+        assert said["searches"] == searched
+    job.finish()
+
+
 @pytest.mark.parametrize("seed", [["--seed=123456"], []], ids=["seeded", "any seed"])
 @pytest.mark.parametrize("workers", (1, 4))
 def test_persistent_workers(mounted, train, seed, workers):

@@ -149,6 +149,8 @@ def validate(args):
 def train(args):
     if args.seed is not None:
         torch.manual_seed(args.seed)
+    if args.weights:  # which come out of the same generator
+        torch.nn.Sequential(torch.nn.Linear(2048, 1000), torch.nn.Linear(1000, 10))
     dataset = make_dataset(args)
     sampler = make_sampler(args, dataset)
     loader = make_loader(args, dataset, sampler)
@@ -176,7 +178,7 @@ def parse():
     parser.add_argument("--dataset", choices=FOLDERS, default="plain")
     parser.add_argument("--validate")
     parser.add_argument("--index")
-    for name in ("persistent", "drop-last", "weighted", "numpy", "split"):
+    for name in ("persistent", "drop-last", "weighted", "numpy", "split", "weights"):
         parser.add_argument(f"--{name}", action="store_true")
     return parser.parse_args()
 

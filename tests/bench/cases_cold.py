@@ -157,17 +157,18 @@ def bandwidth_of(profile):
 
 
 def sata(bench):
+    note_lmdb(bench)
     bound = bandwidth_of("sata")
-    return run_cold(bench, Case("sata", 4, (FOLDFS, LOOSE_FILES, SQUASHFUSE_LL, bound),
-                                (Target(0.95, bound.name),)))
+    return run_cold(bench, Case("sata", 4, (*EVERYBODY, bound), (Target(0.95, bound.name),),
+                                not_quick=(SQUASHFS, EROFS, *LMDB)))
 
 
 def gp3(bench):
     note_lmdb(bench)
     bound = bandwidth_of("gp3")
-    return run_cold(bench, Case("gp3", 4, (FOLDFS, LOOSE_FILES, SQUASHFUSE_LL, *LMDB, bound),
+    return run_cold(bench, Case("gp3", 4, (*EVERYBODY, bound),
                                 (Target(0.95, bound.name), Target(9, LMDB_NAMES[0])),
-                                not_quick=(LMDB[1],)))
+                                not_quick=(SQUASHFS, EROFS, LMDB[1])))
 
 
 def hdd(bench):

@@ -38,7 +38,7 @@ OFF = "oracle=off"
 
 SEARCHED = 300  # files that are read until it searches
 SEARCH_BEGINS_S = 10
-SPIN_PAIRS, SPIN_S = 4, 5.0  # a search that nobody reads for ends after half a minute
+SPIN_PAIRS, SPIN_S = 3, 5.0  # a search that nobody reads for ends after half a minute
 IDLE = "search stopped"
 
 SIZES = (1000, 50000, 1281167)

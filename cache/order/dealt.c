@@ -195,9 +195,11 @@ bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *h
 	if (!try_seeds(evidence, hooks, depth, (DEALT_WORLDS - 1) / REPEATS + 1, try_ranks_repeated,
 		       &pass))
 		return false;
+	if (ranks_step(evidence, &pass) > pass.part.world / REPEATS + 1 ||
+	    !is_rank_each(evidence, &pass))
+		return false;
 	*ret = pass;
-	return ranks_step(evidence, &pass) <= pass.part.world / REPEATS + 1 &&
-	       is_rank_each(evidence, &pass);
+	return true;
 }
 
 bool dealt_to_many(const struct evidence *evidence, const struct guess_hooks *hooks,

@@ -176,7 +176,7 @@ static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t 
 	}
 	for (; end < forecast->count && row < least && is_done(forecast, end); end += apart)
 		row += !is_hidden(forecast, end);
-	return first < apart || row == least;
+	return row == least || (first < apart && (apart == 1 || row >= RUN));
 }
 
 /* The readers' own places are part of runs, or the first ones; what lies anywhere by itself, or

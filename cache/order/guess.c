@@ -26,7 +26,7 @@ static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
 	struct pass first = *pass;
 
 	first.part.ranks = 1;
-	if (pass_world(pass) > 1)
+	if (pass_world(pass) > 1 && pass->maker == PASS_TORCH)
 		pass->part.ranks |= ranks_begun(evidence, &first);
 }
 

@@ -133,19 +133,26 @@ static bool is_rank_beside(const struct course *a, const struct course *b)
 {
 	return a->list && a->list == b->list && a->pass.maker == b->pass.maker &&
 	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
-	       a->pass.repeats == b->pass.repeats && pass_world(&a->pass) > 1 &&
-	       pass_world(&a->pass) == pass_world(&b->pass);
+	       a->pass.chain == b->pass.chain && a->pass.repeats == b->pass.repeats &&
+	       pass_world(&a->pass) > 1 && pass_world(&a->pass) == pass_world(&b->pass);
 }
 
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next)
 {
+	uint32_t world = pass_world(next);
+
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *other = &oracle->tracks[i];
+		struct pass beside = other->course.pass;
 
 		if (other == track || other->next_forecast || other->followed_up ||
-		    !is_rank_beside(&track->course, &other->course))
+		    other->fed_by < SURE || !is_rank_beside(&track->course, &other->course))
 			continue;
-		other->followed_up = pass_add_ranks(next, &other->course.pass);
+		/* From pass to pass, places may be dealt anew. */
+		beside.part.first += next->part.first + world - track->course.pass.part.first;
+		beside.part.first %= world;
+		if (pass_add_ranks(next, &beside))
+			other->joined = track->id;
 	}
 }
 
@@ -157,6 +164,9 @@ static void begin_next(struct oracle *oracle, struct track *track)
 
 	track->next_forecast = NULL;
 	track->followed_up = true;
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].joined == track->id)
+			oracle->tracks[i].followed_up = true;
 	forecast_continue(forecast, track->forecast);
 	oracle_remember(oracle, &next);
 	oracle_begin(oracle, &next, forecast);

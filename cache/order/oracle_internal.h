@@ -26,6 +26,7 @@ struct track {
 	uint64_t passed; /* files of its own that others asked for, since one who goes by it did */
 	uint64_t began, ended; /* turns; 0: it has not */
 	bool followed_up;
+	uint64_t joined;	 /* the track whose next pass is that of this one too; 0: none */
 	unsigned rooted;	 /* so often its seed was looked for among the outputs of others */
 	struct batches *batches; /* NULL: the part is known, or all there is */
 	struct course next;	 /* what comes after it, */

@@ -47,6 +47,14 @@ struct thought {
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
+static struct track *find_track(struct oracle *oracle, uint64_t id)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].id == id)
+			return &oracle->tracks[i];
+	return NULL;
+}
+
 /* A track whose next pass is known, and not made yet. */
 static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 {
@@ -55,7 +63,7 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 		struct pass next[PASS_NEXT];
 
 		if (track->next_forecast || track->followed_up || track->fed_by == 0 ||
-		    !forecast_is_half(track->forecast))
+		    find_track(oracle, track->joined) || !forecast_is_half(track->forecast))
 			continue;
 		*ret = track->course;
 		ret->epoch++;
@@ -487,14 +495,6 @@ static void take_lists(struct oracle *oracle, struct thought *thought, bool foun
 		oracle_drop_lists(oracle);
 }
 
-static struct track *find_track(struct oracle *oracle, uint64_t id)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].id == id)
-			return &oracle->tracks[i];
-	return NULL;
-}
-
 static void say(const struct course *course, char ret[ORACLE_SENTENCE])
 {
 	char name[PASS_NAME];
@@ -569,6 +569,7 @@ static bool take_part(struct oracle *oracle, struct thought *thought)
 	forecast_free(track->forecast);
 	forecast_free(track->next_forecast);
 	track->next_forecast = NULL;
+	track->ended = 0;
 	track->forecast = result->forecast;
 	track->course = result->course;
 	result->forecast = NULL;

@@ -189,7 +189,7 @@ static void next_epoch(struct watch *watch)
 
 		if (reader->again)
 			begin_anew(watch, reader);
-		else if (reader->fresh == 0)
+		else if (reader->fresh == 0 && reader->forecast)
 			reader->epoch = watch->epoch;
 	}
 }

@@ -217,6 +217,19 @@ static void ranks_that_are_apart_have_come_as_far_as_each_is(void **state)
 	forecast_free(forecast);
 }
 
+static void a_stray_at_the_beginning_is_no_reader_there(void **state)
+{
+	struct forecast *forecast = forecast_of(order, N);
+	uint32_t seen[101] = {order[5]};
+
+	(void)state;
+	memcpy(seen + 1, order + 3000, 100 * sizeof(*seen));
+	forecast_start(forecast, seen, 101);
+	assert_true(forecast_foresees(forecast, order[3100]));
+	assert_false(forecast_foresees(forecast, order[1000]));
+	forecast_free(forecast);
+}
+
 static void another_order_is_lost(void **state)
 {
 	struct forecast *forecast = forecast_of(order, N);
@@ -396,6 +409,7 @@ int main(void)
 		cmocka_unit_test(each_file_is_told_before_it_is_asked_for),
 		cmocka_unit_test(ranks_that_drift_apart_are_followed),
 		cmocka_unit_test(ranks_that_are_apart_have_come_as_far_as_each_is),
+		cmocka_unit_test(a_stray_at_the_beginning_is_no_reader_there),
 		cmocka_unit_test(another_order_is_lost),
 		cmocka_unit_test(files_of_others_say_nothing),
 		cmocka_unit_test(mosaics_do_not_end_it),

@@ -265,6 +265,7 @@ static void ranks_are_followed_however_they_begin(void **state)
 				think_slowly(world, &node, turn);
 			node.due = 0;
 			think_slowly(world, &node, turn);
+			node.due = 0;
 			assert_int_equal(state_of(world).seed, number + epoch);
 		}
 		assert_in_range(node.missed, 1, EPOCHS * node.ranks * (BEGUN + 2 * node.latency));

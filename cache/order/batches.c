@@ -72,7 +72,7 @@ static bool hear_end(struct listening *ear, uint32_t place)
 	return !ear->begun || place - ear->begun == ear->rhythm.run;
 }
 
-/* Whether all runs between the two places are alike. */
+/* Whether all runs between the two places are alike, and none that has begun goes on for longer. */
 static bool listen(const struct batches *batches, uint32_t from, uint32_t to, struct listening *ear)
 {
 	for (uint32_t place = from + 1; place < to; place++) {

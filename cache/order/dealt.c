@@ -131,54 +131,39 @@ static bool try_seeds(const struct evidence *evidence, const struct guess_hooks 
 	return false;
 }
 
-/* The places of what a reader had, of those at the head; `ret` has room for WATCH_LOG. */
-static unsigned places_of(const struct evidence *evidence, const uint32_t *head, unsigned count,
-			  uint32_t reader, uint32_t *ret)
+/* Whether all that the reader of seen[first] had is dealt to a rank, but for a few files, which
+ * others than samplers ask for. */
+static bool is_of_rank(const struct question *question, const uint32_t *places, unsigned first,
+		       const struct pass_part *part)
 {
-	const struct question *question = evidence->question;
-	unsigned found = 0;
+	unsigned count = 0, others = 0;
 
-	for (unsigned i = 0; i < question->count; i++) {
-		uint32_t index = order_list_find(evidence->list, question->seen[i].file);
-
-		if (question->seen[i].reader != reader || index == ORDER_NONE)
+	for (unsigned i = first; i < question->count; i++) {
+		if (question->seen[i].reader != question->seen[first].reader ||
+		    places[i] >= PASS_HEAD)
 			continue;
-		for (uint32_t place = 0; place < count; place++)
-			if (head[place] == index)
-				ret[found++] = place;
+		count++;
+		others += !is_dealt(part, places[i]);
 	}
-	return found;
+	return others <= count / STRAYS;
 }
 
-/* But for a few, which others than samplers ask for. */
-static bool are_of_one_rank(const uint32_t *places, unsigned count, struct pass_part part)
+static bool is_of_one_rank(const struct question *question, const uint32_t *places, unsigned first,
+			   struct pass_part part)
 {
-	for (part.first = 0; part.first < part.world; part.first++) {
-		unsigned others = 0;
-
-		for (unsigned i = 0; i < count; i++)
-			others += !is_dealt(&part, places[i]);
-		if (others <= count / STRAYS)
+	for (part.first = 0; part.first < part.world; part.first++)
+		if (is_of_rank(question, places, first, &part))
 			return true;
-	}
 	return false;
 }
 
-static bool is_rank_each(const struct evidence *evidence, const struct pass *pass)
+static bool is_rank_each(const struct question *question, const uint32_t *places,
+			 const struct pass_part *part)
 {
-	const struct question *question = evidence->question;
-	uint32_t head[PASS_HEAD], places[WATCH_LOG];
-	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
-
-	for (unsigned i = 0; i < question->count; i++) {
-		uint32_t reader = question->seen[i].reader;
-
-		if (question->seen[i].nth || reader == 0)
-			continue;
-		if (!are_of_one_rank(places, places_of(evidence, head, count, reader, places),
-				     pass->part))
+	for (unsigned i = 0; i < question->count; i++)
+		if (question->seen[i].nth == 0 && question->seen[i].reader != 0 &&
+		    !is_of_one_rank(question, places, i, *part))
 			return false;
-	}
 	return true;
 }
 
@@ -191,12 +176,14 @@ bool dealt_repeated(const struct evidence *evidence, const struct guess_hooks *h
 	unsigned depth =
 		evidence_depth(evidence, (double)DEALT_SEEDS * DEALT_WORLDS * DEALT_WORLDS);
 	struct pass pass = {.repeats = REPEATS, .part = {.unit = 1}};
+	uint32_t places[WATCH_LOG];
 
 	if (!try_seeds(evidence, hooks, depth, (DEALT_WORLDS - 1) / REPEATS + 1, try_ranks_repeated,
 		       &pass))
 		return false;
-	if (ranks_step(evidence, &pass) > pass.part.world / REPEATS + 1 ||
-	    !is_rank_each(evidence, &pass))
+	ranks_places(evidence, &pass, places);
+	if (ranks_step(evidence->question, places) > pass.part.world / REPEATS + 1 ||
+	    !is_rank_each(evidence->question, places, &pass.part))
 		return false;
 	*ret = pass;
 	return true;

@@ -162,18 +162,26 @@ bool forecast_has(const struct forecast *forecast, uint64_t file)
 
 /* --- where the readers are ------------------------------------------------------------------- */
 
-/* Whether a place is one of so many, so far apart, that have come, or of the first ones; between
- * them may be hidden ones. */
+/* How many places, so far apart, have come up to this one, which counts: at most `most`, from
+ * *ret_first on. Between them may be hidden ones. */
+static unsigned row_until(const struct forecast *forecast, uint32_t place, uint32_t apart,
+			  unsigned most, uint32_t *ret_first)
+{
+	unsigned row = 1;
+
+	for (; place >= apart && row < most && is_done(forecast, place - apart); place -= apart)
+		row += !is_hidden(forecast, place - apart);
+	*ret_first = place;
+	return row;
+}
+
+/* Whether a place is one of so many, so far apart, that have come, or of the first ones. */
 static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t apart,
 		      unsigned least)
 {
-	uint32_t first = place, end = place + apart;
-	unsigned row = 1;
+	uint32_t first, end = place + apart;
+	unsigned row = row_until(forecast, place, apart, least, &first);
 
-	while (first >= apart && row < least && is_done(forecast, first - apart)) {
-		first -= apart;
-		row += !is_hidden(forecast, first);
-	}
 	for (; end < forecast->count && row < least && is_done(forecast, end); end += apart)
 		row += !is_hidden(forecast, end);
 	return row == least || (first < apart && (apart == 1 || row >= RUN));
@@ -333,23 +341,13 @@ static void pass_over_gap(struct forecast *forecast)
 		set_done(forecast, forecast->front++);
 }
 
-/* Whether RUN places so far apart, of which this is the last, have come; between them may be hidden
- * ones. */
-static bool ends_run_of(const struct forecast *forecast, uint32_t place, uint32_t apart)
-{
-	unsigned run = 1;
-
-	while (run < RUN && place >= apart && is_done(forecast, place - apart)) {
-		place -= apart;
-		run += !is_hidden(forecast, place);
-	}
-	return run == RUN;
-}
-
+/* Whether RUN places have come of which this is the last. */
 static bool ends_run(const struct forecast *forecast, uint32_t place)
 {
+	uint32_t first;
+
 	for (uint32_t apart = 1; apart <= RANKS; apart++)
-		if (ends_run_of(forecast, place, apart))
+		if (row_until(forecast, place, apart, RUN, &first) == RUN)
 			return true;
 	return false;
 }

@@ -20,14 +20,10 @@
 
 /* --- single passes --------------------------------------------------------------------------- */
 
-/* Of a pass by whose first rank here it was found. */
 static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
 {
-	struct pass first = *pass;
-
-	first.part.ranks = 1;
 	if (pass_world(pass) > 1 && pass->maker == PASS_TORCH)
-		pass->part.ranks |= ranks_begun(evidence, &first);
+		pass->part.ranks |= ranks_begun(evidence, pass);
 }
 
 static bool try_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)

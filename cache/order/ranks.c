@@ -8,9 +8,9 @@
 struct walk {
 	const struct watch_access *seen;
 	unsigned count;
-	uint32_t places[WATCH_LOG]; /* PASS_HEAD: behind the head; ORDER_NONE: of another list */
-	uint32_t steps[WATCH_LOG];  /* from what the reader had of the list before; STRAY: back, or
-				     * out of the head; 0: not known */
+	const uint32_t *places;	   /* of ranks_places() */
+	uint32_t steps[WATCH_LOG]; /* from what the reader had of the list before; STRAY: back, or
+				    * out of the head; 0: not known */
 	unsigned votes[PASS_HEAD + 1]; /* for a step */
 	unsigned taken[PASS_HEAD];     /* by each rank, of as many as the step: of that step, */
 	unsigned files[PASS_HEAD];     /* and what was seen of its files */
@@ -24,13 +24,16 @@ static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
 	return PASS_HEAD;
 }
 
-static void find_places(struct walk *walk, const struct order_list *list, const uint32_t *head,
-			unsigned count)
+void ranks_places(const struct evidence *evidence, const struct pass *pass, uint32_t *ret)
 {
-	for (unsigned i = 0; i < walk->count; i++) {
-		uint32_t index = order_list_find(list, walk->seen[i].file);
+	const struct question *question = evidence->question;
+	uint32_t head[PASS_HEAD];
+	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
 
-		walk->places[i] = index == ORDER_NONE ? index : place_of(index, head, count);
+	for (unsigned i = 0; i < question->count; i++) {
+		uint32_t index = order_list_find(evidence->list, question->seen[i].file);
+
+		ret[i] = index == ORDER_NONE ? index : place_of(index, head, count);
 	}
 }
 
@@ -148,31 +151,28 @@ static bool have_come_far(const struct walk *walk, uint32_t step)
 	return true;
 }
 
-static uint32_t find_step(const struct evidence *evidence, const struct pass *pass,
-			  struct walk *walk)
+static struct walk walk_along(const struct question *question, const uint32_t *places)
 {
-	const struct question *question = evidence->question;
-	uint32_t head[PASS_HEAD];
-	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
-
-	*walk = (struct walk){.seen = question->seen, .count = question->count};
-	find_places(walk, evidence->list, head, count);
-	return common_step(walk);
+	return (struct walk){.seen = question->seen, .count = question->count, .places = places};
 }
 
-uint32_t ranks_step(const struct evidence *evidence, const struct pass *pass)
+uint32_t ranks_step(const struct question *question, const uint32_t *places)
 {
-	struct walk walk;
+	struct walk walk = walk_along(question, places);
 
-	return find_step(evidence, pass, &walk);
+	return common_step(&walk);
 }
 
 bool ranks_find(const struct evidence *evidence, struct pass *pass)
 {
-	struct walk walk;
+	uint32_t places[WATCH_LOG], step;
+	struct walk walk = walk_along(evidence->question, places);
 	struct pass dealt = *pass;
-	uint32_t step = is_dealt_places(pass) ? find_step(evidence, pass, &walk) : 0;
 
+	if (!is_dealt_places(pass))
+		return true;
+	ranks_places(evidence, pass, places);
+	step = common_step(&walk);
 	if (step == 0)
 		return true;
 	find_ranks(&walk, step);
@@ -190,6 +190,7 @@ uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass)
 	struct pass other = *pass;
 	uint64_t ranks = 1;
 
+	other.part.ranks = 1;
 	for (uint32_t i = 1; i < pass->part.world && i < 64; i++) {
 		other.part.first = (pass->part.first + i) % pass->part.world;
 		if (evidence_fits(evidence, &other, RANKS_SEEN))

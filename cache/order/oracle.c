@@ -90,12 +90,17 @@ void oracle_begin(struct oracle *oracle, const struct course *course, struct for
 	oracle->ops.follow(oracle->ops.context, forecast);
 }
 
-bool oracle_same_order(const struct course *a, const struct course *b)
+/* Whether two passes are dealt from one permutation, to as many ranks. */
+static bool same_permutation(const struct course *a, const struct course *b)
 {
 	return a->list == b->list && a->pass.maker == b->pass.maker &&
 	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
-	       pass_world(&a->pass) == pass_world(&b->pass) &&
-	       a->pass.part.first == b->pass.part.first;
+	       pass_world(&a->pass) == pass_world(&b->pass);
+}
+
+bool oracle_same_order(const struct course *a, const struct course *b)
+{
+	return same_permutation(a, b) && a->pass.part.first == b->pass.part.first;
 }
 
 bool oracle_follows(const struct oracle *oracle, const struct course *course)
@@ -129,12 +134,23 @@ void oracle_remember(struct oracle *oracle, const struct course *course)
 	oracle->known[0] = *course;
 }
 
+struct track *oracle_track(struct oracle *oracle, uint64_t id)
+{
+	for (unsigned i = 0; i < oracle->count; i++)
+		if (oracle->tracks[i].id == id)
+			return &oracle->tracks[i];
+	return NULL;
+}
+
+bool oracle_has_next(struct oracle *oracle, const struct track *track)
+{
+	return track->next_forecast || track->followed_up || oracle_track(oracle, track->joined);
+}
+
 static bool is_rank_beside(const struct course *a, const struct course *b)
 {
-	return a->list && a->list == b->list && a->pass.maker == b->pass.maker &&
-	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
-	       a->pass.chain == b->pass.chain && a->pass.repeats == b->pass.repeats &&
-	       pass_world(&a->pass) > 1 && pass_world(&a->pass) == pass_world(&b->pass);
+	return a->list && same_permutation(a, b) && a->pass.chain == b->pass.chain &&
+	       a->pass.repeats == b->pass.repeats && pass_world(&a->pass) > 1;
 }
 
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next)
@@ -145,8 +161,8 @@ void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct 
 		struct track *other = &oracle->tracks[i];
 		struct pass beside = other->course.pass;
 
-		if (other == track || other->next_forecast || other->followed_up ||
-		    other->fed_by < SURE || !is_rank_beside(&track->course, &other->course))
+		if (other == track || oracle_has_next(oracle, other) || other->fed_by < SURE ||
+		    !is_rank_beside(&track->course, &other->course))
 			continue;
 		/* From pass to pass, places may be dealt anew. */
 		beside.part.first += next->part.first + world - track->course.pass.part.first;

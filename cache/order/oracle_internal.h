@@ -68,6 +68,10 @@ void oracle_drop_lists(struct oracle *oracle);
 bool oracle_same_order(const struct course *a, const struct course *b);
 /* Whether a course is, and has not come to its end. */
 bool oracle_follows(const struct oracle *oracle, const struct course *course);
+/* A track by its id, or NULL. */
+struct track *oracle_track(struct oracle *oracle, uint64_t id);
+/* Whether what comes after a track is made, or being made for a rank beside it, or has begun. */
+bool oracle_has_next(struct oracle *oracle, const struct track *track);
 /* Adds to a track's next pass that of ranks which were found by themselves: they go on as one. */
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next);
 /* What is hidden now, copied, from malloc; NULL: nothing, or no memory, without which that is not

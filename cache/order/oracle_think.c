@@ -47,14 +47,6 @@ struct thought {
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
-static struct track *find_track(struct oracle *oracle, uint64_t id)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].id == id)
-			return &oracle->tracks[i];
-	return NULL;
-}
-
 /* A track whose next pass is known, and not made yet. */
 static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 {
@@ -62,8 +54,8 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 		struct track *track = &oracle->tracks[i];
 		struct pass next[PASS_NEXT];
 
-		if (track->next_forecast || track->followed_up || track->fed_by == 0 ||
-		    find_track(oracle, track->joined) || !forecast_is_half(track->forecast))
+		if (oracle_has_next(oracle, track) || track->fed_by == 0 ||
+		    !forecast_is_half(track->forecast))
 			continue;
 		*ret = track->course;
 		ret->epoch++;
@@ -541,7 +533,7 @@ static bool take_course(struct oracle *oracle, struct result *result, const stru
 
 static void take_next(struct oracle *oracle, struct thought *thought)
 {
-	struct track *track = find_track(oracle, thought->track);
+	struct track *track = oracle_track(oracle, thought->track);
 	struct result *result = &thought->results[0];
 
 	if (!track || !result->forecast)
@@ -554,7 +546,7 @@ static void take_next(struct oracle *oracle, struct thought *thought)
 /* Its readers go on where they are. */
 static bool take_part(struct oracle *oracle, struct thought *thought)
 {
-	struct track *track = find_track(oracle, thought->track);
+	struct track *track = oracle_track(oracle, thought->track);
 	struct result *result = &thought->results[0];
 	uint32_t recent[WATCH_RECENT];
 

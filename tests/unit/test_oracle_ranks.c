@@ -147,6 +147,48 @@ static void ranks_that_are_apart_are_followed_to_the_end(void **state)
 	}
 }
 
+/* A rank of `world`, that readers go by. Returns its track. */
+static struct track *follow_rank(struct world *world, const struct order_list *list, uint32_t ranks,
+				 uint32_t rank)
+{
+	struct course course = {
+		.list = list,
+		.pass = {.rule = PASS_RESEED,
+			 .part = {.world = ranks, .unit = 1, .first = rank, .ranks = 1}}};
+	struct forecast *forecast;
+	uint32_t *files, count;
+
+	files = course_files(&course, &count);
+	assert_int_equal(forecast_new(files, count, NULL, &forecast), 0);
+	oracle_begin(world->oracle, &course, forecast);
+	world->oracle->tracks[world->oracle->count - 1].fed_by = 32;
+	return &world->oracle->tracks[world->oracle->count - 1];
+}
+
+/* By the first that asks; and where the next pass deals places anew, to the ranks of that one. */
+static void a_rank_goes_on_with_one_other(void **state)
+{
+	struct world *world = *state;
+	struct order_list *list;
+	struct track *tracks[3];
+	struct pass next;
+
+	assert_int_equal(order_list_new("images", world->list, N, &list), 0);
+	tracks[0] = follow_rank(world, list, 8, 2);
+	tracks[1] = follow_rank(world, list, 8, 3);
+	next = tracks[0]->course.pass;
+	next.part.first = 5;
+	oracle_join_ranks(world->oracle, tracks[0], &next);
+	assert_int_equal(next.part.first, 5);
+	assert_int_equal(next.part.ranks, 3);
+	tracks[2] = follow_rank(world, list, 8, 4);
+	next = tracks[2]->course.pass;
+	tracks[0]->followed_up = true;
+	oracle_join_ranks(world->oracle, tracks[2], &next);
+	assert_int_equal(next.part.ranks, 1);
+	order_list_free(list);
+}
+
 /* --- whatever happens ------------------------------------------------------------------------ */
 
 #define RANKS  8
@@ -248,31 +290,27 @@ static void think_slowly(struct world *world, struct node *node, uint32_t turn)
 		oracle_think(node->thought, &hooks);
 }
 
-/* Until they are found, one after the other, and never after that. */
+/* What is missed comes before they are found, one after the other. */
 static void ranks_are_followed_however_they_begin(void **state)
 {
 	static struct node node;
 
 	for (uint32_t number = 0; number < 24; number++) {
 		struct world *world = *state;
-		uint32_t turn = 0;
 
 		make_node(&node, number);
 		for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
 			permutation_of(number + epoch, order, N);
 			begin_epoch(&node, epoch);
-			for (turn = 0; read_turn(world, &node, turn); turn++)
+			for (uint32_t turn = 0; read_turn(world, &node, turn); turn++)
 				think_slowly(world, &node, turn);
 			node.due = 0;
-			think_slowly(world, &node, turn);
-			node.due = 0;
+			think_slowly(world, &node, 0);
 			assert_int_equal(state_of(world).seed, number + epoch);
 		}
 		assert_in_range(node.missed, 1, EPOCHS * node.ranks * (BEGUN + 2 * node.latency));
-		while (node.thought) {
-			node.due = 0;
+		for (uint32_t turn = node.due; node.thought; turn = node.due)
 			think_slowly(world, &node, turn);
-		}
 		teardown(state);
 		setup(state);
 	}
@@ -287,6 +325,7 @@ int main(void)
 		oracle_test(the_whole_is_one_order_however_it_was_found),
 		oracle_test(batches_of_a_node_are_learned_and_kept),
 		oracle_test(ranks_that_are_apart_are_followed_to_the_end),
+		oracle_test(a_rank_goes_on_with_one_other),
 		oracle_test(ranks_are_followed_however_they_begin),
 	};
 

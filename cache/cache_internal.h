@@ -70,6 +70,8 @@ struct cache {
 	struct lent *lent;
 	pthread_cond_t push;	 /* something may be there to push, or stopping */
 	bool push_waits;	 /* protected by lock: for that */
+	unsigned push_vain;	 /* protected by lock: looks in a row that found nothing */
+	unsigned push_skip;	 /* protected by lock: wakes until the next look */
 	struct thinker *thinker; /* NULL: nothing is read ahead */
 };
 

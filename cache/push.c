@@ -5,6 +5,7 @@
 
 #define PUSH_ASKED 8
 #define PUSH_LOOK  64 /* files to come that are looked at */
+#define PUSH_VAIN  6  /* looks in a row without any: from then on one in 2^PUSH_VAIN */
 
 _Static_assert(CACHE_PUSH_PIECES >= CACHE_EXTENT_MAX / SLOT_BYTES + 2, "as pool_iov() wants");
 
@@ -16,7 +17,11 @@ static void wake(struct cache *cache)
 
 void push_wake(struct cache *cache)
 {
-	if (cache->push_waits && thinker_may_push(cache->thinker))
+	if (!cache->push_waits || !thinker_may_push(cache->thinker))
+		return;
+	if (cache->push_skip)
+		cache->push_skip--;
+	else
 		wake(cache);
 }
 
@@ -65,6 +70,17 @@ static struct pool_extent *find(struct cache *cache)
 	return candidate.found;
 }
 
+/* A reader whose files the kernel does not know before they are opened gives nothing to push. */
+static void wait_in_vain(struct cache *cache)
+{
+	cache->push_skip = (1u << cache->push_vain) - 1;
+	if (cache->push_vain < PUSH_VAIN)
+		cache->push_vain++;
+	cache->push_waits = true;
+	while (cache->push_waits && !atomic_load(&cache->stopping))
+		pthread_cond_wait(&cache->push, &cache->lock);
+}
+
 bool cache_push_next(struct cache *cache, struct cache_push *ret)
 {
 	struct pool_extent *extent = NULL;
@@ -72,13 +88,11 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 	if (!cache->thinker || !cache->source.may_push)
 		return false;
 	SCOPE_LOCK(&cache->lock);
-	while (!atomic_load(&cache->stopping) && !(extent = find(cache))) {
-		cache->push_waits = true;
-		while (cache->push_waits && !atomic_load(&cache->stopping))
-			pthread_cond_wait(&cache->push, &cache->lock);
-	}
+	while (!atomic_load(&cache->stopping) && !(extent = find(cache)))
+		wait_in_vain(cache);
 	if (!extent)
 		return false;
+	cache->push_vain = 0;
 	pool_pin(cache->pool, extent);
 	ret->extent = extent->number;
 	ret->size = extent->size;

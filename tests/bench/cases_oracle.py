@@ -253,13 +253,15 @@ def nvme(bench):
 
 
 def read_alone(scene, name, peer, after):
-    """By one thread, in the order of the list, from nothing in memory."""
+    """By one thread, in the order of the list. It has walked the tree, as ImageFolder does; there
+    is nothing of the files in memory."""
     if isinstance(peer, Stream):
         after.rate.add(name, peer.run(scene).files_per_s)
         return
     bench = scene.bench
     part = [] if peer is FOLDFS else ["--seconds", str(seconds_for_peers(bench))]
     with peer.opened(scene) as (root, mount):
+        bench.json(bench.walk, root)
         command = bench.reading(root, scene.tree, 0, "--listed", "--progress", *part, threads=1)
         epoch = watched(bench, command, scene.group, mount)
     if name == OURS:

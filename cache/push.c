@@ -5,7 +5,7 @@
 
 #define PUSH_ASKED 8
 #define PUSH_LOOK  64 /* files to come that are looked at */
-#define PUSH_VAIN  6  /* looks in a row without any: from then on one in 2^PUSH_VAIN */
+#define PUSH_VAIN  4  /* looks in a row without any: from then on at one wake in 2^PUSH_VAIN */
 
 _Static_assert(CACHE_PUSH_PIECES >= CACHE_EXTENT_MAX / SLOT_BYTES + 2, "as pool_iov() wants");
 
@@ -70,7 +70,8 @@ static struct pool_extent *find(struct cache *cache)
 	return candidate.found;
 }
 
-/* A reader whose files the kernel does not know before they are opened gives nothing to push. */
+/* A reader whose files the kernel does not know before they are opened gives nothing to push. Lock
+ * held. */
 static void wait_in_vain(struct cache *cache)
 {
 	cache->push_skip = (1u << cache->push_vain) - 1;

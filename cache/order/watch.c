@@ -24,7 +24,9 @@
 #define FRESH	     32
 #define LEAST	     4	  /* accesses, from which on a reader counts */
 #define OWN	     0.25 /* of what a reader asks for, a forecast of its own foresees at least */
-#define SURE	     20	  /* bits */
+#define OWN_MOST     (63.0 / 64)
+#define OWN_TURNS    64 /* over which that is taken */
+#define SURE	     20 /* bits */
 #define MOST	     24
 
 struct reader {
@@ -33,6 +35,7 @@ struct reader {
 	unsigned held_next;
 	uint32_t run;	   /* accesses since it began */
 	double trust;	   /* bits: how much likelier it is that it goes by a forecast */
+	double own;	   /* of what it asks for, its forecast foresees this share */
 	uint64_t forecast; /* by which it goes, or went last */
 	uint32_t fresh;	   /* of files that nobody asked for before, since the last epoch, */
 	uint32_t strays;   /* others before the last of these, */
@@ -114,7 +117,7 @@ static struct reader *reader_of(struct watch *watch, uint32_t id)
 	if (at < READERS)
 		return &watch->readers[at];
 	reader = &watch->readers[find_longest_unused(watch)];
-	*reader = (struct reader){.id = id, .epoch = watch->epoch};
+	*reader = (struct reader){.id = id, .own = OWN, .epoch = watch->epoch};
 	memset(reader->held, 0xff, sizeof(reader->held));
 	return reader;
 }
@@ -229,11 +232,14 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 }
 
 /* A sequential test (Wald, 1945): a forecast of others foresees some by chance; its own, where
- * mosaics are read, one of four. */
+ * mosaics are read, one of four. Who has always gone by it, and does not all of a sudden, has begun
+ * anew, though it may soon ask for one of the files that its last epoch left out (drop_last). */
 static bool goes_by(struct reader *reader, uint64_t forecast, double chance)
 {
-	reader->trust += forecast ? fmax(log2(OWN / chance), 1) : log2(1 - OWN);
+	reader->trust += forecast ? fmax(log2(OWN / chance), 1) : log2(1 - reader->own);
 	reader->trust = fmin(fmax(reader->trust, 0), MOST);
+	reader->own += ((forecast ? 1 : 0) - reader->own) / OWN_TURNS;
+	reader->own = fmin(fmax(reader->own, OWN), OWN_MOST);
 	if (!forecast || reader->trust < SURE)
 		return false;
 	reader->forecast = forecast;

@@ -253,6 +253,28 @@ static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 	assert_int_equal(state_of(world).seed, 3000000);
 }
 
+/* drop_last: what an epoch leaves out may be among the first files of the next one. */
+static void what_an_epoch_left_out_is_where_it_should_be_in_the_next(void **state)
+{
+	const uint32_t count = N - N / 100;
+	struct epoch epoch = {.workers = 0, .batch = 99, .first_reader = 100}, second = epoch;
+	struct world *world = *state;
+	uint32_t seed = 1100000, place = 0;
+
+	permutation_of(1, order, N);
+	while (place == 0) {
+		permutation_of(++seed, other, N);
+		for (uint32_t i = 3; i < 12; i++)
+			for (uint32_t left = count; left < N; left++)
+				place = other[i] == order[left] ? i : place;
+	}
+	world->most = 2 << 20;
+	read_epoch(world, order, count, &epoch);
+	read_epoch(world, other, count, &second);
+	assert_int_equal(second.locked, 16);
+	assert_int_equal(state_of(world).seed, seed);
+}
+
 /* With the 16th file and with the 64th. */
 static void of_the_same_readers_it_thinks_hard_twice(void **state)
 {
@@ -647,6 +669,7 @@ int main(void)
 		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
 		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
+		oracle_test(what_an_epoch_left_out_is_where_it_should_be_in_the_next),
 		oracle_test(of_the_same_readers_it_thinks_hard_twice),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(masks_beside_images_are_foreseen_with_them),

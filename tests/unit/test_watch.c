@@ -189,6 +189,21 @@ static void mosaics_go_by_a_forecast_that_foresees_one_of_four(void **state)
 	}
 }
 
+/* And then asks for one of the files that its last epoch left out. */
+static void who_has_always_gone_by_a_forecast_and_does_not_begins_anew(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 1000; i++)
+		ask(watch, 10, file_of(i), true);
+	for (uint32_t i = 0; i < 3; i++)
+		ask(watch, 10, file_of(i), false);
+	assert_true(watch_turn(watch, 10, file_of(1000)));
+	assert_false(watch_note(watch, FORECAST, CHANCE));
+	assert_int_equal(watch_beginnings(watch, seen), 4);
+	assert_int_equal(seen[0].file, file_of(0));
+}
+
 static void workers_of_the_epoch_before_do_not_count(void **state)
 {
 	struct watch *watch = *state;
@@ -332,6 +347,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			what_a_forecast_foresees_by_chance_does_not_end_a_beginning, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			who_has_always_gone_by_a_forecast_and_does_not_begins_anew, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(mosaics_go_by_a_forecast_that_foresees_one_of_four,
 						setup, teardown),

@@ -327,13 +327,10 @@ static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 	ask_about(thought, hooks, at);
 }
 
-/* Lists would be read before all seeds were tried. */
+/* The likeliest list would be read before all seeds were tried. */
 static bool takes_too_long(const struct question *question)
 {
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (question->lists[i]->count >= question->least)
-			return false;
-	return true;
+	return question->list_count == 0 || question->lists[0]->count < question->least;
 }
 
 static bool think_of_all(struct thought *thought, const struct oracle_hooks *hooks,
@@ -353,7 +350,8 @@ static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks
 	if (thought->hard && (guess(&thought->question, GUESS_MORE, &hooks->guess, ret) ||
 			      think_back(thought, hooks)))
 		return true;
-	return thought->all_seeds && think_of_all(thought, hooks, ret);
+	return thought->all_seeds && !takes_too_long(&thought->question) &&
+	       think_of_all(thought, hooks, ret);
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)

@@ -28,6 +28,7 @@ struct world {
 	uint32_t near;	/* lists of a few files each that are told first, */
 	bool alike;	/* and one that is nearly right */
 	bool loose;	/* a list of everything is told last; not all images have masks */
+	bool wider;	/* a list of images and some more is told as well */
 	unsigned asked; /* so often for lists */
 	uint64_t most;	/* seeds are searched up to here, */
 	double least;	/* for lists of so many files */
@@ -143,6 +144,15 @@ static inline int everything(oracle_list_fn *found, void *arg)
 	return found(arg, "everything", files, FILES);
 }
 
+static inline int images_and_more(oracle_list_fn *found, void *arg)
+{
+	uint32_t files[N + N / 10];
+
+	for (uint32_t i = 0; i < N + N / 10; i++)
+		files[i] = BASE + i;
+	return found(arg, "images and more", files, N + N / 10);
+}
+
 /* All that is in the file's directory, and in those that it is in. */
 static inline int near_lists(const struct world *world, uint64_t file, oracle_list_fn *found,
 			     void *arg)
@@ -173,6 +183,8 @@ static inline int lists(void *context, uint64_t file, oracle_list_fn *found, voi
 	int r = near_lists(world, file, found, arg);
 
 	world->asked++;
+	if (r == 0 && world->wider)
+		r = images_and_more(found, arg);
 	return r == 0 && world->loose ? everything(found, arg) : r;
 }
 

@@ -305,6 +305,23 @@ static void a_search_that_would_take_too_long_is_made_when_readers_are_slower(vo
 	assert_int_equal(state_of(world).seed, 3000000);
 }
 
+/* Not only, at once, one that is longer. */
+static void the_likeliest_list_is_searched_when_readers_are_slower(void **state)
+{
+	struct world *world = *state;
+
+	permutation_of(1100000, order, N);
+	world->most = 2 << 20;
+	world->wider = true;
+	world->least = N + N / 20;
+	for (uint32_t i = 0; i < 64; i++)
+		oracle_saw(world->oracle, 100, BASE + order[i]);
+	assert_false(think(world, true));
+	world->least = N / 2;
+	assert_true(think(world, true));
+	assert_int_equal(state_of(world).seed, 1100000);
+}
+
 static void masks_beside_images_are_foreseen_with_them(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
@@ -672,6 +689,7 @@ int main(void)
 		oracle_test(what_an_epoch_left_out_is_where_it_should_be_in_the_next),
 		oracle_test(of_the_same_readers_it_thinks_hard_twice),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
+		oracle_test(the_likeliest_list_is_searched_when_readers_are_slower),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(masks_are_foreseen_however_many_lists_there_are),
 		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),

@@ -135,22 +135,14 @@ static inline void takes_long(void *context)
 	world->hard_thoughts++;
 }
 
-static inline int everything(oracle_list_fn *found, void *arg)
+static inline int files_in_a_row(const char *name, uint32_t first, uint32_t count,
+				 oracle_list_fn *found, void *arg)
 {
 	uint32_t files[FILES];
 
-	for (uint32_t i = 0; i < FILES; i++)
-		files[i] = i;
-	return found(arg, "everything", files, FILES);
-}
-
-static inline int images_and_more(oracle_list_fn *found, void *arg)
-{
-	uint32_t files[N + N / 10];
-
-	for (uint32_t i = 0; i < N + N / 10; i++)
-		files[i] = BASE + i;
-	return found(arg, "images and more", files, N + N / 10);
+	for (uint32_t i = 0; i < count; i++)
+		files[i] = first + i;
+	return found(arg, name, files, count);
 }
 
 /* All that is in the file's directory, and in those that it is in. */
@@ -184,8 +176,10 @@ static inline int lists(void *context, uint64_t file, oracle_list_fn *found, voi
 
 	world->asked++;
 	if (r == 0 && world->wider)
-		r = images_and_more(found, arg);
-	return r == 0 && world->loose ? everything(found, arg) : r;
+		r = files_in_a_row("images and more", BASE, N + N / 10, found, arg);
+	if (r == 0 && world->loose)
+		r = files_in_a_row("everything", 0, FILES, found, arg);
+	return r;
 }
 
 /* Texts, images, masks. */

@@ -49,9 +49,9 @@ struct oracle {
 	uint64_t asked_hard;		   /* and the stage of the last hard one */
 	uint64_t searched_far;		   /* the group for which all seeds were tried far along; */
 	uint64_t searched;		   /* the stage for which they were from the beginning, */
-	double too_long;  /* or would have been, but for lists of less than so many files; 0: not */
-	uint64_t learned; /* and that for which the epoch before was looked at */
-	struct history *history; /* of those who go by no forecast */
+	uint32_t too_short;		   /* but for a list of only so many files; 0: they were, */
+	uint64_t learned;		   /* and that for which the epoch before was looked at */
+	struct history *history;	   /* of those who go by no forecast */
 	bool thinking;
 	uint32_t *order; /* explicit: epochs, one after the other */
 	uint32_t order_count, order_at;

@@ -166,7 +166,7 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	uint64_t stage = watch_stage(oracle->watch);
 	uint64_t all = watch_stage_of_all(oracle->watch);
 	bool search = effort->hard &&
-		      (is_time(all, oracle->searched) || effort->least < oracle->too_long / 2);
+		      (is_time(all, oracle->searched) || effort->least < oracle->too_short);
 	bool hard = effort->hard && is_time(stage, oracle->asked_hard);
 
 	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !hard))
@@ -327,10 +327,12 @@ static void ask_lists(struct thought *thought, const struct oracle_hooks *hooks)
 	ask_about(thought, hooks, at);
 }
 
-/* The likeliest list would be read before all seeds were tried. */
-static bool takes_too_long(const struct question *question)
+/* The files of the likeliest list, if these are read before all seeds were tried; else 0. */
+static uint32_t too_short(const struct question *question)
 {
-	return question->list_count == 0 || question->lists[0]->count < question->least;
+	uint32_t files = question->list_count > 0 ? question->lists[0]->count : 0;
+
+	return files < question->least ? files : 0;
 }
 
 static bool think_of_all(struct thought *thought, const struct oracle_hooks *hooks,
@@ -350,8 +352,8 @@ static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks
 	if (thought->hard && (guess(&thought->question, GUESS_MORE, &hooks->guess, ret) ||
 			      think_back(thought, hooks)))
 		return true;
-	return thought->all_seeds && !takes_too_long(&thought->question) &&
-	       think_of_all(thought, hooks, ret);
+	return thought->all_seeds && thought->question.list_count > 0 &&
+	       !too_short(&thought->question) && think_of_all(thought, hooks, ret);
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)
@@ -616,7 +618,7 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 	if (thought->far)
 		oracle->searched_far = thought->group;
 	if (thought->all_seeds)
-		oracle->too_long = takes_too_long(&thought->question) ? thought->question.least : 0;
+		oracle->too_short = too_short(&thought->question);
 	if (found) { /* others may have begun as well */
 		oracle->asked_stage = oracle->asked_hard = 0;
 		oracle->asked_kinds.count = 0;

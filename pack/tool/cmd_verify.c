@@ -124,8 +124,9 @@ static int say_stretch(struct verify *verify)
 
 /* --- the bytes -------------------------------------------------------------------------- */
 
-/* No more extents than this can lie in a window. */
-#define EXTENTS_MOST (WINDOW_FILES + WINDOW_BYTES / FORMAT_EXTENT)
+/* No more extents than this can lie in a window, as files with the same bytes lie over one another.
+ */
+#define EXTENTS_MOST (WINDOW_FILES * (WINDOW_BYTES / FORMAT_EXTENT))
 
 /* What is wrong in one window. */
 struct note {

@@ -190,6 +190,26 @@ def test_verify_names_each_file_that_has_the_damaged_bytes(damaged):
     assert said == b"a/movie" + fault + b"c/movie \xff" + fault
 
 
+def test_verify_names_all_of_many_copies_and_of_all_their_extents(place):
+    """They are read at once, though they are more than what is read at once of other files."""
+    marks = [os.urandom(64) for _ in range(4)]
+    (place / "src").mkdir()
+    for number in range(70):
+        with open(place / "src" / f"{number:02}", "wb") as file:
+            for at, mark in enumerate(marks):
+                file.seek(at * MIB)
+                file.write(mark)
+            file.truncate(3 * MIB + MIB // 2)
+    data = bytearray(foldfs.pack(place / "src", place / "pack", "--dedup").read_bytes())
+    for mark in marks:
+        data[data.index(mark)] ^= 1
+    (place / "damaged").write_bytes(data)
+    for jobs in "1", "2":
+        said = run(FOLDPACK, "verify", "-j", jobs, place / "damaged", status=3).stdout
+        assert [line.split(b":")[0].decode() for line in said.splitlines()] == \
+            [f"{number:02}" for number in range(70)]
+
+
 def test_reads_of_damaged_bytes_fail_in_each_of_the_files(damaged, twins, mount):
     mounted = mount(damaged)
     for path in b"a/movie", b"c/movie \xff":

@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+void builder_discard(struct builder *builder)
+{
+	builder_partial_close(builder);
+}
+
 void builder_free(struct builder *builder)
 {
 	if (!builder)
@@ -114,6 +119,16 @@ static bool is_file(const struct builder *builder, uint32_t id)
 	return id < builder_count(builder) && format_is_file(builder_node(builder, id)->kind);
 }
 
+/* A section of the index is one record, and liblmdb writes a record by one call of the kernel,
+ * which takes no more, with its page header. */
+#define SECTION_MOST ((size_t)0x7ffff000 - 16)
+#define ENTRIES_MOST (SECTION_MOST / sizeof(uint64_t))
+
+static bool has_room(const struct buf *section, size_t more)
+{
+	return more <= SECTION_MOST - section->len;
+}
+
 static int check_entry(const struct builder *builder, const struct builder_entry *entry,
 		       struct err *err)
 {
@@ -121,8 +136,10 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 
 	if (!format_name_valid(entry->name, entry->name_len))
 		return err_set(err, -EINVAL, "not a name that a pack can hold");
-	if (count == UINT32_MAX)
-		return err_set(err, -EOVERFLOW, "more than %u entries", UINT32_MAX);
+	if (count == ENTRIES_MOST || !has_room(&builder->names, entry->name_len) ||
+	    (entry->kind == FORMAT_SYMLINK && !has_room(&builder->targets, entry->target_len)))
+		return err_set(err, -EOVERFLOW,
+			       "more names than one pack can hold: pack it in parts");
 	if (entry->parent >= count ||
 	    builder_node(builder, entry->parent)->kind != FORMAT_DIRECTORY)
 		return err_set(err, -EINVAL, "its parent is not a directory");

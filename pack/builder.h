@@ -88,14 +88,17 @@ struct builder_summary {
 void builder_library(int *ret_major, int *ret_minor, int *ret_patch);
 
 /* Creates PATH.partial, or takes it up again (params->resume). Returns 0; -EEXIST (PATH exists, or
- * is no regular file); -EBUSY (another foldpack writes it); -EINPROGRESS (an interrupted pack is
- * there, and neither `resume` nor `replace` says what to do); -EINVAL (resume: begun with other
- * options, err says which); -EPROTONOSUPPORT (by another version); or what making the file gave. */
+ * is no regular file, or PATH.partial is not of a builder); -EBUSY (another foldpack writes it);
+ * -EINPROGRESS (an interrupted pack is there, and neither `resume` nor `replace` says what to do);
+ * -EINVAL (resume: begun with other options, err says which); -EPROTONOSUPPORT (by another
+ * version); or what making the file gave. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
 /* What builder_new() would refuse, as it would; makes and changes nothing. */
 int builder_check(const struct builder_params *params, struct err *err);
 /* Removes what cannot be gone on with. NULL is fine. */
 void builder_free(struct builder *builder);
+/* The same at once, for the room on the disk: entries can be asked for until builder_free(). */
+void builder_discard(struct builder *builder);
 
 /* Whether the pack, were this the end, could be gone on with, and from where: right after
  * builder_new, what there is to go on from. Waits for the batch that is being synced. */
@@ -109,7 +112,8 @@ void builder_tidy(const char *path);
 void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime);
 
 /* Adds an entry. A file has no bytes until builder_store. Names need not come sorted.
- * Returns 0; -EINVAL (a name that no pack can hold); -ENOMEM; -EOVERFLOW (2^32 entries). */
+ * Returns 0; -EINVAL (a name that no pack can hold); -ENOMEM; -EOVERFLOW (268,434,942
+ * entries, or 2 GiB of names or of targets). */
 int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
 		struct err *err);
 
@@ -125,16 +129,14 @@ int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
  * of the caller's, of which 65535 bytes are kept. Returns 0 or -ENOMEM. */
 int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len);
 
-/* Stores a file's bytes. Fastest, and streams straightest, when files come sorted by path.
- * Returns 0; what source->read gave (nothing of the file is kept then, and the builder goes on
- * to be usable); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries with one path); -ESTALE (the parts
- * of a large file that were stored before the interruption are not what is read now). */
+/* Stores a file's bytes. Fastest when files come sorted by path. Returns 0; what source->read gave
+ * (nothing of the file is kept then); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries with one path);
+ * -ESTALE (parts that were stored before the interruption are not what is read now). */
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
 		  struct err *err);
 
-/* Whether a file that was stored has these bytes: they are read back from what was written. One
- * over FORMAT_SPLIT_OVER bytes is not looked into, and never has. Returns 0; -EIO; -ENOMEM;
- * -EINVAL (not a stored file). */
+/* Whether a stored file has these bytes: they are read back from what was written. One over
+ * FORMAT_SPLIT_OVER bytes never has. Returns 0; -EIO; -ENOMEM; -EINVAL (not a stored file). */
 int builder_same(const struct builder *builder, uint32_t id, const void *data, uint64_t len,
 		 bool *ret);
 
@@ -155,14 +157,12 @@ enum format_kind builder_kind(const struct builder *builder, uint32_t id);
 uint32_t builder_parent(const struct builder *builder, uint32_t id);
 uint32_t builder_file(const struct builder *builder, uint32_t id);
 
-/* Takes an entry out again: a file that was not stored, a link, an empty directory. Returns 0 or
- * -ENOMEM. */
+/* Takes an entry out: a file that was not stored, a link, an empty directory. 0 or -ENOMEM. */
 int builder_drop(struct builder *builder, uint32_t id);
 bool builder_is_dropped(const struct builder *builder, uint32_t id);
 
-/* Calls `found` for each directory that holds no file that was not dropped, at any depth, but
- * for those inside of another such one; and for the root where nothing is left. `found` returns
- * 0 to go on, or what this shall return. 0 or -ENOMEM. */
+/* Calls `found` for each directory all of whose files were dropped, at any depth, but for those
+ * inside of another one; and for the root. That returns 0 to go on, or what this returns. -ENOMEM. */
 int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
 		       void *context);
 

@@ -118,6 +118,39 @@ static int find_journal(struct builder *builder, struct err *err)
 	return -ENODATA;
 }
 
+static bool begins_with_zeros(int fd)
+{
+	char page[4096];
+	ssize_t got = io_pread(fd, page, sizeof(page), 0);
+
+	for (ssize_t i = 0; i < got; i++)
+		if (page[i])
+			return false;
+	return got > 0;
+}
+
+/* Without a journal: the remains of a run that came no further than its first batch, which after a
+ * power failure may be zeros, or damaged. Whatever else lies there is somebody's. */
+static bool is_of_a_run(int fd)
+{
+	uint8_t super[FORMAT_SUPER_BYTES];
+	struct format_super whole;
+	struct walker_record record;
+	struct walker *walker;
+	struct err err;
+	int r = walker_new(fd, &walker, &err);
+
+	if (r < 0)
+		return r != -EINVAL || is_empty(fd) || begins_with_zeros(fd);
+	if (walker_first(walker, &record, &err) == 0 &&
+	    io_pread_full(fd, super, sizeof(super), record.offset) == 0)
+		r = format_super_decode(super, sizeof(super), &whole, &err);
+	else
+		r = -EBADMSG;
+	walker_free(walker);
+	return r < 0;
+}
+
 /* Cuts the first line that `a` has and `b` has not out of `a`: false where there is none. */
 static bool find_line(const char *a, const char *b, size_t *ret_len, const char **ret)
 {
@@ -155,6 +188,9 @@ static int judge(struct builder *builder, const struct builder_params *params, s
 {
 	int r = params->resume || !params->replace ? find_journal(builder, err) : -ENODATA;
 
+	if (r == -ENODATA && !params->replace && !is_of_a_run(builder->fd))
+		return err_set(err, -EEXIST, "'%s' is in the way, and not what foldpack left",
+			       builder->partial);
 	if (r < 0)
 		return r;
 	if (!params->resume)
@@ -352,8 +388,9 @@ void builder_partial_close(struct builder *builder)
 		if (builder->journal)
 			unlink(builder->journal_path);
 	}
-	store_free(builder->store);
-	journal_free(builder->journal);
+	builder->ours = false;
+	store_free(steal_ptr(&builder->store));
+	journal_free(steal_ptr(&builder->journal));
 	scope_close(&builder->fd);
 }
 

@@ -32,7 +32,7 @@ static int fail_pack(struct create *create, int error, const struct err *err)
 }
 
 /* A partial file that cannot be gone on with is removed first: what is free then is what the user
- * has to work with. */
+ * has to work with. Threads that read ahead still ask the builder for names. */
 static int fail_full(struct create *create)
 {
 	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";
@@ -41,7 +41,7 @@ static int fail_full(struct create *create)
 
 	progress_clear(&create->progress);
 	if (!resumable)
-		builder_free(steal_ptr(&create->builder));
+		builder_discard(create->builder);
 	if (create->need > kept.bytes)
 		snprintf(need, sizeof(need), ", about %s %sneeded",
 			 size_format(create->need - kept.bytes, need_text),

@@ -13,6 +13,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,13 @@ def wait_for(pid, seconds=PATIENCE):
     finally:
         os.close(fd)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def wait_until(true):
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        os.sched_yield()
 
 
 def wait_for_line(pipe, pattern):

@@ -6,13 +6,12 @@ import errno
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
 import foldfs
 import trees
-from foldfs import MIB, PATIENCE, is_mounted, is_root
+from foldfs import MIB, PATIENCE, is_mounted, is_root, wait_until
 from gate import Gate
 
 pytestmark = is_root
@@ -39,13 +38,6 @@ def behind(gate, mount):
 
 def reader(path):
     return subprocess.Popen(["cat", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def wait_until(true):
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline
-        os.sched_yield()
 
 
 def test_a_pack_behind_an_open_gate_is_the_pack(small, behind):

@@ -2,6 +2,7 @@
 the pack in the end is, byte for byte, the one of a run that nobody disturbed."""
 
 import contextlib
+import fcntl
 import filecmp
 import json
 import os
@@ -17,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run
+import pictures
+from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, wait_until
 from trees import noise
 
 pytestmark = pytest.mark.tool
@@ -276,6 +278,36 @@ def test_a_disk_without_room_for_one_batch_has_nothing_left(src, want, place):
         done = create(src, small / "x.lmdb", "--resume", status=1)
         assert "the disk is full: 40 MiB free" in done.err
         assert os.listdir(small) == []
+
+
+def processor_time(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+
+
+@is_root
+def test_threads_that_still_read_when_the_disk_is_full_come_to_no_harm(place):
+    """They ask for the names of what comes next, until somebody stops them. The one who does that
+    is held up here while it says what is wrong."""
+    picture = pictures.jpeg(pictures.noise((1800, 1400)), quality=97)
+    count = 100 * MIB // len(picture)
+    for number in range(count):
+        write(place / f"src/{number}.jpg", picture)
+    reader, writer = os.pipe()
+    room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writer, b"x" * room)
+    with tmpfs(place / "small", 40) as small, open(reader, "rb") as said:
+        process = subprocess.Popen([FOLDPACK, "create", "-qj1", "--check=decode", place / "src",
+                                    small / "x.lmdb"], stderr=writer)
+        os.close(writer)
+        with process:
+            wait_until(partial(small / "x.lmdb").exists)
+            wait_until(lambda: not partial(small / "x.lmdb").exists())
+            before = None
+            while (now := processor_time(process.pid)) != before:
+                before = now
+                time.sleep(0.3)
+            assert b"the disk is full" in said.read()
+        assert process.returncode == 1
 
 
 @is_root

@@ -441,6 +441,9 @@ static void entries_that_no_pack_can_hold_are_refused(void **state)
 	expect_add(f, &entry, -EINVAL, "its parent is not a directory");
 	entry = entry_of(FORMAT_SYMLINK, BUILDER_ROOT, "x", 1);
 	expect_add(f, &entry, -EINVAL, "a symbolic link without target");
+	entry.target = "all targets are one record";
+	entry.target_len = 0x7ffff000;
+	expect_add(f, &entry, -EOVERFLOW, "more names than one pack can hold: pack it in parts");
 	entry = entry_of(FORMAT_HARDLINK, BUILDER_ROOT, "x", 1);
 	expect_add(f, &entry, -EINVAL, "a hard link to something that is not a file");
 	assert_int_equal(store_bytes(f, file, "file", 1, 0), -EINVAL);
@@ -565,6 +568,30 @@ static void a_symlink_in_place_of_the_partial_file_is_not_followed(void **state)
 	expect_text(victim, "precious");
 }
 
+/* A download under that name, a pack that was put aside; but not what a power failure leaves. */
+static void what_is_not_a_run_s_in_place_of_the_partial_file_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	char partial[120], sentence[256];
+
+	partial_path(f, partial);
+	snprintf(sentence, sizeof(sentence), "'%s' is in the way, and not what foldpack left",
+		 partial);
+	write_text(partial, "precious");
+	assert_int_equal(new_builder(f, false), -EEXIST);
+	expect_sentence(f, sentence);
+	expect_text(partial, "precious");
+	start(f);
+	add_file(f, BUILDER_ROOT, "x", 5);
+	finish(f);
+	assert_done(rename(f->path, partial));
+	assert_int_equal(new_builder(f, false), -EEXIST);
+	expect_sentence(f, sentence);
+	assert_done(truncate(partial, 0));
+	assert_done(truncate(partial, 65536));
+	assert_done(new_builder(f, false));
+}
+
 static void a_missing_directory_is_named(void **state)
 {
 	struct fixture *f = *state;
@@ -682,6 +709,7 @@ int main(void)
 		TEST(a_second_builder_of_one_pack_is_refused),
 		TEST(the_remains_of_a_killed_run_are_written_over),
 		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
+		TEST(what_is_not_a_run_s_in_place_of_the_partial_file_is_kept),
 		TEST(a_missing_directory_is_named),
 		TEST(a_directory_in_the_journals_place_is_named_and_all_that_stays),
 		TEST(a_limit_on_file_size_is_told_as_such),

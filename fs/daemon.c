@@ -3,8 +3,10 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 
 static _Noreturn void wait_for_word(int pipe, pid_t child)
@@ -59,6 +61,22 @@ static void send_word(struct daemon *daemon, int status)
 	daemon->pipe = -1;
 }
 
+/* What it was started with, such as the lock of a script: its own are closed on exec(). */
+static void close_inherited(void)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (fds && (entry = readdir(fds))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+
+		if (fd > 2 && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
+			close(fd);
+	}
+	if (fds)
+		closedir(fds);
+}
+
 void daemon_ready(struct daemon *daemon)
 {
 	int null;
@@ -70,6 +88,7 @@ void daemon_ready(struct daemon *daemon)
 		dup2(null, fd);
 	if (null > 2)
 		close(null);
+	close_inherited();
 	log_to_syslog();
 	/* The folder it was started in must not stay busy. */
 	if (chdir("/") < 0)

@@ -1,7 +1,8 @@
 /* Going to the background, with word to the terminal only when the mount is usable.
  *
  *	daemon_fork   parent: waits for that word and exits with it; child: goes on
- *	daemon_ready  child: lets go of the terminal and sends the word
+ *	daemon_ready  child: lets go of the terminal and of all that was inherited, but for
+ *	              what is closed on exec(), and sends the word
  *
  * A child that ends without a word makes the parent exit with EXIT_FAILED. */
 #ifndef FS_DAEMON_H

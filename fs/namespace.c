@@ -38,7 +38,7 @@ int namespace_enter(struct err *err)
 		r = -errno;
 	if (r == 0)
 		r = map_ids(uid, gid);
-	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		r = -errno;
 	if (r < 0)
 		return err_set(err, r,

@@ -32,7 +32,6 @@ struct program {
 	struct session *session;
 	struct mountpoint mountpoint;
 	struct daemon daemon;
-	bool private; /* in a namespace of its own */
 	sigset_t signals;
 	pid_t command;	    /* 0: none, or it has ended */
 	int command_status; /* as an exit status */
@@ -98,8 +97,11 @@ static int mount_somewhere(struct program *program, struct err *err)
 	r = namespace_enter(err);
 	if (r < 0)
 		return err_set(err, r, "%s; and %s", first.text, err_text(err, r));
-	program->private = true;
-	return session_mount(program->session, program->mountpoint.path, err);
+	r = session_mount(program->session, program->mountpoint.path, err);
+	/* Jobs that mounted there in namespaces of their own would lose their mounts with it. */
+	if (r == 0)
+		program->mountpoint.created = false;
+	return r;
 }
 
 static int check_timeout(const struct program *program, struct err *err)
@@ -202,11 +204,17 @@ static void reap_command(struct program *program)
 	program->command_status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* The terminal sends its signals to the command as well, and SESSION_ENDED is not meant for it
- * when it is from here; all others are passed on. */
+/* The terminal sends its signals to the command as well, but for the one that it is gone, which
+ * only the leader of the session gets. */
+static bool command_has_got(const siginfo_t *info)
+{
+	return info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
+}
+
+/* SESSION_ENDED is not meant for the command when it is from here. */
 static void pass_on(const struct program *program, const siginfo_t *info)
 {
-	if (info->si_code != SI_KERNEL && info->si_pid != getpid())
+	if (!command_has_got(info) && info->si_pid != getpid())
 		kill(program->command, info->si_signo);
 }
 
@@ -289,6 +297,7 @@ static int serve(struct program *program, struct err *err)
 		r = mount_somewhere(program, err);
 	if (r < 0)
 		return r;
+	mountpoint_taken(&program->mountpoint);
 	r = session_serve(program->session, err);
 	if (r < 0) {
 		session_unmount(program->session);
@@ -303,6 +312,22 @@ static int serve(struct program *program, struct err *err)
 	if (program->command || !program->settings.command)
 		run(program);
 	leave(program);
+	return 0;
+}
+
+/* The pack is mounted there already: is it the same, and all that was asked for? */
+static int stay(const struct program *program, struct err *err)
+{
+	const struct settings *settings = &program->settings;
+
+	if (settings->command)
+		return err_set(err, -EBUSY, "busy: the pack is mounted there already");
+	if (!mount_is_at(program->mount, program->mountpoint.path))
+		return err_set(err, -EBUSY,
+			       "busy: what is mounted there is the pack as it was before, or "
+			       "another folder of it; unmount that first: fusermount3 -u %s",
+			       program->mountpoint.path);
+	log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
 	return 0;
 }
 
@@ -321,16 +346,12 @@ static int start(struct program *program)
 			    settings->mkdir, &err);
 	if (r == 0)
 		r = check_timeout(program, &err);
+	if (r == 0 && program->mountpoint.ours)
+		r = stay(program, &err);
 	if (r < 0)
 		return complain(settings->mountpoint, &err, r);
-	if (program->mountpoint.ours && !settings->command) {
-		log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
+	if (program->mountpoint.ours)
 		return EXIT_DONE;
-	}
-	if (program->mountpoint.ours) {
-		err_set(&err, -EBUSY, "busy: the pack is mounted there already");
-		return complain(settings->mountpoint, &err, -EBUSY);
-	}
 	if (!settings->foreground && !settings->command) {
 		r = daemon_fork(&program->daemon);
 		if (r < 0)

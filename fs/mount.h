@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
+
 enum request {
 	REQUEST_LOOKUP,
 	REQUEST_GETATTR,
@@ -63,6 +65,10 @@ struct cache_source mount_source(struct mount *mount);
 
 /* The stats as one JSON object (cli.md, foldstat). Returns 0 or -ENOMEM. */
 int mount_report(struct mount *mount, struct buf *json);
+
+/* Whether what is mounted at path is what this would show: by its report, the same folder of a
+ * pack of the same content. */
+bool mount_is_at(const struct mount *mount, const char *path);
 
 /* The inode number of an entry that stands for an inode. */
 static inline uint64_t mount_ino(const struct mount *mount, uint32_t inode)

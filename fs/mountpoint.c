@@ -1,13 +1,22 @@
 #include "fs/mountpoint.h"
+#include "base/clock.h"
 #include "base/octal.h"
 #include "base/scope.h"
 #include <dirent.h>
+#include <libgen.h>
 #include <limits.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#define ALONE_WAIT (10 * CLOCK_SECOND) /* for another foldfs; then it goes on beside that one */
+#define ALONE_LOOK ((uint64_t)10000000)
 
 /* A line of /proc/self/mountinfo (proc(5)). */
 struct mount_line {
@@ -96,24 +105,58 @@ static int check_empty(const char *path, struct err *err)
 			       "folder");
 }
 
-static int make(struct mountpoint *mountpoint, const char *path, bool create, struct err *err)
+static int make(struct mountpoint *mountpoint, const char *path, struct err *err)
 {
-	if (!create)
-		return err_set(err, -ENOENT, "no such folder; --mkdir creates it");
 	if (mkdir(path, 0755) < 0)
 		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
 	mountpoint->created = true;
-	mountpoint->path = realpath(path, NULL);
-	return mountpoint->path ? 0 : -errno;
+	return 0;
 }
 
-/* realpath() fails on the remains of a daemon that died; the mount table still knows it. */
-static int check_dead(const char *path, struct err *err)
+/* Also of a folder that is to be created. NULL with errno. */
+static char *absolute_path(const char *path)
 {
-	return err_set(err, -ENOTCONN,
-		       "a mount whose daemon has died is in the way; 'fusermount3 -u %s' (or "
-		       "umount) removes it",
-		       path);
+	SCOPE_FREE char *above = strdup(path), *copy = strdup(path), *folder = NULL;
+	char *real = realpath(path, NULL), *ret;
+
+	if (real || errno != ENOENT || !above || !copy)
+		return real;
+	folder = realpath(dirname(above), NULL);
+	return folder && asprintf(&ret, "%s/%s", folder, basename(copy)) >= 0 ? ret : NULL;
+}
+
+/* On the remains of a daemon that died realpath() fails; the mount table still knows them. */
+static int check_folder(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0)
+		return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "not a folder");
+	if (errno == ENOTCONN)
+		return err_set(err, -ENOTCONN,
+			       "a mount whose daemon has died is in the way; 'fusermount3 -u %s' "
+			       "(or umount) removes it",
+			       path);
+	if (errno == ENOENT)
+		return err_set(err, -ENOENT, "no such folder; --mkdir creates it");
+	return err_set(err, -errno, "%s", strerror(errno));
+}
+
+/* To look whether a place is free and to mount there are two steps. Tasks of a job that begin at
+ * once take turns by a name that only one socket can have, and that goes with its process. */
+static int be_alone(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const struct timespec look = {.tv_nsec = (long)ALONE_LOOK};
+	uint64_t until = clock_ns() + ALONE_WAIT;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "foldfs on %016llx",
+		 (unsigned long long)XXH3_64bits(path, strlen(path)));
+	while (fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 &&
+	       errno == EADDRINUSE && clock_ns() < until)
+		nanosleep(&look, NULL);
+	return fd;
 }
 
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
@@ -138,27 +181,34 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char *pack, bool create,
 		    struct err *err)
 {
-	struct stat st;
+	int r;
 
-	*mountpoint = (struct mountpoint){0};
+	*mountpoint = (struct mountpoint){.alone = -1};
 	if (strncmp(path, "/dev/fd/", 8) == 0) {
 		mountpoint->path = strdup(path);
 		return mountpoint->path ? 0 : -ENOMEM;
 	}
-	if (stat(path, &st) < 0) {
-		if (errno == ENOTCONN)
-			return check_dead(path, err);
-		return errno == ENOENT ? make(mountpoint, path, create, err)
-				       : err_set(err, -errno, "%s", strerror(errno));
-	}
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, -ENOTDIR, "not a folder");
-	mountpoint->path = realpath(path, NULL);
-	return mountpoint->path ? check_mounts(mountpoint, pack, err) : -errno;
+	mountpoint->path = absolute_path(path);
+	if (mountpoint->path)
+		mountpoint->alone = be_alone(mountpoint->path);
+	r = check_folder(path, err);
+	if (r == -ENOENT && create)
+		r = make(mountpoint, path, err);
+	if (r == 0 && !mountpoint->path)
+		r = -ENOMEM;
+	return r < 0 ? r : check_mounts(mountpoint, pack, err);
+}
+
+void mountpoint_taken(struct mountpoint *mountpoint)
+{
+	if (mountpoint->alone >= 0)
+		close(mountpoint->alone);
+	mountpoint->alone = -1;
 }
 
 void mountpoint_release(struct mountpoint *mountpoint)
 {
+	mountpoint_taken(mountpoint);
 	if (mountpoint->created && mountpoint->path)
 		rmdir(mountpoint->path);
 	free(mountpoint->path);

@@ -8,14 +8,18 @@
 struct mountpoint {
 	char *path;   /* absolute, or /dev/fd/N as given */
 	bool created; /* by us: to be removed at the end */
-	bool ours;    /* the same pack is mounted there already, by the same user: nothing to do */
+	bool ours;    /* the pack of this path is mounted there already, by the same user */
+	int alone;    /* held by who looks at the place and then mounts there; -1: let go */
 };
 
 /* Looks at path, and creates it where it is missing and `create` is set. `pack` is the absolute
- * path of the pack. Returns 0, or -errno: missing, no directory, not empty, another mount,
- * left over from a daemon that died; err names the way out but not the path. */
+ * path of the pack. Waits for another foldfs that does the same there. Returns 0, or -errno:
+ * missing, no directory, not empty, another mount, left over from a daemon that died; err names
+ * the way out but not the path. */
 int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char *pack, bool create,
 		    struct err *err);
+/* It was mounted there: others may look. */
+void mountpoint_taken(struct mountpoint *mountpoint);
 /* Removes the directory if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 

@@ -17,8 +17,7 @@
 #define BLOCK_BYTES  131072 /* Python before 3.14 reads in blocks of this size: one READ a photo */
 #define READ_MAX     ((CACHE_READ_EXTENTS - 1) * CACHE_EXTENT_MAX) /* wherever it begins */
 #define LISTING_MAX  65536 /* bytes of a reply, on the stack; glibc asks for 32 KiB */
-#define STATS_NAME   "user.foldfs.stats"
-#define STATS_GROWTH 64 /* bytes that the stats may grow between asking their size and reading */
+#define STATS_GROWTH 64	   /* bytes that the stats may grow between asking their size and reading */
 
 static struct mount *mount_of(fuse_req_t req)
 {
@@ -365,7 +364,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 	struct mount *mount = mount_of(req);
 
 	mount_count(mount, REQUEST_GETXATTR);
-	if (ino == FUSE_ROOT_ID && strcmp(name, STATS_NAME) == 0)
+	if (ino == FUSE_ROOT_ID && strcmp(name, MOUNT_STATS) == 0)
 		reply_stats(req, mount, size);
 	else
 		fuse_reply_err(req, ENODATA);

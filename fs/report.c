@@ -1,7 +1,10 @@
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/scope.h"
 #include "fs/mount.h"
+#include <limits.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_LOOKUP] = "lookup",	 [REQUEST_GETATTR] = "getattr",
@@ -10,6 +13,17 @@ static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_GETXATTR] = "getxattr", [REQUEST_IOCTL] = "ioctl",
 	[REQUEST_FORGET] = "forget",	 [REQUEST_NOTIFY] = "notify",
 };
+
+/* What tells one mount's tree from another's. */
+static void report_shown(struct json *json, const struct mount *mount)
+{
+	struct buf folder SCOPE(buf_release) = BUF_INIT;
+
+	if (dataset_path(mount->dataset, mount->root, &folder) < 0)
+		json->error = -ENOMEM;
+	json_string(json, "id", dataset_info(mount->dataset)->id);
+	json_bytes(json, "subdir", folder.data ? folder.data : "", folder.len);
+}
 
 static void report_pack(struct json *json, const struct mount *mount)
 {
@@ -93,7 +107,7 @@ int mount_report(struct mount *mount, struct buf *buf)
 	cache_stats(mount->cache, &stats);
 	json_object(&json, NULL);
 	json_string(&json, "version", FOLDFS_VERSION);
-	json_string(&json, "id", dataset_info(mount->dataset)->id);
+	report_shown(&json, mount);
 	json_u64(&json, "uptime_s", clock_ns() / CLOCK_SECOND - mount->started);
 	report_pack(&json, mount);
 	report_requests(&json, mount);
@@ -104,4 +118,21 @@ int mount_report(struct mount *mount, struct buf *buf)
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");
 	json_end(&json);
 	return json_finish(&json);
+}
+
+bool mount_is_at(const struct mount *mount, const char *path)
+{
+	struct buf shown SCOPE(buf_release) = BUF_INIT;
+	SCOPE_FREE char *stats = malloc(XATTR_SIZE_MAX + 1);
+	struct json json = json_begin(&shown);
+	ssize_t len;
+
+	json_object(&json, NULL);
+	report_shown(&json, mount);
+	json_end(&json);
+	if (!stats || json_finish(&json) < 0)
+		return false;
+	len = getxattr(path, MOUNT_STATS, stats, XATTR_SIZE_MAX);
+	/* Without the braces; nothing between quotes has any that are not escaped. */
+	return len > 0 && memmem(stats, (size_t)len, shown.data + 1, shown.len - 2);
 }

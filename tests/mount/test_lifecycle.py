@@ -3,7 +3,9 @@ nothing stays behind, and every refusal names its reason and the way out."""
 
 import contextlib
 import errno
+import fcntl
 import os
+import pty
 import shutil
 import signal
 import stat
@@ -80,6 +82,19 @@ def test_the_daemon_inherits_no_descriptor_s_end(small, point):
     daemon = foldfs.daemon_of(point)
     foldfs.unmount(point)
     assert foldfs.wait_for(daemon) == 0
+
+
+def test_the_daemon_holds_no_lock_of_whoever_started_it(small, place, point):
+    with open(place / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run(FOLDFS, small[1], point, pass_fds=[lock.fileno()])
+    daemon = foldfs.daemon_of(point)
+    try:
+        with open(place / "lock", "r", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        foldfs.unmount(point)
+        assert foldfs.wait_for(daemon) == 0
 
 
 def test_relative_paths(small, place, point):
@@ -261,6 +276,23 @@ def test_a_signal_is_passed_to_the_command(small, point, signo):
     assert not is_mounted(point)
 
 
+def test_a_terminal_that_goes_takes_the_command_along(small, point):
+    """Only the leader of its session is told, as foldfs is where ssh(1) or tmux(1) starts it."""
+    script = "echo ready; while :; do sleep 0.01; done"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(FOLDFS, [FOLDFS, "-q", small[1], point, "--", "sh", "-c", script])
+    try:
+        with open(terminal, "rb", buffering=0) as screen:
+            foldfs.wait_for_line(screen, rb"ready")
+        assert foldfs.wait_for(pid, PATIENCE / 6) == 128 + signal.SIGHUP
+    finally:
+        if is_mounted(point):
+            foldfs.detach(point)
+            os.kill(pid, signal.SIGKILL)
+            foldfs.wait_for(pid)
+
+
 def test_a_signal_that_is_ignored_from_the_start_stays_ignored(small, point):
     """nohup(1) protects the mount, and the command over it."""
     script = "kill -HUP $PPID; kill -HUP $$; exit 3"
@@ -406,6 +438,51 @@ def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_u
 
 
 @is_root
+@needs("fusermount3", "setpriv", "unshare")
+def test_a_private_mount_that_ends_leaves_others_theirs(small, own_point, device_for_users,
+                                                        namespaces):
+    """The kernel unmounts in all namespaces what is removed in one."""
+    new = own_point / "new"
+
+    def running_privately(script):
+        process = subprocess.Popen(
+            [*without_fusermount(SOMEBODY), FOLDFS, "-q", "--mkdir", small[1], new, "--", "sh",
+             "-c", f"echo ready; read line; {script}", new],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        foldfs.wait_for_line(process.stdout, rb"ready\n")
+        return process
+
+    with running_privately("exit 7") as first, running_privately('cat "$0/file"') as second:
+        first.communicate(b"go\n", timeout=PATIENCE)
+        assert second.communicate(b"go\n", timeout=PATIENCE)[0] == b"content\n"
+    assert (first.returncode, second.returncode) == (7, 0)
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_what_is_mounted_meanwhile_is_there_in_a_private_namespace(
+        small, place, own_point, device_for_users, namespaces):
+    """As autofs(5) does it with homes; nothing comes the other way."""
+    shared = place / "shared"
+    shared.mkdir()
+    os.chown(own_point, foldfs.NAMELESS, foldfs.NAMELESS)
+    run("mount", "-t", "tmpfs", "none", shared)
+    try:
+        run("mount", "--make-shared", shared)
+        (shared / "home").mkdir()
+        command = [*as_user(foldfs.NAMELESS), FOLDFS, "-q", small[1], own_point, "--", "sh", "-c",
+                   'echo ready; read line; ls "$0"', shared / "home"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            foldfs.wait_for_line(process.stdout, rb"ready\n")
+            assert not is_mounted(own_point)
+            run("mount", "-t", "tmpfs", "none", shared / "home")
+            (shared / "home" / "late").touch()
+            assert process.communicate(b"go\n", timeout=PATIENCE)[0] == b"late\n"
+    finally:
+        run("umount", "-R", shared)
+
+
+@is_root
 @needs("setpriv", "unshare")
 def test_a_user_without_a_name_runs_a_command(small, own_point, device_for_users, namespaces):
     """fusermount3 refuses users that no passwd(5) knows; a namespace does not."""
@@ -451,6 +528,40 @@ def test_the_same_pack_again_is_fine(small, mount, point, place):
         assert "already mounted" in done.err
     assert len(foldfs.mount_lines(point)) == 1
     assert (mounted / "file").read_bytes() == b"content\n"
+
+
+def test_a_pack_that_was_replaced_is_not_the_one_that_is_mounted(small, images, mount, place,
+                                                                 point):
+    shutil.copy(small[1], place / "pack.lmdb")
+    mounted = mount(place / "pack.lmdb")
+    shutil.copy(images[1], place / "new.lmdb")
+    os.replace(place / "new.lmdb", place / "pack.lmdb")
+    said = refused(place / "pack.lmdb", point)
+    assert "the pack as it was before" in said and "fusermount3 -u" in said
+    assert (mounted / "file").read_bytes() == b"content\n"
+
+
+def test_another_folder_of_the_pack_is_not_the_one_that_is_mounted(small, mount, point):
+    mounted = mount("--subdir=folder", small[1])
+    assert mounted.stats()["subdir"] == "folder"
+    assert "already mounted" in run(FOLDFS, "--subdir=/folder/", small[1], point).err
+    assert "another folder of it" in refused(small[1], point)
+
+
+def test_many_that_mount_at_once_share_one_mount(small, place):
+    """As the tasks of a job on a node do."""
+    new = place / "new"
+    for _ in range(5):
+        started = [subprocess.Popen([FOLDFS, "-q", "--mkdir", small[1], new]) for _ in range(8)]
+        assert [process.wait(PATIENCE) for process in started] == [0] * 8
+        try:
+            assert len(foldfs.mount_lines(new)) == 1
+            assert (new / "file").read_bytes() == b"content\n"
+        finally:
+            daemon = foldfs.daemon_of(new)
+            foldfs.unmount(new)
+            assert foldfs.wait_for(daemon) == 0
+        assert not new.exists()
 
 
 def test_the_same_pack_again_with_a_command_is_busy(small, mount, point):

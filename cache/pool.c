@@ -15,6 +15,7 @@ struct pool {
 	uint32_t given_slots; /* and of what was given */
 	uint32_t ahead;	      /* slots of extents that nobody has asked for, */
 	uint32_t due;	      /* and of those that are next in a known order */
+	uint64_t in_vain;     /* bytes that were missed since one of them was asked for */
 	uint32_t mask;	      /* of buckets */
 	struct pool_extent **buckets;
 };
@@ -186,6 +187,30 @@ static void count_wasted(struct pool *pool, const struct pool_extent *extent)
 	uncount_ahead(pool, extent);
 }
 
+/* As much was missed as there is memory, and nothing that was read ahead was asked for: its
+ * readers are gone, and others need the room. */
+static void give_up_ahead(struct pool *pool)
+{
+	for (size_t i = 0; pool->ahead && i <= pool->mask; i++)
+		for (struct pool_extent *extent = pool->buckets[i]; extent;
+		     extent = extent->hash_next) {
+			if (!policy_is_ahead(extent->node.use) || extent->pins)
+				continue;
+			withdraw(pool, extent);
+			count_wasted(pool, extent);
+			pool_spend(pool, extent, false);
+			offer(pool, extent);
+		}
+	pool->in_vain = 0;
+}
+
+static void count_missed(struct pool *pool, uint32_t bytes)
+{
+	pool->in_vain += bytes;
+	if (pool->in_vain > pool_limit_now(pool))
+		give_up_ahead(pool);
+}
+
 static void evict(struct pool *pool, struct policy_node *node)
 {
 	/* The node is the extent's first member. */
@@ -260,6 +285,8 @@ int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use 
 	struct pool_extent *extent;
 	int r;
 
+	if (use == POLICY_USED)
+		count_missed(pool, place->size);
 	if (!pool_has_room(pool, count))
 		return -ENOBUFS;
 	extent = calloc(1, sizeof(*extent) + count * sizeof(extent->slots[0]));
@@ -305,6 +332,8 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 	bool ahead = policy_is_ahead(extent->node.use);
 
 	uncount_ahead(pool, extent);
+	if (ahead)
+		pool->in_vain = 0;
 	if (policy_is_spent(extent->node.use))
 		extent->served = 0;
 	extent->node.use = POLICY_USED;

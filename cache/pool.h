@@ -6,7 +6,8 @@
  *
  * Who keeps what was served in full decides which memory is taken first. Where the kernel does
  * (its page cache has the bytes now), the pool is a staging area: that memory is used again
- * before the pool grows. Where the pool does, it grows to its limit first.
+ * before the pool grows. Where the pool does, it grows to its limit first. What was read ahead is
+ * kept until it is asked for, or given up when as much as the pool holds was missed meanwhile.
  *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
 #ifndef CACHE_POOL_H
@@ -37,7 +38,7 @@ struct pool_extent {
 
 struct pool_counters {
 	uint64_t evictions;
-	uint64_t wasted; /* bytes read ahead that left unread */
+	uint64_t wasted; /* bytes read ahead that left unread, or were given up */
 };
 
 struct pool;

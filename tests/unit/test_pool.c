@@ -844,6 +844,37 @@ static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
 #define lru_test(f) cmocka_unit_test_setup_teardown(f, lru, teardown)
 #define pin_test(f) cmocka_unit_test_setup_teardown(f, pin, teardown)
 
+/* A job that was read ahead for has ended; others miss as much as there is memory. */
+static void what_was_read_ahead_for_nobody_makes_room(void **state)
+{
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 3; i++)
+		keep(pool, i, FOUR, POLICY_AHEAD);
+	for (uint64_t i = 0; i < 4; i++)
+		keep(pool, 10 + i, FOUR, POLICY_SPENT);
+	assert_int_equal(pool_ahead(pool), 3 * FOUR);
+	assert_int_equal(pool_room_for_once(pool), FOUR);
+	keep(pool, 20, FOUR, POLICY_SPENT);
+	assert_int_equal(pool_ahead(pool), 0);
+	assert_int_equal(pool_room_for_once(pool), BUDGET);
+	assert_int_equal(pool_counters(pool)->wasted, 3 * FOUR);
+}
+
+static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
+{
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 3; i++)
+		keep(pool, i, FOUR, POLICY_AHEAD);
+	for (uint64_t i = 0; i < 6; i++) {
+		keep(pool, 10 + i, FOUR, POLICY_SPENT);
+		if (i == 2)
+			pool_ask(pool, pool_find(pool, 0));
+	}
+	assert_int_equal(pool_ahead(pool), 2 * FOUR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -876,6 +907,8 @@ int main(void)
 		lru_test(what_lies_before_an_extent_takes_memory_too),
 		lru_test(pages_and_bytes_are_the_same_memory),
 		pin_test(what_was_read_ahead_in_vain_is_counted),
+		pin_test(what_was_read_ahead_for_nobody_makes_room),
+		pin_test(what_is_asked_for_now_and_then_is_not_given_up),
 		lru_test(what_was_read_ahead_and_failed_is_wasted_too),
 		lru_test(what_is_ahead_is_counted_in_memory_until_somebody_asks),
 		lru_test(used_is_what_extents_hold),

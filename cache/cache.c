@@ -3,9 +3,11 @@
 #include "cache/request.h"
 #include "cache/thinker.h"
 
-#define LIMIT_STEP ((uint64_t)8 << 20)
-#define SAMPLES	   1024
-#define FOLLOWED   8 /* one extent of so many is never lent: it shows which policy is better */
+#define LIMIT_STEP  ((uint64_t)8 << 20)
+#define LIMIT_STEPS 256	   /* at most, as each looks at all slots */
+#define LIMIT_REST  200000 /* ns between two: who waits for the lock must have it */
+#define SAMPLES	    1024
+#define FOLLOWED    8 /* one extent of so many is never lent: it shows which policy is better */
 
 /* Extents that are kept, if all are of average size. */
 static uint64_t capacity(const struct cache *cache, const struct cache_params *params)
@@ -127,19 +129,23 @@ void cache_free(struct cache *cache)
 /* One portion, so that nobody waits long for the lock. Returns whether another one is left. */
 static bool limit_step(struct cache *cache, uint64_t bytes)
 {
-	uint64_t before, step;
+	uint64_t before, step, portion = pool_budget(cache->pool) / LIMIT_STEPS;
 
+	if (portion < LIMIT_STEP)
+		portion = LIMIT_STEP;
 	SCOPE_LOCK(&cache->lock);
 	before = pool_held(cache->pool);
-	step = before > bytes + LIMIT_STEP ? before - LIMIT_STEP : bytes;
+	step = before > bytes + portion ? before - portion : bytes;
 	pool_limit(cache->pool, step);
 	return step > bytes && pool_held(cache->pool) < before;
 }
 
 void cache_limit(struct cache *cache, uint64_t bytes)
 {
+	const struct timespec rest = {.tv_nsec = LIMIT_REST};
+
 	while (limit_step(cache, bytes))
-		;
+		nanosleep(&rest, NULL);
 }
 
 void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)

@@ -474,13 +474,19 @@ static struct work_item *request_find(void *context)
 
 const struct work_ops request_work = {.run = request_run, .find = request_find};
 
+static bool is_awaited(const struct waiter *head, uint64_t number)
+{
+	for (const struct waiter *w = head->next; w != head; w = w->next)
+		if (number - w->request.extent < w->count)
+			return true;
+	return false;
+}
+
 bool cache_may_drop(struct cache *cache, uint64_t number)
 {
-	const struct pool_extent *extent;
-
 	SCOPE_LOCK(&cache->lock);
-	extent = pool_find(cache->pool, number);
-	return !(extent && extent->waiters) && !lent_has(cache->lent, number);
+	return !is_awaited(&cache->parked, number) && !is_awaited(&cache->starved, number) &&
+	       !lent_has(cache->lent, number);
 }
 
 bool cache_cancel(struct cache *cache, const void *arg)

@@ -472,6 +472,30 @@ static void a_file_truncated_underneath_fails_from_there_on(void **state)
 		assert_int_equal(w->failed[e] > 0, e >= 30);
 }
 
+/* The kernel holds pages of it for the answer: to wait for these would be to wait for the device.
+ */
+static void what_a_parked_request_reads_of_is_not_dropped(void **state)
+{
+	struct world *w = *state;
+	struct call call;
+
+	lay_even(w, 4, MIB);
+	start(w, 0, 2);
+	read_all_of(w, 0);
+	assert_true(cache_may_drop(w->cache, 0));
+	w->slow = true;
+	set_gate(w, true);
+	ask(&call, w, 0, 5, MIB);
+	wait_at_gate(w, 1);
+	assert_false(cache_may_drop(w->cache, 0));
+	assert_false(cache_may_drop(w->cache, 1));
+	assert_true(cache_may_drop(w->cache, 2));
+	set_gate(w, false);
+	wait_done(&call);
+	assert_right(&call);
+	assert_true(poll_until(cache_may_drop(w->cache, 0)));
+}
+
 /* --- taking back and stopping ----------------------------------------------------------------- */
 
 #define FILLING 8 /* extents of 1 MiB that fill the pool */
@@ -549,7 +573,9 @@ static void starved_requests_can_be_taken_back(void **state)
 	struct call *calls = w->calls;
 
 	ask_too_much(w, calls, ASKED);
-	assert_true(cache_cancel(w->cache, &calls[FILLING]));	  /* the first of the starved */
+	assert_false(cache_may_drop(w->cache, FILLING));
+	assert_true(cache_cancel(w->cache, &calls[FILLING])); /* the first of the starved */
+	assert_true(cache_may_drop(w->cache, FILLING));
 	assert_true(cache_cancel(w->cache, &calls[FILLING + 3])); /* in the middle */
 	assert_true(cache_cancel(w->cache, &calls[ASKED - 1]));	  /* the last */
 	assert_true(cache_cancel(w->cache, &calls[0]));		  /* parked */
@@ -1033,6 +1059,7 @@ int main(void)
 		world_test(the_kernel_s_copy_is_dropped_after_the_answer),
 		world_test(io_threads_have_it_dropped_too),
 		world_test(what_failed_is_dropped_as_well),
+		world_test(what_a_parked_request_reads_of_is_not_dropped),
 		world_test(what_is_lent_stays_with_the_kernel),
 		world_test(what_is_read_in_pieces_is_lent_once),
 		world_test(where_the_last_use_counts_the_kernel_keeps_all_but_samples),

@@ -469,11 +469,15 @@ static void think(struct thinker *thinker, struct thought *thought, char sentenc
 {
 	struct thinking thinking = {.thinker = thinker, .thought = thought, .way.fd = -1};
 	uint64_t began = clock_ns(), took;
+	bool made = false;
 	pthread_t id;
 
 	pthread_mutex_init(&thinking.lock, NULL);
 	atomic_store(&thinker->superseded, false);
-	if (pthread_create(&id, NULL, think_thread, &thinking) == 0)
+	while (!atomic_load(&thinker->stopping) &&
+	       !(made = pthread_create(&id, NULL, think_thread, &thinking) == 0))
+		wait_tick(thinker);
+	if (made)
 		wait_for(thinker, &thinking, id);
 	pthread_mutex_destroy(&thinking.lock);
 	took = clock_ns() - began;
@@ -504,7 +508,8 @@ static void *thinker_thread(void *context)
 	while (!atomic_load(&thinker->stopping)) {
 		char sentence[ORACLE_SENTENCE] = "";
 		struct effort effort = effort_of(thinker);
-		struct thought *thought = oracle_ask(thinker->oracle, &effort);
+		bool pausing = atomic_load(&thinker->idle_ticks) > ABANDONED;
+		struct thought *thought = pausing ? NULL : oracle_ask(thinker->oracle, &effort);
 
 		if (!thought) {
 			sleep_while_idle(thinker);

@@ -40,7 +40,7 @@ struct thought {
 	struct result results[RESULTS]; /* several where masks lie beside images */
 	unsigned result_count;
 	struct course rooted; /* its list NULL: that is not the question */
-	bool given_up;	      /* before all outputs were looked through */
+	bool given_up;	      /* before all was looked through */
 	struct pass roots[ROOTS];
 	unsigned root_count;
 };
@@ -61,7 +61,7 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 		ret->epoch++;
 		if (!track->course.list)
 			return track;
-		if (track->course.pass.rule == PASS_UNKNOWN ||
+		if (!pass_next_is_known(&track->course.pass) ||
 		    pass_next(&track->course.pass, track->course.list->count, next) != 1)
 			continue;
 		ret->pass = next[0];
@@ -452,7 +452,6 @@ static void think_roots(struct thought *thought, const struct oracle_hooks *hook
 		found = pass_roots_search(roots, STEP, thought->roots + thought->root_count, most);
 		thought->root_count += found < most ? found : most;
 	}
-	thought->given_up = hooks->guess.stopped(hooks->guess.context);
 	pass_roots_free(roots);
 }
 
@@ -462,6 +461,7 @@ void oracle_think(struct thought *thought, const struct oracle_hooks *hooks)
 		think_roots(thought, hooks);
 	else if (!thought->track)
 		think_guess(thought, hooks);
+	thought->given_up = hooks->guess.stopped(hooks->guess.context);
 	for (unsigned i = 0; i < thought->result_count; i++) {
 		struct result *result = &thought->results[i];
 
@@ -536,6 +536,8 @@ static void take_next(struct oracle *oracle, struct thought *thought)
 	struct track *track = oracle_track(oracle, thought->track);
 	struct result *result = &thought->results[0];
 
+	if (track && !result->forecast && !result->course.list)
+		oracle->order_at -= result->count; /* to be made another time */
 	if (!track || !result->forecast)
 		return;
 	track->next = result->course;
@@ -622,6 +624,8 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 	if (found) { /* others may have begun as well */
 		oracle->asked_stage = oracle->asked_hard = 0;
 		oracle->asked_kinds.count = 0;
+	} else if (thought->group && thought->given_up) {
+		oracle->asked_stage = oracle->asked_hard = oracle->searched = 0;
 	}
 	take_lists(oracle, thought, found);
 	thought_free(thought);

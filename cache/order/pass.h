@@ -105,6 +105,9 @@ void pass_each_known(pass_try_fn *try, void *arg);
  * takes n steps and more to try: some 2,500. */
 void pass_each_far(uint32_t n, pass_try_fn *try, void *arg);
 
+/* Whether rule and step say which pass follows. */
+bool pass_next_is_known(const struct pass *pass);
+
 /* The passes that may follow, likeliest first; where rule and step are known, one. `ret` has room
  * for PASS_NEXT. Returns how many. */
 #define PASS_NEXT 96

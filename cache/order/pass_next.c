@@ -202,6 +202,13 @@ bool pass_follows(struct pass *pass, const struct pass *earlier)
 	return true;
 }
 
+bool pass_next_is_known(const struct pass *pass)
+{
+	bool by_step = pass->rule == PASS_STREAM || pass->rule == PASS_WORDS;
+
+	return by_step ? pass->step > 0 : pass->rule != PASS_UNKNOWN;
+}
+
 unsigned pass_next(const struct pass *pass, uint32_t n, struct pass *ret)
 {
 	struct list list = {.ret = ret};

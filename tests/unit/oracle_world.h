@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
-#define N     5000
+#ifndef N
+#define N 5000
+#endif
 #define BASE  100	     /* the first file of the list */
 #define FILES (BASE + 3 * N) /* behind it: the masks, and what others read */
 
@@ -34,6 +36,7 @@ struct world {
 	double least;	/* for lists of so many files */
 	uint64_t searched;
 	unsigned hard_thoughts;
+	bool gives_up; /* as soon as it thinks hard */
 	char sentence[ORACLE_SENTENCE];
 };
 
@@ -111,8 +114,9 @@ static inline int teardown(void **state)
 
 static inline bool stopped(void *context)
 {
-	(void)context;
-	return false;
+	const struct world *world = context;
+
+	return world->gives_up && world->hard_thoughts > 0;
 }
 
 static inline unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
@@ -200,18 +204,27 @@ static inline struct oracle_hooks hooks_of(struct world *world)
 	};
 }
 
-/* Lets it think as long as it has something to think about. Returns whether it found an order. */
-static inline bool think(struct world *world, bool hard)
+/* Returns whether it had something to think about, and in *found whether an order was found. */
+static inline bool think_once(struct world *world, bool hard, bool *found)
 {
 	const struct effort effort = {.guess = true, .hard = hard, .least = world->least};
 	const struct oracle_hooks hooks = hooks_of(world);
-	struct thought *thought;
+	struct thought *thought = oracle_ask(world->oracle, &effort);
+
+	if (!thought)
+		return false;
+	oracle_think(thought, &hooks);
+	*found |= oracle_answer(world->oracle, thought, world->sentence);
+	return true;
+}
+
+/* As long as there is something to think about. */
+static inline bool think(struct world *world, bool hard)
+{
 	bool found = false;
 
-	while ((thought = oracle_ask(world->oracle, &effort)) != NULL) {
-		oracle_think(thought, &hooks);
-		found |= oracle_answer(world->oracle, thought, world->sentence);
-	}
+	while (think_once(world, hard, &found))
+		;
 	return found;
 }
 

@@ -322,6 +322,25 @@ static void the_likeliest_list_is_searched_when_readers_are_slower(void **state)
 	assert_int_equal(state_of(world).seed, 1100000);
 }
 
+/* Readers paused for so long that nobody wanted to know any more. */
+static void a_search_that_was_given_up_is_made_again(void **state)
+{
+	struct world *world = *state;
+	bool found = false;
+
+	permutation_of(1100000, order, N);
+	world->most = 2 << 20;
+	world->gives_up = true;
+	for (uint32_t i = 0; i < 64; i++)
+		oracle_saw(world->oracle, 100, BASE + order[i]);
+	assert_true(think_once(world, true, &found));
+	assert_true(world->hard_thoughts > 0);
+	assert_false(found);
+	world->gives_up = false;
+	assert_true(think(world, true));
+	assert_int_equal(state_of(world).seed, 1100000);
+}
+
 static void masks_beside_images_are_foreseen_with_them(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
@@ -669,6 +688,31 @@ static void a_given_order_is_followed_epoch_by_epoch(void **state)
 	assert_int_equal(state_of(world).courses, 0);
 }
 
+/* There was no memory, or no thread. */
+static void an_epoch_that_could_not_be_prepared_is_not_left_out(void **state)
+{
+	const struct effort effort = {.guess = true, .hard = true};
+	struct world *world = *state;
+	struct thought *failed = NULL;
+	uint32_t given[3 * N];
+
+	for (uint32_t epoch = 0; epoch < 3; epoch++) {
+		permutation_of(4000000000u + epoch, order, N);
+		for (uint32_t i = 0; i < N; i++)
+			given[epoch * N + i] = BASE + order[i];
+	}
+	assert_int_equal(oracle_order(world->oracle, given, 3 * N), 0);
+	for (uint32_t i = 0; i < 3 * N; i++) {
+		assert_true(foreseen(world, given[i]));
+		oracle_saw(world->oracle, 5, given[i]);
+		if (!failed && i > N / 4 && (failed = oracle_ask(world->oracle, &effort)))
+			oracle_answer(world->oracle, failed, world->sentence);
+		think(world, true);
+	}
+	assert_non_null(failed);
+	assert_int_equal(state_of(world).epoch, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -690,6 +734,7 @@ int main(void)
 		oracle_test(of_the_same_readers_it_thinks_hard_twice),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(the_likeliest_list_is_searched_when_readers_are_slower),
+		oracle_test(a_search_that_was_given_up_is_made_again),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(masks_are_foreseen_however_many_lists_there_are),
 		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),
@@ -704,6 +749,7 @@ int main(void)
 		oracle_test(a_subset_is_foreseen_in_its_second_epoch),
 		oracle_test(orders_that_are_not_torchs_are_not_found),
 		oracle_test(a_given_order_is_followed_epoch_by_epoch),
+		oracle_test(an_epoch_that_could_not_be_prepared_is_not_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

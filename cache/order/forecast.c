@@ -334,11 +334,18 @@ static void pass_over_holes(struct forecast *forecast, uint32_t place)
 		set_done(forecast, begin++);
 }
 
-/* The first gap: nobody is there any more. */
-static void pass_over_gap(struct forecast *forecast)
+/* The first gap, and others that are as far behind: nobody is there any more, and nobody will come
+ * by what was given there. */
+static void pass_over_gaps(struct forecast *forecast)
 {
-	while (forecast->front < forecast->edge && !is_done(forecast, forecast->front))
+	while (forecast->front < forecast->edge &&
+	       (!is_done(forecast, forecast->front) ||
+		forecast->front + 2 * forecast->reach < forecast->edge))
 		set_done(forecast, forecast->front++);
+	for (uint32_t i = 0; i < forecast->front / 8; i++) {
+		forecast->ahead_count -= (uint32_t)__builtin_popcount(forecast->ahead[i]);
+		forecast->ahead[i] = 0;
+	}
 }
 
 /* Whether RUN places have come of which this is the last. */
@@ -369,8 +376,8 @@ static void go_on(struct forecast *forecast, uint32_t place)
 	if (place > forecast->reach)
 		pass_over_holes(forecast, place - forecast->reach);
 	move_edge(forecast, place);
-	if (++forecast->stuck > STUCK_MIN + 2 * (forecast->edge - forecast->front))
-		pass_over_gap(forecast);
+	if (++forecast->stuck > STUCK_MIN + 2 * forecast->reach)
+		pass_over_gaps(forecast);
 	advance(forecast);
 }
 

@@ -300,6 +300,37 @@ static void what_is_never_asked_for_is_passed_over(void **state)
 	}
 }
 
+/* It is taken up late: what the other workers read of their batches before is not told of. */
+static void what_came_before_it_was_taken_up_is_passed_over(void **state)
+{
+	enum { MANY = 40009 };
+	static uint32_t many[MANY], seen[2000];
+	uint32_t reader, file = 0, at = 0, pushed = 0;
+	struct forecast *forecast;
+	struct loader loader;
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++)
+		many[i] = 10 + i * 7919 % MANY;
+	forecast = forecast_of(many, MANY);
+	loader_init(&loader, many, MANY, 4, 64);
+	loader.in_turn = true;
+	while (at < 2000)
+		loader_next(&loader, &reader, &seen[at++]);
+	forecast_start(forecast, seen + 976, 1024);
+	for (; at < MANY / 2; at++) {
+		loader_next(&loader, &reader, &file);
+		forecast_saw(forecast, file);
+		if (at % 8 || !forecast_may_push(forecast))
+			continue;
+		forecast_push(forecast, coming(forecast, 1)->files[0]);
+		pushed += at > MANY / 4;
+	}
+	assert_true(pushed > MANY / 40);
+	assert_true(forecast_chance(forecast) < 0.2);
+	forecast_free(forecast);
+}
+
 static void a_run_that_goes_on_in_the_middle_is_followed_from_there(void **state)
 {
 	struct forecast *forecast = forecast_of(order, N);
@@ -414,6 +445,7 @@ int main(void)
 		cmocka_unit_test(files_of_others_say_nothing),
 		cmocka_unit_test(mosaics_do_not_end_it),
 		cmocka_unit_test(what_is_never_asked_for_is_passed_over),
+		cmocka_unit_test(what_came_before_it_was_taken_up_is_passed_over),
 		cmocka_unit_test(a_run_that_goes_on_in_the_middle_is_followed_from_there),
 		cmocka_unit_test(noise_among_what_was_seen_does_not_count),
 		cmocka_unit_test(an_epoch_that_drops_its_last_batch_ends),

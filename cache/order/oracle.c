@@ -239,6 +239,12 @@ static struct track *find_foreseeing(struct oracle *oracle, uint64_t goes_by, ui
 	return found;
 }
 
+/* Readers take what is left of the epoch before. */
+static bool is_before(const struct track *fed, const struct track *track)
+{
+	return fed && fed->ended && track->began >= fed->ended;
+}
+
 /* It says nothing about a forecast what those ask for who never went by it. */
 static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
 			uint32_t file)
@@ -248,7 +254,7 @@ static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct tr
 
 		if (track == fed)
 			continue;
-		track->passed += forecast_has(track->forecast, file);
+		track->passed += forecast_has(track->forecast, file) && !is_before(fed, track);
 		if (!fed && track->id == goes_by)
 			forecast_saw(track->forecast, file);
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define RANKS	      64
+#define LATEST	      4	      /* known passes, which others may follow than it seemed */
 #define BATCH_STEP    4	      /* which divides most batches; and 10 most others */
 #define CONVENTIONS   1000000 /* no more are tried */
 #define RESUMED_FROM  32      /* files of a reader, before the middle of an epoch is thought of */
@@ -26,7 +27,7 @@ static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
 		pass->part.ranks |= ranks_begun(evidence, pass);
 }
 
-static bool try_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)
+static bool fits_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)
 {
 	struct pass next[PASS_NEXT];
 	unsigned count = pass_next(known, evidence->list->count, next);
@@ -39,6 +40,28 @@ static bool try_next(const struct evidence *evidence, const struct pass *known, 
 			return true;
 		}
 	return false;
+}
+
+/* What was learned of how one pass follows another, forgotten. */
+static bool unlearn(struct pass *pass)
+{
+	bool learned = pass->step || pass->rule == PASS_RESEED || pass->rule == PASS_SAME;
+
+	pass->step = 0;
+	if (pass->rule == PASS_RESEED || pass->rule == PASS_SAME)
+		pass->rule = PASS_UNKNOWN;
+	return learned;
+}
+
+/* The way from one pass to the next is not always the same: a loader for validation draws a seed
+ * now and then, and a sampler may be set to its epoch, or made anew, late. */
+static bool try_next(const struct evidence *evidence, const struct pass *known, bool latest,
+		     struct pass *ret)
+{
+	struct pass otherwise = *known;
+
+	return fits_next(evidence, known, ret) ||
+	       (latest && unlearn(&otherwise) && fits_next(evidence, &otherwise, ret));
 }
 
 /* That begin later than those of the known pass. */
@@ -62,7 +85,7 @@ static bool try_other_ranks(const struct evidence *evidence, const struct pass *
 
 /* The known ones again (a run that begins anew), what follows them, and the same over another list
  * of as many (masks beside images). */
-static bool try_known_pass(const struct evidence *evidence, const struct course *known,
+static bool try_known_pass(const struct evidence *evidence, const struct course *known, bool latest,
 			   struct course *ret)
 {
 	unsigned depth = evidence_depth(evidence, GUESS_KNOWN);
@@ -70,7 +93,7 @@ static bool try_known_pass(const struct evidence *evidence, const struct course 
 	if (known->list->count != evidence->list->count)
 		return false;
 	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
-	if (known->list == evidence->list && try_next(evidence, &known->pass, &ret->pass))
+	if (known->list == evidence->list && try_next(evidence, &known->pass, latest, &ret->pass))
 		return true;
 	ret->epoch = 0;
 	ret->pass = known->pass;
@@ -78,12 +101,13 @@ static bool try_known_pass(const struct evidence *evidence, const struct course 
 	       try_other_ranks(evidence, &known->pass, &ret->pass);
 }
 
-static bool try_known(const struct evidence *evidence, struct course *ret)
+static bool try_known(const struct evidence *evidence, const struct guess_hooks *hooks,
+		      struct course *ret)
 {
 	const struct question *question = evidence->question;
 
-	for (unsigned i = 0; i < question->known_count; i++)
-		if (try_known_pass(evidence, &question->known[i], ret))
+	for (unsigned i = 0; i < question->known_count && !hooks->stopped(hooks->context); i++)
+		if (try_known_pass(evidence, &question->known[i], i < LATEST, ret))
 			return true;
 	*ret = (struct course){.list = evidence->list};
 	return false;
@@ -455,8 +479,7 @@ static bool try_all_far(const struct evidence *evidence, const struct guess_hook
 static bool try_likely(const struct evidence *evidence, const struct guess_hooks *hooks,
 		       struct course *ret)
 {
-	(void)hooks;
-	return try_known(evidence, ret) || try_conventions(evidence, &ret->pass);
+	return try_known(evidence, hooks, ret) || try_conventions(evidence, &ret->pass);
 }
 
 /* Repeats first: where many ranks are here, what they read begins as the whole does. */

@@ -2,6 +2,7 @@
  * The search is told where to look: it tries seeds around the right one only, and counts what it
  * would have had to try. */
 #include "cache/order/guess.h"
+#include "cache/order/mt19937.h"
 #include "cache/order/permutation.h"
 #include <math.h>
 #include <setjmp.h>
@@ -25,6 +26,7 @@ struct world {
 	unsigned small, all; /* searches */
 	uint32_t near;	     /* the seed around which is searched */
 	bool all_seeds, stopped;
+	unsigned patience; /* so often it goes on; 0: as long as it is not stopped */
 };
 
 static uint32_t order[MOST];
@@ -61,7 +63,11 @@ static unsigned search(void *context, const struct seeds *seeds, uint64_t from, 
 
 static bool stopped(void *context)
 {
-	return ((const struct world *)context)->stopped;
+	struct world *world = context;
+
+	if (world->patience && --world->patience == 0)
+		world->stopped = true;
+	return world->stopped;
 }
 
 /* With more and more effort, as the oracle does. */
@@ -114,6 +120,21 @@ static void know(struct world *world, const struct order_list *list, uint32_t se
 {
 	world->question.known[world->question.known_count++] =
 		(struct course){.list = list, .pass = {.seed = seed}, .epoch = epoch};
+}
+
+static void know_pass(struct world *world, const struct pass *pass)
+{
+	world->question.known[world->question.known_count++] =
+		(struct course){.list = world->question.lists[0], .pass = *pass};
+}
+
+static uint32_t word_of(uint32_t root, uint64_t word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
 }
 
 /* --- how much must have been seen ------------------------------------------------------------ */
@@ -582,6 +603,72 @@ static void what_follows_a_known_pass_is_tried_first(void **state)
 	assert_int_equal(found.epoch, 5);
 }
 
+/* A close_mosaic of Ultralytics, after many epochs that are alike. */
+static void a_stream_that_goes_on_otherwise_for_once_is_followed(void **state)
+{
+	struct world *world = *state;
+	struct pass known = {.rule = PASS_STREAM, .seed = LARGE, .skip = 2, .step = 2 * 4999};
+	struct pass next = {.seed = LARGE, .skip = 2 + 3 * 4999 + 2};
+	struct course found;
+
+	add_list(world, BASE, 5000);
+	know_pass(world, &known);
+	pass_order(&next, 5000, order);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(world->small, 0);
+	assert_int_equal(found.pass.skip, next.skip);
+}
+
+/* A loader for validation drew a seed of its own before, and now does not. */
+static void a_seed_that_is_drawn_earlier_than_before_is_found(void **state)
+{
+	struct world *world = *state;
+	struct pass known = {.rule = PASS_WORDS, .root = 42, .word = 7, .step = 4};
+	struct pass next = {.seed = word_of(42, 9)};
+	struct course found;
+
+	known.seed = word_of(42, 7);
+	add_list(world, BASE, 5000);
+	know_pass(world, &known);
+	pass_order(&next, 5000, order);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(world->small, 0);
+	assert_int_equal(found.pass.word, 9);
+	assert_int_equal(found.pass.step, 2);
+}
+
+static void a_sampler_that_is_set_to_its_epoch_late_is_followed(void **state)
+{
+	struct world *world = *state;
+	struct pass known = {.rule = PASS_SAME, .seed = LARGE};
+	struct course found;
+
+	add_list(world, BASE, 5000);
+	know_pass(world, &known);
+	permutation_of(LARGE + 1, order, 5000);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.rule, PASS_RESEED);
+}
+
+/* Each takes up to seconds. */
+static void trying_what_is_known_ends_when_told(void **state)
+{
+	struct world *world = *state;
+	const struct order_list *list = add_list(world, BASE, 5000);
+	struct course found;
+
+	for (uint32_t i = 0; i < 8; i++)
+		know(world, list, LARGE + 10 * i, 0);
+	permutation_of(LARGE + 70, order, 5000);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	world->patience = 4;
+	assert_false(find(world, &found));
+}
+
 static void a_run_that_begins_anew_is_recognised(void **state)
 {
 	struct world *world = *state;
@@ -802,6 +889,10 @@ int main(void)
 		guess_test(workers_in_step_are_not_ranks_that_repeat),
 		guess_test(a_convention_is_found_without_a_search),
 		guess_test(what_follows_a_known_pass_is_tried_first),
+		guess_test(a_stream_that_goes_on_otherwise_for_once_is_followed),
+		guess_test(a_seed_that_is_drawn_earlier_than_before_is_found),
+		guess_test(a_sampler_that_is_set_to_its_epoch_late_is_followed),
+		guess_test(trying_what_is_known_ends_when_told),
 		guess_test(a_run_that_begins_anew_is_recognised),
 		guess_test(a_known_pass_is_not_believed_without_evidence),
 		guess_test(masks_are_read_as_the_images_are),

@@ -270,8 +270,11 @@ int session_mount(struct session *session, const char *path, struct err *err)
 	mount_log = NULL;
 	if (r == 0 && !session->foreign)
 		session->device = device_of(path);
-	if (r == 0)
+	if (r == 0) {
+		/* One that was handed over is open to any program. */
+		fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
 		return 0;
+	}
 	free(steal_ptr(&session->path));
 	return explain(session, path, said.text, err);
 }

@@ -1,9 +1,9 @@
 #include "cache/device.h"
 #include "base/cached.h"
+#include "base/fstype.h"
 #include "base/scope.h"
 #include "cache/huge.h"
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <linux/stat.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,24 +13,6 @@
 
 #define LOOK_SECONDS 1
 #define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far behind the end */
-
-static const long memory_fs[] = {TMPFS_MAGIC, RAMFS_MAGIC};
-static const long remote_fs[] = {
-	NFS_SUPER_MAGIC,   SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
-	AFS_SUPER_MAGIC,   CEPH_SUPER_MAGIC, V9FS_MAGIC,       FUSE_SUPER_MAGIC,
-	OCFS2_SUPER_MAGIC, 0x0bd00bd0, /* Lustre */
-	0x47504653,		       /* GPFS */
-	0x19830326,		       /* BeeGFS */
-	0x01161970,		       /* GFS2 */
-};
-
-static bool one_of(long type, const long *types, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (types[i] == type)
-			return true;
-	return false;
-}
 
 /* A second opening of the very file, which may have been renamed meanwhile. */
 static int open_direct(int fd)
@@ -76,10 +58,8 @@ int device_init(struct device *device, int fd, enum cache_io io)
 
 	*device = (struct device){.fd = fd, .direct_fd = -1, .keep = io == CACHE_IO_BUFFERED};
 	if (fstatfs(fd, &fs) == 0) {
-		device->memory =
-			one_of(fs.f_type, memory_fs, sizeof(memory_fs) / sizeof(memory_fs[0]));
-		device->remote =
-			one_of(fs.f_type, remote_fs, sizeof(remote_fs) / sizeof(remote_fs[0]));
+		device->memory = fstype_is_memory(fs.f_type);
+		device->remote = fstype_is_remote(fs.f_type);
 	}
 	device->trash = huge_map(DEVICE_TRASH);
 	if (!device->trash)

@@ -325,7 +325,8 @@ static int stay(const struct program *program, struct err *err)
 	if (!mount_is_at(program->mount, program->mountpoint.path))
 		return err_set(err, -EBUSY,
 			       "busy: what is mounted there is the pack as it was before, or "
-			       "another folder of it; unmount that first: fusermount3 -u %s",
+			       "another folder of it, or by another release; unmount that first: "
+			       "fusermount3 -u %s",
 			       program->mountpoint.path);
 	log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
 	return 0;
@@ -383,7 +384,7 @@ static int show_version(void)
 
 int main(int argc, char **argv)
 {
-	struct program program = {.daemon = DAEMON_FOREGROUND};
+	struct program program = {.daemon = DAEMON_FOREGROUND, .mountpoint = MOUNTPOINT_NONE};
 	enum opt_want want;
 	struct err err = {0};
 	int status;

@@ -1,7 +1,9 @@
 #include "fs/mountpoint.h"
 #include "base/clock.h"
+#include "base/fstype.h"
 #include "base/octal.h"
 #include "base/scope.h"
+#include "fs/mount.h"
 #include <dirent.h>
 #include <libgen.h>
 #include <limits.h>
@@ -12,8 +14,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #define ALONE_WAIT (10 * CLOCK_SECOND) /* for another foldfs; then it goes on beside that one */
 #define ALONE_LOOK ((uint64_t)10000000)
@@ -105,14 +107,6 @@ static int check_empty(const char *path, struct err *err)
 			       "folder");
 }
 
-static int make(struct mountpoint *mountpoint, const char *path, struct err *err)
-{
-	if (mkdir(path, 0755) < 0)
-		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
-	mountpoint->created = true;
-	return 0;
-}
-
 /* Also of a folder that is to be created. NULL with errno. */
 static char *absolute_path(const char *path)
 {
@@ -122,7 +116,10 @@ static char *absolute_path(const char *path)
 	if (real || errno != ENOENT || !above || !copy)
 		return real;
 	folder = realpath(dirname(above), NULL);
-	return folder && asprintf(&ret, "%s/%s", folder, basename(copy)) >= 0 ? ret : NULL;
+	if (!folder ||
+	    asprintf(&ret, "%s/%s", strcmp(folder, "/") ? folder : "", basename(copy)) < 0)
+		return NULL;
+	return ret;
 }
 
 /* On the remains of a daemon that died realpath() fails; the mount table still knows them. */
@@ -142,6 +139,19 @@ static int check_folder(const char *path, struct err *err)
 	return err_set(err, -errno, "%s", strerror(errno));
 }
 
+/* What other machines see is theirs, too: they may have made it meanwhile, and who removed it would
+ * unmount what they have mounted there. */
+static int make(struct mountpoint *mountpoint, const char *path, struct err *err)
+{
+	struct statfs fs;
+
+	if (mkdir(path, 0755) == 0)
+		mountpoint->created = statfs(path, &fs) == 0 && !fstype_is_remote(fs.f_type);
+	else if (errno != EEXIST)
+		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
+	return check_folder(path, err);
+}
+
 /* To look whether a place is free and to mount there are two steps. Tasks of a job that begin at
  * once take turns by a name that only one socket can have, and that goes with its process. */
 static int be_alone(const char *path)
@@ -150,9 +160,10 @@ static int be_alone(const char *path)
 	const struct timespec look = {.tv_nsec = (long)ALONE_LOOK};
 	uint64_t until = clock_ns() + ALONE_WAIT;
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char hash[FORMAT_HASH_DIGITS + 1];
 
-	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "foldfs on %016llx",
-		 (unsigned long long)XXH3_64bits(path, strlen(path)));
+	format_path_hash(path, strlen(path), hash);
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "foldfs on %s", hash);
 	while (fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 &&
 	       errno == EADDRINUSE && clock_ns() < until)
 		nanosleep(&look, NULL);
@@ -183,7 +194,7 @@ int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char 
 {
 	int r;
 
-	*mountpoint = (struct mountpoint){.alone = -1};
+	*mountpoint = MOUNTPOINT_NONE;
 	if (strncmp(path, "/dev/fd/", 8) == 0) {
 		mountpoint->path = strdup(path);
 		return mountpoint->path ? 0 : -ENOMEM;
@@ -208,9 +219,12 @@ void mountpoint_taken(struct mountpoint *mountpoint)
 
 void mountpoint_release(struct mountpoint *mountpoint)
 {
-	mountpoint_taken(mountpoint);
-	if (mountpoint->created && mountpoint->path)
+	if (mountpoint->created) {
+		if (mountpoint->alone < 0)
+			mountpoint->alone = be_alone(mountpoint->path);
 		rmdir(mountpoint->path);
+	}
+	mountpoint_taken(mountpoint);
 	free(mountpoint->path);
-	*mountpoint = (struct mountpoint){0};
+	*mountpoint = MOUNTPOINT_NONE;
 }

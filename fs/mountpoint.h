@@ -7,10 +7,12 @@
 
 struct mountpoint {
 	char *path;   /* absolute, or /dev/fd/N as given */
-	bool created; /* by us: to be removed at the end */
+	bool created; /* by us, on a filesystem of this machine: to be removed at the end */
 	bool ours;    /* the pack of this path is mounted there already, by the same user */
 	int alone;    /* held by who looks at the place and then mounts there; -1: let go */
 };
+
+#define MOUNTPOINT_NONE ((struct mountpoint){.alone = -1})
 
 /* Looks at path, and creates it where it is missing and `create` is set. `pack` is the absolute
  * path of the pack. Waits for another foldfs that does the same there. Returns 0, or -errno:

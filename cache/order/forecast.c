@@ -26,7 +26,8 @@
 #define BATCH_MAX 4096 /* no longer way from run to run is a batch */
 #define JUDGED	  64   /* of the last demands */
 #define GAPS	  64   /* that are told of side by side */
-#define STUCK_MIN 1024 /* foreseen demands, after which the first gap will not be filled */
+#define STUCK_MIN 1024 /* foreseen demands, after which the first gap will not be filled, and */
+#define APART	  4    /* times the reach: workers that have so many batches each handed out */
 
 /* Places that are not done, between two runs or behind the last one. */
 struct gap {
@@ -340,7 +341,7 @@ static void pass_over_gaps(struct forecast *forecast)
 {
 	while (forecast->front < forecast->edge &&
 	       (!is_done(forecast, forecast->front) ||
-		forecast->front + 2 * forecast->reach < forecast->edge))
+		forecast->front + APART * forecast->reach < forecast->edge))
 		set_done(forecast, forecast->front++);
 	for (uint32_t i = 0; i < forecast->front / 8; i++) {
 		forecast->ahead_count -= (uint32_t)__builtin_popcount(forecast->ahead[i]);
@@ -376,7 +377,7 @@ static void go_on(struct forecast *forecast, uint32_t place)
 	if (place > forecast->reach)
 		pass_over_holes(forecast, place - forecast->reach);
 	move_edge(forecast, place);
-	if (++forecast->stuck > STUCK_MIN + 2 * forecast->reach)
+	if (++forecast->stuck > STUCK_MIN + APART * forecast->reach)
 		pass_over_gaps(forecast);
 	advance(forecast);
 }

@@ -27,13 +27,14 @@ static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
 		pass->part.ranks |= ranks_begun(evidence, pass);
 }
 
-static bool fits_next(const struct evidence *evidence, const struct pass *known, struct pass *ret)
+static bool try_next(const struct evidence *evidence, const struct guess_hooks *hooks,
+		     const struct pass *known, struct pass *ret)
 {
 	struct pass next[PASS_NEXT];
 	unsigned count = pass_next(known, evidence->list->count, next);
 	unsigned depth = evidence_depth(evidence, count * GUESS_KNOWN);
 
-	for (unsigned i = 0; depth && i < count; i++)
+	for (unsigned i = 0; depth && i < count && !hooks->stopped(hooks->context); i++)
 		if (evidence_fits(evidence, &next[i], depth)) {
 			*ret = next[i];
 			add_ranks_begun(evidence, ret);
@@ -42,26 +43,18 @@ static bool fits_next(const struct evidence *evidence, const struct pass *known,
 	return false;
 }
 
-/* What was learned of how one pass follows another, forgotten. */
-static bool unlearn(struct pass *pass)
-{
-	bool learned = pass->step || pass->rule == PASS_RESEED || pass->rule == PASS_SAME;
-
-	pass->step = 0;
-	if (pass->rule == PASS_RESEED || pass->rule == PASS_SAME)
-		pass->rule = PASS_UNKNOWN;
-	return learned;
-}
-
 /* The way from one pass to the next is not always the same: a loader for validation draws a seed
  * now and then, and a sampler may be set to its epoch, or made anew, late. */
-static bool try_next(const struct evidence *evidence, const struct pass *known, bool latest,
-		     struct pass *ret)
+static bool try_next_otherwise(const struct evidence *evidence, const struct guess_hooks *hooks,
+			       const struct pass *known, struct pass *ret)
 {
-	struct pass otherwise = *known;
+	struct pass unlearned = *known;
 
-	return fits_next(evidence, known, ret) ||
-	       (latest && unlearn(&otherwise) && fits_next(evidence, &otherwise, ret));
+	unlearned.step = 0;
+	if (known->rule == PASS_RESEED || known->rule == PASS_SAME)
+		unlearned.rule = PASS_UNKNOWN;
+	return (known->step || unlearned.rule != known->rule) &&
+	       try_next(evidence, hooks, &unlearned, ret);
 }
 
 /* That begin later than those of the known pass. */
@@ -85,15 +78,15 @@ static bool try_other_ranks(const struct evidence *evidence, const struct pass *
 
 /* The known ones again (a run that begins anew), what follows them, and the same over another list
  * of as many (masks beside images). */
-static bool try_known_pass(const struct evidence *evidence, const struct course *known, bool latest,
-			   struct course *ret)
+static bool try_known_pass(const struct evidence *evidence, const struct guess_hooks *hooks,
+			   const struct course *known, struct course *ret)
 {
 	unsigned depth = evidence_depth(evidence, GUESS_KNOWN);
 
 	if (known->list->count != evidence->list->count)
 		return false;
 	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
-	if (known->list == evidence->list && try_next(evidence, &known->pass, latest, &ret->pass))
+	if (known->list == evidence->list && try_next(evidence, hooks, &known->pass, &ret->pass))
 		return true;
 	ret->epoch = 0;
 	ret->pass = known->pass;
@@ -101,13 +94,26 @@ static bool try_known_pass(const struct evidence *evidence, const struct course 
 	       try_other_ranks(evidence, &known->pass, &ret->pass);
 }
 
+static bool try_otherwise(const struct evidence *evidence, const struct guess_hooks *hooks,
+			  const struct course *known, struct course *ret)
+{
+	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
+	return known->list == evidence->list &&
+	       try_next_otherwise(evidence, hooks, &known->pass, &ret->pass);
+}
+
+/* Each pass may take long: a chain of shuffles, or behind many outputs. */
 static bool try_known(const struct evidence *evidence, const struct guess_hooks *hooks,
 		      struct course *ret)
 {
 	const struct question *question = evidence->question;
+	unsigned count = question->known_count;
 
-	for (unsigned i = 0; i < question->known_count && !hooks->stopped(hooks->context); i++)
-		if (try_known_pass(evidence, &question->known[i], i < LATEST, ret))
+	for (unsigned i = 0; i < count && !hooks->stopped(hooks->context); i++)
+		if (try_known_pass(evidence, hooks, &question->known[i], ret))
+			return true;
+	for (unsigned i = 0; i < count && i < LATEST && !hooks->stopped(hooks->context); i++)
+		if (try_otherwise(evidence, hooks, &question->known[i], ret))
 			return true;
 	*ret = (struct course){.list = evidence->list};
 	return false;

@@ -51,6 +51,7 @@ struct oracle {
 	uint64_t searched;		   /* the stage for which they were from the beginning, */
 	uint32_t too_short;		   /* but for a list of only so many files; 0: they were, */
 	uint64_t learned;		   /* and that for which the epoch before was looked at */
+	uint64_t given_up;		   /* the group for which one was before its end */
 	struct history *history;	   /* of those who go by no forecast */
 	bool thinking;
 	uint32_t *order; /* explicit: epochs, one after the other */

@@ -624,8 +624,10 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 	if (found) { /* others may have begun as well */
 		oracle->asked_stage = oracle->asked_hard = 0;
 		oracle->asked_kinds.count = 0;
-	} else if (thought->group && thought->given_up) {
-		oracle->asked_stage = oracle->asked_hard = oracle->searched = 0;
+	} else if (thought->given_up && thought->group != oracle->given_up) {
+		/* Once more: not for those who pause after each file. */
+		oracle->given_up = thought->group;
+		oracle->asked_stage = oracle->asked_hard = oracle->searched = oracle->learned = 0;
 	}
 	take_lists(oracle, thought, found);
 	thought_free(thought);

@@ -653,6 +653,24 @@ static void a_sampler_that_is_set_to_its_epoch_late_is_followed(void **state)
 	assert_int_equal(found.pass.rule, PASS_RESEED);
 }
 
+/* A run that is resumed from before the epoch that was last begun. */
+static void an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same(void **state)
+{
+	struct world *world = *state;
+	struct pass later = {.rule = PASS_RESEED, .seed = LARGE + 1};
+	struct pass known = {.rule = PASS_RESEED, .seed = LARGE};
+	struct course found;
+
+	add_list(world, BASE, 5000);
+	know_pass(world, &later);
+	know_pass(world, &known);
+	permutation_of(LARGE, order, 5000);
+	see_anew(world, SEEN);
+	assert_true(find(world, &found));
+	assert_int_equal(found.pass.rule, PASS_RESEED);
+	assert_int_equal(found.pass.seed, LARGE);
+}
+
 /* Each takes up to seconds. */
 static void trying_what_is_known_ends_when_told(void **state)
 {
@@ -892,6 +910,7 @@ int main(void)
 		guess_test(a_stream_that_goes_on_otherwise_for_once_is_followed),
 		guess_test(a_seed_that_is_drawn_earlier_than_before_is_found),
 		guess_test(a_sampler_that_is_set_to_its_epoch_late_is_followed),
+		guess_test(an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same),
 		guess_test(trying_what_is_known_ends_when_told),
 		guess_test(a_run_that_begins_anew_is_recognised),
 		guess_test(a_known_pass_is_not_believed_without_evidence),

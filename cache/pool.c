@@ -2,6 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define VAIN_POOLS \
+	2 /* pools of bytes that others miss, until nobody comes for what was read ahead */
+
 struct pool {
 	struct slots slots;
 	struct policy policy, given; /* on offer; of this, what the kernel keeps */
@@ -15,8 +18,9 @@ struct pool {
 	uint32_t given_slots; /* and of what was given */
 	uint32_t ahead;	      /* slots of extents that nobody has asked for, */
 	uint32_t due;	      /* and of those that are next in a known order */
-	uint64_t in_vain;     /* bytes that were missed since one of them was asked for */
-	uint32_t mask;	      /* of buckets */
+	uint64_t
+		in_vain[2]; /* bytes that were missed since one was asked for: POLICY_AHEAD, _DUE */
+	uint32_t mask;	    /* of buckets */
 	struct pool_extent **buckets;
 };
 
@@ -187,28 +191,30 @@ static void count_wasted(struct pool *pool, const struct pool_extent *extent)
 	uncount_ahead(pool, extent);
 }
 
-/* As much was missed as there is memory, and nothing that was read ahead was asked for: its
- * readers are gone, and others need the room. */
-static void give_up_ahead(struct pool *pool)
+/* As much was missed as there is memory, and nothing that was read ahead for this use was asked
+ * for: its readers are gone, and others need the room. */
+static void give_up_ahead(struct pool *pool, enum policy_use use)
 {
 	for (size_t i = 0; pool->ahead && i <= pool->mask; i++)
 		for (struct pool_extent *extent = pool->buckets[i]; extent;
 		     extent = extent->hash_next) {
-			if (!policy_is_ahead(extent->node.use) || extent->pins)
+			if (extent->node.use != use || extent->pins)
 				continue;
 			withdraw(pool, extent);
 			count_wasted(pool, extent);
 			pool_spend(pool, extent, false);
 			offer(pool, extent);
 		}
-	pool->in_vain = 0;
+	pool->in_vain[use] = 0;
 }
 
 static void count_missed(struct pool *pool, uint32_t bytes)
 {
-	pool->in_vain += bytes;
-	if (pool->in_vain > pool_limit_now(pool))
-		give_up_ahead(pool);
+	for (enum policy_use use = POLICY_AHEAD; use <= POLICY_DUE; use++) {
+		pool->in_vain[use] += bytes;
+		if (pool->in_vain[use] > VAIN_POOLS * pool_limit_now(pool))
+			give_up_ahead(pool, use);
+	}
 }
 
 static void evict(struct pool *pool, struct policy_node *node)
@@ -333,7 +339,7 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 
 	uncount_ahead(pool, extent);
 	if (ahead)
-		pool->in_vain = 0;
+		pool->in_vain[extent->node.use] = 0;
 	if (policy_is_spent(extent->node.use))
 		extent->served = 0;
 	extent->node.use = POLICY_USED;

@@ -7,7 +7,7 @@
  * Who keeps what was served in full decides which memory is taken first. Where the kernel does
  * (its page cache has the bytes now), the pool is a staging area: that memory is used again
  * before the pool grows. Where the pool does, it grows to its limit first. What was read ahead is
- * kept until it is asked for, or given up when as much as the pool holds was missed meanwhile.
+ * kept until it is asked for, or given up when twice what the pool holds was missed meanwhile.
  *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
 #ifndef CACHE_POOL_H

@@ -844,14 +844,14 @@ static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
 #define lru_test(f) cmocka_unit_test_setup_teardown(f, lru, teardown)
 #define pin_test(f) cmocka_unit_test_setup_teardown(f, pin, teardown)
 
-/* A job that was read ahead for has ended; others miss as much as there is memory. */
+/* A job that was read ahead for has ended; others miss twice as much as there is memory. */
 static void what_was_read_ahead_for_nobody_makes_room(void **state)
 {
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 3; i++)
 		keep(pool, i, FOUR, POLICY_AHEAD);
-	for (uint64_t i = 0; i < 4; i++)
+	for (uint64_t i = 0; i < 8; i++)
 		keep(pool, 10 + i, FOUR, POLICY_SPENT);
 	assert_int_equal(pool_ahead(pool), 3 * FOUR);
 	assert_int_equal(pool_room_for_once(pool), FOUR);
@@ -867,9 +867,9 @@ static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
 
 	for (uint64_t i = 0; i < 3; i++)
 		keep(pool, i, FOUR, POLICY_AHEAD);
-	for (uint64_t i = 0; i < 6; i++) {
+	for (uint64_t i = 0; i < 12; i++) {
 		keep(pool, 10 + i, FOUR, POLICY_SPENT);
-		if (i == 2)
+		if (i == 5)
 			pool_ask(pool, pool_find(pool, 0));
 	}
 	assert_int_equal(pool_ahead(pool), 2 * FOUR);

@@ -14,6 +14,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch has so many */
+
 /* --- opening ------------------------------------------------------------------------------- */
 
 /* Between open and flock, another run may have finished: the file is a pack by now. */
@@ -129,26 +131,46 @@ static bool begins_with_zeros(int fd)
 	return got > 0;
 }
 
-/* Without a journal: the remains of a run that came no further than its first batch, which after a
- * power failure may be zeros, or damaged. Whatever else lies there is somebody's. */
+/* What a power failure leaves of a first batch, of which not all pages were written. */
+static bool is_damaged_batch(int fd, int error)
+{
+	struct stat st;
+
+	if (error == -EINVAL)
+		return begins_with_zeros(fd);
+	return error == -EBADMSG && fstat(fd, &st) == 0 && (uint64_t)st.st_size < DAMAGED_MOST;
+}
+
+/* 0: a whole one; -EINPROGRESS; -ENOENT: none; -EBADMSG, ... */
+static int read_super(int fd, struct walker *walker)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+	struct format_super super;
+	struct walker_record record;
+	struct format_key key;
+	struct err err;
+	int r;
+
+	format_key_super(&key);
+	r = walker_find(walker, key.data, key.len, &record, &err);
+	if (r == 0)
+		r = io_pread_full(fd, data, sizeof(data), record.offset);
+	return r < 0 ? r : format_super_decode(data, sizeof(data), &super, &err);
+}
+
+/* Without a journal: the remains of a run that came no further than its first batch. Whatever else
+ * lies there is somebody's. */
 static bool is_of_a_run(int fd)
 {
-	uint8_t super[FORMAT_SUPER_BYTES];
-	struct format_super whole;
-	struct walker_record record;
 	struct walker *walker;
 	struct err err;
-	int r = walker_new(fd, &walker, &err);
+	int r = is_empty(fd) ? -EINPROGRESS : walker_new(fd, &walker, &err);
 
-	if (r < 0)
-		return r != -EINVAL || is_empty(fd) || begins_with_zeros(fd);
-	if (walker_first(walker, &record, &err) == 0 &&
-	    io_pread_full(fd, super, sizeof(super), record.offset) == 0)
-		r = format_super_decode(super, sizeof(super), &whole, &err);
-	else
-		r = -EBADMSG;
-	walker_free(walker);
-	return r < 0;
+	if (r == 0) {
+		r = read_super(fd, walker);
+		walker_free(walker);
+	}
+	return r == -EINPROGRESS || is_damaged_batch(fd, r);
 }
 
 /* Cuts the first line that `a` has and `b` has not out of `a`: false where there is none. */
@@ -189,7 +211,9 @@ static int judge(struct builder *builder, const struct builder_params *params, s
 	int r = params->resume || !params->replace ? find_journal(builder, err) : -ENODATA;
 
 	if (r == -ENODATA && !params->replace && !is_of_a_run(builder->fd))
-		return err_set(err, -EEXIST, "'%s' is in the way, and not what foldpack left",
+		return err_set(err, -EEXIST,
+			       "'%s' is in the way, and not what foldpack left; move it, or let "
+			       "--force write over it",
 			       builder->partial);
 	if (r < 0)
 		return r;

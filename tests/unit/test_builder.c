@@ -572,10 +572,12 @@ static void a_symlink_in_place_of_the_partial_file_is_not_followed(void **state)
 static void what_is_not_a_run_s_in_place_of_the_partial_file_is_kept(void **state)
 {
 	struct fixture *f = *state;
-	char partial[120], sentence[256];
+	char partial[120], sentence[300];
 
 	partial_path(f, partial);
-	snprintf(sentence, sizeof(sentence), "'%s' is in the way, and not what foldpack left",
+	snprintf(sentence, sizeof(sentence),
+		 "'%s' is in the way, and not what foldpack left; move it, or let --force write "
+		 "over it",
 		 partial);
 	write_text(partial, "precious");
 	assert_int_equal(new_builder(f, false), -EEXIST);

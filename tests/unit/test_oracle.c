@@ -305,21 +305,29 @@ static void a_search_that_would_take_too_long_is_made_when_readers_are_slower(vo
 	assert_int_equal(state_of(world).seed, 3000000);
 }
 
+/* One reader, under a seed that takes a search. */
+#define SEARCHED 1100000
+
+static void begin_searched(struct world *world)
+{
+	permutation_of(SEARCHED, order, N);
+	world->most = 2 << 20;
+	for (uint32_t i = 0; i < 64; i++)
+		oracle_saw(world->oracle, 100, BASE + order[i]);
+}
+
 /* Not only, at once, one that is longer. */
 static void the_likeliest_list_is_searched_when_readers_are_slower(void **state)
 {
 	struct world *world = *state;
 
-	permutation_of(1100000, order, N);
-	world->most = 2 << 20;
 	world->wider = true;
 	world->least = N + N / 20;
-	for (uint32_t i = 0; i < 64; i++)
-		oracle_saw(world->oracle, 100, BASE + order[i]);
+	begin_searched(world);
 	assert_false(think(world, true));
 	world->least = N - 1;
 	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, 1100000);
+	assert_int_equal(state_of(world).seed, SEARCHED);
 }
 
 /* Readers paused for so long that nobody wanted to know any more. */
@@ -328,17 +336,14 @@ static void a_search_that_was_given_up_is_made_again(void **state)
 	struct world *world = *state;
 	bool found = false;
 
-	permutation_of(1100000, order, N);
-	world->most = 2 << 20;
 	world->gives_up = true;
-	for (uint32_t i = 0; i < 64; i++)
-		oracle_saw(world->oracle, 100, BASE + order[i]);
+	begin_searched(world);
 	assert_true(think_once(world, true, &found));
 	assert_true(world->hard_thoughts > 0);
 	assert_false(found);
 	world->gives_up = false;
 	assert_true(think(world, true));
-	assert_int_equal(state_of(world).seed, 1100000);
+	assert_int_equal(state_of(world).seed, SEARCHED);
 }
 
 static void masks_beside_images_are_foreseen_with_them(void **state)

@@ -2,8 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define VAIN_POOLS \
-	2 /* pools of bytes that others miss, until nobody comes for what was read ahead */
+#define VAIN_POOLS 2 /* so often its size is missed before what was read ahead is given up */
 
 struct pool {
 	struct slots slots;
@@ -18,9 +17,8 @@ struct pool {
 	uint32_t given_slots; /* and of what was given */
 	uint32_t ahead;	      /* slots of extents that nobody has asked for, */
 	uint32_t due;	      /* and of those that are next in a known order */
-	uint64_t
-		in_vain[2]; /* bytes that were missed since one was asked for: POLICY_AHEAD, _DUE */
-	uint32_t mask;	    /* of buckets */
+	uint64_t in_vain[2];  /* bytes missed since one was asked for, by use */
+	uint32_t mask;	      /* of buckets */
 	struct pool_extent **buckets;
 };
 
@@ -191,7 +189,7 @@ static void count_wasted(struct pool *pool, const struct pool_extent *extent)
 	uncount_ahead(pool, extent);
 }
 
-/* As much was missed as there is memory, and nothing that was read ahead for this use was asked
+/* Enough was missed, and nothing that was read ahead for this use was asked
  * for: its readers are gone, and others need the room. */
 static void give_up_ahead(struct pool *pool, enum policy_use use)
 {

@@ -179,6 +179,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 	r = open_dataset(mount, err);
 	if (r == 0)
 		r = find_root(mount, err);
+	if (r == 0)
+		r = dataset_path(mount->dataset, mount->root, &mount->folder);
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
 		mount->memory = memory_available();
@@ -204,6 +206,7 @@ void mount_free(struct mount *mount)
 	cache_free(mount->cache);
 	inbox_free(mount->inbox);
 	dataset_free(mount->dataset);
+	buf_release(&mount->folder);
 	free(mount->pack_path);
 	free((void *)mount->bad);
 	free(mount);

@@ -35,7 +35,8 @@ struct mount {
 	char *pack_path; /* absolute */
 	struct dataset *dataset;
 	struct cache *cache;
-	uint32_t root; /* the entry that is the mount's root */
+	uint32_t root;	   /* the entry that is the mount's root, */
+	struct buf folder; /* and its path in the pack */
 	uid_t uid;
 	gid_t gid;
 	struct inbox *inbox;	 /* of an order that is being handed over */

@@ -17,12 +17,8 @@ static const char *const request_names[REQUEST_COUNT] = {
 /* What tells one mount's tree from another's. */
 static void report_shown(struct json *json, const struct mount *mount)
 {
-	struct buf folder SCOPE(buf_release) = BUF_INIT;
-
-	if (dataset_path(mount->dataset, mount->root, &folder) < 0)
-		json->error = -ENOMEM;
 	json_string(json, "id", dataset_info(mount->dataset)->id);
-	json_bytes(json, "subdir", folder.data ? folder.data : "", folder.len);
+	json_bytes(json, "subdir", mount->folder.data, mount->folder.len);
 }
 
 static void report_pack(struct json *json, const struct mount *mount)

@@ -5,16 +5,11 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-void builder_discard(struct builder *builder)
-{
-	builder_partial_close(builder);
-}
-
 void builder_free(struct builder *builder)
 {
 	if (!builder)
 		return;
-	builder_partial_close(builder);
+	builder_discard(builder);
 	free(builder->path);
 	free(builder->partial);
 	free(builder->journal_path);

@@ -162,7 +162,7 @@ int builder_drop(struct builder *builder, uint32_t id);
 bool builder_is_dropped(const struct builder *builder, uint32_t id);
 
 /* Calls `found` for each directory all of whose files were dropped, at any depth, but for those
- * inside of another one; and for the root. It returns 0 to go on, or what this returns. -ENOMEM. */
+ * inside of another one; and for the root. 0, -ENOMEM, or what `found` returned to end it. */
 int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
 		       void *context);
 

@@ -118,9 +118,6 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 /* What that would refuse: nothing is made or changed. As builder_check(). */
 int builder_partial_check(struct builder *builder, const struct builder_params *params,
 			  struct err *err);
-/* Lets go of it: removed, or kept with its journal. */
-void builder_partial_close(struct builder *builder);
-
 /* Commits what was put, and hands it to the journal. */
 int builder_commit(struct builder *builder);
 /* Puts a record, behind a commit where that is due. As store_put(). */

@@ -403,7 +403,7 @@ bool builder_kept(struct builder *builder, struct builder_kept *ret)
 	return true;
 }
 
-void builder_partial_close(struct builder *builder)
+void builder_discard(struct builder *builder)
 {
 	struct builder_kept kept;
 

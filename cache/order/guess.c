@@ -45,16 +45,18 @@ static bool try_next(const struct evidence *evidence, const struct guess_hooks *
 
 /* The way from one pass to the next is not always the same: a loader for validation draws a seed
  * now and then, and a sampler may be set to its epoch, or made anew, late. */
-static bool try_next_otherwise(const struct evidence *evidence, const struct guess_hooks *hooks,
-			       const struct pass *known, struct pass *ret)
+static bool try_otherwise(const struct evidence *evidence, const struct guess_hooks *hooks,
+			  const struct course *known, struct course *ret)
 {
-	struct pass unlearned = *known;
+	struct pass unlearned = known->pass;
 
 	unlearned.step = 0;
-	if (known->rule == PASS_RESEED || known->rule == PASS_SAME)
+	if (unlearned.rule == PASS_RESEED || unlearned.rule == PASS_SAME)
 		unlearned.rule = PASS_UNKNOWN;
-	return (known->step || unlearned.rule != known->rule) &&
-	       try_next(evidence, hooks, &unlearned, ret);
+	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
+	return known->list == evidence->list &&
+	       (known->pass.step || unlearned.rule != known->pass.rule) &&
+	       try_next(evidence, hooks, &unlearned, &ret->pass);
 }
 
 /* That begin later than those of the known pass. */
@@ -92,14 +94,6 @@ static bool try_known_pass(const struct evidence *evidence, const struct guess_h
 	ret->pass = known->pass;
 	return (depth && evidence_fits(evidence, &known->pass, depth)) ||
 	       try_other_ranks(evidence, &known->pass, &ret->pass);
-}
-
-static bool try_otherwise(const struct evidence *evidence, const struct guess_hooks *hooks,
-			  const struct course *known, struct course *ret)
-{
-	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
-	return known->list == evidence->list &&
-	       try_next_otherwise(evidence, hooks, &known->pass, &ret->pass);
 }
 
 /* Each pass may take long: a chain of shuffles, or behind many outputs. */

@@ -61,9 +61,9 @@ static struct track *find_next_wanted(struct oracle *oracle, struct course *ret)
 		ret->epoch++;
 		if (!track->course.list)
 			return track;
-		if (!pass_next_is_known(&track->course.pass) ||
-		    pass_next(&track->course.pass, track->course.list->count, next) != 1)
+		if (!pass_next_is_known(&track->course.pass))
 			continue;
+		pass_next(&track->course.pass, track->course.list->count, next);
 		ret->pass = next[0];
 		oracle_join_ranks(oracle, track, &ret->pass);
 		return track;

@@ -49,8 +49,9 @@ endif
 # A folder is a library; a program is its main folder and the libraries its arrows allow.
 base_src  := $(wildcard base/*.c)
 pack_src  := $(wildcard pack/*.c)
-cache_src := $(wildcard cache/*.c cache/order/*.c)
-tool_src  := $(wildcard pack/tool/*.c)
+write_src := $(wildcard pack/write/*.c)
+cache_src := $(wildcard cache/*.c cache/plan/*.c cache/order/*.c)
+tool_src  := $(wildcard pack/tool/*/*.c)
 fs_src    := $(wildcard fs/*.c)
 stat_src  := $(wildcard fs/stat/*.c)
 unit_src  := $(wildcard tests/unit/test_*.c)
@@ -58,14 +59,15 @@ unit_src  := $(wildcard tests/unit/test_*.c)
 objects    = $(patsubst %.c,$(B)/%.o,$(1))
 programs  := $(B)/foldpack $(B)/foldfs $(B)/foldstat
 units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
-libs      := $(B)/libtool.a $(B)/libcache.a $(B)/libpack.a $(B)/libbase.a
+libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/libbase.a
 
 .PHONY: all
 all: $(programs)
 
 tool_libs = -llmdb -ljpeg -larchive -lz -lxxhash -lpthread -lm
 
-$(B)/foldpack: $(B)/pack/tool/main.o $(B)/libtool.a $(B)/libpack.a $(B)/libbase.a
+$(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
+		$(B)/libbase.a
 $(B)/foldpack: LIBS = $(tool_libs)
 $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libbase.a
 $(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lpthread -lm
@@ -77,13 +79,14 @@ $(programs):
 $(B)/libtool.a: $(call objects,$(filter-out %/main.c,$(tool_src)))
 $(B)/libbase.a: $(call objects,$(base_src))
 $(B)/libpack.a: $(call objects,$(pack_src))
+$(B)/libwrite.a: $(call objects,$(write_src))
 $(B)/libcache.a: $(call objects,$(cache_src))
 # Appended (q), not replaced (r): files of two folders may have the same name.
 $(libs):
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
 
 # Loops over all pixels: vectors halve the time.
-$(B)/pack/tool/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
+$(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 # What searches for orders, sanitized or not.
 $(B)/cache/order/%.o: override CFLAGS += $(if $(DEBUG),,-O2)
 $(B)/fs/%.o: override CPPFLAGS += $(FUSE_CFLAGS)
@@ -209,7 +212,7 @@ fuzz: $(fuzzers)
 	$(Q)for f in $(fuzzers); do mkdir -p $$f.corpus && \
 		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 $$f.corpus || exit 1; done
 
-$(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(base_src) $(filter-out %/main.c,$(tool_src))
+$(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(write_src) $(base_src) $(filter-out %/main.c,$(tool_src))
 	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(CPPFLAGS) -std=gnu17 -g -O1 \
 		-fsanitize=fuzzer,address,undefined -o $@ $(filter %.c,$^) $(tool_libs)
 

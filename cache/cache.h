@@ -16,7 +16,7 @@
 #define CACHE_CACHE_H
 
 #include "cache/lent.h"
-#include "cache/plan.h"
+#include "cache/plan/plan.h"
 #include "cache/policy.h"
 #include <stdbool.h>
 #include <stddef.h>

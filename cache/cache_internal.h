@@ -8,11 +8,11 @@
 #include "base/bits.h"
 #include "base/scope.h"
 #include "cache/cache.h"
-#include "cache/cost.h"
 #include "cache/device.h"
 #include "cache/duel.h"
 #include "cache/histogram.h"
-#include "cache/plan.h"
+#include "cache/plan/cost.h"
+#include "cache/plan/plan.h"
 #include "cache/pool.h"
 #include "cache/work.h"
 

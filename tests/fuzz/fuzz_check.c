@@ -1,6 +1,6 @@
 /* Checks whatever bytes it is given as an image, at the level and under the name that the first of
  * them says. A finding must be whole. */
-#include "pack/tool/check.h"
+#include "pack/tool/image/check.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/io.h"
 #include "base/le.h"
 #include "base/scope.h"
-#include "pack/journal_internal.h"
+#include "pack/write/journal_internal.h"
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>

@@ -3,9 +3,9 @@
  *
  * The pack is made once; the inputs never touch the disk. */
 #include "base/scope.h"
-#include "pack/builder.h"
 #include "pack/dataset_internal.h"
 #include "pack/dataset_lists_text.h"
+#include "pack/write/builder.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* Reads whatever bytes it is given as a tar. Nothing that a tar says may do more than give an
- * error, and what is told must keep what pack/tool/tar.h promises of paths and folders.
+ * error, and what is told must keep what pack/tool/import/tar.h promises of paths and folders.
  *
  * A header with a wrong checksum ends a tar, so that nearly every mutation would be stopped there:
  * those of what looks like a header are made right first. The first byte of the input says whether
  * (bit 0), and is not part of the tar. Headers are put in between, too. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/tar.h"
-#include "pack/tool/tar_path.h"
+#include "pack/tool/import/tar.h"
+#include "pack/tool/import/tar_path.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

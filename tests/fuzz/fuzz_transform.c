@@ -1,10 +1,10 @@
 /* Whatever the bytes: an image is left, refused or transformed, into one that is decoded again. The
  * first byte chooses what is asked for. */
 #include "base/scope.h"
-#include "pack/tool/image.h"
-#include "pack/tool/jpeg_decode.h"
-#include "pack/tool/labels.h"
-#include "pack/tool/transform.h"
+#include "pack/tool/image/image.h"
+#include "pack/tool/image/jpeg_decode.h"
+#include "pack/tool/image/labels.h"
+#include "pack/tool/image/transform.h"
 
 #define SIDE ((uint32_t)4096) /* larger ones only take time */
 

@@ -12,15 +12,27 @@ import sys
 import source
 
 # The first pattern that a path matches names its room.
-ROOMS = [("pack/tool/*", "pack/tool"), ("fs/stat/*", "fs/stat"), ("cache/order/*", "cache/order"),
-         ("pack/*", "pack"), ("cache/*", "cache"), ("fs/*", "fs"), ("base/*", "base")]
+ROOMS = [(room + "/*", room) for room in (
+    "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image", "pack/tool/read",
+    "pack/tool/report", "pack/write", "pack", "cache/plan", "cache/order", "cache", "fs/stat", "fs",
+    "base")]
+
+# What every command of foldpack may ask: the libraries below it, and what commands share.
+TOOL = ["base/*", "pack/dataset.h", "pack/format.h", "pack/tool/cli/*"]
 
 MAY_INCLUDE = {
     "base": [],
-    "cache": ["base/*", "cache/order/*"],
+    "cache": ["base/*", "cache/plan/*", "cache/order/*"],
+    "cache/plan": ["base/bits.h", "base/scope.h", "cache/order/forecast.h", "cache/page.h"],
     "cache/order": ["base/bits.h", "base/scope.h"],
     "pack": ["base/*"],
-    "pack/tool": ["base/*", "pack/dataset.h", "pack/builder.h", "pack/format.h"],
+    "pack/write": ["base/*", "pack/*.h"],
+    "pack/tool/cli": TOOL,
+    "pack/tool/image": TOOL,
+    "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
+    "pack/tool/read": [*TOOL, "pack/tool/image/*", "pack/tool/import/*"],
+    "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
+    "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
     "fs": ["base/*"],
     "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
@@ -28,29 +40,32 @@ MAY_INCLUDE = {
 # One header joins the two halves of the mount; whoever needs them both includes it. What only the
 # cache wants to know is asked where the dataset is turned into its source.
 JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
-         "fs/source.c": ["pack/dataset_lists.h"]}
+         "fs/source.c": ["pack/dataset_lists.h"],
+         "pack/tool/cli/cmd.c": ["pack/write/builder.h", "pack/tool/image/jpeg_inspect.h",
+                                 "pack/tool/import/tar.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
 ONLY_IN = {r"\bstruct cache_source\b": ["cache/*", "fs/mount.h", "fs/source.c"]}
 
 # Of what a pure room has none.
-IMPURE = {"cache/order": ["pthread.h", "stdatomic.h", "threads.h", "time.h", "sched.h", "unistd.h",
-                          "fcntl.h", "sys/*"]}
+EFFECTS = ["pthread.h", "stdatomic.h", "threads.h", "time.h", "sched.h", "unistd.h", "fcntl.h",
+           "sys/*"]
+IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
-    "lmdb.h": ["pack/store.c"],
-    "jpeglib.h": ["pack/tool/jpeg_*.c", "pack/tool/jpeg_trap.h"],
-    "jerror.h": ["pack/tool/jpeg_*.c"],
-    "turbojpeg.h": ["pack/tool/jpeg_*.c"],
-    "setjmp.h": ["pack/tool/jpeg_*.c", "pack/tool/jpeg_trap.h"],
+    "lmdb.h": ["pack/write/store.c"],
+    "jpeglib.h": ["pack/tool/image/jpeg_*.c", "pack/tool/image/jpeg_trap.h"],
+    "jerror.h": ["pack/tool/image/jpeg_*.c"],
+    "turbojpeg.h": ["pack/tool/image/jpeg_*.c"],
+    "setjmp.h": ["pack/tool/image/jpeg_*.c", "pack/tool/image/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
-    "archive.h": ["pack/tool/tar_level.c"],
-    "archive_entry.h": ["pack/tool/tar_level.c"],
+    "archive.h": ["pack/tool/import/tar_level.c"],
+    "archive_entry.h": ["pack/tool/import/tar_level.c"],
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
     "xxhash.h": ["pack/*", "fs/main.c"],
-    "zlib.h": ["pack/tool/tar_gunzip.c"],
+    "zlib.h": ["pack/tool/import/tar_gunzip.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }
 

@@ -1,22 +1,34 @@
 #!/usr/bin/python3
-"""The map in HACKING.md names each module, in the room where it is, and none that is not."""
+"""The map in HACKING.md names each module, in the section of its folder or of the one around it,
+and none that is not there."""
 
 import re
 import sys
 
 import source
 
-ROOMS = ("base", "pack", "pack/tool", "cache", "cache/order", "fs", "fs/stat")
+SECTION = re.compile(r"^### ([\w/]+)/\n(.*?)(?=^##)", re.DOTALL | re.MULTILINE)
+
+
+def section_of(folder, sections):
+    while folder and folder not in sections:
+        folder = folder.rpartition("/")[0]
+    return folder
 
 
 def faults():
-    text = (source.ROOT / "HACKING.md").read_text()
-    for room in ROOMS:
-        section = re.search(rf"^### {room}/\n(.*?)^##", text, re.DOTALL | re.MULTILINE)
-        named = set(re.findall(r"`(\w+)`", section.group(1))) if section else set()
-        there = {file.stem for file in source.files() if str(file.parent) == room}
-        yield from (f"{room}/{name}: is not on the map" for name in sorted(there - named))
-        yield from (f"{room}/{name}: is on the map only" for name in sorted(named - there))
+    sections = dict(SECTION.findall((source.ROOT / "HACKING.md").read_text()))
+    there = {name: set() for name in sections}
+    for file in source.files():
+        section = section_of(str(file.parent), sections)
+        if not section:
+            yield f"{file}: no section of the map covers its folder"
+            continue
+        there[section].add(file.stem)
+    for name, text in sections.items():
+        named = set(re.findall(r"`(\w+)`", text))
+        yield from (f"{name}/{one}: is not on the map" for one in sorted(there[name] - named))
+        yield from (f"{name}/{one}: is on the map only" for one in sorted(named - there[name]))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@
 #include "base/io.h"
 #include "base/le.h"
 #include "base/scope.h"
-#include "pack/builder.h"
 #include "pack/walker.h"
+#include "pack/write/builder.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_PLAN_WORLD_H
 #define TESTS_UNIT_PLAN_WORLD_H
 
-#include "cache/plan.h"
+#include "cache/plan/plan.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

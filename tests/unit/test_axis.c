@@ -1,5 +1,5 @@
-/* Places and round values on the axes of charts: pack/tool/axis.h. */
-#include "pack/tool/axis.h"
+/* Places and round values on the axes of charts: pack/tool/report/axis.h. */
+#include "pack/tool/report/axis.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

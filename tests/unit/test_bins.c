@@ -1,5 +1,5 @@
-/* Counting by places on an axis: pack/tool/bins.h. */
-#include "pack/tool/bins.h"
+/* Counting by places on an axis: pack/tool/report/bins.h. */
+#include "pack/tool/report/bins.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Charts as SVG: pack/tool/chart.h. */
-#include "pack/tool/chart.h"
+/* Charts as SVG: pack/tool/report/chart.h. */
+#include "pack/tool/report/chart.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
-/* Which images are good ones: pack/tool/check.h. */
+/* Which images are good ones: pack/tool/image/check.h. */
 #include "base/buf.h"
 #include "base/scope.h"
-#include "pack/tool/check.h"
+#include "pack/tool/image/check.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

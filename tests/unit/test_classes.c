@@ -1,5 +1,5 @@
-/* Which classes a dataset has: pack/tool/classes.h. */
-#include "pack/tool/classes.h"
+/* Which classes a dataset has: pack/tool/read/classes.h. */
+#include "pack/tool/read/classes.h"
 
 #include "pack_fixture.h"
 

@@ -1,5 +1,5 @@
 /* What is in the files that were packed. */
-#include "pack/tool/contents.h"
+#include "pack/tool/import/contents.h"
 #include "pack_fixture.h"
 
 #define LEN 600

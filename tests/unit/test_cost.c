@@ -1,9 +1,9 @@
-/* What the device charges, on simulated devices: cache/cost.h.
+/* What the device charges, on simulated devices: cache/plan/cost.h.
  *
  * A device is a queue of requests and a rule that says which of them move on and how fast. Readers
  * ask one small read after another; the stream keeps cost_depth() reads of cost_run() bytes under
  * way. */
-#include "cache/cost.h"
+#include "cache/plan/cost.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

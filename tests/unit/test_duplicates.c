@@ -1,5 +1,5 @@
-/* Which images have the same bytes: pack/tool/duplicates.h. */
-#include "pack/tool/duplicates.h"
+/* Which images have the same bytes: pack/tool/report/duplicates.h. */
+#include "pack/tool/report/duplicates.h"
 #include "pack_fixture.h"
 
 /* A file whose bytes are those that its content's name stands for. */

@@ -3,7 +3,7 @@
  * No thread runs here: fills are made and read by hand, so that each layout is one read of the
  * very extents that it is about. */
 #include "cache/fill.h"
-#include "cache/plan_run.h"
+#include "cache/plan/plan_run.h"
 #include "tests/unit/cache_fixture.h"
 #include <sys/mman.h>
 

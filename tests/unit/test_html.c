@@ -1,5 +1,5 @@
-/* Any bytes as text of a page: pack/tool/html.h. */
-#include "pack/tool/html.h"
+/* Any bytes as text of a page: pack/tool/report/html.h. */
+#include "pack/tool/report/html.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* What an image is, from its first bytes: pack/tool/image.h. */
+/* What an image is, from its first bytes: pack/tool/image/image.h. */
 #include "base/scope.h"
-#include "pack/tool/image.h"
+#include "pack/tool/image/image.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

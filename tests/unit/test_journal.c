@@ -3,7 +3,7 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/journal.h"
+#include "pack/write/journal.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* Files that say where in an image things are: pack/tool/labels.h. */
+/* Files that say where in an image things are: pack/tool/image/labels.h. */
 #include "base/scope.h"
-#include "pack/tool/labels.h"
+#include "pack/tool/image/labels.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
-/* Layouts as Lustre's attribute has them: pack/tool/lustre.h. There is no Lustre to ask here. */
+/* Layouts as Lustre's attribute has them: pack/tool/create/lustre.h. There is no Lustre to ask
+ * here. */
 #include "base/le.h"
-#include "pack/tool/lustre.h"
+#include "pack/tool/create/lustre.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What segments beside the pixels say: pack/tool/metadata.h. */
+/* What segments beside the pixels say: pack/tool/image/metadata.h. */
 #include "base/scope.h"
-#include "pack/tool/metadata.h"
+#include "pack/tool/image/metadata.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Which entry has a path. */
-#include "pack/tool/paths.h"
+#include "pack/tool/import/paths.h"
 #include "pack_fixture.h"
 
 static void an_empty_table_knows_no_path(void **state)

@@ -1,7 +1,7 @@
-/* Work in any order, results in one: pack/tool/pipeline.h. Items wait for each other, never for
+/* Work in any order, results in one: pack/tool/cli/pipeline.h. Items wait for each other, never for
  * the clock. */
 #include "base/scope.h"
-#include "pack/tool/pipeline.h"
+#include "pack/tool/cli/pipeline.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

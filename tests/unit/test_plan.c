@@ -1,6 +1,6 @@
-/* The forecasts together, as the cache meets them: cache/plan.h. */
+/* The forecasts together, as the cache meets them: cache/plan/plan.h. */
 #include "cache/order/forecast.h"
-#include "cache/plan.h"
+#include "cache/plan/plan.h"
 #include "tests/unit/plan_world.h"
 
 #define READAHEAD (16 * MIB)

@@ -1,11 +1,11 @@
-/* What belongs together, on traces: cache/plan_near.h. */
-#include "cache/plan_near.h"
+/* What belongs together, on traces: cache/plan/plan_near.h. */
+#include "cache/plan/plan_near.h"
 #include "tests/unit/plan_world.h"
 
 #define FRAME (30 * KIB)
 
 static struct plan_near near_plan;
-static struct plan *all; /* instead of near_plan alone: with all that cache/plan.h has */
+static struct plan *all; /* instead of near_plan alone: with all that cache/plan/plan.h has */
 
 /* Directories of so many files each, branches that have the same directories, and the number of
  * stems that these share out. */

@@ -1,6 +1,6 @@
-/* Everything once, on simulated epochs: cache/plan_once.h. A device brings `ratio` bytes read
+/* Everything once, on simulated epochs: cache/plan/plan_once.h. A device brings `ratio` bytes read
  * ahead for each byte that is asked for. */
-#include "cache/plan_once.h"
+#include "cache/plan/plan_once.h"
 #include "tests/unit/plan_world.h"
 #include <math.h>
 

@@ -1,8 +1,8 @@
-/* Files in an order that is known, on simulated epochs: cache/plan_order.h. Readers as DataLoader
- * has them, with a batch each, take what is there from a pool; a device takes a + b * bytes for
- * each request, one after the other, of what somebody waits for
- * and of what is read ahead in turn. */
-#include "cache/plan_order.h"
+/* Files in an order that is known, on simulated epochs: cache/plan/plan_order.h. Readers as
+ * DataLoader has them, with a batch each, take what is there from a pool; a device takes a + b *
+ * bytes for each request, one after the other, of what somebody waits for and of what is read ahead
+ * in turn. */
+#include "cache/plan/plan_order.h"
 #include "tests/unit/plan_world.h"
 #include <errno.h>
 

@@ -1,5 +1,5 @@
-/* Sequential scans among other readers, on traces: cache/plan_scan.h. */
-#include "cache/plan_scan.h"
+/* Sequential scans among other readers, on traces: cache/plan/plan_scan.h. */
+#include "cache/plan/plan_scan.h"
 #include "tests/unit/plan_world.h"
 
 #define READAHEAD (16 * MIB)

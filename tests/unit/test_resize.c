@@ -1,6 +1,7 @@
-/* Making images smaller: pack/tool/resize.h, and the room for them, pack/tool/pixels.h. */
+/* Making images smaller: pack/tool/image/resize.h, and the room for them, pack/tool/image/pixels.h.
+ */
 #include "base/scope.h"
-#include "pack/tool/resize.h"
+#include "pack/tool/image/resize.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* The tree that will be packed, and its order: pack/tool/scan.h. */
+/* The tree that will be packed, and its order: pack/tool/import/scan.h. */
 #include "base/scope.h"
-#include "pack/tool/scan.h"
+#include "pack/tool/import/scan.h"
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>

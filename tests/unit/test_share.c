@@ -1,5 +1,5 @@
-/* Many small things, in one thread or several: pack/tool/share.h. */
-#include "pack/tool/share.h"
+/* Many small things, in one thread or several: pack/tool/import/share.h. */
+#include "pack/tool/import/share.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
-/* Which pictures are on a contact sheet, and how: pack/tool/sheet.h. What is packed here is
+/* Which pictures are on a contact sheet, and how: pack/tool/report/sheet.h. What is packed here is
  * named like images, and is none: where that does not matter. */
-#include "pack/tool/sheet.h"
+#include "pack/tool/report/sheet.h"
 #include "pack_fixture.h"
 
 struct shown {

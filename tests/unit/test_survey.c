@@ -1,5 +1,5 @@
-/* What a report says about a dataset: pack/tool/survey.h. */
-#include "pack/tool/survey.h"
+/* What a report says about a dataset: pack/tool/report/survey.h. */
+#include "pack/tool/report/survey.h"
 #include "pack_fixture.h"
 
 /* Images as their rows in the index say: the bytes do not matter. */

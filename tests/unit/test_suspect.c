@@ -1,5 +1,5 @@
-/* What is wrong with a file, by its name and first bytes: pack/tool/suspect.h. */
-#include "pack/tool/suspect.h"
+/* What is wrong with a file, by its name and first bytes: pack/tool/report/suspect.h. */
+#include "pack/tool/report/suspect.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* All of a pack, or some files of it, by windows and in many threads: pack/tool/window.h, view.h
- * and sweep.h. */
-#include "pack/tool/sweep.h"
+/* All of a pack, or some files of it, by windows and in many threads: pack/tool/read/window.h,
+ * view.h and sweep.h. */
+#include "pack/tool/read/sweep.h"
 #include "pack_fixture.h"
 
 /* --- windows -------------------------------------------------------------------------------- */

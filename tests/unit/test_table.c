@@ -1,6 +1,6 @@
 /* Entries by a hash. */
 #include "base/scope.h"
-#include "pack/tool/table.h"
+#include "pack/tool/import/table.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

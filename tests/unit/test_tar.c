@@ -1,10 +1,10 @@
-/* Entries out of tars, good and bad ones: pack/tool/tar.h. The tars are made here, block by block;
- * libarchive only compresses them. */
+/* Entries out of tars, good and bad ones: pack/tool/import/tar.h. The tars are made here, block by
+ * block; libarchive only compresses them. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/interrupt.h"
-#include "pack/tool/tar.h"
-#include "pack/tool/tar_path.h"
+#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/import/tar.h"
+#include "pack/tool/import/tar_path.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * does that with xz, and this test stands for it. */
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/tar.h"
+#include "pack/tool/import/tar.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <setjmp.h>

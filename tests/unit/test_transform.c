@@ -1,11 +1,12 @@
-/* Images on their way into a pack: pack/tool/transform.h, and with it jpeg_head.h, jpeg_decode.h,
- * jpeg_encode.h, jpeg_optimize.h and bitmap.h. Against PIL: tests/mount/test_transform.py. */
+/* Images on their way into a pack: pack/tool/image/transform.h, and with it jpeg_head.h,
+ * jpeg_decode.h, jpeg_encode.h, jpeg_optimize.h and bitmap.h. Against PIL:
+ * tests/mount/test_transform.py. */
 #include "base/le.h"
 #include "base/scope.h"
-#include "pack/tool/image.h"
-#include "pack/tool/jpeg_decode.h"
-#include "pack/tool/jpeg_head.h"
-#include "pack/tool/transform.h"
+#include "pack/tool/image/image.h"
+#include "pack/tool/image/jpeg_decode.h"
+#include "pack/tool/image/jpeg_head.h"
+#include "pack/tool/image/transform.h"
 #include "tests/unit/jpeg_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,0 +1,194 @@
+#include "cache/plan/plan.h"
+#include "cache/plan/plan_near.h"
+#include "cache/plan/plan_once.h"
+#include "cache/plan/plan_order.h"
+#include "cache/plan/plan_scan.h"
+#include <errno.h>
+#include <stdlib.h>
+
+struct plan {
+	struct plan_view view;
+	struct plan_view others; /* the same for all but `order`: what that has is left to it */
+	bool quiet;		 /* nothing is read ahead */
+	struct plan_order order;
+	struct plan_scan scan;
+	struct plan_near near;
+	struct plan_once once;
+};
+
+/* --- the view of the others ------------------------------------------------------------------ */
+
+static void others_locate(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size)
+{
+	const struct plan *plan = context;
+
+	plan->view.locate(plan->view.context, number, ret_offset, ret_size);
+}
+
+static bool others_have(void *context, uint64_t number)
+{
+	const struct plan *plan = context;
+
+	return plan->view.have(plan->view.context, number) ||
+	       plan_order_has(&plan->order, &plan->view, number);
+}
+
+static bool others_served(void *context, uint64_t number)
+{
+	const struct plan *plan = context;
+
+	return plan->view.served(plan->view.context, number);
+}
+
+static bool others_kept(void *context, uint64_t number)
+{
+	const struct plan *plan = context;
+
+	return plan->view.kept(plan->view.context, number);
+}
+
+static void others_kin(void *context, uint64_t number, struct plan_kin *ret)
+{
+	const struct plan *plan = context;
+
+	plan->view.kin(plan->view.context, number, ret);
+}
+
+static bool others_namesake(void *context, uint64_t number, uint64_t from, uint64_t to,
+			    uint64_t *ret)
+{
+	const struct plan *plan = context;
+
+	return plan->view.namesake(plan->view.context, number, from, to, ret);
+}
+
+static struct plan_view view_of_others(struct plan *plan)
+{
+	return (struct plan_view){
+		.extents = plan->view.extents,
+		.context = plan,
+		.locate = others_locate,
+		.have = others_have,
+		.served = others_served,
+		.kept = plan->view.kept ? others_kept : NULL,
+		.kin = plan->view.kin ? others_kin : NULL,
+		.namesake = plan->view.namesake ? others_namesake : NULL,
+	};
+}
+
+/* A preload reads what there is, in whatever order it is wanted. */
+static const struct plan_view *view_of_once(const struct plan *plan)
+{
+	return plan->once.preload ? &plan->view : &plan->others;
+}
+
+/* --- plans ----------------------------------------------------------------------------------- */
+
+int plan_new(const struct plan_params *params, struct plan **ret)
+{
+	struct plan *plan = calloc(1, sizeof(*plan));
+
+	if (!plan)
+		return -ENOMEM;
+	plan->view = params->view;
+	plan->others = view_of_others(plan);
+	plan->quiet = params->readahead == 0;
+	plan_order_init(&plan->order, params);
+	plan_scan_init(&plan->scan, params->readahead);
+	plan_near_init(&plan->near);
+	if (plan_once_init(&plan->once, params) < 0) {
+		free(plan);
+		return -ENOMEM;
+	}
+	*ret = plan;
+	return 0;
+}
+
+void plan_free(struct plan *plan)
+{
+	if (!plan)
+		return;
+	plan_order_release(&plan->order);
+	plan_once_release(&plan->once);
+	free(plan);
+}
+
+/* What was foreseen until now was foreseen of the same demands, without their order. */
+int plan_follow(struct plan *plan, const struct forecast *forecast)
+{
+	int r = plan_order_follow(&plan->order, forecast);
+
+	if (r == 0)
+		plan_once_restart(&plan->once, &plan->view);
+	return r;
+}
+
+void plan_leave(struct plan *plan, const struct forecast *forecast)
+{
+	plan_order_leave(&plan->order, forecast);
+	plan_once_restart(&plan->once, &plan->view);
+}
+
+/* A scan within a directory is not read ahead beyond what is foreseen of that. */
+static void hold_scan(struct plan_scan *scan)
+{
+	scan->streams[scan->last].window = 0;
+}
+
+void plan_demand(struct plan *plan, uint64_t extent)
+{
+	bool ordered = plan_order_demand(&plan->order, &plan->view, extent);
+	bool scan = plan_scan_demand(&plan->scan, &plan->view, extent);
+
+	plan_near_demand(&plan->near, &plan->view, extent);
+	if (ordered || plan_near_foresees(&plan->near))
+		hold_scan(&plan->scan);
+	if (ordered && !plan->once.preload)
+		plan_once_count(&plan->once, &plan->view, extent);
+	else
+		plan_once_demand(&plan->once, &plan->view, extent, scan);
+}
+
+void plan_preload(struct plan *plan)
+{
+	plan_once_preload(&plan->once);
+}
+
+/* A preload is wished for by itself, and for one pass. */
+static bool is_quiet(const struct plan *plan)
+{
+	return plan->quiet && !plan->once.preload;
+}
+
+bool plan_wants(const struct plan *plan, const struct plan_limits *limits)
+{
+	return !is_quiet(plan) &&
+	       (plan_order_wants(&plan->order, limits) || plan_scan_wants(&plan->scan) ||
+		plan_near_wants(&plan->near) || plan_once_wants(&plan->once, limits));
+}
+
+bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_run *ret)
+{
+	return !is_quiet(plan) && (plan_order_next(&plan->order, &plan->view, limits, ret) ||
+				   plan_scan_next(&plan->scan, &plan->others, limits, ret) ||
+				   plan_near_next(&plan->near, &plan->others, limits, ret) ||
+				   plan_once_next(&plan->once, view_of_once(plan), limits, ret));
+}
+
+bool plan_around(struct plan *plan, const struct plan_limits *limits, uint64_t extent,
+		 struct plan_run *ret)
+{
+	return !is_quiet(plan) &&
+	       (plan_order_around(&plan->order, &plan->view, limits, extent, ret) ||
+		plan_once_around(&plan->once, view_of_once(plan), limits, extent, ret));
+}
+
+uint64_t plan_preloaded(const struct plan *plan)
+{
+	return plan->once.preload ? plan->once.bytes + plan->once.ahead : 0;
+}
+
+uint64_t plan_epoch(const struct plan *plan)
+{
+	return plan->once.epoch;
+}

@@ -1,0 +1,140 @@
+/* Sequential scans among other readers.
+ *
+ * A demand e continues a stream whose next extent is n when n <= e <= n + SKIP: a scan may
+ * leave out a label file or what the kernel still holds. One that falls a little behind
+ * (threads overtake each other) changes nothing. Anything else starts a stream in place of the
+ * one not fed for longest. Shuffled orders hardly look like scans: of N extents the next one
+ * continues a given stream with probability (SKIP + 1) / N, and of S streams each lives for S
+ * demands, so that p = S * (SKIP + 1) / N of them go on once and p^CONFIRM look like a scan. Of
+ * 20,000 extents that is one demand in 15,000, and costs START bytes.
+ *
+ * The window doubles with each step, from START to the readahead limit, so that a short scan
+ * costs little. A run is planned only when less than half the window is ahead of the reader:
+ * then runs stay long instead of one extent for each demand. */
+#include "cache/plan/plan_scan.h"
+#include "cache/plan/plan_run.h"
+#include <stddef.h>
+
+#define SKIP	4
+#define BEHIND	32
+#define CONFIRM 2
+#define START	((uint64_t)512 << 10)
+
+void plan_scan_init(struct plan_scan *scan, uint64_t readahead)
+{
+	*scan = (struct plan_scan){.readahead = readahead};
+	for (size_t i = 0; i < PLAN_STREAMS; i++)
+		scan->streams[i].next = UINT64_MAX;
+}
+
+static struct plan_stream *stream_of(struct plan_scan *scan, uint64_t extent)
+{
+	for (size_t i = 0; i < PLAN_STREAMS; i++) {
+		struct plan_stream *s = &scan->streams[i];
+
+		if (s->next == UINT64_MAX)
+			continue;
+		if (extent >= s->next ? extent - s->next <= SKIP : s->next - extent <= BEHIND)
+			return s;
+	}
+	return NULL;
+}
+
+static struct plan_stream *oldest(struct plan_scan *scan)
+{
+	struct plan_stream *found = &scan->streams[0];
+
+	for (size_t i = 1; i < PLAN_STREAMS; i++)
+		if (scan->streams[i].used < found->used)
+			found = &scan->streams[i];
+	return found;
+}
+
+static void widen(const struct plan_scan *scan, struct plan_stream *stream)
+{
+	uint64_t wanted = stream->window ? stream->window * 2 : START;
+
+	stream->window = wanted < scan->readahead ? wanted : scan->readahead;
+}
+
+/* The reader has come to `extent`: what lies before is no longer ahead of it. */
+static void step(struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
+{
+	for (uint64_t e = stream->next; e <= extent && e < stream->ahead; e++)
+		stream->bytes -= plan_size(view, e);
+	stream->next = extent + 1;
+	if (stream->ahead < stream->next)
+		stream->ahead = stream->next;
+	stream->steps++;
+}
+
+bool plan_scan_demand(struct plan_scan *scan, const struct plan_view *view, uint64_t extent)
+{
+	struct plan_stream *stream = stream_of(scan, extent);
+	bool on = stream != NULL;
+
+	if (!on) {
+		stream = oldest(scan);
+		*stream = (struct plan_stream){.next = extent + 1, .ahead = extent + 1};
+	} else if (extent >= stream->next) {
+		step(stream, view, extent);
+		if (stream->steps >= CONFIRM)
+			widen(scan, stream);
+	}
+	stream->again = view->served(view->context, extent);
+	stream->used = ++scan->clock;
+	scan->last = (unsigned)(stream - scan->streams);
+	return on;
+}
+
+/* Less than half is ahead, in bytes or, with tiny files, in extents. */
+static bool hungry(const struct plan_stream *stream)
+{
+	return stream->window && stream->bytes <= stream->window / 2 &&
+	       stream->ahead - stream->next <= PLAN_AHEAD_EXTENTS / 2;
+}
+
+bool plan_scan_wants(const struct plan_scan *scan)
+{
+	return hungry(&scan->streams[scan->last]);
+}
+
+static bool room_ahead(const struct plan_stream *stream, const struct plan_view *view)
+{
+	return stream->ahead < view->extents && stream->bytes < stream->window &&
+	       stream->ahead - stream->next < PLAN_AHEAD_EXTENTS;
+}
+
+/* In memory, on its way, or with the kernel already. */
+static bool have(const struct plan_stream *stream, const struct plan_view *view)
+{
+	return view->have(view->context, stream->ahead) ||
+	       (!stream->again && view->served(view->context, stream->ahead));
+}
+
+static bool run_of(struct plan_stream *stream, const struct plan_view *view,
+		   const struct plan_limits *limits, struct plan_run *ret)
+{
+	struct plan_run_builder builder = plan_run_begin(view, limits, limits->room, ret);
+
+	while (room_ahead(stream, view)) {
+		if (!have(stream, view) && !plan_run_add(&builder, stream->ahead))
+			break;
+		stream->bytes += plan_size(view, stream->ahead++);
+	}
+	return ret->count > 0;
+}
+
+bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
+		    const struct plan_limits *limits, struct plan_run *ret)
+{
+	for (size_t i = 0; i < PLAN_STREAMS; i++) {
+		unsigned at = (unsigned)((scan->turn + i) % PLAN_STREAMS);
+
+		if (hungry(&scan->streams[at]) && run_of(&scan->streams[at], view, limits, ret)) {
+			scan->turn = (at + 1) % PLAN_STREAMS;
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,93 @@
+#include "pack/tool/cli/cmd.h"
+
+#include "base/log.h"
+#include "pack/tool/image/jpeg_inspect.h"
+#include "pack/tool/import/tar.h"
+#include "pack/write/builder.h"
+#include <string.h>
+#include <xxhash.h>
+
+static int usage_error(const struct opt_command *command, const char *text)
+{
+	log_error("%s; see '%s --help'", text, command->name);
+	return EXIT_USAGE;
+}
+
+int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
+{
+	struct opt_result parsed;
+	struct err err = {0};
+
+	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
+		return usage_error(line->command, err.text);
+	if (parsed.want == OPT_HELP) {
+		opt_help(line->command, stdout);
+		return exit_finish(EXIT_DONE);
+	}
+	if (parsed.want == OPT_VERSION) {
+		cmd_version();
+		return exit_finish(EXIT_DONE);
+	}
+	if (parsed.nargs < line->least)
+		return usage_error(line->command, "an argument is missing");
+	if (line->most >= 0 && parsed.nargs > line->most) {
+		err_set(&err, 0, "unexpected argument '%s'", parsed.args[line->most]);
+		return usage_error(line->command, err.text);
+	}
+	log_init("foldpack", line->common->quiet     ? LOG_LEVEL_QUIET
+			     : line->common->verbose ? LOG_LEVEL_VERBOSE
+						     : LOG_LEVEL_NORMAL);
+	*ret_args = parsed.args;
+	return CMD_RUN;
+}
+
+void cmd_version(void)
+{
+	unsigned xxh = XXH_versionNumber();
+	int major, minor, patch;
+
+	builder_library(&major, &minor, &patch);
+	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, %s, xxHash %u.%u.%u\n",
+	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), tar_library(), xxh / 10000,
+	       xxh / 100 % 100, xxh % 100);
+}
+
+static int say_why(const char *path, int error, const struct err *err)
+{
+	if (error < 0)
+		log_error("%s: %s%s", path, err_text(err, error), dataset_way_out(error));
+	return (int)exit_status_of(error);
+}
+
+int cmd_open(const char *path, struct dataset **ret)
+{
+	struct err err = {0};
+	int r = dataset_open(path, ret, &err);
+
+	return say_why(path, r, &err);
+}
+
+int cmd_load(const char *path, struct dataset *dataset, unsigned parts)
+{
+	struct err err = {0};
+	int r = dataset_load(dataset, parts, &err);
+
+	return say_why(path, r, &err);
+}
+
+int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret)
+{
+	int r = dataset_find(dataset, path, strlen(path), ret);
+
+	if (r == 0)
+		return EXIT_DONE;
+	log_error("%s: %s: not in the pack; 'foldpack list %s' shows what is", pack, path, pack);
+	return EXIT_FAILED;
+}
+
+enum progress_want cmd_progress(const struct cmd_common *common, bool asked)
+{
+	if (asked)
+		return PROGRESS_ALWAYS;
+	return common->quiet ? PROGRESS_NEVER : PROGRESS_AUTO;
+}

@@ -1,0 +1,79 @@
+/* What the sub-commands of foldpack share: their entry points, the options that all have, and
+ * opening a pack.
+ *
+ * A sub-command returns its exit status. Results go to standard output, everything else
+ * through base/log.h. */
+#ifndef PACK_TOOL_CLI_CMD_H
+#define PACK_TOOL_CLI_CMD_H
+
+#include "base/exit.h"
+#include "base/opt.h"
+#include "pack/dataset.h"
+#include "pack/tool/cli/progress.h"
+
+/* argv[0] is the name of the sub-command. */
+int cmd_create(int argc, char **argv);
+int cmd_try(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_cat(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_extract(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+
+/* The settings of every sub-command have these as their member `common`. */
+struct cmd_common {
+	bool quiet, verbose;
+};
+
+#define CMD_COMMON_OPTIONS(type)                                                            \
+	OPT_FLAG('q', "quiet", type, common.quiet, "say nothing but why something failed"), \
+		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
+
+/* Of those that show progress: their settings have `progress` as well. */
+#define CMD_PROGRESS_OPTION(type)               \
+	OPT_FLAG(0, "progress", type, progress, \
+		 "show progress although standard error is no terminal")
+
+struct cmd_line {
+	const struct opt_command *command;
+	void *settings;			 /* with the defaults */
+	const struct cmd_common *common; /* in settings */
+	int least, most;		 /* arguments; most < 0: any number */
+};
+
+/* Of settings with the member `common`, and from so many arguments to so many. */
+#define CMD_LINE(c, s, from, to)                                                          \
+	{                                                                                 \
+		.command = (c), .settings = (s), .common = &(s)->common, .least = (from), \
+		.most = (to)                                                              \
+	}
+
+#define CMD_RUN (-1)
+
+/* Reads the command line. Returns CMD_RUN, or the status to end with: help or version were
+ * asked for and shown, or the words were wrong, which has been said. */
+int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args);
+
+/* Name and version, and those of the libraries in use. */
+void cmd_version(void);
+
+/* Opens a pack. Returns EXIT_DONE, or the status to end with after having said why. */
+int cmd_open(const char *path, struct dataset **ret);
+
+/* Loads parts of its index, see dataset_load(); same rules. */
+int cmd_load(const char *path, struct dataset *dataset, unsigned parts);
+
+/* The entry at a path of the pack; same rules. */
+int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret);
+
+/* Whether a command that may show progress does: on a terminal unless -q, or when asked. */
+enum progress_want cmd_progress(const struct cmd_common *common, bool asked);
+
+static inline void cmd_close(struct dataset **dataset)
+{
+	dataset_free(*dataset);
+}
+
+#endif

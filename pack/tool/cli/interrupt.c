@@ -1,0 +1,43 @@
+#include "pack/tool/cli/interrupt.h"
+
+#include "base/exit.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+/* Any thread looks at it, and any may be the one that the signal comes to. */
+static atomic_int pending;
+
+static void note(int signal_number)
+{
+	atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
+}
+
+void interrupt_catch(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	/* Without SA_RESTART: a read that hangs gives up. */
+	struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction before;
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+int interrupt_pending(void)
+{
+	return atomic_load_explicit(&pending, memory_order_relaxed);
+}
+
+int interrupt_die(void)
+{
+	int caught = interrupt_pending();
+
+	if (caught) {
+		signal(caught, SIG_DFL);
+		raise(caught);
+	}
+	return EXIT_FAILED;
+}

@@ -1,0 +1,94 @@
+/* foldpack: makes packs, and shows, checks and takes out what is in them. */
+#include "base/log.h"
+#include "base/nearest.h"
+#include "pack/tool/cli/cmd.h"
+#include <string.h>
+#include <sys/resource.h>
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *synopsis;
+	const char *summary;
+} commands[] = {
+	{"create", cmd_create, "[options] SOURCE PACK", "pack a folder into one file"},
+	{"try", cmd_try, "[options] SOURCE", "measure what packing would bring"},
+	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
+	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
+	{"verify", cmd_verify, "[options] PACK", "hold every byte against its checksum"},
+	{"cat", cmd_cat, "PACK PATH", "write one file to standard output"},
+	{"diff", cmd_diff, "[options] DIR PACK", "compare a folder and a pack"},
+	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
+	{"report", cmd_report, "[options] PACK -o FILE", "write a page to look at a dataset"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void help(FILE *out)
+{
+	fputs("usage: foldpack COMMAND ...\n"
+	      "       foldpack COMMAND --help\n\n"
+	      "Packs a folder of images into one LMDB file, which foldfs mounts as the folder.\n\n"
+	      "commands:\n",
+	      out);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-7s %-28s %s\n", commands[i].name, commands[i].synopsis,
+			commands[i].summary);
+	fputs("\noptions:\n"
+	      "  --help     show this help\n"
+	      "  --version  show the version\n",
+	      out);
+}
+
+/* One descriptor is open for each level of a tree, and trees may be deep. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int refuse(const char *word)
+{
+	struct nearest nearest = nearest_begin(word, strlen(word));
+
+	for (size_t i = 0; i < COMMANDS; i++)
+		nearest_try(&nearest, commands[i].name);
+	if (word[0] == '-')
+		log_error("unknown option '%s'; see 'foldpack --help'", word);
+	else if (nearest.name)
+		log_error("unknown command '%s'; did you mean '%s'?", word, nearest.name);
+	else
+		log_error("unknown command '%s'; see 'foldpack --help'", word);
+	return EXIT_USAGE;
+}
+
+static int run(int argc, char **argv)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].run(argc, argv);
+	return refuse(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	log_init("foldpack", LOG_LEVEL_NORMAL);
+	if (argc < 2) {
+		help(stderr);
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0) {
+		help(stdout);
+		return exit_finish(EXIT_DONE);
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		cmd_version();
+		return exit_finish(EXIT_DONE);
+	}
+	raise_descriptor_limit();
+	return run(argc - 1, argv + 1);
+}

@@ -1,0 +1,209 @@
+#include "pack/tool/cli/pipeline.h"
+
+#include "base/scope.h"
+#include <pthread.h>
+
+/* A ring: numbers go up, and number modulo slots is the place.
+ *
+ *	taken <= begun <= put <= taken + slots
+ *
+ * Those between taken and begun are being worked on or done, those up to put wait. */
+struct slot {
+	void *item;
+	uint64_t cost;
+	bool done; /* protected by lock */
+};
+
+struct pipeline {
+	struct pipeline_params params;
+	struct slot *ring;
+	pthread_t *threads;
+	unsigned started; /* threads */
+	uint64_t taken;	  /* the owner's own */
+	uint64_t inside;  /* bytes; the owner's own */
+
+	pthread_mutex_t lock;
+	pthread_cond_t more;  /* put > begun, or stop */
+	pthread_cond_t ready; /* the oldest is done */
+	uint64_t put, begun;  /* protected by lock; put is changed by the owner only */
+	uint64_t awaited;     /* the owner waits for this one; protected by lock */
+	unsigned idle;	      /* threads that wait for more; protected by lock */
+	bool stop;	      /* protected by lock */
+};
+
+#define NONE_AWAITED UINT64_MAX
+#define ENOUGH_AHEAD 64 /* items, begun and not taken */
+#define WORTH_WAKING 16 /* items, put and not begun */
+
+struct worker {
+	struct pipeline *pipeline;
+	unsigned number;
+};
+
+static struct slot *slot_of(const struct pipeline *pipeline, uint64_t number)
+{
+	return pipeline->ring + number % pipeline->params.slots;
+}
+
+/* The next item to work on, or NULL at the end. Lock held. */
+static struct slot *begin(struct pipeline *pipeline, uint64_t *ret_number)
+{
+	while (pipeline->begun == pipeline->put && !pipeline->stop) {
+		pipeline->idle++;
+		pthread_cond_wait(&pipeline->more, &pipeline->lock);
+		pipeline->idle--;
+	}
+	if (pipeline->stop)
+		return NULL;
+	*ret_number = pipeline->begun++;
+	return slot_of(pipeline, *ret_number);
+}
+
+static void *run(void *argument)
+{
+	const struct worker worker = *(struct worker *)argument;
+	struct pipeline *pipeline = worker.pipeline;
+	const struct pipeline_params *params = &pipeline->params;
+	struct slot *slot;
+	uint64_t number;
+
+	free(argument);
+	pthread_mutex_lock(&pipeline->lock);
+	while ((slot = begin(pipeline, &number))) {
+		pthread_mutex_unlock(&pipeline->lock);
+		params->work(params->context, worker.number, slot->item);
+		pthread_mutex_lock(&pipeline->lock);
+		slot->done = true;
+		if (pipeline->awaited == number)
+			pthread_cond_signal(&pipeline->ready);
+	}
+	pthread_mutex_unlock(&pipeline->lock);
+	return NULL;
+}
+
+static int start(struct pipeline *pipeline)
+{
+	struct worker *worker = malloc(sizeof(*worker));
+	int error;
+
+	if (!worker)
+		return -ENOMEM;
+	*worker = (struct worker){.pipeline = pipeline, .number = pipeline->started};
+	error = pthread_create(&pipeline->threads[pipeline->started], NULL, run, worker);
+	if (error) {
+		free(worker);
+		return -error;
+	}
+	pipeline->started++;
+	return 0;
+}
+
+int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
+{
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	int r = 0;
+
+	if (!pipeline)
+		return -ENOMEM;
+	pipeline->params = *params;
+	pipeline->awaited = NONE_AWAITED;
+	pthread_mutex_init(&pipeline->lock, NULL);
+	pthread_cond_init(&pipeline->more, NULL);
+	pthread_cond_init(&pipeline->ready, NULL);
+	pipeline->ring = calloc(params->slots, sizeof(*pipeline->ring));
+	pipeline->threads = calloc(params->workers, sizeof(*pipeline->threads));
+	if (!pipeline->ring || !pipeline->threads)
+		r = -ENOMEM;
+	while (r == 0 && pipeline->started < params->workers)
+		r = start(pipeline);
+	/* Fewer threads than wished for are enough to go on with. */
+	if (r < 0 && pipeline->started == 0) {
+		pipeline_free(pipeline);
+		return r;
+	}
+	*ret = pipeline;
+	return 0;
+}
+
+static void stop(struct pipeline *pipeline)
+{
+	SCOPE_LOCK(&pipeline->lock);
+	pipeline->stop = true;
+	pthread_cond_broadcast(&pipeline->more);
+}
+
+void pipeline_free(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	stop(pipeline);
+	for (unsigned i = 0; i < pipeline->started; i++)
+		pthread_join(pipeline->threads[i], NULL);
+	pthread_cond_destroy(&pipeline->ready);
+	pthread_cond_destroy(&pipeline->more);
+	pthread_mutex_destroy(&pipeline->lock);
+	free(pipeline->threads);
+	free(pipeline->ring);
+	free(pipeline);
+}
+
+bool pipeline_has_room(const struct pipeline *pipeline, uint64_t cost)
+{
+	if (pipeline->put == pipeline->taken)
+		return true;
+	return pipeline->put - pipeline->taken < pipeline->params.slots &&
+	       pipeline->inside <= pipeline->params.bytes &&
+	       cost <= pipeline->params.bytes - pipeline->inside;
+}
+
+/* Where the threads are faster than the owner, each item would wake one that is asleep again before
+ * the next is put. As long as the owner has enough to take, they sleep until there are a few; when
+ * it has to wait, it wakes them for what there is. Lock held. */
+static bool is_worth_waking(const struct pipeline *pipeline)
+{
+	return pipeline->begun - pipeline->taken < ENOUGH_AHEAD ||
+	       pipeline->put - pipeline->begun >= WORTH_WAKING;
+}
+
+void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
+{
+	*slot_of(pipeline, pipeline->put) = (struct slot){.item = item, .cost = cost};
+	pipeline->inside += cost;
+
+	SCOPE_LOCK(&pipeline->lock);
+	pipeline->put++;
+	if (pipeline->idle && is_worth_waking(pipeline))
+		pthread_cond_signal(&pipeline->more);
+}
+
+/* For the items that nobody was woken for. Lock held. */
+static void wake_for_all(struct pipeline *pipeline)
+{
+	uint64_t waiting = pipeline->put - pipeline->begun;
+
+	for (uint64_t n = 0; n < waiting && n < pipeline->idle; n++)
+		pthread_cond_signal(&pipeline->more);
+}
+
+static void wait_for(struct pipeline *pipeline, const struct slot *slot)
+{
+	SCOPE_LOCK(&pipeline->lock);
+	if (!slot->done)
+		wake_for_all(pipeline);
+	pipeline->awaited = pipeline->taken;
+	while (!slot->done)
+		pthread_cond_wait(&pipeline->ready, &pipeline->lock);
+	pipeline->awaited = NONE_AWAITED;
+}
+
+void *pipeline_take(struct pipeline *pipeline)
+{
+	const struct slot *slot = slot_of(pipeline, pipeline->taken);
+
+	if (pipeline->put == pipeline->taken)
+		return NULL;
+	wait_for(pipeline, slot);
+	pipeline->inside -= slot->cost;
+	pipeline->taken++;
+	return slot->item;
+}

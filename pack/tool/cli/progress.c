@@ -1,0 +1,103 @@
+#include "pack/tool/cli/progress.h"
+
+#include "base/clock.h"
+#include "base/size.h"
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TERMINAL_PERIOD 0.1
+#define LOG_PERIOD	5.0
+#define ERASE_LINE	"\r\033[K"
+
+double progress_now(void)
+{
+	return (double)clock_ns() / CLOCK_SECOND;
+}
+
+void progress_begin(struct progress *progress, const char *verb, enum progress_want want)
+{
+	bool terminal = isatty(STDERR_FILENO);
+	double now = progress_now();
+
+	*progress = (struct progress){
+		.verb = verb,
+		.shown = want == PROGRESS_ALWAYS || (want == PROGRESS_AUTO && terminal),
+		.terminal = terminal,
+		.began = now,
+		.last = now,
+	};
+}
+
+/* "12,345 of 20,000 files", the total only where it is known. */
+static void format_files(const struct progress *progress, char *out, size_t len)
+{
+	char done[SIZE_TEXT], total[SIZE_TEXT];
+
+	if (progress->files_total)
+		snprintf(out, len, "%s of %s", count_format(progress->files, done),
+			 count_noun(progress->files_total, "file", total));
+	else
+		snprintf(out, len, "%s", count_noun(progress->files, "file", done));
+}
+
+static void format_left(const struct progress *progress, double elapsed, char *out, size_t len)
+{
+	uint64_t done = progress->length ? progress->position : progress->bytes;
+	uint64_t total = progress->length ? progress->length : progress->bytes_total;
+	char share[16] = "";
+	uint64_t seconds;
+
+	out[0] = '\0';
+	if (done == 0 || total <= done)
+		return;
+	seconds = (uint64_t)(elapsed * (double)(total - done) / (double)done);
+	if (progress->length)
+		snprintf(share, sizeof(share), ", %.0f %%", 100 * (double)done / (double)total);
+	if (seconds >= 3600)
+		snprintf(out, len, "%s, %luh%02lum left", share, seconds / 3600, seconds / 60 % 60);
+	else
+		snprintf(out, len, "%s, %lu:%02lu left", share, seconds / 60, seconds % 60);
+}
+
+static void draw(struct progress *progress, double now)
+{
+	char files[2 * SIZE_TEXT + 16], bytes[SIZE_TEXT], left[2 * SIZE_TEXT];
+	double elapsed = now - progress->began;
+
+	format_files(progress, files, sizeof(files));
+	format_left(progress, elapsed, left, sizeof(left));
+	fprintf(stderr, "%s%s: %s, %s, %.0f MB/s%s%s", progress->terminal ? ERASE_LINE : "",
+		progress->verb, files, size_format(progress->bytes, bytes),
+		(double)progress->bytes * 1e-6 / elapsed, left, progress->terminal ? "" : "\n");
+	fflush(stderr);
+	progress->drawn = progress->terminal;
+	progress->last = now;
+}
+
+void progress_add(struct progress *progress, uint64_t files, uint64_t bytes)
+{
+	double now;
+
+	progress->files += files;
+	progress->bytes += bytes;
+	if (!progress->shown)
+		return;
+	now = progress_now();
+	if (now - progress->last >= (progress->terminal ? TERMINAL_PERIOD : LOG_PERIOD))
+		draw(progress, now);
+}
+
+void progress_clear(struct progress *progress)
+{
+	if (progress->drawn)
+		fputs(ERASE_LINE, stderr);
+	progress->drawn = false;
+}
+
+double progress_end(struct progress *progress)
+{
+	progress_clear(progress);
+	progress->shown = false;
+	return progress_now() - progress->began;
+}

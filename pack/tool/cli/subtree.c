@@ -1,0 +1,63 @@
+#include "pack/tool/cli/subtree.h"
+
+#include "base/log.h"
+#include "base/scope.h"
+#include "pack/tool/cli/cmd.h"
+#include <string.h>
+
+void subtree_release(struct subtree *subtree)
+{
+	free(subtree->marks);
+	subtree->marks = NULL;
+}
+
+static void mark_way(const struct dataset *dataset, uint8_t *marks, uint32_t entry)
+{
+	struct dataset_entry here;
+
+	marks[entry] = SUBTREE_INSIDE;
+	while (entry != DATASET_ROOT) {
+		dataset_entry(dataset, entry, &here);
+		entry = here.parent;
+		if (marks[entry] == SUBTREE_OUTSIDE)
+			marks[entry] = SUBTREE_ABOVE;
+	}
+}
+
+/* A directory comes before its children, so that one pass reaches everything below. */
+static void mark_below(const struct dataset *dataset, uint8_t *marks)
+{
+	struct dataset_entry here;
+
+	for (uint32_t entry = 1; entry < dataset_entries(dataset); entry++) {
+		dataset_entry(dataset, entry, &here);
+		if (marks[here.parent] == SUBTREE_INSIDE)
+			marks[entry] = SUBTREE_INSIDE;
+	}
+}
+
+int subtree_new(const char *pack, const struct dataset *dataset, char **paths, struct subtree *ret)
+{
+	SCOPE_FREE uint8_t *marks = NULL;
+	uint32_t entry;
+	int r;
+
+	if (!*paths) {
+		*ret = (struct subtree){0};
+		return EXIT_DONE;
+	}
+	marks = calloc(dataset_entries(dataset), 1);
+	if (!marks) {
+		log_error("%s: %s", pack, strerror(ENOMEM));
+		return EXIT_FAILED;
+	}
+	for (; *paths; paths++) {
+		r = cmd_find(pack, dataset, *paths, &entry);
+		if (r != EXIT_DONE)
+			return r;
+		mark_way(dataset, marks, entry);
+	}
+	mark_below(dataset, marks);
+	ret->marks = steal_ptr(&marks);
+	return EXIT_DONE;
+}

@@ -1,0 +1,27 @@
+/* Part of a pack's tree: what the paths on a command line name, and all below. */
+#ifndef PACK_TOOL_CLI_SUBTREE_H
+#define PACK_TOOL_CLI_SUBTREE_H
+
+#include "pack/dataset.h"
+
+struct subtree {
+	uint8_t *marks; /* enum subtree_mark of each entry; NULL: everything is inside */
+};
+
+enum subtree_mark {
+	SUBTREE_OUTSIDE,
+	SUBTREE_ABOVE, /* a directory on the way to what is inside */
+	SUBTREE_INSIDE,
+};
+
+/* The entries named by `paths`, NULL-ended; none at all: the whole tree. Says what is
+ * not in the pack. EXIT_DONE, or the status to end with. */
+int subtree_new(const char *pack, const struct dataset *dataset, char **paths, struct subtree *ret);
+void subtree_release(struct subtree *subtree);
+
+static inline enum subtree_mark subtree_mark(const struct subtree *subtree, uint32_t entry)
+{
+	return subtree->marks ? (enum subtree_mark)subtree->marks[entry] : SUBTREE_INSIDE;
+}
+
+#endif

@@ -1,0 +1,233 @@
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/create/create.h"
+#include "pack/tool/create/lustre.h"
+#include "pack/tool/create/target.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What the user can do about it, to stand behind the sentence. */
+static const char *way_out(const struct create *create, int error)
+{
+	switch (error) {
+	case -EEXIST:
+		return target_replaceable(create->pack) ? "; --force replaces it" : "";
+	case -EINPROGRESS:
+		return "; --resume goes on with it, --force starts again";
+	case -ESTALE:
+	case -EPROTONOSUPPORT:
+		return "; --force without --resume starts again";
+	default:
+		return "";
+	}
+}
+
+static int fail_pack(struct create *create, int error, const struct err *err)
+{
+	progress_clear(&create->progress);
+	create->stale |= error == -ESTALE;
+	log_error("%s: %s%s", create->pack, err_text(err, error), way_out(create, error));
+	return CREATE_TOLD;
+}
+
+/* A partial file that cannot be gone on with is removed first: what is free then is what the user
+ * has to work with. Threads that read ahead still ask the builder for names. */
+static int fail_full(struct create *create)
+{
+	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";
+	struct builder_kept kept = {0};
+	bool resumable = builder_kept(create->builder, &kept);
+
+	progress_clear(&create->progress);
+	if (!resumable)
+		builder_discard(create->builder);
+	if (create->need > kept.bytes)
+		snprintf(need, sizeof(need), ", about %s %sneeded",
+			 size_format(create->need - kept.bytes, need_text),
+			 resumable ? "more " : "");
+	log_error("%s: the disk is full: %s free%s; %s", create->pack,
+		  size_format(target_free(create->pack), free_text), need,
+		  resumable ? "make room" : "choose another place for PACK");
+	return CREATE_TOLD;
+}
+
+void create_warn_of_space(struct create *create)
+{
+	uint64_t available = target_free(create->pack), need = create->need;
+	char free_text[SIZE_TEXT], need_text[SIZE_TEXT];
+	struct builder_kept kept;
+
+	if (builder_kept(create->builder, &kept))
+		need -= kept.bytes < need ? kept.bytes : need;
+	if (available && available < need)
+		log_notice("%s: about %s needed, only %s free", create->pack,
+			   size_format(need, need_text), size_format(available, free_text));
+}
+
+int create_fail(struct create *create, int error, const struct err *err)
+{
+	if (create_is_told(error))
+		return error;
+	return error == -ENOSPC && create->builder ? fail_full(create)
+						   : fail_pack(create, error, err);
+}
+
+int create_broken(struct create *create, int error, const struct err *err)
+{
+	progress_clear(&create->progress);
+	log_error("%s: %s", create->source, err_text(err, error));
+	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_TOLD;
+}
+
+/* --- inputs --------------------------------------------------------------------------- */
+
+/* "SOURCE/path", or SOURCE for the root itself. */
+static const char *shown_path(const struct create *create, const char *path, struct buf *shown)
+{
+	size_t len = strlen(create->source);
+	bool slash = *path && len > 0 && create->source[len - 1] != '/';
+
+	if (buf_addf(shown, "%s%s%s", create->source, slash ? "/" : "", path) < 0)
+		return path;
+	return shown->data;
+}
+
+/* A field of a line of the bad list: what would end it is escaped. */
+static int add_field(struct buf *line, const char *text)
+{
+	int r = 0;
+
+	for (; r == 0 && *text; text++) {
+		const char *at = strchr("\t\n\\", *text);
+
+		r = at ? buf_addf(line, "\\%c", "tn\\"[at - "\t\n\\"]) : buf_add(line, text, 1);
+	}
+	return r;
+}
+
+int create_list_bad(struct create *create, const char *path, const char *damage, const char *reason)
+{
+	SCOPE(buf_release) struct buf line = BUF_INIT;
+	struct buf *lines = create->held ? create->held : &line;
+	int r;
+
+	if (!create->bad_list)
+		return 0;
+	r = add_field(lines, path);
+	if (r == 0)
+		r = buf_addf(lines, "\t%s\t", damage);
+	if (r == 0)
+		r = add_field(lines, reason);
+	if (r == 0)
+		r = buf_add(lines, "\n", 1);
+	create_list_held(create, &line);
+	return r;
+}
+
+void create_list_held(struct create *create, struct buf *held)
+{
+	if (held->len)
+		fwrite(held->data, 1, held->len, create->bad_list);
+	held->len = 0;
+}
+
+int create_unreadable(struct create *create, const char *path, const char *reason)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+
+	progress_clear(&create->progress);
+	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
+		return -ENOMEM;
+	path = shown_path(create, path, &shown);
+	if (create->on_bad != ON_BAD_SKIP) {
+		log_error("%s: %s; --on-bad=skip leaves such files out", path, reason);
+		return CREATE_TOLD;
+	}
+	log_notice("%s: %s; left out", path, reason);
+	create->skipped++;
+	return 0;
+}
+
+/* What is bad only in the eyes of some is packed without a word. */
+int create_found(struct create *create, const char *path, const struct check_finding *finding)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+
+	if (create_list_bad(create, path, finding->damage, finding->text) < 0)
+		return -ENOMEM;
+	progress_clear(&create->progress);
+	path = shown_path(create, path, &shown);
+	if (finding->usable) {
+		log_detail("%s: %s", path, finding->text);
+		return 0;
+	}
+	if (create->on_bad == ON_BAD_FAIL) {
+		log_error("%s: %s; --on-bad=skip leaves such files out, --on-bad=keep packs them",
+			  path, finding->text);
+		return CREATE_TOLD;
+	}
+	if (create->on_bad == ON_BAD_KEEP) {
+		log_notice("%s: %s; packed all the same", path, finding->text);
+		create->kept++;
+		return 0;
+	}
+	log_notice("%s: %s; left out", path, finding->text);
+	create->skipped++;
+	return 1;
+}
+
+void create_special(struct create *create, const char *path, const char *what)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+
+	progress_clear(&create->progress);
+	log_notice("%s: %s, which no pack can hold; left out", shown_path(create, path, &shown),
+		   what);
+	create->skipped++;
+}
+
+/* --- the place of the pack ---------------------------------------------------------------- */
+
+void create_advise(const struct create *create)
+{
+	SCOPE(buf_release) struct buf partial = BUF_INIT;
+
+	if (buf_addf(&partial, "%s.partial", create->pack) == 0 &&
+	    lustre_stripes_of(partial.data) == 1)
+		log_notice(
+			"%s: all of it will lie on one server of this Lustre, and be as fast as "
+			"that; 'lfs setstripe -c 8 DIRECTORY' before packing spreads it over 8",
+			create->pack);
+}
+
+/* --- classes without files ---------------------------------------------------------------- */
+
+#define EMPTY_NAMED 10
+
+static int on_empty(void *context, uint32_t id)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, shown = BUF_INIT;
+	struct create *create = context;
+	int r = builder_path(create->builder, id, &path);
+
+	if (r < 0)
+		return r;
+	if (create->empty++ == 0)
+		progress_clear(&create->progress);
+	if (create->empty <= EMPTY_NAMED)
+		log_notice("%s: no file in it; ImageFolder refuses a class without images",
+			   shown_path(create, path.data, &shown));
+	return 0;
+}
+
+int create_name_empty(struct create *create)
+{
+	char count[SIZE_TEXT];
+	int r = builder_find_empty(create->builder, on_empty, create);
+
+	if (create->empty > EMPTY_NAMED)
+		log_notice("%s: %s folders without a file in all", create->source,
+			   count_format(create->empty, count));
+	return r;
+}

@@ -1,0 +1,189 @@
+#include "pack/tool/create/create_options.h"
+
+#include "base/log.h"
+#include "base/scope.h"
+#include <string.h>
+#include <unistd.h>
+
+static const char *const on_bad_names[] = {"fail", "skip", "keep", NULL};
+static const char *const store_names[] = {"jpeg", "bmp", "ppm", NULL};
+static const char *const check_names[] = {"off", "header", "decode", NULL};
+
+static const struct opt table[] = {
+	OPT_FLAG(0, "force", struct create_options, force, "replace PACK where it exists"),
+	OPT_FLAG(0, "resume", struct create_options, resume,
+		 "go on where an interrupted run ended; where there was none, begin"),
+	OPT_CHOICE(0, "check", check_names, struct create_options, check,
+		   "look for images that are damaged: not at all, by what their headers say, or "
+		   "by decoding them"),
+	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, on_bad,
+		   "what to do about a bad input: end with status 1, leave it out and end with "
+		   "status 4, or pack it all the same where it can be read"),
+	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
+	OPT_FLAG(0, "json", struct create_options, json,
+		 "write the summary to standard output, as JSON"),
+	CMD_PROGRESS_OPTION(struct create_options),
+	CMD_COMMON_OPTIONS(struct create_options),
+	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
+		   "read and look at N files at once (16, or as many as processors)"),
+	OPT_LIST(0, "exclude", "GLOB", struct create_options, filter.exclude,
+		 "leave out what matches; may be given several times"),
+	OPT_LIST(0, "include", "GLOB", struct create_options, filter.include,
+		 "pack only files that match; may be given several times"),
+	OPT_STRING(0, "order", "path|shuffle:SEED|list:FILE", struct create_options, order_text,
+		   "the order of the files in PACK"),
+	OPT_STRING(0, "bad-list", "FILE", struct create_options, bad_list,
+		   "write the bad inputs to FILE, one a line: path, damage, reason"),
+	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
+		 "pack nothing; say what would come of it, by a sample of the files"),
+	OPT_NUMBER(0, "resize", "N", struct create_options, resize,
+		   "make the shorter side of larger images N pixels"),
+	OPT_NUMBER(0, "max-side", "N", struct create_options, max_side,
+		   "make the longer side N pixels at most"),
+	OPT_NUMBER(0, "quality", "Q", struct create_options, quality,
+		   "of the JPEGs that are made (90)"),
+	OPT_CHOICE(0, "store", store_names, struct create_options, store,
+		   "the format of images: all encoded anew, or decoded"),
+	OPT_FLAG(0, "optimize", struct create_options, optimize,
+		 "make JPEGs smaller and baseline, without loss"),
+	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
+		 "what of the JPEGs these options may touch; may be given several times"),
+	OPT_END,
+};
+
+const struct opt_command create_command = {
+	.name = "foldpack create",
+	.synopsis = "[options] SOURCE PACK",
+	.summary =
+		"Packs SOURCE, a folder or a tar, into the file PACK. SOURCE - is a tar on\n"
+		"standard input.",
+	.table = table,
+};
+
+#define JOBS_LEAST 16 /* reads in flight, for what is far away or turns */
+#define JOBS_MOST  256
+
+struct create_options create_options_default(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (struct create_options){.jobs = processors > JOBS_LEAST ? (uint64_t)processors
+								       : JOBS_LEAST,
+				       .order_text = "path",
+				       .store = -1};
+}
+
+/* --- what the table cannot tell ----------------------------------------------------------- */
+
+int create_usage_error(const char *text)
+{
+	log_error("%s; see 'foldpack create --help'", text);
+	return EXIT_USAGE;
+}
+
+#define SIDE_MOST 65500 /* what a JPEG can hold */
+
+static int take_transform(const struct create_options *options, struct create *create)
+{
+	struct err err = {0};
+
+	if (options->resize > SIDE_MOST || options->max_side > SIDE_MOST)
+		return create_usage_error("no JPEG has a side of over 65500 pixels");
+	create->how = (struct transform){
+		.resize = (uint32_t)options->resize,
+		.max_side = (uint32_t)options->max_side,
+		.quality = (uint32_t)(options->quality > 100 ? 101 : options->quality),
+		.store = (enum transform_store)(options->store + 1),
+		.optimize = options->optimize,
+	};
+	if (transform_check(&create->how, &err) < 0)
+		return create_usage_error(err.text);
+	create->touch = &options->touch;
+	create->labels_refused = (options->resize || options->max_side) && !options->force;
+	create->transforms =
+		options->resize || options->max_side || options->store >= 0 || options->optimize;
+	if (options->touch.count && !create->transforms)
+		return create_usage_error(
+			"'--transform': nothing is asked for that it could touch");
+	return EXIT_DONE;
+}
+
+int create_options_take(struct create_options *options, struct create *create)
+{
+	struct err err = {0};
+
+	if (options->jobs < 1 || options->jobs > JOBS_MOST)
+		return create_usage_error("'--jobs': not between 1 and 256");
+	if (order_parse(options->order_text, &options->order, &err) < 0)
+		return create_usage_error(err.text);
+	create->on_bad = (enum on_bad)options->on_bad;
+	create->check = (enum check_level)options->check;
+	create->dedup = options->dedup;
+	create->jobs = (unsigned)options->jobs;
+	create->want = cmd_progress(&options->common, options->progress);
+	return take_transform(options, create);
+}
+
+/* --- what is kept ------------------------------------------------------------------------- */
+
+/* No value is more than a value. */
+static int add_text(struct buf *text, const char *name, const char *value)
+{
+	int r = buf_addf(text, "%s=", name);
+
+	for (; r == 0 && *value; value++) {
+		if (*value == '\n' || *value == '\\')
+			r = buf_adds(text, *value == '\n' ? "\\n" : "\\\\");
+		else
+			r = buf_add(text, value, 1);
+	}
+	return r < 0 ? r : buf_adds(text, "\n");
+}
+
+static int add_texts(struct buf *text, const char *name, const struct opt_list *values)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < values->count; i++)
+		r = add_text(text, name, values->items[i]);
+	return r;
+}
+
+static int add_number(struct buf *text, const char *name, uint64_t value)
+{
+	return value ? buf_addf(text, "%s=%lu\n", name, value) : 0;
+}
+
+static int add_transform(struct buf *text, const struct create_options *options)
+{
+	int r = add_number(text, "resize", options->resize);
+
+	if (r == 0)
+		r = add_number(text, "max-side", options->max_side);
+	if (r == 0)
+		r = add_number(text, "quality", options->quality);
+	if (r == 0 && options->store >= 0)
+		r = add_text(text, "store", store_names[options->store]);
+	if (r == 0 && options->optimize)
+		r = add_text(text, "optimize", "yes");
+	return r < 0 ? r : add_texts(text, "transform", &options->touch);
+}
+
+int create_options_text(const struct create_options *options, struct buf *text)
+{
+	int r = buf_adds(text, "");
+
+	if (r == 0)
+		r = add_texts(text, "include", &options->filter.include);
+	if (r == 0)
+		r = add_texts(text, "exclude", &options->filter.exclude);
+	if (r == 0 && options->order.kind == ORDER_SHUFFLE)
+		r = add_text(text, "order", options->order_text);
+	if (r == 0 && options->order.kind == ORDER_LIST)
+		r = add_text(text, "order", "list");
+	if (r == 0 && options->dedup)
+		r = add_text(text, "dedup", "yes");
+	if (r == 0 && options->check != CHECK_OFF)
+		r = add_text(text, "check", check_names[options->check]);
+	return r < 0 ? r : add_transform(text, options);
+}

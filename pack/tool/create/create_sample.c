@@ -1,0 +1,165 @@
+/* What would come of packing a folder, by a part of its files: they are read, checked and
+ * transformed as for a pack, and not stored. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/create/create.h"
+#include "pack/tool/create/target.h"
+#include "pack/tool/import/import_dir.h"
+#include "pack/tool/import/source.h"
+#include <stdio.h>
+
+#define SAMPLE_FILES 500
+
+static int use(struct create *create, struct item *item)
+{
+	struct create_sample *sample = create->sample;
+	bool bad = item->error || (item->is_bad && !item->finding.usable);
+
+	if (item->labels)
+		return create_refuse_labels(create, item->path.data, item->labels);
+	sample->taken++;
+	sample->bytes_in += item->size;
+	sample->bytes_read += item_is_large(item) ? 0 : item->size;
+	sample->bytes_out += item_is_large(item) ? item->size : item->bytes.len;
+	sample->bad += bad;
+	if (bad && !sample->silent)
+		log_notice("%s/%s: %s", create->source, item->path.data,
+			   item->error ? source_error_text(item->error) : item->finding.text);
+	return 0;
+}
+
+static int pass_over(void *context, const char *path, const char *reason)
+{
+	(void)context, (void)path, (void)reason;
+	return 0;
+}
+
+static void pass_over_special(void *context, const char *path, const char *what)
+{
+	(void)context, (void)path, (void)what;
+}
+
+/* As another one, but silent. */
+static struct import_watch silenced(const struct import_watch *watch)
+{
+	return (struct import_watch){.bad = pass_over,
+				     .special = pass_over_special,
+				     .tick = watch->tick,
+				     .context = watch->context};
+}
+
+static int look(struct create *create, const struct import_dir_params *params,
+		struct create_sample *sample)
+{
+	int r = create_open_folder(create, params);
+
+	if (r < 0)
+		return r;
+	sample->files = create->import->files;
+	sample->bytes = create->import->bytes;
+	sample->entries = create->import->entries;
+	import_free(steal_ptr(&create->import));
+	return 0;
+}
+
+int create_take_sample(struct create *create, const struct import_dir_params *params,
+		       struct create_sample *ret)
+{
+	const struct order in_order = {.kind = ORDER_PATH};
+	const struct import_watch silent = silenced(params->watch);
+	struct filter filter = *params->filter;
+	struct import_dir_params part = *params;
+	double began;
+	int r;
+
+	*ret = (struct create_sample){.silent = ret->silent};
+	part.builder = NULL;
+	if (ret->silent)
+		part.watch = &silent;
+	part.filter = &filter;
+	r = look(create, &part, ret);
+	if (r < 0)
+		return r;
+	part.watch = &silent;
+	part.order = &in_order;
+	filter.one_in = (uint32_t)(ret->files / SAMPLE_FILES + 1);
+	r = import_dir_new(&part, &create->import, NULL);
+	if (r < 0)
+		return r;
+	create->sample = ret;
+	began = progress_now();
+	r = create_run(create, use);
+	ret->seconds = progress_now() - began;
+	create->sample = NULL;
+	import_free(steal_ptr(&create->import));
+	return r;
+}
+
+/* How often so many bytes go into the whole. */
+static double times(const struct create_sample *sample, uint64_t bytes)
+{
+	return bytes ? (double)sample->bytes / (double)bytes : 0;
+}
+
+/* 0: cannot be told. Large files are not read, and where nearly all bytes are in such, what the
+ * others took says nothing of them. */
+static double seconds(const struct create_sample *sample)
+{
+	return sample->bytes_read < sample->bytes_in / 100
+		       ? 0
+		       : sample->seconds * times(sample, sample->bytes_read);
+}
+
+uint64_t create_sample_bytes(const struct create_sample *sample)
+{
+	double bytes = (double)sample->bytes_out * times(sample, sample->bytes_in);
+
+	return target_estimate((uint64_t)bytes, sample->entries);
+}
+
+static void print(const struct create *create, const struct create_sample *sample)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT], left[SIZE_TEXT], taken[SIZE_TEXT],
+		bad[SIZE_TEXT], time[48] = "";
+
+	printf("%s: %s, %s\n", create->source, count_noun(sample->files, "file", files),
+	       size_format(sample->bytes, bytes));
+	if (seconds(sample) > 0)
+		snprintf(time, sizeof(time), ", in about %.0f s", seconds(sample));
+	printf("%s: about %s%s; %s free\n", create->pack,
+	       size_format(create_sample_bytes(sample), pack), time,
+	       size_format(target_free(create->pack), left));
+	printf("bad: %s of %s that %s looked at\n", count_format(sample->bad, bad),
+	       count_noun(sample->taken, "file", taken), sample->taken == 1 ? "was" : "were");
+}
+
+static int print_json(const struct create *create, const struct create_sample *sample)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct json json = json_begin(&text);
+	int r;
+
+	json_object(&json, NULL);
+	json_u64(&json, "files", sample->files);
+	json_u64(&json, "bytes_in", sample->bytes);
+	json_u64(&json, "bytes_out", create_sample_bytes(sample));
+	json_double(&json, "seconds", seconds(sample));
+	json_u64(&json, "free", target_free(create->pack));
+	json_u64(&json, "looked_at", sample->taken);
+	json_u64(&json, "bad", sample->bad);
+	json_end(&json);
+	r = json_finish(&json);
+	if (r == 0)
+		printf("%.*s\n", (int)text.len, text.data);
+	return r;
+}
+
+int create_say_sample(const struct create *create, const struct create_sample *sample, bool json)
+{
+	if (json)
+		return print_json(create, sample);
+	print(create, sample);
+	return 0;
+}

@@ -1,0 +1,146 @@
+#include "pack/tool/create/target.h"
+
+#include "base/scope.h"
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static char *directory_of(const char *path)
+{
+	SCOPE_FREE char *copy = strdup(path);
+
+	return copy ? strdup(dirname(copy)) : NULL;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Climbs from a directory to the root, which is its own parent. Returns 1 where the climb
+ * passes the directory `looked_for`, else 0. */
+static int lies_below(int directory, const struct stat *looked_for)
+{
+	SCOPE_CLOSE int fd = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+	struct stat here, above;
+	int up;
+
+	if (fd < 0 || fstat(fd, &here) < 0)
+		return -errno;
+	for (;;) {
+		if (same(&here, looked_for))
+			return 1;
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (up < 0)
+			return -errno;
+		close(fd);
+		fd = up;
+		if (fstat(fd, &above) < 0)
+			return -errno;
+		if (same(&here, &above))
+			return 0;
+		here = above;
+	}
+}
+
+int target_check(const char *path, int source, struct err *err)
+{
+	SCOPE_FREE char *directory = directory_of(path);
+	SCOPE_CLOSE int fd = directory ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	size_t len = strlen(path);
+	struct stat st, there;
+	int r;
+
+	if (!directory)
+		return -ENOMEM;
+	if (len == 0 || path[len - 1] == '/')
+		return err_set(err, -EINVAL, "not a name for a file");
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open '%s': %s", directory, strerror(errno));
+	if (fstat(source, &st) < 0)
+		return -errno;
+	if (stat(path, &there) == 0 && same(&there, &st))
+		return err_set(err, -EINVAL, "would replace its own source; choose another name");
+	r = lies_below(fd, &st);
+	if (r == 1)
+		return err_set(err, -EINVAL,
+			       "would lie inside the folder that is packed; choose a place "
+			       "outside SOURCE");
+	return r;
+}
+
+static bool same_place(const char *a, const char *b)
+{
+	SCOPE_FREE char *above_a = directory_of(a), *above_b = directory_of(b);
+	struct stat at_a, at_b;
+
+	if (stat(a, &at_a) == 0 && stat(b, &at_b) == 0)
+		return same(&at_a, &at_b);
+	return above_a && above_b && stat(above_a, &at_a) == 0 && stat(above_b, &at_b) == 0 &&
+	       same(&at_a, &at_b) && strcmp(name_of(a), name_of(b)) == 0;
+}
+
+bool target_is_of(const char *path, const char *pack)
+{
+	static const char *const suffixes[] = {"", ".partial", ".partial.journal"};
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		SCOPE_FREE char *written = NULL;
+
+		if (asprintf(&written, "%s%s", pack, suffixes[i]) >= 0 && same_place(path, written))
+			return true;
+	}
+	return false;
+}
+
+int target_writable(const char *path)
+{
+	SCOPE_FREE char *directory = directory_of(path);
+	struct stat st;
+
+	if (!directory)
+		return -ENOMEM;
+	if (stat(path, &st) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		path = directory;
+	} else if (S_ISDIR(st.st_mode)) {
+		return -EISDIR;
+	}
+	return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+bool target_replaceable(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+uint64_t target_free(const char *path)
+{
+	SCOPE_FREE char *directory = directory_of(path);
+	struct statvfs st;
+
+	if (!directory || statvfs(directory, &st) < 0)
+		return 0;
+	return (uint64_t)st.f_bavail * st.f_frsize;
+}
+
+/* A value starts on a page of its own and fills half of its last one on average; a key, its
+ * node and its row of the index take less than 200 bytes. */
+uint64_t target_estimate(uint64_t bytes, uint64_t entries)
+{
+	return bytes + entries * (2048 + 200) + 64 * 1024;
+}

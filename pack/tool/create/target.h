@@ -1,0 +1,32 @@
+/* The place where a pack is going to be: what can be known about it before anything is
+ * written. */
+#ifndef PACK_TOOL_CREATE_TARGET_H
+#define PACK_TOOL_CREATE_TARGET_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether a pack at `path` would lie inside the directory that `source` is open on, or replace the
+ * file that it is open on, however either is spelled. Returns 0; -EINVAL (it would, or path is no
+ * name for a file); or what opening the pack's directory gave. err has the sentence. */
+int target_check(const char *path, int source, struct err *err);
+
+/* Whether one of the files that packing to `pack` writes is at `path`, or would be. */
+bool target_is_of(const char *path, const char *pack);
+
+/* Whether a file at `path` could be written, and made where there is none: 0 or -errno. Makes
+ * nothing. */
+int target_writable(const char *path);
+
+/* Whether what is at `path` is a file that a pack may replace. */
+bool target_replaceable(const char *path);
+
+/* Bytes that are free for the user on the filesystem of the pack's directory, 0 where that
+ * cannot be told. */
+uint64_t target_free(const char *path);
+
+/* Roughly what a pack of these files takes: bytes on pages, keys, and the index. */
+uint64_t target_estimate(uint64_t bytes, uint64_t entries);
+
+#endif

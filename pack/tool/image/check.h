@@ -1,0 +1,55 @@
+/* Is a file that claims to be an image a good one?
+ *
+ * Looked at are files with an image's extension (those of torchvision's ImageFolder, and .gif)
+ * and files that begin as an image does; all others are good. Training code is the judge: what
+ * PIL refuses, and pictures that it returns with pixels missing or wrong, are bad. What training
+ * code reads whole, though something is odd, is a finding that is `usable`.
+ *
+ * CHECK_HEADER looks at what the file says of itself, and whether that can be: sizes, lengths,
+ * offsets, the chain of its parts, its end. It decodes a JPEG only where the end-of-image marker
+ * is missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each
+ * JPEG, by libjpeg-turbo, and checks the CRCs of a PNG; no pixels of the other kinds are decoded
+ * at either level. Bytes behind the end of an image are no damage: cameras leave a second picture
+ * there, others padding.
+ *
+ * Any bytes give an answer, in memory bounded by JPEG_CHECK_MEMORY (jpeg_check.h) and in time that
+ * grows with the pixels that a header claims, of which MAX_PIXELS (check.c) are the most. */
+#ifndef PACK_TOOL_IMAGE_CHECK_H
+#define PACK_TOOL_IMAGE_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
+
+/* The classes of damage: words of the bad list and of foldpack(1). */
+#define DAMAGE_EMPTY	   "empty"	     /* no bytes */
+#define DAMAGE_NO_IMAGE	   "not-an-image"    /* an image's extension, but not its content */
+#define DAMAGE_TRUNCATED   "truncated"	     /* ends too early */
+#define DAMAGE_CORRUPT	   "corrupt"	     /* parts do not fit together, or cannot be decoded */
+#define DAMAGE_NO_EOI	   "no-eoi"	     /* JPEG: only the end-of-image marker is missing */
+#define DAMAGE_NO_SIZE	   "no-size"	     /* the header says no size, or no pixels */
+#define DAMAGE_TOO_LARGE   "too-large"	     /* more pixels than PIL takes */
+#define DAMAGE_UNSUPPORTED "unsupported"     /* of a kind that PIL does not read */
+#define DAMAGE_NOT_DECODED "not-decoded"     /* usable: decoding it takes too much memory */
+#define DAMAGE_EXTENSION   "wrong-extension" /* usable: not the kind that its name says */
+#define DAMAGE_CMYK	   "cmyk"	     /* usable: a JPEG with four components */
+
+struct check_finding {
+	const char *damage; /* one of the above */
+	bool usable;	    /* training code reads it, and every pixel */
+	char text[160];	    /* a sentence: lower case, no full stop, without the path */
+};
+
+/* 0: good; 1: *ret says what is wrong; -ENOMEM. Of several findings the one that is not usable is
+ * told, else the first. `data` is the whole file; `path` is only for its extension. Thread-safe,
+ * silent. */
+int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
+		struct check_finding *ret);
+
+/* Formats a finding. Returns 1. */
+int check_found(struct check_finding *ret, const char *damage, bool usable, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,351 @@
+/* Entropy coding is where damage shows: bytes that fit no Huffman code, that end too early, or
+ * that are left over. So the coefficients are read, and of each block only the first one is
+ * turned into pixels (scale 1/8), which takes three quarters of the time. */
+#include "pack/tool/image/jpeg_check.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+/* A scan of a few bytes can make the decoder walk through the whole picture; files with many of
+ * them are made to that end. Encoders make 10 or so. */
+#define MAX_SCANS 500
+
+/* Some encoders leave a byte or two between scan and marker. More are what a decoder has not used
+ * that lost its way. */
+#define STRAY_BYTES 4
+
+#define TEXT_BYTES sizeof(((struct check_finding *)NULL)->text)
+
+enum verdict { GOOD, USABLE, BAD, NO_MEMORY };
+
+/* libjpeg reports a failure by a call that must not return: it jumps back to decide(). */
+struct checker {
+	struct jpeg_decompress_struct jpeg;
+	struct jpeg_error_mgr errors;
+	struct jpeg_progress_mgr progress;
+	jmp_buf decided;
+	enum check_level level;
+	enum { IN_HEADER, IN_SCANS, IN_ROWS } part;
+	bool has_eoi; /* after the first scan */
+	bool ended;   /* libjpeg asked for more than there is */
+	enum verdict verdict;
+	struct check_finding *finding; /* written where the verdict is USABLE or BAD */
+};
+
+/* --- verdicts ------------------------------------------------------------------------- */
+
+static void decide(struct checker *checker, enum verdict verdict) __attribute__((noreturn));
+static void decide(struct checker *checker, enum verdict verdict)
+{
+	checker->verdict = verdict;
+	longjmp(checker->decided, 1);
+}
+
+/* How far it came. Where there are several scans, rows come out at the end of them all. Returns
+ * text. */
+static const char *place(const struct checker *checker, char text[TEXT_BYTES])
+{
+	const struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+	unsigned rows = jpeg->output_scanline * 8;
+
+	if (checker->part == IN_HEADER)
+		snprintf(text, TEXT_BYTES, "in the header");
+	else if (checker->part == IN_SCANS)
+		snprintf(text, TEXT_BYTES, "in scan %d", jpeg->input_scan_number);
+	else
+		snprintf(text, TEXT_BYTES, "near row %u of %u",
+			 rows < jpeg->image_height ? rows : jpeg->image_height, jpeg->image_height);
+	return text;
+}
+
+/* What libjpeg has to say, without what the class of damage says already. Returns text. */
+static const char *reason(const struct checker *checker, char text[JMSG_LENGTH_MAX])
+{
+	static const char said[] = "Corrupt JPEG data: ";
+	j_common_ptr jpeg = (j_common_ptr)&checker->jpeg;
+
+	jpeg->err->format_message(jpeg, text);
+	return strncmp(text, said, strlen(said)) == 0 ? text + strlen(said) : text;
+}
+
+static void decide_truncated(struct checker *checker)
+{
+	char where[TEXT_BYTES];
+
+	check_found(checker->finding, DAMAGE_TRUNCATED, false, "JPEG: ends %s",
+		    place(checker, where));
+	decide(checker, BAD);
+}
+
+static void decide_corrupt(struct checker *checker)
+{
+	char where[TEXT_BYTES], why[JMSG_LENGTH_MAX];
+
+	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: damaged %s: %s",
+		    place(checker, where), reason(checker, why));
+	decide(checker, BAD);
+}
+
+/* What can be lived with: the first of it is told. */
+static void note(struct checker *checker)
+{
+	char why[JMSG_LENGTH_MAX];
+
+	if (checker->verdict != GOOD)
+		return;
+	check_found(checker->finding, DAMAGE_CORRUPT, true, "JPEG: %s", reason(checker, why));
+	checker->verdict = USABLE;
+}
+
+/* The class of a failure that is not the end of the bytes. */
+static const char *damage_of(int code)
+{
+	switch (code) {
+	case JERR_EMPTY_IMAGE:
+		return DAMAGE_NO_SIZE;
+	case JERR_IMAGE_TOO_BIG:
+	case JERR_WIDTH_OVERFLOW:
+		return DAMAGE_TOO_LARGE;
+	case JERR_BAD_PRECISION:
+	case JERR_CCIR601_NOTIMPL:
+	case JERR_CONVERSION_NOTIMPL:
+	case JERR_FRACT_SAMPLE_NOTIMPL:
+	case JERR_NOT_COMPILED:
+	case JERR_NOTIMPL:
+	case JERR_SOF_UNSUPPORTED:
+		return DAMAGE_UNSUPPORTED;
+	default:
+		return DAMAGE_CORRUPT;
+	}
+}
+
+/* --- what libjpeg calls --------------------------------------------------------------- */
+
+static void on_error(j_common_ptr jpeg)
+{
+	struct checker *checker = jpeg->client_data;
+	char why[JMSG_LENGTH_MAX];
+
+	if (jpeg->err->msg_code == JERR_OUT_OF_MEMORY)
+		decide(checker, NO_MEMORY);
+	if (checker->ended)
+		decide_truncated(checker);
+	check_found(checker->finding, damage_of(jpeg->err->msg_code), false, "JPEG: %s",
+		    reason(checker, why));
+	decide(checker, BAD);
+}
+
+/* Left-over bytes before a marker, or before the one that stands in for a missing one: then it is
+ * told what that lacks. */
+static void on_stray_bytes(struct checker *checker)
+{
+	if (checker->ended && checker->part == IN_HEADER)
+		decide_truncated(checker);
+	if (checker->errors.msg_parm.i[0] > STRAY_BYTES)
+		decide_corrupt(checker);
+	if (!checker->ended)
+		note(checker);
+}
+
+/* Warnings have level -1: libjpeg goes on, with grey or wrong pixels. */
+static void on_message(j_common_ptr jpeg, int level)
+{
+	struct checker *checker = jpeg->client_data;
+
+	if (level >= 0)
+		return;
+	switch (jpeg->err->msg_code) {
+	case JWRN_ADOBE_XFORM:
+	case JWRN_BOGUS_PROGRESSION:
+	case JWRN_JFIF_MAJOR:
+	case JWRN_NOT_SEQUENTIAL:
+		note(checker);
+		break;
+	case JWRN_EXTRANEOUS_DATA:
+		on_stray_bytes(checker);
+		break;
+	default:
+		if (checker->ended)
+			decide_truncated(checker);
+		decide_corrupt(checker);
+	}
+}
+
+/* As libjpeg's own sources do, but it is remembered. */
+static boolean on_end(j_decompress_ptr jpeg)
+{
+	static const JOCTET eoi[] = {0xff, JPEG_EOI};
+	struct checker *checker = jpeg->client_data;
+
+	checker->ended = true;
+	jpeg->src->next_input_byte = eoi;
+	jpeg->src->bytes_in_buffer = sizeof(eoi);
+	return TRUE;
+}
+
+static void on_progress(j_common_ptr jpeg)
+{
+	struct checker *checker = jpeg->client_data;
+
+	if (checker->jpeg.input_scan_number <= MAX_SCANS)
+		return;
+	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: over %d scans", MAX_SCANS);
+	decide(checker, BAD);
+}
+
+/* --- the end of the image ------------------------------------------------------------- */
+
+/* Whether an end-of-image marker is there, from the first scan on. Segments between scans may
+ * hold the same two bytes. */
+static bool has_eoi(const uint8_t *p, const uint8_t *end)
+{
+	if (end - p >= 2 && end[-2] == 0xff && end[-1] == JPEG_EOI)
+		return true;
+	while ((p = memchr(p, 0xff, (size_t)(end - p))) && end - p >= 2) {
+		if (p[1] == JPEG_EOI)
+			return true;
+		if (p[1] == 0xff)
+			p++;
+		else if (p[1] == 0 || (p[1] >= JPEG_RST0 && p[1] < JPEG_EOI))
+			p += 2;
+		else if (end - p >= 4 && end - p >= 2 + (p[2] << 8 | p[3]))
+			p += 2 + (p[2] << 8 | p[3]);
+		else
+			return false;
+	}
+	return false;
+}
+
+/* Of pictures in several scans, some may be missing altogether. */
+static bool scans_missing(const struct jpeg_decompress_struct *jpeg, bool ended)
+{
+	for (int c = 0; c < jpeg->num_components; c++) {
+		if (!jpeg->comp_info[c].quant_table)
+			return true;
+		for (int i = 0; ended && jpeg->coef_bits && i < DCTSIZE2; i++)
+			if (jpeg->coef_bits[c][i] != 0)
+				return true;
+	}
+	return false;
+}
+
+static void look_at_end(struct checker *checker)
+{
+	if (scans_missing(&checker->jpeg, checker->ended)) {
+		if (checker->ended)
+			decide_truncated(checker);
+		check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: a colour is missing");
+		decide(checker, BAD);
+	}
+	if (checker->ended) {
+		check_found(checker->finding, DAMAGE_NO_EOI, false,
+			    "JPEG: no end-of-image marker, though no pixel is missing");
+		decide(checker, BAD);
+	}
+}
+
+/* --- decoding ------------------------------------------------------------------------- */
+
+/* Of a picture in several scans, all coefficients are kept. */
+static uint64_t coefficients_bytes(const struct jpeg_decompress_struct *jpeg)
+{
+	uint64_t blocks = 0;
+
+	for (int c = 0; c < jpeg->num_components; c++)
+		blocks += (uint64_t)jpeg->comp_info[c].width_in_blocks *
+			  jpeg->comp_info[c].height_in_blocks;
+	return blocks * DCTSIZE2 * sizeof(JCOEF);
+}
+
+/* A file that takes too much memory is not decoded. */
+static void limit_memory(struct checker *checker)
+{
+	uint64_t need = coefficients_bytes(&checker->jpeg);
+
+	if (checker->part != IN_SCANS || need <= JPEG_CHECK_MEMORY)
+		return;
+	if (checker->has_eoi) {
+		check_found(checker->finding, DAMAGE_NOT_DECODED, true,
+			    "JPEG: not decoded: would take %lu MiB", need >> 20);
+		decide(checker, USABLE);
+	}
+	check_found(checker->finding, DAMAGE_TRUNCATED, false,
+		    "JPEG: no end-of-image marker; not decoded: would take %lu MiB", need >> 20);
+	decide(checker, BAD);
+}
+
+static void read_header(struct checker *checker, const uint8_t *data, size_t len)
+{
+	struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+
+	jpeg_mem_src(jpeg, data, (unsigned long)len);
+	jpeg->src->fill_input_buffer = on_end;
+	jpeg_read_header(jpeg, TRUE);
+	if (jpeg->num_components == 2 || jpeg->num_components > 4) {
+		check_found(checker->finding, DAMAGE_UNSUPPORTED, false, "JPEG: %d components",
+			    jpeg->num_components);
+		decide(checker, BAD);
+	}
+	checker->part = jpeg_has_multiple_scans(jpeg) ? IN_SCANS : IN_ROWS;
+	checker->has_eoi = !checker->ended && has_eoi(jpeg->src->next_input_byte, data + len);
+}
+
+static void decode(struct checker *checker)
+{
+	struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+	JSAMPARRAY row;
+
+	limit_memory(checker);
+	jpeg->scale_num = 1;
+	jpeg->scale_denom = 8;
+	jpeg->out_color_space = jpeg->jpeg_color_space;
+	jpeg->do_fancy_upsampling = FALSE;
+	jpeg->do_block_smoothing = FALSE;
+	jpeg->progress = &checker->progress;
+	jpeg_start_decompress(jpeg);
+	row = jpeg->mem->alloc_sarray((j_common_ptr)jpeg, JPOOL_IMAGE,
+				      jpeg->output_width * (JDIMENSION)jpeg->output_components, 1);
+	while (jpeg->output_scanline < jpeg->output_height)
+		jpeg_read_scanlines(jpeg, row, 1);
+	while (!jpeg_input_complete(jpeg))
+		jpeg_consume_input(jpeg);
+	look_at_end(checker);
+}
+
+static void run(struct checker *checker, const uint8_t *data, size_t len)
+{
+	struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+
+	if (setjmp(checker->decided))
+		return;
+	jpeg_create_decompress(jpeg);
+	read_header(checker, data, len);
+	if (checker->level == CHECK_DECODE || !checker->has_eoi)
+		decode(checker);
+	if (checker->verdict == GOOD && jpeg->num_components == 4) {
+		check_found(checker->finding, DAMAGE_CMYK, true,
+			    "JPEG: four components, CMYK or YCCK");
+		checker->verdict = USABLE;
+	}
+}
+
+int jpeg_check(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
+{
+	struct checker checker = {.level = level, .finding = ret};
+
+	checker.jpeg.client_data = &checker;
+	checker.jpeg.err = jpeg_std_error(&checker.errors);
+	checker.errors.error_exit = on_error;
+	checker.errors.emit_message = on_message;
+	checker.progress.progress_monitor = on_progress;
+	run(&checker, data, len);
+	jpeg_destroy_decompress(&checker.jpeg);
+	if (checker.verdict == NO_MEMORY)
+		return -ENOMEM;
+	return checker.verdict == GOOD ? 0 : 1;
+}

@@ -1,0 +1,59 @@
+/* libjpeg's failures, caught: what pack/tool/jpeg_*.c share.
+ *
+ * libjpeg reports a failure by a call that must not return. Here it jumps, to where the function
+ * that called libjpeg has said
+ *
+ *	if (setjmp(trap->jump))
+ *		return trap->code;
+ *
+ * so that everything which that function has to give back is in a struct of its caller. A warning
+ * (damaged data that libjpeg would make up for) is a failure here, too. */
+#ifndef PACK_TOOL_IMAGE_JPEG_TRAP_H
+#define PACK_TOOL_IMAGE_JPEG_TRAP_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include <setjmp.h>
+#include <stdio.h>
+
+#include <jpeglib.h>
+
+struct jpeg_trap {
+	struct jpeg_error_mgr manager;
+	struct err *err; /* borrowed; gets libjpeg's words */
+	jmp_buf jump;
+	/* -EBADMSG: damaged; -EFBIG: too large; -ENOTSUP: a kind of JPEG that libjpeg does not
+	 * decode; -ENOMEM. */
+	int code;
+};
+
+/* For the `err` field of either of libjpeg's structs, before it is created. Its client_data is
+ * the trap. */
+struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err);
+
+/* A reader of a JPEG in memory. */
+struct jpeg_reader {
+	struct jpeg_decompress_struct jpeg;
+	struct jpeg_trap trap;
+	struct jpeg_progress_mgr progress;
+};
+
+/* Begins to read; to be called where jumps are caught. Reading fails where it would take more than
+ * a GiB for coefficients (a few kilobytes may claim to be gigapixels), and of progressive images
+ * with very many scans, which take seconds a kilobyte. */
+void jpeg_reader_begin(struct jpeg_reader *reader, const uint8_t *data, size_t len);
+void jpeg_reader_release(struct jpeg_reader *reader);
+
+/* A writer of a JPEG to a buffer. */
+struct jpeg_writer {
+	struct jpeg_compress_struct jpeg;
+	struct jpeg_trap trap;
+	struct jpeg_destination_mgr destination;
+	struct buf *out; /* borrowed; has the bytes after jpeg_finish_compress() */
+};
+
+/* Begins to append to writer->out; to be called where jumps are caught. */
+void jpeg_writer_begin(struct jpeg_writer *writer);
+void jpeg_writer_release(struct jpeg_writer *writer);
+
+#endif

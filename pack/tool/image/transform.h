@@ -1,0 +1,72 @@
+/* Images made smaller, or quicker to read, on their way into a pack.
+ *
+ * Only JPEGs in grey or colour are touched: what is none (PNG masks among them), CMYK and YCCK
+ * stay what they are, byte for byte. So do images that nothing is to be done about: those that
+ * are small enough already stay unless `store` says otherwise. Nothing is ever enlarged.
+ *
+ * Smaller is what torchvision's Resize does: the shorter side becomes `resize`, then the longer one
+ * `max_side` where it is still longer; the other side is rounded down. The filter is a triangle
+ * over all pixels that a new one covers, as Resize and PIL's BILINEAR have it. A JPEG that is at
+ * least four times too large is decoded at 1/2, 1/4 or 1/8 first, so that at least twice the size
+ * is left: photographs have a PSNR of 42 dB and more against decoding all of it. Pixels are bit for
+ * bit those of PIL's resize(), in the latter case of draft() and resize().
+ *
+ * JPEGs that are made are baseline, 4:2:0, of `quality`, with Huffman codes of their own. EXIF is
+ * kept and pixels are not turned: readers that turn them as EXIF asks and readers that do not (PIL,
+ * and so ImageFolder) see what they saw. The colour profile is kept, unless it is that of sRGB;
+ * other segments are not.
+ *
+ * BMP and PPM have the pixels that PIL decodes; grey stays grey. There is no place in them for a
+ * profile, which is lost, or for EXIF: images that EXIF or XMP asks to turn stay JPEGs, at the size
+ * asked for, so that all readers see what they saw.
+ *
+ * Optimized are the same coefficients and segments in a single scan, with Huffman codes of their
+ * own. Where the original is like that, too, and no larger, it stays; what is progressive always
+ * becomes baseline, which decodes in a third of the time.
+ *
+ * A transform decodes all of what it replaces, and takes no image of which libjpeg has to guess
+ * a part: damage never comes out as an intact file. Thread-safe, silent; results do not depend on
+ * the machine. */
+#ifndef PACK_TOOL_IMAGE_TRANSFORM_H
+#define PACK_TOOL_IMAGE_TRANSFORM_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdbool.h>
+
+#define TRANSFORM_QUALITY 90
+
+enum transform_store {
+	STORE_KEEP, /* JPEG, and only what is resized */
+	STORE_JPEG, /* all as JPEGs of `quality`, but those that this would make larger */
+	STORE_BMP,  /* all decoded */
+	STORE_PPM,
+};
+
+struct transform {
+	uint32_t resize;   /* pixels of the shorter side; 0: as it is */
+	uint32_t max_side; /* pixels of the longer side; 0: as it is */
+	uint32_t quality;  /* 1 to 100; 0: TRANSFORM_QUALITY */
+	enum transform_store store;
+	bool optimize; /* what stays a JPEG of its size */
+};
+
+/* Whether the fields make sense together: 0, or -EINVAL with a sentence. */
+int transform_check(const struct transform *how, struct err *err);
+
+/* 0: *out, an empty buffer, holds the new file.
+ * 1: the original stays; where that may surprise (CMYK, say), err tells why, else it is empty.
+ * -EBADMSG: damaged; -EFBIG: takes too much memory to decode; err tells. -ENOMEM.
+ * Unless it is 0, what *out holds means nothing. */
+int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
+		    struct err *err);
+
+/* The width and height that a grey or colour JPEG of this size gets. */
+void transform_size(const struct transform *how, uint32_t *width, uint32_t *height);
+
+/* A thumbnail for reports: appends to *out, an empty buffer, a JPEG whose longer side is `side` at
+ * most, not turned. Results as above; 1: not a grey or colour JPEG. */
+int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct buf *out,
+			struct err *err);
+
+#endif

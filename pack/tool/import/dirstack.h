@@ -1,0 +1,27 @@
+/* Descriptors of the directories of a tree, for work that goes through it in order.
+ *
+ * Keeps the way from the root to the current directory open, so that going on to a
+ * neighbour opens one directory, and no path is ever looked up as a whole: symbolic links
+ * on the way are refused (-ELOOP or -ENOTDIR), and no path is too long. */
+#ifndef PACK_TOOL_IMPORT_DIRSTACK_H
+#define PACK_TOOL_IMPORT_DIRSTACK_H
+
+#include "pack/format.h"
+
+struct dirstack;
+
+/* The tree: directories have numbers, the root is 0. */
+struct dirstack_tree {
+	uint32_t (*parent)(const void *context, uint32_t directory);
+	void (*name)(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1]);
+	const void *context;
+};
+
+/* The root's descriptor and the tree's context stay the caller's. 0 or -ENOMEM. */
+int dirstack_new(const struct dirstack_tree *tree, int root, struct dirstack **ret);
+void dirstack_free(struct dirstack *stack);
+
+/* The descriptor of a directory, good until the next call. 0, -ENOMEM or what openat gave. */
+int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd);
+
+#endif

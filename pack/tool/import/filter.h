@@ -1,0 +1,31 @@
+/* Which paths of a source are wanted: --include and --exclude.
+ *
+ * A pattern (fnmatch(3)) without a slash is held against the last component of a path, one with
+ * a slash against the whole path from the root, where `*` stops at slashes and `**` does not; a
+ * slash at its beginning only says so. What matches an exclude is left out, a directory with all
+ * that is in it. Where there are includes, a file must match one of them. Pure. */
+#ifndef PACK_TOOL_IMPORT_FILTER_H
+#define PACK_TOOL_IMPORT_FILTER_H
+
+#include "base/opt.h"
+
+struct filter {
+	struct opt_list include, exclude;
+	uint32_t one_in; /* of the files, chosen by the hash of their paths; 0, 1: all */
+};
+
+static inline bool filter_wants_all(const struct filter *filter)
+{
+	return filter->include.count == 0 && filter->exclude.count == 0 && filter->one_in < 2;
+}
+
+/* `path` is relative to the root and not empty. */
+bool filter_wants(const struct filter *filter, const char *path, bool directory);
+
+/* The same of a file and all directories on the way to it. */
+bool filter_wants_file(const struct filter *filter, const char *path);
+
+/* Whether a path matches one pattern. */
+bool filter_match(const char *pattern, const char *path);
+
+#endif

@@ -1,0 +1,60 @@
+/* Where the files of a new pack come from: a folder (import_dir.h) or an archive.
+ *
+ * An importer adds to the builder all entries that have no bytes of their own, and hands out
+ * the files, which it adds too, in the order in which they are to be stored. That order, and
+ * what is added, depends on the source and the options only. */
+#ifndef PACK_TOOL_IMPORT_IMPORT_H
+#define PACK_TOOL_IMPORT_IMPORT_H
+
+#include "pack/tool/import/item.h"
+
+struct import;
+
+/* How the owner hears of what cannot be packed; paths are relative to the source, "" being the
+ * source itself. */
+struct import_watch {
+	/* An input that cannot be read: it is left out. Returns 0 to go on, else what the
+	 * importer shall return. */
+	int (*bad)(void *context, const char *path, const char *reason);
+	/* "a named pipe", "a socket", "a device": left out. */
+	void (*special)(void *context, const char *path, const char *what);
+	/* The source as a whole cannot be read any further, so that nothing can come of it. Returns
+	 * what the importer shall return. */
+	int (*broken)(void *context, int error, const struct err *err);
+	/* Now and then while it looks around, with the number of entries found; as bad(). */
+	int (*tick)(void *context, uint64_t entries);
+	void *context;
+};
+
+struct import_ops {
+	/* The next file: fills id, path, size and fingerprint. 0; 1 where there is none; what
+	 * the watch returned, -EINTR, -ENOMEM, or what the builder gave (err has its sentence). */
+	int (*next)(struct import *import, struct item *item, struct err *err);
+	/* Reads a file's bytes and image, in any thread: sets item->error where it cannot.
+	 * `worker` as in pipeline.h. Not for large ones. */
+	void (*read)(struct import *import, unsigned worker, struct item *item);
+	/* Makes a large file ready to be read by the builder, between the next() that gave it
+	 * and the following one. 0 or -errno, also in item->error. */
+	int (*open)(struct import *import, struct item *item, struct builder_source *ret);
+	void (*close)(struct import *import, struct item *item);
+	/* Once all files are stored or dropped: what depends on those that were dropped. Results
+	 * as next(). */
+	int (*finish)(struct import *import, struct err *err);
+	void (*free)(struct import *import);
+};
+
+struct import {
+	const struct import_ops *ops;
+	uint64_t entries, files, bytes; /* in all; 0: not known beforehand */
+	/* Where they are not: bytes of the source that have been read, and that there are; 0: not
+	 * known. */
+	uint64_t position, length;
+};
+
+static inline void import_free(struct import *import)
+{
+	if (import)
+		import->ops->free(import);
+}
+
+#endif

@@ -1,0 +1,462 @@
+#include "pack/tool/import/import_tar.h"
+
+#include "base/bits.h"
+#include "base/scope.h"
+#include "pack/tool/image/image.h"
+#include "pack/tool/import/paths.h"
+#include "pack/tool/import/tar.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+struct import_tar {
+	struct import import; /* first */
+	struct import_tar_params params;
+	struct tar *tar;
+	struct paths paths; /* not of the root */
+	struct buf path;    /* of who is looked at */
+	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
+			       not wanted */
+	struct item *large; /* being read */
+	bool begun;	    /* its first bytes have been looked at */
+};
+
+/* What take() found: a file, which is to be stored, or nothing of that kind. */
+enum { TAKEN_FILE, TAKEN };
+
+static struct import_tar *tar_of(struct import *import)
+{
+	return (struct import_tar *)(void *)import;
+}
+
+static int bad(struct import_tar *tar, const char *path, const char *reason)
+{
+	const struct import_watch *watch = tar->params.watch;
+	int r = watch->bad(watch->context, path, reason);
+
+	return r < 0 ? r : TAKEN;
+}
+
+/* The tar itself: nothing more will come out of it. */
+static int broken(struct import_tar *tar, int error, const struct err *err)
+{
+	const struct import_watch *watch = tar->params.watch;
+
+	if (error == -EINTR || error == -ENOMEM)
+		return error;
+	return watch->broken(watch->context, error, err);
+}
+
+/* --- paths ------------------------------------------------------------------------------ */
+
+/* 0, -ENOENT or -ENOMEM. */
+static int find(struct import_tar *tar, const char *path, size_t len, uint32_t *ret)
+{
+	if (len == 0) {
+		*ret = BUILDER_ROOT;
+		return 0;
+	}
+	return paths_find(&tar->paths, tar->params.builder, path, len, ret);
+}
+
+static int note(struct import_tar *tar, const char *path, uint32_t id)
+{
+	int r = buf_reserve(&tar->lacking, id + 1 - tar->lacking.len);
+
+	if (r < 0)
+		return r;
+	memset(tar->lacking.data + tar->lacking.len, 0, id + 1 - tar->lacking.len);
+	tar->lacking.len = id + 1;
+	return paths_add(&tar->paths, path, strlen(path), id);
+}
+
+static size_t parent_len(const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+/* The folder that a path lies in; what is there of it, where it is not whole. */
+static int find_folder(struct import_tar *tar, const char *path, uint32_t *ret, bool *ret_whole)
+{
+	size_t whole = parent_len(path, strlen(path)), len = whole;
+	int r = find(tar, path, len, ret);
+
+	while (r == -ENOENT) {
+		len = parent_len(path, len);
+		r = find(tar, path, len, ret);
+	}
+	*ret_whole = len == whole;
+	return r;
+}
+
+/* --- entries ---------------------------------------------------------------------------- */
+
+/* Whether an entry becomes one of the pack, and in which folder. 0; TAKEN if not; or a failure. */
+static int place(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_folder)
+{
+	const struct filter *filter = tar->params.filter;
+	bool wanted = filter_wants(filter, entry->path, entry->kind == TAR_DIRECTORY), whole;
+	uint32_t folder;
+	int r = find_folder(tar, entry->path, &folder, &whole);
+
+	if (r < 0)
+		return r;
+	if (builder_kind(tar->params.builder, folder) != FORMAT_DIRECTORY)
+		return entry->implied ? TAKEN
+				      : bad(tar, entry->path, "lies below what is no folder");
+	if (!wanted)
+		tar->lacking.data[folder] = 1;
+	/* The folder of a path that is wanted can lack because it is not wanted. */
+	if (!wanted || !whole)
+		return TAKEN;
+	*ret_folder = folder;
+	return 0;
+}
+
+/* An entry for a path that has one. */
+static int take_again(struct import_tar *tar, const struct tar_entry *entry, uint32_t id)
+{
+	struct builder *builder = tar->params.builder;
+
+	if (entry->implied)
+		return TAKEN;
+	if (entry->kind != TAR_DIRECTORY || builder_kind(builder, id) != FORMAT_DIRECTORY)
+		return bad(tar, entry->path, "comes again in the tar");
+	builder_attr(builder, id, entry->mode, entry->mtime);
+	return TAKEN;
+}
+
+/* The file that a hard link names, if it has come. */
+static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
+{
+	const struct builder *builder = tar->params.builder;
+	uint32_t id;
+	int r = find(tar, target, strlen(target), &id);
+
+	if (r < 0)
+		return r;
+	id = builder_file(builder, id);
+	if (!format_is_file(builder_kind(builder, id)))
+		return -ENOENT;
+	*ret = id;
+	return 0;
+}
+
+static int add(struct import_tar *tar, const struct tar_entry *entry, struct builder_entry *to,
+	       uint32_t *ret_id, struct err *err)
+{
+	size_t above = parent_len(entry->path, strlen(entry->path));
+	uint32_t id;
+	int r;
+
+	to->name = entry->path + above + (above > 0);
+	to->name_len = strlen(to->name);
+	to->mode = entry->mode;
+	to->mtime = entry->mtime;
+	r = builder_add(tar->params.builder, to, &id, err);
+	if (r == 0)
+		r = note(tar, entry->path, id);
+	if (r == 0)
+		*ret_id = id;
+	return r;
+}
+
+static int add_link(struct import_tar *tar, const struct tar_entry *entry, struct builder_entry *to,
+		    uint32_t *ret_id, struct err *err)
+{
+	int r = find_file(tar, entry->target, &to->link_to);
+
+	if (r == -ENOENT)
+		return bad(tar, entry->path, "a hard link to a file that has not come");
+	if (r == 0)
+		r = add(tar, entry, to, ret_id, err);
+	return r < 0 ? r : TAKEN;
+}
+
+/* An entry for a path that has none, in `folder`. */
+static int take_new(struct import_tar *tar, const struct tar_entry *entry, uint32_t folder,
+		    uint32_t *ret_id, struct err *err)
+{
+	struct builder_entry to = {.parent = folder};
+	int r;
+
+	switch (entry->kind) {
+	case TAR_FILE:
+		if (entry->holes > IMPORT_TAR_HOLES)
+			return bad(tar, entry->path, "a sparse file with over 16 GiB of holes");
+		to.kind = FORMAT_FILE;
+		return add(tar, entry, &to, ret_id, err);
+	case TAR_HARDLINK:
+		to.kind = FORMAT_HARDLINK;
+		return add_link(tar, entry, &to, ret_id, err);
+	case TAR_SYMLINK:
+		to.kind = FORMAT_SYMLINK;
+		to.target = entry->target;
+		to.target_len = strlen(entry->target);
+		break;
+	default:
+		to.kind = FORMAT_DIRECTORY;
+	}
+	r = add(tar, entry, &to, ret_id, err);
+	return r < 0 ? r : TAKEN;
+}
+
+static int take_special(struct import_tar *tar, const struct tar_entry *entry)
+{
+	const struct import_watch *watch = tar->params.watch;
+
+	if (filter_wants(tar->params.filter, entry->path, false))
+		watch->special(watch->context, entry->path, entry->target);
+	return TAKEN;
+}
+
+/* Takes an entry into the pack: TAKEN_FILE, TAKEN or a failure. */
+static int take(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_id,
+		struct err *err)
+{
+	uint32_t folder = BUILDER_ROOT, id;
+	int r;
+
+	if (entry->kind == TAR_SPECIAL)
+		return take_special(tar, entry);
+	if (entry->kind == TAR_UNFIT)
+		return bad(tar, entry->path, entry->target);
+	if (!*entry->path)
+		return take_again(tar, entry, BUILDER_ROOT);
+	r = place(tar, entry, &folder);
+	if (r != 0)
+		return r;
+	r = find(tar, entry->path, strlen(entry->path), &id);
+	if (r == -ENOENT)
+		return take_new(tar, entry, folder, ret_id, err);
+	return r < 0 ? r : take_again(tar, entry, id);
+}
+
+/* --- the next file ---------------------------------------------------------------------- */
+
+/* What a file has to have kept for its bytes to be taken for the same. */
+static uint64_t fingerprint(const struct tar_entry *entry)
+{
+	uint64_t facts[] = {entry->size, (uint64_t)entry->mtime.tv_sec,
+			    (uint64_t)entry->mtime.tv_nsec, entry->mode};
+
+	return XXH3_64bits_withSeed(entry->path, strlen(entry->path),
+				    XXH3_64bits(facts, sizeof(facts)));
+}
+
+/* The bytes come now or never. */
+static int read_file(struct import_tar *tar, struct item *item)
+{
+	struct err err = {0};
+	int r;
+
+	if (item_is_large(item))
+		return 0;
+	r = buf_reserve(&item->bytes, item->size);
+	if (r < 0)
+		return r;
+	r = tar_read(tar->tar, item->bytes.data, item->size, &err);
+	if (r < 0)
+		return broken(tar, r, &err);
+	item->bytes.len = item->size;
+	return 0;
+}
+
+static int tar_import_next(struct import *import, struct item *item, struct err *err)
+{
+	struct import_tar *tar = tar_of(import);
+	struct tar_entry entry;
+	struct err tar_err = {0};
+	int r = TAKEN;
+
+	while (r == TAKEN) {
+		r = tar_next(tar->tar, &entry, &tar_err);
+		if (r < 0)
+			return broken(tar, r, &tar_err);
+		if (r == 1)
+			return 1;
+		r = take(tar, &entry, &item->id, err);
+	}
+	if (r < 0)
+		return r;
+	if (buf_adds(&item->path, entry.path) < 0)
+		return -ENOMEM;
+	import->position = tar_position(tar->tar);
+	item->size = entry.size;
+	item->fingerprint = fingerprint(&entry);
+	return read_file(tar, item);
+}
+
+/* --- its bytes -------------------------------------------------------------------------- */
+
+static void look_at(struct item *item, const void *data, size_t len)
+{
+	if (len > 0)
+		image_inspect(data, len < IMAGE_HEAD ? len : IMAGE_HEAD, &item->image);
+}
+
+static void tar_import_read(struct import *import, unsigned worker, struct item *item)
+{
+	(void)import;
+	(void)worker;
+	look_at(item, item->bytes.data, item->bytes.len);
+}
+
+static int read_large(void *context, void *buf, size_t len)
+{
+	struct import_tar *tar = context;
+	struct err err = {0};
+	int r = tar_read(tar->tar, buf, len, &err);
+
+	if (r == -EINTR || r == -ENOMEM)
+		tar->large->error = r;
+	if (r < 0)
+		return broken(tar, r, &err);
+	if (!tar->begun)
+		look_at(tar->large, buf, len);
+	tar->begun = true;
+	return 0;
+}
+
+static int tar_import_open(struct import *import, struct item *item, struct builder_source *ret)
+{
+	struct import_tar *tar = tar_of(import);
+
+	tar->large = item;
+	tar->begun = false;
+	*ret = (struct builder_source){.read = read_large, .context = tar, .size = item->size};
+	return 0;
+}
+
+static void tar_import_close(struct import *import, struct item *item)
+{
+	(void)item;
+	tar_of(import)->large = NULL;
+}
+
+/* --- the end ---------------------------------------------------------------------------- */
+
+/* Another name of a file that was left out has no bytes either. */
+static int drop_link(struct import_tar *tar, uint32_t id, uint32_t file)
+{
+	const struct builder *builder = tar->params.builder;
+	SCOPE(buf_release) struct buf reason = BUF_INIT, first = BUF_INIT;
+	int r = builder_path(builder, file, &first);
+
+	if (r == 0)
+		r = builder_path(builder, id, &tar->path);
+	if (r == 0)
+		r = buf_addf(&reason, "the same file as %s", first.data);
+	if (r == 0)
+		r = builder_drop(tar->params.builder, id);
+	return r < 0 ? r : bad(tar, tar->path.data, reason.data);
+}
+
+static int drop_links(struct import_tar *tar)
+{
+	const struct builder *builder = tar->params.builder;
+	int r = 0;
+
+	for (uint32_t id = 1; r >= 0 && id < tar->lacking.len; id++) {
+		uint32_t file = builder_file(builder, id);
+
+		if (file != id && builder_is_dropped(builder, file))
+			r = drop_link(tar, id, file);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Folders in which nothing is wanted are not wanted either, as in a folder that is packed. What is
+ * in a folder comes behind it. */
+static int drop_folders(struct import_tar *tar)
+{
+	struct builder *builder = tar->params.builder;
+	SCOPE_FREE uint8_t *filled = calloc(1, tar->lacking.len / 8 + 1);
+	int r = filled ? 0 : -ENOMEM;
+
+	for (uint32_t id = (uint32_t)tar->lacking.len; r == 0 && id-- > 1;) {
+		uint32_t folder = builder_parent(builder, id);
+		bool empty = builder_kind(builder, id) == FORMAT_DIRECTORY && !bit_get(filled, id);
+
+		if (empty && tar->lacking.data[id]) {
+			r = builder_drop(builder, id);
+			tar->lacking.data[folder] = 1;
+		} else if (!builder_is_dropped(builder, id)) {
+			bit_set(filled, folder);
+		}
+	}
+	return r;
+}
+
+static int tar_import_finish(struct import *import, struct err *err)
+{
+	struct import_tar *tar = tar_of(import);
+	int r = drop_links(tar);
+
+	(void)err;
+	if (r == 0 && !filter_wants_all(tar->params.filter))
+		r = drop_folders(tar);
+	return r;
+}
+
+/* --- life ------------------------------------------------------------------------------- */
+
+static void tar_import_free(struct import *import)
+{
+	struct import_tar *tar = tar_of(import);
+
+	tar_free(tar->tar);
+	paths_release(&tar->paths);
+	buf_release(&tar->path);
+	buf_release(&tar->lacking);
+	free(tar);
+}
+
+static const struct import_ops tar_ops = {
+	.next = tar_import_next,
+	.read = tar_import_read,
+	.open = tar_import_open,
+	.close = tar_import_close,
+	.finish = tar_import_finish,
+	.free = tar_import_free,
+};
+
+/* Of a pipe nobody knows. */
+static uint64_t length_of(int fd)
+{
+	off_t at = lseek(fd, 0, SEEK_CUR);
+	struct stat st;
+
+	if (at < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < at)
+		return 0;
+	return (uint64_t)(st.st_size - at);
+}
+
+int import_tar_new(const struct import_tar_params *params, struct import **ret)
+{
+	struct import_tar *tar = calloc(1, sizeof(*tar));
+	struct err err = {0};
+	int r;
+
+	if (!tar)
+		return -ENOMEM;
+	tar->import.ops = &tar_ops;
+	tar->import.length = length_of(params->fd);
+	tar->params = *params;
+	/* Of the root. */
+	r = buf_add(&tar->lacking, "", 1);
+	if (r == 0) {
+		r = tar_new(params->fd, &tar->tar, &err);
+		if (r < 0)
+			r = broken(tar, r, &err);
+	}
+	if (r < 0) {
+		tar_import_free(&tar->import);
+		return r;
+	}
+	*ret = &tar->import;
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* One file on its way from the source into the pack:
+ *
+ *	import  who it is                      (owner's thread)
+ *	work    its bytes: read, looked at     (any thread)
+ *	store   its record                     (owner's thread, in order)
+ *
+ * Belongs to one thread at a time; see pipeline.h. */
+#ifndef PACK_TOOL_IMPORT_ITEM_H
+#define PACK_TOOL_IMPORT_ITEM_H
+
+#include "base/buf.h"
+#include "pack/tool/image/check.h"
+#include "pack/tool/image/labels.h"
+#include "pack/tool/import/contents.h"
+#include "pack/write/builder.h"
+
+/* Larger files are not held in memory as a whole: they are read while they are stored, one at a
+ * time, and not looked at. */
+#define ITEM_LARGE (64 * MIB)
+
+struct item {
+	uint32_t id;	      /* in the builder */
+	struct buf path;      /* below the source, NUL-ended */
+	uint64_t size;	      /* bytes, as the source has it */
+	uint64_t fingerprint; /* of the source file: path, size, time, mode */
+	struct buf bytes;     /* as they will be stored; empty for a large one */
+	uint32_t hash;	      /* of them, where dedup is asked for and pays */
+	int error;	      /* the source could not be read: -errno */
+	struct dataset_image image;
+	bool is_made;		 /* the bytes are not those of the source */
+	enum labels_kind labels; /* of places in images, where that is asked for */
+	bool is_bad;		 /* a check found something */
+	struct check_finding finding;
+	struct buf listed; /* lines of the list of bad inputs, of what came right before it */
+	struct item *next; /* in the order of storing */
+};
+
+static inline bool item_is_large(const struct item *item)
+{
+	return item->size > ITEM_LARGE;
+}
+
+#endif

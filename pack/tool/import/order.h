@@ -1,0 +1,34 @@
+/* In which order the files of a folder are stored: --order.
+ *
+ *	path		as their paths sort: the order of a scan
+ *	shuffle:SEED	at random, the same for the same seed and paths for ever: sorted by
+ *			XXH3-64 of the path under the seed
+ *	list:FILE	as their paths stand in FILE, one a line; the others behind, sorted. Of a
+ *			file with several names the first that is met counts */
+#ifndef PACK_TOOL_IMPORT_ORDER_H
+#define PACK_TOOL_IMPORT_ORDER_H
+
+#include "base/err.h"
+#include "pack/tool/import/filter.h"
+#include "pack/tool/import/scan.h"
+
+enum order_kind { ORDER_PATH, ORDER_SHUFFLE, ORDER_LIST };
+
+struct order {
+	enum order_kind kind;
+	uint64_t seed;
+	const char *file; /* of the list */
+};
+
+/* Returns 0 or -EINVAL with a sentence. *ret->file points into the text. */
+int order_parse(const char *text, struct order *ret, struct err *err);
+
+/* The entries of all files (FORMAT_FILE) of a scan in their order; to be freed. *ret is NULL
+ * where that is the order of the scan. `filter` is what it was scanned with, to say why a line is
+ * no file of it; NULL: all is wanted. Returns 0; -ENOMEM; -ENOENT (a line that is no file of the
+ * scan), -EEXIST (a line that is there twice), or what reading the list gave, with a sentence
+ * that names list and line. */
+int order_files(const struct order *order, const struct filter *filter, const struct scan *scan,
+		uint32_t **ret, struct err *err);
+
+#endif

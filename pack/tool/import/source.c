@@ -1,0 +1,94 @@
+#include "pack/tool/import/source.h"
+
+#include "base/date.h"
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/image/image.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Between two of these a signal is noticed. */
+#define READ_PIECE ((size_t)64 << 20)
+
+static int fail(struct source *source, int error)
+{
+	if (source->error == 0)
+		source->error = error;
+	return source->error;
+}
+
+/* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
+int source_open(struct source *source, int directory, const char *name,
+		const struct scan_entry *expected)
+{
+	*source = (struct source){.size = expected->size, .mtime = expected->mtime};
+	source->fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (source->fd >= 0)
+		return 0;
+	/* It was no link when it was scanned. */
+	return fail(source, errno == ELOOP ? -ESTALE : -errno);
+}
+
+void source_close(struct source *source)
+{
+	scope_close(&source->fd);
+	source->fd = -1;
+}
+
+static int check_unchanged(struct source *source)
+{
+	struct stat st;
+
+	if (fstat(source->fd, &st) < 0)
+		return fail(source, -errno);
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != source->size ||
+	    date_of(st.st_mtim) != source->mtime)
+		return fail(source, -ESTALE);
+	return 0;
+}
+
+static int read_piece(struct source *source, void *buf, size_t len)
+{
+	ssize_t n;
+
+	if (interrupt_pending())
+		return fail(source, -EINTR);
+	n = io_read(source->fd, buf, len);
+	if (n < 0)
+		return fail(source, (int)n);
+	if ((size_t)n < len)
+		return fail(source, -ESTALE);
+	if (source->done == 0)
+		image_inspect(buf, len < IMAGE_HEAD ? len : IMAGE_HEAD, &source->image);
+	source->done += len;
+	return 0;
+}
+
+int source_read(void *context, void *buf, size_t len)
+{
+	struct source *source = context;
+	char *at = buf;
+	int r = 0;
+
+	for (size_t piece; r == 0 && len > 0; at += piece, len -= piece) {
+		piece = len < READ_PIECE ? len : READ_PIECE;
+		r = read_piece(source, at, piece);
+	}
+	if (r == 0 && source->done == source->size)
+		r = check_unchanged(source);
+	return r;
+}
+
+const char *source_error_text(int error)
+{
+	switch (error) {
+	case -ESTALE:
+		return "changed while it was being packed";
+	case -ENOENT:
+		return "vanished while it was being packed";
+	default:
+		return strerror(-error);
+	}
+}

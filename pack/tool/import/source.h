@@ -1,0 +1,33 @@
+/* One file of the source, read for packing: straight into the buffer of whoever stores it,
+ * with one open, one fstat and as few reads as there are buffers.
+ *
+ * What is read must be what the scan saw: a file of another size or time is refused with
+ * -ESTALE, so that no pack holds half of an old and half of a new file. */
+#ifndef PACK_TOOL_IMPORT_SOURCE_H
+#define PACK_TOOL_IMPORT_SOURCE_H
+
+#include "pack/dataset.h"
+#include "pack/tool/import/scan.h"
+
+struct source {
+	int fd;
+	uint64_t size;		    /* expected, bytes */
+	int64_t mtime;		    /* expected, as date.h */
+	uint64_t done;		    /* bytes read */
+	struct dataset_image image; /* known after the first read */
+	int error;		    /* the first one, -errno; -ESTALE: it has changed */
+};
+
+/* Opens a file of a directory, never through a link. 0 or -errno, also in source->error. */
+int source_open(struct source *source, int directory, const char *name,
+		const struct scan_entry *expected);
+void source_close(struct source *source);
+
+/* Fills buf with the next len bytes: a builder_source's read, `context` is the source. The
+ * last read, which may be empty, also looks whether the file is still what it was. */
+int source_read(void *context, void *buf, size_t len);
+
+/* The sentence for a source's error. */
+const char *source_error_text(int error);
+
+#endif

@@ -1,0 +1,67 @@
+#include "pack/tool/import/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct table_slot {
+	uint32_t hash;
+	uint32_t entry; /* 0: free */
+};
+
+void table_release(struct table *table)
+{
+	free(table->slots);
+	*table = (struct table){0};
+}
+
+uint32_t table_next(const struct table *table, uint32_t hash, size_t *at)
+{
+	while (table->room > 0) {
+		const struct table_slot *slot = table->slots + ((hash + *at) & (table->room - 1));
+
+		if (!slot->entry)
+			break;
+		++*at;
+		if (slot->hash == hash)
+			return slot->entry;
+	}
+	return 0;
+}
+
+static void put(struct table_slot *slots, size_t room, struct table_slot slot)
+{
+	size_t i = slot.hash & (room - 1);
+
+	while (slots[i].entry)
+		i = (i + 1) & (room - 1);
+	slots[i] = slot;
+}
+
+static int grow(struct table *table)
+{
+	size_t room = table->room ? 2 * table->room : 64;
+	struct table_slot *slots = calloc(room, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->room; i++)
+		if (table->slots[i].entry)
+			put(slots, room, table->slots[i]);
+	free(table->slots);
+	table->slots = slots;
+	table->room = room;
+	return 0;
+}
+
+/* At most seven slots of eight are taken: some 30 neighbouring ones are then looked at for a hash
+ * that is not there, in the time that hashing 2 KB takes. */
+int table_add(struct table *table, uint32_t hash, uint32_t entry)
+{
+	int r = table->count >= table->room / 8 * 7 ? grow(table) : 0;
+
+	if (r < 0)
+		return r;
+	put(table->slots, table->room, (struct table_slot){.hash = hash, .entry = entry});
+	table->count++;
+	return 0;
+}

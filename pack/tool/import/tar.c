@@ -1,0 +1,452 @@
+#include "pack/tool/import/tar.h"
+
+#include "base/scope.h"
+#include "pack/tool/import/tar_level.h"
+#include "pack/tool/import/tar_path.h"
+#include <string.h>
+
+/* A tar, and the member of it that is in hand: a file, or the tar of the next level. */
+struct nest {
+	struct tar_level *level;
+	struct tar_replay bytes; /* of the member */
+	size_t folder;		 /* how much of tar->folder is where its members go */
+	struct err *err;	 /* the tar's */
+};
+
+struct tar {
+	struct tar_input input;
+	struct nest nests[TAR_DEPTH];
+	unsigned depth;	   /* of these are open */
+	struct buf folder; /* where the members of the innermost go */
+	bool end;
+	int error; /* what ended it; the words are in err */
+	struct err err;
+
+	struct tar_entry entry; /* in hand */
+	struct buf path, target;
+	bool waiting;	  /* it has not been told: the folders above it come first */
+	size_t above;	  /* so much of path is a folder that has been told */
+	struct buf told;  /* the folder that was told last; all above it have been, too */
+	const char *left; /* of the block that was lent last */
+	size_t left_len;
+	uint64_t unread; /* bytes of the file in hand */
+};
+
+static struct nest *innermost(struct tar *tar)
+{
+	return &tar->nests[tar->depth - 1];
+}
+
+/* --- failures ---------------------------------------------------------------------------- */
+
+static void say_unsupported(struct tar *tar)
+{
+	bool inner = tar->path.len > 0;
+	const char *reason = err_text(&tar->err, -ENOTSUP);
+
+	err_set(&tar->err, -ENOTSUP,
+		"%s%.200s%slibarchive cannot decompress it: %s; install that program, or "
+		"unpack the tar and pack the folder",
+		inner ? "'" : "", tar->path.data, inner ? "': " : "", reason);
+}
+
+/* Fails for good. Damage is said with its place: `where` names it before a path. */
+static int fail(struct tar *tar, int error, const char *where)
+{
+	const char *reason = err_text(&tar->err, error);
+
+	tar->error = error;
+	if (error == -ENOTSUP)
+		say_unsupported(tar);
+	else if (error != -EBADMSG)
+		tar->err.text[0] = '\0';
+	else if (tar->path.len > 0)
+		err_set(&tar->err, error, "%s '%s': %s", where, tar->path.data, reason);
+	else
+		err_set(&tar->err, error, "damaged at the beginning: %s", reason);
+	return error;
+}
+
+static int tell_failure(const struct tar *tar, struct err *err)
+{
+	if (tar->err.text[0])
+		err_set(err, tar->error, "%s", tar->err.text);
+	return tar->error;
+}
+
+/* --- tars in tars ------------------------------------------------------------------------ */
+
+static ssize_t member_next(void *context, const void **ret)
+{
+	struct nest *nest = context;
+
+	return tar_level_block(nest->level, ret, nest->err);
+}
+
+/* Opens one more level. As tar_level_new(). */
+static int push(struct tar *tar, const struct tar_blocks *from)
+{
+	struct nest *nest = &tar->nests[tar->depth];
+	int r = tar_level_new(from, &nest->level, &tar->err);
+
+	if (r != 0)
+		return r;
+	nest->err = &tar->err;
+	tar->depth++;
+	return 0;
+}
+
+static void pop(struct tar *tar)
+{
+	struct nest *nest = innermost(tar);
+
+	tar_level_free(nest->level);
+	tar_replay_release(&nest->bytes);
+	*nest = (struct nest){0};
+	tar->depth--;
+	if (tar->depth > 0)
+		tar->folder.len = innermost(tar)->folder;
+}
+
+/* The file in hand is a tar, and has been opened: a folder takes its place, with its name without
+ * the suffix, which is `stem` long. */
+static int become_folder(struct tar *tar, size_t stem)
+{
+	tar->path.data[stem] = '\0';
+	tar->path.len = stem;
+	tar->folder.len = 0;
+	innermost(tar)->folder = stem;
+	tar->entry = (struct tar_entry){.kind = TAR_DIRECTORY,
+					.path = tar->path.data,
+					.target = "",
+					.mode = 0755,
+					.mtime = tar->entry.mtime,
+					.implied = true};
+	return buf_adds(&tar->folder, tar->path.data);
+}
+
+/* Whether the file in hand may be a tar, by all that can be known without reading it: how long its
+ * path is without the suffix, or 0. Holes have no end, and would be read as the end of a tar. */
+static size_t stem_of_tar(const struct tar *tar)
+{
+	if (tar->depth == TAR_DEPTH || tar->entry.holes > 0)
+		return 0;
+	return tar_path_stem(tar->path.data);
+}
+
+/* Looks into the file in hand if it may be a tar, and opens it if it is one. */
+static int open_file(struct tar *tar)
+{
+	struct nest *nest = innermost(tar);
+	const struct tar_blocks member = {.next = member_next, .context = nest};
+	const struct tar_blocks bytes = {.next = tar_replay_next, .context = &nest->bytes};
+	size_t stem = stem_of_tar(tar);
+	int r = TAR_LEVEL_NONE;
+
+	tar_replay_begin(&nest->bytes, &member);
+	if (stem > 0)
+		r = push(tar, &bytes);
+	if (r == 0 || stem == 0)
+		tar_replay_forget(&nest->bytes);
+	else
+		tar_replay_rewind(&nest->bytes);
+	if (r == 0)
+		return become_folder(tar, stem);
+	if (r < 0 && r != -EFBIG)
+		return r;
+	tar->err.text[0] = '\0';
+	return 0;
+}
+
+/* --- entries ----------------------------------------------------------------------------- */
+
+static int set_path(struct tar *tar, struct buf *path, const char *name, const char **ret_fault)
+{
+	int r;
+
+	path->len = 0;
+	r = buf_add(path, tar->folder.data, tar->folder.len);
+	return r < 0 ? r : tar_path_add(path, name, ret_fault);
+}
+
+/* That of a hard link. */
+static int set_target(struct tar *tar, const char *name, const char **ret_fault)
+{
+	int r = set_path(tar, &tar->target, name, ret_fault);
+
+	if (r == -EINVAL)
+		*ret_fault = "a hard link to a path that no pack can hold";
+	tar->entry.target = tar->target.data;
+	return r;
+}
+
+/* An entry that no pack can hold keeps the path that the tar gives it. */
+static int become_unfit(struct tar *tar, const char *name, const char *fault)
+{
+	tar->path.len = 0;
+	tar->entry.kind = TAR_UNFIT;
+	tar->entry.target = fault;
+	return buf_addf(&tar->path, "%.*s%s%s", (int)tar->folder.len, tar->folder.data,
+			tar->folder.len ? "/" : "", name);
+}
+
+static const char *fault_of(const struct tar *tar)
+{
+	const struct tar_entry *entry = &tar->entry;
+
+	if (tar->path.len == 0 && entry->kind != TAR_DIRECTORY)
+		return "no name";
+	if (entry->kind == TAR_HARDLINK && tar->target.len == 0)
+		return "a hard link to the root";
+	if (entry->kind == TAR_SYMLINK && !*entry->target)
+		return "a symbolic link to nothing";
+	return NULL;
+}
+
+/* Makes an entry of what its level says. */
+static int take(struct tar *tar, const struct tar_member *member)
+{
+	static const enum tar_kind kinds[] = {
+		[TAR_TYPE_DIRECTORY] = TAR_DIRECTORY, [TAR_TYPE_FILE] = TAR_FILE,
+		[TAR_TYPE_SYMLINK] = TAR_SYMLINK,     [TAR_TYPE_HARDLINK] = TAR_HARDLINK,
+		[TAR_TYPE_SPECIAL] = TAR_SPECIAL,
+	};
+	const char *fault = NULL;
+	int r = set_path(tar, &tar->path, member->name, &fault);
+
+	tar->entry = (struct tar_entry){.kind = kinds[member->type],
+					.target = member->target,
+					.mode = member->mode,
+					.mtime = member->mtime,
+					.size = member->size,
+					.holes = member->holes};
+	if (r == 0 && tar->entry.kind == TAR_HARDLINK)
+		r = set_target(tar, member->target, &fault);
+	if (r == 0)
+		fault = fault_of(tar);
+	if (fault)
+		r = become_unfit(tar, member->name, fault);
+	if (r == 0 && tar->entry.kind == TAR_FILE)
+		r = open_file(tar);
+	return r;
+}
+
+/* The next member of the innermost tar that has one. */
+static int next_member(struct tar *tar, struct tar_member *ret)
+{
+	for (;;) {
+		struct tar_level *level = innermost(tar)->level;
+		int r = tar_level_finish(level, &tar->err);
+
+		if (r < 0)
+			return fail(tar, r, "damaged within");
+		r = tar_level_next(level, ret, &tar->err);
+		if (r < 0)
+			return fail(tar, r, "damaged behind");
+		if (r == 0)
+			return 0;
+		if (!tar_level_ended(level)) {
+			err_set(&tar->err, -EBADMSG,
+				"cut off there, or not finished by its "
+				"writer");
+			return fail(tar, -EBADMSG, "no end mark behind");
+		}
+		if (tar->depth == 1)
+			return 1;
+		pop(tar);
+	}
+}
+
+static int advance(struct tar *tar)
+{
+	struct tar_member member;
+	int r = next_member(tar, &member);
+
+	if (r != 0)
+		return r;
+	tar->unread = tar->left_len = 0;
+	r = take(tar, &member);
+	if (r < 0)
+		return fail(tar, r, "damaged within");
+	tar->entry.path = tar->path.data;
+	tar->unread = tar->entry.kind == TAR_FILE ? tar->entry.size : 0;
+	tar->above = tar_path_shared(tar->path.data, tar->told.data);
+	tar->waiting = true;
+	return 0;
+}
+
+static int set_told(struct tar *tar, size_t len)
+{
+	tar->told.len = 0;
+	return buf_addf(&tar->told, "%.*s", (int)len, tar->path.data);
+}
+
+/* How long the next folder on the way to the entry in hand is; 0: it can be told. */
+static size_t folder_above(const struct tar *tar)
+{
+	if (tar->entry.kind == TAR_SPECIAL || tar->entry.kind == TAR_UNFIT)
+		return 0;
+	return tar_path_below(tar->path.data, tar->above);
+}
+
+static int tell_folder(struct tar *tar, size_t len, struct tar_entry *ret)
+{
+	int r = set_told(tar, len);
+
+	if (r < 0)
+		return fail(tar, r, "damaged behind");
+	tar->above = len;
+	*ret = (struct tar_entry){.kind = TAR_DIRECTORY,
+				  .path = tar->told.data,
+				  .target = "",
+				  .mode = 0755,
+				  .mtime = tar->entry.mtime,
+				  .implied = true};
+	return 0;
+}
+
+static int tell(struct tar *tar, struct tar_entry *ret)
+{
+	int r = tar->entry.kind == TAR_DIRECTORY ? set_told(tar, tar->path.len) : 0;
+
+	if (r < 0)
+		return fail(tar, r, "damaged behind");
+	tar->waiting = false;
+	*ret = tar->entry;
+	return 0;
+}
+
+int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err)
+{
+	size_t folder;
+	int r = tar->error;
+
+	if (tar->end)
+		return 1;
+	if (r == 0 && !tar->waiting)
+		r = advance(tar);
+	if (r == 1)
+		tar->end = true;
+	if (r == 0) {
+		folder = folder_above(tar);
+		r = folder ? tell_folder(tar, folder, ret) : tell(tar, ret);
+	}
+	return r < 0 ? tell_failure(tar, err) : r;
+}
+
+/* --- bytes ------------------------------------------------------------------------------- */
+
+static int refill(struct tar *tar)
+{
+	const void *block;
+	ssize_t n = tar_replay_next(&innermost(tar)->bytes, &block);
+
+	if (n < 0)
+		return fail(tar, (int)n, "damaged within");
+	/* A level keeps to the size that it told. */
+	if (n == 0)
+		return fail(tar, -EIO, "damaged within");
+	tar->left = block;
+	tar->left_len = (size_t)n;
+	return 0;
+}
+
+/* Takes at most len bytes of the block in hand. */
+static size_t take_bytes(struct tar *tar, void *buf, size_t len)
+{
+	size_t piece = len < tar->left_len ? len : tar->left_len;
+
+	if (piece == 0)
+		return 0;
+	memcpy(buf, tar->left, piece);
+	tar->left += piece;
+	tar->left_len -= piece;
+	tar->unread -= piece;
+	return piece;
+}
+
+int tar_read(struct tar *tar, void *buf, size_t len, struct err *err)
+{
+	char *to = buf;
+	int r = tar->error;
+
+	if (r == 0 && len > tar->unread)
+		return -EINVAL;
+	for (size_t piece; r == 0 && len > 0; to += piece, len -= piece) {
+		piece = take_bytes(tar, to, len);
+		if (piece == 0)
+			r = refill(tar);
+	}
+	return r < 0 ? tell_failure(tar, err) : 0;
+}
+
+uint64_t tar_position(const struct tar *tar)
+{
+	return tar->input.bytes;
+}
+
+const char *tar_library(void)
+{
+	return tar_level_library();
+}
+
+/* --- life -------------------------------------------------------------------------------- */
+
+static int begin(struct tar *tar)
+{
+	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};
+	int r = buf_adds(&tar->told, "");
+
+	if (r == 0)
+		r = buf_adds(&tar->path, "");
+	if (r == 0)
+		r = push(tar, &bytes);
+	if (r == TAR_LEVEL_DAMAGED)
+		r = -EBADMSG;
+	if (r < 0)
+		return fail(tar, r, "damaged behind");
+	return r;
+}
+
+static int no_tar(const struct tar *tar, struct err *err)
+{
+	if (tar->input.bytes == 0)
+		return err_set(err, -EINVAL, "empty, which no tar is");
+	return err_set(err, -EINVAL,
+		       "not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack "
+		       "it and pack the folder, or pipe it decompressed into 'foldpack create - "
+		       "PACK'");
+}
+
+int tar_new(int fd, struct tar **ret, struct err *err)
+{
+	SCOPE_FREE struct tar *tar = calloc(1, sizeof(*tar));
+	int r;
+
+	if (!tar)
+		return -ENOMEM;
+	r = tar_input_init(&tar->input, fd);
+	if (r == 0)
+		r = begin(tar);
+	if (r == 0) {
+		*ret = steal_ptr(&tar);
+		return 0;
+	}
+	r = r == TAR_LEVEL_NONE ? no_tar(tar, err) : tell_failure(tar, err);
+	tar_free(steal_ptr(&tar));
+	return r;
+}
+
+void tar_free(struct tar *tar)
+{
+	if (!tar)
+		return;
+	while (tar->depth > 0)
+		pop(tar);
+	tar_input_release(&tar->input);
+	buf_release(&tar->folder);
+	buf_release(&tar->path);
+	buf_release(&tar->target);
+	buf_release(&tar->told);
+	free(tar);
+}

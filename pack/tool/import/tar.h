@@ -1,0 +1,79 @@
+/* The entries of a tar, from a file or a pipe: read once, from front to back.
+ *
+ *	tar_new -> tar_next -> tar_read (a file's bytes) -> tar_next -> ... -> tar_free
+ *
+ * The tar may be ustar, pax, GNU or old, plain or compressed by gzip, bzip2, xz, zstd or lz4, or
+ * several one behind the other. A member whose name says that it is a tar, compressed or not, and
+ * which is one, is read as the folder of that name without the suffix: n01440764.tar in ILSVRC's
+ * train.tar becomes n01440764/. So are tars in it, TAR_DEPTH levels in all.
+ *
+ * A folder comes before what is in it. Nothing else about the order is promised, nor that a path
+ * comes once: a tar has its members as they were appended, and says of a path that comes again
+ * what it is from then on. A hard link may name what is not there.
+ *
+ * Memory: a few blocks of 256 KiB and what decompressing takes, whatever the tar says; for a moment
+ * up to TAR_REPLAY_MAX, to find out whether a member is a tar. One thread. */
+#ifndef PACK_TOOL_IMPORT_TAR_H
+#define PACK_TOOL_IMPORT_TAR_H
+
+#include "base/err.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define TAR_DEPTH 3
+
+struct tar;
+
+enum tar_kind {
+	TAR_DIRECTORY,
+	TAR_FILE,
+	TAR_SYMLINK,
+	TAR_HARDLINK,
+	TAR_SPECIAL, /* a device and its like */
+	TAR_UNFIT,   /* no pack can hold it */
+};
+
+struct tar_entry {
+	enum tar_kind kind;
+	/* From the root, which is ""; without empty, "." and ".." components, each of at most 255
+	 * bytes, TAR_PATH_MAX in all. Of TAR_SPECIAL and TAR_UNFIT as the tar has it. */
+	const char *path;
+	/* TAR_SYMLINK: as the tar has it, not empty. TAR_HARDLINK: the path of the file that this
+	 * is another name of, clean. TAR_SPECIAL, TAR_UNFIT: what it is, or has, as in "a named
+	 * pipe" and "a path with '..'". */
+	const char *target;
+	mode_t mode; /* permission bits */
+	struct timespec mtime;
+	uint64_t size;	/* of TAR_FILE, bytes */
+	uint64_t holes; /* bytes of a sparse file that are zeros and take nothing in the tar: some
+			   hundred bytes of tar can be 8 EiB of them */
+	/* TAR_DIRECTORY: there is no member for it here, something is to be put in it. Mode 0755
+	 * and the time of that. One that is already known stays as it is: it may be told often. */
+	bool implied;
+};
+
+/* "libarchive 3.6.2", which reads them. */
+const char *tar_library(void);
+
+/* Reads as far as to know whether it is a tar. `fd` is borrowed, and read from its position on, in
+ * large blocks. 0; -EINVAL (no tar, or a compression that is not known); else as tar_next(). */
+int tar_new(int fd, struct tar **ret, struct err *err);
+void tar_free(struct tar *tar); /* NULL is fine */
+
+/* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,
+ * or cut off: err says behind which path); -ENOTSUP (libarchive needs a program to decompress it,
+ * and cannot run that: err says which); -ENOMEM; -EINTR where a signal asked foldpack to stop;
+ * or what reading fd gave. After a failure it is the same again. */
+int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err);
+
+/* Fills buf with the next len bytes of the file in hand, which has them. Errors as tar_next().
+ * What is not read is passed over. */
+int tar_read(struct tar *tar, void *buf, size_t len, struct err *err);
+
+/* Bytes read from fd so far. */
+uint64_t tar_position(const struct tar *tar);
+
+#endif

@@ -1,0 +1,58 @@
+/* Bytes on their way from a descriptor to a member of a tar in a tar: block by block, each lent by
+ * the one who has it, so that bytes are copied once, by whoever wants them. */
+#ifndef PACK_TOOL_IMPORT_TAR_BLOCKS_H
+#define PACK_TOOL_IMPORT_TAR_BLOCKS_H
+
+#include "base/buf.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct tar_blocks {
+	/* Lends the bytes that come next, until the next call. Returns how many; 0 at the end, and
+	 * from then on; or -errno. */
+	ssize_t (*next)(void *context, const void **ret);
+	void *context;
+};
+
+static inline ssize_t tar_blocks_next(const struct tar_blocks *blocks, const void **ret)
+{
+	return blocks->next(blocks->context, ret);
+}
+
+/* What a descriptor has to read, a file's or a pipe's, from its position on. */
+struct tar_input {
+	int fd; /* borrowed */
+	char *block;
+	uint64_t bytes; /* read so far */
+};
+
+/* 0 or -ENOMEM. */
+int tar_input_init(struct tar_input *input, int fd);
+void tar_input_release(struct tar_input *input);
+
+/* A tar_blocks's next. -EINTR where a signal asked foldpack to stop. */
+ssize_t tar_input_next(void *input, const void **ret);
+
+/* Blocks that can be read a second time, as long as there are not too many: what they are is
+ * found out by trying. */
+struct tar_replay {
+	struct tar_blocks from;
+	struct buf kept;
+	size_t told; /* of what is kept */
+	bool keeping;
+};
+
+#define TAR_REPLAY_MAX ((size_t)8 << 20)
+
+/* Passes on what `from` has, and keeps it until tar_replay_rewind() or tar_replay_forget(). */
+void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from);
+/* Begins again from where it began. What was lent is gone. */
+void tar_replay_rewind(struct tar_replay *replay);
+/* Goes on without keeping anything. What was lent stays. */
+void tar_replay_forget(struct tar_replay *replay);
+void tar_replay_release(struct tar_replay *replay);
+
+/* A tar_blocks's next. -EFBIG where more than TAR_REPLAY_MAX would have to be kept. */
+ssize_t tar_replay_next(void *replay, const void **ret);
+
+#endif

@@ -1,0 +1,390 @@
+#include "pack/tool/import/tar_level.h"
+
+#include "base/scope.h"
+#include "pack/tool/import/tar_gunzip.h"
+#include <archive.h>
+#include <archive_entry.h>
+#include <ctype.h>
+#include <locale.h>
+#include <string.h>
+
+#define RECORD	512    /* of a tar; the mark at its end is one or more of zeros */
+#define FOREIGN EILSEQ /* libarchive's errno for what is of another format or character set */
+
+/* What holes are read from. */
+static const char zeros[16384];
+
+struct tar_level {
+	struct archive *archive;
+	struct tar_gunzip *from;
+	int from_error; /* -errno; what reading them gave */
+	locale_t locale;
+	struct archive_entry *entry; /* in hand, or NULL */
+	bool waiting;		     /* it has not been told */
+	bool unfinished;	     /* it may have bytes that have not been passed over */
+	bool ended;
+	bool by_program;     /* libarchive leaves some compressions to programs */
+	uint64_t size, told; /* of the file in hand */
+	bool sparse;
+	const void *data; /* bytes that are known but not told, and where they belong */
+	size_t len;
+	uint64_t offset;
+	bool data_end;
+};
+
+const char *tar_level_library(void)
+{
+	return archive_version_string();
+}
+
+/* --- libarchive -------------------------------------------------------------------------- */
+
+static void restore_locale(const locale_t *before)
+{
+	uselocale(*before);
+}
+
+/* libarchive turns the UTF-8 of pax headers into the characters of the locale, and in a UTF-8
+ * locale composes accents on the way. In the C locale there is nothing to turn them into, and it
+ * keeps the bytes. */
+#define SCOPE_BYTES(level)                                                        \
+	SCOPE(restore_locale) locale_t scope_locale = uselocale((level)->locale); \
+	(void)scope_locale
+
+static la_ssize_t read_from(struct archive *archive, void *context, const void **ret)
+{
+	struct tar_level *level = context;
+	ssize_t n = tar_gunzip_next(level->from, ret);
+
+	(void)archive;
+	if (n >= 0)
+		return n;
+	if (!tar_gunzip_damage(level->from))
+		level->from_error = (int)n;
+	return ARCHIVE_FATAL;
+}
+
+/* libarchive's sentences begin with a capital letter. */
+static int fail_as(int error, const char *sentence, struct err *err)
+{
+	bool capital = isupper((unsigned char)sentence[0]) && islower((unsigned char)sentence[1]);
+
+	return err_set(err, error, "%c%s", capital ? tolower(sentence[0]) : sentence[0],
+		       sentence + 1);
+}
+
+static int fail(struct tar_level *level, struct err *err)
+{
+	const char *reason = archive_error_string(level->archive);
+	const char *damage = tar_gunzip_damage(level->from);
+
+	if (damage)
+		return err_set(err, -EBADMSG, "gzip: %s", damage);
+	if (level->from_error)
+		return level->from_error;
+	if (archive_errno(level->archive) == ENOMEM)
+		return -ENOMEM;
+	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", err);
+}
+
+/* Where it was built without a library, it warns that it will run a program instead. */
+static int prepare_filters(struct tar_level *level)
+{
+	static int (*const filters[])(struct archive *) = {
+		archive_read_support_filter_bzip2,
+		archive_read_support_filter_xz,
+		archive_read_support_filter_zstd,
+		archive_read_support_filter_lz4,
+	};
+
+	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
+		int status = filters[i](level->archive);
+
+		if (status < ARCHIVE_WARN)
+			return -ENOMEM;
+		level->by_program |= status == ARCHIVE_WARN;
+	}
+	return 0;
+}
+
+static int prepare(struct tar_level *level)
+{
+	struct archive *archive = archive_read_new();
+
+	level->archive = archive;
+	if (!archive || archive_read_support_format_tar(archive) != ARCHIVE_OK ||
+	    archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1") !=
+		    ARCHIVE_OK)
+		return -ENOMEM;
+	return prepare_filters(level);
+}
+
+/* Why it could not be opened: it does not say in another way that a program cannot be run. */
+static bool lacks_program(const struct tar_level *level)
+{
+	return level->by_program && archive_errno(level->archive) == EINVAL;
+}
+
+/* It warns of names that it cannot convert, which it keeps as bytes: as wanted. Of whatever else
+ * it warns, the header is not what its author meant. */
+static bool understood(struct archive *archive, int status)
+{
+	return status == ARCHIVE_OK ||
+	       (status == ARCHIVE_WARN && archive_errno(archive) == FOREIGN);
+}
+
+/* Takes the next entry in hand. */
+static int read_header(struct tar_level *level, struct err *err)
+{
+	int64_t before = archive_filter_bytes(level->archive, 0);
+	int status;
+
+	level->entry = NULL;
+	level->waiting = true;
+	archive_clear_error(level->archive);
+	status = archive_read_next_header(level->archive, &level->entry);
+	if (understood(level->archive, status))
+		return 0;
+	level->entry = NULL;
+	if (status != ARCHIVE_EOF)
+		return fail(level, err);
+	level->ended = archive_filter_bytes(level->archive, 0) - before >= RECORD;
+	return 0;
+}
+
+/* --- members ----------------------------------------------------------------------------- */
+
+/* libarchive takes the second and the fraction of a time before 1970 apart, and gives the sign to
+ * the second only. */
+static struct timespec time_of(struct archive_entry *entry)
+{
+	struct timespec time = {.tv_sec = archive_entry_mtime(entry),
+				.tv_nsec = archive_entry_mtime_nsec(entry)};
+
+	if (time.tv_sec < 0 && time.tv_nsec > 0)
+		time = (struct timespec){.tv_sec = time.tv_sec - 1,
+					 .tv_nsec = 1000000000 - time.tv_nsec};
+	return time;
+}
+
+static const char *special(mode_t type)
+{
+	switch (type) {
+	case AE_IFCHR:
+	case AE_IFBLK:
+		return "a device";
+	case AE_IFIFO:
+		return "a named pipe";
+	case AE_IFSOCK:
+		return "a socket";
+	default:
+		return "a part of a file in another volume";
+	}
+}
+
+static enum tar_type type_of(struct archive_entry *entry)
+{
+	if (archive_entry_hardlink(entry))
+		return TAR_TYPE_HARDLINK;
+	switch (archive_entry_filetype(entry)) {
+	case AE_IFREG:
+		return TAR_TYPE_FILE;
+	case AE_IFDIR:
+		return TAR_TYPE_DIRECTORY;
+	case AE_IFLNK:
+		return TAR_TYPE_SYMLINK;
+	default:
+		return TAR_TYPE_SPECIAL;
+	}
+}
+
+static const char *target_of(struct archive_entry *entry, enum tar_type type)
+{
+	const char *target = NULL;
+
+	if (type == TAR_TYPE_HARDLINK)
+		target = archive_entry_hardlink(entry);
+	else if (type == TAR_TYPE_SYMLINK)
+		target = archive_entry_symlink(entry);
+	else if (type == TAR_TYPE_SPECIAL)
+		target = special(archive_entry_filetype(entry));
+	return target ? target : "";
+}
+
+/* Bytes of a sparse file that the tar has. */
+static uint64_t stored(struct archive_entry *entry, uint64_t size)
+{
+	uint64_t sum = 0;
+	int64_t from, len;
+
+	if (archive_entry_sparse_reset(entry) == 0)
+		return size;
+	while (archive_entry_sparse_next(entry, &from, &len) == ARCHIVE_OK)
+		sum += (uint64_t)len;
+	return sum < size ? sum : size;
+}
+
+static void describe(struct tar_level *level, struct tar_member *ret)
+{
+	struct archive_entry *entry = level->entry;
+	enum tar_type type = type_of(entry);
+	const char *name = archive_entry_pathname(entry);
+	uint64_t size = type == TAR_TYPE_FILE ? (uint64_t)archive_entry_size(entry) : 0;
+	uint64_t holes = type == TAR_TYPE_FILE ? size - stored(entry, size) : 0;
+
+	level->size = size;
+	level->told = level->len = 0;
+	level->sparse = holes > 0;
+	level->data_end = false;
+	*ret = (struct tar_member){.type = type,
+				   .name = name ? name : "",
+				   .target = target_of(entry, type),
+				   .mode = archive_entry_perm(entry) & 07777,
+				   .mtime = time_of(entry),
+				   .size = size,
+				   .holes = holes};
+}
+
+int tar_level_finish(struct tar_level *level, struct err *err)
+{
+	SCOPE_BYTES(level);
+
+	if (!level->unfinished)
+		return 0;
+	level->unfinished = false;
+	level->told = level->size;
+	archive_clear_error(level->archive);
+	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : fail(level, err);
+}
+
+int tar_level_next(struct tar_level *level, struct tar_member *ret, struct err *err)
+{
+	int r = tar_level_finish(level, err);
+	SCOPE_BYTES(level);
+
+	if (r == 0 && !level->waiting)
+		r = read_header(level, err);
+	if (r < 0)
+		return r;
+	if (!level->entry)
+		return 1;
+	if (archive_entry_size(level->entry) < 0)
+		return err_set(err, -EBADMSG, "a file of less than no bytes");
+	level->waiting = false;
+	level->unfinished = true;
+	describe(level, ret);
+	return 0;
+}
+
+bool tar_level_ended(const struct tar_level *level)
+{
+	return level->ended;
+}
+
+/* --- bytes ------------------------------------------------------------------------------- */
+
+/* Learns of the next bytes that the tar has of this file, and holds their place against what is
+ * known of it. */
+static int read_data(struct tar_level *level, struct err *err)
+{
+	int64_t offset = 0;
+	int status;
+
+	archive_clear_error(level->archive);
+	status = archive_read_data_block(level->archive, &level->data, &level->len, &offset);
+	if (status == ARCHIVE_EOF) {
+		level->data_end = true;
+		level->offset = level->size;
+		level->len = 0;
+		if (level->told < level->size && !level->sparse)
+			return err_set(err, -EBADMSG, "less data than the size of the file");
+		return 0;
+	}
+	if (status != ARCHIVE_OK)
+		return fail(level, err);
+	level->offset = (uint64_t)offset;
+	if (level->offset < level->told || level->offset > level->size ||
+	    level->len > level->size - level->offset)
+		return err_set(err, -EBADMSG, "data outside of the file it belongs to");
+	return 0;
+}
+
+static ssize_t lend(struct tar_level *level, const void **ret)
+{
+	size_t len = level->len;
+
+	if (level->told < level->offset) {
+		uint64_t gap = level->offset - level->told;
+
+		*ret = zeros;
+		len = gap < sizeof(zeros) ? (size_t)gap : sizeof(zeros);
+	} else {
+		*ret = level->data;
+		level->len = 0;
+	}
+	level->told += len;
+	return (ssize_t)len;
+}
+
+ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *err)
+{
+	SCOPE_BYTES(level);
+	int r = 0;
+
+	while (r == 0 && level->told < level->size && level->len == 0 && !level->data_end)
+		r = read_data(level, err);
+	if (r < 0)
+		return r;
+	return level->told < level->size ? lend(level, ret) : 0;
+}
+
+/* --- life -------------------------------------------------------------------------------- */
+
+static int open_level(struct tar_level *level, struct err *err)
+{
+	SCOPE_BYTES(level);
+	int r = prepare(level);
+
+	if (r < 0)
+		return r;
+	if (archive_read_open(level->archive, level, NULL, read_from, NULL) == ARCHIVE_OK)
+		return read_header(level, err);
+	if (lacks_program(level))
+		return fail_as(-ENOTSUP, archive_error_string(level->archive), err);
+	r = fail(level, err);
+	if (r != -EBADMSG || level->from_error)
+		return r;
+	if (tar_gunzip_damage(level->from) || archive_errno(level->archive) != FOREIGN)
+		return TAR_LEVEL_DAMAGED;
+	return TAR_LEVEL_NONE;
+}
+
+int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err)
+{
+	SCOPE_FREE struct tar_level *level = calloc(1, sizeof(*level));
+	int r = -ENOMEM;
+
+	if (!level)
+		return r;
+	level->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	if (level->locale)
+		r = tar_gunzip_new(from, &level->from);
+	if (r == 0)
+		r = open_level(level, err);
+	if (r == 0)
+		*ret = steal_ptr(&level);
+	else
+		tar_level_free(steal_ptr(&level));
+	return r;
+}
+
+void tar_level_free(struct tar_level *level)
+{
+	if (!level)
+		return;
+	archive_read_free(level->archive);
+	tar_gunzip_free(level->from);
+	if (level->locale)
+		freelocale(level->locale);
+	free(level);
+}

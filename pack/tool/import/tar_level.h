@@ -1,0 +1,57 @@
+/* One tar as libarchive reads it: ustar, pax, GNU and the oldest; plain, or compressed by gzip,
+ * bzip2, xz, zstd or lz4. A tar behind its end is part of it, as of a concatenation.
+ *
+ * Names are handed on byte for byte, whatever the locale. Members come in the order they have in
+ * the tar; what they say about each other is not looked at, and a tar in it is a file. tar.h puts
+ * levels into each other. One thread. */
+#ifndef PACK_TOOL_IMPORT_TAR_LEVEL_H
+#define PACK_TOOL_IMPORT_TAR_LEVEL_H
+
+#include "base/err.h"
+#include "pack/tool/import/tar_blocks.h"
+#include <time.h>
+
+struct tar_level;
+
+enum tar_type {
+	TAR_TYPE_DIRECTORY,
+	TAR_TYPE_FILE,
+	TAR_TYPE_SYMLINK,
+	TAR_TYPE_HARDLINK,
+	TAR_TYPE_SPECIAL, /* `target` is what: "a device" */
+};
+
+struct tar_member {
+	enum tar_type type;
+	const char *name, *target; /* until the next call */
+	mode_t mode;		   /* permission bits */
+	struct timespec mtime;
+	uint64_t size;	/* of a file, bytes */
+	uint64_t holes; /* those of them that are zeros not in the tar */
+};
+
+/* The name and version of libarchive. */
+const char *tar_level_library(void);
+
+/* Reads up to the first header. 0; one of these, with err; -ENOTSUP (they are compressed, and err
+ * says which program libarchive would need); or as tar_level_next(). */
+#define TAR_LEVEL_NONE	  1 /* these blocks are no tar */
+#define TAR_LEVEL_DAMAGED 2 /* they are compressed, and cannot be decompressed */
+int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err);
+void tar_level_free(struct tar_level *level); /* NULL is fine */
+
+/* 0; 1 at the end; -EBADMSG (err has what libarchive found); -ENOMEM; what reading `from` gave.
+ * After a failure nothing but tar_level_free() may follow. */
+int tar_level_next(struct tar_level *level, struct tar_member *ret, struct err *err);
+
+/* Lends bytes of the file in hand, as tar_blocks has it; errors as above. */
+ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *err);
+
+/* Passes over what is left of the member in hand: tar_level_next() does it, too, but then a
+ * failure does not tell in what it is. */
+int tar_level_finish(struct tar_level *level, struct err *err);
+
+/* At its end: whether it had the mark there that a whole tar has. */
+bool tar_level_ended(const struct tar_level *level);
+
+#endif

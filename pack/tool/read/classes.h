@@ -1,0 +1,68 @@
+/* The classes of a dataset, as ImageFolder sees them.
+ *
+ * Where each top-level directory holds directories and nothing else, those are splits (train/,
+ * val/), and the directories in them are classes. Otherwise the top-level directories are the
+ * classes, of one split, the root. A class has everything below its directory. What is called
+ * alike in several splits is one label: `train/cat` and `val/cat` are two classes of it.
+ *
+ * Files are counted by their names, as a reader meets them: a hard link or a symbolic link is a
+ * file, and a hard link has its file's bytes. Memory: 4 bytes an entry. */
+#ifndef PACK_TOOL_READ_CLASSES_H
+#define PACK_TOOL_READ_CLASSES_H
+
+#include "pack/dataset.h"
+
+struct class
+{
+	const char *name; /* of the dataset; not NUL-ended */
+	size_t name_len;
+	uint32_t split, label; /* their numbers */
+	uint64_t files, bytes;
+	uint64_t samples; /* files that ImageFolder takes, by their names */
+};
+
+struct class_split {
+	const char *name; /* as above; empty: the root */
+	size_t name_len;
+	uint32_t first, count; /* its classes */
+	uint64_t files, bytes;
+};
+
+struct class_label {
+	const char *name;
+	size_t name_len;
+	uint32_t first, count; /* its classes, in by_label */
+	uint64_t files, bytes;
+};
+
+struct classes {
+	bool split; /* there are splits */
+	struct class_split *splits;
+	uint32_t split_count; /* at least 1 */
+	struct class *list;   /* by split, then by name */
+	uint32_t count;
+	struct class_label *labels; /* by name */
+	uint32_t label_count;
+	uint32_t *by_label; /* numbers of classes, by label, then by split */
+	uint32_t *of;	    /* the class of each entry, + 1; 0: in none */
+};
+
+/* How many files there are in a class. */
+struct class_sizes {
+	uint32_t filled, empty;	      /* classes with files, and without */
+	uint64_t least, median, most; /* of those with files; 0 where there are none */
+	double imbalance;	      /* most / least */
+};
+
+/* 0 or -ENOMEM. */
+int classes_new(const struct dataset *dataset, struct classes *ret);
+void classes_release(struct classes *classes);
+
+/* Of the classes of one split. 0 or -ENOMEM. */
+int classes_sizes(const struct classes *classes, const struct class_split *split,
+		  struct class_sizes *ret);
+
+/* Whether a file of this name is an image to ImageFolder, which goes by the suffix. */
+bool classes_takes(const char *name, size_t len);
+
+#endif

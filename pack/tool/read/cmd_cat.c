@@ -1,0 +1,96 @@
+/* foldpack cat: the bytes of one file. */
+#include "base/io.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "pack/tool/cli/cmd.h"
+#include <string.h>
+
+struct settings {
+	struct cmd_common common;
+};
+
+static const struct opt options[] = {
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack cat",
+	.synopsis = "PACK PATH",
+	.summary = "Writes the bytes of the file PATH in PACK to standard output.",
+	.table = options,
+};
+
+/* Whether there are bytes to write; says why not. */
+static int check_kind(const char *pack, const struct dataset *dataset, uint32_t number,
+		      const char *path)
+{
+	struct dataset_entry entry;
+	const char *target;
+	size_t len;
+
+	dataset_entry(dataset, number, &entry);
+	if (entry.kind == FORMAT_DIRECTORY) {
+		log_error("%s: %s: a directory; name a file in it", pack, path);
+		return EXIT_FAILED;
+	}
+	if (entry.kind == FORMAT_SYMLINK) {
+		target = dataset_target(dataset, number, &len);
+		log_error("%s: %s: a symbolic link to '%.*s'; name the file itself", pack, path,
+			  (int)len, target);
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+/* An extent at a time: nothing is written that was not checked. */
+static int copy(const char *pack, struct dataset *dataset, uint32_t number, const char *path)
+{
+	SCOPE_FREE char *buf = malloc(FORMAT_EXTENT);
+	struct dataset_entry entry;
+	ssize_t n;
+	int r;
+
+	if (!buf) {
+		log_error("%s: %s: %s", pack, path, strerror(ENOMEM));
+		return EXIT_FAILED;
+	}
+	dataset_entry(dataset, number, &entry);
+	for (uint64_t at = 0; at < entry.size; at += (uint64_t)n) {
+		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at, true);
+		if (n <= 0) {
+			r = n == 0 ? -EBADMSG : (int)n;
+			log_error("%s: %s: byte %lu and on: %s%s", pack, path, at,
+				  r == -EBADMSG ? "checksum mismatch" : strerror(-r),
+				  dataset_way_out(r));
+			return EXIT_DAMAGED;
+		}
+		r = io_write_full(STDOUT_FILENO, buf, (size_t)n);
+		if (r < 0 && r != -EPIPE)
+			log_error("standard output: %s", strerror(-r));
+		if (r < 0)
+			return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+int cmd_cat(int argc, char **argv)
+{
+	SCOPE(cmd_close) struct dataset *dataset = NULL;
+	struct settings settings = {0};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 2, 2);
+	uint32_t number;
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	r = cmd_open(args[0], &dataset);
+	if (r == EXIT_DONE)
+		r = cmd_find(args[0], dataset, args[1], &number);
+	if (r == EXIT_DONE)
+		r = check_kind(args[0], dataset, number, args[1]);
+	if (r == EXIT_DONE)
+		r = cmd_load(args[0], dataset, DATASET_SUMS);
+	return r == EXIT_DONE ? copy(args[0], dataset, number, args[1]) : r;
+}

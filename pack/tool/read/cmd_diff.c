@@ -1,0 +1,328 @@
+/* foldpack diff: what is not the same in a folder and in a pack, as diff -rq says it. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/read/compare.h"
+#include "pack/tool/read/sweep.h"
+#include <fcntl.h>
+#include <string.h>
+
+struct settings {
+	struct cmd_common common;
+	bool attributes, json, progress;
+	uint64_t jobs;
+};
+
+static const struct opt options[] = {
+	OPT_FLAG('a', "attributes", struct settings, attributes,
+		 "compare modes and times of files and directories, too"),
+	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
+	CMD_PROGRESS_OPTION(struct settings),
+	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
+		   "read and compare with N threads (as many as processors, but 8 at least)"),
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack diff",
+	.synopsis = "[options] DIR PACK",
+	.summary =
+		"Compares the tree and the bytes of the folder DIR with those in PACK. Exit\n"
+		"status 0 if they are the same, 1 if not, 3 if PACK is damaged.",
+	.table = options,
+};
+
+struct diff {
+	struct settings settings;
+	const char *folder, *pack;
+	struct dataset *dataset;
+	int root;
+	struct progress progress;
+	struct buf found; /* JSON, where it was asked for */
+	struct json json;
+	uint64_t differences, unreadable, damaged;
+	double began;
+};
+
+static void release(struct diff *diff)
+{
+	progress_clear(&diff->progress);
+	dataset_free(diff->dataset);
+	buf_release(&diff->found);
+	scope_close(&diff->root);
+}
+
+/* --- differences ------------------------------------------------------------------------- */
+
+static const struct {
+	const char *word;    /* in JSON */
+	const char *subject; /* of the sentence that says it */
+} differences[] = {
+	[COMPARE_ONLY_IN_FOLDER] = {"only-in-folder", NULL},
+	[COMPARE_ONLY_IN_PACK] = {"only-in-pack", NULL},
+	[COMPARE_KIND] = {"kind", NULL},
+	[COMPARE_BYTES] = {"bytes", "Files"},
+	[COMPARE_TARGET] = {"target", "Symbolic links"},
+	[COMPARE_MODE] = {"mode", "Modes of"},
+	[COMPARE_TIME] = {"time", "Times of"},
+};
+
+static void add_json(struct json *json, const struct compare_finding *finding)
+{
+	json_object(json, NULL);
+	json_bytes(json, "path", finding->path, finding->len);
+	json_string(json, "difference", differences[finding->difference].word);
+	json_end(json);
+}
+
+/* "TOP/path", and TOP for the root. */
+static void print_path(const char *top, const char *path, size_t len)
+{
+	size_t top_len = strlen(top);
+
+	fputs(top, stdout);
+	if (len > 0 && top_len > 0 && top[top_len - 1] != '/')
+		fputc('/', stdout);
+	fwrite(path, 1, len, stdout);
+}
+
+/* "Only in TOP/folder: name" */
+static void print_only(const char *top, const struct compare_finding *finding)
+{
+	const char *slash = strrchr(finding->path, '/');
+
+	fputs("Only in ", stdout);
+	print_path(top, finding->path, slash ? (size_t)(slash - finding->path) : 0);
+	printf(": %s", slash ? slash + 1 : finding->path);
+}
+
+static void print_kinds(const struct diff *diff, const struct compare_finding *finding)
+{
+	fputs("File ", stdout);
+	print_path(diff->folder, finding->path, finding->len);
+	printf(" is %s while file ", finding->folder_kind);
+	print_path(diff->pack, finding->path, finding->len);
+	printf(" is %s", finding->pack_kind);
+}
+
+static void print_differ(const struct diff *diff, const struct compare_finding *finding)
+{
+	printf("%s ", differences[finding->difference].subject);
+	print_path(diff->folder, finding->path, finding->len);
+	fputs(" and ", stdout);
+	print_path(diff->pack, finding->path, finding->len);
+	fputs(" differ", stdout);
+	if (finding->difference == COMPARE_MODE)
+		printf(": %04o and %04o", finding->folder_mode, finding->pack_mode);
+}
+
+static int on_difference(void *context, const struct compare_finding *finding)
+{
+	struct diff *diff = context;
+
+	diff->differences++;
+	if (diff->settings.json) {
+		add_json(&diff->json, finding);
+		return 0;
+	}
+	progress_clear(&diff->progress);
+	if (finding->difference == COMPARE_ONLY_IN_FOLDER)
+		print_only(diff->folder, finding);
+	else if (finding->difference == COMPARE_ONLY_IN_PACK)
+		print_only(diff->pack, finding);
+	else if (finding->difference == COMPARE_KIND)
+		print_kinds(diff, finding);
+	else
+		print_differ(diff, finding);
+	fputc('\n', stdout);
+	return 0;
+}
+
+/* --- what cannot be compared -------------------------------------------------------------- */
+
+static void say(struct diff *diff, const char *top, const char *path, const char *why)
+{
+	progress_clear(&diff->progress);
+	log_error("%s%s%s: %s", top, *path ? "/" : "", path, why);
+}
+
+static int on_unreadable(void *context, const char *path, int error)
+{
+	struct diff *diff = context;
+
+	diff->unreadable++;
+	say(diff, diff->folder, path,
+	    error == -ESTALE ? "changed while it was being compared" : strerror(-error));
+	return 0;
+}
+
+static int on_damaged(void *context, const char *path, int error)
+{
+	struct diff *diff = context;
+
+	progress_clear(&diff->progress);
+	/* Then it may be the folder's bytes that are others, of any file. */
+	if (error == -EBADMSG && cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE)
+		return -EBADMSG;
+	diff->damaged++;
+	say(diff, diff->pack, path,
+	    error == -EBADMSG ? "damaged in the pack: checksum mismatch" : strerror(-error));
+	return 0;
+}
+
+/* --- progress --------------------------------------------------------------------------- */
+
+static int on_looking(void *context, uint64_t entries)
+{
+	struct diff *diff = context;
+
+	progress_add(&diff->progress, entries - diff->progress.files, 0);
+	return 0;
+}
+
+static int on_reading(void *context, uint64_t files, uint64_t bytes)
+{
+	struct diff *diff = context;
+
+	progress_end(&diff->progress);
+	progress_begin(&diff->progress, "comparing",
+		       cmd_progress(&diff->settings.common, diff->settings.progress));
+	diff->progress.files_total = files;
+	diff->progress.bytes_total = bytes;
+	return 0;
+}
+
+static int on_done(void *context, uint64_t files, uint64_t bytes)
+{
+	struct diff *diff = context;
+
+	progress_add(&diff->progress, files, bytes);
+	return 0;
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+static void begin_json(struct diff *diff)
+{
+	diff->json = json_begin(&diff->found);
+	json_object(&diff->json, NULL);
+	json_string(&diff->json, "id", dataset_info(diff->dataset)->id);
+	json_array(&diff->json, "differences");
+}
+
+static int end_json(struct diff *diff, double seconds)
+{
+	int r;
+
+	json_end(&diff->json);
+	json_u64(&diff->json, "files", diff->progress.files);
+	json_u64(&diff->json, "bytes", diff->progress.bytes);
+	json_u64(&diff->json, "unreadable", diff->unreadable);
+	json_u64(&diff->json, "damaged", diff->damaged);
+	json_double(&diff->json, "seconds", seconds);
+	json_end(&diff->json);
+	r = json_finish(&diff->json);
+	if (r == 0)
+		printf("%.*s\n", (int)diff->found.len, diff->found.data);
+	return r;
+}
+
+/* What the pack was made with may be why it is another: said once. */
+static void say_options(const struct diff *diff)
+{
+	const struct dataset_info *info = dataset_info(diff->dataset);
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+
+	if (info->options_len == 0 || buf_add(&text, info->options, info->options_len) < 0)
+		return;
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '\n')
+			text.data[i] = ' ';
+	log_notice("%s: made with %.*s: what that changed or left out is not the same", diff->pack,
+		   (int)text.len - (text.data[text.len - 1] == ' '), text.data);
+}
+
+static int conclude(struct diff *diff)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], count[SIZE_TEXT];
+	double seconds = progress_now() - diff->began;
+	int r = diff->settings.json ? end_json(diff, seconds) : 0;
+
+	if (r < 0)
+		return r;
+	if (diff->damaged > 0) {
+		log_error("%s: %s %s damaged; 'foldpack verify' says more", diff->pack,
+			  count_noun(diff->damaged, "file", count),
+			  diff->damaged == 1 ? "is" : "are");
+		return -EBADMSG;
+	}
+	if (diff->differences > 0)
+		say_options(diff);
+	log_notice("%s: %s, %s, compared with %s in %.1f s: %s", diff->folder,
+		   count_noun(diff->progress.files, "file", files),
+		   size_format(diff->progress.bytes, bytes), diff->pack, seconds,
+		   diff->differences ? count_noun(diff->differences, "difference", count)
+				     : "no difference");
+	return diff->differences + diff->unreadable > 0 ? -ECANCELED : 0;
+}
+
+static int run(struct diff *diff)
+{
+	const struct compare_params params = {.dataset = diff->dataset,
+					      .root = diff->root,
+					      .attributes = diff->settings.attributes,
+					      .jobs = sweep_jobs(diff->settings.jobs),
+					      .differs = on_difference,
+					      .unreadable = on_unreadable,
+					      .damaged = on_damaged,
+					      .looking = on_looking,
+					      .reading = on_reading,
+					      .done = on_done,
+					      .context = diff};
+	int r;
+
+	diff->began = progress_now();
+	progress_begin(&diff->progress, "looking",
+		       cmd_progress(&diff->settings.common, diff->settings.progress));
+	if (diff->settings.json)
+		begin_json(diff);
+	r = compare(&params);
+	progress_end(&diff->progress);
+	/* Which parts of the index are damaged was said where they are loaded. */
+	if (r < 0 && r != -EBADMSG)
+		log_error("%s: %s", diff->pack, err_text(NULL, r));
+	return r < 0 ? r : conclude(diff);
+}
+
+static int open_folder(struct diff *diff)
+{
+	diff->root = open(diff->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (diff->root >= 0)
+		return EXIT_DONE;
+	log_error("%s: %s", diff->folder,
+		  errno == ENOTDIR ? "not a folder; the folder comes first, then the pack"
+				   : strerror(errno));
+	return EXIT_FAILED;
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	SCOPE(release) struct diff diff = {.root = -1};
+	const struct cmd_line line = CMD_LINE(&command, &diff.settings, 2, 2);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	diff.folder = args[0];
+	diff.pack = args[1];
+	r = open_folder(&diff);
+	if (r == EXIT_DONE)
+		r = cmd_open(diff.pack, &diff.dataset);
+	if (r == EXIT_DONE && diff.settings.attributes)
+		r = cmd_load(diff.pack, diff.dataset, DATASET_ATTRS);
+	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run(&diff))) : r;
+}

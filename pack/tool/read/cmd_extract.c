@@ -1,0 +1,202 @@
+/* foldpack extract: the tree as a folder again. */
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/cli/subtree.h"
+#include "pack/tool/read/sweep.h"
+#include "pack/tool/read/unfold.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct settings {
+	struct cmd_common common;
+	bool progress;
+	uint64_t jobs;
+};
+
+static const struct opt options[] = {
+	CMD_PROGRESS_OPTION(struct settings),
+	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
+		   "make files with N threads (as many as processors, but 8 at least)"),
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack extract",
+	.synopsis = "[options] PACK DEST [PATH..]",
+	.summary =
+		"Makes the tree in PACK, or the given paths of it, a folder again: DEST. Checks\n"
+		"all bytes, replaces nothing that exists, and writes nowhere but below DEST.\n"
+		"Times, links and modes, but for setuid and setgid files, are as they were.",
+	.table = options,
+};
+
+/* Of one kind of failure no more than this is said at once: where one file exists or may not
+ * be made, all may. */
+#define SAID_MOST 10
+
+struct extract {
+	struct settings settings;
+	const char *pack, *dest;
+	struct dataset *dataset;
+	struct subtree subtree;
+	int root;
+	bool made_root; /* so that it gets mode and time, too */
+	struct progress progress;
+	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
+};
+
+static void release(struct extract *extract)
+{
+	progress_clear(&extract->progress);
+	dataset_free(extract->dataset);
+	subtree_release(&extract->subtree);
+	scope_close(&extract->root);
+}
+
+static int open_dest(struct extract *extract)
+{
+	extract->made_root = mkdir(extract->dest, 0777) == 0;
+	if (!extract->made_root && errno != EEXIST) {
+		log_error("%s: %s", extract->dest, strerror(errno));
+		return EXIT_FAILED;
+	}
+	extract->root = open(extract->dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (extract->root >= 0)
+		return EXIT_DONE;
+	log_error("%s: %s", extract->dest, strerror(errno));
+	return EXIT_FAILED;
+}
+
+static const char *fault_text(int error)
+{
+	switch (error) {
+	case -EBADMSG:
+		return "damaged in the pack: checksum mismatch; not written";
+	case -EEXIST:
+		return "exists; not replaced";
+	default:
+		return strerror(-error);
+	}
+}
+
+static bool ends_all(int error)
+{
+	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
+}
+
+/* One entry that failed: said, counted, and the others go on; but a full disk ends it all. */
+static int on_fault(void *context, uint32_t number, int error)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct extract *extract = context;
+	uint64_t *count = error == -EBADMSG  ? &extract->damaged
+			  : error == -EEXIST ? &extract->exist
+					     : &extract->failed;
+
+	if (++*count > SAID_MOST && error != -EBADMSG && !ends_all(error))
+		return 0;
+	if (dataset_path(extract->dataset, number, &path) < 0)
+		return -ENOMEM;
+	progress_clear(&extract->progress);
+	log_error("%s/%s: %s", extract->dest, path.data, fault_text(error));
+	return ends_all(error) ? error : 0;
+}
+
+static void say_rest(const struct extract *extract)
+{
+	char text[SIZE_TEXT];
+
+	if (extract->exist > SAID_MOST)
+		log_error("%s: and %s more that exist; choose a folder that is not there yet",
+			  extract->dest, count_format(extract->exist - SAID_MOST, text));
+	if (extract->failed > SAID_MOST)
+		log_error("%s: and %s more that could not be made", extract->dest,
+			  count_format(extract->failed - SAID_MOST, text));
+}
+
+static int on_done(void *context, uint64_t files, uint64_t bytes)
+{
+	struct extract *extract = context;
+
+	progress_add(&extract->progress, files, bytes);
+	return interrupt_pending() ? -EINTR : 0;
+}
+
+static int conclude(struct extract *extract)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+	uint64_t done = extract->progress.files, size = extract->progress.bytes;
+	double seconds = progress_end(&extract->progress);
+
+	if (extract->damaged) {
+		log_error("%s: %s %s damaged; copy the pack again from where it is whole",
+			  extract->pack, count_noun(extract->damaged, "file", files),
+			  extract->damaged == 1 ? "is" : "are");
+		return EXIT_DAMAGED;
+	}
+	if (extract->exist + extract->failed > 0)
+		return EXIT_FAILED;
+	log_notice("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),
+		   size_format(size, bytes), seconds);
+	return EXIT_DONE;
+}
+
+static int run(struct extract *extract)
+{
+	const struct unfold_params params = {.dataset = extract->dataset,
+					     .subtree = &extract->subtree,
+					     .root = extract->root,
+					     .finish_root = extract->made_root,
+					     .jobs = sweep_jobs(extract->settings.jobs),
+					     .fault = on_fault,
+					     .done = on_done,
+					     .context = extract};
+	int r;
+
+	progress_begin(&extract->progress, "extracting",
+		       cmd_progress(&extract->settings.common, extract->settings.progress));
+	if (!extract->subtree.marks) {
+		extract->progress.files_total = dataset_info(extract->dataset)->super->files;
+		extract->progress.bytes_total = dataset_info(extract->dataset)->super->bytes;
+	}
+	r = unfold(&params);
+	progress_clear(&extract->progress);
+	say_rest(extract);
+	if (r == -EINTR && interrupt_pending()) {
+		log_error("%s: interrupted; the files that are there are whole", extract->dest);
+		return interrupt_die();
+	}
+	/* A fault has been said where it happened. */
+	if (r < 0 && extract->failed == 0)
+		log_error("%s: %s", extract->pack, err_text(NULL, r));
+	return r < 0 ? (int)exit_status_of(r) : conclude(extract);
+}
+
+int cmd_extract(int argc, char **argv)
+{
+	SCOPE(release) struct extract extract = {.root = -1};
+	const struct cmd_line line = CMD_LINE(&command, &extract.settings, 2, -1);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	extract.pack = args[0];
+	extract.dest = args[1];
+	r = cmd_open(extract.pack, &extract.dataset);
+	if (r == EXIT_DONE)
+		r = subtree_new(extract.pack, extract.dataset, args + 2, &extract.subtree);
+	if (r == EXIT_DONE)
+		r = cmd_load(extract.pack, extract.dataset, DATASET_ATTRS | DATASET_SUMS);
+	if (r == EXIT_DONE)
+		r = open_dest(&extract);
+	if (r != EXIT_DONE)
+		return r;
+	interrupt_catch();
+	return run(&extract);
+}

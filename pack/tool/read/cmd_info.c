@@ -1,0 +1,360 @@
+/* foldpack info: what is in a pack, from its index alone. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/read/summary.h"
+#include <inttypes.h>
+#include <string.h>
+
+struct settings {
+	struct cmd_common common;
+	bool json;
+};
+
+static const struct opt options[] = {
+	OPT_FLAG(0, "json", struct settings, json, "one JSON object"),
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack info",
+	.synopsis = "[options] PACK",
+	.summary =
+		"Shows what is in PACK: how much, which classes and images, how it lies there.\n"
+		"With -v also the files and bytes of each class.",
+	.table = options,
+};
+
+/* --- text ------------------------------------------------------------------------------- */
+
+static void print_count(const char *label, uint64_t count)
+{
+	char text[SIZE_TEXT];
+
+	printf("%-14s %s\n", label, count_format(count, text));
+}
+
+static void print_size(const char *label, uint64_t bytes, const char *more)
+{
+	char text[SIZE_TEXT], exact[SIZE_TEXT];
+
+	printf("%-14s %s (%s bytes%s)\n", label, size_format(bytes, text),
+	       count_format(bytes, exact), more);
+}
+
+static void print_sizes(const struct dataset_info *info)
+{
+	double percent = info->super->bytes ? summary_overhead(info) : 0;
+	char more[64] = "";
+
+	if (info->super->bytes)
+		snprintf(more, sizeof(more), ", %.1f %% %s than its files",
+			 percent < 0 ? -percent : percent, percent < 0 ? "less" : "more");
+	print_size("bytes", info->super->bytes, "");
+	print_size("pack", info->pack_bytes, more);
+}
+
+static void print_aliases(const struct summary *summary)
+{
+	char count[SIZE_TEXT], bytes[SIZE_TEXT];
+
+	if (summary->aliases)
+		printf("%-14s %s, %s, with bytes that are stored for others\n", "deduplicated",
+		       count_noun(summary->aliases, "file", count),
+		       size_format(summary->alias_bytes, bytes));
+}
+
+/* A name may hold anything; a terminal must not. */
+static void print_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)name[i];
+
+		if (c < 0x20 || c == 0x7f)
+			printf("\\%03o", c);
+		else
+			putchar(c);
+	}
+}
+
+/* ", 732 to 1,300 a class (median 1,300), imbalance 1.78" */
+static void print_class_sizes(const struct class_sizes *sizes)
+{
+	char least[SIZE_TEXT], median[SIZE_TEXT], most[SIZE_TEXT], empty[SIZE_TEXT];
+
+	if (sizes->filled && sizes->least == sizes->most)
+		printf(", %s a class", count_format(sizes->least, least));
+	else if (sizes->filled)
+		printf(", %s to %s a class (median %s), imbalance %.3g",
+		       count_format(sizes->least, least), count_format(sizes->most, most),
+		       count_format(sizes->median, median), sizes->imbalance);
+	if (sizes->empty)
+		printf(", %s empty", count_format(sizes->empty, empty));
+	putchar('\n');
+}
+
+static void print_classes(const struct summary *summary)
+{
+	const struct classes *classes = &summary->classes;
+	char count[SIZE_TEXT];
+
+	for (uint32_t i = 0; i < classes->split_count; i++) {
+		const struct class_split *split = &classes->splits[i];
+
+		printf("%-14s %s", i ? "" : "classes", count_format(split->count, count));
+		if (classes->split) {
+			printf(" in ");
+			print_name(split->name, split->name_len);
+		}
+		printf(", %s", count_noun(split->files, "file", count));
+		print_class_sizes(&summary->class_sizes[i]);
+	}
+}
+
+/* The files and bytes of each class. */
+static void print_class_table(const struct classes *classes)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+
+	for (uint32_t i = 0; i < classes->count; i++) {
+		const struct class *class = &classes->list[i];
+		const struct class_split *split = &classes->splits[class->split];
+
+		printf("%-14s %9s files %10s  ", i ? "" : "class",
+		       count_format(class->files, files), size_format(class->bytes, bytes));
+		print_name(split->name, split->name_len);
+		if (classes->split)
+			putchar('/');
+		print_name(class->name, class->name_len);
+		putchar('\n');
+	}
+}
+
+static void print_images(const struct summary *summary)
+{
+	char count[SIZE_TEXT];
+
+	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++) {
+		const struct summary_images *images = summary->images + kind;
+
+		if (images->count == 0)
+			continue;
+		printf("%-14s %s", kind ? format_image_name(kind) : "other files",
+		       count_format(images->count, count));
+		if (images->sized)
+			printf(", width %" PRIu32 " to %" PRIu32 " (median %" PRIu32
+			       "), height %" PRIu32 " to %" PRIu32 " (median %" PRIu32 ")",
+			       images->width.min, images->width.max, images->width.median,
+			       images->height.min, images->height.max, images->height.median);
+		putchar('\n');
+	}
+}
+
+/* "name=value" lines, each under the other. */
+static void print_options(const struct dataset_info *info)
+{
+	const char *at = info->options, *end = at + info->options_len, *line;
+
+	if (at == end)
+		printf("%-14s none that shape the content\n", "options");
+	for (const char *label = "options"; at < end; at = line + 1, label = "") {
+		line = memchr(at, '\n', (size_t)(end - at));
+		if (!line)
+			line = end;
+		printf("%-14s ", label);
+		print_name(at, (size_t)(line - at));
+		putchar('\n');
+	}
+}
+
+static void print_text(const char *path, const struct dataset_info *info,
+		       const struct summary *summary, bool verbose)
+{
+	const struct format_super *super = info->super;
+
+	printf("%-14s %s\n", "path", path);
+	printf("%-14s %s\n", "id", info->id);
+	printf("%-14s %" PRIu32 "\n", "format", super->version);
+	print_count("files", super->files);
+	print_count("directories", super->directories);
+	print_count("symlinks", super->symlinks);
+	print_count("hard links", super->hardlinks);
+	print_sizes(info);
+	print_aliases(summary);
+	print_classes(summary);
+	print_images(summary);
+	print_options(info);
+	printf("%-14s %.2f %% of the files do not follow the one before\n", "fragmentation",
+	       100 * summary->fragmentation);
+	if (info->relocated)
+		printf("%-14s another LMDB tool has rewritten the pack; pack the folder again for "
+		       "faster mounts\n",
+		       "moved");
+	if (verbose)
+		print_class_table(&summary->classes);
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static void add_range(struct json *json, const char *name, const struct summary_range *range)
+{
+	json_object(json, name);
+	json_u64(json, "min", range->min);
+	json_u64(json, "median", range->median);
+	json_u64(json, "max", range->max);
+	json_end(json);
+}
+
+static void add_images(struct json *json, const struct summary *summary)
+{
+	json_object(json, "images");
+	for (unsigned kind = 1; kind < IMAGE_KINDS; kind++) {
+		const struct summary_images *images = summary->images + kind;
+
+		if (images->count == 0)
+			continue;
+		json_object(json, format_image_name(kind));
+		json_u64(json, "count", images->count);
+		if (images->sized) {
+			add_range(json, "width", &images->width);
+			add_range(json, "height", &images->height);
+		}
+		json_end(json);
+	}
+	json_end(json);
+	json_u64(json, "other_files", summary->images[IMAGE_UNKNOWN].count);
+}
+
+static void add_class_sizes(struct json *json, const struct class_sizes *sizes)
+{
+	json_u64(json, "empty_classes", sizes->empty);
+	if (sizes->filled == 0)
+		return;
+	json_object(json, "class_files");
+	json_u64(json, "min", sizes->least);
+	json_u64(json, "median", sizes->median);
+	json_u64(json, "max", sizes->most);
+	json_end(json);
+	json_double(json, "imbalance", sizes->imbalance);
+}
+
+static void add_splits(struct json *json, const struct summary *summary)
+{
+	const struct classes *classes = &summary->classes;
+
+	json_u64(json, "classes", classes->count);
+	if (!classes->split)
+		add_class_sizes(json, &summary->class_sizes[0]);
+	json_array(json, "splits");
+	for (uint32_t i = 0; classes->split && i < classes->split_count; i++) {
+		const struct class_split *split = &classes->splits[i];
+
+		json_object(json, NULL);
+		json_bytes(json, "name", split->name, split->name_len);
+		json_u64(json, "classes", split->count);
+		json_u64(json, "files", split->files);
+		json_u64(json, "bytes", split->bytes);
+		add_class_sizes(json, &summary->class_sizes[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void add_class_table(struct json *json, const struct classes *classes)
+{
+	json_array(json, "class_table");
+	for (uint32_t i = 0; i < classes->count; i++) {
+		const struct class *class = &classes->list[i];
+		const struct class_split *split = &classes->splits[class->split];
+
+		json_object(json, NULL);
+		if (classes->split)
+			json_bytes(json, "split", split->name, split->name_len);
+		json_bytes(json, "name", class->name, class->name_len);
+		json_u64(json, "files", class->files);
+		json_u64(json, "bytes", class->bytes);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void add_super(struct json *json, const struct dataset_info *info)
+{
+	const struct format_super *super = info->super;
+
+	json_string(json, "id", info->id);
+	json_u64(json, "format_version", super->version);
+	json_u64(json, "files", super->files);
+	json_u64(json, "directories", super->directories);
+	json_u64(json, "symlinks", super->symlinks);
+	json_u64(json, "hardlinks", super->hardlinks);
+	json_u64(json, "bytes", super->bytes);
+	json_u64(json, "pack_bytes", info->pack_bytes);
+	if (super->bytes)
+		json_double(json, "overhead_percent", summary_overhead(info));
+}
+
+static int print_json(const char *path, const struct dataset_info *info,
+		      const struct summary *summary, bool verbose)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct json json = json_begin(&text);
+	int r;
+
+	json_object(&json, NULL);
+	json_bytes(&json, "path", path, strlen(path));
+	add_super(&json, info);
+	json_u64(&json, "deduped", summary->aliases);
+	json_u64(&json, "deduped_bytes", summary->alias_bytes);
+	add_splits(&json, summary);
+	add_images(&json, summary);
+	json_bytes(&json, "options", info->options, info->options_len);
+	json_double(&json, "fragmentation", summary->fragmentation);
+	json_bool(&json, "relocated", info->relocated);
+	if (verbose)
+		add_class_table(&json, &summary->classes);
+	json_end(&json);
+	r = json_finish(&json);
+	if (r == 0)
+		printf("%.*s\n", (int)text.len, text.data);
+	return r;
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+static int run(const char *path, struct dataset *dataset, const struct settings *settings)
+{
+	SCOPE(summary_release) struct summary summary = {0};
+	const struct dataset_info *info = dataset_info(dataset);
+	bool verbose = settings->common.verbose;
+	int r = summary_new(dataset, &summary);
+
+	if (r == 0 && settings->json)
+		r = print_json(path, info, &summary, verbose);
+	else if (r == 0)
+		print_text(path, info, &summary, verbose);
+	if (r < 0)
+		log_error("%s: %s", path, err_text(NULL, r));
+	return r;
+}
+
+int cmd_info(int argc, char **argv)
+{
+	SCOPE(cmd_close) struct dataset *dataset = NULL;
+	struct settings settings = {0};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	r = cmd_open(args[0], &dataset);
+	if (r == EXIT_DONE)
+		r = cmd_load(args[0], dataset, DATASET_IMAGES);
+	if (r != EXIT_DONE)
+		return r;
+	return exit_finish((int)exit_status_of(run(args[0], dataset, &settings)));
+}

@@ -1,0 +1,228 @@
+/* foldpack list: one line an entry, byte-exact. */
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/cli/subtree.h"
+#include "pack/tool/read/text.h"
+#include <inttypes.h>
+
+struct settings {
+	struct cmd_common common;
+	bool detailed, json, nul;
+};
+
+static const struct opt options[] = {
+	OPT_FLAG('l', "long", struct settings, detailed,
+		 "show mode, size, width and height, and checksum (XXH3-64; of a file over 1 MiB "
+		 "the XXH3-64 of the little-endian sums of its MiBs) before each path"),
+	OPT_FLAG(0, "json", struct settings, json, "one JSON object a line"),
+	OPT_FLAG('0', "null", struct settings, nul, "end paths with NUL, not with a newline"),
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack list",
+	.synopsis = "[options] PACK [PATH]",
+	.summary =
+		"Shows the paths of all files and links in PACK, or of those at and below PATH,\n"
+		"and of empty directories, which end in a slash.",
+	.table = options,
+};
+
+struct list {
+	struct settings settings;
+	struct dataset *dataset;
+	struct buf path, line; /* of the entry in hand */
+};
+
+static void release(struct list *list)
+{
+	dataset_free(list->dataset);
+	buf_release(&list->path);
+	buf_release(&list->line);
+}
+
+static bool is_file(const struct dataset_entry *entry)
+{
+	return format_is_file(entry->kind) || entry->kind == FORMAT_HARDLINK;
+}
+
+/* Everything but directories that their contents stand for. */
+static bool is_listed(const struct dataset_entry *entry)
+{
+	return entry->kind != FORMAT_DIRECTORY || entry->children == 0;
+}
+
+/* "-rw-r--r--       112300   500x375   0123456789abcdef  " */
+static int add_details(struct list *list, uint32_t number, const struct dataset_entry *entry)
+{
+	char mode[TEXT_MODE], pixels[32] = "-", sum_text[17] = "-";
+	struct dataset_attr attr;
+	struct dataset_image image = {0};
+	uint64_t sum;
+	int r = dataset_attr(list->dataset, number, &attr);
+
+	if (r == 0 && is_file(entry))
+		r = dataset_image(list->dataset, entry->inode, &image);
+	if (r == 0 && is_file(entry)) {
+		r = text_sum(list->dataset, number, &sum);
+		snprintf(sum_text, sizeof(sum_text), "%016" PRIx64, sum);
+	}
+	if (r < 0)
+		return r;
+	if (image.width)
+		snprintf(pixels, sizeof(pixels), "%" PRIu32 "x%" PRIu32, image.width, image.height);
+	return buf_addf(&list->line, "%s %12" PRIu64 " %11s %16s ",
+			text_mode(entry->kind, attr.mode, mode), entry->size, pixels, sum_text);
+}
+
+static int add_target(struct list *list, uint32_t number)
+{
+	size_t len;
+	const char *target = dataset_target(list->dataset, number, &len);
+	int r = buf_add(&list->line, " -> ", 4);
+
+	return r < 0 ? r : buf_add(&list->line, target, len);
+}
+
+static int add_plain(struct list *list, uint32_t number, const struct dataset_entry *entry)
+{
+	int r = list->settings.detailed ? add_details(list, number, entry) : 0;
+
+	if (r == 0)
+		r = buf_add(&list->line, list->path.data, list->path.len);
+	if (r == 0 && entry->kind == FORMAT_DIRECTORY)
+		r = buf_add(&list->line, "/", 1);
+	if (r == 0 && entry->kind == FORMAT_SYMLINK && list->settings.detailed)
+		r = add_target(list, number);
+	return r < 0 ? r : buf_add(&list->line, list->settings.nul ? "" : "\n", 1);
+}
+
+static int add_link_fields(struct list *list, struct json *json, uint32_t number,
+			   const struct dataset_entry *entry)
+{
+	SCOPE(buf_release) struct buf first = BUF_INIT;
+	const char *target;
+	size_t len;
+	int r = 0;
+
+	if (entry->kind == FORMAT_SYMLINK) {
+		target = dataset_target(list->dataset, number, &len);
+		json_bytes(json, "target", target, len);
+	} else if (entry->kind == FORMAT_HARDLINK) {
+		r = dataset_path(list->dataset, entry->inode, &first);
+		if (r == 0)
+			json_bytes(json, "link_to", first.data, first.len);
+	} else if (entry->kind == FORMAT_ALIAS) {
+		r = dataset_path(list->dataset, entry->holder, &first);
+		if (r == 0)
+			json_bytes(json, "same_as", first.data, first.len);
+	}
+	return r;
+}
+
+/* Of files only: nothing else has bytes. */
+static int add_sum(struct list *list, struct json *json, uint32_t number)
+{
+	char text[17];
+	uint64_t sum;
+	int r = text_sum(list->dataset, number, &sum);
+
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "%016" PRIx64, sum);
+	json_string(json, "checksum", text);
+	return 0;
+}
+
+static int add_json(struct list *list, uint32_t number, const struct dataset_entry *entry)
+{
+	struct json json = json_begin(&list->line);
+	struct dataset_image image = {0};
+	struct dataset_attr attr;
+	char mode[8];
+	int r = dataset_attr(list->dataset, number, &attr);
+
+	if (r == 0 && is_file(entry))
+		r = dataset_image(list->dataset, entry->inode, &image);
+	if (r < 0)
+		return r;
+	snprintf(mode, sizeof(mode), "%04o", attr.mode & 07777);
+	json_object(&json, NULL);
+	json_bytes(&json, "path", list->path.data, list->path.len);
+	json_string(&json, "type", text_kind(entry->kind));
+	json_u64(&json, "size", entry->kind == FORMAT_DIRECTORY ? 0 : entry->size);
+	json_string(&json, "mode", mode);
+	json_i64(&json, "mtime", attr.mtime.tv_sec);
+	json_u64(&json, "mtime_nsec", (uint64_t)attr.mtime.tv_nsec);
+	json_u64(&json, "width", image.width);
+	json_u64(&json, "height", image.height);
+	json_string(&json, "kind", format_image_name(image.kind));
+	if (is_file(entry))
+		r = add_sum(list, &json, number);
+	if (r == 0)
+		r = add_link_fields(list, &json, number, entry);
+	json_end(&json);
+	if (r == 0)
+		r = json_finish(&json);
+	return r < 0 ? r : buf_add(&list->line, "\n", 1);
+}
+
+static int list_entry(struct list *list, uint32_t number, const struct dataset_entry *entry)
+{
+	int r;
+
+	list->path.len = 0;
+	list->line.len = 0;
+	r = dataset_path(list->dataset, number, &list->path);
+	if (r == 0)
+		r = list->settings.json ? add_json(list, number, entry)
+					: add_plain(list, number, entry);
+	if (r == 0)
+		fwrite(list->line.data, 1, list->line.len, stdout);
+	return r;
+}
+
+static int list_all(struct list *list, const char *pack, const struct subtree *subtree)
+{
+	struct dataset_entry entry;
+	int r;
+
+	for (uint32_t number = 1; number < dataset_entries(list->dataset); number++) {
+		if (subtree_mark(subtree, number) != SUBTREE_INSIDE)
+			continue;
+		dataset_entry(list->dataset, number, &entry);
+		if (!is_listed(&entry))
+			continue;
+		r = list_entry(list, number, &entry);
+		if (r < 0) {
+			log_error("%s: %s", pack, err_text(NULL, r));
+			return (int)exit_status_of(r);
+		}
+		if (ferror(stdout))
+			break;
+	}
+	return EXIT_DONE;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	SCOPE(release) struct list list = {0};
+	SCOPE(subtree_release) struct subtree subtree = {0};
+	const struct cmd_line line = CMD_LINE(&command, &list.settings, 1, 2);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	r = cmd_open(args[0], &list.dataset);
+	if (r == EXIT_DONE)
+		r = subtree_new(args[0], list.dataset, args + 1, &subtree);
+	if (r == EXIT_DONE && (list.settings.detailed || list.settings.json))
+		r = cmd_load(args[0], list.dataset, DATASET_ATTRS | DATASET_IMAGES | DATASET_SUMS);
+	if (r == EXIT_DONE)
+		r = list_all(&list, args[0], &subtree);
+	return exit_finish(r);
+}

@@ -1,0 +1,371 @@
+/* foldpack verify: every section, every extent against its checksum, every key against the
+ * index. */
+#include "base/bits.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/cli/progress.h"
+#include "pack/tool/read/sweep.h"
+#include <string.h>
+
+struct settings {
+	struct cmd_common common;
+	bool json, progress;
+	uint64_t jobs;
+};
+
+static const struct opt options[] = {
+	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
+	CMD_PROGRESS_OPTION(struct settings),
+	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
+		   "read and check with N threads (as many as processors, but 8 at least)"),
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack verify",
+	.synopsis = "[options] PACK",
+	.summary =
+		"Reads all of PACK, holds it against its checksums and its index, and names each\n"
+		"path that is damaged, with the class of damage. Exit status 3 if there is one.",
+	.table = options,
+};
+
+/* Neighbouring extents of a file that are damaged in the same way: said as one. */
+struct stretch {
+	uint32_t entry;
+	int error; /* 0: there is none */
+	uint64_t from, end;
+};
+
+struct verify {
+	struct settings settings;
+	const char *pack;
+	struct dataset *dataset;
+	struct progress progress;
+	struct buf found; /* JSON, where it was asked for */
+	struct json json;
+	struct stretch stretch;
+	uint8_t *bad_entries; /* a bit for each, for counting each file once */
+	uint64_t bad;	      /* files and keys */
+	bool sums_lost;
+};
+
+static void release(struct verify *verify)
+{
+	progress_clear(&verify->progress);
+	dataset_free(verify->dataset);
+	buf_release(&verify->found);
+	free(verify->bad_entries);
+}
+
+/* --- what was found --------------------------------------------------------------------- */
+
+/* The pack itself has no path in it. Keys of the index begin with a NUL, which no terminal
+ * shows. */
+static void print_fault(const struct verify *verify, const struct dataset_fault *fault)
+{
+	size_t hidden = fault->len > 0 && *fault->path == '\0';
+
+	if (fault->len == 0 || hidden)
+		fputs(hidden ? "\\0" : verify->pack, stdout);
+	fwrite(fault->path + hidden, 1, fault->len - hidden, stdout);
+	printf(": %s: %s\n", fault->damage, fault->text);
+}
+
+static int say_fault(void *context, const struct dataset_fault *fault)
+{
+	struct verify *verify = context;
+
+	if (fault->entry == DATASET_ROOT || !bit_set(verify->bad_entries, fault->entry))
+		verify->bad++;
+	if (!verify->settings.json) {
+		progress_clear(&verify->progress);
+		print_fault(verify, fault);
+		return 0;
+	}
+	json_object(&verify->json, NULL);
+	json_bytes(&verify->json, "path", fault->path, fault->len);
+	json_string(&verify->json, "damage", fault->damage);
+	json_string(&verify->json, "text", fault->text);
+	json_end(&verify->json);
+	return 0;
+}
+
+static int say_stretch(struct verify *verify)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	const struct stretch stretch = verify->stretch;
+	bool read = stretch.error == -EBADMSG;
+	struct dataset_fault fault = {.entry = stretch.entry,
+				      .damage = read ? "checksum" : "unreadable"};
+	char text[256];
+	int r;
+
+	verify->stretch.error = 0;
+	if (stretch.error == 0)
+		return 0;
+	r = dataset_path(verify->dataset, stretch.entry, &path);
+	if (r < 0)
+		return r;
+	snprintf(text, sizeof(text), "bytes %lu-%lu%s", stretch.from, stretch.end - 1,
+		 read ? " do not fit their checksum" : ": ");
+	if (!read)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
+			 strerror(-stretch.error));
+	fault.path = path.data;
+	fault.len = path.len;
+	fault.text = text;
+	return say_fault(verify, &fault);
+}
+
+/* --- the bytes -------------------------------------------------------------------------- */
+
+/* No more extents than this can lie in a window, as files with the same bytes lie over one another.
+ */
+#define EXTENTS_MOST (WINDOW_FILES * (WINDOW_BYTES / FORMAT_EXTENT))
+
+/* What is wrong in one window. */
+struct note {
+	unsigned count;
+	struct {
+		uint64_t extent;
+		int error;
+	} bad[EXTENTS_MOST];
+};
+
+static void check_extent(struct view *view, uint64_t number, struct note *note)
+{
+	struct dataset_extent extent;
+	struct iovec iov;
+	char *data;
+	int r = view_extent(view, number, &extent, &data);
+
+	if (r == 0) {
+		iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
+		r = dataset_check(view->dataset, number, &iov, 1);
+	}
+	if (r == 0)
+		return;
+	note->bad[note->count].extent = number;
+	note->bad[note->count++].error = r;
+}
+
+static void check_window(void *context, unsigned worker, const struct window *window,
+			 struct view *view, void *note)
+{
+	struct window_extents extents;
+
+	(void)context;
+	(void)worker;
+	view_read(view, window);
+	for (uint32_t i = 0; i < window->count; i++) {
+		extents = window_extents(view->dataset, window, i);
+		for (uint64_t number = 0; number < extents.count; number++)
+			check_extent(view, extents.first + number, note);
+	}
+}
+
+static int bad_extent(struct verify *verify, uint64_t number, int error)
+{
+	struct stretch *stretch = &verify->stretch;
+	struct dataset_extent extent;
+	int r = 0;
+
+	dataset_extent(verify->dataset, number, &extent);
+	if (stretch->error != error || stretch->entry != extent.entry ||
+	    stretch->end != extent.from) {
+		r = say_stretch(verify);
+		*stretch = (struct stretch){
+			.entry = extent.entry, .error = error, .from = extent.from};
+	}
+	stretch->end = extent.from + extent.size;
+	return r;
+}
+
+static int window_done(void *context, const struct window *window, void *pointer)
+{
+	struct verify *verify = context;
+	const struct note *note = pointer;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < note->count; i++)
+		r = note->bad[i].error == -ENOMEM
+			    ? -ENOMEM
+			    : bad_extent(verify, note->bad[i].extent, note->bad[i].error);
+	progress_add(&verify->progress, window->last ? window->count : 0, window->bytes);
+	return r;
+}
+
+/* Files once each. Their other names have nothing of their own; those that share their bytes are
+ * named each where these are damaged. */
+static int list_files(const struct dataset *dataset, struct buf *files)
+{
+	struct dataset_child child;
+	int r = 0;
+
+	for (uint32_t e = 0; r == 0 && e < dataset_entries(dataset); e++) {
+		dataset_child(dataset, e, &child);
+		if (format_is_file(child.kind))
+			r = buf_add(files, &e, sizeof(e));
+	}
+	return r;
+}
+
+static int check_bytes(struct verify *verify)
+{
+	SCOPE(buf_release) struct buf files = BUF_INIT;
+	struct sweep_params params = {.dataset = verify->dataset,
+				      .jobs = sweep_jobs(verify->settings.jobs),
+				      .note_size = sizeof(struct note),
+				      .work = check_window,
+				      .done = window_done,
+				      .context = verify};
+	int r = list_files(verify->dataset, &files);
+
+	params.files = (uint32_t *)(void *)files.data;
+	params.count = files.len / sizeof(*params.files);
+	if (r == 0)
+		r = sweep(&params);
+	return r < 0 ? r : say_stretch(verify);
+}
+
+/* --- the index -------------------------------------------------------------------------- */
+
+/* Where the pages of the LMDB lead nowhere, its keys cannot be compared any further. */
+static int check_keys(struct verify *verify)
+{
+	struct err err = {0};
+	int r = dataset_check_keys(verify->dataset, say_fault, verify, &err);
+	const struct dataset_fault fault = {
+		.damage = "pages", .path = "", .len = 0, .text = err_text(&err, r)};
+
+	return r == -EBADMSG || r == -EIO ? say_fault(verify, &fault) : r;
+}
+
+static int check_all(struct verify *verify)
+{
+	int r = dataset_check_sections(verify->dataset, say_fault, verify);
+
+	if (r < 0)
+		return r;
+	verify->sums_lost = dataset_load(verify->dataset, DATASET_SUMS, NULL) < 0;
+	if (!verify->sums_lost)
+		r = check_bytes(verify);
+	return r < 0 ? r : check_keys(verify);
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+static void begin_json(struct verify *verify)
+{
+	const struct dataset_info *info;
+
+	verify->json = json_begin(&verify->found);
+	json_object(&verify->json, NULL);
+	if (verify->dataset) {
+		info = dataset_info(verify->dataset);
+		json_string(&verify->json, "id", info->id);
+		json_u64(&verify->json, "files", info->super->files);
+		json_u64(&verify->json, "bytes", info->super->bytes);
+	}
+	json_array(&verify->json, "bad");
+}
+
+static int end_json(struct verify *verify, double seconds)
+{
+	int r;
+
+	json_end(&verify->json);
+	json_u64(&verify->json, "bad_files", verify->bad);
+	json_double(&verify->json, "seconds", seconds);
+	json_end(&verify->json);
+	r = json_finish(&verify->json);
+	if (r == 0)
+		printf("%.*s\n", (int)verify->found.len, verify->found.data);
+	return r;
+}
+
+static int conclude(struct verify *verify)
+{
+	const struct format_super *super = dataset_info(verify->dataset)->super;
+	double seconds = progress_end(&verify->progress);
+	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+	int r = verify->settings.json ? end_json(verify, seconds) : 0;
+
+	if (r < 0)
+		return r;
+	if (verify->sums_lost)
+		log_error("%s: the checksums are lost, so that no file could be checked",
+			  verify->pack);
+	if (verify->bad) {
+		log_error(
+			"%s: %s %s damaged; copy the pack again from where it is whole, or "
+			"pack the folder again",
+			verify->pack, count_noun(verify->bad, "path", files),
+			verify->bad == 1 ? "is" : "are");
+		return -EBADMSG;
+	}
+	log_notice("%s: %s, %s, checked in %.1f s: all good", verify->pack,
+		   count_noun(super->files, "file", files), size_format(super->bytes, bytes),
+		   seconds);
+	return 0;
+}
+
+static int run(struct verify *verify)
+{
+	int r;
+
+	verify->bad_entries = calloc(1, dataset_entries(verify->dataset) / 8 + 1);
+	r = verify->bad_entries ? check_all(verify) : -ENOMEM;
+	progress_clear(&verify->progress);
+	if (r < 0) {
+		log_error("%s: %s", verify->pack, err_text(NULL, r));
+		return r;
+	}
+	return conclude(verify);
+}
+
+/* Opens the pack. One that is damaged where nothing can be read without it has but one fault to
+ * be named: itself. */
+static int open_pack(struct verify *verify)
+{
+	struct err err = {0};
+	int r = dataset_open(verify->pack, &verify->dataset, &err);
+	const struct dataset_fault fault = {
+		.damage = "index", .path = "", .len = 0, .text = err_text(&err, r)};
+
+	if (verify->settings.json)
+		begin_json(verify);
+	if (r == 0)
+		return 0;
+	log_error("%s: %s%s", verify->pack, err_text(&err, r), dataset_way_out(r));
+	if (r == -EBADMSG && verify->settings.json) {
+		say_fault(verify, &fault);
+		end_json(verify, 0);
+	}
+	return r;
+}
+
+int cmd_verify(int argc, char **argv)
+{
+	SCOPE(release) struct verify verify = {0};
+	const struct cmd_line line = CMD_LINE(&command, &verify.settings, 1, 1);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	verify.pack = args[0];
+	r = open_pack(&verify);
+	if (r < 0)
+		return exit_finish((int)exit_status_of(r));
+	progress_begin(&verify.progress, "checking",
+		       cmd_progress(&verify.settings.common, verify.settings.progress));
+	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
+	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
+	return exit_finish((int)exit_status_of(run(&verify)));
+}

@@ -1,0 +1,54 @@
+/* Holds a folder against a dataset: the trees, then the bytes of the files that both have.
+ *
+ * Symbolic links are compared, never followed. A file is its bytes: whether it is another name of
+ * some file does not count. Reads no file of which the size tells enough. */
+#ifndef PACK_TOOL_READ_COMPARE_H
+#define PACK_TOOL_READ_COMPARE_H
+
+#include "pack/dataset.h"
+
+enum compare_difference {
+	COMPARE_ONLY_IN_FOLDER, /* with all below */
+	COMPARE_ONLY_IN_PACK,	/* with all below */
+	COMPARE_KIND,		/* a file, a directory, a link: not the same */
+	COMPARE_BYTES,
+	COMPARE_TARGET, /* of symbolic links */
+	COMPARE_MODE,
+	COMPARE_TIME,
+};
+
+struct compare_finding {
+	enum compare_difference difference;
+	const char *path; /* relative to the root, NUL-ended; "" is the root itself */
+	size_t len;
+	const char *folder_kind, *pack_kind; /* "a directory"; of COMPARE_KIND */
+	unsigned folder_mode, pack_mode;     /* of COMPARE_MODE */
+};
+
+struct compare_params {
+	struct dataset *dataset; /* for attributes with DATASET_ATTRS loaded */
+	int root;		 /* the folder, open */
+	bool attributes;	 /* also modes and times of files and directories */
+	unsigned jobs;		 /* threads; at least 1 */
+	/* All come from the caller's thread, those about the trees first, in the order of paths,
+	 * and those about bytes in the order in which files lie in the pack, whatever the number
+	 * of threads. Each returns 0 to go on, else -errno, which becomes the result. */
+	int (*differs)(void *context, const struct compare_finding *finding);
+	/* Something of the folder cannot be read; -ESTALE: it changed meanwhile. */
+	int (*unreadable)(void *context, const char *path, int error);
+	/* A file of the pack cannot be read; -EBADMSG: its bytes are damaged. */
+	int (*damaged)(void *context, const char *path, int error);
+	/* While the folder is looked through, with the entries found so far. */
+	int (*looking)(void *context, uint64_t entries);
+	/* Before bytes are compared: how many files and bytes. */
+	int (*reading)(void *context, uint64_t files, uint64_t bytes);
+	/* Files and bytes compared since the last call. */
+	int (*done)(void *context, uint64_t files, uint64_t bytes);
+	void *context;
+};
+
+/* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), or what a callback
+ * returned. */
+int compare(const struct compare_params *params);
+
+#endif

@@ -1,0 +1,209 @@
+/* The bytes of files that a folder and a dataset both have: those of the dataset by windows, in
+ * its order, those of the folder file by file. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/tool/import/dirstack.h"
+#include "pack/tool/read/compare_internal.h"
+#include "pack/tool/read/sweep.h"
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What a thread has of its own. */
+struct reader {
+	struct dirstack *directories; /* of the folder */
+	char *piece;		      /* FORMAT_EXTENT bytes */
+};
+
+struct reading {
+	const struct compare *compare;
+	struct reader *readers;
+	/* The long file that is known not to be the same: no more of it is read. */
+	_Atomic uint32_t settled;
+};
+
+enum outcome { SAME, DIFFERENT, UNREADABLE, DAMAGED };
+
+struct verdict {
+	enum outcome outcome;
+	int error; /* of the last two */
+};
+
+/* What comes of one window. */
+struct note {
+	struct verdict verdicts[WINDOW_FILES];
+};
+
+static void release(struct reading *reading)
+{
+	for (unsigned i = 0; reading->readers && i < reading->compare->params->jobs; i++) {
+		dirstack_free(reading->readers[i].directories);
+		free(reading->readers[i].piece);
+	}
+	free(reading->readers);
+}
+
+static uint32_t parent_of(const void *scan, uint32_t directory)
+{
+	return scan_entry(scan, directory)->parent;
+}
+
+static void name_of(const void *scan, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
+{
+	snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(scan, directory));
+}
+
+static int prepare(struct reading *reading)
+{
+	const struct compare *compare = reading->compare;
+	const struct dirstack_tree tree = {
+		.parent = parent_of, .name = name_of, .context = compare->scan};
+	int r = 0;
+
+	reading->readers = calloc(compare->params->jobs, sizeof(*reading->readers));
+	if (!reading->readers)
+		return -ENOMEM;
+	for (unsigned i = 0; r == 0 && i < compare->params->jobs; i++) {
+		reading->readers[i].piece = malloc(FORMAT_EXTENT);
+		r = reading->readers[i].piece ? dirstack_new(&tree, compare->params->root,
+							     &reading->readers[i].directories)
+					      : -ENOMEM;
+	}
+	return r;
+}
+
+/* --- in any thread ---------------------------------------------------------------------- */
+
+/* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
+static int open_file(const struct compare *compare, struct dirstack *directories, uint32_t number,
+		     int *ret_fd)
+{
+	SCOPE_CLOSE int fd = -1;
+	struct stat st;
+	int directory, r;
+
+	r = dirstack_enter(directories, scan_entry(compare->scan, number)->parent, &directory);
+	if (r < 0)
+		return r;
+	fd = openat(directory, scan_name(compare->scan, number),
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ELOOP ? -ESTALE : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size != compare_data(compare->scan, number)->size)
+		return -ESTALE;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+/* Where both agree, the checksum would say nothing new. Where they do not, it says who is
+ * wrong. */
+static struct verdict compare_extent(struct view *view, uint64_t number, int fd, char *piece)
+{
+	struct dataset_extent extent;
+	struct iovec iov;
+	char *data;
+	int r = view_extent(view, number, &extent, &data);
+
+	if (r < 0)
+		return (struct verdict){DAMAGED, r};
+	r = io_pread_full(fd, piece, extent.size, extent.from);
+	if (r < 0)
+		return (struct verdict){UNREADABLE, r == -ENODATA ? -ESTALE : r};
+	if (memcmp(piece, data, extent.size) == 0)
+		return (struct verdict){SAME, 0};
+	iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
+	r = dataset_check(view->dataset, number, &iov, 1);
+	return r < 0 ? (struct verdict){DAMAGED, r} : (struct verdict){DIFFERENT, 0};
+}
+
+static struct verdict compare_file(const struct reading *reading, const struct reader *reader,
+				   const struct window *window, uint32_t i, struct view *view)
+{
+	const struct compare *compare = reading->compare;
+	struct window_extents extents = window_extents(view->dataset, window, i);
+	struct verdict verdict = {SAME, 0};
+	SCOPE_CLOSE int fd = -1;
+	int r = open_file(compare, reader->directories, compare->in_scan[window->files[i]], &fd);
+
+	if (r < 0)
+		return (struct verdict){UNREADABLE, r};
+	for (uint64_t k = 0; verdict.outcome == SAME && k < extents.count; k++)
+		verdict = compare_extent(view, extents.first + k, fd, reader->piece);
+	return verdict;
+}
+
+static void work(void *context, unsigned worker, const struct window *window, struct view *view,
+		 void *pointer)
+{
+	struct reading *reading = context;
+	struct note *note = pointer;
+
+	if (window->piece && atomic_load(&reading->settled) == *window->files)
+		return;
+	view_read(view, window);
+	for (uint32_t i = 0; i < window->count; i++)
+		note->verdicts[i] =
+			compare_file(reading, &reading->readers[worker], window, i, view);
+}
+
+/* --- in the caller's thread ----------------------------------------------------------------- */
+
+static int tell_error(const struct compare *compare, uint32_t entry, const struct verdict *verdict)
+{
+	const struct compare_params *params = compare->params;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = dataset_path(compare->dataset, entry, &path);
+
+	if (r < 0)
+		return r;
+	if (verdict->outcome == DAMAGED)
+		return params->damaged(params->context, path.data, verdict->error);
+	return params->unreadable(params->context, path.data, verdict->error);
+}
+
+/* Pieces of a file come one after the other: one that differs is told, and the rest is not. */
+static int file_done(struct reading *reading, uint32_t entry, const struct verdict *verdict)
+{
+	if (verdict->outcome == SAME || atomic_load(&reading->settled) == entry)
+		return 0;
+	if (verdict->error == -ENOMEM)
+		return -ENOMEM;
+	atomic_store(&reading->settled, entry);
+	return verdict->outcome == DIFFERENT ? compare_tell(reading->compare, entry, COMPARE_BYTES)
+					     : tell_error(reading->compare, entry, verdict);
+}
+
+static int window_done(void *context, const struct window *window, void *pointer)
+{
+	struct reading *reading = context;
+	const struct compare_params *params = reading->compare->params;
+	const struct note *note = pointer;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < window->count; i++)
+		r = file_done(reading, window->files[i], &note->verdicts[i]);
+	return r < 0 ? r
+		     : params->done(params->context, window->last ? window->count : 0,
+				    window->bytes);
+}
+
+int compare_bytes(const struct compare *compare, uint32_t *files, size_t count)
+{
+	SCOPE(release) struct reading reading = {.compare = compare, .settled = COMPARE_NONE};
+	const struct sweep_params params = {.dataset = compare->dataset,
+					    .files = files,
+					    .count = count,
+					    .jobs = compare->params->jobs,
+					    .note_size = sizeof(struct note),
+					    .work = work,
+					    .done = window_done,
+					    .context = &reading};
+	int r = prepare(&reading);
+
+	return r < 0 ? r : sweep(&params);
+}

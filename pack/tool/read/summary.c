@@ -1,0 +1,180 @@
+#include "pack/tool/read/summary.h"
+
+#include "base/scope.h"
+
+#define STRAIGHT (1 * MIB) /* a gap up to this is no seek */
+
+void summary_release(struct summary *summary)
+{
+	classes_release(&summary->classes);
+	free(summary->class_sizes);
+	*summary = (struct summary){0};
+}
+
+double summary_overhead(const struct dataset_info *info)
+{
+	return 100.0 * ((double)info->pack_bytes - (double)info->super->bytes) /
+	       (double)info->super->bytes;
+}
+
+/* --- classes ---------------------------------------------------------------------------- */
+
+static int measure_classes(const struct dataset *dataset, struct summary *summary)
+{
+	struct classes *classes = &summary->classes;
+	int r = classes_new(dataset, classes);
+
+	if (r < 0)
+		return r;
+	summary->class_sizes = calloc(classes->split_count, sizeof(*summary->class_sizes));
+	if (!summary->class_sizes)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < classes->split_count; i++)
+		r = classes_sizes(classes, &classes->splits[i], &summary->class_sizes[i]);
+	return r;
+}
+
+/* --- images ----------------------------------------------------------------------------- */
+
+/* Widths and heights of one kind, kept for the median. */
+struct sides {
+	uint32_t *widths, *heights;
+	uint64_t count;
+};
+
+static void release_sides(struct sides *sides)
+{
+	free(sides->widths);
+	free(sides->heights);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void find_range(uint32_t *values, uint64_t count, struct summary_range *ret)
+{
+	qsort(values, count, sizeof(*values), compare);
+	*ret = (struct summary_range){
+		.min = values[0], .median = values[count / 2], .max = values[count - 1]};
+}
+
+/* The kind of an entry's content; kinds of a later version count as unknown. */
+static int image_of(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
+{
+	int r = dataset_image(dataset, number, ret);
+
+	if (r == 0 && (unsigned)ret->kind >= IMAGE_KINDS)
+		ret->kind = IMAGE_UNKNOWN;
+	return r;
+}
+
+static int count_images(struct dataset *dataset, struct summary *summary)
+{
+	struct dataset_entry entry;
+	struct dataset_image image;
+	int r;
+
+	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
+		dataset_entry(dataset, number, &entry);
+		if (!format_is_file(entry.kind))
+			continue;
+		r = image_of(dataset, number, &image);
+		if (r < 0)
+			return r;
+		summary->images[image.kind].count++;
+		summary->images[image.kind].sized += image.width && image.height;
+	}
+	return 0;
+}
+
+static int measure_kind(struct dataset *dataset, enum format_image kind,
+			struct summary_images *images)
+{
+	SCOPE(release_sides)
+	struct sides sides = {.widths = calloc(images->sized, sizeof(uint32_t)),
+			      .heights = calloc(images->sized, sizeof(uint32_t))};
+	struct dataset_entry entry;
+	struct dataset_image image;
+	int r;
+
+	if (!sides.widths || !sides.heights)
+		return -ENOMEM;
+	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
+		dataset_entry(dataset, number, &entry);
+		if (!format_is_file(entry.kind))
+			continue;
+		r = image_of(dataset, number, &image);
+		if (r < 0)
+			return r;
+		if (image.kind != kind || !image.width || !image.height)
+			continue;
+		sides.widths[sides.count] = image.width;
+		sides.heights[sides.count++] = image.height;
+	}
+	find_range(sides.widths, sides.count, &images->width);
+	find_range(sides.heights, sides.count, &images->height);
+	return 0;
+}
+
+static int measure_images(struct dataset *dataset, struct summary *summary)
+{
+	int r = count_images(dataset, summary);
+
+	for (unsigned kind = 1; r == 0 && kind < IMAGE_KINDS; kind++)
+		if (summary->images[kind].sized)
+			r = measure_kind(dataset, (enum format_image)kind, summary->images + kind);
+	return r;
+}
+
+/* --- how the files lie ------------------------------------------------------------------ */
+
+static void count_aliases(const struct dataset *dataset, struct summary *summary)
+{
+	struct dataset_entry entry;
+
+	for (uint32_t number = 1; number < dataset_entries(dataset); number++) {
+		dataset_entry(dataset, number, &entry);
+		if (entry.kind == FORMAT_ALIAS) {
+			summary->aliases++;
+			summary->alias_bytes += entry.size;
+		}
+	}
+}
+
+static double measure_fragmentation(const struct dataset *dataset)
+{
+	uint64_t files = 0, jumps = 0, end = 0;
+	struct dataset_extent extent;
+	struct dataset_entry entry;
+
+	for (uint64_t number = 0; number < dataset_extents(dataset); number++) {
+		dataset_extent(dataset, number, &extent);
+		dataset_entry(dataset, extent.entry, &entry);
+		if (entry.kind == FORMAT_ALIAS)
+			continue;
+		if (extent.from == 0 && files++ > 0)
+			jumps += extent.offset + STRAIGHT < end || extent.offset > end + STRAIGHT;
+		end = extent.offset + extent.size;
+	}
+	return files ? (double)jumps / (double)files : 0;
+}
+
+int summary_new(struct dataset *dataset, struct summary *ret)
+{
+	SCOPE(summary_release) struct summary summary = {0};
+	int r = measure_classes(dataset, &summary);
+
+	if (r == 0)
+		r = measure_images(dataset, &summary);
+	if (r < 0)
+		return r;
+	count_aliases(dataset, &summary);
+	summary.fragmentation = measure_fragmentation(dataset);
+	*ret = summary;
+	summary = (struct summary){0};
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* Makes a dataset's tree below a directory.
+ *
+ * Everything is created by name in the descriptor of its directory, exclusively and never
+ * through a link, so that nothing outside the given directory is touched, whatever the pack
+ * holds and whoever else works there. Directories that exist are used. Bytes are checked
+ * before they are written; a file that fails is not left behind. Memory does not depend on
+ * the size of files.
+ *
+ * Directories and symbolic links come first, then the files, in the order in which they lie in
+ * the pack and by several threads, then the other names of files, and at last the modes and
+ * times of directories. All callbacks come from the caller's thread, in an order that does not
+ * depend on the number of threads. */
+#ifndef PACK_TOOL_READ_UNFOLD_H
+#define PACK_TOOL_READ_UNFOLD_H
+
+#include "pack/dataset.h"
+#include "pack/tool/cli/subtree.h"
+
+struct unfold_params {
+	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_SUMS loaded */
+	const struct subtree *subtree; /* what to make */
+	int root;		       /* the directory, open */
+	bool finish_root;	       /* it gets the root's mode and time */
+	unsigned jobs;		       /* threads; at least 1 */
+	/* An entry could not be made: -errno, -EBADMSG where its bytes are damaged, -EEXIST
+	 * where its place is taken. What is in a directory that could not be made is not heard
+	 * of. Returns 0 to go on with the others, else what unfold() shall return. */
+	int (*fault)(void *context, uint32_t entry, int error);
+	/* After files and now and then between; non-zero ends it with that, after the files in
+	 * hand have been finished or removed. */
+	int (*done)(void *context, uint64_t files, uint64_t bytes);
+	void *context;
+};
+
+/* 0, -ENOMEM, -EAGAIN (no thread could be made), or what the callbacks returned. */
+int unfold(const struct unfold_params *params);
+
+#endif

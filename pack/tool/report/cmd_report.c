@@ -1,0 +1,212 @@
+/* foldpack report: one page to look at a dataset. */
+#include "base/io.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/report/report.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SAMPLES 6
+
+struct settings {
+	struct cmd_common common;
+	const char *output;
+	uint64_t samples;
+	bool progress;
+};
+
+static const struct opt options[] = {
+	OPT_STRING('o', "output", "FILE", struct settings, output,
+		   "where to write the page; - is standard output"),
+	OPT_NUMBER(0, "samples", "N", struct settings, samples,
+		   "pictures of each class (default: 6; 0: none)"),
+	CMD_PROGRESS_OPTION(struct settings),
+	CMD_COMMON_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack report",
+	.synopsis = "[options] PACK -o FILE",
+	.summary =
+		"Writes one page, HTML, to look at the dataset in PACK: what is in it, what is\n"
+		"worth a look, charts, and pictures of each class.",
+	.table = options,
+};
+
+/* --- the file --------------------------------------------------------------------------- */
+
+/* An earlier report may be replaced, and an empty file; nothing else. */
+static int check_output(const char *path, struct err *err)
+{
+	char begins[sizeof(REPORT_BEGINS)] = "";
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(err, -errno, "%s", strerror(errno));
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EEXIST,
+			       "not a regular file; '-o -' writes to standard output");
+	n = io_pread(fd, begins, sizeof(begins) - 1, 0);
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && strcmp(begins, REPORT_BEGINS) != 0)
+		return err_set(
+			err, -EEXIST,
+			"exists, and is no report of foldpack; choose another name, or remove "
+			"it");
+	return 0;
+}
+
+/* As open(2) would make it: mkstemp(3) makes it for its owner only. */
+static mode_t usual_mode(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int write_beside(const char *beside, int fd, const struct buf *page, const char *path)
+{
+	int r = io_write_full(fd, page->data, page->len);
+
+	if (r == 0 && fchmod(fd, usual_mode()) < 0)
+		r = -errno;
+	/* Some filesystems tell of a full disk at close only. */
+	if (close(fd) < 0 && r == 0)
+		r = -errno;
+	if (r == 0 && rename(beside, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(beside);
+	return r;
+}
+
+/* Whoever looks at the file sees the page before, or the new one, whole. */
+static int write_file(const char *path, const struct buf *page)
+{
+	SCOPE(buf_release) struct buf beside = BUF_INIT;
+	int fd, r = buf_addf(&beside, "%s.XXXXXX", path);
+
+	if (r < 0)
+		return r;
+	fd = mkostemp(beside.data, O_CLOEXEC);
+	return fd < 0 ? -errno : write_beside(beside.data, fd, page, path);
+}
+
+static int write_output(const char *path, const struct buf *page)
+{
+	int r;
+
+	if (strcmp(path, "-") == 0) {
+		fwrite(page->data, 1, page->len, stdout);
+		return 0; /* exit_finish() tells */
+	}
+	r = write_file(path, page);
+	if (r < 0)
+		log_error("%s: %s", path, strerror(-r));
+	return r;
+}
+
+/* --- the command ------------------------------------------------------------------------ */
+
+static void set_total(void *context, uint64_t pictures, uint64_t bytes)
+{
+	struct progress *progress = context;
+
+	progress->files_total = pictures;
+	progress->bytes_total = bytes;
+}
+
+static int picture_done(void *context, uint64_t bytes)
+{
+	progress_add(context, 1, bytes);
+	return interrupt_pending() ? -EINTR : 0;
+}
+
+static const char *name_of(const char *pack)
+{
+	const char *slash = strrchr(pack, '/');
+
+	return slash && slash[1] ? slash + 1 : pack;
+}
+
+static int write_report(struct dataset *dataset, const char *pack, const struct settings *settings,
+			uint64_t *ret_damaged)
+{
+	SCOPE(buf_release) struct buf page = BUF_INIT;
+	struct progress progress;
+	const struct report_params params = {.dataset = dataset,
+					     .name = name_of(pack),
+					     .samples = settings->samples > UINT32_MAX
+								? UINT32_MAX
+								: (uint32_t)settings->samples,
+					     .total = set_total,
+					     .done = picture_done,
+					     .context = &progress};
+	int r;
+
+	progress_begin(&progress, "looking at",
+		       cmd_progress(&settings->common, settings->progress));
+	r = report_write(&params, &page, ret_damaged);
+	progress_end(&progress);
+	if (r < 0 && r != -EINTR)
+		log_error("%s: %s", pack, err_text(NULL, r));
+	return r < 0 ? r : write_output(settings->output, &page);
+}
+
+static int run(struct dataset *dataset, const char *pack, const struct settings *settings)
+{
+	uint64_t damaged = 0;
+	struct err err = {0};
+	int r = strcmp(settings->output, "-") ? check_output(settings->output, &err) : 0;
+
+	if (r < 0) {
+		log_error("%s: %s", settings->output, err_text(&err, r));
+		return EXIT_FAILED;
+	}
+	r = write_report(dataset, pack, settings, &damaged);
+	if (r == -EINTR) {
+		log_error("%s: interrupted; nothing was written", settings->output);
+		return interrupt_die();
+	}
+	if (r == 0 && damaged) {
+		log_error(
+			"%s: damaged; the report was written and names what it met, 'foldpack "
+			"verify' names all",
+			pack);
+		return EXIT_DAMAGED;
+	}
+	return (int)exit_status_of(r);
+}
+
+int cmd_report(int argc, char **argv)
+{
+	SCOPE(cmd_close) struct dataset *dataset = NULL;
+	struct settings settings = {.samples = SAMPLES};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, 1);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	if (!settings.output) {
+		log_error("where to? '-o FILE' is missing; see 'foldpack report --help'");
+		return EXIT_USAGE;
+	}
+	r = cmd_open(args[0], &dataset);
+	if (r == EXIT_DONE)
+		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_SUMS);
+	if (r != EXIT_DONE)
+		return r;
+	interrupt_catch();
+	return exit_finish(run(dataset, args[0], &settings));
+}

@@ -1,0 +1,180 @@
+/* The write face of a pack: entries and bytes in, one finished file out.
+ *
+ *	builder_new -> builder_add (each entry) -> builder_store (each file's bytes), or
+ *	                                           builder_alias (equal bytes, once)
+ *	            -> builder_finish -> builder_free
+ *
+ * The pack is written beside its place, as PATH.partial, and takes its name by an atomic
+ * rename in builder_finish: until then PATH is untouched. The same entries, bytes, options and
+ * order of calls give the same file, bit for bit. Memory: 48 bytes an entry plus names, 8 an extent
+ * of files over 1 MiB, in the finish 8 an entry and the names again, and FORMAT_SPLIT_OVER at most
+ * for what is not yet written; batches of 64 MiB are committed as they fill.
+ *
+ * Each batch is brought to the disk while the next one is filled, and noted in
+ * PATH.partial.journal (journal.h). From the first one on an interrupted pack can be gone on
+ * with, however it was interrupted: builder_free leaves both files, where before it removes the
+ * partial one. Going on takes the same calls again, but asks before each file is stored:
+ *
+ *	builder_new (resume) -> builder_add -> builder_resumed (each file, in the order of
+ *	            storing): was it? else builder_store -> builder_finish -> builder_free
+ *
+ * and gives the file that the first run would have given, bit for bit, if the source is the
+ * same. Of one that has changed, files already packed are told by their fingerprints (-ESTALE);
+ * whatever was not packed yet is taken as it is now.
+ *
+ * Not thread-safe: one thread adds and stores. */
+#ifndef PACK_WRITE_BUILDER_H
+#define PACK_WRITE_BUILDER_H
+
+#include "base/err.h"
+#include "pack/dataset.h"
+
+struct builder;
+
+struct builder_params {
+	const char *path;    /* of the finished pack */
+	bool replace;	     /* an existing PATH is replaced; else -EEXIST at once */
+	bool resume;	     /* go on with what an interrupted run left, if it left anything */
+	const char *options; /* "name=value\n" lines, kept in the pack; NULL: none */
+	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB, as all packs have it but tests' */
+};
+
+struct builder_entry {
+	enum format_kind kind; /* FORMAT_DIRECTORY, _FILE, _SYMLINK or _HARDLINK */
+	uint32_t parent;       /* as returned by builder_add; the root is BUILDER_ROOT */
+	const char *name;
+	size_t name_len;
+	mode_t mode; /* permission bits */
+	struct timespec mtime;
+	const char *target; /* of a symbolic link */
+	size_t target_len;
+	uint32_t link_to; /* hard link: the file it is another name of */
+	uint64_t size;	  /* bytes of a file, as its source says; only builder_entry() wants it */
+};
+
+/* Where the bytes of a file come from. `read` fills buf with the next len bytes, all of them,
+ * or returns -errno, which builder_store passes on. */
+struct builder_source {
+	int (*read)(void *context, void *buf, size_t len);
+	void *context;
+	uint64_t size; /* bytes */
+};
+
+/* What is remembered of a file that is in an interrupted pack already, or was left out. */
+struct builder_past {
+	bool dropped, stored; /* neither: it has the bytes of another file */
+	uint64_t size;	      /* of what was stored, bytes */
+	const char *note;     /* of builder_mark(), not NUL-ended; lives until the next call */
+	size_t note_len;
+};
+
+/* How far an interrupted pack has got. */
+struct builder_kept {
+	uint64_t files; /* stored or dropped */
+	uint64_t bytes; /* of those stored */
+};
+
+struct builder_summary {
+	uint64_t files, directories, symlinks, hardlinks;
+	uint64_t bytes;		       /* of the files */
+	uint64_t aliases, alias_bytes; /* of both, what is not stored because others have it */
+	uint64_t pack_bytes;	       /* size of the pack */
+	char id[33];		       /* as dataset_info.id */
+};
+
+#define BUILDER_ROOT 0u
+
+/* The version of liblmdb, which writes the packs. */
+void builder_library(int *ret_major, int *ret_minor, int *ret_patch);
+
+/* Creates PATH.partial, or takes it up again (params->resume). Returns 0; -EEXIST (PATH exists, or
+ * is no regular file, or PATH.partial is not of a builder); -EBUSY (another foldpack writes it);
+ * -EINPROGRESS (an interrupted pack is there, and neither `resume` nor `replace` says what to do);
+ * -EINVAL (resume: begun with other options, err says which); -EPROTONOSUPPORT (by another
+ * version); or what making the file gave. */
+int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
+/* What builder_new() would refuse, as it would; makes and changes nothing. */
+int builder_check(const struct builder_params *params, struct err *err);
+/* Removes what cannot be gone on with. NULL is fine. */
+void builder_free(struct builder *builder);
+/* The same at once, for the room on the disk: entries can be asked for until builder_free(). */
+void builder_discard(struct builder *builder);
+
+/* Whether the pack, were this the end, could be gone on with, and from where: right after
+ * builder_new, what there is to go on from. Waits for the batch that is being synced. */
+bool builder_kept(struct builder *builder, struct builder_kept *ret);
+
+/* Removes the journal that a run which was killed right behind its rename has left beside the
+ * finished pack at path; none of a pack that is being made. */
+void builder_tidy(const char *path);
+
+/* Gives a directory another mode and time than it was added with, the root than 0755 and 1970. */
+void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime);
+
+/* Adds an entry. A file has no bytes until builder_store. Names need not come sorted.
+ * Returns 0; -EINVAL (a name that no pack can hold); -ENOMEM; -EOVERFLOW (268,434,942
+ * entries, or 2 GiB of names or of targets). */
+int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
+		struct err *err);
+
+/* Whether this file, whose turn it is, was stored or dropped before the interruption. Returns 1: it
+ * was, and all that was known of it is known again; 0: it was not, and neither were those that
+ * follow; -ESTALE: another file was, or this one has changed since (err names it); -EBADMSG,
+ * -EIO (of the journal); -ENOMEM. */
+int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
+		    struct builder_past *ret, struct err *err);
+
+/* Says of the file that is stored or dropped next what builder_resumed() is to know of it: the
+ * fingerprint, of path, size, time and mode, which tells whether it is the same file; and a word
+ * of the caller's, of which 65535 bytes are kept. Returns 0 or -ENOMEM. */
+int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len);
+
+/* Stores a file's bytes. Fastest when files come sorted by path. Returns 0; what source->read gave
+ * (nothing of the file is kept then); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries with one path);
+ * -ESTALE (parts that were stored before the interruption are not what is read now). */
+int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
+		  struct err *err);
+
+/* Whether a stored file has these bytes: they are read back from what was written. One over
+ * FORMAT_SPLIT_OVER bytes never has. Returns 0; -EIO; -ENOMEM; -EINVAL (not a stored file). */
+int builder_same(const struct builder *builder, uint32_t id, const void *data, uint64_t len,
+		 bool *ret);
+
+/* Instead of builder_store: the file gets the bytes of `to`, which was stored and has the same,
+ * and what is known of them as an image; all else is its own. Only a reference is written.
+ * Returns 0; -EINVAL (`to` was not stored, but is an alias, or nothing yet); as builder_store. */
+int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err *err);
+
+/* What was found out about an image; IMAGE_UNKNOWN where never called. Before builder_store, or
+ * right after it. */
+void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
+
+/* An entry as it was added, without its texts; that is, until it is stored or dropped. */
+void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret);
+/* What was added: the kind (a file may have become FORMAT_SPLIT or FORMAT_ALIAS since), the
+ * directory it is in, and the file that it is a name of, which is another one for a hard link. */
+enum format_kind builder_kind(const struct builder *builder, uint32_t id);
+uint32_t builder_parent(const struct builder *builder, uint32_t id);
+uint32_t builder_file(const struct builder *builder, uint32_t id);
+
+/* Takes an entry out: a file that was not stored, a link, an empty directory. 0 or -ENOMEM. */
+int builder_drop(struct builder *builder, uint32_t id);
+bool builder_is_dropped(const struct builder *builder, uint32_t id);
+
+/* Calls `found` for each directory all of whose files were dropped, at any depth, but for those
+ * inside of another one; and for the root. 0, -ENOMEM, or what `found` returned to end it. */
+int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
+		       void *context);
+
+/* The name of an entry, NUL-ended. In any thread, once all entries are added. */
+void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1]);
+/* Sets path to that of an entry, NUL-ended. 0 or -ENOMEM. */
+int builder_path(const struct builder *builder, uint32_t id, struct buf *path);
+
+/* Writes the index, syncs, gives the pack its name. Every file must be stored or dropped
+ * (-EINVAL otherwise), and no two entries of a directory share a name (-EEXIST). -ESTALE: the
+ * index of an interrupted finish was another one, or files are missing that were stored.
+ * Nothing can be added afterwards. */
+int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err);
+
+#endif

@@ -1,0 +1,299 @@
+/* From records to a finished pack. The index says where each record lies, and is itself
+ * records; so:
+ *
+ *	1. put the sections (file offsets still zero), commit, close
+ *	2. read those back that find entries, and walk the keys of the finished LMDB: now every
+ *	   offset is known
+ *	3. write zeros over free pages, the offsets over their places in the file, sync, and then
+ *	   the superblock, whose place has been held since the beginning
+ *
+ * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where
+ * there is a journal it knows of step 1 by then: whoever goes on does steps 2 and 3 again. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/keys.h"
+#include "pack/write/builder_internal.h"
+#include "pack/xxh3.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+static int put_links(struct builder *builder)
+{
+	int r = 0;
+
+	for (uint32_t id = 1; id < builder_count(builder) && r >= 0; id++) {
+		const struct builder_node *node = builder_node(builder, id);
+
+		if (node->kind == FORMAT_HARDLINK && node->state == NODE_DONE)
+			r = builder_put_reference(builder, id, builder_put_last);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Straight into their places, one at a time. */
+static int put_sections(const struct builder_tree *tree, const struct format_super *super)
+{
+	struct format_key key;
+	void *space;
+	int r;
+
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		const struct format_section_ref *ref = &super->sections[i];
+
+		format_key_section((enum format_section)i, &key);
+		r = builder_put_last(tree->builder, &key, ref->bytes, &space);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			builder_fill_section(tree, ref, i, space);
+	}
+	return 0;
+}
+
+/* `sum` as builder_describe() found it. */
+static int put_index(const struct builder_tree *tree, const struct format_super *super,
+		     uint64_t sum, struct err *err)
+{
+	struct builder *builder = tree->builder;
+	int r = builder_resumed_all(builder, err);
+
+	if (r < 0)
+		return r;
+	if (builder->now.puts && builder->now.index_sum != sum)
+		return err_set(err, -ESTALE,
+			       "names, modes, times or links have changed since the interruption");
+	builder->now.index_sum = sum;
+	r = put_links(builder);
+	return r < 0 ? r : put_sections(tree, super);
+}
+
+/* Offsets are written over their places in the file, maybe by an interrupted run. */
+static int keep_offsets(const struct builder_tree *tree, const struct format_super *super,
+			struct index *index)
+{
+	static const enum format_section kept[] = {SECTION_START, SECTION_PARTS};
+	int r = 0;
+
+	index->entries = tree->entries;
+	for (size_t i = 0; r == 0 && i < 2; i++) {
+		const struct format_section_ref *ref = &super->sections[kept[i]];
+		struct index_section *s = &index->sections[kept[i]];
+
+		r = index_section_alloc(s, ref->count, ref->width);
+		if (r == 0)
+			builder_fill_section(tree, ref, kept[i], s->data);
+	}
+	return r;
+}
+
+/* From here on the other sections are in the file. */
+static void let_go(struct builder *builder)
+{
+	buf_release(&builder->nodes);
+	buf_release(&builder->names);
+	buf_release(&builder->targets);
+	buf_release(&builder->sums);
+}
+
+static int put_all(struct builder *builder, struct format_super *super, struct index *index,
+		   struct err *err)
+{
+	SCOPE(builder_tree_release) struct builder_tree tree = {0};
+	uint64_t sum = 0;
+	int r = builder_tree_init(&tree, builder, err);
+
+	if (r == 0)
+		r = builder_describe(&tree, super, &sum);
+	if (r == 0)
+		r = put_index(&tree, super, sum, err);
+	if (r == 0)
+		r = keep_offsets(&tree, super, index);
+	if (r == 0)
+		let_go(builder);
+	return r;
+}
+
+/* The last commit. A pack of one batch does without a journal; else that has to know what is
+ * in the file before any of it is written over. */
+static int close_store(struct builder *builder)
+{
+	struct journal_checkpoint last;
+	int r = journal_settle(builder->journal);
+
+	if (r == 0 && journal_last(builder->journal, &last) < 0)
+		r = store_commit(builder->store);
+	else if (r == 0)
+		r = builder_commit(builder);
+	if (r >= 0)
+		r = journal_settle(builder->journal);
+	if (r == 0)
+		r = store_wipe(builder->store);
+	store_free(builder->store);
+	builder->store = NULL;
+	return r;
+}
+
+/* Their records follow the superblock's. */
+static int find_sections(struct walker *walker, struct format_super *super, struct err *err)
+{
+	struct walker_record record;
+	int r = walker_first(walker, &record, err);
+
+	while (r == 0 && (r = walker_next(walker, &record, err)) == 0 &&
+	       format_key_classify(record.key, record.key_len) == KEY_SECTION) {
+		enum format_section section = format_key_to_section(record.key, record.key_len);
+
+		if (section < SECTION_COUNT)
+			super->sections[section].offset = record.offset;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* What finds the entries of keys, beside the offsets. */
+static const enum format_section finding[] = {
+	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT, SECTION_KIND, SECTION_SIZE,
+};
+
+static int read_section(const struct builder *builder, const struct format_section_ref *ref,
+			struct index_section *s)
+{
+	int r = index_section_alloc(s, ref->width ? ref->count : ref->bytes, ref->width);
+
+	if (r == 0)
+		r = io_pread_full(builder->fd, s->data, s->bytes, ref->offset);
+	if (r == 0 && XXH3_64bits(s->data, s->bytes) != ref->sum)
+		r = -EIO;
+	return r;
+}
+
+static int read_index(const struct builder *builder, struct walker *walker,
+		      struct format_super *super, struct index *index, struct err *err)
+{
+	int r = find_sections(walker, super, err);
+
+	for (size_t i = 0; r == 0 && i < sizeof(finding) / sizeof(*finding); i++)
+		r = read_section(builder, &super->sections[finding[i]],
+				 &index->sections[finding[i]]);
+	return r;
+}
+
+static int locate(const struct builder *builder, struct index *index, struct format_super *super,
+		  struct err *err)
+{
+	struct walker *walker;
+	uint64_t super_offset;
+	int r = walker_new(builder->fd, &walker, err);
+
+	if (r < 0)
+		return r;
+	r = read_index(builder, walker, super, index, err);
+	if (r == 0)
+		r = index_locate(index, walker, super, &super_offset, err);
+	super->version = FORMAT_VERSION;
+	super->lmdb = index_lmdb_state(walker_info(walker));
+	walker_free(walker);
+	return r;
+}
+
+static int write_section(const struct builder *builder, const struct index *index,
+			 struct format_super *super, enum format_section section)
+{
+	const struct index_section *s = &index->sections[section];
+	struct format_section_ref *ref = &super->sections[section];
+
+	ref->sum = XXH3_64bits(s->data, s->bytes);
+	return io_pwrite_full(builder->fd, s->data, s->bytes, ref->offset);
+}
+
+/* A superblock on the disk says that all the rest is there too. */
+static int write_offsets(struct builder *builder, struct index *index, struct format_super *super,
+			 struct err *err)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+	int r = locate(builder, index, super, err);
+
+	if (r == 0)
+		r = write_section(builder, index, super, SECTION_START);
+	if (r == 0)
+		r = write_section(builder, index, super, SECTION_PARTS);
+	if (r == 0 && fdatasync(builder->fd) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	format_super_encode(super, data);
+	return io_pwrite_full(builder->fd, data, sizeof(data), builder->now.super_offset);
+}
+
+static int take_name(struct builder *builder, struct err *err)
+{
+	unsigned flags = builder->replace ? 0 : RENAME_NOREPLACE;
+	int r = renameat2(AT_FDCWD, builder->partial, AT_FDCWD, builder->path, flags);
+
+	/* Not every filesystem knows the flag. */
+	if (r < 0 && errno == EINVAL && flags && access(builder->path, F_OK) < 0)
+		r = rename(builder->partial, builder->path);
+	if (r < 0)
+		return errno == EEXIST ? err_set(err, -EEXIST, "exists") : -errno;
+	builder->ours = false;
+	io_sync_directory(builder->path);
+	unlink(builder->journal_path);
+	return 0;
+}
+
+static int finish_file(struct builder *builder, struct err *err)
+{
+	if (fchmod(builder->fd, 0444) < 0 || fsync(builder->fd) < 0)
+		return -errno;
+	return take_name(builder, err);
+}
+
+static void count_aliases(const struct builder *builder, struct builder_summary *summary)
+{
+	for (uint32_t id = 1; id < builder_count(builder); id++) {
+		const struct builder_node *node = builder_node(builder, id);
+
+		if (node->kind == FORMAT_ALIAS) {
+			summary->aliases++;
+			summary->alias_bytes += node->size;
+		}
+	}
+}
+
+static void summarise(const struct builder *builder, const struct format_super *super,
+		      struct builder_summary *ret)
+{
+	struct stat st = {0};
+
+	fstat(builder->fd, &st);
+	ret->files = super->files;
+	ret->directories = super->directories;
+	ret->symlinks = super->symlinks;
+	ret->hardlinks = super->hardlinks;
+	ret->bytes = super->bytes;
+	ret->pack_bytes = (uint64_t)st.st_size;
+	for (size_t i = 0; i < sizeof(super->id); i++)
+		snprintf(ret->id + 2 * i, 3, "%02x", super->id[i]);
+}
+
+int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err)
+{
+	SCOPE(index_release) struct index index = {0};
+	struct builder_summary summary = {0};
+	struct format_super super = {0};
+	int r;
+
+	count_aliases(builder, &summary);
+	r = put_all(builder, &super, &index, err);
+	if (r == 0)
+		r = close_store(builder);
+	if (r == 0)
+		r = write_offsets(builder, &index, &super, err);
+	if (r == 0)
+		r = finish_file(builder, err);
+	if (r < 0)
+		return r;
+	summarise(builder, &super, &summary);
+	*ret = summary;
+	return 0;
+}

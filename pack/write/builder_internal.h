@@ -1,0 +1,172 @@
+/* What builder.c, builder_alias.c (entries and bytes), builder_partial.c (the partial file and its
+ * journal), builder_resume.c (what an interrupted run left) and builder_index.c,
+ * builder_sections.c, builder_finish.c (the index, and the finished file) share. */
+#ifndef PACK_WRITE_BUILDER_INTERNAL_H
+#define PACK_WRITE_BUILDER_INTERNAL_H
+
+#include "pack/index.h"
+#include "pack/write/builder.h"
+#include "pack/write/journal.h"
+#include "pack/write/store.h"
+
+enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file without its bytes */
+
+/* There is one for each of maybe many million entries. */
+struct builder_node {
+	uint64_t name;	/* offset in names */
+	uint64_t start; /* file: the sum of its one extent, or its first row in sums; symlink:
+			   offset in targets; hard link, alias: the id of its file; directory:
+			   where its children begin, once builder_tree_init() knows */
+	uint64_t size;	/* bytes, as the source says until it is stored; directory: children, as
+			   `start` */
+	int64_t mtime;	/* nanoseconds since 1970 */
+	uint32_t parent;
+	uint32_t width, height; /* pixels */
+	uint16_t mode;
+	uint8_t name_len;
+	uint8_t kind : 3;  /* enum format_kind */
+	uint8_t state : 2; /* enum node_state */
+	uint8_t image : 3; /* enum format_image */
+};
+_Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 8, "");
+
+struct builder {
+	char *path, *partial, *journal_path, *options;
+	bool replace;
+	bool ours; /* the partial file is: builder_free removes it, unless it can be kept */
+	int fd;	   /* of the partial file, locked */
+	struct store *store;
+	struct journal *journal;
+	struct journal_checkpoint
+		now;	      /* what the next commit will be; its `store` is not kept up */
+	uint64_t fingerprint; /* of the next file, as is the note */
+	struct buf note;
+
+	uint32_t last; /* stored last */
+
+	bool resuming;	/* the journal may have records that nobody asked for yet */
+	uint32_t parts; /* of the next file, stored before the interruption */
+	uint64_t puts;	/* of the finish so far; now.puts is ahead where it was interrupted */
+
+	struct buf nodes;   /* struct builder_node, by id */
+	struct buf names;   /* of the nodes, one behind the other */
+	struct buf targets; /* of symbolic links */
+	struct buf sums;    /* uint64_t, in the order of storing; not of files of one extent */
+};
+
+static inline struct builder_node *builder_node(const struct builder *builder, uint32_t id)
+{
+	return (struct builder_node *)(void *)builder->nodes.data + id;
+}
+
+static inline uint32_t builder_count(const struct builder *builder)
+{
+	return (uint32_t)(builder->nodes.len / sizeof(struct builder_node));
+}
+
+static inline const uint64_t *builder_sums(const struct builder *builder)
+{
+	return (const uint64_t *)(const void *)builder->sums.data;
+}
+
+static inline uint64_t builder_sum_count(const struct builder *builder)
+{
+	return builder->sums.len / sizeof(uint64_t);
+}
+
+/* The sums of the extents of a file whose bytes are its own, and stored. */
+static inline const uint64_t *builder_file_sums(const struct builder *builder,
+						const struct builder_node *node)
+{
+	return format_extents(node->size) == 1 ? &node->start : builder_sums(builder) + node->start;
+}
+
+/* A file has been stored, as `size` bytes whose sums are in the rows from `first` on. */
+void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
+			uint64_t size);
+
+static inline void builder_set_dropped(struct builder_node *node)
+{
+	node->state = NODE_DROPPED;
+	node->size = 0;
+}
+
+/* Whether the bytes of a file are its own, and stored. */
+bool builder_is_stored(const struct builder *builder, uint32_t id);
+
+/* Puts the record of a hard link or alias, which says where its bytes are, by builder_put() or
+ * builder_put_last(), and returns what that gave. */
+typedef int builder_put_fn(struct builder *builder, const struct format_key *key, uint64_t size,
+			   void **ret_space);
+int builder_put_reference(struct builder *builder, uint32_t id, builder_put_fn *put);
+
+/* Whether the record of an alias names the file that it has the bytes of here. 0, or as
+ * store_get(). */
+int builder_holds_reference(const struct builder *builder, uint32_t id, bool *ret);
+
+/* Gives a file the bytes of another one, in memory only. */
+void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
+
+/* Whether a file can be given its bytes now: 0, or as builder_store(). */
+int builder_check_turn(struct builder *builder, const struct builder_node *node, struct err *err);
+
+/* --- builder_partial.c --- */
+
+/* Opens, locks and begins or takes up the partial file. As builder_new(). */
+int builder_partial_open(struct builder *builder, const struct builder_params *params,
+			 struct err *err);
+/* What that would refuse: nothing is made or changed. As builder_check(). */
+int builder_partial_check(struct builder *builder, const struct builder_params *params,
+			  struct err *err);
+/* Commits what was put, and hands it to the journal. */
+int builder_commit(struct builder *builder);
+/* Puts a record, behind a commit where that is due. As store_put(). */
+int builder_put(struct builder *builder, const struct format_key *key, uint64_t size,
+		void **ret_space);
+/* The same in the finish: returns 1 where it is there from before an interruption. */
+int builder_put_last(struct builder *builder, const struct format_key *key, uint64_t size,
+		     void **ret_space);
+
+/* --- builder_resume.c --- */
+
+/* Notes in the journal what became of a file or part: `size` bytes, and the sums from row
+ * `first` on. */
+void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first);
+/* builder_record() for a file that is done, with image and counts. */
+void builder_record_file(struct builder *builder, uint32_t id);
+/* 0; -ESTALE where an interrupted pack has files that nobody asked for. */
+int builder_resumed_all(struct builder *builder, struct err *err);
+
+/* --- builder_index.c --- */
+
+/* Which entry of the index each node becomes. */
+struct builder_tree {
+	struct builder *builder; /* borrowed */
+	uint32_t entries;	 /* with the root */
+	uint32_t *order;	 /* by entry: the node */
+	uint32_t *entry;	 /* by node: the entry */
+};
+
+/* Returns 0, -ENOMEM, -EINVAL (a file without bytes, a link to one that was left out) or -EEXIST
+ * (two entries of one name). */
+int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct err *err);
+void builder_tree_release(struct builder_tree *tree);
+
+static inline const struct builder_node *builder_tree_node(const struct builder_tree *tree,
+							   uint32_t entry)
+{
+	return builder_node(tree->builder, tree->order[entry]);
+}
+
+/* --- builder_sections.c --- */
+
+/* Fills counts and id, and what is known of the sections before they lie anywhere; *ret_sum is of
+ * all that the records of the finish are made from. 0 or -ENOMEM. */
+int builder_describe(const struct builder_tree *tree, struct format_super *super,
+		     uint64_t *ret_sum);
+/* Writes the bytes of a section so described; the offsets of files and parts are zero, until the
+ * records are written and index_locate() finds them. */
+void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
+			  enum format_section section, void *out);
+
+#endif

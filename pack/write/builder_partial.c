@@ -1,0 +1,428 @@
+/* The partial file: begun, taken up again, committed batch by batch, and left.
+ *
+ * It says from its first moment on what it is: an unfinished superblock is committed before all
+ * else, with a number of this run, which the journal has too. A journal that is left over from
+ * another file is known by that. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/walker.h"
+#include "pack/write/builder_internal.h"
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch has so many */
+
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* Between open and flock, another run may have finished: the file is a pack by now. */
+static bool still_named(int fd, const char *path)
+{
+	struct stat here, there;
+
+	return fstat(fd, &here) == 0 && lstat(path, &there) == 0 && here.st_dev == there.st_dev &&
+	       here.st_ino == there.st_ino;
+}
+
+static int open_rw(const char *path)
+{
+	return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static int cannot_create(const struct builder *builder, int error, struct err *err)
+{
+	return err_set(err, error, "cannot create '%s': %s", builder->partial, strerror(-error));
+}
+
+/* A run that was killed right before its rename has made the file read-only. */
+static int open_writable(const char *path)
+{
+	int fd = open_rw(path), error = errno;
+
+	if (fd < 0 && error == EACCES && fchmodat(AT_FDCWD, path, 0600, AT_SYMLINK_NOFOLLOW) == 0) {
+		fd = open_rw(path);
+		error = errno;
+	}
+	return fd < 0 ? -error : fd;
+}
+
+/* A partial file that nobody holds locked is the remains of an interrupted run. Filesystems
+ * without locks cannot tell: there the last one to start wins. */
+static int lock(const struct builder *builder, int fd, struct err *err)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
+}
+
+/* Just made, or of a run that came no further. */
+static bool is_empty(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size == 0;
+}
+
+static int open_locked(struct builder *builder, struct err *err)
+{
+	SCOPE_CLOSE int fd = open_writable(builder->partial);
+	int r = fd < 0 ? cannot_create(builder, fd, err) : lock(builder, fd, err);
+
+	if (r < 0)
+		return r;
+	if (!still_named(fd, builder->partial))
+		return err_set(err, -EBUSY, "another foldpack has just written '%s'",
+			       builder->path);
+	builder->fd = steal_fd(&fd);
+	builder->ours = is_empty(builder->fd);
+	return 0;
+}
+
+/* --- the remains of an interrupted run ------------------------------------------------------- */
+
+static bool holds(int fd, const void *want, size_t len, uint64_t offset)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+
+	return io_pread_full(fd, data, len, offset) == 0 && memcmp(data, want, len) == 0;
+}
+
+/* Behind the last commit the superblock is written in its place: then the file is known by the
+ * state of its LMDB. */
+static bool belongs(const struct builder *builder)
+{
+	uint8_t super[FORMAT_SUPER_BYTES];
+	struct journal_checkpoint last;
+	struct store_state *state = &last.store;
+	struct stat st;
+
+	if (journal_last(builder->journal, &last) < 0 || fstat(builder->fd, &st) < 0 ||
+	    (uint64_t)st.st_size < state->bytes)
+		return false;
+	format_super_unfinished(journal_run(builder->journal), super);
+	return holds(builder->fd, super, sizeof(super), last.super_offset) ||
+	       (holds(builder->fd, state->metas[0], STORE_META_BYTES, 0) &&
+		holds(builder->fd, state->metas[1], STORE_META_BYTES, state->page));
+}
+
+/* The journal of what lies there: 0, or -ENODATA where there is nothing to go on with. */
+static int find_journal(struct builder *builder, struct err *err)
+{
+	struct journal_params params = {.path = builder->journal_path, .pack = builder->fd};
+	int r = journal_open(&params, &builder->journal, err);
+
+	if (r < 0 || belongs(builder))
+		return r;
+	journal_free(steal_ptr(&builder->journal));
+	return -ENODATA;
+}
+
+static bool begins_with_zeros(int fd)
+{
+	char page[4096];
+	ssize_t got = io_pread(fd, page, sizeof(page), 0);
+
+	for (ssize_t i = 0; i < got; i++)
+		if (page[i])
+			return false;
+	return got > 0;
+}
+
+/* What a power failure leaves of a first batch, of which not all pages were written. */
+static bool is_damaged_batch(int fd, int error)
+{
+	struct stat st;
+
+	if (error == -EINVAL)
+		return begins_with_zeros(fd);
+	return error == -EBADMSG && fstat(fd, &st) == 0 && (uint64_t)st.st_size < DAMAGED_MOST;
+}
+
+/* 0: a whole one; -EINPROGRESS; -ENOENT: none; -EBADMSG, ... */
+static int read_super(int fd, struct walker *walker)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+	struct format_super super;
+	struct walker_record record;
+	struct format_key key;
+	struct err err;
+	int r;
+
+	format_key_super(&key);
+	r = walker_find(walker, key.data, key.len, &record, &err);
+	if (r == 0)
+		r = io_pread_full(fd, data, sizeof(data), record.offset);
+	return r < 0 ? r : format_super_decode(data, sizeof(data), &super, &err);
+}
+
+/* Without a journal: the remains of a run that came no further than its first batch. Whatever else
+ * lies there is somebody's. */
+static bool is_of_a_run(int fd)
+{
+	struct walker *walker;
+	struct err err;
+	int r = is_empty(fd) ? -EINPROGRESS : walker_new(fd, &walker, &err);
+
+	if (r == 0) {
+		r = read_super(fd, walker);
+		walker_free(walker);
+	}
+	return r == -EINPROGRESS || is_damaged_batch(fd, r);
+}
+
+/* Cuts the first line that `a` has and `b` has not out of `a`: false where there is none. */
+static bool find_line(const char *a, const char *b, size_t *ret_len, const char **ret)
+{
+	for (size_t len; *a; a += len + (a[len] == '\n')) {
+		bool found = false;
+
+		len = strcspn(a, "\n");
+		for (const char *at = b; *at && !found; at += strcspn(at, "\n"), at += *at == '\n')
+			found = strcspn(at, "\n") == len && memcmp(at, a, len) == 0;
+		if (!found) {
+			*ret = a;
+			*ret_len = len;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int check_options(const struct builder *builder, struct err *err)
+{
+	static const char way_out[] = "; go on with the same options, or start again";
+	const char *then = journal_options(builder->journal), *with;
+	size_t len;
+
+	if (find_line(then, builder->options, &len, &with))
+		return err_set(err, -EINVAL, "was begun with '%.*s'%s", (int)len, with, way_out);
+	if (find_line(builder->options, then, &len, &with))
+		return err_set(err, -EINVAL, "was begun without '%.*s'%s", (int)len, with, way_out);
+	return 0;
+}
+
+/* 0: what lies there is to be gone on with; -ENODATA: there is nothing; or why it stops this run.
+ */
+static int judge(struct builder *builder, const struct builder_params *params, struct err *err)
+{
+	int r = params->resume || !params->replace ? find_journal(builder, err) : -ENODATA;
+
+	if (r == -ENODATA && !params->replace && !is_of_a_run(builder->fd))
+		return err_set(err, -EEXIST,
+			       "'%s' is in the way, and not what foldpack left; move it, or let "
+			       "--force write over it",
+			       builder->partial);
+	if (r < 0)
+		return r;
+	if (!params->resume)
+		return err_set(err, -EINPROGRESS, "an interrupted run has left its work in '%s'",
+			       builder->partial);
+	return check_options(builder, err);
+}
+
+static int take_up(struct builder *builder, uint64_t batch)
+{
+	int r;
+
+	journal_last(builder->journal, &builder->now);
+	builder->resuming = true;
+	r = store_new(builder->partial, batch, &builder->store);
+	return r < 0 ? r : store_restore(builder->store, &builder->now.store);
+}
+
+/* --- beginning ------------------------------------------------------------------------------- */
+
+static int put_super(struct builder *builder, const uint8_t run[FORMAT_RUN_BYTES])
+{
+	struct format_key key;
+	void *space;
+	int r;
+
+	format_key_super(&key);
+	r = store_put(builder->store, key.data, key.len, FORMAT_SUPER_BYTES, &space);
+	if (r < 0)
+		return r;
+	format_super_unfinished(run, space);
+	return store_commit(builder->store);
+}
+
+static int locate_super(struct builder *builder, struct err *err)
+{
+	struct walker_record record;
+	struct walker *walker;
+	int r = walker_new(builder->fd, &walker, err);
+
+	if (r < 0)
+		return r;
+	r = walker_first(walker, &record, err);
+	if (r == 0)
+		builder->now.super_offset = record.offset;
+	walker_free(walker);
+	return r;
+}
+
+/* What is there goes for good: first the journal's name, so that it cannot come back and claim
+ * a file of which only some pages are the old ones. */
+static int clear(const struct builder *builder, struct err *err)
+{
+	if (unlink(builder->journal_path) == 0)
+		io_sync_directory(builder->journal_path);
+	else if (errno != ENOENT)
+		return err_set(err, -errno, "cannot remove '%s': %s", builder->journal_path,
+			       strerror(errno));
+	return ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ? -errno : 0;
+}
+
+static int begin(struct builder *builder, uint64_t batch, struct err *err)
+{
+	uint8_t run[FORMAT_RUN_BYTES];
+	struct journal_params params = {.path = builder->journal_path,
+					.pack = builder->fd,
+					.run = run,
+					.options = builder->options};
+	int r = clear(builder, err);
+
+	builder->ours |= r == 0;
+	if (r == 0 && getrandom(run, sizeof(run), 0) < 0)
+		r = -errno;
+	if (r == 0)
+		r = journal_new(&params, &builder->journal);
+	if (r == 0)
+		r = store_new(builder->partial, batch, &builder->store);
+	if (r == 0)
+		r = put_super(builder, run);
+	return r < 0 ? r : locate_super(builder, err);
+}
+
+int builder_partial_open(struct builder *builder, const struct builder_params *params,
+			 struct err *err)
+{
+	int r = open_locked(builder, err);
+
+	if (r == 0)
+		r = judge(builder, params, err);
+	if (r == -ENODATA)
+		return begin(builder, params->batch, err);
+	return r < 0 ? r : take_up(builder, params->batch);
+}
+
+/* --- or only asked about --------------------------------------------------------------------- */
+
+/* Could the partial file be made? */
+static int check_directory(const struct builder *builder, struct err *err)
+{
+	SCOPE_FREE char *path = strdup(builder->partial);
+
+	if (!path)
+		return -ENOMEM;
+	return faccessat(AT_FDCWD, dirname(path), W_OK | X_OK, AT_EACCESS) < 0
+		       ? cannot_create(builder, -errno, err)
+		       : 0;
+}
+
+/* A file of one's own can be made writable. */
+static int open_to_check(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = errno;
+	struct stat st;
+
+	if (fd < 0 && error == EACCES && lstat(path, &st) == 0 && st.st_uid == geteuid()) {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		error = errno;
+	}
+	return fd < 0 ? -error : fd;
+}
+
+int builder_partial_check(struct builder *builder, const struct builder_params *params,
+			  struct err *err)
+{
+	int fd = open_to_check(builder->partial), r;
+
+	if (fd == -ENOENT)
+		return check_directory(builder, err);
+	if (fd < 0)
+		return cannot_create(builder, fd, err);
+	builder->fd = fd;
+	r = lock(builder, fd, err);
+	if (r == 0)
+		r = judge(builder, params, err);
+	return r == -ENODATA ? 0 : r;
+}
+
+/* --- batches --------------------------------------------------------------------------------- */
+
+int builder_commit(struct builder *builder)
+{
+	int r = store_commit(builder->store);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = store_save(builder->store, &builder->now.store);
+	builder->now.revisited = store_revisits(builder->store);
+	return r < 0 ? r : journal_commit(builder->journal, &builder->now);
+}
+
+int builder_put(struct builder *builder, const struct format_key *key, uint64_t size,
+		void **ret_space)
+{
+	int r = 0;
+
+	if (store_full(builder->store, key->data, key->len, size))
+		r = builder_commit(builder);
+	return r < 0 ? r : store_put(builder->store, key->data, key->len, size, ret_space);
+}
+
+int builder_put_last(struct builder *builder, const struct format_key *key, uint64_t size,
+		     void **ret_space)
+{
+	int r;
+
+	if (builder->puts++ < builder->now.puts)
+		return 1;
+	r = builder_put(builder, key, size, ret_space);
+	if (r == 0)
+		builder->now.puts = builder->puts;
+	return r;
+}
+
+/* --- leaving ------------------------------------------------------------------------------- */
+
+bool builder_kept(struct builder *builder, struct builder_kept *ret)
+{
+	struct journal_checkpoint last;
+
+	if (!builder->journal)
+		return false;
+	journal_settle(builder->journal);
+	if (journal_last(builder->journal, &last) < 0)
+		return false;
+	*ret = (struct builder_kept){.files = last.files, .bytes = last.bytes};
+	return true;
+}
+
+void builder_discard(struct builder *builder)
+{
+	struct builder_kept kept;
+
+	if (builder->ours && !builder_kept(builder, &kept)) {
+		unlink(builder->partial);
+		if (builder->journal)
+			unlink(builder->journal_path);
+	}
+	builder->ours = false;
+	store_free(steal_ptr(&builder->store));
+	journal_free(steal_ptr(&builder->journal));
+	scope_close(&builder->fd);
+}
+
+void builder_tidy(const char *path)
+{
+	SCOPE_FREE char *partial = NULL, *journal = NULL;
+
+	if (asprintf(&partial, "%s.partial", path) >= 0 && access(partial, F_OK) < 0 &&
+	    asprintf(&journal, "%s.journal", partial) >= 0)
+		unlink(journal);
+}

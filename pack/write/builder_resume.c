@@ -1,0 +1,189 @@
+/* What the journal knows of each file: noted when it is stored, asked for by whoever goes on. */
+#include "base/scope.h"
+#include "pack/write/builder_internal.h"
+
+/* --- noting -------------------------------------------------------------------------------- */
+
+int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len)
+{
+	builder->fingerprint = fingerprint;
+	builder->note.len = 0;
+	return note_len ? buf_add(&builder->note, note,
+				  note_len < UINT16_MAX ? note_len : UINT16_MAX)
+			: 0;
+}
+
+void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first)
+{
+	struct journal_record part = {
+		.kind = kind,
+		.fingerprint = builder->fingerprint,
+		.size = size,
+		.sums = builder_sums(builder) + first,
+		.sum_count = (uint32_t)(builder_sum_count(builder) - first),
+	};
+
+	journal_add(builder->journal, &part);
+}
+
+static enum journal_kind kind_of(const struct builder_node *node)
+{
+	if (node->state != NODE_DONE)
+		return JOURNAL_DROPPED;
+	return node->kind == FORMAT_ALIAS ? JOURNAL_ALIAS : JOURNAL_STORED;
+}
+
+/* The sums of parts are in their own records, those of an alias in its holder's. */
+void builder_record_file(struct builder *builder, uint32_t id)
+{
+	const struct builder_node *node = builder_node(builder, id);
+	struct journal_record file = {
+		.kind = kind_of(node),
+		.fingerprint = builder->fingerprint,
+		.size = node->kind == FORMAT_ALIAS ? node->start : node->size,
+		.image.kind = (enum format_image)node->image,
+		.image.width = node->width,
+		.image.height = node->height,
+		.note = builder->note.data,
+		.note_len = (uint16_t)builder->note.len,
+	};
+
+	if (file.kind == JOURNAL_STORED && node->kind != FORMAT_SPLIT) {
+		file.sums = builder_file_sums(builder, node);
+		file.sum_count = (uint32_t)format_extents(node->size);
+	}
+	journal_add(builder->journal, &file);
+	builder->now.files++;
+	builder->now.bytes += node->state == NODE_DONE ? node->size : 0;
+	builder->fingerprint = 0;
+	builder->note.len = 0;
+}
+
+/* --- asking -------------------------------------------------------------------------------- */
+
+/* The journal is of something else: what is said of the file goes around its path. */
+static int stale(const struct builder *builder, uint32_t id, const char *before, const char *behind,
+		 struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = builder_path(builder, id, &path);
+
+	return r < 0 ? r : err_set(err, -ESTALE, "%s'%s'%s", before, path.data, behind);
+}
+
+static int changed(const struct builder *builder, uint32_t id, struct err *err)
+{
+	return stale(builder, id, "",
+		     " is not the file that was packed in this place before the interruption, or "
+		     "has changed since",
+		     err);
+}
+
+static int shifted(const struct builder *builder, uint32_t id, struct err *err)
+{
+	return stale(builder, id,
+		     "folders or links have come or gone since the interruption, so that the file "
+		     "with the bytes of ",
+		     " cannot be told", err);
+}
+
+/* What has been added to the source since shifts ids, of directories and links too, which no
+ * record tells: so the reference that was stored has the last word. */
+static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
+{
+	bool same = false;
+	int r = 0;
+
+	if (to < builder_count(builder) && builder_is_stored(builder, (uint32_t)to)) {
+		builder_make_alias(builder, id, (uint32_t)to);
+		r = builder_holds_reference(builder, id, &same);
+	}
+	return r == 0 && !same ? -ESTALE : r;
+}
+
+static int take_file(struct builder *builder, uint32_t id, const struct journal_record *record,
+		     uint64_t first)
+{
+	struct builder_node *node = builder_node(builder, id);
+
+	if (record->kind == JOURNAL_ALIAS)
+		return take_alias(builder, id, record->size);
+	if (record->kind == JOURNAL_DROPPED) {
+		builder_set_dropped(node);
+		return 0;
+	}
+	if (builder_sum_count(builder) - first != format_extents(record->size))
+		return -EBADMSG;
+	builder_set_stored(builder, node, first, record->size);
+	node->image = record->image.kind & 7;
+	node->width = record->image.width;
+	node->height = record->image.height;
+	return 0;
+}
+
+/* Reads on until it is known what became of the file. Its parts come first. */
+static int replay(struct builder *builder, uint64_t fingerprint, struct journal_record *record)
+{
+	uint64_t first = builder_sum_count(builder);
+	int r;
+
+	builder->parts = 0;
+	while ((r = journal_next(builder->journal, record)) == 0) {
+		if (record->fingerprint != fingerprint)
+			return -ESTALE;
+		if (record->sum_count)
+			r = buf_add(&builder->sums, record->sums,
+				    record->sum_count * sizeof(*record->sums));
+		if (r < 0 || (record->kind != JOURNAL_PART && record->kind != JOURNAL_UNDONE))
+			return r;
+		builder->parts++;
+		if (record->kind == JOURNAL_UNDONE) {
+			builder->parts = 0;
+			builder->sums.len = first * sizeof(uint64_t);
+		}
+	}
+	return r;
+}
+
+int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
+		    struct builder_past *ret, struct err *err)
+{
+	uint64_t first = builder_sum_count(builder);
+	struct journal_record record;
+	int r;
+
+	if (!builder->resuming)
+		return 0;
+	r = replay(builder, fingerprint, &record);
+	if (r == 1)
+		builder->resuming = false;
+	if (r < 0)
+		return r == -ESTALE ? changed(builder, id, err) : r;
+	if (r == 1)
+		return 0;
+	builder->parts = 0;
+	r = take_file(builder, id, &record, first);
+	if (r < 0)
+		return r == -ESTALE ? shifted(builder, id, err) : r;
+	*ret = (struct builder_past){.dropped = record.kind == JOURNAL_DROPPED,
+				     .stored = builder_is_stored(builder, id),
+				     .size = builder_node(builder, id)->size,
+				     .note = record.note,
+				     .note_len = record.note_len};
+	return 1;
+}
+
+int builder_resumed_all(struct builder *builder, struct err *err)
+{
+	struct journal_record record;
+	int r = builder->resuming ? journal_next(builder->journal, &record) : 1;
+
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_set(err, -ESTALE,
+			       "files are gone that were packed before the "
+			       "interruption");
+	builder->resuming = false;
+	return 0;
+}

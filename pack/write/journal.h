@@ -1,0 +1,126 @@
+/* The journal beside an unfinished pack: what of it is on the disk, for good.
+ *
+ * A pack that is being written (PATH.partial) is an LMDB file whose commits are not synced. The
+ * journal (PATH.partial.journal) has a checkpoint for each commit that has been, and one record
+ * for each file that went into it, in the order of storing. Whoever goes on brings the file back
+ * to the last checkpoint, takes what was stored from the records, and stores the rest.
+ *
+ * Why that state is still in the file, whatever happened since:
+ *
+ *	T is the tree of the last checkpoint in the journal. The journal got it after fdatasync
+ *	of the pack returned, which was after commit T: all pages of T, and the length of the
+ *	file, were on the disk then. Nothing of T changed since:
+ *
+ *	- liblmdb writes no page of a tree that the file still needs. A transaction X takes pages
+ *	  from the end of the file, or such as transactions K < X - 1 freed (mdb_page_alloc(),
+ *	  with mdb_find_oldest() = X - 1 as nobody reads). What K freed belonged to the trees
+ *	  before K. So X writes over pages of tree X - 3 and older ones: it leaves T alone if
+ *	  X <= T + 2. That holds for its early writes too (mdb_page_spill()).
+ *	- journal_commit(X - 1) returns no earlier than checkpoint X - 2 is in the journal and
+ *	  synced, and transaction X begins after it. As T is the last checkpoint, X - 2 <= T.
+ *	- What X does write over are the meta pages, of which the checkpoint has copies, the end
+ *	  of the file, which is cut off again, and pages that T does not use.
+ *
+ *	This says nothing of the order in which these writes reach the disk, so that a power
+ *	failure may keep any of them and lose any others. A checkpoint that was cut short does
+ *	not match its checksum, which goes over everything before it, and does not count.
+ *
+ *	Pages that T does not use may hold what was lost. Going on writes the same to them, as
+ *	it does the same again. What follows the last commit is written in place, over values that
+ *	are all in the last checkpoint; it waits until that is in the journal, so that whoever
+ *	goes on from there writes them again.
+ *
+ * The disk works while the next batch is filled: journal_commit() hands over, and a thread of
+ * the journal syncs, and has the page cache forget what is on the disk, unless that is wanted
+ * again. It exists from the first checkpoint on, as the file does: a pack of one batch has no
+ * journal.
+ *
+ * On disk, little-endian: a header (magic, version, run, options, checksum), then blocks, one a
+ * checkpoint: length, checkpoint, records, checksum. The checksum of each is the seed of the next
+ * one's. A block is read and written whole: 32 bytes a file and 8 an extent, of 64 MiB of pages.
+ *
+ * One thread uses it. Internal to pack/. */
+#ifndef PACK_WRITE_JOURNAL_H
+#define PACK_WRITE_JOURNAL_H
+
+#include "pack/dataset.h"
+#include "pack/write/store.h"
+
+struct journal;
+
+struct journal_params {
+	const char *path;
+	int pack; /* the descriptor to sync; stays the caller's */
+	/* Of a new journal: */
+	const uint8_t *run;  /* FORMAT_RUN_BYTES, as in the unfinished superblock */
+	const char *options; /* creation options of the pack */
+};
+
+enum journal_kind {
+	JOURNAL_STORED = 1, /* a file is in the pack; its sums, but for those of its parts */
+	JOURNAL_DROPPED,    /* it was left out */
+	JOURNAL_PART,	    /* the next part of the file that is being stored, with its sums */
+	JOURNAL_UNDONE,	    /* its parts have been taken out again */
+	JOURNAL_ALIAS,	    /* a file has the bytes of another; size: the id of that */
+};
+
+struct journal_record {
+	enum journal_kind kind;
+	struct dataset_image image;
+	uint64_t fingerprint; /* the caller's */
+	uint64_t size;	      /* bytes, of the file or part */
+	const uint64_t *sums; /* of extents */
+	const char *note;     /* the caller's; not NUL-ended */
+	uint32_t sum_count;
+	uint16_t note_len;
+};
+
+struct journal_checkpoint {
+	uint64_t files;	       /* stored or dropped so far */
+	uint64_t bytes;	       /* of those stored */
+	uint64_t super_offset; /* of the unfinished superblock's value in the pack */
+	uint64_t puts;	       /* records of the finish that are in */
+	uint64_t index_sum;    /* of the index that they belong to */
+	struct store_state store;
+	bool revisited; /* pages are wanted again: the page cache keeps them. Not in the file */
+};
+
+/* --- a new one, and what is common ---------------------------------------------------------- */
+
+/* Makes the file only with the first checkpoint; one that is there is in the way then. */
+int journal_new(const struct journal_params *params, struct journal **ret);
+/* Waits for the checkpoint that is under way. The file stays. NULL is fine. */
+void journal_free(struct journal *journal);
+
+/* Notes a record for the next checkpoint. A failure (-ENOMEM) is the next commit's. */
+void journal_add(struct journal *journal, const struct journal_record *record);
+/* Sets the image of the record that was added last, if no commit came between. */
+void journal_amend(struct journal *journal, const struct dataset_image *image);
+
+/* After a commit of the store, with its state: the records added since the last one become a
+ * checkpoint, by and by. Waits for the one before it.
+ * Returns 0, or what syncing or writing an earlier one gave: none comes after that. */
+int journal_commit(struct journal *journal, const struct journal_checkpoint *checkpoint);
+/* Waits until all that was handed over is on the disk. The same results. */
+int journal_settle(struct journal *journal);
+/* The same results so far, without waiting. */
+int journal_status(struct journal *journal);
+
+/* The last checkpoint that is on the disk: 0, or -ENODATA. */
+int journal_last(struct journal *journal, struct journal_checkpoint *ret);
+
+/* --- one that is there ---------------------------------------------------------------------- */
+
+/* Opens the journal of an interrupted run, to go on behind its last checkpoint; what is torn
+ * there is cut off with the first new one. Nothing is written until then.
+ * Returns 0; -ENODATA (none, or without a checkpoint); -EPROTONOSUPPORT (of another version);
+ * -ENOMEM, or what reading gave. */
+int journal_open(const struct journal_params *params, struct journal **ret, struct err *err);
+const uint8_t *journal_run(const struct journal *journal);
+const char *journal_options(const struct journal *journal);
+
+/* The next record, from the first one to the last checkpoint; lives until the next call.
+ * Returns 0, 1 at the end, -EBADMSG (not what journal_open saw), or what reading gave. */
+int journal_next(struct journal *journal, struct journal_record *ret);
+
+#endif

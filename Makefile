@@ -101,8 +101,8 @@ $(B)/tests/unit/%.o: override CFLAGS += $(if $(DEBUG)$(findstring address,$(SANI
 $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
-$(B)/unit/test_drop: $(call objects,fs/drop.c)
-$(B)/unit/test_awake: $(call objects,fs/awake.c)
+$(B)/unit/test_inval: $(call objects,fs/inval.c)
+$(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) -lcmocka -ljson-c $(tool_libs)
@@ -153,7 +153,7 @@ run-soak: all $(soaked)
 	@$(MAKE) check-mount MARKED='slow or tool'
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead cache device drop fill histogram journal pipeline \
+threaded := $(addprefix $(B)/unit/test_,ahead cache device fill histogram inval journal pipeline \
 		   pressure scan share sweep thinker work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.

@@ -9,7 +9,6 @@
 #include "base/size.h"
 #include "fs/daemon.h"
 #include "fs/fuse.h"
-#include "fs/idle.h"
 #include "fs/mountpoint.h"
 #include "fs/namespace.h"
 #include "fs/session.h"
@@ -241,7 +240,7 @@ static void run(struct program *program)
 		switch (next_signal(program, &info)) {
 		case 0:
 			if (!with_command)
-				idle_expire(program->mountpoint.path);
+				mountpoint_expire(&program->mountpoint);
 			break;
 		case SIGCHLD:
 			reap_command(program);
@@ -347,11 +346,11 @@ static int start(struct program *program)
 			    settings->mkdir, &err);
 	if (r == 0)
 		r = check_timeout(program, &err);
-	if (r == 0 && program->mountpoint.ours)
+	if (r == 0 && program->mountpoint.already_mounted)
 		r = stay(program, &err);
 	if (r < 0)
 		return complain(settings->mountpoint, &err, r);
-	if (program->mountpoint.ours)
+	if (program->mountpoint.already_mounted)
 		return EXIT_DONE;
 	if (!settings->foreground && !settings->command) {
 		r = daemon_fork(&program->daemon);

@@ -1,9 +1,9 @@
 #include "fs/mount.h"
 #include "base/clock.h"
 #include "base/scope.h"
-#include "fs/inbox.h"
 #include "fs/memory.h"
 #include "fs/order.h"
+#include "fs/order_upload.h"
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -186,8 +186,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		mount->memory = memory_available();
 		choose_budget(mount);
 		mount->lent = choose_lent(mount);
-		mount->inbox = inbox_new();
-		r = mount->bad && mount->inbox ? make_cache(mount, err) : -ENOMEM;
+		mount->upload = order_upload_new();
+		r = mount->bad && mount->upload ? make_cache(mount, err) : -ENOMEM;
 	}
 	if (r == 0)
 		r = give_order(mount, err);
@@ -204,7 +204,7 @@ void mount_free(struct mount *mount)
 	if (!mount)
 		return;
 	cache_free(mount->cache);
-	inbox_free(mount->inbox);
+	order_upload_free(mount->upload);
 	dataset_free(mount->dataset);
 	buf_release(&mount->folder);
 	free(mount->pack_path);

@@ -39,12 +39,12 @@ struct mount {
 	struct buf folder; /* and its path in the pack */
 	uid_t uid;
 	gid_t gid;
-	struct inbox *inbox;	 /* of an order that is being handed over */
-	uint64_t budget, memory; /* bytes: of the pool; of what it was taken from */
-	uint64_t lent;		 /* of what was served, the kernel keeps so many bytes; LENT_ALL */
+	struct order_upload *upload; /* of an order that is being handed over */
+	uint64_t budget, memory;     /* bytes: of the pool; of what it was taken from */
+	uint64_t lent; /* of what was served, the kernel keeps so many bytes; LENT_ALL */
 	/* The session's: */
-	struct drop *drop; /* NULL where the kernel keeps all */
-	struct push *push; /* NULL where no order is looked for */
+	struct inval *inval;	    /* NULL where the kernel keeps all */
+	struct notify_store *store; /* NULL where no order is looked for */
 	struct pressure *pressure;
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];

@@ -10,6 +10,7 @@
 #include <mntent.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -17,8 +18,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define ALONE_WAIT (10 * CLOCK_SECOND) /* for another foldfs; then it goes on beside that one */
-#define ALONE_LOOK ((uint64_t)10000000)
+#define LOCK_WAIT (10 * CLOCK_SECOND) /* for another foldfs; then it goes on beside that one */
+#define LOCK_LOOK ((uint64_t)10000000)
 
 /* A line of /proc/self/mountinfo (proc(5)). */
 struct mount_line {
@@ -154,11 +155,11 @@ static int make(struct mountpoint *mountpoint, const char *path, struct err *err
 
 /* To look whether a place is free and to mount there are two steps. Tasks of a job that begin at
  * once take turns by a name that only one socket can have, and that goes with its process. */
-static int be_alone(const char *path)
+static int lock_path(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const struct timespec look = {.tv_nsec = (long)ALONE_LOOK};
-	uint64_t until = clock_ns() + ALONE_WAIT;
+	const struct timespec look = {.tv_nsec = (long)LOCK_LOOK};
+	uint64_t until = clock_ns() + LOCK_WAIT;
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	char hash[FORMAT_HASH_DIGITS + 1];
 
@@ -179,7 +180,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 	if (!find_mount(has_path, mountpoint->path, line))
 		return check_empty(mountpoint->path, err);
 	if (mounted_by_us(line, pack)) {
-		mountpoint->ours = true;
+		mountpoint->already_mounted = true;
 		return 0;
 	}
 	/* The root of a tmpfs or volume is a fair place, another FUSE mount is not. */
@@ -201,7 +202,7 @@ int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char 
 	}
 	mountpoint->path = absolute_path(path);
 	if (mountpoint->path)
-		mountpoint->alone = be_alone(mountpoint->path);
+		mountpoint->lock = lock_path(mountpoint->path);
 	r = check_folder(path, err);
 	if (r == -ENOENT && create)
 		r = make(mountpoint, path, err);
@@ -212,16 +213,21 @@ int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char 
 
 void mountpoint_taken(struct mountpoint *mountpoint)
 {
-	if (mountpoint->alone >= 0)
-		close(mountpoint->alone);
-	mountpoint->alone = -1;
+	if (mountpoint->lock >= 0)
+		close(mountpoint->lock);
+	mountpoint->lock = -1;
+}
+
+void mountpoint_expire(const struct mountpoint *mountpoint)
+{
+	umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW);
 }
 
 void mountpoint_release(struct mountpoint *mountpoint)
 {
 	if (mountpoint->created) {
-		if (mountpoint->alone < 0)
-			mountpoint->alone = be_alone(mountpoint->path);
+		if (mountpoint->lock < 0)
+			mountpoint->lock = lock_path(mountpoint->path);
 		rmdir(mountpoint->path);
 	}
 	mountpoint_taken(mountpoint);

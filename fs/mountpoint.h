@@ -6,13 +6,13 @@
 #include <stdbool.h>
 
 struct mountpoint {
-	char *path;   /* absolute, or /dev/fd/N as given */
-	bool created; /* by us, on a filesystem of this machine: to be removed at the end */
-	bool ours;    /* the pack of this path is mounted there already, by the same user */
-	int alone;    /* held by who looks at the place and then mounts there; -1: let go */
+	char *path;	      /* absolute, or /dev/fd/N as given */
+	bool created;	      /* by us, on a filesystem of this machine: to be removed at the end */
+	bool already_mounted; /* the same user has the pack of this path mounted there */
+	int lock; /* one process at a time looks at the place and mounts there; -1: not held */
 };
 
-#define MOUNTPOINT_NONE ((struct mountpoint){.alone = -1})
+#define MOUNTPOINT_NONE ((struct mountpoint){.lock = -1})
 
 /* Looks at path, and creates it where it is missing and `create` is set. `pack` is the absolute
  * path of the pack. Waits for another foldfs that does the same there. Returns 0, or -errno:
@@ -22,6 +22,9 @@ int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char 
 		    struct err *err);
 /* It was mounted there: others may look. */
 void mountpoint_taken(struct mountpoint *mountpoint);
+/* Unmounts what nobody has used since this was asked before. Silence is not idleness: a warm epoch
+ * sends no requests. So the kernel is asked, by umount2(MNT_EXPIRE), which needs root. */
+void mountpoint_expire(const struct mountpoint *mountpoint);
 /* Removes the directory if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 

@@ -1,8 +1,8 @@
 #include "fs/ops.h"
 #include "base/scope.h"
-#include "fs/inbox.h"
 #include "fs/listing.h"
-#include "fs/push.h"
+#include "fs/notify_store.h"
+#include "fs/order_upload.h"
 #include "fs/reply.h"
 #include "fs/session.h"
 #include <asm/termbits.h>
@@ -83,7 +83,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		r = stat_of(mount, entry, &reply.attr);
 	if (r == 0) {
 		reply.ino = reply.attr.st_ino;
-		push_known(mount->push, entry_of(mount, reply.ino), true);
+		notify_store_known(mount->store, entry_of(mount, reply.ino), true);
 	}
 	/* An entry without inode number: the kernel remembers that there is none. */
 	if (r == 0 || r == -ENOENT)
@@ -97,7 +97,7 @@ static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 	struct mount *mount = mount_of(req);
 
 	(void)count;
-	push_known(mount->push, entry_of(mount, ino), false);
+	notify_store_known(mount->store, entry_of(mount, ino), false);
 	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
@@ -107,7 +107,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	struct mount *mount = mount_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		push_known(mount->push, entry_of(mount, forgets[i].ino), false);
+		notify_store_known(mount->store, entry_of(mount, forgets[i].ino), false);
 	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
@@ -176,7 +176,7 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 	if (used > room)
 		return 0;
 	if (entry.ino)
-		push_known(mount->push, child->inode, true);
+		notify_store_known(mount->store, child->inode, true);
 	return used;
 }
 
@@ -315,8 +315,9 @@ static void take_order(fuse_req_t req, const void *in, size_t in_size)
 	int r = -EPERM;
 
 	if (may_order(req))
-		r = mount->settings->readahead ? inbox_take(mount->inbox, mount, in, in_size, &head)
-					       : -EOPNOTSUPP;
+		r = mount->settings->readahead
+			    ? order_upload_take(mount->upload, mount, in, in_size, &head)
+			    : -EOPNOTSUPP;
 	if (r < 0)
 		reply_error(req, r);
 	else
@@ -386,8 +387,9 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_ASYNC_READ, true);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
-	/* d_type is all that a scan needs: five times faster without attributes. But see push.h. */
-	want(conn, FUSE_CAP_READDIRPLUS, push_lists(session_mounted(data)));
+	/* d_type is all that a scan needs: five times faster without attributes. But see
+	 * notify_store.h. */
+	want(conn, FUSE_CAP_READDIRPLUS, notify_store_lists(session_mounted(data)));
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false);
 	/* From memory, a plain write to the kernel is faster than any splice. */
 	want(conn, FUSE_CAP_SPLICE_READ, false);

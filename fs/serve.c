@@ -1,7 +1,7 @@
 #include "fs/serve.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "fs/awake.h"
+#include "fs/busy_poll.h"
 #include <errno.h>
 #include <linux/fuse.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 
 struct server {
 	struct fuse_session *fuse;
-	struct awake awake;
+	struct busy_poll poll;
 };
 
 static bool request_waits(const struct server *server)
@@ -21,18 +21,18 @@ static bool request_waits(const struct server *server)
 	return poll(&ready, 1, 0) != 0;
 }
 
-static void stay_awake(struct server *server)
+static void busy_poll(struct server *server)
 {
 	uint64_t until;
 	bool found;
 
-	if (!awake_begin(&server->awake))
+	if (!busy_poll_begin(&server->poll))
 		return;
-	until = clock_ns() + AWAKE_NS;
+	until = clock_ns() + BUSY_POLL_NS;
 	do
 		found = request_waits(server);
 	while (!found && clock_ns() < until);
-	awake_end(&server->awake, found);
+	busy_poll_end(&server->poll, found);
 }
 
 static void note_reader(struct server *server, const struct fuse_buf *buf)
@@ -40,7 +40,7 @@ static void note_reader(struct server *server, const struct fuse_buf *buf)
 	const struct fuse_in_header *header = buf->mem;
 
 	if (buf->size >= sizeof(*header))
-		awake_request(&server->awake, header->pid);
+		busy_poll_request(&server->poll, header->pid);
 }
 
 static void *serve_thread(void *arg)
@@ -51,7 +51,7 @@ static void *serve_thread(void *arg)
 	while (!fuse_session_exited(server->fuse)) {
 		int r;
 
-		stay_awake(server);
+		busy_poll(server);
 		r = fuse_session_receive_buf(server->fuse, &buf);
 		if (r == -EINTR || r == -EAGAIN)
 			continue;
@@ -72,7 +72,7 @@ void serve(struct fuse_session *fuse, unsigned threads)
 	pthread_t *ids = calloc(threads, sizeof(*ids));
 	unsigned started = 0;
 
-	awake_init(&server.awake);
+	busy_poll_init(&server.poll);
 	while (ids && started + 1 < threads &&
 	       pthread_create(&ids[started], NULL, serve_thread, &server) == 0)
 		started++;

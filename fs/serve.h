@@ -1,5 +1,5 @@
 /* The threads that receive the kernel's requests and call the operations for them: libfuse's loop,
- * but that a thread may stay awake for the next request (awake.h). */
+ * but that a thread may stay awake for the next request (busy_poll.h). */
 #ifndef FS_SERVE_H
 #define FS_SERVE_H
 

@@ -3,10 +3,10 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "fs/drop.h"
+#include "fs/inval.h"
+#include "fs/notify_store.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
-#include "fs/push.h"
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 
 #define FUSE_THREADS_MAX 8
-#define DROP_LEAST	 (8 * MIB)
+#define INVAL_LEAST	 (8 * MIB)
 
 struct session {
 	struct mount *mount;
@@ -85,7 +85,7 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 }
 
 /* Has the kernel let go of its copy of an extent. */
-static void drop_extent(void *context, uint64_t extent)
+static void inval_extent(void *context, uint64_t extent)
 {
 	struct session *session = context;
 	struct mount *mount = session->mount;
@@ -104,7 +104,7 @@ static void drop_extent(void *context, uint64_t extent)
 /* Less would have readers lose what was read ahead for them. */
 static uint64_t lag_bytes(const struct mount *mount)
 {
-	return mount->budget / 16 > DROP_LEAST ? mount->budget / 16 : DROP_LEAST;
+	return mount->budget / 16 > INVAL_LEAST ? mount->budget / 16 : INVAL_LEAST;
 }
 
 static int make_fuse(struct session *session, struct err *err)
@@ -131,10 +131,10 @@ static int make_notes(struct session *session, struct err *err)
 	int r = 0;
 
 	if (mount->lent != LENT_ALL)
-		r = drop_new(dataset_extents(mount->dataset), lag_bytes(mount), drop_extent,
-			     session, &mount->drop);
+		r = inval_new(dataset_extents(mount->dataset), lag_bytes(mount), inval_extent,
+			      session, &mount->inval);
 	if (r == 0 && mount->settings->readahead)
-		r = push_new(mount, &mount->push);
+		r = notify_store_new(mount, &mount->store);
 	return r < 0 ? err_set(err, r,
 			       "cannot note what the kernel holds of %s files and folders: %s; a "
 			       "smaller '--pool' leaves memory for that",
@@ -174,10 +174,10 @@ void session_free(struct session *session)
 		fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
 	}
-	push_free(session->mount->push);
-	session->mount->push = NULL;
-	drop_free(session->mount->drop);
-	session->mount->drop = NULL;
+	notify_store_free(session->mount->store);
+	session->mount->store = NULL;
+	inval_free(session->mount->inval);
+	session->mount->inval = NULL;
 	pthread_cond_destroy(&session->turn);
 	pthread_mutex_destroy(&session->lock);
 	free(session->path);
@@ -327,10 +327,10 @@ static int start_threads(struct mount *mount, int fd)
 		.ops = {.context = mount->cache, .usage = pool_usage, .set_limit = set_pool_limit}};
 	int r = cache_start(mount->cache);
 
-	if (r == 0 && mount->drop)
-		r = drop_start(mount->drop);
-	if (r == 0 && mount->push)
-		r = push_start(mount->push, fd);
+	if (r == 0 && mount->inval)
+		r = inval_start(mount->inval);
+	if (r == 0 && mount->store)
+		r = notify_store_start(mount->store, fd);
 	if (r == 0)
 		r = pressure_start(&params, &mount->pressure);
 	return r;
@@ -341,10 +341,10 @@ static void stop_threads(struct mount *mount)
 	pressure_stop(mount->pressure);
 	mount->pressure = NULL;
 	cache_stop(mount->cache);
-	if (mount->push)
-		push_stop(mount->push);
-	if (mount->drop)
-		drop_stop(mount->drop);
+	if (mount->store)
+		notify_store_stop(mount->store);
+	if (mount->inval)
+		inval_stop(mount->inval);
 }
 
 static void *run(void *arg)

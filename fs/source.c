@@ -1,9 +1,9 @@
 /* The dataset as what the cache reads from: the one file that knows both. */
 #include "base/log.h"
 #include "base/scope.h"
-#include "fs/drop.h"
+#include "fs/inval.h"
 #include "fs/mount.h"
-#include "fs/push.h"
+#include "fs/notify_store.h"
 #include "pack/dataset_lists.h"
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void source_drop(void *context, uint64_t extent)
 	struct dataset_extent x;
 
 	dataset_extent(mount->dataset, extent, &x);
-	drop_behind(mount->drop, extent, x.size);
+	inval_add(mount->inval, extent, x.size);
 }
 
 /* True the first time for each file. */
@@ -136,7 +136,7 @@ static bool source_may_push(void *context, uint64_t extent)
 	struct dataset_extent x;
 
 	dataset_extent(mount->dataset, extent, &x);
-	return push_may(mount->push, x.entry);
+	return notify_store_may(mount->store, x.entry);
 }
 
 static void source_locked(void *context, const char *sentence)

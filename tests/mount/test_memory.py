@@ -19,7 +19,7 @@ pytestmark = pytest.mark.alone
 
 FILES, FILE = 1000, 100 << 10
 POOL = 64 * MIB
-LAG_FILES = 512  # fs/drop.h
+LAG_FILES = 512  # fs/inval.h
 LAG = 8 * MIB  # more than the bytes that may lag behind a pool of 64 MiB
 BESIDES = 32 * MIB  # that the daemon may take besides pool and index
 

@@ -1,11 +1,11 @@
-#include "fs/inbox.h"
+#include "fs/order_upload.h"
 #include "base/scope.h"
 #include "fs/mount.h"
 #include "fs/order.h"
 #include <stdbool.h>
 #include <string.h>
 
-struct inbox {
+struct order_upload {
 	pthread_mutex_t lock; /* never held while the cache is told */
 	/* Protected by lock: */
 	uint32_t token; /* of the newest order */
@@ -13,36 +13,36 @@ struct inbox {
 	struct order order;
 };
 
-struct inbox *inbox_new(void)
+struct order_upload *order_upload_new(void)
 {
-	struct inbox *inbox = calloc(1, sizeof(*inbox));
+	struct order_upload *upload = calloc(1, sizeof(*upload));
 
-	if (inbox)
-		pthread_mutex_init(&inbox->lock, NULL);
-	return inbox;
+	if (upload)
+		pthread_mutex_init(&upload->lock, NULL);
+	return upload;
 }
 
-void inbox_free(struct inbox *inbox)
+void order_upload_free(struct order_upload *upload)
 {
-	if (!inbox)
+	if (!upload)
 		return;
-	order_release(&inbox->order);
-	pthread_mutex_destroy(&inbox->lock);
-	free(inbox);
+	order_release(&upload->order);
+	pthread_mutex_destroy(&upload->lock);
+	free(upload);
 }
 
-static uint32_t begin(struct inbox *inbox)
+static uint32_t begin(struct order_upload *upload)
 {
-	SCOPE_LOCK(&inbox->lock);
-	order_release(&inbox->order);
-	inbox->open = true;
-	return ++inbox->token;
+	SCOPE_LOCK(&upload->lock);
+	order_release(&upload->order);
+	upload->open = true;
+	return ++upload->token;
 }
 
 /* Whether that order is still the one on its way. Lock held. */
-static bool goes_on(const struct inbox *inbox, uint32_t token)
+static bool goes_on(const struct order_upload *upload, uint32_t token)
 {
-	return inbox->open && inbox->token == token;
+	return upload->open && upload->token == token;
 }
 
 /* Lock held. */
@@ -65,38 +65,38 @@ static int add_paths(struct order *order, const struct mount *mount, const char 
 	return r;
 }
 
-static int add(struct inbox *inbox, const struct mount *mount, const char *text,
+static int add(struct order_upload *upload, const struct mount *mount, const char *text,
 	       struct order_head *head)
 {
 	int r;
 
-	SCOPE_LOCK(&inbox->lock);
-	if (!goes_on(inbox, head->token))
+	SCOPE_LOCK(&upload->lock);
+	if (!goes_on(upload, head->token))
 		return -EBUSY;
-	r = add_paths(&inbox->order, mount, text, head);
+	r = add_paths(&upload->order, mount, text, head);
 	if (r == 0)
 		return 0;
-	order_release(&inbox->order);
-	inbox->open = false;
+	order_release(&upload->order);
+	upload->open = false;
 	head->error = r;
 	return r == -ENOMEM || r == -EFBIG ? r : 0;
 }
 
-static int steal(struct inbox *inbox, uint32_t token, struct order *ret)
+static int steal(struct order_upload *upload, uint32_t token, struct order *ret)
 {
-	SCOPE_LOCK(&inbox->lock);
-	if (!goes_on(inbox, token))
+	SCOPE_LOCK(&upload->lock);
+	if (!goes_on(upload, token))
 		return -EBUSY;
-	*ret = inbox->order;
-	inbox->order = (struct order){0};
-	inbox->open = false;
+	*ret = upload->order;
+	upload->order = (struct order){0};
+	upload->open = false;
 	return 0;
 }
 
-static int end(struct inbox *inbox, const struct mount *mount, struct order_head *head)
+static int end(struct order_upload *upload, const struct mount *mount, struct order_head *head)
 {
 	SCOPE(order_release) struct order order = {0};
-	int r = steal(inbox, head->token, &order);
+	int r = steal(upload, head->token, &order);
 
 	head->files = order.count;
 	return r < 0 ? r : cache_order(mount->cache, order.files, order.count);
@@ -108,8 +108,8 @@ static bool is_whole(const struct order_head *head, const char *text, size_t siz
 	return head->len <= size && (head->len == 0 || text[head->len - 1] == '\0');
 }
 
-int inbox_take(struct inbox *inbox, const struct mount *mount, const void *batch, size_t size,
-	       struct order_head *ret)
+int order_upload_take(struct order_upload *upload, const struct mount *mount, const void *batch,
+		      size_t size, struct order_head *ret)
 {
 	const char *text = (const char *)batch + sizeof(*ret);
 	struct order_head head;
@@ -123,13 +123,13 @@ int inbox_take(struct inbox *inbox, const struct mount *mount, const void *batch
 		return -EINVAL;
 	switch (head.step) {
 	case ORDER_BEGIN:
-		head.token = begin(inbox);
+		head.token = begin(upload);
 		break;
 	case ORDER_ADD:
-		r = add(inbox, mount, text, &head);
+		r = add(upload, mount, text, &head);
 		break;
 	case ORDER_END:
-		r = end(inbox, mount, &head);
+		r = end(upload, mount, &head);
 		break;
 	default:
 		r = -EINVAL;

@@ -1,12 +1,12 @@
 /* Drops the kernel's copy of what was served, behind the readers: what the pool owns, the kernel
  * must not hold a second time.
  *
- *	READ answered -> drop_behind() -> [oldest ... newest] -> threads -> drop_fn: the kernel is
+ *	READ answered -> inval_add() -> [oldest ... newest] -> threads -> inval_fn: the kernel is
  *	                                   lag behind the readers           told to let go
  *
  * Only threads of its own talk to the kernel: telling it waits for the pages of the file, which
  * may themselves wait for a READ, so that a thread that answers READs must never do it. All that
- * was reported is dropped by and by, but for the newest DROP_EXTENTS, and the newest `budget`
+ * was reported is dropped by and by, but for the newest INVAL_EXTENTS, and the newest `budget`
  * bytes: that lag gives readers the time to copy what they were answered and read ahead.
  *
  * An extent (as the dataset numbers them; a file of up to 1 MiB is one) stands in line once: what
@@ -23,35 +23,35 @@
  * What a drop does to others: names and open files stay, and no LOOKUP follows; attributes are
  * asked for anew, one GETATTR when the file is next opened. Whoever still reads the file, or has
  * mapped it, has its pages read again, from the pool: slower, never wrong. */
-#ifndef FS_DROP_H
-#define FS_DROP_H
+#ifndef FS_INVAL_H
+#define FS_INVAL_H
 
 #include <stdint.h>
 
-#define DROP_EXTENTS 512 /* that may lag behind */
+#define INVAL_EXTENTS 512 /* that may lag behind */
 
-struct drop;
+struct inval;
 
 /* Has the kernel let go of an extent. Called by several threads at once, without locks; may
  * block. It should leave alone what the kernel is to keep by now, and an extent while a READ of it
  * is parked, whose answer is reported again: the kernel would wait for that answer uninterruptibly,
  * and a daemon that is killed then neither dies nor lets go of its mount, readers or sync(2), until
  * the connection is aborted. */
-typedef void drop_fn(void *context, uint64_t extent);
+typedef void inval_fn(void *context, uint64_t extent);
 
 /* Takes 8 bytes for each extent of the pack, touched once it is reported: count them with the
  * index. `budget`: bytes that may lag behind. Returns 0, -ENOMEM, or -EOVERFLOW (4 billion
  * extents). No thread runs yet: a daemon forks here. */
-int drop_new(uint64_t extents, uint64_t budget, drop_fn *run, void *context, struct drop **ret);
+int inval_new(uint64_t extents, uint64_t budget, inval_fn *run, void *context, struct inval **ret);
 /* Returns 0 or -errno; on failure those started are ended again. */
-int drop_start(struct drop *drop);
+int inval_start(struct inval *inval);
 /* Ends the threads; what is in line stays undropped. To be called when all parked READs are
  * answered, for a thread may wait for one of them. Not started: does nothing. */
-void drop_stop(struct drop *drop);
-void drop_free(struct drop *drop); /* stopped, or never started; NULL is fine */
+void inval_stop(struct inval *inval);
+void inval_free(struct inval *inval); /* stopped, or never started; NULL is fine */
 
 /* The kernel was answered with bytes of an extent, whose size is `bytes` (at least 1, the same
  * each time). Any thread; O(1) under a lock that nobody holds for longer. */
-void drop_behind(struct drop *drop, uint64_t extent, uint32_t bytes);
+void inval_add(struct inval *inval, uint64_t extent, uint32_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
-/* Dropping behind the readers: fs/drop.h. The kernel counts what it was told to drop, behind
+/* Dropping behind the readers: fs/inval.h. The kernel counts what it was told to inval, behind
  * a gate that holds up the threads; every wait is for an event. */
 #include "base/scope.h"
-#include "fs/drop.h"
+#include "fs/inval.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,13 +10,13 @@
 
 #include <cmocka.h>
 
-#define EXTENTS	 (64 * DROP_EXTENTS)
+#define EXTENTS	 (64 * INVAL_EXTENTS)
 #define PLENTY	 ((uint64_t)1 << 40)
-#define LEFT	 (DROP_EXTENTS - DROP_EXTENTS / 8) /* of too many, once the threads rest */
-#define PATIENCE 60				   /* seconds after which an event counts as lost */
+#define LEFT	 (INVAL_EXTENTS - INVAL_EXTENTS / 8) /* of too many, once the threads rest */
+#define PATIENCE 60 /* seconds after which an event counts as lost */
 
 struct kernel {
-	struct drop *drop;
+	struct inval *inval;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool shut;
@@ -34,7 +34,7 @@ static void let_go(void *context, uint64_t extent)
 
 	if (extent == k->report_within) {
 		k->report_within = EXTENTS;
-		drop_behind(k->drop, extent, 1);
+		inval_add(k->inval, extent, 1);
 	}
 	SCOPE_LOCK(&k->lock);
 	k->waiting++;
@@ -57,15 +57,15 @@ static struct kernel *kernel_new(uint64_t budget)
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
 	k->report_within = EXTENTS;
-	assert_int_equal(drop_new(EXTENTS, budget, let_go, k, &k->drop), 0);
-	assert_int_equal(drop_start(k->drop), 0);
+	assert_int_equal(inval_new(EXTENTS, budget, let_go, k, &k->inval), 0);
+	assert_int_equal(inval_start(k->inval), 0);
 	return k;
 }
 
 static void kernel_free(struct kernel *k)
 {
-	drop_stop(k->drop);
-	drop_free(k->drop);
+	inval_stop(k->inval);
+	inval_free(k->inval);
 	pthread_cond_destroy(&k->changed);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
@@ -105,14 +105,14 @@ static void wait_dropped(struct kernel *k, unsigned count)
 /* The threads have ended: this is all. */
 static unsigned dropped_in_all(struct kernel *k)
 {
-	drop_stop(k->drop);
+	inval_stop(k->inval);
 	return k->dropped;
 }
 
 static void report(struct kernel *k, unsigned from, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		drop_behind(k->drop, from + i, 4096);
+		inval_add(k->inval, from + i, 4096);
 }
 
 /* The oldest, each once; two threads may overtake each other by a step. */
@@ -129,7 +129,7 @@ static void test_nothing_is_dropped_while_few_lag_behind(void **state)
 	struct kernel *k = kernel_new(PLENTY);
 
 	(void)state;
-	report(k, 0, DROP_EXTENTS);
+	report(k, 0, INVAL_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
 	kernel_free(k);
 }
@@ -139,10 +139,10 @@ static void test_one_too_many_drops_a_batch_of_the_oldest(void **state)
 	struct kernel *k = kernel_new(PLENTY);
 
 	(void)state;
-	report(k, 0, DROP_EXTENTS + 1);
-	wait_dropped(k, DROP_EXTENTS + 1 - LEFT);
-	assert_int_equal(dropped_in_all(k), DROP_EXTENTS + 1 - LEFT);
-	assert_oldest_dropped(k, 0, DROP_EXTENTS + 1 - LEFT);
+	report(k, 0, INVAL_EXTENTS + 1);
+	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
+	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
+	assert_oldest_dropped(k, 0, INVAL_EXTENTS + 1 - LEFT);
 	kernel_free(k);
 }
 
@@ -165,7 +165,7 @@ static void test_extents_larger_than_the_budget_go_at_once(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
-		drop_behind(k->drop, i, 1 << 20);
+		inval_add(k->inval, i, 1 << 20);
 		wait_dropped(k, i + 1);
 	}
 	assert_oldest_dropped(k, 0, 3);
@@ -179,12 +179,12 @@ static void test_reported_again_it_is_not_dropped_for_the_older_report(void **st
 	struct kernel *k = kernel_new(PLENTY);
 
 	(void)state;
-	report(k, 0, DROP_EXTENTS);
-	drop_behind(k->drop, 0, 4096);
-	report(k, DROP_EXTENTS, 1);
-	wait_dropped(k, DROP_EXTENTS + 1 - LEFT);
-	assert_int_equal(dropped_in_all(k), DROP_EXTENTS + 1 - LEFT);
-	assert_oldest_dropped(k, 1, DROP_EXTENTS + 1 - LEFT);
+	report(k, 0, INVAL_EXTENTS);
+	inval_add(k->inval, 0, 4096);
+	report(k, INVAL_EXTENTS, 1);
+	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
+	assert_int_equal(dropped_in_all(k), INVAL_EXTENTS + 1 - LEFT);
+	assert_oldest_dropped(k, 1, INVAL_EXTENTS + 1 - LEFT);
 	kernel_free(k);
 }
 
@@ -194,13 +194,13 @@ static void test_reported_again_it_is_dropped_once_in_the_end(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
-		report(k, 0, DROP_EXTENTS);
-	report(k, DROP_EXTENTS, 1);
-	wait_dropped(k, DROP_EXTENTS + 1 - LEFT); /* all of them had their second chance */
-	report(k, DROP_EXTENTS + 1, 2 * DROP_EXTENTS);
-	wait_dropped(k, 2 * DROP_EXTENTS + 1);
+		report(k, 0, INVAL_EXTENTS);
+	report(k, INVAL_EXTENTS, 1);
+	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT); /* all of them had their second chance */
+	report(k, INVAL_EXTENTS + 1, 2 * INVAL_EXTENTS);
+	wait_dropped(k, 2 * INVAL_EXTENTS + 1);
 	dropped_in_all(k);
-	for (unsigned i = 0; i < DROP_EXTENTS; i++)
+	for (unsigned i = 0; i < INVAL_EXTENTS; i++)
 		assert_int_equal(k->times[i], 1);
 	kernel_free(k);
 }
@@ -212,22 +212,22 @@ static void test_one_extent_reported_for_ever_crowds_nobody_out(void **state)
 	(void)state;
 	report(k, 0, 2);
 	for (unsigned i = 0; i < 100000; i++)
-		drop_behind(k->drop, 1, 4096);
+		inval_add(k->inval, 1, 4096);
 	assert_int_equal(dropped_in_all(k), 0);
 	kernel_free(k);
 }
 
-/* A READ is answered between the decision and the drop, and its pages may come after it. */
+/* A READ is answered between the decision and the inval, and its pages may come after it. */
 static void test_reported_while_it_is_dropped_it_is_dropped_again(void **state)
 {
 	struct kernel *k = kernel_new(PLENTY);
 
 	(void)state;
 	k->report_within = 0;
-	report(k, 0, DROP_EXTENTS + 1);
-	wait_dropped(k, DROP_EXTENTS + 1 - LEFT);
-	report(k, DROP_EXTENTS + 1, 2 * DROP_EXTENTS);
-	wait_dropped(k, 2 * DROP_EXTENTS + 2);
+	report(k, 0, INVAL_EXTENTS + 1);
+	wait_dropped(k, INVAL_EXTENTS + 1 - LEFT);
+	report(k, INVAL_EXTENTS + 1, 2 * INVAL_EXTENTS);
+	wait_dropped(k, 2 * INVAL_EXTENTS + 2);
 	dropped_in_all(k);
 	assert_int_equal(k->times[0], 2);
 	kernel_free(k);
@@ -241,9 +241,9 @@ static void test_threads_held_up_hold_up_no_reporter_and_loses_nothing(void **st
 
 	(void)state;
 	set_gate(k, true);
-	report(k, 0, DROP_EXTENTS + 1);
+	report(k, 0, INVAL_EXTENTS + 1);
 	wait_at_gate(k);
-	report(k, DROP_EXTENTS + 1, EXTENTS - DROP_EXTENTS - 1);
+	report(k, INVAL_EXTENTS + 1, EXTENTS - INVAL_EXTENTS - 1);
 	assert_int_equal(k->dropped, 0);
 	set_gate(k, false);
 	wait_dropped(k, EXTENTS - LEFT);
@@ -257,7 +257,7 @@ static void test_stopping_does_not_wait_for_those_in_line(void **state)
 	struct kernel *k = kernel_new(PLENTY);
 
 	(void)state;
-	report(k, 0, DROP_EXTENTS);
+	report(k, 0, INVAL_EXTENTS);
 	assert_int_equal(dropped_in_all(k), 0);
 	kernel_free(k);
 }
@@ -267,20 +267,20 @@ static void test_it_may_be_freed_without_a_start(void **state)
 	struct kernel k = {0};
 
 	(void)state;
-	assert_int_equal(drop_new(1, PLENTY, let_go, &k, &k.drop), 0);
-	drop_behind(k.drop, 0, 1);
-	drop_stop(k.drop);
-	drop_free(k.drop);
-	drop_free(NULL);
+	assert_int_equal(inval_new(1, PLENTY, let_go, &k, &k.inval), 0);
+	inval_add(k.inval, 0, 1);
+	inval_stop(k.inval);
+	inval_free(k.inval);
+	inval_free(NULL);
 }
 
 static void test_too_many_extents_are_refused(void **state)
 {
-	struct drop *drop = NULL;
+	struct inval *inval = NULL;
 
 	(void)state;
-	assert_int_equal(drop_new(UINT32_MAX, PLENTY, let_go, NULL, &drop), -EOVERFLOW);
-	assert_null(drop);
+	assert_int_equal(inval_new(UINT32_MAX, PLENTY, let_go, NULL, &inval), -EOVERFLOW);
+	assert_null(inval);
 }
 
 /* --- many who report ------------------------------------------------------------------------- */
@@ -300,7 +300,7 @@ static void copy(struct kernel *k, unsigned extent)
 	k->copies += !k->copied[extent];
 	k->copied[extent] = true;
 	pthread_mutex_unlock(&k->lock);
-	drop_behind(k->drop, extent, 4096);
+	inval_add(k->inval, extent, 4096);
 }
 
 /* Each reporter meets the others at some of its extents, and itself in each pass. */
@@ -341,12 +341,12 @@ static void test_of_many_reporters_no_copy_stays_for_good(void **state)
 	}
 	for (unsigned i = 0; i < REPORTERS; i++)
 		pthread_join(reporters[i].thread, NULL);
-	wait_copies(k, DROP_EXTENTS);
+	wait_copies(k, INVAL_EXTENTS);
 	/* Those in line get their second chance before the first filler goes, and go before the
 	 * last of the others. */
-	report(k, FILLERS, 2 * DROP_EXTENTS);
+	report(k, FILLERS, 2 * INVAL_EXTENTS);
 	wait_times(k, FILLERS);
-	report(k, FILLERS + 2 * DROP_EXTENTS, 2 * DROP_EXTENTS);
+	report(k, FILLERS + 2 * INVAL_EXTENTS, 2 * INVAL_EXTENTS);
 	wait_copies(k, 0);
 	kernel_free(k);
 }

@@ -1,0 +1,186 @@
+/* The line is a list that is threaded through one array, an item an extent. To leave from the
+ * middle it would need links both ways; instead an extent that is reported again is marked, and
+ * goes to the end when it has come to the front: a second chance, as in the clock algorithm. It
+ * still counts once, so that what lags behind stays bounded all the same. */
+#include "fs/inval.h"
+#include "base/scope.h"
+#include <stdbool.h>
+
+struct inval_item {
+	uint32_t next;	     /* the next newer, as its number + 1; 0: the newest */
+	uint32_t bytes : 31; /* 0: not in line */
+	uint32_t again : 1;
+};
+
+/* A thread is woken for a batch instead of each extent: it drops this share of all that may lag
+ * behind. */
+#define BATCH 8
+
+/* One is enough while processors are idle. Where readers take them all (load 8 on 2), one thread
+ * fell 5,500 files behind, two 1,100, four 750. The others sleep until the line is too long in
+ * spite of the first. */
+#define INVAL_THREADS 4
+
+struct inval {
+	inval_fn *run;
+	void *context;
+	uint64_t budget;
+	pthread_t threads[INVAL_THREADS];
+	unsigned started;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* there is too much in line, or stopping */
+	/* protected by lock */
+	struct inval_item *items;
+	uint32_t oldest, newest; /* numbers + 1; 0: none */
+	uint64_t count, bytes;	 /* of the line */
+	bool stopping;
+};
+
+int inval_new(uint64_t extents, uint64_t budget, inval_fn *run, void *context, struct inval **ret)
+{
+	struct inval *inval;
+
+	if (extents >= UINT32_MAX)
+		return -EOVERFLOW;
+	inval = calloc(1, sizeof(*inval));
+	if (!inval)
+		return -ENOMEM;
+	pthread_mutex_init(&inval->lock, NULL);
+	pthread_cond_init(&inval->wake, NULL);
+	inval->run = run;
+	inval->context = context;
+	inval->budget = budget;
+	inval->items = calloc(extents + 1, sizeof(*inval->items));
+	if (!inval->items) {
+		inval_free(inval);
+		return -ENOMEM;
+	}
+	*ret = inval;
+	return 0;
+}
+
+void inval_free(struct inval *inval)
+{
+	if (!inval)
+		return;
+	pthread_cond_destroy(&inval->wake);
+	pthread_mutex_destroy(&inval->lock);
+	free(inval->items);
+	free(inval);
+}
+
+/* --- the line; lock held --------------------------------------------------------------------- */
+
+static void line_append(struct inval *inval, uint64_t extent)
+{
+	uint32_t link = (uint32_t)extent + 1;
+
+	inval->items[extent].next = 0;
+	if (inval->newest)
+		inval->items[inval->newest - 1].next = link;
+	else
+		inval->oldest = link;
+	inval->newest = link;
+	inval->count++;
+	inval->bytes += inval->items[extent].bytes;
+}
+
+static uint64_t line_take_oldest(struct inval *inval)
+{
+	uint64_t extent = inval->oldest - 1;
+
+	inval->oldest = inval->items[extent].next;
+	if (!inval->oldest)
+		inval->newest = 0;
+	inval->count--;
+	inval->bytes -= inval->items[extent].bytes;
+	return extent;
+}
+
+static bool too_much(const struct inval *inval)
+{
+	return inval->count > INVAL_EXTENTS || inval->bytes > inval->budget;
+}
+
+static bool batch_left(const struct inval *inval)
+{
+	return inval->count > INVAL_EXTENTS - INVAL_EXTENTS / BATCH ||
+	       inval->bytes > inval->budget - inval->budget / BATCH;
+}
+
+/* --- the threads ----------------------------------------------------------------------------- */
+
+/* What is reported while it is being dropped stands in line anew. The lock is given back after
+ * each, so that a long line of second chances keeps nobody. */
+static void inval_oldest(struct inval *inval)
+{
+	uint64_t extent = line_take_oldest(inval);
+	struct inval_item *item = &inval->items[extent];
+	bool again = item->again;
+
+	item->again = false;
+	if (again)
+		line_append(inval, extent);
+	else
+		item->bytes = 0;
+	pthread_mutex_unlock(&inval->lock);
+	if (!again)
+		inval->run(inval->context, extent);
+	pthread_mutex_lock(&inval->lock);
+}
+
+static void *inval_thread(void *arg)
+{
+	struct inval *inval = arg;
+
+	SCOPE_LOCK(&inval->lock);
+	while (!inval->stopping) {
+		while (!too_much(inval) && !inval->stopping)
+			pthread_cond_wait(&inval->wake, &inval->lock);
+		while (batch_left(inval) && !inval->stopping)
+			inval_oldest(inval);
+	}
+	return NULL;
+}
+
+int inval_start(struct inval *inval)
+{
+	while (inval->started < INVAL_THREADS) {
+		int r = pthread_create(&inval->threads[inval->started], NULL, inval_thread, inval);
+
+		if (r != 0) {
+			inval_stop(inval);
+			return -r;
+		}
+		inval->started++;
+	}
+	return 0;
+}
+
+void inval_stop(struct inval *inval)
+{
+	pthread_mutex_lock(&inval->lock);
+	inval->stopping = true;
+	pthread_cond_broadcast(&inval->wake);
+	pthread_mutex_unlock(&inval->lock);
+	while (inval->started)
+		pthread_join(inval->threads[--inval->started], NULL);
+}
+
+/* --- reports --------------------------------------------------------------------------------- */
+
+void inval_add(struct inval *inval, uint64_t extent, uint32_t bytes)
+{
+	struct inval_item *item = &inval->items[extent];
+
+	SCOPE_LOCK(&inval->lock);
+	if (item->bytes) {
+		item->again = true;
+		return;
+	}
+	item->bytes = bytes & INT32_MAX;
+	line_append(inval, extent);
+	if (too_much(inval))
+		pthread_cond_signal(&inval->wake);
+}

@@ -1,0 +1,114 @@
+#include "fs/notify_store.h"
+#include <errno.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct notify_store {
+	struct mount *mount;
+	int fd;
+	pthread_t thread;
+	bool started;
+	_Atomic uint8_t *known; /* a bit for each entry */
+};
+
+int notify_store_new(struct mount *mount, struct notify_store **ret)
+{
+	struct notify_store *store = calloc(1, sizeof(*store));
+
+	if (!store)
+		return -ENOMEM;
+	store->mount = mount;
+	store->known = calloc(dataset_entries(mount->dataset) / 8 + 1, 1);
+	if (!store->known) {
+		free(store);
+		return -ENOMEM;
+	}
+	*ret = store;
+	return 0;
+}
+
+void notify_store_free(struct notify_store *store)
+{
+	if (!store)
+		return;
+	free((void *)store->known);
+	free(store);
+}
+
+bool notify_store_lists(const struct mount *mount)
+{
+	return mount->store && dataset_entries(mount->dataset) <= NOTIFY_STORE_FILES;
+}
+
+void notify_store_known(struct notify_store *store, uint32_t inode, bool known)
+{
+	uint8_t bit = (uint8_t)(1 << inode % 8);
+
+	if (!store)
+		return;
+	if (known)
+		atomic_fetch_or_explicit(&store->known[inode / 8], bit, memory_order_relaxed);
+	else
+		atomic_fetch_and_explicit(&store->known[inode / 8], (uint8_t)~bit,
+					  memory_order_relaxed);
+}
+
+bool notify_store_may(const struct notify_store *store, uint32_t inode)
+{
+	return store && atomic_load_explicit(&store->known[inode / 8], memory_order_relaxed) &
+				(1 << inode % 8);
+}
+
+/* The message that fuse_lowlevel_notify_store() sends, without its copy of the bytes. */
+static bool send_store(int fd, uint64_t ino, struct cache_push *store)
+{
+	struct fuse_notify_store_out out = {.nodeid = ino, .size = store->size};
+	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + sizeof(out)) +
+						store->size,
+					 .error = FUSE_NOTIFY_STORE};
+	struct iovec iov[CACHE_PUSH_PIECES + 2] = {{&header, sizeof(header)}, {&out, sizeof(out)}};
+
+	for (int i = 0; i < store->count; i++)
+		iov[2 + i] = store->iov[i];
+	return writev(fd, iov, 2 + store->count) > 0;
+}
+
+static void *notify_store_thread(void *arg)
+{
+	struct notify_store *store = arg;
+	struct mount *mount = store->mount;
+	struct cache_push next;
+
+	while (cache_push_next(mount->cache, &next)) {
+		struct dataset_extent x;
+		bool taken;
+
+		dataset_extent(mount->dataset, next.extent, &x);
+		taken = send_store(store->fd, mount_ino(mount, x.entry), &next);
+		if (taken)
+			mount_count(mount, REQUEST_NOTIFY);
+		else
+			notify_store_known(store, x.entry, false);
+		cache_push_done(mount->cache, &next, taken);
+	}
+	return NULL;
+}
+
+int notify_store_start(struct notify_store *store, int fd)
+{
+	int r;
+
+	store->fd = fd;
+	r = pthread_create(&store->thread, NULL, notify_store_thread, store);
+	store->started = r == 0;
+	return -r;
+}
+
+void notify_store_stop(struct notify_store *store)
+{
+	if (store->started)
+		pthread_join(store->thread, NULL);
+	store->started = false;
+}

@@ -140,7 +140,7 @@ _foldpack() {
     help=$(_foldfs_help "$1" "${COMP_WORDS[1]}")
     _foldfs_options "$help" && return
     case ${COMP_WORDS[1]}-$(_foldfs_place 2 "$help") in
-    diff-0 | extract-1 | try-0) _foldfs_files d ;;
+    diff-0 | extract-1) _foldfs_files d ;;
     create-0 | create-1 | list-0 | info-0 | verify-0 | cat-0 | diff-1 | extract-0 | report-0)
         _foldfs_files f
         ;;

@@ -13,7 +13,6 @@
 
 /* argv[0] is the name of the sub-command. */
 int cmd_create(int argc, char **argv);
-int cmd_try(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);

@@ -12,7 +12,6 @@ static const struct command {
 	const char *summary;
 } commands[] = {
 	{"create", cmd_create, "[options] SOURCE PACK", "pack a folder into one file"},
-	{"try", cmd_try, "[options] SOURCE", "measure what packing would bring"},
 	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
 	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
 	{"verify", cmd_verify, "[options] PACK", "hold every byte against its checksum"},

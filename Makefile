@@ -147,7 +147,7 @@ soak:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-soak
 
-soaked := $(addprefix $(B)/unit/test_,oracle learn resume)
+soaked := $(addprefix $(B)/unit/test_,oracle resume)
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
 	@$(MAKE) check-mount MARKED='slow or tool'
@@ -157,14 +157,13 @@ threaded := $(addprefix $(B)/unit/test_,ahead cache device fill histogram inval 
 		   pressure scan share sweep thinker work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.
-unsanitized := $(addprefix $(B)/unit/test_,cost duel learn permutation plan_near resume seeds \
-		  std_shuffle)
+unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation plan_near resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contents dataset dataset_kin \
 		   dataset_lists duplicates index paths resume sheet survey)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
-long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder learn seeds resume alias fill)
+long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)
 check-unit: $(checked)
 	$(Q)sh tests/unit/run.sh $(foreach u,$(long),$(filter $u,$(checked))) \
 		$(filter-out $(long),$(checked))

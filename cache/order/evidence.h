@@ -37,18 +37,4 @@ unsigned evidence_depth(const struct evidence *evidence, double tried);
 /* Whether what this node reads of the pass begins as was seen, to that depth. */
 bool evidence_fits(const struct evidence *evidence, const struct pass *pass, unsigned depth);
 
-/* Whether readers began so at the first places of shards of a whole pass, each of which is a run of
- * it (unit 0): *ret is then what this node has of the fewest shards that make it so, or all. A lone
- * shard may be the first of several that the next ones of a part are: 0 of 8 begins as 0 of 1. */
-bool evidence_fits_shards(const struct evidence *evidence, const struct pass *pass, unsigned depth,
-			  struct pass_part *ret);
-
-/* The indices of what was seen in the list, each once; where these are more than `most`, of what
- * each reader began with. `ret` has room for WATCH_LOG. Returns how many. */
-unsigned evidence_indices(const struct evidence *evidence, unsigned most, uint32_t *ret);
-
-/* What readers began with in a row, where all of it is in the list, of those that began first.
- * Returns of how many. */
-unsigned evidence_runs(const struct evidence *evidence, uint32_t ret[SEEDS_FIRSTS][SEEDS_RUN]);
-
 #endif

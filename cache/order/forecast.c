@@ -308,7 +308,9 @@ bool forecast_came(const struct forecast *forecast, uint64_t file)
 
 void forecast_continue(struct forecast *forecast, const struct forecast *before)
 {
-	forecast->reach = before->reach;
+	uint64_t reach = (uint64_t)before->reach * forecast->count / before->count;
+
+	forecast->reach = reach > REACH_MIN ? (uint32_t)reach : REACH_MIN;
 }
 
 /* --- demands --------------------------------------------------------------------------------- */

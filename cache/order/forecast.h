@@ -35,7 +35,8 @@ void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned co
 /* Whether a file is among those with which the readers were found to be there. */
 bool forecast_came(const struct forecast *forecast, uint64_t file);
 
-/* The readers are those of a pass before: what is known of their batches goes for this one. */
+/* The readers are those of the epoch before: their batches reach as far, in proportion to the files
+ * (ranks that were two orders may be one now). */
 void forecast_continue(struct forecast *forecast, const struct forecast *before);
 
 /* Whether a file is expected about now. */

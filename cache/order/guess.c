@@ -2,28 +2,20 @@
  * given by convention, are tried in every world size up to DEALT_WORLDS, and some beyond. */
 #include "cache/order/dealt.h"
 #include "cache/order/ranks.h"
-#include "cache/order/resume.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS	      64
-#define LATEST	      4	      /* known passes, which others may follow than it seemed */
-#define BATCH_STEP    4	      /* which divides most batches; and 10 most others */
-#define CONVENTIONS   1000000 /* no more are tried */
-#define RESUMED_FROM  32      /* files of a reader, before the middle of an epoch is thought of */
-#define RESUMED_SEEDS 64      /* that are tried first there, */
-#define RESUMED_FAR   256     /* and passes that are far along their generators */
-#define FAR_STEPS     4e9     /* outputs that such passes take: a second or two */
-#define FAR_DEAR      2	      /* times as many files are worth a search that finds all epochs */
-#define FAR_BEHIND    3	      /* lists that all seeds are tried for, before that */
-#define FAR_FILES     1000    /* of fewer, too many seeds are missed */
-#define FOUND	      16
+#define RANKS	    64
+#define LATEST	    4	    /* known passes, which others may follow than it seemed */
+#define BATCH_STEP  4	    /* which divides most batches; and 10 most others */
+#define CONVENTIONS 1000000 /* no more are tried */
+#define FOUND	    16
 
 /* --- single passes --------------------------------------------------------------------------- */
 
 static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
 {
-	if (pass_world(pass) > 1 && pass->maker == PASS_TORCH)
+	if (pass_world(pass) > 1)
 		pass->part.ranks |= ranks_begun(evidence, pass);
 }
 
@@ -96,7 +88,7 @@ static bool try_known_pass(const struct evidence *evidence, const struct guess_h
 	       try_other_ranks(evidence, &known->pass, &ret->pass);
 }
 
-/* Each pass may take long: a chain of shuffles, or behind many outputs. */
+/* Each pass may take long, behind many outputs. */
 static bool try_known(const struct evidence *evidence, const struct guess_hooks *hooks,
 		      struct course *ret)
 {
@@ -126,27 +118,17 @@ struct conventions {
 
 static bool is_plain(const struct pass *pass)
 {
-	return pass->maker == PASS_TORCH && pass->skip == 0 && pass->part.world <= 1 &&
-	       pass->repeats <= 1;
-}
-
-/* One that takes long: DALI's in shards of any number. */
-static bool fits_convention(const struct conventions *all, struct pass *pass)
-{
-	return pass_is_dali(pass)
-		       ? evidence_fits_shards(all->evidence, pass, all->depth, &pass->part)
-		       : evidence_fits(all->evidence, pass, all->depth);
+	return pass->skip == 0 && pass->part.world <= 1;
 }
 
 static bool take_convention(void *arg, const struct pass *pass)
 {
 	struct conventions *all = arg;
-	struct pass tried = *pass;
 
 	if (is_plain(pass) && all->count < CONVENTIONS)
 		all->seeds[all->count++] = pass->seed;
-	else if (fits_convention(all, &tried)) {
-		*all->ret = tried;
+	else if (evidence_fits(all->evidence, pass, all->depth)) {
+		*all->ret = *pass;
 		all->found = true;
 	}
 	return all->found;
@@ -195,120 +177,6 @@ static bool try_conventions(const struct evidence *evidence, struct pass *ret)
 		search_conventions(&all);
 	free(all.seeds);
 	return all.found && ranks_find(evidence, ret);
-}
-
-/* --- whole permutations ---------------------------------------------------------------------- */
-
-/* Passes that take long, so that only some are tried. */
-struct dear {
-	const struct evidence *evidence;
-	const struct guess_hooks *hooks;
-	unsigned depth;
-	struct resume *resume;
-	unsigned left; /* tries */
-	bool found;
-	struct pass *ret;
-};
-
-static bool may_try(struct dear *dear)
-{
-	if (dear->left == 0 || dear->hooks->stopped(dear->hooks->context))
-		return false;
-	dear->left--;
-	return true;
-}
-
-/* From the beginning of an epoch on, by a permutation that is far along its generator. */
-static bool try_begin(void *arg, const struct pass *pass)
-{
-	struct dear *dear = arg;
-
-	if (!may_try(dear))
-		return true;
-	dear->found = evidence_fits(dear->evidence, pass, dear->depth);
-	if (dear->found)
-		*dear->ret = *pass;
-	return dear->found;
-}
-
-static bool try_far(const struct evidence *evidence, const struct guess_hooks *hooks,
-		    struct pass *ret)
-{
-	uint32_t n = evidence->list->count;
-	struct dear far = {.evidence = evidence,
-			   .hooks = hooks,
-			   .left = (unsigned)(FAR_STEPS / n),
-			   .ret = ret};
-
-	far.depth = evidence_depth(evidence, far.left);
-	if (far.depth)
-		pass_each_far(n, try_begin, &far);
-	return far.found;
-}
-
-/* --- in the middle of an epoch --------------------------------------------------------------- */
-
-static bool try_whole(void *arg, const struct pass *pass)
-{
-	struct dear *resumed = arg;
-
-	if (!may_try(resumed))
-		return true;
-	resumed->found = resume_fits(resumed->resume, pass, resumed->ret);
-	return resumed->found;
-}
-
-static void try_whole_known(const struct evidence *evidence, struct dear *resumed)
-{
-	const struct question *question = evidence->question;
-
-	for (unsigned i = 0; i < question->known_count && !resumed->found; i++)
-		if (question->known[i].list == evidence->list)
-			try_whole(resumed, &question->known[i].pass);
-}
-
-/* The popular ones first: of a long list only a few can be tried. */
-static void try_whole_small(struct dear *resumed)
-{
-	struct pass pass = {.seed = 0};
-
-	for (unsigned i = 0; i < PASS_ROOTS && !resumed->found; i++)
-		try_whole(resumed, &(struct pass){.seed = pass_popular[i]});
-	for (; pass.seed < RESUMED_SEEDS && !resumed->found; pass.seed++)
-		try_whole(resumed, &pass);
-}
-
-/* The likeliest of them, so that others are left. */
-static void try_whole_far(const struct evidence *evidence, struct dear *resumed)
-{
-	unsigned left = resumed->left > RESUMED_FAR ? resumed->left - RESUMED_FAR : 0;
-
-	resumed->left -= left;
-	pass_each_far(evidence->list->count, try_whole, resumed);
-	resumed->left += left;
-}
-
-static bool try_resumed(const struct evidence *evidence, const struct guess_hooks *hooks,
-			struct pass *ret)
-{
-	struct dear resumed = {.hooks = hooks, .ret = ret};
-	uint32_t seen[WATCH_LOG];
-	unsigned most = resume_most(evidence->list->count);
-	unsigned count = evidence_indices(evidence, most, seen);
-
-	if (evidence->longest < RESUMED_FROM ||
-	    resume_new(evidence->list->count, seen, count, &resumed.resume) < 0)
-		return false;
-	resumed.left = resume_tries(resumed.resume);
-	try_whole_known(evidence, &resumed);
-	if (!resumed.found)
-		try_whole_small(&resumed);
-	if (!resumed.found)
-		try_whole_far(evidence, &resumed);
-	if (!resumed.found)
-		pass_each_known(try_whole, &resumed);
-	resume_free(resumed.resume);
-	return resumed.found;
 }
 
 /* --- searches -------------------------------------------------------------------------------- */
@@ -446,34 +314,6 @@ static bool try_all_worlds(const struct evidence *evidence, const struct guess_h
 	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
 }
 
-static bool far_pays(const struct evidence *evidence)
-{
-	uint32_t n = evidence->list->count;
-
-	return n >= evidence->question->least * FAR_DEAR && n >= FAR_FILES && n < PERMUTATION_LARGE;
-}
-
-/* torchdata's loader with workers, of which nothing is known but that (pass_each_far()). */
-static bool try_all_far(const struct evidence *evidence, const struct guess_hooks *hooks,
-			struct course *ret)
-{
-	uint32_t n = evidence->list->count;
-	struct seeds_runs seen = {.n = n, .skip = n - 1};
-	struct seeds_found found;
-	struct seeds *work;
-	unsigned count;
-
-	seen.count = far_pays(evidence) ? evidence_runs(evidence, seen.runs) : 0;
-	if (seen.count == 0 || seeds_new_far(&seen, &work) < 0)
-		return false;
-	count = hooks->search(hooks->context, work, 0, SEEDS_ALL, &found, 1);
-	seeds_free(work);
-	if (count)
-		ret->pass =
-			(struct pass){.rule = PASS_STREAM, .seed = found.seed, .skip = seen.skip};
-	return count > 0;
-}
-
 /* --- all of it ------------------------------------------------------------------------------- */
 
 static bool try_likely(const struct evidence *evidence, const struct guess_hooks *hooks,
@@ -482,14 +322,11 @@ static bool try_likely(const struct evidence *evidence, const struct guess_hooks
 	return try_known(evidence, hooks, ret) || try_conventions(evidence, &ret->pass);
 }
 
-/* Repeats first: where many ranks are here, what they read begins as the whole does. */
 static bool try_more(const struct evidence *evidence, const struct guess_hooks *hooks,
 		     struct course *ret)
 {
-	return dealt_repeated(evidence, hooks, &ret->pass) ||
-	       try_small(evidence, hooks, &ret->pass) || try_worlds(evidence, hooks, &ret->pass) ||
-	       dealt_to_many(evidence, hooks, &ret->pass) || try_far(evidence, hooks, &ret->pass) ||
-	       try_resumed(evidence, hooks, &ret->pass);
+	return try_small(evidence, hooks, &ret->pass) || try_worlds(evidence, hooks, &ret->pass) ||
+	       dealt_to_many(evidence, hooks, &ret->pass);
 }
 
 static bool try_more_and_all(const struct evidence *evidence, const struct guess_hooks *hooks,
@@ -531,13 +368,9 @@ static bool try_lists(const struct question *question, unsigned from, unsigned t
 static bool try_searches(const struct question *question, unsigned likely,
 			 const struct guess_hooks *hooks, struct course *ret)
 {
-	unsigned first = likely < FAR_BEHIND ? likely : FAR_BEHIND, all = question->list_count;
-
-	return try_lists(question, 0, first, try_all, hooks, ret) ||
-	       try_lists(question, 0, question->far && first, try_all_far, hooks, ret) ||
-	       try_lists(question, first, likely, try_all, hooks, ret) ||
+	return try_lists(question, 0, likely, try_all, hooks, ret) ||
 	       try_lists(question, 0, likely, try_all_worlds, hooks, ret) ||
-	       try_lists(question, likely, all, try_more_and_all, hooks, ret);
+	       try_lists(question, likely, question->list_count, try_more_and_all, hooks, ret);
 }
 
 bool guess(const struct question *question, enum guess_effort effort,

@@ -38,7 +38,6 @@ struct question {
 	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */
 	unsigned list_count;
 	unsigned unlikely; /* so many of them at the end are worth no more than a look for long */
-	bool far;	   /* orders that begin far along their generators are worth a search */
 	double least; /* files of a list for which all seeds are tried: it takes a while, in which
 		       * they are read */
 };
@@ -57,10 +56,9 @@ struct guess_hooks {
 /* What is tried, each without what comes before. */
 enum guess_effort {
 	GUESS_LIKELY, /* what follows known passes, and conventions: some milliseconds */
-	GUESS_MORE,   /* small seeds in any world size, the middle of epochs, but of unlikely lists:
-		       * some seconds at most */
-	GUESS_ALL,    /* all seeds: some ten seconds of all processors for each list; far along, of
-		       * the likeliest, a minute; of unlikely lists what is more, at last */
+	GUESS_MORE,   /* small seeds in any world size, but of unlikely lists: a second or two */
+	GUESS_ALL,    /* all seeds: some ten seconds of all processors for each list; of unlikely
+		       * lists what is more, at last */
 };
 
 /* Whether an order was found, which is then in *ret. */

@@ -67,38 +67,3 @@ void mt19937_skip(struct mt19937 *mt, uint64_t outputs)
 		outputs -= left;
 	}
 }
-
-/* mt19937_temper(), from the bits of a sum of what comes out to those of what goes in: each step
- * adds a shifted word, so that each bit of the sum stands for one more, shifted back. */
-static uint32_t temper_origin(uint32_t bits)
-{
-	bits ^= bits << 18;
-	bits ^= (bits & 0xefc60000u) >> 15;
-	bits ^= (bits & 0x9d2c5680u) >> 7;
-	return bits ^ bits << 11;
-}
-
-/* All but the seeding is linear over the bits. With x[i] the words as they are made one after the
- * other, output i is tempered x[624 + i], and
- *
- *	x[i + 624] = x[i + 397] ^ twisted(high bit of x[i], others of x[i + 1])
- *
- * so that the bits of a sum that are of word i + 624 stand for others of these three. What is left
- * in the end is of words 0 to 623. Word i is kept where i + 624 was. */
-void mt19937_origin(uint64_t output, uint32_t bits, uint32_t ret[MT19937_WORDS])
-{
-	unsigned at = (unsigned)(output % MT19937_WORDS);
-
-	memset(ret, 0, MT19937_WORDS * sizeof(*ret));
-	ret[at] = temper_origin(bits);
-	for (uint64_t left = output + 1; left > 0; left--) {
-		uint32_t word = ret[at], low = (uint32_t)__builtin_parity(word & MT19937_TWIST);
-		uint32_t mixed = word << 1 | low;
-		unsigned next = at + 1 < MT19937_WORDS ? at + 1 : 0;
-
-		ret[at] = mixed & 0x80000000u;
-		ret[next] ^= mixed & 0x7fffffffu;
-		ret[(at + MT19937_NEAR) % MT19937_WORDS] ^= word;
-		at = at > 0 ? at - 1 : MT19937_WORDS - 1;
-	}
-}

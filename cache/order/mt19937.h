@@ -69,8 +69,4 @@ uint64_t mt19937_next64(struct mt19937 *mt);
 /* Passes over so many outputs. */
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
 
-/* The sum modulo 2 of the bits `bits` of an output, from 0 on, is that of some bits of the seeded
- * state, whatever the seed: tells which. Takes a time proportional to the number of the output. */
-void mt19937_origin(uint64_t output, uint32_t bits, uint32_t ret[MT19937_WORDS]);
-
 #endif

@@ -17,7 +17,7 @@ int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret
 		return -ENOMEM;
 	oracle->ops = *ops;
 	oracle->files = files;
-	if (watch_new(files, &oracle->watch) < 0 || history_new(files, &oracle->history) < 0) {
+	if (watch_new(files, &oracle->watch) < 0) {
 		oracle_free(oracle);
 		return -ENOMEM;
 	}
@@ -50,7 +50,6 @@ void oracle_free(struct oracle *oracle)
 	for (unsigned i = 0; i < oracle->list_count; i++)
 		order_list_free(oracle->lists[i]);
 	watch_free(oracle->watch);
-	history_free(oracle->history);
 	free(oracle->order);
 	free(oracle);
 }
@@ -72,8 +71,8 @@ static void make_room(struct oracle *oracle)
  * list, so that places are not those of the forecast. */
 static bool may_be_part(const struct course *course, const struct forecast *forecast)
 {
-	return course->list && course->pass.maker == PASS_TORCH && course->pass.repeats <= 1 &&
-	       course->pass.part.world <= 1 && forecast_count(forecast) == course->list->count;
+	return course->list && course->pass.part.world <= 1 &&
+	       forecast_count(forecast) == course->list->count;
 }
 
 void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast)
@@ -93,8 +92,7 @@ void oracle_begin(struct oracle *oracle, const struct course *course, struct for
 /* Whether two passes are dealt from one permutation, to as many ranks. */
 static bool same_permutation(const struct course *a, const struct course *b)
 {
-	return a->list == b->list && a->pass.maker == b->pass.maker &&
-	       a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
+	return a->list == b->list && a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
 	       pass_world(&a->pass) == pass_world(&b->pass);
 }
 
@@ -149,8 +147,7 @@ bool oracle_has_next(struct oracle *oracle, const struct track *track)
 
 static bool is_rank_beside(const struct course *a, const struct course *b)
 {
-	return a->list && same_permutation(a, b) && a->pass.chain == b->pass.chain &&
-	       a->pass.repeats == b->pass.repeats && pass_world(&a->pass) > 1;
+	return a->list && same_permutation(a, b) && pass_world(&a->pass) > 1;
 }
 
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next)
@@ -260,26 +257,26 @@ static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct tr
 	}
 }
 
-/* Returns whether the reader goes by a forecast. */
-static bool note(struct oracle *oracle, uint32_t file)
+static void note(struct oracle *oracle, uint32_t file)
 {
 	uint64_t goes_by = watch_goes_by(oracle->watch);
 	struct track *track = find_foreseeing(oracle, goes_by, file);
 	double chance;
 
 	tell_tracks(oracle, goes_by, track, file);
-	if (!track)
-		return watch_note(oracle->watch, 0, 0);
+	if (!track) {
+		watch_note(oracle->watch, 0, 0);
+		return;
+	}
 	chance = forecast_chance(track->forecast) * oracle->count;
 	forecast_saw(track->forecast, file);
 	track->fed = watch_turns(oracle->watch);
 	track->fed_by++;
 	if (!watch_note(oracle->watch, track->id, chance))
-		return false;
+		return;
 	if (track->batches)
 		batches_saw(track->batches, forecast_place(track->forecast, file));
 	track->passed = 0;
-	return true;
 }
 
 /* Only others have come for long: a job that ended in the middle. */
@@ -328,8 +325,7 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 {
 	if (!watch_turn(oracle->watch, reader, file))
 		return;
-	if (!note(oracle, file))
-		history_saw(oracle->history, reader, file);
+	note(oracle, file);
 	look_after_tracks(oracle);
 }
 

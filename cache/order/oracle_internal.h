@@ -5,7 +5,6 @@
 
 #include "cache/order/batches.h"
 #include "cache/order/choose.h"
-#include "cache/order/learn.h"
 #include "cache/order/oracle.h"
 
 #define SEARCH_FROM 4 /* stages of watch.h: 16 files of a reader, */
@@ -47,12 +46,9 @@ struct oracle {
 	uint64_t asked_stage, asked_group; /* of the last thought, */
 	struct choose_kinds asked_kinds;   /* of that group's files, for which lists were made, */
 	uint64_t asked_hard;		   /* and the stage of the last hard one */
-	uint64_t searched_far;		   /* the group for which all seeds were tried far along; */
-	uint64_t searched;		   /* the stage for which they were from the beginning, */
-	uint32_t too_short;		   /* but for a list of only so many files; 0: they were, */
-	uint64_t learned;		   /* and that for which the epoch before was looked at */
+	uint64_t searched;		   /* the stage for which all seeds were tried, */
+	uint32_t too_short;		   /* but for a list of only so many files; 0: they were */
 	uint64_t given_up;		   /* the group for which one was before its end */
-	struct history *history;	   /* of those who go by no forecast */
 	bool thinking;
 	uint32_t *order; /* explicit: epochs, one after the other */
 	uint32_t order_count, order_at;

@@ -23,18 +23,16 @@ struct result {
  * read here is to be made, or it is to be found out where its seed comes from. */
 struct thought {
 	struct question question;
-	uint64_t since; /* the turn with which the readers in question began */
-	bool hard;	/* GUESS_MORE, and what can be learned */
-	bool all_seeds; /* GUESS_ALL, */
-	bool far;	/* which was through, so that they need not be tried far along again */
-	uint64_t group; /* of the readers, as in watch_stage() */
-	uint64_t kinds[WATCH_LOG];		       /* of the files that were seen */
-	struct choose_kinds asked;		       /* the oracle's */
-	struct order_list *lists[2 * GUESS_LISTS + 1]; /* found on the way: asked for, one
-							* learned, and what goes along */
+	uint64_t since;		   /* the turn with which the readers in question began */
+	bool hard;		   /* GUESS_MORE */
+	bool all_seeds;		   /* GUESS_ALL */
+	uint64_t group;		   /* of the readers, as in watch_stage() */
+	uint64_t kinds[WATCH_LOG]; /* of the files that were seen */
+	struct choose_kinds asked; /* the oracle's */
+	struct order_list *lists[2 * GUESS_LISTS]; /* found on the way: asked for, and what
+						    * goes along */
 	unsigned list_count;
 	unsigned lists_known;		/* of the question, also those that do not count */
-	struct history *history;	/* the oracle's, if it is to be learned from; else NULL */
 	uint64_t track;			/* 0: a guess */
 	bool part;			/* of this pass, not the next one */
 	struct result results[RESULTS]; /* several where masks lie beside images */
@@ -126,27 +124,6 @@ static bool is_time(uint64_t stage, uint64_t last)
 	       (doubled == SEARCH_LAST || (doubled >= SEARCH_FROM && stage >> 3 != last >> 3));
 }
 
-/* What is seen meanwhile goes to another history. */
-static void lend_history(struct oracle *oracle, struct thought *thought)
-{
-	struct history *meanwhile;
-
-	if (history_new(oracle->files, &meanwhile) < 0)
-		return;
-	thought->history = oracle->history;
-	oracle->history = meanwhile;
-}
-
-static void take_history(struct oracle *oracle, struct thought *thought)
-{
-	if (!thought->history)
-		return;
-	history_append(thought->history, oracle->history);
-	history_free(oracle->history);
-	oracle->history = thought->history;
-	thought->history = NULL;
-}
-
 /* What was seen and is known, and the latest lists. */
 static void fill_question(const struct oracle *oracle, struct question *question)
 {
@@ -186,7 +163,6 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	thought->all_seeds = search;
 	thought->group = stage >> 3;
 	thought->asked = oracle->asked_kinds;
-	thought->question.far = oracle->searched_far != thought->group;
 	thought->question.least = effort->least;
 	thought->lists_known = thought->question.list_count;
 	oracle->asked_group = stage >> 3;
@@ -196,10 +172,6 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	if (thought->question.count == 0) {
 		free(thought);
 		return NULL;
-	}
-	if (hard && stage >> 3 >= oracle->learned >> 3 && is_time(stage, oracle->learned)) {
-		oracle->learned = stage;
-		lend_history(oracle, thought);
 	}
 	return thought;
 }
@@ -213,7 +185,7 @@ static struct thought *ask_roots(struct oracle *oracle)
 		struct thought *thought;
 
 		if (track->rooted == ROOTED || !track->course.list || pass->rule != PASS_UNKNOWN ||
-		    pass->maker != PASS_TORCH || pass->skip || pass->seed < GUESS_SMALL)
+		    pass->skip || pass->seed < GUESS_SMALL)
 			continue;
 		thought = calloc(1, sizeof(*thought));
 		if (!thought)
@@ -275,27 +247,6 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 	return 0;
 }
 
-static bool think_back(struct thought *thought, const struct oracle_hooks *hooks)
-{
-	const struct question *question = &thought->question;
-	struct course *found = &thought->results[0].course;
-	const struct order_list *known;
-	struct order_list *list;
-
-	if (!thought->history ||
-	    !learn(thought->history, question->seen, question->count, &hooks->guess, &list, found))
-		return false;
-	known = find_known(thought, list->files, list->count);
-	if (known) {
-		found->list = known;
-		order_list_free(list);
-	} else {
-		thought->lists[thought->list_count++] = list;
-	}
-	thought->result_count = 1;
-	return true;
-}
-
 static void ask_about(struct thought *thought, const struct oracle_hooks *hooks, unsigned at)
 {
 	choose_note(&thought->asked, thought->kinds[at]);
@@ -335,25 +286,16 @@ static uint32_t too_short(const struct question *question)
 	return files < question->least ? files : 0;
 }
 
-static bool think_of_all(struct thought *thought, const struct oracle_hooks *hooks,
-			 struct course *ret)
-{
-	bool found = guess(&thought->question, GUESS_ALL, &hooks->guess, ret);
-
-	thought->far = !hooks->guess.stopped(hooks->guess.context);
-	return found;
-}
-
 static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
 		       struct course *ret)
 {
 	if (thought->hard || thought->all_seeds)
 		hooks->takes_long(hooks->context);
-	if (thought->hard && (guess(&thought->question, GUESS_MORE, &hooks->guess, ret) ||
-			      think_back(thought, hooks)))
+	if (thought->hard && guess(&thought->question, GUESS_MORE, &hooks->guess, ret))
 		return true;
 	return thought->all_seeds && thought->question.list_count > 0 &&
-	       !too_short(&thought->question) && think_of_all(thought, hooks, ret);
+	       !too_short(&thought->question) &&
+	       guess(&thought->question, GUESS_ALL, &hooks->guess, ret);
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)
@@ -602,7 +544,6 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 	bool found = false;
 
 	take_roots(oracle, thought);
-	take_history(oracle, thought);
 	if (thought->part) {
 		found = take_part(oracle, thought);
 		if (found)
@@ -617,8 +558,6 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 			}
 	if (thought->group)
 		oracle->asked_kinds = thought->asked;
-	if (thought->far)
-		oracle->searched_far = thought->group;
 	if (thought->all_seeds)
 		oracle->too_short = too_short(&thought->question);
 	if (found) { /* others may have begun as well */
@@ -627,7 +566,7 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 	} else if (thought->given_up && thought->group != oracle->given_up) {
 		/* Once more: not for those who pause after each file. */
 		oracle->given_up = thought->group;
-		oracle->asked_stage = oracle->asked_hard = oracle->searched = oracle->learned = 0;
+		oracle->asked_stage = oracle->asked_hard = oracle->searched = 0;
 	}
 	take_lists(oracle, thought, found);
 	thought_free(thought);

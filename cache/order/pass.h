@@ -5,29 +5,18 @@
  * the sampler, which one order alone does not tell: pass_next() says what it may be, and who sees
  * the next epoch knows. Sources are named at each convention in pass*.c.
  *
- * Fields that are 0 stand for what is usual: all places, each once, of torch's permutation. */
+ * Fields that are 0 stand for what is usual: all places of the permutation. */
 #ifndef CACHE_ORDER_PASS_H
 #define CACHE_ORDER_PASS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum pass_maker {
-	PASS_TORCH,   /* torch.randperm */
-	PASS_STD,     /* std::shuffle of libstdc++ with std::mt19937, as GCC has it since 11, */
-	PASS_STD_OLD, /* and from 7 to 10; */
-	PASS_STD_64,  /* with std::mt19937_64, seeded as DALI does: 2^32 for each of our seeds */
-	PASS_DINO,    /* each rank shuffles its places of torch's permutation once more: DINOv2's */
-	PASS_DINO_NEW, /* sharded infinite samplers, the default one and the new one */
-};
-
 /* How an epoch follows from the one before. */
 enum pass_rule {
 	PASS_UNKNOWN, /* one epoch was seen */
-	PASS_SAME,    /* the same order again: set_epoch() was forgotten, DALI's random_shuffle */
-	PASS_TURN,    /* the same, and each rank goes on with the next one's part: DALI, again */
+	PASS_SAME,    /* the same order again: set_epoch() was forgotten */
 	PASS_RESEED,  /* seed + 1: DistributedSampler, Accelerate, HF Trainer, timm, Lightning */
-	PASS_CHAIN,   /* the order seen is shuffled anew: DALI's shuffle_after_epoch, DINOv2 */
 	PASS_STREAM,  /* one generator makes all: torchdata, detectron2, Ultralytics, Accelerate */
 	PASS_WORDS,   /* the seeds are outputs of another generator, whose seed is known */
 };
@@ -40,9 +29,8 @@ enum pass_tail {
 };
 
 /* Which places of the permutation are taken here. They are dealt to `world` ranks in pieces of
- * `unit`: 1, or the size of a batch with Accelerate; 0 with world over 1: each rank has one run of
- * them, from n * rank / world on (DALI). Bit i of `ranks` is set when rank (first + i) % world is
- * on this node. World 0 or 1: all. */
+ * `unit`: 1, or the size of a batch with Accelerate. Bit i of `ranks` is set when rank
+ * (first + i) % world is on this node. World 0 or 1: all. */
 struct pass_part {
 	uint32_t world, unit, first;
 	enum pass_tail tail;
@@ -50,15 +38,9 @@ struct pass_part {
 };
 
 struct pass {
-	enum pass_maker maker;
 	enum pass_rule rule;
 	uint32_t seed;
-	uint32_t chain;	  /* PASS_STD*: so many shuffles before, with the seeds before this one;
-			   * PASS_DINO: passes before */
-	uint32_t repeats; /* each index so many times in a row before it is dealt, where over 1;
-			   * each rank then stops after floor(n / 256) * 256 / world of them:
-			   * torchvision's RASampler, timm's RepeatAugSampler */
-	uint64_t skip;	  /* outputs before the permutation */
+	uint64_t skip; /* outputs before the permutation */
 	struct pass_part part;
 	uint32_t root; /* PASS_WORDS: the seed of that generator, */
 	uint64_t word; /* and which of its outputs is our seed, from 0 */
@@ -66,26 +48,18 @@ struct pass {
 			* next; PASS_WORDS: from one seed to the next; 0 while unknown */
 };
 
-/* Ranks that single places are dealt to; 1: none, or runs and batches. */
+/* Ranks that single places are dealt to; 1: none, or batches. */
 static inline uint32_t pass_world(const struct pass *pass)
 {
 	return pass->part.unit == 1 && pass->part.world > 1 ? pass->part.world : 1;
-}
-
-/* What DALI's file reader shuffles. */
-static inline bool pass_is_dali(const struct pass *pass)
-{
-	return pass->maker == PASS_STD || pass->maker == PASS_STD_OLD || pass->maker == PASS_STD_64;
 }
 
 /* The indices that are read in this pass, each once, in the order in which they are wanted, ranks
  * of this node side by side. `ret` has room for n. Returns how many: none if memory is short. */
 uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret);
 
-/* The first places of the whole permutation, before repeats and parts: at most PASS_HEAD and n
- * of them. torch's take a time that does not depend on n, if skip is small; those of
- * std::shuffle are made by shuffling all; PASS_DINO has none, but what pass_begin() tells. Returns
- * how many: none if memory is short. */
+/* The first places of the whole permutation, before parts: at most PASS_HEAD and n of them, in a
+ * time that does not depend on n, if skip is small. Returns how many. */
 #define PASS_HEAD 1024
 unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
 
@@ -95,15 +69,10 @@ unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned 
 unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
 
 /* What is worth a try before all seeds are: calls `try` with passes whose seeds and skips are
- * conventions, the likeliest first, until it returns true; some 300,000, and at last fifty of
- * PASS_STD and PASS_DINO, that take longer. All ranks, without repeats, but for PASS_DINO: parts
- * are the caller's, and so are the small seeds from 0 on of an untouched generator. */
+ * conventions, the likeliest first, until it returns true; some 300,000. All ranks: parts are the
+ * caller's, and so are the small seeds from 0 on of an untouched generator. */
 typedef bool pass_try_fn(void *arg, const struct pass *pass);
 void pass_each_known(pass_try_fn *try, void *arg);
-
-/* The same for permutations of n that come behind whole other ones of their generator, so that each
- * takes n steps and more to try: some 2,500. */
-void pass_each_far(uint32_t n, pass_try_fn *try, void *arg);
 
 /* Whether rule and step say which pass follows. */
 bool pass_next_is_known(const struct pass *pass);

@@ -1,13 +1,10 @@
 #include "cache/order/mt19937.h"
-#include "cache/order/pass_internal.h"
+#include "cache/order/pass.h"
 
 /* Outputs of a generator that are tried as seeds. */
 #define WORDS 256
 
 #define PLAIN_ROOTS 1024
-
-/* Permutations of a generator, behind the first, of which an epoch may be one. */
-#define FAR 8
 
 /* torch.Generator() as it comes: default_rng_seed_val of c10/core/GeneratorImpl.h, 67280421310721,
  * of which the low 32 bits count. */
@@ -16,8 +13,6 @@
 /* ultralytics/data/build.py: 6148914691236517205 + RANK, which is -1 on a single device, 0 and more
  * otherwise. */
 #define ULTRALYTICS 0x55555555u
-
-#define DALI_EPOCHS 4
 
 const uint32_t pass_popular[PASS_ROOTS] = {
 	42,   0,    1,	   1337,	   1234, 123, 3407, 2, 3, 12345, 10,   2023, 2024, 2025,
@@ -51,12 +46,10 @@ static const uint32_t rare[] = {
 struct asked {
 	pass_try_fn *try;
 	void *arg;
-	uint64_t skip; /* before a permutation that is far along its generator */
 };
 
 static bool ask(const struct asked *asked, struct pass pass)
 {
-	pass.repeats = 1;
 	if (pass.part.world == 0)
 		pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
 	return asked->try(asked->arg, &pass);
@@ -115,27 +108,6 @@ static bool ask_seed(const struct asked *asked, uint32_t root)
 	return ask(asked, (struct pass){.seed = root});
 }
 
-/* StatefulDataLoader of torchdata (stateful_dataloader/sampler.py): its RandomSampler draws a seed
- * when it is made, */
-static bool ask_far_word(const struct asked *asked, uint32_t root)
-{
-	struct mt19937 mt;
-
-	mt19937_init(&mt, root);
-	mt19937_skip(&mt, 1);
-	return ask(
-		asked,
-		(struct pass){.rule = PASS_STREAM, .seed = mt19937_next(&mt), .skip = asked->skip});
-}
-
-/* or is given a generator, of which the loader takes its base_seed before the epoch's permutation.
- */
-static bool ask_far_generator(const struct asked *asked, uint32_t root)
-{
-	return ask(asked,
-		   (struct pass){.rule = PASS_STREAM, .seed = root, .skip = asked->skip + 2});
-}
-
 typedef bool ask_root_fn(const struct asked *asked, uint32_t root);
 
 static bool ask_popular(const struct asked *asked, ask_root_fn *ask_root)
@@ -170,68 +142,12 @@ static bool ask_ultralytics(const struct asked *asked)
 	return false;
 }
 
-static bool ask_dali(const struct asked *asked, enum pass_maker maker)
-{
-	if (maker != PASS_STD_64 && ask(asked, (struct pass){.maker = maker, .seed = PASS_DALI}))
-		return true;
-	for (uint32_t epoch = 1; epoch <= DALI_EPOCHS; epoch++) {
-		struct pass pass = {.maker = maker, .seed = PASS_DALI + epoch};
-
-		if (ask(asked, pass))
-			return true;
-		pass.chain = epoch - 1;
-		pass.rule = PASS_CHAIN;
-		if (pass.chain && ask(asked, pass))
-			return true;
-	}
-	return false;
-}
-
-/* DINOv2's train.py takes the sharded infinite sampler, with the number of the first step as the
- * seed: 0, unless training goes on. Ranks differ in what they do, so that they are given here: the
- * first one of each node of 8. */
-static bool ask_dino(const struct asked *asked, enum pass_maker maker)
-{
-	for (uint32_t world = 1; world <= 64; world *= 2)
-		for (uint32_t rank = 0; rank < world; rank += 8)
-			if (ask(asked, (struct pass){.maker = maker,
-						     .rule = PASS_CHAIN,
-						     .part = {.world = world,
-							      .unit = 1,
-							      .tail = PASS_CUT,
-							      .ranks = (uint64_t)1 << rank}}))
-				return true;
-	return false;
-}
-
 void pass_each_known(pass_try_fn *try, void *arg)
 {
-	struct asked asked = {.try = try, .arg = arg};
+	const struct asked asked = {.try = try, .arg = arg};
 
-	if (ask_popular(&asked, ask_words) || ask_popular(&asked, ask_generator) ||
-	    ask_ultralytics(&asked) || ask_all(&asked, ask_generator) ||
-	    ask_rare(&asked, ask_seed) || ask_all(&asked, ask_numpy) || ask_all(&asked, ask_words))
-		return;
-	if (!ask_dali(&asked, PASS_STD) && !ask_dali(&asked, PASS_STD_64) &&
-	    !ask_dali(&asked, PASS_STD_OLD) && !ask_dino(&asked, PASS_DINO))
-		ask_dino(&asked, PASS_DINO_NEW);
-}
-
-/* torch's loader that torchdata's derives from, and that asks for the sampler's iterator when it is
- * made, asks once more where it has workers: each time there is a permutation, of which the first
- * is not read. Others follow, for those who look on from a later epoch on. */
-void pass_each_far(uint32_t n, pass_try_fn *try, void *arg)
-{
-	struct asked asked = {.try = try, .arg = arg, .skip = n - 1};
-
-	if (ask_popular(&asked, ask_far_word) || ask_popular(&asked, ask_far_generator))
-		return;
-	for (unsigned i = 2; i < FAR; i++) {
-		asked.skip = (uint64_t)i * (n - 1);
-		if (ask_popular(&asked, ask_far_word))
-			return;
-	}
-	asked.skip = n - 1;
-	if (!ask_all(&asked, ask_far_word))
-		ask_all(&asked, ask_far_generator);
+	if (!ask_popular(&asked, ask_words) && !ask_popular(&asked, ask_generator) &&
+	    !ask_ultralytics(&asked) && !ask_all(&asked, ask_generator) &&
+	    !ask_rare(&asked, ask_seed) && !ask_all(&asked, ask_numpy))
+		ask_all(&asked, ask_words);
 }

@@ -1,5 +1,5 @@
 #include "cache/order/mt19937.h"
-#include "cache/order/pass_internal.h"
+#include "cache/order/pass.h"
 
 /* How far the next seed may be from the last one. */
 #define WORDS 64
@@ -21,22 +21,6 @@ static struct pass *add(struct list *list, const struct pass *pass, enum pass_ru
 static void add_reseed(struct list *list, const struct pass *pass)
 {
 	add(list, pass, PASS_RESEED)->seed++;
-}
-
-static void add_chain(struct list *list, const struct pass *pass)
-{
-	struct pass *next = add(list, pass, PASS_CHAIN);
-
-	next->chain++;
-	if (!pass_is_dino(pass))
-		next->seed++;
-}
-
-static void add_turn(struct list *list, const struct pass *pass)
-{
-	struct pass *next = add(list, pass, PASS_TURN);
-
-	next->part.first = (next->part.first + 1) % next->part.world;
 }
 
 /* Ranks take every world-th place of the whole stream where nothing is added to a permutation or
@@ -70,13 +54,6 @@ static void add_plain_stream(struct list *list, const struct pass *pass, uint32_
 	}
 }
 
-/* DINOv2's InfiniteSampler (dinov2/data/samplers.py) draws for the last place too. Each permutation
- * is dealt anew, to all ranks as far as it goes. */
-static void add_dino_stream(struct list *list, const struct pass *pass, uint32_t n)
-{
-	add_stream(list, pass, n)->part.tail = PASS_BARE;
-}
-
 /* Ultralytics makes its loader anew before the last epochs, close_mosaic, when its workers have
  * begun with one more epoch already. */
 static void add_reset(struct list *list, const struct pass *pass, uint32_t n)
@@ -101,7 +78,6 @@ static void add_streams(struct list *list, const struct pass *pass, uint32_t n)
 	add_plain_stream(list, pass, n);
 	add_stream(list, pass, 2 * one + 4);
 	add_stream(list, pass, one + 2);
-	add_dino_stream(list, pass, n);
 	add_stream(list, pass, one + 4);
 	add_reset(list, pass, n);
 }
@@ -110,8 +86,7 @@ static void go_on_stream(struct list *list, const struct pass *pass, uint32_t n)
 {
 	struct pass *next = add_stream(list, pass, pass->step);
 
-	if (pass->step != n)
-		go_on(&next->part, n);
+	go_on(&next->part, n);
 }
 
 static void add_word(struct list *list, const struct pass *pass, const uint32_t *words,
@@ -157,29 +132,8 @@ static void add_known_word(struct list *list, const struct pass *pass)
 	next->seed = mt19937_next(&mt);
 }
 
-/* DALI's file reader (dali/operators/reader/loader/file_label_loader.h): random_shuffle shuffles
- * the list once, and goes round in it or sticks to its shard. shuffle_after_epoch shuffles what
- * lies there each time, with checkpointing the list as it was at first. */
-static void add_dali(struct list *list, const struct pass *pass)
-{
-	add(list, pass, PASS_SAME);
-	if (pass->part.world > 1)
-		add_turn(list, pass);
-	add_chain(list, pass);
-	if (pass->chain == 0)
-		add_reseed(list, pass);
-}
-
 static void add_unknown(struct list *list, const struct pass *pass, uint32_t n)
 {
-	if (pass_is_dino(pass)) {
-		add_chain(list, pass);
-		return;
-	}
-	if (pass->maker != PASS_TORCH) {
-		add_dali(list, pass);
-		return;
-	}
 	add_reseed(list, pass);
 	add(list, pass, PASS_SAME);
 	add_streams(list, pass, n);
@@ -220,14 +174,8 @@ unsigned pass_next(const struct pass *pass, uint32_t n, struct pass *ret)
 	case PASS_SAME:
 		add(&list, pass, PASS_SAME);
 		break;
-	case PASS_TURN:
-		add_turn(&list, pass);
-		break;
 	case PASS_RESEED:
 		add_reseed(&list, pass);
-		break;
-	case PASS_CHAIN:
-		add_chain(&list, pass);
 		break;
 	case PASS_STREAM:
 		if (pass->step)

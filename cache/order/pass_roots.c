@@ -4,7 +4,7 @@
  * seed is untempered once. */
 #include "base/scope.h"
 #include "cache/order/mt19937.h"
-#include "cache/order/pass_internal.h"
+#include "cache/order/pass.h"
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,7 +1,14 @@
 #include "cache/order/permutation.h"
-#include "cache/order/swap.h"
 
 _Static_assert(PERMUTATION_HEAD <= PERMUTATION_DEALT, "a head is dealt");
+
+static void swap(uint32_t *a, uint32_t *b)
+{
+	uint32_t a_was = *a;
+
+	*a = *b;
+	*b = a_was;
+}
 
 /* Fisher and Yates, forward: what is at a place is final once it was the turn of that place. */
 static void shuffle(struct mt19937 *mt, uint32_t *order, size_t n)
@@ -9,7 +16,7 @@ static void shuffle(struct mt19937 *mt, uint32_t *order, size_t n)
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
 	for (size_t i = 0; i + 1 < n; i++)
-		swap_places(&order[i], &order[i + mt19937_next(mt) % (uint32_t)(n - i)]);
+		swap(&order[i], &order[i + mt19937_next(mt) % (uint32_t)(n - i)]);
 }
 
 /* The same, inside out. */

@@ -8,9 +8,9 @@
 struct walk {
 	const struct watch_access *seen;
 	unsigned count;
-	const uint32_t *places;	   /* of ranks_places() */
-	uint32_t steps[WATCH_LOG]; /* from what the reader had of the list before; STRAY: back, or
-				    * out of the head; 0: not known */
+	uint32_t places[WATCH_LOG]; /* of find_places() */
+	uint32_t steps[WATCH_LOG];  /* from what the reader had of the list before; STRAY: back, or
+				     * out of the head; 0: not known */
 	unsigned votes[PASS_HEAD + 1]; /* for a step */
 	unsigned taken[PASS_HEAD];     /* by each rank, of as many as the step: of that step, */
 	unsigned files[PASS_HEAD];     /* and what was seen of its files */
@@ -24,7 +24,9 @@ static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
 	return PASS_HEAD;
 }
 
-void ranks_places(const struct evidence *evidence, const struct pass *pass, uint32_t *ret)
+/* Where at the head of the whole permutation each access of the question is; PASS_HEAD: behind it;
+ * ORDER_NONE: of another list. */
+static void find_places(const struct evidence *evidence, const struct pass *pass, uint32_t *ret)
 {
 	const struct question *question = evidence->question;
 	uint32_t head[PASS_HEAD];
@@ -138,8 +140,7 @@ static struct pass_part part_of(const struct walk *walk, uint32_t step)
 
 static bool is_dealt_places(const struct pass *pass)
 {
-	return pass->maker == PASS_TORCH && pass->repeats <= 1 &&
-	       (pass->part.world <= 1 || pass->part.unit == 1);
+	return pass->part.world <= 1 || pass->part.unit == 1;
 }
 
 /* Whether those that are here have come so far that others would have begun. */
@@ -151,27 +152,15 @@ static bool have_come_far(const struct walk *walk, uint32_t step)
 	return true;
 }
 
-static struct walk walk_along(const struct question *question, const uint32_t *places)
-{
-	return (struct walk){.seen = question->seen, .count = question->count, .places = places};
-}
-
-uint32_t ranks_step(const struct question *question, const uint32_t *places)
-{
-	struct walk walk = walk_along(question, places);
-
-	return common_step(&walk);
-}
-
 bool ranks_find(const struct evidence *evidence, struct pass *pass)
 {
-	uint32_t places[WATCH_LOG], step;
-	struct walk walk = walk_along(evidence->question, places);
+	struct walk walk = {.seen = evidence->question->seen, .count = evidence->question->count};
 	struct pass dealt = *pass;
+	uint32_t step;
 
 	if (!is_dealt_places(pass))
 		return true;
-	ranks_places(evidence, pass, places);
+	find_places(evidence, pass, walk.places);
 	step = common_step(&walk);
 	if (step == 0)
 		return true;

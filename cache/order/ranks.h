@@ -17,14 +17,6 @@
  * or they read more than the pass has, a rank of fewer, and have not begun with it. */
 bool ranks_find(const struct evidence *evidence, struct pass *pass);
 
-/* Where at the head of the whole permutation each access of the question is; PASS_HEAD: behind it;
- * ORDER_NONE: of another list. `ret` has room for WATCH_LOG. */
-void ranks_places(const struct evidence *evidence, const struct pass *pass, uint32_t *ret);
-
-/* How many of these places lie between a file of a reader and its next one, as most have it; 0:
- * that is not known. */
-uint32_t ranks_step(const struct question *question, const uint32_t *places);
-
 /* By what was seen alone: bit i is set when rank part.first + i has begun as well as part.first, by
  * which the pass was found. */
 uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass);

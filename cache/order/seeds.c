@@ -18,9 +18,9 @@
  * What the sieve misses: an earlier swap may have put another element at place s + z, with a chance
  * of s / n. That is taken into the bargain, up to 1 / EXACT; where it is more, all seeds are tried
  * in full. Ways that start at 0 never miss. */
-#include "cache/order/lanes.h"
-#include "cache/order/seeds_far.h"
+#include "cache/order/seeds.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #define SEEDS_LANES  192 /* a flight of the widest vectors */
@@ -49,7 +49,6 @@ struct engine {
 };
 
 struct seeds {
-	struct seeds_far *far; /* instead of all that follows */
 	struct seeds_seen seen;
 	const struct engine *engine;
 	uint32_t numbers[MT19937_WORDS]; /* 0, 1, 2, ...: to add one is to load it into all lanes */
@@ -78,19 +77,26 @@ struct seeds {
 #include "cache/order/seeds_lanes.h"
 #endif
 
-static const struct engine engines[] = {
-	[LANES_16] = {16, grow_16, sieve_16},
+/* The widest that the processor has, of at most so many bytes. */
+static const struct engine *widest(unsigned bytes)
+{
+	static const struct engine engine_16 = {16, grow_16, sieve_16};
 #ifdef __x86_64__
-	[LANES_32] = {32, grow_32, sieve_32},
-	[LANES_64] = {64, grow_64, sieve_64},
+	static const struct engine engine_32 = {32, grow_32, sieve_32};
+	static const struct engine engine_64 = {64, grow_64, sieve_64};
+
+	if (bytes >= 64 && __builtin_cpu_supports("avx512f"))
+		return &engine_64;
+	if (bytes >= 32 && __builtin_cpu_supports("avx2"))
+		return &engine_32;
 #endif
-};
+	(void)bytes;
+	return &engine_16;
+}
 
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes)
 {
-	if (seeds->far)
-		return seeds_far_narrow(seeds->far, bytes);
-	seeds->engine = &engines[lanes_width(bytes)];
+	seeds->engine = widest(bytes);
 	return seeds->engine->bytes;
 }
 
@@ -156,7 +162,6 @@ void seeds_free(struct seeds *seeds)
 {
 	if (!seeds)
 		return;
-	seeds_far_free(seeds->far);
 	free(seeds->ways);
 	free(seeds->sieve_of);
 	free(seeds->sieves);
@@ -171,7 +176,7 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 	if (!seeds)
 		return -ENOMEM;
 	*seeds = (struct seeds){.seen = *seen,
-				.engine = &engines[lanes_width(UINT32_MAX)],
+				.engine = widest(UINT_MAX),
 				.ways = calloc(count + 1, sizeof(*seeds->ways)),
 				.sieve_of = calloc(count + 1, sizeof(*seeds->sieve_of)),
 				.sieves = calloc(count + 1, sizeof(*seeds->sieves)),
@@ -187,18 +192,6 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 	make_sieves(seeds);
 	*ret = seeds;
 	return 0;
-}
-
-int seeds_new_far(const struct seeds_runs *seen, struct seeds **ret)
-{
-	struct seeds *seeds = calloc(1, sizeof(*seeds));
-	int r = seeds ? seeds_far_new(seen, &seeds->far) : -ENOMEM;
-
-	if (r < 0)
-		free(seeds);
-	else
-		*ret = seeds;
-	return r;
 }
 
 /* --- in full --------------------------------------------------------------------------------- */
@@ -263,8 +256,6 @@ bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way)
 	struct lazy lazy = {.word = seed};
 	struct lazy_order order;
 
-	if (seeds->far)
-		return seeds_far_match(seeds->far, seed);
 	for (uint32_t i = 1; i <= seeds->ways[way].skip; i++)
 		lazy.word = mt19937_grow(lazy.word, i);
 	lazy.number = seeds->ways[way].skip;
@@ -371,8 +362,6 @@ unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_fou
 	struct lanes lanes;
 	uint32_t done;
 
-	if (seeds->far)
-		return seeds_far_search(seeds->far, from, SEEDS_STEP, ret, most);
 	for (done = 0; done < SEEDS_STEP && seeds->sieve_count; done += SEEDS_LANES) {
 		uint32_t left = SEEDS_STEP - done;
 
@@ -389,8 +378,6 @@ unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, un
 	struct finds finds = {.found = ret, .most = most};
 	struct lanes lanes;
 
-	if (seeds->far)
-		return seeds_far_search_these(seeds->far, these, count, ret, most);
 	for (unsigned done = 0; done < count && seeds->sieve_count; done += SEEDS_LANES) {
 		unsigned left = count - done < SEEDS_LANES ? count - done : SEEDS_LANES;
 

@@ -57,20 +57,6 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 	      struct seeds **ret);
 void seeds_free(struct seeds *seeds); /* NULL is fine */
 
-/* The same for orders that begin far along their generators: all places of the permutation after
- * `skip` outputs, in a time that hardly depends on skip. What was seen must then be exact: what
- * each of some readers began with, in a row, of whom one had the first SEEDS_RUN elements. The way
- * is number 0. It takes five to seven times as long as to try a way from the beginning; and of few
- * files it misses some seeds, with a chance of SEEDS_RUN^2 / 2n. */
-#define SEEDS_RUN 16
-struct seeds_runs {
-	uint32_t n; /* SEEDS_RUN..PERMUTATION_LARGE - 1 */
-	uint64_t skip;
-	unsigned count; /* 1..SEEDS_FIRSTS */
-	uint32_t runs[SEEDS_FIRSTS][SEEDS_RUN];
-};
-int seeds_new_far(const struct seeds_runs *seen, struct seeds **ret);
-
 /* Has it work with vectors of at most so many bytes (16, 32, 64), instead of the widest that the
  * processor has: for tests and measurements. Returns how wide they are. */
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes);

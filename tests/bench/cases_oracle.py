@@ -371,8 +371,6 @@ def search(bench):
     for size in SIZES:
         section = f"Search for the seed of {size:,} files"
         measures += rates(bench, section, bench.json(bench.seeds, str(size)), LEAST_SEEDS)
-        measures += rates(bench, f"{section}, behind as many others",
-                          bench.json(bench.seeds, str(size), "0"), {})
         if not bench.quick:
             whole = Measure(section, "all 2^32 seeds, all processors", "s")
             whole.add(OURS, bench.json(bench.seeds, "-a", str(size))["wall_s"])

@@ -1,7 +1,6 @@
 /* seeds: how fast the seeds of an order of N files are tried, as one line of JSON.
  *
- *	seeds N [WAYS]	one thread, with each width of vectors that the processor has; WAYS 0: in
- *		the one way that begins with the second permutation of a generator
+ *	seeds N [WAYS]	one thread, with each width of vectors that the processor has
  *	seeds -a N	all 2^32 seeds on all processors, for 16 files seen of one seed's order:
  *		fails unless that one is found, and no other */
 #include "cache/order/seeds.h"
@@ -20,7 +19,6 @@
 
 #define SEEN	16
 #define SEED	0xb5297a4du /* whose order was seen: any */
-#define RUNS	4
 #define SECONDS 1.0
 #define THREADS 256
 
@@ -44,20 +42,6 @@ static int look(uint32_t n, uint8_t *set, unsigned way_count, struct seeds **ret
 	for (unsigned i = 0; i < SEEN; i++)
 		set[seen.firsts[i] / 8] |= (uint8_t)(1 << seen.firsts[i] % 8);
 	return seeds_new(&seen, ways, way_count, ret);
-}
-
-/* Four workers have read, in batches of 16. */
-static int look_far(uint32_t n, struct seeds **ret)
-{
-	struct seeds_runs seen = {.n = n, .skip = n - 1, .count = RUNS};
-	uint32_t head[RUNS * SEEDS_RUN];
-	struct mt19937 mt;
-
-	mt19937_init(&mt, SEED);
-	mt19937_skip(&mt, seen.skip);
-	permutation_head(&mt, n, head, RUNS * SEEDS_RUN);
-	memcpy(seen.runs, head, sizeof(head));
-	return seeds_new_far(&seen, ret);
 }
 
 static void free_seeds(struct seeds **seeds)
@@ -144,16 +128,14 @@ int main(int argc, char **argv)
 	int error;
 
 	log_init("seeds", LOG_LEVEL_NORMAL);
-	if (n < RUNS * SEEDS_RUN || n >= PERMUTATION_LARGE || ways > 2) {
-		log_error("usage: seeds [-a] N [WAYS]; N is %d to %u, WAYS 0 to 2",
-			  RUNS * SEEDS_RUN, PERMUTATION_LARGE - 1);
+	if (n < SEEN || n >= PERMUTATION_LARGE || ways < 1 || ways > 2) {
+		log_error("usage: seeds [-a] N [WAYS]; N is %d to %u, WAYS 1 or 2", SEEN,
+			  PERMUTATION_LARGE - 1);
 		return EXIT_USAGE;
 	}
 	set = calloc(1, n / 8 + 1);
 	if (!set)
 		error = -ENOMEM;
-	else if (ways == 0)
-		error = look_far((uint32_t)n, &seeds);
 	else
 		error = look((uint32_t)n, set, (unsigned)ways, &seeds);
 	if (error) {

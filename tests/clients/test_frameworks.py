@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import oracle
-from foldfs import PATIENCE
 from oracle import FULL, Epoch, follow
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
@@ -64,8 +63,7 @@ def follow_all(mounted, jobs, epochs, count=EPOCHS, limits=FULL):
 
 def test_the_versions_are_known():
     """So that a failure says with what."""
-    for name in ("torch", "torchvision", "timm", "accelerate", "lightning", "torchdata",
-                 "transformers"):
+    for name in ("torch", "torchvision", "timm", "accelerate", "lightning", "transformers"):
         try:
             print(name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
@@ -73,15 +71,6 @@ def test_the_versions_are_known():
 
 
 # --- timm ---------------------------------------------------------------------------------
-
-
-def repeated(times, world, rank):
-    """timm's RepeatAugSampler, torchvision's RASampler."""
-    def part(order):
-        repeats = [number for number in order for _ in range(times)]
-        return (repeats + repeats)[rank:len(repeats) + -len(repeats) % world:world][
-            :len(order) // 256 * 256 // world]
-    return part
 
 
 @needs_module("timm")
@@ -94,13 +83,6 @@ def test_timm_on_one_device(mounted, ranks):
 def test_timm_on_two_devices(mounted, ranks):
     jobs = ranks(2, "timm_train.py", "--workers=1", "--seed=42")
     follow_all(mounted, jobs, [Epoch(FILES, oracle.dealt(2, rank)) for rank in range(2)])
-
-
-@needs_module("timm")
-def test_timm_with_repeats(mounted, ranks):
-    jobs = ranks(2, "timm_train.py", "--workers=1", "--seed=42", "--repeats=3")
-    follow_all(mounted, jobs, [Epoch(FILES, oracle.whole_batches(BATCH, repeated(3, 2, rank)))
-                               for rank in range(2)])
 
 
 # --- Hugging Face -------------------------------------------------------------------------
@@ -151,29 +133,3 @@ def test_lightning_on_one_device(mounted, ranks, seed):
 def test_lightning_on_two_devices(mounted, ranks, seed):
     jobs = ranks(2, "lightning_train.py", "--workers=1", f"--seed={seed}")
     follow_all(mounted, jobs, [Epoch(FILES, oracle.dealt(2, rank)) for rank in range(2)])
-
-
-# --- torchdata ----------------------------------------------------------------------------
-
-
-@needs_module("torchdata")
-@pytest.mark.parametrize("seed", (0, 42))
-def test_torchdata(mounted, ranks, seed):
-    """Any seed takes all searches before that for it, and it as long again as them."""
-    jobs = ranks(1, "torchdata_train.py", "--workers=2", f"--seed={seed}", "--slow=20")
-    follow_all(mounted, jobs, [Epoch(FILES, makers=oracle.stream_of)],
-               limits=FULL._replace(seconds=2 * FULL.seconds))
-
-
-@needs_module("torchdata")
-def test_torchdata_goes_on_in_the_middle(mounted, ranks, place):
-    words = "--workers=2", "--seed=42", "--state", place / "state"
-    job, = ranks(1, "torchdata_train.py", *words, "--stop=100")
-    job.hear(False)
-    job.go_on()
-    job.hear(True)
-    job.go_on()
-    job.process.wait(PATIENCE)
-    jobs = ranks(1, "torchdata_train.py", *words)
-    follow_all(mounted, jobs, [Epoch(FILES, oracle.resumed_at(100 * BATCH), oracle.stream_of)], 1)
-    follow_all(mounted, jobs, [Epoch(FILES, makers=oracle.stream_of)], EPOCHS - 1)

@@ -86,28 +86,6 @@ def test_training_and_validation_in_turn(mounted, train, seed):
     follow_all(mounted, job, Epoch(FILES))
 
 
-@pytest.mark.parametrize("words, part", [
-    (["--seed=42"], oracle.all_of), (["--world=2", "--rank=1"], oracle.dealt(2, 1)),
-], ids=["shuffled", "distributed"])
-def test_an_epoch_resumed_in_its_middle(mounted, train, words, part):
-    job = train("--workers=2", "--batch-size=32", "--skip=100", *words)
-    follow(mounted, [(job, Epoch(FILES, oracle.resumed_at(3200, part)))], FULL)
-    for _ in range(EPOCHS - 1):
-        follow(mounted, [(job, Epoch(FILES, part))], FULL)
-
-
-def test_a_job_that_is_killed_and_resumed(mounted, train):
-    """With a seed that only the search found."""
-    job = train("--workers=2", "--batch-size=32", "--seed=2000015401")
-    order = job.hear(False)
-    oracle.wait_for(mounted, lambda said: Epoch(FILES).is_explained(said, order), FULL.seconds)
-    job.go_on()
-    job.hear(True)
-    job.kill()
-    job = train("--workers=2", "--batch-size=32", "--skip=100", "--seed=2000015401")
-    follow(mounted, [(job, Epoch(FILES, oracle.resumed_at(3200)))], FULL)
-
-
 @is_root
 @needs("unshare")
 @pytest.mark.parametrize("seed", [["--seed=42"], []], ids=["seeded", "any seed"])
@@ -116,18 +94,6 @@ def test_eight_workers_without_a_pid(data, point, seed):
         job = start(mounted / "train", f"--epochs={EPOCHS}", RATE, "--workers=8",
                     "--batch-size=32", *seed)
         follow_all(mounted, job, Epoch(FILES))
-
-
-@pytest.mark.parametrize("words", [["--seed=42"], ["--world=1"]], ids=["shuffled", "distributed"])
-@pytest.mark.parametrize("workers", (0, 2))
-def test_a_subset_from_its_second_epoch_on(mounted, train, workers, words):
-    job = train("--subset=5", f"--workers={workers}", "--batch-size=32", *words)
-    job.hear(False)
-    job.go_on()
-    job.hear(True)
-    job.go_on()
-    for _ in range(EPOCHS - 1):
-        follow(mounted, [(job, Epoch(FILES // 2))], FULL)
 
 
 @pytest.mark.parametrize("sampler", ["--numpy", "--weighted", "--split"])

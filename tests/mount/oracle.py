@@ -199,10 +199,6 @@ def whole_batches(size, part=all_of):
     return lambda order: part(order)[:len(part(order)) // size * size]
 
 
-def resumed_at(sample, part=all_of):
-    return lambda order: part(order)[sample:]
-
-
 class Epoch:
     """What one reader has of an order: of `n` samples, by those who make orders of a seed."""
 

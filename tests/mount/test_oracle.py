@@ -71,15 +71,6 @@ def test_two_of_eight_ranks(mounted, start):
 
 
 @pytest.mark.slow
-def test_the_middle_of_an_epoch_of_a_job_that_goes_on(mounted, start):
-    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--world=2", "--rank=1",
-                "--start=3", "--skip=20", "--epochs=2")
-    part = oracle.dealt(2, 1)
-    follow(mounted, [(job, Epoch(FILES, oracle.resumed_at(20 * 16, part)))])
-    follow(mounted, [(job, Epoch(FILES, part))])
-
-
-@pytest.mark.slow
 def test_training_and_validation_in_turn(mounted, start):
     job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--epochs=2",
                 "--validate", mounted / "val")
@@ -93,17 +84,6 @@ def test_the_mount_itself_as_the_root_of_the_images(mount, data, start):
     mounted = mount(data.pack, *data.options, "-o", "subdir=train")
     job = start(mounted, "--workers=2", "--batch-size=32", "--seed=42")
     follow(mounted, [(job, Epoch(FILES))])
-
-
-@pytest.mark.slow
-def test_the_second_epoch_of_a_list_that_nobody_else_has(mounted, start):
-    job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--epochs=2",
-                "--subset=5")
-    job.hear(False)
-    job.go_on()
-    job.hear(True)
-    job.go_on()
-    follow(mounted, [(job, Epoch(FILES // 2))])
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python no longer asks for a terminal")

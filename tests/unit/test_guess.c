@@ -342,39 +342,6 @@ static void a_lone_rank_of_many_is_found(void **state)
 	}
 }
 
-/* Of 8: all; some; the first of all, which begins as the whole does; one that no other number of
- * shards has. */
-static void shards_of_dali_are_found(void **state)
-{
-	static const struct {
-		uint32_t first, ranks, world, found;
-	} cases[] = {{0, 8, 8, 0}, {2, 3, 8, 2}, {0, 1, 1, 0}, {5, 1, 8, 5}};
-	static const enum pass_maker makers[] = {PASS_STD, PASS_STD_64, PASS_STD_OLD};
-
-	for (unsigned i = 0; i < 12; i++) {
-		struct pass pass = {.maker = makers[i % 3],
-				    .seed = 524288 + i % 2,
-				    .chain = i % 2,
-				    .part = {.world = 8, .first = cases[i / 3].first}};
-		struct world *world = *state;
-		struct course found;
-
-		add_list(world, BASE, 5000);
-		see_ranks(world, &pass, 5000, cases[i / 3].ranks);
-		assert_true(find(world, &found));
-		assert_int_equal(found.pass.maker, pass.maker);
-		assert_int_equal(found.pass.seed, pass.seed);
-		assert_int_equal(found.pass.chain, pass.chain);
-		assert_int_equal(found.pass.part.world, cases[i / 3].world);
-		assert_int_equal(found.pass.part.first, cases[i / 3].found);
-		assert_int_equal(found.pass.part.ranks, (1u << cases[i / 3].ranks) - 1);
-		assert_int_equal(found.pass.part.unit, 0);
-		assert_int_equal(world->small, 0);
-		teardown(state);
-		setup(state);
-	}
-}
-
 /* All ranks are here: a permutation as any other, the simplest explanation. */
 static void all_ranks_are_the_whole_permutation(void **state)
 {
@@ -472,96 +439,6 @@ static void workers_are_not_taken_for_ranks(void **state)
 		teardown(state);
 		setup(state);
 	}
-}
-
-/* RASampler's: each index three times, dealt to so many ranks, one or two of which are here. */
-static void repeats_are_found(void **state)
-{
-	static const struct {
-		uint32_t world, ranks;
-	} cases[] = {{4, 1}, {5, 2}, {8, 1}, {8, 2}, {16, 2}, {16, 8}};
-
-	for (unsigned i = 0; i < 6; i++) {
-		const struct pass pass = {.seed = 3,
-					  .repeats = 3,
-					  .part = {.world = cases[i].world, .unit = 1, .first = 2}};
-		struct world *world = *state;
-		struct course found;
-
-		add_list(world, BASE, 5000);
-		see_ranks(world, &pass, 5000, cases[i].ranks);
-		assert_true(find(world, &found));
-		assert_int_equal(found.pass.seed, 3);
-		assert_int_equal(found.pass.repeats, 3);
-		assert_ranks(&found.pass.part, cases[i].world, 2, cases[i].ranks);
-		teardown(state);
-		setup(state);
-	}
-}
-
-/* Two ranks of three read two thirds of how the permutation begins, so that many ways of dealing
- * repeats fit a few files by chance. */
-static void two_ranks_of_three_are_not_taken_for_repeats(void **state)
-{
-	struct pass pass = {.part = {.world = 3, .unit = 1, .first = 1}};
-	struct course found;
-
-	for (pass.seed = 0; pass.seed < 16; pass.seed++) {
-		struct world *world = *state;
-
-		world->near = pass.seed;
-		add_list(world, BASE, 20000);
-		see_ranks(world, &pass, 20000, 2);
-		assert_true(find(world, &found));
-		assert_int_equal(found.pass.seed, pass.seed);
-		assert_int_equal(found.pass.repeats, 0);
-		assert_int_equal(found.pass.part.world, 3);
-		assert_int_equal(found.pass.part.ranks, 3);
-		teardown(state);
-		setup(state);
-	}
-}
-
-/* The third one of four has not begun yet: what the others have is all that repeats leave to one.
- */
-static void three_ranks_of_four_are_not_one_that_repeats(void **state)
-{
-	struct world *world = *state;
-	struct pass pass = {.seed = 3, .part = {.world = 4, .unit = 1}};
-	struct course found;
-
-	add_list(world, BASE, 20000);
-	see_ranks(world, &pass, 20000, 2);
-	pass.part.first = 3;
-	pass.part.ranks = 1;
-	assert_int_equal(pass_order(&pass, 20000, order), 5000);
-	see(world, 30, BASE, order, SEEN);
-	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, 3);
-	assert_int_equal(found.pass.repeats, 0);
-	assert_int_equal(found.pass.part.world, 4);
-}
-
-/* Each of six workers has all of its batches but for the last file: no fourth one but every other.
- */
-static void workers_in_step_are_not_ranks_that_repeat(void **state)
-{
-	struct world *world = *state;
-	const struct pass pass = {.seed = 3};
-	struct course found;
-
-	add_list(world, BASE, 5000);
-	assert_int_equal(pass_order(&pass, 5000, order), 5000);
-	for (uint32_t worker = 0; worker < 6; worker++) {
-		uint32_t had[15];
-
-		for (uint32_t i = 0; i < 15; i++)
-			had[i] = order[8 * (worker + i / 8 * 6) + i % 8];
-		see(world, 20 + worker, BASE, had, 15);
-	}
-	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, 3);
-	assert_int_equal(found.pass.repeats, 0);
 }
 
 /* torch.manual_seed(42), of which DataLoader draws the seed of its sampler. */
@@ -773,38 +650,6 @@ static void all_seeds_are_tried_when_all_readers_have_begun(void **state)
 }
 
 /* The second list is the right one. */
-/* Two workers of torchdata's loader. */
-static void all_seeds_are_tried_behind_a_permutation_that_nobody_read(void **state)
-{
-	struct world *world = *state;
-	const struct guess_hooks hooks = {.context = world, .search = search, .stopped = stopped};
-	struct course found;
-	struct mt19937 mt;
-
-	add_list(world, BASE, 5000);
-	world->near = LARGE;
-	world->question.far = true;
-	mt19937_init(&mt, LARGE);
-	mt19937_skip(&mt, 4999);
-	permutation_next(&mt, order, 5000, PERMUTATION_LARGE);
-	world->question.shortest = WATCH_RUN;
-	see(world, 8, BASE, order + 40, SEEDS_RUN);
-	see(world, 7, BASE, order, SEEDS_RUN - 1);
-	assert_false(guess(&world->question, GUESS_ALL, &hooks, &found)); /* too few yet */
-	world->question.count = 0;
-	see(world, 8, BASE, order + 40, SEEDS_RUN);
-	see(world, 7, BASE, order, SEEDS_RUN);
-	assert_true(guess(&world->question, GUESS_ALL, &hooks, &found));
-	assert_int_equal(found.pass.rule, PASS_STREAM);
-	assert_int_equal(found.pass.seed, LARGE);
-	assert_int_equal(found.pass.skip, 4999);
-	world->question.least = 3000;
-	assert_false(guess(&world->question, GUESS_ALL, &hooks, &found));
-	world->question.least = 0;
-	world->question.far = false;
-	assert_false(guess(&world->question, GUESS_ALL, &hooks, &found));
-}
-
 static void of_several_lists_the_right_one_is_found(void **state)
 {
 	struct world *world = *state;
@@ -891,14 +736,9 @@ int main(void)
 		guess_test(the_ranks_of_this_node_are_found),
 		guess_test(a_rank_that_begins_later_is_found_by_the_others),
 		guess_test(a_lone_rank_of_many_is_found),
-		guess_test(shards_of_dali_are_found),
 		guess_test(all_ranks_are_the_whole_permutation),
 		guess_test(workers_are_not_taken_for_ranks),
 		guess_test(ranks_that_have_hardly_begun_are_not_left_out),
-		guess_test(repeats_are_found),
-		guess_test(two_ranks_of_three_are_not_taken_for_repeats),
-		guess_test(three_ranks_of_four_are_not_one_that_repeats),
-		guess_test(workers_in_step_are_not_ranks_that_repeat),
 		guess_test(a_convention_is_found_without_a_search),
 		guess_test(what_follows_a_known_pass_is_tried_first),
 		guess_test(a_stream_that_goes_on_otherwise_for_once_is_followed),
@@ -911,7 +751,6 @@ int main(void)
 		guess_test(masks_are_read_as_the_images_are),
 		guess_test(all_seeds_are_tried_only_where_it_pays),
 		guess_test(all_seeds_are_tried_when_all_readers_have_begun),
-		guess_test(all_seeds_are_tried_behind_a_permutation_that_nobody_read),
 		guess_test(of_several_lists_the_right_one_is_found),
 		guess_test(of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one),
 		guess_test(nothing_is_tried_when_nobody_wants_to_know),

@@ -111,128 +111,6 @@ static void persistent_workers_are_followed_from_epoch_to_epoch(void **state)
 	}
 }
 
-/* Two ranks of eight read here. */
-static void a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch(void **state)
-{
-	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
-
-	permutation_of(7, order, N);
-	read_epoch(*state, order + N / 2, N - N / 2, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(*state).seed, 7);
-	assert_int_equal(state_of(*state).position, N);
-}
-
-/* Many workers have seen more of a short list than can be told from chance, but began with less. */
-static void it_is_found_however_many_workers_there_are(void **state)
-{
-	for (uint32_t workers = 2; workers <= 16; workers *= 2) {
-		struct epoch epoch = {.workers = workers, .batch = 32, .first_reader = 100};
-
-		permutation_of(7, order, N);
-		read_epoch(*state, order + N / 4, N - N / 4, &epoch);
-		assert_true(epoch.locked > 0);
-		assert_int_equal(state_of(*state).seed, 7);
-		teardown(state);
-		setup(state);
-	}
-}
-
-/* torchdata's loader with workers: of all permutations that its sampler makes, each other one is
- * read, the second one first. */
-static void read_every_other(struct world *world, uint32_t seed)
-{
-	struct mt19937 mt;
-
-	mt19937_init(&mt, seed);
-	for (uint32_t at = 0; at < 4; at++) {
-		struct epoch epoch = {.workers = 2, .batch = 40, .first_reader = 100 + 10 * at};
-		uint32_t missed;
-
-		mt19937_skip(&mt, N - 1);
-		permutation_next(&mt, order, N, PERMUTATION_LARGE);
-		missed = read_epoch(world, order, N, &epoch);
-		assert_int_equal(state_of(world).seed, seed);
-		assert_int_equal(state_of(world).epoch, at);
-		if (at >= 2)
-			assert_true(missed < 400);
-	}
-	assert_int_equal(state_of(world).unlocks, 0);
-}
-
-static void permutations_that_nobody_reads_are_passed_over(void **state)
-{
-	struct mt19937 root;
-
-	mt19937_init(&root, 42); /* torch.manual_seed(42) */
-	mt19937_skip(&root, 1);
-	read_every_other(*state, mt19937_next(&root));
-}
-
-/* Whoever seeded it. */
-static void they_are_passed_over_with_any_seed(void **state)
-{
-	read_every_other(*state, 50021);
-}
-
-/* The same loader went on where its state said, under a new mount. */
-static void what_nobody_read_is_passed_over_in_the_middle_too(void **state)
-{
-	struct epoch epoch = {.workers = 2, .batch = 40, .first_reader = 100};
-	struct mt19937 mt;
-
-	mt19937_init(&mt, 42);
-	mt19937_skip(&mt, 1);
-	mt19937_init(&mt, mt19937_next(&mt));
-	mt19937_skip(&mt, 3 * (N - 1));
-	permutation_next(&mt, order, N, PERMUTATION_LARGE);
-	read_epoch(*state, order + N / 2, N - N / 2, &epoch);
-	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(*state).position, N);
-}
-
-/* DALI's file reader, as 4 processes of 8: each has a thread that reads its shard, and lives on. */
-static void shards_of_dali_are_followed_from_epoch_to_epoch(void **state)
-{
-	for (uint32_t at = 0; at < 4; at++) {
-		struct epoch epoch = {
-			.workers = 4, .batch = 1, .first_reader = 100, .in_turn = true};
-		const struct pass pass = {.maker = PASS_STD_64,
-					  .seed = 524288 + at,
-					  .chain = at,
-					  .part = {.world = 8, .first = 2, .ranks = 0xf}};
-		uint32_t count = pass_order(&pass, N, order), missed;
-
-		missed = read_epoch(*state, order, count, &epoch);
-		assert_int_equal(state_of(*state).files, count);
-		assert_int_equal(state_of(*state).seed, 524288 + at);
-		assert_int_equal(state_of(*state).epoch, at);
-		if (at < 2)
-			assert_true(epoch.locked > 0 && epoch.locked <= 4 * 8);
-		else
-			assert_true(missed < 8);
-	}
-	assert_int_equal(state_of(*state).unlocks, 0);
-}
-
-/* Nobody can tell from where the first of all begins how many there are: it is found anew. */
-static void the_first_shard_alone_is_recognised_in_each_epoch(void **state)
-{
-	for (uint32_t at = 0; at < 4; at++) {
-		struct epoch epoch = {.workers = 1, .batch = 1, .first_reader = 100};
-		const struct pass pass = {.maker = PASS_STD_64,
-					  .seed = 524288 + at,
-					  .chain = at,
-					  .part = {.world = 8, .ranks = 1}};
-		uint32_t count = pass_order(&pass, N, order), missed;
-
-		missed = read_epoch(*state, order, count, &epoch);
-		assert_int_equal(state_of(*state).seed, 524288 + at);
-		assert_int_equal(state_of(*state).epoch, at);
-		assert_true(missed <= 16);
-	}
-}
-
 static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
@@ -581,46 +459,6 @@ static void a_job_is_followed_whatever_others_read_until_it_ends(void **state)
 	assert_false(oracle_may_push(world->oracle));
 }
 
-/* Nobody knows its list: it is learned from the first epoch, under manual_seed(42). */
-static void a_subset_is_foreseen_in_its_second_epoch(void **state)
-{
-	const uint32_t workers[] = {0, 2, 4}, batches[] = {1, 32}, count = 3001;
-	uint32_t words[16], subset[N];
-	struct mt19937 mt;
-
-	mt19937_init(&mt, 42);
-	for (unsigned i = 0; i < 16; i++)
-		words[i] = mt19937_next(&mt);
-	permutation_of(4000000000u, subset, N);
-	for (unsigned i = 0; i < (getenv("ORACLE_EPOCHS") ? 6 : 4); i += 3) {
-		struct epoch epoch = {.workers = workers[i / 2],
-				      .batch = batches[i % 2],
-				      .first_reader = 100,
-				      .in_turn = true};
-
-		for (uint32_t at = 0; at < 4; at++) {
-			uint32_t missed;
-
-			permutation_of(words[3 + 4 * at], order, count);
-			for (uint32_t place = 0; place < count; place++)
-				order[place] = subset[order[place]];
-			missed = read_epoch(*state, order, count, &epoch);
-			epoch.first_reader += epoch.workers;
-			assert_int_equal(epoch.locked > 0, at == 1);
-			if (at == 1)
-				assert_true(missed <= 16 * (epoch.workers + 1));
-			if (at > 1)
-				assert_true(missed < 8);
-			if (at > 0)
-				assert_int_equal(state_of(*state).seed, words[3 + 4 * at]);
-		}
-		assert_int_equal(state_of(*state).epoch, 3);
-		assert_int_equal(state_of(*state).unlocks, 0);
-		teardown(state);
-		setup(state);
-	}
-}
-
 /* --- what it must not find ------------------------------------------------------------------- */
 
 static uint32_t below(uint64_t *random, uint32_t n)
@@ -727,13 +565,6 @@ int main(void)
 		oracle_test(epochs_of_which_a_part_is_not_seen_are_foreseen),
 		oracle_test(a_seed_that_is_drawn_next_is_known_by_what_is_seen),
 		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
-		oracle_test(a_run_that_is_resumed_is_found_in_the_middle_of_its_epoch),
-		oracle_test(it_is_found_however_many_workers_there_are),
-		oracle_test(permutations_that_nobody_reads_are_passed_over),
-		oracle_test(they_are_passed_over_with_any_seed),
-		oracle_test(what_nobody_read_is_passed_over_in_the_middle_too),
-		oracle_test(shards_of_dali_are_followed_from_epoch_to_epoch),
-		oracle_test(the_first_shard_alone_is_recognised_in_each_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
 		oracle_test(what_an_epoch_left_out_is_where_it_should_be_in_the_next),
 		oracle_test(of_the_same_readers_it_thinks_hard_twice),
@@ -751,7 +582,6 @@ int main(void)
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),
-		oracle_test(a_subset_is_foreseen_in_its_second_epoch),
 		oracle_test(orders_that_are_not_torchs_are_not_found),
 		oracle_test(a_given_order_is_followed_epoch_by_epoch),
 		oracle_test(an_epoch_that_could_not_be_prepared_is_not_left_out),

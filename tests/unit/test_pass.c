@@ -2,8 +2,8 @@
  *
  * The golden values are hashes of what the real samplers gave, with torch 1.13: DataLoader,
  * RandomSampler and DistributedSampler are torch's. The others were run from their sources:
- * RASampler of torchvision (775e7604), timm 1.0.19, accelerate 16cb6eb8, torchdata 0.11.0,
- * ultralytics 8.3.200, mmengine 2543429, detectron2 02b5c4e2, dinov2 b8931f7. Several ranks of a
+ * accelerate 16cb6eb8, torchdata 0.11.0, ultralytics 8.3.200, mmengine 2543429, detectron2
+ * 02b5c4e2. Several ranks of a
  * node are merged as they get on: the first of each, then the second of each; what was there before
  * is left out. */
 #include "cache/order/mt19937.h"
@@ -195,52 +195,18 @@ static void a_node_far_along_the_world_has_its_ranks(void **state)
 	assert_int_equal(order[2], perm[98]);
 }
 
-static void repeats_are_dealt_to_ranks_and_told_once(void **state)
-{
-	struct pass pass = {.seed = 5, .repeats = 3, .part = {.world = 8, .unit = 1, .ranks = 1}};
-
-	(void)state; /* RASampler and RepeatAugSampler alike */
-	assert_int_equal(hash_of(&pass), 0x1d561d5b);
-	pass.part.ranks = 3;
-	assert_int_equal(hash_of(&pass), 0x223444c8);
-	pass.part.world = 2;
-	assert_int_equal(hash_of(&pass), 0xe164d506);
-	pass.part = (struct pass_part){0};
-	assert_int_equal(hash_of(&pass), 0xe164d506);
-}
-
-static void dali_shards_are_runs_of_the_list(void **state)
-{
-	struct pass pass = {
-		.maker = PASS_STD, .seed = 524287, .part = {.world = 3, .unit = 0, .ranks = 5}};
-	uint32_t all[N], order[N], count;
-
-	(void)state;
-	pass_order(&(struct pass){.maker = PASS_STD, .seed = 524287}, N, all);
-	count = pass_order(&pass, N, order); /* 0 to 333, and 668 to 1002 */
-	assert_int_equal(count, 334 + 335);
-	assert_int_equal(order[0], all[0]);
-	assert_int_equal(order[1], all[668]);
-	assert_int_equal(order[2], all[1]);
-	assert_int_equal(order[count - 1], all[1002]);
-}
-
 static void the_head_is_the_beginning_of_the_order(void **state)
 {
-	static const enum pass_maker makers[] = {PASS_TORCH, PASS_STD, PASS_STD_OLD, PASS_STD_64};
+	const struct pass pass = {.seed = 99, .skip = 2};
 	uint32_t order[N], head[64];
 
 	(void)state;
-	for (unsigned i = 0; i < COUNT(makers); i++) {
-		struct pass pass = {.maker = makers[i], .seed = 99, .skip = 2};
-
-		pass_order(&pass, N, order);
-		assert_int_equal(pass_head(&pass, N, head, 64), 64);
-		assert_memory_equal(order, head, sizeof(head));
-		pass_order(&pass, 3, order);
-		assert_int_equal(pass_head(&pass, 3, head, 64), 3);
-		assert_memory_equal(order, head, 3 * sizeof(*head));
-	}
+	pass_order(&pass, N, order);
+	assert_int_equal(pass_head(&pass, N, head, 64), 64);
+	assert_memory_equal(order, head, sizeof(head));
+	pass_order(&pass, 3, order);
+	assert_int_equal(pass_head(&pass, 3, head, 64), 3);
+	assert_memory_equal(order, head, 3 * sizeof(*head));
 }
 
 static void check_begin(struct pass pass, unsigned most, unsigned count)
@@ -260,23 +226,12 @@ static void the_beginning_of_a_part_is_told_alone(void **state)
 	check_begin(pass, 64, 64);
 	pass.part = (struct pass_part){.world = 8, .unit = 1, .first = 7, .ranks = 3};
 	check_begin(pass, 20, 20); /* ranks 7 and 0 */
-	pass.repeats = 3;
-	check_begin(pass, 36, 36);
-	pass.repeats = 2;
 	pass.part = (struct pass_part){.world = 2, .unit = 16, .ranks = 3};
 	check_begin(pass, 40, 40);
-	pass.repeats = 0;
 	pass.part = (struct pass_part){.world = 3, .unit = 16, .ranks = 6};
 	check_begin(pass, 40, 40);
 	pass.part = (struct pass_part){.world = 600, .unit = 1, .ranks = 1};
 	check_begin(pass, 40, 2); /* 0 and 600: what is beyond takes all of the permutation */
-	pass.part = (struct pass_part){.world = 3, .unit = 0, .ranks = 6};
-	check_begin(pass, 40, 40);
-	pass.maker = PASS_STD;
-	pass.part.unit = 1;
-	check_begin(pass, 40, 40);
-	pass.maker = PASS_DINO;
-	check_begin(pass, 40, 40);
 }
 
 /* --- epochs ----------------------------------------------------------------------------------- */
@@ -291,8 +246,6 @@ static bool first_is(void *arg, const struct pass *pass)
 	struct pass *wanted = arg;
 	uint32_t head[3];
 
-	if (pass->maker != PASS_TORCH)
-		return false;
 	pass_head(pass, N, head, 3);
 	if (memcmp(head, (uint32_t[]){610, 908, 252}, sizeof(head)) != 0)
 		return false;
@@ -421,19 +374,6 @@ static void detectron2_deals_the_stream(void **state)
 	check_epochs(pass, PASS_STREAM, one, 3);
 }
 
-static void dinov2_draws_for_the_last_place_too(void **state)
-{
-	/* InfiniteSampler(seed=5), one of one, and rank 3 of 4 */
-	static const uint32_t one[] = {0xd5dbce37, 0x0e311253, 0x97635aa3};
-	static const uint32_t four[] = {0x29425d04, 0xdb160a7d, 0xaf790448};
-	struct pass pass = {.seed = 5};
-
-	(void)state;
-	check_epochs(pass, PASS_STREAM, one, 3);
-	pass.part = (struct pass_part){.world = 4, .unit = 1, .tail = PASS_BARE, .ranks = 8};
-	check_epochs(pass, PASS_STREAM, four, 3);
-}
-
 static bool is_ultralytics(void *arg, const struct pass *pass)
 {
 	struct pass *found = arg;
@@ -461,103 +401,6 @@ static void ultralytics_is_known(void **state)
 	assert_true(follow(&last, PASS_STREAM, 0x69f32e07)); /* with 0 workers */
 }
 
-static void dinov2_shards_are_shuffled_by_each_rank(void **state)
-{
-	/* ShardedInfiniteSampler(seed=0): one of one, rank 3 of 4, and ranks 0 and 1 of 8; then
-	 * the same with use_new_shuffle_tensor_slice */
-	static const struct pass_part parts[] = {
-		{0},
-		{.world = 4, .unit = 1, .ranks = 8},
-		{.world = 8, .unit = 1, .ranks = 3},
-	};
-	static const uint32_t golden[2][3][3] = {
-		{{0xd8b256cb, 0x31620593, 0x9173cfc3},
-		 {0x64bae38b, 0x78ae3fdf, 0x59de8673},
-		 {0x0af17e80, 0x8662d6ac, 0x14955c8c}},
-		{{0xe5d784a7, 0xf9f3511f, 0xc315d51b},
-		 {0x939c4b2b, 0xcec985eb, 0xac083ddf},
-		 {0xf9b10620, 0xbe2ef0e8, 0x915d490c}},
-	};
-
-	(void)state;
-	for (unsigned m = 0; m < 2; m++)
-		for (unsigned p = 0; p < COUNT(parts); p++)
-			check_epochs((struct pass){.maker = PASS_DINO + m, .part = parts[p]},
-				     PASS_CHAIN, golden[m][p], 3);
-}
-
-/* --- DALI ------------------------------------------------------------------------------------- */
-
-/* The orders of 1,000 files in a row, by a C++ program: see test_std_shuffle.c. */
-static void dali_shuffles_what_it_shuffled_before(void **state)
-{
-	static const uint32_t golden[2][4] = {{0x4e5770d9, 0xc2ecb891, 0x33137a7d, 0xd91e5561},
-					      {0x4bbe5451, 0x18483815, 0x238956f5, 0xefbda9b1}};
-	struct pass next[PASS_NEXT];
-	uint32_t order[1000];
-
-	(void)state;
-	for (unsigned m = 0; m < 2; m++) {
-		struct pass pass = {.maker = PASS_STD + m, .seed = 524288, .rule = PASS_CHAIN};
-
-		for (unsigned epoch = 0; epoch < 4; epoch++) {
-			pass_order(&pass, 1000, order);
-			assert_int_equal(order_hash(order, 1000), golden[m][epoch]);
-			assert_int_equal(pass_next(&pass, 1000, next), 1);
-			pass = next[0];
-		}
-	}
-}
-
-/* Shard 1 of 8 of 1,003 files: a C++ program with the rules of file_label_loader.h, built with g++
- * 12.2; with random_shuffle and with PASS_STD_64 DALI 2.4.0 itself gave the same. */
-struct dali_golden {
-	enum pass_maker maker;
-	enum pass_rule rule;
-	uint32_t seed, hashes[4];
-};
-
-static const struct dali_golden dali[] = {
-	/* random_shuffle, and with stick_to_shard */
-	{PASS_STD, PASS_TURN, 524287, {0x357adc1e, 0x1bc59757, 0xa7ccd7dd, 0x279eb0f9}},
-	{PASS_STD, PASS_SAME, 524287, {0x357adc1e, 0x357adc1e, 0x357adc1e, 0x357adc1e}},
-	/* shuffle_after_epoch, and with checkpointing */
-	{PASS_STD, PASS_CHAIN, 524288, {0x3ccb9ef5, 0x56542217, 0x932ce604, 0x9f58df91}},
-	{PASS_STD, PASS_RESEED, 524288, {0x3ccb9ef5, 0x6f073fca, 0x04186fc3, 0xfd64694a}},
-	{PASS_STD_64, PASS_CHAIN, 524288, {0x4a349124, 0x3eaa34a9, 0x1b4c1d1d, 0x1f73e4a8}},
-	{PASS_STD_64, PASS_RESEED, 524288, {0x4a349124, 0x91a6c623, 0xc27b0380, 0x8d5650c8}},
-};
-
-static void dali_deals_runs_to_its_shards(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < COUNT(dali); i++) {
-		struct pass pass = {.maker = dali[i].maker,
-				    .seed = dali[i].seed,
-				    .part = {.world = 8, .first = 1, .ranks = 1}};
-
-		check_epochs(pass, dali[i].rule, dali[i].hashes, 4);
-	}
-}
-
-static void dali_goes_on_in_four_ways(void **state)
-{
-	struct pass pass = {.maker = PASS_STD,
-			    .seed = 524288,
-			    .part = {.world = 4, .unit = 0, .ranks = 1, .first = 3}};
-	struct pass next[PASS_NEXT];
-
-	(void)state;
-	assert_int_equal(pass_next(&pass, N, next), 4);
-	assert_int_equal(next[0].rule, PASS_SAME);
-	assert_int_equal(next[1].rule, PASS_TURN);
-	assert_int_equal(next[1].part.first, 0); /* the last rank begins the list anew */
-	assert_int_equal(next[2].rule, PASS_CHAIN);
-	assert_int_equal(next[2].chain, 1);
-	assert_int_equal(next[3].rule, PASS_RESEED);
-	assert_int_equal(next[3].seed, 524289);
-}
-
 /* --- what is known ---------------------------------------------------------------------------- */
 
 struct wanted {
@@ -570,16 +413,14 @@ static bool count_wanted(void *arg, const struct pass *pass)
 	struct wanted *wanted = arg;
 
 	wanted->tries++;
-	if (pass->maker == wanted->pass.maker && pass->seed == wanted->pass.seed &&
-	    pass->skip == wanted->pass.skip && pass->chain == wanted->pass.chain)
+	if (pass->seed == wanted->pass.seed && pass->skip == wanted->pass.skip)
 		wanted->found++;
 	return false;
 }
 
-static bool is_known(enum pass_maker maker, uint32_t seed, uint64_t skip, uint32_t chain)
+static bool is_known(uint32_t seed, uint64_t skip)
 {
-	struct wanted wanted = {
-		.pass = {.maker = maker, .seed = seed, .skip = skip, .chain = chain}};
+	struct wanted wanted = {.pass = {.seed = seed, .skip = skip}};
 
 	pass_each_known(count_wanted, &wanted);
 	assert_in_range(wanted.tries, 250000, 500000); /* 2 s at 4 us each */
@@ -589,48 +430,19 @@ static bool is_known(enum pass_maker maker, uint32_t seed, uint64_t skip, uint32
 static void conventions_are_known(void **state)
 {
 	(void)state;
-	assert_true(is_known(PASS_TORCH, ULTRALYTICS, 2, 0));
-	assert_true(is_known(PASS_TORCH, 7, 2, 0));	      /* a generator of the loader */
-	assert_true(is_known(PASS_TORCH, 3735928559u, 0, 0)); /* of the sampler alone */
-	assert_true(is_known(PASS_TORCH, 4053586177u, 2, 0)); /* torch.Generator(), not seeded */
+	assert_true(is_known(ULTRALYTICS, 2));
+	assert_true(is_known(7, 2));	       /* a generator of the loader */
+	assert_true(is_known(3735928559u, 0)); /* of the sampler alone */
+	assert_true(is_known(4053586177u, 2)); /* torch.Generator(), not seeded */
 	/* beyond 2^31, so that they are not taken for numpy\'s */
-	assert_true(is_known(PASS_TORCH, output(308, 1), 0, 0));
-	assert_true(is_known(PASS_TORCH, output(308, 2), 0, 0));
-	assert_true(is_known(PASS_TORCH, output(308, 5), 0, 0));
-	assert_true(is_known(PASS_TORCH, output(1000, 255), 0, 0));
-	assert_true(is_known(PASS_TORCH, output(2024, 128), 0, 0)); /* after an odd draw */
-	assert_false(is_known(PASS_TORCH, output(2024, 256), 0, 0));
+	assert_true(is_known(output(308, 1), 0));
+	assert_true(is_known(output(308, 2), 0));
+	assert_true(is_known(output(308, 5), 0));
+	assert_true(is_known(output(1000, 255), 0));
+	assert_true(is_known(output(2024, 128), 0)); /* after an odd draw */
+	assert_false(is_known(output(2024, 256), 0));
 	/* np.random.seed(1); np.random.randint(2**31, size=3): 1791095845, 2135392491, 946286476 */
-	assert_true(is_known(PASS_TORCH, 946286476, 0, 0));
-	assert_true(is_known(PASS_STD, 524287, 0, 0));
-	assert_true(is_known(PASS_STD_OLD, 524290, 0, 2));
-	assert_true(is_known(PASS_STD, 524290, 0, 0));
-	assert_true(is_known(PASS_STD_64, 524288, 0, 0));
-	assert_true(is_known(PASS_STD_64, 524290, 0, 2));
-	assert_true(is_known(PASS_DINO, 0, 0, 0));
-	assert_true(is_known(PASS_DINO_NEW, 0, 0, 0));
-}
-
-static bool is_known_far(uint32_t seed, uint64_t skip)
-{
-	struct wanted wanted = {.pass = {.seed = seed, .skip = skip}};
-
-	pass_each_far(N, count_wanted, &wanted);
-	assert_in_range(wanted.tries, 2000, 4000); /* of 1,281,167: 0.6 ms each, or more */
-	return wanted.found > 0;
-}
-
-static void conventions_behind_whole_permutations_are_known(void **state)
-{
-	(void)state;
-	assert_true(is_known_far(output(42, 1), N - 1));
-	assert_true(is_known_far(output(1000, 1), N - 1));
-	assert_true(is_known_far(output(123456, 1), N - 1));
-	assert_true(is_known_far(7, N - 1 + 2)); /* a generator of the loader */
-	/* seen from the fourth epoch on */
-	assert_true(is_known_far(output(42, 1), 7 * (N - 1)));
-	assert_false(is_known_far(output(42, 1), 0));
-	assert_false(is_known_far(output(42, 3), N - 1));
+	assert_true(is_known(946286476, 0));
 }
 
 static bool stop_at_ten(void *arg, const struct pass *pass)
@@ -641,26 +453,12 @@ static bool stop_at_ten(void *arg, const struct pass *pass)
 	return ++*tries == 10;
 }
 
-static bool stop_at_dali(void *arg, const struct pass *pass)
-{
-	unsigned *tries = arg;
-
-	*tries += pass->maker != PASS_TORCH;
-	return pass->maker != PASS_TORCH;
-}
-
 static void trying_ends_when_told(void **state)
 {
 	unsigned tries = 0;
 
 	(void)state;
 	pass_each_known(stop_at_ten, &tries);
-	assert_int_equal(tries, 10);
-	tries = 0;
-	pass_each_known(stop_at_dali, &tries);
-	assert_int_equal(tries, 1);
-	tries = 0;
-	pass_each_far(N, stop_at_ten, &tries);
 	assert_int_equal(tries, 10);
 }
 
@@ -784,10 +582,10 @@ static void names_say_which_sampler_and_which_ranks(void **state)
 	assert_string_equal(pass_name(&pass, name), "DistributedSampler, 2 of 64 ranks");
 	pass.part.ranks = UINT64_MAX;
 	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 0 to 63 of 64");
-	pass = (struct pass){.maker = PASS_STD,
-			     .part = {.world = UINT32_MAX, .first = UINT32_MAX - 1, .ranks = 1}};
+	pass = (struct pass){
+		.part = {.world = UINT32_MAX, .unit = 1, .first = UINT32_MAX - 1, .ranks = 1}};
 	assert_string_equal(pass_name(&pass, name),
-			    "DALI file reader, rank 4294967294 of 4294967295");
+			    "DistributedSampler, rank 4294967294 of 4294967295");
 }
 
 int main(void)
@@ -796,8 +594,6 @@ int main(void)
 		cmocka_unit_test(a_distributed_sampler_deals_places_one_by_one),
 		cmocka_unit_test(accelerate_deals_batches),
 		cmocka_unit_test(a_node_far_along_the_world_has_its_ranks),
-		cmocka_unit_test(repeats_are_dealt_to_ranks_and_told_once),
-		cmocka_unit_test(dali_shards_are_runs_of_the_list),
 		cmocka_unit_test(the_head_is_the_beginning_of_the_order),
 		cmocka_unit_test(the_beginning_of_a_part_is_told_alone),
 		cmocka_unit_test(no_popular_seed_is_tried_twice),
@@ -809,14 +605,8 @@ int main(void)
 		cmocka_unit_test(torchdata_makes_one_permutation_after_the_other),
 		cmocka_unit_test(torchdata_and_its_loader_share_a_generator),
 		cmocka_unit_test(detectron2_deals_the_stream),
-		cmocka_unit_test(dinov2_draws_for_the_last_place_too),
-		cmocka_unit_test(dinov2_shards_are_shuffled_by_each_rank),
 		cmocka_unit_test(ultralytics_is_known),
-		cmocka_unit_test(dali_shuffles_what_it_shuffled_before),
-		cmocka_unit_test(dali_deals_runs_to_its_shards),
-		cmocka_unit_test(dali_goes_on_in_four_ways),
 		cmocka_unit_test(conventions_are_known),
-		cmocka_unit_test(conventions_behind_whole_permutations_are_known),
 		cmocka_unit_test(trying_ends_when_told),
 		cmocka_unit_test(a_seed_is_found_behind_the_weights_of_a_model),
 		cmocka_unit_test(the_first_output_is_no_seed),

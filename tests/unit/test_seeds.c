@@ -289,75 +289,6 @@ static void without_a_way_nothing_is_found(void **state)
 	sight_end(&sight);
 }
 
-/* --- far along ------------------------------------------------------------------------------- */
-
-/* What two readers began with, of whom the second had the beginning of that seed's order. */
-static struct seeds *far_of(uint32_t seed, uint32_t n, uint64_t skip)
-{
-	struct seeds_runs seen = {.n = n, .skip = skip, .count = 2};
-	struct seeds *seeds;
-	struct mt19937 mt;
-
-	mt19937_init(&mt, seed + 1);
-	permutation_head(&mt, n, seen.runs[0], SEEDS_RUN);
-	mt19937_init(&mt, seed);
-	mt19937_skip(&mt, skip);
-	permutation_head(&mt, n, seen.runs[1], SEEDS_RUN);
-	assert_int_equal(seeds_new_far(&seen, &seeds), 0);
-	return seeds;
-}
-
-static void a_seed_is_found_however_far_along_its_generator(void **state)
-{
-	const uint32_t numbers[] = {50000, 65536, 999983, 1281167};
-	const uint64_t skips[] = {0, 623, 49999, 1281166, 5000000};
-
-	(void)state;
-	for (unsigned i = 0; i < COUNT(numbers); i++)
-		for (unsigned s = 0; s < COUNT(skips); s++) {
-			struct seeds *seeds = far_of(0xfedcba98, numbers[i], skips[s]);
-
-			assert_true(seeds_match(seeds, 0xfedcba98, 0));
-			assert_false(seeds_match(seeds, 0xfedcba97, 0));
-			assert_int_equal(seeds_search_these(seeds, (uint32_t[]){5, 0xfedcba98}, 2,
-							    found, MOST),
-					 1);
-			assert_int_equal(found[0].seed, 0xfedcba98);
-			seeds_free(seeds);
-		}
-}
-
-static void a_seed_far_along_is_found_with_vectors_of_any_width(void **state)
-{
-	(void)state;
-	for (unsigned bytes = 16; bytes <= 64; bytes *= 2) {
-		struct seeds *seeds = far_of(0xfedcba98, 20000, 19999);
-
-		assert_true(seeds_narrow(seeds, bytes) <= bytes);
-		assert_int_equal(seeds_search(seeds, 0xfedc0000, found, MOST), 1);
-		assert_int_equal(found[0].seed, 0xfedcba98);
-		assert_int_equal(found[0].way, 0);
-		assert_int_equal(seeds_search(seeds, 0xfedd0000, found, MOST), 0);
-		seeds_free(seeds);
-	}
-}
-
-/* An element that an earlier one took the place of has bits that are not its output's. */
-static void of_few_files_some_seeds_are_missed_far_along(void **state)
-{
-	unsigned missed = 0;
-
-	(void)state;
-	for (uint32_t seed = 0; seed < 200; seed++) {
-		struct seeds *seeds = far_of(seed, 1000, 999);
-
-		assert_true(seeds_match(seeds, seed, 0));
-		missed += !seeds_search_these(seeds, &seed, 1, found, MOST);
-		seeds_free(seeds);
-	}
-	assert_in_range(missed, 1, 200 * SEEDS_RUN * SEEDS_RUN / 2000 + 15);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,9 +301,6 @@ int main(void)
 		cmocka_unit_test(a_file_that_was_not_seen_ends_the_match),
 		cmocka_unit_test(what_there_is_no_room_for_is_counted),
 		cmocka_unit_test(without_a_way_nothing_is_found),
-		cmocka_unit_test(a_seed_is_found_however_far_along_its_generator),
-		cmocka_unit_test(a_seed_far_along_is_found_with_vectors_of_any_width),
-		cmocka_unit_test(of_few_files_some_seeds_are_missed_far_along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@ import torch.distributed
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import ToTensor
 
-from steps import SLOW, Steps
+from steps import Steps
 from train import Numbered
 
 
@@ -20,8 +20,6 @@ def parse(*names):
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=40)
     parser.add_argument("--rate", type=float, default=1500)
-    parser.add_argument("--slow", type=float, default=SLOW)
-    parser.add_argument("--state")
     return parser.parse_args()
 
 
@@ -30,7 +28,7 @@ def folder(args):
 
 
 def steps_of(args, loader):
-    return Steps(len(loader) * args.batch_size, args.rate, args.slow)
+    return Steps(len(loader) * args.batch_size, args.rate)
 
 
 def as_one():

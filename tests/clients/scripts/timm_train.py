@@ -16,7 +16,7 @@ class Numbered(ImageDataset):
 
 
 def main():
-    args = parse("repeats")
+    args = parse()
     world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
     if world > 1:
         torch.distributed.init_process_group("gloo")
@@ -24,7 +24,7 @@ def main():
     loader = create_loader(
         Numbered(args.data), input_size=(3, 16, 16), batch_size=args.batch_size, is_training=True,
         use_prefetcher=False, num_workers=args.workers, distributed=world > 1,
-        num_aug_repeats=args.repeats, device=torch.device("cpu"),
+        device=torch.device("cpu"),
     )
 
     def begin(epoch):

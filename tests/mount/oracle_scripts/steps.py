@@ -23,9 +23,9 @@ os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
 class Steps:
-    def __init__(self, samples, rate, slow=SLOW):
+    def __init__(self, samples, rate):
         """Of about so many samples in an epoch, and so many in a second."""
-        self.samples, self.rate, self.rate_slow = samples, rate, slow
+        self.samples, self.rate = samples, rate
 
     def begin(self, epoch):
         self.epoch, self.order = epoch, []
@@ -40,7 +40,7 @@ class Steps:
             self.held = self.slow = True
         if self.slow:
             at_half = len(self.order) > self.samples // 2
-            self.slow = not self.is_told(None if at_half else len(samples) / self.rate_slow)
+            self.slow = not self.is_told(None if at_half else len(samples) / SLOW)
             self.began = time.monotonic() - len(self.order) / self.rate
         time.sleep(max(0, self.began + len(self.order) / self.rate - time.monotonic()))
 

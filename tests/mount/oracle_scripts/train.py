@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy
 import torch
-from torch.utils.data import (BatchSampler, DataLoader, Dataset, RandomSampler, Sampler, Subset,
-                              WeightedRandomSampler, random_split)
+from torch.utils.data import DataLoader, Dataset, Sampler, WeightedRandomSampler, random_split
 from torch.utils.data.distributed import DistributedSampler
 from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import default_loader
@@ -88,23 +87,6 @@ class Shuffled(Sampler):
         return iter(numpy.random.permutation(len(self.dataset)).tolist())
 
 
-class Skipping(BatchSampler):
-    """The batches of another one without the first: what Accelerate's skip_first_batches()
-    does to go on in the middle of an epoch."""
-
-    def __init__(self, inner, skip):
-        self.inner, self.skip = inner, skip
-
-    def __len__(self):
-        return len(self.inner)
-
-    def __iter__(self):
-        for number, batch in enumerate(self.inner):
-            if number >= self.skip:
-                yield batch
-        self.skip = 0
-
-
 FOLDERS = {"plain": ImageFolder, "masks": Masked, "mosaic": Mosaic}
 
 
@@ -112,9 +94,6 @@ def make_dataset(args):
     if args.index:
         return Listed(args.data, args.index, transform=ToTensor())
     inner = FOLDERS[args.dataset](args.data, transform=ToTensor())
-    if args.subset:  # a list that nobody else has
-        chosen = numpy.random.default_rng(args.subset).permutation(len(inner))
-        inner = Subset(inner, chosen[:len(inner) // 2].tolist())
     if args.split:
         inner, _ = random_split(inner, [len(inner) * 4 // 5, len(inner) - len(inner) * 4 // 5])
     return Numbered(inner)
@@ -132,9 +111,6 @@ def make_sampler(args, dataset):
 def make_loader(args, dataset, sampler):
     workers = {"num_workers": args.workers,
                "persistent_workers": args.persistent and args.workers > 0}
-    if args.skip:
-        batches = BatchSampler(sampler or RandomSampler(dataset), args.batch_size, args.drop_last)
-        return DataLoader(dataset, batch_sampler=Skipping(batches, args.skip), **workers)
     return DataLoader(dataset, args.batch_size, shuffle=sampler is None, sampler=sampler,
                       drop_last=args.drop_last, **workers)
 
@@ -171,7 +147,7 @@ def parse():
     parser.add_argument("data")
     for name in ("epochs", "batch-size"):
         parser.add_argument(f"--{name}", type=int, default=1)
-    for name in ("workers", "start", "skip", "world", "rank", "subset"):
+    for name in ("workers", "start", "world", "rank"):
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--rate", type=float, default=3000)

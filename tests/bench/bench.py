@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""bench.py [--build DIR] [--report DIR] [--rounds N] [-o OPTIONS] [SECTION...]
+"""bench.py [--build DIR] [--against NAME=BUILD] [--report DIR] [--rounds N] [-o OPTIONS]
+         [SECTION...]
 
 Measures foldfs side by side with loose files, squashfs, squashfuse_ll, erofs and py-lmdb on
 devices of several speeds, and packing beside tar and mksquashfs, and holds the results against
@@ -21,6 +22,8 @@ import time
 
 import cases_cached
 import cases_cold
+import cases_epochs
+import cases_gain
 import cases_loader
 import cases_memory
 import cases_oracle
@@ -40,7 +43,8 @@ SECTIONS = {
     "nvme": cases_cold.nvme, "sata": cases_cold.sata, "gp3": cases_cold.gp3,
     "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
     "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
-    "loader": cases_loader.loader, "oracle": cases_oracle.oracle, "pack": cases_pack.pack,
+    "gain": cases_gain.gain, "loader": cases_loader.loader, "oracle": cases_epochs.oracle,
+    "search": cases_oracle.oracle, "pack": cases_pack.pack,
     **CACHED,
 }
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)
@@ -53,6 +57,10 @@ def arguments():
     parser.add_argument("--report", default="bench-report", help="where results go")
     parser.add_argument("--rounds", type=int, help="of each measurement (3, of what is "
                         "cached 5; QUICK: 1)")
+    parser.add_argument("--against", metavar="NAME=BUILD", action="append", default=[],
+                        help="measure foldfs of another build, too, where only it changed")
+    parser.add_argument("--only", default="", metavar="TEXT",
+                        help="of 'oracle', only rows whose titles contain TEXT")
     parser.add_argument("-o", dest="options", default="", help="mount options for foldfs")
     parser.add_argument("sections", metavar="SECTION", nargs="*",
                         help=f"of {', '.join(SECTIONS)} (all)")
@@ -84,7 +92,10 @@ def main():
     quick = os.environ.get("QUICK", "") not in ("", "0", "no")
     kept = os.path.abspath(os.environ.get("FOLDFS_BENCH_DIR", "/var/tmp/foldfs-bench"))
     os.makedirs(kept, exist_ok=True)
-    bench = Bench(os.path.abspath(args.build), kept, quick, args.options)
+    against = {name: os.path.join(os.path.abspath(build), "foldfs") for name, _, build in
+               (word.partition("=") for word in args.against)}
+    bench = Bench(os.path.abspath(args.build), kept, quick, args.options, against,
+                  args.only)
     settings = settings_of(bench)
     measures, failed, text = [], False, ""
     for name in args.sections or SECTIONS:

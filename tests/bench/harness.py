@@ -20,8 +20,10 @@ class Failed(Exception):
 
 
 class Bench:
-    def __init__(self, build, kept, quick, options):
+    def __init__(self, build, kept, quick, options, against=None, only=""):
         self.kept, self.quick, self.options = kept, quick, options
+        self.against = against or {}  # name: foldfs of another build, measured beside this one
+        self.only = only
         self.rounds = 1  # of each system in a section
         (self.foldpack, self.foldfs, self.foldstat, self.reader, self.walk, self.netfs,
          self.seeds) = (
@@ -47,6 +49,11 @@ class Bench:
         return trees.photo_tree(self.kept, 4000, self.foldpack)
 
     @functools.lru_cache
+    def small_photos(self, side):
+        """The photos, resized so that their shorter side has `side` pixels."""
+        return trees.small_tree(self.kept, self.photos(), side, self.foldpack)
+
+    @functools.lru_cache
     def tiny(self):
         return trees.tiny_tree(self.kept, 128117 if self.quick else 1281167, self.foldpack)
 
@@ -67,8 +74,9 @@ class Bench:
         return ["-o", ",".join(words)] if words else []
 
     def mount(self, system, tree, group=None, options=""):
-        if system == OURS:
-            return Mount([self.foldfs, *self.mount_options(options)], tree.pack, group)
+        if system == OURS or system in self.against:
+            foldfs = self.against.get(system, self.foldfs)
+            return Mount([foldfs, *self.mount_options(options)], tree.pack, group)
         return Mount(["squashfuse_ll"], tree.image, group)
 
     def turns(self, systems):

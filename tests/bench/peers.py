@@ -81,13 +81,15 @@ class Loose(Files):
 
 
 class Foldfs(Files):
-    name = OURS
     whole = True
+
+    def __init__(self, name=OURS):
+        self.name = name  # OURS, or another build of Bench.against
 
     @contextlib.contextmanager
     def opened(self, scene):
-        with scene.bench.mount(OURS, scene.tree, scene.group, scene.options) as mount:
-            if not scene.seed:
+        with scene.bench.mount(self.name, scene.tree, scene.group, scene.options) as mount:
+            if not scene.seed and self.name == OURS:
                 scene.bench.note(f"foldfs said: {mount.said}")
             yield mount.path, mount
 

@@ -355,8 +355,13 @@ def _arguments():
     parser.add_argument("--memory", type=_size, help="limit, as 512M (none)")
     parser.add_argument("--path", default=".", help="on the disk in question (.)")
     parser.add_argument("profile", metavar="PROFILE", choices=PROFILES)
-    parser.add_argument("command", metavar="COMMAND", nargs="+")
-    return parser.parse_args()
+    # What comes after the first "--" is the command, further ones included.
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    args = parser.parse_args(sys.argv[1:at])
+    args.command = sys.argv[at + 1:]
+    if not args.command:
+        parser.error("no command after '--'")
+    return args
 
 
 def _leave(number, _):

@@ -116,6 +116,17 @@ def photo_tree(kept, files, foldpack):
     return Tree(root, foldpack).prepare()
 
 
+def small_tree(kept, tree, side, foldpack):
+    """The same photos, smaller: what `--resize` makes of them, as loose files."""
+    root = f"{tree.root}-{side}"
+    if not os.path.isdir(root):
+        partial = os.path.join(kept, f"small-{side}.lmdb")
+        run(foldpack, "create", "-q", "--force", "--resize", str(side), tree.root, partial)
+        run(foldpack, "extract", "-q", partial, root)
+        os.unlink(partial)
+    return Tree(root, foldpack).prepare()
+
+
 def tiny_tree(kept, files, foldpack):
     """Without the search for duplicates, which takes mksquashfs hours for a million files of
     50 different sizes; there are none."""

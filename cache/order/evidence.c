@@ -46,6 +46,8 @@ bool evidence_init(struct evidence *evidence, const struct question *question,
 {
 	*evidence =
 		(struct evidence){.question = question, .list = list, .seen = {.n = list->count}};
+	if (list->count < 2 || list->count >= PERMUTATION_LARGE)
+		return false;
 	evidence->set = calloc(1, list->count / 8 + 1);
 	if (!evidence->set)
 		return false;

@@ -23,7 +23,8 @@ struct evidence {
 	uint32_t shortest; /* that of any reader has so many in the list */
 };
 
-/* Of what was seen in the list; both must outlive it. False: no memory. */
+/* Of what was seen in the list; both must outlive it. False: no memory, or a list of which there is
+ * no permutation to be known. */
 bool evidence_init(struct evidence *evidence, const struct question *question,
 		   const struct order_list *list);
 void evidence_release(struct evidence *evidence);

@@ -153,7 +153,7 @@ static void search_conventions(struct conventions *all)
 	struct seeds *seeds;
 
 	seen.depth = all->depth;
-	if (seen.n < 2 || seen.n >= PERMUTATION_LARGE || seeds_new(&seen, &plain, 1, &seeds) < 0)
+	if (seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return;
 	if (seeds_search_these(seeds, all->seeds, all->count, &found, 1)) {
 		all->seed = found.seed;
@@ -252,8 +252,7 @@ static bool search_seeds(const struct evidence *evidence, const struct ways *way
 	unsigned count;
 
 	seen.depth = depth;
-	if (seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
-	    seeds_new(&seen, ways->ways, ways->count, &work) < 0)
+	if (seeds_new(&seen, ways->ways, ways->count, &work) < 0)
 		return false;
 	count = hooks->search(hooks->context, work, 0, seeds, found, FOUND);
 	seeds_free(work);

@@ -46,13 +46,6 @@ void mt19937_refill(struct mt19937 *mt)
 	mt->next = 0;
 }
 
-uint64_t mt19937_next64(struct mt19937 *mt)
-{
-	uint64_t high = mt19937_next(mt);
-
-	return high << 32 | mt19937_next(mt);
-}
-
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs)
 {
 	while (outputs) {

@@ -63,9 +63,6 @@ static inline uint32_t mt19937_next(struct mt19937 *mt)
 	return mt19937_temper(mt->state[mt->next++]);
 }
 
-/* torch's random64(): two of them, the first in the high half. */
-uint64_t mt19937_next64(struct mt19937 *mt);
-
 /* Passes over so many outputs. */
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
 

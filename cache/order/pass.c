@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(PASS_HEAD <= PERMUTATION_HEAD && PASS_HEAD <= PERMUTATION_DEALT, "places of a head");
+_Static_assert(PASS_HEAD <= PERMUTATION_HEAD, "places of a head");
 
 static void permute(const struct pass *pass, uint32_t n, uint32_t *order)
 {
@@ -14,7 +14,7 @@ static void permute(const struct pass *pass, uint32_t n, uint32_t *order)
 
 	mt19937_init(&mt, pass->seed);
 	mt19937_skip(&mt, pass->skip);
-	permutation_next(&mt, order, n, PERMUTATION_LARGE);
+	permutation_next(&mt, order, n);
 }
 
 unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count)

@@ -104,10 +104,6 @@ unsigned pass_roots_search(struct pass_roots *roots, uint64_t outputs, struct pa
 /* How many outputs of each were looked at. */
 uint64_t pass_roots_searched(const struct pass_roots *roots);
 
-/* Whether the seed of a pass that came earlier is one of the last outputs before this one's: then
- * the root is right, beyond doubt. `pass` has the rule PASS_WORDS; its step becomes known. */
-bool pass_follows(struct pass *pass, const struct pass *earlier);
-
 /* Adds the other one's ranks, of the same world. False: they are too far apart for that. */
 bool pass_add_ranks(struct pass *pass, const struct pass *other);
 

@@ -139,23 +139,6 @@ static void add_unknown(struct list *list, const struct pass *pass, uint32_t n)
 	add_streams(list, pass, n);
 }
 
-bool pass_follows(struct pass *pass, const struct pass *earlier)
-{
-	uint64_t from = pass->word > WORDS ? pass->word - WORDS : 0;
-	uint64_t step = 0;
-	struct mt19937 mt;
-
-	mt19937_init(&mt, pass->root);
-	mt19937_skip(&mt, from);
-	for (uint64_t word = from; word < pass->word; word++)
-		if (mt19937_next(&mt) == earlier->seed)
-			step = pass->word - word;
-	if (!step)
-		return false;
-	pass->step = step;
-	return true;
-}
-
 bool pass_next_is_known(const struct pass *pass)
 {
 	bool by_step = pass->rule == PASS_STREAM || pass->rule == PASS_WORDS;

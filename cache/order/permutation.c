@@ -1,42 +1,22 @@
+/* Fisher and Yates' shuffle, forward:
+ *
+ *	for i in 0 .. n - 2: swap order[i] with order[i + output % (n - i)]
+ *
+ * Place i never changes after step i, so that the first elements can be dealt without an array of
+ * n: an element that no swap has moved is its own place, and only the moved ones are kept. */
 #include "cache/order/permutation.h"
 
-_Static_assert(PERMUTATION_HEAD <= PERMUTATION_DEALT, "a head is dealt");
-
-static void swap(uint32_t *a, uint32_t *b)
-{
-	uint32_t a_was = *a;
-
-	*a = *b;
-	*b = a_was;
-}
-
-/* Fisher and Yates, forward: what is at a place is final once it was the turn of that place. */
-static void shuffle(struct mt19937 *mt, uint32_t *order, size_t n)
+void permutation_next(struct mt19937 *mt, uint32_t *order, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
-	for (size_t i = 0; i + 1 < n; i++)
-		swap(&order[i], &order[i + mt19937_next(mt) % (uint32_t)(n - i)]);
-}
+	for (size_t i = 0; i + 1 < n; i++) {
+		size_t other = i + mt19937_next(mt) % (uint32_t)(n - i);
+		uint32_t was = order[i];
 
-/* The same, inside out. */
-static void shuffle_large(struct mt19937 *mt, uint32_t *order, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		size_t z = mt19937_next64(mt) % (i + 1);
-
-		order[i] = (uint32_t)i;
-		order[i] = order[z];
-		order[z] = (uint32_t)i;
+		order[i] = order[other];
+		order[other] = was;
 	}
-}
-
-void permutation_next(struct mt19937 *mt, uint32_t *order, size_t n, size_t large)
-{
-	if (n < large)
-		shuffle(mt, order, n);
-	else
-		shuffle_large(mt, order, n);
 }
 
 void permutation_of(uint32_t seed, uint32_t *order, size_t n)
@@ -44,9 +24,10 @@ void permutation_of(uint32_t seed, uint32_t *order, size_t n)
 	struct mt19937 mt;
 
 	mt19937_init(&mt, seed);
-	permutation_next(&mt, order, n, PERMUTATION_LARGE);
+	permutation_next(&mt, order, n);
 }
 
+/* A bit of 64: the golden ratio spreads neighbouring places. */
 static uint64_t mark_of(uint32_t place)
 {
 	return (uint64_t)1 << (place * 2654435769u >> 26);
@@ -57,8 +38,7 @@ static uint64_t *marks_of(struct permutation_deal *deal, uint32_t place)
 	return &deal->marks[place % PERMUTATION_MARKS];
 }
 
-/* Places that are not among those swapped away have their own number; of the first hundred hardly
- * any is looked for in vain (Bloom, 1970). The latest swap counts. */
+/* The filter answers for nearly all of the first hundred elements. The latest swap counts. */
 static uint32_t value_at(struct permutation_deal *deal, uint32_t place)
 {
 	if (!(*marks_of(deal, place) & mark_of(place)))

@@ -1,5 +1,6 @@
-/* torch.randperm(n) on the CPU: aten/src/ATen/native/TensorFactories.cpp, randperm_cpu(). Which
- * type the tensor has does not matter. */
+/* torch.randperm(n) on the CPU, of n below PERMUTATION_LARGE: randperm_cpu() of
+ * aten/src/ATen/native/TensorFactories.cpp. The tensor's type makes no difference.
+ * Pure: any thread may call these on data of its own. */
 #ifndef CACHE_ORDER_PERMUTATION_H
 #define CACHE_ORDER_PERMUTATION_H
 
@@ -7,29 +8,27 @@
 #include <stddef.h>
 #include <string.h>
 
-/* From here on new versions of torch shuffle in another way: (2^32 - 1) / 20. */
+/* (2^32 - 1) / 20: from here on, torch shuffles in another way since 2025. */
 #define PERMUTATION_LARGE 214748364u
 
-/* Fills order[0..n) with the next permutation of n; takes n - 1 outputs of mt (2 n where n is at
- * least `large`: PERMUTATION_LARGE, or SIZE_MAX for torch before 2025). */
-void permutation_next(struct mt19937 *mt, uint32_t *order, size_t n, size_t large);
+/* Fills order[0..n) with the next permutation of n, which takes n - 1 outputs of the generator. */
+void permutation_next(struct mt19937 *mt, uint32_t *order, size_t n);
 
-/* That of a generator seeded with `seed`. */
+/* The permutation of a generator that was just seeded. */
 void permutation_of(uint32_t seed, uint32_t *order, size_t n);
 
-/* Its first `count` elements, at most PERMUTATION_HEAD and n, in a time that does not depend on n,
- * which is less than PERMUTATION_LARGE. */
+/* Its first `count` elements, at most PERMUTATION_HEAD and n, in a time that does not depend on
+ * n. */
 #define PERMUTATION_HEAD 1024
 void permutation_head(struct mt19937 *mt, uint32_t n, uint32_t *ret, unsigned count);
 
-/* The same, an element at a time, each made of the next output of any generator: at most
- * PERMUTATION_DEALT and n of them. Values lie at places that no longer have their own number. */
-#define PERMUTATION_DEALT 1024
+/* The same, an element at a time, from outputs that the caller draws: at most PERMUTATION_HEAD and
+ * n of them. Of the array that is shuffled only what differs from 0, 1, 2, ... is kept. */
 #define PERMUTATION_MARKS 8
 struct permutation_deal {
-	uint32_t n, count;		   /* of elements dealt */
-	uint64_t marks[PERMUTATION_MARKS]; /* a bit for each of the places, and for others */
-	uint32_t places[PERMUTATION_DEALT], values[PERMUTATION_DEALT];
+	uint32_t n, count;		   /* elements dealt so far */
+	uint64_t marks[PERMUTATION_MARKS]; /* a Bloom filter of the places swapped so far */
+	uint32_t places[PERMUTATION_HEAD], values[PERMUTATION_HEAD];
 };
 
 static inline void permutation_deal_init(struct permutation_deal *deal, uint32_t n)

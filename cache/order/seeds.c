@@ -29,7 +29,7 @@
 #define EXACT	     64
 
 _Static_assert(SEEDS_LAST < MT19937_WORDS - MT19937_NEAR, "outputs of words as seeded");
-_Static_assert(SEEDS_LAST <= PERMUTATION_DEALT, "as many as may be dealt");
+_Static_assert(SEEDS_LAST <= PERMUTATION_HEAD, "as many as may be dealt");
 
 /* What the ways with the same first output share. */
 struct sieve {
@@ -217,7 +217,7 @@ static uint32_t lazy_next(struct lazy *lazy)
 struct lazy_order {
 	struct lazy lazy; /* at the output of the next element */
 	struct permutation_deal deal;
-	uint32_t elements[PERMUTATION_DEALT];
+	uint32_t elements[PERMUTATION_HEAD];
 };
 
 /* From a generator that stands at the first output. */

@@ -245,7 +245,7 @@ static void an_order_after_two_outputs_is_found(void **state)
 	add_list(world, BASE, 5000);
 	mt19937_init(&mt, SMALL);
 	mt19937_skip(&mt, 2);
-	permutation_next(&mt, order, 5000, PERMUTATION_LARGE);
+	permutation_next(&mt, order, 5000);
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
 	assert_int_equal(found.pass.seed, SMALL);

@@ -548,22 +548,6 @@ static void a_search_goes_on_where_it_stopped(void **state)
 	pass_roots_free(roots);
 }
 
-static void two_epochs_confirm_a_root(void **state)
-{
-	struct pass earlier = {.seed = output(42, 5001)}, other = {.seed = output(1, 5001)};
-	struct pass pass = {.rule = PASS_WORDS, .root = 42, .word = 5007, .seed = output(42, 5007)};
-	struct pass early = {.rule = PASS_WORDS, .root = 42, .word = 3, .seed = output(42, 3)};
-
-	(void)state;
-	assert_false(pass_follows(&pass, &other));
-	assert_int_equal(pass.step, 0);
-	assert_true(pass_follows(&pass, &earlier));
-	assert_int_equal(pass.step, 6);
-	assert_false(pass_follows(&early, &early));
-	assert_true(pass_follows(&early, &(struct pass){.seed = output(42, 1)}));
-	assert_int_equal(early.step, 2);
-}
-
 /* --- for people ------------------------------------------------------------------------------- */
 
 static void names_say_which_sampler_and_which_ranks(void **state)
@@ -611,7 +595,6 @@ int main(void)
 		cmocka_unit_test(a_seed_is_found_behind_the_weights_of_a_model),
 		cmocka_unit_test(the_first_output_is_no_seed),
 		cmocka_unit_test(a_search_goes_on_where_it_stopped),
-		cmocka_unit_test(two_epochs_confirm_a_root),
 		cmocka_unit_test(names_say_which_sampler_and_which_ranks),
 	};
 

@@ -5,9 +5,7 @@
  *
  *	g = torch.Generator(); g.manual_seed(seed)
  *	for i in 1, 2: hash(torch.randperm(n, generator=g).numpy().astype("<u4").tobytes())
- *
- * This torch has but the one form. Those of `large` were made with a generator and a shuffle
- * written in Python from their descriptions, of which the generator agrees with torch's. */
+ */
 #include "cache/order/permutation.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,24 +55,6 @@ static const struct golden golden[] = {
 	{0xffffffff, 2000003, 0xb5d855484a137dcd, 0x4d88fb01f3253105},
 };
 
-static const struct golden large[] = {
-	{0x0, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
-	{0x0, 2, 0x2fbc593564db792e, 0xeeab51d59cf4ca5b},
-	{0x0, 10, 0x2ab481e5b1c6435f, 0x711c09fc7d0ee258},
-	{0x0, 1000, 0x266cc831a693d9a6, 0x17a7fb54c1e45dcc},
-	{0x0, 50000, 0xea5cf987e8419d6a, 0x4940319b63b2249c},
-	{0x2a, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
-	{0x2a, 2, 0x2fbc593564db792e, 0x2fbc593564db792e},
-	{0x2a, 10, 0x3203f73b282bc799, 0x37c467e0a37a33e2},
-	{0x2a, 1000, 0x6cdcd892d34cb89f, 0xeb53002d3430a013},
-	{0x2a, 50000, 0x5b8375c3d70f73d5, 0x7215e0f8dd5840ac},
-	{0xffffffff, 1, 0x48b2c92616fc193d, 0x48b2c92616fc193d},
-	{0xffffffff, 2, 0xeeab51d59cf4ca5b, 0x2fbc593564db792e},
-	{0xffffffff, 10, 0x6ce04075746ba7fe, 0xed801ca2c0924435},
-	{0xffffffff, 1000, 0x9c17564f8bee5e8a, 0x4df5cd28800dce9a},
-	{0xffffffff, 50000, 0xf9ba34fac1349247, 0x3592a449f49e39d0},
-};
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static uint32_t order[MOST], other[MOST];
@@ -96,18 +76,6 @@ static void the_generator_is_the_standard_one(void **state)
 	assert_int_equal(mt19937_next(&mt), 4123659995u);
 }
 
-static void sixty_four_bits_are_two_outputs_the_first_one_high(void **state)
-{
-	struct mt19937 a, b;
-	uint64_t high;
-
-	(void)state;
-	mt19937_init(&a, 7);
-	mt19937_init(&b, 7);
-	high = mt19937_next(&a);
-	assert_true(mt19937_next64(&b) == (high << 32 | mt19937_next(&a)));
-}
-
 static void skipping_is_like_drawing(void **state)
 {
 	const uint64_t skips[] = {0, 1, 622, 623, 624, 625, 1000000};
@@ -125,15 +93,15 @@ static void skipping_is_like_drawing(void **state)
 	}
 }
 
-static void assert_golden(const struct golden *all, size_t count, size_t large_from)
+static void assert_golden(const struct golden *all, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct mt19937 mt;
 
 		mt19937_init(&mt, all[i].seed);
-		permutation_next(&mt, order, all[i].n, large_from);
+		permutation_next(&mt, order, all[i].n);
 		assert_true(hash_of(order, all[i].n) == all[i].first);
-		permutation_next(&mt, order, all[i].n, large_from);
+		permutation_next(&mt, order, all[i].n);
 		assert_true(hash_of(order, all[i].n) == all[i].second);
 	}
 }
@@ -141,15 +109,7 @@ static void assert_golden(const struct golden *all, size_t count, size_t large_f
 static void permutations_are_torchs(void **state)
 {
 	(void)state;
-	assert_golden(golden, COUNT(golden), PERMUTATION_LARGE);
-	assert_golden(golden, COUNT(golden), SIZE_MAX);
-}
-
-/* As if they were large. */
-static void large_permutations_are_those_of_new_versions(void **state)
-{
-	(void)state;
-	assert_golden(large, COUNT(large), 0);
+	assert_golden(golden, COUNT(golden));
 }
 
 static void assert_permutation(const uint32_t *numbers, size_t n)
@@ -161,26 +121,24 @@ static void assert_permutation(const uint32_t *numbers, size_t n)
 	}
 }
 
-static void assert_takes(size_t n, size_t large_from, uint64_t outputs)
+static void assert_takes(size_t n, uint64_t outputs)
 {
 	struct mt19937 mt, same;
 
 	mt19937_init(&mt, 3);
 	mt19937_init(&same, 3);
-	permutation_next(&mt, order, n, large_from);
+	permutation_next(&mt, order, n);
 	assert_permutation(order, n);
 	mt19937_skip(&same, outputs);
 	assert_int_equal(mt19937_next(&mt), mt19937_next(&same));
 }
 
-static void the_form_changes_at_large_and_takes_other_outputs(void **state)
+static void a_permutation_takes_one_output_less_than_it_has_elements(void **state)
 {
 	(void)state;
-	assert_takes(1000, 1001, 999);
-	assert_takes(1000, 1000, 2000);
-	assert_takes(1000, 999, 2000);
-	assert_takes(1, 2, 0);
-	assert_takes(0, 1, 0);
+	assert_takes(1000, 999);
+	assert_takes(1, 0);
+	assert_takes(0, 0);
 }
 
 static void each_index_comes_once(void **state)
@@ -225,7 +183,7 @@ static void dealing_goes_on_where_a_head_ends(void **state)
 			permutation_of(seed, order, sizes[i]);
 			mt19937_init(&mt, seed);
 			permutation_deal_init(&deal, sizes[i]);
-			for (uint32_t k = 0; k < sizes[i] && k < PERMUTATION_DEALT; k++)
+			for (uint32_t k = 0; k < sizes[i] && k < PERMUTATION_HEAD; k++)
 				assert_int_equal(permutation_deal_next(&deal, mt19937_next(&mt)),
 						 order[k]);
 		}
@@ -245,11 +203,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_generator_is_the_standard_one),
-		cmocka_unit_test(sixty_four_bits_are_two_outputs_the_first_one_high),
 		cmocka_unit_test(skipping_is_like_drawing),
 		cmocka_unit_test(permutations_are_torchs),
-		cmocka_unit_test(large_permutations_are_those_of_new_versions),
-		cmocka_unit_test(the_form_changes_at_large_and_takes_other_outputs),
+		cmocka_unit_test(a_permutation_takes_one_output_less_than_it_has_elements),
 		cmocka_unit_test(each_index_comes_once),
 		cmocka_unit_test(a_head_is_how_the_permutation_begins),
 		cmocka_unit_test(dealing_goes_on_where_a_head_ends),

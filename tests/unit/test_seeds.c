@@ -51,7 +51,7 @@ static void see_order(struct sight *sight, uint32_t seed, uint32_t n, const stru
 	if (n <= 100000) {
 		whole = malloc(n * sizeof(*whole));
 		assert_non_null(whole);
-		permutation_next(&mt, whole, n, SIZE_MAX);
+		permutation_next(&mt, whole, n);
 		memcpy(order, whole, count * sizeof(*order));
 		free(whole);
 	} else {

@@ -153,8 +153,8 @@ run-soak: all $(soaked)
 	@$(MAKE) check-mount MARKED='slow or tool'
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead cache device fill histogram inval journal pipeline \
-		   pressure scan share sweep thinker work)
+threaded := $(addprefix $(B)/unit/test_,ahead cache fill histogram inval journal pipeline \
+		   pressure reader_file scan share sweep thinker work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation plan_near resume seeds)

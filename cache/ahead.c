@@ -63,7 +63,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 			 .namesake = params->source.namesake ? namesake : NULL},
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = params->readahead < most ? params->readahead : most,
-		.shared = cache->device.remote,
+		.shared = reader_hints(cache->reader).remote,
 		.epochs = params->lent != LENT_ALL,
 	};
 	int r = plan_new(&plan, &cache->plan);
@@ -149,7 +149,7 @@ static struct plan_limits limits(const struct cache *cache)
 		.grain = SLOT_BYTES,
 		.run = cost_run(&cache->cost),
 		/* What is read on the way, others of a shared storage go without. */
-		.gap = cache->device.remote ? COST_GAP_MIN : cost_gap(&cache->cost),
+		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN : cost_gap(&cache->cost),
 		.room = room_for_scans(limit, ahead),
 		.once = once,
 		.order = room_for_order(cache, limit, ahead, once),

@@ -1,4 +1,6 @@
 #include "cache/ahead.h"
+#include "cache/fill.h"
+#include "cache/huge.h"
 #include "cache/push.h"
 #include "cache/request.h"
 #include "cache/thinker.h"
@@ -42,12 +44,13 @@ static int make_pool(struct cache *cache, const struct cache_params *params)
 /* What may fail. */
 static int cache_build(struct cache *cache, const struct cache_params *params)
 {
-	int r = device_init(&cache->device, params->source.fd, params->io);
+	int r = reader_prepare(cache->reader, params->io);
 
 	if (r < 0)
-		return r == -EINVAL ? -EOPNOTSUPP : r;
+		return r;
 	cache->served = calloc(1, params->source.extents / 8 + 1);
-	if (!cache->served)
+	cache->trash = huge_map(FILL_TRASH);
+	if (!cache->served || !cache->trash)
 		return -ENOMEM;
 	r = make_pool(cache, params);
 	if (r == 0)
@@ -77,7 +80,7 @@ int cache_new(const struct cache_params *params, struct cache **ret)
 	waiters_init(&cache->starved);
 	cost_init(&cache->cost);
 	cache->source = params->source;
-	cache->device = (struct device){.fd = -1, .direct_fd = -1};
+	cache->reader = params->source.reader;
 	r = cache_build(cache, params);
 	if (r < 0) {
 		cache_free(cache);
@@ -120,7 +123,7 @@ void cache_free(struct cache *cache)
 	duel_free(cache->duel);
 	lent_free(cache->lent);
 	free(cache->served);
-	device_release(&cache->device);
+	huge_unmap(cache->trash, FILL_TRASH);
 	pthread_cond_destroy(&cache->push);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
@@ -170,9 +173,9 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 	*ret = (struct cache_stats){
 		.served_bytes = cache->served_bytes,
 		.distinct_bytes = cache->distinct_bytes,
-		.device_reads = cache->device.reads,
-		.device_bytes = cache->device.bytes,
-		.device_errors = cache->device.errors,
+		.device_reads = cache->reader->reads,
+		.device_bytes = cache->reader->bytes,
+		.device_errors = cache->reader->errors,
 		.budget = pool_budget(cache->pool),
 		.limit = pool_limit_now(cache->pool),
 		.used = pool_used(cache->pool),
@@ -193,7 +196,7 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.wait_p99_us = histogram_quantile(waits, 0.99),
 		.bad_extents = cache->bad_extents,
 		.policy = pool_policy(cache->pool),
-		.direct = device_is_direct(&cache->device),
+		.direct = reader_hints(cache->reader).direct,
 		.oracle = {.state = "off"},
 	};
 	if (cache->thinker)

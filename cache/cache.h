@@ -15,6 +15,7 @@
 #ifndef CACHE_CACHE_H
 #define CACHE_CACHE_H
 
+#include "base/reader.h"
 #include "cache/lent.h"
 #include "cache/plan/plan.h"
 #include "cache/policy.h"
@@ -39,7 +40,7 @@ typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, ui
 
 /* Where the bytes come from. The functions may be called from any thread at any time. */
 struct cache_source {
-	int fd; /* borrowed */
+	struct reader *reader; /* borrowed; prepared by cache_new() */
 	uint64_t extents;
 	void *context;
 	void (*locate)(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size);
@@ -65,14 +66,12 @@ struct cache_source {
 	void (*locked)(void *context, const char *sentence);
 };
 
-enum cache_io { CACHE_IO_AUTO, CACHE_IO_DIRECT, CACHE_IO_BUFFERED };
-
 struct cache_params {
 	struct cache_source source;
 	uint64_t budget;    /* bytes for slots, at least CACHE_BUDGET_MIN */
 	uint64_t readahead; /* bytes read ahead of a scan; 0: nothing is, but to preload */
 	unsigned threads;   /* that read from the device */
-	enum cache_io io;
+	enum reader_io io;
 	uint64_t lent; /* bytes of what was served that the kernel keeps in place of the pool;
 			* LENT_ALL: all of it, and the pool is only the staging area before it */
 	bool preload;  /* read all there is, as far as it fits */

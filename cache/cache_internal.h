@@ -6,9 +6,9 @@
 #define CACHE_CACHE_INTERNAL_H
 
 #include "base/bits.h"
+#include "base/reader.h"
 #include "base/scope.h"
 #include "cache/cache.h"
-#include "cache/device.h"
 #include "cache/duel.h"
 #include "cache/histogram.h"
 #include "cache/plan/cost.h"
@@ -46,7 +46,8 @@ struct pace {
 
 struct cache {
 	struct cache_source source;
-	struct device device;
+	struct reader *reader; /* the source's */
+	char *trash;	       /* FILL_TRASH bytes that mean nothing */
 	struct work *work;
 	struct histogram waits; /* us */
 	_Atomic uint64_t served_bytes, bad_extents;

@@ -16,7 +16,8 @@
 #define RUN_PIECES    1024
 _Static_assert(5 * PLAN_RUN_EXTENTS / 2 + COST_RUN_MAX / SLOT_BYTES <= RUN_PIECES,
 	       "IOV_MAX: a run is one read");
-_Static_assert(COST_GAP_MAX <= DEVICE_TRASH, "a gap is one piece");
+_Static_assert(CACHE_PAGE % READER_PAGE == 0, "reads are of whole pages");
+_Static_assert(COST_GAP_MAX <= FILL_TRASH, "a gap is one piece");
 
 /* Whole pages of the file. */
 struct span {
@@ -60,7 +61,7 @@ static int gather(const struct cache *cache, const struct fill *fill, unsigned f
 		uint32_t shared = overlap(&before, &span);
 
 		if (span.begin > before.end)
-			iov[count++] = (struct iovec){.iov_base = cache->device.trash,
+			iov[count++] = (struct iovec){.iov_base = cache->trash,
 						      .iov_len = span.begin - before.end};
 		count += pool_iov_pages(cache->pool, fill->extents[i], shared,
 					(uint32_t)(span.end - span.begin) - shared, iov + count);
@@ -93,7 +94,7 @@ static void copy_shared(struct cache *cache, const struct fill *fill, unsigned f
 	}
 }
 
-typedef int read_fn(struct device *device, struct iovec *iov, int count, uint64_t offset,
+typedef int read_fn(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		    uint64_t needed);
 
 static int read_span(struct cache *cache, const struct fill *fill, unsigned first, unsigned end,
@@ -103,7 +104,7 @@ static int read_span(struct cache *cache, const struct fill *fill, unsigned firs
 	int pieces = gather(cache, fill, first, end, iov);
 	const struct pool_extent *last = fill->extents[end - 1];
 	uint64_t begin = span_of(fill->extents[first]).begin;
-	int r = read(&cache->device, iov, pieces, begin, last->offset + last->size - begin);
+	int r = read(cache->reader, iov, pieces, begin, last->offset + last->size - begin);
 
 	if (r == 0)
 		copy_shared(cache, fill, first, end);
@@ -117,7 +118,7 @@ static int read_timed(struct cache *cache, const struct fill *fill)
 	struct span last = span_of(fill->extents[fill->count - 1]);
 	uint64_t bytes = last.end - first.begin;
 	uint64_t begin = clock_ns(), end;
-	int r = read_span(cache, fill, 0, fill->count, device_read);
+	int r = read_span(cache, fill, 0, fill->count, reader_read);
 
 	end = clock_ns();
 	if (r < 0)
@@ -158,7 +159,7 @@ void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
 
 	for (unsigned i = 0; i < fill->count; i++) {
 		struct pool_extent *extent = fill->extents[i];
-		int r = one_by_one ? read_span(cache, fill, i, i + 1, device_read) : error;
+		int r = one_by_one ? read_span(cache, fill, i, i + 1, reader_read) : error;
 
 		done(cache, extent, r ? r : check(cache, extent));
 	}
@@ -167,7 +168,7 @@ void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
 
 bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
-	if (refused(cache, fill) < 0 || read_span(cache, fill, 0, fill->count, device_read_now) < 0)
+	if (refused(cache, fill) < 0 || read_span(cache, fill, 0, fill->count, reader_read_now) < 0)
 		return false;
 	for (unsigned i = 0; i < fill->count; i++)
 		done(cache, fill->extents[i], check(cache, fill->extents[i]));

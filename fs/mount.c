@@ -138,7 +138,7 @@ static int make_cache(struct mount *mount, struct err *err)
 					    .budget = mount->budget,
 					    .readahead = mount->settings->readahead,
 					    .threads = IO_THREADS,
-					    .io = (enum cache_io)mount->settings->io,
+					    .io = (enum reader_io)mount->settings->io,
 					    .lent = mount->lent,
 					    .preload = mount->settings->preload,
 					    .oracle_cpus = oracle_cpus(mount->settings),

@@ -148,7 +148,7 @@ static void source_locked(void *context, const char *sentence)
 struct cache_source mount_source(struct mount *mount)
 {
 	return (struct cache_source){
-		.fd = dataset_fd(mount->dataset),
+		.reader = dataset_reader(mount->dataset),
 		.extents = dataset_extents(mount->dataset),
 		.context = mount,
 		.locate = source_locate,

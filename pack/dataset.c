@@ -1,10 +1,9 @@
 #include "base/date.h"
-#include "base/io.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include "pack/keys.h"
 #include "pack/xxh3.h"
-#include <fcntl.h>
 #include <stdio.h>
 
 /* Of the sections, these are read at open; the others when first asked for. */
@@ -14,13 +13,10 @@ static const enum format_section hot_sections[] = {
 };
 #define HOT_COUNT (sizeof(hot_sections) / sizeof(*hot_sections))
 
-/* One number that changes when size, mtime or ctime do. */
-static int64_t stat_stamp(const struct stat *st)
+/* One number that changes when the identity does. */
+static uint64_t stamp_of(const struct reader_identity *identity)
 {
-	const int64_t parts[] = {st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
-				 st->st_ctim.tv_sec, st->st_ctim.tv_nsec};
-
-	return (int64_t)XXH3_64bits(parts, sizeof(parts));
+	return XXH3_64bits(identity, sizeof(*identity));
 }
 
 static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
@@ -36,7 +32,7 @@ static int load_section(struct dataset *dataset, enum format_section section, st
 	r = index_section_alloc(&loaded, ref->width ? ref->count : ref->bytes, ref->width);
 	if (r < 0)
 		return r;
-	r = io_pread_full(dataset->fd, loaded.data, loaded.bytes, ref->offset);
+	r = reader_get_full(dataset->reader, loaded.data, loaded.bytes, ref->offset);
 	if (r == -ENODATA)
 		r = err_set(err, -EBADMSG, "truncated: section %s lies beyond the end", name);
 	else if (r == 0 && XXH3_64bits(loaded.data, loaded.bytes) != ref->sum)
@@ -118,7 +114,7 @@ static int read_super(struct dataset *dataset, struct walker *walker, struct err
 	if (record.size != sizeof(data))
 		return err_set(err, -EBADMSG, "damaged superblock: %llu bytes",
 			       (unsigned long long)record.size);
-	r = io_pread_full(dataset->fd, data, sizeof(data), record.offset);
+	r = reader_get_full(dataset->reader, data, sizeof(data), record.offset);
 	if (r < 0)
 		return r;
 	r = format_super_decode(data, sizeof(data), &dataset->super, err);
@@ -213,35 +209,34 @@ static void fill_info(struct dataset *dataset)
 	info->options_len = options->bytes;
 }
 
-static int open_file(struct dataset *dataset, const char *path, struct err *err)
+static int open_pack(struct dataset *dataset, struct err *err)
 {
-	dataset->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (dataset->fd < 0 || fstat(dataset->fd, &dataset->seen) < 0)
-		return -errno;
-	if (S_ISDIR(dataset->seen.st_mode))
-		return err_set(err, -EISDIR, "a directory, not a pack");
-	if (!S_ISREG(dataset->seen.st_mode))
-		return err_set(err, -EINVAL, "not a regular file");
-	atomic_store(&dataset->seen_stamp, stat_stamp(&dataset->seen));
-	dataset->info.pack_bytes = (uint64_t)dataset->seen.st_size;
-	return 0;
-}
-
-int dataset_open(const char *path, struct dataset **ret, struct err *err)
-{
-	struct dataset *dataset = calloc(1, sizeof(*dataset));
 	struct walker *walker = NULL;
-	int r;
+	int r = reader_identity(dataset->reader, &dataset->seen);
 
-	if (!dataset)
-		return -ENOMEM;
-	pthread_mutex_init(&dataset->lock, NULL);
-	r = open_file(dataset, path, err);
-	if (r == 0)
-		r = walker_new(dataset->fd, &walker, err);
+	if (r < 0)
+		return r;
+	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
+	dataset->info.pack_bytes = dataset->seen.size;
+	r = walker_new(dataset->reader, &walker, err);
 	if (r == 0)
 		r = load(dataset, walker, err);
 	walker_free(walker);
+	return r;
+}
+
+int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
+{
+	struct dataset *dataset = calloc(1, sizeof(*dataset));
+	int r;
+
+	if (!dataset) {
+		reader_free(reader);
+		return -ENOMEM;
+	}
+	pthread_mutex_init(&dataset->lock, NULL);
+	dataset->reader = reader;
+	r = open_pack(dataset, err);
 	if (r < 0) {
 		dataset_free(dataset);
 		return r;
@@ -249,6 +244,18 @@ int dataset_open(const char *path, struct dataset **ret, struct err *err)
 	fill_info(dataset);
 	*ret = dataset;
 	return 0;
+}
+
+int dataset_open(const char *path, struct dataset **ret, struct err *err)
+{
+	struct reader *reader;
+	int r = reader_file_open(path, &reader);
+
+	if (r == -EISDIR)
+		return err_set(err, r, "a directory, not a pack");
+	if (r == -EINVAL)
+		return err_set(err, r, "not a regular file");
+	return r < 0 ? r : dataset_open_reader(reader, ret, err);
 }
 
 const char *dataset_way_out(int error)
@@ -273,8 +280,7 @@ void dataset_free(struct dataset *dataset)
 {
 	if (!dataset)
 		return;
-	if (dataset->fd >= 0)
-		close(dataset->fd);
+	reader_free(dataset->reader);
 	index_release(&dataset->index);
 	pthread_mutex_destroy(&dataset->lock);
 	free(dataset);
@@ -285,19 +291,19 @@ const struct dataset_info *dataset_info(const struct dataset *dataset)
 	return &dataset->info;
 }
 
+struct reader *dataset_reader(const struct dataset *dataset)
+{
+	return dataset->reader;
+}
+
 int dataset_fd(const struct dataset *dataset)
 {
-	return dataset->fd;
+	return reader_file_fd(dataset->reader);
 }
 
 uint32_t dataset_entries(const struct dataset *dataset)
 {
 	return dataset->index.entries;
-}
-
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
 /* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why it cannot be
@@ -306,7 +312,7 @@ static int look_at_state(const struct dataset *dataset)
 {
 	struct format_lmdb_state now;
 	struct walker *walker;
-	int r = walker_new(dataset->fd, &walker, NULL);
+	int r = walker_new(dataset->reader, &walker, NULL);
 
 	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
 		return -ESTALE;
@@ -317,34 +323,36 @@ static int look_at_state(const struct dataset *dataset)
 	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
 }
 
-/* The inode changed in some way: a rename or chmod is harmless, a write is not. */
-static int look_closer(struct dataset *dataset, const struct stat *st)
+/* The file changed in some way: a rename or chmod is harmless, a write is not. */
+static int look_closer(struct dataset *dataset, const struct reader_identity *now)
 {
 	int r = -ESTALE;
 
-	if (st->st_size == dataset->seen.st_size && same_time(&st->st_mtim, &dataset->seen.st_mtim))
+	if (now->size == dataset->seen.size && now->written == dataset->seen.written)
 		r = look_at_state(dataset);
 	if (r == -ESTALE)
 		atomic_store(&dataset->stale, true);
 	if (r < 0)
 		return r;
-	dataset->seen = *st;
-	atomic_store(&dataset->seen_stamp, stat_stamp(st));
+	dataset->seen = *now;
+	atomic_store(&dataset->seen_stamp, stamp_of(now));
 	return 0;
 }
 
 int dataset_unchanged(struct dataset *dataset)
 {
-	struct stat st;
+	struct reader_identity now;
+	int r;
 
 	if (atomic_load_explicit(&dataset->stale, memory_order_relaxed))
 		return -ESTALE;
-	if (fstat(dataset->fd, &st) < 0)
-		return -errno;
-	if (stat_stamp(&st) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
+	r = reader_identity(dataset->reader, &now);
+	if (r < 0)
+		return r;
+	if (stamp_of(&now) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
 		return 0;
 	SCOPE_LOCK(&dataset->lock);
-	return look_closer(dataset, &st);
+	return look_closer(dataset, &now);
 }
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret)
@@ -524,7 +532,7 @@ static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scrat
 	if (len > x.size - from)
 		len = (size_t)(x.size - from);
 	iov = (struct iovec){.iov_base = scratch, .iov_len = x.size};
-	r = io_pread_full(dataset->fd, scratch, x.size, x.offset);
+	r = reader_get_full(dataset->reader, scratch, x.size, x.offset);
 	if (r == 0 && check)
 		r = dataset_check(dataset, extent, &iov, 1);
 	if (r < 0)

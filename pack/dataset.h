@@ -12,6 +12,7 @@
  * attributes and extents of its own as all files have, so that an extent always says which file
  * is meant; but its extents lie where the holder's do.
  *
+ * Entries and extents passed are below dataset_entries() and dataset_extents().
  * Lifetime: everything returned by pointer lives as long as the dataset. */
 #ifndef PACK_DATASET_H
 #define PACK_DATASET_H
@@ -25,6 +26,7 @@
 #include <time.h>
 
 struct dataset;
+struct reader;
 
 #define DATASET_ROOT 0u
 
@@ -72,18 +74,20 @@ struct dataset_info {
  * that is being made, or whose making was interrupted); -EPROTONOSUPPORT (another version);
  * -EBADMSG (damaged); or what open and read gave. err has the sentence. */
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
+/* The same through a reader, which it takes over whatever it returns. */
+int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err);
 /* What the user can do about it, to stand behind that sentence: "; ...", or "". */
 const char *dataset_way_out(int error);
 void dataset_free(struct dataset *dataset);
 
 const struct dataset_info *dataset_info(const struct dataset *dataset);
-int dataset_fd(const struct dataset *dataset); /* stays the dataset's */
+struct reader *dataset_reader(const struct dataset *dataset); /* stays the dataset's */
+int dataset_fd(const struct dataset *dataset); /* of a pack that dataset_open() opened */
 uint32_t dataset_entries(const struct dataset *dataset);
 
 /* 0, or -ESTALE for good once somebody wrote to the file that was opened. Costs an fstat. */
 int dataset_unchanged(struct dataset *dataset);
 
-/* entry < dataset_entries(). */
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
 
 /* What a listing shows of an entry: dataset_entry(), for a million at once. */
@@ -123,7 +127,6 @@ const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t
 uint64_t dataset_extents(const struct dataset *dataset);
 /* The number of the first extent of a file (or hard link to one); the others follow. */
 uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
-/* extent < dataset_extents(). */
 void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
 
 /* What lies around an extent. All files directly in a directory have consecutive extents. */
@@ -133,13 +136,10 @@ struct dataset_kin {
 	uint64_t stem;			   /* a hash of the file's name up to its last dot, */
 	uint64_t suffix;		   /* and one of what it has from there on */
 };
-/* extent < dataset_extents(). */
 void dataset_kin(const struct dataset *dataset, uint64_t extent, struct dataset_kin *ret);
 
-/* The file that is to the one of `extent` as that of `to` is to that of `from`: as
- * labels/val/b.txt to images/val/b.jpg after labels/train/x/a.txt, images/train/x/a.jpg. It has
- * the same stem, the suffix of `to`, and lies where the directories that lead to `to` instead of
- * `from` are exchanged. Returns its first extent: 0, or -ENOENT. */
+/* The file that pairs with that of `extent` as that of `to` pairs with that of `from`: the first
+ * extent of labels/val/b.txt for images/val/b.jpg, by the example of another pair. 0 or -ENOENT. */
 int dataset_namesake(const struct dataset *dataset, uint64_t extent, uint64_t from, uint64_t to,
 		     uint64_t *ret);
 

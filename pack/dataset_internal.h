@@ -2,14 +2,14 @@
 #ifndef PACK_DATASET_INTERNAL_H
 #define PACK_DATASET_INTERNAL_H
 
+#include "base/reader.h"
 #include "pack/dataset.h"
 #include "pack/index.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 
 struct dataset {
-	int fd;
+	struct reader *reader;
 	struct format_super super;
 	struct format_lmdb_state opened; /* as found at open */
 	struct dataset_info info;
@@ -17,8 +17,8 @@ struct dataset {
 
 	pthread_mutex_t lock; /* taken to load a cold section, and to look at a changed pack */
 	atomic_bool loaded[SECTION_COUNT]; /* set under lock, after the section is in place */
-	struct stat seen;		   /* protected by lock */
-	_Atomic int64_t seen_stamp;	   /* of `seen`, for a look without the lock */
+	struct reader_identity seen;	   /* protected by lock */
+	_Atomic uint64_t seen_stamp;	   /* of `seen`, for a look without the lock */
 	atomic_bool stale;		   /* somebody wrote to the pack; never cleared */
 };
 

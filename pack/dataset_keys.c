@@ -2,7 +2,6 @@
  * not show. Each record must belong to a row and lie where the row says; each row that stands
  * for bytes must have met its record. */
 #include "base/bits.h"
-#include "base/io.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
 #include "pack/keys.h"
@@ -59,7 +58,7 @@ static int check_link(const struct checking *checking, const struct walker_recor
 		have = malloc(want.len);
 		if (!have)
 			return -ENOMEM;
-		r = io_pread_full(dataset->fd, have, want.len, record->offset);
+		r = reader_get_full(dataset->reader, have, want.len, record->offset);
 		if (r < 0)
 			return r;
 	}
@@ -152,7 +151,7 @@ int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *c
 
 	if (!entries_seen || !parts_seen)
 		return -ENOMEM;
-	r = walker_new(dataset->fd, &walker, err);
+	r = walker_new(dataset->reader, &walker, err);
 	if (r == 0)
 		r = keys_walk(index, walker, &visitor, err);
 	walker_free(walker);

@@ -1,14 +1,11 @@
 #include "pack/walker.h"
 
-#include "base/io.h"
 #include "base/le.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MAGIC	      0xBEEFC0DEu
 #define MAGIC_SWAPPED 0xDEC0EFBEu
@@ -65,7 +62,7 @@ struct node {
 /* A page seen twice yields a key seen before, and keys must rise strictly: so a walk ends,
  * and visits each page once at most, without a count of the pages it has seen. */
 struct walker {
-	int fd;
+	struct reader *reader;
 	struct walker_info info;
 	struct level levels[DEPTH_MAX]; /* info.depth of them */
 	bool walking;			/* levels hold a path; else the walk is at its end */
@@ -80,13 +77,13 @@ struct walker {
 
 /* Reads one meta page as far as it says what file this is: all that is known to lie in the
  * same place whatever the rest holds. */
-static int meta_read(int fd, uint64_t number, uint64_t offset, uint8_t meta[META_BYTES],
-		     struct err *err)
+static int meta_read(struct reader *reader, uint64_t number, uint64_t offset,
+		     uint8_t meta[META_BYTES], struct err *err)
 {
 	ssize_t len;
 
 	memset(meta, 0, META_BYTES);
-	len = io_pread(fd, meta, META_BYTES, offset);
+	len = reader_get(reader, meta, META_BYTES, offset);
 	if (len < 0)
 		return err_set(err, (int)len, "page %" PRIu64 ": %s", number, strerror((int)-len));
 	if (le_get32(meta + META_MAGIC) == MAGIC_SWAPPED || le_get32(meta + 12) == MAGIC)
@@ -102,27 +99,29 @@ static int meta_read(int fd, uint64_t number, uint64_t offset, uint8_t meta[META
 	return 0;
 }
 
-static int file_size_check(int fd, uint64_t expected, struct err *err)
+static int file_size_check(struct reader *reader, uint64_t expected, struct err *err)
 {
-	struct stat st;
+	struct reader_identity file;
+	int r = reader_identity(reader, &file);
 
-	if (fstat(fd, &st) < 0)
-		return err_set(err, -errno, "%s", strerror(errno));
-	if ((uint64_t)st.st_size < expected)
+	if (r < 0)
+		return err_set(err, r, "%s", strerror(-r));
+	if (file.size < expected)
 		return err_set(err, -EBADMSG, "truncated: %" PRIu64 " bytes, %" PRIu64 " expected",
-			       (uint64_t)st.st_size, expected);
+			       file.size, expected);
 	return 0;
 }
 
 /* The page size is all that is taken from page 0 before page 1 has been seen. */
-static int page_size_take(int fd, const uint8_t meta[META_BYTES], uint32_t *ret, struct err *err)
+static int page_size_take(struct reader *reader, const uint8_t meta[META_BYTES], uint32_t *ret,
+			  struct err *err)
 {
 	uint32_t size = le_get32(meta + META_PAGE_SIZE);
 	int r;
 
 	if (size < 4096 || size > 65536 || (size & (size - 1)) != 0)
 		return DAMAGED(err, (uint64_t)0, "page size %u", size);
-	r = file_size_check(fd, 2 * (uint64_t)size, err);
+	r = file_size_check(reader, 2 * (uint64_t)size, err);
 	if (r == 0)
 		*ret = size;
 	return r;
@@ -198,10 +197,11 @@ static int meta_decode(uint64_t number, const uint8_t meta[META_BYTES], struct m
 	return r;
 }
 
-static int meta_load_second(int fd, uint32_t page_size, struct meta *ret, struct err *err)
+static int meta_load_second(struct reader *reader, uint32_t page_size, struct meta *ret,
+			    struct err *err)
 {
 	uint8_t meta[META_BYTES];
-	int r = meta_read(fd, 1, page_size, meta, err);
+	int r = meta_read(reader, 1, page_size, meta, err);
 
 	if (r == -EINVAL || r == -EPROTONOSUPPORT)
 		return DAMAGED(err, (uint64_t)1, "not a meta page like page 0");
@@ -216,7 +216,7 @@ static int meta_load_second(int fd, uint32_t page_size, struct meta *ret, struct
 /* A commit that did not get through leaves a bad meta page behind, and the other one still
  * describes a whole snapshot: the newest of the valid ones counts. But transaction 0 is the empty
  * state before the first commit: to fall back to that would pass damage off as no records. */
-static int meta_load(int fd, struct meta *ret, struct err *err)
+static int meta_load(struct reader *reader, struct meta *ret, struct err *err)
 {
 	uint8_t meta[META_BYTES];
 	struct meta first, second;
@@ -224,12 +224,12 @@ static int meta_load(int fd, struct meta *ret, struct err *err)
 	uint32_t page_size = 0;
 	int r, s;
 
-	r = meta_read(fd, 0, 0, meta, err);
+	r = meta_read(reader, 0, 0, meta, err);
 	if (r == 0)
-		r = page_size_take(fd, meta, &page_size, err);
+		r = page_size_take(reader, meta, &page_size, err);
 	if (r < 0)
 		return r;
-	s = meta_load_second(fd, page_size, &second, &second_err);
+	s = meta_load_second(reader, page_size, &second, &second_err);
 	r = meta_decode(0, meta, &first, err);
 	if (r < 0 && (s < 0 || second.info.txnid == 0))
 		return r;
@@ -239,14 +239,14 @@ static int meta_load(int fd, struct meta *ret, struct err *err)
 	return 0;
 }
 
-int walker_new(int fd, struct walker **ret, struct err *err)
+int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 {
 	struct walker *walker;
 	struct meta meta;
 	size_t page_size;
 	int r;
 
-	r = meta_load(fd, &meta, err);
+	r = meta_load(reader, &meta, err);
 	if (r < 0)
 		return r;
 	page_size = meta.info.page_size;
@@ -254,13 +254,13 @@ int walker_new(int fd, struct walker **ret, struct err *err)
 		return err_set(err, -EPROTONOSUPPORT,
 			       "database flags 0x%x, only plain keys with one value each are read",
 			       meta.flags);
-	r = file_size_check(fd, (meta.info.last_page + 1) * page_size, err);
+	r = file_size_check(reader, (meta.info.last_page + 1) * page_size, err);
 	if (r < 0)
 		return r;
 	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 1) * page_size);
 	if (!walker)
 		return err_set(err, -ENOMEM, "out of memory");
-	walker->fd = fd;
+	walker->reader = reader;
 	walker->info = meta.info;
 	walker->key = walker->memory;
 	for (unsigned i = 0; i < meta.info.depth; i++)
@@ -289,7 +289,7 @@ static bool is_leaf(const struct walker *walker, const struct level *level)
 static int header_read(const struct walker *walker, uint64_t number, uint8_t *page, size_t len,
 		       struct err *err)
 {
-	int r = io_pread_full(walker->fd, page, len, number * walker->info.page_size);
+	int r = reader_get_full(walker->reader, page, len, number * walker->info.page_size);
 
 	if (r == -ENODATA)
 		return DAMAGED(err, number, "the file ends before its end");
@@ -485,7 +485,7 @@ static void ask_for_children(const struct walker *walker, const struct level *le
 		if (child_get(walker, level, i, &child, &none) < 0)
 			return;
 		if (child != before + 1)
-			posix_fadvise(walker->fd, (off_t)(child * page), page, POSIX_FADV_WILLNEED);
+			reader_will_get(walker->reader, child * page, page);
 		before = child;
 	}
 }

@@ -1,4 +1,4 @@
-/* Reads an LMDB file (data format 1) through pread, for readers that must survive any damage.
+/* Reads an LMDB file (data format 1) through a reader, for readers that must survive any damage.
  *
  * liblmdb maps the file, asserts and faults on what it finds there (CVE-2019-16224 ff.), and
  * wants a lock file: it writes packs, this reads them. Only what a pack or a foreign dataset
@@ -18,11 +18,12 @@
  *	             lo | hi << 16; a branch's child is lo | hi << 16 | flags << 32
  *	             F_BIGDATA (1): data is a u64 page number; the value lies at its byte 16
  *
- * Not thread-safe. The descriptor stays the caller's and must outlive the walker. */
+ * Not thread-safe. The reader stays the caller's and must outlive the walker. */
 #ifndef PACK_WALKER_H
 #define PACK_WALKER_H
 
 #include "base/err.h"
+#include "base/reader.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,19 +45,19 @@ struct walker_record {
 
 /* Reads and checks the meta pages. Returns 0; -EINVAL: no LMDB file (err: "not an LMDB file");
  * -EPROTONOSUPPORT: another data format or byte order; -EBADMSG: damaged, or shorter than its
- * last page ("truncated: N bytes, M expected"); -ENOMEM, or what pread gave. */
-int walker_new(int fd, struct walker **ret, struct err *err);
+ * last page ("truncated: N bytes, M expected"); -ENOMEM, or the error of the read. */
+int walker_new(struct reader *reader, struct walker **ret, struct err *err);
 void walker_free(struct walker *walker);
 
 const struct walker_info *walker_info(const struct walker *walker);
 
 /* The record of the smallest key, and then of each next one.
- * Return 0, 1 at the end (ret unchanged), -EBADMSG or what pread gave. */
+ * Return 0, 1 at the end (ret unchanged), -EBADMSG or the error of the read. */
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
 int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
 
 /* The record of one key, by descent; the walk goes on behind it.
- * Returns 0, -ENOENT, -EBADMSG or what pread gave. */
+ * Returns 0, -ENOENT, -EBADMSG or the error of the read. */
 int walker_find(struct walker *walker, const void *key, size_t len, struct walker_record *ret,
 		struct err *err);
 

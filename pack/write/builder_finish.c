@@ -10,6 +10,7 @@
  * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where
  * there is a journal it knows of step 1 by then: whoever goes on does steps 2 and 3 again. */
 #include "base/io.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/keys.h"
 #include "pack/write/builder_internal.h"
@@ -181,10 +182,13 @@ static int read_index(const struct builder *builder, struct walker *walker,
 static int locate(const struct builder *builder, struct index *index, struct format_super *super,
 		  struct err *err)
 {
+	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker *walker;
 	uint64_t super_offset;
-	int r = walker_new(builder->fd, &walker, err);
+	int r = reader_file_borrow(builder->fd, &reader);
 
+	if (r == 0)
+		r = walker_new(reader, &walker, err);
 	if (r < 0)
 		return r;
 	r = read_index(builder, walker, super, index, err);

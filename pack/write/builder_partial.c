@@ -4,6 +4,7 @@
  * else, with a number of this run, which the journal has too. A journal that is left over from
  * another file is known by that. */
 #include "base/io.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/walker.h"
 #include "pack/write/builder_internal.h"
@@ -162,10 +163,13 @@ static int read_super(int fd, struct walker *walker)
  * lies there is somebody's. */
 static bool is_of_a_run(int fd)
 {
+	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker *walker;
 	struct err err;
-	int r = is_empty(fd) ? -EINPROGRESS : walker_new(fd, &walker, &err);
+	int r = is_empty(fd) ? -EINPROGRESS : reader_file_borrow(fd, &reader);
 
+	if (r == 0)
+		r = walker_new(reader, &walker, &err);
 	if (r == 0) {
 		r = read_super(fd, walker);
 		walker_free(walker);
@@ -251,10 +255,13 @@ static int put_super(struct builder *builder, const uint8_t run[FORMAT_RUN_BYTES
 
 static int locate_super(struct builder *builder, struct err *err)
 {
+	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker_record record;
 	struct walker *walker;
-	int r = walker_new(builder->fd, &walker, err);
+	int r = reader_file_borrow(builder->fd, &reader);
 
+	if (r == 0)
+		r = walker_new(reader, &walker, err);
 	if (r < 0)
 		return r;
 	r = walker_first(walker, &record, err);

@@ -1,6 +1,7 @@
 /* Whatever the bytes: the walker opens, walks to an end and finds, or says what is damaged; and
  * each record that it tells lies within the file. */
 #include "base/io.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/walker.h"
 #include <string.h>
@@ -29,13 +30,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE_CLOSE int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker *walker;
 	struct walker_record record;
 	struct err err;
 
-	if (fd < 0 || io_pwrite_full(fd, data, size, 0) < 0)
+	if (fd < 0 || io_pwrite_full(fd, data, size, 0) < 0 || reader_file_borrow(fd, &reader) < 0)
 		abort();
-	if (walker_new(fd, &walker, &err) < 0)
+	if (walker_new(reader, &walker, &err) < 0)
 		return 0;
 	for (int r = walker_first(walker, &record, &err); r == 0;
 	     r = walker_next(walker, &record, &err))

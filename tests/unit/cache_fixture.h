@@ -8,6 +8,7 @@
 #define TESTS_UNIT_CACHE_FIXTURE_H
 
 #include "base/io.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "cache/cache_internal.h"
 #include <fcntl.h>
@@ -64,7 +65,8 @@ struct holder {
 struct world {
 	char path[64];
 	int fd;
-	char *image; /* what the file holds */
+	struct reader *reader; /* of fd */
+	char *image;	       /* what the file holds */
 	uint64_t bytes, extents;
 	uint64_t offsets[MOST];
 	uint32_t sizes[MOST];
@@ -147,6 +149,7 @@ static inline int setup(void **state)
 	strcpy(w->path, "/var/tmp/test_cache.XXXXXX"); /* where direct reads can be had */
 	w->fd = mkstemp(w->path);
 	assert_true(w->fd >= 0);
+	assert_int_equal(reader_file_borrow(w->fd, &w->reader), 0);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
 	w->gated = UINT64_MAX;
@@ -188,6 +191,7 @@ static inline void let_go_of(struct holder *holder)
 static inline void world_free(struct world *w)
 {
 	cache_free(w->cache);
+	reader_free(w->reader);
 	close(w->fd);
 	unlink(w->path);
 	free(w->image);
@@ -437,7 +441,7 @@ static inline void failed(void *context, uint64_t extent, int error)
 
 static inline struct cache_params params_of(struct world *w, uint64_t readahead, unsigned threads)
 {
-	return (struct cache_params){.source = {.fd = w->fd,
+	return (struct cache_params){.source = {.reader = w->reader,
 						.extents = w->extents,
 						.context = w,
 						.locate = locate,
@@ -485,7 +489,7 @@ static inline struct cache_params params_for(struct world *w, enum way way, uint
 {
 	struct cache_params params = params_of(w, readahead, threads);
 
-	params.io = way == DIRECT ? CACHE_IO_DIRECT : CACHE_IO_BUFFERED;
+	params.io = way == DIRECT ? READER_DIRECT : READER_BUFFERED;
 	w->slow = way != IN_MEMORY;
 	return params;
 }

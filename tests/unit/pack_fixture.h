@@ -5,6 +5,7 @@
 
 #include "base/io.h"
 #include "base/le.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/walker.h"
 #include "pack/write/builder.h"
@@ -377,13 +378,15 @@ struct damage {
 
 static inline void damage_begin(struct fixture *f, struct damage *damage)
 {
+	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker_record record;
 	struct walker *walker;
 
 	assert_done(chmod(f->path, 0644));
 	damage->fd = open(f->path, O_RDWR | O_CLOEXEC);
 	assert_true(damage->fd >= 0);
-	assert_done(walker_new(damage->fd, &walker, NULL));
+	assert_done(reader_file_borrow(damage->fd, &reader));
+	assert_done(walker_new(reader, &walker, NULL));
 	assert_done(walker_first(walker, &record, NULL));
 	damage->super_offset = record.offset;
 	walker_free(walker);

@@ -13,7 +13,7 @@ static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
 {
 	struct cache_params params = params_of(w, READAHEAD, THREADS);
 
-	params.io = CACHE_IO_BUFFERED;
+	params.io = READER_BUFFERED;
 	params.budget = budget;
 	params.lent = keep ? 0 : LENT_ALL;
 	return params;

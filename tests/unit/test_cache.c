@@ -744,12 +744,24 @@ static void *stop_thread(void *arg)
 	return NULL;
 }
 
+static int nothing_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		       uint64_t needed)
+{
+	(void)reader;
+	(void)iov;
+	(void)count;
+	(void)offset;
+	(void)needed;
+	return -EAGAIN;
+}
+
 /* The only I/O thread is at the gate with a run that it reads ahead, of which one extent is asked
  * for, when the cache stops. */
 static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
 {
 	struct world *w = *state;
 	struct call *call = &w->calls[0];
+	static struct reader_ops waiting;
 	uint64_t next = 0;
 	pthread_t id;
 
@@ -763,8 +775,9 @@ static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
 	w->slow = true;
 	ask_all_of(call, w, next);
 	assert_int_equal(call->done, 0);
-	w->cache->device.no_nowait = true; /* it is not in the page cache */
-	w->cache->device.memory = false;
+	waiting = *w->reader->ops;
+	waiting.read_now = nothing_now;
+	w->reader->ops = &waiting;
 	assert_int_equal(pthread_create(&id, NULL, stop_thread, w->cache), 0);
 	while (!atomic_load(&w->cache->stopping))
 		sched_yield();
@@ -781,7 +794,7 @@ static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
 enum { READERS = 16, AT_ONCE = 8 };
 
 /* A reader with several requests under way, as the kernel has. */
-struct reader {
+struct crowd_reader {
 	struct world *world;
 	unsigned seed, requests;
 	bool cancels; /* takes some of them back */
@@ -792,7 +805,7 @@ struct reader {
 };
 
 /* Takes the request back or waits for it, and looks at what came. */
-static void settle_call(struct reader *reader, struct call *call)
+static void settle_call(struct crowd_reader *reader, struct call *call)
 {
 	struct world *w = reader->world;
 
@@ -811,7 +824,7 @@ static void settle_call(struct reader *reader, struct call *call)
 
 static void *reader_thread(void *arg)
 {
-	struct reader *reader = arg;
+	struct crowd_reader *reader = arg;
 	struct world *w = reader->world;
 
 	is_reader = true;
@@ -831,17 +844,17 @@ static void *reader_thread(void *arg)
 }
 
 /* Lets them loose; returns their sums. */
-static struct reader crowd(struct world *w, unsigned requests, bool cancels)
+static struct crowd_reader crowd(struct world *w, unsigned requests, bool cancels)
 {
-	static struct reader readers[READERS];
-	struct reader sum = {0};
+	static struct crowd_reader readers[READERS];
+	struct crowd_reader sum = {0};
 	pthread_t ids[READERS];
 
 	for (unsigned i = 0; i < READERS; i++) {
-		readers[i] = (struct reader){.world = w,
-					     .seed = i + 1,
-					     .requests = requests / SLOWER,
-					     .cancels = cancels};
+		readers[i] = (struct crowd_reader){.world = w,
+						   .seed = i + 1,
+						   .requests = requests / SLOWER,
+						   .cancels = cancels};
 		assert_int_equal(pthread_create(&ids[i], NULL, reader_thread, &readers[i]), 0);
 	}
 	for (unsigned i = 0; i < READERS; i++) {
@@ -858,7 +871,7 @@ static struct reader crowd(struct world *w, unsigned requests, bool cancels)
 	return sum;
 }
 
-static void assert_sums(struct world *w, const struct reader *sum)
+static void assert_sums(struct world *w, const struct crowd_reader *sum)
 {
 	struct cache_stats stats = stats_of(w);
 
@@ -880,7 +893,7 @@ static void assert_sums(struct world *w, const struct reader *sum)
 static void a_starving_crowd_gets_its_bytes(void **state)
 {
 	struct world *w = *state;
-	struct reader sum;
+	struct crowd_reader sum;
 
 	lay_large_files(w, 48 * MIB);
 	w->slow = true;
@@ -894,7 +907,7 @@ static void a_starving_crowd_gets_its_bytes(void **state)
 static void a_crowd_with_the_file_in_memory_gets_its_bytes(void **state)
 {
 	struct world *w = *state;
-	struct reader sum;
+	struct crowd_reader sum;
 
 	lay_mixed(w, 24 * MIB);
 	start(w, MIB, 4);
@@ -906,7 +919,7 @@ static void a_crowd_with_the_file_in_memory_gets_its_bytes(void **state)
 static void a_crowd_that_changes_its_mind_gets_the_rest(void **state)
 {
 	struct world *w = *state;
-	struct reader sum;
+	struct crowd_reader sum;
 
 	lay_large_files(w, 24 * MIB);
 	w->slow = true;
@@ -920,7 +933,7 @@ static void a_crowd_that_changes_its_mind_gets_the_rest(void **state)
 static void a_crowd_on_a_damaged_file_gets_what_is_right(void **state)
 {
 	struct world *w = *state;
-	struct reader sum;
+	struct crowd_reader sum;
 
 	lay_mixed(w, 24 * MIB);
 	for (uint64_t e = 0; e < w->extents; e += 5)
@@ -941,7 +954,7 @@ static void a_crowd_on_a_damaged_file_gets_what_is_right(void **state)
 static void crowd_within(struct world *w, uint64_t budget, uint64_t limit)
 {
 	struct cache_params params;
-	struct reader sum;
+	struct crowd_reader sum;
 
 	lay_large_files(w, 48 * MIB);
 	w->look = w->slow = true;
@@ -994,7 +1007,7 @@ static void the_limit_may_change_while_a_crowd_reads(void **state)
 	struct world *w = *state;
 	struct limiter limiter = {.world = w};
 	struct cache_params params;
-	struct reader sum;
+	struct crowd_reader sum;
 	pthread_t id;
 
 	lay_mixed(w, 48 * MIB);

@@ -122,13 +122,13 @@ static void read_layout(struct world *w, enum way way)
 	uint64_t runs = 0;
 
 	w->checks = 0;
-	w->cache->device.reads = 0;
+	w->reader->reads = 0;
 	for (uint64_t at = 0; at < w->extents; runs++)
 		at = read_longest(w, way, at);
 	assert_int_equal(w->checks, w->extents);
 	assert_false(w->wrong);
 	if (way == DIRECT)
-		assert_int_equal(w->cache->device.reads, runs);
+		assert_int_equal(w->reader->reads, runs);
 }
 
 /* So many layouts, the same in each way. */
@@ -377,7 +377,7 @@ static void the_longest_run_is_one_read(void **state)
 		scatter_slots(w);
 		read_run(w, way, all, PLAN_RUN_EXTENTS);
 		if (way == DIRECT)
-			assert_int_equal(w->cache->device.reads, 1);
+			assert_int_equal(w->reader->reads, 1);
 	}
 	assert_false(w->wrong);
 }
@@ -400,7 +400,7 @@ static void only_the_bad_extent_of_a_run_fails(void **state)
 	assert_null(pool_find(w->cache->pool, 2));
 	assert_holds(w, 1);
 	assert_holds(w, 3);
-	assert_int_equal(w->cache->device.reads, 1);
+	assert_int_equal(w->reader->reads, 1);
 }
 
 /* The cut is in the middle of the third, and of a page. */
@@ -455,7 +455,7 @@ static void a_source_that_changed_is_not_even_read(void **state)
 	fill_wait(w->cache, fill_of(w, all, 2), on_filled);
 	assert_int_equal(outcome.failed, 2);
 	assert_int_equal(outcome.error, -ESTALE);
-	assert_int_equal(w->cache->device.reads, 0);
+	assert_int_equal(w->reader->reads, 0);
 }
 
 static void what_is_read_ahead_is_left_when_the_cache_stops(void **state)
@@ -471,7 +471,7 @@ static void what_is_read_ahead_is_left_when_the_cache_stops(void **state)
 	fill->ahead = true;
 	fill_wait(w->cache, fill, on_filled);
 	assert_int_equal(outcome.error, -ECANCELED);
-	assert_int_equal(w->cache->device.reads, 0);
+	assert_int_equal(w->reader->reads, 0);
 	read_run(w, BUFFERED, &all[1], 1); /* somebody waits for it */
 }
 
@@ -514,21 +514,6 @@ static void what_is_cold_is_read_once_and_directly(void **state)
 	assert_true(pages_in_memory(w) <= 16 * MIB / CACHE_PAGE / 10);
 }
 
-static void what_is_read_buffered_for_the_pool_is_dropped_behind(void **state)
-{
-	struct world *w = *state;
-
-	lay_even(w, 16, MIB);
-	open_cache(w, BUFFERED);
-	w->cache->device.keep = false; /* auto, where the filesystem has no direct reads */
-	forget_file(w);
-	if (w->cache->device.memory || pages_in_memory(w))
-		skip();
-	for (uint64_t e = 0; e < 16; e++)
-		read_run(w, BUFFERED, &e, 1);
-	assert_true(pages_in_memory(w) <= 16 * MIB / CACHE_PAGE / 10);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,7 +532,6 @@ int main(void)
 		world_test(a_source_that_changed_is_not_even_read),
 		world_test(what_is_read_ahead_is_left_when_the_cache_stops),
 		world_test(what_is_cold_is_read_once_and_directly),
-		world_test(what_is_read_buffered_for_the_pool_is_dropped_behind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * damage told by page and field. */
 #include "base/io.h"
 #include "base/le.h"
+#include "base/reader_file.h"
 #include "pack/walker.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -30,6 +31,7 @@ struct fixture {
 	MDB_txn *txn;
 	MDB_dbi dbi;
 	int fd;
+	struct reader *reader; /* of fd */
 	struct err err;
 };
 
@@ -58,6 +60,14 @@ static int setup(void **state)
 	return 0;
 }
 
+static void close_file(struct fixture *f)
+{
+	reader_free(f->reader);
+	f->reader = NULL;
+	if (f->fd >= 0)
+		close(f->fd);
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -66,8 +76,7 @@ static int teardown(void **state)
 		mdb_txn_abort(f->txn);
 	if (f->env)
 		mdb_env_close(f->env);
-	if (f->fd >= 0)
-		close(f->fd);
+	close_file(f);
 	unlink(f->path);
 	rmdir(f->dir);
 	free(f);
@@ -132,10 +141,10 @@ static void put_numbered(struct fixture *f, unsigned from, unsigned to, size_t s
 
 static void reopen(struct fixture *f)
 {
-	if (f->fd >= 0)
-		close(f->fd);
+	close_file(f);
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(f->fd >= 0);
+	assert_done(reader_file_borrow(f->fd, &f->reader));
 	f->err.text[0] = '\0';
 }
 
@@ -145,7 +154,7 @@ static struct walker *walker_of(struct fixture *f)
 	int r;
 
 	reopen(f);
-	r = walker_new(f->fd, &walker, &f->err);
+	r = walker_new(f->reader, &walker, &f->err);
 	if (r < 0)
 		fail_msg("walker_new: %d: %s", r, err_text(&f->err, r));
 	return walker;
@@ -580,7 +589,7 @@ static int try_open(struct fixture *f)
 	int r;
 
 	reopen(f);
-	r = walker_new(f->fd, &walker, &f->err);
+	r = walker_new(f->reader, &walker, &f->err);
 	assert_true(r == 0 || walker == NULL);
 	walker_free(walker);
 	return r;
@@ -649,7 +658,8 @@ static void a_descriptor_that_cannot_be_read_tells_why(void **state)
 	struct walker *walker;
 
 	f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(walker_new(f->fd, &walker, &f->err), -EISDIR);
+	assert_done(reader_file_borrow(f->fd, &f->reader));
+	assert_int_equal(walker_new(f->reader, &walker, &f->err), -EISDIR);
 	assert_text(f, "page 0: Is a directory");
 }
 

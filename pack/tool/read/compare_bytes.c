@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 
 /* What a thread has of its own. */
-struct reader {
+struct extent_reader {
 	struct dirstack *directories; /* of the folder */
 	char *piece;		      /* FORMAT_EXTENT bytes */
 };
 
 struct reading {
 	const struct compare *compare;
-	struct reader *readers;
+	struct extent_reader *readers;
 	/* The long file that is known not to be the same: no more of it is read. */
 	_Atomic uint32_t settled;
 };
@@ -121,8 +121,9 @@ static struct verdict compare_extent(struct view *view, uint64_t number, int fd,
 	return r < 0 ? (struct verdict){DAMAGED, r} : (struct verdict){DIFFERENT, 0};
 }
 
-static struct verdict compare_file(const struct reading *reading, const struct reader *reader,
-				   const struct window *window, uint32_t i, struct view *view)
+static struct verdict compare_file(const struct reading *reading,
+				   const struct extent_reader *reader, const struct window *window,
+				   uint32_t i, struct view *view)
 {
 	const struct compare *compare = reading->compare;
 	struct window_extents extents = window_extents(view->dataset, window, i);

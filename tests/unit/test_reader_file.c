@@ -1,9 +1,10 @@
-/* Reads of one file into scattered memory: cache/device.h. The file lies on a real filesystem,
- * which can be read directly; what the kernel does rarely, preadv2() below does when told. */
+/* A reader of a file: base/reader_file.h. The file lies on a real filesystem, which can be read
+ * directly; what the kernel does rarely, the functions below do when they are asked to. */
+#include "base/cached.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
-#include "cache/device.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -13,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define PAGE	   CACHE_PAGE
+#define PAGE	   READER_PAGE
 #define PAGES	   75u
 #define FILE_BYTES ((PAGES - 1) * PAGE + 1000) /* ends within a page */
 #define SECOND	   UINT64_C(1000000000)
@@ -32,6 +34,8 @@ struct orders {
 	unsigned fail;	/* this call, the first is 1; 0: none */
 	int error;	/* with this */
 	bool no_nowait; /* RWF_NOWAIT is not known */
+	bool no_direct; /* a direct read is not valid */
+	int page;	/* bytes of the system's pages; 0: as many as they have */
 	long fs_type;	/* where files lie; 0: where they do */
 	atomic_uint calls;
 };
@@ -57,6 +61,10 @@ ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int fl
 	struct iovec pieces[16];
 	unsigned call = atomic_fetch_add(&orders.calls, 1) + 1;
 
+	if (orders.no_direct && fcntl(fd, F_GETFL) & O_DIRECT) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (call == orders.fail || (orders.no_nowait && flags & RWF_NOWAIT)) {
 		errno = call == orders.fail ? orders.error : EOPNOTSUPP;
 		return -1;
@@ -68,6 +76,22 @@ ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int fl
 	}
 	return syscall(SYS_preadv2, fd, iov, count, (unsigned long)offset,
 		       (unsigned long)((uint64_t)offset >> 32), flags);
+}
+
+int getpagesize(void)
+{
+	return orders.page ? orders.page : (int)sysconf(_SC_PAGESIZE);
+}
+
+/* Counts in the pages of the system, as cachestat(2) does. */
+int64_t cached_pages(int fd, uint64_t offset, uint64_t len)
+{
+	uint64_t page = (uint64_t)getpagesize(), begin = offset / page * page;
+	uint64_t range[2] = {begin, (offset + len + page - 1) / page * page - begin}, stat[5];
+
+	if (syscall(451, fd, range, stat, 0) < 0)
+		return -errno;
+	return (int64_t)(stat[0] * (uint64_t)sysconf(_SC_PAGESIZE) / page);
 }
 
 int fstatfs(int fd, struct statfs *ret)
@@ -83,12 +107,26 @@ int fstatfs(int fd, struct statfs *ret)
 
 struct fixture {
 	int fd;
-	struct device device;
+	struct reader *reader;	    /* of fd, prepared */
 	char content[PAGES * PAGE]; /* zeros behind the end */
 	char *memory;		    /* PAGES pages */
 };
 
-static struct fixture *file_in(const char *dir, enum cache_io io)
+static struct reader *reader_of(int fd, enum reader_io io)
+{
+	struct reader *reader;
+
+	assert_int_equal(reader_file_borrow(fd, &reader), 0);
+	assert_int_equal(reader_prepare(reader, io), 0);
+	return reader;
+}
+
+static bool is_direct(const struct reader *reader)
+{
+	return reader_hints(reader).direct;
+}
+
+static struct fixture *file_in(const char *dir, enum reader_io io)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	char path[64];
@@ -98,7 +136,7 @@ static struct fixture *file_in(const char *dir, enum cache_io io)
 	srandom(4);
 	for (size_t i = 0; i < FILE_BYTES; i++)
 		f->content[i] = (char)random();
-	snprintf(path, sizeof(path), "%s/test_device.XXXXXX", dir);
+	snprintf(path, sizeof(path), "%s/test_reader_file.XXXXXX", dir);
 	f->fd = mkstemp(path);
 	assert_true(f->fd >= 0);
 	unlink(path);
@@ -108,19 +146,19 @@ static struct fixture *file_in(const char *dir, enum cache_io io)
 	f->memory = aligned_alloc(PAGE, PAGES * PAGE);
 	assert_non_null(f->memory);
 	memset(f->memory, 0, PAGES * PAGE);
-	assert_int_equal(device_init(&f->device, f->fd, io), 0);
+	f->reader = reader_of(f->fd, io);
 	return f;
 }
 
 static int automatic(void **state)
 {
-	*state = file_in("/var/tmp", CACHE_IO_AUTO);
+	*state = file_in("/var/tmp", READER_AUTO);
 	return 0;
 }
 
 static int buffered(void **state)
 {
-	*state = file_in("/var/tmp", CACHE_IO_BUFFERED);
+	*state = file_in("/var/tmp", READER_BUFFERED);
 	return 0;
 }
 
@@ -131,7 +169,7 @@ static int teardown(void **state)
 	if (!f)
 		return 0;
 	orders = (struct orders){0};
-	device_release(&f->device);
+	reader_free(f->reader);
 	close(f->fd);
 	free(f->memory);
 	free(f);
@@ -140,7 +178,7 @@ static int teardown(void **state)
 
 static void need_direct(const struct fixture *f)
 {
-	if (device_is_direct(&f->device))
+	if (is_direct(f->reader))
 		return;
 	print_message("no direct reads at /var/tmp\n");
 	skip();
@@ -151,14 +189,14 @@ static int read_pages(struct fixture *f, uint64_t page, uint64_t count, uint64_t
 {
 	struct iovec iov = {f->memory, count * PAGE};
 
-	return device_read(&f->device, &iov, 1, page * PAGE, needed);
+	return reader_read(f->reader, &iov, 1, page * PAGE, needed);
 }
 
 static int read_pages_now(struct fixture *f, uint64_t page, uint64_t count, uint64_t needed)
 {
 	struct iovec iov = {f->memory, count * PAGE};
 
-	return device_read_now(&f->device, &iov, 1, page * PAGE, needed);
+	return reader_read_now(f->reader, &iov, 1, page * PAGE, needed);
 }
 
 static int read_all(struct fixture *f)
@@ -206,21 +244,21 @@ static void scattered_pieces_are_filled_in_order(void **state)
 	char *at = f->memory;
 	struct iovec iov[] = {{at + 30 * PAGE, PAGE}, {at, 20 * PAGE}, {at + 50 * PAGE, PAGE}};
 
-	assert_int_equal(device_read(&f->device, iov, 3, 3 * PAGE, 22 * PAGE), 0);
+	assert_int_equal(reader_read(f->reader, iov, 3, 3 * PAGE, 22 * PAGE), 0);
 	assert_memory_equal(at + 30 * PAGE, f->content + 3 * PAGE, PAGE);
 	assert_memory_equal(at, f->content + 4 * PAGE, 20 * PAGE);
 	assert_memory_equal(at + 50 * PAGE, f->content + 24 * PAGE, PAGE);
-	assert_int_equal(f->device.reads, 1);
-	assert_int_equal(f->device.bytes, 22 * PAGE);
-	assert_int_equal(f->device.errors, 0);
+	assert_int_equal(f->reader->reads, 1);
+	assert_int_equal(f->reader->bytes, 22 * PAGE);
+	assert_int_equal(f->reader->errors, 0);
 }
 
 static void reading_nothing_is_fine(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_int_equal(device_read(&f->device, NULL, 0, 0, 0), 0);
-	assert_int_equal(f->device.reads, 0);
+	assert_int_equal(reader_read(f->reader, NULL, 0, 0, 0), 0);
+	assert_int_equal(f->reader->reads, 0);
 	assert_int_equal(orders.calls, 0);
 }
 
@@ -228,15 +266,15 @@ static void reading_nothing_is_fine(void **state)
 static void the_last_byte_is_there_and_the_next_is_not(void **state)
 {
 	struct fixture *f = *state;
-	bool direct = device_is_direct(&f->device);
+	bool direct = is_direct(f->reader);
 
 	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1000), 0);
 	assert_memory_equal(f->memory, f->content + FILE_BYTES - 2 * PAGE - 1000, 2 * PAGE + 1000);
-	assert_int_equal(f->device.bytes, 2 * PAGE + 1000);
+	assert_int_equal(f->reader->bytes, 2 * PAGE + 1000);
 	assert_int_equal(read_pages(f, PAGES - 3, 3, 2 * PAGE + 1001), -ENODATA);
 	assert_int_equal(read_pages(f, PAGES, 1, 1), -ENODATA);
-	assert_int_equal(f->device.errors, 2);
-	assert_int_equal(device_is_direct(&f->device), direct); /* no reason to change that */
+	assert_int_equal(f->reader->errors, 2);
+	assert_int_equal(is_direct(f->reader), direct); /* no reason to change that */
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
 }
@@ -247,10 +285,10 @@ static void a_read_that_comes_in_parts_goes_on(void **state)
 	struct iovec iov[] = {{f->memory, 5 * PAGE}, {f->memory + 5 * PAGE, 70 * PAGE}};
 
 	orders.most = 8 * PAGE;
-	assert_int_equal(device_read(&f->device, iov, 2, 0, FILE_BYTES), 0);
+	assert_int_equal(reader_read(f->reader, iov, 2, 0, FILE_BYTES), 0);
 	assert_all_is_right(f);
-	assert_int_equal(f->device.reads, 10);
-	assert_int_equal(f->device.bytes, FILE_BYTES);
+	assert_int_equal(f->reader->reads, 10);
+	assert_int_equal(f->reader->bytes, FILE_BYTES);
 }
 
 static void a_read_that_is_interrupted_goes_on(void **state)
@@ -260,8 +298,8 @@ static void a_read_that_is_interrupted_goes_on(void **state)
 	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINTR};
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
-	assert_int_equal(f->device.reads, 10);
-	assert_int_equal(f->device.errors, 0);
+	assert_int_equal(f->reader->reads, 10);
+	assert_int_equal(f->reader->errors, 0);
 }
 
 static void an_error_is_passed_on_and_counted_once(void **state)
@@ -270,26 +308,11 @@ static void an_error_is_passed_on_and_counted_once(void **state)
 
 	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EIO};
 	assert_int_equal(read_all(f), -EIO);
-	assert_int_equal(f->device.errors, 1);
-	assert_int_equal(f->device.reads, 0);
-	assert_int_equal(f->device.bytes, 0);
+	assert_int_equal(f->reader->errors, 1);
+	assert_int_equal(f->reader->reads, 0);
+	assert_int_equal(f->reader->bytes, 0);
 	assert_int_equal(read_all(f), 0); /* the next one tries again */
 	assert_all_is_right(f);
-}
-
-static void what_is_read_over_goes_to_the_trash_and_nothing_else_does(void **state)
-{
-	static const char zeros[4 * PAGE];
-	struct fixture *f = *state;
-	struct iovec iov[] = {
-		{f->memory, PAGE}, {f->device.trash, 3 * PAGE}, {f->memory + PAGE, PAGE}};
-
-	assert_int_equal(read_all(f), 0);
-	assert_memory_equal(f->device.trash, zeros, sizeof(zeros));
-	assert_int_equal(device_read(&f->device, iov, 3, 10 * PAGE, 5 * PAGE), 0);
-	assert_memory_equal(f->memory, f->content + 10 * PAGE, PAGE);
-	assert_memory_equal(f->memory + PAGE, f->content + 14 * PAGE, PAGE);
-	assert_memory_equal(f->device.trash + 3 * PAGE, zeros, PAGE);
 }
 
 static void a_file_that_has_no_name_any_more_is_read_all_the_same(void **state)
@@ -300,7 +323,7 @@ static void a_file_that_has_no_name_any_more_is_read_all_the_same(void **state)
 	assert_all_is_right(f);
 }
 
-struct reader {
+struct thread {
 	struct fixture *fixture;
 	char *memory;
 	int failed;
@@ -308,15 +331,15 @@ struct reader {
 
 static void *read_often(void *arg)
 {
-	struct reader *r = arg;
+	struct thread *t = arg;
 
 	for (unsigned i = 0; i < 100; i++) {
-		struct iovec iov = {r->memory, 2 * PAGE};
+		struct iovec iov = {t->memory, 2 * PAGE};
 		uint64_t at = (uint64_t)(i % 70) * PAGE;
 
-		if (device_read(&r->fixture->device, &iov, 1, at, 2 * PAGE) != 0 ||
-		    memcmp(r->memory, r->fixture->content + at, 2 * PAGE) != 0)
-			r->failed++;
+		if (reader_read(t->fixture->reader, &iov, 1, at, 2 * PAGE) != 0 ||
+		    memcmp(t->memory, t->fixture->content + at, 2 * PAGE) != 0)
+			t->failed++;
 	}
 	return NULL;
 }
@@ -325,19 +348,19 @@ static void many_threads_may_read_at_once(void **state)
 {
 	enum { THREADS = 4 };
 	struct fixture *f = *state;
-	struct reader readers[THREADS];
+	struct thread threads[THREADS];
 	pthread_t ids[THREADS];
 
 	for (size_t i = 0; i < THREADS; i++) {
-		readers[i] = (struct reader){.fixture = f, .memory = f->memory + i * 2 * PAGE};
-		assert_int_equal(pthread_create(&ids[i], NULL, read_often, &readers[i]), 0);
+		threads[i] = (struct thread){.fixture = f, .memory = f->memory + i * 2 * PAGE};
+		assert_int_equal(pthread_create(&ids[i], NULL, read_often, &threads[i]), 0);
 	}
 	for (size_t i = 0; i < THREADS; i++) {
 		pthread_join(ids[i], NULL);
-		assert_int_equal(readers[i].failed, 0);
+		assert_int_equal(threads[i].failed, 0);
 	}
-	assert_int_equal(f->device.reads, THREADS * 100);
-	assert_int_equal(f->device.bytes, THREADS * 100 * 2 * PAGE);
+	assert_int_equal(f->reader->reads, THREADS * 100);
+	assert_int_equal(f->reader->bytes, THREADS * 100 * 2 * PAGE);
 }
 
 /* --- who holds a copy ------------------------------------------------------------------------ */
@@ -357,14 +380,13 @@ static void who_wants_buffered_reads_has_the_kernel_keep_what_was_read(void **st
 {
 	struct fixture *f = *state;
 
-	assert_false(device_is_direct(&f->device));
-	assert_int_equal(f->device.direct_fd, -1);
+	assert_false(is_direct(f->reader));
 	assert_int_equal(read_pages(f, 10, 20, 20 * PAGE), 0);
 	assert_true(cached(f) >= 20);
 }
 
-/* As some filesystems do though they say otherwise. */
-static void a_direct_read_that_is_refused_is_done_buffered_from_then_on(void **state)
+/* One read may be refused for what it is. */
+static void a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct(void **state)
 {
 	struct fixture *f = *state;
 
@@ -372,12 +394,50 @@ static void a_direct_read_that_is_refused_is_done_buffered_from_then_on(void **s
 	orders = (struct orders){.fail = 1, .error = EINVAL};
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
-	assert_false(device_is_direct(&f->device));
 	assert_int_equal(orders.calls, 2);
+	assert_int_equal(cached(f), 0);
+	assert_true(is_direct(f->reader));
 	assert_int_equal(read_all(f), 0);
 	assert_int_equal(orders.calls, 3);
-	assert_int_equal(f->device.reads, 2);
-	assert_int_equal(f->device.errors, 0);
+	assert_int_equal(cached(f), 0);
+	assert_int_equal(f->reader->reads, 2);
+	assert_int_equal(f->reader->errors, 0);
+}
+
+/* Many of them, but others between. */
+static void refusals_now_and_then_leave_direct_reads_on(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	for (int i = 0; i < 100; i++) {
+		orders = (struct orders){.fail = 1, .error = EINVAL};
+		assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
+		assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
+		assert_true(is_direct(f->reader));
+	}
+}
+
+static void refuse_direct(struct fixture *f)
+{
+	orders = (struct orders){.no_direct = true};
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
+	assert_false(is_direct(f->reader));
+	orders = (struct orders){0};
+}
+
+/* As some filesystems do though they say otherwise. */
+static void where_all_direct_reads_are_refused_none_is_tried_any_more(void **state)
+{
+	struct fixture *f = *state;
+
+	need_direct(f);
+	refuse_direct(f);
+	assert_int_equal(read_all(f), 0);
+	assert_all_is_right(f);
+	assert_int_equal(orders.calls, 1);
+	assert_int_equal(f->reader->errors, 0);
 }
 
 static void a_direct_read_that_is_refused_half_way_is_right_all_the_same(void **state)
@@ -387,9 +447,8 @@ static void a_direct_read_that_is_refused_half_way_is_right_all_the_same(void **
 
 	need_direct(f);
 	orders = (struct orders){.most = 8 * PAGE, .fail = 2, .error = EINVAL};
-	assert_int_equal(device_read(&f->device, iov, 2, 0, FILE_BYTES), 0);
+	assert_int_equal(reader_read(f->reader, iov, 2, 0, FILE_BYTES), 0);
 	assert_all_is_right(f);
-	assert_false(device_is_direct(&f->device));
 }
 
 static void memory_that_is_not_aligned_is_filled_all_the_same(void **state)
@@ -398,15 +457,8 @@ static void memory_that_is_not_aligned_is_filled_all_the_same(void **state)
 	struct iovec iov = {f->memory + 1, PAGE};
 
 	need_direct(f);
-	assert_int_equal(device_read(&f->device, &iov, 1, PAGE, PAGE), 0);
+	assert_int_equal(reader_read(f->reader, &iov, 1, PAGE, PAGE), 0);
 	assert_memory_equal(f->memory + 1, f->content + PAGE, PAGE);
-}
-
-static void refuse_direct(struct fixture *f)
-{
-	orders = (struct orders){.fail = 1, .error = EINVAL};
-	assert_int_equal(read_pages(f, 0, 1, PAGE), 0);
-	assert_false(device_is_direct(&f->device));
 }
 
 static void what_the_pool_has_the_kernel_is_told_to_drop(void **state)
@@ -455,83 +507,146 @@ static void a_file_in_memory_never_waits_and_counts_its_errors_once(void **state
 
 	*state = NULL;
 	need_tmpfs();
-	*state = f = file_in("/dev/shm", CACHE_IO_AUTO);
-	assert_false(device_is_direct(&f->device));
+	*state = f = file_in("/dev/shm", READER_AUTO);
+	assert_false(is_direct(f->reader));
 	assert_int_equal(read_pages_now(f, 0, PAGES, FILE_BYTES), 0);
 	assert_all_is_right(f);
-	assert_int_equal(f->device.reads, 1);
+	assert_int_equal(f->reader->reads, 1);
 	assert_true(read_pages_now(f, PAGES, 1, 1) < 0);
 	assert_int_equal(read_pages(f, PAGES, 1, 1), -ENODATA);
-	assert_int_equal(f->device.errors, 1);
+	assert_int_equal(f->reader->errors, 1);
 }
 
 static void direct_reads_that_cannot_be_had_are_refused_at_the_start(void **state)
 {
-	struct device device;
 	struct fixture *f;
 
 	*state = NULL;
 	need_tmpfs();
-	*state = f = file_in("/dev/shm", CACHE_IO_AUTO);
-	assert_int_equal(device_init(&device, f->fd, CACHE_IO_DIRECT), -EINVAL);
+	*state = f = file_in("/dev/shm", READER_AUTO);
+	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), -EOPNOTSUPP);
 }
 
 static void direct_reads_that_can_be_had_are_had(void **state)
 {
 	struct fixture *f = *state;
-	struct device device;
 
 	need_direct(f);
-	assert_int_equal(device_init(&device, f->fd, CACHE_IO_DIRECT), 0);
-	assert_true(device_is_direct(&device));
-	device_release(&device);
+	assert_int_equal(reader_prepare(f->reader, READER_DIRECT), 0);
+	assert_true(is_direct(f->reader));
 }
 
-static void release_closes_what_init_opened_and_nothing_else(void **state)
+static unsigned open_descriptors(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 100; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void a_reader_closes_what_it_opened_and_nothing_else(void **state)
 {
 	struct fixture *f = *state;
-	struct device device;
-	int direct;
+	unsigned before = open_descriptors();
+	struct reader *reader;
 
 	need_direct(f);
-	assert_int_equal(device_init(&device, f->fd, CACHE_IO_AUTO), 0);
-	direct = device.direct_fd;
-	assert_true(fcntl(direct, F_GETFD) >= 0);
-	device_release(&device);
-	assert_int_equal(fcntl(direct, F_GETFD), -1);
+	reader = reader_of(f->fd, READER_AUTO);
+	assert_int_equal(open_descriptors(), before + 1);
+	assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
+	assert_int_equal(open_descriptors(), before + 1);
+	reader_free(reader);
+	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(reader_file_open("/proc/self/exe", &reader), 0);
+	assert_int_equal(open_descriptors(), before + 1);
+	reader_free(reader);
+	assert_int_equal(open_descriptors(), before);
 	assert_true(fcntl(f->fd, F_GETFD) >= 0);
+}
+
+static void only_a_file_can_be_opened(void **state)
+{
+	struct reader *reader;
+
+	(void)state;
+	assert_int_equal(reader_file_open("/", &reader), -EISDIR);
+	assert_int_equal(reader_file_open("/dev/null", &reader), -EINVAL);
+	assert_int_equal(reader_file_open("/none", &reader), -ENOENT);
 }
 
 static void what_the_system_says_is_passed_on(void **state)
 {
 	struct iovec iov = {NULL, PAGE};
-	struct device bad;
+	struct reader_identity identity;
+	struct reader *bad;
+	char byte;
 
 	(void)state;
-	assert_int_equal(device_init(&bad, -1, CACHE_IO_AUTO), 0);
-	assert_int_equal(device_read(&bad, &iov, 1, 0, PAGE), -EBADF);
-	assert_int_equal(bad.errors, 1);
-	assert_int_equal(device_read_now(&bad, &iov, 1, 0, PAGE), -EAGAIN); /* not its business */
-	assert_int_equal(bad.errors, 1);
-	device_release(&bad);
+	bad = reader_of(-1, READER_AUTO);
+	assert_int_equal(reader_read(bad, &iov, 1, 0, PAGE), -EBADF);
+	assert_int_equal(bad->errors, 1);
+	assert_int_equal(reader_read_now(bad, &iov, 1, 0, PAGE), -EAGAIN); /* not its business */
+	assert_int_equal(bad->errors, 1);
+	assert_int_equal(reader_get(bad, &byte, 1, 0), -EBADF);
+	assert_int_equal(reader_get_full(bad, &byte, 1, 0), -EBADF);
+	assert_int_equal(reader_identity(bad, &identity), -EBADF);
+	reader_free(bad);
 }
 
 static void a_pipe_is_no_file_and_says_so(void **state)
 {
 	char page[16];
 	struct iovec iov = {page, sizeof(page)};
-	struct device device;
+	struct reader *reader;
 	int fds[2];
 
 	(void)state;
 	orders = (struct orders){0};
 	assert_int_equal(pipe(fds), 0);
-	assert_int_equal(device_init(&device, fds[0], CACHE_IO_AUTO), 0);
-	assert_int_equal(device_read(&device, &iov, 1, 0, 16), -ESPIPE);
-	assert_int_equal(device.errors, 1);
-	device_release(&device);
+	reader = reader_of(fds[0], READER_AUTO);
+	assert_int_equal(reader_read(reader, &iov, 1, 0, 16), -ESPIPE);
+	assert_int_equal(reader->errors, 1);
+	reader_free(reader);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* --- single bytes, and which file it is ------------------------------------------------------- */
+
+static void any_bytes_can_be_had_up_to_the_end(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(reader_get(f->reader, f->memory, 5000, 777), 5000);
+	assert_memory_equal(f->memory, f->content + 777, 5000);
+	assert_int_equal(reader_get(f->reader, f->memory, 5000, FILE_BYTES - 9), 9);
+	assert_int_equal(reader_get_full(f->reader, f->memory, 9, FILE_BYTES - 9), 0);
+	assert_memory_equal(f->memory, f->content + FILE_BYTES - 9, 9);
+	assert_int_equal(reader_get_full(f->reader, f->memory, 10, FILE_BYTES - 9), -ENODATA);
+	assert_int_equal(f->reader->bytes, 0); /* not what is counted */
+}
+
+static void a_file_that_changes_is_another_one(void **state)
+{
+	struct fixture *f = *state;
+	struct reader_identity before, now;
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+
+	assert_int_equal(futimens(f->fd, old), 0);
+	assert_int_equal(reader_identity(f->reader, &before), 0);
+	assert_int_equal(before.size, FILE_BYTES);
+	usleep(20000); /* the clock of files is coarse */
+	assert_int_equal(fchmod(f->fd, 0400), 0);
+	assert_int_equal(reader_identity(f->reader, &now), 0);
+	assert_int_equal(now.written, before.written);
+	assert_int_not_equal(now.touched, before.touched);
+	assert_int_equal(pwrite(f->fd, "x", 1, 0), 1);
+	assert_int_equal(reader_identity(f->reader, &now), 0);
+	assert_int_not_equal(now.written, before.written);
+	assert_int_equal(ftruncate(f->fd, 5), 0);
+	assert_int_equal(reader_identity(f->reader, &now), 0);
+	assert_int_equal(now.size, 5);
 }
 
 /* --- reads that need not wait ---------------------------------------------------------------- */
@@ -547,7 +662,25 @@ static void what_the_kernel_has_need_not_be_waited_for(void **state)
 	assert_true(r == 0 || r == -EAGAIN);
 	if (r == 0)
 		assert_all_is_right(f);
-	assert_int_equal(f->device.errors, 0);
+	assert_int_equal(f->reader->errors, 0);
+}
+
+/* As on machines of 64 KiB: sixteen of a file's pieces are one page. */
+static void what_the_kernel_has_is_counted_in_its_own_pages(void **state)
+{
+	struct fixture *f = *state;
+	int r;
+
+	need_direct(f);
+	if (cached_pages(f->fd, 0, PAGE) < 0)
+		skip(); /* no cachestat(2) */
+	orders.page = 16 * PAGE;
+	have_it_cached(f);
+	r = read_pages_now(f, 15, 3, 3 * PAGE);
+	if (r == -EAGAIN && cached(f) < PAGES)
+		skip(); /* the system needed the memory */
+	assert_int_equal(r, 0);
+	assert_memory_equal(f->memory, f->content + 15 * PAGE, 3 * PAGE);
 }
 
 /* All of it cold, or the second half. */
@@ -556,7 +689,7 @@ static void what_the_kernel_has_not_is_refused_or_right_and_counts_no_error(void
 	struct fixture *f = *state;
 
 	for (int i = 0; i < 20; i++) {
-		uint64_t bytes = f->device.bytes;
+		uint64_t bytes = f->reader->bytes;
 		int r;
 
 		have_it_cached(f);
@@ -567,9 +700,9 @@ static void what_the_kernel_has_not_is_refused_or_right_and_counts_no_error(void
 		if (r == 0)
 			assert_all_is_right(f);
 		/* What a refused read brought will be read, and counted, again. */
-		assert_int_equal(f->device.bytes - bytes, r == 0 ? FILE_BYTES : 0);
+		assert_int_equal(f->reader->bytes - bytes, r == 0 ? FILE_BYTES : 0);
 	}
-	assert_int_equal(f->device.errors, 0);
+	assert_int_equal(f->reader->errors, 0);
 }
 
 /* Which would have the kernel read it, and keep a copy. */
@@ -591,7 +724,7 @@ static void the_end_of_the_file_is_left_to_the_read_that_waits(void **state)
 
 	have_it_cached(f);
 	assert_int_equal(read_pages_now(f, PAGES - 1, 1, 1001), -EAGAIN);
-	assert_int_equal(f->device.errors, 0);
+	assert_int_equal(f->reader->errors, 0);
 }
 
 static void where_no_read_can_do_without_waiting_none_is_tried_again(void **state)
@@ -621,16 +754,16 @@ static int open_again(const struct fixture *f)
 	return fd;
 }
 
-/* Reads until the device is read so. A look is due each second. */
-static bool becomes_direct(struct device *device, char *memory, bool direct)
+/* Reads until reads are so. A look is due each second. */
+static bool becomes_direct(struct reader *reader, char *memory, bool direct)
 {
 	uint64_t end = clock_ns() + PATIENCE;
 
 	while (clock_ns() < end) {
 		struct iovec iov = {memory, PAGE};
 
-		assert_int_equal(device_read(device, &iov, 1, 0, PAGE), 0);
-		if (device_is_direct(device) == direct)
+		assert_int_equal(reader_read(reader, &iov, 1, 0, PAGE), 0);
+		if (is_direct(reader) == direct)
 			return true;
 		usleep(20000);
 	}
@@ -643,9 +776,10 @@ static void who_is_alone_does_not_take_itself_for_another(void **state)
 
 	need_direct(f);
 	for (int i = 0; i < 3; i++) {
-		atomic_store(&f->device.looked, 0); /* time for a look */
+		/* The first read looks. */
+		assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
 		assert_int_equal(read_all(f), 0);
-		assert_true(device_is_direct(&f->device));
+		assert_true(is_direct(f->reader));
 	}
 }
 
@@ -653,31 +787,31 @@ static void two_mounts_of_one_file_share_the_kernels_copy(void **state)
 {
 	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
-	struct device other;
+	struct reader *other;
 
 	need_direct(f);
-	assert_true(becomes_direct(&f->device, f->memory, true));
-	assert_int_equal(device_init(&other, fd, CACHE_IO_AUTO), 0);
-	assert_true(becomes_direct(&other, f->memory, false)); /* finds the first one at once */
-	assert_true(becomes_direct(&f->device, f->memory, false));
+	assert_true(becomes_direct(f->reader, f->memory, true));
+	other = reader_of(fd, READER_AUTO);
+	assert_true(becomes_direct(other, f->memory, false)); /* finds the first one at once */
+	assert_true(becomes_direct(f->reader, f->memory, false));
 	have_it_cold(f);
 	assert_int_equal(read_all(f), 0);
 	assert_all_is_right(f);
 	assert_int_equal(cached(f), PAGES); /* kept for the other */
-	device_release(&other);
+	reader_free(other);
 }
 
 static void who_is_alone_again_reads_directly_again(void **state)
 {
 	struct fixture *f = *state;
 	SCOPE_CLOSE int fd = open_again(f);
-	struct device other;
+	struct reader *other;
 
 	need_direct(f);
-	assert_int_equal(device_init(&other, fd, CACHE_IO_AUTO), 0);
-	assert_true(becomes_direct(&f->device, f->memory, false));
-	device_release(&other); /* its file is still open */
-	assert_true(becomes_direct(&f->device, f->memory, true));
+	other = reader_of(fd, READER_AUTO);
+	assert_true(becomes_direct(f->reader, f->memory, false));
+	reader_free(other); /* its file is still open */
+	assert_true(becomes_direct(f->reader, f->memory, true));
 	have_it_cold(f);
 	assert_int_equal(read_all(f), 0);
 	assert_int_equal(cached(f), 0);
@@ -686,15 +820,15 @@ static void who_is_alone_again_reads_directly_again(void **state)
 static void a_mount_that_died_is_no_longer_there(void **state)
 {
 	struct fixture *f = *state;
-	struct device other;
+	struct reader *other;
 	int fd = open_again(f);
 
 	need_direct(f);
-	assert_int_equal(device_init(&other, fd, CACHE_IO_AUTO), 0);
-	assert_true(becomes_direct(&f->device, f->memory, false));
+	other = reader_of(fd, READER_AUTO);
+	assert_true(becomes_direct(f->reader, f->memory, false));
 	close(fd); /* as its end does */
-	assert_true(becomes_direct(&f->device, f->memory, true));
-	device_release(&other);
+	assert_true(becomes_direct(f->reader, f->memory, true));
+	reader_free(other);
 }
 
 static void who_only_reads_the_file_is_no_mount(void **state)
@@ -703,10 +837,10 @@ static void who_only_reads_the_file_is_no_mount(void **state)
 	SCOPE_CLOSE int fd = open_again(f);
 
 	need_direct(f);
-	atomic_store(&f->device.looked, 0);
+	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
 	assert_int_equal(pread(fd, f->memory, PAGE, 0), PAGE);
 	assert_int_equal(read_all(f), 0);
-	assert_true(device_is_direct(&f->device));
+	assert_true(is_direct(f->reader));
 }
 
 /* --- whose storage it is --------------------------------------------------------------------- */
@@ -714,13 +848,13 @@ static void who_only_reads_the_file_is_no_mount(void **state)
 static bool is_remote(long fs_type)
 {
 	SCOPE_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct device device;
+	struct reader *reader;
 	bool remote;
 
 	orders = (struct orders){.fs_type = fs_type};
-	assert_int_equal(device_init(&device, fd, CACHE_IO_BUFFERED), 0);
-	remote = device.remote;
-	device_release(&device);
+	reader = reader_of(fd, READER_BUFFERED);
+	remote = reader_hints(reader).remote;
+	reader_free(reader);
 	orders = (struct orders){0};
 	return remote;
 }
@@ -759,14 +893,14 @@ int main(void)
 		buffered_test(a_read_that_is_interrupted_goes_on),
 		direct_test(an_error_is_passed_on_and_counted_once),
 		buffered_test(an_error_is_passed_on_and_counted_once),
-		direct_test(what_is_read_over_goes_to_the_trash_and_nothing_else_does),
-		buffered_test(what_is_read_over_goes_to_the_trash_and_nothing_else_does),
 		direct_test(a_file_that_has_no_name_any_more_is_read_all_the_same),
 		direct_test(many_threads_may_read_at_once),
 		buffered_test(many_threads_may_read_at_once),
 		direct_test(a_direct_read_leaves_no_copy_with_the_kernel),
 		buffered_test(who_wants_buffered_reads_has_the_kernel_keep_what_was_read),
-		direct_test(a_direct_read_that_is_refused_is_done_buffered_from_then_on),
+		direct_test(a_direct_read_that_is_refused_is_done_buffered_and_the_next_is_direct),
+		direct_test(refusals_now_and_then_leave_direct_reads_on),
+		direct_test(where_all_direct_reads_are_refused_none_is_tried_any_more),
 		direct_test(a_direct_read_that_is_refused_half_way_is_right_all_the_same),
 		direct_test(memory_that_is_not_aligned_is_filled_all_the_same),
 		direct_test(what_the_pool_has_the_kernel_is_told_to_drop),
@@ -776,11 +910,15 @@ int main(void)
 		cmocka_unit_test_teardown(direct_reads_that_cannot_be_had_are_refused_at_the_start,
 					  teardown),
 		direct_test(direct_reads_that_can_be_had_are_had),
-		direct_test(release_closes_what_init_opened_and_nothing_else),
+		direct_test(a_reader_closes_what_it_opened_and_nothing_else),
+		cmocka_unit_test(only_a_file_can_be_opened),
 		cmocka_unit_test(what_the_system_says_is_passed_on),
 		cmocka_unit_test(a_pipe_is_no_file_and_says_so),
+		buffered_test(any_bytes_can_be_had_up_to_the_end),
+		buffered_test(a_file_that_changes_is_another_one),
 		direct_test(what_the_kernel_has_need_not_be_waited_for),
 		buffered_test(what_the_kernel_has_need_not_be_waited_for),
+		direct_test(what_the_kernel_has_is_counted_in_its_own_pages),
 		direct_test(what_the_kernel_has_not_is_refused_or_right_and_counts_no_error),
 		buffered_test(what_the_kernel_has_not_is_refused_or_right_and_counts_no_error),
 		direct_test(where_reads_are_direct_the_kernel_is_not_asked_for_what_it_has_not),

@@ -1,0 +1,379 @@
+#include "base/reader_file.h"
+#include "base/cached.h"
+#include "base/fstype.h"
+#include "base/io.h"
+#include "base/scope.h"
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+
+#define LOOK_SECONDS 1
+#define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far beyond the end */
+#define NS	     UINT64_C(1000000000)
+
+/* Direct reads refused in a row until none is tried any more. A filesystem that has none, whatever
+ * it said, refuses each; one read alone may be refused for what it is. */
+#define REFUSALS_MAX 8
+
+struct reader_file {
+	struct reader reader;
+	int fd;			  /* buffered */
+	bool borrowed;		  /* fd is the caller's */
+	int direct_fd;		  /* -1: none */
+	bool memory;		  /* a filesystem in memory: no read waits */
+	bool remote;		  /* a filesystem of other machines */
+	bool keep;		  /* the page cache keeps what was read */
+	bool marked;		  /* holds the lock on MARK */
+	atomic_uint refusals;	  /* direct reads refused, in a row */
+	atomic_bool no_nowait;	  /* RWF_NOWAIT is not known here */
+	atomic_bool no_cachestat; /* nor is cachestat(2) */
+	atomic_bool shared;	  /* another mount of this machine reads the file */
+	_Atomic int64_t looked;	  /* for such a mount, s */
+};
+
+static struct reader_file *file_of(struct reader *reader)
+{
+	return (struct reader_file *)reader;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Opens the same file once more, even if it was renamed. */
+static int open_direct(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+}
+
+/* Asks the filesystem, and tries a read where it does not answer (before Linux 6.1). */
+static bool direct_works(int fd)
+{
+	SCOPE_FREE char *page = aligned_alloc(READER_PAGE, READER_PAGE);
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) == 0 && st.stx_mask & STATX_DIOALIGN)
+		return st.stx_dio_offset_align && st.stx_dio_offset_align <= READER_PAGE &&
+		       st.stx_dio_mem_align <= READER_PAGE;
+	return page && pread(fd, page, READER_PAGE, 0) >= 0;
+}
+
+static int find_direct(int fd)
+{
+	SCOPE_CLOSE int direct = open_direct(fd);
+
+	return direct >= 0 && direct_works(direct) ? steal_fd(&direct) : -1;
+}
+
+static struct flock mark(short type)
+{
+	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = MARK, .l_len = 1};
+}
+
+/* Undoes file_prepare(). */
+static void file_reset(struct reader_file *file)
+{
+	struct flock lock = mark(F_UNLCK);
+
+	if (file->marked)
+		fcntl(file->fd, F_OFD_SETLK, &lock);
+	file->marked = false;
+	scope_close(&file->direct_fd);
+	file->direct_fd = -1;
+	atomic_store(&file->refusals, 0);
+	atomic_store(&file->shared, false);
+	atomic_store(&file->looked, 0);
+	atomic_store(&file->reader.reads, 0);
+	atomic_store(&file->reader.bytes, 0);
+	atomic_store(&file->reader.errors, 0);
+}
+
+static int file_prepare(struct reader *reader, enum reader_io io)
+{
+	struct reader_file *file = file_of(reader);
+	struct flock lock = mark(F_RDLCK);
+
+	file_reset(file);
+	file->keep = io == READER_BUFFERED;
+	if (io != READER_BUFFERED && !file->memory)
+		file->direct_fd = find_direct(file->fd);
+	if (io == READER_DIRECT && file->direct_fd < 0)
+		return -EOPNOTSUPP;
+	file->marked = !file->remote && fcntl(file->fd, F_OFD_SETLK, &lock) == 0;
+	/* The caller plans what comes next; what the kernel guesses would be read in vain. */
+	posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
+	return 0;
+}
+
+static void file_free(struct reader *reader)
+{
+	struct reader_file *file = file_of(reader);
+
+	file_reset(file);
+	if (!file->borrowed)
+		scope_close(&file->fd);
+	free(file);
+}
+
+/* --- how to read ------------------------------------------------------------------------------ */
+
+static int64_t seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return now.tv_sec;
+}
+
+/* Each mount holds a read lock on MARK, and asks whether a write lock could be had: no, if another
+ * mount is there. Not on remote filesystems, where a lock is a request, and one that may hang. */
+static void look_for_others(struct reader_file *file)
+{
+	int64_t now = seconds();
+	struct flock lock = mark(F_WRLCK);
+
+	if (file->remote || now - atomic_load(&file->looked) < LOOK_SECONDS)
+		return;
+	atomic_store(&file->looked, now);
+	if (fcntl(file->fd, F_OFD_GETLK, &lock) == 0)
+		atomic_store(&file->shared, lock.l_type != F_UNLCK);
+}
+
+static bool is_direct(const struct reader_file *file)
+{
+	return file->direct_fd >= 0 && !atomic_load(&file->shared) &&
+	       atomic_load_explicit(&file->refusals, memory_order_relaxed) < REFUSALS_MAX;
+}
+
+static void file_hints(const struct reader *reader, struct reader_hints *ret)
+{
+	const struct reader_file *file = (const struct reader_file *)reader;
+
+	*ret = (struct reader_hints){.remote = file->remote, .direct = is_direct(file)};
+}
+
+static uint64_t time_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS + (uint64_t)time->tv_nsec;
+}
+
+static int file_identity(struct reader *reader, struct reader_identity *ret)
+{
+	struct stat st;
+
+	if (fstat(file_of(reader)->fd, &st) < 0)
+		return -errno;
+	*ret = (struct reader_identity){.size = (uint64_t)st.st_size,
+					.written = time_ns(&st.st_mtim),
+					.touched = time_ns(&st.st_ctim)};
+	return 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* What is left to read. */
+struct remaining {
+	struct iovec *iov;
+	int count;
+	uint64_t offset;
+	uint64_t reads; /* so far */
+};
+
+static void advance(struct remaining *left, size_t done)
+{
+	left->reads++;
+	left->offset += done;
+	while (left->count && done >= left->iov->iov_len) {
+		done -= left->iov->iov_len;
+		left->iov++;
+		left->count--;
+	}
+	if (left->count) {
+		left->iov->iov_base = (char *)left->iov->iov_base + done;
+		left->iov->iov_len -= done;
+	}
+}
+
+/* One call of the system. Returns its bytes or -errno. A direct read that is refused is done as a
+ * buffered one, and so is the rest of *fd. */
+static ssize_t read_some(struct reader_file *file, int *fd, const struct remaining *left, int flags)
+{
+	ssize_t n = preadv2(*fd, left->iov, left->count, (off_t)left->offset, flags);
+
+	if (*fd != file->direct_fd)
+		return n < 0 ? -errno : n;
+	if (n < 0 && errno == EINVAL) {
+		atomic_fetch_add_explicit(&file->refusals, 1, memory_order_relaxed);
+		*fd = file->fd;
+		return -EINTR; /* once more */
+	}
+	if (n > 0 && atomic_load_explicit(&file->refusals, memory_order_relaxed))
+		atomic_store_explicit(&file->refusals, 0, memory_order_relaxed);
+	return n < 0 ? -errno : n;
+}
+
+/* Counts only what is complete: what was refused will be read again. */
+static int read_all(struct reader_file *file, int *fd, struct remaining left, uint64_t needed,
+		    int flags)
+{
+	uint64_t start = left.offset;
+
+	/* The file may end before its last page does. */
+	while (left.offset - start < needed) {
+		ssize_t n = read_some(file, fd, &left, flags);
+
+		if (n == -EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? (int)n : -ENODATA;
+		advance(&left, (size_t)n);
+	}
+	atomic_fetch_add_explicit(&file->reader.reads, left.reads, memory_order_relaxed);
+	atomic_fetch_add_explicit(&file->reader.bytes, left.offset - start, memory_order_relaxed);
+	return 0;
+}
+
+/* Pages of the system, which may be larger than READER_PAGE. */
+struct pages {
+	uint64_t begin, len; /* bytes */
+	uint64_t count;
+};
+
+static struct pages pages_of(uint64_t offset, uint64_t size)
+{
+	uint64_t page = (uint64_t)getpagesize();
+	uint64_t begin = offset / page * page;
+	uint64_t count = (offset + size - begin + page - 1) / page;
+
+	return (struct pages){.begin = begin, .len = count * page, .count = count};
+}
+
+/* The caller holds these bytes, so that the page cache need not. The kernel drops whole pages. */
+static void drop_copy(const struct reader_file *file, uint64_t offset, uint64_t size)
+{
+	struct pages pages = pages_of(offset, size);
+
+	if (!file->keep && !atomic_load(&file->shared))
+		posix_fadvise(file->fd, (off_t)pages.begin, (off_t)pages.len, POSIX_FADV_DONTNEED);
+}
+
+static int file_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		     uint64_t needed)
+{
+	struct reader_file *file = file_of(reader);
+	struct remaining all = {.iov = iov, .count = count, .offset = offset};
+	int fd, r;
+
+	look_for_others(file);
+	fd = is_direct(file) ? file->direct_fd : file->fd;
+	r = read_all(file, &fd, all, needed, 0);
+	if (fd == file->fd)
+		drop_copy(file, offset, needed);
+	if (r < 0)
+		atomic_fetch_add_explicit(&reader->errors, 1, memory_order_relaxed);
+	return r;
+}
+
+static bool is_cached(struct reader_file *file, uint64_t offset, uint64_t size)
+{
+	struct pages pages = pages_of(offset, size);
+	int64_t cached;
+
+	if (atomic_load_explicit(&file->no_cachestat, memory_order_relaxed))
+		return false;
+	cached = cached_pages(file->fd, offset, size);
+	if (cached < 0)
+		atomic_store_explicit(&file->no_cachestat, true, memory_order_relaxed);
+	return cached >= (int64_t)pages.count;
+}
+
+/* Where reads are direct the kernel is asked first what it has: RWF_NOWAIT would have it begin to
+ * read the rest, and keep a copy. */
+static int file_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+			 uint64_t needed)
+{
+	struct reader_file *file = file_of(reader);
+	struct remaining all = {.iov = iov, .count = count, .offset = offset};
+	int fd = file->fd, r;
+
+	if (file->memory)
+		return read_all(file, &fd, all, needed, 0) < 0 ? -EAGAIN : 0;
+	if (atomic_load_explicit(&file->no_nowait, memory_order_relaxed) ||
+	    (is_direct(file) && !is_cached(file, offset, needed)))
+		return -EAGAIN;
+	r = read_all(file, &fd, all, needed, RWF_NOWAIT);
+	if (r == -EOPNOTSUPP)
+		atomic_store_explicit(&file->no_nowait, true, memory_order_relaxed);
+	/* Whatever went wrong, the read that waits will find and report it. */
+	return r < 0 ? -EAGAIN : 0;
+}
+
+static ssize_t file_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	return io_pread(file_of(reader)->fd, buf, len, offset);
+}
+
+static void file_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	posix_fadvise(file_of(reader)->fd, (off_t)offset, (off_t)len, POSIX_FADV_WILLNEED);
+}
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+static const struct reader_ops file_ops = {
+	.prepare = file_prepare,
+	.read = file_read,
+	.read_now = file_read_now,
+	.get = file_get,
+	.will_get = file_will_get,
+	.identity = file_identity,
+	.hints = file_hints,
+	.free = file_free,
+};
+
+int reader_file_borrow(int fd, struct reader **ret)
+{
+	struct reader_file *file = calloc(1, sizeof(*file));
+	struct statfs fs;
+
+	if (!file)
+		return -ENOMEM;
+	file->reader.ops = &file_ops;
+	file->fd = fd;
+	file->borrowed = true;
+	file->direct_fd = -1;
+	if (fstatfs(fd, &fs) == 0) {
+		file->memory = fstype_is_memory(fs.f_type);
+		file->remote = fstype_is_remote(fs.f_type);
+	}
+	*ret = &file->reader;
+	return 0;
+}
+
+int reader_file_open(const char *path, struct reader **ret)
+{
+	/* O_NONBLOCK: a pipe without a writer is not waited for. */
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	r = reader_file_borrow(fd, ret);
+	if (r < 0)
+		return r;
+	file_of(*ret)->borrowed = false;
+	steal_fd(&fd);
+	return 0;
+}
+
+int reader_file_fd(const struct reader *reader)
+{
+	return ((const struct reader_file *)reader)->fd;
+}

@@ -157,7 +157,7 @@ threaded := $(addprefix $(B)/unit/test_,ahead cache fill histogram inval journal
 		   pressure reader_file scan share sweep thinker work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.
-unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation plan_near resume seeds)
+unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contents dataset dataset_kin \
 		   dataset_lists duplicates index paths resume sheet survey)

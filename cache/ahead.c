@@ -42,13 +42,6 @@ static void kin(void *context, uint64_t number, struct plan_kin *ret)
 	cache->source.kin(cache->source.context, number, ret);
 }
 
-static bool namesake(void *context, uint64_t number, uint64_t from, uint64_t to, uint64_t *ret)
-{
-	const struct cache *cache = context;
-
-	return cache->source.namesake(cache->source.context, number, from, to, ret);
-}
-
 int ahead_new(struct cache *cache, const struct cache_params *params)
 {
 	const uint64_t most = params->budget / 8;
@@ -59,8 +52,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 			 .have = have,
 			 .served = served,
 			 .kept = kept,
-			 .kin = params->source.kin ? kin : NULL,
-			 .namesake = params->source.namesake ? namesake : NULL},
+			 .kin = params->source.kin ? kin : NULL},
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = params->readahead < most ? params->readahead : most,
 		.shared = reader_hints(cache->reader).remote,

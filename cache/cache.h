@@ -56,9 +56,8 @@ struct cache_source {
 	bool (*may_push)(void *context, uint64_t extent);
 	/* Told of each extent that somebody asked for and that could not be had. */
 	void (*failed)(void *context, uint64_t extent, int error);
-	/* As in struct plan_view; NULL, both: not known. May be called with a lock held. */
+	/* As in struct plan_view; NULL: not known. May be called with a lock held. */
 	void (*kin)(void *context, uint64_t extent, struct plan_kin *ret);
-	bool (*namesake)(void *context, uint64_t extent, uint64_t from, uint64_t to, uint64_t *ret);
 	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
 	 * what found gave, or -ENOMEM. NULL: no lists are known. */
 	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);

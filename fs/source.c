@@ -106,20 +106,7 @@ static void source_kin(void *context, uint64_t extent, struct plan_kin *ret)
 	struct dataset_kin kin;
 
 	dataset_kin(mount->dataset, extent, &kin);
-	*ret = (struct plan_kin){.file = kin.file,
-				 .file_end = kin.file_end,
-				 .directory = kin.directory,
-				 .directory_end = kin.directory_end,
-				 .stem = kin.stem,
-				 .suffix = kin.suffix};
-}
-
-static bool source_namesake(void *context, uint64_t extent, uint64_t from, uint64_t to,
-			    uint64_t *ret)
-{
-	const struct mount *mount = context;
-
-	return dataset_namesake(mount->dataset, extent, from, to, ret) == 0;
+	*ret = (struct plan_kin){.file = kin.file, .file_end = kin.file_end, .suffix = kin.suffix};
 }
 
 static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)
@@ -157,7 +144,6 @@ struct cache_source mount_source(struct mount *mount)
 		.drop = mount->lent != LENT_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kin = source_kin,
-		.namesake = source_namesake,
 		.lists = source_lists,
 		.may_push = source_may_push,
 		.locked = source_locked,

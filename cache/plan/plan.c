@@ -1,5 +1,4 @@
 #include "cache/plan/plan.h"
-#include "cache/plan/plan_near.h"
 #include "cache/plan/plan_once.h"
 #include "cache/plan/plan_order.h"
 #include "cache/plan/plan_scan.h"
@@ -12,7 +11,6 @@ struct plan {
 	bool quiet;		 /* nothing is read ahead */
 	struct plan_order order;
 	struct plan_scan scan;
-	struct plan_near near;
 	struct plan_once once;
 };
 
@@ -54,14 +52,6 @@ static void others_kin(void *context, uint64_t number, struct plan_kin *ret)
 	plan->view.kin(plan->view.context, number, ret);
 }
 
-static bool others_namesake(void *context, uint64_t number, uint64_t from, uint64_t to,
-			    uint64_t *ret)
-{
-	const struct plan *plan = context;
-
-	return plan->view.namesake(plan->view.context, number, from, to, ret);
-}
-
 static struct plan_view view_of_others(struct plan *plan)
 {
 	return (struct plan_view){
@@ -72,7 +62,6 @@ static struct plan_view view_of_others(struct plan *plan)
 		.served = others_served,
 		.kept = plan->view.kept ? others_kept : NULL,
 		.kin = plan->view.kin ? others_kin : NULL,
-		.namesake = plan->view.namesake ? others_namesake : NULL,
 	};
 }
 
@@ -95,7 +84,6 @@ int plan_new(const struct plan_params *params, struct plan **ret)
 	plan->quiet = params->readahead == 0;
 	plan_order_init(&plan->order, params);
 	plan_scan_init(&plan->scan, params->readahead);
-	plan_near_init(&plan->near);
 	if (plan_once_init(&plan->once, params) < 0) {
 		free(plan);
 		return -ENOMEM;
@@ -129,7 +117,7 @@ void plan_leave(struct plan *plan, const struct forecast *forecast)
 	plan_once_restart(&plan->once, &plan->view);
 }
 
-/* A scan within a directory is not read ahead beyond what is foreseen of that. */
+/* What comes in a known order is read ahead by no scan. */
 static void hold_scan(struct plan_scan *scan)
 {
 	scan->streams[scan->last].window = 0;
@@ -140,8 +128,7 @@ void plan_demand(struct plan *plan, uint64_t extent)
 	bool ordered = plan_order_demand(&plan->order, &plan->view, extent);
 	bool scan = plan_scan_demand(&plan->scan, &plan->view, extent);
 
-	plan_near_demand(&plan->near, &plan->view, extent);
-	if (ordered || plan_near_foresees(&plan->near))
+	if (ordered)
 		hold_scan(&plan->scan);
 	if (ordered && !plan->once.preload)
 		plan_once_count(&plan->once, &plan->view, extent);
@@ -164,14 +151,13 @@ bool plan_wants(const struct plan *plan, const struct plan_limits *limits)
 {
 	return !is_quiet(plan) &&
 	       (plan_order_wants(&plan->order, limits) || plan_scan_wants(&plan->scan) ||
-		plan_near_wants(&plan->near) || plan_once_wants(&plan->once, limits));
+		plan_once_wants(&plan->once, limits));
 }
 
 bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_run *ret)
 {
 	return !is_quiet(plan) && (plan_order_next(&plan->order, &plan->view, limits, ret) ||
 				   plan_scan_next(&plan->scan, &plan->others, limits, ret) ||
-				   plan_near_next(&plan->near, &plan->others, limits, ret) ||
 				   plan_once_next(&plan->once, view_of_once(plan), limits, ret));
 }
 

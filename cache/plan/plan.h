@@ -4,7 +4,6 @@
  *	a read may start -> plan_next: the next extents, by the forecast that is surest:
  *		order	files will be asked for in an order that is known (plan_order.h)
  *		scan	extents are asked for one after the other (plan_scan.h)
- *		near	the rest of this directory; the same name elsewhere (plan_near.h)
  *		once	everything here will be asked for, in an order nobody knows (plan_once.h)
  *
  * Pure: no locks, no clock, no I/O, so that tests replay any trace. The cache reports each
@@ -18,13 +17,10 @@
 
 #define PLAN_RUN_EXTENTS 256
 
-/* Where an extent stands in the tree. The extents of a file follow one another, and so do those
- * of all files that lie directly in one directory. */
+/* The file of an extent. Its extents have consecutive numbers. */
 struct plan_kin {
-	uint64_t file, file_end;	   /* the extents of its file: the first, behind the last */
-	uint64_t directory, directory_end; /* of all files beside it, and of itself */
-	uint64_t stem;	 /* alike for names that differ behind their last dot only, */
-	uint64_t suffix; /* and for those that differ before it */
+	uint64_t file, file_end; /* its extents: the first one, and one past the last */
+	uint64_t suffix;	 /* equal for names that are equal from their last dot on */
 };
 
 /* What the planner may ask about extents; `number` is always below `extents`. */
@@ -38,11 +34,8 @@ struct plan_view {
 	/* The kernel should have it, so that nobody asks, unless it let go. NULL: it has nothing.
 	 */
 	bool (*kept)(void *context, uint64_t number);
-	/* NULL, both: nothing is known of files and directories. */
+	/* NULL: each extent is a file. */
 	void (*kin)(void *context, uint64_t number, struct plan_kin *ret);
-	/* The first extent of the file that is to the one of `number` as that of `to` is to that
-	 * of `from`: of the same stem, in the directory that corresponds. False: there is none. */
-	bool (*namesake)(void *context, uint64_t number, uint64_t from, uint64_t to, uint64_t *ret);
 };
 
 static inline bool plan_is_kept(const struct plan_view *view, uint64_t extent)

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/io.h"
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -17,7 +18,12 @@ static struct {
 	const char *program; /* borrowed for ever */
 	enum log_level level;
 	atomic_bool to_syslog;
-} state = {.program = "foldfs", .level = LOG_LEVEL_NORMAL};
+
+	pthread_mutex_t lock;
+	/* Protected by lock: a ring. */
+	char kept[LOG_KEPT][LOG_KEPT_BYTES];
+	unsigned count; /* of all lines that were kept */
+} state = {.program = "foldfs", .level = LOG_LEVEL_NORMAL, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_init(const char *program, enum log_level level)
 {
@@ -66,6 +72,18 @@ static void send_syslog(int priority, const char *text)
 
 	mask(text, line, sizeof(line));
 	syslog(priority, "%s", line);
+	pthread_mutex_lock(&state.lock);
+	snprintf(state.kept[state.count++ % LOG_KEPT], LOG_KEPT_BYTES, "%.*s", LOG_KEPT_BYTES - 1,
+		 line);
+	pthread_mutex_unlock(&state.lock);
+}
+
+void log_kept(void (*each)(void *context, const char *line), void *context)
+{
+	pthread_mutex_lock(&state.lock);
+	for (unsigned i = state.count > LOG_KEPT ? state.count - LOG_KEPT : 0; i < state.count; i++)
+		each(context, state.kept[i % LOG_KEPT]);
+	pthread_mutex_unlock(&state.lock);
 }
 
 static void say(int priority, const char *format, va_list args)

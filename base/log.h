@@ -14,6 +14,12 @@ enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
 void log_init(const char *program, enum log_level level);
 void log_to_syslog(void); /* from now on; the daemon after it has detached */
 
+/* What went to syslog last, for machines and containers that have none: calls `each` with at most
+ * LOG_KEPT lines, the oldest first, cut to LOG_KEPT_BYTES. */
+#define LOG_KEPT       8
+#define LOG_KEPT_BYTES 512
+void log_kept(void (*each)(void *context, const char *line), void *context);
+
 /* Always shown: the reason why something failed. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Shown unless -q: warnings and the line that says what was decided. */

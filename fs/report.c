@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/scope.h"
 #include "fs/mount.h"
 #include <limits.h>
@@ -95,6 +96,11 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 	json_end(json);
 }
 
+static void report_line(void *context, const char *line)
+{
+	json_string(context, NULL, line);
+}
+
 int mount_report(struct mount *mount, struct buf *buf)
 {
 	struct json json = json_begin(buf);
@@ -110,8 +116,12 @@ int mount_report(struct mount *mount, struct buf *buf)
 	report_cache(&json, &stats);
 	report_oracle(&json, &stats.oracle);
 	json_u64(&json, "bad_files", atomic_load_explicit(&mount->bad_files, memory_order_relaxed));
+	json_bool(&json, "changed", atomic_load(&mount->stale_logged));
 	json_string(&json, "cache_mode", mount_keeper(mount));
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");
+	json_array(&json, "log");
+	log_kept(report_line, &json);
+	json_end(&json);
 	json_end(&json);
 	return json_finish(&json);
 }

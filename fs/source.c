@@ -1,11 +1,14 @@
 /* The dataset as what the cache reads from: the one file that knows both. */
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "fs/inval.h"
 #include "fs/mount.h"
 #include "fs/notify_store.h"
 #include "pack/dataset_lists.h"
 #include <string.h>
+
+#define NAMED_FILES 16 /* of those that could not be read */
 
 static void source_locate(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size)
 {
@@ -39,6 +42,18 @@ static void source_drop(void *context, uint64_t extent)
 
 	dataset_extent(mount->dataset, extent, &x);
 	inval_add(mount->inval, extent, x.size);
+}
+
+/* A dying disk must not fill the log: the first files are named, then the count each time that it
+ * has doubled. */
+static bool is_worth_naming(const struct mount *mount, uint64_t bad)
+{
+	char count[SIZE_TEXT];
+
+	if (bad > NAMED_FILES && (bad & (bad - 1)) == 0)
+		log_error("%s: %s could not be read so far; the first %d were named",
+			  mount->pack_path, count_noun(bad, "file", count), NAMED_FILES);
+	return bad <= NAMED_FILES;
 }
 
 /* True the first time for each file. */
@@ -86,18 +101,23 @@ static void source_failed(void *context, uint64_t extent, int error)
 {
 	struct mount *mount = context;
 	struct dataset_extent x;
+	uint64_t bad;
 
 	dataset_extent(mount->dataset, extent, &x);
 	if (!first_failure(mount, x.entry))
 		return;
-	atomic_fetch_add(&mount->bad_files, 1);
+	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
 	if (error == -EBADMSG && mount->settings->verify == 0 && sums_are_lost(mount))
 		return;
-	if (error != -ESTALE)
+	if (error == -ESTALE) {
+		if (!atomic_exchange(&mount->stale_logged, true))
+			log_error(
+				"%s: was written to while mounted; reads fail until it is "
+				"mounted anew",
+				mount->pack_path);
+	} else if (is_worth_naming(mount, bad)) {
 		log_failure(mount, extent, error);
-	else if (!atomic_exchange(&mount->stale_logged, true))
-		log_error("%s: was written to while mounted; reads fail until it is mounted anew",
-			  mount->pack_path);
+	}
 }
 
 static void source_kin(void *context, uint64_t extent, struct plan_kin *ret)

@@ -239,6 +239,15 @@ static void block_bad(const struct snapshot *s)
 	puts(s->counts[COUNT_BAD_FILES] ? count_text(s, COUNT_BAD_FILES, bad) : "none");
 }
 
+/* What the mount has said since it went to the background. */
+static void block_log(const struct snapshot *s)
+{
+	for (unsigned i = 0; i < s->log_lines; i++) {
+		label(i ? "" : "messages");
+		put_words(s->log[i]);
+	}
+}
+
 int show_block(const struct snapshot *now)
 {
 	int r;
@@ -254,6 +263,7 @@ int show_block(const struct snapshot *now)
 	block_waits(now);
 	r = block_order(now);
 	block_bad(now);
+	block_log(now);
 	putchar('\n');
 	return r;
 }
@@ -292,6 +302,17 @@ static void put_hits(const struct snapshot *before, const struct snapshot *after
 		put_number(6, 100 * hits / asked);
 	else
 		printf("%6s", "-");
+}
+
+int show_order(const struct snapshot *before, const struct snapshot *after)
+{
+	bool same = strcmp(before->oracle, after->oracle) == 0 &&
+		    strcmp(before->sampler, after->sampler) == 0 &&
+		    strcmp(before->list, after->list) == 0 &&
+		    snapshot_grown(before, after, COUNT_ORDER_SEED) == 0 &&
+		    snapshot_grown(before, after, COUNT_ORDER_EPOCH) == 0;
+
+	return same || strcmp(after->oracle, "watching") == 0 ? 0 : block_order(after);
 }
 
 void show_row(const struct snapshot *before, const struct snapshot *after)

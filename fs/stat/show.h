@@ -12,6 +12,10 @@ int show_block(const struct snapshot *now);
 /* The two lines above the columns of show_row(). */
 void show_header(void);
 
+/* What is known of the order in which files are read, where that has changed since `before`.
+ * Returns 0 or -ENOMEM. */
+int show_order(const struct snapshot *before, const struct snapshot *after);
+
 /* An interval in one line: rates, and the verdict in a word or three. */
 void show_row(const struct snapshot *before, const struct snapshot *after);
 

@@ -54,6 +54,8 @@ static const struct place {
 	[COUNT_BAD_FILES] = {NULL, "bad_files"},
 	[COUNT_LENT] = {"pool", "lent"},
 	[COUNT_LENT_LIMIT] = {"pool", "lent_limit"},
+	[COUNT_PARKED] = {"wait", "parked"},
+	[COUNT_OLDEST_MS] = {"wait", "oldest_ms"},
 };
 
 static void scope_tokener(struct json_tokener **tokener)
@@ -67,7 +69,8 @@ static void scope_json(struct json_object **object)
 	json_object_put(*object);
 }
 
-/* The member, if it is there and of that type (json_type_null: of any); else NULL. */
+/* The member, if it is there and of that type; else NULL, which json-c takes for 0 and "". A number
+ * with a fraction may be whole. */
 static struct json_object *find(struct json_object *root, const char *group, const char *name,
 				enum json_type type)
 {
@@ -77,15 +80,9 @@ static struct json_object *find(struct json_object *root, const char *group, con
 		return NULL;
 	if (!json_object_object_get_ex(object, name, &member))
 		return NULL;
+	if (type == json_type_double && json_object_is_type(member, json_type_int))
+		return member;
 	return json_object_is_type(member, type) ? member : NULL;
-}
-
-static int lacks(const struct snapshot *s, const char *group, const char *name, struct err *err)
-{
-	return err_set(err, -EPROTO,
-		       "its stats have no '%s%s%s': foldfs %s and foldstat %s do not go together",
-		       group ? group : "", group ? "." : "", name,
-		       s->version[0] ? s->version : "(unknown)", FOLDFS_VERSION);
 }
 
 /* A path may hold anything; a terminal must not. */
@@ -101,64 +98,57 @@ static void copy_shown(const char *text, char *out, size_t room)
 	*out = '\0';
 }
 
-static int parse_text(struct json_object *root, const char *group, const char *name,
-		      struct snapshot *s, char *field, size_t size, struct err *err)
+static void parse_texts(struct json_object *root, struct snapshot *s)
 {
-	struct json_object *text = find(root, group, name, json_type_string);
+	const struct {
+		const char *group, *name;
+		char *field;
+		size_t size;
+	} texts[] = {
+		{NULL, "version", s->version, sizeof(s->version)},
+		{NULL, "id", s->id, sizeof(s->id)},
+		{"pack", "path", s->pack, sizeof(s->pack)},
+		{"pool", "policy", s->policy, sizeof(s->policy)},
+		{"oracle", "state", s->oracle, sizeof(s->oracle)},
+		{"oracle", "sampler", s->sampler, sizeof(s->sampler)},
+		{"oracle", "list", s->list, sizeof(s->list)},
+		{NULL, "cache_mode", s->cache, sizeof(s->cache)},
+		{NULL, "io", s->io, sizeof(s->io)},
+	};
 
-	if (!text)
-		return lacks(s, group, name, err);
-	copy_shown(json_object_get_string(text), field, size);
-	return 0;
-}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct json_object *text =
+			find(root, texts[i].group, texts[i].name, json_type_string);
 
-static int parse_texts(struct json_object *root, struct snapshot *s, struct err *err)
-{
-	int r = parse_text(root, NULL, "version", s, s->version, sizeof(s->version), err);
-
-	if (r == 0)
-		r = parse_text(root, NULL, "id", s, s->id, sizeof(s->id), err);
-	if (r == 0)
-		r = parse_text(root, "pack", "path", s, s->pack, sizeof(s->pack), err);
-	if (r == 0)
-		r = parse_text(root, "pool", "policy", s, s->policy, sizeof(s->policy), err);
-	if (r == 0)
-		r = parse_text(root, "oracle", "state", s, s->oracle, sizeof(s->oracle), err);
-	if (r == 0)
-		r = parse_text(root, "oracle", "sampler", s, s->sampler, sizeof(s->sampler), err);
-	if (r == 0)
-		r = parse_text(root, "oracle", "list", s, s->list, sizeof(s->list), err);
-	if (r == 0)
-		r = parse_text(root, NULL, "cache_mode", s, s->cache, sizeof(s->cache), err);
-	if (r == 0)
-		r = parse_text(root, NULL, "io", s, s->io, sizeof(s->io), err);
-	return r;
-}
-
-static int parse_counts(struct json_object *root, struct snapshot *s, struct err *err)
-{
-	for (unsigned i = 0; i < COUNT_COUNT; i++) {
-		const struct place *place = &places[i];
-		struct json_object *number = find(root, place->group, place->name, json_type_int);
-
-		if (!number)
-			return lacks(s, place->group, place->name, err);
-		s->counts[i] = json_object_get_uint64(number);
+		if (text)
+			copy_shown(json_object_get_string(text), texts[i].field, texts[i].size);
 	}
-	return 0;
 }
 
-/* Whole or not; what is null as long as there is none is 0. */
-static int parse_number(struct json_object *root, const char *group, const char *name,
-			const struct snapshot *s, double *field, struct err *err)
+static void parse_numbers(struct json_object *root, struct snapshot *s)
 {
-	struct json_object *object = root, *number;
+	for (unsigned i = 0; i < COUNT_COUNT; i++)
+		s->counts[i] = json_object_get_uint64(
+			find(root, places[i].group, places[i].name, json_type_int));
+	s->amplification =
+		json_object_get_double(find(root, NULL, "amplification", json_type_double));
+	s->search_s = json_object_get_double(find(root, "oracle", "search_s", json_type_double));
+	s->changed = find(root, NULL, "changed", json_type_boolean) &&
+		     json_object_get_boolean(find(root, NULL, "changed", json_type_boolean));
+}
 
-	if ((group && !json_object_object_get_ex(root, group, &object)) ||
-	    !json_object_object_get_ex(object, name, &number))
-		return lacks(s, group, name, err);
-	*field = json_object_get_double(number);
-	return 0;
+static void parse_log(struct json_object *root, struct snapshot *s)
+{
+	struct json_object *log = find(root, NULL, "log", json_type_array);
+	size_t lines = log ? json_object_array_length(log) : 0;
+
+	for (size_t i = 0; i < lines && s->log_lines < SNAPSHOT_LOG; i++) {
+		struct json_object *line = json_object_array_get_idx(log, i);
+
+		if (json_object_is_type(line, json_type_string))
+			copy_shown(json_object_get_string(line), s->log[s->log_lines++],
+				   sizeof(s->log[0]));
+	}
 }
 
 int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret, struct err *err)
@@ -166,28 +156,23 @@ int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret
 	SCOPE(scope_tokener) struct json_tokener *tokener = json_tokener_new();
 	SCOPE(scope_json) struct json_object *root = NULL;
 	struct snapshot s = {.at = at};
-	int r;
 
 	if (!tokener)
 		return -ENOMEM;
 	root = json_tokener_parse_ex(tokener, json, (int)len);
 	if (!json_object_is_type(root, json_type_object))
 		return err_set(err, -EPROTO, "its stats are not a JSON object");
-	r = parse_texts(root, &s, err);
-	if (r == 0)
-		r = parse_counts(root, &s, err);
-	if (r == 0)
-		r = parse_number(root, NULL, "amplification", &s, &s.amplification, err);
-	if (r == 0)
-		r = parse_number(root, "oracle", "search_s", &s, &s.search_s, err);
-	if (r == 0)
-		*ret = s;
-	return r;
+	parse_texts(root, &s);
+	parse_numbers(root, &s);
+	parse_log(root, &s);
+	*ret = s;
+	return 0;
 }
 
 bool snapshot_is_shrunk(const struct snapshot *s)
 {
-	return s->counts[COUNT_POOL_LIMIT] < s->counts[COUNT_POOL_BUDGET];
+	return s->counts[COUNT_POOL_LIMIT] &&
+	       s->counts[COUNT_POOL_LIMIT] < s->counts[COUNT_POOL_BUDGET];
 }
 
 unsigned snapshot_preloaded(const struct snapshot *s)

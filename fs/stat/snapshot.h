@@ -54,8 +54,12 @@ enum count {
 	COUNT_BAD_FILES,
 	COUNT_LENT, /* bytes that the kernel is to keep */
 	COUNT_LENT_LIMIT,
+	COUNT_PARKED,	 /* reads that wait now, */
+	COUNT_OLDEST_MS, /* and for how long the first of them */
 	COUNT_COUNT
 };
+
+#define SNAPSHOT_LOG 8
 
 struct snapshot {
 	double at; /* seconds on a clock of the caller's, the same for all snapshots */
@@ -65,10 +69,13 @@ struct snapshot {
 	/* For people: cut to fit, control characters as \ooo. */
 	char version[32], id[64], pack[PATH_MAX], policy[16], cache[16], io[16];
 	char oracle[16], sampler[112], list[256];
+	char log[SNAPSHOT_LOG][256]; /* the last messages, the oldest first */
+	unsigned log_lines;
+	bool changed; /* the pack, while it was mounted: no read of it is answered */
 };
 
-/* Reads the object. Returns 0; -EPROTO with a sentence where it is no such object, or lacks
- * a field; -ENOMEM. */
+/* Reads the object. What it lacks is 0 or "": the mount may be of an older release. Returns 0;
+ * -EPROTO with a sentence where it is no object; -ENOMEM. */
 int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret, struct err *err);
 
 /* The moment the mount was made, when all counts were zero. Its uptime is given in whole

@@ -5,10 +5,13 @@
 
 #define FREE_BELOW  0.05
 #define LIMIT_ABOVE 0.80
+#define HANGS_MS    2000 /* longer than a read takes on storage that is only slow */
 
 static enum verdict_kind kind_of(const struct snapshot *before, const struct snapshot *after,
 				 double waiting)
 {
+	if (after->counts[COUNT_OLDEST_MS] >= HANGS_MS)
+		return VERDICT_HANGS;
 	if (after->counts[COUNT_READ] == 0)
 		return VERDICT_NOTHING;
 	/* Waits that end now may belong to reads that came before. */
@@ -42,6 +45,9 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 		.waiting = waiting,
 		.device_rate = snapshot_share(device, seconds),
 		.bad_files = snapshot_grown(before, after, COUNT_BAD_FILES),
+		.changed = after->changed,
+		.parked = after->counts[COUNT_PARKED],
+		.oldest_s = after->counts[COUNT_OLDEST_MS] / 1000,
 	};
 }
 
@@ -51,8 +57,11 @@ const char *verdict_word(const struct verdict *verdict)
 		[VERDICT_NOTHING] = "nothing read yet", [VERDICT_KERNEL] = "kernel's cache",
 		[VERDICT_SILENT] = "cached, or idle",	[VERDICT_FREE] = "not the storage",
 		[VERDICT_SLOWED] = "storage slows",	[VERDICT_LIMIT] = "disk is the limit",
+		[VERDICT_HANGS] = "storage hangs",
 	};
 
+	if (verdict->changed)
+		return "pack has changed";
 	return verdict->bad_files ? "unreadable files" : words[verdict->kind];
 }
 
@@ -103,6 +112,7 @@ static int add_limit(const struct verdict *verdict, struct buf *buf)
 
 static int add_sentence(const struct verdict *verdict, struct buf *buf)
 {
+	char reads[SIZE_TEXT];
 	int r;
 
 	switch (verdict->kind) {
@@ -121,6 +131,10 @@ static int add_sentence(const struct verdict *verdict, struct buf *buf)
 		return add_slowed(verdict, buf);
 	case VERDICT_LIMIT:
 		return add_limit(verdict, buf);
+	case VERDICT_HANGS:
+		return buf_addf(buf,
+				"storage does not answer: %s waiting, the first for %" PRIu64 " s",
+				count_noun(verdict->parked, "read", reads), verdict->oldest_s);
 	}
 	return 0;
 }
@@ -148,10 +162,13 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 	char bad[SIZE_TEXT];
 	int r = 0;
 
-	if (verdict->bad_files)
+	if (verdict->changed)
 		r = buf_addf(buf,
-			     "%s could not be read: see the system log, or\n"
-			     "'foldpack verify %s'\n",
+			     "the pack was written to while mounted: reads fail until\n"
+			     "'%s' is mounted anew\n",
+			     pack);
+	else if (verdict->bad_files)
+		r = buf_addf(buf, "%s could not be read: 'foldpack verify %s' lists all\n",
 			     count_noun(verdict->bad_files, "file", bad), pack);
 	if (r == 0)
 		r = add_sentence(verdict, buf);

@@ -18,6 +18,7 @@ enum verdict_kind {
 	VERDICT_FREE,	 /* storage is not the limit */
 	VERDICT_SLOWED,	 /* it costs something */
 	VERDICT_LIMIT,	 /* it is the limit */
+	VERDICT_HANGS,	 /* it has not answered for seconds */
 };
 
 /* Whether the mount knows what its readers will ask for. */
@@ -34,6 +35,9 @@ struct verdict {
 	double waiting;		  /* share of the time; over 1: reads waiting at any time */
 	double device_rate;	  /* bytes a second */
 	uint64_t bad_files;	  /* that became known in the interval */
+	bool changed;		  /* the pack was written to: this comes before all else */
+	uint64_t parked,
+		oldest_s; /* reads that wait at the end, and the first of them for so long */
 };
 
 struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after);

@@ -66,19 +66,23 @@ static bool same_mount(const struct snapshot *before, const struct snapshot *aft
 	       after->counts[COUNT_UPTIME] >= before->counts[COUNT_UPTIME];
 }
 
-static void show_line(struct watch *watch, const struct snapshot *after)
+static int show_line(struct watch *watch, const struct snapshot *after)
 {
+	int r;
+
 	bool header = watch->lines == 0 || (watch->terminal && watch->lines % ROWS_A_HEADER == 0);
 
 	if (watch->lines == 0 || !same_mount(&watch->latest, after))
 		watch->first = watch->latest = snapshot_origin(after);
 	if (header)
 		show_header();
+	r = show_order(&watch->latest, after);
 	show_row(&watch->latest, after);
 	/* What came before watching counts only where nothing else was seen. */
 	if (watch->lines == 1)
 		watch->first = watch->latest;
 	watch->latest = *after;
+	return r;
 }
 
 static int step(struct watch *watch, struct err *err)
@@ -94,9 +98,11 @@ static int step(struct watch *watch, struct err *err)
 	if (watch->params->json)
 		printf("%.*s\n", (int)json.len, json.data);
 	else
-		show_line(watch, &after);
+		r = show_line(watch, &after);
 	watch->lines++;
-	return fflush(stdout) == 0 ? 0 : -errno;
+	if (fflush(stdout) != 0)
+		r = -errno;
+	return r;
 }
 
 /* Whether `error` means that there is no mount where there was one. */

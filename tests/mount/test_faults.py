@@ -123,6 +123,30 @@ def test_a_read_error_is_the_reader_s_and_passes(small, gate, behind):
     assert log.count("\n") == 1 and "'large' at 0: Input/output error" in log
 
 
+def test_a_dying_disk_does_not_fill_the_log(place, mount):
+    (place / "many").mkdir()
+    for number in range(100):
+        (place / "many" / f"{number:03}").write_bytes(trees.noise(number, 5000))
+    (place / "gate").mkdir()
+    gate = Gate(foldfs.pack(place / "many", place / "many.lmdb").read_bytes(), place / "gate")
+    try:
+        mounted = mount(gate.path, "-f", "--readahead=0")
+        for name in os.listdir(mounted):
+            os.stat(mounted / name)
+        gate.error = errno.EIO
+        for name in os.listdir(mounted):
+            with pytest.raises(OSError):
+                (mounted / name).read_bytes()
+        assert mounted.stats()["bad_files"] == 100
+        mounted.close()
+        lines = mounted.log().splitlines()
+        assert len(lines) == 18 and sum("Input/output error" in line for line in lines) == 16
+        assert lines[-1].endswith(
+            ": 64 files could not be read so far; the first 16 were named")
+    finally:
+        gate.close()
+
+
 def test_sigterm_ends_a_mount_whose_reader_waits(gate, behind):
     """The gate stays shut: foldfs does not wait for a disk that is gone."""
     gate.shut()

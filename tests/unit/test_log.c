@@ -177,6 +177,31 @@ static void a_daemon_leaves_standard_error_alone(void **state)
 	assert_null(capture_next(capture));
 }
 
+struct kept {
+	char lines[LOG_KEPT][LOG_KEPT_BYTES];
+	unsigned count;
+};
+
+static void note_kept(void *context, const char *line)
+{
+	struct kept *kept = context;
+
+	snprintf(kept->lines[kept->count++], LOG_KEPT_BYTES, "%s", line);
+}
+
+static void what_a_daemon_said_last_is_kept(void **state)
+{
+	struct kept kept = {0};
+
+	(void)state;
+	for (int i = 0; i < 2 * LOG_KEPT; i++)
+		log_notice("unit test of the log: line %d", i);
+	log_kept(note_kept, &kept);
+	assert_int_equal(kept.count, LOG_KEPT);
+	assert_string_equal(kept.lines[0], "unit test of the log: line 8");
+	assert_string_equal(kept.lines[LOG_KEPT - 1], "unit test of the log: line 15");
+}
+
 /* --- err ------------------------------------------------------------------------------ */
 
 static void a_reason_is_set_and_the_code_returned(void **state)
@@ -230,6 +255,7 @@ int main(void)
 		CAPTURED(a_line_too_long_is_cut_and_still_ends),
 		CAPTURED(a_long_path_and_its_reason_are_whole),
 		CAPTURED(a_daemon_leaves_standard_error_alone),
+		cmocka_unit_test(what_a_daemon_said_last_is_kept),
 		cmocka_unit_test(a_reason_is_set_and_the_code_returned),
 		cmocka_unit_test(without_a_reason_the_code_is_named),
 		cmocka_unit_test(a_reason_may_be_put_before_itself),

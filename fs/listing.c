@@ -5,15 +5,14 @@
 #include <linux/fuse.h>
 #include <string.h>
 
-/* Returns the bytes used, 0 where the record does not fit. */
-static size_t add(char *buf, size_t room, uint64_t next, uint64_t ino,
-		  const struct dataset_child *child)
+size_t listing_add(char *buf, size_t room, uint64_t next, uint64_t ino,
+		   const struct dataset_child *child)
 {
 	struct fuse_dirent record = {
 		.ino = ino,
 		.off = next,
 		.namelen = (uint32_t)child->name_len,
-		.type = IFTODT(mount_type(child->kind)),
+		.type = IFTODT(tree_type(child->kind)),
 	};
 	size_t len = FUSE_NAME_OFFSET + child->name_len, whole = FUSE_DIRENT_ALIGN(len);
 
@@ -25,47 +24,31 @@ static size_t add(char *buf, size_t room, uint64_t next, uint64_t ino,
 	return whole;
 }
 
-static void dot(const struct mount *mount, uint32_t directory, uint64_t place,
+static void dot(const struct tree *tree, uint32_t directory, uint64_t place,
 		struct dataset_child *ret)
 {
 	struct dataset_entry entry;
 
-	dataset_entry(mount->dataset, directory, &entry);
+	dataset_entry(tree->dataset, directory, &entry);
 	*ret = (struct dataset_child){
 		.kind = FORMAT_DIRECTORY,
-		.inode = place == 0 || directory == mount->root ? directory : entry.parent,
+		.inode = place == 0 || directory == tree->root ? directory : entry.parent,
 		.name = "..",
 		.name_len = place + 1,
 	};
 }
 
-bool listing_child(const struct mount *mount, uint32_t directory, uint64_t place,
+bool listing_child(const struct tree *tree, uint32_t directory, uint64_t place,
 		   struct dataset_child *ret)
 {
 	struct dataset_entry d;
 
-	dataset_entry(mount->dataset, directory, &d);
+	dataset_entry(tree->dataset, directory, &d);
 	if (place >= (uint64_t)d.children + 2)
 		return false;
 	if (place < 2)
-		dot(mount, directory, place, ret);
+		dot(tree, directory, place, ret);
 	else
-		dataset_child(mount->dataset, d.first_child + (uint32_t)(place - 2), ret);
+		dataset_child(tree->dataset, d.first_child + (uint32_t)(place - 2), ret);
 	return true;
-}
-
-size_t listing_fill(const struct mount *mount, uint32_t directory, char *buf, size_t size,
-		    uint64_t place)
-{
-	struct dataset_child child;
-	size_t used = 0, len;
-
-	for (; listing_child(mount, directory, place, &child); place++) {
-		len = add(buf + used, size - used, place + 1, mount_ino(mount, child.inode),
-			  &child);
-		if (len == 0)
-			break;
-		used += len;
-	}
-	return used;
 }

@@ -32,8 +32,8 @@ struct program {
 	struct mountpoint mountpoint;
 	struct daemon daemon;
 	sigset_t signals;
-	pid_t command;	    /* 0: none, or it has ended */
-	int command_status; /* as an exit status */
+	pid_t command; /* 0: none, or it has ended */
+	int status;    /* to exit with: of COMMAND, where there is one */
 };
 
 static int complain(const char *path, const struct err *err, int error)
@@ -84,13 +84,14 @@ static void block_signals(struct program *program)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* With a command, a private namespace is as good as the common one. */
+/* With a command, a private namespace is as good as the common one: also for the root of a
+ * container, which need not have all that root has. */
 static int mount_somewhere(struct program *program, struct err *err)
 {
 	int r = session_mount(program->session, program->mountpoint.path, err);
 	struct err first = *err;
 
-	if (r == 0 || !program->settings.command || geteuid() == 0)
+	if (r == 0 || !program->settings.command)
 		return r;
 	log_detail("%s: %s; trying a private namespace", program->mountpoint.path, first.text);
 	r = namespace_enter(err);
@@ -109,8 +110,8 @@ static int check_timeout(const struct program *program, struct err *err)
 		return err_set(err, -EPERM,
 			       "'--timeout' needs root: only root may ask the kernel whether a "
 			       "mount is in use");
-	if (program->settings.timeout && strncmp(program->mountpoint.path, "/dev/fd/", 8) == 0)
-		return err_set(err, -EINVAL, "'--timeout': whoever mounted %s unmounts it",
+	if (program->settings.timeout && settings_are_handed_over(&program->settings))
+		return err_set(err, -EINVAL, "'--timeout': the caller mounted %s, and unmounts it",
 			       program->mountpoint.path);
 	return 0;
 }
@@ -119,9 +120,8 @@ static const char *choose_unmount(const struct program *program, char *buf, size
 {
 	const char *path = program->mountpoint.path;
 
-	if (strncmp(path, "/dev/fd/", 8) == 0)
-		snprintf(buf, size,
-			 "mounted by the caller, whose task it was to make it read-only");
+	if (settings_are_handed_over(&program->settings))
+		snprintf(buf, size, "mounted by the caller, who should have made it read-only");
 	else
 		snprintf(buf, size, "unmount: fusermount3 -u %s", path);
 	return buf;
@@ -188,7 +188,7 @@ static void spawn_command(struct program *program)
 	program->command = 0;
 	log_error("%s: %s", program->settings.command[0], strerror(r));
 	/* As the shell does it. */
-	program->command_status = r == ENOENT ? 127 : 126;
+	program->status = r == ENOENT ? 127 : 126;
 }
 
 /* --- until the end --------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static void reap_command(struct program *program)
 	if (!program->command || waitpid(program->command, &how, WNOHANG) != program->command)
 		return;
 	program->command = 0;
-	program->command_status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
 /* The terminal sends its signals to the command as well, but for the one that it is gone, which
@@ -230,8 +230,26 @@ static int next_signal(const struct program *program, siginfo_t *info)
 	return signo < 0 ? 0 : signo;
 }
 
+static bool is_covered(const struct program *program)
+{
+	return mountpoint_view(program->mountpoint.path, session_device(program->session)) ==
+	       MOUNTPOINT_COVERED;
+}
+
+/* What is mounted on top would go as well. */
+static bool may_end(const struct program *program)
+{
+	bool ended = session_join(program->session, 0);
+
+	if (ended || settings_are_handed_over(&program->settings) || !is_covered(program))
+		return true;
+	log_error("%s: something else is mounted on top of it: unmount that first",
+		  program->mountpoint.path);
+	return false;
+}
+
 /* Returns when the mount is to go, or gone. */
-static void run(struct program *program)
+static void wait_for_end(struct program *program)
 {
 	bool with_command = program->command > 0;
 	siginfo_t info;
@@ -240,31 +258,57 @@ static void run(struct program *program)
 		switch (next_signal(program, &info)) {
 		case 0:
 			if (!with_command)
-				mountpoint_expire(&program->mountpoint);
+				mountpoint_expire(&program->mountpoint,
+						  session_device(program->session));
 			break;
 		case SIGCHLD:
 			reap_command(program);
 			break;
 		default:
-			if (!with_command)
+			if (with_command)
+				pass_on(program, &info);
+			else if (may_end(program))
 				return;
-			pass_on(program, &info);
 		}
 	}
 }
 
-/* Open files keep an unmounted session alive; a second signal, or the end of the grace that
- * the remains of a command get, ends it. */
+/* Other jobs may use the mount for commands of their own. */
+static void wait_for_others(struct program *program)
+{
+	const struct timespec look = {.tv_nsec = 100000000};
+	bool said = false;
+
+	while (!mountpoint_close(&program->mountpoint)) {
+		if (!said)
+			log_notice("%s: another foldfs runs a command over this mount: waiting",
+				   program->mountpoint.path);
+		said = true;
+		if (sigtimedwait(&program->signals, NULL, &look) > 0)
+			return;
+	}
+}
+
+/* Open files keep an unmounted session alive. A second signal ends it; so does the end of the grace
+ * that processes have which a command left behind. */
 static void leave(struct program *program)
 {
+	const char *path = program->mountpoint.path;
 	siginfo_t info;
 
-	session_unmount(program->session);
+	if (program->settings.command)
+		wait_for_others(program);
+	if (session_join(program->session, 0) && session_is_mounted(program->session)) {
+		log_error("%s: the connection to the kernel was aborted", path);
+		program->status = program->status ? program->status : EXIT_FAILED;
+	}
+	if (session_unmount(program->session) < 0)
+		log_error("%s: cannot be unmounted; a dead mount stays", path);
+	mountpoint_taken(&program->mountpoint);
 	if (program->settings.command) {
 		if (session_join(program->session, GRACE))
 			return;
-		log_notice("%s: still in use by processes that COMMAND left behind",
-			   program->mountpoint.path);
+		log_notice("%s: still in use by processes that COMMAND left behind", path);
 		session_abort(program->session);
 		return;
 	}
@@ -288,7 +332,7 @@ static void preload(const struct mount *mount)
 			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
 }
 
-static int serve(struct program *program, struct err *err)
+static int serve_mount(struct program *program, struct err *err)
 {
 	int r = session_new(program->mount, &program->session, err);
 
@@ -309,58 +353,83 @@ static int serve(struct program *program, struct err *err)
 		daemon_ready(&program->daemon);
 	preload(program->mount);
 	if (program->command || !program->settings.command)
-		run(program);
+		wait_for_end(program);
 	leave(program);
 	return 0;
 }
 
 /* The pack is mounted there already: is it the same, and all that was asked for? */
-static int stay(const struct program *program, struct err *err)
+static int use_mount(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
+	int r = 0;
 
-	if (settings->command)
-		return err_set(err, -EBUSY, "busy: the pack is mounted there already");
 	if (!mount_is_at(program->mount, program->mountpoint.path))
 		return err_set(err, -EBUSY,
 			       "busy: what is mounted there is the pack as it was before, or "
 			       "another folder of it, or by another release; unmount that first: "
 			       "fusermount3 -u %s",
 			       program->mountpoint.path);
+	if (settings->command)
+		r = mountpoint_share(&program->mountpoint);
+	if (r < 0)
+		return r;
+	mountpoint_taken(&program->mountpoint);
 	log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
+	if (settings->command)
+		spawn_command(program);
+	if (program->command)
+		wait_for_end(program);
 	return 0;
+}
+
+/* Looking can hang, and is then ended by any signal; what is begun after it must be tidied up. */
+static int look(struct program *program, struct err *err)
+{
+	const struct settings *settings = &program->settings;
+	struct mountpoint *mountpoint = &program->mountpoint;
+	int r = 0;
+
+	if (settings_are_handed_over(settings)) {
+		mountpoint->path = strdup(settings->mountpoint);
+		r = mountpoint->path ? 0 : -ENOMEM;
+	} else {
+		r = mountpoint_look(mountpoint, settings->mountpoint, program->mount->pack_path,
+				    err);
+	}
+	block_signals(program);
+	if (r == -ENOENT && settings->mkdir)
+		r = mountpoint_create(mountpoint, err);
+	return r < 0 ? r : check_timeout(program, err);
+}
+
+static int mount_and_serve(struct program *program, struct err *err)
+{
+	const struct settings *settings = &program->settings;
+	int r = 0;
+
+	if (!settings->foreground && !settings->command)
+		r = daemon_fork(&program->daemon);
+	return r < 0 ? r : serve_mount(program, err);
 }
 
 static int start(struct program *program)
 {
 	struct settings *settings = &program->settings;
 	struct err err = {0};
-	int r, status;
+	int r;
 
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);
-	/* Not before: a pack on a device that hangs can be given up with Ctrl-C. */
-	block_signals(program);
-	r = mountpoint_init(&program->mountpoint, settings->mountpoint, program->mount->pack_path,
-			    settings->mkdir, &err);
+	r = look(program, &err);
 	if (r == 0)
-		r = check_timeout(program, &err);
-	if (r == 0 && program->mountpoint.already_mounted)
-		r = stay(program, &err);
+		r = program->mountpoint.already_mounted ? use_mount(program, &err)
+							: mount_and_serve(program, &err);
 	if (r < 0)
-		return complain(settings->mountpoint, &err, r);
-	if (program->mountpoint.already_mounted)
-		return EXIT_DONE;
-	if (!settings->foreground && !settings->command) {
-		r = daemon_fork(&program->daemon);
-		if (r < 0)
-			return complain(NULL, &err, r);
-	}
-	r = serve(program, &err);
-	status = r < 0 ? complain(settings->mountpoint, &err, r) : program->command_status;
-	daemon_failed(&program->daemon, status);
-	return status;
+		program->status = complain(settings->mountpoint, &err, r);
+	daemon_failed(&program->daemon, program->status);
+	return program->status;
 }
 
 /* A session that outlives its grace still answers requests: its memory stays until exit. */

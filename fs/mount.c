@@ -30,6 +30,28 @@ static int open_dataset(struct mount *mount, struct err *err)
 		     : 0;
 }
 
+/* A caller that made the mount itself may have left default_permissions out. It makes no difference
+ * where a umask lets everybody read. */
+static bool choose_checks(const struct settings *settings)
+{
+	bool open_to_all = settings->umask != UINT64_MAX && !(settings->umask & 0555);
+
+	return settings_are_handed_over(settings) && !open_to_all;
+}
+
+static void set_tree(struct mount *mount)
+{
+	const struct settings *settings = mount->settings;
+
+	mount->checks_modes = choose_checks(settings);
+	mount->tree = (struct tree){
+		.dataset = mount->dataset,
+		.uid = settings->uid == UINT64_MAX ? getuid() : (uid_t)settings->uid,
+		.gid = settings->gid == UINT64_MAX ? getgid() : (gid_t)settings->gid,
+		.umask = settings->umask,
+	};
+}
+
 static int find_root(struct mount *mount, struct err *err)
 {
 	const char *subdir = mount->settings->subdir;
@@ -38,9 +60,9 @@ static int find_root(struct mount *mount, struct err *err)
 
 	if (!subdir)
 		return 0;
-	r = dataset_find(mount->dataset, subdir, strlen(subdir), &mount->root);
+	r = dataset_find(mount->dataset, subdir, strlen(subdir), &mount->tree.root);
 	if (r == 0) {
-		dataset_entry(mount->dataset, mount->root, &entry);
+		dataset_entry(mount->dataset, mount->tree.root, &entry);
 		r = entry.kind == FORMAT_DIRECTORY ? 0 : -ENOTDIR;
 	}
 	if (r < 0)
@@ -161,7 +183,7 @@ static int give_order(struct mount *mount, struct err *err)
 
 	if (!mount->settings->order)
 		return 0;
-	r = order_load(mount, mount->settings->order, &order, err);
+	r = order_load(&mount->tree, mount->settings->order, &order, err);
 	return r < 0 ? r : cache_order(mount->cache, order.files, order.count);
 }
 
@@ -174,20 +196,23 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		return -ENOMEM;
 	mount->settings = settings;
 	mount->started = clock_ns() / CLOCK_SECOND;
-	mount->uid = settings->uid == UINT64_MAX ? getuid() : (uid_t)settings->uid;
-	mount->gid = settings->gid == UINT64_MAX ? getgid() : (gid_t)settings->gid;
 	r = open_dataset(mount, err);
-	if (r == 0)
+	if (r == 0) {
+		set_tree(mount);
 		r = find_root(mount, err);
+	}
 	if (r == 0)
-		r = dataset_path(mount->dataset, mount->root, &mount->folder);
+		r = dataset_path(mount->dataset, mount->tree.root, &mount->folder);
 	if (r == 0) {
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
 		mount->memory = memory_available();
 		choose_budget(mount);
 		mount->lent = choose_lent(mount);
-		mount->upload = order_upload_new();
-		r = mount->bad && mount->upload ? make_cache(mount, err) : -ENOMEM;
+		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
+	}
+	if (r == 0) {
+		mount->upload = order_upload_new(&mount->tree, mount->cache);
+		r = mount->upload ? 0 : -ENOMEM;
 	}
 	if (r == 0)
 		r = give_order(mount, err);

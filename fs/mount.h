@@ -2,17 +2,15 @@
  *
  *	request -> ops.c: decode -> tree: dataset -> reply
  *	                         -> bytes: cache -> (source.c) dataset -> reply
- *
- * Inode numbers are entry numbers + 1; the root of the mount is 1. They never change and are
- * never reused, so that forgetting an inode costs nothing. */
+ */
 #ifndef FS_MOUNT_H
 #define FS_MOUNT_H
 
 #include "cache/cache.h"
 #include "fs/options.h"
+#include "fs/tree.h"
 #include "pack/dataset.h"
 #include <stdatomic.h>
-#include <sys/stat.h>
 
 #define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
 
@@ -35,10 +33,9 @@ struct mount {
 	char *pack_path; /* absolute */
 	struct dataset *dataset;
 	struct cache *cache;
-	uint32_t root;	   /* the entry that is the mount's root, */
-	struct buf folder; /* and its path in the pack */
-	uid_t uid;
-	gid_t gid;
+	struct tree tree;  /* what is shown of it */
+	bool checks_modes; /* the caller made the mount, perhaps without default_permissions */
+	struct buf folder; /* the path of its root in the pack */
 	struct order_upload *upload; /* of an order that is being handed over */
 	uint64_t budget, memory;     /* bytes: of the pool; of what it was taken from */
 	uint64_t lent; /* of what was served, the kernel keeps so many bytes; LENT_ALL */
@@ -70,25 +67,6 @@ int mount_report(struct mount *mount, struct buf *json);
 /* Whether what is mounted at path is what this would show: by its report, the same folder of a
  * pack of the same content. */
 bool mount_is_at(const struct mount *mount, const char *path);
-
-/* The inode number of an entry that stands for an inode. */
-static inline uint64_t mount_ino(const struct mount *mount, uint32_t inode)
-{
-	return inode == mount->root ? 1 : (uint64_t)inode + 1;
-}
-
-/* The file type of an entry, as in st_mode. */
-static inline mode_t mount_type(enum format_kind kind)
-{
-	switch (kind) {
-	case FORMAT_DIRECTORY:
-		return S_IFDIR;
-	case FORMAT_SYMLINK:
-		return S_IFLNK;
-	default:
-		return S_IFREG;
-	}
-}
 
 static inline void mount_count(struct mount *mount, enum request request)
 {

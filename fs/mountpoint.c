@@ -1,25 +1,32 @@
 #include "fs/mountpoint.h"
 #include "base/clock.h"
 #include "base/fstype.h"
+#include "base/log.h"
 #include "base/octal.h"
 #include "base/scope.h"
 #include "fs/mount.h"
 #include <dirent.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <mntent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT (10 * CLOCK_SECOND) /* for another foldfs; then it goes on beside that one */
-#define LOCK_LOOK ((uint64_t)10000000)
+#define LOCK_WAIT_MS 10000 /* for another foldfs; after that this one goes on beside it */
+#define LOCK_LOOK_MS 10
+#define LOCK_REFUSED 100 /* looks at a name on which nobody listens, or another user */
 
 /* A line of /proc/self/mountinfo (proc(5)). */
 struct mount_line {
@@ -71,24 +78,40 @@ static bool has_device(const struct mount_line *line, const void *wanted)
 	return line->major == major(device) && line->minor == minor(device);
 }
 
-const char *mountpoint_fstype(unsigned long device, char buf[static 64])
+struct place {
+	const char *path;
+	dev_t device;
+};
+
+static bool is_place(const struct mount_line *line, const void *wanted)
+{
+	const struct place *place = wanted;
+
+	return has_path(line, place->path) && has_device(line, &place->device);
+}
+
+const char *mountpoint_fstype(dev_t device, char buf[static 64])
 {
 	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
-	dev_t wanted = device;
 
 	snprintf(buf, 64, "unknown filesystem");
-	if (line && find_mount(has_device, &wanted, line))
+	if (line && find_mount(has_device, &device, line))
 		memcpy(buf, line->type, sizeof(line->type));
 	return buf;
 }
 
-static bool mounted_by_us(const struct mount_line *line, const char *pack)
+static bool is_ours(const struct mount_line *line)
 {
 	const char *user = strstr(line->options, "user_id=");
 	unsigned id;
 
-	return strcmp(line->type, "fuse.foldfs") == 0 && strcmp(line->source, pack) == 0 && user &&
+	return strcmp(line->type, "fuse.foldfs") == 0 && user &&
 	       sscanf(user, "user_id=%u", &id) == 1 && id == getuid();
+}
+
+static bool is_dead(int error)
+{
+	return error == ENOTCONN || error == ECONNABORTED;
 }
 
 static int check_empty(const char *path, struct err *err)
@@ -108,13 +131,13 @@ static int check_empty(const char *path, struct err *err)
 			       "folder");
 }
 
-/* Also of a folder that is to be created. NULL with errno. */
+/* Also of a folder that is to be created, or on which a dead mount lies. NULL with errno. */
 static char *absolute_path(const char *path)
 {
 	SCOPE_FREE char *above = strdup(path), *copy = strdup(path), *folder = NULL;
 	char *real = realpath(path, NULL), *ret;
 
-	if (real || errno != ENOENT || !above || !copy)
+	if (real || (errno != ENOENT && !is_dead(errno)) || !above || !copy)
 		return real;
 	folder = realpath(dirname(above), NULL);
 	if (!folder ||
@@ -123,14 +146,13 @@ static char *absolute_path(const char *path)
 	return ret;
 }
 
-/* On the remains of a daemon that died realpath() fails; the mount table still knows them. */
 static int check_folder(const char *path, struct err *err)
 {
 	struct stat st;
 
 	if (stat(path, &st) == 0)
 		return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "not a folder");
-	if (errno == ENOTCONN)
+	if (is_dead(errno))
 		return err_set(err, -ENOTCONN,
 			       "a mount whose daemon has died is in the way; 'fusermount3 -u %s' "
 			       "(or umount) removes it",
@@ -140,17 +162,35 @@ static int check_folder(const char *path, struct err *err)
 	return err_set(err, -errno, "%s", strerror(errno));
 }
 
-/* What other machines see is theirs, too: they may have made it meanwhile, and who removed it would
- * unmount what they have mounted there. */
-static int make(struct mountpoint *mountpoint, const char *path, struct err *err)
+/* Nothing is to be had from a mount whose daemon has died. stat(2) may not notice, as the kernel
+ * remembers attributes; the stats always come from the daemon. */
+static void remove_dead(const char *path)
 {
-	struct statfs fs;
+	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
 
-	if (mkdir(path, 0755) == 0)
-		mountpoint->created = statfs(path, &fs) == 0 && !fstype_is_remote(fs.f_type);
-	else if (errno != EEXIST)
-		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
-	return check_folder(path, err);
+	while (line && find_mount(has_path, path, line) && is_ours(line) &&
+	       getxattr(path, MOUNT_STATS, NULL, 0) < 0 && is_dead(errno)) {
+		if (mountpoint_detach(path) < 0)
+			return;
+		log_notice("%s: the daemon that served it had died; its mount was removed", path);
+	}
+}
+
+/* --- the lock -------------------------------------------------------------------------------- */
+
+/* Waits until the process that listens there has ended, or lets go. False: nobody listens, or
+ * another user does, who may not hold up this one. */
+static bool wait_for_holder(const struct sockaddr_un *name)
+{
+	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct pollfd hangup = {.fd = fd};
+	struct ucred holder;
+	socklen_t len = sizeof(holder);
+
+	if (fd < 0 || connect(fd, (const struct sockaddr *)name, sizeof(*name)) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &len) < 0 || holder.uid != geteuid())
+		return false;
+	return poll(&hangup, 1, LOCK_WAIT_MS) > 0;
 }
 
 /* To look whether a place is free and to mount there are two steps. Tasks of a job that begin at
@@ -158,18 +198,27 @@ static int make(struct mountpoint *mountpoint, const char *path, struct err *err
 static int lock_path(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	const struct timespec look = {.tv_nsec = (long)LOCK_LOOK};
-	uint64_t until = clock_ns() + LOCK_WAIT;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const struct timespec look = {.tv_nsec = LOCK_LOOK_MS * 1000000};
+	uint64_t until = clock_ns() + LOCK_WAIT_MS * (CLOCK_SECOND / 1000);
+	unsigned refused = 0;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char hash[FORMAT_HASH_DIGITS + 1];
 
 	format_path_hash(path, strlen(path), hash);
-	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "foldfs on %s", hash);
+	snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "foldfs on %s by %u", hash,
+		 geteuid());
 	while (fd >= 0 && bind(fd, (const struct sockaddr *)&name, sizeof(name)) < 0 &&
-	       errno == EADDRINUSE && clock_ns() < until)
-		nanosleep(&look, NULL);
+	       errno == EADDRINUSE && refused < LOCK_REFUSED && clock_ns() < until)
+		if (!wait_for_holder(&name)) {
+			refused++;
+			nanosleep(&look, NULL);
+		}
+	if (fd >= 0)
+		listen(fd, SOMAXCONN);
 	return fd;
 }
+
+/* --- looking --------------------------------------------------------------------------------- */
 
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
 {
@@ -179,7 +228,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 		return -ENOMEM;
 	if (!find_mount(has_path, mountpoint->path, line))
 		return check_empty(mountpoint->path, err);
-	if (mounted_by_us(line, pack)) {
+	if (is_ours(line) && strcmp(line->source, pack) == 0) {
 		mountpoint->already_mounted = true;
 		return 0;
 	}
@@ -190,25 +239,104 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 	return check_empty(mountpoint->path, err);
 }
 
-int mountpoint_init(struct mountpoint *mountpoint, const char *path, const char *pack, bool create,
+int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char *pack,
 		    struct err *err)
 {
 	int r;
 
-	*mountpoint = MOUNTPOINT_NONE;
-	if (strncmp(path, "/dev/fd/", 8) == 0) {
-		mountpoint->path = strdup(path);
-		return mountpoint->path ? 0 : -ENOMEM;
-	}
 	mountpoint->path = absolute_path(path);
-	if (mountpoint->path)
+	if (mountpoint->path) {
 		mountpoint->lock = lock_path(mountpoint->path);
+		remove_dead(mountpoint->path);
+	}
 	r = check_folder(path, err);
-	if (r == -ENOENT && create)
-		r = make(mountpoint, path, err);
 	if (r == 0 && !mountpoint->path)
 		r = -ENOMEM;
 	return r < 0 ? r : check_mounts(mountpoint, pack, err);
+}
+
+/* A folder that other machines see is theirs, too: they may have made it meanwhile, and to remove
+ * it would unmount what they have mounted there. */
+int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
+{
+	const char *path = mountpoint->path;
+	struct statfs fs;
+
+	if (!path)
+		return err_set(err, -ENOENT, "cannot be created: %s", strerror(ENOENT));
+	if (mkdir(path, 0755) == 0)
+		mountpoint->created = statfs(path, &fs) == 0 && !fstype_is_remote(fs.f_type);
+	else if (errno != EEXIST)
+		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
+	return check_folder(path, err);
+}
+
+/* --- in use ---------------------------------------------------------------------------------- */
+
+enum mountpoint_view mountpoint_view(const char *path, dev_t device)
+{
+	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
+	const struct place place = {path, device};
+
+	if (!line || !find_mount(has_path, path, line))
+		return MOUNTPOINT_GONE;
+	if (!device || has_device(line, &device))
+		return MOUNTPOINT_SEEN;
+	return find_mount(is_place, &place, line) ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
+}
+
+static int open_root(const struct mountpoint *mountpoint, int operation)
+{
+	int fd = open(mountpoint->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, operation) < 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+int mountpoint_share(struct mountpoint *mountpoint)
+{
+	mountpoint->share = open_root(mountpoint, LOCK_SH);
+	return mountpoint->share < 0 ? mountpoint->share : 0;
+}
+
+bool mountpoint_close(struct mountpoint *mountpoint)
+{
+	int fd;
+
+	mountpoint->lock = lock_path(mountpoint->path);
+	fd = open_root(mountpoint, LOCK_EX | LOCK_NB);
+	if (fd >= 0)
+		close(fd);
+	if (fd != -EWOULDBLOCK)
+		return true;
+	mountpoint_taken(mountpoint);
+	return false;
+}
+
+static int run_fusermount(const char *path)
+{
+	pid_t pid = vfork();
+	int how = -1;
+
+	if (pid == 0) {
+		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		waitpid(pid, &how, 0);
+	return how == 0 ? 0 : -EPERM;
+}
+
+int mountpoint_detach(const char *path)
+{
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		return 0;
+	return errno == EPERM ? run_fusermount(path) : -errno;
 }
 
 void mountpoint_taken(struct mountpoint *mountpoint)
@@ -218,9 +346,10 @@ void mountpoint_taken(struct mountpoint *mountpoint)
 	mountpoint->lock = -1;
 }
 
-void mountpoint_expire(const struct mountpoint *mountpoint)
+void mountpoint_expire(const struct mountpoint *mountpoint, dev_t device)
 {
-	umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW);
+	if (mountpoint_view(mountpoint->path, device) == MOUNTPOINT_SEEN)
+		umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW);
 }
 
 void mountpoint_release(struct mountpoint *mountpoint)
@@ -231,6 +360,8 @@ void mountpoint_release(struct mountpoint *mountpoint)
 		rmdir(mountpoint->path);
 	}
 	mountpoint_taken(mountpoint);
+	if (mountpoint->share >= 0)
+		close(mountpoint->share);
 	free(mountpoint->path);
 	*mountpoint = MOUNTPOINT_NONE;
 }

@@ -6,40 +6,38 @@
 #include <unistd.h>
 
 struct notify_store {
-	struct mount *mount;
+	const struct tree *tree;
+	struct cache *cache;
+	_Atomic uint64_t *sent;
 	int fd;
 	pthread_t thread;
 	bool started;
-	_Atomic uint8_t *known; /* a bit for each entry */
+	_Atomic uint8_t known[]; /* a bit for each entry */
 };
 
-int notify_store_new(struct mount *mount, struct notify_store **ret)
+int notify_store_new(const struct tree *tree, struct cache *cache, _Atomic uint64_t *sent,
+		     struct notify_store **ret)
 {
-	struct notify_store *store = calloc(1, sizeof(*store));
+	struct notify_store *store =
+		calloc(1, sizeof(*store) + dataset_entries(tree->dataset) / 8 + 1);
 
 	if (!store)
 		return -ENOMEM;
-	store->mount = mount;
-	store->known = calloc(dataset_entries(mount->dataset) / 8 + 1, 1);
-	if (!store->known) {
-		free(store);
-		return -ENOMEM;
-	}
+	store->tree = tree;
+	store->cache = cache;
+	store->sent = sent;
 	*ret = store;
 	return 0;
 }
 
 void notify_store_free(struct notify_store *store)
 {
-	if (!store)
-		return;
-	free((void *)store->known);
 	free(store);
 }
 
-bool notify_store_lists(const struct mount *mount)
+bool notify_store_lists(const struct notify_store *store)
 {
-	return mount->store && dataset_entries(mount->dataset) <= NOTIFY_STORE_FILES;
+	return store && dataset_entries(store->tree->dataset) <= NOTIFY_STORE_FILES;
 }
 
 void notify_store_known(struct notify_store *store, uint32_t inode, bool known)
@@ -62,36 +60,35 @@ bool notify_store_may(const struct notify_store *store, uint32_t inode)
 }
 
 /* The message that fuse_lowlevel_notify_store() sends, without its copy of the bytes. */
-static bool send_store(int fd, uint64_t ino, struct cache_push *store)
+static bool send_store(int fd, uint64_t ino, struct cache_push *push)
 {
-	struct fuse_notify_store_out out = {.nodeid = ino, .size = store->size};
+	struct fuse_notify_store_out out = {.nodeid = ino, .size = push->size};
 	struct fuse_out_header header = {.len = (uint32_t)(sizeof(header) + sizeof(out)) +
-						store->size,
+						push->size,
 					 .error = FUSE_NOTIFY_STORE};
 	struct iovec iov[CACHE_PUSH_PIECES + 2] = {{&header, sizeof(header)}, {&out, sizeof(out)}};
 
-	for (int i = 0; i < store->count; i++)
-		iov[2 + i] = store->iov[i];
-	return writev(fd, iov, 2 + store->count) > 0;
+	for (int i = 0; i < push->count; i++)
+		iov[2 + i] = push->iov[i];
+	return writev(fd, iov, 2 + push->count) > 0;
 }
 
-static void *notify_store_thread(void *arg)
+static void *store_thread(void *arg)
 {
 	struct notify_store *store = arg;
-	struct mount *mount = store->mount;
 	struct cache_push next;
 
-	while (cache_push_next(mount->cache, &next)) {
+	while (cache_push_next(store->cache, &next)) {
 		struct dataset_extent x;
 		bool taken;
 
-		dataset_extent(mount->dataset, next.extent, &x);
-		taken = send_store(store->fd, mount_ino(mount, x.entry), &next);
+		dataset_extent(store->tree->dataset, next.extent, &x);
+		taken = send_store(store->fd, tree_ino(store->tree, x.entry), &next);
 		if (taken)
-			mount_count(mount, REQUEST_NOTIFY);
+			atomic_fetch_add_explicit(store->sent, 1, memory_order_relaxed);
 		else
 			notify_store_known(store, x.entry, false);
-		cache_push_done(mount->cache, &next, taken);
+		cache_push_done(store->cache, &next, taken);
 	}
 	return NULL;
 }
@@ -101,7 +98,7 @@ int notify_store_start(struct notify_store *store, int fd)
 	int r;
 
 	store->fd = fd;
-	r = pthread_create(&store->thread, NULL, notify_store_thread, store);
+	r = pthread_create(&store->thread, NULL, store_thread, store);
 	store->started = r == 0;
 	return -r;
 }

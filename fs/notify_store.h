@@ -3,33 +3,38 @@
  *	listing with attributes -> the kernel knows the inode -> notify_store_known
  *	cache_push_next -> store into its page cache -> the reader asks for nothing
  *
- * A store waits for the pages of the file, which may themselves wait for a READ, so that a thread
- * that answers READs must never do it: there is one of its own. The kernel takes it only for
+ * A store waits for the pages of the file, which may themselves wait for a READ. So a thread that
+ * answers READs must never do it: this has one thread of its own. The kernel takes a store only for
  * inodes that it knows, by LOOKUP, which comes just before the first READ, or by listings with
- * attributes. These cost 3 us and over 1 KB of kernel memory a file, so that they are left to
- * mounts of at most NOTIFY_STORE_FILES files. */
+ * attributes. These cost 3 us and over 1 KB of kernel memory a file, so only mounts of at most
+ * NOTIFY_STORE_FILES files have them. */
 #ifndef FS_NOTIFY_STORE_H
 #define FS_NOTIFY_STORE_H
 
-#include "fs/mount.h"
+#include "cache/cache.h"
+#include "fs/tree.h"
+#include <stdatomic.h>
 
 #define NOTIFY_STORE_FILES 200000
 
 struct notify_store;
 
-/* `fd`: of the connection, borrowed. Returns 0 or -ENOMEM. */
-int notify_store_new(struct mount *mount, struct notify_store **ret);
+/* Borrows all three; `sent` counts messages. Returns 0 or -ENOMEM. */
+int notify_store_new(const struct tree *tree, struct cache *cache, _Atomic uint64_t *sent,
+		     struct notify_store **ret);
 void notify_store_free(struct notify_store *store); /* stopped, or never started; NULL is fine */
-int notify_store_start(struct notify_store *store, int fd); /* 0 or -errno */
-/* The cache has stopped. */
+/* `fd`: of the connection, borrowed. Returns 0 or -errno. */
+int notify_store_start(struct notify_store *store, int fd);
+/* To be called once the cache has stopped. */
 void notify_store_stop(struct notify_store *store);
 
-/* Whether listings are to have attributes, for the kernel to know the files by. */
-bool notify_store_lists(const struct mount *mount);
+/* Whether listings are to have attributes, for the kernel to know the files by. NULL is fine, here
+ * and below. */
+bool notify_store_lists(const struct notify_store *store);
 
-/* The kernel knows the inode of an entry now, or no longer. Any thread; NULL is fine. */
+/* The kernel knows the inode of an entry now, or no longer. Any thread. */
 void notify_store_known(struct notify_store *store, uint32_t inode, bool known);
-/* Whether it does, and nothing is in the way of pushing. Any thread. */
+/* Whether the kernel may be given the bytes of an inode. Any thread. */
 bool notify_store_may(const struct notify_store *store, uint32_t inode);
 
 #endif

@@ -8,13 +8,13 @@
 #include <asm/termbits.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
-/* Nothing here ever changes, so the kernel may remember all it is told, for good (about 30
- * years; it adds the time to its clock). */
+/* Nothing here ever changes, so the kernel may remember everything: for about 30 years, as it adds
+ * the time to its clock. */
 #define FOREVER	     1e9
-#define BLOCK_BYTES  131072 /* Python before 3.14 reads in blocks of this size: one READ a photo */
+#define FMODE_EXEC   0x20 /* of open flags, in the kernel: to execute the file */
 #define READ_MAX     ((CACHE_READ_EXTENTS - 1) * CACHE_EXTENT_MAX) /* wherever it begins */
 #define LISTING_MAX  65536 /* bytes of a reply, on the stack; glibc asks for 32 KiB */
 #define STATS_GROWTH 64	   /* bytes that the stats may grow between asking their size and reading */
@@ -24,66 +24,42 @@ static struct mount *mount_of(fuse_req_t req)
 	return session_mounted(fuse_req_userdata(req));
 }
 
-static uint32_t entry_of(const struct mount *mount, fuse_ino_t ino)
-{
-	return ino == FUSE_ROOT_ID ? mount->root : (uint32_t)(ino - 1);
-}
-
 /* --- the tree -------------------------------------------------------------------------------- */
 
-static mode_t mode_of(const struct mount *mount, mode_t type, mode_t packed)
+/* Where the caller made the mount, the kernel need not look at modes; see mount.h. */
+static int check_access(fuse_req_t req, fuse_ino_t ino, int access)
 {
-	mode_t readable = type == S_IFDIR ? 0500 : 0400, all = type == S_IFDIR ? 0777 : 0666;
+	const struct mount *mount = mount_of(req);
 
-	if (type == S_IFLNK)
-		return type | 0777;
-	if (mount->settings->umask == UINT64_MAX)
-		return type | packed | readable;
-	return type | (all & ~(mode_t)mount->settings->umask);
+	return mount->checks_modes
+		       ? tree_access(&mount->tree, tree_entry(&mount->tree, ino), access, req)
+		       : 0;
 }
 
-static int stat_of(const struct mount *mount, uint32_t entry, struct stat *ret)
+static int look_up(fuse_req_t req, fuse_ino_t parent, const char *name, struct stat *ret)
 {
-	struct dataset_entry e;
-	struct dataset_attr attr;
-	int r;
+	const struct tree *tree = &mount_of(req)->tree;
+	uint32_t entry;
+	int r = check_access(req, parent, X_OK);
 
-	dataset_entry(mount->dataset, entry, &e);
-	r = dataset_attr(mount->dataset, entry, &attr);
-	if (r < 0)
-		return r;
-	*ret = (struct stat){
-		.st_ino = mount_ino(mount, e.inode),
-		.st_mode = mode_of(mount, mount_type(e.kind), attr.mode),
-		.st_nlink = attr.nlink,
-		.st_uid = mount->uid,
-		.st_gid = mount->gid,
-		.st_size = (off_t)e.size,
-		.st_blocks = (blkcnt_t)((e.size + 511) / 512),
-		.st_blksize = BLOCK_BYTES,
-		.st_atim = attr.mtime,
-		.st_mtim = attr.mtime,
-		.st_ctim = attr.mtime,
-	};
-	return 0;
+	if (r == 0 && strlen(name) > FORMAT_NAME_MAX)
+		r = -ENAMETOOLONG;
+	if (r == 0)
+		r = dataset_lookup(tree->dataset, tree_entry(tree, parent), name, strlen(name),
+				   &entry);
+	return r < 0 ? r : tree_stat(tree, entry, ret);
 }
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct mount *mount = mount_of(req);
 	struct fuse_entry_param reply = {.attr_timeout = FOREVER, .entry_timeout = FOREVER};
-	uint32_t entry;
-	int r;
+	int r = look_up(req, parent, name, &reply.attr);
 
 	mount_count(mount, REQUEST_LOOKUP);
-	r = strlen(name) > FORMAT_NAME_MAX ? -ENAMETOOLONG
-					   : dataset_lookup(mount->dataset, entry_of(mount, parent),
-							    name, strlen(name), &entry);
-	if (r == 0)
-		r = stat_of(mount, entry, &reply.attr);
 	if (r == 0) {
 		reply.ino = reply.attr.st_ino;
-		notify_store_known(mount->store, entry_of(mount, reply.ino), true);
+		notify_store_known(mount->store, tree_entry(&mount->tree, reply.ino), true);
 	}
 	/* An entry without inode number: the kernel remembers that there is none. */
 	if (r == 0 || r == -ENOENT)
@@ -97,7 +73,7 @@ static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
 	struct mount *mount = mount_of(req);
 
 	(void)count;
-	notify_store_known(mount->store, entry_of(mount, ino), false);
+	notify_store_known(mount->store, tree_entry(&mount->tree, ino), false);
 	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
@@ -107,7 +83,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	struct mount *mount = mount_of(req);
 
 	for (size_t i = 0; i < count; i++)
-		notify_store_known(mount->store, entry_of(mount, forgets[i].ino), false);
+		notify_store_known(mount->store, tree_entry(&mount->tree, forgets[i].ino), false);
 	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
 }
@@ -120,7 +96,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 	(void)file;
 	mount_count(mount, REQUEST_GETATTR);
-	r = stat_of(mount, entry_of(mount, ino), &st);
+	r = tree_stat(&mount->tree, tree_entry(&mount->tree, ino), &st);
 	if (r < 0)
 		reply_error(req, r);
 	else
@@ -134,7 +110,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	const char *packed;
 	size_t len;
 
-	packed = dataset_target(mount->dataset, entry_of(mount, ino), &len);
+	packed = dataset_target(mount->dataset, tree_entry(&mount->tree, ino), &len);
 	target = strndup(packed, len);
 	if (target)
 		fuse_reply_readlink(req, target);
@@ -142,21 +118,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 		reply_error(req, -ENOMEM);
 }
 
-static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-		       struct fuse_file_info *file)
-{
-	struct mount *mount = mount_of(req);
-	char buf[LISTING_MAX];
-	size_t used;
-
-	(void)file;
-	mount_count(mount, REQUEST_READDIR);
-	used = listing_fill(mount, entry_of(mount, ino), buf,
-			    size < sizeof(buf) ? size : sizeof(buf), (uint64_t)offset);
-	fuse_reply_buf(req, buf, used);
-}
-
-/* With attributes, so that the kernel knows the files; but those of the folder itself. */
+/* With attributes, so that the kernel knows the files; but not the folder itself and its parent. */
 static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 		       const struct dataset_child *child)
 {
@@ -167,9 +129,9 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 
 	memcpy(name, child->name, child->name_len);
 	name[child->name_len] = '\0';
-	if (stat_of(mount, child->inode, &entry.attr) < 0)
-		entry.attr = (struct stat){.st_ino = mount_ino(mount, child->inode),
-					   .st_mode = mount_type(child->kind)};
+	if (tree_stat(&mount->tree, child->inode, &entry.attr) < 0)
+		entry.attr = (struct stat){.st_ino = tree_ino(&mount->tree, child->inode),
+					   .st_mode = tree_type(child->kind)};
 	else if (place >= 2)
 		entry.ino = entry.attr.st_ino;
 	used = fuse_add_direntry_plus(req, buf, room, name, &entry, (off_t)place + 1);
@@ -180,27 +142,49 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 	return used;
 }
 
-static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
-			   struct fuse_file_info *file)
+static size_t add_plain(fuse_req_t req, char *buf, size_t room, uint64_t place,
+			const struct dataset_child *child)
 {
-	struct mount *mount = mount_of(req);
-	uint32_t directory = entry_of(mount, ino);
+	return listing_add(buf, room, place + 1, tree_ino(&mount_of(req)->tree, child->inode),
+			   child);
+}
+
+typedef size_t add_fn(fuse_req_t req, char *buf, size_t room, uint64_t place,
+		      const struct dataset_child *child);
+
+static void reply_listing(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, add_fn *add)
+{
+	const struct tree *tree = &mount_of(req)->tree;
 	uint64_t place = (uint64_t)offset;
 	char buf[LISTING_MAX];
 	struct dataset_child child;
 	size_t used = 0, len;
 
-	(void)file;
-	mount_count(mount, REQUEST_READDIRPLUS);
 	if (size > sizeof(buf))
 		size = sizeof(buf);
-	for (; listing_child(mount, directory, place, &child); place++) {
-		len = add_plus(req, buf + used, size - used, place, &child);
+	for (; listing_child(tree, tree_entry(tree, ino), place, &child); place++) {
+		len = add(req, buf + used, size - used, place, &child);
 		if (len == 0)
 			break;
 		used += len;
 	}
 	fuse_reply_buf(req, buf, used);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+		       struct fuse_file_info *file)
+{
+	(void)file;
+	mount_count(mount_of(req), REQUEST_READDIR);
+	reply_listing(req, ino, size, offset, add_plain);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+			   struct fuse_file_info *file)
+{
+	(void)file;
+	mount_count(mount_of(req), REQUEST_READDIRPLUS);
+	reply_listing(req, ino, size, offset, add_plus);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
@@ -221,14 +205,29 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* Once, for all files and the life of the mount: the kernel then never opens or releases here,
- * and keeps what it has cached. */
+/* ENOSYS holds for all files and the life of the mount: the kernel never opens or releases here
+ * again, and keeps what it has cached. */
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 {
-	(void)ino;
-	(void)file;
+	int r = mount_of(req)->checks_modes
+			? check_access(req, ino, file->flags & FMODE_EXEC ? X_OK : R_OK)
+			: -ENOSYS;
+
 	mount_count(mount_of(req), REQUEST_OPEN);
-	reply_error(req, -ENOSYS);
+	if (r < 0) {
+		reply_error(req, r);
+		return;
+	}
+	file->keep_cache = true;
+	file->cache_readdir = true;
+	fuse_reply_open(req, file);
+}
+
+static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	int r = mask & W_OK ? -EROFS : check_access(req, ino, mask & (R_OK | X_OK));
+
+	reply_error(req, mount_of(req)->checks_modes ? r : -ENOSYS);
 }
 
 static void read_done(void *arg, int error, const struct iovec *iov, int count)
@@ -254,7 +253,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		    struct fuse_file_info *file)
 {
 	struct mount *mount = mount_of(req);
-	uint32_t entry = entry_of(mount, ino);
+	uint32_t entry = tree_entry(&mount->tree, ino);
 	uint64_t from = (uint64_t)offset;
 	struct dataset_entry e;
 
@@ -294,13 +293,13 @@ static void note_opening(fuse_req_t req, uint32_t entry)
 	struct dataset_entry e;
 
 	dataset_entry(mount->dataset, entry, &e);
-	if (mount_type(e.kind) == S_IFREG && e.size > 0)
+	if (tree_type(e.kind) == S_IFREG && e.size > 0)
 		cache_opened(mount->cache, dataset_first_extent(mount->dataset, entry),
 			     (uint32_t)fuse_req_ctx(req)->pid);
 }
 
-/* The daemon runs as who mounted, and the kernel tells users as its namespace has them;
- * mount->uid may be another, whom files are shown to belong to. */
+/* Root, and the user who mounted: the one whom the daemon runs as, and whom the kernel names by the
+ * daemon's namespace. The owner that files are shown with may be another. */
 static bool may_order(fuse_req_t req)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
@@ -316,7 +315,7 @@ static void take_order(fuse_req_t req, const void *in, size_t in_size)
 
 	if (may_order(req))
 		r = mount->settings->readahead
-			    ? order_upload_take(mount->upload, mount, in, in_size, &head)
+			    ? order_upload_take(mount->upload, in, in_size, &head)
 			    : -EOPNOTSUPP;
 	if (r < 0)
 		reply_error(req, r);
@@ -340,7 +339,7 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg
 		return;
 	}
 	if (asks_for_terminal(command))
-		note_opening(req, entry_of(mount, ino));
+		note_opening(req, tree_entry(&mount->tree, ino));
 	reply_error(req, -ENOTTY);
 }
 
@@ -389,7 +388,7 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
 	/* d_type is all that a scan needs: five times faster without attributes. But see
 	 * notify_store.h. */
-	want(conn, FUSE_CAP_READDIRPLUS, notify_store_lists(session_mounted(data)));
+	want(conn, FUSE_CAP_READDIRPLUS, notify_store_lists(session_mounted(data)->store));
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false);
 	/* From memory, a plain write to the kernel is faster than any splice. */
 	want(conn, FUSE_CAP_SPLICE_READ, false);
@@ -411,6 +410,7 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.getattr = op_getattr,
 	.readlink = op_readlink,
 	.open = op_open,
+	.access = op_access,
 	.read = op_read,
 	.opendir = op_open,
 	.readdir = op_readdir,

@@ -1,6 +1,8 @@
 #include "fs/options.h"
 #include "base/size.h"
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const caches[] = {"auto", "kernel", "pool", NULL};
@@ -93,10 +95,24 @@ const struct opt_command *settings_command(void)
 	return &command;
 }
 
+bool settings_are_handed_over(const struct settings *settings)
+{
+	return strncmp(settings->mountpoint, "/dev/fd/", 8) == 0;
+}
+
+/* What people give to mount(8) the other way round, they may give so here. */
+static bool are_swapped(const struct settings *settings)
+{
+	struct stat pack, mountpoint;
+
+	return stat(settings->pack, &pack) == 0 && S_ISDIR(pack.st_mode) &&
+	       stat(settings->mountpoint, &mountpoint) == 0 && S_ISREG(mountpoint.st_mode);
+}
+
 static int check(const struct settings *settings, struct err *err)
 {
 	if (settings->command && !settings->command[0])
-		return err_set(err, -EINVAL, "no COMMAND behind '--'");
+		return err_set(err, -EINVAL, "no COMMAND after '--'");
 	if (settings->pool && settings->pool < 8 * MIB)
 		return err_set(err, -EINVAL, "'--pool': at least 8M");
 	if (settings->threads > 64)
@@ -139,9 +155,13 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 		return err_set(err, -EINVAL, "%s",
 			       result.nargs < 2 ? "PACK and MOUNTPOINT are needed"
 						: "more than PACK and MOUNTPOINT; a COMMAND goes "
-						  "behind '--'");
+						  "after '--'");
 	settings->pack = result.args[0];
 	settings->mountpoint = result.args[1];
 	settings->command = result.command;
+	if (are_swapped(settings))
+		return err_set(err, -EINVAL,
+			       "'%s' is a folder and '%s' is a file: PACK comes first",
+			       settings->pack, settings->mountpoint);
 	return check(settings, err);
 }

@@ -34,6 +34,9 @@ struct settings {
 int settings_parse(struct settings *settings, int argc, char **argv, enum opt_want *ret_want,
 		   struct err *err);
 
+/* Whether MOUNTPOINT is /dev/fd/N: the caller has made the mount, and will unmount it. */
+bool settings_are_handed_over(const struct settings *settings);
+
 /* The table, for --help. */
 const struct opt_command *settings_command(void);
 

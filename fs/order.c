@@ -1,7 +1,6 @@
 #include "fs/order.h"
 #include "base/io.h"
 #include "base/scope.h"
-#include "fs/mount.h"
 #include "fs/order_ioctl.h"
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +13,7 @@ void order_release(struct order *order)
 	*order = (struct order){0};
 }
 
-static int append(struct order *order, uint64_t extent)
+static int order_append(struct order *order, uint64_t extent)
 {
 	size_t room = order->room ? 2 * order->room : ROOM_FIRST;
 	uint32_t *files;
@@ -32,47 +31,27 @@ static int append(struct order *order, uint64_t extent)
 	return 0;
 }
 
-/* Name by name, from the mount's root, which need not be the pack's. */
-static int find(const struct mount *mount, const char *path, size_t len, uint32_t *ret)
-{
-	const char *end = path + len;
-	uint32_t entry = mount->root;
-
-	while (path < end) {
-		const char *slash = memchr(path, '/', (size_t)(end - path));
-		size_t name = (size_t)((slash ? slash : end) - path);
-		int r = 0;
-
-		if (name > 0 && !(name == 1 && *path == '.'))
-			r = dataset_lookup(mount->dataset, entry, path, name, &entry);
-		if (r < 0)
-			return r;
-		path += name + (slash != NULL);
-	}
-	*ret = entry;
-	return 0;
-}
-
-int order_add(struct order *order, const struct mount *mount, const char *path, size_t len)
+int order_add(struct order *order, const struct tree *tree, const char *path, size_t len)
 {
 	struct dataset_entry e;
 	uint32_t entry;
-	int r = find(mount, path, len, &entry);
+	int r = tree_find(tree, path, len, &entry);
 
 	if (r < 0)
 		return r;
-	dataset_entry(mount->dataset, entry, &e);
-	switch (mount_type(e.kind)) {
+	dataset_entry(tree->dataset, entry, &e);
+	switch (tree_type(e.kind)) {
 	case S_IFDIR:
 		return -EISDIR;
 	case S_IFLNK:
 		return -ELOOP;
 	default:
-		return e.size ? append(order, dataset_first_extent(mount->dataset, entry)) : 0;
+		return e.size ? order_append(order, dataset_first_extent(tree->dataset, entry)) : 0;
 	}
 }
 
-static int refuse(const char *file, uint64_t number, const char *line, int error, struct err *err)
+static int refuse_line(const char *file, uint64_t number, const char *line, int error,
+		       struct err *err)
 {
 	if (error == -ENOMEM || error == -EFBIG)
 		return err_set(err, error, "%s: %s", file, strerror(-error));
@@ -80,7 +59,7 @@ static int refuse(const char *file, uint64_t number, const char *line, int error
 		       line, order_refusal(error));
 }
 
-static int load_lines(struct order *order, const struct mount *mount, const char *name, FILE *file,
+static int load_lines(struct order *order, const struct tree *tree, const char *name, FILE *file,
 		      struct err *err)
 {
 	SCOPE_FREE char *line = NULL;
@@ -90,14 +69,14 @@ static int load_lines(struct order *order, const struct mount *mount, const char
 
 	while ((r = io_line(file, &line, &room, &len)) == 0) {
 		number++;
-		r = len > 0 ? order_add(order, mount, line, len) : 0;
+		r = len > 0 ? order_add(order, tree, line, len) : 0;
 		if (r < 0)
-			return refuse(name, number, line, r, err);
+			return refuse_line(name, number, line, r, err);
 	}
 	return r < 0 ? err_set(err, r, "%s: %s", name, strerror(-r)) : 0;
 }
 
-int order_load(const struct mount *mount, const char *file, struct order *ret, struct err *err)
+int order_load(const struct tree *tree, const char *file, struct order *ret, struct err *err)
 {
 	SCOPE_FILE FILE *stream = fopen(file, "re");
 	SCOPE(order_release) struct order order = {0};
@@ -105,7 +84,7 @@ int order_load(const struct mount *mount, const char *file, struct order *ret, s
 
 	if (!stream)
 		return err_set(err, -errno, "%s: %s", file, strerror(errno));
-	r = load_lines(&order, mount, file, stream, err);
+	r = load_lines(&order, tree, file, stream, err);
 	if (r == 0 && order.count == 0)
 		r = err_set(err, -EINVAL, "%s: no paths in it; '--order' takes one a line", file);
 	if (r < 0)

@@ -7,10 +7,9 @@
 #define FS_ORDER_H
 
 #include "base/err.h"
+#include "fs/tree.h"
 #include <stddef.h>
 #include <stdint.h>
-
-struct mount;
 
 struct order { /* all zero: empty */
 	uint32_t *files;
@@ -22,10 +21,10 @@ void order_release(struct order *order);
 
 /* Adds the file at a path. Returns 0; -ENOENT or -ENOTDIR (there is none), -EISDIR or -ELOOP (it is
  * a folder, a symbolic link); -EFBIG (of too many); -ENOMEM. */
-int order_add(struct order *order, const struct mount *mount, const char *path, size_t len);
+int order_add(struct order *order, const struct tree *tree, const char *path, size_t len);
 
 /* Reads a file of paths into an empty order. Returns 0, or -errno with a sentence that names the
  * file, and the line if one is at fault; a file without any path is refused (-EINVAL). */
-int order_load(const struct mount *mount, const char *file, struct order *ret, struct err *err);
+int order_load(const struct tree *tree, const char *file, struct order *ret, struct err *err);
 
 #endif

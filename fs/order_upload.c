@@ -1,11 +1,13 @@
 #include "fs/order_upload.h"
 #include "base/scope.h"
-#include "fs/mount.h"
 #include "fs/order.h"
+#include "fs/order_ioctl.h"
 #include <stdbool.h>
 #include <string.h>
 
 struct order_upload {
+	const struct tree *tree;
+	struct cache *cache;
 	pthread_mutex_t lock; /* never held while the cache is told */
 	/* Protected by lock: */
 	uint32_t token; /* of the newest order */
@@ -13,12 +15,15 @@ struct order_upload {
 	struct order order;
 };
 
-struct order_upload *order_upload_new(void)
+struct order_upload *order_upload_new(const struct tree *tree, struct cache *cache)
 {
 	struct order_upload *upload = calloc(1, sizeof(*upload));
 
-	if (upload)
-		pthread_mutex_init(&upload->lock, NULL);
+	if (!upload)
+		return NULL;
+	upload->tree = tree;
+	upload->cache = cache;
+	pthread_mutex_init(&upload->lock, NULL);
 	return upload;
 }
 
@@ -31,7 +36,7 @@ void order_upload_free(struct order_upload *upload)
 	free(upload);
 }
 
-static uint32_t begin(struct order_upload *upload)
+static uint32_t upload_begin(struct order_upload *upload)
 {
 	SCOPE_LOCK(&upload->lock);
 	order_release(&upload->order);
@@ -46,8 +51,7 @@ static bool goes_on(const struct order_upload *upload, uint32_t token)
 }
 
 /* Lock held. */
-static int add_paths(struct order *order, const struct mount *mount, const char *text,
-		     struct order_head *head)
+static int add_paths(struct order_upload *upload, const char *text, struct order_head *head)
 {
 	uint32_t done = 0;
 	int r = 0;
@@ -56,7 +60,7 @@ static int add_paths(struct order *order, const struct mount *mount, const char 
 		size_t len = strlen(text + done);
 
 		if (len > 0)
-			r = order_add(order, mount, text + done, len);
+			r = order_add(&upload->order, upload->tree, text + done, len);
 		if (r < 0)
 			break;
 		done += (uint32_t)len + 1;
@@ -65,15 +69,14 @@ static int add_paths(struct order *order, const struct mount *mount, const char 
 	return r;
 }
 
-static int add(struct order_upload *upload, const struct mount *mount, const char *text,
-	       struct order_head *head)
+static int upload_add(struct order_upload *upload, const char *text, struct order_head *head)
 {
 	int r;
 
 	SCOPE_LOCK(&upload->lock);
 	if (!goes_on(upload, head->token))
 		return -EBUSY;
-	r = add_paths(&upload->order, mount, text, head);
+	r = add_paths(upload, text, head);
 	if (r == 0)
 		return 0;
 	order_release(&upload->order);
@@ -93,13 +96,13 @@ static int steal(struct order_upload *upload, uint32_t token, struct order *ret)
 	return 0;
 }
 
-static int end(struct order_upload *upload, const struct mount *mount, struct order_head *head)
+static int upload_end(struct order_upload *upload, struct order_head *head)
 {
 	SCOPE(order_release) struct order order = {0};
 	int r = steal(upload, head->token, &order);
 
 	head->files = order.count;
-	return r < 0 ? r : cache_order(mount->cache, order.files, order.count);
+	return r < 0 ? r : cache_order(upload->cache, order.files, order.count);
 }
 
 /* Whether the text ends where it says, and its last path does. */
@@ -108,8 +111,8 @@ static bool is_whole(const struct order_head *head, const char *text, size_t siz
 	return head->len <= size && (head->len == 0 || text[head->len - 1] == '\0');
 }
 
-int order_upload_take(struct order_upload *upload, const struct mount *mount, const void *batch,
-		      size_t size, struct order_head *ret)
+int order_upload_take(struct order_upload *upload, const void *batch, size_t size,
+		      struct order_head *ret)
 {
 	const char *text = (const char *)batch + sizeof(*ret);
 	struct order_head head;
@@ -123,13 +126,13 @@ int order_upload_take(struct order_upload *upload, const struct mount *mount, co
 		return -EINVAL;
 	switch (head.step) {
 	case ORDER_BEGIN:
-		head.token = begin(upload);
+		head.token = upload_begin(upload);
 		break;
 	case ORDER_ADD:
-		r = add(upload, mount, text, &head);
+		r = upload_add(upload, text, &head);
 		break;
 	case ORDER_END:
-		r = end(upload, mount, &head);
+		r = upload_end(upload, &head);
 		break;
 	default:
 		r = -EINVAL;

@@ -1,22 +1,23 @@
-/* The order that foldstat is about to hand over, piece by piece: order_ioctl.h says how.
+/* The order that foldstat hands over, piece by piece: order_ioctl.h says how.
  *
- * It holds one, at 4 bytes a path. What a sender that died has left stays until somebody else
+ * It holds one order, 4 bytes a path. What a sender that died has left stays until another one
  * begins, or the mount ends. All calls are thread-safe. */
 #ifndef FS_ORDER_UPLOAD_H
 #define FS_ORDER_UPLOAD_H
 
+#include "cache/cache.h"
 #include "fs/order_ioctl.h"
-#include <stddef.h>
+#include "fs/tree.h"
 
 struct order_upload;
-struct mount;
 
-struct order_upload *order_upload_new(void);	     /* NULL: no memory */
+/* Borrows both. NULL: no memory. */
+struct order_upload *order_upload_new(const struct tree *tree, struct cache *cache);
 void order_upload_free(struct order_upload *upload); /* NULL is fine */
 
-/* Takes a batch of so many bytes, from somebody who may send one. Returns 0, or what the ioctl
- * fails with; where an order is complete, the cache goes by it. */
-int order_upload_take(struct order_upload *upload, const struct mount *mount, const void *batch,
-		      size_t size, struct order_head *ret);
+/* Takes a batch of `size` bytes from a process that may send one. Returns 0, or what the ioctl
+ * fails with. Once an order is complete, the cache follows it. */
+int order_upload_take(struct order_upload *upload, const void *batch, size_t size,
+		      struct order_head *ret);
 
 #endif

@@ -4,19 +4,21 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/inval.h"
+#include "fs/mountpoint.h"
 #include "fs/notify_store.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #define FUSE_THREADS_MAX 8
 #define INVAL_LEAST	 (8 * MIB)
@@ -97,8 +99,8 @@ static void inval_extent(void *context, uint64_t extent)
 		return;
 	dataset_extent(mount->dataset, extent, &x);
 	mount_count(mount, REQUEST_NOTIFY);
-	fuse_lowlevel_notify_inval_inode(session->fuse, mount_ino(mount, x.entry), (off_t)x.from,
-					 x.size);
+	fuse_lowlevel_notify_inval_inode(session->fuse, tree_ino(&mount->tree, x.entry),
+					 (off_t)x.from, x.size);
 }
 
 /* Less would have readers lose what was read ahead for them. */
@@ -134,7 +136,8 @@ static int make_notes(struct session *session, struct err *err)
 		r = inval_new(dataset_extents(mount->dataset), lag_bytes(mount), inval_extent,
 			      session, &mount->inval);
 	if (r == 0 && mount->settings->readahead)
-		r = notify_store_new(mount, &mount->store);
+		r = notify_store_new(&mount->tree, mount->cache, &mount->requests[REQUEST_NOTIFY],
+				     &mount->store);
 	return r < 0 ? err_set(err, r,
 			       "cannot note what the kernel holds of %s files and folders: %s; a "
 			       "smaller '--pool' leaves memory for that",
@@ -191,7 +194,9 @@ struct mount *session_mounted(const struct session *session)
 
 /* --- mounting -------------------------------------------------------------------------------- */
 
-static bool in_path(const char *program)
+/* The mode of a program that PATH leads to, as stat(2) gives it; 0: there is none. Set-user-ID has
+ * no effect where the filesystem, or the process, is not to gain privileges. */
+static mode_t program_mode(const char *program)
 {
 	const char *path = getenv("PATH");
 	SCOPE_FREE char *copy = strdup(path ? path : "/usr/bin:/bin");
@@ -199,12 +204,31 @@ static bool in_path(const char *program)
 
 	while (copy && (directory = strsep(&rest, ":"))) {
 		char candidate[PATH_MAX];
+		struct statvfs fs;
+		struct stat st;
 
 		snprintf(candidate, sizeof(candidate), "%s/%s", directory, program);
-		if (access(candidate, X_OK) == 0)
-			return true;
+		if (access(candidate, X_OK) < 0 || stat(candidate, &st) < 0)
+			continue;
+		if (st.st_uid != 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+		    (statvfs(candidate, &fs) == 0 && fs.f_flag & ST_NOSUID))
+			st.st_mode &= ~(mode_t)S_ISUID;
+		return st.st_mode;
 	}
-	return false;
+	return 0;
+}
+
+/* Whether this process has CAP_SYS_ADMIN. */
+static bool may_mount(void)
+{
+	SCOPE_FILE FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long capabilities = 0;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "CapEff: %llx", &capabilities) == 1)
+			break;
+	return capabilities >> CAP_SYS_ADMIN & 1;
 }
 
 static bool others_allowed(void)
@@ -218,9 +242,36 @@ static bool others_allowed(void)
 	return allowed;
 }
 
+#define WITHOUT_PRIVILEGES \
+	"or use the form 'foldfs PACK MOUNTPOINT -- COMMAND', which can do without"
+
+/* Why an ordinary user was refused; 0: not known. */
+static int explain_to_user(const struct session *session, const char *path, struct err *err)
+{
+	mode_t fusermount = program_mode("fusermount3");
+
+	if (!fusermount)
+		return err_set(err, -ENOENT,
+			       "fusermount3 is missing: install fuse3, " WITHOUT_PRIVILEGES);
+	if (access(path, W_OK) < 0)
+		return err_set(err, -EACCES,
+			       "users may mount only on folders that they can write to: use one "
+			       "of yours");
+	if (session->mount->settings->allow_other && !others_allowed())
+		return err_set(err, -EPERM,
+			       "allow_other is not allowed to users: add the line "
+			       "'user_allow_other' to /etc/fuse.conf");
+	if (!(fusermount & S_ISUID))
+		return err_set(err, -EPERM,
+			       "fusermount3 cannot become root here: it is not set-user-ID root, "
+			       "or this container forbids that; have it reinstalled, or mounted "
+			       "by root, " WITHOUT_PRIVILEGES);
+	return 0;
+}
+
 /* Why the mount was refused, and the way out. */
-static int explain(const struct session *session, const char *path, const char *said,
-		   struct err *err)
+static int explain_refusal(const struct session *session, const char *path, const char *said,
+			   struct err *err)
 {
 	if (access("/dev/fuse", F_OK) < 0)
 		return err_set(err, -ENODEV,
@@ -231,18 +282,16 @@ static int explain(const struct session *session, const char *path, const char *
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
 			       "or run as root",
 			       strerror(errno));
-	if (geteuid() != 0 && !in_path("fusermount3"))
-		return err_set(err, -ENOENT,
-			       "fusermount3 is missing: install fuse3, or use the form 'foldfs "
-			       "PACK MOUNTPOINT -- COMMAND', which needs none");
-	if (geteuid() != 0 && access(path, W_OK) < 0)
-		return err_set(err, -EACCES,
-			       "users may mount only on folders that they can write to: use one "
-			       "of yours");
-	if (geteuid() != 0 && session->mount->settings->allow_other && !others_allowed())
+	if (geteuid() != 0) {
+		int r = explain_to_user(session, path, err);
+
+		if (r < 0)
+			return r;
+	} else if (!may_mount()) {
 		return err_set(err, -EPERM,
-			       "allow_other is not allowed to users: add the line "
-			       "'user_allow_other' to /etc/fuse.conf");
+			       "root may not mount here: start the container with "
+			       "'--cap-add SYS_ADMIN', " WITHOUT_PRIVILEGES);
+	}
 	return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
 }
 
@@ -261,7 +310,7 @@ int session_mount(struct session *session, const char *path, struct err *err)
 	struct err said = {0};
 	int r;
 
-	session->foreign = strncmp(path, "/dev/fd/", 8) == 0;
+	session->foreign = settings_are_handed_over(session->mount->settings);
 	session->path = strdup(path);
 	if (!session->path)
 		return -ENOMEM;
@@ -276,7 +325,7 @@ int session_mount(struct session *session, const char *path, struct err *err)
 		return 0;
 	}
 	free(steal_ptr(&session->path));
-	return explain(session, path, said.text, err);
+	return explain_refusal(session, path, said.text, err);
 }
 
 /* --- serving --------------------------------------------------------------------------------- */
@@ -347,7 +396,7 @@ static void stop_threads(struct mount *mount)
 		inval_stop(mount->inval);
 }
 
-static void *run(void *arg)
+static void *session_thread(void *arg)
 {
 	struct session *session = arg;
 
@@ -363,7 +412,7 @@ int session_serve(struct session *session, struct err *err)
 	int r = start_threads(session->mount, fuse_session_fd(session->fuse));
 
 	if (r == 0)
-		r = -pthread_create(&session->thread, NULL, run, session);
+		r = -pthread_create(&session->thread, NULL, session_thread, session);
 	if (r < 0) {
 		stop_threads(session->mount);
 		return err_set(
@@ -385,29 +434,30 @@ int session_serve(struct session *session, struct err *err)
 
 /* --- leaving --------------------------------------------------------------------------------- */
 
-static void run_fusermount(const char *path)
+int session_unmount(struct session *session)
 {
-	pid_t pid = vfork();
-
-	if (pid == 0) {
-		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, NULL);
-		_exit(127);
+	if (!session->path || session->foreign)
+		return 0;
+	switch (mountpoint_view(session->path, session->device)) {
+	case MOUNTPOINT_SEEN:
+		return mountpoint_detach(session->path);
+	case MOUNTPOINT_COVERED:
+		return -EBUSY;
+	case MOUNTPOINT_GONE:
+		break;
 	}
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
+	return 0;
 }
 
-void session_unmount(struct session *session)
+bool session_is_mounted(const struct session *session)
 {
-	bool ended;
+	return !session->foreign &&
+	       mountpoint_view(session->path, session->device) != MOUNTPOINT_GONE;
+}
 
-	pthread_mutex_lock(&session->lock);
-	ended = session->ended;
-	pthread_mutex_unlock(&session->lock);
-	if (ended || !session->path || session->foreign)
-		return;
-	if (umount2(session->path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno == EPERM)
-		run_fusermount(session->path);
+dev_t session_device(const struct session *session)
+{
+	return session->device;
 }
 
 void session_abort(struct session *session)

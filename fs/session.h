@@ -27,13 +27,17 @@ int session_mount(struct session *session, const char *path, struct err *err);
 #define SESSION_ENDED SIGUSR1
 int session_serve(struct session *session, struct err *err);
 
-/* Takes the mount out of the tree, at once; whoever has files open keeps them, and the
- * session ends when the last is closed. */
-void session_unmount(struct session *session);
-/* Ends the connection, whoever still uses it: requests under way fail, and no thread of this
- * process can be held by the kernel for one of them. */
+/* Takes the mount out of the tree, at once. Files that are open stay so, and the session ends when
+ * the last is closed. Also removes what is left of the mount of a connection that was aborted.
+ * Returns 0, or -errno: -EBUSY where something else is mounted on top, which would go as well. */
+int session_unmount(struct session *session);
+/* Whether the mount is still in the tree: after the end of the session it is a dead one. */
+bool session_is_mounted(const struct session *session);
+dev_t session_device(const struct session *session); /* of the mount; 0: not known */
+/* Ends the connection, used or not: requests under way fail, and the kernel can hold no thread of
+ * this process for one of them. */
 void session_abort(struct session *session);
-/* Waits for the end at most so long; false when it did not come. */
+/* Waits for the end; false when it did not come within `seconds`. */
 bool session_join(struct session *session, unsigned seconds);
 
 /* For ops.c: the kernel's handshake is done. */

@@ -37,9 +37,12 @@ MAY_INCLUDE = {
     "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
 
-# One header joins the two halves of the mount; whoever needs them both includes it. What only the
-# cache wants to know is asked where the dataset is turned into its source.
+# One header joins the two halves of the mount: who needs both includes it, who needs one says so.
+# What only the cache wants to know is asked where the dataset is turned into its source.
 JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
+         "fs/tree.h": ["pack/dataset.h"],
+         "fs/notify_store.h": ["cache/cache.h"],
+         "fs/order_upload.h": ["cache/cache.h"],
          "fs/source.c": ["pack/dataset_lists.h"],
          "pack/tool/cli/cmd.c": ["pack/write/builder.h", "pack/tool/image/jpeg_inspect.h",
                                  "pack/tool/import/tar.h"]}

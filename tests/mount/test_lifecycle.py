@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -422,6 +423,36 @@ def test_a_user_without_fusermount_is_told_the_way_out(small, own_point, device_
 
 @is_root
 @needs("fusermount3", "setpriv", "unshare")
+def test_a_fusermount_that_cannot_become_root_is_named(small, own_point, device_for_users):
+    said = refused(small[1], own_point,
+                   prefix=["setpriv", "--no-new-privs", *as_user(SOMEBODY)])
+    assert "fusermount3 cannot become root here" in said and "-- COMMAND" in said
+
+
+def without_capability():
+    """A prefix: root as a container has it."""
+    return ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+
+
+@is_root
+@needs("setpriv")
+def test_a_root_that_may_not_mount_is_told_the_way_out(small, point):
+    said = refused(small[1], point, prefix=without_capability())
+    assert "--cap-add SYS_ADMIN" in said and "-- COMMAND" in said
+
+
+@is_root
+@needs("setpriv", "unshare")
+def test_a_root_that_may_not_mount_runs_a_command(small, point):
+    if run(*without_capability(), "unshare", "-U", "-m", "true", status=None).returncode != 0:
+        pytest.skip("no user namespaces without CAP_SYS_ADMIN here")
+    done = with_command(small[1], point, "cat", point / "file", prefix=without_capability())
+    assert done.out == "content\n"
+    assert not is_mounted(point)
+
+
+@is_root
+@needs("fusermount3", "setpriv", "unshare")
 def test_a_user_without_fusermount_runs_a_command(small, own_point, device_for_users, namespaces):
     """In a namespace of its own: the command sees the files, nobody else sees a mount."""
     script = 'cat "$0/file"; id -u; stat -c %u "$0/file"; echo ready; read line; exit 7'
@@ -564,10 +595,61 @@ def test_many_that_mount_at_once_share_one_mount(small, place):
         assert not new.exists()
 
 
-def test_the_same_pack_again_with_a_command_is_busy(small, mount, point):
-    mount(small[1])
-    assert "busy" in refused(small[1], point, "--", "true")
-    assert is_mounted(point)
+def test_a_command_uses_the_mount_that_is_there(small, mount, point):
+    mounted = mount(small[1])
+    done = with_command(small[1], point, "sh", "-c", 'cat "$0/file"; exit 7', point, status=7)
+    assert done.out == "content\n" and "already mounted" in done.err
+    assert len(foldfs.mount_lines(point)) == 1
+    assert (mounted / "file").read_bytes() == b"content\n"
+
+
+def test_two_commands_share_one_mount_until_both_have_ended(small, point):
+    """As two jobs on a node do, whichever ends first."""
+    with running(small[1], point, "echo ready; read line; exit 3") as first, \
+            running(small[1], point, f"echo ready; read line; cat {point}/file") as second:
+        first.stdin.write(b"go\n")
+        first.stdin.flush()
+        with pytest.raises(subprocess.TimeoutExpired):
+            first.wait(1)
+        assert second.communicate(b"go\n", timeout=PATIENCE)[0] == b"content\n"
+        assert first.wait(PATIENCE) == 3
+    assert second.returncode == 0
+    assert not is_mounted(point)
+
+
+def lock_names():
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
+        return {line.split(" @", 1)[1].rstrip("@\n") for line in table if " @foldfs on " in line}
+
+
+@is_root
+@needs("setpriv")
+def test_another_user_cannot_hold_up_a_mount(small, mount, point):
+    """By binding the name of the lock, which is no secret."""
+    name = None
+    for _ in range(100):
+        process = subprocess.Popen([FOLDFS, "-q", small[1], point, "--", "true"])
+        while not name and process.poll() is None:
+            name = next(iter(lock_names()), None)
+        assert process.wait(PATIENCE) == 0
+        if name:
+            break
+    assert name, "the lock has no name"
+    hold = """import socket, sys
+sockets = [socket.socket(socket.AF_UNIX, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]
+for held in sockets:
+    held.bind(("\\0" + sys.argv[1]).ljust(108, "\\0"))
+sockets[0].listen()
+print("ready", flush=True)
+input()
+"""
+    with subprocess.Popen([*as_user(SOMEBODY), sys.executable, "-c", hold, name],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        foldfs.wait_for_line(holder.stdout, rb"ready\n")
+        began = time.monotonic()
+        mount(small[1])
+        assert time.monotonic() - began < 5
+        holder.communicate(b"\n")
 
 
 def test_another_pack_is_busy(small, images, mount, point):
@@ -655,21 +737,64 @@ def test_the_root_of_an_empty_tmpfs_is_a_fair_place(small, point, mount):
     run("umount", point)
 
 
-@pytest.mark.parametrize("way_out", [["fusermount3", "-u"], ["umount"]])
-def test_the_remains_of_a_killed_daemon(small, mount, point, way_out):
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_the_remains_of_a_killed_daemon_are_replaced(small, mount, point, looked_at):
+    """stat(2) of what was looked at before does not tell: the kernel remembers it."""
     mounted = mount(small[1])
+    if looked_at:
+        os.stat(point)
     os.kill(mounted.daemon, signal.SIGKILL)
     assert mounted.wait() == -signal.SIGKILL
     with pytest.raises(OSError) as raised:
         os.listdir(point)
     assert raised.value.errno == errno.ENOTCONN
-    said = refused(small[1], point)
-    assert "daemon has died" in said and f"fusermount3 -u {point}" in said
-    if way_out == ["umount"] and os.geteuid() != 0:
-        pytest.skip("only root may umount")
-    run(*way_out, point)
-    mount(small[1])
+    assert "the daemon that served it had died" in mount(small[1]).said
+    assert len(foldfs.mount_lines(point)) == 1
     assert (point / "file").read_bytes() == b"content\n"
+
+
+@is_root
+@needs("setpriv")
+def test_the_remains_of_another_user_s_daemon_are_not_touched(small, place, mount,
+                                                              device_for_users):
+    mounted = mount(small[1], "--allow_other", at=own_folder(place))
+    os.kill(mounted.daemon, signal.SIGKILL)
+    mounted.wait()
+    said = refused(small[1], mounted.path, prefix=as_user(SOMEBODY))
+    assert "daemon has died" in said and f"fusermount3 -u {mounted.path}" in said
+
+
+@pytest.fixture
+def connections(place):
+    """Where the kernel has a folder for each connection of FUSE."""
+    (place / "connections").mkdir()
+    run("mount", "-t", "fusectl", "none", place / "connections")
+    yield place / "connections"
+    run("umount", place / "connections")
+
+
+@is_root
+def test_a_connection_that_is_aborted_leaves_no_mount(small, mount, point, connections):
+    mounted = mount(small[1], "-f")
+    connection = os.minor(os.stat(point).st_dev)
+    (connections / str(connection) / "abort").write_text("1")
+    assert mounted.wait() == 1
+    assert not is_mounted(point)
+    assert "the connection to the kernel was aborted" in mounted.log()
+
+
+@is_root
+def test_what_was_mounted_on_top_is_left_alone(small, mount, point):
+    mounted = mount(small[1], "-f")
+    run("mount", "-t", "tmpfs", "none", point)
+    os.kill(mounted.daemon, signal.SIGTERM)
+    foldfs.wait_for_line(mounted.process.stderr, rb"mounted on top of it: unmount that first\n")
+    assert len(foldfs.mount_lines(point)) == 2
+    run("umount", point)
+    assert (point / "file").read_bytes() == b"content\n"
+    os.kill(mounted.daemon, signal.SIGTERM)
+    assert mounted.wait() == 0
+    assert not is_mounted(point)
 
 
 def test_a_reader_of_a_killed_daemon_gets_an_error(small, mount):
@@ -689,3 +814,14 @@ def test_a_daemon_that_dies_while_it_starts_is_told_of(small, place):
     done = run("prlimit", "--as=60000000", FOLDFS, "--pool=1G", small[1], place / "mnt",
                status=None)
     assert done.returncode != 0 and done.err.startswith("foldfs: ")
+
+
+def test_tests_that_cannot_mount_fail_where_mounts_are_required(monkeypatch):
+    """As in .ci/run, which else would be green without having tried anything."""
+    assert "FOLDFS_TEST_MOUNTS=required" in (foldfs.ROOT / ".ci/run").read_text()
+    monkeypatch.delenv("FOLDFS_TEST_MOUNTS", raising=False)
+    with pytest.raises(pytest.skip.Exception):
+        foldfs.cannot_mount("no /dev/fuse")
+    monkeypatch.setenv("FOLDFS_TEST_MOUNTS", "required")
+    with pytest.raises(pytest.fail.Exception):
+        foldfs.cannot_mount("no /dev/fuse")

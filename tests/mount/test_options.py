@@ -13,7 +13,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, MIB, PATIENCE, SOMEBODY, as_user, is_root, needs, run
+from foldfs import FOLDFS, MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
 
 
 def refused(status, *words):
@@ -429,12 +429,33 @@ def test_a_descriptor_as_mount_point(small, point):
     """Containers mount by themselves and pass the device."""
     source, pack = small
     done = run(sys.executable, "-c", PASS_DEVICE, FOLDFS, pack, point)
-    assert "mounted by the caller, whose task it was to make it read-only" in done.err
+    assert "mounted by the caller, who should have made it read-only" in done.err
     assert trees.content(point) == trees.content(source)
     [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
                 if words and words[-1].startswith(b"/dev/fd/")]
     run("umount", point)
     assert foldfs.wait_for(daemon) == 0
+
+
+@is_root
+@needs("setpriv")
+def test_modes_hold_where_the_caller_leaves_them_to_foldfs(small, point):
+    """The kernel looks at them only if the mount was made with default_permissions."""
+    open_to_all = PASS_DEVICE.replace(",default_permissions", ",allow_other")
+    run(sys.executable, "-c", open_to_all, FOLDFS, small[1], point, f"--uid={NOBODY}",
+        f"--gid={NOBODY}", "--umask=077")
+    [daemon] = [pid for pid, words in foldfs.children(os.getpid()).items()
+                if words and any(word.startswith(b"/dev/fd/") for word in words)]
+    try:
+        owner = run(*as_user(NOBODY), "cat", point / "file", point / "folder/other").out
+        assert owner == "content\nother content\n"
+        for command in (["cat", point / "file"], ["ls", point], ["cat", point / "folder/other"],
+                        ["test", "-r", point / "file"]):
+            run(*as_user(SOMEBODY), *command, status=2 if command[0] == "ls" else 1)
+        assert run("cat", point / "file").out == "content\n"  # root
+    finally:
+        run("umount", point)
+        assert foldfs.wait_for(daemon) == 0
 
 
 # --- refusals -----------------------------------------------------------------------------
@@ -465,6 +486,11 @@ def test_a_wrong_value_is_refused(small, point, words):
 def test_wrong_numbers_of_arguments_are_refused(small, point):
     for words in ([], [small[1]], [small[1], point, "more"], [small[1], point, "--"]):
         refused(2, *words)
+
+
+def test_swapped_arguments_are_named(small, place, point):
+    assert "PACK comes first" in refused(2, point, small[1])
+    assert "PACK comes first" in refused(2, small[0], small[1])
 
 
 def test_help_and_version_go_to_stdout():

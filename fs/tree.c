@@ -1,0 +1,112 @@
+#include "fs/tree.h"
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES 131072 /* Python before 3.14 reads in blocks of this size: one READ a photo */
+#define GROUPS_MAX  256	   /* of one process that are looked at */
+
+static mode_t mode_of(const struct tree *tree, mode_t type, mode_t packed)
+{
+	mode_t readable = type == S_IFDIR ? 0500 : 0400, all = type == S_IFDIR ? 0777 : 0666;
+
+	if (type == S_IFLNK)
+		return type | 0777;
+	if (tree->umask == UINT64_MAX)
+		return type | packed | readable;
+	return type | (all & ~(mode_t)tree->umask);
+}
+
+int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret)
+{
+	struct dataset_entry e;
+	struct dataset_attr attr;
+	int r;
+
+	dataset_entry(tree->dataset, entry, &e);
+	r = dataset_attr(tree->dataset, entry, &attr);
+	if (r < 0)
+		return r;
+	*ret = (struct stat){
+		.st_ino = tree_ino(tree, e.inode),
+		.st_mode = mode_of(tree, tree_type(e.kind), attr.mode),
+		.st_nlink = attr.nlink,
+		.st_uid = tree->uid,
+		.st_gid = tree->gid,
+		.st_size = (off_t)e.size,
+		.st_blocks = (blkcnt_t)((e.size + 511) / 512),
+		.st_blksize = BLOCK_BYTES,
+		.st_atim = attr.mtime,
+		.st_mtim = attr.mtime,
+		.st_ctim = attr.mtime,
+	};
+	return 0;
+}
+
+int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret)
+{
+	const char *end = path + len;
+	uint32_t entry = tree->root;
+
+	while (path < end) {
+		const char *slash = memchr(path, '/', (size_t)(end - path));
+		size_t name = (size_t)((slash ? slash : end) - path);
+		int r = 0;
+
+		if (name > 0 && !(name == 1 && *path == '.'))
+			r = dataset_lookup(tree->dataset, entry, path, name, &entry);
+		if (r < 0)
+			return r;
+		path += name + (slash != NULL);
+	}
+	*ret = entry;
+	return 0;
+}
+
+/* --- permissions ----------------------------------------------------------------------------- */
+
+static bool in_group(gid_t gid, fuse_req_t req)
+{
+	gid_t groups[GROUPS_MAX];
+	int count;
+
+	if (fuse_req_ctx(req)->gid == gid)
+		return true;
+	count = fuse_req_getgroups(req, GROUPS_MAX, groups);
+	for (int i = 0; i < count && i < GROUPS_MAX; i++)
+		if (groups[i] == gid)
+			return true;
+	return false;
+}
+
+static int allows(const struct stat *st, int access, fuse_req_t req)
+{
+	mode_t mode = st->st_mode;
+
+	if (fuse_req_ctx(req)->uid == st->st_uid)
+		mode >>= 6;
+	else if ((mode >> 3 ^ mode) & 07 && in_group(st->st_gid, req))
+		mode >>= 3;
+	return (mode & (mode_t)access) == (mode_t)access ? 0 : -EACCES;
+}
+
+int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req)
+{
+	int r = 0;
+
+	if (fuse_req_ctx(req)->uid == 0)
+		return 0;
+	for (;;) {
+		struct dataset_entry e;
+		struct stat st;
+
+		r = tree_stat(tree, entry, &st);
+		if (r == 0)
+			r = allows(&st, access, req);
+		if (r < 0 || entry == tree->root)
+			return r;
+		dataset_entry(tree->dataset, entry, &e);
+		entry = e.parent;
+		access = X_OK;
+	}
+}

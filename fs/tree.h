@@ -1,0 +1,56 @@
+/* The part of a pack that a mount shows, as the kernel sees it: inode numbers, attributes, paths.
+ *
+ * Inode numbers are entry numbers + 1; the root of the mount is 1. They never change and are
+ * never reused, so that forgetting an inode costs nothing. Plain data; all calls are thread-safe.
+ */
+#ifndef FS_TREE_H
+#define FS_TREE_H
+
+#include "fs/fuse.h"
+#include "pack/dataset.h"
+#include <sys/stat.h>
+
+struct tree {
+	struct dataset *dataset; /* borrowed */
+	uint32_t root;		 /* the entry that is the mount's root */
+	uid_t uid;		 /* of all files */
+	gid_t gid;
+	uint64_t umask; /* UINT64_MAX: the modes in the pack */
+};
+
+/* What stat(2) tells of an entry. Returns 0 or -errno. */
+int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
+
+/* Finds a path below the mount's root; "./", leading and doubled slashes do not count. Returns 0,
+ * -ENOENT or -ENOTDIR. */
+int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret);
+
+/* Whether whoever sent a request may use an entry as `access` (R_OK, X_OK) says, and search all the
+ * folders above it: what default_permissions has the kernel check. Returns 0 or -errno. */
+int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req);
+
+/* The entry of an inode number, and the number of an entry that stands for an inode. */
+static inline uint32_t tree_entry(const struct tree *tree, fuse_ino_t ino)
+{
+	return ino == FUSE_ROOT_ID ? tree->root : (uint32_t)(ino - 1);
+}
+
+static inline fuse_ino_t tree_ino(const struct tree *tree, uint32_t inode)
+{
+	return inode == tree->root ? FUSE_ROOT_ID : (fuse_ino_t)inode + 1;
+}
+
+/* The file type of an entry, as in st_mode. */
+static inline mode_t tree_type(enum format_kind kind)
+{
+	switch (kind) {
+	case FORMAT_DIRECTORY:
+		return S_IFDIR;
+	case FORMAT_SYMLINK:
+		return S_IFLNK;
+	default:
+		return S_IFREG;
+	}
+}
+
+#endif

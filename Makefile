@@ -153,14 +153,14 @@ run-soak: all $(soaked)
 	@$(MAKE) check-mount MARKED='slow or tool'
 
 # What has no threads need not be looked at for races. What computes for long comes first.
-threaded := $(addprefix $(B)/unit/test_,ahead cache fill histogram inval journal pipeline \
-		   pressure reader_file scan share sweep thinker work)
+threaded := $(addprefix $(B)/unit/test_,ahead batch_scan cache fill histogram inval journal \
+		   parallel_for pipeline pressure reader_file scan thinker work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
-packers  := $(addprefix $(B)/unit/test_,alias builder classes contents dataset dataset_kin \
-		   dataset_lists duplicates index paths resume sheet survey)
+packers  := $(addprefix $(B)/unit/test_,alias builder classes dedup_table dataset dataset_kin \
+		   dataset_lists duplicates index path_map resume sheet survey)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)

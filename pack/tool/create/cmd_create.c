@@ -29,7 +29,7 @@ static void release(struct command *command)
 
 	progress_clear(&create->progress);
 	import_free(create->import);
-	contents_release(&create->contents);
+	dedup_table_release(&create->dedup_table);
 	builder_free(create->builder);
 	scope_close(&command->root);
 	if (create->bad_list)

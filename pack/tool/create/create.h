@@ -13,7 +13,7 @@
 
 #include "pack/tool/cli/progress.h"
 #include "pack/tool/image/transform.h"
-#include "pack/tool/import/contents.h"
+#include "pack/tool/import/dedup_table.h"
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import_dir.h"
 #include "pack/write/builder.h"
@@ -45,7 +45,8 @@ struct create {
 	enum progress_want want;
 	struct import *import;
 	struct builder *builder;
-	struct contents contents;     /* of the files that were stored, where dedup is asked for */
+	struct dedup_table
+		dedup_table;	      /* of the files that were stored, where dedup is asked for */
 	struct create_sample *sample; /* while one is taken */
 	struct progress progress;
 	FILE *bad_list;	       /* NULL: none */

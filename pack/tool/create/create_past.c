@@ -74,7 +74,7 @@ static int take_up(struct create *create, struct item *item, const struct builde
 		memcpy(&item->hash, at, sizeof(item->hash));
 		at += sizeof(item->hash);
 		if (past->stored)
-			r = contents_add(&create->contents, item->hash, item->id);
+			r = dedup_table_add(&create->dedup_table, item->hash, item->id);
 	}
 	if (r == 0 && (flags & NOTE_BAD))
 		r = list_again(create, item, at, (size_t)(end - at));

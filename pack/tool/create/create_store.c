@@ -52,7 +52,7 @@ static void release(struct run *run)
 
 bool create_is_deduped(const struct create *create, const struct item *item)
 {
-	return create->dedup && !item_is_large(item) && contents_pays(item->bytes.len);
+	return create->dedup && !item_is_large(item) && dedup_table_pays(item->bytes.len);
 }
 
 /* --- in the pipeline's threads ---------------------------------------------------------- */
@@ -68,7 +68,7 @@ static void work(void *context, unsigned worker, void *pointer)
 	if (!item->error)
 		create_shape(create, item);
 	if (create_is_deduped(create, item))
-		item->hash = contents_hash(item->bytes.data, item->bytes.len);
+		item->hash = dedup_table_hash(item->bytes.data, item->bytes.len);
 }
 
 /* --- in ----------------------------------------------------------------------------------- */
@@ -163,14 +163,14 @@ static int store_memory(struct create *create, struct item *item, struct err *er
 static int store_once(struct create *create, struct item *item, struct err *err)
 {
 	uint32_t first;
-	int r = contents_find(&create->contents, create->builder, item->hash, item->bytes.data,
-			      item->bytes.len, &first);
+	int r = dedup_table_find(&create->dedup_table, create->builder, item->hash,
+				 item->bytes.data, item->bytes.len, &first);
 
 	if (r == 0)
 		return builder_alias(create->builder, item->id, first, err);
 	if (r == -ENOENT)
 		r = store_memory(create, item, err);
-	return r < 0 ? r : contents_add(&create->contents, item->hash, item->id);
+	return r < 0 ? r : dedup_table_add(&create->dedup_table, item->hash, item->id);
 }
 
 /* An error of the source itself is left in item->error. */

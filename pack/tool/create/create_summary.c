@@ -67,7 +67,7 @@ int create_finish(struct create *create, bool json, double began)
 
 	/* Of millions of files each of these is large, as the last batch and the index are. */
 	import_free(steal_ptr(&create->import));
-	contents_release(&create->contents);
+	dedup_table_release(&create->dedup_table);
 	malloc_trim(0);
 	r = builder_finish(create->builder, &summary, &err);
 	if (r < 0)

@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/import/paths.h"
+#include "pack/tool/import/path_map.h"
 #include "pack/tool/import/tar.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -14,12 +14,12 @@ struct import_tar {
 	struct import import; /* first */
 	struct import_tar_params params;
 	struct tar *tar;
-	struct paths paths; /* not of the root */
-	struct buf path;    /* of who is looked at */
-	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
-			       not wanted */
-	struct item *large; /* being read */
-	bool begun;	    /* its first bytes have been looked at */
+	struct path_map map; /* not of the root */
+	struct buf path;     /* of who is looked at */
+	struct buf lacking;  /* a byte an entry: a directory that something was left out of, as
+				not wanted */
+	struct item *large;  /* being read */
+	bool begun;	     /* its first bytes have been looked at */
 };
 
 /* What take() found: a file, which is to be stored, or nothing of that kind. */
@@ -57,7 +57,7 @@ static int find(struct import_tar *tar, const char *path, size_t len, uint32_t *
 		*ret = BUILDER_ROOT;
 		return 0;
 	}
-	return paths_find(&tar->paths, tar->params.builder, path, len, ret);
+	return path_map_find(&tar->map, tar->params.builder, path, len, ret);
 }
 
 static int note(struct import_tar *tar, const char *path, uint32_t id)
@@ -68,7 +68,7 @@ static int note(struct import_tar *tar, const char *path, uint32_t id)
 		return r;
 	memset(tar->lacking.data + tar->lacking.len, 0, id + 1 - tar->lacking.len);
 	tar->lacking.len = id + 1;
-	return paths_add(&tar->paths, path, strlen(path), id);
+	return path_map_add(&tar->map, path, strlen(path), id);
 }
 
 static size_t parent_len(const char *path, size_t len)
@@ -409,7 +409,7 @@ static void tar_import_free(struct import *import)
 	struct import_tar *tar = tar_of(import);
 
 	tar_free(tar->tar);
-	paths_release(&tar->paths);
+	path_map_release(&tar->map);
 	buf_release(&tar->path);
 	buf_release(&tar->lacking);
 	free(tar);

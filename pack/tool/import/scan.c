@@ -2,8 +2,8 @@
 
 #include "base/date.h"
 #include "base/scope.h"
-#include "pack/tool/import/inodes.h"
-#include "pack/tool/import/share.h"
+#include "pack/tool/import/entry_table.h"
+#include "pack/tool/import/parallel_for.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,8 +13,18 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+struct inode_id {
+	uint64_t dev, ino;
+};
+
+/* The first entry of a file that has several names. */
+struct first_name {
+	struct inode_id inode;
+	uint32_t entry;
+};
+
 /* A name of a directory that is being read; becomes an entry once its siblings are sorted. */
-struct item {
+struct scan_item {
 	struct scan_entry entry; /* its mode with the type */
 	struct inode_id inode;
 	int error;   /* it cannot be looked at */
@@ -22,8 +32,8 @@ struct item {
 	bool wanted; /* for sure: it was asked for */
 };
 
-struct items {
-	struct item *items;
+struct scan_items {
+	struct scan_item *items;
 	size_t count, room;
 };
 
@@ -35,19 +45,20 @@ struct scan {
 	const struct scan_watch *watch;
 	struct scan_entry *entries;
 	size_t count, room;
-	struct buf names; /* each NUL-ended; nothing is added while several threads look */
-	struct inodes inodes;
+	struct buf names;  /* each NUL-ended; nothing is added while several threads look */
+	struct buf firsts; /* struct first_name */
+	struct entry_table by_inode; /* a number in firsts, from 1 on */
 	uint64_t files, bytes;
 	uint64_t unwanted; /* names */
 
-	struct share *share;
-	struct item *items; /* that are looked at, each by one thread */
-	int directory;	    /* theirs */
+	struct parallel_for *parallel;
+	struct scan_item *items; /* that are looked at, each by one thread */
+	int directory;		 /* theirs */
 	pthread_mutex_t lock;
 	struct buf targets; /* each NUL-ended; protected by lock */
 };
 
-static void release_items(struct items *items)
+static void release_items(struct scan_items *items)
 {
 	free(items->items);
 }
@@ -81,14 +92,14 @@ static int add_text(struct buf *texts, const char *text, size_t len, uint64_t *r
 	return r;
 }
 
-static const char *name_of(const struct scan *scan, const struct item *item)
+static const char *name_of(const struct scan *scan, const struct scan_item *item)
 {
 	return scan->names.data + item->entry.name;
 }
 
 static int compare_inodes(const void *one, const void *two)
 {
-	const struct item *a = one, *b = two;
+	const struct scan_item *a = one, *b = two;
 
 	return (a->inode.ino > b->inode.ino) - (a->inode.ino < b->inode.ino);
 }
@@ -97,8 +108,8 @@ static int compare_inodes(const void *one, const void *two)
  * directory. */
 static int compare_items(const void *one, const void *two, void *names)
 {
-	const struct scan_entry *a = &((const struct item *)one)->entry;
-	const struct scan_entry *b = &((const struct item *)two)->entry;
+	const struct scan_entry *a = &((const struct scan_item *)one)->entry;
+	const struct scan_entry *b = &((const struct scan_item *)two)->entry;
 	const char *name_a = (char *)names + a->name, *name_b = (char *)names + b->name;
 	size_t common = a->name_len < b->name_len ? a->name_len : b->name_len;
 	int r = memcmp(name_a, name_b, common), next_a, next_b;
@@ -159,16 +170,16 @@ static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, b
 /* --- one directory: its names ------------------------------------------------------------- */
 
 static int add_name(struct scan *scan, const struct dirent *found, uint32_t parent,
-		    struct items *items)
+		    struct scan_items *items)
 {
 	size_t len = strlen(found->d_name);
-	struct item *item;
+	struct scan_item *item;
 	int r = grow(&items->items, items->count, &items->room, sizeof(*items->items));
 
 	if (r < 0)
 		return r;
 	item = items->items + items->count;
-	*item = (struct item){
+	*item = (struct scan_item){
 		.entry = {.parent = parent, .kind = FORMAT_FILE, .name_len = (uint8_t)len},
 		.inode = {.ino = found->d_ino},
 		.error = format_name_valid(found->d_name, len) ? 0 : -ENAMETOOLONG,
@@ -181,7 +192,7 @@ static int add_name(struct scan *scan, const struct dirent *found, uint32_t pare
 
 /* Not to look at what is not wanted spares reading its inode. */
 static int take_name(struct scan *scan, const struct dirent *found, uint32_t parent,
-		     struct items *items)
+		     struct scan_items *items)
 {
 	bool wanted = true;
 	int r = 0;
@@ -193,7 +204,7 @@ static int take_name(struct scan *scan, const struct dirent *found, uint32_t par
 	return r == 0 && wanted ? add_name(scan, found, parent, items) : r;
 }
 
-static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct items *items)
+static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct scan_items *items)
 {
 	struct dirent *found;
 	int r = 0;
@@ -214,7 +225,7 @@ static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct it
 
 /* --- what they are ------------------------------------------------------------------------ */
 
-static int read_target(struct scan *scan, struct item *item)
+static int read_target(struct scan *scan, struct scan_item *item)
 {
 	char target[PATH_MAX];
 	ssize_t len = readlinkat(scan->directory, name_of(scan, item), target, sizeof(target));
@@ -232,7 +243,7 @@ static int read_target(struct scan *scan, struct item *item)
 static void look_at(void *context, size_t number)
 {
 	struct scan *scan = context;
-	struct item *item = scan->items + number;
+	struct scan_item *item = scan->items + number;
 	struct stat st;
 
 	if (item->error)
@@ -255,18 +266,18 @@ static void look_at(void *context, size_t number)
 	}
 }
 
-static void look_at_all(struct scan *scan, int directory, struct items *items)
+static void look_at_all(struct scan *scan, int directory, struct scan_items *items)
 {
 	if (items->count > 1)
 		qsort(items->items, items->count, sizeof(*items->items), compare_inodes);
 	scan->items = items->items;
 	scan->directory = directory;
-	share_run(scan->share, items->count);
+	parallel_for_run(scan->parallel, items->count);
 	scan->items = NULL;
 }
 
 /* Returns 0 with *ret saying whether it is packed. */
-static int check(struct scan *scan, uint32_t parent, struct item *item, bool *ret)
+static int check(struct scan *scan, uint32_t parent, struct scan_item *item, bool *ret)
 {
 	const char *name = name_of(scan, item);
 	mode_t mode = item->entry.mode;
@@ -288,7 +299,7 @@ static int check(struct scan *scan, uint32_t parent, struct item *item, bool *re
 }
 
 /* Leaves those that are packed. */
-static int check_all(struct scan *scan, uint32_t parent, struct items *items)
+static int check_all(struct scan *scan, uint32_t parent, struct scan_items *items)
 {
 	size_t kept = 0;
 	bool packed;
@@ -304,7 +315,7 @@ static int check_all(struct scan *scan, uint32_t parent, struct items *items)
 }
 
 /* What is in a directory, in order. */
-static int read_items(struct scan *scan, DIR *stream, uint32_t parent, struct items *items)
+static int read_items(struct scan *scan, DIR *stream, uint32_t parent, struct scan_items *items)
 {
 	int r = read_names(scan, stream, parent, items);
 
@@ -331,11 +342,35 @@ static int append(struct scan *scan, const struct scan_entry *entry, uint32_t *r
 	return 0;
 }
 
+/* The entry that the inode was first met as: `entry` itself where it is new. */
+static int find_first(struct scan *scan, const struct inode_id *inode, uint32_t entry,
+		      uint32_t *ret_first)
+{
+	/* Inode numbers are dense: a multiplication spreads them well enough. */
+	uint32_t hash = (uint32_t)((inode->ino ^ inode->dev << 40) * 0x9e3779b97f4a7c15u >> 32);
+	const struct first_name *firsts = (const void *)scan->firsts.data;
+	const struct first_name new = {.inode = *inode, .entry = entry};
+	uint32_t number;
+	size_t at = 0;
+
+	*ret_first = entry;
+	while ((number = entry_table_next(&scan->by_inode, hash, &at)) != 0) {
+		if (firsts[number - 1].inode.ino == inode->ino &&
+		    firsts[number - 1].inode.dev == inode->dev) {
+			*ret_first = firsts[number - 1].entry;
+			return 0;
+		}
+	}
+	if (buf_add(&scan->firsts, &new, sizeof(new)) < 0)
+		return -ENOMEM;
+	return entry_table_add(&scan->by_inode, hash, (uint32_t)(scan->firsts.len / sizeof(new)));
+}
+
 /* A further name of a file that was met before is a hard link to it. */
-static int append_file(struct scan *scan, struct item *item)
+static int append_file(struct scan *scan, struct scan_item *item)
 {
 	uint32_t entry = (uint32_t)scan->count, first = entry;
-	int r = item->linked ? inodes_first(&scan->inodes, &item->inode, entry, &first) : 0;
+	int r = item->linked ? find_first(scan, &item->inode, entry, &first) : 0;
 
 	if (r < 0)
 		return r;
@@ -351,7 +386,7 @@ static int append_file(struct scan *scan, struct item *item)
 
 static int scan_directory(struct scan *scan, int fd, uint32_t self);
 
-static int append_directory(struct scan *scan, int parent_fd, const struct item *item)
+static int append_directory(struct scan *scan, int parent_fd, const struct scan_item *item)
 {
 	uint64_t unwanted = scan->unwanted;
 	uint32_t self;
@@ -379,7 +414,7 @@ static void close_stream(DIR **stream)
 static int scan_directory(struct scan *scan, int fd, uint32_t self)
 {
 	SCOPE(close_stream) DIR *stream = fdopendir(fd);
-	SCOPE(release_items) struct items items = {0};
+	SCOPE(release_items) struct scan_items items = {0};
 	int r;
 
 	if (!stream) {
@@ -390,7 +425,7 @@ static int scan_directory(struct scan *scan, int fd, uint32_t self)
 	if (r == 0)
 		r = read_items(scan, stream, self, &items);
 	for (size_t i = 0; r == 0 && i < items.count; i++) {
-		struct item *item = items.items + i;
+		struct scan_item *item = items.items + i;
 		uint32_t entry;
 
 		if (item->entry.kind == FORMAT_DIRECTORY)
@@ -429,26 +464,27 @@ static int scan_root(struct scan *scan, int root)
 /* What is needed only until the tree is known. */
 static void end(struct scan *scan)
 {
-	share_free(scan->share);
-	inodes_release(&scan->inodes);
-	scan->share = NULL;
+	parallel_for_free(scan->parallel);
+	entry_table_release(&scan->by_inode);
+	buf_release(&scan->firsts);
+	scan->parallel = NULL;
 	scan->watch = NULL;
 }
 
 int scan_new(const struct scan_params *params, const struct scan_watch *watch, struct scan **ret)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
-	const struct share_params share = {.threads = params->jobs,
-					   .patience_ns = params->patience_ns,
-					   .work = look_at,
-					   .context = scan};
+	const struct parallel_for_params parallel = {.threads = params->jobs,
+						     .patience_ns = params->patience_ns,
+						     .work = look_at,
+						     .context = scan};
 	int r;
 
 	if (!scan)
 		return -ENOMEM;
 	scan->watch = watch;
 	pthread_mutex_init(&scan->lock, NULL);
-	r = share_new(&share, &scan->share);
+	r = parallel_for_new(&parallel, &scan->parallel);
 	if (r == 0)
 		r = scan_root(scan, params->root);
 	end(scan);

@@ -4,8 +4,8 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
+#include "pack/tool/read/batch_scan.h"
 #include "pack/tool/read/compare.h"
-#include "pack/tool/read/sweep.h"
 #include <fcntl.h>
 #include <string.h>
 
@@ -274,7 +274,7 @@ static int run(struct diff *diff)
 	const struct compare_params params = {.dataset = diff->dataset,
 					      .root = diff->root,
 					      .attributes = diff->settings.attributes,
-					      .jobs = sweep_jobs(diff->settings.jobs),
+					      .jobs = batch_scan_jobs(diff->settings.jobs),
 					      .differs = on_difference,
 					      .unreadable = on_unreadable,
 					      .damaged = on_damaged,

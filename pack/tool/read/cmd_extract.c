@@ -5,8 +5,8 @@
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/cli/subtree.h"
-#include "pack/tool/read/sweep.h"
-#include "pack/tool/read/unfold.h"
+#include "pack/tool/read/batch_scan.h"
+#include "pack/tool/read/extract.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -148,14 +148,14 @@ static int conclude(struct extract *extract)
 
 static int run(struct extract *extract)
 {
-	const struct unfold_params params = {.dataset = extract->dataset,
-					     .subtree = &extract->subtree,
-					     .root = extract->root,
-					     .finish_root = extract->made_root,
-					     .jobs = sweep_jobs(extract->settings.jobs),
-					     .fault = on_fault,
-					     .done = on_done,
-					     .context = extract};
+	const struct extract_params params = {.dataset = extract->dataset,
+					      .subtree = &extract->subtree,
+					      .root = extract->root,
+					      .finish_root = extract->made_root,
+					      .jobs = batch_scan_jobs(extract->settings.jobs),
+					      .fault = on_fault,
+					      .done = on_done,
+					      .context = extract};
 	int r;
 
 	progress_begin(&extract->progress, "extracting",
@@ -164,7 +164,7 @@ static int run(struct extract *extract)
 		extract->progress.files_total = dataset_info(extract->dataset)->super->files;
 		extract->progress.bytes_total = dataset_info(extract->dataset)->super->bytes;
 	}
-	r = unfold(&params);
+	r = extract_tree(&params);
 	progress_clear(&extract->progress);
 	say_rest(extract);
 	if (r == -EINTR && interrupt_pending()) {

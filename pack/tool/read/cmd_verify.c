@@ -7,7 +7,7 @@
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/cli/progress.h"
-#include "pack/tool/read/sweep.h"
+#include "pack/tool/read/batch_scan.h"
 #include <string.h>
 
 struct settings {
@@ -124,11 +124,11 @@ static int say_stretch(struct verify *verify)
 
 /* --- the bytes -------------------------------------------------------------------------- */
 
-/* No more extents than this can lie in a window, as files with the same bytes lie over one another.
+/* No more extents than this can lie in a batch, as files with the same bytes lie over one another.
  */
-#define EXTENTS_MOST (WINDOW_FILES * (WINDOW_BYTES / FORMAT_EXTENT))
+#define EXTENTS_MOST (BATCH_FILES * (BATCH_BYTES / FORMAT_EXTENT))
 
-/* What is wrong in one window. */
+/* What is wrong in one batch. */
 struct note {
 	unsigned count;
 	struct {
@@ -137,16 +137,16 @@ struct note {
 	} bad[EXTENTS_MOST];
 };
 
-static void check_extent(struct view *view, uint64_t number, struct note *note)
+static void check_extent(struct batch_reader *reader, uint64_t number, struct note *note)
 {
 	struct dataset_extent extent;
 	struct iovec iov;
 	char *data;
-	int r = view_extent(view, number, &extent, &data);
+	int r = batch_reader_extent(reader, number, &extent, &data);
 
 	if (r == 0) {
 		iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
-		r = dataset_check(view->dataset, number, &iov, 1);
+		r = dataset_check(reader->dataset, number, &iov, 1);
 	}
 	if (r == 0)
 		return;
@@ -154,18 +154,18 @@ static void check_extent(struct view *view, uint64_t number, struct note *note)
 	note->bad[note->count++].error = r;
 }
 
-static void check_window(void *context, unsigned worker, const struct window *window,
-			 struct view *view, void *note)
+static void check_batch(void *context, unsigned worker, const struct batch *batch,
+			struct batch_reader *reader, void *note)
 {
-	struct window_extents extents;
+	struct batch_extents extents;
 
 	(void)context;
 	(void)worker;
-	view_read(view, window);
-	for (uint32_t i = 0; i < window->count; i++) {
-		extents = window_extents(view->dataset, window, i);
+	batch_reader_read(reader, batch);
+	for (uint32_t i = 0; i < batch->count; i++) {
+		extents = batch_extents(reader->dataset, batch, i);
 		for (uint64_t number = 0; number < extents.count; number++)
-			check_extent(view, extents.first + number, note);
+			check_extent(reader, extents.first + number, note);
 	}
 }
 
@@ -186,7 +186,7 @@ static int bad_extent(struct verify *verify, uint64_t number, int error)
 	return r;
 }
 
-static int window_done(void *context, const struct window *window, void *pointer)
+static int batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct verify *verify = context;
 	const struct note *note = pointer;
@@ -196,7 +196,7 @@ static int window_done(void *context, const struct window *window, void *pointer
 		r = note->bad[i].error == -ENOMEM
 			    ? -ENOMEM
 			    : bad_extent(verify, note->bad[i].extent, note->bad[i].error);
-	progress_add(&verify->progress, window->last ? window->count : 0, window->bytes);
+	progress_add(&verify->progress, batch->last ? batch->count : 0, batch->bytes);
 	return r;
 }
 
@@ -218,18 +218,18 @@ static int list_files(const struct dataset *dataset, struct buf *files)
 static int check_bytes(struct verify *verify)
 {
 	SCOPE(buf_release) struct buf files = BUF_INIT;
-	struct sweep_params params = {.dataset = verify->dataset,
-				      .jobs = sweep_jobs(verify->settings.jobs),
-				      .note_size = sizeof(struct note),
-				      .work = check_window,
-				      .done = window_done,
-				      .context = verify};
+	struct batch_scan_params params = {.dataset = verify->dataset,
+					   .jobs = batch_scan_jobs(verify->settings.jobs),
+					   .note_size = sizeof(struct note),
+					   .work = check_batch,
+					   .done = batch_done,
+					   .context = verify};
 	int r = list_files(verify->dataset, &files);
 
 	params.files = (uint32_t *)(void *)files.data;
 	params.count = files.len / sizeof(*params.files);
 	if (r == 0)
-		r = sweep(&params);
+		r = batch_scan(&params);
 	return r < 0 ? r : say_stretch(verify);
 }
 

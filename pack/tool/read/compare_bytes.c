@@ -1,10 +1,10 @@
-/* The bytes of files that a folder and a dataset both have: those of the dataset by windows, in
+/* The bytes of files that a folder and a dataset both have: those of the dataset by batches, in
  * its order, those of the folder file by file. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/dirstack.h"
+#include "pack/tool/read/batch_scan.h"
 #include "pack/tool/read/compare_internal.h"
-#include "pack/tool/read/sweep.h"
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 
 /* What a thread has of its own. */
-struct extent_reader {
+struct compare_worker {
 	struct dirstack *directories; /* of the folder */
 	char *piece;		      /* FORMAT_EXTENT bytes */
 };
 
 struct reading {
 	const struct compare *compare;
-	struct extent_reader *readers;
+	struct compare_worker *workers;
 	/* The long file that is known not to be the same: no more of it is read. */
 	_Atomic uint32_t settled;
 };
@@ -31,18 +31,18 @@ struct verdict {
 	int error; /* of the last two */
 };
 
-/* What comes of one window. */
+/* What comes of one batch. */
 struct note {
-	struct verdict verdicts[WINDOW_FILES];
+	struct verdict verdicts[BATCH_FILES];
 };
 
 static void release(struct reading *reading)
 {
-	for (unsigned i = 0; reading->readers && i < reading->compare->params->jobs; i++) {
-		dirstack_free(reading->readers[i].directories);
-		free(reading->readers[i].piece);
+	for (unsigned i = 0; reading->workers && i < reading->compare->params->jobs; i++) {
+		dirstack_free(reading->workers[i].directories);
+		free(reading->workers[i].piece);
 	}
-	free(reading->readers);
+	free(reading->workers);
 }
 
 static uint32_t parent_of(const void *scan, uint32_t directory)
@@ -62,13 +62,13 @@ static int prepare(struct reading *reading)
 		.parent = parent_of, .name = name_of, .context = compare->scan};
 	int r = 0;
 
-	reading->readers = calloc(compare->params->jobs, sizeof(*reading->readers));
-	if (!reading->readers)
+	reading->workers = calloc(compare->params->jobs, sizeof(*reading->workers));
+	if (!reading->workers)
 		return -ENOMEM;
 	for (unsigned i = 0; r == 0 && i < compare->params->jobs; i++) {
-		reading->readers[i].piece = malloc(FORMAT_EXTENT);
-		r = reading->readers[i].piece ? dirstack_new(&tree, compare->params->root,
-							     &reading->readers[i].directories)
+		reading->workers[i].piece = malloc(FORMAT_EXTENT);
+		r = reading->workers[i].piece ? dirstack_new(&tree, compare->params->root,
+							     &reading->workers[i].directories)
 					      : -ENOMEM;
 	}
 	return r;
@@ -102,12 +102,13 @@ static int open_file(const struct compare *compare, struct dirstack *directories
 
 /* Where both agree, the checksum would say nothing new. Where they do not, it says who is
  * wrong. */
-static struct verdict compare_extent(struct view *view, uint64_t number, int fd, char *piece)
+static struct verdict compare_extent(struct batch_reader *reader, uint64_t number, int fd,
+				     char *piece)
 {
 	struct dataset_extent extent;
 	struct iovec iov;
 	char *data;
-	int r = view_extent(view, number, &extent, &data);
+	int r = batch_reader_extent(reader, number, &extent, &data);
 
 	if (r < 0)
 		return (struct verdict){DAMAGED, r};
@@ -117,39 +118,39 @@ static struct verdict compare_extent(struct view *view, uint64_t number, int fd,
 	if (memcmp(piece, data, extent.size) == 0)
 		return (struct verdict){SAME, 0};
 	iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
-	r = dataset_check(view->dataset, number, &iov, 1);
+	r = dataset_check(reader->dataset, number, &iov, 1);
 	return r < 0 ? (struct verdict){DAMAGED, r} : (struct verdict){DIFFERENT, 0};
 }
 
 static struct verdict compare_file(const struct reading *reading,
-				   const struct extent_reader *reader, const struct window *window,
-				   uint32_t i, struct view *view)
+				   const struct compare_worker *worker, const struct batch *batch,
+				   uint32_t i, struct batch_reader *reader)
 {
 	const struct compare *compare = reading->compare;
-	struct window_extents extents = window_extents(view->dataset, window, i);
+	struct batch_extents extents = batch_extents(reader->dataset, batch, i);
 	struct verdict verdict = {SAME, 0};
 	SCOPE_CLOSE int fd = -1;
-	int r = open_file(compare, reader->directories, compare->in_scan[window->files[i]], &fd);
+	int r = open_file(compare, worker->directories, compare->in_scan[batch->files[i]], &fd);
 
 	if (r < 0)
 		return (struct verdict){UNREADABLE, r};
 	for (uint64_t k = 0; verdict.outcome == SAME && k < extents.count; k++)
-		verdict = compare_extent(view, extents.first + k, fd, reader->piece);
+		verdict = compare_extent(reader, extents.first + k, fd, worker->piece);
 	return verdict;
 }
 
-static void work(void *context, unsigned worker, const struct window *window, struct view *view,
-		 void *pointer)
+static void work(void *context, unsigned worker, const struct batch *batch,
+		 struct batch_reader *reader, void *pointer)
 {
 	struct reading *reading = context;
 	struct note *note = pointer;
 
-	if (window->piece && atomic_load(&reading->settled) == *window->files)
+	if (batch->piece && atomic_load(&reading->settled) == *batch->files)
 		return;
-	view_read(view, window);
-	for (uint32_t i = 0; i < window->count; i++)
+	batch_reader_read(reader, batch);
+	for (uint32_t i = 0; i < batch->count; i++)
 		note->verdicts[i] =
-			compare_file(reading, &reading->readers[worker], window, i, view);
+			compare_file(reading, &reading->workers[worker], batch, i, reader);
 }
 
 /* --- in the caller's thread ----------------------------------------------------------------- */
@@ -179,32 +180,31 @@ static int file_done(struct reading *reading, uint32_t entry, const struct verdi
 					     : tell_error(reading->compare, entry, verdict);
 }
 
-static int window_done(void *context, const struct window *window, void *pointer)
+static int batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct reading *reading = context;
 	const struct compare_params *params = reading->compare->params;
 	const struct note *note = pointer;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < window->count; i++)
-		r = file_done(reading, window->files[i], &note->verdicts[i]);
+	for (uint32_t i = 0; r == 0 && i < batch->count; i++)
+		r = file_done(reading, batch->files[i], &note->verdicts[i]);
 	return r < 0 ? r
-		     : params->done(params->context, window->last ? window->count : 0,
-				    window->bytes);
+		     : params->done(params->context, batch->last ? batch->count : 0, batch->bytes);
 }
 
 int compare_bytes(const struct compare *compare, uint32_t *files, size_t count)
 {
 	SCOPE(release) struct reading reading = {.compare = compare, .settled = COMPARE_NONE};
-	const struct sweep_params params = {.dataset = compare->dataset,
-					    .files = files,
-					    .count = count,
-					    .jobs = compare->params->jobs,
-					    .note_size = sizeof(struct note),
-					    .work = work,
-					    .done = window_done,
-					    .context = &reading};
+	const struct batch_scan_params params = {.dataset = compare->dataset,
+						 .files = files,
+						 .count = count,
+						 .jobs = compare->params->jobs,
+						 .note_size = sizeof(struct note),
+						 .work = work,
+						 .done = batch_done,
+						 .context = &reading};
 	int r = prepare(&reading);
 
-	return r < 0 ? r : sweep(&params);
+	return r < 0 ? r : batch_scan(&params);
 }

@@ -2,15 +2,15 @@
  *
  * The caller's thread does them, in order. Once one has taken longer than the others' help would
  * cost, as an answer of a disk or a server does, they help: each takes the next number. */
-#ifndef PACK_TOOL_IMPORT_SHARE_H
-#define PACK_TOOL_IMPORT_SHARE_H
+#ifndef PACK_TOOL_IMPORT_PARALLEL_FOR_H
+#define PACK_TOOL_IMPORT_PARALLEL_FOR_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct share;
+struct parallel_for;
 
-struct share_params {
+struct parallel_for_params {
 	unsigned threads;     /* with the caller's; at least 1 */
 	uint64_t patience_ns; /* that one thing may take before the others are called */
 	/* In any of the threads. */
@@ -19,10 +19,10 @@ struct share_params {
 };
 
 /* Threads are made when they are first called, as many as can be. 0 or -ENOMEM. */
-int share_new(const struct share_params *params, struct share **ret);
-void share_free(struct share *share);
+int parallel_for_new(const struct parallel_for_params *params, struct parallel_for **ret);
+void parallel_for_free(struct parallel_for *parallel);
 
 /* Does 0 to count - 1, and returns when all are done. */
-void share_run(struct share *share, size_t count);
+void parallel_for_run(struct parallel_for *parallel, size_t count);
 
 #endif

@@ -3,23 +3,23 @@
  * The hash has 32 bits and proves nothing: of the entries that have it, whoever looks says which
  * one is meant. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread
  * looks and adds. */
-#ifndef PACK_TOOL_IMPORT_TABLE_H
-#define PACK_TOOL_IMPORT_TABLE_H
+#ifndef PACK_TOOL_IMPORT_ENTRY_TABLE_H
+#define PACK_TOOL_IMPORT_ENTRY_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct table {
-	struct table_slot *slots; /* a power of two of them */
+struct entry_table {
+	struct entry_slot *slots; /* a power of two of them */
 	size_t count, room;
 };
 
-void table_release(struct table *table);
+void entry_table_release(struct entry_table *table);
 
 /* The next entry that was added with that hash, or 0. `at` is 0 at first. */
-uint32_t table_next(const struct table *table, uint32_t hash, size_t *at);
+uint32_t entry_table_next(const struct entry_table *table, uint32_t hash, size_t *at);
 
 /* Adds an entry, which is not 0. Returns 0 or -ENOMEM. */
-int table_add(struct table *table, uint32_t hash, uint32_t entry);
+int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry);
 
 #endif

@@ -10,13 +10,13 @@
  * the pack and by several threads, then the other names of files, and at last the modes and
  * times of directories. All callbacks come from the caller's thread, in an order that does not
  * depend on the number of threads. */
-#ifndef PACK_TOOL_READ_UNFOLD_H
-#define PACK_TOOL_READ_UNFOLD_H
+#ifndef PACK_TOOL_READ_EXTRACT_H
+#define PACK_TOOL_READ_EXTRACT_H
 
 #include "pack/dataset.h"
 #include "pack/tool/cli/subtree.h"
 
-struct unfold_params {
+struct extract_params {
 	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_SUMS loaded */
 	const struct subtree *subtree; /* what to make */
 	int root;		       /* the directory, open */
@@ -24,7 +24,7 @@ struct unfold_params {
 	unsigned jobs;		       /* threads; at least 1 */
 	/* An entry could not be made: -errno, -EBADMSG where its bytes are damaged, -EEXIST
 	 * where its place is taken. What is in a directory that could not be made is not heard
-	 * of. Returns 0 to go on with the others, else what unfold() shall return. */
+	 * of. Returns 0 to go on with the others, else what extract_tree() shall return. */
 	int (*fault)(void *context, uint32_t entry, int error);
 	/* After files and now and then between; non-zero ends it with that, after the files in
 	 * hand have been finished or removed. */
@@ -33,6 +33,6 @@ struct unfold_params {
 };
 
 /* 0, -ENOMEM, -EAGAIN (no thread could be made), or what the callbacks returned. */
-int unfold(const struct unfold_params *params);
+int extract_tree(const struct extract_params *params);
 
 #endif

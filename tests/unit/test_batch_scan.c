@@ -1,24 +1,24 @@
-/* All of a pack, or some files of it, by windows and in many threads: pack/tool/read/window.h,
- * view.h and sweep.h. */
-#include "pack/tool/read/sweep.h"
+/* All of a pack, or some files of it, by batches and in many threads: pack/tool/read/batch.h,
+ * reader.h and scan.h. */
+#include "pack/tool/read/batch_scan.h"
 #include "pack_fixture.h"
 
-/* --- windows -------------------------------------------------------------------------------- */
+/* --- batches -------------------------------------------------------------------------------- */
 
 enum { FILES_MOST = 4000, WINDOWS_MOST = 64 };
 
-/* What lies in a pack, as windows_next() gives it out. */
+/* What lies in a pack, as batches_next() gives it out. */
 struct glass {
 	uint32_t files[FILES_MOST];
 	size_t count;
-	struct windows *windows;
-	struct window all[WINDOWS_MOST];
+	struct batches *batches;
+	struct batch all[WINDOWS_MOST];
 	unsigned made;
 };
 
 static void glass_release(struct glass *glass)
 {
-	windows_free(glass->windows);
+	batches_free(glass->batches);
 }
 
 /* Every file of the pack whose number among them leaves the remainder 0. */
@@ -32,8 +32,8 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 		if (child.kind == FORMAT_FILE && number++ % divisor == 0)
 			glass->files[glass->count++] = e;
 	}
-	assert_done(windows_new(f->dataset, glass->files, glass->count, &glass->windows));
-	while (glass->made < WINDOWS_MOST && windows_next(glass->windows, &glass->all[glass->made]))
+	assert_done(batches_new(f->dataset, glass->files, glass->count, &glass->batches));
+	while (glass->made < WINDOWS_MOST && batches_next(glass->batches, &glass->all[glass->made]))
 		glass->made++;
 }
 
@@ -51,8 +51,8 @@ static void neighbours_share_a_window_in_the_order_of_entries(void **state)
 	finish_and_open(f);
 	cut(f, 1, &glass);
 	assert_int_equal(glass.made, 3);
-	assert_int_equal(glass.all[0].count, WINDOW_FILES);
-	assert_int_equal(glass.all[2].count, 600 - 2 * WINDOW_FILES);
+	assert_int_equal(glass.all[0].count, BATCH_FILES);
+	assert_int_equal(glass.all[2].count, 600 - 2 * BATCH_FILES);
 	for (uint32_t i = 0; i < 600; i++)
 		assert_int_equal(glass.files[i], 1 + i);
 	assert_false(glass.all[0].piece);
@@ -82,7 +82,7 @@ static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
 {
 	struct fixture *f = *state;
 	SCOPE(glass_release) struct glass glass = {0};
-	struct window_extents extents;
+	struct batch_extents extents;
 
 	start(f);
 	add_file(f, BUILDER_ROOT, "a", 10 * MIB + 1);
@@ -94,14 +94,14 @@ static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
 	/* Where b lies is LMDB's choice: with others of its size, on a page of keys. */
 	assert_int_equal(glass.made, 7);
 	for (unsigned i = 0, pieces = 0; i < glass.made; i++) {
-		const struct window *window = &glass.all[i];
+		const struct batch *batch = &glass.all[i];
 
-		if (*window->files != find(f, "a"))
+		if (*batch->files != find(f, "a"))
 			continue;
-		assert_true(window->piece);
-		assert_int_equal(window->from, pieces * WINDOW_BYTES);
-		assert_int_equal(window->last, pieces == 2);
-		extents = window_extents(f->dataset, window, 0);
+		assert_true(batch->piece);
+		assert_int_equal(batch->from, pieces * BATCH_BYTES);
+		assert_int_equal(batch->last, pieces == 2);
+		extents = batch_extents(f->dataset, batch, 0);
 		assert_int_equal(extents.first,
 				 dataset_first_extent(f->dataset, find(f, "a")) + 4 * pieces);
 		assert_int_equal(extents.count, pieces == 2 ? 3 : 4);
@@ -132,7 +132,7 @@ static void what_lies_far_between_is_not_read_along(void **state)
 	assert_int_equal(bytes, 6 * 300 * KIB);
 }
 
-static void an_empty_pack_has_no_window(void **state)
+static void an_empty_pack_has_no_batch(void **state)
 {
 	struct fixture *f = *state;
 	SCOPE(glass_release) struct glass glass = {0};
@@ -156,13 +156,13 @@ static void files_without_bytes_are_a_window_too(void **state)
 	assert_int_equal(glass.made, 1);
 	assert_int_equal(glass.all[0].count, 2);
 	assert_int_equal(glass.all[0].len, 0);
-	assert_int_equal(window_extents(f->dataset, &glass.all[0], 1).count, 0);
+	assert_int_equal(batch_extents(f->dataset, &glass.all[0], 1).count, 0);
 }
 
 /* --- sweeping ------------------------------------------------------------------------------- */
 
 struct note {
-	unsigned number; /* of the window */
+	unsigned number; /* of the batch */
 	uint64_t bytes;	 /* that were right */
 	unsigned unreadable;
 };
@@ -172,28 +172,28 @@ struct broom {
 	unsigned begun, done, workers;
 	uint64_t bytes;
 	unsigned unreadable;
-	unsigned stop_beginning, stop_ending; /* with this window; 0: never */
+	unsigned stop_beginning, stop_ending; /* with this batch; 0: never */
 };
 
-static int broom_begin(void *context, const struct window *window, void *note)
+static int broom_begin(void *context, const struct batch *batch, void *note)
 {
 	struct broom *broom = context;
 	struct note *n = note;
 
-	(void)window;
+	(void)batch;
 	assert_int_equal(n->number, 0);
 	n->number = ++broom->begun;
 	return broom->begun == broom->stop_beginning ? -ECANCELED : 0;
 }
 
-static void look(struct fixture *f, struct view *view, uint64_t number, struct note *note)
+static void look(struct fixture *f, struct batch_reader *reader, uint64_t number, struct note *note)
 {
 	SCOPE_FREE char *want = malloc(FORMAT_EXTENT);
 	struct dataset_extent extent;
 	struct dataset_entry entry;
 	char *data;
 
-	if (view_extent(view, number, &extent, &data) < 0) {
+	if (batch_reader_extent(reader, number, &extent, &data) < 0) {
 		note->unreadable++;
 		return;
 	}
@@ -203,28 +203,28 @@ static void look(struct fixture *f, struct view *view, uint64_t number, struct n
 		note->bytes += extent.size;
 }
 
-static void broom_work(void *context, unsigned worker, const struct window *window,
-		       struct view *view, void *note)
+static void broom_work(void *context, unsigned worker, const struct batch *batch,
+		       struct batch_reader *reader, void *note)
 {
 	struct broom *broom = context;
 
 	if (worker >= broom->workers)
 		return; /* is missed in the sum */
-	view_read(view, window);
-	for (uint32_t i = 0; i < window->count; i++) {
-		struct window_extents extents = window_extents(view->dataset, window, i);
+	batch_reader_read(reader, batch);
+	for (uint32_t i = 0; i < batch->count; i++) {
+		struct batch_extents extents = batch_extents(reader->dataset, batch, i);
 
 		for (uint64_t k = 0; k < extents.count; k++)
-			look(broom->f, view, extents.first + k, note);
+			look(broom->f, reader, extents.first + k, note);
 	}
 }
 
-static int broom_done(void *context, const struct window *window, void *note)
+static int broom_done(void *context, const struct batch *batch, void *note)
 {
 	struct broom *broom = context;
 	const struct note *n = note;
 
-	(void)window;
+	(void)batch;
 	assert_int_equal(n->number, ++broom->done);
 	broom->bytes += n->bytes;
 	broom->unreadable += n->unreadable;
@@ -234,20 +234,20 @@ static int broom_done(void *context, const struct window *window, void *note)
 static int swept(struct fixture *f, unsigned jobs, struct broom *broom)
 {
 	SCOPE(glass_release) struct glass glass = {0};
-	struct sweep_params params = {.dataset = f->dataset,
-				      .files = glass.files,
-				      .jobs = jobs,
-				      .note_size = sizeof(struct note),
-				      .begin = broom_begin,
-				      .work = broom_work,
-				      .done = broom_done,
-				      .context = broom};
+	struct batch_scan_params params = {.dataset = f->dataset,
+					   .files = glass.files,
+					   .jobs = jobs,
+					   .note_size = sizeof(struct note),
+					   .begin = broom_begin,
+					   .work = broom_work,
+					   .done = broom_done,
+					   .context = broom};
 
 	broom->f = f;
 	broom->workers = jobs;
 	cut(f, 1, &glass);
 	params.count = glass.count;
-	return sweep(&params);
+	return batch_scan(&params);
 }
 
 static uint64_t build_mixed(struct fixture *f)
@@ -303,7 +303,7 @@ static void it_ends_when_it_is_told_to(void **state)
 	}
 }
 
-/* A window that cannot be read as a whole costs only those extents that cannot be read. */
+/* A batch that cannot be read as a whole costs only those extents that cannot be read. */
 static void what_is_cut_off_costs_nothing_else(void **state)
 {
 	struct fixture *f = *state;
@@ -329,10 +329,10 @@ static void what_is_cut_off_costs_nothing_else(void **state)
 static void as_many_threads_as_asked_for_within_reason(void **state)
 {
 	(void)state;
-	assert_int_equal(sweep_jobs(1), 1);
-	assert_int_equal(sweep_jobs(3), 3);
-	assert_true(sweep_jobs(0) >= 8);
-	assert_true(sweep_jobs(UINT64_MAX) <= 256);
+	assert_int_equal(batch_scan_jobs(1), 1);
+	assert_int_equal(batch_scan_jobs(3), 3);
+	assert_true(batch_scan_jobs(0) >= 8);
+	assert_true(batch_scan_jobs(UINT64_MAX) <= 256);
 }
 
 #define story(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -344,7 +344,7 @@ int main(void)
 		story(files_come_in_the_order_in_which_they_were_stored),
 		story(a_long_file_is_pieces_and_the_next_begins_anew),
 		story(what_lies_far_between_is_not_read_along),
-		story(an_empty_pack_has_no_window),
+		story(an_empty_pack_has_no_batch),
 		story(files_without_bytes_are_a_window_too),
 		story(every_byte_is_seen_once_in_order_by_any_number_of_threads),
 		story(it_ends_when_it_is_told_to),
@@ -352,5 +352,5 @@ int main(void)
 		story(as_many_threads_as_asked_for_within_reason),
 	};
 
-	return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("scan", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Many small things, in one thread or several: pack/tool/import/share.h. */
-#include "pack/tool/import/share.h"
+/* Many small things, in one thread or several: pack/tool/import/parallel_for.h. */
+#include "pack/tool/import/parallel_for.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -33,15 +33,15 @@ static void work(void *context, size_t number)
 
 static void run(struct trace *trace, unsigned threads, uint64_t patience_ns, unsigned runs)
 {
-	const struct share_params params = {
+	const struct parallel_for_params params = {
 		.threads = threads, .patience_ns = patience_ns, .work = work, .context = trace};
-	struct share *share;
+	struct parallel_for *parallel;
 
 	trace->caller = pthread_self();
-	assert_int_equal(share_new(&params, &share), 0);
+	assert_int_equal(parallel_for_new(&params, &parallel), 0);
 	for (unsigned i = 0; i < runs; i++)
-		share_run(share, COUNT);
-	share_free(share);
+		parallel_for_run(parallel, COUNT);
+	parallel_for_free(parallel);
 	for (size_t i = 0; i < COUNT; i++)
 		assert_int_equal(atomic_load(&trace->times[i]), runs);
 }
@@ -86,14 +86,14 @@ static void each_is_done_once_by_many_threads(void **state)
 
 static void nothing_to_do_is_done(void **state)
 {
-	const struct share_params params = {.threads = 4, .work = work};
-	struct share *share;
+	const struct parallel_for_params params = {.threads = 4, .work = work};
+	struct parallel_for *parallel;
 
 	(void)state;
-	assert_int_equal(share_new(&params, &share), 0);
-	share_run(share, 0);
-	share_free(share);
-	share_free(NULL);
+	assert_int_equal(parallel_for_new(&params, &parallel), 0);
+	parallel_for_run(parallel, 0);
+	parallel_for_free(parallel);
+	parallel_for_free(NULL);
 }
 
 int main(void)
@@ -106,5 +106,5 @@ int main(void)
 		cmocka_unit_test(nothing_to_do_is_done),
 	};
 
-	return cmocka_run_group_tests_name("share", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("parallel", tests, NULL, NULL);
 }

@@ -1,23 +1,23 @@
-#include "pack/tool/import/table.h"
+#include "pack/tool/import/entry_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct table_slot {
+struct entry_slot {
 	uint32_t hash;
 	uint32_t entry; /* 0: free */
 };
 
-void table_release(struct table *table)
+void entry_table_release(struct entry_table *table)
 {
 	free(table->slots);
-	*table = (struct table){0};
+	*table = (struct entry_table){0};
 }
 
-uint32_t table_next(const struct table *table, uint32_t hash, size_t *at)
+uint32_t entry_table_next(const struct entry_table *table, uint32_t hash, size_t *at)
 {
 	while (table->room > 0) {
-		const struct table_slot *slot = table->slots + ((hash + *at) & (table->room - 1));
+		const struct entry_slot *slot = table->slots + ((hash + *at) & (table->room - 1));
 
 		if (!slot->entry)
 			break;
@@ -28,7 +28,7 @@ uint32_t table_next(const struct table *table, uint32_t hash, size_t *at)
 	return 0;
 }
 
-static void put(struct table_slot *slots, size_t room, struct table_slot slot)
+static void put(struct entry_slot *slots, size_t room, struct entry_slot slot)
 {
 	size_t i = slot.hash & (room - 1);
 
@@ -37,10 +37,10 @@ static void put(struct table_slot *slots, size_t room, struct table_slot slot)
 	slots[i] = slot;
 }
 
-static int grow(struct table *table)
+static int grow(struct entry_table *table)
 {
 	size_t room = table->room ? 2 * table->room : 64;
-	struct table_slot *slots = calloc(room, sizeof(*slots));
+	struct entry_slot *slots = calloc(room, sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
@@ -55,13 +55,13 @@ static int grow(struct table *table)
 
 /* At most seven slots of eight are taken: some 30 neighbouring ones are then looked at for a hash
  * that is not there, in the time that hashing 2 KB takes. */
-int table_add(struct table *table, uint32_t hash, uint32_t entry)
+int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry)
 {
 	int r = table->count >= table->room / 8 * 7 ? grow(table) : 0;
 
 	if (r < 0)
 		return r;
-	put(table->slots, table->room, (struct table_slot){.hash = hash, .entry = entry});
+	put(table->slots, table->room, (struct entry_slot){.hash = hash, .entry = entry});
 	table->count++;
 	return 0;
 }

@@ -2,19 +2,10 @@
 
 #include "base/be.h"
 #include "base/le.h"
+#include "pack/tool/image/bytes.h"
 #include "pack/tool/image/pnm.h"
 #include <errno.h>
-
-/* A window on the bytes: every reader below asks need() before it looks. */
-struct window {
-	const uint8_t *data;
-	size_t len;
-};
-
-static bool need(const struct window *file, uint64_t from, uint64_t count)
-{
-	return from <= file->len && count <= file->len - from;
-}
+#include <zlib.h>
 
 static int truncated(struct check_finding *ret, const char *kind, const char *where)
 {
@@ -27,10 +18,10 @@ static int corrupt(struct check_finding *ret, const char *kind, const char *why)
 }
 
 /* The pixels are `count` bytes at `from`. */
-static int check_pixels(const struct window *file, const char *kind, uint64_t from, uint64_t count,
+static int check_pixels(const struct bytes *file, const char *kind, uint64_t from, uint64_t count,
 			struct check_finding *ret)
 {
-	if (need(file, from, count))
+	if (bytes_have(file, from, count))
 		return 0;
 	return check_found(ret, DAMAGE_TRUNCATED, false,
 			   "%s: its pixels would end at byte %lu, the file ends at %zu", kind,
@@ -40,30 +31,11 @@ static int check_pixels(const struct window *file, const char *kind, uint64_t fr
 /* --- PNG ------------------------------------------------------------------------------ */
 
 struct png_walk {
-	struct window file;
-	uint32_t crcs[256]; /* of each byte */
-	size_t at;	    /* of the chunk: length, type, data, CRC */
+	struct bytes file;
+	size_t at; /* of the chunk: length, type, data, CRC */
 	uint32_t length;
 	bool pixels; /* IDAT was there */
 };
-
-static void make_crcs(uint32_t crcs[256])
-{
-	for (uint32_t byte = 0; byte < 256; byte++) {
-		crcs[byte] = byte;
-		for (int bit = 0; bit < 8; bit++)
-			crcs[byte] = crcs[byte] >> 1 ^ (crcs[byte] & 1 ? 0xedb88320 : 0);
-	}
-}
-
-static uint32_t crc_of(const uint32_t crcs[256], const uint8_t *p, size_t len)
-{
-	uint32_t crc = UINT32_MAX;
-
-	for (size_t i = 0; i < len; i++)
-		crc = crc >> 8 ^ crcs[(crc ^ p[i]) & 0xff];
-	return ~crc;
-}
 
 static bool png_is(const struct png_walk *png, const char *type)
 {
@@ -108,18 +80,18 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 {
 	const uint8_t *chunk = png->file.data + png->at;
 
-	if (!need(&png->file, png->at, 8))
+	if (!bytes_have(&png->file, png->at, 8))
 		return truncated(ret, "PNG", png->pixels ? "its pixels" : "its header");
 	if (!png_is_type(chunk + 4))
 		return corrupt(ret, "PNG", "its chunks do not follow each other");
 	png->length = be_get32(chunk);
 	png->pixels = png->pixels || png_is(png, "IDAT");
-	if (!need(&png->file, png->at, 12 + (uint64_t)png->length))
+	if (!bytes_have(&png->file, png->at, 12 + (uint64_t)png->length))
 		return check_found(ret, DAMAGE_TRUNCATED, false, "PNG: ends in its chunk %.4s",
 				   (const char *)chunk + 4);
 	if (level == CHECK_HEADER && png->pixels)
 		return 0;
-	if (crc_of(png->crcs, chunk + 4, 4 + png->length) != be_get32(chunk + 8 + png->length))
+	if (crc32_z(0, chunk + 4, 4 + (size_t)png->length) != be_get32(chunk + 8 + png->length))
 		return check_found(ret, DAMAGE_CORRUPT, false,
 				   "PNG: the CRC of its chunk %.4s is wrong",
 				   (const char *)chunk + 4);
@@ -128,10 +100,9 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 
 int check_png(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
 {
-	struct png_walk png = {.file = {data, len}, .at = 8};
+	struct png_walk png = {.file = {.data = data, .len = len}, .at = 8};
 	int r;
 
-	make_crcs(png.crcs);
 	for (;;) {
 		r = png_check_chunk(&png, level, ret);
 		if (r == 0 && png.at == 8)
@@ -155,16 +126,16 @@ static uint64_t gif_colours(uint8_t flags)
 
 /* Behind the sub-blocks at `at`: each begins with its length, 0 is the last. Beyond the end of the
  * file where that comes first. */
-static uint64_t gif_skip_blocks(const struct window *file, uint64_t at)
+static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
 {
-	while (need(file, at, 1) && file->data[at] != 0)
+	while (bytes_have(file, at, 1) && file->data[at] != 0)
 		at += 1 + (uint64_t)file->data[at];
 	return at + 1;
 }
 
 /* Behind the block at `at`, whose first byte is its kind; 0 where that is none. Zeros between
  * blocks are common, and skipped. */
-static uint64_t gif_next(const struct window *file, uint64_t at)
+static uint64_t gif_next(const struct bytes *file, uint64_t at)
 {
 	switch (file->data[at]) {
 	case 0:
@@ -172,7 +143,7 @@ static uint64_t gif_next(const struct window *file, uint64_t at)
 	case 0x21: /* extension, with a label */
 		return gif_skip_blocks(file, at + 2);
 	case 0x2c: /* image: place and size, flags, colours, width of codes */
-		if (!need(file, at, 10))
+		if (!bytes_have(file, at, 10))
 			return file->len + 1;
 		return gif_skip_blocks(file, at + 11 + gif_colours(file->data[at + 9]));
 	default:
@@ -182,19 +153,20 @@ static uint64_t gif_next(const struct window *file, uint64_t at)
 
 int check_gif(const uint8_t *data, size_t len, struct check_finding *ret)
 {
-	const struct window file = {data, len};
+	const struct bytes file = {.data = data, .len = len};
 	uint64_t at, next, images = 0;
 
-	if (!need(&file, 0, 13))
+	if (!bytes_have(&file, 0, 13))
 		return truncated(ret, "GIF", "its header");
-	for (at = 13 + gif_colours(data[10]); need(&file, at, 1) && data[at] != 0x3b; at = next) {
+	for (at = 13 + gif_colours(data[10]); bytes_have(&file, at, 1) && data[at] != 0x3b;
+	     at = next) {
 		next = gif_next(&file, at);
 		if (next == 0)
 			return check_found(ret, DAMAGE_CORRUPT, images > 0,
 					   "GIF: its blocks do not follow each other");
 		images += data[at] == 0x2c && next <= len;
 	}
-	if (!need(&file, at, 1))
+	if (!bytes_have(&file, at, 1))
 		return check_found(ret, DAMAGE_TRUNCATED, images > 0,
 				   "GIF: ends without a trailer; whole pictures: %lu", images);
 	return images ? 0 : corrupt(ret, "GIF", "has no pixels");
@@ -214,7 +186,7 @@ static bool webp_lossy_fits(const uint8_t *frame, uint32_t size)
 }
 
 /* What the chunk at `at` has of a picture: 1 one that may be sound, -1 one that is not, 0 none. */
-static int webp_picture(const struct window *file, uint64_t at)
+static int webp_picture(const struct bytes *file, uint64_t at)
 {
 	const uint8_t *chunk = file->data + at;
 	uint32_t size = le_get32(chunk + 4);
@@ -228,7 +200,7 @@ static int webp_picture(const struct window *file, uint64_t at)
 
 int check_webp(const uint8_t *data, size_t len, struct check_finding *ret)
 {
-	struct window file = {data, len};
+	struct bytes file = {.data = data, .len = len};
 	uint64_t at = 12, end = len < 12 ? 12 : 8 + (uint64_t)le_get32(data + 4);
 	int picture = 0;
 
@@ -238,9 +210,9 @@ int check_webp(const uint8_t *data, size_t len, struct check_finding *ret)
 		return check_found(ret, DAMAGE_TRUNCATED, false, "WebP: %zu of %lu bytes", len,
 				   end);
 	file.len = end;
-	for (; picture == 0 && need(&file, at, 8);
+	for (; picture == 0 && bytes_have(&file, at, 8);
 	     at += 8 + ((uint64_t)le_get32(data + at + 4) + 1) / 2 * 2) {
-		if (!need(&file, at, 8 + (uint64_t)le_get32(data + at + 4)))
+		if (!bytes_have(&file, at, 8 + (uint64_t)le_get32(data + at + 4)))
 			return corrupt(ret, "WebP", "its chunks do not follow each other");
 		picture = webp_picture(&file, at);
 	}
@@ -326,8 +298,8 @@ int check_bmp(const uint8_t *data, size_t len, struct check_finding *ret)
 				   bmp.packing);
 	if (bmp.pixels < 14 + header)
 		return corrupt(ret, "BMP", "its pixels would lie in its header");
-	return check_pixels(&(struct window){data, len}, "BMP", bmp.pixels, bmp_pixel_bytes(&bmp),
-			    ret);
+	return check_pixels(&(struct bytes){.data = data, .len = len}, "BMP", bmp.pixels,
+			    bmp_pixel_bytes(&bmp), ret);
 }
 
 /* --- PNM ------------------------------------------------------------------------------ */
@@ -349,7 +321,7 @@ static uint64_t pnm_count_samples(const uint8_t *p, const uint8_t *end, bool bit
 
 int check_pnm(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
 {
-	const struct window file = {data, len};
+	const struct bytes file = {.data = data, .len = len};
 	struct pnm pnm;
 	uint64_t samples, row, count;
 	int r = pnm_header(data, len, &pnm);
@@ -379,32 +351,15 @@ enum {
 	TIFF_STRIP_BYTES = 279,
 	TIFF_TILES = 324,
 	TIFF_TILE_BYTES = 325,
-	TIFF_SHORT = 3,
-	TIFF_LONG = 4,
 };
 
 struct tiff {
-	struct window file;
-	bool big; /* byte order */
+	struct bytes file;
 	/* Fields that were found, by where they lie; 0: not there. */
 	uint64_t pixels, bytes;
 };
 
-static uint32_t tiff_get16(const struct tiff *tiff, uint64_t at)
-{
-	const uint8_t *p = tiff->file.data + at;
-
-	return tiff->big ? be_get16(p) : le_get16(p);
-}
-
-static uint32_t tiff_get32(const struct tiff *tiff, uint64_t at)
-{
-	const uint8_t *p = tiff->file.data + at;
-
-	return tiff->big ? be_get32(p) : le_get32(p);
-}
-
-/* A field of a directory: tag, type, count, and the values or where they are. */
+/* The values of a field. */
 struct tiff_values {
 	uint64_t at;
 	uint32_t count, size;
@@ -412,24 +367,23 @@ struct tiff_values {
 
 static struct tiff_values tiff_values(const struct tiff *tiff, uint64_t field)
 {
-	struct tiff_values values = {.count = tiff_get32(tiff, field + 4)};
+	struct tiff_values values = {.count = bytes_get(&tiff->file, field + 4, 4)};
 
-	values.size = tiff_get16(tiff, field + 2) == TIFF_SHORT ? 2 : 4;
-	values.at =
-		(uint64_t)values.count * values.size <= 4 ? field + 8 : tiff_get32(tiff, field + 8);
+	values.size = bytes_get(&tiff->file, field + 2, 2) == TIFF_SHORT ? 2 : 4;
+	values.at = (uint64_t)values.count * values.size <= 4
+			    ? field + 8
+			    : bytes_get(&tiff->file, field + 8, 4);
 	return values;
 }
 
 static uint64_t tiff_value(const struct tiff *tiff, const struct tiff_values *values, uint32_t i)
 {
-	uint64_t at = values->at + (uint64_t)i * values->size;
-
-	return values->size == 2 ? tiff_get16(tiff, at) : tiff_get32(tiff, at);
+	return bytes_get(&tiff->file, values->at + (uint64_t)i * values->size, values->size);
 }
 
 static bool tiff_is_whole(const struct tiff *tiff, const struct tiff_values *values)
 {
-	return need(&tiff->file, values->at, (uint64_t)values->count * values->size);
+	return bytes_have(&tiff->file, values->at, (uint64_t)values->count * values->size);
 }
 
 /* Each strip or tile must lie in the file. */
@@ -449,34 +403,34 @@ static int tiff_check_pixels(const struct tiff *tiff, struct check_finding *ret)
 }
 
 /* Of strips and tiles one is there; fields of other types than are usual stay unseen. */
-static void tiff_find(struct tiff *tiff, uint64_t directory, uint32_t fields)
+static void tiff_find(struct tiff *tiff, uint64_t field, uint32_t count)
 {
-	for (uint64_t at = directory + 2; fields > 0; fields--, at += 12) {
-		uint32_t tag = tiff_get16(tiff, at);
+	for (; count > 0; count--, field += TIFF_FIELD) {
+		uint32_t tag = bytes_get(&tiff->file, field, 2);
 
 		if (tag == TIFF_STRIPS || tag == TIFF_TILES)
-			tiff->pixels = at;
+			tiff->pixels = field;
 		else if (tag == TIFF_STRIP_BYTES || tag == TIFF_TILE_BYTES)
-			tiff->bytes = at;
+			tiff->bytes = field;
 	}
 }
 
 int check_tiff(const uint8_t *data, size_t len, struct check_finding *ret)
 {
-	struct tiff tiff = {.file = {data, len}, .big = data[0] == 'M'};
-	uint64_t directory;
+	struct tiff tiff = {.file = {.data = data, .len = len, .big = data[0] == 'M'}};
+	uint64_t fields;
+	uint32_t count;
 
 	if (len < 8)
 		return truncated(ret, "TIFF", "its header");
-	if (tiff_get16(&tiff, 2) == 43)
+	if (bytes_get(&tiff.file, 2, 2) == 43)
 		return 0;
-	directory = tiff_get32(&tiff, 4);
-	if (directory < 8)
+	fields = tiff_fields(&tiff.file, &count);
+	if (fields < 10)
 		return corrupt(ret, "TIFF", "its directory would lie in its header");
-	if (!need(&tiff.file, directory, 2) ||
-	    !need(&tiff.file, directory + 2, (uint64_t)tiff_get16(&tiff, directory) * 12))
+	if (!bytes_have(&tiff.file, fields - 2, 2 + (uint64_t)count * TIFF_FIELD))
 		return truncated(ret, "TIFF", "front of its directory");
-	tiff_find(&tiff, directory, tiff_get16(&tiff, directory));
+	tiff_find(&tiff, fields, count);
 	if (!tiff.pixels)
 		return corrupt(ret, "TIFF", "has no pixels");
 	return tiff_check_pixels(&tiff, ret);

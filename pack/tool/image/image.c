@@ -2,31 +2,10 @@
 
 #include "base/be.h"
 #include "base/le.h"
-#include "pack/tool/image/jpeg_inspect.h"
+#include "pack/tool/image/bytes.h"
+#include "pack/tool/image/jpeg_head.h"
 #include "pack/tool/image/pnm.h"
-#include <string.h>
 #include <strings.h>
-
-/* A window on the bytes: every reader below asks need() before it looks. */
-struct head {
-	const uint8_t *data;
-	size_t len;
-};
-
-static bool need(const struct head *head, size_t from, size_t count)
-{
-	return from <= head->len && count <= head->len - from;
-}
-
-static bool starts(const struct head *head, size_t at, const char *magic, size_t count)
-{
-	return need(head, at, count) && memcmp(head->data + at, magic, count) == 0;
-}
-
-static uint32_t le_get24(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16;
-}
 
 /* Half a size is none. */
 static void set_size(struct dataset_image *image, uint32_t width, uint32_t height)
@@ -37,24 +16,24 @@ static void set_size(struct dataset_image *image, uint32_t width, uint32_t heigh
 	image->height = height;
 }
 
-static bool jpeg(const struct head *head, struct dataset_image *image)
+static bool jpeg(const struct bytes *head, struct dataset_image *image)
 {
 	uint32_t width = 0, height = 0;
 
-	if (!starts(head, 0, "\xff\xd8\xff", 3))
+	if (!bytes_are(head, 0, "\xff\xd8\xff", 3))
 		return false;
-	if (jpeg_inspect(head->data, head->len, &width, &height) == 0)
+	if (jpeg_size(head->data, head->len, &width, &height) == 0)
 		set_size(image, width, height);
 	return true;
 }
 
-static bool png(const struct head *head, struct dataset_image *image)
+static bool png(const struct bytes *head, struct dataset_image *image)
 {
 	uint32_t width, height;
 
-	if (!starts(head, 0, "\x89PNG\r\n\x1a\n", 8))
+	if (!bytes_are(head, 0, "\x89PNG\r\n\x1a\n", 8))
 		return false;
-	if (!need(head, 0, 24) || !starts(head, 8, "\0\0\0\rIHDR", 8))
+	if (!bytes_have(head, 0, 24) || !bytes_are(head, 8, "\0\0\0\rIHDR", 8))
 		return true;
 	width = be_get32(head->data + 16);
 	height = be_get32(head->data + 20);
@@ -63,38 +42,38 @@ static bool png(const struct head *head, struct dataset_image *image)
 	return true;
 }
 
-static bool gif(const struct head *head, struct dataset_image *image)
+static bool gif(const struct bytes *head, struct dataset_image *image)
 {
-	if (!starts(head, 0, "GIF87a", 6) && !starts(head, 0, "GIF89a", 6))
+	if (!bytes_are(head, 0, "GIF87a", 6) && !bytes_are(head, 0, "GIF89a", 6))
 		return false;
-	if (need(head, 0, 10))
+	if (bytes_have(head, 0, 10))
 		set_size(image, le_get16(head->data + 6), le_get16(head->data + 8));
 	return true;
 }
 
 /* The first chunk says it: VP8 (lossy), VP8L (lossless), or VP8X, which has the canvas. */
-static void webp_size(const struct head *head, struct dataset_image *image)
+static void webp_size(const struct bytes *head, struct dataset_image *image)
 {
 	const uint8_t *p;
 	uint32_t bits;
 
-	if (!need(head, 20, 5))
+	if (!bytes_have(head, 20, 5))
 		return;
 	p = head->data + 20; /* behind RIFF, WEBP and the chunk's header */
-	if (starts(head, 12, "VP8X", 4) && need(head, 20, 10)) {
-		set_size(image, le_get24(p + 4) + 1, le_get24(p + 7) + 1);
-	} else if (starts(head, 12, "VP8L", 4) && need(head, 20, 5) && p[0] == 0x2f) {
+	if (bytes_are(head, 12, "VP8X", 4) && bytes_have(head, 20, 10)) {
+		set_size(image, bytes_get(head, 24, 3) + 1, bytes_get(head, 27, 3) + 1);
+	} else if (bytes_are(head, 12, "VP8L", 4) && bytes_have(head, 20, 5) && p[0] == 0x2f) {
 		bits = le_get32(p + 1);
 		set_size(image, (bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1);
-	} else if (starts(head, 12, "VP8 ", 4) && need(head, 20, 10) &&
-		   starts(head, 23, "\x9d\x01\x2a", 3)) {
+	} else if (bytes_are(head, 12, "VP8 ", 4) && bytes_have(head, 20, 10) &&
+		   bytes_are(head, 23, "\x9d\x01\x2a", 3)) {
 		set_size(image, le_get16(p + 6) & 0x3fff, le_get16(p + 8) & 0x3fff);
 	}
 }
 
-static bool webp(const struct head *head, struct dataset_image *image)
+static bool webp(const struct bytes *head, struct dataset_image *image)
 {
-	if (!starts(head, 0, "RIFF", 4) || !starts(head, 8, "WEBP", 4))
+	if (!bytes_are(head, 0, "RIFF", 4) || !bytes_are(head, 8, "WEBP", 4))
 		return false;
 	webp_size(head, image);
 	return true;
@@ -102,12 +81,12 @@ static bool webp(const struct head *head, struct dataset_image *image)
 
 /* "BM" alone is too little to tell: the info header must be one of the known ones, too. A
  * negative height means rows from top to bottom. */
-static bool bmp(const struct head *head, struct dataset_image *image)
+static bool bmp(const struct bytes *head, struct dataset_image *image)
 {
 	const uint8_t *p = head->data;
 	uint32_t header, height;
 
-	if (!starts(head, 0, "BM", 2) || !need(head, 0, 30))
+	if (!bytes_are(head, 0, "BM", 2) || !bytes_have(head, 0, 30))
 		return false;
 	header = le_get32(p + 14);
 	if (header == 12) {
@@ -126,74 +105,28 @@ static bool bmp(const struct head *head, struct dataset_image *image)
 	return true;
 }
 
-struct tiff_reader {
-	const struct head *head;
-	bool big; /* byte order */
-};
-
-static uint32_t tiff_get16(const struct tiff_reader *tiff, size_t at)
-{
-	const uint8_t *p = tiff->head->data + at;
-
-	return tiff->big ? be_get16(p) : le_get16(p);
-}
-
-static uint32_t tiff_get32(const struct tiff_reader *tiff, size_t at)
-{
-	const uint8_t *p = tiff->head->data + at;
-
-	return tiff->big ? be_get32(p) : le_get32(p);
-}
-
-/* The value of a field with one SHORT or LONG; 0 for anything else. */
-static uint32_t tiff_value(const struct tiff_reader *tiff, size_t field)
-{
-	if (tiff_get32(tiff, field + 4) != 1)
-		return 0;
-	switch (tiff_get16(tiff, field + 2)) {
-	case 3:
-		return tiff_get16(tiff, field + 8);
-	case 4:
-		return tiff_get32(tiff, field + 8);
-	default:
-		return 0;
-	}
-}
-
 /* The first directory often lies behind the pixels, and then is not in the head. */
-static void tiff_size(const struct tiff_reader *tiff, struct dataset_image *image)
+static bool tiff(const struct bytes *head, struct dataset_image *image)
 {
-	uint32_t width = 0, height = 0;
-	size_t directory, fields;
+	uint32_t width = 0, height = 0, count;
+	struct bytes file = *head;
+	uint64_t field;
 
-	if (!need(tiff->head, 0, 8))
-		return;
-	directory = tiff_get32(tiff, 4);
-	if (!need(tiff->head, directory, 2))
-		return;
-	fields = tiff_get16(tiff, directory);
-	for (size_t i = 0, at = directory + 2; i < fields && need(tiff->head, at, 12);
-	     i++, at += 12) {
-		if (tiff_get16(tiff, at) == 256)
-			width = tiff_value(tiff, at);
-		else if (tiff_get16(tiff, at) == 257)
-			height = tiff_value(tiff, at);
+	if (!tiff_begins(&file))
+		return false;
+	field = tiff_fields(&file, &count);
+	for (; count > 0 && bytes_have(&file, field, TIFF_FIELD); count--, field += TIFF_FIELD) {
+		if (bytes_get(&file, field, 2) == 256)
+			width = tiff_number(&file, field);
+		else if (bytes_get(&file, field, 2) == 257)
+			height = tiff_number(&file, field);
 	}
 	set_size(image, width, height);
-}
-
-static bool tiff(const struct head *head, struct dataset_image *image)
-{
-	struct tiff_reader reader = {.head = head, .big = starts(head, 0, "MM\0*", 4)};
-
-	if (!reader.big && !starts(head, 0, "II*\0", 4))
-		return false;
-	tiff_size(&reader, image);
 	return true;
 }
 
 /* "P1" to "P6" may begin a text, too: only a whole header counts. */
-static bool pnm(const struct head *head, struct dataset_image *image)
+static bool pnm(const struct bytes *head, struct dataset_image *image)
 {
 	struct pnm header;
 
@@ -206,13 +139,13 @@ static bool pnm(const struct head *head, struct dataset_image *image)
 void image_inspect(const uint8_t *data, size_t len, struct dataset_image *ret)
 {
 	static const struct {
-		bool (*read)(const struct head *head, struct dataset_image *image);
+		bool (*read)(const struct bytes *head, struct dataset_image *image);
 		enum format_image kind;
 	} readers[] = {
 		{jpeg, IMAGE_JPEG}, {png, IMAGE_PNG}, {webp, IMAGE_WEBP}, {gif, IMAGE_GIF},
 		{bmp, IMAGE_BMP},   {pnm, IMAGE_PNM}, {tiff, IMAGE_TIFF},
 	};
-	const struct head head = {.data = data, .len = len};
+	const struct bytes head = {.data = data, .len = len};
 	struct dataset_image image = {.kind = IMAGE_UNKNOWN};
 
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {

@@ -3,17 +3,11 @@
  * turned into pixels (scale 1/8), which takes three quarters of the time. */
 #include "pack/tool/image/jpeg_check.h"
 
+#include "pack/tool/image/jpeg_trap.h"
 #include <errno.h>
-#include <setjmp.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <jerror.h>
-#include <jpeglib.h>
-
-/* A scan of a few bytes can make the decoder walk through the whole picture; files with many of
- * them are made to that end. Encoders make 10 or so. */
-#define MAX_SCANS 500
 
 /* Some encoders leave a byte or two between scan and marker. More are what a decoder has not used
  * that lost its way. */
@@ -21,14 +15,10 @@
 
 #define TEXT_BYTES sizeof(((struct check_finding *)NULL)->text)
 
-enum verdict { GOOD, USABLE, BAD, NO_MEMORY };
+enum verdict { GOOD, USABLE, BAD };
 
-/* libjpeg reports a failure by a call that must not return: it jumps back to decide(). */
 struct checker {
-	struct jpeg_decompress_struct jpeg;
-	struct jpeg_error_mgr errors;
-	struct jpeg_progress_mgr progress;
-	jmp_buf decided;
+	struct jpeg_reader reader; /* first, and libjpeg's struct first in it: see checker_of() */
 	enum check_level level;
 	enum { IN_HEADER, IN_SCANS, IN_ROWS } part;
 	bool has_eoi; /* after the first scan */
@@ -39,18 +29,23 @@ struct checker {
 
 /* --- verdicts ------------------------------------------------------------------------- */
 
-static void decide(struct checker *checker, enum verdict verdict) __attribute__((noreturn));
-static void decide(struct checker *checker, enum verdict verdict)
+/* Of the struct that libjpeg hands to the functions below. */
+static struct checker *checker_of(void *jpeg)
+{
+	return jpeg;
+}
+
+__attribute__((noreturn)) static void decide(struct checker *checker, enum verdict verdict)
 {
 	checker->verdict = verdict;
-	longjmp(checker->decided, 1);
+	jpeg_trap_spring(&checker->reader.trap, 1);
 }
 
 /* How far it came. Where there are several scans, rows come out at the end of them all. Returns
  * text. */
 static const char *place(const struct checker *checker, char text[TEXT_BYTES])
 {
-	const struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+	const struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 	unsigned rows = jpeg->output_scanline * 8;
 
 	if (checker->part == IN_HEADER)
@@ -67,7 +62,7 @@ static const char *place(const struct checker *checker, char text[TEXT_BYTES])
 static const char *reason(const struct checker *checker, char text[JMSG_LENGTH_MAX])
 {
 	static const char said[] = "Corrupt JPEG data: ";
-	j_common_ptr jpeg = (j_common_ptr)&checker->jpeg;
+	j_common_ptr jpeg = (j_common_ptr)&checker->reader.jpeg;
 
 	jpeg->err->format_message(jpeg, text);
 	return strncmp(text, said, strlen(said)) == 0 ? text + strlen(said) : text;
@@ -128,11 +123,11 @@ static const char *damage_of(int code)
 
 static void on_error(j_common_ptr jpeg)
 {
-	struct checker *checker = jpeg->client_data;
+	struct checker *checker = checker_of(jpeg);
 	char why[JMSG_LENGTH_MAX];
 
 	if (jpeg->err->msg_code == JERR_OUT_OF_MEMORY)
-		decide(checker, NO_MEMORY);
+		jpeg_trap_spring(&checker->reader.trap, -ENOMEM);
 	if (checker->ended)
 		decide_truncated(checker);
 	check_found(checker->finding, damage_of(jpeg->err->msg_code), false, "JPEG: %s",
@@ -146,7 +141,7 @@ static void on_stray_bytes(struct checker *checker)
 {
 	if (checker->ended && checker->part == IN_HEADER)
 		decide_truncated(checker);
-	if (checker->errors.msg_parm.i[0] > STRAY_BYTES)
+	if (checker->reader.trap.manager.msg_parm.i[0] > STRAY_BYTES)
 		decide_corrupt(checker);
 	if (!checker->ended)
 		note(checker);
@@ -155,7 +150,7 @@ static void on_stray_bytes(struct checker *checker)
 /* Warnings have level -1: libjpeg goes on, with grey or wrong pixels. */
 static void on_message(j_common_ptr jpeg, int level)
 {
-	struct checker *checker = jpeg->client_data;
+	struct checker *checker = checker_of(jpeg);
 
 	if (level >= 0)
 		return;
@@ -180,7 +175,7 @@ static void on_message(j_common_ptr jpeg, int level)
 static boolean on_end(j_decompress_ptr jpeg)
 {
 	static const JOCTET eoi[] = {0xff, JPEG_EOI};
-	struct checker *checker = jpeg->client_data;
+	struct checker *checker = checker_of(jpeg);
 
 	checker->ended = true;
 	jpeg->src->next_input_byte = eoi;
@@ -190,11 +185,11 @@ static boolean on_end(j_decompress_ptr jpeg)
 
 static void on_progress(j_common_ptr jpeg)
 {
-	struct checker *checker = jpeg->client_data;
+	struct checker *checker = checker_of(jpeg);
 
-	if (checker->jpeg.input_scan_number <= MAX_SCANS)
+	if (checker->reader.jpeg.input_scan_number <= JPEG_SCANS)
 		return;
-	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: over %d scans", MAX_SCANS);
+	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: over %d scans", JPEG_SCANS);
 	decide(checker, BAD);
 }
 
@@ -236,7 +231,7 @@ static bool scans_missing(const struct jpeg_decompress_struct *jpeg, bool ended)
 
 static void look_at_end(struct checker *checker)
 {
-	if (scans_missing(&checker->jpeg, checker->ended)) {
+	if (scans_missing(&checker->reader.jpeg, checker->ended)) {
 		if (checker->ended)
 			decide_truncated(checker);
 		check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: a colour is missing");
@@ -265,7 +260,7 @@ static uint64_t coefficients_bytes(const struct jpeg_decompress_struct *jpeg)
 /* A file that takes too much memory is not decoded. */
 static void limit_memory(struct checker *checker)
 {
-	uint64_t need = coefficients_bytes(&checker->jpeg);
+	uint64_t need = coefficients_bytes(&checker->reader.jpeg);
 
 	if (checker->part != IN_SCANS || need <= JPEG_CHECK_MEMORY)
 		return;
@@ -281,9 +276,10 @@ static void limit_memory(struct checker *checker)
 
 static void read_header(struct checker *checker, const uint8_t *data, size_t len)
 {
-	struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+	struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 
-	jpeg_mem_src(jpeg, data, (unsigned long)len);
+	jpeg_reader_begin(&checker->reader, data, len);
+	checker->reader.progress.progress_monitor = on_progress;
 	jpeg->src->fill_input_buffer = on_end;
 	jpeg_read_header(jpeg, TRUE);
 	if (jpeg->num_components == 2 || jpeg->num_components > 4) {
@@ -297,7 +293,7 @@ static void read_header(struct checker *checker, const uint8_t *data, size_t len
 
 static void decode(struct checker *checker)
 {
-	struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+	struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 	JSAMPARRAY row;
 
 	limit_memory(checker);
@@ -306,7 +302,6 @@ static void decode(struct checker *checker)
 	jpeg->out_color_space = jpeg->jpeg_color_space;
 	jpeg->do_fancy_upsampling = FALSE;
 	jpeg->do_block_smoothing = FALSE;
-	jpeg->progress = &checker->progress;
 	jpeg_start_decompress(jpeg);
 	row = jpeg->mem->alloc_sarray((j_common_ptr)jpeg, JPOOL_IMAGE,
 				      jpeg->output_width * (JDIMENSION)jpeg->output_components, 1);
@@ -317,13 +312,13 @@ static void decode(struct checker *checker)
 	look_at_end(checker);
 }
 
-static void run(struct checker *checker, const uint8_t *data, size_t len)
+/* -ENOMEM; otherwise the verdict says what was found. */
+static int examine(struct checker *checker, const uint8_t *data, size_t len)
 {
-	struct jpeg_decompress_struct *jpeg = &checker->jpeg;
+	struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 
-	if (setjmp(checker->decided))
-		return;
-	jpeg_create_decompress(jpeg);
+	if (setjmp(checker->reader.trap.jump))
+		return checker->reader.trap.code;
 	read_header(checker, data, len);
 	if (checker->level == CHECK_DECODE || !checker->has_eoi)
 		decode(checker);
@@ -332,20 +327,19 @@ static void run(struct checker *checker, const uint8_t *data, size_t len)
 			    "JPEG: four components, CMYK or YCCK");
 		checker->verdict = USABLE;
 	}
+	return 0;
 }
 
 int jpeg_check(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
 {
 	struct checker checker = {.level = level, .finding = ret};
+	struct jpeg_error_mgr *manager = jpeg_trap_init(&checker.reader.trap, NULL);
+	int r;
 
-	checker.jpeg.client_data = &checker;
-	checker.jpeg.err = jpeg_std_error(&checker.errors);
-	checker.errors.error_exit = on_error;
-	checker.errors.emit_message = on_message;
-	checker.progress.progress_monitor = on_progress;
-	run(&checker, data, len);
-	jpeg_destroy_decompress(&checker.jpeg);
-	if (checker.verdict == NO_MEMORY)
-		return -ENOMEM;
-	return checker.verdict == GOOD ? 0 : 1;
+	checker.reader.jpeg.err = manager;
+	manager->error_exit = on_error;
+	manager->emit_message = on_message;
+	r = examine(&checker, data, len);
+	jpeg_reader_release(&checker.reader);
+	return r < 0 ? r : checker.verdict != GOOD;
 }

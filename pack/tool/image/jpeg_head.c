@@ -3,10 +3,66 @@
 #include "base/scope.h"
 #include "pack/tool/image/jpeg_trap.h"
 #include "pack/tool/image/metadata.h"
+#include <errno.h>
 
 #define EXIF_XMP (JPEG_APP0 + 1)
 #define PROFILE	 (JPEG_APP0 + 2)
 #define LONGEST	 0xffff /* a segment */
+
+#define TEXT_(x) #x
+#define TEXT(x)	 TEXT_(x)
+
+/* --- the size alone --------------------------------------------------------------------- */
+
+/* Warnings and traces about damaged data: nobody wants them here. */
+static void ignore(j_common_ptr jpeg, int level)
+{
+	(void)jpeg;
+	(void)level;
+}
+
+/* At the end of the bytes libjpeg would go on with an end-of-image marker as often as it takes,
+ * and read sizes from that. */
+static boolean end_of_head(j_decompress_ptr jpeg)
+{
+	jpeg_trap_spring(jpeg->client_data, -ENODATA);
+}
+
+/* Reads up to the first scan. A head that ends between the frame header and the scan fails, but
+ * has left the frame's size in the reader: whole once the number of components, which comes
+ * after it, is there. */
+static void read_size(struct jpeg_reader *reader, const uint8_t *data, size_t len)
+{
+	if (setjmp(reader->trap.jump))
+		return;
+	jpeg_reader_begin(reader, data, len);
+	reader->jpeg.src->fill_input_buffer = end_of_head;
+	(void)jpeg_read_header(&reader->jpeg, FALSE);
+}
+
+int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *ret_height)
+{
+	SCOPE(jpeg_reader_release) struct jpeg_reader reader = {0};
+	const struct jpeg_decompress_struct *jpeg = &reader.jpeg;
+	struct err err;
+
+	reader.jpeg.err = jpeg_trap_init(&reader.trap, &err);
+	reader.trap.manager.emit_message = ignore;
+	if (len > 0)
+		read_size(&reader, data, len);
+	if (jpeg->image_width == 0 || jpeg->image_height == 0 || jpeg->num_components <= 0)
+		return -EINVAL;
+	*ret_width = jpeg->image_width;
+	*ret_height = jpeg->image_height;
+	return 0;
+}
+
+const char *jpeg_version(void)
+{
+	return TEXT(LIBJPEG_TURBO_VERSION);
+}
+
+/* --- all that stands before the pixels --------------------------------------------------- */
 
 static int read_header(struct jpeg_reader *reader, const uint8_t *data, size_t len)
 {

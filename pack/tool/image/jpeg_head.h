@@ -22,6 +22,12 @@ struct jpeg_head {
 	struct buf segments;
 };
 
+/* Returns 0, or -EINVAL where the bytes hold no frame header that makes sense. */
+int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *ret_height);
+
+/* The version of the library it was built with. */
+const char *jpeg_version(void);
+
 /* 0, -EBADMSG (damaged), -ENOTSUP (a kind of JPEG that libjpeg-turbo does not decode) or
  * -ENOMEM. *ret is for jpeg_head_release(). */
 int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struct err *err);

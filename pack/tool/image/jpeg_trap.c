@@ -5,7 +5,6 @@
 
 #include <jerror.h>
 
-#define SCANS	 500 /* usual are 10 for a colour image */
 #define MEMORY	 (1L << 30)
 #define OUT_ROOM (16 << 10) /* to begin with */
 
@@ -32,31 +31,38 @@ static int code_of(int message)
 	}
 }
 
-__attribute__((noreturn)) static void spring(j_common_ptr jpeg)
+void jpeg_trap_spring(struct jpeg_trap *trap, int code)
+{
+	trap->code = code;
+	longjmp(trap->jump, 1);
+}
+
+__attribute__((noreturn)) static void on_error(j_common_ptr jpeg)
 {
 	struct jpeg_trap *trap = jpeg->client_data;
 	char text[JMSG_LENGTH_MAX];
+	int code;
 
 	jpeg->err->format_message(jpeg, text);
-	trap->code = code_of(jpeg->err->msg_code);
-	if (trap->code == -EFBIG)
-		err_set(trap->err, trap->code, "takes over 1 GiB of memory to decode");
+	code = code_of(jpeg->err->msg_code);
+	if (code == -EFBIG)
+		err_set(trap->err, code, "takes over 1 GiB of memory to decode");
 	else
-		err_set(trap->err, trap->code, "libjpeg: %s", text);
-	longjmp(trap->jump, 1);
+		err_set(trap->err, code, "libjpeg: %s", text);
+	jpeg_trap_spring(trap, code);
 }
 
 static void on_message(j_common_ptr jpeg, int level)
 {
 	if (level < 0)
-		spring(jpeg);
+		on_error(jpeg);
 }
 
 struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err)
 {
 	trap->err = err;
 	jpeg_std_error(&trap->manager);
-	trap->manager.error_exit = spring;
+	trap->manager.error_exit = on_error;
 	trap->manager.emit_message = on_message;
 	return &trap->manager;
 }
@@ -68,10 +74,9 @@ static void on_progress(j_common_ptr jpeg)
 	struct jpeg_trap *trap = jpeg->client_data;
 	int scan = ((j_decompress_ptr)jpeg)->input_scan_number;
 
-	if (scan <= SCANS)
+	if (scan <= JPEG_SCANS)
 		return;
-	trap->code = err_set(trap->err, -EBADMSG, "more than %d scans", SCANS);
-	longjmp(trap->jump, 1);
+	jpeg_trap_spring(trap, err_set(trap->err, -EBADMSG, "more than %d scans", JPEG_SCANS));
 }
 
 void jpeg_reader_begin(struct jpeg_reader *reader, const uint8_t *data, size_t len)

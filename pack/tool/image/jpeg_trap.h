@@ -1,4 +1,4 @@
-/* libjpeg's failures, caught: what pack/tool/jpeg_*.c share.
+/* libjpeg's failures, caught: what the jpeg_*.c share.
  *
  * libjpeg reports a failure by a call that must not return. Here it jumps, to where the function
  * that called libjpeg has said
@@ -7,7 +7,8 @@
  *		return trap->code;
  *
  * so that everything which that function has to give back is in a struct of its caller. A warning
- * (damaged data that libjpeg would make up for) is a failure here, too. */
+ * (damaged data that libjpeg would make up for) is a failure here, too, unless the caller sets
+ * other functions in trap->manager; those end by jpeg_trap_spring(). */
 #ifndef PACK_TOOL_IMAGE_JPEG_TRAP_H
 #define PACK_TOOL_IMAGE_JPEG_TRAP_H
 
@@ -17,6 +18,10 @@
 #include <stdio.h>
 
 #include <jpeglib.h>
+
+/* A scan of a few bytes can make the decoder walk through the whole picture; files with many of
+ * them are made to that end. Encoders make 10 or so. */
+#define JPEG_SCANS 500
 
 struct jpeg_trap {
 	struct jpeg_error_mgr manager;
@@ -30,6 +35,9 @@ struct jpeg_trap {
 /* For the `err` field of either of libjpeg's structs, before it is created. Its client_data is
  * the trap. */
 struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err);
+
+/* Jumps. */
+void jpeg_trap_spring(struct jpeg_trap *trap, int code) __attribute__((noreturn));
 
 /* A reader of a JPEG in memory. */
 struct jpeg_reader {

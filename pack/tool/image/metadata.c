@@ -1,33 +1,13 @@
 #include "pack/tool/image/metadata.h"
 
-#include <string.h>
+#include "pack/tool/image/bytes.h"
 
 #define ORIENTATION 0x0112
-#define SHORT	    3
 #define MOST	    8 /* orientations */
 
 static const char exif_magic[] = "Exif\0";
 static const char xmp_magic[] = "http://ns.adobe.com/xap/1.0/";
 static const char profile_magic[] = "ICC_PROFILE";
-
-/* A window on bytes in one of the two orders. */
-struct bytes {
-	const uint8_t *data;
-	size_t len;
-	bool big;
-};
-
-/* 0 beyond the end. */
-static uint32_t get(const struct bytes *bytes, size_t at, size_t size)
-{
-	uint32_t value = 0;
-
-	if (at > bytes->len || size > bytes->len - at)
-		return 0;
-	for (size_t i = 0; i < size; i++)
-		value = value << 8 | bytes->data[at + (bytes->big ? i : size - 1 - i)];
-	return value;
-}
 
 /* The magic's NUL at the end counts. */
 static bool begins(const uint8_t *payload, size_t len, const char *magic, size_t size)
@@ -54,19 +34,16 @@ static unsigned sane(uint32_t orientation)
 static unsigned exif_orientation(const uint8_t *data, size_t len)
 {
 	struct bytes tiff = {.data = data, .len = len};
-	uint32_t fields;
-	size_t at;
+	uint64_t field;
+	uint32_t count;
 
-	if (len < 8 || (memcmp(data, "II*\0", 4) != 0 && memcmp(data, "MM\0*", 4) != 0))
+	if (!tiff_begins(&tiff))
 		return 1;
-	tiff.big = data[0] == 'M';
-	at = get(&tiff, 4, 4);
-	fields = get(&tiff, at, 2);
-	at += 2;
-	for (uint32_t i = 0; i < fields && at < len; i++, at += 12) {
-		if (get(&tiff, at, 2) == ORIENTATION && get(&tiff, at + 2, 2) == SHORT)
-			return sane(get(&tiff, at + 8, 2));
-	}
+	field = tiff_fields(&tiff, &count);
+	for (; count > 0 && field < len; count--, field += TIFF_FIELD)
+		if (bytes_get(&tiff, field, 2) == ORIENTATION &&
+		    bytes_get(&tiff, field + 2, 2) == TIFF_SHORT)
+			return sane(bytes_get(&tiff, field + 8, 2));
 	return 1;
 }
 
@@ -98,15 +75,16 @@ unsigned metadata_orientation(const uint8_t *payload, size_t len)
  * description of version 2 is "desc", four bytes, the length of the text, the text. */
 static bool is_described_as(const struct bytes *profile, const char *text, size_t len)
 {
-	uint32_t tags = get(profile, 128, 4);
+	uint32_t tags = bytes_get(profile, 128, 4);
 
 	for (size_t i = 0, at = 132; i < tags && at < profile->len; i++, at += 12) {
-		size_t value = get(profile, at + 4, 4);
+		size_t value = bytes_get(profile, at + 4, 4);
 
-		if (get(profile, at, 4) != 0x64657363)
+		if (bytes_get(profile, at, 4) != 0x64657363)
 			continue;
-		return get(profile, value, 4) == 0x64657363 && get(profile, value + 8, 4) == len &&
-		       value + 12 < profile->len && len <= profile->len - value - 12 &&
+		return bytes_get(profile, value, 4) == 0x64657363 &&
+		       bytes_get(profile, value + 8, 4) == len && value + 12 < profile->len &&
+		       len <= profile->len - value - 12 &&
 		       memcmp(profile->data + value + 12, text, len) == 0;
 	}
 	return false;

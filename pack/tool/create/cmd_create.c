@@ -170,7 +170,7 @@ static int open_pack(struct command *command)
 static struct import_dir_params folder_params(const struct command *command)
 {
 	return (struct import_dir_params){.root = command->root,
-					  .workers = command->create.jobs,
+					  .workers = command->create.ask.jobs,
 					  .filter = &command->options.filter,
 					  .order = &command->options.order,
 					  .watch = &command->watch,
@@ -183,7 +183,7 @@ static int look_at_folder(struct command *command)
 	struct create *create = &command->create;
 	int r;
 
-	progress_begin(&create->progress, "looking", create->want);
+	progress_begin(&create->progress, "looking", create->ask.progress);
 	r = create_open_folder(create, &params);
 	if (r == 0)
 		log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->source,
@@ -230,10 +230,10 @@ static int store(struct create *create)
 	int r;
 
 	/* Of images that are changed it is not known, nor of a tar. */
-	if (create->import->entries > 0 && !create->transforms)
+	if (create->import->entries > 0 && !create->ask.transforms)
 		create->need = target_estimate(create->import->bytes, create->import->entries);
 	create_warn_of_space(create);
-	progress_begin(&create->progress, "packing", create->want);
+	progress_begin(&create->progress, "packing", create->ask.progress);
 	create->progress.files_total = create->import->files;
 	create->progress.bytes_total = create->import->bytes;
 	create->progress.length = create->import->length;
@@ -250,9 +250,9 @@ static int dry_run(struct command *command)
 
 	if (r == 0)
 		r = open_pack(command);
-	create->on_bad = ON_BAD_SKIP;
-	if (create->check == CHECK_OFF)
-		create->check = CHECK_HEADER;
+	create->ask.on_bad = ON_BAD_SKIP;
+	if (create->ask.check == CHECK_OFF)
+		create->ask.check = CHECK_HEADER;
 	if (r == 0)
 		r = create_take_sample(create, &params, &sample);
 	return r < 0 ? r : create_say_sample(create, &sample, command->options.json);
@@ -261,7 +261,7 @@ static int dry_run(struct command *command)
 static int pack(struct command *command)
 {
 	struct create *create = &command->create;
-	bool bitmaps = create->how.store == STORE_BMP || create->how.store == STORE_PPM;
+	bool bitmaps = create->ask.how.store == STORE_BMP || create->ask.how.store == STORE_PPM;
 	double began = progress_now();
 	int r = open_bad_list(command);
 
@@ -271,7 +271,7 @@ static int pack(struct command *command)
 		r = open_pack(command);
 	if (r == 0)
 		r = look(command);
-	if (r == 0 && create->labels_refused && !command->tar)
+	if (r == 0 && create->ask.labels_refused && !command->tar)
 		r = create_find_labels(create, command->root);
 	if (r == 0)
 		r = store(create);
@@ -379,7 +379,7 @@ int cmd_create(int argc, char **argv)
 	keep_memory();
 	r = run(&command);
 	if (r == 0)
-		return exit_finish(command.create.skipped ? EXIT_SKIPPED : EXIT_DONE);
+		return exit_finish(command.create.counts.skipped ? EXIT_SKIPPED : EXIT_DONE);
 	if (r == -EINTR)
 		return interrupted(&command);
 	leave(&command);

@@ -3,11 +3,8 @@
  *	cmd_create.c	calls the others in their order
  *	create_options.c	the command line
  *	create_store.c	brings files from an importer through the pipeline into a builder
- *	create_bad.c	says what failed, and what becomes of bad inputs
- *	create_shape.c	checks and transforms bytes, looks for labels that would no longer fit
  *	create_sample.c	what would come of it, by a part of the files
- *	create_past.c	what an interrupted run leaves to one that goes on
- *	create_summary.c	what came of it */
+ *	create_say.c	failures, bad inputs, the summary */
 #ifndef PACK_TOOL_CREATE_CREATE_H
 #define PACK_TOOL_CREATE_CREATE_H
 
@@ -32,8 +29,8 @@ struct create_sample {
 	double seconds;			/* that it took */
 };
 
-struct create {
-	const char *source, *pack; /* as the user wrote them */
+/* What was asked for; create_options_take() fills it. */
+struct create_ask {
 	enum on_bad on_bad;
 	enum check_level check;
 	bool dedup;		      /* store the bytes of equal files once */
@@ -42,23 +39,33 @@ struct create {
 	const struct opt_list *touch; /* where their paths match one of these, or there are none */
 	bool labels_refused;	      /* not beside labels of places in them */
 	unsigned jobs;
-	enum progress_want want;
-	struct import *import;
-	struct builder *builder;
-	struct dedup_table
-		dedup_table;	      /* of the files that were stored, where dedup is asked for */
-	struct create_sample *sample; /* while one is taken */
-	struct progress progress;
-	FILE *bad_list;	       /* NULL: none */
-	struct buf *held;      /* where its lines go for now; NULL: they are written */
-	uint64_t need;	       /* bytes that the pack will take, about; 0: not known */
+	enum progress_want progress;
+};
+
+/* What came of it so far. */
+struct create_counts {
 	uint64_t bytes_before; /* in the pack that an interrupted run left */
 	uint64_t bytes_in;     /* of files that were packed, as the source has them */
 	uint64_t made;	       /* files that were changed */
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed all the same */
 	uint64_t empty;	       /* directories without a file */
-	bool stale;	       /* the source is not that of the interrupted run */
+};
+
+struct create {
+	const char *source, *pack; /* as the user wrote them */
+	struct create_ask ask;
+	struct import *import;
+	struct builder *builder;
+	struct dedup_table
+		dedup_table;	      /* of the files that were stored, where dedup is asked for */
+	struct create_sample *sample; /* while one is taken */
+	struct progress progress;
+	FILE *bad_list;	  /* NULL: none */
+	struct buf *held; /* where its lines go for now; NULL: they are written */
+	uint64_t need;	  /* bytes that the pack will take, about; 0: not known */
+	bool stale;	  /* the source is not that of the interrupted run */
+	struct create_counts counts;
 };
 
 /* A failure that has been said. */
@@ -101,19 +108,6 @@ int create_list_bad(struct create *create, const char *path, const char *damage,
 		    const char *reason);
 /* Writes lines that were held back, and empties them. */
 void create_list_held(struct create *create, struct buf *held);
-
-/* Whether the bytes of a file that has been read are looked for among those of others. */
-bool create_is_deduped(const struct create *create, const struct item *item);
-
-/* Says of a file that is stored or dropped next what one that goes on has to know. 0 or -ENOMEM. */
-int create_mark(struct create *create, const struct item *item);
-
-/* Whether the next file was packed or left out before an interruption: 1 (its share of lists and
- * counts has been taken up), 0, CREATE_TOLD, or as builder_resumed(). */
-int create_resumed(struct create *create, struct item *item);
-
-/* Checks and transforms what has been read, in any thread. Results are in the item. */
-void create_shape(const struct create *create, struct item *item);
 
 /* Says that a file labels places in images. Returns CREATE_REFUSED. */
 int create_refuse_labels(struct create *create, const char *path, enum labels_kind kind);

@@ -89,20 +89,20 @@ static int take_transform(const struct create_options *options, struct create *c
 
 	if (options->resize > SIDE_MOST || options->max_side > SIDE_MOST)
 		return create_usage_error("no JPEG has a side of over 65500 pixels");
-	create->how = (struct transform){
+	create->ask.how = (struct transform){
 		.resize = (uint32_t)options->resize,
 		.max_side = (uint32_t)options->max_side,
 		.quality = (uint32_t)(options->quality > 100 ? 101 : options->quality),
 		.store = (enum transform_store)(options->store + 1),
 		.optimize = options->optimize,
 	};
-	if (transform_check(&create->how, &err) < 0)
+	if (transform_check(&create->ask.how, &err) < 0)
 		return create_usage_error(err.text);
-	create->touch = &options->touch;
-	create->labels_refused = (options->resize || options->max_side) && !options->force;
-	create->transforms =
+	create->ask.touch = &options->touch;
+	create->ask.labels_refused = (options->resize || options->max_side) && !options->force;
+	create->ask.transforms =
 		options->resize || options->max_side || options->store >= 0 || options->optimize;
-	if (options->touch.count && !create->transforms)
+	if (options->touch.count && !create->ask.transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
 	return EXIT_DONE;
@@ -116,11 +116,11 @@ int create_options_take(struct create_options *options, struct create *create)
 		return create_usage_error("'--jobs': not between 1 and 256");
 	if (order_parse(options->order_text, &options->order, &err) < 0)
 		return create_usage_error(err.text);
-	create->on_bad = (enum on_bad)options->on_bad;
-	create->check = (enum check_level)options->check;
-	create->dedup = options->dedup;
-	create->jobs = (unsigned)options->jobs;
-	create->want = cmd_progress(&options->common, options->progress);
+	create->ask.on_bad = (enum on_bad)options->on_bad;
+	create->ask.check = (enum check_level)options->check;
+	create->ask.dedup = options->dedup;
+	create->ask.jobs = (unsigned)options->jobs;
+	create->ask.progress = cmd_progress(&options->common, options->progress);
 	return take_transform(options, create);
 }
 

@@ -1,28 +1,254 @@
 /* import -> pipeline -> builder.
  *
- * The owner's thread asks the importer who comes next, puts that into the pipeline, whose
- * threads read and look at the bytes, and takes files out in the same order to store them: so
+ * The owner's thread asks the importer for the next file and puts it into the pipeline, whose
+ * threads read and look at the bytes. It takes files out in the same order and stores them: so
  * what is stored does not depend on how many threads there are. */
+#include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/cli/pipeline.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/image/image.h"
+#include "pack/tool/image/labels.h"
 #include "pack/tool/import/source.h"
+#include <fcntl.h>
 #include <string.h>
+
+/* Whether the bytes of a file that has been read are looked for among those of others. */
+static bool is_deduped(const struct create *create, const struct item *item)
+{
+	return create->ask.dedup && !item_is_large(item) && dedup_table_pays(item->bytes.len);
+}
+
+/* --- in the pipeline's threads: bytes are checked and transformed ------------------------- */
+
+static void check_item(const struct create *create, struct item *item)
+{
+	int r = check_image(create->ask.check, item->path.data, (const uint8_t *)item->bytes.data,
+			    item->bytes.len, &item->finding);
+
+	if (r < 0)
+		item->error = r;
+	item->is_bad = r == 1;
+}
+
+static bool may_touch(const struct create *create, const char *path)
+{
+	const struct opt_list *globs = create->ask.touch;
+
+	for (size_t i = 0; i < globs->count; i++)
+		if (filter_match(globs->items[i], path))
+			return true;
+	return globs->count == 0;
+}
+
+/* What cannot be transformed is damaged, or too large for anybody. */
+static void found_bad(struct item *item, int error, const struct err *err)
+{
+	const char *damage = error == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT;
+
+	item->is_bad = true;
+	check_found(&item->finding, damage, false, "%s", err_text(err, error));
+}
+
+static void take_made(struct item *item, struct buf *made)
+{
+	size_t head = made->len < IMAGE_HEAD ? made->len : IMAGE_HEAD;
+
+	buf_release(&item->bytes);
+	item->bytes = *made;
+	*made = BUF_INIT;
+	item->is_made = true;
+	image_inspect((const uint8_t *)item->bytes.data, head, &item->image);
+}
+
+static void transform(const struct create *create, struct item *item)
+{
+	SCOPE(buf_release) struct buf made = BUF_INIT;
+	struct err err = {0};
+	int r = transform_image(&create->ask.how, (const uint8_t *)item->bytes.data,
+				item->bytes.len, &made, &err);
+
+	if (r == 0)
+		take_made(item, &made);
+	else if (r == -ENOMEM)
+		item->error = r;
+	else if (r < 0)
+		found_bad(item, r, &err);
+}
+
+static void shape(const struct create *create, struct item *item)
+{
+	bool damaged;
+
+	check_item(create, item);
+	damaged = item->error || (item->is_bad && !item->finding.usable);
+	if (create->ask.transforms && !damaged && may_touch(create, item->path.data))
+		transform(create, item);
+	if (create->ask.labels_refused && labels_may_be(item->path.data))
+		item->labels = labels_look(item->path.data, (const uint8_t *)item->bytes.data,
+					   item->bytes.len);
+}
+
+/* --- labels ------------------------------------------------------------------------------- */
+
+#define LABELS_LOOKED_AT 1000 /* of millions of files with such names the first tell */
+
+int create_refuse_labels(struct create *create, const char *path, enum labels_kind kind)
+{
+	progress_clear(&create->progress);
+	log_error("%s/%s: %s: boxes would no longer fit the images; --force resizes all the same",
+		  create->source, path, labels_name(kind));
+	return CREATE_REFUSED;
+}
+
+static enum labels_kind look_at(int root, const char *path, char *head)
+{
+	SCOPE_CLOSE int fd = openat(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : io_read(fd, head, LABELS_HEAD);
+
+	return n > 0 ? labels_look(path, (const uint8_t *)head, (size_t)n) : LABELS_NONE;
+}
+
+int create_find_labels(struct create *create, int root)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	SCOPE_FREE char *head = malloc(LABELS_HEAD);
+	unsigned looked = 0;
+	int r = head ? 0 : -ENOMEM;
+
+	for (uint64_t id = 1; r == 0 && id < create->import->entries; id++) {
+		enum labels_kind kind;
+
+		r = builder_path(create->builder, (uint32_t)id, &path);
+		if (r < 0 || !labels_may_be(path.data))
+			continue;
+		kind = look_at(root, path.data, head);
+		if (kind != LABELS_NONE)
+			return create_refuse_labels(create, path.data, kind);
+		if (++looked == LABELS_LOOKED_AT)
+			break;
+	}
+	return r;
+}
+
+/* --- what one run leaves to the next ------------------------------------------------------
+ *
+ * With each file goes a note (builder_mark()) to a run that resumes this one:
+ *
+ *	flags, [the hash of its bytes], [damage, a tab, the reason]
+ *
+ * From the notes come the list of bad inputs, the counts and the table of equal files again. */
+
+enum note_flags {
+	NOTE_HASH = 1, /* its bytes may be those of later files */
+	NOTE_BAD = 2,  /* it stands in the list of bad inputs */
+	NOTE_KEPT = 4, /* and was packed all the same */
+	NOTE_MADE = 8, /* its bytes are not those of the source */
+};
+
+static int add_reason(struct buf *note, const char *damage, const char *reason)
+{
+	note->data[0] |= NOTE_BAD;
+	return buf_addf(note, "%s\t%s", damage, reason);
+}
+
+static int make_note(const struct create *create, const struct item *item, struct buf *note)
+{
+	bool hash = !item->error && is_deduped(create, item);
+	char flags = (char)((hash ? NOTE_HASH : 0) | (item->is_made ? NOTE_MADE : 0));
+	int r = buf_add(note, &flags, 1);
+
+	if (r == 0 && hash)
+		r = buf_add(note, &item->hash, sizeof(item->hash));
+	if (r < 0)
+		return r;
+	if (item->error)
+		return add_reason(note, DAMAGE_UNREADABLE, source_error_text(item->error));
+	if (!item->is_bad)
+		return 0;
+	if (!item->finding.usable)
+		note->data[0] |= NOTE_KEPT;
+	return add_reason(note, item->finding.damage, item->finding.text);
+}
+
+/* Before a file is stored or dropped. */
+static int mark_item(struct create *create, const struct item *item)
+{
+	SCOPE(buf_release) struct buf note = BUF_INIT;
+	int r = make_note(create, item, &note);
+
+	return r < 0 ? r : builder_mark(create->builder, item->fingerprint, note.data, note.len);
+}
+
+/* Lists what is said to be bad. `text` is damage, a tab and the reason. */
+static int list_again(struct create *create, const struct item *item, const char *text, size_t len)
+{
+	SCOPE_FREE char *damage = strndup(text, len);
+	char *reason;
+
+	if (!damage)
+		return -ENOMEM;
+	reason = damage + strcspn(damage, "\t");
+	if (*reason)
+		*reason++ = '\0';
+	return create_list_bad(create, item->path.data, damage, reason);
+}
+
+static int take_up(struct create *create, struct item *item, const struct builder_past *past)
+{
+	const char *at = past->note, *end = past->note + past->note_len;
+	char flags = at < end ? *at++ : 0;
+	int r = 0;
+
+	create_list_held(create, &item->listed);
+	if ((flags & NOTE_HASH) && (size_t)(end - at) >= sizeof(item->hash)) {
+		memcpy(&item->hash, at, sizeof(item->hash));
+		at += sizeof(item->hash);
+		if (past->stored)
+			r = dedup_table_add(&create->dedup_table, item->hash, item->id);
+	}
+	if (r == 0 && (flags & NOTE_BAD))
+		r = list_again(create, item, at, (size_t)(end - at));
+	create->counts.bytes_in += past->dropped ? 0 : item->size;
+	create->counts.made += (flags & NOTE_MADE) != 0;
+	create->counts.skipped += past->dropped;
+	create->counts.kept += !past->dropped && (flags & NOTE_KEPT);
+	return r;
+}
+
+/* Whether the next file was packed or left out before an interruption: 1 (it has been counted and
+ * listed), 0, CREATE_TOLD, or as builder_resumed(). */
+static int is_resumed(struct create *create, struct item *item)
+{
+	struct builder_past past;
+	struct err err = {0};
+	int r = builder_resumed(create->builder, item->id, item->fingerprint, &past, &err);
+
+	if (r == -ESTALE)
+		return create_fail(create, r, &err);
+	if (r <= 0)
+		return r;
+	r = take_up(create, item, &past);
+	progress_add(&create->progress, 1, item->size);
+	return r < 0 ? r : 1;
+}
+
+/* --- a run -------------------------------------------------------------------------------- */
 
 /* Of files in memory: enough to go on reading while a batch is committed. */
 #define INSIDE_BYTES ITEM_LARGE
 #define INSIDE_ITEMS 1024
 #define ITEM_COST    512 /* beside its bytes */
 
-struct run {
+struct store_run {
 	struct create *create;
 	struct pipeline *pipeline;
 	struct item *first, **last; /* those inside, oldest first */
 	struct item *next;	    /* not inside yet */
-	struct buf listed;	    /* as an item's, behind the last one */
+	struct buf listed;	    /* as an item's, after the last one */
 	bool ended;		    /* the importer has no more */
 };
 
@@ -35,7 +261,7 @@ static void free_item(struct item *item)
 }
 
 /* What the importer found bad is listed, however the run ended. */
-static void release(struct run *run)
+static void run_release(struct store_run *run)
 {
 	pipeline_free(run->pipeline);
 	*run->last = run->next;
@@ -50,14 +276,7 @@ static void release(struct run *run)
 	buf_release(&run->listed);
 }
 
-bool create_is_deduped(const struct create *create, const struct item *item)
-{
-	return create->dedup && !item_is_large(item) && dedup_table_pays(item->bytes.len);
-}
-
-/* --- in the pipeline's threads ---------------------------------------------------------- */
-
-static void work(void *context, unsigned worker, void *pointer)
+static void read_and_shape(void *context, unsigned worker, void *pointer)
 {
 	struct create *create = context;
 	struct item *item = pointer;
@@ -66,8 +285,8 @@ static void work(void *context, unsigned worker, void *pointer)
 		return;
 	create->import->ops->read(create->import, worker, item);
 	if (!item->error)
-		create_shape(create, item);
-	if (create_is_deduped(create, item))
+		shape(create, item);
+	if (is_deduped(create, item))
 		item->hash = dedup_table_hash(item->bytes.data, item->bytes.len);
 }
 
@@ -80,7 +299,7 @@ static uint64_t cost_of(const struct item *item)
 }
 
 /* Asks the importer for the next file. What it finds bad on the way is listed in its turn. */
-static int ask_import(struct run *run, struct item *item)
+static int ask_import(struct store_run *run, struct item *item)
 {
 	struct create *create = run->create;
 	struct err err = {0};
@@ -98,14 +317,14 @@ static int ask_import(struct run *run, struct item *item)
 }
 
 /* The next file that is not in the pack yet: run->next, NULL at the end. */
-static int ask(struct run *run)
+static int ask(struct store_run *run)
 {
 	for (;;) {
 		struct item *item = calloc(1, sizeof(*item));
 		int r = item ? ask_import(run, item) : -ENOMEM;
 
 		if (r == 0 && run->create->builder)
-			r = create_resumed(run->create, item);
+			r = is_resumed(run->create, item);
 		if (r == 0) {
 			run->next = item;
 			return 0;
@@ -120,7 +339,7 @@ static int ask(struct run *run)
 }
 
 /* Fills the pipeline. */
-static int feed(struct run *run)
+static int feed(struct store_run *run)
 {
 	while (!run->ended) {
 		int r = run->next ? 0 : ask(run);
@@ -186,9 +405,9 @@ static int store_large(struct create *create, struct item *item, struct err *err
 	return item->error ? 0 : r;
 }
 
-static int drop(struct create *create, const struct item *item)
+static int drop_item(struct create *create, const struct item *item)
 {
-	int r = create_mark(create, item);
+	int r = mark_item(create, item);
 
 	return r < 0 ? r : builder_drop(create->builder, item->id);
 }
@@ -200,7 +419,7 @@ static int give_up(struct create *create, const struct item *item)
 		return -EINTR;
 	if (item->error == -ENOMEM)
 		return -ENOMEM;
-	return drop(create, item) < 0
+	return drop_item(create, item) < 0
 		       ? -ENOMEM
 		       : create_unreadable(create, item->path.data, source_error_text(item->error));
 }
@@ -209,27 +428,27 @@ static int give_up(struct create *create, const struct item *item)
 static int store_bytes(struct create *create, struct item *item)
 {
 	struct err err = {0};
-	int r = create_mark(create, item);
+	int r = mark_item(create, item);
 
 	if (r < 0)
 		return r;
 	if (item_is_large(item))
 		r = store_large(create, item, &err);
 	else
-		r = create_is_deduped(create, item) ? store_once(create, item, &err)
-						    : store_memory(create, item, &err);
+		r = is_deduped(create, item) ? store_once(create, item, &err)
+					     : store_memory(create, item, &err);
 	if (r < 0)
 		return create_fail(create, r, &err);
 	if (item->error)
 		return give_up(create, item);
 	if (item->image.kind != IMAGE_UNKNOWN)
 		builder_image(create->builder, item->id, &item->image);
-	create->bytes_in += item->size;
-	create->made += item->is_made;
+	create->counts.bytes_in += item->size;
+	create->counts.made += item->is_made;
 	return 0;
 }
 
-static int store(struct create *create, struct item *item)
+static int store_item(struct create *create, struct item *item)
 {
 	int r = 0;
 
@@ -240,7 +459,7 @@ static int store(struct create *create, struct item *item)
 	if (item->is_bad)
 		r = create_found(create, item->path.data, &item->finding);
 	if (r == 1)
-		r = drop(create, item);
+		r = drop_item(create, item);
 	else if (r == 0)
 		r = store_bytes(create, item);
 	create->progress.position = create->import->position;
@@ -248,7 +467,7 @@ static int store(struct create *create, struct item *item)
 	return r;
 }
 
-static struct item *take(struct run *run)
+static struct item *take_item(struct store_run *run)
 {
 	struct item *item = pipeline_take(run->pipeline);
 
@@ -260,7 +479,7 @@ static struct item *take(struct run *run)
 	return item;
 }
 
-static int run_all(struct run *run, int (*use)(struct create *create, struct item *item))
+static int run_all(struct store_run *run, int (*use)(struct create *create, struct item *item))
 {
 	struct item *item = NULL;
 	int r;
@@ -269,7 +488,7 @@ static int run_all(struct run *run, int (*use)(struct create *create, struct ite
 		r = interrupt_pending() ? -EINTR : feed(run);
 		if (r < 0)
 			return r;
-		item = take(run);
+		item = take_item(run);
 		if (item) {
 			create_list_held(run->create, &item->listed);
 			r = use(run->create, item);
@@ -281,11 +500,11 @@ static int run_all(struct run *run, int (*use)(struct create *create, struct ite
 
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item))
 {
-	SCOPE(release) struct run run = {.create = create, .last = &run.first};
-	const struct pipeline_params params = {.workers = create->jobs,
+	SCOPE(run_release) struct store_run run = {.create = create, .last = &run.first};
+	const struct pipeline_params params = {.workers = create->ask.jobs,
 					       .slots = INSIDE_ITEMS,
 					       .bytes = INSIDE_BYTES,
-					       .work = work,
+					       .work = read_and_shape,
 					       .context = create};
 	int r = pipeline_new(&params, &run.pipeline);
 
@@ -307,7 +526,7 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 int create_store(struct create *create)
 {
 	struct err err = {0};
-	int r = create_run(create, store);
+	int r = create_run(create, store_item);
 
 	if (r == 0)
 		r = create->import->ops->finish(create->import, &err);

@@ -1,9 +1,13 @@
+/* What a run says: failures and what can be done about them, bad inputs, the summary. */
+#include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/tool/cli/cmd.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,12 +144,12 @@ int create_unreadable(struct create *create, const char *path, const char *reaso
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
 	path = shown_path(create, path, &shown);
-	if (create->on_bad != ON_BAD_SKIP) {
+	if (create->ask.on_bad != ON_BAD_SKIP) {
 		log_error("%s: %s; --on-bad=skip leaves such files out", path, reason);
 		return CREATE_TOLD;
 	}
 	log_notice("%s: %s; left out", path, reason);
-	create->skipped++;
+	create->counts.skipped++;
 	return 0;
 }
 
@@ -162,18 +166,18 @@ int create_found(struct create *create, const char *path, const struct check_fin
 		log_detail("%s: %s", path, finding->text);
 		return 0;
 	}
-	if (create->on_bad == ON_BAD_FAIL) {
+	if (create->ask.on_bad == ON_BAD_FAIL) {
 		log_error("%s: %s; --on-bad=skip leaves such files out, --on-bad=keep packs them",
 			  path, finding->text);
 		return CREATE_TOLD;
 	}
-	if (create->on_bad == ON_BAD_KEEP) {
+	if (create->ask.on_bad == ON_BAD_KEEP) {
 		log_notice("%s: %s; packed all the same", path, finding->text);
-		create->kept++;
+		create->counts.kept++;
 		return 0;
 	}
 	log_notice("%s: %s; left out", path, finding->text);
-	create->skipped++;
+	create->counts.skipped++;
 	return 1;
 }
 
@@ -184,7 +188,7 @@ void create_special(struct create *create, const char *path, const char *what)
 	progress_clear(&create->progress);
 	log_notice("%s: %s, which no pack can hold; left out", shown_path(create, path, &shown),
 		   what);
-	create->skipped++;
+	create->counts.skipped++;
 }
 
 /* --- the place of the pack ---------------------------------------------------------------- */
@@ -213,9 +217,9 @@ static int on_empty(void *context, uint32_t id)
 
 	if (r < 0)
 		return r;
-	if (create->empty++ == 0)
+	if (create->counts.empty++ == 0)
 		progress_clear(&create->progress);
-	if (create->empty <= EMPTY_NAMED)
+	if (create->counts.empty <= EMPTY_NAMED)
 		log_notice("%s: no file in it; ImageFolder refuses a class without images",
 			   shown_path(create, path.data, &shown));
 	return 0;
@@ -226,8 +230,114 @@ int create_name_empty(struct create *create)
 	char count[SIZE_TEXT];
 	int r = builder_find_empty(create->builder, on_empty, create);
 
-	if (create->empty > EMPTY_NAMED)
+	if (create->counts.empty > EMPTY_NAMED)
 		log_notice("%s: %s folders without a file in all", create->source,
-			   count_format(create->empty, count));
+			   count_format(create->counts.empty, count));
 	return r;
+}
+
+/* --- the summary ----------------------------------------------------------------------------- */
+
+static int print_summary_json(const struct create *create, const struct builder_summary *summary,
+			      double seconds)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct json json = json_begin(&text);
+	int r;
+
+	json_object(&json, NULL);
+	json_u64(&json, "files", summary->files);
+	json_u64(&json, "bytes_in", create->counts.bytes_in);
+	json_u64(&json, "bytes_out", summary->pack_bytes);
+	json_u64(&json, "skipped", create->counts.skipped);
+	json_u64(&json, "kept", create->counts.kept);
+	json_u64(&json, "deduped", summary->aliases);
+	json_double(&json, "seconds", seconds);
+	json_string(&json, "id", summary->id);
+	json_end(&json);
+	r = json_finish(&json);
+	if (r == 0)
+		printf("%.*s\n", (int)text.len, text.data);
+	return r;
+}
+
+static void print_summary(const struct create *create, const struct builder_summary *summary,
+			  double seconds)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT];
+
+	log_notice("%s: %s, %s, packed into %s in %.1f s (%.0f MB/s), id %s", create->pack,
+		   count_noun(summary->files, "file", files), size_format(summary->bytes, bytes),
+		   size_format(summary->pack_bytes, pack), seconds,
+		   (double)(summary->bytes - create->counts.bytes_before) * 1e-6 / seconds,
+		   summary->id);
+	if (summary->aliases)
+		log_notice("%s: %s %s the bytes of others, which saves %s", create->pack,
+			   count_noun(summary->aliases, "file", files),
+			   summary->aliases == 1 ? "has" : "have",
+			   size_format(summary->alias_bytes, bytes));
+	if (create->counts.made)
+		log_notice("%s: %s changed; the files had %s before", create->pack,
+			   count_noun(create->counts.made, "image", files),
+			   size_format(create->counts.bytes_in, bytes));
+	if (create->counts.kept)
+		log_notice("%s: %s of them bad, and packed all the same", create->pack,
+			   count_format(create->counts.kept, files));
+	if (create->counts.skipped)
+		log_notice("%s: %s of the inputs left out", create->pack,
+			   count_format(create->counts.skipped, files));
+}
+
+int create_finish(struct create *create, bool json, double began)
+{
+	struct builder_summary summary;
+	struct err err = {0};
+	double seconds;
+	int r;
+
+	/* Of millions of files each of these is large, as the last batch and the index are. */
+	import_free(steal_ptr(&create->import));
+	dedup_table_release(&create->dedup_table);
+	malloc_trim(0);
+	r = builder_finish(create->builder, &summary, &err);
+	if (r < 0)
+		return create_fail(create, r, &err);
+	progress_clear(&create->progress);
+	seconds = progress_now() - began;
+	print_summary(create, &summary, seconds);
+	return json ? print_summary_json(create, &summary, seconds) : 0;
+}
+
+bool create_say_kept(struct create *create, const char *words)
+{
+	char files[SIZE_TEXT], bytes[SIZE_TEXT];
+	struct builder_kept kept;
+
+	if (!create->builder || !builder_kept(create->builder, &kept))
+		return false;
+	create->counts.bytes_before = kept.bytes;
+	log_notice("%s: %s %s, %s", create->pack, words, count_noun(kept.files, "file", files),
+		   size_format(kept.bytes, bytes));
+	return true;
+}
+
+int create_say_finished(struct create *create, bool json)
+{
+	struct builder_summary summary = {0};
+	const struct dataset_info *info;
+	struct dataset *dataset;
+	int r = cmd_open(create->pack, &dataset);
+
+	if (r != EXIT_DONE)
+		return r;
+	info = dataset_info(dataset);
+	summary.files = info->super->files;
+	summary.bytes = create->counts.bytes_in = info->super->bytes;
+	summary.pack_bytes = info->pack_bytes;
+	memcpy(summary.id, info->id, sizeof(summary.id));
+	dataset_free(dataset);
+	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
+	if (json && print_summary_json(create, &summary, 0) < 0)
+		return EXIT_FAILED;
+	return exit_finish(EXIT_DONE);
 }

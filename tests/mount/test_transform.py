@@ -1,7 +1,9 @@
 """foldpack create --resize, --max-side, --quality, --store, --optimize: held against PIL."""
 
 import itertools
+import os
 import statistics
+import subprocess
 
 import pytest
 
@@ -11,7 +13,7 @@ pytest.importorskip("numpy", reason="python3-numpy is not installed")
 
 from PIL import Image, ImageCms, ImageOps
 
-from foldfs import FOLDPACK, PHOTOS, has_photos, run
+from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
 
 pytestmark = pytest.mark.tool
@@ -321,3 +323,15 @@ def test_photos_are_as_pil_makes_them(tmp_path):
 @pytest.mark.slow
 def test_all_photos_are_as_pil_makes_them(tmp_path):
     check_photos(tmp_path, 1)
+
+
+@pytest.mark.skipif("address" in BUILD.name, reason="freed memory is kept to look at")
+def test_decoded_images_are_bounded_by_their_pixels_not_by_their_files(tmp_path):
+    data = jpeg(Image.new("RGB", (4000, 3000), (90, 120, 30)))
+    source = write_all(tmp_path / "source", {str(n): data for n in range(30)})
+    child = subprocess.Popen([FOLDPACK, "create", "-q", "--store=ppm", "-j16", source,
+                              tmp_path / "x.lmdb"])
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    assert usage.ru_maxrss < 700 << 10  # KiB; all of them are 1.1 GB

@@ -202,6 +202,58 @@ static void an_empty_one_gives_nothing(void **state)
 	pipeline_free(NULL);
 }
 
+#define RESULT 60
+
+struct charged {
+	struct pipeline *pipeline;
+	pthread_mutex_t lock;
+	uint64_t held, most;
+};
+
+static void charge(void *context, unsigned worker, void *item)
+{
+	struct charged *charged = context;
+
+	(void)item;
+	pipeline_charge(charged->pipeline, worker, RESULT);
+
+	SCOPE_LOCK(&charged->lock);
+	charged->held += RESULT;
+	if (charged->held > charged->most)
+		charged->most = charged->held;
+}
+
+/* Only the oldest may go beyond what there is room for. */
+static void results_are_bounded_beside_the_oldest(void **state)
+{
+	struct charged charged = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	const struct pipeline_params params = {.workers = 8,
+					       .slots = 64,
+					       .bytes = UINT64_MAX,
+					       .results = 2 * RESULT,
+					       .work = charge,
+					       .context = &charged};
+	unsigned put = 0, taken = 0;
+
+	(void)state;
+	alarm(HANG_SECONDS);
+	assert_int_equal(pipeline_new(&params, &charged.pipeline), 0);
+	while (taken < 2000) {
+		while (put < 2000 && pipeline_has_room(charged.pipeline, 1)) {
+			pipeline_put(charged.pipeline, &charged, 1);
+			put++;
+		}
+		assert_ptr_equal(pipeline_take(charged.pipeline), &charged);
+		taken++;
+
+		SCOPE_LOCK(&charged.lock);
+		charged.held -= RESULT;
+	}
+	/* One more that was taken, and is counted until the lock is held. */
+	assert_in_range(charged.most, RESULT, 4 * RESULT);
+	pipeline_free(charged.pipeline);
+}
+
 static void *open_for_the_first(void *context)
 {
 	open_gate(context, 1);
@@ -236,6 +288,7 @@ int main(void)
 		cmocka_unit_test(room_ends_with_the_slots_and_with_the_bytes),
 		cmocka_unit_test(what_is_larger_than_all_the_room_goes_through_alone),
 		cmocka_unit_test(an_empty_one_gives_nothing),
+		cmocka_unit_test(results_are_bounded_beside_the_oldest),
 		cmocka_unit_test(freeing_it_waits_for_the_item_in_hand),
 	};
 

@@ -11,20 +11,24 @@
 struct slot {
 	void *item;
 	uint64_t cost;
-	bool done; /* protected by lock */
+	uint64_t charged; /* protected by lock */
+	bool done;	  /* protected by lock */
 };
 
 struct pipeline {
 	struct pipeline_params params;
 	struct slot *ring;
 	pthread_t *threads;
-	unsigned started; /* threads */
-	uint64_t taken;	  /* the owner's own */
-	uint64_t inside;  /* bytes; the owner's own */
+	uint64_t *in_hand; /* the item of each thread; its own */
+	unsigned started;  /* threads */
+	uint64_t taken;	   /* changed by the owner only, under the lock */
+	uint64_t inside;   /* bytes; the owner's own */
 
 	pthread_mutex_t lock;
 	pthread_cond_t more;  /* put > begun, or stop */
 	pthread_cond_t ready; /* the oldest is done */
+	pthread_cond_t room;  /* something was taken, or stop */
+	uint64_t charged;     /* bytes of results; protected by lock */
 	uint64_t put, begun;  /* protected by lock; put is changed by the owner only */
 	uint64_t awaited;     /* the owner waits for this one; protected by lock */
 	unsigned idle;	      /* threads that wait for more; protected by lock */
@@ -46,7 +50,7 @@ static struct slot *slot_of(const struct pipeline *pipeline, uint64_t number)
 }
 
 /* The next item to work on, or NULL at the end. Lock held. */
-static struct slot *begin(struct pipeline *pipeline, uint64_t *ret_number)
+static struct slot *next_item(struct pipeline *pipeline, uint64_t *ret_number)
 {
 	while (pipeline->begun == pipeline->put && !pipeline->stop) {
 		pipeline->idle++;
@@ -59,7 +63,7 @@ static struct slot *begin(struct pipeline *pipeline, uint64_t *ret_number)
 	return slot_of(pipeline, *ret_number);
 }
 
-static void *run(void *argument)
+static void *work_on_items(void *argument)
 {
 	const struct worker worker = *(struct worker *)argument;
 	struct pipeline *pipeline = worker.pipeline;
@@ -69,7 +73,8 @@ static void *run(void *argument)
 
 	free(argument);
 	pthread_mutex_lock(&pipeline->lock);
-	while ((slot = begin(pipeline, &number))) {
+	while ((slot = next_item(pipeline, &number))) {
+		pipeline->in_hand[worker.number] = number;
 		pthread_mutex_unlock(&pipeline->lock);
 		params->work(params->context, worker.number, slot->item);
 		pthread_mutex_lock(&pipeline->lock);
@@ -81,7 +86,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-static int start(struct pipeline *pipeline)
+static int start_worker(struct pipeline *pipeline)
 {
 	struct worker *worker = malloc(sizeof(*worker));
 	int error;
@@ -89,7 +94,7 @@ static int start(struct pipeline *pipeline)
 	if (!worker)
 		return -ENOMEM;
 	*worker = (struct worker){.pipeline = pipeline, .number = pipeline->started};
-	error = pthread_create(&pipeline->threads[pipeline->started], NULL, run, worker);
+	error = pthread_create(&pipeline->threads[pipeline->started], NULL, work_on_items, worker);
 	if (error) {
 		free(worker);
 		return -error;
@@ -110,12 +115,14 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 	pthread_mutex_init(&pipeline->lock, NULL);
 	pthread_cond_init(&pipeline->more, NULL);
 	pthread_cond_init(&pipeline->ready, NULL);
+	pthread_cond_init(&pipeline->room, NULL);
 	pipeline->ring = calloc(params->slots, sizeof(*pipeline->ring));
 	pipeline->threads = calloc(params->workers, sizeof(*pipeline->threads));
-	if (!pipeline->ring || !pipeline->threads)
+	pipeline->in_hand = calloc(params->workers, sizeof(*pipeline->in_hand));
+	if (!pipeline->ring || !pipeline->threads || !pipeline->in_hand)
 		r = -ENOMEM;
 	while (r == 0 && pipeline->started < params->workers)
-		r = start(pipeline);
+		r = start_worker(pipeline);
 	/* Fewer threads than wished for are enough to go on with. */
 	if (r < 0 && pipeline->started == 0) {
 		pipeline_free(pipeline);
@@ -125,23 +132,26 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 	return 0;
 }
 
-static void stop(struct pipeline *pipeline)
+static void stop_workers(struct pipeline *pipeline)
 {
 	SCOPE_LOCK(&pipeline->lock);
 	pipeline->stop = true;
 	pthread_cond_broadcast(&pipeline->more);
+	pthread_cond_broadcast(&pipeline->room);
 }
 
 void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
-	stop(pipeline);
+	stop_workers(pipeline);
 	for (unsigned i = 0; i < pipeline->started; i++)
 		pthread_join(pipeline->threads[i], NULL);
+	pthread_cond_destroy(&pipeline->room);
 	pthread_cond_destroy(&pipeline->ready);
 	pthread_cond_destroy(&pipeline->more);
 	pthread_mutex_destroy(&pipeline->lock);
+	free(pipeline->in_hand);
 	free(pipeline->threads);
 	free(pipeline->ring);
 	free(pipeline);
@@ -176,6 +186,19 @@ void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 		pthread_cond_signal(&pipeline->more);
 }
 
+/* The oldest does not wait: all that could make room comes after it. */
+void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes)
+{
+	uint64_t number = pipeline->in_hand[worker];
+
+	SCOPE_LOCK(&pipeline->lock);
+	while (number != pipeline->taken && !pipeline->stop &&
+	       pipeline->charged + bytes > pipeline->params.results)
+		pthread_cond_wait(&pipeline->room, &pipeline->lock);
+	slot_of(pipeline, number)->charged = bytes;
+	pipeline->charged += bytes;
+}
+
 /* For the items that nobody was woken for. Lock held. */
 static void wake_for_all(struct pipeline *pipeline)
 {
@@ -204,6 +227,12 @@ void *pipeline_take(struct pipeline *pipeline)
 		return NULL;
 	wait_for(pipeline, slot);
 	pipeline->inside -= slot->cost;
+
+	SCOPE_LOCK(&pipeline->lock);
 	pipeline->taken++;
+	if (pipeline->charged) {
+		pipeline->charged -= slot->charged;
+		pthread_cond_broadcast(&pipeline->room);
+	}
 	return slot->item;
 }

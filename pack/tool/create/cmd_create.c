@@ -261,7 +261,7 @@ static int dry_run(struct command *command)
 static int pack(struct command *command)
 {
 	struct create *create = &command->create;
-	bool bitmaps = create->ask.how.store == STORE_BMP || create->ask.how.store == STORE_PPM;
+	bool bitmaps = transform_decodes(&create->ask.how);
 	double began = progress_now();
 	int r = open_bad_list(command);
 

@@ -239,9 +239,10 @@ static int is_resumed(struct create *create, struct item *item)
 /* --- a run -------------------------------------------------------------------------------- */
 
 /* Of files in memory: enough to go on reading while a batch is committed. */
-#define INSIDE_BYTES ITEM_LARGE
-#define INSIDE_ITEMS 1024
-#define ITEM_COST    512 /* beside its bytes */
+#define INSIDE_BYTES   ITEM_LARGE
+#define INSIDE_RESULTS (256 * MIB) /* of images that are decoded */
+#define INSIDE_ITEMS   1024
+#define ITEM_COST      512 /* beside its bytes */
 
 struct store_run {
 	struct create *create;
@@ -276,14 +277,34 @@ static void run_release(struct store_run *run)
 	buf_release(&run->listed);
 }
 
+/* The bytes that a JPEG takes where it is stored decoded, often a hundred times its own; else 0. */
+static uint64_t decoded_size(const struct create *create, const struct item *item)
+{
+	struct dataset_image image = item->image;
+
+	if (!transform_decodes(&create->ask.how) || image.kind != IMAGE_JPEG ||
+	    !may_touch(create, item->path.data))
+		return 0;
+	/* Its size may come after a long profile. */
+	if (image.width == 0)
+		image_inspect((const uint8_t *)item->bytes.data, item->bytes.len, &image);
+	transform_size(&create->ask.how, &image.width, &image.height);
+	return (uint64_t)image.width * image.height * 3;
+}
+
 static void read_and_shape(void *context, unsigned worker, void *pointer)
 {
-	struct create *create = context;
+	struct store_run *run = context;
+	const struct create *create = run->create;
 	struct item *item = pointer;
+	uint64_t decoded;
 
 	if (item_is_large(item))
 		return;
 	create->import->ops->read(create->import, worker, item);
+	decoded = item->error ? 0 : decoded_size(create, item);
+	if (decoded)
+		pipeline_charge(run->pipeline, worker, decoded);
 	if (!item->error)
 		shape(create, item);
 	if (is_deduped(create, item))
@@ -505,7 +526,8 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 					       .slots = INSIDE_ITEMS,
 					       .bytes = INSIDE_BYTES,
 					       .work = read_and_shape,
-					       .context = create};
+					       .results = INSIDE_RESULTS,
+					       .context = &run};
 	int r = pipeline_new(&params, &run.pipeline);
 
 	return r < 0 ? r : run_all(&run, use);

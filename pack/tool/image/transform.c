@@ -32,9 +32,9 @@ static void job_release(struct job *job)
 	jpeg_head_release(&job->head);
 }
 
-static bool is_decoded(enum transform_store store)
+bool transform_decodes(const struct transform *how)
 {
-	return store == STORE_BMP || store == STORE_PPM;
+	return how->store == STORE_BMP || how->store == STORE_PPM;
 }
 
 int transform_check(const struct transform *how, struct err *err)
@@ -172,7 +172,7 @@ static int make(const struct job *job, struct buf *out, struct err *err)
 {
 	int r;
 
-	if (is_decoded(job->how->store) && job->head.orientation == 1)
+	if (transform_decodes(job->how) && job->head.orientation == 1)
 		return make_bitmap(job, out, err);
 	if (is_resized(job))
 		return make_jpeg(job, out, err);
@@ -184,7 +184,7 @@ static int make(const struct job *job, struct buf *out, struct err *err)
 			return r;
 	}
 	r = optimize(job, out, err);
-	if (r == 1 && is_decoded(job->how->store))
+	if (r == 1 && transform_decodes(job->how))
 		err_set(err, 1, "EXIF asks to turn it, which no decoded image could say");
 	return r;
 }

@@ -61,6 +61,9 @@ int transform_check(const struct transform *how, struct err *err);
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
 		    struct err *err);
 
+/* Whether images are stored decoded. */
+bool transform_decodes(const struct transform *how);
+
 /* The width and height that a grey or colour JPEG of this size gets. */
 void transform_size(const struct transform *how, uint32_t *width, uint32_t *height);
 

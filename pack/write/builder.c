@@ -402,6 +402,10 @@ void builder_entry(const struct builder *builder, uint32_t id, struct builder_en
 		.size = node->size,
 		.link_to = node->kind == FORMAT_HARDLINK ? (uint32_t)node->start : 0,
 	};
+	if (node->kind == FORMAT_SYMLINK) {
+		ret->target = builder->targets.data + node->start;
+		ret->target_len = node->size;
+	}
 }
 
 enum format_kind builder_kind(const struct builder *builder, uint32_t id)

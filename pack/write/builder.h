@@ -149,7 +149,7 @@ int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err 
  * right after it. */
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
-/* An entry as it was added, without its texts; that is, until it is stored or dropped. */
+/* An entry as it was added, until it is stored or dropped, but for its name. */
 void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret);
 /* What was added: the kind (a file may have become FORMAT_SPLIT or FORMAT_ALIAS since), the
  * directory it is in, and the file that it is a name of, which is another one for a hard link. */

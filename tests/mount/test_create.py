@@ -514,3 +514,79 @@ def test_force_resizes_beside_boxes(src, pack):
 ])
 def test_transforms_that_make_no_sense_are_refused(src, pack, words, complaint):
     assert complaint in create(src, pack, *words, status=2).err
+
+
+# --- symbolic links -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """Files outside of what is packed."""
+    fill(tmp_path / "pool", "1.jpg", "2.jpg", "d/3.jpg")
+    return tmp_path / "pool"
+
+
+def test_links_that_lead_out_are_counted_with_an_example(src, pack, pool):
+    fill(src, "real", "a/real")
+    os.symlink(pool / "1.jpg", src / "a/1.jpg")
+    os.symlink("../../pool/2.jpg", src / "a/2.jpg")
+    os.symlink("../real", src / "a/stays")
+    done = create(src, pack)
+    assert (f"{src}: 2 symbolic links lead out of it, such as {src}/a/1.jpg -> {pool}/1.jpg"
+            in done.err)
+    assert "--dereference" in done.err
+    assert "out of it" not in create(src, pack, "--exclude=*.jpg").err
+
+
+def test_a_folder_of_links_only_says_what_packs_them(src, pack, pool):
+    os.symlink(pool / "1.jpg", src / "1.jpg")
+    done = create(src, pack)
+    assert "0 files" in done.err
+    assert "no file, only symbolic links (1); --dereference packs what they lead to" in done.err
+
+
+def test_dereference_packs_what_links_lead_to(src, pack, pool, tmp_path):
+    fill(src, "a/real")
+    os.symlink(pool / "1.jpg", src / "a/1.jpg")
+    os.symlink(pool, src / "b")
+    os.symlink("a/real", src / "same")
+    done = create(src, pack, "--dereference")
+    assert "out of it" not in done.err
+    assert listed(pack) == ["a/1.jpg", "a/real", "b/1.jpg", "b/2.jpg", "b/d/3.jpg", "same"]
+    run(FOLDPACK, "extract", pack, tmp_path / "out")
+    for path in listed(pack):
+        assert not (tmp_path / "out" / path).is_symlink()
+        assert (tmp_path / "out" / path).read_bytes() == (src / path).read_bytes()
+    assert "dereference=yes" in run(FOLDPACK, "info", pack).out
+
+
+def test_dereference_takes_only_what_is_wanted_behind_a_link(src, pack, pool):
+    os.symlink(pool, src / "b")
+    create(src, pack, "--dereference", "--include=d/*", "--include=2.jpg", "--exclude=**/d")
+    assert listed(pack) == ["b/2.jpg"]
+
+
+def test_dereference_ends_at_links_to_nothing_and_to_folders_above(src, pack):
+    fill(src, "a/1", "a/b/2")
+    os.symlink("..", src / "a/b/up")
+    os.symlink("nowhere", src / "a/gone")
+    done = create(src, pack, "--dereference", "--on-bad=skip", status=4)
+    assert f"{src}/a/b/up: Too many levels of symbolic links; left out" in done.err
+    assert f"{src}/a/gone: No such file or directory; left out" in done.err
+    assert listed(pack) == ["a/1", "a/b/2"]
+    create(src, pack, "--dereference", status=1)
+
+
+def test_a_tar_has_nothing_to_dereference(tmp_path, pack):
+    run("tar", "-cf", tmp_path / "x.tar", "-T", "/dev/null")
+    assert "--dereference" in create(tmp_path / "x.tar", pack, "--dereference", status=2).err
+
+
+def test_links_to_what_is_left_out_are_named(src, pack):
+    fill(src, "a/good")
+    (src / "a/cut.jpg").write_bytes(b"\xff\xd8\xff")
+    os.symlink("cut.jpg", src / "a/link")
+    os.symlink("../a/./good", src / "a/other")
+    done = create(src, pack, "--check=header", "--on-bad=skip", status=4)
+    assert f"{src}/a/link: a link to a/cut.jpg, which was left out" in done.err
+    assert "other" not in done.err

@@ -7,18 +7,18 @@
 
 enum { FILES_MOST = 4000, WINDOWS_MOST = 64 };
 
-/* What lies in a pack, as batches_next() gives it out. */
+/* What lies in a pack, as batch_list_next() gives it out. */
 struct glass {
 	uint32_t files[FILES_MOST];
 	size_t count;
-	struct batches *batches;
+	struct batch_list *batches;
 	struct batch all[WINDOWS_MOST];
 	unsigned made;
 };
 
 static void glass_release(struct glass *glass)
 {
-	batches_free(glass->batches);
+	batch_list_free(glass->batches);
 }
 
 /* Every file of the pack whose number among them leaves the remainder 0. */
@@ -32,8 +32,9 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 		if (child.kind == FORMAT_FILE && number++ % divisor == 0)
 			glass->files[glass->count++] = e;
 	}
-	assert_done(batches_new(f->dataset, glass->files, glass->count, &glass->batches));
-	while (glass->made < WINDOWS_MOST && batches_next(glass->batches, &glass->all[glass->made]))
+	assert_done(batch_list_new(f->dataset, glass->files, glass->count, &glass->batches));
+	while (glass->made < WINDOWS_MOST &&
+	       batch_list_next(glass->batches, &glass->all[glass->made]))
 		glass->made++;
 }
 

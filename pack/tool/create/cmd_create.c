@@ -78,6 +78,9 @@ static int open_source(struct command *command)
 	command->tar = standard || !S_ISDIR(st.st_mode);
 	if (command->tar && command->options.order.kind != ORDER_PATH)
 		return create_usage_error("'--order': a tar is stored in the order that it has");
+	if (command->tar && command->options.dereference)
+		return create_usage_error(
+			"'--dereference': a tar does not hold what its links lead to");
 	if (standard && isatty(STDIN_FILENO))
 		return create_usage_error(
 			"a tar is expected on standard input, which is a terminal");
@@ -171,6 +174,7 @@ static struct import_dir_params folder_params(const struct command *command)
 {
 	return (struct import_dir_params){.root = command->root,
 					  .workers = command->create.ask.jobs,
+					  .follow = command->options.dereference,
 					  .filter = &command->options.filter,
 					  .order = &command->options.order,
 					  .watch = &command->watch,
@@ -238,6 +242,8 @@ static int store(struct create *create)
 	create->progress.bytes_total = create->import->bytes;
 	create->progress.length = create->import->length;
 	r = create_store(create);
+	if (r == 0)
+		r = create_name_dangling(create);
 	return r < 0 ? r : create_name_empty(create);
 }
 
@@ -273,8 +279,12 @@ static int pack(struct command *command)
 		r = look(command);
 	if (r == 0 && create->ask.labels_refused && !command->tar)
 		r = create_find_labels(create, command->root);
+	if (r == 0 && !command->tar)
+		r = create_name_links(create, true);
 	if (r == 0)
 		r = store(create);
+	if (r == 0 && command->tar)
+		r = create_name_links(create, false);
 	if (r == 0)
 		r = close_bad_list(command);
 	if (r == 0)

@@ -50,6 +50,7 @@ struct create_counts {
 	uint64_t skipped;      /* inputs left out */
 	uint64_t kept;	       /* bad ones that were packed all the same */
 	uint64_t empty;	       /* directories without a file */
+	uint64_t dangling;     /* links to what was left out */
 };
 
 struct create {
@@ -125,6 +126,12 @@ void create_advise(const struct create *create);
 /* Names the directories that hold no file in the pack: loaders take them for classes, and refuse
  * them. 0 or -ENOMEM. */
 int create_name_empty(struct create *create);
+
+/* Says how many links lead out of the pack, and what can be done where they can be followed. 0 or
+ * -ENOMEM. */
+int create_name_links(struct create *create, bool can_follow);
+/* Names the links to what was left out. 0 or -ENOMEM. */
+int create_name_dangling(struct create *create);
 
 /* Reads and shapes some of a folder's files, chosen by their paths; names those that are bad, and
  * once what cannot be packed, unless ret->silent. There is no importer, and is none afterwards. 0,

@@ -26,6 +26,8 @@ static const struct opt table[] = {
 	CMD_COMMON_OPTIONS(struct create_options),
 	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
 		   "read and look at N files at once (16, or as many as processors)"),
+	OPT_FLAG(0, "dereference", struct create_options, dereference,
+		 "pack what symbolic links lead to, in their place"),
 	OPT_LIST(0, "exclude", "GLOB", struct create_options, filter.exclude,
 		 "leave out what matches; may be given several times"),
 	OPT_LIST(0, "include", "GLOB", struct create_options, filter.include,
@@ -181,6 +183,8 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_text(text, "order", options->order_text);
 	if (r == 0 && options->order.kind == ORDER_LIST)
 		r = add_text(text, "order", "list");
+	if (r == 0 && options->dereference)
+		r = add_text(text, "dereference", "yes");
 	if (r == 0 && options->dedup)
 		r = add_text(text, "dedup", "yes");
 	if (r == 0 && options->check != CHECK_OFF)

@@ -8,6 +8,7 @@
 
 struct create_options {
 	struct cmd_common common;
+	bool dereference;
 	bool force, resume, dry_run, json, progress, dedup;
 	int on_bad, check; /* enum on_bad, enum check_level */
 	int store;	   /* enum transform_store, less one; -1: none */

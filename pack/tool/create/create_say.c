@@ -5,6 +5,7 @@
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include <malloc.h>
@@ -205,6 +206,56 @@ void create_advise(const struct create *create)
 			create->pack);
 }
 
+/* --- symbolic links ------------------------------------------------------------------------ */
+
+#define LINKS_NAMED 10
+
+int create_name_links(struct create *create, bool can_follow)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+	SCOPE(links_release) struct links links = {0};
+	const struct import *import = create->import;
+	char count[SIZE_TEXT];
+	int r = links_look(create->builder, import->entries, &links);
+
+	if (r < 0 || links.leaving == 0)
+		return r;
+	progress_clear(&create->progress);
+	log_notice(
+		"%s: %s %s out of it, such as %s -> %s: a job that opens one reads the loose "
+		"file, or nothing on another machine%s",
+		create->source, count_noun(links.leaving, "symbolic link", count),
+		links.leaving == 1 ? "leads" : "lead", shown_path(create, links.path.data, &shown),
+		links.target.data, can_follow ? "; --dereference packs what links lead to" : "");
+	return 0;
+}
+
+static int on_dangling(void *context, const char *path, const char *target)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+	struct create *create = context;
+
+	progress_clear(&create->progress);
+	if (create->counts.dangling++ < LINKS_NAMED)
+		log_notice("%s: a link to %s, which was left out", shown_path(create, path, &shown),
+			   target);
+	return 0;
+}
+
+int create_name_dangling(struct create *create)
+{
+	char count[SIZE_TEXT];
+	int r = 0;
+
+	if (create->counts.skipped > 0)
+		r = links_find_dangling(create->builder, create->import->entries, on_dangling,
+					create);
+	if (create->counts.dangling > LINKS_NAMED)
+		log_notice("%s: %s links to what was left out in all", create->source,
+			   count_format(create->counts.dangling, count));
+	return r;
+}
+
 /* --- classes without files ---------------------------------------------------------------- */
 
 #define EMPTY_NAMED 10
@@ -271,6 +322,11 @@ static void print_summary(const struct create *create, const struct builder_summ
 		   size_format(summary->pack_bytes, pack), seconds,
 		   (double)(summary->bytes - create->counts.bytes_before) * 1e-6 / seconds,
 		   summary->id);
+	if (summary->files == 0 && summary->symlinks > 0)
+		log_notice(
+			"%s: no file, only symbolic links (%s); --dereference packs what they "
+			"lead to",
+			create->pack, count_format(summary->symlinks, files));
 	if (summary->aliases)
 		log_notice("%s: %s %s the bytes of others, which saves %s", create->pack,
 			   count_noun(summary->aliases, "file", files),

@@ -78,7 +78,7 @@ static int descend(struct dirstack *stack, uint32_t directory)
 
 	stack->tree.name(stack->tree.context, directory, name);
 	fd = openat(stack->levels[stack->depth - 1].fd, name,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | (stack->tree.follow ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
 	stack->levels[stack->depth++] = (struct level){.directory = directory, .fd = fd};

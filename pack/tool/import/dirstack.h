@@ -2,7 +2,8 @@
  *
  * Keeps the way from the root to the current directory open, so that going on to a
  * neighbour opens one directory, and no path is ever looked up as a whole: symbolic links
- * on the way are refused (-ELOOP or -ENOTDIR), and no path is too long. */
+ * on the way are refused (-ELOOP or -ENOTDIR) unless they are to be followed, and no path is too
+ * long. */
 #ifndef PACK_TOOL_IMPORT_DIRSTACK_H
 #define PACK_TOOL_IMPORT_DIRSTACK_H
 
@@ -15,6 +16,7 @@ struct dirstack_tree {
 	uint32_t (*parent)(const void *context, uint32_t directory);
 	void (*name)(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1]);
 	const void *context;
+	bool follow; /* symbolic links to directories */
 };
 
 /* The root's descriptor and the tree's context stay the caller's. 0 or -ENOMEM. */

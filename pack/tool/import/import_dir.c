@@ -66,7 +66,8 @@ static int scan(struct import_dir *dir)
 	};
 	const struct scan_params params = {.root = dir->params.root,
 					   .jobs = dir->params.workers,
-					   .patience_ns = SCAN_PATIENCE_NS};
+					   .patience_ns = SCAN_PATIENCE_NS,
+					   .follow = dir->params.follow};
 	int r = scan_new(&params, &watch, &dir->scan);
 
 	if (r == 0) {
@@ -192,7 +193,8 @@ static int open_source(struct import_dir *dir, struct dirstack *stack, const str
 		*source = (struct source){.fd = -1, .error = r};
 		return r;
 	}
-	return source_open(source, directory, slash ? slash + 1 : item->path.data, &entry);
+	return source_open(source, directory, slash ? slash + 1 : item->path.data, &entry,
+			   dir->params.follow);
 }
 
 static void dir_read(struct import *import, unsigned worker, struct item *item)
@@ -304,7 +306,8 @@ static void name_of(const void *context, uint32_t directory, char ret[FORMAT_NAM
 
 static int make_stacks(struct import_dir *dir)
 {
-	const struct dirstack_tree tree = {.parent = parent_of, .name = name_of, .context = dir};
+	const struct dirstack_tree tree = {
+		.parent = parent_of, .name = name_of, .context = dir, .follow = dir->params.follow};
 	int r = 0;
 
 	dir->stacks = calloc(dir->params.workers + 1, sizeof(struct dirstack *));

@@ -12,6 +12,7 @@
 struct import_dir_params {
 	int root;	  /* the folder, open */
 	unsigned workers; /* that will call read() */
+	bool follow;	  /* symbolic links are packed as what they lead to */
 	const struct filter *filter;
 	const struct order *order;
 	const struct import_watch *watch;

@@ -397,6 +397,7 @@ static int tar_import_finish(struct import *import, struct err *err)
 	int r = drop_links(tar);
 
 	(void)err;
+	import->entries = tar->lacking.len;
 	if (r == 0 && !filter_wants_all(tar->params.filter))
 		r = drop_folders(tar);
 	return r;

@@ -50,6 +50,7 @@ struct scan {
 	struct entry_table by_inode; /* a number in firsts, from 1 on */
 	uint64_t files, bytes;
 	uint64_t unwanted; /* names */
+	bool follow;
 
 	struct parallel_for *parallel;
 	struct scan_item *items; /* that are looked at, each by one thread */
@@ -169,6 +170,12 @@ static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, b
 
 /* --- one directory: its names ------------------------------------------------------------- */
 
+/* Whether a name comes with what it is. */
+static bool tells_type(const struct scan *scan, const struct dirent *found)
+{
+	return found->d_type != DT_UNKNOWN && !(scan->follow && found->d_type == DT_LNK);
+}
+
 static int add_name(struct scan *scan, const struct dirent *found, uint32_t parent,
 		    struct scan_items *items)
 {
@@ -183,7 +190,7 @@ static int add_name(struct scan *scan, const struct dirent *found, uint32_t pare
 		.entry = {.parent = parent, .kind = FORMAT_FILE, .name_len = (uint8_t)len},
 		.inode = {.ino = found->d_ino},
 		.error = format_name_valid(found->d_name, len) ? 0 : -ENAMETOOLONG,
-		.wanted = !scan->watch->wanted || found->d_type != DT_UNKNOWN,
+		.wanted = !scan->watch->wanted || tells_type(scan, found),
 	};
 	r = add_text(&scan->names, found->d_name, len, &item->entry.name);
 	items->count += r == 0;
@@ -199,7 +206,7 @@ static int take_name(struct scan *scan, const struct dirent *found, uint32_t par
 
 	if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
 		return 0;
-	if (scan->watch->wanted && found->d_type != DT_UNKNOWN)
+	if (scan->watch->wanted && tells_type(scan, found))
 		r = ask_wanted(scan, parent, found->d_name, found->d_type == DT_DIR, &wanted);
 	return r == 0 && wanted ? add_name(scan, found, parent, items) : r;
 }
@@ -248,7 +255,8 @@ static void look_at(void *context, size_t number)
 
 	if (item->error)
 		return;
-	if (fstatat(scan->directory, name_of(scan, item), &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (fstatat(scan->directory, name_of(scan, item), &st,
+		    scan->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
 		item->error = -errno;
 		return;
 	}
@@ -259,7 +267,7 @@ static void look_at(void *context, size_t number)
 		item->entry.kind = FORMAT_DIRECTORY;
 	} else if (S_ISREG(st.st_mode)) {
 		item->entry.size = (uint64_t)st.st_size;
-		item->linked = st.st_nlink > 1;
+		item->linked = st.st_nlink > 1 || scan->follow;
 	} else if (S_ISLNK(st.st_mode)) {
 		item->entry.kind = FORMAT_SYMLINK;
 		item->error = read_target(scan, item);
@@ -384,21 +392,45 @@ static int append_file(struct scan *scan, struct scan_item *item)
 	return append(scan, &item->entry, &entry);
 }
 
-static int scan_directory(struct scan *scan, int fd, uint32_t self);
+/* A directory that is being read, and those above it. */
+struct scan_level {
+	const struct scan_level *above;
+	int fd;
+	uint32_t self;
+	struct inode_id inode;
+};
 
-static int append_directory(struct scan *scan, int parent_fd, const struct scan_item *item)
+static int scan_directory(struct scan *scan, const struct scan_level *level);
+
+/* A link to a directory above it has no end. */
+static bool is_loop(const struct scan_level *level, const struct inode_id *inode)
 {
+	for (; level; level = level->above)
+		if (level->inode.ino == inode->ino && level->inode.dev == inode->dev)
+			return true;
+	return false;
+}
+
+static int append_directory(struct scan *scan, const struct scan_level *above, int parent_fd,
+			    const struct scan_item *item)
+{
+	struct scan_level level = {.above = above, .inode = item->inode};
 	uint64_t unwanted = scan->unwanted;
 	uint32_t self;
-	int fd, r = append(scan, &item->entry, &self);
+	int fd, r;
 
+	if (scan->follow && is_loop(above, &item->inode))
+		return unreadable(scan, above->self, name_of(scan, item), -ELOOP);
+	r = append(scan, &item->entry, &self);
 	if (r < 0)
 		return r;
 	fd = openat(parent_fd, scan_name(scan, self),
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | (scan->follow ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return unreadable(scan, self, NULL, -errno);
-	r = scan_directory(scan, fd, self);
+	level.fd = fd;
+	level.self = self;
+	r = scan_directory(scan, &level);
 	if (scan->count == self + 1u && scan->unwanted > unwanted)
 		scan->count = self;
 	return r;
@@ -410,26 +442,26 @@ static void close_stream(DIR **stream)
 		closedir(*stream);
 }
 
-/* Appends what is in a directory that has its entry; closes fd. */
-static int scan_directory(struct scan *scan, int fd, uint32_t self)
+/* Appends what is in a directory that has its entry; closes its fd. */
+static int scan_directory(struct scan *scan, const struct scan_level *level)
 {
-	SCOPE(close_stream) DIR *stream = fdopendir(fd);
+	SCOPE(close_stream) DIR *stream = fdopendir(level->fd);
 	SCOPE(release_items) struct scan_items items = {0};
 	int r;
 
 	if (!stream) {
-		close(fd);
+		close(level->fd);
 		return -ENOMEM;
 	}
 	r = scan->watch->tick(scan->watch->context, scan->count);
 	if (r == 0)
-		r = read_items(scan, stream, self, &items);
+		r = read_items(scan, stream, level->self, &items);
 	for (size_t i = 0; r == 0 && i < items.count; i++) {
 		struct scan_item *item = items.items + i;
 		uint32_t entry;
 
 		if (item->entry.kind == FORMAT_DIRECTORY)
-			r = append_directory(scan, dirfd(stream), item);
+			r = append_directory(scan, level, dirfd(stream), item);
 		else if (item->entry.kind == FORMAT_FILE)
 			r = append_file(scan, item);
 		else
@@ -441,9 +473,9 @@ static int scan_directory(struct scan *scan, int fd, uint32_t self)
 static int scan_root(struct scan *scan, int root)
 {
 	struct scan_entry entry = {.kind = FORMAT_DIRECTORY};
+	struct scan_level level = {0};
 	struct stat st;
-	uint32_t self;
-	int fd, r = add_text(&scan->names, "", 0, &entry.name);
+	int r = add_text(&scan->names, "", 0, &entry.name);
 
 	if (r < 0)
 		return r;
@@ -451,14 +483,15 @@ static int scan_root(struct scan *scan, int root)
 		return -errno;
 	entry.mode = st.st_mode & 07777;
 	entry.mtime = date_of(st.st_mtim);
-	r = append(scan, &entry, &self);
+	level.inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
+	r = append(scan, &entry, &level.self);
 	if (r < 0)
 		return r;
 	/* A descriptor of its own: the caller's keeps its position and stays open. */
-	fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return unreadable(scan, self, NULL, -errno);
-	return scan_directory(scan, fd, self);
+	level.fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (level.fd < 0)
+		return unreadable(scan, level.self, NULL, -errno);
+	return scan_directory(scan, &level);
 }
 
 /* What is needed only until the tree is known. */
@@ -483,6 +516,7 @@ int scan_new(const struct scan_params *params, const struct scan_watch *watch, s
 	if (!scan)
 		return -ENOMEM;
 	scan->watch = watch;
+	scan->follow = params->follow;
 	pthread_mutex_init(&scan->lock, NULL);
 	r = parallel_for_new(&parallel, &scan->parallel);
 	if (r == 0)

@@ -3,7 +3,8 @@
  * Entries come in the order of the keys they will have, the bytes of their paths: siblings
  * sorted as if the names of directories ended in '/', each directory before what is in it.
  * Depends on nothing but the tree, nor does the order of what the watch is told. Symbolic links are
- * noted, never followed; filesystems mounted below are part of the tree. Reads no file.
+ * noted, and followed only where that is asked for; filesystems mounted below are part of the tree.
+ * Reads no file.
  *
  * A file with several names in the tree is SCAN's FORMAT_FILE under the first of them and
  * FORMAT_HARDLINK under the others. */
@@ -56,6 +57,7 @@ struct scan_params {
 	int root;	      /* the directory, open */
 	unsigned jobs;	      /* looks at once; at least 1 */
 	uint64_t patience_ns; /* see above */
+	bool follow;	      /* symbolic links are what they lead to */
 };
 
 /* The watch hears of everything in the caller's thread. 0, -ENOMEM, -EOVERFLOW (2^32 entries), or

@@ -21,10 +21,11 @@ static int fail(struct source *source, int error)
 
 /* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
 int source_open(struct source *source, int directory, const char *name,
-		const struct scan_entry *expected)
+		const struct scan_entry *expected, bool follow)
 {
 	*source = (struct source){.size = expected->size, .mtime = expected->mtime};
-	source->fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	source->fd = openat(directory, name,
+			    O_RDONLY | O_NONBLOCK | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
 	if (source->fd >= 0)
 		return 0;
 	/* It was no link when it was scanned. */

@@ -18,9 +18,10 @@ struct source {
 	int error;		    /* the first one, -errno; -ESTALE: it has changed */
 };
 
-/* Opens a file of a directory, never through a link. 0 or -errno, also in source->error. */
+/* Opens a file of a directory, through a symbolic link only to `follow` it. 0 or -errno, also in
+ * source->error. */
 int source_open(struct source *source, int directory, const char *name,
-		const struct scan_entry *expected);
+		const struct scan_entry *expected, bool follow);
 void source_close(struct source *source);
 
 /* Fills buf with the next len bytes: a builder_source's read, `context` is the source. The

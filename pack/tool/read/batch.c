@@ -13,7 +13,7 @@ struct place {
 	uint32_t entry;
 };
 
-struct batches {
+struct batch_list {
 	const struct dataset *dataset;
 	const uint32_t *files;
 	size_t count, next;
@@ -77,28 +77,29 @@ static int put_in_order(const struct dataset *dataset, uint32_t *files, size_t c
 	return 0;
 }
 
-int batches_new(const struct dataset *dataset, uint32_t *files, size_t count, struct batches **ret)
+int batch_list_new(const struct dataset *dataset, uint32_t *files, size_t count,
+		   struct batch_list **ret)
 {
-	struct batches *batches = malloc(sizeof(*batches));
+	struct batch_list *batches = malloc(sizeof(*batches));
 	int r = batches ? put_in_order(dataset, files, count) : -ENOMEM;
 
 	if (r < 0) {
 		free(batches);
 		return r;
 	}
-	*batches = (struct batches){.dataset = dataset, .files = files, .count = count};
+	*batches = (struct batch_list){.dataset = dataset, .files = files, .count = count};
 	*ret = batches;
 	return 0;
 }
 
-void batches_free(struct batches *batches)
+void batch_list_free(struct batch_list *batches)
 {
 	free(batches);
 }
 
 /* --- batches -------------------------------------------------------------------------------- */
 
-static uint64_t place_of_piece(const struct batches *batches, uint32_t entry)
+static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
 {
 	struct dataset_extent extent;
 
@@ -110,7 +111,7 @@ static uint64_t place_of_piece(const struct batches *batches, uint32_t entry)
 }
 
 /* Of a file of `size` bytes. Parts of split files are whole batches long. */
-static void take_piece(struct batches *batches, uint64_t size, struct batch *batch)
+static void take_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
 {
 	uint64_t left = size - batches->from;
 
@@ -146,7 +147,7 @@ static bool reach(struct batch *batch, uint64_t offset, uint64_t size)
 	return true;
 }
 
-static bool join(const struct batches *batches, struct batch *batch)
+static bool join(const struct batch_list *batches, struct batch *batch)
 {
 	uint32_t entry = batch->files[batch->count];
 	uint64_t size = size_of(batches->dataset, entry);
@@ -159,7 +160,7 @@ static bool join(const struct batches *batches, struct batch *batch)
 	return true;
 }
 
-bool batches_next(struct batches *batches, struct batch *ret)
+bool batch_list_next(struct batch_list *batches, struct batch *ret)
 {
 	struct batch batch = {.files = batches->files + batches->next, .last = true};
 	size_t left = batches->count - batches->next;

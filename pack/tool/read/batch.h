@@ -1,7 +1,7 @@
 /* The files of a pack in the order in which their bytes lie there, cut into batches: neighbours
  * that come with one read, or a piece of one long file.
  *
- *	batches_new -> batches_next ... -> batches_free
+ *	batch_list_new -> batch_list_next ... -> batch_list_free
  *
  * Files are put in the order of the 64 KiB blocks that they begin in, and within one of these
  * stay in the order of their entries: that is the order of reading, and as near to that of paths
@@ -26,15 +26,16 @@ struct batch {
 	size_t len;	/* that it spans there, gaps included; at most BATCH_BYTES */
 };
 
-struct batches;
+struct batch_list;
 
 /* Of `files`, entries that are files or other names of some, ascending: put in order where they
  * are, and borrowed. 0 or -ENOMEM. */
-int batches_new(const struct dataset *dataset, uint32_t *files, size_t count, struct batches **ret);
-void batches_free(struct batches *batches);
+int batch_list_new(const struct dataset *dataset, uint32_t *files, size_t count,
+		   struct batch_list **ret);
+void batch_list_free(struct batch_list *batches);
 
 /* Whether there is another batch. */
-bool batches_next(struct batches *batches, struct batch *ret);
+bool batch_list_next(struct batch_list *batches, struct batch *ret);
 
 /* The numbers of the extents of a batch's i-th file that lie in the batch. */
 struct batch_extents {

@@ -15,7 +15,7 @@ struct batch_slot {
 
 struct batch_scan {
 	const struct batch_scan_params *params;
-	struct batches *batches;
+	struct batch_list *batches;
 	struct batch_reader *readers; /* of each thread */
 	unsigned jobs;		      /* how many there are */
 	struct batch_slot *items;     /* a ring */
@@ -32,7 +32,7 @@ static void scan_release(struct batch_scan *scan)
 	free(scan->readers);
 	free(scan->items);
 	free(scan->notes);
-	batches_free(scan->batches);
+	batch_list_free(scan->batches);
 }
 
 static int scan_prepare(struct batch_scan *scan)
@@ -47,7 +47,7 @@ static int scan_prepare(struct batch_scan *scan)
 	scan->notes = calloc(scan->slots, params->note_size);
 	if (!scan->readers || !scan->items || !scan->notes)
 		return -ENOMEM;
-	r = batches_new(params->dataset, params->files, params->count, &scan->batches);
+	r = batch_list_new(params->dataset, params->files, params->count, &scan->batches);
 	for (; r == 0 && scan->jobs < params->jobs; scan->jobs++)
 		r = batch_reader_init(&scan->readers[scan->jobs], params->dataset);
 	return r;
@@ -70,7 +70,7 @@ static int scan_begin(struct batch_scan *scan, struct batch_slot **ret)
 	struct batch_slot *item = &scan->items[slot];
 	int r = 0;
 
-	if (!batches_next(scan->batches, &item->batch))
+	if (!batch_list_next(scan->batches, &item->batch))
 		return 0;
 	scan->next++;
 	item->note = scan->notes + slot * params->note_size;

@@ -8,7 +8,7 @@
 
 struct batch_scan_params {
 	struct dataset *dataset;
-	uint32_t *files; /* as batches_new() has them */
+	uint32_t *files; /* as batch_list_new() has them */
 	size_t count;
 	unsigned jobs;	  /* threads; at least 1 */
 	size_t note_size; /* bytes for what comes of one batch: a struct of the caller's */

@@ -1,0 +1,125 @@
+#include "pack/tool/create/links.h"
+
+#include "base/scope.h"
+#include "pack/tool/import/path_map.h"
+#include <string.h>
+
+/* Without its last component. */
+static void go_up(struct buf *path)
+{
+	const char *slash = memrchr(path->data, '/', path->len);
+
+	path->len = slash ? (size_t)(slash - path->data) : 0;
+}
+
+int links_resolve(const char *path, const char *target, struct buf *ret)
+{
+	size_t len;
+	int r = *target == '/' ? -EXDEV : 0;
+
+	ret->len = 0;
+	if (r == 0)
+		r = buf_adds(ret, path);
+	if (r == 0)
+		go_up(ret);
+	for (; r == 0 && *target; target += len) {
+		target += strspn(target, "/");
+		len = strcspn(target, "/");
+		if (len == 0 || (len == 1 && *target == '.'))
+			continue;
+		if (len == 2 && memcmp(target, "..", 2) == 0 && ret->len == 0)
+			return -EXDEV;
+		if (len == 2 && memcmp(target, "..", 2) == 0)
+			go_up(ret);
+		else
+			r = buf_addf(ret, "%s%.*s", ret->len ? "/" : "", (int)len, target);
+	}
+	return r < 0 ? r : buf_adds(ret, "");
+}
+
+/* Whether an entry is a link that is kept: then both texts. 1, 0 or -ENOMEM. */
+static int read_link(const struct builder *builder, uint32_t id, struct buf *path,
+		     struct buf *target)
+{
+	struct builder_entry entry;
+	int r;
+
+	if (builder_kind(builder, id) != FORMAT_SYMLINK || builder_is_dropped(builder, id))
+		return 0;
+	builder_entry(builder, id, &entry);
+	target->len = 0;
+	r = buf_addf(target, "%.*s", (int)entry.target_len, entry.target);
+	if (r == 0)
+		r = builder_path(builder, id, path);
+	return r < 0 ? r : 1;
+}
+
+void links_release(struct links *links)
+{
+	buf_release(&links->path);
+	buf_release(&links->target);
+}
+
+int links_look(const struct builder *builder, uint64_t entries, struct links *ret)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, target = BUF_INIT, to = BUF_INIT;
+	int r = 0;
+
+	for (uint32_t id = 1; r >= 0 && id < entries; id++) {
+		r = read_link(builder, id, &path, &target);
+		if (r != 1)
+			continue;
+		ret->count++;
+		r = links_resolve(path.data, target.data, &to);
+		if (r != -EXDEV)
+			continue;
+		r = 0;
+		if (ret->leaving++ == 0) {
+			ret->path = path;
+			ret->target = target;
+			path = target = BUF_INIT;
+		}
+	}
+	return r < 0 ? r : 0;
+}
+
+/* The paths of what was dropped. */
+static int map_dropped(const struct builder *builder, uint64_t entries, struct path_map *map)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = 0;
+
+	for (uint32_t id = 1; r == 0 && id < entries; id++) {
+		if (!builder_is_dropped(builder, id))
+			continue;
+		r = builder_path(builder, id, &path);
+		if (r == 0)
+			r = path_map_add(map, path.data, path.len, id);
+	}
+	return r;
+}
+
+int links_find_dangling(const struct builder *builder, uint64_t entries,
+			int (*found)(void *context, const char *path, const char *target),
+			void *context)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, target = BUF_INIT, to = BUF_INIT;
+	SCOPE(path_map_release) struct path_map dropped = {0};
+	int r = map_dropped(builder, entries, &dropped);
+	uint32_t file;
+
+	for (uint32_t id = 1; r >= 0 && id < entries; id++) {
+		r = read_link(builder, id, &path, &target);
+		if (r == 1)
+			r = links_resolve(path.data, target.data, &to);
+		else
+			continue;
+		if (r == 0)
+			r = path_map_find(&dropped, builder, to.data, to.len, &file);
+		if (r == 0)
+			r = found(context, path.data, to.data);
+		else if (r == -EXDEV || r == -ENOENT)
+			r = 0;
+	}
+	return r < 0 ? r : 0;
+}

@@ -67,16 +67,44 @@ static void folders_of_nothing_but_folders_are_splits(void **state)
 	assert_int_equal(classes.list[2].split, 1);
 }
 
-static void one_file_among_the_folders_and_there_are_no_splits(void **state)
+/* Each dataset has the splits train and val, whatever else lies about. */
+static void stray_files_and_folders_beside_splits_are_no_classes(void **state)
 {
-	static const char *const paths[] = {"train/a/1.jpg", "val/a/1.jpg", "val/list.txt", NULL};
+	static const char *const strays[] = {"annotations/instances.json",
+					     "__MACOSX/train/._a.jpg",
+					     ".git/config",
+					     "val/list.txt",
+					     "train/.DS_Store",
+					     "test/1.jpg"};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
+		const char *const paths[] = {"train/a/1.jpg", "train/b/1.jpg", "val/a/1.jpg",
+					     strays[i], NULL};
+		SCOPE(classes_release) struct classes classes = {0};
+
+		make(f, paths);
+		classes_of(f, &classes);
+		assert_true(classes.split);
+		assert_int_equal(classes.split_count, 2);
+		expect_name(classes.splits[0].name, classes.splits[0].name_len, "train");
+		assert_int_equal(classes.splits[0].count, 2);
+		expect_name(classes.splits[1].name, classes.splits[1].name_len, "val");
+		assert_int_equal(classes.of[find(f, strays[i])], 0);
+	}
+}
+
+static void folders_with_images_of_their_own_are_classes(void **state)
+{
+	static const char *const paths[] = {"test/a/1.jpg", "test/1.jpg", "valley/a/1.jpg",
+					    "cat/1.jpg", NULL};
 	SCOPE(classes_release) struct classes classes = {0};
 	struct fixture *f = *state;
 
 	make(f, paths);
 	classes_of(f, &classes);
 	assert_false(classes.split);
-	assert_int_equal(classes.count, 2);
+	assert_int_equal(classes.count, 3);
 	assert_int_equal(classes.list[1].files, 2);
 }
 
@@ -171,7 +199,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 		TEST(folders_at_the_top_are_classes),
 		TEST(folders_of_nothing_but_folders_are_splits),
-		TEST(one_file_among_the_folders_and_there_are_no_splits),
+		TEST(stray_files_and_folders_beside_splits_are_no_classes),
+		TEST(folders_with_images_of_their_own_are_classes),
 		TEST(a_label_is_what_is_called_alike_in_all_splits),
 		TEST(everything_below_counts_and_links_are_files),
 		TEST(imbalance_is_that_of_the_classes_with_files),

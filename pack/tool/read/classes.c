@@ -2,7 +2,9 @@
 
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 void classes_release(struct classes *classes)
 {
@@ -24,36 +26,89 @@ bool classes_takes(const char *name, size_t len)
 
 /* --- splits ----------------------------------------------------------------------------- */
 
-static uint32_t count_directories(const struct dataset *dataset, uint32_t directory)
+/* What operating systems and tools leave in folders. */
+static bool is_litter(const struct dataset_child *child)
 {
-	struct dataset_entry here;
-	struct dataset_child child;
-	uint32_t count = 0;
+	static const char *const names[] = {"__MACOSX", "Thumbs.db", "desktop.ini"};
 
-	dataset_entry(dataset, directory, &here);
-	for (uint32_t i = 0; i < here.children; i++) {
-		dataset_child(dataset, here.first_child + i, &child);
-		count += child.kind == FORMAT_DIRECTORY;
-	}
-	return count;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (child->name_len == strlen(names[i]) &&
+		    memcmp(child->name, names[i], child->name_len) == 0)
+			return true;
+	return child->name[0] == '.';
 }
 
-static bool has_splits(const struct dataset *dataset)
+/* "train", "val2017", "test_images"; not "valley". */
+static bool is_split_name(const char *name, size_t len)
 {
-	struct dataset_entry root, top;
-	uint32_t directories = 0;
+	static const char *const words[] = {"train", "training",   "val",    "valid",
+					    "dev",   "validation", "test",   "testing",
+					    "eval",  "evaluation", "holdout"};
 
-	dataset_entry(dataset, DATASET_ROOT, &root);
-	for (uint32_t i = 0; i < root.children; i++) {
-		dataset_entry(dataset, root.first_child + i, &top);
-		if (top.kind != FORMAT_DIRECTORY)
-			continue;
-		directories++;
-		if (top.children == 0 ||
-		    count_directories(dataset, root.first_child + i) != top.children)
-			return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t n = strlen(words[i]);
+
+		if (len >= n && strncasecmp(name, words[i], n) == 0 &&
+		    (len == n || !isalpha((unsigned char)name[n])))
+			return true;
 	}
-	return directories > 0;
+	return false;
+}
+
+/* What lies directly in a directory. */
+struct contents {
+	uint32_t directories, files, images; /* files: without litter; images: of the files */
+};
+
+static struct contents look_into(const struct dataset *dataset, const struct dataset_entry *here)
+{
+	struct contents found = {0};
+	struct dataset_child child;
+
+	for (uint32_t i = 0; i < here->children; i++) {
+		dataset_child(dataset, here->first_child + i, &child);
+		if (child.kind == FORMAT_DIRECTORY) {
+			found.directories++;
+		} else if (!is_litter(&child)) {
+			found.files++;
+			found.images += classes_takes(child.name, child.name_len);
+		}
+	}
+	return found;
+}
+
+/* The splits among the top-level directories, into `ret`, which has room for all of them. The
+ * header has the rule. Returns how many: 0 where there are none. */
+static uint32_t find_splits(const struct dataset *dataset, const struct dataset_entry *root,
+			    uint32_t *ret)
+{
+	uint32_t all = 0, pure = 0, named = 0;
+	struct dataset_child child;
+	struct dataset_entry top;
+
+	for (uint32_t number = root->first_child; number < root->first_child + root->children;
+	     number++) {
+		struct contents in;
+
+		dataset_child(dataset, number, &child);
+		if (child.kind != FORMAT_DIRECTORY || is_litter(&child))
+			continue;
+		dataset_entry(dataset, number, &top);
+		in = look_into(dataset, &top);
+		pure += in.directories && in.files == 0;
+		ret[all++] = number;
+	}
+	if (pure == all)
+		return all;
+	for (uint32_t i = 0; i < all; i++) {
+		struct contents in;
+
+		dataset_entry(dataset, ret[i], &top);
+		in = look_into(dataset, &top);
+		if (in.directories && in.images == 0 && is_split_name(top.name, top.name_len))
+			ret[named++] = ret[i];
+	}
+	return named;
 }
 
 /* Appends the directories in `directory` as the classes of a further split. */
@@ -63,8 +118,10 @@ static void add_split(const struct dataset *dataset, uint32_t directory, struct 
 	struct dataset_entry here, child;
 
 	dataset_entry(dataset, directory, &here);
-	*split = (struct class_split){
-		.name = here.name, .name_len = here.name_len, .first = classes->count};
+	*split = (struct class_split){.name = here.name,
+				      .name_len = here.name_len,
+				      .entry = directory,
+				      .first = classes->count};
 	for (uint32_t number = here.first_child; number < here.first_child + here.children;
 	     number++) {
 		dataset_entry(dataset, number, &child);
@@ -72,6 +129,7 @@ static void add_split(const struct dataset *dataset, uint32_t directory, struct 
 			continue;
 		classes->list[classes->count++] = (struct class){.name = child.name,
 								 .name_len = child.name_len,
+								 .entry = number,
 								 .split = classes->split_count};
 		classes->of[number] = classes->count;
 	}
@@ -79,25 +137,21 @@ static void add_split(const struct dataset *dataset, uint32_t directory, struct 
 	classes->split_count++;
 }
 
-static int allocate(const struct dataset *dataset, struct classes *classes)
+/* malloc(0) may be NULL. */
+static int allocate(const struct dataset *dataset, const uint32_t *splits, uint32_t count,
+		    struct classes *classes)
 {
-	uint32_t splits = 1, count = count_directories(dataset, DATASET_ROOT);
-	struct dataset_entry root, top;
+	size_t room = 1;
+	struct dataset_entry here;
 
-	if (classes->split) {
-		splits = count;
-		count = 0;
-		dataset_entry(dataset, DATASET_ROOT, &root);
-		for (uint32_t i = 0; i < root.children; i++) {
-			dataset_entry(dataset, root.first_child + i, &top);
-			count += top.kind == FORMAT_DIRECTORY ? top.children : 0;
-		}
+	for (uint32_t i = 0; i < count; i++) {
+		dataset_entry(dataset, splits[i], &here);
+		room += here.children;
 	}
-	/* malloc(0) may be NULL. */
-	classes->splits = calloc(splits, sizeof(*classes->splits));
-	classes->list = calloc(count + 1, sizeof(*classes->list));
-	classes->labels = calloc(count + 1, sizeof(*classes->labels));
-	classes->by_label = calloc(count + 1, sizeof(*classes->by_label));
+	classes->splits = calloc(count, sizeof(*classes->splits));
+	classes->list = calloc(room, sizeof(*classes->list));
+	classes->labels = calloc(room, sizeof(*classes->labels));
+	classes->by_label = calloc(room, sizeof(*classes->by_label));
 	classes->of = calloc(dataset_entries(dataset), sizeof(*classes->of));
 	return classes->splits && classes->list && classes->labels && classes->by_label &&
 			       classes->of
@@ -105,20 +159,25 @@ static int allocate(const struct dataset *dataset, struct classes *classes)
 		       : -ENOMEM;
 }
 
-static void add_splits(const struct dataset *dataset, struct classes *classes)
+static int list_classes(const struct dataset *dataset, struct classes *classes)
 {
-	struct dataset_entry root, top;
+	SCOPE_FREE uint32_t *splits = NULL;
+	struct dataset_entry root;
+	uint32_t count;
+	int r;
 
-	if (!classes->split) {
-		add_split(dataset, DATASET_ROOT, classes);
-		return;
-	}
 	dataset_entry(dataset, DATASET_ROOT, &root);
-	for (uint32_t i = 0; i < root.children; i++) {
-		dataset_entry(dataset, root.first_child + i, &top);
-		if (top.kind == FORMAT_DIRECTORY)
-			add_split(dataset, root.first_child + i, classes);
-	}
+	splits = calloc(root.children + (size_t)1, sizeof(*splits));
+	if (!splits)
+		return -ENOMEM;
+	count = find_splits(dataset, &root, splits);
+	classes->split = count > 0;
+	if (count == 0)
+		splits[count++] = DATASET_ROOT;
+	r = allocate(dataset, splits, count, classes);
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		add_split(dataset, splits[i], classes);
+	return r;
 }
 
 /* --- files ------------------------------------------------------------------------------ */
@@ -190,16 +249,15 @@ static void find_labels(struct classes *classes)
 	}
 }
 
-/* --- the face --------------------------------------------------------------------------- */
+/* --- the interface ---------------------------------------------------------------------- */
 
 int classes_new(const struct dataset *dataset, struct classes *ret)
 {
-	SCOPE(classes_release) struct classes classes = {.split = has_splits(dataset)};
-	int r = allocate(dataset, &classes);
+	SCOPE(classes_release) struct classes classes = {0};
+	int r = list_classes(dataset, &classes);
 
 	if (r < 0)
 		return r;
-	add_splits(dataset, &classes);
 	count_files(dataset, &classes);
 	find_labels(&classes);
 	*ret = classes;

@@ -1,9 +1,14 @@
 /* The classes of a dataset, as ImageFolder sees them.
  *
- * Where each top-level directory holds directories and nothing else, those are splits (train/,
- * val/), and the directories in them are classes. Otherwise the top-level directories are the
- * classes, of one split, the root. A class has everything below its directory. What is called
- * alike in several splits is one label: `train/cat` and `val/cat` are two classes of it.
+ * Where each top-level directory holds directories and no files, these top-level directories are
+ * splits (train/, val/), and the directories in them are classes. Where some do not, those that
+ * are named as splits are, hold directories, and hold no images beside them are the splits;
+ * whatever lies next to them (annotations/) is in no class. Otherwise the top-level directories
+ * are the classes of one split, the root. What operating systems leave (__MACOSX/, .DS_Store) does
+ * not count in this.
+ *
+ * A class has everything below its directory. Classes of the same name in several splits are one
+ * label: `train/cat` and `val/cat` are two classes of the label `cat`.
  *
  * Files are counted by their names, as a reader meets them: a hard link or a symbolic link is a
  * file, and a hard link has its file's bytes. Memory: 4 bytes an entry. */
@@ -16,6 +21,7 @@ struct class
 {
 	const char *name; /* of the dataset; not NUL-ended */
 	size_t name_len;
+	uint32_t entry;	       /* its directory */
 	uint32_t split, label; /* their numbers */
 	uint64_t files, bytes;
 	uint64_t samples; /* files that ImageFolder takes, by their names */
@@ -24,6 +30,7 @@ struct class
 struct class_split {
 	const char *name; /* as above; empty: the root */
 	size_t name_len;
+	uint32_t entry;	       /* its directory */
 	uint32_t first, count; /* its classes */
 	uint64_t files, bytes;
 };

@@ -85,6 +85,8 @@ $(B)/libcache.a: $(call objects,$(cache_src))
 $(libs):
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
 
+# page.c includes it.
+$(B)/pack/tool/report/page.o: pack/tool/report/page.html
 # Loops over all pixels: vectors halve the time.
 $(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 # What searches for orders, sanitized or not.
@@ -159,8 +161,8 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_scan cache fill histogram in
 # mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
-packers  := $(addprefix $(B)/unit/test_,alias builder classes dedup_table dataset dataset_kin \
-		   dataset_lists duplicates index path_map resume sheet survey)
+packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dedup_table dataset \
+		   dataset_kin dataset_lists duplicates index path_map resume statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)

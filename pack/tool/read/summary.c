@@ -36,34 +36,21 @@ static int measure_classes(const struct dataset *dataset, struct summary *summar
 
 /* --- images ----------------------------------------------------------------------------- */
 
-/* Widths and heights of one kind, kept for the median. */
-struct sides {
-	uint32_t *widths, *heights;
-	uint64_t count;
-};
-
-static void release_sides(struct sides *sides)
-{
-	free(sides->widths);
-	free(sides->heights);
-}
-
-static int compare(const void *a, const void *b)
+static int compare_u32(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void find_range(uint32_t *values, uint64_t count, struct summary_range *ret)
+void summary_range(uint32_t *values, uint64_t count, struct summary_range *ret)
 {
-	qsort(values, count, sizeof(*values), compare);
+	qsort(values, count, sizeof(*values), compare_u32);
 	*ret = (struct summary_range){
 		.min = values[0], .median = values[count / 2], .max = values[count - 1]};
 }
 
-/* The kind of an entry's content; kinds of a later version count as unknown. */
-static int image_of(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
+int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
 {
 	int r = dataset_image(dataset, number, ret);
 
@@ -72,61 +59,67 @@ static int image_of(struct dataset *dataset, uint32_t number, struct dataset_ima
 	return r;
 }
 
-static int count_images(struct dataset *dataset, struct summary *summary)
-{
-	struct dataset_entry entry;
-	struct dataset_image image;
-	int r;
+/* Where the widths and heights of each kind are collected. */
+struct sides {
+	uint32_t *widths[IMAGE_KINDS], *heights[IMAGE_KINDS];
+};
 
-	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
-		dataset_entry(dataset, number, &entry);
-		if (!format_is_file(entry.kind))
-			continue;
-		r = image_of(dataset, number, &image);
-		if (r < 0)
-			return r;
-		summary->images[image.kind].count++;
-		summary->images[image.kind].sized += image.width && image.height;
+static void release_sides(struct sides *sides)
+{
+	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++) {
+		free(sides->widths[kind]);
+		free(sides->heights[kind]);
 	}
-	return 0;
 }
 
-static int measure_kind(struct dataset *dataset, enum format_image kind,
-			struct summary_images *images)
+/* Counts the images; where `sides` is given, fills it instead: there is room for the count. */
+static int visit_images(struct dataset *dataset, struct summary *summary, struct sides *sides)
 {
-	SCOPE(release_sides)
-	struct sides sides = {.widths = calloc(images->sized, sizeof(uint32_t)),
-			      .heights = calloc(images->sized, sizeof(uint32_t))};
+	uint64_t filled[IMAGE_KINDS] = {0};
 	struct dataset_entry entry;
 	struct dataset_image image;
-	int r;
 
-	if (!sides.widths || !sides.heights)
-		return -ENOMEM;
 	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
+		int r;
+
 		dataset_entry(dataset, number, &entry);
 		if (!format_is_file(entry.kind))
 			continue;
-		r = image_of(dataset, number, &image);
+		r = summary_image(dataset, number, &image);
 		if (r < 0)
 			return r;
-		if (image.kind != kind || !image.width || !image.height)
-			continue;
-		sides.widths[sides.count] = image.width;
-		sides.heights[sides.count++] = image.height;
+		if (!sides) {
+			summary->images[image.kind].count++;
+			summary->images[image.kind].sized += image.width && image.height;
+		} else if (image.width && image.height) {
+			sides->widths[image.kind][filled[image.kind]] = image.width;
+			sides->heights[image.kind][filled[image.kind]++] = image.height;
+		}
 	}
-	find_range(sides.widths, sides.count, &images->width);
-	find_range(sides.heights, sides.count, &images->height);
 	return 0;
 }
 
 static int measure_images(struct dataset *dataset, struct summary *summary)
 {
-	int r = count_images(dataset, summary);
+	SCOPE(release_sides) struct sides sides = {0};
+	int r = visit_images(dataset, summary, NULL);
 
-	for (unsigned kind = 1; r == 0 && kind < IMAGE_KINDS; kind++)
-		if (summary->images[kind].sized)
-			r = measure_kind(dataset, (enum format_image)kind, summary->images + kind);
+	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
+		sides.widths[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint32_t));
+		sides.heights[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint32_t));
+		if (!sides.widths[kind] || !sides.heights[kind])
+			r = -ENOMEM;
+	}
+	if (r == 0)
+		r = visit_images(dataset, summary, &sides);
+	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
+		struct summary_images *images = &summary->images[kind];
+
+		if (images->sized == 0)
+			continue;
+		summary_range(sides.widths[kind], images->sized, &images->width);
+		summary_range(sides.heights[kind], images->sized, &images->height);
+	}
 	return r;
 }
 

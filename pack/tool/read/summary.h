@@ -1,7 +1,9 @@
-/* A dataset's figures, from one pass over its index. */
+/* The figures of a dataset, from its index alone: what `foldpack info` shows, and what the page of
+ * `foldpack report` begins with. Both write them as JSON by summary_json(). */
 #ifndef PACK_TOOL_READ_SUMMARY_H
 #define PACK_TOOL_READ_SUMMARY_H
 
+#include "base/json.h"
 #include "pack/tool/read/classes.h"
 
 struct summary_range {
@@ -28,8 +30,20 @@ struct summary {
 int summary_new(struct dataset *dataset, struct summary *ret);
 void summary_release(struct summary *summary);
 
-/* How much larger the pack is than its files, in percent of them; they have bytes. Below zero
- * where files share them. */
+/* How much larger the pack is than its files, in percent of their bytes, of which there are some.
+ * Below zero where files share bytes. */
 double summary_overhead(const struct dataset_info *info);
+
+/* Adds the figures as members of the open object. `class_table`: each class, too. */
+void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
+		  struct json *json);
+
+/* The kind and size of a file's image; kinds of a later version count as unknown. As
+ * dataset_image(). */
+int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret);
+
+/* Of at least one value; sorts them. */
+void summary_range(uint32_t *values, uint64_t count, struct summary_range *ret);
+void summary_range_json(struct json *json, const char *name, const struct summary_range *range);
 
 #endif

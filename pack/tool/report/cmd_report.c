@@ -32,8 +32,8 @@ static const struct opt_command command = {
 	.name = "foldpack report",
 	.synopsis = "[options] PACK -o FILE",
 	.summary =
-		"Writes one page, HTML, to look at the dataset in PACK: what is in it, what is\n"
-		"worth a look, charts, and pictures of each class.",
+		"Writes one HTML page about the dataset in PACK: what is in it, what is worth a\n"
+		"look, charts, and pictures of each class.",
 	.table = options,
 };
 
@@ -80,7 +80,7 @@ static int write_beside(const char *beside, int fd, const struct buf *page, cons
 
 	if (r == 0 && fchmod(fd, usual_mode()) < 0)
 		r = -errno;
-	/* Some filesystems tell of a full disk at close only. */
+	/* Some filesystems report a full disk at close only. */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
 	if (r == 0 && rename(beside, path) < 0)
@@ -90,7 +90,7 @@ static int write_beside(const char *beside, int fd, const struct buf *page, cons
 	return r;
 }
 
-/* Whoever looks at the file sees the page before, or the new one, whole. */
+/* Readers of the file see the old page or the new one, never a part. */
 static int write_file(const char *path, const struct buf *page)
 {
 	SCOPE(buf_release) struct buf beside = BUF_INIT;
@@ -108,7 +108,7 @@ static int write_output(const char *path, const struct buf *page)
 
 	if (strcmp(path, "-") == 0) {
 		fwrite(page->data, 1, page->len, stdout);
-		return 0; /* exit_finish() tells */
+		return 0; /* exit_finish() reports errors */
 	}
 	r = write_file(path, page);
 	if (r < 0)
@@ -154,8 +154,7 @@ static int write_report(struct dataset *dataset, const char *pack, const struct 
 					     .context = &progress};
 	int r;
 
-	progress_begin(&progress, "looking at",
-		       cmd_progress(&settings->common, settings->progress));
+	progress_begin(&progress, "reading", cmd_progress(&settings->common, settings->progress));
 	r = report_write(&params, &page, ret_damaged);
 	progress_end(&progress);
 	if (r < 0 && r != -EINTR)
@@ -163,7 +162,8 @@ static int write_report(struct dataset *dataset, const char *pack, const struct 
 	return r < 0 ? r : write_output(settings->output, &page);
 }
 
-static int run(struct dataset *dataset, const char *pack, const struct settings *settings)
+static int report_to_output(struct dataset *dataset, const char *pack,
+			    const struct settings *settings)
 {
 	uint64_t damaged = 0;
 	struct err err = {0};
@@ -208,5 +208,5 @@ int cmd_report(int argc, char **argv)
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();
-	return exit_finish(run(dataset, args[0], &settings));
+	return exit_finish(report_to_output(dataset, args[0], &settings));
 }

@@ -2,6 +2,7 @@
 
 #include "base/scope.h"
 #include "pack/tool/read/text.h"
+#include "pack/tool/report/anomalies.h"
 
 struct copy {
 	uint64_t size, sum;
@@ -103,9 +104,9 @@ static uint64_t keep_copies(const struct copy *copies, uint32_t count, uint32_t 
 
 	for (uint32_t i = 0; i < count; i++) {
 		bool before = i > 0 && same(&copies[i], &copies[i - 1]);
-		bool behind = i + 1 < count && same(&copies[i], &copies[i + 1]);
+		bool after = i + 1 < count && same(&copies[i], &copies[i + 1]);
 
-		if (copies[i].size == 0 || (!before && !behind))
+		if (copies[i].size == 0 || (!before && !after))
 			continue;
 		groups += !before;
 		entries[kept++] = copies[i].entry;
@@ -166,4 +167,51 @@ int duplicates_new(struct dataset *dataset, const struct classes *classes, const
 	*ret = duplicates;
 	duplicates = (struct duplicates){0};
 	return 0;
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static int add_group_json(const struct duplicates *duplicates, const struct duplicate_group *group,
+			  struct dataset *dataset, const struct classes *classes, struct json *json)
+{
+	int r = 0;
+
+	json_array(json, NULL);
+	for (uint32_t i = 0; r == 0 && i < group->count && i < DUPLICATES_NAMED; i++)
+		r = anomalies_path(dataset, classes, duplicates->entries[group->first + i], json);
+	if (group->count > DUPLICATES_NAMED)
+		json_u64(json, NULL, group->count - DUPLICATES_NAMED);
+	json_end(json);
+	return r;
+}
+
+int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset,
+		    const struct classes *classes, struct json *json)
+{
+	static const char *const names[DUPLICATE_REACHES] = {
+		[DUPLICATE_CLASS] = "copies-in-class",
+		[DUPLICATE_CLASSES] = "copies-in-classes",
+		[DUPLICATE_SPLITS] = "copies-in-splits"};
+	int r = 0;
+
+	for (unsigned reach = 0; r == 0 && reach < DUPLICATE_REACHES; reach++) {
+		const struct duplicate_sum *sum = &duplicates->sums[reach];
+		uint64_t listed = 0;
+
+		if (sum->groups == 0)
+			continue;
+		json_object(json, NULL);
+		json_string(json, "kind", names[reach]);
+		json_u64(json, "count", sum->groups);
+		json_u64(json, "files", sum->files);
+		json_u64(json, "bytes", sum->bytes);
+		json_array(json, "items");
+		for (uint64_t i = 0; r == 0 && i < duplicates->group_count; i++)
+			if (duplicates->groups[i].reach == reach && listed++ < DUPLICATES_LISTED)
+				r = add_group_json(duplicates, &duplicates->groups[i], dataset,
+						   classes, json);
+		json_end(json);
+		json_end(json);
+	}
+	return r;
 }

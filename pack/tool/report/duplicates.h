@@ -1,12 +1,17 @@
-/* Images of a dataset that have the same bytes: the same size, and the same checksums.
+/* Images of a dataset that are byte-identical: of the same size, and with the same checksums.
  *
- * From the index alone. Checksums are XXH3-64 of each MiB: among a million different images
- * two of one size meet by chance once in 40 million datasets. A hard link counts as a copy of its
- * file, for that is what a reader gets; empty files and symbolic links do not count. */
+ * Found in the index alone. Checksums are XXH3-64 of each MiB: of 40 million datasets with a
+ * million different images each, one has two images of one size with the same checksum by chance.
+ * A hard link counts as a copy of its file, as that is what a reader gets; empty files and symbolic
+ * links do not count. */
 #ifndef PACK_TOOL_REPORT_DUPLICATES_H
 #define PACK_TOOL_REPORT_DUPLICATES_H
 
+#include "base/json.h"
 #include "pack/tool/read/classes.h"
+
+#define DUPLICATES_LISTED 100000
+#define DUPLICATES_NAMED  16 /* copies of a group */
 
 /* How far apart the copies lie, the worst last. */
 enum duplicate_reach {
@@ -23,7 +28,7 @@ struct duplicate_group {
 
 struct duplicate_sum {
 	uint64_t groups, files; /* files: all copies */
-	uint64_t bytes;		/* that the copies take beside the first of each group */
+	uint64_t bytes;		/* that the copies take without the first of each group */
 };
 
 struct duplicates {
@@ -38,5 +43,12 @@ struct duplicates {
 int duplicates_new(struct dataset *dataset, const struct classes *classes, const uint32_t *files,
 		   uint32_t count, struct duplicates *ret);
 void duplicates_release(struct duplicates *duplicates);
+
+/* Adds an object for each reach that there are copies in to the open array: {"kind", "count" (of
+ * groups), "files", "bytes", "items"}. An item is an array: the number of a copy's class + 1, or 0,
+ * its path, and so on; the number of copies that it does not name, if any, comes last. The first
+ * DUPLICATES_LISTED groups of a reach have an item. 0 or -ENOMEM. */
+int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset,
+		    const struct classes *classes, struct json *json);
 
 #endif

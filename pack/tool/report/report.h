@@ -1,22 +1,27 @@
 /* One page to look at a dataset: figures, what is worth a look, charts, a contact sheet.
  *
- * The page is HTML that is well-formed XML, too; it needs no script and no network, and is the
- * same for the same pack. */
+ * The page is page.html around one JSON object:
+ *
+ *	{"name", "version",
+ *	 "info":     what foldpack info --json -v says, without the path,
+ *	 "images":   statistics_json(),
+ *	 "findings": anomalies_json(), then duplicates_json(),
+ *	 "sheet":    contact_sheet_json()}
+ *
+ * It needs no network, and is the same for the same pack. */
 #ifndef PACK_TOOL_REPORT_REPORT_H
 #define PACK_TOOL_REPORT_REPORT_H
 
 #include "pack/dataset.h"
-
-/* The first bytes of every page. */
-#define REPORT_BEGINS "<!DOCTYPE html>\n<!-- a report of foldpack -->\n"
+#include "pack/tool/report/page.h"
 
 struct report_params {
 	struct dataset *dataset;
 	const char *name; /* of the dataset, as the page calls it */
 	uint32_t samples; /* pictures of a class; 0: none */
-	/* The pictures that will be looked at, and their bytes, once. */
-	void (*total)(void *context, uint64_t pictures, uint64_t bytes);
-	/* Behind each: 0 to go on, or -errno, which becomes the result. */
+	/* The images that will be read, and their bytes; once. */
+	void (*total)(void *context, uint64_t images, uint64_t bytes);
+	/* After each: 0 to go on, or -errno, which becomes the result. */
 	int (*done)(void *context, uint64_t bytes);
 	void *context;
 };

@@ -1,20 +1,23 @@
-/* Which pictures are on a contact sheet, and how: pack/tool/report/sheet.h. What is packed here is
- * named like images, and is none: where that does not matter. */
-#include "pack/tool/report/sheet.h"
+/* Which pictures are on a contact sheet, and how: pack/tool/report/contact_sheet.h. The files that
+ * are packed here are named like images, and are none. */
+#include "pack/tool/report/contact_sheet.h"
 #include "pack_fixture.h"
 
 struct shown {
-	struct survey *survey;
-	struct sheet sheet;
-	struct buf page;
-	uint64_t done, bytes;
+	struct summary summary;
+	struct anomalies anomalies;
+	struct statistics *statistics;
+	struct contact_sheet_source source;
+	struct contact_sheet sheet;
+	uint64_t check_all, done, bytes;
 };
 
 static void release(struct shown *shown)
 {
-	survey_free(shown->survey);
-	sheet_release(&shown->sheet);
-	buf_release(&shown->page);
+	summary_release(&shown->summary);
+	anomalies_release(&shown->anomalies);
+	statistics_free(shown->statistics);
+	contact_sheet_release(&shown->sheet);
 }
 
 static void add_class(struct fixture *f, struct made *made, const char *name, unsigned images)
@@ -27,13 +30,6 @@ static void add_class(struct fixture *f, struct made *made, const char *name, un
 	}
 }
 
-static void choose(struct fixture *f, uint32_t samples, struct shown *shown)
-{
-	finish_and_open(f);
-	assert_done(survey_new(f->dataset, &shown->survey));
-	assert_done(sheet_new(f->dataset, shown->survey, samples, &shown->sheet));
-}
-
 static int count(void *context, uint64_t bytes)
 {
 	struct shown *shown = context;
@@ -43,18 +39,41 @@ static int count(void *context, uint64_t bytes)
 	return shown->done == 1000 ? -EINTR : 0;
 }
 
-static int show(struct fixture *f, struct shown *shown)
+static int show(struct shown *shown)
 {
-	const struct sheet_source source = {
-		.dataset = f->dataset, .survey = shown->survey, .done = count, .context = shown};
-	struct html html = html_begin(&shown->page);
-	int r = sheet_write(&shown->sheet, &source, &html);
-
-	assert_done(buf_add(&shown->page, "", 1));
-	return r;
+	return contact_sheet_read(&shown->sheet, &shown->source, &shown->anomalies);
 }
 
-static void expect_pictures(struct fixture *f, const struct sheet *sheet, const char *const *paths)
+static void choose_in(struct fixture *f, uint32_t samples, struct shown *shown)
+{
+	open_pack(f);
+	assert_done(summary_new(f->dataset, &shown->summary));
+	assert_done(anomalies_init(&shown->anomalies, dataset_entries(f->dataset)));
+	assert_done(
+		statistics_new(f->dataset, &shown->summary, &shown->anomalies, &shown->statistics));
+	shown->source = (struct contact_sheet_source){.dataset = f->dataset,
+						      .summary = &shown->summary,
+						      .statistics = shown->statistics,
+						      .check_all = shown->check_all,
+						      .done = count,
+						      .context = shown};
+	assert_done(contact_sheet_new(&shown->source, samples, &shown->sheet));
+}
+
+static void choose(struct fixture *f, uint32_t samples, struct shown *shown)
+{
+	finish(f);
+	choose_in(f, samples, shown);
+}
+
+static const char *text_of(const struct shown *shown, uint32_t number)
+{
+	assert_done(buf_add(&((struct shown *)shown)->sheet.pictures[number].text, "", 1));
+	return shown->sheet.pictures[number].text.data;
+}
+
+static void expect_pictures(struct fixture *f, const struct contact_sheet *sheet,
+			    const char *const *paths)
 {
 	for (uint32_t i = 0; i < sheet->count; i++)
 		assert_int_equal(sheet->pictures[i].entry, find(f, paths[i]));
@@ -63,7 +82,7 @@ static void expect_pictures(struct fixture *f, const struct sheet *sheet, const 
 
 static void pictures_are_spaced_from_the_first_to_the_last(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
 	struct fixture *f = *state;
 
@@ -74,12 +93,11 @@ static void pictures_are_spaced_from_the_first_to_the_last(void **state)
 	expect_pictures(f, &shown.sheet,
 			(const char *[]){"cat/000.jpg", "cat/004.jpg", "cat/009.jpg", "dog/000.jpg",
 					 "dog/001.jpg", NULL});
-	assert_int_equal(shown.sheet.bytes, 10 + 14 + 19 + 10 + 11);
 }
 
 static void the_splits_of_a_label_are_shown_together(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
 	struct fixture *f = *state;
 
@@ -88,6 +106,7 @@ static void the_splits_of_a_label_are_shown_together(void **state)
 	add_class(f, &made, "train/dog", 1);
 	add_class(f, &made, "val/cat", 1);
 	choose(f, 6, &shown);
+	assert_done(show(&shown));
 	expect_pictures(f, &shown.sheet,
 			(const char *[]){"train/cat/000.jpg", "train/cat/001.jpg",
 					 "val/cat/000.jpg", "train/dog/000.jpg", NULL});
@@ -95,8 +114,8 @@ static void the_splits_of_a_label_are_shown_together(void **state)
 
 static void one_picture_is_the_first_and_none_is_none(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
-	SCOPE(sheet_release) struct sheet none = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
+	SCOPE(contact_sheet_release) struct contact_sheet none = {0};
 	struct made made = {0};
 	struct fixture *f = *state;
 
@@ -104,13 +123,13 @@ static void one_picture_is_the_first_and_none_is_none(void **state)
 	add_class(f, &made, "cat", 10);
 	choose(f, 1, &shown);
 	expect_pictures(f, &shown.sheet, (const char *[]){"cat/000.jpg", NULL});
-	assert_done(sheet_new(f->dataset, shown.survey, 0, &none));
+	assert_done(contact_sheet_new(&shown.source, 0, &none));
 	assert_int_equal(none.count, 0);
 }
 
 static void a_flat_folder_is_shown_too(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct fixture *f = *state;
 
 	start(f);
@@ -118,14 +137,13 @@ static void a_flat_folder_is_shown_too(void **state)
 	add_file(f, BUILDER_ROOT, "b.jpg", 10);
 	choose(f, UINT32_MAX, &shown);
 	assert_int_equal(shown.sheet.count, 2);
-	assert_done(show(f, &shown));
-	assert_non_null(strstr(shown.page.data, "<h3>images <span>2 images</span>"));
+	assert_int_equal(shown.sheet.pictures[1].label, 0);
 }
 
 /* 60 classes of 1 to 60 images: with 40 pictures each there is room for 30. */
 static void where_there_are_too_many_the_largest_and_the_smallest_are_shown(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
 	struct fixture *f = *state;
 	char name[8];
@@ -137,31 +155,49 @@ static void where_there_are_too_many_the_largest_and_the_smallest_are_shown(void
 	}
 	choose(f, 40, &shown);
 	assert_int_equal(shown.sheet.labels, 60);
-	assert_int_equal(shown.sheet.shown, 30);
-	assert_true(shown.sheet.count <= SHEET_MOST);
+	assert_int_equal(shown.sheet.labels_shown, 30);
+	assert_true(shown.sheet.count <= CONTACT_SHEET_MOST);
 	assert_int_equal(shown.sheet.pictures[0].label, 0);
 	assert_int_equal(shown.sheet.pictures[shown.sheet.count - 1].label, 59);
 }
 
-static void each_picture_is_told_and_can_end_it(void **state)
+static void each_image_is_reported_and_can_end_it(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
 	struct fixture *f = *state;
 
 	start(f);
 	add_class(f, &made, "cat", 3);
 	choose(f, 2, &shown);
-	assert_done(show(f, &shown));
-	assert_int_equal(shown.done, 2);
-	assert_int_equal(shown.bytes, 10 + 12);
+	assert_done(show(&shown));
+	assert_int_equal(shown.done, 3);
+	assert_int_equal(shown.bytes, 10 + 11 + 12);
 	shown.done = 999;
-	assert_int_equal(show(f, &shown), -EINTR);
+	assert_int_equal(show(&shown), -EINTR);
+}
+
+static void all_images_are_read_where_they_are_small(void **state)
+{
+	struct fixture *f = *state;
+	struct made made = {0};
+
+	start(f);
+	add_class(f, &made, "cat", 3);
+	for (uint64_t check_all = 10 + 11 + 12 - 1; check_all <= 10 + 11 + 12; check_all++) {
+		SCOPE(release) struct shown shown = {.check_all = check_all};
+
+		if (f->builder)
+			finish(f);
+		choose_in(f, 2, &shown);
+		assert_int_equal(shown.sheet.read_count, check_all == 33 ? 3 : 2);
+		assert_int_equal(shown.sheet.count, 2);
+	}
 }
 
 static void a_damaged_picture_is_noted_and_the_others_are_shown(void **state)
 {
-	SCOPE(release) struct shown shown = {0};
+	SCOPE(release) struct shown shown = {.check_all = GIB};
 	struct made made = {0};
 	struct fixture *f = *state;
 	struct dataset_extent extent;
@@ -174,12 +210,11 @@ static void a_damaged_picture_is_noted_and_the_others_are_shown(void **state)
 	fd = open(f->path, O_WRONLY | O_CLOEXEC);
 	assert_done(io_pwrite_full(fd, "damage", 6, extent.offset));
 	close(fd);
-	assert_done(show(f, &shown));
-	assert_int_equal(shown.sheet.unreadable.count, 1);
-	assert_int_equal(shown.sheet.unreadable.first[0], find(f, "cat/001.jpg"));
-	assert_non_null(
-		strstr(shown.page.data, "title=\"cat/001.jpg\">damaged in the pack</span>"));
-	assert_non_null(strstr(shown.page.data, "title=\"cat/002.jpg\">holds no image</span>"));
+	assert_done(show(&shown));
+	assert_int_equal(shown.anomalies.lists[ANOMALY_DAMAGED].count, 1);
+	assert_int_equal(shown.anomalies.lists[ANOMALY_DAMAGED].entries[0], find(f, "cat/001.jpg"));
+	assert_string_equal(text_of(&shown, 1), "damaged in the pack");
+	assert_string_equal(text_of(&shown, 2), "holds no image");
 }
 
 int main(void)
@@ -191,7 +226,8 @@ int main(void)
 		TEST(one_picture_is_the_first_and_none_is_none),
 		TEST(a_flat_folder_is_shown_too),
 		TEST(where_there_are_too_many_the_largest_and_the_smallest_are_shown),
-		TEST(each_picture_is_told_and_can_end_it),
+		TEST(each_image_is_reported_and_can_end_it),
+		TEST(all_images_are_read_where_they_are_small),
 		TEST(a_damaged_picture_is_noted_and_the_others_are_shown),
 	};
 

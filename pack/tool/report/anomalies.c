@@ -1,0 +1,175 @@
+#include "pack/tool/report/anomalies.h"
+
+#include "base/bits.h"
+#include "base/scope.h"
+#include "pack/tool/image/image.h"
+#include <string.h>
+
+/* Words of the page's script. Those of check.h mean the same here. */
+static const char *const names[ANOMALY_KINDS] = {
+	[ANOMALY_DAMAGED] = "damaged",
+	[ANOMALY_TRUNCATED] = "truncated",
+	[ANOMALY_CORRUPT] = "corrupt",
+	[ANOMALY_EMPTY] = "empty",
+	[ANOMALY_NOT_IMAGE] = "not-an-image",
+	[ANOMALY_NO_SIZE] = "no-size",
+	[ANOMALY_LINK_LEAVES] = "link-leaves",
+	[ANOMALY_LINK_DANGLES] = "link-dangles",
+	[ANOMALY_EMPTY_CLASS] = "empty-class",
+	[ANOMALY_MISSING_LABEL] = "missing-class",
+	[ANOMALY_IMBALANCE] = "imbalance",
+	[ANOMALY_NOT_TAKEN] = "not-taken",
+	[ANOMALY_MISNAMED] = "wrong-extension",
+	[ANOMALY_TINY] = "tiny",
+	[ANOMALY_HUGE] = "huge",
+	[ANOMALY_WIDE] = "wide",
+	[ANOMALY_HIGH] = "high",
+};
+
+int anomalies_init(struct anomalies *anomalies, uint32_t entries)
+{
+	*anomalies = (struct anomalies){.damaged = calloc(entries / 8 + (size_t)1, 1)};
+	return anomalies->damaged ? 0 : -ENOMEM;
+}
+
+void anomalies_release(struct anomalies *anomalies)
+{
+	for (unsigned kind = 0; kind < ANOMALY_KINDS; kind++)
+		free(anomalies->lists[kind].entries);
+	free(anomalies->damaged);
+	*anomalies = (struct anomalies){0};
+}
+
+void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t entry)
+{
+	struct anomaly_list *list = &anomalies->lists[kind];
+	uint64_t count = list->count;
+
+	if (kind == ANOMALY_DAMAGED && bit_set(anomalies->damaged, entry))
+		return;
+	list->count++;
+	if (count >= ANOMALIES_LISTED || anomalies->error)
+		return;
+	if ((count & (count - 1)) == 0) { /* full: there is room for 1, 2, 4, 8, ... */
+		size_t room = count ? 2 * count : 1;
+		uint32_t *entries = realloc(list->entries, room * sizeof(*entries));
+
+		if (!entries) {
+			anomalies->error = -ENOMEM;
+			return;
+		}
+		list->entries = entries;
+	}
+	list->entries[count] = entry;
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+int anomalies_path(struct dataset *dataset, const struct classes *classes, uint32_t entry,
+		   struct json *json)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = dataset_path(dataset, entry, &path);
+
+	json_u64(json, NULL, classes->of[entry]);
+	json_bytes(json, NULL, path.data, path.len);
+	return r;
+}
+
+static int add_item(struct dataset *dataset, const struct classes *classes, uint32_t number,
+		    struct json *json)
+{
+	struct dataset_entry entry;
+	int r;
+
+	json_array(json, NULL);
+	r = anomalies_path(dataset, classes, number, json);
+	dataset_entry(dataset, number, &entry);
+	if (entry.kind == FORMAT_SYMLINK) {
+		size_t len;
+		const char *target = dataset_target(dataset, number, &len);
+
+		json_bytes(json, NULL, target, len);
+	}
+	json_end(json);
+	return r;
+}
+
+int anomalies_json(const struct anomalies *anomalies, struct dataset *dataset,
+		   const struct classes *classes, struct json *json)
+{
+	int r = anomalies->error;
+
+	for (unsigned kind = 0; r == 0 && kind < ANOMALY_KINDS; kind++) {
+		const struct anomaly_list *list = &anomalies->lists[kind];
+
+		if (list->count == 0)
+			continue;
+		json_object(json, NULL);
+		json_string(json, "kind", names[kind]);
+		json_u64(json, "count", list->count);
+		json_array(json, "items");
+		for (uint64_t i = 0; r == 0 && i < list->count && i < ANOMALIES_LISTED; i++)
+			r = add_item(dataset, classes, list->entries[i], json);
+		json_end(json);
+		json_end(json);
+	}
+	return r;
+}
+
+/* --- what is anomalous ------------------------------------------------------------------ */
+
+bool anomaly_is_image(const struct dataset_entry *entry, const struct dataset_image *image)
+{
+	return image->kind != IMAGE_UNKNOWN ||
+	       image_named(entry->name, entry->name_len) != IMAGE_UNKNOWN;
+}
+
+enum anomaly anomaly_of_file(const struct dataset_entry *entry, const struct dataset_image *image)
+{
+	enum format_image named = image_named(entry->name, entry->name_len);
+
+	if (!anomaly_is_image(entry, image))
+		return ANOMALY_NONE;
+	if (entry->size == 0)
+		return ANOMALY_EMPTY;
+	if (image->kind == IMAGE_UNKNOWN)
+		return ANOMALY_NOT_IMAGE;
+	if (image->width == 0 && entry->size <= IMAGE_HEAD)
+		return ANOMALY_NO_SIZE;
+	if (!classes_takes(entry->name, entry->name_len))
+		return ANOMALY_NOT_TAKEN;
+	return named == image->kind ? ANOMALY_NONE : ANOMALY_MISNAMED;
+}
+
+enum anomaly anomaly_of_link(const struct dataset *dataset, uint32_t link)
+{
+	struct dataset_entry entry;
+	size_t len;
+	const char *target = dataset_target(dataset, link, &len);
+	uint32_t at;
+
+	dataset_entry(dataset, link, &entry);
+	at = entry.parent;
+	if (len > 0 && *target == '/')
+		return ANOMALY_LINK_LEAVES;
+	for (size_t from = 0, n; from < len; from += n + 1) {
+		const char *word = target + from, *slash = memchr(word, '/', len - from);
+
+		n = slash ? (size_t)(slash - word) : len - from;
+		if (n == 0 || (n == 1 && *word == '.'))
+			continue;
+		dataset_entry(dataset, at, &entry);
+		if (n == 2 && memcmp(word, "..", 2) == 0) {
+			if (at == DATASET_ROOT)
+				return ANOMALY_LINK_LEAVES;
+			at = entry.parent;
+		} else if (dataset_lookup(dataset, at, word, n, &at) < 0) {
+			return ANOMALY_LINK_DANGLES;
+		}
+		dataset_entry(dataset, at, &entry);
+		if (entry.kind == FORMAT_SYMLINK)
+			return ANOMALY_NONE;
+	}
+	return ANOMALY_NONE;
+}

@@ -1,0 +1,342 @@
+#include "pack/tool/report/contact_sheet.h"
+
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/image/check.h"
+#include "pack/tool/image/thumbnail.h"
+#include <string.h>
+
+#define READ_MOST (256 * MIB) /* a larger file is not read */
+
+void contact_sheet_release(struct contact_sheet *sheet)
+{
+	for (uint32_t i = 0; i < sheet->count; i++)
+		buf_release(&sheet->pictures[i].text);
+	free(sheet->pictures);
+	free(sheet->reads);
+	*sheet = (struct contact_sheet){0};
+}
+
+/* --- which ------------------------------------------------------------------------------ */
+
+/* A label, or the images of no class, while pictures are chosen. */
+struct chosen {
+	uint32_t images;
+	uint32_t wanted; /* pictures; 0 where the label is not shown */
+	uint32_t seen;	 /* images that have gone by */
+	uint32_t taken;	 /* pictures among them */
+};
+
+static int compare_ranks(const void *a, const void *b, void *chosen)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t left = ((const struct chosen *)chosen)[x].images;
+	uint32_t right = ((const struct chosen *)chosen)[y].images;
+
+	if (left != right)
+		return left > right ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* All labels, or as many as there is room for, at equal steps of their ranks. */
+static int choose_labels(struct chosen *chosen, uint32_t labels, uint32_t samples,
+			 struct contact_sheet *sheet)
+{
+	SCOPE_FREE uint32_t *ranked = calloc(labels, sizeof(*ranked));
+	uint32_t room = samples < CONTACT_SHEET_MOST ? CONTACT_SHEET_MOST / samples : 1;
+	uint64_t all = 0;
+
+	if (!ranked)
+		return -ENOMEM;
+	for (uint32_t label = 0; label < labels; label++) {
+		uint32_t images = chosen[label].images;
+
+		if (images)
+			ranked[sheet->labels++] = label;
+		all += images < samples ? images : samples;
+	}
+	qsort_r(ranked, sheet->labels, sizeof(*ranked), compare_ranks, chosen);
+	sheet->labels_shown =
+		all <= CONTACT_SHEET_MOST || sheet->labels <= room ? sheet->labels : room;
+	for (uint32_t i = 0; i < sheet->labels_shown; i++) {
+		uint64_t steps = sheet->labels_shown > 1 ? sheet->labels_shown - 1 : 1;
+		struct chosen *label = &chosen[ranked[(uint64_t)i * (sheet->labels - 1) / steps]];
+
+		label->wanted = label->images < samples ? label->images : samples;
+		sheet->count += label->wanted;
+	}
+	return 0;
+}
+
+/* Whether the next image of a label is one of those that are evenly spaced: the first, the last
+ * and `wanted` - 2 between them. */
+static bool take_next(struct chosen *label)
+{
+	uint64_t last = label->images - 1;
+	uint32_t at = label->seen++;
+
+	if (label->taken == label->wanted ||
+	    at != (label->wanted > 1 ? label->taken * last / (label->wanted - 1) : 0))
+		return false;
+	label->taken++;
+	return true;
+}
+
+/* In index order. */
+static void choose_pictures(const struct contact_sheet_source *source, struct chosen *chosen,
+			    struct contact_sheet *sheet)
+{
+	const struct statistics *statistics = source->statistics;
+	bool whole = statistics->image_bytes <= source->check_all;
+	struct dataset_entry entry;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < statistics->image_count; i++) {
+		uint32_t number = statistics->entries[i];
+		uint32_t label = statistics_label(&source->summary->classes, number);
+		bool taken = take_next(&chosen[label]);
+
+		if (taken)
+			sheet->pictures[count++] =
+				(struct contact_sheet_picture){.label = label, .entry = number};
+		if (!taken && !whole)
+			continue;
+		dataset_entry(source->dataset, number, &entry);
+		sheet->reads[sheet->read_count++] = number;
+		sheet->read_bytes += entry.size;
+	}
+}
+
+int contact_sheet_new(const struct contact_sheet_source *source, uint32_t samples,
+		      struct contact_sheet *ret)
+{
+	SCOPE(contact_sheet_release) struct contact_sheet sheet = {0};
+	uint32_t labels = source->summary->classes.label_count + 1;
+	SCOPE_FREE struct chosen *chosen = calloc(labels, sizeof(*chosen));
+	int r = 0;
+
+	for (uint32_t label = 0; chosen && label < labels; label++)
+		chosen[label].images = source->statistics->images[label];
+	if (chosen && samples)
+		r = choose_labels(chosen, labels, samples, &sheet);
+	sheet.pictures = calloc(sheet.count + (size_t)1, sizeof(*sheet.pictures));
+	sheet.reads = calloc(source->statistics->image_count + (size_t)1, sizeof(*sheet.reads));
+	if (!chosen || r < 0 || !sheet.pictures || !sheet.reads)
+		return -ENOMEM;
+	choose_pictures(source, chosen, &sheet);
+	*ret = sheet;
+	sheet = (struct contact_sheet){0};
+	return 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------- */
+
+/* The image in hand. */
+struct reading {
+	const struct contact_sheet_source *source;
+	struct anomalies *anomalies;
+	struct dataset_entry entry;
+	uint32_t number;
+	struct contact_sheet_picture *picture; /* NULL: it is not shown */
+	struct buf path, bytes;
+};
+
+static void release_reading(struct reading *reading)
+{
+	buf_release(&reading->path);
+	buf_release(&reading->bytes);
+}
+
+static int explain(struct reading *reading, const char *why)
+{
+	return reading->picture ? buf_adds(&reading->picture->text, why) : 0;
+}
+
+static int add_base64(struct buf *to, const uint8_t *data, size_t len)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	int r = buf_reserve(to, len / 3 * 4 + 4);
+
+	for (size_t i = 0; r == 0 && i < len; i += 3) {
+		size_t n = len - i < 3 ? len - i : 3;
+		uint32_t bits = (uint32_t)data[i] << 16;
+
+		bits |= n > 1 ? (uint32_t)data[i + 1] << 8 : 0;
+		bits |= n > 2 ? (uint32_t)data[i + 2] : 0;
+		r = buf_add(to,
+			    (const char[]){digits[bits >> 18], digits[bits >> 12 & 63],
+					   n > 1 ? digits[bits >> 6 & 63] : '=',
+					   n > 2 ? digits[bits & 63] : '='},
+			    4);
+	}
+	return r;
+}
+
+/* `why` there may be none, where something is wrong with the image. */
+static int make_picture(struct reading *reading, const char *why, bool *ret_broken)
+{
+	SCOPE(thumbnail_release) struct thumbnail thumbnail = {0};
+	struct contact_sheet_picture *picture = reading->picture;
+	struct err err = {0};
+	int r = thumbnail_make((const uint8_t *)reading->bytes.data, reading->bytes.len, &thumbnail,
+			       &err);
+
+	*ret_broken = r == -EBADMSG;
+	if (r == -ENOMEM)
+		return r;
+	if (r != 0)
+		return explain(reading, why ? why : err_text(&err, r));
+	picture->width = thumbnail.width;
+	picture->height = thumbnail.height;
+	picture->shown = true;
+	r = buf_addf(&picture->text, "data:%s;base64,", thumbnail.type);
+	return r < 0 ? r : add_base64(&picture->text, thumbnail.data, thumbnail.len);
+}
+
+/* What the index said already is not said again. */
+static void note_broken(struct reading *reading, bool truncated)
+{
+	struct dataset_image image;
+
+	if (summary_image(reading->source->dataset, reading->entry.inode, &image) < 0)
+		return;
+	switch (anomaly_of_file(&reading->entry, &image)) {
+	case ANOMALY_EMPTY:
+	case ANOMALY_NOT_IMAGE:
+	case ANOMALY_NO_SIZE:
+		break;
+	default:
+		anomalies_note(reading->anomalies, truncated ? ANOMALY_TRUNCATED : ANOMALY_CORRUPT,
+			       reading->number);
+	}
+}
+
+static int check_and_show(struct reading *reading)
+{
+	struct check_finding finding;
+	bool truncated = false, broken = false;
+	int found, r = 0;
+
+	found = check_image(CHECK_HEADER, reading->path.data, (const uint8_t *)reading->bytes.data,
+			    reading->bytes.len, &finding);
+	if (found < 0)
+		return found;
+	if (reading->picture)
+		r = make_picture(reading, found ? finding.text : NULL, &broken);
+	if (found && !finding.usable) {
+		broken = true;
+		truncated = strcmp(finding.damage, DAMAGE_TRUNCATED) == 0 ||
+			    strcmp(finding.damage, DAMAGE_NO_EOI) == 0;
+	}
+	if (broken)
+		note_broken(reading, truncated);
+	return r;
+}
+
+static int read_image(struct reading *reading)
+{
+	uint64_t size = reading->entry.size;
+	ssize_t n;
+
+	if (size == 0 || size > READ_MOST)
+		return explain(reading, size ? "too large" : "empty");
+	reading->bytes.len = 0;
+	if (buf_reserve(&reading->bytes, size) < 0)
+		return -ENOMEM;
+	n = dataset_read(reading->source->dataset, reading->number, reading->bytes.data, size, 0,
+			 true);
+	if (n == -ENOMEM)
+		return -ENOMEM;
+	if (n < 0) {
+		anomalies_note(reading->anomalies, ANOMALY_DAMAGED, reading->number);
+		return explain(reading, n == -EBADMSG ? "damaged in the pack" : strerror((int)-n));
+	}
+	reading->bytes.len = (size_t)n;
+	return check_and_show(reading);
+}
+
+static int compare_pictures(const void *a, const void *b)
+{
+	const struct contact_sheet_picture *x = a, *y = b;
+
+	if (x->label != y->label)
+		return x->label < y->label ? -1 : 1;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+/* Pictures are in index order until they are made, as the images that are read. */
+int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_source *source,
+		       struct anomalies *anomalies)
+{
+	SCOPE(release_reading) struct reading reading = {.source = source, .anomalies = anomalies};
+	uint32_t picture = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < sheet->read_count; i++) {
+		bool shown =
+			picture < sheet->count && sheet->pictures[picture].entry == sheet->reads[i];
+
+		reading.number = sheet->reads[i];
+		reading.picture = shown ? &sheet->pictures[picture++] : NULL;
+		dataset_entry(source->dataset, reading.number, &reading.entry);
+		reading.path.len = 0;
+		r = dataset_path(source->dataset, reading.number, &reading.path);
+		if (r == 0)
+			r = read_image(&reading);
+		if (r == 0)
+			r = source->done(source->context, reading.entry.size);
+	}
+	qsort(sheet->pictures, sheet->count, sizeof(*sheet->pictures), compare_pictures);
+	return r;
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static int add_picture(const struct contact_sheet_picture *picture,
+		       const struct contact_sheet_source *source, struct json *json)
+{
+	int r;
+
+	json_object(json, NULL);
+	json_array(json, "at");
+	r = anomalies_path(source->dataset, &source->summary->classes, picture->entry, json);
+	json_end(json);
+	if (picture->shown) {
+		json_u64(json, "width", picture->width);
+		json_u64(json, "height", picture->height);
+	}
+	json_bytes(json, picture->shown ? "src" : "why", picture->text.data, picture->text.len);
+	json_end(json);
+	return r;
+}
+
+int contact_sheet_json(const struct contact_sheet *sheet, const struct contact_sheet_source *source,
+		       struct json *json)
+{
+	const struct classes *classes = &source->summary->classes;
+	uint32_t count = 0;
+	int r = 0;
+
+	json_u64(json, "checked", sheet->read_count);
+	json_u64(json, "labels", sheet->labels);
+	json_array(json, "shown");
+	for (uint32_t i = 0; r == 0 && i < sheet->count; i += count) {
+		uint32_t label = sheet->pictures[i].label;
+
+		json_object(json, NULL);
+		if (label < classes->label_count)
+			json_bytes(json, "name", classes->labels[label].name,
+				   classes->labels[label].name_len);
+		json_u64(json, "images", source->statistics->images[label]);
+		json_array(json, "pictures");
+		for (count = 0; r == 0 && i + count < sheet->count &&
+				sheet->pictures[i + count].label == label;
+		     count++)
+			r = add_picture(&sheet->pictures[i + count], source, json);
+		json_end(json);
+		json_end(json);
+	}
+	json_end(json);
+	return r;
+}

@@ -1,0 +1,322 @@
+#include "pack/tool/report/statistics.h"
+
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/image/image.h"
+#include <math.h>
+
+#define HEADER_MOST (4 * MIB) /* no header is longer */
+#define FAR	    64	      /* times the median area: 8 times its side */
+#define ELONGATED   4	      /* ratio of the sides */
+#define UNEVEN	    10	      /* times the files of the smallest class */
+
+void statistics_free(struct statistics *statistics)
+{
+	if (!statistics)
+		return;
+	free(statistics->images);
+	free(statistics->entries);
+	free(statistics);
+}
+
+static void scope_statistics(struct statistics **statistics)
+{
+	statistics_free(*statistics);
+}
+
+uint32_t statistics_label(const struct classes *classes, uint32_t entry)
+{
+	uint32_t class = classes->of[entry];
+
+	return class ? classes->list[class - 1].label : classes->label_count;
+}
+
+/* What the passes share. */
+struct measuring {
+	struct dataset *dataset;
+	const struct classes *classes;
+	struct statistics *statistics;
+	struct anomalies *anomalies;
+	uint8_t *head; /* HEADER_MOST bytes, once they are needed */
+	struct sized {
+		uint32_t width, height, entry;
+	} * sized;
+	uint64_t *bytes; /* of each image that has some */
+};
+
+static void release_measuring(struct measuring *measuring)
+{
+	free(measuring->head);
+	free(measuring->sized);
+	free(measuring->bytes);
+}
+
+/* --- images ----------------------------------------------------------------------------- */
+
+/* A camera's notes or a profile may be longer than what was inspected when the file was packed;
+ * TIFFs have their sizes at their ends. */
+static int inspect_again(struct measuring *measuring, uint32_t number, struct dataset_image *image)
+{
+	ssize_t n;
+
+	if (!measuring->head)
+		measuring->head = malloc(HEADER_MOST);
+	if (!measuring->head)
+		return -ENOMEM;
+	n = dataset_read(measuring->dataset, number, measuring->head, HEADER_MOST, 0, true);
+	if (n == -ENOMEM)
+		return -ENOMEM;
+	if (n < 0)
+		anomalies_note(measuring->anomalies, ANOMALY_DAMAGED, number);
+	else
+		image_inspect(measuring->head, (size_t)n, image);
+	return 0;
+}
+
+static int image_of(struct measuring *measuring, uint32_t number, const struct dataset_entry *entry,
+		    struct dataset_image *ret)
+{
+	int r = summary_image(measuring->dataset, entry->inode, ret);
+
+	if (r < 0 || ret->kind == IMAGE_UNKNOWN || ret->kind == IMAGE_TIFF || ret->width ||
+	    entry->size <= IMAGE_HEAD)
+		return r;
+	return inspect_again(measuring, number, ret);
+}
+
+static void add_image(struct measuring *measuring, uint32_t number,
+		      const struct dataset_entry *entry, const struct dataset_image *image)
+{
+	struct statistics *statistics = measuring->statistics;
+	enum anomaly anomaly = anomaly_of_file(entry, image);
+
+	statistics->entries[statistics->image_count++] = number;
+	statistics->images[statistics_label(measuring->classes, number)]++;
+	statistics->image_bytes += entry->size;
+	if (anomaly != ANOMALY_NONE)
+		anomalies_note(measuring->anomalies, anomaly, number);
+	if (image->width && image->height)
+		measuring->sized[statistics->sides.count++] = (struct sized){
+			.width = image->width, .height = image->height, .entry = number};
+	if (entry->size)
+		measuring->bytes[statistics->bytes.count++] = entry->size;
+}
+
+static int visit_entry(struct measuring *measuring, uint32_t number)
+{
+	struct dataset_entry entry;
+	struct dataset_image image;
+	int r = 0;
+
+	dataset_entry(measuring->dataset, number, &entry);
+	if (entry.kind == FORMAT_SYMLINK) {
+		enum anomaly anomaly = anomaly_of_link(measuring->dataset, number);
+
+		if (anomaly != ANOMALY_NONE)
+			anomalies_note(measuring->anomalies, anomaly, number);
+	} else if (format_is_file(entry.kind) || entry.kind == FORMAT_HARDLINK) {
+		r = image_of(measuring, number, &entry, &image);
+		if (r == 0 && anomaly_is_image(&entry, &image))
+			add_image(measuring, number, &entry, &image);
+	}
+	return r;
+}
+
+/* --- sizes ------------------------------------------------------------------------------ */
+
+static unsigned bin_of(double value, unsigned bins)
+{
+	double at = floor(log2(value) * STATISTICS_BINS + 1e-9);
+
+	return at < 0 ? 0 : at < bins ? (unsigned)at : bins - 1;
+}
+
+static void note_extremes(struct anomalies *anomalies, const struct sized *image, double median)
+{
+	double area = (double)image->width * image->height;
+
+	if (area * FAR < median)
+		anomalies_note(anomalies, ANOMALY_TINY, image->entry);
+	if (area > median * FAR)
+		anomalies_note(anomalies, ANOMALY_HUGE, image->entry);
+	if (image->width > (uint64_t)ELONGATED * image->height)
+		anomalies_note(anomalies, ANOMALY_WIDE, image->entry);
+	if (image->height > (uint64_t)ELONGATED * image->width)
+		anomalies_note(anomalies, ANOMALY_HIGH, image->entry);
+}
+
+static int measure_sides(struct measuring *measuring)
+{
+	struct statistics *statistics = measuring->statistics;
+	uint64_t count = statistics->sides.count;
+	SCOPE_FREE uint32_t *values = malloc((count + 1) * sizeof(*values));
+	double median;
+
+	if (!values)
+		return -ENOMEM;
+	if (count == 0)
+		return 0;
+	for (uint64_t i = 0; i < count; i++)
+		values[i] = measuring->sized[i].width;
+	summary_range(values, count, &statistics->sides.width);
+	for (uint64_t i = 0; i < count; i++)
+		values[i] = measuring->sized[i].height;
+	summary_range(values, count, &statistics->sides.height);
+	median = (double)statistics->sides.width.median * statistics->sides.height.median;
+	for (uint64_t i = 0; i < count; i++) {
+		const struct sized *image = &measuring->sized[i];
+		double aspect = 256.0 * image->width / image->height;
+
+		statistics->sides.cells[bin_of(image->height, STATISTICS_SIDE)]
+				       [bin_of(image->width, STATISTICS_SIDE)]++;
+		statistics->sides.aspects[bin_of(aspect, STATISTICS_ASPECT)]++;
+		note_extremes(measuring->anomalies, image, median);
+	}
+	return 0;
+}
+
+static int compare_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void measure_bytes(const struct measuring *measuring)
+{
+	struct statistics *statistics = measuring->statistics;
+	const uint64_t *bytes = measuring->bytes;
+	uint64_t count = statistics->bytes.count;
+
+	if (count == 0)
+		return;
+	qsort(measuring->bytes, count, sizeof(*bytes), compare_u64);
+	statistics->bytes.least = bytes[0];
+	statistics->bytes.median = bytes[count / 2];
+	statistics->bytes.p99 = bytes[count - 1 - count / 100];
+	statistics->bytes.most = bytes[count - 1];
+	for (uint64_t i = 0; i < count; i++)
+		statistics->bytes.bins[bin_of((double)bytes[i], STATISTICS_BYTES)]++;
+}
+
+/* --- classes ---------------------------------------------------------------------------- */
+
+/* Where ImageFolder takes nothing at all, the dataset is of another kind. */
+static void note_classes(const struct summary *summary, struct anomalies *anomalies)
+{
+	const struct classes *classes = &summary->classes;
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < classes->count; i++)
+		samples += classes->list[i].samples;
+	for (uint32_t i = 0; samples && i < classes->count; i++)
+		if (classes->list[i].samples == 0)
+			anomalies_note(anomalies, ANOMALY_EMPTY_CLASS, classes->list[i].entry);
+	for (uint32_t i = 0; i < classes->label_count; i++) {
+		const struct class_label *label = &classes->labels[i];
+
+		if (label->count < classes->split_count)
+			anomalies_note(anomalies, ANOMALY_MISSING_LABEL,
+				       classes->list[classes->by_label[label->first]].entry);
+	}
+	for (uint32_t i = 0; i < classes->split_count; i++)
+		if (summary->class_sizes[i].imbalance >= UNEVEN)
+			anomalies_note(anomalies, ANOMALY_IMBALANCE, classes->splits[i].entry);
+}
+
+/* --- the interface ---------------------------------------------------------------------- */
+
+static int measure(struct measuring *measuring)
+{
+	struct statistics *statistics = measuring->statistics;
+	uint32_t entries = dataset_entries(measuring->dataset);
+	int r = 0;
+
+	statistics->images =
+		calloc(measuring->classes->label_count + (size_t)1, sizeof(*statistics->images));
+	statistics->entries = malloc(entries * sizeof(*statistics->entries));
+	measuring->sized = malloc(entries * sizeof(*measuring->sized));
+	measuring->bytes = malloc(entries * sizeof(*measuring->bytes));
+	if (!statistics->images || !statistics->entries || !measuring->sized || !measuring->bytes)
+		return -ENOMEM;
+	for (uint32_t number = 0; r == 0 && number < entries; number++)
+		r = visit_entry(measuring, number);
+	if (r == 0)
+		r = measure_sides(measuring);
+	if (r == 0)
+		measure_bytes(measuring);
+	return r;
+}
+
+int statistics_new(struct dataset *dataset, const struct summary *summary,
+		   struct anomalies *anomalies, struct statistics **ret)
+{
+	SCOPE(scope_statistics) struct statistics *statistics = calloc(1, sizeof(*statistics));
+	SCOPE(release_measuring)
+	struct measuring measuring = {.dataset = dataset,
+				      .classes = &summary->classes,
+				      .statistics = statistics,
+				      .anomalies = anomalies};
+	int r = statistics ? measure(&measuring) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	note_classes(summary, anomalies);
+	*ret = steal_ptr(&statistics);
+	return 0;
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+/* [[bin, count], ...] of those that count anything. */
+static void add_bins(struct json *json, const char *name, const uint64_t *bins, unsigned count)
+{
+	json_array(json, name);
+	for (unsigned i = 0; i < count; i++) {
+		if (bins[i] == 0)
+			continue;
+		json_array(json, NULL);
+		json_u64(json, NULL, i);
+		json_u64(json, NULL, bins[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+/* [[bin of the width, bin of the height, count], ...] */
+static void add_cells(struct json *json, const struct statistics *statistics)
+{
+	json_array(json, "cells");
+	for (unsigned y = 0; y < STATISTICS_SIDE; y++)
+		for (unsigned x = 0; x < STATISTICS_SIDE; x++) {
+			if (statistics->sides.cells[y][x] == 0)
+				continue;
+			json_array(json, NULL);
+			json_u64(json, NULL, x);
+			json_u64(json, NULL, y);
+			json_u64(json, NULL, statistics->sides.cells[y][x]);
+			json_end(json);
+		}
+	json_end(json);
+}
+
+void statistics_json(const struct statistics *statistics, struct json *json)
+{
+	json_u64(json, "count", statistics->image_count);
+	json_u64(json, "bins_of_factor_two", STATISTICS_BINS);
+	json_object(json, "bytes");
+	json_u64(json, "count", statistics->bytes.count);
+	json_u64(json, "min", statistics->bytes.least);
+	json_u64(json, "median", statistics->bytes.median);
+	json_u64(json, "p99", statistics->bytes.p99);
+	json_u64(json, "max", statistics->bytes.most);
+	add_bins(json, "bins", statistics->bytes.bins, STATISTICS_BYTES);
+	json_end(json);
+	json_object(json, "sides");
+	json_u64(json, "count", statistics->sides.count);
+	summary_range_json(json, "width", &statistics->sides.width);
+	summary_range_json(json, "height", &statistics->sides.height);
+	add_cells(json, statistics);
+	add_bins(json, "aspects", statistics->sides.aspects, STATISTICS_ASPECT);
+	json_end(json);
+}

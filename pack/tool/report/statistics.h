@@ -1,0 +1,49 @@
+/* Figures of the images of a dataset, from the index, and what of it is anomalous. The pack is read
+ * only for images whose size lies beyond the bytes that were inspected when they were packed.
+ *
+ * Images are files, and hard links to files, that are images by their name or by their content.
+ * Memory: 30 bytes an image while it is made, 4 afterwards. */
+#ifndef PACK_TOOL_REPORT_STATISTICS_H
+#define PACK_TOOL_REPORT_STATISTICS_H
+
+#include "pack/tool/read/summary.h"
+#include "pack/tool/report/anomalies.h"
+
+/* Histograms are logarithmic: bin i counts values from 2^(i/8) to below 2^((i+1)/8); a ratio's bins
+ * begin at 2^-8. What lies beyond the last bin counts in it. */
+#define STATISTICS_BINS	  8			 /* of a factor of two */
+#define STATISTICS_BYTES  (64 * STATISTICS_BINS) /* all sizes */
+#define STATISTICS_SIDE	  (17 * STATISTICS_BINS) /* pixels up to 131,071 */
+#define STATISTICS_ASPECT (16 * STATISTICS_BINS) /* 1:256 to 256:1 */
+
+struct statistics {
+	uint32_t *images;  /* how many each label has; after the last label: those of no class */
+	uint32_t *entries; /* of all images, in index order */
+	uint32_t image_count;
+	uint64_t image_bytes;
+	struct {
+		uint64_t count; /* images that have bytes */
+		uint64_t least, median, p99, most;
+		uint64_t bins[STATISTICS_BYTES];
+	} bytes;
+	struct {
+		uint64_t count;					  /* images of a known size */
+		struct summary_range width, height;		  /* pixels */
+		uint32_t cells[STATISTICS_SIDE][STATISTICS_SIDE]; /* by height, then width */
+		uint64_t aspects[STATISTICS_ASPECT];		  /* width to height */
+	} sides;
+};
+
+/* Notes the anomalies of all files, links, classes and splits, apart from what only reading
+ * images tells. 0, -ENOMEM, or what loading the index gave. */
+int statistics_new(struct dataset *dataset, const struct summary *summary,
+		   struct anomalies *anomalies, struct statistics **ret);
+void statistics_free(struct statistics *statistics);
+
+/* The label of an entry's class; the number of labels where it is in no class. */
+uint32_t statistics_label(const struct classes *classes, uint32_t entry);
+
+/* Adds the figures as members of the open object. */
+void statistics_json(const struct statistics *statistics, struct json *json);
+
+#endif

@@ -1,0 +1,223 @@
+/* Figures of images, and what is anomalous among them: pack/tool/report/statistics.h. */
+#include "pack/tool/report/statistics.h"
+#include "pack_fixture.h"
+
+/* Images as their rows in the index say: the bytes do not matter. */
+static void add_image(struct fixture *f, struct made *made, const char *path, uint32_t width,
+		      uint32_t height)
+{
+	const struct dataset_image image = {.kind = IMAGE_JPEG, .width = width, .height = height};
+	const char *name;
+	uint32_t parent = folder_of(f, made, path, &name);
+	uint32_t id = add_name(f, parent, name);
+
+	store(f, id, path, 1000 + width);
+	builder_image(f->builder, id, &image);
+}
+
+struct looked {
+	struct summary summary;
+	struct anomalies anomalies;
+	struct statistics *statistics;
+};
+
+static void release_looked(struct looked *looked)
+{
+	summary_release(&looked->summary);
+	anomalies_release(&looked->anomalies);
+	statistics_free(looked->statistics);
+}
+
+static void look(struct fixture *f, struct looked *looked)
+{
+	finish_and_open(f);
+	assert_done(summary_new(f->dataset, &looked->summary));
+	assert_done(anomalies_init(&looked->anomalies, dataset_entries(f->dataset)));
+	assert_done(statistics_new(f->dataset, &looked->summary, &looked->anomalies,
+				   &looked->statistics));
+}
+
+static void expect_one(struct fixture *f, const struct looked *looked, enum anomaly kind,
+		       const char *path)
+{
+	assert_int_equal(looked->anomalies.lists[kind].count, 1);
+	assert_int_equal(looked->anomalies.lists[kind].entries[0], find(f, path));
+}
+
+static void sizes_are_measured_and_what_is_far_from_them_is_noted(void **state)
+{
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	for (unsigned i = 0; i < 9; i++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "cat/%u.jpg", i);
+		add_image(f, &made, path, 500 + i, 400);
+	}
+	add_image(f, &made, "cat/tiny.jpg", 60, 50);
+	add_image(f, &made, "cat/huge.jpg", 5000, 4000);
+	add_image(f, &made, "dog/wide.jpg", 1601, 400);
+	add_image(f, &made, "dog/high.jpg", 100, 401);
+	look(f, &looked);
+	assert_int_equal(looked.statistics->image_count, 13);
+	assert_int_equal(looked.statistics->sides.count, 13);
+	assert_int_equal(looked.statistics->sides.width.min, 60);
+	assert_int_equal(looked.statistics->sides.width.median, 504);
+	assert_int_equal(looked.statistics->sides.height.max, 4000);
+	expect_one(f, &looked, ANOMALY_TINY, "cat/tiny.jpg");
+	expect_one(f, &looked, ANOMALY_HUGE, "cat/huge.jpg");
+	expect_one(f, &looked, ANOMALY_WIDE, "dog/wide.jpg");
+	expect_one(f, &looked, ANOMALY_HIGH, "dog/high.jpg");
+	assert_int_equal(looked.statistics->images[0], 11);
+	assert_int_equal(looked.statistics->images[1], 2);
+	assert_int_equal(looked.statistics->images[2], 0);
+}
+
+static void bytes_have_their_quantiles(void **state)
+{
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+	char path[32];
+
+	start(f);
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(path, sizeof(path), "cat/%u.jpg", i);
+		add_image(f, &made, path, 1 + i, 100);
+	}
+	look(f, &looked);
+	assert_int_equal(looked.statistics->bytes.count, 200);
+	assert_int_equal(looked.statistics->bytes.least, 1001);
+	assert_int_equal(looked.statistics->bytes.median, 1101);
+	assert_int_equal(looked.statistics->bytes.p99, 1198);
+	assert_int_equal(looked.statistics->bytes.most, 1200);
+}
+
+static void what_is_no_image_is_an_anomaly_by_its_name_only(void **state)
+{
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_path(f, &made, "cat/text.jpg", 10);
+	add_path(f, &made, "cat/text.txt", 10);
+	add_path(f, &made, "cat/empty.jpg", 0);
+	add_image(f, &made, "cat/headless.jpg", 0, 0);
+	add_path(f, &made, "outside.jpg", 10);
+	look(f, &looked);
+	assert_int_equal(looked.statistics->image_count, 4);
+	assert_int_equal(looked.anomalies.lists[ANOMALY_NOT_IMAGE].count, 2);
+	expect_one(f, &looked, ANOMALY_EMPTY, "cat/empty.jpg");
+	expect_one(f, &looked, ANOMALY_NO_SIZE, "cat/headless.jpg");
+	assert_int_equal(looked.statistics->images[0], 3);
+	assert_int_equal(looked.statistics->images[1], 1);
+	assert_int_equal(looked.statistics->bytes.count, 3);
+}
+
+static void labels_that_a_split_lacks_and_empty_classes_are_noted(void **state)
+{
+	const struct anomaly_list *missing;
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_image(f, &made, "train/cat/1.jpg", 50, 50);
+	add_image(f, &made, "train/dog/1.jpg", 51, 50);
+	add_image(f, &made, "val/dog/1.jpg", 52, 50);
+	add_path(f, &made, "val/fox/notes.txt", 10);
+	look(f, &looked);
+	missing = &looked.anomalies.lists[ANOMALY_MISSING_LABEL];
+	assert_int_equal(missing->count, 2);
+	assert_int_equal(missing->entries[0], find(f, "train/cat"));
+	assert_int_equal(missing->entries[1], find(f, "val/fox"));
+	expect_one(f, &looked, ANOMALY_EMPTY_CLASS, "val/fox");
+}
+
+static void where_nothing_is_an_image_no_class_is_empty(void **state)
+{
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_path(f, &made, "cat/1.npy", 10);
+	look(f, &looked);
+	assert_int_equal(looked.anomalies.lists[ANOMALY_EMPTY_CLASS].count, 0);
+	assert_int_equal(looked.statistics->image_count, 0);
+	assert_int_equal(looked.statistics->sides.count, 0);
+}
+
+/* As no packer writes it, but a damaged index may say it. */
+static void an_image_without_a_height_has_no_size(void **state)
+{
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+
+	start(f);
+	add_image(f, &made, "cat/flat.jpg", 500, 0);
+	add_image(f, &made, "cat/thin.jpg", 0, 400);
+	look(f, &looked);
+	assert_int_equal(looked.statistics->image_count, 2);
+	assert_int_equal(looked.statistics->sides.count, 0);
+}
+
+static void links_that_lead_nowhere_are_noted(void **state)
+{
+	static const struct {
+		const char *target;
+		enum anomaly anomaly;
+	} links[] = {
+		{"1.jpg", ANOMALY_NONE},
+		{"./1.jpg", ANOMALY_NONE},
+		{"../cat//1.jpg", ANOMALY_NONE},
+		{"..", ANOMALY_NONE},
+		{"other/x", ANOMALY_LINK_DANGLES},
+		{"1.jpg/x", ANOMALY_LINK_DANGLES},
+		{"link00/anything", ANOMALY_NONE},
+		{"../../elsewhere/1.jpg", ANOMALY_LINK_LEAVES},
+		{"/data/1.jpg", ANOMALY_LINK_LEAVES},
+	};
+	SCOPE(release_looked) struct looked looked = {0};
+	struct made made = {0};
+	struct fixture *f = *state;
+	const char *name;
+	char path[32];
+	uint32_t cat;
+
+	start(f);
+	add_image(f, &made, "cat/1.jpg", 50, 50);
+	cat = folder_of(f, &made, "cat/", &name);
+	for (unsigned i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		snprintf(path, sizeof(path), "link%02u", i);
+		add_symlink(f, cat, path, links[i].target);
+	}
+	look(f, &looked);
+	for (unsigned i = 0; i < sizeof(links) / sizeof(*links); i++) {
+		snprintf(path, sizeof(path), "cat/link%02u", i);
+		assert_int_equal(anomaly_of_link(f->dataset, find(f, path)), links[i].anomaly);
+	}
+	assert_int_equal(looked.anomalies.lists[ANOMALY_LINK_LEAVES].count, 2);
+	assert_int_equal(looked.anomalies.lists[ANOMALY_LINK_DANGLES].count, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+		TEST(sizes_are_measured_and_what_is_far_from_them_is_noted),
+		TEST(bytes_have_their_quantiles),
+		TEST(what_is_no_image_is_an_anomaly_by_its_name_only),
+		TEST(labels_that_a_split_lacks_and_empty_classes_are_noted),
+		TEST(where_nothing_is_an_image_no_class_is_empty),
+		TEST(an_image_without_a_height_has_no_size),
+		TEST(links_that_lead_nowhere_are_noted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

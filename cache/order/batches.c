@@ -3,23 +3,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The first look comes after more places than there are readers, and the next ones after half as
- * many more each: all have moved by then. */
-#define LOOK	1024
-#define PERIODS 4	   /* that must be alike */
-#define MOST	(1u << 17) /* places, after which all are taken to be read here */
+#define LOOK	1024 /* places before the first look; each later look waits for half as many more */
+#define PERIODS 4    /* a look needs so many that are alike */
+#define MOST	(1u << 17) /* after so many places without a period, all are read here */
 
-/* Runs of places, one in each period, `at` places behind a multiple of it: period 0: none. */
-struct rhythm {
-	uint32_t period, run, at;
+/* A run of `run` places begins at each multiple of `length`, plus `at`. */
+struct period {
+	uint32_t length, run, at;
 };
 
 struct batches {
-	uint32_t n, from, top; /* places from..top are known of */
-	uint32_t count, look;  /* of places seen; and how many there will be at the next look */
+	uint32_t n, from, top; /* the places looked at: from the first, to the last one seen */
+	uint32_t count, look;  /* places seen, and how many there will be at the next look */
 	uint8_t *seen;	       /* a bit for each place */
-	struct rhythm last;    /* of the last look */
-	bool known;	       /* it was the same the time before */
+	struct period last;    /* that of the last look; length 0: none */
+	bool known;	       /* the look before had the same */
 };
 
 int batches_new(uint32_t n, uint32_t from, struct batches **ret)
@@ -46,67 +44,48 @@ void batches_free(struct batches *batches)
 	free(batches);
 }
 
-/* What was found so far. */
-struct listening {
-	struct rhythm rhythm;
-	uint32_t begun; /* the last run; 0: none whose beginning was seen */
-	unsigned periods;
-};
-
-/* A run begins: false where it is not like the others. */
-static bool hear_begin(struct listening *ear, uint32_t place)
+/* Whether all whole runs between `from` and `to` have one length and one distance, in *ret, and the
+ * last one is not longer ago than that. *ret_count: the periods found. */
+static bool find_period(const struct batches *batches, uint32_t to, struct period *ret,
+			unsigned *ret_count)
 {
-	if (ear->begun && ear->rhythm.period == 0)
-		ear->rhythm.period = place - ear->begun;
-	if (ear->begun && place - ear->begun != ear->rhythm.period)
-		return false;
-	ear->periods += ear->begun > 0;
-	ear->begun = place;
-	return true;
-}
+	uint32_t begun = 0; /* the last run; 0: none yet */
 
-static bool hear_end(struct listening *ear, uint32_t place)
-{
-	if (ear->begun && ear->rhythm.run == 0)
-		ear->rhythm.run = place - ear->begun;
-	return !ear->begun || place - ear->begun == ear->rhythm.run;
-}
+	for (uint32_t place = batches->from + 1; place < to; place++) {
+		bool is = bit_get(batches->seen, place);
+		uint32_t *length = is ? &ret->length : &ret->run;
 
-/* Whether all runs between the two places are alike, and none that has begun goes on for longer. */
-static bool listen(const struct batches *batches, uint32_t from, uint32_t to, struct listening *ear)
-{
-	for (uint32_t place = from + 1; place < to; place++) {
-		bool was = bit_get(batches->seen, place - 1), is = bit_get(batches->seen, place);
-
-		if ((!was && is && !hear_begin(ear, place)) ||
-		    (was && !is && !hear_end(ear, place)))
+		if (is == bit_get(batches->seen, place - 1))
+			continue;
+		if (begun && *length && place - begun != *length)
 			return false;
+		if (begun)
+			*length = place - begun;
+		*ret_count += is && begun;
+		if (is)
+			begun = place;
 	}
-	return ear->periods == 0 || to - ear->begun <= ear->rhythm.period;
+	if (*ret_count)
+		ret->at = begun % ret->length;
+	return *ret_count == 0 || to - begun <= ret->length;
 }
 
-static bool is_same(const struct rhythm *a, const struct rhythm *b)
-{
-	return a->period == b->period && a->run == b->run && a->at == b->at;
-}
-
-/* Where something was irregular, a file that nobody asked for, it is begun anew behind that. */
+/* After an irregular place, a file that nobody asked for, the next look begins behind it. */
 static void look(struct batches *batches)
 {
 	uint32_t to = batches->from + (batches->top - batches->from) / 2;
-	struct listening ear = {.begun = 0};
+	struct period found = {0}, last = batches->last;
+	unsigned count = 0;
 
 	batches->look += batches->look / 2;
-	if (!listen(batches, batches->from, to, &ear)) {
+	if (!find_period(batches, to, &found, &count)) {
 		batches->from = to;
-		batches->last = (struct rhythm){0};
-		return;
+		batches->last = (struct period){0};
+	} else if (count >= PERIODS) {
+		batches->last = found;
+		batches->known =
+			found.length == last.length && found.run == last.run && found.at == last.at;
 	}
-	if (ear.periods < PERIODS)
-		return;
-	ear.rhythm.at = ear.begun % ear.rhythm.period;
-	batches->known = is_same(&ear.rhythm, &batches->last);
-	batches->last = ear.rhythm;
 }
 
 void batches_saw(struct batches *batches, uint32_t place)
@@ -131,17 +110,17 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 	return a;
 }
 
-/* Of the period's pieces, each as long as can be, the run has some that follow one another. */
+/* The period is cut into the longest equal pieces of which the run is a whole number. */
 bool batches_known(const struct batches *batches, struct pass_part *ret)
 {
-	const struct rhythm *rhythm = &batches->last;
-	uint32_t unit = common_divisor(common_divisor(rhythm->period, rhythm->run), rhythm->at);
+	const struct period *last = &batches->last;
+	uint32_t unit = common_divisor(common_divisor(last->length, last->run), last->at);
 
-	if (!batches->known || rhythm->run / unit >= 64)
+	if (!batches->known || last->run / unit >= PASS_RANKS)
 		return false;
-	*ret = (struct pass_part){.world = rhythm->period / unit,
+	*ret = (struct pass_part){.world = last->length / unit,
 				  .unit = unit,
-				  .first = rhythm->at / unit,
-				  .ranks = ((uint64_t)1 << rhythm->run / unit) - 1};
+				  .first = last->at / unit,
+				  .ranks = ((uint64_t)1 << last->run / unit) - 1};
 	return true;
 }

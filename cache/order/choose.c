@@ -1,7 +1,8 @@
 #include "cache/order/choose.h"
 #include <math.h>
+#include <string.h>
 
-#define CLEAR 16 /* by more than such a part of it, a number is more than another */
+#define CLEAR 16 /* a number is clearly more than another if it is larger by a 16th of that */
 
 unsigned choose_seen(const struct question *question, const struct order_list *list)
 {
@@ -41,48 +42,32 @@ void choose_note(struct choose_kinds *asked, uint64_t kind)
 		asked->kinds[asked->count++] = kind;
 }
 
-static unsigned count_kind(const uint64_t *kinds, unsigned count, uint64_t kind)
-{
-	unsigned of_it = 0;
-
-	for (unsigned i = 0; i < count; i++)
-		of_it += kinds[i] == kind;
-	return of_it;
-}
-
-/* A script reads an index first, which may be of the same kind as what it names: so the last one
- * stands for its kind. */
-static unsigned find_last(const uint64_t *kinds, unsigned count, uint64_t kind)
-{
-	unsigned at = count - 1;
-
-	while (kinds[at] != kind)
-		at--;
-	return at;
-}
-
+/* Of each kind the last file stands for it: a script may read an index first, of the same kind as
+ * what it names. */
 unsigned choose_file(const uint64_t *kinds, unsigned count, const struct choose_kinds *asked)
 {
 	unsigned found = count, most = 0;
 
 	if (asked->count == CHOOSE_KINDS)
 		return count;
-	for (unsigned i = 0; i < count; i++) {
-		unsigned of_it;
+	for (unsigned i = count; i-- > 0;) {
+		unsigned of_it = 0;
 
-		if (is_noted(asked, kinds[i]) || (most && kinds[i] == kinds[found]))
+		if (is_noted(asked, kinds[i]))
 			continue;
-		of_it = count_kind(kinds, count, kinds[i]);
-		if (of_it <= most || (asked->count && !choose_is_share(of_it, count)))
-			continue;
-		most = of_it;
-		found = i;
+		for (unsigned j = 0; j <= i; j++)
+			of_it += kinds[j] == kinds[i];
+		if (of_it >= most && (!asked->count || choose_is_share(of_it, count))) {
+			most = of_it;
+			found = i;
+		}
 	}
-	return most ? find_last(kinds, count, kinds[found]) : count;
+	return found;
 }
 
 /* --- lists ----------------------------------------------------------------------------------- */
 
+/* Whether `list` has all that was seen of `other`. */
 static bool has_all_of(const struct question *question, const struct order_list *list,
 		       const struct order_list *other)
 {
@@ -96,7 +81,8 @@ static bool has_all_of(const struct question *question, const struct order_list 
 	return true;
 }
 
-/* Chance would not have left all that was seen of it to another one, which is shorter. */
+/* All that was seen of the list lies in a shorter one: with a share s of its files, chance does
+ * that to k of them with a probability of s^k. */
 static bool is_too_long(const struct question *question, const struct order_list *list)
 {
 	unsigned seen = choose_seen(question, list);
@@ -155,7 +141,7 @@ static void sort(struct question *question)
 		}
 }
 
-/* Another one has all that was seen of it, and more. */
+/* Another list has all that was seen of it, and clearly more. */
 static bool is_unlikely(const struct question *question, const struct order_list *list)
 {
 	unsigned seen = choose_seen(question, list);
@@ -173,20 +159,18 @@ static bool is_unlikely(const struct question *question, const struct order_list
 /* To the end, in the order that they have. */
 static void move_unlikely(struct question *question)
 {
-	const struct order_list *unlikely[GUESS_LISTS];
-	unsigned kept = 0;
-
 	question->unlikely = 0;
-	for (unsigned i = 0; i < question->list_count; i++) {
+	for (unsigned i = question->list_count; i-- > 0;) {
 		const struct order_list *list = question->lists[i];
+		unsigned last = question->list_count - 1 - question->unlikely;
 
-		if (is_unlikely(question, list))
-			unlikely[question->unlikely++] = list;
-		else
-			question->lists[kept++] = list;
+		if (!is_unlikely(question, list))
+			continue;
+		memmove(&question->lists[i], &question->lists[i + 1],
+			(last - i) * sizeof(*question->lists));
+		question->lists[last] = list;
+		question->unlikely++;
 	}
-	for (unsigned i = 0; i < question->unlikely; i++)
-		question->lists[kept + i] = unlikely[i];
 }
 
 void choose_lists(struct question *question)

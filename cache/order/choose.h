@@ -1,21 +1,20 @@
-/* Which lists could be the one that readers go through.
+/* Which lists are worth trying?
  *
- * One that has more of what was seen is likelier, and of two that have as much the one that was
- * followed before, or the shorter one: classes are read as parts of train/ where files of all
- * classes were seen, and train/ by itself where nothing of val/ was.
+ * The list that has more of what was seen is likelier; of two that have as much, the one that was
+ * followed before, or the shorter one: where files of all classes were seen, classes are parts of
+ * train/, and where nothing of val/ was seen, train/ is not part of a list of everything.
  *
- * Lists are made for a file, and cost a walk of the tree: so not for each that was seen, but for
- * one of each kind that counts. Pure. */
+ * A list is made for a file, by a walk of the tree: so not for each file that was seen, but for one
+ * of each kind that counts. Pure: any thread. */
 #ifndef CACHE_ORDER_CHOOSE_H
 #define CACHE_ORDER_CHOOSE_H
 
 #include "cache/order/guess.h"
 
-/* Leaves the lists that count: a share of what was seen is in there, and there is no shorter one
- * that has all of that, and would not have by chance (GUESS_ODDS). The likeliest come first, where
- * that makes a difference, those that do not count behind the last. Unlikely is one of which
- * another one has all that was seen, and more: a class where train/ is read, files with one suffix
- * where there are several. */
+/* Keeps the lists that have a share of what was seen, unless a shorter one has all of that and
+ * would not by chance (GUESS_ODDS). Sorts them, the likeliest first where the difference is clear.
+ * Last come `unlikely` ones, of which another list has all that was seen and more: a class where
+ * train/ is read, or the files of one suffix where there are several. */
 void choose_lists(struct question *question);
 
 /* The first one that has a share of what was seen, or NULL. */
@@ -32,12 +31,12 @@ struct choose_kinds {
 };
 void choose_note(struct choose_kinds *asked, uint64_t kind);
 
-/* Which one of `count` files, of these kinds in the order of time, is to be asked about next: one
- * of the kind that most are of, where that is not in `asked`, and is a share, or the first at all.
- * `count`: none. */
+/* For which one of `count` files, of these kinds in the order of time, lists are to be made next:
+ * one of the commonest kind that is not in `asked`; after the first kind, only if it is a share.
+ * Returns `count` if for none. */
 unsigned choose_file(const uint64_t *kinds, unsigned count, const struct choose_kinds *asked);
 
-/* A part that counts: mosaics have three other files with each. */
+/* Whether a part is large enough to count: mosaics read three other files with each. */
 static inline bool choose_is_share(unsigned part, unsigned of)
 {
 	return part * 4 >= of;

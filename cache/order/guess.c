@@ -1,6 +1,5 @@
 /* Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which they are
- * given by convention, are tried in every world size up to DEALT_WORLDS, and some beyond. */
-#include "cache/order/dealt.h"
+ * given by convention, are tried in every world size up to RANKS_WORLD, and some beyond. */
 #include "cache/order/ranks.h"
 #include <stdlib.h>
 #include <string.h>
@@ -182,7 +181,7 @@ static bool try_conventions(const struct evidence *evidence, struct pass *ret)
 /* --- searches -------------------------------------------------------------------------------- */
 
 struct ways {
-	struct seeds_way ways[DEALT_WORLDS * DEALT_WORLDS + 8 * RANKS];
+	struct seeds_way ways[RANKS_WORLD * RANKS_WORLD + 8 * RANKS];
 	unsigned count;
 };
 
@@ -197,7 +196,7 @@ static void add_worlds(struct ways *ways, unsigned depth)
 {
 	static const uint32_t large[] = {24, 32, 40, 48, 56, 64};
 
-	for (uint32_t world = 2; world <= DEALT_WORLDS; world++)
+	for (uint32_t world = 2; world <= RANKS_WORLD; world++)
 		add_world(ways, world, depth);
 	for (unsigned i = 0; i < sizeof(large) / sizeof(large[0]); i++)
 		add_world(ways, large[i], depth);
@@ -272,8 +271,7 @@ static bool try_small(const struct evidence *evidence, const struct guess_hooks 
 static bool try_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
 		       struct pass *ret)
 {
-	unsigned depth =
-		evidence_depth(evidence, (double)GUESS_SMALL * DEALT_WORLDS * DEALT_WORLDS);
+	unsigned depth = evidence_depth(evidence, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
 	struct ways ways = {.count = 0};
 
 	if (!depth)
@@ -286,7 +284,7 @@ static bool try_worlds(const struct evidence *evidence, const struct guess_hooks
 /* It takes long, and is in vain where the reader that has the first files has not come as far. */
 static unsigned depth_of_all(const struct evidence *evidence)
 {
-	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (2 + DEALT_WORLDS));
+	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (2 + RANKS_WORLD));
 	bool pays = evidence->list->count >= evidence->question->least;
 
 	return pays && depth <= evidence->shortest ? depth : 0;
@@ -308,7 +306,7 @@ static bool try_all_worlds(const struct evidence *evidence, const struct guess_h
 	struct ways ways = {.count = 0};
 	unsigned depth = depth_of_all(evidence);
 
-	for (uint32_t world = 2; world <= DEALT_WORLDS && world * depth <= SEEDS_LAST; world++)
+	for (uint32_t world = 2; world <= RANKS_WORLD && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
 	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
 }
@@ -325,7 +323,7 @@ static bool try_more(const struct evidence *evidence, const struct guess_hooks *
 		     struct course *ret)
 {
 	return try_small(evidence, hooks, &ret->pass) || try_worlds(evidence, hooks, &ret->pass) ||
-	       dealt_to_many(evidence, hooks, &ret->pass);
+	       ranks_of_many(evidence, hooks, &ret->pass);
 }
 
 static bool try_more_and_all(const struct evidence *evidence, const struct guess_hooks *hooks,

@@ -36,8 +36,8 @@ unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned 
 /* Places are dealt in rounds of world * unit; a rank takes those of its slot. */
 struct deal {
 	uint32_t unit, world;
-	uint32_t slots[64];  /* of the ranks of this node, rising */
-	unsigned slot_count; /* 1..64 */
+	uint32_t slots[PASS_RANKS]; /* of the ranks of this node, rising */
+	unsigned slot_count;
 };
 
 static uint64_t total_places(const struct pass_part *part, uint64_t places, uint64_t round)
@@ -60,7 +60,7 @@ static int slot_order(const void *a, const void *b)
 
 static void set_slots(struct deal *deal, const struct pass_part *part)
 {
-	for (unsigned i = 0; i < 64 && i < part->world; i++)
+	for (unsigned i = 0; i < PASS_RANKS && i < part->world; i++)
 		if (part->ranks >> i & 1)
 			deal->slots[deal->slot_count++] =
 				(uint32_t)(((uint64_t)part->first + i) % part->world);
@@ -189,10 +189,10 @@ bool pass_add_ranks(struct pass *pass, const struct pass *other)
 	const struct pass_part *low = is_low ? &pass->part : &other->part;
 	const struct pass_part *high = is_low ? &other->part : &pass->part;
 	uint32_t apart = high->first - low->first, first = low->first;
-	uint64_t ranks = low->ranks | (apart < 64 ? high->ranks << apart : 0);
+	uint64_t ranks = low->ranks | (apart < PASS_RANKS ? high->ranks << apart : 0);
 
-	if (apart >= 64 || high->ranks << apart >> apart != high->ranks ||
-	    (pass->part.world < 64 && ranks >> pass->part.world))
+	if (apart >= PASS_RANKS || high->ranks << apart >> apart != high->ranks ||
+	    (pass->part.world < PASS_RANKS && ranks >> pass->part.world))
 		return false;
 	pass->part.first = first;
 	pass->part.ranks = ranks;
@@ -204,7 +204,8 @@ static void rank_names(const struct pass_part *part, char *ret, size_t size)
 {
 	unsigned count = (unsigned)__builtin_popcountll(part->ranks);
 	unsigned low = count ? (unsigned)__builtin_ctzll(part->ranks) : 0;
-	bool row = count && part->ranks >> low == (count < 64 ? (1ull << count) - 1 : UINT64_MAX);
+	bool row = count &&
+		   part->ranks >> low == (count < PASS_RANKS ? (1ull << count) - 1 : UINT64_MAX);
 	uint64_t rank = (uint64_t)part->first + low;
 
 	if (count == 1)

@@ -31,6 +31,7 @@ enum pass_tail {
 /* Which places of the permutation are taken here. They are dealt to `world` ranks in pieces of
  * `unit`: 1, or the size of a batch with Accelerate. Bit i of `ranks` is set when rank
  * (first + i) % world is on this node. World 0 or 1: all. */
+#define PASS_RANKS 64
 struct pass_part {
 	uint32_t world, unit, first;
 	enum pass_tail tail;

@@ -1,19 +1,19 @@
 #include "cache/order/ranks.h"
 
-#define AGREE 3 /* one of so many steps has to be as most are */
-#define STRAY PASS_HEAD
-#define FAR   7 /* steps of a rank */
+#define AGREE 3 /* one of so many steps is the common one, at least */
+#define AWAY  PASS_HEAD
+#define LATER 7 /* steps of each rank here, after which no other one will begin */
 
-/* Along the head of the permutation. */
+/* What readers do at the head of the permutation. */
 struct walk {
 	const struct watch_access *seen;
 	unsigned count;
-	uint32_t places[WATCH_LOG]; /* of find_places() */
-	uint32_t steps[WATCH_LOG];  /* from what the reader had of the list before; STRAY: back, or
-				     * out of the head; 0: not known */
-	unsigned votes[PASS_HEAD + 1]; /* for a step */
-	unsigned taken[PASS_HEAD];     /* by each rank, of as many as the step: of that step, */
-	unsigned files[PASS_HEAD];     /* and what was seen of its files */
+	uint32_t places[WATCH_LOG];    /* AWAY: beyond the head; ORDER_NONE: of another list */
+	uint32_t steps[WATCH_LOG];     /* from the reader's file before; AWAY: backwards, or from or
+					* to beyond the head; 0: there was none */
+	unsigned votes[PASS_HEAD + 1]; /* accesses with that step */
+	unsigned taken[PASS_HEAD];     /* by the rank of as many as the common step: its steps, */
+	unsigned files[PASS_HEAD];     /* and its files that were seen */
 };
 
 static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
@@ -21,11 +21,9 @@ static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
 	for (uint32_t place = 0; place < count; place++)
 		if (head[place] == index)
 			return place;
-	return PASS_HEAD;
+	return AWAY;
 }
 
-/* Where at the head of the whole permutation each access of the question is; PASS_HEAD: behind it;
- * ORDER_NONE: of another list. */
 static void find_places(const struct evidence *evidence, const struct pass *pass, uint32_t *ret)
 {
 	const struct question *question = evidence->question;
@@ -49,12 +47,12 @@ static uint32_t step_to(const struct walk *walk, unsigned at)
 	while (i-- > 0)
 		if (walk->seen[i].reader == reader && walk->places[i] != ORDER_NONE)
 			break;
-	if (i >= at || walk->places[i] == PASS_HEAD)
+	if (i >= at || walk->places[i] == AWAY)
 		return 0;
-	return place < PASS_HEAD && place > walk->places[i] ? place - walk->places[i] : STRAY;
+	return place < AWAY && place > walk->places[i] ? place - walk->places[i] : AWAY;
 }
 
-/* That of most; the least of those, for batches of two have as many that are longer. 0: none. */
+/* The step of most; of equals the least, as batches of two have as many longer ones. 0: none. */
 static uint32_t common_step(struct walk *walk)
 {
 	unsigned all = 0;
@@ -66,13 +64,13 @@ static uint32_t common_step(struct walk *walk)
 		all += walk->steps[i] > 0;
 	}
 	walk->votes[0] = 0;
-	for (uint32_t i = 1; i < STRAY; i++)
+	for (uint32_t i = 1; i < AWAY; i++)
 		if (walk->votes[i] > walk->votes[step])
 			step = i;
 	return walk->votes[step] * AGREE >= all ? step : 0;
 }
 
-static void find_ranks(struct walk *walk, uint32_t step)
+static void count_by_rank(struct walk *walk, uint32_t step)
 {
 	for (unsigned i = 0; i < walk->count; i++)
 		if (walk->places[i] < PASS_HEAD) {
@@ -86,34 +84,21 @@ static bool is_here(const struct walk *walk, uint32_t rank)
 	return walk->taken[rank] + 1 >= RANKS_SEEN;
 }
 
-/* Whether the ranks, of as many as the step, that are one of a smaller world are all here, but for
- * some that have hardly begun; or none. */
-static bool are_one(const struct walk *walk, uint32_t step, uint32_t world, uint32_t rank)
-{
-	bool here = false, absent = false;
-
-	for (uint32_t i = rank; i < step; i += world) {
-		here |= is_here(walk, i);
-		absent |= walk->files[i] == 0;
-	}
-	return !here || !absent;
-}
-
+/* Rank r of `world` is ranks r, r + world, ... of `step`. It cannot be one rank if some of these
+ * read and others read nothing. */
 static bool may_be_world(const struct walk *walk, uint32_t step, uint32_t world)
 {
-	for (uint32_t rank = 0; rank < world; rank++)
-		if (!are_one(walk, step, world, rank))
+	for (uint32_t rank = 0; rank < world; rank++) {
+		bool here = false, absent = false;
+
+		for (uint32_t i = rank; i < step; i += world) {
+			here |= is_here(walk, i);
+			absent |= walk->files[i] == 0;
+		}
+		if (here && absent)
 			return false;
+	}
 	return step % world == 0;
-}
-
-static uint32_t least_world(const struct walk *walk, uint32_t step)
-{
-	uint32_t world = 1;
-
-	while (!may_be_world(walk, step, world))
-		world++;
-	return world;
 }
 
 static bool has_rank(const struct walk *walk, uint32_t step, uint32_t world, uint32_t rank)
@@ -124,30 +109,27 @@ static bool has_rank(const struct walk *walk, uint32_t step, uint32_t world, uin
 	return false;
 }
 
-/* From the first of those that follow one another. */
+/* The smallest world that may be; its ranks from the first one of those that follow one another. */
 static struct pass_part part_of(const struct walk *walk, uint32_t step)
 {
-	uint32_t world = least_world(walk, step);
-	struct pass_part part = {.world = world, .unit = 1};
+	struct pass_part part = {.world = 1, .unit = 1};
 
-	while (part.first + 1 < world && (!has_rank(walk, step, world, part.first) ||
-					  has_rank(walk, step, world, part.first + world - 1)))
+	while (!may_be_world(walk, step, part.world))
+		part.world++;
+	while (part.first + 1 < part.world &&
+	       (!has_rank(walk, step, part.world, part.first) ||
+		has_rank(walk, step, part.world, part.first + part.world - 1)))
 		part.first++;
-	for (uint32_t i = 0; i < world && i < 64; i++)
-		part.ranks |= (uint64_t)has_rank(walk, step, world, part.first + i) << i;
+	for (uint32_t i = 0; i < part.world && i < PASS_RANKS; i++)
+		part.ranks |= (uint64_t)has_rank(walk, step, part.world, part.first + i) << i;
 	return part;
 }
 
-static bool is_dealt_places(const struct pass *pass)
-{
-	return pass->part.world <= 1 || pass->part.unit == 1;
-}
-
-/* Whether those that are here have come so far that others would have begun. */
+/* Whether the ranks here have come so far that others would have begun. */
 static bool have_come_far(const struct walk *walk, uint32_t step)
 {
 	for (uint32_t rank = 0; rank < step; rank++)
-		if (is_here(walk, rank) && walk->taken[rank] < FAR)
+		if (is_here(walk, rank) && walk->taken[rank] < LATER)
 			return false;
 	return true;
 }
@@ -158,13 +140,13 @@ bool ranks_find(const struct evidence *evidence, struct pass *pass)
 	struct pass dealt = *pass;
 	uint32_t step;
 
-	if (!is_dealt_places(pass))
+	if (pass->part.world > 1 && pass->part.unit > 1)
 		return true;
 	find_places(evidence, pass, walk.places);
 	step = common_step(&walk);
 	if (step == 0)
 		return true;
-	find_ranks(&walk, step);
+	count_by_rank(&walk, step);
 	dealt.part = part_of(&walk, step);
 	if (pass_world(&dealt) == pass_world(pass))
 		return true;
@@ -180,10 +162,58 @@ uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass)
 	uint64_t ranks = 1;
 
 	other.part.ranks = 1;
-	for (uint32_t i = 1; i < pass->part.world && i < 64; i++) {
+	for (uint32_t i = 1; i < pass->part.world && i < PASS_RANKS; i++) {
 		other.part.first = (pass->part.first + i) % pass->part.world;
 		if (evidence_fits(evidence, &other, RANKS_SEEN))
 			ranks |= (uint64_t)1 << i;
 	}
 	return ranks;
+}
+
+/* --- large worlds ----------------------------------------------------------------------------- */
+
+static bool fits_rank(const struct evidence *evidence, const uint32_t *head, unsigned count,
+		      const struct pass_part *part, unsigned depth)
+{
+	uint32_t place = part->first;
+	unsigned matched = 0;
+
+	while (place < count && matched < depth && seeds_seen_has(&evidence->seen, head[place])) {
+		place += part->world;
+		matched++;
+	}
+	return matched == depth;
+}
+
+/* The ranks that begin with a file that a reader began with, of each world. */
+static bool try_seed(const struct evidence *evidence, unsigned depth, struct pass *pass)
+{
+	uint32_t head[PASS_HEAD];
+	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
+	struct pass_part *part = &pass->part;
+
+	for (part->first = 0; part->first < RANKS_MOST && part->first < count; part->first++) {
+		if (!seeds_seen_begins(&evidence->seen, head[part->first]))
+			continue;
+		part->world = part->first < RANKS_WORLD ? RANKS_WORLD : part->first;
+		while (++part->world <= RANKS_MOST)
+			if (fits_rank(evidence, head, count, part, depth))
+				return true;
+	}
+	return false;
+}
+
+bool ranks_of_many(const struct evidence *evidence, const struct guess_hooks *hooks,
+		   struct pass *ret)
+{
+	unsigned depth = evidence_depth(evidence, (double)RANKS_SEEDS * RANKS_MOST * RANKS_MOST);
+	struct pass pass = {.part = {.unit = 1, .ranks = 1}};
+
+	for (; depth && pass.seed < RANKS_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
+		if (try_seed(evidence, depth, &pass)) {
+			pass.part.ranks = ranks_begun(evidence, &pass);
+			*ret = pass;
+			return ranks_find(evidence, ret);
+		}
+	return false;
 }

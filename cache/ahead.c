@@ -12,15 +12,15 @@ static bool have(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
 
-	return pool_find(cache->pool, number) || lent_is_kept(cache->lent, number);
+	return pool_find(cache->pool, number) || residency_is_kept(cache->residency, number);
 }
 
 static bool kept(void *context, uint64_t number)
 {
 	const struct cache *cache = context;
 
-	return lent_is_recent(cache->lent) ? cache_was_served(cache, number)
-					   : lent_is_kept(cache->lent, number);
+	return residency_is_recent(cache->residency) ? cache_was_served(cache, number)
+						     : residency_is_kept(cache->residency, number);
 }
 
 static bool served(void *context, uint64_t number)
@@ -56,7 +56,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = params->readahead < most ? params->readahead : most,
 		.shared = reader_hints(cache->reader).remote,
-		.epochs = params->lent != LENT_ALL,
+		.epochs = params->residency != RESIDENCY_ALL,
 	};
 	int r = plan_new(&plan, &cache->plan);
 
@@ -70,7 +70,7 @@ static bool add(struct cache *cache, const struct plan_run *run, unsigned at,
 {
 	struct pool_place place = cache_place(cache, run->extents[at]);
 
-	if (pool_add(cache->pool, &place, run->due ? POLICY_DUE : POLICY_AHEAD, ret) < 0)
+	if (pool_add(cache->pool, &place, run->due ? POOL_DUE : POOL_AHEAD, ret) < 0)
 		return false;
 	cache->ahead_issued += place.size;
 	return true;

@@ -8,42 +8,14 @@
 #define LIMIT_STEP  ((uint64_t)8 << 20)
 #define LIMIT_STEPS 256	   /* at most, as each looks at all slots */
 #define LIMIT_REST  200000 /* ns between two: who waits for the lock must have it */
-#define SAMPLES	    1024
-#define FOLLOWED    8 /* one extent of so many is never lent: it shows which policy is better */
-
-/* Extents that are kept, if all are of average size. */
-static uint64_t capacity(const struct cache *cache, const struct cache_params *params)
-{
-	uint64_t room = (params->budget + params->lent) / SLOT_BYTES;
-	uint64_t extents = params->source.extents, slots = 0, samples = 0;
-
-	for (uint64_t number = 0; number < extents; number += extents / SAMPLES + 1) {
-		const struct pool_place place = cache_place(cache, number);
-
-		slots += pool_slots(&place);
-		samples++;
-	}
-	return slots ? room * samples / slots : extents;
-}
-
-static int make_pool(struct cache *cache, const struct cache_params *params)
-{
-	const struct policy_ops *policy = params->policy;
-	int r = 0;
-
-	if (!policy) {
-		r = duel_new(params->source.extents, capacity(cache, params),
-			     params->lent ? FOLLOWED : 1, &cache->duel);
-		if (r < 0)
-			return r;
-		policy = duel_winner(cache->duel);
-	}
-	return pool_new(params->budget, CACHE_EXTENT_MAX, policy, &cache->pool);
-}
 
 /* What may fail. */
 static int cache_build(struct cache *cache, const struct cache_params *params)
 {
+	const struct pool_params pool = {.budget = params->budget,
+					 .extent_max = CACHE_EXTENT_MAX,
+					 .extents = params->source.extents,
+					 .policy = params->policy};
 	int r = reader_prepare(cache->reader, params->io);
 
 	if (r < 0)
@@ -52,9 +24,9 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	cache->trash = huge_map(FILL_TRASH);
 	if (!cache->served || !cache->trash)
 		return -ENOMEM;
-	r = make_pool(cache, params);
+	r = pool_new(&pool, &cache->pool);
 	if (r == 0)
-		r = lent_new(params->source.extents, params->lent, &cache->lent);
+		r = residency_new(params->source.extents, params->residency, &cache->residency);
 	if (r == 0)
 		r = ahead_new(cache, params);
 	if (r == 0 && params->readahead)
@@ -120,8 +92,7 @@ void cache_free(struct cache *cache)
 	thinker_free(cache->thinker);
 	plan_free(cache->plan);
 	pool_free(cache->pool);
-	duel_free(cache->duel);
-	lent_free(cache->lent);
+	residency_free(cache->residency);
 	free(cache->served);
 	huge_unmap(cache->trash, FILL_TRASH);
 	pthread_cond_destroy(&cache->push);
@@ -181,8 +152,8 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.used = pool_used(cache->pool),
 		.payload = pool_payload(cache->pool),
 		.held = pool_held(cache->pool),
-		.lent = lent_bytes(cache->lent),
-		.lent_limit = lent_limit(cache->lent),
+		.resident = residency_bytes(cache->residency),
+		.resident_limit = residency_limit(cache->residency),
 		.hits = cache->hits,
 		.misses = cache->misses,
 		.evictions = pool_counters(cache->pool)->evictions,

@@ -8,7 +8,7 @@
  * An extent is a numbered run of bytes in one file; the source says where it lies and whether
  * what was read is right. A fill is shared by all who wait for it. The budget is a hard bound:
  * where every slot is in use, a request waits its turn. This folder knows neither packs nor
- * FUSE; policies (policy.h) and planner (plan.h) are pure and tested on traces.
+ * FUSE; policy (policy.h) and planner (plan.h) are pure and tested on traces.
  *
  * All calls are thread-safe. Order of life: cache_new (no threads yet: a daemon forks here),
  * cache_start, cache_read ..., cache_stop, cache_free. */
@@ -16,9 +16,9 @@
 #define CACHE_CACHE_H
 
 #include "base/reader.h"
-#include "cache/lent.h"
 #include "cache/plan/plan.h"
 #include "cache/policy.h"
+#include "cache/residency.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -49,7 +49,7 @@ struct cache_source {
 	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
 	int (*unchanged)(void *context);
 	/* The kernel is to let go of its copy, by and by. Told of each extent that a request
-	 * touched, when it is answered, but those that are lent. NULL: not told. */
+	 * touched, when it is answered, but those that it is to keep. NULL: not told. */
 	void (*drop)(void *context, uint64_t extent);
 	/* Whether the kernel can be given the file of the extent before anybody asks for it. Called
 	 * with a lock held. NULL: none. */
@@ -71,12 +71,12 @@ struct cache_params {
 	uint64_t readahead; /* bytes read ahead of a scan; 0: nothing is, but to preload */
 	unsigned threads;   /* that read from the device */
 	enum reader_io io;
-	uint64_t lent; /* bytes of what was served that the kernel keeps in place of the pool;
-			* LENT_ALL: all of it, and the pool is only the staging area before it */
-	bool preload;  /* read all there is, as far as it fits */
+	uint64_t residency; /* bytes of what was served that the kernel keeps in place of the pool;
+			     * RESIDENCY_ALL: all of it, and the pool is only the staging area
+			     * before it */
+	bool preload;	    /* read all there is, as far as it fits */
 	unsigned oracle_cpus; /* that may look for the readers' order; 0: nobody does */
-	/* NULL, but not with LENT_ALL: whichever does better, tried out in miniature. */
-	const struct policy_ops *policy;
+	enum policy_choice policy;
 };
 
 /* Answers a request: error is 0 or -errno; the bytes are valid during the call only. Called
@@ -110,10 +110,10 @@ struct cache_oracle {
 struct cache_stats {
 	uint64_t served_bytes, distinct_bytes; /* distinct: of extents served in full, each once */
 	uint64_t device_reads, device_bytes, device_errors;
-	uint64_t budget, limit;	   /* bytes */
-	uint64_t used, payload;	   /* bytes in use; of these, of data */
-	uint64_t held;		   /* bytes of memory, in use or not */
-	uint64_t lent, lent_limit; /* bytes that the kernel is to keep; and may be lent now */
+	uint64_t budget, limit;		   /* bytes */
+	uint64_t used, payload;		   /* bytes in use; of these, of data */
+	uint64_t held;			   /* bytes of memory, in use or not */
+	uint64_t resident, resident_limit; /* bytes that the kernel is to keep; and may keep now */
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
 	uint64_t preloaded;					  /* bytes */
@@ -163,7 +163,7 @@ void cache_push_done(struct cache *cache, const struct cache_push *push, bool ta
 bool cache_cancel(struct cache *cache, const void *arg);
 
 /* Whether the kernel's copy of an extent may go now: neither is a request parked until the extent
- * is in, nor is it noted as lent by now. */
+ * is in, nor is the kernel to keep it. */
 bool cache_may_drop(struct cache *cache, uint64_t extent);
 
 /* From now on the pool may use so much of its budget, bytes, at least CACHE_BUDGET_MIN; memory

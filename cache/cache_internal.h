@@ -9,7 +9,6 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "cache/cache.h"
-#include "cache/duel.h"
 #include "cache/histogram.h"
 #include "cache/plan/cost.h"
 #include "cache/plan/plan.h"
@@ -67,8 +66,7 @@ struct cache {
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
 	bool ahead_held;		   /* who looked last for another was not allowed to */
-	struct duel *duel;		   /* NULL: the policy was chosen */
-	struct lent *lent;
+	struct residency *residency;
 	pthread_cond_t push;	 /* something may be there to push, or stopping */
 	bool push_waits;	 /* protected by lock: for that */
 	unsigned push_vain;	 /* protected by lock: looks in a row that found nothing */

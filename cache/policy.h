@@ -1,94 +1,55 @@
-/* Which extent leaves the pool first: a pure decision behind a small vtable.
+/* What leaves the pool first: the choice of the option policy=, or the rule that makes it.
  *
- * The pool offers an extent when nobody uses it, and withdraws it when somebody does or when
- * it is gone. A policy only orders what is on offer. No locks, no I/O, no allocation: the pool
- * calls it under its own lock, tests feed it traces.
+ *	pin	what was served latest, so that the rest is still there in the next epoch
+ *	lru	what was not used for longest
+ *	auto	pin, and lru where pin keeps what nobody asks for
  *
- * All policies keep what is on offer in the one ring of struct policy, and differ in nothing
- * but where they put a new offer. So the policy may be changed at any time, without a new init:
- * what one has offered another may withdraw or find as its victim, and the order of what is on
- * offer already stays until it is offered again. */
+ * An epoch uses each of N extents once, in any order, with room for C = f N of them. What is hit
+ * was there when the epoch began (whatever came later came for its only use), so no policy hits
+ * more than C in an epoch. pin hits C, or C - 1: what this epoch has served is worth nothing until
+ * the next one, and what was served latest is such an extent. lru hits f + (1 - f) ln(1 - f) of N
+ * (tests/unit/test_policy.c). The outcome of pin is that of MinIO in CoorDL (Mohan et al.,
+ *Analyzing and Mitigating Data Stalls in DNN Training, VLDB 2021).
+ *
+ * pin is wrong where some extents are popular (it gives up what was just used), and where a job
+ *goes on with other files (it never gives up the old ones). Both show in the same way: what it
+ *keeps is not asked for. A window is as many uses as there are extents, so that it is no shorter
+ *than an epoch. Of what the pool kept when the window began, a window of shuffled epochs that
+ *begins at the share x of an epoch leaves x (1 - x) unused at most, a quarter. Where half is left,
+ *lru takes over for some windows; then pin is tried again, and each time that it fails soon lru
+ *stays twice as long.
+ *
+ * Pure: no locks, no clock, no memory. */
 #ifndef CACHE_POLICY_H
 #define CACHE_POLICY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-/* What the pool knows of an extent that it offers. */
-enum policy_use {
-	POLICY_AHEAD, /* read ahead in the hope of use, nobody has asked for it yet */
-	POLICY_DUE,   /* the same, and next in an order that is known */
-	POLICY_USED,  /* somebody read of it and may read more */
-	POLICY_SPENT, /* served in full: this reader will not come back to it soon */
-	POLICY_GIVEN, /* the same, and the kernel keeps it: of no more use, and no policy's matter
-		       */
-};
+enum policy_choice { POLICY_AUTO, POLICY_PIN, POLICY_LRU };
 
-static inline bool policy_is_ahead(enum policy_use use)
-{
-	return use == POLICY_AHEAD || use == POLICY_DUE;
-}
-
-static inline bool policy_is_spent(enum policy_use use)
-{
-	return use == POLICY_SPENT || use == POLICY_GIVEN;
-}
-
-/* A member of the pool's extent. `use` is the pool's, the links are the policy's. */
-struct policy_node {
-	struct policy_node *prev, *next;
-	enum policy_use use;
-};
-
+/* To be embedded; `lru` and `window` may be read, the rest is policy.c's. */
 struct policy {
-	struct policy_node queue; /* ring; queue.next goes first */
+	bool lru;	 /* what is in force now; else pin */
+	uint32_t window; /* the number of the window under way, modulo 2^32 */
+
+	bool automatic;
+	uint64_t length; /* of a window, in uses */
+	uint64_t uses;	 /* in this window */
+	uint64_t kept;	 /* extents there when it began, and not evicted since, */
+	uint64_t asked;	 /* and of these asked for since */
+	uint32_t rest;	 /* windows of lru that are left; of the next time */
+	uint32_t patience;
+	uint32_t passed; /* windows that pin has stood in a row */
 };
 
-struct policy_ops {
-	const char *name; /* of the option policy= */
-	void (*init)(struct policy *policy);
-	void (*offer)(struct policy *policy, struct policy_node *node);
-	void (*withdraw)(struct policy *policy, struct policy_node *node);
-	/* The node that should go first, still on offer; NULL: none is. */
-	struct policy_node *(*victim)(const struct policy *policy);
-};
+void policy_init(struct policy *policy, enum policy_choice choice, uint64_t extents);
 
-/* Least recently used first, whatever the use; one read ahead is as recent as its reading. */
-extern const struct policy_ops policy_lru;
+/* An extent served in an earlier window was asked for, or evicted unasked. */
+void policy_asked(struct policy *policy);
+void policy_evicted(struct policy *policy);
 
-/* Spent ones first, the latest before all others; then the rest, oldest first. What an epoch
- * has not come to stays, as if it were pinned. */
-extern const struct policy_ops policy_pin;
-
-/* --- the ring, for those who write a policy -------------------------------------------------- */
-
-static inline void policy_ring_init(struct policy *policy)
-{
-	policy->queue.next = &policy->queue;
-	policy->queue.prev = &policy->queue;
-}
-
-/* The queue itself is a place too: behind it is the front, and behind queue.prev the back. */
-static inline void policy_ring_insert(struct policy_node *place, struct policy_node *node)
-{
-	node->prev = place;
-	node->next = place->next;
-	place->next->prev = node;
-	place->next = node;
-}
-
-static inline void policy_ring_remove(struct policy *policy, struct policy_node *node)
-{
-	(void)policy;
-	node->prev->next = node->next;
-	node->next->prev = node->prev;
-}
-
-/* The front, or NULL. */
-static inline struct policy_node *policy_ring_front(const struct policy *policy)
-{
-	return policy->queue.next == &policy->queue ? NULL : policy->queue.next;
-}
+/* An extent was served in full; `served` are the extents in the pool that were. */
+void policy_used(struct policy *policy, uint64_t served);
 
 #endif

@@ -6,21 +6,58 @@
 
 struct pool {
 	struct slots slots;
-	struct policy policy, given; /* on offer; of this, what the kernel keeps */
-	const struct policy_ops *ops;
+	/* What is on offer: given, latest first; used or spent, as the policy has it; and by use,
+	 * latest first. */
+	struct pool_link given, kept, ahead[2];
+	struct policy policy;
 	struct pool_counters counters;
+	uint64_t clock; /* offers */
 	uint32_t epoch;
-	uint64_t payload;     /* bytes of extents */
-	uint32_t limit;	      /* slots that may hold extents */
-	uint32_t offered;     /* slots of extents on offer */
-	uint32_t passed;      /* of these, of what was served in full in this epoch, or given; */
-	uint32_t given_slots; /* and of what was given */
-	uint32_t ahead;	      /* slots of extents that nobody has asked for, */
-	uint32_t due;	      /* and of those that are next in a known order */
-	uint64_t in_vain[2];  /* bytes missed since one was asked for, by use */
-	uint32_t mask;	      /* of buckets */
+	uint64_t payload;	    /* bytes of extents */
+	uint32_t limit;		    /* slots that may hold extents */
+	uint32_t offered;	    /* slots of extents on offer */
+	uint32_t passed;	    /* of these, of what was served in this epoch, or given; */
+	uint32_t given_slots;	    /* and of what was given */
+	uint32_t in_use[POOL_USES]; /* slots of extents in the table, by use */
+	uint64_t spent;		    /* extents in the table that were served in full */
+	uint64_t in_vain[2];	    /* bytes missed since one was asked for, by use */
+	uint32_t mask;		    /* of buckets */
 	struct pool_extent **buckets;
 };
+
+/* --- rings ----------------------------------------------------------------------------------- */
+
+static void ring_init(struct pool_link *head)
+{
+	head->prev = head->next = head;
+}
+
+/* Where it leaves first. */
+static void ring_push_front(struct pool_link *head, struct pool_link *link)
+{
+	link->prev = head;
+	link->next = head->next;
+	head->next->prev = link;
+	head->next = link;
+}
+
+static void ring_push_back(struct pool_link *head, struct pool_link *link)
+{
+	ring_push_front(head->prev, link);
+}
+
+/* The link is the extent's first member. */
+static struct pool_extent *ring_front(const struct pool_link *head)
+{
+	return head->next == head ? NULL : (struct pool_extent *)(void *)head->next;
+}
+
+static struct pool_extent *ring_back(const struct pool_link *head)
+{
+	return head->prev == head ? NULL : (struct pool_extent *)(void *)head->prev;
+}
+
+/* --- the table ------------------------------------------------------------------------------- */
 
 /* Extents are numbered through: the low bits spread them well enough. */
 static struct pool_extent **bucket(const struct pool *pool, uint64_t number)
@@ -38,20 +75,21 @@ static uint32_t bucket_count(uint32_t slots)
 	return count;
 }
 
-int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *policy,
-	     struct pool **ret)
+int pool_new(const struct pool_params *params, struct pool **ret)
 {
 	struct pool *pool;
 
-	if (budget / SLOT_BYTES < 2 * slots_needed(extent_max))
+	if (params->budget / SLOT_BYTES < 2 * slots_needed(params->extent_max))
 		return -EINVAL;
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return -ENOMEM;
-	pool->ops = policy;
-	policy->init(&pool->policy);
-	policy_ring_init(&pool->given);
-	if (slots_init(&pool->slots, budget) < 0)
+	policy_init(&pool->policy, params->policy, params->extents);
+	ring_init(&pool->given);
+	ring_init(&pool->kept);
+	ring_init(&pool->ahead[POOL_AHEAD]);
+	ring_init(&pool->ahead[POOL_DUE]);
+	if (slots_init(&pool->slots, params->budget) < 0)
 		goto fail;
 	pool->limit = pool->slots.count;
 	pool->mask = bucket_count(pool->slots.count) - 1;
@@ -84,14 +122,14 @@ void pool_free(struct pool *pool)
 	free(pool);
 }
 
-void pool_set_policy(struct pool *pool, const struct policy_ops *policy)
-{
-	pool->ops = policy;
-}
-
 const char *pool_policy(const struct pool *pool)
 {
-	return pool->ops->name;
+	return pool->policy.lru ? "lru" : "pin";
+}
+
+bool pool_is_lru(const struct pool *pool)
+{
+	return pool->policy.lru;
 }
 
 struct pool_extent *pool_find(const struct pool *pool, uint64_t number)
@@ -105,13 +143,13 @@ struct pool_extent *pool_find(const struct pool *pool, uint64_t number)
 
 static bool is_given(const struct pool_extent *extent)
 {
-	return extent->node.use == POLICY_GIVEN;
+	return extent->use == POOL_GIVEN;
 }
 
 /* Slots of an extent that this epoch has done with. */
 static uint32_t passed_slots(const struct pool *pool, const struct pool_extent *extent)
 {
-	bool spent = extent->node.use == POLICY_SPENT && extent->epoch == pool->epoch;
+	bool spent = extent->use == POOL_SPENT && extent->epoch == pool->epoch;
 
 	return spent || is_given(extent) ? extent->slot_count : 0;
 }
@@ -134,10 +172,15 @@ static void offer(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
 		return;
+	extent->offered = pool->clock++;
 	if (is_given(extent))
-		policy_ring_insert(&pool->given.queue, &extent->node);
+		ring_push_front(&pool->given, &extent->link);
+	else if (pool_is_ahead(extent->use))
+		ring_push_front(&pool->ahead[extent->use], &extent->link);
+	else if (extent->use == POOL_SPENT && !pool->policy.lru)
+		ring_push_front(&pool->kept, &extent->link);
 	else
-		pool->ops->offer(&pool->policy, &extent->node);
+		ring_push_back(&pool->kept, &extent->link);
 	count_offered(pool, extent);
 }
 
@@ -145,10 +188,8 @@ static void withdraw(struct pool *pool, struct pool_extent *extent)
 {
 	if (extent->state != POOL_READY || extent->pins)
 		return;
-	if (is_given(extent))
-		policy_ring_remove(&pool->given, &extent->node);
-	else
-		pool->ops->withdraw(&pool->policy, &extent->node);
+	extent->link.prev->next = extent->link.next;
+	extent->link.next->prev = extent->link.prev;
 	uncount_offered(pool, extent);
 }
 
@@ -168,62 +209,78 @@ static void give_back(struct pool *pool, struct pool_extent *extent)
 	free(extent);
 }
 
-static void count_ahead(struct pool *pool, const struct pool_extent *extent)
+static void count_use(struct pool *pool, const struct pool_extent *extent)
 {
-	pool->ahead += policy_is_ahead(extent->node.use) ? extent->slot_count : 0;
-	pool->due += extent->node.use == POLICY_DUE ? extent->slot_count : 0;
+	pool->in_use[extent->use] += extent->slot_count;
+	pool->spent += extent->use == POOL_SPENT;
 }
 
-static void uncount_ahead(struct pool *pool, const struct pool_extent *extent)
+static void uncount_use(struct pool *pool, const struct pool_extent *extent)
 {
-	pool->ahead -= policy_is_ahead(extent->node.use) ? extent->slot_count : 0;
-	pool->due -= extent->node.use == POLICY_DUE ? extent->slot_count : 0;
+	pool->in_use[extent->use] -= extent->slot_count;
+	pool->spent -= extent->use == POOL_SPENT;
 }
 
-/* The extent leaves; if it was read ahead, then in vain. */
-static void count_wasted(struct pool *pool, const struct pool_extent *extent)
+static void set_use(struct pool *pool, struct pool_extent *extent, enum pool_use use)
 {
-	if (!policy_is_ahead(extent->node.use))
-		return;
-	pool->counters.wasted += extent->size;
-	uncount_ahead(pool, extent);
+	uncount_use(pool, extent);
+	extent->use = use;
+	count_use(pool, extent);
+}
+
+/* Served in an earlier window, and not asked for in this one. */
+static bool is_idle(const struct pool *pool, const struct pool_extent *extent)
+{
+	return extent->use == POOL_SPENT && extent->window != pool->policy.window;
+}
+
+/* The extent leaves the table. */
+static void drop(struct pool *pool, struct pool_extent *extent)
+{
+	unhash(pool, extent);
+	uncount_use(pool, extent);
+	if (pool_is_ahead(extent->use))
+		pool->counters.wasted += extent->size;
+	if (is_idle(pool, extent))
+		policy_evicted(&pool->policy);
+}
+
+static void spend(struct pool *pool, struct pool_extent *extent, enum pool_use use)
+{
+	set_use(pool, extent, use);
+	extent->epoch = pool->epoch;
+	extent->window = pool->policy.window;
 }
 
 /* Enough was missed, and nothing that was read ahead for this use was asked
  * for: its readers are gone, and others need the room. */
-static void give_up_ahead(struct pool *pool, enum policy_use use)
+static void give_up_ahead(struct pool *pool, enum pool_use use)
 {
-	for (size_t i = 0; pool->ahead && i <= pool->mask; i++)
-		for (struct pool_extent *extent = pool->buckets[i]; extent;
-		     extent = extent->hash_next) {
-			if (extent->node.use != use || extent->pins)
-				continue;
-			withdraw(pool, extent);
-			count_wasted(pool, extent);
-			pool_spend(pool, extent, false);
-			offer(pool, extent);
-		}
+	struct pool_extent *extent;
+
+	while ((extent = ring_front(&pool->ahead[use]))) {
+		withdraw(pool, extent);
+		pool->counters.wasted += extent->size;
+		spend(pool, extent, POOL_SPENT);
+		offer(pool, extent);
+	}
 	pool->in_vain[use] = 0;
 }
 
 static void count_missed(struct pool *pool, uint32_t bytes)
 {
-	for (enum policy_use use = POLICY_AHEAD; use <= POLICY_DUE; use++) {
+	for (enum pool_use use = POOL_AHEAD; use <= POOL_DUE; use++) {
 		pool->in_vain[use] += bytes;
 		if (pool->in_vain[use] > VAIN_POOLS * pool_limit_now(pool))
 			give_up_ahead(pool, use);
 	}
 }
 
-static void evict(struct pool *pool, struct policy_node *node)
+static void evict(struct pool *pool, struct pool_extent *extent)
 {
-	/* The node is the extent's first member. */
-	struct pool_extent *extent = (struct pool_extent *)(void *)node;
-
 	withdraw(pool, extent);
-	unhash(pool, extent);
-	pool->counters.evictions += node->use != POLICY_GIVEN;
-	count_wasted(pool, extent);
+	drop(pool, extent);
+	pool->counters.evictions += extent->use != POOL_GIVEN;
 	give_back(pool, extent);
 }
 
@@ -235,27 +292,46 @@ static bool may_grow(const struct pool *pool, uint32_t count)
 
 /* What is hoped for gives way to what is known to come or was asked for, and what is known to
  * come to what was asked for. */
-static bool gives_way(enum policy_use use, enum policy_use to)
+static bool gives_way(enum pool_use use, enum pool_use to)
 {
-	return !policy_is_ahead(use) || !policy_is_ahead(to) || use < to;
+	return !pool_is_ahead(use) || !pool_is_ahead(to) || use < to;
 }
 
-/* Of what the kernel keeps the latest goes first: its memory is the likeliest to be in the
- * processor's caches. */
-static struct policy_node *find_victim(const struct pool *pool)
+/* What was read ahead, and of that the latest. */
+static struct pool_extent *latest_ahead(const struct pool *pool)
 {
-	struct policy_node *given = policy_ring_front(&pool->given);
+	struct pool_extent *hoped = ring_front(&pool->ahead[POOL_AHEAD]);
 
-	return given ? given : pool->ops->victim(&pool->policy);
+	return hoped ? hoped : ring_front(&pool->ahead[POOL_DUE]);
 }
 
-/* Memory that was used before is taken first; fresh memory before what the pool keeps, but after
- * what the kernel keeps. What may still be wanted is evicted last of all. */
-static int make_room(struct pool *pool, uint32_t count, enum policy_use use)
+/* Whether something was read ahead before this one was used last. */
+static bool is_later_than_ahead(const struct pool *pool, const struct pool_extent *used)
+{
+	const struct pool_extent *hoped = ring_back(&pool->ahead[POOL_AHEAD]);
+	const struct pool_extent *due = ring_back(&pool->ahead[POOL_DUE]);
+	const struct pool_extent *oldest = hoped ? hoped : due;
+
+	return oldest && oldest->offered < used->offered;
+}
+
+static struct pool_extent *find_victim(const struct pool *pool, enum pool_use use)
+{
+	struct pool_extent *given = ring_front(&pool->given), *kept = ring_front(&pool->kept);
+
+	if (given || !kept)
+		return given ? given : latest_ahead(pool);
+	if (pool_is_ahead(use) || (kept->use == POOL_SPENT && !pool->policy.lru) ||
+	    !is_later_than_ahead(pool, kept))
+		return kept;
+	return latest_ahead(pool);
+}
+
+static int make_room(struct pool *pool, uint32_t count, enum pool_use use)
 {
 	for (;;) {
-		struct policy_node *victim = find_victim(pool);
-		bool given = victim && victim->use == POLICY_GIVEN;
+		struct pool_extent *victim = find_victim(pool, use);
+		bool given = victim && is_given(victim);
 
 		if (may_grow(pool, count) && (!given || slots_used_free(&pool->slots) >= count))
 			return 0;
@@ -282,14 +358,14 @@ uint32_t pool_slots(const struct pool_place *place)
 	return slots_needed((uint32_t)(place->offset % CACHE_PAGE) + place->size);
 }
 
-int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
+int pool_add(struct pool *pool, const struct pool_place *place, enum pool_use use,
 	     struct pool_extent **ret)
 {
 	uint32_t count = pool_slots(place);
 	struct pool_extent *extent;
 	int r;
 
-	if (use == POLICY_USED)
+	if (use == POOL_USED)
 		count_missed(pool, place->size);
 	if (!pool_has_room(pool, count))
 		return -ENOBUFS;
@@ -301,13 +377,13 @@ int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use 
 		free(extent);
 		return r;
 	}
-	extent->node.use = use;
+	extent->use = use;
 	extent->number = place->number;
 	extent->size = place->size;
 	extent->offset = place->offset;
 	extent->pins = 1;
 	extent->slot_count = count;
-	count_ahead(pool, extent);
+	count_use(pool, extent);
 	slots_take(&pool->slots, extent->slots, count);
 	pool->payload += extent->size;
 	extent->hash_next = *bucket(pool, place->number);
@@ -333,21 +409,22 @@ void pool_unpin(struct pool *pool, struct pool_extent *extent)
 
 bool pool_ask(struct pool *pool, struct pool_extent *extent)
 {
-	bool ahead = policy_is_ahead(extent->node.use);
+	bool ahead = pool_is_ahead(extent->use);
 
-	uncount_ahead(pool, extent);
 	if (ahead)
-		pool->in_vain[extent->node.use] = 0;
-	if (policy_is_spent(extent->node.use))
+		pool->in_vain[extent->use] = 0;
+	if (is_idle(pool, extent))
+		policy_asked(&pool->policy);
+	if (pool_is_spent(extent->use))
 		extent->served = 0;
-	extent->node.use = POLICY_USED;
+	set_use(pool, extent, POOL_USED);
 	return ahead;
 }
 
 void pool_spend(struct pool *pool, struct pool_extent *extent, bool given)
 {
-	extent->node.use = given ? POLICY_GIVEN : POLICY_SPENT;
-	extent->epoch = pool->epoch;
+	spend(pool, extent, given ? POOL_GIVEN : POOL_SPENT);
+	policy_used(&pool->policy, pool->spent);
 }
 
 void pool_epoch(struct pool *pool, uint32_t epoch)
@@ -364,7 +441,7 @@ void pool_limit(struct pool *pool, uint64_t bytes)
 	uint32_t held;
 
 	pool->limit = slots < pool->slots.count ? (uint32_t)slots : pool->slots.count;
-	make_room(pool, 0, POLICY_USED);
+	make_room(pool, 0, POOL_USED);
 	held = slots_held(&pool->slots);
 	if (held > pool->limit)
 		slots_discard(&pool->slots, held - pool->limit);
@@ -381,8 +458,7 @@ void pool_failed(struct pool *pool, struct pool_extent *extent, int error)
 {
 	extent->state = POOL_FAILED;
 	extent->error = error;
-	unhash(pool, extent);
-	count_wasted(pool, extent);
+	drop(pool, extent);
 }
 
 int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
@@ -442,12 +518,12 @@ uint64_t pool_held(const struct pool *pool)
 
 uint64_t pool_due(const struct pool *pool)
 {
-	return (uint64_t)pool->due * SLOT_BYTES;
+	return (uint64_t)pool->in_use[POOL_DUE] * SLOT_BYTES;
 }
 
 uint64_t pool_ahead(const struct pool *pool)
 {
-	return (uint64_t)pool->ahead * SLOT_BYTES;
+	return ((uint64_t)pool->in_use[POOL_AHEAD] + pool->in_use[POOL_DUE]) * SLOT_BYTES;
 }
 
 const struct pool_counters *pool_counters(const struct pool *pool)

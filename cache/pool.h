@@ -1,13 +1,20 @@
-/* The extents in memory: found by number, held by pins, evicted by a policy when slots run out.
+/* The extents in memory: found by number, held by pins, evicted when slots run out.
  *
  *	absent --pool_add--> FILLING --pool_filled--> READY --evicted--> absent
  *	                        |                        ^ pinned: stays
  *	                        +----pool_failed------> FAILED, absent with its last pin
  *
- * Who keeps what was served in full decides which memory is taken first. Where the kernel does
- * (its page cache has the bytes now), the pool is a staging area: that memory is used again
- * before the pool grows. Where the pool does, it grows to its limit first. What was read ahead is
- * kept until it is asked for, or given up when twice what the pool holds was missed meanwhile.
+ * Memory is taken in this order:
+ *
+ *	1. of what the kernel keeps too (the pool is a staging area then), the latest first, as its
+ *	   memory is the likeliest to be in the processor's caches;
+ *	2. memory that was never used, up to the limit;
+ *	3. of what was served, by the policy (policy.h);
+ *	4. of what was read ahead, the latest first, as the oldest is needed soonest: before what is
+ *	   being read, where that was used since.
+ *
+ * What was read ahead is kept until it is asked for, or given up when twice what the pool holds was
+ * missed meanwhile.
  *
  * Pure bookkeeping over memory: no threads, no I/O. The caller locks. */
 #ifndef CACHE_POOL_H
@@ -20,14 +27,41 @@
 
 enum pool_state { POOL_FILLING, POOL_READY, POOL_FAILED };
 
+enum pool_use {
+	POOL_AHEAD, /* read ahead in the hope of use, nobody has asked for it yet */
+	POOL_DUE,   /* the same, and next in an order that is known */
+	POOL_USED,  /* somebody read of it and may read more */
+	POOL_SPENT, /* served in full: this epoch will not ask for it again */
+	POOL_GIVEN, /* the same, and the kernel keeps it: of no more use here */
+	POOL_USES
+};
+
+static inline bool pool_is_ahead(enum pool_use use)
+{
+	return use == POOL_AHEAD || use == POOL_DUE;
+}
+
+static inline bool pool_is_spent(enum pool_use use)
+{
+	return use == POOL_SPENT || use == POOL_GIVEN;
+}
+
+/* Links of a ring; `next` of its head leaves first. */
+struct pool_link {
+	struct pool_link *prev, *next;
+};
+
 struct pool_extent {
-	struct policy_node node; /* on offer while READY and without pins */
+	struct pool_link link; /* on offer, in a ring, while READY and without pins */
+	enum pool_use use;
 	struct pool_extent *hash_next;
 	uint64_t number;
-	uint32_t size;	 /* bytes */
-	uint64_t offset; /* in the file; its memory begins with the page that this is in */
-	uint32_t served; /* bytes, all readers together */
-	uint32_t epoch;	 /* in which it was served in full, modulo 2^32 */
+	uint32_t size;	  /* bytes */
+	uint64_t offset;  /* in the file; its memory begins with the page that this is in */
+	uint64_t offered; /* the pool's clock then */
+	uint32_t served;  /* bytes, all readers together */
+	uint32_t epoch;	  /* in which it was served in full, modulo 2^32 */
+	uint32_t window;  /* the same of the policy's windows */
 	uint32_t pins;
 	enum pool_state state;
 	int error;     /* why it FAILED */
@@ -43,14 +77,20 @@ struct pool_counters {
 
 struct pool;
 
+struct pool_params {
+	uint64_t budget;     /* bytes */
+	uint32_t extent_max; /* bytes of the longest extent */
+	uint64_t extents;    /* that there are */
+	enum policy_choice policy;
+};
+
 /* Returns 0, -EINVAL (less than two of the longest extents) or -ENOMEM. */
-int pool_new(uint64_t budget, uint32_t extent_max, const struct policy_ops *policy,
-	     struct pool **ret);
+int pool_new(const struct pool_params *params, struct pool **ret);
 void pool_free(struct pool *pool);
 
-/* From here on extents are offered to another policy. */
-void pool_set_policy(struct pool *pool, const struct policy_ops *policy);
+/* The policy in force, for people; whether it is lru. */
 const char *pool_policy(const struct pool *pool);
+bool pool_is_lru(const struct pool *pool);
 
 /* The extent of that number in any state but FAILED, or NULL. */
 struct pool_extent *pool_find(const struct pool *pool, uint64_t number);
@@ -68,7 +108,7 @@ uint32_t pool_slots(const struct pool_place *place);
 /* Adds an absent extent, FILLING and pinned once, evicting where it must.
  * Returns 0, -ENOBUFS (all that is in the way is pinned, or was read ahead and this would be no
  * surer) or -ENOMEM. */
-int pool_add(struct pool *pool, const struct pool_place *place, enum policy_use use,
+int pool_add(struct pool *pool, const struct pool_place *place, enum pool_use use,
 	     struct pool_extent **ret);
 /* Whether so many slots more could be had right now. */
 bool pool_has_room(const struct pool *pool, uint64_t slots);

@@ -1,6 +1,6 @@
 #include "cache/push.h"
 #include "cache/ahead.h"
-#include "cache/request.h"
+#include "cache/served.h"
 #include "cache/thinker.h"
 
 #define PUSH_ASKED 8
@@ -54,7 +54,7 @@ static bool look(void *arg, uint32_t file)
 	const struct cache *cache = candidate->cache;
 	struct pool_extent *extent = pool_find(cache->pool, file);
 
-	if (extent && extent->state == POOL_READY && policy_is_ahead(extent->node.use) &&
+	if (extent && extent->state == POOL_READY && pool_is_ahead(extent->use) &&
 	    !is_left_out(file) && is_whole(cache, extent) &&
 	    cache->source.may_push(cache->source.context, file))
 		candidate->found = extent;
@@ -102,20 +102,26 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 	return true;
 }
 
+/* The kernel has what nobody had to ask for: as if it had been asked for and served. */
+static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct drops *drops)
+{
+	thinker_pushed(cache->thinker, extent->number);
+	served_asked(cache, extent, true);
+	served_bytes(cache, extent, extent->size, drops);
+	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
+	return ahead_demand(cache, extent->number, 1);
+}
+
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken)
 {
-	bool look = false, lent = false;
+	struct drops drops = {0};
+	bool look;
 
 	pthread_mutex_lock(&cache->lock);
-	if (taken) {
-		thinker_pushed(cache->thinker, push->extent);
-		lent = request_pushed(cache, push->pinned);
-		look = ahead_demand(cache, push->extent, 1);
-	}
+	look = taken && count_pushed(cache, push->pinned, &drops);
 	pool_unpin(cache->pool, push->pinned);
 	pthread_mutex_unlock(&cache->lock);
-	if (taken && !lent)
-		request_drop(cache, push->extent);
+	drops_send(cache, &drops);
 	if (look)
 		work_look(cache->work);
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "cache/ahead.h"
 #include "cache/push.h"
+#include "cache/served.h"
 #include "cache/thinker.h"
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
@@ -54,7 +55,7 @@ static int take_extent(struct cache *cache, uint64_t number, struct pool_extent 
 	}
 	place = cache_place(cache, number);
 	fill = fill_new(1);
-	r = fill ? pool_add(cache->pool, &place, POLICY_USED, ret) : -ENOMEM;
+	r = fill ? pool_add(cache->pool, &place, POOL_USED, ret) : -ENOMEM;
 	if (r < 0) {
 		free(fill);
 		return r;
@@ -75,19 +76,6 @@ static void wait_for(struct waiter *waiter, unsigned i)
 	link->next = waiter->extents[i]->waiters;
 	waiter->extents[i]->waiters = link;
 	waiter->pending++;
-}
-
-/* Someone reads of an extent, or its beginning: counts it, and what was read ahead has found its
- * use. */
-static void count_use(struct cache *cache, struct pool_extent *extent, bool begins)
-{
-	if (extent->state == POOL_READY)
-		cache->hits++;
-	else
-		cache->misses++;
-	if (pool_ask(cache->pool, extent))
-		cache->ahead_used += extent->size;
-	lent_asked(cache->lent, extent->number, extent->size, begins);
 }
 
 /* Slots that admission would take or take off offer. Lock held. */
@@ -120,7 +108,7 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 			waiter->cancelled = true;
 			return r;
 		}
-		count_use(cache, waiter->extents[i], i > 0 || waiter->request.from == 0);
+		served_asked(cache, waiter->extents[i], i > 0 || waiter->request.from == 0);
 		if (waiter->extents[i]->state == POOL_FILLING)
 			wait_for(waiter, i);
 	}
@@ -166,59 +154,9 @@ static bool answer(struct cache *cache, const struct waiter *waiter)
 	return true;
 }
 
-/* Lock held. */
-static void judge_policy(struct cache *cache, uint64_t extent)
-{
-	if (!cache->duel)
-		return;
-	duel_use(cache->duel, extent);
-	pool_set_policy(cache->pool, duel_winner(cache->duel));
-	lent_recent(cache->lent, duel_winner(cache->duel) == &policy_lru);
-}
-
-/* Whether the kernel is to keep what it was served. Lock held. */
-static bool lend(struct cache *cache, const struct pool_extent *extent)
-{
-	if (cache->duel && duel_follows(cache->duel, extent->number))
-		return false;
-	return lent_take(cache->lent, extent->number, extent->size);
-}
-
-/* Lock held. */
-static void count_served(struct cache *cache, struct pool_extent *extent, uint32_t bytes, bool lent)
-{
-	extent->served += bytes;
-	if (extent->served < extent->size)
-		return;
-	pool_spend(cache->pool, extent, lent);
-	lent_served(cache->lent, extent->number);
-	judge_policy(cache, extent->number);
-	if (cache_was_served(cache, extent->number))
-		return;
-	bit_set(cache->served, extent->number);
-	cache->distinct_bytes += extent->size;
-}
-
-bool request_pushed(struct cache *cache, struct pool_extent *extent)
-{
-	bool lent;
-
-	count_use(cache, extent, true);
-	lent = lend(cache, extent);
-	count_served(cache, extent, extent->size, lent);
-	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
-	return lent;
-}
-
-void request_drop(const struct cache *cache, uint64_t extent)
-{
-	if (cache->source.drop)
-		cache->source.drop(cache->source.context, extent);
-}
-
-/* Says of which the kernel is to let go. */
-static void let_go(struct cache *cache, const struct waiter *waiter, bool served,
-		   bool ret_drop[CACHE_READ_EXTENTS])
+/* What it served is counted, and its pins go. */
+static void release_extents(struct cache *cache, const struct waiter *waiter, bool served,
+			    struct drops *drops)
 {
 	uint32_t from = waiter->request.from, left = waiter->request.size;
 
@@ -226,30 +164,28 @@ static void let_go(struct cache *cache, const struct waiter *waiter, bool served
 	for (unsigned i = 0; i < waiter->count; i++) {
 		struct pool_extent *extent = waiter->extents[i];
 		uint32_t len = left < extent->size - from ? left : extent->size - from;
-		bool lent = served && lend(cache, extent);
 
 		if (served)
-			count_served(cache, extent, len, lent);
-		ret_drop[i] = !lent;
+			served_bytes(cache, extent, len, drops);
+		else
+			drops_add(drops, extent->number);
 		pool_unpin(cache->pool, extent);
 		left -= len;
 		from = 0;
 	}
 }
 
-/* Answers a waiter that has all its extents, lets go of them and frees it. */
+/* Answers a waiter that has all its extents, releases them and frees it. */
 static void waiter_deliver(struct cache *cache, struct waiter *waiter)
 {
-	bool drop[CACHE_READ_EXTENTS];
+	struct drops drops = {0};
 	bool served;
 
 	if (waiter->since)
 		histogram_add(&cache->waits, (clock_ns() - waiter->since) / 1000);
 	served = !waiter->cancelled && answer(cache, waiter);
-	let_go(cache, waiter, served, drop);
-	for (unsigned i = 0; i < waiter->count; i++)
-		if (drop[i])
-			request_drop(cache, waiter->request.extent + i);
+	release_extents(cache, waiter, served, &drops);
+	drops_send(cache, &drops);
 	free(waiter);
 }
 
@@ -264,7 +200,7 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 	struct waiter *ready = NULL;
 
 	SCOPE_LOCK(&cache->lock);
-	*ret_asked = !policy_is_ahead(extent->node.use);
+	*ret_asked = !pool_is_ahead(extent->use);
 	if (error)
 		pool_failed(cache->pool, extent, error);
 	else
@@ -486,7 +422,7 @@ bool cache_may_drop(struct cache *cache, uint64_t number)
 {
 	SCOPE_LOCK(&cache->lock);
 	return !is_awaited(&cache->parked, number) && !is_awaited(&cache->starved, number) &&
-	       !lent_has(cache->lent, number);
+	       !residency_has(cache->residency, number);
 }
 
 bool cache_cancel(struct cache *cache, const void *arg)

@@ -8,10 +8,4 @@
 /* What the I/O threads do: read a fill, answer who waited for it, admit those who were starved. */
 extern const struct work_ops request_work;
 
-/* The kernel was given an extent that nobody has asked for; it is pinned. Returns whether it is to
- * keep it. Lock held. */
-bool request_pushed(struct cache *cache, struct pool_extent *extent);
-/* It is to let go of it. Without the lock. */
-void request_drop(const struct cache *cache, uint64_t extent);
-
 #endif

@@ -60,7 +60,7 @@ static const uint8_t *hidden(void *context)
 	const struct cache *cache = context;
 	const struct thinker *thinker = cache->thinker;
 
-	return thinker->opened < thinker->begun / 2 ? lent_kept(cache->lent) : NULL;
+	return thinker->opened < thinker->begun / 2 ? residency_kept(cache->residency) : NULL;
 }
 
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)

@@ -133,7 +133,7 @@ static const char *kept_text(const struct mount *mount, const struct cache_stats
 {
 	char size[SIZE_TEXT];
 
-	if (mount->lent == LENT_ALL)
+	if (mount->lent == RESIDENCY_ALL)
 		return "the kernel keeps what was read";
 	if (mount->lent == 0)
 		return stats->policy;

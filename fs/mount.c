@@ -102,13 +102,13 @@ static uint64_t choose_lent(const struct mount *mount)
 		return 0;
 	if (settings->cache == SETTING_CACHE_KERNEL || settings->policy == SETTING_POLICY_LRU ||
 	    kernel_needs(mount) <= mount->memory / 5 * 4)
-		return LENT_ALL;
+		return RESIDENCY_ALL;
 	return mount->memory > taken ? mount->memory - taken : 0;
 }
 
 const char *mount_keeper(const struct mount *mount)
 {
-	if (mount->lent == LENT_ALL)
+	if (mount->lent == RESIDENCY_ALL)
 		return "kernel";
 	return mount->lent ? "shared" : "pool";
 }
@@ -132,11 +132,11 @@ static void choose_budget(struct mount *mount)
 }
 
 /* What the kernel keeps leaves the pool first, whatever the policy. */
-static const struct policy_ops *policy_of(const struct mount *mount)
+static enum policy_choice policy_of(const struct mount *mount)
 {
-	if (mount->lent == LENT_ALL || mount->settings->policy == SETTING_POLICY_PIN)
-		return &policy_pin;
-	return mount->settings->policy == SETTING_POLICY_LRU ? &policy_lru : NULL;
+	if (mount->lent == RESIDENCY_ALL || mount->settings->policy == SETTING_POLICY_PIN)
+		return POLICY_PIN;
+	return mount->settings->policy == SETTING_POLICY_LRU ? POLICY_LRU : POLICY_AUTO;
 }
 
 /* What is known of the order to come is of use only where something may be read ahead. */
@@ -161,7 +161,7 @@ static int make_cache(struct mount *mount, struct err *err)
 					    .readahead = mount->settings->readahead,
 					    .threads = IO_THREADS,
 					    .io = (enum reader_io)mount->settings->io,
-					    .lent = mount->lent,
+					    .residency = mount->lent,
 					    .preload = mount->settings->preload,
 					    .oracle_cpus = oracle_cpus(mount->settings),
 					    .policy = policy_of(mount)};

@@ -38,7 +38,7 @@ struct mount {
 	struct buf folder; /* the path of its root in the pack */
 	struct order_upload *upload; /* of an order that is being handed over */
 	uint64_t budget, memory;     /* bytes: of the pool; of what it was taken from */
-	uint64_t lent; /* of what was served, the kernel keeps so many bytes; LENT_ALL */
+	uint64_t lent; /* of what was served, the kernel keeps so many bytes; RESIDENCY_ALL */
 	/* The session's: */
 	struct inval *inval;	    /* NULL where the kernel keeps all */
 	struct notify_store *store; /* NULL where no order is looked for */

@@ -132,7 +132,7 @@ static int make_notes(struct session *session, struct err *err)
 	char count[SIZE_TEXT];
 	int r = 0;
 
-	if (mount->lent != LENT_ALL)
+	if (mount->lent != RESIDENCY_ALL)
 		r = inval_new(dataset_extents(mount->dataset), lag_bytes(mount), inval_extent,
 			      session, &mount->inval);
 	if (r == 0 && mount->settings->readahead)

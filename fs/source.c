@@ -161,7 +161,7 @@ struct cache_source mount_source(struct mount *mount)
 		.locate = source_locate,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
-		.drop = mount->lent != LENT_ALL ? source_drop : NULL,
+		.drop = mount->lent != RESIDENCY_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kin = source_kin,
 		.lists = source_lists,

@@ -452,8 +452,8 @@ static inline struct cache_params params_of(struct world *w, uint64_t readahead,
 				     .budget = CACHE_BUDGET_MIN,
 				     .readahead = readahead,
 				     .threads = threads,
-				     .lent = LENT_ALL,
-				     .policy = &policy_pin};
+				     .residency = RESIDENCY_ALL,
+				     .policy = POLICY_PIN};
 }
 
 static inline void start_with(struct world *w, const struct cache_params *params)

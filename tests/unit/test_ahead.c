@@ -15,7 +15,7 @@ static struct cache_params buffered(struct world *w, uint64_t budget, bool keep)
 
 	params.io = READER_BUFFERED;
 	params.budget = budget;
-	params.lent = keep ? 0 : LENT_ALL;
+	params.residency = keep ? 0 : RESIDENCY_ALL;
 	return params;
 }
 

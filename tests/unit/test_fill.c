@@ -44,8 +44,7 @@ static struct fill *fill_of(struct world *w, const uint64_t *extents, unsigned c
 	for (unsigned i = 0; i < count; i++) {
 		const struct pool_place place = cache_place(w->cache, extents[i]);
 
-		assert_int_equal(pool_add(w->cache->pool, &place, POLICY_USED, &fill->extents[i]),
-				 0);
+		assert_int_equal(pool_add(w->cache->pool, &place, POOL_USED, &fill->extents[i]), 0);
 	}
 	outcome = (struct outcome){0};
 	return fill;
@@ -347,7 +346,7 @@ static void scatter_slots(struct world *w)
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		const struct pool_place place = {.number = MOST + i, .size = 1};
 
-		assert_int_equal(pool_add(w->cache->pool, &place, POLICY_USED, &all[i]), 0);
+		assert_int_equal(pool_add(w->cache->pool, &place, POOL_USED, &all[i]), 0);
 	}
 	shuffle(order, SLOTS);
 	for (uint64_t i = 0; i < SLOTS; i++) {

@@ -1,5 +1,6 @@
-/* Who leaves first: traces for the policies, and what each is worth on epochs and on hot sets. */
-#include "cache/policy.h"
+/* What leaves the pool first, on epochs, hot sets and sets that are used no longer: traces through
+ * a pool of extents of one slot each, with each policy and with the rule that chooses. */
+#include "cache/pool.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,220 +8,55 @@
 
 #include <cmocka.h>
 
-/* --- traces --------------------------------------------------------------------------------- */
-
-#define NODES 8
-
-struct trace {
-	const struct policy_ops *ops;
-	struct policy policy;
-	struct policy_node nodes[NODES];
-};
-
-static void offer(struct trace *trace, unsigned node, enum policy_use use)
-{
-	trace->nodes[node].use = use;
-	trace->ops->offer(&trace->policy, &trace->nodes[node]);
-}
-
-static void withdraw(struct trace *trace, unsigned node)
-{
-	trace->ops->withdraw(&trace->policy, &trace->nodes[node]);
-}
-
-static void assert_next(struct trace *trace, unsigned node)
-{
-	assert_ptr_equal(trace->ops->victim(&trace->policy), &trace->nodes[node]);
-	withdraw(trace, node);
-}
-
-static void assert_nothing_left(struct trace *trace)
-{
-	assert_null(trace->ops->victim(&trace->policy));
-}
-
-static int start(void **state, const struct policy_ops *ops)
-{
-	static struct trace trace;
-
-	trace = (struct trace){.ops = ops};
-	trace.ops->init(&trace.policy);
-	*state = &trace;
-	return 0;
-}
-
-static int lru(void **state)
-{
-	return start(state, &policy_lru);
-}
-
-static int pin(void **state)
-{
-	return start(state, &policy_pin);
-}
-
-static void nothing_on_offer_means_no_victim(void **state)
-{
-	assert_nothing_left(*state);
-	offer(*state, 0, POLICY_USED);
-	withdraw(*state, 0);
-	assert_nothing_left(*state);
-}
-
-static void looking_for_a_victim_changes_nothing(void **state)
-{
-	struct trace *trace = *state;
-
-	offer(trace, 0, POLICY_USED);
-	offer(trace, 1, POLICY_USED);
-	assert_ptr_equal(trace->ops->victim(&trace->policy), &trace->nodes[0]);
-	assert_ptr_equal(trace->ops->victim(&trace->policy), &trace->nodes[0]);
-}
-
-static void whom_was_withdrawn_is_forgotten(void **state)
-{
-	for (unsigned i = 0; i < NODES; i++)
-		offer(*state, i, POLICY_USED);
-	for (unsigned i = 0; i < NODES; i += 2)
-		withdraw(*state, i);
-	for (unsigned i = 1; i < NODES; i += 2)
-		assert_next(*state, i);
-	assert_nothing_left(*state);
-}
-
-static void the_oldest_of_those_not_spent_leaves_first(void **state)
-{
-	for (unsigned i = 0; i < 4; i++)
-		offer(*state, i, i % 2 ? POLICY_USED : POLICY_AHEAD);
-	withdraw(*state, 1); /* used once more */
-	offer(*state, 1, POLICY_USED);
-	assert_next(*state, 0);
-	assert_next(*state, 2);
-	assert_next(*state, 3);
-	assert_next(*state, 1);
-	assert_nothing_left(*state);
-}
-
-static void lru_does_not_ask_what_was_spent(void **state)
-{
-	offer(*state, 0, POLICY_USED);
-	offer(*state, 1, POLICY_SPENT);
-	offer(*state, 2, POLICY_AHEAD); /* as recent as its reading */
-	offer(*state, 3, POLICY_SPENT);
-	withdraw(*state, 0);
-	offer(*state, 0, POLICY_SPENT);
-	for (unsigned i = 1; i < 4; i++)
-		assert_next(*state, i);
-	assert_next(*state, 0);
-	assert_nothing_left(*state);
-}
-
-static void pin_gives_up_what_is_spent_before_all_others(void **state)
-{
-	offer(*state, 0, POLICY_USED);
-	offer(*state, 1, POLICY_SPENT);
-	offer(*state, 2, POLICY_AHEAD);
-	offer(*state, 3, POLICY_SPENT);
-	assert_next(*state, 3); /* the latest: its epoch is done with it */
-	assert_next(*state, 1);
-	assert_next(*state, 0);
-	assert_next(*state, 2);
-	assert_nothing_left(*state);
-}
-
-static void pin_keeps_a_spent_one_that_is_being_read_again(void **state)
-{
-	offer(*state, 0, POLICY_SPENT);
-	offer(*state, 1, POLICY_SPENT);
-	offer(*state, 2, POLICY_USED);
-	withdraw(*state, 1);
-	offer(*state, 1, POLICY_USED);
-	assert_next(*state, 0);
-	assert_next(*state, 2);
-	assert_next(*state, 1);
-	assert_nothing_left(*state);
-}
-
-static void one_policy_takes_over_from_the_other(void **state)
-{
-	struct trace *trace = *state;
-
-	offer(trace, 0, POLICY_SPENT);
-	offer(trace, 1, POLICY_USED);
-	trace->ops = &policy_pin; /* no init: what is on offer stays, in its order */
-	assert_ptr_equal(trace->ops->victim(&trace->policy), &trace->nodes[0]);
-	offer(trace, 2, POLICY_SPENT);
-	offer(trace, 3, POLICY_USED);
-	offer(trace, 4, POLICY_SPENT);
-	withdraw(trace, 1); /* one that lru had offered */
-	offer(trace, 1, POLICY_SPENT);
-	trace->ops = &policy_lru;
-	offer(trace, 5, POLICY_SPENT);
-	withdraw(trace, 2); /* one that pin had offered */
-	offer(trace, 2, POLICY_USED);
-	assert_next(trace, 1);
-	assert_next(trace, 4);
-	assert_next(trace, 0);
-	assert_next(trace, 3);
-	assert_next(trace, 5);
-	assert_next(trace, 2);
-	assert_nothing_left(trace);
-}
-
-/* --- a cache of which only the order counts --------------------------------------------------- */
-
 #define EXTENTS 10000u
 #define EPOCHS	4
+#define WINDOWS 40 /* of the rule */
 
-struct cache {
-	const struct policy_ops *ops;
-	struct policy policy;
-	struct policy_node nodes[EXTENTS];
-	bool held[EXTENTS];
-	uint32_t room;
-};
-
-static void cache_start(struct cache *cache, const struct policy_ops *ops, uint32_t room)
+static struct pool *pool_of(enum policy_choice policy, uint32_t room)
 {
-	*cache = (struct cache){.ops = ops, .room = room};
-	ops->init(&cache->policy);
+	const struct pool_params params = {.budget = (uint64_t)room * SLOT_BYTES,
+					   .extent_max = 1,
+					   .extents = EXTENTS,
+					   .policy = policy};
+	struct pool *pool;
+
+	assert_int_equal(pool_new(&params, &pool), 0);
+	return pool;
 }
 
 /* The extent is served in full. Returns whether it was there. */
-static bool use(struct cache *cache, uint32_t extent)
+static bool use(struct pool *pool, uint32_t number)
 {
-	struct policy_node *node = &cache->nodes[extent], *victim;
-	bool hit = cache->held[extent];
+	const struct pool_place place = {.number = number, .size = 1};
+	struct pool_extent *extent = pool_find(pool, number);
+	bool hit = extent;
 
 	if (hit) {
-		cache->ops->withdraw(&cache->policy, node);
-	} else if (cache->room) {
-		cache->room--;
+		pool_pin(pool, extent);
 	} else {
-		victim = cache->ops->victim(&cache->policy);
-		cache->ops->withdraw(&cache->policy, victim);
-		cache->held[victim - cache->nodes] = false;
+		assert_int_equal(pool_add(pool, &place, POOL_USED, &extent), 0);
+		pool_filled(pool, extent);
 	}
-	cache->held[extent] = true;
-	node->use = POLICY_SPENT;
-	cache->ops->offer(&cache->policy, node);
+	pool_ask(pool, extent);
+	pool_spend(pool, extent, false);
+	pool_unpin(pool, extent);
 	return hit;
 }
 
-static uint32_t use_all(struct cache *cache, const uint32_t *order)
+static uint32_t use_all(struct pool *pool, const uint32_t *order)
 {
 	uint32_t hits = 0;
 
 	for (uint32_t i = 0; i < EXTENTS; i++)
-		hits += use(cache, order[i]);
+		hits += use(pool, order[i]);
 	return hits;
 }
 
 /* --- epochs ----------------------------------------------------------------------------------- */
 
-static void shuffle(uint32_t *order)
+static void shuffle(uint32_t *order, uint32_t count)
 {
-	for (uint32_t i = EXTENTS; i > 1; i--) {
+	for (uint32_t i = count; i > 1; i--) {
 		uint32_t j = (uint32_t)random() % i, swap = order[i - 1];
 
 		order[i - 1] = order[j];
@@ -240,17 +76,19 @@ static int order(void **state)
 }
 
 /* The share of hits in all epochs but the first. */
-static double hit_rate(const struct policy_ops *ops, uint32_t room, uint32_t *order)
+static double hit_rate(enum policy_choice policy, uint32_t room, uint32_t *order)
 {
-	static struct cache cache;
+	struct pool *pool = pool_of(policy, room);
 	uint32_t hits = 0;
 
-	cache_start(&cache, ops, room);
-	use_all(&cache, order);
+	use_all(pool, order);
 	for (int epoch = 1; epoch < EPOCHS; epoch++) {
-		shuffle(order);
-		hits += use_all(&cache, order);
+		shuffle(order, EXTENTS);
+		hits += use_all(pool, order);
 	}
+	if (policy == POLICY_AUTO)
+		assert_false(pool_is_lru(pool));
+	pool_free(pool);
 	return (double)hits / ((EPOCHS - 1.0) * EXTENTS);
 }
 
@@ -269,43 +107,68 @@ static void shuffled_epochs_hit_what_theory_says(void **state)
 	for (uint32_t percent = 10; percent <= 90; percent += 10) {
 		uint32_t room = EXTENTS / 100 * percent;
 		double f = percent / 100.0;
-		double of_lru = hit_rate(&policy_lru, room, *state);
-		double of_pin = hit_rate(&policy_pin, room, *state);
+		double of_lru = hit_rate(POLICY_LRU, room, *state);
+		double of_pin = hit_rate(POLICY_PIN, room, *state);
+		double of_auto = hit_rate(POLICY_AUTO, room, *state);
 
 		print_message("room for %u %%: lru hits %.2f %%, theory %.2f %%; pin %.2f %%\n",
 			      percent, 100 * of_lru, 100 * lru_theory(f), 100 * of_pin);
 		assert_true(fabs(of_lru - lru_theory(f)) < 0.01);
 		assert_true(fabs(of_pin - f) < 0.001);
+		assert_true(fabs(of_auto - f) < 0.001);
 	}
 }
 
 /* The C that it holds when an epoch begins, but for one if the epoch begins with a miss. */
 static void pin_loses_one_hit_in_an_epoch_at_most(void **state)
 {
-	static const uint32_t rooms[] = {1, 2, 10, EXTENTS / 2, EXTENTS - 1, EXTENTS};
-	static struct cache cache;
+	static const uint32_t rooms[] = {2, 10, EXTENTS / 2, EXTENTS - 1, EXTENTS};
 
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
-		cache_start(&cache, &policy_pin, rooms[i]);
-		assert_int_equal(use_all(&cache, *state), 0);
+		struct pool *pool = pool_of(POLICY_PIN, rooms[i]);
+
+		assert_int_equal(use_all(pool, *state), 0);
 		for (int epoch = 1; epoch < EPOCHS; epoch++) {
-			shuffle(*state);
-			assert_in_range(use_all(&cache, *state), rooms[i] - 1, rooms[i]);
+			shuffle(*state, EXTENTS);
+			assert_in_range(use_all(pool, *state), rooms[i] - 1, rooms[i]);
 		}
+		pool_free(pool);
 	}
 }
 
 static void a_loop_one_too_long_for_lru_is_no_trouble_for_pin(void **state)
 {
-	static struct cache cache;
+	struct pool *pool = pool_of(POLICY_LRU, EXTENTS - 1);
 
-	cache_start(&cache, &policy_lru, EXTENTS - 1);
 	for (int epoch = 0; epoch < EPOCHS; epoch++)
-		assert_int_equal(use_all(&cache, *state), 0);
-	cache_start(&cache, &policy_pin, EXTENTS - 1);
-	use_all(&cache, *state);
+		assert_int_equal(use_all(pool, *state), 0);
+	pool_free(pool);
+	pool = pool_of(POLICY_PIN, EXTENTS - 1);
+	use_all(pool, *state);
 	for (int epoch = 1; epoch < EPOCHS; epoch++)
-		assert_in_range(use_all(&cache, *state), EXTENTS - 2, EXTENTS - 1);
+		assert_in_range(use_all(pool, *state), EXTENTS - 2, EXTENTS - 1);
+	pool_free(pool);
+}
+
+/* Wherever in an epoch the windows of the rule begin, and however long the epochs are. */
+static void shuffled_epochs_of_any_length_keep_pin(void **state)
+{
+	uint32_t *order = *state; /* 0 .. count - 1 stay within */
+
+	for (uint32_t count = EXTENTS / 10; count <= EXTENTS; count += EXTENTS / 10)
+		for (uint32_t offset = 0; offset < EXTENTS; offset += EXTENTS / 4) {
+			struct pool *pool = pool_of(POLICY_AUTO, count / 2);
+
+			for (uint32_t i = 0; i < offset; i++)
+				use(pool, i % count);
+			for (uint32_t epoch = 0; epoch < 6 * EXTENTS / count; epoch++) {
+				shuffle(order, count);
+				for (uint32_t i = 0; i < count; i++)
+					use(pool, order[i]);
+				assert_false(pool_is_lru(pool));
+			}
+			pool_free(pool);
+		}
 }
 
 /* --- other ways to read ----------------------------------------------------------------------- */
@@ -325,78 +188,77 @@ static uint32_t hot(void)
 	return (uint32_t)random() % (random() % 5 ? EXTENTS / 10 : EXTENTS);
 }
 
-static double drawn_hit_rate(const struct policy_ops *ops, uint32_t room, uint32_t (*draw)(void))
+static double drawn_hit_rate(enum policy_choice policy, uint32_t room, uint32_t (*draw)(void))
 {
-	static struct cache cache;
+	struct pool *pool = pool_of(policy, room);
 	uint32_t hits = 0;
 
 	srandom(4);
-	cache_start(&cache, ops, room);
-	for (uint32_t i = 0; i < EPOCHS * EXTENTS; i++)
-		hits += use(&cache, draw());
-	return (double)hits / (EPOCHS * EXTENTS);
+	for (uint32_t i = 0; i < WINDOWS * EXTENTS; i++)
+		hits += use(pool, draw());
+	pool_free(pool);
+	return (double)hits / (WINDOWS * EXTENTS);
 }
 
-static void assert_lru_is_better(uint32_t (*draw)(void), const char *name)
+static void assert_lru_is_chosen(uint32_t (*draw)(void), const char *name)
 {
 	for (uint32_t percent = 10; percent <= 90; percent += 20) {
 		uint32_t room = EXTENTS / 100 * percent;
-		double of_lru = drawn_hit_rate(&policy_lru, room, draw);
-		double of_pin = drawn_hit_rate(&policy_pin, room, draw);
+		double of_lru = drawn_hit_rate(POLICY_LRU, room, draw);
+		double of_pin = drawn_hit_rate(POLICY_PIN, room, draw);
+		double of_auto = drawn_hit_rate(POLICY_AUTO, room, draw);
 
-		print_message("%s, room for %u %%: lru hits %.2f %%, pin %.2f %%\n", name, percent,
-			      100 * of_lru, 100 * of_pin);
+		print_message("%s, room for %u %%: lru hits %.2f %%, pin %.2f %%, auto %.2f %%\n",
+			      name, percent, 100 * of_lru, 100 * of_pin, 100 * of_auto);
 		assert_true(of_lru >= of_pin);
 		assert_true(percent > 30 || of_lru > of_pin + 0.05);
+		assert_true(of_auto - of_pin > 0.8 * (of_lru - of_pin));
 	}
 }
 
-static void lru_is_better_where_some_are_popular(void **state)
+static void lru_is_chosen_where_some_are_popular(void **state)
 {
 	(void)state;
-	assert_lru_is_better(zipf, "zipf");
-	assert_lru_is_better(hot, "hot tenth");
+	assert_lru_is_chosen(zipf, "zipf");
+	assert_lru_is_chosen(hot, "hot tenth");
 }
 
-/* What pin cannot know, and why there is a duel. */
-static void pin_never_lets_go_of_what_is_no_longer_used(void **state)
+/* The files of one job, then those of another one. */
+static uint32_t hits_of_the_second_job(enum policy_choice policy)
 {
-	static struct cache cache;
+	struct pool *pool = pool_of(policy, EXTENTS / 4);
 	uint32_t hits = 0;
 
-	(void)state;
-	cache_start(&cache, &policy_pin, EXTENTS / 4);
 	for (int epoch = 0; epoch < 2; epoch++)
 		for (uint32_t i = 0; i < EXTENTS / 2; i++)
-			use(&cache, i);
-	for (int epoch = 0; epoch < EPOCHS; epoch++)
+			use(pool, i);
+	for (int epoch = 0; epoch < WINDOWS; epoch++)
 		for (uint32_t i = EXTENTS / 2; i < EXTENTS; i++)
-			hits += use(&cache, i);
-	assert_int_equal(hits, 0);
+			hits += use(pool, i);
+	pool_free(pool);
+	return hits;
 }
 
-#define of_both(f)                              \
-	cmocka_unit_test_setup(f, lru),         \
-	{                                       \
-#f " (pin)", f, pin, NULL, NULL \
-	}
+/* It takes two windows to see it; then lru brings in what is used now. */
+static void what_is_no_longer_used_goes(void **state)
+{
+	uint32_t hits;
+
+	(void)state;
+	assert_int_equal(hits_of_the_second_job(POLICY_PIN), 0);
+	hits = hits_of_the_second_job(POLICY_AUTO);
+	assert_true(hits > WINDOWS * EXTENTS / 2 * 3 / 10); /* five without the first job */
+}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		of_both(nothing_on_offer_means_no_victim),
-		of_both(looking_for_a_victim_changes_nothing),
-		of_both(whom_was_withdrawn_is_forgotten),
-		of_both(the_oldest_of_those_not_spent_leaves_first),
-		cmocka_unit_test_setup(lru_does_not_ask_what_was_spent, lru),
-		cmocka_unit_test_setup(pin_gives_up_what_is_spent_before_all_others, pin),
-		cmocka_unit_test_setup(pin_keeps_a_spent_one_that_is_being_read_again, pin),
-		cmocka_unit_test_setup(one_policy_takes_over_from_the_other, lru),
 		cmocka_unit_test_setup(shuffled_epochs_hit_what_theory_says, order),
 		cmocka_unit_test_setup(pin_loses_one_hit_in_an_epoch_at_most, order),
 		cmocka_unit_test_setup(a_loop_one_too_long_for_lru_is_no_trouble_for_pin, order),
-		cmocka_unit_test(lru_is_better_where_some_are_popular),
-		cmocka_unit_test(pin_never_lets_go_of_what_is_no_longer_used),
+		cmocka_unit_test_setup(shuffled_epochs_of_any_length_keep_pin, order),
+		cmocka_unit_test(lru_is_chosen_where_some_are_popular),
+		cmocka_unit_test(what_is_no_longer_used_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

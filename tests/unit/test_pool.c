@@ -13,23 +13,30 @@
 #define FOUR	 (4 * SLOT_BYTES) /* four of them fill the pool */
 #define IOV_ROOM (SLOTS + 2)
 
-static int start(void **state, const struct policy_ops *policy)
+static struct pool_params params_of(uint32_t extent_max, enum policy_choice policy)
 {
+	return (struct pool_params){
+		.budget = BUDGET, .extent_max = extent_max, .extents = 1000, .policy = policy};
+}
+
+static int start(void **state, enum policy_choice policy)
+{
+	const struct pool_params params = params_of(8 * SLOT_BYTES, policy);
 	struct pool *pool;
 
-	assert_int_equal(pool_new(BUDGET, 8 * SLOT_BYTES, policy, &pool), 0);
+	assert_int_equal(pool_new(&params, &pool), 0);
 	*state = pool;
 	return 0;
 }
 
 static int lru(void **state)
 {
-	return start(state, &policy_lru);
+	return start(state, POLICY_LRU);
 }
 
 static int pin(void **state)
 {
-	return start(state, &policy_pin);
+	return start(state, POLICY_PIN);
 }
 
 static int teardown(void **state)
@@ -39,7 +46,7 @@ static int teardown(void **state)
 }
 
 static int add_at(struct pool *pool, uint64_t number, uint64_t offset, uint32_t size,
-		  enum policy_use use, struct pool_extent **ret)
+		  enum pool_use use, struct pool_extent **ret)
 {
 	const struct pool_place place = {.number = number, .offset = offset, .size = size};
 
@@ -50,13 +57,13 @@ static struct pool_extent *add(struct pool *pool, uint64_t number, uint32_t size
 {
 	struct pool_extent *extent = NULL;
 
-	assert_int_equal(add_at(pool, number, 0, size, POLICY_USED, &extent), 0);
+	assert_int_equal(add_at(pool, number, 0, size, POOL_USED, &extent), 0);
 	assert_int_equal(extent->state, POOL_FILLING);
 	return extent;
 }
 
 static struct pool_extent *add_ahead(struct pool *pool, uint64_t number, uint32_t size,
-				     enum policy_use use)
+				     enum pool_use use)
 {
 	struct pool_extent *extent = NULL;
 
@@ -66,14 +73,14 @@ static struct pool_extent *add_ahead(struct pool *pool, uint64_t number, uint32_
 
 /* In memory, and nobody uses it. */
 static struct pool_extent *keep(struct pool *pool, uint64_t number, uint32_t size,
-				enum policy_use use)
+				enum pool_use use)
 {
 	struct pool_extent *extent =
-		policy_is_ahead(use) ? add_ahead(pool, number, size, use) : add(pool, number, size);
+		pool_is_ahead(use) ? add_ahead(pool, number, size, use) : add(pool, number, size);
 
 	pool_filled(pool, extent);
-	if (policy_is_spent(use))
-		pool_spend(pool, extent, use == POLICY_GIVEN);
+	if (pool_is_spent(use))
+		pool_spend(pool, extent, use == POOL_GIVEN);
 	pool_unpin(pool, extent);
 	return extent;
 }
@@ -89,10 +96,11 @@ static void touch(struct pool *pool, uint64_t number)
 
 static void a_budget_below_two_extents_is_refused(void **state)
 {
+	const struct pool_params params = params_of(9 * SLOT_BYTES, POLICY_LRU);
 	struct pool *pool = NULL;
 
 	(void)state;
-	assert_int_equal(pool_new(BUDGET, 9 * SLOT_BYTES, &policy_lru, &pool), -EINVAL);
+	assert_int_equal(pool_new(&params, &pool), -EINVAL);
 	assert_null(pool);
 }
 
@@ -118,12 +126,12 @@ static void the_least_recently_used_leaves_first(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POLICY_USED);
+		keep(pool, i, FOUR, POOL_USED);
 	touch(pool, 0);
-	keep(pool, 10, FOUR, POLICY_USED);
+	keep(pool, 10, FOUR, POOL_USED);
 	assert_null(pool_find(pool, 1));
 	assert_non_null(pool_find(pool, 0));
-	keep(pool, 11, 2 * FOUR, POLICY_USED);
+	keep(pool, 11, 2 * FOUR, POOL_USED);
 	assert_null(pool_find(pool, 2));
 	assert_null(pool_find(pool, 3));
 	assert_non_null(pool_find(pool, 0));
@@ -133,22 +141,22 @@ static void the_least_recently_used_leaves_first(void **state)
 static void pins_hold(void **state)
 {
 	struct pool *pool = *state;
-	struct pool_extent *pinned = keep(pool, 0, FOUR, POLICY_USED);
+	struct pool_extent *pinned = keep(pool, 0, FOUR, POOL_USED);
 
 	pool_pin(pool, pinned);
 	pool_pin(pool, pinned);
 	for (uint64_t i = 1; i < 100; i++)
-		keep(pool, i, FOUR, POLICY_USED);
+		keep(pool, i, FOUR, POOL_USED);
 	assert_ptr_equal(pool_find(pool, 0), pinned);
 	pool_unpin(pool, pinned);
 	for (uint64_t i = 100; i < 200; i++)
-		keep(pool, i, FOUR, POLICY_USED);
+		keep(pool, i, FOUR, POOL_USED);
 	assert_ptr_equal(pool_find(pool, 0), pinned);
 	pool_unpin(pool, pinned); /* from here on the youngest */
 	for (uint64_t i = 200; i < 203; i++)
-		keep(pool, i, FOUR, POLICY_USED);
+		keep(pool, i, FOUR, POOL_USED);
 	assert_non_null(pool_find(pool, 0));
-	keep(pool, 203, FOUR, POLICY_USED);
+	keep(pool, 203, FOUR, POOL_USED);
 	assert_null(pool_find(pool, 0));
 }
 
@@ -160,13 +168,13 @@ static void where_all_is_pinned_there_is_no_room(void **state)
 	for (uint64_t i = 0; i < 4; i++)
 		extents[i] = add(pool, i, FOUR);
 	pool_filled(pool, extents[0]); /* READY, but pinned */
-	assert_int_equal(add_at(pool, 9, 0, 1, POLICY_USED, &none), -ENOBUFS);
+	assert_int_equal(add_at(pool, 9, 0, 1, POOL_USED, &none), -ENOBUFS);
 	assert_null(none);
 	assert_null(pool_find(pool, 9));
 	pool_unpin(pool, extents[0]);
-	assert_int_equal(add_at(pool, 9, 0, 2 * FOUR, POLICY_USED, &none), -ENOBUFS);
+	assert_int_equal(add_at(pool, 9, 0, 2 * FOUR, POOL_USED, &none), -ENOBUFS);
 	assert_non_null(pool_find(pool, 0)); /* not evicted in vain */
-	assert_int_equal(add_at(pool, 9, 0, FOUR, POLICY_USED, &none), 0);
+	assert_int_equal(add_at(pool, 9, 0, FOUR, POOL_USED, &none), 0);
 	assert_null(pool_find(pool, 0));
 }
 
@@ -195,16 +203,16 @@ static void what_the_kernel_keeps_is_used_again_before_the_pool_grows(void **sta
 	struct pool *pool = *state;
 	struct iovec before[IOV_ROOM], after[IOV_ROOM];
 
-	keep(pool, 0, FOUR, POLICY_USED);
-	assert_int_equal(pool_iov(pool, keep(pool, 1, FOUR, POLICY_GIVEN), 0, FOUR, before), 1);
+	keep(pool, 0, FOUR, POOL_USED);
+	assert_int_equal(pool_iov(pool, keep(pool, 1, FOUR, POOL_GIVEN), 0, FOUR, before), 1);
 	/* Half of the arena was never used, yet 2 takes over what 1 had. */
-	assert_int_equal(pool_iov(pool, keep(pool, 2, FOUR, POLICY_USED), 0, FOUR, after), 1);
+	assert_int_equal(pool_iov(pool, keep(pool, 2, FOUR, POOL_USED), 0, FOUR, after), 1);
 	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
 	assert_null(pool_find(pool, 1));
 	assert_int_equal(pool_used(pool), 2 * FOUR);
 	assert_int_equal(pool_held(pool), 2 * FOUR);
 	/* What is only used stays, and the arena grows. */
-	keep(pool, 3, FOUR, POLICY_USED);
+	keep(pool, 3, FOUR, POOL_USED);
 	assert_non_null(pool_find(pool, 0));
 	assert_int_equal(pool_used(pool), 3 * FOUR);
 	assert_int_equal(pool_counters(pool)->evictions, 0); /* the kernel has it: no loss */
@@ -215,7 +223,7 @@ static void an_endless_scan_that_the_kernel_keeps_needs_little_memory(void **sta
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 100; i++)
-		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POLICY_GIVEN);
+		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POOL_GIVEN);
 	assert_true(pool_held(pool) <= 2 * FOUR);
 }
 
@@ -224,11 +232,11 @@ static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POLICY_SPENT);
+		keep(pool, i, FOUR, POOL_SPENT);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_non_null(pool_find(pool, i));
 	assert_int_equal(pool_held(pool), BUDGET);
-	keep(pool, 4, FOUR, POLICY_SPENT);
+	keep(pool, 4, FOUR, POOL_SPENT);
 	assert_int_equal(pool_used(pool), BUDGET);
 	assert_null(pool_find(pool, 3)); /* the latest: the others were there before it */
 	assert_int_equal(pool_counters(pool)->evictions, 1);
@@ -238,13 +246,13 @@ static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state
 {
 	struct pool *pool = *state;
 
-	keep(pool, 0, FOUR, POLICY_SPENT);
-	keep(pool, 1, FOUR, POLICY_GIVEN);
-	keep(pool, 2, FOUR, POLICY_SPENT); /* over what 1 had */
+	keep(pool, 0, FOUR, POOL_SPENT);
+	keep(pool, 1, FOUR, POOL_GIVEN);
+	keep(pool, 2, FOUR, POOL_SPENT); /* over what 1 had */
 	assert_null(pool_find(pool, 1));
-	keep(pool, 3, FOUR, POLICY_GIVEN);
-	keep(pool, 4, FOUR, POLICY_SPENT);
-	keep(pool, 5, FOUR, POLICY_SPENT);
+	keep(pool, 3, FOUR, POOL_GIVEN);
+	keep(pool, 4, FOUR, POOL_SPENT);
+	keep(pool, 5, FOUR, POOL_SPENT);
 	assert_int_equal(pool_counters(pool)->evictions, 0);
 	for (uint64_t i = 0; i < 6; i++)
 		assert_int_equal(pool_find(pool, i) != NULL, i % 2 == 0 || i == 5);
@@ -254,7 +262,7 @@ static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state
 static void what_was_given_and_is_asked_for_again_is_used(void **state)
 {
 	struct pool *pool = *state;
-	struct pool_extent *given = keep(pool, 0, FOUR, POLICY_GIVEN);
+	struct pool_extent *given = keep(pool, 0, FOUR, POOL_GIVEN);
 
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
 	pool_epoch(pool, 1);
@@ -271,16 +279,32 @@ static void what_is_still_wanted_leaves_last(void **state)
 {
 	struct pool *pool = *state;
 
-	keep(pool, 0, FOUR, POLICY_AHEAD);
-	keep(pool, 1, FOUR, POLICY_USED);
-	keep(pool, 2, FOUR, POLICY_SPENT);
-	keep(pool, 3, FOUR, POLICY_AHEAD);
-	keep(pool, 4, FOUR, POLICY_USED);
+	keep(pool, 0, FOUR, POOL_AHEAD);
+	keep(pool, 1, FOUR, POOL_USED);
+	keep(pool, 2, FOUR, POOL_SPENT);
+	keep(pool, 3, FOUR, POOL_AHEAD);
+	keep(pool, 4, FOUR, POOL_USED);
 	assert_null(pool_find(pool, 2));
-	keep(pool, 5, FOUR, POLICY_USED);
-	assert_null(pool_find(pool, 0));
+	keep(pool, 5, FOUR, POOL_USED);
+	assert_null(pool_find(pool, 3)); /* 0 is needed sooner */
 	assert_int_equal(pool_counters(pool)->wasted, FOUR);
 	assert_non_null(pool_find(pool, 1));
+}
+
+/* The oldest is needed soonest. */
+static void of_what_was_read_ahead_the_latest_leaves_first(void **state)
+{
+	struct pool *pool = *state;
+
+	for (uint64_t i = 0; i < 2; i++)
+		keep(pool, i, FOUR, POOL_DUE);
+	for (uint64_t i = 2; i < 4; i++)
+		keep(pool, i, FOUR, POOL_AHEAD);
+	for (uint64_t i = 0; i < 3; i++) {
+		add(pool, 10 + i, FOUR);
+		assert_null(pool_find(pool, (uint64_t[]){3, 2, 1}[i]));
+	}
+	assert_non_null(pool_find(pool, 0));
 }
 
 static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
@@ -289,15 +313,15 @@ static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
 	struct pool_extent *extent = NULL;
 
 	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POLICY_AHEAD);
-	assert_int_equal(add_at(pool, 4, 0, FOUR, POLICY_AHEAD, &extent), -ENOBUFS);
+		keep(pool, i, FOUR, POOL_AHEAD);
+	assert_int_equal(add_at(pool, 4, 0, FOUR, POOL_AHEAD, &extent), -ENOBUFS);
 	for (uint64_t i = 4; i < 8; i++)
-		keep(pool, i, FOUR, POLICY_DUE);
+		keep(pool, i, FOUR, POOL_DUE);
 	assert_int_equal(pool_counters(pool)->wasted, 4 * FOUR);
 	assert_int_equal(pool_due(pool), BUDGET);
-	assert_int_equal(add_at(pool, 8, 0, FOUR, POLICY_AHEAD, &extent), -ENOBUFS);
-	assert_int_equal(add_at(pool, 8, 0, FOUR, POLICY_DUE, &extent), -ENOBUFS);
-	keep(pool, 8, FOUR, POLICY_USED);
+	assert_int_equal(add_at(pool, 8, 0, FOUR, POOL_AHEAD, &extent), -ENOBUFS);
+	assert_int_equal(add_at(pool, 8, 0, FOUR, POOL_DUE, &extent), -ENOBUFS);
+	keep(pool, 8, FOUR, POOL_USED);
 	assert_int_equal(pool_due(pool), 3 * FOUR);
 	assert_int_equal(pool_ahead(pool), 3 * FOUR);
 }
@@ -305,11 +329,11 @@ static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
 static void a_spent_one_that_is_read_again_does_not_leave(void **state)
 {
 	struct pool *pool = *state;
-	struct pool_extent *spent = keep(pool, 0, FOUR, POLICY_SPENT);
+	struct pool_extent *spent = keep(pool, 0, FOUR, POOL_SPENT);
 
 	pool_pin(pool, spent);
-	keep(pool, 1, 3 * FOUR, POLICY_USED);
-	keep(pool, 2, FOUR, POLICY_USED);
+	keep(pool, 1, 3 * FOUR, POOL_USED);
+	keep(pool, 2, FOUR, POOL_USED);
 	assert_null(pool_find(pool, 1));
 	assert_ptr_equal(pool_find(pool, 0), spent);
 }
@@ -322,11 +346,11 @@ static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state
 	struct pool_extent *filling;
 
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	keep(pool, 0, FOUR, POLICY_AHEAD);
+	keep(pool, 0, FOUR, POOL_AHEAD);
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-	keep(pool, 1, FOUR, POLICY_SPENT);
+	keep(pool, 1, FOUR, POOL_SPENT);
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
-	keep(pool, 2, SLOT_BYTES, POLICY_USED);
+	keep(pool, 2, SLOT_BYTES, POOL_USED);
 	assert_int_equal(pool_room_for_once(pool), 11 * SLOT_BYTES);
 	filling = add(pool, 3, SLOT_BYTES);
 	assert_int_equal(pool_room_for_once(pool), 10 * SLOT_BYTES);
@@ -340,12 +364,12 @@ static void room_for_once_is_all_but_what_this_epoch_may_still_want(void **state
 static void what_is_asked_for_anew_is_wanted_again(void **state)
 {
 	struct pool *pool = *state;
-	struct pool_extent *extent = keep(pool, 0, FOUR, POLICY_SPENT);
+	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
 
 	extent->served = FOUR;
 	pool_pin(pool, extent);
 	assert_false(pool_ask(pool, extent));
-	assert_int_equal(extent->node.use, POLICY_USED);
+	assert_int_equal(extent->use, POOL_USED);
 	assert_int_equal(extent->served, 0); /* of it, nothing yet */
 	extent->served = 1;
 	pool_ask(pool, extent); /* the next request for the same reading */
@@ -357,9 +381,9 @@ static void what_is_asked_for_anew_is_wanted_again(void **state)
 static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **state)
 {
 	struct pool *pool = *state;
-	struct pool_extent *extent = keep(pool, 0, FOUR, POLICY_SPENT);
+	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
 
-	keep(pool, 1, FOUR, POLICY_SPENT);
+	keep(pool, 1, FOUR, POOL_SPENT);
 	pool_epoch(pool, 0); /* still the same */
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
 	pool_epoch(pool, 1);
@@ -378,7 +402,7 @@ static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **stat
 static void one_that_two_read_is_passed_when_both_let_go(void **state)
 {
 	struct pool *pool = *state;
-	struct pool_extent *extent = keep(pool, 0, FOUR, POLICY_USED);
+	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_USED);
 
 	pool_pin(pool, extent);
 	pool_pin(pool, extent);
@@ -399,7 +423,7 @@ static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POLICY_USED);
+		keep(pool, i, FOUR, POOL_USED);
 	assert_int_equal(pool_held(pool), BUDGET);
 	pool_limit(pool, 2 * FOUR);
 	assert_int_equal(pool_limit_now(pool), 2 * FOUR);
@@ -408,7 +432,7 @@ static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
 	assert_null(pool_find(pool, 1));
 	assert_non_null(pool_find(pool, 2));
 	for (uint64_t i = 10; i < 20; i++) {
-		keep(pool, i, FOUR, i % 2 ? POLICY_SPENT : POLICY_USED);
+		keep(pool, i, FOUR, i % 2 ? POOL_SPENT : POOL_USED);
 		assert_true(pool_used(pool) <= 2 * FOUR);
 		assert_true(pool_held(pool) <= 2 * FOUR);
 	}
@@ -422,7 +446,7 @@ static void a_lower_limit_takes_what_is_free_first(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *failed = add(pool, 9, 2 * FOUR);
 
-	keep(pool, 0, 2 * FOUR, POLICY_USED);
+	keep(pool, 0, 2 * FOUR, POOL_USED);
 	pool_failed(pool, failed, -EIO);
 	pool_unpin(pool, failed);
 	assert_int_equal(pool_held(pool), BUDGET);
@@ -436,14 +460,14 @@ static void a_limit_that_is_raised_again_lets_the_pool_grow(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 4; i++)
-		keep(pool, i, FOUR, POLICY_SPENT);
+		keep(pool, i, FOUR, POOL_SPENT);
 	pool_limit(pool, FOUR);
 	assert_int_equal(pool_room_for_once(pool), FOUR);
 	pool_limit(pool, 100 * BUDGET);
 	assert_int_equal(pool_limit_now(pool), BUDGET);
 	assert_int_equal(pool_held(pool), FOUR); /* not before it is needed */
 	for (uint64_t i = 10; i < 13; i++)
-		keep(pool, i, FOUR, POLICY_USED);
+		keep(pool, i, FOUR, POOL_USED);
 	assert_int_equal(pool_used(pool), BUDGET);
 	assert_int_equal(pool_held(pool), BUDGET);
 	for (uint64_t i = 10; i < 13; i++)
@@ -456,17 +480,17 @@ static void a_limit_waits_for_what_is_pinned(void **state)
 	struct pool_extent *pinned = add(pool, 0, 2 * FOUR), *none = NULL;
 
 	pool_filled(pool, pinned);
-	keep(pool, 1, 2 * FOUR, POLICY_USED);
+	keep(pool, 1, 2 * FOUR, POOL_USED);
 	pool_limit(pool, FOUR);
 	assert_null(pool_find(pool, 1));
 	assert_int_equal(pool_used(pool), 2 * FOUR);
 	assert_int_equal(pool_held(pool), 2 * FOUR);
 	assert_int_equal(pool_room_for_once(pool), 0);
 	assert_false(pool_has_room(pool, 1));
-	assert_int_equal(add_at(pool, 2, 0, 1, POLICY_USED, &none), -ENOBUFS);
+	assert_int_equal(add_at(pool, 2, 0, 1, POOL_USED, &none), -ENOBUFS);
 	pool_unpin(pool, pinned);
 	assert_true(pool_has_room(pool, 4));
-	keep(pool, 2, 1, POLICY_USED);
+	keep(pool, 2, 1, POOL_USED);
 	assert_int_equal(pool_used(pool), SLOT_BYTES);
 	pool_limit(pool, FOUR);
 	assert_int_equal(pool_held(pool), FOUR);
@@ -537,7 +561,7 @@ static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **
 	struct pool_extent *extent;
 	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
 
-	assert_int_equal(add_at(pool, 0, 5 * CACHE_PAGE + 904, 20000, POLICY_USED, &extent), 0);
+	assert_int_equal(add_at(pool, 0, 5 * CACHE_PAGE + 904, 20000, POOL_USED, &extent), 0);
 	assert_int_equal(extent->offset % CACHE_PAGE, 904);
 	assert_int_equal(pool_iov_pages(pool, extent, 0, 6 * CACHE_PAGE, pages), 1);
 	assert_int_equal((uintptr_t)pages[0].iov_base % CACHE_PAGE, 0);
@@ -559,7 +583,7 @@ static void what_lies_before_an_extent_takes_memory_too(void **state)
 		struct pool_extent *extent;
 
 		assert_int_equal(pool_slots(&place), offsets[i] % CACHE_PAGE ? 2 : 1);
-		assert_int_equal(pool_add(pool, &place, POLICY_USED, &extent), 0);
+		assert_int_equal(pool_add(pool, &place, POOL_USED, &extent), 0);
 		assert_int_equal(extent->slot_count, pool_slots(&place));
 	}
 	assert_int_equal(pool_used(pool), 8 * SLOT_BYTES);
@@ -589,7 +613,7 @@ static void pages_and_bytes_are_the_same_memory(void **state)
 		pool_failed(pool, holes[i], -EIO);
 		pool_unpin(pool, holes[i]);
 	}
-	assert_int_equal(add_at(pool, 100, 77 * CACHE_PAGE + 200, size, POLICY_USED, &extent), 0);
+	assert_int_equal(add_at(pool, 100, 77 * CACHE_PAGE + 200, size, POOL_USED, &extent), 0);
 	count = pool_iov_pages(pool, extent, 0, 5 * SLOT_BYTES, pages);
 	assert_int_equal(count, 5);
 	for (int i = 0; i < count; i++)
@@ -607,9 +631,9 @@ static void what_was_read_ahead_in_vain_is_counted(void **state)
 {
 	struct pool *pool = *state;
 
-	keep(pool, 0, FOUR - 1, POLICY_AHEAD);
-	keep(pool, 1, FOUR, POLICY_GIVEN);
-	keep(pool, 2, 2 * FOUR, POLICY_USED);
+	keep(pool, 0, FOUR - 1, POOL_AHEAD);
+	keep(pool, 1, FOUR, POOL_GIVEN);
+	keep(pool, 2, 2 * FOUR, POOL_USED);
 	add(pool, 3, 4 * FOUR); /* throws all out */
 	assert_int_equal(pool_counters(pool)->wasted, FOUR - 1);
 	assert_int_equal(pool_counters(pool)->evictions, 2); /* what the kernel keeps is no loss */
@@ -620,7 +644,7 @@ static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *extent;
 
-	assert_int_equal(add_at(pool, 0, 0, 1000, POLICY_AHEAD, &extent), 0);
+	assert_int_equal(add_at(pool, 0, 0, 1000, POOL_AHEAD, &extent), 0);
 	pool_failed(pool, extent, -EIO);
 	pool_unpin(pool, extent);
 	assert_int_equal(pool_counters(pool)->wasted, 1000);
@@ -635,9 +659,9 @@ static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *asked, *failed, *evicted;
 
-	asked = add_ahead(pool, 0, 1, POLICY_AHEAD);
-	failed = add_ahead(pool, 1, SLOT_BYTES + 1, POLICY_AHEAD);
-	evicted = add_ahead(pool, 2, FOUR, POLICY_AHEAD);
+	asked = add_ahead(pool, 0, 1, POOL_AHEAD);
+	failed = add_ahead(pool, 1, SLOT_BYTES + 1, POOL_AHEAD);
+	evicted = add_ahead(pool, 2, FOUR, POOL_AHEAD);
 	assert_int_equal(pool_ahead(pool), 7 * SLOT_BYTES);
 	assert_true(pool_ask(pool, asked));
 	assert_false(pool_ask(pool, asked)); /* the second one to ask */
@@ -657,9 +681,9 @@ static void used_is_what_extents_hold(void **state)
 
 	assert_int_equal(pool_budget(pool), BUDGET);
 	assert_int_equal(pool_used(pool), 0);
-	keep(pool, 0, 1, POLICY_USED);
+	keep(pool, 0, 1, POOL_USED);
 	assert_int_equal(pool_used(pool), SLOT_BYTES);
-	keep(pool, 1, SLOT_BYTES + 1, POLICY_USED);
+	keep(pool, 1, SLOT_BYTES + 1, POOL_USED);
 	assert_int_equal(pool_used(pool), 3 * SLOT_BYTES);
 	add(pool, 2, SLOTS * SLOT_BYTES);
 	assert_int_equal(pool_used(pool), BUDGET);
@@ -724,7 +748,7 @@ static void let_go(struct life *life, struct pool_extent **pinned)
 		fill(life->pool, *pinned);
 		pool_filled(life->pool, *pinned);
 	}
-	if ((*pinned)->state == POOL_READY && (*pinned)->node.use == POLICY_USED && random() % 2)
+	if ((*pinned)->state == POOL_READY && (*pinned)->use == POOL_USED && random() % 2)
 		pool_spend(life->pool, *pinned, random() % 2);
 	pool_unpin(life->pool, *pinned);
 	*pinned = NULL;
@@ -741,7 +765,7 @@ static void take(struct life *life, struct pool_extent **pinned)
 		pool_ask(life->pool, extent);
 		*pinned = extent;
 	} else if (!extent && add_at(life->pool, number, offset_of(number), size_of(number),
-				     (enum policy_use)(random() % POLICY_SPENT), &extent) == 0) {
+				     (enum pool_use)(random() % POOL_SPENT), &extent) == 0) {
 		*pinned = extent;
 	}
 }
@@ -766,14 +790,14 @@ static struct sums sums_of(const struct life *life)
 		if (!extent)
 			continue;
 		sums.used += extent->slot_count;
-		if (policy_is_ahead(extent->node.use))
+		if (pool_is_ahead(extent->use))
 			sums.ahead += extent->slot_count;
-		if (extent->node.use == POLICY_DUE)
+		if (extent->use == POOL_DUE)
 			sums.due += extent->slot_count;
 		if (extent->pins)
 			sums.pinned += extent->slot_count;
-		else if (extent->node.use == POLICY_GIVEN ||
-			 (extent->node.use == POLICY_SPENT && extent->epoch == life->epoch))
+		else if (extent->use == POOL_GIVEN ||
+			 (extent->use == POOL_SPENT && extent->epoch == life->epoch))
 			sums.passed += extent->slot_count;
 	}
 	return sums;
@@ -850,12 +874,12 @@ static void what_was_read_ahead_for_nobody_makes_room(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 3; i++)
-		keep(pool, i, FOUR, POLICY_AHEAD);
+		keep(pool, i, FOUR, POOL_AHEAD);
 	for (uint64_t i = 0; i < 8; i++)
-		keep(pool, 10 + i, FOUR, POLICY_SPENT);
+		keep(pool, 10 + i, FOUR, POOL_SPENT);
 	assert_int_equal(pool_ahead(pool), 3 * FOUR);
 	assert_int_equal(pool_room_for_once(pool), FOUR);
-	keep(pool, 20, FOUR, POLICY_SPENT);
+	keep(pool, 20, FOUR, POOL_SPENT);
 	assert_int_equal(pool_ahead(pool), 0);
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
 	assert_int_equal(pool_counters(pool)->wasted, 3 * FOUR);
@@ -866,9 +890,9 @@ static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 3; i++)
-		keep(pool, i, FOUR, POLICY_AHEAD);
+		keep(pool, i, FOUR, POOL_AHEAD);
 	for (uint64_t i = 0; i < 12; i++) {
-		keep(pool, 10 + i, FOUR, POLICY_SPENT);
+		keep(pool, 10 + i, FOUR, POOL_SPENT);
 		if (i == 5)
 			pool_ask(pool, pool_find(pool, 0));
 	}
@@ -890,6 +914,8 @@ int main(void)
 		pin_test(what_the_kernel_keeps_leaves_before_what_the_pool_keeps),
 		pin_test(what_was_given_and_is_asked_for_again_is_used),
 		pin_test(what_is_still_wanted_leaves_last),
+		pin_test(of_what_was_read_ahead_the_latest_leaves_first),
+		lru_test(of_what_was_read_ahead_the_latest_leaves_first),
 		pin_test(what_is_hoped_for_gives_way_to_what_is_known_to_come),
 		pin_test(a_spent_one_that_is_read_again_does_not_leave),
 		pin_test(room_for_once_is_all_but_what_this_epoch_may_still_want),

@@ -77,7 +77,7 @@ static struct world *begin(void **state, unsigned cpus)
 
 	lay_even(w, FILES, BYTES);
 	params = params_for(w, BUFFERED, MIB, 4);
-	params.lent = 0;
+	params.residency = 0;
 	params.oracle_cpus = cpus;
 	params.source.lists = lists;
 	params.source.locked = tell;

@@ -1,0 +1,264 @@
+/* What the kernel keeps in place of the pool: cache/residency.h. A kernel that keeps what was used
+ * last, as far as it has room, is played by the simplest that does so. */
+#include "cache/residency.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define FILES  4000
+#define SIZE   100000u
+#define PAGES  ((uint64_t)(SIZE + 4095) / 4096 * 4096)
+#define PROBES 8    /* in an epoch */
+#define ROOM   2000 /* files that may be residency */
+
+struct world {
+	struct residency *residency;
+	unsigned room;		     /* files that the kernel has room for */
+	unsigned cached;	     /* and has */
+	uint64_t clock, used[FILES]; /* when; 0: it does not have it */
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->room = FILES;
+	assert_int_equal(residency_new(FILES, ROOM * PAGES, &w->residency), 0);
+	srandom(1);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	residency_free(w->residency);
+	free(w);
+	return 0;
+}
+
+static void forget(struct world *w, unsigned file)
+{
+	w->cached -= w->used[file] > 0;
+	w->used[file] = 0;
+}
+
+static void forget_oldest(struct world *w)
+{
+	unsigned oldest = 0;
+
+	for (unsigned file = 0; file < FILES; file++)
+		if (w->used[file] && (!w->used[oldest] || w->used[file] < w->used[oldest]))
+			oldest = file;
+	forget(w, oldest);
+}
+
+/* Returns whether the kernel had it. */
+static bool use(struct world *w, unsigned file)
+{
+	bool had = w->used[file] > 0;
+	uint64_t probe;
+
+	w->cached += !had;
+	w->used[file] = ++w->clock;
+	if (!had) {
+		residency_asked(w->residency, file, SIZE, true);
+		if (residency_take(w->residency, file, SIZE))
+			residency_served(w->residency, file);
+		else
+			forget(w, file);
+		if (residency_probe(w->residency, &probe)) {
+			residency_release(w->residency, probe, SIZE);
+			forget(w, (unsigned)probe);
+		}
+	}
+	while (w->cached > w->room)
+		forget_oldest(w);
+	return had;
+}
+
+/* Each file once, in any order. Returns how many the kernel had. */
+static unsigned epoch(struct world *w)
+{
+	unsigned order[FILES], hits = 0;
+
+	for (unsigned i = 0; i < FILES; i++) {
+		unsigned j = (unsigned)random() % (i + 1);
+
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (unsigned i = 0; i < FILES; i++)
+		hits += use(w, order[i]);
+	return hits;
+}
+
+static uint64_t files_in_share(const struct world *w)
+{
+	assert_int_equal(residency_bytes(w->residency) % PAGES, 0);
+	assert_true(residency_bytes(w->residency) <= residency_limit(w->residency));
+	assert_true(residency_limit(w->residency) <= ROOM * PAGES);
+	return residency_bytes(w->residency) / PAGES;
+}
+
+static void what_came_first_stays(void **state)
+{
+	struct world *w = *state;
+	unsigned missing = 0;
+
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned file = 0; file < FILES; file++)
+			missing += use(w, file) != (round > 0 && file < ROOM);
+	assert_true(missing <= 2 * PROBES);
+	missing = 0;
+	for (unsigned file = 0; file < FILES; file++)
+		missing += file < ROOM && !residency_has(w->residency, file);
+	assert_true(missing <= 2 * PROBES);
+}
+
+static void every_epoch_finds_all_of_the_share_but_the_probes(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(epoch(w), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_in_range(epoch(w), ROOM - PROBES, ROOM);
+}
+
+/* Left alone, such a kernel with room for f = 1/4 would find f + (1 - f) ln (1 - f): 1 in 30. */
+static void the_share_of_a_kernel_with_less_room_is_what_it_can_keep(void **state)
+{
+	struct world *w = *state;
+
+	w->room = ROOM / 2;
+	for (unsigned i = 0; i < 3; i++)
+		epoch(w);
+	for (unsigned i = 0; i < 5; i++) {
+		unsigned hits = epoch(w);
+
+		assert_true(hits >= w->room * 9 / 10 && hits <= w->room);
+		assert_true(files_in_share(w) <= w->room * 11 / 10);
+	}
+}
+
+static void after_a_moment_of_need_the_share_comes_back(void **state)
+{
+	struct world *w = *state;
+
+	epoch(w);
+	for (unsigned file = 0; file < FILES; file++)
+		forget(w, file);
+	epoch(w); /* finds out */
+	assert_true(files_in_share(w) < ROOM / 4);
+	for (unsigned i = 0; i < 4; i++)
+		epoch(w);
+	assert_true(epoch(w) >= ROOM * 9 / 10);
+}
+
+static void a_stray_loss_costs_as_much(void **state)
+{
+	struct world *w = *state;
+
+	epoch(w);
+	for (unsigned file = 0; file < FILES; file += 100)
+		forget(w, file);
+	epoch(w);
+	assert_true(files_in_share(w) >= ROOM - FILES / 100);
+	assert_true(epoch(w) >= ROOM - FILES / 100);
+}
+
+/* A job ends; the next one reads other files, of which the kernel is to keep some as well. */
+static void a_share_that_nobody_asks_for_begins_anew(void **state)
+{
+	struct world *w = *state;
+	unsigned hits = 0;
+
+	for (unsigned round = 0; round < 2; round++)
+		for (unsigned file = 0; file < ROOM; file++)
+			use(w, file);
+	for (unsigned file = 0; file < ROOM; file++)
+		forget(w, file); /* in a moment of need, without anybody seeing it */
+	assert_int_equal(files_in_share(w), ROOM);
+	for (unsigned round = 0; round < 6; round++)
+		for (unsigned file = ROOM; file < FILES; file++)
+			use(w, file);
+	for (unsigned file = ROOM; file < FILES; file++)
+		hits += use(w, file);
+	assert_in_range(hits, ROOM - 2 * PROBES, ROOM);
+}
+
+static void a_share_of_nothing_stays_nothing(void **state)
+{
+	struct residency *residency;
+
+	(void)state;
+	assert_int_equal(residency_new(FILES, 0, &residency), 0);
+	for (unsigned recent = 0; recent < 2; recent++) {
+		residency_recent(residency, recent);
+		for (unsigned file = 0; file < FILES; file++) {
+			residency_asked(residency, file, SIZE, true);
+			assert_false(residency_take(residency, file, SIZE));
+		}
+	}
+	assert_int_equal(residency_bytes(residency), 0);
+	assert_int_equal(residency_limit(residency), 0);
+	residency_free(residency);
+}
+
+static void a_kernel_that_keeps_all_keeps_it_without_a_note(void **state)
+{
+	struct residency *residency;
+
+	(void)state;
+	assert_int_equal(residency_new(FILES, RESIDENCY_ALL, &residency), 0);
+	for (unsigned file = 0; file < FILES; file++) {
+		residency_asked(residency, file, SIZE, true);
+		assert_true(residency_take(residency, file, SIZE));
+		residency_served(residency, file);
+		assert_false(residency_has(residency, file));
+	}
+	assert_int_equal(residency_bytes(residency), 0);
+	residency_free(residency);
+}
+
+static void what_was_used_last_is_kept_when_told_and_then_a_new_share(void **state)
+{
+	struct world *w = *state;
+
+	epoch(w);
+	residency_recent(w->residency, true);
+	assert_int_equal(files_in_share(w), 0);
+	for (unsigned file = 0; file < FILES; file++) {
+		use(w, file);
+		assert_true(w->used[file] > 0);
+		assert_false(residency_has(w->residency, file));
+	}
+	residency_recent(w->residency, false);
+	for (unsigned file = 0; file < FILES; file++)
+		forget(w, file);
+	assert_int_equal(epoch(w), 0);
+	assert_in_range(epoch(w), ROOM - PROBES, ROOM);
+}
+
+#define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		world_test(what_came_first_stays),
+		world_test(every_epoch_finds_all_of_the_share_but_the_probes),
+		world_test(the_share_of_a_kernel_with_less_room_is_what_it_can_keep),
+		world_test(after_a_moment_of_need_the_share_comes_back),
+		world_test(a_stray_loss_costs_as_much),
+		world_test(a_share_that_nobody_asks_for_begins_anew),
+		cmocka_unit_test(a_share_of_nothing_stays_nothing),
+		cmocka_unit_test(a_kernel_that_keeps_all_keeps_it_without_a_note),
+		world_test(what_was_used_last_is_kept_when_told_and_then_a_new_share),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

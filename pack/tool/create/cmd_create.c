@@ -277,8 +277,8 @@ static int pack(struct command *command)
 		r = open_pack(command);
 	if (r == 0)
 		r = look(command);
-	if (r == 0 && create->ask.labels_refused && !command->tar)
-		r = create_find_labels(create, command->root);
+	if (r == 0 && create->ask.annotations_refused && !command->tar)
+		r = create_find_annotations(create, command->root);
 	if (r == 0 && !command->tar)
 		r = create_name_links(create, true);
 	if (r == 0)

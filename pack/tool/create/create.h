@@ -37,7 +37,7 @@ struct create_ask {
 	bool transforms;	      /* images are changed: */
 	struct transform how;	      /* so, */
 	const struct opt_list *touch; /* where their paths match one of these, or there are none */
-	bool labels_refused;	      /* not beside labels of places in them */
+	bool annotations_refused;     /* not where SOURCE has annotations of places in them */
 	unsigned jobs;
 	enum progress_want progress;
 };
@@ -110,12 +110,12 @@ int create_list_bad(struct create *create, const char *path, const char *damage,
 /* Writes lines that were held back, and empties them. */
 void create_list_held(struct create *create, struct buf *held);
 
-/* Says that a file labels places in images. Returns CREATE_REFUSED. */
-int create_refuse_labels(struct create *create, const char *path, enum labels_kind kind);
+/* Says that a file annotates places in images. Returns CREATE_REFUSED. */
+int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind);
 
 /* Looks for such a file in the folder that `root` is open on and whose entries have been added: 0,
  * CREATE_REFUSED or -ENOMEM. */
-int create_find_labels(struct create *create, int root);
+int create_find_annotations(struct create *create, int root);
 
 /* An input of a kind that no pack can hold: said, left out. */
 void create_special(struct create *create, const char *path, const char *what);
@@ -135,7 +135,7 @@ int create_name_dangling(struct create *create);
 
 /* Reads and shapes some of a folder's files, chosen by their paths; names those that are bad, and
  * once what cannot be packed, unless ret->silent. There is no importer, and is none afterwards. 0,
- * CREATE_REFUSED where a file labels places in images, or as create_run(). */
+ * CREATE_REFUSED where a file annotates places in images, or as create_run(). */
 int create_take_sample(struct create *create, const struct import_dir_params *params,
 		       struct create_sample *ret);
 /* The size that a pack of the whole would have, about. */

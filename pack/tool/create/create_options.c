@@ -101,7 +101,7 @@ static int take_transform(const struct create_options *options, struct create *c
 	if (transform_check(&create->ask.how, &err) < 0)
 		return create_usage_error(err.text);
 	create->ask.touch = &options->touch;
-	create->ask.labels_refused = (options->resize || options->max_side) && !options->force;
+	create->ask.annotations_refused = (options->resize || options->max_side) && !options->force;
 	create->ask.transforms =
 		options->resize || options->max_side || options->store >= 0 || options->optimize;
 	if (options->touch.count && !create->ask.transforms)

@@ -17,8 +17,8 @@ static int use(struct create *create, struct item *item)
 	struct create_sample *sample = create->sample;
 	bool bad = item->error || (item->is_bad && !item->finding.usable);
 
-	if (item->labels)
-		return create_refuse_labels(create, item->path.data, item->labels);
+	if (item->annotations)
+		return create_refuse_annotations(create, item->path.data, item->annotations);
 	sample->taken++;
 	sample->bytes_in += item->size;
 	sample->bytes_read += item_is_large(item) ? 0 : item->size;

@@ -10,8 +10,8 @@
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/cli/pipeline.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/image/labels.h"
 #include "pack/tool/import/source.h"
 #include <fcntl.h>
 #include <string.h>
@@ -87,48 +87,48 @@ static void shape(const struct create *create, struct item *item)
 	damaged = item->error || (item->is_bad && !item->finding.usable);
 	if (create->ask.transforms && !damaged && may_touch(create, item->path.data))
 		transform(create, item);
-	if (create->ask.labels_refused && labels_may_be(item->path.data))
-		item->labels = labels_look(item->path.data, (const uint8_t *)item->bytes.data,
-					   item->bytes.len);
+	if (create->ask.annotations_refused && annotations_may_be(item->path.data))
+		item->annotations = annotations_look(
+			item->path.data, (const uint8_t *)item->bytes.data, item->bytes.len);
 }
 
-/* --- labels ------------------------------------------------------------------------------- */
+/* --- annotations -------------------------------------------------------------------------- */
 
-#define LABELS_LOOKED_AT 1000 /* of millions of files with such names the first tell */
+#define ANNOTATIONS_LOOKED_AT 1000 /* of millions of files with such names the first tell */
 
-int create_refuse_labels(struct create *create, const char *path, enum labels_kind kind)
+int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
 {
 	progress_clear(&create->progress);
 	log_error("%s/%s: %s: boxes would no longer fit the images; --force resizes all the same",
-		  create->source, path, labels_name(kind));
+		  create->source, path, annotations_name(kind));
 	return CREATE_REFUSED;
 }
 
-static enum labels_kind look_at(int root, const char *path, char *head)
+static enum annotations_kind look_at(int root, const char *path, char *head)
 {
 	SCOPE_CLOSE int fd = openat(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : io_read(fd, head, LABELS_HEAD);
+	ssize_t n = fd < 0 ? -1 : io_read(fd, head, ANNOTATIONS_HEAD);
 
-	return n > 0 ? labels_look(path, (const uint8_t *)head, (size_t)n) : LABELS_NONE;
+	return n > 0 ? annotations_look(path, (const uint8_t *)head, (size_t)n) : ANNOTATIONS_NONE;
 }
 
-int create_find_labels(struct create *create, int root)
+int create_find_annotations(struct create *create, int root)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	SCOPE_FREE char *head = malloc(LABELS_HEAD);
+	SCOPE_FREE char *head = malloc(ANNOTATIONS_HEAD);
 	unsigned looked = 0;
 	int r = head ? 0 : -ENOMEM;
 
 	for (uint64_t id = 1; r == 0 && id < create->import->entries; id++) {
-		enum labels_kind kind;
+		enum annotations_kind kind;
 
 		r = builder_path(create->builder, (uint32_t)id, &path);
-		if (r < 0 || !labels_may_be(path.data))
+		if (r < 0 || !annotations_may_be(path.data))
 			continue;
 		kind = look_at(root, path.data, head);
-		if (kind != LABELS_NONE)
-			return create_refuse_labels(create, path.data, kind);
-		if (++looked == LABELS_LOOKED_AT)
+		if (kind != ANNOTATIONS_NONE)
+			return create_refuse_annotations(create, path.data, kind);
+		if (++looked == ANNOTATIONS_LOOKED_AT)
 			break;
 	}
 	return r;
@@ -475,8 +475,8 @@ static int store_item(struct create *create, struct item *item)
 
 	if (item->error)
 		return give_up(create, item);
-	if (item->labels)
-		return create_refuse_labels(create, item->path.data, item->labels);
+	if (item->annotations)
+		return create_refuse_annotations(create, item->path.data, item->annotations);
 	if (item->is_bad)
 		r = create_found(create, item->path.data, &item->finding);
 	if (r == 1)

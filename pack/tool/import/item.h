@@ -9,8 +9,8 @@
 #define PACK_TOOL_IMPORT_ITEM_H
 
 #include "base/buf.h"
+#include "pack/tool/image/annotations.h"
 #include "pack/tool/image/check.h"
-#include "pack/tool/image/labels.h"
 #include "pack/tool/import/dedup_table.h"
 #include "pack/write/builder.h"
 
@@ -27,9 +27,9 @@ struct item {
 	uint32_t hash;	      /* of them, where dedup is asked for and pays */
 	int error;	      /* the source could not be read: -errno */
 	struct dataset_image image;
-	bool is_made;		 /* the bytes are not those of the source */
-	enum labels_kind labels; /* of places in images, where that is asked for */
-	bool is_bad;		 /* a check found something */
+	bool is_made;			   /* the bytes are not those of the source */
+	enum annotations_kind annotations; /* of places in images, where that is asked for */
+	bool is_bad;			   /* a check found something */
 	struct check_finding finding;
 	struct buf listed; /* lines of the list of bad inputs, of what came right before it */
 	struct item *next; /* in the order of storing */

@@ -1,4 +1,4 @@
-#include "pack/tool/image/labels.h"
+#include "pack/tool/image/annotations.h"
 
 #include <string.h>
 #include <strings.h>
@@ -25,7 +25,7 @@ static bool has(struct text text, const char *word)
 
 /* --- JSON and XML --------------------------------------------------------------------- */
 
-/* COCO lists the images, with their sizes, before the boxes, which lie beyond any head. */
+/* COCO lists the images with their sizes first; the boxes may begin only after the head. */
 static bool is_coco(struct text text)
 {
 	while (text.at < text.end && is_space(*text.at))
@@ -72,7 +72,7 @@ static bool at_word_end(const struct text *text)
 }
 
 /* 0 to 1: "0", "0.5", "1.000", ".25", "3e-05". */
-static bool share(struct text *text)
+static bool coordinate(struct text *text)
 {
 	char first = text->at < text->end ? *text->at : '\0';
 	size_t whole = digits(text), fraction = 0;
@@ -87,22 +87,22 @@ static bool share(struct text *text)
 	return at_word_end(text) && (whole == 0 || first == '0' || first == '1' || small);
 }
 
-/* A class and four shares, more for outlines. Skips the line's end. */
+/* A class and four coordinates, more for outlines. Skips the end of the line. */
 static bool yolo_line(struct text *text)
 {
-	size_t shares = 0;
+	size_t coordinates = 0;
 
 	if (digits(text) == 0 || !at_word_end(text))
 		return false;
-	for (blanks(text); text->at < text->end && *text->at != '\n'; blanks(text), shares++)
-		if (!share(text))
+	for (blanks(text); text->at < text->end && *text->at != '\n'; blanks(text), coordinates++)
+		if (!coordinate(text))
 			return false;
 	accept(text, '\n');
-	return shares >= 4;
+	return coordinates >= 4;
 }
 
-/* Each line that is there to its end; a single one also without it. Whole numbers alone are
- * something else. */
+/* Every line must match. The last one may be cut off where the head ends, and does not count,
+ * unless it is the only one. A file without any "." has something else than coordinates. */
 static bool is_yolo(struct text text)
 {
 	const char *last = memrchr(text.at, '\n', (size_t)(text.end - text.at));
@@ -128,37 +128,37 @@ static const struct {
 	const char *ending, *name;
 	bool (*is)(struct text text);
 } kinds[] = {
-	[LABELS_COCO] = {".json", "COCO JSON", is_coco},
-	[LABELS_VOC] = {".xml", "Pascal VOC XML", is_voc},
-	[LABELS_YOLO] = {".txt", "YOLO labels", is_yolo},
+	[ANNOTATIONS_COCO] = {".json", "COCO JSON", is_coco},
+	[ANNOTATIONS_VOC] = {".xml", "Pascal VOC XML", is_voc},
+	[ANNOTATIONS_YOLO] = {".txt", "YOLO labels", is_yolo},
 };
 
-static enum labels_kind kind_of(const char *path)
+static enum annotations_kind kind_of(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
-	for (enum labels_kind kind = LABELS_COCO; dot && kind <= LABELS_YOLO; kind++)
+	for (enum annotations_kind kind = ANNOTATIONS_COCO; dot && kind <= ANNOTATIONS_YOLO; kind++)
 		if (strcasecmp(dot, kinds[kind].ending) == 0)
 			return kind;
-	return LABELS_NONE;
+	return ANNOTATIONS_NONE;
 }
 
-bool labels_may_be(const char *path)
+bool annotations_may_be(const char *path)
 {
-	return kind_of(path) != LABELS_NONE;
+	return kind_of(path) != ANNOTATIONS_NONE;
 }
 
-enum labels_kind labels_look(const char *path, const uint8_t *head, size_t len)
+enum annotations_kind annotations_look(const char *path, const uint8_t *head, size_t len)
 {
 	const struct text text = {.at = (const char *)head, .end = (const char *)head + len};
-	enum labels_kind kind = kind_of(path);
+	enum annotations_kind kind = kind_of(path);
 
-	if (kind == LABELS_NONE || len == 0)
-		return LABELS_NONE;
-	return kinds[kind].is(text) ? kind : LABELS_NONE;
+	if (kind == ANNOTATIONS_NONE || len == 0)
+		return ANNOTATIONS_NONE;
+	return kinds[kind].is(text) ? kind : ANNOTATIONS_NONE;
 }
 
-const char *labels_name(enum labels_kind kind)
+const char *annotations_name(enum annotations_kind kind)
 {
 	return kinds[kind].name;
 }

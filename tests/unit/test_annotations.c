@@ -1,6 +1,6 @@
-/* Files that say where in an image things are: pack/tool/image/labels.h. */
+/* Files that say where in an image things are: pack/tool/image/annotations.h. */
 #include "base/scope.h"
-#include "pack/tool/image/labels.h"
+#include "pack/tool/image/annotations.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,14 +8,14 @@
 
 #include <cmocka.h>
 
-static enum labels_kind look(const char *path, const char *text)
+static enum annotations_kind look(const char *path, const char *text)
 {
 	size_t len = strlen(text);
 	SCOPE_FREE uint8_t *copy = malloc(len ? len : 1);
 
 	assert_non_null(copy);
 	memcpy(copy, text, len);
-	return labels_look(path, copy, len);
+	return annotations_look(path, copy, len);
 }
 
 static void coco_is_known_by_boxes_or_by_the_sizes_of_images(void **state)
@@ -23,16 +23,17 @@ static void coco_is_known_by_boxes_or_by_the_sizes_of_images(void **state)
 	(void)state;
 	assert_int_equal(look("annotations/val.json",
 			      "{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]"),
-			 LABELS_COCO);
+			 ANNOTATIONS_COCO);
 	assert_int_equal(look("instances.JSON",
 			      "\n{\"info\": {}, \"images\": [{\"license\": 4, \"file_name\": "
 			      "\"1.jpg\", \"height\": 427, \"width\": 640, \"id\": 1}, {\"lic"),
-			 LABELS_COCO);
+			 ANNOTATIONS_COCO);
 	assert_int_equal(look("results.json", "[{\"image_id\":42,\"bbox\":[258.15,41.29"),
-			 LABELS_COCO);
-	assert_int_equal(look("classes.json", "{\"0\": [\"n01440764\", \"tench\"]}"), LABELS_NONE);
-	assert_int_equal(look("strange.json", "there is a \"bbox\" in here"), LABELS_NONE);
-	assert_int_equal(look("empty.json", "  "), LABELS_NONE);
+			 ANNOTATIONS_COCO);
+	assert_int_equal(look("classes.json", "{\"0\": [\"n01440764\", \"tench\"]}"),
+			 ANNOTATIONS_NONE);
+	assert_int_equal(look("strange.json", "there is a \"bbox\" in here"), ANNOTATIONS_NONE);
+	assert_int_equal(look("empty.json", "  "), ANNOTATIONS_NONE);
 }
 
 static void voc_is_known_by_its_boxes(void **state)
@@ -41,26 +42,27 @@ static void voc_is_known_by_its_boxes(void **state)
 	assert_int_equal(look("Annotations/1.xml",
 			      "<annotation>\n<size><width>500</width></size>\n<object>"
 			      "<bndbox><xmin>8</xmin>"),
-			 LABELS_VOC);
+			 ANNOTATIONS_VOC);
 	assert_int_equal(look("1.xml", "<annotation><folder>VOC</folder></annotation>"),
-			 LABELS_NONE);
-	assert_int_equal(look("pom.xml", "<project><bndbox/></project>"), LABELS_NONE);
-	assert_int_equal(look("1.xml", ""), LABELS_NONE);
+			 ANNOTATIONS_NONE);
+	assert_int_equal(look("pom.xml", "<project><bndbox/></project>"), ANNOTATIONS_NONE);
+	assert_int_equal(look("1.xml", ""), ANNOTATIONS_NONE);
 }
 
 static void yolo_is_known_by_lines_of_shares(void **state)
 {
 	(void)state;
 	assert_int_equal(look("labels/1.txt", "45 0.479492 0.688771 0.955609 0.5955\n"),
-			 LABELS_YOLO);
+			 ANNOTATIONS_YOLO);
 	assert_int_equal(look("1.txt", "45 0.4 0.6 0.9 0.5\r\n\r\n0 1 1.0 .25 3e-05\r\n"),
-			 LABELS_YOLO);
-	assert_int_equal(look("1.txt", "0 0.5 0.5 0.1 0.1"), LABELS_YOLO);
-	assert_int_equal(look("outline.txt", "0 0.1 0.1 0.2 0.1 0.2 0.2 0.1 0.2\n"), LABELS_YOLO);
-	assert_int_equal(look("cut.txt", "0 0.1 0.1 0.2 0.1\n0 0.3 0."), LABELS_YOLO);
+			 ANNOTATIONS_YOLO);
+	assert_int_equal(look("1.txt", "0 0.5 0.5 0.1 0.1"), ANNOTATIONS_YOLO);
+	assert_int_equal(look("outline.txt", "0 0.1 0.1 0.2 0.1 0.2 0.2 0.1 0.2\n"),
+			 ANNOTATIONS_YOLO);
+	assert_int_equal(look("cut.txt", "0 0.1 0.1 0.2 0.1\n0 0.3 0."), ANNOTATIONS_YOLO);
 }
 
-static void other_texts_are_no_labels(void **state)
+static void other_texts_are_no_annotations(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -81,21 +83,21 @@ static void other_texts_are_no_labels(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (look("a.txt", texts[i]) != LABELS_NONE)
+		if (look("a.txt", texts[i]) != ANNOTATIONS_NONE)
 			fail_msg("%s", texts[i]);
 }
 
 static void only_names_that_fit_are_looked_into(void **state)
 {
 	(void)state;
-	assert_true(labels_may_be("a/b.json"));
-	assert_true(labels_may_be("a/b.Txt"));
-	assert_false(labels_may_be("a/b.jpg"));
-	assert_false(labels_may_be("a.json/b"));
-	assert_false(labels_may_be("README"));
-	assert_int_equal(look("a.jpg", "0 0.5 0.5 0.1 0.1\n"), LABELS_NONE);
-	assert_string_equal(labels_name(LABELS_COCO), "COCO JSON");
-	assert_null(labels_name(LABELS_NONE));
+	assert_true(annotations_may_be("a/b.json"));
+	assert_true(annotations_may_be("a/b.Txt"));
+	assert_false(annotations_may_be("a/b.jpg"));
+	assert_false(annotations_may_be("a.json/b"));
+	assert_false(annotations_may_be("README"));
+	assert_int_equal(look("a.jpg", "0 0.5 0.5 0.1 0.1\n"), ANNOTATIONS_NONE);
+	assert_string_equal(annotations_name(ANNOTATIONS_COCO), "COCO JSON");
+	assert_null(annotations_name(ANNOTATIONS_NONE));
 }
 
 int main(void)
@@ -104,9 +106,9 @@ int main(void)
 		cmocka_unit_test(coco_is_known_by_boxes_or_by_the_sizes_of_images),
 		cmocka_unit_test(voc_is_known_by_its_boxes),
 		cmocka_unit_test(yolo_is_known_by_lines_of_shares),
-		cmocka_unit_test(other_texts_are_no_labels),
+		cmocka_unit_test(other_texts_are_no_annotations),
 		cmocka_unit_test(only_names_that_fit_are_looked_into),
 	};
 
-	return cmocka_run_group_tests_name("labels", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("annotations", tests, NULL, NULL);
 }

@@ -393,7 +393,7 @@ def test_a_dry_run_refuses_what_packing_would(src, pack):
     write(src / "a.txt", b"0 0.5 0.5 0.25 0.25\n")
     done = run(FOLDPACK, "create", "-n", "--resize=100", src, pack, status=2)
     assert f"{src}/a.txt: YOLO" in done.err
-    create(src, pack, "-n", "--resize=100")
+    create(src, pack, "-n", "--resize=100", "--anyway")
 
 
 @pytest.mark.parametrize("options, complaint", [
@@ -498,14 +498,17 @@ def test_only_what_matches_is_transformed(src, pack):
     assert options == "store=bmp\ntransform=train/*\ntransform=*.none\n"
 
 
-def test_force_resizes_beside_boxes(src, pack):
+def test_boxes_refuse_a_resize_unless_it_is_to_be_anyway(src, pack):
     image = pytest.importorskip("PIL.Image", reason="PIL is not installed")
     image.frombytes("RGB", (400, 300), noise(1, 360000)).save(src / "a.jpg")
     write(src / "a.txt", b"0 0.5 0.5 0.25 0.25\n")
     done = run(FOLDPACK, "create", "--resize=100", src, pack, status=2)
-    assert f"{src}/a.txt: YOLO" in done.err and "--force" in done.err
+    assert f"{src}/a.txt: YOLO" in done.err and "--anyway" in done.err
     assert not pack.exists()
-    run(FOLDPACK, "create", "--resize=100", "--force", src, pack)
+    create(src, pack, "--resize=100", status=2)
+    run(FOLDPACK, "create", "--resize=100", "--anyway", src, pack)
+    done = run(FOLDPACK, "create", "--resize=100", "--anyway", src, pack, status=1)
+    assert "exists; --force replaces it" in done.err
 
 
 @pytest.mark.parametrize("words, complaint", [

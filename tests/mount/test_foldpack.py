@@ -558,9 +558,22 @@ def test_a_full_disk_is_said_with_what_is_free_and_needed(src, tmp_path):
     for number in range(40):
         write(src / str(number), os.urandom(1 << 20))
     with small_filesystem(tmp_path / "small", "16m") as small:
-        done = run("create", src, small / "x.lmdb", status=1)
+        done = run("create", "--anyway", src, small / "x.lmdb", status=1)
         assert "the disk is full: 16 MiB free, about 40.2 MiB needed" in done.err
         assert os.listdir(small) == []
+
+
+@is_root
+def test_what_cannot_fit_is_not_begun(src, tmp_path):
+    for number in range(40):
+        write(src / str(number), os.urandom(1 << 20))
+    with small_filesystem(tmp_path / "small", "16m") as small:
+        done = run("create", src, small / "x.lmdb", status=1)
+        assert (f"{small}/x.lmdb: about 40.2 MiB needed, only 16 MiB free; make room, choose "
+                "another place for PACK, or begin --anyway" in done.err)
+        assert "the disk is full" not in done.err and os.listdir(small) == []
+        # Equal files may make it fit.
+        assert "the disk is full" in run("create", "--dedup", src, small / "x.lmdb", status=1).err
 
 
 @is_root

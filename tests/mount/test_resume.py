@@ -262,11 +262,11 @@ def tmpfs(folder, megabytes):
     71, 281, *(pytest.param(size, marks=pytest.mark.slow) for size in (135, 200))])
 def test_a_full_disk_is_gone_on_with_when_there_is_room(src, want, place, megabytes):
     with tmpfs(place / "small", megabytes) as small:
-        done = create(src, small / "x.lmdb", status=1)
+        done = create(src, small / "x.lmdb", "--anyway", status=1)
         assert f"{small}/x.lmdb: the disk is full" in done.err
         assert "more needed; make room" in done.err
         assert "--resume goes on behind" in done.err
-        done = create(src, small / "x.lmdb", "--resume", status=1)
+        done = create(src, small / "x.lmdb", "--resume", "--anyway", status=1)
         assert "going on behind" in done.err and "the disk is full" in done.err
         run("mount", "-o", "remount,size=500m", small)
         assert goes_on(src, small / "x.lmdb", want) > 0
@@ -296,8 +296,8 @@ def test_threads_that_still_read_when_the_disk_is_full_come_to_no_harm(place):
     room = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
     os.write(writer, b"x" * room)
     with tmpfs(place / "small", 40) as small, open(reader, "rb") as said:
-        process = subprocess.Popen([FOLDPACK, "create", "-qj1", "--check=decode", place / "src",
-                                    small / "x.lmdb"], stderr=writer)
+        process = subprocess.Popen([FOLDPACK, "create", "-qj1", "--check=decode", "--anyway",
+                                    place / "src", small / "x.lmdb"], stderr=writer)
         os.close(writer)
         with process:
             wait_until(partial(small / "x.lmdb").exists)
@@ -460,6 +460,30 @@ def test_a_finished_pack_is_left_as_it_is(src, pack, want):
     done = create(src, pack, "--resume", status=1)
     assert f"{pack}: not an LMDB file" in done.err
     assert pack.read_bytes() == b"something else"
+
+
+def test_a_finished_pack_of_other_options_is_no_end_to_go_on_to(src, pack, want):
+    shutil.copy(want, pack)
+    done = create(src, pack, "--resume", "--exclude=d1", status=1)
+    assert f"{pack}: finished already, but made with other options" in done.err
+    assert "--force without --resume replaces it" in done.err
+    assert filecmp.cmp(pack, want, shallow=False)
+
+
+def test_a_finished_pack_of_another_folder_is_no_end_to_go_on_to(tmp_path):
+    for name in ("one", "other"):
+        (tmp_path / name / "class").mkdir(parents=True)
+        for number in range(5):
+            write(tmp_path / name / f"class/{number}", b"%d" % number)
+    pack = tmp_path / "x.lmdb"
+    run(FOLDPACK, "create", tmp_path / "one", pack)
+    os.utime(tmp_path / "other/class/3", (1, 1))
+    done = run(FOLDPACK, "create", "--resume", tmp_path / "other", pack, status=1)
+    assert f"{pack}: finished already, but not of {tmp_path}/other as it is now" in done.err
+    run(FOLDPACK, "create", "--resume", tmp_path / "one", pack)
+    (tmp_path / "one/class/2").unlink()
+    done = run(FOLDPACK, "create", "--resume", tmp_path / "one", pack, status=1)
+    assert "'class/2' differs" in done.err
 
 
 def test_an_interrupted_pack_is_not_begun_again_unasked(src, interrupted, want):

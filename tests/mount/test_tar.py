@@ -288,6 +288,36 @@ def test_a_file_in_the_place_of_a_folder_is_bad(kind, pack, tmp_path):
     assert listed(pack) == ["a", "d"]
 
 
+def test_a_hard_link_to_what_is_excluded_is_left_out_with_it(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("raw/x", b"1"), special("y", tarfile.LNKTYPE, "raw/x"),
+                     ("z", b"2"))
+    done = create(source, pack, "--exclude=raw")
+    assert (f"{source}/y: a hard link to a file that --exclude or --include leaves out; left out"
+            in done.err)
+    assert listed(pack) == ["z"]
+
+
+def test_one_folder_around_all_is_named_and_can_be_taken_off(pack, tmp_path):
+    source = members(tmp_path / "x.tar", ("set/a/1", b"1"), ("set/b/2", b"2"),
+                     special("set/b/3", tarfile.LNKTYPE, "set/a/1"), ("set/README", b"3"))
+    done = create(source, pack)
+    assert f"{source}: all of it is in one folder, 'set'" in done.err
+    assert "--strip-components=1" in done.err
+    done = create(source, pack, "--force", "--strip-components=1")
+    assert "one folder" not in done.err
+    assert listed(pack) == ["README", "a/1", "b/2", "b/3"]
+    assert cat(pack, "b/3") == b"1"
+    done = create(source, pack, "--force", "--strip-components=2", "--include=[12]")
+    assert f"{source}/set/README: --strip-components leaves nothing of its path" in done.err
+    assert listed(pack) == ["1", "2"]
+
+
+def test_classes_that_no_folder_is_around_are_not_named(pack, tmp_path, src):
+    assert "one folder" not in create(members(tmp_path / "x.tar", ("a/1", b"1"), ("a/2", b"2")),
+                                      pack).err
+    assert "only of a tar" in create(src, pack, "--strip-components=1", status=2).err
+
+
 def test_hard_links_are_kept_where_their_file_has_come(pack, tmp_path):
     source = members(tmp_path / "x.tar", ("x", b"1"), special("y", tarfile.LNKTYPE, "./x"),
                      special("z", tarfile.LNKTYPE, "y"), special("w", tarfile.LNKTYPE, "later"),

@@ -48,6 +48,11 @@ static void on_special(void *context, const char *path, const char *what)
 	create_special(context, path, what);
 }
 
+static void on_left_out(void *context, const char *path, const char *reason)
+{
+	create_left_out(context, path, reason);
+}
+
 static int on_broken(void *context, int error, const struct err *err)
 {
 	return create_broken(context, error, err);
@@ -81,6 +86,8 @@ static int open_source(struct command *command)
 	if (command->tar && command->options.dereference)
 		return create_usage_error(
 			"'--dereference': a tar does not hold what its links lead to");
+	if (!command->tar && command->options.strip)
+		return create_usage_error("'--strip-components': only of a tar");
 	if (standard && isatty(STDIN_FILENO))
 		return create_usage_error(
 			"a tar is expected on standard input, which is a terminal");
@@ -199,6 +206,7 @@ static int look_at_folder(struct command *command)
 static int look_at_tar(struct command *command)
 {
 	const struct import_tar_params params = {.fd = command->root,
+						 .strip = (unsigned)command->options.strip,
 						 .filter = &command->options.filter,
 						 .watch = &command->watch,
 						 .builder = command->create.builder};
@@ -236,7 +244,9 @@ static int store(struct create *create)
 	/* Of images that are changed it is not known, nor of a tar. */
 	if (create->import->entries > 0 && !create->ask.transforms)
 		create->need = target_estimate(create->import->bytes, create->import->entries);
-	create_warn_of_space(create);
+	r = create_check_space(create);
+	if (r < 0)
+		return r;
 	progress_begin(&create->progress, "packing", create->ask.progress);
 	create->progress.files_total = create->import->files;
 	create->progress.bytes_total = create->import->bytes;
@@ -285,6 +295,8 @@ static int pack(struct command *command)
 		r = store(create);
 	if (r == 0 && command->tar)
 		r = create_name_links(create, false);
+	if (r == 0 && command->tar)
+		r = create_name_one_folder(create);
 	if (r == 0)
 		r = close_bad_list(command);
 	if (r == 0)
@@ -342,6 +354,7 @@ static int begin(struct command *command, char **args)
 	create->pack = args[1];
 	command->watch = (struct import_watch){.bad = on_bad,
 					       .special = on_special,
+					       .left_out = on_left_out,
 					       .broken = on_broken,
 					       .tick = on_tick,
 					       .context = create};
@@ -363,7 +376,12 @@ static int status_of(int error)
 
 static int say_finished(struct command *command)
 {
-	int status = create_say_finished(&command->create, command->options.json);
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int status = create_options_text(&command->options, &text) < 0
+			     ? EXIT_FAILED
+			     : create_say_finished(&command->create, text.data,
+						   command->tar ? -1 : command->root,
+						   command->options.json);
 
 	if (status == EXIT_DONE && !command->options.dry_run)
 		builder_tidy(command->create.pack);

@@ -33,6 +33,7 @@ struct create_sample {
 struct create_ask {
 	enum on_bad on_bad;
 	enum check_level check;
+	bool anyway;		      /* in spite of what speaks against it */
 	bool dedup;		      /* store the bytes of equal files once */
 	bool transforms;	      /* images are changed: */
 	struct transform how;	      /* so, */
@@ -85,9 +86,10 @@ static inline bool create_is_told(int error)
  * Returns CREATE_TOLD, or what it was if it has been. */
 int create_fail(struct create *create, int error, const struct err *err);
 
-/* Says so where there seems to be too little room. Better before an hour of packing than after it;
- * but filesystems that compress may prove it wrong, so that it is only said. */
-void create_warn_of_space(struct create *create);
+/* Says so where there seems to be too little room: better before an hour of packing than after it.
+ * CREATE_TOLD where even the files' own bytes do not fit, unless create->ask.anyway, as on a
+ * filesystem that compresses; else 0. */
+int create_check_space(struct create *create);
 
 /* Says why the source cannot be read as a whole. Returns CREATE_DAMAGED for -EBADMSG, else
  * CREATE_TOLD. */
@@ -120,6 +122,9 @@ int create_find_annotations(struct create *create, int root);
 /* An input of a kind that no pack can hold: said, left out. */
 void create_special(struct create *create, const char *path, const char *what);
 
+/* An input that the options leave out: said, not counted. */
+void create_left_out(struct create *create, const char *path, const char *reason);
+
 /* Says where the pack's place could serve it better, once its partial file is there. */
 void create_advise(const struct create *create);
 
@@ -130,6 +135,9 @@ int create_name_empty(struct create *create);
 /* Says how many links lead out of the pack, and what can be done where they can be followed. 0 or
  * -ENOMEM. */
 int create_name_links(struct create *create, bool can_follow);
+/* Says so where all that a tar holds is in one folder, which loaders take for the one class. 0 or
+ * -ENOMEM. */
+int create_name_one_folder(struct create *create);
 /* Names the links to what was left out. 0 or -ENOMEM. */
 int create_name_dangling(struct create *create);
 
@@ -146,8 +154,10 @@ int create_say_sample(const struct create *create, const struct create_sample *s
 /* Gives the pack its name, and says what is in it: in words, and to standard output as JSON where
  * that is asked for. `began` is a progress_now(). 0, CREATE_TOLD or -ENOMEM. */
 int create_finish(struct create *create, bool json, double began);
-/* Says that PACK is there already, and nothing is to be done. Returns an exit status. */
-int create_say_finished(struct create *create, bool json);
+/* Says that PACK is there already, and nothing is to be done; or that it was made with other
+ * options, or of another folder: some of its files are looked for below `root` (-1: none are), with
+ * the same size and time. Returns an exit status. */
+int create_say_finished(struct create *create, const char *options, int root, bool json);
 /* Says what there is to go on with: false where there is nothing. */
 bool create_say_kept(struct create *create, const char *words);
 

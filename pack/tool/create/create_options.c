@@ -10,7 +10,10 @@ static const char *const store_names[] = {"jpeg", "bmp", "ppm", NULL};
 static const char *const check_names[] = {"off", "header", "decode", NULL};
 
 static const struct opt table[] = {
-	OPT_FLAG(0, "force", struct create_options, force, "replace PACK where it exists"),
+	OPT_FLAG(0, "force", struct create_options, force,
+		 "replace PACK where it exists, or what an interrupted run left of it"),
+	OPT_FLAG(0, "anyway", struct create_options, anyway,
+		 "pack although there is too little room, or boxes no longer fit resized images"),
 	OPT_FLAG(0, "resume", struct create_options, resume,
 		 "go on where an interrupted run ended; where there was none, begin"),
 	OPT_CHOICE(0, "check", check_names, struct create_options, check,
@@ -28,6 +31,8 @@ static const struct opt table[] = {
 		   "read and look at N files at once (16, or as many as processors)"),
 	OPT_FLAG(0, "dereference", struct create_options, dereference,
 		 "pack what symbolic links lead to, in their place"),
+	OPT_NUMBER(0, "strip-components", "N", struct create_options, strip,
+		   "take N leading folders off the paths in a tar"),
 	OPT_LIST(0, "exclude", "GLOB", struct create_options, filter.exclude,
 		 "leave out what matches; may be given several times"),
 	OPT_LIST(0, "include", "GLOB", struct create_options, filter.include,
@@ -101,7 +106,8 @@ static int take_transform(const struct create_options *options, struct create *c
 	if (transform_check(&create->ask.how, &err) < 0)
 		return create_usage_error(err.text);
 	create->ask.touch = &options->touch;
-	create->ask.annotations_refused = (options->resize || options->max_side) && !options->force;
+	create->ask.annotations_refused =
+		(options->resize || options->max_side) && !options->anyway;
 	create->ask.transforms =
 		options->resize || options->max_side || options->store >= 0 || options->optimize;
 	if (options->touch.count && !create->ask.transforms)
@@ -121,6 +127,7 @@ int create_options_take(struct create_options *options, struct create *create)
 	create->ask.on_bad = (enum on_bad)options->on_bad;
 	create->ask.check = (enum check_level)options->check;
 	create->ask.dedup = options->dedup;
+	create->ask.anyway = options->anyway;
 	create->ask.jobs = (unsigned)options->jobs;
 	create->ask.progress = cmd_progress(&options->common, options->progress);
 	return take_transform(options, create);
@@ -185,6 +192,8 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_text(text, "order", "list");
 	if (r == 0 && options->dereference)
 		r = add_text(text, "dereference", "yes");
+	if (r == 0)
+		r = add_number(text, "strip-components", options->strip);
 	if (r == 0 && options->dedup)
 		r = add_text(text, "dedup", "yes");
 	if (r == 0 && options->check != CHECK_OFF)

@@ -8,7 +8,8 @@
 
 struct create_options {
 	struct cmd_common common;
-	bool dereference;
+	bool dereference, anyway;
+	uint64_t strip;
 	bool force, resume, dry_run, json, progress, dedup;
 	int on_bad, check; /* enum on_bad, enum check_level */
 	int store;	   /* enum transform_store, less one; -1: none */

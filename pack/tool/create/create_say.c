@@ -11,6 +11,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* What the user can do about it, to stand behind the sentence. */
 static const char *way_out(const struct create *create, int error)
@@ -57,17 +58,35 @@ static int fail_full(struct create *create)
 	return CREATE_TOLD;
 }
 
-void create_warn_of_space(struct create *create)
+/* What is in the pack already needs no room. */
+static uint64_t still(uint64_t bytes, const struct builder_kept *kept)
 {
-	uint64_t available = target_free(create->pack), need = create->need;
-	char free_text[SIZE_TEXT], need_text[SIZE_TEXT];
-	struct builder_kept kept;
+	return bytes > kept->bytes ? bytes - kept->bytes : 0;
+}
 
-	if (builder_kept(create->builder, &kept))
-		need -= kept.bytes < need ? kept.bytes : need;
-	if (available && available < need)
-		log_notice("%s: about %s needed, only %s free", create->pack,
-			   size_format(need, need_text), size_format(available, free_text));
+int create_check_space(struct create *create)
+{
+	uint64_t available = target_free(create->pack), need;
+	char free_text[SIZE_TEXT], need_text[SIZE_TEXT];
+	struct builder_kept kept = {0};
+	bool sure;
+
+	builder_kept(create->builder, &kept);
+	need = still(create->need, &kept);
+	if (available == 0 || available >= need)
+		return 0;
+	sure = !create->ask.dedup && available < still(create->import->bytes, &kept);
+	size_format(need, need_text);
+	size_format(available, free_text);
+	if (!sure || create->ask.anyway) {
+		log_notice("%s: about %s needed, only %s free", create->pack, need_text, free_text);
+		return 0;
+	}
+	log_error(
+		"%s: about %s needed, only %s free; make room, choose another place for PACK, or "
+		"begin --anyway where the filesystem compresses",
+		create->pack, need_text, free_text);
+	return CREATE_TOLD;
 }
 
 int create_fail(struct create *create, int error, const struct err *err)
@@ -192,6 +211,14 @@ void create_special(struct create *create, const char *path, const char *what)
 	create->counts.skipped++;
 }
 
+void create_left_out(struct create *create, const char *path, const char *reason)
+{
+	SCOPE(buf_release) struct buf shown = BUF_INIT;
+
+	progress_clear(&create->progress);
+	log_notice("%s: %s; left out", shown_path(create, path, &shown), reason);
+}
+
 /* --- the place of the pack ---------------------------------------------------------------- */
 
 void create_advise(const struct create *create)
@@ -253,6 +280,51 @@ int create_name_dangling(struct create *create)
 	if (create->counts.dangling > LINKS_NAMED)
 		log_notice("%s: %s links to what was left out in all", create->source,
 			   count_format(create->counts.dangling, count));
+	return r;
+}
+
+/* --- classes ------------------------------------------------------------------------------- */
+
+/* The one entry of a folder, if it has one only and that is a folder; else 0. */
+static uint32_t only_folder(const struct create *create, uint32_t folder)
+{
+	const struct builder *builder = create->builder;
+	uint32_t found = 0;
+
+	for (uint32_t id = 1; id < create->import->entries; id++) {
+		if (builder_parent(builder, id) != folder || builder_is_dropped(builder, id))
+			continue;
+		if (found || builder_kind(builder, id) != FORMAT_DIRECTORY)
+			return 0;
+		found = id;
+	}
+	return found;
+}
+
+static bool has_folders(const struct create *create, uint32_t folder)
+{
+	for (uint32_t id = 1; id < create->import->entries; id++)
+		if (builder_parent(create->builder, id) == folder &&
+		    builder_kind(create->builder, id) == FORMAT_DIRECTORY)
+			return true;
+	return false;
+}
+
+int create_name_one_folder(struct create *create)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint32_t folder = only_folder(create, BUILDER_ROOT);
+	int r;
+
+	if (folder == 0 || !has_folders(create, folder))
+		return 0;
+	r = builder_path(create->builder, folder, &path);
+	progress_clear(&create->progress);
+	if (r == 0)
+		log_notice(
+			"%s: all of it is in one folder, '%s', which loaders take for the only "
+			"class; --strip-components=1 packs what is in that",
+			create->source, path.data);
 	return r;
 }
 
@@ -377,13 +449,87 @@ bool create_say_kept(struct create *create, const char *words)
 	return true;
 }
 
-int create_say_finished(struct create *create, bool json)
+#define LOOKED_FOR 1000 /* files of a finished pack, evenly spread */
+
+/* Whether a file is in the source as it is in the pack. Of images that were changed the size says
+ * nothing. 1, 0 or -errno. */
+static int is_in_source(const struct create *create, struct dataset *dataset, uint32_t number,
+			int root, struct buf *path)
 {
+	struct dataset_entry entry;
+	struct dataset_attr attr;
+	struct stat st;
+	int r = dataset_attr(dataset, number, &attr);
+
+	path->len = 0;
+	if (r == 0)
+		r = dataset_path(dataset, number, path);
+	if (r < 0)
+		return r;
+	dataset_entry(dataset, number, &entry);
+	/* What cannot be looked at proves nothing. */
+	if (fstatat(root, path->data, &st, 0) < 0)
+		return errno != ENOENT && errno != ENOTDIR;
+	return S_ISREG(st.st_mode) && st.st_mtim.tv_sec == attr.mtime.tv_sec &&
+	       st.st_mtim.tv_nsec == attr.mtime.tv_nsec &&
+	       (create->ask.transforms || (uint64_t)st.st_size == entry.size);
+}
+
+/* 0, CREATE_TOLD or -errno. */
+static int check_same_source(const struct create *create, struct dataset *dataset, int root)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint32_t entries = dataset_entries(dataset), step = entries / LOOKED_FOR + 1;
+	struct dataset_child child;
+	int r = 1;
+
+	for (uint32_t number = 0; r == 1 && number < entries; number += step) {
+		dataset_child(dataset, number, &child);
+		if (format_is_file(child.kind))
+			r = is_in_source(create, dataset, number, root, &path);
+	}
+	if (r != 0)
+		return r < 0 ? r : 0;
+	log_error(
+		"%s: finished already, but not of %s as it is now: '%s' differs; --force without "
+		"--resume replaces it",
+		create->pack, create->source, path.data);
+	return CREATE_TOLD;
+}
+
+static int check_same_options(const struct create *create, const struct dataset_info *info,
+			      const char *options)
+{
+	if (info->options_len == strlen(options) &&
+	    memcmp(info->options, options, info->options_len) == 0)
+		return 0;
+	log_error(
+		"%s: finished already, but made with other options, which 'foldpack info' shows; "
+		"--force without --resume replaces it",
+		create->pack);
+	return CREATE_TOLD;
+}
+
+static int check_same(const struct create *create, struct dataset *dataset, const char *options,
+		      int root)
+{
+	int r = check_same_options(create, dataset_info(dataset), options);
+
+	if (r < 0 || root < 0)
+		return r < 0 ? EXIT_FAILED : EXIT_DONE;
+	r = cmd_load(create->pack, dataset, DATASET_ATTRS);
+	return r != EXIT_DONE ? r : (int)exit_status_of(check_same_source(create, dataset, root));
+}
+
+int create_say_finished(struct create *create, const char *options, int root, bool json)
+{
+	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct builder_summary summary = {0};
 	const struct dataset_info *info;
-	struct dataset *dataset;
 	int r = cmd_open(create->pack, &dataset);
 
+	if (r == EXIT_DONE)
+		r = check_same(create, dataset, options, root);
 	if (r != EXIT_DONE)
 		return r;
 	info = dataset_info(dataset);
@@ -391,7 +537,6 @@ int create_say_finished(struct create *create, bool json)
 	summary.bytes = create->counts.bytes_in = info->super->bytes;
 	summary.pack_bytes = info->pack_bytes;
 	memcpy(summary.id, info->id, sizeof(summary.id));
-	dataset_free(dataset);
 	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
 	if (json && print_summary_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;

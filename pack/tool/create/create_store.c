@@ -99,7 +99,7 @@ static void shape(const struct create *create, struct item *item)
 int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
 {
 	progress_clear(&create->progress);
-	log_error("%s/%s: %s: boxes would no longer fit the images; --force resizes all the same",
+	log_error("%s/%s: %s: boxes would no longer fit the images; --anyway resizes all the same",
 		  create->source, path, annotations_name(kind));
 	return CREATE_REFUSED;
 }

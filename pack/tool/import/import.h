@@ -18,6 +18,8 @@ struct import_watch {
 	int (*bad)(void *context, const char *path, const char *reason);
 	/* "a named pipe", "a socket", "a device": left out. */
 	void (*special)(void *context, const char *path, const char *what);
+	/* An input that the options leave out, though its own path does not say so. */
+	void (*left_out)(void *context, const char *path, const char *reason);
 	/* The source as a whole cannot be read any further, so that nothing can come of it. Returns
 	 * what the importer shall return. */
 	int (*broken)(void *context, int error, const struct err *err);

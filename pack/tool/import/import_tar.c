@@ -164,13 +164,25 @@ static int add(struct import_tar *tar, const struct tar_entry *entry, struct bui
 	return r;
 }
 
+/* The file of a hard link has not come, or is not wanted: then neither are its bytes. */
+static int lack_file(struct import_tar *tar, const struct tar_entry *entry)
+{
+	const struct import_watch *watch = tar->params.watch;
+
+	if (filter_wants_file(tar->params.filter, entry->target))
+		return bad(tar, entry->path, "a hard link to a file that has not come");
+	watch->left_out(watch->context, entry->path,
+			"a hard link to a file that --exclude or --include leaves out");
+	return TAKEN;
+}
+
 static int add_link(struct import_tar *tar, const struct tar_entry *entry, struct builder_entry *to,
 		    uint32_t *ret_id, struct err *err)
 {
 	int r = find_file(tar, entry->target, &to->link_to);
 
 	if (r == -ENOENT)
-		return bad(tar, entry->path, "a hard link to a file that has not come");
+		return lack_file(tar, entry);
 	if (r == 0)
 		r = add(tar, entry, to, ret_id, err);
 	return r < 0 ? r : TAKEN;
@@ -211,6 +223,40 @@ static int take_special(struct import_tar *tar, const struct tar_entry *entry)
 	if (filter_wants(tar->params.filter, entry->path, false))
 		watch->special(watch->context, entry->path, entry->target);
 	return TAKEN;
+}
+
+/* A path without its first `count` components; NULL where nothing is left. */
+static const char *strip(const char *path, unsigned count)
+{
+	for (; count > 0; count--) {
+		path = strchr(path, '/');
+		if (!path)
+			return NULL;
+		path++;
+	}
+	return path;
+}
+
+/* Whether there is something left of the paths of an entry. */
+static bool strip_entry(struct import_tar *tar, struct tar_entry *entry)
+{
+	const struct import_watch *watch = tar->params.watch;
+	unsigned count = tar->params.strip;
+	const char *path, *target = entry->target;
+
+	if (count == 0 || entry->kind == TAR_UNFIT)
+		return true;
+	path = strip(entry->path, count);
+	if (path && entry->kind == TAR_HARDLINK)
+		target = strip(entry->target, count);
+	if (path && target) {
+		entry->path = path;
+		entry->target = target;
+	} else if (entry->kind != TAR_DIRECTORY) {
+		watch->left_out(watch->context, entry->path,
+				"--strip-components leaves nothing of its path");
+	}
+	return path && target;
 }
 
 /* Takes an entry into the pack: TAKEN_FILE, TAKEN or a failure. */
@@ -278,7 +324,7 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 			return broken(tar, r, &tar_err);
 		if (r == 1)
 			return 1;
-		r = take(tar, &entry, &item->id, err);
+		r = strip_entry(tar, &entry) ? take(tar, &entry, &item->id, err) : TAKEN;
 	}
 	if (r < 0)
 		return r;

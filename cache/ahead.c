@@ -1,5 +1,6 @@
 #include "cache/ahead.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include <string.h>
 
 #define PACE_NS	     100000000ull	  /* over which the readers' pace is taken */
@@ -94,15 +95,10 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 	return NULL;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 /* Half of the memory is for what scans will want, given out in pieces worth a read. */
 static uint64_t room_for_scans(uint64_t limit, uint64_t ahead)
 {
-	uint64_t room = less(limit / 2, ahead);
+	uint64_t room = sub_sat(limit / 2, ahead);
 
 	return room < limit / 8 ? 0 : room;
 }
@@ -115,27 +111,22 @@ static uint64_t pace(const struct cache *cache)
 	return bytes > PACE_MIN ? bytes : PACE_MIN;
 }
 
-static uint64_t more(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* What comes next is worth more than what this epoch asks for later on: for an eighth, which keeps
  * ahead of the readers, that is given up, and what was hoped for as well. Where requests are dear,
  * a pass brings as much as there is memory for, at the price of one. */
 static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead,
 			       uint64_t once)
 {
-	uint64_t next = more(less(limit / 8, pool_due(cache->pool)), once);
+	uint64_t next = max(sub_sat(limit / 8, pool_due(cache->pool)), once);
 
-	return cost_dear(&cache->cost) ? more(next, less(limit - limit / 8, ahead)) : next;
+	return cost_dear(&cache->cost) ? max(next, sub_sat(limit - limit / 8, ahead)) : next;
 }
 
 /* A pass over everything leaves an eighth to the others. */
 static struct plan_limits limits(const struct cache *cache)
 {
 	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
-	uint64_t once = less(pool_room_for_once(cache->pool), limit / 8);
+	uint64_t once = sub_sat(pool_room_for_once(cache->pool), limit / 8);
 
 	return (struct plan_limits){
 		.grain = SLOT_BYTES,

@@ -1,3 +1,5 @@
+#include "base/clock.h"
+#include "base/math.h"
 #include "cache/ahead.h"
 #include "cache/fill.h"
 #include "cache/huge.h"
@@ -136,9 +138,21 @@ int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)
 	return thinker_order(cache->thinker, files, count);
 }
 
+/* Requests of a ring, the first of which has waited longest. */
+static void count_waiting(const struct waiter *head, uint64_t now, struct cache_stats *stats)
+{
+	for (const struct waiter *waiter = head->next; waiter != head; waiter = waiter->next) {
+		uint64_t ms = sub_sat(now, waiter->since) / 1000000;
+
+		stats->parked++;
+		stats->oldest_wait_ms = max(stats->oldest_wait_ms, ms);
+	}
+}
+
 void cache_stats(struct cache *cache, struct cache_stats *ret)
 {
 	const struct histogram *waits = &cache->waits;
+	uint64_t now = clock_ns();
 
 	SCOPE_LOCK(&cache->lock);
 	*ret = (struct cache_stats){
@@ -170,6 +184,8 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.direct = reader_hints(cache->reader).direct,
 		.oracle = {.state = "off"},
 	};
+	count_waiting(&cache->parked, now, ret);
+	count_waiting(&cache->starved, now, ret);
 	if (cache->thinker)
 		thinker_stats(cache->thinker, &ret->oracle);
 }

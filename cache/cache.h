@@ -89,6 +89,9 @@ struct cache_request {
 	uint32_t size;	 /* bytes, all of which exist; at most CACHE_READ_EXTENTS are touched */
 	uint32_t reader; /* the process that asks; 0: not known */
 	cache_done_fn *done;
+	/* Whether nobody waits for the answer any more: asked with the lock held, once, before the
+	 * request is parked. From then on it is cache_cancel() that says so. NULL: somebody does. */
+	bool (*gone)(void *arg);
 	void *arg; /* names the request for cache_cancel */
 };
 
@@ -117,6 +120,7 @@ struct cache_stats {
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
 	uint64_t preloaded;					  /* bytes */
+	uint64_t parked, oldest_wait_ms; /* requests that wait now; for how long the first of them */
 	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us;
 	uint64_t bad_extents;
 	const char *policy;

@@ -15,6 +15,8 @@
 #include "cache/pool.h"
 #include "cache/work.h"
 
+_Static_assert(CACHE_EXTENT_MAX == POOL_PAGES * CACHE_PAGE, "an extent's pages are counted");
+
 struct thinker;
 struct waiter;
 

@@ -1,6 +1,8 @@
 #include "cache/pool.h"
+#include "base/bits.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define VAIN_POOLS 2 /* so often its size is missed before what was read ahead is given up */
 
@@ -415,10 +417,23 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 		pool->in_vain[extent->use] = 0;
 	if (is_idle(pool, extent))
 		policy_asked(&pool->policy);
-	if (pool_is_spent(extent->use))
+	if (pool_is_spent(extent->use)) {
+		memset(extent->pages, 0, sizeof(extent->pages));
 		extent->served = 0;
+	}
 	set_use(pool, extent, POOL_USED);
 	return ahead;
+}
+
+bool pool_serve(struct pool_extent *extent, uint32_t from, uint32_t size)
+{
+	bool ends = from + size == extent->size;
+	uint32_t begin = (from + CACHE_PAGE - 1) / CACHE_PAGE;
+	uint32_t end = (from + size + (ends ? CACHE_PAGE - 1 : 0)) / CACHE_PAGE;
+
+	for (uint32_t page = begin; page < end; page++)
+		extent->served += !bit_set(extent->pages, page);
+	return extent->served == cache_page_up(extent->size) / CACHE_PAGE;
 }
 
 void pool_spend(struct pool *pool, struct pool_extent *extent, bool given)

@@ -25,6 +25,8 @@
 #include "cache/slots.h"
 #include <sys/uio.h>
 
+#define POOL_PAGES 256 /* in the longest extent */
+
 enum pool_state { POOL_FILLING, POOL_READY, POOL_FAILED };
 
 enum pool_use {
@@ -121,6 +123,10 @@ void pool_unpin(struct pool *pool, struct pool_extent *extent); /* may free a FA
 /* Somebody asks for a pinned extent, anew if it was served in full. Returns whether it was read
  * ahead until now. */
 bool pool_ask(struct pool *pool, struct pool_extent *extent);
+
+/* Some of an extent was served. Returns whether all of it was by now, by whomever. A page of which a
+ * request takes only a part does not count. */
+bool pool_serve(struct pool_extent *extent, uint32_t from, uint32_t size);
 
 /* Served in full: this epoch will not ask for it again, and nobody will if it is given to the
  * kernel, to keep. */

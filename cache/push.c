@@ -107,7 +107,7 @@ static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct
 {
 	thinker_pushed(cache->thinker, extent->number);
 	served_asked(cache, extent, true);
-	served_bytes(cache, extent, extent->size, drops);
+	served_range(cache, extent, 0, extent->size, drops);
 	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
 	return ahead_demand(cache, extent->number, 1);
 }

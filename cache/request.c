@@ -166,7 +166,7 @@ static void release_extents(struct cache *cache, const struct waiter *waiter, bo
 		uint32_t len = left < extent->size - from ? left : extent->size - from;
 
 		if (served)
-			served_bytes(cache, extent, len, drops);
+			served_range(cache, extent, from, len, drops);
 		else
 			drops_add(drops, extent->number);
 		pool_unpin(cache->pool, extent);
@@ -277,6 +277,24 @@ static void widen(struct cache *cache, struct fill **fills)
 		*fills = ahead_widen(cache, *fills);
 }
 
+/* The reader may have been killed before its request could be found by cache_cancel(). */
+static bool is_gone(const struct waiter *waiter)
+{
+	return waiter->request.gone && waiter->request.gone(waiter->request.arg);
+}
+
+/* Lock held. */
+static void park(struct waiter *waiter, struct step *step)
+{
+	if (!waiter->since)
+		waiter->since = clock_ns();
+	if (!is_gone(waiter))
+		return;
+	ring_remove(waiter);
+	waiter->cancelled = true;
+	step->error = -EINTR;
+}
+
 /* Lock held. False where there is no room now. */
 static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *ret)
 {
@@ -289,8 +307,8 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 		widen(cache, &ret->fills);
 	}
 	ret->parked = waiter->pending > 0;
-	if (ret->parked && !waiter->since)
-		waiter->since = clock_ns();
+	if (ret->parked && !waiter->cancelled)
+		park(waiter, ret);
 	return true;
 }
 
@@ -347,13 +365,20 @@ static void settle(struct cache *cache)
 		step_end(cache, &step);
 }
 
-/* False: it starves, as all do who come behind one that does. */
+/* False: it starves, as all do that come after one that does. */
 static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct step *ret)
 {
 	SCOPE_LOCK(&cache->lock);
 	if (waiters_none(&cache->starved) && step_begin(cache, waiter, ret))
 		return true;
 	waiter->since = clock_ns();
+	if (is_gone(waiter)) {
+		waiter->count = 0;
+		waiter->cancelled = true;
+		*ret = (struct step){
+			.waiter = waiter, .request = waiter->request, .error = -EINTR};
+		return true;
+	}
 	ring_append(&cache->starved, waiter);
 	return false;
 }

@@ -43,15 +43,14 @@ static void served_in_full(struct cache *cache, struct pool_extent *extent, bool
 	cache->distinct_bytes += extent->size;
 }
 
-void served_bytes(struct cache *cache, struct pool_extent *extent, uint32_t bytes,
+void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from, uint32_t size,
 		  struct drops *drops)
 {
 	bool resident = residency_take(cache->residency, extent->number, extent->size);
 
 	if (!resident)
 		drops_add(drops, extent->number);
-	extent->served += bytes;
-	if (extent->served < extent->size)
+	if (!pool_serve(extent, from, size))
 		return;
 	served_in_full(cache, extent, resident);
 	probe(cache, drops);

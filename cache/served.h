@@ -15,9 +15,8 @@ struct drops {
  * use. Lock held. */
 void served_asked(struct cache *cache, struct pool_extent *extent, bool begins);
 
-/* So many bytes of it were served: the kernel keeps its copy, or it is added to the drops. Lock
- * held. */
-void served_bytes(struct cache *cache, struct pool_extent *extent, uint32_t bytes,
+/* Some of it was served: the kernel keeps its copy, or it is added to the drops. Lock held. */
+void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from, uint32_t size,
 		  struct drops *drops);
 
 void drops_add(struct drops *drops, uint64_t extent);

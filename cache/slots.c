@@ -5,8 +5,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define REGION ((uint32_t)(HUGE_PAGE / SLOT_BYTES)) /* slots of one huge page */
+
+/* Pages of 64 KiB (arm64, POWER) hold four slots each. */
+static uint32_t slots_unit(long page)
+{
+	uint32_t unit = (uint32_t)page / SLOT_BYTES;
+
+	return unit == 0 ? 1 : unit < 64 ? unit : 64;
+}
 
 int slots_init(struct slots *slots, uint64_t bytes)
 {
@@ -16,6 +25,7 @@ int slots_init(struct slots *slots, uint64_t bytes)
 	if (count == 0 || count > UINT32_MAX)
 		return -ENOMEM;
 	slots->count = (uint32_t)count;
+	slots->unit = slots_unit(sysconf(_SC_PAGESIZE));
 	slots->free = malloc(count * sizeof(*slots->free));
 	slots->arena = huge_map((size_t)count * SLOT_BYTES);
 	if (slots->free && slots->arena)
@@ -130,41 +140,57 @@ static enum cost cost_of(const struct region *region)
 	return cold ? COST_BROKEN : COST_ANY;
 }
 
-/* Moves up to `count` slots of a region from warm to chosen. */
-static uint32_t choose_from(struct region *region, uint32_t count)
+/* The slots of the page that the one of this bit begins. */
+static uint64_t page_mask(uint32_t unit, uint32_t at)
+{
+	return (unit == 64 ? ~(uint64_t)0 : ((uint64_t)1 << unit) - 1) << at;
+}
+
+/* Moves `count` slots of a region, or less than a page more, from warm to chosen: all that are warm
+ * in pages of which nothing is in use. */
+static uint32_t choose_from(struct region *region, uint32_t count, uint32_t unit)
 {
 	uint32_t chosen = 0;
 
-	for (uint32_t i = 0; i < REGION_WORDS; i++)
-		while (region->warm[i] && chosen < count) {
-			uint64_t lowest = region->warm[i] & -region->warm[i];
+	for (uint32_t at = 0; at < REGION && chosen < count; at += unit) {
+		uint32_t i = at / 64;
+		uint64_t mask = page_mask(unit, at % 64), warm = region->warm[i] & mask;
 
-			region->warm[i] ^= lowest;
-			region->chosen[i] |= lowest;
-			chosen++;
-		}
+		if (!warm || (warm | (region->cold[i] & mask)) != mask)
+			continue;
+		region->warm[i] ^= warm;
+		region->chosen[i] |= warm;
+		chosen += (uint32_t)__builtin_popcountll(warm);
+	}
 	return chosen;
 }
 
-static uint32_t choose(struct region *regions, uint32_t region_total, uint32_t count)
+static uint32_t choose(const struct slots *slots, struct region *regions, uint32_t count)
 {
-	uint32_t chosen = 0;
+	uint32_t total = region_count(slots), chosen = 0;
 
 	for (enum cost cost = COST_WHOLE; cost < COSTS; cost++)
-		for (uint32_t i = 0; i < region_total && chosen < count; i++)
+		for (uint32_t i = 0; i < total && chosen < count; i++)
 			if (cost_of(&regions[i]) == cost)
 				chosen += choose_from(&regions[i],
-						      cost == COST_WHOLE ? REGION : count - chosen);
+						      cost == COST_WHOLE ? REGION : count - chosen,
+						      slots->unit);
 	return chosen;
 }
 
-/* Cold slots beside chosen ones go along: the system may have filled the huge page anew when a
- * neighbour was used. */
-static void join_cold(struct region *regions, uint32_t region_total)
+/* Cold slots beside chosen ones go along, in whole pages: the system may have filled the huge page
+ * anew when a neighbour was used. */
+static void join_cold(struct region *region, uint32_t unit)
 {
-	for (uint32_t i = 0; i < region_total; i++)
-		for (uint32_t j = 0; bits(regions[i].chosen) && j < REGION_WORDS; j++)
-			regions[i].chosen[j] |= regions[i].cold[j];
+	if (bits(region->chosen) == 0)
+		return;
+	for (uint32_t at = 0; at < REGION; at += unit) {
+		uint32_t i = at / 64;
+		uint64_t mask = page_mask(unit, at % 64);
+
+		if (((region->chosen[i] | region->cold[i]) & mask) == mask)
+			region->chosen[i] |= mask;
+	}
 }
 
 static bool is_chosen(const struct region *regions, uint32_t slot)
@@ -234,8 +260,9 @@ uint32_t slots_discard(struct slots *slots, uint32_t count)
 	regions = map_regions(slots);
 	if (!regions)
 		return 0;
-	chosen = choose(regions, region_count(slots), count);
-	join_cold(regions, region_count(slots));
+	chosen = choose(slots, regions, count);
+	for (uint32_t i = 0; i < region_count(slots); i++)
+		join_cold(&regions[i], slots->unit);
 	hand_back_runs(slots, regions);
 	restack(slots, regions);
 	return chosen;

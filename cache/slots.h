@@ -25,6 +25,7 @@ struct slots {
 	uint32_t *free;		 /* two stacks that grow towards each other */
 	uint32_t count, touched; /* all; ever used (a prefix of the arena) */
 	uint32_t freed, cold;	 /* on the stacks: warm at the bottom, cold at the top */
+	uint32_t unit;		 /* slots, 1 to 64, that share a page of the system */
 };
 
 /* Reserves bytes / SLOT_BYTES slots. Returns 0 or -ENOMEM. */
@@ -69,7 +70,7 @@ void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count);
 
 /* Hands the memory of `count` warm slots back to the system, of all if there are fewer: they
  * become cold. Whole huge pages go first, and the last of them goes as a whole, which can be
- * up to 2 MiB more than asked for. Costs a walk over the arena's slots as bits. Returns how
+ * up to 2 MiB more than asked for. A slot stays warm while another one in its page is in use. Costs a walk over the arena's slots as bits. Returns how
  * many were handed back; 0 also when there is no memory to find them with. */
 uint32_t slots_discard(struct slots *slots, uint32_t count);
 

@@ -366,16 +366,28 @@ static void what_is_asked_for_anew_is_wanted_again(void **state)
 	struct pool *pool = *state;
 	struct pool_extent *extent = keep(pool, 0, FOUR, POOL_SPENT);
 
-	extent->served = FOUR;
+	assert_true(pool_serve(extent, 0, FOUR));
 	pool_pin(pool, extent);
 	assert_false(pool_ask(pool, extent));
 	assert_int_equal(extent->use, POOL_USED);
-	assert_int_equal(extent->served, 0); /* of it, nothing yet */
-	extent->served = 1;
-	pool_ask(pool, extent); /* the next request for the same reading */
-	assert_int_equal(extent->served, 1);
+	assert_false(pool_serve(extent, 0, FOUR / 2)); /* of it, nothing yet */
+	pool_ask(pool, extent);			       /* the next request for the same reading */
+	assert_true(pool_serve(extent, FOUR / 2, FOUR / 2));
 	pool_unpin(pool, extent);
 	assert_int_equal(pool_room_for_once(pool), 3 * FOUR);
+}
+
+/* Readers of the same beginning have not seen the end. */
+static void only_ranges_make_a_whole(void **state)
+{
+	struct pool_extent *extent = add(*state, 0, 5 * CACHE_PAGE + 7);
+
+	for (int reader = 0; reader < 3; reader++)
+		assert_false(pool_serve(extent, 0, 4 * CACHE_PAGE));
+	assert_false(pool_serve(extent, 5 * CACHE_PAGE, 7));
+	assert_false(pool_serve(extent, 4 * CACHE_PAGE, 100)); /* a part of a page */
+	assert_true(pool_serve(extent, 3 * CACHE_PAGE, 2 * CACHE_PAGE));
+	assert_true(pool_serve(extent, 0, 1));
 }
 
 static void a_new_epoch_may_want_all_that_the_last_one_was_done_with(void **state)
@@ -920,6 +932,7 @@ int main(void)
 		pin_test(a_spent_one_that_is_read_again_does_not_leave),
 		pin_test(room_for_once_is_all_but_what_this_epoch_may_still_want),
 		pin_test(what_is_asked_for_anew_is_wanted_again),
+		pin_test(only_ranges_make_a_whole),
 		pin_test(a_new_epoch_may_want_all_that_the_last_one_was_done_with),
 		pin_test(one_that_two_read_is_passed_when_both_let_go),
 		lru_test(a_lower_limit_gives_memory_back_and_is_kept),

@@ -302,6 +302,28 @@ static void what_came_with_a_neighbour_goes_with_it(void **state)
 }
 
 /* An arena need not end where a huge page does. */
+/* Of pages of 64 KiB, which this machine need not have. */
+static void a_page_goes_only_when_nothing_in_it_is_in_use(void **state)
+{
+	struct slots slots;
+	uint32_t chain[REGION];
+
+	(void)state;
+	make_full(&slots, chain, 1);
+	slots.unit = 4;
+	give_run(&slots, 1, 10); /* 1..10: of the pages 0..3, 4..7 and 8..11 */
+	assert_int_equal(slots_discard(&slots, 10), 4);
+	for (uint32_t slot = 0; slot < 12; slot++)
+		assert_int_equal(resident(slots_at(&slots, slot)), slot < 4 || slot > 7);
+	slots_take(&slots, chain, 6); /* all that are warm */
+	slots_take(&slots, chain + 6, 1);
+	memset(slots_at(&slots, chain[6]), 1, SLOT_BYTES); /* of the page that went */
+	give_run(&slots, 100, 4);
+	assert_int_equal(slots_discard(&slots, 4), 4);
+	assert_true(resident(slots_at(&slots, chain[6])));
+	slots_release(&slots);
+}
+
 static void the_end_of_an_arena_can_be_discarded(void **state)
 {
 	uint32_t chain[REGION + 3];
@@ -391,6 +413,7 @@ int main(void)
 		cmocka_unit_test(warm_slots_are_taken_before_cold_before_fresh),
 		cmocka_unit_test(what_stays_warm_keeps_its_order),
 		cmocka_unit_test(what_came_with_a_neighbour_goes_with_it),
+		cmocka_unit_test(a_page_goes_only_when_nothing_in_it_is_in_use),
 		cmocka_unit_test(the_end_of_an_arena_can_be_discarded),
 		cmocka_unit_test(no_slot_has_two_owners),
 	};

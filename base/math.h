@@ -1,0 +1,23 @@
+/* Arithmetic on sizes that does not wrap. */
+#ifndef BASE_MATH_H
+#define BASE_MATH_H
+
+#include <stdint.h>
+
+/* a - b, or 0 where that would be less. */
+static inline uint64_t sub_sat(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static inline uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+#endif

@@ -19,9 +19,6 @@
 #include "cache/plan/plan.h"
 #include "cache/policy.h"
 #include "cache/residency.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/uio.h>
 
 #define CACHE_EXTENT_MAX   (1u << 20) /* bytes; no extent is longer */
@@ -90,7 +87,8 @@ struct cache_request {
 	uint32_t reader; /* the process that asks; 0: not known */
 	cache_done_fn *done;
 	/* Whether nobody waits for the answer any more: asked with the lock held, once, before the
-	 * request is parked. From then on it is cache_cancel() that says so. NULL: somebody does. */
+	 * request is parked. From then on it is cache_cancel() that says so. NULL: somebody does.
+	 */
 	bool (*gone)(void *arg);
 	void *arg; /* names the request for cache_cancel */
 };
@@ -120,7 +118,8 @@ struct cache_stats {
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
 	uint64_t preloaded;					  /* bytes */
-	uint64_t parked, oldest_wait_ms; /* requests that wait now; for how long the first of them */
+	uint64_t parked,
+		oldest_wait_ms; /* requests that wait now; for how long the first of them */
 	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us;
 	uint64_t bad_extents;
 	const char *policy;

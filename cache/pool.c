@@ -419,7 +419,7 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 		policy_asked(&pool->policy);
 	if (pool_is_spent(extent->use)) {
 		memset(extent->pages, 0, sizeof(extent->pages));
-		extent->served = 0;
+		extent->served = extent->next = 0;
 	}
 	set_use(pool, extent, POOL_USED);
 	return ahead;
@@ -427,12 +427,13 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 
 bool pool_serve(struct pool_extent *extent, uint32_t from, uint32_t size)
 {
-	bool ends = from + size == extent->size;
-	uint32_t begin = (from + CACHE_PAGE - 1) / CACHE_PAGE;
+	bool ends = from + size == extent->size, goes_on = from == extent->next;
+	uint32_t begin = (from + (goes_on ? 0 : CACHE_PAGE - 1)) / CACHE_PAGE;
 	uint32_t end = (from + size + (ends ? CACHE_PAGE - 1 : 0)) / CACHE_PAGE;
 
 	for (uint32_t page = begin; page < end; page++)
 		extent->served += !bit_set(extent->pages, page);
+	extent->next = from + size;
 	return extent->served == cache_page_up(extent->size) / CACHE_PAGE;
 }
 

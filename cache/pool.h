@@ -61,9 +61,11 @@ struct pool_extent {
 	uint32_t size;	  /* bytes */
 	uint64_t offset;  /* in the file; its memory begins with the page that this is in */
 	uint64_t offered; /* the pool's clock then */
-	uint32_t served;  /* bytes, all readers together */
-	uint32_t epoch;	  /* in which it was served in full, modulo 2^32 */
-	uint32_t window;  /* the same of the policy's windows */
+	uint32_t served;  /* pages of it, all readers together, which these are */
+	uint8_t pages[POOL_PAGES / 8];
+	uint32_t next;	 /* the byte at which the last request for it ended */
+	uint32_t epoch;	 /* in which it was served in full, modulo 2^32 */
+	uint32_t window; /* the same of the policy's windows */
 	uint32_t pins;
 	enum pool_state state;
 	int error;     /* why it FAILED */
@@ -124,8 +126,8 @@ void pool_unpin(struct pool *pool, struct pool_extent *extent); /* may free a FA
  * ahead until now. */
 bool pool_ask(struct pool *pool, struct pool_extent *extent);
 
-/* Some of an extent was served. Returns whether all of it was by now, by whomever. A page of which a
- * request takes only a part does not count. */
+/* Some of an extent was served. Returns whether all of it was by now, by whomever. A page of which
+ * a request takes only a part does not count, unless that goes on where the last one ended. */
 bool pool_serve(struct pool_extent *extent, uint32_t from, uint32_t size);
 
 /* Served in full: this epoch will not ask for it again, and nobody will if it is given to the

@@ -375,8 +375,7 @@ static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct s
 	if (is_gone(waiter)) {
 		waiter->count = 0;
 		waiter->cancelled = true;
-		*ret = (struct step){
-			.waiter = waiter, .request = waiter->request, .error = -EINTR};
+		*ret = (struct step){.waiter = waiter, .request = waiter->request, .error = -EINTR};
 		return true;
 	}
 	ring_append(&cache->starved, waiter);

@@ -70,8 +70,9 @@ void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count);
 
 /* Hands the memory of `count` warm slots back to the system, of all if there are fewer: they
  * become cold. Whole huge pages go first, and the last of them goes as a whole, which can be
- * up to 2 MiB more than asked for. A slot stays warm while another one in its page is in use. Costs a walk over the arena's slots as bits. Returns how
- * many were handed back; 0 also when there is no memory to find them with. */
+ * up to 2 MiB more than asked for. A slot stays warm while another one in its page is in use. Costs
+ * a walk over the arena's slots as bits. Returns how many were handed back; 0 also when there is no
+ * memory to find them with. */
 uint32_t slots_discard(struct slots *slots, uint32_t count);
 
 #endif

@@ -249,6 +249,12 @@ static void read_interrupted(fuse_req_t req, void *data)
 		reply_error(req, -EINTR);
 }
 
+/* Of an INTERRUPT that came before the request was parked, cache_cancel() found nothing. */
+static bool read_gone(void *arg)
+{
+	return fuse_req_interrupted(arg);
+}
+
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		    struct fuse_file_info *file)
 {
@@ -273,6 +279,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 			   .size = (uint32_t)(size < e.size - from ? size : e.size - from),
 			   .reader = (uint32_t)fuse_req_ctx(req)->pid,
 			   .done = read_done,
+			   .gone = read_gone,
 			   .arg = req,
 		   });
 }

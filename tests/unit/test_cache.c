@@ -360,6 +360,64 @@ static void where_the_last_use_counts_the_kernel_keeps_all(void **state)
 		assert_int_equal(w->told[e], 0);
 }
 
+/* --- who is gone before the request is parked ------------------------------------------------- */
+
+static bool is_killed(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+static void ask_killed(struct world *w, struct call *call, uint64_t extent)
+{
+	struct cache_request request = {.extent = extent,
+					.size = w->sizes[extent],
+					.done = on_done,
+					.gone = is_killed,
+					.arg = call};
+
+	*call = (struct call){.world = w, .extent = extent, .size = w->sizes[extent]};
+	cache_read(w->cache, &request);
+}
+
+static void who_was_killed_before_waiting_does_not_wait(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 20, MIB);
+	start_slow(w, 0, 2);
+	ask_killed(w, &w->calls[0], 0);
+	assert_refused(&w->calls[0], -EINTR);
+	for (unsigned e = 0; e < 8; e++) /* all the memory */
+		ask_all_of(&w->calls[1 + e], w, e);
+	ask_killed(w, &w->calls[20], 15);
+	assert_refused(&w->calls[20], -EINTR);
+	assert_int_equal(stats_of(w).parked, 8);
+	set_gate(w, false);
+	wait_answers(w, 10);
+	for (unsigned e = 0; e < 8; e++)
+		assert_right(&w->calls[1 + e]);
+}
+
+/* While storage hangs nothing is delivered, and yet it shows. */
+static void who_waits_now_is_counted_now(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 20, MIB);
+	start_slow(w, 0, 2);
+	assert_int_equal(stats_of(w).parked, 0);
+	for (unsigned e = 0; e < 12; e++) /* some of them starve */
+		ask_all_of(&w->calls[e], w, e);
+	assert_int_equal(stats_of(w).parked, 12);
+	assert_int_equal(stats_of(w).wait_reads, 0);
+	assert_true(poll_until(stats_of(w).oldest_wait_ms > 20));
+	set_gate(w, false);
+	wait_answers(w, 12);
+	assert_int_equal(stats_of(w).parked, 0);
+	assert_int_equal(stats_of(w).oldest_wait_ms, 0);
+}
+
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
 static void a_bad_extent_fails_for_its_readers_only(void **state)
@@ -1071,6 +1129,8 @@ int main(void)
 		world_test(what_failed_is_dropped_as_well),
 		world_test(what_a_parked_request_reads_of_is_not_dropped),
 		world_test(what_the_kernel_is_to_keep_stays_with_it),
+		world_test(who_was_killed_before_waiting_does_not_wait),
+		world_test(who_waits_now_is_counted_now),
 		world_test(what_is_read_in_pieces_is_kept_once),
 		world_test(where_the_last_use_counts_the_kernel_keeps_all),
 		world_test(a_bad_extent_fails_for_its_readers_only),

@@ -48,6 +48,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 	const uint64_t most = params->budget / 8;
 	const struct plan_params plan = {
 		.view = {.extents = params->source.extents,
+			 .grain = SLOT_BYTES,
 			 .context = cache,
 			 .locate = locate,
 			 .have = have,
@@ -69,9 +70,10 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 static bool add(struct cache *cache, const struct plan_run *run, unsigned at,
 		struct pool_extent **ret)
 {
+	enum pool_use use = run->forecast == PLAN_ORDER ? POOL_DUE : POOL_AHEAD;
 	struct pool_place place = cache_place(cache, run->extents[at]);
 
-	if (pool_add(cache->pool, &place, run->due ? POOL_DUE : POOL_AHEAD, ret) < 0)
+	if (pool_add(cache->pool, &place, use, ret) < 0)
 		return false;
 	cache->ahead_issued += place.size;
 	return true;
@@ -123,21 +125,21 @@ static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64
 }
 
 /* A pass over everything leaves an eighth to the others. */
-static struct plan_limits limits(const struct cache *cache)
+static struct prefetch_budget budget(const struct cache *cache)
 {
 	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
 	uint64_t once = sub_sat(pool_room_for_once(cache->pool), limit / 8);
 
-	return (struct plan_limits){
-		.grain = SLOT_BYTES,
+	return (struct prefetch_budget){
 		.run = cost_run(&cache->cost),
 		/* What is read on the way, others of a shared storage go without. */
 		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN : cost_gap(&cache->cost),
-		.room = room_for_scans(limit, ahead),
-		.once = once,
+		.scan = room_for_scans(limit, ahead),
+		.sweep = once,
 		.order = room_for_order(cache, limit, ahead, once),
 		.pace = pace(cache),
-		.no_pass = atomic_load(&cache->wanted_cached) >= CACHED || cost_alone(&cache->cost),
+		.no_sweep =
+			atomic_load(&cache->wanted_cached) >= CACHED || cost_alone(&cache->cost),
 	};
 }
 
@@ -166,7 +168,7 @@ static bool may_read_ahead(struct cache *cache)
 
 bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 {
-	struct plan_limits now;
+	struct prefetch_budget now;
 
 	for (uint64_t number = first; number < first + count; number++) {
 		count_pace(&cache->pace, cache_place(cache, number).size);
@@ -175,7 +177,7 @@ bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
 	if (cache->ahead_running)
 		return false;
-	now = limits(cache);
+	now = budget(cache);
 	return plan_wants(cache->plan, &now) && may_read_ahead(cache);
 }
 
@@ -188,13 +190,18 @@ bool ahead_released(struct cache *cache)
 /* Lock held. */
 static struct fill *next_run(struct cache *cache)
 {
-	struct plan_limits now;
+	struct prefetch_budget now;
 	struct plan_run run;
+	struct fill *fill;
 
 	if (!may_read_ahead(cache))
 		return NULL;
-	now = limits(cache);
-	return plan_next(cache->plan, &now, &run) ? add_run(cache, &run) : NULL;
+	now = budget(cache);
+	if (!plan_next(cache->plan, &now, &run))
+		return NULL;
+	fill = add_run(cache, &run);
+	plan_commit(cache->plan, &run, fill ? fill->count : 0);
+	return fill;
 }
 
 struct fill *ahead_find(struct cache *cache)
@@ -215,7 +222,7 @@ struct fill *ahead_find(struct cache *cache)
 }
 
 /* Adds what lies around an extent, from there on as far as there is room. */
-static void add_around(struct cache *cache, const struct plan_run *run, struct pool_extent *wanted,
+static void add_around(struct cache *cache, struct plan_run *run, struct pool_extent *wanted,
 		       struct fill *wide)
 {
 	unsigned at = 0, begin, end;
@@ -231,17 +238,19 @@ static void add_around(struct cache *cache, const struct plan_run *run, struct p
 			break;
 	wide->count = end - begin;
 	memmove(wide->extents, &wide->extents[begin], wide->count * sizeof(wide->extents[0]));
+	memmove(run->extents, &run->extents[begin], wide->count * sizeof(run->extents[0]));
+	plan_commit(cache->plan, run, wide->count);
 }
 
 struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 {
-	struct plan_limits now;
+	struct prefetch_budget now;
 	struct plan_run run;
 	struct fill *wide;
 
 	if (!cost_dear(&cache->cost))
 		return fill;
-	now = limits(cache);
+	now = budget(cache);
 	if (!plan_around(cache->plan, &now, fill->extents[0]->number, &run))
 		return fill;
 	wide = fill_new(run.count);

@@ -552,6 +552,17 @@ static bool tell_next(const struct forecast *forecast, struct gap *gap, forecast
 	return *ret_on;
 }
 
+uint32_t forecast_next(const struct forecast *forecast, uint32_t place, uint32_t *ret_file)
+{
+	if (place < forecast->front)
+		place = forecast->front;
+	while (place < forecast->count && is_done(forecast, place))
+		place++;
+	if (place < forecast->count)
+		*ret_file = forecast->files[place];
+	return place;
+}
+
 void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, void *arg)
 {
 	struct gap gaps[GAPS];

@@ -1,7 +1,7 @@
 #include "cache/plan/plan.h"
-#include "cache/plan/plan_once.h"
 #include "cache/plan/plan_order.h"
 #include "cache/plan/plan_scan.h"
+#include "cache/plan/plan_sweep.h"
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ struct plan {
 	bool quiet;		 /* nothing is read ahead */
 	struct plan_order order;
 	struct plan_scan scan;
-	struct plan_once once;
+	struct plan_sweep sweep;
 };
 
 /* --- the view of the others ------------------------------------------------------------------ */
@@ -56,6 +56,7 @@ static struct plan_view view_of_others(struct plan *plan)
 {
 	return (struct plan_view){
 		.extents = plan->view.extents,
+		.grain = plan->view.grain,
 		.context = plan,
 		.locate = others_locate,
 		.have = others_have,
@@ -66,9 +67,9 @@ static struct plan_view view_of_others(struct plan *plan)
 }
 
 /* A preload reads what there is, in whatever order it is wanted. */
-static const struct plan_view *view_of_once(const struct plan *plan)
+static const struct plan_view *view_of_sweep(const struct plan *plan)
 {
-	return plan->once.preload ? &plan->view : &plan->others;
+	return plan->sweep.preload ? &plan->view : &plan->others;
 }
 
 /* --- plans ----------------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ int plan_new(const struct plan_params *params, struct plan **ret)
 	plan->quiet = params->readahead == 0;
 	plan_order_init(&plan->order, params);
 	plan_scan_init(&plan->scan, params->readahead);
-	if (plan_once_init(&plan->once, params) < 0) {
+	if (plan_sweep_init(&plan->sweep, params) < 0) {
 		free(plan);
 		return -ENOMEM;
 	}
@@ -97,7 +98,7 @@ void plan_free(struct plan *plan)
 	if (!plan)
 		return;
 	plan_order_release(&plan->order);
-	plan_once_release(&plan->once);
+	plan_sweep_release(&plan->sweep);
 	free(plan);
 }
 
@@ -107,14 +108,14 @@ int plan_follow(struct plan *plan, const struct forecast *forecast)
 	int r = plan_order_follow(&plan->order, forecast);
 
 	if (r == 0)
-		plan_once_restart(&plan->once, &plan->view);
+		plan_sweep_restart(&plan->sweep);
 	return r;
 }
 
 void plan_leave(struct plan *plan, const struct forecast *forecast)
 {
 	plan_order_leave(&plan->order, forecast);
-	plan_once_restart(&plan->once, &plan->view);
+	plan_sweep_restart(&plan->sweep);
 }
 
 /* What comes in a known order is read ahead by no scan. */
@@ -130,51 +131,66 @@ void plan_demand(struct plan *plan, uint64_t extent)
 
 	if (ordered)
 		hold_scan(&plan->scan);
-	if (ordered && !plan->once.preload)
-		plan_once_count(&plan->once, &plan->view, extent);
+	if (ordered && !plan->sweep.preload)
+		plan_sweep_count(&plan->sweep, &plan->view, extent);
 	else
-		plan_once_demand(&plan->once, &plan->view, extent, scan);
+		plan_sweep_demand(&plan->sweep, &plan->view, extent, scan);
 }
 
 void plan_preload(struct plan *plan)
 {
-	plan_once_preload(&plan->once);
+	plan_sweep_preload(&plan->sweep);
 }
 
 /* A preload is wished for by itself, and for one pass. */
 static bool is_quiet(const struct plan *plan)
 {
-	return plan->quiet && !plan->once.preload;
+	return plan->quiet && !plan->sweep.preload;
 }
 
-bool plan_wants(const struct plan *plan, const struct plan_limits *limits)
+bool plan_wants(const struct plan *plan, const struct prefetch_budget *budget)
 {
 	return !is_quiet(plan) &&
-	       (plan_order_wants(&plan->order, limits) || plan_scan_wants(&plan->scan) ||
-		plan_once_wants(&plan->once, limits));
+	       (plan_order_wants(&plan->order, budget) || plan_scan_wants(&plan->scan) ||
+		plan_sweep_wants(&plan->sweep, budget));
 }
 
-bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_run *ret)
+bool plan_next(struct plan *plan, const struct prefetch_budget *budget, struct plan_run *ret)
 {
-	return !is_quiet(plan) && (plan_order_next(&plan->order, &plan->view, limits, ret) ||
-				   plan_scan_next(&plan->scan, &plan->others, limits, ret) ||
-				   plan_once_next(&plan->once, view_of_once(plan), limits, ret));
+	return !is_quiet(plan) && (plan_order_next(&plan->order, &plan->view, budget, ret) ||
+				   plan_scan_next(&plan->scan, &plan->others, budget, ret) ||
+				   plan_sweep_next(&plan->sweep, view_of_sweep(plan), budget, ret));
 }
 
-bool plan_around(struct plan *plan, const struct plan_limits *limits, uint64_t extent,
+bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64_t extent,
 		 struct plan_run *ret)
 {
 	return !is_quiet(plan) &&
-	       (plan_order_around(&plan->order, &plan->view, limits, extent, ret) ||
-		plan_once_around(&plan->once, view_of_once(plan), limits, extent, ret));
+	       (plan_order_around(&plan->order, &plan->view, budget, extent, ret) ||
+		plan_sweep_around(&plan->sweep, view_of_sweep(plan), budget, extent, ret));
+}
+
+void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepted)
+{
+	switch (run->forecast) {
+	case PLAN_ORDER:
+		plan_order_commit(&plan->order, &plan->view, run, accepted);
+		break;
+	case PLAN_SCAN:
+		plan_scan_commit(&plan->scan, &plan->view, run, accepted);
+		break;
+	case PLAN_SWEEP:
+		plan_sweep_commit(&plan->sweep, &plan->view, run, accepted);
+		break;
+	}
 }
 
 uint64_t plan_preloaded(const struct plan *plan)
 {
-	return plan->once.preload ? plan->once.bytes + plan->once.ahead : 0;
+	return plan->sweep.preload ? plan->sweep.bytes + plan->sweep.ahead : 0;
 }
 
 uint64_t plan_epoch(const struct plan *plan)
 {
-	return plan->once.epoch;
+	return plan->sweep.epoch;
 }

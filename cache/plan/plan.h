@@ -4,7 +4,7 @@
  *	a read may start -> plan_next: the next extents, by the forecast that is surest:
  *		order	files will be asked for in an order that is known (plan_order.h)
  *		scan	extents are asked for one after the other (plan_scan.h)
- *		once	everything here will be asked for, in an order nobody knows (plan_once.h)
+ *		sweep	everything here will be asked for, in an order nobody knows (plan_sweep.h)
  *
  * Pure: no locks, no clock, no I/O, so that tests replay any trace. The cache reports each
  * demand, and asks for a run only when one can start at once: nothing that is planned waits in a
@@ -26,6 +26,7 @@ struct plan_kin {
 /* What the planner may ask about extents; `number` is always below `extents`. */
 struct plan_view {
 	uint64_t extents;
+	uint32_t grain; /* memory comes in pieces of this many bytes; 0: of one */
 	void *context;
 	void (*locate)(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size);
 	bool (*have)(void *context, uint64_t number); /* in memory, or on its way */
@@ -61,23 +62,28 @@ struct plan_params {
 	bool epochs;	    /* what was served may be forgotten: each epoch asks for all anew */
 };
 
-/* How a read ahead may look now. */
-struct plan_limits {
-	uint64_t run;	/* bytes of one read, at most, unless one extent is longer */
-	uint64_t gap;	/* bytes between two extents that are rather read than left out */
-	uint64_t room;	/* memory, bytes, for what is read ahead of a scan */
-	uint64_t once;	/* the same for what is read because everything will be wanted once */
-	uint64_t pace;	/* bytes to be ahead of readers whose order is known; 0: all the room */
-	uint64_t order; /* the same for what comes next in a known order */
-	bool no_pass;	/* over everything, but a preload: what is wanted comes as soon without */
-	uint32_t grain; /* memory comes in pieces of so many bytes; 0: of one */
+/* What reading ahead may cost now. All in bytes. */
+struct prefetch_budget {
+	uint64_t run;	/* of one read, at most, unless one extent is longer */
+	uint64_t gap;	/* between two extents: up to here reading it costs less than a request */
+	uint64_t scan;	/* memory left for scans */
+	uint64_t sweep; /* memory left for the sweep over the pack */
+	uint64_t order; /* memory left for what comes next in a known order */
+	uint64_t pace;	/* to be ahead of readers whose order is known; 0: as memory allows */
+	bool no_sweep;	/* but a preload: what is wanted comes as soon without */
 };
+
+enum plan_forecast { PLAN_ORDER, PLAN_SCAN, PLAN_SWEEP };
+
+#define PLAN_NONE UINT64_MAX
 
 /* Extents that one read of the device brings, by rising offset. */
 struct plan_run {
-	bool due; /* they come next in a known order; else they are hoped to be of use */
+	enum plan_forecast forecast; /* the one that the run is read for */
+	unsigned follower;	     /* the planner's: one of its scans, or of its known orders */
+	uint64_t wanted;	     /* the extent that was asked for, or PLAN_NONE */
 	unsigned count;
-	uint64_t bytes; /* of the extents, without what lies between */
+	uint64_t bytes; /* of the extents, without the gaps */
 	uint64_t extents[PLAN_RUN_EXTENTS];
 };
 
@@ -101,16 +107,20 @@ void plan_demand(struct plan *plan, uint64_t extent);
 /* Everything will be wanted, says the user, whatever else was said. */
 void plan_preload(struct plan *plan);
 
-/* Whether a demand just told may have led to something to read: cheap, and now and then wrong. */
-bool plan_wants(const struct plan *plan, const struct plan_limits *limits);
+/* Whether the last demand may have led to something to read: cheap, and now and then wrong. */
+bool plan_wants(const struct plan *plan, const struct prefetch_budget *budget);
 
-/* The next extents to read, which from then on count as planned: false when there are none. */
-bool plan_next(struct plan *plan, const struct plan_limits *limits, struct plan_run *ret);
+/* Proposes the next extents to read: false if there are none. They count as planned from
+ * plan_commit() on, before which no other function of the plan is called. */
+bool plan_next(struct plan *plan, const struct prefetch_budget *budget, struct plan_run *ret);
 
-/* The extents to read together with one that was asked for, and is not there; the others count as
- * planned: false when there are none. */
-bool plan_around(struct plan *plan, const struct plan_limits *limits, uint64_t extent,
+/* Proposes what to read together with an extent that was asked for, and is not there. */
+bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64_t extent,
 		 struct plan_run *ret);
+
+/* Only the first `accepted` extents of a proposed run are read: the others are proposed again. The
+ * run may have been shortened before, at both ends. */
+void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepted);
 
 /* Bytes that the preload, if one is under way, has got to; those asked for included. */
 uint64_t plan_preloaded(const struct plan *plan);

@@ -1,71 +1,139 @@
-/* Who knows the order could read each file just before it is asked for. On a device whose requests
- * are dear that is one request a file. So files are read in chunks: the next ones to come that are
- * not there, as many bytes as there is room for, by rising offset, in runs.
+/* A reader whose order is known could have each file read just before it asks for it. Where a
+ * request costs as much as many files, as on a hard disk, that is one expensive request a file. So
+ * the planner keeps a window: the next files of the order that are missing, W bytes of memory. It
+ * reads the window by rising number, in runs that include gaps of up to G bytes (budget->gap),
+ * which cost less to read than another request. One algorithm serves all devices; only W differs.
  *
- * How large is a chunk? A request costs as much as G bytes (limits->gap). Data D of files of the
- * mean size s, of which a chunk takes C: its files are d = D s / C apart. One by one a file costs
- * G + s, and read along with what lies between at most d. At random distances the next one is near
- * enough for 1 - exp(-(G + s) / d) of them: for two in five from d = 2 (G + s), or
+ * How large must W be? Files of mean size s, scattered over D bytes, lie d = D s / W apart in the
+ * window. One by one, a file costs G + s; together with what lies between, at most d. Distances are
+ * random, so the next file is near enough for 1 - exp(-(G + s) / d) of them: for two in five once
+ * d = 2 (G + s), which is at
  *
- *	C* = D s / 2 (G + s)
+ *	W* = D s / 2 (G + s)
  *
- * on, and nearly all at 4 C*; then a chunk costs a pass over the data, the same for any C: the
- * larger, the fewer passes. A first chunk of START bytes shows D s = C d, of files drawn at random
- * as of files in a row. Where G < s, or the room is less than C*, there is not much to be had from
- * large chunks: they are of START bytes, in order of need, and limits->pace bytes ahead of the
- * readers.
+ * and for nearly all at 4 W*. From there on a window costs one sweep over D, however large it is,
+ * and the larger it is, the fewer sweeps there are. The first windows, of START bytes, show D s.
  *
- * Else chunks double, so that the first files come soon, up to C* / GROWN, which costs a fraction
- * of a pass all together. From then on passes never end: what the readers have used makes room for
- * what comes then, which is listed too (TOP_UP), and read as soon as the pass comes by there, as an
- * elevator takes in who has called meanwhile. Who waits for a listed file has its run read at once
- * (plan_order_around), which costs the pass nothing.
+ * Throughput-bound (G < s, or W* exceeds the memory R; SSDs, object stores): large windows save
+ * little. W is START, so files are read nearly in order of need, until budget->pace bytes are
+ * ahead of the readers. A run that was handed out counts as ahead, so any number may be under way.
  *
- * How much is listed, of a room R? A file waits for the pass for half of its time T on the average,
- * and takes no memory until then. If readers take P bytes in a pass, P / 2 of what is listed has
- * its room when the pass comes by: a window of W = R + P / 2 is listed or there, of which readers
- * have W in T, as no file waits longer. So P grows to 2 R, where a window of R gives R, and halves,
- * of which one is read while the other is used, R / 2. In the first pass R / 2 is taken for P, if
- * readers are as fast as the device: more would fill the room with what comes late. What finds no
- * room stays listed. Readers that find nearly all of it there have enough in R: P is 0.
+ * Seek-bound: W doubles, so that the first files come soon, until it is W* / GROWN: all of these
+ * together cost a fraction of a sweep. From then on W is as large as memory allows, and sweeps
+ *never end: as readers free memory, files are added to the window at once (TOP_UP), and the sweep
+ *picks them up when it comes by, as an elevator stops for those who called meanwhile. A reader that
+ *has to wait for a file gets it at once, with the run around it (plan_order_around), which the
+ *sweep then leaves out.
  *
- * Slow readers need no pass after the other. One begins when half of the room can be filled, or
- * what comes next is missing (`hungry`). The room is shared alike between forecasts: who has
- * more than that of it reads nothing until it was used. */
+ * How much does memory allow? In the window a file waits half a sweep on average, and needs no
+ * memory until it is read. If readers take P bytes during a sweep, the memory for P / 2 is free by
+ * the time it is needed: W = R + P / 2, listed or in memory. P then grows to 2 R. Windows of R
+ * would give P = R; two halves, one read while the other is used, R / 2. The first sweep assumes
+ * P = R / 2, if readers keep up with the device: more would fill memory with what is needed late.
+ * What finds no memory stays in the window. If nearly all that readers ask for is there, P is 0.
+ *
+ * If readers are slow, the next sweep begins when half of the memory can be filled, or when a file
+ * that is needed soon is missing. Forecasts share memory equally: one that has more than its share
+ * reads nothing until its readers have used some.
+ *
+ * Two approximations. Order by number stands for order by offset: in a pack that other tools have
+ * rewritten, offsets may jump, which costs requests. A file that was read ahead and left the pool
+ * unread is read ahead once more, and then not again, or a bad file would be the next one forever.
+ */
 #include "cache/plan/plan_order.h"
-#include "cache/plan/plan_chunk.h"
+#include "cache/plan/plan_run.h"
+#include "cache/plan/plan_set.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define START  ((uint64_t)8 << 20)
 #define GROWN  4
-#define TOP_UP 8  /* parts of the room: what comes is listed when the window has one more */
-#define MISSED 64 /* part of what readers take that was listed and not there */
+#define TOP_UP 8     /* the window is filled up when it could take this part of memory */
+#define MISSED 64    /* nearly all was there if less than this part of it was missing */
+#define SAMPLE 16    /* files that show D s */
+#define LOOK   16384 /* files that are looked at in one call: 1 ms */
+#define SOON \
+	64 /* the next files: if one of them is missing, what is to be read is looked up again */
+#define PERIOD 32  /* demands between two such checks */
+#define RECENT 256 /* files that show whether the page cache still has what it was given */
 #define PLENTY (UINT64_MAX / 4)
+
+enum mark {
+	PLANNED = 1, /* was handed out, */
+	TWICE = 2,   /* and again */
+	AHEAD = 4,   /* counted in `ahead` */
+	ASKED = 8,   /* by a file's first extent: a reader asked for it */
+};
+
+struct plan_followed {
+	const struct forecast *forecast;
+	uint8_t *marks; /* of each extent */
+	struct plan_set window;
+	uint64_t listed;	/* memory of the window, bytes */
+	uint64_t ahead;		/* memory of what was handed out and not asked for yet */
+	uint32_t place;		/* of the order: files before it were looked at */
+	bool sweeping;		/* the window is being read, */
+	uint64_t cursor;	/* at this extent */
+	uint64_t goal;		/* W, while it doubles */
+	uint64_t begun;		/* bytes listed when the sweep began */
+	uint64_t taken, missed; /* bytes that readers took in this sweep, and that were not there */
+	uint64_t per_sweep;	/* P */
+	uint64_t mean;		/* s */
+	double scatter;		/* D s, bytes squared; 0: not known yet */
+	bool hungry;		/* a file that is needed soon is missing */
+	uint32_t demands;	/* files, modulo 2^32 */
+	uint32_t position;	/* of the forecast, at the last demand */
+	uint32_t passed,
+		lost; /* recent files; of these, asked for though the page cache had them */
+};
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params)
 {
 	*order = (struct plan_order){.extents = params->view.extents};
 }
 
+static void followed_free(struct plan_followed *f)
+{
+	plan_set_release(&f->window);
+	free(f->marks);
+	free(f);
+}
+
 void plan_order_release(struct plan_order *order)
 {
 	while (order->count)
-		plan_chunk_free(order->chunks[--order->count]);
+		followed_free(order->followed[--order->count]);
+}
+
+static struct plan_followed *followed_new(const struct plan_order *order,
+					  const struct forecast *forecast)
+{
+	struct plan_followed *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->forecast = forecast;
+	f->goal = START;
+	f->hungry = true;
+	f->position = forecast_position(forecast);
+	f->marks = calloc(1, order->extents + 1);
+	if (f->marks && plan_set_init(&f->window, order->extents) == 0)
+		return f;
+	followed_free(f);
+	return NULL;
 }
 
 int plan_order_follow(struct plan_order *order, const struct forecast *forecast)
 {
-	struct plan_chunk *chunk;
-	int r;
+	struct plan_followed *f;
 
 	if (order->count == PLAN_FORECASTS)
 		return -ENOSPC;
-	r = plan_chunk_new(forecast, order->extents, &chunk);
-	if (r < 0)
-		return r;
-	chunk->grown = START;
-	order->chunks[order->count++] = chunk;
+	f = followed_new(order, forecast);
+	if (!f)
+		return -ENOMEM;
+	order->followed[order->count++] = f;
 	return 0;
 }
 
@@ -73,23 +141,192 @@ void plan_order_leave(struct plan_order *order, const struct forecast *forecast)
 {
 	unsigned at = 0;
 
-	while (at < order->count && order->chunks[at]->forecast != forecast)
+	while (at < order->count && order->followed[at]->forecast != forecast)
 		at++;
 	if (at == order->count)
 		return;
-	plan_chunk_free(order->chunks[at]);
+	followed_free(order->followed[at]);
 	order->count--;
-	memmove(&order->chunks[at], &order->chunks[at + 1],
-		(order->count - at) * sizeof(order->chunks[0]));
+	memmove(&order->followed[at], &order->followed[at + 1],
+		(order->count - at) * sizeof(order->followed[0]));
 }
 
-/* More is to be planned of it: of the last files, some of which may never be asked for, until
- * nothing was found. */
-static bool is_active(const struct plan_chunk *chunk)
+/* Some of the last files of an epoch may never be asked for. */
+static bool is_active(const struct plan_followed *f)
 {
-	bool found_all = chunk->rest && !chunk->hungry && forecast_ended(chunk->forecast);
+	bool found_all = f->place == forecast_count(f->forecast) && !f->listed && !f->hungry;
 
-	return !found_all && !forecast_lost(chunk->forecast);
+	return !forecast_lost(f->forecast) && !(found_all && forecast_ended(f->forecast));
+}
+
+bool plan_order_has(const struct plan_order *order, const struct plan_view *view, uint64_t extent)
+{
+	uint64_t file;
+
+	if (order->count == 0)
+		return false;
+	file = plan_kin_of(view, extent).file;
+	for (unsigned i = 0; i < order->count; i++)
+		if (forecast_has(order->followed[i]->forecast, file) &&
+		    is_active(order->followed[i]))
+			return true;
+	return false;
+}
+
+/* --- the window ------------------------------------------------------------------------------ */
+
+/* Nearly all that the page cache should have is asked for. */
+static bool page_cache_let_go(const struct plan_followed *f)
+{
+	return f->lost >= RECENT / 16 && f->lost >= f->passed / 4 * 3;
+}
+
+static bool is_missing(const struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+{
+	return !(f->marks[extent] & TWICE) && !view->have(view->context, extent) &&
+	       (page_cache_let_go(f) || !plan_is_kept(view, extent));
+}
+
+static void unlist(struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+{
+	if (!plan_set_has(&f->window, extent))
+		return;
+	plan_set_remove(&f->window, extent);
+	f->listed -= plan_memory(view, extent);
+}
+
+/* What one call has listed. */
+struct listing {
+	uint64_t first, last; /* extents */
+	uint64_t files, bytes;
+};
+
+static void list_file(struct plan_followed *f, const struct plan_view *view, uint64_t file,
+		      struct listing *listing)
+{
+	uint64_t end = plan_kin_of(view, file).file_end, before = listing->bytes;
+
+	for (uint64_t extent = file; extent < end; extent++) {
+		if (plan_set_has(&f->window, extent) || !is_missing(f, view, extent))
+			continue;
+		plan_set_add(&f->window, extent);
+		f->listed += plan_memory(view, extent);
+		listing->bytes += plan_size(view, extent);
+		listing->first = extent < listing->first ? extent : listing->first;
+		listing->last = extent > listing->last ? extent : listing->last;
+	}
+	listing->files += listing->bytes > before;
+}
+
+/* D s, but not of the last few files of an epoch. */
+static void measure(struct plan_followed *f, const struct plan_view *view,
+		    const struct listing *listing)
+{
+	uint64_t begin, end;
+	uint32_t size;
+
+	if (listing->files == 0 || (listing->files < SAMPLE && f->scatter > 0))
+		return;
+	view->locate(view->context, listing->first, &begin, &size);
+	view->locate(view->context, listing->last, &end, &size);
+	f->mean = listing->bytes / listing->files + 1;
+	f->scatter = (double)f->mean * (double)(end + size > begin ? end + size - begin : size);
+}
+
+/* Fills the window up to `wanted` bytes, or as far as one call may look. */
+static void fill_window(struct plan_followed *f, const struct plan_view *view, uint64_t wanted)
+{
+	struct listing listing = {.first = UINT64_MAX};
+	bool empty = f->listed == 0;
+	uint32_t file = 0;
+
+	for (unsigned looked = 0; looked < LOOK && f->listed < wanted; looked++) {
+		f->place = forecast_next(f->forecast, f->place, &file);
+		if (f->place == forecast_count(f->forecast))
+			break;
+		list_file(f, view, file, &listing);
+		f->place++;
+	}
+	if (empty)
+		measure(f, view, &listing);
+}
+
+struct soon {
+	const struct plan_followed *f;
+	const struct plan_view *view;
+	unsigned left;	       /* files to look at */
+	bool missing, evicted; /* evicted: missing, though all before `place` were listed */
+};
+
+static bool look_at(void *arg, uint32_t file)
+{
+	struct soon *soon = arg;
+	uint64_t end = plan_kin_of(soon->view, file).file_end;
+
+	for (uint64_t extent = file; extent < end && !soon->evicted; extent++) {
+		bool listed = plan_set_has(&soon->f->window, extent);
+
+		if (!is_missing(soon->f, soon->view, extent) || (listed && soon->f->sweeping))
+			continue;
+		soon->missing = true;
+		soon->evicted = !listed;
+	}
+	return !soon->evicted && --soon->left > 0;
+}
+
+/* A file that is needed soon and is neither there nor listed was evicted since it was looked at,
+ * and so others may be: all that comes is looked at again. */
+static void check_soon(struct plan_followed *f, const struct plan_view *view)
+{
+	struct soon soon = {.f = f, .view = view, .left = SOON};
+
+	forecast_coming(f->forecast, look_at, &soon);
+	f->hungry = soon.missing;
+	if (soon.evicted)
+		f->place = 0;
+}
+
+/* --- demands --------------------------------------------------------------------------------- */
+
+static void note_page_cache(struct plan_followed *f, bool kept)
+{
+	uint32_t position = forecast_position(f->forecast);
+	bool before = page_cache_let_go(f);
+
+	f->passed += position - f->position;
+	f->lost += kept;
+	f->position = position;
+	if (f->passed >= RECENT) {
+		f->lost = (uint32_t)((uint64_t)f->lost * (RECENT / 2) / f->passed);
+		f->passed = RECENT / 2;
+	}
+	if (page_cache_let_go(f) && !before)
+		f->place = 0;
+}
+
+/* Once a file, however many reads it takes. */
+static void ask_file(struct plan_followed *f, const struct plan_view *view, uint64_t file)
+{
+	if (f->marks[file] & ASKED)
+		return;
+	f->marks[file] |= ASKED;
+	note_page_cache(f, plan_is_kept(view, file));
+	if (++f->demands % PERIOD == 0)
+		check_soon(f, view);
+}
+
+static void ask_extent(struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+{
+	bool listed = plan_set_has(&f->window, extent), ahead = f->marks[extent] & AHEAD;
+	uint64_t memory = listed || ahead ? plan_memory(view, extent) : 0;
+
+	if (f->sweeping) {
+		f->taken += memory;
+		f->missed += listed ? memory : 0;
+	}
+	f->ahead -= ahead ? memory : 0;
+	f->marks[extent] &= (uint8_t)~AHEAD;
+	unlist(f, view, extent);
 }
 
 bool plan_order_demand(struct plan_order *order, const struct plan_view *view, uint64_t extent)
@@ -101,211 +338,221 @@ bool plan_order_demand(struct plan_order *order, const struct plan_view *view, u
 		return false;
 	file = plan_kin_of(view, extent).file;
 	for (unsigned i = 0; i < order->count; i++) {
-		struct plan_chunk *chunk = order->chunks[i];
+		struct plan_followed *f = order->followed[i];
 
-		if (!forecast_has(chunk->forecast, file))
+		if (!forecast_has(f->forecast, file))
 			continue;
-		has = has || is_active(chunk);
-		plan_chunk_demand(chunk, view, extent, file);
+		has = has || is_active(f);
+		ask_extent(f, view, extent);
+		if (extent == file)
+			ask_file(f, view, file);
 	}
 	return has;
 }
 
-bool plan_order_has(const struct plan_order *order, const struct plan_view *view, uint64_t extent)
-{
-	uint64_t file;
-
-	if (order->count == 0)
-		return false;
-	file = plan_kin_of(view, extent).file;
-	for (unsigned i = 0; i < order->count; i++)
-		if (forecast_has(order->chunks[i]->forecast, file) && is_active(order->chunks[i]))
-			return true;
-	return false;
-}
-
 /* --- how much -------------------------------------------------------------------------------- */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t sub_sat(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
-/* Of the room that there is for all, used or not. */
-static uint64_t share_of_room(const struct plan_order *order, const struct plan_limits *limits)
+/* R: of the memory that all forecasts have together, used or not. */
+static uint64_t share_of(const struct plan_order *order, const struct prefetch_budget *budget)
 {
-	uint64_t all = least(limits->order, PLENTY);
+	uint64_t all = min(budget->order, PLENTY);
 	unsigned active = 0;
 
 	for (unsigned i = 0; i < order->count; i++) {
-		all += order->chunks[i]->ahead;
-		active += is_active(order->chunks[i]);
+		all += order->followed[i]->ahead;
+		active += is_active(order->followed[i]);
 	}
 	return active ? all / active : 0;
 }
 
-/* What one of them may have of it. */
-static uint64_t room_of(const struct plan_chunk *chunk, const struct plan_limits *limits,
-			uint64_t share)
+/* W*, bytes. */
+static uint64_t window_that_pays(const struct plan_followed *f,
+				 const struct prefetch_budget *budget)
 {
-	return least(limits->order, less(share, chunk->ahead));
+	return (uint64_t)(f->scatter / 2 / (double)(budget->gap + f->mean));
 }
 
-/* C*, bytes, by what a request costs now. */
-static uint64_t dear_from(const struct plan_chunk *chunk, const struct plan_limits *limits)
+static bool is_seek_bound(const struct plan_followed *f, const struct prefetch_budget *budget,
+			  uint64_t share)
 {
-	return (uint64_t)(chunk->apart / 2 / (double)(limits->gap + chunk->mean));
+	return f->scatter > 0 && budget->gap >= f->mean && window_that_pays(f, budget) <= share;
 }
 
-static bool is_dear(const struct plan_chunk *chunk, const struct plan_limits *limits,
-		    uint64_t share)
+static bool is_growing(const struct plan_followed *f, const struct prefetch_budget *budget)
 {
-	return chunk->apart > 0 && limits->gap >= chunk->mean &&
-	       dear_from(chunk, limits) <= least(share, PLAN_CHUNK_MOST * chunk->mean);
+	return f->goal < window_that_pays(f, budget) / GROWN;
 }
 
-/* Less than the room for a long run is none: it would be filled by many short ones. */
-static uint64_t least_room(const struct plan_limits *limits, uint64_t share)
+/* W, less what is in memory already: 0 if no new window is to begin yet. It begins where there is
+ * memory for a long run at least, or many short runs would fill it. */
+static uint64_t new_window(const struct plan_order *order, const struct plan_followed *f,
+			   const struct prefetch_budget *budget)
 {
-	return least(limits->run, share / 2);
-}
+	uint64_t share = share_of(order, budget);
+	uint64_t room = min(budget->order, sub_sat(share, f->ahead));
+	uint64_t lead = budget->pace ? sub_sat(budget->pace, f->ahead) : UINT64_MAX;
 
-/* To go on with a chunk: readers, and who has taken of its room meanwhile, give some back. */
-static bool has_room(const struct plan_order *order, const struct plan_chunk *chunk,
-		     const struct plan_limits *limits)
-{
-	uint64_t share = share_of_room(order, limits);
-
-	return limits->order >= least(least(limits->run, share / TOP_UP), chunk->left);
-}
-
-/* What it may list where requests are dear. */
-static uint64_t window_of(const struct plan_chunk *chunk, uint64_t share)
-{
-	return less(share + chunk->pass / 2, chunk->ahead);
-}
-
-static uint64_t cheap_size(const struct plan_chunk *chunk, const struct plan_limits *limits)
-{
-	uint64_t wanted = limits->pace ? less(limits->pace, chunk->ahead) : UINT64_MAX;
-
-	if (wanted == 0 && !chunk->hungry)
+	if (!is_active(f) || room < min(budget->run, share / 2))
 		return 0;
-	return least(wanted > limits->run ? wanted : limits->run, START);
+	if (f->scatter == 0)
+		return min(room, START);
+	if (!is_seek_bound(f, budget, share))
+		return lead || f->hungry ? min(room, min(max(lead, budget->run), START)) : 0;
+	if (is_growing(f, budget))
+		return f->hungry || room >= f->goal ? min(room, f->goal) : 0;
+	return f->hungry || room >= share / 2 ? sub_sat(share + f->per_sweep / 2, f->ahead) : 0;
 }
 
-static bool is_growing(const struct plan_chunk *chunk, const struct plan_limits *limits)
+/* While a window is read: what readers have used makes room for more. */
+static void top_up(const struct plan_order *order, struct plan_followed *f,
+		   const struct plan_view *view, const struct prefetch_budget *budget)
 {
-	return chunk->grown < dear_from(chunk, limits) / GROWN;
+	uint64_t share = share_of(order, budget);
+	uint64_t window = sub_sat(share + f->per_sweep / 2, f->ahead);
+
+	if (is_active(f) && is_seek_bound(f, budget, share) && !is_growing(f, budget) &&
+	    sub_sat(window, f->listed) >= max(share / TOP_UP, 1))
+		fill_window(f, view, window);
 }
 
-static uint64_t dear_size(const struct plan_chunk *chunk, const struct plan_limits *limits,
-			  uint64_t share, uint64_t room)
+/* For a run: readers, and forecasts that have taken too much, give some back first. */
+static bool has_room(const struct plan_order *order, const struct plan_followed *f,
+		     const struct prefetch_budget *budget)
 {
-	if (is_growing(chunk, limits))
-		return chunk->hungry || room >= chunk->grown ? least(room, chunk->grown) : 0;
-	return chunk->hungry || room >= share / 2 ? window_of(chunk, share) : 0;
+	uint64_t share = share_of(order, budget);
+
+	return f->ahead < share &&
+	       budget->order >= min(min(budget->run, share / TOP_UP), f->listed);
 }
 
-/* Bytes that the next chunk is to have; 0: it does not begin yet. */
-static uint64_t next_size(const struct plan_order *order, const struct plan_chunk *chunk,
-			  const struct plan_limits *limits)
-{
-	uint64_t share = share_of_room(order, limits);
-	uint64_t room = room_of(chunk, limits, share);
-
-	if (!is_active(chunk) || room < least_room(limits, share) ||
-	    (chunk->rest && !chunk->hungry))
-		return 0;
-	if (chunk->apart == 0)
-		return least(room, START);
-	if (is_dear(chunk, limits, share))
-		return dear_size(chunk, limits, share, room);
-	return least(room, cheap_size(chunk, limits));
-}
-
-/* --- chunks and runs -------------------------------------------------------------------------- */
-
-/* P, judging by the chunk that was read last. One of those that grow shows whether readers take all
+/* P, by the sweep that has ended. While the window grows, it only shows whether readers take all
  * that the device gives. */
-static uint64_t taken_in_pass(const struct plan_chunk *chunk, const struct plan_limits *limits,
-			      uint64_t share)
+static uint64_t taken_in_sweep(const struct plan_followed *f, const struct prefetch_budget *budget,
+			       uint64_t share)
 {
-	double part;
-
-	if (chunk->missed < chunk->taken / MISSED)
+	if (f->missed < f->taken / MISSED)
 		return 0;
-	if (!is_growing(chunk, limits) || chunk->memory == 0)
-		return chunk->taken;
-	part = (double)least(chunk->taken, chunk->memory) / (double)chunk->memory;
-	return (uint64_t)((double)share / 2 * part);
+	if (!is_growing(f, budget) || f->begun == 0)
+		return f->taken;
+	return (uint64_t)((double)share / 2 * (double)min(f->taken, f->begun) / (double)f->begun);
 }
 
-static bool begin_chunk(const struct plan_order *order, struct plan_chunk *chunk,
-			const struct plan_view *view, const struct plan_limits *limits)
+/* --- runs ------------------------------------------------------------------------------------ */
+
+static void end_sweep(const struct plan_order *order, struct plan_followed *f,
+		      const struct prefetch_budget *budget)
 {
-	uint64_t share = share_of_room(order, limits), size;
-
-	chunk->pass = taken_in_pass(chunk, limits, share);
-	size = next_size(order, chunk, limits);
-	if (size == 0)
-		return false;
-	chunk->taken = chunk->missed = 0;
-	chunk->dear = is_dear(chunk, limits, share);
-	if (!plan_chunk_cut(chunk, view, limits, size))
-		return false;
-	chunk->apart = (double)chunk->span * (double)chunk->mean;
-	chunk->open = true;
-	chunk->spare = less(size, chunk->memory);
-	if (chunk->grown < PLENTY && size >= chunk->grown)
-		chunk->grown *= 2;
-	return true;
+	f->per_sweep = taken_in_sweep(f, budget, share_of(order, budget));
+	f->taken = f->missed = f->cursor = 0;
+	f->sweeping = false;
 }
 
-/* Lists what the window has now as well; the pass goes on where it is. */
-static void top_up(const struct plan_order *order, struct plan_chunk *chunk,
-		   const struct plan_view *view, const struct plan_limits *limits)
+static bool begin_sweep(const struct plan_order *order, struct plan_followed *f,
+			const struct plan_view *view, const struct prefetch_budget *budget)
 {
-	uint64_t share = share_of_room(order, limits);
-	uint64_t window = window_of(chunk, share);
+	uint64_t wanted = new_window(order, f, budget);
 
-	if (!chunk->open || !chunk->dear || !is_active(chunk) || is_growing(chunk, limits) ||
-	    share < TOP_UP || less(window, chunk->left + chunk->spare) < share / TOP_UP)
-		return;
-	plan_chunk_cut(chunk, view, limits, window);
-	plan_chunk_go_on(chunk);
-	chunk->spare = less(window, chunk->memory);
+	if (wanted == 0)
+		return false;
+	fill_window(f, view, wanted);
+	f->hungry = false;
+	f->begun = f->listed;
+	f->sweeping = f->listed > 0;
+	if (f->sweeping && f->goal < PLENTY && wanted >= f->goal)
+		f->goal *= 2;
+	return f->sweeping;
 }
 
-static bool next_of(const struct plan_order *order, struct plan_chunk *chunk,
-		    const struct plan_view *view, const struct plan_limits *limits,
+/* The next extent that the sweep comes by, still missing; PLAN_SET_NONE at its end. */
+static uint64_t next_missing(struct plan_followed *f, const struct plan_view *view, uint64_t from)
+{
+	uint64_t extent = plan_set_next(&f->window, from);
+
+	while (extent != PLAN_SET_NONE && !is_missing(f, view, extent)) {
+		unlist(f, view, extent);
+		extent = plan_set_next(&f->window, extent + 1);
+	}
+	return extent;
+}
+
+/* Runs begin and end within blocks of the pack, so that one that is read before its turn leaves no
+ * pieces to be read by themselves. What begins in a block may end a little after it. */
+static uint64_t block_of(const struct plan_view *view, const struct prefetch_budget *budget,
+			 uint64_t extent)
+{
+	uint64_t offset;
+	uint32_t size;
+
+	view->locate(view->context, extent, &offset, &size);
+	return offset / (budget->run - budget->run / 8);
+}
+
+static bool run_from(struct plan_followed *f, const struct plan_view *view,
+		     const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+{
+	struct plan_run_builder builder =
+		plan_run_begin(view, budget, PLAN_ORDER, budget->order, ret);
+	uint64_t block = block_of(view, budget, extent);
+
+	while (extent != PLAN_SET_NONE && block_of(view, budget, extent) == block &&
+	       plan_run_add(&builder, extent))
+		extent = next_missing(f, view, extent + 1);
+	return ret->count > 0;
+}
+
+/* The next extent of a sweep, which may begin or end here. */
+static uint64_t next_in_sweep(const struct plan_order *order, struct plan_followed *f,
+			      const struct plan_view *view, const struct prefetch_budget *budget)
+{
+	uint64_t extent = PLAN_SET_NONE;
+
+	if (f->sweeping) {
+		top_up(order, f, view, budget);
+		extent = next_missing(f, view, f->cursor);
+	}
+	if (f->sweeping && extent == PLAN_SET_NONE)
+		end_sweep(order, f, budget);
+	if (!f->sweeping && begin_sweep(order, f, view, budget))
+		extent = next_missing(f, view, 0);
+	return extent;
+}
+
+static bool next_of(const struct plan_order *order, struct plan_followed *f,
+		    const struct plan_view *view, const struct prefetch_budget *budget,
 		    struct plan_run *ret)
 {
-	if (forecast_lost(chunk->forecast))
+	uint64_t extent;
+
+	if (forecast_lost(f->forecast))
 		return false;
-	top_up(order, chunk, view, limits);
-	do {
-		if (has_room(order, chunk, limits) && plan_chunk_run(chunk, view, limits, ret))
-			return true;
-		if (chunk->at < chunk->end)
-			return false;
-		chunk->open = false;
-	} while (begin_chunk(order, chunk, view, limits));
-	return false;
+	extent = next_in_sweep(order, f, view, budget);
+	return extent != PLAN_SET_NONE && has_room(order, f, budget) &&
+	       run_from(f, view, budget, extent, ret);
 }
 
 bool plan_order_next(struct plan_order *order, const struct plan_view *view,
-		     const struct plan_limits *limits, struct plan_run *ret)
+		     const struct prefetch_budget *budget, struct plan_run *ret)
 {
 	for (unsigned i = 0; i < order->count; i++) {
 		unsigned at = (order->turn + i) % order->count;
 
-		if (next_of(order, order->chunks[at], view, limits, ret)) {
+		if (next_of(order, order->followed[at], view, budget, ret)) {
+			ret->follower = at;
 			order->turn = at + 1;
 			return true;
 		}
@@ -313,26 +560,81 @@ bool plan_order_next(struct plan_order *order, const struct plan_view *view,
 	return false;
 }
 
-bool plan_order_wants(const struct plan_order *order, const struct plan_limits *limits)
+bool plan_order_wants(const struct plan_order *order, const struct prefetch_budget *budget)
 {
 	for (unsigned i = 0; i < order->count; i++) {
-		const struct plan_chunk *chunk = order->chunks[i];
+		const struct plan_followed *f = order->followed[i];
+		bool left = f->listed || f->place < forecast_count(f->forecast);
 
-		if (chunk->at == chunk->end && next_size(order, chunk, limits) > 0)
-			return true;
-		if (chunk->at < chunk->end && has_room(order, chunk, limits) &&
-		    !forecast_lost(chunk->forecast))
+		if (f->sweeping ? has_room(order, f, budget) && !forecast_lost(f->forecast)
+				: left && new_window(order, f, budget) > 0)
 			return true;
 	}
 	return false;
 }
 
-bool plan_order_around(struct plan_order *order, const struct plan_view *view,
-		       const struct plan_limits *limits, uint64_t extent, struct plan_run *ret)
+/* The first one of the window in the block of an extent, or the extent. */
+static uint64_t block_begin(const struct plan_followed *f, const struct plan_view *view,
+			    const struct prefetch_budget *budget, uint64_t extent)
 {
-	for (unsigned i = 0; i < order->count; i++)
-		if (!forecast_lost(order->chunks[i]->forecast) &&
-		    plan_chunk_around(order->chunks[i], view, limits, extent, ret))
+	uint64_t block = block_of(view, budget, extent), before = extent, first;
+
+	do {
+		first = before;
+		before = plan_set_before(&f->window, first);
+	} while (before != PLAN_SET_NONE && block_of(view, budget, before) == block);
+	return first;
+}
+
+static bool run_around(struct plan_followed *f, const struct plan_view *view,
+		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+{
+	struct plan_run_builder builder =
+		plan_run_begin(view, budget, PLAN_ORDER, budget->order, ret);
+	uint64_t block = block_of(view, budget, extent), next;
+	uint64_t at = block_begin(f, view, budget, extent);
+
+	while (at != PLAN_SET_NONE && block_of(view, budget, at) == block) {
+		if ((at == extent || is_missing(f, view, at)) &&
+		    !plan_run_add_around(&builder, extent, at))
+			break;
+		next = plan_set_next(&f->window, at + 1);
+		at = at < extent && next > extent ? extent : next;
+	}
+	return plan_run_end_around(ret, extent);
+}
+
+bool plan_order_around(struct plan_order *order, const struct plan_view *view,
+		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+{
+	for (unsigned i = 0; i < order->count; i++) {
+		struct plan_followed *f = order->followed[i];
+
+		if (f->listed && !forecast_lost(f->forecast) &&
+		    run_around(f, view, budget, extent, ret)) {
+			ret->follower = i;
 			return true;
+		}
+	}
 	return false;
+}
+
+void plan_order_commit(struct plan_order *order, const struct plan_view *view,
+		       const struct plan_run *run, unsigned accepted)
+{
+	struct plan_followed *f = order->followed[run->follower];
+
+	for (unsigned i = 0; i < accepted; i++) {
+		uint64_t extent = run->extents[i];
+		uint8_t *mark = &f->marks[extent];
+
+		if (extent == run->wanted)
+			continue;
+		unlist(f, view, extent);
+		if (!(*mark & AHEAD))
+			f->ahead += plan_memory(view, extent);
+		*mark |= AHEAD | (*mark & PLANNED ? TWICE : PLANNED);
+	}
+	if (accepted && run->wanted == PLAN_NONE)
+		f->cursor = run->extents[accepted - 1] + 1;
 }

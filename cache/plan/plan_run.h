@@ -5,14 +5,14 @@
 #include "cache/page.h"
 #include "cache/plan/plan.h"
 
-/* A read is of whole pages: devices take requests up to a power of two at once. */
+/* A read is of whole pages; devices take requests up to a power of two at once. */
 #define PLAN_PAGES (2 * CACHE_PAGE)
 
 struct plan_run_builder {
 	const struct plan_view *view;
-	const struct plan_limits *limits;
+	const struct prefetch_budget *budget;
 	uint64_t room;	     /* bytes of memory that are left */
-	uint64_t begin, end; /* offsets of the first extent, and behind the last one */
+	uint64_t begin, end; /* offsets of the first extent, and past the last one */
 	struct plan_run *run;
 };
 
@@ -25,36 +25,43 @@ static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 	return size;
 }
 
-/* That an extent takes: it is kept with what lies before it in its first page. */
-static inline uint64_t plan_memory(uint64_t grain, uint64_t offset, uint32_t size)
+/* Memory that an extent takes: it is kept with what lies before it in its first page. */
+static inline uint64_t plan_memory(const struct plan_view *view, uint64_t extent)
 {
+	uint64_t offset, grain = view->grain;
+	uint32_t size;
+
+	view->locate(view->context, extent, &offset, &size);
 	return grain ? (offset % CACHE_PAGE + size + grain - 1) / grain * grain : size;
 }
 
-/* Begins an empty run of at most `room` bytes in *run. */
+/* Begins an empty run of at most `room` bytes of memory in *run. */
 static inline struct plan_run_builder plan_run_begin(const struct plan_view *view,
-						     const struct plan_limits *limits,
-						     uint64_t room, struct plan_run *run)
+						     const struct prefetch_budget *budget,
+						     enum plan_forecast forecast, uint64_t room,
+						     struct plan_run *run)
 {
-	run->due = false;
+	run->forecast = forecast;
+	run->follower = 0;
+	run->wanted = PLAN_NONE;
 	run->count = 0;
 	run->bytes = 0;
-	return (struct plan_run_builder){.view = view, .limits = limits, .room = room, .run = run};
+	return (struct plan_run_builder){.view = view, .budget = budget, .room = room, .run = run};
 }
 
-/* False where the extent does not belong to this read any more. */
+/* False if the extent does not belong to this read any more. */
 static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t extent)
 {
+	const struct prefetch_budget *budget = builder->budget;
+	uint64_t offset, memory = plan_memory(builder->view, extent);
 	struct plan_run *run = builder->run;
-	uint64_t offset, memory;
 	uint32_t size;
 
 	builder->view->locate(builder->view->context, extent, &offset, &size);
-	memory = plan_memory(builder->limits->grain, offset, size);
 	if (run->count == PLAN_RUN_EXTENTS || memory > builder->room)
 		return false;
-	if (run->count && (offset < builder->end || offset - builder->end > builder->limits->gap ||
-			   offset + size - builder->begin + PLAN_PAGES > builder->limits->run))
+	if (run->count && (offset < builder->end || offset - builder->end > budget->gap ||
+			   offset + size - builder->begin + PLAN_PAGES > budget->run))
 		return false;
 	if (run->count == 0)
 		builder->begin = offset;
@@ -65,31 +72,29 @@ static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t exten
 	return true;
 }
 
-/* Places of a list of extents, by rising offset; without a list, the extents of these numbers. */
-struct plan_cut {
-	uint64_t first, end;
-};
-
-/* The part of `all` that is read together with one place: it is cut into runs from its beginning,
- * so that none has to read around what another has read. */
-static inline struct plan_cut plan_cut_around(const struct plan_view *view,
-					      const struct plan_limits *limits,
-					      const uint32_t *list, struct plan_cut all,
-					      uint64_t place)
+/* The same around an extent that must be among them, of candidates by rising number: what does not
+ * fit divides them, and the part with the extent counts. False if no more can be added. */
+static inline bool plan_run_add_around(struct plan_run_builder *builder, uint64_t wanted,
+				       uint64_t extent)
 {
-	uint64_t at = all.first, first = at, begin = 0, offset;
-	uint32_t size;
+	uint64_t room = builder->room;
 
-	for (; at < all.end; at++) {
-		view->locate(view->context, list ? list[at] : at, &offset, &size);
-		if (at > first && offset + size - begin + PLAN_PAGES <= limits->run)
-			continue;
-		if (at > place)
-			break;
-		first = at;
-		begin = offset;
-	}
-	return (struct plan_cut){.first = first, .end = at};
+	if (plan_run_add(builder, extent))
+		return true;
+	if (extent > wanted)
+		return false;
+	for (unsigned i = 0; i < builder->run->count; i++)
+		room += plan_memory(builder->view, builder->run->extents[i]);
+	*builder = plan_run_begin(builder->view, builder->budget, builder->run->forecast, room,
+				  builder->run);
+	return plan_run_add(builder, extent) || extent < wanted;
+}
+
+/* Whether it brings anything with the extent that is wanted. */
+static inline bool plan_run_end_around(struct plan_run *run, uint64_t wanted)
+{
+	run->wanted = wanted;
+	return run->count > 1;
 }
 
 #endif

@@ -105,36 +105,55 @@ static bool room_ahead(const struct plan_stream *stream, const struct plan_view 
 	       stream->ahead - stream->next < PLAN_AHEAD_EXTENTS;
 }
 
-/* In memory, on its way, or with the kernel already. */
-static bool have(const struct plan_stream *stream, const struct plan_view *view)
+/* In memory, on its way, or in the page cache already. */
+static bool have(const struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
 {
-	return view->have(view->context, stream->ahead) ||
-	       (!stream->again && view->served(view->context, stream->ahead));
+	return view->have(view->context, extent) ||
+	       (!stream->again && view->served(view->context, extent));
+}
+
+static void pass(struct plan_stream *stream, const struct plan_view *view, uint64_t end)
+{
+	while (stream->ahead < end)
+		stream->bytes += plan_size(view, stream->ahead++);
 }
 
 static bool run_of(struct plan_stream *stream, const struct plan_view *view,
-		   const struct plan_limits *limits, struct plan_run *ret)
+		   const struct prefetch_budget *budget, struct plan_run *ret)
 {
-	struct plan_run_builder builder = plan_run_begin(view, limits, limits->room, ret);
+	struct plan_run_builder builder =
+		plan_run_begin(view, budget, PLAN_SCAN, budget->scan, ret);
+	struct plan_stream after;
 
-	while (room_ahead(stream, view)) {
-		if (!have(stream, view) && !plan_run_add(&builder, stream->ahead))
+	while (room_ahead(stream, view) && have(stream, view, stream->ahead))
+		pass(stream, view, stream->ahead + 1);
+	after = *stream;
+	while (room_ahead(&after, view)) {
+		if (!have(stream, view, after.ahead) && !plan_run_add(&builder, after.ahead))
 			break;
-		stream->bytes += plan_size(view, stream->ahead++);
+		pass(&after, view, after.ahead + 1);
 	}
 	return ret->count > 0;
 }
 
 bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
-		    const struct plan_limits *limits, struct plan_run *ret)
+		    const struct prefetch_budget *budget, struct plan_run *ret)
 {
 	for (size_t i = 0; i < PLAN_STREAMS; i++) {
 		unsigned at = (unsigned)((scan->turn + i) % PLAN_STREAMS);
 
-		if (hungry(&scan->streams[at]) && run_of(&scan->streams[at], view, limits, ret)) {
+		if (hungry(&scan->streams[at]) && run_of(&scan->streams[at], view, budget, ret)) {
+			ret->follower = at;
 			scan->turn = (at + 1) % PLAN_STREAMS;
 			return true;
 		}
 	}
 	return false;
+}
+
+void plan_scan_commit(struct plan_scan *scan, const struct plan_view *view,
+		      const struct plan_run *run, unsigned accepted)
+{
+	if (accepted)
+		pass(&scan->streams[run->follower], view, run->extents[accepted - 1] + 1);
 }

@@ -32,6 +32,9 @@ bool plan_scan_demand(struct plan_scan *scan, const struct plan_view *view, uint
 /* Whether the scan that the last demand went on with is to be read ahead. */
 bool plan_scan_wants(const struct plan_scan *scan);
 bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
-		    const struct plan_limits *limits, struct plan_run *ret);
+		    const struct prefetch_budget *budget, struct plan_run *ret);
+/* The first `accepted` extents of a run found by this are being read. */
+void plan_scan_commit(struct plan_scan *scan, const struct plan_view *view,
+		      const struct plan_run *run, unsigned accepted);
 
 #endif

@@ -20,7 +20,7 @@
 
 struct world {
 	struct plan_view view;
-	struct plan_limits limits;
+	struct prefetch_budget budget;
 	uint64_t offsets[MOST];
 	uint32_t sizes[MOST];
 	bool pooled[MOST];		     /* in memory, or on its way */
@@ -76,8 +76,8 @@ static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32
 				    .locate = world_locate,
 				    .have = world_have,
 				    .served = world_served};
-	w.limits = (struct plan_limits){
-		.run = MIB, .gap = 128 * KIB, .room = NO_END, .once = NO_END, .order = NO_END};
+	w.budget = (struct prefetch_budget){
+		.run = MIB, .gap = 128 * KIB, .scan = NO_END, .sweep = NO_END, .order = NO_END};
 	for (uint64_t i = 0; i < extents; i++) {
 		w.offsets[i] = offset;
 		w.sizes[i] = smallest + (uint32_t)random() % (largest - smallest + 1);
@@ -126,7 +126,7 @@ static inline void assert_forward_and_near(const struct world *w, uint64_t befor
 
 	assert_true(extent > before);
 	assert_true(w->offsets[extent] >= end);
-	assert_true(w->offsets[extent] - end <= w->limits.gap);
+	assert_true(w->offsets[extent] - end <= w->budget.gap);
 }
 
 /* Bytes of the read that brings the run: whole pages, and the gaps too. */
@@ -157,7 +157,7 @@ static inline void world_run(struct world *w, const struct plan_run *run, uint64
 	}
 	assert_int_equal(bytes, run->bytes);
 	assert_true(bytes <= room);
-	assert_true(run->count == 1 || span_of(w, run) <= w->limits.run);
+	assert_true(run->count == 1 || span_of(w, run) <= w->budget.run);
 	w->runs++;
 	w->bytes += bytes;
 	w->ahead += bytes;

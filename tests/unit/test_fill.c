@@ -106,9 +106,10 @@ static void read_run(struct world *w, enum way way, const uint64_t *extents, uns
 static uint64_t read_longest(struct world *w, enum way way, uint64_t at)
 {
 	const struct plan_view view = {.extents = w->extents, .context = w, .locate = locate};
-	const struct plan_limits limits = {.run = COST_RUN_MAX, .gap = COST_GAP_MAX};
+	const struct prefetch_budget budget = {.run = COST_RUN_MAX, .gap = COST_GAP_MAX};
 	struct plan_run run;
-	struct plan_run_builder builder = plan_run_begin(&view, &limits, UINT64_MAX, &run);
+	struct plan_run_builder builder =
+		plan_run_begin(&view, &budget, PLAN_SWEEP, UINT64_MAX, &run);
 
 	while (at < w->extents && plan_run_add(&builder, at))
 		at++;

@@ -42,12 +42,13 @@ static int release(void **state)
 
 static bool read_run(struct reading *r)
 {
-	const struct plan_limits *limits = &r->world->limits;
+	const struct prefetch_budget *budget = &r->world->budget;
 	struct plan_run run;
 
-	if (!plan_next(r->plan, limits, &run))
+	if (!plan_next(r->plan, budget, &run))
 		return false;
-	world_run(r->world, &run, limits->room > limits->once ? limits->room : limits->once);
+	plan_commit(r->plan, &run, run.count);
+	world_run(r->world, &run, budget->scan > budget->sweep ? budget->scan : budget->sweep);
 	return true;
 }
 
@@ -70,7 +71,7 @@ static void demand(struct reading *r, uint64_t extent)
 	r->world->served[extent] = true;
 	r->world->pooled[extent] = r->kernel;
 	/* Nobody would look for a run where none is wanted. */
-	while (plan_wants(r->plan, &r->world->limits) && read_run(r))
+	while (plan_wants(r->plan, &r->world->budget) && read_run(r))
 		read_more(r);
 }
 
@@ -109,7 +110,7 @@ static void a_shuffled_epoch_is_read_once(void **state)
 	assert_nothing_planned_twice(r->world);
 	assert_int_equal(wasted(r->world), 0);
 	assert_true(r->world->hits > 20000 * 97 / 100);
-	assert_false(plan_wants(r->plan, &r->world->limits));
+	assert_false(plan_wants(r->plan, &r->world->budget));
 }
 
 /* So small that any demand is near another one, and looks like a scan: the smallest ones are
@@ -137,16 +138,17 @@ static void a_scan_goes_first_while_others_shuffle(void **state)
 	struct plan_run run;
 
 	(void)state;
-	r->world->limits.room = r->world->limits.once = r->world->limits.order = 0;
+	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = 0;
 	for (uint32_t i = 0; i < 100; i++)
 		demand(r, order[i]);
 	for (uint64_t e = 18000; e < 18003; e++)
 		demand(r, e);
 	assert_int_equal(r->world->runs, 0);
-	r->world->limits.room = r->world->limits.once = r->world->limits.order = NO_END;
-	assert_true(plan_next(r->plan, &r->world->limits, &run));
+	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = NO_END;
+	assert_true(plan_next(r->plan, &r->world->budget, &run));
 	assert_int_equal(run.extents[0], 18003);
-	assert_true(plan_next(r->plan, &r->world->limits, &run));
+	plan_commit(r->plan, &run, run.count);
+	assert_true(plan_next(r->plan, &r->world->budget, &run));
 	assert_true(run.extents[0] < 16000);
 }
 
@@ -155,14 +157,14 @@ static void each_forecast_has_a_room_of_its_own(void **state)
 	struct reading *r = read_of(photos(20000));
 
 	(void)state;
-	r->world->limits.once = 0;
+	r->world->budget.sweep = 0;
 	shuffle_over(r, 0, 4000);
 	assert_true(r->world->bytes < READAHEAD); /* by chance */
 	scan(r, 10000, 11000);
 	assert_true(planned_in(r->world, 10000, 11000) > 990);
 
 	r = read_of(photos(20000));
-	r->world->limits.room = 0;
+	r->world->budget.scan = 0;
 	scan(r, 10000, 11000);
 	assert_int_equal(r->world->runs, 0);
 	shuffle_over(r, 0, 4000);
@@ -202,7 +204,7 @@ static void follow(struct reading *r, const uint32_t *files, uint32_t count)
 	memcpy(copy, files, count * sizeof(*copy));
 	assert_int_equal(forecast_new(copy, count, NULL, &r->forecast), 0);
 	assert_int_equal(plan_follow(r->plan, r->forecast), 0);
-	r->world->limits.gap = 32 * KIB; /* requests are cheap */
+	r->world->budget.gap = 32 * KIB; /* requests are cheap */
 }
 
 static void an_order_that_is_known_goes_first(void **state)
@@ -211,13 +213,13 @@ static void an_order_that_is_known_goes_first(void **state)
 	const uint32_t *order = shuffled(16000);
 
 	(void)state;
-	r->world->limits.room = r->world->limits.once = r->world->limits.order = 0;
+	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = 0;
 	for (uint64_t e = 18000; e < 18003; e++)
 		demand(r, e);
 	follow(r, order, 16000);
-	r->world->limits.room = r->world->limits.once = r->world->limits.order = NO_END;
-	r->world->limits.pace = MIB;
-	assert_true(plan_wants(r->plan, &r->world->limits));
+	r->world->budget.scan = r->world->budget.sweep = r->world->budget.order = NO_END;
+	r->world->budget.pace = MIB;
+	assert_true(plan_wants(r->plan, &r->world->budget));
 	while (r->world->bytes < MIB)
 		assert_true(read_run(r));
 	assert_int_equal(planned_in(r->world, 16000, 20000), 0);
@@ -232,11 +234,11 @@ static void what_is_ordered_is_not_streamed(void **state)
 	const uint32_t *order = shuffled(20000);
 
 	(void)state;
-	r->world->limits.once = 0;
+	r->world->budget.sweep = 0;
 	for (uint32_t i = 0; i < 1000; i++) /* everything is promising */
 		demand(r, order[i]);
-	r->world->limits.once = 400 * MIB;
-	r->world->limits.pace = 10 * MIB;
+	r->world->budget.sweep = 400 * MIB;
+	r->world->budget.pace = 10 * MIB;
 	follow(r, order, 20000);
 	forecast_start(r->forecast, order, 1000);
 	for (uint32_t i = 1000; i < 5000; i++) {
@@ -256,7 +258,7 @@ static void what_is_ordered_is_read_ahead_by_no_scan(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 2000; i++)
 		order[i] = 5000 + i;
-	r->world->limits.order = r->world->limits.once = 0;
+	r->world->budget.order = r->world->budget.sweep = 0;
 	follow(r, order, 2000);
 	scan(r, 5000, 6900);
 	assert_int_equal(r->world->runs, 0);
@@ -275,7 +277,7 @@ static void what_is_not_ordered_is_streamed_meanwhile(void **state)
 	(void)state;
 	memcpy(order, shuffled(10000), sizeof(order));
 	others = shuffled(5000);
-	r->world->limits.pace = 10 * MIB;
+	r->world->budget.pace = 10 * MIB;
 	follow(r, order, 10000);
 	for (uint32_t i = 0; i < 5000; i++) {
 		demand(r, order[i]);
@@ -296,7 +298,7 @@ static void where_an_order_proves_wrong_everything_is_streamed_again(void **stat
 	(void)state;
 	for (uint32_t i = 0; i < 20000; i++)
 		wrong[i] = i < 1000 ? order[i] : order[20999 - i];
-	r->world->limits.pace = 10 * MIB;
+	r->world->budget.pace = 10 * MIB;
 	follow(r, wrong, 20000);
 	for (uint32_t i = 0; i < 5000 && !forecast_lost(r->forecast); i++)
 		demand(r, order[i]);
@@ -315,7 +317,7 @@ static void preload_reads_what_is_ordered_too(void **state)
 	const uint32_t *order = shuffled(5000);
 
 	(void)state;
-	r->world->limits.pace = MIB;
+	r->world->budget.pace = MIB;
 	plan_preload(r->plan);
 	follow(r, order, 5000);
 	read_more(r);
@@ -349,8 +351,75 @@ static void no_readahead_means_none_of_a_known_order(void **state)
 
 	(void)state;
 	follow(r, shuffled(5000), 5000);
-	assert_false(plan_wants(r->plan, &r->world->limits));
+	assert_false(plan_wants(r->plan, &r->world->budget));
 	assert_false(read_run(r));
+}
+
+/* --- what the pool does not take ------------------------------------------------------------- */
+
+/* Reads with a pool that takes only the first half of each run, or nothing of each third one. */
+static void read_with_a_reluctant_pool(struct reading *r)
+{
+	struct plan_run run;
+
+	for (unsigned n = 0; plan_next(r->plan, &r->world->budget, &run); n++) {
+		unsigned accepted = n % 3 == 2 ? 0 : (run.count + 1) / 2;
+
+		plan_commit(r->plan, &run, accepted);
+		for (unsigned i = 0; i < accepted; i++) {
+			assert_false(r->world->pooled[run.extents[i]]);
+			r->world->pooled[run.extents[i]] = true;
+			r->world->planned[run.extents[i]]++;
+		}
+	}
+}
+
+static void what_the_pool_refused_of_a_known_order_is_planned_again(void **state)
+{
+	struct reading *r = read_of(photos(5000));
+
+	(void)state;
+	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
+		forget_pool(r->world);
+		follow(r, shuffled(5000), 5000);
+		r->world->budget.gap = seek_bound ? MIB : 32 * KIB;
+		read_with_a_reluctant_pool(r);
+		assert_int_equal(planned_in(r->world, 0, 5000), 5000);
+		assert_nothing_planned_twice(r->world);
+		plan_leave(r->plan, r->forecast);
+		forecast_free(r->forecast);
+		r->forecast = NULL;
+	}
+}
+
+static void what_the_pool_refused_of_the_sweep_is_planned_again(void **state)
+{
+	struct reading *r = read_of(photos(5000));
+
+	(void)state;
+	plan_preload(r->plan);
+	read_with_a_reluctant_pool(r);
+	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
+	assert_nothing_planned_twice(r->world);
+}
+
+static void what_the_pool_refused_of_a_scan_is_planned_again(void **state)
+{
+	struct reading *r = read_of(photos(5000));
+	uint64_t end = 1000;
+
+	(void)state;
+	r->world->budget.sweep = 0;
+	for (uint64_t e = 0; e < 1000; e++) {
+		plan_demand(r->plan, e);
+		world_ask(r->world, e);
+		read_with_a_reluctant_pool(r);
+	}
+	while (r->world->planned[end])
+		end++;
+	assert_true(end > 1000 + 50);
+	assert_int_equal(planned_in(r->world, 10, end), end - 10);
+	assert_nothing_planned_twice(r->world);
 }
 
 /* --- readahead=0 ----------------------------------------------------------------------------- */
@@ -364,7 +433,7 @@ static void no_readahead_means_none_of_any_kind(void **state)
 	shuffle_over(r, 0, 5000);
 	shuffle_over(r, 0, 5000);
 	assert_int_equal(r->world->runs, 0);
-	assert_false(plan_wants(r->plan, &r->world->limits));
+	assert_false(plan_wants(r->plan, &r->world->budget));
 	assert_false(read_run(r));
 }
 
@@ -374,7 +443,7 @@ static void preload_reads_even_where_nothing_else_is_read_ahead(void **state)
 
 	(void)state;
 	plan_preload(r->plan);
-	assert_true(plan_wants(r->plan, &r->world->limits));
+	assert_true(plan_wants(r->plan, &r->world->budget));
 	read_more(r);
 	assert_int_equal(planned_in(r->world, 0, 5000), 5000);
 	shuffle_over(r, 0, 5000);
@@ -452,6 +521,9 @@ int main(void)
 		cmocka_unit_test(preload_reads_what_is_ordered_too),
 		cmocka_unit_test(each_epoch_of_a_known_order_is_counted),
 		cmocka_unit_test(no_readahead_means_none_of_a_known_order),
+		cmocka_unit_test(what_the_pool_refused_of_a_known_order_is_planned_again),
+		cmocka_unit_test(what_the_pool_refused_of_the_sweep_is_planned_again),
+		cmocka_unit_test(what_the_pool_refused_of_a_scan_is_planned_again),
 		cmocka_unit_test(no_readahead_means_none_of_any_kind),
 		cmocka_unit_test(preload_reads_even_where_nothing_else_is_read_ahead),
 		cmocka_unit_test(after_preload_no_readahead_means_none_again),

@@ -75,16 +75,16 @@ static void make_dear(struct sim *s)
 {
 	s->request = 1 / REQUESTS;
 	s->byte = 1 / BYTES;
-	s->world->limits.run = 4 * MIB;
-	s->world->limits.gap = (uint64_t)(BYTES / REQUESTS);
+	s->world->budget.run = 4 * MIB;
+	s->world->budget.gap = (uint64_t)(BYTES / REQUESTS);
 }
 
 static void make_cheap(struct sim *s)
 {
 	s->request = 10e-6;
 	s->byte = 1 / 2e9;
-	s->world->limits.run = 256 * KIB;
-	s->world->limits.gap = 32 * KIB;
+	s->world->budget.run = 256 * KIB;
+	s->world->budget.gap = 32 * KIB;
 }
 
 /* Files first..first + count in a random order; the caller frees the forecast by release_sim(). */
@@ -110,13 +110,13 @@ static const uint32_t *shuffled_from(uint32_t first, uint32_t count)
 	return order;
 }
 
-static struct plan_limits limits_now(const struct sim *s)
+static struct prefetch_budget budget_now(const struct sim *s)
 {
-	struct plan_limits limits = s->world->limits;
+	struct prefetch_budget budget = s->world->budget;
 
 	if (s->memory != NO_END)
-		limits.order = s->memory > s->held ? s->memory - s->held : 0;
-	return limits;
+		budget.order = s->memory > s->held ? s->memory - s->held : 0;
+	return budget;
 }
 
 static void note_run(struct sim *s, const struct plan_run *run, uint64_t room)
@@ -125,13 +125,19 @@ static void note_run(struct sim *s, const struct plan_run *run, uint64_t room)
 	s->held += run->bytes;
 }
 
+static void commit(struct sim *s, const struct plan_run *run)
+{
+	plan_order_commit(&s->order, &s->world->view, run, run->count);
+}
+
 static bool next_run(struct sim *s, struct plan_run *ret)
 {
-	struct plan_limits limits = limits_now(s);
+	struct prefetch_budget budget = budget_now(s);
 
-	if (!plan_order_next(&s->order, &s->world->view, &limits, ret))
+	if (!plan_order_next(&s->order, &s->world->view, &budget, ret))
 		return false;
-	note_run(s, ret, limits.order);
+	commit(s, ret);
+	note_run(s, ret, budget.order);
 	return true;
 }
 
@@ -250,7 +256,7 @@ static void begin_read(struct sim *s, const struct plan_run *run)
 /* What somebody waits for, with what lies around it. */
 static bool read_wanted(struct sim *s)
 {
-	struct plan_limits limits = limits_now(s);
+	struct prefetch_budget budget = budget_now(s);
 	struct plan_run run;
 
 	for (unsigned i = 0; i < s->reader_count; i++) {
@@ -258,7 +264,9 @@ static bool read_wanted(struct sim *s)
 
 		if (file == NOWHERE || s->world->pooled[file])
 			continue;
-		if (!plan_order_around(&s->order, &s->world->view, &limits, file, &run))
+		if (plan_order_around(&s->order, &s->world->view, &budget, file, &run))
+			commit(s, &run);
+		else
 			run = (struct plan_run){
 				.count = 1, .bytes = s->world->sizes[file], .extents = {file}};
 		note_run(s, &run, NO_END);
@@ -385,14 +393,14 @@ static void a_cheap_device_is_not_asked_for_more_than_the_pace(void **state)
 	(void)state;
 	make_cheap(s);
 	follow(s, order, PHOTOS);
-	s->world->limits.pace = 40 * MIB;
+	s->world->budget.pace = 40 * MIB;
 	for (uint32_t i = 0; i < 2000; i++) {
 		read_all(s);
 		assert_in_range(s->held, 40 * MIB - LARGEST, 44 * MIB);
 		demand(s, order[i]);
 	}
 	assert_int_equal(s->world->hits, 2000);
-	s->world->limits.pace = 0;
+	s->world->budget.pace = 0;
 	read_all(s);
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
@@ -420,7 +428,7 @@ static double one_pass(const struct sim *s)
 {
 	double bytes = (double)total_bytes(s->world);
 
-	return bytes / (double)s->world->limits.run * s->request + bytes * s->byte;
+	return bytes / (double)s->world->budget.run * s->request + bytes * s->byte;
 }
 
 /* Of two passes, since half of it fits; the chunks that double cost a fraction of one. */
@@ -561,7 +569,7 @@ static void who_waits_for_a_file_of_the_chunk_has_its_run_read(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
-	struct plan_limits limits;
+	struct prefetch_budget budget;
 	struct plan_run run;
 	uint32_t at = 0;
 
@@ -572,10 +580,11 @@ static void who_waits_for_a_file_of_the_chunk_has_its_run_read(void **state)
 		assert_true(next_run(s, &run));
 	while (s->world->pooled[order[at]])
 		demand(s, order[at++]);
-	limits = limits_now(s);
+	budget = budget_now(s);
 	tell_demand(s, order[at]);
-	assert_true(plan_order_around(&s->order, &s->world->view, &limits, order[at], &run));
+	assert_true(plan_order_around(&s->order, &s->world->view, &budget, order[at], &run));
 	assert_true(run.count > 4);
+	commit(s, &run);
 	note_run(s, &run, NO_END);
 	assert_true(s->world->pooled[order[at]]);
 	use(s, order[at]);
@@ -596,11 +605,11 @@ static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
-	s->world->limits.order = 150 * KIB;
+	s->world->budget.order = 150 * KIB;
 	for (; at < PHOTOS; at++)
 		if (!s->world->pooled[order[at]] && s->world->sizes[order[at]] > 150 * KIB)
 			assert_false(plan_order_around(&s->order, &s->world->view,
-						       &s->world->limits, order[at], &run));
+						       &s->world->budget, order[at], &run));
 }
 
 /* --- what is read, and what is not ----------------------------------------------------------- */
@@ -647,7 +656,7 @@ static void what_is_there_now_may_be_gone_when_it_comes(void **state)
 
 	(void)state;
 	make_cheap(s);
-	s->world->limits.pace = 20 * MIB;
+	s->world->budget.pace = 20 * MIB;
 	follow(s, order, PHOTOS);
 	for (uint32_t i = HAVE; i < FILES; i++)
 		s->world->pooled[order[i]] = true;
@@ -817,7 +826,7 @@ static void the_last_files_of_an_epoch_are_read_too(void **state)
 			assert_true(s->world->pooled[order[i]]);
 			demand(s, order[i]);
 		}
-		assert_false(plan_order_wants(&s->order, &s->world->limits));
+		assert_false(plan_order_wants(&s->order, &s->world->budget));
 	}
 }
 
@@ -829,7 +838,7 @@ static void what_was_evicted_goes_first(void **state)
 
 	(void)state;
 	make_cheap(s);
-	s->world->limits.pace = 100 * MIB;
+	s->world->budget.pace = 100 * MIB;
 	follow(s, order, PHOTOS);
 	read_all(s);
 	for (uint32_t i = 500; i < 600; i++)
@@ -1006,7 +1015,7 @@ static void a_forecast_that_is_lost_has_nothing_read(void **state)
 		demand(s, order[PHOTOS - 1 - 7 * i]);
 	assert_true(forecast_lost(forecast));
 	assert_false(next_run(s, &run));
-	assert_false(plan_order_wants(&s->order, &s->world->limits));
+	assert_false(plan_order_wants(&s->order, &s->world->budget));
 	assert_false(plan_order_demand(&s->order, &s->world->view, order[5]));
 }
 
@@ -1017,9 +1026,9 @@ static void where_there_is_no_room_nothing_is_looked_at(void **state)
 	struct sim *s = sim_of(photos(PHOTOS));
 
 	(void)state;
-	s->world->limits.order = 0;
+	s->world->budget.order = 0;
 	follow(s, shuffled(PHOTOS), PHOTOS);
-	assert_false(plan_order_wants(&s->order, &s->world->limits));
+	assert_false(plan_order_wants(&s->order, &s->world->budget));
 	read_all(s);
 	assert_int_equal(s->world->looks, 0);
 }
@@ -1035,7 +1044,7 @@ static void where_all_is_there_little_is_looked_at(void **state)
 	for (uint32_t i = 0; i < PHOTOS; i++) {
 		s->held = 0;
 		tell_demand(s, order[i]);
-		if (plan_order_wants(&s->order, &s->world->limits))
+		if (plan_order_wants(&s->order, &s->world->budget))
 			read_all(s);
 	}
 	assert_int_equal(s->world->runs, 0);

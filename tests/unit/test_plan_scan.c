@@ -20,8 +20,10 @@ static void plan_runs(struct world *w)
 	/* Nobody would look for a run where none is wanted. */
 	if (!plan_scan_wants(&scan_plan))
 		return;
-	while (plan_scan_next(&scan_plan, &w->view, &w->limits, &run))
-		world_run(w, &run, w->limits.room);
+	while (plan_scan_next(&scan_plan, &w->view, &w->budget, &run)) {
+		plan_scan_commit(&scan_plan, &w->view, &run, run.count);
+		world_run(w, &run, w->budget.scan);
+	}
 }
 
 /* What the cache does on a demand. */
@@ -75,7 +77,7 @@ static void a_scan_is_read_ahead_of_in_long_runs(void **state)
 	assert_nothing_planned_twice(w);
 	assert_int_equal(wasted(w), 0);
 	assert_true(w->hits >= 4990);
-	assert_true(w->bytes / w->runs > w->limits.run * 17 / 20);
+	assert_true(w->bytes / w->runs > w->budget.run * 17 / 20);
 	assert_true(w->bytes > total - MIB);
 }
 
@@ -185,10 +187,11 @@ static void assert_border_before(struct world *w, uint64_t extent)
 	for (uint64_t e = 0; e < w->view.extents; e++) {
 		world_ask(w, e);
 		plan_scan_demand(&scan_plan, &w->view, e);
-		while (plan_scan_next(&scan_plan, &w->view, &w->limits, &run)) {
+		while (plan_scan_next(&scan_plan, &w->view, &w->budget, &run)) {
 			assert_false(run.extents[0] < extent &&
 				     run.extents[run.count - 1] >= extent);
-			world_run(w, &run, w->limits.room);
+			plan_scan_commit(&scan_plan, &w->view, &run, run.count);
+			world_run(w, &run, w->budget.scan);
 		}
 	}
 	assert_nothing_planned_twice(w);
@@ -200,7 +203,7 @@ static void a_gap_on_disk_ends_a_run(void **state)
 	struct world *w = watched(photos(200));
 
 	(void)state;
-	move_from(w, 50, w->limits.gap + 1);
+	move_from(w, 50, w->budget.gap + 1);
 	assert_border_before(w, 50);
 }
 
@@ -219,9 +222,9 @@ static void small_gaps_do_not_end_a_run(void **state)
 
 	(void)state;
 	for (uint64_t e = 1; e < 200; e++)
-		move_from(w, e, w->limits.gap);
+		move_from(w, e, w->budget.gap);
 	scan(w, 0, 200);
-	assert_true(w->most_span > w->limits.run - LARGEST);
+	assert_true(w->most_span > w->budget.run - LARGEST);
 	assert_nothing_planned_twice(w);
 }
 
@@ -231,12 +234,12 @@ static void what_is_there_is_left_out_and_ends_no_run(void **state)
 	struct world *w = watched(photos(200));
 
 	(void)state;
-	w->limits.gap = LARGEST;
+	w->budget.gap = LARGEST;
 	for (uint64_t e = 20; e < 200; e += 4)
 		w->pooled[e] = true;
 	scan(w, 0, 100);
 	assert_true(w->planned[121]); /* not held up */
-	assert_true(w->most_span > w->limits.run - LARGEST);
+	assert_true(w->most_span > w->budget.run - LARGEST);
 	scan(w, 100, 200);
 	for (uint64_t e = 20; e < 200; e++)
 		assert_int_equal(w->planned[e], e % 4 != 0);
@@ -247,7 +250,7 @@ static void what_is_there_ends_a_run_where_gaps_are_dear(void **state)
 	struct world *w = watched(photos(200));
 
 	(void)state;
-	w->limits.gap = 0;
+	w->budget.gap = 0;
 	for (uint64_t e = 20; e < 200; e += 4)
 		w->pooled[e] = true;
 	scan(w, 0, 200);
@@ -260,10 +263,10 @@ static void a_run_is_no_longer_than_is_wanted_now(void **state)
 	struct world *w = watched(photos(2000));
 
 	(void)state;
-	w->limits.run = 4 * MIB;
+	w->budget.run = 4 * MIB;
 	scan(w, 0, 1000);
 	assert_true(w->most_span > 4 * MIB - LARGEST);
-	w->limits.run = 256 * KIB; /* world_run() asserts it is kept */
+	w->budget.run = 256 * KIB; /* world_run() asserts it is kept */
 	scan(w, 1000, 2000);
 	assert_nothing_planned_twice(w);
 }
@@ -275,14 +278,14 @@ static void a_run_fits_into_the_room_there_is(void **state)
 
 	(void)state;
 	scan(w, 0, 100);
-	w->limits.room = 0;
+	w->budget.scan = 0;
 	w->runs = 0;
 	scan(w, 100, 300);
 	assert_int_equal(w->runs, 0);
-	w->limits.room = 300 * KIB; /* world_run() asserts it is kept */
+	w->budget.scan = 300 * KIB; /* world_run() asserts it is kept */
 	scan(w, 300, 400);
 	assert_true(w->runs > 30);
-	w->limits.room = NO_END;
+	w->budget.scan = NO_END;
 	scan(w, 400, 1000);
 	assert_nothing_planned_twice(w);
 	assert_int_equal(planned_in(w, 450, 1000), 550);
@@ -344,7 +347,7 @@ static void four_scans_at_once_are_told_apart(void **state)
 			demand(w, scan_at * 5000 + e);
 	assert_nothing_planned_twice(w);
 	assert_true(w->hits >= 4 * 990);
-	assert_true(w->bytes / w->runs > w->limits.run * 17 / 20);
+	assert_true(w->bytes / w->runs > w->budget.run * 17 / 20);
 	assert_true(wasted(w) <= 4 * (READAHEAD / 2 + 2 * MIB));
 }
 
@@ -473,7 +476,7 @@ static void threads_that_overtake_each_other_are_one_scan(void **state)
 	}
 	assert_nothing_planned_twice(w);
 	assert_true(w->hits > 20000 * 9 / 10);
-	assert_true(w->bytes / w->runs > w->limits.run / 2);
+	assert_true(w->bytes / w->runs > w->budget.run / 2);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* Everything once, on simulated epochs: cache/plan/plan_once.h. A device brings `ratio` bytes read
- * ahead for each byte that is asked for. */
-#include "cache/plan/plan_once.h"
+/* Everything sweep, on simulated epochs: cache/plan/plan_sweep.h. A device brings `ratio` bytes
+ * read ahead for each byte that is asked for. */
+#include "cache/plan/plan_sweep.h"
 #include "tests/unit/plan_world.h"
 #include <math.h>
 
@@ -10,7 +10,7 @@
 
 struct sim {
 	struct world *world;
-	struct plan_once once;
+	struct plan_sweep sweep;
 	double ratio;
 	double owed;	 /* bytes that the device could have brought meanwhile */
 	uint64_t memory; /* for what is ahead */
@@ -25,9 +25,9 @@ static struct sim *sim_with(struct world *world, const struct plan_params *param
 
 	all.view = world->view;
 	all.readahead = MIB;
-	plan_once_release(&sim.once);
+	plan_sweep_release(&sim.sweep);
 	sim = (struct sim){.world = world, .ratio = FAST, .memory = NO_END};
-	assert_int_equal(plan_once_init(&sim.once, &all), 0);
+	assert_int_equal(plan_sweep_init(&sim.sweep, &all), 0);
 	return &sim;
 }
 
@@ -72,38 +72,39 @@ static void check_run(const struct sim *sim, const struct plan_run *run)
 
 	for (unsigned i = 0; i < run->count; i++) {
 		assert_int_equal(w->asked[run->extents[i]], 0);
-		assert_true(sim->once.preload || asked_in_block(w, run->extents[i]) > 0);
+		assert_true(sim->sweep.preload || asked_in_block(w, run->extents[i]) > 0);
 	}
 }
 
-static struct plan_limits limits_now(const struct sim *sim)
+static struct prefetch_budget budget_now(const struct sim *sim)
 {
 	const struct world *w = sim->world;
 	uint64_t left = sim->memory > w->ahead ? sim->memory - w->ahead : 0;
-	struct plan_limits limits = w->limits;
+	struct prefetch_budget budget = w->budget;
 
-	limits.once = left < limits.once ? left : limits.once;
-	return limits;
+	budget.sweep = left < budget.sweep ? left : budget.sweep;
+	return budget;
 }
 
 /* Where nothing is, nobody would look for a run. */
 static bool is_wanted(const struct sim *sim)
 {
-	struct plan_limits limits = limits_now(sim);
+	struct prefetch_budget budget = budget_now(sim);
 
-	return plan_once_wants(&sim->once, &limits);
+	return plan_sweep_wants(&sim->sweep, &budget);
 }
 
 /* False where there is nothing to read. */
 static bool read_run(struct sim *sim)
 {
 	struct world *w = sim->world;
-	struct plan_limits limits = limits_now(sim);
+	struct prefetch_budget budget = budget_now(sim);
 	struct plan_run run;
 
-	if (!plan_once_next(&sim->once, &w->view, &limits, &run))
+	if (!plan_sweep_next(&sim->sweep, &w->view, &budget, &run))
 		return false;
-	world_run(w, &run, limits.once);
+	plan_sweep_commit(&sim->sweep, &w->view, &run, run.count);
+	world_run(w, &run, budget.sweep);
 	check_run(sim, &run);
 	sim->owed -= (double)run.bytes;
 	return true;
@@ -119,10 +120,10 @@ static void read_runs(struct sim *sim)
 static void ask(struct sim *sim, uint64_t extent, bool scan)
 {
 	struct world *w = sim->world;
-	uint64_t epoch = sim->once.epoch;
+	uint64_t epoch = sim->sweep.epoch;
 
-	plan_once_demand(&sim->once, &w->view, extent, scan);
-	if (sim->once.epoch != epoch && !sim->holds)
+	plan_sweep_demand(&sim->sweep, &w->view, extent, scan);
+	if (sim->sweep.epoch != epoch && !sim->holds)
 		forget_pool(w);
 	world_ask(w, extent);
 	if (sim->forgets)
@@ -153,7 +154,7 @@ static void assert_all_was_read_once(const struct sim *sim)
 	assert_nothing_planned_twice(w);
 	assert_int_equal(wasted(w), 0);
 	assert_int_equal(planned_in(w, 0, w->view.extents) + missed, w->view.extents);
-	assert_int_equal(sim->once.ahead, 0);
+	assert_int_equal(sim->sweep.ahead, 0);
 }
 
 static void assert_near(double found, double derived, double tolerance)
@@ -221,7 +222,7 @@ static void a_fast_device_leaves_hardly_a_miss(void **state)
 	shuffle_over(sim, 0, PHOTOS);
 	assert_all_was_read_once(sim);
 	assert_true(sim->world->hits > PHOTOS * 97 / 100);
-	assert_true(sim->world->bytes / sim->world->runs > sim->world->limits.run * 8 / 10);
+	assert_true(sim->world->bytes / sim->world->runs > sim->world->budget.run * 8 / 10);
 }
 
 static void a_pool_of_a_twentieth_is_never_overfilled_and_nothing_is_lost(void **state)
@@ -263,7 +264,7 @@ static void room_is_filled_by_long_runs(void **state)
 	sim->memory = 20 * MIB;
 	for (uint32_t i = 0; i < PHOTOS / 4; i++)
 		demand(sim, order[i]);
-	assert_true(sim->world->bytes / sim->world->runs > sim->world->limits.run / 2);
+	assert_true(sim->world->bytes / sim->world->runs > sim->world->budget.run / 2);
 }
 
 /* A pool that lets go of everything at once: what was read in vain is not read in vain again. */
@@ -424,7 +425,7 @@ static struct sim *sim_with_holes(uint64_t gap)
 		demand(sim, e);
 	assert_int_equal(sim->world->runs, 0);
 	sim->memory = NO_END;
-	sim->world->limits.gap = gap;
+	sim->world->budget.gap = gap;
 	sim->owed = FAST;
 	read_runs(sim);
 	return sim;
@@ -457,8 +458,8 @@ static void runs_are_as_long_as_is_wanted_now(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *sim = sim_of(photos(PHOTOS));
 
-		sim->world->limits.run = lengths[i];
-		plan_once_preload(&sim->once);
+		sim->world->budget.run = lengths[i];
+		plan_sweep_preload(&sim->sweep);
 		sim->owed = 2 * FAST;
 		read_runs(sim);
 		assert_true(sim->world->bytes / sim->world->runs >
@@ -471,10 +472,10 @@ static void what_comes_at_once_is_read_ahead_for_a_preload_only(void **state)
 	struct sim *sim = sim_of(photos(PHOTOS));
 
 	(void)state;
-	sim->world->limits.no_pass = true;
+	sim->world->budget.no_sweep = true;
 	shuffle_over(sim, 0, 1000);
 	assert_int_equal(sim->world->runs, 0);
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	sim->owed = 3 * FAST;
 	read_runs(sim);
 	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 1000);
@@ -505,8 +506,9 @@ static bool miss(struct sim *sim, uint64_t extent)
 	struct plan_run run;
 
 	ask(sim, extent, false);
-	if (!plan_once_around(&sim->once, &w->view, &w->limits, extent, &run))
+	if (!plan_sweep_around(&sim->sweep, &w->view, &w->budget, extent, &run))
 		return false;
+	plan_sweep_commit(&sim->sweep, &w->view, &run, run.count);
 	note_around(sim, &run, extent);
 	return true;
 }
@@ -515,7 +517,7 @@ static struct sim *sim_of_dear_requests(void)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
-	sim->world->limits.run = 4 * MIB;
+	sim->world->budget.run = 4 * MIB;
 	sim->ratio = 0;
 	return sim;
 }
@@ -524,7 +526,7 @@ static uint64_t runs_of_the_pass(void)
 {
 	struct sim *sim = sim_of_dear_requests();
 
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	sim->owed = 3 * FAST;
 	read_runs(sim);
 	return sim->world->runs;
@@ -547,7 +549,7 @@ static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_
 	}
 	assert_nothing_planned_twice(w);
 	assert_int_equal(wasted(w), 0);
-	assert_int_equal(sim->once.ahead, 0);
+	assert_int_equal(sim->sweep.ahead, 0);
 	print_message("%d runs and %d alone, the pass: %d\n", (int)w->runs, (int)alone, (int)pass);
 	assert_in_range(w->runs, pass, pass + alone);
 	assert_in_range(alone, 16, 40);
@@ -615,12 +617,12 @@ static void nothing_comes_with_a_record_that_there_is_no_room_for(void **state)
 	struct world *w = sim->world;
 
 	(void)state;
-	w->limits.run = 256 * KIB;
-	w->limits.once = 512 * KIB;
-	plan_once_preload(&sim->once);
+	w->budget.run = 256 * KIB;
+	w->budget.sweep = 512 * KIB;
+	plan_sweep_preload(&sim->sweep);
 	assert_false(miss(sim, 50));
-	assert_int_equal(sim->once.ahead, 0);
-	assert_int_equal(sim->once.bytes, w->sizes[50]);
+	assert_int_equal(sim->sweep.ahead, 0);
+	assert_int_equal(sim->sweep.bytes, w->sizes[50]);
 }
 
 static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
@@ -628,8 +630,8 @@ static void an_extent_that_is_longer_than_a_run_comes_alone(void **state)
 	struct sim *sim = sim_of(world_of(100, 1 << 20, 1 << 20));
 
 	(void)state;
-	sim->world->limits.run = 256 * KIB;
-	plan_once_preload(&sim->once);
+	sim->world->budget.run = 256 * KIB;
+	plan_sweep_preload(&sim->sweep);
 	sim->owed = FAST;
 	read_runs(sim);
 	assert_int_equal(sim->world->runs, 100);
@@ -640,7 +642,7 @@ static void tiny_files_are_bounded_by_number(void **state)
 	struct sim *sim = sim_of(world_of(PHOTOS, 100, 100));
 
 	(void)state;
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	sim->owed = FAST;
 	read_runs(sim);
 	assert_int_equal(sim->world->most_extents, PLAN_RUN_EXTENTS);
@@ -708,7 +710,7 @@ static void where_there_is_no_room_little_is_looked_at(void **state)
 	struct sim *sim = sim_of(photos(PHOTOS));
 
 	(void)state;
-	sim->world->limits.once = 1; /* not enough for any */
+	sim->world->budget.sweep = 1; /* not enough for any */
 	shuffle_over(sim, 0, PHOTOS);
 	assert_int_equal(sim->world->runs, 0);
 	assert_true(sim->world->looks <= 2 * PHOTOS);
@@ -726,7 +728,7 @@ static void packs_of_next_to_nothing_are_fine(void **state)
 			shuffle_over(sim, 0, extents);
 		assert_int_equal(sim->world->runs, 0);
 		sim = sim_of(photos(extents));
-		plan_once_preload(&sim->once);
+		plan_sweep_preload(&sim->sweep);
 		sim->owed = FAST;
 		read_runs(sim);
 		assert_int_equal(planned_in(sim->world, 0, extents), extents);
@@ -742,7 +744,7 @@ static void preload_reads_everything_in_order(void **state)
 	uint64_t next = 0;
 
 	(void)state;
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		for (unsigned i = 0; i < w->last.count; i++)
 			assert_int_equal(w->last.extents[i], next++);
@@ -759,7 +761,7 @@ static void preload_stops_where_memory_ends_and_goes_on_when_there_is_more(void 
 
 	(void)state;
 	sim->memory = 100 * MIB;
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		;
 	assert_in_range(w->bytes, 99 * MIB, 100 * MIB);
@@ -775,7 +777,7 @@ static void preload_helps_whoever_asked_before_it(void **state)
 	(void)state;
 	shuffle_over(sim, 0, 100);
 	assert_int_equal(sim->world->runs, 0);
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		;
 	assert_int_equal(planned_in(sim->world, 0, PHOTOS), PHOTOS - 100);
@@ -859,17 +861,17 @@ static void the_next_epoch_is_known_soon_and_streams_like_the_first(void **state
 	(void)state;
 	sim->ratio = 1;
 	shuffle_over(sim, 0, PHOTOS);
-	assert_int_equal(sim->once.epoch, 0);
+	assert_int_equal(sim->sweep.epoch, 0);
 	for (uint64_t epoch = 1; epoch < 4; epoch++) {
 		uint32_t i = 0;
 
 		order = shuffled(PHOTOS);
-		while (sim->once.epoch < epoch && i < PHOTOS / 100)
+		while (sim->sweep.epoch < epoch && i < PHOTOS / 100)
 			demand(sim, order[i++]);
-		assert_int_equal(sim->once.epoch, epoch);
+		assert_int_equal(sim->sweep.epoch, epoch);
 		while (i < PHOTOS)
 			demand(sim, order[i++]);
-		assert_int_equal(sim->once.epoch, epoch);
+		assert_int_equal(sim->sweep.epoch, epoch);
 		assert_nothing_planned_twice(sim->world);
 		/* Only what was asked for before the epoch was known may be read in vain. */
 		assert_true(wasted(sim->world) <= PHOTOS / 100 * LARGEST);
@@ -912,7 +914,7 @@ static void epochs_of_which_the_kernel_keeps_a_part_stream_too(void **state)
 			for (uint32_t i = 0; i < PHOTOS; i++)
 				if (!is_kept[order[i]])
 					demand(sim, order[i]);
-			assert_int_equal(sim->once.epoch, epoch);
+			assert_int_equal(sim->sweep.epoch, epoch);
 			assert_true((double)w->hits / (PHOTOS * 0.43) > (shared ? 0.3 : 0.58));
 		}
 	}
@@ -925,7 +927,7 @@ static void where_the_kernel_keeps_all_there_is_one_epoch(void **state)
 	(void)state;
 	for (int epoch = 0; epoch < 5; epoch++)
 		shuffle_over(sim, 0, 2000);
-	assert_int_equal(sim->once.epoch, 0);
+	assert_int_equal(sim->sweep.epoch, 0);
 	assert_nothing_planned_twice(sim->world);
 }
 
@@ -936,7 +938,7 @@ static void who_draws_with_replacement_is_left_alone_after_one_epoch(void **stat
 	uint64_t bytes;
 
 	(void)state;
-	while (sim->once.epoch == 0)
+	while (sim->sweep.epoch == 0)
 		demand(sim, (uint64_t)random() % PHOTOS);
 	bytes = total_bytes(sim->world);
 	sim->world->bytes = 0;
@@ -947,7 +949,7 @@ static void who_draws_with_replacement_is_left_alone_after_one_epoch(void **stat
 		assert_true(sim->world->bytes <= before || before < bytes / 100);
 	}
 	assert_true(sim->world->bytes < bytes / 100);
-	assert_true(sim->once.epoch > 2);
+	assert_true(sim->sweep.epoch > 2);
 }
 
 static void a_whole_epoch_after_a_broken_one_makes_the_next_one_stream(void **state)
@@ -974,7 +976,7 @@ static void a_file_that_is_read_now_and_then_ends_no_epoch(void **state)
 		if (i % 4 == 0)
 			demand(sim, 77); /* labels.txt */
 	}
-	assert_int_equal(sim->once.epoch, 0);
+	assert_int_equal(sim->sweep.epoch, 0);
 }
 
 static void validation_in_between_belongs_to_the_epoch(void **state)
@@ -985,10 +987,10 @@ static void validation_in_between_belongs_to_the_epoch(void **state)
 	(void)state;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		shuffle_over(sim, 0, TRAIN);
-		assert_int_equal(sim->once.epoch, round);
+		assert_int_equal(sim->sweep.epoch, round);
 		for (uint64_t e = TRAIN; e < PHOTOS; e++)
 			ask(sim, e, true);
-		assert_int_equal(sim->once.epoch, round);
+		assert_int_equal(sim->sweep.epoch, round);
 	}
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
@@ -998,13 +1000,13 @@ static void what_was_preloaded_is_not_preloaded_for_the_next_epoch(void **state)
 	struct sim *sim = epochs_of(photos(PHOTOS));
 
 	(void)state;
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	while (read_run(sim))
 		;
 	shuffle_over(sim, 0, PHOTOS);
 	shuffle_over(sim, 0, PHOTOS / 100);
-	assert_int_equal(sim->once.epoch, 1);
-	assert_false(sim->once.preload);
+	assert_int_equal(sim->sweep.epoch, 1);
+	assert_false(sim->sweep.preload);
 	assert_int_equal(planned_in(sim->world, PHOTOS / 2, PHOTOS), 0);
 }
 
@@ -1016,7 +1018,7 @@ static struct sim *preload_beside_readers(void)
 	sim->forgets = false;
 	sim->holds = true;
 	sim->ratio = 0.5;
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	return sim;
 }
 
@@ -1030,7 +1032,7 @@ static void loop_over_each_20th(struct sim *sim)
 
 static uint64_t preloaded(const struct sim *sim)
 {
-	return sim->once.bytes + sim->once.ahead;
+	return sim->sweep.bytes + sim->sweep.ahead;
 }
 
 static void an_unfinished_preload_goes_on_in_the_next_epochs(void **state)
@@ -1042,17 +1044,17 @@ static void an_unfinished_preload_goes_on_in_the_next_epochs(void **state)
 	(void)state;
 	while (preloaded(sim) < total_bytes(w)) {
 		loop_over_each_20th(sim);
-		plan_once_restart(&sim->once, &w->view); /* some order is known meanwhile */
-		assert_true(sim->once.preload);
+		plan_sweep_restart(&sim->sweep); /* some order is known meanwhile */
+		assert_true(sim->sweep.preload);
 		assert_true(preloaded(sim) > before);
 		before = preloaded(sim);
 	}
-	assert_true(sim->once.epoch > 10);
+	assert_true(sim->sweep.epoch > 10);
 	assert_nothing_planned_twice(w);
 	for (uint64_t e = 0; e < PHOTOS; e++)
 		assert_true(w->pooled[e]);
 	loop_over_each_20th(sim);
-	assert_false(sim->once.preload);
+	assert_false(sim->sweep.preload);
 }
 
 /* What readers are done with must not make room for what nobody asks for, epoch by epoch. */
@@ -1065,9 +1067,9 @@ static void a_preload_that_filled_the_memory_ends_with_the_epoch(void **state)
 	while (read_run(sim))
 		;
 	sim->memory = NO_END;
-	while (sim->once.epoch == 0)
+	while (sim->sweep.epoch == 0)
 		loop_over_each_20th(sim);
-	assert_false(sim->once.preload);
+	assert_false(sim->sweep.preload);
 	assert_true(planned_in(sim->world, 0, PHOTOS) < PHOTOS / 2);
 }
 
@@ -1078,13 +1080,13 @@ static void an_epoch_over_all_is_the_end_of_a_preload(void **state)
 
 	(void)state;
 	sim->ratio = 0;
-	plan_once_preload(&sim->once);
+	plan_sweep_preload(&sim->sweep);
 	shuffle_over(sim, 0, PHOTOS);
-	assert_true(sim->once.preload);
+	assert_true(sim->sweep.preload);
 	sim->ratio = 1;
 	shuffle_over(sim, 0, PHOTOS);
-	assert_int_equal(sim->once.epoch, 1);
-	assert_false(sim->once.preload);
+	assert_int_equal(sim->sweep.epoch, 1);
+	assert_false(sim->sweep.preload);
 	assert_near((double)sim->world->hits / PHOTOS, hits_of_epoch(1), 0.03);
 }
 
@@ -1092,7 +1094,7 @@ static int release(void **state)
 {
 	(void)state;
 	/* The last test's. */
-	plan_once_release(&sim_of(photos(1))->once);
+	plan_sweep_release(&sim_of(photos(1))->sweep);
 	return 0;
 }
 

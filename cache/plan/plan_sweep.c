@@ -1,0 +1,383 @@
+/* A shuffled epoch asks for every file once. Reading the pack in its own order, and keeping each
+ * file until it is asked for, costs one sweep of large reads, however random the order: while a
+ * share s of what is left is in memory, a demand finds its file with probability s, and every byte
+ * read ahead is used before the epoch ends. A demand that misses is read by itself, at once; the
+ * sweep leaves it out.
+ *
+ * When? After CONFIRM extents were asked for, each for the first time, and not by a scan. Where? In
+ * blocks of PLAN_BLOCK extents of which at least one was asked for: neighbours in the pack are
+ * neighbours in the tree, so a run over train/ reads nothing of val/, and one over 100 of 1,000
+ * classes not much of the others. With B blocks, all are found after about B ln B demands, long
+ * before the sweep comes by. How much? CREDIT times what was asked for: looking at some pictures
+ * costs some hundred MiB at most, and an epoch is not held up, since CREDIT / (CREDIT + 1) of it
+ * may be read before the readers must have gone on.
+ *
+ * Where a request costs as much as many extents, a demand that misses also begins a run
+ * (plan_sweep_around). The sweep cuts its runs at the same places and leaves that one out, so an
+ * epoch takes no more requests than the sweep alone.
+ *
+ * Shared storage also serves others, and which share of the files this node wants cannot be seen:
+ * one of 16 ranks and a reader of everything ask alike. There a block is finished when 4/5 of it
+ * were asked for, so that at most 5/4 of what is wanted is ever read.
+ *
+ * If the pool is what remembers (epochs), an epoch ends when demands for what was asked for before
+ * outnumber the others by REPEATS. The next one is read ahead as well if this one asked for nearly
+ * all of its blocks: a sampler that draws with replacement ends its "epochs" halfway, and gets no
+ * sweep.
+ *
+ * A preload reads each extent once, however many epochs the readers go through meanwhile. If memory
+ * does not suffice, it goes on for the rest of that epoch as readers free some. In the next epoch
+ * they want that again, and the preload is over. */
+#include "cache/plan/plan_sweep.h"
+#include "base/bits.h"
+#include "cache/plan/plan_run.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIRM 16
+#define CREDIT	64
+#define REPEATS 32
+
+int plan_sweep_init(struct plan_sweep *sweep, const struct plan_params *params)
+{
+	uint64_t extents = params->view.extents;
+
+	*sweep = (struct plan_sweep){
+		.block_count = (extents + PLAN_BLOCK - 1) / PLAN_BLOCK,
+		.shared = params->shared,
+		.epochs = params->epochs,
+		.armed = true,
+	};
+	sweep->blocks = calloc(sweep->block_count + 1, sizeof(*sweep->blocks));
+	sweep->asked = calloc(1, sweep->block_count * (PLAN_BLOCK / 8) + 1);
+	sweep->planned = calloc(1, sweep->block_count * (PLAN_BLOCK / 8) + 1);
+	if (sweep->blocks && sweep->asked && sweep->planned)
+		return 0;
+	plan_sweep_release(sweep);
+	return -ENOMEM;
+}
+
+void plan_sweep_release(struct plan_sweep *sweep)
+{
+	free(sweep->blocks);
+	free(sweep->asked);
+	free(sweep->planned);
+	*sweep = (struct plan_sweep){0};
+}
+
+/* --- blocks ---------------------------------------------------------------------------------- */
+
+/* The block, without what does not count any more. */
+static struct plan_block *block_at(struct plan_sweep *sweep, uint64_t number)
+{
+	struct plan_block *block = &sweep->blocks[number];
+
+	if (block->generation == sweep->generation)
+		return block;
+	*block = (struct plan_block){.epoch = block->epoch, .generation = sweep->generation};
+	memset(&sweep->planned[number * (PLAN_BLOCK / 8)], 0, PLAN_BLOCK / 8);
+	return block;
+}
+
+static uint64_t block_size(const struct plan_view *view, uint64_t number)
+{
+	uint64_t left = view->extents - number * PLAN_BLOCK;
+
+	return left < PLAN_BLOCK ? left : PLAN_BLOCK;
+}
+
+/* Whether all of the block will be wanted. */
+static bool promises(struct plan_sweep *sweep, const struct plan_view *view, uint64_t number)
+{
+	uint64_t asked = block_at(sweep, number)->asked;
+
+	if (sweep->preload)
+		return true;
+	return sweep->shared ? asked * 5 >= block_size(view, number) * 4 : asked > 0;
+}
+
+static bool all_is_known(struct plan_sweep *sweep, const struct plan_view *view, uint64_t number)
+{
+	const struct plan_block *block = block_at(sweep, number);
+
+	return (uint64_t)block->epoch + block->planned == block_size(view, number);
+}
+
+static bool known(struct plan_sweep *sweep, uint64_t extent)
+{
+	block_at(sweep, extent / PLAN_BLOCK);
+	return bit_get(sweep->asked, extent) || bit_get(sweep->planned, extent);
+}
+
+static void mark_planned(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent)
+{
+	struct plan_block *block = block_at(sweep, extent / PLAN_BLOCK);
+
+	bit_set(sweep->planned, extent);
+	block->planned++;
+	sweep->ahead += plan_size(view, extent);
+}
+
+/* --- epochs ---------------------------------------------------------------------------------- */
+
+/* Nobody asks for these, as the page cache has them. */
+static uint16_t kept_in(const struct plan_sweep *sweep, const struct plan_view *view,
+			uint64_t number)
+{
+	uint64_t first = number * PLAN_BLOCK;
+	uint16_t count = 0;
+
+	for (uint64_t at = first; at < first + block_size(view, number); at++)
+		if (!bit_get(sweep->asked, at) && plan_is_kept(view, at))
+			count++;
+	return count;
+}
+
+/* Whether nearly all was asked for in the blocks that were asked of. */
+static bool epoch_was_whole(const struct plan_sweep *sweep, const struct plan_view *view)
+{
+	uint64_t touched = 0, distinct = 0;
+
+	for (uint64_t number = 0; number < sweep->block_count; number++) {
+		if (sweep->blocks[number].epoch == 0)
+			continue;
+		distinct += sweep->blocks[number].epoch + kept_in(sweep, view, number);
+		touched += block_size(view, number);
+	}
+	return distinct * 10 >= touched * 9;
+}
+
+/* Or the readers' next epoch wants it again. */
+static bool all_asked_is_there(const struct plan_sweep *sweep, const struct plan_view *view)
+{
+	for (uint64_t i = 0; i < view->extents; i++)
+		if (bit_get(sweep->asked, i) && !view->have(view->context, i) &&
+		    !plan_is_kept(view, i))
+			return false;
+	return true;
+}
+
+static bool preload_goes_on(struct plan_sweep *sweep, const struct plan_view *view)
+{
+	uint64_t number = 0;
+
+	if (!sweep->preload || sweep->full)
+		return false;
+	while (number < sweep->block_count && all_is_known(sweep, view, number))
+		number++;
+	return number < sweep->block_count && all_asked_is_there(sweep, view);
+}
+
+/* What was asked for need not be preloaded either. */
+static void keep_planned(struct plan_sweep *sweep)
+{
+	for (uint64_t number = 0; number < sweep->block_count; number++) {
+		struct plan_block *block = block_at(sweep, number);
+
+		block->planned += block->epoch;
+		block->epoch = block->asked = 0;
+		for (uint64_t i = number * (PLAN_BLOCK / 8), n = 0; n < PLAN_BLOCK / 8; i++, n++)
+			sweep->planned[i] |= sweep->asked[i];
+	}
+	sweep->ahead += sweep->bytes;
+}
+
+static void forget_planned(struct plan_sweep *sweep)
+{
+	memset(sweep->blocks, 0, sweep->block_count * sizeof(*sweep->blocks));
+	sweep->generation++;
+	sweep->cursor = sweep->ahead = 0;
+	sweep->preload = sweep->exhausted = sweep->full = false;
+}
+
+static void next_epoch(struct plan_sweep *sweep, const struct plan_view *view)
+{
+	sweep->armed = epoch_was_whole(sweep, view);
+	if (preload_goes_on(sweep, view))
+		keep_planned(sweep);
+	else
+		forget_planned(sweep);
+	memset(sweep->asked, 0, sweep->block_count * (PLAN_BLOCK / 8));
+	sweep->scattered = sweep->bytes = 0;
+	sweep->repeats = 0;
+	sweep->epoch++;
+}
+
+/* --- demands --------------------------------------------------------------------------------- */
+
+static void count_repeat(struct plan_sweep *sweep, const struct plan_view *view, bool repeat)
+{
+	if (repeat)
+		sweep->repeats++;
+	else if (sweep->repeats)
+		sweep->repeats--;
+	if (sweep->epochs && sweep->repeats == REPEATS)
+		next_epoch(sweep, view);
+}
+
+bool plan_sweep_count(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent)
+{
+	struct plan_block *block;
+
+	count_repeat(sweep, view, bit_get(sweep->asked, extent));
+	block = block_at(sweep, extent / PLAN_BLOCK);
+	if (bit_set(sweep->asked, extent))
+		return false;
+	block->epoch++;
+	if (bit_get(sweep->planned, extent)) {
+		block->planned--;
+		sweep->ahead -= plan_size(view, extent);
+	}
+	return true;
+}
+
+void plan_sweep_demand(struct plan_sweep *sweep, const struct plan_view *view, uint64_t extent,
+		       bool scan)
+{
+	uint64_t number = extent / PLAN_BLOCK;
+	struct plan_block *block;
+	bool promised;
+
+	if (!plan_sweep_count(sweep, view, extent))
+		return;
+	block = block_at(sweep, number);
+	promised = promises(sweep, view, number);
+	if (sweep->shared && block->asked == 0)
+		block->asked = kept_in(sweep, view, number);
+	block->asked++;
+	sweep->bytes += plan_size(view, extent);
+	sweep->scattered += !scan;
+	if (!promised && promises(sweep, view, number))
+		sweep->exhausted = false;
+}
+
+void plan_sweep_restart(struct plan_sweep *sweep)
+{
+	if (sweep->preload)
+		return;
+	sweep->generation++;
+	sweep->cursor = sweep->scattered = sweep->bytes = sweep->ahead = 0;
+	sweep->exhausted = false;
+}
+
+void plan_sweep_preload(struct plan_sweep *sweep)
+{
+	sweep->preload = true;
+	sweep->exhausted = sweep->full = false;
+}
+
+/* --- runs ------------------------------------------------------------------------------------ */
+
+/* The first extent from `at` on that is to be read, or view->extents. */
+static uint64_t seek(struct plan_sweep *sweep, const struct plan_view *view, uint64_t at)
+{
+	while (at < view->extents) {
+		uint64_t number = at / PLAN_BLOCK;
+
+		if (all_is_known(sweep, view, number) || !promises(sweep, view, number)) {
+			at = (number + 1) * PLAN_BLOCK;
+			continue;
+		}
+		if (!known(sweep, at)) {
+			if (!view->have(view->context, at))
+				return at;
+			mark_planned(sweep, view, at);
+		}
+		at++;
+	}
+	return view->extents;
+}
+
+static uint64_t credit(const struct plan_sweep *sweep)
+{
+	if (sweep->preload || sweep->shared)
+		return UINT64_MAX;
+	if (!sweep->armed || sweep->scattered < CONFIRM || sweep->ahead >= CREDIT * sweep->bytes)
+		return 0;
+	return CREDIT * sweep->bytes - sweep->ahead;
+}
+
+/* Less than the room for a long run is no room: it would be filled by many short ones. */
+bool plan_sweep_wants(const struct plan_sweep *sweep, const struct prefetch_budget *budget)
+{
+	return !sweep->exhausted && (sweep->preload || !budget->no_sweep) &&
+	       budget->sweep >= budget->run && credit(sweep) >= budget->run;
+}
+
+struct cut {
+	uint64_t first, end;
+};
+
+/* The extents that are read together with one: a block is cut into runs from its beginning, so that
+ * none has to read around what another has read. */
+static struct cut cut_around(const struct plan_view *view, const struct prefetch_budget *budget,
+			     uint64_t extent)
+{
+	uint64_t number = extent / PLAN_BLOCK, first = number * PLAN_BLOCK, begin = 0, offset;
+	uint64_t at = first, end = first + block_size(view, number);
+	uint32_t size;
+
+	for (; at < end; at++) {
+		view->locate(view->context, at, &offset, &size);
+		if (at > first && offset + size - begin + PLAN_PAGES <= budget->run)
+			continue;
+		if (at > extent)
+			break;
+		first = at;
+		begin = offset;
+	}
+	return (struct cut){.first = first, .end = at};
+}
+
+bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
+		       const struct prefetch_budget *budget, uint64_t extent, struct plan_run *ret)
+{
+	struct plan_run_builder builder =
+		plan_run_begin(view, budget, PLAN_SWEEP, budget->sweep, ret);
+	struct cut cut;
+
+	if (!plan_sweep_wants(sweep, budget) || !promises(sweep, view, extent / PLAN_BLOCK))
+		return false;
+	cut = cut_around(view, budget, extent);
+	for (uint64_t at = cut.first; at < cut.end; at++) {
+		if (at != extent && (known(sweep, at) || view->have(view->context, at)))
+			continue;
+		if (!plan_run_add_around(&builder, extent, at))
+			break;
+	}
+	return plan_run_end_around(ret, extent);
+}
+
+bool plan_sweep_next(struct plan_sweep *sweep, const struct plan_view *view,
+		     const struct prefetch_budget *budget, struct plan_run *ret)
+{
+	struct plan_run_builder builder =
+		plan_run_begin(view, budget, PLAN_SWEEP, budget->sweep, ret);
+	uint64_t at, end;
+
+	sweep->full |= budget->sweep < budget->run;
+	if (!plan_sweep_wants(sweep, budget))
+		return false;
+	at = seek(sweep, view, sweep->cursor);
+	if (at == view->extents)
+		at = seek(sweep, view, 0);
+	sweep->cursor = at;
+	sweep->exhausted = at == view->extents;
+	if (sweep->exhausted)
+		return false;
+	end = cut_around(view, budget, at).end;
+	while (at < end && plan_run_add(&builder, at))
+		at = seek(sweep, view, at + 1);
+	return ret->count > 0;
+}
+
+void plan_sweep_commit(struct plan_sweep *sweep, const struct plan_view *view,
+		       const struct plan_run *run, unsigned accepted)
+{
+	for (unsigned i = 0; i < accepted; i++)
+		if (run->extents[i] != run->wanted)
+			mark_planned(sweep, view, run->extents[i]);
+	if (accepted && run->wanted == PLAN_NONE)
+		sweep->cursor = run->extents[accepted - 1] + 1;
+}

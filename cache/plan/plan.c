@@ -7,72 +7,18 @@
 
 struct plan {
 	struct plan_view view;
-	struct plan_view others; /* the same for all but `order`: what that has is left to it */
+	struct plan_view others; /* for scan and sweep: what `order` has is left to it */
 	bool quiet;		 /* nothing is read ahead */
 	struct plan_order order;
 	struct plan_scan scan;
 	struct plan_sweep sweep;
 };
 
-/* --- the view of the others ------------------------------------------------------------------ */
-
-static void others_locate(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size)
-{
-	const struct plan *plan = context;
-
-	plan->view.locate(plan->view.context, number, ret_offset, ret_size);
-}
-
-static bool others_have(void *context, uint64_t number)
-{
-	const struct plan *plan = context;
-
-	return plan->view.have(plan->view.context, number) ||
-	       plan_order_has(&plan->order, &plan->view, number);
-}
-
-static bool others_served(void *context, uint64_t number)
-{
-	const struct plan *plan = context;
-
-	return plan->view.served(plan->view.context, number);
-}
-
-static bool others_kept(void *context, uint64_t number)
-{
-	const struct plan *plan = context;
-
-	return plan->view.kept(plan->view.context, number);
-}
-
-static void others_kin(void *context, uint64_t number, struct plan_kin *ret)
-{
-	const struct plan *plan = context;
-
-	plan->view.kin(plan->view.context, number, ret);
-}
-
-static struct plan_view view_of_others(struct plan *plan)
-{
-	return (struct plan_view){
-		.extents = plan->view.extents,
-		.grain = plan->view.grain,
-		.context = plan,
-		.locate = others_locate,
-		.have = others_have,
-		.served = others_served,
-		.kept = plan->view.kept ? others_kept : NULL,
-		.kin = plan->view.kin ? others_kin : NULL,
-	};
-}
-
-/* A preload reads what there is, in whatever order it is wanted. */
+/* A preload reads everything, also what comes in a known order. */
 static const struct plan_view *view_of_sweep(const struct plan *plan)
 {
 	return plan->sweep.preload ? &plan->view : &plan->others;
 }
-
-/* --- plans ----------------------------------------------------------------------------------- */
 
 int plan_new(const struct plan_params *params, struct plan **ret)
 {
@@ -81,7 +27,8 @@ int plan_new(const struct plan_params *params, struct plan **ret)
 	if (!plan)
 		return -ENOMEM;
 	plan->view = params->view;
-	plan->others = view_of_others(plan);
+	plan->others = params->view;
+	plan->others.ordered = &plan->order;
 	plan->quiet = params->readahead == 0;
 	plan_order_init(&plan->order, params);
 	plan_scan_init(&plan->scan, params->readahead);
@@ -102,7 +49,7 @@ void plan_free(struct plan *plan)
 	free(plan);
 }
 
-/* What was foreseen until now was foreseen of the same demands, without their order. */
+/* What the sweep expects follows from the same demands, without their order. */
 int plan_follow(struct plan *plan, const struct forecast *forecast)
 {
 	int r = plan_order_follow(&plan->order, forecast);
@@ -142,7 +89,7 @@ void plan_preload(struct plan *plan)
 	plan_sweep_preload(&plan->sweep);
 }
 
-/* A preload is wished for by itself, and for one pass. */
+/* A preload was asked for by itself, and reads everything once. */
 static bool is_quiet(const struct plan *plan)
 {
 	return plan->quiet && !plan->sweep.preload;

@@ -1,14 +1,15 @@
 /* What to read ahead: from the extents that were asked for so far to the next read.
  *
  *	demand -> plan_demand: which forecasts does it confirm?
- *	a read may start -> plan_next: the next extents, by the forecast that is surest:
- *		order	files will be asked for in an order that is known (plan_order.h)
- *		scan	extents are asked for one after the other (plan_scan.h)
- *		sweep	everything here will be asked for, in an order nobody knows (plan_sweep.h)
+ *	a read may start -> plan_next: the next run, by the most certain forecast that has one:
+ *		order	files will be asked for in a known order (plan_order.h)
+ *		scan	somebody asks for one extent after the other (plan_scan.h)
+ *		sweep	everything will be asked for, in an unknown order (plan_sweep.h)
+ *	-> plan_commit: this much of the run is being read
  *
- * Pure: no locks, no clock, no I/O, so that tests replay any trace. The cache reports each
- * demand, and asks for a run only when one can start at once: nothing that is planned waits in a
- * queue, and what was demanded meanwhile is not planned. */
+ * Pure: no locks, no clock, no I/O, so that tests can replay any trace. The cache reports each
+ * demand, and asks for a run only when one can start at once: no plan waits in a queue and grows
+ * old. */
 #ifndef CACHE_PLAN_PLAN_H
 #define CACHE_PLAN_PLAN_H
 
@@ -23,20 +24,21 @@ struct plan_kin {
 	uint64_t suffix;	 /* equal for names that are equal from their last dot on */
 };
 
+struct plan_order; /* plan_order.h */
+
 /* What the planner may ask about extents; `number` is always below `extents`. */
 struct plan_view {
 	uint64_t extents;
-	uint32_t grain; /* memory comes in pieces of this many bytes; 0: of one */
+	uint32_t grain; /* memory is taken in pieces of this many bytes; 0: of one */
 	void *context;
 	void (*locate)(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size);
-	bool (*have)(void *context, uint64_t number); /* in memory, or on its way */
-	/* Served in full, once. */
-	bool (*served)(void *context, uint64_t number);
-	/* The kernel should have it, so that nobody asks, unless it let go. NULL: it has nothing.
-	 */
+	bool (*have)(void *context, uint64_t number);	/* in memory, or on its way */
+	bool (*served)(void *context, uint64_t number); /* in full, at least once */
+	/* The page cache should have it, so that nobody asks for it. NULL: it keeps nothing. */
 	bool (*kept)(void *context, uint64_t number);
 	/* NULL: each extent is a file. */
 	void (*kin)(void *context, uint64_t number, struct plan_kin *ret);
+	const struct plan_order *ordered; /* the planner's: brings these itself. NULL: none */
 };
 
 static inline bool plan_is_kept(const struct plan_view *view, uint64_t extent)
@@ -44,7 +46,6 @@ static inline bool plan_is_kept(const struct plan_view *view, uint64_t extent)
 	return view->kept && view->kept(view->context, extent);
 }
 
-/* Where nothing is known of files, each extent is one. */
 static inline struct plan_kin plan_kin_of(const struct plan_view *view, uint64_t extent)
 {
 	struct plan_kin kin = {.file = extent, .file_end = extent + 1};
@@ -56,10 +57,10 @@ static inline struct plan_kin plan_kin_of(const struct plan_view *view, uint64_t
 
 struct plan_params {
 	struct plan_view view;
-	uint64_t readahead; /* bytes that a scan is read ahead, at most; 0: nothing is, but to
-			     * preload */
-	bool shared;	    /* the storage is others' too: read only what is nearly certain */
-	bool epochs;	    /* what was served may be forgotten: each epoch asks for all anew */
+	uint64_t
+		readahead; /* bytes to be ahead of a scan, at most; 0: only a preload reads ahead */
+	bool shared;	   /* the storage also serves others: read only what is nearly certain */
+	bool epochs;	   /* memory may lose what was served: each epoch asks for all again */
 };
 
 /* What reading ahead may cost now. All in bytes. */
@@ -95,16 +96,16 @@ void plan_free(struct plan *plan); /* NULL is fine */
 
 struct forecast; /* order/forecast.h */
 
-/* What it has comes in its order from now on, and is not read ahead for any other reason but a
- * preload. Returns 0, -ENOMEM, or -ENOSPC: too many are followed. It stays the caller's. */
+/* From now on the files of the forecast come in its order; no other forecast but a preload reads
+ * them ahead. Returns 0, -ENOMEM, or -ENOSPC (too many are followed). It stays the caller's. */
 int plan_follow(struct plan *plan, const struct forecast *forecast);
 /* Before the forecast is freed. One that is not followed is fine. */
 void plan_leave(struct plan *plan, const struct forecast *forecast);
 
-/* An extent was asked for, after its forecast was told. */
+/* An extent was asked for, and the forecasts that are followed have seen it. */
 void plan_demand(struct plan *plan, uint64_t extent);
 
-/* Everything will be wanted, says the user, whatever else was said. */
+/* Everything is to be read, whatever readers do. */
 void plan_preload(struct plan *plan);
 
 /* Whether the last demand may have led to something to read: cheap, and now and then wrong. */
@@ -122,10 +123,10 @@ bool plan_around(struct plan *plan, const struct prefetch_budget *budget, uint64
  * run may have been shortened before, at both ends. */
 void plan_commit(struct plan *plan, const struct plan_run *run, unsigned accepted);
 
-/* Bytes that the preload, if one is under way, has got to; those asked for included. */
+/* Bytes that the preload, if one is under way, has planned, and those that were asked for. */
 uint64_t plan_preloaded(const struct plan *plan);
 
-/* How many times the readers began anew. */
+/* How many epochs the readers have ended. */
 uint64_t plan_epoch(const struct plan *plan);
 
 #endif

@@ -3,7 +3,7 @@
 #define CACHE_PLAN_PLAN_RUN_H
 
 #include "cache/page.h"
-#include "cache/plan/plan.h"
+#include "cache/plan/plan_order.h"
 
 /* A read is of whole pages; devices take requests up to a power of two at once. */
 #define PLAN_PAGES (2 * CACHE_PAGE)
@@ -23,6 +23,13 @@ static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 
 	view->locate(view->context, extent, &offset, &size);
 	return size;
+}
+
+/* In memory, on its way, or left to a known order. */
+static inline bool plan_have(const struct plan_view *view, uint64_t extent)
+{
+	return view->have(view->context, extent) ||
+	       (view->ordered && plan_order_has(view->ordered, view, extent));
 }
 
 /* Memory that an extent takes: it is kept with what lies before it in its first page. */

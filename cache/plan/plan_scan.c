@@ -108,8 +108,7 @@ static bool room_ahead(const struct plan_stream *stream, const struct plan_view 
 /* In memory, on its way, or in the page cache already. */
 static bool have(const struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
 {
-	return view->have(view->context, extent) ||
-	       (!stream->again && view->served(view->context, extent));
+	return plan_have(view, extent) || (!stream->again && view->served(view->context, extent));
 }
 
 static void pass(struct plan_stream *stream, const struct plan_view *view, uint64_t end)

@@ -152,8 +152,7 @@ static bool epoch_was_whole(const struct plan_sweep *sweep, const struct plan_vi
 static bool all_asked_is_there(const struct plan_sweep *sweep, const struct plan_view *view)
 {
 	for (uint64_t i = 0; i < view->extents; i++)
-		if (bit_get(sweep->asked, i) && !view->have(view->context, i) &&
-		    !plan_is_kept(view, i))
+		if (bit_get(sweep->asked, i) && !plan_have(view, i) && !plan_is_kept(view, i))
 			return false;
 	return true;
 }
@@ -280,7 +279,7 @@ static uint64_t seek(struct plan_sweep *sweep, const struct plan_view *view, uin
 			continue;
 		}
 		if (!known(sweep, at)) {
-			if (!view->have(view->context, at))
+			if (!plan_have(view, at))
 				return at;
 			mark_planned(sweep, view, at);
 		}
@@ -341,7 +340,7 @@ bool plan_sweep_around(struct plan_sweep *sweep, const struct plan_view *view,
 		return false;
 	cut = cut_around(view, budget, extent);
 	for (uint64_t at = cut.first; at < cut.end; at++) {
-		if (at != extent && (known(sweep, at) || view->have(view->context, at)))
+		if (at != extent && (known(sweep, at) || plan_have(view, at)))
 			continue;
 		if (!plan_run_add_around(&builder, extent, at))
 			break;

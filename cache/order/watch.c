@@ -1,14 +1,15 @@
-/* When does a reader begin anew whom no forecast follows, and who lives on from epoch to epoch?
+/* When does a reader that lives on from epoch to epoch, and that no forecast follows, begin anew?
  * When it asks for REPEATS files in a row that were asked for before, after FRESH that were not:
- * then an epoch has ended, and all who read in it begin anew, with what they asked for again
- * already, or with what comes next. Mosaics and other jobs ask for the same files now and then, and
- * the more often the more of them were asked for: of F fresh files and S that came again the next
- * one comes again with S / (F + S) on the average, and up to twice that by now. Where that brings
- * REPEATS in a row more often than once in 1 / CHANCE times, so many more are waited for; after
- * REPEATS_MOST nothing is known.
+ * then an epoch has ended, and all its readers begin anew, with what they asked for again already,
+ * or with what they ask for next.
  *
- * A workers' file is told more than once: it is opened, read in pieces, or opened twice. The last
- * HELD files of a reader are its present ones (reader 0 is many). */
+ * Mosaics and other jobs ask for some files again too. Of F fresh files and S that came again, the
+ * next one comes again with a probability of S / (F + S) on average, and by now up to twice that.
+ * Where that gives REPEATS in a row more often than once in 1 / CHANCE times, more are waited for;
+ * where it takes more than REPEATS_MOST, nothing is decided.
+ *
+ * One file is reported more than once: it is opened, read in pieces, perhaps opened twice. So a
+ * reader's present file is not counted again; reader 0, which stands for many, has HELD of them. */
 #include "cache/order/watch.h"
 #include "base/bits.h"
 #include <errno.h>
@@ -17,33 +18,33 @@
 #include <string.h>
 
 #define READERS	     128
-#define REPEATS	     4	/* files in a row that were asked for before, */
-#define REPEATS_MOST 32 /* or where they come again now and then */
+#define REPEATS	     4
+#define REPEATS_MOST 32
 #define CHANCE	     1e-6
 #define HELD	     16
 #define FRESH	     32
-#define LEAST	     4	  /* accesses, from which on a reader counts */
-#define OWN	     0.25 /* of what a reader asks for, a forecast of its own foresees at least */
+#define LEAST	     4	  /* accesses, before which a reader does not count */
+#define OWN	     0.25 /* the least share of a reader's files that its own forecast foresees */
 #define OWN_MOST     (63.0 / 64)
-#define OWN_TURNS    64 /* over which that is taken */
-#define SURE	     20 /* bits */
-#define MOST	     24
+#define OWN_TURNS    64 /* files over which that share is averaged */
+#define TRUSTED	     20 /* bits: odds of a million that a reader follows a forecast */
+#define TRUST_MOST   24 /* so that a few misses end it */
 
 struct reader {
 	uint32_t id;
 	uint32_t held[HELD];
 	unsigned held_next;
 	uint32_t run;	   /* accesses since it began */
-	double trust;	   /* bits: how much likelier it is that it goes by a forecast */
-	double own;	   /* of what it asks for, its forecast foresees this share */
-	uint64_t forecast; /* by which it goes, or went last */
-	uint32_t fresh;	   /* of files that nobody asked for before, since the last epoch, */
+	double trust;	   /* log2 of the odds that it follows a forecast */
+	double own;	   /* the share of its files that this forecast foresaw */
+	uint64_t forecast; /* the one that it follows, or followed last */
+	uint32_t fresh;	   /* since the last epoch: files that nobody had asked for before, */
 	uint32_t strays;   /* others before the last of these, */
-	uint32_t again;	   /* and in a row after it, */
+	uint32_t again;	   /* and others in a row after it, */
 	uint32_t repeated[REPEATS_MOST]; /* which are these */
 	uint32_t epoch;
 	uint64_t began;	 /* the turn */
-	uint64_t turned; /* the last turn; 0: an unused place */
+	uint64_t turned; /* its last turn; 0: an unused place */
 };
 
 struct entry {
@@ -55,9 +56,9 @@ struct watch {
 	uint64_t turns;
 	uint32_t epoch;
 	uint64_t files;
-	uint8_t *seen; /* in this epoch, a bit for each file */
+	uint8_t *seen; /* a bit for each file that was asked for in this epoch */
 	struct reader readers[READERS];
-	struct reader *turning; /* the one whose turn was last */
+	struct reader *turning; /* the one that had the last turn */
 	struct entry log[WATCH_LOG];
 	uint64_t logged;
 	uint32_t recent[WATCH_RECENT];
@@ -147,20 +148,15 @@ bool watch_turn(struct watch *watch, uint32_t id, uint32_t file)
 
 /* --- beginnings ------------------------------------------------------------------------------ */
 
-static void keep(struct watch *watch, const struct reader *reader, uint32_t file)
-{
-	watch->log[watch->logged++ % WATCH_LOG] = (struct entry){
-		.turn = watch->turns,
-		.access = {.reader = reader->id, .file = file, .nth = reader->run},
-	};
-}
-
 static void add_to_beginning(struct watch *watch, struct reader *reader, uint32_t file)
 {
 	if (reader->run == 0)
 		reader->began = watch->turns;
 	if (reader->run < (reader->id ? WATCH_RUN : WATCH_RUN_MANY))
-		keep(watch, reader, file);
+		watch->log[watch->logged++ % WATCH_LOG] = (struct entry){
+			.turn = watch->turns,
+			.access = {.reader = reader->id, .file = file, .nth = reader->run},
+		};
 	reader->run++;
 }
 
@@ -169,7 +165,7 @@ static void forget(struct reader *reader)
 	reader->run = reader->fresh = reader->strays = reader->again = 0;
 }
 
-/* What it asked for again, before that was known to be an epoch, is how it begins. */
+/* The files that it asked for again are how its new epoch begins. */
 static void begin_anew(struct watch *watch, struct reader *reader)
 {
 	uint32_t again = reader->again;
@@ -182,7 +178,7 @@ static void begin_anew(struct watch *watch, struct reader *reader)
 	}
 }
 
-/* Whoever asked for nothing fresh since a forecast of it has ended has begun anew then. */
+/* A reader that asked for nothing fresh since its forecast ended began anew at that moment. */
 static void next_epoch(struct watch *watch)
 {
 	watch->epoch++;
@@ -197,7 +193,7 @@ static void next_epoch(struct watch *watch)
 	}
 }
 
-/* Files that were asked for before, in a row that chance does not bring. */
+/* How many in a row chance would not repeat. */
 static unsigned repeats_needed(const struct reader *reader)
 {
 	double share = (2.0 * reader->strays + 1) / (reader->fresh + reader->strays + 1);
@@ -211,7 +207,7 @@ static unsigned repeats_needed(const struct reader *reader)
 	return count;
 }
 
-/* Returns whether an epoch has begun with this one, which is then part of a beginning. */
+/* Returns whether this file shows that an epoch has begun; it is then part of a beginning. */
 static bool note_again(struct watch *watch, struct reader *reader, uint32_t file)
 {
 	if (!bit_set(watch->seen, file)) {
@@ -231,16 +227,17 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 	return true;
 }
 
-/* A sequential test (Wald, 1945): a forecast of others foresees some by chance; its own, where
- * mosaics are read, one of four. Who has always gone by it, and does not all of a sudden, has begun
- * anew, though it may soon ask for one of the files that its last epoch left out (drop_last). */
+/* A sequential test (Wald, 1945) of two hypotheses: its own forecast foresees a file with `own`, at
+ * least OWN as mosaics read three others with each; somebody else's does with `chance`. A reader
+ * that always followed one, and suddenly does not, has begun anew, even if it soon asks for a file
+ * that its last epoch left out (drop_last). */
 static bool goes_by(struct reader *reader, uint64_t forecast, double chance)
 {
 	reader->trust += forecast ? fmax(log2(OWN / chance), 1) : log2(1 - reader->own);
-	reader->trust = fmin(fmax(reader->trust, 0), MOST);
+	reader->trust = fmin(fmax(reader->trust, 0), TRUST_MOST);
 	reader->own += ((forecast ? 1 : 0) - reader->own) / OWN_TURNS;
 	reader->own = fmin(fmax(reader->own, OWN), OWN_MOST);
-	if (!forecast || reader->trust < SURE)
+	if (!forecast || reader->trust < TRUSTED)
 		return false;
 	reader->forecast = forecast;
 	return true;
@@ -274,29 +271,57 @@ void watch_explain(struct watch *watch, uint32_t id, uint64_t forecast)
 {
 	struct reader *reader = reader_of(watch, id);
 
-	reader->trust = MOST;
+	reader->trust = TRUST_MOST;
 	reader->forecast = forecast;
 	forget(reader);
 }
 
+/* --- readers side by side --------------------------------------------------------------------- */
+
+/* The readers that read while the youngest of them began. */
 struct group {
-	uint64_t youngest; /* the turn in which its last reader began */
-	uint32_t longest;  /* beginning */
+	uint64_t youngest; /* the turn with which it began; 0: there is no group */
+	uint64_t began;	   /* the same of the oldest */
+	uint32_t longest;  /* beginning of one of them, */
+	uint32_t shortest; /* and of another; of reader 0, what each of many readers may have */
 };
 
-/* The turn in which the last of all began, also of those that go by a forecast now: whoever has not
- * read since has ended. */
+static bool is_member(const struct group *group, const struct reader *reader)
+{
+	uint32_t least = group->longest < WATCH_RUN ? group->longest / 4 : WATCH_RUN / 4;
+
+	return reader->turned >= group->youngest && reader->run >= least && reader->run > 0;
+}
+
+/* The turn with which the last of all readers began, those included that follow a forecast now:
+ * a reader that had no turn since has ended. */
 static uint64_t last_began(const struct watch *watch)
 {
 	uint64_t began = 0;
 
-	for (unsigned i = 0; i < READERS; i++) {
-		const struct reader *reader = &watch->readers[i];
-
-		if ((reader->run >= LEAST || reader->trust >= SURE) && reader->began > began)
+	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	     reader++)
+		if ((reader->run >= LEAST || reader->trust >= TRUSTED) && reader->began > began)
 			began = reader->began;
-	}
 	return began;
+}
+
+static void measure_group(const struct watch *watch, struct group *group)
+{
+	group->shortest = group->longest;
+	group->began = watch->turns + 1;
+	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	     reader++) {
+		uint32_t run =
+			reader->id ? reader->run : reader->run / (WATCH_RUN_MANY / WATCH_RUN);
+
+		if (!is_member(group, reader))
+			continue;
+		if (run < group->shortest)
+			group->shortest = run;
+		if (reader->began < group->began)
+			group->began = reader->began;
+	}
 }
 
 static struct group find_group(const struct watch *watch)
@@ -304,27 +329,17 @@ static struct group find_group(const struct watch *watch)
 	uint64_t last = last_began(watch);
 	struct group group = {0};
 
-	for (unsigned i = 0; i < READERS; i++) {
-		const struct reader *reader = &watch->readers[i];
-
+	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	     reader++)
 		if (reader->run >= LEAST && reader->turned >= last &&
 		    reader->began > group.youngest)
 			group.youngest = reader->began;
-	}
-	for (unsigned i = 0; i < READERS; i++) {
-		const struct reader *reader = &watch->readers[i];
-
+	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
+	     reader++)
 		if (reader->turned >= group.youngest && reader->run > group.longest)
 			group.longest = reader->run;
-	}
+	measure_group(watch, &group);
 	return group;
-}
-
-static bool belongs(const struct group *group, const struct reader *reader)
-{
-	uint32_t least = group->longest < WATCH_RUN ? group->longest / 4 : WATCH_RUN / 4;
-
-	return reader->turned >= group->youngest && reader->run >= least && reader->run > 0;
 }
 
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
@@ -340,7 +355,7 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 		unsigned by = find_reader(watch, entry->access.reader);
 
 		if (by < READERS && entry->turn >= watch->readers[by].began &&
-		    belongs(&group, &watch->readers[by]))
+		    is_member(&group, &watch->readers[by]))
 			ret[count++] = entry->access;
 	}
 	return count;
@@ -362,47 +377,21 @@ uint64_t watch_stage(const struct watch *watch)
 	return stage_of(&group, group.longest);
 }
 
-static uint32_t shortest_of(const struct watch *watch, const struct group *group)
-{
-	uint32_t shortest = group->longest;
-
-	for (unsigned i = 0; i < READERS; i++) {
-		const struct reader *reader = &watch->readers[i];
-		uint32_t run =
-			reader->id ? reader->run : reader->run / (WATCH_RUN_MANY / WATCH_RUN);
-
-		if (belongs(group, reader) && run < shortest)
-			shortest = run;
-	}
-	return shortest;
-}
-
-uint32_t watch_shortest(const struct watch *watch)
-{
-	struct group group = find_group(watch);
-
-	return shortest_of(watch, &group);
-}
-
 uint64_t watch_stage_of_all(const struct watch *watch)
 {
 	struct group group = find_group(watch);
 
-	return stage_of(&group, shortest_of(watch, &group));
+	return stage_of(&group, group.shortest);
+}
+
+uint32_t watch_shortest(const struct watch *watch)
+{
+	return find_group(watch).shortest;
 }
 
 uint64_t watch_began(const struct watch *watch)
 {
-	struct group group = find_group(watch);
-	uint64_t began = watch->turns + 1;
-
-	for (unsigned i = 0; i < READERS; i++) {
-		const struct reader *reader = &watch->readers[i];
-
-		if (belongs(&group, reader) && reader->began < began)
-			began = reader->began;
-	}
-	return began;
+	return find_group(watch).began;
 }
 
 unsigned watch_recent(const struct watch *watch, uint64_t since, uint32_t *ret)

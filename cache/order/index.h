@@ -1,21 +1,20 @@
-/* Where a number stands in an array, by the number: of a file its index in a list, or its place in
- * an order.
+/* Where a number stands in an array: a file's index in a list, or its place in an order.
  *
- * It takes four bytes for each number from the least to the greatest, as files of one list lie
- * together. Immutable once made. */
+ * A table from the least number to the greatest, four bytes each, as the files of a list lie
+ * together. Immutable: any thread may read it. */
 #ifndef CACHE_ORDER_INDEX_H
 #define CACHE_ORDER_INDEX_H
 
 #include <stdint.h>
 
-#define ORDER_NONE UINT32_MAX /* in an array: no number; as a place: none */
+#define ORDER_NONE UINT32_MAX /* no number, or no place */
 
 struct order_index {
-	uint32_t low, high; /* the least number, and behind the greatest */
+	uint32_t low, high; /* the least number, and the greatest plus 1 */
 	uint32_t *places;   /* of number - low: the first one, or ORDER_NONE */
 };
 
-/* Of `count` numbers, at least 1, which are not kept. Returns 0 or -ENOMEM. */
+/* Of `count` numbers, 1 or more, which are not kept. Returns 0 or -ENOMEM. */
 int order_index_init(struct order_index *index, const uint32_t *numbers, uint32_t count);
 void order_index_release(struct order_index *index); /* all zero is fine */
 

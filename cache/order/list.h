@@ -1,7 +1,7 @@
-/* The files that a loader indexes, in the order of its index: what a permutation permutes.
+/* The files that a loader may number: what a permutation permutes.
  *
  * A file is known by the number of its first extent; an empty one, which has none, is ORDER_NONE
- * and keeps its place. Immutable once made. */
+ * and keeps its index. Immutable: any thread may read it. */
 #ifndef CACHE_ORDER_LIST_H
 #define CACHE_ORDER_LIST_H
 

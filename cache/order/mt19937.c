@@ -20,8 +20,8 @@ static inline four load(const uint32_t *words)
 	return ret;
 }
 
-/* mt19937_twist() of the words up to `end`. Those at `near` are 227 before them or 397 behind, so
- * that four at a time have no need of each other. */
+/* mt19937_twist() of the words up to `end`. The words at `near` are 227 before or 397 after them,
+ * so that four in a row do not depend on each other. */
 static void twist(uint32_t *word, const uint32_t *end, const uint32_t *near)
 {
 	for (; word + 4 <= end; word += 4, near += 4) {

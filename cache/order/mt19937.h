@@ -1,6 +1,6 @@
-/* The generator of torch: MT19937 (Matsumoto and Nishimura, 1998) as in
- * aten/src/ATen/core/MT19937RNGEngine.h. A seed of torch has 64 bits, of which the generator takes
- * the low 32: torch.manual_seed(s) and s + 2^32 give the same numbers. */
+/* torch's generator: MT19937 (Matsumoto and Nishimura, 1998) as in
+ * aten/src/ATen/core/MT19937RNGEngine.h. It takes the low 32 bits of torch's 64-bit seed:
+ * torch.manual_seed(s) and s + 2^32 give the same numbers. Pure: any thread, data of its own. */
 #ifndef CACHE_ORDER_MT19937_H
 #define CACHE_ORDER_MT19937_H
 
@@ -15,7 +15,7 @@
 
 struct mt19937 {
 	uint32_t state[MT19937_WORDS];
-	unsigned next; /* of the words not given out yet */
+	unsigned next; /* word to be returned */
 };
 
 /* The word of the seeded state that follows `word` and is number `i`. */
@@ -24,9 +24,8 @@ static inline uint32_t mt19937_grow(uint32_t word, uint32_t i)
 	return MT19937_FACTOR * (word ^ (word >> 30)) + i;
 }
 
-/* The word before `next`, which is number `i`: grow() the other way. A shift by 30 leaves the bits
- * that it brings down, so that doing it twice undoes it; 2520285293 is the inverse of the factor.
- */
+/* mt19937_grow() backwards: the word before `next`, which is number `i`. XOR with the word shifted
+ * by 30 undoes itself; 2520285293 is the inverse of the factor modulo 2^32. */
 static inline uint32_t mt19937_shrink(uint32_t next, uint32_t i)
 {
 	uint32_t mixed = 2520285293u * (next - i);
@@ -52,7 +51,7 @@ static inline uint32_t mt19937_temper(uint32_t y)
 
 void mt19937_init(struct mt19937 *mt, uint32_t seed);
 
-/* Makes the next words, once all are given out. */
+/* Makes the next MT19937_WORDS words. */
 void mt19937_refill(struct mt19937 *mt);
 
 /* 32 random bits: torch's random(). */
@@ -63,7 +62,7 @@ static inline uint32_t mt19937_next(struct mt19937 *mt)
 	return mt19937_temper(mt->state[mt->next++]);
 }
 
-/* Passes over so many outputs. */
+/* Skips so many outputs; 10^9 a second. */
 void mt19937_skip(struct mt19937 *mt, uint64_t outputs);
 
 #endif

@@ -40,15 +40,6 @@ struct deal {
 	unsigned slot_count;
 };
 
-static uint64_t total_places(const struct pass_part *part, uint64_t places, uint64_t round)
-{
-	uint64_t rest = places % round;
-
-	if (rest == 0 || part->tail == PASS_BARE)
-		return places;
-	return part->tail == PASS_CUT ? places - rest : places - rest + round;
-}
-
 static int slot_order(const void *a, const void *b)
 {
 	uint32_t x, y;
@@ -56,15 +47,6 @@ static int slot_order(const void *a, const void *b)
 	memcpy(&x, a, sizeof(x));
 	memcpy(&y, b, sizeof(y));
 	return (x > y) - (x < y);
-}
-
-static void set_slots(struct deal *deal, const struct pass_part *part)
-{
-	for (unsigned i = 0; i < PASS_RANKS && i < part->world; i++)
-		if (part->ranks >> i & 1)
-			deal->slots[deal->slot_count++] =
-				(uint32_t)(((uint64_t)part->first + i) % part->world);
-	qsort(deal->slots, deal->slot_count, sizeof(*deal->slots), slot_order);
 }
 
 /* All places, of a world of one. */
@@ -79,12 +61,16 @@ static struct deal deal_of(const struct pass_part *part)
 {
 	struct deal deal = {.unit = part->unit, .world = part->world};
 
-	set_slots(&deal, part);
+	for (unsigned i = 0; i < PASS_RANKS && i < part->world; i++)
+		if (part->ranks >> i & 1)
+			deal.slots[deal.slot_count++] =
+				(uint32_t)(((uint64_t)part->first + i) % part->world);
+	qsort(deal.slots, deal.slot_count, sizeof(*deal.slots), slot_order);
 	return deal;
 }
 
-/* The place that comes `at`-th, as the ranks get on step by step: the first one of each in this
- * round, then the second of each. */
+/* The place that comes `at`-th, as the ranks advance in step: the first one of each in this round,
+ * then the second of each. */
 static uint64_t place_at(const struct deal *deal, uint64_t at)
 {
 	uint64_t taken = (uint64_t)deal->slot_count * deal->unit;
@@ -95,21 +81,21 @@ static uint64_t place_at(const struct deal *deal, uint64_t at)
 	       rest / deal->slot_count;
 }
 
-/* DistributedSampler.__iter__() of torch/utils/data/distributed.py fills up by wrapping round, and
- * Accelerate's BatchSamplerShard (src/accelerate/data_loader.py) does the same with whole batches:
- * a place that comes again is told once. `told` has a bit for each place. */
+/* DistributedSampler.__iter__() of torch/utils/data/distributed.py fills the last round up from the
+ * beginning, as Accelerate's BatchSamplerShard (src/accelerate/data_loader.py) does with batches: a
+ * place that comes again is left out. `taken` has a bit for each place. */
 static uint32_t deal_all(const struct pass_part *part, const uint32_t *order, uint32_t n,
-			 uint8_t *told, uint32_t *ret)
+			 uint8_t *taken, uint32_t *ret)
 {
-	uint64_t round = (uint64_t)part->world * part->unit, total = total_places(part, n, round);
+	uint64_t round = (uint64_t)part->world * part->unit, rounds = (n + round - 1) / round;
+	uint64_t total = part->bare ? n : rounds * round;
 	const struct deal deal = deal_of(part);
-	uint64_t rounds = (total + round - 1) / round;
 	uint32_t count = 0;
 
 	for (uint64_t at = 0; at < rounds * deal.slot_count * deal.unit; at++) {
 		uint64_t place = place_at(&deal, at);
 
-		if (place < total && !bit_set(told, place % n))
+		if (place < total && !bit_set(taken, place % n))
 			ret[count++] = order[place % n];
 	}
 	return count;
@@ -119,18 +105,18 @@ uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret)
 {
 	const struct pass_part *part = part_of(pass);
 	SCOPE_FREE uint32_t *order = NULL;
-	SCOPE_FREE uint8_t *told = NULL;
+	SCOPE_FREE uint8_t *taken = NULL;
 
 	if (part == &whole) {
 		permute(pass, n, ret);
 		return n;
 	}
 	order = malloc((size_t)n * sizeof(*order));
-	told = calloc((size_t)n / 8 + 1, 1);
-	if (!order || !told)
+	taken = calloc((size_t)n / 8 + 1, 1);
+	if (!order || !taken)
 		return 0;
 	permute(pass, n, order);
-	return deal_all(part, order, n, told, ret);
+	return deal_all(part, order, n, taken, ret);
 }
 
 /* --- the beginning of it ---------------------------------------------------------------------- */

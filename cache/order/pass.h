@@ -1,11 +1,12 @@
-/* A pass: the order of one epoch, and what the next ones may be.
+/* What a sampler reads in one epoch, and what it may read in the next.
  *
- * The order of n indices is a permutation that a generator with a 32-bit seed makes after so many
- * outputs, of which the readers of this node may take a part (ranks). What comes next depends on
- * the sampler, which one order alone does not tell: pass_next() says what it may be, and who sees
- * the next epoch knows. Sources are named at each convention in pass*.c.
+ *	generator(seed) -> skip outputs -> permutation of n indices -> the part of this node's ranks
  *
- * Fields that are 0 stand for what is usual: all places of the permutation. */
+ * What the next epoch is depends on the sampler, which one epoch does not tell: pass_next() gives
+ * what it may be, and the next epoch shows which it is. Each convention names its source in
+ * pass*.c. Pure: any thread, data of its own.
+ *
+ * A field that is 0 has its usual meaning: all places of the permutation, no outputs skipped. */
 #ifndef CACHE_ORDER_PASS_H
 #define CACHE_ORDER_PASS_H
 
@@ -21,20 +22,13 @@ enum pass_rule {
 	PASS_WORDS,   /* the seeds are outputs of another generator, whose seed is known */
 };
 
-/* What becomes of places that do not divide by the ranks. */
-enum pass_tail {
-	PASS_FILLED, /* they are filled up from the beginning */
-	PASS_CUT,    /* they are left out: drop_last */
-	PASS_BARE,   /* some ranks have one more than others */
-};
-
-/* Which places of the permutation are taken here. They are dealt to `world` ranks in pieces of
- * `unit`: 1, or the size of a batch with Accelerate. Bit i of `ranks` is set when rank
- * (first + i) % world is on this node. World 0 or 1: all. */
+/* Which places of the permutation are read here. They are dealt to `world` ranks in turn, `unit` at
+ * a time: 1, or the size of a batch with Accelerate. Bit i of `ranks` is set when rank
+ * (first + i) % world is on this node. World 0 or 1: all places. */
 #define PASS_RANKS 64
 struct pass_part {
 	uint32_t world, unit, first;
-	enum pass_tail tail;
+	bool bare; /* some ranks have one more; else all are filled up from the beginning */
 	uint64_t ranks;
 };
 
@@ -49,14 +43,14 @@ struct pass {
 			* next; PASS_WORDS: from one seed to the next; 0 while unknown */
 };
 
-/* Ranks that single places are dealt to; 1: none, or batches. */
+/* The ranks that single places are dealt to; 1: none, or batches are. */
 static inline uint32_t pass_world(const struct pass *pass)
 {
 	return pass->part.unit == 1 && pass->part.world > 1 ? pass->part.world : 1;
 }
 
-/* The indices that are read in this pass, each once, in the order in which they are wanted, ranks
- * of this node side by side. `ret` has room for n. Returns how many: none if memory is short. */
+/* The indices that are read here, each once, in the order in which they are wanted: the ranks of
+ * this node side by side. `ret` has room for n. Returns how many: 0 if memory is short. */
 uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret);
 
 /* The first places of the whole permutation, before parts: at most PASS_HEAD and n of them, in a
@@ -64,14 +58,13 @@ uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret);
 #define PASS_HEAD 1024
 unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
 
-/* The first of the indices that pass_order() gives, at most `count` and PASS_BEGIN, in the time of
- * pass_head(): as far as its places go. Returns how many. */
+/* The first indices that pass_order() gives, at most `count` and PASS_BEGIN, as far as they are
+ * among those of pass_head(), and in its time. Returns how many. */
 #define PASS_BEGIN 160
 unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count);
 
-/* What is worth a try before all seeds are: calls `try` with passes whose seeds and skips are
- * conventions, the likeliest first, until it returns true; some 300,000. All ranks: parts are the
- * caller's, and so are the small seeds from 0 on of an untouched generator. */
+/* Calls `try` with some 300,000 conventional seeds and skips, the likeliest first, until it returns
+ * true. Parts are the caller's to try, and so are the seeds 0, 1, 2, ... without a skip. */
 typedef bool pass_try_fn(void *arg, const struct pass *pass);
 void pass_each_known(pass_try_fn *try, void *arg);
 
@@ -83,11 +76,11 @@ bool pass_next_is_known(const struct pass *pass);
 #define PASS_NEXT 96
 unsigned pass_next(const struct pass *pass, uint32_t n, struct pass *ret);
 
-/* Looks for the seed of a pass among the outputs of generators with well-known seeds: of
- * torch.manual_seed(42), say, behind the initial weights of a model, which may be 10^8 of them.
- * PASS_ROOTS generators are followed, 10^9 outputs a second and more together. Chance alone has
- * one of 10^8 outputs of all of them equal the seed with a probability of 1/2: what is found is
- * known to be right only when the next epoch comes as foreseen, so that the search may go on. */
+/* Looks for a pass's seed among the outputs of generators with popular seeds: of
+ * torch.manual_seed(42), after the initial weights of a model, which may be 10^8. The outputs of
+ * all PASS_ROOTS generators together are made at 10^9 a second and more. Among 10^8 of each, chance
+ * alone has one equal to the seed with a probability of 1/2: only the next epoch shows whether a
+ * root is right, so that the search may go on after one is found. */
 #define PASS_ROOTS 32
 extern const uint32_t pass_popular[PASS_ROOTS]; /* seeds that people choose, by popularity */
 struct pass_roots;
@@ -105,7 +98,7 @@ unsigned pass_roots_search(struct pass_roots *roots, uint64_t outputs, struct pa
 /* How many outputs of each were looked at. */
 uint64_t pass_roots_searched(const struct pass_roots *roots);
 
-/* Adds the other one's ranks, of the same world. False: they are too far apart for that. */
+/* Adds the ranks of another part of the same world. False: they are PASS_RANKS or more apart. */
 bool pass_add_ranks(struct pass *pass, const struct pass *other);
 
 /* For people: "DistributedSampler, ranks 0 and 1 of 8". Returns ret. */

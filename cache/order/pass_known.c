@@ -1,13 +1,11 @@
 #include "cache/order/mt19937.h"
 #include "cache/order/pass.h"
 
-/* Outputs of a generator that are tried as seeds. */
-#define WORDS 256
+#define WORDS	    256	 /* outputs of a generator that are tried as seeds */
+#define PLAIN_ROOTS 1024 /* 0, 1, 2, ... are tried as its seed */
 
-#define PLAIN_ROOTS 1024
-
-/* torch.Generator() as it comes: default_rng_seed_val of c10/core/GeneratorImpl.h, 67280421310721,
- * of which the low 32 bits count. */
+/* torch.Generator() that nobody seeds: default_rng_seed_val of c10/core/GeneratorImpl.h,
+ * 67280421310721, of which the low 32 bits count. */
 #define TORCH_UNSEEDED 4053586177u
 
 /* ultralytics/data/build.py: 6148914691236517205 + RANK, which is -1 on a single device, 0 and more
@@ -20,7 +18,7 @@ const uint32_t pass_popular[PASS_ROOTS] = {
 	999,  9999, 31337, TORCH_UNSEEDED,
 };
 
-/* Others, beyond the plain ones. */
+/* Others that people choose, beyond the plain ones. */
 static const uint32_t rare[] = {
 	1024,	   1029,      1111,	  1122,	      1212,	  1221,	      1234,
 	1235,	   1314,      1337,	  1338,	      1993,	  1994,	      1995,
@@ -43,28 +41,29 @@ static const uint32_t rare[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-struct asked {
+struct caller {
 	pass_try_fn *try;
 	void *arg;
 };
 
-static bool ask(const struct asked *asked, struct pass pass)
+static bool try_pass(const struct caller *caller, struct pass pass)
 {
 	if (pass.part.world == 0)
 		pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
-	return asked->try(asked->arg, &pass);
+	return caller->try(caller->arg, &pass);
 }
 
-static bool ask_word(const struct asked *asked, const uint32_t *words, uint32_t root, uint32_t word)
+static bool try_word(const struct caller *caller, const uint32_t *words, uint32_t root,
+		     uint32_t word)
 {
-	return ask(
-		asked,
+	return try_pass(
+		caller,
 		(struct pass){.rule = PASS_WORDS, .seed = words[word], .root = root, .word = word});
 }
 
-/* A seed is the second of two outputs, so that number 0 is none. 3: DataLoader's base_seed comes
- * first. 1: a sampler or Accelerate that draws when it is made. */
-static bool ask_words(const struct asked *asked, uint32_t root)
+/* A seed is the second of two outputs, so never number 0. 3: after DataLoader's base_seed. 1: of a
+ * sampler, or Accelerate, that draws when it is made. */
+static bool try_words(const struct caller *caller, uint32_t root)
 {
 	uint32_t words[WORDS];
 	struct mt19937 mt;
@@ -72,82 +71,86 @@ static bool ask_words(const struct asked *asked, uint32_t root)
 	mt19937_init(&mt, root);
 	for (unsigned i = 0; i < WORDS; i++)
 		words[i] = mt19937_next(&mt);
-	if (ask_word(asked, words, root, 3) || ask_word(asked, words, root, 1))
+	if (try_word(caller, words, root, 3) || try_word(caller, words, root, 1))
 		return true;
 	for (unsigned i = 5; i < WORDS; i += 2)
-		if (ask_word(asked, words, root, i))
+		if (try_word(caller, words, root, i))
 			return true;
 	for (unsigned i = 2; i < WORDS; i += 2)
-		if (ask_word(asked, words, root, i))
+		if (try_word(caller, words, root, i))
 			return true;
 	return false;
 }
 
 /* np.random.randint(2**31) of a seeded numpy, whose generator is the same: shared_random_seed() of
  * detectron2/utils/comm.py, sync_random_seed() of mmengine/dist/utils.py. */
-static bool ask_numpy(const struct asked *asked, uint32_t root)
+static bool try_numpy(const struct caller *caller, uint32_t root)
 {
 	struct mt19937 mt;
 
 	mt19937_init(&mt, root);
 	for (unsigned i = 0; i < 8; i++)
-		if (ask(asked, (struct pass){.seed = mt19937_next(&mt) & INT32_MAX}))
+		if (try_pass(caller, (struct pass){.seed = mt19937_next(&mt) & INT32_MAX}))
 			return true;
 	return false;
 }
 
-/* DataLoader(shuffle=True, generator=torch.Generator().manual_seed(root)): base_seed is its too. */
-static bool ask_generator(const struct asked *asked, uint32_t root)
+/* DataLoader(shuffle=True, generator=torch.Generator().manual_seed(root)), which gives its
+ * base_seed too. */
+static bool try_generator(const struct caller *caller, uint32_t root)
 {
-	return ask(asked, (struct pass){.rule = PASS_STREAM, .seed = root, .skip = 2});
+	return try_pass(caller, (struct pass){.rule = PASS_STREAM, .seed = root, .skip = 2});
 }
 
-/* The generator of the sampler alone. */
-static bool ask_seed(const struct asked *asked, uint32_t root)
+/* RandomSampler(generator=...), which gives nothing else. */
+static bool try_seed(const struct caller *caller, uint32_t root)
 {
-	return ask(asked, (struct pass){.seed = root});
+	return try_pass(caller, (struct pass){.seed = root});
 }
 
-typedef bool ask_root_fn(const struct asked *asked, uint32_t root);
+typedef bool try_root_fn(const struct caller *caller, uint32_t root);
 
-static bool ask_popular(const struct asked *asked, ask_root_fn *ask_root)
+static bool try_roots(const struct caller *caller, const uint32_t *roots, unsigned count,
+		      try_root_fn *try_root)
 {
-	for (unsigned i = 0; i < PASS_ROOTS; i++)
-		if (ask_root(asked, pass_popular[i]))
+	for (unsigned i = 0; i < count; i++)
+		if (try_root(caller, roots[i]))
 			return true;
 	return false;
 }
 
-static bool ask_rare(const struct asked *asked, ask_root_fn *ask_root)
+static bool try_popular(const struct caller *caller, try_root_fn *try_root)
 {
-	for (unsigned i = 0; i < COUNT(rare); i++)
-		if (ask_root(asked, rare[i]))
-			return true;
-	return false;
+	return try_roots(caller, pass_popular, COUNT(pass_popular), try_root);
 }
 
-static bool ask_all(const struct asked *asked, ask_root_fn *ask_root)
+static bool try_rare(const struct caller *caller, try_root_fn *try_root)
+{
+	return try_roots(caller, rare, COUNT(rare), try_root);
+}
+
+static bool try_all(const struct caller *caller, try_root_fn *try_root)
 {
 	for (uint32_t root = 0; root < PLAIN_ROOTS; root++)
-		if (ask_root(asked, root))
+		if (try_root(caller, root))
 			return true;
-	return ask_rare(asked, ask_root);
+	return try_rare(caller, try_root);
 }
 
-static bool ask_ultralytics(const struct asked *asked)
+static bool try_ultralytics(const struct caller *caller)
 {
 	for (uint32_t rank = 0; rank <= 8; rank++)
-		if (ask_generator(asked, ULTRALYTICS - 1 + rank))
+		if (try_generator(caller, ULTRALYTICS - 1 + rank))
 			return true;
 	return false;
 }
 
 void pass_each_known(pass_try_fn *try, void *arg)
 {
-	const struct asked asked = {.try = try, .arg = arg};
+	const struct caller caller = {.try = try, .arg = arg};
 
-	if (!ask_popular(&asked, ask_words) && !ask_popular(&asked, ask_generator) &&
-	    !ask_ultralytics(&asked) && !ask_all(&asked, ask_generator) &&
-	    !ask_rare(&asked, ask_seed) && !ask_all(&asked, ask_numpy))
-		ask_all(&asked, ask_words);
+	if (!try_popular(&caller, try_words) && !try_popular(&caller, try_generator) &&
+	    !try_ultralytics(&caller) && !try_all(&caller, try_generator) &&
+	    !try_rare(&caller, try_seed) && !try_all(&caller, try_numpy))
+		try_all(&caller, try_words);
 }

@@ -23,11 +23,11 @@ static void add_reseed(struct list *list, const struct pass *pass)
 	add(list, pass, PASS_RESEED)->seed++;
 }
 
-/* Ranks take every world-th place of the whole stream where nothing is added to a permutation or
- * left out of it: the next one begins with another rank if n does not divide by world. */
+/* Where permutations are neither filled up nor cut, ranks take every world-th place of all of them
+ * in a row: the next one begins with another rank if world does not divide n. */
 static void go_on(struct pass_part *part, uint32_t n)
 {
-	if (part->world > 1 && part->unit == 1 && part->tail == PASS_BARE)
+	if (part->world > 1 && part->unit == 1 && part->bare)
 		part->first = (part->first + part->world - n % part->world) % part->world;
 }
 
@@ -49,13 +49,13 @@ static void add_plain_stream(struct list *list, const struct pass *pass, uint32_
 	struct pass *next = add_stream(list, pass, n - 1);
 
 	if (pass->part.world > 1 && pass->part.unit == 1) {
-		next->part.tail = PASS_BARE;
+		next->part.bare = true;
 		go_on(&next->part, n);
 	}
 }
 
-/* Ultralytics makes its loader anew before the last epochs, close_mosaic, when its workers have
- * begun with one more epoch already. */
+/* Ultralytics makes a new loader for the last epochs (close_mosaic), when the workers of the old
+ * one have begun one more epoch. */
 static void add_reset(struct list *list, const struct pass *pass, uint32_t n)
 {
 	uint64_t one = n - 1;
@@ -64,11 +64,11 @@ static void add_reset(struct list *list, const struct pass *pass, uint32_t n)
 }
 
 /* torch's RandomSampler (torch/utils/data/sampler.py) makes another permutation at the end of each
- * epoch, of which it takes nothing: 2 (n - 1). So do Accelerate, which gives it a generator
+ * epoch and takes nothing of it: 2 (n - 1). So do Accelerate, which gives it a generator
  * (prepare_data_loader()), and Ultralytics (ultralytics/data/build.py). DataLoader draws 2 outputs
  * more when the generator is its own (torch/utils/data/dataloader.py, base_seed), once an epoch if
  * the workers do not persist, and a loader for validation with the same generator another 2. Before
- * 1.5 or so there was but one permutation, from the generator of all. */
+ * torch 1.5 there was one permutation an epoch, of the default generator. */
 static void add_streams(struct list *list, const struct pass *pass, uint32_t n)
 {
 	uint64_t one = n - 1;

@@ -10,14 +10,14 @@
  * say that (y - p) / m is a whole number, no greater than (2^32 - 1 - p) / m, and dividing by an
  * odd number exactly is multiplying by its inverse modulo 2^32 (Granlund and Montgomery, "Division
  * by Invariant Integers using Multiplication", PLDI 1994, section 9): then a subtraction and a
- * rotation for each p. The limit of p = 0 serves all; one seed in 2^32 / m or so passes wrongly.
+ * rotation for each p. The limit of p = 0 serves all; one seed in 2^32 / m passes wrongly.
  *
  * That is a sieve; one seed in n / firsts passes it and is tried in full, from the words that are
- * there: an output more costs two steps, and most seeds end at the second element.
+ * there: each further output costs two steps, and most seeds fail at the second element.
  *
- * What the sieve misses: an earlier swap may have put another element at place s + z, with a chance
- * of s / n. That is taken into the bargain, up to 1 / EXACT; where it is more, all seeds are tried
- * in full. Ways that start at 0 never miss. */
+ * What the sieve misses: an earlier swap may have put another element at place s + z, with a
+ * probability of s / n. Up to 1 / EXACT that is accepted; beyond, all seeds are tried in full. Ways
+ * that start at 0 never miss. */
 #include "cache/order/seeds.h"
 #include <errno.h>
 #include <limits.h>
@@ -31,10 +31,10 @@
 _Static_assert(SEEDS_LAST < MT19937_WORDS - MT19937_NEAR, "outputs of words as seeded");
 _Static_assert(SEEDS_LAST <= PERMUTATION_HEAD, "as many as may be dealt");
 
-/* What the ways with the same first output share. */
+/* One for all ways with the same first output. */
 struct sieve {
 	uint32_t skip, start;
-	bool open; /* lets all pass */
+	bool open; /* passes all */
 	uint32_t inverse, limit;
 	unsigned shift, count;
 	uint32_t firsts[SEEDS_FIRSTS]; /* p * inverse */
@@ -51,7 +51,7 @@ struct engine {
 struct seeds {
 	struct seeds_seen seen;
 	const struct engine *engine;
-	uint32_t numbers[MT19937_WORDS]; /* 0, 1, 2, ...: to add one is to load it into all lanes */
+	uint32_t numbers[MT19937_WORDS]; /* 0, 1, 2, ...: adding one is a load into all lanes */
 	struct seeds_way *ways;
 	unsigned *sieve_of;   /* way */
 	struct sieve *sieves; /* by rising output */
@@ -220,7 +220,7 @@ struct lazy_order {
 	uint32_t elements[PERMUTATION_HEAD];
 };
 
-/* From a generator that stands at the first output. */
+/* `lazy` stands at the first output. */
 static void lazy_order_begin(struct lazy_order *order, uint32_t n, struct lazy lazy)
 {
 	order->lazy = lazy;
@@ -234,7 +234,7 @@ static uint32_t element_at(struct lazy_order *order, uint32_t place)
 	return order->elements[place];
 }
 
-/* Of one that is shorter than what was to be looked at, all is looked at, if that is anything. */
+/* Of a permutation shorter than the depth all elements are compared, and there must be one. */
 static bool gives(const struct seeds_seen *seen, const struct seeds_way *way,
 		  struct lazy_order *order)
 {
@@ -280,7 +280,7 @@ struct finds {
 	unsigned count, most;
 };
 
-/* The words of one lane as they were at output `skip`. */
+/* One lane's words as they were at output `skip`. */
 static struct lazy lane_at(const struct lanes *lanes, unsigned lane, uint32_t skip)
 {
 	uint32_t near = lanes->near[lane];

@@ -1,9 +1,12 @@
-/* Which seeds give an order that was seen: ranges of seeds, up to all 2^32 of them, are tried.
+/* Which seeds give an order that was seen: ranges of seeds, up to all 2^32, are tried.
  *
- * What was seen is a set: several workers read at once, so that it is not known which file was
- * the second of the permutation, but it is one of those read so far, and the first one is one of
- * those that a reader began with. Chance has all of a seed's first `depth` elements in the set
- * with a probability of firsts / n * (seen / n)^(depth - 1). */
+ * What was seen is a set, as several workers read at once: the second file of the permutation may
+ * be any of those read so far, but its first one is one that a reader began with. By chance, a seed
+ * has its first `depth` elements in the set with a probability of
+ *
+ *	firsts / n * (seen / n)^(depth - 1)
+ *
+ * Pure. `struct seeds` is not changed by searching it: any number of threads may. */
 #ifndef CACHE_ORDER_SEEDS_H
 #define CACHE_ORDER_SEEDS_H
 
@@ -16,16 +19,16 @@
 #define SEEDS_FIRSTS 16
 #define SEEDS_LAST   160 /* the last output that a way may need */
 
-/* How the elements that are looked at come from the generator: places start, start + stride, ...
- * of the permutation that it makes after `skip` outputs. skip + start + stride * depth must not be
- * over SEEDS_LAST. A rank r of W in torch's DistributedSampler is {0, r, W}. */
+/* Which elements are compared: places start, start + stride, ... of the permutation that the
+ * generator makes after `skip` outputs. skip + start + stride * depth is at most SEEDS_LAST. Rank r
+ * of W in torch's DistributedSampler is {0, r, W}. */
 struct seeds_way {
 	uint32_t skip, start, stride;
 };
 
 struct seeds_seen {
 	uint32_t n;		       /* 2..PERMUTATION_LARGE - 1 */
-	unsigned depth;		       /* elements to be in the set, 1..PERMUTATION_HEAD */
+	unsigned depth;		       /* elements that must be in the set, 1..PERMUTATION_HEAD */
 	unsigned first_count;	       /* 1..SEEDS_FIRSTS */
 	uint32_t firsts[SEEDS_FIRSTS]; /* indices that a reader began with */
 	const uint8_t *set;	       /* a bit for each index; the firsts' are set */
@@ -49,25 +52,24 @@ struct seeds_found {
 	unsigned way; /* which of the ways */
 };
 
-/* What the search works with, made once for any number of threads. */
 struct seeds;
 
-/* Copies what was seen, but for the set, and the ways. Returns 0 or -ENOMEM. */
+/* Copies the ways, and what was seen but for the set, which must outlive it. Returns 0 or
+ * -ENOMEM. */
 int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsigned count,
 	      struct seeds **ret);
 void seeds_free(struct seeds *seeds); /* NULL is fine */
 
-/* Has it work with vectors of at most so many bytes (16, 32, 64), instead of the widest that the
- * processor has: for tests and measurements. Returns how wide they are. */
+/* Takes vectors of at most so many bytes (16, 32, 64) instead of the widest that the processor has:
+ * for tests and measurements. Returns how wide they are. */
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes);
 
-/* Whether the seed gives what was seen, by that way. */
+/* Whether the seed gives what was seen, in that way. */
 bool seeds_match(const struct seeds *seeds, uint32_t seed, unsigned way);
 
-/* Tries SEEDS_STEP seeds from `from` on. Returns how many match, each way counting; writes the
- * first `most` of them. Any number of threads may search ranges of their own; each needs 160 KiB
- * of stack. A way that starts at a place s > 0 may miss its seed, with a chance of s / n and 1/64
- * at most: seeds_match() never does. */
+/* Tries SEEDS_STEP seeds from `from` on. Returns how many match, counted for each way; writes the
+ * first `most` of them. Takes 160 KiB of stack. A way that starts at a place s > 0 misses its seed
+ * with a probability of s / n, 1/64 at most; seeds_match() never does. */
 unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
 		      unsigned most);
 /* The same for seeds that are given. */

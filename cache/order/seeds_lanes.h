@@ -1,12 +1,12 @@
-/* Not an interface, but a piece of seeds.c: what is done for SEEDS_LANES seeds side by side. It is
- * included once for each width of vectors, with
+/* Not an interface but a part of seeds.c: what it does for SEEDS_LANES seeds side by side. Included
+ * once for each width of vectors, with
  *
  *	LANES_BYTES	the width
  *	LANES_NAME(f)	what f is called at that width
  *	LANES_TARGET	the attribute of functions for processors that have such vectors
  *
- * Types of vectors instead of loops that a compiler may turn into such: gcc and clang both make
- * of these what is written here, at any level of optimization. */
+ * Vector types, not loops that a compiler may vectorize: gcc and clang both compile these as they
+ * are written, at any level of optimization. */
 #ifdef LANES_BYTES
 
 #define LANES_VECTOR LANES_NAME(vector)
@@ -15,7 +15,7 @@ typedef uint32_t LANES_VECTOR __attribute__((vector_size(LANES_BYTES), may_alias
 #define LANES_COUNT ((unsigned)(SEEDS_LANES * sizeof(uint32_t) / LANES_BYTES))
 _Static_assert(LANES_COUNT % SEEDS_FLIGHT == 0 && SEEDS_FLIGHT % SEEDS_BLOCK == 0, "whole ones");
 
-/* From each word in `from` the one that comes numbers_end - numbers steps later. */
+/* From each word in `from` makes the word numbers_end - numbers steps later. */
 LANES_TARGET
 static void LANES_NAME(grow)(const uint32_t *from, uint32_t *to, const uint32_t *numbers,
 			     const uint32_t *numbers_end)
@@ -54,7 +54,7 @@ static inline LANES_VECTOR LANES_NAME(output)(const LANES_VECTOR *word, const LA
 	return y ^ (y >> 18);
 }
 
-/* For each of a block of quotients whether it may be that of one of the firsts. */
+/* For each quotient of a block: may it be that of one of the firsts? */
 LANES_TARGET
 static inline void LANES_NAME(pass)(const struct sieve *sieve, const LANES_VECTOR *quotients,
 				    LANES_VECTOR *passed)

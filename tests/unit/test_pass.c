@@ -42,7 +42,7 @@ static uint32_t output(uint32_t root, unsigned word)
 struct part_golden {
 	uint32_t n, world;
 	uint64_t ranks;
-	enum pass_tail tail;
+	bool bare;
 	uint32_t count, hash;
 };
 
@@ -55,7 +55,7 @@ static void check_parts(const struct part_golden *golden, size_t count, struct p
 		const struct part_golden *g = &golden[i];
 
 		pass.part = (struct pass_part){
-			.world = g->world, .unit = unit, .ranks = g->ranks, .tail = g->tail};
+			.world = g->world, .unit = unit, .ranks = g->ranks, .bare = g->bare};
 		assert_int_equal(pass_order(&pass, g->n, order), g->count);
 		assert_int_equal(order_hash(order, g->count), g->hash);
 	}
@@ -98,46 +98,24 @@ static void check_epochs(struct pass pass, enum pass_rule rule, const uint32_t *
 
 /* DistributedSampler(seed=7), set_epoch(5) */
 static const struct part_golden distributed[] = {
-	{1003, 1, 0x1, PASS_FILLED, 1003, 0xad401017},
-	{1003, 1, 0x1, PASS_CUT, 1003, 0xad401017},
-	{1003, 2, 0x1, PASS_FILLED, 502, 0xec86430c},
-	{1003, 2, 0x2, PASS_FILLED, 502, 0xe431b92d},
-	{1003, 2, 0x3, PASS_FILLED, 1003, 0xad401017},
-	{1003, 2, 0x1, PASS_CUT, 501, 0x99177374},
-	{1003, 2, 0x2, PASS_CUT, 501, 0x73fd022a},
-	{1003, 2, 0x3, PASS_CUT, 1002, 0xb004b52b},
-	{1003, 3, 0x1, PASS_FILLED, 335, 0xbbbaa9b2},
-	{1003, 3, 0x4, PASS_FILLED, 335, 0x77df83b9},
-	{1003, 3, 0x3, PASS_FILLED, 669, 0x93066308},
-	{1003, 3, 0x1, PASS_CUT, 334, 0xf0df09aa},
-	{1003, 3, 0x4, PASS_CUT, 334, 0x7d0a8536},
-	{1003, 3, 0x3, PASS_CUT, 668, 0xb7534b48},
-	{1003, 8, 0x1, PASS_FILLED, 126, 0x20ac4a77},
-	{1003, 8, 0x80, PASS_FILLED, 126, 0x0a713731},
-	{1003, 8, 0x3, PASS_FILLED, 252, 0x60575a0c},
-	{1003, 8, 0x1, PASS_CUT, 125, 0x01233c33},
-	{1003, 8, 0x80, PASS_CUT, 125, 0xc9db714c},
-	{1003, 8, 0x3, PASS_CUT, 250, 0xeb6720c2},
-	{5, 1, 0x1, PASS_FILLED, 5, 0x57e761a1},
-	{5, 1, 0x1, PASS_CUT, 5, 0x57e761a1},
-	{5, 2, 0x1, PASS_FILLED, 3, 0x157054c4},
-	{5, 2, 0x2, PASS_FILLED, 3, 0x272e0003},
-	{5, 2, 0x3, PASS_FILLED, 5, 0x57e761a1},
-	{5, 2, 0x1, PASS_CUT, 2, 0xf942d086},
-	{5, 2, 0x2, PASS_CUT, 2, 0xd62fb5d0},
-	{5, 2, 0x3, PASS_CUT, 4, 0x9fbf1993},
-	{5, 3, 0x1, PASS_FILLED, 2, 0x496f0f97},
-	{5, 3, 0x4, PASS_FILLED, 2, 0xec0db076},
-	{5, 3, 0x3, PASS_FILLED, 4, 0x0c9bbb81},
-	{5, 3, 0x1, PASS_CUT, 1, 0x9bc23426},
-	{5, 3, 0x4, PASS_CUT, 1, 0x4b95f515},
-	{5, 3, 0x3, PASS_CUT, 2, 0xb891d442},
-	{5, 8, 0x1, PASS_FILLED, 1, 0x9bc23426},
-	{5, 8, 0x80, PASS_FILLED, 1, 0x4b95f515},
-	{5, 8, 0x3, PASS_FILLED, 2, 0xb891d442},
-	{5, 8, 0x1, PASS_CUT, 0, 0x811c9dc5},
-	{5, 8, 0x80, PASS_CUT, 0, 0x811c9dc5},
-	{5, 8, 0x3, PASS_CUT, 0, 0x811c9dc5},
+	{1003, 1, 0x1, false, 1003, 0xad401017}, {1003, 2, 0x1, false, 502, 0xec86430c},
+	{1003, 2, 0x2, false, 502, 0xe431b92d},	 {1003, 2, 0x3, false, 1003, 0xad401017},
+
+	{1003, 3, 0x1, false, 335, 0xbbbaa9b2},	 {1003, 3, 0x4, false, 335, 0x77df83b9},
+	{1003, 3, 0x3, false, 669, 0x93066308},
+
+	{1003, 8, 0x1, false, 126, 0x20ac4a77},	 {1003, 8, 0x80, false, 126, 0x0a713731},
+	{1003, 8, 0x3, false, 252, 0x60575a0c},
+
+	{5, 1, 0x1, false, 5, 0x57e761a1},	 {5, 2, 0x1, false, 3, 0x157054c4},
+	{5, 2, 0x2, false, 3, 0x272e0003},	 {5, 2, 0x3, false, 5, 0x57e761a1},
+
+	{5, 3, 0x1, false, 2, 0x496f0f97},	 {5, 3, 0x4, false, 2, 0xec0db076},
+	{5, 3, 0x3, false, 4, 0x0c9bbb81},
+
+	{5, 8, 0x1, false, 1, 0x9bc23426},	 {5, 8, 0x80, false, 1, 0x4b95f515},
+	{5, 8, 0x3, false, 2, 0xb891d442},
+
 };
 
 static void a_distributed_sampler_deals_places_one_by_one(void **state)
@@ -149,24 +127,21 @@ static void a_distributed_sampler_deals_places_one_by_one(void **state)
 /* BatchSamplerShard over BatchSampler(RandomSampler(generator 9), 16), and with split_batches over
  * batches of 16 * world: the same values. */
 static const struct part_golden batches[] = {
-	{1003, 3, 0x1, PASS_FILLED, 336, 0xd8d37bb4}, {1003, 3, 0x4, PASS_FILLED, 336, 0x5459ca9d},
-	{1003, 4, 0x3, PASS_FILLED, 512, 0x01af38eb}, {1003, 4, 0xa, PASS_FILLED, 507, 0xf938b656},
-	{1003, 3, 0x1, PASS_CUT, 320, 0x1629ffa3},    {1003, 3, 0x4, PASS_CUT, 320, 0x2af001f1},
-	{1003, 4, 0x3, PASS_CUT, 480, 0xa46d48d9},    {1003, 4, 0xa, PASS_CUT, 480, 0x82ea470f},
-	{1003, 3, 0x1, PASS_BARE, 336, 0xd8d37bb4},   {1003, 3, 0x4, PASS_BARE, 331, 0x67d19100},
-	{1003, 4, 0x3, PASS_BARE, 512, 0x01af38eb},   {1003, 4, 0xa, PASS_BARE, 496, 0xcf62a036},
-	{70, 3, 0x1, PASS_FILLED, 32, 0x01617a34},    {70, 3, 0x4, PASS_FILLED, 32, 0xecf33fcf},
-	{70, 4, 0x3, PASS_FILLED, 38, 0xa0918cc2},    {70, 4, 0xa, PASS_FILLED, 44, 0xd8b09676},
-	{70, 3, 0x1, PASS_CUT, 16, 0xe74137f4},	      {70, 3, 0x4, PASS_CUT, 16, 0x87bfab13},
-	{70, 4, 0x3, PASS_CUT, 32, 0xe09adf34},	      {70, 4, 0xa, PASS_CUT, 32, 0xbf377825},
-	{70, 3, 0x1, PASS_BARE, 32, 0x01617a34},      {70, 3, 0x4, PASS_BARE, 16, 0x87bfab13},
-	{70, 4, 0x3, PASS_BARE, 38, 0xa0918cc2},      {70, 4, 0xa, PASS_BARE, 32, 0xbf377825},
-	{1024, 3, 0x1, PASS_FILLED, 352, 0x3612fc60}, {1024, 3, 0x4, PASS_FILLED, 352, 0x81ad0836},
-	{1024, 4, 0x3, PASS_FILLED, 512, 0xd1f7567f}, {1024, 4, 0xa, PASS_FILLED, 512, 0x399b25a4},
-	{1024, 3, 0x1, PASS_CUT, 336, 0xa30527d5},    {1024, 3, 0x4, PASS_CUT, 336, 0x266bdac2},
-	{1024, 4, 0x3, PASS_CUT, 512, 0xd1f7567f},    {1024, 4, 0xa, PASS_CUT, 512, 0x399b25a4},
-	{1024, 3, 0x1, PASS_BARE, 352, 0x3612fc60},   {1024, 3, 0x4, PASS_BARE, 336, 0x266bdac2},
-	{1024, 4, 0x3, PASS_BARE, 512, 0xd1f7567f},   {1024, 4, 0xa, PASS_BARE, 512, 0x399b25a4},
+	{1003, 3, 0x1, false, 336, 0xd8d37bb4}, {1003, 3, 0x4, false, 336, 0x5459ca9d},
+	{1003, 4, 0x3, false, 512, 0x01af38eb}, {1003, 4, 0xa, false, 507, 0xf938b656},
+
+	{1003, 3, 0x1, true, 336, 0xd8d37bb4},	{1003, 3, 0x4, true, 331, 0x67d19100},
+	{1003, 4, 0x3, true, 512, 0x01af38eb},	{1003, 4, 0xa, true, 496, 0xcf62a036},
+	{70, 3, 0x1, false, 32, 0x01617a34},	{70, 3, 0x4, false, 32, 0xecf33fcf},
+	{70, 4, 0x3, false, 38, 0xa0918cc2},	{70, 4, 0xa, false, 44, 0xd8b09676},
+
+	{70, 3, 0x1, true, 32, 0x01617a34},	{70, 3, 0x4, true, 16, 0x87bfab13},
+	{70, 4, 0x3, true, 38, 0xa0918cc2},	{70, 4, 0xa, true, 32, 0xbf377825},
+	{1024, 3, 0x1, false, 352, 0x3612fc60}, {1024, 3, 0x4, false, 352, 0x81ad0836},
+	{1024, 4, 0x3, false, 512, 0xd1f7567f}, {1024, 4, 0xa, false, 512, 0x399b25a4},
+
+	{1024, 3, 0x1, true, 352, 0x3612fc60},	{1024, 3, 0x4, true, 336, 0x266bdac2},
+	{1024, 4, 0x3, true, 512, 0xd1f7567f},	{1024, 4, 0xa, true, 512, 0x399b25a4},
 };
 
 static void accelerate_deals_batches(void **state)
@@ -310,7 +285,7 @@ static void seeds_rise_by_one_with_set_epoch(void **state)
 	assert_int_equal(hash_of(&pass), 0xd6fbd31b); /* DefaultSampler(seed=2e9), epoch 2 */
 	pass.part = (struct pass_part){.world = 3, .unit = 1, .ranks = 4};
 	assert_int_equal(hash_of(&pass), 0xfa8c66b2);
-	pass.part.tail = PASS_BARE;
+	pass.part.bare = true;
 	assert_int_equal(hash_of(&pass), 0x6b977f6a);
 }
 
@@ -364,11 +339,11 @@ static void detectron2_deals_the_stream(void **state)
 
 	(void)state;
 	check_epochs(pass, PASS_STREAM, four, 3); /* the tail is not known before */
-	pass.part.tail = PASS_BARE;
+	pass.part.bare = true;
 	pass.part.world = 8;
 	pass.part.ranks = 0xc0;
 	check_epochs(pass, PASS_STREAM, eight, 3);
-	pass.part = (struct pass_part){.world = 3, .unit = 1, .tail = PASS_BARE, .ranks = 4};
+	pass.part = (struct pass_part){.world = 3, .unit = 1, .bare = true, .ranks = 4};
 	check_epochs(pass, PASS_STREAM, mmengine, 2);
 	pass.part = (struct pass_part){0};
 	check_epochs(pass, PASS_STREAM, one, 3);

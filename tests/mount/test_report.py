@@ -33,7 +33,7 @@ HOSTILE = [b"\"onerror=\"alert(1)\".jpg", b"<img src=x onerror=alert(1)>.jpg", b
            b"http:--elsewhere.example.jpg"]
 
 
-# --- a dataset to be looked at ------------------------------------------------------------
+# --- a dataset with something of everything -----------------------------------------------
 
 
 def picture(seed, width=64, height=48, kind="JPEG", mode="RGB"):
@@ -97,7 +97,7 @@ def make_kinds(folder):
 
 
 def with_long_header(jpeg):
-    """Its size behind what is looked at when it is packed, as profiles and notes make it."""
+    """Its size comes after what is inspected when it is packed, as profiles and notes cause."""
     segment = b"\xff\xfe\xff\xff" + bytes(65533)
     return jpeg[:2] + 2 * segment + jpeg[2:]
 
@@ -240,7 +240,7 @@ def test_classes_without_images_and_labels_that_shift_are_named(page):
     assert page.paths("missing-class") == [[f"train/{SCRIPT}"], ["train/bird"], ["train/void"]]
 
 
-def test_a_size_behind_a_long_header_is_found(place):
+def test_a_size_after_a_long_header_is_found(place):
     (place / "folder" / "cat").mkdir(parents=True)
     write(place / "folder" / "cat" / "a.jpg", with_long_header(picture(1, 70, 50)))
     page = Page(pack(place / "folder", place / "long.lmdb"))
@@ -333,11 +333,11 @@ def test_without_samples_there_is_no_sheet(dataset):
 
 
 def test_many_classes_are_shown_from_the_largest_to_the_smallest(session_dir):
-    root = session_dir / "classes"
+    root, pixel = session_dir / "classes", picture(0, 1, 1, "GIF", "L")
     for number in range(300):
         (root / f"c{number:03}").mkdir(parents=True)
         for each in range(1 + number // 10):
-            write(root / f"c{number:03}" / f"{each}.gif", picture(0, 1, 1, "GIF", "L"))
+            write(root / f"c{number:03}" / f"{each}.gif", pixel)
     page = Page(pack(root, session_dir / "classes.lmdb"), "--samples", "10")
     labels = [label["name"] for label in page.data["sheet"]["shown"]]
     assert page.data["sheet"]["labels"] == 300
@@ -541,9 +541,13 @@ def test_a_browser_shows_all_of_it_at_any_width(page, place, width):
     assert len(seen["charts"]) == 4 and all(chart[1] > 150 for chart in seen["charts"])
 
 
+@pytest.fixture(scope="module")
+def seen(page, session_dir):
+    return probe(page.text, session_dir)
+
+
 @has_browser
-def test_a_browser_shows_the_figures_and_findings(page, place):
-    seen = probe(page.text, place)
+def test_a_browser_shows_the_figures_and_findings(page, seen):
     assert seen["figures"] == {"files": "65", "bytes": seen["figures"]["bytes"], "images": "64",
                                "classes": "5", "splits": "2"}
     shown = {kind: (title, items) for kind, title, items in seen["cards"]}
@@ -561,8 +565,7 @@ def test_a_browser_shows_the_figures_and_findings(page, place):
 
 
 @has_browser
-def test_a_browser_shows_hostile_names_as_text(page, place):
-    seen = probe(page.text, place)
+def test_a_browser_shows_hostile_names_as_text(seen):
     assert {f"train/{SCRIPT}/{name}" for name in (
         "\"onerror=\"alert(1)\".jpg", "<img src=x onerror=alert(1)>.jpg", "\\377\\376.jpg",
         "new\\012line.jpg", "\\342\\200\\256gpj.exe.jpg",
@@ -571,9 +574,8 @@ def test_a_browser_shows_hostile_names_as_text(page, place):
 
 
 @has_browser
-def test_the_charts_count_each_image_once(page, place):
-    charts = {title.partition(".")[0]: marks for title, _, marks in
-              probe(page.text, place)["charts"]}
+def test_the_charts_count_each_image_once(seen):
+    charts = {title.partition(".")[0]: marks for title, _, marks in seen["charts"]}
     assert charts["Files of each class"][0] == "cat: 33 files"
     assert charts["Files of each class"][-1] == "void: 0 files" and len(charts) == 4
     for title, images in {"Bytes of an image": 63, "Width and height": 61,
@@ -600,18 +602,13 @@ def test_findings_are_filtered_by_kind_and_by_class(page, place):
     assert dogs["cards"][0][2] == ["train/dog/2.jpg\nval/dog/linked.jpg"]
 
 
-@has_browser
-def test_a_calm_dataset_is_said_to_be_one(session_dir, place):
+def test_a_calm_dataset_has_no_findings(session_dir):
     root = session_dir / "calm"
     for name in ("cat", "dog"):
         (root / name).mkdir(parents=True)
         for number in range(4):
             write(root / name / f"{number}.jpg", picture(len(name) * number + ord(name[0])))
-    page = Page(pack(root, session_dir / "calm.lmdb"))
-    seen = probe(page.text, place)
-    assert page.findings == {} and seen["cards"] == []
-    assert "Nothing found: no byte-identical copies" in seen["calm"][0]
-    assert "only look the same are not compared" in seen["calm"][0]
+    assert Page(pack(root, session_dir / "calm.lmdb")).findings == {}
 
 
 @has_browser
@@ -667,14 +664,16 @@ def test_a_screenshot_has_page_text_and_charts(page, place):
 @has_browser
 @has_photos
 def test_the_photos_in_a_browser(photos_pack, place):
-    text = report(photos_pack)
-    assert len(text) < 3_000_000
-    seen = probe(text, place)
+    page = Page(photos_pack)
+    seen = probe(page.text, place)
     assert seen["images"] == 260 and seen["broken"] == [] and seen["overflow"] <= 0
+    assert "Nothing found: no byte-identical copies" in seen["calm"][0]
+    assert "only look the same are not compared" in seen["calm"][0]
 
 
 @has_photos
 def test_the_photos_are_calm(photos_pack):
     page = Page(photos_pack)
+    assert len(page.text) < 3_000_000
     assert page.findings == {} and page.data["sheet"]["checked"] == 260
     assert page.data["info"]["classes"] == len(list(PHOTOS.iterdir()))

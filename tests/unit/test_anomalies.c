@@ -43,7 +43,7 @@ static void a_small_file_without_a_size_has_lost_its_header(void **state)
 	assert_int_equal(judge("a.jpg", 64 << 10, &headless), ANOMALY_NO_SIZE);
 }
 
-static void a_long_one_may_have_it_behind_its_first_bytes(void **state)
+static void the_size_of_a_long_file_may_come_after_its_first_bytes(void **state)
 {
 	(void)state;
 	assert_int_equal(judge("a.jpg", (64 << 10) + 1, &headless), ANOMALY_NONE);
@@ -104,7 +104,7 @@ int main(void)
 		cmocka_unit_test(other_files_are_none_even_empty),
 		cmocka_unit_test(the_name_of_an_image_promises_one),
 		cmocka_unit_test(a_small_file_without_a_size_has_lost_its_header),
-		cmocka_unit_test(a_long_one_may_have_it_behind_its_first_bytes),
+		cmocka_unit_test(the_size_of_a_long_file_may_come_after_its_first_bytes),
 		cmocka_unit_test(a_name_that_imagefolder_does_not_take_is_passed_over),
 		cmocka_unit_test(a_name_of_another_kind_is_a_wrong_one),
 		cmocka_unit_test(name_or_content_make_an_image),

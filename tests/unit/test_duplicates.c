@@ -40,7 +40,7 @@ static void expect_group(struct fixture *f, const struct duplicates *duplicates,
 	assert_true(number < duplicates->group_count);
 	assert_int_equal(group->reach, reach);
 	for (uint32_t i = 0; i < group->count; i++)
-		assert_int_equal(duplicates->entries[group->first + i], find(f, paths[i]));
+		assert_int_equal(duplicates->files[group->first + i].entry, find(f, paths[i]));
 	assert_null(paths[group->count]);
 }
 

@@ -7,16 +7,16 @@
 #include "pack/tool/image/resize.h"
 #include "pack/tool/image/transform.h"
 
-#define QUALITY	     75			  /* of a thumbnail */
-#define EMBED_BYTES  (64 * KIB)		  /* no larger file is taken as it is */
-#define EMBED_PIXELS ((uint64_t)16 << 20) /* few bytes may stand for very many pixels */
+#define QUALITY	     75			  /* of the JPEGs that are made */
+#define EMBED_BYTES  (64 * KIB)		  /* larger files are not embedded unchanged */
+#define EMBED_PIXELS ((uint64_t)16 << 20) /* nor images of more pixels */
 
 void thumbnail_release(struct thumbnail *thumbnail)
 {
 	buf_release(&thumbnail->made);
 }
 
-/* The type of what a browser shows; NULL where it does not. */
+/* The MIME type of images that browsers show; NULL for others. */
 static const char *type_of(enum format_image kind)
 {
 	switch (kind) {
@@ -66,7 +66,7 @@ static void use(struct buf *made, struct thumbnail *ret)
 	*made = BUF_INIT;
 }
 
-/* Of what is stored decoded: the packs that have it are all of it. */
+/* Of an image that is stored decoded: whole packs are made of these. */
 static int make_of_bitmap(const uint8_t *data, size_t len, struct buf *made, struct err *err)
 {
 	const struct transform how = {.max_side = THUMBNAIL_SIDE};

@@ -11,7 +11,6 @@ void classes_release(struct classes *classes)
 	free(classes->splits);
 	free(classes->list);
 	free(classes->labels);
-	free(classes->by_label);
 	free(classes->of);
 	*classes = (struct classes){0};
 }
@@ -151,12 +150,8 @@ static int allocate(const struct dataset *dataset, const uint32_t *splits, uint3
 	classes->splits = calloc(count, sizeof(*classes->splits));
 	classes->list = calloc(room, sizeof(*classes->list));
 	classes->labels = calloc(room, sizeof(*classes->labels));
-	classes->by_label = calloc(room, sizeof(*classes->by_label));
 	classes->of = calloc(dataset_entries(dataset), sizeof(*classes->of));
-	return classes->splits && classes->list && classes->labels && classes->by_label &&
-			       classes->of
-		       ? 0
-		       : -ENOMEM;
+	return classes->splits && classes->list && classes->labels && classes->of ? 0 : -ENOMEM;
 }
 
 static int list_classes(const struct dataset *dataset, struct classes *classes)
@@ -226,27 +221,29 @@ static int compare_classes(const void *a, const void *b, void *list)
 	return order ? order : (x > y) - (x < y);
 }
 
-static void find_labels(struct classes *classes)
+static int find_labels(struct classes *classes)
 {
+	SCOPE_FREE uint32_t *sorted = calloc(classes->count + (size_t)1, sizeof(*sorted));
 	struct class_label *label = NULL;
 
+	if (!sorted)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < classes->count; i++)
-		classes->by_label[i] = i;
-	qsort_r(classes->by_label, classes->count, sizeof(*classes->by_label), compare_classes,
-		classes->list);
+		sorted[i] = i;
+	qsort_r(sorted, classes->count, sizeof(*sorted), compare_classes, classes->list);
 	for (uint32_t i = 0; i < classes->count; i++) {
-		struct class *class = &classes->list[classes->by_label[i]];
+		struct class *class = &classes->list[sorted[i]];
 
-		if (i == 0 || compare_names(class, &classes->list[classes->by_label[i - 1]])) {
+		if (i == 0 || compare_names(class, &classes->list[sorted[i - 1]])) {
 			label = &classes->labels[classes->label_count++];
-			*label = (struct class_label){
-				.name = class->name, .name_len = class->name_len, .first = i};
+			*label = (struct class_label){.name = class->name,
+						      .name_len = class->name_len,
+						      .entry = class->entry};
 		}
 		label->count++;
-		label->files += class->files;
-		label->bytes += class->bytes;
 		class->label = classes->label_count - 1;
 	}
+	return 0;
 }
 
 /* --- the interface ---------------------------------------------------------------------- */
@@ -259,7 +256,9 @@ int classes_new(const struct dataset *dataset, struct classes *ret)
 	if (r < 0)
 		return r;
 	count_files(dataset, &classes);
-	find_labels(&classes);
+	r = find_labels(&classes);
+	if (r < 0)
+		return r;
 	*ret = classes;
 	classes = (struct classes){0};
 	return 0;

@@ -38,8 +38,8 @@ struct class_split {
 struct class_label {
 	const char *name;
 	size_t name_len;
-	uint32_t first, count; /* its classes, in by_label */
-	uint64_t files, bytes;
+	uint32_t entry; /* the directory of its first class */
+	uint32_t count; /* of its classes */
 };
 
 struct classes {
@@ -50,8 +50,7 @@ struct classes {
 	uint32_t count;
 	struct class_label *labels; /* by name */
 	uint32_t label_count;
-	uint32_t *by_label; /* numbers of classes, by label, then by split */
-	uint32_t *of;	    /* the class of each entry, + 1; 0: in none */
+	uint32_t *of; /* the class of each entry, + 1; 0: in none */
 };
 
 /* How many files there are in a class. */

@@ -20,9 +20,9 @@ struct summary {
 	struct class_sizes *class_sizes;	   /* of each split */
 	struct summary_images images[IMAGE_KINDS]; /* IMAGE_UNKNOWN: everything else */
 	uint64_t aliases, alias_bytes;		   /* files whose bytes are stored for others */
-	/* The share of the files that have bytes of their own, in index order, whose bytes do not
-	 * begin within a MiB of where those of the file before end. (Small values fill their page
-	 * from its end, so that it may be a little before.) */
+	/* The share of the files with bytes of their own whose bytes do not begin within a MiB of
+	 * the end of the previous file's, in index order. (Small values fill their page from its
+	 * end: a file may begin a little before the end of the previous one.) */
 	double fragmentation;
 };
 
@@ -42,7 +42,7 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
  * dataset_image(). */
 int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret);
 
-/* Of at least one value; sorts them. */
+/* Of at least one value. Sorts the values. */
 void summary_range(uint32_t *values, uint64_t count, struct summary_range *ret);
 void summary_range_json(struct json *json, const char *name, const struct summary_range *range);
 

@@ -33,7 +33,7 @@ enum anomaly {
 };
 
 struct anomaly_list {
-	uint32_t *entries; /* the first ANOMALIES_LISTED, as they were noted */
+	uint32_t *entries; /* the first ANOMALIES_LISTED, in the order of notes */
 	uint64_t count;
 };
 

@@ -180,7 +180,7 @@ static int report_to_output(struct dataset *dataset, const char *pack,
 	}
 	if (r == 0 && damaged) {
 		log_error(
-			"%s: damaged; the report was written and names what it met, 'foldpack "
+			"%s: damaged; the report was written and names what it found, 'foldpack "
 			"verify' names all",
 			pack);
 		return EXIT_DAMAGED;

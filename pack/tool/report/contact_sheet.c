@@ -19,27 +19,19 @@ void contact_sheet_release(struct contact_sheet *sheet)
 
 /* --- which ------------------------------------------------------------------------------ */
 
-/* A label, or the images of no class, while pictures are chosen. */
-struct chosen {
-	uint32_t images;
-	uint32_t wanted; /* pictures; 0 where the label is not shown */
-	uint32_t seen;	 /* images that have gone by */
-	uint32_t taken;	 /* pictures among them */
-};
-
-static int compare_ranks(const void *a, const void *b, void *chosen)
+static int compare_ranks(const void *a, const void *b, void *images)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	uint32_t left = ((const struct chosen *)chosen)[x].images;
-	uint32_t right = ((const struct chosen *)chosen)[y].images;
+	const uint32_t *counts = images;
 
-	if (left != right)
-		return left > right ? -1 : 1;
+	if (counts[x] != counts[y])
+		return counts[x] > counts[y] ? -1 : 1;
 	return (x > y) - (x < y);
 }
 
-/* All labels, or as many as there is room for, at equal steps of their ranks. */
-static int choose_labels(struct chosen *chosen, uint32_t labels, uint32_t samples,
+/* How many pictures each label has, into `wanted`: all labels have some, or as many labels as there
+ * is room for, at equal steps of their ranks. */
+static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, uint32_t *wanted,
 			 struct contact_sheet *sheet)
 {
 	SCOPE_FREE uint32_t *ranked = calloc(labels, sizeof(*ranked));
@@ -49,61 +41,68 @@ static int choose_labels(struct chosen *chosen, uint32_t labels, uint32_t sample
 	if (!ranked)
 		return -ENOMEM;
 	for (uint32_t label = 0; label < labels; label++) {
-		uint32_t images = chosen[label].images;
-
-		if (images)
+		if (images[label])
 			ranked[sheet->labels++] = label;
-		all += images < samples ? images : samples;
+		all += images[label] < samples ? images[label] : samples;
 	}
-	qsort_r(ranked, sheet->labels, sizeof(*ranked), compare_ranks, chosen);
+	qsort_r(ranked, sheet->labels, sizeof(*ranked), compare_ranks, images);
 	sheet->labels_shown =
 		all <= CONTACT_SHEET_MOST || sheet->labels <= room ? sheet->labels : room;
 	for (uint32_t i = 0; i < sheet->labels_shown; i++) {
 		uint64_t steps = sheet->labels_shown > 1 ? sheet->labels_shown - 1 : 1;
-		struct chosen *label = &chosen[ranked[(uint64_t)i * (sheet->labels - 1) / steps]];
+		uint32_t label = ranked[(uint64_t)i * (sheet->labels - 1) / steps];
 
-		label->wanted = label->images < samples ? label->images : samples;
-		sheet->count += label->wanted;
+		wanted[label] = images[label] < samples ? images[label] : samples;
+		sheet->count += wanted[label];
 	}
 	return 0;
 }
 
-/* Whether the next image of a label is one of those that are evenly spaced: the first, the last
- * and `wanted` - 2 between them. */
-static bool take_next(struct chosen *label)
-{
-	uint64_t last = label->images - 1;
-	uint32_t at = label->seen++;
-
-	if (label->taken == label->wanted ||
-	    at != (label->wanted > 1 ? label->taken * last / (label->wanted - 1) : 0))
-		return false;
-	label->taken++;
-	return true;
-}
-
-/* In index order. */
-static void choose_pictures(const struct contact_sheet_source *source, struct chosen *chosen,
-			    struct contact_sheet *sheet)
+/* The images by label, in index order within each: `images` says how many of each there are. */
+static int sort_images(const struct contact_sheet_source *source, uint32_t labels, uint32_t *ret)
 {
 	const struct statistics *statistics = source->statistics;
-	bool whole = statistics->image_bytes <= source->check_all;
-	struct dataset_entry entry;
-	uint32_t count = 0;
+	SCOPE_FREE uint32_t *next = calloc(labels, sizeof(*next));
 
+	if (!next)
+		return -ENOMEM;
+	for (uint32_t label = 1; label < labels; label++)
+		next[label] = next[label - 1] + statistics->images[label - 1];
 	for (uint32_t i = 0; i < statistics->image_count; i++) {
-		uint32_t number = statistics->entries[i];
-		uint32_t label = statistics_label(&source->summary->classes, number);
-		bool taken = take_next(&chosen[label]);
+		uint32_t entry = statistics->entries[i];
 
-		if (taken)
-			sheet->pictures[count++] =
-				(struct contact_sheet_picture){.label = label, .entry = number};
-		if (!taken && !whole)
-			continue;
-		dataset_entry(source->dataset, number, &entry);
-		sheet->reads[sheet->read_count++] = number;
-		sheet->read_bytes += entry.size;
+		ret[next[statistics_label(&source->summary->classes, entry)]++] = entry;
+	}
+	return 0;
+}
+
+/* Pictures are the first image of a label, the last, and `wanted` - 2 at equal steps. Images that
+ * are not read leave `reads`, which has all of them. */
+static void choose_pictures(const struct contact_sheet_source *source, const uint32_t *wanted,
+			    uint32_t labels, struct contact_sheet *sheet)
+{
+	const uint32_t *images = source->statistics->images, *next = sheet->reads;
+	bool whole = source->statistics->image_bytes <= source->check_all;
+	struct contact_sheet_picture *picture = sheet->pictures;
+	struct dataset_entry entry;
+
+	for (uint32_t label = 0; label < labels; label++) {
+		uint64_t taken = 0, steps = wanted[label] > 1 ? wanted[label] - 1 : 1;
+
+		for (uint32_t i = 0; i < images[label]; i++, next++) {
+			bool take =
+				taken < wanted[label] && i == taken * (images[label] - 1) / steps;
+
+			if (take)
+				*picture++ = (struct contact_sheet_picture){.label = label,
+									    .entry = *next};
+			taken += take;
+			if (!take && !whole)
+				continue;
+			dataset_entry(source->dataset, *next, &entry);
+			sheet->reads[sheet->read_count++] = *next;
+			sheet->read_bytes += entry.size;
+		}
 	}
 }
 
@@ -112,18 +111,21 @@ int contact_sheet_new(const struct contact_sheet_source *source, uint32_t sample
 {
 	SCOPE(contact_sheet_release) struct contact_sheet sheet = {0};
 	uint32_t labels = source->summary->classes.label_count + 1;
-	SCOPE_FREE struct chosen *chosen = calloc(labels, sizeof(*chosen));
-	int r = 0;
+	SCOPE_FREE uint32_t *wanted = calloc(labels, sizeof(*wanted));
+	int r = wanted ? 0 : -ENOMEM;
 
-	for (uint32_t label = 0; chosen && label < labels; label++)
-		chosen[label].images = source->statistics->images[label];
-	if (chosen && samples)
-		r = choose_labels(chosen, labels, samples, &sheet);
+	if (r == 0 && samples)
+		r = choose_labels(source->statistics->images, labels, samples, wanted, &sheet);
+	if (r < 0)
+		return r;
 	sheet.pictures = calloc(sheet.count + (size_t)1, sizeof(*sheet.pictures));
 	sheet.reads = calloc(source->statistics->image_count + (size_t)1, sizeof(*sheet.reads));
-	if (!chosen || r < 0 || !sheet.pictures || !sheet.reads)
+	if (!sheet.pictures || !sheet.reads)
 		return -ENOMEM;
-	choose_pictures(source, chosen, &sheet);
+	r = sort_images(source, labels, sheet.reads);
+	if (r < 0)
+		return r;
+	choose_pictures(source, wanted, labels, &sheet);
 	*ret = sheet;
 	sheet = (struct contact_sheet){0};
 	return 0;
@@ -256,16 +258,6 @@ static int read_image(struct reading *reading)
 	return check_and_show(reading);
 }
 
-static int compare_pictures(const void *a, const void *b)
-{
-	const struct contact_sheet_picture *x = a, *y = b;
-
-	if (x->label != y->label)
-		return x->label < y->label ? -1 : 1;
-	return (x->entry > y->entry) - (x->entry < y->entry);
-}
-
-/* Pictures are in index order until they are made, as the images that are read. */
 int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_source *source,
 		       struct anomalies *anomalies)
 {
@@ -287,7 +279,6 @@ int contact_sheet_read(struct contact_sheet *sheet, const struct contact_sheet_s
 		if (r == 0)
 			r = source->done(source->context, reading.entry.size);
 	}
-	qsort(sheet->pictures, sheet->count, sizeof(*sheet->pictures), compare_pictures);
 	return r;
 }
 

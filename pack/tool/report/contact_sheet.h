@@ -27,7 +27,7 @@ struct contact_sheet {
 	struct contact_sheet_picture *pictures; /* by label, then in index order */
 	uint32_t count;
 	uint32_t labels, labels_shown; /* that have images; that are on the sheet */
-	uint32_t *reads, read_count;   /* entries of the images to read, in index order */
+	uint32_t *reads, read_count;   /* entries of the images to read, as pictures are in order */
 	uint64_t read_bytes;	       /* of these */
 };
 

@@ -4,21 +4,16 @@
 #include "pack/tool/read/text.h"
 #include "pack/tool/report/anomalies.h"
 
-struct copy {
-	uint64_t size, sum;
-	uint32_t entry;
-};
-
 void duplicates_release(struct duplicates *duplicates)
 {
-	free(duplicates->entries);
+	free(duplicates->files);
 	free(duplicates->groups);
 	*duplicates = (struct duplicates){0};
 }
 
-static int compare_copies(const void *a, const void *b)
+static int compare_files(const void *a, const void *b)
 {
-	const struct copy *x = a, *y = b;
+	const struct duplicate_file *x = a, *y = b;
 
 	if (x->size != y->size)
 		return x->size < y->size ? -1 : 1;
@@ -27,35 +22,40 @@ static int compare_copies(const void *a, const void *b)
 	return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
-static bool same(const struct copy *a, const struct copy *b)
+/* How many files from the first one on have the same bytes. */
+static uint32_t run_of(const struct duplicate_file *files, uint32_t count)
 {
-	return a->size == b->size && a->sum == b->sum;
+	uint32_t run = 1;
+
+	while (run < count && files[run].size == files[0].size && files[run].sum == files[0].sum)
+		run++;
+	return run;
 }
 
-static int read_copies(struct dataset *dataset, const uint32_t *files, uint32_t count,
-		       struct copy *copies)
+static int read_files(struct dataset *dataset, const uint32_t *entries, uint32_t count,
+		      struct duplicate_file *files)
 {
 	struct dataset_entry entry;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
-		dataset_entry(dataset, files[i], &entry);
-		copies[i].entry = files[i];
-		copies[i].size = entry.size;
-		r = text_sum(dataset, files[i], &copies[i].sum);
+		dataset_entry(dataset, entries[i], &entry);
+		files[i].entry = entries[i];
+		files[i].size = entry.size;
+		r = text_sum(dataset, entries[i], &files[i].sum);
 	}
 	return r;
 }
 
 /* Files outside of all classes have no label that could contradict. */
-static enum duplicate_reach reach_of(const struct classes *classes, const uint32_t *entries,
-				     uint32_t count)
+static enum duplicate_reach reach_of(const struct classes *classes,
+				     const struct duplicate_file *files, uint32_t count)
 {
 	enum duplicate_reach reach = DUPLICATE_CLASS;
 	uint32_t first = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t class = classes->of[entries[i]];
+		uint32_t class = classes->of[files[i].entry];
 
 		if (class == 0 || class == first)
 			continue;
@@ -69,99 +69,82 @@ static enum duplicate_reach reach_of(const struct classes *classes, const uint32
 	return reach;
 }
 
-/* Links are copies that take nothing, and so are files whose bytes are stored once already. */
-static uint64_t bytes_of(const struct dataset *dataset, const uint32_t *entries, uint32_t count)
+/* Copies that take no bytes of their own are links and aliases. */
+static uint64_t bytes_of(const struct dataset *dataset, const struct duplicate_file *files,
+			 uint32_t count)
 {
 	struct dataset_entry entry;
 	uint64_t stored = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		dataset_entry(dataset, entries[i], &entry);
-		stored += entry.holder == entries[i];
+		dataset_entry(dataset, files[i].entry, &entry);
+		stored += entry.holder == files[i].entry;
 	}
 	return stored > 1 ? (stored - 1) * entry.size : 0;
 }
 
-static void add_group(const struct dataset *dataset, const struct classes *classes,
-		      const struct duplicate_group *found, struct duplicates *duplicates)
+static void add_group(const struct dataset *dataset, const struct classes *classes, uint32_t first,
+		      uint32_t count, struct duplicates *duplicates)
 {
-	const uint32_t *entries = duplicates->entries + found->first;
-	struct duplicate_group *group = &duplicates->groups[duplicates->group_count++];
-	struct duplicate_sum *sum;
+	const struct duplicate_file *files = duplicates->files + first;
+	enum duplicate_reach reach = reach_of(classes, files, count);
+	struct duplicate_sum *sum = &duplicates->sums[reach];
 
-	*group = *found;
-	group->reach = reach_of(classes, entries, group->count);
-	sum = &duplicates->sums[group->reach];
+	duplicates->groups[duplicates->group_count++] =
+		(struct duplicate_group){.first = first, .count = count, .reach = reach};
 	sum->groups++;
-	sum->files += group->count;
-	sum->bytes += bytes_of(dataset, entries, group->count);
-}
-
-/* The entries that are not alone, group by group, into `entries`. Returns how many groups. */
-static uint64_t keep_copies(const struct copy *copies, uint32_t count, uint32_t *entries)
-{
-	uint64_t groups = 0, kept = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		bool before = i > 0 && same(&copies[i], &copies[i - 1]);
-		bool after = i + 1 < count && same(&copies[i], &copies[i + 1]);
-
-		if (copies[i].size == 0 || (!before && !after))
-			continue;
-		groups += !before;
-		entries[kept++] = copies[i].entry;
-	}
-	return groups;
+	sum->files += count;
+	sum->bytes += bytes_of(dataset, files, count);
 }
 
 static int compare_groups(const void *a, const void *b, void *context)
 {
 	const struct duplicate_group *x = a, *y = b;
-	const uint32_t *entries = context;
+	const struct duplicate_file *files = context;
+	uint32_t left = files[x->first].entry, right = files[y->first].entry;
 
 	if (x->reach != y->reach)
 		return x->reach > y->reach ? -1 : 1;
-	return (entries[x->first] > entries[y->first]) - (entries[x->first] < entries[y->first]);
+	return (left > right) - (left < right);
 }
 
-static int find_groups(const struct dataset *dataset, const struct classes *classes,
-		       const struct copy *copies, uint32_t count, struct duplicates *duplicates)
+static int find_groups(const struct dataset *dataset, const struct classes *classes, uint32_t count,
+		       struct duplicates *duplicates)
 {
-	struct duplicate_group found = {0};
-	uint64_t groups;
+	const struct duplicate_file *files = duplicates->files;
+	uint64_t groups = 1;
 
-	duplicates->entries = malloc((count + (size_t)1) * sizeof(*duplicates->entries));
-	if (!duplicates->entries)
-		return -ENOMEM;
-	groups = keep_copies(copies, count, duplicates->entries);
-	duplicates->groups = calloc(groups + 1, sizeof(*duplicates->groups));
+	for (uint32_t i = 0, run; i < count; i += run) {
+		run = run_of(files + i, count - i);
+		groups += run > 1;
+	}
+	duplicates->groups = calloc(groups, sizeof(*duplicates->groups));
 	if (!duplicates->groups)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i += found.count) {
-		for (found.count = 1; i + found.count < count; found.count++)
-			if (!same(&copies[i], &copies[i + found.count]))
-				break;
-		if (copies[i].size == 0 || found.count == 1)
-			continue;
-		add_group(dataset, classes, &found, duplicates);
-		found.first += found.count;
+	for (uint32_t i = 0, run; i < count; i += run) {
+		run = run_of(files + i, count - i);
+		if (run > 1 && files[i].size)
+			add_group(dataset, classes, i, run, duplicates);
 	}
-	qsort_r(duplicates->groups, groups, sizeof(*duplicates->groups), compare_groups,
-		duplicates->entries);
+	qsort_r(duplicates->groups, duplicates->group_count, sizeof(*duplicates->groups),
+		compare_groups, duplicates->files);
 	return 0;
 }
 
-int duplicates_new(struct dataset *dataset, const struct classes *classes, const uint32_t *files,
+int duplicates_new(struct dataset *dataset, const struct classes *classes, const uint32_t *entries,
 		   uint32_t count, struct duplicates *ret)
 {
 	SCOPE(duplicates_release) struct duplicates duplicates = {0};
-	SCOPE_FREE struct copy *copies = malloc((count + (size_t)1) * sizeof(*copies));
-	int r = copies ? read_copies(dataset, files, count, copies) : -ENOMEM;
+	int r;
 
+	duplicates.files = malloc((count + (size_t)1) * sizeof(*duplicates.files));
+	if (!duplicates.files)
+		return -ENOMEM;
+	r = read_files(dataset, entries, count, duplicates.files);
 	if (r < 0)
 		return r;
-	qsort(copies, count, sizeof(*copies), compare_copies);
-	r = find_groups(dataset, classes, copies, count, &duplicates);
+	qsort(duplicates.files, count, sizeof(*duplicates.files), compare_files);
+	r = find_groups(dataset, classes, count, &duplicates);
 	if (r < 0)
 		return r;
 	*ret = duplicates;
@@ -178,7 +161,8 @@ static int add_group_json(const struct duplicates *duplicates, const struct dupl
 
 	json_array(json, NULL);
 	for (uint32_t i = 0; r == 0 && i < group->count && i < DUPLICATES_NAMED; i++)
-		r = anomalies_path(dataset, classes, duplicates->entries[group->first + i], json);
+		r = anomalies_path(dataset, classes, duplicates->files[group->first + i].entry,
+				   json);
 	if (group->count > DUPLICATES_NAMED)
 		json_u64(json, NULL, group->count - DUPLICATES_NAMED);
 	json_end(json);

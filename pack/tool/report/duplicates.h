@@ -21,8 +21,13 @@ enum duplicate_reach {
 	DUPLICATE_REACHES
 };
 
+struct duplicate_file {
+	uint64_t size, sum;
+	uint32_t entry;
+};
+
 struct duplicate_group {
-	uint32_t first, count; /* the copies, in entries */
+	uint32_t first, count; /* the copies, in files */
 	enum duplicate_reach reach;
 };
 
@@ -32,15 +37,15 @@ struct duplicate_sum {
 };
 
 struct duplicates {
-	uint32_t *entries;		/* group by group, each in index order */
+	struct duplicate_file *files;	/* all, by size, sum, entry */
 	struct duplicate_group *groups; /* by reach, the worst first; then by their first entry */
 	uint64_t group_count;
 	struct duplicate_sum sums[DUPLICATE_REACHES];
 };
 
-/* Among the `count` files (or hard links to some) in `files`, in index order. Memory: 28 bytes a
- * file while it looks. Returns 0, -ENOMEM, or what loading the checksums gave. */
-int duplicates_new(struct dataset *dataset, const struct classes *classes, const uint32_t *files,
+/* Among `count` entries that are files, or hard links to files, in index order. Memory: 24 bytes an
+ * entry. Returns 0, -ENOMEM, or what loading the checksums gave. */
+int duplicates_new(struct dataset *dataset, const struct classes *classes, const uint32_t *entries,
 		   uint32_t count, struct duplicates *ret);
 void duplicates_release(struct duplicates *duplicates);
 

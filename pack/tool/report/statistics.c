@@ -216,8 +216,7 @@ static void note_classes(const struct summary *summary, struct anomalies *anomal
 		const struct class_label *label = &classes->labels[i];
 
 		if (label->count < classes->split_count)
-			anomalies_note(anomalies, ANOMALY_MISSING_LABEL,
-				       classes->list[classes->by_label[label->first]].entry);
+			anomalies_note(anomalies, ANOMALY_MISSING_LABEL, label->entry);
 	}
 	for (uint32_t i = 0; i < classes->split_count; i++)
 		if (summary->class_sizes[i].imbalance >= UNEVEN)

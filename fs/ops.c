@@ -322,7 +322,8 @@ static void take_order(fuse_req_t req, const void *in, size_t in_size)
 
 	if (may_order(req))
 		r = mount->settings->readahead
-			    ? order_upload_take(mount->upload, in, in_size, &head)
+			    ? order_upload_take(mount->upload, (uint32_t)fuse_req_ctx(req)->pid, in,
+						in_size, &head)
 			    : -EOPNOTSUPP;
 	if (r < 0)
 		reply_error(req, r);

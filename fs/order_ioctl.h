@@ -1,14 +1,14 @@
-/* How foldstat hands a mount a reading order: by an ioctl on the mount's root, to foldfs.
+/* How foldstat hands a mount a reading order: by ioctls on the mount's root, to foldfs.
  *
- *	ORDER_BEGIN -> token
- *	ORDER_ADD   token, paths below the root     as often as it takes
- *	ORDER_END   token                           from here on the mount goes by it
+ *	ORDER_FIRST paths below the root	a new order
+ *	paths					as often as it takes
+ *	ORDER_LAST  paths			the mount follows the order from now on
  *
- * An ioctl carries 16 KiB at most, so that an order comes in pieces. The kernel does not tell the
- * daemon when somebody closes a folder, nor when a process ends; a token says to which order a
- * piece belongs. There is one order on its way at a time: who begins another takes the place of
- * the one before, whose sender finds its token refused (EBUSY), or is dead. Until its end an order
- * changes nothing. A path that is refused ends it, too. */
+ * An ioctl carries 16 KiB at most, so an order comes in batches; a short one is FIRST and LAST. The
+ * kernel does not tell the daemon when a folder is closed or a process ends. So a mount takes one
+ * order at a time, from the process that sent FIRST last: a sender before it finds its next batch
+ * refused (EBUSY), or is dead. Until LAST an order changes nothing. A path that is refused ends it.
+*/
 #ifndef FS_ORDER_IOCTL_H
 #define FS_ORDER_IOCTL_H
 
@@ -16,27 +16,27 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-enum order_step { ORDER_BEGIN, ORDER_ADD, ORDER_END };
+#define ORDER_FIRST 1u
+#define ORDER_LAST  2u
 
 #define ORDER_TEXT 16320
 
 struct order_head {
-	uint32_t step;	/* enum order_step */
-	uint32_t token; /* of ORDER_BEGIN: answered */
-	uint32_t len;	/* ORDER_ADD: bytes of the text; answered: those of the paths taken */
-	int32_t error;	/* answered: why the path behind them was refused, -errno; 0: none was */
-	uint32_t files; /* of ORDER_END: how many were ordered, answered */
+	uint32_t flags; /* ORDER_FIRST, ORDER_LAST */
+	uint32_t len;	/* bytes of the text; answered: those of the paths that were taken */
+	int32_t error;	/* answered: why the path after them was refused, -errno; 0: none was */
+	uint32_t files; /* answered: how many files the order has so far */
 };
 
-/* The answer is a head. The ioctl fails with EPERM for all but root and who mounted, EBUSY as
- * above, EOPNOTSUPP where nothing is read ahead (--readahead=0), EINVAL for what is none of this,
- * ENOMEM, and ENOTTY on what is not the root of a mount. */
+/* The answer is a head. The ioctl fails with EPERM for all but root and the user who mounted, EBUSY
+ * as above, EOPNOTSUPP where nothing is read ahead (--readahead=0), EINVAL for what is none of
+ * this, EFBIG, ENOMEM, and ENOTTY on what is not the root of a mount. */
 struct order_batch {
 	struct order_head head;
 	char text[ORDER_TEXT]; /* paths, each ended by a NUL; empty ones do not count */
 };
 
-#define ORDER_IOCTL _IOWR('F', 0x6f, struct order_batch)
+#define ORDER_IOCTL _IOWR('F', 0x70, struct order_batch)
 
 /* Why a path is refused. */
 static inline const char *order_refusal(int error)

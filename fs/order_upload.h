@@ -1,4 +1,4 @@
-/* The order that foldstat hands over, piece by piece: order_ioctl.h says how.
+/* The order that foldstat hands over, batch by batch: order_ioctl.h says how.
  *
  * It holds one order, 4 bytes a path. What a sender that died has left stays until another one
  * begins, or the mount ends. All calls are thread-safe. */
@@ -15,9 +15,9 @@ struct order_upload;
 struct order_upload *order_upload_new(const struct tree *tree, struct cache *cache);
 void order_upload_free(struct order_upload *upload); /* NULL is fine */
 
-/* Takes a batch of `size` bytes from a process that may send one. Returns 0, or what the ioctl
- * fails with. Once an order is complete, the cache follows it. */
-int order_upload_take(struct order_upload *upload, const void *batch, size_t size,
+/* Takes a batch of `size` bytes from the process `sender`, which may send one. Returns 0, or what
+ * the ioctl fails with. Once an order is complete, the cache follows it. */
+int order_upload_take(struct order_upload *upload, uint32_t sender, const void *batch, size_t size,
 		      struct order_head *ret);
 
 #endif

@@ -10,22 +10,23 @@
 struct sender {
 	const char *file, *mountpoint;
 	int fd;
+	uint32_t flags; /* of the next batch */
 	uint64_t first; /* line of the first path of the batch */
 	uint64_t lines; /* read so far */
 	struct order_batch batch;
 	struct err *err;
 };
 
-static int explain(const struct sender *sender, int error)
+static int explain_ioctl(const struct sender *sender, int error)
 {
 	struct err reason = {0};
 
 	switch (error) {
 	case -EPERM:
-		err_set(&reason, error, "an order is taken from root and from who mounted it only");
+		err_set(&reason, error, "only root and the user who mounted it may give an order");
 		break;
 	case -EBUSY:
-		err_set(&reason, error, "somebody else sends an order at the same time");
+		err_set(&reason, error, "another process sends an order at the same time");
 		break;
 	case -EOPNOTSUPP:
 		err_set(&reason, error,
@@ -50,13 +51,14 @@ static int explain_path(const struct sender *sender, const struct order_batch *s
 }
 
 /* The answer takes the place of the head. */
-static int send_step(struct sender *sender, enum order_step step)
+static int send_batch(struct sender *sender, uint32_t flags)
 {
 	uint32_t len = sender->batch.head.len;
 
-	sender->batch.head.step = step;
+	sender->batch.head.flags = sender->flags | flags;
+	sender->flags = 0;
 	if (ioctl(sender->fd, ORDER_IOCTL, &sender->batch) < 0)
-		return explain(sender, -errno);
+		return explain_ioctl(sender, -errno);
 	if (sender->batch.head.error && sender->batch.head.len < len)
 		return explain_path(sender, &sender->batch, sender->batch.head.len,
 				    sender->batch.head.error);
@@ -73,7 +75,7 @@ static int add_line(struct sender *sender, const char *line, size_t len)
 		return err_set(sender->err, -EINVAL, "%s: line %llu: no path", sender->file,
 			       (unsigned long long)sender->lines + 1);
 	if (batch->head.len + len + 1 > sizeof(batch->text)) {
-		r = send_step(sender, ORDER_ADD);
+		r = send_batch(sender, 0);
 		sender->first = sender->lines + 1;
 	}
 	if (r < 0)
@@ -98,27 +100,27 @@ static int send_lines(struct sender *sender, FILE *file)
 	}
 	if (r < 0)
 		return err_set(sender->err, r, "%s: %s", sender->file, strerror(-r));
-	return send_step(sender, ORDER_ADD);
+	return send_batch(sender, ORDER_LAST);
 }
 
 int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, struct err *err)
 {
 	SCOPE_CLOSE int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	SCOPE_FILE FILE *stream = NULL;
-	struct sender sender = {
-		.file = file, .mountpoint = mountpoint, .fd = fd, .first = 1, .err = err};
+	struct sender sender = {.file = file,
+				.mountpoint = mountpoint,
+				.fd = fd,
+				.flags = ORDER_FIRST,
+				.first = 1,
+				.err = err};
 	int r;
 
 	if (fd < 0)
-		return explain(&sender, -errno);
+		return explain_ioctl(&sender, -errno);
 	stream = fopen(file, "re");
 	if (!stream)
 		return err_set(err, -errno, "%s: %s", file, strerror(errno));
-	r = send_step(&sender, ORDER_BEGIN);
-	if (r == 0)
-		r = send_lines(&sender, stream);
-	if (r == 0)
-		r = send_step(&sender, ORDER_END);
+	r = send_lines(&sender, stream);
 	if (r < 0)
 		return r;
 	*ret_files = sender.batch.head.files;

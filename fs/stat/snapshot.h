@@ -12,51 +12,57 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Each count: its name here, and where it stands in the object (NULL: at the top). */
+#define SNAPSHOT_COUNTS(X)                                                        \
+	X(UPTIME, NULL, "uptime_s") /* seconds, whole ones */                     \
+	X(FILES, "pack", "files")                                                 \
+	X(BYTES, "pack", "bytes")                                                 \
+	X(LOOKUP, "requests", "lookup")                                           \
+	X(GETATTR, "requests", "getattr")                                         \
+	X(READDIR, "requests", "readdir")                                         \
+	X(READDIRPLUS, "requests", "readdirplus")                                 \
+	X(OPEN, "requests", "open")                                               \
+	X(READ, "requests", "read")                                               \
+	X(GETXATTR, "requests", "getxattr")                                       \
+	X(IOCTL, "requests", "ioctl")                                             \
+	X(FORGET, "requests", "forget")                                           \
+	X(NOTIFY, "requests", "notify")                                           \
+	X(SERVED, NULL, "served_bytes") /* bytes */                               \
+	X(DEVICE_READS, "device", "reads")                                        \
+	X(DEVICE_BYTES, "device", "bytes")                                        \
+	X(DEVICE_ERRORS, "device", "errors")                                      \
+	X(POOL_BUDGET, "pool", "budget")                                          \
+	X(POOL_LIMIT, "pool", "limit") /* of the budget, for now */               \
+	X(POOL_USED, "pool", "used")                                              \
+	X(POOL_HITS, "pool", "hits")                                              \
+	X(POOL_MISSES, "pool", "misses")                                          \
+	X(POOL_EVICTIONS, "pool", "evictions")                                    \
+	X(AHEAD_ISSUED, "prefetch", "issued") /* bytes */                         \
+	X(AHEAD_USED, "prefetch", "used")                                         \
+	X(AHEAD_WASTED, "prefetch", "wasted")                                     \
+	X(PRELOADED, NULL, "preloaded")                                           \
+	X(WAIT_READS, "wait", "reads")                                            \
+	X(WAIT_US, "wait", "total_us")                                            \
+	X(WAIT_P50, "wait", "p50_us")                                             \
+	X(WAIT_P99, "wait", "p99_us")                                             \
+	X(ORDER_SEED, "oracle", "seed") /* of the order that was followed last */ \
+	X(ORDER_EPOCH, "oracle", "epoch")                                         \
+	X(ORDER_POSITION, "oracle", "position") /* of so many files */            \
+	X(ORDER_FILES, "oracle", "files")                                         \
+	X(ORDER_SEARCHES, "oracle", "searches")                                   \
+	X(ORDER_LOCKS, "oracle", "locks")                                         \
+	X(ORDER_UNLOCKS, "oracle", "unlocks")                                     \
+	X(BAD_FILES, NULL, "bad_files")                                           \
+	X(LENT, "pool", "lent") /* bytes that the kernel is to keep */            \
+	X(LENT_LIMIT, "pool", "lent_limit")                                       \
+	X(PARKED, "wait", "parked")	  /* reads that wait now */               \
+	X(OLDEST_MS, "wait", "oldest_ms") /* and for how long the first of them */
+
 enum count {
-	COUNT_UPTIME, /* seconds, whole ones */
-	COUNT_FILES,  /* in the pack */
-	COUNT_BYTES,
-	COUNT_LOOKUP, /* requests of the kernel: up to COUNT_NOTIFY */
-	COUNT_GETATTR,
-	COUNT_READDIR,
-	COUNT_READDIRPLUS,
-	COUNT_OPEN,
-	COUNT_READ,
-	COUNT_GETXATTR,
-	COUNT_IOCTL,
-	COUNT_FORGET,
-	COUNT_NOTIFY,
-	COUNT_SERVED, /* bytes */
-	COUNT_DEVICE_READS,
-	COUNT_DEVICE_BYTES,
-	COUNT_DEVICE_ERRORS,
-	COUNT_POOL_BUDGET, /* bytes */
-	COUNT_POOL_LIMIT,  /* of the budget, for now */
-	COUNT_POOL_USED,
-	COUNT_POOL_HITS,
-	COUNT_POOL_MISSES,
-	COUNT_POOL_EVICTIONS,
-	COUNT_AHEAD_ISSUED, /* bytes */
-	COUNT_AHEAD_USED,
-	COUNT_AHEAD_WASTED,
-	COUNT_PRELOADED,
-	COUNT_WAIT_READS,
-	COUNT_WAIT_US,
-	COUNT_WAIT_P50,
-	COUNT_WAIT_P99,
-	COUNT_ORDER_SEED, /* of the order that was followed last: up to COUNT_ORDER_FILES */
-	COUNT_ORDER_EPOCH,
-	COUNT_ORDER_POSITION, /* of the files, which are counted next */
-	COUNT_ORDER_FILES,
-	COUNT_ORDER_SEARCHES,
-	COUNT_ORDER_LOCKS,
-	COUNT_ORDER_UNLOCKS,
-	COUNT_BAD_FILES,
-	COUNT_LENT, /* bytes that the kernel is to keep */
-	COUNT_LENT_LIMIT,
-	COUNT_PARKED,	 /* reads that wait now, */
-	COUNT_OLDEST_MS, /* and for how long the first of them */
-	COUNT_COUNT
+#define COUNT(name, group, member) COUNT_##name,
+	SNAPSHOT_COUNTS(COUNT)
+#undef COUNT
+		COUNT_COUNT
 };
 
 #define SNAPSHOT_LOG 8

@@ -1,6 +1,7 @@
 #include "fs/stat/verdict.h"
 #include "base/size.h"
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FREE_BELOW  0.05
@@ -65,81 +66,60 @@ const char *verdict_word(const struct verdict *verdict)
 	return verdict->bad_files ? "unreadable files" : words[verdict->kind];
 }
 
-static int add_rate(const struct verdict *verdict, struct buf *buf)
+static const char *rate_text(const struct verdict *verdict, char text[static 32])
 {
 	double rate = verdict->device_rate / 1e6;
 
-	return buf_addf(buf,
-			rate < 99.95 ? "%.1f MB/s from the device" : "%.0f MB/s from the device",
-			rate);
+	snprintf(text, 32, "%.*f MB/s from the device", rate < 99.95, rate);
+	return text;
 }
 
-static int add_waiting(const struct verdict *verdict, struct buf *buf)
+static const char *waiting_text(const struct verdict *verdict, char text[static 64])
 {
-	double waiting = verdict->waiting;
+	double waiting = verdict->waiting, percent = 100 * waiting;
 
 	if (waiting == 0)
-		return buf_adds(buf, "readers never waited");
+		return "readers never waited";
 	if (waiting < 0.001)
-		return buf_adds(buf, "readers waited less than 0.1 % of the time");
+		return "readers waited less than 0.1 % of the time";
 	if (waiting > 1)
-		return buf_addf(buf, "%.1f reads waiting at any time", waiting);
-	return buf_addf(buf,
-			waiting < 0.0995 ? "readers waited %.1f %% of the time"
-					 : "readers waited %.0f %% of the time",
-			100 * waiting);
-}
-
-static int add_slowed(const struct verdict *verdict, struct buf *buf)
-{
-	int r = add_waiting(verdict, buf);
-
-	if (r == 0)
-		r = buf_adds(buf, ": storage slows them, ");
-	return r < 0 ? r : add_rate(verdict, buf);
-}
-
-static int add_limit(const struct verdict *verdict, struct buf *buf)
-{
-	int r = buf_adds(buf, "the disk is the limit: ");
-
-	if (r == 0)
-		r = add_rate(verdict, buf);
-	if (r == 0)
-		r = buf_adds(buf, ", ");
-	return r < 0 ? r : add_waiting(verdict, buf);
+		snprintf(text, 64, "%.1f reads waiting at any time", waiting);
+	else
+		snprintf(text, 64, "readers waited %.*f %% of the time", percent < 9.95, percent);
+	return text;
 }
 
 static int add_sentence(const struct verdict *verdict, struct buf *buf)
 {
-	char reads[SIZE_TEXT];
-	int r;
+	char reads[SIZE_TEXT], waiting[64], rate[32];
 
 	switch (verdict->kind) {
 	case VERDICT_NOTHING:
-		return buf_adds(buf, "nothing was read yet");
+		return buf_adds(buf, "nothing was read yet\n");
 	case VERDICT_KERNEL:
-		return buf_adds(buf, "served by the kernel's cache");
+		return buf_adds(buf, "served by the kernel's cache\n");
 	case VERDICT_SILENT:
 		return buf_adds(buf,
 				"served by the kernel's cache, or nothing was read: no read "
-				"came here");
+				"came here\n");
 	case VERDICT_FREE:
-		r = add_waiting(verdict, buf);
-		return r < 0 ? r : buf_adds(buf, ": storage is not the limit");
+		return buf_addf(buf, "%s: storage is not the limit\n",
+				waiting_text(verdict, waiting));
 	case VERDICT_SLOWED:
-		return add_slowed(verdict, buf);
+		return buf_addf(buf, "%s: storage slows them, %s\n", waiting_text(verdict, waiting),
+				rate_text(verdict, rate));
 	case VERDICT_LIMIT:
-		return add_limit(verdict, buf);
+		return buf_addf(buf, "the disk is the limit: %s, %s\n", rate_text(verdict, rate),
+				waiting_text(verdict, waiting));
 	case VERDICT_HANGS:
-		return buf_addf(buf,
-				"storage does not answer: %s waiting, the first for %" PRIu64 " s",
-				count_noun(verdict->parked, "read", reads), verdict->oldest_s);
+		return buf_addf(
+			buf, "storage does not answer: %s waiting, the first for %" PRIu64 " s\n",
+			count_noun(verdict->parked, "read", reads), verdict->oldest_s);
 	}
 	return 0;
 }
 
-/* Of use to those who wait only: what may help yet, or that nothing more does. */
+/* Only for readers that wait: what may still help, or that nothing more does. */
 static int add_order(const struct verdict *verdict, struct buf *buf)
 {
 	static const char *const sentences[] = {
@@ -150,7 +130,7 @@ static int add_order(const struct verdict *verdict, struct buf *buf)
 			"device can\n",
 		[VERDICT_ORDER_NONE] =
 			"their order was not recognised: 'foldstat --order' can "
-			"tell it\n",
+			"give it\n",
 	};
 	bool waits = verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT;
 
@@ -172,8 +152,6 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 			     count_noun(verdict->bad_files, "file", bad), pack);
 	if (r == 0)
 		r = add_sentence(verdict, buf);
-	if (r == 0)
-		r = buf_adds(buf, "\n");
 	return r < 0 ? r : add_order(verdict, buf);
 }
 

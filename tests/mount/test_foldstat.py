@@ -508,7 +508,7 @@ def test_only_root_and_who_mounted_give_orders(place, small, mount, device_for_u
     """Whoever files are shown to belong to."""
     mounted = mount(small[1], "--allow_other", "--umask=022", f"--uid={SOMEBODY}")
     assert give(place, mounted, [b"file"], 1, as_user(SOMEBODY)) == (
-        f"foldstat: {mounted.path}: an order is taken from root and from who mounted it only\n"
+        f"foldstat: {mounted.path}: only root and the user who mounted it may give an order\n"
     )
     give(place, mounted, [b"file"])
     mounted.close()
@@ -518,63 +518,68 @@ def test_only_root_and_who_mounted_give_orders(place, small, mount, device_for_u
     assert "allow_other" in give(place, mounted, [b"file"], 1, as_user(NOBODY))
 
 
-ORDER_BEGIN, ORDER_ADD, ORDER_END = range(3)
-ORDER_HEAD = struct.Struct("IIIiI")
+ORDER_FIRST, ORDER_LAST = 1, 2
+ORDER_HEAD = struct.Struct("IIiI")
 ORDER_SIZE = ORDER_HEAD.size + 16320
-ORDER_IOCTL = 3 << 30 | ORDER_SIZE << 16 | ord("F") << 8 | 0x6F
+ORDER_IOCTL = 3 << 30 | ORDER_SIZE << 16 | ord("F") << 8 | 0x70
 
 
-def send(path, step, token=0, text=b"", length=None, number=ORDER_IOCTL):
-    """One piece of an order: (step, token, length, error, files) of the answer."""
+def send(path, flags, text=b"", length=None, number=ORDER_IOCTL):
+    """One batch of an order: (flags, length, error, files) of the answer."""
     length = len(text) if length is None else length
-    piece = bytearray(ORDER_HEAD.pack(step, token, length, 0, 0) + text)
-    piece += bytes(ORDER_SIZE - len(piece))
+    batch = bytearray(ORDER_HEAD.pack(flags, length, 0, 0) + text)
+    batch += bytes(ORDER_SIZE - len(batch))
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        assert fcntl.ioctl(fd, number, piece) == 0
+        assert fcntl.ioctl(fd, number, batch) == 0
     finally:
         os.close(fd)
-    return ORDER_HEAD.unpack_from(piece)
+    return ORDER_HEAD.unpack_from(batch)
+
+
+def send_from_another_process(*args):
+    child = os.fork()
+    if child == 0:
+        send(*args)
+        os._exit(0)
+    assert foldfs.wait_for(child) == 0
 
 
 def test_an_order_whose_sender_dies_changes_nothing(place, mounted):
     before = mounted.stats()["oracle"]
-    _, token, *_ = send(mounted, ORDER_BEGIN)
-    assert send(mounted, ORDER_ADD, token, b"file\0folder/other\0")[2:4] == (18, 0)
+    assert send(mounted, ORDER_FIRST, b"file\0folder/other\0")[1:] == (18, 0, 2)
     assert mounted.stats()["oracle"] == before
     assert give(place, mounted, [b"program"]) == "order: given for 1 file\n"
 
 
 def test_of_two_orders_at_once_the_one_that_began_last_is_taken(place, mounted):
-    _, first, *_ = send(mounted, ORDER_BEGIN)
-    _, second, *_ = send(mounted, ORDER_BEGIN)
-    assert second != first
-    send(mounted, ORDER_ADD, second, b"file\0program\0")
-    for step in (ORDER_ADD, ORDER_END):
+    send_from_another_process(mounted, ORDER_FIRST, b"large\0")
+    for flags in (0, ORDER_LAST):
         with pytest.raises(OSError) as refusal:
-            send(mounted, step, first, b"large\0" if step == ORDER_ADD else b"")
+            send(mounted, flags, b"large\0")
         assert refusal.value.errno == errno.EBUSY
-    assert send(mounted, ORDER_END, second)[4] == 2
+    send(mounted, ORDER_FIRST)
+    assert send(mounted, 0, b"file\0program\0")[3] == 2
+    assert send(mounted, ORDER_LAST)[3] == 2
     with pytest.raises(OSError) as refusal:
-        send(mounted, ORDER_END, second)
+        send(mounted, ORDER_LAST)
     assert refusal.value.errno == errno.EBUSY
 
 
-@pytest.mark.parametrize("piece", [
-    {"step": 3}, {"text": b"file"}, {"text": b"file\0", "length": 4}, {"length": 16321},
+@pytest.mark.parametrize("batch", [
+    {"flags": 4}, {"text": b"file"}, {"text": b"file\0", "length": 4}, {"length": 16321},
     {"length": 2**32 - 1},
 ])  # fmt: skip
-def test_what_is_no_piece_of_an_order_is_refused(mounted, piece):
-    _, token, *_ = send(mounted, ORDER_BEGIN)
+def test_what_is_no_batch_of_an_order_is_refused(mounted, batch):
     with pytest.raises(OSError) as refusal:
-        send(mounted, **{"step": ORDER_ADD, "token": token, **piece})
+        send(mounted, **{"flags": ORDER_FIRST, **batch})
     assert refusal.value.errno == errno.EINVAL
 
 
 def test_other_questions_are_those_of_a_terminal(mounted):
     for path, number in ((mounted, ORDER_IOCTL + 1), (mounted / "folder", ORDER_IOCTL)):
         with pytest.raises(OSError) as refusal:
-            send(path, ORDER_BEGIN, number=number)
+            send(path, ORDER_FIRST, number=number)
         assert refusal.value.errno == errno.ENOTTY
     with open(mounted / "file") as file:
         assert not file.isatty()

@@ -383,7 +383,7 @@ static void test_to_readers_that_wait_it_says_what_is_known_of_their_order(void 
 		{"watching", ""},
 		{"searching", "their order is still being searched for\n"},
 		{"locked", "their order is known, and read ahead as fast as the device can\n"},
-		{"none", "their order was not recognised: 'foldstat --order' can tell it\n"},
+		{"none", "their order was not recognised: 'foldstat --order' can give it\n"},
 	};
 	static const char limit[] =
 		"the disk is the limit: 0.0 MB/s from the device, readers "

@@ -1,8 +1,8 @@
 #include "fs/busy_poll.h"
 
-#define ALONE	  512 /* requests of one reader in a row: others may wait for the device */
+#define ALONE	  512 /* requests in a row: with fewer, other readers may wait for the device */
 #define WORTH_MAX 8
-#define RETRY	  16 /* what is refused, before the next try */
+#define RETRY	  16 /* of so many calls that are refused, one tries again */
 
 void busy_poll_init(struct busy_poll *poll)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-static _Noreturn void wait_for_word(int pipe, pid_t child)
+static _Noreturn void wait_for_status(int pipe, pid_t child)
 {
 	unsigned char status = EXIT_FAILED;
 
@@ -42,7 +42,7 @@ int daemon_fork(struct daemon *daemon)
 	}
 	if (pid > 0) {
 		close(ends[1]);
-		wait_for_word(ends[0], pid);
+		wait_for_status(ends[0], pid);
 	}
 	close(ends[0]);
 	setsid();
@@ -50,7 +50,7 @@ int daemon_fork(struct daemon *daemon)
 	return 0;
 }
 
-static void send_word(struct daemon *daemon, int status)
+static void send_status(struct daemon *daemon, int status)
 {
 	unsigned char word = (unsigned char)status;
 
@@ -61,7 +61,8 @@ static void send_word(struct daemon *daemon, int status)
 	daemon->pipe = -1;
 }
 
-/* What it was started with, such as the lock of a script: its own are closed on exec(). */
+/* Descriptors that it was started with, such as the lock of a script. Its own are closed on exec().
+ */
 static void close_inherited(void)
 {
 	DIR *fds = opendir("/proc/self/fd");
@@ -93,10 +94,10 @@ void daemon_ready(struct daemon *daemon)
 	/* The folder it was started in must not stay busy. */
 	if (chdir("/") < 0)
 		log_error("cannot change to /: %m");
-	send_word(daemon, EXIT_DONE);
+	send_status(daemon, EXIT_DONE);
 }
 
 void daemon_failed(struct daemon *daemon, int status)
 {
-	send_word(daemon, status);
+	send_status(daemon, status);
 }

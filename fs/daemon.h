@@ -1,15 +1,15 @@
-/* Going to the background, with word to the terminal only when the mount is usable.
+/* Goes to the background; the parent exits when the mount is usable.
  *
- *	daemon_fork   parent: waits for that word and exits with it; child: goes on
- *	daemon_ready  child: lets go of the terminal and of all that was inherited, but for
- *	              what is closed on exec(), and sends the word
+ *	daemon_fork   parent: waits for a status and exits with it; child: goes on
+ *	daemon_ready  child: closes the terminal and all descriptors that it inherited, except
+ *	              those that are closed on exec(), and sends status 0
  *
- * A child that ends without a word makes the parent exit with EXIT_FAILED. */
+ * If the child ends without a status, the parent exits with EXIT_FAILED. */
 #ifndef FS_DAEMON_H
 #define FS_DAEMON_H
 
 struct daemon {
-	int pipe; /* to the parent; -1: foreground, nobody waits */
+	int pipe; /* to the parent; -1: foreground, no parent waits */
 };
 
 #define DAEMON_FOREGROUND ((struct daemon){.pipe = -1})
@@ -17,7 +17,7 @@ struct daemon {
 /* Returns in the child only: 0, or -errno where it could not fork. */
 int daemon_fork(struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
-/* The word of failure: the parent exits with this status. */
+/* Sends a status other than 0. */
 void daemon_failed(struct daemon *daemon, int status);
 
 #endif

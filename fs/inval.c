@@ -1,24 +1,23 @@
-/* The line is a list that is threaded through one array, an item an extent. To leave from the
- * middle it would need links both ways; instead an extent that is reported again is marked, and
- * goes to the end when it has come to the front: a second chance, as in the clock algorithm. It
- * still counts once, so that what lags behind stays bounded all the same. */
+/* The queue is a list through one array, with an item for each extent. An extent that is reported
+ * again is marked, and goes to the end when it reaches the front: a second chance, as in the clock
+ * algorithm. To move it at once would take links both ways. It counts once, so the lag stays
+ * bounded. */
 #include "fs/inval.h"
 #include "base/scope.h"
 #include <stdbool.h>
 
 struct inval_item {
 	uint32_t next;	     /* the next newer, as its number + 1; 0: the newest */
-	uint32_t bytes : 31; /* 0: not in line */
+	uint32_t bytes : 31; /* 0: not in the queue */
 	uint32_t again : 1;
 };
 
-/* A thread is woken for a batch instead of each extent: it drops this share of all that may lag
- * behind. */
+/* A thread is woken for a batch, not for each extent: this part of the greatest lag. */
 #define BATCH 8
 
-/* One is enough while processors are idle. Where readers take them all (load 8 on 2), one thread
- * fell 5,500 files behind, two 1,100, four 750. The others sleep until the line is too long in
- * spite of the first. */
+/* One is enough while processors are idle. Where readers take them all (load 8 on 2), the lag was
+ * 5,500 files with one thread, 1,100 with two, 750 with four. The others sleep until the queue is
+ * too long for the first. */
 #define INVAL_THREADS 4
 
 struct inval {
@@ -29,11 +28,11 @@ struct inval {
 	unsigned started;
 
 	pthread_mutex_t lock;
-	pthread_cond_t wake; /* there is too much in line, or stopping */
+	pthread_cond_t wake; /* the queue is too long, or stopping */
 	/* protected by lock */
 	struct inval_item *items;
 	uint32_t oldest, newest; /* numbers + 1; 0: none */
-	uint64_t count, bytes;	 /* of the line */
+	uint64_t count, bytes;	 /* of the queue */
 	bool stopping;
 };
 
@@ -70,9 +69,9 @@ void inval_free(struct inval *inval)
 	free(inval);
 }
 
-/* --- the line; lock held --------------------------------------------------------------------- */
+/* --- the queue; lock held -------------------------------------------------------------------- */
 
-static void line_append(struct inval *inval, uint64_t extent)
+static void queue_append(struct inval *inval, uint64_t extent)
 {
 	uint32_t link = (uint32_t)extent + 1;
 
@@ -86,7 +85,7 @@ static void line_append(struct inval *inval, uint64_t extent)
 	inval->bytes += inval->items[extent].bytes;
 }
 
-static uint64_t line_take_oldest(struct inval *inval)
+static uint64_t queue_take_oldest(struct inval *inval)
 {
 	uint64_t extent = inval->oldest - 1;
 
@@ -111,17 +110,17 @@ static bool batch_left(const struct inval *inval)
 
 /* --- the threads ----------------------------------------------------------------------------- */
 
-/* What is reported while it is being dropped stands in line anew. The lock is given back after
- * each, so that a long line of second chances keeps nobody. */
+/* An extent that is reported while it is dropped is queued again. The lock is released after each,
+ * so that a long row of second chances holds up no reporter. */
 static void inval_oldest(struct inval *inval)
 {
-	uint64_t extent = line_take_oldest(inval);
+	uint64_t extent = queue_take_oldest(inval);
 	struct inval_item *item = &inval->items[extent];
 	bool again = item->again;
 
 	item->again = false;
 	if (again)
-		line_append(inval, extent);
+		queue_append(inval, extent);
 	else
 		item->bytes = 0;
 	pthread_mutex_unlock(&inval->lock);
@@ -180,7 +179,7 @@ void inval_add(struct inval *inval, uint64_t extent, uint32_t bytes)
 		return;
 	}
 	item->bytes = bytes & INT32_MAX;
-	line_append(inval, extent);
+	queue_append(inval, extent);
 	if (too_much(inval))
 		pthread_cond_signal(&inval->wake);
 }

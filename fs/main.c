@@ -23,7 +23,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-#define GRACE 5 /* seconds that processes left behind may keep the mount after COMMAND */
+#define GRACE 5 /* seconds that other processes may keep the mount after COMMAND has ended */
 
 struct program {
 	struct settings settings;
@@ -47,7 +47,7 @@ static int complain(const char *path, const struct err *err, int error)
 
 /* --- starting -------------------------------------------------------------------------------- */
 
-/* libfuse hands out low descriptors; a mount on 0, 1 or 2 would be lost when those are closed. */
+/* A mount on descriptor 0, 1 or 2 would be lost when a daemon closes those. */
 static void fill_standard_fds(void)
 {
 	int fd;
@@ -66,9 +66,9 @@ static bool is_ignored(int signo)
 	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* All signals of interest come to sigtimedwait() in the main thread. What foldfs was started to
- * ignore, as by nohup(1), it and the command go on ignoring; but without SIGCHLD nobody would
- * tell that the command has ended. */
+/* All signals of interest come to sigtimedwait() in the main thread. Those that foldfs was started
+ * to ignore, as by nohup(1), it and the command go on ignoring; except SIGCHLD, which tells that
+ * the command has ended. */
 static void block_signals(struct program *program)
 {
 	const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
@@ -127,17 +127,16 @@ static const char *choose_unmount(const struct program *program, char *buf, size
 	return buf;
 }
 
-/* Who keeps what was read. */
 static const char *kept_text(const struct mount *mount, const struct cache_stats *stats,
 			     char text[64])
 {
 	char size[SIZE_TEXT];
 
-	if (mount->lent == RESIDENCY_ALL)
+	if (mount->residency == RESIDENCY_ALL)
 		return "the kernel keeps what was read";
-	if (mount->lent == 0)
+	if (mount->residency == 0)
 		return stats->policy;
-	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(mount->lent, size));
+	snprintf(text, 64, "%s, page cache %s", stats->policy, size_format(mount->residency, size));
 	return text;
 }
 
@@ -162,7 +161,7 @@ static void announce(const struct program *program)
 					     : choose_unmount(program, leave, sizeof(leave)));
 	if (info->relocated)
 		log_notice(
-			"%s: rewritten by another LMDB tool; its files were found anew. Pack it "
+			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
 			"again for a faster mount",
 			program->settings.pack);
 }
@@ -203,14 +202,14 @@ static void reap_command(struct program *program)
 	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* The terminal sends its signals to the command as well, but for the one that it is gone, which
- * only the leader of the session gets. */
+/* The terminal sends its signals to the command as well, except SIGHUP, which only the leader of
+ * the session gets. */
 static bool command_has_got(const siginfo_t *info)
 {
 	return info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
 }
 
-/* SESSION_ENDED is not meant for the command when it is from here. */
+/* SESSION_ENDED from this process is not meant for the command. */
 static void pass_on(const struct program *program, const siginfo_t *info)
 {
 	if (!command_has_got(info) && info->si_pid != getpid())
@@ -236,7 +235,7 @@ static bool is_covered(const struct program *program)
 	       MOUNTPOINT_COVERED;
 }
 
-/* What is mounted on top would go as well. */
+/* To unmount would take what is mounted on top along. */
 static bool may_end(const struct program *program)
 {
 	bool ended = session_join(program->session, 0);
@@ -289,8 +288,8 @@ static void wait_for_others(struct program *program)
 	}
 }
 
-/* Open files keep an unmounted session alive. A second signal ends it; so does the end of the grace
- * that processes have which a command left behind. */
+/* Open files keep an unmounted session alive, until a second signal comes; processes that outlive a
+ * command, for GRACE seconds. */
 static void leave(struct program *program)
 {
 	const char *path = program->mountpoint.path;
@@ -320,8 +319,7 @@ static void leave(struct program *program)
 		}
 }
 
-/* A mount is announced before this is loaded, and whoever asks for a file gets no more than EIO
- * where it cannot be. */
+/* Attributes are loaded once the mount is announced; if they cannot be, files give EIO. */
 static void preload(const struct mount *mount)
 {
 	struct err err = {0};
@@ -358,7 +356,7 @@ static int serve_mount(struct program *program, struct err *err)
 	return 0;
 }
 
-/* The pack is mounted there already: is it the same, and all that was asked for? */
+/* The pack is mounted there already: uses that mount if it shows the same. */
 static int use_mount(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
@@ -383,7 +381,7 @@ static int use_mount(struct program *program, struct err *err)
 	return 0;
 }
 
-/* Looking can hang, and is then ended by any signal; what is begun after it must be tidied up. */
+/* Signals are blocked once nothing can hang any more, and before there is anything to tidy up. */
 static int look(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;

@@ -70,7 +70,7 @@ static uint64_t read_number(const char *group, const char *name, uint64_t otherw
 	return file && fscanf(file, "%llu", &number) == 1 ? number : otherwise;
 }
 
-/* What is left of a limit: page cache is given up before a process is killed. */
+/* What is left of a limit: the kernel takes back page cache before it kills. */
 static uint64_t left_of(const char *group, const struct version *version, uint64_t limit)
 {
 	uint64_t usage = read_number(group, version->usage, 0), pages[2] = {0};
@@ -103,9 +103,9 @@ static void read_group(const char *group, const struct version *version, struct 
 		memory->available = left;
 }
 
-/* The group's directory. In a container /proc may name it as the host does while its tree is
- * mounted from the container's own group on: there is then only the end of the path, or nothing
- * of it. A path with ".." leads out of the namespace. */
+/* The group's folder. In a container, /proc may give the path as the host sees it, while the tree
+ * that is mounted begins at the container's own group: then only the end of the path exists, or
+ * none of it. A path with ".." leads out of the namespace. */
 static bool find_group(const char *base, const char *group, char path[PATH_MAX])
 {
 	if (strcmp(group, "/") == 0 || strstr(group, "/.."))

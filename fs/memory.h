@@ -1,8 +1,8 @@
-/* How much memory this process may count on: of the machine, and of the cgroups (v1, v2 or
- * both) that it is in, each of which can have a limit.
+/* How much memory this process can use: of the machine, and of the cgroups (v1, v2 or both) that it
+ * is in, each of which can have a limit.
  *
- * Everything is read anew each time, about ten small files of /proc and /sys: limits change
- * and processes are moved. What cannot be read sets no limit. Thread-safe. */
+ * Each call reads about ten small files of /proc and /sys: limits change and processes are moved.
+ * What cannot be read sets no limit. Thread-safe. */
 #ifndef FS_MEMORY_H
 #define FS_MEMORY_H
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define IO_THREADS	  32   /* reads in flight; 16 saturate the devices measured */
-#define ORACLE_CPUS	  16   /* unless told; with 16, all seeds take seconds */
+#define ORACLE_CPUS	  16   /* by default; with 16, all seeds take seconds */
 #define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes, */
 #define KERNEL_NAME_BYTES 2048 /* and of these, besides its pages */
 #define MEMORY_PARTS	  16   /* of which one is left to others */
@@ -72,7 +72,7 @@ static int find_root(struct mount *mount, struct err *err)
 	return 0;
 }
 
-/* Whoever keeps aliases keeps them each, though they lie in the pack once. */
+/* A cache keeps each alias, though its bytes are in the pack once. */
 static uint64_t content_bytes(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
@@ -80,8 +80,8 @@ static uint64_t content_bytes(const struct mount *mount)
 	return info->super->bytes > info->pack_bytes ? info->super->bytes : info->pack_bytes;
 }
 
-/* What the kernel needs to keep everything: a page for the end of each file, its inode and name
- * (1.1 to 1.7 KB), and room for what else the job does. */
+/* What the kernel needs to keep everything: for each file a page for its end, its inode and name
+ * (1.1 to 1.7 KB), and room for the rest of the job. */
 static uint64_t kernel_needs(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
@@ -89,10 +89,10 @@ static uint64_t kernel_needs(const struct mount *mount)
 	return content_bytes(mount) + info->super->files * KERNEL_FILE_BYTES;
 }
 
-/* One owner for each byte. The kernel, whose cached files cost a reader nothing and go when the job
- * needs the memory, where all of them fit, or what was used last is what is wanted. Else pool and
- * kernel, neither of which throws out what the next epoch needs. */
-static uint64_t choose_lent(const struct mount *mount)
+/* Each byte has one owner. The kernel owns all where all fits, or where LRU is wanted: its cached
+ * files cost a reader nothing, and it frees them when the job needs memory. Otherwise pool and
+ * kernel share, and neither throws out what the next epoch needs. */
+static uint64_t choose_residency(const struct mount *mount)
 {
 	const struct settings *settings = mount->settings;
 	uint64_t names = dataset_info(mount->dataset)->super->files * KERNEL_NAME_BYTES;
@@ -108,13 +108,12 @@ static uint64_t choose_lent(const struct mount *mount)
 
 const char *mount_keeper(const struct mount *mount)
 {
-	if (mount->lent == RESIDENCY_ALL)
+	if (mount->residency == RESIDENCY_ALL)
 		return "kernel";
-	return mount->lent ? "shared" : "pool";
+	return mount->residency ? "shared" : "pool";
 }
 
-/* A pool larger than what is in the pack would be of no use; what reads everything ahead leaves an
- * eighth of it free. */
+/* A pool larger than the pack is of no use; --preload leaves an eighth of it free. */
 static void choose_budget(struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
@@ -134,12 +133,12 @@ static void choose_budget(struct mount *mount)
 /* What the kernel keeps leaves the pool first, whatever the policy. */
 static enum policy_choice policy_of(const struct mount *mount)
 {
-	if (mount->lent == RESIDENCY_ALL || mount->settings->policy == SETTING_POLICY_PIN)
+	if (mount->residency == RESIDENCY_ALL || mount->settings->policy == SETTING_POLICY_PIN)
 		return POLICY_PIN;
 	return mount->settings->policy == SETTING_POLICY_LRU ? POLICY_LRU : POLICY_AUTO;
 }
 
-/* What is known of the order to come is of use only where something may be read ahead. */
+/* To know the order is of use only where something may be read ahead. */
 static unsigned oracle_cpus(const struct settings *settings)
 {
 	cpu_set_t set;
@@ -149,7 +148,7 @@ static unsigned oracle_cpus(const struct settings *settings)
 		return 0;
 	if (settings->oracle_cpu != UINT64_MAX)
 		return (unsigned)settings->oracle_cpu;
-	/* On a machine of more processors than the set has room for, it fails. */
+	/* It fails on a machine with more processors than the set has room for. */
 	count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ORACLE_CPUS;
 	return count < ORACLE_CPUS ? (unsigned)count : ORACLE_CPUS;
 }
@@ -161,7 +160,7 @@ static int make_cache(struct mount *mount, struct err *err)
 					    .readahead = mount->settings->readahead,
 					    .threads = IO_THREADS,
 					    .io = (enum reader_io)mount->settings->io,
-					    .residency = mount->lent,
+					    .residency = mount->residency,
 					    .preload = mount->settings->preload,
 					    .oracle_cpus = oracle_cpus(mount->settings),
 					    .policy = policy_of(mount)};
@@ -207,7 +206,7 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		mount->bad = calloc(1, dataset_entries(mount->dataset) / 8 + 1);
 		mount->memory = memory_available();
 		choose_budget(mount);
-		mount->lent = choose_lent(mount);
+		mount->residency = choose_residency(mount);
 		r = mount->bad ? make_cache(mount, err) : -ENOMEM;
 	}
 	if (r == 0) {

@@ -36,9 +36,9 @@ struct mount {
 	struct tree tree;  /* what is shown of it */
 	bool checks_modes; /* the caller made the mount, perhaps without default_permissions */
 	struct buf folder; /* the path of its root in the pack */
-	struct order_upload *upload; /* of an order that is being handed over */
+	struct order_upload *upload; /* of an order from foldstat */
 	uint64_t budget, memory;     /* bytes: of the pool; of what it was taken from */
-	uint64_t lent; /* of what was served, the kernel keeps so many bytes; RESIDENCY_ALL */
+	uint64_t residency; /* bytes of what was served that the kernel keeps; RESIDENCY_ALL */
 	/* The session's: */
 	struct inval *inval;	    /* NULL where the kernel keeps all */
 	struct notify_store *store; /* NULL where no order is looked for */

@@ -26,7 +26,7 @@
 
 #define LOCK_WAIT_MS 10000 /* for another foldfs; after that this one goes on beside it */
 #define LOCK_LOOK_MS 10
-#define LOCK_REFUSED 100 /* looks at a name on which nobody listens, or another user */
+#define LOCK_REFUSED 100 /* looks at a name on which no process of this user listens */
 
 /* A line of /proc/self/mountinfo (proc(5)). */
 struct mount_line {
@@ -162,8 +162,8 @@ static int check_folder(const char *path, struct err *err)
 	return err_set(err, -errno, "%s", strerror(errno));
 }
 
-/* Nothing is to be had from a mount whose daemon has died. stat(2) may not notice, as the kernel
- * remembers attributes; the stats always come from the daemon. */
+/* Removes mounts whose daemon has died. stat(2) may not notice it, as the kernel remembers
+ * attributes; the stats always come from the daemon. */
 static void remove_dead(const char *path)
 {
 	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
@@ -178,8 +178,8 @@ static void remove_dead(const char *path)
 
 /* --- the lock -------------------------------------------------------------------------------- */
 
-/* Waits until the process that listens there has ended, or lets go. False: nobody listens, or
- * another user does, who may not hold up this one. */
+/* Waits until the process that listens there ends, or closes it. False: none listens, or one of
+ * another user, which must not hold up this one. */
 static bool wait_for_holder(const struct sockaddr_un *name)
 {
 	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -193,8 +193,8 @@ static bool wait_for_holder(const struct sockaddr_un *name)
 	return poll(&hangup, 1, LOCK_WAIT_MS) > 0;
 }
 
-/* To look whether a place is free and to mount there are two steps. Tasks of a job that begin at
- * once take turns by a name that only one socket can have, and that goes with its process. */
+/* To see that a place is free and to mount there are two steps. Tasks of a job that begin at once
+ * take turns by a name that only one socket can have; it vanishes with its process. */
 static int lock_path(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -232,7 +232,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 		mountpoint->already_mounted = true;
 		return 0;
 	}
-	/* The root of a tmpfs or volume is a fair place, another FUSE mount is not. */
+	/* The root of a tmpfs or a volume will do; another FUSE mount will not. */
 	if (strncmp(line->type, "fuse", 4) == 0)
 		return err_set(err, -EBUSY, "busy: '%s' (%s) is mounted there", line->source,
 			       line->type);

@@ -1,4 +1,4 @@
-/* The folder to mount on: may it be mounted on, what is mounted there, who else uses that mount. */
+/* The folder to mount on: whether that is allowed, what is mounted there, and who else uses it. */
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 
@@ -8,7 +8,7 @@
 
 struct mountpoint {
 	char *path;	      /* absolute */
-	bool created;	      /* by us, on a filesystem of this machine: to be removed at the end */
+	bool created;	      /* by this process, on a local filesystem: to be removed at the end */
 	bool already_mounted; /* the same user has the pack of this path mounted there */
 	int lock;  /* one process at a time looks at the place and mounts; -1: not held */
 	int share; /* of a mount that another process made; -1: none */
@@ -24,7 +24,7 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 		    struct err *err);
 /* Creates a folder that was missing. Returns 0 or -errno as above. */
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err);
-/* It was mounted there, or is not going to be: others may look. */
+/* The mount is made, or will not be: others may look. */
 void mountpoint_taken(struct mountpoint *mountpoint);
 /* Removes the folder if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
@@ -42,12 +42,12 @@ enum mountpoint_view mountpoint_view(const char *path, dev_t device);
 /* Takes the mount that path leads to out of the tree, in use or not. Returns 0 or -errno. */
 int mountpoint_detach(const char *path);
 
-/* Unmounts what nobody has used since this was asked before. Silence is not idleness: a warm epoch
- * sends no requests. So the kernel is asked, by umount2(MNT_EXPIRE), which needs root. */
+/* Unmounts the mount if it has not been used since the last call. A warm epoch sends no requests,
+ * so the kernel is asked, by umount2(MNT_EXPIRE), which needs root. */
 void mountpoint_expire(const struct mountpoint *mountpoint, dev_t device);
 
-/* The filesystem type of the mount with this device number, or that it is unknown, as
- * on btrfs, whose files have other numbers than its mounts. */
+/* The filesystem type of the mount with this device number, or "unknown filesystem", as on btrfs,
+ * whose files have other numbers than its mounts. */
 const char *mountpoint_fstype(dev_t device, char buf[static 64]);
 
 #endif

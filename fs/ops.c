@@ -286,14 +286,14 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 
 /* --- the rest -------------------------------------------------------------------------------- */
 
-/* What isatty() sends, by the C library. */
+/* What isatty() sends, depending on the C library. */
 static bool asks_for_terminal(unsigned command)
 {
 	return command == TCGETS || command == (unsigned)TCGETS2 || command == TIOCGWINSZ;
 }
 
-/* Python before 3.14 asks each file that it opens whether it is a terminal: of a file that the
- * kernel has, that is all there is to be seen. */
+/* Python before 3.14 asks of each file that it opens whether it is a terminal. Where the kernel has
+ * the file cached, no other request comes. */
 static void note_opening(fuse_req_t req, uint32_t entry)
 {
 	struct mount *mount = mount_of(req);
@@ -305,8 +305,8 @@ static void note_opening(fuse_req_t req, uint32_t entry)
 			     (uint32_t)fuse_req_ctx(req)->pid);
 }
 
-/* Root, and the user who mounted: the one whom the daemon runs as, and whom the kernel names by the
- * daemon's namespace. The owner that files are shown with may be another. */
+/* Root, and the user who mounted, as whom the daemon runs. The owner of the files may be another.
+ */
 static bool may_order(fuse_req_t req)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
@@ -366,7 +366,7 @@ static void reply_stats(fuse_req_t req, struct mount *mount, size_t size)
 		fuse_reply_buf(req, json.data, json.len);
 }
 
-/* ENODATA for all others: one ENOSYS would silence the stats as well. */
+/* ENODATA for other names: one ENOSYS would stop requests for the stats as well. */
 static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
 	struct mount *mount = mount_of(req);
@@ -388,7 +388,7 @@ static void want(struct fuse_conn_info *conn, unsigned capability, bool on)
 
 static void op_init(void *data, struct fuse_conn_info *conn)
 {
-	/* An attribute that the kernel asks for anew must not drop cached pages. */
+	/* To ask for attributes again must not drop cached pages. */
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
 	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
 	want(conn, FUSE_CAP_ASYNC_READ, true);
@@ -402,7 +402,7 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_SPLICE_READ, false);
 	want(conn, FUSE_CAP_SPLICE_WRITE, false);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
-	/* It bounds reads too, and a read may touch so many extents and no more. */
+	/* It bounds reads too, and a read may touch CACHE_READ_EXTENTS extents. */
 	if (conn->max_write > READ_MAX)
 		conn->max_write = READ_MAX;
 	conn->max_background = 128;

@@ -29,7 +29,7 @@ static const struct opt options[] = {
 		 "memory for data (default: a quarter of what is available to this job, and no "
 		 "more than the pack can use)"),
 	OPT_CHOICE(0, "cache", caches, struct settings, cache,
-		   "who keeps what was read: the kernel's page cache, the pool, or both"),
+		   "what keeps the data that was read: the kernel's page cache, the pool, or both"),
 	OPT_CHOICE(0, "policy", policies, struct settings, policy, "what leaves the pool first"),
 	OPT_CHOICE(0, "io", ios, struct settings, io, "how the pack is read"),
 	OPT_NUMBER(0, "threads", "N", struct settings, threads,
@@ -40,9 +40,10 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "preload", struct settings, preload,
 		 "read the pack into the pool at once, as far as it fits"),
 	OPT_CHOICE(0, "verify", on_off, struct settings, verify,
-		   "hold everything that is read from the pack against its checksum"),
+		   "check all that is read from the pack against its checksums"),
 	OPT_STRING(0, "subdir", "PATH", struct settings, subdir, "mount this folder of the pack"),
-	OPT_NUMBER(0, "uid", "N", struct settings, uid, "owner of all files (default: who mounts)"),
+	OPT_NUMBER(0, "uid", "N", struct settings, uid,
+		   "owner of all files (default: the user who mounts)"),
 	OPT_NUMBER(0, "gid", "N", struct settings, gid, "group of all files"),
 	OPT_OCTAL(0, "umask", "MASK", struct settings, umask,
 		  "modes are 666 for files and 777 for folders without these bits (default: "
@@ -50,7 +51,7 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "allow_other", struct settings, allow_other, "let other users in"),
 	OPT_FLAG(0, "noexec", struct settings, noexec, "nothing in the mount can be executed"),
 	OPT_NUMBER(0, "timeout", "SEC", struct settings, timeout,
-		   "unmount when unused for so long (root only)"),
+		   "unmount when unused for SEC seconds (root only)"),
 	OPT_CHOICE(0, "oracle", on_off, struct settings, oracle,
 		   "find the shuffled order of a training job, and read ahead in it"),
 	OPT_NUMBER(0, "oracle-cpu", "N", struct settings, oracle_cpu,
@@ -58,7 +59,7 @@ static const struct opt options[] = {
 		   "that foldfs may run on, at most 16)"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "read ahead in the order of the paths in FILE, one a line"),
-	/* mount(8) and fstab pass these on. */
+	/* mount(8) passes these on, from fstab. */
 	OPT_IGNORE("ro"),
 	OPT_IGNORE("rw"),
 	OPT_IGNORE("dev"),
@@ -100,7 +101,6 @@ bool settings_are_handed_over(const struct settings *settings)
 	return strncmp(settings->mountpoint, "/dev/fd/", 8) == 0;
 }
 
-/* What people give to mount(8) the other way round, they may give so here. */
 static bool are_swapped(const struct settings *settings)
 {
 	struct stat pack, mountpoint;

@@ -8,7 +8,7 @@
  * kernel does not tell the daemon when a folder is closed or a process ends. So a mount takes one
  * order at a time, from the process that sent FIRST last: a sender before it finds its next batch
  * refused (EBUSY), or is dead. Until LAST an order changes nothing. A path that is refused ends it.
-*/
+ */
 #ifndef FS_ORDER_IOCTL_H
 #define FS_ORDER_IOCTL_H
 

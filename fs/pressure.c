@@ -1,25 +1,24 @@
-/* The rule. R is the reserve, what must stay available. If the pool held as much as it may, then
- * of what is available now there would be left
+/* The rule. R is the reserve that must stay available. If the pool filled up to its limit, there
+ *would be left of what is available now
  *
  *	available - (limit - used)
  *
- * and the limit should be such that this is R or more, whether the pool is full or is yet to
- * grow, and also while it still is above an earlier limit. So there are two lines:
+ * The limit should keep this at R or more, whether the pool is full, is still growing, or is above
+ *an earlier limit. So there are two lines:
  *
  *	shrink  = used + available - R		limit above it: down to it, at once
  *	regrow  = used + available - 2R		limit below it for five seconds: up towards it,
  *						an eighth of the budget at a time
  *
- * Below R, the first is "give the deficit back". Between the lines, which are R apart, nothing
- * happens; whatever the pool takes after growing leaves 2R, and whatever it gives leaves R, so
- * that its own steps never cause the next one: others must have taken or freed R in between.
+ * Between the lines, which are R apart, nothing happens. Growing leaves 2R and shrinking leaves R,
+ *so the pool's own steps never cause the next one: others must have taken or freed R in between.
  *
- * Approximations. Several pools under one limit each give back the whole deficit, and grow
- * into the same room: they overshoot, and meet again in steps of five seconds. The reserve is
- * one figure, though groups within groups may each be short.
+ * Approximations. Several pools under one limit each give back the whole deficit, and grow into the
+ * same room: they overshoot, and meet again in steps of five seconds. The reserve is one figure,
+ * though nested groups may each be short.
  *
- * The kernel's own word of pressure (PSI) is not waited for: it comes when processes stall
- * already, a group's file is mostly root's to write, and a look costs 0.1 ms. */
+ * The kernel's own measure of pressure (PSI) is not used: it rises when processes stall already,
+ *only root may watch most groups, and to look costs 0.1 ms. */
 #include "fs/pressure.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -101,7 +100,7 @@ struct pressure {
 	bool stopping;	     /* protected by lock */
 };
 
-static void tell(struct pressure *pressure, const struct pressure_view *view, uint64_t limit)
+static void log_change(struct pressure *pressure, const struct pressure_view *view, uint64_t limit)
 {
 	char now[SIZE_TEXT], all[SIZE_TEXT], left[SIZE_TEXT];
 	uint64_t budget = pressure->state.budget;
@@ -132,13 +131,13 @@ static unsigned look(struct pressure *pressure, unsigned ticks)
 	view.available = memory.available;
 	limit = pressure_limit(&pressure->state, &view, ticks);
 	if (limit != view.limit) {
-		tell(pressure, &view, limit);
+		log_change(pressure, &view, limit);
 		ops->set_limit(ops->context, limit);
 	}
 	return pressure_wait(&view);
 }
 
-/* So long, or until it is to stop: true. */
+/* Returns true when it is to stop. */
 static bool sleep_ticks(struct pressure *pressure, unsigned ticks)
 {
 	uint64_t ms = (uint64_t)ticks * pressure->params.tick_ms;

@@ -1,11 +1,10 @@
-/* Gives the pool's memory back when the job runs short. Page cache the kernel can take by
- * itself; for what a pool holds it can only kill.
+/* Gives the pool's memory back when the job runs short. The kernel can take page cache by itself;
+ * of a process with a pool it can only kill.
  *
- * pressure_limit is the rule, pure. pressure_start has a thread look at the machine's and the
- * groups' memory (fs/memory.h) once a second, five times as often when it is nearly short, and
- * set the pool's limit by the rule. It says so (base/log.h) when it begins to shrink the pool
- * and when the pool has its budget again, not in between. It knows the pool by pressure_ops
- * only. */
+ * pressure_limit is the rule, pure. pressure_start runs a thread that looks at the memory of the
+ * machine and of the groups (fs/memory.h) once a second, five times as often when it is nearly
+ * short, and sets the pool's limit by the rule. It logs when it begins to shrink the pool and when
+ * the pool has its budget again. It knows the pool by pressure_ops only. */
 #ifndef FS_PRESSURE_H
 #define FS_PRESSURE_H
 
@@ -18,22 +17,21 @@ struct pressure_ops {
 	void *context;
 	/* Bytes of memory the pool holds, in use or not, and may hold: what was set last. */
 	void (*usage)(void *context, uint64_t *ret_used, uint64_t *ret_limit);
-	/* The pool is to hold at most so many bytes: at once as far as it can, the rest when it
-	 * can. */
+	/* The pool is to hold at most `bytes`: as far as possible at once, the rest later. */
 	void (*set_limit)(void *context, uint64_t bytes);
 };
 
 struct pressure_params {
 	const char *root; /* as in memory_read(); must outlive the thread */
-	unsigned tick_ms; /* PRESSURE_TICK_MS, but in tests */
+	unsigned tick_ms; /* PRESSURE_TICK_MS, except in tests */
 	uint64_t least;	  /* bytes the pool must have whatever happens */
 	struct pressure_ops ops;
 };
 
 struct pressure;
 
-/* The limit that the pool has now is its budget: it is never set higher. The first look is
- * taken at once. Returns 0 or -errno. */
+/* The pool's limit at the start is its budget: it is never set higher. Looks at once, then at each
+ * interval. Returns 0 or -errno. */
 int pressure_start(const struct pressure_params *params, struct pressure **ret);
 /* Ends the thread: no call of the ops is under way or follows. NULL is fine. */
 void pressure_stop(struct pressure *pressure);

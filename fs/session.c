@@ -27,7 +27,7 @@ struct session {
 	struct mount *mount;
 	struct fuse_session *fuse;
 	char *path;   /* where it is mounted */
-	bool foreign; /* /dev/fd/N: whoever mounted it unmounts it */
+	bool foreign; /* /dev/fd/N: the caller mounted it, and unmounts it */
 	dev_t device; /* of the mount; 0: not known */
 	pthread_t thread;
 	bool serving; /* thread runs, or is to be joined */
@@ -37,8 +37,8 @@ struct session {
 	bool ready, ended;   /* protected by lock */
 };
 
-/* What libfuse says goes here while a mount is tried: it belongs into our message. The log
- * function has no context, so this is a static; only the main thread mounts. */
+/* What libfuse says while it mounts is part of our message. Its log function has no context, so
+ * this is a static; only the main thread mounts. */
 static struct err *mount_log;
 
 static void keep_log(enum fuse_log_level level, const char *format, va_list args)
@@ -86,15 +86,13 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 	return r;
 }
 
-/* Has the kernel let go of its copy of an extent. */
 static void inval_extent(void *context, uint64_t extent)
 {
 	struct session *session = context;
 	struct mount *mount = session->mount;
 	struct dataset_extent x;
 
-	/* The kernel would wait for the answer to a READ that is parked, beyond the reach of any
-	 * signal. Once answered, the extent is reported again. */
+	/* See inval_fn: a READ of it may be parked. */
 	if (!cache_may_drop(mount->cache, extent))
 		return;
 	dataset_extent(mount->dataset, extent, &x);
@@ -103,7 +101,7 @@ static void inval_extent(void *context, uint64_t extent)
 					 (off_t)x.from, x.size);
 }
 
-/* Less would have readers lose what was read ahead for them. */
+/* With less, readers would lose what was read ahead for them. */
 static uint64_t lag_bytes(const struct mount *mount)
 {
 	return mount->budget / 16 > INVAL_LEAST ? mount->budget / 16 : INVAL_LEAST;
@@ -125,14 +123,13 @@ static int make_fuse(struct session *session, struct err *err)
 				       err_text(&said, -ENOMEM));
 }
 
-/* What is noted of all that the kernel may hold. */
 static int make_notes(struct session *session, struct err *err)
 {
 	struct mount *mount = session->mount;
 	char count[SIZE_TEXT];
 	int r = 0;
 
-	if (mount->lent != RESIDENCY_ALL)
+	if (mount->residency != RESIDENCY_ALL)
 		r = inval_new(dataset_extents(mount->dataset), lag_bytes(mount), inval_extent,
 			      session, &mount->inval);
 	if (r == 0 && mount->settings->readahead)
@@ -295,7 +292,7 @@ static int explain_refusal(const struct session *session, const char *path, cons
 	return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
 }
 
-/* The kernel knows the answer and need not ask the daemon, which does not serve yet. */
+/* The kernel knows the answer, and must not ask the daemon, which does not serve yet. */
 static dev_t device_of(const char *path)
 {
 	struct statx st;
@@ -320,7 +317,7 @@ int session_mount(struct session *session, const char *path, struct err *err)
 	if (r == 0 && !session->foreign)
 		session->device = device_of(path);
 	if (r == 0) {
-		/* One that was handed over is open to any program. */
+		/* A descriptor that was handed over is inherited by any program. */
 		fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
 		return 0;
 	}
@@ -425,11 +422,10 @@ int session_serve(struct session *session, struct err *err)
 	SCOPE_LOCK(&session->lock);
 	while (!session->ready && !session->ended)
 		pthread_cond_wait(&session->turn, &session->lock);
-	return session->ready
-		       ? 0
-		       : err_set(err, -EPROTO,
-				 "the connection ended before the mount was usable: somebody "
-				 "unmounted it, or the kernel is older than Linux 5.4");
+	return session->ready ? 0
+			      : err_set(err, -EPROTO,
+					"the connection ended before the mount was usable: it was "
+					"unmounted, or the kernel is older than Linux 5.4");
 }
 
 /* --- leaving --------------------------------------------------------------------------------- */

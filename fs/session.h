@@ -2,7 +2,7 @@
  *
  *	session_new -> session_mount -> session_serve -> (unmounted) -> session_free
  *
- * session_serve starts the threads, so everything that forks or changes namespaces comes
+ * session_serve starts the threads, so all that forks or changes namespaces comes
  * before it. */
 #ifndef FS_SESSION_H
 #define FS_SESSION_H

@@ -78,7 +78,7 @@ static void log_failure(const struct mount *mount, uint64_t extent, int error)
 					      : strerror(-error));
 }
 
-/* Whether no file can be checked, which is said once. */
+/* Whether no file can be checked; logged once. */
 static bool sums_are_lost(struct mount *mount)
 {
 	struct err err = {0};
@@ -113,7 +113,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 		if (!atomic_exchange(&mount->stale_logged, true))
 			log_error(
 				"%s: was written to while mounted; reads fail until it is "
-				"mounted anew",
+				"mounted again",
 				mount->pack_path);
 	} else if (is_worth_naming(mount, bad)) {
 		log_failure(mount, extent, error);
@@ -161,7 +161,7 @@ struct cache_source mount_source(struct mount *mount)
 		.locate = source_locate,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
-		.drop = mount->lent != RESIDENCY_ALL ? source_drop : NULL,
+		.drop = mount->residency != RESIDENCY_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kin = source_kin,
 		.lists = source_lists,

@@ -25,8 +25,8 @@ int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
  * -ENOENT or -ENOTDIR. */
 int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret);
 
-/* Whether whoever sent a request may use an entry as `access` (R_OK, X_OK) says, and search all the
- * folders above it: what default_permissions has the kernel check. Returns 0 or -errno. */
+/* Whether the sender of a request has `access` (R_OK, X_OK) to an entry, and may search the folders
+ * above it: what default_permissions has the kernel check. Returns 0 or -errno. */
 int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req);
 
 /* The entry of an inode number, and the number of an entry that stands for an inode. */

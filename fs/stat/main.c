@@ -25,7 +25,7 @@ static const struct opt options[] = {
 		 "print the JSON object that the mount gives, one line each time"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "have the mount read ahead in the order of the paths in FILE, one a line; "
-		   "without any path, no order is given any more"),
+		   "if there is none, an order given before is dropped"),
 	OPT_END,
 };
 
@@ -34,7 +34,7 @@ static const struct opt_command command = {
 	.synopsis = "[options] MOUNTPOINT [INTERVAL [COUNT]]\n--order FILE MOUNTPOINT",
 	.summary =
 		"Shows what the mount on MOUNTPOINT has done since it was made, and whether its\n"
-		"readers wait for storage. With INTERVAL: a line every so many seconds, COUNT\n"
+		"readers wait for storage. With INTERVAL, in seconds: a line each time, COUNT\n"
 		"times or until interrupted; the first line is since the mount was made.",
 	.table = options,
 };

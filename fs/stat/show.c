@@ -276,7 +276,7 @@ void show_header(void)
 	     "   read  lookup getattr  other   served  device  hit%  wait%  verdict");
 }
 
-/* Small numbers with a digit behind the point: one read in two seconds is not none. */
+/* Small numbers with one decimal: a read in two seconds is not none. */
 static void put_number(int width, double value)
 {
 	printf("%*.*f", width, value > 0 && value < 99.95, value);

@@ -145,7 +145,7 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 	if (verdict->changed)
 		r = buf_addf(buf,
 			     "the pack was written to while mounted: reads fail until\n"
-			     "'%s' is mounted anew\n",
+			     "'%s' is mounted again\n",
 			     pack);
 	else if (verdict->bad_files)
 		r = buf_addf(buf, "%s could not be read: 'foldpack verify %s' lists all\n",

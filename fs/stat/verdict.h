@@ -1,4 +1,4 @@
-/* What an interval of a mount's life means for whoever waits for data, in words. Pure.
+/* What an interval of a mount's life means for those who wait for data, in words. Pure.
  *
  * The measure is the time that reads were parked until their bytes came, over the time that
  * passed. Waits of several readers add up, and how many readers there are is not known. So
@@ -14,7 +14,7 @@
 enum verdict_kind {
 	VERDICT_NOTHING, /* read since the mount was made */
 	VERDICT_KERNEL,	 /* files were used, yet no read came here */
-	VERDICT_SILENT,	 /* no read came here: as above, or nobody reads */
+	VERDICT_SILENT,	 /* no read came here: as above, or nothing is read */
 	VERDICT_FREE,	 /* storage is not the limit */
 	VERDICT_SLOWED,	 /* it costs something */
 	VERDICT_LIMIT,	 /* it is the limit */
@@ -23,7 +23,7 @@ enum verdict_kind {
 
 /* Whether the mount knows what its readers will ask for. */
 enum verdict_order {
-	VERDICT_ORDER_SILENT, /* nobody looks for an order, or none has begun yet */
+	VERDICT_ORDER_SILENT, /* no order is looked for, or none has begun yet */
 	VERDICT_ORDER_SEARCHING,
 	VERDICT_ORDER_KNOWN,
 	VERDICT_ORDER_NONE, /* that could be found */
@@ -45,12 +45,12 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 /* At most 17 columns: "disk is the limit". */
 const char *verdict_word(const struct verdict *verdict);
 
-/* A line; before it two where files could not be read, behind it one where readers wait and
- * there is something to say about their order. Returns 0 or -ENOMEM. */
+/* A line; before it what could not be read, after it what is known of the order of readers that
+ * wait. Returns 0 or -ENOMEM. */
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf);
 
-/* What is known of the readers' order, in words without a line's end; nothing where nobody looks
- * for one, and none was given. Returns 0 or -ENOMEM. */
+/* What is known of the readers' order, in words without a line's end; nothing where none is looked
+ * for and none was given. Returns 0 or -ENOMEM. */
 int verdict_order_text(const struct snapshot *s, struct buf *buf);
 
 #endif

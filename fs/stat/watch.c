@@ -58,8 +58,8 @@ static bool sleep_on(struct watch *watch)
 	return signal < 0;
 }
 
-/* Each question is itself counted: where that count did not grow, or the uptime fell, the
- * pack was mounted anew since. */
+/* Each question is itself counted: where that count did not grow, or the uptime fell, this is
+ * another mount. */
 static bool same_mount(const struct snapshot *before, const struct snapshot *after)
 {
 	return after->counts[COUNT_GETXATTR] > before->counts[COUNT_GETXATTR] &&

@@ -1,4 +1,4 @@
-/* foldstat with an interval: a line now and then, until enough or until told to stop. */
+/* foldstat with an interval: a line each time. */
 #ifndef FS_STAT_WATCH_H
 #define FS_STAT_WATCH_H
 
@@ -15,7 +15,7 @@ struct watch_params {
 
 /* Prints the first line at once, for the time since the mount was made, and at the end the
  * verdict on the time that was watched. Returns 0 or -errno, with err where more can be said
- * (as mounts_ask()). Blocks the signals named above, for good. */
+ * (as mounts_ask()). The signals named above stay blocked. */
 int watch_run(const struct watch_params *params, struct err *err);
 
 #endif

@@ -250,7 +250,7 @@ def test_a_pack_that_is_written_to_is_to_be_mounted_anew(small, place, mount):
     run("cat", mounted / "file", status=1)
     verdict = block(mounted)["verdict"]
     assert verdict.startswith("the pack was written to while mounted: reads fail until\n"
-                              f"'{pack}' is mounted anew\n")
+                              f"'{pack}' is mounted again\n")
     assert "verify" not in verdict
     assert "pack has changed" in run(FOLDSTAT, mounted, "0.1", "1").out
 

@@ -346,7 +346,7 @@ static void test_a_pack_that_was_written_to_is_named_alone(void **state)
 	verdict.changed = true;
 	assert_said(&verdict, "pack has changed",
 		    "the pack was written to while mounted: reads fail until\n"
-		    "'/p.lmdb' is mounted anew\n"
+		    "'/p.lmdb' is mounted again\n"
 		    "served by the kernel's cache, or nothing was read: no read came here\n");
 }
 

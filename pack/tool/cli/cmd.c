@@ -7,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static int usage_error(const struct opt_command *command, const char *text)
+static int cmd_usage_error(const struct opt_command *command, const char *text)
 {
 	log_error("%s; see '%s --help'", text, command->name);
 	return EXIT_USAGE;
@@ -19,7 +19,7 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 	struct err err = {0};
 
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
-		return usage_error(line->command, err.text);
+		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {
 		opt_help(line->command, stdout);
 		return exit_finish(EXIT_DONE);
@@ -29,10 +29,10 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 		return exit_finish(EXIT_DONE);
 	}
 	if (parsed.nargs < line->least)
-		return usage_error(line->command, "an argument is missing");
+		return cmd_usage_error(line->command, "an argument is missing");
 	if (line->most >= 0 && parsed.nargs > line->most) {
 		err_set(&err, 0, "unexpected argument '%s'", parsed.args[line->most]);
-		return usage_error(line->command, err.text);
+		return cmd_usage_error(line->command, err.text);
 	}
 	log_init("foldpack", line->common->quiet     ? LOG_LEVEL_QUIET
 			     : line->common->verbose ? LOG_LEVEL_VERBOSE

@@ -8,7 +8,7 @@
 /* Any thread looks at it, and any may be the one that the signal comes to. */
 static atomic_int pending;
 
-static void note(int signal_number)
+static void note_signal(int signal_number)
 {
 	atomic_store_explicit(&pending, signal_number, memory_order_relaxed);
 }
@@ -17,7 +17,7 @@ void interrupt_catch(void)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	/* Without SA_RESTART: a read that hangs gives up. */
-	struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
 	struct sigaction before;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {

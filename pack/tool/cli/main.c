@@ -23,7 +23,7 @@ static const struct command {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
 	fputs("usage: foldpack COMMAND ...\n"
 	      "       foldpack COMMAND --help\n\n"
@@ -50,7 +50,7 @@ static void raise_descriptor_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int refuse(const char *word)
+static int refuse_command(const char *word)
 {
 	struct nearest nearest = nearest_begin(word, strlen(word));
 
@@ -65,23 +65,23 @@ static int refuse(const char *word)
 	return EXIT_USAGE;
 }
 
-static int run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(argv[0], commands[i].name) == 0)
 			return commands[i].run(argc, argv);
-	return refuse(argv[0]);
+	return refuse_command(argv[0]);
 }
 
 int main(int argc, char **argv)
 {
 	log_init("foldpack", LOG_LEVEL_NORMAL);
 	if (argc < 2) {
-		help(stderr);
+		print_help(stderr);
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0) {
-		help(stdout);
+		print_help(stdout);
 		return exit_finish(EXIT_DONE);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
@@ -89,5 +89,5 @@ int main(int argc, char **argv)
 		return exit_finish(EXIT_DONE);
 	}
 	raise_descriptor_limit();
-	return run(argc - 1, argv + 1);
+	return run_command(argc - 1, argv + 1);
 }

@@ -208,7 +208,7 @@ static void wake_for_all(struct pipeline *pipeline)
 		pthread_cond_signal(&pipeline->more);
 }
 
-static void wait_for(struct pipeline *pipeline, const struct slot *slot)
+static void wait_until_done(struct pipeline *pipeline, const struct slot *slot)
 {
 	SCOPE_LOCK(&pipeline->lock);
 	if (!slot->done)
@@ -225,7 +225,7 @@ void *pipeline_take(struct pipeline *pipeline)
 
 	if (pipeline->put == pipeline->taken)
 		return NULL;
-	wait_for(pipeline, slot);
+	wait_until_done(pipeline, slot);
 	pipeline->inside -= slot->cost;
 
 	SCOPE_LOCK(&pipeline->lock);

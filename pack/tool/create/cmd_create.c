@@ -23,7 +23,7 @@ struct command {
 	struct import_watch watch;
 };
 
-static void release(struct command *command)
+static void command_release(struct command *command)
 {
 	struct create *create = &command->create;
 
@@ -68,7 +68,7 @@ static int on_tick(void *context, uint64_t entries)
 
 /* --- the command ---------------------------------------------------------------------- */
 
-static int open_source(struct command *command)
+static int open_input(struct command *command)
 {
 	const char *source = command->create.source;
 	bool standard = strcmp(source, "-") == 0;
@@ -152,7 +152,7 @@ static bool is_finished(const struct command *command)
 	       buf_addf(&partial, "%s.partial", pack) == 0 && access(partial.data, F_OK) < 0;
 }
 
-static int open_pack(struct command *command)
+static int open_builder(struct command *command)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct create *create = &command->create;
@@ -215,7 +215,7 @@ static int look_at_tar(struct command *command)
 }
 
 /* Looks at the source: as a whole, where it is a folder. */
-static int look(struct command *command)
+static int look_at_source(struct command *command)
 {
 	return command->tar ? look_at_tar(command) : look_at_folder(command);
 }
@@ -237,7 +237,7 @@ static int warn_of_bitmaps(struct command *command)
 	return r;
 }
 
-static int store(struct create *create)
+static int store_all(struct create *create)
 {
 	int r;
 
@@ -265,7 +265,7 @@ static int dry_run(struct command *command)
 	int r = open_bad_list(command);
 
 	if (r == 0)
-		r = open_pack(command);
+		r = open_builder(command);
 	create->ask.on_bad = ON_BAD_SKIP;
 	if (create->ask.check == CHECK_OFF)
 		create->ask.check = CHECK_HEADER;
@@ -274,7 +274,7 @@ static int dry_run(struct command *command)
 	return r < 0 ? r : create_say_sample(create, &sample, command->options.json);
 }
 
-static int pack(struct command *command)
+static int pack_source(struct command *command)
 {
 	struct create *create = &command->create;
 	bool bitmaps = transform_decodes(&create->ask.how);
@@ -284,15 +284,15 @@ static int pack(struct command *command)
 	if (r == 0 && bitmaps && !command->tar)
 		r = warn_of_bitmaps(command);
 	if (r == 0)
-		r = open_pack(command);
+		r = open_builder(command);
 	if (r == 0)
-		r = look(command);
+		r = look_at_source(command);
 	if (r == 0 && create->ask.annotations_refused && !command->tar)
 		r = create_find_annotations(create, command->root);
 	if (r == 0 && !command->tar)
 		r = create_name_links(create, true);
 	if (r == 0)
-		r = store(create);
+		r = store_all(create);
 	if (r == 0 && command->tar)
 		r = create_name_links(create, false);
 	if (r == 0 && command->tar)
@@ -304,9 +304,9 @@ static int pack(struct command *command)
 	return r;
 }
 
-static int run(struct command *command)
+static int run_create(struct command *command)
 {
-	int r = command->options.dry_run ? dry_run(command) : pack(command);
+	int r = command->options.dry_run ? dry_run(command) : pack_source(command);
 
 	if (r < 0 && r != CREATE_REFUSED && r != -EINTR)
 		create_fail(&command->create, r, NULL);
@@ -314,12 +314,12 @@ static int run(struct command *command)
 }
 
 /* What is left of a run that ended early. --resume would end again on a source that has changed. */
-static bool leave(struct command *command)
+static bool leave_create(struct command *command)
 {
 	bool kept = !command->create.stale &&
 		    create_say_kept(&command->create, "--resume goes on behind");
 
-	release(command);
+	command_release(command);
 	*command = (struct command){.root = -1};
 	return kept;
 }
@@ -327,7 +327,7 @@ static bool leave(struct command *command)
 static int interrupted(struct command *command)
 {
 	const char *pack = command->create.pack;
-	bool kept = leave(command);
+	bool kept = leave_create(command);
 
 	log_error("%s: interrupted%s", pack, kept ? "" : "; nothing was left behind");
 	return interrupt_die();
@@ -345,7 +345,7 @@ static void keep_memory(void)
 	mallopt(M_TRIM_THRESHOLD, (int)(256 * MIB));
 }
 
-static int begin(struct command *command, char **args)
+static int take_arguments(struct command *command, char **args)
 {
 	struct create *create = &command->create;
 	int r;
@@ -359,7 +359,7 @@ static int begin(struct command *command, char **args)
 					       .tick = on_tick,
 					       .context = create};
 	r = create_options_take(&command->options, create);
-	return r == EXIT_DONE ? open_source(command) : r;
+	return r == EXIT_DONE ? open_input(command) : r;
 }
 
 static int status_of(int error)
@@ -390,7 +390,7 @@ static int say_finished(struct command *command)
 
 int cmd_create(int argc, char **argv)
 {
-	SCOPE(release)
+	SCOPE(command_release)
 	struct command command = {.root = -1, .options = create_options_default()};
 	const struct cmd_line line = CMD_LINE(&create_command, &command.options, 2, 2);
 	char **args;
@@ -398,18 +398,18 @@ int cmd_create(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	r = begin(&command, args);
+	r = take_arguments(&command, args);
 	if (r != EXIT_DONE)
 		return r;
 	if (is_finished(&command))
 		return say_finished(&command);
 	interrupt_catch();
 	keep_memory();
-	r = run(&command);
+	r = run_create(&command);
 	if (r == 0)
 		return exit_finish(command.create.counts.skipped ? EXIT_SKIPPED : EXIT_DONE);
 	if (r == -EINTR)
 		return interrupted(&command);
-	leave(&command);
+	leave_create(&command);
 	return status_of(r);
 }

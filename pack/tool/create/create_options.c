@@ -136,7 +136,7 @@ int create_options_take(struct create_options *options, struct create *create)
 /* --- what is kept ------------------------------------------------------------------------- */
 
 /* No value is more than a value. */
-static int add_text(struct buf *text, const char *name, const char *value)
+static int add_option(struct buf *text, const char *name, const char *value)
 {
 	int r = buf_addf(text, "%s=", name);
 
@@ -154,7 +154,7 @@ static int add_texts(struct buf *text, const char *name, const struct opt_list *
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < values->count; i++)
-		r = add_text(text, name, values->items[i]);
+		r = add_option(text, name, values->items[i]);
 	return r;
 }
 
@@ -172,9 +172,9 @@ static int add_transform(struct buf *text, const struct create_options *options)
 	if (r == 0)
 		r = add_number(text, "quality", options->quality);
 	if (r == 0 && options->store >= 0)
-		r = add_text(text, "store", store_names[options->store]);
+		r = add_option(text, "store", store_names[options->store]);
 	if (r == 0 && options->optimize)
-		r = add_text(text, "optimize", "yes");
+		r = add_option(text, "optimize", "yes");
 	return r < 0 ? r : add_texts(text, "transform", &options->touch);
 }
 
@@ -187,16 +187,16 @@ int create_options_text(const struct create_options *options, struct buf *text)
 	if (r == 0)
 		r = add_texts(text, "exclude", &options->filter.exclude);
 	if (r == 0 && options->order.kind == ORDER_SHUFFLE)
-		r = add_text(text, "order", options->order_text);
+		r = add_option(text, "order", options->order_text);
 	if (r == 0 && options->order.kind == ORDER_LIST)
-		r = add_text(text, "order", "list");
+		r = add_option(text, "order", "list");
 	if (r == 0 && options->dereference)
-		r = add_text(text, "dereference", "yes");
+		r = add_option(text, "dereference", "yes");
 	if (r == 0)
 		r = add_number(text, "strip-components", options->strip);
 	if (r == 0 && options->dedup)
-		r = add_text(text, "dedup", "yes");
+		r = add_option(text, "dedup", "yes");
 	if (r == 0 && options->check != CHECK_OFF)
-		r = add_text(text, "check", check_names[options->check]);
+		r = add_option(text, "check", check_names[options->check]);
 	return r < 0 ? r : add_transform(text, options);
 }

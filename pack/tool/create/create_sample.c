@@ -12,7 +12,7 @@
 
 #define SAMPLE_FILES 500
 
-static int use(struct create *create, struct item *item)
+static int sample_item(struct create *create, struct item *item)
 {
 	struct create_sample *sample = create->sample;
 	bool bad = item->error || (item->is_bad && !item->finding.usable);
@@ -50,8 +50,8 @@ static struct import_watch silenced(const struct import_watch *watch)
 				     .context = watch->context};
 }
 
-static int look(struct create *create, const struct import_dir_params *params,
-		struct create_sample *sample)
+static int count_source(struct create *create, const struct import_dir_params *params,
+			struct create_sample *sample)
 {
 	int r = create_open_folder(create, params);
 
@@ -79,7 +79,7 @@ int create_take_sample(struct create *create, const struct import_dir_params *pa
 	if (ret->silent)
 		part.watch = &silent;
 	part.filter = &filter;
-	r = look(create, &part, ret);
+	r = count_source(create, &part, ret);
 	if (r < 0)
 		return r;
 	part.watch = &silent;
@@ -90,7 +90,7 @@ int create_take_sample(struct create *create, const struct import_dir_params *pa
 		return r;
 	create->sample = ret;
 	began = progress_now();
-	r = create_run(create, use);
+	r = create_run(create, sample_item);
 	ret->seconds = progress_now() - began;
 	create->sample = NULL;
 	import_free(steal_ptr(&create->import));
@@ -98,36 +98,36 @@ int create_take_sample(struct create *create, const struct import_dir_params *pa
 }
 
 /* How often so many bytes go into the whole. */
-static double times(const struct create_sample *sample, uint64_t bytes)
+static double sample_times(const struct create_sample *sample, uint64_t bytes)
 {
 	return bytes ? (double)sample->bytes / (double)bytes : 0;
 }
 
 /* 0: cannot be told. Large files are not read, and where nearly all bytes are in such, what the
  * others took says nothing of them. */
-static double seconds(const struct create_sample *sample)
+static double sample_seconds(const struct create_sample *sample)
 {
 	return sample->bytes_read < sample->bytes_in / 100
 		       ? 0
-		       : sample->seconds * times(sample, sample->bytes_read);
+		       : sample->seconds * sample_times(sample, sample->bytes_read);
 }
 
 uint64_t create_sample_bytes(const struct create_sample *sample)
 {
-	double bytes = (double)sample->bytes_out * times(sample, sample->bytes_in);
+	double bytes = (double)sample->bytes_out * sample_times(sample, sample->bytes_in);
 
 	return target_estimate((uint64_t)bytes, sample->entries);
 }
 
-static void print(const struct create *create, const struct create_sample *sample)
+static void print_sample(const struct create *create, const struct create_sample *sample)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pack[SIZE_TEXT], left[SIZE_TEXT], taken[SIZE_TEXT],
 		bad[SIZE_TEXT], time[48] = "";
 
 	printf("%s: %s, %s\n", create->source, count_noun(sample->files, "file", files),
 	       size_format(sample->bytes, bytes));
-	if (seconds(sample) > 0)
-		snprintf(time, sizeof(time), ", in about %.0f s", seconds(sample));
+	if (sample_seconds(sample) > 0)
+		snprintf(time, sizeof(time), ", in about %.0f s", sample_seconds(sample));
 	printf("%s: about %s%s; %s free\n", create->pack,
 	       size_format(create_sample_bytes(sample), pack), time,
 	       size_format(target_free(create->pack), left));
@@ -135,7 +135,7 @@ static void print(const struct create *create, const struct create_sample *sampl
 	       count_noun(sample->taken, "file", taken), sample->taken == 1 ? "was" : "were");
 }
 
-static int print_json(const struct create *create, const struct create_sample *sample)
+static int print_sample_json(const struct create *create, const struct create_sample *sample)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct json json = json_begin(&text);
@@ -145,7 +145,7 @@ static int print_json(const struct create *create, const struct create_sample *s
 	json_u64(&json, "files", sample->files);
 	json_u64(&json, "bytes_in", sample->bytes);
 	json_u64(&json, "bytes_out", create_sample_bytes(sample));
-	json_double(&json, "seconds", seconds(sample));
+	json_double(&json, "seconds", sample_seconds(sample));
 	json_u64(&json, "free", target_free(create->pack));
 	json_u64(&json, "looked_at", sample->taken);
 	json_u64(&json, "bad", sample->bad);
@@ -159,7 +159,7 @@ static int print_json(const struct create *create, const struct create_sample *s
 int create_say_sample(const struct create *create, const struct create_sample *sample, bool json)
 {
 	if (json)
-		return print_json(create, sample);
-	print(create, sample);
+		return print_sample_json(create, sample);
+	print_sample(create, sample);
 	return 0;
 }

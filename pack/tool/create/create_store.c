@@ -104,7 +104,7 @@ int create_refuse_annotations(struct create *create, const char *path, enum anno
 	return CREATE_REFUSED;
 }
 
-static enum annotations_kind look_at(int root, const char *path, char *head)
+static enum annotations_kind look_for_annotations(int root, const char *path, char *head)
 {
 	SCOPE_CLOSE int fd = openat(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : io_read(fd, head, ANNOTATIONS_HEAD);
@@ -125,7 +125,7 @@ int create_find_annotations(struct create *create, int root)
 		r = builder_path(create->builder, (uint32_t)id, &path);
 		if (r < 0 || !annotations_may_be(path.data))
 			continue;
-		kind = look_at(root, path.data, head);
+		kind = look_for_annotations(root, path.data, head);
 		if (kind != ANNOTATIONS_NONE)
 			return create_refuse_annotations(create, path.data, kind);
 		if (++looked == ANNOTATIONS_LOOKED_AT)
@@ -197,7 +197,7 @@ static int list_again(struct create *create, const struct item *item, const char
 	return create_list_bad(create, item->path.data, damage, reason);
 }
 
-static int take_up(struct create *create, struct item *item, const struct builder_past *past)
+static int count_past(struct create *create, struct item *item, const struct builder_past *past)
 {
 	const char *at = past->note, *end = past->note + past->note_len;
 	char flags = at < end ? *at++ : 0;
@@ -231,7 +231,7 @@ static int is_resumed(struct create *create, struct item *item)
 		return create_fail(create, r, &err);
 	if (r <= 0)
 		return r;
-	r = take_up(create, item, &past);
+	r = count_past(create, item, &past);
 	progress_add(&create->progress, 1, item->size);
 	return r < 0 ? r : 1;
 }
@@ -314,7 +314,7 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 /* --- in ----------------------------------------------------------------------------------- */
 
 /* A large one goes through alone, and is read when it comes out. */
-static uint64_t cost_of(const struct item *item)
+static uint64_t item_cost(const struct item *item)
 {
 	return item_is_large(item) ? UINT64_MAX : item->size + ITEM_COST;
 }
@@ -338,7 +338,7 @@ static int ask_import(struct store_run *run, struct item *item)
 }
 
 /* The next file that is not in the pack yet: run->next, NULL at the end. */
-static int ask(struct store_run *run)
+static int ask_next(struct store_run *run)
 {
 	for (;;) {
 		struct item *item = calloc(1, sizeof(*item));
@@ -363,15 +363,15 @@ static int ask(struct store_run *run)
 static int feed(struct store_run *run)
 {
 	while (!run->ended) {
-		int r = run->next ? 0 : ask(run);
+		int r = run->next ? 0 : ask_next(run);
 		struct item *item = run->next;
 
-		if (r < 0 || !item || !pipeline_has_room(run->pipeline, cost_of(item)))
+		if (r < 0 || !item || !pipeline_has_room(run->pipeline, item_cost(item)))
 			return r;
 		run->next = NULL;
 		*run->last = item;
 		run->last = &item->next;
-		pipeline_put(run->pipeline, item, cost_of(item));
+		pipeline_put(run->pipeline, item, item_cost(item));
 		/* It is to be read before the importer goes on. */
 		if (item_is_large(item))
 			return 0;

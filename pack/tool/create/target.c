@@ -16,14 +16,14 @@ static char *directory_of(const char *path)
 	return copy ? strdup(dirname(copy)) : NULL;
 }
 
-static const char *name_of(const char *path)
+static const char *target_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-static bool same(const struct stat *a, const struct stat *b)
+static bool is_same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
@@ -39,7 +39,7 @@ static int lies_below(int directory, const struct stat *looked_for)
 	if (fd < 0 || fstat(fd, &here) < 0)
 		return -errno;
 	for (;;) {
-		if (same(&here, looked_for))
+		if (is_same_file(&here, looked_for))
 			return 1;
 		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (up < 0)
@@ -48,7 +48,7 @@ static int lies_below(int directory, const struct stat *looked_for)
 		fd = up;
 		if (fstat(fd, &above) < 0)
 			return -errno;
-		if (same(&here, &above))
+		if (is_same_file(&here, &above))
 			return 0;
 		here = above;
 	}
@@ -70,7 +70,7 @@ int target_check(const char *path, int source, struct err *err)
 		return err_set(err, -errno, "cannot open '%s': %s", directory, strerror(errno));
 	if (fstat(source, &st) < 0)
 		return -errno;
-	if (stat(path, &there) == 0 && same(&there, &st))
+	if (stat(path, &there) == 0 && is_same_file(&there, &st))
 		return err_set(err, -EINVAL, "would replace its own source; choose another name");
 	r = lies_below(fd, &st);
 	if (r == 1)
@@ -86,9 +86,9 @@ static bool same_place(const char *a, const char *b)
 	struct stat at_a, at_b;
 
 	if (stat(a, &at_a) == 0 && stat(b, &at_b) == 0)
-		return same(&at_a, &at_b);
+		return is_same_file(&at_a, &at_b);
 	return above_a && above_b && stat(above_a, &at_a) == 0 && stat(above_b, &at_b) == 0 &&
-	       same(&at_a, &at_b) && strcmp(name_of(a), name_of(b)) == 0;
+	       is_same_file(&at_a, &at_b) && strcmp(target_name(a), target_name(b)) == 0;
 }
 
 bool target_is_of(const char *path, const char *pack)

@@ -43,7 +43,7 @@ __attribute__((noreturn)) static void decide(struct checker *checker, enum verdi
 
 /* How far it came. Where there are several scans, rows come out at the end of them all. Returns
  * text. */
-static const char *place(const struct checker *checker, char text[TEXT_BYTES])
+static const char *place_text(const struct checker *checker, char text[TEXT_BYTES])
 {
 	const struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 	unsigned rows = jpeg->output_scanline * 8;
@@ -59,7 +59,7 @@ static const char *place(const struct checker *checker, char text[TEXT_BYTES])
 }
 
 /* What libjpeg has to say, without what the class of damage says already. Returns text. */
-static const char *reason(const struct checker *checker, char text[JMSG_LENGTH_MAX])
+static const char *reason_text(const struct checker *checker, char text[JMSG_LENGTH_MAX])
 {
 	static const char said[] = "Corrupt JPEG data: ";
 	j_common_ptr jpeg = (j_common_ptr)&checker->reader.jpeg;
@@ -73,7 +73,7 @@ static void decide_truncated(struct checker *checker)
 	char where[TEXT_BYTES];
 
 	check_found(checker->finding, DAMAGE_TRUNCATED, false, "JPEG: ends %s",
-		    place(checker, where));
+		    place_text(checker, where));
 	decide(checker, BAD);
 }
 
@@ -82,18 +82,18 @@ static void decide_corrupt(struct checker *checker)
 	char where[TEXT_BYTES], why[JMSG_LENGTH_MAX];
 
 	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: damaged %s: %s",
-		    place(checker, where), reason(checker, why));
+		    place_text(checker, where), reason_text(checker, why));
 	decide(checker, BAD);
 }
 
 /* What can be lived with: the first of it is told. */
-static void note(struct checker *checker)
+static void note_usable(struct checker *checker)
 {
 	char why[JMSG_LENGTH_MAX];
 
 	if (checker->verdict != GOOD)
 		return;
-	check_found(checker->finding, DAMAGE_CORRUPT, true, "JPEG: %s", reason(checker, why));
+	check_found(checker->finding, DAMAGE_CORRUPT, true, "JPEG: %s", reason_text(checker, why));
 	checker->verdict = USABLE;
 }
 
@@ -121,7 +121,7 @@ static const char *damage_of(int code)
 
 /* --- what libjpeg calls --------------------------------------------------------------- */
 
-static void on_error(j_common_ptr jpeg)
+static void check_error(j_common_ptr jpeg)
 {
 	struct checker *checker = checker_of(jpeg);
 	char why[JMSG_LENGTH_MAX];
@@ -131,7 +131,7 @@ static void on_error(j_common_ptr jpeg)
 	if (checker->ended)
 		decide_truncated(checker);
 	check_found(checker->finding, damage_of(jpeg->err->msg_code), false, "JPEG: %s",
-		    reason(checker, why));
+		    reason_text(checker, why));
 	decide(checker, BAD);
 }
 
@@ -144,11 +144,11 @@ static void on_stray_bytes(struct checker *checker)
 	if (checker->reader.trap.manager.msg_parm.i[0] > STRAY_BYTES)
 		decide_corrupt(checker);
 	if (!checker->ended)
-		note(checker);
+		note_usable(checker);
 }
 
 /* Warnings have level -1: libjpeg goes on, with grey or wrong pixels. */
-static void on_message(j_common_ptr jpeg, int level)
+static void check_message(j_common_ptr jpeg, int level)
 {
 	struct checker *checker = checker_of(jpeg);
 
@@ -159,7 +159,7 @@ static void on_message(j_common_ptr jpeg, int level)
 	case JWRN_BOGUS_PROGRESSION:
 	case JWRN_JFIF_MAJOR:
 	case JWRN_NOT_SEQUENTIAL:
-		note(checker);
+		note_usable(checker);
 		break;
 	case JWRN_EXTRANEOUS_DATA:
 		on_stray_bytes(checker);
@@ -172,7 +172,7 @@ static void on_message(j_common_ptr jpeg, int level)
 }
 
 /* As libjpeg's own sources do, but it is remembered. */
-static boolean on_end(j_decompress_ptr jpeg)
+static boolean check_end(j_decompress_ptr jpeg)
 {
 	static const JOCTET eoi[] = {0xff, JPEG_EOI};
 	struct checker *checker = checker_of(jpeg);
@@ -183,7 +183,7 @@ static boolean on_end(j_decompress_ptr jpeg)
 	return TRUE;
 }
 
-static void on_progress(j_common_ptr jpeg)
+static void check_progress(j_common_ptr jpeg)
 {
 	struct checker *checker = checker_of(jpeg);
 
@@ -274,13 +274,13 @@ static void limit_memory(struct checker *checker)
 	decide(checker, BAD);
 }
 
-static void read_header(struct checker *checker, const uint8_t *data, size_t len)
+static void check_header(struct checker *checker, const uint8_t *data, size_t len)
 {
 	struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 
 	jpeg_reader_begin(&checker->reader, data, len);
-	checker->reader.progress.progress_monitor = on_progress;
-	jpeg->src->fill_input_buffer = on_end;
+	checker->reader.progress.progress_monitor = check_progress;
+	jpeg->src->fill_input_buffer = check_end;
 	jpeg_read_header(jpeg, TRUE);
 	if (jpeg->num_components == 2 || jpeg->num_components > 4) {
 		check_found(checker->finding, DAMAGE_UNSUPPORTED, false, "JPEG: %d components",
@@ -291,7 +291,7 @@ static void read_header(struct checker *checker, const uint8_t *data, size_t len
 	checker->has_eoi = !checker->ended && has_eoi(jpeg->src->next_input_byte, data + len);
 }
 
-static void decode(struct checker *checker)
+static void check_scans(struct checker *checker)
 {
 	struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
 	JSAMPARRAY row;
@@ -319,9 +319,9 @@ static int examine(struct checker *checker, const uint8_t *data, size_t len)
 
 	if (setjmp(checker->reader.trap.jump))
 		return checker->reader.trap.code;
-	read_header(checker, data, len);
+	check_header(checker, data, len);
 	if (checker->level == CHECK_DECODE || !checker->has_eoi)
-		decode(checker);
+		check_scans(checker);
 	if (checker->verdict == GOOD && jpeg->num_components == 4) {
 		check_found(checker->finding, DAMAGE_CMYK, true,
 			    "JPEG: four components, CMYK or YCCK");
@@ -337,8 +337,8 @@ int jpeg_check(enum check_level level, const uint8_t *data, size_t len, struct c
 	int r;
 
 	checker.reader.jpeg.err = manager;
-	manager->error_exit = on_error;
-	manager->emit_message = on_message;
+	manager->error_exit = check_error;
+	manager->emit_message = check_message;
 	r = examine(&checker, data, len);
 	jpeg_reader_release(&checker.reader);
 	return r < 0 ? r : checker.verdict != GOOD;

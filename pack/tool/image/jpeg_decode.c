@@ -14,7 +14,7 @@ static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
 }
 
 /* Finishing reads up to the end of the image: what is cut off shows there at the latest. */
-static int decode(struct jpeg_reader *reader, uint32_t shrink, struct pixels *pixels)
+static int decode_pixels(struct jpeg_reader *reader, uint32_t shrink, struct pixels *pixels)
 {
 	struct jpeg_decompress_struct *jpeg = &reader->jpeg;
 	int r;
@@ -33,13 +33,13 @@ static int decode(struct jpeg_reader *reader, uint32_t shrink, struct pixels *pi
 	return 0;
 }
 
-static int begin(struct jpeg_reader *reader, const uint8_t *data, size_t len, uint32_t shrink,
-		 struct pixels *pixels)
+static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_t len,
+			  uint32_t shrink, struct pixels *pixels)
 {
 	if (setjmp(reader->trap.jump))
 		return reader->trap.code;
 	jpeg_reader_begin(reader, data, len);
-	return decode(reader, shrink, pixels);
+	return decode_pixels(reader, shrink, pixels);
 }
 
 int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
@@ -50,7 +50,7 @@ int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels 
 	int r;
 
 	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
-	r = begin(&reader, data, len, shrink, &pixels);
+	r = decode_trapped(&reader, data, len, shrink, &pixels);
 	if (r < 0)
 		return r;
 	*ret = pixels;

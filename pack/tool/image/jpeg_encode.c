@@ -15,7 +15,7 @@ static void set_image(struct jpeg_compress_struct *jpeg, const struct pixels *pi
 	jpeg->optimize_coding = TRUE;
 }
 
-static void write_segments(struct jpeg_compress_struct *jpeg, const struct buf *segments)
+static void write_kept_segments(struct jpeg_compress_struct *jpeg, const struct buf *segments)
 {
 	const uint8_t *at = (const uint8_t *)segments->data;
 	const uint8_t *end = at + segments->len;
@@ -37,15 +37,15 @@ static void write_rows(struct jpeg_compress_struct *jpeg, const struct pixels *p
 	}
 }
 
-static int encode(struct jpeg_writer *writer, const struct pixels *pixels, uint32_t quality,
-		  const struct buf *segments)
+static int encode_trapped(struct jpeg_writer *writer, const struct pixels *pixels, uint32_t quality,
+			  const struct buf *segments)
 {
 	if (setjmp(writer->trap.jump))
 		return writer->trap.code;
 	jpeg_writer_begin(writer);
 	set_image(&writer->jpeg, pixels, quality);
 	jpeg_start_compress(&writer->jpeg, TRUE);
-	write_segments(&writer->jpeg, segments);
+	write_kept_segments(&writer->jpeg, segments);
 	write_rows(&writer->jpeg, pixels);
 	jpeg_finish_compress(&writer->jpeg);
 	return 0;
@@ -57,5 +57,5 @@ int jpeg_encode(const struct pixels *pixels, uint32_t quality, const struct buf 
 	SCOPE(jpeg_writer_release) struct jpeg_writer writer = {.out = out};
 
 	writer.jpeg.err = jpeg_trap_init(&writer.trap, err);
-	return encode(&writer, pixels, quality, segments);
+	return encode_trapped(&writer, pixels, quality, segments);
 }

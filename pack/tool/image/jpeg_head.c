@@ -64,7 +64,7 @@ const char *jpeg_version(void)
 
 /* --- all that stands before the pixels --------------------------------------------------- */
 
-static int read_header(struct jpeg_reader *reader, const uint8_t *data, size_t len)
+static int read_head(struct jpeg_reader *reader, const uint8_t *data, size_t len)
 {
 	if (setjmp(reader->trap.jump))
 		return reader->trap.code;
@@ -97,7 +97,7 @@ static bool is_kept(const struct jpeg_marker_struct *segment)
 	       metadata_orientation(segment->data, segment->data_length) != 1;
 }
 
-static int keep(struct buf *segments, const struct jpeg_marker_struct *segment)
+static int keep_segment(struct buf *segments, const struct jpeg_marker_struct *segment)
 {
 	unsigned len = segment->data_length + 2; /* a segment's length counts itself */
 	const uint8_t head[] = {0xff, segment->marker, (uint8_t)(len >> 8), (uint8_t)len};
@@ -117,7 +117,7 @@ static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *
 			head->orientation =
 				metadata_orientation(segment->data, segment->data_length);
 		if (is_kept(segment))
-			r = keep(&head->segments, segment);
+			r = keep_segment(&head->segments, segment);
 	}
 	return r;
 }
@@ -129,7 +129,7 @@ int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struc
 	int r;
 
 	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
-	r = read_header(&reader, data, len);
+	r = read_head(&reader, data, len);
 	if (r == 0)
 		r = look_at_segments(&reader, &head);
 	if (r < 0)

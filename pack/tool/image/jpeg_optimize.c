@@ -37,7 +37,7 @@ static int read_coefficients(struct optimizer *optimizer, const uint8_t *data, s
 
 /* libjpeg smooths progressive images of which not all bits of the lowest coefficients were sent:
  * coef_bits says how many are missing, -1 for all. */
-static bool is_whole(const struct jpeg_decompress_struct *jpeg)
+static bool has_all_scans(const struct jpeg_decompress_struct *jpeg)
 {
 	if (!jpeg->progressive_mode)
 		return true;
@@ -93,7 +93,7 @@ int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *
 	r = read_coefficients(&optimizer, data, len);
 	if (r < 0)
 		return r;
-	if (!is_whole(&optimizer.reader.jpeg))
+	if (!has_all_scans(&optimizer.reader.jpeg))
 		return err_set(err, 1, "a progressive JPEG without its last scans");
 	return write_coefficients(&optimizer);
 }

@@ -37,7 +37,7 @@ void jpeg_trap_spring(struct jpeg_trap *trap, int code)
 	longjmp(trap->jump, 1);
 }
 
-__attribute__((noreturn)) static void on_error(j_common_ptr jpeg)
+__attribute__((noreturn)) static void trap_error(j_common_ptr jpeg)
 {
 	struct jpeg_trap *trap = jpeg->client_data;
 	char text[JMSG_LENGTH_MAX];
@@ -52,24 +52,24 @@ __attribute__((noreturn)) static void on_error(j_common_ptr jpeg)
 	jpeg_trap_spring(trap, code);
 }
 
-static void on_message(j_common_ptr jpeg, int level)
+static void trap_message(j_common_ptr jpeg, int level)
 {
 	if (level < 0)
-		on_error(jpeg);
+		trap_error(jpeg);
 }
 
 struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err)
 {
 	trap->err = err;
 	jpeg_std_error(&trap->manager);
-	trap->manager.error_exit = on_error;
-	trap->manager.emit_message = on_message;
+	trap->manager.error_exit = trap_error;
+	trap->manager.emit_message = trap_message;
 	return &trap->manager;
 }
 
 /* --- reading -------------------------------------------------------------------------- */
 
-static void on_progress(j_common_ptr jpeg)
+static void trap_progress(j_common_ptr jpeg)
 {
 	struct jpeg_trap *trap = jpeg->client_data;
 	int scan = ((j_decompress_ptr)jpeg)->input_scan_number;
@@ -84,7 +84,7 @@ void jpeg_reader_begin(struct jpeg_reader *reader, const uint8_t *data, size_t l
 	reader->jpeg.client_data = &reader->trap;
 	jpeg_create_decompress(&reader->jpeg);
 	reader->jpeg.mem->max_memory_to_use = MEMORY; /* there is no backing store */
-	reader->progress.progress_monitor = on_progress;
+	reader->progress.progress_monitor = trap_progress;
 	reader->jpeg.progress = &reader->progress;
 	jpeg_mem_src(&reader->jpeg, data, (unsigned long)len);
 }
@@ -97,7 +97,7 @@ void jpeg_reader_release(struct jpeg_reader *reader)
 /* --- writing -------------------------------------------------------------------------- */
 
 /* jpeg_mem_dest() would leave a buffer behind that nobody knows where an error ends the writing. */
-static void offer(j_compress_ptr jpeg, size_t room)
+static void writer_offer(j_compress_ptr jpeg, size_t room)
 {
 	struct jpeg_writer *writer = (struct jpeg_writer *)jpeg;
 	struct buf *out = writer->out;
@@ -110,22 +110,22 @@ static void offer(j_compress_ptr jpeg, size_t room)
 	writer->destination.free_in_buffer = out->room - out->len;
 }
 
-static void on_begin(j_compress_ptr jpeg)
+static void writer_begin(j_compress_ptr jpeg)
 {
-	offer(jpeg, OUT_ROOM);
+	writer_offer(jpeg, OUT_ROOM);
 }
 
 /* All that was offered is full; free_in_buffer need not say so. */
-static boolean on_full(j_compress_ptr jpeg)
+static boolean writer_full(j_compress_ptr jpeg)
 {
 	struct buf *out = ((struct jpeg_writer *)jpeg)->out;
 
 	out->len = out->room;
-	offer(jpeg, OUT_ROOM);
+	writer_offer(jpeg, OUT_ROOM);
 	return TRUE;
 }
 
-static void on_end(j_compress_ptr jpeg)
+static void writer_end(j_compress_ptr jpeg)
 {
 	struct jpeg_writer *writer = (struct jpeg_writer *)jpeg;
 
@@ -136,9 +136,9 @@ void jpeg_writer_begin(struct jpeg_writer *writer)
 {
 	writer->jpeg.client_data = &writer->trap;
 	jpeg_create_compress(&writer->jpeg);
-	writer->destination.init_destination = on_begin;
-	writer->destination.empty_output_buffer = on_full;
-	writer->destination.term_destination = on_end;
+	writer->destination.init_destination = writer_begin;
+	writer->destination.empty_output_buffer = writer_full;
+	writer->destination.term_destination = writer_end;
 	writer->jpeg.dest = &writer->destination;
 }
 

@@ -57,7 +57,7 @@ static int64_t weight(const struct axis *axis, uint32_t x, uint64_t i)
 
 /* The old pixels with a weight, and at most one more at each end: the triangle reaches from
  * 2 * x - 1 to 2 * x + 3 halves of from / step. */
-static struct window window_of(const struct axis *axis, uint32_t x)
+static struct window weights_of(const struct axis *axis, uint32_t x)
 {
 	uint64_t begin = 0, end;
 
@@ -93,7 +93,7 @@ static int axis_init(struct axis *axis, uint32_t from, uint32_t have, uint32_t t
 	if (!axis->windows)
 		return -ENOMEM;
 	for (uint32_t x = 0; x < to; x++) {
-		axis->windows[x] = window_of(axis, x);
+		axis->windows[x] = weights_of(axis, x);
 		most += axis->windows[x].count;
 	}
 	weights = axis->weights = calloc(most, sizeof(*weights));

@@ -56,7 +56,7 @@ static size_t depth_of(const struct dirstack *stack, uint32_t directory)
 	return depth;
 }
 
-static int make_room(struct dirstack *stack, size_t depth)
+static int stack_reserve(struct dirstack *stack, size_t depth)
 {
 	struct level *levels;
 
@@ -71,7 +71,7 @@ static int make_room(struct dirstack *stack, size_t depth)
 }
 
 /* Opens a child of the current directory. */
-static int descend(struct dirstack *stack, uint32_t directory)
+static int stack_push(struct dirstack *stack, uint32_t directory)
 {
 	char name[FORMAT_NAME_MAX + 1];
 	int fd;
@@ -96,7 +96,7 @@ static int stand_in(struct dirstack *stack, uint32_t directory, size_t depth)
 		return 0;
 	}
 	r = stand_in(stack, stack->tree.parent(stack->tree.context, directory), depth - 1);
-	return r < 0 ? r : descend(stack, directory);
+	return r < 0 ? r : stack_push(stack, directory);
 }
 
 int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd)
@@ -106,7 +106,7 @@ int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd)
 
 	if (stack->levels[stack->depth - 1].directory != directory) {
 		depth = depth_of(stack, directory);
-		r = make_room(stack, depth);
+		r = stack_reserve(stack, depth);
 		if (r == 0)
 			r = stand_in(stack, directory, depth);
 		if (r < 0)

@@ -28,7 +28,7 @@ uint32_t entry_table_next(const struct entry_table *table, uint32_t hash, size_t
 	return 0;
 }
 
-static void put(struct entry_slot *slots, size_t room, struct entry_slot slot)
+static void put_slot(struct entry_slot *slots, size_t room, struct entry_slot slot)
 {
 	size_t i = slot.hash & (room - 1);
 
@@ -37,7 +37,7 @@ static void put(struct entry_slot *slots, size_t room, struct entry_slot slot)
 	slots[i] = slot;
 }
 
-static int grow(struct entry_table *table)
+static int grow_table(struct entry_table *table)
 {
 	size_t room = table->room ? 2 * table->room : 64;
 	struct entry_slot *slots = calloc(room, sizeof(*slots));
@@ -46,7 +46,7 @@ static int grow(struct entry_table *table)
 		return -ENOMEM;
 	for (size_t i = 0; i < table->room; i++)
 		if (table->slots[i].entry)
-			put(slots, room, table->slots[i]);
+			put_slot(slots, room, table->slots[i]);
 	free(table->slots);
 	table->slots = slots;
 	table->room = room;
@@ -57,11 +57,11 @@ static int grow(struct entry_table *table)
  * that is not there, in the time that hashing 2 KB takes. */
 int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry)
 {
-	int r = table->count >= table->room / 8 * 7 ? grow(table) : 0;
+	int r = table->count >= table->room / 8 * 7 ? grow_table(table) : 0;
 
 	if (r < 0)
 		return r;
-	put(table->slots, table->room, (struct entry_slot){.hash = hash, .entry = entry});
+	put_slot(table->slots, table->room, (struct entry_slot){.hash = hash, .entry = entry});
 	table->count++;
 	return 0;
 }

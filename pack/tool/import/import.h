@@ -59,4 +59,12 @@ static inline void import_free(struct import *import)
 		import->ops->free(import);
 }
 
+/* What a file has to have kept for its bytes to be taken for the same. */
+uint64_t import_fingerprint(const struct buf *path, uint64_t size, struct timespec mtime,
+			    mode_t mode);
+
+/* Leaves out the further names of files that were left out, which have no bytes either, and tells
+ * the watch. 0, -ENOMEM, or what the watch returned. */
+int import_drop_links(struct builder *builder, uint64_t entries, const struct import_watch *watch);
+
 #endif

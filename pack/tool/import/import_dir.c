@@ -6,7 +6,6 @@
 #include "pack/tool/import/source.h"
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define FORGET_EVERY 65536 /* entries */
 
@@ -29,21 +28,21 @@ static struct import_dir *dir_of(struct import *import)
 
 /* --- what there is ---------------------------------------------------------------------- */
 
-static int on_unreadable(void *context, const char *path, int error)
+static int dir_unreadable(void *context, const char *path, int error)
 {
 	const struct import_watch *watch = ((struct import_dir *)context)->params.watch;
 
 	return watch->bad(watch->context, path, strerror(-error));
 }
 
-static void on_special(void *context, const char *path, const char *what)
+static void dir_special(void *context, const char *path, const char *what)
 {
 	const struct import_watch *watch = ((struct import_dir *)context)->params.watch;
 
 	watch->special(watch->context, path, what);
 }
 
-static int on_tick(void *context, uint64_t entries)
+static int dir_tick(void *context, uint64_t entries)
 {
 	const struct import_watch *watch = ((struct import_dir *)context)->params.watch;
 
@@ -55,12 +54,12 @@ static bool is_wanted(void *context, const char *path, bool directory)
 	return filter_wants(((struct import_dir *)context)->params.filter, path, directory);
 }
 
-static int scan(struct import_dir *dir)
+static int scan_folder(struct import_dir *dir)
 {
 	const struct scan_watch watch = {
-		.unreadable = on_unreadable,
-		.special = on_special,
-		.tick = on_tick,
+		.unreadable = dir_unreadable,
+		.special = dir_special,
+		.tick = dir_tick,
 		.wanted = filter_wants_all(dir->params.filter) ? NULL : is_wanted,
 		.context = dir,
 	};
@@ -153,14 +152,6 @@ static uint32_t next_file(struct import_dir *dir)
 	return dir->at < entries ? (uint32_t)dir->at++ : UINT32_MAX;
 }
 
-/* What a file has to have kept for its bytes to be taken for the same. */
-static uint64_t fingerprint(const struct scan_entry *entry, const struct buf *path)
-{
-	uint64_t facts[] = {entry->size, (uint64_t)entry->mtime, entry->mode};
-
-	return XXH3_64bits_withSeed(path->data, path->len, XXH3_64bits(facts, sizeof(facts)));
-}
-
 static int dir_next(struct import *import, struct item *item, struct err *err)
 {
 	struct import_dir *dir = dir_of(import);
@@ -175,15 +166,16 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 		return -ENOMEM;
 	item->id = number;
 	item->size = entry.size;
-	item->fingerprint = fingerprint(&entry, &item->path);
+	item->fingerprint =
+		import_fingerprint(&item->path, entry.size, date_time(entry.mtime), entry.mode);
 	return 0;
 }
 
 /* --- its bytes -------------------------------------------------------------------------- */
 
 /* An error is left in the source. */
-static int open_source(struct import_dir *dir, struct dirstack *stack, const struct item *item,
-		       struct source *source)
+static int dir_source(struct import_dir *dir, struct dirstack *stack, const struct item *item,
+		      struct source *source)
 {
 	const struct scan_entry entry = entry_of(dir, item->id);
 	const char *slash = strrchr(item->path.data, '/');
@@ -201,7 +193,7 @@ static void dir_read(struct import *import, unsigned worker, struct item *item)
 {
 	struct import_dir *dir = dir_of(import);
 	struct source source;
-	int r = open_source(dir, dir->stacks[worker], item, &source);
+	int r = dir_source(dir, dir->stacks[worker], item, &source);
 
 	if (r == 0)
 		r = buf_reserve(&item->bytes, item->size);
@@ -219,7 +211,7 @@ static int dir_open(struct import *import, struct item *item, struct builder_sou
 {
 	struct import_dir *dir = dir_of(import);
 
-	item->error = open_source(dir, dir->stacks[dir->params.workers], item, &dir->large);
+	item->error = dir_source(dir, dir->stacks[dir->params.workers], item, &dir->large);
 	*ret = (struct builder_source){
 		.read = source_read, .context = &dir->large, .size = item->size};
 	return item->error;
@@ -236,36 +228,12 @@ static void dir_close(struct import *import, struct item *item)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-/* Another name of a file that was left out has no bytes either. */
-static int drop_link(struct import_dir *dir, uint32_t number)
-{
-	const struct import_watch *watch = dir->params.watch;
-	SCOPE(buf_release) struct buf path = BUF_INIT, first = BUF_INIT, reason = BUF_INIT;
-	int r = path_of(dir, builder_file(dir->params.builder, number), &first);
-
-	if (r == 0)
-		r = path_of(dir, number, &path);
-	if (r == 0)
-		r = buf_addf(&reason, "the same file as %s", first.data);
-	if (r == 0)
-		r = builder_drop(dir->params.builder, number);
-	return r < 0 ? r : watch->bad(watch->context, path.data, reason.data);
-}
-
 static int dir_finish(struct import *import, struct err *err)
 {
-	struct import_dir *dir = dir_of(import);
-	const struct builder *builder = dir->params.builder;
-	int r = 0;
+	const struct import_dir_params *params = &dir_of(import)->params;
 
 	(void)err;
-	for (uint32_t number = 1; r == 0 && number < import->entries; number++) {
-		uint32_t file = builder_file(builder, number);
-
-		if (file != number && builder_is_dropped(builder, file))
-			r = drop_link(dir, number);
-	}
-	return r;
+	return import_drop_links(params->builder, import->entries, params->watch);
 }
 
 static void dir_free(struct import *import)
@@ -289,12 +257,12 @@ static const struct import_ops dir_ops = {
 	.free = dir_free,
 };
 
-static uint32_t parent_of(const void *dir, uint32_t directory)
+static uint32_t dir_parent(const void *dir, uint32_t directory)
 {
 	return entry_of(dir, directory).parent;
 }
 
-static void name_of(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
+static void dir_name(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
 {
 	const struct import_dir *dir = context;
 
@@ -306,8 +274,10 @@ static void name_of(const void *context, uint32_t directory, char ret[FORMAT_NAM
 
 static int make_stacks(struct import_dir *dir)
 {
-	const struct dirstack_tree tree = {
-		.parent = parent_of, .name = name_of, .context = dir, .follow = dir->params.follow};
+	const struct dirstack_tree tree = {.parent = dir_parent,
+					   .name = dir_name,
+					   .context = dir,
+					   .follow = dir->params.follow};
 	int r = 0;
 
 	dir->stacks = calloc(dir->params.workers + 1, sizeof(struct dirstack *));
@@ -328,7 +298,7 @@ int import_dir_new(const struct import_dir_params *params, struct import **ret, 
 	dir->import.ops = &dir_ops;
 	dir->params = *params;
 	dir->large.fd = -1;
-	r = scan(dir);
+	r = scan_folder(dir);
 	if (r == 0)
 		r = order_files(params->order, params->filter, dir->scan, &dir->sequence, err);
 	if (r == 0)

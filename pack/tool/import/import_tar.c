@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 struct import_tar {
 	struct import import; /* first */
@@ -22,7 +21,7 @@ struct import_tar {
 	bool begun;	     /* its first bytes have been looked at */
 };
 
-/* What take() found: a file, which is to be stored, or nothing of that kind. */
+/* What take_entry() found: a file, which is to be stored, or nothing of that kind. */
 enum { TAKEN_FILE, TAKEN };
 
 static struct import_tar *tar_of(struct import *import)
@@ -30,7 +29,7 @@ static struct import_tar *tar_of(struct import *import)
 	return (struct import_tar *)(void *)import;
 }
 
-static int bad(struct import_tar *tar, const char *path, const char *reason)
+static int bad_input(struct import_tar *tar, const char *path, const char *reason)
 {
 	const struct import_watch *watch = tar->params.watch;
 	int r = watch->bad(watch->context, path, reason);
@@ -39,7 +38,7 @@ static int bad(struct import_tar *tar, const char *path, const char *reason)
 }
 
 /* The tar itself: nothing more will come out of it. */
-static int broken(struct import_tar *tar, int error, const struct err *err)
+static int broken_tar(struct import_tar *tar, int error, const struct err *err)
 {
 	const struct import_watch *watch = tar->params.watch;
 
@@ -51,7 +50,7 @@ static int broken(struct import_tar *tar, int error, const struct err *err)
 /* --- paths ------------------------------------------------------------------------------ */
 
 /* 0, -ENOENT or -ENOMEM. */
-static int find(struct import_tar *tar, const char *path, size_t len, uint32_t *ret)
+static int find_path(struct import_tar *tar, const char *path, size_t len, uint32_t *ret)
 {
 	if (len == 0) {
 		*ret = BUILDER_ROOT;
@@ -60,7 +59,7 @@ static int find(struct import_tar *tar, const char *path, size_t len, uint32_t *
 	return path_map_find(&tar->map, tar->params.builder, path, len, ret);
 }
 
-static int note(struct import_tar *tar, const char *path, uint32_t id)
+static int note_path(struct import_tar *tar, const char *path, uint32_t id)
 {
 	int r = buf_reserve(&tar->lacking, id + 1 - tar->lacking.len);
 
@@ -82,11 +81,11 @@ static size_t parent_len(const char *path, size_t len)
 static int find_folder(struct import_tar *tar, const char *path, uint32_t *ret, bool *ret_whole)
 {
 	size_t whole = parent_len(path, strlen(path)), len = whole;
-	int r = find(tar, path, len, ret);
+	int r = find_path(tar, path, len, ret);
 
 	while (r == -ENOENT) {
 		len = parent_len(path, len);
-		r = find(tar, path, len, ret);
+		r = find_path(tar, path, len, ret);
 	}
 	*ret_whole = len == whole;
 	return r;
@@ -95,7 +94,7 @@ static int find_folder(struct import_tar *tar, const char *path, uint32_t *ret, 
 /* --- entries ---------------------------------------------------------------------------- */
 
 /* Whether an entry becomes one of the pack, and in which folder. 0; TAKEN if not; or a failure. */
-static int place(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_folder)
+static int find_place(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_folder)
 {
 	const struct filter *filter = tar->params.filter;
 	bool wanted = filter_wants(filter, entry->path, entry->kind == TAR_DIRECTORY), whole;
@@ -106,7 +105,7 @@ static int place(struct import_tar *tar, const struct tar_entry *entry, uint32_t
 		return r;
 	if (builder_kind(tar->params.builder, folder) != FORMAT_DIRECTORY)
 		return entry->implied ? TAKEN
-				      : bad(tar, entry->path, "lies below what is no folder");
+				      : bad_input(tar, entry->path, "lies below what is no folder");
 	if (!wanted)
 		tar->lacking.data[folder] = 1;
 	/* The folder of a path that is wanted can lack because it is not wanted. */
@@ -124,7 +123,7 @@ static int take_again(struct import_tar *tar, const struct tar_entry *entry, uin
 	if (entry->implied)
 		return TAKEN;
 	if (entry->kind != TAR_DIRECTORY || builder_kind(builder, id) != FORMAT_DIRECTORY)
-		return bad(tar, entry->path, "comes again in the tar");
+		return bad_input(tar, entry->path, "comes again in the tar");
 	builder_attr(builder, id, entry->mode, entry->mtime);
 	return TAKEN;
 }
@@ -134,7 +133,7 @@ static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 {
 	const struct builder *builder = tar->params.builder;
 	uint32_t id;
-	int r = find(tar, target, strlen(target), &id);
+	int r = find_path(tar, target, strlen(target), &id);
 
 	if (r < 0)
 		return r;
@@ -145,8 +144,8 @@ static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 	return 0;
 }
 
-static int add(struct import_tar *tar, const struct tar_entry *entry, struct builder_entry *to,
-	       uint32_t *ret_id, struct err *err)
+static int add_entry(struct import_tar *tar, const struct tar_entry *entry,
+		     struct builder_entry *to, uint32_t *ret_id, struct err *err)
 {
 	size_t above = parent_len(entry->path, strlen(entry->path));
 	uint32_t id;
@@ -158,7 +157,7 @@ static int add(struct import_tar *tar, const struct tar_entry *entry, struct bui
 	to->mtime = entry->mtime;
 	r = builder_add(tar->params.builder, to, &id, err);
 	if (r == 0)
-		r = note(tar, entry->path, id);
+		r = note_path(tar, entry->path, id);
 	if (r == 0)
 		*ret_id = id;
 	return r;
@@ -170,7 +169,7 @@ static int lack_file(struct import_tar *tar, const struct tar_entry *entry)
 	const struct import_watch *watch = tar->params.watch;
 
 	if (filter_wants_file(tar->params.filter, entry->target))
-		return bad(tar, entry->path, "a hard link to a file that has not come");
+		return bad_input(tar, entry->path, "a hard link to a file that has not come");
 	watch->left_out(watch->context, entry->path,
 			"a hard link to a file that --exclude or --include leaves out");
 	return TAKEN;
@@ -184,7 +183,7 @@ static int add_link(struct import_tar *tar, const struct tar_entry *entry, struc
 	if (r == -ENOENT)
 		return lack_file(tar, entry);
 	if (r == 0)
-		r = add(tar, entry, to, ret_id, err);
+		r = add_entry(tar, entry, to, ret_id, err);
 	return r < 0 ? r : TAKEN;
 }
 
@@ -198,9 +197,10 @@ static int take_new(struct import_tar *tar, const struct tar_entry *entry, uint3
 	switch (entry->kind) {
 	case TAR_FILE:
 		if (entry->holes > IMPORT_TAR_HOLES)
-			return bad(tar, entry->path, "a sparse file with over 16 GiB of holes");
+			return bad_input(tar, entry->path,
+					 "a sparse file with over 16 GiB of holes");
 		to.kind = FORMAT_FILE;
-		return add(tar, entry, &to, ret_id, err);
+		return add_entry(tar, entry, &to, ret_id, err);
 	case TAR_HARDLINK:
 		to.kind = FORMAT_HARDLINK;
 		return add_link(tar, entry, &to, ret_id, err);
@@ -212,7 +212,7 @@ static int take_new(struct import_tar *tar, const struct tar_entry *entry, uint3
 	default:
 		to.kind = FORMAT_DIRECTORY;
 	}
-	r = add(tar, entry, &to, ret_id, err);
+	r = add_entry(tar, entry, &to, ret_id, err);
 	return r < 0 ? r : TAKEN;
 }
 
@@ -260,8 +260,8 @@ static bool strip_entry(struct import_tar *tar, struct tar_entry *entry)
 }
 
 /* Takes an entry into the pack: TAKEN_FILE, TAKEN or a failure. */
-static int take(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_id,
-		struct err *err)
+static int take_entry(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_id,
+		      struct err *err)
 {
 	uint32_t folder = BUILDER_ROOT, id;
 	int r;
@@ -269,29 +269,19 @@ static int take(struct import_tar *tar, const struct tar_entry *entry, uint32_t 
 	if (entry->kind == TAR_SPECIAL)
 		return take_special(tar, entry);
 	if (entry->kind == TAR_UNFIT)
-		return bad(tar, entry->path, entry->target);
+		return bad_input(tar, entry->path, entry->target);
 	if (!*entry->path)
 		return take_again(tar, entry, BUILDER_ROOT);
-	r = place(tar, entry, &folder);
+	r = find_place(tar, entry, &folder);
 	if (r != 0)
 		return r;
-	r = find(tar, entry->path, strlen(entry->path), &id);
+	r = find_path(tar, entry->path, strlen(entry->path), &id);
 	if (r == -ENOENT)
 		return take_new(tar, entry, folder, ret_id, err);
 	return r < 0 ? r : take_again(tar, entry, id);
 }
 
 /* --- the next file ---------------------------------------------------------------------- */
-
-/* What a file has to have kept for its bytes to be taken for the same. */
-static uint64_t fingerprint(const struct tar_entry *entry)
-{
-	uint64_t facts[] = {entry->size, (uint64_t)entry->mtime.tv_sec,
-			    (uint64_t)entry->mtime.tv_nsec, entry->mode};
-
-	return XXH3_64bits_withSeed(entry->path, strlen(entry->path),
-				    XXH3_64bits(facts, sizeof(facts)));
-}
 
 /* The bytes come now or never. */
 static int read_file(struct import_tar *tar, struct item *item)
@@ -306,7 +296,7 @@ static int read_file(struct import_tar *tar, struct item *item)
 		return r;
 	r = tar_read(tar->tar, item->bytes.data, item->size, &err);
 	if (r < 0)
-		return broken(tar, r, &err);
+		return broken_tar(tar, r, &err);
 	item->bytes.len = item->size;
 	return 0;
 }
@@ -321,10 +311,10 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 	while (r == TAKEN) {
 		r = tar_next(tar->tar, &entry, &tar_err);
 		if (r < 0)
-			return broken(tar, r, &tar_err);
+			return broken_tar(tar, r, &tar_err);
 		if (r == 1)
 			return 1;
-		r = strip_entry(tar, &entry) ? take(tar, &entry, &item->id, err) : TAKEN;
+		r = strip_entry(tar, &entry) ? take_entry(tar, &entry, &item->id, err) : TAKEN;
 	}
 	if (r < 0)
 		return r;
@@ -332,13 +322,13 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 		return -ENOMEM;
 	import->position = tar_position(tar->tar);
 	item->size = entry.size;
-	item->fingerprint = fingerprint(&entry);
+	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
 	return read_file(tar, item);
 }
 
 /* --- its bytes -------------------------------------------------------------------------- */
 
-static void look_at(struct item *item, const void *data, size_t len)
+static void inspect_head(struct item *item, const void *data, size_t len)
 {
 	if (len > 0)
 		image_inspect(data, len < IMAGE_HEAD ? len : IMAGE_HEAD, &item->image);
@@ -348,7 +338,7 @@ static void tar_import_read(struct import *import, unsigned worker, struct item 
 {
 	(void)import;
 	(void)worker;
-	look_at(item, item->bytes.data, item->bytes.len);
+	inspect_head(item, item->bytes.data, item->bytes.len);
 }
 
 static int read_large(void *context, void *buf, size_t len)
@@ -360,9 +350,9 @@ static int read_large(void *context, void *buf, size_t len)
 	if (r == -EINTR || r == -ENOMEM)
 		tar->large->error = r;
 	if (r < 0)
-		return broken(tar, r, &err);
+		return broken_tar(tar, r, &err);
 	if (!tar->begun)
-		look_at(tar->large, buf, len);
+		inspect_head(tar->large, buf, len);
 	tar->begun = true;
 	return 0;
 }
@@ -384,36 +374,6 @@ static void tar_import_close(struct import *import, struct item *item)
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
-
-/* Another name of a file that was left out has no bytes either. */
-static int drop_link(struct import_tar *tar, uint32_t id, uint32_t file)
-{
-	const struct builder *builder = tar->params.builder;
-	SCOPE(buf_release) struct buf reason = BUF_INIT, first = BUF_INIT;
-	int r = builder_path(builder, file, &first);
-
-	if (r == 0)
-		r = builder_path(builder, id, &tar->path);
-	if (r == 0)
-		r = buf_addf(&reason, "the same file as %s", first.data);
-	if (r == 0)
-		r = builder_drop(tar->params.builder, id);
-	return r < 0 ? r : bad(tar, tar->path.data, reason.data);
-}
-
-static int drop_links(struct import_tar *tar)
-{
-	const struct builder *builder = tar->params.builder;
-	int r = 0;
-
-	for (uint32_t id = 1; r >= 0 && id < tar->lacking.len; id++) {
-		uint32_t file = builder_file(builder, id);
-
-		if (file != id && builder_is_dropped(builder, file))
-			r = drop_link(tar, id, file);
-	}
-	return r < 0 ? r : 0;
-}
 
 /* Folders in which nothing is wanted are not wanted either, as in a folder that is packed. What is
  * in a folder comes behind it. */
@@ -440,10 +400,11 @@ static int drop_folders(struct import_tar *tar)
 static int tar_import_finish(struct import *import, struct err *err)
 {
 	struct import_tar *tar = tar_of(import);
-	int r = drop_links(tar);
+	int r;
 
 	(void)err;
 	import->entries = tar->lacking.len;
+	r = import_drop_links(tar->params.builder, import->entries, tar->params.watch);
 	if (r == 0 && !filter_wants_all(tar->params.filter))
 		r = drop_folders(tar);
 	return r;
@@ -457,7 +418,6 @@ static void tar_import_free(struct import *import)
 
 	tar_free(tar->tar);
 	path_map_release(&tar->map);
-	buf_release(&tar->path);
 	buf_release(&tar->lacking);
 	free(tar);
 }
@@ -498,7 +458,7 @@ int import_tar_new(const struct import_tar_params *params, struct import **ret)
 	if (r == 0) {
 		r = tar_new(params->fd, &tar->tar, &err);
 		if (r < 0)
-			r = broken(tar, r, &err);
+			r = broken_tar(tar, r, &err);
 	}
 	if (r < 0) {
 		tar_import_free(&tar->import);

@@ -42,7 +42,7 @@ int order_parse(const char *text, struct order *ret, struct err *err)
 }
 
 /* Equal ranks keep the order of the scan, so that the result is one. */
-static int compare(const void *one, const void *two)
+static int compare_ranked(const void *one, const void *two)
 {
 	const struct ranked *a = one, *b = two;
 
@@ -73,7 +73,7 @@ static int rank_by_hash(const struct scan *scan, uint64_t seed, bool names, stru
 		ranked[count].entry = entry;
 		ranked[count++].rank = XXH3_64bits_withSeed(path.data, path.len, seed);
 	}
-	qsort(ranked, count, sizeof(*ranked), compare);
+	qsort(ranked, count, sizeof(*ranked), compare_ranked);
 	*ret = steal_ptr(&ranked);
 	*ret_count = count;
 	return 0;
@@ -106,7 +106,7 @@ static bool is_path(struct list *list, size_t at, const char *text)
 }
 
 /* The file or name of a file that has a path; the root, which is none, where there is none. */
-static uint32_t find(struct list *list, const char *text)
+static uint32_t find_ranked(struct list *list, const char *text)
 {
 	const struct ranked wanted = {.rank = XXH3_64bits(text, strlen(text))};
 	size_t low = 0, high = list->count;
@@ -114,7 +114,7 @@ static uint32_t find(struct list *list, const char *text)
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (compare(&list->by_hash[middle], &wanted) < 0)
+		if (compare_ranked(&list->by_hash[middle], &wanted) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -138,7 +138,7 @@ static int no_file(const struct list *list, const char *text, uint64_t number, s
 
 static int take_line(struct list *list, const char *text, uint64_t number, struct err *err)
 {
-	uint32_t at = find(list, text);
+	uint32_t at = find_ranked(list, text);
 
 	if (at == SCAN_ROOT)
 		return no_file(list, text, number, err);
@@ -170,7 +170,7 @@ static void rank_by_lines(struct list *list)
 				(struct ranked){.rank = list->lines[entry], .entry = entry};
 	}
 	list->count = files;
-	qsort(list->by_hash, files, sizeof(*list->by_hash), compare);
+	qsort(list->by_hash, files, sizeof(*list->by_hash), compare_ranked);
 }
 
 static int read_list(struct list *list, struct err *err)

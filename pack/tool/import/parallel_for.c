@@ -32,7 +32,7 @@ static bool do_next(struct parallel_for *parallel)
 	return true;
 }
 
-static void *help(void *argument)
+static void *helper_run(void *argument)
 {
 	struct parallel_for *parallel = argument;
 	uint64_t answered = 0;
@@ -56,19 +56,20 @@ static void *help(void *argument)
 }
 
 /* All of them are made before the first call, since each answers each call. */
-static void start(struct parallel_for *parallel)
+static void start_helpers(struct parallel_for *parallel)
 {
 	while (parallel->started + 1 < parallel->params.threads &&
-	       pthread_create(&parallel->helpers[parallel->started], NULL, help, parallel) == 0)
+	       pthread_create(&parallel->helpers[parallel->started], NULL, helper_run, parallel) ==
+		       0)
 		parallel->started++;
 	/* Fewer are enough to go on with, none to be asked for again. */
 	parallel->params.threads = parallel->started + 1;
 }
 
-static void call(struct parallel_for *parallel)
+static void call_helpers(struct parallel_for *parallel)
 {
 	parallel->called = true;
-	start(parallel);
+	start_helpers(parallel);
 
 	SCOPE_LOCK(&parallel->lock);
 	parallel->busy = parallel->started;
@@ -96,7 +97,7 @@ void parallel_for_run(struct parallel_for *parallel, size_t count)
 		ended = clock_ns();
 		if (ended - began > parallel->params.patience_ns &&
 		    atomic_load(&parallel->next) + 1 < count)
-			call(parallel);
+			call_helpers(parallel);
 		began = ended;
 	}
 	wait_for_helpers(parallel);
@@ -120,7 +121,7 @@ int parallel_for_new(const struct parallel_for_params *params, struct parallel_f
 	return 0;
 }
 
-static void stop(struct parallel_for *parallel)
+static void stop_helpers(struct parallel_for *parallel)
 {
 	SCOPE_LOCK(&parallel->lock);
 	parallel->stop = true;
@@ -131,7 +132,7 @@ void parallel_for_free(struct parallel_for *parallel)
 {
 	if (!parallel)
 		return;
-	stop(parallel);
+	stop_helpers(parallel);
 	for (unsigned i = 0; i < parallel->started; i++)
 		pthread_join(parallel->helpers[i], NULL);
 	pthread_cond_destroy(&parallel->done);

@@ -64,7 +64,7 @@ static void release_items(struct scan_items *items)
 	free(items->items);
 }
 
-static int grow(void *array, size_t count, size_t *room, size_t size)
+static int grow_array(void *array, size_t count, size_t *room, size_t size)
 {
 	size_t more = *room ? 2 * *room : 64;
 	void *bigger;
@@ -79,7 +79,7 @@ static int grow(void *array, size_t count, size_t *room, size_t size)
 	return 0;
 }
 
-static int add_text(struct buf *texts, const char *text, size_t len, uint64_t *ret)
+static int add_string(struct buf *texts, const char *text, size_t len, uint64_t *ret)
 {
 	uint64_t at = texts->len;
 	int r = buf_reserve(texts, len + 1);
@@ -93,7 +93,7 @@ static int add_text(struct buf *texts, const char *text, size_t len, uint64_t *r
 	return r;
 }
 
-static const char *name_of(const struct scan *scan, const struct scan_item *item)
+static const char *item_name(const struct scan *scan, const struct scan_item *item)
 {
 	return scan->names.data + item->entry.name;
 }
@@ -137,7 +137,7 @@ static int unreadable(struct scan *scan, uint32_t directory, const char *name, i
 	return r < 0 ? r : scan->watch->unreadable(scan->watch->context, path.data, error);
 }
 
-static int special(struct scan *scan, uint32_t directory, const char *name, mode_t mode)
+static int special_item(struct scan *scan, uint32_t directory, const char *name, mode_t mode)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	const char *what = S_ISFIFO(mode)   ? "a named pipe"
@@ -176,12 +176,12 @@ static bool tells_type(const struct scan *scan, const struct dirent *found)
 	return found->d_type != DT_UNKNOWN && !(scan->follow && found->d_type == DT_LNK);
 }
 
-static int add_name(struct scan *scan, const struct dirent *found, uint32_t parent,
+static int add_item(struct scan *scan, const struct dirent *found, uint32_t parent,
 		    struct scan_items *items)
 {
 	size_t len = strlen(found->d_name);
 	struct scan_item *item;
-	int r = grow(&items->items, items->count, &items->room, sizeof(*items->items));
+	int r = grow_array(&items->items, items->count, &items->room, sizeof(*items->items));
 
 	if (r < 0)
 		return r;
@@ -192,13 +192,13 @@ static int add_name(struct scan *scan, const struct dirent *found, uint32_t pare
 		.error = format_name_valid(found->d_name, len) ? 0 : -ENAMETOOLONG,
 		.wanted = !scan->watch->wanted || tells_type(scan, found),
 	};
-	r = add_text(&scan->names, found->d_name, len, &item->entry.name);
+	r = add_string(&scan->names, found->d_name, len, &item->entry.name);
 	items->count += r == 0;
 	return r;
 }
 
 /* Not to look at what is not wanted spares reading its inode. */
-static int take_name(struct scan *scan, const struct dirent *found, uint32_t parent,
+static int take_item(struct scan *scan, const struct dirent *found, uint32_t parent,
 		     struct scan_items *items)
 {
 	bool wanted = true;
@@ -208,7 +208,7 @@ static int take_name(struct scan *scan, const struct dirent *found, uint32_t par
 		return 0;
 	if (scan->watch->wanted && tells_type(scan, found))
 		r = ask_wanted(scan, parent, found->d_name, found->d_type == DT_DIR, &wanted);
-	return r == 0 && wanted ? add_name(scan, found, parent, items) : r;
+	return r == 0 && wanted ? add_item(scan, found, parent, items) : r;
 }
 
 static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct scan_items *items)
@@ -225,7 +225,7 @@ static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct sc
 		}
 		if (!found)
 			return 0;
-		r = take_name(scan, found, parent, items);
+		r = take_item(scan, found, parent, items);
 	}
 	return r;
 }
@@ -235,7 +235,7 @@ static int read_names(struct scan *scan, DIR *stream, uint32_t parent, struct sc
 static int read_target(struct scan *scan, struct scan_item *item)
 {
 	char target[PATH_MAX];
-	ssize_t len = readlinkat(scan->directory, name_of(scan, item), target, sizeof(target));
+	ssize_t len = readlinkat(scan->directory, item_name(scan, item), target, sizeof(target));
 
 	if (len < 0)
 		return -errno;
@@ -244,10 +244,10 @@ static int read_target(struct scan *scan, struct scan_item *item)
 	item->entry.size = (uint64_t)len;
 
 	SCOPE_LOCK(&scan->lock);
-	return add_text(&scan->targets, target, (size_t)len, &item->entry.target);
+	return add_string(&scan->targets, target, (size_t)len, &item->entry.target);
 }
 
-static void look_at(void *context, size_t number)
+static void look_at_item(void *context, size_t number)
 {
 	struct scan *scan = context;
 	struct scan_item *item = scan->items + number;
@@ -255,7 +255,7 @@ static void look_at(void *context, size_t number)
 
 	if (item->error)
 		return;
-	if (fstatat(scan->directory, name_of(scan, item), &st,
+	if (fstatat(scan->directory, item_name(scan, item), &st,
 		    scan->follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0) {
 		item->error = -errno;
 		return;
@@ -285,9 +285,9 @@ static void look_at_all(struct scan *scan, int directory, struct scan_items *ite
 }
 
 /* Returns 0 with *ret saying whether it is packed. */
-static int check(struct scan *scan, uint32_t parent, struct scan_item *item, bool *ret)
+static int check_item(struct scan *scan, uint32_t parent, struct scan_item *item, bool *ret)
 {
-	const char *name = name_of(scan, item);
+	const char *name = item_name(scan, item);
 	mode_t mode = item->entry.mode;
 	int r = 0;
 
@@ -300,21 +300,21 @@ static int check(struct scan *scan, uint32_t parent, struct scan_item *item, boo
 	if (r < 0 || !item->wanted)
 		return r;
 	if (!S_ISDIR(mode) && !S_ISREG(mode) && !S_ISLNK(mode))
-		return special(scan, parent, name, mode);
+		return special_item(scan, parent, name, mode);
 	item->entry.mode = mode & 07777;
 	*ret = true;
 	return 0;
 }
 
 /* Leaves those that are packed. */
-static int check_all(struct scan *scan, uint32_t parent, struct scan_items *items)
+static int check_items(struct scan *scan, uint32_t parent, struct scan_items *items)
 {
 	size_t kept = 0;
 	bool packed;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < items->count; i++) {
-		r = check(scan, parent, &items->items[i], &packed);
+		r = check_item(scan, parent, &items->items[i], &packed);
 		if (r == 0 && packed)
 			items->items[kept++] = items->items[i];
 	}
@@ -331,18 +331,18 @@ static int read_items(struct scan *scan, DIR *stream, uint32_t parent, struct sc
 		return r;
 	look_at_all(scan, dirfd(stream), items);
 	qsort_r(items->items, items->count, sizeof(*items->items), compare_items, scan->names.data);
-	return check_all(scan, parent, items);
+	return check_items(scan, parent, items);
 }
 
 /* --- entries ------------------------------------------------------------------------------ */
 
-static int append(struct scan *scan, const struct scan_entry *entry, uint32_t *ret)
+static int append_entry(struct scan *scan, const struct scan_entry *entry, uint32_t *ret)
 {
 	int r;
 
 	if (scan->count == UINT32_MAX)
 		return -EOVERFLOW;
-	r = grow(&scan->entries, scan->count, &scan->room, sizeof(*scan->entries));
+	r = grow_array(&scan->entries, scan->count, &scan->room, sizeof(*scan->entries));
 	if (r < 0)
 		return r;
 	*ret = (uint32_t)scan->count;
@@ -389,7 +389,7 @@ static int append_file(struct scan *scan, struct scan_item *item)
 		scan->files++;
 		scan->bytes += item->entry.size;
 	}
-	return append(scan, &item->entry, &entry);
+	return append_entry(scan, &item->entry, &entry);
 }
 
 /* A directory that is being read, and those above it. */
@@ -420,8 +420,8 @@ static int append_directory(struct scan *scan, const struct scan_level *above, i
 	int fd, r;
 
 	if (scan->follow && is_loop(above, &item->inode))
-		return unreadable(scan, above->self, name_of(scan, item), -ELOOP);
-	r = append(scan, &item->entry, &self);
+		return unreadable(scan, above->self, item_name(scan, item), -ELOOP);
+	r = append_entry(scan, &item->entry, &self);
 	if (r < 0)
 		return r;
 	fd = openat(parent_fd, scan_name(scan, self),
@@ -465,7 +465,7 @@ static int scan_directory(struct scan *scan, const struct scan_level *level)
 		else if (item->entry.kind == FORMAT_FILE)
 			r = append_file(scan, item);
 		else
-			r = append(scan, &item->entry, &entry);
+			r = append_entry(scan, &item->entry, &entry);
 	}
 	return r;
 }
@@ -475,7 +475,7 @@ static int scan_root(struct scan *scan, int root)
 	struct scan_entry entry = {.kind = FORMAT_DIRECTORY};
 	struct scan_level level = {0};
 	struct stat st;
-	int r = add_text(&scan->names, "", 0, &entry.name);
+	int r = add_string(&scan->names, "", 0, &entry.name);
 
 	if (r < 0)
 		return r;
@@ -484,7 +484,7 @@ static int scan_root(struct scan *scan, int root)
 	entry.mode = st.st_mode & 07777;
 	entry.mtime = date_of(st.st_mtim);
 	level.inode = (struct inode_id){.dev = st.st_dev, .ino = st.st_ino};
-	r = append(scan, &entry, &level.self);
+	r = append_entry(scan, &entry, &level.self);
 	if (r < 0)
 		return r;
 	/* A descriptor of its own: the caller's keeps its position and stays open. */
@@ -495,7 +495,7 @@ static int scan_root(struct scan *scan, int root)
 }
 
 /* What is needed only until the tree is known. */
-static void end(struct scan *scan)
+static void scan_end(struct scan *scan)
 {
 	parallel_for_free(scan->parallel);
 	entry_table_release(&scan->by_inode);
@@ -509,7 +509,7 @@ int scan_new(const struct scan_params *params, const struct scan_watch *watch, s
 	struct scan *scan = calloc(1, sizeof(*scan));
 	const struct parallel_for_params parallel = {.threads = params->jobs,
 						     .patience_ns = params->patience_ns,
-						     .work = look_at,
+						     .work = look_at_item,
 						     .context = scan};
 	int r;
 
@@ -521,7 +521,7 @@ int scan_new(const struct scan_params *params, const struct scan_watch *watch, s
 	r = parallel_for_new(&parallel, &scan->parallel);
 	if (r == 0)
 		r = scan_root(scan, params->root);
-	end(scan);
+	scan_end(scan);
 	if (r != 0) {
 		scan_free(scan);
 		return r;

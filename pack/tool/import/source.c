@@ -12,7 +12,7 @@
 /* Between two of these a signal is noticed. */
 #define READ_PIECE ((size_t)64 << 20)
 
-static int fail(struct source *source, int error)
+static int source_fail(struct source *source, int error)
 {
 	if (source->error == 0)
 		source->error = error;
@@ -29,7 +29,7 @@ int source_open(struct source *source, int directory, const char *name,
 	if (source->fd >= 0)
 		return 0;
 	/* It was no link when it was scanned. */
-	return fail(source, errno == ELOOP ? -ESTALE : -errno);
+	return source_fail(source, errno == ELOOP ? -ESTALE : -errno);
 }
 
 void source_close(struct source *source)
@@ -43,10 +43,10 @@ static int check_unchanged(struct source *source)
 	struct stat st;
 
 	if (fstat(source->fd, &st) < 0)
-		return fail(source, -errno);
+		return source_fail(source, -errno);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != source->size ||
 	    date_of(st.st_mtim) != source->mtime)
-		return fail(source, -ESTALE);
+		return source_fail(source, -ESTALE);
 	return 0;
 }
 
@@ -55,12 +55,12 @@ static int read_piece(struct source *source, void *buf, size_t len)
 	ssize_t n;
 
 	if (interrupt_pending())
-		return fail(source, -EINTR);
+		return source_fail(source, -EINTR);
 	n = io_read(source->fd, buf, len);
 	if (n < 0)
-		return fail(source, (int)n);
+		return source_fail(source, (int)n);
 	if ((size_t)n < len)
-		return fail(source, -ESTALE);
+		return source_fail(source, -ESTALE);
 	if (source->done == 0)
 		image_inspect(buf, len < IMAGE_HEAD ? len : IMAGE_HEAD, &source->image);
 	source->done += len;

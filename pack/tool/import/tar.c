@@ -51,7 +51,7 @@ static void say_unsupported(struct tar *tar)
 }
 
 /* Fails for good. Damage is said with its place: `where` names it before a path. */
-static int fail(struct tar *tar, int error, const char *where)
+static int tar_fail(struct tar *tar, int error, const char *where)
 {
 	const char *reason = err_text(&tar->err, error);
 
@@ -84,7 +84,7 @@ static ssize_t member_next(void *context, const void **ret)
 }
 
 /* Opens one more level. As tar_level_new(). */
-static int push(struct tar *tar, const struct tar_blocks *from)
+static int open_nested(struct tar *tar, const struct tar_blocks *from)
 {
 	struct nest *nest = &tar->nests[tar->depth];
 	int r = tar_level_new(from, &nest->level, &tar->err);
@@ -96,7 +96,7 @@ static int push(struct tar *tar, const struct tar_blocks *from)
 	return 0;
 }
 
-static void pop(struct tar *tar)
+static void close_level(struct tar *tar)
 {
 	struct nest *nest = innermost(tar);
 
@@ -135,7 +135,7 @@ static size_t stem_of_tar(const struct tar *tar)
 }
 
 /* Looks into the file in hand if it may be a tar, and opens it if it is one. */
-static int open_file(struct tar *tar)
+static int open_if_tar(struct tar *tar)
 {
 	struct nest *nest = innermost(tar);
 	const struct tar_blocks member = {.next = member_next, .context = nest};
@@ -145,7 +145,7 @@ static int open_file(struct tar *tar)
 
 	tar_replay_begin(&nest->bytes, &member);
 	if (stem > 0)
-		r = push(tar, &bytes);
+		r = open_nested(tar, &bytes);
 	if (r == 0 || stem == 0)
 		tar_replay_forget(&nest->bytes);
 	else
@@ -190,7 +190,7 @@ static int become_unfit(struct tar *tar, const char *name, const char *fault)
 			tar->folder.len ? "/" : "", name);
 }
 
-static const char *fault_of(const struct tar *tar)
+static const char *entry_fault(const struct tar *tar)
 {
 	const struct tar_entry *entry = &tar->entry;
 
@@ -204,7 +204,7 @@ static const char *fault_of(const struct tar *tar)
 }
 
 /* Makes an entry of what its level says. */
-static int take(struct tar *tar, const struct tar_member *member)
+static int take_member(struct tar *tar, const struct tar_member *member)
 {
 	static const enum tar_kind kinds[] = {
 		[TAR_TYPE_DIRECTORY] = TAR_DIRECTORY, [TAR_TYPE_FILE] = TAR_FILE,
@@ -223,11 +223,11 @@ static int take(struct tar *tar, const struct tar_member *member)
 	if (r == 0 && tar->entry.kind == TAR_HARDLINK)
 		r = set_target(tar, member->target, &fault);
 	if (r == 0)
-		fault = fault_of(tar);
+		fault = entry_fault(tar);
 	if (fault)
 		r = become_unfit(tar, member->name, fault);
 	if (r == 0 && tar->entry.kind == TAR_FILE)
-		r = open_file(tar);
+		r = open_if_tar(tar);
 	return r;
 }
 
@@ -239,25 +239,25 @@ static int next_member(struct tar *tar, struct tar_member *ret)
 		int r = tar_level_finish(level, &tar->err);
 
 		if (r < 0)
-			return fail(tar, r, "damaged within");
+			return tar_fail(tar, r, "damaged within");
 		r = tar_level_next(level, ret, &tar->err);
 		if (r < 0)
-			return fail(tar, r, "damaged behind");
+			return tar_fail(tar, r, "damaged behind");
 		if (r == 0)
 			return 0;
 		if (!tar_level_ended(level)) {
 			err_set(&tar->err, -EBADMSG,
 				"cut off there, or not finished by its "
 				"writer");
-			return fail(tar, -EBADMSG, "no end mark behind");
+			return tar_fail(tar, -EBADMSG, "no end mark behind");
 		}
 		if (tar->depth == 1)
 			return 1;
-		pop(tar);
+		close_level(tar);
 	}
 }
 
-static int advance(struct tar *tar)
+static int next_entry(struct tar *tar)
 {
 	struct tar_member member;
 	int r = next_member(tar, &member);
@@ -265,9 +265,9 @@ static int advance(struct tar *tar)
 	if (r != 0)
 		return r;
 	tar->unread = tar->left_len = 0;
-	r = take(tar, &member);
+	r = take_member(tar, &member);
 	if (r < 0)
-		return fail(tar, r, "damaged within");
+		return tar_fail(tar, r, "damaged within");
 	tar->entry.path = tar->path.data;
 	tar->unread = tar->entry.kind == TAR_FILE ? tar->entry.size : 0;
 	tar->above = tar_path_shared(tar->path.data, tar->told.data);
@@ -289,12 +289,12 @@ static size_t folder_above(const struct tar *tar)
 	return tar_path_below(tar->path.data, tar->above);
 }
 
-static int tell_folder(struct tar *tar, size_t len, struct tar_entry *ret)
+static int return_folder(struct tar *tar, size_t len, struct tar_entry *ret)
 {
 	int r = set_told(tar, len);
 
 	if (r < 0)
-		return fail(tar, r, "damaged behind");
+		return tar_fail(tar, r, "damaged behind");
 	tar->above = len;
 	*ret = (struct tar_entry){.kind = TAR_DIRECTORY,
 				  .path = tar->told.data,
@@ -305,12 +305,12 @@ static int tell_folder(struct tar *tar, size_t len, struct tar_entry *ret)
 	return 0;
 }
 
-static int tell(struct tar *tar, struct tar_entry *ret)
+static int return_entry(struct tar *tar, struct tar_entry *ret)
 {
 	int r = tar->entry.kind == TAR_DIRECTORY ? set_told(tar, tar->path.len) : 0;
 
 	if (r < 0)
-		return fail(tar, r, "damaged behind");
+		return tar_fail(tar, r, "damaged behind");
 	tar->waiting = false;
 	*ret = tar->entry;
 	return 0;
@@ -324,12 +324,12 @@ int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err)
 	if (tar->end)
 		return 1;
 	if (r == 0 && !tar->waiting)
-		r = advance(tar);
+		r = next_entry(tar);
 	if (r == 1)
 		tar->end = true;
 	if (r == 0) {
 		folder = folder_above(tar);
-		r = folder ? tell_folder(tar, folder, ret) : tell(tar, ret);
+		r = folder ? return_folder(tar, folder, ret) : return_entry(tar, ret);
 	}
 	return r < 0 ? tell_failure(tar, err) : r;
 }
@@ -342,10 +342,10 @@ static int refill(struct tar *tar)
 	ssize_t n = tar_replay_next(&innermost(tar)->bytes, &block);
 
 	if (n < 0)
-		return fail(tar, (int)n, "damaged within");
+		return tar_fail(tar, (int)n, "damaged within");
 	/* A level keeps to the size that it told. */
 	if (n == 0)
-		return fail(tar, -EIO, "damaged within");
+		return tar_fail(tar, -EIO, "damaged within");
 	tar->left = block;
 	tar->left_len = (size_t)n;
 	return 0;
@@ -392,7 +392,7 @@ const char *tar_library(void)
 
 /* --- life -------------------------------------------------------------------------------- */
 
-static int begin(struct tar *tar)
+static int tar_begin(struct tar *tar)
 {
 	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};
 	int r = buf_adds(&tar->told, "");
@@ -400,11 +400,11 @@ static int begin(struct tar *tar)
 	if (r == 0)
 		r = buf_adds(&tar->path, "");
 	if (r == 0)
-		r = push(tar, &bytes);
+		r = open_nested(tar, &bytes);
 	if (r == TAR_LEVEL_DAMAGED)
 		r = -EBADMSG;
 	if (r < 0)
-		return fail(tar, r, "damaged behind");
+		return tar_fail(tar, r, "damaged behind");
 	return r;
 }
 
@@ -427,7 +427,7 @@ int tar_new(int fd, struct tar **ret, struct err *err)
 		return -ENOMEM;
 	r = tar_input_init(&tar->input, fd);
 	if (r == 0)
-		r = begin(tar);
+		r = tar_begin(tar);
 	if (r == 0) {
 		*ret = steal_ptr(&tar);
 		return 0;
@@ -442,7 +442,7 @@ void tar_free(struct tar *tar)
 	if (!tar)
 		return;
 	while (tar->depth > 0)
-		pop(tar);
+		close_level(tar);
 	tar_input_release(&tar->input);
 	buf_release(&tar->folder);
 	buf_release(&tar->path);

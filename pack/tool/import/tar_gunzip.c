@@ -32,7 +32,7 @@ static ssize_t damaged(struct tar_gunzip *gunzip, const char *what)
 	return -EBADMSG;
 }
 
-static int begin(struct tar_gunzip *gunzip)
+static int gunzip_begin(struct tar_gunzip *gunzip)
 {
 	gunzip->block = malloc(BLOCK);
 	if (!gunzip->block || inflateInit2(&gunzip->z, WINDOW_OF_GZIP) != Z_OK)
@@ -62,13 +62,13 @@ static int find_out(struct tar_gunzip *gunzip)
 	}
 	tar_replay_rewind(&gunzip->from);
 	if (len == sizeof(head) && memcmp(head, magic, len) == 0)
-		return begin(gunzip);
+		return gunzip_begin(gunzip);
 	gunzip->state = PLAIN;
 	return 0;
 }
 
 /* Sees to it that there is input: as tar_blocks_next(). */
-static ssize_t fill(struct tar_gunzip *gunzip)
+static ssize_t gunzip_fill(struct tar_gunzip *gunzip)
 {
 	const void *block;
 	ssize_t n;
@@ -126,7 +126,7 @@ static ssize_t next_inflated(struct tar_gunzip *gunzip, const void **ret)
 	z->next_out = gunzip->block;
 	z->avail_out = BLOCK;
 	while (gunzip->error == 0 && n > 0 && z->avail_out == BLOCK) {
-		n = fill(gunzip);
+		n = gunzip_fill(gunzip);
 		if (n > 0)
 			gunzip->error = inflate_some(gunzip);
 		else

@@ -73,7 +73,7 @@ static int fail_as(int error, const char *sentence, struct err *err)
 		       sentence + 1);
 }
 
-static int fail(struct tar_level *level, struct err *err)
+static int level_fail(struct tar_level *level, struct err *err)
 {
 	const char *reason = archive_error_string(level->archive);
 	const char *damage = tar_gunzip_damage(level->from);
@@ -107,7 +107,7 @@ static int prepare_filters(struct tar_level *level)
 	return 0;
 }
 
-static int prepare(struct tar_level *level)
+static int prepare_level(struct tar_level *level)
 {
 	struct archive *archive = archive_read_new();
 
@@ -134,7 +134,7 @@ static bool understood(struct archive *archive, int status)
 }
 
 /* Takes the next entry in hand. */
-static int read_header(struct tar_level *level, struct err *err)
+static int read_level_header(struct tar_level *level, struct err *err)
 {
 	int64_t before = archive_filter_bytes(level->archive, 0);
 	int status;
@@ -147,7 +147,7 @@ static int read_header(struct tar_level *level, struct err *err)
 		return 0;
 	level->entry = NULL;
 	if (status != ARCHIVE_EOF)
-		return fail(level, err);
+		return level_fail(level, err);
 	level->ended = archive_filter_bytes(level->archive, 0) - before >= RECORD;
 	return 0;
 }
@@ -167,7 +167,7 @@ static struct timespec time_of(struct archive_entry *entry)
 	return time;
 }
 
-static const char *special(mode_t type)
+static const char *level_special(mode_t type)
 {
 	switch (type) {
 	case AE_IFCHR:
@@ -182,7 +182,7 @@ static const char *special(mode_t type)
 	}
 }
 
-static enum tar_type type_of(struct archive_entry *entry)
+static enum tar_type level_type(struct archive_entry *entry)
 {
 	if (archive_entry_hardlink(entry))
 		return TAR_TYPE_HARDLINK;
@@ -207,7 +207,7 @@ static const char *target_of(struct archive_entry *entry, enum tar_type type)
 	else if (type == TAR_TYPE_SYMLINK)
 		target = archive_entry_symlink(entry);
 	else if (type == TAR_TYPE_SPECIAL)
-		target = special(archive_entry_filetype(entry));
+		target = level_special(archive_entry_filetype(entry));
 	return target ? target : "";
 }
 
@@ -227,7 +227,7 @@ static uint64_t stored(struct archive_entry *entry, uint64_t size)
 static void describe(struct tar_level *level, struct tar_member *ret)
 {
 	struct archive_entry *entry = level->entry;
-	enum tar_type type = type_of(entry);
+	enum tar_type type = level_type(entry);
 	const char *name = archive_entry_pathname(entry);
 	uint64_t size = type == TAR_TYPE_FILE ? (uint64_t)archive_entry_size(entry) : 0;
 	uint64_t holes = type == TAR_TYPE_FILE ? size - stored(entry, size) : 0;
@@ -254,7 +254,7 @@ int tar_level_finish(struct tar_level *level, struct err *err)
 	level->unfinished = false;
 	level->told = level->size;
 	archive_clear_error(level->archive);
-	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : fail(level, err);
+	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : level_fail(level, err);
 }
 
 int tar_level_next(struct tar_level *level, struct tar_member *ret, struct err *err)
@@ -263,7 +263,7 @@ int tar_level_next(struct tar_level *level, struct tar_member *ret, struct err *
 	SCOPE_BYTES(level);
 
 	if (r == 0 && !level->waiting)
-		r = read_header(level, err);
+		r = read_level_header(level, err);
 	if (r < 0)
 		return r;
 	if (!level->entry)
@@ -301,7 +301,7 @@ static int read_data(struct tar_level *level, struct err *err)
 		return 0;
 	}
 	if (status != ARCHIVE_OK)
-		return fail(level, err);
+		return level_fail(level, err);
 	level->offset = (uint64_t)offset;
 	if (level->offset < level->told || level->offset > level->size ||
 	    level->len > level->size - level->offset)
@@ -343,15 +343,15 @@ ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *e
 static int open_level(struct tar_level *level, struct err *err)
 {
 	SCOPE_BYTES(level);
-	int r = prepare(level);
+	int r = prepare_level(level);
 
 	if (r < 0)
 		return r;
 	if (archive_read_open(level->archive, level, NULL, read_from, NULL) == ARCHIVE_OK)
-		return read_header(level, err);
+		return read_level_header(level, err);
 	if (lacks_program(level))
 		return fail_as(-ENOTSUP, archive_error_string(level->archive), err);
-	r = fail(level, err);
+	r = level_fail(level, err);
 	if (r != -EBADMSG || level->from_error)
 		return r;
 	if (tar_gunzip_damage(level->from) || archive_errno(level->archive) != FOREIGN)

@@ -7,7 +7,7 @@
 static const char *const suffixes[] = {".tar",	  ".tar.gz",  ".tgz",	  ".tar.zst",
 				       ".tar.xz", ".tar.bz2", ".tar.lz4", NULL};
 
-static const char *fault_of(const char *component, size_t len)
+static const char *component_fault(const char *component, size_t len)
 {
 	if (len > FORMAT_NAME_MAX)
 		return "a name over 255 bytes";
@@ -33,7 +33,7 @@ int tar_path_add(struct buf *path, const char *name, const char **ret_fault)
 		len = strcspn(name, "/");
 		if (len == 0 || (len == 1 && *name == '.'))
 			continue;
-		fault = fault_of(name, len);
+		fault = component_fault(name, len);
 		if (!fault)
 			r = add_component(path, name, len);
 	}

@@ -47,7 +47,7 @@ struct diff {
 	double began;
 };
 
-static void release(struct diff *diff)
+static void diff_release(struct diff *diff)
 {
 	progress_clear(&diff->progress);
 	dataset_free(diff->dataset);
@@ -70,7 +70,7 @@ static const struct {
 	[COMPARE_TIME] = {"time", "Times of"},
 };
 
-static void add_json(struct json *json, const struct compare_finding *finding)
+static void diff_json_add(struct json *json, const struct compare_finding *finding)
 {
 	json_object(json, NULL);
 	json_bytes(json, "path", finding->path, finding->len);
@@ -125,7 +125,7 @@ static int on_difference(void *context, const struct compare_finding *finding)
 
 	diff->differences++;
 	if (diff->settings.json) {
-		add_json(&diff->json, finding);
+		diff_json_add(&diff->json, finding);
 		return 0;
 	}
 	progress_clear(&diff->progress);
@@ -143,19 +143,19 @@ static int on_difference(void *context, const struct compare_finding *finding)
 
 /* --- what cannot be compared -------------------------------------------------------------- */
 
-static void say(struct diff *diff, const char *top, const char *path, const char *why)
+static void say_failed(struct diff *diff, const char *top, const char *path, const char *why)
 {
 	progress_clear(&diff->progress);
 	log_error("%s%s%s: %s", top, *path ? "/" : "", path, why);
 }
 
-static int on_unreadable(void *context, const char *path, int error)
+static int diff_unreadable(void *context, const char *path, int error)
 {
 	struct diff *diff = context;
 
 	diff->unreadable++;
-	say(diff, diff->folder, path,
-	    error == -ESTALE ? "changed while it was being compared" : strerror(-error));
+	say_failed(diff, diff->folder, path,
+		   error == -ESTALE ? "changed while it was being compared" : strerror(-error));
 	return 0;
 }
 
@@ -168,8 +168,8 @@ static int on_damaged(void *context, const char *path, int error)
 	if (error == -EBADMSG && cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE)
 		return -EBADMSG;
 	diff->damaged++;
-	say(diff, diff->pack, path,
-	    error == -EBADMSG ? "damaged in the pack: checksum mismatch" : strerror(-error));
+	say_failed(diff, diff->pack, path,
+		   error == -EBADMSG ? "damaged in the pack: checksum mismatch" : strerror(-error));
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static int on_reading(void *context, uint64_t files, uint64_t bytes)
 	return 0;
 }
 
-static int on_done(void *context, uint64_t files, uint64_t bytes)
+static int diff_done(void *context, uint64_t files, uint64_t bytes)
 {
 	struct diff *diff = context;
 
@@ -205,7 +205,7 @@ static int on_done(void *context, uint64_t files, uint64_t bytes)
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static void begin_json(struct diff *diff)
+static void diff_json_begin(struct diff *diff)
 {
 	diff->json = json_begin(&diff->found);
 	json_object(&diff->json, NULL);
@@ -213,7 +213,7 @@ static void begin_json(struct diff *diff)
 	json_array(&diff->json, "differences");
 }
 
-static int end_json(struct diff *diff, double seconds)
+static int diff_json_end(struct diff *diff, double seconds)
 {
 	int r;
 
@@ -245,11 +245,11 @@ static void say_options(const struct diff *diff)
 		   (int)text.len - (text.data[text.len - 1] == ' '), text.data);
 }
 
-static int conclude(struct diff *diff)
+static int conclude_diff(struct diff *diff)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], count[SIZE_TEXT];
 	double seconds = progress_now() - diff->began;
-	int r = diff->settings.json ? end_json(diff, seconds) : 0;
+	int r = diff->settings.json ? diff_json_end(diff, seconds) : 0;
 
 	if (r < 0)
 		return r;
@@ -269,18 +269,18 @@ static int conclude(struct diff *diff)
 	return diff->differences + diff->unreadable > 0 ? -ECANCELED : 0;
 }
 
-static int run(struct diff *diff)
+static int run_diff(struct diff *diff)
 {
 	const struct compare_params params = {.dataset = diff->dataset,
 					      .root = diff->root,
 					      .attributes = diff->settings.attributes,
 					      .jobs = batch_scan_jobs(diff->settings.jobs),
 					      .differs = on_difference,
-					      .unreadable = on_unreadable,
+					      .unreadable = diff_unreadable,
 					      .damaged = on_damaged,
 					      .looking = on_looking,
 					      .reading = on_reading,
-					      .done = on_done,
+					      .done = diff_done,
 					      .context = diff};
 	int r;
 
@@ -288,13 +288,13 @@ static int run(struct diff *diff)
 	progress_begin(&diff->progress, "looking",
 		       cmd_progress(&diff->settings.common, diff->settings.progress));
 	if (diff->settings.json)
-		begin_json(diff);
+		diff_json_begin(diff);
 	r = compare(&params);
 	progress_end(&diff->progress);
 	/* Which parts of the index are damaged was said where they are loaded. */
 	if (r < 0 && r != -EBADMSG)
 		log_error("%s: %s", diff->pack, err_text(NULL, r));
-	return r < 0 ? r : conclude(diff);
+	return r < 0 ? r : conclude_diff(diff);
 }
 
 static int open_folder(struct diff *diff)
@@ -310,7 +310,7 @@ static int open_folder(struct diff *diff)
 
 int cmd_diff(int argc, char **argv)
 {
-	SCOPE(release) struct diff diff = {.root = -1};
+	SCOPE(diff_release) struct diff diff = {.root = -1};
 	const struct cmd_line line = CMD_LINE(&command, &diff.settings, 2, 2);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
@@ -324,5 +324,5 @@ int cmd_diff(int argc, char **argv)
 		r = cmd_open(diff.pack, &diff.dataset);
 	if (r == EXIT_DONE && diff.settings.attributes)
 		r = cmd_load(diff.pack, diff.dataset, DATASET_ATTRS);
-	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run(&diff))) : r;
+	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run_diff(&diff))) : r;
 }

@@ -50,7 +50,7 @@ struct extract {
 	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
 };
 
-static void release(struct extract *extract)
+static void extract_release(struct extract *extract)
 {
 	progress_clear(&extract->progress);
 	dataset_free(extract->dataset);
@@ -119,7 +119,7 @@ static void say_rest(const struct extract *extract)
 			  count_format(extract->failed - SAID_MOST, text));
 }
 
-static int on_done(void *context, uint64_t files, uint64_t bytes)
+static int extract_done(void *context, uint64_t files, uint64_t bytes)
 {
 	struct extract *extract = context;
 
@@ -127,7 +127,7 @@ static int on_done(void *context, uint64_t files, uint64_t bytes)
 	return interrupt_pending() ? -EINTR : 0;
 }
 
-static int conclude(struct extract *extract)
+static int conclude_extract(struct extract *extract)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
 	uint64_t done = extract->progress.files, size = extract->progress.bytes;
@@ -146,7 +146,7 @@ static int conclude(struct extract *extract)
 	return EXIT_DONE;
 }
 
-static int run(struct extract *extract)
+static int run_extract(struct extract *extract)
 {
 	const struct extract_params params = {.dataset = extract->dataset,
 					      .subtree = &extract->subtree,
@@ -154,7 +154,7 @@ static int run(struct extract *extract)
 					      .finish_root = extract->made_root,
 					      .jobs = batch_scan_jobs(extract->settings.jobs),
 					      .fault = on_fault,
-					      .done = on_done,
+					      .done = extract_done,
 					      .context = extract};
 	int r;
 
@@ -174,12 +174,12 @@ static int run(struct extract *extract)
 	/* A fault has been said where it happened. */
 	if (r < 0 && extract->failed == 0)
 		log_error("%s: %s", extract->pack, err_text(NULL, r));
-	return r < 0 ? (int)exit_status_of(r) : conclude(extract);
+	return r < 0 ? (int)exit_status_of(r) : conclude_extract(extract);
 }
 
 int cmd_extract(int argc, char **argv)
 {
-	SCOPE(release) struct extract extract = {.root = -1};
+	SCOPE(extract_release) struct extract extract = {.root = -1};
 	const struct cmd_line line = CMD_LINE(&command, &extract.settings, 2, -1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
@@ -198,5 +198,5 @@ int cmd_extract(int argc, char **argv)
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();
-	return run(&extract);
+	return run_extract(&extract);
 }

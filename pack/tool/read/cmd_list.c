@@ -37,7 +37,7 @@ struct list {
 	struct buf path, line; /* of the entry in hand */
 };
 
-static void release(struct list *list)
+static void list_release(struct list *list)
 {
 	dataset_free(list->dataset);
 	buf_release(&list->path);
@@ -87,7 +87,7 @@ static int add_target(struct list *list, uint32_t number)
 	return r < 0 ? r : buf_add(&list->line, target, len);
 }
 
-static int add_plain(struct list *list, uint32_t number, const struct dataset_entry *entry)
+static int list_plain(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
 	int r = list->settings.detailed ? add_details(list, number, entry) : 0;
 
@@ -137,7 +137,7 @@ static int add_sum(struct list *list, struct json *json, uint32_t number)
 	return 0;
 }
 
-static int add_json(struct list *list, uint32_t number, const struct dataset_entry *entry)
+static int list_json(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
 	struct json json = json_begin(&list->line);
 	struct dataset_image image = {0};
@@ -178,8 +178,8 @@ static int list_entry(struct list *list, uint32_t number, const struct dataset_e
 	list->line.len = 0;
 	r = dataset_path(list->dataset, number, &list->path);
 	if (r == 0)
-		r = list->settings.json ? add_json(list, number, entry)
-					: add_plain(list, number, entry);
+		r = list->settings.json ? list_json(list, number, entry)
+					: list_plain(list, number, entry);
 	if (r == 0)
 		fwrite(list->line.data, 1, list->line.len, stdout);
 	return r;
@@ -209,7 +209,7 @@ static int list_all(struct list *list, const char *pack, const struct subtree *s
 
 int cmd_list(int argc, char **argv)
 {
-	SCOPE(release) struct list list = {0};
+	SCOPE(list_release) struct list list = {0};
 	SCOPE(subtree_release) struct subtree subtree = {0};
 	const struct cmd_line line = CMD_LINE(&command, &list.settings, 1, 2);
 	char **args;

@@ -54,7 +54,7 @@ struct verify {
 	bool sums_lost;
 };
 
-static void release(struct verify *verify)
+static void verify_release(struct verify *verify)
 {
 	progress_clear(&verify->progress);
 	dataset_free(verify->dataset);
@@ -186,7 +186,7 @@ static int bad_extent(struct verify *verify, uint64_t number, int error)
 	return r;
 }
 
-static int batch_done(void *context, const struct batch *batch, void *pointer)
+static int verify_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct verify *verify = context;
 	const struct note *note = pointer;
@@ -222,7 +222,7 @@ static int check_bytes(struct verify *verify)
 					   .jobs = batch_scan_jobs(verify->settings.jobs),
 					   .note_size = sizeof(struct note),
 					   .work = check_batch,
-					   .done = batch_done,
+					   .done = verify_batch_done,
 					   .context = verify};
 	int r = list_files(verify->dataset, &files);
 
@@ -246,7 +246,7 @@ static int check_keys(struct verify *verify)
 	return r == -EBADMSG || r == -EIO ? say_fault(verify, &fault) : r;
 }
 
-static int check_all(struct verify *verify)
+static int verify_all(struct verify *verify)
 {
 	int r = dataset_check_sections(verify->dataset, say_fault, verify);
 
@@ -260,7 +260,7 @@ static int check_all(struct verify *verify)
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static void begin_json(struct verify *verify)
+static void verify_json_begin(struct verify *verify)
 {
 	const struct dataset_info *info;
 
@@ -275,7 +275,7 @@ static void begin_json(struct verify *verify)
 	json_array(&verify->json, "bad");
 }
 
-static int end_json(struct verify *verify, double seconds)
+static int verify_json_end(struct verify *verify, double seconds)
 {
 	int r;
 
@@ -289,12 +289,12 @@ static int end_json(struct verify *verify, double seconds)
 	return r;
 }
 
-static int conclude(struct verify *verify)
+static int conclude_verify(struct verify *verify)
 {
 	const struct format_super *super = dataset_info(verify->dataset)->super;
 	double seconds = progress_end(&verify->progress);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
-	int r = verify->settings.json ? end_json(verify, seconds) : 0;
+	int r = verify->settings.json ? verify_json_end(verify, seconds) : 0;
 
 	if (r < 0)
 		return r;
@@ -315,23 +315,23 @@ static int conclude(struct verify *verify)
 	return 0;
 }
 
-static int run(struct verify *verify)
+static int run_verify(struct verify *verify)
 {
 	int r;
 
 	verify->bad_entries = calloc(1, dataset_entries(verify->dataset) / 8 + 1);
-	r = verify->bad_entries ? check_all(verify) : -ENOMEM;
+	r = verify->bad_entries ? verify_all(verify) : -ENOMEM;
 	progress_clear(&verify->progress);
 	if (r < 0) {
 		log_error("%s: %s", verify->pack, err_text(NULL, r));
 		return r;
 	}
-	return conclude(verify);
+	return conclude_verify(verify);
 }
 
 /* Opens the pack. One that is damaged where nothing can be read without it has but one fault to
  * be named: itself. */
-static int open_pack(struct verify *verify)
+static int verify_open(struct verify *verify)
 {
 	struct err err = {0};
 	int r = dataset_open(verify->pack, &verify->dataset, &err);
@@ -339,20 +339,20 @@ static int open_pack(struct verify *verify)
 		.damage = "index", .path = "", .len = 0, .text = err_text(&err, r)};
 
 	if (verify->settings.json)
-		begin_json(verify);
+		verify_json_begin(verify);
 	if (r == 0)
 		return 0;
 	log_error("%s: %s%s", verify->pack, err_text(&err, r), dataset_way_out(r));
 	if (r == -EBADMSG && verify->settings.json) {
 		say_fault(verify, &fault);
-		end_json(verify, 0);
+		verify_json_end(verify, 0);
 	}
 	return r;
 }
 
 int cmd_verify(int argc, char **argv)
 {
-	SCOPE(release) struct verify verify = {0};
+	SCOPE(verify_release) struct verify verify = {0};
 	const struct cmd_line line = CMD_LINE(&command, &verify.settings, 1, 1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
@@ -360,12 +360,12 @@ int cmd_verify(int argc, char **argv)
 	if (r != CMD_RUN)
 		return r;
 	verify.pack = args[0];
-	r = open_pack(&verify);
+	r = verify_open(&verify);
 	if (r < 0)
 		return exit_finish((int)exit_status_of(r));
 	progress_begin(&verify.progress, "checking",
 		       cmd_progress(&verify.settings.common, verify.settings.progress));
 	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
 	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
-	return exit_finish((int)exit_status_of(run(&verify)));
+	return exit_finish((int)exit_status_of(run_verify(&verify)));
 }

@@ -5,7 +5,7 @@
 #include "pack/tool/read/compare_internal.h"
 #include <string.h>
 
-static void release(struct compare *compare)
+static void compare_release(struct compare *compare)
 {
 	scan_free(compare->scan);
 	free(compare->in_pack);
@@ -20,7 +20,7 @@ const struct scan_entry *compare_data(const struct scan *scan, uint32_t number)
 }
 
 /* However its bytes are stored, a file is a file. */
-static enum format_kind kind_of(unsigned kind)
+static enum format_kind compared_kind(unsigned kind)
 {
 	return kind == FORMAT_DIRECTORY || kind == FORMAT_SYMLINK ? (enum format_kind)kind
 								  : FORMAT_FILE;
@@ -40,8 +40,8 @@ static const char *kind_text(enum format_kind kind)
 
 /* --- telling ---------------------------------------------------------------------------- */
 
-static int tell(const struct compare *compare, const struct buf *path,
-		struct compare_finding *finding)
+static int tell_finding(const struct compare *compare, const struct buf *path,
+			struct compare_finding *finding)
 {
 	finding->path = path->data;
 	finding->len = path->len;
@@ -54,7 +54,7 @@ int compare_tell(const struct compare *compare, uint32_t entry, enum compare_dif
 	struct compare_finding finding = {.difference = what};
 	int r = dataset_path(compare->dataset, entry, &path);
 
-	return r < 0 ? r : tell(compare, &path, &finding);
+	return r < 0 ? r : tell_finding(compare, &path, &finding);
 }
 
 static int tell_scanned(const struct compare *compare, uint32_t number,
@@ -63,7 +63,7 @@ static int tell_scanned(const struct compare *compare, uint32_t number,
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = scan_path(compare->scan, number, &path);
 
-	return r < 0 ? r : tell(compare, &path, finding);
+	return r < 0 ? r : tell_finding(compare, &path, finding);
 }
 
 /* --- the folder ------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static bool mark_unseen(struct compare *compare, const char *path, uint32_t *ret
 	return true;
 }
 
-static int on_unreadable(void *context, const char *path, int error)
+static int compare_unreadable(void *context, const char *path, int error)
 {
 	struct compare *compare = context;
 	uint32_t entry;
@@ -87,7 +87,7 @@ static int on_unreadable(void *context, const char *path, int error)
 }
 
 /* A named pipe or the like, which is in no pack. */
-static void on_special(void *context, const char *path, const char *what)
+static void compare_special(void *context, const char *path, const char *what)
 {
 	struct compare *compare = context;
 	struct compare_finding finding = {.difference = COMPARE_ONLY_IN_FOLDER,
@@ -100,24 +100,24 @@ static void on_special(void *context, const char *path, const char *what)
 	if (mark_unseen(compare, path, &entry)) {
 		dataset_child(compare->dataset, entry, &child);
 		finding.difference = COMPARE_KIND;
-		finding.pack_kind = kind_text(kind_of(child.kind));
+		finding.pack_kind = kind_text(compared_kind(child.kind));
 	}
 	if (compare->error == 0)
 		compare->error = compare->params->differs(compare->params->context, &finding);
 }
 
-static int on_tick(void *context, uint64_t entries)
+static int compare_tick(void *context, uint64_t entries)
 {
 	const struct compare *compare = context;
 
 	return compare->params->looking(compare->params->context, entries);
 }
 
-static int look(struct compare *compare)
+static int compare_scan(struct compare *compare)
 {
-	const struct scan_watch watch = {.unreadable = on_unreadable,
-					 .special = on_special,
-					 .tick = on_tick,
+	const struct scan_watch watch = {.unreadable = compare_unreadable,
+					 .special = compare_special,
+					 .tick = compare_tick,
 					 .context = compare};
 	const struct scan_params params = {.root = compare->params->root,
 					   .jobs = compare->params->jobs,
@@ -199,15 +199,15 @@ static int compare_targets(struct compare *compare, uint32_t number, uint32_t en
 /* Two that have the same path; of files the bytes come later, unless the sizes say enough. */
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
-	enum format_kind kind = kind_of(scan_entry(compare->scan, number)->kind);
+	enum format_kind kind = compared_kind(scan_entry(compare->scan, number)->kind);
 	struct compare_finding finding = {.difference = COMPARE_KIND};
 	struct dataset_entry packed;
 	int r = 0;
 
 	dataset_entry(compare->dataset, entry, &packed);
-	if (kind != kind_of(packed.kind)) {
+	if (kind != compared_kind(packed.kind)) {
 		finding.folder_kind = kind_text(kind);
-		finding.pack_kind = kind_text(kind_of(packed.kind));
+		finding.pack_kind = kind_text(compared_kind(packed.kind));
 		return tell_scanned(compare, number, &finding);
 	}
 	if (kind == FORMAT_SYMLINK)
@@ -270,10 +270,10 @@ static bool is_open(const struct compare *compare, uint32_t entry, uint64_t *ret
 	struct dataset_entry packed;
 
 	if (number == COMPARE_NONE || number == COMPARE_UNSEEN ||
-	    kind_of(scan_entry(compare->scan, number)->kind) != FORMAT_FILE)
+	    compared_kind(scan_entry(compare->scan, number)->kind) != FORMAT_FILE)
 		return false;
 	dataset_entry(compare->dataset, entry, &packed);
-	if (kind_of(packed.kind) != FORMAT_FILE ||
+	if (compared_kind(packed.kind) != FORMAT_FILE ||
 	    compare_data(compare->scan, number)->size != packed.size)
 		return false;
 	*ret_size = packed.size;
@@ -304,11 +304,12 @@ static int compare_files(struct compare *compare)
 
 int compare(const struct compare_params *params)
 {
-	SCOPE(release) struct compare compare = {.params = params, .dataset = params->dataset};
+	SCOPE(compare_release)
+	struct compare compare = {.params = params, .dataset = params->dataset};
 	int r;
 
 	compare.in_scan = new_column(dataset_entries(params->dataset));
-	r = compare.in_scan ? look(&compare) : -ENOMEM;
+	r = compare.in_scan ? compare_scan(&compare) : -ENOMEM;
 	if (r == 0)
 		r = pair(&compare);
 	if (r == 0)

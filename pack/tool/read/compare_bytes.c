@@ -36,7 +36,7 @@ struct note {
 	struct verdict verdicts[BATCH_FILES];
 };
 
-static void release(struct reading *reading)
+static void reading_release(struct reading *reading)
 {
 	for (unsigned i = 0; reading->workers && i < reading->compare->params->jobs; i++) {
 		dirstack_free(reading->workers[i].directories);
@@ -45,21 +45,21 @@ static void release(struct reading *reading)
 	free(reading->workers);
 }
 
-static uint32_t parent_of(const void *scan, uint32_t directory)
+static uint32_t scan_parent(const void *scan, uint32_t directory)
 {
 	return scan_entry(scan, directory)->parent;
 }
 
-static void name_of(const void *scan, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
+static void copy_scan_name(const void *scan, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
 {
 	snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(scan, directory));
 }
 
-static int prepare(struct reading *reading)
+static int reading_prepare(struct reading *reading)
 {
 	const struct compare *compare = reading->compare;
 	const struct dirstack_tree tree = {
-		.parent = parent_of, .name = name_of, .context = compare->scan};
+		.parent = scan_parent, .name = copy_scan_name, .context = compare->scan};
 	int r = 0;
 
 	reading->workers = calloc(compare->params->jobs, sizeof(*reading->workers));
@@ -77,8 +77,8 @@ static int prepare(struct reading *reading)
 /* --- in any thread ---------------------------------------------------------------------- */
 
 /* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
-static int open_file(const struct compare *compare, struct dirstack *directories, uint32_t number,
-		     int *ret_fd)
+static int open_compared(const struct compare *compare, struct dirstack *directories,
+			 uint32_t number, int *ret_fd)
 {
 	SCOPE_CLOSE int fd = -1;
 	struct stat st;
@@ -130,7 +130,7 @@ static struct verdict compare_file(const struct reading *reading,
 	struct batch_extents extents = batch_extents(reader->dataset, batch, i);
 	struct verdict verdict = {SAME, 0};
 	SCOPE_CLOSE int fd = -1;
-	int r = open_file(compare, worker->directories, compare->in_scan[batch->files[i]], &fd);
+	int r = open_compared(compare, worker->directories, compare->in_scan[batch->files[i]], &fd);
 
 	if (r < 0)
 		return (struct verdict){UNREADABLE, r};
@@ -139,8 +139,8 @@ static struct verdict compare_file(const struct reading *reading,
 	return verdict;
 }
 
-static void work(void *context, unsigned worker, const struct batch *batch,
-		 struct batch_reader *reader, void *pointer)
+static void compare_batch(void *context, unsigned worker, const struct batch *batch,
+			  struct batch_reader *reader, void *pointer)
 {
 	struct reading *reading = context;
 	struct note *note = pointer;
@@ -169,7 +169,7 @@ static int tell_error(const struct compare *compare, uint32_t entry, const struc
 }
 
 /* Pieces of a file come one after the other: one that differs is told, and the rest is not. */
-static int file_done(struct reading *reading, uint32_t entry, const struct verdict *verdict)
+static int compare_file_done(struct reading *reading, uint32_t entry, const struct verdict *verdict)
 {
 	if (verdict->outcome == SAME || atomic_load(&reading->settled) == entry)
 		return 0;
@@ -180,7 +180,7 @@ static int file_done(struct reading *reading, uint32_t entry, const struct verdi
 					     : tell_error(reading->compare, entry, verdict);
 }
 
-static int batch_done(void *context, const struct batch *batch, void *pointer)
+static int compare_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct reading *reading = context;
 	const struct compare_params *params = reading->compare->params;
@@ -188,23 +188,24 @@ static int batch_done(void *context, const struct batch *batch, void *pointer)
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < batch->count; i++)
-		r = file_done(reading, batch->files[i], &note->verdicts[i]);
+		r = compare_file_done(reading, batch->files[i], &note->verdicts[i]);
 	return r < 0 ? r
 		     : params->done(params->context, batch->last ? batch->count : 0, batch->bytes);
 }
 
 int compare_bytes(const struct compare *compare, uint32_t *files, size_t count)
 {
-	SCOPE(release) struct reading reading = {.compare = compare, .settled = COMPARE_NONE};
+	SCOPE(reading_release)
+	struct reading reading = {.compare = compare, .settled = COMPARE_NONE};
 	const struct batch_scan_params params = {.dataset = compare->dataset,
 						 .files = files,
 						 .count = count,
 						 .jobs = compare->params->jobs,
 						 .note_size = sizeof(struct note),
-						 .work = work,
-						 .done = batch_done,
+						 .work = compare_batch,
+						 .done = compare_batch_done,
 						 .context = &reading};
-	int r = prepare(&reading);
+	int r = reading_prepare(&reading);
 
 	return r < 0 ? r : batch_scan(&params);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void release(struct extractor *extractor)
+static void extractor_release(struct extractor *extractor)
 {
 	extract_drop_larges(extractor);
 	for (unsigned i = 0; extractor->workers && i < extractor->params->jobs; i++)
@@ -21,7 +21,7 @@ static void release(struct extractor *extractor)
 	free(extractor->made);
 }
 
-static uint32_t parent_of(const void *dataset, uint32_t directory)
+static uint32_t pack_parent(const void *dataset, uint32_t directory)
 {
 	struct dataset_entry entry;
 
@@ -54,7 +54,7 @@ int extract_tell(struct extractor *extractor, uint32_t number, int error)
 static int open_stacks(struct extractor *extractor)
 {
 	const struct dirstack_tree tree = {
-		.parent = parent_of, .name = extract_name, .context = extractor->dataset};
+		.parent = pack_parent, .name = extract_name, .context = extractor->dataset};
 	int root = extractor->params->root;
 	int r = dirstack_new(&tree, root, &extractor->directories);
 
@@ -65,7 +65,7 @@ static int open_stacks(struct extractor *extractor)
 	return r;
 }
 
-static int prepare(struct extractor *extractor)
+static int extractor_prepare(struct extractor *extractor)
 {
 	uint32_t entries = dataset_entries(extractor->dataset);
 
@@ -145,9 +145,9 @@ static int make_hardlink(struct extractor *extractor, uint32_t made, uint32_t nu
 	char first[FORMAT_NAME_MAX + 1], name[FORMAT_NAME_MAX + 1];
 	int from, to, r;
 
-	r = dirstack_enter(extractor->first_names, parent_of(extractor->dataset, made), &from);
+	r = dirstack_enter(extractor->first_names, pack_parent(extractor->dataset, made), &from);
 	if (r == 0)
-		r = dirstack_enter(extractor->directories, parent_of(extractor->dataset, number),
+		r = dirstack_enter(extractor->directories, pack_parent(extractor->dataset, number),
 				   &to);
 	if (r < 0)
 		return r;
@@ -215,7 +215,7 @@ static int make_or_plan(struct extractor *extractor, uint32_t number, struct pla
 	return extract_tell(extractor, number, r);
 }
 
-static int make_tree(struct extractor *extractor, struct plan *plan)
+static int make_folders(struct extractor *extractor, struct plan *plan)
 {
 	uint32_t entries = dataset_entries(extractor->dataset);
 	int r = 0;
@@ -276,12 +276,13 @@ static int finish_directories(struct extractor *extractor)
 
 int extract_tree(const struct extract_params *params)
 {
-	SCOPE(release) struct extractor extractor = {.params = params, .dataset = params->dataset};
+	SCOPE(extractor_release)
+	struct extractor extractor = {.params = params, .dataset = params->dataset};
 	SCOPE(plan_release) struct plan plan = {0};
-	int r = prepare(&extractor);
+	int r = extractor_prepare(&extractor);
 
 	if (r == 0)
-		r = make_tree(&extractor, &plan);
+		r = make_folders(&extractor, &plan);
 	if (r == 0)
 		r = extract_files(&extractor, (uint32_t *)(void *)plan.files.data,
 				  plan.files.len / sizeof(uint32_t), params->jobs);

@@ -65,7 +65,8 @@ static int create(struct extractor *extractor, struct dirstack *directories, uin
 }
 
 /* The end of a file that was created: it is whole, with mode and time, or it is not there. */
-static int conclude(struct extractor *extractor, uint32_t number, int directory, int fd, int error)
+static int conclude_file(struct extractor *extractor, uint32_t number, int directory, int fd,
+			 int error)
 {
 	char name[FORMAT_NAME_MAX + 1];
 
@@ -105,7 +106,7 @@ static int get_bytes(struct batch_reader *reader, struct batch_extents extents, 
 	return r == -ENODATA ? -EBADMSG : r;
 }
 
-static int fill(struct batch_reader *reader, const struct batch *batch, uint32_t i, int fd)
+static int fill_file(struct batch_reader *reader, const struct batch *batch, uint32_t i, int fd)
 {
 	struct batch_extents extents = batch_extents(reader->dataset, batch, i);
 	struct dataset_entry entry;
@@ -132,8 +133,8 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 	if (!note->read)
 		batch_reader_read(reader, batch);
 	note->read = true;
-	r = fill(reader, batch, i, fd);
-	return conclude(extractor, batch->files[i], directory, fd, r);
+	r = fill_file(reader, batch, i, fd);
+	return conclude_file(extractor, batch->files[i], directory, fd, r);
 }
 
 static int write_piece(const struct large *large, struct batch_reader *reader,
@@ -149,8 +150,8 @@ static int write_piece(const struct large *large, struct batch_reader *reader,
 	return r < 0 ? r : io_pwrite_full(large->fd, data, batch->bytes, batch->from);
 }
 
-static void work(void *context, unsigned worker, const struct batch *batch,
-		 struct batch_reader *reader, void *pointer)
+static void extract_batch(void *context, unsigned worker, const struct batch *batch,
+			  struct batch_reader *reader, void *pointer)
 {
 	struct extractor *extractor = context;
 	struct note *note = pointer;
@@ -186,7 +187,7 @@ static int begin_large(struct extractor *extractor, uint32_t entry)
 	return 0;
 }
 
-static int begin(void *context, const struct batch *batch, void *pointer)
+static int begin_batch(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
 	struct note *note = pointer;
@@ -223,7 +224,7 @@ static int end_large(struct extractor *extractor, struct large *large)
 	r = dirstack_enter(extractor->directories, entry.parent, &directory);
 	if (r < 0)
 		return r;
-	return conclude(extractor, ended.entry, directory, steal_fd(&fd), ended.error);
+	return conclude_file(extractor, ended.entry, directory, steal_fd(&fd), ended.error);
 }
 
 void extract_drop_larges(struct extractor *extractor)
@@ -234,7 +235,8 @@ void extract_drop_larges(struct extractor *extractor)
 	}
 }
 
-static int file_done(struct extractor *extractor, uint32_t number, int error, uint64_t bytes)
+static int extract_file_done(struct extractor *extractor, uint32_t number, int error,
+			     uint64_t bytes)
 {
 	struct dataset_entry entry;
 
@@ -259,16 +261,16 @@ static int piece_done(struct extractor *extractor, const struct batch *batch,
 	if (large->error == 0)
 		r = extractor->params->done(extractor->params->context, 0, batch->bytes);
 	else if (!told)
-		r = file_done(extractor, *batch->files, large->error, 0);
+		r = extract_file_done(extractor, *batch->files, large->error, 0);
 	large->told = large->error != 0;
 	told = large->told;
 	if (r < 0 || !batch->last)
 		return r;
 	r = end_large(extractor, large);
-	return told ? 0 : file_done(extractor, *batch->files, r, 0);
+	return told ? 0 : extract_file_done(extractor, *batch->files, r, 0);
 }
 
-static int batch_done(void *context, const struct batch *batch, void *pointer)
+static int extract_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
 	const struct note *note = pointer;
@@ -279,7 +281,7 @@ static int batch_done(void *context, const struct batch *batch, void *pointer)
 		return piece_done(extractor, batch, note);
 	for (uint32_t i = 0; r == 0 && i < batch->count; i++) {
 		dataset_entry(extractor->dataset, batch->files[i], &entry);
-		r = file_done(extractor, batch->files[i], note->errors[i], entry.size);
+		r = extract_file_done(extractor, batch->files[i], note->errors[i], entry.size);
 	}
 	return r;
 }
@@ -291,9 +293,9 @@ int extract_files(struct extractor *extractor, uint32_t *files, size_t count, un
 						 .count = count,
 						 .jobs = jobs,
 						 .note_size = sizeof(struct note),
-						 .begin = begin,
-						 .work = work,
-						 .done = batch_done,
+						 .begin = begin_batch,
+						 .work = extract_batch,
+						 .done = extract_batch_done,
 						 .context = extractor};
 
 	return count ? batch_scan(&params) : 0;

@@ -104,6 +104,7 @@ $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
 $(B)/unit/test_inval: $(call objects,fs/inval.c)
+$(B)/unit/test_lists: $(call objects,fs/lists.c fs/lists_text.c fs/lists_tree.c)
 $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
@@ -162,7 +163,7 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_scan cache fill histogram in
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dedup_table dataset \
-		   dataset_kin dataset_lists duplicates index path_map resume statistics)
+		   dataset_kin duplicates index lists path_map resume statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)
@@ -213,6 +214,7 @@ fuzz: $(fuzzers)
 	$(Q)for f in $(fuzzers); do mkdir -p $$f.corpus && \
 		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 $$f.corpus || exit 1; done
 
+$(B)/fuzz/fuzz_lists: fs/lists.c fs/lists_text.c fs/lists_tree.c
 $(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(write_src) $(base_src) $(filter-out %/main.c,$(tool_src))
 	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(CPPFLAGS) -std=gnu17 -g -O1 \
 		-fsanitize=fuzzer,address,undefined -o $@ $(filter %.c,$^) $(tool_libs)

@@ -43,7 +43,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
          "fs/tree.h": ["pack/dataset.h"],
          "fs/notify_store.h": ["cache/cache.h"],
          "fs/order_upload.h": ["cache/cache.h"],
-         "fs/source.c": ["pack/dataset_lists.h"],
+         "fs/lists.h": ["pack/dataset.h"],
          "pack/tool/cli/cmd.c": ["pack/write/builder.h", "pack/tool/image/jpeg_head.h",
                                  "pack/tool/import/tar.h"]}
 
@@ -67,7 +67,7 @@ SYSTEM = {
     "archive_entry.h": ["pack/tool/import/tar_level.c"],
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
-    "xxhash.h": ["pack/*", "fs/main.c"],
+    "xxhash.h": ["pack/*", "fs/lists*.c", "fs/main.c"],
     "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check_kinds.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }

@@ -2,7 +2,7 @@
  *
  *	the file	VOC2012/JPEGImages/2007_000027.jpg
  *	a line		2007_000027 -1			its first word, without a suffix
- *	so		VOC2012/JPEGImages/ is before, .jpg behind each first word of a line
+ *	so		VOC2012/JPEGImages/ is before, .jpg after each first word of a line
  *
  *	the file	coco/images/train/1.jpg
  *	a line		/home/me/coco/images/train/1.jpg
@@ -12,13 +12,11 @@
  * is left of the word is its prefix, which the other words share, and what is left of the path is
  * the base, where they are looked up. Of lines, a word is what is in the same column; of JSON, a
  * string that is a value of the same key, or no value, as the one found. */
-#include "pack/dataset_lists_text.h"
+#include "fs/lists_text.h"
 #include "base/bits.h"
 #include "base/scope.h"
 #include <string.h>
 #include <xxhash.h>
-
-#define WORD_MAX 4096 /* bytes of a path */
 
 /* How the text names files. */
 struct reading {
@@ -33,7 +31,7 @@ struct reading {
 };
 
 struct text {
-	const struct index *index;
+	const struct dataset *dataset;
 	uint32_t file;
 	struct lists_word name, suffix; /* of the file; the suffix with its dot */
 	const char *data, *end;
@@ -44,15 +42,13 @@ struct text {
 	uint32_t folder_entry; /* LISTS_NONE: there is no such folder */
 	bool folder_known;
 
-	struct buf prefix; /* of the reading, where it was unescaped */
-
-	struct buf words;   /* of the entries, one behind the other */
-	struct line *lines; /* entries as they stand */
+	struct buf words;	 /* of the entries, end to end */
+	struct text_line *lines; /* entries as they stand */
 	size_t count, room;
 	size_t missed; /* words that name no file */
 };
 
-struct line {
+struct text_line {
 	uint64_t word; /* where it is in words */
 	uint32_t len;
 	uint32_t entry; /* or LISTS_NONE */
@@ -62,11 +58,6 @@ void lists_text_release(struct lists_text *text)
 {
 	for (unsigned i = 0; i < LISTS_TEXT_ORDERS; i++)
 		lists_files_release(&text->orders[i]);
-}
-
-static uint32_t parent_of(const struct index *index, uint32_t entry)
-{
-	return (uint32_t)index_get(index, SECTION_PARENT, entry);
 }
 
 static bool equal(struct lists_word a, struct lists_word b)
@@ -97,8 +88,8 @@ static struct lists_word last_component(struct lists_word path)
 /* Fills in how far the word and the file's path are equal, from their ends. */
 static bool match(const struct text *t, struct lists_word word, struct reading *ret)
 {
-	struct lists_word last = last_component(word), name;
-	uint32_t entry = t->file;
+	struct lists_word last = last_component(word);
+	struct dataset_entry entry, parent;
 
 	*ret = (struct reading){.found = true, .components = 1};
 	if (!equal(last, t->name)) {
@@ -107,19 +98,18 @@ static bool match(const struct text *t, struct lists_word word, struct reading *
 			return false;
 	}
 	word.len -= last.len;
-	while (word.len > 0 && parent_of(t->index, entry) != 0) {
-		uint32_t parent = parent_of(t->index, entry);
-
+	dataset_entry(t->dataset, t->file, &entry);
+	while (word.len > 0 && entry.parent != DATASET_ROOT) {
+		dataset_entry(t->dataset, entry.parent, &parent);
 		last = last_component((struct lists_word){word.text, word.len - 1});
-		name.text = index_name(t->index, parent, &name.len);
-		if (!equal(last, name))
+		if (!equal(last, (struct lists_word){parent.name, parent.name_len}))
 			break;
 		word.len -= last.len + 1;
 		ret->components++;
 		entry = parent;
 	}
 	ret->prefix = word;
-	ret->base = parent_of(t->index, entry);
+	ret->base = entry.parent;
 	return true;
 }
 
@@ -149,7 +139,7 @@ static int look_up_folder(struct text *t, struct lists_word folder)
 	t->folder_known = false;
 	if (folder.len > 0 && buf_add(&t->folder, folder.text, folder.len) < 0)
 		return -ENOMEM;
-	if (lists_find(t->index, t->reading.base, folder, &t->folder_entry) < 0)
+	if (lists_resolve(t->dataset, t->reading.base, folder, &t->folder_entry) < 0)
 		t->folder_entry = LISTS_NONE;
 	t->folder_known = true;
 	return 0;
@@ -158,6 +148,7 @@ static int look_up_folder(struct text *t, struct lists_word folder)
 static int look_up_name(const struct text *t, struct lists_word name, uint32_t *ret)
 {
 	char with_suffix[2 * FORMAT_NAME_MAX];
+	struct dataset_child child;
 	uint32_t found;
 	int r;
 
@@ -168,31 +159,24 @@ static int look_up_name(const struct text *t, struct lists_word name, uint32_t *
 		memcpy(with_suffix + name.len, t->suffix.text, t->suffix.len);
 		name = (struct lists_word){with_suffix, name.len + t->suffix.len};
 	}
-	r = index_lookup(t->index, t->folder_entry, name.text, name.len, &found);
+	r = dataset_lookup(t->dataset, t->folder_entry, name.text, name.len, &found);
 	if (r < 0)
 		return r;
-	found = index_inode(t->index, found);
-	if (index_kind(t->index, found) == FORMAT_SYMLINK &&
-	    lists_find(t->index, t->folder_entry, name, &found) < 0)
-		found = LISTS_NONE; /* a link to outside of the pack */
-	else if (index_kind(t->index, found) == FORMAT_DIRECTORY)
+	dataset_child(t->dataset, found, &child);
+	if (child.kind == FORMAT_DIRECTORY)
 		return -ENOENT;
-	*ret = found;
+	*ret = child.inode;
+	if (child.kind == FORMAT_SYMLINK &&
+	    lists_resolve(t->dataset, t->folder_entry, name, ret) < 0)
+		*ret = LISTS_NONE; /* a link to outside of the pack */
 	return 0;
 }
 
 static int add_line(struct text *t, struct lists_word word, uint32_t entry)
 {
-	if (t->count == t->room) {
-		size_t room = t->room ? t->room * 2 : 256;
-		struct line *lines = reallocarray(t->lines, room, sizeof(*lines));
-
-		if (!lines)
-			return -ENOMEM;
-		t->lines = lines;
-		t->room = room;
-	}
-	t->lines[t->count++] = (struct line){t->words.len, (uint32_t)word.len, entry};
+	if (t->count == t->room && lists_grow(&t->lines, &t->room, sizeof(*t->lines)) < 0)
+		return -ENOMEM;
+	t->lines[t->count++] = (struct text_line){t->words.len, (uint32_t)word.len, entry};
 	return buf_add(&t->words, word.text, word.len);
 }
 
@@ -363,104 +347,9 @@ static int of_lines(struct text *t)
 struct json {
 	const char *at, *end;
 	uint64_t key; /* the last one seen */
-	char scratch[WORD_MAX];
 };
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The four digits of \uXXXX; -1: there are none. */
-static int hex_number(const char *at, const char *end)
-{
-	int number = 0;
-
-	if (end - at < 4)
-		return -1;
-	for (unsigned i = 0; i < 4; i++) {
-		int digit = hex_digit(at[i]);
-
-		if (digit < 0)
-			return -1;
-		number = number * 16 + digit;
-	}
-	return number;
-}
-
-static size_t put_utf8(char *to, unsigned c)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c >= 0xdc80 && c <= 0xdcff) { /* Python's form of a byte that is not UTF-8 */
-		to[0] = (char)(c & 0xff);
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
-/* What stands behind a backslash; returns the bytes read. */
-static size_t put_escape(const char *at, const char *end, char **to)
-{
-	static const char escapes[] = "b\bf\fn\nr\rt\t";
-	int c = *at == 'u' ? hex_number(at + 1, end) : -1, low;
-	size_t read = 5;
-
-	if (c < 0) {
-		*(*to)++ = *at;
-		for (const char *e = escapes; *e; e += 2)
-			if (*at == *e)
-				(*to)[-1] = e[1];
-		return 1;
-	}
-	if (c >= 0xd800 && c < 0xdc00 && end - at > 10 && at[5] == '\\' && at[6] == 'u') {
-		low = hex_number(at + 7, end);
-		if (low >= 0xdc00 && low < 0xe000) {
-			c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-			read = 11;
-		}
-	}
-	*to += put_utf8(*to, (unsigned)c);
-	return read;
-}
-
-/* Nothing gets longer by it. */
-static struct lists_word unescape(struct json *json, struct lists_word raw)
-{
-	const char *end = raw.text + raw.len;
-	char *to = json->scratch;
-
-	if (raw.len > sizeof(json->scratch) || !memchr(raw.text, '\\', raw.len))
-		return raw;
-	for (const char *at = raw.text; at < end;) {
-		if (*at == '\\' && at + 1 < end)
-			at += 1 + put_escape(at + 1, end, &to);
-		else
-			*to++ = *at++;
-	}
-	return (struct lists_word){json->scratch, (size_t)(to - json->scratch)};
-}
-
+/* Escapes are left as they stand: a name that has any is not recognised. */
 static const char *closing_quote(const char *at, const char *end)
 {
 	for (; at < end; at++) {
@@ -484,7 +373,7 @@ static bool next_string(struct json *json, struct lists_word *ret, uint64_t *ret
 	while (before > json->at && blank(before[-1]))
 		before--;
 	*ret_key = before > json->at && before[-1] == ':' ? json->key : KEY_NONE;
-	*ret = unescape(json, (struct lists_word){open + 1, (size_t)(close - open - 1)});
+	*ret = (struct lists_word){open + 1, (size_t)(close - open - 1)};
 	for (json->at = close + 1; json->at < json->end && blank(*json->at);)
 		json->at++;
 	if (json->at < json->end && *json->at == ':') {
@@ -505,12 +394,7 @@ static int of_json(struct text *t)
 	while (next_string(&json, &word, &key)) {
 		if (!match(t, word, &reading) || !better(&reading, &t->reading))
 			continue;
-		t->prefix.len = 0;
-		if (reading.prefix.len > 0 &&
-		    buf_add(&t->prefix, reading.prefix.text, reading.prefix.len) < 0)
-			return -ENOMEM;
 		t->reading = reading;
-		t->reading.prefix.text = t->prefix.data;
 		t->reading.key = key;
 	}
 	json.at = t->reading.found ? t->data : t->end;
@@ -525,7 +409,7 @@ static int of_json(struct text *t)
 
 static int by_entry(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct text_line *x = a, *y = b;
 
 	if (x->entry != y->entry)
 		return x->entry < y->entry ? -1 : 1;
@@ -534,7 +418,7 @@ static int by_entry(const void *a, const void *b)
 
 static int by_word(const void *a, const void *b, void *text)
 {
-	const struct line *x = a, *y = b;
+	const struct text_line *x = a, *y = b;
 	const struct text *t = text;
 	int order = memcmp(t->words.data + x->word, t->words.data + y->word,
 			   x->len < y->len ? x->len : y->len);
@@ -560,7 +444,7 @@ static void sort_lines(struct text *t)
 /* The lines as they are now, and each file where it comes first, where any comes again. */
 static int make_orders(const struct text *t, struct lists_files *all, struct lists_files *once)
 {
-	SCOPE_FREE uint8_t *seen = calloc(t->index->entries / 8 + 1, 1);
+	SCOPE_FREE uint8_t *seen = calloc(dataset_entries(t->dataset) / 8 + 1, 1);
 	int r = seen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < t->count && r == 0; i++) {
@@ -587,27 +471,26 @@ static int make_all_orders(struct text *t, struct lists_text *ret)
 			   &ret->orders[LISTS_TEXT_ONCE_SORTED]);
 }
 
-/* A look that finds most texts to be about something else. Escapes could hide a name. */
-static bool may_name(const struct text *t, bool json)
+/* A look that finds most texts to be about something else. */
+static bool may_name(const struct text *t)
 {
 	struct lists_word stem = stem_of(t);
 
-	for (size_t i = 0; i < stem.len && json; i++)
-		if (stem.text[i] == '"' || stem.text[i] == '\\' || (stem.text[i] & 0x80))
-			return true;
 	return memmem(t->data, (size_t)(t->end - t->data), stem.text, stem.len) != NULL;
 }
 
-int lists_text(const struct index *index, uint32_t file, const char *data, size_t len, bool json,
-	       struct lists_text *ret)
+int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
+	       bool json, struct lists_text *ret)
 {
-	struct text t = {.index = index, .file = file, .data = data, .end = data + len};
+	struct text t = {.dataset = dataset, .file = file, .data = data, .end = data + len};
 	struct lists_text made = {0};
+	struct dataset_entry entry;
 	int r = 0;
 
-	t.name.text = index_name(index, file, &t.name.len);
+	dataset_entry(dataset, file, &entry);
+	t.name = (struct lists_word){entry.name, entry.name_len};
 	t.suffix = lists_suffix(t.name);
-	if (may_name(&t, json))
+	if (may_name(&t))
 		r = json ? of_json(&t) : of_lines(&t);
 	if (r == 0 && t.count >= t.missed && t.count > 0)
 		r = make_all_orders(&t, &made);
@@ -616,7 +499,6 @@ int lists_text(const struct index *index, uint32_t file, const char *data, size_
 	else
 		*ret = made;
 	buf_release(&t.folder);
-	buf_release(&t.prefix);
 	buf_release(&t.words);
 	free(t.lines);
 	return r;

@@ -1,10 +1,9 @@
-/* The files below a directory, in the orders in which programs list them. dataset_lists.c says
- * which program has which. Internal to pack/. */
-#ifndef PACK_DATASET_LISTS_TREE_H
-#define PACK_DATASET_LISTS_TREE_H
+/* The files below a directory, in the orders in which programs list them. fs/lists.c says which
+ * program has which. */
+#ifndef FS_LISTS_TREE_H
+#define FS_LISTS_TREE_H
 
-#include "pack/index.h"
-#include <stdbool.h>
+#include "fs/lists.h"
 
 #define LISTS_NONE UINT32_MAX /* an entry without a file: a link to outside of the pack */
 
@@ -21,61 +20,54 @@ struct lists_files {
 void lists_files_release(struct lists_files *files);
 int lists_files_add(struct lists_files *files, uint32_t entry); /* 0 or -ENOMEM */
 
+/* Grows an array to twice its room. 0 or -ENOMEM. */
+int lists_grow(void *array, size_t *room, size_t size);
+
 /* How a directory's files and subdirectories follow each other. */
 enum lists_shape {
 	LISTS_FLAT,	   /* its files, no subdirectories */
-	LISTS_MIXED,	   /* both, by their keys */
+	LISTS_MIXED,	   /* both, by their names */
 	LISTS_FILES_FIRST, /* files, then what is below the first subdirectory, the second ... */
-	LISTS_LAST_FIRST,  /* files, then what is below the last subdirectory, the one before ... */
-	LISTS_DEEP,	   /* files of each directory, these by their paths */
-	LISTS_CLASSES,	   /* the files of the first subdirectory, the second ... */
-	LISTS_CLASSES_DEEP /* LISTS_DEEP of the first subdirectory, the second ... */
+	LISTS_CLASSES	   /* LISTS_FILES_FIRST without the directory's own files */
 };
 
 /* What the names of a directory are sorted by. */
 enum lists_key {
 	LISTS_BYTES,  /* their bytes, as the index has them */
 	LISTS_STRING, /* as Python strings */
-	LISTS_PATH,   /* the same, with a slash behind those of directories: as whole paths sort */
+	LISTS_PATH,   /* the same, a slash after those of directories: as whole paths sort */
 	LISTS_NATURAL /* whole paths, small letters, runs of digits as numbers */
 };
 
 enum lists_keep {
-	LISTS_ALL,
 	LISTS_TORCHVISION, /* IMG_EXTENSIONS of each library */
 	LISTS_TIMM,
-	LISTS_DALI,
-	LISTS_SUFFIX /* those that end in the suffix given */
-};
-
-enum lists_flag {
-	LISTS_LINKS = 1, /* links to directories are followed */
-	LISTS_HIDE = 2,	 /* what begins with a dot is left out */
-	LISTS_FOLD = 4	 /* LISTS_SUFFIX in small letters */
+	LISTS_SUFFIX,	  /* those that end in the suffix given */
+	LISTS_SUFFIX_FOLD /* the same, in small or large letters */
 };
 
 struct lists_order {
 	enum lists_shape shape;
 	enum lists_key key;
 	enum lists_keep keep;
-	unsigned flags; /* enum lists_flag */
+	bool links; /* to directories are followed */
+	bool hide;  /* what begins with a dot is left out */
 };
 
 /* What a name ends in, from its last dot on; empty where there is none. .bashrc has none. */
 struct lists_word lists_suffix(struct lists_word name);
 
 /* Whether the order has files of that name. */
-bool lists_keeps(const struct lists_order *order, struct lists_word suffix, const char *name,
-		 size_t len);
+bool lists_keeps(const struct lists_order *order, struct lists_word suffix, struct lists_word name);
 
 /* Appends the files of a directory. Returns 0, -ENOMEM, or -E2BIG: links that lead back up, or a
  * tree too deep for a guess. */
-int lists_tree(const struct index *index, uint32_t directory, const struct lists_order *order,
+int lists_tree(const struct dataset *dataset, uint32_t directory, const struct lists_order *order,
 	       struct lists_word suffix, struct lists_files *files);
 
 /* The entry at a path from a directory, links followed as far as they stay in the pack: a
  * directory, or a file's inode. 0, -ENOENT, -ENOTDIR or -ELOOP. */
-int lists_find(const struct index *index, uint32_t directory, struct lists_word path,
-	       uint32_t *ret);
+int lists_resolve(const struct dataset *dataset, uint32_t directory, struct lists_word path,
+		  uint32_t *ret);
 
 #endif

@@ -1,9 +1,9 @@
-/* Lists that are text: lines, or JSON, some of whose words are paths. Pure but for the index.
- * Internal to pack/. */
-#ifndef PACK_DATASET_LISTS_TEXT_H
-#define PACK_DATASET_LISTS_TEXT_H
+/* Lists that are text: lines, or JSON, some of whose words are paths. It reads nothing but the
+ * dataset. */
+#ifndef FS_LISTS_TEXT_H
+#define FS_LISTS_TEXT_H
 
-#include "pack/dataset_lists_tree.h"
+#include "fs/lists_tree.h"
 
 /* What a text may say; those that add nothing are left empty. */
 enum lists_text_order {
@@ -21,7 +21,7 @@ void lists_text_release(struct lists_text *text);
 
 /* Finds out how the text names a file, and what else it names in that way. Whatever the text is,
  * returns 0 (and no entries, where it does not name the file), or -ENOMEM. */
-int lists_text(const struct index *index, uint32_t file, const char *data, size_t len, bool json,
-	       struct lists_text *ret);
+int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
+	       bool json, struct lists_text *ret);
 
 #endif

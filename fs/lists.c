@@ -1,0 +1,358 @@
+/* Which programs list files how, and where lists lie.
+ *
+ * The directories that the file is in are tried from the nearest on: whoever reads train/ is more
+ * probable than whoever reads the whole mount, and a list that is too small is soon seen to be. At
+ * each, first what programs make of the tree, then texts in it and up to two directories below:
+ * train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. The texts of short
+ * names come first: VOC's train.txt says the same as aeroplane_train.txt. */
+#include "fs/lists.h"
+#include "base/scope.h"
+#include "fs/lists_text.h"
+#include <string.h>
+#include <strings.h>
+#include <xxhash.h>
+
+#define LEVELS_MAX  16		/* directories that the file is in */
+#define TEXT_MAX    (64 * MIB)	/* a longer one is data, not a list */
+#define TEXTS_MAX   (256 * MIB) /* that are read in all */
+#define TEXTS_BELOW 2		/* directories below */
+#define TEXTS_EACH  256 /* a directory with more of them has captions or labels, a text a file */
+
+struct search {
+	struct dataset *dataset;
+	uint32_t file; /* its inode's entry */
+	struct lists_word name, suffix;
+	lists_found_fn *found;
+	void *context;
+	XXH128_hash_t told[LISTS_MAX]; /* what was found, by its hash: equal is the same */
+	unsigned count;
+	uint64_t most;	     /* files that may still be in lists */
+	uint64_t text_bytes; /* that may still be read */
+};
+
+static uint32_t parent_directory(const struct search *s, uint32_t number)
+{
+	struct dataset_entry entry;
+
+	dataset_entry(s->dataset, number, &entry);
+	return entry.parent;
+}
+
+/* --- found --------------------------------------------------------------------------------- */
+
+/* From entries to first extents. Neighbours, of which lists are full, have consecutive ones. */
+static void number_files(const struct dataset *dataset, struct lists_files *files)
+{
+	uint32_t before = LISTS_NONE;
+	uint64_t extent = 0, extents = 0;
+
+	for (size_t i = 0; i < files->count; i++) {
+		uint32_t number = files->entries[i];
+		struct dataset_entry entry;
+
+		if (number == LISTS_NONE)
+			continue;
+		if (before != LISTS_NONE && number == before + 1)
+			extent += extents;
+		else
+			extent = dataset_first_extent(dataset, number);
+		dataset_entry(dataset, number, &entry);
+		extents = format_extents(entry.size);
+		before = number;
+		files->entries[i] = extents ? (uint32_t)extent : LISTS_NOT_STORED;
+	}
+}
+
+static bool has_file(const struct search *s, const struct lists_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (files->entries[i] == s->file)
+			return true;
+	return false;
+}
+
+/* Whether it was found before; else it is noted. */
+static bool is_old(struct search *s, const struct lists_files *files)
+{
+	XXH128_hash_t hash = XXH3_128bits(files->entries, files->count * sizeof(*files->entries));
+
+	for (unsigned i = 0; i < s->count; i++)
+		if (XXH128_isEqual(s->told[i], hash))
+			return true;
+	s->told[s->count++] = hash;
+	return false;
+}
+
+/* Tells of a list if it is one and new. Entries become extents. */
+static int found_list(struct search *s, const char *name, struct lists_files *files)
+{
+	if (s->count == LISTS_MAX || files->count < 2 || files->count > s->most ||
+	    !has_file(s, files))
+		return 0;
+	number_files(s->dataset, files);
+	if (is_old(s, files))
+		return 0;
+	s->most -= files->count;
+	return s->found(s->context, name, files->entries, (uint32_t)files->count);
+}
+
+/* --- trees --------------------------------------------------------------------------------- */
+
+struct kind {
+	const char *name;
+	struct lists_order order;
+};
+
+/* %1$s is the directory, %2$s the suffix of the file. The likely ones are tried for all directories
+ * before the others for any. A mount lists a directory in the order of the index, so that
+ * glob.glob() is as os.walk(). Sources: torchvision/datasets/folder.py; timm's
+ * readers/reader_image_folder.py; CPython's os.py, glob.py and pathlib. ImageFolder sorts what
+ * os.walk() gives by the paths of directories; where those within a class have directories of
+ * their own, that may be another order than this. */
+static const struct kind likely[] = {
+	{"images in %1$s, sorted", {LISTS_FLAT, LISTS_STRING, LISTS_TORCHVISION, false, false}},
+	{"*%2$s in %1$s, sorted", {LISTS_FLAT, LISTS_STRING, LISTS_SUFFIX, false, false}},
+	{"%1$s as ImageFolder", {LISTS_CLASSES, LISTS_STRING, LISTS_TORCHVISION, true, false}},
+	{"%1$s as timm's folder", {LISTS_MIXED, LISTS_NATURAL, LISTS_TIMM, true, false}},
+	{"paths of images below %1$s, sorted",
+	 {LISTS_MIXED, LISTS_PATH, LISTS_TORCHVISION, false, false}},
+	{"paths of *%2$s below %1$s, sorted", {LISTS_MIXED, LISTS_PATH, LISTS_SUFFIX, true, true}},
+};
+
+static const struct kind others[] = {
+	{"%1$s as DatasetFolder of *%2$s",
+	 {LISTS_CLASSES, LISTS_STRING, LISTS_SUFFIX_FOLD, true, false}},
+	{"Path objects of *%2$s below %1$s, sorted",
+	 {LISTS_MIXED, LISTS_STRING, LISTS_SUFFIX, false, false}},
+	{"images below %1$s as os.walk lists them",
+	 {LISTS_FILES_FIRST, LISTS_BYTES, LISTS_TORCHVISION, false, false}},
+	{"*%2$s below %1$s as os.walk lists them",
+	 {LISTS_FILES_FIRST, LISTS_BYTES, LISTS_SUFFIX, false, false}},
+};
+
+/* Whether a file so many directories below is in a list of that kind. */
+static bool may_have(const struct search *s, const struct lists_order *order, unsigned level)
+{
+	if (order->keep >= LISTS_SUFFIX && s->suffix.len == 0)
+		return false;
+	if (order->shape == LISTS_FLAT ? level > 0 : level == 0 && order->shape == LISTS_CLASSES)
+		return false;
+	return lists_keeps(order, s->suffix, s->name);
+}
+
+static int find_tree(struct search *s, uint32_t directory, const char *path,
+		     const struct kind *kind, struct lists_files *files)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	SCOPE(buf_release) struct buf suffix = BUF_INIT;
+	int r;
+
+	files->count = 0;
+	r = lists_tree(s->dataset, directory, &kind->order, s->suffix, files);
+	if (r < 0)
+		return r == -E2BIG ? 0 : r;
+	if (buf_addf(&suffix, "%.*s", (int)s->suffix.len, s->suffix.text) < 0 ||
+	    buf_addf(&name, kind->name, path, suffix.data) < 0)
+		return -ENOMEM;
+	return found_list(s, name.data, files);
+}
+
+static int find_trees(struct search *s, uint32_t directory, unsigned level,
+		      const struct kind *kinds, size_t count)
+{
+	SCOPE(lists_files_release) struct lists_files files = {0};
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct dataset_entry entry;
+	bool lone;
+	int r = directory ? dataset_path(s->dataset, directory, &path) : buf_adds(&path, ".");
+
+	dataset_entry(s->dataset, directory, &entry);
+	lone = level > 0 && entry.children == 1;
+	for (size_t i = 0; i < count && r == 0 && s->count < LISTS_MAX; i++) {
+		if (lone && kinds[i].order.shape != LISTS_CLASSES)
+			continue; /* as those of the only directory in it */
+		if (may_have(s, &kinds[i].order, level))
+			r = find_tree(s, directory, path.data, &kinds[i], &files);
+	}
+	return r;
+}
+
+/* --- texts --------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *suffix;
+	bool json;
+} text_kinds[] = {{".txt", false}, {".csv", false}, {".tsv", false},
+		  {".lst", false}, {".json", true}, {".jsonl", true}};
+#define TEXT_KINDS (sizeof(text_kinds) / sizeof(*text_kinds))
+
+/* Which of text_kinds a name is of; TEXT_KINDS: none. */
+static size_t text_kind(const char *name, size_t len)
+{
+	size_t i = 0;
+
+	for (; i < TEXT_KINDS; i++) {
+		size_t suffix = strlen(text_kinds[i].suffix);
+
+		if (len > suffix && name[len - suffix] == '.' &&
+		    strncasecmp(name + len - suffix, text_kinds[i].suffix, suffix) == 0)
+			break;
+	}
+	return i;
+}
+
+static bool is_text(const struct dataset_entry *entry)
+{
+	return format_is_file(entry->kind) &&
+	       text_kind(entry->name, entry->name_len) < TEXT_KINDS && entry->size > 0 &&
+	       entry->size <= TEXT_MAX;
+}
+
+/* The texts of a directory and of those below, but for one whose texts were read before. */
+static int collect_texts(const struct dataset *dataset, uint32_t directory, uint32_t without,
+			 unsigned below, struct lists_files *texts)
+{
+	struct dataset_entry entry, child;
+	size_t before = texts->count;
+	int r = 0;
+
+	dataset_entry(dataset, directory, &entry);
+	for (uint32_t n = 0; n < entry.children && r == 0; n++) {
+		dataset_entry(dataset, entry.first_child + n, &child);
+		if (is_text(&child))
+			r = lists_files_add(texts, entry.first_child + n);
+	}
+	if (texts->count - before > TEXTS_EACH)
+		texts->count = before;
+	for (uint32_t n = 0; n < entry.children && below > 0 && r == 0; n++) {
+		dataset_entry(dataset, entry.first_child + n, &child);
+		if (child.kind == FORMAT_DIRECTORY && entry.first_child + n != without)
+			r = collect_texts(dataset, entry.first_child + n, without, below - 1,
+					  texts);
+	}
+	return r;
+}
+
+static int by_name_len(const void *a, const void *b, void *dataset)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	struct dataset_child one, other;
+
+	dataset_child(dataset, x, &one);
+	dataset_child(dataset, y, &other);
+	if (one.name_len != other.name_len)
+		return one.name_len < other.name_len ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+static int find_text(struct search *s, uint32_t entry, struct lists_text *text)
+{
+	static const char *const orders[LISTS_TEXT_ORDERS] = {
+		[LISTS_TEXT_STANDS] = "",
+		[LISTS_TEXT_SORTED] = ", sorted",
+		[LISTS_TEXT_ONCE] = ", each once",
+		[LISTS_TEXT_ONCE_SORTED] = ", each once, sorted",
+	};
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	size_t len;
+	int r = dataset_path(s->dataset, entry, &name);
+
+	len = name.len;
+	for (unsigned i = 0; i < LISTS_TEXT_ORDERS && r == 0; i++) {
+		name.len = len;
+		r = buf_adds(&name, orders[i]);
+		if (r == 0)
+			r = found_list(s, name.data, &text->orders[i]);
+	}
+	return r;
+}
+
+/* A text that cannot be read has no lists. */
+static int read_text(struct search *s, uint32_t number)
+{
+	SCOPE(lists_text_release) struct lists_text text = {0};
+	SCOPE_FREE char *data = NULL;
+	struct dataset_entry entry;
+	bool json;
+	int r;
+
+	dataset_entry(s->dataset, number, &entry);
+	if (entry.size > s->text_bytes)
+		return 0;
+	s->text_bytes -= entry.size;
+	data = malloc(entry.size);
+	if (!data)
+		return -ENOMEM;
+	if (dataset_read(s->dataset, number, data, entry.size, 0, true) != (ssize_t)entry.size)
+		return 0;
+	json = text_kinds[text_kind(entry.name, entry.name_len)].json;
+	r = lists_text(s->dataset, s->file, data, entry.size, json, &text);
+	return r < 0 ? r : find_text(s, number, &text);
+}
+
+static int find_texts(struct search *s, uint32_t directory, uint32_t without)
+{
+	SCOPE(lists_files_release) struct lists_files texts = {0};
+	int r = collect_texts(s->dataset, directory, without, TEXTS_BELOW, &texts);
+
+	if (r == 0 && texts.count > 0)
+		qsort_r(texts.entries, texts.count, sizeof(*texts.entries), by_name_len,
+			s->dataset);
+	for (size_t i = 0; i < texts.count && r == 0 && s->count < LISTS_MAX; i++)
+		r = read_text(s, texts.entries[i]);
+	return r;
+}
+
+/* --- the directories of the file ----------------------------------------------------------- */
+
+/* The directories of the file, from the nearest on. */
+static int find_likely(struct search *s)
+{
+	uint32_t from = s->file;
+	int r = 0;
+
+	for (unsigned level = 0; level < LEVELS_MAX && from != 0 && r == 0; level++) {
+		uint32_t directory = parent_directory(s, from);
+
+		r = find_trees(s, directory, level, likely, sizeof(likely) / sizeof(*likely));
+		if (r == 0)
+			r = find_texts(s, directory, from);
+		from = directory;
+	}
+	return r;
+}
+
+static int find_others(struct search *s)
+{
+	uint32_t directory = s->file;
+	int r = 0;
+
+	for (unsigned level = 0; level < LEVELS_MAX && directory != 0 && r == 0; level++) {
+		directory = parent_directory(s, directory);
+		r = find_trees(s, directory, level, others, sizeof(others) / sizeof(*others));
+	}
+	return r;
+}
+
+int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_found_fn *found,
+	       void *context)
+{
+	struct search s = {.dataset = dataset,
+			   .found = found,
+			   .context = context,
+			   .most = most < UINT32_MAX ? most : UINT32_MAX - 1,
+			   .text_bytes = TEXTS_MAX};
+	struct dataset_extent place;
+	struct dataset_entry entry;
+	int r;
+
+	if (dataset_extents(dataset) >= UINT32_MAX)
+		return 0;
+	dataset_extent(dataset, extent, &place);
+	dataset_entry(dataset, place.entry, &entry);
+	s.file = place.entry;
+	s.name = (struct lists_word){entry.name, entry.name_len};
+	s.suffix = lists_suffix(s.name);
+	r = find_likely(&s);
+	return r < 0 ? r : find_others(&s);
+}

@@ -257,7 +257,7 @@ static bool starts_with(const uint8_t *data, size_t len, const char *prefix, siz
 enum format_key_kind format_key_classify(const uint8_t *data, size_t len)
 {
 	if (len == 0 || len > FORMAT_KEY_MAX)
-		return KEY_OTHER;
+		return KEY_NONE;
 	if (data[0] != '\0')
 		return KEY_PATH;
 	if (starts_with(data, len, key_super, LITERAL_LEN(key_super)))
@@ -269,7 +269,7 @@ enum format_key_kind format_key_classify(const uint8_t *data, size_t len)
 	if (len == LITERAL_LEN(key_hashed) + FORMAT_HASH_DIGITS &&
 	    starts_with(data, len, key_hashed, LITERAL_LEN(key_hashed)))
 		return KEY_HASHED;
-	return KEY_OTHER;
+	return KEY_RESERVED;
 }
 
 enum format_section format_key_to_section(const uint8_t *data, size_t len)

@@ -144,8 +144,16 @@ void format_key_path(const char *path, size_t len, struct format_key *key);
 void format_key_part(const char *path, size_t len, uint32_t part, struct format_key *key);
 
 /* What a key read from a pack is. */
-enum format_key_kind { KEY_SUPER, KEY_SECTION, KEY_PART, KEY_HASHED, KEY_PATH, KEY_OTHER };
-/* Longer keys than liblmdb writes are KEY_OTHER. */
+/* RESERVED: of a later version. NONE: longer than liblmdb writes. */
+enum format_key_kind {
+	KEY_SUPER,
+	KEY_SECTION,
+	KEY_PART,
+	KEY_HASHED,
+	KEY_RESERVED,
+	KEY_PATH,
+	KEY_NONE
+};
 enum format_key_kind format_key_classify(const uint8_t *data, size_t len);
 /* The section whose key this is; SECTION_COUNT: none that is known. */
 enum format_section format_key_to_section(const uint8_t *data, size_t len);

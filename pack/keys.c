@@ -194,6 +194,9 @@ static int resolve(struct resolver *resolver, const uint8_t *key, size_t len, st
 					 .row = section == SECTION_COUNT ? KEYS_ROW_UNKNOWN
 									 : section};
 		return 0;
+	case KEY_RESERVED:
+		*ret = (struct keys_row){.section = SECTION_COUNT, .row = KEYS_ROW_UNKNOWN};
+		return 0;
 	case KEY_PART:
 		return part_row(resolver, key, ret);
 	case KEY_HASHED:

@@ -11,7 +11,7 @@
 
 /* Rows of reserved keys beside the numbers of the sections. */
 #define KEYS_ROW_SUPER	 SECTION_COUNT	      /* the superblock */
-#define KEYS_ROW_UNKNOWN (SECTION_COUNT + 1u) /* a section of a later version */
+#define KEYS_ROW_UNKNOWN (SECTION_COUNT + 1u) /* a key of a later version */
 
 /* The row that a key belongs to. */
 struct keys_row {

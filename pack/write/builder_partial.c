@@ -423,6 +423,7 @@ void builder_discard(struct builder *builder)
 	store_free(steal_ptr(&builder->store));
 	journal_free(steal_ptr(&builder->journal));
 	scope_close(&builder->fd);
+	builder->fd = -1;
 }
 
 void builder_tidy(const char *path)

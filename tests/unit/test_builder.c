@@ -510,6 +510,24 @@ static void giving_up_leaves_nothing_behind(void **state)
 	expect_names(f, "");
 }
 
+/* A descriptor that is closed twice may be somebody else's by then. */
+static void what_was_discarded_is_closed_once(void **state)
+{
+	struct fixture *f = *state;
+	int fds[16];
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "x", 100000);
+	builder_discard(f->builder);
+	for (int i = 0; i < 16; i++)
+		assert_true((fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0);
+	builder_free(f->builder);
+	f->builder = NULL;
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(close(fds[i]), 0);
+	expect_names(f, "");
+}
+
 static void a_second_builder_of_one_pack_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -708,6 +726,7 @@ int main(void)
 		TEST(a_directory_or_symlink_is_never_replaced),
 		TEST(a_pack_that_appeared_meanwhile_is_kept),
 		TEST(giving_up_leaves_nothing_behind),
+		TEST(what_was_discarded_is_closed_once),
 		TEST(a_second_builder_of_one_pack_is_refused),
 		TEST(the_remains_of_a_killed_run_are_written_over),
 		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),

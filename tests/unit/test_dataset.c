@@ -709,6 +709,19 @@ static void records_that_others_added_are_reported_not_served(void **state)
 		      "same/x: unknown-record: a record that the index does not know\n");
 }
 
+/* foldfs-format(5): "A reserved key that the reader does not know is ignored". */
+static void reserved_keys_of_a_later_version_are_ignored(void **state)
+{
+	struct fixture *f = *state;
+
+	build_small(f);
+	put_record(f, "\0foldfs.later", 13, "a section");
+	put_record(f, "\0later", 6, "something else");
+	open_pack(f);
+	expect_file(f, "n01440764/tiny", 12);
+	expect_faults(f, "");
+}
+
 static int stop_at_once(void *context, const struct dataset_fault *fault)
 {
 	(void)fault;
@@ -830,6 +843,7 @@ int main(void)
 		TEST(of_many_lost_records_the_first_are_named),
 		TEST(a_record_replaced_by_one_of_another_size_is_damage),
 		TEST(records_that_others_added_are_reported_not_served),
+		TEST(reserved_keys_of_a_later_version_are_ignored),
 		TEST(checking_keys_stops_when_told),
 		TEST(renaming_linking_and_chmod_do_no_harm),
 		TEST(a_commit_into_the_pack_makes_it_stale_for_good),

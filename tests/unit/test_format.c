@@ -52,15 +52,15 @@ static void keys_of_no_known_kind_are_told_apart(void **state)
 	char key[600] = "\0part.0123456789abcdef0123456789abcdefx00000000";
 
 	(void)state;
-	assert_int_equal(classify("", 0), KEY_OTHER);
-	assert_int_equal(classify("\0", 1), KEY_OTHER);
-	assert_int_equal(classify("\0path.0123", 10), KEY_OTHER);
-	assert_int_equal(classify(key, 47), KEY_OTHER);
+	assert_int_equal(classify("", 0), KEY_NONE);
+	assert_int_equal(classify("\0", 1), KEY_RESERVED);
+	assert_int_equal(classify("\0path.0123", 10), KEY_RESERVED);
+	assert_int_equal(classify(key, 47), KEY_RESERVED);
 	key[38] = '.';
 	assert_int_equal(classify(key, 47), KEY_PART);
 	memset(key, 'k', sizeof(key));
 	assert_int_equal(classify(key, 511), KEY_PATH);
-	assert_int_equal(classify(key, 512), KEY_OTHER);
+	assert_int_equal(classify(key, 512), KEY_NONE);
 }
 
 static void each_section_has_a_key_of_its_own(void **state)

@@ -163,7 +163,7 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_scan cache fill histogram in
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dedup_table dataset \
-		   dataset_kin duplicates index lists path_map resume statistics)
+		   duplicates index lists path_map resume statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)

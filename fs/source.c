@@ -127,10 +127,12 @@ static void source_failed(void *context, uint64_t extent, int error)
 static void source_kin(void *context, uint64_t extent, struct plan_kin *ret)
 {
 	const struct mount *mount = context;
-	struct dataset_kin kin;
+	struct dataset_extent x;
 
-	dataset_kin(mount->dataset, extent, &kin);
-	*ret = (struct plan_kin){.file = kin.file, .file_end = kin.file_end, .suffix = kin.suffix};
+	dataset_extent(mount->dataset, extent, &x);
+	*ret = (struct plan_kin){.file = x.file,
+				 .file_end = x.file_end,
+				 .suffix = dataset_suffix(mount->dataset, x.entry)};
 }
 
 static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)

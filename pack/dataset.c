@@ -473,6 +473,8 @@ void dataset_extent(const struct dataset *dataset, uint64_t extent, struct datas
 	holder = index_holder(index, ret->entry);
 	size = index_get(index, SECTION_SIZE, holder);
 	start = index_get(index, SECTION_START, holder);
+	ret->file = extent - number;
+	ret->file_end = ret->file + format_extents(size);
 	ret->from = number * FORMAT_EXTENT;
 	ret->size = (uint32_t)(size - ret->from < FORMAT_EXTENT ? size - ret->from : FORMAT_EXTENT);
 	if (index_kind(index, holder) == FORMAT_SPLIT)
@@ -480,6 +482,15 @@ void dataset_extent(const struct dataset *dataset, uint64_t extent, struct datas
 			      ret->from % FORMAT_PART;
 	else
 		ret->offset = start + ret->from;
+}
+
+uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry)
+{
+	size_t len;
+	const char *name = index_name(&dataset->index, entry, &len);
+	const char *dot = len > 1 ? memrchr(name + 1, '.', len - 1) : NULL;
+
+	return dot ? XXH3_64bits(dot, (size_t)(name + len - dot)) : 0;
 }
 
 static uint64_t hash_pieces(const struct iovec *iov, int count)

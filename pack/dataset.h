@@ -54,10 +54,11 @@ struct dataset_image {
 };
 
 struct dataset_extent {
-	uint64_t offset; /* in the pack, bytes */
-	uint32_t size;	 /* bytes, 1..FORMAT_EXTENT */
-	uint32_t entry;	 /* the file */
-	uint64_t from;	 /* its first byte within the file */
+	uint64_t offset;	 /* in the pack, bytes */
+	uint32_t size;		 /* bytes, 1..FORMAT_EXTENT */
+	uint32_t entry;		 /* the file */
+	uint64_t from;		 /* its first byte within the file */
+	uint64_t file, file_end; /* the numbers of the file's extents: [file, file_end) */
 };
 
 struct dataset_info {
@@ -129,21 +130,10 @@ uint64_t dataset_extents(const struct dataset *dataset);
 uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
 void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
 
-/* What lies around an extent. All files directly in a directory have consecutive extents. */
-struct dataset_kin {
-	uint64_t file, file_end;	   /* the extents of its file */
-	uint64_t directory, directory_end; /* of its file and those beside it */
-	uint64_t stem;			   /* a hash of the file's name up to its last dot, */
-	uint64_t suffix;		   /* and one of what it has from there on */
-};
-void dataset_kin(const struct dataset *dataset, uint64_t extent, struct dataset_kin *ret);
+/* A hash of what a file's name ends in, from its last dot on; .bashrc ends in nothing. */
+uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);
 
-/* The file that pairs with that of `extent` as that of `to` pairs with that of `from`: the first
- * extent of labels/val/b.txt for images/val/b.jpg, by the example of another pair. 0 or -ENOENT. */
-int dataset_namesake(const struct dataset *dataset, uint64_t extent, uint64_t from, uint64_t to,
-		     uint64_t *ret);
-
-/* Holds the bytes of an extent, in pieces that add up to its size, against its checksum.
+/* Compares the bytes of an extent, in pieces that add up to its size, with its checksum.
  * Returns 0, -EBADMSG, or as dataset_load(). */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 

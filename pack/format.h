@@ -119,17 +119,15 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 
 #define FORMAT_RUN_BYTES 16
 
-/* What stands in the superblock's place until the pack is finished: that it is not, and a
- * number that tells this unfinished pack from all others. */
+/* What the superblock is until the pack is finished: a mark, and the number of this run. */
 void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FORMAT_SUPER_BYTES]);
 
 /* Returns 0; -EINPROGRESS (an unfinished pack); -EBADMSG (bad magic, checksum or field);
  * -EPROTONOSUPPORT (another version, or incompatible features, which err names). */
 int format_super_decode(const uint8_t *data, size_t len, struct format_super *ret, struct err *err);
 
-#define FORMAT_HASH_DIGITS 32
-
 /* HASH of a path, NUL-ended. */
+#define FORMAT_HASH_DIGITS 32
 void format_path_hash(const char *path, size_t len, char ret[static FORMAT_HASH_DIGITS + 1]);
 
 struct format_key {

@@ -370,6 +370,49 @@ static void a_changed_byte_spoils_its_extent_and_no_other(void **state)
 	assert_int_equal(dataset_read(f->dataset, entry, &byte, 1, 2 * MIB, true), 1);
 }
 
+static void an_extent_knows_those_of_its_file(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset_extent x;
+	uint32_t file;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "0", 10);
+	file = add_file(f, BUILDER_ROOT, "1", 2 * MIB + 1);
+	add_link(f, BUILDER_ROOT, "2", file);
+	add_file(f, BUILDER_ROOT, "3", 0);
+	add_alias(f, BUILDER_ROOT, "4", file);
+	finish_and_open(f);
+	for (uint64_t e = 0; e < dataset_extents(f->dataset); e++) {
+		dataset_extent(f->dataset, e, &x);
+		assert_int_equal(x.file, e == 0 ? 0 : e < 4 ? 1 : 4);
+		assert_int_equal(x.file_end, e == 0 ? 1 : e < 4 ? 4 : 7);
+	}
+	assert_int_equal(dataset_extents(f->dataset), 7);
+}
+
+static uint64_t suffix_of(struct fixture *f, const char *path)
+{
+	return dataset_suffix(f->dataset, find(f, path));
+}
+
+static void a_suffix_begins_at_the_last_dot(void **state)
+{
+	struct fixture *f = *state;
+
+	start(f);
+	add_file(f, BUILDER_ROOT, "case.1.jpg", 10);
+	add_file(f, BUILDER_ROOT, "case.1.txt", 10);
+	add_file(f, BUILDER_ROOT, "e.jpg", 10);
+	add_file(f, BUILDER_ROOT, ".hidden", 10);
+	add_file(f, BUILDER_ROOT, "bare", 10);
+	finish_and_open(f);
+	assert_int_equal(suffix_of(f, "case.1.jpg"), suffix_of(f, "e.jpg"));
+	assert_int_not_equal(suffix_of(f, "case.1.jpg"), suffix_of(f, "case.1.txt"));
+	assert_int_equal(suffix_of(f, ".hidden"), suffix_of(f, "bare"));
+	assert_int_not_equal(suffix_of(f, "bare"), suffix_of(f, "e.jpg"));
+}
+
 /* --- other readers and writers of LMDBs ----------------------------------------------------- */
 
 struct lmdb {
@@ -832,6 +875,8 @@ int main(void)
 		TEST(extents_are_checked_in_whatever_pieces),
 		TEST(reads_are_cut_at_the_end_of_the_file_only),
 		TEST(a_changed_byte_spoils_its_extent_and_no_other),
+		TEST(an_extent_knows_those_of_its_file),
+		TEST(a_suffix_begins_at_the_last_dot),
 		TEST(any_lmdb_reader_gets_the_original_bytes),
 		TEST(an_lmdb_cursor_meets_reserved_keys_first_and_then_paths),
 		TEST(a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets),

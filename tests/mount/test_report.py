@@ -268,8 +268,8 @@ def test_the_histograms_count_each_image_once(page):
     assert sum(n for _, n in images["sides"]["aspects"]) == sized
     assert sum(n for _, n in images["bytes"]["bins"]) == 64 - 1
     octave = images["bins_of_factor_two"]
-    assert 2 ** (images["bytes"]["bins"][0][0] / octave) <= images["bytes"]["min"]
-    assert images["bytes"]["max"] < 2 ** ((images["bytes"]["bins"][-1][0] + 1) / octave)
+    assert 2 ** (images["bytes"]["bins"][0][0] / octave) <= images["bytes"]["range"]["min"]
+    assert images["bytes"]["range"]["max"] < 2 ** ((images["bytes"]["bins"][-1][0] + 1) / octave)
 
 
 # --- the contact sheet --------------------------------------------------------------------

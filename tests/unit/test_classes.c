@@ -158,9 +158,9 @@ static void imbalance_is_that_of_the_classes_with_files(void **state)
 	assert_done(classes_sizes(&classes, &classes.splits[0], &sizes));
 	assert_int_equal(sizes.filled, 3);
 	assert_int_equal(sizes.empty, 1);
-	assert_int_equal(sizes.least, 1);
-	assert_int_equal(sizes.median, 2);
-	assert_int_equal(sizes.most, 4);
+	assert_int_equal(sizes.files.min, 1);
+	assert_int_equal(sizes.files.median, 2);
+	assert_int_equal(sizes.files.max, 4);
 	assert_true(sizes.imbalance == 4);
 }
 

@@ -90,10 +90,10 @@ static void bytes_have_their_quantiles(void **state)
 	}
 	look(f, &looked);
 	assert_int_equal(looked.statistics->bytes.count, 200);
-	assert_int_equal(looked.statistics->bytes.least, 1001);
-	assert_int_equal(looked.statistics->bytes.median, 1101);
+	assert_int_equal(looked.statistics->bytes.range.min, 1001);
+	assert_int_equal(looked.statistics->bytes.range.median, 1101);
 	assert_int_equal(looked.statistics->bytes.p99, 1198);
-	assert_int_equal(looked.statistics->bytes.most, 1200);
+	assert_int_equal(looked.statistics->bytes.range.max, 1200);
 }
 
 static void what_is_no_image_is_an_anomaly_by_its_name_only(void **state)

@@ -264,13 +264,6 @@ int classes_new(const struct dataset *dataset, struct classes *ret)
 	return 0;
 }
 
-static int compare_counts(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int classes_sizes(const struct classes *classes, const struct class_split *split,
 		  struct class_sizes *ret)
 {
@@ -283,13 +276,9 @@ int classes_sizes(const struct classes *classes, const struct class_split *split
 		if (classes->list[split->first + i].files)
 			counts[sizes.filled++] = classes->list[split->first + i].files;
 	sizes.empty = split->count - sizes.filled;
-	if (sizes.filled) {
-		qsort(counts, sizes.filled, sizeof(*counts), compare_counts);
-		sizes.least = counts[0];
-		sizes.median = counts[sizes.filled / 2];
-		sizes.most = counts[sizes.filled - 1];
-		sizes.imbalance = (double)sizes.most / (double)sizes.least;
-	}
+	range_of(counts, sizes.filled, &sizes.files);
+	if (sizes.filled)
+		sizes.imbalance = (double)sizes.files.max / (double)sizes.files.min;
 	*ret = sizes;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #define PACK_TOOL_READ_CLASSES_H
 
 #include "pack/dataset.h"
+#include "pack/tool/read/range.h"
 
 struct class
 {
@@ -55,9 +56,9 @@ struct classes {
 
 /* How many files there are in a class. */
 struct class_sizes {
-	uint32_t filled, empty;	      /* classes with files, and without */
-	uint64_t least, median, most; /* of those with files; 0 where there are none */
-	double imbalance;	      /* most / least */
+	uint32_t filled, empty; /* classes with files, and without */
+	struct range files;	/* of those with files */
+	double imbalance;	/* the largest of these to the smallest; 0 without any */
 };
 
 /* 0 or -ENOMEM. */

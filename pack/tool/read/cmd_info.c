@@ -4,7 +4,6 @@
 #include "base/size.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/read/summary.h"
-#include <inttypes.h>
 #include <string.h>
 
 struct settings {
@@ -82,12 +81,12 @@ static void print_class_sizes(const struct class_sizes *sizes)
 {
 	char least[SIZE_TEXT], median[SIZE_TEXT], most[SIZE_TEXT], empty[SIZE_TEXT];
 
-	if (sizes->filled && sizes->least == sizes->most)
-		printf(", %s a class", count_format(sizes->least, least));
+	if (sizes->filled && sizes->files.min == sizes->files.max)
+		printf(", %s a class", count_format(sizes->files.min, least));
 	else if (sizes->filled)
 		printf(", %s to %s a class (median %s), imbalance %.3g",
-		       count_format(sizes->least, least), count_format(sizes->most, most),
-		       count_format(sizes->median, median), sizes->imbalance);
+		       count_format(sizes->files.min, least), count_format(sizes->files.max, most),
+		       count_format(sizes->files.median, median), sizes->imbalance);
 	if (sizes->empty)
 		printf(", %s empty", count_format(sizes->empty, empty));
 	putchar('\n');
@@ -142,8 +141,7 @@ static void print_images(const struct summary *summary)
 		printf("%-14s %s", kind ? format_image_name(kind) : "other files",
 		       count_format(images->count, count));
 		if (images->sized)
-			printf(", width %" PRIu32 " to %" PRIu32 " (median %" PRIu32
-			       "), height %" PRIu32 " to %" PRIu32 " (median %" PRIu32 ")",
+			printf(", width %lu to %lu (median %lu), height %lu to %lu (median %lu)",
 			       images->width.min, images->width.max, images->width.median,
 			       images->height.min, images->height.max, images->height.median);
 		putchar('\n');
@@ -174,7 +172,7 @@ static void print_text(const char *path, const struct dataset_info *info,
 
 	printf("%-14s %s\n", "path", path);
 	printf("%-14s %s\n", "id", info->id);
-	printf("%-14s %" PRIu32 "\n", "format", super->version);
+	printf("%-14s %u\n", "format", super->version);
 	print_count("files", super->files);
 	print_count("directories", super->directories);
 	print_count("symlinks", super->symlinks);

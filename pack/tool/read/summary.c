@@ -36,20 +36,6 @@ static int measure_classes(const struct dataset *dataset, struct summary *summar
 
 /* --- images ----------------------------------------------------------------------------- */
 
-static int compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-void summary_range(uint32_t *values, uint64_t count, struct summary_range *ret)
-{
-	qsort(values, count, sizeof(*values), compare_u32);
-	*ret = (struct summary_range){
-		.min = values[0], .median = values[count / 2], .max = values[count - 1]};
-}
-
 int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
 {
 	int r = dataset_image(dataset, number, ret);
@@ -61,7 +47,7 @@ int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image
 
 /* Where the widths and heights of each kind are collected. */
 struct sides {
-	uint32_t *widths[IMAGE_KINDS], *heights[IMAGE_KINDS];
+	uint64_t *widths[IMAGE_KINDS], *heights[IMAGE_KINDS];
 };
 
 static void release_sides(struct sides *sides)
@@ -105,8 +91,8 @@ static int measure_images(struct dataset *dataset, struct summary *summary)
 	int r = visit_images(dataset, summary, NULL);
 
 	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
-		sides.widths[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint32_t));
-		sides.heights[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint32_t));
+		sides.widths[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint64_t));
+		sides.heights[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint64_t));
 		if (!sides.widths[kind] || !sides.heights[kind])
 			r = -ENOMEM;
 	}
@@ -115,10 +101,8 @@ static int measure_images(struct dataset *dataset, struct summary *summary)
 	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
 		struct summary_images *images = &summary->images[kind];
 
-		if (images->sized == 0)
-			continue;
-		summary_range(sides.widths[kind], images->sized, &images->width);
-		summary_range(sides.heights[kind], images->sized, &images->height);
+		range_of(sides.widths[kind], images->sized, &images->width);
+		range_of(sides.heights[kind], images->sized, &images->height);
 	}
 	return r;
 }

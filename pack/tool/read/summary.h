@@ -3,16 +3,11 @@
 #ifndef PACK_TOOL_READ_SUMMARY_H
 #define PACK_TOOL_READ_SUMMARY_H
 
-#include "base/json.h"
 #include "pack/tool/read/classes.h"
 
-struct summary_range {
-	uint32_t min, median, max;
-};
-
 struct summary_images {
-	uint64_t count, sized;		    /* sized: width and height are known */
-	struct summary_range width, height; /* of those */
+	uint64_t count, sized;	    /* sized: width and height are known */
+	struct range width, height; /* of those */
 };
 
 struct summary {
@@ -41,9 +36,5 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
 /* The kind and size of a file's image; kinds of a later version count as unknown. As
  * dataset_image(). */
 int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret);
-
-/* Of at least one value. Sorts the values. */
-void summary_range(uint32_t *values, uint64_t count, struct summary_range *ret);
-void summary_range_json(struct json *json, const char *name, const struct summary_range *range);
 
 #endif

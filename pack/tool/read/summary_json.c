@@ -1,15 +1,6 @@
 /* Figures of a dataset as JSON. */
 #include "pack/tool/read/summary.h"
 
-void summary_range_json(struct json *json, const char *name, const struct summary_range *range)
-{
-	json_object(json, name);
-	json_u64(json, "min", range->min);
-	json_u64(json, "median", range->median);
-	json_u64(json, "max", range->max);
-	json_end(json);
-}
-
 static void add_images(struct json *json, const struct summary *summary)
 {
 	json_object(json, "images");
@@ -21,8 +12,8 @@ static void add_images(struct json *json, const struct summary *summary)
 		json_object(json, format_image_name(kind));
 		json_u64(json, "count", images->count);
 		if (images->sized) {
-			summary_range_json(json, "width", &images->width);
-			summary_range_json(json, "height", &images->height);
+			range_json(&images->width, "width", json);
+			range_json(&images->height, "height", json);
 		}
 		json_end(json);
 	}
@@ -35,11 +26,7 @@ static void add_class_sizes(struct json *json, const struct class_sizes *sizes)
 	json_u64(json, "empty_classes", sizes->empty);
 	if (sizes->filled == 0)
 		return;
-	json_object(json, "class_files");
-	json_u64(json, "min", sizes->least);
-	json_u64(json, "median", sizes->median);
-	json_u64(json, "max", sizes->most);
-	json_end(json);
+	range_json(&sizes->files, "class_files", json);
 	json_double(json, "imbalance", sizes->imbalance);
 }
 

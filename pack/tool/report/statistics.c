@@ -149,7 +149,7 @@ static int measure_sides(struct measuring *measuring)
 {
 	struct statistics *statistics = measuring->statistics;
 	uint64_t count = statistics->sides.count;
-	SCOPE_FREE uint32_t *values = malloc((count + 1) * sizeof(*values));
+	SCOPE_FREE uint64_t *values = malloc((count + 1) * sizeof(*values));
 	double median;
 
 	if (!values)
@@ -158,11 +158,11 @@ static int measure_sides(struct measuring *measuring)
 		return 0;
 	for (uint64_t i = 0; i < count; i++)
 		values[i] = measuring->sized[i].width;
-	summary_range(values, count, &statistics->sides.width);
+	range_of(values, count, &statistics->sides.width);
 	for (uint64_t i = 0; i < count; i++)
 		values[i] = measuring->sized[i].height;
-	summary_range(values, count, &statistics->sides.height);
-	median = (double)statistics->sides.width.median * statistics->sides.height.median;
+	range_of(values, count, &statistics->sides.height);
+	median = (double)statistics->sides.width.median * (double)statistics->sides.height.median;
 	for (uint64_t i = 0; i < count; i++) {
 		const struct sized *image = &measuring->sized[i];
 		double aspect = 256.0 * image->width / image->height;
@@ -175,26 +175,14 @@ static int measure_sides(struct measuring *measuring)
 	return 0;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure_bytes(const struct measuring *measuring)
 {
 	struct statistics *statistics = measuring->statistics;
 	const uint64_t *bytes = measuring->bytes;
 	uint64_t count = statistics->bytes.count;
 
-	if (count == 0)
-		return;
-	qsort(measuring->bytes, count, sizeof(*bytes), compare_u64);
-	statistics->bytes.least = bytes[0];
-	statistics->bytes.median = bytes[count / 2];
-	statistics->bytes.p99 = bytes[count - 1 - count / 100];
-	statistics->bytes.most = bytes[count - 1];
+	range_of(measuring->bytes, count, &statistics->bytes.range);
+	statistics->bytes.p99 = count ? bytes[count - 1 - count / 100] : 0;
 	for (uint64_t i = 0; i < count; i++)
 		statistics->bytes.bins[bin_of((double)bytes[i], STATISTICS_BYTES)]++;
 }
@@ -305,16 +293,14 @@ void statistics_json(const struct statistics *statistics, struct json *json)
 	json_u64(json, "bins_of_factor_two", STATISTICS_BINS);
 	json_object(json, "bytes");
 	json_u64(json, "count", statistics->bytes.count);
-	json_u64(json, "min", statistics->bytes.least);
-	json_u64(json, "median", statistics->bytes.median);
+	range_json(&statistics->bytes.range, "range", json);
 	json_u64(json, "p99", statistics->bytes.p99);
-	json_u64(json, "max", statistics->bytes.most);
 	add_bins(json, "bins", statistics->bytes.bins, STATISTICS_BYTES);
 	json_end(json);
 	json_object(json, "sides");
 	json_u64(json, "count", statistics->sides.count);
-	summary_range_json(json, "width", &statistics->sides.width);
-	summary_range_json(json, "height", &statistics->sides.height);
+	range_json(&statistics->sides.width, "width", json);
+	range_json(&statistics->sides.height, "height", json);
 	add_cells(json, statistics);
 	add_bins(json, "aspects", statistics->sides.aspects, STATISTICS_ASPECT);
 	json_end(json);

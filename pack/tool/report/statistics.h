@@ -23,12 +23,13 @@ struct statistics {
 	uint64_t image_bytes;
 	struct {
 		uint64_t count; /* images that have bytes */
-		uint64_t least, median, p99, most;
+		struct range range;
+		uint64_t p99;
 		uint64_t bins[STATISTICS_BYTES];
 	} bytes;
 	struct {
 		uint64_t count;					  /* images of a known size */
-		struct summary_range width, height;		  /* pixels */
+		struct range width, height;			  /* pixels */
 		uint32_t cells[STATISTICS_SIDE][STATISTICS_SIDE]; /* by height, then width */
 		uint64_t aspects[STATISTICS_ASPECT];		  /* width to height */
 	} sides;

@@ -19,20 +19,13 @@ void thumbnail_release(struct thumbnail *thumbnail)
 /* The MIME type of images that browsers show; NULL for others. */
 static const char *type_of(enum format_image kind)
 {
-	switch (kind) {
-	case IMAGE_JPEG:
-		return "image/jpeg";
-	case IMAGE_PNG:
-		return "image/png";
-	case IMAGE_GIF:
-		return "image/gif";
-	case IMAGE_WEBP:
-		return "image/webp";
-	case IMAGE_BMP:
-		return "image/bmp";
-	default:
-		return NULL;
-	}
+	static const char *const types[IMAGE_KINDS] = {[IMAGE_JPEG] = "image/jpeg",
+						       [IMAGE_PNG] = "image/png",
+						       [IMAGE_GIF] = "image/gif",
+						       [IMAGE_WEBP] = "image/webp",
+						       [IMAGE_BMP] = "image/bmp"};
+
+	return types[kind];
 }
 
 static int take(const uint8_t *data, size_t len, const struct dataset_image *image,

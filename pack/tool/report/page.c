@@ -1,7 +1,4 @@
-/* The page of a report, page.html, as it stands in the source. The Makefile knows that this file
- * depends on it. */
-#include "pack/tool/report/page.h"
-
+/* Embeds page.html: the page of a report without its data, for report.c. */
 __asm__(".pushsection .rodata\n"
 	".global report_page, report_page_end\n"
 	"report_page: .incbin \"pack/tool/report/page.html\"\n"

@@ -6,7 +6,11 @@
 #include "pack/tool/report/duplicates.h"
 #include <string.h>
 
+#define DATA	  "{DATA}"  /* where the JSON belongs in page.html */
 #define CHECK_ALL (1 * GIB) /* of images are read in seconds, even from a hard disk */
+
+/* page.html, embedded by page.c; a NUL is at report_page_end. */
+extern const char report_page[], report_page_end[];
 
 /* What the page is made from. */
 struct report {
@@ -107,8 +111,8 @@ int report_write(const struct report_params *params, struct buf *page, uint64_t 
 	SCOPE(release_report) struct report report = {0};
 	SCOPE(buf_release) struct buf data = BUF_INIT;
 	struct json json = json_begin(&data);
-	const char *place = strstr(report_page, REPORT_DATA);
-	const char *rest = place + strlen(REPORT_DATA);
+	const char *place = strstr(report_page, DATA);
+	const char *rest = place + strlen(DATA);
 	int r = measure(params, &report);
 
 	if (r == 0)

@@ -13,7 +13,9 @@
 #define PACK_TOOL_REPORT_REPORT_H
 
 #include "pack/dataset.h"
-#include "pack/tool/report/page.h"
+
+/* The first bytes of every page. */
+#define REPORT_BEGINS "<!DOCTYPE html>\n<!-- a report of foldpack -->\n"
 
 struct report_params {
 	struct dataset *dataset;

@@ -105,7 +105,7 @@ static uint64_t room_for_scans(uint64_t limit, uint64_t ahead)
 	return room < limit / 8 ? 0 : room;
 }
 
-/* What the readers of a known order take in a while. */
+/* What the readers of a known order take in PACE_SECONDS. */
 static uint64_t pace(const struct cache *cache)
 {
 	uint64_t bytes = (uint64_t)(cache->pace.rate * PACE_SECONDS);
@@ -113,18 +113,18 @@ static uint64_t pace(const struct cache *cache)
 	return bytes > PACE_MIN ? bytes : PACE_MIN;
 }
 
-/* What comes next is worth more than what this epoch asks for later on: for an eighth, which keeps
- * ahead of the readers, that is given up, and what was hoped for as well. Where requests are dear,
- * a pass brings as much as there is memory for, at the price of one. */
+/* What comes next in a known order is worth more than what is needed later in this epoch: an eighth
+ * of the memory, enough to stay ahead of the readers, is taken from that. On a seek-bound device a
+ * sweep costs the same however much it brings, so it may take nearly all. */
 static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead,
 			       uint64_t once)
 {
 	uint64_t next = max(sub_sat(limit / 8, pool_due(cache->pool)), once);
 
-	return cost_dear(&cache->cost) ? max(next, sub_sat(limit - limit / 8, ahead)) : next;
+	return cost_seek_bound(&cache->cost) ? max(next, sub_sat(limit - limit / 8, ahead)) : next;
 }
 
-/* A pass over everything leaves an eighth to the others. */
+/* The sweep over everything leaves an eighth to the other forecasts. */
 static struct prefetch_budget budget(const struct cache *cache)
 {
 	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
@@ -132,7 +132,7 @@ static struct prefetch_budget budget(const struct cache *cache)
 
 	return (struct prefetch_budget){
 		.run = cost_run(&cache->cost),
-		/* What is read on the way, others of a shared storage go without. */
+		/* On shared storage, bytes read in gaps are taken from other machines. */
 		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN : cost_gap(&cache->cost),
 		.scan = room_for_scans(limit, ahead),
 		.sweep = once,
@@ -248,7 +248,7 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 	struct plan_run run;
 	struct fill *wide;
 
-	if (!cost_dear(&cache->cost))
+	if (!cost_seek_bound(&cache->cost))
 		return fill;
 	now = budget(cache);
 	if (!plan_around(cache->plan, &now, fill->extents[0]->number, &run))

@@ -1,63 +1,63 @@
 #include "cache/plan/cost.h"
 
-/* How a / b is found. The time of one read says little: it waits behind others in a queue, or
- * shares the device with them, and which of the two is not known. Either way the device does the
- * work that it is given, so that over a window of some reads, but for its edges,
+/* Finding a / b. The time of one read says little: it waits behind others in a queue, or shares the
+ * device with them, and which of the two is unknown. Either way the device does the work it is
+ * given, so over a window of some reads, but for its edges,
  *
  *	time it was busy = a * reads + b * bytes	or
  *	r = b + a * z		with r = busy time a byte, z = reads a byte
  *
- * A line through the last windows, older ones counting less, gives a and b. It is drawn by least
- * squares, beside what is assumed at first (a ridge, or a Bayesian's prior): that weighs as much
- * as windows whose z differ by noise / spread, so that windows that scatter, as where a limit lets
- * through bursts, convince more slowly. What is assumed follows what was found, so that it is not
- * forgotten while all reads are alike. A device that takes several at once has a smaller a while
- * it is given several, as it should: a is that of the last ten windows or so.
+ * A line through the last windows gives a and b; older windows count less. It is fitted by least
+ * squares with a prior (a ridge): the assumed a / b weighs as much as windows whose z differ by
+ * noise / spread, so windows that scatter, as under a limit that lets bursts through, convince more
+ * slowly. The assumed value follows what was found, so that it is not forgotten while all reads are
+ * alike. A device has a smaller a while it works on several reads at once, and should: a is that of
+ * the last ten windows or so.
  *
- * For z to change, runs are of another size during one window of four, and of sixteen when much
- * was learned. A device limited to so many requests and so many bytes charges the greater of the
- * two, not the sum: as long as runs are small, b looks like 0 and a / b is at its upper bound;
- * runs grow until b shows.
+ * To make z vary, runs have another size during one window in four, and later one in sixteen. A
+ * device that is limited in requests and in bytes charges the greater of the two, not the sum:
+ * while runs are small, b looks like 0 and a / b is at its upper bound; runs grow until b shows.
  *
  * A run of 16 * a / b spends 1/17 of its time on a. Runs are powers of two, and change only when
  * shorter than 4/5 of that or at least 4 times as long.
  *
- * How the depth is found: by trying one more and one fewer now and then, as BBR does with its rate
+ * Finding the depth: by trying one more and one fewer now and then, as BBR does with its rate
  * (Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016). A round is
- * judged by the bytes read, those of wanted reads included, while reads ahead were under way: where
- * bytes are what the device charges, one more that only takes the place of wanted reads brings
- * nothing. Where requests are, it brings more: a wanted read of a hard disk costs as much as ten
- * files read ahead, so that the stream is given what it can use, though wanted reads wait for it in
- * the queue (unless they bring what lies around them: cost_dear()). A step is measured by what the
- * reads ahead had, since with d at once one more can bring 1/d of that.
+ * judged by all bytes read while reads ahead were under way, those of wanted reads included. Where
+ * the device charges for bytes, one more read ahead only takes the place of wanted reads, and gains
+ * nothing. Where it charges for requests, it gains: a wanted read of a hard disk costs as much as
+ * ten files read ahead, so the reads ahead get what they can use, though wanted reads wait in the
+ * queue (unless they bring what lies around them: cost_seek_bound()). The gain is compared with the
+ * bytes read ahead, since one more than d can bring 1/d of those.
  *
- * A probe and the round before it are a vote; three votes more for than against move the depth,
- * two more against end the try, and each that fails makes the next come later. Until the first
- * vote against, each moves it (BBR's startup): where much runs at once, an epoch is short. Rounds
- * at the same depth that differ make rounds longer: limits by cgroup or by the provider of a volume
- * let through a burst, and then nothing for 20 to 100 ms.
+ * A probe and the round before it are a vote. Three more votes for than against change the depth;
+ * two more against end the attempt, and each one that fails makes the next come later. Until the
+ * first vote against, each vote changes the depth (BBR's startup), since an epoch is short on a
+ * device that takes many reads at once. Rounds at the same depth that differ make rounds longer:
+ * limits by cgroup or by the provider of a volume let a burst through, then nothing for 20 to
+ * 100 ms.
  *
- * Depth 0 is the first to be tried. Where wanted reads alone keep the device busy, and busy with
- * bytes, reading ahead brings no byte sooner, but holds the readers up. They fall behind the
- * stream, and when it is through, the device is idle until they have read the rest from memory.
- * With a share s of the device for the stream, they have read 1 - (1 - t)^(1 - s) of everything at
- * the time t of the pass; with s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of
- * the epoch. Rounds at depth 0 take the time from one wanted read's end to another's, so that
- * readers who pause count as slow, and are long, so that no burst answers. */
+ * Depth 0 is tried first. If wanted reads alone keep the device busy with bytes, reading ahead
+ * brings no byte sooner, but delays the readers. They fall behind the sweep, and when it has ended,
+ * the device is idle until they have read the rest from memory. If the sweep takes a share s of the
+ * device, readers have read 1 - (1 - t)^(1 - s) of everything at the time t of the sweep; with
+ * s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of the epoch. Rounds at depth 0
+ * last from the end of one wanted read to the end of another, so that readers who pause count as
+ * slow, and are long, so that no burst decides. */
 #define WINDOW_READS	16
 #define WINDOW_NS	100000000
 #define KEEP		0.9
 #define ASSUMED_WINDOWS 16
 #define NOISE_START	(1.0 / 16) /* variance of r around the line, as a share of r */
 #define NOISE_MIN	(1.0 / 128)
-#define SPREAD		(1.0 / 8) /* variance of a * z around what is assumed, as a share of r */
-#define OUTLIER		1.2	  /* times what was expected: no window counts for more */
+#define SPREAD		(1.0 / 8) /* variance of a * z around the assumed one, as a share of r */
+#define OUTLIER		1.2	  /* times what was expected: a window counts for no more */
 #define RUN_RATIOS	16
 #define EXPERIENCED	16 /* windows */
-#define LEARNED		2  /* windows, in which a limit lets through what it has saved up */
+#define LEARNED		2  /* windows: in these a limit lets through what it has saved up */
 
-/* The share of a wanted read's time that is for its bytes: */
-#define DEAR (1.0 / 5) /* below this, it is read with what lies around it */
+/* Seek-bound: less than this share of a wanted read's time is for its bytes. */
+#define SEEK_BOUND (1.0 / 5)
 
 #define ROUND_READS    6
 #define ROUND_NS       25000000
@@ -65,11 +65,10 @@
 #define ACCEPT	       3
 #define REJECT	       (-2)
 #define PATIENCE_MAX   15
-#define PATIENCE_ALONE 3 /* what was left just now need not be tried again at once */
+#define PATIENCE_ALONE 3 /* rounds before depth 0, just left, is tried again */
 
-/* Of all work, */
-#define MOST  (15.0 / 16) /* this share is ahead: hardly anything is wanted */
-#define EXTRA (1.0 / 4)	  /* and of what the only read ahead brings, this is to be on top */
+#define MOST  (15.0 / 16) /* of all bytes are read ahead: hardly anything is wanted */
+#define EXTRA (1.0 / 4)	  /* of what the only read ahead brings must come on top */
 
 static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 {
@@ -174,7 +173,7 @@ static void learn(struct cost *cost, double z, double r)
 	cost->assumed += ((double)cost->ratio - cost->assumed) / ASSUMED_WINDOWS;
 }
 
-/* Some windows in a row must agree, more of them when much was learned before. */
+/* Some windows in a row must agree: more of them after much was learned. */
 static void adapt_run(struct cost *cost)
 {
 	uint64_t wanted = RUN_RATIOS * cost->ratio;
@@ -207,7 +206,7 @@ uint64_t cost_gap(const struct cost *cost)
 	return clamp(cost->ratio, COST_GAP_MIN, COST_GAP_MAX);
 }
 
-/* Whether cost_run() differs. */
+/* Whether cost_run() differs from the best one, to learn from it. */
 static bool differs(const struct cost *cost)
 {
 	return cost->windows % (cost->windows < EXPERIENCED ? 4 : EXPERIENCED) == 1;
@@ -231,9 +230,9 @@ void cost_wanted(struct cost *cost, uint64_t bytes)
 	cost->wanted += ((double)bytes - cost->wanted) / WINDOW_READS;
 }
 
-bool cost_dear(const struct cost *cost)
+bool cost_seek_bound(const struct cost *cost)
 {
-	return yield(cost, cost->wanted) < DEAR;
+	return yield(cost, cost->wanted) < SEEK_BOUND;
 }
 
 /* --- depth ---------------------------------------------------------------------------------- */
@@ -251,7 +250,7 @@ static unsigned depth_now(const struct cost *cost)
 
 bool cost_alone(const struct cost *cost)
 {
-	return depth_now(cost) == 0 && !cost_dear(cost);
+	return depth_now(cost) == 0 && !cost_seek_bound(cost);
 }
 
 static void decide(struct cost *cost)
@@ -269,10 +268,10 @@ static void decide(struct cost *cost)
 	cost->votes = 0;
 }
 
-/* Not where requests are dear, nor while hardly anything is wanted. */
+/* Not where requests cost much, nor while hardly anything is wanted. */
 static bool alone_may_do(const struct cost *cost)
 {
-	return !cost_dear(cost) && cost->round_ahead < MOST * cost->round_work;
+	return !cost_seek_bound(cost) && cost->round_ahead < MOST * cost->round_work;
 }
 
 static void begin_probe(struct cost *cost)
@@ -288,8 +287,8 @@ static void begin_probe(struct cost *cost)
 	cost->probing = true;
 }
 
-/* One alone leaves the device idle until the next has begun, which no time told here shows:
- * therefore the second must bring half as much as any other. */
+/* A single read ahead leaves the device idle until the next has begun, which the reported times do
+ * not show: so the second must bring only half as much as any other. */
 static double least_gain(const struct cost *cost)
 {
 	bool up = cost->direction > 0;
@@ -308,7 +307,7 @@ static bool better(const struct cost *cost, double rate)
 	return rate - cost->base_work >= least_gain(cost);
 }
 
-/* Two rounds at the same depth that differ were too short to tell anything. */
+/* Two rounds at the same depth that differ were too short to judge by. */
 static bool steady(struct cost *cost, double rate)
 {
 	double change = rate - cost->base_work;
@@ -323,7 +322,7 @@ static bool steady(struct cost *cost, double rate)
 	return true;
 }
 
-/* The first question is whether to read ahead at all; when it is, the next are how many. */
+/* First whether to read ahead at all is decided, then how many at once. */
 static void vote(struct cost *cost, bool good)
 {
 	if (cost->starting && depth_to_try(cost) == 0 && !good) {
@@ -337,11 +336,11 @@ static void vote(struct cost *cost, bool good)
 		decide(cost);
 }
 
-/* What is read ahead all the same has another reason than that all will be wanted. */
+/* Much is read ahead all the same: not by the sweep, so doing without it gains nothing. */
 static bool alone_in_vain(const struct cost *cost)
 {
 	return depth_now(cost) == 0 &&
-	       (cost_dear(cost) || 2 * cost->round_ahead > cost->round_work);
+	       (cost_seek_bound(cost) || 2 * cost->round_ahead > cost->round_work);
 }
 
 static void leave_alone(struct cost *cost)
@@ -377,7 +376,7 @@ static void judge(struct cost *cost)
 	cost->base_ahead = cost->round_ahead / (double)cost->round_ns;
 }
 
-/* The work of the others is counted as far as this one was under way. */
+/* Bytes of the other reads count as far as they fall into the time of this one. */
 static double work_meanwhile(const struct cost *cost, double own, uint64_t added, uint64_t elapsed)
 {
 	double others = cost->pending > own ? cost->pending - own : 0;
@@ -407,7 +406,7 @@ static void end_round(struct cost *cost)
 	begin_round(cost);
 }
 
-/* A round without reads ahead begins with the end of a read that began when they had ended. */
+/* A round without reads ahead begins at the end of a read that began after they had ended. */
 static void count_alone(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 {
 	if (cost->windows < LEARNED || (cost->round_reads == 0 && begin < cost->since))
@@ -421,7 +420,7 @@ static void count_alone(struct cost *cost, uint64_t bytes, uint64_t begin, uint6
 	end_round(cost);
 }
 
-/* One ahead: of the stream that was there before the round, or of another, that goes on. */
+/* A read ahead in a round without: left from before the round, or of a scan or a known order. */
 static void count_beside(struct cost *cost, double bytes, uint64_t begin)
 {
 	if (begin >= cost->since)
@@ -456,7 +455,7 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 	double own = (double)bytes, all = work_meanwhile(cost, own, added, elapsed);
 
 	cost->pending = 0;
-	/* A round is of reads that began in it, and of one size. */
+	/* A round has reads that began in it, all of one size. */
 	if (differs(cost) || cost->windows < LEARNED)
 		begin_round(cost);
 	if (depth_now(cost) == 0) {
@@ -475,7 +474,7 @@ void cost_ahead(struct cost *cost, uint64_t bytes, uint64_t begin, uint64_t end)
 unsigned cost_depth(const struct cost *cost, unsigned wanted)
 {
 	unsigned depth = depth_now(cost) ? depth_now(cost) : 1;
-	unsigned taken = cost_dear(cost) ? wanted : 0;
+	unsigned taken = cost_seek_bound(cost) ? wanted : 0;
 
 	return depth > taken ? depth - taken : 0;
 }

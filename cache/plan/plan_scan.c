@@ -1,16 +1,16 @@
 /* Sequential scans among other readers.
  *
- * A demand e continues a stream whose next extent is n when n <= e <= n + SKIP: a scan may
- * leave out a label file or what the kernel still holds. One that falls a little behind
- * (threads overtake each other) changes nothing. Anything else starts a stream in place of the
- * one not fed for longest. Shuffled orders hardly look like scans: of N extents the next one
- * continues a given stream with probability (SKIP + 1) / N, and of S streams each lives for S
- * demands, so that p = S * (SKIP + 1) / N of them go on once and p^CONFIRM look like a scan. Of
- * 20,000 extents that is one demand in 15,000, and costs START bytes.
+ * A demand e continues a stream whose next extent is n if n <= e <= n + SKIP: a scan may leave out
+ * a label file, or what the page cache still holds. A demand up to BEHIND before n changes nothing:
+ * threads overtake each other. Anything else starts a stream, in place of the one that has waited
+ * longest. Shuffled orders hardly look like scans: of N extents, the next one continues a given
+ * stream with probability (SKIP + 1) / N. Each of S streams lives for S demands, so
+ * p = S * (SKIP + 1) / N of them go on once, and p^CONFIRM look like a scan. Of 20,000 extents that
+ * is one demand in 15,000, and costs START bytes.
  *
- * The window doubles with each step, from START to the readahead limit, so that a short scan
- * costs little. A run is planned only when less than half the window is ahead of the reader:
- * then runs stay long instead of one extent for each demand. */
+ * The window doubles with each step, from START to the readahead limit, so a short scan costs
+ * little. A run is planned only when less than half of the window is ahead of the reader, so that
+ * runs stay long instead of one extent for each demand. */
 #include "cache/plan/plan_scan.h"
 #include "cache/plan/plan_run.h"
 #include <stddef.h>
@@ -40,7 +40,7 @@ static struct plan_stream *stream_of(struct plan_scan *scan, uint64_t extent)
 	return NULL;
 }
 
-static struct plan_stream *oldest(struct plan_scan *scan)
+static struct plan_stream *longest_waiting_stream(struct plan_scan *scan)
 {
 	struct plan_stream *found = &scan->streams[0];
 
@@ -57,8 +57,8 @@ static void widen(const struct plan_scan *scan, struct plan_stream *stream)
 	stream->window = wanted < scan->readahead ? wanted : scan->readahead;
 }
 
-/* The reader has come to `extent`: what lies before is no longer ahead of it. */
-static void step(struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
+/* The reader is at `extent`: what lies before is no longer ahead of it. */
+static void stream_step(struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
 {
 	for (uint64_t e = stream->next; e <= extent && e < stream->ahead; e++)
 		stream->bytes -= plan_size(view, e);
@@ -74,10 +74,10 @@ bool plan_scan_demand(struct plan_scan *scan, const struct plan_view *view, uint
 	bool on = stream != NULL;
 
 	if (!on) {
-		stream = oldest(scan);
+		stream = longest_waiting_stream(scan);
 		*stream = (struct plan_stream){.next = extent + 1, .ahead = extent + 1};
 	} else if (extent >= stream->next) {
-		step(stream, view, extent);
+		stream_step(stream, view, extent);
 		if (stream->steps >= CONFIRM)
 			widen(scan, stream);
 	}
@@ -88,7 +88,7 @@ bool plan_scan_demand(struct plan_scan *scan, const struct plan_view *view, uint
 }
 
 /* Less than half is ahead, in bytes or, with tiny files, in extents. */
-static bool hungry(const struct plan_stream *stream)
+static bool stream_is_hungry(const struct plan_stream *stream)
 {
 	return stream->window && stream->bytes <= stream->window / 2 &&
 	       stream->ahead - stream->next <= PLAN_AHEAD_EXTENTS / 2;
@@ -96,7 +96,7 @@ static bool hungry(const struct plan_stream *stream)
 
 bool plan_scan_wants(const struct plan_scan *scan)
 {
-	return hungry(&scan->streams[scan->last]);
+	return stream_is_hungry(&scan->streams[scan->last]);
 }
 
 static bool room_ahead(const struct plan_stream *stream, const struct plan_view *view)
@@ -106,12 +106,13 @@ static bool room_ahead(const struct plan_stream *stream, const struct plan_view 
 }
 
 /* In memory, on its way, or in the page cache already. */
-static bool have(const struct plan_stream *stream, const struct plan_view *view, uint64_t extent)
+static bool scan_have(const struct plan_stream *stream, const struct plan_view *view,
+		      uint64_t extent)
 {
 	return plan_have(view, extent) || (!stream->again && view->served(view->context, extent));
 }
 
-static void pass(struct plan_stream *stream, const struct plan_view *view, uint64_t end)
+static void stream_plan(struct plan_stream *stream, const struct plan_view *view, uint64_t end)
 {
 	while (stream->ahead < end)
 		stream->bytes += plan_size(view, stream->ahead++);
@@ -124,13 +125,13 @@ static bool run_of(struct plan_stream *stream, const struct plan_view *view,
 		plan_run_begin(view, budget, PLAN_SCAN, budget->scan, ret);
 	struct plan_stream after;
 
-	while (room_ahead(stream, view) && have(stream, view, stream->ahead))
-		pass(stream, view, stream->ahead + 1);
+	while (room_ahead(stream, view) && scan_have(stream, view, stream->ahead))
+		stream_plan(stream, view, stream->ahead + 1);
 	after = *stream;
 	while (room_ahead(&after, view)) {
-		if (!have(stream, view, after.ahead) && !plan_run_add(&builder, after.ahead))
+		if (!scan_have(stream, view, after.ahead) && !plan_run_add(&builder, after.ahead))
 			break;
-		pass(&after, view, after.ahead + 1);
+		stream_plan(&after, view, after.ahead + 1);
 	}
 	return ret->count > 0;
 }
@@ -141,7 +142,8 @@ bool plan_scan_next(struct plan_scan *scan, const struct plan_view *view,
 	for (size_t i = 0; i < PLAN_STREAMS; i++) {
 		unsigned at = (unsigned)((scan->turn + i) % PLAN_STREAMS);
 
-		if (hungry(&scan->streams[at]) && run_of(&scan->streams[at], view, budget, ret)) {
+		if (stream_is_hungry(&scan->streams[at]) &&
+		    run_of(&scan->streams[at], view, budget, ret)) {
 			ret->follower = at;
 			scan->turn = (at + 1) % PLAN_STREAMS;
 			return true;
@@ -154,5 +156,5 @@ void plan_scan_commit(struct plan_scan *scan, const struct plan_view *view,
 		      const struct plan_run *run, unsigned accepted)
 {
 	if (accepted)
-		pass(&scan->streams[run->follower], view, run->extents[accepted - 1] + 1);
+		stream_plan(&scan->streams[run->follower], view, run->extents[accepted - 1] + 1);
 }

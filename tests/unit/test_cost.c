@@ -211,7 +211,7 @@ static uint64_t wanted_bytes(struct world *w)
 	uint64_t bytes = 20 * KIB + (uint64_t)(chance(w) * 180 * 1024);
 
 	cost_wanted(&w->cost, bytes);
-	return cost_dear(&w->cost) && streams(w) ? run_now(w) : bytes;
+	return cost_seek_bound(&w->cost) && streams(w) ? run_now(w) : bytes;
 }
 
 static bool is_idle(const struct world *w)
@@ -593,7 +593,7 @@ static void long_runs_few_at_once(struct world *w)
 	print_message("%u readers: depth %u to %u\n", w->readers, w->shallowest, w->deepest);
 	assert_true(w->deepest <= 2 + w->readers / 2);
 	assert_int_equal(w->smallest, COST_RUN_MAX);
-	assert_true(cost_dear(&w->cost));
+	assert_true(cost_seek_bound(&w->cost));
 	assert_true(cost_gap(&w->cost) >= 384 * KIB);
 }
 
@@ -737,14 +737,14 @@ static void a_wanted_record_brings_a_run_where_requests_are_dear(void **state)
 
 	(void)state;
 	cost_init(&cost);
-	assert_false(cost_dear(&cost));
+	assert_false(cost_seek_bound(&cost));
 	feed(&cost, 8 * MS, 5, 2000, false);
 	for (int i = 0; i < 100; i++)
 		cost_wanted(&cost, 100 * KIB);
-	assert_true(cost_dear(&cost));
+	assert_true(cost_seek_bound(&cost));
 	assert_int_equal(cost_depth(&cost, 2), 0); /* each takes the place of one ahead */
 	feed(&cost, 80 * US, 1, 40000, false);
-	assert_false(cost_dear(&cost));
+	assert_false(cost_seek_bound(&cost));
 }
 
 static void what_happens_in_a_pause_of_the_stream_is_left_out(void **state)

@@ -41,6 +41,7 @@
  * unread is read ahead once more, and then not again, or a bad file would be the next one forever.
  */
 #include "cache/plan/plan_order.h"
+#include "base/math.h"
 #include "cache/plan/plan_run.h"
 #include "cache/plan/plan_set.h"
 #include <errno.h>
@@ -84,8 +85,8 @@ struct plan_followed {
 	bool hungry;		/* a file that is needed soon is missing */
 	uint32_t demands;	/* files, modulo 2^32 */
 	uint32_t position;	/* of the forecast, at the last demand */
-	uint32_t passed,
-		lost; /* recent files; of these, asked for though the page cache had them */
+	uint32_t passed;	/* recent files, */
+	uint32_t lost;		/* of which these were asked for though the page cache had them */
 };
 
 void plan_order_init(struct plan_order *order, const struct plan_params *params)
@@ -351,21 +352,6 @@ bool plan_order_demand(struct plan_order *order, const struct plan_view *view, u
 }
 
 /* --- how much -------------------------------------------------------------------------------- */
-
-static uint64_t min(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t sub_sat(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* R: of the memory that all forecasts have together, used or not. */
 static uint64_t share_of(const struct plan_order *order, const struct prefetch_budget *budget)

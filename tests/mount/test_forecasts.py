@@ -32,13 +32,13 @@ def make_clips(root):
             trees.write(folder / f"{frame:03}.jpg", trees.noise(clip * FRAMES + frame, FRAME))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pairs(session_dir):
     """(folder, pack) of images and their masks."""
     return trees.packed(session_dir / "pairs", make_pairs)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def clips(session_dir):
     """(folder, pack) of clips, a few frames each."""
     return trees.packed(session_dir / "clips", make_clips)

@@ -62,7 +62,7 @@ static inline bool world_served(void *context, uint64_t number)
 	return w->served[number];
 }
 
-/* `extents` of a size between the two, one behind the other, and room for all. */
+/* `extents` of a size between the two, one after the other, and room for all. */
 static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32_t largest)
 {
 	static struct world w;
@@ -138,7 +138,7 @@ static inline uint64_t span_of(const struct world *w, const struct plan_run *run
 	return (end + 4095) / 4096 * 4096 - begin / 4096 * 4096;
 }
 
-/* Notes a run, for which there was so much room. */
+/* Notes a run, for which there was `room`. */
 static inline void world_run(struct world *w, const struct plan_run *run, uint64_t room)
 {
 	uint64_t bytes = 0;

@@ -227,7 +227,7 @@ static void an_order_that_is_known_goes_first(void **state)
 	assert_true(planned_in(r->world, 18003, 20000) > 0);
 }
 
-/* The pass would bring what is wanted only at the end of the epoch. */
+/* The sweep would bring what is wanted only at the end of the epoch. */
 static void what_is_ordered_is_not_streamed(void **state)
 {
 	struct reading *r = read_of(photos(20000));
@@ -450,7 +450,7 @@ static void preload_reads_even_where_nothing_else_is_read_ahead(void **state)
 	assert_int_equal(r->world->hits, 5000);
 }
 
-/* One pass was wished for, and nothing else. */
+/* One sweep was asked for, and nothing else. */
 static void after_preload_no_readahead_means_none_again(void **state)
 {
 	struct reading *r = read_with(photos(5000), (struct plan_params){.epochs = true});

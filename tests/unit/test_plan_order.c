@@ -1,7 +1,7 @@
-/* Files in an order that is known, on simulated epochs: cache/plan/plan_order.h. Readers as
- * DataLoader has them, with a batch each, take what is there from a pool; a device takes a + b *
- * bytes for each request, one after the other, of what somebody waits for and of what is read ahead
- * in turn. */
+/* Files in a known order, in simulated epochs: cache/plan/plan_order.h. Readers work like
+ * DataLoader's, each on a batch of its own, and take what is there from a pool. The device takes
+ * a + b * bytes for a request and serves one at a time: in turn one that a reader waits for, and
+ * one that is read ahead. */
 #include "cache/plan/plan_order.h"
 #include "tests/unit/plan_world.h"
 #include <errno.h>
@@ -38,10 +38,10 @@ struct sim {
 	double now;
 	double free; /* when the device is done, with this run: */
 	struct plan_run under_way;
-	bool turn;			  /* of those who wait */
+	bool turn;			  /* of readers that wait */
 	uint64_t late;			  /* waits after a quarter of the epoch */
 	uint64_t requests, waits, misses; /* misses: neither there nor on its way when asked for */
-	bool forgets;			  /* the pool keeps nothing that was used, nor the kernel */
+	bool forgets;			  /* neither pool nor page cache keeps what was used */
 };
 
 static struct sim sim;
@@ -71,7 +71,7 @@ static struct sim *sim_of(struct world *world)
 }
 
 /* A hard disk, where a request costs as much as 1.5 MB; or a fast device. */
-static void make_dear(struct sim *s)
+static void make_seek_bound(struct sim *s)
 {
 	s->request = 1 / REQUESTS;
 	s->byte = 1 / BYTES;
@@ -79,7 +79,7 @@ static void make_dear(struct sim *s)
 	s->world->budget.gap = (uint64_t)(BYTES / REQUESTS);
 }
 
-static void make_cheap(struct sim *s)
+static void make_throughput_bound(struct sim *s)
 {
 	s->request = 10e-6;
 	s->byte = 1 / 2e9;
@@ -309,7 +309,7 @@ static bool advance(struct sim *s)
 	return true;
 }
 
-/* An epoch by so many readers. Returns its seconds. */
+/* An epoch by this many readers. Returns its seconds. */
 static double run_epoch(struct sim *s, const uint32_t *files, uint32_t count, unsigned readers,
 			uint32_t batch)
 {
@@ -340,7 +340,7 @@ static void assert_all_was_read_once(const struct sim *s)
 	assert_int_equal(wasted(s->world), 0);
 }
 
-/* --- a device whose requests are cheap ------------------------------------------------------- */
+/* --- throughput-bound ------------------------------------------------------- */
 
 static void each_file_is_there_before_it_is_asked_for(void **state)
 {
@@ -351,19 +351,19 @@ static void each_file_is_there_before_it_is_asked_for(void **state)
 		struct sim *s = sim_of(photos(PHOTOS));
 		const uint32_t *order = shuffled(PHOTOS);
 
-		make_cheap(s);
+		make_throughput_bound(s);
 		s->memory = total_bytes(s->world) / 2;
 		s->think = readers[i] * 200e-6;
 		follow(s, order, PHOTOS);
 		run_epoch(s, order, PHOTOS, readers[i], 32 / readers[i]);
 		assert_all_was_read_once(s);
-		assert_true(s->waits <= 64); /* of the first chunk's files */
+		assert_true(s->waits <= 64); /* for the files of the first window */
 		assert_true(s->world->looks < 8 * PHOTOS);
 	}
 }
 
-/* What is in order of need is not read around: nothing lies near enough. */
-static void a_cheap_device_is_asked_in_the_order_of_need(void **state)
+/* No two files that are needed at about the same time lie near enough for one run. */
+static void an_ssd_is_read_in_the_order_of_need(void **state)
 {
 	enum { SLICE = 8 }; /* runs, and then some */
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -374,7 +374,7 @@ static void a_cheap_device_is_asked_in_the_order_of_need(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < PHOTOS; i++)
 		place[order[i]] = i;
-	make_cheap(s);
+	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	for (uint32_t files = 0; files < PHOTOS / 2; files += run.count) {
 		assert_true(next_run(s, &run));
@@ -385,13 +385,13 @@ static void a_cheap_device_is_asked_in_the_order_of_need(void **state)
 	assert_true(far <= 8 * MIB / (100 * KIB) + SLICE);
 }
 
-static void a_cheap_device_is_not_asked_for_more_than_the_pace(void **state)
+static void an_ssd_reads_no_more_than_the_pace(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_cheap(s);
+	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	s->world->budget.pace = 40 * MIB;
 	for (uint32_t i = 0; i < 2000; i++) {
@@ -405,14 +405,14 @@ static void a_cheap_device_is_not_asked_for_more_than_the_pace(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-/* --- a device whose requests are dear -------------------------------------------------------- */
+/* --- seek-bound -------------------------------------------------------- */
 
 /* Seconds of an epoch on a hard disk, with a pool for a part of the data. */
-static double dear_epoch(struct sim *s, double part, unsigned readers)
+static double seek_bound_epoch(struct sim *s, double part, unsigned readers)
 {
 	const uint32_t *order = shuffled(PHOTOS);
 
-	make_dear(s);
+	make_seek_bound(s);
 	s->memory = (uint64_t)((double)total_bytes(s->world) * part);
 	s->think = readers * 200e-6;
 	follow(s, order, PHOTOS);
@@ -424,34 +424,34 @@ static double one_by_one(const struct sim *s)
 	return PHOTOS * s->request + (double)total_bytes(s->world) * s->byte;
 }
 
-static double one_pass(const struct sim *s)
+static double one_sweep(const struct sim *s)
 {
 	double bytes = (double)total_bytes(s->world);
 
 	return bytes / (double)s->world->budget.run * s->request + bytes * s->byte;
 }
 
-/* Of two passes, since half of it fits; the chunks that double cost a fraction of one. */
-static void a_hard_disk_reads_as_many_passes_as_there_is_room_for(void **state)
+/* Two sweeps, since half of it fits; the windows that double cost a fraction of one. */
+static void a_hard_disk_takes_as_many_sweeps_as_memory_asks_for(void **state)
 {
 	const unsigned readers[] = {1, 4, 8};
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = sim_of(photos(PHOTOS));
-		double seconds = dear_epoch(s, 0.5, readers[i]);
+		double seconds = seek_bound_epoch(s, 0.5, readers[i]);
 
 		assert_all_was_read_once(s);
-		assert_true(seconds < 2.5 * one_pass(s));
+		assert_true(seconds < 2.5 * one_sweep(s));
 		assert_true(seconds < one_by_one(s) / 4.2);
 		assert_true(s->requests < PHOTOS / 11);
 		assert_true(s->misses < PHOTOS / 22);
 	}
 }
 
-/* In a pass readers have more than there is room for: what they take meanwhile makes some. With
- * as much as there is room for in each it would be 2.8 passes and 4.5. */
-static void a_pass_brings_more_than_there_is_room_for(void **state)
+/* During a sweep readers take more than fits, since what they have used makes room. Without that it
+ * would take 2.8 sweeps and 4.5. */
+static void a_sweep_brings_more_than_there_is_room_for(void **state)
 {
 	const unsigned readers[] = {1, 4, 8};
 
@@ -459,33 +459,33 @@ static void a_pass_brings_more_than_there_is_room_for(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 
-		assert_true(dear_epoch(s, 0.4, readers[i]) < 2.3 * one_pass(s));
+		assert_true(seek_bound_epoch(s, 0.4, readers[i]) < 2.3 * one_sweep(s));
 		assert_all_was_read_once(s);
 		s = sim_of(photos(PHOTOS));
-		assert_true(dear_epoch(s, 0.2, readers[i]) < 3.8 * one_pass(s));
+		assert_true(seek_bound_epoch(s, 0.2, readers[i]) < 3.8 * one_sweep(s));
 		assert_all_was_read_once(s);
 	}
 }
 
-static void a_room_of_a_tenth_is_better_than_none(void **state)
+static void memory_for_a_tenth_is_better_than_none(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
-	double seconds = dear_epoch(s, 0.1, 4);
+	double seconds = seek_bound_epoch(s, 0.1, 4);
 
 	(void)state;
 	assert_all_was_read_once(s);
 	assert_true(seconds < one_by_one(s) * 2 / 3);
 }
 
-/* Readers that need 60 s, and a quarter of the room: what they have used makes room for what comes
- * then while a pass is under way, and the pass goes on where it is. */
-static void passes_go_on_without_an_end(void **state)
+/* Readers that need 60 s, and memory for a quarter: what they have used makes room for what comes
+ * next while the sweep goes on. */
+static void sweeps_never_end(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 4;
 	s->think = 4 * 3e-3;
 	follow(s, order, PHOTOS);
@@ -493,26 +493,26 @@ static void passes_go_on_without_an_end(void **state)
 	assert_all_was_read_once(s);
 }
 
-static void where_all_fits_a_hard_disk_reads_one_pass(void **state)
+static void if_all_fits_a_hard_disk_takes_one_sweep(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
-	double seconds = dear_epoch(s, 1.2, 4);
+	double seconds = seek_bound_epoch(s, 1.2, 4);
 
 	(void)state;
 	assert_all_was_read_once(s);
-	assert_true(seconds < 1.5 * one_pass(s));
+	assert_true(seconds < 1.5 * one_sweep(s));
 	assert_true(seconds < one_by_one(s) / 7);
 }
 
-/* Readers that need the whole time of the passes, of which there are four with half of the room
- * each, wait for hardly anything: half of the room is always there. */
+/* Readers that need as long as four sweeps, each with half of the memory, hardly ever wait: the
+ * other half is always there. */
 static void slow_readers_do_not_wait_for_a_hard_disk(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 2;
 	s->think = 4 * one_by_one(s) / PHOTOS; /* four readers: as slow as reading one by one */
 	follow(s, order, PHOTOS);
@@ -523,7 +523,7 @@ static void slow_readers_do_not_wait_for_a_hard_disk(void **state)
 	assert_true(s->requests < PHOTOS / 7);
 }
 
-/* Chunks are small at first, and what comes first is among them. */
+/* Windows are small at first, so the first files come soon. */
 static void the_first_files_come_soon(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -531,26 +531,26 @@ static void the_first_files_come_soon(void **state)
 	struct plan_run run;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 7 * MIB)
 		assert_true(next_run(s, &run));
 	for (uint32_t i = 0; i < 70; i++)
 		s->misses += !s->world->pooled[order[i]];
-	assert_true(s->misses < 10); /* what is left of the chunk */
+	assert_true(s->misses < 10); /* what is left of the window */
 	for (uint32_t i = 90; i < PHOTOS; i++)
 		assert_false(s->world->pooled[order[i]]);
 }
 
-/* A room that comes back file by file is not filled by a read for each. */
-static void a_chunk_waits_until_there_is_room_for_it(void **state)
+/* Memory that comes back file by file is not filled by a read for each. */
+static void a_window_waits_until_there_is_room_for_it(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 	uint64_t bytes, runs = 0;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	s->memory = total_bytes(s->world) / 2;
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -565,7 +565,7 @@ static void a_chunk_waits_until_there_is_room_for_it(void **state)
 	assert_true(runs <= 8);
 }
 
-static void who_waits_for_a_file_of_the_chunk_has_its_run_read(void **state)
+static void a_reader_that_waits_gets_the_run_around_its_file(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
@@ -574,9 +574,9 @@ static void who_waits_for_a_file_of_the_chunk_has_its_run_read(void **state)
 	uint32_t at = 0;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	follow(s, order, PHOTOS);
-	while (s->world->bytes < 200 * MIB) /* the great chunk is under way */
+	while (s->world->bytes < 200 * MIB) /* the large window is being read */
 		assert_true(next_run(s, &run));
 	while (s->world->pooled[order[at]])
 		demand(s, order[at++]);
@@ -601,7 +601,7 @@ static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
 	uint32_t at = 0;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
@@ -617,14 +617,14 @@ static void a_file_that_does_not_fit_brings_nothing_with_it(void **state)
 static void nothing_of_other_files_is_read(void **state)
 {
 	(void)state;
-	for (int dear = 0; dear < 2; dear++) {
+	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		const uint32_t *order = shuffled_from(5000, 10000);
 
-		if (dear)
-			make_dear(s);
+		if (seek_bound)
+			make_seek_bound(s);
 		else
-			make_cheap(s);
+			make_throughput_bound(s);
 		follow(s, order, 10000);
 		read_all(s);
 		assert_int_equal(planned_in(s->world, 5000, 15000), 10000);
@@ -638,7 +638,7 @@ static void what_is_there_is_not_read(void **state)
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	for (uint32_t i = 0; i < PHOTOS; i += 3)
 		s->world->pooled[i] = true; /* world_run() asserts it is left alone */
 	follow(s, order, PHOTOS);
@@ -646,8 +646,7 @@ static void what_is_there_is_not_read(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS - (PHOTOS + 2) / 3);
 }
 
-/* Others ask in an order of their own; the pool keeps nothing of it. */
-/* Other jobs use what lies in the pool, and it goes. */
+/* Other jobs use what lies in the pool, and it is evicted. */
 static void what_is_there_now_may_be_gone_when_it_comes(void **state)
 {
 	enum { FILES = 2000, HAVE = FILES / 2, GONE = FILES / 4 };
@@ -655,7 +654,7 @@ static void what_is_there_now_may_be_gone_when_it_comes(void **state)
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_cheap(s);
+	make_throughput_bound(s);
 	s->world->budget.pace = 20 * MIB;
 	follow(s, order, PHOTOS);
 	for (uint32_t i = HAVE; i < FILES; i++)
@@ -676,11 +675,11 @@ static void what_was_asked_for_meanwhile_is_left_out(void **state)
 	struct plan_run run;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	follow(s, order, PHOTOS);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
-	s->memory = s->held; /* no other chunk begins */
+	s->memory = s->held; /* no other window begins */
 	for (uint32_t i = 1000; i < 3000; i++)
 		demand(s, order[i]);
 	s->memory = NO_END;
@@ -689,7 +688,7 @@ static void what_was_asked_for_meanwhile_is_left_out(void **state)
 			assert_false(s->world->asked[run.extents[j]]);
 }
 
-static void what_the_kernel_has_is_not_read(void **state)
+static void what_the_page_cache_has_is_not_read(void **state)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
 	const uint32_t *order = shuffled(PHOTOS);
@@ -703,8 +702,8 @@ static void what_the_kernel_has_is_not_read(void **state)
 		assert_int_equal(s->world->planned[i], i % 2);
 }
 
-/* Readers ask for all of what they were served before: the kernel has it no more. */
-static void what_the_kernel_let_go_of_is_read(void **state)
+/* Readers ask again for all that they were served before: the page cache has dropped it. */
+static void what_the_page_cache_dropped_is_read(void **state)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
 	const uint32_t *order = shuffled(PHOTOS);
@@ -720,8 +719,8 @@ static void what_the_kernel_let_go_of_is_read(void **state)
 	assert_true(planned_in(s->world, 0, PHOTOS) > PHOTOS - 300);
 }
 
-/* One in eight is read, in eight pieces: the others the kernel has. */
-static void a_kernel_that_let_go_of_a_little_has_little_read(void **state)
+/* One in eight is read, in eight pieces; the page cache has the others. */
+static void a_page_cache_that_dropped_little_has_little_read(void **state)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
 	const uint32_t *order = shuffled(PHOTOS);
@@ -745,15 +744,15 @@ static void what_fails_is_read_twice_and_no_more(void **state)
 	const uint32_t bad = 4711;
 
 	(void)state;
-	for (int dear = 0; dear < 2; dear++) {
+	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		const uint32_t *order = shuffled(PHOTOS);
 		struct plan_run run;
 
-		if (dear)
-			make_dear(s);
+		if (seek_bound)
+			make_seek_bound(s);
 		else
-			make_cheap(s);
+			make_throughput_bound(s);
 		follow(s, order, PHOTOS);
 		while (next_run(s, &run))
 			s->world->pooled[bad] = false;
@@ -786,14 +785,14 @@ static void a_pool_that_loses_everything_ends_too(void **state)
 		assert_true(s->world->planned[e] <= 2);
 }
 
-/* What was read ahead has left the pool: it is found before its readers come. */
+/* What was read ahead and left the pool is read again before its readers come. */
 static void what_was_evicted_is_read_again(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_cheap(s);
+	make_throughput_bound(s);
 	follow(s, order, PHOTOS);
 	read_all(s);
 	for (uint32_t i = 1000; i < 2000; i++)
@@ -806,17 +805,17 @@ static void what_was_evicted_is_read_again(void **state)
 		assert_true(s->world->pooled[order[i]]);
 }
 
-/* Though the device could not keep up, so that nearly all of the epoch is over. */
+/* The device did not keep up, and nearly all of the epoch is over. */
 static void the_last_files_of_an_epoch_are_read_too(void **state)
 {
 	const uint32_t *order = shuffled(PHOTOS);
 	const uint32_t last = PHOTOS - PHOTOS / 200;
 
 	(void)state;
-	for (unsigned dear = 0; dear < 2; dear++) {
+	for (unsigned seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 
-		(dear ? make_dear : make_cheap)(s);
+		(seek_bound ? make_seek_bound : make_throughput_bound)(s);
 		follow(s, order, PHOTOS);
 		for (uint32_t i = 0; i < last; i++)
 			demand(s, order[i]);
@@ -830,14 +829,14 @@ static void the_last_files_of_an_epoch_are_read_too(void **state)
 	}
 }
 
-/* Though others are listed to be read before it. */
+/* Other files are listed, and were to be read before it. */
 static void what_was_evicted_goes_first(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
 
 	(void)state;
-	make_cheap(s);
+	make_throughput_bound(s);
 	s->world->budget.pace = 100 * MIB;
 	follow(s, order, PHOTOS);
 	read_all(s);
@@ -870,13 +869,13 @@ static void a_file_is_read_with_all_of_its_extents(void **state)
 	w->view.kin = kin_of_eight;
 	for (uint32_t i = 0; i < 1000; i++)
 		order[i] *= 16; /* every other file */
-	for (int dear = 0; dear < 2; dear++) {
+	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		forget_pool(w);
 		s = sim_of(w);
-		if (dear)
-			make_dear(s);
+		if (seek_bound)
+			make_seek_bound(s);
 		else
-			make_cheap(s);
+			make_throughput_bound(s);
 		follow(s, order, 1000);
 		read_all(s);
 		for (uint64_t e = 0; e < 16000; e++)
@@ -884,7 +883,7 @@ static void a_file_is_read_with_all_of_its_extents(void **state)
 	}
 }
 
-static void any_extent_of_a_file_is_the_forecasts(void **state)
+static void any_extent_of_a_file_belongs_to_the_forecast(void **state)
 {
 	struct world *w = photos(800);
 	const uint32_t files[] = {16, 48};
@@ -904,14 +903,14 @@ static void any_extent_of_a_file_is_the_forecasts(void **state)
 static void two_forecasts_share_the_room(void **state)
 {
 	(void)state;
-	for (int dear = 0; dear < 2; dear++) {
+	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		uint64_t one, two;
 
-		if (dear)
-			make_dear(s);
+		if (seek_bound)
+			make_seek_bound(s);
 		else
-			make_cheap(s);
+			make_throughput_bound(s);
 		s->memory = 400 * MIB;
 		follow(s, shuffled_from(0, 10000), 10000);
 		follow(s, shuffled_from(10000, 10000), 10000);
@@ -923,19 +922,19 @@ static void two_forecasts_share_the_room(void **state)
 	}
 }
 
-/* Who came first has all the room; what its readers use goes to the other. */
+/* The first one has all the memory; what its readers free goes to the other. */
 static void a_late_comer_gets_its_share(void **state)
 {
 	(void)state;
-	for (int dear = 0; dear < 2; dear++) {
+	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
 		struct sim *s = sim_of(photos(PHOTOS));
 		uint32_t order[10000];
 		uint64_t before;
 
-		if (dear)
-			make_dear(s);
+		if (seek_bound)
+			make_seek_bound(s);
 		else
-			make_cheap(s);
+			make_throughput_bound(s);
 		memcpy(order, shuffled(10000), sizeof(order));
 		s->memory = 400 * MIB;
 		follow(s, order, 10000);
@@ -964,7 +963,7 @@ static void two_jobs_with_the_same_files_read_them_once(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
-static void who_leaves_has_nothing_read_any_more(void **state)
+static void a_forecast_that_is_left_is_not_read_any_more(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	struct forecast *first = follow(s, shuffled_from(0, 10000), 10000);
@@ -972,7 +971,7 @@ static void who_leaves_has_nothing_read_any_more(void **state)
 	uint64_t before;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	follow(s, shuffled_from(10000, 10000), 10000);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
@@ -986,7 +985,7 @@ static void who_leaves_has_nothing_read_any_more(void **state)
 	assert_int_equal(planned_in(s->world, 10000, PHOTOS), 10000);
 }
 
-static void no_more_than_so_many_are_followed(void **state)
+static void a_limited_number_of_forecasts_is_followed(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 
@@ -1008,7 +1007,7 @@ static void a_forecast_that_is_lost_has_nothing_read(void **state)
 	struct plan_run run;
 
 	(void)state;
-	make_dear(s);
+	make_seek_bound(s);
 	while (s->world->bytes < 200 * MIB)
 		assert_true(next_run(s, &run));
 	for (uint32_t i = 0; i < 1000 && !forecast_lost(forecast); i++)
@@ -1021,7 +1020,7 @@ static void a_forecast_that_is_lost_has_nothing_read(void **state)
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
-static void where_there_is_no_room_nothing_is_looked_at(void **state)
+static void without_room_nothing_is_looked_at(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 
@@ -1033,7 +1032,7 @@ static void where_there_is_no_room_nothing_is_looked_at(void **state)
 	assert_int_equal(s->world->looks, 0);
 }
 
-static void where_all_is_there_little_is_looked_at(void **state)
+static void if_all_is_there_little_is_looked_at(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
 	const uint32_t *order = shuffled(PHOTOS);
@@ -1056,7 +1055,7 @@ static void an_epoch_looks_at_each_file_a_few_times(void **state)
 	struct sim *s = sim_of(photos(PHOTOS));
 
 	(void)state;
-	dear_epoch(s, 0.5, 4);
+	seek_bound_epoch(s, 0.5, 4);
 	assert_true(s->world->looks < 10 * PHOTOS);
 }
 
@@ -1086,40 +1085,40 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_file_is_there_before_it_is_asked_for),
-		cmocka_unit_test(a_cheap_device_is_asked_in_the_order_of_need),
-		cmocka_unit_test(a_cheap_device_is_not_asked_for_more_than_the_pace),
-		cmocka_unit_test(a_hard_disk_reads_as_many_passes_as_there_is_room_for),
-		cmocka_unit_test(a_pass_brings_more_than_there_is_room_for),
-		cmocka_unit_test(a_room_of_a_tenth_is_better_than_none),
-		cmocka_unit_test(passes_go_on_without_an_end),
-		cmocka_unit_test(where_all_fits_a_hard_disk_reads_one_pass),
+		cmocka_unit_test(an_ssd_is_read_in_the_order_of_need),
+		cmocka_unit_test(an_ssd_reads_no_more_than_the_pace),
+		cmocka_unit_test(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for),
+		cmocka_unit_test(a_sweep_brings_more_than_there_is_room_for),
+		cmocka_unit_test(memory_for_a_tenth_is_better_than_none),
+		cmocka_unit_test(sweeps_never_end),
+		cmocka_unit_test(if_all_fits_a_hard_disk_takes_one_sweep),
 		cmocka_unit_test(slow_readers_do_not_wait_for_a_hard_disk),
 		cmocka_unit_test(the_first_files_come_soon),
-		cmocka_unit_test(a_chunk_waits_until_there_is_room_for_it),
-		cmocka_unit_test(who_waits_for_a_file_of_the_chunk_has_its_run_read),
+		cmocka_unit_test(a_window_waits_until_there_is_room_for_it),
+		cmocka_unit_test(a_reader_that_waits_gets_the_run_around_its_file),
 		cmocka_unit_test(a_file_that_does_not_fit_brings_nothing_with_it),
 		cmocka_unit_test(nothing_of_other_files_is_read),
 		cmocka_unit_test(what_is_there_is_not_read),
 		cmocka_unit_test(what_is_there_now_may_be_gone_when_it_comes),
 		cmocka_unit_test(what_was_asked_for_meanwhile_is_left_out),
-		cmocka_unit_test(what_the_kernel_has_is_not_read),
-		cmocka_unit_test(what_the_kernel_let_go_of_is_read),
-		cmocka_unit_test(a_kernel_that_let_go_of_a_little_has_little_read),
+		cmocka_unit_test(what_the_page_cache_has_is_not_read),
+		cmocka_unit_test(what_the_page_cache_dropped_is_read),
+		cmocka_unit_test(a_page_cache_that_dropped_little_has_little_read),
 		cmocka_unit_test(what_fails_is_read_twice_and_no_more),
 		cmocka_unit_test(a_pool_that_loses_everything_ends_too),
 		cmocka_unit_test(what_was_evicted_is_read_again),
 		cmocka_unit_test(the_last_files_of_an_epoch_are_read_too),
 		cmocka_unit_test(what_was_evicted_goes_first),
 		cmocka_unit_test(a_file_is_read_with_all_of_its_extents),
-		cmocka_unit_test(any_extent_of_a_file_is_the_forecasts),
+		cmocka_unit_test(any_extent_of_a_file_belongs_to_the_forecast),
 		cmocka_unit_test(two_forecasts_share_the_room),
 		cmocka_unit_test(a_late_comer_gets_its_share),
 		cmocka_unit_test(two_jobs_with_the_same_files_read_them_once),
-		cmocka_unit_test(who_leaves_has_nothing_read_any_more),
-		cmocka_unit_test(no_more_than_so_many_are_followed),
+		cmocka_unit_test(a_forecast_that_is_left_is_not_read_any_more),
+		cmocka_unit_test(a_limited_number_of_forecasts_is_followed),
 		cmocka_unit_test(a_forecast_that_is_lost_has_nothing_read),
-		cmocka_unit_test(where_there_is_no_room_nothing_is_looked_at),
-		cmocka_unit_test(where_all_is_there_little_is_looked_at),
+		cmocka_unit_test(without_room_nothing_is_looked_at),
+		cmocka_unit_test(if_all_is_there_little_is_looked_at),
 		cmocka_unit_test(an_epoch_looks_at_each_file_a_few_times),
 		cmocka_unit_test(small_packs_are_fine),
 	};

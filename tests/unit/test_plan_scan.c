@@ -228,7 +228,7 @@ static void small_gaps_do_not_end_a_run(void **state)
 	assert_nothing_planned_twice(w);
 }
 
-/* Not a gap that is dear to read. */
+/* Not a gap that costs more to read than a request. */
 static void what_is_there_is_left_out_and_ends_no_run(void **state)
 {
 	struct world *w = watched(photos(200));
@@ -245,7 +245,7 @@ static void what_is_there_is_left_out_and_ends_no_run(void **state)
 		assert_int_equal(w->planned[e], e % 4 != 0);
 }
 
-static void what_is_there_ends_a_run_where_gaps_are_dear(void **state)
+static void what_is_there_ends_a_run_where_gaps_cost_much(void **state)
 {
 	struct world *w = watched(photos(200));
 
@@ -495,7 +495,7 @@ int main(void)
 		cmocka_unit_test(a_jump_backward_ends_a_run),
 		cmocka_unit_test(small_gaps_do_not_end_a_run),
 		cmocka_unit_test(what_is_there_is_left_out_and_ends_no_run),
-		cmocka_unit_test(what_is_there_ends_a_run_where_gaps_are_dear),
+		cmocka_unit_test(what_is_there_ends_a_run_where_gaps_cost_much),
 		cmocka_unit_test(a_run_is_no_longer_than_is_wanted_now),
 		cmocka_unit_test(a_run_fits_into_the_room_there_is),
 		cmocka_unit_test(tiny_files_are_bounded_by_number),

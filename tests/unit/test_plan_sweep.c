@@ -166,7 +166,7 @@ static void assert_near(double found, double derived, double tolerance)
 /* --- a shuffled epoch ------------------------------------------------------------------------ */
 
 /* Of N extents let x N be asked for, and u N neither asked for nor read ahead. A demand misses
- * with probability m = u / (1 - x); u falls by the misses and by the pass: du/dx = -m - r. So
+ * with probability m = u / (1 - x); u falls by the misses and by the sweep: du/dx = -m - r. So
  * dm/dx = -r / (1 - x), and m = 1 - r ln(1 / (1 - x)) until it is 0 at x = 1 - exp(-1 / r). */
 static double hits_at(double ratio, double x)
 {
@@ -383,7 +383,7 @@ static void an_epoch_over_train_reads_nothing_of_val(void **state)
 	assert_true(sim->world->hits > TRAIN * 9 / 10);
 }
 
-static void a_block_that_is_found_behind_the_pass_is_read_too(void **state)
+static void a_block_that_is_found_after_the_sweep_is_read_too(void **state)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 	struct world *w = sim->world;
@@ -440,7 +440,7 @@ static void what_was_asked_for_is_read_through_where_that_is_cheap(void **state)
 	assert_true(sim->world->bytes / sim->world->runs > MIB / 3);
 }
 
-static void what_was_asked_for_ends_a_run_where_gaps_are_dear(void **state)
+static void what_was_asked_for_ends_a_run_where_gaps_cost_much(void **state)
 {
 	struct sim *sim = sim_with_holes(0);
 
@@ -498,7 +498,7 @@ static void note_around(struct sim *sim, struct plan_run *run, uint64_t wanted)
 	w->ahead -= w->sizes[wanted];
 }
 
-/* Asks for an extent that is not there as a cache does where requests are dear. Returns whether
+/* Asks for an extent that is not there as a cache does on a seek-bound device. Returns whether
  * more came with it. */
 static bool miss(struct sim *sim, uint64_t extent)
 {
@@ -513,7 +513,7 @@ static bool miss(struct sim *sim, uint64_t extent)
 	return true;
 }
 
-static struct sim *sim_of_dear_requests(void)
+static struct sim *sim_of_a_seek_bound_device(void)
 {
 	struct sim *sim = sim_of(photos(PHOTOS));
 
@@ -522,9 +522,9 @@ static struct sim *sim_of_dear_requests(void)
 	return sim;
 }
 
-static uint64_t runs_of_the_pass(void)
+static uint64_t runs_of_the_sweep(void)
 {
-	struct sim *sim = sim_of_dear_requests();
+	struct sim *sim = sim_of_a_seek_bound_device();
 
 	plan_sweep_preload(&sim->sweep);
 	sim->owed = 3 * FAST;
@@ -532,11 +532,11 @@ static uint64_t runs_of_the_pass(void)
 	return sim->world->runs;
 }
 
-/* In whatever order: what is read around one record is what the pass would have read. */
-static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_pass(void **state)
+/* In whatever order: what is read around one record is what the sweep would have read. */
+static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_sweep(void **state)
 {
-	uint64_t pass = runs_of_the_pass(), alone = 0;
-	struct sim *sim = sim_of_dear_requests();
+	uint64_t sweep = runs_of_the_sweep(), alone = 0;
+	struct sim *sim = sim_of_a_seek_bound_device();
 	const uint32_t *order = shuffled(PHOTOS);
 	struct world *w = sim->world;
 
@@ -550,19 +550,20 @@ static void wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_
 	assert_nothing_planned_twice(w);
 	assert_int_equal(wasted(w), 0);
 	assert_int_equal(sim->sweep.ahead, 0);
-	print_message("%d runs and %d alone, the pass: %d\n", (int)w->runs, (int)alone, (int)pass);
-	assert_in_range(w->runs, pass, pass + alone);
+	print_message("%d runs and %d alone, the sweep: %d\n", (int)w->runs, (int)alone,
+		      (int)sweep);
+	assert_in_range(w->runs, sweep, sweep + alone);
 	assert_in_range(alone, 16, 40);
 }
 
 static void the_pass_leaves_out_what_wanted_records_brought(void **state)
 {
-	struct sim *sim = sim_of_dear_requests();
-	uint64_t pass = runs_of_the_pass();
+	struct sim *sim = sim_of_a_seek_bound_device();
+	uint64_t sweep = runs_of_the_sweep();
 	const uint32_t *order;
 
 	(void)state;
-	sim = sim_of_dear_requests();
+	sim = sim_of_a_seek_bound_device();
 	order = shuffled(PHOTOS);
 	for (uint32_t i = 0; i < 200; i++)
 		if (!sim->world->pooled[order[i]])
@@ -572,12 +573,12 @@ static void the_pass_leaves_out_what_wanted_records_brought(void **state)
 	sim->owed = 3 * FAST;
 	read_runs(sim);
 	assert_nothing_planned_twice(sim->world);
-	assert_true(sim->world->runs <= pass + pass / 20);
+	assert_true(sim->world->runs <= sweep + sweep / 20);
 }
 
 static void nothing_comes_with_a_record_before_the_epoch_is_known(void **state)
 {
-	struct sim *sim = sim_of_dear_requests();
+	struct sim *sim = sim_of_a_seek_bound_device();
 
 	(void)state;
 	for (uint32_t i = 0; i < 15; i++)
@@ -597,7 +598,7 @@ static void on_shared_storage_nothing_comes_with_a_record_of_a_block_asked_of_a_
 
 static void what_lies_behind_a_long_gap_does_not_come_with_a_record(void **state)
 {
-	struct sim *sim = sim_of_dear_requests();
+	struct sim *sim = sim_of_a_seek_bound_device();
 	struct world *w = sim->world;
 
 	(void)state;
@@ -1115,13 +1116,13 @@ int main(void)
 		cmocka_unit_test(who_goes_on_asking_has_more_read),
 		cmocka_unit_test(a_tenth_of_the_classes_reads_not_much_of_the_others),
 		cmocka_unit_test(an_epoch_over_train_reads_nothing_of_val),
-		cmocka_unit_test(a_block_that_is_found_behind_the_pass_is_read_too),
+		cmocka_unit_test(a_block_that_is_found_after_the_sweep_is_read_too),
 		cmocka_unit_test(the_pass_goes_on_before_it_turns_back),
 		cmocka_unit_test(what_was_asked_for_is_read_through_where_that_is_cheap),
-		cmocka_unit_test(what_was_asked_for_ends_a_run_where_gaps_are_dear),
+		cmocka_unit_test(what_was_asked_for_ends_a_run_where_gaps_cost_much),
 		cmocka_unit_test(runs_are_as_long_as_is_wanted_now),
 		cmocka_unit_test(
-			wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_pass),
+			wanted_records_that_bring_their_runs_cost_no_more_requests_than_the_sweep),
 		cmocka_unit_test(the_pass_leaves_out_what_wanted_records_brought),
 		cmocka_unit_test(what_comes_at_once_is_read_ahead_for_a_preload_only),
 		cmocka_unit_test(nothing_comes_with_a_record_before_the_epoch_is_known),

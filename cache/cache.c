@@ -3,6 +3,7 @@
 #include "cache/ahead.h"
 #include "cache/fill.h"
 #include "cache/huge.h"
+#include "cache/oracle_feed.h"
 #include "cache/push.h"
 #include "cache/request.h"
 #include "cache/thinker.h"
@@ -128,14 +129,14 @@ void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)
 {
 	SCOPE_LOCK(&cache->lock);
 	if (cache->thinker)
-		thinker_saw(cache->thinker, reader, extent, true);
+		feed_saw(thinker_feed(cache->thinker), reader, extent, true);
 }
 
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)
 {
 	if (!cache->thinker)
 		return -EINVAL;
-	return thinker_order(cache->thinker, files, count);
+	return feed_order(thinker_feed(cache->thinker), files, count);
 }
 
 /* Requests of a ring, the first of which has waited longest. */

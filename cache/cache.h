@@ -106,6 +106,7 @@ struct cache_oracle {
 	uint64_t search_ms;	  /* what the order that was found last took to find */
 	uint64_t followed;	  /* orders, as of several jobs or ranks, that have not ended */
 	uint64_t locks, unlocks;
+	uint64_t dropped; /* of what was seen: it came faster than the oracle could take it */
 };
 
 struct cache_stats {

@@ -13,6 +13,7 @@
 #include "cache/plan/cost.h"
 #include "cache/plan/plan.h"
 #include "cache/pool.h"
+#include "cache/trackers.h"
 #include "cache/work.h"
 
 _Static_assert(CACHE_EXTENT_MAX == POOL_PAGES * CACHE_PAGE, "an extent's pages are counted");
@@ -60,6 +61,7 @@ struct cache {
 	/* Protected by lock: */
 	struct pool *pool;
 	struct plan *plan;
+	struct trackers trackers; /* of known orders, which the plan follows */
 	struct pace pace;
 	struct cost cost;
 	struct waiter parked, starved; /* heads of rings; the starved in order of arrival */

@@ -1,5 +1,6 @@
 #include "cache/push.h"
 #include "cache/ahead.h"
+#include "cache/oracle_feed.h"
 #include "cache/served.h"
 #include "cache/thinker.h"
 
@@ -17,7 +18,7 @@ static void wake(struct cache *cache)
 
 void push_wake(struct cache *cache)
 {
-	if (!cache->push_waits || !thinker_may_push(cache->thinker))
+	if (!cache->push_waits || !trackers_may_push(&cache->trackers))
 		return;
 	if (cache->push_skip)
 		cache->push_skip--;
@@ -66,7 +67,7 @@ static struct pool_extent *find(struct cache *cache)
 {
 	struct candidate candidate = {.cache = cache};
 
-	thinker_to_push(cache->thinker, look, &candidate);
+	trackers_to_push(&cache->trackers, look, &candidate);
 	return candidate.found;
 }
 
@@ -105,7 +106,7 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 /* The kernel has what nobody had to ask for: as if it had been asked for and served. */
 static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct drops *drops)
 {
-	thinker_pushed(cache->thinker, extent->number);
+	feed_pushed(thinker_feed(cache->thinker), extent->number);
 	served_asked(cache, extent, true);
 	served_range(cache, extent, 0, extent->size, drops);
 	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include "cache/request.h"
 #include "base/clock.h"
 #include "cache/ahead.h"
+#include "cache/oracle_feed.h"
 #include "cache/push.h"
 #include "cache/served.h"
 #include "cache/thinker.h"
@@ -266,7 +267,8 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 	unsigned going_on = waiter->request.from > 0;
 
 	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
-		thinker_saw(cache->thinker, waiter->request.reader, waiter->request.extent, false);
+		feed_saw(thinker_feed(cache->thinker), waiter->request.reader,
+			 waiter->request.extent, false);
 	push_wake(cache);
 	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
 }

@@ -1,6 +1,6 @@
 #include "cache/thinker.h"
 #include "base/clock.h"
-#include "cache/order/oracle.h"
+#include "cache/oracle_feed.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,60 +13,30 @@
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
 #define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
-#define LATE	    4096      /* files, by which it is judged how readers are seen */
 #define SPARE	    100	      /* a part of the time is for thinking where nothing is missing */
 #define CPUS_MAX    64
 
 struct thinker {
+	struct oracle_feed feed;
 	struct cache *cache;
-	struct oracle *oracle; /* protected by the cache's lock, as are: */
-	bool watching;	       /* there is something to be told for */
-	bool asleep;
-	unsigned begun, opened; /* files of late that were seen by a READ; and else */
-	uint64_t found_ns;	/* what the order that was found last took to find */
+	_Atomic uint64_t found_ns; /* what the order that was found last took to find */
 
 	unsigned cpus;
 	pthread_t thread;
 	bool started;
-	pthread_cond_t wake; /* with the cache's lock */
 	atomic_bool stopping, searching, superseded;
 	atomic_ullong searches; /* of all seeds, each of a list */
 	atomic_uint idle_ticks; /* without a turn */
 
 	/* The thread's own: */
+	uint64_t ticked_ns;
 	uint64_t turns, misses; /* at the last tick */
 	double pace, missing;	/* turns and misses in a tick, averaged */
 	uint64_t rested_ns;	/* when it may think although nothing is missing */
 };
 
-static void follow(void *context, const struct forecast *forecast)
-{
-	struct cache *cache = context;
-
-	plan_follow(cache->plan, forecast);
-}
-
-static void leave(void *context, const struct forecast *forecast)
-{
-	struct cache *cache = context;
-
-	plan_leave(cache->plan, forecast);
-}
-
-/* Of what was lent no READ comes, but those who ask of each file whether it is a terminal are seen
- * all the same. */
-static const uint8_t *hidden(void *context)
-{
-	const struct cache *cache = context;
-	const struct thinker *thinker = cache->thinker;
-
-	return thinker->opened < thinker->begun / 2 ? residency_kept(cache->residency) : NULL;
-}
-
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
 {
-	const struct oracle_ops ops = {
-		.context = cache, .follow = follow, .leave = leave, .hidden = hidden};
 	struct thinker *thinker = calloc(1, sizeof(*thinker));
 
 	if (!thinker)
@@ -74,12 +44,10 @@ int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
 	thinker->cache = cache;
 	thinker->cpus = cpus < CPUS_MAX ? cpus : CPUS_MAX;
 	/* Numbers of files have 32 bits. */
-	thinker->watching = cpus > 0 && cache->source.extents < ORDER_NONE;
-	if (oracle_new(cache->source.extents, &ops, &thinker->oracle) < 0) {
+	if (feed_init(&thinker->feed, cache, cpus > 0 && cache->source.extents < ORDER_NONE) < 0) {
 		free(thinker);
 		return -ENOMEM;
 	}
-	clock_cond_init(&thinker->wake);
 	*ret = thinker;
 	return 0;
 }
@@ -88,56 +56,13 @@ void thinker_free(struct thinker *thinker)
 {
 	if (!thinker)
 		return;
-	oracle_free(thinker->oracle);
-	pthread_cond_destroy(&thinker->wake);
+	feed_release(&thinker->feed);
 	free(thinker);
 }
 
-static void count_late(struct thinker *thinker, bool opened)
+struct oracle_feed *thinker_feed(struct thinker *thinker)
 {
-	thinker->opened += opened;
-	thinker->begun += !opened;
-	if (thinker->opened + thinker->begun < LATE)
-		return;
-	thinker->opened /= 2;
-	thinker->begun /= 2;
-}
-
-void thinker_saw(struct thinker *thinker, uint32_t reader, uint64_t file, bool opened)
-{
-	if (!thinker->watching)
-		return;
-	count_late(thinker, opened);
-	oracle_saw(thinker->oracle, reader, (uint32_t)file);
-	if (thinker->asleep) {
-		thinker->asleep = false;
-		pthread_cond_signal(&thinker->wake);
-	}
-}
-
-void thinker_to_push(const struct thinker *thinker, forecast_take_fn *take, void *arg)
-{
-	oracle_to_push(thinker->oracle, take, arg);
-}
-
-bool thinker_may_push(const struct thinker *thinker)
-{
-	return oracle_may_push(thinker->oracle);
-}
-
-void thinker_pushed(struct thinker *thinker, uint64_t file)
-{
-	oracle_pushed(thinker->oracle, (uint32_t)file);
-}
-
-int thinker_order(struct thinker *thinker, const uint32_t *files, uint32_t count)
-{
-	int r;
-
-	SCOPE_LOCK(&thinker->cache->lock);
-	r = oracle_order(thinker->oracle, files, count);
-	thinker->watching = thinker->watching || count > 0;
-	return r;
+	return &thinker->feed;
 }
 
 /* --- giving way ------------------------------------------------------------------------------ */
@@ -241,7 +166,7 @@ struct thinking {
 	struct thinker *thinker;
 	struct thought *thought;
 	struct way way;
-	bool done; /* protected by the cache's lock */
+	atomic_bool done;
 	pthread_mutex_t lock;
 	pthread_t ids[CPUS_MAX - 1]; /* protected by lock: of those that search beside it */
 	unsigned count;		     /* protected by lock */
@@ -382,10 +307,10 @@ static void *think_thread(void *context)
 
 	oracle_think(thinking->thought, &hooks);
 	way_end(&thinking->way);
+	atomic_store(&thinking->done, true);
 	SCOPE_LOCK(&thinker->cache->lock);
-	thinking->done = true;
 	if (atomic_load(&thinker->stopping)) /* else the next tick is soon enough */
-		pthread_cond_signal(&thinker->wake);
+		pthread_cond_signal(&thinker->feed.wake);
 	return NULL;
 }
 
@@ -400,10 +325,10 @@ static void hurry(struct thinking *thinking, pthread_t id)
 		pthread_setschedparam(thinking->ids[i], SCHED_OTHER, &none);
 }
 
-/* Looks at how the readers go on. The cache's lock is held. */
-static void tick(struct thinker *thinker)
+/* Looks at how the readers go on. */
+static void tick(struct thinker *thinker, uint64_t misses)
 {
-	uint64_t turns = oracle_turns(thinker->oracle), misses = thinker->cache->misses;
+	uint64_t turns = oracle_turns(thinker->feed.oracle);
 	double weight = 1.0 / WINDOW;
 
 	if (turns == thinker->turns)
@@ -416,24 +341,38 @@ static void tick(struct thinker *thinker)
 	thinker->misses = misses;
 }
 
-/* Until somebody reads again. The cache's lock is held. */
+/* Until somebody reads again. */
 static void sleep_while_idle(struct thinker *thinker)
 {
 	if (atomic_load(&thinker->idle_ticks) < ASLEEP)
 		return;
-	thinker->asleep = true;
-	while (thinker->asleep && !atomic_load(&thinker->stopping))
-		pthread_cond_wait(&thinker->wake, &thinker->cache->lock);
+	SCOPE_LOCK(&thinker->cache->lock);
+	thinker->feed.asleep = thinker->feed.seen.end == thinker->feed.heard;
+	while (thinker->feed.asleep && !atomic_load(&thinker->stopping))
+		pthread_cond_wait(&thinker->feed.wake, &thinker->cache->lock);
 	atomic_store(&thinker->idle_ticks, 0);
 }
 
-/* Waits until the next look at things. The cache's lock is held. */
-static void wait_tick(struct thinker *thinker)
+/* Waits until there is something to hear, or the next tick. Returns the misses until then. */
+static uint64_t wait_for_events(struct thinker *thinker)
 {
 	const struct timespec until = clock_after(TICK_NS);
 
-	pthread_cond_timedwait(&thinker->wake, &thinker->cache->lock, &until);
-	tick(thinker);
+	SCOPE_LOCK(&thinker->cache->lock);
+	if (thinker->feed.seen.end - thinker->feed.heard < FEED_WAKE)
+		pthread_cond_timedwait(&thinker->feed.wake, &thinker->cache->lock, &until);
+	return thinker->cache->misses;
+}
+
+static void wait_tick(struct thinker *thinker)
+{
+	uint64_t misses = wait_for_events(thinker), now = clock_ns();
+
+	feed_listen(&thinker->feed);
+	if (now - thinker->ticked_ns < TICK_NS)
+		return;
+	thinker->ticked_ns = now;
+	tick(thinker, misses);
 }
 
 static struct effort effort_of(const struct thinker *thinker)
@@ -448,24 +387,40 @@ static struct effort effort_of(const struct thinker *thinker)
 	};
 }
 
-/* The lock is held, but while the thread ends, which may take long where nothing is idle. */
+static bool has_new(struct thinker *thinker)
+{
+	SCOPE_LOCK(&thinker->feed.lock);
+	return oracle_has_new(thinker->feed.oracle, atomic_load(&thinker->searching));
+}
+
 static void wait_for(struct thinker *thinker, struct thinking *thinking, pthread_t id)
 {
-	while (!thinking->done) {
+	while (!atomic_load(&thinking->done)) {
 		wait_tick(thinker);
-		if (oracle_has_new(thinker->oracle, atomic_load(&thinker->searching)))
+		if (has_new(thinker))
 			atomic_store(&thinker->superseded, true);
 		if (is_over(thinker))
 			hurry(thinking, id);
 	}
-	pthread_mutex_unlock(&thinker->cache->lock);
 	hurry(thinking, id);
 	pthread_join(id, NULL);
-	pthread_mutex_lock(&thinker->cache->lock);
 }
 
-/* The lock is held, but while the thought is thought. */
-static void think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
+/* Takes the thought back. Returns whether an order was found. */
+static bool answer(struct thinker *thinker, struct thought *thought, uint64_t took,
+		   char sentence[ORACLE_SENTENCE])
+{
+	bool found;
+
+	SCOPE_LOCK(&thinker->feed.lock);
+	found = oracle_answer(thinker->feed.oracle, thought, sentence);
+	feed_show(&thinker->feed);
+	if (found)
+		thinker->found_ns = took;
+	return found;
+}
+
+static bool think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
 {
 	struct thinking thinking = {.thinker = thinker, .thought = thought, .way.fd = -1};
 	uint64_t began = clock_ns(), took;
@@ -482,10 +437,7 @@ static void think(struct thinker *thinker, struct thought *thought, char sentenc
 	pthread_mutex_destroy(&thinking.lock);
 	took = clock_ns() - began;
 	thinker->rested_ns = began + SPARE * took;
-	if (oracle_answer(thinker->oracle, thought, sentence))
-		thinker->found_ns = took;
-	else
-		sentence[0] = '\0';
+	return answer(thinker, thought, took, sentence);
 }
 
 static void tell(struct thinker *thinker, const char *sentence)
@@ -499,32 +451,33 @@ static void tell(struct thinker *thinker, const char *sentence)
 		source->locked(source->context, text);
 }
 
+static struct thought *ask(struct thinker *thinker)
+{
+	const struct effort effort = effort_of(thinker);
+
+	if (atomic_load(&thinker->idle_ticks) > ABANDONED)
+		return NULL;
+	SCOPE_LOCK(&thinker->feed.lock);
+	return oracle_ask(thinker->feed.oracle, &effort);
+}
+
 static void *thinker_thread(void *context)
 {
 	struct thinker *thinker = context;
-	struct cache *cache = thinker->cache;
 
-	pthread_mutex_lock(&cache->lock);
 	while (!atomic_load(&thinker->stopping)) {
-		char sentence[ORACLE_SENTENCE] = "";
-		struct effort effort = effort_of(thinker);
-		bool pausing = atomic_load(&thinker->idle_ticks) > ABANDONED;
-		struct thought *thought = pausing ? NULL : oracle_ask(thinker->oracle, &effort);
+		char sentence[ORACLE_SENTENCE];
+		struct thought *thought = ask(thinker);
 
 		if (!thought) {
 			sleep_while_idle(thinker);
-			if (!atomic_load(&thinker->stopping))
-				wait_tick(thinker);
+			wait_tick(thinker);
 			continue;
 		}
-		think(thinker, thought, sentence);
-		pthread_mutex_unlock(&cache->lock);
-		if (sentence[0])
+		if (think(thinker, thought, sentence))
 			tell(thinker, sentence);
-		work_look(cache->work);
-		pthread_mutex_lock(&cache->lock);
+		work_look(thinker->cache->work);
 	}
-	pthread_mutex_unlock(&cache->lock);
 	return NULL;
 }
 
@@ -542,7 +495,7 @@ void thinker_stop(struct thinker *thinker)
 		return;
 	atomic_store(&thinker->stopping, true);
 	pthread_mutex_lock(&thinker->cache->lock);
-	pthread_cond_signal(&thinker->wake);
+	pthread_cond_signal(&thinker->feed.wake);
 	pthread_mutex_unlock(&thinker->cache->lock);
 	pthread_join(thinker->thread, NULL);
 	thinker->started = false;
@@ -554,30 +507,31 @@ static const char *state_of(const struct thinker *thinker, const struct oracle_s
 {
 	if (state->courses)
 		return "locked";
-	if (!thinker->watching)
+	if (!thinker->feed.watching)
 		return "off";
 	if (atomic_load(&thinker->searching))
 		return "searching";
 	return atomic_load(&thinker->searches) ? "none" : "watching";
 }
 
-void thinker_stats(const struct thinker *thinker, struct cache_oracle *ret)
+void thinker_stats(struct thinker *thinker, struct cache_oracle *ret)
 {
-	struct oracle_state state;
+	const struct oracle_state *state = &thinker->feed.shown;
 
-	oracle_state(thinker->oracle, &state);
+	SCOPE_LOCK(&thinker->feed.show);
 	*ret = (struct cache_oracle){
-		.state = state_of(thinker, &state),
-		.seed = state.seed,
-		.epoch = state.epoch,
-		.position = state.position,
-		.files = state.files,
+		.state = state_of(thinker, state),
+		.seed = state->seed,
+		.epoch = state->epoch,
+		.position = state->position,
+		.files = state->files,
 		.searches = atomic_load(&thinker->searches),
 		.search_ms = thinker->found_ns / 1000000,
-		.followed = state.under_way,
-		.locks = state.locks,
-		.unlocks = state.unlocks,
+		.followed = state->under_way,
+		.locks = state->locks,
+		.unlocks = state->unlocks,
+		.dropped = thinker->feed.seen.dropped,
 	};
-	snprintf(ret->sampler, sizeof(ret->sampler), "%s", state.sampler);
-	snprintf(ret->list, sizeof(ret->list), "%s", state.list);
+	snprintf(ret->sampler, sizeof(ret->sampler), "%s", state->sampler);
+	snprintf(ret->list, sizeof(ret->list), "%s", state->list);
 }

@@ -11,7 +11,7 @@
  * last 64 was foreseen. */
 #include "cache/order/forecast.h"
 #include "base/bits.h"
-#include "cache/order/index.h"
+#include "cache/order/epoch_order.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +35,8 @@ struct gap {
 };
 
 struct forecast {
-	uint32_t *files;
+	struct epoch_order *order;
 	uint32_t count;
-	struct order_index places;
 	uint8_t *done;	 /* a bit for each place, */
 	uint8_t *hidden; /* of those done: nobody will be seen asking for it; */
 	uint8_t *given;	 /* of those done: pushed, and not asked for until now; */
@@ -74,15 +73,18 @@ static void set_done(struct forecast *forecast, uint32_t place)
 	forecast->done_count += !bit_set(forecast->done, place);
 }
 
-static int make_places(struct forecast *forecast)
+/* Four sets of places, in one piece. */
+static int make_sets(struct forecast *forecast)
 {
-	forecast->done = calloc(1, forecast->count / 8 + 1);
-	forecast->hidden = calloc(1, forecast->count / 8 + 1);
-	forecast->given = calloc(1, forecast->count / 8 + 1);
-	forecast->ahead = calloc(1, forecast->count / 8 + 1);
-	if (!forecast->done || !forecast->hidden || !forecast->given || !forecast->ahead)
+	size_t bytes = forecast->count / 8 + 1;
+
+	forecast->done = calloc(4, bytes);
+	if (!forecast->done)
 		return -ENOMEM;
-	return order_index_init(&forecast->places, forecast->files, forecast->count);
+	forecast->hidden = forecast->done + bytes;
+	forecast->given = forecast->hidden + bytes;
+	forecast->ahead = forecast->given + bytes;
+	return 0;
 }
 
 static void advance(struct forecast *forecast)
@@ -98,7 +100,7 @@ static void advance(struct forecast *forecast)
 static void hide(struct forecast *forecast, const uint8_t *hidden)
 {
 	for (uint32_t place = 0; place < forecast->count; place++) {
-		if (!bit_get(hidden, forecast->files[place]))
+		if (!bit_get(hidden, forecast->order->files[place]))
 			continue;
 		bit_set(forecast->hidden, place);
 		set_done(forecast, place);
@@ -114,11 +116,9 @@ int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct 
 
 	if (!forecast)
 		return -ENOMEM;
-	forecast->files = files;
 	forecast->count = count;
 	forecast->reach = REACH_MIN;
-	if (make_places(forecast) < 0) {
-		forecast->files = NULL;
+	if (make_sets(forecast) < 0 || epoch_order_new(files, count, &forecast->order) < 0) {
 		forecast_free(forecast);
 		return -ENOMEM;
 	}
@@ -128,22 +128,35 @@ int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct 
 	return 0;
 }
 
+int forecast_copy(const struct forecast *forecast, struct forecast **ret)
+{
+	struct forecast *copy = malloc(sizeof(*copy));
+
+	if (!copy)
+		return -ENOMEM;
+	*copy = *forecast;
+	if (make_sets(copy) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy->done, forecast->done, 4 * (forecast->count / 8 + 1));
+	epoch_order_share(copy->order);
+	*ret = copy;
+	return 0;
+}
+
 void forecast_free(struct forecast *forecast)
 {
 	if (!forecast)
 		return;
-	free(forecast->files);
-	order_index_release(&forecast->places);
+	epoch_order_unref(forecast->order);
 	free(forecast->done);
-	free(forecast->hidden);
-	free(forecast->given);
-	free(forecast->ahead);
 	free(forecast);
 }
 
 static uint32_t place_of(const struct forecast *forecast, uint64_t file)
 {
-	return order_index_find(&forecast->places, file);
+	return order_index_find(&forecast->order->places, file);
 }
 
 uint32_t forecast_place(const struct forecast *forecast, uint64_t file)
@@ -432,24 +445,44 @@ static void come_by(struct forecast *forecast, uint32_t place)
 	} while (place > 0 && bit_get(forecast->ahead, --place));
 }
 
-/* What came already says nothing: workers are behind each other, and some open a file twice. */
-bool forecast_saw(struct forecast *forecast, uint64_t file)
+/* The place of a file that was asked for, or ORDER_NONE where that says nothing: of what came
+ * already, as workers are behind each other, and some open a file twice. */
+static uint32_t place_that_tells(const struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = place_of(forecast, file);
-	bool foreseen;
 
-	if (place == ORDER_NONE)
-		return false;
-	foreseen = forecast_foresees(forecast, file);
-	if (!foreseen && is_done(forecast, place))
-		return true;
+	if (place != ORDER_NONE && is_done(forecast, place) && !forecast_foresees(forecast, file))
+		return ORDER_NONE;
+	return place;
+}
+
+static void come_to(struct forecast *forecast, uint32_t place, bool foreseen)
+{
 	come_by(forecast, place);
-	judge(forecast, foreseen);
 	if (!foreseen)
 		jump(forecast, place);
 	else if (!is_done(forecast, place))
 		go_on(forecast, place);
+}
+
+bool forecast_saw(struct forecast *forecast, uint64_t file)
+{
+	uint32_t place = place_that_tells(forecast, file);
+	bool foreseen = forecast_foresees(forecast, file);
+
+	if (place == ORDER_NONE)
+		return forecast_has(forecast, file);
+	judge(forecast, foreseen);
+	come_to(forecast, place, foreseen);
 	return foreseen;
+}
+
+void forecast_went_on(struct forecast *forecast, uint64_t file)
+{
+	uint32_t place = place_that_tells(forecast, file);
+
+	if (place != ORDER_NONE)
+		come_to(forecast, place, forecast_foresees(forecast, file));
 }
 
 bool forecast_may_push(const struct forecast *forecast)
@@ -548,7 +581,7 @@ static bool tell_next(const struct forecast *forecast, struct gap *gap, forecast
 		gap->next++;
 	if (gap->next == gap->end)
 		return false;
-	*ret_on = take(arg, forecast->files[gap->next++]);
+	*ret_on = take(arg, forecast->order->files[gap->next++]);
 	return *ret_on;
 }
 
@@ -559,7 +592,7 @@ uint32_t forecast_next(const struct forecast *forecast, uint32_t place, uint32_t
 	while (place < forecast->count && is_done(forecast, place))
 		place++;
 	if (place < forecast->count)
-		*ret_file = forecast->files[place];
+		*ret_file = forecast->order->files[place];
 	return place;
 }
 

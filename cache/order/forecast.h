@@ -26,6 +26,8 @@ struct forecast;
  * these count as come; or NULL. Returns 0 or -ENOMEM, and then has not taken over anything. */
 int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret);
 void forecast_free(struct forecast *forecast); /* NULL is fine */
+/* A tracker of the same readers over the same order, which is shared. Returns 0 or -ENOMEM. */
+int forecast_copy(const struct forecast *forecast, struct forecast **ret);
 
 /* Where the readers are: what they asked for of late, or since they began, in the order of time;
  * some of it may belong to others. What lies before them is not expected any more. Without this,
@@ -46,6 +48,8 @@ double forecast_chance(const struct forecast *forecast);
 /* A file was asked for. Returns whether that was foreseen; what was asked for shortly before is no
  * surprise. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);
+/* The same for who leaves it to others to judge whether the forecast is lost. */
+void forecast_went_on(struct forecast *forecast, uint64_t file);
 
 /* Some of what comes is pushed: the readers have it before they ask, and may not ask. It counts as
  * come; but no more than so many are pushed that nobody has come by yet. */

@@ -1,4 +1,5 @@
 #include "base/bits.h"
+#include "base/scope.h"
 #include "cache/order/oracle_internal.h"
 #include <errno.h>
 #include <stdio.h>
@@ -346,26 +347,6 @@ bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 	return oracle->asked_stage && !all_seeds && worth(stage) > worth(oracle->asked_stage);
 }
 
-static bool may_push(const struct track *track)
-{
-	return track->fed_by >= SURE && forecast_may_push(track->forecast);
-}
-
-void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (may_push(&oracle->tracks[i]))
-			forecast_coming(oracle->tracks[i].forecast, take, arg);
-}
-
-bool oracle_may_push(const struct oracle *oracle)
-{
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (may_push(&oracle->tracks[i]))
-			return true;
-	return false;
-}
-
 void oracle_pushed(struct oracle *oracle, uint32_t file)
 {
 	for (unsigned i = 0; i < oracle->count; i++)
@@ -389,14 +370,6 @@ static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *s
 	while (at < oracle->order_count && !bit_set(seen, oracle->order[at]))
 		at++;
 	return at;
-}
-
-uint8_t *oracle_hidden(const struct oracle *oracle)
-{
-	const uint8_t *hidden = oracle->ops.hidden(oracle->ops.context);
-	uint8_t *copy = hidden ? malloc(oracle->files / 8 + 1) : NULL;
-
-	return copy ? memcpy(copy, hidden, oracle->files / 8 + 1) : NULL;
 }
 
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
@@ -431,6 +404,7 @@ static void drop_order(struct oracle *oracle)
 int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 {
 	const struct course none = {0};
+	SCOPE_FREE uint8_t *hidden = NULL;
 	struct forecast *forecast;
 	uint32_t *epoch, length;
 
@@ -443,8 +417,8 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 	memcpy(oracle->order, files, count * sizeof(*files));
 	oracle->order_count = count;
 	epoch = oracle_next_epoch(oracle, &length);
-	if (!epoch ||
-	    forecast_new(epoch, length, oracle->ops.hidden(oracle->ops.context), &forecast) < 0) {
+	hidden = oracle->ops.hidden(oracle->ops.context);
+	if (!epoch || forecast_new(epoch, length, hidden, &forecast) < 0) {
 		free(epoch);
 		drop_order(oracle);
 		return -ENOMEM;

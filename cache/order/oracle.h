@@ -25,9 +25,9 @@ struct oracle_ops {
 	void *context;
 	void (*follow)(void *context, const struct forecast *forecast);
 	void (*leave)(void *context, const struct forecast *forecast);
-	/* Files that nobody is seen asking for now, as the kernel has them, a bit for each; NULL:
-	 * there are none. It may change when the caller's lock is given back. */
-	const uint8_t *(*hidden)(void *context);
+	/* Files that nobody is seen asking for now, as the kernel has them, a bit for each, from
+	 * malloc; NULL: there are none, or no memory. */
+	uint8_t *(*hidden)(void *context);
 };
 
 /* Files have numbers below `files`. Returns 0 or -ENOMEM. */
@@ -37,11 +37,7 @@ void oracle_free(struct oracle *oracle); /* NULL is fine */
 /* A reader (0: one of many) opened a file or began to read it. */
 void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file);
 
-/* Calls `take` with each file that comes next and may be pushed (forecast.h), soonest first, of all
- * courses, until it returns false. */
-void oracle_to_push(const struct oracle *oracle, forecast_take_fn *take, void *arg);
-/* Whether there may be such a file now. */
-bool oracle_may_push(const struct oracle *oracle);
+/* The kernel was given a file before anybody asked for it. */
 void oracle_pushed(struct oracle *oracle, uint32_t file);
 
 /* --- thinking -------------------------------------------------------------------------------- */

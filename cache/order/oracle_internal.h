@@ -71,9 +71,6 @@ struct track *oracle_track(struct oracle *oracle, uint64_t id);
 bool oracle_has_next(struct oracle *oracle, const struct track *track);
 /* Adds to a track's next pass that of ranks which were found by themselves: they go on as one. */
 void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next);
-/* What is hidden now, copied, from malloc; NULL: nothing, or no memory, without which that is not
- * known. */
-uint8_t *oracle_hidden(const struct oracle *oracle);
 /* The files of the next epoch of the explicit order, copied, from malloc; NULL: no memory. */
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count);
 

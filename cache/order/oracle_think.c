@@ -212,7 +212,7 @@ struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort)
 		thought = ask_roots(oracle);
 	oracle->thinking = thought != NULL;
 	if (thought)
-		thought->question.hidden = oracle_hidden(oracle);
+		thought->question.hidden = oracle->ops.hidden(oracle->ops.context);
 	return thought;
 }
 

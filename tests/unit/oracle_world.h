@@ -58,11 +58,12 @@ static inline void leave(void *context, const struct forecast *forecast)
 	world->forecasts[at] = world->forecasts[--world->followed];
 }
 
-static inline const uint8_t *hidden(void *context)
+static inline uint8_t *hidden(void *context)
 {
 	const struct world *world = context;
+	uint8_t *copy = world->hides ? malloc(sizeof(world->hidden)) : NULL;
 
-	return world->hides ? world->hidden : NULL;
+	return copy ? memcpy(copy, world->hidden, sizeof(world->hidden)) : NULL;
 }
 
 /* Of each hundred files. */

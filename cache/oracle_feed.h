@@ -1,0 +1,53 @@
+/* Between the threads that serve and the oracle (order/oracle.h), which has a lock of its own:
+ *
+ *	feed_saw, feed_pushed -> trackers: where the planner has the readers, at once
+ *	  (the cache's lock)  -> a ring (seen.h)
+ *	feed_listen: the ring -> oracle_saw -> an order is followed: a copy of its tracker catches
+ *up (the feed's lock)		      with the ring, and is installed for the planner
+ *
+ * The feed's lock is taken before the cache's, under which trackers are only installed and removed.
+ */
+#ifndef CACHE_ORACLE_FEED_H
+#define CACHE_ORACLE_FEED_H
+
+#include "cache/cache_internal.h"
+#include "cache/order/oracle.h"
+#include "cache/seen.h"
+
+#define FEED_WAKE 64 /* events that are worth waking up for */
+
+struct oracle_feed {
+	struct cache *cache;
+	/* Protected by the cache's lock: */
+	struct seen seen;
+	bool watching;		/* there is something to be seen for */
+	bool asleep;		/* until something is seen */
+	unsigned begun, opened; /* files of late that were seen by a READ; and else */
+	pthread_cond_t wake;
+
+	pthread_mutex_t lock;
+	/* Protected by lock: */
+	struct oracle *oracle;
+	uint64_t heard; /* events that the oracle was told of */
+
+	pthread_mutex_t show;	   /* taken last */
+	struct oracle_state shown; /* protected by show */
+};
+
+/* Returns 0 or -ENOMEM. */
+int feed_init(struct oracle_feed *feed, struct cache *cache, bool watching);
+void feed_release(struct oracle_feed *feed);
+
+/* A reader opened the file that begins with this extent, or asked for it; the kernel was given it
+ * before anybody asked. The cache's lock is held. */
+void feed_saw(struct oracle_feed *feed, uint32_t reader, uint64_t file, bool opened);
+void feed_pushed(struct oracle_feed *feed, uint64_t file);
+
+/* Tells the oracle all that was seen until now. */
+void feed_listen(struct oracle_feed *feed);
+/* Notes the oracle's state for the stats. The feed's lock is held. */
+void feed_show(struct oracle_feed *feed);
+/* As cache_order(). */
+int feed_order(struct oracle_feed *feed, const uint32_t *files, uint32_t count);
+
+#endif

@@ -1,0 +1,40 @@
+/* Where the readers of known orders are, as the planner sees it: a tracker (order/forecast.h) for
+ * each order that is followed, a copy of the oracle's. The oracle says which orders are followed,
+ * and hears of demands a moment later; these hear of each at once, under the cache's lock.
+ *
+ * Pure. The caller locks. */
+#ifndef CACHE_TRACKERS_H
+#define CACHE_TRACKERS_H
+
+#include "cache/order/forecast.h"
+
+#define TRACKERS 8
+
+struct tracker {
+	const void *id; /* the oracle's forecast; not followed */
+	struct forecast *forecast;
+	uint64_t fed;	 /* the demand that it foresaw last */
+	uint32_t fed_by; /* demands */
+};
+
+struct trackers {
+	struct tracker all[TRACKERS];
+	unsigned count;
+	uint64_t demands;
+};
+
+/* Takes the forecast over. There must be room. */
+void trackers_add(struct trackers *trackers, const void *id, struct forecast *forecast);
+/* Gives it back; NULL: there is none of that id. */
+struct forecast *trackers_remove(struct trackers *trackers, const void *id);
+
+/* A file was opened, or asked for. */
+void trackers_saw(struct trackers *trackers, uint64_t file);
+/* It was pushed (forecast.h). */
+void trackers_pushed(struct trackers *trackers, uint64_t file);
+/* Whether there may be a file to push now; calls `take` with each that comes next and may be
+ * pushed, soonest first, of all orders, until it returns false. */
+bool trackers_may_push(const struct trackers *trackers);
+void trackers_to_push(const struct trackers *trackers, forecast_take_fn *take, void *arg);
+
+#endif

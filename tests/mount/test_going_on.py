@@ -95,7 +95,7 @@ def cut_off(src, pack, *options):
     """A run that ends behind the first batch."""
     done = run(FOLDPACK, "create", *options, src, pack, status=1, preexec_fn=limited,
                restore_signals=False)
-    assert "--resume goes on behind" in done.err
+    assert "--resume continues after" in done.err
     return done
 
 
@@ -120,7 +120,7 @@ def expect_the_same(src, pack, *options):
     want = Made(src, whole, *options)
     cut_off(src, pack, *options)
     made = Made(src, pack, "--resume", *options)
-    assert "going on behind" in made.err
+    assert "resuming after" in made.err
     assert filecmp.cmp(pack, whole, shallow=False)
     assert made.bad == want.bad
     assert (made.status, made.counts) == (want.status, want.counts)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.tool
 ROOM = 3 << 30  # what the tests here may take at one time
 
 NEITHER_BEGUN = "an interrupted run has left its work in"
-GOES_ON = re.compile(r"going on behind ([\d,]+) files, (\d.*)")
+GOES_ON = re.compile(r"resuming after ([\d,]+) files, (\d.*)")
 
 
 def write(path, data=b""):
@@ -231,7 +231,7 @@ def signal_when_kept(src, pack, name, *options):
 def test_a_signal_leaves_what_can_be_gone_on_with(src, pack, want, name):
     status, err = signal_when_kept(src, pack, name)
     assert status == -name, err
-    assert re.search(r"--resume goes on behind [\d,]+ files, .*\n.*: interrupted$", err.strip())
+    assert re.search(r"--resume continues after [\d,]+ files, .*\n.*: interrupted$", err.strip())
     assert partial(pack).exists() and journal(pack).exists()
     assert goes_on(src, pack, want) > 0
 
@@ -265,9 +265,9 @@ def test_a_full_disk_is_gone_on_with_when_there_is_room(src, want, place, megaby
         done = create(src, small / "x.lmdb", "--anyway", status=1)
         assert f"{small}/x.lmdb: the disk is full" in done.err
         assert "more needed; make room" in done.err
-        assert "--resume goes on behind" in done.err
+        assert "--resume continues after" in done.err
         done = create(src, small / "x.lmdb", "--resume", "--anyway", status=1)
-        assert "going on behind" in done.err and "the disk is full" in done.err
+        assert "resuming after" in done.err and "the disk is full" in done.err
         run("mount", "-o", "remount,size=500m", small)
         assert goes_on(src, small / "x.lmdb", want) > 0
 
@@ -324,7 +324,7 @@ def test_a_full_disk_of_ext4_too(src, want, place, fast):
     try:
         write(small / "other", bytes(200 * MIB))
         done = create(src, small / "x.lmdb", status=1)
-        assert "the disk is full" in done.err and "--resume goes on behind" in done.err
+        assert "the disk is full" in done.err and "--resume continues after" in done.err
         (small / "other").unlink()
         assert goes_on(src, small / "x.lmdb", want) > 0
     finally:
@@ -337,7 +337,7 @@ def test_a_limit_on_the_size_of_files_is_said(src, pack, want):
         limit_size(150 * MIB)()
 
     done = create(src, pack, status=1, preexec_fn=limit, restore_signals=False)
-    assert f"{pack}: File too large" in done.err and "--resume goes on behind" in done.err
+    assert f"{pack}: File too large" in done.err and "--resume continues after" in done.err
     assert goes_on(src, pack, want) > 0
 
 
@@ -495,7 +495,7 @@ def test_an_interrupted_pack_is_not_begun_again_unasked(src, interrupted, want):
     create(src, interrupted, "-n", "--resume", status=0)
     assert partial(interrupted).read_bytes() == before
     done = create(src, interrupted, "--force")
-    assert "going on" not in done.err
+    assert "resuming" not in done.err
     assert filecmp.cmp(interrupted, want, shallow=False)
     assert not partial(interrupted).exists() and not journal(interrupted).exists()
 
@@ -579,7 +579,7 @@ def test_what_is_left_of_a_run_that_had_just_begun_says_so_too(fast, pack):
         assert not journal(pack).exists()
         assert UNFINISHED in run(FOLDPACK, "info", partial(pack), status=1).err
         done = run(FOLDPACK, "create", src, pack)
-        assert "going on" not in done.err
+        assert "resuming" not in done.err
         run(FOLDPACK, "verify", pack)
     finally:
         shutil.rmtree(src)

@@ -397,8 +397,8 @@ def test_the_order_of_a_tar_cannot_be_changed(src, pack, tmp_path):
 def test_a_tar_that_is_cut_off_is_no_pack(on_bad, pack, tmp_path):
     source = members(tmp_path / "x.tar", ("a", noise(1, 5000)), ("b", noise(2, 5000)))
     for left, sentence in ((9000, "damaged within 'b': truncated tar archive"),
-                           (5700, "damaged behind 'a': truncated tar archive"),
-                           (5632, "no end mark behind 'a': cut off there, or not finished by its "
+                           (5700, "damaged after 'a': truncated tar archive"),
+                           (5632, "no end mark after 'a': cut off there, or not finished by its "
                                   "writer")):
         os.truncate(source, left)
         done = create(source, pack, f"--on-bad={on_bad}", status=3)

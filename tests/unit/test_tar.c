@@ -952,10 +952,10 @@ static void gzip_says_what_is_wrong(void **state)
 	add_end(&f->bytes);
 	compress(&f->bytes, "gzip");
 	f->bytes.data[f->bytes.len - 8] ^= 1;
-	expect_failure(f, -EBADMSG, "damaged behind 'x': gzip: incorrect data check");
+	expect_failure(f, -EBADMSG, "damaged after 'x': gzip: incorrect data check");
 	f->bytes.data[f->bytes.len - 8] ^= 1;
 	f->bytes.len--;
-	expect_failure(f, -EBADMSG, "damaged behind 'x': gzip: truncated");
+	expect_failure(f, -EBADMSG, "damaged after 'x': gzip: truncated");
 }
 
 /* Of what is within, nothing can be known: it may have been a tar. */
@@ -995,7 +995,7 @@ static void members_of_gzip_are_one_and_zeros_behind_them_are_nothing(void **sta
 	assert_done(buf_add(&f->bytes, zeros, sizeof(zeros)));
 	expect(f, "file x: 1\n");
 	assert_done(buf_adds(&f->bytes, "garbage"));
-	expect_failure(f, -EBADMSG, "damaged behind 'x': gzip: incorrect header check");
+	expect_failure(f, -EBADMSG, "damaged after 'x': gzip: incorrect header check");
 }
 
 static void what_is_cut_off_is_said_with_its_place(void **state)
@@ -1006,10 +1006,10 @@ static void what_is_cut_off_is_said_with_its_place(void **state)
 	add_head(&f->bytes, &(struct head){.type = '0', .name = "n1/y.JPEG", .size = 4000});
 	expect_failure(f, -EBADMSG, "damaged within 'n1/y.JPEG': truncated tar archive");
 	f->bytes.len -= 100;
-	expect_failure(f, -EBADMSG, "damaged behind 'n1/x.JPEG': truncated tar archive");
+	expect_failure(f, -EBADMSG, "damaged after 'n1/x.JPEG': truncated tar archive");
 	f->bytes.len -= 412;
 	expect_failure(f, -EBADMSG,
-		       "no end mark behind 'n1/x.JPEG': cut off there, or not finished by its "
+		       "no end mark after 'n1/x.JPEG': cut off there, or not finished by its "
 		       "writer");
 }
 
@@ -1022,7 +1022,7 @@ static void a_tar_in_a_tar_that_is_cut_off_is_said_with_its_place(void **state)
 	add_bytes(&f->bytes, "n1.tar", inner.data, inner.len);
 	add_end(&f->bytes);
 	expect_failure(f, -EBADMSG,
-		       "no end mark behind 'n1/x': cut off there, or not finished by its writer");
+		       "no end mark after 'n1/x': cut off there, or not finished by its writer");
 	f->bytes.len = 3 * RECORD - 1;
 	expect_failure(f, -EBADMSG, "damaged within 'n1/x': truncated tar archive");
 }
@@ -1046,11 +1046,11 @@ static void garbage_between_members_is_said_with_its_place(void **state)
 	add_body(&f->bytes, garbage, RECORD);
 	add_file(&f->bytes, "y", "1");
 	add_end(&f->bytes);
-	expect_failure(f, -EBADMSG, "damaged behind 'x': damaged tar archive");
+	expect_failure(f, -EBADMSG, "damaged after 'x': damaged tar archive");
 	f->bytes.len = 2 * RECORD;
 	add_end(&f->bytes);
 	add_body(&f->bytes, garbage, RECORD);
-	expect_failure(f, -EBADMSG, "damaged behind 'x': damaged tar archive");
+	expect_failure(f, -EBADMSG, "damaged after 'x': damaged tar archive");
 }
 
 /* A header that was not understood may have named another file, or another place. */
@@ -1063,8 +1063,7 @@ static void a_pax_header_that_makes_no_sense_is_damage(void **state)
 	add_body(&f->bytes, "10 path=y ", 10);
 	add_file(&f->bytes, "cut", "2");
 	add_end(&f->bytes);
-	expect_failure(f, -EBADMSG,
-		       "damaged behind 'x': ignoring malformed pax extended attribute");
+	expect_failure(f, -EBADMSG, "damaged after 'x': ignoring malformed pax extended attribute");
 }
 
 static void sizes_that_lie_are_damage(void **state)
@@ -1081,7 +1080,7 @@ static void sizes_that_lie_are_damage(void **state)
 	f->bytes.len = 2 * RECORD;
 	add_pax(&f->bytes, PAX("size", "-1"));
 	add_file(&f->bytes, "y", "1");
-	expect_failure(f, -EBADMSG, "damaged behind 'x': tar size attribute is negative");
+	expect_failure(f, -EBADMSG, "damaged after 'x': tar size attribute is negative");
 }
 
 static void a_size_beyond_8_gib_is_in_the_pax_header(void **state)

@@ -42,7 +42,7 @@ struct cmd_line {
 	int least, most;		 /* arguments; most < 0: any number */
 };
 
-/* Of settings with the member `common`, and from so many arguments to so many. */
+/* For settings with the member `common`; takes `from` to `to` arguments. */
 #define CMD_LINE(c, s, from, to)                                                          \
 	{                                                                                 \
 		.command = (c), .settings = (s), .common = &(s)->common, .least = (from), \

@@ -2,7 +2,7 @@
  * clean up.
  *
  * A caught signal sets a flag that the command looks at between two files or reads; it then
- * undoes what it must and ends by interrupt_die(), so that whoever waits (a shell's loop,
+ * undoes what it must and ends by interrupt_die(), so that its parent (a shell's loop,
  * Slurm) sees a process that was ended by that signal. A second one kills at once. A signal's
  * handler reaches nothing but a static, hence the only one here. */
 #ifndef PACK_TOOL_CLI_INTERRUPT_H

@@ -26,7 +26,7 @@ struct pipeline_params {
 	unsigned workers; /* threads; at least 1 */
 	unsigned slots;	  /* items inside at most; at least 1 */
 	uint64_t bytes;	  /* sum of the costs of all inside, but that one alone may be larger */
-	uint64_t results; /* the same of what pipeline_charge() was told */
+	uint64_t results; /* the same, of the bytes given to pipeline_charge() */
 	/* Called once for each item, in a thread of the pipeline: `worker` is its number, from 0
 	 * to workers - 1, so that the caller may keep something for each. */
 	void (*work)(void *context, unsigned worker, void *item);
@@ -42,8 +42,8 @@ void pipeline_free(struct pipeline *pipeline);
 bool pipeline_has_room(const struct pipeline *pipeline, uint64_t cost);
 /* There is room. */
 void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost);
-/* From work(), before it makes a result that is larger than its item: waits until there is room for
- * so many bytes beside the other results inside. The oldest item never waits. Once an item. */
+/* Called by work() before it makes a result that is larger than its item: waits until the results
+ * inside leave room for `bytes`. The oldest item never waits. At most once for each item. */
 void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes);
 /* The oldest item, once it has been worked on; NULL where there is none inside. */
 void *pipeline_take(struct pipeline *pipeline);

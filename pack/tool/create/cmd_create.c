@@ -172,7 +172,7 @@ static int open_builder(struct command *command)
 		return create_fail(create, r, &err);
 	if (command->options.dry_run)
 		return 0;
-	create_say_kept(create, "going on behind");
+	create_say_kept(create, "resuming after");
 	create_advise(create);
 	return empty_bad_list(command);
 }
@@ -317,7 +317,7 @@ static int run_create(struct command *command)
 static bool leave_create(struct command *command)
 {
 	bool kept = !command->create.stale &&
-		    create_say_kept(&command->create, "--resume goes on behind");
+		    create_say_kept(&command->create, "--resume continues after");
 
 	command_release(command);
 	*command = (struct command){.root = -1};
@@ -334,7 +334,7 @@ static int interrupted(struct command *command)
 }
 
 /* liblmdb allocates the pages of each batch and frees them at its end. Given back to the kernel
- * each time, they would be faulted in anew, page by page: that was two thirds of the time that
+ * each time, they would be faulted in again, page by page: that was two thirds of the time that
  * 20,000 photos took. Tables that grow are larger than those pages, and leave no holes. And what
  * threads allocate another one frees: with an arena for each, as many times the memory would be
  * held. */

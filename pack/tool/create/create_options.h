@@ -34,8 +34,9 @@ int create_options_take(struct create_options *options, struct create *create);
 /* Says it. Returns EXIT_USAGE. */
 int create_usage_error(const char *text);
 
-/* Sets text to the options that decide what the pack holds, for `info` and for whoever goes on: a
- * line each, "name=value". In a value newline and backslash are written \n and \\. 0 or -ENOMEM. */
+/* Sets text to the options that decide what the pack holds, for `info` and for a run that resumes:
+ * a line each, "name=value". In a value newline and backslash are written \n and \\. 0 or -ENOMEM.
+ */
 int create_options_text(const struct create_options *options, struct buf *text);
 
 #endif

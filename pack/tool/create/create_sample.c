@@ -97,14 +97,14 @@ int create_take_sample(struct create *create, const struct import_dir_params *pa
 	return r;
 }
 
-/* How often so many bytes go into the whole. */
+/* The bytes of the source as a multiple of `bytes`. */
 static double sample_times(const struct create_sample *sample, uint64_t bytes)
 {
 	return bytes ? (double)sample->bytes / (double)bytes : 0;
 }
 
-/* 0: cannot be told. Large files are not read, and where nearly all bytes are in such, what the
- * others took says nothing of them. */
+/* 0: unknown. Large files are not read: where they have nearly all bytes, the time of the others
+ * says nothing about them. */
 static double sample_seconds(const struct create_sample *sample)
 {
 	return sample->bytes_read < sample->bytes_in / 100

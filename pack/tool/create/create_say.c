@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What the user can do about it, to stand behind the sentence. */
+/* What the user can do about it, to end the sentence. */
 static const char *way_out(const struct create *create, int error)
 {
 	switch (error) {
@@ -37,8 +37,8 @@ static int fail_pack(struct create *create, int error, const struct err *err)
 	return CREATE_TOLD;
 }
 
-/* A partial file that cannot be gone on with is removed first: what is free then is what the user
- * has to work with. Threads that read ahead still ask the builder for names. */
+/* A partial file that cannot be resumed is removed first, so that the message says what is free
+ * without it. The builder stays: threads that read ahead still ask it for names. */
 static int fail_full(struct create *create)
 {
 	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";

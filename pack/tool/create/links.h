@@ -1,8 +1,9 @@
 /* Where the symbolic links of a pack that is being made lead.
  *
  * A link is kept as its text, which is all that counts here: one with an absolute target, or with
- * more `..` than there are folders above it, leads out of the pack, so that whoever follows it in a
- * mount reads the loose file, or nothing on another machine. Pure, but for the builder it reads. */
+ * more `..` than there are folders above it, leads out of the pack, so that
+ * following it in a mount reads the loose file, or nothing on another machine. Pure, but for the
+ * builder it reads. */
 #ifndef PACK_TOOL_CREATE_LINKS_H
 #define PACK_TOOL_CREATE_LINKS_H
 

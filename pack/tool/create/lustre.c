@@ -7,7 +7,7 @@
 #define LUSTRE_MAGIC 0x0bd00bd0 /* of statfs(2) */
 #define LAYOUT_V1    0x0bd10bd0
 #define LAYOUT_V3    0x0bd30bd0
-#define STRIPES_AT   28 /* behind magic, pattern, 16 bytes of object id, and stripe size */
+#define STRIPES_AT   28 /* after magic, pattern, 16 bytes of object id, and stripe size */
 #define LAYOUT_ROOM  4096
 
 unsigned lustre_stripes(const uint8_t *layout, size_t len)

@@ -23,7 +23,7 @@ int target_writable(const char *path);
 bool target_replaceable(const char *path);
 
 /* Bytes that are free for the user on the filesystem of the pack's directory, 0 where that
- * cannot be told. */
+ * is unknown. */
 uint64_t target_free(const char *path);
 
 /* Roughly what a pack of these files takes: bytes on pages, keys, and the index. */

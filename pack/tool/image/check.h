@@ -9,7 +9,7 @@
  * offsets, the chain of its parts, its end. It decodes a JPEG only where the end-of-image marker
  * is missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each
  * JPEG, by libjpeg-turbo, and checks the CRCs of a PNG; no pixels of the other kinds are decoded
- * at either level. Bytes behind the end of an image are no damage: cameras leave a second picture
+ * at either level. Bytes after the end of an image are no damage: cameras leave a second picture
  * there, others padding.
  *
  * Any bytes give an answer, in memory bounded by JPEG_CHECK_MEMORY (jpeg_check.h) and in time that

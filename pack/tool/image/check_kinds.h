@@ -1,5 +1,5 @@
 /* The parts of check_image() for the kinds that need no decoder: what a file says of itself is
- * held against its length, and its parts against each other.
+ * compared with its length, and its parts with each other.
  *
  * Each takes bytes that begin as a file of its kind does, and all of them. 0: good; 1: *ret says
  * what is wrong. Pure, thread-safe; no bytes make them read beyond `len`. */

@@ -59,7 +59,7 @@ static void webp_size(const struct bytes *head, struct dataset_image *image)
 
 	if (!bytes_have(head, 20, 5))
 		return;
-	p = head->data + 20; /* behind RIFF, WEBP and the chunk's header */
+	p = head->data + 20; /* after RIFF, WEBP and the chunk's header */
 	if (bytes_are(head, 12, "VP8X", 4) && bytes_have(head, 20, 10)) {
 		set_size(image, bytes_get(head, 24, 3) + 1, bytes_get(head, 27, 3) + 1);
 	} else if (bytes_are(head, 12, "VP8L", 4) && bytes_have(head, 20, 5) && p[0] == 0x2f) {
@@ -105,7 +105,7 @@ static bool bmp(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
-/* The first directory often lies behind the pixels, and then is not in the head. */
+/* The first directory often comes after the pixels, and then is not in the head. */
 static bool tiff(const struct bytes *head, struct dataset_image *image)
 {
 	uint32_t width = 0, height = 0, count;

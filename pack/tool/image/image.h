@@ -8,7 +8,7 @@
 
 #include "pack/dataset.h"
 
-/* Enough for the headers of nearly all images; a size that lies behind it stays unknown. */
+/* Enough for the headers of nearly all images; a size that comes later stays unknown. */
 #define IMAGE_HEAD ((size_t)64 << 10)
 
 /* The kind, width and height of the image that begins with these bytes: IMAGE_UNKNOWN where it

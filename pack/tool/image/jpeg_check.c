@@ -86,7 +86,7 @@ static void decide_corrupt(struct checker *checker)
 	decide(checker, BAD);
 }
 
-/* What can be lived with: the first of it is told. */
+/* Damage that decoders accept: the first of it is reported. */
 static void note_usable(struct checker *checker)
 {
 	char why[JMSG_LENGTH_MAX];

@@ -63,8 +63,8 @@ static void write_segments(struct jpeg_compress_struct *jpeg,
 					  segment->data_length);
 }
 
-/* JFIF's and Adobe's segments are among those that are copied: colours are told by the same words
- * as before. */
+/* JFIF's and Adobe's segments are among those that are copied: colours are described by the same
+ * segments as before. */
 static int write_coefficients(struct optimizer *optimizer)
 {
 	struct jpeg_decompress_struct *from = &optimizer->reader.jpeg;

@@ -8,7 +8,7 @@
 
 /* Appends a baseline JPEG with the same coefficients and Huffman codes made for them to an empty
  * buffer. All segments and comments are kept, but for an index of further pictures (MPF): those
- * stand behind the end of the image, and what is there is left out.
+ * come after the end of the image, and what is there is left out.
  *
  * 0; 1: decoders would not show the same pixels, since a progressive image that lacks its last
  * scans is smoothed (err says so); -EBADMSG (damaged), -EFBIG (takes over 1 GiB), -ENOTSUP (a kind

@@ -96,7 +96,7 @@ void jpeg_reader_release(struct jpeg_reader *reader)
 
 /* --- writing -------------------------------------------------------------------------- */
 
-/* jpeg_mem_dest() would leave a buffer behind that nobody knows where an error ends the writing. */
+/* jpeg_mem_dest() would leak its buffer where an error ends the writing. */
 static void writer_offer(j_compress_ptr jpeg, size_t room)
 {
 	struct jpeg_writer *writer = (struct jpeg_writer *)jpeg;

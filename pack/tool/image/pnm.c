@@ -14,7 +14,7 @@ static size_t skip_space(const uint8_t *data, size_t len, size_t at)
 	return at;
 }
 
-/* The next number, behind white space and comments: not 0, and it ends before `len`. */
+/* The next number, after white space and comments: not 0, and it ends before `len`. */
 static int next_number(const uint8_t *data, size_t len, size_t *at, uint32_t *ret)
 {
 	size_t first = skip_space(data, len, *at), i;

@@ -13,7 +13,7 @@
  * place of `to`. (PIL computes the same in floating point and rounds the same way: weights to
  * 22 bits, and pixels to 8 after each of the two passes.)
  *
- * Written anew, and not taken from a library: stb_image_resize 0.97, which is Debian 12's, aborts
+ * Written here, not taken from a library: stb_image_resize 0.97, which is Debian 12's, aborts
  * by an assertion on 500x375 to 341x256 under this filter, takes 3.5 times as long without it,
  * differs from PIL, and has another interface in its next release. */
 #include "pack/tool/image/resize.h"

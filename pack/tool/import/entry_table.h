@@ -1,7 +1,7 @@
 /* Entries by a hash: open addressing in slots of 8 bytes. All zero is empty.
  *
- * The hash has 32 bits and proves nothing: of the entries that have it, whoever looks says which
- * one is meant. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread
+ * The hash has 32 bits and proves nothing: the caller compares the entries
+ * that have it. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread
  * looks and adds. */
 #ifndef PACK_TOOL_IMPORT_ENTRY_TABLE_H
 #define PACK_TOOL_IMPORT_ENTRY_TABLE_H

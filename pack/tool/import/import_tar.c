@@ -375,8 +375,8 @@ static void tar_import_close(struct import *import, struct item *item)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-/* Folders in which nothing is wanted are not wanted either, as in a folder that is packed. What is
- * in a folder comes behind it. */
+/* Folders in which nothing is wanted are not wanted either, as in a folder that is packed. A folder
+ * has a smaller number than what is in it. */
 static int drop_folders(struct import_tar *tar)
 {
 	struct builder *builder = tar->params.builder;

@@ -1,6 +1,6 @@
 /* One file on its way from the source into the pack:
  *
- *	import  who it is                      (owner's thread)
+ *	import  its identity                    (owner's thread)
  *	work    its bytes: read, looked at     (any thread)
  *	store   its record                     (owner's thread, in order)
  *

@@ -3,8 +3,8 @@
  *	path		as their paths sort: the order of a scan
  *	shuffle:SEED	at random, the same for the same seed and paths for ever: sorted by
  *			XXH3-64 of the path under the seed
- *	list:FILE	as their paths stand in FILE, one a line; the others behind, sorted. Of a
- *			file with several names the first that is met counts */
+ *	list:FILE	as their paths stand in FILE, one a line; the others after them, sorted. Of
+ *a file with several names the first that is met counts */
 #ifndef PACK_TOOL_IMPORT_ORDER_H
 #define PACK_TOOL_IMPORT_ORDER_H
 

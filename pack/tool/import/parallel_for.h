@@ -1,7 +1,7 @@
-/* Many small things to do, in as many threads as it takes.
+/* A loop over 0 to count - 1, in several threads where that is faster.
  *
- * The caller's thread does them, in order. Once one has taken longer than the others' help would
- * cost, as an answer of a disk or a server does, they help: each takes the next number. */
+ * The caller's thread begins alone, in order. Once one number has taken longer than waking the
+ * others costs, because it waited for a disk or a server, they help: each takes the next number. */
 #ifndef PACK_TOOL_IMPORT_PARALLEL_FOR_H
 #define PACK_TOOL_IMPORT_PARALLEL_FOR_H
 
@@ -22,7 +22,7 @@ struct parallel_for_params {
 int parallel_for_new(const struct parallel_for_params *params, struct parallel_for **ret);
 void parallel_for_free(struct parallel_for *parallel);
 
-/* Does 0 to count - 1, and returns when all are done. */
+/* Works on 0 to count - 1, and returns when all are done. */
 void parallel_for_run(struct parallel_for *parallel, size_t count);
 
 #endif

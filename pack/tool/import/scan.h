@@ -2,7 +2,7 @@
  *
  * Entries come in the order of the keys they will have, the bytes of their paths: siblings
  * sorted as if the names of directories ended in '/', each directory before what is in it.
- * Depends on nothing but the tree, nor does the order of what the watch is told. Symbolic links are
+ * Depends on nothing but the tree, and so does the order of calls to the watch. Symbolic links are
  * noted, and followed only where that is asked for; filesystems mounted below are part of the tree.
  * Reads no file.
  *
@@ -50,7 +50,8 @@ struct scan_watch {
 	void *context;
 };
 
-/* A look at one inode that takes longer has others at once pay: it waits for a disk or a server. */
+/* Where the stat of one inode takes longer, it waits for a disk or a server, and asking for many at
+ * once is faster. */
 #define SCAN_PATIENCE_NS ((uint64_t)50000)
 
 struct scan_params {

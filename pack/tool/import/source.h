@@ -1,4 +1,4 @@
-/* One file of the source, read for packing: straight into the buffer of whoever stores it,
+/* One file of the source, read for packing: straight into the buffer that it is stored from,
  * with one open, one fstat and as few reads as there are buffers.
  *
  * What is read must be what the scan saw: a file of another size or time is refused with

@@ -24,10 +24,10 @@ struct tar {
 
 	struct tar_entry entry; /* in hand */
 	struct buf path, target;
-	bool waiting;	  /* it has not been told: the folders above it come first */
-	size_t above;	  /* so much of path is a folder that has been told */
-	struct buf told;  /* the folder that was told last; all above it have been, too */
-	const char *left; /* of the block that was lent last */
+	bool waiting;	     /* not returned yet: the folders above it come first */
+	size_t above;	     /* the length of the part of path that is a folder already returned */
+	struct buf returned; /* the folder that was returned last, after all above it */
+	const char *left;    /* of the block that was lent last */
 	size_t left_len;
 	uint64_t unread; /* bytes of the file in hand */
 };
@@ -50,7 +50,7 @@ static void say_unsupported(struct tar *tar)
 		inner ? "'" : "", tar->path.data, inner ? "': " : "", reason);
 }
 
-/* Fails for good. Damage is said with its place: `where` names it before a path. */
+/* Every later call fails, too. Damage is said with its place: `where` names it before a path. */
 static int tar_fail(struct tar *tar, int error, const char *where)
 {
 	const char *reason = err_text(&tar->err, error);
@@ -242,14 +242,14 @@ static int next_member(struct tar *tar, struct tar_member *ret)
 			return tar_fail(tar, r, "damaged within");
 		r = tar_level_next(level, ret, &tar->err);
 		if (r < 0)
-			return tar_fail(tar, r, "damaged behind");
+			return tar_fail(tar, r, "damaged after");
 		if (r == 0)
 			return 0;
 		if (!tar_level_ended(level)) {
 			err_set(&tar->err, -EBADMSG,
 				"cut off there, or not finished by its "
 				"writer");
-			return tar_fail(tar, -EBADMSG, "no end mark behind");
+			return tar_fail(tar, -EBADMSG, "no end mark after");
 		}
 		if (tar->depth == 1)
 			return 1;
@@ -270,18 +270,18 @@ static int next_entry(struct tar *tar)
 		return tar_fail(tar, r, "damaged within");
 	tar->entry.path = tar->path.data;
 	tar->unread = tar->entry.kind == TAR_FILE ? tar->entry.size : 0;
-	tar->above = tar_path_shared(tar->path.data, tar->told.data);
+	tar->above = tar_path_shared(tar->path.data, tar->returned.data);
 	tar->waiting = true;
 	return 0;
 }
 
-static int set_told(struct tar *tar, size_t len)
+static int set_returned(struct tar *tar, size_t len)
 {
-	tar->told.len = 0;
-	return buf_addf(&tar->told, "%.*s", (int)len, tar->path.data);
+	tar->returned.len = 0;
+	return buf_addf(&tar->returned, "%.*s", (int)len, tar->path.data);
 }
 
-/* How long the next folder on the way to the entry in hand is; 0: it can be told. */
+/* How long the next folder on the way to the entry in hand is; 0: it can be returned. */
 static size_t folder_above(const struct tar *tar)
 {
 	if (tar->entry.kind == TAR_SPECIAL || tar->entry.kind == TAR_UNFIT)
@@ -291,13 +291,13 @@ static size_t folder_above(const struct tar *tar)
 
 static int return_folder(struct tar *tar, size_t len, struct tar_entry *ret)
 {
-	int r = set_told(tar, len);
+	int r = set_returned(tar, len);
 
 	if (r < 0)
-		return tar_fail(tar, r, "damaged behind");
+		return tar_fail(tar, r, "damaged after");
 	tar->above = len;
 	*ret = (struct tar_entry){.kind = TAR_DIRECTORY,
-				  .path = tar->told.data,
+				  .path = tar->returned.data,
 				  .target = "",
 				  .mode = 0755,
 				  .mtime = tar->entry.mtime,
@@ -307,10 +307,10 @@ static int return_folder(struct tar *tar, size_t len, struct tar_entry *ret)
 
 static int return_entry(struct tar *tar, struct tar_entry *ret)
 {
-	int r = tar->entry.kind == TAR_DIRECTORY ? set_told(tar, tar->path.len) : 0;
+	int r = tar->entry.kind == TAR_DIRECTORY ? set_returned(tar, tar->path.len) : 0;
 
 	if (r < 0)
-		return tar_fail(tar, r, "damaged behind");
+		return tar_fail(tar, r, "damaged after");
 	tar->waiting = false;
 	*ret = tar->entry;
 	return 0;
@@ -343,7 +343,7 @@ static int refill(struct tar *tar)
 
 	if (n < 0)
 		return tar_fail(tar, (int)n, "damaged within");
-	/* A level keeps to the size that it told. */
+	/* A level never has fewer bytes than the size that it gave. */
 	if (n == 0)
 		return tar_fail(tar, -EIO, "damaged within");
 	tar->left = block;
@@ -395,7 +395,7 @@ const char *tar_library(void)
 static int tar_begin(struct tar *tar)
 {
 	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};
-	int r = buf_adds(&tar->told, "");
+	int r = buf_adds(&tar->returned, "");
 
 	if (r == 0)
 		r = buf_adds(&tar->path, "");
@@ -404,7 +404,7 @@ static int tar_begin(struct tar *tar)
 	if (r == TAR_LEVEL_DAMAGED)
 		r = -EBADMSG;
 	if (r < 0)
-		return tar_fail(tar, r, "damaged behind");
+		return tar_fail(tar, r, "damaged after");
 	return r;
 }
 
@@ -447,6 +447,6 @@ void tar_free(struct tar *tar)
 	buf_release(&tar->folder);
 	buf_release(&tar->path);
 	buf_release(&tar->target);
-	buf_release(&tar->told);
+	buf_release(&tar->returned);
 	free(tar);
 }

@@ -3,7 +3,7 @@
  *	tar_new -> tar_next -> tar_read (a file's bytes) -> tar_next -> ... -> tar_free
  *
  * The tar may be ustar, pax, GNU or old, plain or compressed by gzip, bzip2, xz, zstd or lz4, or
- * several one behind the other. A member whose name says that it is a tar, compressed or not, and
+ * several one after the other. A member whose name says that it is a tar, compressed or not, and
  * which is one, is read as the folder of that name without the suffix: n01440764.tar in ILSVRC's
  * train.tar becomes n01440764/. So are tars in it, TAR_DEPTH levels in all.
  *
@@ -51,7 +51,8 @@ struct tar_entry {
 	uint64_t holes; /* bytes of a sparse file that are zeros and take nothing in the tar: some
 			   hundred bytes of tar can be 8 EiB of them */
 	/* TAR_DIRECTORY: there is no member for it here, something is to be put in it. Mode 0755
-	 * and the time of that. One that is already known stays as it is: it may be told often. */
+	 * and the time of that. One that is already known stays as it is: it may be returned often.
+	 */
 	bool implied;
 };
 
@@ -64,7 +65,7 @@ int tar_new(int fd, struct tar **ret, struct err *err);
 void tar_free(struct tar *tar); /* NULL is fine */
 
 /* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,
- * or cut off: err says behind which path); -ENOTSUP (libarchive needs a program to decompress it,
+ * or cut off: err says after which path); -ENOTSUP (libarchive needs a program to decompress it,
  * and cannot run that: err says which); -ENOMEM; -EINTR where a signal asked foldpack to stop;
  * or what reading fd gave. After a failure it is the same again. */
 int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err);

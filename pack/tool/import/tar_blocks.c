@@ -50,13 +50,13 @@ ssize_t tar_input_next(void *context, const void **ret)
 void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from)
 {
 	replay->from = *from;
-	replay->kept.len = replay->told = 0;
+	replay->kept.len = replay->lent = 0;
 	replay->keeping = true;
 }
 
 void tar_replay_rewind(struct tar_replay *replay)
 {
-	replay->told = 0;
+	replay->lent = 0;
 	replay->keeping = false;
 }
 
@@ -78,20 +78,20 @@ static int keep(struct tar_replay *replay, const void *block, size_t len)
 
 	r = buf_add(&replay->kept, block, len);
 	if (r == 0)
-		replay->told = replay->kept.len;
+		replay->lent = replay->kept.len;
 	return r;
 }
 
 ssize_t tar_replay_next(void *context, const void **ret)
 {
 	struct tar_replay *replay = context;
-	size_t left = replay->kept.len - replay->told;
+	size_t left = replay->kept.len - replay->lent;
 	ssize_t n;
 	int r;
 
 	if (left > 0) {
-		*ret = replay->kept.data + replay->told;
-		replay->told = replay->kept.len;
+		*ret = replay->kept.data + replay->lent;
+		replay->lent = replay->kept.len;
 		return (ssize_t)left;
 	}
 	if (replay->keeping && replay->kept.len >= TAR_REPLAY_MAX)

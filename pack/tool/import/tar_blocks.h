@@ -1,5 +1,5 @@
 /* Bytes on their way from a descriptor to a member of a tar in a tar: block by block, each lent by
- * the one who has it, so that bytes are copied once, by whoever wants them. */
+ * the one who has it, so that bytes are copied once, by the one who wants them. */
 #ifndef PACK_TOOL_IMPORT_TAR_BLOCKS_H
 #define PACK_TOOL_IMPORT_TAR_BLOCKS_H
 
@@ -38,7 +38,7 @@ ssize_t tar_input_next(void *input, const void **ret);
 struct tar_replay {
 	struct tar_blocks from;
 	struct buf kept;
-	size_t told; /* of what is kept */
+	size_t lent; /* of what is kept */
 	bool keeping;
 };
 

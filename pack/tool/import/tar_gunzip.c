@@ -22,7 +22,7 @@ struct tar_gunzip {
 	enum state state;
 	z_stream z; /* its input is lent by `from` */
 	uint8_t *block;
-	int error; /* told once all bytes before it have been */
+	int error; /* returned after all bytes before it */
 	const char *damage;
 };
 

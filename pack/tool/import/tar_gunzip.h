@@ -1,7 +1,7 @@
 /* Blocks that gzip has compressed, as they were before; others pass through as they are.
  *
  * Not left to libarchive, which looks at no checksum of gzip's: of 100 archives with one bit turned
- * over it took 98 for whole. Several members one behind the other are one, zeros behind the last
+ * over it took 98 for whole. Several members one after the other are one, zeros after the last
  * are nothing. */
 #ifndef PACK_TOOL_IMPORT_TAR_GUNZIP_H
 #define PACK_TOOL_IMPORT_TAR_GUNZIP_H

@@ -20,13 +20,13 @@ struct tar_level {
 	int from_error; /* -errno; what reading them gave */
 	locale_t locale;
 	struct archive_entry *entry; /* in hand, or NULL */
-	bool waiting;		     /* it has not been told */
+	bool waiting;		     /* it has not been returned */
 	bool unfinished;	     /* it may have bytes that have not been passed over */
 	bool ended;
-	bool by_program;     /* libarchive leaves some compressions to programs */
-	uint64_t size, told; /* of the file in hand */
+	bool by_program;      /* libarchive leaves some compressions to programs */
+	uint64_t size, given; /* of the file in hand */
 	bool sparse;
-	const void *data; /* bytes that are known but not told, and where they belong */
+	const void *data; /* bytes that have been read but not lent, and where they belong */
 	size_t len;
 	uint64_t offset;
 	bool data_end;
@@ -233,7 +233,7 @@ static void describe(struct tar_level *level, struct tar_member *ret)
 	uint64_t holes = type == TAR_TYPE_FILE ? size - stored(entry, size) : 0;
 
 	level->size = size;
-	level->told = level->len = 0;
+	level->given = level->len = 0;
 	level->sparse = holes > 0;
 	level->data_end = false;
 	*ret = (struct tar_member){.type = type,
@@ -252,7 +252,7 @@ int tar_level_finish(struct tar_level *level, struct err *err)
 	if (!level->unfinished)
 		return 0;
 	level->unfinished = false;
-	level->told = level->size;
+	level->given = level->size;
 	archive_clear_error(level->archive);
 	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : level_fail(level, err);
 }
@@ -296,14 +296,14 @@ static int read_data(struct tar_level *level, struct err *err)
 		level->data_end = true;
 		level->offset = level->size;
 		level->len = 0;
-		if (level->told < level->size && !level->sparse)
+		if (level->given < level->size && !level->sparse)
 			return err_set(err, -EBADMSG, "less data than the size of the file");
 		return 0;
 	}
 	if (status != ARCHIVE_OK)
 		return level_fail(level, err);
 	level->offset = (uint64_t)offset;
-	if (level->offset < level->told || level->offset > level->size ||
+	if (level->offset < level->given || level->offset > level->size ||
 	    level->len > level->size - level->offset)
 		return err_set(err, -EBADMSG, "data outside of the file it belongs to");
 	return 0;
@@ -313,8 +313,8 @@ static ssize_t lend(struct tar_level *level, const void **ret)
 {
 	size_t len = level->len;
 
-	if (level->told < level->offset) {
-		uint64_t gap = level->offset - level->told;
+	if (level->given < level->offset) {
+		uint64_t gap = level->offset - level->given;
 
 		*ret = zeros;
 		len = gap < sizeof(zeros) ? (size_t)gap : sizeof(zeros);
@@ -322,7 +322,7 @@ static ssize_t lend(struct tar_level *level, const void **ret)
 		*ret = level->data;
 		level->len = 0;
 	}
-	level->told += len;
+	level->given += len;
 	return (ssize_t)len;
 }
 
@@ -331,11 +331,11 @@ ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *e
 	SCOPE_BYTES(level);
 	int r = 0;
 
-	while (r == 0 && level->told < level->size && level->len == 0 && !level->data_end)
+	while (r == 0 && level->given < level->size && level->len == 0 && !level->data_end)
 		r = read_data(level, err);
 	if (r < 0)
 		return r;
-	return level->told < level->size ? lend(level, ret) : 0;
+	return level->given < level->size ? lend(level, ret) : 0;
 }
 
 /* --- life -------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* One tar as libarchive reads it: ustar, pax, GNU and the oldest; plain, or compressed by gzip,
- * bzip2, xz, zstd or lz4. A tar behind its end is part of it, as of a concatenation.
+ * bzip2, xz, zstd or lz4. A tar after its end is part of it, as of a concatenation.
  *
  * Names are handed on byte for byte, whatever the locale. Members come in the order they have in
  * the tar; what they say about each other is not looked at, and a tar in it is a file. tar.h puts

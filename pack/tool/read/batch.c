@@ -45,7 +45,7 @@ static int compare_places(const void *a, const void *b)
 	return one->entry < other->entry ? -1 : one->entry > other->entry;
 }
 
-/* An empty file, which lies nowhere, stays behind the one before it. Returns whether the places
+/* An empty file, which has no place, stays after the one before it. Returns whether the places
  * are in order as they are. */
 static bool find_places(const struct dataset *dataset, const uint32_t *files, size_t count,
 			struct place *places)

@@ -22,7 +22,7 @@ struct batch_reader {
 int batch_reader_init(struct batch_reader *reader, struct dataset *dataset);
 void batch_reader_release(struct batch_reader *reader); /* {0} is fine */
 
-/* Reads a batch; whether that succeeds, its extents say. */
+/* Reads a batch. A failure shows in batch_reader_extent(). */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch);
 
 /* An extent of the batch, and its bytes, which live until the next read. 0 or -errno. */

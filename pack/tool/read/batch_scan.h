@@ -19,7 +19,7 @@ struct batch_scan_params {
 	void (*work)(void *context, unsigned worker, const struct batch *batch,
 		     struct batch_reader *reader, void *note);
 	/* In the caller's thread, in order. -errno ends it all: batches that were begun may
-	 * have been worked on, or not, and are not heard of again. */
+	 * have been worked on or not; done() is not called for them. */
 	int (*done)(void *context, const struct batch *batch, void *note);
 	void *context;
 };

@@ -29,7 +29,7 @@ static const struct opt_command command = {
 	.name = "foldpack verify",
 	.synopsis = "[options] PACK",
 	.summary =
-		"Reads all of PACK, holds it against its checksums and its index, and names each\n"
+		"Reads all of PACK, compares it with its checksums and its index, and names each\n"
 		"path that is damaged, with the class of damage. Exit status 3 if there is one.",
 	.table = options,
 };

@@ -127,7 +127,7 @@ static int compare_scan(struct compare *compare)
 	return r < 0 ? r : compare->error;
 }
 
-/* --- who is whose counterpart --------------------------------------------------------------- */
+/* --- counterparts -------------------------------------------------------------------------- */
 
 static uint32_t *new_column(uint32_t rows)
 {

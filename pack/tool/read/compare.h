@@ -1,4 +1,4 @@
-/* Holds a folder against a dataset: the trees, then the bytes of the files that both have.
+/* Compares a folder with a dataset: the trees, then the bytes of the files that both have.
  *
  * Symbolic links are compared, never followed. A file is its bytes: whether it is another name of
  * some file does not count. Reads no file of which the size tells enough. */

@@ -100,8 +100,8 @@ static int open_compared(const struct compare *compare, struct dirstack *directo
 	return 0;
 }
 
-/* Where both agree, the checksum would say nothing new. Where they do not, it says who is
- * wrong. */
+/* Where both agree, the checksum would say nothing new. Where they do not, it says which of
+ * them is damaged. */
 static struct verdict compare_extent(struct batch_reader *reader, uint64_t number, int fd,
 				     char *piece)
 {
@@ -168,7 +168,7 @@ static int tell_error(const struct compare *compare, uint32_t entry, const struc
 	return params->unreadable(params->context, path.data, verdict->error);
 }
 
-/* Pieces of a file come one after the other: one that differs is told, and the rest is not. */
+/* Pieces of a file come one after the other: the first that differs is reported, and no other. */
 static int compare_file_done(struct reading *reading, uint32_t entry, const struct verdict *verdict)
 {
 	if (verdict->outcome == SAME || atomic_load(&reading->settled) == entry)

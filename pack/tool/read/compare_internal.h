@@ -11,7 +11,7 @@ struct compare {
 	struct scan *scan;
 	uint32_t *in_pack; /* of each entry of the scan its counterpart, or COMPARE_NONE */
 	uint32_t *in_scan; /* of each entry of the dataset; COMPARE_NONE, or COMPARE_UNSEEN: what is
-			      there has been told, or could not be looked at */
+			      there has been reported, or could not be looked at */
 	int error;	   /* what telling of a special file gave */
 };
 

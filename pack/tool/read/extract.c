@@ -258,7 +258,7 @@ static int make_links(struct extractor *extractor, const struct buf *links)
 	return r;
 }
 
-/* Backwards: what is in a directory comes behind it, and its mode may shut everybody out. */
+/* Backwards: what is in a directory has a larger number, and its mode may shut everybody out. */
 static int finish_directories(struct extractor *extractor)
 {
 	struct dataset_child child;

@@ -2,7 +2,7 @@
  *
  * Everything is created by name in the descriptor of its directory, exclusively and never
  * through a link, so that nothing outside the given directory is touched, whatever the pack
- * holds and whoever else works there. Directories that exist are used. Bytes are checked
+ * holds and what else happens there. Directories that exist are used. Bytes are checked
  * before they are written; a file that fails is not left behind. Memory does not depend on
  * the size of files.
  *
@@ -23,8 +23,8 @@ struct extract_params {
 	bool finish_root;	       /* it gets the root's mode and time */
 	unsigned jobs;		       /* threads; at least 1 */
 	/* An entry could not be made: -errno, -EBADMSG where its bytes are damaged, -EEXIST
-	 * where its place is taken. What is in a directory that could not be made is not heard
-	 * of. Returns 0 to go on with the others, else what extract_tree() shall return. */
+	 * where its place is taken. What is in a directory that could not be made is not
+	 * reported. Returns 0 to go on with the others, else what extract_tree() shall return. */
 	int (*fault)(void *context, uint32_t entry, int error);
 	/* After files and now and then between; non-zero ends it with that, after the files in
 	 * hand have been finished or removed. */

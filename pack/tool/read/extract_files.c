@@ -1,5 +1,5 @@
 /* The files of a tree that is made of a pack: whole batches of small ones, each by one thread,
- * and pieces of long ones, all by whoever comes. */
+ * and pieces of long ones, in any thread. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
@@ -13,8 +13,8 @@ struct large {
 	struct large *next;
 	uint32_t entry;
 	int fd;
-	int error; /* of making it, or of the first piece that failed */
-	bool told; /* that it failed */
+	int error;     /* of making it, or of the first piece that failed */
+	bool reported; /* that it failed */
 };
 
 /* What comes of one batch. */
@@ -24,7 +24,7 @@ struct note {
 	int errors[BATCH_FILES];
 };
 
-/* The new owner is whoever extracts: a file of his must not run as him for everybody. */
+/* The new owner is the user who extracts: no file may run as that user for everybody. */
 static int set_attributes(struct dataset *dataset, uint32_t number, int fd)
 {
 	struct dataset_attr attr;
@@ -84,7 +84,7 @@ static int conclude_file(struct extractor *extractor, uint32_t number, int direc
 
 /* --- in any thread ---------------------------------------------------------------------- */
 
-/* Checks the extents, which lie one behind the other in the reader. */
+/* Checks the extents, which lie one after the other in the reader. */
 static int get_bytes(struct batch_reader *reader, struct batch_extents extents, char **ret_data)
 {
 	struct dataset_extent extent;
@@ -248,26 +248,26 @@ static int extract_file_done(struct extractor *extractor, uint32_t number, int e
 	return extract_tell(extractor, number, error);
 }
 
-/* A failure is told with the first piece that fails: the next ones may be hours away. */
+/* A failure is reported with the first piece that fails: the next ones may be hours away. */
 static int piece_done(struct extractor *extractor, const struct batch *batch,
 		      const struct note *note)
 {
 	struct large *large = find_large(extractor, *batch->files);
-	bool told = large->told;
+	bool reported = large->reported;
 	int r = 0;
 
 	if (large->error == 0)
 		large->error = *note->errors;
 	if (large->error == 0)
 		r = extractor->params->done(extractor->params->context, 0, batch->bytes);
-	else if (!told)
+	else if (!reported)
 		r = extract_file_done(extractor, *batch->files, large->error, 0);
-	large->told = large->error != 0;
-	told = large->told;
+	large->reported = large->error != 0;
+	reported = large->reported;
 	if (r < 0 || !batch->last)
 		return r;
 	r = end_large(extractor, large);
-	return told ? 0 : extract_file_done(extractor, *batch->files, r, 0);
+	return reported ? 0 : extract_file_done(extractor, *batch->files, r, 0);
 }
 
 static int extract_batch_done(void *context, const struct batch *batch, void *pointer)

@@ -6,14 +6,6 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint16_t be_get16(const void *p)
-{
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return be16toh(v);
-}
-
 static inline uint32_t be_get32(const void *p)
 {
 	uint32_t v;

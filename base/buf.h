@@ -19,7 +19,7 @@ struct buf {
 
 void buf_release(struct buf *buf);
 
-/* Makes room for `more` bytes behind len. */
+/* Makes room for `more` bytes after len. */
 int buf_reserve(struct buf *buf, size_t more);
 int buf_add(struct buf *buf, const void *data, size_t len);
 int buf_adds(struct buf *buf, const char *text);

@@ -5,9 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The pages of a stretch of the file that are in memory, whoever read them, or -errno where that
- * cannot be told: cachestat(2) is of Linux 6.5, and only for who may write the file. Asking by
- * RWF_NOWAIT instead would have the kernel begin to read what it has not. */
+/* The number of pages of a range of the file that are in memory, whoever read them. Returns -errno
+ * where the kernel does not tell: cachestat(2) came with Linux 6.5, and is only for those who may
+ * write the file. Trying with RWF_NOWAIT instead would make the kernel read what it does not have.
+ */
 int64_t cached_pages(int fd, uint64_t offset, uint64_t len);
 
 #endif

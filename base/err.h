@@ -1,4 +1,4 @@
-/* The reason of a failure, where an errno alone cannot tell it.
+/* The reason of a failure, where an errno alone does not say it.
  *
  * Libraries return 0 or -errno and never print. A function with more to say takes a
  * `struct err *` (NULL where the caller does not want it) and leaves there one sentence

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Other machines may see it as well, and requests may take a way. So any FUSE filesystem, as nobody
- * can see what is behind it. */
+/* Other machines may use it too, and a request may take a round trip. This includes any FUSE
+ * filesystem, as nobody can see what serves it. */
 bool fstype_is_remote(long type);
 /* It has no device. */
 bool fstype_is_memory(long type);

@@ -6,12 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-ssize_t io_pread(int fd, void *buf, size_t len, uint64_t offset)
+#define AT_POSITION ((off_t)-1) /* reads from where the descriptor is */
+
+static ssize_t read_all(int fd, char *buf, size_t len, off_t offset)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = pread(fd, (char *)buf + done, len - done, (off_t)(offset + done));
+		ssize_t n = offset == AT_POSITION
+				    ? read(fd, buf + done, len - done)
+				    : pread(fd, buf + done, len - done, offset + (off_t)done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -22,6 +26,11 @@ ssize_t io_pread(int fd, void *buf, size_t len, uint64_t offset)
 		done += (size_t)n;
 	}
 	return (ssize_t)done;
+}
+
+ssize_t io_pread(int fd, void *buf, size_t len, uint64_t offset)
+{
+	return offset > INT64_MAX ? -EINVAL : read_all(fd, buf, len, (off_t)offset);
 }
 
 int io_pread_full(int fd, void *buf, size_t len, uint64_t offset)
@@ -35,20 +44,7 @@ int io_pread_full(int fd, void *buf, size_t len, uint64_t offset)
 
 ssize_t io_read(int fd, void *buf, size_t len)
 {
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = read(fd, (char *)buf + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	return (ssize_t)done;
+	return read_all(fd, buf, len, AT_POSITION);
 }
 
 /* Counts one transfer. A device that takes nothing and names no error must not be asked

@@ -19,7 +19,7 @@ int io_pread_full(int fd, void *buf, size_t len, uint64_t offset);
 ssize_t io_read(int fd, void *buf, size_t len);
 
 /* Reads the next line, and cuts off its end; the last one need not have any. `line` and `room` are
- * as getline() has them: NULL and 0 at first, the line for the caller to free. Returns 0, 1 behind
+ * as getline() has them: NULL and 0 at first, the line for the caller to free. Returns 0, 1 after
  * the last line, or -errno: of a line that was cut off by an error nothing is returned. */
 int io_line(FILE *file, char **line, size_t *room, size_t *ret_len);
 

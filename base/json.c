@@ -65,7 +65,7 @@ static void put_quoted(struct json *json, const char *data, size_t len)
 }
 
 /* What stands before each value: the comma, the key. */
-static void put_key(struct json *json, const char *key)
+static void write_key(struct json *json, const char *key)
 {
 	if (json->depth > 0) {
 		if (json->filled[json->depth - 1])
@@ -80,11 +80,11 @@ static void put_key(struct json *json, const char *key)
 
 static void put_value(struct json *json, const char *key, const char *text)
 {
-	put_key(json, key);
+	write_key(json, key);
 	put_text(json, text);
 }
 
-static void open_level(struct json *json, const char *key, const char *open, char close)
+static void open_nesting(struct json *json, const char *key, const char *open, char close)
 {
 	put_value(json, key, open);
 	if (json->error == 0 && json->depth == JSON_DEPTH)
@@ -98,12 +98,12 @@ static void open_level(struct json *json, const char *key, const char *open, cha
 
 void json_object(struct json *json, const char *key)
 {
-	open_level(json, key, "{", '}');
+	open_nesting(json, key, "{", '}');
 }
 
 void json_array(struct json *json, const char *key)
 {
-	open_level(json, key, "[", ']');
+	open_nesting(json, key, "[", ']');
 }
 
 void json_end(struct json *json)
@@ -154,7 +154,7 @@ void json_string(struct json *json, const char *key, const char *text)
 
 void json_bytes(struct json *json, const char *key, const char *data, size_t len)
 {
-	put_key(json, key);
+	write_key(json, key);
 	put_quoted(json, data, len);
 }
 

@@ -38,7 +38,7 @@ void log_to_syslog(void)
 }
 
 /* Copies text to line with control characters as \ooo, as far as it fits with a newline
- * and a NUL behind it. Returns the length. */
+ * and a NUL after it. Returns the length. */
 static size_t mask(const char *text, char *line, size_t room)
 {
 	size_t len = 0;
@@ -86,10 +86,10 @@ void log_kept(void (*each)(void *context, const char *line), void *context)
 	pthread_mutex_unlock(&state.lock);
 }
 
-static void say(int priority, const char *format, va_list args)
+static void log_line(int priority, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-static void say(int priority, const char *format, va_list args)
+static void log_line(int priority, const char *format, va_list args)
 {
 	int saved = errno;
 	char text[LOG_TEXT];
@@ -107,7 +107,7 @@ void log_error(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(LOG_ERR, format, args);
+	log_line(LOG_ERR, format, args);
 	va_end(args);
 }
 
@@ -118,7 +118,7 @@ void log_notice(const char *format, ...)
 	if (state.level < LOG_LEVEL_NORMAL)
 		return;
 	va_start(args, format);
-	say(LOG_NOTICE, format, args);
+	log_line(LOG_NOTICE, format, args);
 	va_end(args);
 }
 
@@ -129,6 +129,6 @@ void log_detail(const char *format, ...)
 	if (state.level < LOG_LEVEL_VERBOSE)
 		return;
 	va_start(args, format);
-	say(LOG_INFO, format, args);
+	log_line(LOG_INFO, format, args);
 	va_end(args);
 }

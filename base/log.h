@@ -1,5 +1,5 @@
 /* Where a program speaks: one line at a time, "NAME: text", to standard error, or to
- * syslog once a daemon has let go of its terminal. Tools and the daemon use it, libraries
+ * syslog once a daemon has left its terminal. Tools and the daemon use it, libraries
  * never. Control characters in the text (file names!) are shown as \ooo; what is longer
  * than a line of 8 KiB is cut. errno is kept, and %m works. Thread-safe after log_init().
  *

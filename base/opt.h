@@ -87,7 +87,7 @@ struct opt {
 /* A command, or a sub-command, as --help shows it. */
 struct opt_command {
 	const char *name;     /* "foldpack create" */
-	const char *synopsis; /* "[options] SOURCE PACK"; further forms behind \n */
+	const char *synopsis; /* "[options] SOURCE PACK"; further forms after \n */
 	const char *summary;  /* one line */
 	const struct opt *table;
 	bool mount_style;    /* accepts -o name[=value],... */
@@ -100,7 +100,7 @@ struct opt_result {
 	enum opt_want want;
 	char **args; /* the arguments, moved to the front of argv, NULL-ended */
 	int nargs;
-	char **command; /* behind `--` where stop_at_dashes is set, NULL-ended; else NULL */
+	char **command; /* after `--` where stop_at_dashes is set, NULL-ended; else NULL */
 };
 
 /* Reads argv[1..argc-1] into settings. Returns 0 or -EINVAL with a sentence in err:

@@ -18,7 +18,7 @@ static void break_line(struct page *page)
 }
 
 /* Writes words, breaking lines where the next does not fit. */
-static void put_words(struct page *page, const char *text)
+static void put_wrapped(struct page *page, const char *text)
 {
 	while (*text) {
 		int len = (int)strcspn(text, " ");
@@ -68,11 +68,11 @@ static void put_entry(FILE *out, const struct opt *row)
 	if (page.column > HELP_COLUMN - 2)
 		break_line(&page);
 	page.column += fprintf(out, "%*s", HELP_COLUMN - page.column, "");
-	put_words(&page, row->help);
+	put_wrapped(&page, row->help);
 	fputc('\n', out);
 }
 
-/* One line a form of the command: the lines of synopsis, each behind the name. */
+/* One line a form of the command: the lines of synopsis, each after the name. */
 static void put_usage(FILE *out, const char *name, const char *synopsis)
 {
 	const char *lead = "usage:";

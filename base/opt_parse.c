@@ -24,7 +24,7 @@ struct given {
 
 /* --- refusals ------------------------------------------------------------------------- */
 
-static int refuse(const struct parser *p, const struct given *given, const char *reason)
+static int refuse_option(const struct parser *p, const struct given *given, const char *reason)
 {
 	return err_set(p->err, -EINVAL, "'%s%.*s': %s", given->prefix, (int)given->len, given->name,
 		       reason);
@@ -128,10 +128,10 @@ static int set_choice(const struct parser *p, const struct opt *row, const struc
 	return 0;
 }
 
-static int add_item(const struct parser *p, const struct given *given, struct opt_list *list)
+static int add_list_item(const struct parser *p, const struct given *given, struct opt_list *list)
 {
 	if (list->count == OPT_LIST_MAX)
-		return refuse(p, given, "given too often");
+		return refuse_option(p, given, "given too often");
 	list->items[list->count++] = given->value;
 	return 0;
 }
@@ -149,9 +149,9 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 	if (row->kind == OPT_KIND_IGNORE)
 		return 0;
 	if (!takes_value(row) && given->value)
-		return refuse(p, given, "takes no value");
+		return refuse_option(p, given, "takes no value");
 	if (takes_value(row) && !given->value)
-		return refuse(p, given, "needs a value");
+		return refuse_option(p, given, "needs a value");
 	switch (row->kind) {
 	case OPT_KIND_FLAG:
 		*(bool *)field = true;
@@ -160,7 +160,7 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 		*(const char **)field = given->value;
 		return 0;
 	case OPT_KIND_LIST:
-		return add_item(p, given, field);
+		return add_list_item(p, given, field);
 	case OPT_KIND_CHOICE:
 		return set_choice(p, row, given, field);
 	default:
@@ -218,7 +218,7 @@ static struct given given_split(const char *prefix, char *text)
 }
 
 /* The next word of the line, as a value; NULL at the end. */
-static char *next_word(struct parser *p)
+static char *next_option_word(struct parser *p)
 {
 	return p->next < p->argc ? p->argv[p->next++] : NULL;
 }
@@ -226,7 +226,7 @@ static char *next_word(struct parser *p)
 /* --- words ---------------------------------------------------------------------------- */
 
 /* Cuts the first word off a list, up to a comma that is not written \, and takes those
- * backslashes out. *rest is NULL behind the last word. */
+ * backslashes out. *rest is NULL after the last word. */
 static char *cut_mount_word(char **rest)
 {
 	char *word = *rest, *from = word, *to = word;
@@ -279,11 +279,11 @@ static int parse_long(struct parser *p, char *text)
 
 	p->want = builtin_want(&given);
 	if (p->want != OPT_RUN)
-		return given.value ? refuse(p, &given, "takes no value") : 0;
+		return given.value ? refuse_option(p, &given, "takes no value") : 0;
 	if (!row)
 		return refuse_unknown(p, &given);
 	if (!given.value && takes_value(row))
-		given.value = next_word(p);
+		given.value = next_option_word(p);
 	return set_row(p, row, &given);
 }
 
@@ -304,7 +304,7 @@ static int parse_letters(struct parser *p, char *text)
 			r = set_row(p, row, &given);
 			continue;
 		}
-		given.value = text[1] ? text + 1 : next_word(p);
+		given.value = text[1] ? text + 1 : next_option_word(p);
 		return list ? parse_mount_list(p, given.value) : set_row(p, row, &given);
 	}
 	return r;

@@ -42,7 +42,7 @@ static struct reader_file *file_of(struct reader *reader)
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Opens the same file once more, even if it was renamed. */
-static int open_direct(int fd)
+static int open_again_direct(int fd)
 {
 	char path[64];
 
@@ -64,7 +64,7 @@ static bool direct_works(int fd)
 
 static int find_direct(int fd)
 {
-	SCOPE_CLOSE int direct = open_direct(fd);
+	SCOPE_CLOSE int direct = open_again_direct(fd);
 
 	return direct >= 0 && direct_works(direct) ? steal_fd(&direct) : -1;
 }
@@ -183,7 +183,7 @@ struct remaining {
 	uint64_t reads; /* so far */
 };
 
-static void advance(struct remaining *left, size_t done)
+static void skip_read(struct remaining *left, size_t done)
 {
 	left->reads++;
 	left->offset += done;
@@ -230,7 +230,7 @@ static int read_all(struct reader_file *file, int *fd, struct remaining left, ui
 			continue;
 		if (n <= 0)
 			return n < 0 ? (int)n : -ENODATA;
-		advance(&left, (size_t)n);
+		skip_read(&left, (size_t)n);
 	}
 	atomic_fetch_add_explicit(&file->reader.reads, left.reads, memory_order_relaxed);
 	atomic_fetch_add_explicit(&file->reader.bytes, left.offset - start, memory_order_relaxed);

@@ -20,7 +20,7 @@ static const char *read_whole(const char *text, uint128 *whole)
 	return text;
 }
 
-/* Reads the digits behind the point as fraction / scale. */
+/* Reads the digits after the point as fraction / scale. */
 static const char *read_fraction(const char *text, uint128 *fraction, uint128 *scale)
 {
 	int digits = 0;

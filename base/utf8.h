@@ -1,4 +1,4 @@
-/* UTF-8, strictly: no overlong forms, no surrogates, nothing behind U+10FFFF. Pure. */
+/* UTF-8, strictly: no overlong forms, no surrogates, nothing above U+10FFFF. Pure. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 

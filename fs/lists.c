@@ -1,7 +1,7 @@
 /* Which programs list files how, and where lists lie.
  *
- * The directories that the file is in are tried from the nearest on: whoever reads train/ is more
- * probable than whoever reads the whole mount, and a list that is too small is soon seen to be. At
+ * The directories that the file is in are tried from the nearest on: a job that reads train/ is
+ * more probable than one that reads the whole mount, and a list that is too small soon shows. At
  * each, first what programs make of the tree, then texts in it and up to two directories below:
  * train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. The texts of short
  * names come first: VOC's train.txt says the same as aeroplane_train.txt. */
@@ -18,19 +18,19 @@
 #define TEXTS_BELOW 2		/* directories below */
 #define TEXTS_EACH  256 /* a directory with more of them has captions or labels, a text a file */
 
-struct search {
+struct list_search {
 	struct dataset *dataset;
 	uint32_t file; /* its inode's entry */
 	struct lists_word name, suffix;
 	lists_found_fn *found;
 	void *context;
-	XXH128_hash_t told[LISTS_MAX]; /* what was found, by its hash: equal is the same */
+	XXH128_hash_t seen[LISTS_MAX]; /* hashes of what was found */
 	unsigned count;
 	uint64_t most;	     /* files that may still be in lists */
 	uint64_t text_bytes; /* that may still be read */
 };
 
-static uint32_t parent_directory(const struct search *s, uint32_t number)
+static uint32_t parent_directory(const struct list_search *s, uint32_t number)
 {
 	struct dataset_entry entry;
 
@@ -63,7 +63,7 @@ static void number_files(const struct dataset *dataset, struct lists_files *file
 	}
 }
 
-static bool has_file(const struct search *s, const struct lists_files *files)
+static bool has_file(const struct list_search *s, const struct lists_files *files)
 {
 	for (size_t i = 0; i < files->count; i++)
 		if (files->entries[i] == s->file)
@@ -72,19 +72,19 @@ static bool has_file(const struct search *s, const struct lists_files *files)
 }
 
 /* Whether it was found before; else it is noted. */
-static bool is_old(struct search *s, const struct lists_files *files)
+static bool is_old(struct list_search *s, const struct lists_files *files)
 {
 	XXH128_hash_t hash = XXH3_128bits(files->entries, files->count * sizeof(*files->entries));
 
 	for (unsigned i = 0; i < s->count; i++)
-		if (XXH128_isEqual(s->told[i], hash))
+		if (XXH128_isEqual(s->seen[i], hash))
 			return true;
-	s->told[s->count++] = hash;
+	s->seen[s->count++] = hash;
 	return false;
 }
 
 /* Tells of a list if it is one and new. Entries become extents. */
-static int found_list(struct search *s, const char *name, struct lists_files *files)
+static int found_list(struct list_search *s, const char *name, struct lists_files *files)
 {
 	if (s->count == LISTS_MAX || files->count < 2 || files->count > s->most ||
 	    !has_file(s, files))
@@ -130,8 +130,8 @@ static const struct kind others[] = {
 	 {LISTS_FILES_FIRST, LISTS_BYTES, LISTS_SUFFIX, false, false}},
 };
 
-/* Whether a file so many directories below is in a list of that kind. */
-static bool may_have(const struct search *s, const struct lists_order *order, unsigned level)
+/* Whether a file `level` directories below is in a list of that kind. */
+static bool may_have(const struct list_search *s, const struct lists_order *order, unsigned level)
 {
 	if (order->keep >= LISTS_SUFFIX && s->suffix.len == 0)
 		return false;
@@ -140,7 +140,7 @@ static bool may_have(const struct search *s, const struct lists_order *order, un
 	return lists_keeps(order, s->suffix, s->name);
 }
 
-static int find_tree(struct search *s, uint32_t directory, const char *path,
+static int find_tree(struct list_search *s, uint32_t directory, const char *path,
 		     const struct kind *kind, struct lists_files *files)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
@@ -157,7 +157,7 @@ static int find_tree(struct search *s, uint32_t directory, const char *path,
 	return found_list(s, name.data, files);
 }
 
-static int find_trees(struct search *s, uint32_t directory, unsigned level,
+static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 		      const struct kind *kinds, size_t count)
 {
 	SCOPE(lists_files_release) struct lists_files files = {0};
@@ -245,7 +245,7 @@ static int by_name_len(const void *a, const void *b, void *dataset)
 	return (x > y) - (x < y);
 }
 
-static int find_text(struct search *s, uint32_t entry, struct lists_text *text)
+static int find_text(struct list_search *s, uint32_t entry, struct lists_text *text)
 {
 	static const char *const orders[LISTS_TEXT_ORDERS] = {
 		[LISTS_TEXT_STANDS] = "",
@@ -268,7 +268,7 @@ static int find_text(struct search *s, uint32_t entry, struct lists_text *text)
 }
 
 /* A text that cannot be read has no lists. */
-static int read_text(struct search *s, uint32_t number)
+static int read_text(struct list_search *s, uint32_t number)
 {
 	SCOPE(lists_text_release) struct lists_text text = {0};
 	SCOPE_FREE char *data = NULL;
@@ -290,7 +290,7 @@ static int read_text(struct search *s, uint32_t number)
 	return r < 0 ? r : find_text(s, number, &text);
 }
 
-static int find_texts(struct search *s, uint32_t directory, uint32_t without)
+static int find_texts(struct list_search *s, uint32_t directory, uint32_t without)
 {
 	SCOPE(lists_files_release) struct lists_files texts = {0};
 	int r = collect_texts(s->dataset, directory, without, TEXTS_BELOW, &texts);
@@ -306,7 +306,7 @@ static int find_texts(struct search *s, uint32_t directory, uint32_t without)
 /* --- the directories of the file ----------------------------------------------------------- */
 
 /* The directories of the file, from the nearest on. */
-static int find_likely(struct search *s)
+static int find_likely(struct list_search *s)
 {
 	uint32_t from = s->file;
 	int r = 0;
@@ -322,7 +322,7 @@ static int find_likely(struct search *s)
 	return r;
 }
 
-static int find_others(struct search *s)
+static int find_others(struct list_search *s)
 {
 	uint32_t directory = s->file;
 	int r = 0;
@@ -337,11 +337,11 @@ static int find_others(struct search *s)
 int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_found_fn *found,
 	       void *context)
 {
-	struct search s = {.dataset = dataset,
-			   .found = found,
-			   .context = context,
-			   .most = most < UINT32_MAX ? most : UINT32_MAX - 1,
-			   .text_bytes = TEXTS_MAX};
+	struct list_search s = {.dataset = dataset,
+				.found = found,
+				.context = context,
+				.most = most < UINT32_MAX ? most : UINT32_MAX - 1,
+				.text_bytes = TEXTS_MAX};
 	struct dataset_extent place;
 	struct dataset_entry entry;
 	int r;

@@ -1,6 +1,6 @@
 /* The lists of files that a loader may index: what ImageFolder and its like make of a directory,
- * and what texts in the pack say. They are guesses, for the oracle: who knows in which order files
- * are read can tell which list it is. */
+ * and what texts in the pack say. They are guesses, for the oracle: it
+ * compares the order in which files are read with each. */
 #ifndef FS_LISTS_H
 #define FS_LISTS_H
 

@@ -19,7 +19,7 @@
 #include <xxhash.h>
 
 /* How the text names files. */
-struct reading {
+struct name_reading {
 	bool found;
 	bool stem;		  /* words have no suffix */
 	unsigned components;	  /* that were equal */
@@ -30,12 +30,12 @@ struct reading {
 	uint64_t key; /* of JSON */
 };
 
-struct text {
+struct list_text {
 	const struct dataset *dataset;
 	uint32_t file;
 	struct lists_word name, suffix; /* of the file; the suffix with its dot */
 	const char *data, *end;
-	struct reading reading;
+	struct name_reading reading;
 
 	/* what was looked up last: words that follow each other often share it */
 	struct buf folder;
@@ -65,7 +65,7 @@ static bool equal(struct lists_word a, struct lists_word b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.text, b.text, a.len) == 0);
 }
 
-static struct lists_word stem_of(const struct text *t)
+static struct lists_word stem_of(const struct list_text *t)
 {
 	return (struct lists_word){t->name.text, t->name.len - t->suffix.len};
 }
@@ -86,12 +86,12 @@ static struct lists_word last_component(struct lists_word path)
 }
 
 /* Fills in how far the word and the file's path are equal, from their ends. */
-static bool match(const struct text *t, struct lists_word word, struct reading *ret)
+static bool match(const struct list_text *t, struct lists_word word, struct name_reading *ret)
 {
 	struct lists_word last = last_component(word);
 	struct dataset_entry entry, parent;
 
-	*ret = (struct reading){.found = true, .components = 1};
+	*ret = (struct name_reading){.found = true, .components = 1};
 	if (!equal(last, t->name)) {
 		ret->stem = t->suffix.len > 0 && equal(last, stem_of(t));
 		if (!ret->stem)
@@ -115,7 +115,7 @@ static bool match(const struct text *t, struct lists_word word, struct reading *
 
 /* Names are better than stems, which may be any number; a path is better than an URL or a line that
  * ends in it; more of it is better than less; and identifiers stand before labels. */
-static bool better(const struct reading *a, const struct reading *b)
+static bool better_reading(const struct name_reading *a, const struct name_reading *b)
 {
 	if (!b->found || a->stem != b->stem)
 		return !b->found || b->stem;
@@ -129,7 +129,7 @@ static bool better(const struct reading *a, const struct reading *b)
 /* --- what else it names -------------------------------------------------------------------- */
 
 /* The folder of a word, which often is that of the word before. */
-static int look_up_folder(struct text *t, struct lists_word folder)
+static int look_up_folder(struct list_text *t, struct lists_word folder)
 {
 	struct lists_word before = {t->folder.data, t->folder.len};
 
@@ -145,7 +145,7 @@ static int look_up_folder(struct text *t, struct lists_word folder)
 	return 0;
 }
 
-static int look_up_name(const struct text *t, struct lists_word name, uint32_t *ret)
+static int look_up_name(const struct list_text *t, struct lists_word name, uint32_t *ret)
 {
 	char with_suffix[2 * FORMAT_NAME_MAX];
 	struct dataset_child child;
@@ -172,7 +172,7 @@ static int look_up_name(const struct text *t, struct lists_word name, uint32_t *
 	return 0;
 }
 
-static int add_line(struct text *t, struct lists_word word, uint32_t entry)
+static int add_text_line(struct list_text *t, struct lists_word word, uint32_t entry)
 {
 	if (t->count == t->room && lists_grow(&t->lines, &t->room, sizeof(*t->lines)) < 0)
 		return -ENOMEM;
@@ -181,7 +181,7 @@ static int add_line(struct text *t, struct lists_word word, uint32_t entry)
 }
 
 /* An entry, if it is one. */
-static int take(struct text *t, struct lists_word word)
+static int take_word(struct list_text *t, struct lists_word word)
 {
 	const struct lists_word *prefix = &t->reading.prefix;
 	struct lists_word rest, name;
@@ -199,7 +199,7 @@ static int take(struct text *t, struct lists_word word)
 	if (look_up_name(t, name, &entry) < 0)
 		return 0;
 	t->missed--;
-	return add_line(t, word, entry);
+	return add_text_line(t, word, entry);
 }
 
 /* --- lines --------------------------------------------------------------------------------- */
@@ -245,7 +245,7 @@ static const char *word_end(struct lists_word line, char delimiter)
 
 /* Takes the first word off a line: false where there is none left. Blanks are one delimiter,
  * however many there are; between others a word may be empty. */
-static bool next_word(struct lists_word *line, char delimiter, struct lists_word *ret)
+static bool next_column(struct lists_word *line, char delimiter, struct lists_word *ret)
 {
 	const char *end, *stop;
 
@@ -261,7 +261,7 @@ static bool next_word(struct lists_word *line, char delimiter, struct lists_word
 	return true;
 }
 
-static struct lists_word line_at(const struct text *t, const char *begin)
+static struct lists_word text_line_at(const struct list_text *t, const char *begin)
 {
 	const char *stop = memchr(begin, '\n', (size_t)(t->end - begin));
 
@@ -269,27 +269,27 @@ static struct lists_word line_at(const struct text *t, const char *begin)
 }
 
 /* The whole line, or one of its columns, whatever is between them. */
-static void read_line(struct text *t, struct lists_word line)
+static void try_line(struct list_text *t, struct lists_word line)
 {
 	static const char delimiters[] = {0, '\t', ',', ';', ' '};
 
 	for (size_t i = 0; i < sizeof(delimiters); i++) {
 		struct lists_word rest = line, word;
-		struct reading reading;
+		struct name_reading reading;
 
-		for (unsigned column = 0; next_word(&rest, delimiters[i], &word); column++) {
+		for (unsigned column = 0; next_column(&rest, delimiters[i], &word); column++) {
 			if (!match(t, word, &reading))
 				continue;
 			reading.delimiter = delimiters[i];
 			reading.column = column;
-			if (better(&reading, &t->reading))
+			if (better_reading(&reading, &t->reading))
 				t->reading = reading;
 		}
 	}
 }
 
 /* The lines that may name the file, up to one that is beyond doubt. */
-static void find_line(struct text *t, struct lists_word wanted)
+static void find_reading(struct list_text *t, struct lists_word wanted)
 {
 	const char *at = t->data;
 
@@ -301,8 +301,8 @@ static void find_line(struct text *t, struct lists_word wanted)
 		if (!found)
 			return;
 		newline = found > at ? memrchr(at, '\n', (size_t)(found - at)) : NULL;
-		line = line_at(t, newline ? newline + 1 : at);
-		read_line(t, line);
+		line = text_line_at(t, newline ? newline + 1 : at);
+		try_line(t, line);
 		at = line.text + line.len + 1;
 	}
 }
@@ -311,31 +311,31 @@ static bool word_of_column(struct lists_word line, char delimiter, unsigned colu
 			   struct lists_word *ret)
 {
 	do {
-		if (!next_word(&line, delimiter, ret))
+		if (!next_column(&line, delimiter, ret))
 			return false;
 	} while (column-- > 0);
 	return true;
 }
 
-static int take_lines(struct text *t)
+static int take_lines(struct list_text *t)
 {
 	struct lists_word line, word;
 	int r = 0;
 
 	for (const char *at = t->data; at < t->end && r == 0; at = line.text + line.len + 1) {
-		line = line_at(t, at);
+		line = text_line_at(t, at);
 		if (trim(line).len > 0 &&
 		    word_of_column(line, t->reading.delimiter, t->reading.column, &word))
-			r = take(t, word);
+			r = take_word(t, word);
 	}
 	return r;
 }
 
-static int of_lines(struct text *t)
+static int of_lines(struct list_text *t)
 {
-	find_line(t, t->name);
+	find_reading(t, t->name);
 	if (!t->reading.found && t->suffix.len > 0)
-		find_line(t, stem_of(t));
+		find_reading(t, stem_of(t));
 	return t->reading.found ? take_lines(t) : 0;
 }
 
@@ -344,7 +344,7 @@ static int of_lines(struct text *t)
 #define KEY_NONE 1 /* of a string that is in an array */
 #define KEY_SELF 2 /* of a key */
 
-struct json {
+struct json_text {
 	const char *at, *end;
 	uint64_t key; /* the last one seen */
 };
@@ -362,7 +362,7 @@ static const char *closing_quote(const char *at, const char *end)
 }
 
 /* The next string, and which key it is the value of. */
-static bool next_string(struct json *json, struct lists_word *ret, uint64_t *ret_key)
+static bool next_string(struct json_text *json, struct lists_word *ret, uint64_t *ret_key)
 {
 	const char *open = memchr(json->at, '"', (size_t)(json->end - json->at));
 	const char *close = open ? closing_quote(open + 1, json->end) : NULL;
@@ -383,16 +383,16 @@ static bool next_string(struct json *json, struct lists_word *ret, uint64_t *ret
 	return true;
 }
 
-static int of_json(struct text *t)
+static int of_json(struct list_text *t)
 {
-	struct json json = {.at = t->data, .end = t->end};
-	struct reading reading;
+	struct json_text json = {.at = t->data, .end = t->end};
+	struct name_reading reading;
 	struct lists_word word;
 	uint64_t key;
 	int r = 0;
 
 	while (next_string(&json, &word, &key)) {
-		if (!match(t, word, &reading) || !better(&reading, &t->reading))
+		if (!match(t, word, &reading) || !better_reading(&reading, &t->reading))
 			continue;
 		t->reading = reading;
 		t->reading.key = key;
@@ -401,7 +401,7 @@ static int of_json(struct text *t)
 	json.key = 0;
 	while (r == 0 && next_string(&json, &word, &key))
 		if (key == t->reading.key)
-			r = take(t, word);
+			r = take_word(t, word);
 	return r;
 }
 
@@ -419,7 +419,7 @@ static int by_entry(const void *a, const void *b)
 static int by_word(const void *a, const void *b, void *text)
 {
 	const struct text_line *x = a, *y = b;
-	const struct text *t = text;
+	const struct list_text *t = text;
 	int order = memcmp(t->words.data + x->word, t->words.data + y->word,
 			   x->len < y->len ? x->len : y->len);
 
@@ -430,7 +430,7 @@ static int by_word(const void *a, const void *b, void *text)
 
 /* Mostly the words sort as their entries do, which is seen without looking at words all over the
  * memory. */
-static void sort_lines(struct text *t)
+static void sort_lines(struct list_text *t)
 {
 	size_t i = 1;
 
@@ -442,7 +442,7 @@ static void sort_lines(struct text *t)
 }
 
 /* The lines as they are now, and each file where it comes first, where any comes again. */
-static int make_orders(const struct text *t, struct lists_files *all, struct lists_files *once)
+static int make_orders(const struct list_text *t, struct lists_files *all, struct lists_files *once)
 {
 	SCOPE_FREE uint8_t *seen = calloc(dataset_entries(t->dataset) / 8 + 1, 1);
 	int r = seen ? 0 : -ENOMEM;
@@ -460,7 +460,7 @@ static int make_orders(const struct text *t, struct lists_files *all, struct lis
 	return r;
 }
 
-static int make_all_orders(struct text *t, struct lists_text *ret)
+static int make_all_orders(struct list_text *t, struct lists_text *ret)
 {
 	int r = make_orders(t, &ret->orders[LISTS_TEXT_STANDS], &ret->orders[LISTS_TEXT_ONCE]);
 
@@ -472,7 +472,7 @@ static int make_all_orders(struct text *t, struct lists_text *ret)
 }
 
 /* A look that finds most texts to be about something else. */
-static bool may_name(const struct text *t)
+static bool may_name(const struct list_text *t)
 {
 	struct lists_word stem = stem_of(t);
 
@@ -482,7 +482,7 @@ static bool may_name(const struct text *t)
 int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
 	       bool json, struct lists_text *ret)
 {
-	struct text t = {.dataset = dataset, .file = file, .data = data, .end = data + len};
+	struct list_text t = {.dataset = dataset, .file = file, .data = data, .end = data + len};
 	struct lists_text made = {0};
 	struct dataset_entry entry;
 	int r = 0;

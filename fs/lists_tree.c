@@ -31,7 +31,7 @@ struct tree_item {
 };
 
 /* Items and keys are stacks: each directory on the way has its own on top of its parent's. */
-struct walk {
+struct tree_walk {
 	const struct dataset *dataset;
 	const struct lists_order *order;
 	struct lists_word suffix;
@@ -136,11 +136,11 @@ static uint32_t inode_of(const struct dataset *dataset, uint32_t entry)
 	return child.inode;
 }
 
-static int resolve(const struct dataset *dataset, uint32_t at, struct lists_word path,
-		   unsigned *left, uint32_t *ret);
+static int resolve_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
+			unsigned *left, uint32_t *ret);
 
 /* `left` counts the links of the whole way, not of one branch: no target makes it long. */
-static int follow(const struct dataset *dataset, uint32_t link, unsigned *left, uint32_t *ret)
+static int follow_link(const struct dataset *dataset, uint32_t link, unsigned *left, uint32_t *ret)
 {
 	struct dataset_entry entry;
 	struct lists_word target;
@@ -152,7 +152,7 @@ static int follow(const struct dataset *dataset, uint32_t link, unsigned *left, 
 	if (target.text[0] == '/')
 		return -ENOENT;
 	dataset_entry(dataset, link, &entry);
-	return resolve(dataset, entry.parent, target, left, ret);
+	return resolve_path(dataset, entry.parent, target, left, ret);
 }
 
 /* One component of a path, from the directory in *at. */
@@ -179,14 +179,14 @@ static int resolve_name(const struct dataset *dataset, struct lists_word name, u
 		return r;
 	dataset_entry(dataset, found, &entry);
 	if (entry.kind == FORMAT_SYMLINK)
-		r = follow(dataset, found, left, &found);
+		r = follow_link(dataset, found, left, &found);
 	if (r == 0)
 		*at = inode_of(dataset, found);
 	return r;
 }
 
-static int resolve(const struct dataset *dataset, uint32_t at, struct lists_word path,
-		   unsigned *left, uint32_t *ret)
+static int resolve_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
+			unsigned *left, uint32_t *ret)
 {
 	const char *end = path.text + path.len, *stop;
 	int r = 0;
@@ -208,7 +208,7 @@ int lists_resolve(const struct dataset *dataset, uint32_t directory, struct list
 {
 	unsigned left = LINKS_MAX;
 
-	return resolve(dataset, directory, path, &left, ret);
+	return resolve_path(dataset, directory, path, &left, ret);
 }
 
 /* --- keys ---------------------------------------------------------------------------------- */
@@ -240,17 +240,17 @@ static size_t put_character(const char *from, size_t left, char **to)
 	return len;
 }
 
-static bool is_digit(char c)
+static bool is_decimal(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 /* A run of digits, after the end of the string before it; returns the bytes read. */
-static size_t put_number(const char *from, size_t left, char **to)
+static size_t put_sort_number(const char *from, size_t left, char **to)
 {
 	size_t end = 0, begin = 0;
 
-	while (end < left && is_digit(from[end]))
+	while (end < left && is_decimal(from[end]))
 		end++;
 	while (begin < end && from[begin] == '0')
 		begin++;
@@ -261,11 +261,11 @@ static size_t put_number(const char *from, size_t left, char **to)
 	return end;
 }
 
-static void put_key(char **to, const char *name, size_t len, bool natural)
+static void put_sort_key(char **to, const char *name, size_t len, bool natural)
 {
 	for (size_t i = 0; i < len;) {
-		if (natural && is_digit(name[i])) {
-			i += put_number(name + i, len - i, to);
+		if (natural && is_decimal(name[i])) {
+			i += put_sort_number(name + i, len - i, to);
 		} else if (natural && name[i] >= 'A' && name[i] <= 'Z') {
 			*(*to)++ = (char)(name[i++] + 'a' - 'A');
 		} else {
@@ -274,7 +274,7 @@ static void put_key(char **to, const char *name, size_t len, bool natural)
 	}
 }
 
-static int add_key(struct walk *w, struct tree_item *item, bool slash)
+static int add_key(struct tree_walk *w, struct tree_item *item, bool slash)
 {
 	struct dataset_child child;
 	char *to;
@@ -283,7 +283,7 @@ static int add_key(struct walk *w, struct tree_item *item, bool slash)
 	if (buf_reserve(&w->keys, 3 * child.name_len + 1) < 0)
 		return -ENOMEM;
 	to = w->keys.data + w->keys.len;
-	put_key(&to, child.name, child.name_len, w->order->key == LISTS_NATURAL);
+	put_sort_key(&to, child.name, child.name_len, w->order->key == LISTS_NATURAL);
 	if (slash && item->directory)
 		*to++ = '/';
 	item->key = w->keys.len;
@@ -292,7 +292,8 @@ static int add_key(struct walk *w, struct tree_item *item, bool slash)
 	return 0;
 }
 
-static int compare_keys(const struct walk *w, const struct tree_item *a, const struct tree_item *b)
+static int compare_keys(const struct tree_walk *w, const struct tree_item *a,
+			const struct tree_item *b)
 {
 	size_t len = a->key_len < b->key_len ? a->key_len : b->key_len;
 	int order = memcmp(w->keys.data + a->key, w->keys.data + b->key, len);
@@ -300,7 +301,7 @@ static int compare_keys(const struct walk *w, const struct tree_item *a, const s
 	return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
 }
 
-static int compare_items(const void *a, const void *b, void *walk)
+static int compare_by_key(const void *a, const void *b, void *walk)
 {
 	const struct tree_item *x = a, *y = b;
 	int order = compare_keys(walk, x, y);
@@ -308,7 +309,7 @@ static int compare_items(const void *a, const void *b, void *walk)
 	return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-static int sort_items(struct walk *w, size_t first, bool slash)
+static int sort_items(struct tree_walk *w, size_t first, bool slash)
 {
 	size_t keys = w->keys.len;
 	bool sorted = true;
@@ -321,7 +322,7 @@ static int sort_items(struct walk *w, size_t first, bool slash)
 			 (i == first || compare_keys(w, &w->items[i - 1], &w->items[i]) <= 0);
 	}
 	if (!sorted)
-		qsort_r(w->items + first, w->count - first, sizeof(*w->items), compare_items, w);
+		qsort_r(w->items + first, w->count - first, sizeof(*w->items), compare_by_key, w);
 	for (size_t i = first + 1; i < w->count; i++)
 		w->items[i].same = compare_keys(w, &w->items[i - 1], &w->items[i]) == 0;
 	w->keys.len = keys;
@@ -330,7 +331,7 @@ static int sort_items(struct walk *w, size_t first, bool slash)
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-static int add_item(struct walk *w, uint32_t child, uint32_t entry, bool directory)
+static int push_item(struct tree_walk *w, uint32_t child, uint32_t entry, bool directory)
 {
 	if (w->count == w->room && lists_grow(&w->items, &w->room, sizeof(*w->items)) < 0)
 		return -ENOMEM;
@@ -341,7 +342,7 @@ static int add_item(struct walk *w, uint32_t child, uint32_t entry, bool directo
 
 /* What a child is, links followed. One to outside of the pack may be a file, and keeps its place
  * in the list. */
-static enum format_kind what_is(const struct walk *w, uint32_t number,
+static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 				const struct dataset_child *child, uint32_t *ret)
 {
 	struct dataset_child target;
@@ -350,7 +351,7 @@ static enum format_kind what_is(const struct walk *w, uint32_t number,
 	*ret = child->inode;
 	if (child->kind != FORMAT_SYMLINK)
 		return child->kind;
-	if (follow(w->dataset, number, &left, ret) < 0) {
+	if (follow_link(w->dataset, number, &left, ret) < 0) {
 		*ret = LISTS_NONE;
 		return FORMAT_FILE;
 	}
@@ -358,7 +359,7 @@ static enum format_kind what_is(const struct walk *w, uint32_t number,
 	return target.kind;
 }
 
-static bool wants_directory(const struct walk *w, const struct dataset_child *child)
+static bool wants_directory(const struct tree_walk *w, const struct dataset_child *child)
 {
 	if (w->order->shape == LISTS_FLAT || (w->order->hide && child->name[0] == '.'))
 		return false;
@@ -366,7 +367,7 @@ static bool wants_directory(const struct walk *w, const struct dataset_child *ch
 }
 
 /* The directory's own files do not belong to LISTS_CLASSES. */
-static bool wants_file(const struct walk *w, const struct dataset_child *child)
+static bool wants_file(const struct tree_walk *w, const struct dataset_child *child)
 {
 	struct lists_word name = {child->name, child->name_len};
 
@@ -374,7 +375,7 @@ static bool wants_file(const struct walk *w, const struct dataset_child *child)
 	       lists_keeps(w->order, w->suffix, name);
 }
 
-static int collect_child(struct walk *w, uint32_t number, bool *ascii)
+static int collect_child(struct tree_walk *w, uint32_t number, bool *ascii)
 {
 	struct dataset_child child;
 	uint32_t entry;
@@ -385,11 +386,11 @@ static int collect_child(struct walk *w, uint32_t number, bool *ascii)
 	if (!(directory ? wants_directory(w, &child) : wants_file(w, &child)))
 		return 0;
 	*ascii = *ascii && is_ascii(child.name, child.name_len);
-	return add_item(w, number, entry, directory);
+	return push_item(w, number, entry, directory);
 }
 
 /* The index has names sorted by bytes, which suffices for many orders. */
-static bool is_sorted(const struct walk *w, size_t first, bool ascii)
+static bool is_sorted(const struct tree_walk *w, size_t first, bool ascii)
 {
 	enum lists_key key = w->order->key;
 	bool directories = false;
@@ -401,7 +402,7 @@ static bool is_sorted(const struct walk *w, size_t first, bool ascii)
 }
 
 /* Pushes the children of those directories that are the items [group, group + count), sorted. */
-static int collect(struct walk *w, size_t group, size_t count)
+static int collect(struct tree_walk *w, size_t group, size_t count)
 {
 	bool slash = w->order->key == LISTS_PATH || w->order->key == LISTS_NATURAL, ascii = true;
 	size_t first = w->count;
@@ -420,10 +421,10 @@ static int collect(struct walk *w, size_t group, size_t count)
 	return r < 0 || is_sorted(w, first, ascii) ? r : sort_items(w, first, slash);
 }
 
-static int walk_group(struct walk *w, size_t group, size_t count);
+static int walk_group(struct tree_walk *w, size_t group, size_t count);
 
 /* Directories with equal keys go together. */
-static int emit_mixed(struct walk *w, size_t first, size_t end)
+static int emit_mixed(struct tree_walk *w, size_t first, size_t end)
 {
 	size_t next;
 	int r = 0;
@@ -441,7 +442,7 @@ static int emit_mixed(struct walk *w, size_t first, size_t end)
 	return r;
 }
 
-static int emit_files_first(struct walk *w, size_t first, size_t end)
+static int emit_files_first(struct tree_walk *w, size_t first, size_t end)
 {
 	int r = 0;
 
@@ -454,7 +455,7 @@ static int emit_files_first(struct walk *w, size_t first, size_t end)
 	return r;
 }
 
-static int walk_group(struct walk *w, size_t group, size_t count)
+static int walk_group(struct tree_walk *w, size_t group, size_t count)
 {
 	size_t first = w->count;
 	int r;
@@ -474,12 +475,12 @@ static int walk_group(struct walk *w, size_t group, size_t count)
 int lists_tree(const struct dataset *dataset, uint32_t directory, const struct lists_order *order,
 	       struct lists_word suffix, struct lists_files *files)
 {
-	struct walk w = {.dataset = dataset,
-			 .order = order,
-			 .suffix = suffix,
-			 .files = files,
-			 .visits = (uint64_t)VISITS_EACH * dataset_entries(dataset)};
-	int r = add_item(&w, directory, directory, true);
+	struct tree_walk w = {.dataset = dataset,
+			      .order = order,
+			      .suffix = suffix,
+			      .files = files,
+			      .visits = (uint64_t)VISITS_EACH * dataset_entries(dataset)};
+	int r = push_item(&w, directory, directory, true);
 
 	if (r == 0)
 		r = walk_group(&w, 0, 1);

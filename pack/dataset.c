@@ -101,7 +101,7 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 }
 
 /* The superblock is the first record of all. */
-static int read_super(struct dataset *dataset, struct walker *walker, struct err *err)
+static int read_superblock(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	uint8_t data[FORMAT_SUPER_BYTES];
 	struct walker_record record;
@@ -128,7 +128,7 @@ static bool same_state(const struct format_lmdb_state *a, const struct format_lm
 
 /* Their records follow the superblock's. Where another tool has rewritten the LMDB they lie
  * elsewhere than the superblock says, even if the counts in its state happen to agree. */
-static int find_sections(struct dataset *dataset, struct walker *walker, struct err *err)
+static int relocate_sections(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	bool found[SECTION_COUNT + 1] = {false};
 	struct walker_record record;
@@ -178,16 +178,16 @@ static int check_counts(const struct dataset *dataset, struct err *err)
 	return 0;
 }
 
-static int load(struct dataset *dataset, struct walker *walker, struct err *err)
+static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	uint64_t unused;
-	int r = read_super(dataset, walker, err);
+	int r = read_superblock(dataset, walker, err);
 
 	if (r < 0)
 		return r;
 	dataset->opened = index_lmdb_state(walker_info(walker));
 	dataset->info.relocated = !same_state(&dataset->opened, &dataset->super.lmdb);
-	r = find_sections(dataset, walker, err);
+	r = relocate_sections(dataset, walker, err);
 	if (r == 0)
 		r = load_hot(dataset, err);
 	if (r == 0)
@@ -220,7 +220,7 @@ static int open_pack(struct dataset *dataset, struct err *err)
 	dataset->info.pack_bytes = dataset->seen.size;
 	r = walker_new(dataset->reader, &walker, err);
 	if (r == 0)
-		r = load(dataset, walker, err);
+		r = load_index(dataset, walker, err);
 	walker_free(walker);
 	return r;
 }

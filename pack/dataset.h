@@ -77,7 +77,7 @@ struct dataset_info {
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
 /* The same through a reader, which it takes over whatever it returns. */
 int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err);
-/* What the user can do about it, to stand behind that sentence: "; ...", or "". */
+/* What the user can do about it, to follow that sentence: "; ...", or "". */
 const char *dataset_way_out(int error);
 void dataset_free(struct dataset *dataset);
 
@@ -86,7 +86,7 @@ struct reader *dataset_reader(const struct dataset *dataset); /* stays the datas
 int dataset_fd(const struct dataset *dataset); /* of a pack that dataset_open() opened */
 uint32_t dataset_entries(const struct dataset *dataset);
 
-/* 0, or -ESTALE for good once somebody wrote to the file that was opened. Costs an fstat. */
+/* 0, or -ESTALE from the moment on that somebody writes to the file. Costs an fstat. */
 int dataset_unchanged(struct dataset *dataset);
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
@@ -160,7 +160,7 @@ typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
  * key of the section, its damage "index". Returns 0 (whatever was found) or -ENOMEM. */
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
-/* Holds the keys of the LMDB against the index: every file must have its record, at the place and
+/* Compares the keys of the LMDB with the index: every file must have its record, at the place and
  * of the size that the index says, and every record must belong to the index. The damage is
  * "no-record", "wrong-size", "wrong-place", "wrong-link" or "unknown-record". Returns 0 (whatever
  * was found), -EBADMSG where the pages themselves cannot be walked, or an I/O error. */

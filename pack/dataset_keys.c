@@ -1,4 +1,4 @@
-/* The keys of the LMDB held against the index: the part of verifying that file contents do
+/* The keys of the LMDB, compared with the index: the part of verifying that file contents do
  * not show. Each record must belong to a row and lie where the row says; each row that stands
  * for bytes must have met its record. */
 #include "base/bits.h"
@@ -99,7 +99,7 @@ static int check_record(void *context, const struct walker_record *record,
 	return check_file(checking, record, row);
 }
 
-static int check_parts(const struct checking *checking, uint32_t entry)
+static int check_parts_seen(const struct checking *checking, uint32_t entry)
 {
 	const struct index *index = &checking->dataset->index;
 	uint64_t parts = format_parts(index_get(index, SECTION_SIZE, entry));
@@ -126,7 +126,7 @@ static int check_missing(const struct checking *checking)
 		enum format_kind kind = index_kind(index, e);
 
 		if (kind == FORMAT_SPLIT)
-			r = check_parts(checking, e);
+			r = check_parts_seen(checking, e);
 		else if ((format_is_file(kind) || kind == FORMAT_HARDLINK) &&
 			 !bit_get(checking->entries_seen, e))
 			r = fault_in(checking, e, "no-record", "has no record");

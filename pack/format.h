@@ -48,7 +48,7 @@ enum format_kind {
 /* The sections of the index. A blob is bytes; a column has one little-endian integer of
  * `width` bytes (1, 2, 4 or 8) for each entry, unless said otherwise. */
 enum format_section {
-	SECTION_NAMES,	  /* blob: the names of all entries, one behind the other */
+	SECTION_NAMES,	  /* blob: the names of all entries, end to end */
 	SECTION_NAME_END, /* where each name ends in names */
 	SECTION_PARENT,	  /* the directory each entry is in; the root is its own */
 	SECTION_KIND,	  /* enum format_kind */

@@ -59,7 +59,7 @@ static bool within(uint64_t start, uint64_t size, uint64_t limit)
 
 /* What one pass over the entries carries along and counts. Entries come in blocks of siblings,
  * so that most share the parent of the one before. */
-struct pass {
+struct check_pass {
 	const struct index *index;
 	uint64_t pack_bytes;
 	uint64_t name_end; /* of the entry before */
@@ -69,7 +69,7 @@ struct pass {
 	uint32_t links;
 };
 
-static bool name_right(struct pass *pass, uint32_t entry)
+static bool name_right(struct check_pass *pass, uint32_t entry)
 {
 	const struct index_section *names = &pass->index->sections[SECTION_NAMES];
 	uint64_t start = pass->name_end;
@@ -87,7 +87,7 @@ static bool name_right(struct pass *pass, uint32_t entry)
 }
 
 /* Parents come before their children, which makes the tree free of cycles. */
-static bool parent_right(struct pass *pass, uint32_t entry)
+static bool parent_right(struct check_pass *pass, uint32_t entry)
 {
 	const struct index *index = pass->index;
 	uint64_t parent = index_get(index, SECTION_PARENT, entry);
@@ -112,7 +112,7 @@ static bool hardlink_right(const struct index *index, uint64_t target, uint64_t 
 
 /* An alias of an alias would be a way round, or in a circle. Many of one large file could have
  * more extents than can be counted. */
-static bool alias_right(struct pass *pass, uint64_t target, uint64_t size)
+static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
 {
 	const struct index *index = pass->index;
 	enum format_kind kind;
@@ -126,7 +126,7 @@ static bool alias_right(struct pass *pass, uint64_t target, uint64_t size)
 }
 
 /* The parts of all split files follow each other in entry order. */
-static bool split_right(struct pass *pass, uint64_t first, uint64_t size)
+static bool split_right(struct check_pass *pass, uint64_t first, uint64_t size)
 {
 	const struct index *index = pass->index;
 	uint64_t parts = format_parts(size);
@@ -146,7 +146,7 @@ static bool split_right(struct pass *pass, uint64_t first, uint64_t size)
 }
 
 /* Start and size, by kind; counts them. */
-static bool place_right(struct pass *pass, uint32_t entry)
+static bool place_right(struct check_pass *pass, uint32_t entry)
 {
 	const struct index *index = pass->index;
 	uint64_t start = index_get(index, SECTION_START, entry);
@@ -174,7 +174,7 @@ static bool place_right(struct pass *pass, uint32_t entry)
 }
 
 /* Checks each entry, numbers the extents, counts what must add up. */
-static int check_entries(struct index *index, struct pass *pass, struct err *err)
+static int check_entries(struct index *index, struct check_pass *pass, struct err *err)
 {
 	for (uint32_t e = 0; e < index->entries; e++) {
 		if ((e & ((1u << INDEX_BASE_SHIFT) - 1)) == 0)
@@ -189,7 +189,7 @@ static int check_entries(struct index *index, struct pass *pass, struct err *err
 	return 0;
 }
 
-static int compare_u32(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -208,7 +208,7 @@ static int collect_links(struct index *index, uint32_t count)
 	for (uint32_t e = 0; e < index->entries; e++)
 		if (index_kind(index, e) == FORMAT_HARDLINK)
 			index->links[at++] = index_inode(index, e);
-	qsort(index->links, count, sizeof(*index->links), compare_u32);
+	qsort(index->links, count, sizeof(*index->links), by_number);
 	index->link_count = count;
 	return 0;
 }
@@ -225,7 +225,7 @@ void index_forget_offsets(struct index *index)
 int index_check(struct index *index, uint64_t pack_bytes, struct err *err)
 {
 	const struct index_section *names = &index->sections[SECTION_NAMES];
-	struct pass pass = {.index = index, .pack_bytes = pack_bytes};
+	struct check_pass pass = {.index = index, .pack_bytes = pack_bytes};
 	int r;
 
 	if (memchr(names->data, '\0', names->bytes) || memchr(names->data, '/', names->bytes))

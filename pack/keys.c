@@ -178,7 +178,8 @@ static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_r
 }
 
 /* The row of a key: 0, -ENOENT (the index knows no such thing) or -ENOMEM. */
-static int resolve(struct resolver *resolver, const uint8_t *key, size_t len, struct keys_row *ret)
+static int resolve_key(struct resolver *resolver, const uint8_t *key, size_t len,
+		       struct keys_row *ret)
 {
 	enum format_section section;
 	uint32_t entry;
@@ -221,7 +222,7 @@ int keys_walk(const struct index *index, struct walker *walker, const struct key
 	while (r == 0) {
 		struct keys_row row;
 
-		r = resolve(&resolver, record.key, record.key_len, &row);
+		r = resolve_key(&resolver, record.key, record.key_len, &row);
 		if (r == -ENOTDIR)
 			r = -ENOENT;
 		if (r == 0 || r == -ENOENT)

@@ -10,7 +10,7 @@
 #define MAGIC	      0xBEEFC0DEu
 #define MAGIC_SWAPPED 0xDEC0EFBEu
 #define NO_PAGE	      UINT64_MAX /* the root of an empty database */
-#define FIRST_PAGE    2		 /* behind the two meta pages */
+#define FIRST_PAGE    2		 /* after the two meta pages */
 /* Keeps every offset within off_t, whatever the page size. */
 #define LAST_PAGE_MAX (((uint64_t)1 << 47) - 1)
 #define DEPTH_MAX     32 /* CURSOR_STACK: liblmdb goes no deeper */
@@ -42,7 +42,7 @@ struct meta {
 };
 
 /* One page of the path from the root to a leaf. */
-struct level {
+struct tree_level {
 	uint8_t *page;
 	uint64_t number;
 	unsigned count; /* nodes */
@@ -56,7 +56,7 @@ struct node {
 	uint32_t size; /* of a leaf's value; a branch: the lower half of its child */
 	const uint8_t *key;
 	size_t key_len;
-	size_t data; /* where the data begins in the page, right behind the key */
+	size_t data; /* where the data begins in the page, right after the key */
 };
 
 /* A page seen twice yields a key seen before, and keys must rise strictly: so a walk ends,
@@ -64,12 +64,12 @@ struct node {
 struct walker {
 	struct reader *reader;
 	struct walker_info info;
-	struct level levels[DEPTH_MAX]; /* info.depth of them */
-	bool walking;			/* levels hold a path; else the walk is at its end */
-	bool whole;			/* the walk began at the first record */
-	uint64_t seen;			/* records since then */
-	size_t key_len;			/* of the last record; 0: none */
-	uint8_t *key;			/* room for a page */
+	struct tree_level levels[DEPTH_MAX]; /* info.depth of them */
+	bool walking;			     /* levels hold a path; else the walk is at its end */
+	bool whole;			     /* the walk began at the first record */
+	uint64_t seen;			     /* records since then */
+	size_t key_len;			     /* of the last record; 0: none */
+	uint8_t *key;			     /* room for a page */
 	uint8_t memory[];
 };
 
@@ -281,7 +281,7 @@ const struct walker_info *walker_info(const struct walker *walker)
 
 /* --- pages and nodes ----------------------------------------------------------------------- */
 
-static bool is_leaf(const struct walker *walker, const struct level *level)
+static bool is_leaf(const struct walker *walker, const struct tree_level *level)
 {
 	return level == &walker->levels[walker->info.depth - 1];
 }
@@ -300,7 +300,8 @@ static int header_read(const struct walker *walker, uint64_t number, uint8_t *pa
 	return 0;
 }
 
-static int bounds_check(const struct walker *walker, const struct level *level, struct err *err)
+static int bounds_check(const struct walker *walker, const struct tree_level *level,
+			struct err *err)
 {
 	unsigned flags = le_get16(level->page + 10), want;
 	unsigned lower = le_get16(level->page + 12), upper = le_get16(level->page + 14);
@@ -318,7 +319,7 @@ static int bounds_check(const struct walker *walker, const struct level *level, 
 	return 0;
 }
 
-static int level_load(const struct walker *walker, struct level *level, uint64_t number,
+static int level_load(const struct walker *walker, struct tree_level *level, uint64_t number,
 		      struct err *err)
 {
 	int r = header_read(walker, number, level->page, walker->info.page_size, err);
@@ -340,7 +341,7 @@ static uint64_t overflow_pages(const struct walker *walker, uint64_t size)
 }
 
 /* Node `i` of a page, i < count: its header and key lie within the page. */
-static int node_get(const struct walker *walker, const struct level *level, unsigned i,
+static int node_get(const struct walker *walker, const struct tree_level *level, unsigned i,
 		    struct node *ret, struct err *err)
 {
 	size_t at = le_get16(level->page + PAGE_HEADER + 2 * i), key_len;
@@ -375,7 +376,7 @@ static int reference_check(const struct walker *walker, const struct node *node,
 }
 
 /* The page below node `i` of a branch page. */
-static int child_get(const struct walker *walker, const struct level *level, unsigned i,
+static int child_get(const struct walker *walker, const struct tree_level *level, unsigned i,
 		     uint64_t *ret, struct err *err)
 {
 	struct node node;
@@ -449,7 +450,7 @@ static int key_compare(const uint8_t *a, size_t a_len, const uint8_t *b, size_t 
 }
 
 /* The record at the leaf's `next`, which must have a greater key than the last one. */
-static int record_take(struct walker *walker, struct level *leaf, struct walker_record *ret,
+static int record_take(struct walker *walker, struct tree_level *leaf, struct walker_record *ret,
 		       struct err *err)
 {
 	struct node node;
@@ -472,10 +473,9 @@ static int record_take(struct walker *walker, struct level *leaf, struct walker_
 
 /* --- walking ------------------------------------------------------------------------------- */
 
-/* Has the kernel read the children of a page all at once, but for those that follow one another,
- * which it reads ahead by itself. Only a hint: what is wrong with them is told when they are read.
- */
-static void ask_for_children(const struct walker *walker, const struct level *level)
+/* Asks for the children of a page all at once, but not for those that follow one another, which the
+ * kernel reads ahead by itself. Only a hint: damage is reported when they are read. */
+static void ask_for_children(const struct walker *walker, const struct tree_level *level)
 {
 	uint32_t page = walker->info.page_size;
 	uint64_t child, before = 0;
@@ -493,7 +493,7 @@ static void ask_for_children(const struct walker *walker, const struct level *le
 /* Loads the page at `depth`: the root, or the next child of the page above. */
 static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 {
-	struct level *above = depth > 0 ? &walker->levels[depth - 1] : NULL;
+	struct tree_level *above = depth > 0 ? &walker->levels[depth - 1] : NULL;
 	uint64_t number = walker->info.root;
 	int r = above ? child_get(walker, above, above->next, &number, err) : 0;
 
@@ -564,7 +564,7 @@ int walker_next(struct walker *walker, struct walker_record *ret, struct err *er
 
 /* Sets the level's `next` to its first node from `low` on whose key is not less than the one
  * looked for. Returns 1 where it is that key, else 0. */
-static int level_search(const struct walker *walker, struct level *level, unsigned low,
+static int level_search(const struct walker *walker, struct tree_level *level, unsigned low,
 			const struct walker_record *want, struct err *err)
 {
 	unsigned high = level->count;
@@ -594,7 +594,7 @@ static int level_search(const struct walker *walker, struct level *level, unsign
 static int leaf_find(struct walker *walker, const struct walker_record *want, struct err *err)
 {
 	for (unsigned depth = 0;; depth++) {
-		struct level *level = &walker->levels[depth];
+		struct tree_level *level = &walker->levels[depth];
 		int r = level_enter(walker, depth, err);
 
 		if (r == 0)

@@ -56,7 +56,7 @@ const struct walker_info *walker_info(const struct walker *walker);
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
 int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
 
-/* The record of one key, by descent; the walk goes on behind it.
+/* The record of one key, by descent; the walk continues after it.
  * Returns 0, -ENOENT, -EBADMSG or the error of the read. */
 int walker_find(struct walker *walker, const void *key, size_t len, struct walker_record *ret,
 		struct err *err);

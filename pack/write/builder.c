@@ -109,7 +109,7 @@ void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct time
 	node->mtime = date_of(mtime);
 }
 
-static bool is_file(const struct builder *builder, uint32_t id)
+static bool is_file_id(const struct builder *builder, uint32_t id)
 {
 	return id < builder_count(builder) && format_is_file(builder_node(builder, id)->kind);
 }
@@ -119,7 +119,7 @@ static bool is_file(const struct builder *builder, uint32_t id)
 #define SECTION_MOST ((size_t)0x7ffff000 - 16)
 #define ENTRIES_MOST (SECTION_MOST / sizeof(uint64_t))
 
-static bool has_room(const struct buf *section, size_t more)
+static bool section_has_room(const struct buf *section, size_t more)
 {
 	return more <= SECTION_MOST - section->len;
 }
@@ -131,8 +131,9 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 
 	if (!format_name_valid(entry->name, entry->name_len))
 		return err_set(err, -EINVAL, "not a name that a pack can hold");
-	if (count == ENTRIES_MOST || !has_room(&builder->names, entry->name_len) ||
-	    (entry->kind == FORMAT_SYMLINK && !has_room(&builder->targets, entry->target_len)))
+	if (count == ENTRIES_MOST || !section_has_room(&builder->names, entry->name_len) ||
+	    (entry->kind == FORMAT_SYMLINK &&
+	     !section_has_room(&builder->targets, entry->target_len)))
 		return err_set(err, -EOVERFLOW,
 			       "more names than one pack can hold: pack it in parts");
 	if (entry->parent >= count ||
@@ -140,7 +141,7 @@ static int check_entry(const struct builder *builder, const struct builder_entry
 		return err_set(err, -EINVAL, "its parent is not a directory");
 	if (entry->kind == FORMAT_SYMLINK && (!entry->target || entry->target_len == 0))
 		return err_set(err, -EINVAL, "a symbolic link without target");
-	if (entry->kind == FORMAT_HARDLINK && !is_file(builder, entry->link_to))
+	if (entry->kind == FORMAT_HARDLINK && !is_file_id(builder, entry->link_to))
 		return err_set(err, -EINVAL, "a hard link to something that is not a file");
 	return 0;
 }
@@ -247,7 +248,7 @@ static int store_record(struct builder *builder, const struct format_key *key,
 
 #define PART_EXTENTS (FORMAT_PART / FORMAT_EXTENT)
 
-static int changed(const struct buf *path, struct err *err)
+static int parts_changed(const struct buf *path, struct err *err)
 {
 	return err_set(err, -ESTALE, "'%s' is not what was packed of it before the interruption",
 		       path->data);
@@ -255,7 +256,7 @@ static int changed(const struct buf *path, struct err *err)
 
 /* Parts from before an interruption are only read again: 0 where they are the same, 1 where not, or
  * what the source gave. */
-static int check_parts(struct builder *builder, const struct builder_source *source)
+static int reread_parts(struct builder *builder, const struct builder_source *source)
 {
 	uint32_t parts = builder->parts;
 	SCOPE_FREE void *data = malloc(parts ? FORMAT_PART : 1);
@@ -292,10 +293,10 @@ static int store_parts(struct builder *builder, const struct buf *path,
 {
 	uint32_t part = builder->parts;
 	struct format_key key;
-	int r = check_parts(builder, source);
+	int r = reread_parts(builder, source);
 
 	if (r == 1)
-		return changed(path, err);
+		return parts_changed(path, err);
 	for (uint64_t left = source->size - part * FORMAT_PART; left && r == 0;) {
 		uint64_t size = left < FORMAT_PART ? left : FORMAT_PART;
 		uint64_t first = builder_sum_count(builder);
@@ -359,7 +360,7 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 	if (r == 0)
 		r = builder_path(builder, id, &path);
 	if (r == 0 && builder->parts && builder->parts >= format_parts(source->size))
-		r = changed(&path, err);
+		r = parts_changed(&path, err);
 	if (r < 0)
 		return r;
 	r = split ? store_parts(builder, &path, source, err) : store_whole(builder, &path, source);

@@ -19,7 +19,7 @@
  *	            storing): was it? else builder_store -> builder_finish -> builder_free
  *
  * and gives the file that the first run would have given, bit for bit, if the source is the
- * same. Of one that has changed, files already packed are told by their fingerprints (-ESTALE);
+ * same. Of one that has changed, files already packed are found by their fingerprints (-ESTALE);
  * whatever was not packed yet is taken as it is now.
  *
  * Not thread-safe: one thread adds and stores. */
@@ -104,7 +104,7 @@ void builder_discard(struct builder *builder);
  * builder_new, what there is to go on from. Waits for the batch that is being synced. */
 bool builder_kept(struct builder *builder, struct builder_kept *ret);
 
-/* Removes the journal that a run which was killed right behind its rename has left beside the
+/* Removes the journal that a run which was killed right after its rename has left beside the
  * finished pack at path; none of a pack that is being made. */
 void builder_tidy(const char *path);
 

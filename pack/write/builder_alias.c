@@ -47,47 +47,51 @@ static uint32_t holder_of(const struct builder *builder, uint32_t id)
 	return id;
 }
 
-int builder_put_reference(struct builder *builder, uint32_t id, builder_put_fn *put)
+/* The record of a hard link or alias: its key, and its value, which names the holder. */
+static int make_reference(const struct builder *builder, uint32_t id, struct format_key *ret_key,
+			  struct buf *value)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, holder = BUF_INIT;
-	size_t magic = sizeof(FORMAT_LINK_MAGIC) - 1;
-	struct format_key key;
-	void *space;
 	int r = builder_path(builder, id, &path);
 
 	if (r == 0)
 		r = builder_path(builder, holder_of(builder, id), &holder);
-	if (r < 0)
-		return r;
-	format_key_path(path.data, path.len, &key);
-	r = put(builder, &key, magic + holder.len, &space);
-	if (r != 0)
-		return r;
-	memcpy(space, FORMAT_LINK_MAGIC, magic);
-	memcpy((char *)space + magic, holder.data, holder.len);
-	return 0;
+	if (r == 0)
+		r = buf_add(value, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
+	if (r == 0)
+		r = buf_add(value, holder.data, holder.len);
+	if (r == 0)
+		format_key_path(path.data, path.len, ret_key);
+	return r;
+}
+
+int builder_put_reference(struct builder *builder, uint32_t id, builder_put_fn *put)
+{
+	SCOPE(buf_release) struct buf value = BUF_INIT;
+	struct format_key key;
+	void *space;
+	int r = make_reference(builder, id, &key, &value);
+
+	if (r == 0)
+		r = put(builder, &key, value.len, &space);
+	if (r == 0)
+		memcpy(space, value.data, value.len);
+	return r;
 }
 
 int builder_holds_reference(const struct builder *builder, uint32_t id, bool *ret)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT, holder = BUF_INIT;
-	size_t magic = sizeof(FORMAT_LINK_MAGIC) - 1;
+	SCOPE(buf_release) struct buf value = BUF_INIT;
 	struct format_key key;
-	const char *stored;
+	const void *stored;
 	uint64_t len;
-	int r = builder_path(builder, id, &path);
+	int r = make_reference(builder, id, &key, &value);
 
 	if (r == 0)
-		r = builder_path(builder, holder_of(builder, id), &holder);
-	if (r < 0)
-		return r;
-	format_key_path(path.data, path.len, &key);
-	r = store_get(builder->store, key.data, key.len, (const void **)&stored, &len);
-	if (r < 0)
-		return r;
-	*ret = len == magic + holder.len && memcmp(stored, FORMAT_LINK_MAGIC, magic) == 0 &&
-	       memcmp(stored + magic, holder.data, holder.len) == 0;
-	return 0;
+		r = store_get(builder->store, key.data, key.len, &stored, &len);
+	if (r == 0)
+		*ret = len == value.len && memcmp(stored, value.data, len) == 0;
+	return r;
 }
 
 void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to)

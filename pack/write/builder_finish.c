@@ -136,7 +136,7 @@ static int close_store(struct builder *builder)
 }
 
 /* Their records follow the superblock's. */
-static int find_sections(struct walker *walker, struct format_super *super, struct err *err)
+static int locate_sections(struct walker *walker, struct format_super *super, struct err *err)
 {
 	struct walker_record record;
 	int r = walker_first(walker, &record, err);
@@ -171,7 +171,7 @@ static int read_section(const struct builder *builder, const struct format_secti
 static int read_index(const struct builder *builder, struct walker *walker,
 		      struct format_super *super, struct index *index, struct err *err)
 {
-	int r = find_sections(walker, super, err);
+	int r = locate_sections(walker, super, err);
 
 	for (size_t i = 0; r == 0 && i < sizeof(finding) / sizeof(*finding); i++)
 		r = read_section(builder, &super->sections[finding[i]],
@@ -179,8 +179,8 @@ static int read_index(const struct builder *builder, struct walker *walker,
 	return r;
 }
 
-static int locate(const struct builder *builder, struct index *index, struct format_super *super,
-		  struct err *err)
+static int locate_records(const struct builder *builder, struct index *index,
+			  struct format_super *super, struct err *err)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker *walker;
@@ -215,7 +215,7 @@ static int write_offsets(struct builder *builder, struct index *index, struct fo
 			 struct err *err)
 {
 	uint8_t data[FORMAT_SUPER_BYTES];
-	int r = locate(builder, index, super, err);
+	int r = locate_records(builder, index, super, err);
 
 	if (r == 0)
 		r = write_section(builder, index, super, SECTION_START);
@@ -252,7 +252,7 @@ static int finish_file(struct builder *builder, struct err *err)
 	return take_name(builder, err);
 }
 
-static void count_aliases(const struct builder *builder, struct builder_summary *summary)
+static void summarise_aliases(const struct builder *builder, struct builder_summary *summary)
 {
 	for (uint32_t id = 1; id < builder_count(builder); id++) {
 		const struct builder_node *node = builder_node(builder, id);
@@ -287,7 +287,7 @@ int builder_finish(struct builder *builder, struct builder_summary *ret, struct 
 	struct format_super super = {0};
 	int r;
 
-	count_aliases(builder, &summary);
+	summarise_aliases(builder, &summary);
 	r = put_all(builder, &super, &index, err);
 	if (r == 0)
 		r = close_store(builder);

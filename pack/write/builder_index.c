@@ -15,7 +15,7 @@ void builder_tree_release(struct builder_tree *tree)
 	*tree = (struct builder_tree){0};
 }
 
-static int compare_names(const struct builder *builder, const struct builder_node *a,
+static int by_entry_name(const struct builder *builder, const struct builder_node *a,
 			 const struct builder_node *b)
 {
 	const char *names = builder->names.data;
@@ -33,7 +33,7 @@ static int compare_siblings(const void *a, const void *b, void *context)
 
 	if (x->parent != y->parent)
 		return x->parent < y->parent ? -1 : 1;
-	return compare_names(builder, x, y);
+	return by_entry_name(builder, x, y);
 }
 
 static int name_fault(const struct builder *builder, uint32_t id, int code, const char *what,
@@ -65,7 +65,7 @@ static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_c
 
 		if (parent->size++ == 0)
 			parent->start = i;
-		else if (compare_names(builder, builder_node(builder, ids[i - 1]),
+		else if (by_entry_name(builder, builder_node(builder, ids[i - 1]),
 				       builder_node(builder, ids[i])) == 0)
 			return name_fault(builder, ids[i], -EEXIST, "there are two of this name",
 					  err);

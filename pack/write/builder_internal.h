@@ -49,7 +49,7 @@ struct builder {
 	uint64_t puts;	/* of the finish so far; now.puts is ahead where it was interrupted */
 
 	struct buf nodes;   /* struct builder_node, by id */
-	struct buf names;   /* of the nodes, one behind the other */
+	struct buf names;   /* of the nodes, end to end */
 	struct buf targets; /* of symbolic links */
 	struct buf sums;    /* uint64_t, in the order of storing; not of files of one extent */
 };
@@ -120,7 +120,7 @@ int builder_partial_check(struct builder *builder, const struct builder_params *
 			  struct err *err);
 /* Commits what was put, and hands it to the journal. */
 int builder_commit(struct builder *builder);
-/* Puts a record, behind a commit where that is due. As store_put(). */
+/* Puts a record, after a commit where that is due. As store_put(). */
 int builder_put(struct builder *builder, const struct format_key *key, uint64_t size,
 		void **ret_space);
 /* The same in the finish: returns 1 where it is there from before an interruption. */

@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch has so many */
+#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch is as long */
 
 /* --- opening ------------------------------------------------------------------------------- */
 
@@ -84,7 +84,7 @@ static int open_locked(struct builder *builder, struct err *err)
 
 /* --- the remains of an interrupted run ------------------------------------------------------- */
 
-static bool holds(int fd, const void *want, size_t len, uint64_t offset)
+static bool file_holds(int fd, const void *want, size_t len, uint64_t offset)
 {
 	uint8_t data[FORMAT_SUPER_BYTES];
 
@@ -104,9 +104,9 @@ static bool belongs(const struct builder *builder)
 	    (uint64_t)st.st_size < state->bytes)
 		return false;
 	format_super_unfinished(journal_run(builder->journal), super);
-	return holds(builder->fd, super, sizeof(super), last.super_offset) ||
-	       (holds(builder->fd, state->metas[0], STORE_META_BYTES, 0) &&
-		holds(builder->fd, state->metas[1], STORE_META_BYTES, state->page));
+	return file_holds(builder->fd, super, sizeof(super), last.super_offset) ||
+	       (file_holds(builder->fd, state->metas[0], STORE_META_BYTES, 0) &&
+		file_holds(builder->fd, state->metas[1], STORE_META_BYTES, state->page));
 }
 
 /* The journal of what lies there: 0, or -ENODATA where there is nothing to go on with. */
@@ -143,7 +143,7 @@ static bool is_damaged_batch(int fd, int error)
 }
 
 /* 0: a whole one; -EINPROGRESS; -ENOENT: none; -EBADMSG, ... */
-static int read_super(int fd, struct walker *walker)
+static int decode_super(int fd, struct walker *walker)
 {
 	uint8_t data[FORMAT_SUPER_BYTES];
 	struct format_super super;
@@ -171,14 +171,14 @@ static bool is_of_a_run(int fd)
 	if (r == 0)
 		r = walker_new(reader, &walker, &err);
 	if (r == 0) {
-		r = read_super(fd, walker);
+		r = decode_super(fd, walker);
 		walker_free(walker);
 	}
 	return r == -EINPROGRESS || is_damaged_batch(fd, r);
 }
 
 /* Cuts the first line that `a` has and `b` has not out of `a`: false where there is none. */
-static bool find_line(const char *a, const char *b, size_t *ret_len, const char **ret)
+static bool find_option(const char *a, const char *b, size_t *ret_len, const char **ret)
 {
 	for (size_t len; *a; a += len + (a[len] == '\n')) {
 		bool found = false;
@@ -201,16 +201,17 @@ static int check_options(const struct builder *builder, struct err *err)
 	const char *then = journal_options(builder->journal), *with;
 	size_t len;
 
-	if (find_line(then, builder->options, &len, &with))
+	if (find_option(then, builder->options, &len, &with))
 		return err_set(err, -EINVAL, "was begun with '%.*s'%s", (int)len, with, way_out);
-	if (find_line(builder->options, then, &len, &with))
+	if (find_option(builder->options, then, &len, &with))
 		return err_set(err, -EINVAL, "was begun without '%.*s'%s", (int)len, with, way_out);
 	return 0;
 }
 
 /* 0: what lies there is to be gone on with; -ENODATA: there is nothing; or why it stops this run.
  */
-static int judge(struct builder *builder, const struct builder_params *params, struct err *err)
+static int judge_partial(struct builder *builder, const struct builder_params *params,
+			 struct err *err)
 {
 	int r = params->resume || !params->replace ? find_journal(builder, err) : -ENODATA;
 
@@ -271,7 +272,7 @@ static int locate_super(struct builder *builder, struct err *err)
 	return r;
 }
 
-/* What is there goes for good: first the journal's name, so that it cannot come back and claim
+/* Removes what is there: first the journal's name, so that it cannot come back and claim
  * a file of which only some pages are the old ones. */
 static int clear(const struct builder *builder, struct err *err)
 {
@@ -310,7 +311,7 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 	int r = open_locked(builder, err);
 
 	if (r == 0)
-		r = judge(builder, params, err);
+		r = judge_partial(builder, params, err);
 	if (r == -ENODATA)
 		return begin(builder, params->batch, err);
 	return r < 0 ? r : take_up(builder, params->batch);
@@ -355,7 +356,7 @@ int builder_partial_check(struct builder *builder, const struct builder_params *
 	builder->fd = fd;
 	r = lock(builder, fd, err);
 	if (r == 0)
-		r = judge(builder, params, err);
+		r = judge_partial(builder, params, err);
 	return r == -ENODATA ? 0 : r;
 }
 

@@ -1,4 +1,5 @@
-/* What the journal knows of each file: noted when it is stored, asked for by whoever goes on. */
+/* What the journal knows of each file: noted when it is stored, asked for when the pack is resumed.
+ */
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
 
@@ -26,7 +27,7 @@ void builder_record(struct builder *builder, enum journal_kind kind, uint64_t si
 	journal_add(builder->journal, &part);
 }
 
-static enum journal_kind kind_of(const struct builder_node *node)
+static enum journal_kind record_kind(const struct builder_node *node)
 {
 	if (node->state != NODE_DONE)
 		return JOURNAL_DROPPED;
@@ -38,7 +39,7 @@ void builder_record_file(struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
 	struct journal_record file = {
-		.kind = kind_of(node),
+		.kind = record_kind(node),
 		.fingerprint = builder->fingerprint,
 		.size = node->kind == FORMAT_ALIAS ? node->start : node->size,
 		.image.kind = (enum format_image)node->image,
@@ -62,16 +63,16 @@ void builder_record_file(struct builder *builder, uint32_t id)
 /* --- asking -------------------------------------------------------------------------------- */
 
 /* The journal is of something else: what is said of the file goes around its path. */
-static int stale(const struct builder *builder, uint32_t id, const char *before, const char *behind,
+static int stale(const struct builder *builder, uint32_t id, const char *before, const char *after,
 		 struct err *err)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = builder_path(builder, id, &path);
 
-	return r < 0 ? r : err_set(err, -ESTALE, "%s'%s'%s", before, path.data, behind);
+	return r < 0 ? r : err_set(err, -ESTALE, "%s'%s'%s", before, path.data, after);
 }
 
-static int changed(const struct builder *builder, uint32_t id, struct err *err)
+static int file_changed(const struct builder *builder, uint32_t id, struct err *err)
 {
 	return stale(builder, id, "",
 		     " is not the file that was packed in this place before the interruption, or "
@@ -158,7 +159,7 @@ int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 	if (r == 1)
 		builder->resuming = false;
 	if (r < 0)
-		return r == -ESTALE ? changed(builder, id, err) : r;
+		return r == -ESTALE ? file_changed(builder, id, err) : r;
 	if (r == 1)
 		return 0;
 	builder->parts = 0;

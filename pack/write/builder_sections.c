@@ -275,7 +275,7 @@ static bool is_content(enum format_section section)
 	}
 }
 
-/* Sums one section, alone and behind those before it. */
+/* Sums one section, alone and after those before it. */
 static int sum_section(const struct builder_tree *tree, struct format_section_ref *ref,
 		       enum format_section section, XXH3_state_t *digest, uint64_t *sum)
 {

@@ -207,7 +207,7 @@ static int write_block(struct journal *journal)
 
 /* The next batch is copied to the same pages of memory then, which are in use already, and the
  * page cache keeps what others have in it. */
-static void forget(int fd, uint64_t bytes)
+static void forget_records(int fd, uint64_t bytes)
 {
 	posix_fadvise(fd, 0, (off_t)bytes, POSIX_FADV_DONTNEED);
 }
@@ -217,7 +217,7 @@ static int make_durable(struct journal *journal)
 	int r = fdatasync(journal->pack) < 0 ? -errno : 0;
 
 	if (r == 0 && !journal->checkpoint.revisited)
-		forget(journal->pack, journal->checkpoint.store.bytes);
+		forget_records(journal->pack, journal->checkpoint.store.bytes);
 	if (r == 0 && journal->fd < 0)
 		r = create_file(journal);
 	return r < 0 ? r : write_block(journal);

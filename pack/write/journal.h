@@ -1,4 +1,4 @@
-/* The journal beside an unfinished pack: what of it is on the disk, for good.
+/* The journal beside an unfinished pack: what of it is on the disk and stays there.
  *
  * A pack that is being written (PATH.partial) is an LMDB file whose commits are not synced. The
  * journal (PATH.partial.journal) has a checkpoint for each commit that has been, and one record
@@ -98,7 +98,7 @@ void journal_add(struct journal *journal, const struct journal_record *record);
 void journal_amend(struct journal *journal, const struct dataset_image *image);
 
 /* After a commit of the store, with its state: the records added since the last one become a
- * checkpoint, by and by. Waits for the one before it.
+ * checkpoint, in the background. Waits for the one before it.
  * Returns 0, or what syncing or writing an earlier one gave: none comes after that. */
 int journal_commit(struct journal *journal, const struct journal_checkpoint *checkpoint);
 /* Waits until all that was handed over is on the disk. The same results. */
@@ -111,7 +111,7 @@ int journal_last(struct journal *journal, struct journal_checkpoint *ret);
 
 /* --- one that is there ---------------------------------------------------------------------- */
 
-/* Opens the journal of an interrupted run, to go on behind its last checkpoint; what is torn
+/* Opens the journal of an interrupted run, to go on after its last checkpoint; what is torn
  * there is cut off with the first new one. Nothing is written until then.
  * Returns 0; -ENODATA (none, or without a checkpoint); -EPROTONOSUPPORT (of another version);
  * -ENOMEM, or what reading gave. */

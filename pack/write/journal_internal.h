@@ -33,11 +33,11 @@ struct journal {
 
 	struct buf records; /* since the last commit */
 	size_t last;	    /* where the last one begins */
-	bool full;	    /* a record is missing for want of memory */
+	bool full;	    /* a record is missing, as memory was short */
 
 	struct buf block; /* being read */
 	size_t record;	  /* the next one in it */
-	uint64_t next;	  /* where the block behind it lies */
+	uint64_t next;	  /* where the block after it lies */
 	uint64_t next_chain;
 	uint64_t replay_end;
 

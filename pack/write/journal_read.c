@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 /* Replaces what is in buf by `len` bytes of the file: 0, -ENODATA where it is shorter. */
-static int load(const struct journal *journal, uint64_t at, size_t len, struct buf *buf)
+static int load_bytes(const struct journal *journal, uint64_t at, size_t len, struct buf *buf)
 {
 	int r;
 
@@ -38,7 +38,7 @@ static int read_header(struct journal *journal, struct err *err)
 {
 	struct buf *buf = &journal->block;
 	uint32_t options;
-	int r = load(journal, 0, JOURNAL_HEADER, buf);
+	int r = load_bytes(journal, 0, JOURNAL_HEADER, buf);
 
 	if (r < 0)
 		return r;
@@ -49,7 +49,7 @@ static int read_header(struct journal *journal, struct err *err)
 	options = le_get32(buf->data + 12);
 	if (options > JOURNAL_OPTIONS_MAX)
 		return -ENODATA;
-	r = load(journal, 0, JOURNAL_HEADER + options + JOURNAL_SUM, buf);
+	r = load_bytes(journal, 0, JOURNAL_HEADER + options + JOURNAL_SUM, buf);
 	if (r < 0)
 		return r;
 	if (!sum_holds(buf, 0))
@@ -61,14 +61,14 @@ static int read_header(struct journal *journal, struct err *err)
 	return journal->options ? 0 : -ENOMEM;
 }
 
-/* Loads the block at `next` and moves `next` behind it. Returns 0, or -ENODATA where there is
+/* Loads the block at `next` and moves `next` after it. Returns 0, or -ENODATA where there is
  * none that is whole. */
 static int load_block(struct journal *journal)
 {
 	struct buf *buf = &journal->block;
 	uint64_t records;
 	struct stat st;
-	int r = load(journal, journal->next, 8, buf);
+	int r = load_bytes(journal, journal->next, 8, buf);
 
 	if (r < 0)
 		return r;
@@ -77,7 +77,7 @@ static int load_block(struct journal *journal)
 		return -errno;
 	if (records > (uint64_t)st.st_size)
 		return -ENODATA;
-	r = load(journal, journal->next, JOURNAL_BLOCK + records + JOURNAL_SUM, buf);
+	r = load_bytes(journal, journal->next, JOURNAL_BLOCK + records + JOURNAL_SUM, buf);
 	if (r < 0)
 		return r;
 	if (!sum_holds(buf, journal->next_chain))

@@ -36,8 +36,8 @@ struct store {
 	size_t last_key_len;
 };
 
-/* liblmdb turns short writes into EIO. Why there was no room for more is heard from one more
- * write behind the end; the file is lost anyway. */
+/* liblmdb turns short writes into EIO. Why there was no room for more, one more
+ * write after the end tells; the file is lost anyway. */
 static int why_short(const struct store *store)
 {
 	SCOPE_CLOSE int fd = open(store->path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -81,7 +81,7 @@ static void store_close(struct store *store)
 	store->reading = false;
 }
 
-/* Records behind all others fill new leaves. Any other one has a leaf copied, at most once in a
+/* Records after all others fill new leaves. Any other one has a leaf copied, at most once in a
  * transaction. */
 static uint64_t record_cost(const struct store *store, size_t key_len, uint64_t size, bool last)
 {
@@ -103,7 +103,7 @@ static int store_measure(struct store *store)
 	return code;
 }
 
-/* Opens the environment with room for a full batch behind a record of `size` bytes, whatever
+/* Opens the environment with room for a full batch after a record of `size` bytes, whatever
  * that record will cost: the size of the map reaches the file, so that it must not depend on
  * how the transaction before this one went. */
 static int store_open(struct store *store, uint64_t size)

@@ -59,7 +59,7 @@ int store_wipe(struct store *store);
  * store_get(). */
 bool store_revisits(const struct store *store);
 
-/* All that a commit leaves behind beside the pages of its tree. */
+/* All that a commit leaves besides the pages of its tree. */
 struct store_state {
 	uint64_t bytes; /* length of the file */
 	uint32_t page;	/* bytes */
@@ -72,7 +72,7 @@ struct store_state {
  * pages of that state alone, the third one does not (see journal.h). Returns 0 or -errno. */
 int store_save(const struct store *store, struct store_state *ret);
 
-/* Brings the file back to that state, and the store to the moment behind that commit. Nothing has
+/* Brings the file back to that state, and the store to the moment after that commit. Nothing has
  * been put yet. Returns 0 or -errno. */
 int store_restore(struct store *store, const struct store_state *state);
 

@@ -405,6 +405,37 @@ static void an_ssd_reads_no_more_than_the_pace(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
+/* An object store: a request takes 30 ms, and any number may be under way, up to 400 here. Files
+ * come at the rate of the link while the planner keeps enough of them under way, and as far ahead
+ * of the readers as their pace. */
+static void an_object_store_has_hundreds_of_ranges_under_way(void **state)
+{
+	enum { PARALLEL = 400 };
+	struct sim *s = sim_of(photos(PHOTOS));
+	const uint32_t *order = shuffled(PHOTOS);
+	uint32_t asked = 0, most = 0;
+	struct plan_run run;
+
+	(void)state;
+	s->world->budget.run = 8 * MIB;
+	s->world->budget.gap = 32 * KIB;
+	s->world->budget.pace = 64 * MIB;
+	follow(s, order, PHOTOS);
+	while (asked < PHOTOS / 2) { /* each turn is 30 ms: all that is under way arrives */
+		uint32_t ranges = 0;
+
+		while (ranges < PARALLEL && next_run(s, &run))
+			ranges++;
+		most = ranges > most ? ranges : most;
+		for (uint32_t i = 0; i < 300; i++)
+			demand(s, order[asked++]);
+		assert_true(s->held <= 68 * MIB);
+	}
+	assert_int_equal(s->world->hits, s->world->demands);
+	assert_int_equal(most, PARALLEL);
+	assert_nothing_planned_twice(s->world);
+}
+
 /* --- seek-bound -------------------------------------------------------- */
 
 /* Seconds of an epoch on a hard disk, with a pool for a part of the data. */
@@ -1087,6 +1118,7 @@ int main(void)
 		cmocka_unit_test(each_file_is_there_before_it_is_asked_for),
 		cmocka_unit_test(an_ssd_is_read_in_the_order_of_need),
 		cmocka_unit_test(an_ssd_reads_no_more_than_the_pace),
+		cmocka_unit_test(an_object_store_has_hundreds_of_ranges_under_way),
 		cmocka_unit_test(a_hard_disk_takes_as_many_sweeps_as_memory_asks_for),
 		cmocka_unit_test(a_sweep_brings_more_than_there_is_room_for),
 		cmocka_unit_test(memory_for_a_tenth_is_better_than_none),

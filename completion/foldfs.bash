@@ -62,7 +62,7 @@ _foldfs_value() {
     esac
 }
 
-# _foldfs_mount_words HELP: the word of -o at the cursor, behind its last comma.
+# _foldfs_mount_words HELP: the word of -o at the cursor, after its last comma.
 _foldfs_mount_words() {
     local prefix="" letter name value words=()
     [[ $cur == *,* ]] && prefix=${cur%,*},

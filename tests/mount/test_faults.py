@@ -147,6 +147,20 @@ def test_a_dying_disk_does_not_fill_the_log(place, mount):
         gate.close()
 
 
+def test_storage_that_hangs_is_not_taken_for_silence(gate, behind):
+    (behind / "program").read_bytes()
+    gate.shut()
+    with reader(behind / "file") as waiting:
+        gate.wait_for_reader()
+        wait_until(lambda: behind.stats()["wait"]["oldest_ms"] >= 2000)
+        said = foldfs.run(foldfs.BUILD / "foldstat", behind, "0.1", "2").out
+        gate.open()
+        assert waiting.communicate(timeout=PATIENCE)[0] == b"content\n"
+    assert said.splitlines()[-2].endswith("  storage hangs")
+    assert "storage does not answer: 1 read waiting, the first for " in said.splitlines()[-1]
+    assert behind.stats()["wait"]["parked"] == 0
+
+
 def test_sigterm_ends_a_mount_whose_reader_waits(gate, behind):
     """The gate stays shut: foldfs does not wait for a disk that is gone."""
     gate.shut()

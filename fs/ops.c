@@ -392,6 +392,8 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
 	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
 	want(conn, FUSE_CAP_ASYNC_READ, true);
+	/* With it, no signal reaches a reader with O_DIRECT that waits. */
+	want(conn, FUSE_CAP_ASYNC_DIO, false);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
 	/* d_type is all that a scan needs: five times faster without attributes. But see

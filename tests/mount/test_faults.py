@@ -56,6 +56,18 @@ def test_a_reader_that_waits_can_be_killed(small, gate, behind, signo):
     assert behind.stats()["bad_files"] == 0
 
 
+def test_a_reader_with_o_direct_that_waits_can_be_killed(gate, behind):
+    gate.shut()
+    with subprocess.Popen(["dd", f"if={behind / 'large'}", "of=/dev/null", "iflag=direct", "bs=1M"],
+                          stderr=subprocess.DEVNULL) as waiting:
+        try:
+            gate.wait_for_reader()
+            waiting.kill()
+            assert waiting.wait(PATIENCE / 6) == -signal.SIGKILL
+        finally:
+            gate.open()
+
+
 def test_a_killed_reader_does_not_take_others_along(small, gate, behind):
     gate.shut()
     with reader(behind / "large") as killed, reader(behind / "large") as other:

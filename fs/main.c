@@ -382,7 +382,7 @@ static int use_mount(struct program *program, struct err *err)
 }
 
 /* Signals are blocked once nothing can hang any more, and before there is anything to tidy up. */
-static int look(struct program *program, struct err *err)
+static int look_at_mountpoint(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
 	struct mountpoint *mountpoint = &program->mountpoint;
@@ -420,7 +420,7 @@ static int start(struct program *program)
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);
-	r = look(program, &err);
+	r = look_at_mountpoint(program, &err);
 	if (r == 0)
 		r = program->mountpoint.already_mounted ? use_mount(program, &err)
 							: mount_and_serve(program, &err);

@@ -109,7 +109,7 @@ static bool are_swapped(const struct settings *settings)
 	       stat(settings->mountpoint, &mountpoint) == 0 && S_ISREG(mountpoint.st_mode);
 }
 
-static int check(const struct settings *settings, struct err *err)
+static int check_settings(const struct settings *settings, struct err *err)
 {
 	if (settings->command && !settings->command[0])
 		return err_set(err, -EINVAL, "no COMMAND after '--'");
@@ -163,5 +163,5 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 		return err_set(err, -EINVAL,
 			       "'%s' is a folder and '%s' is a file: PACK comes first",
 			       settings->pack, settings->mountpoint);
-	return check(settings, err);
+	return check_settings(settings, err);
 }

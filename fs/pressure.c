@@ -118,7 +118,7 @@ static void log_change(struct pressure *pressure, const struct pressure_view *vi
 }
 
 /* Returns the ticks until the next look. */
-static unsigned look(struct pressure *pressure, unsigned ticks)
+static unsigned pressure_look(struct pressure *pressure, unsigned ticks)
 {
 	const struct pressure_ops *ops = &pressure->params.ops;
 	struct pressure_view view;
@@ -156,7 +156,7 @@ static void *pressure_thread(void *arg)
 	unsigned ticks = 0;
 
 	do
-		ticks = look(pressure, ticks);
+		ticks = pressure_look(pressure, ticks);
 	while (!sleep_ticks(pressure, ticks));
 	return NULL;
 }

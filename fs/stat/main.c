@@ -123,7 +123,7 @@ static int show_once(const struct watch_params *params, struct err *err)
 	return r < 0 ? r : show_verdict(&before, &after);
 }
 
-static int run(const struct watch_params *params)
+static int show_or_watch(const struct watch_params *params)
 {
 	struct err err = {0};
 	int r = params->interval > 0 ? watch_run(params, &err) : show_once(params, &err);
@@ -178,5 +178,5 @@ int main(int argc, char **argv)
 	if (settings.order)
 		return exit_finish(give_order(settings.order, watch.path));
 	watch.json = settings.json;
-	return exit_finish(run(&watch));
+	return exit_finish(show_or_watch(&watch));
 }

@@ -56,7 +56,7 @@ int mounts_list(const char *mountinfo, dev_t device, struct buf *buf)
 }
 
 /* The reason, and where foldstat could look instead. */
-static int refuse(const char *path, int error, const char *reason, struct err *err)
+static int refuse_path(const char *path, int error, const char *reason, struct err *err)
 {
 	SCOPE(buf_release) struct buf mounts = BUF_INIT;
 	struct stat st;
@@ -73,13 +73,13 @@ int mounts_explain(const char *path, int error, struct err *err)
 {
 	switch (error) {
 	case -ENOENT:
-		return refuse(path, error, "no such folder", err);
+		return refuse_path(path, error, "no such folder", err);
 	case -ENODATA:
 	case -ENOTSUP:
 	case -ENOTDIR:
 	case -ENOTTY:
 	case -EPERM: /* user attributes of what is neither file nor folder */
-		return refuse(path, error, "not the root of a foldfs mount", err);
+		return refuse_path(path, error, "not the root of a foldfs mount", err);
 	case -ENOTCONN:
 	case -ECONNABORTED:
 		return err_set(err, error,

@@ -85,7 +85,7 @@ static int show_line(struct watch *watch, const struct snapshot *after)
 	return r;
 }
 
-static int step(struct watch *watch, struct err *err)
+static int watch_step(struct watch *watch, struct err *err)
 {
 	SCOPE(buf_release) struct buf json = BUF_INIT;
 	struct snapshot after;
@@ -119,7 +119,7 @@ int watch_run(const struct watch_params *params, struct err *err)
 
 	block_signals(&watch.signals);
 	while (r == 0 && more) {
-		r = step(&watch, err);
+		r = watch_step(&watch, err);
 		more = r == 0 && watch.lines != params->count && sleep_on(&watch);
 	}
 	if (r < 0)

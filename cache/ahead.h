@@ -13,7 +13,7 @@ int ahead_new(struct cache *cache, const struct cache_params *params);
  * what it is held back for. Lock held. */
 bool ahead_demand(struct cache *cache, uint64_t first, unsigned count);
 
-/* Where requests are dear, what will be wanted around the one extent of a fill comes with it.
+/* On a seek-bound device, what will be wanted around the one extent of a fill comes with it.
  * Returns the fill that takes its place, or the fill. Lock held. */
 struct fill *ahead_widen(struct cache *cache, struct fill *fill);
 

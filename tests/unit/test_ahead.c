@@ -450,7 +450,7 @@ static void a_pack_in_the_page_cache_is_not_read_ahead(void **state)
 	assert_false(w->wrong);
 }
 
-static void make_requests_dear(struct world *w)
+static void make_seek_bound(struct world *w)
 {
 	SCOPE_LOCK(&w->cache->lock);
 	w->cache->cost.ratio = COST_GAP_MAX;
@@ -462,7 +462,7 @@ static void read_nothing_ahead(struct world *w)
 	w->cache->ahead_running = COST_DEPTH_MAX;
 }
 
-static void where_requests_are_dear_a_record_brings_what_lies_around_it(void **state)
+static void on_a_seek_bound_device_a_record_brings_what_lies_around_it(void **state)
 {
 	struct world *w = *state;
 	uint64_t order[MOST], wanted, around = 0;
@@ -479,7 +479,7 @@ static void where_requests_are_dear_a_record_brings_what_lies_around_it(void **s
 		wanted = order[i];
 		if (is_there(w, wanted))
 			continue;
-		make_requests_dear(w);
+		make_seek_bound(w);
 		read_all_of(w, wanted);
 		around += is_there(w, wanted ? wanted - 1 : 1) || is_there(w, wanted + 1);
 	}
@@ -716,7 +716,7 @@ int main(void)
 		world_test(no_readahead_means_none_at_all),
 		world_test(a_shuffled_reader_finds_all_there),
 		world_test(a_pack_in_the_page_cache_is_not_read_ahead),
-		world_test(where_requests_are_dear_a_record_brings_what_lies_around_it),
+		world_test(on_a_seek_bound_device_a_record_brings_what_lies_around_it),
 		world_test(a_shuffled_epoch_reads_each_byte_about_once),
 		world_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
 		world_test(tiny_files_read_ahead_are_not_lost_for_others),

@@ -731,7 +731,7 @@ static void readers_who_pause_leave_the_device_to_the_stream(void **state)
 	assert_int_equal(cost_depth(&cost, 4), 1);
 }
 
-static void a_wanted_record_brings_a_run_where_requests_are_dear(void **state)
+static void a_wanted_record_brings_a_run_on_a_seek_bound_device(void **state)
 {
 	struct cost cost;
 
@@ -799,7 +799,7 @@ int main(void)
 		cmocka_unit_test(readers_that_use_all_a_volume_gives_have_it),
 		cmocka_unit_test(a_known_order_is_read_ahead_beside_readers_that_use_all),
 		cmocka_unit_test(readers_who_pause_leave_the_device_to_the_stream),
-		cmocka_unit_test(a_wanted_record_brings_a_run_where_requests_are_dear),
+		cmocka_unit_test(a_wanted_record_brings_a_run_on_a_seek_bound_device),
 		cmocka_unit_test(what_happens_in_a_pause_of_the_stream_is_left_out),
 		cmocka_unit_test(pauses_of_the_stream_are_not_slowness),
 	};

@@ -431,9 +431,30 @@ static void a_forecast_of_one_file_works(void **state)
 	forecast_free(forecast);
 }
 
+static void the_next_place_is_one_that_has_not_come(void **state)
+{
+	struct forecast *forecast;
+	uint32_t file = 0;
+
+	(void)state;
+	shuffle(order, 1);
+	forecast = forecast_of(order, 100);
+	forecast_saw(forecast, order[0]);
+	forecast_saw(forecast, order[1]);
+	forecast_saw(forecast, order[5]);
+	assert_int_equal(forecast_next(forecast, 0, &file), 2);
+	assert_int_equal(file, order[2]);
+	assert_int_equal(forecast_next(forecast, 5, &file), 6);
+	assert_int_equal(file, order[6]);
+	assert_int_equal(forecast_next(forecast, 100, &file), 100);
+	assert_int_equal(file, order[6]);
+	forecast_free(forecast);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_next_place_is_one_that_has_not_come),
 		cmocka_unit_test(one_reader_is_followed_file_by_file),
 		cmocka_unit_test(workers_with_batches_are_followed),
 		cmocka_unit_test(what_comes_is_told_for_all_workers_side_by_side),

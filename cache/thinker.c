@@ -13,8 +13,15 @@
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
 #define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
-#define SPARE	    100	      /* a part of the time is for thinking where nothing is missing */
-#define CPUS_MAX    64
+
+/* Processor time for thoughts where nothing is missing: a part of the time, saved up to a most.
+ * What follows a known epoch is then never too dear. */
+#define SPARE	      50
+#define SPARE_MOST_NS 4000000000
+#define MODELS_NS     3900000000 /* what GUESS_MODELS may take */
+#define LIKELY_NS     200000000	 /* no more is needed without a search */
+#define NORMAL_NS     2000000000 /* so long a thought is not idle work */
+#define CPUS_MAX      64
 
 struct thinker {
 	struct oracle_feed feed;
@@ -32,7 +39,7 @@ struct thinker {
 	uint64_t ticked_ns;
 	uint64_t turns, misses; /* at the last tick */
 	double pace, missing;	/* turns and misses in a tick, averaged */
-	uint64_t rested_ns;	/* when it may think although nothing is missing */
+	int64_t spare_ns;	/* of processor time, for thoughts although nothing is missing */
 };
 
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
@@ -43,6 +50,7 @@ int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
 		return -ENOMEM;
 	thinker->cache = cache;
 	thinker->cpus = cpus < CPUS_MAX ? cpus : CPUS_MAX;
+	thinker->spare_ns = SPARE_MOST_NS;
 	/* Numbers of files have 32 bits. */
 	if (feed_init(&thinker->feed, cache, cpus > 0 && cache->source.extents < ORDER_NONE) < 0) {
 		free(thinker);
@@ -83,6 +91,7 @@ struct oracle_feed *thinker_feed(struct thinker *thinker)
 
 struct way {
 	struct thinker *thinker;
+	bool idle;	  /* at idle priority */
 	int fd;		  /* of this thread's schedstat; -1: nothing is known */
 	uint64_t looked;  /* ns */
 	uint64_t delayed; /* ns that it waited for a processor until then */
@@ -110,6 +119,7 @@ static void way_begin(struct way *way, struct thinker *thinker)
 
 	pthread_setschedparam(pthread_self(), SCHED_IDLE, &none);
 	*way = (struct way){.thinker = thinker,
+			    .idle = true,
 			    .fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC),
 			    .looked = clock_ns(),
 			    .rest = GIVE_LEAST_NS};
@@ -123,6 +133,7 @@ static void way_end(struct way *way)
 	if (way->fd >= 0)
 		close(way->fd);
 	way->fd = -1;
+	way->idle = false;
 	pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
 }
 
@@ -144,10 +155,22 @@ static void way_rest(struct way *way)
 	way->free = 0;
 }
 
+/* Of this thread. */
+static uint64_t processor_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* What has not come to its end in its time of normal priority goes on as idle work. */
 static void way_give(struct way *way)
 {
 	uint64_t now = clock_ns(), delayed;
 
+	if (!way->idle && processor_ns() > NORMAL_NS)
+		way_begin(way, way->thinker);
 	if (way->fd < 0 || now - way->looked < GIVE_LOOK_NS)
 		return;
 	delayed = delayed_until_now(way) - way->delayed;
@@ -166,6 +189,7 @@ struct thinking {
 	struct thinker *thinker;
 	struct thought *thought;
 	struct way way;
+	uint64_t cpu_ns; /* of its own thread, once done */
 	atomic_bool done;
 	pthread_mutex_t lock;
 	pthread_t ids[CPUS_MAX - 1]; /* protected by lock: of those that search beside it */
@@ -259,7 +283,8 @@ static unsigned search_all(void *context, const struct seeds *seeds, uint64_t fr
 	atomic_fetch_add(&thinker->searches, to == SEEDS_ALL);
 	atomic_init(&search.next, from);
 	pthread_mutex_init(&search.lock, NULL);
-	start_searchers(thinking, &search);
+	if (to == SEEDS_ALL) /* less is done before others would be */
+		start_searchers(thinking, &search);
 	search_on(&search, &thinking->way);
 	while (next_searcher(thinking, &id))
 		pthread_join(id, NULL);
@@ -289,7 +314,7 @@ static void takes_long(void *context)
 {
 	struct thinking *thinking = context;
 
-	if (thinking->way.fd < 0)
+	if (!thinking->way.idle)
 		way_begin(&thinking->way, thinking->thinker);
 }
 
@@ -306,7 +331,9 @@ static void *think_thread(void *context)
 	};
 
 	oracle_think(thinking->thought, &hooks);
-	way_end(&thinking->way);
+	if (thinking->way.idle)
+		way_end(&thinking->way);
+	thinking->cpu_ns = processor_ns();
 	atomic_store(&thinking->done, true);
 	SCOPE_LOCK(&thinker->cache->lock);
 	if (atomic_load(&thinker->stopping)) /* else the next tick is soon enough */
@@ -339,6 +366,9 @@ static void tick(struct thinker *thinker, uint64_t misses)
 	thinker->missing += weight * ((double)(misses - thinker->misses) - thinker->missing);
 	thinker->turns = turns;
 	thinker->misses = misses;
+	thinker->spare_ns += TICK_NS / SPARE;
+	if (thinker->spare_ns > SPARE_MOST_NS)
+		thinker->spare_ns = SPARE_MOST_NS;
 }
 
 /* Until somebody reads again. */
@@ -381,7 +411,8 @@ static struct effort effort_of(const struct thinker *thinker)
 	bool hard = thinker->missing * MISSING > thinker->pace;
 
 	return (struct effort){
-		.guess = thinker->cpus > 0 && (hard || clock_ns() >= thinker->rested_ns),
+		.guess = thinker->cpus > 0 && (hard || thinker->spare_ns > 0),
+		.models = hard || thinker->spare_ns > MODELS_NS,
 		.hard = hard,
 		.least = thinker->pace * (1e9 / (double)TICK_NS) * seconds / 4,
 	};
@@ -406,6 +437,15 @@ static void wait_for(struct thinker *thinker, struct thinking *thinking, pthread
 	pthread_join(id, NULL);
 }
 
+/* A long search was worth it, as files were missing: it does not keep from what takes little. */
+static void charge(struct thinker *thinker, int64_t cpu_ns)
+{
+	if (cpu_ns <= LIKELY_NS || cpu_ns <= thinker->spare_ns)
+		thinker->spare_ns -= cpu_ns;
+	else if (thinker->spare_ns > 0)
+		thinker->spare_ns = 0;
+}
+
 /* Takes the thought back. Returns whether an order was found. */
 static bool answer(struct thinker *thinker, struct thought *thought, uint64_t took,
 		   char sentence[ORACLE_SENTENCE])
@@ -422,7 +462,8 @@ static bool answer(struct thinker *thinker, struct thought *thought, uint64_t to
 
 static bool think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
 {
-	struct thinking thinking = {.thinker = thinker, .thought = thought, .way.fd = -1};
+	struct thinking thinking = {
+		.thinker = thinker, .thought = thought, .way = {.thinker = thinker, .fd = -1}};
 	uint64_t began = clock_ns(), took;
 	bool made = false;
 	pthread_t id;
@@ -436,7 +477,7 @@ static bool think(struct thinker *thinker, struct thought *thought, char sentenc
 		wait_for(thinker, &thinking, id);
 	pthread_mutex_destroy(&thinking.lock);
 	took = clock_ns() - began;
-	thinker->rested_ns = began + SPARE * took;
+	charge(thinker, (int64_t)thinking.cpu_ns);
 	return answer(thinker, thought, took, sentence);
 }
 

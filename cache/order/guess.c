@@ -1,6 +1,7 @@
 /* Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which they are
  * given by convention, are tried in every world size up to RANKS_WORLD, and some beyond. */
 #include "cache/order/ranks.h"
+#include "cache/order/streams.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,17 +70,33 @@ static bool try_other_ranks(const struct evidence *evidence, const struct pass *
 	return false;
 }
 
+/* Whether a later output of the same generator was the seed of a known pass: what follows this one
+ * has come already. It takes long to make again, behind many outputs. */
+static bool is_past(const struct question *question, unsigned at)
+{
+	const struct course *known = question->known;
+
+	for (unsigned i = 0; known[at].pass.rule == PASS_WORDS && i < at; i++)
+		if (known[i].list == known[at].list && known[i].pass.rule == PASS_WORDS &&
+		    known[i].pass.root == known[at].pass.root &&
+		    known[i].pass.word > known[at].pass.word)
+			return true;
+	return false;
+}
+
 /* The known ones again (a run that begins anew), what follows them, and the same over another list
  * of as many (masks beside images). */
 static bool try_known_pass(const struct evidence *evidence, const struct guess_hooks *hooks,
-			   const struct course *known, struct course *ret)
+			   unsigned at, struct course *ret)
 {
+	const struct course *known = &evidence->question->known[at];
 	unsigned depth = evidence_depth(evidence, GUESS_KNOWN);
 
 	if (known->list->count != evidence->list->count)
 		return false;
 	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
-	if (known->list == evidence->list && try_next(evidence, hooks, &known->pass, &ret->pass))
+	if (known->list == evidence->list && !is_past(evidence->question, at) &&
+	    try_next(evidence, hooks, &known->pass, &ret->pass))
 		return true;
 	ret->epoch = 0;
 	ret->pass = known->pass;
@@ -95,10 +112,11 @@ static bool try_known(const struct evidence *evidence, const struct guess_hooks 
 	unsigned count = question->known_count;
 
 	for (unsigned i = 0; i < count && !hooks->stopped(hooks->context); i++)
-		if (try_known_pass(evidence, hooks, &question->known[i], ret))
+		if (try_known_pass(evidence, hooks, i, ret))
 			return true;
 	for (unsigned i = 0; i < count && i < LATEST && !hooks->stopped(hooks->context); i++)
-		if (try_otherwise(evidence, hooks, &question->known[i], ret))
+		if (!is_past(question, i) &&
+		    try_otherwise(evidence, hooks, &question->known[i], ret))
 			return true;
 	*ret = (struct course){.list = evidence->list};
 	return false;
@@ -282,12 +300,16 @@ static bool try_worlds(const struct evidence *evidence, const struct guess_hooks
 }
 
 /* It takes long, and is in vain where the reader that has the first files has not come as far. */
-static unsigned depth_of_all(const struct evidence *evidence)
+static unsigned depth_of_long(const struct evidence *evidence)
 {
 	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (2 + RANKS_WORLD));
-	bool pays = evidence->list->count >= evidence->question->least;
 
-	return pays && depth <= evidence->shortest ? depth : 0;
+	return depth <= evidence->shortest ? depth : 0;
+}
+
+static unsigned depth_of_all(const struct evidence *evidence)
+{
+	return evidence->list->count >= evidence->question->least ? depth_of_long(evidence) : 0;
 }
 
 static bool try_all(const struct evidence *evidence, const struct guess_hooks *hooks,
@@ -297,6 +319,55 @@ static bool try_all(const struct evidence *evidence, const struct guess_hooks *h
 	unsigned depth = depth_of_all(evidence);
 
 	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
+}
+
+/* Far on in the generator of a known pass. */
+static bool try_follow(const struct evidence *evidence, const struct seeds *seeds,
+		       struct course *ret)
+{
+	const struct question *question = evidence->question;
+
+	for (unsigned i = 0; i < question->known_count; i++) {
+		const struct course *known = &question->known[i];
+
+		if (known->list == evidence->list && known->pass.rule == PASS_WORDS &&
+		    !is_past(question, i) && streams_follow(&known->pass, seeds, &ret->pass)) {
+			ret->epoch = known->epoch + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool search_streams(const struct seeds *seeds, const struct guess_hooks *hooks,
+			   struct pass *ret)
+{
+	struct streams *streams;
+	bool found = false;
+
+	if (streams_new(&streams) < 0)
+		return false;
+	while (!found && !streams_ended(streams) && !hooks->stopped(hooks->context))
+		found = streams_try(streams, seeds, ret);
+	streams_free(streams);
+	return found;
+}
+
+static bool try_models(const struct evidence *evidence, const struct guess_hooks *hooks,
+		       struct course *ret)
+{
+	const struct seeds_way plain = {0, 0, 1};
+	struct seeds_seen seen = evidence->seen;
+	struct seeds *seeds;
+	bool found;
+
+	seen.depth = depth_of_long(evidence);
+	if (!seen.depth || seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
+	    seeds_new(&seen, &plain, 1, &seeds) < 0)
+		return false;
+	found = try_follow(evidence, seeds, ret) || search_streams(seeds, hooks, &ret->pass);
+	seeds_free(seeds);
+	return found && ranks_find(evidence, &ret->pass);
 }
 
 /* Rank 0 of so many. */
@@ -378,6 +449,8 @@ bool guess(const struct question *question, enum guess_effort effort,
 	switch (effort) {
 	case GUESS_LIKELY:
 		return try_lists(question, 0, question->list_count, try_likely, hooks, ret);
+	case GUESS_MODELS: /* over the likeliest list: it takes as long for each */
+		return try_lists(question, 0, likely < 1 ? likely : 1, try_models, hooks, ret);
 	case GUESS_MORE:
 		return try_lists(question, 0, likely, try_more, hooks, ret);
 	default:

@@ -1,8 +1,8 @@
 /* From what was seen to an order: which list do the readers go through, in which permutation?
  *
  *	lists that have the files -> evidence: which indices were seen, which came first
- *	in order of cost: what follows known passes; conventions; small seeds, in any
- *	                  world size; all seeds
+ *	in order of cost: what follows known passes; conventions; what usual scripts
+ *	                  draw (streams.h); small seeds, in any world size; all seeds
  *
  * An order is believed when chance would give one like it, among all that were tried, less
  * than once in a million times (GUESS_ODDS); what cannot be told apart yet has to wait for
@@ -56,6 +56,7 @@ struct guess_hooks {
 /* What is tried, each without what comes before. */
 enum guess_effort {
 	GUESS_LIKELY, /* what follows known passes, and conventions: some milliseconds */
+	GUESS_MODELS, /* what scripts draw that make a well-known model first: 4 s at most */
 	GUESS_MORE,   /* small seeds in any world size, but of unlikely lists: a second or two */
 	GUESS_ALL,    /* all seeds: some ten seconds of all processors for each list; of unlikely
 		       * lists what is more, at last */

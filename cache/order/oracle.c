@@ -344,7 +344,8 @@ bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 
 	if (stage >> 3 != oracle->asked_group)
 		return worth(stage) > 0;
-	return oracle->asked_stage && !all_seeds && worth(stage) > worth(oracle->asked_stage);
+	return oracle->asked_stage && !all_seeds && !oracle->is_patient &&
+	       worth(stage) > worth(oracle->asked_stage);
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

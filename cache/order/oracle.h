@@ -47,6 +47,7 @@ struct thought; /* a question, and what came of it */
 /* How hard to think. */
 struct effort {
 	bool guess;   /* else only of what follows known passes */
+	bool models;  /* also GUESS_MODELS */
 	bool hard;    /* what takes long is worth it: GUESS_MORE and GUESS_ALL */
 	double least; /* as in struct question */
 };

@@ -24,6 +24,7 @@ struct result {
 struct thought {
 	struct question question;
 	uint64_t since;		   /* the turn with which the readers in question began */
+	bool models;		   /* GUESS_MODELS */
 	bool hard;		   /* GUESS_MORE */
 	bool all_seeds;		   /* GUESS_ALL */
 	uint64_t group;		   /* of the readers, as in watch_stage() */
@@ -145,20 +146,25 @@ static struct thought *ask_guess(struct oracle *oracle, const struct effort *eff
 	bool search = effort->hard &&
 		      (is_time(all, oracle->searched) || effort->least < oracle->too_short);
 	bool hard = effort->hard && is_time(stage, oracle->asked_hard);
+	bool models = effort->models && is_time(all, oracle->asked_models);
+	bool any = search || hard || models;
 
-	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !search && !hard))
+	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !any))
 		return NULL;
 	thought = calloc(1, sizeof(*thought));
 	if (!thought)
 		return NULL;
 	if (hard)
 		oracle->asked_hard = stage;
+	if (models)
+		oracle->asked_models = all;
 	if (oracle->asked_group != stage >> 3) {
 		oracle->asked_kinds.count = 0;
 		oracle_drop_lists(oracle);
 	}
 	fill_question(oracle, &thought->question);
 	thought->since = watch_began(oracle->watch);
+	thought->models = oracle->is_patient = models;
 	thought->hard = hard;
 	thought->all_seeds = search;
 	thought->group = stage >> 3;
@@ -289,13 +295,15 @@ static uint32_t too_short(const struct question *question)
 static bool think_hard(struct thought *thought, const struct oracle_hooks *hooks,
 		       struct course *ret)
 {
-	if (thought->hard || thought->all_seeds)
-		hooks->takes_long(hooks->context);
-	if (thought->hard && guess(&thought->question, GUESS_MORE, &hooks->guess, ret))
+	const struct question *question = &thought->question;
+
+	if ((thought->models && guess(question, GUESS_MODELS, &hooks->guess, ret)) ||
+	    (thought->hard && guess(question, GUESS_MORE, &hooks->guess, ret)))
 		return true;
-	return thought->all_seeds && thought->question.list_count > 0 &&
-	       !too_short(&thought->question) &&
-	       guess(&thought->question, GUESS_ALL, &hooks->guess, ret);
+	if (!thought->all_seeds || question->list_count == 0 || too_short(question))
+		return false;
+	hooks->takes_long(hooks->context);
+	return guess(question, GUESS_ALL, &hooks->guess, ret);
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)
@@ -567,6 +575,7 @@ bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORAC
 		/* Once more: not for those who pause after each file. */
 		oracle->given_up = thought->group;
 		oracle->asked_stage = oracle->asked_hard = oracle->searched = 0;
+		oracle->asked_models = 0;
 	}
 	take_lists(oracle, thought, found);
 	thought_free(thought);

@@ -4,6 +4,7 @@ their samples: real torch, real loaders, compared with the order that the script
 Seeds here are ones that the oracle tries first, but for one: all cases, and searches of all 2^32
 seeds, are in tests/clients."""
 
+import json
 import random
 import subprocess
 import sys
@@ -103,6 +104,46 @@ def test_eight_workers_that_have_no_pid_here(data, point):
         job = begin(mounted / "train", "--workers=8", "--batch-size=4", "--seed=42")
         follow(mounted, [(job, Epoch(FILES))])
         job.kill()
+
+# --- ordinary scripts ---------------------------------------------------------------------
+
+
+def train_as_usual(mounted, *words):
+    """What oracle_scripts/ordinary.py said of each epoch: how many samples were had when the
+    oracle first showed its seed; None: never. What is shown is true."""
+    command = [sys.executable, "-B", oracle.SCRIPTS / "ordinary.py", mounted.path,
+               "--rate=1000", *words]
+    orders, shown = {}, []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        for line in job.stdout:
+            said = json.loads(line)
+            if "order" in said:
+                orders[said["epoch"]] = said["order"]
+            else:
+                shown.append((said["epoch"], said["had"], oracle_of(mounted)))
+    assert job.returncode == 0
+    known = dict.fromkeys(orders)
+    for epoch, had, said in shown:
+        if said["state"] != "locked":
+            continue
+        order = oracle.permutations(said["seed"], FILES)[0]
+        assert said["epoch"] in (epoch, epoch + 1) and order == orders[said["epoch"]], said
+        if said["epoch"] == epoch and known[epoch] is None:
+            known[epoch] = had
+    return known
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python no longer asks for a terminal")
+def test_workers_made_anew_for_each_epoch_over_what_the_kernel_has(mount, data):
+    mounted = mount(data.pack, "-o", "cache=kernel")
+    run("sh", "-c", f"find '{mounted.path}/train' -type f -exec cat {{}} + >/dev/null")
+    known = train_as_usual(mounted, "--seed=42", "--epochs=3")
+    assert all(had is not None and had < FILES / 2 for had in known.values()), known
+
+
+def test_a_model_made_before_the_loader(mounted):
+    known = train_as_usual(mounted, "--seed=42", "--epochs=3", "--model=mobilenet_v3_small")
+    assert all(had is not None and had < FILES / 2 for had in known.values()), known
 
 
 # --- not to be found ----------------------------------------------------------------------

@@ -77,7 +77,7 @@ static bool find(struct world *world, struct course *ret)
 	enum guess_effort most = world->all_seeds ? GUESS_ALL : GUESS_MORE;
 
 	for (enum guess_effort effort = GUESS_LIKELY; effort <= most; effort++)
-		if (guess(&world->question, effort, &hooks, ret))
+		if (effort != GUESS_MODELS && guess(&world->question, effort, &hooks, ret))
 			return true;
 	return false;
 }

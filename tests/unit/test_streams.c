@@ -1,0 +1,128 @@
+/* The seeds that usual scripts draw. The words are torch's: torch.manual_seed(root), a model, and
+ * the second epoch's seed or the first one's. */
+#include "base/bits.h"
+#include "cache/order/mt19937.h"
+#include "cache/order/streams.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define N     20020
+#define DEPTH 12
+
+static uint32_t output(uint32_t root, uint64_t word)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, root);
+	mt19937_skip(&mt, word);
+	return mt19937_next(&mt);
+}
+
+/* Two workers have read a batch each of the order of a seed. */
+static struct seeds *look(uint32_t seed)
+{
+	static const struct seeds_way plain = {0, 0, 1};
+	static uint8_t set[N / 8 + 1];
+	struct seeds_seen seen = {.n = N, .depth = DEPTH, .first_count = 2, .set = set};
+	uint32_t head[64];
+	struct mt19937 mt;
+	struct seeds *seeds;
+
+	memset(set, 0, sizeof(set));
+	mt19937_init(&mt, seed);
+	permutation_head(&mt, N, head, 64);
+	for (unsigned i = 0; i < 64; i++)
+		bit_set(set, head[i]);
+	seen.firsts[0] = head[32];
+	seen.firsts[1] = head[0];
+	assert_int_equal(seeds_new(&seen, &plain, 1, &seeds), 0);
+	return seeds;
+}
+
+static void check_found(uint32_t root, uint64_t word)
+{
+	struct seeds *seeds = look(output(root, word));
+	struct streams *streams;
+	struct pass pass = {0};
+	bool found = false;
+
+	assert_int_equal(streams_new(&streams), 0);
+	while (!found && !streams_ended(streams))
+		found = streams_try(streams, seeds, &pass);
+	assert_true(found);
+	assert_int_equal(pass.rule, PASS_WORDS);
+	assert_int_equal(pass.seed, output(root, word));
+	assert_int_equal(pass.root, root);
+	assert_int_equal(pass.word, word);
+	assert_int_equal(pass.step, 0);
+	streams_free(streams);
+	seeds_free(seeds);
+}
+
+static void a_seed_behind_a_model_of_torchvision_is_found(void **state)
+{
+	(void)state;
+	check_found(42, 5056624 + 3);	 /* mobilenet_v3_small, 1000 classes */
+	check_found(0, 22846824 + 3);	 /* resnet18 */
+	check_found(1337, 48958824 + 7); /* resnet50, the second epoch */
+}
+
+static void a_seed_behind_a_new_head_is_found(void **state)
+{
+	(void)state;
+	check_found(1234, 22846824 + 512 * 10 + 10 + 3);
+}
+
+static void a_seed_behind_a_small_model_is_found(void **state)
+{
+	(void)state;
+	check_found(2024, 431080 + 3);
+	check_found(123, 431080 + 101 + 3); /* its number is even */
+}
+
+static void what_follows_in_the_generator_is_found(void **state)
+{
+	static const uint64_t steps[] = {4, 5, 2504, 100001, STREAMS_AFTER};
+	const struct pass known = {.rule = PASS_WORDS, .root = 42, .word = 5003};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		struct seeds *seeds = look(output(42, known.word + steps[i]));
+		struct pass pass;
+
+		assert_true(streams_follow(&known, seeds, &pass));
+		assert_int_equal(pass.word, known.word + steps[i]);
+		assert_int_equal(pass.step, steps[i]);
+		assert_int_equal(pass.seed, output(42, pass.word));
+		seeds_free(seeds);
+	}
+}
+
+static void what_comes_too_late_does_not_follow(void **state)
+{
+	const struct pass known = {.rule = PASS_WORDS, .root = 42, .word = 3};
+	struct seeds *seeds = look(output(42, known.word + STREAMS_AFTER + 1));
+	struct pass pass;
+
+	(void)state;
+	assert_false(streams_follow(&known, seeds, &pass));
+	seeds_free(seeds);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_seed_behind_a_model_of_torchvision_is_found),
+		cmocka_unit_test(a_seed_behind_a_new_head_is_found),
+		cmocka_unit_test(a_seed_behind_a_small_model_is_found),
+		cmocka_unit_test(what_follows_in_the_generator_is_found),
+		cmocka_unit_test(what_comes_too_late_does_not_follow),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -29,32 +29,25 @@ static bool served(void *context, uint64_t number)
 	return cache_was_served(context, number);
 }
 
-static void locate(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size)
+static void resolve(void *context, uint64_t number, struct extent *ret)
 {
-	const struct cache *cache = context;
-
-	cache->source.locate(cache->source.context, number, ret_offset, ret_size);
-}
-
-static void kin(void *context, uint64_t number, struct plan_kin *ret)
-{
-	const struct cache *cache = context;
-
-	cache->source.kin(cache->source.context, number, ret);
+	*ret = cache_extent(context, number);
 }
 
 int ahead_new(struct cache *cache, const struct cache_params *params)
 {
 	const uint64_t most = params->budget / 8;
 	const struct plan_params plan = {
-		.view = {.extents = params->source.extents,
-			 .grain = SLOT_BYTES,
-			 .context = cache,
-			 .locate = locate,
-			 .have = have,
-			 .served = served,
-			 .kept = kept,
-			 .kin = params->source.kin ? kin : NULL},
+		.view =
+			{
+				.extents = params->source.extents,
+				.grain = SLOT_BYTES,
+				.context = cache,
+				.resolve = resolve,
+				.have = have,
+				.served = served,
+				.kept = kept,
+			},
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = params->readahead < most ? params->readahead : most,
 		.shared = reader_hints(cache->reader).remote,
@@ -71,7 +64,7 @@ static bool add(struct cache *cache, const struct plan_run *run, unsigned at,
 		struct pool_extent **ret)
 {
 	enum pool_use use = run->forecast == PLAN_ORDER ? POOL_DUE : POOL_AHEAD;
-	struct pool_place place = cache_place(cache, run->extents[at]);
+	struct extent place = cache_extent(cache, run->extents[at]);
 
 	if (pool_add(cache->pool, &place, use, ret) < 0)
 		return false;
@@ -158,21 +151,24 @@ static void count_pace(struct pace *pace, uint64_t bytes)
 /* None while requests starve. Who is refused is remembered. */
 static bool may_read_ahead(struct cache *cache)
 {
-	unsigned depth = cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
-	bool may = waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
-		   cache->ahead_running < depth;
+	bool may;
 
-	cache->ahead_held = !may;
+	/* Before the look: who ends a read meanwhile is to see it, without the lock. */
+	atomic_store(&cache->ahead_held, true);
+	may = waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
+	      cache->ahead_running < cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
+	if (may)
+		atomic_store(&cache->ahead_held, false);
 	return may;
 }
 
-bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
+bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned count)
 {
 	struct prefetch_budget now;
 
-	for (uint64_t number = first; number < first + count; number++) {
-		count_pace(&cache->pace, cache_place(cache, number).size);
-		plan_demand(cache->plan, number);
+	for (unsigned i = 0; i < count; i++) {
+		count_pace(&cache->pace, extents[i].size);
+		plan_demand(cache->plan, extents[i].number);
 	}
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
 	if (cache->ahead_running)
@@ -183,8 +179,10 @@ bool ahead_demand(struct cache *cache, uint64_t first, unsigned count)
 
 bool ahead_released(struct cache *cache)
 {
+	if (!atomic_load(&cache->ahead_held))
+		return false;
 	SCOPE_LOCK(&cache->lock);
-	return cache->ahead_held && may_read_ahead(cache);
+	return may_read_ahead(cache);
 }
 
 /* Lock held. */
@@ -227,7 +225,7 @@ static void add_around(struct cache *cache, struct plan_run *run, struct pool_ex
 {
 	unsigned at = 0, begin, end;
 
-	while (run->extents[at] != wanted->number)
+	while (run->extents[at] != wanted->is.number)
 		at++;
 	wide->extents[at] = wanted;
 	for (begin = at; begin > 0; begin--)
@@ -251,7 +249,7 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 	if (!cost_seek_bound(&cache->cost))
 		return fill;
 	now = budget(cache);
-	if (!plan_around(cache->plan, &now, fill->extents[0]->number, &run))
+	if (!plan_around(cache->plan, &now, fill->extents[0]->is.number, &run))
 		return fill;
 	wide = fill_new(run.count);
 	if (!wide)

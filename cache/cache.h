@@ -40,7 +40,7 @@ struct cache_source {
 	struct reader *reader; /* borrowed; prepared by cache_new() */
 	uint64_t extents;
 	void *context;
-	void (*locate)(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size);
+	void (*resolve)(void *context, uint64_t number, struct extent *ret);
 	/* 0, or why these bytes, which make up the extent, must not be used. NULL: no check. */
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
 	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
@@ -53,8 +53,9 @@ struct cache_source {
 	bool (*may_push)(void *context, uint64_t extent);
 	/* Told of each extent that somebody asked for and that could not be had. */
 	void (*failed)(void *context, uint64_t extent, int error);
-	/* As in struct plan_view; NULL: not known. May be called with a lock held. */
-	void (*kin)(void *context, uint64_t extent, struct plan_kin *ret);
+	/* The same for files that loaders would list together, as far as their names say: not for
+	 * an image and its label. NULL: for all. */
+	uint64_t (*kind)(void *context, uint64_t extent);
 	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
 	 * what found gave, or -ENOMEM. NULL: no lists are known. */
 	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);

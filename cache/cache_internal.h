@@ -30,7 +30,8 @@ struct wait_link {
 /* A request under way. It holds a pin on each of its extents, or none while it is starved. */
 struct waiter {
 	struct cache_request request;
-	struct waiter *prev, *next; /* ring of the parked or the starved */
+	struct waiter *prev, *next;		  /* ring of the parked or the starved */
+	struct extent wanted[CACHE_READ_EXTENTS]; /* looked up before the lock is taken */
 	struct pool_extent *extents[CACHE_READ_EXTENTS];
 	struct wait_link links[CACHE_READ_EXTENTS];
 	unsigned count;	  /* of extents */
@@ -54,6 +55,8 @@ struct cache {
 	struct histogram waits; /* us */
 	_Atomic uint64_t served_bytes, bad_extents;
 	atomic_bool stopping;	    /* what is read ahead is not worth it any more */
+	atomic_bool ahead_held;	    /* the last look for a fill was refused; set under the lock */
+	atomic_bool starving;	    /* somebody may; set under the lock */
 	atomic_uint wanted_running; /* fills that somebody waits for */
 	atomic_uint wanted_cached;  /* such in a row that the kernel had, so that nobody waited */
 
@@ -69,7 +72,6 @@ struct cache {
 	uint64_t distinct_bytes, hits, misses;
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
-	bool ahead_held;		   /* who looked last for another was not allowed to */
 	struct residency *residency;
 	pthread_cond_t push;	 /* something may be there to push, or stopping */
 	bool push_waits;	 /* protected by lock: for that */
@@ -83,19 +85,12 @@ static inline bool cache_was_served(const struct cache *cache, uint64_t extent)
 	return bit_get(cache->served, extent);
 }
 
-static inline struct pool_place cache_place(const struct cache *cache, uint64_t extent)
+static inline struct extent cache_extent(const struct cache *cache, uint64_t number)
 {
-	struct pool_place place = {.number = extent};
+	struct extent extent;
 
-	cache->source.locate(cache->source.context, extent, &place.offset, &place.size);
-	return place;
-}
-
-static inline struct plan_kin cache_kin(const struct cache *cache, uint64_t extent)
-{
-	const struct plan_view view = {.context = cache->source.context, .kin = cache->source.kin};
-
-	return plan_kin_of(&view, extent);
+	cache->source.resolve(cache->source.context, number, &extent);
+	return extent;
 }
 
 /* Rings of waiters, by their heads. */

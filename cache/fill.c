@@ -35,7 +35,7 @@ struct fill *fill_new(unsigned count)
 
 static struct span span_of(const struct pool_extent *extent)
 {
-	uint64_t offset = extent->offset, end = offset + extent->size;
+	uint64_t offset = extent->is.offset, end = offset + extent->is.size;
 
 	return (struct span){.begin = offset - offset % CACHE_PAGE, .end = cache_page_up(end)};
 }
@@ -104,7 +104,7 @@ static int read_span(struct cache *cache, const struct fill *fill, unsigned firs
 	int pieces = gather(cache, fill, first, end, iov);
 	const struct pool_extent *last = fill->extents[end - 1];
 	uint64_t begin = span_of(fill->extents[first]).begin;
-	int r = read(cache->reader, iov, pieces, begin, last->offset + last->size - begin);
+	int r = read(cache->reader, iov, pieces, begin, last->is.offset + last->is.size - begin);
 
 	if (r == 0)
 		copy_shared(cache, fill, first, end);
@@ -137,8 +137,8 @@ static int check(struct cache *cache, const struct pool_extent *extent)
 
 	if (!cache->source.check)
 		return 0;
-	pieces = pool_iov(cache->pool, extent, 0, extent->size, iov);
-	return cache->source.check(cache->source.context, extent->number, iov, pieces);
+	pieces = pool_iov(cache->pool, extent, 0, extent->is.size, iov);
+	return cache->source.check(cache->source.context, extent->is.number, iov, pieces);
 }
 
 /* Whether the fill should be read at all. */

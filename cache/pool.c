@@ -138,7 +138,7 @@ struct pool_extent *pool_find(const struct pool *pool, uint64_t number)
 {
 	struct pool_extent *extent = *bucket(pool, number);
 
-	while (extent && extent->number != number)
+	while (extent && extent->is.number != number)
 		extent = extent->hash_next;
 	return extent;
 }
@@ -197,7 +197,7 @@ static void withdraw(struct pool *pool, struct pool_extent *extent)
 
 static void unhash(struct pool *pool, struct pool_extent *extent)
 {
-	struct pool_extent **link = bucket(pool, extent->number);
+	struct pool_extent **link = bucket(pool, extent->is.number);
 
 	while (*link != extent)
 		link = &(*link)->hash_next;
@@ -207,7 +207,7 @@ static void unhash(struct pool *pool, struct pool_extent *extent)
 static void give_back(struct pool *pool, struct pool_extent *extent)
 {
 	slots_give(&pool->slots, extent->slots, extent->slot_count);
-	pool->payload -= extent->size;
+	pool->payload -= extent->is.size;
 	free(extent);
 }
 
@@ -242,7 +242,7 @@ static void drop(struct pool *pool, struct pool_extent *extent)
 	unhash(pool, extent);
 	uncount_use(pool, extent);
 	if (pool_is_ahead(extent->use))
-		pool->counters.wasted += extent->size;
+		pool->counters.wasted += extent->is.size;
 	if (is_idle(pool, extent))
 		policy_evicted(&pool->policy);
 }
@@ -262,7 +262,7 @@ static void give_up_ahead(struct pool *pool, enum pool_use use)
 
 	while ((extent = ring_front(&pool->ahead[use]))) {
 		withdraw(pool, extent);
-		pool->counters.wasted += extent->size;
+		pool->counters.wasted += extent->is.size;
 		spend(pool, extent, POOL_SPENT);
 		offer(pool, extent);
 	}
@@ -355,20 +355,20 @@ uint64_t pool_room_for_once(const struct pool *pool)
 	return taken < pool->limit ? (uint64_t)(pool->limit - taken) * SLOT_BYTES : 0;
 }
 
-uint32_t pool_slots(const struct pool_place *place)
+uint32_t pool_slots(const struct extent *wanted)
 {
-	return slots_needed((uint32_t)(place->offset % CACHE_PAGE) + place->size);
+	return slots_needed((uint32_t)(wanted->offset % CACHE_PAGE) + wanted->size);
 }
 
-int pool_add(struct pool *pool, const struct pool_place *place, enum pool_use use,
+int pool_add(struct pool *pool, const struct extent *wanted, enum pool_use use,
 	     struct pool_extent **ret)
 {
-	uint32_t count = pool_slots(place);
+	uint32_t count = pool_slots(wanted);
 	struct pool_extent *extent;
 	int r;
 
 	if (use == POOL_USED)
-		count_missed(pool, place->size);
+		count_missed(pool, wanted->size);
 	if (!pool_has_room(pool, count))
 		return -ENOBUFS;
 	extent = calloc(1, sizeof(*extent) + count * sizeof(extent->slots[0]));
@@ -380,16 +380,14 @@ int pool_add(struct pool *pool, const struct pool_place *place, enum pool_use us
 		return r;
 	}
 	extent->use = use;
-	extent->number = place->number;
-	extent->size = place->size;
-	extent->offset = place->offset;
+	extent->is = *wanted;
 	extent->pins = 1;
 	extent->slot_count = count;
 	count_use(pool, extent);
 	slots_take(&pool->slots, extent->slots, count);
-	pool->payload += extent->size;
-	extent->hash_next = *bucket(pool, place->number);
-	*bucket(pool, place->number) = extent;
+	pool->payload += extent->is.size;
+	extent->hash_next = *bucket(pool, wanted->number);
+	*bucket(pool, wanted->number) = extent;
 	*ret = extent;
 	return 0;
 }
@@ -427,14 +425,14 @@ bool pool_ask(struct pool *pool, struct pool_extent *extent)
 
 bool pool_serve(struct pool_extent *extent, uint32_t from, uint32_t size)
 {
-	bool ends = from + size == extent->size, goes_on = from == extent->next;
+	bool ends = from + size == extent->is.size, goes_on = from == extent->next;
 	uint32_t begin = (from + (goes_on ? 0 : CACHE_PAGE - 1)) / CACHE_PAGE;
 	uint32_t end = (from + size + (ends ? CACHE_PAGE - 1 : 0)) / CACHE_PAGE;
 
 	for (uint32_t page = begin; page < end; page++)
 		extent->served += !bit_set(extent->pages, page);
 	extent->next = from + size;
-	return extent->served == cache_page_up(extent->size) / CACHE_PAGE;
+	return extent->served == cache_page_up(extent->is.size) / CACHE_PAGE;
 }
 
 void pool_spend(struct pool *pool, struct pool_extent *extent, bool given)
@@ -502,7 +500,7 @@ int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, ui
 int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
 	     uint32_t size, struct iovec *iov)
 {
-	uint32_t lead = (uint32_t)(extent->offset % CACHE_PAGE);
+	uint32_t lead = (uint32_t)(extent->is.offset % CACHE_PAGE);
 
 	return pool_iov_pages(pool, extent, lead + from, size, iov);
 }

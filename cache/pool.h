@@ -20,6 +20,7 @@
 #ifndef CACHE_POOL_H
 #define CACHE_POOL_H
 
+#include "base/extent.h"
 #include "cache/page.h"
 #include "cache/policy.h"
 #include "cache/slots.h"
@@ -57,9 +58,7 @@ struct pool_extent {
 	struct pool_link link; /* on offer, in a ring, while READY and without pins */
 	enum pool_use use;
 	struct pool_extent *hash_next;
-	uint64_t number;
-	uint32_t size;	  /* bytes */
-	uint64_t offset;  /* in the file; its memory begins with the page that this is in */
+	struct extent is; /* its memory begins with the page that its offset is in */
 	uint64_t offered; /* the pool's clock then */
 	uint32_t served;  /* pages of it, all readers together, which these are */
 	uint8_t pages[POOL_PAGES / 8];
@@ -99,20 +98,13 @@ bool pool_is_lru(const struct pool *pool);
 /* The extent of that number in any state but FAILED, or NULL. */
 struct pool_extent *pool_find(const struct pool *pool, uint64_t number);
 
-/* An extent as it lies in the file. */
-struct pool_place {
-	uint64_t number;
-	uint64_t offset; /* in the file */
-	uint32_t size;	 /* bytes */
-};
-
 /* Slots that an extent takes. */
-uint32_t pool_slots(const struct pool_place *place);
+uint32_t pool_slots(const struct extent *wanted);
 
 /* Adds an absent extent, FILLING and pinned once, evicting where it must.
  * Returns 0, -ENOBUFS (all that is in the way is pinned, or was read ahead and this would be no
  * surer) or -ENOMEM. */
-int pool_add(struct pool *pool, const struct pool_place *place, enum pool_use use,
+int pool_add(struct pool *pool, const struct extent *wanted, enum pool_use use,
 	     struct pool_extent **ret);
 /* Whether so many slots more could be had right now. */
 bool pool_has_room(const struct pool *pool, uint64_t slots);

@@ -44,9 +44,9 @@ static bool is_left_out(uint32_t file)
 	return (file * 2654435761u >> 16) % PUSH_ASKED == 0;
 }
 
-static bool is_whole(const struct cache *cache, const struct pool_extent *extent)
+static bool is_whole(const struct pool_extent *extent)
 {
-	return cache_kin(cache, extent->number).file_end == extent->number + 1;
+	return extent->is.file_end == extent->is.number + 1;
 }
 
 static bool look(void *arg, uint32_t file)
@@ -56,7 +56,7 @@ static bool look(void *arg, uint32_t file)
 	struct pool_extent *extent = pool_find(cache->pool, file);
 
 	if (extent && extent->state == POOL_READY && pool_is_ahead(extent->use) &&
-	    !is_left_out(file) && is_whole(cache, extent) &&
+	    !is_left_out(file) && is_whole(extent) &&
 	    cache->source.may_push(cache->source.context, file))
 		candidate->found = extent;
 	return !candidate->found && ++candidate->looked_at < PUSH_LOOK;
@@ -96,9 +96,9 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 		return false;
 	cache->push_vain = 0;
 	pool_pin(cache->pool, extent);
-	ret->extent = extent->number;
-	ret->size = extent->size;
-	ret->count = pool_iov(cache->pool, extent, 0, extent->size, ret->iov);
+	ret->extent = extent->is.number;
+	ret->size = extent->is.size;
+	ret->count = pool_iov(cache->pool, extent, 0, extent->is.size, ret->iov);
 	ret->pinned = extent;
 	return true;
 }
@@ -106,11 +106,11 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 /* The kernel has what nobody had to ask for: as if it had been asked for and served. */
 static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct drops *drops)
 {
-	feed_pushed(thinker_feed(cache->thinker), extent->number);
+	feed_pushed(thinker_feed(cache->thinker), extent->is.number);
 	served_asked(cache, extent, true);
-	served_range(cache, extent, 0, extent->size, drops);
-	atomic_fetch_add_explicit(&cache->served_bytes, extent->size, memory_order_relaxed);
-	return ahead_demand(cache, extent->number, 1);
+	served_range(cache, extent, 0, extent->is.size, drops);
+	atomic_fetch_add_explicit(&cache->served_bytes, extent->is.size, memory_order_relaxed);
+	return ahead_demand(cache, &extent->is, 1);
 }
 
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken)

@@ -41,11 +41,10 @@ static unsigned extents_touched(const struct cache_request *request)
 }
 
 /* Pins an extent that is there, or adds one and a fill for it. Lock held. */
-static int take_extent(struct cache *cache, uint64_t number, struct pool_extent **ret,
+static int take_extent(struct cache *cache, const struct extent *wanted, struct pool_extent **ret,
 		       struct fill **fills)
 {
-	struct pool_extent *extent = pool_find(cache->pool, number);
-	struct pool_place place;
+	struct pool_extent *extent = pool_find(cache->pool, wanted->number);
 	struct fill *fill;
 	int r;
 
@@ -54,15 +53,14 @@ static int take_extent(struct cache *cache, uint64_t number, struct pool_extent 
 		*ret = extent;
 		return 0;
 	}
-	place = cache_place(cache, number);
 	fill = fill_new(1);
-	r = fill ? pool_add(cache->pool, &place, POOL_USED, ret) : -ENOMEM;
+	r = fill ? pool_add(cache->pool, wanted, POOL_USED, ret) : -ENOMEM;
 	if (r < 0) {
 		free(fill);
 		return r;
 	}
 	pool_pin(cache->pool, *ret); /* one pin for the fill, one for the reader */
-	cost_wanted(&cache->cost, place.size);
+	cost_wanted(&cache->cost, wanted->size);
 	fill->extents[0] = *ret;
 	fill->next = *fills;
 	*fills = fill;
@@ -85,11 +83,10 @@ static uint64_t slots_wanted(const struct cache *cache, const struct waiter *wai
 	uint64_t slots = 0;
 
 	for (unsigned i = 0; i < waiter->count; i++) {
-		const struct pool_place place = cache_place(cache, waiter->request.extent + i);
-		const struct pool_extent *extent = pool_find(cache->pool, place.number);
+		const struct pool_extent *extent = pool_find(cache->pool, waiter->wanted[i].number);
 
 		if (!extent || extent->pins == 0)
-			slots += pool_slots(&place);
+			slots += pool_slots(&waiter->wanted[i]);
 	}
 	return slots;
 }
@@ -102,7 +99,7 @@ static int admit(struct cache *cache, struct waiter *waiter, struct fill **fills
 	if (!pool_has_room(cache->pool, slots_wanted(cache, waiter)))
 		return -ENOBUFS;
 	for (unsigned i = 0; i < waiter->count; i++) {
-		int r = take_extent(cache, waiter->request.extent + i, &waiter->extents[i], fills);
+		int r = take_extent(cache, &waiter->wanted[i], &waiter->extents[i], fills);
 
 		if (r < 0) {
 			waiter->count = i;
@@ -140,7 +137,7 @@ static bool answer(struct cache *cache, const struct waiter *waiter)
 
 	for (unsigned i = 0; i < waiter->count; i++) {
 		const struct pool_extent *extent = waiter->extents[i];
-		uint32_t len = left < extent->size - from ? left : extent->size - from;
+		uint32_t len = left < extent->is.size - from ? left : extent->is.size - from;
 
 		if (extent->state == POOL_FAILED) {
 			request->done(request->arg, extent->error, NULL, 0);
@@ -164,12 +161,12 @@ static void release_extents(struct cache *cache, const struct waiter *waiter, bo
 	SCOPE_LOCK(&cache->lock);
 	for (unsigned i = 0; i < waiter->count; i++) {
 		struct pool_extent *extent = waiter->extents[i];
-		uint32_t len = left < extent->size - from ? left : extent->size - from;
+		uint32_t len = left < extent->is.size - from ? left : extent->is.size - from;
 
 		if (served)
 			served_range(cache, extent, from, len, drops);
 		else
-			drops_add(drops, extent->number);
+			drops_add(drops, extent->is.number);
 		pool_unpin(cache->pool, extent);
 		left -= len;
 		from = 0;
@@ -227,7 +224,7 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
  * What was not read because the cache stops is nobody's fault. */
 static void finish(struct cache *cache, struct pool_extent *extent, int error)
 {
-	uint64_t number = extent->number;
+	uint64_t number = extent->is.number;
 	struct waiter *ready;
 	bool asked;
 
@@ -256,21 +253,16 @@ struct step {
 	struct fill *fills;
 };
 
-static bool begins_file(const struct cache *cache, uint64_t extent)
-{
-	return cache_kin(cache, extent).file == extent;
-}
-
 /* A file is read in pieces, but asked for once: by the first of them. */
 static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
-	if (cache->thinker && !going_on && begins_file(cache, waiter->request.extent))
+	if (cache->thinker && !going_on && waiter->wanted[0].file == waiter->wanted[0].number)
 		feed_saw(thinker_feed(cache->thinker), waiter->request.reader,
 			 waiter->request.extent, false);
 	push_wake(cache);
-	return ahead_demand(cache, waiter->request.extent + going_on, waiter->count - going_on);
+	return ahead_demand(cache, waiter->wanted + going_on, waiter->count - going_on);
 }
 
 static void widen(struct cache *cache, struct fill **fills)
@@ -347,9 +339,13 @@ static bool next_starved(struct cache *cache, struct step *ret)
 {
 	struct waiter *waiter;
 
-	SCOPE_LOCK(&cache->lock);
-	if (waiters_none(&cache->starved))
+	if (!atomic_load(&cache->starving))
 		return false;
+	SCOPE_LOCK(&cache->lock);
+	if (waiters_none(&cache->starved)) {
+		atomic_store(&cache->starving, false);
+		return false;
+	}
 	waiter = cache->starved.next;
 	ring_remove(waiter);
 	if (step_begin(cache, waiter, ret))
@@ -381,6 +377,7 @@ static bool begin_or_starve(struct cache *cache, struct waiter *waiter, struct s
 		return true;
 	}
 	ring_append(&cache->starved, waiter);
+	atomic_store(&cache->starving, true);
 	return false;
 }
 
@@ -395,6 +392,8 @@ void cache_read(struct cache *cache, const struct cache_request *request)
 	}
 	waiter->request = *request;
 	waiter->count = extents_touched(request);
+	for (unsigned i = 0; i < waiter->count; i++)
+		waiter->wanted[i] = cache_extent(cache, request->extent + i);
 	if (!begin_or_starve(cache, waiter, &step))
 		return;
 	step_end(cache, &step);

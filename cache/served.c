@@ -18,8 +18,8 @@ void served_asked(struct cache *cache, struct pool_extent *extent, bool begins)
 	else
 		cache->misses++;
 	if (pool_ask(cache->pool, extent))
-		cache->ahead_used += extent->size;
-	residency_asked(cache->residency, extent->number, extent->size, begins);
+		cache->ahead_used += extent->is.size;
+	residency_asked(cache->residency, extent->is.number, extent->is.size, begins);
 }
 
 /* Now and then an extent leaves the kernel's share, to see whether it is asked for. */
@@ -29,7 +29,7 @@ static void probe(struct cache *cache, struct drops *drops)
 
 	if (!residency_probe(cache->residency, &number))
 		return;
-	residency_release(cache->residency, number, cache_place(cache, number).size);
+	residency_release(cache->residency, number, cache_extent(cache, number).size);
 	drops_add(drops, number);
 }
 
@@ -37,19 +37,19 @@ static void served_in_full(struct cache *cache, struct pool_extent *extent, bool
 {
 	pool_spend(cache->pool, extent, resident);
 	residency_recent(cache->residency, pool_is_lru(cache->pool));
-	residency_served(cache->residency, extent->number);
-	if (bit_set(cache->served, extent->number))
+	residency_served(cache->residency, extent->is.number);
+	if (bit_set(cache->served, extent->is.number))
 		return;
-	cache->distinct_bytes += extent->size;
+	cache->distinct_bytes += extent->is.size;
 }
 
 void served_range(struct cache *cache, struct pool_extent *extent, uint32_t from, uint32_t size,
 		  struct drops *drops)
 {
-	bool resident = residency_take(cache->residency, extent->number, extent->size);
+	bool resident = residency_take(cache->residency, extent->is.number, extent->is.size);
 
 	if (!resident)
-		drops_add(drops, extent->number);
+		drops_add(drops, extent->is.number);
 	if (!pool_serve(extent, from, size))
 		return;
 	served_in_full(cache, extent, resident);

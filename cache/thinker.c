@@ -307,7 +307,9 @@ static uint64_t kind(void *context, uint64_t file)
 {
 	const struct thinking *thinking = context;
 
-	return cache_kin(thinking->thinker->cache, file).suffix;
+	const struct cache_source *source = &thinking->thinker->cache->source;
+
+	return source->kind ? source->kind(source->context, file) : 0;
 }
 
 static void takes_long(void *context)

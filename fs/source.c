@@ -14,14 +14,17 @@
  * most. 24 lists of ImageNet's training files take half of it. */
 #define LISTS_FILES ((uint64_t)64 << 20)
 
-static void source_locate(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size)
+static void source_resolve(void *context, uint64_t number, struct extent *ret)
 {
 	const struct mount *mount = context;
 	struct dataset_extent x;
 
-	dataset_extent(mount->dataset, extent, &x);
-	*ret_offset = x.offset;
-	*ret_size = x.size;
+	dataset_extent(mount->dataset, number, &x);
+	*ret = (struct extent){.number = number,
+			       .offset = x.offset,
+			       .file = x.file,
+			       .file_end = x.file_end,
+			       .size = x.size};
 }
 
 static int source_check(void *context, uint64_t extent, const struct iovec *iov, int count)
@@ -124,15 +127,13 @@ static void source_failed(void *context, uint64_t extent, int error)
 	}
 }
 
-static void source_kin(void *context, uint64_t extent, struct plan_kin *ret)
+static uint64_t source_kind(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 	struct dataset_extent x;
 
 	dataset_extent(mount->dataset, extent, &x);
-	*ret = (struct plan_kin){.file = x.file,
-				 .file_end = x.file_end,
-				 .suffix = dataset_suffix(mount->dataset, x.entry)};
+	return dataset_suffix(mount->dataset, x.entry);
 }
 
 static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)
@@ -164,12 +165,12 @@ struct cache_source mount_source(struct mount *mount)
 		.reader = dataset_reader(mount->dataset),
 		.extents = dataset_extents(mount->dataset),
 		.context = mount,
-		.locate = source_locate,
+		.resolve = source_resolve,
 		.check = mount->settings->verify == 0 ? source_check : NULL,
 		.unchanged = source_unchanged,
 		.drop = mount->residency != RESIDENCY_ALL ? source_drop : NULL,
 		.failed = source_failed,
-		.kin = source_kin,
+		.kind = source_kind,
 		.lists = source_lists,
 		.may_push = source_may_push,
 		.locked = source_locked,

@@ -13,16 +13,11 @@
 #ifndef CACHE_PLAN_PLAN_H
 #define CACHE_PLAN_PLAN_H
 
+#include "base/extent.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 #define PLAN_RUN_EXTENTS 256
-
-/* The file of an extent. Its extents have consecutive numbers. */
-struct plan_kin {
-	uint64_t file, file_end; /* its extents: the first one, and one past the last */
-	uint64_t suffix;	 /* equal for names that are equal from their last dot on */
-};
 
 struct plan_order; /* plan_order.h */
 
@@ -31,13 +26,11 @@ struct plan_view {
 	uint64_t extents;
 	uint32_t grain; /* memory is taken in pieces of this many bytes; 0: of one */
 	void *context;
-	void (*locate)(void *context, uint64_t number, uint64_t *ret_offset, uint32_t *ret_size);
+	void (*resolve)(void *context, uint64_t number, struct extent *ret);
 	bool (*have)(void *context, uint64_t number);	/* in memory, or on its way */
 	bool (*served)(void *context, uint64_t number); /* in full, at least once */
 	/* The page cache should have it, so that nobody asks for it. NULL: it keeps nothing. */
 	bool (*kept)(void *context, uint64_t number);
-	/* NULL: each extent is a file. */
-	void (*kin)(void *context, uint64_t number, struct plan_kin *ret);
 	const struct plan_order *ordered; /* the planner's: brings these itself. NULL: none */
 };
 
@@ -46,13 +39,12 @@ static inline bool plan_is_kept(const struct plan_view *view, uint64_t extent)
 	return view->kept && view->kept(view->context, extent);
 }
 
-static inline struct plan_kin plan_kin_of(const struct plan_view *view, uint64_t extent)
+static inline struct extent plan_extent(const struct plan_view *view, uint64_t number)
 {
-	struct plan_kin kin = {.file = extent, .file_end = extent + 1};
+	struct extent extent;
 
-	if (view->kin)
-		view->kin(view->context, extent, &kin);
-	return kin;
+	view->resolve(view->context, number, &extent);
+	return extent;
 }
 
 struct plan_params {

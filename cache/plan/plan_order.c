@@ -165,7 +165,7 @@ bool plan_order_has(const struct plan_order *order, const struct plan_view *view
 
 	if (order->count == 0)
 		return false;
-	file = plan_kin_of(view, extent).file;
+	file = plan_extent(view, extent).file;
 	for (unsigned i = 0; i < order->count; i++)
 		if (forecast_has(order->followed[i]->forecast, file) &&
 		    is_active(order->followed[i]))
@@ -204,7 +204,7 @@ struct listing {
 static void list_file(struct plan_followed *f, const struct plan_view *view, uint64_t file,
 		      struct listing *listing)
 {
-	uint64_t end = plan_kin_of(view, file).file_end, before = listing->bytes;
+	uint64_t end = plan_extent(view, file).file_end, before = listing->bytes;
 
 	for (uint64_t extent = file; extent < end; extent++) {
 		if (plan_set_has(&f->window, extent) || !is_missing(f, view, extent))
@@ -223,14 +223,15 @@ static void measure(struct plan_followed *f, const struct plan_view *view,
 		    const struct listing *listing)
 {
 	uint64_t begin, end;
-	uint32_t size;
+	struct extent last;
 
 	if (listing->files == 0 || (listing->files < SAMPLE && f->scatter > 0))
 		return;
-	view->locate(view->context, listing->first, &begin, &size);
-	view->locate(view->context, listing->last, &end, &size);
+	begin = plan_extent(view, listing->first).offset;
+	last = plan_extent(view, listing->last);
+	end = last.offset + last.size;
 	f->mean = listing->bytes / listing->files + 1;
-	f->scatter = (double)f->mean * (double)(end + size > begin ? end + size - begin : size);
+	f->scatter = (double)f->mean * (double)(end > begin ? end - begin : last.size);
 }
 
 /* Fills the window up to `wanted` bytes, or as far as one call may look. */
@@ -261,7 +262,7 @@ struct soon {
 static bool look_at(void *arg, uint32_t file)
 {
 	struct soon *soon = arg;
-	uint64_t end = plan_kin_of(soon->view, file).file_end;
+	uint64_t end = plan_extent(soon->view, file).file_end;
 
 	for (uint64_t extent = file; extent < end && !soon->evicted; extent++) {
 		bool listed = plan_set_has(&soon->f->window, extent);
@@ -336,7 +337,7 @@ bool plan_order_demand(struct plan_order *order, const struct plan_view *view, u
 
 	if (order->count == 0)
 		return false;
-	file = plan_kin_of(view, extent).file;
+	file = plan_extent(view, extent).file;
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
 
@@ -480,11 +481,7 @@ static uint64_t next_missing(struct plan_followed *f, const struct plan_view *vi
 static uint64_t block_of(const struct plan_view *view, const struct prefetch_budget *budget,
 			 uint64_t extent)
 {
-	uint64_t offset;
-	uint32_t size;
-
-	view->locate(view->context, extent, &offset, &size);
-	return offset / (budget->run - budget->run / 8);
+	return plan_extent(view, extent).offset / (budget->run - budget->run / 8);
 }
 
 static bool run_from(struct plan_followed *f, const struct plan_view *view,

@@ -18,11 +18,7 @@ struct plan_run_builder {
 
 static inline uint32_t plan_size(const struct plan_view *view, uint64_t extent)
 {
-	uint64_t offset;
-	uint32_t size;
-
-	view->locate(view->context, extent, &offset, &size);
-	return size;
+	return plan_extent(view, extent).size;
 }
 
 /* In memory, on its way, or left to a known order. */
@@ -33,13 +29,18 @@ static inline bool plan_have(const struct plan_view *view, uint64_t extent)
 }
 
 /* Memory that an extent takes: it is kept with what lies before it in its first page. */
-static inline uint64_t plan_memory(const struct plan_view *view, uint64_t extent)
+static inline uint64_t plan_memory_of(const struct plan_view *view, const struct extent *e)
 {
-	uint64_t offset, grain = view->grain;
-	uint32_t size;
+	uint64_t grain = view->grain;
 
-	view->locate(view->context, extent, &offset, &size);
-	return grain ? (offset % CACHE_PAGE + size + grain - 1) / grain * grain : size;
+	return grain ? (e->offset % CACHE_PAGE + e->size + grain - 1) / grain * grain : e->size;
+}
+
+static inline uint64_t plan_memory(const struct plan_view *view, uint64_t number)
+{
+	const struct extent e = plan_extent(view, number);
+
+	return plan_memory_of(view, &e);
 }
 
 /* Begins an empty run of at most `room` bytes of memory in *run. */
@@ -60,11 +61,11 @@ static inline struct plan_run_builder plan_run_begin(const struct plan_view *vie
 static inline bool plan_run_add(struct plan_run_builder *builder, uint64_t extent)
 {
 	const struct prefetch_budget *budget = builder->budget;
-	uint64_t offset, memory = plan_memory(builder->view, extent);
+	const struct extent e = plan_extent(builder->view, extent);
+	uint64_t offset = e.offset, memory = plan_memory_of(builder->view, &e);
 	struct plan_run *run = builder->run;
-	uint32_t size;
+	uint32_t size = e.size;
 
-	builder->view->locate(builder->view->context, extent, &offset, &size);
 	if (run->count == PLAN_RUN_EXTENTS || memory > builder->room)
 		return false;
 	if (run->count && (offset < builder->end || offset - builder->end > budget->gap ||

@@ -313,18 +313,18 @@ struct cut {
 static struct cut cut_around(const struct plan_view *view, const struct prefetch_budget *budget,
 			     uint64_t extent)
 {
-	uint64_t number = extent / PLAN_BLOCK, first = number * PLAN_BLOCK, begin = 0, offset;
+	uint64_t number = extent / PLAN_BLOCK, first = number * PLAN_BLOCK, begin = 0;
 	uint64_t at = first, end = first + block_size(view, number);
-	uint32_t size;
 
 	for (; at < end; at++) {
-		view->locate(view->context, at, &offset, &size);
-		if (at > first && offset + size - begin + PLAN_PAGES <= budget->run)
+		const struct extent e = plan_extent(view, at);
+
+		if (at > first && e.offset + e.size - begin + PLAN_PAGES <= budget->run)
 			continue;
 		if (at > extent)
 			break;
 		first = at;
-		begin = offset;
+		begin = e.offset;
 	}
 	return (struct cut){.first = first, .end = at};
 }

@@ -23,8 +23,8 @@ TOOL = ["base/*", "pack/dataset.h", "pack/format.h", "pack/tool/cli/*"]
 MAY_INCLUDE = {
     "base": [],
     "cache": ["base/*", "cache/plan/*", "cache/order/*"],
-    "cache/plan": ["base/bits.h", "base/math.h", "base/scope.h", "cache/order/forecast.h",
-                   "cache/page.h"],
+    "cache/plan": ["base/bits.h", "base/extent.h", "base/math.h", "base/scope.h",
+                   "cache/order/forecast.h", "cache/page.h"],
     "cache/order": ["base/bits.h", "base/scope.h"],
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],

@@ -90,7 +90,7 @@ struct world {
 	uint64_t gated;	   /* the extent whose check stops at the first gate */
 	unsigned at_gate;  /* threads that arrived at one, ever */
 	unsigned answers;  /* of calls */
-	atomic_uint checks;
+	atomic_uint checks, resolved;
 	uint32_t order[4 * MOST]; /* extents as they were checked */
 
 	/* Of the test; here, so that they outlive one that fails. */
@@ -325,14 +325,18 @@ static inline void shuffle(uint64_t *order, uint64_t count)
 
 /* --- the source ------------------------------------------------------------------------------ */
 
-static inline void locate(void *context, uint64_t extent, uint64_t *ret_offset, uint32_t *ret_size)
+static inline void resolve(void *context, uint64_t number, struct extent *ret)
 {
-	const struct world *w = context;
+	struct world *w = context;
 
-	if (extent >= w->extents)
+	if (number >= w->extents)
 		abort();
-	*ret_offset = w->offsets[extent];
-	*ret_size = w->sizes[extent];
+	w->resolved++;
+	*ret = (struct extent){.number = number,
+			       .offset = w->offsets[number],
+			       .file = number,
+			       .file_end = number + 1,
+			       .size = w->sizes[number]};
 }
 
 static inline bool same(const struct world *w, uint64_t offset, uint64_t size,
@@ -444,7 +448,7 @@ static inline struct cache_params params_of(struct world *w, uint64_t readahead,
 	return (struct cache_params){.source = {.reader = w->reader,
 						.extents = w->extents,
 						.context = w,
-						.locate = locate,
+						.resolve = resolve,
 						.check = check,
 						.unchanged = unchanged,
 						.drop = dropped,

@@ -35,14 +35,16 @@ struct world {
 	struct plan_run last;
 };
 
-static inline void world_locate(void *context, uint64_t number, uint64_t *ret_offset,
-				uint32_t *ret_size)
+static inline void world_resolve(void *context, uint64_t number, struct extent *ret)
 {
 	const struct world *w = context;
 
 	assert_true(number < w->view.extents);
-	*ret_offset = w->offsets[number];
-	*ret_size = w->sizes[number];
+	*ret = (struct extent){.number = number,
+			       .offset = w->offsets[number],
+			       .file = number,
+			       .file_end = number + 1,
+			       .size = w->sizes[number]};
 }
 
 static inline bool world_have(void *context, uint64_t number)
@@ -73,7 +75,7 @@ static inline struct world *world_of(uint64_t extents, uint32_t smallest, uint32
 	srandom(5);
 	w.view = (struct plan_view){.extents = extents,
 				    .context = &w,
-				    .locate = world_locate,
+				    .resolve = world_resolve,
 				    .have = world_have,
 				    .served = world_served};
 	w.budget = (struct prefetch_budget){

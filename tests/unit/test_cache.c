@@ -418,6 +418,22 @@ static void who_waits_now_is_counted_now(void **state)
 	assert_int_equal(stats_of(w).oldest_wait_ms, 0);
 }
 
+/* --- what a READ costs ------------------------------------------------------------------------ */
+
+/* Once, before the lock is taken, and by the planner as the demand is told. */
+static void a_read_is_looked_up_once_and_by_the_planner(void **state)
+{
+	struct world *w = *state;
+	unsigned before;
+
+	lay_even(w, 20, 100000);
+	start(w, 0, 2);
+	before = w->resolved;
+	read_all_of(w, 5);
+	assert_true(poll_until(is_let_go(w, 5)));
+	assert_true(w->resolved - before <= 2);
+}
+
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
 static void a_bad_extent_fails_for_its_readers_only(void **state)
@@ -1129,6 +1145,7 @@ int main(void)
 		world_test(what_failed_is_dropped_as_well),
 		world_test(what_a_parked_request_reads_of_is_not_dropped),
 		world_test(what_the_kernel_is_to_keep_stays_with_it),
+		world_test(a_read_is_looked_up_once_and_by_the_planner),
 		world_test(who_was_killed_before_waiting_does_not_wait),
 		world_test(who_waits_now_is_counted_now),
 		world_test(what_is_read_in_pieces_is_kept_once),

@@ -24,7 +24,7 @@ static _Thread_local struct outcome outcome;
 static void on_filled(struct cache *cache, struct pool_extent *extent, int error)
 {
 	outcome.done++;
-	outcome.last = extent->number;
+	outcome.last = extent->is.number;
 	SCOPE_LOCK(&cache->lock);
 	if (error) {
 		outcome.failed++;
@@ -42,7 +42,7 @@ static struct fill *fill_of(struct world *w, const uint64_t *extents, unsigned c
 
 	assert_non_null(fill);
 	for (unsigned i = 0; i < count; i++) {
-		const struct pool_place place = cache_place(w->cache, extents[i]);
+		const struct extent place = cache_extent(w->cache, extents[i]);
 
 		assert_int_equal(pool_add(w->cache->pool, &place, POOL_USED, &fill->extents[i]), 0);
 	}
@@ -77,7 +77,7 @@ static void assert_holds(struct world *w, uint64_t extent)
 
 	assert_non_null(x);
 	assert_true(same(w, w->offsets[extent], w->sizes[extent], iov,
-			 pool_iov(w->cache->pool, x, 0, x->size, iov)));
+			 pool_iov(w->cache->pool, x, 0, x->is.size, iov)));
 }
 
 /* Its memory is for the next, and full of old bytes. */
@@ -105,7 +105,7 @@ static void read_run(struct world *w, enum way way, const uint64_t *extents, uns
 /* The longest run from extent `at` on that is ever read; returns the extent behind it. */
 static uint64_t read_longest(struct world *w, enum way way, uint64_t at)
 {
-	const struct plan_view view = {.extents = w->extents, .context = w, .locate = locate};
+	const struct plan_view view = {.extents = w->extents, .context = w, .resolve = resolve};
 	const struct prefetch_budget budget = {.run = COST_RUN_MAX, .gap = COST_GAP_MAX};
 	struct plan_run run;
 	struct plan_run_builder builder =
@@ -345,7 +345,7 @@ static void scatter_slots(struct world *w)
 	uint64_t order[SLOTS];
 
 	for (uint64_t i = 0; i < SLOTS; i++) {
-		const struct pool_place place = {.number = MOST + i, .size = 1};
+		const struct extent place = {.number = MOST + i, .size = 1};
 
 		assert_int_equal(pool_add(w->cache->pool, &place, POOL_USED, &all[i]), 0);
 	}

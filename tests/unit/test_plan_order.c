@@ -883,10 +883,11 @@ static void what_was_evicted_goes_first(void **state)
 
 /* --- files of many extents ------------------------------------------------------------------- */
 
-static void kin_of_eight(void *context, uint64_t number, struct plan_kin *ret)
+static void resolve_eight(void *context, uint64_t number, struct extent *ret)
 {
-	(void)context;
-	*ret = (struct plan_kin){.file = number / 8 * 8, .file_end = number / 8 * 8 + 8};
+	world_resolve(context, number, ret);
+	ret->file = number / 8 * 8;
+	ret->file_end = ret->file + 8;
 }
 
 static void a_file_is_read_with_all_of_its_extents(void **state)
@@ -897,7 +898,7 @@ static void a_file_is_read_with_all_of_its_extents(void **state)
 
 	(void)state;
 	memcpy(order, shuffled(1000), sizeof(order));
-	w->view.kin = kin_of_eight;
+	w->view.resolve = resolve_eight;
 	for (uint32_t i = 0; i < 1000; i++)
 		order[i] *= 16; /* every other file */
 	for (int seek_bound = 0; seek_bound < 2; seek_bound++) {
@@ -921,7 +922,7 @@ static void any_extent_of_a_file_belongs_to_the_forecast(void **state)
 	struct sim *s;
 
 	(void)state;
-	w->view.kin = kin_of_eight;
+	w->view.resolve = resolve_eight;
 	s = sim_of(w);
 	follow(s, files, 2);
 	assert_true(plan_order_has(&s->order, &w->view, 16));

@@ -27,7 +27,7 @@ static struct pool *pool_of(enum policy_choice policy, uint32_t room)
 /* The extent is served in full. Returns whether it was there. */
 static bool use(struct pool *pool, uint32_t number)
 {
-	const struct pool_place place = {.number = number, .size = 1};
+	const struct extent place = {.number = number, .size = 1};
 	struct pool_extent *extent = pool_find(pool, number);
 	bool hit = extent;
 

@@ -48,7 +48,7 @@ static int teardown(void **state)
 static int add_at(struct pool *pool, uint64_t number, uint64_t offset, uint32_t size,
 		  enum pool_use use, struct pool_extent **ret)
 {
-	const struct pool_place place = {.number = number, .offset = offset, .size = size};
+	const struct extent place = {.number = number, .offset = offset, .size = size};
 
 	return pool_add(pool, &place, use, ret);
 }
@@ -116,8 +116,8 @@ static void extents_are_found_by_number_in_any_state(void **state)
 	assert_ptr_equal(pool_find(pool, 7), extent);
 	pool_unpin(pool, extent);
 	assert_ptr_equal(pool_find(pool, 7), extent);
-	assert_int_equal(extent->number, 7);
-	assert_int_equal(extent->size, 100);
+	assert_int_equal(extent->is.number, 7);
+	assert_int_equal(extent->is.size, 100);
 	assert_null(pool_find(pool, 7 + 4)); /* the same bucket */
 }
 
@@ -538,8 +538,8 @@ static void pieces_that_are_neighbours_are_joined(void **state)
 	struct pool_extent *extent = add(pool, 0, 3 * SLOT_BYTES + 10);
 	struct iovec iov[IOV_ROOM];
 
-	assert_int_equal(pool_iov(pool, extent, 0, extent->size, iov), 1);
-	assert_int_equal(iov[0].iov_len, extent->size);
+	assert_int_equal(pool_iov(pool, extent, 0, extent->is.size, iov), 1);
+	assert_int_equal(iov[0].iov_len, extent->is.size);
 	assert_int_equal(pool_iov(pool, extent, 100, 2 * SLOT_BYTES, iov), 1);
 	assert_int_equal(iov[0].iov_len, 2 * SLOT_BYTES);
 	assert_int_equal(pool_iov(pool, extent, 0, 0, iov), 0);
@@ -559,7 +559,7 @@ static void pieces_that_lie_apart_stay_apart(void **state)
 		pool_unpin(pool, extents[i]);
 	}
 	extent = add(pool, 100, FOUR - 1);
-	assert_int_equal(pool_iov(pool, extent, 0, extent->size, iov), 4);
+	assert_int_equal(pool_iov(pool, extent, 0, extent->is.size, iov), 4);
 	assert_int_equal(iov[3].iov_len, SLOT_BYTES - 1);
 	assert_int_equal(pool_iov(pool, extent, SLOT_BYTES - 1, 2, iov), 2);
 	assert_int_equal(iov[0].iov_len, 1);
@@ -574,7 +574,7 @@ static void an_extent_begins_with_the_page_of_the_file_that_it_begins_in(void **
 	struct iovec pages[IOV_ROOM], bytes[IOV_ROOM];
 
 	assert_int_equal(add_at(pool, 0, 5 * CACHE_PAGE + 904, 20000, POOL_USED, &extent), 0);
-	assert_int_equal(extent->offset % CACHE_PAGE, 904);
+	assert_int_equal(extent->is.offset % CACHE_PAGE, 904);
 	assert_int_equal(pool_iov_pages(pool, extent, 0, 6 * CACHE_PAGE, pages), 1);
 	assert_int_equal((uintptr_t)pages[0].iov_base % CACHE_PAGE, 0);
 	assert_int_equal(pages[0].iov_len, 6 * CACHE_PAGE);
@@ -591,7 +591,7 @@ static void what_lies_before_an_extent_takes_memory_too(void **state)
 	struct pool *pool = *state;
 
 	for (uint64_t i = 0; i < 5; i++) {
-		const struct pool_place place = {i, offsets[i], SLOT_BYTES};
+		const struct extent place = {.number = i, .offset = offsets[i], .size = SLOT_BYTES};
 		struct pool_extent *extent;
 
 		assert_int_equal(pool_slots(&place), offsets[i] % CACHE_PAGE ? 2 : 1);
@@ -732,21 +732,21 @@ static void fill(struct pool *pool, const struct pool_extent *extent)
 {
 	struct iovec iov[IOV_ROOM];
 
-	for (uint32_t at = 0; at < extent->size; at += 5000) {
+	for (uint32_t at = 0; at < extent->is.size; at += 5000) {
 		pool_iov(pool, extent, at, 1, iov);
-		*(unsigned char *)iov[0].iov_base = byte_of(extent->number, at);
+		*(unsigned char *)iov[0].iov_base = byte_of(extent->is.number, at);
 	}
 }
 
 static void assert_filled(struct pool *pool, const struct pool_extent *extent)
 {
 	struct iovec iov[IOV_ROOM];
-	int count = pool_iov(pool, extent, 0, extent->size, iov);
+	int count = pool_iov(pool, extent, 0, extent->is.size, iov);
 
-	assert_int_equal(bytes_of(iov, count), extent->size);
-	for (uint32_t at = 0; at < extent->size; at += 5000) {
+	assert_int_equal(bytes_of(iov, count), extent->is.size);
+	for (uint32_t at = 0; at < extent->is.size; at += 5000) {
 		pool_iov(pool, extent, at, 1, iov);
-		assert_int_equal(*(unsigned char *)iov[0].iov_base, byte_of(extent->number, at));
+		assert_int_equal(*(unsigned char *)iov[0].iov_base, byte_of(extent->is.number, at));
 	}
 }
 

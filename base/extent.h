@@ -1,0 +1,16 @@
+/* A run of bytes of one file, as the cache reads, checks and keeps it. What packs know of it is
+ * looked up once, when it is planned or asked for; this travels. */
+#ifndef BASE_EXTENT_H
+#define BASE_EXTENT_H
+
+#include <stdint.h>
+
+struct extent {
+	uint64_t number;	 /* through the whole tree */
+	uint64_t offset;	 /* in its volume, bytes */
+	uint64_t file, file_end; /* the extents of its file: the first, and one past the last */
+	uint32_t size;		 /* bytes */
+	uint32_t volume;	 /* the pack that it is in: 0 */
+};
+
+#endif

@@ -451,6 +451,37 @@ static void the_next_place_is_one_that_has_not_come(void **state)
 	forecast_free(forecast);
 }
 
+/* How far from its first place a forecast foresees. */
+static uint32_t reach_of(const struct forecast *forecast)
+{
+	uint32_t place = 0;
+
+	while (place < N && forecast_foresees(forecast, order[place]))
+		place++;
+	return place;
+}
+
+/* Ranks that were two orders and are one now have as many more places between their batches. */
+static void an_epoch_of_more_ranks_reaches_as_much_further(void **state)
+{
+	struct forecast *rank = forecast_of(order, N / 5), *same = forecast_of(order, N / 5);
+	struct forecast *all = forecast_of(order, N);
+	struct loader loader;
+	uint32_t reader, file;
+
+	(void)state;
+	loader_init(&loader, order, N / 5, 2, 100);
+	for (uint32_t i = 0; i < N / 10 && loader_next(&loader, &reader, &file); i++)
+		forecast_saw(rank, file);
+	forecast_continue(same, rank);
+	forecast_continue(all, rank);
+	assert_in_range(reach_of(same), 100, N / 5 - 1);
+	assert_int_equal(reach_of(all), 5 * reach_of(same));
+	forecast_free(rank);
+	forecast_free(same);
+	forecast_free(all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -473,6 +504,7 @@ int main(void)
 		cmocka_unit_test(what_is_pushed_keeps_near_the_readers),
 		cmocka_unit_test(pushing_ends_where_nobody_comes),
 		cmocka_unit_test(a_forecast_of_one_file_works),
+		cmocka_unit_test(an_epoch_of_more_ranks_reaches_as_much_further),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -14,13 +14,13 @@
 #define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 
-/* Processor time for thoughts where nothing is missing: a part of the time, saved up to a most.
+/* Processor time for queries where nothing is missing: a part of the time, saved up to a most.
  * What follows a known epoch is then never too dear. */
 #define SPARE	      50
 #define SPARE_MOST_NS 4000000000
 #define MODELS_NS     3900000000 /* what GUESS_MODELS may take */
 #define LIKELY_NS     200000000	 /* no more is needed without a search */
-#define NORMAL_NS     2000000000 /* so long a thought is not idle work */
+#define NORMAL_NS     2000000000 /* so long a query is not idle work */
 #define CPUS_MAX      64
 
 struct thinker {
@@ -39,7 +39,7 @@ struct thinker {
 	uint64_t ticked_ns;
 	uint64_t turns, misses; /* at the last tick */
 	double pace, missing;	/* turns and misses in a tick, averaged */
-	int64_t spare_ns;	/* of processor time, for thoughts although nothing is missing */
+	int64_t spare_ns;	/* of processor time, for queries although nothing is missing */
 };
 
 int thinker_new(struct cache *cache, unsigned cpus, struct thinker **ret)
@@ -184,10 +184,10 @@ static void way_give(struct way *way)
 
 /* --- searching ------------------------------------------------------------------------------- */
 
-/* One thought at a time. */
+/* One query at a time. */
 struct thinking {
 	struct thinker *thinker;
-	struct thought *thought;
+	struct query *query;
 	struct way way;
 	uint64_t cpu_ns; /* of its own thread, once done */
 	atomic_bool done;
@@ -332,7 +332,7 @@ static void *think_thread(void *context)
 		.kind = kind,
 	};
 
-	oracle_think(thinking->thought, &hooks);
+	oracle_run(thinking->query, &hooks);
 	if (thinking->way.idle)
 		way_end(&thinking->way);
 	thinking->cpu_ns = processor_ns();
@@ -448,24 +448,24 @@ static void charge(struct thinker *thinker, int64_t cpu_ns)
 		thinker->spare_ns = 0;
 }
 
-/* Takes the thought back. Returns whether an order was found. */
-static bool answer(struct thinker *thinker, struct thought *thought, uint64_t took,
+/* Takes the query back. Returns whether an order was found. */
+static bool answer(struct thinker *thinker, struct query *query, uint64_t took,
 		   char sentence[ORACLE_SENTENCE])
 {
 	bool found;
 
 	SCOPE_LOCK(&thinker->feed.lock);
-	found = oracle_answer(thinker->feed.oracle, thought, sentence);
+	found = oracle_answer(thinker->feed.oracle, query, sentence);
 	feed_show(&thinker->feed);
 	if (found)
 		thinker->found_ns = took;
 	return found;
 }
 
-static bool think(struct thinker *thinker, struct thought *thought, char sentence[ORACLE_SENTENCE])
+static bool think(struct thinker *thinker, struct query *query, char sentence[ORACLE_SENTENCE])
 {
 	struct thinking thinking = {
-		.thinker = thinker, .thought = thought, .way = {.thinker = thinker, .fd = -1}};
+		.thinker = thinker, .query = query, .way = {.thinker = thinker, .fd = -1}};
 	uint64_t began = clock_ns(), took;
 	bool made = false;
 	pthread_t id;
@@ -480,7 +480,7 @@ static bool think(struct thinker *thinker, struct thought *thought, char sentenc
 	pthread_mutex_destroy(&thinking.lock);
 	took = clock_ns() - began;
 	charge(thinker, (int64_t)thinking.cpu_ns);
-	return answer(thinker, thought, took, sentence);
+	return answer(thinker, query, took, sentence);
 }
 
 static void tell(struct thinker *thinker, const char *sentence)
@@ -494,7 +494,7 @@ static void tell(struct thinker *thinker, const char *sentence)
 		source->locked(source->context, text);
 }
 
-static struct thought *ask(struct thinker *thinker)
+static struct query *ask(struct thinker *thinker)
 {
 	const struct effort effort = effort_of(thinker);
 
@@ -510,14 +510,14 @@ static void *thinker_thread(void *context)
 
 	while (!atomic_load(&thinker->stopping)) {
 		char sentence[ORACLE_SENTENCE];
-		struct thought *thought = ask(thinker);
+		struct query *query = ask(thinker);
 
-		if (!thought) {
+		if (!query) {
 			sleep_while_idle(thinker);
 			wait_tick(thinker);
 			continue;
 		}
-		if (think(thinker, thought, sentence))
+		if (think(thinker, query, sentence))
 			tell(thinker, sentence);
 		work_look(thinker->cache->work);
 	}
@@ -548,7 +548,7 @@ void thinker_stop(struct thinker *thinker)
 
 static const char *state_of(const struct thinker *thinker, const struct oracle_state *state)
 {
-	if (state->courses)
+	if (state->tracks)
 		return "locked";
 	if (!thinker->feed.watching)
 		return "off";

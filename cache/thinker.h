@@ -1,7 +1,7 @@
 /* The threads of the oracle (order/oracle.h): it is asked now and then, and thinks at idle priority
  * (SCHED_IDLE), so that whatever else wants a processor gets it.
  *
- *	feed_listen -> oracle_ask -> oracle_think, by so many threads -> oracle_answer -> look for
+ *	feed_listen -> oracle_ask -> oracle_run, by so many threads -> oracle_answer -> look for
  *reads
  *
  * All seeds are tried only where it pays: files are missing in memory, and at the readers' pace the

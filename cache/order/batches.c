@@ -111,16 +111,16 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
 }
 
 /* The period is cut into the longest equal pieces of which the run is a whole number. */
-bool batches_known(const struct batches *batches, struct pass_part *ret)
+bool batches_known(const struct batches *batches, struct sampler_part *ret)
 {
 	const struct period *last = &batches->last;
 	uint32_t unit = common_divisor(common_divisor(last->length, last->run), last->at);
 
-	if (!batches->known || last->run / unit >= PASS_RANKS)
+	if (!batches->known || last->run / unit >= SAMPLER_RANKS)
 		return false;
-	*ret = (struct pass_part){.world = last->length / unit,
-				  .unit = unit,
-				  .first = last->at / unit,
-				  .ranks = ((uint64_t)1 << last->run / unit) - 1};
+	*ret = (struct sampler_part){.world = last->length / unit,
+				     .unit = unit,
+				     .first = last->at / unit,
+				     .ranks = ((uint64_t)1 << last->run / unit) - 1};
 	return true;
 }

@@ -14,7 +14,7 @@
 #ifndef CACHE_ORDER_BATCHES_H
 #define CACHE_ORDER_BATCHES_H
 
-#include "cache/order/pass.h"
+#include "cache/order/sampler.h"
 
 struct batches;
 
@@ -27,6 +27,6 @@ void batches_saw(struct batches *batches, uint32_t place);
 
 /* Whether only a part of each period is read here: *ret is then that part. Ranks of this node that
  * follow one another count as one. */
-bool batches_known(const struct batches *batches, struct pass_part *ret);
+bool batches_known(const struct batches *batches, struct sampler_part *ret);
 
 #endif

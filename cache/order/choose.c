@@ -4,25 +4,25 @@
 
 #define CLEAR 16 /* a number is clearly more than another if it is larger by a 16th of that */
 
-unsigned choose_seen(const struct question *question, const struct order_list *list)
+unsigned choose_seen(const struct observations *observations, const struct order_list *list)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < question->count; i++)
-		count += order_list_find(list, question->seen[i].file) != ORDER_NONE;
+	for (unsigned i = 0; i < observations->count; i++)
+		count += order_list_find(list, observations->seen[i].file) != ORDER_NONE;
 	return count;
 }
 
-static bool has_share(const struct question *question, const struct order_list *list)
+static bool has_share(const struct observations *observations, const struct order_list *list)
 {
-	return choose_is_share(choose_seen(question, list), question->count);
+	return choose_is_share(choose_seen(observations, list), observations->count);
 }
 
-const struct order_list *choose_likeliest(const struct question *question)
+const struct order_list *choose_likeliest(const struct observations *observations)
 {
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (has_share(question, question->lists[i]))
-			return question->lists[i];
+	for (unsigned i = 0; i < observations->list_count; i++)
+		if (has_share(observations, observations->lists[i]))
+			return observations->lists[i];
 	return NULL;
 }
 
@@ -68,11 +68,11 @@ unsigned choose_file(const uint64_t *kinds, unsigned count, const struct choose_
 /* --- lists ----------------------------------------------------------------------------------- */
 
 /* Whether `list` has all that was seen of `other`. */
-static bool has_all_of(const struct question *question, const struct order_list *list,
+static bool has_all_of(const struct observations *observations, const struct order_list *list,
 		       const struct order_list *other)
 {
-	for (unsigned i = 0; i < question->count; i++) {
-		uint32_t file = question->seen[i].file;
+	for (unsigned i = 0; i < observations->count; i++) {
+		uint32_t file = observations->seen[i].file;
 
 		if (order_list_find(other, file) != ORDER_NONE &&
 		    order_list_find(list, file) == ORDER_NONE)
@@ -83,27 +83,27 @@ static bool has_all_of(const struct question *question, const struct order_list 
 
 /* All that was seen of the list lies in a shorter one: with a share s of its files, chance does
  * that to k of them with a probability of s^k. */
-static bool is_too_long(const struct question *question, const struct order_list *list)
+static bool is_too_long(const struct observations *observations, const struct order_list *list)
 {
-	unsigned seen = choose_seen(question, list);
+	unsigned seen = choose_seen(observations, list);
 
-	for (unsigned i = 0; i < question->list_count; i++) {
-		const struct order_list *other = question->lists[i];
+	for (unsigned i = 0; i < observations->list_count; i++) {
+		const struct order_list *other = observations->lists[i];
 
 		if (other->count < list->count &&
 		    pow((double)other->count / list->count, seen) < GUESS_ODDS &&
-		    has_all_of(question, other, list))
+		    has_all_of(observations, other, list))
 			return true;
 	}
 	return false;
 }
 
-static void swap(struct question *question, unsigned a, unsigned b)
+static void swap(struct observations *observations, unsigned a, unsigned b)
 {
-	const struct order_list *list = question->lists[a];
+	const struct order_list *list = observations->lists[a];
 
-	question->lists[a] = question->lists[b];
-	question->lists[b] = list;
+	observations->lists[a] = observations->lists[b];
+	observations->lists[b] = list;
 }
 
 static bool is_clearly_more(unsigned a, unsigned b)
@@ -111,77 +111,78 @@ static bool is_clearly_more(unsigned a, unsigned b)
 	return a > b + b / CLEAR;
 }
 
-static bool is_known(const struct question *question, const struct order_list *list)
+static bool is_known(const struct observations *observations, const struct order_list *list)
 {
-	for (unsigned i = 0; i < question->known_count; i++)
-		if (question->known[i].list == list)
+	for (unsigned i = 0; i < observations->known_count; i++)
+		if (observations->known[i].list == list)
 			return true;
 	return false;
 }
 
-static bool is_likelier(const struct question *question, const struct order_list *a,
+static bool is_likelier(const struct observations *observations, const struct order_list *a,
 			const struct order_list *b)
 {
-	unsigned seen_of_a = choose_seen(question, a), seen_of_b = choose_seen(question, b);
+	unsigned seen_of_a = choose_seen(observations, a), seen_of_b = choose_seen(observations, b);
 
 	if (is_clearly_more(seen_of_a, seen_of_b) || is_clearly_more(seen_of_b, seen_of_a))
 		return seen_of_a > seen_of_b;
-	if (is_known(question, a) != is_known(question, b))
-		return is_known(question, a);
+	if (is_known(observations, a) != is_known(observations, b))
+		return is_known(observations, a);
 	return is_clearly_more(b->count, a->count);
 }
 
-static void sort(struct question *question)
+static void sort(struct observations *observations)
 {
-	for (unsigned i = 1; i < question->list_count; i++)
+	for (unsigned i = 1; i < observations->list_count; i++)
 		for (unsigned at = i; at > 0; at--) {
-			if (!is_likelier(question, question->lists[at], question->lists[at - 1]))
+			if (!is_likelier(observations, observations->lists[at],
+					 observations->lists[at - 1]))
 				break;
-			swap(question, at, at - 1);
+			swap(observations, at, at - 1);
 		}
 }
 
 /* Another list has all that was seen of it, and clearly more. */
-static bool is_unlikely(const struct question *question, const struct order_list *list)
+static bool is_unlikely(const struct observations *observations, const struct order_list *list)
 {
-	unsigned seen = choose_seen(question, list);
+	unsigned seen = choose_seen(observations, list);
 
-	for (unsigned i = 0; i < question->list_count; i++) {
-		const struct order_list *other = question->lists[i];
+	for (unsigned i = 0; i < observations->list_count; i++) {
+		const struct order_list *other = observations->lists[i];
 
-		if (is_clearly_more(choose_seen(question, other), seen) &&
-		    has_all_of(question, other, list))
+		if (is_clearly_more(choose_seen(observations, other), seen) &&
+		    has_all_of(observations, other, list))
 			return true;
 	}
 	return false;
 }
 
 /* To the end, in the order that they have. */
-static void move_unlikely(struct question *question)
+static void move_unlikely(struct observations *observations)
 {
-	question->unlikely = 0;
-	for (unsigned i = question->list_count; i-- > 0;) {
-		const struct order_list *list = question->lists[i];
-		unsigned last = question->list_count - 1 - question->unlikely;
+	observations->unlikely = 0;
+	for (unsigned i = observations->list_count; i-- > 0;) {
+		const struct order_list *list = observations->lists[i];
+		unsigned last = observations->list_count - 1 - observations->unlikely;
 
-		if (!is_unlikely(question, list))
+		if (!is_unlikely(observations, list))
 			continue;
-		memmove(&question->lists[i], &question->lists[i + 1],
-			(last - i) * sizeof(*question->lists));
-		question->lists[last] = list;
-		question->unlikely++;
+		memmove(&observations->lists[i], &observations->lists[i + 1],
+			(last - i) * sizeof(*observations->lists));
+		observations->lists[last] = list;
+		observations->unlikely++;
 	}
 }
 
-void choose_lists(struct question *question)
+void choose_lists(struct observations *observations)
 {
 	unsigned kept = 0;
 
-	for (unsigned i = 0; i < question->list_count; i++)
-		if (has_share(question, question->lists[i]) &&
-		    !is_too_long(question, question->lists[i]))
-			swap(question, i, kept++);
-	question->list_count = kept;
-	sort(question);
-	move_unlikely(question);
+	for (unsigned i = 0; i < observations->list_count; i++)
+		if (has_share(observations, observations->lists[i]) &&
+		    !is_too_long(observations, observations->lists[i]))
+			swap(observations, i, kept++);
+	observations->list_count = kept;
+	sort(observations);
+	move_unlikely(observations);
 }

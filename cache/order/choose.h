@@ -15,13 +15,13 @@
  * would not by chance (GUESS_ODDS). Sorts them, the likeliest first where the difference is clear.
  * Last come `unlikely` ones, of which another list has all that was seen and more: a class where
  * train/ is read, or the files of one suffix where there are several. */
-void choose_lists(struct question *question);
+void choose_lists(struct observations *observations);
 
 /* The first one that has a share of what was seen, or NULL. */
-const struct order_list *choose_likeliest(const struct question *question);
+const struct order_list *choose_likeliest(const struct observations *observations);
 
 /* How much of what was seen is in the list. */
-unsigned choose_seen(const struct question *question, const struct order_list *list);
+unsigned choose_seen(const struct observations *observations, const struct order_list *list);
 
 /* Kinds of files for which lists were made. */
 #define CHOOSE_KINDS 8

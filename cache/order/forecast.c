@@ -1,14 +1,17 @@
-/* A place is done when its file has come, is hidden, or is passed over: a reader that goes on at a
- * place has what it left out from elsewhere, or will not ask for it, once others are as far.
+/* A place is done when its file has come, is hidden, or was passed: readers went on behind it, and
+ * will have it from elsewhere or not ask for it.
  *
  *	done ... done  run  gap  run  gap  run | reach |
  *	             ^ front               edge ^
  *
- * What comes is foreseen between front and edge + reach, where reach is a batch, the longest way
- * from one run to the next, for each run and one more: all workers may begin batches at once. Of
- * demands that have nothing to do with the order a share c = (edge + reach - front) / count falls
- * in there by chance; so the forecast is lost when less than 1/8, or 2 c where that is more, of the
- * last 64 was foreseen. */
+ * Foreseen is what lies between front and edge + reach, where reach is a batch (the longest way
+ * from one run to the next) for each run and one more, as all workers may begin batches at once. A
+ * demand that has nothing to do with the order falls in there with a probability of
+ *
+ *	c = (edge + reach - front) / count
+ *
+ * So the forecast is lost when fewer than 1/8 of the last JUDGED demands were foreseen, or fewer
+ * than 2 c where that is more. */
 #include "cache/order/forecast.h"
 #include "base/bits.h"
 #include "cache/order/epoch_order.h"
@@ -16,20 +19,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLES	  16   /* places, of which a reader may leave out some on its way, */
-#define GONE_ON	  8    /* and places that it has gone on then */
-#define MET	  16   /* of several readers that go on elsewhere at a time */
-#define RUN	  4    /* places, by which a batch is known to have begun, */
-#define RANKS	  8    /* of which one may have each so manieth place, */
-#define ROW	  8    /* which so many of them show: more than by chance where a fifth has come */
+#define HOLES	  16   /* places, of which a reader may leave out some, */
+#define GONE_ON	  8    /* when it has read so many after them */
+#define MET	  16   /* unforeseen places that are remembered */
+#define RUN	  4    /* places in a row that show a batch, */
+#define RANKS	  8    /* or as many of one rank among so many, */
+#define ROW	  8    /* which takes more, where a fifth has come already */
 #define REACH_MIN 64   /* places */
-#define BATCH_MAX 4096 /* no longer way from run to run is a batch */
+#define BATCH_MAX 4096 /* places: the largest batch */
 #define JUDGED	  64   /* of the last demands */
-#define GAPS	  64   /* that are told of side by side */
-#define STUCK_MIN 1024 /* foreseen demands, after which the first gap will not be filled, and */
-#define APART	  4    /* times the reach: workers that have so many batches each handed out */
+#define GAPS	  64   /* that are read side by side, at most */
+#define STUCK_MIN 1024 /* foreseen demands after which the first gap is given up, plus */
+#define APART	  4    /* times the reach: batches that each worker may have been given */
 
-/* Places that are not done, between two runs or behind the last one. */
+/* Places that are not done, between two runs or after the last one. */
 struct gap {
 	uint32_t next, end;
 };
@@ -38,15 +41,15 @@ struct forecast {
 	struct epoch_order *order;
 	uint32_t count;
 	uint8_t *done;	 /* a bit for each place, */
-	uint8_t *hidden; /* of those done: nobody will be seen asking for it; */
-	uint8_t *given;	 /* of those done: pushed, and not asked for until now; */
-	uint8_t *ahead;	 /* of these: nobody has come by yet */
+	uint8_t *hidden; /* of these: nobody will be seen asking for it; */
+	uint8_t *given;	 /* of those done: pushed, and not asked for yet; */
+	uint8_t *ahead;	 /* of those given: no reader has passed it yet */
 	uint32_t done_count, hidden_count;
-	uint32_t begin;	      /* the place at which it was taken up */
-	uint32_t front, edge; /* the first place not done, and behind the last one reached */
+	uint32_t begin;	      /* the first place that is followed */
+	uint32_t front, edge; /* the first place not done; the last one reached, plus 1 */
 	uint32_t reach;
 	uint32_t ahead_count;
-	uint32_t met[MET]; /* the last places that were asked for where nobody expected it */
+	uint32_t met[MET]; /* the last unforeseen places */
 	unsigned met_next;
 	uint32_t stuck;	   /* foreseen demands since the front moved */
 	uint64_t foreseen; /* a bit for each of the last demands, the latest lowest */
@@ -176,8 +179,8 @@ bool forecast_has(const struct forecast *forecast, uint64_t file)
 
 /* --- where the readers are ------------------------------------------------------------------- */
 
-/* How many places, so far apart, have come up to this one, which counts: at most `most`, from
- * *ret_first on. Between them may be hidden ones. */
+/* How many places, `apart` from each other, have come up to this one, which counts: at most `most`,
+ * from *ret_first on. Hidden ones between them do not end the row. */
 static unsigned row_until(const struct forecast *forecast, uint32_t place, uint32_t apart,
 			  unsigned most, uint32_t *ret_first)
 {
@@ -189,7 +192,8 @@ static unsigned row_until(const struct forecast *forecast, uint32_t place, uint3
 	return row;
 }
 
-/* Whether a place is one of so many, so far apart, that have come, or of the first ones. */
+/* Whether a place is one of `least` that have come, `apart` from each other, or of the first ones.
+ * */
 static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t apart,
 		      unsigned least)
 {
@@ -201,8 +205,8 @@ static bool is_in_row(const struct forecast *forecast, uint32_t place, uint32_t 
 	return row == least || (first < apart && (apart == 1 || row >= RUN));
 }
 
-/* The readers' own places are part of runs, or the first ones; what lies anywhere by itself, or
- * with few others, is somebody else's. A rank that is ahead of others has each so manieth. */
+/* Whether a place is somebody else's: the readers' own are in runs, or the first ones. A rank that
+ * is ahead of others has one place in each few. */
 static bool stands_alone(const struct forecast *forecast, uint32_t place)
 {
 	if (is_in_row(forecast, place, 1, RUN))
@@ -220,7 +224,7 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The places of what was seen, each once, rising, but for those that stand alone. */
+/* The places of what was seen, each once, rising, without those that stand alone. */
 static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, unsigned count,
 			    uint32_t *ret)
 {
@@ -243,8 +247,7 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 	return kept;
 }
 
-/* The part of places[first, end) that lies together, no further apart than batches are: the one
- * with the most of them. */
+/* The longest part of `places` without a gap of more than a batch. */
 static void find_cluster(const uint32_t *places, unsigned count, unsigned *ret_first,
 			 unsigned *ret_end)
 {
@@ -264,7 +267,7 @@ static void find_cluster(const uint32_t *places, unsigned count, unsigned *ret_f
 
 static unsigned find_gaps(const struct forecast *forecast, struct gap *ret);
 
-/* From one run to the next it is `way` places: a batch. Gaps that are much shorter are holes. */
+/* From one run to the next it is `way` places: a batch. Much shorter gaps are holes. */
 static void widen_reach(struct forecast *forecast, uint32_t way)
 {
 	struct gap gaps[GAPS];
@@ -278,7 +281,7 @@ static void widen_reach(struct forecast *forecast, uint32_t way)
 		forecast->reach = reach;
 }
 
-/* What lies before the first is not expected any more. */
+/* What lies before the first place is not expected any more. */
 static void take_cluster(struct forecast *forecast, const uint32_t *places, unsigned count)
 {
 	uint32_t way = 0, start = places[0];
@@ -328,9 +331,9 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-/* What was left out on the way to this place, behind which readers have gone on, and others are as
- * far: single places, where a gap is a worker's. */
-static void pass_over_holes(struct forecast *forecast, uint32_t place)
+/* Gives up holes before this place: single places that readers left out, when they have gone on
+ * after them and others are as far. A gap is a worker's and stays. */
+static void skip_holes(struct forecast *forecast, uint32_t place)
 {
 	uint32_t end = place, begin, came = 0, hidden = 0;
 
@@ -350,9 +353,9 @@ static void pass_over_holes(struct forecast *forecast, uint32_t place)
 		set_done(forecast, begin++);
 }
 
-/* The first gap, and others that are as far behind: nobody is there any more, and nobody will come
- * by what was given there. */
-static void pass_over_gaps(struct forecast *forecast)
+/* Gives up the first gap, and others as far back: nobody reads there any more, nor asks for what
+ * was pushed there. */
+static void skip_gaps(struct forecast *forecast)
 {
 	while (forecast->front < forecast->edge &&
 	       (!is_done(forecast, forecast->front) ||
@@ -364,7 +367,7 @@ static void pass_over_gaps(struct forecast *forecast)
 	}
 }
 
-/* Whether RUN places have come of which this is the last. */
+/* Whether this is the last place of RUN in a row that have come. */
 static bool ends_run(const struct forecast *forecast, uint32_t place)
 {
 	uint32_t first;
@@ -375,7 +378,7 @@ static bool ends_run(const struct forecast *forecast, uint32_t place)
 	return false;
 }
 
-/* A place behind the edge is where a run has begun only when some more have come. */
+/* A place after the edge begins a run only when some more have come. */
 static void move_edge(struct forecast *forecast, uint32_t place)
 {
 	if (place > forecast->edge && ends_run(forecast, place)) {
@@ -390,15 +393,15 @@ static void go_on(struct forecast *forecast, uint32_t place)
 {
 	set_done(forecast, place);
 	if (place > forecast->reach)
-		pass_over_holes(forecast, place - forecast->reach);
+		skip_holes(forecast, place - forecast->reach);
 	move_edge(forecast, place);
 	if (++forecast->stuck > STUCK_MIN + APART * forecast->reach)
-		pass_over_gaps(forecast);
+		skip_gaps(forecast);
 	advance(forecast);
 }
 
-/* Whoever asks for RUN places in a row, further on than any batch was, goes on there: what lies
- * between is another node's. */
+/* A reader that asks for RUN places in a row, farther on than any batch reached, goes on there:
+ * what lies between is another node's. */
 static void jump(struct forecast *forecast, uint32_t place)
 {
 	unsigned before = 0;
@@ -434,8 +437,8 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 	       (!is_done(forecast, place) || bit_get(forecast->given, place));
 }
 
-/* Whoever asks for a place has come by those given just before it, whether he asked for them or
- * not. */
+/* A reader that asks for a place has passed those pushed just before it, whether it asked for them
+ * or not. */
 static void come_by(struct forecast *forecast, uint32_t place)
 {
 	bit_clear(forecast->given, place);
@@ -528,7 +531,7 @@ bool forecast_is_half(const struct forecast *forecast)
 	return left <= (forecast->count - forecast->hidden_count) / 2;
 }
 
-/* drop_last leaves out a part of a batch, each worker may have one under way. */
+/* drop_last leaves out part of a batch, and each worker may have one under way. */
 bool forecast_ended(const struct forecast *forecast)
 {
 	uint32_t left = forecast->count - forecast->done_count;
@@ -552,8 +555,8 @@ uint32_t forecast_position(const struct forecast *forecast)
 
 /* --- what comes ------------------------------------------------------------------------------ */
 
-/* The gaps from the front on; of many the last holds what else is not done until the edge. Then
- * comes the one that has no end. Returns how many. */
+/* The gaps from the front on, at most GAPS: the last but one holds the rest up to the edge, and the
+ * last has no end. Returns how many. */
 static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
 {
 	uint32_t place = forecast->front;
@@ -573,7 +576,7 @@ static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
 	return found;
 }
 
-/* The next of a gap: false where there are no more, or nobody wants to know. */
+/* Calls `take` with the next place of a gap. False: there are no more, or `take` wants none. */
 static bool tell_next(const struct forecast *forecast, struct gap *gap, forecast_take_fn *take,
 		      void *arg, bool *ret_on)
 {

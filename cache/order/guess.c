@@ -1,163 +1,172 @@
-/* Ranks of a DistributedSampler see every W-th place from r on, so that small seeds, which they are
- * given by convention, are tried in every world size up to RANKS_WORLD, and some beyond. */
+/* From observations to a hypothesis. For each list, from what costs least:
+ *
+ *	known epochs and what follows them                 < 10 ms
+ *	conventions: 300,000 seeds, one way                some 10 ms
+ *	seeds below 2^20, whole, after 2 outputs, each     a second
+ *	  rank of each small world, batches of a node
+ *	all 2^32 seeds, whole and after 2 outputs          a minute and more
+ *	all 2^32 seeds, rank 0 of each small world         as long again
+ *
+ * Each way that is tried costs time and takes more files to be sure of (candidate_depth()), so that
+ * they come in this order, over the likeliest lists first. */
 #include "cache/order/ranks.h"
 #include "cache/order/streams.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define RANKS	    64
-#define LATEST	    4	    /* known passes, which others may follow than it seemed */
-#define BATCH_STEP  4	    /* which divides most batches; and 10 most others */
+#define LATEST	    4	    /* known epochs that may go on in another way than before */
+#define BATCH_STEP  4	    /* divides most sizes of batches; 10 divides most others */
 #define CONVENTIONS 1000000 /* no more are tried */
 #define FOUND	    16
 
-/* --- single passes --------------------------------------------------------------------------- */
+/* --- one by one -- --------------------------------------------------------------------------- */
 
-static void add_ranks_begun(const struct evidence *evidence, struct pass *pass)
+static void add_ranks_begun(const struct candidate *candidate, struct sampler *sampler)
 {
-	if (pass_world(pass) > 1)
-		pass->part.ranks |= ranks_begun(evidence, pass);
+	if (sampler_world(sampler) > 1)
+		sampler->part.ranks |= ranks_begun(candidate, sampler);
 }
 
-static bool try_next(const struct evidence *evidence, const struct guess_hooks *hooks,
-		     const struct pass *known, struct pass *ret)
+static bool try_next(const struct candidate *candidate, const struct guess_hooks *hooks,
+		     const struct sampler *known, struct sampler *ret)
 {
-	struct pass next[PASS_NEXT];
-	unsigned count = pass_next(known, evidence->list->count, next);
-	unsigned depth = evidence_depth(evidence, count * GUESS_KNOWN);
+	struct sampler next[SAMPLER_NEXT];
+	unsigned count = sampler_next(known, candidate->list->count, next);
+	unsigned depth = candidate_depth(candidate, count * GUESS_KNOWN);
 
 	for (unsigned i = 0; depth && i < count && !hooks->stopped(hooks->context); i++)
-		if (evidence_fits(evidence, &next[i], depth)) {
+		if (candidate_fits(candidate, &next[i], depth)) {
 			*ret = next[i];
-			add_ranks_begun(evidence, ret);
+			add_ranks_begun(candidate, ret);
 			return true;
 		}
 	return false;
 }
 
-/* The way from one pass to the next is not always the same: a loader for validation draws a seed
- * now and then, and a sampler may be set to its epoch, or made anew, late. */
-static bool try_otherwise(const struct evidence *evidence, const struct guess_hooks *hooks,
-			  const struct course *known, struct course *ret)
+/* A sampler does not always go on in the same way: a loader for validation draws a seed now and
+ * then; set_epoch() is called late, or a loader is made anew. */
+static bool try_otherwise(const struct candidate *candidate, const struct guess_hooks *hooks,
+			  const struct hypothesis *known, struct hypothesis *ret)
 {
-	struct pass unlearned = known->pass;
+	struct sampler unlearned = known->sampler;
 
 	unlearned.step = 0;
-	if (unlearned.rule == PASS_RESEED || unlearned.rule == PASS_SAME)
-		unlearned.rule = PASS_UNKNOWN;
-	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
-	return known->list == evidence->list &&
-	       (known->pass.step || unlearned.rule != known->pass.rule) &&
-	       try_next(evidence, hooks, &unlearned, &ret->pass);
+	if (unlearned.rule == SAMPLER_RESEED || unlearned.rule == SAMPLER_SAME)
+		unlearned.rule = SAMPLER_UNKNOWN;
+	*ret = (struct hypothesis){.list = candidate->list, .epoch = known->epoch + 1};
+	return known->list == candidate->list &&
+	       (known->sampler.step || unlearned.rule != known->sampler.rule) &&
+	       try_next(candidate, hooks, &unlearned, &ret->sampler);
 }
 
-/* That begin later than those of the known pass. */
-static bool try_other_ranks(const struct evidence *evidence, const struct pass *known,
-			    struct pass *ret)
+/* Ranks of a known epoch that begin later than others. */
+static bool try_other_ranks(const struct candidate *candidate, const struct sampler *known,
+			    struct sampler *ret)
 {
-	uint32_t world = pass_world(known);
-	unsigned depth = evidence_depth(evidence, (double)GUESS_KNOWN * world);
+	uint32_t world = sampler_world(known);
+	unsigned depth = candidate_depth(candidate, (double)GUESS_KNOWN * world);
 
 	*ret = *known;
 	ret->part.ranks = 1;
 	for (uint32_t rank = 0; depth && world > 1 && rank < world; rank++) {
 		ret->part.first = rank;
-		if (evidence_fits(evidence, ret, depth)) {
-			add_ranks_begun(evidence, ret);
+		if (candidate_fits(candidate, ret, depth)) {
+			add_ranks_begun(candidate, ret);
 			return true;
 		}
 	}
 	return false;
 }
 
-/* Whether a later output of the same generator was the seed of a known pass: what follows this one
+/* Whether a later output of the same generator was the seed of a known epoch: what follows this one
  * has come already. It takes long to make again, behind many outputs. */
-static bool is_past(const struct question *question, unsigned at)
+static bool is_past(const struct observations *observations, unsigned at)
 {
-	const struct course *known = question->known;
+	const struct hypothesis *known = observations->known;
 
-	for (unsigned i = 0; known[at].pass.rule == PASS_WORDS && i < at; i++)
-		if (known[i].list == known[at].list && known[i].pass.rule == PASS_WORDS &&
-		    known[i].pass.root == known[at].pass.root &&
-		    known[i].pass.word > known[at].pass.word)
+	for (unsigned i = 0; known[at].sampler.rule == SAMPLER_WORDS && i < at; i++)
+		if (known[i].list == known[at].list && known[i].sampler.rule == SAMPLER_WORDS &&
+		    known[i].sampler.root == known[at].sampler.root &&
+		    known[i].sampler.word > known[at].sampler.word)
 			return true;
 	return false;
 }
 
-/* The known ones again (a run that begins anew), what follows them, and the same over another list
- * of as many (masks beside images). */
-static bool try_known_pass(const struct evidence *evidence, const struct guess_hooks *hooks,
-			   unsigned at, struct course *ret)
+/* What follows a known epoch; that epoch again (a run that is restarted); the same over another
+ * list of as many files (masks). */
+static bool try_known_sampler(const struct candidate *candidate, const struct guess_hooks *hooks,
+			      unsigned at, struct hypothesis *ret)
 {
-	const struct course *known = &evidence->question->known[at];
-	unsigned depth = evidence_depth(evidence, GUESS_KNOWN);
+	const struct hypothesis *known = &candidate->observations->known[at];
+	unsigned depth = candidate_depth(candidate, GUESS_KNOWN);
 
-	if (known->list->count != evidence->list->count)
+	if (known->list->count != candidate->list->count)
 		return false;
-	*ret = (struct course){.list = evidence->list, .epoch = known->epoch + 1};
-	if (known->list == evidence->list && !is_past(evidence->question, at) &&
-	    try_next(evidence, hooks, &known->pass, &ret->pass))
+	*ret = (struct hypothesis){.list = candidate->list, .epoch = known->epoch + 1};
+	if (known->list == candidate->list && !is_past(candidate->observations, at) &&
+	    try_next(candidate, hooks, &known->sampler, &ret->sampler))
 		return true;
 	ret->epoch = 0;
-	ret->pass = known->pass;
-	return (depth && evidence_fits(evidence, &known->pass, depth)) ||
-	       try_other_ranks(evidence, &known->pass, &ret->pass);
+	ret->sampler = known->sampler;
+	return (depth && candidate_fits(candidate, &known->sampler, depth)) ||
+	       try_other_ranks(candidate, &known->sampler, &ret->sampler);
 }
 
-/* Each pass may take long, behind many outputs. */
-static bool try_known(const struct evidence *evidence, const struct guess_hooks *hooks,
-		      struct course *ret)
+/* Each may take long, after many outputs of its generator. */
+static bool try_known(const struct candidate *candidate, const struct guess_hooks *hooks,
+		      struct hypothesis *ret)
 {
-	const struct question *question = evidence->question;
-	unsigned count = question->known_count;
+	const struct observations *observations = candidate->observations;
+	unsigned count = observations->known_count;
 
 	for (unsigned i = 0; i < count && !hooks->stopped(hooks->context); i++)
-		if (try_known_pass(evidence, hooks, i, ret))
+		if (try_known_sampler(candidate, hooks, i, ret))
 			return true;
 	for (unsigned i = 0; i < count && i < LATEST && !hooks->stopped(hooks->context); i++)
-		if (!is_past(question, i) &&
-		    try_otherwise(evidence, hooks, &question->known[i], ret))
+		if (!is_past(observations, i) &&
+		    try_otherwise(candidate, hooks, &observations->known[i], ret))
 			return true;
-	*ret = (struct course){.list = evidence->list};
+	*ret = (struct hypothesis){.list = candidate->list};
 	return false;
 }
 
-/* Conventions are many seeds, which are tried side by side, and few other passes. */
+/* Conventions: many seeds, which are tried side by side, and a few others, tried one by one. */
 struct conventions {
-	const struct evidence *evidence;
+	const struct candidate *candidate;
 	unsigned depth;
 	uint32_t *seeds;
 	unsigned count;
 	bool found;
 	uint32_t seed; /* that fits */
-	struct pass *ret;
+	struct sampler *ret;
 };
 
-static bool is_plain(const struct pass *pass)
+static bool is_plain(const struct sampler *sampler)
 {
-	return pass->skip == 0 && pass->part.world <= 1;
+	return sampler->skip == 0 && sampler->part.world <= 1;
 }
 
-static bool take_convention(void *arg, const struct pass *pass)
+static bool take_convention(void *arg, const struct sampler *sampler)
 {
 	struct conventions *all = arg;
 
-	if (is_plain(pass) && all->count < CONVENTIONS)
-		all->seeds[all->count++] = pass->seed;
-	else if (evidence_fits(all->evidence, pass, all->depth)) {
-		*all->ret = *pass;
+	if (is_plain(sampler) && all->count < CONVENTIONS)
+		all->seeds[all->count++] = sampler->seed;
+	else if (candidate_fits(all->candidate, sampler, all->depth)) {
+		*all->ret = *sampler;
 		all->found = true;
 	}
 	return all->found;
 }
 
-static bool is_convention(void *arg, const struct pass *pass)
+static bool is_convention(void *arg, const struct sampler *sampler)
 {
 	struct conventions *all = arg;
 
-	if (!is_plain(pass) || pass->seed != all->seed)
+	if (!is_plain(sampler) || sampler->seed != all->seed)
 		return false;
-	*all->ret = *pass;
+	*all->ret = *sampler;
 	all->found = true;
 	return true;
 }
@@ -165,7 +174,7 @@ static bool is_convention(void *arg, const struct pass *pass)
 static void search_conventions(struct conventions *all)
 {
 	const struct seeds_way plain = {0, 0, 1};
-	struct seeds_seen seen = all->evidence->seen;
+	struct seeds_seen seen = all->candidate->seen;
 	struct seeds_found found;
 	struct seeds *seeds;
 
@@ -174,26 +183,26 @@ static void search_conventions(struct conventions *all)
 		return;
 	if (seeds_search_these(seeds, all->seeds, all->count, &found, 1)) {
 		all->seed = found.seed;
-		pass_each_known(is_convention, all);
+		sampler_each_known(is_convention, all);
 	}
 	seeds_free(seeds);
 }
 
-static bool try_conventions(const struct evidence *evidence, struct pass *ret)
+static bool try_conventions(const struct candidate *candidate, struct sampler *ret)
 {
-	struct conventions all = {.evidence = evidence, .ret = ret};
+	struct conventions all = {.candidate = candidate, .ret = ret};
 
-	all.depth = evidence_depth(evidence, CONVENTIONS);
+	all.depth = candidate_depth(candidate, CONVENTIONS);
 	if (!all.depth)
 		return false;
 	all.seeds = malloc(CONVENTIONS * sizeof(*all.seeds));
 	if (!all.seeds)
 		return false;
-	pass_each_known(take_convention, &all);
+	sampler_each_known(take_convention, &all);
 	if (!all.found)
 		search_conventions(&all);
 	free(all.seeds);
-	return all.found && ranks_find(evidence, ret);
+	return all.found && ranks_find(candidate, ret);
 }
 
 /* --- searches -------------------------------------------------------------------------------- */
@@ -220,9 +229,9 @@ static void add_worlds(struct ways *ways, unsigned depth)
 		add_world(ways, large[i], depth);
 }
 
-/* Places where the first batch of a rank may be: those of Accelerate's other nodes begin behind
- * it, and have whole batches each. Which ones, batches.h tells later. Of a short list it takes far
- * longer to try the later ones (seeds.c). */
+/* Places where the first batch of a node may begin: with Accelerate, nodes take whole batches in
+ * turn. Which ones, batches.h finds later. Late places of a short list take far longer to try
+ * (seeds.c). */
 static void add_batches(struct ways *ways, uint32_t n, unsigned depth)
 {
 	for (uint32_t place = BATCH_STEP; place + depth <= SEEDS_LAST && place <= n / 64; place++)
@@ -230,23 +239,22 @@ static void add_batches(struct ways *ways, uint32_t n, unsigned depth)
 			ways->ways[ways->count++] = (struct seeds_way){0, place, 1};
 }
 
-static struct pass pass_of(const struct evidence *evidence, const struct seeds_way *way,
-			   uint32_t seed)
+static struct sampler sampler_of(const struct candidate *candidate, const struct seeds_way *way,
+				 uint32_t seed)
 {
-	struct pass pass = {.seed = seed, .skip = way->skip};
+	struct sampler sampler = {.seed = seed, .skip = way->skip};
 
 	if (way->stride > 1) {
-		pass.part = (struct pass_part){
+		sampler.part = (struct sampler_part){
 			.world = way->stride, .unit = 1, .first = way->start, .ranks = 1};
-		pass.part.ranks = ranks_begun(evidence, &pass);
+		sampler.part.ranks = ranks_begun(candidate, &sampler);
 	}
-	return pass;
+	return sampler;
 }
 
-/* One seed, of several jobs one that is followed first; where it is found in several ways, the one
- * that takes the most. */
-static bool choose(const struct evidence *evidence, const struct ways *ways,
-		   const struct seeds_found *found, unsigned count, struct pass *ret)
+/* Takes the first seed; if it was found in several ways, the one that reads most. */
+static bool choose(const struct candidate *candidate, const struct ways *ways,
+		   const struct seeds_found *found, unsigned count, struct sampler *ret)
 {
 	const struct seeds_found *best = &found[0];
 
@@ -256,14 +264,14 @@ static bool choose(const struct evidence *evidence, const struct ways *ways,
 			best = &found[i];
 	if (count == 0)
 		return false;
-	*ret = pass_of(evidence, &ways->ways[best->way], best->seed);
-	return ranks_find(evidence, ret);
+	*ret = sampler_of(candidate, &ways->ways[best->way], best->seed);
+	return ranks_find(candidate, ret);
 }
 
-static bool search_seeds(const struct evidence *evidence, const struct ways *ways, uint64_t seeds,
-			 unsigned depth, const struct guess_hooks *hooks, struct pass *ret)
+static bool search_seeds(const struct candidate *candidate, const struct ways *ways, uint64_t seeds,
+			 unsigned depth, const struct guess_hooks *hooks, struct sampler *ret)
 {
-	struct seeds_seen seen = evidence->seen;
+	struct seeds_seen seen = candidate->seen;
 	struct seeds_found found[FOUND];
 	struct seeds *work;
 	unsigned count;
@@ -273,65 +281,68 @@ static bool search_seeds(const struct evidence *evidence, const struct ways *way
 		return false;
 	count = hooks->search(hooks->context, work, 0, seeds, found, FOUND);
 	seeds_free(work);
-	return choose(evidence, ways, found, count, ret);
+	return choose(candidate, ways, found, count, ret);
 }
 
-static bool try_small(const struct evidence *evidence, const struct guess_hooks *hooks,
-		      struct pass *ret)
+static bool try_small(const struct candidate *candidate, const struct guess_hooks *hooks,
+		      struct sampler *ret)
 {
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = evidence_depth(evidence, (double)GUESS_SMALL * ways.count);
+	unsigned depth = candidate_depth(candidate, (double)GUESS_SMALL * ways.count);
 
-	return depth && search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
+	return depth && search_seeds(candidate, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 
-/* And batches of ranks. */
-static bool try_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
-		       struct pass *ret)
+/* Ranks of small worlds, and batches of nodes. */
+static bool try_worlds(const struct candidate *candidate, const struct guess_hooks *hooks,
+		       struct sampler *ret)
 {
-	unsigned depth = evidence_depth(evidence, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
+	unsigned depth =
+		candidate_depth(candidate, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
 	struct ways ways = {.count = 0};
 
 	if (!depth)
 		return false;
 	add_worlds(&ways, depth);
-	add_batches(&ways, evidence->list->count, depth);
-	return search_seeds(evidence, &ways, GUESS_SMALL, depth, hooks, ret);
+	add_batches(&ways, candidate->list->count, depth);
+	return search_seeds(candidate, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 
-/* It takes long, and is in vain where the reader that has the first files has not come as far. */
-static unsigned depth_of_long(const struct evidence *evidence)
+/* A long search is in vain if the reader that has the first files has not read as far. */
+static unsigned depth_of_long(const struct candidate *candidate)
 {
-	unsigned depth = evidence_depth(evidence, (double)SEEDS_ALL * (2 + RANKS_WORLD));
+	unsigned depth = candidate_depth(candidate, (double)SEEDS_ALL * (2 + RANKS_WORLD));
 
-	return depth <= evidence->shortest ? depth : 0;
+	return depth <= candidate->shortest ? depth : 0;
 }
 
-static unsigned depth_of_all(const struct evidence *evidence)
+static unsigned depth_of_all(const struct candidate *candidate)
 {
-	return evidence->list->count >= evidence->question->least ? depth_of_long(evidence) : 0;
+	return candidate->list->count >= candidate->observations->least ? depth_of_long(candidate)
+									: 0;
 }
 
-static bool try_all(const struct evidence *evidence, const struct guess_hooks *hooks,
-		    struct course *ret)
+static bool try_all(const struct candidate *candidate, const struct guess_hooks *hooks,
+		    struct hypothesis *ret)
 {
 	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = depth_of_all(evidence);
+	unsigned depth = depth_of_all(candidate);
 
-	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
+	return depth && search_seeds(candidate, &ways, SEEDS_ALL, depth, hooks, &ret->sampler);
 }
 
-/* Far on in the generator of a known pass. */
-static bool try_follow(const struct evidence *evidence, const struct seeds *seeds,
-		       struct course *ret)
+/* Far on in the generator of a known epoch. */
+static bool try_follow(const struct candidate *candidate, const struct seeds *seeds,
+		       struct hypothesis *ret)
 {
-	const struct question *question = evidence->question;
+	const struct observations *observations = candidate->observations;
 
-	for (unsigned i = 0; i < question->known_count; i++) {
-		const struct course *known = &question->known[i];
+	for (unsigned i = 0; i < observations->known_count; i++) {
+		const struct hypothesis *known = &observations->known[i];
 
-		if (known->list == evidence->list && known->pass.rule == PASS_WORDS &&
-		    !is_past(question, i) && streams_follow(&known->pass, seeds, &ret->pass)) {
+		if (known->list == candidate->list && known->sampler.rule == SAMPLER_WORDS &&
+		    !is_past(observations, i) &&
+		    streams_follow(&known->sampler, seeds, &ret->sampler)) {
 			ret->epoch = known->epoch + 1;
 			return true;
 		}
@@ -340,7 +351,7 @@ static bool try_follow(const struct evidence *evidence, const struct seeds *seed
 }
 
 static bool search_streams(const struct seeds *seeds, const struct guess_hooks *hooks,
-			   struct pass *ret)
+			   struct sampler *ret)
 {
 	struct streams *streams;
 	bool found = false;
@@ -353,149 +364,151 @@ static bool search_streams(const struct seeds *seeds, const struct guess_hooks *
 	return found;
 }
 
-static bool try_models(const struct evidence *evidence, const struct guess_hooks *hooks,
-		       struct course *ret)
+static bool try_models(const struct candidate *candidate, const struct guess_hooks *hooks,
+		       struct hypothesis *ret)
 {
 	const struct seeds_way plain = {0, 0, 1};
-	struct seeds_seen seen = evidence->seen;
+	struct seeds_seen seen = candidate->seen;
 	struct seeds *seeds;
 	bool found;
 
-	seen.depth = depth_of_long(evidence);
+	seen.depth = depth_of_long(candidate);
 	if (!seen.depth || seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
-	found = try_follow(evidence, seeds, ret) || search_streams(seeds, hooks, &ret->pass);
+	found = try_follow(candidate, seeds, ret) || search_streams(seeds, hooks, &ret->sampler);
 	seeds_free(seeds);
-	return found && ranks_find(evidence, &ret->pass);
+	return found && ranks_find(candidate, &ret->sampler);
 }
 
-/* Rank 0 of so many. */
-static bool try_all_worlds(const struct evidence *evidence, const struct guess_hooks *hooks,
-			   struct course *ret)
+/* Rank 0 of each small world. */
+static bool try_all_worlds(const struct candidate *candidate, const struct guess_hooks *hooks,
+			   struct hypothesis *ret)
 {
 	struct ways ways = {.count = 0};
-	unsigned depth = depth_of_all(evidence);
+	unsigned depth = depth_of_all(candidate);
 
 	for (uint32_t world = 2; world <= RANKS_WORLD && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
-	return depth && search_seeds(evidence, &ways, SEEDS_ALL, depth, hooks, &ret->pass);
+	return depth && search_seeds(candidate, &ways, SEEDS_ALL, depth, hooks, &ret->sampler);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static bool try_likely(const struct evidence *evidence, const struct guess_hooks *hooks,
-		       struct course *ret)
+static bool try_likely(const struct candidate *candidate, const struct guess_hooks *hooks,
+		       struct hypothesis *ret)
 {
-	return try_known(evidence, hooks, ret) || try_conventions(evidence, &ret->pass);
+	return try_known(candidate, hooks, ret) || try_conventions(candidate, &ret->sampler);
 }
 
-static bool try_more(const struct evidence *evidence, const struct guess_hooks *hooks,
-		     struct course *ret)
+static bool try_more(const struct candidate *candidate, const struct guess_hooks *hooks,
+		     struct hypothesis *ret)
 {
-	return try_small(evidence, hooks, &ret->pass) || try_worlds(evidence, hooks, &ret->pass) ||
-	       ranks_of_many(evidence, hooks, &ret->pass);
+	return try_small(candidate, hooks, &ret->sampler) ||
+	       try_worlds(candidate, hooks, &ret->sampler) ||
+	       ranks_of_many(candidate, hooks, &ret->sampler);
 }
 
-static bool try_more_and_all(const struct evidence *evidence, const struct guess_hooks *hooks,
-			     struct course *ret)
+static bool try_more_and_all(const struct candidate *candidate, const struct guess_hooks *hooks,
+			     struct hypothesis *ret)
 {
-	return try_more(evidence, hooks, ret) || try_all(evidence, hooks, ret) ||
-	       try_all_worlds(evidence, hooks, ret);
+	return try_more(candidate, hooks, ret) || try_all(candidate, hooks, ret) ||
+	       try_all_worlds(candidate, hooks, ret);
 }
 
-typedef bool try_fn(const struct evidence *evidence, const struct guess_hooks *hooks,
-		    struct course *ret);
+typedef bool try_fn(const struct candidate *candidate, const struct guess_hooks *hooks,
+		    struct hypothesis *ret);
 
-static bool try_list(const struct question *question, const struct order_list *list, try_fn *try,
-		     const struct guess_hooks *hooks, struct course *ret)
+static bool try_list(const struct observations *observations, const struct order_list *list,
+		     try_fn *try, const struct guess_hooks *hooks, struct hypothesis *ret)
 {
-	struct course course = {.list = list};
-	struct evidence evidence;
+	struct hypothesis hypothesis = {.list = list};
+	struct candidate candidate;
 	bool found;
 
-	if (!evidence_init(&evidence, question, list))
+	if (!candidate_init(&candidate, observations, list))
 		return false;
-	found = !evidence_is_scan(&evidence) && try(&evidence, hooks, &course);
-	evidence_release(&evidence);
+	found = !candidate_is_scan(&candidate) && try(&candidate, hooks, &hypothesis);
+	candidate_release(&candidate);
 	if (found)
-		*ret = course;
+		*ret = hypothesis;
 	return found;
 }
 
-static bool try_lists(const struct question *question, unsigned from, unsigned to, try_fn *try,
-		      const struct guess_hooks *hooks, struct course *ret)
+static bool try_lists(const struct observations *observations, unsigned from, unsigned to,
+		      try_fn *try, const struct guess_hooks *hooks, struct hypothesis *ret)
 {
 	for (unsigned i = from; i < to && !hooks->stopped(hooks->context); i++)
-		if (try_list(question, question->lists[i], try, hooks, ret))
+		if (try_list(observations, observations->lists[i], try, hooks, ret))
 			return true;
 	return false;
 }
 
-/* Each search takes as long as the one before, or longer: first those for what most people do. */
-static bool try_searches(const struct question *question, unsigned likely,
-			 const struct guess_hooks *hooks, struct course *ret)
+/* Each search takes as long as the one before, or longer: first what most people do. */
+static bool try_searches(const struct observations *observations, unsigned likely,
+			 const struct guess_hooks *hooks, struct hypothesis *ret)
 {
-	return try_lists(question, 0, likely, try_all, hooks, ret) ||
-	       try_lists(question, 0, likely, try_all_worlds, hooks, ret) ||
-	       try_lists(question, likely, question->list_count, try_more_and_all, hooks, ret);
+	return try_lists(observations, 0, likely, try_all, hooks, ret) ||
+	       try_lists(observations, 0, likely, try_all_worlds, hooks, ret) ||
+	       try_lists(observations, likely, observations->list_count, try_more_and_all, hooks,
+			 ret);
 }
 
-bool guess(const struct question *question, enum guess_effort effort,
-	   const struct guess_hooks *hooks, struct course *ret)
+bool guess(const struct observations *observations, enum guess_effort effort,
+	   const struct guess_hooks *hooks, struct hypothesis *ret)
 {
-	unsigned likely = question->list_count - question->unlikely;
+	unsigned likely = observations->list_count - observations->unlikely;
 
 	switch (effort) {
 	case GUESS_LIKELY:
-		return try_lists(question, 0, question->list_count, try_likely, hooks, ret);
+		return try_lists(observations, 0, observations->list_count, try_likely, hooks, ret);
 	case GUESS_MODELS: /* over the likeliest list: it takes as long for each */
-		return try_lists(question, 0, likely < 1 ? likely : 1, try_models, hooks, ret);
+		return try_lists(observations, 0, likely < 1 ? likely : 1, try_models, hooks, ret);
 	case GUESS_MORE:
-		return try_lists(question, 0, likely, try_more, hooks, ret);
+		return try_lists(observations, 0, likely, try_more, hooks, ret);
 	default:
-		return try_searches(question, likely, hooks, ret);
+		return try_searches(observations, likely, hooks, ret);
 	}
 }
 
-/* How many of the first files were seen. */
-static unsigned count_seen(const struct evidence *evidence, const struct pass *pass)
+/* How many of its first files were seen. */
+static unsigned count_seen(const struct candidate *candidate, const struct sampler *sampler)
 {
 	uint32_t begin[WATCH_RUN];
-	unsigned count = pass_begin(pass, evidence->list->count, begin, WATCH_RUN), seen = 0;
+	unsigned count = sampler_begin(sampler, candidate->list->count, begin, WATCH_RUN), seen = 0;
 
 	for (unsigned i = 0; i < count; i++)
-		seen += seeds_seen_has(&evidence->seen, begin[i]);
+		seen += seeds_seen_has(&candidate->seen, begin[i]);
 	return seen;
 }
 
-unsigned guess_goes_along(const struct question *question, const struct course *course,
-			  const struct order_list *list)
+unsigned guess_goes_along(const struct observations *observations,
+			  const struct hypothesis *hypothesis, const struct order_list *list)
 {
-	struct evidence evidence;
+	struct candidate candidate;
 	unsigned depth, seen = 0;
 
-	if (list->count != course->list->count ||
-	    order_list_find(list, course->list->files[0]) != ORDER_NONE ||
-	    !evidence_init(&evidence, question, list))
+	if (list->count != hypothesis->list->count ||
+	    order_list_find(list, hypothesis->list->files[0]) != ORDER_NONE ||
+	    !candidate_init(&candidate, observations, list))
 		return 0;
-	depth = evidence_depth(&evidence, GUESS_LISTS);
-	if (depth && evidence_fits(&evidence, &course->pass, depth))
-		seen = count_seen(&evidence, &course->pass);
-	evidence_release(&evidence);
+	depth = candidate_depth(&candidate, GUESS_LISTS);
+	if (depth && candidate_fits(&candidate, &hypothesis->sampler, depth))
+		seen = count_seen(&candidate, &hypothesis->sampler);
+	candidate_release(&candidate);
 	return seen;
 }
 
-uint32_t *course_files(const struct course *course, uint32_t *ret_count)
+uint32_t *hypothesis_files(const struct hypothesis *hypothesis, uint32_t *ret_count)
 {
-	uint32_t n = course->list->count, count, kept = 0;
+	uint32_t n = hypothesis->list->count, count, kept = 0;
 	uint32_t *files = malloc((n + 1) * sizeof(*files));
 
 	if (!files)
 		return NULL;
-	count = pass_order(&course->pass, n, files);
+	count = sampler_order(&hypothesis->sampler, n, files);
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t file = course->list->files[files[i]];
+		uint32_t file = hypothesis->list->files[files[i]];
 
 		if (file != ORDER_NONE)
 			files[kept++] = file;

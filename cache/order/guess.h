@@ -1,7 +1,7 @@
 /* From what was seen to an order: which list do the readers go through, in which permutation?
  *
- *	lists that have the files -> evidence: which indices were seen, which came first
- *	in order of cost: what follows known passes; conventions; what usual scripts
+ *	lists that have the files -> observations: which indices were seen, which came first
+ *	in order of cost: what follows known epochs; conventions; what usual scripts
  *	                  draw (streams.h); small seeds, in any world size; all seeds
  *
  * An order is believed when chance would give one like it, among all that were tried, less
@@ -12,7 +12,7 @@
 #define CACHE_ORDER_GUESS_H
 
 #include "cache/order/list.h"
-#include "cache/order/pass.h"
+#include "cache/order/sampler.h"
 #include "cache/order/seeds.h"
 #include "cache/order/watch.h"
 
@@ -21,41 +21,41 @@
 #define GUESS_LISTS 24
 #define GUESS_SMALL (1u << 20) /* seeds that are tried in any world size */
 
-/* A pass over a list. */
-struct course {
+/* A sampler over a list. */
+struct hypothesis {
 	const struct order_list *list;
-	struct pass pass;
-	uint64_t epoch; /* of those that were seen, from 0 */
+	struct sampler sampler;
+	uint64_t epoch; /* its number among those that were seen, from 0 */
 };
 
-struct question {
+struct observations {
 	struct watch_access seen[WATCH_LOG];
 	unsigned count;
-	uint32_t shortest; /* of these beginnings */
-	uint8_t *hidden; /* ours; a bit for each file that nobody is seen asking for; NULL: none */
-	struct course known[GUESS_KNOWN]; /* the latest first */
+	uint32_t shortest; /* beginning */
+	uint8_t *hidden;   /* owned; a bit for each file that the kernel has; NULL: none */
+	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
 	const struct order_list *lists[GUESS_LISTS]; /* likeliest first */
 	unsigned list_count;
-	unsigned unlikely; /* so many of them at the end are worth no more than a look for long */
-	double least; /* files of a list for which all seeds are tried: it takes a while, in which
-		       * they are read */
+	unsigned unlikely; /* of these, at the end: searched last */
+	double least;	   /* files of a list that is worth a search of all seeds: shorter ones are
+			    * read before it ends */
 };
 
-/* The matches among the seeds from `from` to `to`, multiples of SEEDS_STEP; ends early when that is
- * asked of it. Returns how many; writes the first `most`. */
+/* Finds the matches among the seeds from `from` to `to`, multiples of SEEDS_STEP; may stop early.
+ * Returns how many; writes the first `most`. */
 typedef unsigned guess_search_fn(void *context, const struct seeds *seeds, uint64_t from,
 				 uint64_t to, struct seeds_found *ret, unsigned most);
 
 struct guess_hooks {
 	void *context;
 	guess_search_fn *search;
-	bool (*stopped)(void *context); /* nobody wants to know any more */
+	bool (*stopped)(void *context); /* the query is out of date */
 };
 
-/* What is tried, each without what comes before. */
+/* What is tried; each leaves out what comes before it. */
 enum guess_effort {
-	GUESS_LIKELY, /* what follows known passes, and conventions: some milliseconds */
+	GUESS_LIKELY, /* what follows known epochs, and conventions: some milliseconds */
 	GUESS_MODELS, /* what scripts draw that make a well-known model first: 4 s at most */
 	GUESS_MORE,   /* small seeds in any world size, but of unlikely lists: a second or two */
 	GUESS_ALL,    /* all seeds: some ten seconds of all processors for each list; of unlikely
@@ -63,15 +63,15 @@ enum guess_effort {
 };
 
 /* Whether an order was found, which is then in *ret. */
-bool guess(const struct question *question, enum guess_effort effort,
-	   const struct guess_hooks *hooks, struct course *ret);
+bool guess(const struct observations *observations, enum guess_effort effort,
+	   const struct guess_hooks *hooks, struct hypothesis *ret);
 
-/* Whether the readers go through another list in the same order: masks beside images. Returns how
- * many of its first WATCH_RUN files were seen; 0: it may be chance. */
-unsigned guess_goes_along(const struct question *question, const struct course *course,
-			  const struct order_list *list);
+/* Whether readers go through another list in the same order: masks beside images. Returns how many
+ * of its first WATCH_RUN files were seen; 0: it may be chance. */
+unsigned guess_goes_along(const struct observations *observations,
+			  const struct hypothesis *hypothesis, const struct order_list *list);
 
-/* The files of a course, in order, each once, from malloc; NULL: no memory. */
-uint32_t *course_files(const struct course *course, uint32_t *ret_count);
+/* The files of a hypothesis in order, each once, from malloc; NULL: no memory. */
+uint32_t *hypothesis_files(const struct hypothesis *hypothesis, uint32_t *ret_count);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BEGUN	 32   /* files of the next pass, by which the one before is over */
-#define SURE	 4    /* files, by which it is known to have begun */
-#define FORSAKEN 2048 /* files of its own that only those asked for who do not go by it */
+#define BEGUN	 32   /* files of the next epoch, after which the one before is over */
+#define SURE	 4    /* files, after which a track is known to be read */
+#define FORSAKEN 2048 /* its files that only readers of other tracks asked for */
 
 int oracle_new(uint64_t files, const struct oracle_ops *ops, struct oracle **ret)
 {
@@ -55,12 +55,12 @@ void oracle_free(struct oracle *oracle)
 	free(oracle);
 }
 
-/* Makes room for one more: the one goes that was fed longest ago. */
+/* Makes room for one more: frees the track that was fed longest ago. */
 static void make_room(struct oracle *oracle)
 {
 	unsigned oldest = 0;
 
-	if (oracle->count < ORACLE_COURSES)
+	if (oracle->count < ORACLE_TRACKS)
 		return;
 	for (unsigned i = 1; i < oracle->count; i++)
 		if (oracle->tracks[i].fed < oracle->tracks[oldest].fed)
@@ -68,69 +68,71 @@ static void make_room(struct oracle *oracle)
 	track_end(oracle, oldest);
 }
 
-/* Whether it may turn out that others read a part of it: not where there are empty files in the
- * list, so that places are not those of the forecast. */
-static bool may_be_part(const struct course *course, const struct forecast *forecast)
+/* Whether batches.h may find that only a part is read here: not where the list has empty files, so
+ * that places of the forecast are not those of the sampler. */
+static bool may_be_part(const struct hypothesis *hypothesis, const struct forecast *forecast)
 {
-	return course->list && course->pass.part.world <= 1 &&
-	       forecast_count(forecast) == course->list->count;
+	return hypothesis->list && hypothesis->sampler.part.world <= 1 &&
+	       forecast_count(forecast) == hypothesis->list->count;
 }
 
-void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast)
+void oracle_begin(struct oracle *oracle, const struct hypothesis *hypothesis,
+		  struct forecast *forecast)
 {
 	make_room(oracle);
 	oracle->tracks[oracle->count++] = (struct track){.id = ++oracle->ids,
-							 .course = *course,
+							 .hypothesis = *hypothesis,
 							 .forecast = forecast,
 							 .began = watch_turns(oracle->watch),
 							 .fed = watch_turns(oracle->watch)};
-	if (may_be_part(course, forecast))
+	if (may_be_part(hypothesis, forecast))
 		batches_new(forecast_count(forecast), forecast_edge(forecast),
 			    &oracle->tracks[oracle->count - 1].batches);
 	oracle->ops.follow(oracle->ops.context, forecast);
 }
 
-/* Whether two passes are dealt from one permutation, to as many ranks. */
-static bool same_permutation(const struct course *a, const struct course *b)
+/* Whether two epochs deal one permutation to as many ranks. */
+static bool same_permutation(const struct hypothesis *a, const struct hypothesis *b)
 {
-	return a->list == b->list && a->pass.seed == b->pass.seed && a->pass.skip == b->pass.skip &&
-	       pass_world(&a->pass) == pass_world(&b->pass);
+	return a->list == b->list && a->sampler.seed == b->sampler.seed &&
+	       a->sampler.skip == b->sampler.skip &&
+	       sampler_world(&a->sampler) == sampler_world(&b->sampler);
 }
 
-bool oracle_same_order(const struct course *a, const struct course *b)
+bool oracle_same_order(const struct hypothesis *a, const struct hypothesis *b)
 {
-	return same_permutation(a, b) && a->pass.part.first == b->pass.part.first;
+	return same_permutation(a, b) && a->sampler.part.first == b->sampler.part.first;
 }
 
-bool oracle_follows(const struct oracle *oracle, const struct course *course)
+bool oracle_follows(const struct oracle *oracle, const struct hypothesis *hypothesis)
 {
 	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle_same_order(&oracle->tracks[i].course, course) &&
+		if (oracle_same_order(&oracle->tracks[i].hypothesis, hypothesis) &&
 		    !oracle->tracks[i].ended)
 			return true;
 	return false;
 }
 
-static bool same_course(const struct course *a, const struct course *b)
+static bool is_same_hypothesis(const struct hypothesis *a, const struct hypothesis *b)
 {
-	return oracle_same_order(a, b) && a->pass.root == b->pass.root &&
-	       a->pass.word == b->pass.word;
+	return oracle_same_order(a, b) && a->sampler.root == b->sampler.root &&
+	       a->sampler.word == b->sampler.word;
 }
 
-void oracle_remember(struct oracle *oracle, const struct course *course)
+void oracle_remember(struct oracle *oracle, const struct hypothesis *hypothesis)
 {
 	unsigned at = 0;
 
-	if (!course->list)
+	if (!hypothesis->list)
 		return;
-	while (at < oracle->known_count && !same_course(&oracle->known[at], course))
+	while (at < oracle->known_count && !is_same_hypothesis(&oracle->known[at], hypothesis))
 		at++;
 	if (at == oracle->known_count && oracle->known_count < GUESS_KNOWN)
 		oracle->known_count++;
 	if (at == GUESS_KNOWN)
 		at--;
-	memmove(&oracle->known[1], &oracle->known[0], at * sizeof(*course));
-	oracle->known[0] = *course;
+	memmove(&oracle->known[1], &oracle->known[0], at * sizeof(*hypothesis));
+	oracle->known[0] = *hypothesis;
 }
 
 struct track *oracle_track(struct oracle *oracle, uint64_t id)
@@ -146,34 +148,35 @@ bool oracle_has_next(struct oracle *oracle, const struct track *track)
 	return track->next_forecast || track->followed_up || oracle_track(oracle, track->joined);
 }
 
-static bool is_rank_beside(const struct course *a, const struct course *b)
+static bool is_rank_beside(const struct hypothesis *a, const struct hypothesis *b)
 {
-	return a->list && same_permutation(a, b) && pass_world(&a->pass) > 1;
+	return a->list && same_permutation(a, b) && sampler_world(&a->sampler) > 1;
 }
 
-void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next)
+void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct sampler *next)
 {
-	uint32_t world = pass_world(next);
+	uint32_t world = sampler_world(next);
 
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *other = &oracle->tracks[i];
-		struct pass beside = other->course.pass;
+		struct sampler beside = other->hypothesis.sampler;
 
 		if (other == track || oracle_has_next(oracle, other) || other->fed_by < SURE ||
-		    !is_rank_beside(&track->course, &other->course))
+		    !is_rank_beside(&track->hypothesis, &other->hypothesis))
 			continue;
-		/* From pass to pass, places may be dealt anew. */
-		beside.part.first += next->part.first + world - track->course.pass.part.first;
+		/* The next epoch may deal its places to the ranks in another order. */
+		beside.part.first +=
+			next->part.first + world - track->hypothesis.sampler.part.first;
 		beside.part.first %= world;
-		if (pass_add_ranks(next, &beside))
+		if (sampler_add_ranks(next, &beside))
 			other->joined = track->id;
 	}
 }
 
-/* The pass after this one begins, while the last files of this one may still come. */
+/* Begins the next epoch, while the last files of this one may still come. */
 static void begin_next(struct oracle *oracle, struct track *track)
 {
-	struct course next = track->next;
+	struct hypothesis next = track->next;
 	struct forecast *forecast = track->next_forecast;
 
 	track->next_forecast = NULL;
@@ -191,7 +194,7 @@ static void begin_next(struct oracle *oracle, struct track *track)
 static bool list_in_use(const struct oracle *oracle, const struct order_list *list)
 {
 	for (unsigned i = 0; i < oracle->count; i++)
-		if (oracle->tracks[i].course.list == list)
+		if (oracle->tracks[i].hypothesis.list == list)
 			return true;
 	for (unsigned i = 0; i < oracle->known_count; i++)
 		if (oracle->known[i].list == list)
@@ -214,8 +217,8 @@ void oracle_drop_lists(struct oracle *oracle)
 
 /* --- what was asked for ---------------------------------------------------------------------- */
 
-/* Of two that foresee a file: the one that its reader goes by, or was fed last; the other one does
- * by chance. */
+/* Of two tracks that foresee a file, the one that its reader follows, or that was fed last: the
+ * other one foresees it by chance. */
 static bool is_likelier(const struct track *track, const struct track *than, uint64_t goes_by)
 {
 	if (track->id == goes_by || than->id == goes_by)
@@ -237,13 +240,13 @@ static struct track *find_foreseeing(struct oracle *oracle, uint64_t goes_by, ui
 	return found;
 }
 
-/* Readers take what is left of the epoch before. */
+/* Whether `fed` is the epoch before, whose last files are still being read. */
 static bool is_before(const struct track *fed, const struct track *track)
 {
 	return fed && fed->ended && track->began >= fed->ended;
 }
 
-/* It says nothing about a forecast what those ask for who never went by it. */
+/* A reader that never followed a forecast says nothing about it. */
 static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
 			uint32_t file)
 {
@@ -280,20 +283,20 @@ static void note(struct oracle *oracle, uint32_t file)
 	track->passed = 0;
 }
 
-/* Only others have come for long: a job that ended in the middle. */
+/* Only other readers have asked for its files for long: its job ended early. */
 static bool is_forsaken(const struct track *track)
 {
 	return track->passed >= FORSAKEN;
 }
 
-/* Whether a pass over the same list that began after it is well under way. */
+/* Whether an epoch over the same list that began after this one ended is well under way. */
 static bool is_over(const struct oracle *oracle, const struct track *track)
 {
 	for (unsigned i = 0; track->ended && i < oracle->count; i++) {
 		const struct track *other = &oracle->tracks[i];
 
 		if (other->began >= track->ended && other->id > track->id &&
-		    other->course.list == track->course.list && other->fed_by >= BEGUN)
+		    other->hypothesis.list == track->hypothesis.list && other->fed_by >= BEGUN)
 			return true;
 	}
 	return false;
@@ -330,7 +333,8 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
 	look_after_tracks(oracle);
 }
 
-/* How much the beginnings say: hardly anything, enough to think hard, all that they will. */
+/* How much the beginnings say: 0 hardly anything, 1 enough for long searches, 2 all that they will.
+ * */
 static unsigned worth(uint64_t stage)
 {
 	uint64_t doubled = stage & 7;
@@ -362,7 +366,7 @@ uint64_t oracle_turns(const struct oracle *oracle)
 
 /* --- explicit orders ------------------------------------------------------------------------- */
 
-/* Where the next epoch of an explicit order ends: before the first file that came already. */
+/* The end of the epoch from `from` on: the first file that has come already. */
 static uint32_t epoch_end(const struct oracle *oracle, uint32_t from, uint8_t *seen)
 {
 	uint32_t at = from;
@@ -395,7 +399,7 @@ uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count)
 static void drop_order(struct oracle *oracle)
 {
 	for (unsigned i = oracle->count; i-- > 0;)
-		if (!oracle->tracks[i].course.list)
+		if (!oracle->tracks[i].hypothesis.list)
 			track_end(oracle, i);
 	free(oracle->order);
 	oracle->order = NULL;
@@ -404,7 +408,7 @@ static void drop_order(struct oracle *oracle)
 
 int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 {
-	const struct course none = {0};
+	const struct hypothesis none = {0};
 	SCOPE_FREE uint8_t *hidden = NULL;
 	struct forecast *forecast;
 	uint32_t *epoch, length;
@@ -445,19 +449,19 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 	const struct track *track = fed_last(oracle);
 
 	*ret = (struct oracle_state){
-		.courses = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
+		.tracks = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++)
 		ret->under_way += !oracle->tracks[i].ended;
 	if (!track)
 		return;
-	if (track->course.list) {
-		pass_name(&track->course.pass, ret->sampler);
-		snprintf(ret->list, sizeof(ret->list), "%s", track->course.list->name);
+	if (track->hypothesis.list) {
+		sampler_name(&track->hypothesis.sampler, ret->sampler);
+		snprintf(ret->list, sizeof(ret->list), "%s", track->hypothesis.list->name);
 	} else {
 		snprintf(ret->sampler, sizeof(ret->sampler), "given");
 	}
-	ret->seed = track->course.pass.seed;
-	ret->epoch = track->course.epoch;
+	ret->seed = track->hypothesis.sampler.seed;
+	ret->epoch = track->hypothesis.epoch;
 	ret->position = forecast_position(track->forecast);
 	ret->files = forecast_count(track->forecast);
 }

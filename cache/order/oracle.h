@@ -1,32 +1,34 @@
-/* The shuffle oracle: from who asked for what to the order of what comes.
+/* The shuffle oracle: from which reader asked for which file to the order of the files to come.
  *
- *	saw -> watch: how readers begin        -> question (when it may be answered)
- *	    -> forecasts: does it go as foreseen?       |  thought about without a lock: guess.h
- *	       lost: not followed any more             v
- *	       ended: the next pass begins <- answer: a course, whose forecast is followed
+ *	saw -> watch: how readers begin -> query, once there is enough to go by
+ *	    -> forecasts: is the file foreseen?       |  run without a lock: guess.h
+ *	       lost: given up                         v
+ *	       ended: the next epoch begins  <- answer: a hypothesis, whose forecast is followed
  *
- * A course is the pass of a sampler over a list of files. Several are followed at a time: training
- * and validation, ranks, jobs. What follows a pass is known once two have been seen, and the next
- * forecast is then made ahead of time. Pure: no threads, no clock; the caller locks,
- * but for oracle_think(), which takes as long as a search. */
+ * A hypothesis is a sampler over a list of files; a track is one that is followed. Several are
+ * followed at a time: training and validation, ranks, jobs. Two epochs show how a sampler goes on;
+ * from then on the next forecast is made ahead of time.
+ *
+ * Pure: no threads, no clock. The caller locks, except for oracle_run(), which takes as long as a
+ * search. */
 #ifndef CACHE_ORDER_ORACLE_H
 #define CACHE_ORDER_ORACLE_H
 
 #include "cache/order/forecast.h"
 #include "cache/order/guess.h"
 
-#define ORACLE_COURSES 8
+#define ORACLE_TRACKS 8
 
 struct oracle;
 
-/* The one who reads ahead. Called by what may change what is followed; a forecast lives until
- * `leave` of it has returned. */
+/* Who reads ahead. Called by the functions that may change which forecasts are followed; a forecast
+ * lives until `leave` has returned. */
 struct oracle_ops {
 	void *context;
 	void (*follow)(void *context, const struct forecast *forecast);
 	void (*leave)(void *context, const struct forecast *forecast);
-	/* Files that nobody is seen asking for now, as the kernel has them, a bit for each, from
-	 * malloc; NULL: there are none, or no memory. */
+	/* A bit for each file that the kernel holds, so that readers are not seen asking for it,
+	 * from malloc; NULL: there are none, or no memory. */
 	uint8_t *(*hidden)(void *context);
 };
 
@@ -40,67 +42,66 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file);
 /* The kernel was given a file before anybody asked for it. */
 void oracle_pushed(struct oracle *oracle, uint32_t file);
 
-/* --- thinking -------------------------------------------------------------------------------- */
+/* --- queries --------------------------------------------------------------------------------- */
 
-struct thought; /* a question, and what came of it */
+struct query; /* what was seen, and what was found */
 
-/* How hard to think. */
+/* How much a query may cost. */
 struct effort {
-	bool guess;   /* else only of what follows known passes */
+	bool guess;   /* else only what follows known epochs is made */
 	bool models;  /* also GUESS_MODELS */
-	bool hard;    /* what takes long is worth it: GUESS_MORE and GUESS_ALL */
-	double least; /* as in struct question */
+	bool hard;    /* also GUESS_MORE and GUESS_ALL */
+	double least; /* as in struct observations */
 };
 
-/* What there is to think about now: NULL where there is nothing new, or no memory. One thought at
- * a time. */
-struct thought *oracle_ask(struct oracle *oracle, const struct effort *effort);
+/* What can be found out now: NULL if nothing is new, or without memory. One query at a time. */
+struct query *oracle_ask(struct oracle *oracle, const struct effort *effort);
 
-/* Where lists come from: tells of each that has the file, likeliest first. */
+/* Where lists come from: calls `found` for each list that has the file, likeliest first. */
 typedef int oracle_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count);
 struct oracle_hooks {
 	struct guess_hooks guess;
 	void *context;
-	void (*takes_long)(void *context); /* told when it does, from here on */
+	void (*takes_long)(void *context); /* called when all that follows does */
 	int (*lists)(void *context, uint64_t file, oracle_list_fn *found, void *arg);
 	/* Alike for files that loaders would list together, as far as their names say: not for an
 	 * image and its label. */
 	uint64_t (*kind)(void *context, uint64_t file);
 };
 
-void oracle_think(struct thought *thought, const struct oracle_hooks *hooks);
+void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
-/* Whether other readers have begun since, or those in question have shown so much more that a long
- * thought is better given up; less is worth a search of all seeds, once that is under way. */
+/* Whether a query under way is out of date: other readers have begun, or these have shown so much
+ * more that it is better begun again; for a search of all seeds only the former counts. */
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
-/* Takes the thought back, and frees it. Returns whether an order was found, and what that is in
- * words for people. */
+/* Takes the query back and frees it. Returns whether an order was found, described in *ret for
+ * people. */
 #define ORACLE_SENTENCE 256
-bool oracle_answer(struct oracle *oracle, struct thought *thought, char ret[ORACLE_SENTENCE]);
+bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE]);
 
 /* --- explicit orders ------------------------------------------------------------------------- */
 
-/* From now on `files` are asked for in this order; one that comes again begins another epoch.
- * Copied; takes the place of the one before; count 0: none. Returns 0 or -ENOMEM. */
+/* From now on readers will ask for `files` in this order; a file that comes again begins the next
+ * epoch. Copied; replaces the order given before; count 0: there is none. Returns 0 or -ENOMEM. */
 int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count);
 
 /* --- what it knows --------------------------------------------------------------------------- */
 
 struct oracle_state {
-	unsigned courses;	 /* followed, */
-	unsigned under_way;	 /* and not at their ends */
-	char sampler[PASS_NAME]; /* of the one that was fed last; "" where there is none */
-	char list[PASS_NAME];
+	unsigned tracks;	    /* that are followed, */
+	unsigned under_way;	    /* and have not ended */
+	char sampler[SAMPLER_NAME]; /* of the track that foresaw the last file; "": none */
+	char list[SAMPLER_NAME];
 	uint32_t seed;
-	uint64_t epoch; /* of this course, from 0 */
+	uint64_t epoch; /* of this hypothesis, from 0 */
 	uint64_t position, files;
 	uint64_t locks, unlocks;
 };
 
 void oracle_state(const struct oracle *oracle, struct oracle_state *ret);
 
-/* Turns of readers so far: files asked for. */
+/* Files that readers have asked for so far. */
 uint64_t oracle_turns(const struct oracle *oracle);
 
 #endif

@@ -1,5 +1,5 @@
-/* What oracle.c (who is followed, and where they are) and oracle_think.c (what is thought about)
- * share. Not for others. */
+/* What oracle.c (which orders are followed, and where their readers are) and oracle_query.c (what
+ * is found out, and what follows from it) share. */
 #ifndef CACHE_ORDER_ORACLE_INTERNAL_H
 #define CACHE_ORDER_ORACLE_INTERNAL_H
 
@@ -10,25 +10,26 @@
 #define SEARCH_FROM 4 /* stages of watch.h: 16 files of a reader, */
 #define SEARCH_LAST 6 /* and 64 */
 
-#define ROOTED 4 /* so often, or once to the end */
+#define ROOTED 4 /* times that a root is looked for, unless one search came to its end */
 
-/* Those in use by what is followed or known, and the last group's. */
-#define ORACLE_LISTS (ORACLE_COURSES + GUESS_KNOWN + GUESS_LISTS + 1)
+/* Those of tracks and known epochs, and those of the last group of readers. */
+#define ORACLE_LISTS (ORACLE_TRACKS + GUESS_KNOWN + GUESS_LISTS + 1)
 
-/* A course that is followed. */
+/* An order in use. began -> fed ... -> ended (a few files may still come) -> freed once the next
+ * epoch is under way; or lost, and freed at once. */
 struct track {
 	uint64_t id;
-	struct course course; /* list NULL: an explicit order */
+	struct hypothesis hypothesis; /* list NULL: an explicit order */
 	struct forecast *forecast;
 	uint64_t fed;	 /* the turn of the last file that was foreseen */
 	uint64_t fed_by; /* so many turns */
-	uint64_t passed; /* files of its own that others asked for, since one who goes by it did */
+	uint64_t passed; /* files of its own that other readers asked for, since its own did */
 	uint64_t began, ended; /* turns; 0: it has not */
 	bool followed_up;
-	uint64_t joined;	 /* the track whose next pass is that of this one too; 0: none */
+	uint64_t joined;	 /* the track whose next epoch is that of this one too; 0: none */
 	unsigned rooted;	 /* so often its seed was looked for among the outputs of others */
 	struct batches *batches; /* NULL: the part is known, or all there is */
-	struct course next;	 /* what comes after it, */
+	struct hypothesis next;	 /* what comes after it, */
 	struct forecast *next_forecast; /* once that is known */
 };
 
@@ -36,14 +37,14 @@ struct oracle {
 	struct oracle_ops ops;
 	struct watch *watch;
 	uint64_t files;
-	struct track tracks[ORACLE_COURSES];
+	struct track tracks[ORACLE_TRACKS];
 	unsigned count;
 	uint64_t ids;
 	struct order_list *lists[ORACLE_LISTS]; /* the latest last */
 	unsigned list_count;
-	struct course known[GUESS_KNOWN]; /* the latest first */
+	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
-	uint64_t asked_stage, asked_group; /* of the last thought, */
+	uint64_t asked_stage, asked_group; /* of the last query, */
 	struct choose_kinds asked_kinds;   /* of that group's files, for which lists were made, */
 	uint64_t asked_hard;		   /* and the stage of the last hard one */
 	uint64_t asked_models;		   /* and of that for GUESS_MODELS, */
@@ -57,23 +58,25 @@ struct oracle {
 	uint64_t locks, unlocks;
 };
 
-/* Takes over the forecast; the one that was fed longest ago makes room. */
-void oracle_begin(struct oracle *oracle, const struct course *course, struct forecast *forecast);
-/* The latest is tried first, and known once. */
-void oracle_remember(struct oracle *oracle, const struct course *course);
-/* Lists that are of no use, to what is followed or known, go. */
+/* Takes over the forecast; if there are ORACLE_TRACKS already, frees the one that was fed longest
+ * ago. */
+void oracle_begin(struct oracle *oracle, const struct hypothesis *hypothesis,
+		  struct forecast *forecast);
+/* Adds to the known epochs, once, as the first to be tried. */
+void oracle_remember(struct oracle *oracle, const struct hypothesis *hypothesis);
+/* Frees the lists that no track and no known epoch uses. */
 void oracle_drop_lists(struct oracle *oracle);
-/* Whether two passes over a list are of one order. */
-bool oracle_same_order(const struct course *a, const struct course *b);
-/* Whether a course is, and has not come to its end. */
-bool oracle_follows(const struct oracle *oracle, const struct course *course);
+/* Whether two hypotheses say the same order. */
+bool oracle_same_order(const struct hypothesis *a, const struct hypothesis *b);
+/* Whether a track follows that order, and has not ended. */
+bool oracle_follows(const struct oracle *oracle, const struct hypothesis *hypothesis);
 /* A track by its id, or NULL. */
 struct track *oracle_track(struct oracle *oracle, uint64_t id);
-/* Whether what comes after a track is made, or being made for a rank beside it, or has begun. */
+/* Whether a track's next epoch is made, or part of that of a rank beside it, or has begun. */
 bool oracle_has_next(struct oracle *oracle, const struct track *track);
-/* Adds to a track's next pass that of ranks which were found by themselves: they go on as one. */
-void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct pass *next);
-/* The files of the next epoch of the explicit order, copied, from malloc; NULL: no memory. */
+/* Adds the next epoch of ranks that are tracks of their own: from then on they are one. */
+void oracle_join_ranks(struct oracle *oracle, const struct track *track, struct sampler *next);
+/* A copy of the next epoch of the explicit order, from malloc; NULL: no memory. */
 uint32_t *oracle_next_epoch(struct oracle *oracle, uint32_t *ret_count);
 
 #endif

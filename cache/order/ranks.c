@@ -1,19 +1,19 @@
 #include "cache/order/ranks.h"
 
 #define AGREE 3 /* one of so many steps is the common one, at least */
-#define AWAY  PASS_HEAD
+#define AWAY  SAMPLER_HEAD
 #define LATER 7 /* steps of each rank here, after which no other one will begin */
 
 /* What readers do at the head of the permutation. */
 struct walk {
 	const struct watch_access *seen;
 	unsigned count;
-	uint32_t places[WATCH_LOG];    /* AWAY: beyond the head; ORDER_NONE: of another list */
-	uint32_t steps[WATCH_LOG];     /* from the reader's file before; AWAY: backwards, or from or
-					* to beyond the head; 0: there was none */
-	unsigned votes[PASS_HEAD + 1]; /* accesses with that step */
-	unsigned taken[PASS_HEAD];     /* by the rank of as many as the common step: its steps, */
-	unsigned files[PASS_HEAD];     /* and its files that were seen */
+	uint32_t places[WATCH_LOG]; /* AWAY: beyond the head; ORDER_NONE: of another list */
+	uint32_t steps[WATCH_LOG];  /* from the reader's file before; AWAY: backwards, or from or
+				     * to beyond the head; 0: there was none */
+	unsigned votes[SAMPLER_HEAD + 1]; /* accesses with that step */
+	unsigned taken[SAMPLER_HEAD]; /* by the rank of as many as the common step: its steps, */
+	unsigned files[SAMPLER_HEAD]; /* and its files that were seen */
 };
 
 static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
@@ -24,14 +24,15 @@ static uint32_t place_of(uint32_t index, const uint32_t *head, unsigned count)
 	return AWAY;
 }
 
-static void find_places(const struct evidence *evidence, const struct pass *pass, uint32_t *ret)
+static void find_places(const struct candidate *candidate, const struct sampler *sampler,
+			uint32_t *ret)
 {
-	const struct question *question = evidence->question;
-	uint32_t head[PASS_HEAD];
-	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
+	const struct observations *observations = candidate->observations;
+	uint32_t head[SAMPLER_HEAD];
+	unsigned count = sampler_head(sampler, candidate->list->count, head, SAMPLER_HEAD);
 
-	for (unsigned i = 0; i < question->count; i++) {
-		uint32_t index = order_list_find(evidence->list, question->seen[i].file);
+	for (unsigned i = 0; i < observations->count; i++) {
+		uint32_t index = order_list_find(candidate->list, observations->seen[i].file);
 
 		ret[i] = index == ORDER_NONE ? index : place_of(index, head, count);
 	}
@@ -73,7 +74,7 @@ static uint32_t common_step(struct walk *walk)
 static void count_by_rank(struct walk *walk, uint32_t step)
 {
 	for (unsigned i = 0; i < walk->count; i++)
-		if (walk->places[i] < PASS_HEAD) {
+		if (walk->places[i] < SAMPLER_HEAD) {
 			walk->files[walk->places[i] % step]++;
 			walk->taken[walk->places[i] % step] += walk->steps[i] == step;
 		}
@@ -110,9 +111,9 @@ static bool has_rank(const struct walk *walk, uint32_t step, uint32_t world, uin
 }
 
 /* The smallest world that may be; its ranks from the first one of those that follow one another. */
-static struct pass_part part_of(const struct walk *walk, uint32_t step)
+static struct sampler_part part_of(const struct walk *walk, uint32_t step)
 {
-	struct pass_part part = {.world = 1, .unit = 1};
+	struct sampler_part part = {.world = 1, .unit = 1};
 
 	while (!may_be_world(walk, step, part.world))
 		part.world++;
@@ -120,7 +121,7 @@ static struct pass_part part_of(const struct walk *walk, uint32_t step)
 	       (!has_rank(walk, step, part.world, part.first) ||
 		has_rank(walk, step, part.world, part.first + part.world - 1)))
 		part.first++;
-	for (uint32_t i = 0; i < part.world && i < PASS_RANKS; i++)
+	for (uint32_t i = 0; i < part.world && i < SAMPLER_RANKS; i++)
 		part.ranks |= (uint64_t)has_rank(walk, step, part.world, part.first + i) << i;
 	return part;
 }
@@ -134,37 +135,38 @@ static bool have_come_far(const struct walk *walk, uint32_t step)
 	return true;
 }
 
-bool ranks_find(const struct evidence *evidence, struct pass *pass)
+bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 {
-	struct walk walk = {.seen = evidence->question->seen, .count = evidence->question->count};
-	struct pass dealt = *pass;
+	struct walk walk = {.seen = candidate->observations->seen,
+			    .count = candidate->observations->count};
+	struct sampler dealt = *sampler;
 	uint32_t step;
 
-	if (pass->part.world > 1 && pass->part.unit > 1)
+	if (sampler->part.world > 1 && sampler->part.unit > 1)
 		return true;
-	find_places(evidence, pass, walk.places);
+	find_places(candidate, sampler, walk.places);
 	step = common_step(&walk);
 	if (step == 0)
 		return true;
 	count_by_rank(&walk, step);
 	dealt.part = part_of(&walk, step);
-	if (pass_world(&dealt) == pass_world(pass))
+	if (sampler_world(&dealt) == sampler_world(sampler))
 		return true;
-	if (!evidence_fits(evidence, &dealt, RANKS_SEEN))
-		return step >= pass_world(pass);
-	*pass = dealt;
-	return have_come_far(&walk, step) || evidence->longest >= WATCH_RUN;
+	if (!candidate_fits(candidate, &dealt, RANKS_SEEN))
+		return step >= sampler_world(sampler);
+	*sampler = dealt;
+	return have_come_far(&walk, step) || candidate->longest >= WATCH_RUN;
 }
 
-uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass)
+uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sampler)
 {
-	struct pass other = *pass;
+	struct sampler other = *sampler;
 	uint64_t ranks = 1;
 
 	other.part.ranks = 1;
-	for (uint32_t i = 1; i < pass->part.world && i < PASS_RANKS; i++) {
-		other.part.first = (pass->part.first + i) % pass->part.world;
-		if (evidence_fits(evidence, &other, RANKS_SEEN))
+	for (uint32_t i = 1; i < sampler->part.world && i < SAMPLER_RANKS; i++) {
+		other.part.first = (sampler->part.first + i) % sampler->part.world;
+		if (candidate_fits(candidate, &other, RANKS_SEEN))
 			ranks |= (uint64_t)1 << i;
 	}
 	return ranks;
@@ -172,13 +174,13 @@ uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass)
 
 /* --- large worlds ----------------------------------------------------------------------------- */
 
-static bool fits_rank(const struct evidence *evidence, const uint32_t *head, unsigned count,
-		      const struct pass_part *part, unsigned depth)
+static bool fits_rank(const struct candidate *candidate, const uint32_t *head, unsigned count,
+		      const struct sampler_part *part, unsigned depth)
 {
 	uint32_t place = part->first;
 	unsigned matched = 0;
 
-	while (place < count && matched < depth && seeds_seen_has(&evidence->seen, head[place])) {
+	while (place < count && matched < depth && seeds_seen_has(&candidate->seen, head[place])) {
 		place += part->world;
 		matched++;
 	}
@@ -186,34 +188,35 @@ static bool fits_rank(const struct evidence *evidence, const uint32_t *head, uns
 }
 
 /* The ranks that begin with a file that a reader began with, of each world. */
-static bool try_seed(const struct evidence *evidence, unsigned depth, struct pass *pass)
+static bool try_seed(const struct candidate *candidate, unsigned depth, struct sampler *sampler)
 {
-	uint32_t head[PASS_HEAD];
-	unsigned count = pass_head(pass, evidence->list->count, head, PASS_HEAD);
-	struct pass_part *part = &pass->part;
+	uint32_t head[SAMPLER_HEAD];
+	unsigned count = sampler_head(sampler, candidate->list->count, head, SAMPLER_HEAD);
+	struct sampler_part *part = &sampler->part;
 
 	for (part->first = 0; part->first < RANKS_MOST && part->first < count; part->first++) {
-		if (!seeds_seen_begins(&evidence->seen, head[part->first]))
+		if (!seeds_seen_begins(&candidate->seen, head[part->first]))
 			continue;
 		part->world = part->first < RANKS_WORLD ? RANKS_WORLD : part->first;
 		while (++part->world <= RANKS_MOST)
-			if (fits_rank(evidence, head, count, part, depth))
+			if (fits_rank(candidate, head, count, part, depth))
 				return true;
 	}
 	return false;
 }
 
-bool ranks_of_many(const struct evidence *evidence, const struct guess_hooks *hooks,
-		   struct pass *ret)
+bool ranks_of_many(const struct candidate *candidate, const struct guess_hooks *hooks,
+		   struct sampler *ret)
 {
-	unsigned depth = evidence_depth(evidence, (double)RANKS_SEEDS * RANKS_MOST * RANKS_MOST);
-	struct pass pass = {.part = {.unit = 1, .ranks = 1}};
+	unsigned depth = candidate_depth(candidate, (double)RANKS_SEEDS * RANKS_MOST * RANKS_MOST);
+	struct sampler sampler = {.part = {.unit = 1, .ranks = 1}};
 
-	for (; depth && pass.seed < RANKS_SEEDS && !hooks->stopped(hooks->context); pass.seed++)
-		if (try_seed(evidence, depth, &pass)) {
-			pass.part.ranks = ranks_begun(evidence, &pass);
-			*ret = pass;
-			return ranks_find(evidence, ret);
+	for (; depth && sampler.seed < RANKS_SEEDS && !hooks->stopped(hooks->context);
+	     sampler.seed++)
+		if (try_seed(candidate, depth, &sampler)) {
+			sampler.part.ranks = ranks_begun(candidate, &sampler);
+			*ret = sampler;
+			return ranks_find(candidate, ret);
 		}
 	return false;
 }

@@ -8,24 +8,24 @@
 #ifndef CACHE_ORDER_RANKS_H
 #define CACHE_ORDER_RANKS_H
 
-#include "cache/order/evidence.h"
+#include "cache/order/candidate.h"
 
 #define RANKS_SEEN  3	/* files, by which a rank is known to have begun */
 #define RANKS_WORLD 16	/* world sizes up to here are tried with every small seed, */
 #define RANKS_MOST  256 /* and up to here with seeds below RANKS_SEEDS: seed + epoch */
 #define RANKS_SEEDS 512
 
-/* Gives the pass, whose seed was found, the world that readers show, and those of its ranks that
- * are here; leaves it as it is where they show none, or its own. False: it is too early to tell, as
- * other ranks may begin yet; or the pass has fewer files than they read. */
-bool ranks_find(const struct evidence *evidence, struct pass *pass);
+/* Gives the sampler, whose seed was found, the world that readers show and those of its ranks that
+ * are here; leaves it as it is if they show none, or its own. False: too early to tell, as other
+ * ranks may begin; or the sampler has fewer files than they read. */
+bool ranks_find(const struct candidate *candidate, struct sampler *sampler);
 
 /* Which ranks have begun, as far as the set of files tells: bit i stands for rank part.first + i.
- * Bit 0, by which the pass was found, is set. */
-uint64_t ranks_begun(const struct evidence *evidence, const struct pass *pass);
+ * Bit 0, by which the sampler was found, is set. */
+uint64_t ranks_begun(const struct candidate *candidate, const struct sampler *sampler);
 
 /* Looks for a rank of more than RANKS_WORLD. Takes a second at most. */
-bool ranks_of_many(const struct evidence *evidence, const struct guess_hooks *hooks,
-		   struct pass *ret);
+bool ranks_of_many(const struct candidate *candidate, const struct guess_hooks *hooks,
+		   struct sampler *ret);
 
 #endif

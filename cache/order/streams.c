@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define GROUPS	(PASS_ROOTS / MT19937_LANES)
+#define GROUPS	(SAMPLER_ROOTS / MT19937_LANES)
 #define UNITS	(2 * GROUPS)
 #define BLOCKS	16   /* that are tried at a time: 40,000 seeds, 1 ms */
 #define SKIPPED 2048 /* blocks, at most, on the way to these */
@@ -15,7 +15,7 @@
 #define WINDOW 24576
 #define BEGIN  524288 /* all of so many are tried */
 
-_Static_assert(PASS_ROOTS % MT19937_LANES == 0, "a lane for each root");
+_Static_assert(SAMPLER_ROOTS % MT19937_LANES == 0, "a lane for each root");
 _Static_assert(GROUPS == 4, "order of units");
 _Static_assert(MT19937_WORDS % 2 == 0, "a pair is of one block");
 
@@ -23,7 +23,7 @@ _Static_assert(MT19937_WORDS % 2 == 0, "a pair is of one block");
 struct unit {
 	struct mt19937_eight eight;
 	uint64_t made; /* outputs */
-	uint32_t root; /* the first, in pass_popular */
+	uint32_t root; /* the first, in sampler_popular */
 	bool odd;
 	unsigned depth; /* the first of streams_depths that is not behind */
 };
@@ -46,7 +46,7 @@ struct streams {
 static void unit_init(struct unit *unit, unsigned group, bool odd)
 {
 	*unit = (struct unit){.root = group * MT19937_LANES, .odd = odd};
-	mt19937_eight_init(&unit->eight, pass_popular + unit->root);
+	mt19937_eight_init(&unit->eight, sampler_popular + unit->root);
 }
 
 int streams_new(struct streams **ret)
@@ -118,7 +118,7 @@ static void make_piece(struct unit *unit, struct piece *piece)
 
 /* Where the seed is in a piece. An output 0 is not the second of a pair. */
 static bool find_word(const struct unit *unit, const struct piece *piece, uint32_t seed,
-		      struct pass *ret)
+		      struct sampler *ret)
 {
 	for (unsigned i = 0; i < piece->count * PAIRS * MT19937_LANES; i++) {
 		unsigned lane = i % MT19937_LANES, pair = i / MT19937_LANES % PAIRS;
@@ -127,16 +127,16 @@ static bool find_word(const struct unit *unit, const struct piece *piece, uint32
 
 		if (piece->seeds[at][pair][lane] != seed || word == 0)
 			continue;
-		*ret = (struct pass){.rule = PASS_WORDS,
-				     .seed = seed,
-				     .root = pass_popular[unit->root + lane],
-				     .word = word};
+		*ret = (struct sampler){.rule = SAMPLER_WORDS,
+					.seed = seed,
+					.root = sampler_popular[unit->root + lane],
+					.word = word};
 		return true;
 	}
 	return false;
 }
 
-bool streams_try(struct streams *streams, const struct seeds *seeds, struct pass *ret)
+bool streams_try(struct streams *streams, const struct seeds *seeds, struct sampler *ret)
 {
 	struct unit *unit = &streams->units[streams->next];
 	struct piece *piece = &streams->piece;
@@ -154,8 +154,8 @@ bool streams_try(struct streams *streams, const struct seeds *seeds, struct pass
 /* --- what follows ----------------------------------------------------------------------------- */
 
 /* Seconds of pairs as the known one is: outputs 1, 3, 5, ... of these; then the others. */
-static bool follow_in(const struct pass *known, unsigned first, const struct seeds *seeds,
-		      uint32_t *outputs, struct pass *ret)
+static bool follow_in(const struct sampler *known, unsigned first, const struct seeds *seeds,
+		      uint32_t *outputs, struct sampler *ret)
 {
 	struct seeds_found found;
 	struct mt19937 mt;
@@ -181,7 +181,7 @@ static bool follow_in(const struct pass *known, unsigned first, const struct see
 	return false;
 }
 
-bool streams_follow(const struct pass *known, const struct seeds *seeds, struct pass *ret)
+bool streams_follow(const struct sampler *known, const struct seeds *seeds, struct sampler *ret)
 {
 	uint32_t *outputs = malloc(STREAMS_AFTER / 2 * sizeof(*outputs));
 	bool found = false;

@@ -21,7 +21,7 @@
 struct world {
 	struct oracle *oracle;
 	unsigned followed;
-	const struct forecast *forecasts[ORACLE_COURSES + 1];
+	const struct forecast *forecasts[ORACLE_TRACKS + 1];
 	uint32_t list[N];
 	bool pushed[FILES];
 	unsigned pushes;
@@ -35,7 +35,7 @@ struct world {
 	uint64_t most;	/* seeds are searched up to here, */
 	double least;	/* for lists of so many files */
 	uint64_t searched;
-	unsigned hard_thoughts;
+	unsigned long_queries;
 	bool gives_up; /* as soon as it thinks hard */
 	char sentence[ORACLE_SENTENCE];
 };
@@ -44,7 +44,7 @@ static inline void follow(void *context, const struct forecast *forecast)
 {
 	struct world *world = context;
 
-	assert_true(world->followed < ORACLE_COURSES);
+	assert_true(world->followed < ORACLE_TRACKS);
 	world->forecasts[world->followed++] = forecast;
 }
 
@@ -117,7 +117,7 @@ static inline bool stopped(void *context)
 {
 	const struct world *world = context;
 
-	return world->gives_up && world->hard_thoughts > 0;
+	return world->gives_up && world->long_queries > 0;
 }
 
 static inline unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
@@ -137,7 +137,7 @@ static inline void takes_long(void *context)
 {
 	struct world *world = context;
 
-	world->hard_thoughts++;
+	world->long_queries++;
 }
 
 static inline int files_in_a_row(const char *name, uint32_t first, uint32_t count,
@@ -210,12 +210,12 @@ static inline bool think_once(struct world *world, bool hard, bool *found)
 {
 	const struct effort effort = {.guess = true, .hard = hard, .least = world->least};
 	const struct oracle_hooks hooks = hooks_of(world);
-	struct thought *thought = oracle_ask(world->oracle, &effort);
+	struct query *query = oracle_ask(world->oracle, &effort);
 
-	if (!thought)
+	if (!query)
 		return false;
-	oracle_think(thought, &hooks);
-	*found |= oracle_answer(world->oracle, thought, world->sentence);
+	oracle_run(query, &hooks);
+	*found |= oracle_answer(world->oracle, query, world->sentence);
 	return true;
 }
 
@@ -238,7 +238,7 @@ static inline struct oracle_state state_of(const struct world *world)
 }
 
 #define OFTEN  512 /* files of an epoch, in which it thinks after each of them, */
-#define SELDOM 256 /* and then after so many: thoughts take time */
+#define SELDOM 256 /* and then after so many: queries take time */
 
 /* An epoch over `order`, indices of the list. Returns how many files were not foreseen. */
 struct epoch {

@@ -32,7 +32,7 @@ static uint32_t places_of(const struct node *node, uint32_t rank, uint32_t *ret)
 /* All ranks of the node read, with workers of their own, some of which are slow. Returns after how
  * many places the part was known; 0: never. */
 static uint32_t read_all(const struct node *node, uint32_t workers, uint32_t from, uint32_t random,
-			 struct pass_part *ret)
+			 struct sampler_part *ret)
 {
 	static uint32_t places[8][MOST];
 	struct loader loaders[8];
@@ -87,16 +87,17 @@ static void the_batches_of_a_node_are_told(void **state)
 		const struct golden *golden = &goldens[i];
 
 		for (unsigned w = 0; w < 6; w++) {
-			struct pass pass = {.seed = 9};
+			struct sampler sampler = {.seed = 9};
 			uint32_t known =
-				read_all(&golden->node, workers[w / 2], 0, w % 2, &pass.part);
+				read_all(&golden->node, workers[w / 2], 0, w % 2, &sampler.part);
 
 			assert_in_range(known, 1, 1536);
-			assert_int_equal(pass.part.unit, golden->unit);
-			assert_int_equal(pass.part.world, golden->world);
-			assert_int_equal(pass.part.first, golden->first);
-			assert_int_equal(pass.part.ranks, golden->ranks);
-			assert_int_equal(pass_order(&pass, golden->node.n, order), golden->count);
+			assert_int_equal(sampler.part.unit, golden->unit);
+			assert_int_equal(sampler.part.world, golden->world);
+			assert_int_equal(sampler.part.first, golden->first);
+			assert_int_equal(sampler.part.ranks, golden->ranks);
+			assert_int_equal(sampler_order(&sampler, golden->node.n, order),
+					 golden->count);
 			assert_int_equal(order_hash(order, golden->count), golden->hash);
 		}
 	}
@@ -106,7 +107,7 @@ static void the_batches_of_a_node_are_told(void **state)
 static void where_all_are_read_nothing_is_left_out(void **state)
 {
 	static const uint32_t batches[] = {1, 16, 256}, workers[] = {1, 4, 16, 64};
-	struct pass_part part;
+	struct sampler_part part;
 
 	(void)state;
 	for (unsigned b = 0; b < 3; b++)
@@ -124,7 +125,7 @@ static void where_all_are_read_nothing_is_left_out(void **state)
 static void what_was_asked_for_before_is_no_rhythm(void **state)
 {
 	struct batches *batches;
-	struct pass_part part;
+	struct sampler_part part;
 
 	(void)state;
 	assert_int_equal(batches_new(MOST, 100, &batches), 0);
@@ -139,7 +140,7 @@ static void what_was_asked_for_before_is_no_rhythm(void **state)
 static void what_nobody_asked_for_delays_it(void **state)
 {
 	struct batches *batches;
-	struct pass_part part = {0};
+	struct sampler_part part = {0};
 
 	(void)state;
 	assert_int_equal(batches_new(MOST, 777, &batches), 0);

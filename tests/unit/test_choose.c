@@ -16,7 +16,7 @@
 #define READERS 2
 
 struct world {
-	struct question question;
+	struct observations observations;
 	struct order_list *lists[GUESS_LISTS];
 	unsigned count;
 };
@@ -51,27 +51,27 @@ static const struct order_list *add_list(struct world *world, uint32_t first, ui
 		files[i] = first + (uint32_t)((uint64_t)i * step % count);
 	assert_int_equal(order_list_new("files", files, count, list), 0);
 	free(files);
-	world->question.lists[world->question.list_count++] = *list;
+	world->observations.lists[world->observations.list_count++] = *list;
 	return *list;
 }
 
 static void see(struct world *world, uint32_t first, uint32_t count, unsigned seen)
 {
-	struct question *question = &world->question;
+	struct observations *observations = &world->observations;
 
-	for (unsigned i = 0; i < seen; i++, question->count++)
-		question->seen[question->count] =
-			(struct watch_access){.reader = question->count % READERS,
+	for (unsigned i = 0; i < seen; i++, observations->count++)
+		observations->seen[observations->count] =
+			(struct watch_access){.reader = observations->count % READERS,
 					      .file = first + (uint32_t)random() % count,
-					      .nth = question->count / READERS};
+					      .nth = observations->count / READERS};
 }
 
 /* Chooses; so many lists count, of which this one is the likeliest. */
 static void assert_chosen(struct world *world, const struct order_list *first, unsigned count)
 {
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, count);
-	assert_ptr_equal(world->question.lists[0], first);
+	choose_lists(&world->observations);
+	assert_int_equal(world->observations.list_count, count);
+	assert_ptr_equal(world->observations.lists[0], first);
 }
 
 static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **state)
@@ -84,8 +84,8 @@ static void a_list_of_what_was_seen_is_likelier_than_one_of_more_or_less(void **
 	train = add_list(world, 0, TRAIN, 1);
 	see(world, 0, TRAIN, 64);
 	assert_chosen(world, train, 2);
-	assert_ptr_equal(world->question.lists[1], world->lists[0]);
-	assert_ptr_equal(world->question.lists[2], world->lists[1]); /* not lost */
+	assert_ptr_equal(world->observations.lists[1], world->lists[0]);
+	assert_ptr_equal(world->observations.lists[2], world->lists[1]); /* not lost */
 }
 
 static void who_reads_one_class_reads_no_more(void **state)
@@ -107,7 +107,7 @@ static void of_few_files_nothing_is_known_but_what_is_likelier(void **state)
 
 	see(world, 0, TRAIN, 4);
 	assert_chosen(world, train, 2);
-	assert_ptr_equal(world->question.lists[1], all);
+	assert_ptr_equal(world->observations.lists[1], all);
 }
 
 static void lists_of_the_same_files_keep_their_order(void **state)
@@ -117,10 +117,10 @@ static void lists_of_the_same_files_keep_their_order(void **state)
 	for (uint32_t step = 1; step < 10; step += 2)
 		add_list(world, 0, TRAIN - step / 5, step);
 	see(world, 0, TRAIN - 1, 64); /* not the last, which some do not have */
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, world->count);
+	choose_lists(&world->observations);
+	assert_int_equal(world->observations.list_count, world->count);
 	for (unsigned i = 0; i < world->count; i++)
-		assert_ptr_equal(world->question.lists[i], world->lists[i]);
+		assert_ptr_equal(world->observations.lists[i], world->lists[i]);
 }
 
 static void masks_and_images_both_count(void **state)
@@ -133,10 +133,12 @@ static void masks_and_images_both_count(void **state)
 	masks = add_list(world, MASKS, TRAIN, 1);
 	see(world, 0, TRAIN, 64);
 	see(world, MASKS, TRAIN, 64);
-	choose_lists(&world->question);
-	assert_int_equal(world->question.list_count, 3);
-	assert_true(world->question.lists[1] == images || world->question.lists[1] == masks);
-	assert_true(world->question.lists[2] == images || world->question.lists[2] == masks);
+	choose_lists(&world->observations);
+	assert_int_equal(world->observations.list_count, 3);
+	assert_true(world->observations.lists[1] == images ||
+		    world->observations.lists[1] == masks);
+	assert_true(world->observations.lists[2] == images ||
+		    world->observations.lists[2] == masks);
 }
 
 static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state)
@@ -147,7 +149,7 @@ static void a_list_of_which_hardly_anything_was_seen_does_not_count(void **state
 	add_list(world, TRAIN, VAL, 1);
 	see(world, TRAIN, VAL, 8);
 	see(world, 0, TRAIN, 64);
-	assert_ptr_equal(choose_likeliest(&world->question), train);
+	assert_ptr_equal(choose_likeliest(&world->observations), train);
 	assert_chosen(world, train, 1);
 }
 
@@ -162,9 +164,9 @@ static void a_list_is_unlikely_if_another_one_has_that_and_more(void **state)
 	see(world, 0, TRAIN, 48);
 	see(world, MASKS, TRAIN, 17);
 	assert_chosen(world, train, 3);
-	assert_int_equal(world->question.unlikely, 1);
-	assert_ptr_equal(world->question.lists[1], masks);
-	assert_ptr_equal(world->question.lists[2], suffix);
+	assert_int_equal(world->observations.unlikely, 1);
+	assert_ptr_equal(world->observations.lists[1], masks);
+	assert_ptr_equal(world->observations.lists[2], suffix);
 }
 
 static void of_two_alike_the_one_that_was_followed_before_comes_first(void **state)
@@ -174,10 +176,10 @@ static void of_two_alike_the_one_that_was_followed_before_comes_first(void **sta
 
 	add_list(world, 0, TRAIN, 1);
 	second = add_list(world, 0, TRAIN, 3);
-	world->question.known[world->question.known_count++].list = second;
+	world->observations.known[world->observations.known_count++].list = second;
 	see(world, 0, TRAIN, 64);
 	assert_chosen(world, second, 2);
-	assert_int_equal(world->question.unlikely, 0);
+	assert_int_equal(world->observations.unlikely, 0);
 }
 
 #define choose_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

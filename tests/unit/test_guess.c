@@ -1,4 +1,4 @@
-/* From what was seen to an order: cache/order/guess.h, where chance must be out of the question.
+/* From what was seen to an order: cache/order/guess.h, where chance must be out of what was seen.
  * The search is told where to look: it tries seeds around the right one only, and counts what it
  * would have had to try. */
 #include "cache/order/guess.h"
@@ -20,7 +20,7 @@
 #define LARGE 3000000019u
 
 struct world {
-	struct question question;
+	struct observations observations;
 	struct order_list *lists[3];
 	unsigned list_count;
 	unsigned small, all; /* searches */
@@ -71,13 +71,13 @@ static bool stopped(void *context)
 }
 
 /* With more and more effort, as the oracle does. */
-static bool find(struct world *world, struct course *ret)
+static bool find(struct world *world, struct hypothesis *ret)
 {
 	const struct guess_hooks hooks = {.context = world, .search = search, .stopped = stopped};
 	enum guess_effort most = world->all_seeds ? GUESS_ALL : GUESS_MORE;
 
 	for (enum guess_effort effort = GUESS_LIKELY; effort <= most; effort++)
-		if (effort != GUESS_MODELS && guess(&world->question, effort, &hooks, ret))
+		if (effort != GUESS_MODELS && guess(&world->observations, effort, &hooks, ret))
 			return true;
 	return false;
 }
@@ -94,7 +94,7 @@ static const struct order_list *add_list(struct world *world, uint32_t base, uin
 	assert_int_equal(order_list_new("files", files, n, &list), 0);
 	free(files);
 	world->lists[world->list_count++] = list;
-	world->question.lists[world->question.list_count++] = list;
+	world->observations.lists[world->observations.list_count++] = list;
 	return list;
 }
 
@@ -103,29 +103,29 @@ static void see(struct world *world, uint32_t reader, uint32_t base, const uint3
 		uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		world->question.seen[world->question.count++] = (struct watch_access){
+		world->observations.seen[world->observations.count++] = (struct watch_access){
 			.reader = reader, .file = base + indices[i], .nth = i};
-	if (count < world->question.shortest)
-		world->question.shortest = count;
+	if (count < world->observations.shortest)
+		world->observations.shortest = count;
 }
 
 static void see_anew(struct world *world, uint32_t count)
 {
-	world->question.count = 0;
-	world->question.shortest = WATCH_RUN;
+	world->observations.count = 0;
+	world->observations.shortest = WATCH_RUN;
 	see(world, 7, BASE, order, count);
 }
 
 static void know(struct world *world, const struct order_list *list, uint32_t seed, uint64_t epoch)
 {
-	world->question.known[world->question.known_count++] =
-		(struct course){.list = list, .pass = {.seed = seed}, .epoch = epoch};
+	world->observations.known[world->observations.known_count++] =
+		(struct hypothesis){.list = list, .sampler = {.seed = seed}, .epoch = epoch};
 }
 
-static void know_pass(struct world *world, const struct pass *pass)
+static void know_pass(struct world *world, const struct sampler *sampler)
 {
-	world->question.known[world->question.known_count++] =
-		(struct course){.list = world->question.lists[0], .pass = *pass};
+	world->observations.known[world->observations.known_count++] =
+		(struct hypothesis){.list = world->observations.lists[0], .sampler = *sampler};
 }
 
 static uint32_t word_of(uint32_t root, uint64_t word)
@@ -159,7 +159,7 @@ static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		struct world *world = *state;
 		uint32_t n = counts[i], sure = enough((double)GUESS_SMALL * 2, n);
-		struct course found;
+		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, n);
@@ -168,7 +168,7 @@ static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
 		assert_false(find(world, &found));
 		see_anew(world, sure);
 		assert_true(find(world, &found));
-		assert_int_equal(found.pass.seed, SMALL);
+		assert_int_equal(found.sampler.seed, SMALL);
 		assert_ptr_equal(found.list, world->lists[0]);
 		assert_true(sure < before);
 		before = sure;
@@ -182,25 +182,25 @@ static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
 static void the_longest_beginning_must_be_deep_enough(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
 	permutation_of(SMALL, order, 5000);
 	for (uint32_t count = 4; count <= 8; count += 4) {
-		world->question.count = 0;
+		world->observations.count = 0;
 		for (uint32_t worker = 0; worker < 8; worker++)
 			see(world, 10 + worker, BASE, order + worker * 32, count);
 		assert_int_equal(find(world, &found), count == 8);
 	}
-	assert_int_equal(found.pass.seed, SMALL);
+	assert_int_equal(found.sampler.seed, SMALL);
 }
 
 /* The first files of a program may have been a look at the data. */
 static void a_look_at_the_data_first_is_no_hindrance(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
@@ -210,13 +210,13 @@ static void a_look_at_the_data_first_is_no_hindrance(void **state)
 		order[i] = i;
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, SMALL);
+	assert_int_equal(found.sampler.seed, SMALL);
 }
 
 static void a_scan_is_not_searched_for(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	world->all_seeds = true;
@@ -238,7 +238,7 @@ static void a_scan_is_not_searched_for(void **state)
 static void an_order_after_two_outputs_is_found(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 	struct mt19937 mt;
 
 	world->near = SMALL;
@@ -248,25 +248,26 @@ static void an_order_after_two_outputs_is_found(void **state)
 	permutation_next(&mt, order, 5000);
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, SMALL);
-	assert_int_equal(found.pass.skip, 2);
+	assert_int_equal(found.sampler.seed, SMALL);
+	assert_int_equal(found.sampler.skip, 2);
 }
 
 /* The reader of each rank is seen. Returns how far they went. */
-static void see_ranks(struct world *world, const struct pass *pass, uint32_t n, uint32_t ranks)
+static void see_ranks(struct world *world, const struct sampler *sampler, uint32_t n,
+		      uint32_t ranks)
 {
 	for (uint32_t i = 0; i < ranks; i++) {
-		struct pass one = *pass;
+		struct sampler one = *sampler;
 
 		one.part.first = (one.part.first + i) % one.part.world;
 		one.part.ranks = 1;
-		assert_true(pass_order(&one, n, order) > SEEN);
+		assert_true(sampler_order(&one, n, order) > SEEN);
 		see(world, 20 + i, BASE, order, SEEN);
 	}
 }
 
 /* Those from `first` on, of so many. */
-static void assert_ranks(const struct pass_part *part, uint32_t world, uint32_t first,
+static void assert_ranks(const struct sampler_part *part, uint32_t world, uint32_t first,
 			 uint32_t ranks)
 {
 	assert_int_equal(part->world, world);
@@ -284,18 +285,18 @@ static void the_ranks_of_this_node_are_found(void **state)
 		     {16, 8, 8}, {16, 15, 2}, {64, 0, 8}, {64, 24, 8}};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct pass pass = {
+		const struct sampler sampler = {
 			.seed = SMALL,
 			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].first}};
 		struct world *world = *state;
-		struct course found;
+		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
-		see_ranks(world, &pass, MOST, cases[i].ranks);
+		see_ranks(world, &sampler, MOST, cases[i].ranks);
 		assert_true(find(world, &found));
-		assert_int_equal(found.pass.seed, SMALL);
-		assert_ranks(&found.pass.part, cases[i].world, cases[i].first, cases[i].ranks);
+		assert_int_equal(found.sampler.seed, SMALL);
+		assert_ranks(&found.sampler.part, cases[i].world, cases[i].first, cases[i].ranks);
 		teardown(state);
 		setup(state);
 	}
@@ -303,17 +304,17 @@ static void the_ranks_of_this_node_are_found(void **state)
 
 static void a_rank_that_begins_later_is_found_by_the_others(void **state)
 {
-	const struct pass pass = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
+	const struct sampler sampler = {.seed = LARGE, .part = {.world = 8, .unit = 1, .first = 6}};
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	know(world, add_list(world, BASE, MOST), LARGE, 0);
-	world->question.known[0].pass.part =
-		(struct pass_part){.world = 8, .unit = 1, .first = 0, .ranks = 0x3f};
-	see_ranks(world, &pass, MOST, 2);
+	world->observations.known[0].sampler.part =
+		(struct sampler_part){.world = 8, .unit = 1, .first = 0, .ranks = 0x3f};
+	see_ranks(world, &sampler, MOST, 2);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, LARGE);
-	assert_ranks(&found.pass.part, 8, 6, 2);
+	assert_int_equal(found.sampler.seed, LARGE);
+	assert_ranks(&found.sampler.part, 8, 6, 2);
 	assert_int_equal(world->small, 0);
 }
 
@@ -325,18 +326,18 @@ static void a_lone_rank_of_many_is_found(void **state)
 	} cases[] = {{17, 16}, {32, 31}, {64, 40}, {128, 127}, {250, 3}};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct pass pass = {
+		const struct sampler sampler = {
 			.seed = 90,
 			.part = {.world = cases[i].world, .unit = 1, .first = cases[i].rank}};
 		struct world *world = *state;
-		struct course found;
+		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
-		see_ranks(world, &pass, MOST, 1);
+		see_ranks(world, &sampler, MOST, 1);
 		assert_true(find(world, &found));
-		assert_int_equal(found.pass.seed, 90);
-		assert_ranks(&found.pass.part, cases[i].world, cases[i].rank, 1);
+		assert_int_equal(found.sampler.seed, 90);
+		assert_ranks(&found.sampler.part, cases[i].world, cases[i].rank, 1);
 		teardown(state);
 		setup(state);
 	}
@@ -345,28 +346,28 @@ static void a_lone_rank_of_many_is_found(void **state)
 /* All ranks are here: a permutation as any other, the simplest explanation. */
 static void all_ranks_are_the_whole_permutation(void **state)
 {
-	const struct pass pass = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
+	const struct sampler sampler = {.seed = SMALL, .part = {.world = 2, .unit = 1}};
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
-	see_ranks(world, &pass, 5000, 2);
+	see_ranks(world, &sampler, 5000, 2);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, SMALL);
-	assert_true(found.pass.part.world <= 1);
+	assert_int_equal(found.sampler.seed, SMALL);
+	assert_true(found.sampler.part.world <= 1);
 }
 
 /* Ranks from 0 on, each of which has seen so many. */
-static void see_slow(struct world *world, const struct pass *pass, const uint32_t *seen,
+static void see_slow(struct world *world, const struct sampler *sampler, const uint32_t *seen,
 		     uint32_t ranks)
 {
 	for (uint32_t i = 0; i < ranks; i++) {
-		struct pass one = *pass;
+		struct sampler one = *sampler;
 
 		one.part.first = i;
 		one.part.ranks = 1;
-		assert_true(pass_order(&one, MOST, order) > SEEN);
+		assert_true(sampler_order(&one, MOST, order) > SEEN);
 		see(world, 20 + i, BASE, order, seen[i]);
 	}
 }
@@ -383,29 +384,29 @@ static void ranks_that_have_hardly_begun_are_not_left_out(void **state)
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct pass pass = {.seed = SMALL,
-					  .part = {.world = cases[i].world, .unit = 1}};
+		const struct sampler sampler = {.seed = SMALL,
+						.part = {.world = cases[i].world, .unit = 1}};
 		struct world *world = *state;
-		struct course found;
+		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
-		see_slow(world, &pass, cases[i].seen, cases[i].ranks);
+		see_slow(world, &sampler, cases[i].seen, cases[i].ranks);
 		assert_int_equal(find(world, &found), cases[i].found > 0);
 		if (cases[i].found)
-			assert_int_equal(pass_world(&found.pass), cases[i].found);
+			assert_int_equal(sampler_world(&found.sampler), cases[i].found);
 		teardown(state);
 		setup(state);
 	}
 }
 
 /* Workers take batches in turn. */
-static void see_workers(struct world *world, const struct pass *pass, uint32_t workers,
+static void see_workers(struct world *world, const struct sampler *sampler, uint32_t workers,
 			uint32_t batch)
 {
 	static uint32_t own[SEEN];
 
-	assert_true(pass_order(pass, MOST, order) >= SEEN * workers + batch * workers);
+	assert_true(sampler_order(sampler, MOST, order) >= SEEN * workers + batch * workers);
 	for (uint32_t worker = 0; worker < workers; worker++) {
 		for (uint32_t i = 0; i < SEEN; i++)
 			own[i] = order[(i / batch * workers + worker) * batch + i % batch];
@@ -420,22 +421,22 @@ static void workers_are_not_taken_for_ranks(void **state)
 	} cases[] = {{8, 1, 1, 0}, {8, 2, 1, 0}, {8, 32, 1, 0}, {3, 1, 4, 1}, {4, 2, 4, 3}};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct pass pass = {.seed = SMALL,
-					  .part = {.world = cases[i].world,
-						   .unit = 1,
-						   .first = cases[i].first,
-						   .ranks = 1}};
+		const struct sampler sampler = {.seed = SMALL,
+						.part = {.world = cases[i].world,
+							 .unit = 1,
+							 .first = cases[i].first,
+							 .ranks = 1}};
 		struct world *world = *state;
-		struct course found;
+		struct hypothesis found;
 
 		world->near = SMALL;
 		add_list(world, BASE, MOST);
-		see_workers(world, &pass, cases[i].workers, cases[i].batch);
+		see_workers(world, &sampler, cases[i].workers, cases[i].batch);
 		assert_true(find(world, &found));
-		assert_int_equal(found.pass.seed, SMALL);
-		assert_int_equal(pass_world(&found.pass), cases[i].world);
+		assert_int_equal(found.sampler.seed, SMALL);
+		assert_int_equal(sampler_world(&found.sampler), cases[i].world);
 		if (cases[i].world > 1)
-			assert_ranks(&found.pass.part, cases[i].world, cases[i].first, 1);
+			assert_ranks(&found.sampler.part, cases[i].world, cases[i].first, 1);
 		teardown(state);
 		setup(state);
 	}
@@ -445,7 +446,7 @@ static void workers_are_not_taken_for_ranks(void **state)
 static void a_convention_is_found_without_a_search(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 	struct mt19937 mt;
 
 	add_list(world, BASE, 5000);
@@ -454,8 +455,8 @@ static void a_convention_is_found_without_a_search(void **state)
 	permutation_of(mt19937_next(&mt), order, 5000);
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.rule, PASS_WORDS);
-	assert_int_equal(found.pass.root, 42);
+	assert_int_equal(found.sampler.rule, SAMPLER_WORDS);
+	assert_int_equal(found.sampler.root, 42);
 	assert_int_equal(world->small, 0);
 }
 
@@ -466,7 +467,7 @@ static void what_follows_a_known_pass_is_tried_first(void **state)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct course found;
+	struct hypothesis found;
 
 	permutation_of(LARGE + 1, order, 5000);
 	see_anew(world, SEEN);
@@ -475,31 +476,32 @@ static void what_follows_a_known_pass_is_tried_first(void **state)
 	world->small = 0;
 	assert_true(find(world, &found));
 	assert_int_equal(world->small, 0);
-	assert_int_equal(found.pass.seed, LARGE + 1);
-	assert_int_equal(found.pass.rule, PASS_RESEED);
+	assert_int_equal(found.sampler.seed, LARGE + 1);
+	assert_int_equal(found.sampler.rule, SAMPLER_RESEED);
 	assert_int_equal(found.epoch, 5);
 }
 
-/* What is found, without a search, where one pass is known and readers begin with another. */
-static struct pass find_behind(struct world *world, const struct pass *known,
-			       const struct pass *next)
+/* What is found, without a search, where one epoch is known and readers begin with another. */
+static struct sampler find_behind(struct world *world, const struct sampler *known,
+				  const struct sampler *next)
 {
-	struct course found;
+	struct hypothesis found;
 
 	add_list(world, BASE, 5000);
 	know_pass(world, known);
-	pass_order(next, 5000, order);
+	sampler_order(next, 5000, order);
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
 	assert_int_equal(world->small, 0);
-	return found.pass;
+	return found.sampler;
 }
 
 /* A close_mosaic of Ultralytics, after many epochs that are alike. */
 static void a_stream_that_goes_on_otherwise_for_once_is_followed(void **state)
 {
-	const struct pass known = {.rule = PASS_STREAM, .seed = LARGE, .skip = 2, .step = 2 * 4999};
-	const struct pass next = {.seed = LARGE, .skip = 2 + 3 * 4999 + 2};
+	const struct sampler known = {
+		.rule = SAMPLER_STREAM, .seed = LARGE, .skip = 2, .step = 2 * 4999};
+	const struct sampler next = {.seed = LARGE, .skip = 2 + 3 * 4999 + 2};
 
 	assert_int_equal(find_behind(*state, &known, &next).skip, next.skip);
 }
@@ -507,10 +509,10 @@ static void a_stream_that_goes_on_otherwise_for_once_is_followed(void **state)
 /* A loader for validation drew a seed of its own before, and now does not. */
 static void a_seed_that_is_drawn_earlier_than_before_is_found(void **state)
 {
-	const struct pass known = {
-		.rule = PASS_WORDS, .seed = word_of(42, 7), .root = 42, .word = 7, .step = 4};
-	const struct pass next = {.seed = word_of(42, 9)};
-	struct pass found = find_behind(*state, &known, &next);
+	const struct sampler known = {
+		.rule = SAMPLER_WORDS, .seed = word_of(42, 7), .root = 42, .word = 7, .step = 4};
+	const struct sampler next = {.seed = word_of(42, 9)};
+	struct sampler found = find_behind(*state, &known, &next);
 
 	assert_int_equal(found.word, 9);
 	assert_int_equal(found.step, 2);
@@ -518,19 +520,19 @@ static void a_seed_that_is_drawn_earlier_than_before_is_found(void **state)
 
 static void a_sampler_that_is_set_to_its_epoch_late_is_followed(void **state)
 {
-	const struct pass known = {.rule = PASS_SAME, .seed = LARGE};
-	const struct pass next = {.seed = LARGE + 1};
+	const struct sampler known = {.rule = SAMPLER_SAME, .seed = LARGE};
+	const struct sampler next = {.seed = LARGE + 1};
 
-	assert_int_equal(find_behind(*state, &known, &next).rule, PASS_RESEED);
+	assert_int_equal(find_behind(*state, &known, &next).rule, SAMPLER_RESEED);
 }
 
 /* A run that is resumed from before the epoch that was last begun. */
 static void an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same(void **state)
 {
 	struct world *world = *state;
-	struct pass later = {.rule = PASS_RESEED, .seed = LARGE + 1};
-	struct pass known = {.rule = PASS_RESEED, .seed = LARGE};
-	struct course found;
+	struct sampler later = {.rule = SAMPLER_RESEED, .seed = LARGE + 1};
+	struct sampler known = {.rule = SAMPLER_RESEED, .seed = LARGE};
+	struct hypothesis found;
 
 	add_list(world, BASE, 5000);
 	know_pass(world, &later);
@@ -538,8 +540,8 @@ static void an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same(void **s
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.rule, PASS_RESEED);
-	assert_int_equal(found.pass.seed, LARGE);
+	assert_int_equal(found.sampler.rule, SAMPLER_RESEED);
+	assert_int_equal(found.sampler.seed, LARGE);
 }
 
 /* Each takes up to seconds. */
@@ -547,7 +549,7 @@ static void trying_what_is_known_ends_when_told(void **state)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct course found;
+	struct hypothesis found;
 
 	for (uint32_t i = 0; i < 8; i++)
 		know(world, list, LARGE + 10 * i, 0);
@@ -562,23 +564,23 @@ static void a_run_that_begins_anew_is_recognised(void **state)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct course found;
+	struct hypothesis found;
 
 	know(world, list, 1, 0);
 	know(world, list, LARGE, 4);
 	permutation_of(LARGE, order, 5000);
 	see_anew(world, SEEN);
 	assert_true(find(world, &found));
-	assert_int_equal(found.pass.seed, LARGE);
+	assert_int_equal(found.sampler.seed, LARGE);
 	assert_int_equal(world->small, 0);
 }
 
-/* One pass needs less evidence than millions of seeds, but some. */
+/* One pass needs less observations than millions of seeds, but some. */
 static void a_known_pass_is_not_believed_without_evidence(void **state)
 {
 	struct world *world = *state;
 	const struct order_list *list = add_list(world, BASE, 5000);
-	struct course found;
+	struct hypothesis found;
 
 	know(world, list, LARGE, 0);
 	permutation_of(LARGE + 1, order, 5000);
@@ -596,14 +598,14 @@ static void masks_are_read_as_the_images_are(void **state)
 	struct world *world = *state;
 	const struct order_list *images = add_list(world, BASE, 5000);
 	const struct order_list *masks = add_list(world, BASE + 5000, 5000);
-	const struct course course = {.list = images, .pass = {.seed = LARGE}};
+	const struct hypothesis hypothesis = {.list = images, .sampler = {.seed = LARGE}};
 
 	permutation_of(LARGE, order, 5000);
 	see(world, 1, BASE, order, SEEN);
-	assert_false(guess_goes_along(&world->question, &course, masks));
+	assert_false(guess_goes_along(&world->observations, &hypothesis, masks));
 	see(world, 1, BASE + 5000, order, SEEN);
-	assert_true(guess_goes_along(&world->question, &course, masks));
-	assert_false(guess_goes_along(&world->question, &course, images));
+	assert_true(guess_goes_along(&world->observations, &hypothesis, masks));
+	assert_false(guess_goes_along(&world->observations, &hypothesis, images));
 }
 
 /* --- what is worth it ------------------------------------------------------------------------ */
@@ -611,7 +613,7 @@ static void masks_are_read_as_the_images_are(void **state)
 static void all_seeds_are_tried_only_where_it_pays(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = LARGE;
 	add_list(world, BASE, 5000);
@@ -620,20 +622,20 @@ static void all_seeds_are_tried_only_where_it_pays(void **state)
 	assert_false(find(world, &found));
 	assert_int_equal(world->all, 0);
 	world->all_seeds = true;
-	world->question.least = 5001;
+	world->observations.least = 5001;
 	assert_false(find(world, &found));
 	assert_int_equal(world->all, 0);
-	world->question.least = 5000;
+	world->observations.least = 5000;
 	assert_true(find(world, &found));
 	assert_int_equal(world->all, 1);
-	assert_int_equal(found.pass.seed, LARGE);
+	assert_int_equal(found.sampler.seed, LARGE);
 }
 
 /* Who has the first files of the order may be the one that has come less far. */
 static void all_seeds_are_tried_when_all_readers_have_begun(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = LARGE;
 	world->all_seeds = true;
@@ -654,7 +656,7 @@ static void of_several_lists_the_right_one_is_found(void **state)
 {
 	struct world *world = *state;
 	const struct order_list *right;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE - 1, 5001);
@@ -669,7 +671,7 @@ static void of_several_lists_the_right_one_is_found(void **state)
 static void nothing_is_tried_when_nobody_wants_to_know(void **state)
 {
 	struct world *world = *state;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE, 5000);
@@ -685,15 +687,15 @@ static void nothing_is_tried_when_nobody_wants_to_know(void **state)
 static void empty_files_are_left_out_of_a_course(void **state)
 {
 	const uint32_t files[] = {9, ORDER_NONE, 7, 5, ORDER_NONE, 3};
-	struct course course = {.pass = {.seed = 11}};
+	struct hypothesis hypothesis = {.sampler = {.seed = 11}};
 	struct order_list *list;
 	uint32_t *got, count, at = 0;
 
 	(void)state;
 	assert_int_equal(order_list_new("files", files, 6, &list), 0);
-	course.list = list;
+	hypothesis.list = list;
 	permutation_of(11, order, 6);
-	got = course_files(&course, &count);
+	got = hypothesis_files(&hypothesis, &count);
 	assert_non_null(got);
 	assert_int_equal(count, 4);
 	for (uint32_t i = 0; i < 6; i++)
@@ -707,12 +709,12 @@ static void of_an_unlikely_list_small_seeds_are_tried_after_all_of_a_likely_one(
 {
 	struct world *world = *state;
 	const struct order_list *list;
-	struct course found;
+	struct hypothesis found;
 
 	world->near = SMALL;
 	add_list(world, BASE + 1000, 5000);
 	list = add_list(world, BASE, 5000);
-	world->question.unlikely = 1;
+	world->observations.unlikely = 1;
 	permutation_of(SMALL, order, 5000);
 	see_anew(world, SEEN);
 	assert_false(find(world, &found));

@@ -162,7 +162,7 @@ static void of_the_same_readers_it_thinks_hard_twice(void **state)
 	permutation_of(3000000, order, N);
 	read_epoch(world, order, N, &epoch);
 	assert_int_equal(epoch.locked, 0);
-	assert_int_equal(world->hard_thoughts, 2);
+	assert_int_equal(world->long_queries, 2);
 }
 
 /* They read fast when they begin, and then at the pace of a training. */
@@ -217,7 +217,7 @@ static void a_search_that_was_given_up_is_made_again(void **state)
 	world->gives_up = true;
 	begin_searched(world);
 	assert_true(think_once(world, true, &found));
-	assert_true(world->hard_thoughts > 0);
+	assert_true(world->long_queries > 0);
 	assert_false(found);
 	world->gives_up = false;
 	assert_true(think(world, true));
@@ -231,7 +231,7 @@ static void masks_beside_images_are_foreseen_with_them(void **state)
 	permutation_of(12, order, N);
 	read_epoch(*state, order, N, &epoch);
 	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(*state).courses, 2);
+	assert_int_equal(state_of(*state).tracks, 2);
 }
 
 /* Beside those that lie in the same directory. */
@@ -244,7 +244,7 @@ static void masks_are_foreseen_however_many_lists_there_are(void **state)
 	permutation_of(12, order, N);
 	read_epoch(world, order, N, &epoch);
 	assert_true(epoch.locked > 0);
-	assert_int_equal(state_of(world).courses, 2);
+	assert_int_equal(state_of(world).tracks, 2);
 }
 
 static void masks_are_foreseen_by_the_right_one_of_their_lists(void **state)
@@ -256,7 +256,7 @@ static void masks_are_foreseen_by_the_right_one_of_their_lists(void **state)
 	world->alike = true;
 	permutation_of(12, order, N);
 	assert_true(read_epoch(world, order, N, &epoch) < 200);
-	assert_int_equal(state_of(world).courses, 2);
+	assert_int_equal(state_of(world).tracks, 2);
 }
 
 /* A script reads some texts, or all of them, and then the images that they name. */
@@ -334,29 +334,29 @@ static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
 {
 	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
-	struct thought *thought;
+	struct query *query;
 	uint32_t at = 0;
 
 	permutation_of(12, order, N);
 	while (at < 8)
 		oracle_saw(world->oracle, 5, BASE + order[at++]);
-	thought = oracle_ask(world->oracle, &effort);
-	assert_non_null(thought);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
 	assert_false(oracle_has_new(world->oracle, false));
 	for (unsigned more = 16; more <= 64; more *= 4) {
 		while (at < more)
 			oracle_saw(world->oracle, 5, BASE + order[at++]);
 		assert_true(oracle_has_new(world->oracle, false));
 		assert_false(oracle_has_new(world->oracle, true));
-		oracle_answer(world->oracle, thought, world->sentence);
-		thought = oracle_ask(world->oracle, &effort);
-		assert_non_null(thought);
+		oracle_answer(world->oracle, query, world->sentence);
+		query = oracle_ask(world->oracle, &effort);
+		assert_non_null(query);
 		assert_false(oracle_has_new(world->oracle, false));
 	}
 	while (at < 500)
 		oracle_saw(world->oracle, 5, BASE + order[at++]);
 	assert_false(oracle_has_new(world->oracle, false));
-	oracle_answer(world->oracle, thought, world->sentence);
+	oracle_answer(world->oracle, query, world->sentence);
 }
 
 static void a_job_that_begins_anew_is_followed_anew(void **state)
@@ -371,7 +371,7 @@ static void a_job_that_begins_anew_is_followed_anew(void **state)
 	read_epoch(*state, order, N, &epoch);
 	assert_true(epoch.locked > 0);
 	assert_int_equal(state_of(*state).seed, 31);
-	assert_int_equal(state_of(*state).courses, 1);
+	assert_int_equal(state_of(*state).tracks, 1);
 }
 
 /* Each takes turns of its own. */
@@ -393,7 +393,7 @@ static void two_jobs_are_followed_side_by_side(void **state)
 		oracle_saw(world->oracle, reader, BASE + index);
 		think(world, true);
 		if (i > 300)
-			assert_int_equal(state_of(world).courses, 2);
+			assert_int_equal(state_of(world).tracks, 2);
 	}
 	assert_int_equal(state_of(world).unlocks, 0);
 }
@@ -447,11 +447,11 @@ static void a_job_is_followed_whatever_others_read_until_it_ends(void **state)
 		ask_at_random(world, &random);
 	}
 	assert_true(world->pushes > 0);
-	assert_int_equal(state_of(world).courses, 1);
+	assert_int_equal(state_of(world).tracks, 1);
 	assert_int_equal(state_of(world).unlocks, 0);
 	for (uint32_t i = 0; i < N / 2; i++)
 		ask_at_random(world, &random);
-	assert_int_equal(state_of(world).courses, 0);
+	assert_int_equal(state_of(world).tracks, 0);
 	assert_int_equal(state_of(world).unlocks, 1);
 	assert_int_equal(world->followed, 0);
 }
@@ -500,7 +500,7 @@ static void orders_that_are_not_torchs_are_not_found(void **state)
 		read_epoch(*state, order, count, &epoch);
 		assert_int_equal(epoch.locked, 0);
 	}
-	assert_int_equal(state_of(*state).courses, 0);
+	assert_int_equal(state_of(*state).tracks, 0);
 }
 
 /* --- given orders ---------------------------------------------------------------------------- */
@@ -525,7 +525,7 @@ static void a_given_order_is_followed_epoch_by_epoch(void **state)
 	assert_string_equal(state_of(world).sampler, "given");
 	assert_int_equal(state_of(world).epoch, 1);
 	assert_int_equal(oracle_order(world->oracle, NULL, 0), 0);
-	assert_int_equal(state_of(world).courses, 0);
+	assert_int_equal(state_of(world).tracks, 0);
 }
 
 /* There was no memory, or no thread. */
@@ -533,7 +533,7 @@ static void an_epoch_that_could_not_be_prepared_is_not_left_out(void **state)
 {
 	const struct effort effort = {.guess = true, .hard = true};
 	struct world *world = *state;
-	struct thought *failed = NULL;
+	struct query *failed = NULL;
 	uint32_t given[3 * N];
 
 	for (uint32_t epoch = 0; epoch < 3; epoch++) {

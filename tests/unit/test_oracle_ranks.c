@@ -6,7 +6,7 @@
 static uint32_t order[N], other[N];
 
 /* Ranks from `first` on, in step. */
-static struct oracle_state read_ranks(struct world *world, struct pass_part part, uint32_t ranks,
+static struct oracle_state read_ranks(struct world *world, struct sampler_part part, uint32_t ranks,
 				      struct epoch *epoch)
 {
 	struct oracle_state found;
@@ -26,7 +26,7 @@ static struct oracle_state read_ranks(struct world *world, struct pass_part part
 
 static void ranks_of_a_world_are_found(void **state)
 {
-	const struct pass_part part = {.world = 8, .first = 2};
+	const struct sampler_part part = {.world = 8, .first = 2};
 	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100};
 
 	assert_non_null(strstr(read_ranks(*state, part, 2, &epoch).sampler, "8"));
@@ -35,7 +35,7 @@ static void ranks_of_a_world_are_found(void **state)
 /* The first of two machines with eight: they begin as the whole does. */
 static void half_of_the_ranks_are_not_all(void **state)
 {
-	const struct pass_part part = {.world = 16};
+	const struct sampler_part part = {.world = 16};
 	struct epoch epoch = {.workers = 8, .batch = 1, .first_reader = 100};
 
 	assert_non_null(strstr(read_ranks(*state, part, 8, &epoch).sampler, "0 to 7 of 16"));
@@ -44,38 +44,38 @@ static void half_of_the_ranks_are_not_all(void **state)
 /* By a convention, or by a search; and whichever batches of it turn out to be read. */
 static void the_whole_is_one_order_however_it_was_found(void **state)
 {
-	const struct course searched = {.pass = {.seed = 3}};
-	struct course course = searched;
+	const struct hypothesis searched = {.sampler = {.seed = 3}};
+	struct hypothesis hypothesis = searched;
 
 	(void)state;
-	course.pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
-	assert_true(oracle_same_order(&searched, &course));
-	course.pass.part = (struct pass_part){.world = 2, .unit = 32, .ranks = 1};
-	assert_true(oracle_same_order(&searched, &course));
-	course.pass.part = (struct pass_part){.world = 16, .unit = 1, .ranks = 0xff};
-	assert_false(oracle_same_order(&searched, &course));
+	hypothesis.sampler.part = (struct sampler_part){.world = 1, .unit = 1, .ranks = 1};
+	assert_true(oracle_same_order(&searched, &hypothesis));
+	hypothesis.sampler.part = (struct sampler_part){.world = 2, .unit = 32, .ranks = 1};
+	assert_true(oracle_same_order(&searched, &hypothesis));
+	hypothesis.sampler.part = (struct sampler_part){.world = 16, .unit = 1, .ranks = 0xff};
+	assert_false(oracle_same_order(&searched, &hypothesis));
 }
 
 /* Accelerate on several nodes: seeds that rise, as with the Trainer, or one generator. */
 static void batches_of_a_node_are_learned_and_kept(void **state)
 {
 	static const struct {
-		struct pass_part part;
+		struct sampler_part part;
 		uint32_t workers, seed;
-		enum pass_rule rule;
+		enum sampler_rule rule;
 	} nodes[] = {
-		{{.world = 2, .unit = 32, .ranks = 1}, 2, 42, PASS_RESEED},
-		{{.world = 2, .unit = 32, .first = 1, .ranks = 1}, 2, 42, PASS_RESEED},
-		{{.world = 2, .unit = 40, .first = 0, .ranks = 1}, 1, 1042, PASS_STREAM},
+		{{.world = 2, .unit = 32, .ranks = 1}, 2, 42, SAMPLER_RESEED},
+		{{.world = 2, .unit = 32, .first = 1, .ranks = 1}, 2, 42, SAMPLER_RESEED},
+		{{.world = 2, .unit = 40, .first = 0, .ranks = 1}, 1, 1042, SAMPLER_STREAM},
 	};
 
 	for (unsigned i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
 		uint32_t workers = nodes[i].workers;
-		struct pass pass = {
+		struct sampler sampler = {
 			.rule = nodes[i].rule,
 			.seed = nodes[i].seed,
 			.part = nodes[i].part,
-			.step = nodes[i].rule == PASS_STREAM ? 2 * (N - 1) : 0,
+			.step = nodes[i].rule == SAMPLER_STREAM ? 2 * (N - 1) : 0,
 		};
 		struct world *world = *state;
 
@@ -83,17 +83,17 @@ static void batches_of_a_node_are_learned_and_kept(void **state)
 			struct epoch epoch = {.workers = workers,
 					      .batch = nodes[i].part.unit,
 					      .first_reader = 100 + 10 * at};
-			uint32_t count = pass_order(&pass, N, order);
+			uint32_t count = sampler_order(&sampler, N, order);
 			uint32_t missed = read_epoch(world, order, count, &epoch);
 
 			assert_true(at > 1 || epoch.locked > 0);
-			assert_int_equal(state_of(world).seed, pass.seed);
+			assert_int_equal(state_of(world).seed, sampler.seed);
 			assert_int_equal(state_of(world).epoch, at);
 			assert_non_null(strstr(state_of(world).sampler, "BatchSamplerShard"));
 			assert_in_range(state_of(world).files, count - 256, count + 256);
 			if (at > 1)
 				assert_true(missed < 200);
-			assert_int_equal(pass_next(&pass, N, &pass), 1);
+			assert_int_equal(sampler_next(&sampler, N, &sampler), 1);
 		}
 		assert_int_equal(state_of(world).unlocks, 0);
 		teardown(state);
@@ -134,38 +134,38 @@ static void ranks_that_are_apart_are_followed_to_the_end(void **state)
 static struct track *follow_rank(struct world *world, const struct order_list *list, uint32_t ranks,
 				 uint32_t rank)
 {
-	struct course course = {
+	struct hypothesis hypothesis = {
 		.list = list,
-		.pass = {.rule = PASS_RESEED,
-			 .part = {.world = ranks, .unit = 1, .first = rank, .ranks = 1}}};
+		.sampler = {.rule = SAMPLER_RESEED,
+			    .part = {.world = ranks, .unit = 1, .first = rank, .ranks = 1}}};
 	struct forecast *forecast;
 	uint32_t *files, count;
 
-	files = course_files(&course, &count);
+	files = hypothesis_files(&hypothesis, &count);
 	assert_int_equal(forecast_new(files, count, NULL, &forecast), 0);
-	oracle_begin(world->oracle, &course, forecast);
+	oracle_begin(world->oracle, &hypothesis, forecast);
 	world->oracle->tracks[world->oracle->count - 1].fed_by = 32;
 	return &world->oracle->tracks[world->oracle->count - 1];
 }
 
-/* By the first that asks; and where the next pass deals places anew, to the ranks of that one. */
+/* By the first that asks; and where the next epoch deals places anew, to the ranks of that one. */
 static void a_rank_goes_on_with_one_other(void **state)
 {
 	struct world *world = *state;
 	struct order_list *list;
 	struct track *tracks[3];
-	struct pass next;
+	struct sampler next;
 
 	assert_int_equal(order_list_new("images", world->list, N, &list), 0);
 	tracks[0] = follow_rank(world, list, 8, 2);
 	tracks[1] = follow_rank(world, list, 8, 3);
-	next = tracks[0]->course.pass;
+	next = tracks[0]->hypothesis.sampler;
 	next.part.first = 5;
 	oracle_join_ranks(world->oracle, tracks[0], &next);
 	assert_int_equal(next.part.first, 5);
 	assert_int_equal(next.part.ranks, 3);
 	tracks[2] = follow_rank(world, list, 8, 4);
-	next = tracks[2]->course.pass;
+	next = tracks[2]->hypothesis.sampler;
 	tracks[0]->followed_up = true;
 	oracle_join_ranks(world->oracle, tracks[2], &next);
 	assert_int_equal(next.part.ranks, 1);
@@ -177,21 +177,21 @@ static void a_rank_goes_on_with_one_other(void **state)
 #define RANKS  8
 #define SEEDS  1000
 #define EPOCHS 3
-#define BEGUN  32 /* files of a rank, by which it is found after two thoughts */
+#define BEGUN  32 /* files of a rank, by which it is found after two queries */
 
 /* Of a job: when its ranks begin, and who of them and of their workers is faster, is chance. */
 struct node {
 	uint32_t world, first, ranks; /* of the job, and here */
 	uint32_t workers, batch;
 	bool persistent;
-	uint32_t latency; /* turns that a thought takes */
+	uint32_t latency; /* turns that a query takes */
 	uint32_t apart;	  /* turns in which ranks begin */
 	uint32_t random;
 	uint32_t parts[RANKS][N];
 	struct loader loaders[RANKS];
 	uint32_t begins[RANKS];
-	struct thought *thought;
-	uint32_t due;	 /* the turn with which it is thought */
+	struct query *query;
+	uint32_t due;	 /* the turn with which it is query */
 	uint32_t missed; /* files that were not foreseen */
 };
 
@@ -263,14 +263,14 @@ static void think_slowly(struct world *world, struct node *node, uint32_t turn)
 	const struct effort effort = {.guess = true, .hard = true};
 	const struct oracle_hooks hooks = hooks_of(world);
 
-	if (node->thought && turn < node->due)
+	if (node->query && turn < node->due)
 		return;
-	if (node->thought)
-		oracle_answer(world->oracle, node->thought, world->sentence);
-	node->thought = oracle_ask(world->oracle, &effort);
+	if (node->query)
+		oracle_answer(world->oracle, node->query, world->sentence);
+	node->query = oracle_ask(world->oracle, &effort);
 	node->due = turn + node->latency;
-	if (node->thought)
-		oracle_think(node->thought, &hooks);
+	if (node->query)
+		oracle_run(node->query, &hooks);
 }
 
 /* What is missed comes before they are found, one after the other. */
@@ -292,7 +292,7 @@ static void ranks_are_followed_however_they_begin(void **state)
 			assert_int_equal(state_of(world).seed, number + epoch);
 		}
 		assert_in_range(node.missed, 1, EPOCHS * node.ranks * (BEGUN + 2 * node.latency));
-		for (uint32_t turn = node.due; node.thought; turn = node.due)
+		for (uint32_t turn = node.due; node.query; turn = node.due)
 			think_slowly(world, &node, turn);
 		teardown(state);
 		setup(state);

@@ -48,18 +48,18 @@ static void check_found(uint32_t root, uint64_t word)
 {
 	struct seeds *seeds = look(output(root, word));
 	struct streams *streams;
-	struct pass pass = {0};
+	struct sampler sampler = {0};
 	bool found = false;
 
 	assert_int_equal(streams_new(&streams), 0);
 	while (!found && !streams_ended(streams))
-		found = streams_try(streams, seeds, &pass);
+		found = streams_try(streams, seeds, &sampler);
 	assert_true(found);
-	assert_int_equal(pass.rule, PASS_WORDS);
-	assert_int_equal(pass.seed, output(root, word));
-	assert_int_equal(pass.root, root);
-	assert_int_equal(pass.word, word);
-	assert_int_equal(pass.step, 0);
+	assert_int_equal(sampler.rule, SAMPLER_WORDS);
+	assert_int_equal(sampler.seed, output(root, word));
+	assert_int_equal(sampler.root, root);
+	assert_int_equal(sampler.word, word);
+	assert_int_equal(sampler.step, 0);
 	streams_free(streams);
 	seeds_free(seeds);
 }
@@ -88,29 +88,29 @@ static void a_seed_behind_a_small_model_is_found(void **state)
 static void what_follows_in_the_generator_is_found(void **state)
 {
 	static const uint64_t steps[] = {4, 5, 2504, 100001, STREAMS_AFTER};
-	const struct pass known = {.rule = PASS_WORDS, .root = 42, .word = 5003};
+	const struct sampler known = {.rule = SAMPLER_WORDS, .root = 42, .word = 5003};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		struct seeds *seeds = look(output(42, known.word + steps[i]));
-		struct pass pass;
+		struct sampler sampler;
 
-		assert_true(streams_follow(&known, seeds, &pass));
-		assert_int_equal(pass.word, known.word + steps[i]);
-		assert_int_equal(pass.step, steps[i]);
-		assert_int_equal(pass.seed, output(42, pass.word));
+		assert_true(streams_follow(&known, seeds, &sampler));
+		assert_int_equal(sampler.word, known.word + steps[i]);
+		assert_int_equal(sampler.step, steps[i]);
+		assert_int_equal(sampler.seed, output(42, sampler.word));
 		seeds_free(seeds);
 	}
 }
 
 static void what_comes_too_late_does_not_follow(void **state)
 {
-	const struct pass known = {.rule = PASS_WORDS, .root = 42, .word = 3};
+	const struct sampler known = {.rule = SAMPLER_WORDS, .root = 42, .word = 3};
 	struct seeds *seeds = look(output(42, known.word + STREAMS_AFTER + 1));
-	struct pass pass;
+	struct sampler sampler;
 
 	(void)state;
-	assert_false(streams_follow(&known, seeds, &pass));
+	assert_false(streams_follow(&known, seeds, &sampler));
 	seeds_free(seeds);
 }
 

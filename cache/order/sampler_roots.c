@@ -1,18 +1,18 @@
 /* What is compared is the word before tempering, which is a bijection: the seed is untempered once.
  */
 #include "cache/order/mt19937_eight.h"
-#include "cache/order/pass.h"
+#include "cache/order/sampler.h"
 #include <errno.h>
 #include <stdlib.h>
 
-#define GROUPS (PASS_ROOTS / MT19937_LANES)
+#define GROUPS (SAMPLER_ROOTS / MT19937_LANES)
 #define TURN   16 /* blocks of one group while it is in the first-level cache */
 
-_Static_assert(PASS_ROOTS % MT19937_LANES == 0, "a lane for each root");
+_Static_assert(SAMPLER_ROOTS % MT19937_LANES == 0, "a lane for each root");
 
-struct pass_roots {
+struct sampler_roots {
 	struct mt19937_eight groups[GROUPS];
-	struct pass pass;
+	struct sampler sampler;
 	uint64_t searched;
 };
 
@@ -43,65 +43,66 @@ static uint32_t untemper(uint32_t y)
 	return undo_right(y, 11);
 }
 
-int pass_roots_new(const struct pass *pass, struct pass_roots **ret)
+int sampler_roots_new(const struct sampler *sampler, struct sampler_roots **ret)
 {
-	struct pass_roots *roots = aligned_alloc(_Alignof(struct pass_roots), sizeof(*roots));
+	struct sampler_roots *roots = aligned_alloc(_Alignof(struct sampler_roots), sizeof(*roots));
 
 	if (!roots)
 		return -ENOMEM;
-	roots->pass = *pass;
+	roots->sampler = *sampler;
 	roots->searched = 0;
 	for (unsigned g = 0; g < GROUPS; g++) {
-		mt19937_eight_init(&roots->groups[g], pass_popular + g * MT19937_LANES);
-		roots->groups[g].wanted += untemper(pass->seed);
+		mt19937_eight_init(&roots->groups[g], sampler_popular + g * MT19937_LANES);
+		roots->groups[g].wanted += untemper(sampler->seed);
 	}
 	*ret = roots;
 	return 0;
 }
 
-void pass_roots_free(struct pass_roots *roots)
+void sampler_roots_free(struct sampler_roots *roots)
 {
 	free(roots);
 }
 
-uint64_t pass_roots_searched(const struct pass_roots *roots)
+uint64_t sampler_roots_searched(const struct sampler_roots *roots)
 {
 	return roots->searched;
 }
 
 struct found {
-	struct pass *ret;
+	struct sampler *ret;
 	unsigned most, count;
 };
 
-static void add_found(struct found *found, const struct pass *pass, uint32_t root, uint64_t word)
+static void add_found(struct found *found, const struct sampler *sampler, uint32_t root,
+		      uint64_t word)
 {
-	struct pass *ret = &found->ret[found->count];
+	struct sampler *ret = &found->ret[found->count];
 
 	if (word == 0 || found->count == found->most) /* a seed is the second of two outputs */
 		return;
 	found->count++;
-	*ret = *pass;
-	ret->rule = PASS_WORDS;
+	*ret = *sampler;
+	ret->rule = SAMPLER_WORDS;
 	ret->root = root;
 	ret->word = word;
 	ret->step = 0;
 }
 
 /* `begin` is the output that the first word of the block is. */
-static void look(const struct pass_roots *roots, unsigned g, uint64_t begin, struct found *found)
+static void look(const struct sampler_roots *roots, unsigned g, uint64_t begin, struct found *found)
 {
 	const struct mt19937_eight *group = &roots->groups[g];
 
 	for (unsigned i = 0; i < MT19937_WORDS; i++)
 		for (unsigned lane = 0; lane < MT19937_LANES; lane++)
 			if (group->words[i][lane] == group->wanted[lane])
-				add_found(found, &roots->pass,
-					  pass_popular[g * MT19937_LANES + lane], begin + i);
+				add_found(found, &roots->sampler,
+					  sampler_popular[g * MT19937_LANES + lane], begin + i);
 }
 
-unsigned pass_roots_search(struct pass_roots *roots, uint64_t outputs, struct pass *ret,
-			   unsigned most)
+unsigned sampler_roots_search(struct sampler_roots *roots, uint64_t outputs, struct sampler *ret,
+			      unsigned most)
 {
 	struct found found = {.ret = ret, .most = most};
 	uint64_t end = roots->searched + outputs;

@@ -1,4 +1,4 @@
-#include "cache/order/pass.h"
+#include "cache/order/sampler.h"
 #include "base/bits.h"
 #include "base/scope.h"
 #include "cache/order/permutation.h"
@@ -6,27 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(PASS_HEAD <= PERMUTATION_HEAD, "places of a head");
+_Static_assert(SAMPLER_HEAD <= PERMUTATION_HEAD, "places of a head");
 
-static void permute(const struct pass *pass, uint32_t n, uint32_t *order)
+static void permute(const struct sampler *sampler, uint32_t n, uint32_t *order)
 {
 	struct mt19937 mt;
 
-	mt19937_init(&mt, pass->seed);
-	mt19937_skip(&mt, pass->skip);
+	mt19937_init(&mt, sampler->seed);
+	mt19937_skip(&mt, sampler->skip);
 	permutation_next(&mt, order, n);
 }
 
-unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count)
+unsigned sampler_head(const struct sampler *sampler, uint32_t n, uint32_t *ret, unsigned count)
 {
 	struct mt19937 mt;
 
 	if (count > n)
 		count = n;
-	if (count > PASS_HEAD)
-		count = PASS_HEAD;
-	mt19937_init(&mt, pass->seed);
-	mt19937_skip(&mt, pass->skip);
+	if (count > SAMPLER_HEAD)
+		count = SAMPLER_HEAD;
+	mt19937_init(&mt, sampler->seed);
+	mt19937_skip(&mt, sampler->skip);
 	permutation_head(&mt, n, ret, count);
 	return count;
 }
@@ -36,7 +36,7 @@ unsigned pass_head(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned 
 /* Places are dealt in rounds of world * unit; a rank takes those of its slot. */
 struct deal {
 	uint32_t unit, world;
-	uint32_t slots[PASS_RANKS]; /* of the ranks of this node, rising */
+	uint32_t slots[SAMPLER_RANKS]; /* of the ranks of this node, rising */
 	unsigned slot_count;
 };
 
@@ -50,18 +50,18 @@ static int slot_order(const void *a, const void *b)
 }
 
 /* All places, of a world of one. */
-static const struct pass_part whole = {.world = 1, .unit = 1, .ranks = 1};
+static const struct sampler_part whole = {.world = 1, .unit = 1, .ranks = 1};
 
-static const struct pass_part *part_of(const struct pass *pass)
+static const struct sampler_part *part_of(const struct sampler *sampler)
 {
-	return pass->part.world > 1 ? &pass->part : &whole;
+	return sampler->part.world > 1 ? &sampler->part : &whole;
 }
 
-static struct deal deal_of(const struct pass_part *part)
+static struct deal deal_of(const struct sampler_part *part)
 {
 	struct deal deal = {.unit = part->unit, .world = part->world};
 
-	for (unsigned i = 0; i < PASS_RANKS && i < part->world; i++)
+	for (unsigned i = 0; i < SAMPLER_RANKS && i < part->world; i++)
 		if (part->ranks >> i & 1)
 			deal.slots[deal.slot_count++] =
 				(uint32_t)(((uint64_t)part->first + i) % part->world);
@@ -84,7 +84,7 @@ static uint64_t place_at(const struct deal *deal, uint64_t at)
 /* DistributedSampler.__iter__() of torch/utils/data/distributed.py fills the last round up from the
  * beginning, as Accelerate's BatchSamplerShard (src/accelerate/data_loader.py) does with batches: a
  * place that comes again is left out. `taken` has a bit for each place. */
-static uint32_t deal_all(const struct pass_part *part, const uint32_t *order, uint32_t n,
+static uint32_t deal_all(const struct sampler_part *part, const uint32_t *order, uint32_t n,
 			 uint8_t *taken, uint32_t *ret)
 {
 	uint64_t round = (uint64_t)part->world * part->unit, rounds = (n + round - 1) / round;
@@ -101,30 +101,30 @@ static uint32_t deal_all(const struct pass_part *part, const uint32_t *order, ui
 	return count;
 }
 
-uint32_t pass_order(const struct pass *pass, uint32_t n, uint32_t *ret)
+uint32_t sampler_order(const struct sampler *sampler, uint32_t n, uint32_t *ret)
 {
-	const struct pass_part *part = part_of(pass);
+	const struct sampler_part *part = part_of(sampler);
 	SCOPE_FREE uint32_t *order = NULL;
 	SCOPE_FREE uint8_t *taken = NULL;
 
 	if (part == &whole) {
-		permute(pass, n, ret);
+		permute(sampler, n, ret);
 		return n;
 	}
 	order = malloc((size_t)n * sizeof(*order));
 	taken = calloc((size_t)n / 8 + 1, 1);
 	if (!order || !taken)
 		return 0;
-	permute(pass, n, order);
+	permute(sampler, n, order);
 	return deal_all(part, order, n, taken, ret);
 }
 
 /* --- the beginning of it ---------------------------------------------------------------------- */
 
-/* The places of the permutation that are read first, below PASS_HEAD and n. */
+/* The places of the permutation that are read first, below SAMPLER_HEAD and n. */
 static unsigned first_places(const struct deal *deal, uint32_t n, uint32_t *ret, unsigned count)
 {
-	uint32_t head = n < PASS_HEAD ? n : PASS_HEAD;
+	uint32_t head = n < SAMPLER_HEAD ? n : SAMPLER_HEAD;
 
 	for (unsigned at = 0; at < count; at++) {
 		uint64_t place = place_at(deal, at);
@@ -136,18 +136,18 @@ static unsigned first_places(const struct deal *deal, uint32_t n, uint32_t *ret,
 	return count;
 }
 
-unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned count)
+unsigned sampler_begin(const struct sampler *sampler, uint32_t n, uint32_t *ret, unsigned count)
 {
-	const struct deal deal = deal_of(part_of(pass));
-	uint32_t places[PASS_BEGIN], head[PASS_HEAD], last = 0;
+	const struct deal deal = deal_of(part_of(sampler));
+	uint32_t places[SAMPLER_BEGIN], head[SAMPLER_HEAD], last = 0;
 
 	if (deal.slot_count == 0)
 		return 0;
-	count = first_places(&deal, n, places, count < PASS_BEGIN ? count : PASS_BEGIN);
+	count = first_places(&deal, n, places, count < SAMPLER_BEGIN ? count : SAMPLER_BEGIN);
 	for (unsigned i = 0; i < count; i++)
 		if (places[i] > last)
 			last = places[i];
-	pass_head(pass, n, head, last + 1);
+	sampler_head(sampler, n, head, last + 1);
 	for (unsigned i = 0; i < count; i++)
 		ret[i] = head[places[i]];
 	return count;
@@ -155,43 +155,44 @@ unsigned pass_begin(const struct pass *pass, uint32_t n, uint32_t *ret, unsigned
 
 /* --- for people ------------------------------------------------------------------------------- */
 
-static const char *sampler_name(const struct pass *pass)
+static const char *kind_name(const struct sampler *sampler)
 {
-	if (pass->part.world > 1 && pass->part.unit > 1)
+	if (sampler->part.world > 1 && sampler->part.unit > 1)
 		return "BatchSamplerShard";
-	switch (pass->rule) {
-	case PASS_STREAM:
-		return pass->part.world > 1 ? "infinite sampler" : "one generator for all epochs";
-	case PASS_RESEED:
-		return pass->part.world > 1 ? "DistributedSampler" : "seed + epoch";
+	switch (sampler->rule) {
+	case SAMPLER_STREAM:
+		return sampler->part.world > 1 ? "infinite sampler"
+					       : "one generator for all epochs";
+	case SAMPLER_RESEED:
+		return sampler->part.world > 1 ? "DistributedSampler" : "seed + epoch";
 	default:
-		return pass->part.world > 1 ? "DistributedSampler" : "RandomSampler";
+		return sampler->part.world > 1 ? "DistributedSampler" : "RandomSampler";
 	}
 }
 
-bool pass_add_ranks(struct pass *pass, const struct pass *other)
+bool sampler_add_ranks(struct sampler *sampler, const struct sampler *other)
 {
-	bool is_low = pass->part.first <= other->part.first;
-	const struct pass_part *low = is_low ? &pass->part : &other->part;
-	const struct pass_part *high = is_low ? &other->part : &pass->part;
+	bool is_low = sampler->part.first <= other->part.first;
+	const struct sampler_part *low = is_low ? &sampler->part : &other->part;
+	const struct sampler_part *high = is_low ? &other->part : &sampler->part;
 	uint32_t apart = high->first - low->first, first = low->first;
-	uint64_t ranks = low->ranks | (apart < PASS_RANKS ? high->ranks << apart : 0);
+	uint64_t ranks = low->ranks | (apart < SAMPLER_RANKS ? high->ranks << apart : 0);
 
-	if (apart >= PASS_RANKS || high->ranks << apart >> apart != high->ranks ||
-	    (pass->part.world < PASS_RANKS && ranks >> pass->part.world))
+	if (apart >= SAMPLER_RANKS || high->ranks << apart >> apart != high->ranks ||
+	    (sampler->part.world < SAMPLER_RANKS && ranks >> sampler->part.world))
 		return false;
-	pass->part.first = first;
-	pass->part.ranks = ranks;
+	sampler->part.first = first;
+	sampler->part.ranks = ranks;
 	return true;
 }
 
 /* "ranks 0 and 1 of 8" */
-static void rank_names(const struct pass_part *part, char *ret, size_t size)
+static void rank_names(const struct sampler_part *part, char *ret, size_t size)
 {
 	unsigned count = (unsigned)__builtin_popcountll(part->ranks);
 	unsigned low = count ? (unsigned)__builtin_ctzll(part->ranks) : 0;
 	bool row = count &&
-		   part->ranks >> low == (count < PASS_RANKS ? (1ull << count) - 1 : UINT64_MAX);
+		   part->ranks >> low == (count < SAMPLER_RANKS ? (1ull << count) - 1 : UINT64_MAX);
 	uint64_t rank = (uint64_t)part->first + low;
 
 	if (count == 1)
@@ -204,14 +205,14 @@ static void rank_names(const struct pass_part *part, char *ret, size_t size)
 		snprintf(ret, size, ", %u of %u ranks", count, part->world);
 }
 
-const char *pass_name(const struct pass *pass, char ret[PASS_NAME])
+const char *sampler_name(const struct sampler *sampler, char ret[SAMPLER_NAME])
 {
 	char ranks[48] = "", root[32] = "";
 
-	if (pass->part.world > 1)
-		rank_names(&pass->part, ranks, sizeof(ranks));
-	if (pass->rule == PASS_WORDS)
-		snprintf(root, sizeof(root), " under seed %u", pass->root);
-	snprintf(ret, PASS_NAME, "%s%s%s", sampler_name(pass), root, ranks);
+	if (sampler->part.world > 1)
+		rank_names(&sampler->part, ranks, sizeof(ranks));
+	if (sampler->rule == SAMPLER_WORDS)
+		snprintf(root, sizeof(root), " under seed %u", sampler->root);
+	snprintf(ret, SAMPLER_NAME, "%s%s%s", kind_name(sampler), root, ranks);
 	return ret;
 }

@@ -7,8 +7,8 @@
  * node are merged as they get on: the first of each, then the second of each; what was there before
  * is left out. */
 #include "cache/order/mt19937.h"
-#include "cache/order/pass.h"
 #include "cache/order/permutation.h"
+#include "cache/order/sampler.h"
 #include "tests/unit/order_hash.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,11 +23,11 @@
 
 #define ULTRALYTICS 0x55555554u
 
-static uint32_t hash_of(const struct pass *pass)
+static uint32_t hash_of(const struct sampler *sampler)
 {
 	uint32_t order[N];
 
-	return order_hash(order, pass_order(pass, N, order));
+	return order_hash(order, sampler_order(sampler, N, order));
 }
 
 static uint32_t output(uint32_t root, unsigned word)
@@ -46,7 +46,7 @@ struct part_golden {
 	uint32_t count, hash;
 };
 
-static void check_parts(const struct part_golden *golden, size_t count, struct pass pass,
+static void check_parts(const struct part_golden *golden, size_t count, struct sampler sampler,
 			uint32_t unit)
 {
 	uint32_t order[1024];
@@ -54,24 +54,24 @@ static void check_parts(const struct part_golden *golden, size_t count, struct p
 	for (size_t i = 0; i < count; i++) {
 		const struct part_golden *g = &golden[i];
 
-		pass.part = (struct pass_part){
+		sampler.part = (struct sampler_part){
 			.world = g->world, .unit = unit, .ranks = g->ranks, .bare = g->bare};
-		assert_int_equal(pass_order(&pass, g->n, order), g->count);
+		assert_int_equal(sampler_order(&sampler, g->n, order), g->count);
 		assert_int_equal(order_hash(order, g->count), g->hash);
 	}
 }
 
-/* The passes after `pass`; whether one of them has the rule and gives the order `wanted`. It
+/* The epochs after `pass`; whether one of them has the rule and gives the order `wanted`. It
  * becomes `pass`. */
-static bool follow(struct pass *pass, enum pass_rule rule, uint32_t wanted)
+static bool follow(struct sampler *sampler, enum sampler_rule rule, uint32_t wanted)
 {
-	struct pass next[PASS_NEXT];
-	unsigned count = pass_next(pass, N, next);
+	struct sampler next[SAMPLER_NEXT];
+	unsigned count = sampler_next(sampler, N, next);
 
-	assert_in_range(count, 1, PASS_NEXT);
+	assert_in_range(count, 1, SAMPLER_NEXT);
 	for (unsigned i = 0; i < count; i++) {
 		if (next[i].rule == rule && hash_of(&next[i]) == wanted) {
-			*pass = next[i];
+			*sampler = next[i];
 			return true;
 		}
 	}
@@ -79,18 +79,18 @@ static bool follow(struct pass *pass, enum pass_rule rule, uint32_t wanted)
 }
 
 /* From one order to the next, and from then on there is one continuation. */
-static void check_epochs(struct pass pass, enum pass_rule rule, const uint32_t *golden,
+static void check_epochs(struct sampler sampler, enum sampler_rule rule, const uint32_t *golden,
 			 unsigned count)
 {
-	struct pass next[PASS_NEXT];
+	struct sampler next[SAMPLER_NEXT];
 
-	assert_int_equal(hash_of(&pass), golden[0]);
-	assert_true(follow(&pass, rule, golden[1]));
+	assert_int_equal(hash_of(&sampler), golden[0]);
+	assert_true(follow(&sampler, rule, golden[1]));
 	for (unsigned i = 2; i < count; i++) {
-		assert_int_equal(pass_next(&pass, N, next), 1);
-		pass = next[0];
-		assert_int_equal(pass.rule, rule);
-		assert_int_equal(hash_of(&pass), golden[i]);
+		assert_int_equal(sampler_next(&sampler, N, next), 1);
+		sampler = next[0];
+		assert_int_equal(sampler.rule, rule);
+		assert_int_equal(hash_of(&sampler), golden[i]);
 	}
 }
 
@@ -121,7 +121,7 @@ static const struct part_golden distributed[] = {
 static void a_distributed_sampler_deals_places_one_by_one(void **state)
 {
 	(void)state;
-	check_parts(distributed, COUNT(distributed), (struct pass){.seed = 12}, 1);
+	check_parts(distributed, COUNT(distributed), (struct sampler){.seed = 12}, 1);
 }
 
 /* BatchSamplerShard over BatchSampler(RandomSampler(generator 9), 16), and with split_batches over
@@ -147,24 +147,25 @@ static const struct part_golden batches[] = {
 static void accelerate_deals_batches(void **state)
 {
 	(void)state;
-	check_parts(batches, COUNT(batches), (struct pass){.seed = 9}, 16);
+	check_parts(batches, COUNT(batches), (struct sampler){.seed = 9}, 16);
 }
 
 static void a_node_far_along_the_world_has_its_ranks(void **state)
 {
-	struct pass low = {.seed = 3, .part = {.world = 100, .unit = 1, .first = 60, .ranks = 0xf}};
-	struct pass high = {.seed = 3,
-			    .part = {.world = 100, .unit = 1, .first = 90, .ranks = 0x1e}};
-	struct pass wrapped = low;
+	struct sampler low = {.seed = 3,
+			      .part = {.world = 100, .unit = 1, .first = 60, .ranks = 0xf}};
+	struct sampler high = {.seed = 3,
+			       .part = {.world = 100, .unit = 1, .first = 90, .ranks = 0x1e}};
+	struct sampler wrapped = low;
 	uint32_t order[N], perm[N];
 
 	(void)state;
 	permutation_of(3, perm, N);
-	assert_int_equal(pass_order(&high, N, order), 43); /* the 44th is place 91 again */
+	assert_int_equal(sampler_order(&high, N, order), 43); /* the 44th is place 91 again */
 	assert_int_equal(order[0], perm[91]);
 	assert_int_equal(order[4], perm[191]);
 	wrapped.part.first = 98; /* ranks 98, 99, 0 and 1: the places say who is first */
-	pass_order(&wrapped, N, order);
+	sampler_order(&wrapped, N, order);
 	assert_int_equal(order[0], perm[0]);
 	assert_int_equal(order[1], perm[1]);
 	assert_int_equal(order[2], perm[98]);
@@ -172,41 +173,41 @@ static void a_node_far_along_the_world_has_its_ranks(void **state)
 
 static void the_head_is_the_beginning_of_the_order(void **state)
 {
-	const struct pass pass = {.seed = 99, .skip = 2};
+	const struct sampler sampler = {.seed = 99, .skip = 2};
 	uint32_t order[N], head[64];
 
 	(void)state;
-	pass_order(&pass, N, order);
-	assert_int_equal(pass_head(&pass, N, head, 64), 64);
+	sampler_order(&sampler, N, order);
+	assert_int_equal(sampler_head(&sampler, N, head, 64), 64);
 	assert_memory_equal(order, head, sizeof(head));
-	pass_order(&pass, 3, order);
-	assert_int_equal(pass_head(&pass, 3, head, 64), 3);
+	sampler_order(&sampler, 3, order);
+	assert_int_equal(sampler_head(&sampler, 3, head, 64), 3);
 	assert_memory_equal(order, head, 3 * sizeof(*head));
 }
 
-static void check_begin(struct pass pass, unsigned most, unsigned count)
+static void check_begin(struct sampler sampler, unsigned most, unsigned count)
 {
 	uint32_t order[N], begin[64];
 
-	pass_order(&pass, N, order);
-	assert_int_equal(pass_begin(&pass, N, begin, most), count);
+	sampler_order(&sampler, N, order);
+	assert_int_equal(sampler_begin(&sampler, N, begin, most), count);
 	assert_memory_equal(order, begin, count * sizeof(*begin));
 }
 
 static void the_beginning_of_a_part_is_told_alone(void **state)
 {
-	struct pass pass = {.seed = 17, .skip = 2};
+	struct sampler sampler = {.seed = 17, .skip = 2};
 
 	(void)state;
-	check_begin(pass, 64, 64);
-	pass.part = (struct pass_part){.world = 8, .unit = 1, .first = 7, .ranks = 3};
-	check_begin(pass, 20, 20); /* ranks 7 and 0 */
-	pass.part = (struct pass_part){.world = 2, .unit = 16, .ranks = 3};
-	check_begin(pass, 40, 40);
-	pass.part = (struct pass_part){.world = 3, .unit = 16, .ranks = 6};
-	check_begin(pass, 40, 40);
-	pass.part = (struct pass_part){.world = 600, .unit = 1, .ranks = 1};
-	check_begin(pass, 40, 2); /* 0 and 600: what is beyond takes all of the permutation */
+	check_begin(sampler, 64, 64);
+	sampler.part = (struct sampler_part){.world = 8, .unit = 1, .first = 7, .ranks = 3};
+	check_begin(sampler, 20, 20); /* ranks 7 and 0 */
+	sampler.part = (struct sampler_part){.world = 2, .unit = 16, .ranks = 3};
+	check_begin(sampler, 40, 40);
+	sampler.part = (struct sampler_part){.world = 3, .unit = 16, .ranks = 6};
+	check_begin(sampler, 40, 40);
+	sampler.part = (struct sampler_part){.world = 600, .unit = 1, .ranks = 1};
+	check_begin(sampler, 40, 2); /* 0 and 600: what is beyond takes all of the permutation */
 }
 
 /* --- epochs ----------------------------------------------------------------------------------- */
@@ -216,38 +217,38 @@ static const uint32_t under_42[] = {0x72eeca2b, 0xcafcdeff, 0x4f654ec7};
 static const uint32_t under_42_persistent[] = {0x72eeca2b, 0x9b4cc9bb, 0xcafcdeff};
 static const uint32_t under_42_validated[] = {0x72eeca2b, 0x354ee1ff, 0x739ca277};
 
-static bool first_is(void *arg, const struct pass *pass)
+static bool first_is(void *arg, const struct sampler *sampler)
 {
-	struct pass *wanted = arg;
+	struct sampler *wanted = arg;
 	uint32_t head[3];
 
-	pass_head(pass, N, head, 3);
+	sampler_head(sampler, N, head, 3);
 	if (memcmp(head, (uint32_t[]){610, 908, 252}, sizeof(head)) != 0)
 		return false;
-	*wanted = *pass;
+	*wanted = *sampler;
 	return true;
 }
 
 static void no_popular_seed_is_tried_twice(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < PASS_ROOTS; i++)
+	for (unsigned i = 0; i < SAMPLER_ROOTS; i++)
 		for (unsigned j = 0; j < i; j++)
-			assert_int_not_equal(pass_popular[i], pass_popular[j]);
+			assert_int_not_equal(sampler_popular[i], sampler_popular[j]);
 }
 
 static void seeds_of_a_seeded_default_generator_are_known(void **state)
 {
-	struct pass pass = {0};
+	struct sampler sampler = {0};
 
 	(void)state;
-	pass_each_known(first_is, &pass);
-	assert_int_equal(pass.rule, PASS_WORDS);
-	assert_int_equal(pass.root, 42);
-	assert_int_equal(pass.word, 3);
-	check_epochs(pass, PASS_WORDS, under_42, 3);
-	check_epochs(pass, PASS_WORDS, under_42_persistent, 3);
-	check_epochs(pass, PASS_WORDS, under_42_validated, 3);
+	sampler_each_known(first_is, &sampler);
+	assert_int_equal(sampler.rule, SAMPLER_WORDS);
+	assert_int_equal(sampler.root, 42);
+	assert_int_equal(sampler.word, 3);
+	check_epochs(sampler, SAMPLER_WORDS, under_42, 3);
+	check_epochs(sampler, SAMPLER_WORDS, under_42_persistent, 3);
+	check_epochs(sampler, SAMPLER_WORDS, under_42_validated, 3);
 }
 
 static void a_generator_of_the_loader_makes_all_epochs(void **state)
@@ -256,13 +257,13 @@ static void a_generator_of_the_loader_makes_all_epochs(void **state)
 	 * and not; and with persistent workers */
 	static const uint32_t each[] = {0x46a2a317, 0x3861639f, 0xa623a81b};
 	static const uint32_t persistent[] = {0x46a2a317, 0x3019c043, 0xfd0e4623};
-	struct pass pass = {.rule = PASS_STREAM, .seed = 1234, .skip = 2};
+	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = 1234, .skip = 2};
 
 	(void)state;
-	check_epochs(pass, PASS_STREAM, each, 3);
-	check_epochs(pass, PASS_STREAM, persistent, 3);
-	pass.rule = PASS_UNKNOWN;
-	check_epochs(pass, PASS_STREAM, each, 3);
+	check_epochs(sampler, SAMPLER_STREAM, each, 3);
+	check_epochs(sampler, SAMPLER_STREAM, persistent, 3);
+	sampler.rule = SAMPLER_UNKNOWN;
+	check_epochs(sampler, SAMPLER_STREAM, each, 3);
 }
 
 static void accelerate_takes_every_other_permutation(void **state)
@@ -271,22 +272,22 @@ static void accelerate_takes_every_other_permutation(void **state)
 	static const uint32_t golden[] = {0x8c8d0973, 0xddf74a37, 0x0f2314db};
 
 	(void)state;
-	check_epochs((struct pass){.seed = 9}, PASS_STREAM, golden, 3);
+	check_epochs((struct sampler){.seed = 9}, SAMPLER_STREAM, golden, 3);
 }
 
 static void seeds_rise_by_one_with_set_epoch(void **state)
 {
 	/* SeedableRandomSampler under torch.manual_seed(42) */
 	static const uint32_t golden[] = {0x0bc64f37, 0x6e9e4b67, 0x5a412f87};
-	struct pass pass = {.seed = 2000000002};
+	struct sampler sampler = {.seed = 2000000002};
 
 	(void)state;
-	check_epochs((struct pass){.seed = 42}, PASS_RESEED, golden, 3);
-	assert_int_equal(hash_of(&pass), 0xd6fbd31b); /* DefaultSampler(seed=2e9), epoch 2 */
-	pass.part = (struct pass_part){.world = 3, .unit = 1, .ranks = 4};
-	assert_int_equal(hash_of(&pass), 0xfa8c66b2);
-	pass.part.bare = true;
-	assert_int_equal(hash_of(&pass), 0x6b977f6a);
+	check_epochs((struct sampler){.seed = 42}, SAMPLER_RESEED, golden, 3);
+	assert_int_equal(hash_of(&sampler), 0xd6fbd31b); /* DefaultSampler(seed=2e9), epoch 2 */
+	sampler.part = (struct sampler_part){.world = 3, .unit = 1, .ranks = 4};
+	assert_int_equal(hash_of(&sampler), 0xfa8c66b2);
+	sampler.part.bare = true;
+	assert_int_equal(hash_of(&sampler), 0x6b977f6a);
 }
 
 static void a_forgotten_set_epoch_repeats_the_order(void **state)
@@ -294,7 +295,7 @@ static void a_forgotten_set_epoch_repeats_the_order(void **state)
 	static const uint32_t golden[] = {0x0bc64f37, 0x0bc64f37, 0x0bc64f37};
 
 	(void)state;
-	check_epochs((struct pass){.seed = 42}, PASS_SAME, golden, 3);
+	check_epochs((struct sampler){.seed = 42}, SAMPLER_SAME, golden, 3);
 }
 
 /* StatefulDataLoader's RandomSampler under torch.manual_seed(42): its seed is output 1. Without
@@ -304,13 +305,14 @@ static void torchdata_makes_one_permutation_after_the_other(void **state)
 	static const uint32_t lone[] = {0xf59c1457, 0xfbb030cb, 0x8de119b3, 0x06563a67};
 	static const uint32_t persistent[] = {0xfbb030cb, 0x8de119b3, 0x06563a67, 0xfa2e5427};
 	static const uint32_t other[] = {0xfbb030cb, 0x06563a67, 0x07f90a2b, 0xfe28b38f};
-	struct pass pass = {.rule = PASS_WORDS, .root = 42, .word = 1, .seed = output(42, 1)};
+	struct sampler sampler = {
+		.rule = SAMPLER_WORDS, .root = 42, .word = 1, .seed = output(42, 1)};
 
 	(void)state;
-	check_epochs(pass, PASS_STREAM, lone, 4);
-	pass = (struct pass){.rule = PASS_STREAM, .seed = output(42, 1), .skip = N - 1};
-	check_epochs(pass, PASS_STREAM, persistent, 4);
-	check_epochs(pass, PASS_STREAM, other, 4);
+	check_epochs(sampler, SAMPLER_STREAM, lone, 4);
+	sampler = (struct sampler){.rule = SAMPLER_STREAM, .seed = output(42, 1), .skip = N - 1};
+	check_epochs(sampler, SAMPLER_STREAM, persistent, 4);
+	check_epochs(sampler, SAMPLER_STREAM, other, 4);
 }
 
 /* StatefulDataLoader(generator=g), g seeded with 42 */
@@ -319,12 +321,12 @@ static void torchdata_and_its_loader_share_a_generator(void **state)
 	static const uint32_t lone[] = {0x0bc64f37, 0x4ce41fff, 0x987c2977, 0xee506c73};
 	static const uint32_t persistent[] = {0x4ce41fff, 0x63345adb, 0x74cb4a67, 0xc1c4d1f7};
 	static const uint32_t other[] = {0x4ce41fff, 0x5922fb93, 0x8df42d2f, 0x59b6db23};
-	struct pass pass = {.rule = PASS_STREAM, .seed = 42, .skip = N - 1 + 2};
+	struct sampler sampler = {.rule = SAMPLER_STREAM, .seed = 42, .skip = N - 1 + 2};
 
 	(void)state;
-	check_epochs((struct pass){.seed = 42}, PASS_STREAM, lone, 4);
-	check_epochs(pass, PASS_STREAM, persistent, 4);
-	check_epochs(pass, PASS_STREAM, other, 4);
+	check_epochs((struct sampler){.seed = 42}, SAMPLER_STREAM, lone, 4);
+	check_epochs(sampler, SAMPLER_STREAM, persistent, 4);
+	check_epochs(sampler, SAMPLER_STREAM, other, 4);
 }
 
 static void detectron2_deals_the_stream(void **state)
@@ -335,27 +337,27 @@ static void detectron2_deals_the_stream(void **state)
 	static const uint32_t eight[] = {0xf5adfa60, 0x383bcf3a, 0xc9c4c401};
 	static const uint32_t one[] = {0x0f4f99a3, 0xa28c921f, 0xa5cd8373};
 	static const uint32_t mmengine[] = {0xcb6301b9, 0xa6f80af2};
-	struct pass pass = {.seed = 11, .part = {.world = 4, .unit = 1, .ranks = 3}};
+	struct sampler sampler = {.seed = 11, .part = {.world = 4, .unit = 1, .ranks = 3}};
 
 	(void)state;
-	check_epochs(pass, PASS_STREAM, four, 3); /* the tail is not known before */
-	pass.part.bare = true;
-	pass.part.world = 8;
-	pass.part.ranks = 0xc0;
-	check_epochs(pass, PASS_STREAM, eight, 3);
-	pass.part = (struct pass_part){.world = 3, .unit = 1, .bare = true, .ranks = 4};
-	check_epochs(pass, PASS_STREAM, mmengine, 2);
-	pass.part = (struct pass_part){0};
-	check_epochs(pass, PASS_STREAM, one, 3);
+	check_epochs(sampler, SAMPLER_STREAM, four, 3); /* the tail is not known before */
+	sampler.part.bare = true;
+	sampler.part.world = 8;
+	sampler.part.ranks = 0xc0;
+	check_epochs(sampler, SAMPLER_STREAM, eight, 3);
+	sampler.part = (struct sampler_part){.world = 3, .unit = 1, .bare = true, .ranks = 4};
+	check_epochs(sampler, SAMPLER_STREAM, mmengine, 2);
+	sampler.part = (struct sampler_part){0};
+	check_epochs(sampler, SAMPLER_STREAM, one, 3);
 }
 
-static bool is_ultralytics(void *arg, const struct pass *pass)
+static bool is_ultralytics(void *arg, const struct sampler *sampler)
 {
-	struct pass *found = arg;
+	struct sampler *found = arg;
 
-	if (pass->seed != ULTRALYTICS)
+	if (sampler->seed != ULTRALYTICS)
 		return false;
-	*found = *pass;
+	*found = *sampler;
 	return true;
 }
 
@@ -363,41 +365,41 @@ static void ultralytics_is_known(void **state)
 {
 	/* InfiniteDataLoader, workers 0 and 2; with 2, reset() after the third epoch */
 	static const uint32_t golden[] = {0xe043b0df, 0x2df01e57, 0xf1ddf3f7};
-	struct pass pass = {0}, last;
+	struct sampler sampler = {0}, last;
 
 	(void)state;
-	pass_each_known(is_ultralytics, &pass);
-	check_epochs(pass, PASS_STREAM, golden, 3);
-	last = (struct pass){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
+	sampler_each_known(is_ultralytics, &sampler);
+	check_epochs(sampler, SAMPLER_STREAM, golden, 3);
+	last = (struct sampler){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
 	assert_int_equal(hash_of(&last), golden[2]);
-	assert_true(follow(&last, PASS_STREAM, 0x934445cf));
+	assert_true(follow(&last, SAMPLER_STREAM, 0x934445cf));
 	assert_int_equal(last.step, 2 * (N - 1));
-	last = (struct pass){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
-	assert_true(follow(&last, PASS_STREAM, 0x69f32e07)); /* with 0 workers */
+	last = (struct sampler){.seed = ULTRALYTICS, .skip = 2 + 4 * (N - 1)};
+	assert_true(follow(&last, SAMPLER_STREAM, 0x69f32e07)); /* with 0 workers */
 }
 
 /* --- what is known ---------------------------------------------------------------------------- */
 
 struct wanted {
-	struct pass pass;
+	struct sampler sampler;
 	unsigned tries, found;
 };
 
-static bool count_wanted(void *arg, const struct pass *pass)
+static bool count_wanted(void *arg, const struct sampler *sampler)
 {
 	struct wanted *wanted = arg;
 
 	wanted->tries++;
-	if (pass->seed == wanted->pass.seed && pass->skip == wanted->pass.skip)
+	if (sampler->seed == wanted->sampler.seed && sampler->skip == wanted->sampler.skip)
 		wanted->found++;
 	return false;
 }
 
 static bool is_known(uint32_t seed, uint64_t skip)
 {
-	struct wanted wanted = {.pass = {.seed = seed, .skip = skip}};
+	struct wanted wanted = {.sampler = {.seed = seed, .skip = skip}};
 
-	pass_each_known(count_wanted, &wanted);
+	sampler_each_known(count_wanted, &wanted);
 	assert_in_range(wanted.tries, 250000, 500000); /* 2 s at 4 us each */
 	return wanted.found > 0;
 }
@@ -420,11 +422,11 @@ static void conventions_are_known(void **state)
 	assert_true(is_known(946286476, 0));
 }
 
-static bool stop_at_ten(void *arg, const struct pass *pass)
+static bool stop_at_ten(void *arg, const struct sampler *sampler)
 {
 	unsigned *tries = arg;
 
-	(void)pass;
+	(void)sampler;
 	return ++*tries == 10;
 }
 
@@ -433,31 +435,32 @@ static void trying_ends_when_told(void **state)
 	unsigned tries = 0;
 
 	(void)state;
-	pass_each_known(stop_at_ten, &tries);
+	sampler_each_known(stop_at_ten, &tries);
 	assert_int_equal(tries, 10);
 }
 
 /* --- roots ------------------------------------------------------------------------------------ */
 
-/* The pass whose seed is that output, looked for among so many. */
-static struct pass find_root(uint32_t root, uint64_t word, uint64_t outputs, bool *ret)
+/* The epoch whose seed is that output, looked for among so many. */
+static struct sampler find_root(uint32_t root, uint64_t word, uint64_t outputs, bool *ret)
 {
-	struct pass pass = {.part = {.world = 2, .unit = 1, .ranks = 1}}, found[8], result = {0};
-	struct pass_roots *roots;
+	struct sampler sampler = {.part = {.world = 2, .unit = 1, .ranks = 1}}, found[8],
+		       result = {0};
+	struct sampler_roots *roots;
 	struct mt19937 mt;
 	unsigned count;
 
 	mt19937_init(&mt, root);
 	mt19937_skip(&mt, word);
-	pass.seed = mt19937_next(&mt);
-	assert_int_equal(pass_roots_new(&pass, &roots), 0);
-	count = pass_roots_search(roots, outputs, found, COUNT(found));
-	assert_true(pass_roots_searched(roots) >= outputs);
-	pass_roots_free(roots);
+	sampler.seed = mt19937_next(&mt);
+	assert_int_equal(sampler_roots_new(&sampler, &roots), 0);
+	count = sampler_roots_search(roots, outputs, found, COUNT(found));
+	assert_true(sampler_roots_searched(roots) >= outputs);
+	sampler_roots_free(roots);
 	*ret = false;
 	for (unsigned i = 0; i < count; i++) {
-		assert_int_equal(found[i].rule, PASS_WORDS);
-		assert_int_equal(found[i].seed, pass.seed);
+		assert_int_equal(found[i].rule, SAMPLER_WORDS);
+		assert_int_equal(found[i].seed, sampler.seed);
 		assert_int_equal(found[i].part.world, 2);
 		if (found[i].root == root && found[i].word == word) {
 			*ret = true;
@@ -471,22 +474,22 @@ static void a_seed_is_found_behind_the_weights_of_a_model(void **state)
 {
 	static const uint64_t words[] = {1, 226, 227, 396, 397, 622, 623, 624, 1234567};
 	static const uint32_t roots[] = {42, 0, 4053586177u};
-	struct pass pass, next[PASS_NEXT];
+	struct sampler sampler, next[SAMPLER_NEXT];
 	bool found;
 
 	(void)state;
 	for (unsigned r = 0; r < COUNT(roots); r++) {
 		for (unsigned w = 0; w < COUNT(words); w++) {
-			pass = find_root(roots[r], words[w], words[w] + 1, &found);
+			sampler = find_root(roots[r], words[w], words[w] + 1, &found);
 			assert_true(found);
 		}
 	}
-	assert_true(pass_next(&pass, N, next) > 60); /* 4 outputs on, or 6, or 2, ... */
+	assert_true(sampler_next(&sampler, N, next) > 60); /* 4 outputs on, or 6, or 2, ... */
 	assert_int_equal(next[0].word, 1234567 + 4);
 	assert_int_equal(next[0].seed, output(4053586177u, 1234567 + 4));
 	assert_int_equal(next[1].step, 6);
 	assert_int_equal(next[2].step, 2);
-	assert_int_equal(pass_next(&next[1], N, next), 1);
+	assert_int_equal(sampler_next(&next[1], N, next), 1);
 	assert_int_equal(next[0].word, 1234567 + 12);
 	assert_int_equal(next[0].seed, output(4053586177u, 1234567 + 12));
 }
@@ -502,48 +505,51 @@ static void the_first_output_is_no_seed(void **state)
 
 static void a_search_goes_on_where_it_stopped(void **state)
 {
-	struct pass pass = {0}, found[4];
-	struct pass_roots *roots;
+	struct sampler sampler = {0}, found[4];
+	struct sampler_roots *roots;
 	struct mt19937 mt;
 
 	(void)state;
 	mt19937_init(&mt, 1337);
 	mt19937_skip(&mt, 100000);
-	pass.seed = mt19937_next(&mt);
-	assert_int_equal(pass_roots_new(&pass, &roots), 0);
-	assert_int_equal(pass_roots_search(roots, 50000, found, 4), 0);
-	assert_int_equal(pass_roots_search(roots, 50000, found, 0), 0); /* no room */
-	assert_true(pass_roots_searched(roots) > 100000);
-	pass_roots_free(roots);
-	assert_int_equal(pass_roots_new(&pass, &roots), 0);
-	assert_int_equal(pass_roots_search(roots, 50000, found, 4), 0);
-	assert_int_equal(pass_roots_search(roots, 60000, found, 4), 1);
+	sampler.seed = mt19937_next(&mt);
+	assert_int_equal(sampler_roots_new(&sampler, &roots), 0);
+	assert_int_equal(sampler_roots_search(roots, 50000, found, 4), 0);
+	assert_int_equal(sampler_roots_search(roots, 50000, found, 0), 0); /* no room */
+	assert_true(sampler_roots_searched(roots) > 100000);
+	sampler_roots_free(roots);
+	assert_int_equal(sampler_roots_new(&sampler, &roots), 0);
+	assert_int_equal(sampler_roots_search(roots, 50000, found, 4), 0);
+	assert_int_equal(sampler_roots_search(roots, 60000, found, 4), 1);
 	assert_int_equal(found[0].root, 1337);
 	assert_int_equal(found[0].word, 100000);
-	pass_roots_free(roots);
+	sampler_roots_free(roots);
 }
 
 /* --- for people ------------------------------------------------------------------------------- */
 
 static void names_say_which_sampler_and_which_ranks(void **state)
 {
-	struct pass pass = {.rule = PASS_WORDS, .root = 42};
-	char name[PASS_NAME];
+	struct sampler sampler = {.rule = SAMPLER_WORDS, .root = 42};
+	char name[SAMPLER_NAME];
 
 	(void)state;
-	assert_string_equal(pass_name(&pass, name), "RandomSampler under seed 42");
-	pass = (struct pass){.rule = PASS_RESEED, .part = {.world = 8, .unit = 1, .ranks = 3}};
-	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 0 and 1 of 8");
-	pass.part.ranks = 0xff00000000;
-	pass.part.world = 64;
-	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 32 to 39 of 64");
-	pass.part.ranks = 5;
-	assert_string_equal(pass_name(&pass, name), "DistributedSampler, 2 of 64 ranks");
-	pass.part.ranks = UINT64_MAX;
-	assert_string_equal(pass_name(&pass, name), "DistributedSampler, ranks 0 to 63 of 64");
-	pass = (struct pass){
+	assert_string_equal(sampler_name(&sampler, name), "RandomSampler under seed 42");
+	sampler = (struct sampler){.rule = SAMPLER_RESEED,
+				   .part = {.world = 8, .unit = 1, .ranks = 3}};
+	assert_string_equal(sampler_name(&sampler, name), "DistributedSampler, ranks 0 and 1 of 8");
+	sampler.part.ranks = 0xff00000000;
+	sampler.part.world = 64;
+	assert_string_equal(sampler_name(&sampler, name),
+			    "DistributedSampler, ranks 32 to 39 of 64");
+	sampler.part.ranks = 5;
+	assert_string_equal(sampler_name(&sampler, name), "DistributedSampler, 2 of 64 ranks");
+	sampler.part.ranks = UINT64_MAX;
+	assert_string_equal(sampler_name(&sampler, name),
+			    "DistributedSampler, ranks 0 to 63 of 64");
+	sampler = (struct sampler){
 		.part = {.world = UINT32_MAX, .unit = 1, .first = UINT32_MAX - 1, .ranks = 1}};
-	assert_string_equal(pass_name(&pass, name),
+	assert_string_equal(sampler_name(&sampler, name),
 			    "DistributedSampler, rank 4294967294 of 4294967295");
 }
 

@@ -1,5 +1,5 @@
 #include "cache/order/mt19937.h"
-#include "cache/order/pass.h"
+#include "cache/order/sampler.h"
 
 #define WORDS	    256	 /* outputs of a generator that are tried as seeds */
 #define PLAIN_ROOTS 1024 /* 0, 1, 2, ... are tried as its seed */
@@ -12,7 +12,7 @@
  * otherwise. */
 #define ULTRALYTICS 0x55555555u
 
-const uint32_t pass_popular[PASS_ROOTS] = {
+const uint32_t sampler_popular[SAMPLER_ROOTS] = {
 	42,   0,    1,	   1337,	   1234, 123, 3407, 2, 3, 12345, 10,   2023, 2024, 2025,
 	2021, 2022, 2020,  2026,	   5,	 7,   100,  4, 8, 6,	 1111, 666,  777,  233,
 	999,  9999, 31337, TORCH_UNSEEDED,
@@ -42,23 +42,24 @@ static const uint32_t rare[] = {
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 struct caller {
-	pass_try_fn *try;
+	sampler_try_fn *try;
 	void *arg;
 };
 
-static bool try_pass(const struct caller *caller, struct pass pass)
+static bool try_pass(const struct caller *caller, struct sampler sampler)
 {
-	if (pass.part.world == 0)
-		pass.part = (struct pass_part){.world = 1, .unit = 1, .ranks = 1};
-	return caller->try(caller->arg, &pass);
+	if (sampler.part.world == 0)
+		sampler.part = (struct sampler_part){.world = 1, .unit = 1, .ranks = 1};
+	return caller->try(caller->arg, &sampler);
 }
 
 static bool try_word(const struct caller *caller, const uint32_t *words, uint32_t root,
 		     uint32_t word)
 {
-	return try_pass(
-		caller,
-		(struct pass){.rule = PASS_WORDS, .seed = words[word], .root = root, .word = word});
+	return try_pass(caller, (struct sampler){.rule = SAMPLER_WORDS,
+						 .seed = words[word],
+						 .root = root,
+						 .word = word});
 }
 
 /* A seed is the second of two outputs, so never number 0. 3: after DataLoader's base_seed. 1: of a
@@ -90,7 +91,7 @@ static bool try_numpy(const struct caller *caller, uint32_t root)
 
 	mt19937_init(&mt, root);
 	for (unsigned i = 0; i < 8; i++)
-		if (try_pass(caller, (struct pass){.seed = mt19937_next(&mt) & INT32_MAX}))
+		if (try_pass(caller, (struct sampler){.seed = mt19937_next(&mt) & INT32_MAX}))
 			return true;
 	return false;
 }
@@ -99,13 +100,13 @@ static bool try_numpy(const struct caller *caller, uint32_t root)
  * base_seed too. */
 static bool try_generator(const struct caller *caller, uint32_t root)
 {
-	return try_pass(caller, (struct pass){.rule = PASS_STREAM, .seed = root, .skip = 2});
+	return try_pass(caller, (struct sampler){.rule = SAMPLER_STREAM, .seed = root, .skip = 2});
 }
 
 /* RandomSampler(generator=...), which gives nothing else. */
 static bool try_seed(const struct caller *caller, uint32_t root)
 {
-	return try_pass(caller, (struct pass){.seed = root});
+	return try_pass(caller, (struct sampler){.seed = root});
 }
 
 typedef bool try_root_fn(const struct caller *caller, uint32_t root);
@@ -121,7 +122,7 @@ static bool try_roots(const struct caller *caller, const uint32_t *roots, unsign
 
 static bool try_popular(const struct caller *caller, try_root_fn *try_root)
 {
-	return try_roots(caller, pass_popular, COUNT(pass_popular), try_root);
+	return try_roots(caller, sampler_popular, COUNT(sampler_popular), try_root);
 }
 
 static bool try_rare(const struct caller *caller, try_root_fn *try_root)
@@ -145,7 +146,7 @@ static bool try_ultralytics(const struct caller *caller)
 	return false;
 }
 
-void pass_each_known(pass_try_fn *try, void *arg)
+void sampler_each_known(sampler_try_fn *try, void *arg)
 {
 	const struct caller caller = {.try = try, .arg = arg};
 

@@ -1,0 +1,128 @@
+#include "cache/order/candidate.h"
+#include <stdlib.h>
+
+static void add_seen(struct candidate *candidate, uint32_t index)
+{
+	candidate->count += !bit_set(candidate->set, index);
+}
+
+/* What readers began with; if these are few, what came next as well: a program's first file may
+ * have been a look at the data. */
+static void find_firsts(struct candidate *candidate, const struct observations *observations)
+{
+	struct seeds_seen *seen = &candidate->seen;
+
+	for (uint32_t nth = 0; nth < SEEDS_FIRSTS; nth++)
+		for (unsigned i = 0; i < observations->count; i++) {
+			const struct watch_access *access = &observations->seen[i];
+			uint32_t index = order_list_find(candidate->list, access->file);
+
+			if (access->nth == nth && index != ORDER_NONE &&
+			    seen->first_count < SEEDS_FIRSTS)
+				seen->firsts[seen->first_count++] = index;
+		}
+}
+
+static bool find_hidden(struct candidate *candidate, const uint8_t *hidden)
+{
+	const struct order_list *list = candidate->list;
+
+	if (!hidden)
+		return true;
+	candidate->hidden = calloc(1, list->count / 8 + 1);
+	if (!candidate->hidden)
+		return false;
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->files[i] != ORDER_NONE && bit_get(hidden, list->files[i]) &&
+		    !bit_get(candidate->set, i)) {
+			bit_set(candidate->hidden, i);
+			candidate->hidden_count++;
+		}
+	return true;
+}
+
+bool candidate_init(struct candidate *candidate, const struct observations *observations,
+		    const struct order_list *list)
+{
+	*candidate = (struct candidate){
+		.observations = observations, .list = list, .seen = {.n = list->count}};
+	if (list->count < 2 || list->count >= PERMUTATION_LARGE)
+		return false;
+	candidate->set = calloc(1, list->count / 8 + 1);
+	if (!candidate->set)
+		return false;
+	for (unsigned i = 0; i < observations->count; i++) {
+		const struct watch_access *access = &observations->seen[i];
+		uint32_t index = order_list_find(list, access->file);
+
+		if (index == ORDER_NONE)
+			continue;
+		add_seen(candidate, index);
+		candidate->shortest++;
+		if (access->nth >= candidate->longest)
+			candidate->longest = access->nth + 1;
+	}
+	if (observations->count)
+		candidate->shortest =
+			candidate->shortest * observations->shortest / observations->count;
+	candidate->seen.set = candidate->set;
+	find_firsts(candidate, observations);
+	if (find_hidden(candidate, observations->hidden))
+		return true;
+	candidate_release(candidate);
+	return false;
+}
+
+void candidate_release(struct candidate *candidate)
+{
+	free(candidate->set);
+	free(candidate->hidden);
+}
+
+bool candidate_is_scan(const struct candidate *candidate)
+{
+	uint32_t n = candidate->list->count, beside = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (seeds_seen_has(&candidate->seen, i))
+			beside += (i > 0 && seeds_seen_has(&candidate->seen, i - 1)) ||
+				  (i + 1 < n && seeds_seen_has(&candidate->seen, i + 1));
+	return candidate->count * 4 < n && beside * 4 > candidate->count * 3;
+}
+
+unsigned candidate_depth(const struct candidate *candidate, double tried)
+{
+	double n = candidate->list->count - candidate->hidden_count, seen = candidate->count / n;
+	double chance = tried * candidate->seen.first_count / n;
+	unsigned most = candidate->longest < WATCH_RUN ? candidate->longest : WATCH_RUN;
+
+	for (unsigned depth = 1; depth <= most; depth++) {
+		if (chance < GUESS_ODDS && depth > 1)
+			return depth;
+		chance *= seen;
+	}
+	return 0;
+}
+
+static bool is_hidden(const struct candidate *candidate, uint32_t index)
+{
+	return candidate->hidden && bit_get(candidate->hidden, index);
+}
+
+bool candidate_fits(const struct candidate *candidate, const struct sampler *sampler,
+		    unsigned depth)
+{
+	uint32_t begin[SAMPLER_BEGIN];
+	unsigned most = candidate->hidden ? SAMPLER_BEGIN : depth, found = 0;
+	unsigned count = sampler_begin(sampler, candidate->list->count, begin, most);
+
+	for (unsigned i = 0; i < count && found < depth; i++) {
+		if (is_hidden(candidate, begin[i]))
+			continue;
+		if (!seeds_seen_has(&candidate->seen, begin[i]) ||
+		    (found == 0 && !seeds_seen_begins(&candidate->seen, begin[i])))
+			return false;
+		found++;
+	}
+	return found == depth;
+}

@@ -1,0 +1,177 @@
+#include "cache/order/mt19937.h"
+#include "cache/order/sampler.h"
+
+/* How far the next seed may be from the last one. */
+#define WORDS 64
+
+struct list {
+	struct sampler *ret;
+	unsigned count;
+};
+
+static struct sampler *add(struct list *list, const struct sampler *sampler, enum sampler_rule rule)
+{
+	struct sampler *next = &list->ret[list->count++];
+
+	*next = *sampler;
+	next->rule = rule;
+	return next;
+}
+
+static void add_reseed(struct list *list, const struct sampler *sampler)
+{
+	add(list, sampler, SAMPLER_RESEED)->seed++;
+}
+
+/* Where permutations are neither filled up nor cut, ranks take every world-th place of all of them
+ * in a row: the next one begins with another rank if world does not divide n. */
+static void go_on(struct sampler_part *part, uint32_t n)
+{
+	if (part->world > 1 && part->unit == 1 && part->bare)
+		part->first = (part->first + part->world - n % part->world) % part->world;
+}
+
+static struct sampler *add_stream(struct list *list, const struct sampler *sampler, uint64_t step)
+{
+	struct sampler *next = add(list, sampler, SAMPLER_STREAM);
+
+	next->skip += step;
+	next->step = step;
+	return next;
+}
+
+/* One permutation after the other, each of n - 1 outputs: RandomSampler of torchdata
+ * (stateful_dataloader/sampler.py), and over the stream detectron2's TrainingSampler
+ * (detectron2/data/samplers/distributed_sampler.py) and MMEngine's InfiniteSampler
+ * (mmengine/dataset/sampler.py). */
+static void add_plain_stream(struct list *list, const struct sampler *sampler, uint32_t n)
+{
+	struct sampler *next = add_stream(list, sampler, n - 1);
+
+	if (sampler->part.world > 1 && sampler->part.unit == 1) {
+		next->part.bare = true;
+		go_on(&next->part, n);
+	}
+}
+
+/* Ultralytics makes a new loader for the last epochs (close_mosaic), when the workers of the old
+ * one have begun one more epoch. */
+static void add_reset(struct list *list, const struct sampler *sampler, uint32_t n)
+{
+	uint64_t one = n - 1;
+
+	add_stream(list, sampler, 3 * one + 2)->step = 2 * one;
+}
+
+/* torch's RandomSampler (torch/utils/data/sampler.py) makes another permutation at the end of each
+ * epoch and takes nothing of it: 2 (n - 1). So do Accelerate, which gives it a generator
+ * (prepare_data_loader()), and Ultralytics (ultralytics/data/build.py). DataLoader draws 2 outputs
+ * more when the generator is its own (torch/utils/data/dataloader.py, base_seed), once an epoch if
+ * the workers do not persist, and a loader for validation with the same generator another 2. Before
+ * torch 1.5 there was one permutation an epoch, of the default generator. */
+static void add_streams(struct list *list, const struct sampler *sampler, uint32_t n)
+{
+	uint64_t one = n - 1;
+
+	add_stream(list, sampler, 2 * one + 2);
+	add_stream(list, sampler, 2 * one);
+	add_plain_stream(list, sampler, n);
+	add_stream(list, sampler, 2 * one + 4);
+	add_stream(list, sampler, one + 2);
+	add_stream(list, sampler, one + 4);
+	add_reset(list, sampler, n);
+}
+
+static void go_on_stream(struct list *list, const struct sampler *sampler, uint32_t n)
+{
+	struct sampler *next = add_stream(list, sampler, sampler->step);
+
+	go_on(&next->part, n);
+}
+
+static void add_word(struct list *list, const struct sampler *sampler, const uint32_t *words,
+		     unsigned step)
+{
+	struct sampler *next = add(list, sampler, SAMPLER_WORDS);
+
+	next->seed = words[step - 1];
+	next->word += step;
+	next->step = step;
+}
+
+/* A seed is 2 outputs, of which the second counts (random_() of an int64). The default generator
+ * gives DataLoader's base_seed and RandomSampler's seed, 4 an epoch; with a loader for validation
+ * 6; with workers that persist 2. */
+static void add_words(struct list *list, const struct sampler *sampler, uint32_t n)
+{
+	static const unsigned first[] = {4, 6, 2};
+	uint32_t words[WORDS];
+	struct mt19937 mt;
+
+	mt19937_init(&mt, sampler->root);
+	mt19937_skip(&mt, sampler->word + 1);
+	for (unsigned i = 0; i < WORDS; i++)
+		words[i] = mt19937_next(&mt);
+	for (unsigned i = 0; i < sizeof(first) / sizeof(*first); i++)
+		add_word(list, sampler, words, first[i]);
+	add_streams(list, sampler, n);
+	for (unsigned step = 8; step <= WORDS; step += 2)
+		add_word(list, sampler, words, step);
+	for (unsigned step = 1; step <= WORDS; step += 2)
+		add_word(list, sampler, words, step);
+}
+
+static void add_known_word(struct list *list, const struct sampler *sampler)
+{
+	struct sampler *next = add(list, sampler, SAMPLER_WORDS);
+	struct mt19937 mt;
+
+	next->word += sampler->step;
+	mt19937_init(&mt, sampler->root);
+	mt19937_skip(&mt, next->word);
+	next->seed = mt19937_next(&mt);
+}
+
+static void add_unknown(struct list *list, const struct sampler *sampler, uint32_t n)
+{
+	add_reseed(list, sampler);
+	add(list, sampler, SAMPLER_SAME);
+	add_streams(list, sampler, n);
+}
+
+bool sampler_next_is_known(const struct sampler *sampler)
+{
+	bool by_step = sampler->rule == SAMPLER_STREAM || sampler->rule == SAMPLER_WORDS;
+
+	return by_step ? sampler->step > 0 : sampler->rule != SAMPLER_UNKNOWN;
+}
+
+unsigned sampler_next(const struct sampler *sampler, uint32_t n, struct sampler *ret)
+{
+	struct list list = {.ret = ret};
+
+	switch (sampler->rule) {
+	case SAMPLER_UNKNOWN:
+		add_unknown(&list, sampler, n);
+		break;
+	case SAMPLER_SAME:
+		add(&list, sampler, SAMPLER_SAME);
+		break;
+	case SAMPLER_RESEED:
+		add_reseed(&list, sampler);
+		break;
+	case SAMPLER_STREAM:
+		if (sampler->step)
+			go_on_stream(&list, sampler, n);
+		else
+			add_streams(&list, sampler, n);
+		break;
+	case SAMPLER_WORDS:
+		if (sampler->step)
+			add_known_word(&list, sampler);
+		else
+			add_words(&list, sampler, n);
+		break;
+	}
+	return list.count;
+}

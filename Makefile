@@ -128,7 +128,7 @@ sanitized = $(MAKE) SANITIZE=$(1)
 jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: check run-check soak run-soak check-unit check-mount check-clients run-check-clients
-.PHONY: lint demo run-demo bench run-bench fuzz help
+.PHONY: lint map demo run-demo bench run-bench fuzz help
 check:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-check
@@ -192,6 +192,10 @@ run-check-clients: all
 lint: all
 	$(Q)sh tests/lint/run.sh $(B)
 
+# Every module, by the first sentence of its header.
+map:
+	@$(PYTHON) -B tests/lint/map.py -v
+
 demo:
 	$(call deps,demo)
 	@$(MAKE) run-demo
@@ -245,7 +249,7 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all check soak check-clients demo bench lint fuzz install uninstall clean"
+	@echo "goals: all check soak check-clients demo bench lint map fuzz install uninstall clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d')

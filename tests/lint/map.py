@@ -1,35 +1,35 @@
 #!/usr/bin/python3
-"""The map in HACKING.md names each module, in the section of its folder or of the one around it,
-and none that is not there."""
+"""map.py [-v]: each header begins with a sentence that says what its module is. -v prints them:
+the map of the code that HACKING.md speaks of."""
 
 import re
 import sys
 
 import source
 
-SECTION = re.compile(r"^### ([\w/]+)/\n(.*?)(?=^##)", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
+SENTENCE = re.compile(r"(.*?[.:])(?:\s|$)", re.DOTALL)
 
 
-def section_of(folder, sections):
-    while folder and folder not in sections:
-        folder = folder.rpartition("/")[0]
-    return folder
+def sentence_of(file):
+    """The first one of the comment that a header begins with, or None."""
+    text = source.text(file)
+    comment = COMMENT.match(text)
+    if not comment:
+        return None
+    words = " ".join(line.strip().lstrip("*").strip() for line in comment.group(1).split("\n"))
+    found = SENTENCE.match(words.strip())
+    return found.group(1).rstrip(":") if found else None
 
 
-def faults():
-    sections = dict(SECTION.findall((source.ROOT / "HACKING.md").read_text()))
-    there = {name: set() for name in sections}
-    for file in source.files():
-        section = section_of(str(file.parent), sections)
-        if not section:
-            yield f"{file}: no section of the map covers its folder"
-            continue
-        there[section].add(file.stem)
-    for name, text in sections.items():
-        named = set(re.findall(r"`(\w+)`", text))
-        yield from (f"{name}/{one}: is not on the map" for one in sorted(there[name] - named))
-        yield from (f"{name}/{one}: is on the map only" for one in sorted(named - there[name]))
+def main(verbose):
+    said = {str(file): sentence_of(file) for file in source.files((".h",))}
+    if verbose:
+        for name in sorted(said):
+            print(f"{name:40} {said[name]}")
+    return source.report([f"{name}: does not begin with a sentence that says what it is"
+                          for name in sorted(said) if not said[name]])
 
 
 if __name__ == "__main__":
-    sys.exit(source.report(list(faults())))
+    sys.exit(main("-v" in sys.argv))

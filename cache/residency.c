@@ -6,8 +6,8 @@
  * large for a kernel that evicts what was used longest ago would lose a large part of itself in
  * each epoch.
  *
- * PROBES extents are probed in as many uses as there are extents, one at a time; each has as long
- * to be asked for. */
+ * PROBES extents are probed in two epochs, one at a time, and each has as long to be asked for: one
+ * that leaves early in an epoch, after it was used, may come late in the next. */
 #include "cache/residency.h"
 #include "base/bits.h"
 #include "cache/page.h"
@@ -27,7 +27,7 @@ struct residency {
 	uint64_t grown; /* at this pace, bytes */
 	bool recent;
 	uint64_t set_bytes;
-	uint64_t epoch;		 /* uses, no fewer than in an epoch */
+	uint64_t epoch;		 /* uses, no fewer than in two epochs */
 	uint64_t uses;		 /* since the last probe */
 	uint64_t hand;		 /* the byte of `in` where the next probe is looked for */
 	uint64_t probes[PROBES]; /* extents; UINT64_MAX: none, or it was asked for */
@@ -55,7 +55,7 @@ int residency_new(uint64_t extents, uint64_t most, struct residency **ret)
 		return -ENOMEM;
 	residency->most = most;
 	residency->recent = most == RESIDENCY_ALL;
-	residency->epoch = extents > EPOCH ? extents : EPOCH;
+	residency->epoch = 2 * extents > EPOCH ? 2 * extents : EPOCH;
 	residency->set_bytes = extents / 8 + 1;
 	residency->in = calloc(2, residency->set_bytes);
 	if (!residency->in) {

@@ -172,6 +172,21 @@ static void a_stray_loss_costs_as_much(void **state)
 }
 
 /* A job ends; the next one reads other files, of which the kernel is to keep some as well. */
+/* A probe that is used early in one epoch and late in the next is asked for as well. */
+static void a_share_that_is_in_use_stays_whatever_the_kernel_drops(void **state)
+{
+	struct world *w = *state;
+
+	for (unsigned i = 0; i < 20; i++) {
+		epoch(w);
+		for (unsigned file = 0; i < 10 && file < FILES; file++)
+			forget(w, file);
+		if (i > 0 && i < 10)
+			assert_true(files_in_share(w) < ROOM / 2);
+	}
+	assert_in_range(epoch(w), ROOM - PROBES, ROOM);
+}
+
 static void a_share_that_nobody_asks_for_begins_anew(void **state)
 {
 	struct world *w = *state;
@@ -183,7 +198,7 @@ static void a_share_that_nobody_asks_for_begins_anew(void **state)
 	for (unsigned file = 0; file < ROOM; file++)
 		forget(w, file); /* in a moment of need, without anybody seeing it */
 	assert_int_equal(files_in_share(w), ROOM);
-	for (unsigned round = 0; round < 6; round++)
+	for (unsigned round = 0; round < 8; round++)
 		for (unsigned file = ROOM; file < FILES; file++)
 			use(w, file);
 	for (unsigned file = ROOM; file < FILES; file++)
@@ -254,6 +269,7 @@ int main(void)
 		world_test(the_share_of_a_kernel_with_less_room_is_what_it_can_keep),
 		world_test(after_a_moment_of_need_the_share_comes_back),
 		world_test(a_stray_loss_costs_as_much),
+		world_test(a_share_that_is_in_use_stays_whatever_the_kernel_drops),
 		world_test(a_share_that_nobody_asks_for_begins_anew),
 		cmocka_unit_test(a_share_of_nothing_stays_nothing),
 		cmocka_unit_test(a_kernel_that_keeps_all_keeps_it_without_a_note),

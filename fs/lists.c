@@ -106,9 +106,7 @@ struct kind {
 /* %1$s is the directory, %2$s the suffix of the file. The likely ones are tried for all directories
  * before the others for any. A mount lists a directory in the order of the index, so that
  * glob.glob() is as os.walk(). Sources: torchvision/datasets/folder.py; timm's
- * readers/reader_image_folder.py; CPython's os.py, glob.py and pathlib. ImageFolder sorts what
- * os.walk() gives by the paths of directories; where those within a class have directories of
- * their own, that may be another order than this. */
+ * readers/reader_image_folder.py; CPython's os.py, glob.py and pathlib. */
 static const struct kind likely[] = {
 	{"images in %1$s, sorted", {LISTS_FLAT, LISTS_STRING, LISTS_TORCHVISION, false, false}},
 	{"*%2$s in %1$s, sorted", {LISTS_FLAT, LISTS_STRING, LISTS_SUFFIX, false, false}},

@@ -9,7 +9,11 @@
  * digits. The name of a directory ends with a slash, in the middle of a string that goes on with
  * what lies below. So names of one directory sort as whole paths do, but directories with equal
  * keys (B and b, 1 and 01) are one: their children are sorted together. Letters beyond ASCII stay
- * as they are, which suffices for names of files. */
+ * as they are, which suffices for names of files.
+ *
+ * ImageFolder sorts what os.walk() gives by the paths of the directories, which have no slash at
+ * their end: b/sub, b/sub-1, b/sub/x. So a subdirectory has two places among its siblings: its own
+ * files come at "sub", and what is in directories below it at "sub/". */
 #include "fs/lists_tree.h"
 #include "base/scope.h"
 #include "base/utf8.h"
@@ -27,8 +31,12 @@ struct tree_item {
 	uint32_t entry; /* the file or directory that this is */
 	uint32_t place; /* before sorting: the order of equal keys */
 	bool directory;
+	bool own;  /* of a directory, the files in it, not what is below */
 	bool same; /* key as the item before */
 };
+
+/* What of a directory is collected. HALVES: its directories, each at both of its places. */
+enum tree_part { PART_ALL, PART_FILES, PART_DIRECTORIES, PART_HALVES };
 
 /* Items and keys are stacks: each directory on the way has its own on top of its parent's. */
 struct tree_walk {
@@ -41,6 +49,7 @@ struct tree_walk {
 	struct buf keys;
 	uint64_t visits; /* left */
 	unsigned depth;
+	enum tree_part part; /* that is being collected */
 };
 
 void lists_files_release(struct lists_files *files)
@@ -284,7 +293,7 @@ static int add_key(struct tree_walk *w, struct tree_item *item, bool slash)
 		return -ENOMEM;
 	to = w->keys.data + w->keys.len;
 	put_sort_key(&to, child.name, child.name_len, w->order->key == LISTS_NATURAL);
-	if (slash && item->directory)
+	if (slash && item->directory && !item->own)
 		*to++ = '/';
 	item->key = w->keys.len;
 	item->key_len = (uint32_t)(to - w->keys.data - (ptrdiff_t)w->keys.len);
@@ -361,18 +370,16 @@ static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 
 static bool wants_directory(const struct tree_walk *w, const struct dataset_child *child)
 {
-	if (w->order->shape == LISTS_FLAT || (w->order->hide && child->name[0] == '.'))
+	if (w->part == PART_FILES || (w->order->hide && child->name[0] == '.'))
 		return false;
 	return child->kind != FORMAT_SYMLINK || w->order->links;
 }
 
-/* The directory's own files do not belong to LISTS_CLASSES. */
 static bool wants_file(const struct tree_walk *w, const struct dataset_child *child)
 {
 	struct lists_word name = {child->name, child->name_len};
 
-	return (w->order->shape != LISTS_CLASSES || w->depth > 1) &&
-	       lists_keeps(w->order, w->suffix, name);
+	return w->part <= PART_FILES && lists_keeps(w->order, w->suffix, name);
 }
 
 static int collect_child(struct tree_walk *w, uint32_t number, bool *ascii)
@@ -386,6 +393,11 @@ static int collect_child(struct tree_walk *w, uint32_t number, bool *ascii)
 	if (!(directory ? wants_directory(w, &child) : wants_file(w, &child)))
 		return 0;
 	*ascii = *ascii && is_ascii(child.name, child.name_len);
+	if (w->part == PART_HALVES) {
+		if (push_item(w, number, entry, true) < 0)
+			return -ENOMEM;
+		w->items[w->count - 1].own = true;
+	}
 	return push_item(w, number, entry, directory);
 }
 
@@ -397,17 +409,20 @@ static bool is_sorted(const struct tree_walk *w, size_t first, bool ascii)
 
 	for (size_t i = first; i < w->count && !directories; i++)
 		directories = w->items[i].directory;
-	return key == LISTS_BYTES || (key == LISTS_STRING && ascii) ||
+	return key == LISTS_BYTES || (key == LISTS_STRING && ascii && w->part != PART_HALVES) ||
 	       (key == LISTS_PATH && ascii && !directories);
 }
 
 /* Pushes the children of those directories that are the items [group, group + count), sorted. */
-static int collect(struct tree_walk *w, size_t group, size_t count)
+static int collect(struct tree_walk *w, size_t group, size_t count, enum tree_part part)
 {
-	bool slash = w->order->key == LISTS_PATH || w->order->key == LISTS_NATURAL, ascii = true;
+	bool slash = w->order->key == LISTS_PATH || w->order->key == LISTS_NATURAL ||
+		     part == PART_HALVES;
+	bool ascii = true;
 	size_t first = w->count;
 	int r = 0;
 
+	w->part = part;
 	for (size_t i = group; i < group + count; i++) {
 		struct dataset_entry entry;
 
@@ -442,29 +457,81 @@ static int emit_mixed(struct tree_walk *w, size_t first, size_t end)
 	return r;
 }
 
-static int emit_files_first(struct tree_walk *w, size_t first, size_t end)
+static int emit_files(struct tree_walk *w, size_t first, size_t end)
 {
 	int r = 0;
 
 	for (size_t i = first; i < end && r == 0; i++)
 		if (!w->items[i].directory)
 			r = lists_files_add(w->files, w->items[i].entry);
+	return r;
+}
+
+static int emit_files_first(struct tree_walk *w, size_t first, size_t end)
+{
+	int r = emit_files(w, first, end);
+
 	for (size_t i = first; i < end && r == 0; i++)
 		if (w->items[i].directory)
 			r = walk_group(w, i, 1);
 	return r;
 }
 
+static int emit_own_files(struct tree_walk *w, size_t directory)
+{
+	size_t first = w->count;
+	int r = collect(w, directory, 1, PART_FILES);
+
+	if (r == 0)
+		r = emit_files(w, first, w->count);
+	w->count = first;
+	return r;
+}
+
+/* What lies in directories below this one, but not its own files. */
+static int emit_below(struct tree_walk *w, size_t directory)
+{
+	size_t first = w->count, end;
+	int r;
+
+	if (++w->depth > DEPTH_MAX)
+		return -E2BIG;
+	r = collect(w, directory, 1, PART_HALVES);
+	end = w->count;
+	for (size_t i = first; i < end && r == 0; i++)
+		r = w->items[i].own ? emit_own_files(w, i) : emit_below(w, i);
+	w->count = first;
+	w->depth--;
+	return r;
+}
+
+static int emit_classes(struct tree_walk *w, size_t first, size_t end)
+{
+	int r = 0;
+
+	for (size_t i = first; i < end && r == 0; i++) {
+		r = emit_own_files(w, i);
+		if (r == 0)
+			r = emit_below(w, i);
+	}
+	return r;
+}
+
 static int walk_group(struct tree_walk *w, size_t group, size_t count)
 {
+	static const enum tree_part parts[] = {
+		[LISTS_FLAT] = PART_FILES, [LISTS_CLASSES] = PART_DIRECTORIES};
+	enum lists_shape shape = w->order->shape;
 	size_t first = w->count;
 	int r;
 
 	if (++w->depth > DEPTH_MAX)
 		return -E2BIG;
-	r = collect(w, group, count);
-	if (r == 0 && w->order->shape == LISTS_MIXED)
+	r = collect(w, group, count, parts[shape]);
+	if (r == 0 && shape == LISTS_MIXED)
 		r = emit_mixed(w, first, w->count);
+	else if (r == 0 && shape == LISTS_CLASSES)
+		r = emit_classes(w, first, w->count);
 	else if (r == 0)
 		r = emit_files_first(w, first, w->count);
 	w->count = first;

@@ -28,7 +28,8 @@ enum lists_shape {
 	LISTS_FLAT,	   /* its files, no subdirectories */
 	LISTS_MIXED,	   /* both, by their names */
 	LISTS_FILES_FIRST, /* files, then what is below the first subdirectory, the second ... */
-	LISTS_CLASSES	   /* LISTS_FILES_FIRST without the directory's own files */
+	LISTS_CLASSES	   /* files of each directory, these by their paths, of the first
+			      subdirectory, the second ... */
 };
 
 /* What the names of a directory are sorted by. */

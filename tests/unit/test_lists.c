@@ -182,7 +182,7 @@ static void programs_list_a_tree_in_their_orders(void **state)
 	       (struct expected[]){{"train as ImageFolder",
 				    "train/.hidden/6.png train/a/Img1.jpg - train/a/img10.jpg "
 				    "train/a/img2.jpg train/b/z.jpg train/b/sub/1.jpg "
-				    "train/b/sub/x/3.jpg train/b/sub-1/2.jpg train/b/sub.2/4.jpg "
+				    "train/b/sub-1/2.jpg train/b/sub.2/4.jpg train/b/sub/x/3.jpg "
 				    "train/b-1/5.JPG"},
 				   {"train as timm's folder",
 				    "train/.hidden/6.png - train/a/Img1.jpg train/a/img2.jpg "
@@ -202,7 +202,7 @@ static void programs_list_a_tree_in_their_orders(void **state)
 				    "train/a/Img1.jpg - train/a/img10.jpg train/a/img2.jpg "
 				    "train/b/sub/1.jpg train/b/sub/x/3.jpg train/b/sub-1/2.jpg "
 				    "train/b/sub.2/4.jpg train/b/z.jpg"},
-				   {NULL, /* os.walk: the same as ImageFolder's here */
+				   {"images below train as os.walk lists them",
 				    "train/.hidden/6.png train/a/Img1.jpg - train/a/img10.jpg "
 				    "train/a/img2.jpg train/b/z.jpg train/b/sub/1.jpg "
 				    "train/b/sub/x/3.jpg train/b/sub-1/2.jpg train/b/sub.2/4.jpg "

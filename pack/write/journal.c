@@ -1,20 +1,62 @@
 #include "pack/write/journal.h"
 #include "base/io.h"
-#include "base/le.h"
 #include "base/scope.h"
-#include "pack/write/journal_internal.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
-uint64_t journal_sum(const void *data, size_t len, uint64_t seed)
+#define OPTIONS_MAX (1u << 20)
+#define SUM_BYTES   sizeof(uint64_t)
+
+struct journal {
+	char *path, *options;
+	uint8_t run[FORMAT_RUN_BYTES];
+	int fd;	  /* -1 until the first checkpoint */
+	int pack; /* the caller's */
+
+	struct buf records; /* since the last commit */
+	size_t last;	    /* where the last one begins */
+	bool full;	    /* a record is missing, as memory was short */
+
+	struct buf block; /* being read */
+	size_t record;	  /* the next one in it */
+	uint64_t next;	  /* where the block after it lies */
+	uint64_t next_chain;
+	uint64_t replay_end;
+
+	bool started; /* the thread */
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* signalled with busy, stop */
+	/* Protected by lock: */
+	bool busy; /* a checkpoint is handed over and not yet on the disk */
+	bool stop;
+	int error; /* of the first that failed */
+	bool any;  /* `durable` is one */
+	struct journal_checkpoint durable;
+	/* The thread's own while busy, else the caller's: */
+	uint64_t end;	/* of what counts in the file */
+	uint64_t chain; /* the checksum of the last block, or of the header */
+	struct buf handed;
+	struct journal_checkpoint checkpoint;
+};
+
+static size_t journal_padded(size_t len)
 {
-	return XXH3_64bits_withSeed(data, len, seed);
+	return (len + 7) / 8 * 8;
+}
+
+uint64_t journal_sum(const void *data, size_t len, uint64_t before)
+{
+	return XXH3_64bits_withSeed(data, len, before);
 }
 
 /* --- its life ------------------------------------------------------------------------------ */
 
-int journal_alloc(const struct journal_params *params, struct journal **ret)
+static int journal_alloc(const struct journal_params *params, struct journal **ret)
 {
 	struct journal *journal = calloc(1, sizeof(*journal));
 
@@ -79,38 +121,26 @@ void journal_free(struct journal *journal)
 
 /* --- records ------------------------------------------------------------------------------- */
 
-static void put_image(uint8_t *record, const struct dataset_image *image)
-{
-	record[JOURNAL_RECORD_IMAGE] = (uint8_t)image->kind;
-	le_put32(record + JOURNAL_RECORD_WIDTH, image->width);
-	le_put32(record + JOURNAL_RECORD_WIDTH + 4, image->height);
-}
-
 void journal_add(struct journal *journal, const struct journal_record *record)
 {
+	const struct journal_head head = {.kind = (uint8_t)record->kind,
+					  .note_len = record->note_len,
+					  .sum_count = record->sum_count,
+					  .fingerprint = record->fingerprint,
+					  .size = record->size,
+					  .image = record->image};
 	size_t sums = record->sum_count * sizeof(*record->sums);
 	size_t padding = journal_padded(record->note_len) - record->note_len;
 	struct buf *records = &journal->records;
-	uint8_t head[JOURNAL_RECORD];
 
 	if (buf_reserve(records, sizeof(head) + sums + record->note_len + padding) < 0) {
 		journal->full = true;
 		return;
 	}
-	head[0] = (uint8_t)record->kind;
-	le_put16(head + 2, record->note_len);
-	le_put32(head + 4, record->sum_count);
-	le_put64(head + 8, record->fingerprint);
-	le_put64(head + 16, record->size);
-	put_image(head, &record->image);
 	journal->last = records->len;
-	buf_add(records, head, sizeof(head));
-	for (uint32_t i = 0; i < record->sum_count; i++) {
-		uint8_t sum[8];
-
-		le_put64(sum, record->sums[i]);
-		buf_add(records, sum, sizeof(sum));
-	}
+	buf_add(records, &head, sizeof(head));
+	if (sums)
+		buf_add(records, record->sums, sums);
 	if (record->note_len)
 		buf_add(records, record->note, record->note_len);
 	buf_add(records, "\0\0\0\0\0\0\0", padding);
@@ -118,35 +148,39 @@ void journal_add(struct journal *journal, const struct journal_record *record)
 
 void journal_amend(struct journal *journal, const struct dataset_image *image)
 {
+	struct journal_head *head = (void *)(journal->records.data + journal->last);
+
 	if (journal->records.len > journal->last)
-		put_image((uint8_t *)journal->records.data + journal->last, image);
+		head->image = *image;
 }
 
 /* --- the thread: from a commit to a checkpoint --------------------------------------------- */
 
-static int add_header(const struct journal *journal, struct buf *out)
+/* Ends a piece of the file by its checksum. */
+static int add_sum(struct buf *piece, uint64_t *chain)
 {
-	uint8_t head[JOURNAL_HEADER], sum[JOURNAL_SUM];
-	size_t len = strlen(journal->options);
+	*chain = journal_sum(piece->data, piece->len, *chain);
+	return buf_add(piece, chain, sizeof(*chain));
+}
+
+static int add_header(const struct journal *journal, struct buf *out, uint64_t *chain)
+{
+	struct journal_header header = {.magic = JOURNAL_MAGIC,
+					.version = JOURNAL_VERSION,
+					.options_len = (uint32_t)strlen(journal->options)};
 	int r;
 
-	memcpy(head, JOURNAL_MAGIC, 8);
-	le_put32(head + 8, JOURNAL_VERSION);
-	le_put32(head + 12, (uint32_t)len);
-	memcpy(head + 16, journal->run, FORMAT_RUN_BYTES);
-	r = buf_add(out, head, sizeof(head));
+	memcpy(header.run, journal->run, sizeof(header.run));
+	r = buf_add(out, &header, sizeof(header));
 	if (r == 0)
-		r = buf_add(out, journal->options, len);
-	if (r < 0)
-		return r;
-	le_put64(sum, journal_sum(out->data, out->len, 0));
-	return buf_add(out, sum, sizeof(sum));
+		r = buf_add(out, journal->options, header.options_len);
+	return r < 0 ? r : add_sum(out, chain);
 }
 
 static int create_file(struct journal *journal)
 {
 	SCOPE(buf_release) struct buf header = BUF_INIT;
-	int r = add_header(journal, &header);
+	int r = add_header(journal, &header, &journal->chain);
 
 	if (r < 0)
 		return r;
@@ -156,51 +190,30 @@ static int create_file(struct journal *journal)
 	r = io_pwrite_full(journal->fd, header.data, header.len, 0);
 	io_sync_directory(journal->path);
 	journal->end = header.len;
-	journal->chain = le_get64(header.data + header.len - JOURNAL_SUM);
 	return r;
-}
-
-static void put_state(uint8_t *out, const struct journal_checkpoint *checkpoint)
-{
-	const struct store_state *store = &checkpoint->store;
-
-	memset(out, 0, JOURNAL_STATE);
-	le_put64(out, checkpoint->files);
-	le_put64(out + 8, checkpoint->bytes);
-	le_put64(out + 16, checkpoint->super_offset);
-	le_put64(out + 24, checkpoint->puts);
-	le_put64(out + 32, checkpoint->index_sum);
-	le_put64(out + 40, store->bytes);
-	le_put32(out + 48, store->page);
-	le_put32(out + 52, (uint32_t)store->last_key_len);
-	memcpy(out + 56, store->metas, sizeof(store->metas));
-	memcpy(out + 56 + sizeof(store->metas), store->last_key, store->last_key_len);
 }
 
 static int write_block(struct journal *journal)
 {
-	uint8_t head[JOURNAL_BLOCK], sum[JOURNAL_SUM];
-	struct buf *records = &journal->handed;
-	uint64_t chain, at = journal->end;
+	const struct buf *records = &journal->handed;
+	const struct journal_block head = {.records = records->len,
+					   .checkpoint = journal->checkpoint};
 	SCOPE(buf_release) struct buf block = BUF_INIT;
-	int r = buf_reserve(&block, sizeof(head) + records->len + sizeof(sum));
+	uint64_t chain = journal->chain;
+	int r = buf_reserve(&block, sizeof(head) + records->len + SUM_BYTES);
 
 	if (r < 0)
 		return r;
-	le_put64(head, records->len);
-	put_state(head + 8, &journal->checkpoint);
-	buf_add(&block, head, sizeof(head));
+	buf_add(&block, &head, sizeof(head));
 	if (records->len)
 		buf_add(&block, records->data, records->len);
-	chain = journal_sum(block.data, block.len, journal->chain);
-	le_put64(sum, chain);
-	buf_add(&block, sum, sizeof(sum));
-	r = io_pwrite_full(journal->fd, block.data, block.len, at);
+	add_sum(&block, &chain);
+	r = io_pwrite_full(journal->fd, block.data, block.len, journal->end);
 	if (r == 0 && fdatasync(journal->fd) < 0)
 		r = -errno;
 	if (r < 0)
 		return r;
-	journal->end = at + block.len;
+	journal->end += block.len;
 	journal->chain = chain;
 	return 0;
 }
@@ -313,4 +326,193 @@ int journal_last(struct journal *journal, struct journal_checkpoint *ret)
 		return -ENODATA;
 	*ret = journal->durable;
 	return 0;
+}
+
+/* --- one that is there --------------------------------------------------------------------- */
+
+/* Replaces what is in buf by `len` bytes of the file: 0, -ENODATA where it is shorter. */
+static int load_bytes(const struct journal *journal, uint64_t at, size_t len, struct buf *buf)
+{
+	int r;
+
+	buf->len = 0;
+	r = buf_reserve(buf, len);
+	if (r == 0)
+		r = io_pread_full(journal->fd, buf->data, len, at);
+	if (r == 0)
+		buf->len = len;
+	return r;
+}
+
+/* Whether the last bytes of the piece that was loaded are the checksum of the others, which follows
+ * *chain, and becomes it. */
+static bool sum_holds(const struct buf *piece, uint64_t *chain)
+{
+	size_t len = piece->len - SUM_BYTES;
+	uint64_t sum = journal_sum(piece->data, len, *chain);
+
+	if (memcmp(piece->data + len, &sum, sizeof(sum)) != 0)
+		return false;
+	*chain = sum;
+	return true;
+}
+
+/* 0, or -ENODATA where there is no whole header. */
+static int read_header(struct journal *journal, struct err *err)
+{
+	struct buf *buf = &journal->block;
+	struct journal_header header;
+	int r = load_bytes(journal, 0, sizeof(header), buf);
+
+	if (r < 0)
+		return r;
+	memcpy(&header, buf->data, sizeof(header));
+	if (memcmp(header.magic, JOURNAL_MAGIC, sizeof(header.magic)) != 0)
+		return -ENODATA;
+	if (header.version != JOURNAL_VERSION)
+		return err_set(err, -EPROTONOSUPPORT, "was begun by another version of foldpack");
+	if (header.options_len > OPTIONS_MAX)
+		return -ENODATA;
+	r = load_bytes(journal, 0, sizeof(header) + header.options_len + SUM_BYTES, buf);
+	if (r < 0)
+		return r;
+	if (!sum_holds(buf, &journal->chain))
+		return -ENODATA;
+	memcpy(journal->run, header.run, sizeof(header.run));
+	journal->options = strndup(buf->data + sizeof(header), header.options_len);
+	journal->next = journal->end = buf->len;
+	journal->next_chain = journal->chain;
+	return journal->options ? 0 : -ENOMEM;
+}
+
+/* Loads the block at `next` and moves `next` after it. Returns 0, or -ENODATA where there is
+ * none that is whole. */
+static int load_block(struct journal *journal)
+{
+	struct buf *buf = &journal->block;
+	uint64_t records;
+	struct stat st;
+	int r = load_bytes(journal, journal->next, sizeof(records), buf);
+
+	if (r < 0)
+		return r;
+	memcpy(&records, buf->data, sizeof(records));
+	if (fstat(journal->fd, &st) < 0)
+		return -errno;
+	if (records > (uint64_t)st.st_size)
+		return -ENODATA;
+	r = load_bytes(journal, journal->next, sizeof(struct journal_block) + records + SUM_BYTES,
+		       buf);
+	if (r < 0)
+		return r;
+	if (!sum_holds(buf, &journal->next_chain))
+		return -ENODATA;
+	journal->next += buf->len;
+	journal->record = sizeof(struct journal_block);
+	return 0;
+}
+
+/* Finds the last whole block. */
+static int read_blocks(struct journal *journal)
+{
+	uint64_t first = journal->next, first_chain = journal->next_chain;
+	int r;
+
+	while ((r = load_block(journal)) == 0) {
+		const struct journal_block *block = (const void *)journal->block.data;
+
+		if (block->checkpoint.store.last_key_len > FORMAT_KEY_MAX) {
+			r = -ENODATA;
+			break;
+		}
+		journal->durable = block->checkpoint;
+		journal->any = true;
+		journal->end = journal->next;
+		journal->chain = journal->next_chain;
+	}
+	journal->next = first;
+	journal->next_chain = first_chain;
+	journal->block.len = journal->record = 0;
+	journal->replay_end = journal->end;
+	if (r != -ENODATA)
+		return r;
+	return journal->any ? 0 : -ENODATA;
+}
+
+int journal_open(const struct journal_params *params, struct journal **ret, struct err *err)
+{
+	struct journal *journal;
+	int r = journal_alloc(params, &journal);
+
+	if (r < 0)
+		return r;
+	journal->fd = open(params->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (journal->fd < 0)
+		r = errno == ENOENT ? -ENODATA
+				    : err_set(err, -errno, "cannot open '%s': %s", params->path,
+					      strerror(errno));
+	if (r == 0)
+		r = read_header(journal, err);
+	if (r == 0)
+		r = read_blocks(journal);
+	if (r < 0) {
+		journal_free(journal);
+		return r;
+	}
+	*ret = journal;
+	return 0;
+}
+
+const uint8_t *journal_run(const struct journal *journal)
+{
+	return journal->run;
+}
+
+const char *journal_options(const struct journal *journal)
+{
+	return journal->options;
+}
+
+/* --- records ------------------------------------------------------------------------------- */
+
+static int get_record(struct journal *journal, struct journal_record *ret)
+{
+	const char *at = journal->block.data + journal->record;
+	size_t left = journal->block.len - SUM_BYTES - journal->record, len;
+	const struct journal_head *head = (const void *)at;
+
+	if (left < sizeof(*head))
+		return -EBADMSG;
+	len = sizeof(*head) + head->sum_count * sizeof(*ret->sums) + journal_padded(head->note_len);
+	if (len > left || head->kind < JOURNAL_STORED || head->kind > JOURNAL_ALIAS)
+		return -EBADMSG;
+	*ret = (struct journal_record){
+		.kind = (enum journal_kind)head->kind,
+		.image = head->image,
+		.fingerprint = head->fingerprint,
+		.size = head->size,
+		.sums = (const void *)(at + sizeof(*head)),
+		.sum_count = head->sum_count,
+		.note = at + sizeof(*head) + head->sum_count * sizeof(*ret->sums),
+		.note_len = head->note_len,
+	};
+	journal->record += len;
+	return 0;
+}
+
+int journal_next(struct journal *journal, struct journal_record *ret)
+{
+	while (journal->record + SUM_BYTES >= journal->block.len) {
+		int r;
+
+		if (journal->next >= journal->replay_end) {
+			buf_release(&journal->block);
+			journal->record = 0;
+			return 1;
+		}
+		r = load_block(journal);
+		if (r < 0)
+			return r == -ENODATA ? -EBADMSG : r;
+	}
+	return get_record(journal, ret);
 }

@@ -35,9 +35,9 @@
  * again. It exists from the first checkpoint on, as the file does: a pack of one batch has no
  * journal.
  *
- * On disk, little-endian: a header (magic, version, run, options, checksum), then blocks, one a
- * checkpoint: length, checkpoint, records, checksum. The checksum of each is the seed of the next
- * one's. A block is read and written whole: 32 bytes a file and 8 an extent, of 64 MiB of pages.
+ * On disk, in the byte order of the machine, as LMDB's own pages are: a header (with options), then
+ * blocks, one a checkpoint, each followed by its checksum, the seed of the next one's. A block is
+ * read and written whole: 40 bytes a file and 8 an extent, of 64 MiB of pages.
  *
  * One thread uses it. Internal to pack/. */
 #ifndef PACK_WRITE_JOURNAL_H
@@ -82,7 +82,7 @@ struct journal_checkpoint {
 	uint64_t puts;	       /* records of the finish that are in */
 	uint64_t index_sum;    /* of the index that they belong to */
 	struct store_state store;
-	bool revisited; /* pages are wanted again: the page cache keeps them. Not in the file */
+	bool revisited; /* pages are wanted again: the page cache keeps them */
 };
 
 /* --- a new one, and what is common ---------------------------------------------------------- */
@@ -122,5 +122,34 @@ const char *journal_options(const struct journal *journal);
 /* The next record, from the first one to the last checkpoint; lives until the next call.
  * Returns 0, 1 at the end, -EBADMSG (not what journal_open saw), or what reading gave. */
 int journal_next(struct journal *journal, struct journal_record *ret);
+
+/* --- the file ------------------------------------------------------------------------------ */
+
+#define JOURNAL_MAGIC "foldjrn\n"
+/* Changes with the layout, with what foldpack's notes say, and with anything that decides where
+ * batches end: a pack that goes on by other rules would not be the one that was begun. */
+#define JOURNAL_VERSION 3u
+
+struct journal_header { /* then the options, and the checksum */
+	char magic[8];
+	uint32_t version, options_len;
+	uint8_t run[FORMAT_RUN_BYTES];
+};
+
+struct journal_block { /* then the records, and the checksum */
+	uint64_t records;
+	struct journal_checkpoint checkpoint;
+};
+
+struct journal_head { /* of a record; then sums, note, padding to a multiple of 8 */
+	uint8_t kind;
+	uint16_t note_len;
+	uint32_t sum_count;
+	uint64_t fingerprint, size;
+	struct dataset_image image;
+};
+
+/* The checksum of a piece of the file that follows one with this checksum; the header follows 0. */
+uint64_t journal_sum(const void *data, size_t len, uint64_t before);
 
 #endif

@@ -7,42 +7,44 @@
  * lengths lead. Bit 1: it is the records alone, and gets a header and blocks around it, cut in two
  * where the upper bits say. */
 #include "base/io.h"
-#include "base/le.h"
 #include "base/scope.h"
-#include "pack/write/journal_internal.h"
+#include "pack/write/journal.h"
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
 #define OPTIONS "order=path\n"
-#define HEADER	(JOURNAL_HEADER + sizeof(OPTIONS) - 1 + JOURNAL_SUM)
+#define SUM	sizeof(uint64_t)
 
 /* Makes the last bytes of a piece its checksum, the seed of the next. */
 static uint64_t sum_piece(uint8_t *piece, size_t len, uint64_t seed)
 {
-	uint64_t sum = journal_sum(piece, len - JOURNAL_SUM, seed);
+	uint64_t sum = journal_sum(piece, len - SUM, seed);
 
-	le_put64(piece + len - JOURNAL_SUM, sum);
+	memcpy(piece + len - SUM, &sum, SUM);
 	return sum;
 }
 
 static void sum_again(uint8_t *data, size_t size)
 {
-	uint64_t at = JOURNAL_HEADER + JOURNAL_SUM, len, sum;
+	uint64_t at = sizeof(struct journal_header) + SUM, len, sum;
+	struct journal_header header;
 
 	if (size < at)
 		return;
-	memcpy(data, JOURNAL_MAGIC, 8);
-	le_put32(data + 8, JOURNAL_VERSION);
-	at += le_get32(data + 12);
+	memcpy(&header, data, sizeof(header));
+	memcpy(header.magic, JOURNAL_MAGIC, sizeof(header.magic));
+	header.version = JOURNAL_VERSION;
+	memcpy(data, &header, sizeof(header));
+	at += header.options_len;
 	if (at > size)
 		return;
 	sum = sum_piece(data, at, 0);
-	while (size - at >= JOURNAL_BLOCK + JOURNAL_SUM) {
-		len = le_get64(data + at);
-		if (len > size - at - JOURNAL_BLOCK - JOURNAL_SUM)
+	while (size - at >= sizeof(struct journal_block) + SUM) {
+		memcpy(&len, data + at, sizeof(len));
+		if (len > size - at - sizeof(struct journal_block) - SUM)
 			return;
-		len += JOURNAL_BLOCK + JOURNAL_SUM;
+		len += sizeof(struct journal_block) + SUM;
 		sum = sum_piece(data + at, len, sum);
 		at += len;
 	}
@@ -50,21 +52,19 @@ static void sum_again(uint8_t *data, size_t size)
 
 static void wrap_block(struct buf *to, const uint8_t *records, size_t len)
 {
-	uint8_t head[JOURNAL_BLOCK] = {0}, sum[JOURNAL_SUM] = {0};
+	const struct journal_block head = {.records = len};
 
-	le_put64(head, len);
-	if (buf_add(to, head, sizeof(head)) < 0 || (len && buf_add(to, records, len) < 0) ||
-	    buf_add(to, sum, sizeof(sum)) < 0)
+	if (buf_add(to, &head, sizeof(head)) < 0 || (len && buf_add(to, records, len) < 0) ||
+	    buf_add(to, &(uint64_t){0}, SUM) < 0)
 		abort();
 }
 
 static void wrap(struct buf *to, const uint8_t *records, size_t len, size_t cut)
 {
-	uint8_t header[HEADER] = {0};
+	const struct journal_header header = {.options_len = sizeof(OPTIONS) - 1};
 
-	le_put32(header + 12, sizeof(OPTIONS) - 1);
-	memcpy(header + JOURNAL_HEADER, OPTIONS, sizeof(OPTIONS) - 1);
-	if (buf_add(to, header, sizeof(header)) < 0)
+	if (buf_add(to, &header, sizeof(header)) < 0 ||
+	    buf_add(to, OPTIONS, sizeof(OPTIONS) - 1) < 0 || buf_add(to, &(uint64_t){0}, SUM) < 0)
 		abort();
 	cut = cut < len ? cut : len;
 	wrap_block(to, records, cut);
@@ -84,7 +84,7 @@ static void use(struct journal *journal, size_t size)
 		(void)XXH3_64bits(record.note, record.note_len);
 		(void)XXH3_64bits(record.sums, record.sum_count * sizeof(*record.sums));
 		bytes += record.note_len + record.sum_count * sizeof(*record.sums);
-		if (++records * JOURNAL_RECORD + bytes > size)
+		if (++records * sizeof(struct journal_head) + bytes > size)
 			abort();
 	}
 }

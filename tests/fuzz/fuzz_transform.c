@@ -2,7 +2,7 @@
  * first byte chooses what is asked for. */
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/image/jpeg_decode.h"
+#include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/labels.h"
 #include "pack/tool/image/transform.h"
 

@@ -45,7 +45,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
          "fs/notify_store.h": ["cache/cache.h"],
          "fs/order_upload.h": ["cache/cache.h"],
          "fs/lists.h": ["pack/dataset.h"],
-         "pack/tool/cli/cmd.c": ["pack/write/builder.h", "pack/tool/image/jpeg_head.h",
+         "pack/tool/cli/cmd.c": ["pack/write/builder.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
@@ -58,10 +58,10 @@ IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
     "lmdb.h": ["pack/write/store.c"],
-    "jpeglib.h": ["pack/tool/image/jpeg_*.c", "pack/tool/image/jpeg_trap.h"],
-    "jerror.h": ["pack/tool/image/jpeg_*.c"],
-    "turbojpeg.h": ["pack/tool/image/jpeg_*.c"],
-    "setjmp.h": ["pack/tool/image/jpeg_*.c", "pack/tool/image/jpeg_trap.h"],
+    "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
+    "jerror.h": ["pack/tool/image/jpeg*.c"],
+    "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
+    "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
     "archive.h": ["pack/tool/import/tar_level.c"],

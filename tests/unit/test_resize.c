@@ -1,4 +1,4 @@
-/* Making images smaller: pack/tool/image/resize.h, and the room for them, pack/tool/image/pixels.h.
+/* Making images smaller: pack/tool/image/resize.h, and the room for them, pack/tool/image/bitmap.h.
  */
 #include "base/scope.h"
 #include "pack/tool/image/resize.h"

@@ -4,8 +4,7 @@
 #include "base/le.h"
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/image/jpeg_decode.h"
-#include "pack/tool/image/jpeg_head.h"
+#include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/transform.h"
 #include "tests/unit/jpeg_fixture.h"
 

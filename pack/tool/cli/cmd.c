@@ -1,7 +1,7 @@
 #include "pack/tool/cli/cmd.h"
 
 #include "base/log.h"
-#include "pack/tool/image/jpeg_head.h"
+#include "pack/tool/image/jpeg.h"
 #include "pack/tool/import/tar.h"
 #include "pack/write/builder.h"
 #include <string.h>

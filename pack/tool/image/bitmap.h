@@ -1,9 +1,34 @@
-/* Decoded images as files that are read without decoding: BMP and PPM. Pure, thread-safe. */
+/* Decoded images: in memory, and as files that are read without decoding: BMP and PNM. Pure,
+ * thread-safe; believes no field of a file. */
 #ifndef PACK_TOOL_IMAGE_BITMAP_H
 #define PACK_TOOL_IMAGE_BITMAP_H
 
 #include "base/buf.h"
-#include "pack/tool/image/pixels.h"
+#include <stdbool.h>
+
+/* Rows from the top, without gaps, of one byte (grey) or three (red, green, blue) a pixel. All zero
+ * is empty and owns nothing. */
+struct pixels {
+	uint32_t width, height;
+	uint32_t channels; /* 1 or 3 */
+	uint8_t *data;
+};
+
+/* Makes room for an image of this size, with any content; no side is 0. 0 or -ENOMEM. */
+int pixels_init(struct pixels *pixels, uint32_t width, uint32_t height, uint32_t channels);
+void pixels_release(struct pixels *pixels);
+
+static inline size_t pixels_stride(const struct pixels *pixels)
+{
+	return (size_t)pixels->width * pixels->channels;
+}
+
+static inline uint8_t *pixels_row(const struct pixels *pixels, uint32_t y)
+{
+	return pixels->data + y * pixels_stride(pixels);
+}
+
+/* --- files --------------------------------------------------------------------------------- */
 
 /* Appends a BMP: 24 bits a pixel from the bottom up, grey images 8 bits with a grey palette (PIL
  * gives mode L, OpenCV what it gives for a grey JPEG). 0 or -ENOMEM. */
@@ -11,5 +36,29 @@ int bitmap_bmp(const struct pixels *pixels, struct buf *out);
 
 /* Appends a PPM (P6), or for grey images a PGM (P5). 0 or -ENOMEM. */
 int bitmap_ppm(const struct pixels *pixels, struct buf *out);
+
+/* BMPs of 24 bits a pixel, or 8 with a palette, that are not compressed; binary PGMs and PPMs with
+ * a byte a value. 0; 1: another kind, or cut off; -ENOMEM. *ret is for pixels_release(). */
+int bitmap_read(const uint8_t *data, size_t len, struct pixels *ret);
+
+/* The header of a PBM, PGM or PPM file. */
+struct pnm {
+	uint32_t width, height; /* pixels, not 0 */
+	uint32_t most;		/* the largest sample, 1 to 65535 */
+	unsigned channels;	/* 1 or 3 */
+	bool plain;		/* samples are written as text */
+	bool bits;		/* PBM: a sample is a bit */
+	size_t samples;		/* where they begin, at most len */
+};
+
+/* Returns 0, -ENODATA where the bytes end within what may be a header, or -EINVAL where they are
+ * none. Pure, thread-safe. */
+int pnm_header(const uint8_t *data, size_t len, struct pnm *ret);
+
+/* White space, as PNM has it. */
+static inline bool pnm_is_space(uint8_t c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 #endif

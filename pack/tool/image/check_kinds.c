@@ -2,8 +2,8 @@
 
 #include "base/be.h"
 #include "base/le.h"
+#include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/bytes.h"
-#include "pack/tool/image/pnm.h"
 #include <errno.h>
 #include <zlib.h>
 

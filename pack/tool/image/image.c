@@ -2,9 +2,9 @@
 
 #include "base/be.h"
 #include "base/le.h"
+#include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/bytes.h"
-#include "pack/tool/image/jpeg_head.h"
-#include "pack/tool/image/pnm.h"
+#include "pack/tool/image/jpeg.h"
 #include <strings.h>
 
 /* Half a size is none. */

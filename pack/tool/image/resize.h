@@ -5,7 +5,7 @@
 #ifndef PACK_TOOL_IMAGE_RESIZE_H
 #define PACK_TOOL_IMAGE_RESIZE_H
 
-#include "pack/tool/image/pixels.h"
+#include "pack/tool/image/bitmap.h"
 
 struct resize {
 	/* What `from` shows: an image of this size, at a `shrink`th of it. Where that does not

@@ -1,9 +1,9 @@
 #include "pack/tool/image/thumbnail.h"
 
 #include "base/scope.h"
-#include "pack/tool/image/bitmap_read.h"
+#include "pack/tool/image/bitmap.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/image/jpeg_encode.h"
+#include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/resize.h"
 #include "pack/tool/image/transform.h"
 

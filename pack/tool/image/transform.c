@@ -3,10 +3,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/image/bitmap.h"
-#include "pack/tool/image/jpeg_decode.h"
-#include "pack/tool/image/jpeg_encode.h"
-#include "pack/tool/image/jpeg_head.h"
-#include "pack/tool/image/jpeg_optimize.h"
+#include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/resize.h"
 #include <string.h>
 

@@ -1,8 +1,298 @@
 #include "pack/tool/read/batch_scan.h"
 
+#include "base/cached.h"
+#include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/cli/pipeline.h"
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#define BLOCK (64 * KIB)
+/* A longer stretch that nobody wants is not read along. */
+#define GAP_MAX (256 * KIB)
+
+/* --- in which order ----------------------------------------------------------------------- */
+
+struct place {
+	uint64_t block; /* in the pack */
+	uint32_t entry;
+};
+
+struct batch_list {
+	const struct dataset *dataset;
+	const uint32_t *files;
+	size_t count, next;
+	uint64_t from; /* of the next file: what has been given out */
+};
+
+static uint64_t offset_of(const struct dataset *dataset, uint32_t entry)
+{
+	struct dataset_extent extent;
+
+	dataset_extent(dataset, dataset_first_extent(dataset, entry), &extent);
+	return extent.offset;
+}
+
+static uint64_t size_of(const struct dataset *dataset, uint32_t entry)
+{
+	struct dataset_entry file;
+
+	dataset_entry(dataset, entry, &file);
+	return file.size;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+
+	if (one->block != other->block)
+		return one->block < other->block ? -1 : 1;
+	return one->entry < other->entry ? -1 : one->entry > other->entry;
+}
+
+/* An empty file, which has no place, stays after the one before it. Returns whether the places
+ * are in order as they are. */
+static bool find_places(const struct dataset *dataset, const uint32_t *files, size_t count,
+			struct place *places)
+{
+	uint64_t block = 0, last = 0;
+	bool sorted = true;
+
+	for (size_t i = 0; i < count; i++) {
+		if (size_of(dataset, files[i]) > 0)
+			block = offset_of(dataset, files[i]) / BLOCK;
+		places[i] = (struct place){.block = block, .entry = files[i]};
+		sorted &= block >= last;
+		last = block;
+	}
+	return sorted;
+}
+
+static int put_in_order(const struct dataset *dataset, uint32_t *files, size_t count)
+{
+	SCOPE_FREE struct place *places = malloc(count * sizeof(*places) + 1);
+
+	if (!places)
+		return -ENOMEM;
+	if (find_places(dataset, files, count, places))
+		return 0;
+	qsort(places, count, sizeof(*places), compare_places);
+	for (size_t i = 0; i < count; i++)
+		files[i] = places[i].entry;
+	return 0;
+}
+
+int batch_list_new(const struct dataset *dataset, uint32_t *files, size_t count,
+		   struct batch_list **ret)
+{
+	struct batch_list *batches = malloc(sizeof(*batches));
+	int r = batches ? put_in_order(dataset, files, count) : -ENOMEM;
+
+	if (r < 0) {
+		free(batches);
+		return r;
+	}
+	*batches = (struct batch_list){.dataset = dataset, .files = files, .count = count};
+	*ret = batches;
+	return 0;
+}
+
+void batch_list_free(struct batch_list *batches)
+{
+	free(batches);
+}
+
+/* --- batches -------------------------------------------------------------------------------- */
+
+static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
+{
+	struct dataset_extent extent;
+
+	dataset_extent(batches->dataset,
+		       dataset_first_extent(batches->dataset, entry) +
+			       batches->from / FORMAT_EXTENT,
+		       &extent);
+	return extent.offset;
+}
+
+/* Of a file of `size` bytes. Parts of split files are whole batches long. */
+static void take_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
+{
+	uint64_t left = size - batches->from;
+
+	batch->piece = true;
+	batch->last = left <= BATCH_BYTES;
+	batch->from = batches->from;
+	batch->len = batch->last ? (size_t)left : BATCH_BYTES;
+	batch->bytes = batch->len;
+	batch->start = place_of_piece(batches, *batch->files);
+	batches->from = batch->last ? 0 : batches->from + BATCH_BYTES;
+	batches->next += batch->last;
+}
+
+/* Makes the batch reach over a file, unless that is too far away. */
+static bool reach(struct batch *batch, uint64_t offset, uint64_t size)
+{
+	uint64_t start = batch->start, end = batch->start + batch->len;
+
+	if (batch->bytes == 0) {
+		start = offset;
+		end = offset + size;
+	}
+	if (offset > end + GAP_MAX || offset + size + GAP_MAX < start)
+		return false;
+	if (offset < start)
+		start = offset;
+	if (offset + size > end)
+		end = offset + size;
+	if (end - start > BATCH_BYTES)
+		return false;
+	batch->start = start;
+	batch->len = (size_t)(end - start);
+	return true;
+}
+
+static bool join(const struct batch_list *batches, struct batch *batch)
+{
+	uint32_t entry = batch->files[batch->count];
+	uint64_t size = size_of(batches->dataset, entry);
+
+	if (size > BATCH_BYTES ||
+	    (size > 0 && !reach(batch, offset_of(batches->dataset, entry), size)))
+		return false;
+	batch->bytes += size;
+	batch->count++;
+	return true;
+}
+
+bool batch_list_next(struct batch_list *batches, struct batch *ret)
+{
+	struct batch batch = {.files = batches->files + batches->next, .last = true};
+	size_t left = batches->count - batches->next;
+	uint64_t size;
+
+	if (left == 0)
+		return false;
+	size = size_of(batches->dataset, *batch.files);
+	if (size > BATCH_BYTES) {
+		batch.count = 1;
+		take_piece(batches, size, &batch);
+	} else {
+		while (batch.count < left && batch.count < BATCH_FILES && join(batches, &batch))
+			;
+		batches->next += batch.count;
+	}
+	*ret = batch;
+	return true;
+}
+
+struct batch_extents batch_extents(const struct dataset *dataset, const struct batch *batch,
+				   uint32_t i)
+{
+	uint64_t first = dataset_first_extent(dataset, batch->files[i]);
+
+	if (batch->piece)
+		return (struct batch_extents){first + batch->from / FORMAT_EXTENT,
+					      format_extents(batch->bytes)};
+	return (struct batch_extents){first, format_extents(size_of(dataset, batch->files[i]))};
+}
+
+/* --- the bytes of a batch -------------------------------------------------------------------- */
+
+#define PAGE	  ((uint64_t)4096)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* A second opening of the very file; -1 where it cannot be opened so. */
+static int open_direct(int fd)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+}
+
+/* In huge pages a batch is one request of the device; in single ones, which it takes some 250
+ * of, it would be many. */
+int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
+{
+	void *memory;
+
+	if (posix_memalign(&memory, HUGE_PAGE, BATCH_BYTES + 2 * PAGE) != 0)
+		return -ENOMEM;
+	madvise(memory, BATCH_BYTES, MADV_HUGEPAGE);
+	*reader = (struct batch_reader){
+		.dataset = dataset, .memory = memory, .direct = open_direct(dataset_fd(dataset))};
+	return 0;
+}
+
+void batch_reader_release(struct batch_reader *reader)
+{
+	if (!reader->memory)
+		return;
+	scope_close(&reader->direct);
+	free(reader->memory);
+	reader->memory = NULL;
+}
+
+/* Half of it is enough: what is missing is then for the kernel to read and to keep. */
+static bool is_in_memory(const struct batch_reader *reader, const struct batch *batch)
+{
+	/* Of no bytes it would count the whole pack. */
+	if (batch->len == 0)
+		return true;
+	return cached_pages(dataset_fd(reader->dataset), batch->start, batch->len) >=
+	       (int64_t)(batch->len / PAGE / 2 + 1);
+}
+
+/* Whole pages, as direct I/O wants them. The pack may end within the last one. */
+static int read_directly(struct batch_reader *reader, const struct batch *batch)
+{
+	uint64_t from = batch->start / PAGE * PAGE;
+	size_t before = (size_t)(batch->start - from);
+	size_t len = (size_t)((before + batch->len + PAGE - 1) / PAGE * PAGE);
+	ssize_t n = pread(reader->direct, reader->memory, len, (off_t)from);
+
+	if (n < 0)
+		return -errno;
+	reader->data = reader->memory + before;
+	return (size_t)n < before + batch->len ? -ENODATA : 0;
+}
+
+/* A direct read that fails or is short proves nothing: this may not be a filesystem for it. */
+void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
+{
+	reader->start = batch->start;
+	if (reader->direct >= 0 && !is_in_memory(reader, batch) &&
+	    read_directly(reader, batch) == 0) {
+		reader->error = 0;
+		return;
+	}
+	reader->data = reader->memory;
+	reader->error =
+		io_pread_full(dataset_fd(reader->dataset), reader->data, batch->len, batch->start);
+}
+
+int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
+			char **ret_data)
+{
+	struct dataset_extent extent;
+	char *data;
+	int r = 0;
+
+	dataset_extent(reader->dataset, number, &extent);
+	data = reader->data + (extent.offset - reader->start);
+	if (reader->error)
+		r = io_pread_full(dataset_fd(reader->dataset), data, extent.size, extent.offset);
+	if (r < 0)
+		return r;
+	*ret = extent;
+	*ret_data = data;
+	return 0;
+}
+
+/* --- all batches ----------------------------------------------------------------------------- */
 
 #define JOBS_LEAST 8u
 #define JOBS_MOST  256u

@@ -1,10 +1,71 @@
-/* Goes through the files of a pack, batch by batch, in many threads: for commands that read
- * much of it. What comes of a batch is handed over in the order of batches, so that what a
- * command says does not depend on how many threads there are. */
+/* The files of a pack in the order in which their bytes lie there, in batches: neighbours that come
+ * with one read, or a piece of one long file; and many threads that work on them, for commands that
+ * read much of a pack.
+ *
+ * Files are put in the order of the 64 KiB blocks that they begin in, and within one of these stay
+ * in the order of their entries: that is the order of reading, and as near to that of paths as it
+ * can be. What comes of a batch is handed over in the order of batches, so that what a command says
+ * does not depend on how many threads there are. */
 #ifndef PACK_TOOL_READ_BATCH_SCAN_H
 #define PACK_TOOL_READ_BATCH_SCAN_H
 
-#include "pack/tool/read/batch_reader.h"
+#include "pack/dataset.h"
+
+#define BATCH_BYTES ((size_t)(4 * MIB)) /* enough for the sequential rate of any device */
+#define BATCH_FILES 256u		/* so that tiny files are many batches, too */
+
+struct batch {
+	const uint32_t *files; /* entries; live as long as the batches */
+	uint32_t count;	       /* of files, at least 1; exactly 1 where it is a piece */
+	bool piece;	/* of a file that is longer than a batch; otherwise files are whole */
+	bool last;	/* no piece of the file follows; true where it is none */
+	uint64_t from;	/* of a piece: its first byte in the file, a multiple of extents */
+	uint64_t bytes; /* of the piece, or of all files */
+	uint64_t start; /* in the pack */
+	size_t len;	/* that it spans there, gaps included; at most BATCH_BYTES */
+};
+
+struct batch_list;
+
+/* Of `files`, entries that are files or other names of some, ascending: put in order where they
+ * are, and borrowed. 0 or -ENOMEM. */
+int batch_list_new(const struct dataset *dataset, uint32_t *files, size_t count,
+		   struct batch_list **ret);
+void batch_list_free(struct batch_list *batches);
+
+/* Whether there is another batch. */
+bool batch_list_next(struct batch_list *batches, struct batch *ret);
+
+/* The numbers of the extents of a batch's i-th file that lie in the batch. */
+struct batch_extents {
+	uint64_t first, count;
+};
+struct batch_extents batch_extents(const struct dataset *dataset, const struct batch *batch,
+				   uint32_t i);
+
+/* --- the bytes of one batch at a time; one reader for each thread ---------------------------- */
+
+struct batch_reader {
+	struct dataset *dataset;
+	char *memory;	/* room for a batch and the pages that it ends in */
+	char *data;	/* of the batch in hand, in memory */
+	uint64_t start; /* of it, in the pack */
+	int direct;	/* a descriptor for reading past the kernel's memory; -1: none */
+	int error;	/* -errno of reading the batch: then each extent is read by itself */
+};
+
+/* 0 or -ENOMEM. */
+int batch_reader_init(struct batch_reader *reader, struct dataset *dataset);
+void batch_reader_release(struct batch_reader *reader); /* {0} is fine */
+
+/* Reads a batch. A failure shows in batch_reader_extent(). */
+void batch_reader_read(struct batch_reader *reader, const struct batch *batch);
+
+/* An extent of the batch, and its bytes, which live until the next read. 0 or -errno. */
+int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
+			char **ret_data);
+
+/* --- all batches ----------------------------------------------------------------------------- */
 
 struct batch_scan_params {
 	struct dataset *dataset;

@@ -15,8 +15,19 @@
 #ifndef PACK_TOOL_READ_CLASSES_H
 #define PACK_TOOL_READ_CLASSES_H
 
+#include "base/json.h"
 #include "pack/dataset.h"
-#include "pack/tool/read/range.h"
+
+/* The least, the median and the largest of some values. */
+struct range {
+	uint64_t min, median, max;
+};
+
+/* Sorts the values. All 0 where there are none. */
+void range_of(uint64_t *values, uint64_t count, struct range *ret);
+
+/* {"min": 1, "median": 2, "max": 4} */
+void range_json(const struct range *range, const char *name, struct json *json);
 
 struct class
 {

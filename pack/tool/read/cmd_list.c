@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/cli/subtree.h"
-#include "pack/tool/read/text.h"
+#include "pack/tool/read/summary.h"
 #include <inttypes.h>
 
 struct settings {
@@ -49,6 +49,45 @@ static bool is_file(const struct dataset_entry *entry)
 	return format_is_file(entry->kind) || entry->kind == FORMAT_HARDLINK;
 }
 
+#define TEXT_MODE 11 /* "-rw-r--r--" and its NUL */
+
+/* As ls -l shows it. Returns buf. */
+static const char *text_mode(enum format_kind kind, mode_t mode, char buf[static TEXT_MODE])
+{
+	static const char letters[] = "rwxrwxrwx";
+	static const struct {
+		mode_t bit;
+		int at;
+		char with_x, without;
+	} special[] = {{04000, 3, 's', 'S'}, {02000, 6, 's', 'S'}, {01000, 9, 't', 'T'}};
+
+	buf[0] = kind == FORMAT_DIRECTORY ? 'd' : kind == FORMAT_SYMLINK ? 'l' : '-';
+	for (unsigned i = 0; i < 9; i++)
+		buf[1 + i] = mode & (0400u >> i) ? letters[i] : '-';
+	for (unsigned i = 0; i < 3; i++) {
+		char *x = buf + special[i].at;
+
+		if (mode & special[i].bit)
+			*x = *x == 'x' ? special[i].with_x : special[i].without;
+	}
+	buf[10] = '\0';
+	return buf;
+}
+
+static const char *text_kind(enum format_kind kind)
+{
+	switch (kind) {
+	case FORMAT_DIRECTORY:
+		return "directory";
+	case FORMAT_SYMLINK:
+		return "symlink";
+	case FORMAT_HARDLINK:
+		return "hardlink";
+	default:
+		return "file";
+	}
+}
+
 /* Everything but directories that their contents stand for. */
 static bool is_listed(const struct dataset_entry *entry)
 {
@@ -67,7 +106,7 @@ static int add_details(struct list *list, uint32_t number, const struct dataset_
 	if (r == 0 && is_file(entry))
 		r = dataset_image(list->dataset, entry->inode, &image);
 	if (r == 0 && is_file(entry)) {
-		r = text_sum(list->dataset, number, &sum);
+		r = summary_sum(list->dataset, number, &sum);
 		snprintf(sum_text, sizeof(sum_text), "%016" PRIx64, sum);
 	}
 	if (r < 0)
@@ -128,7 +167,7 @@ static int add_sum(struct list *list, struct json *json, uint32_t number)
 {
 	char text[17];
 	uint64_t sum;
-	int r = text_sum(list->dataset, number, &sum);
+	int r = summary_sum(list->dataset, number, &sum);
 
 	if (r < 0)
 		return r;

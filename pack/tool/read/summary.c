@@ -1,6 +1,8 @@
 #include "pack/tool/read/summary.h"
 
+#include "base/le.h"
 #include "base/scope.h"
+#include <xxhash.h>
 
 #define STRAIGHT (1 * MIB) /* a gap up to this is no seek */
 
@@ -15,6 +17,30 @@ double summary_overhead(const struct dataset_info *info)
 {
 	return 100.0 * ((double)info->pack_bytes - (double)info->super->bytes) /
 	       (double)info->super->bytes;
+}
+
+int summary_sum(struct dataset *dataset, uint32_t entry, uint64_t *ret)
+{
+	SCOPE(buf_release) struct buf sums = BUF_INIT;
+	struct dataset_entry file;
+	uint64_t first, count, sum = XXH3_64bits("", 0);
+	int r;
+
+	dataset_entry(dataset, entry, &file);
+	first = dataset_first_extent(dataset, file.inode);
+	count = format_extents(file.size);
+	for (uint64_t i = 0; i < count; i++) {
+		uint8_t bytes[8];
+
+		r = dataset_sum(dataset, first + i, &sum);
+		le_put64(bytes, sum);
+		if (r == 0 && count > 1)
+			r = buf_add(&sums, bytes, sizeof(bytes));
+		if (r < 0)
+			return r;
+	}
+	*ret = count > 1 ? XXH3_64bits(sums.data, sums.len) : sum;
+	return 0;
 }
 
 /* --- classes ---------------------------------------------------------------------------- */
@@ -154,4 +180,106 @@ int summary_new(struct dataset *dataset, struct summary *ret)
 	*ret = summary;
 	summary = (struct summary){0};
 	return 0;
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static void add_images(struct json *json, const struct summary *summary)
+{
+	json_object(json, "images");
+	for (unsigned kind = 1; kind < IMAGE_KINDS; kind++) {
+		const struct summary_images *images = summary->images + kind;
+
+		if (images->count == 0)
+			continue;
+		json_object(json, format_image_name(kind));
+		json_u64(json, "count", images->count);
+		if (images->sized) {
+			range_json(&images->width, "width", json);
+			range_json(&images->height, "height", json);
+		}
+		json_end(json);
+	}
+	json_end(json);
+	json_u64(json, "other_files", summary->images[IMAGE_UNKNOWN].count);
+}
+
+static void add_class_sizes(struct json *json, const struct class_sizes *sizes)
+{
+	json_u64(json, "empty_classes", sizes->empty);
+	if (sizes->filled == 0)
+		return;
+	range_json(&sizes->files, "class_files", json);
+	json_double(json, "imbalance", sizes->imbalance);
+}
+
+static void add_splits(struct json *json, const struct summary *summary)
+{
+	const struct classes *classes = &summary->classes;
+
+	json_u64(json, "classes", classes->count);
+	if (!classes->split)
+		add_class_sizes(json, &summary->class_sizes[0]);
+	json_array(json, "splits");
+	for (uint32_t i = 0; classes->split && i < classes->split_count; i++) {
+		const struct class_split *split = &classes->splits[i];
+
+		json_object(json, NULL);
+		json_bytes(json, "name", split->name, split->name_len);
+		json_u64(json, "classes", split->count);
+		json_u64(json, "files", split->files);
+		json_u64(json, "bytes", split->bytes);
+		add_class_sizes(json, &summary->class_sizes[i]);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void add_class_table(struct json *json, const struct classes *classes)
+{
+	json_array(json, "class_table");
+	for (uint32_t i = 0; i < classes->count; i++) {
+		const struct class *class = &classes->list[i];
+		const struct class_split *split = &classes->splits[class->split];
+
+		json_object(json, NULL);
+		if (classes->split)
+			json_bytes(json, "split", split->name, split->name_len);
+		json_bytes(json, "name", class->name, class->name_len);
+		json_u64(json, "files", class->files);
+		json_u64(json, "bytes", class->bytes);
+		json_end(json);
+	}
+	json_end(json);
+}
+
+static void add_super(struct json *json, const struct dataset_info *info)
+{
+	const struct format_super *super = info->super;
+
+	json_string(json, "id", info->id);
+	json_u64(json, "format_version", super->version);
+	json_u64(json, "files", super->files);
+	json_u64(json, "directories", super->directories);
+	json_u64(json, "symlinks", super->symlinks);
+	json_u64(json, "hardlinks", super->hardlinks);
+	json_u64(json, "bytes", super->bytes);
+	json_u64(json, "pack_bytes", info->pack_bytes);
+	if (super->bytes)
+		json_double(json, "overhead_percent", summary_overhead(info));
+}
+
+void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
+		  struct json *json)
+{
+	add_super(json, info);
+	json_u64(json, "deduped", summary->aliases);
+	json_u64(json, "deduped_bytes", summary->alias_bytes);
+	add_splits(json, summary);
+	add_images(json, summary);
+	json_bytes(json, "options", info->options, info->options_len);
+	json_double(json, "fragmentation", summary->fragmentation);
+	json_bool(json, "relocated", info->relocated);
+	if (class_table)
+		add_class_table(json, &summary->classes);
 }

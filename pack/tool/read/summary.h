@@ -37,4 +37,9 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
  * dataset_image(). */
 int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret);
 
+/* The checksum that stands for a file: the XXH3-64 of its bytes where it has one extent at
+ * most; else the XXH3-64 of its extents' sums, each 8 bytes, little-endian.
+ * 0, or what loading the sums gave. */
+int summary_sum(struct dataset *dataset, uint32_t entry, uint64_t *ret);
+
 #endif

@@ -1,7 +1,7 @@
 #include "pack/tool/report/duplicates.h"
 
 #include "base/scope.h"
-#include "pack/tool/read/text.h"
+#include "pack/tool/read/summary.h"
 #include "pack/tool/report/anomalies.h"
 
 void duplicates_release(struct duplicates *duplicates)
@@ -42,7 +42,7 @@ static int read_files(struct dataset *dataset, const uint32_t *entries, uint32_t
 		dataset_entry(dataset, entries[i], &entry);
 		files[i].entry = entries[i];
 		files[i].size = entry.size;
-		r = text_sum(dataset, entries[i], &files[i].sum);
+		r = summary_sum(dataset, entries[i], &files[i].sum);
 	}
 	return r;
 }

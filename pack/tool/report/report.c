@@ -9,7 +9,12 @@
 #define DATA	  "{DATA}"  /* where the JSON belongs in page.html */
 #define CHECK_ALL (1 * GIB) /* of images are read in seconds, even from a hard disk */
 
-/* page.html, embedded by page.c; a NUL is at report_page_end. */
+/* page.html; a NUL is at report_page_end. */
+__asm__(".pushsection .rodata\n"
+	".global report_page, report_page_end\n"
+	"report_page: .incbin \"pack/tool/report/page.html\"\n"
+	"report_page_end: .byte 0\n"
+	".popsection\n");
 extern const char report_page[], report_page_end[];
 
 /* What the page is made from. */

@@ -1,8 +1,7 @@
-/* What is stored decoded, read again: pack/tool/image/bitmap_read.h. */
-#include "pack/tool/image/bitmap_read.h"
+/* What is stored decoded, read again: pack/tool/image/bitmap.h. */
+#include "pack/tool/image/bitmap.h"
 
 #include "base/le.h"
-#include "pack/tool/image/bitmap.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

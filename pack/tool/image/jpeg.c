@@ -1,0 +1,359 @@
+#include "pack/tool/image/jpeg.h"
+
+#include "base/scope.h"
+#include "pack/tool/image/jpeg_trap.h"
+#include "pack/tool/image/metadata.h"
+#include <errno.h>
+#include <string.h>
+
+#define EXIF_XMP (JPEG_APP0 + 1)
+#define PROFILE	 (JPEG_APP0 + 2)
+#define LONGEST	 0xffff /* a segment */
+
+#define TEXT_(x) #x
+#define TEXT(x)	 TEXT_(x)
+
+/* --- the size alone --------------------------------------------------------------------- */
+
+/* Warnings and traces about damaged data: nobody wants them here. */
+static void ignore(j_common_ptr jpeg, int level)
+{
+	(void)jpeg;
+	(void)level;
+}
+
+/* At the end of the bytes libjpeg would go on with an end-of-image marker as often as it takes,
+ * and read sizes from that. */
+static boolean end_of_head(j_decompress_ptr jpeg)
+{
+	jpeg_trap_spring(jpeg->client_data, -ENODATA);
+}
+
+/* Reads up to the first scan. A head that ends between the frame header and the scan fails, but
+ * has left the frame's size in the reader: whole once the number of components, which comes
+ * after it, is there. */
+static void read_size(struct jpeg_reader *reader, const uint8_t *data, size_t len)
+{
+	if (setjmp(reader->trap.jump))
+		return;
+	jpeg_reader_begin(reader, data, len);
+	reader->jpeg.src->fill_input_buffer = end_of_head;
+	(void)jpeg_read_header(&reader->jpeg, FALSE);
+}
+
+int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *ret_height)
+{
+	SCOPE(jpeg_reader_release) struct jpeg_reader reader = {0};
+	const struct jpeg_decompress_struct *jpeg = &reader.jpeg;
+	struct err err;
+
+	reader.jpeg.err = jpeg_trap_init(&reader.trap, &err);
+	reader.trap.manager.emit_message = ignore;
+	if (len > 0)
+		read_size(&reader, data, len);
+	if (jpeg->image_width == 0 || jpeg->image_height == 0 || jpeg->num_components <= 0)
+		return -EINVAL;
+	*ret_width = jpeg->image_width;
+	*ret_height = jpeg->image_height;
+	return 0;
+}
+
+const char *jpeg_version(void)
+{
+	return TEXT(LIBJPEG_TURBO_VERSION);
+}
+
+/* --- all that stands before the pixels --------------------------------------------------- */
+
+static int read_head(struct jpeg_reader *reader, const uint8_t *data, size_t len)
+{
+	if (setjmp(reader->trap.jump))
+		return reader->trap.code;
+	jpeg_reader_begin(reader, data, len);
+	jpeg_save_markers(&reader->jpeg, EXIF_XMP, LONGEST);
+	jpeg_save_markers(&reader->jpeg, PROFILE, LONGEST);
+	(void)jpeg_read_header(&reader->jpeg, TRUE);
+	return 0;
+}
+
+static enum jpeg_colour colour_of(const struct jpeg_decompress_struct *jpeg)
+{
+	switch (jpeg->jpeg_color_space) {
+	case JCS_GRAYSCALE:
+		return JPEG_GREY;
+	case JCS_YCbCr:
+	case JCS_RGB:
+		return JPEG_COLOUR;
+	default:
+		return JPEG_OTHER;
+	}
+}
+
+static bool is_kept(const struct jpeg_marker_struct *segment)
+{
+	if (segment->marker == PROFILE)
+		return metadata_is_profile(segment->data, segment->data_length) &&
+		       !metadata_is_srgb(segment->data, segment->data_length);
+	return metadata_is_exif(segment->data, segment->data_length) ||
+	       metadata_orientation(segment->data, segment->data_length) != 1;
+}
+
+static int keep_segment(struct buf *segments, const struct jpeg_marker_struct *segment)
+{
+	unsigned len = segment->data_length + 2; /* a segment's length counts itself */
+	const uint8_t head[] = {0xff, segment->marker, (uint8_t)(len >> 8), (uint8_t)len};
+	int r = buf_add(segments, head, sizeof(head));
+
+	return r < 0 ? r : buf_add(segments, segment->data, segment->data_length);
+}
+
+/* The first segment that has an orientation decides, as EXIF comes before XMP. */
+static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *head)
+{
+	int r = 0;
+
+	for (const struct jpeg_marker_struct *segment = reader->jpeg.marker_list; segment && r == 0;
+	     segment = segment->next) {
+		if (segment->marker == EXIF_XMP && head->orientation == 1)
+			head->orientation =
+				metadata_orientation(segment->data, segment->data_length);
+		if (is_kept(segment))
+			r = keep_segment(&head->segments, segment);
+	}
+	return r;
+}
+
+int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struct err *err)
+{
+	SCOPE(jpeg_reader_release) struct jpeg_reader reader = {0};
+	SCOPE(jpeg_head_release) struct jpeg_head head = {.orientation = 1};
+	int r;
+
+	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
+	r = read_head(&reader, data, len);
+	if (r == 0)
+		r = look_at_segments(&reader, &head);
+	if (r < 0)
+		return r;
+	head.width = reader.jpeg.image_width;
+	head.height = reader.jpeg.image_height;
+	head.colour = colour_of(&reader.jpeg);
+	head.baseline = !jpeg_has_multiple_scans(&reader.jpeg) && !reader.jpeg.arith_code;
+	*ret = head;
+	head.segments = BUF_INIT;
+	return 0;
+}
+
+void jpeg_head_release(struct jpeg_head *head)
+{
+	buf_release(&head->segments);
+}
+
+/* --- decoding ---------------------------------------------------------------------------- */
+
+/* Rows are decoded where they are to be. */
+static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
+{
+	while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
+		JSAMPROW row = pixels_row(pixels, reader->jpeg.output_scanline);
+
+		(void)jpeg_read_scanlines(&reader->jpeg, &row, 1);
+	}
+}
+
+/* Finishing reads up to the end of the image: what is cut off shows there at the latest. */
+static int decode_pixels(struct jpeg_reader *reader, uint32_t shrink, struct pixels *pixels)
+{
+	struct jpeg_decompress_struct *jpeg = &reader->jpeg;
+	int r;
+
+	(void)jpeg_read_header(jpeg, TRUE);
+	jpeg->out_color_space = jpeg->num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+	jpeg->scale_num = 1;
+	jpeg->scale_denom = shrink;
+	(void)jpeg_start_decompress(jpeg);
+	r = pixels_init(pixels, jpeg->output_width, jpeg->output_height,
+			(uint32_t)jpeg->output_components);
+	if (r < 0)
+		return r;
+	read_rows(reader, pixels);
+	(void)jpeg_finish_decompress(jpeg);
+	return 0;
+}
+
+static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_t len,
+			  uint32_t shrink, struct pixels *pixels)
+{
+	if (setjmp(reader->trap.jump))
+		return reader->trap.code;
+	jpeg_reader_begin(reader, data, len);
+	return decode_pixels(reader, shrink, pixels);
+}
+
+int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
+		struct err *err)
+{
+	SCOPE(jpeg_reader_release) struct jpeg_reader reader = {0};
+	SCOPE(pixels_release) struct pixels pixels = {0};
+	int r;
+
+	reader.jpeg.err = jpeg_trap_init(&reader.trap, err);
+	r = decode_trapped(&reader, data, len, shrink, &pixels);
+	if (r < 0)
+		return r;
+	*ret = pixels;
+	pixels = (struct pixels){0};
+	return 0;
+}
+
+/* --- encoding ---------------------------------------------------------------------------- */
+
+static void set_image(struct jpeg_compress_struct *jpeg, const struct pixels *pixels,
+		      uint32_t quality)
+{
+	jpeg->image_width = pixels->width;
+	jpeg->image_height = pixels->height;
+	jpeg->input_components = (int)pixels->channels;
+	jpeg->in_color_space = pixels->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+	jpeg_set_defaults(jpeg);
+	jpeg_set_quality(jpeg, (int)quality, TRUE);
+	jpeg->optimize_coding = TRUE;
+}
+
+static void write_kept_segments(struct jpeg_compress_struct *jpeg, const struct buf *segments)
+{
+	const uint8_t *at = (const uint8_t *)segments->data;
+	const uint8_t *end = at + segments->len;
+
+	while (at < end) {
+		unsigned len = (unsigned)at[2] << 8 | at[3]; /* counts itself */
+
+		jpeg_write_marker(jpeg, at[1], at + 4, len - 2);
+		at += 2 + len;
+	}
+}
+
+static void write_rows(struct jpeg_compress_struct *jpeg, const struct pixels *pixels)
+{
+	while (jpeg->next_scanline < jpeg->image_height) {
+		JSAMPROW row = pixels_row(pixels, jpeg->next_scanline);
+
+		(void)jpeg_write_scanlines(jpeg, &row, 1);
+	}
+}
+
+static int encode_trapped(struct jpeg_writer *writer, const struct pixels *pixels, uint32_t quality,
+			  const struct buf *segments)
+{
+	if (setjmp(writer->trap.jump))
+		return writer->trap.code;
+	jpeg_writer_begin(writer);
+	set_image(&writer->jpeg, pixels, quality);
+	jpeg_start_compress(&writer->jpeg, TRUE);
+	write_kept_segments(&writer->jpeg, segments);
+	write_rows(&writer->jpeg, pixels);
+	jpeg_finish_compress(&writer->jpeg);
+	return 0;
+}
+
+int jpeg_encode(const struct pixels *pixels, uint32_t quality, const struct buf *segments,
+		struct buf *out, struct err *err)
+{
+	SCOPE(jpeg_writer_release) struct jpeg_writer writer = {.out = out};
+
+	writer.jpeg.err = jpeg_trap_init(&writer.trap, err);
+	return encode_trapped(&writer, pixels, quality, segments);
+}
+
+/* --- the same pixels --------------------------------------------------------------------- */
+
+/* Both ends, so that a jump out of either finds them. */
+struct optimizer {
+	struct jpeg_reader reader;
+	struct jpeg_writer writer;
+	jvirt_barray_ptr *coefficients; /* the reader's */
+};
+
+static void optimizer_release(struct optimizer *optimizer)
+{
+	jpeg_writer_release(&optimizer->writer);
+	jpeg_reader_release(&optimizer->reader);
+}
+
+static int read_coefficients(struct optimizer *optimizer, const uint8_t *data, size_t len)
+{
+	struct jpeg_reader *reader = &optimizer->reader;
+
+	if (setjmp(reader->trap.jump))
+		return reader->trap.code;
+	jpeg_reader_begin(reader, data, len);
+	jpeg_save_markers(&reader->jpeg, JPEG_COM, LONGEST);
+	for (int app = 0; app < 16; app++)
+		jpeg_save_markers(&reader->jpeg, JPEG_APP0 + app, LONGEST);
+	(void)jpeg_read_header(&reader->jpeg, TRUE);
+	optimizer->coefficients = jpeg_read_coefficients(&reader->jpeg);
+	return 0;
+}
+
+/* libjpeg smooths progressive images of which not all bits of the lowest coefficients were sent:
+ * coef_bits says how many are missing, -1 for all. */
+static bool has_all_scans(const struct jpeg_decompress_struct *jpeg)
+{
+	if (!jpeg->progressive_mode)
+		return true;
+	for (int component = 0; component < jpeg->num_components; component++)
+		for (int i = 0; i < DCTSIZE2; i++)
+			if (jpeg->coef_bits[component][i] != 0)
+				return false;
+	return true;
+}
+
+static bool is_index_of_pictures(const struct jpeg_marker_struct *segment)
+{
+	return segment->marker == JPEG_APP0 + 2 && segment->data_length >= 4 &&
+	       memcmp(segment->data, "MPF", 4) == 0;
+}
+
+static void write_segments(struct jpeg_compress_struct *jpeg,
+			   const struct jpeg_marker_struct *segment)
+{
+	for (; segment; segment = segment->next)
+		if (!is_index_of_pictures(segment))
+			jpeg_write_marker(jpeg, segment->marker, segment->data,
+					  segment->data_length);
+}
+
+/* JFIF's and Adobe's segments are among those that are copied: colours are described by the same
+ * segments as before. */
+static int write_coefficients(struct optimizer *optimizer)
+{
+	struct jpeg_decompress_struct *from = &optimizer->reader.jpeg;
+	struct jpeg_compress_struct *to = &optimizer->writer.jpeg;
+
+	if (setjmp(optimizer->writer.trap.jump))
+		return optimizer->writer.trap.code;
+	jpeg_writer_begin(&optimizer->writer);
+	jpeg_copy_critical_parameters(from, to);
+	to->optimize_coding = TRUE;
+	to->write_JFIF_header = FALSE;
+	to->write_Adobe_marker = FALSE;
+	jpeg_write_coefficients(to, optimizer->coefficients);
+	write_segments(to, from->marker_list);
+	jpeg_finish_compress(to);
+	return 0;
+}
+
+int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *err)
+{
+	SCOPE(optimizer_release) struct optimizer optimizer = {.writer.out = out};
+	int r;
+
+	optimizer.reader.jpeg.err = jpeg_trap_init(&optimizer.reader.trap, err);
+	optimizer.writer.jpeg.err = jpeg_trap_init(&optimizer.writer.trap, err);
+	r = read_coefficients(&optimizer, data, len);
+	if (r < 0)
+		return r;
+	if (!has_all_scans(&optimizer.reader.jpeg))
+		return err_set(err, 1, "a progressive JPEG without its last scans");
+	return write_coefficients(&optimizer);
+}

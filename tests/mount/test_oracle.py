@@ -112,7 +112,7 @@ def train_as_usual(mounted, *words):
     """What oracle_scripts/ordinary.py said of each epoch: how many samples were had when the
     oracle first showed its seed; None: never. What is shown is true."""
     command = [sys.executable, "-B", oracle.SCRIPTS / "ordinary.py", mounted.path,
-               "--rate=1000", *words]
+               "--rate=500", "--epochs=2", *words]
     orders, shown = {}, []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         for line in job.stdout:
@@ -127,23 +127,33 @@ def train_as_usual(mounted, *words):
         if said["state"] != "locked":
             continue
         order = oracle.permutations(said["seed"], FILES)[0]
-        assert said["epoch"] in (epoch, epoch + 1) and order == orders[said["epoch"]], said
+        assert order == orders[said["epoch"]], said
+        # Until the next epoch is known, the end of the one before is shown.
+        assert said["epoch"] in (epoch, epoch + 1) or (
+            said["epoch"] == epoch - 1 and said["position"] > FILES * 0.9), (epoch, had, said)
         if said["epoch"] == epoch and known[epoch] is None:
             known[epoch] = had
     return known
+
+
+def check_known(known):
+    """Within the first half: the epochs are short."""
+    assert len(known) == 2
+    assert all(had is not None and had < FILES / 2 for had in known.values()), known
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python no longer asks for a terminal")
 def test_workers_made_anew_for_each_epoch_over_what_the_kernel_has(mount, data):
     mounted = mount(data.pack, "-o", "cache=kernel")
     run("sh", "-c", f"find '{mounted.path}/train' -type f -exec cat {{}} + >/dev/null")
-    known = train_as_usual(mounted, "--seed=42", "--epochs=3")
-    assert all(had is not None and had < FILES / 2 for had in known.values()), known
+    known = train_as_usual(mounted, "--seed=42")
+    check_known(known)
 
 
+@pytest.mark.slow
 def test_a_model_made_before_the_loader(mounted):
-    known = train_as_usual(mounted, "--seed=42", "--epochs=3", "--model=mobilenet_v3_small")
-    assert all(had is not None and had < FILES / 2 for had in known.values()), known
+    known = train_as_usual(mounted, "--seed=42", "--model=mobilenet_v3_small")
+    check_known(known)
 
 
 # --- not to be found ----------------------------------------------------------------------

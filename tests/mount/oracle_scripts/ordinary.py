@@ -11,11 +11,22 @@ import time
 
 import torch
 import torchvision
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import ToTensor
 
-from train import Numbered
+
+class Numbered(Dataset):
+    """The samples of another dataset, with their numbers for labels."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __len__(self):
+        return len(self.inner)
+
+    def __getitem__(self, number):
+        return self.inner[number][0], number
 
 
 def say(**what):

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -81,7 +82,7 @@ ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int fl
 /* ThreadSanitizer asks before it is ready to watch anybody. */
 __attribute__((no_sanitize("thread"))) int getpagesize(void)
 {
-	return orders.page ? orders.page : (int)sysconf(_SC_PAGESIZE);
+	return orders.page ? orders.page : (int)getauxval(AT_PAGESZ);
 }
 
 /* Counts in the pages of the system, as cachestat(2) does. */
@@ -92,7 +93,7 @@ int64_t cached_pages(int fd, uint64_t offset, uint64_t len)
 
 	if (syscall(451, fd, range, stat, 0) < 0)
 		return -errno;
-	return (int64_t)(stat[0] * (uint64_t)sysconf(_SC_PAGESIZE) / page);
+	return (int64_t)(stat[0] * getauxval(AT_PAGESZ) / page);
 }
 
 int fstatfs(int fd, struct statfs *ret)

@@ -33,15 +33,12 @@ static void work(void *context, size_t number)
 
 static void run(struct trace *trace, unsigned threads, uint64_t patience_ns, unsigned runs)
 {
-	const struct parallel_for_params params = {
+	const struct parallel_for parallel = {
 		.threads = threads, .patience_ns = patience_ns, .work = work, .context = trace};
-	struct parallel_for *parallel;
 
 	trace->caller = pthread_self();
-	assert_int_equal(parallel_for_new(&params, &parallel), 0);
 	for (unsigned i = 0; i < runs; i++)
-		parallel_for_run(parallel, COUNT);
-	parallel_for_free(parallel);
+		parallel_for_run(&parallel, COUNT);
 	for (size_t i = 0; i < COUNT; i++)
 		assert_int_equal(atomic_load(&trace->times[i]), runs);
 }
@@ -86,14 +83,10 @@ static void each_is_done_once_by_many_threads(void **state)
 
 static void nothing_to_do_is_done(void **state)
 {
-	const struct parallel_for_params params = {.threads = 4, .work = work};
-	struct parallel_for *parallel;
+	const struct parallel_for parallel = {.threads = 4, .work = work};
 
 	(void)state;
-	assert_int_equal(parallel_for_new(&params, &parallel), 0);
-	parallel_for_run(parallel, 0);
-	parallel_for_free(parallel);
-	parallel_for_free(NULL);
+	parallel_for_run(&parallel, 0);
 }
 
 int main(void)

@@ -1,143 +1,62 @@
 #include "pack/tool/import/parallel_for.h"
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct parallel_for {
-	struct parallel_for_params params;
-	pthread_t *helpers;
-	unsigned started; /* helpers; the caller's own */
-	bool called;	  /* helpers, for this run; the caller's own */
-	atomic_size_t next;
-	size_t count; /* changes only while no helper is busy */
+#define HELPERS_MOST 255
 
-	pthread_mutex_t lock;
-	pthread_cond_t more; /* a call, or stop */
-	pthread_cond_t done; /* busy == 0 */
-	uint64_t call;	     /* a number for each; protected by lock */
-	unsigned busy;	     /* helpers that have not come back; protected by lock */
-	bool stop;	     /* protected by lock */
+struct loop {
+	const struct parallel_for *parallel;
+	atomic_size_t next;
+	size_t count;
 };
 
-static bool do_next(struct parallel_for *parallel)
+static bool do_next(struct loop *loop)
 {
-	size_t number = atomic_fetch_add_explicit(&parallel->next, 1, memory_order_relaxed);
+	size_t number = atomic_fetch_add_explicit(&loop->next, 1, memory_order_relaxed);
 
-	if (number >= parallel->count)
+	if (number >= loop->count)
 		return false;
-	parallel->params.work(parallel->params.context, number);
+	loop->parallel->work(loop->parallel->context, number);
 	return true;
 }
 
-static void *helper_run(void *argument)
+static void *do_all(void *loop)
 {
-	struct parallel_for *parallel = argument;
-	uint64_t answered = 0;
-
-	pthread_mutex_lock(&parallel->lock);
-	for (;;) {
-		while (parallel->call == answered && !parallel->stop)
-			pthread_cond_wait(&parallel->more, &parallel->lock);
-		if (parallel->stop)
-			break;
-		answered = parallel->call;
-		pthread_mutex_unlock(&parallel->lock);
-		while (do_next(parallel))
-			;
-		pthread_mutex_lock(&parallel->lock);
-		if (--parallel->busy == 0)
-			pthread_cond_signal(&parallel->done);
-	}
-	pthread_mutex_unlock(&parallel->lock);
+	while (do_next(loop))
+		;
 	return NULL;
 }
 
-/* All of them are made before the first call, since each answers each call. */
-static void start_helpers(struct parallel_for *parallel)
+/* As many as can be made, are allowed, and find something to do. */
+static unsigned start_helpers(struct loop *loop, pthread_t *helpers)
 {
-	while (parallel->started + 1 < parallel->params.threads &&
-	       pthread_create(&parallel->helpers[parallel->started], NULL, helper_run, parallel) ==
-		       0)
-		parallel->started++;
-	/* Fewer are enough to go on with, none to be asked for again. */
-	parallel->params.threads = parallel->started + 1;
+	size_t left = loop->count - atomic_load(&loop->next);
+	unsigned started = 0;
+
+	while (started < HELPERS_MOST && started < left && started + 1 < loop->parallel->threads &&
+	       pthread_create(&helpers[started], NULL, do_all, loop) == 0)
+		started++;
+	return started;
 }
 
-static void call_helpers(struct parallel_for *parallel)
+void parallel_for_run(const struct parallel_for *parallel, size_t count)
 {
-	parallel->called = true;
-	start_helpers(parallel);
-
-	SCOPE_LOCK(&parallel->lock);
-	parallel->busy = parallel->started;
-	parallel->call++;
-	pthread_cond_broadcast(&parallel->more);
-}
-
-static void wait_for_helpers(struct parallel_for *parallel)
-{
-	SCOPE_LOCK(&parallel->lock);
-	while (parallel->busy > 0)
-		pthread_cond_wait(&parallel->done, &parallel->lock);
-}
-
-void parallel_for_run(struct parallel_for *parallel, size_t count)
-{
+	struct loop loop = {.parallel = parallel, .count = count};
+	pthread_t helpers[HELPERS_MOST];
 	uint64_t began = clock_ns(), ended;
+	unsigned started = 0;
 
-	parallel->count = count;
-	parallel->called = parallel->params.threads == 1;
-	atomic_store(&parallel->next, 0);
-	while (do_next(parallel)) {
-		if (parallel->called)
-			continue;
+	while (do_next(&loop)) {
 		ended = clock_ns();
-		if (ended - began > parallel->params.patience_ns &&
-		    atomic_load(&parallel->next) + 1 < count)
-			call_helpers(parallel);
+		if (ended - began > parallel->patience_ns && atomic_load(&loop.next) + 1 < count) {
+			started = start_helpers(&loop, helpers);
+			do_all(&loop);
+		}
 		began = ended;
 	}
-	wait_for_helpers(parallel);
-}
-
-int parallel_for_new(const struct parallel_for_params *params, struct parallel_for **ret)
-{
-	struct parallel_for *parallel = calloc(1, sizeof(*parallel));
-
-	if (parallel)
-		parallel->helpers = calloc(params->threads, sizeof(*parallel->helpers));
-	if (!parallel || !parallel->helpers) {
-		free(parallel);
-		return -ENOMEM;
-	}
-	parallel->params = *params;
-	pthread_mutex_init(&parallel->lock, NULL);
-	pthread_cond_init(&parallel->more, NULL);
-	pthread_cond_init(&parallel->done, NULL);
-	*ret = parallel;
-	return 0;
-}
-
-static void stop_helpers(struct parallel_for *parallel)
-{
-	SCOPE_LOCK(&parallel->lock);
-	parallel->stop = true;
-	pthread_cond_broadcast(&parallel->more);
-}
-
-void parallel_for_free(struct parallel_for *parallel)
-{
-	if (!parallel)
-		return;
-	stop_helpers(parallel);
-	for (unsigned i = 0; i < parallel->started; i++)
-		pthread_join(parallel->helpers[i], NULL);
-	pthread_cond_destroy(&parallel->done);
-	pthread_cond_destroy(&parallel->more);
-	pthread_mutex_destroy(&parallel->lock);
-	free(parallel->helpers);
-	free(parallel);
+	while (started > 0)
+		pthread_join(helpers[--started], NULL);
 }

@@ -52,7 +52,7 @@ struct scan {
 	uint64_t unwanted; /* names */
 	bool follow;
 
-	struct parallel_for *parallel;
+	struct parallel_for parallel;
 	struct scan_item *items; /* that are looked at, each by one thread */
 	int directory;		 /* theirs */
 	pthread_mutex_t lock;
@@ -126,14 +126,19 @@ static int compare_items(const void *one, const void *two, void *names)
 	return next_a - next_b;
 }
 
-/* Tells the watch, with the path of `name` in a directory (NULL: of the directory itself). */
+/* The path of `name` in a directory; NULL: of the directory itself. */
+static int path_in(const struct scan *scan, uint32_t directory, const char *name, struct buf *path)
+{
+	int r = scan_path(scan, directory, path);
+
+	return r < 0 || !name ? r : buf_addf(path, "%s%s", path->len ? "/" : "", name);
+}
+
 static int unreadable(struct scan *scan, uint32_t directory, const char *name, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = scan_path(scan, directory, &path);
+	int r = path_in(scan, directory, name, &path);
 
-	if (r == 0 && name)
-		r = buf_addf(&path, "%s%s", path.len ? "/" : "", name);
 	return r < 0 ? r : scan->watch->unreadable(scan->watch->context, path.data, error);
 }
 
@@ -143,10 +148,8 @@ static int special_item(struct scan *scan, uint32_t directory, const char *name,
 	const char *what = S_ISFIFO(mode)   ? "a named pipe"
 			   : S_ISSOCK(mode) ? "a socket"
 					    : "a device";
-	int r = scan_path(scan, directory, &path);
+	int r = path_in(scan, directory, name, &path);
 
-	if (r == 0)
-		r = buf_addf(&path, "%s%s", path.len ? "/" : "", name);
 	if (r == 0)
 		scan->watch->special(scan->watch->context, path.data, what);
 	return r;
@@ -157,10 +160,8 @@ static int ask_wanted(struct scan *scan, uint32_t directory, const char *name, b
 		      bool *ret)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = scan_path(scan, directory, &path);
+	int r = path_in(scan, directory, name, &path);
 
-	if (r == 0)
-		r = buf_addf(&path, "%s%s", path.len ? "/" : "", name);
 	if (r == 0)
 		*ret = scan->watch->wanted(scan->watch->context, path.data, is_directory);
 	if (r == 0 && !*ret)
@@ -280,7 +281,7 @@ static void look_at_all(struct scan *scan, int directory, struct scan_items *ite
 		qsort(items->items, items->count, sizeof(*items->items), compare_inodes);
 	scan->items = items->items;
 	scan->directory = directory;
-	parallel_for_run(scan->parallel, items->count);
+	parallel_for_run(&scan->parallel, items->count);
 	scan->items = NULL;
 }
 
@@ -497,20 +498,14 @@ static int scan_root(struct scan *scan, int root)
 /* What is needed only until the tree is known. */
 static void scan_end(struct scan *scan)
 {
-	parallel_for_free(scan->parallel);
 	entry_table_release(&scan->by_inode);
 	buf_release(&scan->firsts);
-	scan->parallel = NULL;
 	scan->watch = NULL;
 }
 
 int scan_new(const struct scan_params *params, const struct scan_watch *watch, struct scan **ret)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
-	const struct parallel_for_params parallel = {.threads = params->jobs,
-						     .patience_ns = params->patience_ns,
-						     .work = look_at_item,
-						     .context = scan};
 	int r;
 
 	if (!scan)
@@ -518,9 +513,11 @@ int scan_new(const struct scan_params *params, const struct scan_watch *watch, s
 	scan->watch = watch;
 	scan->follow = params->follow;
 	pthread_mutex_init(&scan->lock, NULL);
-	r = parallel_for_new(&parallel, &scan->parallel);
-	if (r == 0)
-		r = scan_root(scan, params->root);
+	scan->parallel = (struct parallel_for){.threads = params->jobs,
+					       .patience_ns = params->patience_ns,
+					       .work = look_at_item,
+					       .context = scan};
+	r = scan_root(scan, params->root);
 	scan_end(scan);
 	if (r != 0) {
 		scan_free(scan);

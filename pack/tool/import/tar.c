@@ -108,6 +108,17 @@ static void close_level(struct tar *tar)
 		tar->folder.len = innermost(tar)->folder;
 }
 
+/* A folder that is on the way to the entry in hand. */
+static struct tar_entry implied_folder(const struct tar *tar, const char *path)
+{
+	return (struct tar_entry){.kind = TAR_DIRECTORY,
+				  .path = path,
+				  .target = "",
+				  .mode = 0755,
+				  .mtime = tar->entry.mtime,
+				  .implied = true};
+}
+
 /* The file in hand is a tar, and has been opened: a folder takes its place, with its name without
  * the suffix, which is `stem` long. */
 static int become_folder(struct tar *tar, size_t stem)
@@ -116,12 +127,7 @@ static int become_folder(struct tar *tar, size_t stem)
 	tar->path.len = stem;
 	tar->folder.len = 0;
 	innermost(tar)->folder = stem;
-	tar->entry = (struct tar_entry){.kind = TAR_DIRECTORY,
-					.path = tar->path.data,
-					.target = "",
-					.mode = 0755,
-					.mtime = tar->entry.mtime,
-					.implied = true};
+	tar->entry = implied_folder(tar, tar->path.data);
 	return buf_adds(&tar->folder, tar->path.data);
 }
 
@@ -204,35 +210,25 @@ static const char *entry_fault(const struct tar *tar)
 }
 
 /* Makes an entry of what its level says. */
-static int take_member(struct tar *tar, const struct tar_member *member)
+static int take_member(struct tar *tar, const struct tar_entry *member)
 {
-	static const enum tar_kind kinds[] = {
-		[TAR_TYPE_DIRECTORY] = TAR_DIRECTORY, [TAR_TYPE_FILE] = TAR_FILE,
-		[TAR_TYPE_SYMLINK] = TAR_SYMLINK,     [TAR_TYPE_HARDLINK] = TAR_HARDLINK,
-		[TAR_TYPE_SPECIAL] = TAR_SPECIAL,
-	};
 	const char *fault = NULL;
-	int r = set_path(tar, &tar->path, member->name, &fault);
+	int r = set_path(tar, &tar->path, member->path, &fault);
 
-	tar->entry = (struct tar_entry){.kind = kinds[member->type],
-					.target = member->target,
-					.mode = member->mode,
-					.mtime = member->mtime,
-					.size = member->size,
-					.holes = member->holes};
+	tar->entry = *member;
 	if (r == 0 && tar->entry.kind == TAR_HARDLINK)
 		r = set_target(tar, member->target, &fault);
 	if (r == 0)
 		fault = entry_fault(tar);
 	if (fault)
-		r = become_unfit(tar, member->name, fault);
+		r = become_unfit(tar, member->path, fault);
 	if (r == 0 && tar->entry.kind == TAR_FILE)
 		r = open_if_tar(tar);
 	return r;
 }
 
 /* The next member of the innermost tar that has one. */
-static int next_member(struct tar *tar, struct tar_member *ret)
+static int next_member(struct tar *tar, struct tar_entry *ret)
 {
 	for (;;) {
 		struct tar_level *level = innermost(tar)->level;
@@ -259,7 +255,7 @@ static int next_member(struct tar *tar, struct tar_member *ret)
 
 static int next_entry(struct tar *tar)
 {
-	struct tar_member member;
+	struct tar_entry member;
 	int r = next_member(tar, &member);
 
 	if (r != 0)
@@ -296,12 +292,7 @@ static int return_folder(struct tar *tar, size_t len, struct tar_entry *ret)
 	if (r < 0)
 		return tar_fail(tar, r, "damaged after");
 	tar->above = len;
-	*ret = (struct tar_entry){.kind = TAR_DIRECTORY,
-				  .path = tar->returned.data,
-				  .target = "",
-				  .mode = 0755,
-				  .mtime = tar->entry.mtime,
-				  .implied = true};
+	*ret = implied_folder(tar, tar->returned.data);
 	return 0;
 }
 
@@ -383,11 +374,6 @@ int tar_read(struct tar *tar, void *buf, size_t len, struct err *err)
 uint64_t tar_position(const struct tar *tar)
 {
 	return tar->input.bytes;
-}
-
-const char *tar_library(void)
-{
-	return tar_level_library();
 }
 
 /* --- life -------------------------------------------------------------------------------- */

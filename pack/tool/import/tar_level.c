@@ -32,7 +32,7 @@ struct tar_level {
 	bool data_end;
 };
 
-const char *tar_level_library(void)
+const char *tar_library(void)
 {
 	return archive_version_string();
 }
@@ -182,31 +182,31 @@ static const char *level_special(mode_t type)
 	}
 }
 
-static enum tar_type level_type(struct archive_entry *entry)
+static enum tar_kind level_kind(struct archive_entry *entry)
 {
 	if (archive_entry_hardlink(entry))
-		return TAR_TYPE_HARDLINK;
+		return TAR_HARDLINK;
 	switch (archive_entry_filetype(entry)) {
 	case AE_IFREG:
-		return TAR_TYPE_FILE;
+		return TAR_FILE;
 	case AE_IFDIR:
-		return TAR_TYPE_DIRECTORY;
+		return TAR_DIRECTORY;
 	case AE_IFLNK:
-		return TAR_TYPE_SYMLINK;
+		return TAR_SYMLINK;
 	default:
-		return TAR_TYPE_SPECIAL;
+		return TAR_SPECIAL;
 	}
 }
 
-static const char *target_of(struct archive_entry *entry, enum tar_type type)
+static const char *target_of(struct archive_entry *entry, enum tar_kind kind)
 {
 	const char *target = NULL;
 
-	if (type == TAR_TYPE_HARDLINK)
+	if (kind == TAR_HARDLINK)
 		target = archive_entry_hardlink(entry);
-	else if (type == TAR_TYPE_SYMLINK)
+	else if (kind == TAR_SYMLINK)
 		target = archive_entry_symlink(entry);
-	else if (type == TAR_TYPE_SPECIAL)
+	else if (kind == TAR_SPECIAL)
 		target = level_special(archive_entry_filetype(entry));
 	return target ? target : "";
 }
@@ -224,25 +224,25 @@ static uint64_t stored(struct archive_entry *entry, uint64_t size)
 	return sum < size ? sum : size;
 }
 
-static void describe(struct tar_level *level, struct tar_member *ret)
+static void describe(struct tar_level *level, struct tar_entry *ret)
 {
 	struct archive_entry *entry = level->entry;
-	enum tar_type type = level_type(entry);
+	enum tar_kind kind = level_kind(entry);
 	const char *name = archive_entry_pathname(entry);
-	uint64_t size = type == TAR_TYPE_FILE ? (uint64_t)archive_entry_size(entry) : 0;
-	uint64_t holes = type == TAR_TYPE_FILE ? size - stored(entry, size) : 0;
+	uint64_t size = kind == TAR_FILE ? (uint64_t)archive_entry_size(entry) : 0;
+	uint64_t holes = kind == TAR_FILE ? size - stored(entry, size) : 0;
 
 	level->size = size;
 	level->given = level->len = 0;
 	level->sparse = holes > 0;
 	level->data_end = false;
-	*ret = (struct tar_member){.type = type,
-				   .name = name ? name : "",
-				   .target = target_of(entry, type),
-				   .mode = archive_entry_perm(entry) & 07777,
-				   .mtime = time_of(entry),
-				   .size = size,
-				   .holes = holes};
+	*ret = (struct tar_entry){.kind = kind,
+				  .path = name ? name : "",
+				  .target = target_of(entry, kind),
+				  .mode = archive_entry_perm(entry) & 07777,
+				  .mtime = time_of(entry),
+				  .size = size,
+				  .holes = holes};
 }
 
 int tar_level_finish(struct tar_level *level, struct err *err)
@@ -257,7 +257,7 @@ int tar_level_finish(struct tar_level *level, struct err *err)
 	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : level_fail(level, err);
 }
 
-int tar_level_next(struct tar_level *level, struct tar_member *ret, struct err *err)
+int tar_level_next(struct tar_level *level, struct tar_entry *ret, struct err *err)
 {
 	int r = tar_level_finish(level, err);
 	SCOPE_BYTES(level);

@@ -7,31 +7,10 @@
 #ifndef PACK_TOOL_IMPORT_TAR_LEVEL_H
 #define PACK_TOOL_IMPORT_TAR_LEVEL_H
 
-#include "base/err.h"
+#include "pack/tool/import/tar.h"
 #include "pack/tool/import/tar_blocks.h"
-#include <time.h>
 
 struct tar_level;
-
-enum tar_type {
-	TAR_TYPE_DIRECTORY,
-	TAR_TYPE_FILE,
-	TAR_TYPE_SYMLINK,
-	TAR_TYPE_HARDLINK,
-	TAR_TYPE_SPECIAL, /* `target` is what: "a device" */
-};
-
-struct tar_member {
-	enum tar_type type;
-	const char *name, *target; /* until the next call */
-	mode_t mode;		   /* permission bits */
-	struct timespec mtime;
-	uint64_t size;	/* of a file, bytes */
-	uint64_t holes; /* those of them that are zeros not in the tar */
-};
-
-/* The name and version of libarchive. */
-const char *tar_level_library(void);
 
 /* Reads up to the first header. 0; one of these, with err; -ENOTSUP (they are compressed, and err
  * says which program libarchive would need); or as tar_level_next(). */
@@ -40,9 +19,10 @@ const char *tar_level_library(void);
 int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err);
 void tar_level_free(struct tar_level *level); /* NULL is fine */
 
-/* 0; 1 at the end; -EBADMSG (err has what libarchive found); -ENOMEM; what reading `from` gave.
- * After a failure nothing but tar_level_free() may follow. */
-int tar_level_next(struct tar_level *level, struct tar_member *ret, struct err *err);
+/* The next member, its path and target as the tar has them, until the next call, "" where it has
+ * none; never TAR_UNFIT or implied. 0; 1 at the end; -EBADMSG (err has what libarchive found);
+ * -ENOMEM; what reading `from` gave. After a failure nothing but tar_level_free() may follow. */
+int tar_level_next(struct tar_level *level, struct tar_entry *ret, struct err *err);
 
 /* Lends bytes of the file in hand, as tar_blocks has it; errors as above. */
 ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *err);

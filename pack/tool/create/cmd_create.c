@@ -38,26 +38,6 @@ static void command_release(struct command *command)
 
 /* --- what the importer says --------------------------------------------------------------- */
 
-static int on_bad(void *context, const char *path, const char *reason)
-{
-	return create_unreadable(context, path, reason);
-}
-
-static void on_special(void *context, const char *path, const char *what)
-{
-	create_special(context, path, what);
-}
-
-static void on_left_out(void *context, const char *path, const char *reason)
-{
-	create_left_out(context, path, reason);
-}
-
-static int on_broken(void *context, int error, const struct err *err)
-{
-	return create_broken(context, error, err);
-}
-
 static int on_tick(void *context, uint64_t entries)
 {
 	struct create *create = context;
@@ -352,10 +332,10 @@ static int take_arguments(struct command *command, char **args)
 
 	create->source = args[0];
 	create->pack = args[1];
-	command->watch = (struct import_watch){.bad = on_bad,
-					       .special = on_special,
-					       .left_out = on_left_out,
-					       .broken = on_broken,
+	command->watch = (struct import_watch){.bad = create_unreadable,
+					       .special = create_special,
+					       .left_out = create_left_out,
+					       .broken = create_broken,
 					       .tick = on_tick,
 					       .context = create};
 	r = create_options_take(&command->options, create);

@@ -91,13 +91,17 @@ int create_fail(struct create *create, int error, const struct err *err);
  * filesystem that compresses; else 0. */
 int create_check_space(struct create *create);
 
-/* Says why the source cannot be read as a whole. Returns CREATE_DAMAGED for -EBADMSG, else
- * CREATE_TOLD. */
-int create_broken(struct create *create, int error, const struct err *err);
-
-/* An input, by its path in the source, that cannot be read. Returns 0 to go on without it,
- * CREATE_TOLD or -ENOMEM. */
-int create_unreadable(struct create *create, const char *path, const char *reason);
+/* What an importer says (import_watch), of inputs by their paths in the source; `create` is a
+ * struct create.
+ *
+ * One that cannot be read: 0 to go on without it, CREATE_TOLD or -ENOMEM. */
+int create_unreadable(void *create, const char *path, const char *reason);
+/* One of a kind that no pack can hold: left out. */
+void create_special(void *create, const char *path, const char *what);
+/* One that the options leave out: not counted. */
+void create_left_out(void *create, const char *path, const char *reason);
+/* Why the source cannot be read as a whole. CREATE_DAMAGED for -EBADMSG, else CREATE_TOLD. */
+int create_broken(void *create, int error, const struct err *err);
 
 /* What a check found. Returns 0 where the file shall be packed all the same, 1 where it shall be
  * left out, CREATE_TOLD or -ENOMEM. */
@@ -118,12 +122,6 @@ int create_refuse_annotations(struct create *create, const char *path, enum anno
 /* Looks for such a file in the folder that `root` is open on and whose entries have been added: 0,
  * CREATE_REFUSED or -ENOMEM. */
 int create_find_annotations(struct create *create, int root);
-
-/* An input of a kind that no pack can hold: said, left out. */
-void create_special(struct create *create, const char *path, const char *what);
-
-/* An input that the options leave out: said, not counted. */
-void create_left_out(struct create *create, const char *path, const char *reason);
 
 /* Says where the pack's place could serve it better, once its partial file is there. */
 void create_advise(const struct create *create);

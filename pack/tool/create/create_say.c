@@ -9,6 +9,7 @@
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include <malloc.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -97,8 +98,10 @@ int create_fail(struct create *create, int error, const struct err *err)
 						   : fail_pack(create, error, err);
 }
 
-int create_broken(struct create *create, int error, const struct err *err)
+int create_broken(void *context, int error, const struct err *err)
 {
+	struct create *create = context;
+
 	progress_clear(&create->progress);
 	log_error("%s: %s", create->source, err_text(err, error));
 	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_TOLD;
@@ -106,15 +109,25 @@ int create_broken(struct create *create, int error, const struct err *err)
 
 /* --- inputs --------------------------------------------------------------------------- */
 
-/* "SOURCE/path", or SOURCE for the root itself. */
-static const char *shown_path(const struct create *create, const char *path, struct buf *shown)
+/* Says something of an input: "SOURCE/path: text", or of SOURCE for the root itself. `log` is one
+ * of base/log.h. */
+static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
+		   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
+		   const char *format, ...)
 {
+	SCOPE_FREE char *text = NULL;
 	size_t len = strlen(create->source);
 	bool slash = *path && len > 0 && create->source[len - 1] != '/';
+	va_list args;
 
-	if (buf_addf(shown, "%s%s%s", create->source, slash ? "/" : "", path) < 0)
-		return path;
-	return shown->data;
+	va_start(args, format);
+	progress_clear(&create->progress);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	log("%s%s%s: %s", create->source, slash ? "/" : "", path, text ? text : strerror(ENOMEM));
+	va_end(args);
 }
 
 /* A field of a line of the bad list: what would end it is escaped. */
@@ -156,19 +169,17 @@ void create_list_held(struct create *create, struct buf *held)
 	held->len = 0;
 }
 
-int create_unreadable(struct create *create, const char *path, const char *reason)
+int create_unreadable(void *context, const char *path, const char *reason)
 {
-	SCOPE(buf_release) struct buf shown = BUF_INIT;
+	struct create *create = context;
 
-	progress_clear(&create->progress);
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
-	path = shown_path(create, path, &shown);
 	if (create->ask.on_bad != ON_BAD_SKIP) {
-		log_error("%s: %s; --on-bad=skip leaves such files out", path, reason);
+		say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out", reason);
 		return CREATE_TOLD;
 	}
-	log_notice("%s: %s; left out", path, reason);
+	say_of(create, log_notice, path, "%s; left out", reason);
 	create->counts.skipped++;
 	return 0;
 }
@@ -176,47 +187,41 @@ int create_unreadable(struct create *create, const char *path, const char *reaso
 /* What is bad only in the eyes of some is packed without a word. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding)
 {
-	SCOPE(buf_release) struct buf shown = BUF_INIT;
+	const char *text = finding->text;
 
-	if (create_list_bad(create, path, finding->damage, finding->text) < 0)
+	if (create_list_bad(create, path, finding->damage, text) < 0)
 		return -ENOMEM;
-	progress_clear(&create->progress);
-	path = shown_path(create, path, &shown);
 	if (finding->usable) {
-		log_detail("%s: %s", path, finding->text);
+		say_of(create, log_detail, path, "%s", text);
 		return 0;
 	}
-	if (create->ask.on_bad == ON_BAD_FAIL) {
-		log_error("%s: %s; --on-bad=skip leaves such files out, --on-bad=keep packs them",
-			  path, finding->text);
+	switch (create->ask.on_bad) {
+	case ON_BAD_FAIL:
+		say_of(create, log_error, path,
+		       "%s; --on-bad=skip leaves such files out, --on-bad=keep packs them", text);
 		return CREATE_TOLD;
-	}
-	if (create->ask.on_bad == ON_BAD_KEEP) {
-		log_notice("%s: %s; packed all the same", path, finding->text);
+	case ON_BAD_KEEP:
+		say_of(create, log_notice, path, "%s; packed all the same", text);
 		create->counts.kept++;
 		return 0;
+	default:
+		say_of(create, log_notice, path, "%s; left out", text);
+		create->counts.skipped++;
+		return 1;
 	}
-	log_notice("%s: %s; left out", path, finding->text);
-	create->counts.skipped++;
-	return 1;
 }
 
-void create_special(struct create *create, const char *path, const char *what)
+void create_special(void *context, const char *path, const char *what)
 {
-	SCOPE(buf_release) struct buf shown = BUF_INIT;
+	struct create *create = context;
 
-	progress_clear(&create->progress);
-	log_notice("%s: %s, which no pack can hold; left out", shown_path(create, path, &shown),
-		   what);
+	say_of(create, log_notice, path, "%s, which no pack can hold; left out", what);
 	create->counts.skipped++;
 }
 
-void create_left_out(struct create *create, const char *path, const char *reason)
+void create_left_out(void *create, const char *path, const char *reason)
 {
-	SCOPE(buf_release) struct buf shown = BUF_INIT;
-
-	progress_clear(&create->progress);
-	log_notice("%s: %s; left out", shown_path(create, path, &shown), reason);
+	say_of(create, log_notice, path, "%s; left out", reason);
 }
 
 /* --- the place of the pack ---------------------------------------------------------------- */
@@ -239,33 +244,29 @@ void create_advise(const struct create *create)
 
 int create_name_links(struct create *create, bool can_follow)
 {
-	SCOPE(buf_release) struct buf shown = BUF_INIT;
 	SCOPE(links_release) struct links links = {0};
-	const struct import *import = create->import;
+	const char *source = create->source;
+	size_t len = strlen(source);
 	char count[SIZE_TEXT];
-	int r = links_look(create->builder, import->entries, &links);
+	int r = links_look(create->builder, create->import->entries, &links);
 
-	if (r < 0 || links.leaving == 0)
-		return r;
-	progress_clear(&create->progress);
-	log_notice(
-		"%s: %s %s out of it, such as %s -> %s: a job that opens one reads the loose "
-		"file, or nothing on another machine%s",
-		create->source, count_noun(links.leaving, "symbolic link", count),
-		links.leaving == 1 ? "leads" : "lead", shown_path(create, links.path.data, &shown),
-		links.target.data, can_follow ? "; --dereference packs what links lead to" : "");
-	return 0;
+	if (r == 0 && links.leaving > 0)
+		say_of(create, log_notice, "",
+		       "%s %s out of it, such as %s%s%s -> %s: a job that opens one reads the "
+		       "loose file, or nothing on another machine%s",
+		       count_noun(links.leaving, "symbolic link", count),
+		       links.leaving == 1 ? "leads" : "lead", source,
+		       len && source[len - 1] == '/' ? "" : "/", links.path.data, links.target.data,
+		       can_follow ? "; --dereference packs what links lead to" : "");
+	return r;
 }
 
 static int on_dangling(void *context, const char *path, const char *target)
 {
-	SCOPE(buf_release) struct buf shown = BUF_INIT;
 	struct create *create = context;
 
-	progress_clear(&create->progress);
 	if (create->counts.dangling++ < LINKS_NAMED)
-		log_notice("%s: a link to %s, which was left out", shown_path(create, path, &shown),
-			   target);
+		say_of(create, log_notice, path, "a link to %s, which was left out", target);
 	return 0;
 }
 
@@ -285,46 +286,39 @@ int create_name_dangling(struct create *create)
 
 /* --- classes ------------------------------------------------------------------------------- */
 
-/* The one entry of a folder, if it has one only and that is a folder; else 0. */
-static uint32_t only_folder(const struct create *create, uint32_t folder)
+/* The one entry of the root, where it has one only and that is a folder with folders in it; else
+ * 0. An entry comes after the folder that it is in. */
+static uint32_t only_folder(const struct create *create)
 {
 	const struct builder *builder = create->builder;
+	bool has_folders = false;
 	uint32_t found = 0;
 
 	for (uint32_t id = 1; id < create->import->entries; id++) {
-		if (builder_parent(builder, id) != folder || builder_is_dropped(builder, id))
+		uint32_t parent = builder_parent(builder, id);
+		bool folder = builder_kind(builder, id) == FORMAT_DIRECTORY;
+
+		has_folders |= found && parent == found && folder;
+		if (parent != BUILDER_ROOT || builder_is_dropped(builder, id))
 			continue;
-		if (found || builder_kind(builder, id) != FORMAT_DIRECTORY)
+		if (found || !folder)
 			return 0;
 		found = id;
 	}
-	return found;
-}
-
-static bool has_folders(const struct create *create, uint32_t folder)
-{
-	for (uint32_t id = 1; id < create->import->entries; id++)
-		if (builder_parent(create->builder, id) == folder &&
-		    builder_kind(create->builder, id) == FORMAT_DIRECTORY)
-			return true;
-	return false;
+	return has_folders ? found : 0;
 }
 
 int create_name_one_folder(struct create *create)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	uint32_t folder = only_folder(create, BUILDER_ROOT);
-	int r;
+	uint32_t folder = only_folder(create);
+	int r = folder ? builder_path(create->builder, folder, &path) : 0;
 
-	if (folder == 0 || !has_folders(create, folder))
-		return 0;
-	r = builder_path(create->builder, folder, &path);
-	progress_clear(&create->progress);
-	if (r == 0)
-		log_notice(
-			"%s: all of it is in one folder, '%s', which loaders take for the only "
-			"class; --strip-components=1 packs what is in that",
-			create->source, path.data);
+	if (r == 0 && folder)
+		say_of(create, log_notice, "",
+		       "all of it is in one folder, '%s', which loaders take for the only class; "
+		       "--strip-components=1 packs what is in that",
+		       path.data);
 	return r;
 }
 
@@ -334,18 +328,14 @@ int create_name_one_folder(struct create *create)
 
 static int on_empty(void *context, uint32_t id)
 {
-	SCOPE(buf_release) struct buf path = BUF_INIT, shown = BUF_INIT;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct create *create = context;
 	int r = builder_path(create->builder, id, &path);
 
-	if (r < 0)
-		return r;
-	if (create->counts.empty++ == 0)
-		progress_clear(&create->progress);
-	if (create->counts.empty <= EMPTY_NAMED)
-		log_notice("%s: no file in it; ImageFolder refuses a class without images",
-			   shown_path(create, path.data, &shown));
-	return 0;
+	if (r == 0 && create->counts.empty++ < EMPTY_NAMED)
+		say_of(create, log_notice, path.data,
+		       "no file in it; ImageFolder refuses a class without images");
+	return r;
 }
 
 int create_name_empty(struct create *create)

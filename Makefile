@@ -162,8 +162,8 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_scan cache fill histogram in
 # mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
-packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dedup_table dataset \
-		   duplicates index lists path_map resume statistics)
+packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dataset \
+		   duplicates entry_table index lists resume statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)

@@ -1,16 +1,12 @@
-/* Entries by a hash. */
-#include "base/scope.h"
+/* Entries by a hash, by the bytes of their files, by their paths. */
 #include "pack/tool/import/entry_table.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <string.h>
+#include "pack_fixture.h"
 
-#include <cmocka.h>
+#define LEN 600
 
-#define assert_done(r) assert_int_equal(r, 0)
+/* --- hashes --- */
 
-static void nothing_is_found_before_anything_is_added(void **state)
+static void no_hash_is_found_before_anything_is_added(void **state)
 {
 	SCOPE(entry_table_release) struct entry_table table = {0};
 	size_t at = 0;
@@ -62,12 +58,118 @@ static void entries_of_one_hash_are_all_told(void **state)
 	assert_int_equal(entry_table_next(&table, 0, &at), 77);
 }
 
+/* --- bytes --- */
+
+/* The bytes of the file that is called so: where they are found, or a negative errno. */
+static int seek(struct fixture *f, const struct entry_table *table, uint32_t hash, const char *name,
+		size_t len)
+{
+	SCOPE_FREE char *bytes = malloc(len);
+	uint32_t entry;
+	int r;
+
+	assert_non_null(bytes);
+	pattern_bytes(pattern_seed(name, strlen(name)), 0, bytes, len);
+	r = entry_table_find_bytes(table, f->builder, hash, bytes, len, &entry);
+	return r < 0 ? r : (int)entry;
+}
+
+static void nothing_is_found_before_anything_is_added(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(entry_table_release) struct entry_table table = {0};
+
+	start(f);
+	assert_int_equal(seek(f, &table, 5, "x", LEN), -ENOENT);
+}
+
+static void of_files_with_one_hash_that_with_the_bytes_is_found(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(entry_table_release) struct entry_table table = {0};
+	uint32_t x, y, longer;
+
+	start(f);
+	longer = add_file(f, BUILDER_ROOT, "x longer", LEN + 1);
+	x = add_file(f, BUILDER_ROOT, "x", LEN);
+	y = add_file(f, BUILDER_ROOT, "y", LEN);
+	assert_done(entry_table_add(&table, 5, longer));
+	assert_done(entry_table_add(&table, 5, x));
+	assert_done(entry_table_add(&table, 5, y));
+	assert_int_equal(seek(f, &table, 5, "x", LEN), x);
+	assert_int_equal(seek(f, &table, 5, "y", LEN), y);
+	assert_int_equal(seek(f, &table, 5, "x longer", LEN + 1), longer);
+	assert_int_equal(seek(f, &table, 5, "z", LEN), -ENOENT);
+	assert_int_equal(seek(f, &table, 6, "x", LEN), -ENOENT);
+}
+
+static void a_failure_to_compare_is_told(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(entry_table_release) struct entry_table table = {0};
+
+	start(f);
+	assert_done(entry_table_add(&table, 5, add_name(f, BUILDER_ROOT, "without its bytes")));
+	assert_int_equal(seek(f, &table, 5, "x", LEN), -EINVAL);
+}
+
+/* --- paths --- */
+
+static void an_empty_table_knows_no_path(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(entry_table_release) struct entry_table map = {0};
+	uint32_t entry;
+
+	start(f);
+	assert_int_equal(entry_table_find_path(&map, f->builder, "x", 1, &entry), -ENOENT);
+}
+
+static void add_one(struct fixture *f, struct entry_table *map, uint32_t folder, const char *path)
+{
+	uint32_t entry = add_name(f, folder, path + 2);
+
+	assert_done(entry_table_add(map, entry_table_hash(path, strlen(path)), entry));
+}
+
+/* Of so many paths some twenty have a hash that another one has. */
+static void every_path_leads_to_its_own_entry(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(entry_table_release) struct entry_table map = {0};
+	const unsigned count = 400000;
+	char path[32];
+	uint32_t entry, folder;
+
+	start(f);
+	folder = add_dir(f, BUILDER_ROOT, "d");
+	for (unsigned i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "d/%u", i);
+		add_one(f, &map, folder, path);
+	}
+	for (unsigned i = 0; i < count; i++) {
+		size_t len = (size_t)snprintf(path, sizeof(path), "d/%u", i);
+
+		assert_done(entry_table_find_path(&map, f->builder, path, len, &entry));
+		assert_int_equal(entry, folder + 1 + i);
+		path[0] = 'e';
+		assert_int_equal(entry_table_find_path(&map, f->builder, path, len, &entry),
+				 -ENOENT);
+	}
+}
+
 int main(void)
 {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_found_before_anything_is_added),
+		cmocka_unit_test(no_hash_is_found_before_anything_is_added),
 		cmocka_unit_test(every_hash_leads_to_its_entry),
 		cmocka_unit_test(entries_of_one_hash_are_all_told),
+		TEST(nothing_is_found_before_anything_is_added),
+		TEST(of_files_with_one_hash_that_with_the_bytes_is_found),
+		TEST(a_failure_to_compare_is_told),
+		TEST(an_empty_table_knows_no_path),
+		TEST(every_path_leads_to_its_own_entry),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void command_release(struct command *command)
 
 	progress_clear(&create->progress);
 	import_free(create->import);
-	dedup_table_release(&create->dedup_table);
+	entry_table_release(&create->stored);
 	builder_free(create->builder);
 	scope_close(&command->root);
 	if (create->bad_list)

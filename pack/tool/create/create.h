@@ -10,7 +10,7 @@
 
 #include "pack/tool/cli/progress.h"
 #include "pack/tool/image/transform.h"
-#include "pack/tool/import/dedup_table.h"
+#include "pack/tool/import/entry_table.h"
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import_dir.h"
 #include "pack/write/builder.h"
@@ -59,8 +59,7 @@ struct create {
 	struct create_ask ask;
 	struct import *import;
 	struct builder *builder;
-	struct dedup_table
-		dedup_table;	      /* of the files that were stored, where dedup is asked for */
+	struct entry_table stored;    /* files by their bytes, where dedup is asked for */
 	struct create_sample *sample; /* while one is taken */
 	struct progress progress;
 	FILE *bad_list;	  /* NULL: none */

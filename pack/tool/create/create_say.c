@@ -415,7 +415,7 @@ int create_finish(struct create *create, bool json, double began)
 
 	/* Of millions of files each of these is large, as the last batch and the index are. */
 	import_free(steal_ptr(&create->import));
-	dedup_table_release(&create->dedup_table);
+	entry_table_release(&create->stored);
 	malloc_trim(0);
 	r = builder_finish(create->builder, &summary, &err);
 	if (r < 0)

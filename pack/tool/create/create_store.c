@@ -16,10 +16,13 @@
 #include <fcntl.h>
 #include <string.h>
 
+/* Bytes: a reference takes the path of the other file and 13 bytes. */
+#define DEDUP_LEAST 513
+
 /* Whether the bytes of a file that has been read are looked for among those of others. */
 static bool is_deduped(const struct create *create, const struct item *item)
 {
-	return create->ask.dedup && !item_is_large(item) && dedup_table_pays(item->bytes.len);
+	return create->ask.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
 }
 
 /* --- in the pipeline's threads: bytes are checked and transformed ------------------------- */
@@ -208,7 +211,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 		memcpy(&item->hash, at, sizeof(item->hash));
 		at += sizeof(item->hash);
 		if (past->stored)
-			r = dedup_table_add(&create->dedup_table, item->hash, item->id);
+			r = entry_table_add(&create->stored, item->hash, item->id);
 	}
 	if (r == 0 && (flags & NOTE_BAD))
 		r = list_again(create, item, at, (size_t)(end - at));
@@ -308,7 +311,7 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 	if (!item->error)
 		shape(create, item);
 	if (is_deduped(create, item))
-		item->hash = dedup_table_hash(item->bytes.data, item->bytes.len);
+		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
 }
 
 /* --- in ----------------------------------------------------------------------------------- */
@@ -403,14 +406,14 @@ static int store_memory(struct create *create, struct item *item, struct err *er
 static int store_once(struct create *create, struct item *item, struct err *err)
 {
 	uint32_t first;
-	int r = dedup_table_find(&create->dedup_table, create->builder, item->hash,
-				 item->bytes.data, item->bytes.len, &first);
+	int r = entry_table_find_bytes(&create->stored, create->builder, item->hash,
+				       item->bytes.data, item->bytes.len, &first);
 
 	if (r == 0)
 		return builder_alias(create->builder, item->id, first, err);
 	if (r == -ENOENT)
 		r = store_memory(create, item, err);
-	return r < 0 ? r : dedup_table_add(&create->dedup_table, item->hash, item->id);
+	return r < 0 ? r : entry_table_add(&create->stored, item->hash, item->id);
 }
 
 /* An error of the source itself is left in item->error. */

@@ -1,7 +1,7 @@
 #include "pack/tool/create/links.h"
 
 #include "base/scope.h"
-#include "pack/tool/import/path_map.h"
+#include "pack/tool/import/entry_table.h"
 #include <string.h>
 
 /* Without its last component. */
@@ -84,7 +84,7 @@ int links_look(const struct builder *builder, uint64_t entries, struct links *re
 }
 
 /* The paths of what was dropped. */
-static int map_dropped(const struct builder *builder, uint64_t entries, struct path_map *map)
+static int map_dropped(const struct builder *builder, uint64_t entries, struct entry_table *map)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = 0;
@@ -94,7 +94,7 @@ static int map_dropped(const struct builder *builder, uint64_t entries, struct p
 			continue;
 		r = builder_path(builder, id, &path);
 		if (r == 0)
-			r = path_map_add(map, path.data, path.len, id);
+			r = entry_table_add(map, entry_table_hash(path.data, path.len), id);
 	}
 	return r;
 }
@@ -104,7 +104,7 @@ int links_find_dangling(const struct builder *builder, uint64_t entries,
 			void *context)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, target = BUF_INIT, to = BUF_INIT;
-	SCOPE(path_map_release) struct path_map dropped = {0};
+	SCOPE(entry_table_release) struct entry_table dropped = {0};
 	int r = map_dropped(builder, entries, &dropped);
 	uint32_t file;
 
@@ -115,7 +115,7 @@ int links_find_dangling(const struct builder *builder, uint64_t entries,
 		else
 			continue;
 		if (r == 0)
-			r = path_map_find(&dropped, builder, to.data, to.len, &file);
+			r = entry_table_find_path(&dropped, builder, to.data, to.len, &file);
 		if (r == 0)
 			r = found(context, path.data, to.data);
 		else if (r == -EXDEV || r == -ENOENT)

@@ -1,8 +1,10 @@
 #include "pack/tool/import/entry_table.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include "base/scope.h"
+#include <string.h>
+#include <xxhash.h>
 
+/* Open addressing. */
 struct entry_slot {
 	uint32_t hash;
 	uint32_t entry; /* 0: free */
@@ -64,4 +66,47 @@ int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry)
 	put_slot(table->slots, table->room, (struct entry_slot){.hash = hash, .entry = entry});
 	table->count++;
 	return 0;
+}
+
+uint32_t entry_table_hash(const void *data, size_t len)
+{
+	return (uint32_t)XXH3_64bits(data, len);
+}
+
+/* Of 10 million files one in 400 has the hash of another one; what is read then are those of the
+ * same size. */
+int entry_table_find_bytes(const struct entry_table *table, const struct builder *builder,
+			   uint32_t hash, const void *data, size_t len, uint32_t *ret_entry)
+{
+	size_t at = 0;
+	uint32_t entry;
+
+	while ((entry = entry_table_next(table, hash, &at)) != 0) {
+		bool same;
+		int r = builder_same(builder, entry, data, len, &same);
+
+		if (r == 0 && same)
+			*ret_entry = entry;
+		if (r < 0 || same)
+			return r;
+	}
+	return -ENOENT;
+}
+
+int entry_table_find_path(const struct entry_table *table, const struct builder *builder,
+			  const char *path, size_t len, uint32_t *ret_entry)
+{
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	uint32_t hash = entry_table_hash(path, len), entry;
+	size_t at = 0;
+
+	while ((entry = entry_table_next(table, hash, &at)) != 0) {
+		if (builder_path(builder, entry, &found) < 0)
+			return -ENOMEM;
+		if (found.len == len && memcmp(found.data, path, len) == 0) {
+			*ret_entry = entry;
+			return 0;
+		}
+	}
+	return -ENOENT;
 }

@@ -1,13 +1,10 @@
-/* Entries by a hash: open addressing in slots of 8 bytes. All zero is empty.
- *
- * The hash has 32 bits and proves nothing: the caller compares the entries
- * that have it. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread
- * looks and adds. */
+/* Entries by a hash of 32 bits, which proves nothing: entries that have it are compared. All zero
+ * is empty. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread looks
+ * and adds; any may hash. */
 #ifndef PACK_TOOL_IMPORT_ENTRY_TABLE_H
 #define PACK_TOOL_IMPORT_ENTRY_TABLE_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "pack/write/builder.h"
 
 struct entry_table {
 	struct entry_slot *slots; /* a power of two of them */
@@ -21,5 +18,17 @@ uint32_t entry_table_next(const struct entry_table *table, uint32_t hash, size_t
 
 /* Adds an entry, which is not 0. Returns 0 or -ENOMEM. */
 int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry);
+
+/* Of the bytes of a file, or of a path. */
+uint32_t entry_table_hash(const void *data, size_t len);
+
+/* The entry that was added with that hash, and whose file has these bytes: 0, -ENOENT, or as
+ * builder_same(). */
+int entry_table_find_bytes(const struct entry_table *table, const struct builder *builder,
+			   uint32_t hash, const void *data, size_t len, uint32_t *ret_entry);
+
+/* The entry that was added with the hash of its path, which is this one: 0, -ENOENT or -ENOMEM. */
+int entry_table_find_path(const struct entry_table *table, const struct builder *builder,
+			  const char *path, size_t len, uint32_t *ret_entry);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "base/scope.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/import/path_map.h"
+#include "pack/tool/import/entry_table.h"
 #include "pack/tool/import/tar.h"
 #include <string.h>
 #include <sys/stat.h>
@@ -13,12 +13,11 @@ struct import_tar {
 	struct import import; /* first */
 	struct import_tar_params params;
 	struct tar *tar;
-	struct path_map map; /* not of the root */
-	struct buf path;     /* of who is looked at */
-	struct buf lacking;  /* a byte an entry: a directory that something was left out of, as
-				not wanted */
-	struct item *large;  /* being read */
-	bool begun;	     /* its first bytes have been looked at */
+	struct entry_table by_path; /* not the root */
+	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
+			       not wanted */
+	struct item *large; /* being read */
+	bool begun;	    /* its first bytes have been looked at */
 };
 
 /* What take_entry() found: a file, which is to be stored, or nothing of that kind. */
@@ -56,7 +55,7 @@ static int find_path(struct import_tar *tar, const char *path, size_t len, uint3
 		*ret = BUILDER_ROOT;
 		return 0;
 	}
-	return path_map_find(&tar->map, tar->params.builder, path, len, ret);
+	return entry_table_find_path(&tar->by_path, tar->params.builder, path, len, ret);
 }
 
 static int note_path(struct import_tar *tar, const char *path, uint32_t id)
@@ -67,7 +66,7 @@ static int note_path(struct import_tar *tar, const char *path, uint32_t id)
 		return r;
 	memset(tar->lacking.data + tar->lacking.len, 0, id + 1 - tar->lacking.len);
 	tar->lacking.len = id + 1;
-	return path_map_add(&tar->map, path, strlen(path), id);
+	return entry_table_add(&tar->by_path, entry_table_hash(path, strlen(path)), id);
 }
 
 static size_t parent_len(const char *path, size_t len)
@@ -417,7 +416,7 @@ static void tar_import_free(struct import *import)
 	struct import_tar *tar = tar_of(import);
 
 	tar_free(tar->tar);
-	path_map_release(&tar->map);
+	entry_table_release(&tar->by_path);
 	buf_release(&tar->lacking);
 	free(tar);
 }

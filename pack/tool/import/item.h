@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "pack/tool/image/annotations.h"
 #include "pack/tool/image/check.h"
-#include "pack/tool/import/dedup_table.h"
 #include "pack/write/builder.h"
 
 /* Larger files are not held in memory as a whole: they are read while they are stored, one at a

@@ -61,15 +61,10 @@ static int path_of_entry(struct ranking *ranking, uint32_t entry)
 
 /* --- a list --------------------------------------------------------------------------- */
 
-static uint32_t hash_path(const char *path, size_t len)
-{
-	return (uint32_t)XXH3_64bits(path, len);
-}
-
 /* The file or name of a file that has a path; the root, which is none, where there is none. */
 static uint32_t find_listed(struct ranking *ranking, const char *text, size_t len)
 {
-	uint32_t hash = hash_path(text, len), entry;
+	uint32_t hash = entry_table_hash(text, len), entry;
 	size_t at = 0;
 
 	while ((entry = entry_table_next(&ranking->by_path, hash, &at)) != 0)
@@ -142,7 +137,7 @@ static int rank_by_lines(struct ranking *ranking, struct err *err)
 		r = path_of_entry(ranking, entry);
 		if (r == 0)
 			r = entry_table_add(&ranking->by_path,
-					    hash_path(ranking->path.data, ranking->path.len),
+					    entry_table_hash(ranking->path.data, ranking->path.len),
 					    entry);
 	}
 	if (r == 0)

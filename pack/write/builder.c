@@ -386,11 +386,6 @@ void builder_image(struct builder *builder, uint32_t id, const struct dataset_im
 		journal_amend(builder->journal, image);
 }
 
-void builder_library(int *ret_major, int *ret_minor, int *ret_patch)
-{
-	store_library(ret_major, ret_minor, ret_patch);
-}
-
 void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret)
 {
 	const struct builder_node *node = builder_node(builder, id);

@@ -84,9 +84,6 @@ struct builder_summary {
 
 #define BUILDER_ROOT 0u
 
-/* The version of liblmdb, which writes the packs. */
-void builder_library(int *ret_major, int *ret_minor, int *ret_patch);
-
 /* Creates PATH.partial, or takes it up again (params->resume). Returns 0; -EEXIST (PATH exists, or
  * is no regular file, or PATH.partial is not of a builder); -EBUSY (another foldpack writes it);
  * -EINPROGRESS (an interrupted pack is there, and neither `resume` nor `replace` says what to do);

@@ -103,34 +103,25 @@ static int store_measure(struct store *store)
 	return code;
 }
 
-/* Opens the environment with room for a full batch after a record of `size` bytes, whatever
- * that record will cost: the size of the map reaches the file, so that it must not depend on
- * how the transaction before this one went. */
-static int store_open(struct store *store, uint64_t size)
+static int store_open(struct store *store, uint64_t map, unsigned flags)
 {
-	uint64_t want = 2 * store->batch + size + OPEN_COST, step = MAP_STEP * store->batch;
-	struct stat st;
-	int code;
+	int code = mdb_env_create(&store->env);
 
-	if (stat(store->path, &st) < 0)
-		return -errno;
-	code = mdb_env_create(&store->env);
-	if (code == 0)
-		code = mdb_env_set_mapsize(store->env,
-					   ((uint64_t)st.st_size + want + step - 1) / step * step);
+	if (code == 0 && map)
+		code = mdb_env_set_mapsize(store->env, map);
 	if (code == 0)
 		code = mdb_env_open(store->env, store->path,
-				    MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC | MDB_NORDAHEAD, 0600);
+				    MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC | MDB_NORDAHEAD | flags,
+				    0600);
 	if (code == 0)
-		code = mdb_txn_begin(store->env, NULL, 0, &store->txn);
+		code = mdb_txn_begin(store->env, NULL, flags, &store->txn);
 	if (code == 0)
 		code = mdb_dbi_open(store->txn, NULL, 0, &store->dbi);
 	if (code == 0)
 		code = store_measure(store);
+	store->reading = flags & MDB_RDONLY;
 	if (code != 0)
 		store_close(store);
-	store->batched = 0;
-	store->room = store->batch + size + OPEN_COST;
 	return store_errno(store, code);
 }
 
@@ -139,40 +130,34 @@ static bool is_writing(const struct store *store)
 	return store->txn && !store->reading;
 }
 
-/* Before anything that changes something. */
+/* Before anything that changes something. There is room for a full batch after a record of `size`
+ * bytes, whatever that record will cost: the size of the map reaches the file, so that it must not
+ * depend on how the transaction before this one went. */
 static int store_begin(struct store *store, uint64_t size)
 {
+	uint64_t want = 2 * store->batch + size + OPEN_COST, step = MAP_STEP * store->batch;
+	struct stat st;
+
 	if (store->failed)
 		return -EIO;
 	if (store->reading)
 		store_close(store);
-	return store->txn ? 0 : store_open(store, size);
+	if (store->txn)
+		return 0;
+	if (stat(store->path, &st) < 0)
+		return -errno;
+	store->batched = 0;
+	store->room = store->batch + size + OPEN_COST;
+	return store_open(store, ((uint64_t)st.st_size + want + step - 1) / step * step, 0);
 }
 
 /* Before anything that reads. Between a commit and the next record there is no transaction, and
  * none may begin that writes: what it has room for is that record's to say. */
 static int store_begin_reading(struct store *store)
 {
-	int code;
-
 	if (store->failed)
 		return -EIO;
-	if (store->txn)
-		return 0;
-	code = mdb_env_create(&store->env);
-	if (code == 0)
-		code = mdb_env_open(store->env, store->path,
-				    MDB_NOSUBDIR | MDB_NOLOCK | MDB_NORDAHEAD | MDB_RDONLY, 0600);
-	if (code == 0)
-		code = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &store->txn);
-	if (code == 0)
-		code = mdb_dbi_open(store->txn, NULL, 0, &store->dbi);
-	if (code == 0)
-		code = store_measure(store);
-	store->reading = code == 0;
-	if (code != 0)
-		store_close(store);
-	return store_errno(store, code);
+	return store->txn ? 0 : store_open(store, 0, MDB_RDONLY);
 }
 
 int store_new(const char *path, uint64_t batch, struct store **ret)

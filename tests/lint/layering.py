@@ -45,7 +45,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
          "fs/notify_store.h": ["cache/cache.h"],
          "fs/order_upload.h": ["cache/cache.h"],
          "fs/lists.h": ["pack/dataset.h"],
-         "pack/tool/cli/cmd.c": ["pack/write/builder.h", "pack/tool/image/jpeg.h",
+         "pack/tool/cli/cmd.c": ["pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
@@ -69,7 +69,7 @@ SYSTEM = {
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
     "xxhash.h": ["pack/*", "fs/lists*.c", "fs/main.c"],
-    "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check_kinds.c"],
+    "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }
 
@@ -80,14 +80,11 @@ MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-
 def matches(path, patterns):
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
-
 def room_of(path):
     return next((room for pattern, room in ROOMS if fnmatch.fnmatchcase(path, pattern)), None)
-
 
 def fault_of(path, quote, header):
     if quote == "<":
@@ -103,7 +100,6 @@ def fault_of(path, quote, header):
         return None
     return f"{room} may not include {header}"
 
-
 def includes():
     for file in source.files():
         path = str(file)
@@ -112,14 +108,12 @@ def includes():
             if fault:
                 yield f"{path}: {fault}"
 
-
 def words():
     for file in source.files():
         code = source.code(file)
         for pattern, where in ONLY_IN.items():
             if re.search(pattern, code) and not matches(str(file), where):
                 yield f"{file}: '{pattern}' belongs in {' '.join(where)}"
-
 
 def links(build):
     for program, forbidden in MAY_NOT_LINK.items():
@@ -130,7 +124,6 @@ def links(build):
         for library in re.findall(r"NEEDED.*\[(.*?)\]", done.stdout):
             if matches(library, [name + ".*" for name in forbidden]):
                 yield f"{program}: links {library}"
-
 
 if __name__ == "__main__":
     sys.exit(source.report([*includes(), *words(), *links(sys.argv[1])]))

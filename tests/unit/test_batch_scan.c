@@ -11,15 +11,10 @@ enum { FILES_MOST = 4000, WINDOWS_MOST = 64 };
 struct glass {
 	uint32_t files[FILES_MOST];
 	size_t count;
-	struct batch_list *batches;
+	struct batch_list batches;
 	struct batch all[WINDOWS_MOST];
 	unsigned made;
 };
-
-static void glass_release(struct glass *glass)
-{
-	batch_list_free(glass->batches);
-}
 
 /* Every file of the pack whose number among them leaves the remainder 0. */
 static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
@@ -32,16 +27,16 @@ static void cut(struct fixture *f, uint32_t divisor, struct glass *glass)
 		if (child.kind == FORMAT_FILE && number++ % divisor == 0)
 			glass->files[glass->count++] = e;
 	}
-	assert_done(batch_list_new(f->dataset, glass->files, glass->count, &glass->batches));
+	assert_done(batch_list_init(&glass->batches, f->dataset, glass->files, glass->count));
 	while (glass->made < WINDOWS_MOST &&
-	       batch_list_next(glass->batches, &glass->all[glass->made]))
+	       batch_list_next(&glass->batches, &glass->all[glass->made]))
 		glass->made++;
 }
 
 static void neighbours_share_a_window_in_the_order_of_entries(void **state)
 {
 	struct fixture *f = *state;
-	SCOPE(glass_release) struct glass glass = {0};
+	struct glass glass = {0};
 	char name[16];
 
 	start(f);
@@ -63,7 +58,7 @@ static void neighbours_share_a_window_in_the_order_of_entries(void **state)
 static void files_come_in_the_order_in_which_they_were_stored(void **state)
 {
 	struct fixture *f = *state;
-	SCOPE(glass_release) struct glass glass = {0};
+	struct glass glass = {0};
 	static const char *const names[] = {"d", "b", "a", "e", "c"};
 	uint32_t ids[5];
 
@@ -82,7 +77,7 @@ static void files_come_in_the_order_in_which_they_were_stored(void **state)
 static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
 {
 	struct fixture *f = *state;
-	SCOPE(glass_release) struct glass glass = {0};
+	struct glass glass = {0};
 	struct batch_extents extents;
 
 	start(f);
@@ -113,8 +108,8 @@ static void a_long_file_is_pieces_and_the_next_begins_anew(void **state)
 static void what_lies_far_between_is_not_read_along(void **state)
 {
 	struct fixture *f = *state;
-	SCOPE(glass_release) struct glass all = {0};
-	SCOPE(glass_release) struct glass some = {0};
+	struct glass all = {0};
+	struct glass some = {0};
 	uint64_t bytes = 0;
 	char name[16];
 
@@ -136,7 +131,7 @@ static void what_lies_far_between_is_not_read_along(void **state)
 static void an_empty_pack_has_no_batch(void **state)
 {
 	struct fixture *f = *state;
-	SCOPE(glass_release) struct glass glass = {0};
+	struct glass glass = {0};
 
 	start(f);
 	finish_and_open(f);
@@ -147,7 +142,7 @@ static void an_empty_pack_has_no_batch(void **state)
 static void files_without_bytes_are_a_window_too(void **state)
 {
 	struct fixture *f = *state;
-	SCOPE(glass_release) struct glass glass = {0};
+	struct glass glass = {0};
 
 	start(f);
 	add_file(f, BUILDER_ROOT, "a", 0);
@@ -234,7 +229,7 @@ static int broom_done(void *context, const struct batch *batch, void *note)
 
 static int swept(struct fixture *f, unsigned jobs, struct broom *broom)
 {
-	SCOPE(glass_release) struct glass glass = {0};
+	struct glass glass = {0};
 	struct batch_scan_params params = {.dataset = f->dataset,
 					   .files = glass.files,
 					   .jobs = jobs,

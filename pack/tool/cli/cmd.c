@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/import/tar.h"
-#include "pack/write/builder.h"
+#include "pack/write/store.h"
 #include <string.h>
 #include <xxhash.h>
 
@@ -46,7 +46,7 @@ void cmd_version(void)
 	unsigned xxh = XXH_versionNumber();
 	int major, minor, patch;
 
-	builder_library(&major, &minor, &patch);
+	store_library(&major, &minor, &patch);
 	printf("foldpack %s\nliblmdb %d.%d.%d, libjpeg-turbo %s, %s, xxHash %u.%u.%u\n",
 	       FOLDFS_VERSION, major, minor, patch, jpeg_version(), tar_library(), xxh / 10000,
 	       xxh / 100 % 100, xxh % 100);

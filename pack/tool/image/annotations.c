@@ -1,5 +1,6 @@
 #include "pack/tool/image/annotations.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -11,11 +12,6 @@ struct text {
 static bool is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
 }
 
 static bool has(struct text text, const char *word)
@@ -43,62 +39,48 @@ static bool is_voc(struct text text)
 
 /* --- YOLO ----------------------------------------------------------------------------- */
 
-static size_t digits(struct text *text)
+/* The next word of what is left of a line; its length, or 0. */
+static size_t next_word(struct text *line, const char **ret)
 {
-	const char *begin = text->at;
-
-	while (text->at < text->end && is_digit(*text->at))
-		text->at++;
-	return (size_t)(text->at - begin);
+	while (line->at < line->end && is_space(*line->at))
+		line->at++;
+	*ret = line->at;
+	while (line->at < line->end && !is_space(*line->at))
+		line->at++;
+	return (size_t)(line->at - *ret);
 }
 
-static bool accept(struct text *text, char c)
+static bool is_class(const char *word, size_t len)
 {
-	if (text->at == text->end || *text->at != c)
-		return false;
-	text->at++;
+	for (size_t i = 0; i < len; i++)
+		if (word[i] < '0' || word[i] > '9')
+			return false;
 	return true;
 }
 
-static void blanks(struct text *text)
-{
-	while (text->at < text->end && is_space(*text->at) && *text->at != '\n')
-		text->at++;
-}
-
-static bool at_word_end(const struct text *text)
-{
-	return text->at == text->end || is_space(*text->at);
-}
-
 /* 0 to 1: "0", "0.5", "1.000", ".25", "3e-05". */
-static bool coordinate(struct text *text)
+static bool is_coordinate(const char *word, size_t len)
 {
-	char first = text->at < text->end ? *text->at : '\0';
-	size_t whole = digits(text), fraction = 0;
-	bool small = false;
+	char number[64] = "", *end;
+	double value;
 
-	if (accept(text, '.'))
-		fraction = digits(text);
-	if (whole + fraction == 0 || whole > 1)
+	if (len >= sizeof(number))
 		return false;
-	if (accept(text, 'e') || accept(text, 'E'))
-		small = accept(text, '-') && digits(text) > 0;
-	return at_word_end(text) && (whole == 0 || first == '0' || first == '1' || small);
+	memcpy(number, word, len);
+	value = strtod(number, &end);
+	return strspn(number, "0123456789.eE-") == len && *end == '\0' && value >= 0 && value <= 1;
 }
 
-/* A class and four coordinates, more for outlines. Skips the end of the line. */
-static bool yolo_line(struct text *text)
+/* How many words there are: a class and four coordinates, more for outlines. -1: others. */
+static int yolo_line(struct text line)
 {
-	size_t coordinates = 0;
+	const char *word;
+	int words = 0;
 
-	if (digits(text) == 0 || !at_word_end(text))
-		return false;
-	for (blanks(text); text->at < text->end && *text->at != '\n'; blanks(text), coordinates++)
-		if (!coordinate(text))
-			return false;
-	accept(text, '\n');
-	return coordinates >= 4;
+	for (size_t len; (len = next_word(&line, &word)) > 0; words++)
+		if (words ? !is_coordinate(word, len) : !is_class(word, len))
+			return -1;
+	return words == 0 || words >= 5 ? words : -1;
 }
 
 /* Every line must match. The last one may be cut off where the head ends, and does not count,
@@ -106,18 +88,21 @@ static bool yolo_line(struct text *text)
 static bool is_yolo(struct text text)
 {
 	const char *last = memrchr(text.at, '\n', (size_t)(text.end - text.at));
-	size_t lines = 0;
+	int lines = 0;
 
 	if (last)
 		text.end = last + 1;
 	if (!has(text, "."))
 		return false;
-	for (blanks(&text); text.at < text.end; blanks(&text)) {
-		if (accept(&text, '\n'))
-			continue;
-		if (!yolo_line(&text))
+	for (const char *end; text.at < text.end; text.at = end + 1) {
+		int words;
+
+		end = memchr(text.at, '\n', (size_t)(text.end - text.at));
+		end = end ? end : text.end;
+		words = yolo_line((struct text){text.at, end});
+		if (words < 0)
 			return false;
-		lines++;
+		lines += words > 0;
 	}
 	return lines > 0;
 }

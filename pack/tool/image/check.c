@@ -1,13 +1,15 @@
 #include "pack/tool/image/check.h"
 
+#include "base/be.h"
+#include "base/le.h"
 #include "pack/dataset.h"
-#include "pack/tool/image/check_kinds.h"
+#include "pack/tool/image/bitmap.h"
+#include "pack/tool/image/bytes.h"
 #include "pack/tool/image/image.h"
-#include "pack/tool/image/jpeg_check.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
-#include <strings.h>
+#include <zlib.h>
 
 /* Of more, PIL raises DecompressionBombError: twice its MAX_IMAGE_PIXELS. */
 #define MAX_PIXELS ((uint64_t)2 * (1024 * 1024 * 1024 / 4 / 3))
@@ -22,6 +24,443 @@ int check_found(struct check_finding *ret, const char *damage, bool usable, cons
 	vsnprintf(ret->text, sizeof(ret->text), format, args);
 	va_end(args);
 	return 1;
+}
+
+static int truncated(struct check_finding *ret, const char *kind, const char *where)
+{
+	return check_found(ret, DAMAGE_TRUNCATED, false, "%s: ends in %s", kind, where);
+}
+
+static int corrupt(struct check_finding *ret, const char *kind, const char *why)
+{
+	return check_found(ret, DAMAGE_CORRUPT, false, "%s: %s", kind, why);
+}
+
+/* The pixels are `count` bytes at `from`. */
+static int check_pixels(const struct bytes *file, const char *kind, uint64_t from, uint64_t count,
+			struct check_finding *ret)
+{
+	if (bytes_have(file, from, count))
+		return 0;
+	return check_found(ret, DAMAGE_TRUNCATED, false,
+			   "%s: its pixels would end at byte %lu, the file ends at %zu", kind,
+			   from + count, file->len);
+}
+
+/* --- PNG ------------------------------------------------------------------------------ */
+
+struct png_walk {
+	struct bytes file;
+	size_t at; /* of the chunk: length, type, data, CRC */
+	uint32_t length;
+	bool pixels; /* IDAT was there */
+};
+
+static bool png_is(const struct png_walk *png, const char *type)
+{
+	return memcmp(png->file.data + png->at + 4, type, 4) == 0;
+}
+
+/* Whether the header's combination of bit depth and colour type is one of the standard's. */
+static bool png_depth_fits(const uint8_t *ihdr)
+{
+	static const uint32_t depths[] = {
+		[0] = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16,
+		[2] = 1 << 8 | 1 << 16,
+		[3] = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 8,
+		[4] = 1 << 8 | 1 << 16,
+		[6] = 1 << 8 | 1 << 16,
+	};
+
+	return ihdr[9] <= 6 && ihdr[8] <= 16 && depths[ihdr[9]] >> ihdr[8] & 1;
+}
+
+static int png_check_ihdr(const struct png_walk *png, struct check_finding *ret)
+{
+	const uint8_t *ihdr = png->file.data + png->at + 8;
+
+	if (!png_is(png, "IHDR") || png->length != 13)
+		return corrupt(ret, "PNG", "does not begin with its header");
+	if (!png_depth_fits(ihdr) || ihdr[10] != 0 || ihdr[11] != 0 || ihdr[12] > 1)
+		return corrupt(ret, "PNG", "its header makes no sense");
+	return 0;
+}
+
+static bool png_is_type(const uint8_t type[4])
+{
+	for (int i = 0; i < 4; i++)
+		if ((type[i] | 0x20) < 'a' || (type[i] | 0x20) > 'z')
+			return false;
+	return true;
+}
+
+/* Looks at the chunk at png->at, and finds its length. */
+static int png_check_chunk(struct png_walk *png, enum check_level level, struct check_finding *ret)
+{
+	const uint8_t *chunk = png->file.data + png->at;
+
+	if (!bytes_have(&png->file, png->at, 8))
+		return truncated(ret, "PNG", png->pixels ? "its pixels" : "its header");
+	if (!png_is_type(chunk + 4))
+		return corrupt(ret, "PNG", "its chunks do not follow each other");
+	png->length = be_get32(chunk);
+	png->pixels = png->pixels || png_is(png, "IDAT");
+	if (!bytes_have(&png->file, png->at, 12 + (uint64_t)png->length))
+		return check_found(ret, DAMAGE_TRUNCATED, false, "PNG: ends in its chunk %.4s",
+				   (const char *)chunk + 4);
+	if (level == CHECK_HEADER && png->pixels)
+		return 0;
+	if (crc32_z(0, chunk + 4, 4 + (size_t)png->length) != be_get32(chunk + 8 + png->length))
+		return check_found(ret, DAMAGE_CORRUPT, false,
+				   "PNG: the CRC of its chunk %.4s is wrong",
+				   (const char *)chunk + 4);
+	return 0;
+}
+
+/* Chunks, their CRCs (CHECK_HEADER: of those before the pixels), the end. */
+static int check_png(enum check_level level, const uint8_t *data, size_t len,
+		     struct check_finding *ret)
+{
+	struct png_walk png = {.file = {.data = data, .len = len}, .at = 8};
+	int r;
+
+	for (;;) {
+		r = png_check_chunk(&png, level, ret);
+		if (r == 0 && png.at == 8)
+			r = png_check_ihdr(&png, ret);
+		if (r != 0)
+			return r;
+		if (png_is(&png, "IEND"))
+			break;
+		png.at += 12 + (size_t)png.length;
+	}
+	return png.pixels ? 0 : corrupt(ret, "PNG", "has no pixels");
+}
+
+/* --- GIF ------------------------------------------------------------------------------ */
+
+/* The bytes of a colour table, by the flags that announce it. */
+static uint64_t gif_colours(uint8_t flags)
+{
+	return flags & 0x80 ? (uint64_t)3 << ((flags & 7) + 1) : 0;
+}
+
+/* Behind the sub-blocks at `at`: each begins with its length, 0 is the last. Beyond the end of the
+ * file where that comes first. */
+static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
+{
+	while (bytes_have(file, at, 1) && file->data[at] != 0)
+		at += 1 + (uint64_t)file->data[at];
+	return at + 1;
+}
+
+/* Behind the block at `at`, whose first byte is its kind; 0 where that is none. Zeros between
+ * blocks are common, and skipped. */
+static uint64_t gif_next(const struct bytes *file, uint64_t at)
+{
+	switch (file->data[at]) {
+	case 0:
+		return at + 1;
+	case 0x21: /* extension, with a label */
+		return gif_skip_blocks(file, at + 2);
+	case 0x2c: /* image: place and size, flags, colours, width of codes */
+		if (!bytes_have(file, at, 10))
+			return file->len + 1;
+		return gif_skip_blocks(file, at + 11 + gif_colours(file->data[at + 9]));
+	default:
+		return 0;
+	}
+}
+
+/* Blocks, and the trailer. Usable once a first picture is whole. */
+static int check_gif(const uint8_t *data, size_t len, struct check_finding *ret)
+{
+	const struct bytes file = {.data = data, .len = len};
+	uint64_t at, next, images = 0;
+
+	if (!bytes_have(&file, 0, 13))
+		return truncated(ret, "GIF", "its header");
+	for (at = 13 + gif_colours(data[10]); bytes_have(&file, at, 1) && data[at] != 0x3b;
+	     at = next) {
+		next = gif_next(&file, at);
+		if (next == 0)
+			return check_found(ret, DAMAGE_CORRUPT, images > 0,
+					   "GIF: its blocks do not follow each other");
+		images += data[at] == 0x2c && next <= len;
+	}
+	if (!bytes_have(&file, at, 1))
+		return check_found(ret, DAMAGE_TRUNCATED, images > 0,
+				   "GIF: ends without a trailer; whole pictures: %lu", images);
+	return images ? 0 : corrupt(ret, "GIF", "has no pixels");
+}
+
+/* --- WebP ----------------------------------------------------------------------------- */
+
+/* The frame of a lossy picture begins with a tag, in it the length of its first part. */
+static bool webp_lossy_fits(const uint8_t *frame, uint32_t size)
+{
+	uint32_t tag;
+
+	if (size < 10)
+		return false;
+	tag = (uint32_t)frame[0] | (uint32_t)frame[1] << 8 | (uint32_t)frame[2] << 16;
+	return !(tag & 1) && memcmp(frame + 3, "\x9d\x01\x2a", 3) == 0 && tag >> 5 <= size - 10;
+}
+
+/* What the chunk at `at` has of a picture: 1 one that may be sound, -1 one that is not, 0 none. */
+static int webp_picture(const struct bytes *file, uint64_t at)
+{
+	const uint8_t *chunk = file->data + at;
+	uint32_t size = le_get32(chunk + 4);
+
+	if (memcmp(chunk, "VP8 ", 4) == 0)
+		return webp_lossy_fits(chunk + 8, size) ? 1 : -1;
+	if (memcmp(chunk, "VP8L", 4) == 0)
+		return size >= 5 && chunk[8] == 0x2f ? 1 : -1;
+	return memcmp(chunk, "ANMF", 4) == 0;
+}
+
+/* The length of all, chunks, and the frame's header. */
+static int check_webp(const uint8_t *data, size_t len, struct check_finding *ret)
+{
+	struct bytes file = {.data = data, .len = len};
+	uint64_t at = 12, end = len < 12 ? 12 : 8 + (uint64_t)le_get32(data + 4);
+	int picture = 0;
+
+	if (len >= 12 && memcmp(data + 8, "WEBP", 4) != 0)
+		return corrupt(ret, "WebP", "RIFF of another kind");
+	if (end > len)
+		return check_found(ret, DAMAGE_TRUNCATED, false, "WebP: %zu of %lu bytes", len,
+				   end);
+	file.len = end;
+	for (; picture == 0 && bytes_have(&file, at, 8);
+	     at += 8 + ((uint64_t)le_get32(data + at + 4) + 1) / 2 * 2) {
+		if (!bytes_have(&file, at, 8 + (uint64_t)le_get32(data + at + 4)))
+			return corrupt(ret, "WebP", "its chunks do not follow each other");
+		picture = webp_picture(&file, at);
+	}
+	if (picture < 0)
+		return corrupt(ret, "WebP", "the header of its picture makes no sense");
+	return picture ? 0 : corrupt(ret, "WebP", "has no pixels");
+}
+
+/* --- BMP ------------------------------------------------------------------------------ */
+
+enum { BMP_RGB = 0, BMP_RLE8 = 1, BMP_RLE4 = 2, BMP_BITFIELDS = 3, BMP_ALPHABITFIELDS = 6 };
+
+struct bmp {
+	uint64_t width, height;
+	uint32_t pixels; /* where they begin */
+	uint32_t bits;	 /* of a pixel */
+	uint32_t packing, packed;
+};
+
+static struct bmp bmp_header(const uint8_t *data, size_t len)
+{
+	struct bmp bmp = {.pixels = le_get32(data + 10)};
+	uint32_t height;
+
+	if (le_get32(data + 14) == 12) {
+		bmp.width = le_get16(data + 18);
+		bmp.height = le_get16(data + 20);
+		bmp.bits = le_get16(data + 24);
+		return bmp;
+	}
+	height = le_get32(data + 22);
+	bmp.width = le_get32(data + 18);
+	bmp.height = height > INT32_MAX ? 0 - height : height;
+	bmp.bits = le_get16(data + 28);
+	bmp.packing = len >= 34 ? le_get32(data + 30) : 0;
+	bmp.packed = len >= 38 ? le_get32(data + 34) : 0;
+	return bmp;
+}
+
+/* Each row but the last is filled up to four bytes, which readers may do without in that. */
+static uint64_t bmp_pixel_bytes(const struct bmp *bmp)
+{
+	uint64_t bits = bmp->width * bmp->bits;
+
+	if (bmp->height == 0)
+		return 0;
+	if (bmp->packing == BMP_RLE8 || bmp->packing == BMP_RLE4)
+		return bmp->packed;
+	return (bmp->height - 1) * ((bits + 31) / 32 * 4) + (bits + 7) / 8;
+}
+
+static bool bmp_is_known(const struct bmp *bmp)
+{
+	switch (bmp->packing) {
+	case BMP_RGB:
+		return bmp->bits == 1 || bmp->bits == 4 || bmp->bits == 8 || bmp->bits == 16 ||
+		       bmp->bits == 24 || bmp->bits == 32;
+	case BMP_RLE8:
+		return bmp->bits == 8;
+	case BMP_RLE4:
+		return bmp->bits == 4;
+	case BMP_BITFIELDS:
+	case BMP_ALPHABITFIELDS:
+		return bmp->bits == 16 || bmp->bits == 24 || bmp->bits == 32;
+	default:
+		return false;
+	}
+}
+
+/* Where the pixels lie, and how many bytes they take. */
+static int check_bmp(const uint8_t *data, size_t len, struct check_finding *ret)
+{
+	uint32_t header = len >= 18 ? le_get32(data + 14) : 12;
+	struct bmp bmp;
+
+	if (header != 12 && (header < 16 || header > 124))
+		return corrupt(ret, "BMP", "its header makes no sense");
+	if (len < 30 || len - 14 < header)
+		return truncated(ret, "BMP", "its header");
+	bmp = bmp_header(data, len);
+	if (!bmp_is_known(&bmp))
+		return check_found(ret, DAMAGE_UNSUPPORTED, false,
+				   "BMP: %u bits a pixel, packed by method %u", bmp.bits,
+				   bmp.packing);
+	if (bmp.pixels < 14 + header)
+		return corrupt(ret, "BMP", "its pixels would lie in its header");
+	return check_pixels(&(struct bytes){.data = data, .len = len}, "BMP", bmp.pixels,
+			    bmp_pixel_bytes(&bmp), ret);
+}
+
+/* --- PNM ------------------------------------------------------------------------------ */
+
+/* Samples that are written as text, up to `wanted` of them. Those of a plain PBM are one digit
+ * each, with or without white space between them. */
+static uint64_t pnm_count_samples(const uint8_t *p, const uint8_t *end, bool bits, uint64_t wanted)
+{
+	uint64_t count = 0;
+
+	for (bool in = false; p < end && count < wanted; p++) {
+		bool digit = *p >= '0' && *p <= '9';
+
+		count += digit && (bits || !in);
+		in = digit;
+	}
+	return count;
+}
+
+/* As check_bmp(). Plain samples (P1 to P3) are counted at CHECK_DECODE. */
+static int check_pnm(enum check_level level, const uint8_t *data, size_t len,
+		     struct check_finding *ret)
+{
+	const struct bytes file = {.data = data, .len = len};
+	struct pnm pnm;
+	uint64_t samples, row, count;
+	int r = pnm_header(data, len, &pnm);
+
+	if (r == -ENODATA)
+		return truncated(ret, "PNM", "its header");
+	if (r < 0)
+		return corrupt(ret, "PNM", "its header makes no sense");
+	samples = (uint64_t)pnm.width * pnm.channels;
+	row = pnm.bits ? (samples + 7) / 8 : samples * (pnm.most > UINT8_MAX ? 2 : 1);
+	if (!pnm.plain)
+		return check_pixels(&file, "PNM", pnm.samples, row * pnm.height, ret);
+	if (level == CHECK_HEADER)
+		return 0;
+	samples *= pnm.height;
+	count = pnm_count_samples(data + pnm.samples, data + len, pnm.bits, samples);
+	if (count < samples)
+		return check_found(ret, DAMAGE_TRUNCATED, false,
+				   "PNM: ends after %lu of %lu samples", count, samples);
+	return 0;
+}
+
+/* --- TIFF ----------------------------------------------------------------------------- */
+
+enum {
+	TIFF_STRIPS = 273,
+	TIFF_STRIP_BYTES = 279,
+	TIFF_TILES = 324,
+	TIFF_TILE_BYTES = 325,
+};
+
+struct tiff {
+	struct bytes file;
+	/* Fields that were found, by where they lie; 0: not there. */
+	uint64_t pixels, bytes;
+};
+
+/* The values of a field. */
+struct tiff_values {
+	uint64_t at;
+	uint32_t count, size;
+};
+
+static struct tiff_values tiff_values(const struct tiff *tiff, uint64_t field)
+{
+	struct tiff_values values = {.count = bytes_get(&tiff->file, field + 4, 4)};
+
+	values.size = bytes_get(&tiff->file, field + 2, 2) == TIFF_SHORT ? 2 : 4;
+	values.at = (uint64_t)values.count * values.size <= 4
+			    ? field + 8
+			    : bytes_get(&tiff->file, field + 8, 4);
+	return values;
+}
+
+static uint64_t tiff_value(const struct tiff *tiff, const struct tiff_values *values, uint32_t i)
+{
+	return bytes_get(&tiff->file, values->at + (uint64_t)i * values->size, values->size);
+}
+
+static bool tiff_is_whole(const struct tiff *tiff, const struct tiff_values *values)
+{
+	return bytes_have(&tiff->file, values->at, (uint64_t)values->count * values->size);
+}
+
+/* Each strip or tile must lie in the file. */
+static int tiff_check_pixels(const struct tiff *tiff, struct check_finding *ret)
+{
+	struct tiff_values from = tiff_values(tiff, tiff->pixels), bytes = {0};
+	int r = 0;
+
+	if (tiff->bytes)
+		bytes = tiff_values(tiff, tiff->bytes);
+	if (!tiff_is_whole(tiff, &from) || !tiff_is_whole(tiff, &bytes))
+		return truncated(ret, "TIFF", "its directory");
+	for (uint32_t i = 0; r == 0 && i < from.count; i++)
+		r = check_pixels(&tiff->file, "TIFF", tiff_value(tiff, &from, i),
+				 i < bytes.count ? tiff_value(tiff, &bytes, i) : 1, ret);
+	return r;
+}
+
+/* Of strips and tiles one is there; fields of other types than are usual stay unseen. */
+static void tiff_find(struct tiff *tiff, uint64_t field, uint32_t count)
+{
+	for (; count > 0; count--, field += TIFF_FIELD) {
+		uint32_t tag = bytes_get(&tiff->file, field, 2);
+
+		if (tag == TIFF_STRIPS || tag == TIFF_TILES)
+			tiff->pixels = field;
+		else if (tag == TIFF_STRIP_BYTES || tag == TIFF_TILE_BYTES)
+			tiff->bytes = field;
+	}
+}
+
+/* The first directory, and where the pixels lie that it points at. Of BigTIFF nothing. */
+static int check_tiff(const uint8_t *data, size_t len, struct check_finding *ret)
+{
+	struct tiff tiff = {.file = {.data = data, .len = len, .big = data[0] == 'M'}};
+	uint64_t fields;
+	uint32_t count;
+
+	if (len < 8)
+		return truncated(ret, "TIFF", "its header");
+	if (bytes_get(&tiff.file, 2, 2) == 43)
+		return 0;
+	fields = tiff_fields(&tiff.file, &count);
+	if (fields < 10)
+		return corrupt(ret, "TIFF", "its directory would lie in its header");
+	if (!bytes_have(&tiff.file, fields - 2, 2 + (uint64_t)count * TIFF_FIELD))
+		return truncated(ret, "TIFF", "front of its directory");
+	tiff_find(&tiff, fields, count);
+	if (!tiff.pixels)
+		return corrupt(ret, "TIFF", "has no pixels");
+	return tiff_check_pixels(&tiff, ret);
 }
 
 /* --- what a file claims to be --------------------------------------------------------- */
@@ -57,7 +496,7 @@ static int check_kind(enum check_level level, enum format_image kind, const uint
 {
 	switch (kind) {
 	case IMAGE_JPEG:
-		return jpeg_check(level, data, len, ret);
+		return check_jpeg(level, data, len, ret);
 	case IMAGE_PNG:
 		return check_png(level, data, len, ret);
 	case IMAGE_GIF:

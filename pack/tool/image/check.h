@@ -12,7 +12,7 @@
  * at either level. Bytes after the end of an image are no damage: cameras leave a second picture
  * there, others padding.
  *
- * Any bytes give an answer, in memory bounded by JPEG_CHECK_MEMORY (jpeg_check.h) and in time that
+ * Any bytes give an answer, in memory bounded by CHECK_JPEG_MEMORY and in time that
  * grows with the pixels that a header claims, of which MAX_PIXELS (check.c) are the most. */
 #ifndef PACK_TOOL_IMAGE_CHECK_H
 #define PACK_TOOL_IMAGE_CHECK_H
@@ -47,6 +47,13 @@ struct check_finding {
  * silent. */
 int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
 		struct check_finding *ret);
+
+/* The most that decoding takes, in bytes. A JPEG in one scan needs some rows only, one in several
+ * scans all its coefficients: 256 MiB are 89 million pixels with halved colours. */
+#define CHECK_JPEG_MEMORY ((uint64_t)256 << 20)
+
+/* The part that libjpeg-turbo does (jpeg_check.c), for bytes that begin as a JPEG does. */
+int check_jpeg(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret);
 
 /* Formats a finding. Returns 1. */
 int check_found(struct check_finding *ret, const char *damage, bool usable, const char *format, ...)

@@ -1,7 +1,7 @@
 /* Entropy coding is where damage shows: bytes that fit no Huffman code, that end too early, or
  * that are left over. So the coefficients are read, and of each block only the first one is
  * turned into pixels (scale 1/8), which takes three quarters of the time. */
-#include "pack/tool/image/jpeg_check.h"
+#include "pack/tool/image/check.h"
 
 #include "pack/tool/image/jpeg_trap.h"
 #include <errno.h>
@@ -262,7 +262,7 @@ static void limit_memory(struct checker *checker)
 {
 	uint64_t need = coefficients_bytes(&checker->reader.jpeg);
 
-	if (checker->part != IN_SCANS || need <= JPEG_CHECK_MEMORY)
+	if (checker->part != IN_SCANS || need <= CHECK_JPEG_MEMORY)
 		return;
 	if (checker->has_eoi) {
 		check_found(checker->finding, DAMAGE_NOT_DECODED, true,
@@ -330,7 +330,7 @@ static int examine(struct checker *checker, const uint8_t *data, size_t len)
 	return 0;
 }
 
-int jpeg_check(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
+int check_jpeg(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
 {
 	struct checker checker = {.level = level, .finding = ret};
 	struct jpeg_error_mgr *manager = jpeg_trap_init(&checker.reader.trap, NULL);

@@ -20,13 +20,6 @@ struct place {
 	uint32_t entry;
 };
 
-struct batch_list {
-	const struct dataset *dataset;
-	const uint32_t *files;
-	size_t count, next;
-	uint64_t from; /* of the next file: what has been given out */
-};
-
 static uint64_t offset_of(const struct dataset *dataset, uint32_t entry)
 {
 	struct dataset_extent extent;
@@ -70,38 +63,20 @@ static bool find_places(const struct dataset *dataset, const uint32_t *files, si
 	return sorted;
 }
 
-static int put_in_order(const struct dataset *dataset, uint32_t *files, size_t count)
+int batch_list_init(struct batch_list *batches, const struct dataset *dataset, uint32_t *files,
+		    size_t count)
 {
 	SCOPE_FREE struct place *places = malloc(count * sizeof(*places) + 1);
 
 	if (!places)
 		return -ENOMEM;
+	*batches = (struct batch_list){.dataset = dataset, .files = files, .count = count};
 	if (find_places(dataset, files, count, places))
 		return 0;
 	qsort(places, count, sizeof(*places), compare_places);
 	for (size_t i = 0; i < count; i++)
 		files[i] = places[i].entry;
 	return 0;
-}
-
-int batch_list_new(const struct dataset *dataset, uint32_t *files, size_t count,
-		   struct batch_list **ret)
-{
-	struct batch_list *batches = malloc(sizeof(*batches));
-	int r = batches ? put_in_order(dataset, files, count) : -ENOMEM;
-
-	if (r < 0) {
-		free(batches);
-		return r;
-	}
-	*batches = (struct batch_list){.dataset = dataset, .files = files, .count = count};
-	*ret = batches;
-	return 0;
-}
-
-void batch_list_free(struct batch_list *batches)
-{
-	free(batches);
 }
 
 /* --- batches -------------------------------------------------------------------------------- */
@@ -305,7 +280,7 @@ struct batch_slot {
 
 struct batch_scan {
 	const struct batch_scan_params *params;
-	struct batch_list *batches;
+	struct batch_list batches;
 	struct batch_reader *readers; /* of each thread */
 	unsigned jobs;		      /* how many there are */
 	struct batch_slot *items;     /* a ring */
@@ -322,7 +297,6 @@ static void scan_release(struct batch_scan *scan)
 	free(scan->readers);
 	free(scan->items);
 	free(scan->notes);
-	batch_list_free(scan->batches);
 }
 
 static int scan_prepare(struct batch_scan *scan)
@@ -337,7 +311,7 @@ static int scan_prepare(struct batch_scan *scan)
 	scan->notes = calloc(scan->slots, params->note_size);
 	if (!scan->readers || !scan->items || !scan->notes)
 		return -ENOMEM;
-	r = batch_list_new(params->dataset, params->files, params->count, &scan->batches);
+	r = batch_list_init(&scan->batches, params->dataset, params->files, params->count);
 	for (; r == 0 && scan->jobs < params->jobs; scan->jobs++)
 		r = batch_reader_init(&scan->readers[scan->jobs], params->dataset);
 	return r;
@@ -360,7 +334,7 @@ static int scan_begin(struct batch_scan *scan, struct batch_slot **ret)
 	struct batch_slot *item = &scan->items[slot];
 	int r = 0;
 
-	if (!batch_list_next(scan->batches, &item->batch))
+	if (!batch_list_next(&scan->batches, &item->batch))
 		return 0;
 	scan->next++;
 	item->note = scan->notes + slot * params->note_size;

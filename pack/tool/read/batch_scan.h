@@ -25,13 +25,17 @@ struct batch {
 	size_t len;	/* that it spans there, gaps included; at most BATCH_BYTES */
 };
 
-struct batch_list;
+struct batch_list {
+	const struct dataset *dataset;
+	const uint32_t *files;
+	size_t count, next;
+	uint64_t from; /* of the next file: what has been given out */
+};
 
 /* Of `files`, entries that are files or other names of some, ascending: put in order where they
  * are, and borrowed. 0 or -ENOMEM. */
-int batch_list_new(const struct dataset *dataset, uint32_t *files, size_t count,
-		   struct batch_list **ret);
-void batch_list_free(struct batch_list *batches);
+int batch_list_init(struct batch_list *batches, const struct dataset *dataset, uint32_t *files,
+		    size_t count);
 
 /* Whether there is another batch. */
 bool batch_list_next(struct batch_list *batches, struct batch *ret);

@@ -294,7 +294,8 @@ static int compare_values(const void *a, const void *b)
 
 void range_of(uint64_t *values, uint64_t count, struct range *ret)
 {
-	qsort(values, count, sizeof(*values), compare_values);
+	if (count)
+		qsort(values, count, sizeof(*values), compare_values);
 	*ret = count ? (struct range){values[0], values[count / 2], values[count - 1]}
 		     : (struct range){0};
 }

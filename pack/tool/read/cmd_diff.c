@@ -103,9 +103,9 @@ static void print_kinds(const struct diff *diff, const struct compare_finding *f
 {
 	fputs("File ", stdout);
 	print_path(diff->folder, finding->path, finding->len);
-	printf(" is %s while file ", finding->folder_kind);
+	printf(" is %s while file ", finding->folder);
 	print_path(diff->pack, finding->path, finding->len);
-	printf(" is %s", finding->pack_kind);
+	printf(" is %s", finding->pack);
 }
 
 static void print_differ(const struct diff *diff, const struct compare_finding *finding)
@@ -116,7 +116,7 @@ static void print_differ(const struct diff *diff, const struct compare_finding *
 	print_path(diff->pack, finding->path, finding->len);
 	fputs(" differ", stdout);
 	if (finding->difference == COMPARE_MODE)
-		printf(": %04o and %04o", finding->folder_mode, finding->pack_mode);
+		printf(": %s and %s", finding->folder, finding->pack);
 }
 
 static int on_difference(void *context, const struct compare_finding *finding)

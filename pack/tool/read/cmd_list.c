@@ -94,27 +94,46 @@ static bool is_listed(const struct dataset_entry *entry)
 	return entry->kind != FORMAT_DIRECTORY || entry->children == 0;
 }
 
+/* What the index has of an entry beside its place. */
+struct facts {
+	struct dataset_attr attr;
+	struct dataset_image image;
+	char sum[17]; /* "-": it has no bytes */
+};
+
+static int find_facts(struct list *list, uint32_t number, const struct dataset_entry *entry,
+		      struct facts *ret)
+{
+	uint64_t sum;
+	int r = dataset_attr(list->dataset, number, &ret->attr);
+
+	ret->image = (struct dataset_image){0};
+	snprintf(ret->sum, sizeof(ret->sum), "-");
+	if (r < 0 || !is_file(entry))
+		return r;
+	r = dataset_image(list->dataset, entry->inode, &ret->image);
+	if (r == 0)
+		r = summary_sum(list->dataset, number, &sum);
+	if (r == 0)
+		snprintf(ret->sum, sizeof(ret->sum), "%016" PRIx64, sum);
+	return r;
+}
+
 /* "-rw-r--r--       112300   500x375   0123456789abcdef  " */
 static int add_details(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
-	char mode[TEXT_MODE], pixels[32] = "-", sum_text[17] = "-";
-	struct dataset_attr attr;
-	struct dataset_image image = {0};
-	uint64_t sum;
-	int r = dataset_attr(list->dataset, number, &attr);
+	char mode[TEXT_MODE], pixels[32] = "-";
+	struct facts facts;
+	int r = find_facts(list, number, entry, &facts);
 
-	if (r == 0 && is_file(entry))
-		r = dataset_image(list->dataset, entry->inode, &image);
-	if (r == 0 && is_file(entry)) {
-		r = summary_sum(list->dataset, number, &sum);
-		snprintf(sum_text, sizeof(sum_text), "%016" PRIx64, sum);
-	}
 	if (r < 0)
 		return r;
-	if (image.width)
-		snprintf(pixels, sizeof(pixels), "%" PRIu32 "x%" PRIu32, image.width, image.height);
+	if (facts.image.width)
+		snprintf(pixels, sizeof(pixels), "%" PRIu32 "x%" PRIu32, facts.image.width,
+			 facts.image.height);
 	return buf_addf(&list->line, "%s %12" PRIu64 " %11s %16s ",
-			text_mode(entry->kind, attr.mode, mode), entry->size, pixels, sum_text);
+			text_mode(entry->kind, facts.attr.mode, mode), entry->size, pixels,
+			facts.sum);
 }
 
 static int add_target(struct list *list, uint32_t number)
@@ -162,47 +181,29 @@ static int add_link_fields(struct list *list, struct json *json, uint32_t number
 	return r;
 }
 
-/* Of files only: nothing else has bytes. */
-static int add_sum(struct list *list, struct json *json, uint32_t number)
-{
-	char text[17];
-	uint64_t sum;
-	int r = summary_sum(list->dataset, number, &sum);
-
-	if (r < 0)
-		return r;
-	snprintf(text, sizeof(text), "%016" PRIx64, sum);
-	json_string(json, "checksum", text);
-	return 0;
-}
-
 static int list_json(struct list *list, uint32_t number, const struct dataset_entry *entry)
 {
 	struct json json = json_begin(&list->line);
-	struct dataset_image image = {0};
-	struct dataset_attr attr;
+	struct facts facts;
 	char mode[8];
-	int r = dataset_attr(list->dataset, number, &attr);
+	int r = find_facts(list, number, entry, &facts);
 
-	if (r == 0 && is_file(entry))
-		r = dataset_image(list->dataset, entry->inode, &image);
 	if (r < 0)
 		return r;
-	snprintf(mode, sizeof(mode), "%04o", attr.mode & 07777);
+	snprintf(mode, sizeof(mode), "%04o", facts.attr.mode & 07777);
 	json_object(&json, NULL);
 	json_bytes(&json, "path", list->path.data, list->path.len);
 	json_string(&json, "type", text_kind(entry->kind));
 	json_u64(&json, "size", entry->kind == FORMAT_DIRECTORY ? 0 : entry->size);
 	json_string(&json, "mode", mode);
-	json_i64(&json, "mtime", attr.mtime.tv_sec);
-	json_u64(&json, "mtime_nsec", (uint64_t)attr.mtime.tv_nsec);
-	json_u64(&json, "width", image.width);
-	json_u64(&json, "height", image.height);
-	json_string(&json, "kind", format_image_name(image.kind));
+	json_i64(&json, "mtime", facts.attr.mtime.tv_sec);
+	json_u64(&json, "mtime_nsec", (uint64_t)facts.attr.mtime.tv_nsec);
+	json_u64(&json, "width", facts.image.width);
+	json_u64(&json, "height", facts.image.height);
+	json_string(&json, "kind", format_image_name(facts.image.kind));
 	if (is_file(entry))
-		r = add_sum(list, &json, number);
-	if (r == 0)
-		r = add_link_fields(list, &json, number, entry);
+		json_string(&json, "checksum", facts.sum);
+	r = add_link_fields(list, &json, number, entry);
 	json_end(&json);
 	if (r == 0)
 		r = json_finish(&json);

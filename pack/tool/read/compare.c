@@ -60,30 +60,33 @@ static const char *kind_text(enum format_kind kind)
 
 /* --- telling ---------------------------------------------------------------------------- */
 
-static int tell_finding(const struct compare *compare, const struct buf *path,
-			struct compare_finding *finding)
+static int tell(const struct compare *compare, enum compare_difference what, const struct buf *path,
+		const char *folder, const char *pack)
 {
-	finding->path = path->data;
-	finding->len = path->len;
-	return compare->params->differs(compare->params->context, finding);
+	const struct compare_finding finding = {.difference = what,
+						.path = path->data,
+						.len = path->len,
+						.folder = folder,
+						.pack = pack};
+
+	return compare->params->differs(compare->params->context, &finding);
 }
 
-static int compare_tell(const struct compare *compare, uint32_t entry, enum compare_difference what)
+static int tell_packed(const struct compare *compare, uint32_t entry, enum compare_difference what)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct compare_finding finding = {.difference = what};
 	int r = dataset_path(compare->dataset, entry, &path);
 
-	return r < 0 ? r : tell_finding(compare, &path, &finding);
+	return r < 0 ? r : tell(compare, what, &path, NULL, NULL);
 }
 
 static int tell_scanned(const struct compare *compare, uint32_t number,
-			struct compare_finding *finding)
+			enum compare_difference what, const char *folder, const char *pack)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = scan_path(compare->scan, number, &path);
 
-	return r < 0 ? r : tell_finding(compare, &path, finding);
+	return r < 0 ? r : tell(compare, what, &path, folder, pack);
 }
 
 /* --- the folder ------------------------------------------------------------------------- */
@@ -113,14 +116,14 @@ static void compare_special(void *context, const char *path, const char *what)
 	struct compare_finding finding = {.difference = COMPARE_ONLY_IN_FOLDER,
 					  .path = path,
 					  .len = strlen(path),
-					  .folder_kind = what};
+					  .folder = what};
 	struct dataset_child child;
 	uint32_t entry;
 
 	if (mark_unseen(compare, path, &entry)) {
 		dataset_child(compare->dataset, entry, &child);
 		finding.difference = COMPARE_KIND;
-		finding.pack_kind = kind_text(compared_kind(child.kind));
+		finding.pack = kind_text(compared_kind(child.kind));
 	}
 	if (compare->error == 0)
 		compare->error = compare->params->differs(compare->params->context, &finding);
@@ -189,52 +192,46 @@ static int pair(struct compare *compare)
 static int compare_attributes(struct compare *compare, uint32_t number, uint32_t entry)
 {
 	const struct scan_entry *data = compare_data(compare->scan, number);
-	struct compare_finding mode = {.difference = COMPARE_MODE, .folder_mode = data->mode};
-	struct compare_finding time = {.difference = COMPARE_TIME};
+	char folder[16], pack[16];
 	struct dataset_attr attr;
 	int r = dataset_attr(compare->dataset, entry, &attr);
 
-	if (r < 0)
-		return r;
-	mode.pack_mode = attr.mode;
-	if (mode.folder_mode != mode.pack_mode)
-		r = tell_scanned(compare, number, &mode);
+	if (r == 0 && data->mode != attr.mode) {
+		snprintf(folder, sizeof(folder), "%04o", data->mode);
+		snprintf(pack, sizeof(pack), "%04o", attr.mode);
+		r = tell_scanned(compare, number, COMPARE_MODE, folder, pack);
+	}
 	if (r == 0 && date_of(attr.mtime) != data->mtime)
-		r = tell_scanned(compare, number, &time);
+		r = tell_scanned(compare, number, COMPARE_TIME, NULL, NULL);
 	return r;
 }
 
-static int compare_targets(struct compare *compare, uint32_t number, uint32_t entry)
+static bool same_target(const struct compare *compare, uint32_t number, uint32_t entry)
 {
-	struct compare_finding finding = {.difference = COMPARE_TARGET};
-	const struct scan_entry *link = scan_entry(compare->scan, number);
 	size_t len;
 	const char *target = dataset_target(compare->dataset, entry, &len);
 
-	if (len == link->size && memcmp(target, scan_target(compare->scan, number), len) == 0)
-		return 0;
-	return tell_scanned(compare, number, &finding);
+	return len == scan_entry(compare->scan, number)->size &&
+	       memcmp(target, scan_target(compare->scan, number), len) == 0;
 }
 
 /* Two that have the same path; of files the bytes come later, unless the sizes say enough. */
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
 	enum format_kind kind = compared_kind(scan_entry(compare->scan, number)->kind);
-	struct compare_finding finding = {.difference = COMPARE_KIND};
 	struct dataset_entry packed;
 	int r = 0;
 
 	dataset_entry(compare->dataset, entry, &packed);
-	if (kind != compared_kind(packed.kind)) {
-		finding.folder_kind = kind_text(kind);
-		finding.pack_kind = kind_text(compared_kind(packed.kind));
-		return tell_scanned(compare, number, &finding);
-	}
+	if (kind != compared_kind(packed.kind))
+		return tell_scanned(compare, number, COMPARE_KIND, kind_text(kind),
+				    kind_text(compared_kind(packed.kind)));
 	if (kind == FORMAT_SYMLINK)
-		return compare_targets(compare, number, entry);
-	finding.difference = COMPARE_BYTES;
+		return same_target(compare, number, entry)
+			       ? 0
+			       : tell_scanned(compare, number, COMPARE_TARGET, NULL, NULL);
 	if (kind == FORMAT_FILE && compare_data(compare->scan, number)->size != packed.size)
-		r = tell_scanned(compare, number, &finding);
+		r = tell_scanned(compare, number, COMPARE_BYTES, NULL, NULL);
 	return r == 0 && compare->params->attributes ? compare_attributes(compare, number, entry)
 						     : r;
 }
@@ -248,14 +245,13 @@ static int tell_missing(struct compare *compare, uint32_t directory)
 	dataset_entry(compare->dataset, directory, &entry);
 	for (uint32_t i = 0; r == 0 && i < entry.children; i++)
 		if (compare->in_scan[entry.first_child + i] == COMPARE_NONE)
-			r = compare_tell(compare, entry.first_child + i, COMPARE_ONLY_IN_PACK);
+			r = tell_packed(compare, entry.first_child + i, COMPARE_ONLY_IN_PACK);
 	return r;
 }
 
 static int compare_entry(struct compare *compare, uint32_t number)
 {
 	const struct scan_entry *entry = scan_entry(compare->scan, number);
-	struct compare_finding finding = {.difference = COMPARE_ONLY_IN_FOLDER};
 	uint32_t found = compare->in_pack[number], above = compare->in_pack[entry->parent];
 	struct dataset_child child;
 	int r;
@@ -264,7 +260,9 @@ static int compare_entry(struct compare *compare, uint32_t number)
 		return 0;
 	if (found == COMPARE_NONE) {
 		dataset_child(compare->dataset, above, &child);
-		return child.kind == FORMAT_DIRECTORY ? tell_scanned(compare, number, &finding) : 0;
+		return child.kind == FORMAT_DIRECTORY
+			       ? tell_scanned(compare, number, COMPARE_ONLY_IN_FOLDER, NULL, NULL)
+			       : 0;
 	}
 	r = compare_pair(compare, number, found);
 	if (r == 0 && entry->kind == FORMAT_DIRECTORY && compare->in_scan[found] == number)
@@ -448,7 +446,7 @@ static int compare_file_done(struct reading *reading, uint32_t entry, const stru
 	if (verdict->error == -ENOMEM)
 		return -ENOMEM;
 	atomic_store(&reading->settled, entry);
-	return verdict->outcome == DIFFERENT ? compare_tell(reading->compare, entry, COMPARE_BYTES)
+	return verdict->outcome == DIFFERENT ? tell_packed(reading->compare, entry, COMPARE_BYTES)
 					     : tell_error(reading->compare, entry, verdict);
 }
 

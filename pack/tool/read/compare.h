@@ -21,8 +21,8 @@ struct compare_finding {
 	enum compare_difference difference;
 	const char *path; /* relative to the root, NUL-ended; "" is the root itself */
 	size_t len;
-	const char *folder_kind, *pack_kind; /* "a directory"; of COMPARE_KIND */
-	unsigned folder_mode, pack_mode;     /* of COMPARE_MODE */
+	const char *folder, *pack; /* what it is in each, of COMPARE_KIND ("a directory") and
+				      COMPARE_MODE ("0644") */
 };
 
 struct compare_params {

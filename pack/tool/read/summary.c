@@ -71,64 +71,53 @@ int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image
 	return r;
 }
 
-/* Where the widths and heights of each kind are collected. */
+/* The widths and heights of each kind, uint64_t. */
 struct sides {
-	uint64_t *widths[IMAGE_KINDS], *heights[IMAGE_KINDS];
+	struct buf widths[IMAGE_KINDS], heights[IMAGE_KINDS];
 };
 
 static void release_sides(struct sides *sides)
 {
 	for (unsigned kind = 0; kind < IMAGE_KINDS; kind++) {
-		free(sides->widths[kind]);
-		free(sides->heights[kind]);
+		buf_release(&sides->widths[kind]);
+		buf_release(&sides->heights[kind]);
 	}
 }
 
-/* Counts the images; where `sides` is given, fills it instead: there is room for the count. */
-static int visit_images(struct dataset *dataset, struct summary *summary, struct sides *sides)
+static int add_image_sides(struct sides *sides, const struct dataset_image *image)
 {
-	uint64_t filled[IMAGE_KINDS] = {0};
+	uint64_t width = image->width, height = image->height;
+	int r = buf_add(&sides->widths[image->kind], &width, sizeof(width));
+
+	return r < 0 ? r : buf_add(&sides->heights[image->kind], &height, sizeof(height));
+}
+
+static int measure_images(struct dataset *dataset, struct summary *summary)
+{
+	SCOPE(release_sides) struct sides sides = {0};
 	struct dataset_entry entry;
 	struct dataset_image image;
+	int r = 0;
 
-	for (uint32_t number = 0; number < dataset_entries(dataset); number++) {
-		int r;
-
+	for (uint32_t number = 0; r == 0 && number < dataset_entries(dataset); number++) {
 		dataset_entry(dataset, number, &entry);
 		if (!format_is_file(entry.kind))
 			continue;
 		r = summary_image(dataset, number, &image);
 		if (r < 0)
 			return r;
-		if (!sides) {
-			summary->images[image.kind].count++;
-			summary->images[image.kind].sized += image.width && image.height;
-		} else if (image.width && image.height) {
-			sides->widths[image.kind][filled[image.kind]] = image.width;
-			sides->heights[image.kind][filled[image.kind]++] = image.height;
-		}
+		summary->images[image.kind].count++;
+		if (image.width && image.height)
+			r = add_image_sides(&sides, &image);
 	}
-	return 0;
-}
-
-static int measure_images(struct dataset *dataset, struct summary *summary)
-{
-	SCOPE(release_sides) struct sides sides = {0};
-	int r = visit_images(dataset, summary, NULL);
-
-	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
-		sides.widths[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint64_t));
-		sides.heights[kind] = calloc(summary->images[kind].sized + 1, sizeof(uint64_t));
-		if (!sides.widths[kind] || !sides.heights[kind])
-			r = -ENOMEM;
-	}
-	if (r == 0)
-		r = visit_images(dataset, summary, &sides);
 	for (unsigned kind = 0; r == 0 && kind < IMAGE_KINDS; kind++) {
 		struct summary_images *images = &summary->images[kind];
 
-		range_of(sides.widths[kind], images->sized, &images->width);
-		range_of(sides.heights[kind], images->sized, &images->height);
+		images->sized = sides.widths[kind].len / sizeof(uint64_t);
+		range_of((uint64_t *)(void *)sides.widths[kind].data, images->sized,
+			 &images->width);
+		range_of((uint64_t *)(void *)sides.heights[kind].data, images->sized,
+			 &images->height);
 	}
 	return r;
 }

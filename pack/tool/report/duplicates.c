@@ -83,18 +83,18 @@ static uint64_t bytes_of(const struct dataset *dataset, const struct duplicate_f
 	return stored > 1 ? (stored - 1) * entry.size : 0;
 }
 
-static void add_group(const struct dataset *dataset, const struct classes *classes, uint32_t first,
-		      uint32_t count, struct duplicates *duplicates)
+static int add_group(const struct dataset *dataset, const struct classes *classes, uint32_t first,
+		     uint32_t count, struct duplicates *duplicates, struct buf *groups)
 {
 	const struct duplicate_file *files = duplicates->files + first;
-	enum duplicate_reach reach = reach_of(classes, files, count);
-	struct duplicate_sum *sum = &duplicates->sums[reach];
+	const struct duplicate_group group = {
+		.first = first, .count = count, .reach = reach_of(classes, files, count)};
+	struct duplicate_sum *sum = &duplicates->sums[group.reach];
 
-	duplicates->groups[duplicates->group_count++] =
-		(struct duplicate_group){.first = first, .count = count, .reach = reach};
 	sum->groups++;
 	sum->files += count;
 	sum->bytes += bytes_of(dataset, files, count);
+	return buf_add(groups, &group, sizeof(group));
 }
 
 static int compare_groups(const void *a, const void *b, void *context)
@@ -112,20 +112,18 @@ static int find_groups(const struct dataset *dataset, const struct classes *clas
 		       struct duplicates *duplicates)
 {
 	const struct duplicate_file *files = duplicates->files;
-	uint64_t groups = 1;
+	SCOPE(buf_release) struct buf groups = BUF_INIT;
+	int r = 0;
 
-	for (uint32_t i = 0, run; i < count; i += run) {
-		run = run_of(files + i, count - i);
-		groups += run > 1;
-	}
-	duplicates->groups = calloc(groups, sizeof(*duplicates->groups));
-	if (!duplicates->groups)
-		return -ENOMEM;
-	for (uint32_t i = 0, run; i < count; i += run) {
+	for (uint32_t i = 0, run; r == 0 && i < count; i += run) {
 		run = run_of(files + i, count - i);
 		if (run > 1 && files[i].size)
-			add_group(dataset, classes, i, run, duplicates);
+			r = add_group(dataset, classes, i, run, duplicates, &groups);
 	}
+	if (r < 0 || !groups.data)
+		return r;
+	duplicates->group_count = groups.len / sizeof(*duplicates->groups);
+	duplicates->groups = (void *)steal_ptr(&groups.data);
 	qsort_r(duplicates->groups, duplicates->group_count, sizeof(*duplicates->groups),
 		compare_groups, duplicates->files);
 	return 0;

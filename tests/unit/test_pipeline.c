@@ -16,6 +16,7 @@ struct item {
 	unsigned number;
 	unsigned worked; /* times */
 	unsigned worker;
+	unsigned dropped; /* which of them it was, from 1 */
 };
 
 /* Whoever works on an item waits until the gate is open for its number. */
@@ -24,6 +25,7 @@ struct ground {
 	pthread_cond_t changed;
 	unsigned open; /* items below this one may pass */
 	unsigned inside, most, done;
+	unsigned dropped;
 };
 
 static struct ground ground_closed_behind(unsigned open)
@@ -51,6 +53,13 @@ static void work(void *context, unsigned worker, void *item)
 	pthread_cond_broadcast(&ground->changed);
 }
 
+static void drop(void *context, void *item)
+{
+	struct ground *ground = context;
+
+	((struct item *)item)->dropped = ++ground->dropped;
+}
+
 static void open_gate(struct ground *ground, unsigned open)
 {
 	SCOPE_LOCK(&ground->lock);
@@ -72,6 +81,7 @@ static struct pipeline *new_pipeline(struct ground *ground, unsigned workers, un
 					       .slots = slots,
 					       .bytes = bytes,
 					       .work = work,
+					       .drop = drop,
 					       .context = ground};
 	struct pipeline *pipeline;
 
@@ -191,6 +201,21 @@ static void what_is_larger_than_all_the_room_goes_through_alone(void **state)
 	pipeline_free(pipeline);
 }
 
+static void items_inside_are_dropped_in_order(void **state)
+{
+	struct item items[] = {{.number = 0}, {.number = 1}, {.number = 2}, {.number = 3}};
+	struct ground ground = ground_closed_behind(UINT32_MAX);
+	struct pipeline *pipeline = new_pipeline(&ground, 2, 8, UINT64_MAX);
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		pipeline_put(pipeline, &items[i], 1);
+	assert_ptr_equal(pipeline_take(pipeline), &items[0]);
+	pipeline_free(pipeline);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(items[i].dropped, i);
+}
+
 static void an_empty_one_gives_nothing(void **state)
 {
 	struct ground ground = ground_closed_behind(0);
@@ -289,6 +314,7 @@ int main(void)
 		cmocka_unit_test(what_is_larger_than_all_the_room_goes_through_alone),
 		cmocka_unit_test(an_empty_one_gives_nothing),
 		cmocka_unit_test(results_are_bounded_beside_the_oldest),
+		cmocka_unit_test(items_inside_are_dropped_in_order),
 		cmocka_unit_test(freeing_it_waits_for_the_item_in_hand),
 	};
 

@@ -147,6 +147,8 @@ void pipeline_free(struct pipeline *pipeline)
 	stop_workers(pipeline);
 	for (unsigned i = 0; i < pipeline->started; i++)
 		pthread_join(pipeline->threads[i], NULL);
+	for (uint64_t n = pipeline->taken; pipeline->params.drop && n < pipeline->put; n++)
+		pipeline->params.drop(pipeline->params.context, slot_of(pipeline, n)->item);
 	pthread_cond_destroy(&pipeline->room);
 	pthread_cond_destroy(&pipeline->ready);
 	pthread_cond_destroy(&pipeline->more);

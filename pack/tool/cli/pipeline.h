@@ -30,6 +30,8 @@ struct pipeline_params {
 	/* Called once for each item, in a thread of the pipeline: `worker` is its number, from 0
 	 * to workers - 1, so that the caller may keep something for each. */
 	void (*work)(void *context, unsigned worker, void *item);
+	/* Called by pipeline_free() for each item inside, the oldest first; may be NULL. */
+	void (*drop)(void *context, void *item);
 	void *context;
 };
 

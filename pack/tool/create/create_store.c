@@ -250,10 +250,9 @@ static int is_resumed(struct create *create, struct item *item)
 struct store_run {
 	struct create *create;
 	struct pipeline *pipeline;
-	struct item *first, **last; /* those inside, oldest first */
-	struct item *next;	    /* not inside yet */
-	struct buf listed;	    /* as an item's, after the last one */
-	bool ended;		    /* the importer has no more */
+	struct item *next; /* not inside yet */
+	struct buf listed; /* as an item's, after the last one */
+	bool ended;	   /* the importer has no more */
 };
 
 static void free_item(struct item *item)
@@ -265,17 +264,19 @@ static void free_item(struct item *item)
 }
 
 /* What the importer found bad is listed, however the run ended. */
+static void drop_unstored(void *context, void *item)
+{
+	struct store_run *run = context;
+
+	create_list_held(run->create, &((struct item *)item)->listed);
+	free_item(item);
+}
+
 static void run_release(struct store_run *run)
 {
 	pipeline_free(run->pipeline);
-	*run->last = run->next;
-	while (run->first) {
-		struct item *item = run->first;
-
-		run->first = item->next;
-		create_list_held(run->create, &item->listed);
-		free_item(item);
-	}
+	if (run->next)
+		drop_unstored(run, run->next);
 	create_list_held(run->create, &run->listed);
 	buf_release(&run->listed);
 }
@@ -372,8 +373,6 @@ static int feed(struct store_run *run)
 		if (r < 0 || !item || !pipeline_has_room(run->pipeline, item_cost(item)))
 			return r;
 		run->next = NULL;
-		*run->last = item;
-		run->last = &item->next;
 		pipeline_put(run->pipeline, item, item_cost(item));
 		/* It is to be read before the importer goes on. */
 		if (item_is_large(item))
@@ -491,18 +490,6 @@ static int store_item(struct create *create, struct item *item)
 	return r;
 }
 
-static struct item *take_item(struct store_run *run)
-{
-	struct item *item = pipeline_take(run->pipeline);
-
-	if (item) {
-		run->first = item->next;
-		if (!run->first)
-			run->last = &run->first;
-	}
-	return item;
-}
-
 static int run_all(struct store_run *run, int (*use)(struct create *create, struct item *item))
 {
 	struct item *item = NULL;
@@ -512,7 +499,7 @@ static int run_all(struct store_run *run, int (*use)(struct create *create, stru
 		r = interrupt_pending() ? -EINTR : feed(run);
 		if (r < 0)
 			return r;
-		item = take_item(run);
+		item = pipeline_take(run->pipeline);
 		if (item) {
 			create_list_held(run->create, &item->listed);
 			r = use(run->create, item);
@@ -524,11 +511,12 @@ static int run_all(struct store_run *run, int (*use)(struct create *create, stru
 
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item))
 {
-	SCOPE(run_release) struct store_run run = {.create = create, .last = &run.first};
+	SCOPE(run_release) struct store_run run = {.create = create};
 	const struct pipeline_params params = {.workers = create->ask.jobs,
 					       .slots = INSIDE_ITEMS,
 					       .bytes = INSIDE_BYTES,
 					       .work = read_and_shape,
+					       .drop = drop_unstored,
 					       .results = INSIDE_RESULTS,
 					       .context = &run};
 	int r = pipeline_new(&params, &run.pipeline);

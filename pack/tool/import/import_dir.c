@@ -77,10 +77,16 @@ static int scan_folder(struct import_dir *dir)
 	return r;
 }
 
-static int add_entry(struct import_dir *dir, uint32_t number, struct err *err)
+static void describe_entry(const struct import_dir *dir, uint32_t number, struct builder_entry *ret)
 {
-	const struct scan_entry *from = scan_entry(dir->scan, number);
-	struct builder_entry to = {
+	const struct scan_entry *from;
+
+	if (!dir->scan) {
+		builder_entry(dir->params.builder, number, ret);
+		return;
+	}
+	from = scan_entry(dir->scan, number);
+	*ret = (struct builder_entry){
 		.kind = (enum format_kind)from->kind,
 		.parent = from->parent,
 		.name = scan_name(dir->scan, number),
@@ -89,47 +95,30 @@ static int add_entry(struct import_dir *dir, uint32_t number, struct err *err)
 		.mtime = date_time(from->mtime),
 		.size = from->size,
 	};
-	uint32_t id;
-
 	if (from->kind == FORMAT_SYMLINK) {
-		to.target = scan_target(dir->scan, number);
-		to.target_len = from->size;
+		ret->target = scan_target(dir->scan, number);
+		ret->target_len = from->size;
 	} else if (from->kind == FORMAT_HARDLINK) {
-		to.link_to = (uint32_t)from->target;
+		ret->link_to = (uint32_t)from->target;
 	}
-	return builder_add(dir->params.builder, &to, &id, err);
 }
 
 static int add_all(struct import_dir *dir, struct err *err)
 {
 	const struct scan_entry *root = scan_entry(dir->scan, SCAN_ROOT);
+	struct builder_entry entry;
+	uint32_t id;
 	int r = 0;
 
 	builder_attr(dir->params.builder, BUILDER_ROOT, root->mode, date_time(root->mtime));
 	for (uint32_t number = 1; r == 0 && number < dir->import.entries; number++) {
-		r = add_entry(dir, number, err);
+		describe_entry(dir, number, &entry);
+		r = builder_add(dir->params.builder, &entry, &id, err);
 		if (number % FORGET_EVERY == 0)
 			scan_forget(dir->scan, number);
 	}
 	scan_free(steal_ptr(&dir->scan));
 	return r;
-}
-
-static struct scan_entry entry_of(const struct import_dir *dir, uint32_t number)
-{
-	struct builder_entry entry;
-
-	if (dir->scan)
-		return *scan_entry(dir->scan, number);
-	builder_entry(dir->params.builder, number, &entry);
-	return (struct scan_entry){
-		.size = entry.size,
-		.mtime = date_of(entry.mtime),
-		.target = entry.link_to,
-		.parent = entry.parent,
-		.mode = (uint16_t)entry.mode,
-		.kind = (uint8_t)entry.kind,
-	};
 }
 
 static int path_of(const struct import_dir *dir, uint32_t number, struct buf *path)
@@ -140,6 +129,12 @@ static int path_of(const struct import_dir *dir, uint32_t number, struct buf *pa
 
 /* --- the next file ---------------------------------------------------------------------- */
 
+static bool is_stored(const struct import_dir *dir, uint32_t number)
+{
+	return (dir->scan ? scan_entry(dir->scan, number)->kind
+			  : builder_kind(dir->params.builder, number)) == FORMAT_FILE;
+}
+
 /* UINT32_MAX: there is none. */
 static uint32_t next_file(struct import_dir *dir)
 {
@@ -147,7 +142,7 @@ static uint32_t next_file(struct import_dir *dir)
 
 	if (dir->sequence)
 		return dir->at < dir->import.files ? dir->sequence[dir->at++] : UINT32_MAX;
-	while (dir->at < entries && entry_of(dir, (uint32_t)dir->at).kind != FORMAT_FILE)
+	while (dir->at < entries && !is_stored(dir, (uint32_t)dir->at))
 		dir->at++;
 	return dir->at < entries ? (uint32_t)dir->at++ : UINT32_MAX;
 }
@@ -156,18 +151,17 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 {
 	struct import_dir *dir = dir_of(import);
 	uint32_t number = next_file(dir);
-	struct scan_entry entry;
+	struct builder_entry entry;
 
 	(void)err;
 	if (number == UINT32_MAX)
 		return 1;
-	entry = entry_of(dir, number);
+	describe_entry(dir, number, &entry);
 	if (path_of(dir, number, &item->path) < 0)
 		return -ENOMEM;
 	item->id = number;
 	item->size = entry.size;
-	item->fingerprint =
-		import_fingerprint(&item->path, entry.size, date_time(entry.mtime), entry.mode);
+	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
 	return 0;
 }
 
@@ -177,10 +171,12 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 static int dir_source(struct import_dir *dir, struct dirstack *stack, const struct item *item,
 		      struct source *source)
 {
-	const struct scan_entry entry = entry_of(dir, item->id);
 	const char *slash = strrchr(item->path.data, '/');
-	int directory, r = dirstack_enter(stack, entry.parent, &directory);
+	struct builder_entry entry;
+	int directory, r;
 
+	describe_entry(dir, item->id, &entry);
+	r = dirstack_enter(stack, entry.parent, &directory);
 	if (r < 0) {
 		*source = (struct source){.fd = -1, .error = r};
 		return r;
@@ -257,9 +253,12 @@ static const struct import_ops dir_ops = {
 	.free = dir_free,
 };
 
-static uint32_t dir_parent(const void *dir, uint32_t directory)
+static uint32_t dir_parent(const void *context, uint32_t directory)
 {
-	return entry_of(dir, directory).parent;
+	const struct import_dir *dir = context;
+
+	return dir->scan ? scan_entry(dir->scan, directory)->parent
+			 : builder_parent(dir->params.builder, directory);
 }
 
 static void dir_name(const void *context, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])

@@ -31,7 +31,6 @@ struct item {
 	bool is_bad;			   /* a check found something */
 	struct check_finding finding;
 	struct buf listed; /* lines of the list of bad inputs, of what came right before it */
-	struct item *next; /* in the order of storing */
 };
 
 static inline bool item_is_large(const struct item *item)

@@ -21,9 +21,9 @@ static int source_fail(struct source *source, int error)
 
 /* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
 int source_open(struct source *source, int directory, const char *name,
-		const struct scan_entry *expected, bool follow)
+		const struct builder_entry *expected, bool follow)
 {
-	*source = (struct source){.size = expected->size, .mtime = expected->mtime};
+	*source = (struct source){.size = expected->size, .mtime = date_of(expected->mtime)};
 	source->fd = openat(directory, name,
 			    O_RDONLY | O_NONBLOCK | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
 	if (source->fd >= 0)

@@ -7,7 +7,7 @@
 #define PACK_TOOL_IMPORT_SOURCE_H
 
 #include "pack/dataset.h"
-#include "pack/tool/import/scan.h"
+#include "pack/write/builder.h"
 
 struct source {
 	int fd;
@@ -21,7 +21,7 @@ struct source {
 /* Opens a file of a directory, through a symbolic link only to `follow` it. 0 or -errno, also in
  * source->error. */
 int source_open(struct source *source, int directory, const char *name,
-		const struct scan_entry *expected, bool follow);
+		const struct builder_entry *expected, bool follow);
 void source_close(struct source *source);
 
 /* Fills buf with the next len bytes: a builder_source's read, `context` is the source. The

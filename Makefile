@@ -86,7 +86,7 @@ $(libs):
 	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
 
 # page.c includes it.
-$(B)/pack/tool/report/report.o: pack/tool/report/page.html
+$(B)/pack/tool/report/cmd_report.o: pack/tool/report/page.html
 # Loops over all pixels: vectors halve the time.
 $(B)/pack/tool/image/resize.o: override CFLAGS += $(if $(DEBUG),,-O3)
 # What searches for orders, sanitized or not.

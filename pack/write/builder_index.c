@@ -7,6 +7,7 @@
  * block, a listing is a range, and files lie in the order in which scans read them. */
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
+#include "pack/xxh3.h"
 
 void builder_tree_release(struct builder_tree *tree)
 {
@@ -145,4 +146,311 @@ int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct
 	else
 		*tree = made;
 	return r;
+}
+
+/* --- the sections: their shapes --------------------------------------------------------------
+ *
+ * Each is made by itself from the entries: all of them at once would take as much memory as the
+ * entries do. So each is made twice, first to know its sum, which comes before the records of the
+ * finish, and then in the place that it has in the file. */
+
+struct maxima {
+	uint64_t size, parent, width, height; /* the greatest */
+	uint64_t parts, names, targets, sums; /* all together */
+};
+
+static void find_maxima(const struct builder_tree *tree, struct maxima *max)
+{
+#define RAISE(field, value)                  \
+	do {                                 \
+		uint64_t value_ = (value);   \
+		if (value_ > max->field)     \
+			max->field = value_; \
+	} while (0)
+	for (uint32_t e = 0; e < tree->entries; e++) {
+		const struct builder_node *node = builder_tree_node(tree, e);
+
+		RAISE(size, node->size);
+		RAISE(parent, tree->entry[node->parent]);
+		RAISE(width, node->width);
+		RAISE(height, node->height);
+		max->names += node->name_len;
+		if (node->kind == FORMAT_SPLIT)
+			max->parts += format_parts(node->size);
+		if (node->kind == FORMAT_SYMLINK)
+			max->targets += node->size;
+		if (format_is_file(node->kind))
+			max->sums += format_extents(node->size);
+	}
+#undef RAISE
+}
+
+static struct format_section_ref blob(uint64_t bytes)
+{
+	return (struct format_section_ref){.bytes = bytes};
+}
+
+static struct format_section_ref rows(uint64_t count, uint32_t width)
+{
+	return (struct format_section_ref){.bytes = count * width, .count = count, .width = width};
+}
+
+static void shape_sections(const struct builder_tree *tree, struct format_super *super)
+{
+	struct format_section_ref *s = super->sections;
+	uint64_t entries = tree->entries;
+	struct maxima max = {0};
+
+	find_maxima(tree, &max);
+	s[SECTION_NAMES] = blob(max.names);
+	s[SECTION_NAME_END] = rows(entries, index_width(max.names));
+	s[SECTION_PARENT] = rows(entries, index_width(max.parent));
+	s[SECTION_KIND] = rows(entries, 1);
+	s[SECTION_START] = rows(entries, 8);
+	s[SECTION_SIZE] = rows(entries, index_width(max.size));
+	s[SECTION_PARTS] = rows(max.parts, 8);
+	s[SECTION_TARGETS] = blob(max.targets);
+	s[SECTION_SUMS] = rows(max.sums, 8);
+	s[SECTION_MODE] = rows(entries, 2);
+	s[SECTION_MTIME] = rows(entries, 8);
+	s[SECTION_IMAGE] = rows(entries, 1);
+	s[SECTION_WIDTH] = rows(entries, index_width(max.width));
+	s[SECTION_HEIGHT] = rows(entries, index_width(max.height));
+	s[SECTION_OPTIONS] = blob(strlen(tree->builder->options));
+}
+
+/* --- contents ------------------------------------------------------------------------------ */
+
+struct filling {
+	uint64_t names, targets, parts; /* of the entries so far */
+};
+
+static uint64_t start_of(const struct builder_tree *tree, const struct builder_node *node,
+			 struct filling *at)
+{
+	uint64_t start = 0;
+
+	switch (node->kind) {
+	case FORMAT_DIRECTORY:
+		return node->start;
+	case FORMAT_HARDLINK:
+	case FORMAT_ALIAS:
+		return tree->entry[node->start];
+	case FORMAT_SYMLINK:
+		start = at->targets;
+		at->targets += node->size;
+		break;
+	case FORMAT_SPLIT:
+		start = at->parts;
+		at->parts += format_parts(node->size);
+		break;
+	}
+	return start;
+}
+
+static uint64_t value_of(const struct builder_tree *tree, const struct builder_node *node,
+			 enum format_section section, struct filling *at)
+{
+	switch (section) {
+	case SECTION_NAME_END:
+		return at->names += node->name_len;
+	case SECTION_PARENT:
+		return tree->entry[node->parent];
+	case SECTION_KIND:
+		return node->kind;
+	case SECTION_START:
+		return start_of(tree, node, at);
+	case SECTION_SIZE:
+		return node->size;
+	case SECTION_MODE:
+		return node->mode;
+	case SECTION_MTIME:
+		return (uint64_t)node->mtime;
+	case SECTION_IMAGE:
+		return node->image;
+	case SECTION_WIDTH:
+		return node->width;
+	default:
+		return node->height;
+	}
+}
+
+static void fill_column(const struct builder_tree *tree, enum format_section section,
+			uint32_t width, uint8_t *out)
+{
+	struct filling at = {0};
+
+	for (uint32_t e = 0; e < tree->entries; e++, out += width)
+		le_put(out, width, value_of(tree, builder_tree_node(tree, e), section, &at));
+}
+
+/* Names, or targets, one after the other. */
+static void fill_text(const struct builder_tree *tree, bool targets, char *out)
+{
+	const struct builder *builder = tree->builder;
+
+	for (uint32_t e = 1; e < tree->entries; e++) {
+		const struct builder_node *node = builder_tree_node(tree, e);
+
+		if (!targets)
+			out = mempcpy(out, builder->names.data + node->name, node->name_len);
+		else if (node->kind == FORMAT_SYMLINK)
+			out = mempcpy(out, builder->targets.data + node->start, node->size);
+	}
+}
+
+/* The file whose bytes an entry has: itself, but for an alias. */
+static const struct builder_node *holder_of(const struct builder_tree *tree,
+					    const struct builder_node *node)
+{
+	return node->kind == FORMAT_ALIAS ? builder_node(tree->builder, (uint32_t)node->start)
+					  : node;
+}
+
+static void fill_sums(const struct builder_tree *tree, uint8_t *out)
+{
+	for (uint32_t e = 0; e < tree->entries; e++) {
+		const struct builder_node *node = builder_tree_node(tree, e);
+		const uint64_t *sums;
+
+		if (!format_is_file(node->kind))
+			continue;
+		sums = builder_file_sums(tree->builder, holder_of(tree, node));
+		for (uint64_t i = 0; i < format_extents(node->size); i++, out += 8)
+			le_put64(out, sums[i]);
+	}
+}
+
+void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
+			  enum format_section section, void *out)
+{
+	switch (section) {
+	case SECTION_NAMES:
+		fill_text(tree, false, out);
+		break;
+	case SECTION_TARGETS:
+		fill_text(tree, true, out);
+		break;
+	case SECTION_SUMS:
+		fill_sums(tree, out);
+		break;
+	case SECTION_OPTIONS:
+		memcpy(out, tree->builder->options, ref->bytes);
+		break;
+	case SECTION_PARTS:
+		memset(out, 0, ref->bytes);
+		break;
+	default:
+		fill_column(tree, section, ref->width, out);
+	}
+}
+
+/* --- counts and sums ----------------------------------------------------------------------- */
+
+static void count_entries(const struct builder_tree *tree, struct format_super *super)
+{
+	super->entries = tree->entries;
+	for (uint32_t e = 0; e < tree->entries; e++) {
+		const struct builder_node *node = builder_tree_node(tree, e);
+
+		switch (node->kind) {
+		case FORMAT_DIRECTORY:
+			super->directories++;
+			break;
+		case FORMAT_SYMLINK:
+			super->symlinks++;
+			break;
+		case FORMAT_HARDLINK:
+			super->hardlinks++;
+			break;
+		case FORMAT_ALIAS:
+			super->incompat |= FORMAT_ALIASES;
+			/* fall through */
+		default:
+			super->files++;
+			super->bytes += node->size;
+		}
+	}
+}
+
+/* An alias counts as what it would be if its bytes were stored for it. */
+static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
+{
+	for (uint32_t e = 0; e < tree->entries; e++) {
+		uint8_t kind = holder_of(tree, builder_tree_node(tree, e))->kind;
+
+		XXH3_128bits_update(state, &kind, 1);
+	}
+}
+
+static void digest_links(const struct builder_tree *tree, XXH3_state_t *state)
+{
+	for (uint32_t e = 0; e < tree->entries; e++) {
+		const struct builder_node *node = builder_tree_node(tree, e);
+		uint8_t link[8];
+
+		if (node->kind != FORMAT_HARDLINK)
+			continue;
+		le_put64(link, tree->entry[node->start]);
+		XXH3_128bits_update(state, link, sizeof(link));
+	}
+}
+
+/* The id stands for what is in the tree, not for where it lies: of the places, only the
+ * targets of hard links go in. */
+static bool is_content(enum format_section section)
+{
+	switch (section) {
+	case SECTION_NAMES:
+	case SECTION_NAME_END:
+	case SECTION_PARENT:
+	case SECTION_SIZE:
+	case SECTION_TARGETS:
+	case SECTION_SUMS:
+	case SECTION_MODE:
+	case SECTION_MTIME:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Sums one section, alone and after those before it. */
+static int sum_section(const struct builder_tree *tree, struct format_section_ref *ref,
+		       enum format_section section, XXH3_state_t *digest, uint64_t *sum)
+{
+	SCOPE_FREE void *data = malloc(ref->bytes ? ref->bytes : 1);
+
+	if (!data)
+		return -ENOMEM;
+	builder_fill_section(tree, ref, section, data);
+	ref->sum = XXH3_64bits(data, ref->bytes);
+	*sum = XXH3_64bits_withSeed(data, ref->bytes, *sum);
+	if (section == SECTION_KIND)
+		digest_kinds(tree, digest);
+	else if (is_content(section))
+		XXH3_128bits_update(digest, data, ref->bytes);
+	return 0;
+}
+
+int builder_describe(const struct builder_tree *tree, struct format_super *super, uint64_t *ret_sum)
+{
+	XXH128_canonical_t id;
+	XXH3_state_t digest;
+	uint64_t sum = 0;
+
+	shape_sections(tree, super);
+	count_entries(tree, super);
+	XXH3_128bits_reset(&digest);
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		int r = sum_section(tree, &super->sections[i], i, &digest, &sum);
+
+		if (r < 0)
+			return r;
+	}
+	digest_links(tree, &digest);
+	XXH128_canonicalFromHash(&id, XXH3_128bits_digest(&digest));
+	memcpy(super->id, id.digest, sizeof(super->id));
+	*ret_sum = sum;
+	return 0;
 }

@@ -1,6 +1,6 @@
-/* What builder.c, builder_alias.c (entries and bytes), builder_partial.c (the partial file and its
+/* What builder.c (entries and bytes), builder_partial.c (the partial file and its
  * journal), builder_resume.c (what an interrupted run left) and builder_index.c,
- * builder_sections.c, builder_finish.c (the index, and the finished file) share. */
+ * builder_finish.c (the index, and the finished file) share. */
 #ifndef PACK_WRITE_BUILDER_INTERNAL_H
 #define PACK_WRITE_BUILDER_INTERNAL_H
 
@@ -107,9 +107,6 @@ int builder_holds_reference(const struct builder *builder, uint32_t id, bool *re
 /* Gives a file the bytes of another one, in memory only. */
 void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
 
-/* Whether a file can be given its bytes now: 0, or as builder_store(). */
-int builder_check_turn(struct builder *builder, const struct builder_node *node, struct err *err);
-
 /* --- builder_partial.c --- */
 
 /* Opens, locks and begins or takes up the partial file. As builder_new(). */
@@ -157,8 +154,6 @@ static inline const struct builder_node *builder_tree_node(const struct builder_
 {
 	return builder_node(tree->builder, tree->order[entry]);
 }
-
-/* --- builder_sections.c --- */
 
 /* Fills counts and id, and what is known of the sections before they lie anywhere; *ret_sum is of
  * all that the records of the finish are made from. 0 or -ENOMEM. */

@@ -30,9 +30,7 @@
 #ifndef PACK_TOOL_IMAGE_TRANSFORM_H
 #define PACK_TOOL_IMAGE_TRANSFORM_H
 
-#include "base/buf.h"
-#include "base/err.h"
-#include <stdbool.h>
+#include "pack/dataset.h"
 
 #define TRANSFORM_QUALITY 90
 
@@ -71,5 +69,22 @@ void transform_size(const struct transform *how, uint32_t *width, uint32_t *heig
  * most, not turned. Results as above; 1: not a grey or colour JPEG. */
 int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct buf *out,
 			struct err *err);
+
+#define THUMBNAIL_SIDE 160 /* pixels, of the longer side */
+
+/* A small picture of an image, for a page to embed. One that cannot be decoded here, but is small
+ * and of a kind that browsers show, is embedded unchanged. */
+struct thumbnail {
+	const char *type; /* "image/jpeg" */
+	uint32_t width, height;
+	const void *data; /* in `made`, or in the bytes of the image */
+	size_t len;
+	struct buf made;
+};
+
+/* 0; 1: there is none, and err has the reason in few words; -EBADMSG: the image is broken, and err
+ * says how; -ENOMEM. */
+int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struct err *err);
+void thumbnail_release(struct thumbnail *thumbnail);
 
 #endif

@@ -267,6 +267,18 @@ int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dat
 	return 0;
 }
 
+int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
+		       char **ret_data)
+{
+	struct iovec iov;
+	int r = batch_reader_extent(reader, number, ret, ret_data);
+
+	if (r < 0)
+		return r;
+	iov = (struct iovec){.iov_base = *ret_data, .iov_len = ret->size};
+	return dataset_check(reader->dataset, number, &iov, 1);
+}
+
 /* --- all batches ----------------------------------------------------------------------------- */
 
 #define JOBS_LEAST 8u

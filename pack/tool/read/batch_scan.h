@@ -69,6 +69,10 @@ void batch_reader_read(struct batch_reader *reader, const struct batch *batch);
 int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
 			char **ret_data);
 
+/* The same, and compares it with its checksum: as dataset_check(). */
+int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
+		       char **ret_data);
+
 /* --- all batches ----------------------------------------------------------------------------- */
 
 struct batch_scan_params {

@@ -140,14 +140,9 @@ struct note {
 static void check_extent(struct batch_reader *reader, uint64_t number, struct note *note)
 {
 	struct dataset_extent extent;
-	struct iovec iov;
 	char *data;
-	int r = batch_reader_extent(reader, number, &extent, &data);
+	int r = batch_reader_check(reader, number, &extent, &data);
 
-	if (r == 0) {
-		iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
-		r = dataset_check(reader->dataset, number, &iov, 1);
-	}
 	if (r == 0)
 		return;
 	note->bad[note->count].extent = number;

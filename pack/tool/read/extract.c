@@ -73,7 +73,8 @@ static int extract_tell(struct extractor *extractor, uint32_t number, int error)
 
 /* What comes of one batch. */
 struct note {
-	struct large *large; /* NULL: whole files, or nothing to do */
+	struct large *large; /* NULL: whole files */
+	bool skip;	     /* it has failed, and needs no more pieces */
 	bool read;	     /* only once a file is there to take the bytes */
 	int errors[BATCH_FILES];
 };
@@ -146,12 +147,7 @@ static int get_bytes(struct batch_reader *reader, struct batch_extents extents, 
 	int r = 0;
 
 	for (uint64_t i = 0; r == 0 && i < extents.count; i++) {
-		r = batch_reader_extent(reader, extents.first + i, &extent, &data);
-		if (r == 0) {
-			struct iovec iov = {.iov_base = data, .iov_len = extent.size};
-
-			r = dataset_check(reader->dataset, extents.first + i, &iov, 1);
-		}
+		r = batch_reader_check(reader, extents.first + i, &extent, &data);
 		if (r == 0 && i == 0)
 			first = data;
 	}
@@ -160,23 +156,12 @@ static int get_bytes(struct batch_reader *reader, struct batch_extents extents, 
 	return r == -ENODATA ? -EBADMSG : r;
 }
 
-static int fill_file(struct batch_reader *reader, const struct batch *batch, uint32_t i, int fd)
-{
-	struct batch_extents extents = batch_extents(reader->dataset, batch, i);
-	struct dataset_entry entry;
-	char *data = NULL;
-	int r = get_bytes(reader, extents, &data);
-
-	if (r < 0)
-		return r;
-	dataset_entry(reader->dataset, batch->files[i], &entry);
-	return io_write_full(fd, data, entry.size);
-}
-
 static int make_file(struct extractor *extractor, struct dirstack *directories,
 		     struct batch_reader *reader, const struct batch *batch, uint32_t i,
 		     struct note *note)
 {
+	struct dataset_entry entry;
+	char *data = NULL;
 	int directory, fd, r;
 
 	if (interrupt_pending())
@@ -187,7 +172,10 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 	if (!note->read)
 		batch_reader_read(reader, batch);
 	note->read = true;
-	r = fill_file(reader, batch, i, fd);
+	r = get_bytes(reader, batch_extents(reader->dataset, batch, i), &data);
+	dataset_entry(reader->dataset, batch->files[i], &entry);
+	if (r == 0)
+		r = io_write_full(fd, data, entry.size);
 	return conclude_file(extractor, batch->files[i], directory, fd, r);
 }
 
@@ -210,7 +198,7 @@ static void extract_batch(void *context, unsigned worker, const struct batch *ba
 	struct extractor *extractor = context;
 	struct note *note = pointer;
 
-	if (batch->piece && note->large)
+	if (batch->piece && !note->skip)
 		*note->errors = write_piece(note->large, reader, batch);
 	for (uint32_t i = 0; !batch->piece && i < batch->count; i++)
 		note->errors[i] =
@@ -218,15 +206,6 @@ static void extract_batch(void *context, unsigned worker, const struct batch *ba
 }
 
 /* --- in the caller's thread --------------------------------------------------------------- */
-
-static struct large *find_large(const struct extractor *extractor, uint32_t entry)
-{
-	struct large *large = extractor->larges;
-
-	while (large && large->entry != entry)
-		large = large->next;
-	return large;
-}
 
 static int begin_large(struct extractor *extractor, uint32_t entry)
 {
@@ -245,17 +224,17 @@ static int begin_batch(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
 	struct note *note = pointer;
-	struct large *large;
-	int r;
+	int r = 0;
 
 	if (!batch->piece)
 		return 0;
-	r = batch->from == 0 ? begin_large(extractor, *batch->files) : 0;
+	if (batch->from == 0)
+		r = begin_large(extractor, *batch->files);
 	if (r < 0)
 		return r;
-	large = find_large(extractor, *batch->files);
-	/* A file that has failed needs no more pieces. */
-	note->large = large->error ? NULL : large;
+	/* The pieces of a file come one after the other. */
+	note->large = extractor->larges;
+	note->skip = note->large->error != 0;
 	return 0;
 }
 
@@ -306,7 +285,7 @@ static int extract_file_done(struct extractor *extractor, uint32_t number, int e
 static int piece_done(struct extractor *extractor, const struct batch *batch,
 		      const struct note *note)
 {
-	struct large *large = find_large(extractor, *batch->files);
+	struct large *large = note->large;
 	bool reported = large->reported;
 	int r = 0;
 

@@ -1,15 +1,40 @@
-/* foldpack report: one page to look at a dataset. */
+/* foldpack report: one page to look at a dataset: figures, what is worth a look, charts, pictures.
+ *
+ * The page is page.html around one JSON object:
+ *
+ *	{"name", "version",
+ *	 "info":     what foldpack info --json -v says, without the path,
+ *	 "images":   statistics_json(),
+ *	 "findings": anomalies_json(), then duplicates_json(),
+ *	 "sheet":    contact_sheet_json()}
+ *
+ * It needs no network, and is the same for the same pack. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/size.h"
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/cli/interrupt.h"
-#include "pack/tool/report/report.h"
+#include "pack/tool/report/contact_sheet.h"
+#include "pack/tool/report/duplicates.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define SAMPLES 6
+/* The first bytes of every page. */
+#define REPORT_BEGINS "<!DOCTYPE html>\n<!-- a report of foldpack -->\n"
+
+#define SAMPLES	  6
+#define DATA	  "{DATA}"  /* where the JSON belongs in page.html */
+#define CHECK_ALL (1 * GIB) /* of images are read in seconds, even from a hard disk */
+
+/* page.html; a NUL is at report_page_end. */
+__asm__(".pushsection .rodata\n"
+	".global report_page, report_page_end\n"
+	"report_page: .incbin \"pack/tool/report/page.html\"\n"
+	"report_page_end: .byte 0\n"
+	".popsection\n");
+extern const char report_page[], report_page_end[];
 
 struct settings {
 	struct cmd_common common;
@@ -36,6 +61,109 @@ static const struct opt_command command = {
 		"look, charts, and pictures of each class.",
 	.table = options,
 };
+
+/* --- the page --------------------------------------------------------------------------- */
+
+/* What the page is made from. */
+struct report {
+	struct summary summary;
+	struct anomalies anomalies;
+	struct statistics *statistics;
+	struct duplicates duplicates;
+	struct contact_sheet sheet;
+	struct contact_sheet_source source;
+};
+
+static void release_report(struct report *report)
+{
+	summary_release(&report->summary);
+	anomalies_release(&report->anomalies);
+	statistics_free(report->statistics);
+	duplicates_release(&report->duplicates);
+	contact_sheet_release(&report->sheet);
+}
+
+static int picture_done(void *context, uint64_t bytes)
+{
+	progress_add(context, 1, bytes);
+	return interrupt_pending() ? -EINTR : 0;
+}
+
+static int measure(struct dataset *dataset, uint32_t samples, struct progress *progress,
+		   struct report *report)
+{
+	struct contact_sheet_source *source = &report->source;
+	int r = summary_new(dataset, &report->summary);
+
+	if (r == 0)
+		r = anomalies_init(&report->anomalies, dataset_entries(dataset));
+	if (r == 0)
+		r = statistics_new(dataset, &report->summary, &report->anomalies,
+				   &report->statistics);
+	if (r == 0)
+		r = duplicates_new(dataset, &report->summary.classes, report->statistics->entries,
+				   report->statistics->image_count, &report->duplicates);
+	if (r < 0)
+		return r;
+	*source = (struct contact_sheet_source){.dataset = dataset,
+						.summary = &report->summary,
+						.statistics = report->statistics,
+						.check_all = CHECK_ALL,
+						.done = picture_done,
+						.context = progress};
+	r = contact_sheet_new(source, samples, &report->sheet);
+	if (r < 0)
+		return r;
+	progress->files_total = report->sheet.read_count;
+	progress->bytes_total = report->sheet.read_bytes;
+	return contact_sheet_read(&report->sheet, source, &report->anomalies);
+}
+
+static int add_data(struct dataset *dataset, const char *name, const struct report *report,
+		    struct json *json)
+{
+	const struct classes *classes = &report->summary.classes;
+	int r;
+
+	json_object(json, NULL);
+	json_string(json, "name", name);
+	json_string(json, "version", FOLDFS_VERSION);
+	json_object(json, "info");
+	summary_json(dataset_info(dataset), &report->summary, true, json);
+	json_end(json);
+	json_object(json, "images");
+	statistics_json(report->statistics, json);
+	json_end(json);
+	json_array(json, "findings");
+	r = anomalies_json(&report->anomalies, dataset, classes, json);
+	if (r == 0)
+		r = duplicates_json(&report->duplicates, dataset, classes, json);
+	json_end(json);
+	json_object(json, "sheet");
+	if (r == 0)
+		r = contact_sheet_json(&report->sheet, &report->source, json);
+	json_end(json);
+	json_end(json);
+	return r < 0 ? r : json_finish(json);
+}
+
+/* Inside of a script element only "<" could end it. In JSON it stands in strings alone, where it
+ * may be written as an escape. */
+static int add_escaped(struct buf *page, const struct buf *data)
+{
+	const char *at = data->data, *end = at + data->len;
+	int r = 0;
+
+	while (r == 0 && at < end) {
+		const char *found = memchr(at, '<', (size_t)(end - at));
+
+		r = buf_add(page, at, (size_t)((found ? found : end) - at));
+		if (r == 0 && found)
+			r = buf_adds(page, "\\u003c");
+		at = found ? found + 1 : end;
+	}
+	return r;
+}
 
 /* --- the file --------------------------------------------------------------------------- */
 
@@ -118,20 +246,6 @@ static int write_output(const char *path, const struct buf *page)
 
 /* --- the command ------------------------------------------------------------------------ */
 
-static void set_total(void *context, uint64_t pictures, uint64_t bytes)
-{
-	struct progress *progress = context;
-
-	progress->files_total = pictures;
-	progress->bytes_total = bytes;
-}
-
-static int picture_done(void *context, uint64_t bytes)
-{
-	progress_add(context, 1, bytes);
-	return interrupt_pending() ? -EINTR : 0;
-}
-
 static const char *name_of(const char *pack)
 {
 	const char *slash = strrchr(pack, '/');
@@ -139,23 +253,39 @@ static const char *name_of(const char *pack)
 	return slash && slash[1] ? slash + 1 : pack;
 }
 
+static int make_page(struct dataset *dataset, const char *pack, uint64_t samples,
+		     struct progress *progress, struct buf *page, uint64_t *ret_damaged)
+{
+	SCOPE(release_report) struct report report = {0};
+	SCOPE(buf_release) struct buf data = BUF_INIT;
+	struct json json = json_begin(&data);
+	const char *place = strstr(report_page, DATA);
+	const char *rest = place + strlen(DATA);
+	int r = measure(dataset, samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples, progress,
+			&report);
+
+	if (r == 0)
+		r = add_data(dataset, name_of(pack), &report, &json);
+	if (r == 0)
+		r = buf_add(page, report_page, (size_t)(place - report_page));
+	if (r == 0)
+		r = add_escaped(page, &data);
+	if (r == 0)
+		r = buf_add(page, rest, (size_t)(report_page_end - rest));
+	if (r == 0)
+		*ret_damaged = report.anomalies.lists[ANOMALY_DAMAGED].count;
+	return r;
+}
+
 static int write_report(struct dataset *dataset, const char *pack, const struct settings *settings,
 			uint64_t *ret_damaged)
 {
 	SCOPE(buf_release) struct buf page = BUF_INIT;
 	struct progress progress;
-	const struct report_params params = {.dataset = dataset,
-					     .name = name_of(pack),
-					     .samples = settings->samples > UINT32_MAX
-								? UINT32_MAX
-								: (uint32_t)settings->samples,
-					     .total = set_total,
-					     .done = picture_done,
-					     .context = &progress};
 	int r;
 
 	progress_begin(&progress, "reading", cmd_progress(&settings->common, settings->progress));
-	r = report_write(&params, &page, ret_damaged);
+	r = make_page(dataset, pack, settings->samples, &progress, &page, ret_damaged);
 	progress_end(&progress);
 	if (r < 0 && r != -EINTR)
 		log_error("%s: %s", pack, err_text(NULL, r));

@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/image/check.h"
-#include "pack/tool/image/thumbnail.h"
+#include "pack/tool/image/transform.h"
 #include <string.h>
 
 #define READ_MOST (256 * MIB) /* a larger file is not read */

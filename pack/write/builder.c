@@ -213,6 +213,15 @@ int builder_path(const struct builder *builder, uint32_t id, struct buf *path)
 	return 0;
 }
 
+int builder_fault(const struct builder *builder, uint32_t id, int code, const char *before,
+		  const char *after, struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = builder_path(builder, id, &path);
+
+	return r < 0 ? r : err_set(err, code, "%s'%s'%s", before, path.data, after);
+}
+
 /* The sums of a record's extents. */
 static int add_sums(struct builder *builder, const void *data, uint64_t size)
 {

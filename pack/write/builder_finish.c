@@ -10,7 +10,6 @@
  * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where
  * there is a journal it knows of step 1 by then: whoever goes on does steps 2 and 3 again. */
 #include "base/io.h"
-#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/keys.h"
 #include "pack/write/builder_internal.h"
@@ -185,10 +184,8 @@ static int locate_records(const struct builder *builder, struct index *index,
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker *walker;
 	uint64_t super_offset;
-	int r = reader_file_borrow(builder->fd, &reader);
+	int r = builder_walk(builder->fd, &reader, &walker, err);
 
-	if (r == 0)
-		r = walker_new(reader, &walker, err);
 	if (r < 0)
 		return r;
 	r = read_index(builder, walker, super, index, err);

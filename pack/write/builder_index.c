@@ -37,15 +37,6 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	return by_entry_name(builder, x, y);
 }
 
-static int name_fault(const struct builder *builder, uint32_t id, int code, const char *what,
-		      struct err *err)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = builder_path(builder, id, &path);
-
-	return r < 0 ? r : err_set(err, code, "'%s': %s", path.data, what);
-}
-
 /* Collects the kept nodes but the root into blocks of siblings: a directory has its own from
  * `start` on. */
 static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_count,
@@ -55,7 +46,8 @@ static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_c
 
 	for (uint32_t id = 1; id < builder_count(builder); id++) {
 		if (builder_node(builder, id)->state == NODE_EMPTY)
-			return name_fault(builder, id, -EINVAL, "was added, but never stored", err);
+			return builder_fault(builder, id, -EINVAL, "",
+					     ": was added, but never stored", err);
 		if (builder_node(builder, id)->state == NODE_DONE)
 			ids[count++] = id;
 	}
@@ -68,8 +60,8 @@ static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_c
 			parent->start = i;
 		else if (by_entry_name(builder, builder_node(builder, ids[i - 1]),
 				       builder_node(builder, ids[i])) == 0)
-			return name_fault(builder, ids[i], -EEXIST, "there are two of this name",
-					  err);
+			return builder_fault(builder, ids[i], -EEXIST, "",
+					     ": there are two of this name", err);
 	}
 	*ret_count = count;
 	return 0;
@@ -112,8 +104,8 @@ static int check_links(const struct builder_tree *tree, struct err *err)
 
 		if (node->kind == FORMAT_HARDLINK &&
 		    builder_node(builder, (uint32_t)node->start)->state != NODE_DONE)
-			return name_fault(builder, tree->order[e], -EINVAL,
-					  "is a hard link to a file that was left out", err);
+			return builder_fault(builder, tree->order[e], -EINVAL, "",
+					     ": is a hard link to a file that was left out", err);
 	}
 	return 0;
 }

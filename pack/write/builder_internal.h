@@ -91,6 +91,10 @@ static inline void builder_set_dropped(struct builder_node *node)
 	node->size = 0;
 }
 
+/* Returns `code`, and says why in words around the path of an entry; or -ENOMEM. */
+int builder_fault(const struct builder *builder, uint32_t id, int code, const char *before,
+		  const char *after, struct err *err);
+
 /* Whether the bytes of a file are its own, and stored. */
 bool builder_is_stored(const struct builder *builder, uint32_t id);
 
@@ -115,6 +119,8 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 /* What that would refuse: nothing is made or changed. As builder_check(). */
 int builder_partial_check(struct builder *builder, const struct builder_params *params,
 			  struct err *err);
+/* Walks what is in the partial file now; *ret_reader lives as long as the walker. */
+int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err);
 /* Commits what was put, and hands it to the journal. */
 int builder_commit(struct builder *builder);
 /* Puts a record, after a commit where that is due. As store_put(). */

@@ -142,6 +142,13 @@ static bool is_damaged_batch(int fd, int error)
 	return error == -EBADMSG && fstat(fd, &st) == 0 && (uint64_t)st.st_size < DAMAGED_MOST;
 }
 
+int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err)
+{
+	int r = reader_file_borrow(fd, ret_reader);
+
+	return r < 0 ? r : walker_new(*ret_reader, ret, err);
+}
+
 /* 0: a whole one; -EINPROGRESS; -ENOENT: none; -EBADMSG, ... */
 static int decode_super(int fd, struct walker *walker)
 {
@@ -166,10 +173,8 @@ static bool is_of_a_run(int fd)
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker *walker;
 	struct err err;
-	int r = is_empty(fd) ? -EINPROGRESS : reader_file_borrow(fd, &reader);
+	int r = is_empty(fd) ? -EINPROGRESS : builder_walk(fd, &reader, &walker, &err);
 
-	if (r == 0)
-		r = walker_new(reader, &walker, &err);
 	if (r == 0) {
 		r = decode_super(fd, walker);
 		walker_free(walker);
@@ -259,10 +264,8 @@ static int locate_super(struct builder *builder, struct err *err)
 	SCOPE(reader_release) struct reader *reader = NULL;
 	struct walker_record record;
 	struct walker *walker;
-	int r = reader_file_borrow(builder->fd, &reader);
+	int r = builder_walk(builder->fd, &reader, &walker, err);
 
-	if (r == 0)
-		r = walker_new(reader, &walker, err);
 	if (r < 0)
 		return r;
 	r = walker_first(walker, &record, err);
@@ -369,7 +372,6 @@ int builder_commit(struct builder *builder)
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = store_save(builder->store, &builder->now.store);
-	builder->now.revisited = store_revisits(builder->store);
 	return r < 0 ? r : journal_commit(builder->journal, &builder->now);
 }
 

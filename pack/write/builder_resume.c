@@ -62,30 +62,20 @@ void builder_record_file(struct builder *builder, uint32_t id)
 
 /* --- asking -------------------------------------------------------------------------------- */
 
-/* The journal is of something else: what is said of the file goes around its path. */
-static int stale(const struct builder *builder, uint32_t id, const char *before, const char *after,
-		 struct err *err)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = builder_path(builder, id, &path);
-
-	return r < 0 ? r : err_set(err, -ESTALE, "%s'%s'%s", before, path.data, after);
-}
-
 static int file_changed(const struct builder *builder, uint32_t id, struct err *err)
 {
-	return stale(builder, id, "",
-		     " is not the file that was packed in this place before the interruption, or "
-		     "has changed since",
-		     err);
+	return builder_fault(builder, id, -ESTALE, "",
+			     " is not the file that was packed in this place before the "
+			     "interruption, or has changed since",
+			     err);
 }
 
 static int shifted(const struct builder *builder, uint32_t id, struct err *err)
 {
-	return stale(builder, id,
-		     "folders or links have come or gone since the interruption, so that the file "
-		     "with the bytes of ",
-		     " cannot be told", err);
+	return builder_fault(builder, id, -ESTALE,
+			     "folders or links have come or gone since the interruption, so that "
+			     "the file with the bytes of ",
+			     " cannot be told", err);
 }
 
 /* What has been added to the source since shifts ids, of directories and links too, which no

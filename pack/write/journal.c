@@ -229,7 +229,7 @@ static int make_durable(struct journal *journal)
 {
 	int r = fdatasync(journal->pack) < 0 ? -errno : 0;
 
-	if (r == 0 && !journal->checkpoint.revisited)
+	if (r == 0 && !journal->checkpoint.store.revisited)
 		forget_records(journal->pack, journal->checkpoint.store.bytes);
 	if (r == 0 && journal->fd < 0)
 		r = create_file(journal);

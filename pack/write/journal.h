@@ -82,7 +82,6 @@ struct journal_checkpoint {
 	uint64_t puts;	       /* records of the finish that are in */
 	uint64_t index_sum;    /* of the index that they belong to */
 	struct store_state store;
-	bool revisited; /* pages are wanted again: the page cache keeps them */
 };
 
 /* --- a new one, and what is common ---------------------------------------------------------- */

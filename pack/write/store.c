@@ -26,7 +26,7 @@ struct store {
 	MDB_txn *txn;
 	bool reading; /* the transaction is one that only reads */
 	bool failed;  /* a commit did: what is in the file is not known */
-	bool revisits;
+	bool revisited;
 	MDB_dbi dbi;
 	uint32_t page;	  /* bytes */
 	uint64_t shared;  /* pages of the tree that this transaction has not copied yet */
@@ -206,11 +206,6 @@ void store_library(int *ret_major, int *ret_minor, int *ret_patch)
 	mdb_version(ret_major, ret_minor, ret_patch);
 }
 
-bool store_revisits(const struct store *store)
-{
-	return store->revisits;
-}
-
 int store_commit(struct store *store)
 {
 	int r;
@@ -269,7 +264,7 @@ int store_put(struct store *store, const void *key, size_t key_len, uint64_t siz
 	} else if (store->shared) {
 		store->shared--;
 	}
-	store->revisits |= !last;
+	store->revisited |= !last;
 	store->batched += cost;
 	*ret_space = v.mv_data;
 	return 0;
@@ -290,7 +285,7 @@ int store_get(struct store *store, const void *key, size_t key_len, const void *
 	MDB_val k = {.mv_size = key_len, .mv_data = (void *)(uintptr_t)key}, v;
 	int r = store_begin_reading(store);
 
-	store->revisits = true;
+	store->revisited = true;
 	if (r == 0)
 		r = store_errno(store, mdb_get(store->txn, store->dbi, &k, &v));
 	if (r < 0)
@@ -366,6 +361,7 @@ int store_save(const struct store *store, struct store_state *ret)
 	if (r < 0)
 		return r;
 	state.bytes = (uint64_t)st.st_size;
+	state.revisited = store->revisited;
 	memcpy(state.last_key, store->last_key, store->last_key_len);
 	*ret = state;
 	return 0;

@@ -55,10 +55,6 @@ int store_wipe(struct store *store);
 
 #define STORE_META_BYTES 152 /* of a meta page, from its start; the rest is always zero */
 
-/* Whether pages of earlier commits were wanted again: for a record that did not sort last, or by
- * store_get(). */
-bool store_revisits(const struct store *store);
-
 /* All that a commit leaves besides the pages of its tree. */
 struct store_state {
 	uint64_t bytes; /* length of the file */
@@ -66,6 +62,8 @@ struct store_state {
 	uint8_t metas[2][STORE_META_BYTES];
 	uint8_t last_key[FORMAT_KEY_MAX]; /* the greatest key ever put, deleted or not */
 	size_t last_key_len;
+	bool revisited; /* pages of earlier commits were wanted again: for a record that did not
+			   sort last, or by store_get() */
 };
 
 /* What the last commit left; nothing has been put since. The two commits that follow leave the

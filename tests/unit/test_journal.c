@@ -277,7 +277,7 @@ static bool memory_can_forget(const struct fixture *f)
 static void what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again(void **state)
 {
 	struct fixture *f = *state;
-	struct journal_checkpoint checkpoint = {.store = {.bytes = PACK / 2}, .revisited = true};
+	struct journal_checkpoint checkpoint = {.store = {.bytes = PACK / 2, .revisited = true}};
 
 	if (!memory_can_forget(f))
 		skip();
@@ -286,7 +286,7 @@ static void what_is_on_the_disk_leaves_the_page_cache_unless_it_is_wanted_again(
 	assert_done(journal_commit(f->journal, &checkpoint));
 	assert_done(journal_settle(f->journal));
 	assert_true(pages_in_memory(f, PACK / 2) > 0);
-	checkpoint.revisited = false;
+	checkpoint.store.revisited = false;
 	assert_done(journal_commit(f->journal, &checkpoint));
 	assert_done(journal_settle(f->journal));
 	assert_int_equal(pages_in_memory(f, PACK / 2), 0);

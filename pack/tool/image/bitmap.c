@@ -113,6 +113,11 @@ int bitmap_ppm(const struct pixels *pixels, struct buf *out)
 
 /* --- reading PNM ------------------------------------------------------------------------- */
 
+static bool pnm_is_space(uint8_t c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 static size_t skip_space(const uint8_t *data, size_t len, size_t at)
 {
 	while (at < len && (pnm_is_space(data[at]) || data[at] == '#')) {

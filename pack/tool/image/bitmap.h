@@ -55,10 +55,4 @@ struct pnm {
  * none. Pure, thread-safe. */
 int pnm_header(const uint8_t *data, size_t len, struct pnm *ret);
 
-/* White space, as PNM has it. */
-static inline bool pnm_is_space(uint8_t c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 #endif

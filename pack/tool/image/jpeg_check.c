@@ -41,6 +41,12 @@ __attribute__((noreturn)) static void decide(struct checker *checker, enum verdi
 	jpeg_trap_spring(&checker->reader.trap, 1);
 }
 
+#define fail(checker, damage, ...)                                           \
+	do {                                                                 \
+		check_found((checker)->finding, damage, false, __VA_ARGS__); \
+		decide(checker, BAD);                                        \
+	} while (0)
+
 /* How far it came. Where there are several scans, rows come out at the end of them all. Returns
  * text. */
 static const char *place_text(const struct checker *checker, char text[TEXT_BYTES])
@@ -72,18 +78,15 @@ static void decide_truncated(struct checker *checker)
 {
 	char where[TEXT_BYTES];
 
-	check_found(checker->finding, DAMAGE_TRUNCATED, false, "JPEG: ends %s",
-		    place_text(checker, where));
-	decide(checker, BAD);
+	fail(checker, DAMAGE_TRUNCATED, "JPEG: ends %s", place_text(checker, where));
 }
 
 static void decide_corrupt(struct checker *checker)
 {
 	char where[TEXT_BYTES], why[JMSG_LENGTH_MAX];
 
-	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: damaged %s: %s",
-		    place_text(checker, where), reason_text(checker, why));
-	decide(checker, BAD);
+	fail(checker, DAMAGE_CORRUPT, "JPEG: damaged %s: %s", place_text(checker, where),
+	     reason_text(checker, why));
 }
 
 /* Damage that decoders accept: the first of it is reported. */
@@ -130,9 +133,7 @@ static void check_error(j_common_ptr jpeg)
 		jpeg_trap_spring(&checker->reader.trap, -ENOMEM);
 	if (checker->ended)
 		decide_truncated(checker);
-	check_found(checker->finding, damage_of(jpeg->err->msg_code), false, "JPEG: %s",
-		    reason_text(checker, why));
-	decide(checker, BAD);
+	fail(checker, damage_of(jpeg->err->msg_code), "JPEG: %s", reason_text(checker, why));
 }
 
 /* Left-over bytes before a marker, or before the one that stands in for a missing one: then it is
@@ -189,8 +190,7 @@ static void check_progress(j_common_ptr jpeg)
 
 	if (checker->reader.jpeg.input_scan_number <= JPEG_SCANS)
 		return;
-	check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: over %d scans", JPEG_SCANS);
-	decide(checker, BAD);
+	fail(checker, DAMAGE_CORRUPT, "JPEG: over %d scans", JPEG_SCANS);
 }
 
 /* --- the end of the image ------------------------------------------------------------- */
@@ -234,13 +234,11 @@ static void look_at_end(struct checker *checker)
 	if (scans_missing(&checker->reader.jpeg, checker->ended)) {
 		if (checker->ended)
 			decide_truncated(checker);
-		check_found(checker->finding, DAMAGE_CORRUPT, false, "JPEG: a colour is missing");
-		decide(checker, BAD);
+		fail(checker, DAMAGE_CORRUPT, "JPEG: a colour is missing");
 	}
 	if (checker->ended) {
-		check_found(checker->finding, DAMAGE_NO_EOI, false,
-			    "JPEG: no end-of-image marker, though no pixel is missing");
-		decide(checker, BAD);
+		fail(checker, DAMAGE_NO_EOI,
+		     "JPEG: no end-of-image marker, though no pixel is missing");
 	}
 }
 
@@ -283,9 +281,7 @@ static void check_header(struct checker *checker, const uint8_t *data, size_t le
 	jpeg->src->fill_input_buffer = check_end;
 	jpeg_read_header(jpeg, TRUE);
 	if (jpeg->num_components == 2 || jpeg->num_components > 4) {
-		check_found(checker->finding, DAMAGE_UNSUPPORTED, false, "JPEG: %d components",
-			    jpeg->num_components);
-		decide(checker, BAD);
+		fail(checker, DAMAGE_UNSUPPORTED, "JPEG: %d components", jpeg->num_components);
 	}
 	checker->part = jpeg_has_multiple_scans(jpeg) ? IN_SCANS : IN_ROWS;
 	checker->has_eoi = !checker->ended && has_eoi(jpeg->src->next_input_byte, data + len);

@@ -357,11 +357,6 @@ static int scan_begin(struct batch_scan *scan, struct batch_slot **ret)
 	return r == 0 ? 1 : r;
 }
 
-static int scan_finish(const struct batch_scan *scan, const struct batch_slot *item)
-{
-	return scan->params->done(scan->params->context, &item->batch, item->note);
-}
-
 static int scan_fill(struct batch_scan *scan, struct pipeline *pipeline)
 {
 	struct batch_slot *item;
@@ -391,7 +386,7 @@ static int scan_run(struct batch_scan *scan)
 		r = scan_fill(scan, pipeline);
 		item = r == 0 ? pipeline_take(pipeline) : NULL;
 		if (item)
-			r = scan_finish(scan, item);
+			r = scan->params->done(scan->params->context, &item->batch, item->note);
 	} while (r == 0 && item);
 	pipeline_free(pipeline);
 	return r;
@@ -402,9 +397,7 @@ int batch_scan(const struct batch_scan_params *params)
 	SCOPE(scan_release) struct batch_scan scan = {.params = params};
 	int r = scan_prepare(&scan);
 
-	if (r < 0)
-		return r;
-	return scan_run(&scan);
+	return r < 0 ? r : scan_run(&scan);
 }
 
 unsigned batch_scan_jobs(uint64_t asked)

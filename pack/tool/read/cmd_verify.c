@@ -111,11 +111,8 @@ static int say_stretch(struct verify *verify)
 	r = dataset_path(verify->dataset, stretch.entry, &path);
 	if (r < 0)
 		return r;
-	snprintf(text, sizeof(text), "bytes %lu-%lu%s", stretch.from, stretch.end - 1,
-		 read ? " do not fit their checksum" : ": ");
-	if (!read)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
-			 strerror(-stretch.error));
+	snprintf(text, sizeof(text), "bytes %lu-%lu%s%s", stretch.from, stretch.end - 1,
+		 read ? " do not fit their checksum" : ": ", read ? "" : strerror(-stretch.error));
 	fault.path = path.data;
 	fault.len = path.len;
 	fault.text = text;

@@ -293,9 +293,9 @@ static bool try_small(const struct candidate *candidate, const struct guess_hook
 	return depth && search_seeds(candidate, &ways, GUESS_SMALL, depth, hooks, ret);
 }
 
-/* Ranks of small worlds, and batches of nodes. */
+/* Ranks of small worlds, and batches of nodes, with seeds below `seeds`. */
 static bool try_worlds(const struct candidate *candidate, const struct guess_hooks *hooks,
-		       struct sampler *ret)
+		       uint64_t seeds, struct sampler *ret)
 {
 	unsigned depth =
 		candidate_depth(candidate, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
@@ -305,7 +305,7 @@ static bool try_worlds(const struct candidate *candidate, const struct guess_hoo
 		return false;
 	add_worlds(&ways, depth);
 	add_batches(&ways, candidate->list->count, depth);
-	return search_seeds(candidate, &ways, GUESS_SMALL, depth, hooks, ret);
+	return search_seeds(candidate, &ways, seeds, depth, hooks, ret);
 }
 
 /* A long search is in vain if the reader that has the first files has not read as far. */
@@ -401,11 +401,17 @@ static bool try_likely(const struct candidate *candidate, const struct guess_hoo
 	return try_known(candidate, hooks, ret) || try_conventions(candidate, &ret->sampler);
 }
 
+static bool try_ranks(const struct candidate *candidate, const struct guess_hooks *hooks,
+		      struct hypothesis *ret)
+{
+	return try_worlds(candidate, hooks, GUESS_FEW, &ret->sampler);
+}
+
 static bool try_more(const struct candidate *candidate, const struct guess_hooks *hooks,
 		     struct hypothesis *ret)
 {
 	return try_small(candidate, hooks, &ret->sampler) ||
-	       try_worlds(candidate, hooks, &ret->sampler) ||
+	       try_worlds(candidate, hooks, GUESS_SMALL, &ret->sampler) ||
 	       ranks_of_many(candidate, hooks, &ret->sampler);
 }
 
@@ -462,6 +468,8 @@ bool guess(const struct observations *observations, enum guess_effort effort,
 	switch (effort) {
 	case GUESS_LIKELY:
 		return try_lists(observations, 0, observations->list_count, try_likely, hooks, ret);
+	case GUESS_RANKS:
+		return try_lists(observations, 0, likely, try_ranks, hooks, ret);
 	case GUESS_MODELS: /* over the likeliest list: it takes as long for each */
 		return try_lists(observations, 0, likely < 1 ? likely : 1, try_models, hooks, ret);
 	case GUESS_MORE:

@@ -1,8 +1,9 @@
 /* From what was seen to an order: which list do the readers go through, in which permutation?
  *
  *	lists that have the files -> observations: which indices were seen, which came first
- *	in order of cost: what follows known epochs; conventions; what usual scripts
- *	                  draw (streams.h); small seeds, in any world size; all seeds
+ *	in order of cost: what follows known epochs; conventions; the smallest seeds, in any
+ *	                  world size; what usual scripts draw (streams.h); small seeds, in any
+ *	                  world size; all seeds
  *
  * An order is believed when chance would give one like it, among all that were tried, less
  * than once in a million times (GUESS_ODDS); what cannot be told apart yet has to wait for
@@ -19,7 +20,8 @@
 #define GUESS_ODDS  1e-6
 #define GUESS_KNOWN 32
 #define GUESS_LISTS 24
-#define GUESS_SMALL (1u << 20) /* seeds that are tried in any world size */
+#define GUESS_FEW   SEEDS_STEP /* seeds that are tried in any world size, first, */
+#define GUESS_SMALL (1u << 20) /* and later */
 
 /* A sampler over a list. */
 struct hypothesis {
@@ -53,9 +55,11 @@ struct guess_hooks {
 	bool (*stopped)(void *context); /* the query is out of date */
 };
 
-/* What is tried; each leaves out what comes before it. */
+/* What is tried, the cheapest first. */
 enum guess_effort {
 	GUESS_LIKELY, /* what follows known epochs, and conventions: some milliseconds */
+	GUESS_RANKS,  /* seeds below GUESS_FEW in any world size, but of unlikely lists: some ten
+		       * milliseconds */
 	GUESS_MODELS, /* what scripts draw that make a well-known model first: 4 s at most */
 	GUESS_MORE,   /* small seeds in any world size, but of unlikely lists: a second or two */
 	GUESS_ALL,    /* all seeds: some ten seconds of all processors for each list; of unlikely

@@ -48,7 +48,7 @@ struct oracle {
 	struct choose_kinds asked_kinds;   /* of that group's files, for which lists were made, */
 	uint64_t asked_hard;		   /* and the stage of the last hard one */
 	uint64_t asked_models;		   /* and of that for GUESS_MODELS, */
-	bool is_patient;		   /* which is under way */
+	bool is_patient;		   /* which is under way, of what was saved up */
 	uint64_t searched;		   /* the stage for which all seeds were tried, */
 	uint32_t too_short;		   /* but for a list of only so many files; 0: they were */
 	uint64_t given_up;		   /* the group for which one was before its end */

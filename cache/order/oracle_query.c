@@ -165,7 +165,8 @@ static struct query *ask_guess(struct oracle *oracle, const struct effort *effor
 	}
 	fill_observations(oracle, &query->observations);
 	query->since = watch_began(oracle->watch);
-	query->models = oracle->is_patient = models;
+	query->models = models;
+	oracle->is_patient = models && !effort->hard;
 	query->hard = hard;
 	query->all_seeds = search;
 	query->group = stage >> 3;
@@ -299,7 +300,9 @@ static bool query_long(struct query *query, const struct oracle_hooks *hooks,
 {
 	const struct observations *observations = &query->observations;
 
-	if ((query->models && guess(observations, GUESS_MODELS, &hooks->guess, ret)) ||
+	if (((query->models || query->hard) &&
+	     guess(observations, GUESS_RANKS, &hooks->guess, ret)) ||
+	    (query->models && guess(observations, GUESS_MODELS, &hooks->guess, ret)) ||
 	    (query->hard && guess(observations, GUESS_MORE, &hooks->guess, ret)))
 		return true;
 	if (!query->all_seeds || observations->list_count == 0 || too_short(observations))

@@ -36,7 +36,9 @@ struct world {
 	double least;	/* for lists of so many files */
 	uint64_t searched;
 	unsigned long_queries;
-	bool gives_up; /* as soon as it thinks hard */
+	bool models;	/* they are tried too */
+	unsigned looks; /* at whether to stop */
+	bool gives_up;	/* as soon as it thinks hard */
 	char sentence[ORACLE_SENTENCE];
 };
 
@@ -115,8 +117,9 @@ static inline int teardown(void **state)
 
 static inline bool stopped(void *context)
 {
-	const struct world *world = context;
+	struct world *world = context;
 
+	world->looks++;
 	return world->gives_up && world->long_queries > 0;
 }
 
@@ -208,7 +211,8 @@ static inline struct oracle_hooks hooks_of(struct world *world)
 /* Returns whether it had something to think about, and in *found whether an order was found. */
 static inline bool think_once(struct world *world, bool hard, bool *found)
 {
-	const struct effort effort = {.guess = true, .hard = hard, .least = world->least};
+	const struct effort effort = {
+		.guess = true, .models = world->models, .hard = hard, .least = world->least};
 	const struct oracle_hooks hooks = hooks_of(world);
 	struct query *query = oracle_ask(world->oracle, &effort);
 

@@ -332,7 +332,7 @@ static void mosaics_are_found_and_stay(void **state)
 /* What is thought of a few files takes as long as of many, and says less. */
 static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
 {
-	const struct effort effort = {.guess = true, .hard = true};
+	const struct effort effort = {.guess = true, .models = true, .hard = true};
 	struct world *world = *state;
 	struct query *query;
 	uint32_t at = 0;

@@ -32,6 +32,18 @@ static void ranks_of_a_world_are_found(void **state)
 	assert_non_null(strstr(read_ranks(*state, part, 2, &epoch).sampler, "8"));
 }
 
+/* Before the models that scripts make: these take seconds, and look each millisecond or two. */
+static void ranks_are_found_before_models_are_tried(void **state)
+{
+	const struct sampler_part part = {.world = 8, .first = 2};
+	struct epoch epoch = {.workers = 2, .batch = 1, .first_reader = 100, .slowly = true};
+	struct world *world = *state;
+
+	world->models = true;
+	read_ranks(world, part, 2, &epoch);
+	assert_in_range(world->looks, 0, 100);
+}
+
 /* The first of two machines with eight: they begin as the whole does. */
 static void half_of_the_ranks_are_not_all(void **state)
 {
@@ -303,6 +315,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		oracle_test(ranks_of_a_world_are_found),
+		oracle_test(ranks_are_found_before_models_are_tried),
 		oracle_test(half_of_the_ranks_are_not_all),
 		oracle_test(the_whole_is_one_order_however_it_was_found),
 		oracle_test(batches_of_a_node_are_learned_and_kept),

@@ -46,13 +46,6 @@ static int check_target(const struct builder *builder, struct err *err)
 	return builder->replace ? 0 : err_set(err, -EEXIST, "exists");
 }
 
-static int add_root(struct builder *builder)
-{
-	struct builder_node root = {.kind = FORMAT_DIRECTORY, .state = NODE_DONE, .mode = 0755};
-
-	return buf_add(&builder->nodes, &root, sizeof(root));
-}
-
 /* A builder that has touched nothing, if PATH may become a pack. */
 static int prepare(const struct builder_params *params, struct builder **ret, struct err *err)
 {
@@ -86,11 +79,12 @@ int builder_check(const struct builder_params *params, struct err *err)
 
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
 {
+	struct builder_node root = {.kind = FORMAT_DIRECTORY, .state = NODE_DONE, .mode = 0755};
 	struct builder *builder = NULL;
 	int r = prepare(params, &builder, err);
 
 	if (r == 0)
-		r = add_root(builder);
+		r = buf_add(&builder->nodes, &root, sizeof(root));
 	if (r == 0)
 		r = builder_partial_open(builder, params, err);
 	if (r < 0) {

@@ -5,28 +5,20 @@
  * are small enough already stay unless `store` says otherwise. Nothing is ever enlarged.
  *
  * Smaller is what torchvision's Resize does: the shorter side becomes `resize`, then the longer one
- * `max_side` where it is still longer; the other side is rounded down. The filter is a triangle
- * over all pixels that a new one covers, as Resize and PIL's BILINEAR have it. A JPEG that is at
- * least four times too large is decoded at 1/2, 1/4 or 1/8 first, so that at least twice the size
- * is left: photographs have a PSNR of 42 dB and more against decoding all of it. Pixels are bit for
- * bit those of PIL's resize(), in the latter case of draft() and resize().
+ * `max_side` where it is still longer. The filter is a triangle over all pixels that a new one
+ * covers, and pixels are bit for bit those of PIL's resize(BILINEAR), of draft() and resize() where
+ * a JPEG is at least four times too large: that is decoded at 1/2, 1/4 or 1/8 first.
  *
- * JPEGs that are made are baseline, 4:2:0, of `quality`, with Huffman codes of their own. EXIF is
- * kept and pixels are not turned: readers that turn them as EXIF asks and readers that do not (PIL,
- * and so ImageFolder) see what they saw. The colour profile is kept, unless it is that of sRGB;
- * other segments are not.
- *
- * BMP and PPM have the pixels that PIL decodes; grey stays grey. There is no place in them for a
- * profile, which is lost, or for EXIF: images that EXIF or XMP asks to turn stay JPEGs, at the size
- * asked for, so that all readers see what they saw.
+ * JPEGs that are made are baseline, 4:2:0, with Huffman codes of their own. EXIF is kept and pixels
+ * are not turned, so that all readers see what they saw. The colour profile is kept, unless it is
+ * that of sRGB; other segments are not. BMP and PPM have the pixels that PIL decodes, and no place
+ * for EXIF: images that EXIF or XMP asks to turn stay JPEGs.
  *
  * Optimized are the same coefficients and segments in a single scan, with Huffman codes of their
- * own. Where the original is like that, too, and no larger, it stays; what is progressive always
- * becomes baseline, which decodes in a third of the time.
+ * own, where that is smaller, or where the original is progressive.
  *
- * A transform decodes all of what it replaces, and takes no image of which libjpeg has to guess
- * a part: damage never comes out as an intact file. Thread-safe, silent; results do not depend on
- * the machine. */
+ * A transform decodes all of what it replaces: damage never comes out as an intact file.
+ * Thread-safe, silent; results do not depend on the machine. */
 #ifndef PACK_TOOL_IMAGE_TRANSFORM_H
 #define PACK_TOOL_IMAGE_TRANSFORM_H
 

@@ -190,7 +190,7 @@ static int open_direct(int fd)
 
 /* In huge pages a batch is one request of the device; in single ones, which it takes some 250
  * of, it would be many. */
-int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
+static int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
 {
 	void *memory;
 
@@ -202,7 +202,7 @@ int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
 	return 0;
 }
 
-void batch_reader_release(struct batch_reader *reader)
+static void batch_reader_release(struct batch_reader *reader)
 {
 	if (!reader->memory)
 		return;

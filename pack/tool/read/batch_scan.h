@@ -49,6 +49,9 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 
 /* --- the bytes of one batch at a time; one reader for each thread ---------------------------- */
 
+/* What is not in the kernel's memory is read past it, by one request a batch: reading all of a pack
+ * displaces nothing there that a training job needs. What it has, or where there is no direct I/O,
+ * is read like any file. */
 struct batch_reader {
 	struct dataset *dataset;
 	char *memory;	/* room for a batch and the pages that it ends in */
@@ -57,10 +60,6 @@ struct batch_reader {
 	int direct;	/* a descriptor for reading past the kernel's memory; -1: none */
 	int error;	/* -errno of reading the batch: then each extent is read by itself */
 };
-
-/* 0 or -ENOMEM. */
-int batch_reader_init(struct batch_reader *reader, struct dataset *dataset);
-void batch_reader_release(struct batch_reader *reader); /* {0} is fine */
 
 /* Reads a batch. A failure shows in batch_reader_extent(). */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch);
@@ -77,7 +76,7 @@ int batch_reader_check(struct batch_reader *reader, uint64_t number, struct data
 
 struct batch_scan_params {
 	struct dataset *dataset;
-	uint32_t *files; /* as batch_list_new() has them */
+	uint32_t *files; /* as batch_list_init() has them */
 	size_t count;
 	unsigned jobs;	  /* threads; at least 1 */
 	size_t note_size; /* bytes for what comes of one batch: a struct of the caller's */

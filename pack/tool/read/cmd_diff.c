@@ -175,14 +175,6 @@ static int on_damaged(void *context, const char *path, int error)
 
 /* --- progress --------------------------------------------------------------------------- */
 
-static int on_looking(void *context, uint64_t entries)
-{
-	struct diff *diff = context;
-
-	progress_add(&diff->progress, entries - diff->progress.files, 0);
-	return 0;
-}
-
 static int on_reading(void *context, uint64_t files, uint64_t bytes)
 {
 	struct diff *diff = context;
@@ -278,7 +270,6 @@ static int run_diff(struct diff *diff)
 					      .differs = on_difference,
 					      .unreadable = diff_unreadable,
 					      .damaged = on_damaged,
-					      .looking = on_looking,
 					      .reading = on_reading,
 					      .done = diff_done,
 					      .context = diff};

@@ -61,11 +61,8 @@ static void extract_release(struct extract *extract)
 static int open_dest(struct extract *extract)
 {
 	extract->made_root = mkdir(extract->dest, 0777) == 0;
-	if (!extract->made_root && errno != EEXIST) {
-		log_error("%s: %s", extract->dest, strerror(errno));
-		return EXIT_FAILED;
-	}
-	extract->root = open(extract->dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (extract->made_root || errno == EEXIST)
+		extract->root = open(extract->dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (extract->root >= 0)
 		return EXIT_DONE;
 	log_error("%s: %s", extract->dest, strerror(errno));

@@ -20,6 +20,7 @@ struct compare {
 	uint32_t *in_scan; /* of each entry of the dataset; COMPARE_NONE, or COMPARE_UNSEEN: what is
 			      there has been reported, or could not be looked at */
 	int error;	   /* what telling of a special file gave */
+	uint64_t looked;   /* entries of the folder */
 };
 
 #define COMPARE_NONE   UINT32_MAX
@@ -131,9 +132,11 @@ static void compare_special(void *context, const char *path, const char *what)
 
 static int compare_tick(void *context, uint64_t entries)
 {
-	const struct compare *compare = context;
+	struct compare *compare = context;
+	uint64_t before = compare->looked;
 
-	return compare->params->looking(compare->params->context, entries);
+	compare->looked = entries;
+	return compare->params->done(compare->params->context, entries - before, 0);
 }
 
 static int compare_scan(struct compare *compare)

@@ -38,11 +38,9 @@ struct compare_params {
 	int (*unreadable)(void *context, const char *path, int error);
 	/* A file of the pack cannot be read; -EBADMSG: its bytes are damaged. */
 	int (*damaged)(void *context, const char *path, int error);
-	/* While the folder is looked through, with the entries found so far. */
-	int (*looking)(void *context, uint64_t entries);
 	/* Before bytes are compared: how many files and bytes. */
 	int (*reading)(void *context, uint64_t files, uint64_t bytes);
-	/* Files and bytes compared since the last call. */
+	/* Entries found in the folder, or then files and bytes compared, since the last call. */
 	int (*done)(void *context, uint64_t files, uint64_t bytes);
 	void *context;
 };

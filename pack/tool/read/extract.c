@@ -35,6 +35,7 @@ struct extractor {
 	 * has threads that create in one directory wait for each other, spinning: of 200,000 tiny
 	 * files that took as much time as all the rest. */
 	pthread_mutex_t creating[EXTRACT_LOCKS];
+	struct buf files, links; /* entries: to be made, and names that become links to these */
 };
 
 #define NOT_MADE UINT32_MAX
@@ -348,6 +349,8 @@ static void extractor_release(struct extractor *extractor)
 	dirstack_free(extractor->first_names);
 	free(extractor->lost);
 	free(extractor->made);
+	buf_release(&extractor->files);
+	buf_release(&extractor->links);
 }
 
 static int open_stacks(struct extractor *extractor)
@@ -473,30 +476,18 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 
 /* --- the tree --------------------------------------------------------------------------- */
 
-/* The files to be made, and the names that become links to them. */
-struct plan {
-	struct buf files, links; /* entries */
-};
-
-static void plan_release(struct plan *plan)
-{
-	buf_release(&plan->files);
-	buf_release(&plan->links);
-}
-
 /* The first name that is met becomes the file, the others links to it; so it does not matter
  * which of them are asked for. */
-static int plan_name(struct extractor *extractor, uint32_t number, uint32_t inode,
-		     struct plan *plan)
+static int plan_name(struct extractor *extractor, uint32_t number, uint32_t inode)
 {
 	if (extractor->made && extractor->made[inode] != NOT_MADE)
-		return buf_add(&plan->links, &number, sizeof(number));
+		return buf_add(&extractor->links, &number, sizeof(number));
 	if (extractor->made)
 		extractor->made[inode] = number;
-	return buf_add(&plan->files, &number, sizeof(number));
+	return buf_add(&extractor->files, &number, sizeof(number));
 }
 
-static int make_or_plan(struct extractor *extractor, uint32_t number, struct plan *plan)
+static int make_or_plan(struct extractor *extractor, uint32_t number)
 {
 	struct dataset_entry entry;
 	int r;
@@ -507,14 +498,14 @@ static int make_or_plan(struct extractor *extractor, uint32_t number, struct pla
 		return 0;
 	}
 	if (entry.kind != FORMAT_DIRECTORY && entry.kind != FORMAT_SYMLINK)
-		return plan_name(extractor, number, entry.inode, plan);
+		return plan_name(extractor, number, entry.inode);
 	r = make_entry(extractor, number);
 	if (r < 0 && entry.kind == FORMAT_DIRECTORY)
 		bit_set(extractor->lost, number);
 	return extract_tell(extractor, number, r);
 }
 
-static int make_folders(struct extractor *extractor, struct plan *plan)
+static int make_folders(struct extractor *extractor)
 {
 	uint32_t entries = dataset_entries(extractor->dataset);
 	int r = 0;
@@ -522,7 +513,7 @@ static int make_folders(struct extractor *extractor, struct plan *plan)
 	for (uint32_t number = 1; r == 0 && number < entries; number++) {
 		if (subtree_mark(extractor->params->subtree, number) == SUBTREE_OUTSIDE)
 			continue;
-		r = make_or_plan(extractor, number, plan);
+		r = make_or_plan(extractor, number);
 		if (r == 0)
 			r = extractor->params->done(extractor->params->context, 0, 0);
 	}
@@ -543,10 +534,10 @@ static int make_link(struct extractor *extractor, uint32_t number)
 	return extract_files(extractor, &number, 1, 1);
 }
 
-static int make_links(struct extractor *extractor, const struct buf *links)
+static int make_links(struct extractor *extractor)
 {
-	const uint32_t *numbers = (const uint32_t *)(const void *)links->data;
-	size_t count = links->len / sizeof(*numbers);
+	const uint32_t *numbers = (const uint32_t *)(const void *)extractor->links.data;
+	size_t count = extractor->links.len / sizeof(*numbers);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
@@ -577,15 +568,14 @@ int extract_tree(const struct extract_params *params)
 {
 	SCOPE(extractor_release)
 	struct extractor extractor = {.params = params, .dataset = params->dataset};
-	SCOPE(plan_release) struct plan plan = {0};
 	int r = extractor_prepare(&extractor);
 
 	if (r == 0)
-		r = make_folders(&extractor, &plan);
+		r = make_folders(&extractor);
 	if (r == 0)
-		r = extract_files(&extractor, (uint32_t *)(void *)plan.files.data,
-				  plan.files.len / sizeof(uint32_t), params->jobs);
+		r = extract_files(&extractor, (uint32_t *)(void *)extractor.files.data,
+				  extractor.files.len / sizeof(uint32_t), params->jobs);
 	if (r == 0)
-		r = make_links(&extractor, &plan.links);
+		r = make_links(&extractor);
 	return r < 0 ? r : finish_directories(&extractor);
 }

@@ -193,21 +193,13 @@ static int check_output(const char *path, struct err *err)
 	return 0;
 }
 
-/* As open(2) would make it: mkstemp(3) makes it for its owner only. */
-static mode_t usual_mode(void)
+static int write_beside(const char *beside, const struct buf *page, const char *path)
 {
-	mode_t mask = umask(0);
+	int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), r;
 
-	umask(mask);
-	return 0666 & ~mask;
-}
-
-static int write_beside(const char *beside, int fd, const struct buf *page, const char *path)
-{
-	int r = io_write_full(fd, page->data, page->len);
-
-	if (r == 0 && fchmod(fd, usual_mode()) < 0)
-		r = -errno;
+	if (fd < 0)
+		return -errno;
+	r = io_write_full(fd, page->data, page->len);
 	/* Some filesystems report a full disk at close only. */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
@@ -222,12 +214,9 @@ static int write_beside(const char *beside, int fd, const struct buf *page, cons
 static int write_file(const char *path, const struct buf *page)
 {
 	SCOPE(buf_release) struct buf beside = BUF_INIT;
-	int fd, r = buf_addf(&beside, "%s.XXXXXX", path);
+	int r = buf_addf(&beside, "%s.%d", path, (int)getpid());
 
-	if (r < 0)
-		return r;
-	fd = mkostemp(beside.data, O_CLOEXEC);
-	return fd < 0 ? -errno : write_beside(beside.data, fd, page, path);
+	return r < 0 ? r : write_beside(beside.data, page, path);
 }
 
 static int write_output(const char *path, const struct buf *page)

@@ -5,6 +5,7 @@
  * that is, each directory's children consecutive and sorted by name, and the blocks in the
  * order in which os.walk(topdown, sorted) comes by. A lookup is then a binary search in a
  * block, a listing is a range, and files lie in the order in which scans read them. */
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
 #include "pack/xxh3.h"
@@ -151,30 +152,26 @@ struct maxima {
 	uint64_t parts, names, targets, sums; /* all together */
 };
 
-static void find_maxima(const struct builder_tree *tree, struct maxima *max)
+static struct maxima find_maxima(const struct builder_tree *tree)
 {
-#define RAISE(field, value)                  \
-	do {                                 \
-		uint64_t value_ = (value);   \
-		if (value_ > max->field)     \
-			max->field = value_; \
-	} while (0)
+	struct maxima most = {0};
+
 	for (uint32_t e = 0; e < tree->entries; e++) {
 		const struct builder_node *node = builder_tree_node(tree, e);
 
-		RAISE(size, node->size);
-		RAISE(parent, tree->entry[node->parent]);
-		RAISE(width, node->width);
-		RAISE(height, node->height);
-		max->names += node->name_len;
+		most.size = max(most.size, node->size);
+		most.parent = max(most.parent, tree->entry[node->parent]);
+		most.width = max(most.width, node->width);
+		most.height = max(most.height, node->height);
+		most.names += node->name_len;
 		if (node->kind == FORMAT_SPLIT)
-			max->parts += format_parts(node->size);
+			most.parts += format_parts(node->size);
 		if (node->kind == FORMAT_SYMLINK)
-			max->targets += node->size;
+			most.targets += node->size;
 		if (format_is_file(node->kind))
-			max->sums += format_extents(node->size);
+			most.sums += format_extents(node->size);
 	}
-#undef RAISE
+	return most;
 }
 
 static struct format_section_ref blob(uint64_t bytes)
@@ -191,23 +188,22 @@ static void shape_sections(const struct builder_tree *tree, struct format_super 
 {
 	struct format_section_ref *s = super->sections;
 	uint64_t entries = tree->entries;
-	struct maxima max = {0};
+	const struct maxima most = find_maxima(tree);
 
-	find_maxima(tree, &max);
-	s[SECTION_NAMES] = blob(max.names);
-	s[SECTION_NAME_END] = rows(entries, index_width(max.names));
-	s[SECTION_PARENT] = rows(entries, index_width(max.parent));
+	s[SECTION_NAMES] = blob(most.names);
+	s[SECTION_NAME_END] = rows(entries, index_width(most.names));
+	s[SECTION_PARENT] = rows(entries, index_width(most.parent));
 	s[SECTION_KIND] = rows(entries, 1);
 	s[SECTION_START] = rows(entries, 8);
-	s[SECTION_SIZE] = rows(entries, index_width(max.size));
-	s[SECTION_PARTS] = rows(max.parts, 8);
-	s[SECTION_TARGETS] = blob(max.targets);
-	s[SECTION_SUMS] = rows(max.sums, 8);
+	s[SECTION_SIZE] = rows(entries, index_width(most.size));
+	s[SECTION_PARTS] = rows(most.parts, 8);
+	s[SECTION_TARGETS] = blob(most.targets);
+	s[SECTION_SUMS] = rows(most.sums, 8);
 	s[SECTION_MODE] = rows(entries, 2);
 	s[SECTION_MTIME] = rows(entries, 8);
 	s[SECTION_IMAGE] = rows(entries, 1);
-	s[SECTION_WIDTH] = rows(entries, index_width(max.width));
-	s[SECTION_HEIGHT] = rows(entries, index_width(max.height));
+	s[SECTION_WIDTH] = rows(entries, index_width(most.width));
+	s[SECTION_HEIGHT] = rows(entries, index_width(most.height));
 	s[SECTION_OPTIONS] = blob(strlen(tree->builder->options));
 }
 

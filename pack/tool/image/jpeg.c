@@ -13,7 +13,7 @@
 
 /* --- failures, caught ------------------------------------------------------------------------- */
 
-static int code_of(int message)
+int jpeg_trap_code(int message)
 {
 	switch (message) {
 	case JERR_OUT_OF_MEMORY:
@@ -27,6 +27,7 @@ static int code_of(int message)
 	case JERR_CONVERSION_NOTIMPL:
 	case JERR_FRACT_SAMPLE_NOTIMPL:
 	case JERR_NOT_COMPILED:
+	case JERR_NOTIMPL:
 	case JERR_SOF_UNSUPPORTED:
 		return -ENOTSUP;
 	default:
@@ -47,7 +48,7 @@ __attribute__((noreturn)) static void trap_error(j_common_ptr jpeg)
 	int code;
 
 	jpeg->err->format_message(jpeg, text);
-	code = code_of(jpeg->err->msg_code);
+	code = jpeg_trap_code(jpeg->err->msg_code);
 	if (code == -EFBIG)
 		err_set(trap->err, code, "takes over 1 GiB of memory to decode");
 	else
@@ -434,15 +435,13 @@ static int read_coefficients(struct optimizer *optimizer, const uint8_t *data, s
 
 /* libjpeg smooths progressive images of which not all bits of the lowest coefficients were sent:
  * coef_bits says how many are missing, -1 for all. */
-static bool has_all_scans(const struct jpeg_decompress_struct *jpeg)
+bool jpeg_lacks_scans(const struct jpeg_decompress_struct *jpeg)
 {
-	if (!jpeg->progressive_mode)
-		return true;
-	for (int component = 0; component < jpeg->num_components; component++)
+	for (int component = 0; jpeg->coef_bits && component < jpeg->num_components; component++)
 		for (int i = 0; i < DCTSIZE2; i++)
 			if (jpeg->coef_bits[component][i] != 0)
-				return false;
-	return true;
+				return true;
+	return false;
 }
 
 static bool is_index_of_pictures(const struct jpeg_marker_struct *segment)
@@ -490,7 +489,7 @@ int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *
 	r = read_coefficients(&optimizer, data, len);
 	if (r < 0)
 		return r;
-	if (!has_all_scans(&optimizer.reader.jpeg))
+	if (jpeg_lacks_scans(&optimizer.reader.jpeg))
 		return err_set(err, 1, "a progressive JPEG without its last scans");
 	return write_coefficients(&optimizer);
 }

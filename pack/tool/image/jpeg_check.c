@@ -109,16 +109,10 @@ static const char *damage_of(int code)
 	case JERR_IMAGE_TOO_BIG:
 	case JERR_WIDTH_OVERFLOW:
 		return DAMAGE_TOO_LARGE;
-	case JERR_BAD_PRECISION:
-	case JERR_CCIR601_NOTIMPL:
-	case JERR_CONVERSION_NOTIMPL:
-	case JERR_FRACT_SAMPLE_NOTIMPL:
-	case JERR_NOT_COMPILED:
-	case JERR_NOTIMPL:
-	case JERR_SOF_UNSUPPORTED:
-		return DAMAGE_UNSUPPORTED;
-	default:
+	case JERR_COMPONENT_COUNT:
 		return DAMAGE_CORRUPT;
+	default:
+		return jpeg_trap_code(code) == -ENOTSUP ? DAMAGE_UNSUPPORTED : DAMAGE_CORRUPT;
 	}
 }
 
@@ -219,14 +213,10 @@ static bool has_eoi(const uint8_t *p, const uint8_t *end)
 /* Of pictures in several scans, some may be missing altogether. */
 static bool scans_missing(const struct jpeg_decompress_struct *jpeg, bool ended)
 {
-	for (int c = 0; c < jpeg->num_components; c++) {
+	for (int c = 0; c < jpeg->num_components; c++)
 		if (!jpeg->comp_info[c].quant_table)
 			return true;
-		for (int i = 0; ended && jpeg->coef_bits && i < DCTSIZE2; i++)
-			if (jpeg->coef_bits[c][i] != 0)
-				return true;
-	}
-	return false;
+	return ended && jpeg_lacks_scans(jpeg);
 }
 
 static void look_at_end(struct checker *checker)

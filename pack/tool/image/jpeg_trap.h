@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <jpeglib.h>
@@ -35,6 +36,12 @@ struct jpeg_trap {
 /* For the `err` field of either of libjpeg's structs, before it is created. Its client_data is
  * the trap. */
 struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err);
+
+/* The code for a failure, by libjpeg's number of its message. */
+int jpeg_trap_code(int message);
+
+/* Whether a progressive picture, all of which has been read, lacks scans. */
+bool jpeg_lacks_scans(const struct jpeg_decompress_struct *jpeg);
 
 /* Jumps. */
 void jpeg_trap_spring(struct jpeg_trap *trap, int code) __attribute__((noreturn));

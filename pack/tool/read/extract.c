@@ -57,12 +57,6 @@ static void extract_name(const void *dataset, uint32_t number, char ret[FORMAT_N
 	ret[entry.name_len] = '\0';
 }
 
-static const struct timespec *extract_times(const struct dataset_attr *attr, struct timespec ret[2])
-{
-	ret[0] = ret[1] = attr->mtime;
-	return ret;
-}
-
 static int extract_tell(struct extractor *extractor, uint32_t number, int error)
 {
 	if (error == 0 || error == -EINTR)
@@ -84,12 +78,12 @@ struct note {
 static int set_attributes(struct dataset *dataset, uint32_t number, int fd)
 {
 	struct dataset_attr attr;
-	struct timespec both[2];
 	int r = dataset_attr(dataset, number, &attr);
 
 	if (r < 0)
 		return r;
-	if (fchmod(fd, attr.mode & 01777) < 0 || futimens(fd, extract_times(&attr, both)) < 0)
+	if (fchmod(fd, attr.mode & 01777) < 0 ||
+	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)
 		return -errno;
 	return 0;
 }
@@ -393,7 +387,6 @@ static int make_symlink(struct extractor *extractor, uint32_t number, int direct
 {
 	SCOPE_FREE char *target = NULL;
 	struct dataset_attr attr;
-	struct timespec both[2];
 	const char *bytes;
 	size_t len;
 	int r = dataset_attr(extractor->dataset, number, &attr);
@@ -407,7 +400,8 @@ static int make_symlink(struct extractor *extractor, uint32_t number, int direct
 	if (symlinkat(target, directory, name) < 0)
 		return -errno;
 	/* A filesystem without times for links is no reason to fail. */
-	(void)utimensat(directory, name, extract_times(&attr, both), AT_SYMLINK_NOFOLLOW);
+	(void)utimensat(directory, name, (struct timespec[2]){attr.mtime, attr.mtime},
+			AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
@@ -461,7 +455,6 @@ static int make_hardlink(struct extractor *extractor, uint32_t made, uint32_t nu
 static int finish_directory(struct extractor *extractor, uint32_t number)
 {
 	struct dataset_attr attr;
-	struct timespec both[2];
 	int fd, r;
 
 	r = dataset_attr(extractor->dataset, number, &attr);
@@ -469,7 +462,8 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 		r = dirstack_enter(extractor->directories, number, &fd);
 	if (r < 0)
 		return r;
-	if (fchmod(fd, attr.mode) < 0 || futimens(fd, extract_times(&attr, both)) < 0)
+	if (fchmod(fd, attr.mode) < 0 ||
+	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)
 		return -errno;
 	return 0;
 }

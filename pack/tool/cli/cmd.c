@@ -85,6 +85,15 @@ int cmd_find(const char *pack, const struct dataset *dataset, const char *path, 
 	return EXIT_FAILED;
 }
 
+int cmd_print_json(const struct json *json, const struct buf *text)
+{
+	int r = json_finish(json);
+
+	if (r == 0)
+		printf("%.*s\n", (int)text->len, text->data);
+	return r;
+}
+
 enum progress_want cmd_progress(const struct cmd_common *common, bool asked)
 {
 	if (asked)

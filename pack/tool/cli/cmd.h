@@ -7,6 +7,7 @@
 #define PACK_TOOL_CLI_CMD_H
 
 #include "base/exit.h"
+#include "base/json.h"
 #include "base/opt.h"
 #include "pack/dataset.h"
 #include "pack/tool/cli/progress.h"
@@ -66,6 +67,9 @@ int cmd_load(const char *path, struct dataset *dataset, unsigned parts);
 
 /* The entry at a path of the pack; same rules. */
 int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret);
+
+/* Writes what `json` has put into text, and a newline, to standard output. As json_finish(). */
+int cmd_print_json(const struct json *json, const struct buf *text);
 
 /* Whether a command that may show progress does: on a terminal unless -q, or when asked. */
 enum progress_want cmd_progress(const struct cmd_common *common, bool asked);

@@ -15,14 +15,19 @@ struct slot {
 	bool done;	  /* protected by lock */
 };
 
+struct worker {
+	struct pipeline *pipeline;
+	pthread_t thread;
+	uint64_t in_hand; /* its item; its own */
+};
+
 struct pipeline {
 	struct pipeline_params params;
 	struct slot *ring;
-	pthread_t *threads;
-	uint64_t *in_hand; /* the item of each thread; its own */
-	unsigned started;  /* threads */
-	uint64_t taken;	   /* changed by the owner only, under the lock */
-	uint64_t inside;   /* bytes; the owner's own */
+	struct worker *workers;
+	unsigned started; /* of them */
+	uint64_t taken;	  /* changed by the owner only, under the lock */
+	uint64_t inside;  /* bytes; the owner's own */
 
 	pthread_mutex_t lock;
 	pthread_cond_t more;  /* put > begun, or stop */
@@ -38,11 +43,6 @@ struct pipeline {
 #define NONE_AWAITED UINT64_MAX
 #define ENOUGH_AHEAD 64 /* items, begun and not taken */
 #define WORTH_WAKING 16 /* items, put and not begun */
-
-struct worker {
-	struct pipeline *pipeline;
-	unsigned number;
-};
 
 static struct slot *slot_of(const struct pipeline *pipeline, uint64_t number)
 {
@@ -65,21 +65,18 @@ static struct slot *next_item(struct pipeline *pipeline, uint64_t *ret_number)
 
 static void *work_on_items(void *argument)
 {
-	const struct worker worker = *(struct worker *)argument;
-	struct pipeline *pipeline = worker.pipeline;
+	struct worker *worker = argument;
+	struct pipeline *pipeline = worker->pipeline;
 	const struct pipeline_params *params = &pipeline->params;
 	struct slot *slot;
-	uint64_t number;
 
-	free(argument);
 	pthread_mutex_lock(&pipeline->lock);
-	while ((slot = next_item(pipeline, &number))) {
-		pipeline->in_hand[worker.number] = number;
+	while ((slot = next_item(pipeline, &worker->in_hand))) {
 		pthread_mutex_unlock(&pipeline->lock);
-		params->work(params->context, worker.number, slot->item);
+		params->work(params->context, (unsigned)(worker - pipeline->workers), slot->item);
 		pthread_mutex_lock(&pipeline->lock);
 		slot->done = true;
-		if (pipeline->awaited == number)
+		if (pipeline->awaited == worker->in_hand)
 			pthread_cond_signal(&pipeline->ready);
 	}
 	pthread_mutex_unlock(&pipeline->lock);
@@ -88,19 +85,13 @@ static void *work_on_items(void *argument)
 
 static int start_worker(struct pipeline *pipeline)
 {
-	struct worker *worker = malloc(sizeof(*worker));
+	struct worker *worker = &pipeline->workers[pipeline->started];
 	int error;
 
-	if (!worker)
-		return -ENOMEM;
-	*worker = (struct worker){.pipeline = pipeline, .number = pipeline->started};
-	error = pthread_create(&pipeline->threads[pipeline->started], NULL, work_on_items, worker);
-	if (error) {
-		free(worker);
-		return -error;
-	}
-	pipeline->started++;
-	return 0;
+	worker->pipeline = pipeline;
+	error = pthread_create(&worker->thread, NULL, work_on_items, worker);
+	pipeline->started += error == 0;
+	return -error;
 }
 
 int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
@@ -117,9 +108,8 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 	pthread_cond_init(&pipeline->ready, NULL);
 	pthread_cond_init(&pipeline->room, NULL);
 	pipeline->ring = calloc(params->slots, sizeof(*pipeline->ring));
-	pipeline->threads = calloc(params->workers, sizeof(*pipeline->threads));
-	pipeline->in_hand = calloc(params->workers, sizeof(*pipeline->in_hand));
-	if (!pipeline->ring || !pipeline->threads || !pipeline->in_hand)
+	pipeline->workers = calloc(params->workers, sizeof(*pipeline->workers));
+	if (!pipeline->ring || !pipeline->workers)
 		r = -ENOMEM;
 	while (r == 0 && pipeline->started < params->workers)
 		r = start_worker(pipeline);
@@ -146,15 +136,14 @@ void pipeline_free(struct pipeline *pipeline)
 		return;
 	stop_workers(pipeline);
 	for (unsigned i = 0; i < pipeline->started; i++)
-		pthread_join(pipeline->threads[i], NULL);
+		pthread_join(pipeline->workers[i].thread, NULL);
 	for (uint64_t n = pipeline->taken; pipeline->params.drop && n < pipeline->put; n++)
 		pipeline->params.drop(pipeline->params.context, slot_of(pipeline, n)->item);
 	pthread_cond_destroy(&pipeline->room);
 	pthread_cond_destroy(&pipeline->ready);
 	pthread_cond_destroy(&pipeline->more);
 	pthread_mutex_destroy(&pipeline->lock);
-	free(pipeline->in_hand);
-	free(pipeline->threads);
+	free(pipeline->workers);
 	free(pipeline->ring);
 	free(pipeline);
 }
@@ -191,7 +180,7 @@ void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 /* The oldest does not wait: all that could make room comes after it. */
 void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes)
 {
-	uint64_t number = pipeline->in_hand[worker];
+	uint64_t number = pipeline->workers[worker].in_hand;
 
 	SCOPE_LOCK(&pipeline->lock);
 	while (number != pipeline->taken && !pipeline->stop &&

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/tool/cli/cmd.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_dir.h"
@@ -139,7 +140,6 @@ static int print_sample_json(const struct create *create, const struct create_sa
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct json json = json_begin(&text);
-	int r;
 
 	json_object(&json, NULL);
 	json_u64(&json, "files", sample->files);
@@ -150,10 +150,7 @@ static int print_sample_json(const struct create *create, const struct create_sa
 	json_u64(&json, "looked_at", sample->taken);
 	json_u64(&json, "bad", sample->bad);
 	json_end(&json);
-	r = json_finish(&json);
-	if (r == 0)
-		printf("%.*s\n", (int)text.len, text.data);
-	return r;
+	return cmd_print_json(&json, &text);
 }
 
 int create_say_sample(const struct create *create, const struct create_sample *sample, bool json)

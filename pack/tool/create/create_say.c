@@ -356,7 +356,6 @@ static int print_summary_json(const struct create *create, const struct builder_
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct json json = json_begin(&text);
-	int r;
 
 	json_object(&json, NULL);
 	json_u64(&json, "files", summary->files);
@@ -368,10 +367,7 @@ static int print_summary_json(const struct create *create, const struct builder_
 	json_double(&json, "seconds", seconds);
 	json_string(&json, "id", summary->id);
 	json_end(&json);
-	r = json_finish(&json);
-	if (r == 0)
-		printf("%.*s\n", (int)text.len, text.data);
-	return r;
+	return cmd_print_json(&json, &text);
 }
 
 static void print_summary(const struct create *create, const struct builder_summary *summary,

@@ -538,10 +538,7 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 
 int create_store(struct create *create)
 {
-	struct err err = {0};
 	int r = create_run(create, store_item);
 
-	if (r == 0)
-		r = create->import->ops->finish(create->import, &err);
-	return err.text[0] ? create_fail(create, r, &err) : r;
+	return r == 0 ? create->import->ops->finish(create->import) : r;
 }

@@ -69,7 +69,6 @@ int links_look(const struct builder *builder, uint64_t entries, struct links *re
 		r = read_link(builder, id, &path, &target);
 		if (r != 1)
 			continue;
-		ret->count++;
 		r = links_resolve(path.data, target.data, &to);
 		if (r != -EXDEV)
 			continue;

@@ -10,7 +10,7 @@
 #include "pack/write/builder.h"
 
 struct links {
-	uint64_t count, leaving; /* all links; those that lead out */
+	uint64_t leaving;	 /* links that lead out */
 	struct buf path, target; /* of the first that leads out; NUL-ended */
 };
 

@@ -1,5 +1,6 @@
 #include "pack/tool/import/dirstack.h"
 
+#include "base/buf.h"
 #include "base/scope.h"
 #include <fcntl.h>
 
@@ -10,32 +11,45 @@ struct level {
 
 struct dirstack {
 	struct dirstack_tree tree;
-	struct level *levels; /* the root first; its fd is the caller's */
-	size_t depth, room;
+	struct buf levels; /* struct level, the root first; its fd is the caller's */
 };
+
+static size_t depth_of_stack(const struct dirstack *stack)
+{
+	return stack->levels.len / sizeof(struct level);
+}
+
+/* The level at a depth, from 1. */
+static const struct level *level_at(const struct dirstack *stack, size_t depth)
+{
+	return (const struct level *)(const void *)stack->levels.data + depth - 1;
+}
+
+static int add_level(struct dirstack *stack, uint32_t directory, int fd)
+{
+	const struct level level = {.directory = directory, .fd = fd};
+
+	return buf_add(&stack->levels, &level, sizeof(level));
+}
 
 int dirstack_new(const struct dirstack_tree *tree, int root, struct dirstack **ret)
 {
 	struct dirstack *stack = calloc(1, sizeof(*stack));
 
-	if (stack)
-		stack->levels = calloc(16, sizeof(*stack->levels));
-	if (!stack || !stack->levels) {
+	if (!stack || add_level(stack, 0, root) < 0) {
 		free(stack);
 		return -ENOMEM;
 	}
 	stack->tree = *tree;
-	stack->room = 16;
-	stack->levels[0] = (struct level){.directory = 0, .fd = root};
-	stack->depth = 1;
 	*ret = stack;
 	return 0;
 }
 
 static void leave_to(struct dirstack *stack, size_t depth)
 {
-	while (stack->depth > depth)
-		close(stack->levels[--stack->depth].fd);
+	for (size_t at = depth_of_stack(stack); at > depth; at--)
+		close(level_at(stack, at)->fd);
+	stack->levels.len = depth * sizeof(struct level);
 }
 
 void dirstack_free(struct dirstack *stack)
@@ -43,7 +57,7 @@ void dirstack_free(struct dirstack *stack)
 	if (!stack)
 		return;
 	leave_to(stack, 1);
-	free(stack->levels);
+	buf_release(&stack->levels);
 	free(stack);
 }
 
@@ -56,33 +70,21 @@ static size_t depth_of(const struct dirstack *stack, uint32_t directory)
 	return depth;
 }
 
-static int stack_reserve(struct dirstack *stack, size_t depth)
-{
-	struct level *levels;
-
-	if (depth <= stack->room)
-		return 0;
-	levels = realloc(stack->levels, 2 * depth * sizeof(*levels));
-	if (!levels)
-		return -ENOMEM;
-	stack->levels = levels;
-	stack->room = 2 * depth;
-	return 0;
-}
-
 /* Opens a child of the current directory. */
 static int stack_push(struct dirstack *stack, uint32_t directory)
 {
 	char name[FORMAT_NAME_MAX + 1];
-	int fd;
+	int fd, r;
 
 	stack->tree.name(stack->tree.context, directory, name);
-	fd = openat(stack->levels[stack->depth - 1].fd, name,
+	fd = openat(level_at(stack, depth_of_stack(stack))->fd, name,
 		    O_RDONLY | O_DIRECTORY | O_CLOEXEC | (stack->tree.follow ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return -errno;
-	stack->levels[stack->depth++] = (struct level){.directory = directory, .fd = fd};
-	return 0;
+	r = add_level(stack, directory, fd);
+	if (r < 0)
+		close(fd);
+	return r;
 }
 
 /* Makes `directory`, at this depth, the innermost level: its parent first, where that is not
@@ -91,7 +93,7 @@ static int stand_in(struct dirstack *stack, uint32_t directory, size_t depth)
 {
 	int r;
 
-	if (depth <= stack->depth && stack->levels[depth - 1].directory == directory) {
+	if (depth <= depth_of_stack(stack) && level_at(stack, depth)->directory == directory) {
 		leave_to(stack, depth);
 		return 0;
 	}
@@ -101,17 +103,11 @@ static int stand_in(struct dirstack *stack, uint32_t directory, size_t depth)
 
 int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd)
 {
-	size_t depth;
-	int r;
+	int r = 0;
 
-	if (stack->levels[stack->depth - 1].directory != directory) {
-		depth = depth_of(stack, directory);
-		r = stack_reserve(stack, depth);
-		if (r == 0)
-			r = stand_in(stack, directory, depth);
-		if (r < 0)
-			return r;
-	}
-	*ret_fd = stack->levels[stack->depth - 1].fd;
-	return 0;
+	if (level_at(stack, depth_of_stack(stack))->directory != directory)
+		r = stand_in(stack, directory, depth_of(stack, directory));
+	if (r == 0)
+		*ret_fd = level_at(stack, depth_of_stack(stack))->fd;
+	return r;
 }

@@ -41,7 +41,7 @@ struct import_ops {
 	void (*close)(struct import *import, struct item *item);
 	/* Once all files are stored or dropped: what depends on those that were dropped. Results
 	 * as next(). */
-	int (*finish)(struct import *import, struct err *err);
+	int (*finish)(struct import *import);
 	void (*free)(struct import *import);
 };
 

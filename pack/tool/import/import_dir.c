@@ -224,11 +224,10 @@ static void dir_close(struct import *import, struct item *item)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-static int dir_finish(struct import *import, struct err *err)
+static int dir_finish(struct import *import)
 {
 	const struct import_dir_params *params = &dir_of(import)->params;
 
-	(void)err;
 	return import_drop_links(params->builder, import->entries, params->watch);
 }
 

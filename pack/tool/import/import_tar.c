@@ -396,12 +396,11 @@ static int drop_folders(struct import_tar *tar)
 	return r;
 }
 
-static int tar_import_finish(struct import *import, struct err *err)
+static int tar_import_finish(struct import *import)
 {
 	struct import_tar *tar = tar_of(import);
 	int r;
 
-	(void)err;
 	import->entries = tar->lacking.len;
 	r = import_drop_links(tar->params.builder, import->entries, tar->params.watch);
 	if (r == 0 && !filter_wants_all(tar->params.filter))

@@ -207,8 +207,6 @@ static void diff_json_begin(struct diff *diff)
 
 static int diff_json_end(struct diff *diff, double seconds)
 {
-	int r;
-
 	json_end(&diff->json);
 	json_u64(&diff->json, "files", diff->progress.files);
 	json_u64(&diff->json, "bytes", diff->progress.bytes);
@@ -216,10 +214,7 @@ static int diff_json_end(struct diff *diff, double seconds)
 	json_u64(&diff->json, "damaged", diff->damaged);
 	json_double(&diff->json, "seconds", seconds);
 	json_end(&diff->json);
-	r = json_finish(&diff->json);
-	if (r == 0)
-		printf("%.*s\n", (int)diff->found.len, diff->found.data);
-	return r;
+	return cmd_print_json(&diff->json, &diff->found);
 }
 
 /* What the pack was made with may be why it is another: said once. */

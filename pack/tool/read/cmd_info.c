@@ -197,16 +197,12 @@ static int print_json(const char *path, const struct dataset_info *info,
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct json json = json_begin(&text);
-	int r;
 
 	json_object(&json, NULL);
 	json_bytes(&json, "path", path, strlen(path));
 	summary_json(info, summary, verbose, &json);
 	json_end(&json);
-	r = json_finish(&json);
-	if (r == 0)
-		printf("%.*s\n", (int)text.len, text.data);
-	return r;
+	return cmd_print_json(&json, &text);
 }
 
 /* --- the command ------------------------------------------------------------------------ */

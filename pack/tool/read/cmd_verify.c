@@ -269,16 +269,11 @@ static void verify_json_begin(struct verify *verify)
 
 static int verify_json_end(struct verify *verify, double seconds)
 {
-	int r;
-
 	json_end(&verify->json);
 	json_u64(&verify->json, "bad_files", verify->bad);
 	json_double(&verify->json, "seconds", seconds);
 	json_end(&verify->json);
-	r = json_finish(&verify->json);
-	if (r == 0)
-		printf("%.*s\n", (int)verify->found.len, verify->found.data);
-	return r;
+	return cmd_print_json(&verify->json, &verify->found);
 }
 
 static int conclude_verify(struct verify *verify)

@@ -160,7 +160,7 @@ static int open_builder(struct command *command)
 static struct import_dir_params folder_params(const struct command *command)
 {
 	return (struct import_dir_params){.root = command->root,
-					  .workers = command->create.ask.jobs,
+					  .workers = (unsigned)command->create.ask.jobs,
 					  .follow = command->options.dereference,
 					  .filter = &command->options.filter,
 					  .order = &command->options.order,

@@ -29,17 +29,17 @@ struct create_sample {
 	double seconds;			/* that it took */
 };
 
-/* What was asked for; create_options_take() fills it. */
+/* What was asked for: by the command line as it is, but for what follows from it. */
 struct create_ask {
-	enum on_bad on_bad;
-	enum check_level check;
-	bool anyway;		      /* in spite of what speaks against it */
-	bool dedup;		      /* store the bytes of equal files once */
-	bool transforms;	      /* images are changed: */
-	struct transform how;	      /* so, */
-	const struct opt_list *touch; /* where their paths match one of these, or there are none */
-	bool annotations_refused;     /* not where SOURCE has annotations of places in them */
-	unsigned jobs;
+	int on_bad, check;     /* enum on_bad, enum check_level */
+	bool anyway;	       /* in spite of what speaks against it */
+	bool dedup;	       /* store the bytes of equal files once */
+	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
+	uint64_t jobs;
+	/* These follow. */
+	bool transforms; /* images are changed */
+	struct transform how;
+	bool annotations_refused; /* not where SOURCE has annotations of places in them */
 	enum progress_want progress;
 };
 

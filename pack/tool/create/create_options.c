@@ -12,22 +12,23 @@ static const char *const check_names[] = {"off", "header", "decode", NULL};
 static const struct opt table[] = {
 	OPT_FLAG(0, "force", struct create_options, force,
 		 "replace PACK where it exists, or what an interrupted run left of it"),
-	OPT_FLAG(0, "anyway", struct create_options, anyway,
+	OPT_FLAG(0, "anyway", struct create_options, ask.anyway,
 		 "pack although there is too little room, or boxes no longer fit resized images"),
 	OPT_FLAG(0, "resume", struct create_options, resume,
 		 "go on where an interrupted run ended; where there was none, begin"),
-	OPT_CHOICE(0, "check", check_names, struct create_options, check,
+	OPT_CHOICE(0, "check", check_names, struct create_options, ask.check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
 		   "by decoding them"),
-	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, on_bad,
+	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, ask.on_bad,
 		   "what to do about a bad input: end with status 1, leave it out and end with "
 		   "status 4, or pack it all the same where it can be read"),
-	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
+	OPT_FLAG(0, "dedup", struct create_options, ask.dedup,
+		 "store the bytes of equal files once"),
 	OPT_FLAG(0, "json", struct create_options, json,
 		 "write the summary to standard output, as JSON"),
 	CMD_PROGRESS_OPTION(struct create_options),
 	CMD_COMMON_OPTIONS(struct create_options),
-	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
+	OPT_NUMBER('j', "jobs", "N", struct create_options, ask.jobs,
 		   "read and look at N files at once (16, or as many as processors)"),
 	OPT_FLAG(0, "dereference", struct create_options, dereference,
 		 "pack what symbolic links lead to, in their place"),
@@ -53,7 +54,7 @@ static const struct opt table[] = {
 		   "the format of images: all encoded anew, or decoded"),
 	OPT_FLAG(0, "optimize", struct create_options, optimize,
 		 "make JPEGs smaller and baseline, without loss"),
-	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
+	OPT_LIST(0, "transform", "GLOB", struct create_options, ask.touch,
 		 "what of the JPEGs these options may touch; may be given several times"),
 	OPT_END,
 };
@@ -74,8 +75,8 @@ struct create_options create_options_default(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return (struct create_options){.jobs = processors > JOBS_LEAST ? (uint64_t)processors
-								       : JOBS_LEAST,
+	return (struct create_options){.ask.jobs = processors > JOBS_LEAST ? (uint64_t)processors
+									   : JOBS_LEAST,
 				       .order_text = "path",
 				       .store = -1};
 }
@@ -105,12 +106,11 @@ static int take_transform(const struct create_options *options, struct create *c
 	};
 	if (transform_check(&create->ask.how, &err) < 0)
 		return create_usage_error(err.text);
-	create->ask.touch = &options->touch;
 	create->ask.annotations_refused =
-		(options->resize || options->max_side) && !options->anyway;
+		(options->resize || options->max_side) && !options->ask.anyway;
 	create->ask.transforms =
 		options->resize || options->max_side || options->store >= 0 || options->optimize;
-	if (options->touch.count && !create->ask.transforms)
+	if (options->ask.touch.count && !create->ask.transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
 	return EXIT_DONE;
@@ -120,15 +120,11 @@ int create_options_take(struct create_options *options, struct create *create)
 {
 	struct err err = {0};
 
-	if (options->jobs < 1 || options->jobs > JOBS_MOST)
+	if (options->ask.jobs < 1 || options->ask.jobs > JOBS_MOST)
 		return create_usage_error("'--jobs': not between 1 and 256");
 	if (order_parse(options->order_text, &options->order, &err) < 0)
 		return create_usage_error(err.text);
-	create->ask.on_bad = (enum on_bad)options->on_bad;
-	create->ask.check = (enum check_level)options->check;
-	create->ask.dedup = options->dedup;
-	create->ask.anyway = options->anyway;
-	create->ask.jobs = (unsigned)options->jobs;
+	create->ask = options->ask;
 	create->ask.progress = cmd_progress(&options->common, options->progress);
 	return take_transform(options, create);
 }
@@ -175,7 +171,7 @@ static int add_transform(struct buf *text, const struct create_options *options)
 		r = add_option(text, "store", store_names[options->store]);
 	if (r == 0 && options->optimize)
 		r = add_option(text, "optimize", "yes");
-	return r < 0 ? r : add_texts(text, "transform", &options->touch);
+	return r < 0 ? r : add_texts(text, "transform", &options->ask.touch);
 }
 
 int create_options_text(const struct create_options *options, struct buf *text)
@@ -194,9 +190,9 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_option(text, "dereference", "yes");
 	if (r == 0)
 		r = add_number(text, "strip-components", options->strip);
-	if (r == 0 && options->dedup)
+	if (r == 0 && options->ask.dedup)
 		r = add_option(text, "dedup", "yes");
-	if (r == 0 && options->check != CHECK_OFF)
-		r = add_option(text, "check", check_names[options->check]);
+	if (r == 0 && options->ask.check != CHECK_OFF)
+		r = add_option(text, "check", check_names[options->ask.check]);
 	return r < 0 ? r : add_transform(text, options);
 }

@@ -8,15 +8,13 @@
 
 struct create_options {
 	struct cmd_common common;
-	bool dereference, anyway;
+	struct create_ask ask;
+	bool dereference;
 	uint64_t strip;
-	bool force, resume, dry_run, json, progress, dedup;
-	int on_bad, check; /* enum on_bad, enum check_level */
-	int store;	   /* enum transform_store, less one; -1: none */
+	bool force, resume, dry_run, json, progress;
+	int store; /* enum transform_store, less one; -1: none */
 	bool optimize;
 	uint64_t resize, max_side, quality;
-	struct opt_list touch;
-	uint64_t jobs;
 	const char *order_text, *bad_list;
 	struct filter filter;
 	struct order order;

@@ -29,8 +29,8 @@ static bool is_deduped(const struct create *create, const struct item *item)
 
 static void check_item(const struct create *create, struct item *item)
 {
-	int r = check_image(create->ask.check, item->path.data, (const uint8_t *)item->bytes.data,
-			    item->bytes.len, &item->finding);
+	int r = check_image((enum check_level)create->ask.check, item->path.data,
+			    (const uint8_t *)item->bytes.data, item->bytes.len, &item->finding);
 
 	if (r < 0)
 		item->error = r;
@@ -39,7 +39,7 @@ static void check_item(const struct create *create, struct item *item)
 
 static bool may_touch(const struct create *create, const char *path)
 {
-	const struct opt_list *globs = create->ask.touch;
+	const struct opt_list *globs = &create->ask.touch;
 
 	for (size_t i = 0; i < globs->count; i++)
 		if (filter_match(globs->items[i], path))
@@ -512,7 +512,7 @@ static int run_all(struct store_run *run, int (*use)(struct create *create, stru
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item))
 {
 	SCOPE(run_release) struct store_run run = {.create = create};
-	const struct pipeline_params params = {.workers = create->ask.jobs,
+	const struct pipeline_params params = {.workers = (unsigned)create->ask.jobs,
 					       .slots = INSIDE_ITEMS,
 					       .bytes = INSIDE_BYTES,
 					       .work = read_and_shape,

@@ -1,10 +1,10 @@
 /* In which order the files of a folder are stored: --order.
  *
- *	path		as their paths sort: the order of a scan
- *	shuffle:SEED	at random, the same for the same seed and paths for ever: sorted by
- *			XXH3-64 of the path under the seed
- *	list:FILE	as their paths stand in FILE, one a line; the others after them, sorted. Of
- *a file with several names the first that is met counts */
+ *	path		sorted by path: the order of a scan
+ *	shuffle:SEED	at random: sorted by XXH3-64 of the path under the seed, always the same
+ *	list:FILE	as their paths stand in FILE, one a line; the others after them, sorted
+ *
+ * A file with several names stands where the first of them does. */
 #ifndef PACK_TOOL_IMPORT_ORDER_H
 #define PACK_TOOL_IMPORT_ORDER_H
 

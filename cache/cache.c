@@ -183,7 +183,7 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.bad_extents = cache->bad_extents,
 		.policy = pool_policy(cache->pool),
 		.direct = reader_hints(cache->reader).direct,
-		.oracle = {.state = "off"},
+		.oracle = {.state = "off", .why = ""},
 	};
 	count_waiting(&cache->parked, now, ret);
 	count_waiting(&cache->starved, now, ret);

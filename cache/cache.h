@@ -103,9 +103,11 @@ struct cache_oracle {
 	uint32_t seed;
 	uint64_t epoch;
 	uint64_t position, files; /* of these so many have come */
-	uint64_t searches;	  /* of all seeds, each of a list */
-	uint64_t search_ms;	  /* what the order that was found last took to find */
-	uint64_t followed;	  /* orders, as of several jobs or ranks, that have not ended */
+	const char *why; /* not "locked": the words of foldfs-oracle(7); "": it is, or off */
+	uint64_t search_part, full_search_s; /* per cent of one; seconds of a processor, about */
+	uint64_t searches;		     /* of all seeds, each of a list */
+	uint64_t search_ms;		     /* what the order that was found last took to find */
+	uint64_t followed; /* orders, as of several jobs or ranks, that have not ended */
 	uint64_t locks, unlocks;
 	uint64_t dropped; /* of what was seen: it came faster than the oracle could take it */
 };
@@ -120,10 +122,8 @@ struct cache_stats {
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
 	uint64_t preloaded;					  /* bytes */
-	uint64_t parked,
-		oldest_wait_ms; /* requests that wait now; for how long the first of them */
-	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us;
-	uint64_t bad_extents;
+	uint64_t parked, oldest_wait_ms; /* requests that wait now; the first, for so long */
+	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us, bad_extents;
 	const char *policy;
 	bool direct; /* how the device is read now */
 	struct cache_oracle oracle;

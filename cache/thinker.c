@@ -32,8 +32,9 @@ struct thinker {
 	pthread_t thread;
 	bool started;
 	atomic_bool stopping, searching, superseded;
-	atomic_ullong searches; /* of all seeds, each of a list */
-	atomic_uint idle_ticks; /* without a turn */
+	atomic_ullong searches;	 /* of all seeds, each of a list */
+	atomic_uint search_part; /* of the one under way, per cent */
+	atomic_uint idle_ticks;	 /* without a turn */
 
 	/* The thread's own: */
 	uint64_t ticked_ns;
@@ -237,6 +238,7 @@ static void search_on(struct search *search, struct way *way)
 
 		if (from >= search->end)
 			break;
+		atomic_store(&search->thinker->search_part, (unsigned)(100 * from / search->end));
 		search_step(search, from);
 		way_give(way);
 	}
@@ -279,6 +281,7 @@ static unsigned search_all(void *context, const struct seeds *seeds, uint64_t fr
 		.thinker = thinker, .seeds = seeds, .end = to, .found = ret, .most = most};
 	pthread_t id;
 
+	atomic_store(&thinker->search_part, 0);
 	atomic_store(&thinker->searching, to == SEEDS_ALL);
 	atomic_fetch_add(&thinker->searches, to == SEEDS_ALL);
 	atomic_init(&search.next, from);
@@ -557,6 +560,27 @@ static const char *state_of(const struct thinker *thinker, const struct oracle_s
 	return atomic_load(&thinker->searches) ? "none" : "watching";
 }
 
+static const char *why_of(const struct thinker *thinker, const struct oracle_state *state)
+{
+	static const char *const words[] = {
+		[ORACLE_IDLE] = "idle",
+		[ORACLE_TOO_FEW] = "too few files read",
+		[ORACLE_PATH_ORDER] = "path order",
+		[ORACLE_NO_NEED] = "search would not pay",
+		[ORACLE_TOO_SHORT] = "list too short",
+		[ORACLE_UNKNOWN] = "not a known order",
+	};
+
+	if (state->tracks || !thinker->feed.watching)
+		return "";
+	if (atomic_load(&thinker->searching))
+		return "searching";
+	/* A search is left out where too little was seen for it. */
+	return words[state->why == ORACLE_UNKNOWN && !atomic_load(&thinker->searches)
+			     ? ORACLE_TOO_FEW
+			     : state->why];
+}
+
 void thinker_stats(struct thinker *thinker, struct cache_oracle *ret)
 {
 	const struct oracle_state *state = &thinker->feed.shown;
@@ -568,6 +592,11 @@ void thinker_stats(struct thinker *thinker, struct cache_oracle *ret)
 		.epoch = state->epoch,
 		.position = state->position,
 		.files = state->files,
+		.why = why_of(thinker, state),
+		.search_part =
+			atomic_load(&thinker->searching) ? atomic_load(&thinker->search_part) : 0,
+		.full_search_s =
+			thinker->feed.watching ? (uint64_t)((double)SEEDS_ALL / SEARCH_RATE) : 0,
 		.searches = atomic_load(&thinker->searches),
 		.search_ms = thinker->found_ns / 1000000,
 		.followed = state->under_way,

@@ -84,6 +84,9 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 {
 	json_object(json, "oracle");
 	json_string(json, "state", o->state);
+	json_string(json, "why", o->why);
+	json_u64(json, "search_part", o->search_part);
+	json_u64(json, "full_search_s", o->full_search_s);
 	json_string(json, "sampler", o->sampler);
 	json_string(json, "list", o->list);
 	json_u64(json, "seed", o->seed);

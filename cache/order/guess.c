@@ -479,6 +479,22 @@ bool guess(const struct observations *observations, enum guess_effort effort,
 	}
 }
 
+bool guess_is_scan(const struct observations *observations)
+{
+	unsigned likely = observations->list_count - observations->unlikely;
+	bool is_scan = false;
+
+	for (unsigned i = 0; i < likely && !is_scan; i++) {
+		struct candidate candidate;
+
+		if (!candidate_init(&candidate, observations, observations->lists[i]))
+			continue;
+		is_scan = candidate_is_scan(&candidate);
+		candidate_release(&candidate);
+	}
+	return is_scan;
+}
+
 /* How many of its first files were seen. */
 static unsigned count_seen(const struct candidate *candidate, const struct sampler *sampler)
 {

@@ -70,6 +70,9 @@ enum guess_effort {
 bool guess(const struct observations *observations, enum guess_effort effort,
 	   const struct guess_hooks *hooks, struct hypothesis *ret);
 
+/* Whether readers go through a likely list as it lies: nothing is tried over such lists. */
+bool guess_is_scan(const struct observations *observations);
+
 /* Whether readers go through another list in the same order: masks beside images. Returns how many
  * of its first WATCH_RUN files were seen; 0: it may be chance. */
 unsigned guess_goes_along(const struct observations *observations,

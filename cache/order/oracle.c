@@ -452,6 +452,8 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 		.tracks = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++)
 		ret->under_way += !oracle->tracks[i].ended;
+	ret->why = oracle->why == ORACLE_IDLE && watch_turns(oracle->watch) ? ORACLE_TOO_FEW
+									    : oracle->why;
 	if (!track)
 		return;
 	if (track->hypothesis.list) {

@@ -88,7 +88,18 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count);
 
 /* --- what it knows --------------------------------------------------------------------------- */
 
+/* Why no order is followed: as far as was tried with these readers. */
+enum oracle_why {
+	ORACLE_IDLE,	   /* nothing was read */
+	ORACLE_TOO_FEW,	   /* files were read to go by */
+	ORACLE_PATH_ORDER, /* as they lie in a list */
+	ORACLE_NO_NEED,	   /* not a usual seed; with less effort than effort.hard */
+	ORACLE_TOO_SHORT,  /* not a usual seed; a list ends before a search of all seeds would */
+	ORACLE_UNKNOWN,	   /* also with a search of all seeds */
+};
+
 struct oracle_state {
+	enum oracle_why why;	    /* where there are no tracks */
 	unsigned tracks;	    /* that are followed, */
 	unsigned under_way;	    /* and have not ended */
 	char sampler[SAMPLER_NAME]; /* of the track that foresaw the last file; "": none */

@@ -51,6 +51,7 @@ struct oracle {
 	bool is_patient;		   /* which is under way, of what was saved up */
 	uint64_t searched;		   /* the stage for which all seeds were tried, */
 	uint32_t too_short;		   /* but for a list of only so many files; 0: they were */
+	enum oracle_why why;		   /* nothing was found for the last group asked about */
 	uint64_t given_up;		   /* the group for which one was before its end */
 	bool thinking;
 	uint32_t *order; /* explicit: epochs, one after the other */

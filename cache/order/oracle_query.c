@@ -27,6 +27,7 @@ struct query {
 	bool models;		   /* GUESS_MODELS */
 	bool hard;		   /* GUESS_MORE */
 	bool all_seeds;		   /* GUESS_ALL */
+	enum oracle_why why;	   /* nothing was found */
 	uint64_t group;		   /* of the readers, as in watch_stage() */
 	uint64_t kinds[WATCH_LOG]; /* of the files that were seen */
 	struct choose_kinds asked; /* the oracle's */
@@ -160,6 +161,7 @@ static struct query *ask_guess(struct oracle *oracle, const struct effort *effor
 	if (models)
 		oracle->asked_models = all;
 	if (oracle->asked_group != stage >> 3) {
+		oracle->why = ORACLE_TOO_FEW;
 		oracle->asked_kinds.count = 0;
 		oracle_drop_lists(oracle);
 	}
@@ -169,6 +171,7 @@ static struct query *ask_guess(struct oracle *oracle, const struct effort *effor
 	oracle->is_patient = models && !effort->hard;
 	query->hard = hard;
 	query->all_seeds = search;
+	query->why = effort->hard || (stage & 7) < SEARCH_FROM ? ORACLE_TOO_FEW : ORACLE_NO_NEED;
 	query->group = stage >> 3;
 	query->asked = oracle->asked_kinds;
 	query->observations.least = effort->least;
@@ -381,6 +384,15 @@ static void query_along(struct query *query, const struct oracle_hooks *hooks)
 		hooks->lists(hooks->context, observations->seen[last].file, add_along, query);
 }
 
+static enum oracle_why why_nothing(const struct query *query)
+{
+	if (guess_is_scan(&query->observations))
+		return ORACLE_PATH_ORDER;
+	if (query->all_seeds)
+		return too_short(&query->observations) ? ORACLE_TOO_SHORT : ORACLE_UNKNOWN;
+	return query->why;
+}
+
 static void query_guess(struct query *query, const struct oracle_hooks *hooks)
 {
 	struct observations *observations = &query->observations;
@@ -392,6 +404,8 @@ static void query_guess(struct query *query, const struct oracle_hooks *hooks)
 			      query_long(query, hooks, found);
 	if (query->result_count)
 		query_along(query, hooks);
+	else
+		query->why = why_nothing(query);
 }
 
 static void query_roots(struct query *query, const struct oracle_hooks *hooks)
@@ -543,6 +557,15 @@ static void take_roots(struct oracle *oracle, const struct query *query)
 	}
 }
 
+/* What was tried for these readers before still counts. */
+static void note_why(struct oracle *oracle, const struct query *query, bool found)
+{
+	if (found)
+		oracle->why = ORACLE_TOO_FEW; /* for those that come next */
+	else if (!query->given_up && (query->why == ORACLE_PATH_ORDER || query->why > oracle->why))
+		oracle->why = query->why;
+}
+
 static void query_free(struct query *query)
 {
 	for (unsigned i = 0; i < query->result_count; i++) {
@@ -570,8 +593,10 @@ bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_S
 				say(&query->results[i].hypothesis, ret);
 				found = true;
 			}
-	if (query->group)
+	if (query->group) {
 		oracle->asked_kinds = query->asked;
+		note_why(oracle, query, found);
+	}
 	if (query->all_seeds)
 		oracle->too_short = too_short(&query->observations);
 	if (found) { /* other readers may have begun too */

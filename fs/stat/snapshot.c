@@ -70,6 +70,7 @@ static void parse_texts(struct json_object *root, struct snapshot *s)
 		{"pack", "path", s->pack, sizeof(s->pack)},
 		{"pool", "policy", s->policy, sizeof(s->policy)},
 		{"oracle", "state", s->oracle, sizeof(s->oracle)},
+		{"oracle", "why", s->why, sizeof(s->why)},
 		{"oracle", "sampler", s->sampler, sizeof(s->sampler)},
 		{"oracle", "list", s->list, sizeof(s->list)},
 		{NULL, "cache_mode", s->cache, sizeof(s->cache)},

@@ -55,8 +55,10 @@
 	X(BAD_FILES, NULL, "bad_files")                                           \
 	X(LENT, "pool", "lent") /* bytes that the kernel is to keep */            \
 	X(LENT_LIMIT, "pool", "lent_limit")                                       \
-	X(PARKED, "wait", "parked")	  /* reads that wait now */               \
-	X(OLDEST_MS, "wait", "oldest_ms") /* and for how long the first of them */
+	X(PARKED, "wait", "parked") /* reads that wait now */                     \
+	X(OLDEST_MS, "wait", "oldest_ms")                                         \
+	X(ORDER_SEARCH_PART, "oracle", "search_part") /* per cent */              \
+	X(ORDER_FULL_SEARCH, "oracle", "full_search_s")
 
 enum count {
 #define COUNT(name, group, member) COUNT_##name,
@@ -74,7 +76,7 @@ struct snapshot {
 	double search_s;      /* seconds that the order which was found last took to find */
 	/* For people: cut to fit, control characters as \ooo. */
 	char version[32], id[64], pack[PATH_MAX], policy[16], cache[16], io[16];
-	char oracle[16], sampler[112], list[256];
+	char oracle[16], why[32], sampler[112], list[256];
 	char log[SNAPSHOT_LOG][256]; /* the last messages, the oldest first */
 	unsigned log_lines;
 	bool changed; /* the pack, while it was mounted: no read of it is answered */

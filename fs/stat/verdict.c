@@ -181,17 +181,43 @@ static int add_known(const struct snapshot *s, struct buf *buf)
 	return r < 0 ? r : add_search(s, buf);
 }
 
+/* Why no order is known; of an older release nothing but its state is. */
+static int add_why(const struct snapshot *s, struct buf *buf)
+{
+	static const struct {
+		const char *why, *sentence;
+	} sentences[] = {
+		{"idle", "nothing was read yet"},
+		{"too few files read", "not known yet: too few files were read"},
+		{"path order", "read in path order"},
+		{"list too short", "not a usual seed; the epoch ends before a search of all would"},
+		{"not a known order", "searched, not found: read in one sweep"},
+	};
+
+	if (strcmp(s->why, "search would not pay") == 0)
+		return buf_addf(buf,
+				"not a usual seed; a search of all takes %" PRIu64
+				" s of a processor and would not pay: everything came in time "
+				"without",
+				s->counts[COUNT_ORDER_FULL_SEARCH]);
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
+		if (strcmp(s->why, sentences[i].why) == 0)
+			return buf_adds(buf, sentences[i].sentence);
+	return buf_adds(buf, strcmp(s->oracle, "none") ? "not known yet" : "not recognised");
+}
+
 int verdict_order_text(const struct snapshot *s, struct buf *buf)
 {
 	switch (order_of(s)) {
 	case VERDICT_ORDER_KNOWN:
 		return add_known(s, buf);
 	case VERDICT_ORDER_SEARCHING:
-		return buf_adds(buf, "searching");
+		return buf_addf(buf, "searching, %" PRIu64 " %%",
+				s->counts[COUNT_ORDER_SEARCH_PART]);
 	case VERDICT_ORDER_NONE:
-		return buf_adds(buf, "not recognised");
+		return add_why(s, buf);
 	case VERDICT_ORDER_SILENT:
-		return strcmp(s->oracle, "watching") == 0 ? buf_adds(buf, "not known yet") : 0;
+		return strcmp(s->oracle, "watching") == 0 ? add_why(s, buf) : 0;
 	}
 	return 0;
 }

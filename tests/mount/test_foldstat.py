@@ -219,8 +219,9 @@ def test_an_unreadable_file_comes_first_in_the_verdict(place, mount):
 def test_without_the_oracle_there_is_no_word_of_an_order(small, mount, option):
     mounted = mount(small[1], option)
     assert mounted.stats()["oracle"] == {
-        "state": "off", "sampler": "", "list": "", "seed": 0, "epoch": 0, "position": 0,
-        "files": 0, "searches": 0, "search_s": 0, "followed": 0, "locks": 0, "unlocks": 0,
+        "state": "off", "why": "", "search_part": 0, "full_search_s": 0, "sampler": "",
+        "list": "", "seed": 0, "epoch": 0, "position": 0, "files": 0, "searches": 0,
+        "search_s": 0, "followed": 0, "locks": 0, "unlocks": 0,
     }  # fmt: skip
     assert "order" not in block(mounted)
 

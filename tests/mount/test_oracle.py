@@ -179,6 +179,18 @@ def test_an_order_made_by_shuf(mounted):
     assert shell.returncode == 0
 
 
+def test_it_says_why_no_order_is_known(mounted, data):
+    def order():
+        out = " ".join(run(FOLDSTAT, mounted).out.split())
+        return out.split(" order ", 1)[1].split(" bad files ")[0]
+
+    assert oracle_of(mounted)["why"] == "idle" and order() == "nothing was read yet"
+    for path in sorted(data.paths)[:1000]:
+        (mounted / path).read_bytes()
+    wait_for(mounted, lambda said: said["why"] == "path order")
+    assert order() == "read in path order"
+
+
 def test_the_oracle_is_off_where_it_is_not_wanted(mount, data, start):
     mounted = mount(data.pack, *data.options, "-o", "oracle=off")
     job = start(mounted / "train", "--workers=2", "--batch-size=32", "--seed=42", "--rate=1e9")

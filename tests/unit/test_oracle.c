@@ -224,6 +224,41 @@ static void a_search_that_was_given_up_is_made_again(void **state)
 	assert_int_equal(state_of(world).seed, SEARCHED);
 }
 
+/* --- why there is no order ------------------------------------------------------------------- */
+
+static void it_says_why_while_a_search_would_not_pay_or_finds_nothing(void **state)
+{
+	struct world *world = *state;
+
+	permutation_of(SEARCHED, order, N);
+	assert_int_equal(state_of(world).why, ORACLE_IDLE);
+	for (uint32_t i = 0; i < 64; i++) {
+		oracle_saw(world->oracle, 100, BASE + order[i]);
+		assert_false(think(world, false));
+		assert_int_equal(state_of(world).why, i < 15 ? ORACLE_TOO_FEW : ORACLE_NO_NEED);
+	}
+	world->least = N + 1;
+	assert_false(think(world, true));
+	assert_int_equal(state_of(world).why, ORACLE_TOO_SHORT);
+	world->least = N - 1;
+	assert_false(think(world, true));
+	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
+	/* Nothing is forgotten while these readers are the last that began. */
+	assert_false(think(world, false));
+	assert_int_equal(state_of(world).why, ORACLE_UNKNOWN);
+}
+
+static void it_says_that_files_are_read_as_they_lie(void **state)
+{
+	struct world *world = *state;
+
+	for (uint32_t i = 0; i < 64; i++) {
+		oracle_saw(world->oracle, 100, BASE + i);
+		assert_false(think(world, true));
+	}
+	assert_int_equal(state_of(world).why, ORACLE_PATH_ORDER);
+}
+
 static void masks_beside_images_are_foreseen_with_them(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .masks = true};
@@ -568,6 +603,8 @@ int main(void)
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(the_likeliest_list_is_searched_when_readers_are_slower),
 		oracle_test(a_search_that_was_given_up_is_made_again),
+		oracle_test(it_says_why_while_a_search_would_not_pay_or_finds_nothing),
+		oracle_test(it_says_that_files_are_read_as_they_lie),
 		oracle_test(masks_beside_images_are_foreseen_with_them),
 		oracle_test(masks_are_foreseen_however_many_lists_there_are),
 		oracle_test(masks_are_foreseen_by_the_right_one_of_their_lists),

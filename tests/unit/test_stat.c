@@ -31,6 +31,7 @@ static const char whole[] =
 	" \"amplification\": 1.5, \"oracle\": {\"state\": \"locked\","
 	" \"sampler\": \"RandomSampler\", \"list\": \"train as ImageFolder\", \"seed\": 29,"
 	" \"epoch\": 30, \"position\": 31, \"files\": 32, \"searches\": 33, \"search_s\": 0.375,"
+	" \"why\": \"idle\", \"search_part\": 41, \"full_search_s\": 42,"
 	" \"locks\": 34, \"unlocks\": 35}, \"bad_files\": 36,"
 	" \"cache_mode\": \"kernel\", \"io\": \"direct\", \"changed\": true,"
 	" \"log\": [\"one\", \"two\"]}";
@@ -68,6 +69,8 @@ static void test_every_field_arrives(void **state)
 	assert_int_equal(s.counts[COUNT_LENT_LIMIT], 38);
 	assert_int_equal(s.counts[COUNT_PARKED], 39);
 	assert_int_equal(s.counts[COUNT_OLDEST_MS], 40);
+	assert_int_equal(s.counts[COUNT_ORDER_SEARCH_PART], 41);
+	assert_int_equal(s.counts[COUNT_ORDER_FULL_SEARCH], 42);
 	assert_true(s.amplification == 1.5);
 	assert_true(s.search_s == 0.375);
 	assert_string_equal(s.version, "0.1.0");
@@ -75,6 +78,7 @@ static void test_every_field_arrives(void **state)
 	assert_string_equal(s.pack, "/data/in1k.lmdb");
 	assert_string_equal(s.policy, "lru");
 	assert_string_equal(s.oracle, "locked");
+	assert_string_equal(s.why, "idle");
 	assert_string_equal(s.sampler, "RandomSampler");
 	assert_string_equal(s.list, "train as ImageFolder");
 	assert_string_equal(s.cache, "kernel");
@@ -467,16 +471,43 @@ static void test_an_order_that_was_given_has_no_seed_and_was_not_searched_for(vo
 
 static void test_without_an_order_it_says_what_is_done_about_it(void **state)
 {
-	struct snapshot s = {.oracle = "off", .sampler = "of before", .search_s = 1};
+	struct snapshot s = {.oracle = "off",
+			     .sampler = "of before",
+			     .search_s = 1,
+			     .counts[COUNT_ORDER_SEARCH_PART] = 40};
 
 	(void)state;
 	assert_order(&s, "");
 	memcpy(s.oracle, "watching", sizeof("watching"));
 	assert_order(&s, "not known yet");
 	memcpy(s.oracle, "searching", sizeof("searching"));
-	assert_order(&s, "searching");
+	assert_order(&s, "searching, 40 %");
 	memcpy(s.oracle, "none", sizeof("none"));
 	assert_order(&s, "not recognised");
+}
+
+static void test_without_an_order_it_says_why(void **state)
+{
+	static const struct {
+		const char *why, *said;
+	} cases[] = {
+		{"idle", "nothing was read yet"},
+		{"too few files read", "not known yet: too few files were read"},
+		{"path order", "read in path order"},
+		{"search would not pay",
+		 "not a usual seed; a search of all takes 107 s of a processor and would not pay: "
+		 "everything came in time without"},
+		{"list too short", "not a usual seed; the epoch ends before a search of all would"},
+		{"not a known order", "searched, not found: read in one sweep"},
+		{"of a newer release", "not known yet"},
+	};
+	struct snapshot s = {.oracle = "watching", .counts[COUNT_ORDER_FULL_SEARCH] = 107};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(s.why, sizeof(s.why), "%s", cases[i].why);
+		assert_order(&s, cases[i].said);
+	}
 }
 
 /* --- mounts ----------------------------------------------------------------------------- */
@@ -561,6 +592,7 @@ int main(void)
 		cmocka_unit_test(test_an_order_is_told_in_words),
 		cmocka_unit_test(test_an_order_that_was_given_has_no_seed_and_was_not_searched_for),
 		cmocka_unit_test(test_without_an_order_it_says_what_is_done_about_it),
+		cmocka_unit_test(test_without_an_order_it_says_why),
 		cmocka_unit_test(test_no_time_is_no_division_by_zero),
 		cmocka_unit_test(test_foldfs_mounts_are_found_in_the_table),
 		cmocka_unit_test(test_an_escape_that_is_cut_off_stays),

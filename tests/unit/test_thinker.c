@@ -158,6 +158,7 @@ static void an_order_is_found_and_what_comes_is_there(void **state)
 	assert_true(wait_until(w, locked == 1));
 	before = stats_of(w);
 	assert_string_equal(before.oracle.state, "locked");
+	assert_string_equal(before.oracle.why, "");
 	assert_string_equal(before.oracle.list, "files");
 	assert_int_equal(before.oracle.seed, drawn(SEED));
 	assert_int_equal(before.oracle.files, FILES);
@@ -264,6 +265,7 @@ static void what_is_thought_about_ends_when_the_cache_stops(void **state)
 	struct loader loader;
 	time_t began;
 
+	assert_string_equal(stats_of(w).oracle.why, "idle");
 	load(&loader, LARGE);
 	assert_int_equal(read_some(w, &loader, 200), 200);
 	began = time(NULL);
@@ -326,6 +328,7 @@ static void a_given_order_is_read_ahead(void **state)
 	unsigned late = 0;
 
 	assert_string_equal(stats_of(w).oracle.state, "off");
+	assert_string_equal(stats_of(w).oracle.why, "");
 	for (uint32_t i = 0; i < FILES; i++)
 		order[i] = (uint32_t)(i * (uint64_t)1597 % FILES);
 	assert_int_equal(cache_order(w->cache, order, FILES), 0);

@@ -1,9 +1,9 @@
 /* Whatever the bytes: an image is left, refused or transformed, into one that is decoded again. The
  * first byte chooses what is asked for. */
 #include "base/scope.h"
+#include "pack/tool/image/annotations.h"
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
-#include "pack/tool/image/labels.h"
 #include "pack/tool/image/transform.h"
 
 #define SIDE ((uint32_t)4096) /* larger ones only take time */
@@ -57,8 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_be_whole(&out);
 	if (transform_thumbnail(data, size, 32, &thumbnail, &err) == 0)
 		must_be_whole(&thumbnail);
-	labels_look("a.json", data, size);
-	labels_look("a.xml", data, size);
-	labels_look("a.txt", data, size);
+	annotations_look("a.json", data, size);
+	annotations_look("a.xml", data, size);
+	annotations_look("a.txt", data, size);
 	return 0;
 }

@@ -13,7 +13,7 @@ python=${PYTHON:-/usr/bin/python3}
 PATH=$build:$PATH
 work=$(mktemp -d "${TMPDIR:-/tmp}/foldfs-demo-XXXXXX")
 mount=$work/images
-SLOW_SECONDS=10 # for a folder on a slow device; the mount's epoch is read to its end
+SLOW_SECONDS=5 # for a folder on a slow device; the mount's epoch is read to its end
 
 cleanup() {
     status=$?

@@ -55,8 +55,8 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_u64(json, "limit", s->limit);
 	json_u64(json, "used", s->used);
 	json_u64(json, "payload", s->payload);
-	json_u64(json, "lent", s->resident);
-	json_u64(json, "lent_limit", s->resident_limit);
+	json_u64(json, "page_cache", s->resident);
+	json_u64(json, "page_cache_limit", s->resident_limit);
 	json_u64(json, "hits", s->hits);
 	json_u64(json, "misses", s->misses);
 	json_u64(json, "evictions", s->evictions);

@@ -111,14 +111,14 @@ static void block_bytes(const struct snapshot *s)
 
 static void block_cache(const struct snapshot *s)
 {
-	char lent[SIZE_TEXT], limit[SIZE_TEXT];
+	char kept[SIZE_TEXT], limit[SIZE_TEXT];
 
 	label("cache");
 	if (strcmp(s->cache, "shared") == 0) {
 		printf("the pool and the kernel keep what was read, policy %s\n", s->policy);
 		label("");
-		printf("the kernel: %s of %s\n", size_text(s, COUNT_LENT, lent),
-		       size_text(s, COUNT_LENT_LIMIT, limit));
+		printf("the kernel: %s of %s\n", size_text(s, COUNT_PAGE_CACHE, kept),
+		       size_text(s, COUNT_PAGE_CACHE_LIMIT, limit));
 	} else if (strcmp(s->cache, "pool") == 0) {
 		printf("the pool keeps what was read, policy %s\n", s->policy);
 	} else {

@@ -13,51 +13,51 @@
 #include <stdint.h>
 
 /* Each count: its name here, and where it stands in the object (NULL: at the top). */
-#define SNAPSHOT_COUNTS(X)                                                        \
-	X(UPTIME, NULL, "uptime_s") /* seconds, whole ones */                     \
-	X(FILES, "pack", "files")                                                 \
-	X(BYTES, "pack", "bytes")                                                 \
-	X(LOOKUP, "requests", "lookup")                                           \
-	X(GETATTR, "requests", "getattr")                                         \
-	X(READDIR, "requests", "readdir")                                         \
-	X(READDIRPLUS, "requests", "readdirplus")                                 \
-	X(OPEN, "requests", "open")                                               \
-	X(READ, "requests", "read")                                               \
-	X(GETXATTR, "requests", "getxattr")                                       \
-	X(IOCTL, "requests", "ioctl")                                             \
-	X(FORGET, "requests", "forget")                                           \
-	X(NOTIFY, "requests", "notify")                                           \
-	X(SERVED, NULL, "served_bytes") /* bytes */                               \
-	X(DEVICE_READS, "device", "reads")                                        \
-	X(DEVICE_BYTES, "device", "bytes")                                        \
-	X(DEVICE_ERRORS, "device", "errors")                                      \
-	X(POOL_BUDGET, "pool", "budget")                                          \
-	X(POOL_LIMIT, "pool", "limit") /* of the budget, for now */               \
-	X(POOL_USED, "pool", "used")                                              \
-	X(POOL_HITS, "pool", "hits")                                              \
-	X(POOL_MISSES, "pool", "misses")                                          \
-	X(POOL_EVICTIONS, "pool", "evictions")                                    \
-	X(AHEAD_ISSUED, "prefetch", "issued") /* bytes */                         \
-	X(AHEAD_USED, "prefetch", "used")                                         \
-	X(AHEAD_WASTED, "prefetch", "wasted")                                     \
-	X(PRELOADED, NULL, "preloaded")                                           \
-	X(WAIT_READS, "wait", "reads")                                            \
-	X(WAIT_US, "wait", "total_us")                                            \
-	X(WAIT_P50, "wait", "p50_us")                                             \
-	X(WAIT_P99, "wait", "p99_us")                                             \
-	X(ORDER_SEED, "oracle", "seed") /* of the order that was followed last */ \
-	X(ORDER_EPOCH, "oracle", "epoch")                                         \
-	X(ORDER_POSITION, "oracle", "position") /* of so many files */            \
-	X(ORDER_FILES, "oracle", "files")                                         \
-	X(ORDER_SEARCHES, "oracle", "searches")                                   \
-	X(ORDER_LOCKS, "oracle", "locks")                                         \
-	X(ORDER_UNLOCKS, "oracle", "unlocks")                                     \
-	X(BAD_FILES, NULL, "bad_files")                                           \
-	X(LENT, "pool", "lent") /* bytes that the kernel is to keep */            \
-	X(LENT_LIMIT, "pool", "lent_limit")                                       \
-	X(PARKED, "wait", "parked") /* reads that wait now */                     \
-	X(OLDEST_MS, "wait", "oldest_ms")                                         \
-	X(ORDER_SEARCH_PART, "oracle", "search_part") /* per cent */              \
+#define SNAPSHOT_COUNTS(X)                                                         \
+	X(UPTIME, NULL, "uptime_s") /* seconds, whole ones */                      \
+	X(FILES, "pack", "files")                                                  \
+	X(BYTES, "pack", "bytes")                                                  \
+	X(LOOKUP, "requests", "lookup")                                            \
+	X(GETATTR, "requests", "getattr")                                          \
+	X(READDIR, "requests", "readdir")                                          \
+	X(READDIRPLUS, "requests", "readdirplus")                                  \
+	X(OPEN, "requests", "open")                                                \
+	X(READ, "requests", "read")                                                \
+	X(GETXATTR, "requests", "getxattr")                                        \
+	X(IOCTL, "requests", "ioctl")                                              \
+	X(FORGET, "requests", "forget")                                            \
+	X(NOTIFY, "requests", "notify")                                            \
+	X(SERVED, NULL, "served_bytes") /* bytes */                                \
+	X(DEVICE_READS, "device", "reads")                                         \
+	X(DEVICE_BYTES, "device", "bytes")                                         \
+	X(DEVICE_ERRORS, "device", "errors")                                       \
+	X(POOL_BUDGET, "pool", "budget")                                           \
+	X(POOL_LIMIT, "pool", "limit") /* of the budget, for now */                \
+	X(POOL_USED, "pool", "used")                                               \
+	X(POOL_HITS, "pool", "hits")                                               \
+	X(POOL_MISSES, "pool", "misses")                                           \
+	X(POOL_EVICTIONS, "pool", "evictions")                                     \
+	X(AHEAD_ISSUED, "prefetch", "issued") /* bytes */                          \
+	X(AHEAD_USED, "prefetch", "used")                                          \
+	X(AHEAD_WASTED, "prefetch", "wasted")                                      \
+	X(PRELOADED, NULL, "preloaded")                                            \
+	X(WAIT_READS, "wait", "reads")                                             \
+	X(WAIT_US, "wait", "total_us")                                             \
+	X(WAIT_P50, "wait", "p50_us")                                              \
+	X(WAIT_P99, "wait", "p99_us")                                              \
+	X(ORDER_SEED, "oracle", "seed") /* of the order that was followed last */  \
+	X(ORDER_EPOCH, "oracle", "epoch")                                          \
+	X(ORDER_POSITION, "oracle", "position") /* of so many files */             \
+	X(ORDER_FILES, "oracle", "files")                                          \
+	X(ORDER_SEARCHES, "oracle", "searches")                                    \
+	X(ORDER_LOCKS, "oracle", "locks")                                          \
+	X(ORDER_UNLOCKS, "oracle", "unlocks")                                      \
+	X(BAD_FILES, NULL, "bad_files")                                            \
+	X(PAGE_CACHE, "pool", "page_cache") /* bytes that the kernel is to keep */ \
+	X(PAGE_CACHE_LIMIT, "pool", "page_cache_limit")                            \
+	X(PARKED, "wait", "parked") /* reads that wait now */                      \
+	X(OLDEST_MS, "wait", "oldest_ms")                                          \
+	X(ORDER_SEARCH_PART, "oracle", "search_part") /* per cent */               \
 	X(ORDER_FULL_SEARCH, "oracle", "full_search_s")
 
 enum count {

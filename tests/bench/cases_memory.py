@@ -30,7 +30,7 @@ RANKS = 16
 
 def bound_rate(tree, stats, bytes_per_s):
     """Files a second when what pool and kernel keep is never read again, and the rest always."""
-    held = min(stats["pool"]["payload"] + stats["pool"]["lent"], tree.bytes)
+    held = min(stats["pool"]["payload"] + stats["pool"]["page_cache"], tree.bytes)
     mean = tree.bytes / tree.files
     return bytes_per_s / (mean * max(1 - held / tree.bytes, 0.01))
 

@@ -1,5 +1,5 @@
 """The memory contract: what the pool holds is bounded, and what the kernel holds beside it is the
-share that it was lent, and the newest files."""
+share, and the newest files."""
 
 import concurrent.futures
 import ctypes
@@ -201,8 +201,8 @@ def test_what_the_kernel_owns_is_not_asked_for_again(large, mount):
 
 @pytest.fixture
 def little_memory(place, pytestconfig):
-    """A machine on which 88 MiB are available: a quarter is the pool's, and the kernel is lent the
-    rest, less a sixteenth, and 2 KiB a file for names."""
+    """A machine on which 88 MiB are available: a quarter is the pool's. The page cache keeps
+    the rest, less a sixteenth, and 2 KiB a file for names."""
     if not pytestconfig.alone_with_mounts:
         pytest.skip("others would see the mount over /proc/meminfo")
     (place / "meminfo").write_text(f"MemTotal: {1 << 20} kB\nMemAvailable: {88 << 10} kB\n")
@@ -218,32 +218,32 @@ def test_kernel_and_pool_share_what_does_not_fit(large, mount, little_memory):
     wait_for_drops(lambda: copies(mounted, files)[1] <= little_memory + MIB + LAG)
     first = mounted.stats()
     assert first["cache_mode"] == "shared"
-    assert little_memory - MIB < first["pool"]["lent"] <= little_memory + MIB
+    assert little_memory - MIB < first["pool"]["page_cache"] <= little_memory + MIB
     assert copies(mounted, files)[1] >= little_memory - MIB
 
     read_all(mounted, shuffled(source, 2))
     second = mounted.stats()
-    lent = little_memory // FILE
+    kept = little_memory // FILE
     newest = LAG // FILE
     asked = second["requests"]["read"] - first["requests"]["read"]
-    assert FILES - lent - newest - 20 <= asked <= FILES - lent + 20
+    assert FILES - kept - newest - 20 <= asked <= FILES - kept + 20
     # ... and of what was asked for the pool had its own share.
     missed = second["pool"]["misses"] - first["pool"]["misses"]
-    assert missed <= FILES - lent - 22 * MIB // FILE * 3 // 4
-    assert second["pool"]["lent"] == first["pool"]["lent"]
+    assert missed <= FILES - kept - 22 * MIB // FILE * 3 // 4
+    assert second["pool"]["page_cache"] == first["pool"]["lent"]
 
 
 @is_root
-def test_by_default_all_but_a_few_are_lent(large, mount, little_memory):
+def test_by_default_the_page_cache_keeps_its_whole_share(large, mount, little_memory):
     source, pack = large
     mounted = mount(pack)
     read_all(mounted, shuffled(source, 1))
-    assert mounted.stats()["pool"]["lent"] > little_memory - 2 * MIB
+    assert mounted.stats()["pool"]["page_cache"] > little_memory - 2 * MIB
     assert "page cache 58" in mounted.said
 
 
 @is_root
-def test_what_the_kernel_cannot_keep_it_is_not_lent(large, mount, little_memory):
+def test_what_the_kernel_dropped_does_not_count_as_kept(large, mount, little_memory):
     source = large[0]
     mounted, files = read_once(large, mount, "policy=pin")
     for path in files:
@@ -251,10 +251,10 @@ def test_what_the_kernel_cannot_keep_it_is_not_lent(large, mount, little_memory)
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(fd)
     read_all(mounted, shuffled(source, 2))
-    assert mounted.stats()["pool"]["lent"] < little_memory // 4
+    assert mounted.stats()["pool"]["page_cache"] < little_memory // 4
     for seed in range(3, 8):
         read_all(mounted, shuffled(source, seed))
-    assert mounted.stats()["pool"]["lent"] > little_memory // 4 * 3
+    assert mounted.stats()["pool"]["page_cache"] > little_memory // 4 * 3
     assert trees.content(mounted) == trees.content(source)
 
 
@@ -267,4 +267,4 @@ def test_whose_last_use_counts_the_kernel_keeps_it(large, mount, little_memory):
 def test_the_pool_s_data_stays_the_pool_s(large, mount, little_memory):
     mounted, files = read_once(large, mount, "cache=pool,policy=pin")
     wait_for_drops(lambda: copies(mounted, files)[1] <= LAG)
-    assert mounted.stats()["cache_mode"] == "pool" and mounted.stats()["pool"]["lent"] == 0
+    assert mounted.stats()["cache_mode"] == "pool" and mounted.stats()["pool"]["page_cache"] == 0

@@ -22,7 +22,7 @@ static const char whole[] =
 	" \"open\": 5, \"read\": 6, \"getxattr\": 7, \"ioctl\": 8, \"forget\": 9, \"notify\": 10},"
 	" \"served_bytes\": 11, \"device\": {\"reads\": 12, \"bytes\": 13, \"errors\": 14},"
 	" \"pool\": {\"budget\": 15, \"limit\": 16, \"used\": 17, \"payload\": 0, \"hits\": 18,"
-	" \"misses\": 19, \"evictions\": 20, \"lent\": 37, \"lent_limit\": 38, \"policy\": "
+	" \"misses\": 19, \"evictions\": 20, \"page_cache\": 37, \"page_cache_limit\": 38, \"policy\": "
 	"\"lru\"},"
 	" \"prefetch\": {\"issued\": 21,"
 	" \"used\": 22, \"wasted\": 23}, \"preloaded\": 24, \"wait\": {\"reads\": 25,"
@@ -65,8 +65,8 @@ static void test_every_field_arrives(void **state)
 			assert_int_equal(s.counts[i], i - COUNT_LOOKUP + 1);
 	assert_true(s.counts[COUNT_WAIT_US] == UINT64_MAX);
 	assert_int_equal(s.counts[COUNT_BAD_FILES], 36);
-	assert_int_equal(s.counts[COUNT_LENT], 37);
-	assert_int_equal(s.counts[COUNT_LENT_LIMIT], 38);
+	assert_int_equal(s.counts[COUNT_PAGE_CACHE], 37);
+	assert_int_equal(s.counts[COUNT_PAGE_CACHE_LIMIT], 38);
 	assert_int_equal(s.counts[COUNT_PARKED], 39);
 	assert_int_equal(s.counts[COUNT_OLDEST_MS], 40);
 	assert_int_equal(s.counts[COUNT_ORDER_SEARCH_PART], 41);

@@ -8,11 +8,16 @@
 #include <sys/xattr.h>
 
 static const char *const request_names[REQUEST_COUNT] = {
-	[REQUEST_LOOKUP] = "lookup",	 [REQUEST_GETATTR] = "getattr",
-	[REQUEST_READDIR] = "readdir",	 [REQUEST_READDIRPLUS] = "readdirplus",
-	[REQUEST_OPEN] = "open",	 [REQUEST_READ] = "read",
-	[REQUEST_GETXATTR] = "getxattr", [REQUEST_IOCTL] = "ioctl",
-	[REQUEST_FORGET] = "forget",	 [REQUEST_NOTIFY] = "notify",
+	[REQUEST_READ] = "read",
+	[REQUEST_LOOKUP] = "lookup",
+	[REQUEST_GETATTR] = "getattr",
+	[REQUEST_READDIR] = "readdir",
+	[REQUEST_READDIRPLUS] = "readdirplus",
+	[REQUEST_OPEN] = "open",
+	[REQUEST_IOCTL] = "ioctl",
+	[REQUEST_GETXATTR] = "getxattr",
+	[REQUEST_FORGET] = "forget",
+	[REQUEST_NOTIFY] = "notify",
 };
 
 /* What tells one mount's tree from another's. */

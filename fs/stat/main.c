@@ -96,6 +96,8 @@ static int parse_args(const struct opt_result *parsed, const struct settings *se
 	if (settings->order && (parsed->nargs > 1 || settings->json))
 		return err_set(err, -EINVAL, "'--order' takes no INTERVAL, and no '--json'");
 	watch->path = parsed->args[0];
+	watch->count = parsed->nargs == 1;
+	watch->json = settings->json;
 	if (parsed->nargs > 1)
 		r = parse_interval(parsed->args[1], &watch->interval, err);
 	if (r == 0 && parsed->nargs > 2)
@@ -103,19 +105,15 @@ static int parse_args(const struct opt_result *parsed, const struct settings *se
 	return r;
 }
 
-static int show_once(const struct watch_params *params, struct err *err)
+static int show_once(const char *path, struct err *err)
 {
 	SCOPE(buf_release) struct buf json = BUF_INIT;
-	struct snapshot after, before;
-	int r = mounts_ask(params->path, &json, err);
+	SCOPE(snapshot_release) struct snapshot after = {0};
+	struct snapshot before;
+	int r = mounts_ask(path, &json, err);
 
-	if (r < 0)
-		return r;
-	if (params->json) {
-		printf("%.*s\n", (int)json.len, json.data);
-		return 0;
-	}
-	r = snapshot_parse(json.data, json.len, 0, &after, err);
+	if (r == 0)
+		r = snapshot_parse(json.data, json.len, 0, &after, err);
 	if (r < 0)
 		return r;
 	before = snapshot_origin(&after);
@@ -126,7 +124,8 @@ static int show_once(const struct watch_params *params, struct err *err)
 static int show_or_watch(const struct watch_params *params)
 {
 	struct err err = {0};
-	int r = params->interval > 0 ? watch_run(params, &err) : show_once(params, &err);
+	bool block = !params->json && params->interval == 0;
+	int r = block ? show_once(params->path, &err) : watch_run(params, &err);
 
 	if (r < 0 && !ferror(stdout))
 		log_error("%s: %s", params->path, err_text(&err, r));
@@ -177,6 +176,5 @@ int main(int argc, char **argv)
 		return usage_error(err.text);
 	if (settings.order)
 		return exit_finish(give_order(settings.order, watch.path));
-	watch.json = settings.json;
 	return exit_finish(show_or_watch(&watch));
 }

@@ -2,23 +2,18 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
 #define LABEL_WIDTH 12
 #define PAGE_WIDTH  80
 
-static const struct request {
-	enum count count;
-	const char *name;
-} requests[] = {
-	{COUNT_READ, "read"},	    {COUNT_LOOKUP, "lookup"},		{COUNT_GETATTR, "getattr"},
-	{COUNT_READDIR, "readdir"}, {COUNT_READDIRPLUS, "readdirplus"}, {COUNT_OPEN, "open"},
-	{COUNT_IOCTL, "ioctl"},	    {COUNT_GETXATTR, "getxattr"},	{COUNT_FORGET, "forget"},
-	{COUNT_NOTIFY, "notify"},
-};
-
-#define REQUESTS (sizeof(requests) / sizeof(requests[0]))
+/* Texts that live as long as the block that they are made in. */
+#define SIZE(s, member)	 size_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+#define COUNT(s, member) count_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+#define COUNT_NOUN(s, member, noun) \
+	count_noun(snapshot_count(s, member), noun, (char[SIZE_TEXT]){0})
 
 /* --- the block -------------------------------------------------------------------------- */
 
@@ -27,32 +22,40 @@ static void label(const char *name)
 	printf("%-*s", LABEL_WIDTH, name);
 }
 
-static const char *size_text(const struct snapshot *s, enum count count, char buf[static SIZE_TEXT])
+/* Breaks the line at separators, where it would get too long. */
+static void put_wrapped(const char *text, const char *separator)
 {
-	return size_format(s->counts[count], buf);
-}
+	int between = (int)strlen(separator), column = LABEL_WIDTH;
+	const char *end;
 
-static const char *count_text(const struct snapshot *s, enum count count,
-			      char buf[static SIZE_TEXT])
-{
-	return count_format(s->counts[count], buf);
+	for (; *text; text = *end ? end + between : end) {
+		end = strstr(text, separator);
+		end = end ? end : text + strlen(text);
+		if (column > LABEL_WIDTH && column + between + (end - text) > PAGE_WIDTH) {
+			putchar('\n');
+			label("");
+			column = LABEL_WIDTH;
+		}
+		column += printf("%s%.*s", column > LABEL_WIDTH ? separator : "", (int)(end - text),
+				 text);
+	}
+	putchar('\n');
 }
 
 static void block_pack(const struct snapshot *s)
 {
-	char files[SIZE_TEXT], bytes[SIZE_TEXT];
-
 	label("pack");
-	puts(s->pack);
+	puts(snapshot_text(s, "/pack/path"));
 	label("");
-	printf("%s, %s, id %s\n", count_noun(s->counts[COUNT_FILES], "file", files),
-	       size_text(s, COUNT_BYTES, bytes), s->id);
+	printf("%s, %s, id %s\n", COUNT_NOUN(s, "/pack/files", "file"), SIZE(s, "/pack/bytes"),
+	       snapshot_text(s, "/id"));
 }
 
 /* "3 d 4 h", "2 h 5 min", "12 s": the two largest units. */
 static void block_uptime(const struct snapshot *s)
 {
-	uint64_t seconds = s->counts[COUNT_UPTIME], minutes = seconds / 60, hours = minutes / 60;
+	uint64_t seconds = snapshot_count(s, "/uptime_s"), minutes = seconds / 60,
+		 hours = minutes / 60;
 
 	label("mounted");
 	if (hours >= 24)
@@ -63,110 +66,100 @@ static void block_uptime(const struct snapshot *s)
 		printf("%" PRIu64 " min %" PRIu64 " s", minutes, seconds % 60);
 	else
 		printf("%" PRIu64 " s", seconds);
-	printf(" ago, by foldfs %s; all counts are since then\n", s->version);
+	printf(" ago, by foldfs %s; all counts are since then\n", snapshot_text(s, "/version"));
 }
 
-/* Those that were sent, as many to a line as fit. */
-static void block_requests(const struct snapshot *s)
+/* Those that were sent. */
+static int block_requests(const struct snapshot *s)
 {
-	int column = LABEL_WIDTH;
+	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int r = 0;
 
-	label("requests");
-	for (size_t i = 0; i < REQUESTS; i++) {
-		char count[SIZE_TEXT], entry[2 * SIZE_TEXT];
-		int len;
+	if (!requests)
+		return 0;
+	json_object_object_foreach(requests, name, count)
+	{
+		uint64_t sent = json_object_get_uint64(count);
 
-		if (s->counts[requests[i].count] == 0)
-			continue;
-		len = snprintf(entry, sizeof(entry), "%s %s", requests[i].name,
-			       count_text(s, requests[i].count, count));
-		if (column > LABEL_WIDTH && column + 3 + len > PAGE_WIDTH) {
-			putchar('\n');
-			label("");
-			column = LABEL_WIDTH;
-		}
-		column += printf("%s%s", column > LABEL_WIDTH ? "   " : "", entry);
+		if (sent && r == 0 && !name[strspn(name, "abcdefghijklmnopqrstuvwxyz")])
+			r = buf_addf(&text, "%s%s %s", text.len ? "   " : "", name,
+				     count_format(sent, (char[SIZE_TEXT]){0}));
 	}
-	putchar('\n');
+	label("requests");
+	put_wrapped(text.len ? text.data : "", "   ");
+	return r;
 }
 
 static void block_bytes(const struct snapshot *s)
 {
-	char bytes[SIZE_TEXT], reads[SIZE_TEXT], errors[SIZE_TEXT];
+	double amplification = snapshot_real(s, "/amplification");
 
 	label("served");
-	printf("%s\n", size_text(s, COUNT_SERVED, bytes));
+	puts(SIZE(s, "/served_bytes"));
 	label("device");
-	printf("%s in %s %s read%s", size_text(s, COUNT_DEVICE_BYTES, bytes),
-	       count_text(s, COUNT_DEVICE_READS, reads), s->io,
-	       s->counts[COUNT_DEVICE_READS] == 1 ? "" : "s");
-	if (s->counts[COUNT_DEVICE_ERRORS])
-		printf(", %s failed", count_text(s, COUNT_DEVICE_ERRORS, errors));
+	printf("%s in %s %s read%s", SIZE(s, "/device/bytes"), COUNT(s, "/device/reads"),
+	       snapshot_text(s, "/io"), snapshot_count(s, "/device/reads") == 1 ? "" : "s");
+	if (snapshot_count(s, "/device/errors"))
+		printf(", %s failed", COUNT(s, "/device/errors"));
 	putchar('\n');
-	if (s->amplification > 0) {
+	if (amplification > 0) {
 		label("");
-		printf("%.2f times the distinct bytes served\n", s->amplification);
+		printf("%.2f times the distinct bytes served\n", amplification);
 	}
 }
 
 static void block_cache(const struct snapshot *s)
 {
-	char kept[SIZE_TEXT], limit[SIZE_TEXT];
+	const char *policy = snapshot_text(s, "/pool/policy");
 
 	label("cache");
-	if (strcmp(s->cache, "shared") == 0) {
-		printf("the pool and the kernel keep what was read, policy %s\n", s->policy);
+	if (snapshot_says(s, "/cache_mode", "shared")) {
+		printf("the pool and the kernel keep what was read, policy %s\n", policy);
 		label("");
-		printf("the kernel: %s of %s\n", size_text(s, COUNT_PAGE_CACHE, kept),
-		       size_text(s, COUNT_PAGE_CACHE_LIMIT, limit));
-	} else if (strcmp(s->cache, "pool") == 0) {
-		printf("the pool keeps what was read, policy %s\n", s->policy);
+		printf("the kernel: %s of %s\n", SIZE(s, "/pool/page_cache"),
+		       SIZE(s, "/pool/page_cache_limit"));
+	} else if (snapshot_says(s, "/cache_mode", "pool")) {
+		printf("the pool keeps what was read, policy %s\n", policy);
 	} else {
-		printf("the %s keeps what was read\n", s->cache);
+		printf("the %s keeps what was read\n", snapshot_text(s, "/cache_mode"));
 	}
 }
 
 static void block_pool(const struct snapshot *s)
 {
-	char used[SIZE_TEXT], budget[SIZE_TEXT], limit[SIZE_TEXT], evictions[SIZE_TEXT];
-	double hits = (double)s->counts[COUNT_POOL_HITS];
-	double asked = hits + (double)s->counts[COUNT_POOL_MISSES];
+	double hits = (double)snapshot_count(s, "/pool/hits");
+	double asked = hits + (double)snapshot_count(s, "/pool/misses");
 
 	label("pool");
-	printf("%s of %s", size_text(s, COUNT_POOL_USED, used),
-	       size_text(s, COUNT_POOL_BUDGET, budget));
+	printf("%s of %s", SIZE(s, "/pool/used"), SIZE(s, "/pool/budget"));
 	if (asked > 0)
 		printf("; %.1f %% hits", 100 * hits / asked);
-	if (s->counts[COUNT_POOL_EVICTIONS])
-		printf(", %s evictions", count_text(s, COUNT_POOL_EVICTIONS, evictions));
+	if (snapshot_count(s, "/pool/evictions"))
+		printf(", %s evictions", COUNT(s, "/pool/evictions"));
 	putchar('\n');
 	if (snapshot_is_shrunk(s)) {
 		label("");
-		printf("shrunk to %s: memory is short\n", size_text(s, COUNT_POOL_LIMIT, limit));
+		printf("shrunk to %s: memory is short\n", SIZE(s, "/pool/limit"));
 	}
 }
 
 /* Where there is one. */
 static void block_preload(const struct snapshot *s)
 {
-	char bytes[SIZE_TEXT];
-
-	if (!s->counts[COUNT_PRELOADED])
+	if (!snapshot_count(s, "/preloaded"))
 		return;
 	label("preload");
-	printf("%u %% of %s%s\n", snapshot_preloaded(s), size_text(s, COUNT_BYTES, bytes),
+	printf("%u %% of %s%s\n", snapshot_preloaded(s), SIZE(s, "/pack/bytes"),
 	       snapshot_preload_waits(s) ? "; the rest waits for room in the pool" : "");
 }
 
 static void block_ahead(const struct snapshot *s)
 {
-	char issued[SIZE_TEXT], used[SIZE_TEXT], wasted[SIZE_TEXT];
-
 	label("read ahead");
-	if (s->counts[COUNT_AHEAD_ISSUED])
-		printf("%s: %s used, %s wasted\n", size_text(s, COUNT_AHEAD_ISSUED, issued),
-		       size_text(s, COUNT_AHEAD_USED, used),
-		       size_text(s, COUNT_AHEAD_WASTED, wasted));
+	if (snapshot_count(s, "/prefetch/issued"))
+		printf("%s: %s used, %s wasted\n", SIZE(s, "/prefetch/issued"),
+		       SIZE(s, "/prefetch/used"), SIZE(s, "/prefetch/wasted"));
 	else
 		puts("nothing");
 }
@@ -186,36 +179,16 @@ static const char *time_format(uint64_t us, char buf[static SIZE_TEXT])
 
 static void block_waits(const struct snapshot *s)
 {
-	char reads[SIZE_TEXT], p50[SIZE_TEXT], p99[SIZE_TEXT];
+	char p50[SIZE_TEXT], p99[SIZE_TEXT];
 
 	label("waits");
-	if (s->counts[COUNT_WAIT_READS])
+	if (snapshot_count(s, "/wait/reads"))
 		printf("%s; half of them up to %s, 99 %% up to %s\n",
-		       count_noun(s->counts[COUNT_WAIT_READS], "read", reads),
-		       time_format(s->counts[COUNT_WAIT_P50], p50),
-		       time_format(s->counts[COUNT_WAIT_P99], p99));
+		       COUNT_NOUN(s, "/wait/reads", "read"),
+		       time_format(snapshot_count(s, "/wait/p50_us"), p50),
+		       time_format(snapshot_count(s, "/wait/p99_us"), p99));
 	else
 		puts("none");
-}
-
-/* Broken between words, where a line would get too long. */
-static void put_words(const char *text)
-{
-	int column = LABEL_WIDTH;
-
-	while (*text) {
-		int len = (int)strcspn(text, " ");
-
-		if (column > LABEL_WIDTH && column + 1 + len > PAGE_WIDTH) {
-			putchar('\n');
-			label("");
-			column = LABEL_WIDTH;
-		}
-		column += printf("%s%.*s", column > LABEL_WIDTH ? " " : "", len, text);
-		text += len;
-		text += strspn(text, " ");
-	}
-	putchar('\n');
 }
 
 /* Where there is something to say. */
@@ -227,24 +200,26 @@ static int block_order(const struct snapshot *s)
 	if (r < 0 || text.len == 0)
 		return r;
 	label("order");
-	put_words(text.data);
+	put_wrapped(text.data, " ");
 	return 0;
 }
 
 static void block_bad(const struct snapshot *s)
 {
-	char bad[SIZE_TEXT];
-
 	label("bad files");
-	puts(s->counts[COUNT_BAD_FILES] ? count_text(s, COUNT_BAD_FILES, bad) : "none");
+	puts(snapshot_count(s, "/bad_files") ? COUNT(s, "/bad_files") : "none");
 }
 
 /* What the mount has said since it went to the background. */
 static void block_log(const struct snapshot *s)
 {
-	for (unsigned i = 0; i < s->log_lines; i++) {
+	struct json_object *log = snapshot_member(s, "/log", json_type_array);
+	const char *line;
+
+	for (size_t i = 0; log && i < json_object_array_length(log); i++) {
 		label(i ? "" : "messages");
-		put_words(s->log[i]);
+		line = json_object_get_string(json_object_array_get_idx(log, i));
+		put_wrapped(line ? line : "", " ");
 	}
 }
 
@@ -254,14 +229,15 @@ int show_block(const struct snapshot *now)
 
 	block_pack(now);
 	block_uptime(now);
-	block_requests(now);
+	r = block_requests(now);
 	block_bytes(now);
 	block_cache(now);
 	block_pool(now);
 	block_preload(now);
 	block_ahead(now);
 	block_waits(now);
-	r = block_order(now);
+	if (r == 0)
+		r = block_order(now);
 	block_bad(now);
 	block_log(now);
 	putchar('\n');
@@ -282,21 +258,30 @@ static void put_number(int width, double value)
 	printf("%*.*f", width, value > 0 && value < 99.95, value);
 }
 
-/* All but what foldstat itself asks. */
-static uint64_t other_requests(const struct snapshot *before, const struct snapshot *after)
+/* All but those that have a column, and what foldstat itself asks. */
+static uint64_t other_requests(const struct snapshot *s)
 {
-	return snapshot_grown(before, after, COUNT_READDIR) +
-	       snapshot_grown(before, after, COUNT_READDIRPLUS) +
-	       snapshot_grown(before, after, COUNT_OPEN) +
-	       snapshot_grown(before, after, COUNT_IOCTL) +
-	       snapshot_grown(before, after, COUNT_FORGET) +
-	       snapshot_grown(before, after, COUNT_NOTIFY);
+	static const char *const shown[] = {"read", "lookup", "getattr", "getxattr"};
+	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
+	uint64_t sum = 0;
+
+	if (!requests)
+		return 0;
+	json_object_object_foreach(requests, name, count)
+	{
+		bool other = true;
+
+		for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+			other = other && strcmp(name, shown[i]) != 0;
+		sum += other ? json_object_get_uint64(count) : 0;
+	}
+	return sum;
 }
 
 static void put_hits(const struct snapshot *before, const struct snapshot *after)
 {
-	double hits = (double)snapshot_grown(before, after, COUNT_POOL_HITS);
-	double asked = hits + (double)snapshot_grown(before, after, COUNT_POOL_MISSES);
+	double hits = (double)snapshot_grown(before, after, "/pool/hits");
+	double asked = hits + (double)snapshot_grown(before, after, "/pool/misses");
 
 	if (asked > 0)
 		put_number(6, 100 * hits / asked);
@@ -306,25 +291,25 @@ static void put_hits(const struct snapshot *before, const struct snapshot *after
 
 int show_order(const struct snapshot *before, const struct snapshot *after)
 {
-	bool same = strcmp(before->oracle, after->oracle) == 0 &&
-		    strcmp(before->sampler, after->sampler) == 0 &&
-		    strcmp(before->list, after->list) == 0 &&
-		    snapshot_grown(before, after, COUNT_ORDER_SEED) == 0 &&
-		    snapshot_grown(before, after, COUNT_ORDER_EPOCH) == 0;
+	static const char *const texts[] = {"/oracle/state", "/oracle/sampler", "/oracle/list"};
+	bool same = snapshot_grown(before, after, "/oracle/seed") == 0 &&
+		    snapshot_grown(before, after, "/oracle/epoch") == 0;
 
-	return same || strcmp(after->oracle, "watching") == 0 ? 0 : block_order(after);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		same = same && snapshot_says(before, texts[i], snapshot_text(after, texts[i]));
+	return same || snapshot_says(after, "/oracle/state", "watching") ? 0 : block_order(after);
 }
 
 void show_row(const struct snapshot *before, const struct snapshot *after)
 {
 	struct verdict verdict = verdict_of(before, after);
 	double seconds = after->at - before->at;
-	double served = (double)snapshot_grown(before, after, COUNT_SERVED) / 1e6;
+	double served = (double)snapshot_grown(before, after, "/served_bytes") / 1e6;
 
-	put_number(7, (double)snapshot_grown(before, after, COUNT_READ) / seconds);
-	put_number(8, (double)snapshot_grown(before, after, COUNT_LOOKUP) / seconds);
-	put_number(8, (double)snapshot_grown(before, after, COUNT_GETATTR) / seconds);
-	put_number(7, (double)other_requests(before, after) / seconds);
+	put_number(7, (double)snapshot_grown(before, after, "/requests/read") / seconds);
+	put_number(8, (double)snapshot_grown(before, after, "/requests/lookup") / seconds);
+	put_number(8, (double)snapshot_grown(before, after, "/requests/getattr") / seconds);
+	put_number(7, (double)(other_requests(after) - other_requests(before)) / seconds);
 	put_number(9, served / seconds);
 	put_number(8, verdict.device_rate / 1e6);
 	put_hits(before, after);
@@ -336,7 +321,7 @@ int show_verdict(const struct snapshot *before, const struct snapshot *after)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
 	struct verdict verdict = verdict_of(before, after);
-	int r = verdict_text(&verdict, after->pack, &text);
+	int r = verdict_text(&verdict, snapshot_text(after, "/pack/path"), &text);
 
 	if (r == 0)
 		fputs(text.data, stdout);

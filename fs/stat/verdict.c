@@ -11,44 +11,48 @@
 static enum verdict_kind kind_of(const struct snapshot *before, const struct snapshot *after,
 				 double waiting)
 {
-	if (after->counts[COUNT_OLDEST_MS] >= HANGS_MS)
+	if (snapshot_count(after, "/wait/oldest_ms") >= HANGS_MS)
 		return VERDICT_HANGS;
-	if (after->counts[COUNT_READ] == 0)
+	if (snapshot_count(after, "/requests/read") == 0)
 		return VERDICT_NOTHING;
 	/* Waits that end now may belong to reads that came before. */
-	if (waiting == 0 && snapshot_grown(before, after, COUNT_READ) == 0)
+	if (waiting == 0 && snapshot_grown(before, after, "/requests/read") == 0)
 		/* Python before 3.14 sends an ioctl with each file that it opens. */
-		return snapshot_grown(before, after, COUNT_IOCTL) ? VERDICT_KERNEL : VERDICT_SILENT;
+		return snapshot_grown(before, after, "/requests/ioctl") ? VERDICT_KERNEL
+									: VERDICT_SILENT;
 	if (waiting < FREE_BELOW)
 		return VERDICT_FREE;
 	return waiting < LIMIT_ABOVE ? VERDICT_SLOWED : VERDICT_LIMIT;
 }
 
-static enum verdict_order order_of(const struct snapshot *s)
+/* What may still help readers that wait, or that nothing more does. */
+static const char *advice_of(const struct snapshot *s)
 {
-	if (strcmp(s->oracle, "searching") == 0)
-		return VERDICT_ORDER_SEARCHING;
-	if (strcmp(s->oracle, "locked") == 0)
-		return VERDICT_ORDER_KNOWN;
-	return strcmp(s->oracle, "none") == 0 ? VERDICT_ORDER_NONE : VERDICT_ORDER_SILENT;
+	if (snapshot_says(s, "/oracle/state", "searching"))
+		return "their order is still being searched for\n";
+	if (snapshot_says(s, "/oracle/state", "locked"))
+		return "their order is known, and read ahead as fast as the device can\n";
+	if (snapshot_says(s, "/oracle/state", "none"))
+		return "their order was not recognised: 'foldstat --order' can give it\n";
+	return "";
 }
 
 struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after)
 {
 	double seconds = after->at - before->at;
-	double waited = (double)snapshot_grown(before, after, COUNT_WAIT_US) / 1e6;
-	double device = (double)snapshot_grown(before, after, COUNT_DEVICE_BYTES);
+	double waited = (double)snapshot_grown(before, after, "/wait/total_us") / 1e6;
+	double device = (double)snapshot_grown(before, after, "/device/bytes");
 	double waiting = snapshot_share(waited, seconds);
 
 	return (struct verdict){
 		.kind = kind_of(before, after, waiting),
-		.order = order_of(after),
+		.advice = advice_of(after),
 		.waiting = waiting,
 		.device_rate = snapshot_share(device, seconds),
-		.bad_files = snapshot_grown(before, after, COUNT_BAD_FILES),
-		.changed = after->changed,
-		.parked = after->counts[COUNT_PARKED],
-		.oldest_s = after->counts[COUNT_OLDEST_MS] / 1000,
+		.bad_files = snapshot_grown(before, after, "/bad_files"),
+		.changed = snapshot_flag(after, "/changed"),
+		.parked = snapshot_count(after, "/wait/parked"),
+		.oldest_s = snapshot_count(after, "/wait/oldest_ms") / 1000,
 	};
 }
 
@@ -119,27 +123,10 @@ static int add_sentence(const struct verdict *verdict, struct buf *buf)
 	return 0;
 }
 
-/* Only for readers that wait: what may still help, or that nothing more does. */
-static int add_order(const struct verdict *verdict, struct buf *buf)
-{
-	static const char *const sentences[] = {
-		[VERDICT_ORDER_SILENT] = "",
-		[VERDICT_ORDER_SEARCHING] = "their order is still being searched for\n",
-		[VERDICT_ORDER_KNOWN] =
-			"their order is known, and read ahead as fast as the "
-			"device can\n",
-		[VERDICT_ORDER_NONE] =
-			"their order was not recognised: 'foldstat --order' can "
-			"give it\n",
-	};
-	bool waits = verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT;
-
-	return waits ? buf_adds(buf, sentences[verdict->order]) : 0;
-}
-
 int verdict_text(const struct verdict *verdict, const char *pack, struct buf *buf)
 {
 	char bad[SIZE_TEXT];
+	bool waits = verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT;
 	int r = 0;
 
 	if (verdict->changed)
@@ -152,33 +139,30 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 			     count_noun(verdict->bad_files, "file", bad), pack);
 	if (r == 0)
 		r = add_sentence(verdict, buf);
-	return r < 0 ? r : add_order(verdict, buf);
+	return r == 0 && waits ? buf_adds(buf, verdict->advice) : r;
 }
 
 /* --- the order --------------------------------------------------------------------------- */
 
-/* "0.4 s", "21 s": as long as it counts. */
-static int add_search(const struct snapshot *s, struct buf *buf)
-{
-	if (!s->list[0] || s->search_s <= 0)
-		return 0;
-	return buf_addf(buf, s->search_s < 9.95 ? "; found in %.1f s" : "; found in %.0f s",
-			s->search_s);
-}
-
-/* An order that was given has neither list nor seed. */
+/* An order that was given has neither list nor seed, and was not searched for. */
 static int add_known(const struct snapshot *s, struct buf *buf)
 {
 	char position[SIZE_TEXT], files[SIZE_TEXT];
-	int r = buf_adds(buf, s->sampler);
+	const char *list = snapshot_text(s, "/oracle/list");
+	double search = *list ? snapshot_real(s, "/oracle/search_s") : 0;
+	int r = buf_adds(buf, snapshot_text(s, "/oracle/sampler"));
 
-	if (r == 0 && s->list[0])
-		r = buf_addf(buf, " over %s, seed %" PRIu64, s->list, s->counts[COUNT_ORDER_SEED]);
-	if (r == 0 && s->counts[COUNT_ORDER_FILES])
-		r = buf_addf(buf, ", epoch %" PRIu64 ", at %s of %s", s->counts[COUNT_ORDER_EPOCH],
-			     count_format(s->counts[COUNT_ORDER_POSITION], position),
-			     count_format(s->counts[COUNT_ORDER_FILES], files));
-	return r < 0 ? r : add_search(s, buf);
+	if (r == 0 && *list)
+		r = buf_addf(buf, " over %s, seed %" PRIu64, list,
+			     snapshot_count(s, "/oracle/seed"));
+	if (r == 0 && snapshot_count(s, "/oracle/files"))
+		r = buf_addf(buf, ", epoch %" PRIu64 ", at %s of %s",
+			     snapshot_count(s, "/oracle/epoch"),
+			     count_format(snapshot_count(s, "/oracle/position"), position),
+			     count_format(snapshot_count(s, "/oracle/files"), files));
+	if (r == 0 && search > 0)
+		r = buf_addf(buf, "; found in %.*f s", search < 9.95, search);
+	return r;
 }
 
 /* Why no order is known; of an older release nothing but its state is. */
@@ -194,30 +178,29 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 		{"not a known order", "searched, not found: read in one sweep"},
 	};
 
-	if (strcmp(s->why, "search would not pay") == 0)
+	if (snapshot_says(s, "/oracle/why", "search would not pay"))
 		return buf_addf(buf,
 				"not a usual seed; a search of all takes %" PRIu64
 				" s of a processor and would not pay: everything came in time "
 				"without",
-				s->counts[COUNT_ORDER_FULL_SEARCH]);
+				snapshot_count(s, "/oracle/full_search_s"));
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++)
-		if (strcmp(s->why, sentences[i].why) == 0)
+		if (snapshot_says(s, "/oracle/why", sentences[i].why))
 			return buf_adds(buf, sentences[i].sentence);
-	return buf_adds(buf, strcmp(s->oracle, "none") ? "not known yet" : "not recognised");
+	return buf_adds(buf, snapshot_says(s, "/oracle/state", "none") ? "not recognised"
+								       : "not known yet");
 }
 
 int verdict_order_text(const struct snapshot *s, struct buf *buf)
 {
-	switch (order_of(s)) {
-	case VERDICT_ORDER_KNOWN:
+	const char *state = snapshot_text(s, "/oracle/state");
+
+	if (strcmp(state, "locked") == 0)
 		return add_known(s, buf);
-	case VERDICT_ORDER_SEARCHING:
+	if (strcmp(state, "searching") == 0)
 		return buf_addf(buf, "searching, %" PRIu64 " %%",
-				s->counts[COUNT_ORDER_SEARCH_PART]);
-	case VERDICT_ORDER_NONE:
+				snapshot_count(s, "/oracle/search_part"));
+	if (strcmp(state, "none") == 0 || strcmp(state, "watching") == 0)
 		return add_why(s, buf);
-	case VERDICT_ORDER_SILENT:
-		return strcmp(s->oracle, "watching") == 0 ? add_why(s, buf) : 0;
-	}
 	return 0;
 }

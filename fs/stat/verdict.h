@@ -21,21 +21,13 @@ enum verdict_kind {
 	VERDICT_HANGS,	 /* it has not answered for seconds */
 };
 
-/* Whether the mount knows what its readers will ask for. */
-enum verdict_order {
-	VERDICT_ORDER_SILENT, /* no order is looked for, or none has begun yet */
-	VERDICT_ORDER_SEARCHING,
-	VERDICT_ORDER_KNOWN,
-	VERDICT_ORDER_NONE, /* that could be found */
-};
-
 struct verdict {
 	enum verdict_kind kind;
-	enum verdict_order order; /* at the end of the interval */
-	double waiting;		  /* share of the time; over 1: reads waiting at any time */
-	double device_rate;	  /* bytes a second */
-	uint64_t bad_files;	  /* that became known in the interval */
-	bool changed;		  /* the pack was written to: this comes before all else */
+	const char *advice; /* for readers that wait: a line on their order, or "" */
+	double waiting;	    /* share of the time; over 1: reads waiting at any time */
+	double device_rate; /* bytes a second */
+	uint64_t bad_files; /* that became known in the interval */
+	bool changed;	    /* the pack was written to: this comes before all else */
 	uint64_t parked,
 		oldest_s; /* reads that wait at the end, and the first of them for so long */
 };

@@ -62,47 +62,50 @@ static bool sleep_on(struct watch *watch)
  * another mount. */
 static bool same_mount(const struct snapshot *before, const struct snapshot *after)
 {
-	return after->counts[COUNT_GETXATTR] > before->counts[COUNT_GETXATTR] &&
-	       after->counts[COUNT_UPTIME] >= before->counts[COUNT_UPTIME];
+	const char *asked = "/requests/getxattr", *uptime = "/uptime_s";
+
+	return snapshot_count(after, asked) > snapshot_count(before, asked) &&
+	       snapshot_count(after, uptime) >= snapshot_count(before, uptime);
 }
 
 static int show_line(struct watch *watch, const struct snapshot *after)
 {
+	bool header = watch->lines == 0 || (watch->terminal && watch->lines % ROWS_A_HEADER == 0);
+	struct snapshot origin = snapshot_origin(after);
 	int r;
 
-	bool header = watch->lines == 0 || (watch->terminal && watch->lines % ROWS_A_HEADER == 0);
-
-	if (watch->lines == 0 || !same_mount(&watch->latest, after))
-		watch->first = watch->latest = snapshot_origin(after);
+	if (watch->lines == 0 || !same_mount(&watch->latest, after)) {
+		snapshot_assign(&watch->first, &origin);
+		snapshot_assign(&watch->latest, &origin);
+	}
 	if (header)
 		show_header();
 	r = show_order(&watch->latest, after);
 	show_row(&watch->latest, after);
 	/* What came before watching counts only where nothing else was seen. */
 	if (watch->lines == 1)
-		watch->first = watch->latest;
-	watch->latest = *after;
+		snapshot_assign(&watch->first, &watch->latest);
+	snapshot_assign(&watch->latest, after);
 	return r;
 }
 
 static int watch_step(struct watch *watch, struct err *err)
 {
 	SCOPE(buf_release) struct buf json = BUF_INIT;
-	struct snapshot after;
+	SCOPE(snapshot_release) struct snapshot after = {0};
 	int r = mounts_ask(watch->params->path, &json, err);
 
-	if (r == 0 && !watch->params->json)
-		r = snapshot_parse(json.data, json.len, now(), &after, err);
 	if (r < 0)
 		return r;
-	if (watch->params->json)
+	if (watch->params->json) {
 		printf("%.*s\n", (int)json.len, json.data);
-	else
-		r = show_line(watch, &after);
-	watch->lines++;
-	if (fflush(stdout) != 0)
-		r = -errno;
-	return r;
+	} else {
+		r = snapshot_parse(json.data, json.len, now(), &after, err);
+		if (r == 0)
+			r = show_line(watch, &after);
+	}
+	watch->lines += r == 0;
+	return r == 0 && fflush(stdout) != 0 ? -errno : r;
 }
 
 /* Whether `error` means that there is no mount where there was one. */
@@ -111,23 +114,31 @@ static bool is_gone(int error)
 	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
 }
 
+static int watch_loop(struct watch *watch, struct err *err)
+{
+	uint64_t count = watch->params->count;
+	int r;
+
+	block_signals(&watch->signals);
+	do
+		r = watch_step(watch, err);
+	while (r == 0 && watch->lines != count && sleep_on(watch));
+	if (r < 0)
+		return watch->lines && is_gone(r) ? err_set(err, r, "unmounted meanwhile") : r;
+	if (watch->params->json)
+		return 0;
+	/* Below the ^C. */
+	if (watch->terminal && watch->lines != count)
+		putchar('\n');
+	return show_verdict(&watch->first, &watch->latest);
+}
+
 int watch_run(const struct watch_params *params, struct err *err)
 {
 	struct watch watch = {.params = params, .terminal = isatty(STDOUT_FILENO), .next = now()};
-	bool more = true;
-	int r = 0;
+	int r = watch_loop(&watch, err);
 
-	block_signals(&watch.signals);
-	while (r == 0 && more) {
-		r = watch_step(&watch, err);
-		more = r == 0 && watch.lines != params->count && sleep_on(&watch);
-	}
-	if (r < 0)
-		return watch.lines && is_gone(r) ? err_set(err, r, "unmounted meanwhile") : r;
-	if (params->json)
-		return 0;
-	/* Below the ^C. */
-	if (watch.terminal && watch.lines != params->count)
-		putchar('\n');
-	return show_verdict(&watch.first, &watch.latest);
+	snapshot_release(&watch.first);
+	snapshot_release(&watch.latest);
+	return r;
 }

@@ -8,7 +8,7 @@
 
 struct watch_params {
 	const char *path; /* the mount's root */
-	double interval;  /* seconds, more than 0 */
+	double interval;  /* seconds; of no use where count is 1 */
 	uint64_t count;	  /* lines; 0: until SIGINT, SIGTERM or SIGHUP */
 	bool json;	  /* the object of the mount, a line each time, and nothing else */
 };

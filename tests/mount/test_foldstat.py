@@ -85,6 +85,20 @@ def test_a_fresh_mount_has_read_nothing(mounted):
     assert "read" not in requests(mounted)
 
 
+def test_a_mount_has_all_that_foldstat_asks_for(mounted):
+    stats = mounted.stats()
+    asked = set()
+    for source in (foldfs.ROOT / "fs/stat").glob("*.c"):
+        asked.update(re.findall(r'"((?:/[a-z][a-z0-9_]*)+)"', source.read_text()))
+    asked = {member for member in asked if not member.startswith("/proc")}
+    assert len(asked) > 30
+    for member in asked:
+        found = stats
+        for name in member[1:].split("/"):
+            assert name in found, member
+            found = found[name]
+
+
 def test_the_pack_is_described(mounted, small):
     said = block(mounted)
     info = json.loads(run(foldfs.FOLDPACK, "info", "--json", small[1]).out)

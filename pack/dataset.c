@@ -22,26 +22,21 @@ static uint64_t stamp_of(const struct reader_identity *identity)
 static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
 {
 	const struct format_section_ref *ref = &dataset->super.sections[section];
-	struct index_section *s = &dataset->index.sections[section];
 	const char *name = format_section_name(section);
-	struct index_section loaded = {0};
+	struct index_section loaded;
 	int r;
 
 	if (ref->bytes > dataset->info.pack_bytes)
 		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long", name);
-	r = index_section_alloc(&loaded, ref->width ? ref->count : ref->bytes, ref->width);
+	r = index_load_section(dataset->reader, &dataset->super, section, &loaded, err);
 	if (r < 0)
 		return r;
-	r = reader_get_full(dataset->reader, loaded.data, loaded.bytes, ref->offset);
-	if (r == -ENODATA)
-		r = err_set(err, -EBADMSG, "truncated: section %s lies beyond the end", name);
-	else if (r == 0 && XXH3_64bits(loaded.data, loaded.bytes) != ref->sum)
-		r = err_set(err, -EBADMSG, "damaged index: checksum mismatch in section %s", name);
-	if (r < 0) {
+	if (XXH3_64bits(loaded.data, loaded.bytes) != ref->sum) {
 		free(loaded.data);
-		return r;
+		return err_set(err, -EBADMSG, "damaged index: checksum mismatch in section %s",
+			       name);
 	}
-	*s = loaded;
+	dataset->index.sections[section] = loaded;
 	atomic_store_explicit(&dataset->loaded[section], true, memory_order_release);
 	return 0;
 }
@@ -100,57 +95,9 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 	return r;
 }
 
-/* The superblock is the first record of all. */
-static int read_superblock(struct dataset *dataset, struct walker *walker, struct err *err)
-{
-	uint8_t data[FORMAT_SUPER_BYTES];
-	struct walker_record record;
-	int r = walker_first(walker, &record, err);
-
-	if (r < 0)
-		return r;
-	if (r == 1 || format_key_classify(record.key, record.key_len) != KEY_SUPER)
-		return err_set(err, -ENOMSG, "an LMDB file, but not a foldfs pack");
-	if (record.size != sizeof(data))
-		return err_set(err, -EBADMSG, "damaged superblock: %llu bytes",
-			       (unsigned long long)record.size);
-	r = reader_get_full(dataset->reader, data, sizeof(data), record.offset);
-	if (r < 0)
-		return r;
-	r = format_super_decode(data, sizeof(data), &dataset->super, err);
-	return r < 0 ? r : index_check_shape(&dataset->super, err);
-}
-
 static bool same_state(const struct format_lmdb_state *a, const struct format_lmdb_state *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0; /* nothing but u64 */
-}
-
-/* Their records follow the superblock's. Where another tool has rewritten the LMDB they lie
- * elsewhere than the superblock says, even if the counts in its state happen to agree. */
-static int relocate_sections(struct dataset *dataset, struct walker *walker, struct err *err)
-{
-	bool found[SECTION_COUNT + 1] = {false};
-	struct walker_record record;
-	int r;
-
-	while ((r = walker_next(walker, &record, err)) == 0 &&
-	       format_key_classify(record.key, record.key_len) == KEY_SECTION) {
-		enum format_section section = format_key_to_section(record.key, record.key_len);
-		struct format_section_ref *ref = &dataset->super.sections[section];
-
-		if (section == SECTION_COUNT)
-			continue; /* of a later version, and no matter to us */
-		found[section] = record.size == ref->bytes;
-		if (ref->offset != record.offset)
-			dataset->info.relocated = true;
-		ref->offset = record.offset;
-	}
-	for (unsigned i = 0; r >= 0 && i < SECTION_COUNT; i++)
-		if (!found[i])
-			return err_set(err, -EBADMSG, "damaged index: section %s is missing or cut",
-				       format_section_name((enum format_section)i));
-	return r < 0 ? r : 0;
 }
 
 static int load_hot(struct dataset *dataset, struct err *err)
@@ -180,20 +127,21 @@ static int check_counts(const struct dataset *dataset, struct err *err)
 
 static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
 {
-	uint64_t unused;
-	int r = read_superblock(dataset, walker, err);
+	bool moved = false;
+	int r = index_read_super(dataset->reader, walker, &dataset->super, err);
 
+	if (r == 0)
+		r = index_find_sections(walker, &dataset->super, &moved, err);
 	if (r < 0)
 		return r;
 	dataset->opened = index_lmdb_state(walker_info(walker));
-	dataset->info.relocated = !same_state(&dataset->opened, &dataset->super.lmdb);
-	r = relocate_sections(dataset, walker, err);
-	if (r == 0)
-		r = load_hot(dataset, err);
+	/* The counts in the state may happen to agree although sections have moved. */
+	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
+	r = load_hot(dataset, err);
 	if (r == 0)
 		r = check_counts(dataset, err);
 	if (r == 0 && dataset->info.relocated)
-		r = index_locate(&dataset->index, walker, &dataset->super, &unused, err);
+		r = index_locate(&dataset->index, walker, err);
 	return r;
 }
 
@@ -211,7 +159,7 @@ static void fill_info(struct dataset *dataset)
 
 static int open_pack(struct dataset *dataset, struct err *err)
 {
-	struct walker *walker = NULL;
+	SCOPE(walker_release) struct walker *walker = NULL;
 	int r = reader_identity(dataset->reader, &dataset->seen);
 
 	if (r < 0)
@@ -219,10 +167,7 @@ static int open_pack(struct dataset *dataset, struct err *err)
 	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
 	dataset->info.pack_bytes = dataset->seen.size;
 	r = walker_new(dataset->reader, &walker, err);
-	if (r == 0)
-		r = load_index(dataset, walker, err);
-	walker_free(walker);
-	return r;
+	return r < 0 ? r : load_index(dataset, walker, err);
 }
 
 int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
@@ -311,7 +256,7 @@ uint32_t dataset_entries(const struct dataset *dataset)
 static int look_at_state(const struct dataset *dataset)
 {
 	struct format_lmdb_state now;
-	struct walker *walker;
+	SCOPE(walker_release) struct walker *walker = NULL;
 	int r = walker_new(dataset->reader, &walker, NULL);
 
 	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
@@ -319,7 +264,6 @@ static int look_at_state(const struct dataset *dataset)
 	if (r < 0)
 		return r;
 	now = index_lmdb_state(walker_info(walker));
-	walker_free(walker);
 	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
 }
 
@@ -519,15 +463,12 @@ int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count)
 {
-	int r = dataset_load(dataset, DATASET_SUMS, NULL);
+	uint64_t sum;
+	int r = dataset_sum(dataset, extent, &sum);
 
 	if (r < 0)
 		return r;
-	if (extent >= dataset->index.sections[SECTION_SUMS].count)
-		return -EBADMSG;
-	return hash_pieces(iov, count) == index_get(&dataset->index, SECTION_SUMS, extent)
-		       ? 0
-		       : -EBADMSG;
+	return hash_pieces(iov, count) == sum ? 0 : -EBADMSG;
 }
 
 /* One extent at a time through a buffer of its own, so that only checked bytes get out. */

@@ -88,8 +88,6 @@ static int check_record(void *context, const struct walker_record *record,
 	(void)err;
 	if (!row)
 		return unknown_record(checking, record);
-	if (row->section == SECTION_COUNT)
-		return 0; /* dataset_open() found these by their keys */
 	if (row->section == SECTION_PARTS)
 		bit_set(checking->parts_seen, row->row);
 	else
@@ -145,15 +143,13 @@ int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *c
 				    .parts_seen = parts_seen,
 				    .found = found,
 				    .context = context};
-	struct keys_visitor visitor = {.record = check_record, .context = &checking};
-	struct walker *walker = NULL;
+	SCOPE(walker_release) struct walker *walker = NULL;
 	int r;
 
 	if (!entries_seen || !parts_seen)
 		return -ENOMEM;
 	r = walker_new(dataset->reader, &walker, err);
 	if (r == 0)
-		r = keys_walk(index, walker, &visitor, err);
-	walker_free(walker);
+		r = keys_walk(index, walker, check_record, &checking, err);
 	return r == 0 ? check_missing(&checking) : r;
 }

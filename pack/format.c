@@ -9,7 +9,7 @@
  *	  0  "foldfs\r\n"            a transfer that changes line ends changes this first
  *	  8  u32 version, u32 number of sections
  *	 16  u64 compat, u64 incompat
- *	 32  6 x u64 counts, see put_counts()
+ *	 32  6 x u64 counts
  *	 80  16 bytes id
  *	 96  7 x u64 LMDB state
  *	152  sections: u64 offset, bytes, count, sum; u32 width, u32 zero
@@ -18,7 +18,7 @@
  */
 #define SUPER_MAGIC	    "foldfs\r\n"
 #define SUPER_UNFINISHED    "foldfs part\r\n" /* 16 bytes with its NULs; then the run */
-#define SUPER_COUNTS	    32
+#define SUPER_HEAD	    16
 #define SUPER_ID	    80
 #define SUPER_LMDB	    96
 #define SUPER_SECTIONS	    152
@@ -55,54 +55,57 @@ const char *format_image_name(unsigned image)
 	return image_names[image < IMAGE_KINDS ? image : IMAGE_UNKNOWN];
 }
 
-/* The runs of u64 fields in the struct lie in the same order as on disk. */
-static void put_u64s(uint8_t *out, const uint64_t *values, size_t count)
+/* The u64 fields in the order of the disk. */
+#define SUPER_FIELD(name) offsetof(struct format_super, name)
+#define REF_FIELD(name)	  offsetof(struct format_section_ref, name)
+static const uint16_t head_fields[] = {
+	SUPER_FIELD(compat),	  SUPER_FIELD(incompat), SUPER_FIELD(entries),	 SUPER_FIELD(files),
+	SUPER_FIELD(directories), SUPER_FIELD(symlinks), SUPER_FIELD(hardlinks), SUPER_FIELD(bytes),
+};
+static const uint16_t lmdb_fields[] = {
+	SUPER_FIELD(lmdb.txnid),      SUPER_FIELD(lmdb.root),
+	SUPER_FIELD(lmdb.last_page),  SUPER_FIELD(lmdb.branch_pages),
+	SUPER_FIELD(lmdb.leaf_pages), SUPER_FIELD(lmdb.overflow_pages),
+	SUPER_FIELD(lmdb.entries),
+};
+static const uint16_t ref_fields[] = {
+	REF_FIELD(offset),
+	REF_FIELD(bytes),
+	REF_FIELD(count),
+	REF_FIELD(sum),
+};
+#define FIELDS(list) list, sizeof(list) / sizeof(*(list))
+
+static void put_fields(uint8_t *out, const void *from, const uint16_t *fields, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		le_put64(out + 8 * i, values[i]);
+		le_put64(out + 8 * i, *(const uint64_t *)((const char *)from + fields[i]));
 }
 
-static void get_u64s(const uint8_t *data, uint64_t *values, size_t count)
+static void get_fields(const uint8_t *data, void *to, const uint16_t *fields, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		values[i] = le_get64(data + 8 * i);
+		*(uint64_t *)((char *)to + fields[i]) = le_get64(data + 8 * i);
 }
 
-static void put_section(uint8_t *out, const struct format_section_ref *ref)
+static size_t section_at(size_t section)
 {
-	put_u64s(out, (const uint64_t[]){ref->offset, ref->bytes, ref->count, ref->sum}, 4);
-	le_put32(out + 32, ref->width);
-}
-
-static void get_section(const uint8_t *data, struct format_section_ref *ref)
-{
-	ref->offset = le_get64(data);
-	ref->bytes = le_get64(data + 8);
-	ref->count = le_get64(data + 16);
-	ref->sum = le_get64(data + 24);
-	ref->width = le_get32(data + 32);
+	return SUPER_SECTIONS + SUPER_SECTION_BYTES * section;
 }
 
 void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SUPER_BYTES])
 {
-	const struct format_lmdb_state *lmdb = &super->lmdb;
-
 	memset(out, 0, FORMAT_SUPER_BYTES);
 	memcpy(out, SUPER_MAGIC, 8);
 	le_put32(out + 8, super->version);
 	le_put32(out + 12, SECTION_COUNT);
-	put_u64s(out + 16, (const uint64_t[]){super->compat, super->incompat}, 2);
-	put_u64s(out + SUPER_COUNTS,
-		 (const uint64_t[]){super->entries, super->files, super->directories,
-				    super->symlinks, super->hardlinks, super->bytes},
-		 6);
+	put_fields(out + SUPER_HEAD, super, FIELDS(head_fields));
 	memcpy(out + SUPER_ID, super->id, sizeof(super->id));
-	put_u64s(out + SUPER_LMDB,
-		 (const uint64_t[]){lmdb->txnid, lmdb->root, lmdb->last_page, lmdb->branch_pages,
-				    lmdb->leaf_pages, lmdb->overflow_pages, lmdb->entries},
-		 7);
-	for (size_t i = 0; i < SECTION_COUNT; i++)
-		put_section(out + SUPER_SECTIONS + SUPER_SECTION_BYTES * i, &super->sections[i]);
+	put_fields(out + SUPER_LMDB, super, FIELDS(lmdb_fields));
+	for (size_t i = 0; i < SECTION_COUNT; i++) {
+		put_fields(out + section_at(i), &super->sections[i], FIELDS(ref_fields));
+		le_put32(out + section_at(i) + 32, super->sections[i].width);
+	}
 	le_put64(out + SUPER_SUM, XXH3_64bits(out, SUPER_SUM));
 }
 
@@ -111,33 +114,6 @@ void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FO
 	memset(out, 0, FORMAT_SUPER_BYTES);
 	memcpy(out, SUPER_UNFINISHED, LITERAL_LEN(SUPER_UNFINISHED));
 	memcpy(out + 16, run, FORMAT_RUN_BYTES);
-}
-
-static void get_counts(const uint8_t *data, struct format_super *super)
-{
-	uint64_t v[6];
-
-	get_u64s(data, v, 6);
-	super->entries = v[0];
-	super->files = v[1];
-	super->directories = v[2];
-	super->symlinks = v[3];
-	super->hardlinks = v[4];
-	super->bytes = v[5];
-}
-
-static void get_lmdb(const uint8_t *data, struct format_lmdb_state *lmdb)
-{
-	uint64_t v[7];
-
-	get_u64s(data, v, 7);
-	lmdb->txnid = v[0];
-	lmdb->root = v[1];
-	lmdb->last_page = v[2];
-	lmdb->branch_pages = v[3];
-	lmdb->leaf_pages = v[4];
-	lmdb->overflow_pages = v[5];
-	lmdb->entries = v[6];
 }
 
 /* Version and features are looked at before the checksum's place is relied on: a later
@@ -176,13 +152,13 @@ int format_super_decode(const uint8_t *data, size_t len, struct format_super *re
 	if (r < 0)
 		return r;
 	super.version = le_get32(data + 8);
-	super.compat = le_get64(data + 16);
-	super.incompat = le_get64(data + 24);
-	get_counts(data + SUPER_COUNTS, &super);
+	get_fields(data + SUPER_HEAD, &super, FIELDS(head_fields));
 	memcpy(super.id, data + SUPER_ID, sizeof(super.id));
-	get_lmdb(data + SUPER_LMDB, &super.lmdb);
-	for (size_t i = 0; i < SECTION_COUNT; i++)
-		get_section(data + SUPER_SECTIONS + SUPER_SECTION_BYTES * i, &super.sections[i]);
+	get_fields(data + SUPER_LMDB, &super, FIELDS(lmdb_fields));
+	for (size_t i = 0; i < SECTION_COUNT; i++) {
+		get_fields(data + section_at(i), &super.sections[i], FIELDS(ref_fields));
+		super.sections[i].width = le_get32(data + section_at(i) + 32);
+	}
 	*ret = super;
 	return 0;
 }

@@ -65,7 +65,21 @@ struct format_lmdb_state index_lmdb_state(const struct walker_info *info);
 /* Whether every section of the superblock has the rows and width that it must have. */
 int index_check_shape(const struct format_super *super, struct err *err);
 
-/* Zeroes the offsets of all files and parts, until index_locate() finds new ones. */
+/* Reads the superblock, which must be the first record, and checks the shapes of its sections.
+ * Returns 0, or as dataset_open(). */
+int index_read_super(struct reader *reader, struct walker *walker, struct format_super *ret,
+		     struct err *err);
+/* Right after that: takes the offsets of the sections from their records. Where another tool has
+ * rewritten the LMDB some have moved. Returns 0, -EBADMSG (one is missing), or as walker_next(). */
+int index_find_sections(struct walker *walker, struct format_super *super, bool *ret_moved,
+			struct err *err);
+/* Reads a section; its checksum is not looked at. Returns 0, -EBADMSG (the file ends before),
+ * -ENOMEM, or what reading gave. */
+int index_load_section(struct reader *reader, const struct format_super *super,
+		       enum format_section section, struct index_section *ret, struct err *err);
+
+/* Zeroes the offsets of all files and parts, until index_locate() finds new ones: then they have
+ * the checksums that they were written with. */
 void index_forget_offsets(struct index *index);
 
 /* Checks the hot sections against each other and against the pack's size, and prepares

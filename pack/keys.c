@@ -7,6 +7,8 @@ struct hashed {
 	uint32_t entry;
 };
 
+#define HASH_AT 6 /* in a key: after "\0part." and "\0path." */
+
 struct resolver {
 	const struct index *index;
 	struct hashed *hashed; /* sorted; made when the first hashed key is met */
@@ -158,10 +160,10 @@ static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_r
 	const struct index *index = resolver->index;
 	uint64_t part = 0, size;
 	uint32_t entry;
-	int r = resolve_hash(resolver, key + 6, &entry);
+	int r = resolve_hash(resolver, key + HASH_AT, &entry);
 
 	if (r == 0)
-		r = part_number(key + 6 + 32 + 1, &part);
+		r = part_number(key + HASH_AT + FORMAT_HASH_DIGITS + 1, &part);
 	if (r < 0)
 		return r;
 	if (index_kind(index, entry) != FORMAT_SPLIT)
@@ -178,41 +180,37 @@ static int part_row(struct resolver *resolver, const uint8_t *key, struct keys_r
 }
 
 /* The row of a key: 0, -ENOENT (the index knows no such thing) or -ENOMEM. */
-static int resolve_key(struct resolver *resolver, const uint8_t *key, size_t len,
-		       struct keys_row *ret)
+static int resolve_key(struct resolver *resolver, enum format_key_kind kind, const uint8_t *key,
+		       size_t len, struct keys_row *ret)
 {
-	enum format_section section;
 	uint32_t entry;
-	int r;
+	int r = -ENOENT;
 
-	switch (format_key_classify(key, len)) {
-	case KEY_SUPER:
-		*ret = (struct keys_row){.section = SECTION_COUNT, .row = KEYS_ROW_SUPER};
-		return 0;
-	case KEY_SECTION:
-		section = format_key_to_section(key, len);
-		*ret = (struct keys_row){.section = SECTION_COUNT,
-					 .row = section == SECTION_COUNT ? KEYS_ROW_UNKNOWN
-									 : section};
-		return 0;
-	case KEY_RESERVED:
-		*ret = (struct keys_row){.section = SECTION_COUNT, .row = KEYS_ROW_UNKNOWN};
-		return 0;
-	case KEY_PART:
+	if (kind == KEY_PART)
 		return part_row(resolver, key, ret);
-	case KEY_HASHED:
-		r = resolve_hash(resolver, key + 6, &entry);
-		break;
-	case KEY_PATH:
+	if (kind == KEY_HASHED)
+		r = resolve_hash(resolver, key + HASH_AT, &entry);
+	else if (kind == KEY_PATH)
 		r = resolve_path(resolver, (const char *)key, len, &entry);
-		break;
-	default:
-		return -ENOENT;
-	}
 	return r < 0 ? r : file_row(resolver->index, entry, ret);
 }
 
-int keys_walk(const struct index *index, struct walker *walker, const struct keys_visitor *visitor,
+static int visit_key(struct resolver *resolver, const struct walker_record *record,
+		     keys_visit_fn *visit, void *context, struct err *err)
+{
+	enum format_key_kind kind = format_key_classify(record->key, record->key_len);
+	struct keys_row row;
+	int r;
+
+	if (kind == KEY_SUPER || kind == KEY_SECTION || kind == KEY_RESERVED)
+		return 0;
+	r = resolve_key(resolver, kind, record->key, record->key_len, &row);
+	if (r < 0 && r != -ENOENT && r != -ENOTDIR)
+		return r;
+	return visit(context, record, r == 0 ? &row : NULL, err);
+}
+
+int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit, void *context,
 	      struct err *err)
 {
 	struct resolver resolver = {.index = index, .next = 1};
@@ -220,13 +218,7 @@ int keys_walk(const struct index *index, struct walker *walker, const struct key
 	int r = walker_first(walker, &record, err);
 
 	while (r == 0) {
-		struct keys_row row;
-
-		r = resolve_key(&resolver, record.key, record.key_len, &row);
-		if (r == -ENOTDIR)
-			r = -ENOENT;
-		if (r == 0 || r == -ENOENT)
-			r = visitor->record(visitor->context, &record, r == 0 ? &row : NULL, err);
+		r = visit_key(&resolver, &record, visit, context, err);
 		if (r == 0)
 			r = walker_next(walker, &record, err);
 	}
@@ -236,8 +228,6 @@ int keys_walk(const struct index *index, struct walker *walker, const struct key
 
 struct locating {
 	struct index *index;
-	struct format_super *super;
-	uint64_t super_offset;
 	uint64_t rows; /* files and parts found */
 };
 
@@ -248,13 +238,6 @@ static int locate_record(void *context, const struct walker_record *record,
 
 	if (!row || row->link)
 		return 0;
-	if (row->section == SECTION_COUNT) {
-		if (row->row == KEYS_ROW_SUPER)
-			locating->super_offset = record->offset;
-		else if (row->row != KEYS_ROW_UNKNOWN)
-			locating->super->sections[row->row].offset = record->offset;
-		return 0;
-	}
 	if (record->size != row->size)
 		return err_set(err, -EBADMSG, "'%.*s': %llu bytes stored, %llu in the index",
 			       (int)record->key_len, (const char *)record->key,
@@ -324,17 +307,12 @@ static int refuse_lost(const struct index *index, uint64_t found, struct err *er
 		       names.len ? ": " : "", names.len ? names.data : "");
 }
 
-int index_locate(struct index *index, struct walker *walker, struct format_super *super,
-		 uint64_t *ret_super_offset, struct err *err)
+int index_locate(struct index *index, struct walker *walker, struct err *err)
 {
-	struct locating locating = {.index = index, .super = super};
-	struct keys_visitor visitor = {.record = locate_record, .context = &locating};
-	int r = keys_walk(index, walker, &visitor, err);
+	struct locating locating = {.index = index};
+	int r = keys_walk(index, walker, locate_record, &locating, err);
 
-	if (r < 0)
-		return r;
-	if (locating.rows != rows_expected(index))
+	if (r == 0 && locating.rows != rows_expected(index))
 		return refuse_lost(index, locating.rows, err);
-	*ret_super_offset = locating.super_offset;
-	return 0;
+	return r;
 }

@@ -9,36 +9,26 @@
 
 #include "pack/index.h"
 
-/* Rows of reserved keys beside the numbers of the sections. */
-#define KEYS_ROW_SUPER	 SECTION_COUNT	      /* the superblock */
-#define KEYS_ROW_UNKNOWN (SECTION_COUNT + 1u) /* a key of a later version */
-
 /* The row that a key belongs to. */
 struct keys_row {
-	enum format_section section; /* START: `row` is an entry; PARTS: a row there;
-					SECTION_COUNT: a reserved key, `row` says which */
+	enum format_section section; /* START: `row` is an entry; PARTS: a row there */
 	uint64_t row;
-	uint32_t entry; /* START and PARTS */
-	uint64_t size;	/* that its value must have; START and PARTS */
-	bool link;	/* the value names another path: a hard link or alias */
+	uint32_t entry;
+	uint64_t size; /* that its value must have */
+	bool link;     /* the value names another path: a hard link or alias */
 };
 
-struct keys_visitor {
-	/* Either returns 0 to go on. `row` is NULL for a key that the index does not know. */
-	int (*record)(void *context, const struct walker_record *record, const struct keys_row *row,
-		      struct err *err);
-	void *context;
-};
+/* Returns 0 to go on. `row` is NULL for a key that the index does not know. */
+typedef int keys_visit_fn(void *context, const struct walker_record *record,
+			  const struct keys_row *row, struct err *err);
 
-/* Visits all records in key order. Returns 0, what the visitor returned, -EBADMSG, -EIO, -ENOMEM.
- */
-int keys_walk(const struct index *index, struct walker *walker, const struct keys_visitor *visitor,
+/* Visits all records in key order, but for those with reserved keys: superblock and sections.
+ * Returns 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
+int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit, void *context,
 	      struct err *err);
 
-/* Sets the offsets of all files and parts, which are forgotten, and in `super` those of the
- * sections, from the keys. Returns 0, -ENOMEM, -EBADMSG (records are missing, or one has the wrong
- * size; err names the first paths). */
-int index_locate(struct index *index, struct walker *walker, struct format_super *super,
-		 uint64_t *ret_super_offset, struct err *err);
+/* Sets the offsets of all files and parts, which are forgotten, from the keys. Returns 0, -ENOMEM,
+ * -EBADMSG (records are missing, or one has the wrong size; err names the first paths). */
+int index_locate(struct index *index, struct walker *walker, struct err *err);
 
 #endif

@@ -66,7 +66,6 @@ struct walker {
 	struct walker_info info;
 	struct tree_level levels[DEPTH_MAX]; /* info.depth of them */
 	bool walking;			     /* levels hold a path; else the walk is at its end */
-	bool whole;			     /* the walk began at the first record */
 	uint64_t seen;			     /* records since then */
 	size_t key_len;			     /* of the last record; 0: none */
 	uint8_t *key;			     /* room for a page */
@@ -524,24 +523,18 @@ static int walk_on(struct walker *walker, unsigned depth, struct walker_record *
 static int walk_end(struct walker *walker, struct err *err)
 {
 	walker->walking = false;
-	if (walker->whole && walker->seen != walker->info.entries)
+	if (walker->seen != walker->info.entries)
 		return err_set(err, -EBADMSG,
 			       "%" PRIu64 " entries, %" PRIu64 " expected by the meta page",
 			       walker->seen, walker->info.entries);
 	return 1;
 }
 
-static void walk_reset(struct walker *walker, bool whole)
-{
-	walker->walking = false;
-	walker->whole = whole;
-	walker->seen = 0;
-	walker->key_len = 0;
-}
-
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err)
 {
-	walk_reset(walker, true);
+	walker->walking = false;
+	walker->seen = 0;
+	walker->key_len = 0;
 	if (walker->info.root == NO_PAGE)
 		return 1;
 	return walk_on(walker, 0, ret, err);
@@ -558,92 +551,4 @@ int walker_next(struct walker *walker, struct walker_record *ret, struct err *er
 	if (depth == 0)
 		return walk_end(walker, err);
 	return walk_on(walker, depth, ret, err);
-}
-
-/* --- finding ------------------------------------------------------------------------------- */
-
-/* Sets the level's `next` to its first node from `low` on whose key is not less than the one
- * looked for. Returns 1 where it is that key, else 0. */
-static int level_search(const struct walker *walker, struct tree_level *level, unsigned low,
-			const struct walker_record *want, struct err *err)
-{
-	unsigned high = level->count;
-	bool equal = false;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-		struct node node = {0};
-		int order, r = node_get(walker, level, middle, &node, err);
-
-		if (r < 0)
-			return r;
-		order = key_compare(node.key, node.key_len, want->key, want->key_len);
-		if (order < 0) {
-			low = middle + 1;
-		} else {
-			high = middle;
-			equal = order == 0;
-		}
-	}
-	level->next = low;
-	return equal;
-}
-
-/* Enters the pages from the root to the leaf where the key is or would be. The first key of a
- * branch page stands for everything below the second: it is empty and never compared. */
-static int leaf_find(struct walker *walker, const struct walker_record *want, struct err *err)
-{
-	for (unsigned depth = 0;; depth++) {
-		struct tree_level *level = &walker->levels[depth];
-		int r = level_enter(walker, depth, err);
-
-		if (r == 0)
-			r = level_search(walker, level, is_leaf(walker, level) ? 0 : 1, want, err);
-		if (r < 0 || is_leaf(walker, level))
-			return r;
-		if (r == 0)
-			level->next--;
-	}
-}
-
-/* A single record is worth a look at the page that its big value begins on. */
-static int overflow_check(const struct walker *walker, const struct walker_record *record,
-			  struct err *err)
-{
-	uint64_t number = record->offset / walker->info.page_size;
-	uint8_t header[PAGE_HEADER];
-	int r;
-
-	if (record->offset % walker->info.page_size != PAGE_HEADER)
-		return 0; /* in its leaf, where the pointers stand at this place */
-	r = header_read(walker, number, header, sizeof(header), err);
-	if (r < 0)
-		return r;
-	if ((le_get16(header + 10) & PAGE_TYPE) != PAGE_OVERFLOW)
-		return DAMAGED(err, number, "flags 0x%x, an overflow page expected",
-			       le_get16(header + 10));
-	if (le_get32(header + 12) < overflow_pages(walker, record->size))
-		return DAMAGED(err, number, "%u pages for a value of %" PRIu64 " bytes",
-			       le_get32(header + 12), record->size);
-	return 0;
-}
-
-int walker_find(struct walker *walker, const void *key, size_t len, struct walker_record *ret,
-		struct err *err)
-{
-	struct walker_record want = {.key = key, .key_len = len}, found;
-	int r;
-
-	walk_reset(walker, false);
-	if (walker->info.root == NO_PAGE)
-		return -ENOENT;
-	r = leaf_find(walker, &want, err);
-	if (r <= 0)
-		return r < 0 ? r : -ENOENT;
-	r = walk_on(walker, walker->info.depth, &found, err);
-	if (r == 0)
-		r = overflow_check(walker, &found, err);
-	if (r == 0)
-		*ret = found;
-	return r;
 }

@@ -49,16 +49,17 @@ struct walker_record {
 int walker_new(struct reader *reader, struct walker **ret, struct err *err);
 void walker_free(struct walker *walker);
 
+/* For SCOPE(). */
+static inline void walker_release(struct walker **walker)
+{
+	walker_free(*walker);
+}
+
 const struct walker_info *walker_info(const struct walker *walker);
 
 /* The record of the smallest key, and then of each next one.
  * Return 0, 1 at the end (ret unchanged), -EBADMSG or the error of the read. */
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
 int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
-
-/* The record of one key, by descent; the walk continues after it.
- * Returns 0, -ENOENT, -EBADMSG or the error of the read. */
-int walker_find(struct walker *walker, const void *key, size_t len, struct walker_record *ret,
-		struct err *err);
 
 #endif

@@ -68,26 +68,7 @@ static int put_index(const struct builder_tree *tree, const struct format_super 
 	return r < 0 ? r : put_sections(tree, super);
 }
 
-/* Offsets are written over their places in the file, maybe by an interrupted run. */
-static int keep_offsets(const struct builder_tree *tree, const struct format_super *super,
-			struct index *index)
-{
-	static const enum format_section kept[] = {SECTION_START, SECTION_PARTS};
-	int r = 0;
-
-	index->entries = tree->entries;
-	for (size_t i = 0; r == 0 && i < 2; i++) {
-		const struct format_section_ref *ref = &super->sections[kept[i]];
-		struct index_section *s = &index->sections[kept[i]];
-
-		r = index_section_alloc(s, ref->count, ref->width);
-		if (r == 0)
-			builder_fill_section(tree, ref, kept[i], s->data);
-	}
-	return r;
-}
-
-/* From here on the other sections are in the file. */
+/* From here on all sections are in the file. */
 static void let_go(struct builder *builder)
 {
 	buf_release(&builder->nodes);
@@ -96,8 +77,7 @@ static void let_go(struct builder *builder)
 	buf_release(&builder->sums);
 }
 
-static int put_all(struct builder *builder, struct format_super *super, struct index *index,
-		   struct err *err)
+static int put_all(struct builder *builder, struct format_super *super, struct err *err)
 {
 	SCOPE(builder_tree_release) struct builder_tree tree = {0};
 	uint64_t sum = 0;
@@ -107,8 +87,6 @@ static int put_all(struct builder *builder, struct format_super *super, struct i
 		r = builder_describe(&tree, super, &sum);
 	if (r == 0)
 		r = put_index(&tree, super, sum, err);
-	if (r == 0)
-		r = keep_offsets(&tree, super, index);
 	if (r == 0)
 		let_go(builder);
 	return r;
@@ -134,47 +112,33 @@ static int close_store(struct builder *builder)
 	return r;
 }
 
-/* Their records follow the superblock's. */
-static int locate_sections(struct walker *walker, struct format_super *super, struct err *err)
-{
-	struct walker_record record;
-	int r = walker_first(walker, &record, err);
-
-	while (r == 0 && (r = walker_next(walker, &record, err)) == 0 &&
-	       format_key_classify(record.key, record.key_len) == KEY_SECTION) {
-		enum format_section section = format_key_to_section(record.key, record.key_len);
-
-		if (section < SECTION_COUNT)
-			super->sections[section].offset = record.offset;
-	}
-	return r < 0 ? r : 0;
-}
-
-/* What finds the entries of keys, beside the offsets. */
+/* What finds the entries of keys, and the offsets. */
 static const enum format_section finding[] = {
-	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT, SECTION_KIND, SECTION_SIZE,
+	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT, SECTION_KIND,
+	SECTION_SIZE,  SECTION_START,	 SECTION_PARTS,
 };
+#define FINDING_COUNT (sizeof(finding) / sizeof(*finding))
 
-static int read_section(const struct builder *builder, const struct format_section_ref *ref,
-			struct index_section *s)
+/* Without the offsets, which an interrupted run may have written, all sections are as they were
+ * put. */
+static int read_index(struct reader *reader, const struct format_super *super, struct index *index,
+		      struct err *err)
 {
-	int r = index_section_alloc(s, ref->width ? ref->count : ref->bytes, ref->width);
+	int r = 0;
 
-	if (r == 0)
-		r = io_pread_full(builder->fd, s->data, s->bytes, ref->offset);
-	if (r == 0 && XXH3_64bits(s->data, s->bytes) != ref->sum)
-		r = -EIO;
-	return r;
-}
+	index->entries = (uint32_t)super->entries;
+	for (size_t i = 0; r == 0 && i < FINDING_COUNT; i++)
+		r = index_load_section(reader, super, finding[i], &index->sections[finding[i]],
+				       err);
+	if (r < 0)
+		return r;
+	index_forget_offsets(index);
+	for (size_t i = 0; r == 0 && i < FINDING_COUNT; i++) {
+		const struct index_section *s = &index->sections[finding[i]];
 
-static int read_index(const struct builder *builder, struct walker *walker,
-		      struct format_super *super, struct index *index, struct err *err)
-{
-	int r = locate_sections(walker, super, err);
-
-	for (size_t i = 0; r == 0 && i < sizeof(finding) / sizeof(*finding); i++)
-		r = read_section(builder, &super->sections[finding[i]],
-				 &index->sections[finding[i]]);
+		if (XXH3_64bits(s->data, s->bytes) != super->sections[finding[i]].sum)
+			r = -EIO;
+	}
 	return r;
 }
 
@@ -182,19 +146,24 @@ static int locate_records(const struct builder *builder, struct index *index,
 			  struct format_super *super, struct err *err)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
-	struct walker *walker;
-	uint64_t super_offset;
+	SCOPE(walker_release) struct walker *walker = NULL;
+	struct walker_record record;
+	bool moved;
 	int r = builder_walk(builder->fd, &reader, &walker, err);
 
+	if (r == 0)
+		r = walker_first(walker, &record, err);
+	if (r == 0)
+		r = index_find_sections(walker, super, &moved, err);
+	if (r == 0)
+		r = read_index(reader, super, index, err);
+	if (r == 0)
+		r = index_locate(index, walker, err);
 	if (r < 0)
 		return r;
-	r = read_index(builder, walker, super, index, err);
-	if (r == 0)
-		r = index_locate(index, walker, super, &super_offset, err);
 	super->version = FORMAT_VERSION;
 	super->lmdb = index_lmdb_state(walker_info(walker));
-	walker_free(walker);
-	return r;
+	return 0;
 }
 
 static int write_section(const struct builder *builder, const struct index *index,
@@ -285,7 +254,7 @@ int builder_finish(struct builder *builder, struct builder_summary *ret, struct 
 	int r;
 
 	summarise_aliases(builder, &summary);
-	r = put_all(builder, &super, &index, err);
+	r = put_all(builder, &super, err);
 	if (r == 0)
 		r = close_store(builder);
 	if (r == 0)

@@ -149,36 +149,17 @@ int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct
 	return r < 0 ? r : walker_new(*ret_reader, ret, err);
 }
 
-/* 0: a whole one; -EINPROGRESS; -ENOENT: none; -EBADMSG, ... */
-static int decode_super(int fd, struct walker *walker)
-{
-	uint8_t data[FORMAT_SUPER_BYTES];
-	struct format_super super;
-	struct walker_record record;
-	struct format_key key;
-	struct err err;
-	int r;
-
-	format_key_super(&key);
-	r = walker_find(walker, key.data, key.len, &record, &err);
-	if (r == 0)
-		r = io_pread_full(fd, data, sizeof(data), record.offset);
-	return r < 0 ? r : format_super_decode(data, sizeof(data), &super, &err);
-}
-
 /* Without a journal: the remains of a run that came no further than its first batch. Whatever else
  * lies there is somebody's. */
 static bool is_of_a_run(int fd)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
-	struct walker *walker;
-	struct err err;
-	int r = is_empty(fd) ? -EINPROGRESS : builder_walk(fd, &reader, &walker, &err);
+	SCOPE(walker_release) struct walker *walker = NULL;
+	struct format_super super;
+	int r = is_empty(fd) ? -EINPROGRESS : builder_walk(fd, &reader, &walker, NULL);
 
-	if (r == 0) {
-		r = decode_super(fd, walker);
-		walker_free(walker);
-	}
+	if (r == 0)
+		r = index_read_super(reader, walker, &super, NULL);
 	return r == -EINPROGRESS || is_damaged_batch(fd, r);
 }
 
@@ -262,16 +243,14 @@ static int put_super(struct builder *builder, const uint8_t run[FORMAT_RUN_BYTES
 static int locate_super(struct builder *builder, struct err *err)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
+	SCOPE(walker_release) struct walker *walker = NULL;
 	struct walker_record record;
-	struct walker *walker;
 	int r = builder_walk(builder->fd, &reader, &walker, err);
 
-	if (r < 0)
-		return r;
-	r = walker_first(walker, &record, err);
+	if (r == 0)
+		r = walker_first(walker, &record, err);
 	if (r == 0)
 		builder->now.super_offset = record.offset;
-	walker_free(walker);
 	return r;
 }
 

@@ -230,18 +230,7 @@ static void assert_info(const struct fixture *f, const struct walker *walker)
 	assert_int_equal(info->map_size, env.me_mapsize);
 }
 
-static void assert_found(struct fixture *f, struct walker *walker, const MDB_val *key,
-			 const MDB_val *value)
-{
-	struct walker_record record;
-	int r = walker_find(walker, key->mv_data, key->mv_size, &record, &f->err);
-
-	if (r < 0)
-		fail_msg("walker_find: %d: %s", r, err_text(&f->err, r));
-	assert_record(f, &record, key, value);
-}
-
-/* Walks with both readers at once, then looks every key up. */
+/* Walks with both readers at once. */
 static void assert_same_as_liblmdb(struct fixture *f)
 {
 	struct walker *walker;
@@ -264,9 +253,6 @@ static void assert_same_as_liblmdb(struct fixture *f)
 	assert_int_equal(expected, MDB_NOTFOUND);
 	assert_int_equal(r, 1);
 	assert_int_equal(walker_next(walker, &record, &f->err), 1);
-	for (r = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); r == 0;
-	     r = mdb_cursor_get(cursor, &key, &value, MDB_NEXT))
-		assert_found(f, walker, &key, &value);
 	mdb_cursor_close(cursor);
 	mdb_txn_abort(f->txn);
 	f->txn = NULL;
@@ -276,15 +262,10 @@ static void assert_same_as_liblmdb(struct fixture *f)
 static void an_lmdb_without_records_is_empty(void **state)
 {
 	struct fixture *f = *state;
-	struct walker_record record;
-	struct walker *walker;
 
 	begin(f);
 	commit(f);
 	assert_same_as_liblmdb(f);
-	walker = walker_of(f);
-	assert_int_equal(walker_find(walker, "a", 1, &record, &f->err), -ENOENT);
-	walker_free(walker);
 }
 
 static void an_lmdb_emptied_again_is_empty(void **state)
@@ -414,59 +395,6 @@ static void many_commits_and_deletes(void **state)
 }
 
 /* --- finding ------------------------------------------------------------------------------- */
-
-static void absent_keys_are_not_found(void **state)
-{
-	static const char *const absent[] = {
-		"a",
-		"class000/image00000.jp",
-		"class000/image00000.jpg0",
-		"class000/image00001.jpg",
-		"class019/image01999.jpg",
-		"class020",
-		"zzz",
-	};
-	struct fixture *f = *state;
-	struct walker *walker;
-	struct walker_record record = {.size = 77};
-	char key[32];
-
-	begin(f);
-	for (unsigned i = 0; i < 2000; i += 2)
-		put(f, key, numbered(key, i), 200);
-	commit(f);
-	walker = walker_of(f);
-	for (unsigned i = 0; i < sizeof(absent) / sizeof(*absent); i++)
-		assert_int_equal(
-			walker_find(walker, absent[i], strlen(absent[i]), &record, &f->err),
-			-ENOENT);
-	assert_int_equal(walker_find(walker, "", 0, &record, &f->err), -ENOENT);
-	for (unsigned i = 1; i < 2000; i += 2)
-		assert_int_equal(walker_find(walker, key, numbered(key, i), &record, &f->err),
-				 -ENOENT);
-	assert_int_equal(record.size, 77);
-	assert_int_equal(walker_next(walker, &record, &f->err), 1);
-	walker_free(walker);
-}
-
-static void the_walk_goes_on_behind_a_found_key(void **state)
-{
-	struct fixture *f = *state;
-	struct walker *walker;
-	struct walker_record record;
-	char key[32];
-
-	put_numbered(f, 0, 2000, 300);
-	walker = walker_of(f);
-	assert_done(walker_find(walker, key, numbered(key, 1234), &record, &f->err));
-	for (unsigned i = 1235; i < 2000; i++) {
-		assert_done(walker_next(walker, &record, &f->err));
-		assert_int_equal(record.key_len, numbered(key, i));
-		assert_memory_equal(record.key, key, record.key_len);
-	}
-	assert_int_equal(walker_next(walker, &record, &f->err), 1);
-	walker_free(walker);
-}
 
 static void before_the_first_call_a_walk_is_at_its_end(void **state)
 {
@@ -605,16 +533,6 @@ static int try_walk(struct fixture *f)
 	while (r == 0)
 		r = walker_next(walker, &record, &f->err);
 	assert_int_equal(walker_next(walker, &record, NULL), 1);
-	walker_free(walker);
-	return r;
-}
-
-static int try_find(struct fixture *f, const char *key)
-{
-	struct walker *walker = walker_of(f);
-	struct walker_record record;
-	int r = walker_find(walker, key, strlen(key), &record, &f->err);
-
 	walker_free(walker);
 	return r;
 }
@@ -910,7 +828,6 @@ static void a_page_of_another_type_is_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x22, a leaf page expected", leaf);
 	damage(f, root, "flags", 2);
 	assert_walk_damaged(f, "page %" PRIu64 ": flags 0x2, a branch page expected", root);
-	assert_int_equal(try_find(f, "a"), -EBADMSG);
 }
 
 static void a_depth_that_lies_is_damage(void **state)
@@ -1022,7 +939,6 @@ static void sub_databases_are_refused(void **state)
 	commit(f);
 	root = root_of(f);
 	assert_walk_damaged(f, "page %" PRIu64 ": node 10 is a sub-database", root);
-	assert_int_equal(try_find(f, "zebras"), -EBADMSG);
 }
 
 static void unknown_nodes_are_refused(void **state)
@@ -1132,86 +1048,6 @@ static void a_big_value_without_room_for_its_page_is_damage(void **state)
 	assert_walk_damaged(f, "page %" PRIu64 ": node 0 runs out of the page", root);
 }
 
-static void a_found_value_must_begin_on_an_overflow_page(void **state)
-{
-	static const char key[] = "class000/image00003.jpg";
-	struct fixture *f = *state;
-	uint64_t page;
-
-	put_twice(f, 10, 50000);
-	page = peek(f, overflow_place(f, root_of(f), 3), 8);
-	assert_done(try_find(f, key));
-	damage(f, page, "pages", 12);
-	assert_int_equal(try_find(f, key), -EBADMSG);
-	assert_text(f, "page %" PRIu64 ": 12 pages for a value of 50000 bytes", page);
-	damage(f, page, "flags", 2);
-	assert_int_equal(try_find(f, key), -EBADMSG);
-	assert_text(f, "page %" PRIu64 ": flags 0x2, an overflow page expected", page);
-	damage(f, page, "pgno", page + 1);
-	assert_int_equal(try_find(f, key), -EBADMSG);
-	assert_text(f, "page %" PRIu64 ": says it is page %" PRIu64, page, page + 1);
-}
-
-static void a_search_meets_the_same_damage_as_a_walk(void **state)
-{
-	struct fixture *f = *state;
-	struct walker_info info;
-
-	put_twice(f, 1000, 100);
-	info = info_of(f);
-	damage_child(f, info.root, 0, info.last_page + 1);
-	assert_int_equal(try_find(f, "a"), -EBADMSG);
-	assert_text(
-		f, "page %" PRIu64 ": node 0: child %" PRIu64 " not within 2 to last page %" PRIu64,
-		info.root, info.last_page + 1, info.last_page);
-	damage(f, info.root, "ptr[1]", 17);
-	assert_int_equal(try_find(f, "a"), -EBADMSG);
-	assert_text(f, "page %" PRIu64 ": node 1: offset 17", info.root);
-}
-
-/* Nodes in the order 0, 5, 2, ...: a binary search for the key of node 5 or 2 may go astray, but
- * must not come back with another key. */
-static void a_search_among_keys_out_of_order_finds_no_other_key(void **state)
-{
-	struct fixture *f = *state;
-	struct walker_record record;
-	uint64_t page, first, fifth;
-	char key[32];
-
-	put_twice(f, 10, 10);
-	page = root_of(f) * PAGE;
-	reopen(f);
-	first = peek(f, page + 16 + 2 * 1, 2);
-	fifth = peek(f, page + 16 + 2 * 5, 2);
-	poke(f, page + 16 + 2 * 1, 2, fifth);
-	poke(f, page + 16 + 2 * 5, 2, first);
-	for (unsigned i = 0; i < 10; i++) {
-		struct walker *walker = walker_of(f);
-		size_t len = numbered(key, i);
-		int r = walker_find(walker, key, len, &record, &f->err);
-
-		if (r == 0)
-			assert_memory_equal(record.key, key, len);
-		else
-			assert_int_equal(r, -ENOENT);
-		walker_free(walker);
-	}
-}
-
-/* The key of a branch page's first node may be anything: here it is the third one's. */
-static void the_first_key_of_a_branch_is_not_compared(void **state)
-{
-	struct fixture *f = *state;
-	uint64_t root;
-
-	put_twice(f, 1000, 100);
-	root = root_of(f);
-	damage_child(f, root, 2, child_of(f, root, 0));
-	damage(f, root, "ptr[0]", peek(f, root * PAGE + 16 + 2 * 2, 2));
-	assert_done(try_find(f, "class000/image00000.jpg"));
-	assert_int_equal(try_find(f, "a"), -ENOENT);
-}
-
 /* --- other page sizes ---------------------------------------------------------------------- */
 
 static void make_page(uint8_t *page, uint64_t number, unsigned flags)
@@ -1283,8 +1119,6 @@ static void pages_of_4_to_64_kib_are_read(void **state)
 		assert_int_equal(record.offset, 3 * (uint64_t)size + 16);
 		assert_int_equal(record.size, size + 100);
 		assert_int_equal(walker_next(walker, &record, &f->err), 1);
-		assert_done(walker_find(walker, "b", 1, &record, &f->err));
-		assert_int_equal(walker_find(walker, "c", 1, &record, &f->err), -ENOENT);
 		walker_free(walker);
 	}
 }
@@ -1303,8 +1137,6 @@ int main(void)
 		TEST(keys_that_begin_with_nul_come_first),
 		TEST(leaves_are_asked_for_when_a_walk_goes_on),
 		TEST(many_commits_and_deletes),
-		TEST(absent_keys_are_not_found),
-		TEST(the_walk_goes_on_behind_a_found_key),
 		TEST(before_the_first_call_a_walk_is_at_its_end),
 		TEST(files_that_are_no_lmdb_are_refused),
 		TEST(a_descriptor_that_cannot_be_read_tells_why),
@@ -1342,10 +1174,6 @@ int main(void)
 		TEST(a_page_visited_twice_is_damage),
 		TEST(a_big_value_out_of_the_file_is_damage),
 		TEST(a_big_value_without_room_for_its_page_is_damage),
-		TEST(a_found_value_must_begin_on_an_overflow_page),
-		TEST(a_search_meets_the_same_damage_as_a_walk),
-		TEST(a_search_among_keys_out_of_order_finds_no_other_key),
-		TEST(the_first_key_of_a_branch_is_not_compared),
 		TEST(pages_of_4_to_64_kib_are_read),
 	};
 

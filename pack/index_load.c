@@ -1,0 +1,74 @@
+/* From the records of an LMDB to an index in memory: the superblock, then the sections, whose
+ * records follow it. */
+#include "base/scope.h"
+#include "pack/index.h"
+
+int index_read_super(struct reader *reader, struct walker *walker, struct format_super *ret,
+		     struct err *err)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+	struct walker_record record;
+	int r = walker_first(walker, &record, err);
+
+	if (r < 0)
+		return r;
+	if (r == 1 || format_key_classify(record.key, record.key_len) != KEY_SUPER)
+		return err_set(err, -ENOMSG, "an LMDB file, but not a foldfs pack");
+	if (record.size != sizeof(data))
+		return err_set(err, -EBADMSG, "damaged superblock: %llu bytes",
+			       (unsigned long long)record.size);
+	r = reader_get_full(reader, data, sizeof(data), record.offset);
+	if (r < 0)
+		return r;
+	r = format_super_decode(data, sizeof(data), ret, err);
+	return r < 0 ? r : index_check_shape(ret, err);
+}
+
+int index_find_sections(struct walker *walker, struct format_super *super, bool *ret_moved,
+			struct err *err)
+{
+	bool found[SECTION_COUNT] = {false}, moved = false;
+	struct walker_record record;
+	int r;
+
+	while ((r = walker_next(walker, &record, err)) == 0 &&
+	       format_key_classify(record.key, record.key_len) == KEY_SECTION) {
+		enum format_section section = format_key_to_section(record.key, record.key_len);
+		struct format_section_ref *ref = &super->sections[section];
+
+		if (section == SECTION_COUNT)
+			continue; /* of a later version, and not needed */
+		found[section] = record.size == ref->bytes;
+		moved |= ref->offset != record.offset;
+		ref->offset = record.offset;
+	}
+	for (unsigned i = 0; r >= 0 && i < SECTION_COUNT; i++)
+		if (!found[i])
+			return err_set(err, -EBADMSG, "damaged index: section %s is missing or cut",
+				       format_section_name((enum format_section)i));
+	if (r < 0)
+		return r;
+	*ret_moved = moved;
+	return 0;
+}
+
+int index_load_section(struct reader *reader, const struct format_super *super,
+		       enum format_section section, struct index_section *ret, struct err *err)
+{
+	const struct format_section_ref *ref = &super->sections[section];
+	struct index_section loaded;
+	int r = index_section_alloc(&loaded, ref->width ? ref->count : ref->bytes, ref->width);
+
+	if (r < 0)
+		return r;
+	r = reader_get_full(reader, loaded.data, loaded.bytes, ref->offset);
+	if (r == -ENODATA)
+		r = err_set(err, -EBADMSG, "truncated: section %s lies beyond the end",
+			    format_section_name(section));
+	if (r < 0) {
+		free(loaded.data);
+		return r;
+	}
+	*ret = loaded;
+	return 0;
+}

@@ -46,15 +46,28 @@ static int check_target(const struct builder *builder, struct err *err)
 	return builder->replace ? 0 : err_set(err, -EEXIST, "exists");
 }
 
+int builder_new_entries(struct builder **ret)
+{
+	struct builder_node root = {.kind = FORMAT_DIRECTORY, .state = NODE_DONE, .mode = 0755};
+	struct builder *builder = calloc(1, sizeof(*builder));
+
+	if (!builder || buf_add(&builder->nodes, &root, sizeof(root)) < 0) {
+		free(builder);
+		return -ENOMEM;
+	}
+	builder->fd = -1;
+	*ret = builder;
+	return 0;
+}
+
 /* A builder that has touched nothing, if PATH may become a pack. */
 static int prepare(const struct builder_params *params, struct builder **ret, struct err *err)
 {
-	struct builder *builder = calloc(1, sizeof(*builder));
-	int r;
+	struct builder *builder;
+	int r = builder_new_entries(&builder);
 
-	if (!builder)
-		return -ENOMEM;
-	builder->fd = -1;
+	if (r < 0)
+		return r;
 	r = copy_params(builder, params);
 	if (r == 0)
 		r = check_target(builder, err);
@@ -79,12 +92,9 @@ int builder_check(const struct builder_params *params, struct err *err)
 
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
 {
-	struct builder_node root = {.kind = FORMAT_DIRECTORY, .state = NODE_DONE, .mode = 0755};
 	struct builder *builder = NULL;
 	int r = prepare(params, &builder, err);
 
-	if (r == 0)
-		r = buf_add(&builder->nodes, &root, sizeof(root));
 	if (r == 0)
 		r = builder_partial_open(builder, params, err);
 	if (r < 0) {

@@ -90,6 +90,9 @@ struct builder_summary {
  * -EINVAL (resume: begun with other options, err says which); -EPROTONOSUPPORT (by another
  * version); or what making the file gave. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
+/* A builder of entries alone, which has no file: they can be added and asked for, and that is all.
+ * 0 or -ENOMEM. */
+int builder_new_entries(struct builder **ret);
 /* What builder_new() would refuse, as it would; makes and changes nothing. */
 int builder_check(const struct builder_params *params, struct err *err);
 /* Removes what cannot be gone on with. NULL is fine. */

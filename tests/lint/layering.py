@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     "pack/tool/cli": TOOL,
     "pack/tool/image": TOOL,
     "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
-    "pack/tool/read": [*TOOL, "pack/tool/image/*", "pack/tool/import/*"],
+    "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
     "fs": ["base/*"],

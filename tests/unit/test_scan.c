@@ -1,4 +1,5 @@
 /* The tree that will be packed, and its order: pack/tool/import/scan.h. */
+#include "base/date.h"
 #include "base/scope.h"
 #include "pack/tool/import/scan.h"
 #include <fcntl.h>
@@ -19,10 +20,11 @@
 struct fixture {
 	char path[64];
 	int root;
-	struct scan *scan;
+	struct builder *builder;
+	struct scan_counts counts;
 	struct buf said;      /* what the watch was told, a line each */
 	int stop_at;	      /* tick: the call that ends the scan; 0: none */
-	bool fail;	      /* unreadable() ends the scan */
+	bool fail;	      /* bad() ends the scan */
 	unsigned jobs;	      /* threads; 0: one */
 	const char *unwanted; /* a path; NULL: all are wanted */
 };
@@ -53,7 +55,7 @@ static int tear_down(void **state)
 	struct fixture *f = *state;
 
 	close(f->root);
-	scan_free(f->scan);
+	builder_free(f->builder);
 	buf_release(&f->said);
 	nftw(f->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	free(f);
@@ -73,12 +75,12 @@ static void make_file(struct fixture *f, const char *path, size_t size)
 	assert_int_equal(ftruncate(fd, (off_t)size), 0);
 }
 
-static int note_unreadable(void *context, const char *path, int error)
+static int note_bad(void *context, const char *path, const char *reason)
 {
 	struct fixture *f = context;
 
-	assert_int_equal(buf_addf(&f->said, "%s: %s\n", path, strerror(-error)), 0);
-	return f->fail ? error : 0;
+	assert_int_equal(buf_addf(&f->said, "%s: %s\n", path, reason), 0);
+	return f->fail ? -EACCES : 0;
 }
 
 static void note_special(void *context, const char *path, const char *what)
@@ -96,35 +98,38 @@ static int note_tick(void *context, uint64_t entries)
 	return f->stop_at && --f->stop_at == 0 ? -EINTR : 0;
 }
 
-static bool is_wanted(void *context, const char *path, bool directory)
-{
-	struct fixture *f = context;
-
-	assert_int_equal(buf_addf(&f->said, "%s%s?\n", path, directory ? "/" : ""), 0);
-	return strcmp(path, f->unwanted) != 0;
-}
-
 static int scan(struct fixture *f)
 {
-	const struct scan_watch watch = {.unreadable = note_unreadable,
-					 .special = note_special,
-					 .tick = note_tick,
-					 .wanted = f->unwanted ? is_wanted : NULL,
-					 .context = f};
-	const struct scan_params params = {
-		.root = f->root, .jobs = f->jobs ? f->jobs : 1, .patience_ns = 0};
+	const struct import_watch watch = {
+		.bad = note_bad, .special = note_special, .tick = note_tick, .context = f};
+	const struct filter filter = {.exclude = {.items = {f->unwanted}, .count = 1}};
+	struct scan_params params = {.root = f->root,
+				     .jobs = f->jobs ? f->jobs : 1,
+				     .filter = f->unwanted ? &filter : NULL,
+				     .watch = &watch};
 
-	return scan_new(&params, &watch, &f->scan);
+	builder_free(f->builder);
+	assert_int_equal(builder_new_entries(&f->builder), 0);
+	params.builder = f->builder;
+	return scan_add(&params, &f->counts, NULL);
+}
+
+static struct builder_entry entry_of(struct fixture *f, uint32_t id)
+{
+	struct builder_entry entry;
+
+	builder_entry(f->builder, id, &entry);
+	return entry;
 }
 
 /* All paths in the scan's order, a line each. */
 static void expect_paths(struct fixture *f, const char *expected)
 {
-	SCOPE(buf_release) struct buf paths = BUF_INIT;
+	SCOPE(buf_release) struct buf paths = BUF_INIT, path = BUF_INIT;
 
-	for (uint32_t entry = 1; entry < scan_entries(f->scan); entry++) {
-		assert_int_equal(scan_path(f->scan, entry, &paths), 0);
-		assert_int_equal(buf_adds(&paths, "\n"), 0);
+	for (uint32_t id = 1; id < f->counts.entries; id++) {
+		assert_int_equal(builder_path(f->builder, id, &path), 0);
+		assert_int_equal(buf_addf(&paths, "%s\n", path.data), 0);
 	}
 	assert_int_equal(buf_adds(&paths, ""), 0);
 	assert_string_equal(paths.data, expected);
@@ -132,9 +137,13 @@ static void expect_paths(struct fixture *f, const char *expected)
 
 static uint32_t find(struct fixture *f, const char *name)
 {
-	for (uint32_t entry = 1; entry < scan_entries(f->scan); entry++)
-		if (strcmp(scan_name(f->scan, entry), name) == 0)
-			return entry;
+	char found[FORMAT_NAME_MAX + 1];
+
+	for (uint32_t id = 1; id < f->counts.entries; id++) {
+		builder_name(f->builder, id, found);
+		if (strcmp(found, name) == 0)
+			return id;
+	}
 	fail_msg("no entry '%s'", name);
 	return 0;
 }
@@ -146,9 +155,9 @@ static void an_empty_folder_is_its_root_alone(void **state)
 	struct fixture *f = *state;
 
 	assert_int_equal(scan(f), 0);
-	assert_int_equal(scan_entries(f->scan), 1);
-	assert_int_equal(scan_entry(f->scan, SCAN_ROOT)->kind, FORMAT_DIRECTORY);
-	assert_int_equal(scan_files(f->scan), 0);
+	assert_int_equal(f->counts.entries, 1);
+	assert_int_equal(builder_kind(f->builder, BUILDER_ROOT), FORMAT_DIRECTORY);
+	assert_int_equal(f->counts.files, 0);
 }
 
 static void entries_come_in_the_order_of_their_keys(void **state)
@@ -188,24 +197,25 @@ static void sizes_modes_and_times_are_kept(void **state)
 {
 	struct fixture *f = *state;
 	const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = -86400, .tv_nsec = 999999999}};
-	const struct scan_entry *entry;
+	struct builder_entry entry;
 
 	make_file(f, "x", 4711);
 	make_file(f, "y", 1);
 	assert_int_equal(fchmodat(f->root, "x", 01640, 0), 0);
 	assert_int_equal(utimensat(f->root, "x", times, 0), 0);
 	assert_int_equal(scan(f), 0);
-	entry = scan_entry(f->scan, find(f, "x"));
-	assert_int_equal(entry->size, 4711);
-	assert_int_equal(entry->mode, 01640);
-	assert_int_equal(entry->mtime, -86400 * INT64_C(1000000000) + 999999999);
-	assert_int_equal(scan_files(f->scan), 2);
-	assert_int_equal(scan_bytes(f->scan), 4712);
+	entry = entry_of(f, find(f, "x"));
+	assert_int_equal(entry.size, 4711);
+	assert_int_equal(entry.mode, 01640);
+	assert_int_equal(date_of(entry.mtime), -86400 * INT64_C(1000000000) + 999999999);
+	assert_int_equal(f->counts.files, 2);
+	assert_int_equal(f->counts.bytes, 4712);
 }
 
 static void links_are_noted_and_not_followed(void **state)
 {
 	struct fixture *f = *state;
+	struct builder_entry entry;
 
 	make_directory(f, "d");
 	make_file(f, "d/x", 1);
@@ -214,15 +224,16 @@ static void links_are_noted_and_not_followed(void **state)
 	assert_int_equal(symlinkat("nowhere", f->root, "broken"), 0);
 	assert_int_equal(scan(f), 0);
 	expect_paths(f, "broken\nd\nd/x\ninside\noutside\n");
-	assert_int_equal(scan_entry(f->scan, find(f, "inside"))->kind, FORMAT_SYMLINK);
-	assert_string_equal(scan_target(f->scan, find(f, "broken")), "nowhere");
-	assert_int_equal(scan_entry(f->scan, find(f, "broken"))->size, 7);
+	assert_int_equal(builder_kind(f->builder, find(f, "inside")), FORMAT_SYMLINK);
+	entry = entry_of(f, find(f, "broken"));
+	assert_int_equal(entry.target_len, 7);
+	assert_memory_equal(entry.target, "nowhere", 7);
 }
 
 static void a_second_name_is_a_hard_link_to_the_first_in_order(void **state)
 {
 	struct fixture *f = *state;
-	const struct scan_entry *entry;
+	struct builder_entry entry;
 
 	make_directory(f, "d");
 	make_file(f, "z", 5);
@@ -230,14 +241,14 @@ static void a_second_name_is_a_hard_link_to_the_first_in_order(void **state)
 	assert_int_equal(linkat(f->root, "z", f->root, "e", 0), 0);
 	assert_int_equal(scan(f), 0);
 	expect_paths(f, "d\nd/y\ne\nz\n");
-	assert_int_equal(scan_entry(f->scan, find(f, "y"))->kind, FORMAT_FILE);
+	assert_int_equal(builder_kind(f->builder, find(f, "y")), FORMAT_FILE);
 	for (size_t i = 0; i < 2; i++) {
-		entry = scan_entry(f->scan, find(f, i ? "z" : "e"));
-		assert_int_equal(entry->kind, FORMAT_HARDLINK);
-		assert_int_equal(entry->target, find(f, "y"));
+		entry = entry_of(f, find(f, i ? "z" : "e"));
+		assert_int_equal(entry.kind, FORMAT_HARDLINK);
+		assert_int_equal(entry.link_to, find(f, "y"));
 	}
-	assert_int_equal(scan_files(f->scan), 1);
-	assert_int_equal(scan_bytes(f->scan), 5);
+	assert_int_equal(f->counts.files, 1);
+	assert_int_equal(f->counts.bytes, 5);
 }
 
 static void a_file_with_another_name_outside_is_just_a_file(void **state)
@@ -251,7 +262,7 @@ static void a_file_with_another_name_outside_is_just_a_file(void **state)
 	make_file(f, "x", 5);
 	assert_int_equal(linkat(f->root, "x", other->root, "x", 0), 0);
 	assert_int_equal(scan(f), 0);
-	assert_int_equal(scan_entry(f->scan, find(f, "x"))->kind, FORMAT_FILE);
+	assert_int_equal(builder_kind(f->builder, find(f, "x")), FORMAT_FILE);
 	tear_down(&other_state);
 }
 
@@ -269,9 +280,9 @@ static void a_thousand_hard_links_all_find_their_file(void **state)
 	}
 	assert_int_equal(scan(f), 0);
 	for (uint32_t i = 0; i < 1000; i++) {
-		assert_int_equal(scan_entry(f->scan, 1 + i)->kind, FORMAT_FILE);
-		assert_int_equal(scan_entry(f->scan, 1001 + i)->kind, FORMAT_HARDLINK);
-		assert_int_equal(scan_entry(f->scan, 1001 + i)->target, 1 + i);
+		assert_int_equal(builder_kind(f->builder, 1 + i), FORMAT_FILE);
+		assert_int_equal(builder_kind(f->builder, 1001 + i), FORMAT_HARDLINK);
+		assert_int_equal(builder_file(f->builder, 1001 + i), 1 + i);
 	}
 }
 
@@ -308,8 +319,8 @@ static void paths_may_be_longer_than_the_kernel_takes(void **state)
 		fd = below;
 	}
 	assert_int_equal(scan(f), 0);
-	assert_int_equal(scan_entries(f->scan), 31);
-	assert_int_equal(scan_path(f->scan, 30, &path), 0);
+	assert_int_equal(f->counts.entries, 31);
+	assert_int_equal(builder_path(f->builder, 30, &path), 0);
 	assert_int_equal(path.len, 30 * 201 - 1);
 	/* Too long for nftw(), too: taken away from below. */
 	for (unsigned i = 0; i < 30; i++) {
@@ -329,7 +340,6 @@ static void a_scan_that_is_told_to_stop_does(void **state)
 	make_directory(f, "b");
 	f->stop_at = 2;
 	assert_int_equal(scan(f), -EINTR);
-	assert_null(f->scan);
 }
 
 /* Root may read everything: as somebody else. */
@@ -347,8 +357,6 @@ static void a_directory_that_cannot_be_read_stays_empty_or_ends_the_scan(void **
 	assert_int_equal(scan(f), 0);
 	expect_paths(f, "d\ne\n");
 	assert_string_equal(f->said.data, "d: Permission denied\n");
-	scan_free(f->scan);
-	f->scan = NULL;
 	f->fail = true;
 	assert_int_equal(scan(f), -EACCES);
 	if (getuid() == 0)
@@ -366,8 +374,6 @@ static void what_is_not_wanted_is_no_entry(void **state)
 	f->unwanted = "d/x";
 	assert_int_equal(scan(f), 0);
 	expect_paths(f, "e\n");
-	assert_non_null(strstr(f->said.data, "d/?\n"));
-	assert_non_null(strstr(f->said.data, "d/x?\n"));
 }
 
 /* Its inode may be far away from those that are wanted. In a directory that may be listed, but
@@ -386,8 +392,8 @@ static void what_is_not_wanted_is_not_looked_at(void **state)
 	assert_int_equal(scan(f), 0);
 	if (getuid() == 0)
 		assert_int_equal(seteuid(0), 0);
-	assert_string_equal(f->said.data, "d/?\nd/x?\n");
-	assert_int_equal(scan_entries(f->scan), 1);
+	assert_null(f->said.data);
+	assert_int_equal(f->counts.entries, 1);
 }
 
 static void make_all_kinds(struct fixture *f, const char *directory)
@@ -407,19 +413,23 @@ static void make_all_kinds(struct fixture *f, const char *directory)
 	}
 }
 
-static void expect_same(const struct scan *one, const struct scan *other)
+static void expect_same(struct fixture *f, const struct builder *other)
 {
-	assert_int_equal(scan_entries(one), scan_entries(other));
-	for (uint32_t i = 1; i < scan_entries(one); i++) {
-		struct scan_entry a = *scan_entry(one, i), b = *scan_entry(other, i);
+	char name_a[FORMAT_NAME_MAX + 1], name_b[FORMAT_NAME_MAX + 1];
 
-		assert_string_equal(scan_name(one, i), scan_name(other, i));
-		if (a.kind == FORMAT_SYMLINK)
-			assert_string_equal(scan_target(one, i), scan_target(other, i));
-		else
-			assert_int_equal(a.target, b.target);
+	for (uint32_t i = 1; i < f->counts.entries; i++) {
+		struct builder_entry a = entry_of(f, i), b;
+
+		builder_entry(other, i, &b);
+		builder_name(f->builder, i, name_a);
+		builder_name(other, i, name_b);
+		assert_string_equal(name_a, name_b);
+		assert_int_equal(a.target_len, b.target_len);
+		assert_memory_equal(a.target ? a.target : "", b.target ? b.target : "",
+				    a.target_len);
+		assert_int_equal(a.link_to, b.link_to);
 		assert_int_equal(a.size, b.size);
-		assert_int_equal(a.mtime, b.mtime);
+		assert_int_equal(date_of(a.mtime), date_of(b.mtime));
 		assert_int_equal(a.parent, b.parent);
 		assert_int_equal(a.mode, b.mode);
 		assert_int_equal(a.kind, b.kind);
@@ -430,22 +440,23 @@ static void expect_same(const struct scan *one, const struct scan *other)
 static void many_threads_find_what_one_does(void **state)
 {
 	struct fixture *f = *state;
-	struct scan *alone;
+	struct builder *alone;
 	SCOPE(buf_release) struct buf said = BUF_INIT;
 
 	make_all_kinds(f, "a");
 	make_all_kinds(f, "b");
 	assert_int_equal(scan(f), 0);
-	assert_int_equal(scan_entries(f->scan), 1 + 2 * 301);
-	assert_int_equal(scan_files(f->scan), 200);
-	alone = f->scan;
+	assert_int_equal(f->counts.entries, 1 + 2 * 301);
+	assert_int_equal(f->counts.files, 200);
+	alone = steal_ptr(&f->builder);
 	said = f->said;
 	f->said = BUF_INIT;
 	f->jobs = 8;
 	assert_int_equal(scan(f), 0);
-	expect_same(alone, f->scan);
+	assert_int_equal(f->counts.entries, 1 + 2 * 301);
+	expect_same(f, alone);
 	assert_string_equal(said.data, f->said.data);
-	scan_free(alone);
+	builder_free(alone);
 }
 
 static void bad_names_are_told_in_order(void **state)

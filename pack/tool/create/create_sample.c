@@ -42,6 +42,11 @@ static void pass_over_special(void *context, const char *path, const char *what)
 	(void)context, (void)path, (void)what;
 }
 
+static void release_builder(struct builder **builder)
+{
+	builder_free(*builder);
+}
+
 /* As another one, but silent. */
 static struct import_watch silenced(const struct import_watch *watch)
 {
@@ -51,49 +56,41 @@ static struct import_watch silenced(const struct import_watch *watch)
 				     .context = watch->context};
 }
 
-static int count_source(struct create *create, const struct import_dir_params *params,
-			struct create_sample *sample)
+static int read_sample(struct create *create, struct create_sample *ret)
 {
-	int r = create_open_folder(create, params);
+	double began = progress_now();
+	int r;
 
-	if (r < 0)
-		return r;
-	sample->files = create->import->files;
-	sample->bytes = create->import->bytes;
-	sample->entries = create->import->entries;
-	import_free(steal_ptr(&create->import));
-	return 0;
+	create->sample = ret;
+	r = create_run(create, sample_item);
+	ret->seconds = progress_now() - began;
+	create->sample = NULL;
+	return r;
 }
 
 int create_take_sample(struct create *create, const struct import_dir_params *params,
 		       struct create_sample *ret)
 {
-	const struct order in_order = {.kind = ORDER_PATH};
 	const struct import_watch silent = silenced(params->watch);
-	struct filter filter = *params->filter;
+	SCOPE(release_builder) struct builder *entries = NULL;
 	struct import_dir_params part = *params;
-	double began;
-	int r;
+	struct order some = *params->order;
+	int r = builder_new_entries(&entries);
 
 	*ret = (struct create_sample){.silent = ret->silent};
-	part.builder = NULL;
+	part.builder = entries;
+	some.sample = SAMPLE_FILES;
+	part.order = &some;
 	if (ret->silent)
 		part.watch = &silent;
-	part.filter = &filter;
-	r = count_source(create, &part, ret);
+	if (r == 0)
+		r = create_open_folder(create, &part);
 	if (r < 0)
 		return r;
-	part.watch = &silent;
-	part.order = &in_order;
-	filter.one_in = (uint32_t)(ret->files / SAMPLE_FILES + 1);
-	r = import_dir_new(&part, &create->import, NULL);
-	if (r < 0)
-		return r;
-	create->sample = ret;
-	began = progress_now();
-	r = create_run(create, sample_item);
-	ret->seconds = progress_now() - began;
-	create->sample = NULL;
+	ret->files = create->import->files;
+	ret->bytes = create->import->bytes;
+	ret->entries = create->import->entries;
+	r = read_sample(create, ret);
 	import_free(steal_ptr(&create->import));
 	return r;
 }

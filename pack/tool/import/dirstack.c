@@ -32,6 +32,24 @@ static int add_level(struct dirstack *stack, uint32_t directory, int fd)
 	return buf_add(&stack->levels, &level, sizeof(level));
 }
 
+static uint32_t builder_above(const void *builder, uint32_t directory)
+{
+	return builder_parent(builder, directory);
+}
+
+static void copy_builder_name(const void *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1])
+{
+	builder_name(builder, id, ret);
+}
+
+struct dirstack_tree dirstack_tree_of(const struct builder *builder, bool follow)
+{
+	return (struct dirstack_tree){.parent = builder_above,
+				      .name = copy_builder_name,
+				      .context = builder,
+				      .follow = follow};
+}
+
 int dirstack_new(const struct dirstack_tree *tree, int root, struct dirstack **ret)
 {
 	struct dirstack *stack = calloc(1, sizeof(*stack));

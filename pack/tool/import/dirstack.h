@@ -7,7 +7,7 @@
 #ifndef PACK_TOOL_IMPORT_DIRSTACK_H
 #define PACK_TOOL_IMPORT_DIRSTACK_H
 
-#include "pack/format.h"
+#include "pack/write/builder.h"
 
 struct dirstack;
 
@@ -18,6 +18,9 @@ struct dirstack_tree {
 	const void *context;
 	bool follow; /* symbolic links to directories */
 };
+
+/* That of a builder's entries. */
+struct dirstack_tree dirstack_tree_of(const struct builder *builder, bool follow);
 
 /* The root's descriptor and the tree's context stay the caller's. 0 or -ENOMEM. */
 int dirstack_new(const struct dirstack_tree *tree, int root, struct dirstack **ret);

@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include <fnmatch.h>
 #include <string.h>
-#include <xxhash.h>
 
 static const char *last_component(const char *path)
 {
@@ -41,8 +40,6 @@ bool filter_wants(const struct filter *filter, const char *path, bool directory)
 		return false;
 	if (directory)
 		return true;
-	if (filter->one_in > 1 && XXH3_64bits(path, strlen(path)) % filter->one_in != 0)
-		return false;
 	return filter->include.count == 0 || matches_any(&filter->include, path);
 }
 

@@ -11,12 +11,11 @@
 
 struct filter {
 	struct opt_list include, exclude;
-	uint32_t one_in; /* of the files, chosen by the hash of their paths; 0, 1: all */
 };
 
 static inline bool filter_wants_all(const struct filter *filter)
 {
-	return filter->include.count == 0 && filter->exclude.count == 0 && filter->one_in < 2;
+	return filter->include.count == 0 && filter->exclude.count == 0;
 }
 
 /* `path` is relative to the root and not empty. */

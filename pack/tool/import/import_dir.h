@@ -16,7 +16,7 @@ struct import_dir_params {
 	const struct filter *filter;
 	const struct order *order;
 	const struct import_watch *watch;
-	struct builder *builder; /* NULL: files are only handed out */
+	struct builder *builder; /* has its root alone */
 };
 
 /* Scans the folder and adds its entries. Results as import_ops.next(). */

@@ -40,7 +40,8 @@ int order_parse(const char *text, struct order *ret, struct err *err)
 struct ranking {
 	const struct order *order;
 	const struct filter *filter;
-	const struct scan *scan;
+	const struct builder *builder;
+	uint64_t entries;	    /* in it */
 	uint64_t *ranks;	    /* of each entry */
 	struct entry_table by_path; /* where there is a list: files and their other names */
 	struct buf path;
@@ -53,25 +54,7 @@ static void release_ranking(struct ranking *ranking)
 	buf_release(&ranking->path);
 }
 
-static int path_of_entry(struct ranking *ranking, uint32_t entry)
-{
-	ranking->path.len = 0;
-	return scan_path(ranking->scan, entry, &ranking->path);
-}
-
 /* --- a list --------------------------------------------------------------------------- */
-
-/* The file or name of a file that has a path; the root, which is none, where there is none. */
-static uint32_t find_listed(struct ranking *ranking, const char *text, size_t len)
-{
-	uint32_t hash = entry_table_hash(text, len), entry;
-	size_t at = 0;
-
-	while ((entry = entry_table_next(&ranking->by_path, hash, &at)) != 0)
-		if (path_of_entry(ranking, entry) == 0 && strcmp(ranking->path.data, text) == 0)
-			return entry;
-	return SCAN_ROOT;
-}
 
 static int no_file(const struct ranking *ranking, const char *text, uint64_t number,
 		   struct err *err)
@@ -89,10 +72,13 @@ static int no_file(const struct ranking *ranking, const char *text, uint64_t num
 static int take_line(struct ranking *ranking, const char *text, size_t len, uint64_t number,
 		     struct err *err)
 {
-	uint32_t at = find_listed(ranking, text, len);
+	uint32_t at;
+	int r = entry_table_find_path(&ranking->by_path, ranking->builder, text, len, &at);
 
-	if (at == SCAN_ROOT)
+	if (r == -ENOENT)
 		return no_file(ranking, text, number, err);
+	if (r < 0)
+		return r;
 	if (ranking->ranks[at] != UINT64_MAX)
 		return err_set(err, -EEXIST, "%s:%lu: '%s' stands in line %lu already",
 			       ranking->order->file, number, text, ranking->ranks[at]);
@@ -121,20 +107,25 @@ static int read_list(struct ranking *ranking, struct err *err)
 	return r < 0 ? err_set(err, r, "%s: %s", name, strerror(-r)) : 0;
 }
 
+static bool is_name_of_file(const struct builder *builder, uint32_t entry)
+{
+	enum format_kind kind = builder_kind(builder, entry);
+
+	return kind == FORMAT_FILE || kind == FORMAT_HARDLINK;
+}
+
 /* By the line that each stands in; those that stand in none come last. */
 static int rank_by_lines(struct ranking *ranking, struct err *err)
 {
+	const struct builder *builder = ranking->builder;
 	uint64_t *ranks = ranking->ranks;
-	uint32_t entries = scan_entries(ranking->scan);
 	int r = 0;
 
-	for (uint32_t entry = 0; r == 0 && entry < entries; entry++) {
-		uint8_t kind = scan_entry(ranking->scan, entry)->kind;
-
+	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
 		ranks[entry] = UINT64_MAX;
-		if (kind != FORMAT_FILE && kind != FORMAT_HARDLINK)
+		if (!is_name_of_file(builder, entry))
 			continue;
-		r = path_of_entry(ranking, entry);
+		r = builder_path(builder, entry, &ranking->path);
 		if (r == 0)
 			r = entry_table_add(&ranking->by_path,
 					    entry_table_hash(ranking->path.data, ranking->path.len),
@@ -142,27 +133,28 @@ static int rank_by_lines(struct ranking *ranking, struct err *err)
 	}
 	if (r == 0)
 		r = read_list(ranking, err);
-	for (uint32_t entry = 0; r == 0 && entry < entries; entry++) {
-		const struct scan_entry *named = scan_entry(ranking->scan, entry);
+	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
+		uint32_t file = builder_file(builder, entry);
 
-		if (named->kind == FORMAT_HARDLINK && ranks[entry] < ranks[named->target])
-			ranks[named->target] = ranks[entry];
+		if (is_name_of_file(builder, entry) && ranks[entry] < ranks[file])
+			ranks[file] = ranks[entry];
 	}
 	return r;
 }
 
 /* --- any ------------------------------------------------------------------------------ */
 
-static int rank_by_hash(struct ranking *ranking)
+static int rank_by_hash(struct ranking *ranking, uint64_t seed)
 {
 	int r = 0;
 
-	for (uint32_t entry = 0; r == 0 && entry < scan_entries(ranking->scan); entry++) {
-		if (scan_entry(ranking->scan, entry)->kind != FORMAT_FILE)
+	for (uint32_t entry = 1; r == 0 && entry < ranking->entries; entry++) {
+		if (builder_kind(ranking->builder, entry) != FORMAT_FILE)
 			continue;
-		r = path_of_entry(ranking, entry);
-		ranking->ranks[entry] = XXH3_64bits_withSeed(ranking->path.data, ranking->path.len,
-							     ranking->order->seed);
+		r = builder_path(ranking->builder, entry, &ranking->path);
+		if (r == 0)
+			ranking->ranks[entry] =
+				XXH3_64bits_withSeed(ranking->path.data, ranking->path.len, seed);
 	}
 	return r;
 }
@@ -178,30 +170,36 @@ static int compare_ranks(const void *one, const void *two, void *context)
 	return a < b ? -1 : a > b;
 }
 
-int order_files(const struct order *order, const struct filter *filter, const struct scan *scan,
-		uint32_t **ret, struct err *err)
+int order_files(const struct order *order, const struct filter *filter,
+		const struct builder *builder, const struct scan_counts *counts, uint32_t **ret,
+		uint64_t *ret_count, struct err *err)
 {
 	SCOPE(release_ranking)
-	struct ranking ranking = {.order = order, .filter = filter, .scan = scan};
-	SCOPE_FREE uint32_t *files = NULL;
-	size_t count = 0;
-	int r;
+	struct ranking ranking = {
+		.order = order, .filter = filter, .builder = builder, .entries = counts->entries};
+	SCOPE_FREE uint32_t *files = malloc((counts->files + 1) * sizeof(*files));
+	uint64_t one_in = order->sample ? counts->files / order->sample + 1 : 1;
+	uint64_t count = 0;
+	int r = 0;
 
-	if (order->kind == ORDER_PATH) {
-		*ret = NULL;
-		return 0;
-	}
-	ranking.ranks = malloc(scan_entries(scan) * sizeof(*ranking.ranks));
-	files = malloc((scan_files(scan) + 1) * sizeof(*files));
+	ranking.ranks = calloc(counts->entries, sizeof(*ranking.ranks));
 	if (!ranking.ranks || !files)
 		return -ENOMEM;
-	r = order->kind == ORDER_LIST ? rank_by_lines(&ranking, err) : rank_by_hash(&ranking);
+	if (order->kind == ORDER_LIST)
+		r = rank_by_lines(&ranking, err);
+	else if (order->kind == ORDER_SHUFFLE)
+		r = rank_by_hash(&ranking, order->seed);
+	if (r == 0 && order->sample)
+		r = rank_by_hash(&ranking, 0);
 	if (r < 0)
 		return r;
-	for (uint32_t entry = 0; entry < scan_entries(scan); entry++)
-		if (scan_entry(scan, entry)->kind == FORMAT_FILE)
+	for (uint32_t entry = 1; entry < counts->entries; entry++)
+		if (builder_kind(builder, entry) == FORMAT_FILE &&
+		    (one_in == 1 || ranking.ranks[entry] % one_in == 0))
 			files[count++] = entry;
-	qsort_r(files, count, sizeof(*files), compare_ranks, ranking.ranks);
+	if (order->kind != ORDER_PATH && !order->sample)
+		qsort_r(files, count, sizeof(*files), compare_ranks, ranking.ranks);
 	*ret = steal_ptr(&files);
+	*ret_count = count;
 	return 0;
 }

@@ -149,13 +149,12 @@ static void say_failed(struct diff *diff, const char *top, const char *path, con
 	log_error("%s%s%s: %s", top, *path ? "/" : "", path, why);
 }
 
-static int diff_unreadable(void *context, const char *path, int error)
+static int diff_unreadable(void *context, const char *path, const char *reason)
 {
 	struct diff *diff = context;
 
 	diff->unreadable++;
-	say_failed(diff, diff->folder, path,
-		   error == -ESTALE ? "changed while it was being compared" : strerror(-error));
+	say_failed(diff, diff->folder, path, reason);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "pack/tool/import/dirstack.h"
 #include "pack/tool/import/scan.h"
 #include "pack/tool/read/batch_scan.h"
+#include "pack/write/builder.h"
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,8 +16,9 @@
 struct compare {
 	const struct compare_params *params;
 	struct dataset *dataset;
-	struct scan *scan;
-	uint32_t *in_pack; /* of each entry of the scan its counterpart, or COMPARE_NONE */
+	struct builder *scan; /* the entries of the folder */
+	uint32_t entries;     /* of them */
+	uint32_t *in_pack;    /* of each entry of the scan its counterpart, or COMPARE_NONE */
 	uint32_t *in_scan; /* of each entry of the dataset; COMPARE_NONE, or COMPARE_UNSEEN: what is
 			      there has been reported, or could not be looked at */
 	int error;	   /* what telling of a special file gave */
@@ -28,16 +30,18 @@ struct compare {
 
 static void compare_release(struct compare *compare)
 {
-	scan_free(compare->scan);
+	builder_free(compare->scan);
 	free(compare->in_pack);
 	free(compare->in_scan);
 }
 
-static const struct scan_entry *compare_data(const struct scan *scan, uint32_t number)
+/* An entry of the folder; of a further hard link its file. */
+static struct builder_entry compare_data(const struct compare *compare, uint32_t number)
 {
-	const struct scan_entry *entry = scan_entry(scan, number);
+	struct builder_entry entry;
 
-	return entry->kind == FORMAT_HARDLINK ? scan_entry(scan, (uint32_t)entry->target) : entry;
+	builder_entry(compare->scan, builder_file(compare->scan, number), &entry);
+	return entry;
 }
 
 /* However its bytes are stored, a file is a file. */
@@ -85,7 +89,7 @@ static int tell_scanned(const struct compare *compare, uint32_t number,
 			enum compare_difference what, const char *folder, const char *pack)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = scan_path(compare->scan, number, &path);
+	int r = builder_path(compare->scan, number, &path);
 
 	return r < 0 ? r : tell(compare, what, &path, folder, pack);
 }
@@ -101,13 +105,13 @@ static bool mark_unseen(struct compare *compare, const char *path, uint32_t *ret
 	return true;
 }
 
-static int compare_unreadable(void *context, const char *path, int error)
+static int compare_unreadable(void *context, const char *path, const char *reason)
 {
 	struct compare *compare = context;
 	uint32_t entry;
 
 	mark_unseen(compare, path, &entry);
-	return compare->params->unreadable(compare->params->context, path, error);
+	return compare->params->unreadable(compare->params->context, path, reason);
 }
 
 /* A named pipe or the like, which is in no pack. */
@@ -141,16 +145,24 @@ static int compare_tick(void *context, uint64_t entries)
 
 static int compare_scan(struct compare *compare)
 {
-	const struct scan_watch watch = {.unreadable = compare_unreadable,
-					 .special = compare_special,
-					 .tick = compare_tick,
-					 .context = compare};
-	const struct scan_params params = {.root = compare->params->root,
-					   .jobs = compare->params->jobs,
-					   .patience_ns = SCAN_PATIENCE_NS};
-	int r = scan_new(&params, &watch, &compare->scan);
+	const struct import_watch watch = {.bad = compare_unreadable,
+					   .special = compare_special,
+					   .tick = compare_tick,
+					   .context = compare};
+	struct scan_params params = {.root = compare->params->root,
+				     .jobs = compare->params->jobs,
+				     .patience_ns = SCAN_PATIENCE_NS,
+				     .watch = &watch};
+	struct scan_counts counts;
+	int r = builder_new_entries(&compare->scan);
 
-	return r < 0 ? r : compare->error;
+	params.builder = compare->scan;
+	if (r == 0)
+		r = scan_add(&params, &counts, NULL);
+	if (r < 0)
+		return r;
+	compare->entries = (uint32_t)counts.entries;
+	return compare->error;
 }
 
 /* --- counterparts -------------------------------------------------------------------------- */
@@ -167,21 +179,21 @@ static uint32_t *new_column(uint32_t rows)
 /* A directory comes before what is in it, on both sides. */
 static int pair(struct compare *compare)
 {
-	uint32_t entries = scan_entries(compare->scan), *in_pack = new_column(entries);
+	uint32_t *in_pack = new_column(compare->entries);
+	char name[FORMAT_NAME_MAX + 1];
 
 	compare->in_pack = in_pack;
 	if (!in_pack)
 		return -ENOMEM;
-	in_pack[SCAN_ROOT] = DATASET_ROOT;
+	in_pack[BUILDER_ROOT] = DATASET_ROOT;
 	if (compare->in_scan[DATASET_ROOT] == COMPARE_NONE)
-		compare->in_scan[DATASET_ROOT] = SCAN_ROOT;
-	for (uint32_t number = 1; number < entries; number++) {
-		const struct scan_entry *entry = scan_entry(compare->scan, number);
-		uint32_t parent = in_pack[entry->parent], found;
+		compare->in_scan[DATASET_ROOT] = BUILDER_ROOT;
+	for (uint32_t number = 1; number < compare->entries; number++) {
+		uint32_t parent = in_pack[builder_parent(compare->scan, number)], found;
 
+		builder_name(compare->scan, number, name);
 		if (parent == COMPARE_NONE ||
-		    dataset_lookup(compare->dataset, parent, scan_name(compare->scan, number),
-				   entry->name_len, &found) < 0)
+		    dataset_lookup(compare->dataset, parent, name, strlen(name), &found) < 0)
 			continue;
 		in_pack[number] = found;
 		if (compare->in_scan[found] == COMPARE_NONE)
@@ -194,17 +206,17 @@ static int pair(struct compare *compare)
 
 static int compare_attributes(struct compare *compare, uint32_t number, uint32_t entry)
 {
-	const struct scan_entry *data = compare_data(compare->scan, number);
+	const struct builder_entry data = compare_data(compare, number);
 	char folder[16], pack[16];
 	struct dataset_attr attr;
 	int r = dataset_attr(compare->dataset, entry, &attr);
 
-	if (r == 0 && data->mode != attr.mode) {
-		snprintf(folder, sizeof(folder), "%04o", data->mode);
+	if (r == 0 && data.mode != attr.mode) {
+		snprintf(folder, sizeof(folder), "%04o", data.mode);
 		snprintf(pack, sizeof(pack), "%04o", attr.mode);
 		r = tell_scanned(compare, number, COMPARE_MODE, folder, pack);
 	}
-	if (r == 0 && date_of(attr.mtime) != data->mtime)
+	if (r == 0 && date_of(attr.mtime) != date_of(data.mtime))
 		r = tell_scanned(compare, number, COMPARE_TIME, NULL, NULL);
 	return r;
 }
@@ -213,15 +225,15 @@ static bool same_target(const struct compare *compare, uint32_t number, uint32_t
 {
 	size_t len;
 	const char *target = dataset_target(compare->dataset, entry, &len);
+	const struct builder_entry data = compare_data(compare, number);
 
-	return len == scan_entry(compare->scan, number)->size &&
-	       memcmp(target, scan_target(compare->scan, number), len) == 0;
+	return len == data.target_len && memcmp(target, data.target, len) == 0;
 }
 
 /* Two that have the same path; of files the bytes come later, unless the sizes say enough. */
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
-	enum format_kind kind = compared_kind(scan_entry(compare->scan, number)->kind);
+	enum format_kind kind = compared_kind(builder_kind(compare->scan, number));
 	struct dataset_entry packed;
 	int r = 0;
 
@@ -233,7 +245,7 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 		return same_target(compare, number, entry)
 			       ? 0
 			       : tell_scanned(compare, number, COMPARE_TARGET, NULL, NULL);
-	if (kind == FORMAT_FILE && compare_data(compare->scan, number)->size != packed.size)
+	if (kind == FORMAT_FILE && compare_data(compare, number).size != packed.size)
 		r = tell_scanned(compare, number, COMPARE_BYTES, NULL, NULL);
 	return r == 0 && compare->params->attributes ? compare_attributes(compare, number, entry)
 						     : r;
@@ -254,8 +266,8 @@ static int tell_missing(struct compare *compare, uint32_t directory)
 
 static int compare_entry(struct compare *compare, uint32_t number)
 {
-	const struct scan_entry *entry = scan_entry(compare->scan, number);
-	uint32_t found = compare->in_pack[number], above = compare->in_pack[entry->parent];
+	uint32_t parent = builder_parent(compare->scan, number);
+	uint32_t found = compare->in_pack[number], above = compare->in_pack[parent];
 	struct dataset_child child;
 	int r;
 
@@ -268,7 +280,8 @@ static int compare_entry(struct compare *compare, uint32_t number)
 			       : 0;
 	}
 	r = compare_pair(compare, number, found);
-	if (r == 0 && entry->kind == FORMAT_DIRECTORY && compare->in_scan[found] == number)
+	if (r == 0 && builder_kind(compare->scan, number) == FORMAT_DIRECTORY &&
+	    compare->in_scan[found] == number)
 		r = tell_missing(compare, found);
 	return r;
 }
@@ -277,7 +290,7 @@ static int compare_trees(struct compare *compare)
 {
 	int r = 0;
 
-	for (uint32_t number = 0; r == 0 && number < scan_entries(compare->scan); number++)
+	for (uint32_t number = 0; r == 0 && number < compare->entries; number++)
 		r = compare_entry(compare, number);
 	return r;
 }
@@ -318,21 +331,10 @@ static void reading_release(struct reading *reading)
 	free(reading->workers);
 }
 
-static uint32_t scan_parent(const void *scan, uint32_t directory)
-{
-	return scan_entry(scan, directory)->parent;
-}
-
-static void copy_scan_name(const void *scan, uint32_t directory, char ret[FORMAT_NAME_MAX + 1])
-{
-	snprintf(ret, FORMAT_NAME_MAX + 1, "%s", scan_name(scan, directory));
-}
-
 static int reading_prepare(struct reading *reading)
 {
 	const struct compare *compare = reading->compare;
-	const struct dirstack_tree tree = {
-		.parent = scan_parent, .name = copy_scan_name, .context = compare->scan};
+	const struct dirstack_tree tree = dirstack_tree_of(compare->scan, false);
 	int r = 0;
 
 	reading->workers = calloc(compare->params->jobs, sizeof(*reading->workers));
@@ -353,21 +355,21 @@ static int reading_prepare(struct reading *reading)
 static int open_compared(const struct compare *compare, struct dirstack *directories,
 			 uint32_t number, int *ret_fd)
 {
+	char name[FORMAT_NAME_MAX + 1];
 	SCOPE_CLOSE int fd = -1;
 	struct stat st;
 	int directory, r;
 
-	r = dirstack_enter(directories, scan_entry(compare->scan, number)->parent, &directory);
+	r = dirstack_enter(directories, builder_parent(compare->scan, number), &directory);
 	if (r < 0)
 		return r;
-	fd = openat(directory, scan_name(compare->scan, number),
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	builder_name(compare->scan, number, name);
+	fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ELOOP ? -ESTALE : -errno;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) ||
-	    (uint64_t)st.st_size != compare_data(compare->scan, number)->size)
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != compare_data(compare, number).size)
 		return -ESTALE;
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -438,7 +440,9 @@ static int tell_error(const struct compare *compare, uint32_t entry, const struc
 		return r;
 	if (verdict->outcome == DAMAGED)
 		return params->damaged(params->context, path.data, verdict->error);
-	return params->unreadable(params->context, path.data, verdict->error);
+	return params->unreadable(params->context, path.data,
+				  verdict->error == -ESTALE ? "changed while it was being compared"
+							    : strerror(-verdict->error));
 }
 
 /* Pieces of a file come one after the other: the first that differs is reported, and no other. */
@@ -490,11 +494,11 @@ static bool is_open(const struct compare *compare, uint32_t entry, uint64_t *ret
 	struct dataset_entry packed;
 
 	if (number == COMPARE_NONE || number == COMPARE_UNSEEN ||
-	    compared_kind(scan_entry(compare->scan, number)->kind) != FORMAT_FILE)
+	    compared_kind(builder_kind(compare->scan, number)) != FORMAT_FILE)
 		return false;
 	dataset_entry(compare->dataset, entry, &packed);
 	if (compared_kind(packed.kind) != FORMAT_FILE ||
-	    compare_data(compare->scan, number)->size != packed.size)
+	    compare_data(compare, number).size != packed.size)
 		return false;
 	*ret_size = packed.size;
 	return true;

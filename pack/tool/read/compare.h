@@ -34,8 +34,8 @@ struct compare_params {
 	 * and those about bytes in the order in which files lie in the pack, whatever the number
 	 * of threads. Each returns 0 to go on, else -errno, which becomes the result. */
 	int (*differs)(void *context, const struct compare_finding *finding);
-	/* Something of the folder cannot be read; -ESTALE: it changed meanwhile. */
-	int (*unreadable)(void *context, const char *path, int error);
+	/* Something of the folder cannot be read. */
+	int (*unreadable)(void *context, const char *path, const char *reason);
 	/* A file of the pack cannot be read; -EBADMSG: its bytes are damaged. */
 	int (*damaged)(void *context, const char *path, int error);
 	/* Before bytes are compared: how many files and bytes. */

@@ -3,7 +3,6 @@
 #include "base/scope.h"
 #include "fs/memory.h"
 #include "fs/order.h"
-#include "fs/order_upload.h"
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -175,17 +174,6 @@ static int make_cache(struct mount *mount, struct err *err)
 		     : 0;
 }
 
-static int give_order(struct mount *mount, struct err *err)
-{
-	SCOPE(order_release) struct order order = {0};
-	int r;
-
-	if (!mount->settings->order)
-		return 0;
-	r = order_load(&mount->tree, mount->settings->order, &order, err);
-	return r < 0 ? r : cache_order(mount->cache, order.files, order.count);
-}
-
 int mount_new(const struct settings *settings, struct mount **ret, struct err *err)
 {
 	struct mount *mount = calloc(1, sizeof(*mount));
@@ -213,8 +201,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		mount->upload = order_upload_new(&mount->tree, mount->cache);
 		r = mount->upload ? 0 : -ENOMEM;
 	}
-	if (r == 0)
-		r = give_order(mount, err);
+	if (r == 0 && settings->order)
+		r = order_load(&mount->tree, mount->cache, settings->order, err);
 	if (r < 0) {
 		mount_free(mount);
 		return r;

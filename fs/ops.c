@@ -2,7 +2,7 @@
 #include "base/scope.h"
 #include "fs/listing.h"
 #include "fs/notify_store.h"
-#include "fs/order_upload.h"
+#include "fs/order.h"
 #include "fs/reply.h"
 #include "fs/session.h"
 #include <asm/termbits.h>
@@ -317,18 +317,23 @@ static bool may_order(fuse_req_t req)
 static void take_order(fuse_req_t req, const void *in, size_t in_size)
 {
 	struct mount *mount = mount_of(req);
-	struct order_head head;
-	int r = -EPERM;
+	struct order_batch batch;
+	int r = 0;
 
-	if (may_order(req))
-		r = mount->settings->readahead
-			    ? order_upload_take(mount->upload, (uint32_t)fuse_req_ctx(req)->pid, in,
-						in_size, &head)
-			    : -EOPNOTSUPP;
+	if (!may_order(req))
+		r = -EPERM;
+	else if (!mount->settings->readahead)
+		r = -EOPNOTSUPP;
+	else if (in_size != sizeof(batch))
+		r = -EINVAL;
+	if (r == 0) {
+		memcpy(&batch, in, sizeof(batch));
+		r = order_upload_take(mount->upload, (uint32_t)fuse_req_ctx(req)->pid, &batch);
+	}
 	if (r < 0)
 		reply_error(req, r);
 	else
-		fuse_reply_ioctl(req, 0, &head, sizeof(head));
+		fuse_reply_ioctl(req, 0, &batch, sizeof(batch));
 }
 
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg,

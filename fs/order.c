@@ -1,15 +1,25 @@
 #include "fs/order.h"
 #include "base/io.h"
 #include "base/scope.h"
-#include "fs/order_ioctl.h"
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 
 #define ROOM_FIRST 1024
+#define SHOWN_MAX  200	 /* bytes of a path, in a message */
+#define LINE_MAX   16384 /* longer than any path that is written with care */
 
-void order_release(struct order *order)
+struct order { /* all zero: empty */
+	uint32_t *files;
+	uint32_t count;
+	size_t room;
+	struct buf line; /* as far as it has come */
+	uint64_t lines;
+};
+
+static void order_release(struct order *order)
 {
 	free(order->files);
+	buf_release(&order->line);
 	*order = (struct order){0};
 }
 
@@ -31,12 +41,16 @@ static int order_append(struct order *order, uint64_t extent)
 	return 0;
 }
 
-int order_add(struct order *order, const struct tree *tree, const char *path, size_t len)
+static int order_add(struct order *order, const struct tree *tree)
 {
+	const struct buf *path = &order->line;
 	struct dataset_entry e;
 	uint32_t entry;
-	int r = tree_find(tree, path, len, &entry);
+	int r;
 
+	if (path->len > LINE_MAX || memchr(path->data, '\0', path->len))
+		return -EINVAL;
+	r = tree_find(tree, path->data, path->len, &entry);
 	if (r < 0)
 		return r;
 	dataset_entry(tree->dataset, entry, &e);
@@ -50,46 +64,154 @@ int order_add(struct order *order, const struct tree *tree, const char *path, si
 	}
 }
 
-static int refuse_line(const char *file, uint64_t number, const char *line, int error,
-		       struct err *err)
+static int refuse_path(const struct order *order, int error, struct err *err)
 {
+	unsigned long long line = order->lines;
+	const char *reason = "is not in the pack; paths begin below the root of the mount";
+
 	if (error == -ENOMEM || error == -EFBIG)
-		return err_set(err, error, "%s: %s", file, strerror(-error));
-	return err_set(err, error, "%s: line %llu: '%.200s' %s", file, (unsigned long long)number,
-		       line, order_refusal(error));
+		return error;
+	if (error == -EINVAL)
+		return err_set(err, error, "line %llu: no path", line);
+	if (error == -EISDIR)
+		reason = "is a folder";
+	if (error == -ELOOP)
+		reason = "is a symbolic link; name the file that it leads to";
+	return err_set(err, error, "line %llu: '%.*s' %s", line,
+		       (int)(order->line.len < SHOWN_MAX ? order->line.len : SHOWN_MAX),
+		       order->line.data, reason);
 }
 
-static int load_lines(struct order *order, const struct tree *tree, const char *name, FILE *file,
-		      struct err *err)
+static int order_end_line(struct order *order, const struct tree *tree, struct err *err)
 {
-	SCOPE_FREE char *line = NULL;
-	uint64_t number = 0;
-	size_t room = 0, len;
-	int r;
+	int r = 0;
 
-	while ((r = io_line(file, &line, &room, &len)) == 0) {
-		number++;
-		r = len > 0 ? order_add(order, tree, line, len) : 0;
-		if (r < 0)
-			return refuse_line(name, number, line, r, err);
-	}
-	return r < 0 ? err_set(err, r, "%s: %s", name, strerror(-r)) : 0;
-}
-
-int order_load(const struct tree *tree, const char *file, struct order *ret, struct err *err)
-{
-	SCOPE_FILE FILE *stream = fopen(file, "re");
-	SCOPE(order_release) struct order order = {0};
-	int r;
-
-	if (!stream)
-		return err_set(err, -errno, "%s: %s", file, strerror(errno));
-	r = load_lines(&order, tree, file, stream, err);
-	if (r == 0 && order.count == 0)
-		r = err_set(err, -EINVAL, "%s: no paths in it; '--order' takes one a line", file);
+	order->lines++;
+	if (order->line.len > 0)
+		r = order_add(order, tree);
 	if (r < 0)
-		return r;
-	*ret = order;
-	order = (struct order){0};
+		return refuse_path(order, r, err);
+	order->line.len = 0;
 	return 0;
+}
+
+/* Reads more of the text; `last`: its end, where the last line need not have one. Returns 0, -EFBIG
+ * (too many files), -ENOMEM, or -errno with a sentence that names the line. */
+static int order_read(struct order *order, const struct tree *tree, const char *text, size_t len,
+		      bool last, struct err *err)
+{
+	const char *end = text + len, *newline;
+	int r = 0;
+
+	for (; r == 0 && text < end; text = newline + 1) {
+		newline = memchr(text, '\n', (size_t)(end - text));
+		r = buf_add(&order->line, text, (size_t)((newline ? newline : end) - text));
+		if (r == 0 && (newline || order->line.len > LINE_MAX))
+			r = order_end_line(order, tree, err);
+		if (!newline)
+			break;
+	}
+	return r == 0 && last && order->line.len ? order_end_line(order, tree, err) : r;
+}
+
+/* --- from a file ----------------------------------------------------------------------------- */
+
+static int read_file(struct order *order, const struct tree *tree, const char *file,
+		     struct err *err)
+{
+	SCOPE_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
+	char text[65536];
+	ssize_t len;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		len = io_read(fd, text, sizeof(text));
+		r = len < 0 ? (int)len : order_read(order, tree, text, (size_t)len, len == 0, err);
+	} while (r == 0 && len > 0);
+	if (r == 0 && order->count == 0)
+		return err_set(err, -EINVAL, "no paths in it; '--order' takes one a line");
+	return r;
+}
+
+int order_load(const struct tree *tree, struct cache *cache, const char *file, struct err *err)
+{
+	SCOPE(order_release) struct order order = {0};
+	struct err reason = {0};
+	int r = read_file(&order, tree, file, &reason);
+
+	if (r == 0)
+		r = cache_order(cache, order.files, order.count);
+	return r < 0 ? err_set(err, r, "%s: %s", file, err_text(&reason, r)) : 0;
+}
+
+/* --- from foldstat --------------------------------------------------------------------------- */
+
+struct order_upload {
+	const struct tree *tree;
+	struct cache *cache;
+	pthread_mutex_t lock;
+	/* Protected by lock: */
+	uint32_t sender; /* the process whose order it is, while open */
+	bool open;	 /* the order has begun, and has not ended */
+	struct order order;
+};
+
+struct order_upload *order_upload_new(const struct tree *tree, struct cache *cache)
+{
+	struct order_upload *upload = calloc(1, sizeof(*upload));
+
+	if (!upload)
+		return NULL;
+	upload->tree = tree;
+	upload->cache = cache;
+	pthread_mutex_init(&upload->lock, NULL);
+	return upload;
+}
+
+void order_upload_free(struct order_upload *upload)
+{
+	if (!upload)
+		return;
+	order_release(&upload->order);
+	pthread_mutex_destroy(&upload->lock);
+	free(upload);
+}
+
+/* Lock held. Ends the order with the last batch, or with a failure. */
+static int take_text(struct order_upload *upload, const struct order_batch *batch, struct err *err)
+{
+	bool last = batch->flags & ORDER_LAST;
+	struct order *order = &upload->order;
+	int r = order_read(order, upload->tree, batch->text, batch->len, last, err);
+
+	if (r == 0 && last)
+		r = cache_order(upload->cache, order->files, order->count);
+	upload->open = r == 0 && !last;
+	return r;
+}
+
+int order_upload_take(struct order_upload *upload, uint32_t sender, struct order_batch *batch)
+{
+	struct err refusal = {0};
+	int r;
+
+	if (batch->flags & ~(ORDER_FIRST | ORDER_LAST) || batch->len > sizeof(batch->text))
+		return -EINVAL;
+	SCOPE_LOCK(&upload->lock);
+	if (batch->flags & ORDER_FIRST) {
+		order_release(&upload->order);
+		upload->sender = sender;
+		upload->open = true;
+	}
+	if (!upload->open || upload->sender != sender)
+		return -EBUSY;
+	r = take_text(upload, batch, &refusal);
+	batch->files = upload->order.count;
+	batch->len = (uint32_t)strlen(refusal.text);
+	memcpy(batch->text, refusal.text, batch->len);
+	if (!upload->open)
+		order_release(&upload->order);
+	return batch->len ? 0 : r;
 }

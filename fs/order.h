@@ -1,4 +1,4 @@
-/* An order in which files will be read, as users write it: paths, one a line. It becomes what the
+/* Orders in which files will be read, as users write them: paths, one a line. They become what the
  * cache goes by: first extents.
  *
  * Paths begin below the mount's root; "./", slashes in front and doubled ones do not count. Empty
@@ -7,24 +7,25 @@
 #define FS_ORDER_H
 
 #include "base/err.h"
+#include "cache/cache.h"
+#include "fs/order_ioctl.h"
 #include "fs/tree.h"
-#include <stddef.h>
-#include <stdint.h>
 
-struct order { /* all zero: empty */
-	uint32_t *files;
-	uint32_t count;
-	size_t room;
-};
+/* Gives the cache the order in a file. Returns 0, or -errno with a sentence that names the file,
+ * and the line if one is at fault; a file without any path is refused (-EINVAL). */
+int order_load(const struct tree *tree, struct cache *cache, const char *file, struct err *err);
 
-void order_release(struct order *order);
+/* The order that foldstat hands over, batch by batch: order_ioctl.h says how. It holds one order, 4
+ * bytes a path. What a sender that died has left stays until another one begins, or the mount ends.
+ * Thread-safe. */
+struct order_upload;
 
-/* Adds the file at a path. Returns 0; -ENOENT or -ENOTDIR (there is none), -EISDIR or -ELOOP (it is
- * a folder, a symbolic link); -EFBIG (of too many); -ENOMEM. */
-int order_add(struct order *order, const struct tree *tree, const char *path, size_t len);
+/* Borrows both. NULL: no memory. */
+struct order_upload *order_upload_new(const struct tree *tree, struct cache *cache);
+void order_upload_free(struct order_upload *upload); /* NULL is fine */
 
-/* Reads a file of paths into an empty order. Returns 0, or -errno with a sentence that names the
- * file, and the line if one is at fault; a file without any path is refused (-EINVAL). */
-int order_load(const struct tree *tree, const char *file, struct order *ret, struct err *err);
+/* Takes a batch from the process `sender`, and makes it the answer. Returns 0, or what the ioctl
+ * fails with. Once an order is complete, the cache follows it. */
+int order_upload_take(struct order_upload *upload, uint32_t sender, struct order_batch *batch);
 
 #endif

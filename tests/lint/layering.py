@@ -43,7 +43,7 @@ MAY_INCLUDE = {
 JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
          "fs/tree.h": ["pack/dataset.h"],
          "fs/notify_store.h": ["cache/cache.h"],
-         "fs/order_upload.h": ["cache/cache.h"],
+         "fs/order.h": ["cache/cache.h"],
          "fs/lists.h": ["pack/dataset.h"],
          "pack/tool/cli/cmd.c": ["pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}

@@ -293,8 +293,11 @@ static unsigned search_all(void *context, const struct seeds *seeds, uint64_t fr
 	atomic_fetch_add(&thinker->searches, to == SEEDS_ALL);
 	atomic_init(&search.next, from);
 	pthread_mutex_init(&search.lock, NULL);
-	if (to == SEEDS_ALL) /* less is done before others would be */
+	if (to == SEEDS_ALL) { /* less is done before other threads would be of use */
+		if (!thinking->way.idle)
+			way_begin(&thinking->way, thinker);
 		start_searchers(thinking, &search);
+	}
 	search_on(&search, &thinking->way);
 	while (next_searcher(thinking, &id))
 		pthread_join(id, NULL);
@@ -322,22 +325,13 @@ static uint64_t kind(void *context, uint64_t file)
 	return source->kind ? source->kind(source->context, file) : 0;
 }
 
-static void takes_long(void *context)
-{
-	struct thinking *thinking = context;
-
-	if (!thinking->way.idle)
-		way_begin(&thinking->way, thinking->thinker);
-}
-
 static void *think_thread(void *context)
 {
 	struct thinking *thinking = context;
 	struct thinker *thinker = thinking->thinker;
 	const struct oracle_hooks hooks = {
-		.guess = {.context = thinking, .search = search_all, .stopped = stopped},
+		.search = {.context = thinking, .search = search_all, .stopped = stopped},
 		.context = thinking,
-		.takes_long = takes_long,
 		.lists = lists,
 		.kind = kind,
 	};

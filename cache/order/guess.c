@@ -1,14 +1,5 @@
-/* From observations to a hypothesis. For each list, from what costs least:
- *
- *	known epochs and what follows them                 < 10 ms
- *	conventions: 300,000 seeds, one way                some 10 ms
- *	seeds below 2^20, whole, after 2 outputs, each     a second
- *	  rank of each small world, batches of a node
- *	all 2^32 seeds, whole and after 2 outputs          a minute and more
- *	all 2^32 seeds, rank 0 of each small world         as long again
- *
- * Each way that is tried costs time and takes more files to be sure of (candidate_depth()), so that
- * they come in this order, over the likeliest lists first. */
+/* From observations to a hypothesis: `tries` says in which order. Each way that is tried costs time
+ * and takes more files to be sure of (candidate_depth()). */
 #include "cache/order/ranks.h"
 #include "cache/order/streams.h"
 #include <stdlib.h>
@@ -28,7 +19,7 @@ static void add_ranks_begun(const struct candidate *candidate, struct sampler *s
 		sampler->part.ranks |= ranks_begun(candidate, sampler);
 }
 
-static bool try_next(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_next(const struct candidate *candidate, const struct search_hooks *hooks,
 		     const struct sampler *known, struct sampler *ret)
 {
 	struct sampler next[SAMPLER_NEXT];
@@ -46,7 +37,7 @@ static bool try_next(const struct candidate *candidate, const struct guess_hooks
 
 /* A sampler does not always go on in the same way: a loader for validation draws a seed now and
  * then; set_epoch() is called late, or a loader is made anew. */
-static bool try_otherwise(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_otherwise(const struct candidate *candidate, const struct search_hooks *hooks,
 			  const struct hypothesis *known, struct hypothesis *ret)
 {
 	struct sampler unlearned = known->sampler;
@@ -95,7 +86,7 @@ static bool is_past(const struct observations *observations, unsigned at)
 
 /* What follows a known epoch; that epoch again (a run that is restarted); the same over another
  * list of as many files (masks). */
-static bool try_known_sampler(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_known_sampler(const struct candidate *candidate, const struct search_hooks *hooks,
 			      unsigned at, struct hypothesis *ret)
 {
 	const struct hypothesis *known = &candidate->observations->known[at];
@@ -114,7 +105,7 @@ static bool try_known_sampler(const struct candidate *candidate, const struct gu
 }
 
 /* Each may take long, after many outputs of its generator. */
-static bool try_known(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_known(const struct candidate *candidate, const struct search_hooks *hooks,
 		      struct hypothesis *ret)
 {
 	const struct observations *observations = candidate->observations;
@@ -268,8 +259,9 @@ static bool choose(const struct candidate *candidate, const struct ways *ways,
 	return ranks_find(candidate, ret);
 }
 
+/* Depth 0: not yet. */
 static bool search_seeds(const struct candidate *candidate, const struct ways *ways, uint64_t seeds,
-			 unsigned depth, const struct guess_hooks *hooks, struct sampler *ret)
+			 unsigned depth, const struct search_hooks *hooks, struct hypothesis *ret)
 {
 	struct seeds_seen seen = candidate->seen;
 	struct seeds_found found[FOUND];
@@ -277,32 +269,30 @@ static bool search_seeds(const struct candidate *candidate, const struct ways *w
 	unsigned count;
 
 	seen.depth = depth;
-	if (seeds_new(&seen, ways->ways, ways->count, &work) < 0)
+	if (!depth || seeds_new(&seen, ways->ways, ways->count, &work) < 0)
 		return false;
 	count = hooks->search(hooks->context, work, 0, seeds, found, FOUND);
 	seeds_free(work);
-	return choose(candidate, ways, found, count, ret);
+	return choose(candidate, ways, found, count, &ret->sampler);
 }
 
-static bool try_small(const struct candidate *candidate, const struct guess_hooks *hooks,
-		      struct sampler *ret)
+/* Whole permutations, of a generator that makes nothing else or DataLoader's base_seed before. */
+static bool try_whole(const struct candidate *candidate, const struct search_hooks *hooks,
+		      uint64_t seeds, unsigned depth, struct hypothesis *ret)
 {
-	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = candidate_depth(candidate, (double)GUESS_SMALL * ways.count);
+	static const struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
 
-	return depth && search_seeds(candidate, &ways, GUESS_SMALL, depth, hooks, ret);
+	return search_seeds(candidate, &ways, seeds, depth, hooks, ret);
 }
 
 /* Ranks of small worlds, and batches of nodes, with seeds below `seeds`. */
-static bool try_worlds(const struct candidate *candidate, const struct guess_hooks *hooks,
-		       uint64_t seeds, struct sampler *ret)
+static bool try_worlds(const struct candidate *candidate, const struct search_hooks *hooks,
+		       uint64_t seeds, struct hypothesis *ret)
 {
 	unsigned depth =
 		candidate_depth(candidate, (double)GUESS_SMALL * RANKS_WORLD * RANKS_WORLD);
 	struct ways ways = {.count = 0};
 
-	if (!depth)
-		return false;
 	add_worlds(&ways, depth);
 	add_batches(&ways, candidate->list->count, depth);
 	return search_seeds(candidate, &ways, seeds, depth, hooks, ret);
@@ -320,15 +310,6 @@ static unsigned depth_of_all(const struct candidate *candidate)
 {
 	return candidate->list->count >= candidate->observations->least ? depth_of_long(candidate)
 									: 0;
-}
-
-static bool try_all(const struct candidate *candidate, const struct guess_hooks *hooks,
-		    struct hypothesis *ret)
-{
-	struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
-	unsigned depth = depth_of_all(candidate);
-
-	return depth && search_seeds(candidate, &ways, SEEDS_ALL, depth, hooks, &ret->sampler);
 }
 
 /* Far on in the generator of a known epoch. */
@@ -350,21 +331,7 @@ static bool try_follow(const struct candidate *candidate, const struct seeds *se
 	return false;
 }
 
-static bool search_streams(const struct seeds *seeds, const struct guess_hooks *hooks,
-			   struct sampler *ret)
-{
-	struct streams *streams;
-	bool found = false;
-
-	if (streams_new(&streams) < 0)
-		return false;
-	while (!found && !streams_ended(streams) && !hooks->stopped(hooks->context))
-		found = streams_try(streams, seeds, ret);
-	streams_free(streams);
-	return found;
-}
-
-static bool try_models(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_models(const struct candidate *candidate, const struct search_hooks *hooks,
 		       struct hypothesis *ret)
 {
 	const struct seeds_way plain = {0, 0, 1};
@@ -376,13 +343,13 @@ static bool try_models(const struct candidate *candidate, const struct guess_hoo
 	if (!seen.depth || seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
-	found = try_follow(candidate, seeds, ret) || search_streams(seeds, hooks, &ret->sampler);
+	found = try_follow(candidate, seeds, ret) || streams_search(seeds, hooks, &ret->sampler);
 	seeds_free(seeds);
 	return found && ranks_find(candidate, &ret->sampler);
 }
 
 /* Rank 0 of each small world. */
-static bool try_all_worlds(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_all_worlds(const struct candidate *candidate, const struct search_hooks *hooks,
 			   struct hypothesis *ret)
 {
 	struct ways ways = {.count = 0};
@@ -390,43 +357,57 @@ static bool try_all_worlds(const struct candidate *candidate, const struct guess
 
 	for (uint32_t world = 2; world <= RANKS_WORLD && world * depth <= SEEDS_LAST; world++)
 		ways.ways[ways.count++] = (struct seeds_way){0, 0, world};
-	return depth && search_seeds(candidate, &ways, SEEDS_ALL, depth, hooks, &ret->sampler);
+	return search_seeds(candidate, &ways, SEEDS_ALL, depth, hooks, ret);
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
 
-static bool try_likely(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_likely(const struct candidate *candidate, const struct search_hooks *hooks,
 		       struct hypothesis *ret)
 {
 	return try_known(candidate, hooks, ret) || try_conventions(candidate, &ret->sampler);
 }
 
-static bool try_ranks(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_ranks(const struct candidate *candidate, const struct search_hooks *hooks,
 		      struct hypothesis *ret)
 {
-	return try_worlds(candidate, hooks, GUESS_FEW, &ret->sampler);
+	return try_worlds(candidate, hooks, GUESS_FEW, ret);
 }
 
-static bool try_more(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_typed(const struct candidate *candidate, const struct search_hooks *hooks,
+		      struct hypothesis *ret)
+{
+	return try_whole(candidate, hooks, GUESS_TYPED,
+			 candidate_depth(candidate, 2.0 * GUESS_TYPED), ret);
+}
+
+static bool try_more(const struct candidate *candidate, const struct search_hooks *hooks,
 		     struct hypothesis *ret)
 {
-	return try_small(candidate, hooks, &ret->sampler) ||
-	       try_worlds(candidate, hooks, GUESS_SMALL, &ret->sampler) ||
+	return try_whole(candidate, hooks, GUESS_SMALL,
+			 candidate_depth(candidate, 2.0 * GUESS_SMALL), ret) ||
+	       try_worlds(candidate, hooks, GUESS_SMALL, ret) ||
 	       ranks_of_many(candidate, hooks, &ret->sampler);
 }
 
-static bool try_more_and_all(const struct candidate *candidate, const struct guess_hooks *hooks,
+static bool try_all(const struct candidate *candidate, const struct search_hooks *hooks,
+		    struct hypothesis *ret)
+{
+	return try_whole(candidate, hooks, SEEDS_ALL, depth_of_all(candidate), ret);
+}
+
+static bool try_more_and_all(const struct candidate *candidate, const struct search_hooks *hooks,
 			     struct hypothesis *ret)
 {
 	return try_more(candidate, hooks, ret) || try_all(candidate, hooks, ret) ||
 	       try_all_worlds(candidate, hooks, ret);
 }
 
-typedef bool try_fn(const struct candidate *candidate, const struct guess_hooks *hooks,
+typedef bool try_fn(const struct candidate *candidate, const struct search_hooks *hooks,
 		    struct hypothesis *ret);
 
 static bool try_list(const struct observations *observations, const struct order_list *list,
-		     try_fn *try, const struct guess_hooks *hooks, struct hypothesis *ret)
+		     try_fn *try, const struct search_hooks *hooks, struct hypothesis *ret)
 {
 	struct hypothesis hypothesis = {.list = list};
 	struct candidate candidate;
@@ -441,42 +422,36 @@ static bool try_list(const struct observations *observations, const struct order
 	return found;
 }
 
-static bool try_lists(const struct observations *observations, unsigned from, unsigned to,
-		      try_fn *try, const struct guess_hooks *hooks, struct hypothesis *ret)
+/* In this order. Each row costs more than those before it, or is less likely to find something.
+ * What takes up to a second comes before the models, as a search that other work keeps from the
+ * processors may never get beyond these. */
+static const struct {
+	unsigned effort;
+	try_fn *try;
+	enum { FIRST, LIKELY, UNLIKELY, EACH } lists;
+} tries[] = {
+	{GUESS_LIKELY, try_likely, EACH},    {GUESS_RANKS, try_ranks, LIKELY},
+	{GUESS_MORE, try_typed, FIRST},	     {GUESS_MODELS, try_models, FIRST},
+	{GUESS_MORE, try_more, LIKELY},	     {GUESS_ALL, try_all, LIKELY},
+	{GUESS_ALL, try_all_worlds, LIKELY}, {GUESS_ALL, try_more_and_all, UNLIKELY},
+};
+
+bool guess(const struct observations *observations, unsigned efforts,
+	   const struct search_hooks *hooks, struct hypothesis *ret)
 {
-	for (unsigned i = from; i < to && !hooks->stopped(hooks->context); i++)
-		if (try_list(observations, observations->lists[i], try, hooks, ret))
-			return true;
+	unsigned all = observations->list_count, likely = all - observations->unlikely;
+	const unsigned from[] = {0, 0, likely, 0};
+	const unsigned to[] = {likely < 1 ? likely : 1, likely, all, all};
+
+	for (unsigned at = 0; at < sizeof(tries) / sizeof(*tries); at++)
+		for (unsigned i = from[tries[at].lists];
+		     efforts & tries[at].effort && i < to[tries[at].lists]; i++)
+			if (hooks->stopped(hooks->context))
+				return false;
+			else if (try_list(observations, observations->lists[i], tries[at].try,
+					  hooks, ret))
+				return true;
 	return false;
-}
-
-/* Each search takes as long as the one before, or longer: first what most people do. */
-static bool try_searches(const struct observations *observations, unsigned likely,
-			 const struct guess_hooks *hooks, struct hypothesis *ret)
-{
-	return try_lists(observations, 0, likely, try_all, hooks, ret) ||
-	       try_lists(observations, 0, likely, try_all_worlds, hooks, ret) ||
-	       try_lists(observations, likely, observations->list_count, try_more_and_all, hooks,
-			 ret);
-}
-
-bool guess(const struct observations *observations, enum guess_effort effort,
-	   const struct guess_hooks *hooks, struct hypothesis *ret)
-{
-	unsigned likely = observations->list_count - observations->unlikely;
-
-	switch (effort) {
-	case GUESS_LIKELY:
-		return try_lists(observations, 0, observations->list_count, try_likely, hooks, ret);
-	case GUESS_RANKS:
-		return try_lists(observations, 0, likely, try_ranks, hooks, ret);
-	case GUESS_MODELS: /* over the likeliest list: it takes as long for each */
-		return try_lists(observations, 0, likely < 1 ? likely : 1, try_models, hooks, ret);
-	case GUESS_MORE:
-		return try_lists(observations, 0, likely, try_more, hooks, ret);
-	default:
-		return try_searches(observations, likely, hooks, ret);
-	}
 }
 
 bool guess_is_scan(const struct observations *observations)

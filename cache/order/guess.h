@@ -20,8 +20,12 @@
 #define GUESS_ODDS  1e-6
 #define GUESS_KNOWN 32
 #define GUESS_LISTS 24
-#define GUESS_FEW   SEEDS_STEP /* seeds that are tried in any world size, first, */
-#define GUESS_SMALL (1u << 20) /* and later */
+
+/* Seeds that are tried in any world size, first, and later; and those tried without ranks, as
+ * people type them: dates too. */
+#define GUESS_FEW   SEEDS_STEP
+#define GUESS_SMALL (1u << 20)
+#define GUESS_TYPED (1u << 25)
 
 /* A sampler over a list. */
 struct hypothesis {
@@ -44,31 +48,21 @@ struct observations {
 			    * read before it ends */
 };
 
-/* Finds the matches among the seeds from `from` to `to`, multiples of SEEDS_STEP; may stop early.
- * Returns how many; writes the first `most`. */
-typedef unsigned guess_search_fn(void *context, const struct seeds *seeds, uint64_t from,
-				 uint64_t to, struct seeds_found *ret, unsigned most);
-
-struct guess_hooks {
-	void *context;
-	guess_search_fn *search;
-	bool (*stopped)(void *context); /* the query is out of date */
-};
-
-/* What is tried, the cheapest first. */
+/* What may be tried: guess() takes a set of these. */
 enum guess_effort {
-	GUESS_LIKELY, /* what follows known epochs, and conventions: some milliseconds */
-	GUESS_RANKS,  /* seeds below GUESS_FEW in any world size, but of unlikely lists: some ten
-		       * milliseconds */
-	GUESS_MODELS, /* what scripts draw that make a well-known model first: 4 s at most */
-	GUESS_MORE,   /* small seeds in any world size, but of unlikely lists: a second or two */
-	GUESS_ALL,    /* all seeds: some ten seconds of all processors for each list; of unlikely
-		       * lists what is more, at last */
+	GUESS_LIKELY = 1, /* what follows known epochs, and conventions: some milliseconds */
+	GUESS_RANKS = 2,  /* seeds below GUESS_FEW in any world size, but of unlikely lists: some
+			   * ten milliseconds */
+	GUESS_MODELS = 4, /* what scripts draw that make a well-known model first: 4 s at most */
+	GUESS_MORE = 8,	  /* what people type, small seeds in any world size, but of unlikely
+			   * lists: a second or two */
+	GUESS_ALL = 16,	  /* all seeds: some ten seconds of all processors for each list; of
+			   * unlikely lists what is more, at last */
 };
 
 /* Whether an order was found, which is then in *ret. */
-bool guess(const struct observations *observations, enum guess_effort effort,
-	   const struct guess_hooks *hooks, struct hypothesis *ret);
+bool guess(const struct observations *observations, unsigned efforts,
+	   const struct search_hooks *hooks, struct hypothesis *ret);
 
 /* Whether readers go through a likely list as it lies: nothing is tried over such lists. */
 bool guess_is_scan(const struct observations *observations);

@@ -344,12 +344,13 @@ static unsigned worth(uint64_t stage)
 
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 {
-	uint64_t stage = watch_stage(oracle->watch);
+	const struct watch_group group = watch_group(oracle->watch);
+	uint64_t stage = watch_stage(&group, group.longest);
 
-	if (stage >> 3 != oracle->asked_group)
+	if (stage >> 3 != oracle->asked.group)
 		return worth(stage) > 0;
-	return oracle->asked_stage && !all_seeds && !oracle->is_patient &&
-	       worth(stage) > worth(oracle->asked_stage);
+	return oracle->asked.stage && !all_seeds && !oracle->is_patient &&
+	       worth(stage) > worth(oracle->asked.stage);
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

@@ -60,9 +60,8 @@ struct query *oracle_ask(struct oracle *oracle, const struct effort *effort);
 /* Where lists come from: calls `found` for each list that has the file, likeliest first. */
 typedef int oracle_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count);
 struct oracle_hooks {
-	struct guess_hooks guess;
+	struct search_hooks search;
 	void *context;
-	void (*takes_long)(void *context); /* called when all that follows does */
 	int (*lists)(void *context, uint64_t file, oracle_list_fn *found, void *arg);
 	/* Alike for files that loaders would list together, as far as their names say: not for an
 	 * image and its label. */

@@ -10,7 +10,7 @@
 #define SEARCH_FROM 4 /* stages of watch.h: 16 files of a reader, */
 #define SEARCH_LAST 6 /* and 64 */
 
-#define ROOTED 4 /* times that a root is looked for, unless one search came to its end */
+#define ORIGIN_SEARCHES 4 /* for one track, unless one came to its end */
 
 /* Those of tracks and known epochs, and those of the last group of readers. */
 #define ORACLE_LISTS (ORACLE_TRACKS + GUESS_KNOWN + GUESS_LISTS + 1)
@@ -26,11 +26,18 @@ struct track {
 	uint64_t passed; /* files of its own that other readers asked for, since its own did */
 	uint64_t began, ended; /* turns; 0: it has not */
 	bool followed_up;
-	uint64_t joined;	 /* the track whose next epoch is that of this one too; 0: none */
-	unsigned rooted;	 /* so often its seed was looked for among the outputs of others */
-	struct batches *batches; /* NULL: the part is known, or all there is */
-	struct hypothesis next;	 /* what comes after it, */
+	uint64_t joined; /* the track whose next epoch is that of this one too; 0: none */
+	unsigned origin_searches;
+	struct batches *batches;	/* NULL: the part is known, or all there is */
+	struct hypothesis next;		/* what comes after it, */
 	struct forecast *next_forecast; /* once that is known */
+};
+
+/* What was asked about the readers: stages as in watch.h. */
+struct asked {
+	uint64_t stage, group;		  /* of the last query, */
+	uint64_t hard, models, all_seeds; /* of the last ones with GUESS_MORE, _MODELS, _ALL */
+	struct choose_kinds kinds;	  /* of the group's files, for which lists were made */
 };
 
 struct oracle {
@@ -44,17 +51,13 @@ struct oracle {
 	unsigned list_count;
 	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
-	uint64_t asked_stage, asked_group; /* of the last query, */
-	struct choose_kinds asked_kinds;   /* of that group's files, for which lists were made, */
-	uint64_t asked_hard;		   /* and the stage of the last hard one */
-	uint64_t asked_models;		   /* and of that for GUESS_MODELS, */
-	bool is_patient;		   /* which is under way, of what was saved up */
-	uint64_t searched;		   /* the stage for which all seeds were tried, */
-	uint32_t too_short;		   /* but for a list of only so many files; 0: they were */
-	enum oracle_why why;		   /* nothing was found for the last group asked about */
-	uint64_t given_up;		   /* the group for which one was before its end */
-	bool thinking;
-	uint32_t *order; /* explicit: epochs, one after the other */
+	struct asked asked;
+	bool is_asking;	     /* a query is under way */
+	bool is_patient;     /* what it tries need not be tried again when more was seen */
+	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */
+	uint64_t given_up;   /* the group for which a query was stopped */
+	enum oracle_why why; /* nothing was found for the last group asked about */
+	uint32_t *order;     /* explicit: epochs, one after the other */
 	uint32_t order_count, order_at;
 	uint64_t locks, unlocks;
 };

@@ -1,14 +1,15 @@
 /* Queries: what can be found out, how, and what follows from it. */
+#include "base/scope.h"
 #include "cache/order/oracle_internal.h"
+#include "cache/order/streams.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RESULTS 4
-#define ROOTS	8		      /* found for one seed, at most */
+#define ORIGINS 8		      /* found for one seed, at most */
 #define OUTPUTS ((uint64_t)200000000) /* of each generator: initial weights come before seeds */
-#define STEP	((uint64_t)4000000)   /* outputs between two looks at hooks->stopped */
 
 /* A hypothesis that was found, and its forecast. */
 struct result {
@@ -19,14 +20,24 @@ struct result {
 	struct forecast *forecast; /* NULL: no memory */
 };
 
-/* One of four: which order readers follow; a track's next epoch (track); the part of a track that
- * is read here (track, part); the generator that a track's seed comes from (rooted). */
+enum query_kind {
+	QUERY_ORDER,  /* which order do readers follow? */
+	QUERY_NEXT,   /* a track's next epoch */
+	QUERY_PART,   /* the part of a track that is read here */
+	QUERY_ORIGIN, /* which generator does a track's seed come from? */
+};
+
 struct query {
+	enum query_kind kind;
+	uint64_t track;			/* all but QUERY_ORDER: its id */
+	struct result results[RESULTS]; /* several: masks beside images */
+	unsigned result_count;
+	bool given_up; /* hooks->stopped said so */
+
+	/* QUERY_ORDER: */
 	struct observations observations;
 	uint64_t since;		   /* the turn with which the readers in question began */
-	bool models;		   /* GUESS_MODELS */
-	bool hard;		   /* GUESS_MORE */
-	bool all_seeds;		   /* GUESS_ALL */
+	unsigned efforts;	   /* guess() */
 	enum oracle_why why;	   /* nothing was found */
 	uint64_t group;		   /* of the readers, as in watch_stage() */
 	uint64_t kinds[WATCH_LOG]; /* of the files that were seen */
@@ -34,86 +45,85 @@ struct query {
 	struct order_list *lists[2 * GUESS_LISTS]; /* found on the way: asked for, and what
 						    * goes along */
 	unsigned list_count;
-	unsigned lists_known;		/* of observations.lists, with those that do not count */
-	uint64_t track;			/* 0: none */
-	bool part;			/* of this epoch, not the next one */
-	struct result results[RESULTS]; /* several: masks beside images */
-	unsigned result_count;
-	struct hypothesis rooted; /* list NULL: not this one */
-	bool given_up;		  /* hooks->stopped said so */
-	struct sampler roots[ROOTS];
-	unsigned root_count;
+	unsigned lists_known; /* of observations.lists, with those that do not count */
+
+	/* QUERY_ORIGIN: */
+	struct sampler origins[ORIGINS];
+	unsigned origin_count;
 };
 
 /* --- asking ---------------------------------------------------------------------------------- */
 
-/* A track whose next epoch is known but not made. */
-static struct track *find_next_wanted(struct oracle *oracle, struct hypothesis *ret)
+/* Whether a track has a question, and the hypothesis that it is about (*ret is the track's). */
+typedef bool wants_fn(struct oracle *oracle, struct track *track, struct hypothesis *ret);
+
+/* Its next epoch is known but not made. */
+static bool wants_next(struct oracle *oracle, struct track *track, struct hypothesis *ret)
+{
+	struct sampler next[SAMPLER_NEXT];
+
+	if (oracle_has_next(oracle, track) || track->fed_by == 0 ||
+	    !forecast_is_half(track->forecast))
+		return false;
+	ret->epoch++;
+	if (!ret->list)
+		return true;
+	if (!sampler_next_is_known(&ret->sampler))
+		return false;
+	sampler_next(&track->hypothesis.sampler, ret->list->count, next);
+	ret->sampler = next[0];
+	oracle_join_ranks(oracle, track, &ret->sampler);
+	return true;
+}
+
+/* Only some of its batches are read here. */
+static bool wants_part(struct oracle *oracle, struct track *track, struct hypothesis *ret)
+{
+	(void)oracle;
+	return track->batches && batches_known(track->batches, &ret->sampler.part);
+}
+
+/* A seed that took a search came from some generator: which one says what the next seed is. */
+static bool wants_origin(struct oracle *oracle, struct track *track, struct hypothesis *ret)
+{
+	(void)oracle;
+	return track->origin_searches < ORIGIN_SEARCHES && ret->list &&
+	       ret->sampler.rule == SAMPLER_UNKNOWN && !ret->sampler.skip &&
+	       ret->sampler.seed >= GUESS_SMALL && ++track->origin_searches;
+}
+
+static struct query *ask_tracks(struct oracle *oracle, enum query_kind kind, wants_fn *wants)
 {
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
-		struct sampler next[SAMPLER_NEXT];
+		struct hypothesis hypothesis = track->hypothesis;
+		struct query *query;
 
-		if (oracle_has_next(oracle, track) || track->fed_by == 0 ||
-		    !forecast_is_half(track->forecast))
+		if (!wants(oracle, track, &hypothesis))
 			continue;
-		*ret = track->hypothesis;
-		ret->epoch++;
-		if (!track->hypothesis.list)
-			return track;
-		if (!sampler_next_is_known(&track->hypothesis.sampler))
-			continue;
-		sampler_next(&track->hypothesis.sampler, track->hypothesis.list->count, next);
-		ret->sampler = next[0];
-		oracle_join_ranks(oracle, track, &ret->sampler);
-		return track;
+		query = calloc(1, sizeof(*query));
+		if (!query)
+			return NULL;
+		query->kind = kind;
+		query->track = track->id;
+		query->results[0].hypothesis = hypothesis;
+		query->result_count = kind != QUERY_ORIGIN;
+		return query;
 	}
 	return NULL;
 }
 
 static struct query *ask_next(struct oracle *oracle)
 {
-	struct hypothesis hypothesis;
-	const struct track *track = find_next_wanted(oracle, &hypothesis);
-	struct query *query = track ? calloc(1, sizeof(*query)) : NULL;
-	struct result *result;
+	struct query *query = ask_tracks(oracle, QUERY_NEXT, wants_next);
+	struct result *result = query ? &query->results[0] : NULL;
 
-	if (!query)
-		return NULL;
-	result = &query->results[0];
-	result->hypothesis = hypothesis;
-	if (!hypothesis.list) {
-		result->files = oracle_next_epoch(oracle, &result->count);
-		if (!result->files) {
-			free(query);
-			return NULL;
-		}
-	}
-	query->result_count = 1;
-	query->track = track->id;
-	return query;
-}
-
-/* A track of which only some batches are read here. */
-static struct query *ask_part(struct oracle *oracle)
-{
-	for (unsigned i = 0; i < oracle->count; i++) {
-		struct track *track = &oracle->tracks[i];
-		struct sampler_part part;
-		struct query *query;
-
-		if (!track->batches || !batches_known(track->batches, &part))
-			continue;
-		query = calloc(1, sizeof(*query));
-		if (!query)
-			return NULL;
-		query->results[0].hypothesis = track->hypothesis;
-		query->results[0].hypothesis.sampler.part = part;
-		query->result_count = 1;
-		query->track = track->id;
-		query->part = true;
+	if (!query || result->hypothesis.list)
 		return query;
-	}
+	result->files = oracle_next_epoch(oracle, &result->count);
+	if (result->files)
+		return query;
+	free(query);
 	return NULL;
 }
 
@@ -127,85 +137,76 @@ static bool is_time(uint64_t stage, uint64_t last)
 	       (doubled == SEARCH_LAST || (doubled >= SEARCH_FROM && stage >> 3 != last >> 3));
 }
 
+/* What is tried of what costs much, with the stages of the longest beginning and the shortest. */
+static unsigned efforts_now(struct oracle *oracle, const struct effort *effort, uint64_t stage,
+			    uint64_t all)
+{
+	struct asked *asked = &oracle->asked;
+	unsigned efforts = 0;
+
+	if (effort->hard && (is_time(all, asked->all_seeds) || effort->least < oracle->too_short)) {
+		efforts |= GUESS_ALL;
+		asked->all_seeds = all;
+	}
+	if (effort->hard && is_time(stage, asked->hard)) {
+		efforts |= GUESS_RANKS | GUESS_MORE;
+		asked->hard = stage;
+	}
+	if (effort->models && is_time(all, asked->models)) {
+		efforts |= GUESS_RANKS | GUESS_MODELS;
+		asked->models = all;
+	}
+	return efforts;
+}
+
 /* What was seen, known epochs, and the latest lists. */
-static void fill_observations(const struct oracle *oracle, struct observations *observations)
+static void fill_observations(const struct oracle *oracle, const struct watch_group *group,
+			      struct observations *observations)
 {
 	unsigned first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
 
 	observations->count = watch_beginnings(oracle->watch, observations->seen);
-	observations->shortest = watch_shortest(oracle->watch);
+	observations->shortest = group->shortest;
 	memcpy(observations->known, oracle->known, sizeof(oracle->known));
 	observations->known_count = oracle->known_count;
 	for (unsigned i = first; i < oracle->list_count; i++)
 		observations->lists[observations->list_count++] = oracle->lists[i];
 }
 
-static struct query *ask_guess(struct oracle *oracle, const struct effort *effort)
+static struct query *ask_order(struct oracle *oracle, const struct effort *effort)
 {
+	const struct watch_group group = watch_group(oracle->watch);
+	uint64_t stage = watch_stage(&group, group.longest);
+	unsigned efforts;
 	struct query *query;
-	uint64_t stage = watch_stage(oracle->watch);
-	uint64_t all = watch_stage_of_all(oracle->watch);
-	bool search = effort->hard &&
-		      (is_time(all, oracle->searched) || effort->least < oracle->too_short);
-	bool hard = effort->hard && is_time(stage, oracle->asked_hard);
-	bool models = effort->models && is_time(all, oracle->asked_models);
-	bool any = search || hard || models;
 
-	if (!effort->guess || stage == 0 || (stage == oracle->asked_stage && !any))
+	if (!effort->guess || stage == 0)
+		return NULL;
+	efforts = efforts_now(oracle, effort, stage, watch_stage(&group, group.shortest));
+	if (stage == oracle->asked.stage && !efforts)
 		return NULL;
 	query = calloc(1, sizeof(*query));
 	if (!query)
 		return NULL;
-	if (hard)
-		oracle->asked_hard = stage;
-	if (models)
-		oracle->asked_models = all;
-	if (oracle->asked_group != stage >> 3) {
+	if (oracle->asked.group != stage >> 3) {
 		oracle->why = ORACLE_TOO_FEW;
-		oracle->asked_kinds.count = 0;
+		oracle->asked.kinds.count = 0;
 		oracle_drop_lists(oracle);
 	}
-	fill_observations(oracle, &query->observations);
-	query->since = watch_began(oracle->watch);
-	query->models = models;
-	oracle->is_patient = models && !effort->hard;
-	query->hard = hard;
-	query->all_seeds = search;
+	oracle->asked.stage = stage;
+	oracle->asked.group = stage >> 3;
+	oracle->is_patient = efforts & GUESS_MODELS && !effort->hard;
+	fill_observations(oracle, &group, &query->observations);
+	query->observations.least = effort->least;
+	query->since = group.began;
+	query->efforts = GUESS_LIKELY | efforts;
 	query->why = effort->hard || (stage & 7) < SEARCH_FROM ? ORACLE_TOO_FEW : ORACLE_NO_NEED;
 	query->group = stage >> 3;
-	query->asked = oracle->asked_kinds;
-	query->observations.least = effort->least;
+	query->asked = oracle->asked.kinds;
 	query->lists_known = query->observations.list_count;
-	oracle->asked_group = stage >> 3;
-	oracle->asked_stage = stage;
-	if (search)
-		oracle->searched = all;
-	if (query->observations.count == 0) {
-		free(query);
-		return NULL;
-	}
-	return query;
-}
-
-/* A seed that took a search came from some generator: which one says what the next seed is. */
-static struct query *ask_roots(struct oracle *oracle)
-{
-	for (unsigned i = 0; i < oracle->count; i++) {
-		struct track *track = &oracle->tracks[i];
-		const struct sampler *sampler = &track->hypothesis.sampler;
-		struct query *query;
-
-		if (track->rooted == ROOTED || !track->hypothesis.list ||
-		    sampler->rule != SAMPLER_UNKNOWN || sampler->skip ||
-		    sampler->seed < GUESS_SMALL)
-			continue;
-		query = calloc(1, sizeof(*query));
-		if (!query)
-			return NULL;
-		track->rooted++;
-		query->rooted = track->hypothesis;
+	if (query->observations.count > 0)
 		return query;
-	}
+	free(query);
 	return NULL;
 }
 
@@ -213,16 +214,16 @@ struct query *oracle_ask(struct oracle *oracle, const struct effort *effort)
 {
 	struct query *query;
 
-	if (oracle->thinking)
+	if (oracle->is_asking)
 		return NULL;
-	query = ask_part(oracle);
+	query = ask_tracks(oracle, QUERY_PART, wants_part);
 	if (!query)
 		query = ask_next(oracle);
 	if (!query)
-		query = ask_guess(oracle, effort);
+		query = ask_order(oracle, effort);
 	if (!query && effort->guess)
-		query = ask_roots(oracle);
-	oracle->thinking = query != NULL;
+		query = ask_tracks(oracle, QUERY_ORIGIN, wants_origin);
+	oracle->is_asking = query != NULL;
 	if (query)
 		query->observations.hidden = oracle->ops.hidden(oracle->ops.context);
 	return query;
@@ -296,22 +297,6 @@ static uint32_t too_short(const struct observations *observations)
 	uint32_t files = observations->list_count > 0 ? observations->lists[0]->count : 0;
 
 	return files < observations->least ? files : 0;
-}
-
-static bool query_long(struct query *query, const struct oracle_hooks *hooks,
-		       struct hypothesis *ret)
-{
-	const struct observations *observations = &query->observations;
-
-	if (((query->models || query->hard) &&
-	     guess(observations, GUESS_RANKS, &hooks->guess, ret)) ||
-	    (query->models && guess(observations, GUESS_MODELS, &hooks->guess, ret)) ||
-	    (query->hard && guess(observations, GUESS_MORE, &hooks->guess, ret)))
-		return true;
-	if (!query->all_seeds || observations->list_count == 0 || too_short(observations))
-		return false;
-	hooks->takes_long(hooks->context);
-	return guess(observations, GUESS_ALL, &hooks->guess, ret);
 }
 
 static bool have_common_file(const struct order_list *a, const struct order_list *b)
@@ -388,60 +373,48 @@ static enum oracle_why why_nothing(const struct query *query)
 {
 	if (guess_is_scan(&query->observations))
 		return ORACLE_PATH_ORDER;
-	if (query->all_seeds)
+	if (query->efforts & GUESS_ALL)
 		return too_short(&query->observations) ? ORACLE_TOO_SHORT : ORACLE_UNKNOWN;
 	return query->why;
 }
 
-static void query_guess(struct query *query, const struct oracle_hooks *hooks)
+static void run_order(struct query *query, const struct oracle_hooks *hooks)
 {
 	struct observations *observations = &query->observations;
-	struct hypothesis *found = &query->results[0].hypothesis;
+	unsigned efforts = query->efforts;
 
 	ask_lists(query, hooks);
 	choose_lists(observations);
-	query->result_count = guess(observations, GUESS_LIKELY, &hooks->guess, found) ||
-			      query_long(query, hooks, found);
+	if (too_short(observations))
+		efforts &= ~(unsigned)GUESS_ALL;
+	query->result_count =
+		guess(observations, efforts, &hooks->search, &query->results[0].hypothesis);
 	if (query->result_count)
 		query_along(query, hooks);
 	else
 		query->why = why_nothing(query);
 }
 
-static void query_roots(struct query *query, const struct oracle_hooks *hooks)
+static void make_forecast(struct result *result, const uint8_t *hidden)
 {
-	struct sampler_roots *roots;
-
-	hooks->takes_long(hooks->context);
-	if (sampler_roots_new(&query->rooted.sampler, &roots) < 0)
-		return;
-	while (query->root_count < ROOTS && sampler_roots_searched(roots) < OUTPUTS &&
-	       !hooks->guess.stopped(hooks->guess.context)) {
-		unsigned most = ROOTS - query->root_count, found;
-
-		found = sampler_roots_search(roots, STEP, query->roots + query->root_count, most);
-		query->root_count += found < most ? found : most;
-	}
-	sampler_roots_free(roots);
+	if (!result->files)
+		result->files = hypothesis_files(&result->hypothesis, &result->count);
+	if (result->files && result->count &&
+	    forecast_new(result->files, result->count, hidden, &result->forecast) == 0)
+		result->files = NULL;
 }
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks)
 {
-	if (query->rooted.list)
-		query_roots(query, hooks);
-	else if (!query->track)
-		query_guess(query, hooks);
-	query->given_up = hooks->guess.stopped(hooks->guess.context);
-	for (unsigned i = 0; i < query->result_count; i++) {
-		struct result *result = &query->results[i];
-
-		if (!result->files)
-			result->files = hypothesis_files(&result->hypothesis, &result->count);
-		if (result->files && result->count &&
-		    forecast_new(result->files, result->count, query->observations.hidden,
-				 &result->forecast) == 0)
-			result->files = NULL;
-	}
+	if (query->kind == QUERY_ORDER)
+		run_order(query, hooks);
+	if (query->kind == QUERY_ORIGIN)
+		query->origin_count =
+			streams_origins(&query->results[0].hypothesis.sampler, OUTPUTS,
+					&hooks->search, query->origins, ORIGINS);
+	query->given_up = hooks->search.stopped(hooks->search.context);
+	for (unsigned i = 0; i < query->result_count; i++)
+		make_forecast(&query->results[i], query->observations.hidden);
 }
 
 /* --- answers --------------------------------------------------------------------------------- */
@@ -516,7 +489,7 @@ static void take_next(struct oracle *oracle, struct query *query)
 }
 
 /* The track goes on where its readers are, with the part that is read here. */
-static bool take_part(struct oracle *oracle, struct query *query)
+static bool take_part(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
 {
 	struct track *track = oracle_track(oracle, query->track);
 	struct result *result = &query->results[0];
@@ -539,20 +512,21 @@ static bool take_part(struct oracle *oracle, struct query *query)
 	result->forecast = NULL;
 	oracle->ops.follow(oracle->ops.context, track->forecast);
 	oracle_remember(oracle, &track->hypothesis);
+	say(&track->hypothesis, ret);
 	return true;
 }
 
 /* Several may be right by chance: the next epoch shows which. */
-static void take_roots(struct oracle *oracle, const struct query *query)
+static void take_origins(struct oracle *oracle, const struct query *query)
 {
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (!query->given_up &&
-		    oracle_same_order(&oracle->tracks[i].hypothesis, &query->rooted))
-			oracle->tracks[i].rooted = ROOTED;
-	for (unsigned i = 0; i < query->root_count; i++) {
-		struct hypothesis hypothesis = query->rooted;
+	struct track *track = oracle_track(oracle, query->track);
 
-		hypothesis.sampler = query->roots[i];
+	if (track && !query->given_up)
+		track->origin_searches = ORIGIN_SEARCHES;
+	for (unsigned i = 0; i < query->origin_count; i++) {
+		struct hypothesis hypothesis = query->results[0].hypothesis;
+
+		hypothesis.sampler = query->origins[i];
 		oracle_remember(oracle, &hypothesis);
 	}
 }
@@ -576,40 +550,51 @@ static void query_free(struct query *query)
 	free(query);
 }
 
+/* Readers may have paused: once more, but not for some that pause after each file. */
+static void ask_again(struct oracle *oracle, uint64_t group)
+{
+	if (group == oracle->given_up)
+		return;
+	oracle->given_up = group;
+	oracle->asked = (struct asked){.group = oracle->asked.group, .kinds = oracle->asked.kinds};
+}
+
+static bool take_order(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
+{
+	bool found = false;
+
+	for (unsigned i = query->result_count; i-- > 0;)
+		if (take_hypothesis(oracle, &query->results[i], query)) {
+			say(&query->results[i].hypothesis, ret);
+			found = true;
+		}
+	oracle->asked.kinds = query->asked;
+	note_why(oracle, query, found);
+	if (query->efforts & GUESS_ALL)
+		oracle->too_short = too_short(&query->observations);
+	if (!found && query->given_up)
+		ask_again(oracle, query->group);
+	return found;
+}
+
 bool oracle_answer(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
 {
 	bool found = false;
 
-	take_roots(oracle, query);
-	if (query->part) {
-		found = take_part(oracle, query);
-		if (found)
-			say(&query->results[0].hypothesis, ret);
-	} else if (query->track)
+	if (query->kind == QUERY_ORDER)
+		found = take_order(oracle, query, ret);
+	else if (query->kind == QUERY_PART)
+		found = take_part(oracle, query, ret);
+	else if (query->kind == QUERY_NEXT)
 		take_next(oracle, query);
 	else
-		for (unsigned i = query->result_count; i-- > 0;)
-			if (take_hypothesis(oracle, &query->results[i], query)) {
-				say(&query->results[i].hypothesis, ret);
-				found = true;
-			}
-	if (query->group) {
-		oracle->asked_kinds = query->asked;
-		note_why(oracle, query, found);
-	}
-	if (query->all_seeds)
-		oracle->too_short = too_short(&query->observations);
+		take_origins(oracle, query);
 	if (found) { /* other readers may have begun too */
-		oracle->asked_stage = oracle->asked_hard = 0;
-		oracle->asked_kinds.count = 0;
-	} else if (query->given_up && query->group != oracle->given_up) {
-		/* Once more, but not for readers that pause after each file. */
-		oracle->given_up = query->group;
-		oracle->asked_stage = oracle->asked_hard = oracle->searched = 0;
-		oracle->asked_models = 0;
+		oracle->asked.stage = oracle->asked.hard = 0;
+		oracle->asked.kinds.count = 0;
 	}
 	take_lists(oracle, query, found);
 	query_free(query);
-	oracle->thinking = false;
+	oracle->is_asking = false;
 	return found;
 }

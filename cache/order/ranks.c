@@ -205,7 +205,7 @@ static bool try_seed(const struct candidate *candidate, unsigned depth, struct s
 	return false;
 }
 
-bool ranks_of_many(const struct candidate *candidate, const struct guess_hooks *hooks,
+bool ranks_of_many(const struct candidate *candidate, const struct search_hooks *hooks,
 		   struct sampler *ret)
 {
 	unsigned depth = candidate_depth(candidate, (double)RANKS_SEEDS * RANKS_MOST * RANKS_MOST);

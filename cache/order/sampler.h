@@ -77,27 +77,8 @@ bool sampler_next_is_known(const struct sampler *sampler);
 #define SAMPLER_NEXT 96
 unsigned sampler_next(const struct sampler *sampler, uint32_t n, struct sampler *ret);
 
-/* Looks for a sampler's seed among the outputs of generators with popular seeds: of
- * torch.manual_seed(42), after the initial weights of a model, which may be 10^8. The outputs of
- * all SAMPLER_ROOTS generators together are made at 10^9 a second and more. Among 10^8 of each,
- * chance alone has one equal to the seed with a probability of 1/2: only the next epoch shows
- * whether a root is right, so that the search may go on after one is found. */
 #define SAMPLER_ROOTS 32
 extern const uint32_t sampler_popular[SAMPLER_ROOTS]; /* seeds that people choose, by popularity */
-struct sampler_roots;
-
-/* Returns 0 or -ENOMEM. */
-int sampler_roots_new(const struct sampler *sampler, struct sampler_roots **ret);
-void sampler_roots_free(struct sampler_roots *roots); /* NULL is fine */
-
-/* Goes on by so many outputs of each of the generators, or a few more. What is found is the epoch
- * with its root and word, and the rule SAMPLER_WORDS; the first `most` are written. Returns how
- * many. */
-unsigned sampler_roots_search(struct sampler_roots *roots, uint64_t outputs, struct sampler *ret,
-			      unsigned most);
-
-/* How many outputs of each were looked at. */
-uint64_t sampler_roots_searched(const struct sampler_roots *roots);
 
 /* Adds the ranks of another part of the same world. False: they are SAMPLER_RANKS or more apart. */
 bool sampler_add_ranks(struct sampler *sampler, const struct sampler *other);

@@ -10,7 +10,8 @@
 
 /* ultralytics/data/build.py: 6148914691236517205 + RANK, which is -1 on a single device, 0 and more
  * otherwise. */
-#define ULTRALYTICS 0x55555555u
+static const uint32_t ultralytics[] = {0x55555554, 0x55555555, 0x55555556, 0x55555557, 0x55555558,
+				       0x55555559, 0x5555555a, 0x5555555b, 0x5555555c};
 
 const uint32_t sampler_popular[SAMPLER_ROOTS] = {
 	42,   0,    1,	   1337,	   1234, 123, 3407, 2, 3, 12345, 10,   2023, 2024, 2025,
@@ -46,20 +47,19 @@ struct caller {
 	void *arg;
 };
 
-static bool try_pass(const struct caller *caller, struct sampler sampler)
+static bool try_epoch(const struct caller *caller, struct sampler sampler)
 {
-	if (sampler.part.world == 0)
-		sampler.part = (struct sampler_part){.world = 1, .unit = 1, .ranks = 1};
+	sampler.part = (struct sampler_part){.world = 1, .unit = 1, .ranks = 1};
 	return caller->try(caller->arg, &sampler);
 }
 
 static bool try_word(const struct caller *caller, const uint32_t *words, uint32_t root,
 		     uint32_t word)
 {
-	return try_pass(caller, (struct sampler){.rule = SAMPLER_WORDS,
-						 .seed = words[word],
-						 .root = root,
-						 .word = word});
+	return try_epoch(caller, (struct sampler){.rule = SAMPLER_WORDS,
+						  .seed = words[word],
+						  .root = root,
+						  .word = word});
 }
 
 /* A seed is the second of two outputs, so never number 0. 3: after DataLoader's base_seed. 1: of a
@@ -91,7 +91,7 @@ static bool try_numpy(const struct caller *caller, uint32_t root)
 
 	mt19937_init(&mt, root);
 	for (unsigned i = 0; i < 8; i++)
-		if (try_pass(caller, (struct sampler){.seed = mt19937_next(&mt) & INT32_MAX}))
+		if (try_epoch(caller, (struct sampler){.seed = mt19937_next(&mt) & INT32_MAX}))
 			return true;
 	return false;
 }
@@ -100,58 +100,40 @@ static bool try_numpy(const struct caller *caller, uint32_t root)
  * base_seed too. */
 static bool try_generator(const struct caller *caller, uint32_t root)
 {
-	return try_pass(caller, (struct sampler){.rule = SAMPLER_STREAM, .seed = root, .skip = 2});
+	return try_epoch(caller, (struct sampler){.rule = SAMPLER_STREAM, .seed = root, .skip = 2});
 }
 
 /* RandomSampler(generator=...), which gives nothing else. */
 static bool try_seed(const struct caller *caller, uint32_t root)
 {
-	return try_pass(caller, (struct sampler){.seed = root});
+	return try_epoch(caller, (struct sampler){.seed = root});
 }
 
-typedef bool try_root_fn(const struct caller *caller, uint32_t root);
-
-static bool try_roots(const struct caller *caller, const uint32_t *roots, unsigned count,
-		      try_root_fn *try_root)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (try_root(caller, roots[i]))
-			return true;
-	return false;
-}
-
-static bool try_popular(const struct caller *caller, try_root_fn *try_root)
-{
-	return try_roots(caller, sampler_popular, COUNT(sampler_popular), try_root);
-}
-
-static bool try_rare(const struct caller *caller, try_root_fn *try_root)
-{
-	return try_roots(caller, rare, COUNT(rare), try_root);
-}
-
-static bool try_all(const struct caller *caller, try_root_fn *try_root)
-{
-	for (uint32_t root = 0; root < PLAIN_ROOTS; root++)
-		if (try_root(caller, root))
-			return true;
-	return try_rare(caller, try_root);
-}
-
-static bool try_ultralytics(const struct caller *caller)
-{
-	for (uint32_t rank = 0; rank <= 8; rank++)
-		if (try_generator(caller, ULTRALYTICS - 1 + rank))
-			return true;
-	return false;
-}
+/* Likeliest first. `plain`: all seeds below it are tried too. */
+static const struct {
+	bool (*try)(const struct caller *caller, uint32_t root);
+	const uint32_t *roots;
+	unsigned count, plain;
+} conventions[] = {
+	{try_words, sampler_popular, COUNT(sampler_popular), 0},
+	{try_generator, sampler_popular, COUNT(sampler_popular), 0},
+	{try_generator, ultralytics, COUNT(ultralytics), 0},
+	{try_generator, rare, COUNT(rare), PLAIN_ROOTS},
+	{try_seed, rare, COUNT(rare), 0},
+	{try_numpy, rare, COUNT(rare), PLAIN_ROOTS},
+	{try_words, rare, COUNT(rare), PLAIN_ROOTS},
+};
 
 void sampler_each_known(sampler_try_fn *try, void *arg)
 {
 	const struct caller caller = {.try = try, .arg = arg};
 
-	if (!try_popular(&caller, try_words) && !try_popular(&caller, try_generator) &&
-	    !try_ultralytics(&caller) && !try_all(&caller, try_generator) &&
-	    !try_rare(&caller, try_seed) && !try_all(&caller, try_numpy))
-		try_all(&caller, try_words);
+	for (unsigned at = 0; at < COUNT(conventions); at++) {
+		for (uint32_t root = 0; root < conventions[at].plain; root++)
+			if (conventions[at].try(&caller, root))
+				return;
+		for (unsigned i = 0; i < conventions[at].count; i++)
+			if (conventions[at].try(&caller, conventions[at].roots[i]))
+				return;
+	}
 }

@@ -18,11 +18,6 @@ static struct sampler *add(struct list *list, const struct sampler *sampler, enu
 	return next;
 }
 
-static void add_reseed(struct list *list, const struct sampler *sampler)
-{
-	add(list, sampler, SAMPLER_RESEED)->seed++;
-}
-
 /* Where permutations are neither filled up nor cut, ranks take every world-th place of all of them
  * in a row: the next one begins with another rank if world does not divide n. */
 static void go_on(struct sampler_part *part, uint32_t n)
@@ -31,62 +26,49 @@ static void go_on(struct sampler_part *part, uint32_t n)
 		part->first = (part->first + part->world - n % part->world) % part->world;
 }
 
-static struct sampler *add_stream(struct list *list, const struct sampler *sampler, uint64_t step)
+static struct sampler *add_stream(struct list *list, const struct sampler *sampler, uint32_t n,
+				  uint64_t step)
 {
 	struct sampler *next = add(list, sampler, SAMPLER_STREAM);
 
 	next->skip += step;
 	next->step = step;
+	go_on(&next->part, n);
 	return next;
 }
 
-/* One permutation after the other, each of n - 1 outputs: RandomSampler of torchdata
- * (stateful_dataloader/sampler.py), and over the stream detectron2's TrainingSampler
- * (detectron2/data/samplers/distributed_sampler.py) and MMEngine's InfiniteSampler
- * (mmengine/dataset/sampler.py). */
+/* One permutation after the other: torchdata's RandomSampler (stateful_dataloader/sampler.py), and
+ * over the stream detectron2's TrainingSampler (detectron2/data/samplers/distributed_sampler.py)
+ * and MMEngine's InfiniteSampler (mmengine/dataset/sampler.py). */
 static void add_plain_stream(struct list *list, const struct sampler *sampler, uint32_t n)
 {
-	struct sampler *next = add_stream(list, sampler, n - 1);
+	struct sampler bare = *sampler;
 
-	if (sampler->part.world > 1 && sampler->part.unit == 1) {
-		next->part.bare = true;
-		go_on(&next->part, n);
-	}
+	bare.part.bare = sampler->part.world > 1 && sampler->part.unit == 1;
+	add_stream(list, &bare, n, n - 1);
 }
 
-/* Ultralytics makes a new loader for the last epochs (close_mosaic), when the workers of the old
- * one have begun one more epoch. */
-static void add_reset(struct list *list, const struct sampler *sampler, uint32_t n)
-{
-	uint64_t one = n - 1;
-
-	add_stream(list, sampler, 3 * one + 2)->step = 2 * one;
-}
-
-/* torch's RandomSampler (torch/utils/data/sampler.py) makes another permutation at the end of each
- * epoch and takes nothing of it: 2 (n - 1). So do Accelerate, which gives it a generator
- * (prepare_data_loader()), and Ultralytics (ultralytics/data/build.py). DataLoader draws 2 outputs
- * more when the generator is its own (torch/utils/data/dataloader.py, base_seed), once an epoch if
- * the workers do not persist, and a loader for validation with the same generator another 2. Before
- * torch 1.5 there was one permutation an epoch, of the default generator. */
+/* A permutation takes n - 1 outputs.
+ *
+ * torch's RandomSampler (torch/utils/data/sampler.py) makes another one at the end of each epoch
+ * and takes nothing of it. So do Accelerate, which gives it a generator (prepare_data_loader()),
+ * and Ultralytics (ultralytics/data/build.py). DataLoader draws 2 outputs more when the generator
+ * is its own (torch/utils/data/dataloader.py, base_seed), once an epoch if the workers do not
+ * persist, and a loader for validation with the same generator another 2. Before torch 1.5 there
+ * was one permutation an epoch, of the default generator. */
 static void add_streams(struct list *list, const struct sampler *sampler, uint32_t n)
 {
 	uint64_t one = n - 1;
 
-	add_stream(list, sampler, 2 * one + 2);
-	add_stream(list, sampler, 2 * one);
+	add_stream(list, sampler, n, 2 * one + 2);
+	add_stream(list, sampler, n, 2 * one);
 	add_plain_stream(list, sampler, n);
-	add_stream(list, sampler, 2 * one + 4);
-	add_stream(list, sampler, one + 2);
-	add_stream(list, sampler, one + 4);
-	add_reset(list, sampler, n);
-}
-
-static void go_on_stream(struct list *list, const struct sampler *sampler, uint32_t n)
-{
-	struct sampler *next = add_stream(list, sampler, sampler->step);
-
-	go_on(&next->part, n);
+	add_stream(list, sampler, n, 2 * one + 4);
+	add_stream(list, sampler, n, one + 2);
+	add_stream(list, sampler, n, one + 4);
+	/* Ultralytics makes a new loader for the last epochs (close_mosaic), when the workers of
+	 * the old one have begun one more epoch. */
+	add_stream(list, sampler, n, 3 * one + 2)->step = 2 * one;
 }
 
 static void add_word(struct list *list, const struct sampler *sampler, const uint32_t *words,
@@ -132,13 +114,6 @@ static void add_known_word(struct list *list, const struct sampler *sampler)
 	next->seed = mt19937_next(&mt);
 }
 
-static void add_unknown(struct list *list, const struct sampler *sampler, uint32_t n)
-{
-	add_reseed(list, sampler);
-	add(list, sampler, SAMPLER_SAME);
-	add_streams(list, sampler, n);
-}
-
 bool sampler_next_is_known(const struct sampler *sampler)
 {
 	bool by_step = sampler->rule == SAMPLER_STREAM || sampler->rule == SAMPLER_WORDS;
@@ -150,28 +125,17 @@ unsigned sampler_next(const struct sampler *sampler, uint32_t n, struct sampler 
 {
 	struct list list = {.ret = ret};
 
-	switch (sampler->rule) {
-	case SAMPLER_UNKNOWN:
-		add_unknown(&list, sampler, n);
-		break;
-	case SAMPLER_SAME:
+	if (sampler->rule == SAMPLER_UNKNOWN || sampler->rule == SAMPLER_RESEED)
+		add(&list, sampler, SAMPLER_RESEED)->seed++;
+	if (sampler->rule == SAMPLER_UNKNOWN || sampler->rule == SAMPLER_SAME)
 		add(&list, sampler, SAMPLER_SAME);
-		break;
-	case SAMPLER_RESEED:
-		add_reseed(&list, sampler);
-		break;
-	case SAMPLER_STREAM:
-		if (sampler->step)
-			go_on_stream(&list, sampler, n);
-		else
-			add_streams(&list, sampler, n);
-		break;
-	case SAMPLER_WORDS:
-		if (sampler->step)
-			add_known_word(&list, sampler);
-		else
-			add_words(&list, sampler, n);
-		break;
-	}
+	if (sampler->rule == SAMPLER_WORDS && sampler->step)
+		add_known_word(&list, sampler);
+	else if (sampler->rule == SAMPLER_WORDS)
+		add_words(&list, sampler, n);
+	else if (sampler->rule == SAMPLER_STREAM && sampler->step)
+		add_stream(&list, sampler, n, sampler->step);
+	else if (!sampler_next_is_known(sampler))
+		add_streams(&list, sampler, n);
 	return list.count;
 }

@@ -76,4 +76,14 @@ unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_fou
 unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
 			    struct seeds_found *ret, unsigned most);
 
+/* How the caller of a long search does it. */
+struct search_hooks {
+	void *context;
+	/* Finds the matches among the seeds from `from` to `to`, multiples of SEEDS_STEP, on as
+	 * many threads as it likes; may stop early. Returns how many; writes the first `most`. */
+	unsigned (*search)(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+			   struct seeds_found *ret, unsigned most);
+	bool (*stopped)(void *context); /* nobody wants to know any more */
+};
+
 #endif

@@ -1,10 +1,13 @@
 /* Seeds that a usual script draws: torch.manual_seed(42), a model, DataLoader(shuffle=True).
  *
- * RandomSampler seeds each epoch with an output of the default generator. Its seed is one that
- * people choose (sampler_popular), and the weights of the model have taken 10^6 to 10^8 outputs
- * before. So these outputs are tried: where the weights of well-known models end
- * (streams_depths.h), and near the beginning, where those of small ones do. The likeliest
- * generators come first.
+ * RandomSampler seeds each epoch with an output of the default generator. The seed of that
+ * generator is one that people choose (sampler_popular), and the weights of the model have taken
+ * 10^6 to 10^8 outputs before. Its outputs are made eight generators at a time:
+ *
+ *	streams_search   which of them fits: tried are those near the beginning, and those where the
+ *	                 weights of well-known models end (streams_depths.h), likeliest first
+ *	streams_follow   which later one fits, of the generator of a known epoch
+ *	streams_origins  which of them is the seed of an epoch that was found in another way
  *
  * A seed is the second output of a pair. Weights are mostly even in number, so that it is one with
  * an odd number; after a head for an odd number of classes it is not.
@@ -16,21 +19,21 @@
 #include "cache/order/sampler.h"
 #include "cache/order/seeds.h"
 
-struct streams;
+/* Returns whether an output is a seed of `seeds`, which has one way: *ret is then that epoch, with
+ * the rule SAMPLER_WORDS. Takes 4 s at most. */
+bool streams_search(const struct seeds *seeds, const struct search_hooks *hooks,
+		    struct sampler *ret);
 
-/* Returns 0 or -ENOMEM. */
-int streams_new(struct streams **ret);
-void streams_free(struct streams *streams); /* NULL is fine */
-
-/* Tries the next outputs, for a few milliseconds. Returns whether one is a seed of `seeds`, which
- * has one way: *ret is then its pass, with the rule SAMPLER_WORDS. */
-bool streams_try(struct streams *streams, const struct seeds *seeds, struct sampler *ret);
-/* Whether there is nothing left to try. */
-bool streams_ended(const struct streams *streams);
-
-/* What follows a known epoch in its generator, when something drew from it meanwhile (dropout, a
- * loader for validation): tries so many outputs after its word. */
+/* The same for the STREAMS_AFTER outputs after the word of a known epoch: something drew from its
+ * generator meanwhile (dropout, a loader for validation). */
 #define STREAMS_AFTER 1048576
 bool streams_follow(const struct sampler *known, const struct seeds *seeds, struct sampler *ret);
+
+/* Looks for the sampler's seed among the first `outputs` of each generator: 10^9 a second of all
+ * of them together, and more. What is found is the same epoch with root, word and the rule
+ * SAMPLER_WORDS; returns how many, `most` at most. Among 10^8 outputs of each, chance alone has one
+ * equal to the seed with a probability of 1/2: only the next epoch shows which one is right. */
+unsigned streams_origins(const struct sampler *sampler, uint64_t outputs,
+			 const struct search_hooks *hooks, struct sampler *ret, unsigned most);
 
 #endif

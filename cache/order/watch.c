@@ -278,15 +278,7 @@ void watch_explain(struct watch *watch, uint32_t id, uint64_t forecast)
 
 /* --- readers side by side --------------------------------------------------------------------- */
 
-/* The readers that read while the youngest of them began. */
-struct group {
-	uint64_t youngest; /* the turn with which it began; 0: there is no group */
-	uint64_t began;	   /* the same of the oldest */
-	uint32_t longest;  /* beginning of one of them, */
-	uint32_t shortest; /* and of another; of reader 0, what each of many readers may have */
-};
-
-static bool is_member(const struct group *group, const struct reader *reader)
+static bool is_member(const struct watch_group *group, const struct reader *reader)
 {
 	uint32_t least = group->longest < WATCH_RUN ? group->longest / 4 : WATCH_RUN / 4;
 
@@ -306,7 +298,7 @@ static uint64_t last_began(const struct watch *watch)
 	return began;
 }
 
-static void measure_group(const struct watch *watch, struct group *group)
+static void measure_group(const struct watch *watch, struct watch_group *group)
 {
 	group->shortest = group->longest;
 	group->began = watch->turns + 1;
@@ -324,10 +316,10 @@ static void measure_group(const struct watch *watch, struct group *group)
 	}
 }
 
-static struct group find_group(const struct watch *watch)
+struct watch_group watch_group(const struct watch *watch)
 {
 	uint64_t last = last_began(watch);
-	struct group group = {0};
+	struct watch_group group = {0};
 
 	for (const struct reader *reader = watch->readers; reader < watch->readers + READERS;
 	     reader++)
@@ -345,7 +337,7 @@ static struct group find_group(const struct watch *watch)
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 {
 	uint64_t first = watch->logged > WATCH_LOG ? watch->logged - WATCH_LOG : 0;
-	struct group group = find_group(watch);
+	struct watch_group group = watch_group(watch);
 	unsigned count = 0;
 
 	if (group.youngest == 0)
@@ -361,37 +353,13 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 	return count;
 }
 
-static uint64_t stage_of(const struct group *group, uint32_t beginning)
+uint64_t watch_stage(const struct watch_group *group, uint32_t beginning)
 {
 	unsigned doubled = 0;
 
 	while (beginning >> doubled > 1 && doubled < 6)
 		doubled++;
 	return group->youngest ? group->youngest << 3 | doubled : 0;
-}
-
-uint64_t watch_stage(const struct watch *watch)
-{
-	struct group group = find_group(watch);
-
-	return stage_of(&group, group.longest);
-}
-
-uint64_t watch_stage_of_all(const struct watch *watch)
-{
-	struct group group = find_group(watch);
-
-	return stage_of(&group, group.shortest);
-}
-
-uint32_t watch_shortest(const struct watch *watch)
-{
-	return find_group(watch).shortest;
-}
-
-uint64_t watch_began(const struct watch *watch)
-{
-	return find_group(watch).began;
 }
 
 unsigned watch_recent(const struct watch *watch, uint64_t since, uint32_t *ret)

@@ -45,21 +45,23 @@ struct watch_access {
 	uint32_t nth; /* of this reader's beginning, from 0 */
 };
 
-/* The beginnings of a group of readers, in order of time: of those that were still reading when the
- * youngest of them began, and have come at least a fourth as far as the longest. `ret` has room for
- * WATCH_LOG. Returns how many. */
+/* The readers that still read when the youngest of them began, and have come at least a fourth as
+ * far as the longest. */
+struct watch_group {
+	uint64_t youngest; /* the turn with which it began; 0: there is no group */
+	uint64_t began;	   /* the same of the oldest */
+	uint32_t longest;  /* beginning: accesses of one of them, */
+	uint32_t shortest; /* and of another; of reader 0, as many as each of many readers may
+			    * have */
+};
+struct watch_group watch_group(const struct watch *watch);
+
+/* Their beginnings in order of time. `ret` has room for WATCH_LOG. Returns how many. */
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret);
 
-/* Changes when the beginnings say more than before: the group (the turn with which its youngest
- * began) << 3, and how often the longest beginning has doubled, up to 6. 0: there is no group. */
-uint64_t watch_stage(const struct watch *watch);
-/* The same of the shortest beginning. */
-uint64_t watch_stage_of_all(const struct watch *watch);
-/* Accesses of the shortest beginning; of reader 0, as many as each of many readers may have. */
-uint32_t watch_shortest(const struct watch *watch);
-
-/* The turn with which the oldest of the group began. */
-uint64_t watch_began(const struct watch *watch);
+/* Changes when a beginning of the group says more than before: `youngest` << 3, and how often the
+ * beginning has doubled, up to 6. 0: there is no group. */
+uint64_t watch_stage(const struct watch_group *group, uint32_t beginning);
 
 /* The last files that were asked for, by any reader, from that turn on, in order of time. `ret` has
  * room for WATCH_RECENT. */

@@ -35,7 +35,7 @@ struct world {
 	uint64_t most;	/* seeds are searched up to here, */
 	double least;	/* for lists of so many files */
 	uint64_t searched;
-	unsigned long_queries;
+	unsigned long_searches;
 	bool models;	/* they are tried too */
 	unsigned looks; /* at whether to stop */
 	bool gives_up;	/* as soon as it thinks hard */
@@ -120,7 +120,7 @@ static inline bool stopped(void *context)
 	struct world *world = context;
 
 	world->looks++;
-	return world->gives_up && world->long_queries > 0;
+	return world->gives_up && world->long_searches > 0;
 }
 
 static inline unsigned search(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
@@ -129,18 +129,15 @@ static inline unsigned search(void *context, const struct seeds *seeds, uint64_t
 	struct world *world = context;
 	unsigned count = 0;
 
-	for (; from < to && from < world->most && count == 0; from += SEEDS_STEP) {
+	world->long_searches += to == SEEDS_ALL;
+	if (to == SEEDS_ALL) /* the others were tried before */
+		from = GUESS_TYPED;
+	for (; from < to && from < world->most && count == 0 && !stopped(context);
+	     from += SEEDS_STEP) {
 		count = seeds_search(seeds, (uint32_t)from, ret, most);
 		world->searched += SEEDS_STEP;
 	}
 	return count;
-}
-
-static inline void takes_long(void *context)
-{
-	struct world *world = context;
-
-	world->long_queries++;
 }
 
 static inline int files_in_a_row(const char *name, uint32_t first, uint32_t count,
@@ -200,9 +197,8 @@ static inline uint64_t kind(void *context, uint64_t file)
 static inline struct oracle_hooks hooks_of(struct world *world)
 {
 	return (struct oracle_hooks){
-		.guess = {.context = world, .search = search, .stopped = stopped},
+		.search = {.context = world, .search = search, .stopped = stopped},
 		.context = world,
-		.takes_long = takes_long,
 		.lists = lists,
 		.kind = kind,
 	};

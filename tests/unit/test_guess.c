@@ -73,13 +73,11 @@ static bool stopped(void *context)
 /* With more and more effort, as the oracle does. */
 static bool find(struct world *world, struct hypothesis *ret)
 {
-	const struct guess_hooks hooks = {.context = world, .search = search, .stopped = stopped};
-	enum guess_effort most = world->all_seeds ? GUESS_ALL : GUESS_MORE;
+	const struct search_hooks hooks = {.context = world, .search = search, .stopped = stopped};
+	unsigned all = world->all_seeds ? GUESS_ALL : 0;
 
-	for (enum guess_effort effort = GUESS_LIKELY; effort <= most; effort++)
-		if (effort != GUESS_MODELS && guess(&world->observations, effort, &hooks, ret))
-			return true;
-	return false;
+	return guess(&world->observations, GUESS_LIKELY | GUESS_RANKS | GUESS_MORE | all, &hooks,
+		     ret);
 }
 
 /* A list of n files from `base` on. */

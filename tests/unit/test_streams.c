@@ -23,6 +23,15 @@ static uint32_t output(uint32_t root, uint64_t word)
 	return mt19937_next(&mt);
 }
 
+static bool stopped(void *context)
+{
+	return context != NULL;
+}
+
+static int busy;
+static const struct search_hooks patient = {.stopped = stopped};
+static const struct search_hooks hurried = {.stopped = stopped, .context = &busy};
+
 /* Two workers have read a batch each of the order of a seed. */
 static struct seeds *look(uint32_t seed)
 {
@@ -47,20 +56,14 @@ static struct seeds *look(uint32_t seed)
 static void check_found(uint32_t root, uint64_t word)
 {
 	struct seeds *seeds = look(output(root, word));
-	struct streams *streams;
 	struct sampler sampler = {0};
-	bool found = false;
 
-	assert_int_equal(streams_new(&streams), 0);
-	while (!found && !streams_ended(streams))
-		found = streams_try(streams, seeds, &sampler);
-	assert_true(found);
+	assert_true(streams_search(seeds, &patient, &sampler));
 	assert_int_equal(sampler.rule, SAMPLER_WORDS);
 	assert_int_equal(sampler.seed, output(root, word));
 	assert_int_equal(sampler.root, root);
 	assert_int_equal(sampler.word, word);
 	assert_int_equal(sampler.step, 0);
-	streams_free(streams);
 	seeds_free(seeds);
 }
 
@@ -114,6 +117,63 @@ static void what_comes_too_late_does_not_follow(void **state)
 	seeds_free(seeds);
 }
 
+static void a_search_ends_when_nobody_waits_for_it(void **state)
+{
+	struct seeds *seeds = look(output(42, 22846824 + 3));
+	struct sampler sampler = {.seed = output(42, 1003)}, origin;
+
+	(void)state;
+	assert_false(streams_search(seeds, &hurried, &sampler));
+	assert_int_equal(streams_origins(&sampler, 1 << 20, &hurried, &origin, 1), 0);
+	seeds_free(seeds);
+}
+
+/* --- origins ---------------------------------------------------------------------------------- */
+
+/* Whether the epoch whose seed is that output is found among so many. */
+static bool has_origin(uint32_t root, uint64_t word, uint64_t outputs)
+{
+	const struct sampler sampler = {.seed = output(root, word),
+					.part = {.world = 2, .unit = 1, .ranks = 1}};
+	struct sampler found[8];
+	unsigned count = streams_origins(&sampler, outputs, &patient, found, 8);
+	bool is_found = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(found[i].rule, SAMPLER_WORDS);
+		assert_int_equal(found[i].seed, sampler.seed);
+		assert_int_equal(found[i].part.world, 2);
+		is_found |= found[i].root == root && found[i].word == word;
+	}
+	return is_found;
+}
+
+static void a_seed_is_found_after_the_weights_of_a_model(void **state)
+{
+	static const uint64_t words[] = {1, 226, 227, 396, 397, 622, 623, 624, 1234567};
+	static const uint32_t roots[] = {42, 0, 4053586177u};
+
+	(void)state;
+	for (unsigned r = 0; r < sizeof(roots) / sizeof(*roots); r++)
+		for (unsigned w = 0; w < sizeof(words) / sizeof(*words); w++)
+			assert_true(has_origin(roots[r], words[w], words[w] + 1));
+	assert_false(has_origin(1337, 100000, 50000));
+}
+
+static void the_first_output_is_no_seed(void **state)
+{
+	(void)state;
+	assert_false(has_origin(42, 0, 1000));
+}
+
+static void no_more_origins_are_written_than_there_is_room_for(void **state)
+{
+	const struct sampler sampler = {.seed = output(42, 1003)};
+
+	(void)state;
+	assert_int_equal(streams_origins(&sampler, 2000, &patient, NULL, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +182,10 @@ int main(void)
 		cmocka_unit_test(a_seed_behind_a_small_model_is_found),
 		cmocka_unit_test(what_follows_in_the_generator_is_found),
 		cmocka_unit_test(what_comes_too_late_does_not_follow),
+		cmocka_unit_test(a_search_ends_when_nobody_waits_for_it),
+		cmocka_unit_test(a_seed_is_found_after_the_weights_of_a_model),
+		cmocka_unit_test(the_first_output_is_no_seed),
+		cmocka_unit_test(no_more_origins_are_written_than_there_is_room_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

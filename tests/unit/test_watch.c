@@ -11,6 +11,20 @@
 #define FORECAST 7
 #define CHANCE	 0.01 /* with which anybody's file is foreseen */
 
+static uint64_t stage_of(const struct watch *watch)
+{
+	const struct watch_group group = watch_group(watch);
+
+	return watch_stage(&group, group.longest);
+}
+
+static uint64_t stage_of_all(const struct watch *watch)
+{
+	const struct watch_group group = watch_group(watch);
+
+	return watch_stage(&group, group.shortest);
+}
+
 static struct watch_access seen[WATCH_LOG];
 
 static int setup(void **state)
@@ -91,14 +105,14 @@ static void no_more_than_a_beginning_is_kept(void **state)
 static void the_stage_changes_as_the_beginning_doubles(void **state)
 {
 	struct watch *watch = *state;
-	uint64_t last = watch_stage(watch);
+	uint64_t last = stage_of(watch);
 	unsigned changes = 0;
 
 	assert_int_equal(last, 0);
 	for (uint32_t i = 0; i < 1000; i++) {
 		ask(watch, 10, file_of(i), false);
-		changes += watch_stage(watch) != last;
-		last = watch_stage(watch);
+		changes += stage_of(watch) != last;
+		last = stage_of(watch);
 	}
 	assert_int_equal(changes, 5); /* 4, 8, 16, 32, 64 */
 }
@@ -112,12 +126,12 @@ static void the_shortest_beginning_says_when_all_have_come_so_far(void **state)
 		if (i % 2)
 			ask(watch, 11, file_of(2 * i + 1), false);
 	}
-	assert_int_equal(watch_shortest(watch), 20);
-	assert_true(watch_stage_of_all(watch) < watch_stage(watch));
+	assert_int_equal(watch_group(watch).shortest, 20);
+	assert_true(stage_of_all(watch) < stage_of(watch));
 	for (uint32_t i = 0; i < 20; i++)
 		ask(watch, 11, file_of(1000 + i), false);
-	assert_int_equal(watch_shortest(watch), 40);
-	assert_int_equal(watch_stage_of_all(watch), watch_stage(watch));
+	assert_int_equal(watch_group(watch).shortest, 40);
+	assert_int_equal(stage_of_all(watch), stage_of(watch));
 }
 
 static void many_under_one_id_have_a_part_of_its_beginning_each(void **state)
@@ -126,7 +140,7 @@ static void many_under_one_id_have_a_part_of_its_beginning_each(void **state)
 
 	for (uint32_t i = 0; i < 8 * 20; i++)
 		ask(watch, 0, file_of(i), false);
-	assert_int_equal(watch_shortest(watch), 20);
+	assert_int_equal(watch_group(watch).shortest, 20);
 }
 
 static void what_is_foreseen_is_no_beginning(void **state)

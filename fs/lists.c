@@ -108,24 +108,19 @@ struct kind {
  * glob.glob() is as os.walk(). Sources: torchvision/datasets/folder.py; timm's
  * readers/reader_image_folder.py; CPython's os.py, glob.py and pathlib. */
 static const struct kind likely[] = {
-	{"images in %1$s, sorted", {LISTS_FLAT, LISTS_STRING, LISTS_TORCHVISION, false, false}},
-	{"*%2$s in %1$s, sorted", {LISTS_FLAT, LISTS_STRING, LISTS_SUFFIX, false, false}},
-	{"%1$s as ImageFolder", {LISTS_CLASSES, LISTS_STRING, LISTS_TORCHVISION, true, false}},
-	{"%1$s as timm's folder", {LISTS_MIXED, LISTS_NATURAL, LISTS_TIMM, true, false}},
-	{"paths of images below %1$s, sorted",
-	 {LISTS_MIXED, LISTS_PATH, LISTS_TORCHVISION, false, false}},
-	{"paths of *%2$s below %1$s, sorted", {LISTS_MIXED, LISTS_PATH, LISTS_SUFFIX, true, true}},
+	{"images in %1$s, sorted", {LISTS_FLAT, LISTS_TORCHVISION, false, false}},
+	{"*%2$s in %1$s, sorted", {LISTS_FLAT, LISTS_SUFFIX, false, false}},
+	{"%1$s as ImageFolder", {LISTS_CLASSES, LISTS_TORCHVISION, true, false}},
+	{"%1$s as timm's folder", {LISTS_NATURAL, LISTS_TIMM, true, false}},
+	{"paths of images below %1$s, sorted", {LISTS_PATHS, LISTS_TORCHVISION, false, false}},
+	{"paths of *%2$s below %1$s, sorted", {LISTS_PATHS, LISTS_SUFFIX, true, true}},
 };
 
 static const struct kind others[] = {
-	{"%1$s as DatasetFolder of *%2$s",
-	 {LISTS_CLASSES, LISTS_STRING, LISTS_SUFFIX_FOLD, true, false}},
-	{"Path objects of *%2$s below %1$s, sorted",
-	 {LISTS_MIXED, LISTS_STRING, LISTS_SUFFIX, false, false}},
-	{"images below %1$s as os.walk lists them",
-	 {LISTS_FILES_FIRST, LISTS_BYTES, LISTS_TORCHVISION, false, false}},
-	{"*%2$s below %1$s as os.walk lists them",
-	 {LISTS_FILES_FIRST, LISTS_BYTES, LISTS_SUFFIX, false, false}},
+	{"%1$s as DatasetFolder of *%2$s", {LISTS_CLASSES, LISTS_SUFFIX_FOLD, true, false}},
+	{"Path objects of *%2$s below %1$s, sorted", {LISTS_PARTS, LISTS_SUFFIX, false, false}},
+	{"images below %1$s as os.walk lists them", {LISTS_WALK, LISTS_TORCHVISION, false, false}},
+	{"*%2$s below %1$s as os.walk lists them", {LISTS_WALK, LISTS_SUFFIX, false, false}},
 };
 
 /* Whether a file `level` directories below is in a list of that kind. */
@@ -133,7 +128,7 @@ static bool may_have(const struct list_search *s, const struct lists_order *orde
 {
 	if (order->keep >= LISTS_SUFFIX && s->suffix.len == 0)
 		return false;
-	if (order->shape == LISTS_FLAT ? level > 0 : level == 0 && order->shape == LISTS_CLASSES)
+	if (order->key == LISTS_FLAT ? level > 0 : level == 0 && order->key == LISTS_CLASSES)
 		return false;
 	return lists_keeps(order, s->suffix, s->name);
 }
@@ -167,7 +162,7 @@ static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 	dataset_entry(s->dataset, directory, &entry);
 	lone = level > 0 && entry.children == 1;
 	for (size_t i = 0; i < count && r == 0 && s->count < LISTS_MAX; i++) {
-		if (lone && kinds[i].order.shape != LISTS_CLASSES)
+		if (lone && kinds[i].order.key != LISTS_CLASSES)
 			continue; /* as those of the only directory in it */
 		if (may_have(s, &kinds[i].order, level))
 			r = find_tree(s, directory, path.data, &kinds[i], &files);
@@ -177,32 +172,26 @@ static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 
 /* --- texts --------------------------------------------------------------------------------- */
 
-static const struct {
-	const char *suffix;
-	bool json;
-} text_kinds[] = {{".txt", false}, {".csv", false}, {".tsv", false},
-		  {".lst", false}, {".json", true}, {".jsonl", true}};
-#define TEXT_KINDS (sizeof(text_kinds) / sizeof(*text_kinds))
+/* The last of them are JSON. */
+static const char *const text_suffixes[] = {".txt", ".csv", ".tsv", ".lst", ".json", ".jsonl"};
+#define TEXT_LINES 4
+#define TEXT_KINDS (sizeof(text_suffixes) / sizeof(*text_suffixes))
 
-/* Which of text_kinds a name is of; TEXT_KINDS: none. */
-static size_t text_kind(const char *name, size_t len)
+/* Which of text_suffixes a file has; TEXT_KINDS: none. */
+static size_t text_kind(const struct dataset_entry *entry)
 {
+	struct lists_word suffix = lists_suffix((struct lists_word){entry->name, entry->name_len});
 	size_t i = 0;
 
-	for (; i < TEXT_KINDS; i++) {
-		size_t suffix = strlen(text_kinds[i].suffix);
-
-		if (len > suffix && name[len - suffix] == '.' &&
-		    strncasecmp(name + len - suffix, text_kinds[i].suffix, suffix) == 0)
-			break;
-	}
+	while (i < TEXT_KINDS && (strlen(text_suffixes[i]) != suffix.len ||
+				  strncasecmp(suffix.text, text_suffixes[i], suffix.len) != 0))
+		i++;
 	return i;
 }
 
 static bool is_text(const struct dataset_entry *entry)
 {
-	return format_is_file(entry->kind) &&
-	       text_kind(entry->name, entry->name_len) < TEXT_KINDS && entry->size > 0 &&
+	return format_is_file(entry->kind) && text_kind(entry) < TEXT_KINDS && entry->size > 0 &&
 	       entry->size <= TEXT_MAX;
 }
 
@@ -271,7 +260,6 @@ static int read_text(struct list_search *s, uint32_t number)
 	SCOPE(lists_text_release) struct lists_text text = {0};
 	SCOPE_FREE char *data = NULL;
 	struct dataset_entry entry;
-	bool json;
 	int r;
 
 	dataset_entry(s->dataset, number, &entry);
@@ -283,8 +271,8 @@ static int read_text(struct list_search *s, uint32_t number)
 		return -ENOMEM;
 	if (dataset_read(s->dataset, number, data, entry.size, 0, true) != (ssize_t)entry.size)
 		return 0;
-	json = text_kinds[text_kind(entry.name, entry.name_len)].json;
-	r = lists_text(s->dataset, s->file, data, entry.size, json, &text);
+	r = lists_text(s->dataset, s->file, data, entry.size, text_kind(&entry) >= TEXT_LINES,
+		       &text);
 	return r < 0 ? r : find_text(s, number, &text);
 }
 
@@ -303,8 +291,8 @@ static int find_texts(struct list_search *s, uint32_t directory, uint32_t withou
 
 /* --- the directories of the file ----------------------------------------------------------- */
 
-/* The directories of the file, from the nearest on. */
-static int find_likely(struct list_search *s)
+/* From the nearest on, what programs make of them, and the texts in them. */
+static int find_levels(struct list_search *s, const struct kind *kinds, size_t count, bool texts)
 {
 	uint32_t from = s->file;
 	int r = 0;
@@ -312,22 +300,10 @@ static int find_likely(struct list_search *s)
 	for (unsigned level = 0; level < LEVELS_MAX && from != 0 && r == 0; level++) {
 		uint32_t directory = parent_directory(s, from);
 
-		r = find_trees(s, directory, level, likely, sizeof(likely) / sizeof(*likely));
-		if (r == 0)
+		r = find_trees(s, directory, level, kinds, count);
+		if (r == 0 && texts)
 			r = find_texts(s, directory, from);
 		from = directory;
-	}
-	return r;
-}
-
-static int find_others(struct list_search *s)
-{
-	uint32_t directory = s->file;
-	int r = 0;
-
-	for (unsigned level = 0; level < LEVELS_MAX && directory != 0 && r == 0; level++) {
-		directory = parent_directory(s, directory);
-		r = find_trees(s, directory, level, others, sizeof(others) / sizeof(*others));
 	}
 	return r;
 }
@@ -351,6 +327,6 @@ int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_fo
 	s.file = place.entry;
 	s.name = (struct lists_word){entry.name, entry.name_len};
 	s.suffix = lists_suffix(s.name);
-	r = find_likely(&s);
-	return r < 0 ? r : find_others(&s);
+	r = find_levels(&s, likely, sizeof(likely) / sizeof(*likely), true);
+	return r < 0 ? r : find_levels(&s, others, sizeof(others) / sizeof(*others), false);
 }

@@ -42,9 +42,9 @@ struct list_text {
 	uint32_t folder_entry; /* LISTS_NONE: there is no such folder */
 	bool folder_known;
 
-	struct buf words;	 /* of the entries, end to end */
-	struct text_line *lines; /* entries as they stand */
-	size_t count, room;
+	struct buf words; /* of the entries, end to end */
+	struct buf lines; /* entries as they stand, struct text_line */
+	size_t count;
 	size_t missed; /* words that name no file */
 };
 
@@ -174,9 +174,11 @@ static int look_up_name(const struct list_text *t, struct lists_word name, uint3
 
 static int add_text_line(struct list_text *t, struct lists_word word, uint32_t entry)
 {
-	if (t->count == t->room && lists_grow(&t->lines, &t->room, sizeof(*t->lines)) < 0)
+	struct text_line line = {t->words.len, (uint32_t)word.len, entry};
+
+	t->count++;
+	if (buf_add(&t->lines, &line, sizeof(line)) < 0)
 		return -ENOMEM;
-	t->lines[t->count++] = (struct text_line){t->words.len, (uint32_t)word.len, entry};
 	return buf_add(&t->words, word.text, word.len);
 }
 
@@ -432,23 +434,25 @@ static int by_word(const void *a, const void *b, void *text)
  * memory. */
 static void sort_lines(struct list_text *t)
 {
+	struct text_line *lines = (struct text_line *)t->lines.data;
 	size_t i = 1;
 
-	qsort(t->lines, t->count, sizeof(*t->lines), by_entry);
-	while (i < t->count && by_word(&t->lines[i - 1], &t->lines[i], t) < 0)
+	qsort(lines, t->count, sizeof(*lines), by_entry);
+	while (i < t->count && by_word(&lines[i - 1], &lines[i], t) < 0)
 		i++;
 	if (i < t->count)
-		qsort_r(t->lines, t->count, sizeof(*t->lines), by_word, t);
+		qsort_r(lines, t->count, sizeof(*lines), by_word, t);
 }
 
 /* The lines as they are now, and each file where it comes first, where any comes again. */
 static int make_orders(const struct list_text *t, struct lists_files *all, struct lists_files *once)
 {
+	const struct text_line *lines = (const struct text_line *)t->lines.data;
 	SCOPE_FREE uint8_t *seen = calloc(dataset_entries(t->dataset) / 8 + 1, 1);
 	int r = seen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < t->count && r == 0; i++) {
-		uint32_t entry = t->lines[i].entry;
+		uint32_t entry = lines[i].entry;
 		bool again = entry != LISTS_NONE && bit_set(seen, entry);
 
 		r = lists_files_add(all, entry);
@@ -500,6 +504,6 @@ int lists_text(const struct dataset *dataset, uint32_t file, const char *data, s
 		*ret = made;
 	buf_release(&t.folder);
 	buf_release(&t.words);
-	free(t.lines);
+	buf_release(&t.lines);
 	return r;
 }

@@ -1,19 +1,20 @@
-/* One walk makes all orders: the names of a directory are collected, given keys whose bytes compare
- * as the program at hand compares the names, and sorted where the index has them otherwise.
+/* One walk makes all orders: each file gets a key whose bytes compare as the program at hand
+ * compares paths. As long as the walk meets the keys in their order, which is mostly so, it
+ * remembers only the last one; else it begins again, keeps all keys, and sorts.
  *
- * Keys. Python compares code points, which for UTF-8 is comparing bytes; bytes that are not UTF-8
- * become U+DC80..U+DCFF, which come before U+E000, and here three bytes of the form ED B2 80. In
- * sorted paths a directory's name is followed by a slash, before which "-" and "." come: b-1.jpg,
- * b/x.jpg. In natural order a path is a list of strings and numbers in turn; a string ends with
- * a zero byte, so that a shorter one comes first, and a number is the count of its digits and its
- * digits. The name of a directory ends with a slash, in the middle of a string that goes on with
- * what lies below. So names of one directory sort as whole paths do, but directories with equal
- * keys (B and b, 1 and 01) are one: their children are sorted together. Letters beyond ASCII stay
- * as they are, which suffices for names of files.
+ * The bytes of a key, for each directory on the way, and for the file:
  *
- * ImageFolder sorts what os.walk() gives by the paths of the directories, which have no slash at
- * their end: b/sub, b/sub-1, b/sub/x. So a subdirectory has two places among its siblings: its own
- * files come at "sub", and what is in directories below it at "sub/". */
+ *	os.walk()		1 name 0	0 name	files first
+ *	ImageFolder		/ name		0 name	by folders; a class ends with a 0
+ *	sorted paths		name /		name
+ *	sorted Path objects	name 0		name	part by part
+ *	timm			name /		name	strings and numbers in turn
+ *
+ * Python compares code points, which for UTF-8 is comparing bytes. Bytes that are not UTF-8 become
+ * U+DC80..U+DCFF, which come before U+E000; here they are three bytes of the form ED B2 80. In
+ * natural order a string ends with a zero byte, so that a shorter one comes first. A number is the
+ * count of its digits and its digits. Letters beyond ASCII stay as they are, which suffices for
+ * names of files. Where keys are equal, sorted() keeps the order of the walk. */
 #include "fs/lists_tree.h"
 #include "base/scope.h"
 #include "base/utf8.h"
@@ -25,31 +26,24 @@
 #define VISITS_EACH 8  /* of an entry, by all ways that links lead to it */
 
 struct tree_item {
-	uint64_t key; /* where it begins */
+	uint64_t key; /* where it begins: later ones were met later */
 	uint32_t key_len;
-	uint32_t child; /* whose name it has */
-	uint32_t entry; /* the file or directory that this is */
-	uint32_t place; /* before sorting: the order of equal keys */
-	bool directory;
-	bool own;  /* of a directory, the files in it, not what is below */
-	bool same; /* key as the item before */
+	uint32_t entry;
 };
 
-/* What of a directory is collected. HALVES: its directories, each at both of its places. */
-enum tree_part { PART_ALL, PART_FILES, PART_DIRECTORIES, PART_HALVES };
-
-/* Items and keys are stacks: each directory on the way has its own on top of its parent's. */
 struct tree_walk {
 	const struct dataset *dataset;
 	const struct lists_order *order;
 	struct lists_word suffix;
 	struct lists_files *files;
-	struct tree_item *items;
-	size_t count, room;
-	struct buf keys;
+	struct buf key;	 /* of what the walk is at */
+	struct buf last; /* of the file before */
 	uint64_t visits; /* left */
 	unsigned depth;
-	enum tree_part part; /* that is being collected */
+
+	bool keeps;	  /* the files are items, and all keys are kept */
+	struct buf items; /* of struct tree_item */
+	struct buf keys;  /* end to end */
 };
 
 void lists_files_release(struct lists_files *files)
@@ -58,23 +52,17 @@ void lists_files_release(struct lists_files *files)
 	*files = (struct lists_files){0};
 }
 
-int lists_grow(void *array, size_t *room, size_t size)
-{
-	size_t more = *room ? *room * 2 : 256;
-	void *grown = reallocarray(*(void **)array, more, size);
-
-	if (!grown)
-		return -ENOMEM;
-	*(void **)array = grown;
-	*room = more;
-	return 0;
-}
-
 int lists_files_add(struct lists_files *files, uint32_t entry)
 {
-	if (files->count == files->room &&
-	    lists_grow(&files->entries, &files->room, sizeof(*files->entries)) < 0)
-		return -ENOMEM;
+	if (files->count == files->room) {
+		size_t room = files->room ? files->room * 2 : 256;
+		uint32_t *entries = reallocarray(files->entries, room, sizeof(*entries));
+
+		if (!entries)
+			return -ENOMEM;
+		files->entries = entries;
+		files->room = room;
+	}
 	files->entries[files->count++] = entry;
 	return 0;
 }
@@ -270,8 +258,15 @@ static size_t put_sort_number(const char *from, size_t left, char **to)
 	return end;
 }
 
-static void put_sort_key(char **to, const char *name, size_t len, bool natural)
+static void put_name(char **to, const char *name, size_t len, enum lists_key kind)
 {
+	bool natural = kind == LISTS_NATURAL;
+
+	if (kind == LISTS_WALK || (!natural && is_ascii(name, len))) {
+		memcpy(*to, name, len);
+		*to += len;
+		return;
+	}
 	for (size_t i = 0; i < len;) {
 		if (natural && is_decimal(name[i])) {
 			i += put_sort_number(name + i, len - i, to);
@@ -283,70 +278,76 @@ static void put_sort_key(char **to, const char *name, size_t len, bool natural)
 	}
 }
 
-static int add_key(struct tree_walk *w, struct tree_item *item, bool slash)
+static void put_byte(char **to, int byte)
 {
-	struct dataset_child child;
+	if (byte >= 0)
+		*(*to)++ = (char)byte;
+}
+
+/* Adds a directory or a file to the key of the walk. */
+static int add_key(struct tree_walk *w, const struct dataset_child *child, bool directory)
+{
+	/* Bytes around names; -1: none. */
+	static const struct {
+		int before_directory, after_directory, before_file;
+	} forms[] = {
+		[LISTS_FLAT] = {-1, -1, -1},	[LISTS_WALK] = {1, 0, 0},
+		[LISTS_CLASSES] = {'/', -1, 0}, [LISTS_PATHS] = {-1, '/', -1},
+		[LISTS_PARTS] = {-1, 0, -1},	[LISTS_NATURAL] = {-1, '/', -1},
+	};
+	enum lists_key kind = w->order->key;
+	int before = directory ? forms[kind].before_directory : forms[kind].before_file;
+	int after = directory ? forms[kind].after_directory : -1;
 	char *to;
 
-	dataset_child(w->dataset, item->child, &child);
-	if (buf_reserve(&w->keys, 3 * child.name_len + 1) < 0)
+	if (directory && kind == LISTS_CLASSES && w->depth == 1)
+		after = 0;
+	if (buf_reserve(&w->key, 3 * child->name_len + 2) < 0)
 		return -ENOMEM;
-	to = w->keys.data + w->keys.len;
-	put_sort_key(&to, child.name, child.name_len, w->order->key == LISTS_NATURAL);
-	if (slash && item->directory && !item->own)
-		*to++ = '/';
-	item->key = w->keys.len;
-	item->key_len = (uint32_t)(to - w->keys.data - (ptrdiff_t)w->keys.len);
-	w->keys.len += item->key_len;
+	to = w->key.data + w->key.len;
+	put_byte(&to, before);
+	put_name(&to, child->name, child->name_len, kind);
+	put_byte(&to, after);
+	w->key.len = (size_t)(to - w->key.data);
 	return 0;
 }
 
-static int compare_keys(const struct tree_walk *w, const struct tree_item *a,
-			const struct tree_item *b)
+static int compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	size_t len = a->key_len < b->key_len ? a->key_len : b->key_len;
-	int order = memcmp(w->keys.data + a->key, w->keys.data + b->key, len);
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
 
-	return order ? order : (a->key_len > b->key_len) - (a->key_len < b->key_len);
+	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-static int compare_by_key(const void *a, const void *b, void *walk)
+static int compare_items(const void *a, const void *b, void *keys)
 {
 	const struct tree_item *x = a, *y = b;
-	int order = compare_keys(walk, x, y);
+	int order =
+		compare_keys((char *)keys + x->key, x->key_len, (char *)keys + y->key, y->key_len);
 
-	return order ? order : (x->place > y->place) - (x->place < y->place);
-}
-
-static int sort_items(struct tree_walk *w, size_t first, bool slash)
-{
-	size_t keys = w->keys.len;
-	bool sorted = true;
-
-	for (size_t i = first; i < w->count; i++) {
-		w->items[i].place = (uint32_t)(i - first);
-		if (add_key(w, &w->items[i], slash) < 0)
-			return -ENOMEM;
-		sorted = sorted &&
-			 (i == first || compare_keys(w, &w->items[i - 1], &w->items[i]) <= 0);
-	}
-	if (!sorted)
-		qsort_r(w->items + first, w->count - first, sizeof(*w->items), compare_by_key, w);
-	for (size_t i = first + 1; i < w->count; i++)
-		w->items[i].same = compare_keys(w, &w->items[i - 1], &w->items[i]) == 0;
-	w->keys.len = keys;
-	return 0;
+	return order ? order : (x->key > y->key) - (x->key < y->key);
 }
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-static int push_item(struct tree_walk *w, uint32_t child, uint32_t entry, bool directory)
+/* A file, whose key is that of the walk. Returns -EAGAIN where keys must be kept. */
+static int add_walked(struct tree_walk *w, uint32_t entry)
 {
-	if (w->count == w->room && lists_grow(&w->items, &w->room, sizeof(*w->items)) < 0)
+	struct tree_item item;
+
+	if (!w->keeps) {
+		if (w->last.len &&
+		    compare_keys(w->key.data, w->key.len, w->last.data, w->last.len) < 0)
+			return -EAGAIN;
+		w->last.len = 0;
+		if (buf_add(&w->last, w->key.data, w->key.len) < 0)
+			return -ENOMEM;
+		return lists_files_add(w->files, entry);
+	}
+	item = (struct tree_item){w->keys.len, (uint32_t)w->key.len, entry};
+	if (buf_add(&w->items, &item, sizeof(item)) < 0)
 		return -ENOMEM;
-	w->items[w->count++] =
-		(struct tree_item){.child = child, .entry = entry, .directory = directory};
-	return 0;
+	return buf_add(&w->keys, w->key.data, w->key.len);
 }
 
 /* What a child is, links followed. One to outside of the pack may be a file, and keeps its place
@@ -370,7 +371,7 @@ static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 
 static bool wants_directory(const struct tree_walk *w, const struct dataset_child *child)
 {
-	if (w->part == PART_FILES || (w->order->hide && child->name[0] == '.'))
+	if (w->order->key == LISTS_FLAT || (w->order->hide && child->name[0] == '.'))
 		return false;
 	return child->kind != FORMAT_SYMLINK || w->order->links;
 }
@@ -379,179 +380,85 @@ static bool wants_file(const struct tree_walk *w, const struct dataset_child *ch
 {
 	struct lists_word name = {child->name, child->name_len};
 
-	return w->part <= PART_FILES && lists_keeps(w->order, w->suffix, name);
+	return (w->order->key != LISTS_CLASSES || w->depth > 1) &&
+	       lists_keeps(w->order, w->suffix, name);
 }
 
-static int collect_child(struct tree_walk *w, uint32_t number, bool *ascii)
+static int walk_directory(struct tree_walk *w, uint32_t directory);
+
+static int walk_child(struct tree_walk *w, uint32_t number)
 {
 	struct dataset_child child;
 	uint32_t entry;
 	bool directory;
+	int r;
 
 	dataset_child(w->dataset, number, &child);
 	directory = what_is(w, number, &child, &entry) == FORMAT_DIRECTORY;
 	if (!(directory ? wants_directory(w, &child) : wants_file(w, &child)))
 		return 0;
-	*ascii = *ascii && is_ascii(child.name, child.name_len);
-	if (w->part == PART_HALVES) {
-		if (push_item(w, number, entry, true) < 0)
-			return -ENOMEM;
-		w->items[w->count - 1].own = true;
-	}
-	return push_item(w, number, entry, directory);
+	r = add_key(w, &child, directory);
+	if (r < 0)
+		return r;
+	return directory ? walk_directory(w, entry) : add_walked(w, entry);
 }
 
-/* The index has names sorted by bytes, which suffices for many orders. */
-static bool is_sorted(const struct tree_walk *w, size_t first, bool ascii)
+static int walk_directory(struct tree_walk *w, uint32_t directory)
 {
-	enum lists_key key = w->order->key;
-	bool directories = false;
-
-	for (size_t i = first; i < w->count && !directories; i++)
-		directories = w->items[i].directory;
-	return key == LISTS_BYTES || (key == LISTS_STRING && ascii && w->part != PART_HALVES) ||
-	       (key == LISTS_PATH && ascii && !directories);
-}
-
-/* Pushes the children of those directories that are the items [group, group + count), sorted. */
-static int collect(struct tree_walk *w, size_t group, size_t count, enum tree_part part)
-{
-	bool slash = w->order->key == LISTS_PATH || w->order->key == LISTS_NATURAL ||
-		     part == PART_HALVES;
-	bool ascii = true;
-	size_t first = w->count;
+	size_t len = w->key.len;
+	struct dataset_entry entry;
 	int r = 0;
 
-	w->part = part;
-	for (size_t i = group; i < group + count; i++) {
-		struct dataset_entry entry;
-
-		dataset_entry(w->dataset, w->items[i].entry, &entry);
-		if (w->visits < entry.children)
-			return -E2BIG;
-		w->visits -= entry.children;
-		for (uint32_t n = 0; n < entry.children && r == 0; n++)
-			r = collect_child(w, entry.first_child + n, &ascii);
+	dataset_entry(w->dataset, directory, &entry);
+	if (w->depth == DEPTH_MAX || w->visits < entry.children)
+		return -E2BIG;
+	w->depth++;
+	w->visits -= entry.children;
+	for (uint32_t n = 0; n < entry.children && r == 0; n++) {
+		r = walk_child(w, entry.first_child + n);
+		w->key.len = len;
 	}
-	return r < 0 || is_sorted(w, first, ascii) ? r : sort_items(w, first, slash);
-}
-
-static int walk_group(struct tree_walk *w, size_t group, size_t count);
-
-/* Directories with equal keys go together. */
-static int emit_mixed(struct tree_walk *w, size_t first, size_t end)
-{
-	size_t next;
-	int r = 0;
-
-	for (size_t i = first; i < end && r == 0; i = next) {
-		next = i + 1;
-		if (!w->items[i].directory) {
-			r = lists_files_add(w->files, w->items[i].entry);
-			continue;
-		}
-		while (next < end && w->items[next].same)
-			next++;
-		r = walk_group(w, i, next - i);
-	}
+	w->depth--;
 	return r;
 }
 
-static int emit_files(struct tree_walk *w, size_t first, size_t end)
+/* All that is below, from the beginning. */
+static int walk_all(struct tree_walk *w, uint32_t directory, bool keeps)
 {
-	int r = 0;
-
-	for (size_t i = first; i < end && r == 0; i++)
-		if (!w->items[i].directory)
-			r = lists_files_add(w->files, w->items[i].entry);
-	return r;
+	w->keeps = keeps;
+	w->depth = 0;
+	w->key.len = 0;
+	w->visits = (uint64_t)VISITS_EACH * dataset_entries(w->dataset);
+	return walk_directory(w, directory);
 }
 
-static int emit_files_first(struct tree_walk *w, size_t first, size_t end)
+static int walk_and_sort(struct tree_walk *w, uint32_t directory)
 {
-	int r = emit_files(w, first, end);
-
-	for (size_t i = first; i < end && r == 0; i++)
-		if (w->items[i].directory)
-			r = walk_group(w, i, 1);
-	return r;
-}
-
-static int emit_own_files(struct tree_walk *w, size_t directory)
-{
-	size_t first = w->count;
-	int r = collect(w, directory, 1, PART_FILES);
+	int r = walk_all(w, directory, true);
+	struct tree_item *items = (struct tree_item *)w->items.data;
+	size_t count = w->items.len / sizeof(*items);
 
 	if (r == 0)
-		r = emit_files(w, first, w->count);
-	w->count = first;
-	return r;
-}
-
-/* What lies in directories below this one, but not its own files. */
-static int emit_below(struct tree_walk *w, size_t directory)
-{
-	size_t first = w->count, end;
-	int r;
-
-	if (++w->depth > DEPTH_MAX)
-		return -E2BIG;
-	r = collect(w, directory, 1, PART_HALVES);
-	end = w->count;
-	for (size_t i = first; i < end && r == 0; i++)
-		r = w->items[i].own ? emit_own_files(w, i) : emit_below(w, i);
-	w->count = first;
-	w->depth--;
-	return r;
-}
-
-static int emit_classes(struct tree_walk *w, size_t first, size_t end)
-{
-	int r = 0;
-
-	for (size_t i = first; i < end && r == 0; i++) {
-		r = emit_own_files(w, i);
-		if (r == 0)
-			r = emit_below(w, i);
-	}
-	return r;
-}
-
-static int walk_group(struct tree_walk *w, size_t group, size_t count)
-{
-	static const enum tree_part parts[] = {
-		[LISTS_FLAT] = PART_FILES, [LISTS_CLASSES] = PART_DIRECTORIES};
-	enum lists_shape shape = w->order->shape;
-	size_t first = w->count;
-	int r;
-
-	if (++w->depth > DEPTH_MAX)
-		return -E2BIG;
-	r = collect(w, group, count, parts[shape]);
-	if (r == 0 && shape == LISTS_MIXED)
-		r = emit_mixed(w, first, w->count);
-	else if (r == 0 && shape == LISTS_CLASSES)
-		r = emit_classes(w, first, w->count);
-	else if (r == 0)
-		r = emit_files_first(w, first, w->count);
-	w->count = first;
-	w->depth--;
+		qsort_r(items, count, sizeof(*items), compare_items, w->keys.data);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = lists_files_add(w->files, items[i].entry);
 	return r;
 }
 
 int lists_tree(const struct dataset *dataset, uint32_t directory, const struct lists_order *order,
 	       struct lists_word suffix, struct lists_files *files)
 {
-	struct tree_walk w = {.dataset = dataset,
-			      .order = order,
-			      .suffix = suffix,
-			      .files = files,
-			      .visits = (uint64_t)VISITS_EACH * dataset_entries(dataset)};
-	int r = push_item(&w, directory, directory, true);
+	struct tree_walk w = {.dataset = dataset, .order = order, .suffix = suffix, .files = files};
+	size_t first = files->count;
+	int r = walk_all(&w, directory, false);
 
-	if (r == 0)
-		r = walk_group(&w, 0, 1);
-	free(w.items);
+	if (r == -EAGAIN) {
+		files->count = first;
+		r = walk_and_sort(&w, directory);
+	}
+	buf_release(&w.key);
+	buf_release(&w.last);
 	buf_release(&w.keys);
+	buf_release(&w.items);
 	return r;
 }

@@ -20,24 +20,14 @@ struct lists_files {
 void lists_files_release(struct lists_files *files);
 int lists_files_add(struct lists_files *files, uint32_t entry); /* 0 or -ENOMEM */
 
-/* Grows an array to twice its room. 0 or -ENOMEM. */
-int lists_grow(void *array, size_t *room, size_t size);
-
-/* How a directory's files and subdirectories follow each other. */
-enum lists_shape {
-	LISTS_FLAT,	   /* its files, no subdirectories */
-	LISTS_MIXED,	   /* both, by their names */
-	LISTS_FILES_FIRST, /* files, then what is below the first subdirectory, the second ... */
-	LISTS_CLASSES	   /* files of each directory, these by their paths, of the first
-			      subdirectory, the second ... */
-};
-
-/* What the names of a directory are sorted by. */
+/* Which files, and in which order. lists_tree.c says how they compare. */
 enum lists_key {
-	LISTS_BYTES,  /* their bytes, as the index has them */
-	LISTS_STRING, /* as Python strings */
-	LISTS_PATH,   /* the same, a slash after those of directories: as whole paths sort */
-	LISTS_NATURAL /* whole paths, small letters, runs of digits as numbers */
+	LISTS_FLAT,    /* those of the directory, by their names as Python strings */
+	LISTS_WALK,    /* as os.walk() gives them: those of a directory, then what is below */
+	LISTS_CLASSES, /* of each subdirectory, by the paths of the directories, then by names */
+	LISTS_PATHS,   /* by their paths as Python strings */
+	LISTS_PARTS,   /* by the parts of their paths */
+	LISTS_NATURAL  /* by their paths in small letters, runs of digits as numbers */
 };
 
 enum lists_keep {
@@ -48,7 +38,6 @@ enum lists_keep {
 };
 
 struct lists_order {
-	enum lists_shape shape;
 	enum lists_key key;
 	enum lists_keep keep;
 	bool links; /* to directories are followed */

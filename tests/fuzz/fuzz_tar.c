@@ -33,20 +33,7 @@ static void must_be_clean(const char *path)
 	}
 }
 
-/* Told folders, each ended by NUL; all above a folder are in it when it comes. */
-static void must_have_a_folder(const struct buf *folders, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : 0;
-
-	for (const char *at = folders->data; len > 0; at += strlen(at) + 1) {
-		must(at && at < folders->data + folders->len);
-		if (strncmp(at, path, len) == 0 && at[len] == '\0')
-			return;
-	}
-}
-
-static int use(struct tar *tar, const struct tar_entry *entry, struct buf *folders)
+static int use(struct tar *tar, const struct tar_entry *entry)
 {
 	static char data[READ_MAX];
 	struct err err = {{0}};
@@ -56,10 +43,7 @@ static int use(struct tar *tar, const struct tar_entry *entry, struct buf *folde
 	if (entry->kind == TAR_SPECIAL || entry->kind == TAR_UNFIT)
 		return 0;
 	must_be_clean(entry->path);
-	must_have_a_folder(folders, entry->path);
-	if (entry->kind == TAR_DIRECTORY)
-		return buf_add(folders, entry->path, strlen(entry->path) + 1);
-	must(entry->kind == TAR_FILE || *entry->target);
+	must(entry->kind == TAR_DIRECTORY || entry->kind == TAR_FILE || *entry->target);
 	if (entry->kind == TAR_HARDLINK)
 		must_be_clean(entry->target);
 	if (entry->kind != TAR_FILE)
@@ -72,7 +56,6 @@ static int use(struct tar *tar, const struct tar_entry *entry, struct buf *folde
 
 static void read_all(int fd)
 {
-	SCOPE(buf_release) struct buf folders = BUF_INIT;
 	struct tar_entry entry;
 	struct err err = {{0}};
 	struct tar *tar;
@@ -85,7 +68,7 @@ static void read_all(int fd)
 	for (unsigned i = 0; r == 0 && i < ENTRIES_MAX; i++) {
 		r = tar_next(tar, &entry, &err);
 		if (r == 0)
-			r = use(tar, &entry, &folders);
+			r = use(tar, &entry);
 		else
 			must(tar_next(tar, &entry, &err) == r);
 	}

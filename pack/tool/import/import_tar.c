@@ -76,42 +76,69 @@ static size_t parent_len(const char *path, size_t len)
 	return slash ? (size_t)(slash - path) : 0;
 }
 
-/* The folder that a path lies in; what is there of it, where it is not whole. */
-static int find_folder(struct import_tar *tar, const char *path, uint32_t *ret, bool *ret_whole)
-{
-	size_t whole = parent_len(path, strlen(path)), len = whole;
-	int r = find_path(tar, path, len, ret);
+/* --- entries ---------------------------------------------------------------------------- */
 
-	while (r == -ENOENT) {
-		len = parent_len(path, len);
-		r = find_path(tar, path, len, ret);
-	}
-	*ret_whole = len == whole;
+static int add_entry(struct import_tar *tar, const struct tar_entry *entry,
+		     struct builder_entry *to, uint32_t *ret_id, struct err *err)
+{
+	size_t above = parent_len(entry->path, strlen(entry->path));
+	uint32_t id;
+	int r;
+
+	to->name = entry->path + above + (above > 0);
+	to->name_len = strlen(to->name);
+	to->mode = entry->mode;
+	to->mtime = entry->mtime;
+	r = builder_add(tar->params.builder, to, &id, err);
+	if (r == 0)
+		r = note_path(tar, entry->path, id);
+	if (r == 0)
+		*ret_id = id;
 	return r;
 }
 
-/* --- entries ---------------------------------------------------------------------------- */
+/* Makes the folders on the way to an entry that no member has told: *ret is the innermost. 0; TAKEN
+ * where one of them is not wanted, or is no folder; or a failure. */
+static int make_folders(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret,
+			struct err *err)
+{
+	struct builder *builder = tar->params.builder;
+	SCOPE_FREE char *path = strdup(entry->path);
+	const struct tar_entry folder = {.path = path, .mode = 0755, .mtime = entry->mtime};
+	uint32_t id = BUILDER_ROOT;
+	int r = path ? 0 : -ENOMEM;
+
+	for (char *slash = path; r == 0 && (slash = strchr(slash, '/')); *slash++ = '/') {
+		struct builder_entry to = {.kind = FORMAT_DIRECTORY, .parent = id};
+
+		*slash = '\0';
+		r = find_path(tar, path, (size_t)(slash - path), &id);
+		if (r == 0 && builder_kind(builder, id) != FORMAT_DIRECTORY)
+			return entry->implied ? TAKEN
+					      : bad_input(tar, entry->path,
+							  "lies below what is no folder");
+		if (r == -ENOENT && !filter_wants(tar->params.filter, path, true)) {
+			tar->lacking.data[id] = 1;
+			return TAKEN;
+		}
+		if (r == -ENOENT)
+			r = add_entry(tar, &folder, &to, &id, err);
+	}
+	if (r == 0)
+		*ret = id;
+	return r;
+}
 
 /* Whether an entry becomes one of the pack, and in which folder. 0; TAKEN if not; or a failure. */
-static int find_place(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_folder)
+static int find_place(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_folder,
+		      struct err *err)
 {
-	const struct filter *filter = tar->params.filter;
-	bool wanted = filter_wants(filter, entry->path, entry->kind == TAR_DIRECTORY), whole;
-	uint32_t folder;
-	int r = find_folder(tar, entry->path, &folder, &whole);
+	int r = make_folders(tar, entry, ret_folder, err);
 
-	if (r < 0)
+	if (r != 0 || filter_wants(tar->params.filter, entry->path, entry->kind == TAR_DIRECTORY))
 		return r;
-	if (builder_kind(tar->params.builder, folder) != FORMAT_DIRECTORY)
-		return entry->implied ? TAKEN
-				      : bad_input(tar, entry->path, "lies below what is no folder");
-	if (!wanted)
-		tar->lacking.data[folder] = 1;
-	/* The folder of a path that is wanted can lack because it is not wanted. */
-	if (!wanted || !whole)
-		return TAKEN;
-	*ret_folder = folder;
-	return 0;
+	tar->lacking.data[*ret_folder] = 1;
+	return TAKEN;
 }
 
 /* An entry for a path that has one. */
@@ -141,25 +168,6 @@ static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 		return -ENOENT;
 	*ret = id;
 	return 0;
-}
-
-static int add_entry(struct import_tar *tar, const struct tar_entry *entry,
-		     struct builder_entry *to, uint32_t *ret_id, struct err *err)
-{
-	size_t above = parent_len(entry->path, strlen(entry->path));
-	uint32_t id;
-	int r;
-
-	to->name = entry->path + above + (above > 0);
-	to->name_len = strlen(to->name);
-	to->mode = entry->mode;
-	to->mtime = entry->mtime;
-	r = builder_add(tar->params.builder, to, &id, err);
-	if (r == 0)
-		r = note_path(tar, entry->path, id);
-	if (r == 0)
-		*ret_id = id;
-	return r;
 }
 
 /* The file of a hard link has not come, or is not wanted: then neither are its bytes. */
@@ -271,7 +279,7 @@ static int take_entry(struct import_tar *tar, const struct tar_entry *entry, uin
 		return bad_input(tar, entry->path, entry->target);
 	if (!*entry->path)
 		return take_again(tar, entry, BUILDER_ROOT);
-	r = find_place(tar, entry, &folder);
+	r = find_place(tar, entry, &folder, err);
 	if (r != 0)
 		return r;
 	r = find_path(tar, entry->path, strlen(entry->path), &id);

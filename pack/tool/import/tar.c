@@ -24,10 +24,7 @@ struct tar {
 
 	struct tar_entry entry; /* in hand */
 	struct buf path, target;
-	bool waiting;	     /* not returned yet: the folders above it come first */
-	size_t above;	     /* the length of the part of path that is a folder already returned */
-	struct buf returned; /* the folder that was returned last, after all above it */
-	const char *left;    /* of the block that was lent last */
+	const char *left; /* of the block that was lent last */
 	size_t left_len;
 	uint64_t unread; /* bytes of the file in hand */
 };
@@ -108,17 +105,6 @@ static void close_level(struct tar *tar)
 		tar->folder.len = innermost(tar)->folder;
 }
 
-/* A folder that is on the way to the entry in hand. */
-static struct tar_entry implied_folder(const struct tar *tar, const char *path)
-{
-	return (struct tar_entry){.kind = TAR_DIRECTORY,
-				  .path = path,
-				  .target = "",
-				  .mode = 0755,
-				  .mtime = tar->entry.mtime,
-				  .implied = true};
-}
-
 /* The file in hand is a tar, and has been opened: a folder takes its place, with its name without
  * the suffix, which is `stem` long. */
 static int become_folder(struct tar *tar, size_t stem)
@@ -127,7 +113,11 @@ static int become_folder(struct tar *tar, size_t stem)
 	tar->path.len = stem;
 	tar->folder.len = 0;
 	innermost(tar)->folder = stem;
-	tar->entry = implied_folder(tar, tar->path.data);
+	tar->entry = (struct tar_entry){.kind = TAR_DIRECTORY,
+					.target = "",
+					.mode = 0755,
+					.mtime = tar->entry.mtime,
+					.implied = true};
 	return buf_adds(&tar->folder, tar->path.data);
 }
 
@@ -266,62 +256,20 @@ static int next_entry(struct tar *tar)
 		return tar_fail(tar, r, "damaged within");
 	tar->entry.path = tar->path.data;
 	tar->unread = tar->entry.kind == TAR_FILE ? tar->entry.size : 0;
-	tar->above = tar_path_shared(tar->path.data, tar->returned.data);
-	tar->waiting = true;
-	return 0;
-}
-
-static int set_returned(struct tar *tar, size_t len)
-{
-	tar->returned.len = 0;
-	return buf_addf(&tar->returned, "%.*s", (int)len, tar->path.data);
-}
-
-/* How long the next folder on the way to the entry in hand is; 0: it can be returned. */
-static size_t folder_above(const struct tar *tar)
-{
-	if (tar->entry.kind == TAR_SPECIAL || tar->entry.kind == TAR_UNFIT)
-		return 0;
-	return tar_path_below(tar->path.data, tar->above);
-}
-
-static int return_folder(struct tar *tar, size_t len, struct tar_entry *ret)
-{
-	int r = set_returned(tar, len);
-
-	if (r < 0)
-		return tar_fail(tar, r, "damaged after");
-	tar->above = len;
-	*ret = implied_folder(tar, tar->returned.data);
-	return 0;
-}
-
-static int return_entry(struct tar *tar, struct tar_entry *ret)
-{
-	int r = tar->entry.kind == TAR_DIRECTORY ? set_returned(tar, tar->path.len) : 0;
-
-	if (r < 0)
-		return tar_fail(tar, r, "damaged after");
-	tar->waiting = false;
-	*ret = tar->entry;
 	return 0;
 }
 
 int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err)
 {
-	size_t folder;
 	int r = tar->error;
 
 	if (tar->end)
 		return 1;
-	if (r == 0 && !tar->waiting)
+	if (r == 0)
 		r = next_entry(tar);
-	if (r == 1)
-		tar->end = true;
-	if (r == 0) {
-		folder = folder_above(tar);
-		r = folder ? return_folder(tar, folder, ret) : return_entry(tar, ret);
-	}
+	tar->end = r == 1;
+	if (r == 0)
+		*ret = tar->entry;
 	return r < 0 ? tell_failure(tar, err) : r;
 }
 
@@ -381,10 +329,8 @@ uint64_t tar_position(const struct tar *tar)
 static int tar_begin(struct tar *tar)
 {
 	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};
-	int r = buf_adds(&tar->returned, "");
+	int r = buf_adds(&tar->path, "");
 
-	if (r == 0)
-		r = buf_adds(&tar->path, "");
 	if (r == 0)
 		r = open_nested(tar, &bytes);
 	if (r == TAR_LEVEL_DAMAGED)
@@ -433,6 +379,5 @@ void tar_free(struct tar *tar)
 	buf_release(&tar->folder);
 	buf_release(&tar->path);
 	buf_release(&tar->target);
-	buf_release(&tar->returned);
 	free(tar);
 }

@@ -7,9 +7,9 @@
  * which is one, is read as the folder of that name without the suffix: n01440764.tar in ILSVRC's
  * train.tar becomes n01440764/. So are tars in it, TAR_DEPTH levels in all.
  *
- * A folder comes before what is in it. Nothing else about the order is promised, nor that a path
- * comes once: a tar has its members as they were appended, and says of a path that comes again
- * what it is from then on. A hard link may name what is not there.
+ * Nothing is promised about the order, nor that a path comes once, nor that a folder comes at all:
+ *a tar has its members as they were appended, and says of a path that comes again what it is from
+ * then on. A hard link may name what is not there.
  *
  * Memory: a few blocks of 256 KiB and what decompressing takes, whatever the tar says; for a moment
  * up to TAR_REPLAY_MAX, to find out whether a member is a tar. One thread. */
@@ -50,9 +50,8 @@ struct tar_entry {
 	uint64_t size;	/* of TAR_FILE, bytes */
 	uint64_t holes; /* bytes of a sparse file that are zeros and take nothing in the tar: some
 			   hundred bytes of tar can be 8 EiB of them */
-	/* TAR_DIRECTORY: there is no member for it here, something is to be put in it. Mode 0755
-	 * and the time of that. One that is already known stays as it is: it may be returned often.
-	 */
+	/* TAR_DIRECTORY: in the place of a tar, with its time and mode 0755. A folder that is
+	 * already there stays as it is. */
 	bool implied;
 };
 

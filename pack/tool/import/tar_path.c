@@ -61,23 +61,3 @@ size_t tar_path_stem(const char *path)
 	}
 	return 0;
 }
-
-size_t tar_path_shared(const char *path, const char *other)
-{
-	size_t len = 0;
-
-	for (size_t at = 0; path[at]; at++) {
-		if (path[at] == '/' && (other[at] == '/' || other[at] == '\0'))
-			len = at;
-		if (other[at] != path[at])
-			break;
-	}
-	return len;
-}
-
-size_t tar_path_below(const char *path, size_t above)
-{
-	const char *slash = strchr(path + (above ? above + 1 : 0), '/');
-
-	return slash ? (size_t)(slash - path) : 0;
-}

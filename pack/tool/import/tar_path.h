@@ -16,12 +16,4 @@ int tar_path_add(struct buf *path, const char *name, const char **ret_fault);
  * none, or no name before it. */
 size_t tar_path_stem(const char *path);
 
-/* The length of the longest directory that `path` lies in and that is `other` or above it;
- * 0: the root. */
-size_t tar_path_shared(const char *path, const char *other);
-
-/* The length of the directory on the way to `path` that lies in the one of the first `above`
- * bytes; 0: there is none, `path` itself lies in it. */
-size_t tar_path_below(const char *path, size_t above);
-
 #endif

@@ -1,4 +1,4 @@
-#include "pack/tool/create/create_options.h"
+#include "pack/tool/create/create.h"
 
 #include "base/log.h"
 #include "base/scope.h"
@@ -12,23 +12,22 @@ static const char *const check_names[] = {"off", "header", "decode", NULL};
 static const struct opt table[] = {
 	OPT_FLAG(0, "force", struct create_options, force,
 		 "replace PACK where it exists, or what an interrupted run left of it"),
-	OPT_FLAG(0, "anyway", struct create_options, ask.anyway,
+	OPT_FLAG(0, "anyway", struct create_options, anyway,
 		 "pack although there is too little room, or boxes no longer fit resized images"),
 	OPT_FLAG(0, "resume", struct create_options, resume,
 		 "go on where an interrupted run ended; where there was none, begin"),
-	OPT_CHOICE(0, "check", check_names, struct create_options, ask.check,
+	OPT_CHOICE(0, "check", check_names, struct create_options, check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
 		   "by decoding them"),
-	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, ask.on_bad,
+	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, on_bad,
 		   "what to do about a bad input: end with status 1, leave it out and end with "
 		   "status 4, or pack it all the same where it can be read"),
-	OPT_FLAG(0, "dedup", struct create_options, ask.dedup,
-		 "store the bytes of equal files once"),
+	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
 	OPT_FLAG(0, "json", struct create_options, json,
 		 "write the summary to standard output, as JSON"),
 	CMD_PROGRESS_OPTION(struct create_options),
 	CMD_COMMON_OPTIONS(struct create_options),
-	OPT_NUMBER('j', "jobs", "N", struct create_options, ask.jobs,
+	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
 		   "read and look at N files at once (16, or as many as processors)"),
 	OPT_FLAG(0, "dereference", struct create_options, dereference,
 		 "pack what symbolic links lead to, in their place"),
@@ -54,7 +53,7 @@ static const struct opt table[] = {
 		   "the format of images: all encoded anew, or decoded"),
 	OPT_FLAG(0, "optimize", struct create_options, optimize,
 		 "make JPEGs smaller and baseline, without loss"),
-	OPT_LIST(0, "transform", "GLOB", struct create_options, ask.touch,
+	OPT_LIST(0, "transform", "GLOB", struct create_options, touch,
 		 "what of the JPEGs these options may touch; may be given several times"),
 	OPT_END,
 };
@@ -75,8 +74,8 @@ struct create_options create_options_default(void)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return (struct create_options){.ask.jobs = processors > JOBS_LEAST ? (uint64_t)processors
-									   : JOBS_LEAST,
+	return (struct create_options){.jobs = processors > JOBS_LEAST ? (uint64_t)processors
+								       : JOBS_LEAST,
 				       .order_text = "path",
 				       .store = -1};
 }
@@ -91,42 +90,41 @@ int create_usage_error(const char *text)
 
 #define SIDE_MOST 65500 /* what a JPEG can hold */
 
-static int take_transform(const struct create_options *options, struct create *create)
+static int take_transform(struct create *create)
 {
+	const struct create_options *options = &create->options;
+	bool resizes = options->resize || options->max_side;
 	struct err err = {0};
 
 	if (options->resize > SIDE_MOST || options->max_side > SIDE_MOST)
 		return create_usage_error("no JPEG has a side of over 65500 pixels");
-	create->ask.how = (struct transform){
+	create->how = (struct transform){
 		.resize = (uint32_t)options->resize,
 		.max_side = (uint32_t)options->max_side,
 		.quality = (uint32_t)(options->quality > 100 ? 101 : options->quality),
 		.store = (enum transform_store)(options->store + 1),
 		.optimize = options->optimize,
 	};
-	if (transform_check(&create->ask.how, &err) < 0)
+	if (transform_check(&create->how, &err) < 0)
 		return create_usage_error(err.text);
-	create->ask.annotations_refused =
-		(options->resize || options->max_side) && !options->ask.anyway;
-	create->ask.transforms =
-		options->resize || options->max_side || options->store >= 0 || options->optimize;
-	if (options->ask.touch.count && !create->ask.transforms)
+	create->annotations_refused = resizes && !options->anyway;
+	create->transforms = resizes || options->store >= 0 || options->optimize;
+	if (options->touch.count && !create->transforms)
 		return create_usage_error(
 			"'--transform': nothing is asked for that it could touch");
 	return EXIT_DONE;
 }
 
-int create_options_take(struct create_options *options, struct create *create)
+int create_options_take(struct create *create)
 {
+	struct create_options *options = &create->options;
 	struct err err = {0};
 
-	if (options->ask.jobs < 1 || options->ask.jobs > JOBS_MOST)
+	if (options->jobs < 1 || options->jobs > JOBS_MOST)
 		return create_usage_error("'--jobs': not between 1 and 256");
 	if (order_parse(options->order_text, &options->order, &err) < 0)
 		return create_usage_error(err.text);
-	create->ask = options->ask;
-	create->ask.progress = cmd_progress(&options->common, options->progress);
-	return take_transform(options, create);
+	return take_transform(create);
 }
 
 /* --- what is kept ------------------------------------------------------------------------- */
@@ -171,7 +169,7 @@ static int add_transform(struct buf *text, const struct create_options *options)
 		r = add_option(text, "store", store_names[options->store]);
 	if (r == 0 && options->optimize)
 		r = add_option(text, "optimize", "yes");
-	return r < 0 ? r : add_texts(text, "transform", &options->ask.touch);
+	return r < 0 ? r : add_texts(text, "transform", &options->touch);
 }
 
 int create_options_text(const struct create_options *options, struct buf *text)
@@ -190,9 +188,9 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_option(text, "dereference", "yes");
 	if (r == 0)
 		r = add_number(text, "strip-components", options->strip);
-	if (r == 0 && options->ask.dedup)
+	if (r == 0 && options->dedup)
 		r = add_option(text, "dedup", "yes");
-	if (r == 0 && options->ask.check != CHECK_OFF)
-		r = add_option(text, "check", check_names[options->ask.check]);
+	if (r == 0 && options->check != CHECK_OFF)
+		r = add_option(text, "check", check_names[options->check]);
 	return r < 0 ? r : add_transform(text, options);
 }

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/cli/cmd.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_dir.h"
@@ -12,6 +11,16 @@
 #include <stdio.h>
 
 #define SAMPLE_FILES 500
+
+struct create_sample {
+	bool silent;			/* of bad files nothing is said */
+	uint64_t files, bytes, entries; /* of the whole source */
+	uint64_t taken;			/* files that were looked at */
+	uint64_t bytes_read;		/* of them; large ones are not read */
+	uint64_t bytes_in, bytes_out;	/* theirs, in the source and as they would be stored */
+	uint64_t bad;			/* of them */
+	double seconds;			/* that it took */
+};
 
 static int sample_item(struct create *create, struct item *item)
 {
@@ -68,23 +77,22 @@ static int read_sample(struct create *create, struct create_sample *ret)
 	return r;
 }
 
-int create_take_sample(struct create *create, const struct import_dir_params *params,
-		       struct create_sample *ret)
+/* There is no importer, and is none afterwards. As create_run(). */
+static int take_sample(struct create *create, struct create_sample *ret)
 {
-	const struct import_watch silent = silenced(params->watch);
+	struct import_dir_params params = create_folder_params(create);
+	const struct import_watch silent = silenced(&create->watch);
 	SCOPE(release_builder) struct builder *entries = NULL;
-	struct import_dir_params part = *params;
-	struct order some = *params->order;
+	struct order some = *params.order;
 	int r = builder_new_entries(&entries);
 
-	*ret = (struct create_sample){.silent = ret->silent};
-	part.builder = entries;
 	some.sample = SAMPLE_FILES;
-	part.order = &some;
+	params.order = &some;
+	params.builder = entries;
 	if (ret->silent)
-		part.watch = &silent;
+		params.watch = &silent;
 	if (r == 0)
-		r = create_open_folder(create, &part);
+		r = create_open_folder(create, &params);
 	if (r < 0)
 		return r;
 	ret->files = create->import->files;
@@ -110,7 +118,8 @@ static double sample_seconds(const struct create_sample *sample)
 		       : sample->seconds * sample_times(sample, sample->bytes_read);
 }
 
-uint64_t create_sample_bytes(const struct create_sample *sample)
+/* The size that a pack of the whole would have, about. */
+static uint64_t pack_bytes(const struct create_sample *sample)
 {
 	double bytes = (double)sample->bytes_out * sample_times(sample, sample->bytes_in);
 
@@ -126,9 +135,8 @@ static void print_sample(const struct create *create, const struct create_sample
 	       size_format(sample->bytes, bytes));
 	if (sample_seconds(sample) > 0)
 		snprintf(time, sizeof(time), ", in about %.0f s", sample_seconds(sample));
-	printf("%s: about %s%s; %s free\n", create->pack,
-	       size_format(create_sample_bytes(sample), pack), time,
-	       size_format(target_free(create->pack), left));
+	printf("%s: about %s%s; %s free\n", create->pack, size_format(pack_bytes(sample), pack),
+	       time, size_format(target_free(create->pack), left));
 	printf("bad: %s of %s that %s looked at\n", count_format(sample->bad, bad),
 	       count_noun(sample->taken, "file", taken), sample->taken == 1 ? "was" : "were");
 }
@@ -141,7 +149,7 @@ static int print_sample_json(const struct create *create, const struct create_sa
 	json_object(&json, NULL);
 	json_u64(&json, "files", sample->files);
 	json_u64(&json, "bytes_in", sample->bytes);
-	json_u64(&json, "bytes_out", create_sample_bytes(sample));
+	json_u64(&json, "bytes_out", pack_bytes(sample));
 	json_double(&json, "seconds", sample_seconds(sample));
 	json_u64(&json, "free", target_free(create->pack));
 	json_u64(&json, "looked_at", sample->taken);
@@ -150,10 +158,29 @@ static int print_sample_json(const struct create *create, const struct create_sa
 	return cmd_print_json(&json, &text);
 }
 
-int create_say_sample(const struct create *create, const struct create_sample *sample, bool json)
+int create_dry_run(struct create *create)
 {
-	if (json)
-		return print_sample_json(create, sample);
-	print_sample(create, sample);
+	struct create_sample sample = {0};
+	int r = take_sample(create, &sample);
+
+	if (r < 0)
+		return r;
+	if (create->options.json)
+		return print_sample_json(create, &sample);
+	print_sample(create, &sample);
 	return 0;
+}
+
+int create_warn_of_bitmaps(struct create *create)
+{
+	struct create_sample sample = {.silent = true};
+	char bytes[SIZE_TEXT];
+	int r = take_sample(create, &sample);
+
+	if (r == 0)
+		log_notice(
+			"%s: about %s, as images are decoded; torchvision.io and TurboJPEG "
+			"cannot read them",
+			create->pack, size_format(pack_bytes(&sample), bytes));
+	return r;
 }

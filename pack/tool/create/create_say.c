@@ -1,9 +1,10 @@
 /* What a run says: failures and what can be done about them, bad inputs, the summary. */
 #include "base/json.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/cli/cmd.h"
+#include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
@@ -59,12 +60,7 @@ static int fail_full(struct create *create)
 	return CREATE_TOLD;
 }
 
-/* What is in the pack already needs no room. */
-static uint64_t still(uint64_t bytes, const struct builder_kept *kept)
-{
-	return bytes > kept->bytes ? bytes - kept->bytes : 0;
-}
-
+/* Better before an hour of packing than after it. What is in the pack already needs no room. */
 int create_check_space(struct create *create)
 {
 	uint64_t available = target_free(create->pack), need;
@@ -73,13 +69,13 @@ int create_check_space(struct create *create)
 	bool sure;
 
 	builder_kept(create->builder, &kept);
-	need = still(create->need, &kept);
+	need = sub_sat(create->need, kept.bytes);
 	if (available == 0 || available >= need)
 		return 0;
-	sure = !create->ask.dedup && available < still(create->import->bytes, &kept);
+	sure = !create->options.dedup && available < sub_sat(create->import->bytes, kept.bytes);
 	size_format(need, need_text);
 	size_format(available, free_text);
-	if (!sure || create->ask.anyway) {
+	if (!sure || create->options.anyway) {
 		log_notice("%s: about %s needed, only %s free", create->pack, need_text, free_text);
 		return 0;
 	}
@@ -92,13 +88,13 @@ int create_check_space(struct create *create)
 
 int create_fail(struct create *create, int error, const struct err *err)
 {
-	if (create_is_told(error))
+	if (error == CREATE_TOLD || error == CREATE_DAMAGED)
 		return error;
 	return error == -ENOSPC && create->builder ? fail_full(create)
 						   : fail_pack(create, error, err);
 }
 
-int create_broken(void *context, int error, const struct err *err)
+static int on_broken(void *context, int error, const struct err *err)
 {
 	struct create *create = context;
 
@@ -175,7 +171,7 @@ int create_unreadable(void *context, const char *path, const char *reason)
 
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
-	if (create->ask.on_bad != ON_BAD_SKIP) {
+	if (create->options.on_bad != ON_BAD_SKIP) {
 		say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out", reason);
 		return CREATE_TOLD;
 	}
@@ -195,7 +191,7 @@ int create_found(struct create *create, const char *path, const struct check_fin
 		say_of(create, log_detail, path, "%s", text);
 		return 0;
 	}
-	switch (create->ask.on_bad) {
+	switch (create->options.on_bad) {
 	case ON_BAD_FAIL:
 		say_of(create, log_error, path,
 		       "%s; --on-bad=skip leaves such files out, --on-bad=keep packs them", text);
@@ -211,7 +207,7 @@ int create_found(struct create *create, const char *path, const struct check_fin
 	}
 }
 
-void create_special(void *context, const char *path, const char *what)
+static void on_special(void *context, const char *path, const char *what)
 {
 	struct create *create = context;
 
@@ -219,9 +215,27 @@ void create_special(void *context, const char *path, const char *what)
 	create->counts.skipped++;
 }
 
-void create_left_out(void *create, const char *path, const char *reason)
+static void on_left_out(void *create, const char *path, const char *reason)
 {
 	say_of(create, log_notice, path, "%s; left out", reason);
+}
+
+static int on_tick(void *context, uint64_t entries)
+{
+	struct create *create = context;
+
+	progress_add(&create->progress, entries - create->progress.files, 0);
+	return interrupt_pending() ? -EINTR : 0;
+}
+
+struct import_watch create_watch(struct create *create)
+{
+	return (struct import_watch){.bad = create_unreadable,
+				     .special = on_special,
+				     .left_out = on_left_out,
+				     .broken = on_broken,
+				     .tick = on_tick,
+				     .context = create};
 }
 
 /* --- the place of the pack ---------------------------------------------------------------- */
@@ -242,7 +256,7 @@ void create_advise(const struct create *create)
 
 #define LINKS_NAMED 10
 
-int create_name_links(struct create *create, bool can_follow)
+int create_name_links(struct create *create)
 {
 	SCOPE(links_release) struct links links = {0};
 	const char *source = create->source;
@@ -257,7 +271,7 @@ int create_name_links(struct create *create, bool can_follow)
 		       count_noun(links.leaving, "symbolic link", count),
 		       links.leaving == 1 ? "leads" : "lead", source,
 		       len && source[len - 1] == '/' ? "" : "/", links.path.data, links.target.data,
-		       can_follow ? "; --dereference packs what links lead to" : "");
+		       create->tar ? "" : "; --dereference packs what links lead to");
 	return r;
 }
 
@@ -270,7 +284,7 @@ static int on_dangling(void *context, const char *path, const char *target)
 	return 0;
 }
 
-int create_name_dangling(struct create *create)
+static int name_dangling(struct create *create)
 {
 	char count[SIZE_TEXT];
 	int r = 0;
@@ -308,7 +322,7 @@ static uint32_t only_folder(const struct create *create)
 	return has_folders ? found : 0;
 }
 
-int create_name_one_folder(struct create *create)
+static int name_one_folder(struct create *create)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	uint32_t folder = only_folder(create);
@@ -338,7 +352,7 @@ static int on_empty(void *context, uint32_t id)
 	return r;
 }
 
-int create_name_empty(struct create *create)
+static int name_empty(struct create *create)
 {
 	char count[SIZE_TEXT];
 	int r = builder_find_empty(create->builder, on_empty, create);
@@ -347,6 +361,17 @@ int create_name_empty(struct create *create)
 		log_notice("%s: %s folders without a file in all", create->source,
 			   count_format(create->counts.empty, count));
 	return r;
+}
+
+int create_name_rest(struct create *create)
+{
+	int r = name_dangling(create);
+
+	if (r == 0)
+		r = name_empty(create);
+	if (r == 0 && create->tar)
+		r = create_name_links(create);
+	return r == 0 && create->tar ? name_one_folder(create) : r;
 }
 
 /* --- the summary ----------------------------------------------------------------------------- */
@@ -402,7 +427,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 			   count_format(create->counts.skipped, files));
 }
 
-int create_finish(struct create *create, bool json, double began)
+int create_finish(struct create *create)
 {
 	struct builder_summary summary;
 	struct err err = {0};
@@ -417,9 +442,9 @@ int create_finish(struct create *create, bool json, double began)
 	if (r < 0)
 		return create_fail(create, r, &err);
 	progress_clear(&create->progress);
-	seconds = progress_now() - began;
+	seconds = progress_now() - create->began;
 	print_summary(create, &summary, seconds);
-	return json ? print_summary_json(create, &summary, seconds) : 0;
+	return create->options.json ? print_summary_json(create, &summary, seconds) : 0;
 }
 
 bool create_say_kept(struct create *create, const char *words)
@@ -440,7 +465,7 @@ bool create_say_kept(struct create *create, const char *words)
 /* Whether a file is in the source as it is in the pack. Of images that were changed the size says
  * nothing. 1, 0 or -errno. */
 static int is_in_source(const struct create *create, struct dataset *dataset, uint32_t number,
-			int root, struct buf *path)
+			struct buf *path)
 {
 	struct dataset_entry entry;
 	struct dataset_attr attr;
@@ -454,15 +479,15 @@ static int is_in_source(const struct create *create, struct dataset *dataset, ui
 		return r;
 	dataset_entry(dataset, number, &entry);
 	/* What cannot be looked at proves nothing. */
-	if (fstatat(root, path->data, &st, 0) < 0)
+	if (fstatat(create->root, path->data, &st, 0) < 0)
 		return errno != ENOENT && errno != ENOTDIR;
 	return S_ISREG(st.st_mode) && st.st_mtim.tv_sec == attr.mtime.tv_sec &&
 	       st.st_mtim.tv_nsec == attr.mtime.tv_nsec &&
-	       (create->ask.transforms || (uint64_t)st.st_size == entry.size);
+	       (create->transforms || (uint64_t)st.st_size == entry.size);
 }
 
 /* 0, CREATE_TOLD or -errno. */
-static int check_same_source(const struct create *create, struct dataset *dataset, int root)
+static int check_same_source(const struct create *create, struct dataset *dataset)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	uint32_t entries = dataset_entries(dataset), step = entries / LOOKED_FOR + 1;
@@ -472,7 +497,7 @@ static int check_same_source(const struct create *create, struct dataset *datase
 	for (uint32_t number = 0; r == 1 && number < entries; number += step) {
 		dataset_child(dataset, number, &child);
 		if (format_is_file(child.kind))
-			r = is_in_source(create, dataset, number, root, &path);
+			r = is_in_source(create, dataset, number, &path);
 	}
 	if (r != 0)
 		return r < 0 ? r : 0;
@@ -483,11 +508,15 @@ static int check_same_source(const struct create *create, struct dataset *datase
 	return CREATE_TOLD;
 }
 
-static int check_same_options(const struct create *create, const struct dataset_info *info,
-			      const char *options)
+/* 0, CREATE_TOLD or -ENOMEM. */
+static int check_same_options(const struct create *create, const struct dataset_info *info)
 {
-	if (info->options_len == strlen(options) &&
-	    memcmp(info->options, options, info->options_len) == 0)
+	SCOPE(buf_release) struct buf options = BUF_INIT;
+
+	if (create_options_text(&create->options, &options) < 0)
+		return -ENOMEM;
+	if (info->options_len == strlen(options.data) &&
+	    memcmp(info->options, options.data, info->options_len) == 0)
 		return 0;
 	log_error(
 		"%s: finished already, but made with other options, which 'foldpack info' shows; "
@@ -496,18 +525,17 @@ static int check_same_options(const struct create *create, const struct dataset_
 	return CREATE_TOLD;
 }
 
-static int check_same(const struct create *create, struct dataset *dataset, const char *options,
-		      int root)
+static int check_same(const struct create *create, struct dataset *dataset)
 {
-	int r = check_same_options(create, dataset_info(dataset), options);
+	int r = check_same_options(create, dataset_info(dataset));
 
-	if (r < 0 || root < 0)
+	if (r < 0 || create->tar)
 		return r < 0 ? EXIT_FAILED : EXIT_DONE;
 	r = cmd_load(create->pack, dataset, DATASET_ATTRS);
-	return r != EXIT_DONE ? r : (int)exit_status_of(check_same_source(create, dataset, root));
+	return r != EXIT_DONE ? r : (int)exit_status_of(check_same_source(create, dataset));
 }
 
-int create_say_finished(struct create *create, const char *options, int root, bool json)
+int create_say_finished(struct create *create)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct builder_summary summary = {0};
@@ -515,7 +543,7 @@ int create_say_finished(struct create *create, const char *options, int root, bo
 	int r = cmd_open(create->pack, &dataset);
 
 	if (r == EXIT_DONE)
-		r = check_same(create, dataset, options, root);
+		r = check_same(create, dataset);
 	if (r != EXIT_DONE)
 		return r;
 	info = dataset_info(dataset);
@@ -524,7 +552,7 @@ int create_say_finished(struct create *create, const char *options, int root, bo
 	summary.pack_bytes = info->pack_bytes;
 	memcpy(summary.id, info->id, sizeof(summary.id));
 	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
-	if (json && print_summary_json(create, &summary, 0) < 0)
+	if (create->options.json && print_summary_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
 	return exit_finish(EXIT_DONE);
 }

@@ -22,14 +22,14 @@
 /* Whether the bytes of a file that has been read are looked for among those of others. */
 static bool is_deduped(const struct create *create, const struct item *item)
 {
-	return create->ask.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
+	return create->options.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
 }
 
 /* --- in the pipeline's threads: bytes are checked and transformed ------------------------- */
 
 static void check_item(const struct create *create, struct item *item)
 {
-	int r = check_image((enum check_level)create->ask.check, item->path.data,
+	int r = check_image((enum check_level)create->options.check, item->path.data,
 			    (const uint8_t *)item->bytes.data, item->bytes.len, &item->finding);
 
 	if (r < 0)
@@ -39,7 +39,7 @@ static void check_item(const struct create *create, struct item *item)
 
 static bool may_touch(const struct create *create, const char *path)
 {
-	const struct opt_list *globs = &create->ask.touch;
+	const struct opt_list *globs = &create->options.touch;
 
 	for (size_t i = 0; i < globs->count; i++)
 		if (filter_match(globs->items[i], path))
@@ -71,8 +71,8 @@ static void transform(const struct create *create, struct item *item)
 {
 	SCOPE(buf_release) struct buf made = BUF_INIT;
 	struct err err = {0};
-	int r = transform_image(&create->ask.how, (const uint8_t *)item->bytes.data,
-				item->bytes.len, &made, &err);
+	int r = transform_image(&create->how, (const uint8_t *)item->bytes.data, item->bytes.len,
+				&made, &err);
 
 	if (r == 0)
 		take_made(item, &made);
@@ -88,9 +88,9 @@ static void shape(const struct create *create, struct item *item)
 
 	check_item(create, item);
 	damaged = item->error || (item->is_bad && !item->finding.usable);
-	if (create->ask.transforms && !damaged && may_touch(create, item->path.data))
+	if (create->transforms && !damaged && may_touch(create, item->path.data))
 		transform(create, item);
-	if (create->ask.annotations_refused && annotations_may_be(item->path.data))
+	if (create->annotations_refused && annotations_may_be(item->path.data))
 		item->annotations = annotations_look(
 			item->path.data, (const uint8_t *)item->bytes.data, item->bytes.len);
 }
@@ -115,7 +115,7 @@ static enum annotations_kind look_for_annotations(int root, const char *path, ch
 	return n > 0 ? annotations_look(path, (const uint8_t *)head, (size_t)n) : ANNOTATIONS_NONE;
 }
 
-int create_find_annotations(struct create *create, int root)
+int create_find_annotations(struct create *create)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE_FREE char *head = malloc(ANNOTATIONS_HEAD);
@@ -128,7 +128,7 @@ int create_find_annotations(struct create *create, int root)
 		r = builder_path(create->builder, (uint32_t)id, &path);
 		if (r < 0 || !annotations_may_be(path.data))
 			continue;
-		kind = look_for_annotations(root, path.data, head);
+		kind = look_for_annotations(create->root, path.data, head);
 		if (kind != ANNOTATIONS_NONE)
 			return create_refuse_annotations(create, path.data, kind);
 		if (++looked == ANNOTATIONS_LOOKED_AT)
@@ -286,13 +286,13 @@ static uint64_t decoded_size(const struct create *create, const struct item *ite
 {
 	struct dataset_image image = item->image;
 
-	if (!transform_decodes(&create->ask.how) || image.kind != IMAGE_JPEG ||
+	if (!transform_decodes(&create->how) || image.kind != IMAGE_JPEG ||
 	    !may_touch(create, item->path.data))
 		return 0;
 	/* Its size may come after a long profile. */
 	if (image.width == 0)
 		image_inspect((const uint8_t *)item->bytes.data, item->bytes.len, &image);
-	transform_size(&create->ask.how, &image.width, &image.height);
+	transform_size(&create->how, &image.width, &image.height);
 	return (uint64_t)image.width * image.height * 3;
 }
 
@@ -512,7 +512,7 @@ static int run_all(struct store_run *run, int (*use)(struct create *create, stru
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item))
 {
 	SCOPE(run_release) struct store_run run = {.create = create};
-	const struct pipeline_params params = {.workers = (unsigned)create->ask.jobs,
+	const struct pipeline_params params = {.workers = (unsigned)create->options.jobs,
 					       .slots = INSIDE_ITEMS,
 					       .bytes = INSIDE_BYTES,
 					       .work = read_and_shape,
@@ -522,6 +522,17 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 	int r = pipeline_new(&params, &run.pipeline);
 
 	return r < 0 ? r : run_all(&run, use);
+}
+
+struct import_dir_params create_folder_params(const struct create *create)
+{
+	return (struct import_dir_params){.root = create->root,
+					  .workers = (unsigned)create->options.jobs,
+					  .follow = create->options.dereference,
+					  .filter = &create->options.filter,
+					  .order = &create->options.order,
+					  .watch = &create->watch,
+					  .builder = create->builder};
 }
 
 int create_open_folder(struct create *create, const struct import_dir_params *params)

@@ -45,8 +45,8 @@ struct cache_source {
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
 	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
 	int (*unchanged)(void *context);
-	/* The kernel is to let go of its copy, by and by. Told of each extent that a request
-	 * touched, when it is answered, but those that it is to keep. NULL: not told. */
+	/* The kernel is to drop its copy soon. Told of each extent that a request touched, when it
+	 * is answered, but those that it is to keep. NULL: not told. */
 	void (*drop)(void *context, uint64_t extent);
 	/* Whether the kernel can be given the file of the extent before anybody asks for it. Called
 	 * with a lock held. NULL: none. */
@@ -56,6 +56,8 @@ struct cache_source {
 	/* The same for files that loaders would list together, as far as their names say: not for
 	 * an image and its label. NULL: for all. */
 	uint64_t (*kind)(void *context, uint64_t extent);
+	/* The classes that a loader makes of the folders around the file; 0: none. NULL: 0. */
+	uint32_t (*classes)(void *context, uint64_t extent);
 	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
 	 * what found gave, or -ENOMEM. NULL: no lists are known. */
 	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
@@ -88,8 +90,7 @@ struct cache_request {
 	uint32_t reader; /* the process that asks; 0: not known */
 	cache_done_fn *done;
 	/* Whether nobody waits for the answer any more: asked with the lock held, once, before the
-	 * request is parked. From then on it is cache_cancel() that says so. NULL: somebody does.
-	 */
+	 * request is parked; then cache_cancel() says so. NULL: somebody does. */
 	bool (*gone)(void *arg);
 	void *arg; /* names the request for cache_cancel */
 };
@@ -134,8 +135,7 @@ struct cache_stats {
 int cache_new(const struct cache_params *params, struct cache **ret);
 /* Starts the I/O threads. Returns 0 or -errno. */
 int cache_start(struct cache *cache);
-/* Answers everything that is parked and ends the threads; no cache_read may be under
- * way or follow. */
+/* Answers everything that is parked and ends the threads; no cache_read is under way or follows. */
 void cache_stop(struct cache *cache);
 void cache_free(struct cache *cache); /* stopped, or never started; NULL is fine */
 
@@ -144,9 +144,9 @@ void cache_read(struct cache *cache, const struct cache_request *request);
 /* Somebody opened the file that begins with this extent, and may have read nothing of it yet. */
 void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader);
 
-/* Files will be read in this order, by first extents; a file that comes again begins another
- * epoch. Takes the place of an order given before; count 0: none is given any more. Goes with the
- * oracle off, and before cache_start. Returns 0, -EINVAL (readahead is 0) or -ENOMEM. */
+/* Files will be read in this order, by first extents; a file that comes again begins another epoch.
+ * Takes the place of an order given before; count 0: none. Goes with the oracle off, and before
+ * cache_start. Returns 0, -EINVAL (readahead is 0) or -ENOMEM. */
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count);
 
 /* A file of one extent that is in memory, and will be asked for soon: to be given to its reader's
@@ -171,7 +171,7 @@ bool cache_cancel(struct cache *cache, const void *arg);
  * is in, nor is the kernel to keep it. */
 bool cache_may_drop(struct cache *cache, uint64_t extent);
 
-/* From now on the pool may use so much of its budget, bytes, at least CACHE_BUDGET_MIN; memory
+/* From now on the pool may use this much of its budget, bytes, at least CACHE_BUDGET_MIN; memory
  * above it is given back. */
 void cache_limit(struct cache *cache, uint64_t bytes);
 

@@ -18,7 +18,7 @@
  * What follows a known epoch is then never too dear. */
 #define SPARE	      50
 #define SPARE_MOST_NS 4000000000
-#define MODELS_NS     3900000000 /* what GUESS_MODELS may take */
+#define MODELS_NS     1500000000 /* what GUESS_MODELS may take */
 #define LIKELY_NS     200000000	 /* no more is needed without a search */
 
 /* A query is idle work once it has taken this part of the time that the readers need for all files,
@@ -325,6 +325,14 @@ static uint64_t kind(void *context, uint64_t file)
 	return source->kind ? source->kind(source->context, file) : 0;
 }
 
+static uint32_t classes(void *context, uint64_t file)
+{
+	const struct thinking *thinking = context;
+	const struct cache_source *source = &thinking->thinker->cache->source;
+
+	return source->classes ? source->classes(source->context, file) : 0;
+}
+
 static void *think_thread(void *context)
 {
 	struct thinking *thinking = context;
@@ -334,6 +342,7 @@ static void *think_thread(void *context)
 		.context = thinking,
 		.lists = lists,
 		.kind = kind,
+		.classes = classes,
 	};
 
 	oracle_run(thinking->query, &hooks);

@@ -343,7 +343,8 @@ static bool try_models(const struct candidate *candidate, const struct search_ho
 	if (!seen.depth || seen.n < 2 || seen.n >= PERMUTATION_LARGE ||
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
-	found = try_follow(candidate, seeds, ret) || streams_search(seeds, hooks, &ret->sampler);
+	found = try_follow(candidate, seeds, ret) ||
+		streams_search(candidate->observations->classes, seeds, hooks, &ret->sampler);
 	seeds_free(seeds);
 	return found && ranks_find(candidate, &ret->sampler);
 }
@@ -423,15 +424,14 @@ static bool try_list(const struct observations *observations, const struct order
 }
 
 /* In this order. Each row costs more than those before it, or is less likely to find something.
- * What takes up to a second comes before the models, as a search that other work keeps from the
- * processors may never get beyond these. */
+ */
 static const struct {
 	unsigned effort;
 	try_fn *try;
 	enum { FIRST, LIKELY, UNLIKELY, EACH } lists;
 } tries[] = {
 	{GUESS_LIKELY, try_likely, EACH},    {GUESS_RANKS, try_ranks, LIKELY},
-	{GUESS_MORE, try_typed, FIRST},	     {GUESS_MODELS, try_models, FIRST},
+	{GUESS_MODELS, try_models, FIRST},   {GUESS_MORE, try_typed, FIRST},
 	{GUESS_MORE, try_more, LIKELY},	     {GUESS_ALL, try_all, LIKELY},
 	{GUESS_ALL, try_all_worlds, LIKELY}, {GUESS_ALL, try_more_and_all, UNLIKELY},
 };

@@ -38,6 +38,7 @@ struct observations {
 	struct watch_access seen[WATCH_LOG];
 	unsigned count;
 	uint32_t shortest; /* beginning */
+	uint32_t classes;  /* of the files that were seen; 0: not known */
 	uint8_t *hidden;   /* owned; a bit for each file that the kernel has; NULL: none */
 	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
@@ -53,7 +54,7 @@ enum guess_effort {
 	GUESS_LIKELY = 1, /* what follows known epochs, and conventions: some milliseconds */
 	GUESS_RANKS = 2,  /* seeds below GUESS_FEW in any world size, but of unlikely lists: some
 			   * ten milliseconds */
-	GUESS_MODELS = 4, /* what scripts draw that make a well-known model first: 4 s at most */
+	GUESS_MODELS = 4, /* what scripts draw that make a well-known model first: 1.5 s at most */
 	GUESS_MORE = 8,	  /* what people type, small seeds in any world size, but of unlikely
 			   * lists: a second or two */
 	GUESS_ALL = 16,	  /* all seeds: some ten seconds of all processors for each list; of

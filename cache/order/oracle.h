@@ -66,6 +66,8 @@ struct oracle_hooks {
 	/* Alike for files that loaders would list together, as far as their names say: not for an
 	 * image and its label. */
 	uint64_t (*kind)(void *context, uint64_t file);
+	/* How many classes a loader of the file's dataset has; 0: not known. */
+	uint32_t (*classes)(void *context, uint64_t file);
 };
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);

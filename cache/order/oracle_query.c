@@ -262,8 +262,11 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 
 static void ask_about(struct query *query, const struct oracle_hooks *hooks, unsigned at)
 {
+	uint64_t file = query->observations.seen[at].file;
+
 	choose_note(&query->asked, query->kinds[at]);
-	hooks->lists(hooks->context, query->observations.seen[at].file, add_list, query);
+	query->observations.classes = hooks->classes(hooks->context, file);
+	hooks->lists(hooks->context, file, add_list, query);
 }
 
 /* For one kind of files that counts. A text that names the images may come first, and its lists say

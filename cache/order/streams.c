@@ -1,21 +1,19 @@
 #include "cache/order/streams.h"
+#include "base/math.h"
 #include "base/scope.h"
+#include "cache/order/models.h"
 #include "cache/order/mt19937_eight.h"
-#include "cache/order/streams_depths.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define GROUPS	(SAMPLER_ROOTS / MT19937_LANES)
-#define BLOCKS	16   /* whose outputs are tried together: 40,000 seeds, 1 ms */
+#define ROWS	4096 /* outputs of eight generators that are tried together: 1 ms */
 #define SKIPPED 2048 /* blocks, at most, between two looks at hooks->stopped */
-#define PAIRS	(MT19937_WORDS / 2)
-#define DEPTHS	(sizeof(streams_depths) / sizeof(*streams_depths))
 
-/* Outputs from the end of a model's weights on: room for another head, of 2048 * 10 weights. */
-#define WINDOW 24576
-#define BEGIN  524288 /* all outputs before this one are tried */
+/* The weights of nine models in ten end before NEAR. */
+#define NEAR ((uint64_t)96000000)
 
 _Static_assert(SAMPLER_ROOTS % MT19937_LANES == 0, "a lane for each root");
-_Static_assert(MT19937_WORDS % 2 == 0, "a pair is of one block");
 
 /* Eight generators, a block of outputs at a time. */
 struct walk {
@@ -47,103 +45,109 @@ static struct sampler drawn(struct sampler like, uint32_t root, uint64_t word)
 	return like;
 }
 
-/* --- which seed of a usual script fits ---------------------------------------------------------
- */
+/* --- which seed of a usual script fits ------------------------------------------------------- */
 
-/* Outputs with odd or even numbers of BLOCKS blocks. */
-struct piece {
-	struct walk walk;
-	unsigned odd;
-	unsigned depth; /* the first of streams_depths whose window has not ended */
-	unsigned count;
-	uint64_t begin[BLOCKS];
-	uint32_t seeds[BLOCKS][PAIRS][MT19937_LANES];
+/* Outputs that may be seeds, and the way through all of them. */
+struct models_search {
+	const struct seeds *seeds;
+	const struct search_hooks *hooks;
+	struct models_span *spans; /* of outputs that may be */
+	unsigned span_count;
+	unsigned span[GROUPS]; /* of each walk, the first that has not ended */
+	struct walk walks[GROUPS];
+	unsigned count; /* of rows */
+	uint64_t words[ROWS];
+	uint32_t rows[ROWS][MT19937_LANES];
 };
 
-static bool has_ended(const struct piece *piece)
+static void add_outputs(struct models_search *search, const struct walk *walk, uint64_t begin,
+			const struct models_span *span)
 {
-	return piece->walk.made >= streams_depths[DEPTHS - 1] + WINDOW;
-}
+	uint64_t from = max(begin, span->begin), end = min(begin + MT19937_WORDS, span->end);
 
-/* Whether the block that begins there is to be tried. */
-static bool is_wanted(struct piece *piece, uint64_t begin)
-{
-	if (begin < BEGIN)
-		return true;
-	while (piece->depth < DEPTHS && streams_depths[piece->depth] + WINDOW <= begin)
-		piece->depth++;
-	return piece->depth < DEPTHS && streams_depths[piece->depth] < begin + MT19937_WORDS;
-}
-
-static void add_block(struct piece *piece, uint64_t begin)
-{
-	unsigned at = piece->count++;
-
-	piece->begin[at] = begin;
-	for (unsigned pair = 0; pair < PAIRS; pair++)
+	for (uint64_t word = max(from, 1); word < end; word++) { /* a seed is the second of two */
+		search->words[search->count] = word;
 		for (unsigned lane = 0; lane < MT19937_LANES; lane++)
-			piece->seeds[at][pair][lane] = mt19937_eight_output(
-				&piece->walk.eight, 2 * pair + piece->odd, lane);
-}
-
-static void make_piece(struct piece *piece)
-{
-	piece->count = 0;
-	for (unsigned i = 0; i < SKIPPED && piece->count < BLOCKS && !has_ended(piece); i++) {
-		uint64_t begin = walk_next(&piece->walk);
-
-		if (is_wanted(piece, begin))
-			add_block(piece, begin);
+			search->rows[search->count][lane] =
+				mt19937_eight_output(&walk->eight, (unsigned)(word - begin), lane);
+		search->count++;
 	}
 }
 
-/* Where the seed is in a piece. */
-static bool find_word(const struct piece *piece, uint32_t seed, struct sampler *ret)
+static void add_block(struct models_search *search, unsigned group, uint64_t begin)
 {
-	for (unsigned i = 0; i < piece->count * PAIRS * MT19937_LANES; i++) {
-		unsigned lane = i % MT19937_LANES, pair = i / MT19937_LANES % PAIRS;
-		unsigned at = i / MT19937_LANES / PAIRS;
-		uint64_t word = piece->begin[at] + 2 * pair + piece->odd;
+	const struct walk *walk = &search->walks[group];
+	unsigned *at = &search->span[group];
 
-		if (piece->seeds[at][pair][lane] != seed || word == 0)
-			continue;
-		*ret = drawn((struct sampler){.seed = seed}, piece->walk.roots[lane], word);
-		return true;
-	}
-	return false;
+	while (*at < search->span_count && search->spans[*at].end <= begin)
+		++*at;
+	for (unsigned i = *at;
+	     i < search->span_count && search->spans[i].begin < begin + MT19937_WORDS; i++)
+		add_outputs(search, walk, begin, &search->spans[i]);
 }
 
-static bool try_piece(struct piece *piece, const struct seeds *seeds, struct sampler *ret)
+static bool try_rows(struct models_search *search, const struct walk *walk, struct sampler *ret)
 {
+	unsigned count = search->count * MT19937_LANES, i = 0;
+	const uint32_t *outputs = &search->rows[0][0];
 	struct seeds_found found;
 
-	make_piece(piece);
-	return seeds_search_these(seeds, &piece->seeds[0][0][0],
-				  piece->count * PAIRS * MT19937_LANES, &found, 1) &&
-	       find_word(piece, found.seed, ret);
+	search->count = 0;
+	if (!seeds_search_these(search->seeds, outputs, count, &found, 1))
+		return false;
+	while (outputs[i] != found.seed)
+		i++;
+	*ret = drawn((struct sampler){.seed = found.seed}, walk->roots[i % MT19937_LANES],
+		     search->words[i / MT19937_LANES]);
+	return true;
 }
 
-bool streams_search(const struct seeds *seeds, const struct search_hooks *hooks,
+/* Goes on with a group of generators. */
+static bool search_until(struct models_search *search, unsigned group, uint64_t until,
+			 struct sampler *ret)
+{
+	struct walk *walk = &search->walks[group];
+
+	for (unsigned blocks = 0; walk->made < until; blocks++) {
+		if (blocks % SKIPPED == 0 && search->hooks->stopped(search->hooks->context))
+			return false;
+		add_block(search, group, walk_next(walk));
+		if (search->count > ROWS - MT19937_WORDS && try_rows(search, walk, ret))
+			return true;
+	}
+	return try_rows(search, walk, ret);
+}
+
+/* The likeliest generators first, as far as most models go. */
+static bool search_groups(struct models_search *search, struct sampler *ret)
+{
+	static const unsigned groups[] = {0, 1, 0, 1, 2, 3};
+	uint64_t far = search->spans[search->span_count - 1].end;
+
+	for (unsigned group = 0; group < GROUPS; group++)
+		walk_begin(&search->walks[group], group);
+	for (unsigned i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		if (search_until(search, groups[i], i < 2 ? NEAR : far, ret))
+			return true;
+	return false;
+}
+
+bool streams_search(uint32_t classes, const struct seeds *seeds, const struct search_hooks *hooks,
 		    struct sampler *ret)
 {
-	static const struct {
-		unsigned group, odd;
-	} likeliest[] = {{0, 1}, {1, 1}, {0, 0}, {2, 1}, {3, 1}, {1, 0}, {2, 0}, {3, 0}};
-	SCOPE_FREE struct piece *piece = aligned_alloc(_Alignof(struct piece), sizeof(*piece));
+	SCOPE_FREE struct models_search *search =
+		aligned_alloc(_Alignof(struct models_search), sizeof(*search));
+	bool found;
 
-	_Static_assert(2 * GROUPS == sizeof(likeliest) / sizeof(*likeliest), "all outputs");
-	for (unsigned i = 0; piece && i < 2 * GROUPS; i++) {
-		walk_begin(&piece->walk, likeliest[i].group);
-		piece->odd = likeliest[i].odd;
-		piece->depth = 0;
-		while (!has_ended(piece)) {
-			if (hooks->stopped(hooks->context))
-				return false;
-			if (try_piece(piece, seeds, ret))
-				return true;
-		}
-	}
-	return false;
+	if (!search)
+		return false;
+	memset(search, 0, sizeof(*search));
+	search->seeds = seeds;
+	search->hooks = hooks;
+	search->spans = models_spans(classes, &search->span_count);
+	found = search->spans && search_groups(search, ret);
+	free(search->spans);
+	return found;
 }
 
 /* --- what follows ----------------------------------------------------------------------------- */

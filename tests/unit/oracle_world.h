@@ -194,6 +194,13 @@ static inline uint64_t kind(void *context, uint64_t file)
 	return file < BASE ? 0 : file < BASE + N ? 1 : 2;
 }
 
+static inline uint32_t classes(void *context, uint64_t file)
+{
+	(void)context;
+	(void)file;
+	return 0;
+}
+
 static inline struct oracle_hooks hooks_of(struct world *world)
 {
 	return (struct oracle_hooks){
@@ -201,6 +208,7 @@ static inline struct oracle_hooks hooks_of(struct world *world)
 		.context = world,
 		.lists = lists,
 		.kind = kind,
+		.classes = classes,
 	};
 }
 

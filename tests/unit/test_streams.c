@@ -53,12 +53,12 @@ static struct seeds *look(uint32_t seed)
 	return seeds;
 }
 
-static void check_found(uint32_t root, uint64_t word)
+static void check_found(uint32_t classes, uint32_t root, uint64_t word)
 {
 	struct seeds *seeds = look(output(root, word));
 	struct sampler sampler = {0};
 
-	assert_true(streams_search(seeds, &patient, &sampler));
+	assert_true(streams_search(classes, seeds, &patient, &sampler));
 	assert_int_equal(sampler.rule, SAMPLER_WORDS);
 	assert_int_equal(sampler.seed, output(root, word));
 	assert_int_equal(sampler.root, root);
@@ -67,25 +67,33 @@ static void check_found(uint32_t root, uint64_t word)
 	seeds_free(seeds);
 }
 
-static void a_seed_behind_a_model_of_torchvision_is_found(void **state)
+static void a_seed_after_a_model_for_imagenet_is_found(void **state)
 {
 	(void)state;
-	check_found(42, 5056624 + 3);	 /* mobilenet_v3_small, 1000 classes */
-	check_found(0, 22846824 + 3);	 /* resnet18 */
-	check_found(1337, 48958824 + 7); /* resnet50, the second epoch */
+	check_found(0, 42, 5056624 + 3);     /* mobilenet_v3_small */
+	check_found(2, 0, 22846824 + 3);     /* resnet18 */
+	check_found(10, 1337, 48958824 + 7); /* resnet50, the second epoch */
+	check_found(10, 3, 276701672 + 3);   /* vgg16 */
 }
 
-static void a_seed_behind_a_new_head_is_found(void **state)
+static void a_seed_after_a_model_for_the_classes_is_found(void **state)
 {
 	(void)state;
-	check_found(1234, 22846824 + 512 * 10 + 10 + 3);
+	check_found(37, 3407, 22333824 + 513 * 37 + 3); /* resnet18; its number is even */
 }
 
-static void a_seed_behind_a_small_model_is_found(void **state)
+static void a_seed_after_a_new_last_layer_is_found(void **state)
 {
 	(void)state;
-	check_found(2024, 431080 + 3);
-	check_found(123, 431080 + 101 + 3); /* its number is even */
+	check_found(10, 1234, 22846824 + 513 * 10 + 3);
+	check_found(120, 7, 22846824 + 513 * 120 + 3);
+}
+
+static void a_seed_after_a_small_model_is_found(void **state)
+{
+	(void)state;
+	check_found(0, 2024, 431080 + 3);
+	check_found(0, 123, 431080 + 101 + 3); /* its number is even */
 }
 
 static void what_follows_in_the_generator_is_found(void **state)
@@ -123,7 +131,7 @@ static void a_search_ends_when_nobody_waits_for_it(void **state)
 	struct sampler sampler = {.seed = output(42, 1003)}, origin;
 
 	(void)state;
-	assert_false(streams_search(seeds, &hurried, &sampler));
+	assert_false(streams_search(0, seeds, &hurried, &sampler));
 	assert_int_equal(streams_origins(&sampler, 1 << 20, &hurried, &origin, 1), 0);
 	seeds_free(seeds);
 }
@@ -177,9 +185,10 @@ static void no_more_origins_are_written_than_there_is_room_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_seed_behind_a_model_of_torchvision_is_found),
-		cmocka_unit_test(a_seed_behind_a_new_head_is_found),
-		cmocka_unit_test(a_seed_behind_a_small_model_is_found),
+		cmocka_unit_test(a_seed_after_a_model_for_imagenet_is_found),
+		cmocka_unit_test(a_seed_after_a_model_for_the_classes_is_found),
+		cmocka_unit_test(a_seed_after_a_new_last_layer_is_found),
+		cmocka_unit_test(a_seed_after_a_small_model_is_found),
 		cmocka_unit_test(what_follows_in_the_generator_is_found),
 		cmocka_unit_test(what_comes_too_late_does_not_follow),
 		cmocka_unit_test(a_search_ends_when_nobody_waits_for_it),

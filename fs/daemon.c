@@ -11,18 +11,15 @@
 
 static _Noreturn void wait_for_status(int pipe, pid_t child)
 {
-	unsigned char status = EXIT_FAILED;
+	unsigned char status;
+	int how = 0;
 
-	if (io_read(pipe, &status, 1) != 1) {
-		int how = 0;
-
-		waitpid(child, &how, 0);
-		if (WIFSIGNALED(how))
-			log_error("the daemon was killed by signal %d while it started",
-				  WTERMSIG(how));
-		status = EXIT_FAILED;
-	}
-	_exit(status);
+	if (io_read(pipe, &status, 1) == 1)
+		_exit(status);
+	waitpid(child, &how, 0);
+	if (WIFSIGNALED(how))
+		log_error("the daemon was killed by signal %d while it started", WTERMSIG(how));
+	_exit(EXIT_FAILED);
 }
 
 int daemon_fork(struct daemon *daemon)
@@ -50,7 +47,7 @@ int daemon_fork(struct daemon *daemon)
 	return 0;
 }
 
-static void send_status(struct daemon *daemon, int status)
+void daemon_tell(struct daemon *daemon, int status)
 {
 	unsigned char word = (unsigned char)status;
 
@@ -94,10 +91,5 @@ void daemon_ready(struct daemon *daemon)
 	/* The folder it was started in must not stay busy. */
 	if (chdir("/") < 0)
 		log_error("cannot change to /: %m");
-	send_status(daemon, EXIT_DONE);
-}
-
-void daemon_failed(struct daemon *daemon, int status)
-{
-	send_status(daemon, status);
+	daemon_tell(daemon, EXIT_DONE);
 }

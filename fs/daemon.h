@@ -17,7 +17,7 @@ struct daemon {
 /* Returns in the child only: 0, or -errno where it could not fork. */
 int daemon_fork(struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
-/* Sends a status other than 0. */
-void daemon_failed(struct daemon *daemon, int status);
+/* Sends a status, unless one was sent. */
+void daemon_tell(struct daemon *daemon, int status);
 
 #endif

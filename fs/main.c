@@ -110,7 +110,7 @@ static int check_timeout(const struct program *program, struct err *err)
 		return err_set(err, -EPERM,
 			       "'--timeout' needs root: only root may ask the kernel whether a "
 			       "mount is in use");
-	if (program->settings.timeout && settings_are_handed_over(&program->settings))
+	if (program->settings.timeout && program->mountpoint.handed_over)
 		return err_set(err, -EINVAL, "'--timeout': the caller mounted %s, and unmounts it",
 			       program->mountpoint.path);
 	return 0;
@@ -120,7 +120,7 @@ static const char *choose_unmount(const struct program *program, char *buf, size
 {
 	const char *path = program->mountpoint.path;
 
-	if (settings_are_handed_over(&program->settings))
+	if (program->mountpoint.handed_over)
 		snprintf(buf, size, "mounted by the caller, who should have made it read-only");
 	else
 		snprintf(buf, size, "unmount: fusermount3 -u %s", path);
@@ -229,18 +229,11 @@ static int next_signal(const struct program *program, siginfo_t *info)
 	return signo < 0 ? 0 : signo;
 }
 
-static bool is_covered(const struct program *program)
-{
-	return mountpoint_view(program->mountpoint.path, session_device(program->session)) ==
-	       MOUNTPOINT_COVERED;
-}
-
 /* To unmount would take what is mounted on top along. */
 static bool may_end(const struct program *program)
 {
-	bool ended = session_join(program->session, 0);
-
-	if (ended || settings_are_handed_over(&program->settings) || !is_covered(program))
+	if (session_join(program->session, 0) ||
+	    mountpoint_view(&program->mountpoint) != MOUNTPOINT_COVERED)
 		return true;
 	log_error("%s: something else is mounted on top of it: unmount that first",
 		  program->mountpoint.path);
@@ -257,8 +250,7 @@ static void wait_for_end(struct program *program)
 		switch (next_signal(program, &info)) {
 		case 0:
 			if (!with_command)
-				mountpoint_expire(&program->mountpoint,
-						  session_device(program->session));
+				mountpoint_expire(&program->mountpoint);
 			break;
 		case SIGCHLD:
 			reap_command(program);
@@ -292,29 +284,29 @@ static void wait_for_others(struct program *program)
  * command, for GRACE seconds. */
 static void leave(struct program *program)
 {
-	const char *path = program->mountpoint.path;
+	struct mountpoint *mountpoint = &program->mountpoint;
 	siginfo_t info;
 
 	if (program->settings.command)
 		wait_for_others(program);
-	if (session_join(program->session, 0) && session_is_mounted(program->session)) {
-		log_error("%s: the connection to the kernel was aborted", path);
+	if (session_join(program->session, 0) && mountpoint_view(mountpoint) != MOUNTPOINT_GONE) {
+		log_error("%s: the connection to the kernel was aborted", mountpoint->path);
 		program->status = program->status ? program->status : EXIT_FAILED;
 	}
-	if (session_unmount(program->session) < 0)
-		log_error("%s: cannot be unmounted; a dead mount stays", path);
-	mountpoint_taken(&program->mountpoint);
+	if (mountpoint_unmount(mountpoint) < 0)
+		log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
 	if (program->settings.command) {
 		if (session_join(program->session, GRACE))
 			return;
-		log_notice("%s: still in use by processes that COMMAND left behind", path);
-		session_abort(program->session);
+		log_notice("%s: still in use by processes that COMMAND left behind",
+			   mountpoint->path);
+		mountpoint_abort(mountpoint);
 		return;
 	}
 	while (!session_join(program->session, 0))
 		if (sigwaitinfo(&program->signals, &info) > 0 && info.si_signo != SESSION_ENDED &&
 		    info.si_signo != SIGCHLD) {
-			session_abort(program->session);
+			mountpoint_abort(mountpoint);
 			return;
 		}
 }
@@ -338,10 +330,10 @@ static int serve_mount(struct program *program, struct err *err)
 		r = mount_somewhere(program, err);
 	if (r < 0)
 		return r;
-	mountpoint_taken(&program->mountpoint);
+	mountpoint_mounted(&program->mountpoint);
 	r = session_serve(program->session, err);
 	if (r < 0) {
-		session_unmount(program->session);
+		mountpoint_unmount(&program->mountpoint);
 		return r;
 	}
 	announce(program);
@@ -372,7 +364,7 @@ static int use_mount(struct program *program, struct err *err)
 		r = mountpoint_share(&program->mountpoint);
 	if (r < 0)
 		return r;
-	mountpoint_taken(&program->mountpoint);
+	mountpoint_mounted(&program->mountpoint);
 	log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
 	if (settings->command)
 		spawn_command(program);
@@ -386,15 +378,13 @@ static int look_at_mountpoint(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
 	struct mountpoint *mountpoint = &program->mountpoint;
-	int r = 0;
+	int r;
 
-	if (settings_are_handed_over(settings)) {
-		mountpoint->path = strdup(settings->mountpoint);
-		r = mountpoint->path ? 0 : -ENOMEM;
-	} else {
+	if (settings_are_handed_over(settings))
+		r = mountpoint_take_over(mountpoint, settings->mountpoint);
+	else
 		r = mountpoint_look(mountpoint, settings->mountpoint, program->mount->pack_path,
 				    err);
-	}
 	block_signals(program);
 	if (r == -ENOENT && settings->mkdir)
 		r = mountpoint_create(mountpoint, err);
@@ -426,7 +416,7 @@ static int start(struct program *program)
 							: mount_and_serve(program, &err);
 	if (r < 0)
 		program->status = complain(settings->mountpoint, &err, r);
-	daemon_failed(&program->daemon, program->status);
+	daemon_tell(&program->daemon, program->status);
 	return program->status;
 }
 

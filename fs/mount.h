@@ -40,6 +40,7 @@ struct mount {
 	uint64_t budget, memory;     /* bytes: of the pool; of what it was taken from */
 	uint64_t residency; /* bytes of what was served that the kernel keeps; RESIDENCY_ALL */
 	/* The session's: */
+	struct session *session;
 	struct inval *inval;	    /* NULL where the kernel keeps all */
 	struct notify_store *store; /* NULL where no order is looked for */
 	struct pressure *pressure;

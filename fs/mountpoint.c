@@ -47,57 +47,56 @@ static bool parse_line(const char *line, struct mount_line *ret)
 	return true;
 }
 
-typedef bool match_fn(const struct mount_line *line, const void *wanted);
-
-/* The last line that matches: later mounts cover earlier ones. */
-static bool find_mount(match_fn *match, const void *wanted, struct mount_line *ret)
+static bool has_device(const struct mount_line *line, dev_t device)
 {
-	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
-	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
-	SCOPE_FREE char *text = NULL;
-	bool found = false;
-	size_t room = 0;
-
-	while (file && line && getline(&text, &room, file) > 0)
-		if (parse_line(text, line) && match(line, wanted)) {
-			*ret = *line;
-			found = true;
-		}
-	return found;
-}
-
-static bool has_path(const struct mount_line *line, const void *wanted)
-{
-	return strcmp(line->path, wanted) == 0;
-}
-
-static bool has_device(const struct mount_line *line, const void *wanted)
-{
-	dev_t device = *(const dev_t *)wanted;
-
 	return line->major == major(device) && line->minor == minor(device);
 }
 
-struct place {
-	const char *path;
-	dev_t device;
-};
-
-static bool is_place(const struct mount_line *line, const void *wanted)
+/* The last line of this path (NULL: any) and device (0: any): later mounts cover earlier ones. */
+static bool find_mount(const char *path, dev_t device, struct mount_line *ret)
 {
-	const struct place *place = wanted;
+	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
+	SCOPE_FREE char *text = NULL;
+	struct mount_line line;
+	bool found = false;
+	size_t room = 0;
 
-	return has_path(line, place->path) && has_device(line, &place->device);
+	while (file && getline(&text, &room, file) > 0) {
+		if (!parse_line(text, &line) || (path && strcmp(line.path, path) != 0) ||
+		    (device && !has_device(&line, device)))
+			continue;
+		*ret = line;
+		found = true;
+	}
+	return found;
 }
 
 const char *mountpoint_fstype(dev_t device, char buf[static 64])
 {
-	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
+	struct mount_line line;
 
-	snprintf(buf, 64, "unknown filesystem");
-	if (line && find_mount(has_device, &device, line))
-		memcpy(buf, line->type, sizeof(line->type));
+	snprintf(buf, 64, "%s", find_mount(NULL, device, &line) ? line.type : "unknown filesystem");
 	return buf;
+}
+
+/* Takes what path leads to out of the tree, in use or not. */
+static int detach(const char *path)
+{
+	pid_t pid;
+	int how = -1;
+
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+		return 0;
+	if (errno != EPERM)
+		return -errno;
+	pid = vfork();
+	if (pid == 0) {
+		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, NULL);
+		_exit(127);
+	}
+	if (pid > 0)
+		waitpid(pid, &how, 0);
+	return how == 0 ? 0 : -EPERM;
 }
 
 static bool is_ours(const struct mount_line *line)
@@ -166,11 +165,11 @@ static int check_folder(const char *path, struct err *err)
  * attributes; the stats always come from the daemon. */
 static void remove_dead(const char *path)
 {
-	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
+	struct mount_line line;
 
-	while (line && find_mount(has_path, path, line) && is_ours(line) &&
+	while (find_mount(path, 0, &line) && is_ours(&line) &&
 	       getxattr(path, MOUNT_STATS, NULL, 0) < 0 && is_dead(errno)) {
-		if (mountpoint_detach(path) < 0)
+		if (detach(path) < 0)
 			return;
 		log_notice("%s: the daemon that served it had died; its mount was removed", path);
 	}
@@ -222,20 +221,18 @@ static int lock_path(const char *path)
 
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
 {
-	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
+	struct mount_line line;
 
-	if (!line)
-		return -ENOMEM;
-	if (!find_mount(has_path, mountpoint->path, line))
+	if (!find_mount(mountpoint->path, 0, &line))
 		return check_empty(mountpoint->path, err);
-	if (is_ours(line) && strcmp(line->source, pack) == 0) {
+	if (is_ours(&line) && strcmp(line.source, pack) == 0) {
 		mountpoint->already_mounted = true;
 		return 0;
 	}
 	/* The root of a tmpfs or a volume will do; another FUSE mount will not. */
-	if (strncmp(line->type, "fuse", 4) == 0)
-		return err_set(err, -EBUSY, "busy: '%s' (%s) is mounted there", line->source,
-			       line->type);
+	if (strncmp(line.type, "fuse", 4) == 0)
+		return err_set(err, -EBUSY, "busy: '%s' (%s) is mounted there", line.source,
+			       line.type);
 	return check_empty(mountpoint->path, err);
 }
 
@@ -255,6 +252,13 @@ int mountpoint_look(struct mountpoint *mountpoint, const char *path, const char 
 	return r < 0 ? r : check_mounts(mountpoint, pack, err);
 }
 
+int mountpoint_take_over(struct mountpoint *mountpoint, const char *path)
+{
+	mountpoint->handed_over = true;
+	mountpoint->path = strdup(path);
+	return mountpoint->path ? 0 : -ENOMEM;
+}
+
 /* A folder that other machines see is theirs, too: they may have made it meanwhile, and to remove
  * it would unmount what they have mounted there. */
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
@@ -271,31 +275,80 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 	return check_folder(path, err);
 }
 
-/* --- in use ---------------------------------------------------------------------------------- */
+/* --- the mount ------------------------------------------------------------------------------- */
 
-enum mountpoint_view mountpoint_view(const char *path, dev_t device)
+static void unlock_path(struct mountpoint *mountpoint)
 {
-	SCOPE_FREE struct mount_line *line = malloc(sizeof(*line));
-	const struct place place = {path, device};
-
-	if (!line || !find_mount(has_path, path, line))
-		return MOUNTPOINT_GONE;
-	if (!device || has_device(line, &device))
-		return MOUNTPOINT_SEEN;
-	return find_mount(is_place, &place, line) ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
+	if (mountpoint->lock >= 0)
+		close(mountpoint->lock);
+	mountpoint->lock = -1;
 }
+
+/* The kernel knows the device, and must not ask the daemon, which does not serve yet. */
+void mountpoint_mounted(struct mountpoint *mountpoint)
+{
+	struct statx st;
+
+	if (!mountpoint->handed_over &&
+	    statx(AT_FDCWD, mountpoint->path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0)
+		mountpoint->device = makedev(st.stx_dev_major, st.stx_dev_minor);
+	unlock_path(mountpoint);
+}
+
+enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
+{
+	const char *path = mountpoint->path;
+	dev_t device = mountpoint->device;
+	struct mount_line line;
+
+	if (mountpoint->handed_over || !find_mount(path, 0, &line))
+		return MOUNTPOINT_GONE;
+	if (!device || has_device(&line, device))
+		return MOUNTPOINT_SEEN;
+	return find_mount(path, device, &line) ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
+}
+
+int mountpoint_unmount(struct mountpoint *mountpoint)
+{
+	enum mountpoint_view view = mountpoint_view(mountpoint);
+	int r = view == MOUNTPOINT_COVERED ? -EBUSY : 0;
+
+	if (view == MOUNTPOINT_SEEN)
+		r = detach(mountpoint->path);
+	unlock_path(mountpoint);
+	return r;
+}
+
+void mountpoint_abort(const struct mountpoint *mountpoint)
+{
+	SCOPE_CLOSE int fd = -1;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort",
+		 minor(mountpoint->device));
+	if (mountpoint->device && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0 &&
+	    write(fd, "1", 1) < 0)
+		log_detail("%s: %s", path, strerror(errno));
+}
+
+void mountpoint_expire(const struct mountpoint *mountpoint)
+{
+	if (mountpoint_view(mountpoint) == MOUNTPOINT_SEEN)
+		umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW);
+}
+
+/* --- in use ---------------------------------------------------------------------------------- */
 
 static int open_root(const struct mountpoint *mountpoint, int operation)
 {
-	int fd = open(mountpoint->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(mountpoint->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), r;
 
-	if (fd >= 0 && flock(fd, operation) < 0) {
-		int r = -errno;
-
+	if (fd >= 0 && flock(fd, operation) == 0)
+		return fd;
+	r = -errno;
+	if (fd >= 0)
 		close(fd);
-		return r;
-	}
-	return fd < 0 ? -errno : fd;
+	return r;
 }
 
 int mountpoint_share(struct mountpoint *mountpoint)
@@ -314,42 +367,8 @@ bool mountpoint_close(struct mountpoint *mountpoint)
 		close(fd);
 	if (fd != -EWOULDBLOCK)
 		return true;
-	mountpoint_taken(mountpoint);
+	unlock_path(mountpoint);
 	return false;
-}
-
-static int run_fusermount(const char *path)
-{
-	pid_t pid = vfork();
-	int how = -1;
-
-	if (pid == 0) {
-		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, NULL);
-		_exit(127);
-	}
-	if (pid > 0)
-		waitpid(pid, &how, 0);
-	return how == 0 ? 0 : -EPERM;
-}
-
-int mountpoint_detach(const char *path)
-{
-	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		return 0;
-	return errno == EPERM ? run_fusermount(path) : -errno;
-}
-
-void mountpoint_taken(struct mountpoint *mountpoint)
-{
-	if (mountpoint->lock >= 0)
-		close(mountpoint->lock);
-	mountpoint->lock = -1;
-}
-
-void mountpoint_expire(const struct mountpoint *mountpoint, dev_t device)
-{
-	if (mountpoint_view(mountpoint->path, device) == MOUNTPOINT_SEEN)
-		umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW);
 }
 
 void mountpoint_release(struct mountpoint *mountpoint)
@@ -359,7 +378,7 @@ void mountpoint_release(struct mountpoint *mountpoint)
 			mountpoint->lock = lock_path(mountpoint->path);
 		rmdir(mountpoint->path);
 	}
-	mountpoint_taken(mountpoint);
+	unlock_path(mountpoint);
 	if (mountpoint->share >= 0)
 		close(mountpoint->share);
 	free(mountpoint->path);

@@ -5,7 +5,7 @@
 #include "fs/fuse.h"
 #include "fs/mount.h"
 
-/* For fuse_session_new; its user data is a struct session (session.h). */
+/* For fuse_session_new; its user data is a struct mount. */
 extern const struct fuse_lowlevel_ops fs_ops;
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/inval.h"
-#include "fs/mountpoint.h"
 #include "fs/notify_store.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
@@ -18,7 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/sysmacros.h>
 
 #define FUSE_THREADS_MAX 8
 #define INVAL_LEAST	 (8 * MIB)
@@ -26,9 +24,6 @@
 struct session {
 	struct mount *mount;
 	struct fuse_session *fuse;
-	char *path;   /* where it is mounted */
-	bool foreign; /* /dev/fd/N: the caller mounted it, and unmounts it */
-	dev_t device; /* of the mount; 0: not known */
 	pthread_t thread;
 	bool serving; /* thread runs, or is to be joined */
 
@@ -116,7 +111,7 @@ static int make_fuse(struct session *session, struct err *err)
 	if (r < 0)
 		return r;
 	mount_log = &said;
-	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session);
+	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session->mount);
 	mount_log = NULL;
 	return session->fuse ? 0
 			     : err_set(err, -ENOMEM, "libfuse cannot begin a session: %s",
@@ -150,6 +145,7 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	if (!session)
 		return -ENOMEM;
 	session->mount = mount;
+	mount->session = session;
 	pthread_mutex_init(&session->lock, NULL);
 	clock_cond_init(&session->turn);
 	if (!mount->settings->debug)
@@ -180,13 +176,7 @@ void session_free(struct session *session)
 	session->mount->inval = NULL;
 	pthread_cond_destroy(&session->turn);
 	pthread_mutex_destroy(&session->lock);
-	free(session->path);
 	free(session);
-}
-
-struct mount *session_mounted(const struct session *session)
-{
-	return session->mount;
 }
 
 /* --- mounting -------------------------------------------------------------------------------- */
@@ -292,37 +282,19 @@ static int explain_refusal(const struct session *session, const char *path, cons
 	return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
 }
 
-/* The kernel knows the answer, and must not ask the daemon, which does not serve yet. */
-static dev_t device_of(const char *path)
-{
-	struct statx st;
-
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0)
-		return 0;
-	return makedev(st.stx_dev_major, st.stx_dev_minor);
-}
-
 int session_mount(struct session *session, const char *path, struct err *err)
 {
 	struct err said = {0};
 	int r;
 
-	session->foreign = settings_are_handed_over(session->mount->settings);
-	session->path = strdup(path);
-	if (!session->path)
-		return -ENOMEM;
 	mount_log = &said;
 	r = fuse_session_mount(session->fuse, path);
 	mount_log = NULL;
-	if (r == 0 && !session->foreign)
-		session->device = device_of(path);
-	if (r == 0) {
-		/* A descriptor that was handed over is inherited by any program. */
-		fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
-		return 0;
-	}
-	free(steal_ptr(&session->path));
-	return explain_refusal(session, path, said.text, err);
+	if (r < 0)
+		return explain_refusal(session, path, said.text, err);
+	/* A descriptor that was handed over is inherited by any program. */
+	fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
+	return 0;
 }
 
 /* --- serving --------------------------------------------------------------------------------- */
@@ -426,45 +398,6 @@ int session_serve(struct session *session, struct err *err)
 			      : err_set(err, -EPROTO,
 					"the connection ended before the mount was usable: it was "
 					"unmounted, or the kernel is older than Linux 5.4");
-}
-
-/* --- leaving --------------------------------------------------------------------------------- */
-
-int session_unmount(struct session *session)
-{
-	if (!session->path || session->foreign)
-		return 0;
-	switch (mountpoint_view(session->path, session->device)) {
-	case MOUNTPOINT_SEEN:
-		return mountpoint_detach(session->path);
-	case MOUNTPOINT_COVERED:
-		return -EBUSY;
-	case MOUNTPOINT_GONE:
-		break;
-	}
-	return 0;
-}
-
-bool session_is_mounted(const struct session *session)
-{
-	return !session->foreign &&
-	       mountpoint_view(session->path, session->device) != MOUNTPOINT_GONE;
-}
-
-dev_t session_device(const struct session *session)
-{
-	return session->device;
-}
-
-void session_abort(struct session *session)
-{
-	SCOPE_CLOSE int fd = -1;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", minor(session->device));
-	if (session->device && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0 &&
-	    write(fd, "1", 1) < 0)
-		log_detail("%s: %s", path, strerror(errno));
 }
 
 bool session_join(struct session *session, unsigned seconds)

@@ -1,4 +1,4 @@
-/* The connection to the kernel: mounting, serving, leaving.
+/* The connection to the kernel: mounting and serving.
  *
  *	session_new -> session_mount -> session_serve -> (unmounted) -> session_free
  *
@@ -16,8 +16,6 @@ struct session;
 int session_new(struct mount *mount, struct session **ret, struct err *err);
 void session_free(struct session *session); /* NULL is fine */
 
-struct mount *session_mounted(const struct session *session);
-
 /* Mounts on the absolute path of an existing directory, or on /dev/fd/N, which the caller has
  * mounted. Returns 0 or -errno with the reason and the way out. */
 int session_mount(struct session *session, const char *path, struct err *err);
@@ -27,16 +25,6 @@ int session_mount(struct session *session, const char *path, struct err *err);
 #define SESSION_ENDED SIGUSR1
 int session_serve(struct session *session, struct err *err);
 
-/* Takes the mount out of the tree, at once. Files that are open stay so, and the session ends when
- * the last is closed. Also removes what is left of the mount of a connection that was aborted.
- * Returns 0, or -errno: -EBUSY where something else is mounted on top, which would go as well. */
-int session_unmount(struct session *session);
-/* Whether the mount is still in the tree: after the end of the session it is a dead one. */
-bool session_is_mounted(const struct session *session);
-dev_t session_device(const struct session *session); /* of the mount; 0: not known */
-/* Ends the connection, used or not: requests under way fail, and the kernel can hold no thread of
- * this process for one of them. */
-void session_abort(struct session *session);
 /* Waits for the end; false when it did not come within `seconds`. */
 bool session_join(struct session *session, unsigned seconds);
 

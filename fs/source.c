@@ -14,12 +14,18 @@
  * most. 24 lists of ImageNet's training files take half of it. */
 #define LISTS_FILES ((uint64_t)64 << 20)
 
-static void source_resolve(void *context, uint64_t number, struct extent *ret)
+static struct dataset_extent extent_at(const struct mount *mount, uint64_t number)
 {
-	const struct mount *mount = context;
 	struct dataset_extent x;
 
 	dataset_extent(mount->dataset, number, &x);
+	return x;
+}
+
+static void source_resolve(void *mount, uint64_t number, struct extent *ret)
+{
+	struct dataset_extent x = extent_at(mount, number);
+
 	*ret = (struct extent){.number = number,
 			       .offset = x.offset,
 			       .file = x.file,
@@ -45,10 +51,8 @@ static int source_unchanged(void *context)
 static void source_drop(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
-	struct dataset_extent x;
 
-	dataset_extent(mount->dataset, extent, &x);
-	inval_add(mount->inval, extent, x.size);
+	inval_add(mount->inval, extent, extent_at(mount, extent).size);
 }
 
 /* A dying disk must not fill the log: the first files are named, then the count each time that it
@@ -74,9 +78,8 @@ static bool first_failure(struct mount *mount, uint32_t entry)
 static void log_failure(const struct mount *mount, uint64_t extent, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
-	struct dataset_extent x;
+	struct dataset_extent x = extent_at(mount, extent);
 
-	dataset_extent(mount->dataset, extent, &x);
 	if (dataset_path(mount->dataset, x.entry, &path) == 0)
 		log_error("%s: '%s' at %llu: %s", mount->pack_path, path.data,
 			  (unsigned long long)x.from,
@@ -107,11 +110,9 @@ static bool sums_are_lost(struct mount *mount)
 static void source_failed(void *context, uint64_t extent, int error)
 {
 	struct mount *mount = context;
-	struct dataset_extent x;
 	uint64_t bad;
 
-	dataset_extent(mount->dataset, extent, &x);
-	if (!first_failure(mount, x.entry))
+	if (!first_failure(mount, extent_at(mount, extent).entry))
 		return;
 	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
 	if (error == -EBADMSG && mount->settings->verify == 0 && sums_are_lost(mount))
@@ -130,10 +131,8 @@ static void source_failed(void *context, uint64_t extent, int error)
 static uint64_t source_kind(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
-	struct dataset_extent x;
 
-	dataset_extent(mount->dataset, extent, &x);
-	return dataset_suffix(mount->dataset, x.entry);
+	return dataset_suffix(mount->dataset, extent_at(mount, extent).entry);
 }
 
 /* As for ImageFolder: the folders beside that of the file. */
@@ -169,10 +168,8 @@ static int source_lists(void *context, uint64_t extent, cache_list_fn *found, vo
 static bool source_may_push(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
-	struct dataset_extent x;
 
-	dataset_extent(mount->dataset, extent, &x);
-	return notify_store_may(mount->store, x.entry);
+	return notify_store_may(mount->store, extent_at(mount, extent).entry);
 }
 
 static void source_locked(void *context, const char *sentence)

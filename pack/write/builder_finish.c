@@ -26,7 +26,7 @@ static int put_links(struct builder *builder)
 		const struct builder_node *node = builder_node(builder, id);
 
 		if (node->kind == FORMAT_HARDLINK && node->state == NODE_DONE)
-			r = builder_put_reference(builder, id, builder_put_last);
+			r = builder_put_reference(builder, id, true);
 	}
 	return r < 0 ? r : 0;
 }

@@ -386,22 +386,11 @@ static void digest_links(const struct builder_tree *tree, XXH3_state_t *state)
 
 /* The id stands for what is in the tree, not for where it lies: of the places, only the
  * targets of hard links go in. */
-static bool is_content(enum format_section section)
-{
-	switch (section) {
-	case SECTION_NAMES:
-	case SECTION_NAME_END:
-	case SECTION_PARENT:
-	case SECTION_SIZE:
-	case SECTION_TARGETS:
-	case SECTION_SUMS:
-	case SECTION_MODE:
-	case SECTION_MTIME:
-		return true;
-	default:
-		return false;
-	}
-}
+static const bool is_content[SECTION_COUNT] = {
+	[SECTION_NAMES] = true, [SECTION_NAME_END] = true, [SECTION_PARENT] = true,
+	[SECTION_SIZE] = true,	[SECTION_TARGETS] = true,  [SECTION_SUMS] = true,
+	[SECTION_MODE] = true,	[SECTION_MTIME] = true,
+};
 
 /* Sums one section, alone and after those before it. */
 static int sum_section(const struct builder_tree *tree, struct format_section_ref *ref,
@@ -416,7 +405,7 @@ static int sum_section(const struct builder_tree *tree, struct format_section_re
 	*sum = XXH3_64bits_withSeed(data, ref->bytes, *sum);
 	if (section == SECTION_KIND)
 		digest_kinds(tree, digest);
-	else if (is_content(section))
+	else if (is_content[section])
 		XXH3_128bits_update(digest, data, ref->bytes);
 	return 0;
 }

@@ -1,6 +1,12 @@
-/* What builder.c (entries and bytes), builder_partial.c (the partial file and its
- * journal), builder_resume.c (what an interrupted run left) and builder_index.c,
- * builder_finish.c (the index, and the finished file) share. */
+/* What the files of the builder share. Each calls only those above it:
+ *
+ *	builder_entries.c	entries in memory
+ *	builder_partial.c	the partial file and its journal: begun, taken up, committed, left
+ *	builder_resume.c	what the journal knows of each file
+ *	builder_index.c		from entries to the sections of the index
+ *	builder.c		begins and ends a builder; stores bytes
+ *	builder_finish.c	writes the index, and gives the pack its name
+ */
 #ifndef PACK_WRITE_BUILDER_INTERNAL_H
 #define PACK_WRITE_BUILDER_INTERNAL_H
 
@@ -81,9 +87,15 @@ static inline const uint64_t *builder_file_sums(const struct builder *builder,
 	return format_extents(node->size) == 1 ? &node->start : builder_sums(builder) + node->start;
 }
 
-/* A file has been stored, as `size` bytes whose sums are in the rows from `first` on. */
+/* --- builder_entries.c --- */
+
+/* A file has been stored, as `size` bytes whose checksums are in the rows from `first` on. */
 void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
 			uint64_t size);
+/* Gives a file the bytes of another one, in memory only. */
+void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
+/* Whether the bytes of a file are its own, and stored. */
+bool builder_is_stored(const struct builder *builder, uint32_t id);
 
 static inline void builder_set_dropped(struct builder_node *node)
 {
@@ -91,25 +103,14 @@ static inline void builder_set_dropped(struct builder_node *node)
 	node->size = 0;
 }
 
+/* The record of a hard link or alias: its key, and its value, which names the file that has the
+ * bytes. 0 or -ENOMEM. */
+int builder_make_reference(const struct builder *builder, uint32_t id, struct format_key *ret_key,
+			   struct buf *value);
+
 /* Returns `code`, and says why in words around the path of an entry; or -ENOMEM. */
 int builder_fault(const struct builder *builder, uint32_t id, int code, const char *before,
 		  const char *after, struct err *err);
-
-/* Whether the bytes of a file are its own, and stored. */
-bool builder_is_stored(const struct builder *builder, uint32_t id);
-
-/* Puts the record of a hard link or alias, which says where its bytes are, by builder_put() or
- * builder_put_last(), and returns what that gave. */
-typedef int builder_put_fn(struct builder *builder, const struct format_key *key, uint64_t size,
-			   void **ret_space);
-int builder_put_reference(struct builder *builder, uint32_t id, builder_put_fn *put);
-
-/* Whether the record of an alias names the file that it has the bytes of here. 0, or as
- * store_get(). */
-int builder_holds_reference(const struct builder *builder, uint32_t id, bool *ret);
-
-/* Gives a file the bytes of another one, in memory only. */
-void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
 
 /* --- builder_partial.c --- */
 
@@ -169,5 +170,11 @@ int builder_describe(const struct builder_tree *tree, struct format_super *super
  * records are written and index_locate() finds them. */
 void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
 			  enum format_section section, void *out);
+
+/* --- builder.c --- */
+
+/* Puts the record of a hard link or alias, in the finish where it is `last`. As builder_put() or
+ * builder_put_last(). */
+int builder_put_reference(struct builder *builder, uint32_t id, bool last);
 
 #endif

@@ -385,7 +385,6 @@ bool builder_kept(struct builder *builder, struct builder_kept *ret)
 
 	if (!builder->journal)
 		return false;
-	journal_settle(builder->journal);
 	if (journal_last(builder->journal, &last) < 0)
 		return false;
 	*ret = (struct builder_kept){.files = last.files, .bytes = last.bytes};

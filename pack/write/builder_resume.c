@@ -78,6 +78,22 @@ static int shifted(const struct builder *builder, uint32_t id, struct err *err)
 			     " cannot be told", err);
 }
 
+/* Whether the record of an alias names the file that it has the bytes of here. */
+static int holds_reference(const struct builder *builder, uint32_t id, bool *ret)
+{
+	SCOPE(buf_release) struct buf value = BUF_INIT;
+	struct format_key key;
+	const void *stored;
+	uint64_t len;
+	int r = builder_make_reference(builder, id, &key, &value);
+
+	if (r == 0)
+		r = store_get(builder->store, key.data, key.len, &stored, &len);
+	if (r == 0)
+		*ret = len == value.len && memcmp(stored, value.data, len) == 0;
+	return r;
+}
+
 /* What has been added to the source since shifts ids, of directories and links too, which no
  * record tells: so the reference that was stored has the last word. */
 static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
@@ -87,7 +103,7 @@ static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
 
 	if (to < builder_count(builder) && builder_is_stored(builder, (uint32_t)to)) {
 		builder_make_alias(builder, id, (uint32_t)to);
-		r = builder_holds_reference(builder, id, &same);
+		r = holds_reference(builder, id, &same);
 	}
 	return r == 0 && !same ? -ESTALE : r;
 }

@@ -4,12 +4,18 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
 #define OPTIONS_MAX (1u << 20)
 #define SUM_BYTES   sizeof(uint64_t)
+
+/* Where a piece of the file begins, and the checksum of the one before it. */
+struct place {
+	uint64_t at, chain;
+};
 
 struct journal {
 	char *path, *options;
@@ -21,27 +27,19 @@ struct journal {
 	size_t last;	    /* where the last one begins */
 	bool full;	    /* a record is missing, as memory was short */
 
-	struct buf block; /* being read */
-	size_t record;	  /* the next one in it */
-	uint64_t next;	  /* where the block after it lies */
-	uint64_t next_chain;
-	uint64_t replay_end;
+	struct buf block;  /* being read */
+	size_t record;	   /* the next one in it */
+	struct place next; /* of the block after it */
 
-	bool started; /* the thread */
+	atomic_int error; /* of the first checkpoint that failed */
+	bool working;	  /* the thread has not been joined */
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* signalled with busy, stop */
-	/* Protected by lock: */
-	bool busy; /* a checkpoint is handed over and not yet on the disk */
-	bool stop;
-	int error; /* of the first that failed */
-	bool any;  /* `durable` is one */
-	struct journal_checkpoint durable;
-	/* The thread's own while busy, else the caller's: */
-	uint64_t end;	/* of what counts in the file */
-	uint64_t chain; /* the checksum of the last block, or of the header */
-	struct buf handed;
+	/* The thread's until it is joined: */
+	struct buf handed; /* the records of the checkpoint that it writes */
 	struct journal_checkpoint checkpoint;
+	struct place end; /* of what counts in the file */
+	bool any;	  /* `durable` is one */
+	struct journal_checkpoint durable;
 };
 
 static size_t journal_padded(size_t len)
@@ -62,8 +60,6 @@ static int journal_alloc(const struct journal_params *params, struct journal **r
 
 	if (!journal)
 		return -ENOMEM;
-	pthread_mutex_init(&journal->lock, NULL);
-	pthread_cond_init(&journal->changed, NULL);
 	journal->fd = -1;
 	journal->pack = params->pack;
 	journal->path = strdup(params->path);
@@ -92,25 +88,12 @@ int journal_new(const struct journal_params *params, struct journal **ret)
 	return 0;
 }
 
-static void stop_thread(struct journal *journal)
-{
-	if (!journal->started)
-		return;
-	pthread_mutex_lock(&journal->lock);
-	journal->stop = true;
-	pthread_cond_broadcast(&journal->changed);
-	pthread_mutex_unlock(&journal->lock);
-	pthread_join(journal->thread, NULL);
-}
-
 void journal_free(struct journal *journal)
 {
 	if (!journal)
 		return;
-	stop_thread(journal);
+	journal_settle(journal);
 	scope_close(&journal->fd);
-	pthread_mutex_destroy(&journal->lock);
-	pthread_cond_destroy(&journal->changed);
 	buf_release(&journal->records);
 	buf_release(&journal->handed);
 	buf_release(&journal->block);
@@ -180,7 +163,7 @@ static int add_header(const struct journal *journal, struct buf *out, uint64_t *
 static int create_file(struct journal *journal)
 {
 	SCOPE(buf_release) struct buf header = BUF_INIT;
-	int r = add_header(journal, &header, &journal->chain);
+	int r = add_header(journal, &header, &journal->end.chain);
 
 	if (r < 0)
 		return r;
@@ -189,7 +172,7 @@ static int create_file(struct journal *journal)
 		return -errno;
 	r = io_pwrite_full(journal->fd, header.data, header.len, 0);
 	io_sync_directory(journal->path);
-	journal->end = header.len;
+	journal->end.at = header.len;
 	return r;
 }
 
@@ -199,7 +182,7 @@ static int write_block(struct journal *journal)
 	const struct journal_block head = {.records = records->len,
 					   .checkpoint = journal->checkpoint};
 	SCOPE(buf_release) struct buf block = BUF_INIT;
-	uint64_t chain = journal->chain;
+	uint64_t chain = journal->end.chain;
 	int r = buf_reserve(&block, sizeof(head) + records->len + SUM_BYTES);
 
 	if (r < 0)
@@ -208,13 +191,13 @@ static int write_block(struct journal *journal)
 	if (records->len)
 		buf_add(&block, records->data, records->len);
 	add_sum(&block, &chain);
-	r = io_pwrite_full(journal->fd, block.data, block.len, journal->end);
+	r = io_pwrite_full(journal->fd, block.data, block.len, journal->end.at);
 	if (r == 0 && fdatasync(journal->fd) < 0)
 		r = -errno;
 	if (r < 0)
 		return r;
-	journal->end += block.len;
-	journal->chain = chain;
+	journal->end.at += block.len;
+	journal->end.chain = chain;
 	return 0;
 }
 
@@ -236,34 +219,16 @@ static int make_durable(struct journal *journal)
 	return r < 0 ? r : write_block(journal);
 }
 
-/* Waits for something to do: false where it is time to end. */
-static bool await_work(struct journal *journal)
+static void *write_checkpoint(void *context)
 {
-	SCOPE_LOCK(&journal->lock);
-	while (!journal->busy && !journal->stop)
-		pthread_cond_wait(&journal->changed, &journal->lock);
-	return journal->busy;
-}
+	struct journal *journal = context;
+	int r = make_durable(journal);
 
-static void report(struct journal *journal, int error)
-{
-	SCOPE_LOCK(&journal->lock);
-	journal->busy = false;
-	if (error) {
-		journal->error = error;
-	} else {
+	atomic_store(&journal->error, r);
+	if (r == 0) {
 		journal->any = true;
 		journal->durable = journal->checkpoint;
 	}
-	pthread_cond_broadcast(&journal->changed);
-}
-
-static void *work(void *context)
-{
-	struct journal *journal = context;
-
-	while (await_work(journal))
-		report(journal, make_durable(journal));
 	return NULL;
 }
 
@@ -273,13 +238,11 @@ static int start_thread(struct journal *journal)
 	sigset_t all, before;
 	int r;
 
-	if (journal->started)
-		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&journal->thread, NULL, work, journal);
+	r = -pthread_create(&journal->thread, NULL, write_checkpoint, journal);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	journal->started = r == 0;
+	journal->working = r == 0;
 	return r;
 }
 
@@ -287,16 +250,15 @@ static int start_thread(struct journal *journal)
 
 int journal_settle(struct journal *journal)
 {
-	SCOPE_LOCK(&journal->lock);
-	while (journal->busy)
-		pthread_cond_wait(&journal->changed, &journal->lock);
-	return journal->error;
+	if (journal->working)
+		pthread_join(journal->thread, NULL);
+	journal->working = false;
+	return atomic_load(&journal->error);
 }
 
-int journal_status(struct journal *journal)
+int journal_status(const struct journal *journal)
 {
-	SCOPE_LOCK(&journal->lock);
-	return journal->error;
+	return atomic_load(&journal->error);
 }
 
 int journal_commit(struct journal *journal, const struct journal_checkpoint *checkpoint)
@@ -304,24 +266,19 @@ int journal_commit(struct journal *journal, const struct journal_checkpoint *che
 	int r = journal->full ? -ENOMEM : journal_settle(journal);
 	struct buf spare;
 
-	if (r == 0)
-		r = start_thread(journal);
 	if (r < 0)
 		return r;
-	SCOPE_LOCK(&journal->lock);
 	spare = journal->handed;
 	journal->handed = journal->records;
 	journal->records = spare;
 	journal->records.len = journal->last = 0;
 	journal->checkpoint = *checkpoint;
-	journal->busy = true;
-	pthread_cond_broadcast(&journal->changed);
-	return 0;
+	return start_thread(journal);
 }
 
 int journal_last(struct journal *journal, struct journal_checkpoint *ret)
 {
-	SCOPE_LOCK(&journal->lock);
+	journal_settle(journal);
 	if (!journal->any)
 		return -ENODATA;
 	*ret = journal->durable;
@@ -376,12 +333,11 @@ static int read_header(struct journal *journal, struct err *err)
 	r = load_bytes(journal, 0, sizeof(header) + header.options_len + SUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!sum_holds(buf, &journal->chain))
+	if (!sum_holds(buf, &journal->next.chain))
 		return -ENODATA;
 	memcpy(journal->run, header.run, sizeof(header.run));
 	journal->options = strndup(buf->data + sizeof(header), header.options_len);
-	journal->next = journal->end = buf->len;
-	journal->next_chain = journal->chain;
+	journal->next.at = buf->len;
 	return journal->options ? 0 : -ENOMEM;
 }
 
@@ -392,7 +348,7 @@ static int load_block(struct journal *journal)
 	struct buf *buf = &journal->block;
 	uint64_t records;
 	struct stat st;
-	int r = load_bytes(journal, journal->next, sizeof(records), buf);
+	int r = load_bytes(journal, journal->next.at, sizeof(records), buf);
 
 	if (r < 0)
 		return r;
@@ -401,13 +357,13 @@ static int load_block(struct journal *journal)
 		return -errno;
 	if (records > (uint64_t)st.st_size)
 		return -ENODATA;
-	r = load_bytes(journal, journal->next, sizeof(struct journal_block) + records + SUM_BYTES,
-		       buf);
+	r = load_bytes(journal, journal->next.at,
+		       sizeof(struct journal_block) + records + SUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!sum_holds(buf, &journal->next_chain))
+	if (!sum_holds(buf, &journal->next.chain))
 		return -ENODATA;
-	journal->next += buf->len;
+	journal->next.at += buf->len;
 	journal->record = sizeof(struct journal_block);
 	return 0;
 }
@@ -415,7 +371,7 @@ static int load_block(struct journal *journal)
 /* Finds the last whole block. */
 static int read_blocks(struct journal *journal)
 {
-	uint64_t first = journal->next, first_chain = journal->next_chain;
+	const struct place first = journal->next;
 	int r;
 
 	while ((r = load_block(journal)) == 0) {
@@ -428,12 +384,9 @@ static int read_blocks(struct journal *journal)
 		journal->durable = block->checkpoint;
 		journal->any = true;
 		journal->end = journal->next;
-		journal->chain = journal->next_chain;
 	}
 	journal->next = first;
-	journal->next_chain = first_chain;
 	journal->block.len = journal->record = 0;
-	journal->replay_end = journal->end;
 	if (r != -ENODATA)
 		return r;
 	return journal->any ? 0 : -ENODATA;
@@ -505,7 +458,7 @@ int journal_next(struct journal *journal, struct journal_record *ret)
 	while (journal->record + SUM_BYTES >= journal->block.len) {
 		int r;
 
-		if (journal->next >= journal->replay_end) {
+		if (journal->next.at >= journal->end.at) {
 			buf_release(&journal->block);
 			journal->record = 0;
 			return 1;

@@ -30,10 +30,9 @@
  *	are all in the last checkpoint; it waits until that is in the journal, so that whoever
  *	goes on from there writes them again.
  *
- * The disk works while the next batch is filled: journal_commit() hands over, and a thread of
- * the journal syncs, and has the page cache forget what is on the disk, unless that is wanted
- * again. It exists from the first checkpoint on, as the file does: a pack of one batch has no
- * journal.
+ * The disk works while the next batch is filled: journal_commit() starts a thread that syncs, and
+ * has the page cache forget what is on the disk, unless that is wanted again. The file exists from
+ * the first checkpoint on: a pack of one batch has no journal.
  *
  * On disk, in the byte order of the machine, as LMDB's own pages are: a header (with options), then
  * blocks, one a checkpoint, each followed by its checksum, the seed of the next one's. A block is
@@ -103,9 +102,9 @@ int journal_commit(struct journal *journal, const struct journal_checkpoint *che
 /* Waits until all that was handed over is on the disk. The same results. */
 int journal_settle(struct journal *journal);
 /* The same results so far, without waiting. */
-int journal_status(struct journal *journal);
+int journal_status(const struct journal *journal);
 
-/* The last checkpoint that is on the disk: 0, or -ENODATA. */
+/* The last checkpoint that is on the disk, after journal_settle(): 0, or -ENODATA. */
 int journal_last(struct journal *journal, struct journal_checkpoint *ret);
 
 /* --- one that is there ---------------------------------------------------------------------- */
@@ -118,8 +117,9 @@ int journal_open(const struct journal_params *params, struct journal **ret, stru
 const uint8_t *journal_run(const struct journal *journal);
 const char *journal_options(const struct journal *journal);
 
-/* The next record, from the first one to the last checkpoint; lives until the next call.
- * Returns 0, 1 at the end, -EBADMSG (not what journal_open saw), or what reading gave. */
+/* The next record, from the first one to the last checkpoint, before the first commit; lives until
+ * the next call. Returns 0, 1 at the end, -EBADMSG (not what journal_open saw), or what reading
+ * gave. */
 int journal_next(struct journal *journal, struct journal_record *ret);
 
 /* --- the file ------------------------------------------------------------------------------ */

@@ -1,0 +1,266 @@
+/* The entries of a pack as they are added, in memory: names, kinds, places in the tree, and what
+ * has become of each file. */
+#include "base/date.h"
+#include "base/scope.h"
+#include "pack/write/builder_internal.h"
+#include <stdio.h>
+
+void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime)
+{
+	struct builder_node *node = builder_node(builder, id);
+
+	node->mode = (uint16_t)(mode & 07777);
+	node->mtime = date_of(mtime);
+}
+
+static bool is_file_id(const struct builder *builder, uint32_t id)
+{
+	return id < builder_count(builder) && format_is_file(builder_node(builder, id)->kind);
+}
+
+/* A section of the index is one record, and liblmdb writes a record by one call of the kernel,
+ * which takes no more, with its page header. */
+#define SECTION_MOST ((size_t)0x7ffff000 - 16)
+#define ENTRIES_MOST (SECTION_MOST / sizeof(uint64_t))
+
+static bool section_has_room(const struct buf *section, size_t more)
+{
+	return more <= SECTION_MOST - section->len;
+}
+
+static int check_entry(const struct builder *builder, const struct builder_entry *entry,
+		       struct err *err)
+{
+	uint32_t count = builder_count(builder);
+
+	if (!format_name_valid(entry->name, entry->name_len))
+		return err_set(err, -EINVAL, "not a name that a pack can hold");
+	if (count == ENTRIES_MOST || !section_has_room(&builder->names, entry->name_len) ||
+	    (entry->kind == FORMAT_SYMLINK &&
+	     !section_has_room(&builder->targets, entry->target_len)))
+		return err_set(err, -EOVERFLOW,
+			       "more names than one pack can hold: pack it in parts");
+	if (entry->parent >= count ||
+	    builder_node(builder, entry->parent)->kind != FORMAT_DIRECTORY)
+		return err_set(err, -EINVAL, "its parent is not a directory");
+	if (entry->kind == FORMAT_SYMLINK && (!entry->target || entry->target_len == 0))
+		return err_set(err, -EINVAL, "a symbolic link without target");
+	if (entry->kind == FORMAT_HARDLINK && !is_file_id(builder, entry->link_to))
+		return err_set(err, -EINVAL, "a hard link to something that is not a file");
+	return 0;
+}
+
+int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
+		struct err *err)
+{
+	struct builder_node node = {
+		.parent = entry->parent,
+		.name = builder->names.len,
+		.name_len = (uint8_t)entry->name_len,
+		.size = entry->kind == FORMAT_FILE ? entry->size : 0,
+		.kind = entry->kind & 7,
+		.state = entry->kind == FORMAT_FILE ? NODE_EMPTY : NODE_DONE,
+		.mode = (uint16_t)(entry->mode & 07777),
+		.mtime = date_of(entry->mtime),
+	};
+	int r = check_entry(builder, entry, err);
+
+	if (r == 0)
+		r = buf_add(&builder->names, entry->name, entry->name_len);
+	if (r < 0)
+		return r;
+	if (entry->kind == FORMAT_SYMLINK) {
+		node.start = builder->targets.len;
+		node.size = entry->target_len;
+		r = buf_add(&builder->targets, entry->target, entry->target_len);
+	} else if (entry->kind == FORMAT_HARDLINK) {
+		node.start = entry->link_to;
+	}
+	if (r == 0)
+		r = buf_add(&builder->nodes, &node, sizeof(node));
+	if (r == 0)
+		*ret_id = builder_count(builder) - 1;
+	return r;
+}
+
+void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1])
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	snprintf(ret, FORMAT_NAME_MAX + 1, "%.*s", node->name_len,
+		 builder->names.data + node->name);
+}
+
+int builder_path(const struct builder *builder, uint32_t id, struct buf *path)
+{
+	size_t total = 0;
+	char *at;
+	int r;
+
+	for (uint32_t n = id; n != BUILDER_ROOT; n = builder_node(builder, n)->parent)
+		total += builder_node(builder, n)->name_len + 1u;
+	path->len = 0;
+	r = buf_reserve(path, total + 1);
+	if (r < 0)
+		return r;
+	path->len = total ? total - 1 : 0;
+	at = path->data + path->len;
+	*at = '\0';
+	for (uint32_t n = id; n != BUILDER_ROOT; n = builder_node(builder, n)->parent) {
+		const struct builder_node *node = builder_node(builder, n);
+
+		at -= node->name_len;
+		memcpy(at, builder->names.data + node->name, node->name_len);
+		if (node->parent != BUILDER_ROOT)
+			*--at = '/';
+	}
+	return 0;
+}
+
+int builder_fault(const struct builder *builder, uint32_t id, int code, const char *before,
+		  const char *after, struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = builder_path(builder, id, &path);
+
+	return r < 0 ? r : err_set(err, code, "%s'%s'%s", before, path.data, after);
+}
+
+/* --- what becomes of a file ------------------------------------------------------------------- */
+
+void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
+			uint64_t size)
+{
+	node->state = NODE_DONE;
+	node->kind = format_parts(size) ? FORMAT_SPLIT : FORMAT_FILE;
+	node->size = size;
+	node->start = first;
+	if (format_extents(size) == 1) {
+		node->start = builder_sums(builder)[first];
+		builder->sums.len = first * sizeof(uint64_t);
+	}
+}
+
+bool builder_is_stored(const struct builder *builder, uint32_t id)
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	return id < builder_count(builder) && node->state == NODE_DONE &&
+	       (node->kind == FORMAT_FILE || node->kind == FORMAT_SPLIT);
+}
+
+void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to)
+{
+	struct builder_node *node = builder_node(builder, id);
+	const struct builder_node *holder = builder_node(builder, to);
+
+	node->kind = FORMAT_ALIAS;
+	node->state = NODE_DONE;
+	node->start = to;
+	node->size = holder->size;
+	node->image = holder->image;
+	node->width = holder->width;
+	node->height = holder->height;
+}
+
+/* Never to another reference: whoever reads by keys has one more step to go, not more. */
+static uint32_t holder_of(const struct builder *builder, uint32_t id)
+{
+	while (builder_node(builder, id)->kind == FORMAT_HARDLINK ||
+	       builder_node(builder, id)->kind == FORMAT_ALIAS)
+		id = (uint32_t)builder_node(builder, id)->start;
+	return id;
+}
+
+/* The record of a hard link or alias: its key, and its value, which names the holder. */
+int builder_make_reference(const struct builder *builder, uint32_t id, struct format_key *ret_key,
+			   struct buf *value)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT, holder = BUF_INIT;
+	int r = builder_path(builder, id, &path);
+
+	if (r == 0)
+		r = builder_path(builder, holder_of(builder, id), &holder);
+	if (r == 0)
+		r = buf_add(value, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
+	if (r == 0)
+		r = buf_add(value, holder.data, holder.len);
+	if (r == 0)
+		format_key_path(path.data, path.len, ret_key);
+	return r;
+}
+
+/* --- what is known of them -------------------------------------------------------------------- */
+
+void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret)
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	*ret = (struct builder_entry){
+		.kind = (enum format_kind)node->kind,
+		.parent = node->parent,
+		.mode = node->mode,
+		.mtime = date_time(node->mtime),
+		.size = node->size,
+		.link_to = node->kind == FORMAT_HARDLINK ? (uint32_t)node->start : 0,
+	};
+	if (node->kind == FORMAT_SYMLINK) {
+		ret->target = builder->targets.data + node->start;
+		ret->target_len = node->size;
+	}
+}
+
+enum format_kind builder_kind(const struct builder *builder, uint32_t id)
+{
+	return (enum format_kind)builder_node(builder, id)->kind;
+}
+
+uint32_t builder_parent(const struct builder *builder, uint32_t id)
+{
+	return builder_node(builder, id)->parent;
+}
+
+uint32_t builder_file(const struct builder *builder, uint32_t id)
+{
+	const struct builder_node *node = builder_node(builder, id);
+
+	return node->kind == FORMAT_HARDLINK ? (uint32_t)node->start : id;
+}
+
+bool builder_is_dropped(const struct builder *builder, uint32_t id)
+{
+	return builder_node(builder, id)->state == NODE_DROPPED;
+}
+
+/* Parents come before their children: from the end on, each has heard of all of its own. */
+static void mark_filled(const struct builder *builder, bool *filled)
+{
+	for (uint32_t id = builder_count(builder); id-- > 0;) {
+		const struct builder_node *node = builder_node(builder, id);
+
+		if (node->kind != FORMAT_DIRECTORY && node->kind != FORMAT_SYMLINK)
+			filled[id] = node->state != NODE_DROPPED;
+		if (filled[id])
+			filled[node->parent] = true;
+	}
+}
+
+int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
+		       void *context)
+{
+	SCOPE_FREE bool *filled = calloc(builder_count(builder), sizeof(*filled));
+	int r = 0;
+
+	if (!filled)
+		return -ENOMEM;
+	mark_filled(builder, filled);
+	for (uint32_t id = 0; r == 0 && id < builder_count(builder); id++) {
+		const struct builder_node *node = builder_node(builder, id);
+		bool inside = id != BUILDER_ROOT && !filled[node->parent];
+
+		if (node->kind == FORMAT_DIRECTORY && node->state != NODE_DROPPED && !filled[id] &&
+		    !inside)
+			r = found(context, id);
+	}
+	return r;
+}

@@ -6,12 +6,12 @@
 #include "pack/xxh3.h"
 #include <stdio.h>
 
-/* Of the sections, these are read at open; the others when first asked for. */
-static const enum format_section hot_sections[] = {
-	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,  SECTION_KIND,	   SECTION_START,
-	SECTION_SIZE,  SECTION_PARTS,	 SECTION_TARGETS, SECTION_OPTIONS,
+/* The part that each section belongs to; 0: it is read at open. */
+static const uint8_t parts[SECTION_COUNT] = {
+	[SECTION_SUMS] = DATASET_SUMS,	  [SECTION_MODE] = DATASET_ATTRS,
+	[SECTION_MTIME] = DATASET_ATTRS,  [SECTION_IMAGE] = DATASET_IMAGES,
+	[SECTION_WIDTH] = DATASET_IMAGES, [SECTION_HEIGHT] = DATASET_IMAGES,
 };
-#define HOT_COUNT (sizeof(hot_sections) / sizeof(*hot_sections))
 
 /* One number that changes when the identity does. */
 static uint64_t stamp_of(const struct reader_identity *identity)
@@ -51,21 +51,13 @@ static int need_section(struct dataset *dataset, enum format_section section, st
 	return load_section(dataset, section, err);
 }
 
-int dataset_load(struct dataset *dataset, unsigned parts, struct err *err)
+int dataset_load(struct dataset *dataset, unsigned wanted, struct err *err)
 {
-	static const struct {
-		enum dataset_part part;
-		enum format_section section;
-	} cold[] = {
-		{DATASET_SUMS, SECTION_SUMS},	 {DATASET_ATTRS, SECTION_MODE},
-		{DATASET_ATTRS, SECTION_MTIME},	 {DATASET_IMAGES, SECTION_IMAGE},
-		{DATASET_IMAGES, SECTION_WIDTH}, {DATASET_IMAGES, SECTION_HEIGHT},
-	};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < sizeof(cold) / sizeof(*cold); i++)
-		if (parts & cold[i].part)
-			r = need_section(dataset, cold[i].section, err);
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
+		if (wanted & parts[i])
+			r = need_section(dataset, i, err);
 	return r;
 }
 
@@ -102,13 +94,14 @@ static bool same_state(const struct format_lmdb_state *a, const struct format_lm
 
 static int load_hot(struct dataset *dataset, struct err *err)
 {
-	dataset->index.entries = (uint32_t)dataset->super.entries;
-	for (size_t i = 0; i < HOT_COUNT; i++) {
-		int r = load_section(dataset, hot_sections[i], err);
+	int r = 0;
 
-		if (r < 0)
-			return r;
-	}
+	dataset->index.entries = (uint32_t)dataset->super.entries;
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
+		if (parts[i] == 0)
+			r = load_section(dataset, i, err);
+	if (r < 0)
+		return r;
 	if (dataset->info.relocated)
 		index_forget_offsets(&dataset->index);
 	return index_check(&dataset->index, dataset->info.pack_bytes, err);

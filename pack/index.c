@@ -189,7 +189,8 @@ uint32_t index_link_count(const struct index *index, uint32_t entry)
 	return links_below(index, (uint64_t)entry + 1) - links_below(index, entry);
 }
 
-uint64_t index_own_extents(const struct index *index, uint32_t entry)
+/* Extents that belong to the entry: none but to files, and none to a hard link. */
+static uint64_t own_extents(const struct index *index, uint32_t entry)
 {
 	if (!format_is_file(index_kind(index, entry)))
 		return 0;
@@ -201,7 +202,7 @@ uint64_t index_first_extent(const struct index *index, uint32_t entry)
 	uint64_t extent = index->extent_base[entry >> INDEX_BASE_SHIFT];
 
 	for (uint32_t e = entry & ~(BASE_STEP - 1); e < entry; e++)
-		extent += index_own_extents(index, e);
+		extent += own_extents(index, e);
 	return extent;
 }
 
@@ -221,8 +222,8 @@ uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t
 	}
 	entry = low << INDEX_BASE_SHIFT;
 	left = extent - index->extent_base[low];
-	for (uint64_t have = index_own_extents(index, entry); left >= have;
-	     have = index_own_extents(index, entry)) {
+	for (uint64_t have = own_extents(index, entry); left >= have;
+	     have = own_extents(index, entry)) {
 		left -= have;
 		entry++;
 	}

@@ -112,8 +112,7 @@ uint32_t index_holder(const struct index *index, uint32_t entry);
 /* How many hard links point at an entry. */
 uint32_t index_link_count(const struct index *index, uint32_t entry);
 
-/* Extents that belong to the entry: none but to files, and none to a hard link. */
-uint64_t index_own_extents(const struct index *index, uint32_t entry);
+/* The first extent of a file, or where it would be. */
 uint64_t index_first_extent(const struct index *index, uint32_t entry);
 /* The file that an extent belongs to, and which one of its extents it is. */
 uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number);

@@ -90,7 +90,7 @@ static void a_list_keeps_the_first_entries_and_counts_all(void **state)
 		anomalies_note(&anomalies, ANOMALY_TINY, i);
 	assert_done(anomalies.error);
 	assert_int_equal(anomalies.lists[ANOMALY_TINY].count, ANOMALIES_LISTED + 5);
-	assert_int_equal(anomalies.lists[ANOMALY_TINY].entries[ANOMALIES_LISTED - 1],
+	assert_int_equal(anomaly_entries(&anomalies.lists[ANOMALY_TINY])[ANOMALIES_LISTED - 1],
 			 ANOMALIES_LISTED - 1);
 	for (unsigned i = 0; i < 3; i++)
 		anomalies_note(&anomalies, ANOMALY_DAMAGED, 7);

@@ -212,7 +212,8 @@ static void a_damaged_picture_is_noted_and_the_others_are_shown(void **state)
 	close(fd);
 	assert_done(show(&shown));
 	assert_int_equal(shown.anomalies.lists[ANOMALY_DAMAGED].count, 1);
-	assert_int_equal(shown.anomalies.lists[ANOMALY_DAMAGED].entries[0], find(f, "cat/001.jpg"));
+	assert_int_equal(anomaly_entries(&shown.anomalies.lists[ANOMALY_DAMAGED])[0],
+			 find(f, "cat/001.jpg"));
 	assert_string_equal(text_of(&shown, 1), "damaged in the pack");
 	assert_string_equal(text_of(&shown, 2), "holds no image");
 }

@@ -41,7 +41,7 @@ static void expect_one(struct fixture *f, const struct looked *looked, enum anom
 		       const char *path)
 {
 	assert_int_equal(looked->anomalies.lists[kind].count, 1);
-	assert_int_equal(looked->anomalies.lists[kind].entries[0], find(f, path));
+	assert_int_equal(anomaly_entries(&looked->anomalies.lists[kind])[0], find(f, path));
 }
 
 static void sizes_are_measured_and_what_is_far_from_them_is_noted(void **state)
@@ -133,8 +133,8 @@ static void labels_that_a_split_lacks_and_empty_classes_are_noted(void **state)
 	look(f, &looked);
 	missing = &looked.anomalies.lists[ANOMALY_MISSING_LABEL];
 	assert_int_equal(missing->count, 2);
-	assert_int_equal(missing->entries[0], find(f, "train/cat"));
-	assert_int_equal(missing->entries[1], find(f, "val/fox"));
+	assert_int_equal(anomaly_entries(missing)[0], find(f, "train/cat"));
+	assert_int_equal(anomaly_entries(missing)[1], find(f, "val/fox"));
 	expect_one(f, &looked, ANOMALY_EMPTY_CLASS, "val/fox");
 }
 

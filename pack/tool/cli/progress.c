@@ -29,6 +29,17 @@ void progress_begin(struct progress *progress, const char *verb, enum progress_w
 	};
 }
 
+void progress_again(struct progress *progress, const char *verb, uint64_t files_total,
+		    uint64_t bytes_total)
+{
+	progress_clear(progress);
+	progress->verb = verb;
+	progress->files = progress->bytes = 0;
+	progress->files_total = files_total;
+	progress->bytes_total = bytes_total;
+	progress->began = progress->last = progress_now();
+}
+
 /* "12,345 of 20,000 files", the total only where it is known. */
 static void format_files(const struct progress *progress, char *out, size_t len)
 {

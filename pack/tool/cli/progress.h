@@ -26,6 +26,9 @@ enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
 /* Totals and position may be set later, in the fields. */
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want);
+/* Goes on with something else, counted from 0 to these totals. */
+void progress_again(struct progress *progress, const char *verb, uint64_t files_total,
+		    uint64_t bytes_total);
 void progress_add(struct progress *progress, uint64_t files, uint64_t bytes);
 void progress_clear(struct progress *progress);
 /* Clears the line. Returns the seconds since progress_begin(). */

@@ -119,16 +119,8 @@ static void print_differ(const struct diff *diff, const struct compare_finding *
 		printf(": %s and %s", finding->folder, finding->pack);
 }
 
-static int on_difference(void *context, const struct compare_finding *finding)
+static void print_difference(const struct diff *diff, const struct compare_finding *finding)
 {
-	struct diff *diff = context;
-
-	diff->differences++;
-	if (diff->settings.json) {
-		diff_json_add(&diff->json, finding);
-		return 0;
-	}
-	progress_clear(&diff->progress);
 	if (finding->difference == COMPARE_ONLY_IN_FOLDER)
 		print_only(diff->folder, finding);
 	else if (finding->difference == COMPARE_ONLY_IN_PACK)
@@ -138,59 +130,39 @@ static int on_difference(void *context, const struct compare_finding *finding)
 	else
 		print_differ(diff, finding);
 	fputc('\n', stdout);
-	return 0;
 }
 
-/* --- what cannot be compared -------------------------------------------------------------- */
-
-static void say_failed(struct diff *diff, const char *top, const char *path, const char *why)
+/* Something that cannot be compared. */
+static int say_failed(struct diff *diff, const struct compare_finding *finding)
 {
-	progress_clear(&diff->progress);
-	log_error("%s%s%s: %s", top, *path ? "/" : "", path, why);
-}
+	bool damaged = finding->difference == COMPARE_DAMAGED;
 
-static int diff_unreadable(void *context, const char *path, const char *reason)
-{
-	struct diff *diff = context;
-
-	diff->unreadable++;
-	say_failed(diff, diff->folder, path, reason);
-	return 0;
-}
-
-static int on_damaged(void *context, const char *path, int error)
-{
-	struct diff *diff = context;
-
-	progress_clear(&diff->progress);
-	/* Then it may be the folder's bytes that are others, of any file. */
-	if (error == -EBADMSG && cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE)
+	/* Without checksums the folder may have the wrong bytes, of any file. */
+	if (damaged && finding->error == -EBADMSG &&
+	    cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE)
 		return -EBADMSG;
-	diff->damaged++;
-	say_failed(diff, diff->pack, path,
-		   error == -EBADMSG ? "damaged in the pack: checksum mismatch" : strerror(-error));
+	diff->damaged += damaged;
+	diff->unreadable += !damaged;
+	log_error("%s%s%s: %s", damaged ? diff->pack : diff->folder, *finding->path ? "/" : "",
+		  finding->path, finding->reason);
 	return 0;
 }
 
-/* --- progress --------------------------------------------------------------------------- */
-
-static int on_reading(void *context, uint64_t files, uint64_t bytes)
+static int diff_found(void *context, const struct compare_finding *finding)
 {
 	struct diff *diff = context;
+	bool failed =
+		finding->difference == COMPARE_UNREADABLE || finding->difference == COMPARE_DAMAGED;
 
-	progress_end(&diff->progress);
-	progress_begin(&diff->progress, "comparing",
-		       cmd_progress(&diff->settings.common, diff->settings.progress));
-	diff->progress.files_total = files;
-	diff->progress.bytes_total = bytes;
-	return 0;
-}
-
-static int diff_done(void *context, uint64_t files, uint64_t bytes)
-{
-	struct diff *diff = context;
-
-	progress_add(&diff->progress, files, bytes);
+	if (failed || !diff->settings.json)
+		progress_clear(&diff->progress);
+	if (failed)
+		return say_failed(diff, finding);
+	diff->differences++;
+	if (diff->settings.json)
+		diff_json_add(&diff->json, finding);
+	else
+		print_difference(diff, finding);
 	return 0;
 }
 
@@ -261,11 +233,8 @@ static int run_diff(struct diff *diff)
 					      .root = diff->root,
 					      .attributes = diff->settings.attributes,
 					      .jobs = batch_scan_jobs(diff->settings.jobs),
-					      .differs = on_difference,
-					      .unreadable = diff_unreadable,
-					      .damaged = on_damaged,
-					      .reading = on_reading,
-					      .done = diff_done,
+					      .progress = &diff->progress,
+					      .found = diff_found,
 					      .context = diff};
 	int r;
 

@@ -116,14 +116,6 @@ static void say_rest(const struct extract *extract)
 			  count_format(extract->failed - SAID_MOST, text));
 }
 
-static int extract_done(void *context, uint64_t files, uint64_t bytes)
-{
-	struct extract *extract = context;
-
-	progress_add(&extract->progress, files, bytes);
-	return interrupt_pending() ? -EINTR : 0;
-}
-
 static int conclude_extract(struct extract *extract)
 {
 	char files[SIZE_TEXT], bytes[SIZE_TEXT];
@@ -150,8 +142,8 @@ static int run_extract(struct extract *extract)
 					      .root = extract->root,
 					      .finish_root = extract->made_root,
 					      .jobs = batch_scan_jobs(extract->settings.jobs),
+					      .progress = &extract->progress,
 					      .fault = on_fault,
-					      .done = extract_done,
 					      .context = extract};
 	int r;
 

@@ -13,6 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What a thread has of its own. */
+struct compare_worker {
+	struct dirstack *directories; /* of the folder */
+	char *piece;		      /* FORMAT_EXTENT bytes */
+};
+
 struct compare {
 	const struct compare_params *params;
 	struct dataset *dataset;
@@ -22,7 +28,9 @@ struct compare {
 	uint32_t *in_scan; /* of each entry of the dataset; COMPARE_NONE, or COMPARE_UNSEEN: what is
 			      there has been reported, or could not be looked at */
 	int error;	   /* what telling of a special file gave */
-	uint64_t looked;   /* entries of the folder */
+	struct compare_worker *workers;
+	/* The long file that is known not to be the same: no more of it is read. */
+	_Atomic uint32_t settled;
 };
 
 #define COMPARE_NONE   UINT32_MAX
@@ -30,6 +38,11 @@ struct compare {
 
 static void compare_release(struct compare *compare)
 {
+	for (unsigned i = 0; compare->workers && i < compare->params->jobs; i++) {
+		dirstack_free(compare->workers[i].directories);
+		free(compare->workers[i].piece);
+	}
+	free(compare->workers);
 	builder_free(compare->scan);
 	free(compare->in_pack);
 	free(compare->in_scan);
@@ -65,34 +78,32 @@ static const char *kind_text(enum format_kind kind)
 
 /* --- telling ---------------------------------------------------------------------------- */
 
-static int tell(const struct compare *compare, enum compare_difference what, const struct buf *path,
-		const char *folder, const char *pack)
+static int tell(const struct compare *compare, const char *path, struct compare_finding finding)
 {
-	const struct compare_finding finding = {.difference = what,
-						.path = path->data,
-						.len = path->len,
-						.folder = folder,
-						.pack = pack};
-
-	return compare->params->differs(compare->params->context, &finding);
+	finding.path = path;
+	finding.len = strlen(path);
+	return compare->params->found(compare->params->context, &finding);
 }
 
-static int tell_packed(const struct compare *compare, uint32_t entry, enum compare_difference what)
+static int tell_packed(const struct compare *compare, uint32_t entry,
+		       struct compare_finding finding)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = dataset_path(compare->dataset, entry, &path);
 
-	return r < 0 ? r : tell(compare, what, &path, NULL, NULL);
+	return r < 0 ? r : tell(compare, path.data, finding);
 }
 
 static int tell_scanned(const struct compare *compare, uint32_t number,
-			enum compare_difference what, const char *folder, const char *pack)
+			struct compare_finding finding)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = builder_path(compare->scan, number, &path);
 
-	return r < 0 ? r : tell(compare, what, &path, folder, pack);
+	return r < 0 ? r : tell(compare, path.data, finding);
 }
+
+#define FINDING(what, ...) ((struct compare_finding){.difference = (what), ##__VA_ARGS__})
 
 /* --- the folder ------------------------------------------------------------------------- */
 
@@ -111,17 +122,14 @@ static int compare_unreadable(void *context, const char *path, const char *reaso
 	uint32_t entry;
 
 	mark_unseen(compare, path, &entry);
-	return compare->params->unreadable(compare->params->context, path, reason);
+	return tell(compare, path, FINDING(COMPARE_UNREADABLE, .reason = reason));
 }
 
 /* A named pipe or the like, which is in no pack. */
 static void compare_special(void *context, const char *path, const char *what)
 {
 	struct compare *compare = context;
-	struct compare_finding finding = {.difference = COMPARE_ONLY_IN_FOLDER,
-					  .path = path,
-					  .len = strlen(path),
-					  .folder = what};
+	struct compare_finding finding = FINDING(COMPARE_ONLY_IN_FOLDER, .folder = what);
 	struct dataset_child child;
 	uint32_t entry;
 
@@ -131,16 +139,15 @@ static void compare_special(void *context, const char *path, const char *what)
 		finding.pack = kind_text(compared_kind(child.kind));
 	}
 	if (compare->error == 0)
-		compare->error = compare->params->differs(compare->params->context, &finding);
+		compare->error = tell(compare, path, finding);
 }
 
 static int compare_tick(void *context, uint64_t entries)
 {
-	struct compare *compare = context;
-	uint64_t before = compare->looked;
+	const struct compare *compare = context;
 
-	compare->looked = entries;
-	return compare->params->done(compare->params->context, entries - before, 0);
+	progress_add(compare->params->progress, entries - compare->params->progress->files, 0);
+	return 0;
 }
 
 static int compare_scan(struct compare *compare)
@@ -214,10 +221,11 @@ static int compare_attributes(struct compare *compare, uint32_t number, uint32_t
 	if (r == 0 && data.mode != attr.mode) {
 		snprintf(folder, sizeof(folder), "%04o", data.mode);
 		snprintf(pack, sizeof(pack), "%04o", attr.mode);
-		r = tell_scanned(compare, number, COMPARE_MODE, folder, pack);
+		r = tell_scanned(compare, number,
+				 FINDING(COMPARE_MODE, .folder = folder, .pack = pack));
 	}
 	if (r == 0 && date_of(attr.mtime) != date_of(data.mtime))
-		r = tell_scanned(compare, number, COMPARE_TIME, NULL, NULL);
+		r = tell_scanned(compare, number, FINDING(COMPARE_TIME));
 	return r;
 }
 
@@ -239,14 +247,15 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 
 	dataset_entry(compare->dataset, entry, &packed);
 	if (kind != compared_kind(packed.kind))
-		return tell_scanned(compare, number, COMPARE_KIND, kind_text(kind),
-				    kind_text(compared_kind(packed.kind)));
+		return tell_scanned(compare, number,
+				    FINDING(COMPARE_KIND, .folder = kind_text(kind),
+					    .pack = kind_text(compared_kind(packed.kind))));
 	if (kind == FORMAT_SYMLINK)
 		return same_target(compare, number, entry)
 			       ? 0
-			       : tell_scanned(compare, number, COMPARE_TARGET, NULL, NULL);
+			       : tell_scanned(compare, number, FINDING(COMPARE_TARGET));
 	if (kind == FORMAT_FILE && compare_data(compare, number).size != packed.size)
-		r = tell_scanned(compare, number, COMPARE_BYTES, NULL, NULL);
+		r = tell_scanned(compare, number, FINDING(COMPARE_BYTES));
 	return r == 0 && compare->params->attributes ? compare_attributes(compare, number, entry)
 						     : r;
 }
@@ -260,7 +269,8 @@ static int tell_missing(struct compare *compare, uint32_t directory)
 	dataset_entry(compare->dataset, directory, &entry);
 	for (uint32_t i = 0; r == 0 && i < entry.children; i++)
 		if (compare->in_scan[entry.first_child + i] == COMPARE_NONE)
-			r = tell_packed(compare, entry.first_child + i, COMPARE_ONLY_IN_PACK);
+			r = tell_packed(compare, entry.first_child + i,
+					FINDING(COMPARE_ONLY_IN_PACK));
 	return r;
 }
 
@@ -276,7 +286,7 @@ static int compare_entry(struct compare *compare, uint32_t number)
 	if (found == COMPARE_NONE) {
 		dataset_child(compare->dataset, above, &child);
 		return child.kind == FORMAT_DIRECTORY
-			       ? tell_scanned(compare, number, COMPARE_ONLY_IN_FOLDER, NULL, NULL)
+			       ? tell_scanned(compare, number, FINDING(COMPARE_ONLY_IN_FOLDER))
 			       : 0;
 	}
 	r = compare_pair(compare, number, found);
@@ -297,54 +307,26 @@ static int compare_trees(struct compare *compare)
 
 /* --- the bytes: those of the dataset by batches, in its order, those of the folder by file --- */
 
-/* What a thread has of its own. */
-struct compare_worker {
-	struct dirstack *directories; /* of the folder */
-	char *piece;		      /* FORMAT_EXTENT bytes */
-};
-
-struct reading {
-	const struct compare *compare;
-	struct compare_worker *workers;
-	/* The long file that is known not to be the same: no more of it is read. */
-	_Atomic uint32_t settled;
-};
-
-enum outcome { SAME, DIFFERENT, UNREADABLE, DAMAGED };
-
+/* What became of a file, or of a piece of a long one. */
 struct verdict {
-	enum outcome outcome;
-	int error; /* of the last two */
+	enum compare_difference difference; /* SAME, BYTES, UNREADABLE or DAMAGED */
+	int error;
 };
 
-/* What comes of one batch. */
-struct note {
-	struct verdict verdicts[BATCH_FILES];
-};
-
-static void reading_release(struct reading *reading)
+static int new_workers(struct compare *compare)
 {
-	for (unsigned i = 0; reading->workers && i < reading->compare->params->jobs; i++) {
-		dirstack_free(reading->workers[i].directories);
-		free(reading->workers[i].piece);
-	}
-	free(reading->workers);
-}
-
-static int reading_prepare(struct reading *reading)
-{
-	const struct compare *compare = reading->compare;
 	const struct dirstack_tree tree = dirstack_tree_of(compare->scan, false);
 	int r = 0;
 
-	reading->workers = calloc(compare->params->jobs, sizeof(*reading->workers));
-	if (!reading->workers)
+	compare->workers = calloc(compare->params->jobs, sizeof(*compare->workers));
+	if (!compare->workers)
 		return -ENOMEM;
 	for (unsigned i = 0; r == 0 && i < compare->params->jobs; i++) {
-		reading->workers[i].piece = malloc(FORMAT_EXTENT);
-		r = reading->workers[i].piece ? dirstack_new(&tree, compare->params->root,
-							     &reading->workers[i].directories)
-					      : -ENOMEM;
+		struct compare_worker *worker = &compare->workers[i];
+
+		worker->piece = malloc(FORMAT_EXTENT);
+		r = worker->piece ? dirstack_new(&tree, compare->params->root, &worker->directories)
+				  : -ENOMEM;
 	}
 	return r;
 }
@@ -386,30 +368,29 @@ static struct verdict compare_extent(struct batch_reader *reader, uint64_t numbe
 	int r = batch_reader_extent(reader, number, &extent, &data);
 
 	if (r < 0)
-		return (struct verdict){DAMAGED, r};
+		return (struct verdict){COMPARE_DAMAGED, r};
 	r = io_pread_full(fd, piece, extent.size, extent.from);
 	if (r < 0)
-		return (struct verdict){UNREADABLE, r == -ENODATA ? -ESTALE : r};
+		return (struct verdict){COMPARE_UNREADABLE, r == -ENODATA ? -ESTALE : r};
 	if (memcmp(piece, data, extent.size) == 0)
-		return (struct verdict){SAME, 0};
+		return (struct verdict){COMPARE_SAME, 0};
 	iov = (struct iovec){.iov_base = data, .iov_len = extent.size};
 	r = dataset_check(reader->dataset, number, &iov, 1);
-	return r < 0 ? (struct verdict){DAMAGED, r} : (struct verdict){DIFFERENT, 0};
+	return r < 0 ? (struct verdict){COMPARE_DAMAGED, r} : (struct verdict){COMPARE_BYTES, 0};
 }
 
-static struct verdict compare_file(const struct reading *reading,
+static struct verdict compare_file(const struct compare *compare,
 				   const struct compare_worker *worker, const struct batch *batch,
 				   uint32_t i, struct batch_reader *reader)
 {
-	const struct compare *compare = reading->compare;
 	struct batch_extents extents = batch_extents(reader->dataset, batch, i);
-	struct verdict verdict = {SAME, 0};
+	struct verdict verdict = {COMPARE_SAME, 0};
 	SCOPE_CLOSE int fd = -1;
 	int r = open_compared(compare, worker->directories, compare->in_scan[batch->files[i]], &fd);
 
 	if (r < 0)
-		return (struct verdict){UNREADABLE, r};
-	for (uint64_t k = 0; verdict.outcome == SAME && k < extents.count; k++)
+		return (struct verdict){COMPARE_UNREADABLE, r};
+	for (uint64_t k = 0; verdict.difference == COMPARE_SAME && k < extents.count; k++)
 		verdict = compare_extent(reader, extents.first + k, fd, worker->piece);
 	return verdict;
 }
@@ -417,74 +398,50 @@ static struct verdict compare_file(const struct reading *reading,
 static void compare_batch(void *context, unsigned worker, const struct batch *batch,
 			  struct batch_reader *reader, void *pointer)
 {
-	struct reading *reading = context;
-	struct note *note = pointer;
+	struct compare *compare = context;
+	struct verdict *verdicts = pointer;
 
-	if (batch->piece && atomic_load(&reading->settled) == *batch->files)
+	if (batch->piece && atomic_load(&compare->settled) == *batch->files)
 		return;
 	batch_reader_read(reader, batch);
 	for (uint32_t i = 0; i < batch->count; i++)
-		note->verdicts[i] =
-			compare_file(reading, &reading->workers[worker], batch, i, reader);
+		verdicts[i] = compare_file(compare, &compare->workers[worker], batch, i, reader);
 }
 
 /* --- in the caller's thread ----------------------------------------------------------------- */
 
-static int tell_error(const struct compare *compare, uint32_t entry, const struct verdict *verdict)
+static const char *failure_text(const struct verdict *verdict)
 {
-	const struct compare_params *params = compare->params;
-	SCOPE(buf_release) struct buf path = BUF_INIT;
-	int r = dataset_path(compare->dataset, entry, &path);
-
-	if (r < 0)
-		return r;
-	if (verdict->outcome == DAMAGED)
-		return params->damaged(params->context, path.data, verdict->error);
-	return params->unreadable(params->context, path.data,
-				  verdict->error == -ESTALE ? "changed while it was being compared"
-							    : strerror(-verdict->error));
+	if (verdict->difference == COMPARE_DAMAGED && verdict->error == -EBADMSG)
+		return "damaged in the pack: checksum mismatch";
+	if (verdict->difference == COMPARE_UNREADABLE && verdict->error == -ESTALE)
+		return "changed while it was being compared";
+	return strerror(-verdict->error);
 }
 
 /* Pieces of a file come one after the other: the first that differs is reported, and no other. */
-static int compare_file_done(struct reading *reading, uint32_t entry, const struct verdict *verdict)
+static int compare_file_done(struct compare *compare, uint32_t entry, const struct verdict *verdict)
 {
-	if (verdict->outcome == SAME || atomic_load(&reading->settled) == entry)
+	if (verdict->difference == COMPARE_SAME || atomic_load(&compare->settled) == entry)
 		return 0;
 	if (verdict->error == -ENOMEM)
 		return -ENOMEM;
-	atomic_store(&reading->settled, entry);
-	return verdict->outcome == DIFFERENT ? tell_packed(reading->compare, entry, COMPARE_BYTES)
-					     : tell_error(reading->compare, entry, verdict);
+	atomic_store(&compare->settled, entry);
+	return tell_packed(compare, entry,
+			   FINDING(verdict->difference, .error = verdict->error,
+				   .reason = failure_text(verdict)));
 }
 
 static int compare_batch_done(void *context, const struct batch *batch, void *pointer)
 {
-	struct reading *reading = context;
-	const struct compare_params *params = reading->compare->params;
-	const struct note *note = pointer;
+	struct compare *compare = context;
+	const struct verdict *verdicts = pointer;
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < batch->count; i++)
-		r = compare_file_done(reading, batch->files[i], &note->verdicts[i]);
-	return r < 0 ? r
-		     : params->done(params->context, batch->last ? batch->count : 0, batch->bytes);
-}
-
-static int compare_bytes(const struct compare *compare, uint32_t *files, size_t count)
-{
-	SCOPE(reading_release)
-	struct reading reading = {.compare = compare, .settled = COMPARE_NONE};
-	const struct batch_scan_params params = {.dataset = compare->dataset,
-						 .files = files,
-						 .count = count,
-						 .jobs = compare->params->jobs,
-						 .note_size = sizeof(struct note),
-						 .work = compare_batch,
-						 .done = compare_batch_done,
-						 .context = &reading};
-	int r = reading_prepare(&reading);
-
-	return r < 0 ? r : batch_scan(&params);
+		r = compare_file_done(compare, batch->files[i], &verdicts[i]);
+	progress_add(compare->params->progress, batch->last ? batch->count : 0, batch->bytes);
+	return r;
 }
 
 /* Whether only the bytes can tell whether a file is the same. */
@@ -504,32 +461,48 @@ static bool is_open(const struct compare *compare, uint32_t entry, uint64_t *ret
 	return true;
 }
 
-static int compare_files(struct compare *compare)
+/* Files whose bytes are to be compared. */
+static int list_open(const struct compare *compare, struct buf *files, uint64_t *ret_bytes)
 {
-	const struct compare_params *params = compare->params;
-	SCOPE(buf_release) struct buf files = BUF_INIT;
 	uint64_t size, bytes = 0;
-	size_t count;
 	int r = 0;
 
 	for (uint32_t e = 0; r == 0 && e < dataset_entries(compare->dataset); e++) {
 		if (!is_open(compare, e, &size))
 			continue;
 		bytes += size;
-		r = buf_add(&files, &e, sizeof(e));
+		r = buf_add(files, &e, sizeof(e));
 	}
-	count = files.len / sizeof(uint32_t);
-	if (r == 0)
-		r = params->reading(params->context, count, bytes);
-	if (r < 0 || count == 0)
+	*ret_bytes = bytes;
+	return r;
+}
+
+static int compare_bytes(struct compare *compare)
+{
+	SCOPE(buf_release) struct buf files = BUF_INIT;
+	struct batch_scan_params params = {.dataset = compare->dataset,
+					   .jobs = compare->params->jobs,
+					   .note_size = BATCH_FILES * sizeof(struct verdict),
+					   .work = compare_batch,
+					   .done = compare_batch_done,
+					   .context = compare};
+	uint64_t bytes;
+	int r = list_open(compare, &files, &bytes);
+
+	params.files = (uint32_t *)(void *)files.data;
+	params.count = files.len / sizeof(uint32_t);
+	progress_again(compare->params->progress, "comparing", params.count, bytes);
+	if (r < 0 || params.count == 0)
 		return r;
-	return compare_bytes(compare, (uint32_t *)(void *)files.data, count);
+	r = new_workers(compare);
+	return r < 0 ? r : batch_scan(&params);
 }
 
 int compare(const struct compare_params *params)
 {
 	SCOPE(compare_release)
-	struct compare compare = {.params = params, .dataset = params->dataset};
+	struct compare compare = {
+		.params = params, .dataset = params->dataset, .settled = COMPARE_NONE};
 	int r;
 
 	compare.in_scan = new_column(dataset_entries(params->dataset));
@@ -538,5 +511,5 @@ int compare(const struct compare_params *params)
 		r = pair(&compare);
 	if (r == 0)
 		r = compare_trees(&compare);
-	return r < 0 ? r : compare_files(&compare);
+	return r < 0 ? r : compare_bytes(&compare);
 }

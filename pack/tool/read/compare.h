@@ -6,8 +6,10 @@
 #define PACK_TOOL_READ_COMPARE_H
 
 #include "pack/dataset.h"
+#include "pack/tool/cli/progress.h"
 
 enum compare_difference {
+	COMPARE_SAME,		/* is never found */
 	COMPARE_ONLY_IN_FOLDER, /* with all below */
 	COMPARE_ONLY_IN_PACK,	/* with all below */
 	COMPARE_KIND,		/* a file, a directory, a link: not the same */
@@ -15,11 +17,15 @@ enum compare_difference {
 	COMPARE_TARGET, /* of symbolic links */
 	COMPARE_MODE,
 	COMPARE_TIME,
+	COMPARE_UNREADABLE, /* something of the folder cannot be read */
+	COMPARE_DAMAGED,    /* a file of the pack cannot be read; -EBADMSG: its bytes are damaged */
 };
 
 struct compare_finding {
 	enum compare_difference difference;
-	const char *path; /* relative to the root, NUL-ended; "" is the root itself */
+	const char *reason; /* of the last two */
+	int error;	    /* -errno, of COMPARE_DAMAGED */
+	const char *path;   /* relative to the root, NUL-ended; "" is the root itself */
 	size_t len;
 	const char *folder, *pack; /* what it is in each, of COMPARE_KIND ("a directory") and
 				      COMPARE_MODE ("0644") */
@@ -30,23 +36,17 @@ struct compare_params {
 	int root;		 /* the folder, open */
 	bool attributes;	 /* also modes and times of files and directories */
 	unsigned jobs;		 /* threads; at least 1 */
-	/* All come from the caller's thread, those about the trees first, in the order of paths,
-	 * and those about bytes in the order in which files lie in the pack, whatever the number
-	 * of threads. Each returns 0 to go on, else -errno, which becomes the result. */
-	int (*differs)(void *context, const struct compare_finding *finding);
-	/* Something of the folder cannot be read. */
-	int (*unreadable)(void *context, const char *path, const char *reason);
-	/* A file of the pack cannot be read; -EBADMSG: its bytes are damaged. */
-	int (*damaged)(void *context, const char *path, int error);
-	/* Before bytes are compared: how many files and bytes. */
-	int (*reading)(void *context, uint64_t files, uint64_t bytes);
-	/* Entries found in the folder, or then files and bytes compared, since the last call. */
-	int (*done)(void *context, uint64_t files, uint64_t bytes);
+	/* Begun by the caller: counts what is found in the folder, and then begins again with the
+	 * files and bytes that are compared. */
+	struct progress *progress;
+	/* Called in the caller's thread, about the trees first, in the order of paths, and then
+	 * about bytes in the order in which files lie in the pack, whatever the number of threads.
+	 * Returns 0 to go on, else -errno, which becomes the result. */
+	int (*found)(void *context, const struct compare_finding *finding);
 	void *context;
 };
 
-/* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), or what a callback
- * returned. */
+/* 0 (whatever was found), -ENOMEM, -EAGAIN (no thread could be made), or what found() returned. */
 int compare(const struct compare_params *params);
 
 #endif

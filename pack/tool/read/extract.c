@@ -64,6 +64,12 @@ static int extract_tell(struct extractor *extractor, uint32_t number, int error)
 	return extractor->params->fault(extractor->params->context, number, error);
 }
 
+static int extract_count(const struct extractor *extractor, uint64_t files, uint64_t bytes)
+{
+	progress_add(extractor->params->progress, files, bytes);
+	return interrupt_pending() ? -EINTR : 0;
+}
+
 /* --- files: whole batches of small ones by one thread, pieces of long ones in any ----------- */
 
 /* What comes of one batch. */
@@ -269,7 +275,7 @@ static int extract_file_done(struct extractor *extractor, uint32_t number, int e
 	struct dataset_entry entry;
 
 	if (error == 0)
-		return extractor->params->done(extractor->params->context, 1, bytes);
+		return extract_count(extractor, 1, bytes);
 	dataset_entry(extractor->dataset, number, &entry);
 	if (extractor->made)
 		extractor->made[entry.inode] = NOT_MADE;
@@ -287,7 +293,7 @@ static int piece_done(struct extractor *extractor, const struct batch *batch,
 	if (large->error == 0)
 		large->error = *note->errors;
 	if (large->error == 0)
-		r = extractor->params->done(extractor->params->context, 0, batch->bytes);
+		r = extract_count(extractor, 0, batch->bytes);
 	else if (!reported)
 		r = extract_file_done(extractor, *batch->files, large->error, 0);
 	large->reported = large->error != 0;
@@ -509,7 +515,7 @@ static int make_folders(struct extractor *extractor)
 			continue;
 		r = make_or_plan(extractor, number);
 		if (r == 0)
-			r = extractor->params->done(extractor->params->context, 0, 0);
+			r = extract_count(extractor, 0, 0);
 	}
 	return r;
 }
@@ -537,7 +543,7 @@ static int make_links(struct extractor *extractor)
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = make_link(extractor, numbers[i]);
 		if (r == 0)
-			r = extractor->params->done(extractor->params->context, 0, 0);
+			r = extract_count(extractor, 0, 0);
 	}
 	return r;
 }

@@ -8,12 +8,12 @@
  *
  * Directories and symbolic links come first, then the files, in the order in which they lie in
  * the pack and by several threads, then the other names of files, and at last the modes and
- * times of directories. All callbacks come from the caller's thread, in an order that does not
- * depend on the number of threads. */
+ * times of directories. */
 #ifndef PACK_TOOL_READ_EXTRACT_H
 #define PACK_TOOL_READ_EXTRACT_H
 
 #include "pack/dataset.h"
+#include "pack/tool/cli/progress.h"
 #include "pack/tool/cli/subtree.h"
 
 struct extract_params {
@@ -22,17 +22,17 @@ struct extract_params {
 	int root;		       /* the directory, open */
 	bool finish_root;	       /* it gets the root's mode and time */
 	unsigned jobs;		       /* threads; at least 1 */
+	struct progress *progress;     /* begun */
 	/* An entry could not be made: -errno, -EBADMSG where its bytes are damaged, -EEXIST
 	 * where its place is taken. What is in a directory that could not be made is not
-	 * reported. Returns 0 to go on with the others, else what extract_tree() shall return. */
+	 * reported. Called in the caller's thread, in an order that does not depend on the number
+	 * of threads. Returns 0 to go on with the others, else what extract_tree() shall return. */
 	int (*fault)(void *context, uint32_t entry, int error);
-	/* After files and now and then between; non-zero ends it with that, after the files in
-	 * hand have been finished or removed. */
-	int (*done)(void *context, uint64_t files, uint64_t bytes);
 	void *context;
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread could be made), or what the callbacks returned. */
+/* 0, -ENOMEM, -EAGAIN (no thread could be made), -EINTR (interrupt.h; the files in hand have been
+ * finished or removed), or what fault() returned. */
 int extract_tree(const struct extract_params *params);
 
 #endif

@@ -60,7 +60,7 @@ static int measure_classes(const struct dataset *dataset, struct summary *summar
 	return r;
 }
 
-/* --- images ----------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------ */
 
 int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
 {
@@ -92,7 +92,7 @@ static int add_image_sides(struct sides *sides, const struct dataset_image *imag
 	return r < 0 ? r : buf_add(&sides->heights[image->kind], &height, sizeof(height));
 }
 
-static int measure_images(struct dataset *dataset, struct summary *summary)
+static int measure_files(struct dataset *dataset, struct summary *summary)
 {
 	SCOPE(release_sides) struct sides sides = {0};
 	struct dataset_entry entry;
@@ -103,6 +103,10 @@ static int measure_images(struct dataset *dataset, struct summary *summary)
 		dataset_entry(dataset, number, &entry);
 		if (!format_is_file(entry.kind))
 			continue;
+		if (entry.kind == FORMAT_ALIAS) {
+			summary->aliases++;
+			summary->alias_bytes += entry.size;
+		}
 		r = summary_image(dataset, number, &image);
 		if (r < 0)
 			return r;
@@ -123,19 +127,6 @@ static int measure_images(struct dataset *dataset, struct summary *summary)
 }
 
 /* --- how the files lie ------------------------------------------------------------------ */
-
-static void count_aliases(const struct dataset *dataset, struct summary *summary)
-{
-	struct dataset_entry entry;
-
-	for (uint32_t number = 1; number < dataset_entries(dataset); number++) {
-		dataset_entry(dataset, number, &entry);
-		if (entry.kind == FORMAT_ALIAS) {
-			summary->aliases++;
-			summary->alias_bytes += entry.size;
-		}
-	}
-}
 
 static double measure_fragmentation(const struct dataset *dataset)
 {
@@ -161,10 +152,9 @@ int summary_new(struct dataset *dataset, struct summary *ret)
 	int r = measure_classes(dataset, &summary);
 
 	if (r == 0)
-		r = measure_images(dataset, &summary);
+		r = measure_files(dataset, &summary);
 	if (r < 0)
 		return r;
-	count_aliases(dataset, &summary);
 	summary.fragmentation = measure_fragmentation(dataset);
 	*ret = summary;
 	summary = (struct summary){0};

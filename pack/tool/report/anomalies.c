@@ -35,7 +35,7 @@ int anomalies_init(struct anomalies *anomalies, uint32_t entries)
 void anomalies_release(struct anomalies *anomalies)
 {
 	for (unsigned kind = 0; kind < ANOMALY_KINDS; kind++)
-		free(anomalies->lists[kind].entries);
+		buf_release(&anomalies->lists[kind].entries);
 	free(anomalies->damaged);
 	*anomalies = (struct anomalies){0};
 }
@@ -43,24 +43,11 @@ void anomalies_release(struct anomalies *anomalies)
 void anomalies_note(struct anomalies *anomalies, enum anomaly kind, uint32_t entry)
 {
 	struct anomaly_list *list = &anomalies->lists[kind];
-	uint64_t count = list->count;
 
 	if (kind == ANOMALY_DAMAGED && bit_set(anomalies->damaged, entry))
 		return;
-	list->count++;
-	if (count >= ANOMALIES_LISTED || anomalies->error)
-		return;
-	if ((count & (count - 1)) == 0) { /* full: there is room for 1, 2, 4, 8, ... */
-		size_t room = count ? 2 * count : 1;
-		uint32_t *entries = realloc(list->entries, room * sizeof(*entries));
-
-		if (!entries) {
-			anomalies->error = -ENOMEM;
-			return;
-		}
-		list->entries = entries;
-	}
-	list->entries[count] = entry;
+	if (list->count++ < ANOMALIES_LISTED && anomalies->error == 0)
+		anomalies->error = buf_add(&list->entries, &entry, sizeof(entry));
 }
 
 /* --- JSON ------------------------------------------------------------------------------- */
@@ -102,6 +89,7 @@ int anomalies_json(const struct anomalies *anomalies, struct dataset *dataset,
 
 	for (unsigned kind = 0; r == 0 && kind < ANOMALY_KINDS; kind++) {
 		const struct anomaly_list *list = &anomalies->lists[kind];
+		const uint32_t *entries = anomaly_entries(list);
 
 		if (list->count == 0)
 			continue;
@@ -110,7 +98,7 @@ int anomalies_json(const struct anomalies *anomalies, struct dataset *dataset,
 		json_u64(json, "count", list->count);
 		json_array(json, "items");
 		for (uint64_t i = 0; r == 0 && i < list->count && i < ANOMALIES_LISTED; i++)
-			r = add_item(dataset, classes, list->entries[i], json);
+			r = add_item(dataset, classes, entries[i], json);
 		json_end(json);
 		json_end(json);
 	}

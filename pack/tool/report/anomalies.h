@@ -33,9 +33,14 @@ enum anomaly {
 };
 
 struct anomaly_list {
-	uint32_t *entries; /* the first ANOMALIES_LISTED, in the order of notes */
+	struct buf entries; /* uint32_t: the first ANOMALIES_LISTED, in the order of notes */
 	uint64_t count;
 };
+
+static inline const uint32_t *anomaly_entries(const struct anomaly_list *list)
+{
+	return (const uint32_t *)(const void *)list->entries.data;
+}
 
 struct anomalies {
 	struct anomaly_list lists[ANOMALY_KINDS];

@@ -28,6 +28,7 @@ struct list_search {
 	unsigned count;
 	uint64_t most;	     /* files that may still be in lists */
 	uint64_t text_bytes; /* that may still be read */
+	uint32_t text;	     /* the entry of the one at hand */
 };
 
 static uint32_t parent_directory(const struct list_search *s, uint32_t number)
@@ -232,35 +233,22 @@ static int by_name_len(const void *a, const void *b, void *dataset)
 	return (x > y) - (x < y);
 }
 
-static int find_text(struct list_search *s, uint32_t entry, struct lists_text *text)
+static int found_text(void *context, const char *what, struct lists_files *files)
 {
-	static const char *const orders[LISTS_TEXT_ORDERS] = {
-		[LISTS_TEXT_STANDS] = "",
-		[LISTS_TEXT_SORTED] = ", sorted",
-		[LISTS_TEXT_ONCE] = ", each once",
-		[LISTS_TEXT_ONCE_SORTED] = ", each once, sorted",
-	};
 	SCOPE(buf_release) struct buf name = BUF_INIT;
-	size_t len;
-	int r = dataset_path(s->dataset, entry, &name);
+	struct list_search *s = context;
+	int r = dataset_path(s->dataset, s->text, &name);
 
-	len = name.len;
-	for (unsigned i = 0; i < LISTS_TEXT_ORDERS && r == 0; i++) {
-		name.len = len;
-		r = buf_adds(&name, orders[i]);
-		if (r == 0)
-			r = found_list(s, name.data, &text->orders[i]);
-	}
-	return r;
+	if (r == 0)
+		r = buf_adds(&name, what);
+	return r < 0 ? r : found_list(s, name.data, files);
 }
 
 /* A text that cannot be read has no lists. */
 static int read_text(struct list_search *s, uint32_t number)
 {
-	SCOPE(lists_text_release) struct lists_text text = {0};
 	SCOPE_FREE char *data = NULL;
 	struct dataset_entry entry;
-	int r;
 
 	dataset_entry(s->dataset, number, &entry);
 	if (entry.size > s->text_bytes)
@@ -271,9 +259,9 @@ static int read_text(struct list_search *s, uint32_t number)
 		return -ENOMEM;
 	if (dataset_read(s->dataset, number, data, entry.size, 0, true) != (ssize_t)entry.size)
 		return 0;
-	r = lists_text(s->dataset, s->file, data, entry.size, text_kind(&entry) >= TEXT_LINES,
-		       &text);
-	return r < 0 ? r : find_text(s, number, &text);
+	s->text = number;
+	return lists_text(s->dataset, s->file, data, entry.size, text_kind(&entry) >= TEXT_LINES,
+			  found_text, s);
 }
 
 static int find_texts(struct list_search *s, uint32_t directory, uint32_t without)

@@ -35,6 +35,8 @@ struct list_text {
 	uint32_t file;
 	struct lists_word name, suffix; /* of the file; the suffix with its dot */
 	const char *data, *end;
+	lists_text_fn *found;
+	void *context;
 	struct name_reading reading;
 
 	/* what was looked up last: words that follow each other often share it */
@@ -53,12 +55,6 @@ struct text_line {
 	uint32_t len;
 	uint32_t entry; /* or LISTS_NONE */
 };
-
-void lists_text_release(struct lists_text *text)
-{
-	for (unsigned i = 0; i < LISTS_TEXT_ORDERS; i++)
-		lists_files_release(&text->orders[i]);
-}
 
 static bool equal(struct lists_word a, struct lists_word b)
 {
@@ -444,35 +440,36 @@ static void sort_lines(struct list_text *t)
 		qsort_r(lines, t->count, sizeof(*lines), by_word, t);
 }
 
-/* The lines as they are now, and each file where it comes first, where any comes again. */
-static int make_orders(const struct list_text *t, struct lists_files *all, struct lists_files *once)
+/* The files of the lines as they are now; or each where it comes first, if any comes again. */
+static int found_order(const struct list_text *t, bool once, const char *what)
 {
 	const struct text_line *lines = (const struct text_line *)t->lines.data;
 	SCOPE_FREE uint8_t *seen = calloc(dataset_entries(t->dataset) / 8 + 1, 1);
+	SCOPE(lists_files_release) struct lists_files files = {0};
 	int r = seen ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < t->count && r == 0; i++) {
 		uint32_t entry = lines[i].entry;
-		bool again = entry != LISTS_NONE && bit_set(seen, entry);
 
-		r = lists_files_add(all, entry);
-		if (r == 0 && !again)
-			r = lists_files_add(once, entry);
+		if (!once || entry == LISTS_NONE || !bit_set(seen, entry))
+			r = lists_files_add(&files, entry);
 	}
-	if (once->count == all->count)
-		lists_files_release(once);
-	return r;
+	if (r < 0 || (once && files.count == t->count))
+		return r;
+	return t->found(t->context, what, &files);
 }
 
-static int make_all_orders(struct list_text *t, struct lists_text *ret)
+static int found_orders(struct list_text *t)
 {
-	int r = make_orders(t, &ret->orders[LISTS_TEXT_STANDS], &ret->orders[LISTS_TEXT_ONCE]);
+	int r = found_order(t, false, "");
 
+	if (r == 0)
+		r = found_order(t, true, ", each once");
 	if (r < 0)
 		return r;
 	sort_lines(t);
-	return make_orders(t, &ret->orders[LISTS_TEXT_SORTED],
-			   &ret->orders[LISTS_TEXT_ONCE_SORTED]);
+	r = found_order(t, false, ", sorted");
+	return r < 0 ? r : found_order(t, true, ", each once, sorted");
 }
 
 /* A look that finds most texts to be about something else. */
@@ -484,10 +481,14 @@ static bool may_name(const struct list_text *t)
 }
 
 int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
-	       bool json, struct lists_text *ret)
+	       bool json, lists_text_fn *found, void *context)
 {
-	struct list_text t = {.dataset = dataset, .file = file, .data = data, .end = data + len};
-	struct lists_text made = {0};
+	struct list_text t = {.dataset = dataset,
+			      .file = file,
+			      .data = data,
+			      .end = data + len,
+			      .found = found,
+			      .context = context};
 	struct dataset_entry entry;
 	int r = 0;
 
@@ -497,11 +498,7 @@ int lists_text(const struct dataset *dataset, uint32_t file, const char *data, s
 	if (may_name(&t))
 		r = json ? of_json(&t) : of_lines(&t);
 	if (r == 0 && t.count >= t.missed && t.count > 0)
-		r = make_all_orders(&t, &made);
-	if (r < 0)
-		lists_text_release(&made);
-	else
-		*ret = made;
+		r = found_orders(&t);
 	buf_release(&t.folder);
 	buf_release(&t.words);
 	buf_release(&t.lines);

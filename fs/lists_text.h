@@ -5,23 +5,14 @@
 
 #include "fs/lists_tree.h"
 
-/* What a text may say; those that add nothing are left empty. */
-enum lists_text_order {
-	LISTS_TEXT_STANDS, /* as it stands */
-	LISTS_TEXT_SORTED,
-	LISTS_TEXT_ONCE, /* as it stands, a file that comes again is left out; where any does */
-	LISTS_TEXT_ONCE_SORTED,
-	LISTS_TEXT_ORDERS
-};
+/* An order of the files that a text names, to be changed as one likes; `what` tells it from its
+ * others: "", ", each once", ", sorted". Returns 0, or -errno to stop. */
+typedef int lists_text_fn(void *context, const char *what, struct lists_files *files);
 
-struct lists_text {
-	struct lists_files orders[LISTS_TEXT_ORDERS];
-};
-void lists_text_release(struct lists_text *text);
-
-/* Finds out how the text names a file, and what else it names in that way. Whatever the text is,
- * returns 0 (and no entries, where it does not name the file), or -ENOMEM. */
+/* Finds out how the text names a file, and what else it names in that way: as it stands, and
+ * sorted; where a file comes again, both with each file once. Whatever the text is, returns 0,
+ * -ENOMEM, or what `found` gave; it is not called where the text does not name the file. */
 int lists_text(const struct dataset *dataset, uint32_t file, const char *data, size_t len,
-	       bool json, struct lists_text *ret);
+	       bool json, lists_text_fn *found, void *context);
 
 #endif

@@ -48,37 +48,29 @@ static void keep_log(enum fuse_log_level level, const char *format, va_list args
 		err_set(mount_log, 0, "%s", text);
 }
 
-static int add_option(struct fuse_args *args, const char *text)
-{
-	return fuse_opt_add_arg(args, "-o") < 0 || fuse_opt_add_arg(args, text) < 0 ? -ENOMEM : 0;
-}
-
-/* The source that /proc/mounts shows; a comma in it must not end the option. */
-static int add_name(struct fuse_args *args, const char *pack)
-{
-	SCOPE_FREE char *name = NULL, *option = NULL;
-
-	if (asprintf(&name, "fsname=%s", pack) < 0 || fuse_opt_add_opt_escaped(&option, name) < 0)
-		return -ENOMEM;
-	return add_option(args, option);
-}
-
+/* The source that /proc/mounts shows is the pack; a comma in it must not end the option. */
 static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 {
 	const struct settings *settings = mount->settings;
-	int r = fuse_opt_add_arg(args, "foldfs") < 0 ? -ENOMEM : 0;
+	SCOPE_FREE char *name = NULL, *options = NULL;
+	int r = asprintf(&name, "fsname=%s", mount->pack_path);
 
-	if (r == 0)
-		r = add_option(args, "ro,nosuid,nodev,default_permissions,subtype=foldfs");
-	if (r == 0)
-		r = add_name(args, mount->pack_path);
-	if (r == 0 && settings->allow_other)
-		r = add_option(args, "allow_other");
-	if (r == 0 && settings->noexec)
-		r = add_option(args, "noexec");
-	if (r == 0 && settings->debug)
-		r = add_option(args, "debug");
-	return r;
+	if (r >= 0)
+		r = fuse_opt_add_opt_escaped(&options, name);
+	if (r >= 0)
+		r = fuse_opt_add_opt(&options,
+				     "ro,nosuid,nodev,default_permissions,subtype=foldfs");
+	if (r >= 0 && settings->allow_other)
+		r = fuse_opt_add_opt(&options, "allow_other");
+	if (r >= 0 && settings->noexec)
+		r = fuse_opt_add_opt(&options, "noexec");
+	if (r >= 0 && settings->debug)
+		r = fuse_opt_add_opt(&options, "debug");
+	if (r >= 0)
+		r = fuse_opt_add_arg(args, "foldfs");
+	if (r >= 0)
+		r = fuse_opt_add_arg(args, "-o");
+	return r < 0 || fuse_opt_add_arg(args, options) < 0 ? -ENOMEM : 0;
 }
 
 static void inval_extent(void *context, uint64_t extent)

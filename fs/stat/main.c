@@ -45,26 +45,13 @@ static int usage_error(const char *text)
 	return EXIT_USAGE;
 }
 
-/* Digits, and at most one point among them. */
-static bool is_decimal(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-	const char *rest = text + digits;
-
-	if (*rest == '.') {
-		size_t more = strspn(rest + 1, "0123456789");
-
-		digits += more;
-		rest += more + 1;
-	}
-	return digits > 0 && !*rest;
-}
-
 static int parse_interval(const char *text, double *ret, struct err *err)
 {
-	double value = is_decimal(text) ? strtod(text, NULL) : 0;
+	char *end;
+	double value = strtod(text, &end);
 
-	if (value < INTERVAL_MIN || value > INTERVAL_MAX)
+	if (text[strspn(text, "0123456789.")] || *end || value < INTERVAL_MIN ||
+	    value > INTERVAL_MAX)
 		return err_set(err, -EINVAL,
 			       "INTERVAL '%s' is not a number of seconds, from %g to %d", text,
 			       INTERVAL_MIN, INTERVAL_MAX);

@@ -199,63 +199,64 @@ static int read_pnm(const uint8_t *data, size_t len, struct pixels *ret)
 
 /* --- reading BMP ------------------------------------------------------------------------- */
 
-struct bmp {
-	const uint8_t *palette; /* four bytes a colour; NULL: none */
-	uint32_t colours;
-	const uint8_t *rows; /* of the file, the first one first */
-	size_t stride;
-	uint32_t width, height;
-	bool upward; /* the first row is the lowest one, which is the usual way */
-};
-
-/* Whether all of it lies within the file. */
-static bool bmp_fits(const struct bmp *bmp, const uint8_t *data, size_t len, size_t palette)
+int bmp_header(const uint8_t *data, size_t len, struct bmp *ret)
 {
-	size_t offset = le_get32(data + 10);
+	uint32_t header = len >= 18 ? le_get32(data + 14) : 12, height;
 
-	return bmp->width > 0 && bmp->width <= INT32_MAX && bmp->height > 0 &&
-	       bmp->height <= INT32_MAX && offset <= len &&
-	       bmp->height <= (len - offset) / bmp->stride && palette <= len &&
-	       4 * (size_t)bmp->colours <= len - palette;
+	if (header != 12 && (header < 16 || header > 124))
+		return -EINVAL;
+	if (len < 30)
+		return -ENODATA;
+	*ret = (struct bmp){.header = header, .pixels = le_get32(data + 10), .upward = true};
+	if (header == 12) {
+		ret->width = le_get16(data + 18);
+		ret->height = le_get16(data + 20);
+		ret->planes = le_get16(data + 22);
+		ret->bits = le_get16(data + 24);
+		return 0;
+	}
+	height = le_get32(data + 22);
+	ret->width = le_get32(data + 18);
+	ret->upward = height <= INT32_MAX;
+	ret->height = ret->upward ? height : 0 - height;
+	ret->planes = le_get16(data + 26);
+	ret->bits = le_get16(data + 28);
+	ret->packing = len >= 34 ? le_get32(data + 30) : 0;
+	ret->packed = len >= 38 ? le_get32(data + 34) : 0;
+	ret->colours = len >= 50 && ret->bits == 8 ? le_get32(data + 46) : 0;
+	if (ret->bits == 8 && ret->colours == 0)
+		ret->colours = COLOURS;
+	return 0;
 }
 
-static bool bmp_head(const uint8_t *data, size_t len, struct bmp *ret)
+static size_t bmp_row_bytes(const struct bmp *bmp)
 {
-	const uint8_t *image = data + FILE_HEADER;
-	uint32_t header, bits;
-	struct bmp bmp;
+	return ((size_t)bmp->width * bmp->bits / 8 + 3) & ~(size_t)3;
+}
 
-	if (len < FILE_HEADER + IMAGE_HEADER)
-		return false;
-	header = le_get32(image);
-	bits = le_get16(image + 14);
-	if (header < IMAGE_HEADER || le_get32(image + 16) != 0 || (bits != 8 && bits != 24))
-		return false;
-	bmp = (struct bmp){.width = le_get32(image + 4), .height = le_get32(image + 8)};
-	bmp.upward = bmp.height <= INT32_MAX;
-	if (!bmp.upward)
-		bmp.height = 0 - bmp.height;
-	if (bits == 8)
-		bmp.colours = le_get32(image + 32) ? le_get32(image + 32) : 256;
-	bmp.stride = ((size_t)bmp.width * bits / 8 + 3) & ~(size_t)3;
-	if (bmp.colours > 256 || !bmp_fits(&bmp, data, len, FILE_HEADER + (size_t)header))
-		return false;
-	bmp.palette = bits == 8 ? image + header : NULL;
-	bmp.rows = data + le_get32(data + 10);
-	*ret = bmp;
-	return true;
+/* Whether it is of a kind that is read here, and lies within a file of `len` bytes as a whole. */
+static bool bmp_is_read(const struct bmp *bmp, size_t len)
+{
+	size_t palette = FILE_HEADER + (size_t)bmp->header + 4 * (size_t)bmp->colours;
+
+	return bmp->header >= IMAGE_HEADER && bmp->packing == 0 &&
+	       (bmp->bits == 8 || bmp->bits == 24) && bmp->width > 0 && bmp->width <= INT32_MAX &&
+	       bmp->height > 0 && bmp->height <= INT32_MAX && bmp->pixels <= len &&
+	       bmp->height <= (len - bmp->pixels) / bmp_row_bytes(bmp) && bmp->colours <= COLOURS &&
+	       palette <= len;
 }
 
 /* Blue comes first. An index that has no colour is black. */
-static void read_bmp_row(const struct bmp *bmp, const uint8_t *from, uint8_t *to)
+static void read_bmp_row(const struct bmp *bmp, const uint8_t *palette, const uint8_t *from,
+			 uint8_t *to)
 {
 	static const uint8_t black[3];
 
 	for (uint32_t x = 0; x < bmp->width; x++, to += 3) {
 		const uint8_t *pixel = from + 3 * (size_t)x;
 
-		if (bmp->palette)
-			pixel = from[x] < bmp->colours ? bmp->palette + 4 * from[x] : black;
+		if (bmp->bits == 8)
+			pixel = from[x] < bmp->colours ? palette + 4 * from[x] : black;
 		to[0] = pixel[2];
 		to[1] = pixel[1];
 		to[2] = pixel[0];
@@ -267,13 +268,14 @@ static int read_bmp(const uint8_t *data, size_t len, struct pixels *ret)
 	struct bmp bmp;
 	int r;
 
-	if (!bmp_head(data, len, &bmp))
+	if (bmp_header(data, len, &bmp) < 0 || !bmp_is_read(&bmp, len))
 		return 1;
 	r = pixels_init(ret, bmp.width, bmp.height, 3);
 	for (uint32_t y = 0; r == 0 && y < bmp.height; y++) {
 		uint32_t row = bmp.upward ? bmp.height - 1 - y : y;
 
-		read_bmp_row(&bmp, bmp.rows + y * bmp.stride, pixels_row(ret, row));
+		read_bmp_row(&bmp, data + FILE_HEADER + bmp.header,
+			     data + bmp.pixels + y * bmp_row_bytes(&bmp), pixels_row(ret, row));
 	}
 	return r;
 }

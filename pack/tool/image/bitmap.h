@@ -41,6 +41,22 @@ int bitmap_ppm(const struct pixels *pixels, struct buf *out);
  * a byte a value. 0; 1: another kind, or cut off; -ENOMEM. *ret is for pixels_release(). */
 int bitmap_read(const uint8_t *data, size_t len, struct pixels *ret);
 
+/* The header of a BMP. Nothing in it has been checked. */
+struct bmp {
+	uint32_t header;	/* bytes of it after the first 14 */
+	uint32_t width, height; /* pixels */
+	bool upward;		/* the first row is the lowest one, which is the usual way */
+	uint32_t planes, bits;	/* of a pixel */
+	uint32_t packing;	/* how pixels are packed; 0: not */
+	uint32_t packed;	/* bytes that they take then; 0: not known */
+	uint32_t colours;	/* in the palette, where a pixel has 8 bits */
+	uint32_t pixels;	/* where they begin */
+};
+
+/* Returns 0, -EINVAL where the length of the header is none that is known, or -ENODATA where there
+ * are less than 30 bytes. */
+int bmp_header(const uint8_t *data, size_t len, struct bmp *ret);
+
 /* The header of a PBM, PGM or PPM file. */
 struct pnm {
 	uint32_t width, height; /* pixels, not 0 */

@@ -7,24 +7,10 @@
 #include "pack/tool/image/bytes.h"
 #include "pack/tool/image/image.h"
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <zlib.h>
 
 /* Of more, PIL raises DecompressionBombError: twice its MAX_IMAGE_PIXELS. */
 #define MAX_PIXELS ((uint64_t)2 * (1024 * 1024 * 1024 / 4 / 3))
-
-int check_found(struct check_finding *ret, const char *damage, bool usable, const char *format, ...)
-{
-	va_list args;
-
-	ret->damage = damage;
-	ret->usable = usable;
-	va_start(args, format);
-	vsnprintf(ret->text, sizeof(ret->text), format, args);
-	va_end(args);
-	return 1;
-}
 
 static int truncated(struct check_finding *ret, const char *kind, const char *where)
 {
@@ -248,43 +234,16 @@ static int check_webp(const uint8_t *data, size_t len, struct check_finding *ret
 
 enum { BMP_RGB = 0, BMP_RLE8 = 1, BMP_RLE4 = 2, BMP_BITFIELDS = 3, BMP_ALPHABITFIELDS = 6 };
 
-struct bmp {
-	uint64_t width, height;
-	uint32_t pixels; /* where they begin */
-	uint32_t bits;	 /* of a pixel */
-	uint32_t packing, packed;
-};
-
-static struct bmp bmp_header(const uint8_t *data, size_t len)
-{
-	struct bmp bmp = {.pixels = le_get32(data + 10)};
-	uint32_t height;
-
-	if (le_get32(data + 14) == 12) {
-		bmp.width = le_get16(data + 18);
-		bmp.height = le_get16(data + 20);
-		bmp.bits = le_get16(data + 24);
-		return bmp;
-	}
-	height = le_get32(data + 22);
-	bmp.width = le_get32(data + 18);
-	bmp.height = height > INT32_MAX ? 0 - height : height;
-	bmp.bits = le_get16(data + 28);
-	bmp.packing = len >= 34 ? le_get32(data + 30) : 0;
-	bmp.packed = len >= 38 ? le_get32(data + 34) : 0;
-	return bmp;
-}
-
 /* Each row but the last is filled up to four bytes, which readers may do without in that. */
 static uint64_t bmp_pixel_bytes(const struct bmp *bmp)
 {
-	uint64_t bits = bmp->width * bmp->bits;
+	uint64_t bits = (uint64_t)bmp->width * bmp->bits;
 
 	if (bmp->height == 0)
 		return 0;
 	if (bmp->packing == BMP_RLE8 || bmp->packing == BMP_RLE4)
 		return bmp->packed;
-	return (bmp->height - 1) * ((bits + 31) / 32 * 4) + (bits + 7) / 8;
+	return (uint64_t)(bmp->height - 1) * ((bits + 31) / 32 * 4) + (bits + 7) / 8;
 }
 
 static bool bmp_is_known(const struct bmp *bmp)
@@ -308,19 +267,18 @@ static bool bmp_is_known(const struct bmp *bmp)
 /* Where the pixels lie, and how many bytes they take. */
 static int check_bmp(const uint8_t *data, size_t len, struct check_finding *ret)
 {
-	uint32_t header = len >= 18 ? le_get32(data + 14) : 12;
 	struct bmp bmp;
+	int r = bmp_header(data, len, &bmp);
 
-	if (header != 12 && (header < 16 || header > 124))
+	if (r == -EINVAL)
 		return corrupt(ret, "BMP", "its header makes no sense");
-	if (len < 30 || len - 14 < header)
+	if (r < 0 || len - 14 < bmp.header)
 		return truncated(ret, "BMP", "its header");
-	bmp = bmp_header(data, len);
 	if (!bmp_is_known(&bmp))
 		return check_found(ret, DAMAGE_UNSUPPORTED, false,
 				   "BMP: %u bits a pixel, packed by method %u", bmp.bits,
 				   bmp.packing);
-	if (bmp.pixels < 14 + header)
+	if (bmp.pixels < 14 + bmp.header)
 		return corrupt(ret, "BMP", "its pixels would lie in its header");
 	return check_pixels(&(struct bytes){.data = data, .len = len}, "BMP", bmp.pixels,
 			    bmp_pixel_bytes(&bmp), ret);

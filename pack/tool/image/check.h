@@ -17,9 +17,11 @@
 #ifndef PACK_TOOL_IMAGE_CHECK_H
 #define PACK_TOOL_IMAGE_CHECK_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
 
@@ -56,7 +58,17 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 int check_jpeg(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret);
 
 /* Formats a finding. Returns 1. */
-int check_found(struct check_finding *ret, const char *damage, bool usable, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+__attribute__((format(printf, 4, 5))) static inline int
+check_found(struct check_finding *ret, const char *damage, bool usable, const char *format, ...)
+{
+	va_list args;
+
+	ret->damage = damage;
+	ret->usable = usable;
+	va_start(args, format);
+	vsnprintf(ret->text, sizeof(ret->text), format, args);
+	va_end(args);
+	return 1;
+}
 
 #endif

@@ -79,29 +79,16 @@ static bool webp(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
-/* "BM" alone is too little to tell: the info header must be one of the known ones, too. A
- * negative height means rows from top to bottom. */
+/* "BM" alone is too little to tell: the info header must be one of the known ones, too. */
 static bool bmp(const struct bytes *head, struct dataset_image *image)
 {
-	const uint8_t *p = head->data;
-	uint32_t header, height;
+	struct bmp bmp;
 
-	if (!bytes_are(head, 0, "BM", 2) || !bytes_have(head, 0, 30))
+	if (!bytes_are(head, 0, "BM", 2) || bmp_header(head->data, head->len, &bmp) < 0 ||
+	    bmp.planes != 1)
 		return false;
-	header = le_get32(p + 14);
-	if (header == 12) {
-		if (le_get16(p + 22) != 1)
-			return false;
-		set_size(image, le_get16(p + 18), le_get16(p + 20));
-		return true;
-	}
-	if (header < 16 || header > 124 || le_get16(p + 26) != 1)
-		return false;
-	height = le_get32(p + 22);
-	if (height > INT32_MAX)
-		height = 0 - height;
-	if (le_get32(p + 18) <= INT32_MAX)
-		set_size(image, le_get32(p + 18), height);
+	if (bmp.width <= INT32_MAX)
+		set_size(image, bmp.width, bmp.height);
 	return true;
 }
 

@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/import/tar.h"
-#include "pack/tool/import/tar_path.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>

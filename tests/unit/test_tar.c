@@ -1,10 +1,10 @@
 /* Entries out of tars, good and bad ones: pack/tool/import/tar.h. The tars are made here, block by
  * block; libarchive only compresses them. */
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/import/tar.h"
-#include "pack/tool/import/tar_path.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <fcntl.h>
@@ -811,6 +811,21 @@ static void what_is_only_called_a_tar_stays_a_file(void **state)
 	assert_string_equal(f->seen.data, "file .tar: x\nfile tar: x\n");
 }
 
+static void the_suffix_of_a_tar_is_known_in_any_case(void **state)
+{
+	static const char *const names[] = {"a.tar",   "d/ab.tar.gz", "b.TGZ", "c.tar.tar",
+					    "d.tar.Z", "e.tar/b",     "f/.tar"};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		add_tar(&f->bytes, names[i], "x", "1");
+	add_end(&f->bytes);
+	expect(f,
+	       "for a\nfile a/x: 1\nfor d/ab\nfile d/ab/x: 1\nfor b\nfile b/x: 1\n"
+	       "for c.tar\nfile c.tar/x: 1\nfile d.tar.Z: x\nfile e.tar/b: x\n"
+	       "file f/.tar: x\n");
+}
+
 /* --- bad tars ----------------------------------------------------------------------------- */
 
 static void what_is_no_tar_is_refused(void **state)
@@ -1097,21 +1112,6 @@ static void a_signal_ends_it(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-}
-
-/* --- paths -------------------------------------------------------------------------------- */
-
-static void the_suffix_of_a_tar_is_known_in_any_case(void **state)
-{
-	(void)state;
-	assert_int_equal(tar_path_stem("a.tar"), 1);
-	assert_int_equal(tar_path_stem("d/ab.tar.gz"), 4);
-	assert_int_equal(tar_path_stem("a.TGZ"), 1);
-	assert_int_equal(tar_path_stem("a.tar.tar"), 5);
-	assert_int_equal(tar_path_stem("a.tar.Z"), 0);
-	assert_int_equal(tar_path_stem("a.tar/b"), 0);
-	assert_int_equal(tar_path_stem("d/.tar"), 0);
-	assert_int_equal(tar_path_stem(""), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -256,22 +256,38 @@ void create_advise(const struct create *create)
 
 #define LINKS_NAMED 10
 
+struct leaving {
+	uint64_t count;
+	char *first; /* and where it leads */
+};
+
+static int on_leaving(void *context, const char *path, const char *target)
+{
+	struct leaving *leaving = context;
+
+	if (leaving->count++ == 0 && asprintf(&leaving->first, "%s -> %s", path, target) < 0)
+		leaving->first = NULL;
+	return leaving->first ? 0 : -ENOMEM;
+}
+
 int create_name_links(struct create *create)
 {
-	SCOPE(links_release) struct links links = {0};
+	struct leaving leaving = {0};
 	const char *source = create->source;
 	size_t len = strlen(source);
 	char count[SIZE_TEXT];
-	int r = links_look(create->builder, create->import->entries, &links);
+	int r = links_find(create->builder, create->import->entries, LINKS_LEAVING, on_leaving,
+			   &leaving);
 
-	if (r == 0 && links.leaving > 0)
+	if (r == 0 && leaving.count > 0)
 		say_of(create, log_notice, "",
-		       "%s %s out of it, such as %s%s%s -> %s: a job that opens one reads the "
-		       "loose file, or nothing on another machine%s",
-		       count_noun(links.leaving, "symbolic link", count),
-		       links.leaving == 1 ? "leads" : "lead", source,
-		       len && source[len - 1] == '/' ? "" : "/", links.path.data, links.target.data,
+		       "%s %s out of it, such as %s%s%s: a job that opens one reads the loose "
+		       "file, or nothing on another machine%s",
+		       count_noun(leaving.count, "symbolic link", count),
+		       leaving.count == 1 ? "leads" : "lead", source,
+		       len && source[len - 1] == '/' ? "" : "/", leaving.first,
 		       create->tar ? "" : "; --dereference packs what links lead to");
+	free(leaving.first);
 	return r;
 }
 
@@ -290,8 +306,8 @@ static int name_dangling(struct create *create)
 	int r = 0;
 
 	if (create->counts.skipped > 0)
-		r = links_find_dangling(create->builder, create->import->entries, on_dangling,
-					create);
+		r = links_find(create->builder, create->import->entries, LINKS_DANGLING,
+			       on_dangling, create);
 	if (create->counts.dangling > LINKS_NAMED)
 		log_notice("%s: %s links to what was left out in all", create->source,
 			   count_format(create->counts.dangling, count));

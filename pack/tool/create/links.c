@@ -12,7 +12,8 @@ static void go_up(struct buf *path)
 	path->len = slash ? (size_t)(slash - path->data) : 0;
 }
 
-int links_resolve(const char *path, const char *target, struct buf *ret)
+/* Sets ret to the path that a link at `path` leads to: 0, -EXDEV (out of the pack) or -ENOMEM. */
+static int resolve_link(const char *path, const char *target, struct buf *ret)
 {
 	size_t len;
 	int r = *target == '/' ? -EXDEV : 0;
@@ -54,34 +55,6 @@ static int read_link(const struct builder *builder, uint32_t id, struct buf *pat
 	return r < 0 ? r : 1;
 }
 
-void links_release(struct links *links)
-{
-	buf_release(&links->path);
-	buf_release(&links->target);
-}
-
-int links_look(const struct builder *builder, uint64_t entries, struct links *ret)
-{
-	SCOPE(buf_release) struct buf path = BUF_INIT, target = BUF_INIT, to = BUF_INIT;
-	int r = 0;
-
-	for (uint32_t id = 1; r >= 0 && id < entries; id++) {
-		r = read_link(builder, id, &path, &target);
-		if (r != 1)
-			continue;
-		r = links_resolve(path.data, target.data, &to);
-		if (r != -EXDEV)
-			continue;
-		r = 0;
-		if (ret->leaving++ == 0) {
-			ret->path = path;
-			ret->target = target;
-			path = target = BUF_INIT;
-		}
-	}
-	return r < 0 ? r : 0;
-}
-
 /* The paths of what was dropped. */
 static int map_dropped(const struct builder *builder, uint64_t entries, struct entry_table *map)
 {
@@ -98,25 +71,23 @@ static int map_dropped(const struct builder *builder, uint64_t entries, struct e
 	return r;
 }
 
-int links_find_dangling(const struct builder *builder, uint64_t entries,
-			int (*found)(void *context, const char *path, const char *target),
-			void *context)
+int links_find(const struct builder *builder, uint64_t entries, enum links_kind kind,
+	       int (*found)(void *context, const char *path, const char *target), void *context)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT, target = BUF_INIT, to = BUF_INIT;
 	SCOPE(entry_table_release) struct entry_table dropped = {0};
-	int r = map_dropped(builder, entries, &dropped);
+	int r = kind == LINKS_DANGLING ? map_dropped(builder, entries, &dropped) : 0;
 	uint32_t file;
 
 	for (uint32_t id = 1; r >= 0 && id < entries; id++) {
 		r = read_link(builder, id, &path, &target);
-		if (r == 1)
-			r = links_resolve(path.data, target.data, &to);
-		else
+		if (r != 1)
 			continue;
+		r = resolve_link(path.data, target.data, &to);
 		if (r == 0)
 			r = entry_table_find_path(&dropped, builder, to.data, to.len, &file);
-		if (r == 0)
-			r = found(context, path.data, to.data);
+		if (r == (kind == LINKS_LEAVING ? -EXDEV : 0))
+			r = found(context, path.data, r ? target.data : to.data);
 		else if (r == -EXDEV || r == -ENOENT)
 			r = 0;
 	}

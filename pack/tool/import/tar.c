@@ -1,8 +1,8 @@
 #include "pack/tool/import/tar.h"
 
 #include "base/scope.h"
+#include "pack/format.h"
 #include "pack/tool/import/tar_level.h"
-#include "pack/tool/import/tar_path.h"
 #include <string.h>
 
 /* A tar, and the member of it that is in hand: a file, or the tar of the next level. */
@@ -32,6 +32,71 @@ struct tar {
 static struct nest *innermost(struct tar *tar)
 {
 	return &tar->nests[tar->depth - 1];
+}
+
+/* --- paths ------------------------------------------------------------------------------- */
+
+static const char *const suffixes[] = {".tar",	  ".tar.gz",  ".tgz",	  ".tar.zst",
+				       ".tar.xz", ".tar.bz2", ".tar.lz4", NULL};
+
+static const char *component_fault(const char *component, size_t len)
+{
+	if (len > FORMAT_NAME_MAX)
+		return "a name over 255 bytes";
+	if (len == 2 && memcmp(component, "..", 2) == 0)
+		return "a path with '..'";
+	return NULL;
+}
+
+static int add_component(struct buf *path, const char *component, size_t len)
+{
+	int r = path->len ? buf_add(path, "/", 1) : 0;
+
+	return r < 0 ? r : buf_add(path, component, len);
+}
+
+/* Appends `name` to the path of a directory ("" is the root) that `path` holds, NUL-ended:
+ * relative, without empty and "." components. 0; -ENOMEM; -EINVAL where no pack can hold that path:
+ * *ret_fault says why, and `path` may hold a part of it. */
+static int add_name(struct buf *path, const char *name, const char **ret_fault)
+{
+	const char *fault = NULL;
+	int r = 0;
+
+	for (size_t len; r == 0 && !fault && *name; name += len) {
+		name += strspn(name, "/");
+		len = strcspn(name, "/");
+		if (len == 0 || (len == 1 && *name == '.'))
+			continue;
+		fault = component_fault(name, len);
+		if (!fault)
+			r = add_component(path, name, len);
+	}
+	if (r == 0)
+		r = buf_adds(path, "");
+	if (r == 0 && path->len > TAR_PATH_MAX)
+		fault = "a path over 16383 bytes";
+	if (r < 0 || !fault)
+		return r;
+	*ret_fault = fault;
+	return -EINVAL;
+}
+
+/* The length of `path` without the suffix that names a tar, compressed or not; 0 where it has none,
+ * or no name before it. */
+static size_t tar_stem(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t len = strlen(name);
+
+	for (const char *const *suffix = suffixes; *suffix; suffix++) {
+		size_t cut = strlen(*suffix);
+
+		if (len > cut && strcasecmp(name + len - cut, *suffix) == 0)
+			return (size_t)(name - path) + len - cut;
+	}
+	return 0;
 }
 
 /* --- failures ---------------------------------------------------------------------------- */
@@ -127,7 +192,7 @@ static size_t stem_of_tar(const struct tar *tar)
 {
 	if (tar->depth == TAR_DEPTH || tar->entry.holes > 0)
 		return 0;
-	return tar_path_stem(tar->path.data);
+	return tar_stem(tar->path.data);
 }
 
 /* Looks into the file in hand if it may be a tar, and opens it if it is one. */
@@ -162,7 +227,7 @@ static int set_path(struct tar *tar, struct buf *path, const char *name, const c
 
 	path->len = 0;
 	r = buf_add(path, tar->folder.data, tar->folder.len);
-	return r < 0 ? r : tar_path_add(path, name, ret_fault);
+	return r < 0 ? r : add_name(path, name, ret_fault);
 }
 
 /* That of a hard link. */

@@ -23,7 +23,8 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define TAR_DEPTH 3
+#define TAR_DEPTH    3
+#define TAR_PATH_MAX 16383 /* bytes: four times what a system call takes */
 
 struct tar;
 

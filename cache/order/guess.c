@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define RANKS	    64
+#define MISSED	    16	    /* epochs in a row after which it is not known how an epoch follows */
 #define LATEST	    4	    /* known epochs that may go on in another way than before */
 #define BATCH_STEP  4	    /* divides most sizes of batches; 10 divides most others */
 #define CONVENTIONS 1000000 /* no more are tried */
@@ -35,6 +36,70 @@ static bool try_next(const struct candidate *candidate, const struct search_hook
 	return false;
 }
 
+/* --- epochs that were missed -- */
+
+/* How many epochs were read after a known one, before the present one. */
+static uint64_t epochs_missed(const struct candidate *candidate, const struct hypothesis *known)
+{
+	const struct sampler_part *part = &known->sampler.part;
+	double share =
+		part->world > 1 ? (double)__builtin_popcountll(part->ranks) / part->world : 1;
+	double files = share * (candidate->list->count - candidate->hidden_count);
+	double epochs = (double)known->missed / (files + 1) + 0.5;
+
+	return epochs < MISSED ? (uint64_t)epochs : MISSED;
+}
+
+/* How many epochs `next` is after the known one. By the generator, where it tells; and of a step
+ * that was never seen alone, a part for each epoch that was missed. */
+static uint64_t epochs_between(const struct sampler *known, struct sampler *next, uint64_t missed)
+{
+	bool is_word = next->rule == SAMPLER_WORDS;
+	uint64_t outputs = is_word ? next->word - known->word : next->skip - known->skip;
+
+	if (next->rule == SAMPLER_RESEED)
+		return next->seed - known->seed;
+	if (next->rule == SAMPLER_SAME)
+		return missed + 1;
+	if (known->rule == next->rule && known->step && outputs % known->step == 0) {
+		next->step = known->step;
+		return outputs / known->step;
+	}
+	if (missed == 0 || outputs % (missed + 1))
+		return 1;
+	next->step = outputs / (missed + 1);
+	return missed + 1;
+}
+
+static void set_epoch(const struct candidate *candidate, const struct hypothesis *known,
+		      struct hypothesis *ret)
+{
+	ret->epoch = known->epoch + epochs_between(&known->sampler, &ret->sampler,
+						   epochs_missed(candidate, known));
+}
+
+/* What follows a known epoch, when some epochs between were missed. */
+static bool try_later(const struct candidate *candidate, const struct search_hooks *hooks,
+		      const struct hypothesis *known, struct sampler *ret)
+{
+	uint64_t missed = epochs_missed(candidate, known);
+	struct sampler later = known->sampler, next[SAMPLER_NEXT];
+	bool reseeds = later.rule == SAMPLER_UNKNOWN || later.rule == SAMPLER_RESEED;
+
+	if (reseeds)
+		later.rule = SAMPLER_RESEED;
+	if (!sampler_next_is_known(&later))
+		return false;
+	for (uint64_t i = 1; i <= (reseeds ? MISSED : missed) && !hooks->stopped(hooks->context);
+	     i++) {
+		sampler_next(&later, candidate->list->count, next);
+		later = next[0];
+		if ((reseeds || i == missed) && try_next(candidate, hooks, &later, ret))
+			return true;
+	}
+	return false;
+}
+
 /* A sampler does not always go on in the same way: a loader for validation draws a seed now and
  * then; set_epoch() is called late, or a loader is made anew. */
 static bool try_otherwise(const struct candidate *candidate, const struct search_hooks *hooks,
@@ -45,10 +110,12 @@ static bool try_otherwise(const struct candidate *candidate, const struct search
 	unlearned.step = 0;
 	if (unlearned.rule == SAMPLER_RESEED || unlearned.rule == SAMPLER_SAME)
 		unlearned.rule = SAMPLER_UNKNOWN;
-	*ret = (struct hypothesis){.list = candidate->list, .epoch = known->epoch + 1};
-	return known->list == candidate->list &&
-	       (known->sampler.step || unlearned.rule != known->sampler.rule) &&
-	       try_next(candidate, hooks, &unlearned, &ret->sampler);
+	if (known->list != candidate->list ||
+	    (!known->sampler.step && unlearned.rule == known->sampler.rule) ||
+	    !try_next(candidate, hooks, &unlearned, &ret->sampler))
+		return false;
+	set_epoch(candidate, known, ret);
+	return true;
 }
 
 /* Ranks of a known epoch that begin later than others. */
@@ -94,11 +161,13 @@ static bool try_known_sampler(const struct candidate *candidate, const struct se
 
 	if (known->list->count != candidate->list->count)
 		return false;
-	*ret = (struct hypothesis){.list = candidate->list, .epoch = known->epoch + 1};
+	*ret = (struct hypothesis){.list = candidate->list};
 	if (known->list == candidate->list && !is_past(candidate->observations, at) &&
-	    try_next(candidate, hooks, &known->sampler, &ret->sampler))
+	    (try_next(candidate, hooks, &known->sampler, &ret->sampler) ||
+	     try_later(candidate, hooks, known, &ret->sampler))) {
+		set_epoch(candidate, known, ret);
 		return true;
-	ret->epoch = 0;
+	}
 	ret->sampler = known->sampler;
 	return (depth && candidate_fits(candidate, &known->sampler, depth)) ||
 	       try_other_ranks(candidate, &known->sampler, &ret->sampler);
@@ -276,13 +345,20 @@ static bool search_seeds(const struct candidate *candidate, const struct ways *w
 	return choose(candidate, ways, found, count, &ret->sampler);
 }
 
-/* Whole permutations, of a generator that makes nothing else or DataLoader's base_seed before. */
-static bool try_whole(const struct candidate *candidate, const struct search_hooks *hooks,
-		      uint64_t seeds, unsigned depth, struct hypothesis *ret)
+static bool try_whole_to(const struct candidate *candidate, const struct search_hooks *hooks,
+			 uint64_t seeds, unsigned depth, struct hypothesis *ret)
 {
 	static const struct ways ways = {.count = 2, .ways = {{0, 0, 1}, {2, 0, 1}}};
 
 	return search_seeds(candidate, &ways, seeds, depth, hooks, ret);
+}
+
+/* Whole permutations, of a generator that makes nothing else or DataLoader's base_seed before. */
+static bool try_whole(const struct candidate *candidate, const struct search_hooks *hooks,
+		      uint64_t seeds, struct hypothesis *ret)
+{
+	return try_whole_to(candidate, hooks, seeds,
+			    candidate_depth(candidate, 2.0 * (double)seeds), ret);
 }
 
 /* Ranks of small worlds, and batches of nodes, with seeds below `seeds`. */
@@ -324,7 +400,7 @@ static bool try_follow(const struct candidate *candidate, const struct seeds *se
 		if (known->list == candidate->list && known->sampler.rule == SAMPLER_WORDS &&
 		    !is_past(observations, i) &&
 		    streams_follow(&known->sampler, seeds, &ret->sampler)) {
-			ret->epoch = known->epoch + 1;
+			set_epoch(candidate, known, ret);
 			return true;
 		}
 	}
@@ -372,21 +448,20 @@ static bool try_likely(const struct candidate *candidate, const struct search_ho
 static bool try_ranks(const struct candidate *candidate, const struct search_hooks *hooks,
 		      struct hypothesis *ret)
 {
-	return try_worlds(candidate, hooks, GUESS_FEW, ret);
+	return try_whole(candidate, hooks, GUESS_FEW, ret) ||
+	       try_worlds(candidate, hooks, GUESS_FEW, ret);
 }
 
 static bool try_typed(const struct candidate *candidate, const struct search_hooks *hooks,
 		      struct hypothesis *ret)
 {
-	return try_whole(candidate, hooks, GUESS_TYPED,
-			 candidate_depth(candidate, 2.0 * GUESS_TYPED), ret);
+	return try_whole(candidate, hooks, GUESS_TYPED, ret);
 }
 
 static bool try_more(const struct candidate *candidate, const struct search_hooks *hooks,
 		     struct hypothesis *ret)
 {
-	return try_whole(candidate, hooks, GUESS_SMALL,
-			 candidate_depth(candidate, 2.0 * GUESS_SMALL), ret) ||
+	return try_whole(candidate, hooks, GUESS_SMALL, ret) ||
 	       try_worlds(candidate, hooks, GUESS_SMALL, ret) ||
 	       ranks_of_many(candidate, hooks, &ret->sampler);
 }
@@ -394,7 +469,7 @@ static bool try_more(const struct candidate *candidate, const struct search_hook
 static bool try_all(const struct candidate *candidate, const struct search_hooks *hooks,
 		    struct hypothesis *ret)
 {
-	return try_whole(candidate, hooks, SEEDS_ALL, depth_of_all(candidate), ret);
+	return try_whole_to(candidate, hooks, SEEDS_ALL, depth_of_all(candidate), ret);
 }
 
 static bool try_more_and_all(const struct candidate *candidate, const struct search_hooks *hooks,

@@ -31,7 +31,9 @@
 struct hypothesis {
 	const struct order_list *list;
 	struct sampler sampler;
-	uint64_t epoch; /* its number among those that were seen, from 0 */
+	uint64_t epoch;	 /* its number among those that were seen, from 0 */
+	uint64_t missed; /* known epochs: files of the list that were read later, in epochs whose
+			  * order is not known */
 };
 
 struct observations {

@@ -261,6 +261,15 @@ static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct tr
 	}
 }
 
+/* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is not
+ * known. */
+static void count_missed(struct oracle *oracle, uint32_t file)
+{
+	for (unsigned i = 0; !watch_follows(oracle->watch) && i < oracle->known_count; i++)
+		oracle->known[i].missed +=
+			order_list_find(oracle->known[i].list, file) != ORDER_NONE;
+}
+
 static void note(struct oracle *oracle, uint32_t file)
 {
 	uint64_t goes_by = watch_goes_by(oracle->watch);
@@ -270,6 +279,7 @@ static void note(struct oracle *oracle, uint32_t file)
 	tell_tracks(oracle, goes_by, track, file);
 	if (!track) {
 		watch_note(oracle->watch, 0, 0);
+		count_missed(oracle, file);
 		return;
 	}
 	chance = forecast_chance(track->forecast) * oracle->count;
@@ -435,13 +445,27 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 
 /* --- what it knows --------------------------------------------------------------------------- */
 
+/* Whether another epoch over its list is well under way, whose order is not known. Less may be left
+ * of the epoch itself (forecast_ended()). */
+static bool is_outdated(const struct oracle *oracle, const struct track *track)
+{
+	for (unsigned i = 0; track->ended && i < oracle->known_count; i++)
+		if (oracle->known[i].list == track->hypothesis.list)
+			return oracle->known[i].missed > track->hypothesis.list->count / 8;
+	return false;
+}
+
+/* The one that was fed last, of those that are not outdated. */
 static const struct track *fed_last(const struct oracle *oracle)
 {
 	const struct track *found = NULL;
 
-	for (unsigned i = 0; i < oracle->count; i++)
-		if (!found || oracle->tracks[i].fed > found->fed)
-			found = &oracle->tracks[i];
+	for (unsigned i = 0; i < oracle->count; i++) {
+		const struct track *track = &oracle->tracks[i];
+
+		if (!is_outdated(oracle, track) && (!found || track->fed > found->fed))
+			found = track;
+	}
 	return found;
 }
 
@@ -449,10 +473,11 @@ void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 {
 	const struct track *track = fed_last(oracle);
 
-	*ret = (struct oracle_state){
-		.tracks = oracle->count, .locks = oracle->locks, .unlocks = oracle->unlocks};
-	for (unsigned i = 0; i < oracle->count; i++)
+	*ret = (struct oracle_state){.locks = oracle->locks, .unlocks = oracle->unlocks};
+	for (unsigned i = 0; i < oracle->count; i++) {
+		ret->tracks += !is_outdated(oracle, &oracle->tracks[i]);
 		ret->under_way += !oracle->tracks[i].ended;
+	}
 	ret->why = oracle->why == ORACLE_IDLE && watch_turns(oracle->watch) ? ORACLE_TOO_FEW
 									    : oracle->why;
 	if (!track)

@@ -1,5 +1,5 @@
 /* Queries: what can be found out, how, and what follows from it. */
-#include "base/scope.h"
+#include "base/math.h"
 #include "cache/order/oracle_internal.h"
 #include "cache/order/streams.h"
 #include <errno.h>
@@ -164,11 +164,14 @@ static void fill_observations(const struct oracle *oracle, const struct watch_gr
 			      struct observations *observations)
 {
 	unsigned first = oracle->list_count > GUESS_LISTS ? oracle->list_count - GUESS_LISTS : 0;
+	uint64_t turns = watch_turns(oracle->watch) + 1 - group->began; /* of these readers */
 
 	observations->count = watch_beginnings(oracle->watch, observations->seen);
 	observations->shortest = group->shortest;
 	memcpy(observations->known, oracle->known, sizeof(oracle->known));
 	observations->known_count = oracle->known_count;
+	for (unsigned i = 0; i < oracle->known_count; i++)
+		observations->known[i].missed = sub_sat(oracle->known[i].missed, turns);
 	for (unsigned i = first; i < oracle->list_count; i++)
 		observations->lists[observations->list_count++] = oracle->lists[i];
 }

@@ -135,6 +135,14 @@ static bool have_come_far(const struct walk *walk, uint32_t step)
 	return true;
 }
 
+static bool has_numbers(const struct walk *walk)
+{
+	for (unsigned i = 0; i < walk->count; i++)
+		if (walk->seen[i].reader)
+			return true;
+	return false;
+}
+
 bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 {
 	struct walk walk = {.seen = candidate->observations->seen,
@@ -146,8 +154,9 @@ bool ranks_find(const struct candidate *candidate, struct sampler *sampler)
 		return true;
 	find_places(candidate, sampler, walk.places);
 	step = common_step(&walk);
-	if (step == 0)
-		return true;
+	if (step == 0) /* workers begin batches as ranks do */
+		return sampler_world(sampler) == 1 || has_numbers(&walk) ||
+		       candidate->longest >= WATCH_RUN;
 	count_by_rank(&walk, step);
 	dealt.part = part_of(&walk, step);
 	if (sampler_world(&dealt) == sampler_world(sampler))

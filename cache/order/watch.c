@@ -248,6 +248,11 @@ uint64_t watch_goes_by(const struct watch *watch)
 	return watch->turning->forecast;
 }
 
+bool watch_follows(const struct watch *watch)
+{
+	return watch->turning->trust >= TRUSTED;
+}
+
 bool watch_note(struct watch *watch, uint64_t forecast, double chance)
 {
 	struct reader *reader = watch->turning;

@@ -32,6 +32,8 @@ void watch_free(struct watch *watch); /* NULL is fine */
 bool watch_turn(struct watch *watch, uint32_t reader, uint32_t file);
 /* The forecast that the reader of that turn follows, or followed last; 0: none. */
 uint64_t watch_goes_by(const struct watch *watch);
+/* Whether it follows that one still. */
+bool watch_follows(const struct watch *watch);
 /* Once after each turn: which forecast foresaw the file (0: none), and the `chance` that it
  * foresees a file that anybody asks for. Returns whether the reader follows that forecast. */
 bool watch_note(struct watch *watch, uint64_t forecast, double chance);

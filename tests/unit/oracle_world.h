@@ -255,6 +255,7 @@ struct epoch {
 	bool masks;
 	bool in_turn;	 /* as in loader.h */
 	bool slowly;	 /* it thinks seldom from the beginning */
+	bool missed;	 /* it does not think at all */
 	uint32_t mosaic; /* others that are read with each */
 	uint32_t locked; /* returned: after so many files an order was found; 0: never */
 };
@@ -286,7 +287,7 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 			oracle_saw(world->oracle, id, BASE + (random >> 8) % N);
 		}
 		pause = at >= OFTEN ? SELDOM : epoch->slowly ? 64 : 1;
-		if (++at % pause)
+		if (++at % pause || epoch->missed)
 			continue;
 		if (think(world, !epoch->in_memory) && !epoch->locked)
 			epoch->locked = at;

@@ -156,7 +156,7 @@ static void it_is_sure_as_soon_as_chance_is_out_of_the_question(void **state)
 
 	for (unsigned i = 0; i < 3; i++) {
 		struct world *world = *state;
-		uint32_t n = counts[i], sure = enough((double)GUESS_SMALL * 2, n);
+		uint32_t n = counts[i], sure = enough((double)GUESS_FEW * 2, n);
 		struct hypothesis found;
 
 		world->near = SMALL;

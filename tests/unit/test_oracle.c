@@ -36,8 +36,10 @@ static void readers_of_another_namespace_are_one(void **state)
 
 	permutation_of(77, order, N);
 	read_epoch(*state, order, N, &epoch);
-	assert_true(epoch.locked > 0);
+	assert_in_range(epoch.locked, 1, 64);
 	assert_int_equal(state_of(*state).seed, 77);
+	assert_int_equal(state_of(*state).tracks, 1);
+	assert_int_equal(state_of(*state).files, N);
 }
 
 /* From the second epoch on it is known that seeds rise by one: the third is foreseen from its first
@@ -100,6 +102,57 @@ static void a_seed_that_is_drawn_next_is_known_by_what_is_seen(void **state)
 		assert_int_equal(state_of(world).seed, seed);
 		hide(world, 40);
 	}
+}
+
+static uint32_t add_one(uint32_t epoch)
+{
+	return 5 + epoch;
+}
+
+static uint32_t draw_four(uint32_t epoch)
+{
+	struct mt19937 mt;
+
+	mt19937_init(&mt, 42);
+	mt19937_skip(&mt, 3 + 4 * epoch);
+	return mt19937_next(&mt);
+}
+
+/* While an epoch is read whose order is not known, nothing is said of the one before. */
+static void check_epochs(struct world *world, uint32_t (*seed_of)(uint32_t epoch), uint32_t missed,
+			 uint32_t mosaic)
+{
+	for (uint32_t at = 0; at < 6; at++) {
+		struct epoch epoch = {.workers = 2,
+				      .batch = 32,
+				      .first_reader = 100 + 10 * at,
+				      .mosaic = mosaic,
+				      .missed = missed >> at & 1};
+
+		permutation_of(seed_of(at), order, N);
+		read_epoch(world, order, N, &epoch);
+		if (epoch.missed && state_of(world).tracks == 0)
+			continue; /* else it was made before */
+		assert_int_equal(state_of(world).seed, seed_of(at));
+		assert_int_equal(state_of(world).epoch, at);
+	}
+}
+
+static void the_epoch_is_right_after_others_whose_order_was_missed(void **state)
+{
+	const uint32_t missed[] = {1 << 1, 1 << 1 | 1 << 2, 1 << 2, 1 << 1 | 1 << 4};
+
+	for (unsigned i = 0; i < sizeof(missed) / sizeof(*missed); i++)
+		for (unsigned j = 0; j < 2; j++) {
+			check_epochs(*state, j ? draw_four : add_one, missed[i], 0);
+			teardown(state);
+			setup(state);
+		}
+}
+
+static void what_mosaics_read_beside_an_epoch_is_no_epoch(void **state)
+{
+	check_epochs(*state, draw_four, 0, 3);
 }
 
 static void persistent_workers_are_followed_from_epoch_to_epoch(void **state)
@@ -596,6 +649,8 @@ int main(void)
 		oracle_test(epochs_that_follow_one_another_are_foreseen),
 		oracle_test(epochs_of_which_a_part_is_not_seen_are_foreseen),
 		oracle_test(a_seed_that_is_drawn_next_is_known_by_what_is_seen),
+		oracle_test(the_epoch_is_right_after_others_whose_order_was_missed),
+		oracle_test(what_mosaics_read_beside_an_epoch_is_no_epoch),
 		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
 		oracle_test(what_an_epoch_left_out_is_where_it_should_be_in_the_next),

@@ -103,6 +103,7 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 	json_u64(json, "followed", o->followed);
 	json_u64(json, "locks", o->locks);
 	json_u64(json, "unlocks", o->unlocks);
+	json_u64(json, "dropped", o->dropped);
 	json_end(json);
 }
 

@@ -261,8 +261,8 @@ static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct tr
 	}
 }
 
-/* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is not
- * known. */
+/* A file that was not foreseen, of a reader that follows no order, is of an epoch whose order is
+ * not known. */
 static void count_missed(struct oracle *oracle, uint32_t file)
 {
 	for (unsigned i = 0; !watch_follows(oracle->watch) && i < oracle->known_count; i++)

@@ -191,7 +191,7 @@ static int add_why(const struct snapshot *s, struct buf *buf)
 								       : "not known yet");
 }
 
-int verdict_order_text(const struct snapshot *s, struct buf *buf)
+static int add_order(const struct snapshot *s, struct buf *buf)
 {
 	const char *state = snapshot_text(s, "/oracle/state");
 
@@ -203,4 +203,15 @@ int verdict_order_text(const struct snapshot *s, struct buf *buf)
 	if (strcmp(state, "none") == 0 || strcmp(state, "watching") == 0)
 		return add_why(s, buf);
 	return 0;
+}
+
+int verdict_order_text(const struct snapshot *s, struct buf *buf)
+{
+	uint64_t dropped = snapshot_count(s, "/oracle/dropped");
+	int r = add_order(s, buf);
+
+	if (r < 0 || !dropped)
+		return r;
+	return buf_addf(buf, "%s%" PRIu64 " reads came too fast to be noted", buf->len ? "; " : "",
+			dropped);
 }

@@ -236,6 +236,7 @@ def test_without_the_oracle_there_is_no_word_of_an_order(small, mount, option):
         "state": "off", "why": "", "search_part": 0, "full_search_s": 0, "sampler": "",
         "list": "", "seed": 0, "epoch": 0, "position": 0, "files": 0, "searches": 0,
         "search_s": 0, "followed": 0, "locks": 0, "unlocks": 0,
+        "dropped": 0,
     }  # fmt: skip
     assert "order" not in block(mounted)
 

@@ -455,6 +455,8 @@ static void test_without_an_order_it_says_what_is_done_about_it(void **state)
 	assert_order("'state': 'watching', 'sampler': 'of before'", "not known yet");
 	assert_order("'state': 'searching', 'search_part': 40", "searching, 40 %");
 	assert_order("'state': 'none', 'sampler': 'of before'", "not recognised");
+	assert_order("'state': 'none', 'dropped': 3",
+		     "not recognised; 3 reads came too fast to be noted");
 }
 
 static void test_without_an_order_it_says_why(void **state)

@@ -2,7 +2,7 @@
 
 #define ALONE	  512 /* requests in a row: with fewer, other readers may wait for the device */
 #define WORTH_MAX 8
-#define RETRY	  16 /* of so many calls that are refused, one tries again */
+#define RETRY	  16 /* of this many calls that are refused, one tries again */
 
 void busy_poll_init(struct busy_poll *poll)
 {

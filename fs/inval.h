@@ -6,13 +6,13 @@
  *
  * Only threads of its own do this: an invalidation waits for the pages of the file, which may
  * themselves wait for a READ, so a thread that answers READs must never do it. Everything reported
- *is invalidated, except the newest INVAL_EXTENTS extents and the newest `budget` bytes: that lag
- *gives readers the time to copy their answers, and what the kernel read ahead for them.
+ * is invalidated, except the newest INVAL_EXTENTS extents and the newest `budget` bytes: that lag
+ * gives readers the time to copy their answers, and what the kernel read ahead for them.
  *
  * An extent (as the dataset numbers them; a file of up to 1 MiB is one) is in the queue once: when
- *it is reported again, it goes to the end. So the queue is never longer than the pack and needs no
+ * it is reported again, it goes to the end. So the queue is never longer than the pack and needs no
  * memory to grow. When the kernel holds up the threads, it grows, no reporter waits, nothing is
- *lost, and the threads catch up. Meanwhile the kernel reclaims those pages as it does all others.
+ * lost, and the threads catch up. Meanwhile the kernel reclaims those pages as it does all others.
  *
  * Report every READ that was answered with bytes, for each extent touched that the kernel is not to
  * keep, and only once the kernel has the reply: before that, the invalidation could come before the
@@ -20,8 +20,8 @@
  * (thumbnails, headers).
  *
  * An invalidation keeps names and open files, and no LOOKUP follows; attributes are asked for
- *again, one GETATTR when the file is next opened. A process that still reads the file, or has
- *mapped it, has its pages read again, from the pool: slower, never wrong. */
+ * again, one GETATTR when the file is next opened. A process that still reads the file, or has
+ * mapped it, has its pages read again, from the pool: slower, never wrong. */
 #ifndef FS_INVAL_H
 #define FS_INVAL_H
 

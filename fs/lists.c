@@ -84,7 +84,7 @@ static bool is_old(struct list_search *s, const struct lists_files *files)
 	return false;
 }
 
-/* Tells of a list if it is one and new. Entries become extents. */
+/* Passes on what is a list and new. Entries become extents. */
 static int found_list(struct list_search *s, const char *name, struct lists_files *files)
 {
 	if (s->count == LISTS_MAX || files->count < 2 || files->count > s->most ||
@@ -179,7 +179,7 @@ static const char *const text_suffixes[] = {".txt", ".csv", ".tsv", ".lst", ".js
 #define TEXT_KINDS (sizeof(text_suffixes) / sizeof(*text_suffixes))
 
 /* Which of text_suffixes a file has; TEXT_KINDS: none. */
-static size_t text_kind(const struct dataset_entry *entry)
+static size_t list_text_kind(const struct dataset_entry *entry)
 {
 	struct lists_word suffix = lists_suffix((struct lists_word){entry->name, entry->name_len});
 	size_t i = 0;
@@ -192,8 +192,8 @@ static size_t text_kind(const struct dataset_entry *entry)
 
 static bool is_text(const struct dataset_entry *entry)
 {
-	return format_is_file(entry->kind) && text_kind(entry) < TEXT_KINDS && entry->size > 0 &&
-	       entry->size <= TEXT_MAX;
+	return format_is_file(entry->kind) && list_text_kind(entry) < TEXT_KINDS &&
+	       entry->size > 0 && entry->size <= TEXT_MAX;
 }
 
 /* The texts of a directory and of those below, but for one whose texts were read before. */
@@ -260,8 +260,8 @@ static int read_text(struct list_search *s, uint32_t number)
 	if (dataset_read(s->dataset, number, data, entry.size, 0, true) != (ssize_t)entry.size)
 		return 0;
 	s->text = number;
-	return lists_text(s->dataset, s->file, data, entry.size, text_kind(&entry) >= TEXT_LINES,
-			  found_text, s);
+	return lists_text(s->dataset, s->file, data, entry.size,
+			  list_text_kind(&entry) >= TEXT_LINES, found_text, s);
 }
 
 static int find_texts(struct list_search *s, uint32_t directory, uint32_t without)

@@ -73,7 +73,7 @@ static bool blank(char c)
 
 /* --- how the text names the file ----------------------------------------------------------- */
 
-static struct lists_word last_component(struct lists_word path)
+static struct lists_word base_name(struct lists_word path)
 {
 	const char *slash = path.len ? memrchr(path.text, '/', path.len) : NULL;
 	size_t before = slash ? (size_t)(slash + 1 - path.text) : 0;
@@ -84,7 +84,7 @@ static struct lists_word last_component(struct lists_word path)
 /* Fills in how far the word and the file's path are equal, from their ends. */
 static bool match(const struct list_text *t, struct lists_word word, struct name_reading *ret)
 {
-	struct lists_word last = last_component(word);
+	struct lists_word last = base_name(word);
 	struct dataset_entry entry, parent;
 
 	*ret = (struct name_reading){.found = true, .components = 1};
@@ -97,7 +97,7 @@ static bool match(const struct list_text *t, struct lists_word word, struct name
 	dataset_entry(t->dataset, t->file, &entry);
 	while (word.len > 0 && entry.parent != DATASET_ROOT) {
 		dataset_entry(t->dataset, entry.parent, &parent);
-		last = last_component((struct lists_word){word.text, word.len - 1});
+		last = base_name((struct lists_word){word.text, word.len - 1});
 		if (!equal(last, (struct lists_word){parent.name, parent.name_len}))
 			break;
 		word.len -= last.len + 1;
@@ -189,7 +189,7 @@ static int take_word(struct list_text *t, struct lists_word word)
 	if (word.len <= prefix->len || !equal((struct lists_word){word.text, prefix->len}, *prefix))
 		return 0;
 	rest = (struct lists_word){word.text + prefix->len, word.len - prefix->len};
-	name = last_component(rest);
+	name = base_name(rest);
 	if (name.len == 0)
 		return 0;
 	if (look_up_folder(t, (struct lists_word){rest.text, rest.len - name.len}) < 0)

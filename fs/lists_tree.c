@@ -133,8 +133,8 @@ static uint32_t inode_of(const struct dataset *dataset, uint32_t entry)
 	return child.inode;
 }
 
-static int resolve_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
-			unsigned *left, uint32_t *ret);
+static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
+		       unsigned *left, uint32_t *ret);
 
 /* `left` counts the links of the whole way, not of one branch: no target makes it long. */
 static int follow_link(const struct dataset *dataset, uint32_t link, unsigned *left, uint32_t *ret)
@@ -149,7 +149,7 @@ static int follow_link(const struct dataset *dataset, uint32_t link, unsigned *l
 	if (target.text[0] == '/')
 		return -ENOENT;
 	dataset_entry(dataset, link, &entry);
-	return resolve_path(dataset, entry.parent, target, left, ret);
+	return follow_path(dataset, entry.parent, target, left, ret);
 }
 
 /* One component of a path, from the directory in *at. */
@@ -182,8 +182,8 @@ static int resolve_name(const struct dataset *dataset, struct lists_word name, u
 	return r;
 }
 
-static int resolve_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
-			unsigned *left, uint32_t *ret)
+static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
+		       unsigned *left, uint32_t *ret)
 {
 	const char *end = path.text + path.len, *stop;
 	int r = 0;
@@ -205,7 +205,7 @@ int lists_resolve(const struct dataset *dataset, uint32_t directory, struct list
 {
 	unsigned left = LINKS_MAX;
 
-	return resolve_path(dataset, directory, path, &left, ret);
+	return follow_path(dataset, directory, path, &left, ret);
 }
 
 /* --- keys ---------------------------------------------------------------------------------- */
@@ -319,7 +319,7 @@ static int compare_keys(const char *a, size_t a_len, const char *b, size_t b_len
 	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-static int compare_items(const void *a, const void *b, void *keys)
+static int compare_tree_items(const void *a, const void *b, void *keys)
 {
 	const struct tree_item *x = a, *y = b;
 	int order =
@@ -384,7 +384,7 @@ static bool wants_file(const struct tree_walk *w, const struct dataset_child *ch
 	       lists_keeps(w->order, w->suffix, name);
 }
 
-static int walk_directory(struct tree_walk *w, uint32_t directory);
+static int list_directory(struct tree_walk *w, uint32_t directory);
 
 static int walk_child(struct tree_walk *w, uint32_t number)
 {
@@ -400,10 +400,10 @@ static int walk_child(struct tree_walk *w, uint32_t number)
 	r = add_key(w, &child, directory);
 	if (r < 0)
 		return r;
-	return directory ? walk_directory(w, entry) : add_walked(w, entry);
+	return directory ? list_directory(w, entry) : add_walked(w, entry);
 }
 
-static int walk_directory(struct tree_walk *w, uint32_t directory)
+static int list_directory(struct tree_walk *w, uint32_t directory)
 {
 	size_t len = w->key.len;
 	struct dataset_entry entry;
@@ -429,7 +429,7 @@ static int walk_all(struct tree_walk *w, uint32_t directory, bool keeps)
 	w->depth = 0;
 	w->key.len = 0;
 	w->visits = (uint64_t)VISITS_EACH * dataset_entries(w->dataset);
-	return walk_directory(w, directory);
+	return list_directory(w, directory);
 }
 
 static int walk_and_sort(struct tree_walk *w, uint32_t directory)
@@ -439,7 +439,7 @@ static int walk_and_sort(struct tree_walk *w, uint32_t directory)
 	size_t count = w->items.len / sizeof(*items);
 
 	if (r == 0)
-		qsort_r(items, count, sizeof(*items), compare_items, w->keys.data);
+		qsort_r(items, count, sizeof(*items), compare_tree_items, w->keys.data);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = lists_files_add(w->files, items[i].entry);
 	return r;

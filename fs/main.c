@@ -282,7 +282,7 @@ static void wait_for_others(struct program *program)
 
 /* Open files keep an unmounted session alive, until a second signal comes; processes that outlive a
  * command, for GRACE seconds. */
-static void leave(struct program *program)
+static void leave_mount(struct program *program)
 {
 	struct mountpoint *mountpoint = &program->mountpoint;
 	siginfo_t info;
@@ -344,7 +344,7 @@ static int serve_mount(struct program *program, struct err *err)
 	preload(program->mount);
 	if (program->command || !program->settings.command)
 		wait_for_end(program);
-	leave(program);
+	leave_mount(program);
 	return 0;
 }
 

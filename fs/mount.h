@@ -47,7 +47,7 @@ struct mount {
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
 	_Atomic uint64_t bad_files;
-	atomic_bool stale_logged, sums_logged;
+	atomic_bool stale_logged, checksums_logged;
 	_Atomic uint8_t *bad; /* a bit for each entry that could not be read and was logged */
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
-static int write_file(const char *path, const char *text)
+static int write_proc(const char *path, const char *text)
 {
 	SCOPE_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -21,11 +21,11 @@ static int map_ids(uid_t uid, gid_t gid)
 	int r;
 
 	snprintf(text, sizeof(text), "%u %u 1", uid, uid);
-	r = write_file("/proc/self/uid_map", text);
+	r = write_proc("/proc/self/uid_map", text);
 	if (r == 0)
-		r = write_file("/proc/self/setgroups", "deny");
+		r = write_proc("/proc/self/setgroups", "deny");
 	snprintf(text, sizeof(text), "%u %u 1", gid, gid);
-	return r < 0 ? r : write_file("/proc/self/gid_map", text);
+	return r < 0 ? r : write_proc("/proc/self/gid_map", text);
 }
 
 int namespace_enter(struct err *err)

@@ -361,7 +361,7 @@ static bool may_order(fuse_req_t req)
 	return uid == 0 || uid == geteuid();
 }
 
-static void take_order(fuse_req_t req, const void *in, size_t in_size)
+static void reply_order(fuse_req_t req, const void *in, size_t in_size)
 {
 	struct mount *mount = mount_of(req);
 	struct order_batch batch;
@@ -395,7 +395,7 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg
 	(void)out_size;
 	mount_count(mount, REQUEST_IOCTL);
 	if (command == ORDER_IOCTL && ino == FUSE_ROOT_ID) {
-		take_order(req, in, in_size);
+		reply_order(req, in, in_size);
 		return;
 	}
 	if (asks_for_terminal(command))

@@ -64,7 +64,7 @@ static int order_add(struct order *order, const struct tree *tree)
 	}
 }
 
-static int refuse_path(const struct order *order, int error, struct err *err)
+static int refuse_line(const struct order *order, int error, struct err *err)
 {
 	unsigned long long line = order->lines;
 	const char *reason = "is not in the pack; paths begin below the root of the mount";
@@ -90,7 +90,7 @@ static int order_end_line(struct order *order, const struct tree *tree, struct e
 	if (order->line.len > 0)
 		r = order_add(order, tree);
 	if (r < 0)
-		return refuse_path(order, r, err);
+		return refuse_line(order, r, err);
 	order->line.len = 0;
 	return 0;
 }
@@ -116,8 +116,8 @@ static int order_read(struct order *order, const struct tree *tree, const char *
 
 /* --- from a file ----------------------------------------------------------------------------- */
 
-static int read_file(struct order *order, const struct tree *tree, const char *file,
-		     struct err *err)
+static int read_order_file(struct order *order, const struct tree *tree, const char *file,
+			   struct err *err)
 {
 	SCOPE_CLOSE int fd = open(file, O_RDONLY | O_CLOEXEC);
 	char text[65536];
@@ -139,7 +139,7 @@ int order_load(const struct tree *tree, struct cache *cache, const char *file, s
 {
 	SCOPE(order_release) struct order order = {0};
 	struct err reason = {0};
-	int r = read_file(&order, tree, file, &reason);
+	int r = read_order_file(&order, tree, file, &reason);
 
 	if (r == 0)
 		r = cache_order(cache, order.files, order.count);

@@ -22,8 +22,8 @@
 
 /* Answered: how many files the order has so far; and as the text why it was refused, in words
  * without a NUL, or nothing. The ioctl fails with EPERM for all but root and the user who mounted,
- * EBUSY as above, EOPNOTSUPP where nothing is read ahead (--readahead=0), EINVAL for what is none
- * of this, EFBIG, ENOMEM, and ENOTTY on what is not the root of a mount. */
+ * EBUSY as above, EOPNOTSUPP where nothing is read ahead (--readahead=0), EINVAL for other
+ * batches, EFBIG, ENOMEM, and ENOTTY on what is not the root of a mount. */
 struct order_batch {
 	uint32_t flags; /* ORDER_FIRST, ORDER_LAST */
 	uint32_t len;	/* bytes of the text */

@@ -1,24 +1,24 @@
 /* The rule. R is the reserve that must stay available. If the pool filled up to its limit, there
- *would be left of what is available now
+ * would be left of what is available now
  *
  *	available - (limit - used)
  *
  * The limit should keep this at R or more, whether the pool is full, is still growing, or is above
- *an earlier limit. So there are two lines:
+ * an earlier limit. So there are two lines:
  *
  *	shrink  = used + available - R		limit above it: down to it, at once
  *	regrow  = used + available - 2R		limit below it for five seconds: up towards it,
  *						an eighth of the budget at a time
  *
  * Between the lines, which are R apart, nothing happens. Growing leaves 2R and shrinking leaves R,
- *so the pool's own steps never cause the next one: others must have taken or freed R in between.
+ * so the pool's own steps never cause the next one: others must have taken or freed R in between.
  *
  * Approximations. Several pools under one limit each give back the whole deficit, and grow into the
  * same room: they overshoot, and meet again in steps of five seconds. The reserve is one figure,
  * though nested groups may each be short.
  *
  * The kernel's own measure of pressure (PSI) is not used: it rises when processes stall already,
- *only root may watch most groups, and to look costs 0.1 ms. */
+ * only root may watch most groups, and to look costs 0.1 ms. */
 #include "fs/pressure.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -89,15 +89,15 @@ static void log_failure(const struct mount *mount, uint64_t extent, int error)
 }
 
 /* Whether no file can be checked; logged once. */
-static bool sums_are_lost(struct mount *mount)
+static bool checksums_are_lost(struct mount *mount)
 {
 	struct err err = {0};
 
-	if (atomic_load(&mount->sums_logged))
+	if (atomic_load(&mount->checksums_logged))
 		return true;
 	if (dataset_load(mount->dataset, DATASET_SUMS, &err) != -EBADMSG)
 		return false;
-	if (!atomic_exchange(&mount->sums_logged, true))
+	if (!atomic_exchange(&mount->checksums_logged, true))
 		log_error(
 			"%s: no file can be read but with '--verify=off': %s; "
 			"'foldpack verify' lists all that is damaged",
@@ -115,7 +115,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 	if (!first_failure(mount, extent_at(mount, extent).entry))
 		return;
 	bad = atomic_fetch_add(&mount->bad_files, 1) + 1;
-	if (error == -EBADMSG && mount->settings->verify == 0 && sums_are_lost(mount))
+	if (error == -EBADMSG && mount->settings->verify == 0 && checksums_are_lost(mount))
 		return;
 	if (error == -ESTALE) {
 		if (!atomic_exchange(&mount->stale_logged, true))

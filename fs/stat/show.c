@@ -23,7 +23,7 @@ static void label(const char *name)
 }
 
 /* Breaks the line at separators, where it would get too long. */
-static void put_wrapped(const char *text, const char *separator)
+static void put_lines(const char *text, const char *separator)
 {
 	int between = (int)strlen(separator), column = LABEL_WIDTH;
 	const char *end;
@@ -87,7 +87,7 @@ static int block_requests(const struct snapshot *s)
 				     count_format(sent, (char[SIZE_TEXT]){0}));
 	}
 	label("requests");
-	put_wrapped(text.len ? text.data : "", "   ");
+	put_lines(text.len ? text.data : "", "   ");
 	return r;
 }
 
@@ -200,7 +200,7 @@ static int block_order(const struct snapshot *s)
 	if (r < 0 || text.len == 0)
 		return r;
 	label("order");
-	put_wrapped(text.data, " ");
+	put_lines(text.data, " ");
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static void block_log(const struct snapshot *s)
 	for (size_t i = 0; log && i < json_object_array_length(log); i++) {
 		label(i ? "" : "messages");
 		line = json_object_get_string(json_object_array_get_idx(log, i));
-		put_wrapped(line ? line : "", " ");
+		put_lines(line ? line : "", " ");
 	}
 }
 

@@ -8,8 +8,8 @@
 #define LIMIT_ABOVE 0.80
 #define HANGS_MS    2000 /* longer than a read takes on storage that is only slow */
 
-static enum verdict_kind kind_of(const struct snapshot *before, const struct snapshot *after,
-				 double waiting)
+static enum verdict_kind verdict_kind_of(const struct snapshot *before,
+					 const struct snapshot *after, double waiting)
 {
 	if (snapshot_count(after, "/wait/oldest_ms") >= HANGS_MS)
 		return VERDICT_HANGS;
@@ -45,7 +45,7 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 	double waiting = snapshot_share(waited, seconds);
 
 	return (struct verdict){
-		.kind = kind_of(before, after, waiting),
+		.kind = verdict_kind_of(before, after, waiting),
 		.advice = advice_of(after),
 		.waiting = waiting,
 		.device_rate = snapshot_share(device, seconds),

@@ -24,7 +24,7 @@ static double now(void)
 }
 
 /* Signals that are ignored (nohup) stay so: a blocked one would be taken after all. */
-static void block_signals(sigset_t *signals)
+static void block_ends(sigset_t *signals)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action;
@@ -109,7 +109,7 @@ static int watch_step(struct watch *watch, struct err *err)
 }
 
 /* Whether `error` means that there is no mount where there was one. */
-static bool is_gone(int error)
+static bool mount_is_gone(int error)
 {
 	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
 }
@@ -119,12 +119,13 @@ static int watch_loop(struct watch *watch, struct err *err)
 	uint64_t count = watch->params->count;
 	int r;
 
-	block_signals(&watch->signals);
+	block_ends(&watch->signals);
 	do
 		r = watch_step(watch, err);
 	while (r == 0 && watch->lines != count && sleep_on(watch));
 	if (r < 0)
-		return watch->lines && is_gone(r) ? err_set(err, r, "unmounted meanwhile") : r;
+		return watch->lines && mount_is_gone(r) ? err_set(err, r, "unmounted meanwhile")
+							: r;
 	if (watch->params->json)
 		return 0;
 	/* Below the ^C. */

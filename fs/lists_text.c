@@ -158,14 +158,12 @@ static int look_up_name(const struct list_text *t, struct lists_word name, uint3
 	r = dataset_lookup(t->dataset, t->folder_entry, name.text, name.len, &found);
 	if (r < 0)
 		return r;
-	dataset_child(t->dataset, found, &child);
-	if (child.kind == FORMAT_DIRECTORY)
-		return -ENOENT;
-	*ret = child.inode;
-	if (child.kind == FORMAT_SYMLINK &&
-	    lists_resolve(t->dataset, t->folder_entry, name, ret) < 0)
+	if (lists_follow(t->dataset, found, ret) < 0) {
 		*ret = LISTS_NONE; /* a link to outside of the pack */
-	return 0;
+		return 0;
+	}
+	dataset_child(t->dataset, *ret, &child);
+	return child.kind == FORMAT_DIRECTORY ? -ENOENT : 0;
 }
 
 static int add_text_line(struct list_text *t, struct lists_word word, uint32_t entry)

@@ -125,62 +125,8 @@ bool lists_keeps(const struct lists_order *order, struct lists_word suffix, stru
 
 /* --- links --------------------------------------------------------------------------------- */
 
-static uint32_t inode_of(const struct dataset *dataset, uint32_t entry)
-{
-	struct dataset_child child;
-
-	dataset_child(dataset, entry, &child);
-	return child.inode;
-}
-
-static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
-		       unsigned *left, uint32_t *ret);
-
-/* `left` counts the links of the whole way, not of one branch: no target makes it long. */
-static int follow_link(const struct dataset *dataset, uint32_t link, unsigned *left, uint32_t *ret)
-{
-	struct dataset_entry entry;
-	struct lists_word target;
-
-	target.text = dataset_target(dataset, link, &target.len);
-	if (*left == 0)
-		return -ELOOP;
-	--*left;
-	if (target.text[0] == '/')
-		return -ENOENT;
-	dataset_entry(dataset, link, &entry);
-	return follow_path(dataset, entry.parent, target, left, ret);
-}
-
-/* One component of a path, from the directory in *at. */
-static int resolve_name(const struct dataset *dataset, struct lists_word name, unsigned *left,
-			uint32_t *at)
-{
-	struct dataset_entry entry;
-	uint32_t found;
-	int r;
-
-	dataset_entry(dataset, *at, &entry);
-	if (entry.kind != FORMAT_DIRECTORY)
-		return -ENOENT;
-	if (name.len == 0 || (name.len == 1 && name.text[0] == '.'))
-		return 0;
-	if (name.len == 2 && memcmp(name.text, "..", 2) == 0) {
-		if (*at == DATASET_ROOT)
-			return -ENOENT; /* leads out of the pack */
-		*at = entry.parent;
-		return 0;
-	}
-	r = dataset_lookup(dataset, *at, name.text, name.len, &found);
-	if (r < 0)
-		return r;
-	dataset_entry(dataset, found, &entry);
-	if (entry.kind == FORMAT_SYMLINK)
-		r = follow_link(dataset, found, left, &found);
-	if (r == 0)
-		*at = inode_of(dataset, found);
-	return r;
-}
+static int follow_link(const struct dataset *dataset, uint32_t entry, unsigned *left,
+		       uint32_t *ret);
 
 static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_word path,
 		       unsigned *left, uint32_t *ret)
@@ -189,15 +135,54 @@ static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_
 	int r = 0;
 
 	for (const char *name = path.text; name < end && r == 0; name = stop + 1) {
+		struct dataset_entry entry;
+		size_t len;
+
 		stop = memchr(name, '/', (size_t)(end - name));
-		if (!stop)
-			stop = end;
-		r = resolve_name(dataset, (struct lists_word){name, (size_t)(stop - name)}, left,
-				 &at);
+		stop = stop ? stop : end;
+		len = (size_t)(stop - name);
+		dataset_entry(dataset, at, &entry);
+		if (len == 2 && memcmp(name, "..", 2) == 0 && entry.kind == FORMAT_DIRECTORY) {
+			r = at == DATASET_ROOT ? -ENOENT : 0; /* leads out of the pack */
+			at = entry.parent;
+		} else if (len > 1 || (len == 1 && *name != '.')) {
+			r = dataset_lookup(dataset, at, name, len, &at);
+			if (r == 0)
+				r = follow_link(dataset, at, left, &at);
+		} else if (entry.kind != FORMAT_DIRECTORY) {
+			r = -ENOTDIR;
+		}
 	}
 	if (r == 0)
 		*ret = at;
 	return r;
+}
+
+/* The inode of an entry, or of what it leads to. `left` counts the links of the whole way, not of
+ * one branch: no target makes it long. */
+static int follow_link(const struct dataset *dataset, uint32_t entry, unsigned *left, uint32_t *ret)
+{
+	struct dataset_entry link;
+	struct lists_word target;
+
+	dataset_entry(dataset, entry, &link);
+	*ret = link.inode;
+	if (link.kind != FORMAT_SYMLINK)
+		return 0;
+	target.text = dataset_target(dataset, entry, &target.len);
+	if (*left == 0)
+		return -ELOOP;
+	--*left;
+	if (target.text[0] == '/')
+		return -ENOENT;
+	return follow_path(dataset, link.parent, target, left, ret);
+}
+
+int lists_follow(const struct dataset *dataset, uint32_t entry, uint32_t *ret)
+{
+	unsigned left = LINKS_MAX;
+
+	return follow_link(dataset, entry, &left, ret);
 }
 
 int lists_resolve(const struct dataset *dataset, uint32_t directory, struct lists_word path,
@@ -356,12 +341,11 @@ static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 				const struct dataset_child *child, uint32_t *ret)
 {
 	struct dataset_child target;
-	unsigned left = LINKS_MAX;
 
 	*ret = child->inode;
 	if (child->kind != FORMAT_SYMLINK)
 		return child->kind;
-	if (follow_link(w->dataset, number, &left, ret) < 0) {
+	if (lists_follow(w->dataset, number, ret) < 0) {
 		*ret = LISTS_NONE;
 		return FORMAT_FILE;
 	}

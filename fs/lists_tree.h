@@ -55,6 +55,9 @@ bool lists_keeps(const struct lists_order *order, struct lists_word suffix, stru
 int lists_tree(const struct dataset *dataset, uint32_t directory, const struct lists_order *order,
 	       struct lists_word suffix, struct lists_files *files);
 
+/* The inode of an entry, or of what a link leads to. 0, or -errno as below. */
+int lists_follow(const struct dataset *dataset, uint32_t entry, uint32_t *ret);
+
 /* The entry at a path from a directory, links followed as far as they stay in the pack: a
  * directory, or a file's inode. 0, -ENOENT, -ENOTDIR or -ELOOP. */
 int lists_resolve(const struct dataset *dataset, uint32_t directory, struct lists_word path,

@@ -8,43 +8,34 @@
 #define SHOWN_MAX  200	 /* bytes of a path, in a message */
 #define LINE_MAX   16384 /* longer than any path that is written with care */
 
-struct order { /* all zero: empty */
-	uint32_t *files;
-	uint32_t count;
-	size_t room;
-	struct buf line; /* as far as it has come */
+struct order {		  /* all zero: empty */
+	struct buf files; /* uint32_t each: first extents */
+	struct buf line;  /* as far as it has come */
 	uint64_t lines;
 };
 
 static void order_release(struct order *order)
 {
-	free(order->files);
+	buf_release(&order->files);
 	buf_release(&order->line);
 	*order = (struct order){0};
 }
 
-static int order_append(struct order *order, uint64_t extent)
+static uint32_t order_count(const struct order *order)
 {
-	size_t room = order->room ? 2 * order->room : ROOM_FIRST;
-	uint32_t *files;
+	return (uint32_t)(order->files.len / sizeof(uint32_t));
+}
 
-	if (order->count == UINT32_MAX || extent > UINT32_MAX)
-		return -EFBIG;
-	if (order->count == order->room) {
-		files = reallocarray(order->files, room, sizeof(*files));
-		if (!files)
-			return -ENOMEM;
-		order->files = files;
-		order->room = room;
-	}
-	order->files[order->count++] = (uint32_t)extent;
-	return 0;
+static int order_give(const struct order *order, struct cache *cache)
+{
+	return cache_order(cache, (const uint32_t *)order->files.data, order_count(order));
 }
 
 static int order_add(struct order *order, const struct tree *tree)
 {
 	const struct buf *path = &order->line;
 	struct dataset_entry e;
+	uint64_t extent;
 	uint32_t entry;
 	int r;
 
@@ -54,14 +45,14 @@ static int order_add(struct order *order, const struct tree *tree)
 	if (r < 0)
 		return r;
 	dataset_entry(tree->dataset, entry, &e);
-	switch (tree_type(e.kind)) {
-	case S_IFDIR:
-		return -EISDIR;
-	case S_IFLNK:
-		return -ELOOP;
-	default:
-		return e.size ? order_append(order, dataset_first_extent(tree->dataset, entry)) : 0;
-	}
+	if (tree_type(e.kind) != S_IFREG)
+		return tree_type(e.kind) == S_IFDIR ? -EISDIR : -ELOOP;
+	if (e.size == 0)
+		return 0;
+	extent = dataset_first_extent(tree->dataset, entry);
+	if (order_count(order) == UINT32_MAX || extent > UINT32_MAX)
+		return -EFBIG;
+	return buf_add(&order->files, &(uint32_t){(uint32_t)extent}, sizeof(uint32_t));
 }
 
 static int refuse_line(const struct order *order, int error, struct err *err)
@@ -130,7 +121,7 @@ static int read_order_file(struct order *order, const struct tree *tree, const c
 		len = io_read(fd, text, sizeof(text));
 		r = len < 0 ? (int)len : order_read(order, tree, text, (size_t)len, len == 0, err);
 	} while (r == 0 && len > 0);
-	if (r == 0 && order->count == 0)
+	if (r == 0 && order_count(order) == 0)
 		return err_set(err, -EINVAL, "no paths in it; '--order' takes one a line");
 	return r;
 }
@@ -142,7 +133,7 @@ int order_load(const struct tree *tree, struct cache *cache, const char *file, s
 	int r = read_order_file(&order, tree, file, &reason);
 
 	if (r == 0)
-		r = cache_order(cache, order.files, order.count);
+		r = order_give(&order, cache);
 	return r < 0 ? err_set(err, r, "%s: %s", file, err_text(&reason, r)) : 0;
 }
 
@@ -187,7 +178,7 @@ static int take_text(struct order_upload *upload, const struct order_batch *batc
 	int r = order_read(order, upload->tree, batch->text, batch->len, last, err);
 
 	if (r == 0 && last)
-		r = cache_order(upload->cache, order->files, order->count);
+		r = order_give(order, upload->cache);
 	upload->open = r == 0 && !last;
 	return r;
 }
@@ -208,7 +199,7 @@ int order_upload_take(struct order_upload *upload, uint32_t sender, struct order
 	if (!upload->open || upload->sender != sender)
 		return -EBUSY;
 	r = take_text(upload, batch, &refusal);
-	batch->files = upload->order.count;
+	batch->files = order_count(&upload->order);
 	batch->len = (uint32_t)strlen(refusal.text);
 	memcpy(batch->text, refusal.text, batch->len);
 	if (!upload->open)

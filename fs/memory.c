@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FALLBACK    (1 * GIB)	    /* without /proc */
-#define CONTROL_MAX (PATH_MAX + 64) /* the path of a group's control file */
+#define FALLBACK (1 * GIB) /* without /proc */
 
 /* The control files of one version of cgroups. */
 struct version {
@@ -19,6 +18,7 @@ struct version {
 
 static const struct version version_1 = {
 	.limit = "memory.limit_in_bytes",
+	.soft_limit = "memory.limit_in_bytes",
 	.usage = "memory.usage_in_bytes",
 	.file_pages = {"total_inactive_file", "total_active_file"},
 };
@@ -30,70 +30,43 @@ static const struct version version_2 = {
 	.file_pages = {"inactive_file", "active_file"},
 };
 
-/* Two numbers of a file of lines "name number"; those that are not there stay as they are. */
-static void read_fields(const char *path, const char *const names[2], uint64_t values[2])
+/* The number of a file in a folder: of its line "name number", or its first word where name is
+ * NULL; `otherwise` for "max", and where there is none. */
+static uint64_t read_number(const char *folder, const char *file, const char *name,
+			    uint64_t otherwise)
 {
-	SCOPE_FILE FILE *file = fopen(path, "re");
-	unsigned long long value;
-	char line[256], name[64];
-
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%63s %llu", name, &value) != 2)
-			continue;
-		for (int i = 0; i < 2; i++)
-			if (strcmp(name, names[i]) == 0)
-				values[i] = value;
-	}
-}
-
-static void read_machine(const char *root, struct memory *memory)
-{
-	const char *const names[2] = {"MemTotal:", "MemAvailable:"};
-	uint64_t kib[2] = {FALLBACK / KIB, FALLBACK / KIB};
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-	read_fields(path, names, kib);
-	memory->total = kib[0] * KIB;
-	memory->available = kib[1] * KIB;
-}
-
-/* The number in a control file; `otherwise` for "max" and for a file that is not there. */
-static uint64_t read_number(const char *group, const char *name, uint64_t otherwise)
-{
-	SCOPE_FILE FILE *file = NULL;
-	char path[CONTROL_MAX];
+	SCOPE_FILE FILE *stream = NULL;
+	char path[PATH_MAX + 64], line[256], word[64];
 	unsigned long long number;
 
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%llu", &number) == 1 ? number : otherwise;
+	snprintf(path, sizeof(path), "%s/%s", folder, file);
+	stream = fopen(path, "re");
+	while (stream && fgets(line, sizeof(line), stream))
+		if (name ? sscanf(line, "%63s %llu", word, &number) == 2 && strcmp(word, name) == 0
+			 : sscanf(line, "%llu", &number) == 1)
+			return number;
+	return otherwise;
 }
 
 /* What is left of a limit: the kernel takes back page cache before it kills. */
 static uint64_t left_of(const char *group, const struct version *version, uint64_t limit)
 {
-	uint64_t usage = read_number(group, version->usage, 0), pages[2] = {0};
-	char path[CONTROL_MAX];
+	uint64_t usage = read_number(group, version->usage, NULL, 0);
+	uint64_t pages = read_number(group, "memory.stat", version->file_pages[0], 0) +
+			 read_number(group, "memory.stat", version->file_pages[1], 0);
 
-	snprintf(path, sizeof(path), "%s/memory.stat", group);
-	read_fields(path, version->file_pages, pages);
-	pages[0] += pages[1];
-	usage = usage > pages[0] ? usage - pages[0] : 0;
+	usage = usage > pages ? usage - pages : 0;
 	return limit > usage ? limit - usage : 0;
 }
 
 /* Version 1 writes "no limit" as a number larger than any machine. */
 static void read_group(const char *group, const struct version *version, struct memory *memory)
 {
-	uint64_t limit = read_number(group, version->limit, UINT64_MAX), left;
+	uint64_t limit = read_number(group, version->limit, NULL, UINT64_MAX);
+	uint64_t soft = read_number(group, version->soft_limit, NULL, UINT64_MAX), left;
 
-	if (version->soft_limit) {
-		uint64_t soft = read_number(group, version->soft_limit, UINT64_MAX);
-
-		if (soft < limit)
-			limit = soft;
-	}
+	if (soft < limit)
+		limit = soft;
 	if (limit >= memory->total)
 		return;
 	if (limit < memory->limit)
@@ -120,11 +93,12 @@ static bool find_group(const char *base, const char *group, char path[PATH_MAX])
 }
 
 /* A group is bound by all those above it. */
-static void read_groups(const char *base, const char *group, const struct version *version,
-			struct memory *memory)
+static void read_groups(const char *root, const char *tree, const char *group,
+			const struct version *version, struct memory *memory)
 {
-	char path[PATH_MAX], *slash;
+	char base[PATH_MAX], path[PATH_MAX], *slash;
 
+	snprintf(base, sizeof(base), "%s/sys/fs/cgroup%s", root, tree);
 	if (!find_group(base, group, path))
 		return;
 	for (;;) {
@@ -151,7 +125,6 @@ static bool has_memory(char *controllers)
 static void read_line(const char *root, char *line, struct memory *memory)
 {
 	char *controllers = strchr(line, ':'), *group;
-	char base[PATH_MAX];
 
 	line[strcspn(line, "\n")] = '\0';
 	if (!controllers || !(group = strchr(controllers + 1, ':')))
@@ -159,13 +132,10 @@ static void read_line(const char *root, char *line, struct memory *memory)
 	*group++ = '\0';
 	controllers++;
 	if (*controllers == '\0') {
-		snprintf(base, sizeof(base), "%s/sys/fs/cgroup", root);
-		read_groups(base, group, &version_2, memory);
-		snprintf(base, sizeof(base), "%s/sys/fs/cgroup/unified", root);
-		read_groups(base, group, &version_2, memory);
+		read_groups(root, "", group, &version_2, memory);
+		read_groups(root, "/unified", group, &version_2, memory);
 	} else if (has_memory(controllers)) {
-		snprintf(base, sizeof(base), "%s/sys/fs/cgroup/memory", root);
-		read_groups(base, group, &version_1, memory);
+		read_groups(root, "/memory", group, &version_1, memory);
 	}
 }
 
@@ -174,7 +144,8 @@ void memory_read(const char *root, struct memory *ret)
 	SCOPE_FILE FILE *file = NULL;
 	char path[PATH_MAX], line[PATH_MAX + 64];
 
-	read_machine(root, ret);
+	ret->total = read_number(root, "proc/meminfo", "MemTotal:", FALLBACK / KIB) * KIB;
+	ret->available = read_number(root, "proc/meminfo", "MemAvailable:", FALLBACK / KIB) * KIB;
 	ret->limit = UINT64_MAX;
 	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
 	file = fopen(path, "re");

@@ -77,16 +77,6 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		reply_error(req, r);
 }
 
-static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
-{
-	struct mount *mount = mount_of(req);
-
-	(void)count;
-	notify_store_known(mount->store, tree_entry(&mount->tree, ino), false);
-	mount_count(mount, REQUEST_FORGET);
-	fuse_reply_none(req);
-}
-
 static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
 {
 	struct mount *mount = mount_of(req);
@@ -95,6 +85,11 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 		notify_store_known(mount->store, tree_entry(&mount->tree, forgets[i].ino), false);
 	mount_count(mount, REQUEST_FORGET);
 	fuse_reply_none(req);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
+{
+	op_forget_multi(req, 1, &(struct fuse_forget_data){ino, count});
 }
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)

@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 
 #define FUSE_THREADS_MAX 8
 #define INVAL_LEAST	 (8 * MIB)
@@ -200,14 +201,10 @@ static mode_t program_mode(const char *program)
 /* Whether this process has CAP_SYS_ADMIN. */
 static bool may_mount(void)
 {
-	SCOPE_FILE FILE *file = fopen("/proc/self/status", "re");
-	unsigned long long capabilities = 0;
-	char line[256];
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "CapEff: %llx", &capabilities) == 1)
-			break;
-	return capabilities >> CAP_SYS_ADMIN & 1;
+	return syscall(SYS_capget, &header, data) == 0 && data[0].effective >> CAP_SYS_ADMIN & 1;
 }
 
 static bool others_allowed(void)

@@ -369,12 +369,14 @@ int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image 
 {
 	const struct index *index = &dataset->index;
 	int r = dataset_load(dataset, DATASET_IMAGES, NULL);
+	uint64_t kind;
 
 	if (r < 0)
 		return r;
 	entry = index_inode(index, entry);
+	kind = index_get(index, SECTION_IMAGE, entry);
 	*ret = (struct dataset_image){
-		.kind = (enum format_image)index_get(index, SECTION_IMAGE, entry),
+		.kind = kind < IMAGE_KINDS ? (enum format_image)kind : IMAGE_UNKNOWN,
 		.width = (uint32_t)index_get(index, SECTION_WIDTH, entry),
 		.height = (uint32_t)index_get(index, SECTION_HEIGHT, entry),
 	};

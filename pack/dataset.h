@@ -120,6 +120,7 @@ enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_SUMS = 4 };
 int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
 /* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
+/* Kinds of a later version are unknown. As dataset_load(). */
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */

@@ -99,10 +99,9 @@ static int close_store(struct builder *builder)
 	struct journal_checkpoint last;
 	int r = journal_settle(builder->journal);
 
-	if (r == 0 && journal_last(builder->journal, &last) < 0)
-		r = store_commit(builder->store);
-	else if (r == 0)
-		r = builder_commit(builder);
+	if (r == 0)
+		r = journal_last(builder->journal, &last) < 0 ? store_commit(builder->store)
+							      : builder_commit(builder);
 	if (r >= 0)
 		r = journal_settle(builder->journal);
 	if (r == 0)

@@ -76,12 +76,12 @@ static struct contents look_into(const struct dataset *dataset, const struct dat
 	return found;
 }
 
-/* The splits among the top-level directories, into `ret`, which has room for all of them. The
+/* The splits among the top-level directories, into `ret`, which has room for all of them twice. The
  * header has the rule. Returns how many: 0 where there are none. */
 static uint32_t find_splits(const struct dataset *dataset, const struct dataset_entry *root,
 			    uint32_t *ret)
 {
-	uint32_t all = 0, pure = 0, named = 0;
+	uint32_t all = 0, pure = 0, named = 0, *split_names = ret + root->children;
 	struct dataset_child child;
 	struct dataset_entry top;
 
@@ -96,17 +96,12 @@ static uint32_t find_splits(const struct dataset *dataset, const struct dataset_
 		in = look_into(dataset, &top);
 		pure += in.directories && in.files == 0;
 		ret[all++] = number;
+		if (in.directories && in.images == 0 && is_split_name(top.name, top.name_len))
+			split_names[named++] = number;
 	}
 	if (pure == all)
 		return all;
-	for (uint32_t i = 0; i < all; i++) {
-		struct contents in;
-
-		dataset_entry(dataset, ret[i], &top);
-		in = look_into(dataset, &top);
-		if (in.directories && in.images == 0 && is_split_name(top.name, top.name_len))
-			ret[named++] = ret[i];
-	}
+	memcpy(ret, split_names, named * sizeof(*ret));
 	return named;
 }
 
@@ -162,7 +157,7 @@ static int list_classes(const struct dataset *dataset, struct classes *classes)
 	int r;
 
 	dataset_entry(dataset, DATASET_ROOT, &root);
-	splits = calloc(root.children + (size_t)1, sizeof(*splits));
+	splits = calloc(2 * (size_t)root.children + 1, sizeof(*splits));
 	if (!splits)
 		return -ENOMEM;
 	count = find_splits(dataset, &root, splits);

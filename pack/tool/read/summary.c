@@ -62,15 +62,6 @@ static int measure_classes(const struct dataset *dataset, struct summary *summar
 
 /* --- files ------------------------------------------------------------------------------ */
 
-int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret)
-{
-	int r = dataset_image(dataset, number, ret);
-
-	if (r == 0 && (unsigned)ret->kind >= IMAGE_KINDS)
-		ret->kind = IMAGE_UNKNOWN;
-	return r;
-}
-
 /* The widths and heights of each kind, uint64_t. */
 struct sides {
 	struct buf widths[IMAGE_KINDS], heights[IMAGE_KINDS];
@@ -107,7 +98,7 @@ static int measure_files(struct dataset *dataset, struct summary *summary)
 			summary->aliases++;
 			summary->alias_bytes += entry.size;
 		}
-		r = summary_image(dataset, number, &image);
+		r = dataset_image(dataset, number, &image);
 		if (r < 0)
 			return r;
 		summary->images[image.kind].count++;

@@ -33,10 +33,6 @@ double summary_overhead(const struct dataset_info *info);
 void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
 		  struct json *json);
 
-/* The kind and size of a file's image; kinds of a later version count as unknown. As
- * dataset_image(). */
-int summary_image(struct dataset *dataset, uint32_t number, struct dataset_image *ret);
-
 /* The checksum that stands for a file: the XXH3-64 of its bytes where it has one extent at
  * most; else the XXH3-64 of its extents' sums, each 8 bytes, little-endian.
  * 0, or what loading the sums gave. */

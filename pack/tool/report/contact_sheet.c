@@ -201,7 +201,7 @@ static void note_broken(struct reading *reading, bool truncated)
 {
 	struct dataset_image image;
 
-	if (summary_image(reading->source->dataset, reading->entry.inode, &image) < 0)
+	if (dataset_image(reading->source->dataset, reading->entry.inode, &image) < 0)
 		return;
 	switch (anomaly_of_file(&reading->entry, &image)) {
 	case ANOMALY_EMPTY:

@@ -76,7 +76,7 @@ static int inspect_again(struct measuring *measuring, uint32_t number, struct da
 static int image_of(struct measuring *measuring, uint32_t number, const struct dataset_entry *entry,
 		    struct dataset_image *ret)
 {
-	int r = summary_image(measuring->dataset, entry->inode, ret);
+	int r = dataset_image(measuring->dataset, entry->inode, ret);
 
 	if (r < 0 || ret->kind == IMAGE_UNKNOWN || ret->kind == IMAGE_TIFF || ret->width ||
 	    entry->size <= IMAGE_HEAD)

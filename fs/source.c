@@ -95,7 +95,7 @@ static bool checksums_are_lost(struct mount *mount)
 
 	if (atomic_load(&mount->checksums_logged))
 		return true;
-	if (dataset_load(mount->dataset, DATASET_SUMS, &err) != -EBADMSG)
+	if (dataset_load(mount->dataset, DATASET_CHECKSUMS, &err) != -EBADMSG)
 		return false;
 	if (!atomic_exchange(&mount->checksums_logged, true))
 		log_error(

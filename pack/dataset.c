@@ -8,9 +8,9 @@
 
 /* The part that each section belongs to; 0: it is read at open. */
 static const uint8_t parts[SECTION_COUNT] = {
-	[SECTION_SUMS] = DATASET_SUMS,	  [SECTION_MODE] = DATASET_ATTRS,
-	[SECTION_MTIME] = DATASET_ATTRS,  [SECTION_IMAGE] = DATASET_IMAGES,
-	[SECTION_WIDTH] = DATASET_IMAGES, [SECTION_HEIGHT] = DATASET_IMAGES,
+	[SECTION_CHECKSUMS] = DATASET_CHECKSUMS, [SECTION_MODE] = DATASET_ATTRS,
+	[SECTION_MTIME] = DATASET_ATTRS,	 [SECTION_IMAGE] = DATASET_IMAGES,
+	[SECTION_WIDTH] = DATASET_IMAGES,	 [SECTION_HEIGHT] = DATASET_IMAGES,
 };
 
 /* One number that changes when the identity does. */
@@ -31,7 +31,7 @@ static int load_section(struct dataset *dataset, enum format_section section, st
 	r = index_load_section(dataset->reader, &dataset->super, section, &loaded, err);
 	if (r < 0)
 		return r;
-	if (XXH3_64bits(loaded.data, loaded.bytes) != ref->sum) {
+	if (XXH3_64bits(loaded.data, loaded.bytes) != ref->checksum) {
 		free(loaded.data);
 		return err_set(err, -EBADMSG, "damaged index: checksum mismatch in section %s",
 			       name);
@@ -109,11 +109,11 @@ static int load_hot(struct dataset *dataset, struct err *err)
 
 static int check_counts(const struct dataset *dataset, struct err *err)
 {
-	uint64_t sums = dataset->super.sections[SECTION_SUMS].count;
+	uint64_t checksums = dataset->super.sections[SECTION_CHECKSUMS].count;
 
-	if (sums != dataset->index.extents)
+	if (checksums != dataset->index.extents)
 		return err_set(err, -EBADMSG, "damaged index: %llu checksums for %llu extents",
-			       (unsigned long long)sums,
+			       (unsigned long long)checksums,
 			       (unsigned long long)dataset->index.extents);
 	return 0;
 }
@@ -444,26 +444,26 @@ static uint64_t hash_pieces(const struct iovec *iov, int count)
 	return XXH3_64bits_digest(&state);
 }
 
-int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
+int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 {
-	int r = dataset_load(dataset, DATASET_SUMS, NULL);
+	int r = dataset_load(dataset, DATASET_CHECKSUMS, NULL);
 
 	if (r < 0)
 		return r;
-	if (extent >= dataset->index.sections[SECTION_SUMS].count)
+	if (extent >= dataset->index.sections[SECTION_CHECKSUMS].count)
 		return -EBADMSG;
-	*ret = index_get(&dataset->index, SECTION_SUMS, extent);
+	*ret = index_get(&dataset->index, SECTION_CHECKSUMS, extent);
 	return 0;
 }
 
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count)
 {
-	uint64_t sum;
-	int r = dataset_sum(dataset, extent, &sum);
+	uint64_t checksum;
+	int r = dataset_checksum(dataset, extent, &checksum);
 
 	if (r < 0)
 		return r;
-	return hash_pieces(iov, count) == sum ? 0 : -EBADMSG;
+	return hash_pieces(iov, count) == checksum ? 0 : -EBADMSG;
 }
 
 /* One extent at a time through a buffer of its own, so that only checked bytes get out. */

@@ -112,8 +112,8 @@ int dataset_find(const struct dataset *dataset, const char *path, size_t len, ui
 int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path);
 
 /* What of the index dataset_open() leaves on the disk: what dataset_attr() needs, dataset_image(),
- * and the checksums: dataset_check(), dataset_sum(), and dataset_read() that checks. */
-enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_SUMS = 4 };
+ * and the checksums: dataset_check(), dataset_checksum(), and dataset_read() that checks. */
+enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_CHECKSUMS = 4 };
 
 /* Loads parts, which else the first of those calls does, without room for the sentence that err
  * gets. 0, -EBADMSG, -EIO, -ENOMEM; once it was 0, they do not fail for want of these parts. */
@@ -139,7 +139,7 @@ uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 
 /* The XXH3-64 of an extent's bytes, as the index has it. Returns 0, or as dataset_load(). */
-int dataset_sum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
+int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
 /* Reads `len` bytes of a file at `from`, checking every extent touched when `check`; the
  * simple way for tools. Returns the bytes read (fewer only at the end), -EBADMSG or -EIO. */

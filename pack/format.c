@@ -12,7 +12,7 @@
  *	 32  6 x u64 counts
  *	 80  16 bytes id
  *	 96  7 x u64 LMDB state
- *	152  sections: u64 offset, bytes, count, sum; u32 width, u32 zero
+ *	152  sections: u64 offset, bytes, count, checksum; u32 width, u32 zero
  *	  :
  *	4088 u64 XXH3-64 of all before
  */
@@ -23,8 +23,8 @@
 #define SUPER_LMDB	    96
 #define SUPER_SECTIONS	    152
 #define SUPER_SECTION_BYTES 40
-#define SUPER_SUM	    (FORMAT_SUPER_BYTES - 8)
-#define SUPER_SECTIONS_MAX  ((SUPER_SUM - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
+#define SUPER_CHECKSUM	    (FORMAT_SUPER_BYTES - 8)
+#define SUPER_SECTIONS_MAX  ((SUPER_CHECKSUM - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
 
 static const char key_super[] = "\0foldfs";
 static const char key_part[] = "\0part.";
@@ -35,7 +35,7 @@ static const char key_hashed[] = "\0path.";
 static const char *const section_names[SECTION_COUNT] = {
 	[SECTION_NAMES] = "names", [SECTION_NAME_END] = "name-end", [SECTION_PARENT] = "parent",
 	[SECTION_KIND] = "kind",   [SECTION_START] = "start",	    [SECTION_SIZE] = "size",
-	[SECTION_PARTS] = "parts", [SECTION_TARGETS] = "targets",   [SECTION_SUMS] = "sums",
+	[SECTION_PARTS] = "parts", [SECTION_TARGETS] = "targets",   [SECTION_CHECKSUMS] = "sums",
 	[SECTION_MODE] = "mode",   [SECTION_MTIME] = "mtime",	    [SECTION_IMAGE] = "image",
 	[SECTION_WIDTH] = "width", [SECTION_HEIGHT] = "height",	    [SECTION_OPTIONS] = "options",
 };
@@ -72,7 +72,7 @@ static const uint16_t ref_fields[] = {
 	REF_FIELD(offset),
 	REF_FIELD(bytes),
 	REF_FIELD(count),
-	REF_FIELD(sum),
+	REF_FIELD(checksum),
 };
 #define FIELDS(list) list, sizeof(list) / sizeof(*(list))
 
@@ -106,7 +106,7 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 		put_fields(out + section_at(i), &super->sections[i], FIELDS(ref_fields));
 		le_put32(out + section_at(i) + 32, super->sections[i].width);
 	}
-	le_put64(out + SUPER_SUM, XXH3_64bits(out, SUPER_SUM));
+	le_put64(out + SUPER_CHECKSUM, XXH3_64bits(out, SUPER_CHECKSUM));
 }
 
 void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FORMAT_SUPER_BYTES])
@@ -135,7 +135,7 @@ static int check_super(const uint8_t *data, size_t len, struct err *err)
 		return err_set(err, -EPROTONOSUPPORT,
 			       "the pack uses feature bits 0x%llx that this foldfs does not know",
 			       (unsigned long long)unknown);
-	if (le_get64(data + SUPER_SUM) != XXH3_64bits(data, SUPER_SUM))
+	if (le_get64(data + SUPER_CHECKSUM) != XXH3_64bits(data, SUPER_CHECKSUM))
 		return err_set(err, -EBADMSG, "damaged superblock: checksum mismatch");
 	/* Later versions may add sections that this one can do without. */
 	if (le_get32(data + 12) < SECTION_COUNT || le_get32(data + 12) > SUPER_SECTIONS_MAX)

@@ -48,20 +48,20 @@ enum format_kind {
 /* The sections of the index. A blob is bytes; a column has one little-endian integer of
  * `width` bytes (1, 2, 4 or 8) for each entry, unless said otherwise. */
 enum format_section {
-	SECTION_NAMES,	  /* blob: the names of all entries, end to end */
-	SECTION_NAME_END, /* where each name ends in names */
-	SECTION_PARENT,	  /* the directory each entry is in; the root is its own */
-	SECTION_KIND,	  /* enum format_kind */
-	SECTION_START,	  /* see enum format_kind; always 8 wide */
-	SECTION_SIZE,	  /* see enum format_kind */
-	SECTION_PARTS,	  /* one row a part of the split files, in entry order: offset in the
-			     pack; 8 wide */
-	SECTION_TARGETS,  /* blob: the targets of the symbolic links */
-	SECTION_SUMS,	  /* one row an extent, in entry order: XXH3-64; 8 wide */
-	SECTION_MODE,	  /* permission bits, 07777 */
-	SECTION_MTIME,	  /* nanoseconds since 1970, two's complement; 8 wide */
-	SECTION_IMAGE,	  /* enum format_image; 0 where unknown */
-	SECTION_WIDTH,	  /* pixels; 0 where unknown */
+	SECTION_NAMES,	   /* blob: the names of all entries, end to end */
+	SECTION_NAME_END,  /* where each name ends in names */
+	SECTION_PARENT,	   /* the directory each entry is in; the root is its own */
+	SECTION_KIND,	   /* enum format_kind */
+	SECTION_START,	   /* see enum format_kind; always 8 wide */
+	SECTION_SIZE,	   /* see enum format_kind */
+	SECTION_PARTS,	   /* one row a part of the split files, in entry order: offset in the
+			      pack; 8 wide */
+	SECTION_TARGETS,   /* blob: the targets of the symbolic links */
+	SECTION_CHECKSUMS, /* one row an extent, in entry order: XXH3-64; 8 wide */
+	SECTION_MODE,	   /* permission bits, 07777 */
+	SECTION_MTIME,	   /* nanoseconds since 1970, two's complement; 8 wide */
+	SECTION_IMAGE,	   /* enum format_image; 0 where unknown */
+	SECTION_WIDTH,	   /* pixels; 0 where unknown */
 	SECTION_HEIGHT,
 	SECTION_OPTIONS, /* blob: the creation options, "name=value\n" lines */
 	SECTION_COUNT
@@ -88,9 +88,9 @@ const char *format_image_name(unsigned image);
 struct format_section_ref {
 	uint64_t offset; /* of its first byte in the pack */
 	uint64_t bytes;
-	uint64_t count; /* rows; 0 for a blob */
-	uint32_t width; /* bytes a row; 0 for a blob */
-	uint64_t sum;	/* XXH3-64 of its bytes */
+	uint64_t count;	   /* rows; 0 for a blob */
+	uint32_t width;	   /* bytes a row; 0 for a blob */
+	uint64_t checksum; /* XXH3-64 of its bytes */
 };
 
 /* The state of the LMDB that the offsets belong to. Tools that rewrite an LMDB (mdb_copy -c,

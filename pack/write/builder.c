@@ -18,7 +18,7 @@ void builder_free(struct builder *builder)
 	buf_release(&builder->nodes);
 	buf_release(&builder->names);
 	buf_release(&builder->targets);
-	buf_release(&builder->sums);
+	buf_release(&builder->checksums);
 	free(builder);
 }
 
@@ -105,21 +105,21 @@ int builder_new(const struct builder_params *params, struct builder **ret, struc
 	return 0;
 }
 
-/* The sums of a record's extents. */
-static int add_sums(struct builder *builder, const void *data, uint64_t size)
+/* The checksums of a record's extents. */
+static int add_checksums(struct builder *builder, const void *data, uint64_t size)
 {
 	int r = 0;
 
 	for (uint64_t at = 0; r == 0 && at < size; at += FORMAT_EXTENT) {
 		uint64_t len = size - at < FORMAT_EXTENT ? size - at : FORMAT_EXTENT;
-		uint64_t sum = XXH3_64bits((const char *)data + at, len);
+		uint64_t checksum = XXH3_64bits((const char *)data + at, len);
 
-		r = buf_add(&builder->sums, &sum, sizeof(sum));
+		r = buf_add(&builder->checksums, &checksum, sizeof(checksum));
 	}
 	return r;
 }
 
-/* One record: reserves its space, has the source fill it, sums its extents. */
+/* One record: reserves its space, has the source fill it, and adds the checksums of its extents. */
 static int store_record(struct builder *builder, const struct format_key *key,
 			const struct builder_source *source, uint64_t size)
 {
@@ -130,7 +130,7 @@ static int store_record(struct builder *builder, const struct format_key *key,
 		return r;
 	r = source->read(source->context, space, size);
 	if (r == 0)
-		r = add_sums(builder, space, size);
+		r = add_checksums(builder, space, size);
 	if (r < 0) {
 		memset(space, 0, size); /* its pages may reach the file yet */
 		store_delete(builder->store, key->data, key->len);
@@ -151,13 +151,14 @@ static int parts_changed(const struct buf *path, struct err *err)
 static int reread_parts(const struct builder *builder, const struct builder_source *source)
 {
 	uint64_t count = builder->parts * PART_EXTENTS;
-	const uint64_t *sums = builder_sums(builder) + builder_sum_count(builder) - count;
+	const uint64_t *checksums =
+		builder_checksums(builder) + builder_checksum_count(builder) - count;
 	SCOPE_FREE void *data = malloc(FORMAT_EXTENT);
 	int r = data ? 0 : -ENOMEM;
 
 	for (uint64_t i = 0; r == 0 && i < count; i++) {
 		r = source->read(source->context, data, FORMAT_EXTENT);
-		if (r == 0 && XXH3_64bits(data, FORMAT_EXTENT) != sums[i])
+		if (r == 0 && XXH3_64bits(data, FORMAT_EXTENT) != checksums[i])
 			r = 1;
 	}
 	return r;
@@ -172,7 +173,7 @@ static void undo_parts(struct builder *builder, const struct buf *path, uint32_t
 		store_delete(builder->store, key.data, key.len);
 	}
 	if (parts)
-		builder_record(builder, JOURNAL_UNDONE, 0, builder_sum_count(builder));
+		builder_record(builder, JOURNAL_UNDONE, 0, builder_checksum_count(builder));
 }
 
 static int store_parts(struct builder *builder, const struct buf *path,
@@ -186,7 +187,7 @@ static int store_parts(struct builder *builder, const struct buf *path,
 		return parts_changed(path, err);
 	for (uint64_t left = source->size - part * FORMAT_PART; left && r == 0;) {
 		uint64_t size = left < FORMAT_PART ? left : FORMAT_PART;
-		uint64_t first = builder_sum_count(builder);
+		uint64_t first = builder_checksum_count(builder);
 
 		format_key_part(path->data, path->len, part, &key);
 		r = store_record(builder, &key, source, size);
@@ -227,7 +228,7 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct builder_node *node = builder_node(builder, id);
-	uint64_t first = builder_sum_count(builder) - builder->parts * PART_EXTENTS;
+	uint64_t first = builder_checksum_count(builder) - builder->parts * PART_EXTENTS;
 	bool split = format_parts(source->size) != 0;
 	int r = check_turn(builder, node, err);
 
@@ -240,7 +241,7 @@ int builder_store(struct builder *builder, uint32_t id, const struct builder_sou
 	r = split ? store_parts(builder, &path, source, err) : store_whole(builder, &path, source);
 	builder->parts = 0;
 	if (r < 0) {
-		builder->sums.len = first * sizeof(uint64_t);
+		builder->checksums.len = first * sizeof(uint64_t);
 		return r == -EEXIST ? err_set(err, r, "two entries have this path") : r;
 	}
 	builder_set_stored(builder, node, first, source->size);
@@ -264,7 +265,7 @@ int builder_drop(struct builder *builder, uint32_t id)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct builder_node *node = builder_node(builder, id);
-	uint64_t left = builder_sum_count(builder) - builder->parts * PART_EXTENTS;
+	uint64_t left = builder_checksum_count(builder) - builder->parts * PART_EXTENTS;
 	int r;
 
 	/* Whoever goes on drops them again: a link depends on what became of its file, a directory
@@ -277,7 +278,7 @@ int builder_drop(struct builder *builder, uint32_t id)
 	if (r < 0)
 		return r;
 	undo_parts(builder, &path, builder->parts);
-	builder->sums.len = left * sizeof(uint64_t);
+	builder->checksums.len = left * sizeof(uint64_t);
 	builder->parts = 0;
 	builder_set_dropped(node);
 	builder_record_file(builder, id);

@@ -136,8 +136,8 @@ void builder_set_stored(struct builder *builder, struct builder_node *node, uint
 	node->size = size;
 	node->start = first;
 	if (format_extents(size) == 1) {
-		node->start = builder_sums(builder)[first];
-		builder->sums.len = first * sizeof(uint64_t);
+		node->start = builder_checksums(builder)[first];
+		builder->checksums.len = first * sizeof(uint64_t);
 	}
 }
 

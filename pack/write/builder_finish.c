@@ -51,19 +51,19 @@ static int put_sections(const struct builder_tree *tree, const struct format_sup
 	return 0;
 }
 
-/* `sum` as builder_describe() found it. */
+/* `checksum` as builder_describe() found it. */
 static int put_index(const struct builder_tree *tree, const struct format_super *super,
-		     uint64_t sum, struct err *err)
+		     uint64_t checksum, struct err *err)
 {
 	struct builder *builder = tree->builder;
 	int r = builder_resumed_all(builder, err);
 
 	if (r < 0)
 		return r;
-	if (builder->now.puts && builder->now.index_sum != sum)
+	if (builder->now.puts && builder->now.index_checksum != checksum)
 		return err_set(err, -ESTALE,
 			       "names, modes, times or links have changed since the interruption");
-	builder->now.index_sum = sum;
+	builder->now.index_checksum = checksum;
 	r = put_links(builder);
 	return r < 0 ? r : put_sections(tree, super);
 }
@@ -74,19 +74,19 @@ static void let_go(struct builder *builder)
 	buf_release(&builder->nodes);
 	buf_release(&builder->names);
 	buf_release(&builder->targets);
-	buf_release(&builder->sums);
+	buf_release(&builder->checksums);
 }
 
 static int put_all(struct builder *builder, struct format_super *super, struct err *err)
 {
 	SCOPE(builder_tree_release) struct builder_tree tree = {0};
-	uint64_t sum = 0;
+	uint64_t checksum = 0;
 	int r = builder_tree_init(&tree, builder, err);
 
 	if (r == 0)
-		r = builder_describe(&tree, super, &sum);
+		r = builder_describe(&tree, super, &checksum);
 	if (r == 0)
-		r = put_index(&tree, super, sum, err);
+		r = put_index(&tree, super, checksum, err);
 	if (r == 0)
 		let_go(builder);
 	return r;
@@ -135,7 +135,7 @@ static int read_index(struct reader *reader, const struct format_super *super, s
 	for (size_t i = 0; r == 0 && i < FINDING_COUNT; i++) {
 		const struct index_section *s = &index->sections[finding[i]];
 
-		if (XXH3_64bits(s->data, s->bytes) != super->sections[finding[i]].sum)
+		if (XXH3_64bits(s->data, s->bytes) != super->sections[finding[i]].checksum)
 			r = -EIO;
 	}
 	return r;
@@ -171,7 +171,7 @@ static int write_section(const struct builder *builder, const struct index *inde
 	const struct index_section *s = &index->sections[section];
 	struct format_section_ref *ref = &super->sections[section];
 
-	ref->sum = XXH3_64bits(s->data, s->bytes);
+	ref->checksum = XXH3_64bits(s->data, s->bytes);
 	return io_pwrite_full(builder->fd, s->data, s->bytes, ref->offset);
 }
 

@@ -144,12 +144,12 @@ int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct
 /* --- the sections: their shapes --------------------------------------------------------------
  *
  * Each is made by itself from the entries: all of them at once would take as much memory as the
- * entries do. So each is made twice, first to know its sum, which comes before the records of the
- * finish, and then in the place that it has in the file. */
+ * entries do. So each is made twice, first to know its checksum, which comes before the records of
+ * the finish, and then in the place that it has in the file. */
 
 struct maxima {
-	uint64_t size, parent, width, height; /* the greatest */
-	uint64_t parts, names, targets, sums; /* all together */
+	uint64_t size, parent, width, height;	   /* the greatest */
+	uint64_t parts, names, targets, checksums; /* all together */
 };
 
 static struct maxima find_maxima(const struct builder_tree *tree)
@@ -169,7 +169,7 @@ static struct maxima find_maxima(const struct builder_tree *tree)
 		if (node->kind == FORMAT_SYMLINK)
 			most.targets += node->size;
 		if (format_is_file(node->kind))
-			most.sums += format_extents(node->size);
+			most.checksums += format_extents(node->size);
 	}
 	return most;
 }
@@ -198,7 +198,7 @@ static void shape_sections(const struct builder_tree *tree, struct format_super 
 	s[SECTION_SIZE] = rows(entries, index_width(most.size));
 	s[SECTION_PARTS] = rows(most.parts, 8);
 	s[SECTION_TARGETS] = blob(most.targets);
-	s[SECTION_SUMS] = rows(most.sums, 8);
+	s[SECTION_CHECKSUMS] = rows(most.checksums, 8);
 	s[SECTION_MODE] = rows(entries, 2);
 	s[SECTION_MTIME] = rows(entries, 8);
 	s[SECTION_IMAGE] = rows(entries, 1);
@@ -295,17 +295,17 @@ static const struct builder_node *holder_of(const struct builder_tree *tree,
 					  : node;
 }
 
-static void fill_sums(const struct builder_tree *tree, uint8_t *out)
+static void fill_checksums(const struct builder_tree *tree, uint8_t *out)
 {
 	for (uint32_t e = 0; e < tree->entries; e++) {
 		const struct builder_node *node = builder_tree_node(tree, e);
-		const uint64_t *sums;
+		const uint64_t *checksums;
 
 		if (!format_is_file(node->kind))
 			continue;
-		sums = builder_file_sums(tree->builder, holder_of(tree, node));
+		checksums = builder_file_checksums(tree->builder, holder_of(tree, node));
 		for (uint64_t i = 0; i < format_extents(node->size); i++, out += 8)
-			le_put64(out, sums[i]);
+			le_put64(out, checksums[i]);
 	}
 }
 
@@ -319,8 +319,8 @@ void builder_fill_section(const struct builder_tree *tree, const struct format_s
 	case SECTION_TARGETS:
 		fill_text(tree, true, out);
 		break;
-	case SECTION_SUMS:
-		fill_sums(tree, out);
+	case SECTION_CHECKSUMS:
+		fill_checksums(tree, out);
 		break;
 	case SECTION_OPTIONS:
 		memcpy(out, tree->builder->options, ref->bytes);
@@ -333,7 +333,8 @@ void builder_fill_section(const struct builder_tree *tree, const struct format_s
 	}
 }
 
-/* --- counts and sums ----------------------------------------------------------------------- */
+/* --- counts and checksums -----------------------------------------------------------------------
+ */
 
 static void count_entries(const struct builder_tree *tree, struct format_super *super)
 {
@@ -388,21 +389,21 @@ static void digest_links(const struct builder_tree *tree, XXH3_state_t *state)
  * targets of hard links go in. */
 static const bool is_content[SECTION_COUNT] = {
 	[SECTION_NAMES] = true, [SECTION_NAME_END] = true, [SECTION_PARENT] = true,
-	[SECTION_SIZE] = true,	[SECTION_TARGETS] = true,  [SECTION_SUMS] = true,
+	[SECTION_SIZE] = true,	[SECTION_TARGETS] = true,  [SECTION_CHECKSUMS] = true,
 	[SECTION_MODE] = true,	[SECTION_MTIME] = true,
 };
 
 /* Sums one section, alone and after those before it. */
-static int sum_section(const struct builder_tree *tree, struct format_section_ref *ref,
-		       enum format_section section, XXH3_state_t *digest, uint64_t *sum)
+static int checksum_section(const struct builder_tree *tree, struct format_section_ref *ref,
+			    enum format_section section, XXH3_state_t *digest, uint64_t *checksum)
 {
 	SCOPE_FREE void *data = malloc(ref->bytes ? ref->bytes : 1);
 
 	if (!data)
 		return -ENOMEM;
 	builder_fill_section(tree, ref, section, data);
-	ref->sum = XXH3_64bits(data, ref->bytes);
-	*sum = XXH3_64bits_withSeed(data, ref->bytes, *sum);
+	ref->checksum = XXH3_64bits(data, ref->bytes);
+	*checksum = XXH3_64bits_withSeed(data, ref->bytes, *checksum);
 	if (section == SECTION_KIND)
 		digest_kinds(tree, digest);
 	else if (is_content[section])
@@ -410,17 +411,18 @@ static int sum_section(const struct builder_tree *tree, struct format_section_re
 	return 0;
 }
 
-int builder_describe(const struct builder_tree *tree, struct format_super *super, uint64_t *ret_sum)
+int builder_describe(const struct builder_tree *tree, struct format_super *super,
+		     uint64_t *ret_checksum)
 {
 	XXH128_canonical_t id;
 	XXH3_state_t digest;
-	uint64_t sum = 0;
+	uint64_t checksum = 0;
 
 	shape_sections(tree, super);
 	count_entries(tree, super);
 	XXH3_128bits_reset(&digest);
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
-		int r = sum_section(tree, &super->sections[i], i, &digest, &sum);
+		int r = checksum_section(tree, &super->sections[i], i, &digest, &checksum);
 
 		if (r < 0)
 			return r;
@@ -428,6 +430,6 @@ int builder_describe(const struct builder_tree *tree, struct format_super *super
 	digest_links(tree, &digest);
 	XXH128_canonicalFromHash(&id, XXH3_128bits_digest(&digest));
 	memcpy(super->id, id.digest, sizeof(super->id));
-	*ret_sum = sum;
+	*ret_checksum = checksum;
 	return 0;
 }

@@ -17,12 +17,12 @@
 
 enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file without its bytes */
 
-/* There is one for each of maybe many million entries. */
+/* There may be many millions. */
 struct builder_node {
 	uint64_t name;	/* offset in names */
-	uint64_t start; /* file: the sum of its one extent, or its first row in sums; symlink:
-			   offset in targets; hard link, alias: the id of its file; directory:
-			   where its children begin, once builder_tree_init() knows */
+	uint64_t start; /* file: the checksum of its one extent, or its first row in checksums;
+			   symlink: offset in targets; hard link, alias: the id of its file;
+			   directory: where its children begin, once builder_tree_init() knows */
 	uint64_t size;	/* bytes, as the source says until it is stored; directory: children, as
 			   `start` */
 	int64_t mtime;	/* nanoseconds since 1970 */
@@ -43,21 +43,20 @@ struct builder {
 	int fd;	   /* of the partial file, locked */
 	struct store *store;
 	struct journal *journal;
-	struct journal_checkpoint
-		now;	      /* what the next commit will be; its `store` is not kept up */
-	uint64_t fingerprint; /* of the next file, as is the note */
+	struct journal_checkpoint now; /* of the next commit, but for `store` */
+	uint64_t fingerprint;	       /* of the next file, as is the note */
 	struct buf note;
 
-	uint32_t last; /* stored last */
+	uint32_t last; /* the file that was stored last */
 
 	bool resuming;	/* the journal may have records that nobody asked for yet */
 	uint32_t parts; /* of the next file, stored before the interruption */
 	uint64_t puts;	/* of the finish so far; now.puts is ahead where it was interrupted */
 
-	struct buf nodes;   /* struct builder_node, by id */
-	struct buf names;   /* of the nodes, end to end */
-	struct buf targets; /* of symbolic links */
-	struct buf sums;    /* uint64_t, in the order of storing; not of files of one extent */
+	struct buf nodes;     /* struct builder_node, by id */
+	struct buf names;     /* of the nodes, end to end */
+	struct buf targets;   /* of symbolic links */
+	struct buf checksums; /* uint64_t, in the order of storing; not of files of one extent */
 };
 
 static inline struct builder_node *builder_node(const struct builder *builder, uint32_t id)
@@ -70,21 +69,22 @@ static inline uint32_t builder_count(const struct builder *builder)
 	return (uint32_t)(builder->nodes.len / sizeof(struct builder_node));
 }
 
-static inline const uint64_t *builder_sums(const struct builder *builder)
+static inline const uint64_t *builder_checksums(const struct builder *builder)
 {
-	return (const uint64_t *)(const void *)builder->sums.data;
+	return (const uint64_t *)(const void *)builder->checksums.data;
 }
 
-static inline uint64_t builder_sum_count(const struct builder *builder)
+static inline uint64_t builder_checksum_count(const struct builder *builder)
 {
-	return builder->sums.len / sizeof(uint64_t);
+	return builder->checksums.len / sizeof(uint64_t);
 }
 
-/* The sums of the extents of a file whose bytes are its own, and stored. */
-static inline const uint64_t *builder_file_sums(const struct builder *builder,
-						const struct builder_node *node)
+/* The checksums of the extents of a file whose bytes are its own, and stored. */
+static inline const uint64_t *builder_file_checksums(const struct builder *builder,
+						     const struct builder_node *node)
 {
-	return format_extents(node->size) == 1 ? &node->start : builder_sums(builder) + node->start;
+	return format_extents(node->size) == 1 ? &node->start
+					       : builder_checksums(builder) + node->start;
 }
 
 /* --- builder_entries.c --- */
@@ -133,7 +133,7 @@ int builder_put_last(struct builder *builder, const struct format_key *key, uint
 
 /* --- builder_resume.c --- */
 
-/* Notes in the journal what became of a file or part: `size` bytes, and the sums from row
+/* Notes in the journal what became of a file or part: `size` bytes, and the checksums from row
  * `first` on. */
 void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first);
 /* builder_record() for a file that is done, with image and counts. */
@@ -162,10 +162,10 @@ static inline const struct builder_node *builder_tree_node(const struct builder_
 	return builder_node(tree->builder, tree->order[entry]);
 }
 
-/* Fills counts and id, and what is known of the sections before they lie anywhere; *ret_sum is of
- * all that the records of the finish are made from. 0 or -ENOMEM. */
+/* Fills counts and id, and what is known of the sections before they lie anywhere; *ret_checksum is
+ * of all that the records of the finish are made from. 0 or -ENOMEM. */
 int builder_describe(const struct builder_tree *tree, struct format_super *super,
-		     uint64_t *ret_sum);
+		     uint64_t *ret_checksum);
 /* Writes the bytes of a section so described; the offsets of files and parts are zero, until the
  * records are written and index_locate() finds them. */
 void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,

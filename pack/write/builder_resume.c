@@ -20,8 +20,8 @@ void builder_record(struct builder *builder, enum journal_kind kind, uint64_t si
 		.kind = kind,
 		.fingerprint = builder->fingerprint,
 		.size = size,
-		.sums = builder_sums(builder) + first,
-		.sum_count = (uint32_t)(builder_sum_count(builder) - first),
+		.checksums = builder_checksums(builder) + first,
+		.checksum_count = (uint32_t)(builder_checksum_count(builder) - first),
 	};
 
 	journal_add(builder->journal, &part);
@@ -34,7 +34,7 @@ static enum journal_kind record_kind(const struct builder_node *node)
 	return node->kind == FORMAT_ALIAS ? JOURNAL_ALIAS : JOURNAL_STORED;
 }
 
-/* The sums of parts are in their own records, those of an alias in its holder's. */
+/* The checksums of parts are in their own records, those of an alias in its holder's. */
 void builder_record_file(struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
@@ -50,8 +50,8 @@ void builder_record_file(struct builder *builder, uint32_t id)
 	};
 
 	if (file.kind == JOURNAL_STORED && node->kind != FORMAT_SPLIT) {
-		file.sums = builder_file_sums(builder, node);
-		file.sum_count = (uint32_t)format_extents(node->size);
+		file.checksums = builder_file_checksums(builder, node);
+		file.checksum_count = (uint32_t)format_extents(node->size);
 	}
 	journal_add(builder->journal, &file);
 	builder->now.files++;
@@ -119,7 +119,7 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 		builder_set_dropped(node);
 		return 0;
 	}
-	if (builder_sum_count(builder) - first != format_extents(record->size))
+	if (builder_checksum_count(builder) - first != format_extents(record->size))
 		return -EBADMSG;
 	builder_set_stored(builder, node, first, record->size);
 	node->image = record->image.kind & 7;
@@ -131,22 +131,22 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 /* Reads on until it is known what became of the file. Its parts come first. */
 static int replay(struct builder *builder, uint64_t fingerprint, struct journal_record *record)
 {
-	uint64_t first = builder_sum_count(builder);
+	uint64_t first = builder_checksum_count(builder);
 	int r;
 
 	builder->parts = 0;
 	while ((r = journal_next(builder->journal, record)) == 0) {
 		if (record->fingerprint != fingerprint)
 			return -ESTALE;
-		if (record->sum_count)
-			r = buf_add(&builder->sums, record->sums,
-				    record->sum_count * sizeof(*record->sums));
+		if (record->checksum_count)
+			r = buf_add(&builder->checksums, record->checksums,
+				    record->checksum_count * sizeof(*record->checksums));
 		if (r < 0 || (record->kind != JOURNAL_PART && record->kind != JOURNAL_UNDONE))
 			return r;
 		builder->parts++;
 		if (record->kind == JOURNAL_UNDONE) {
 			builder->parts = 0;
-			builder->sums.len = first * sizeof(uint64_t);
+			builder->checksums.len = first * sizeof(uint64_t);
 		}
 	}
 	return r;
@@ -155,7 +155,7 @@ static int replay(struct builder *builder, uint64_t fingerprint, struct journal_
 int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 		    struct builder_past *ret, struct err *err)
 {
-	uint64_t first = builder_sum_count(builder);
+	uint64_t first = builder_checksum_count(builder);
 	struct journal_record record;
 	int r;
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#define OPTIONS_MAX (1u << 20)
-#define SUM_BYTES   sizeof(uint64_t)
+#define OPTIONS_MAX    (1u << 20)
+#define CHECKSUM_BYTES sizeof(uint64_t)
 
 /* Where a piece of the file begins, and the checksum of the one before it. */
 struct place {
@@ -47,7 +47,7 @@ static size_t journal_padded(size_t len)
 	return (len + 7) / 8 * 8;
 }
 
-uint64_t journal_sum(const void *data, size_t len, uint64_t before)
+uint64_t journal_checksum(const void *data, size_t len, uint64_t before)
 {
 	return XXH3_64bits_withSeed(data, len, before);
 }
@@ -108,22 +108,22 @@ void journal_add(struct journal *journal, const struct journal_record *record)
 {
 	const struct journal_head head = {.kind = (uint8_t)record->kind,
 					  .note_len = record->note_len,
-					  .sum_count = record->sum_count,
+					  .checksum_count = record->checksum_count,
 					  .fingerprint = record->fingerprint,
 					  .size = record->size,
 					  .image = record->image};
-	size_t sums = record->sum_count * sizeof(*record->sums);
+	size_t checksums = record->checksum_count * sizeof(*record->checksums);
 	size_t padding = journal_padded(record->note_len) - record->note_len;
 	struct buf *records = &journal->records;
 
-	if (buf_reserve(records, sizeof(head) + sums + record->note_len + padding) < 0) {
+	if (buf_reserve(records, sizeof(head) + checksums + record->note_len + padding) < 0) {
 		journal->full = true;
 		return;
 	}
 	journal->last = records->len;
 	buf_add(records, &head, sizeof(head));
-	if (sums)
-		buf_add(records, record->sums, sums);
+	if (checksums)
+		buf_add(records, record->checksums, checksums);
 	if (record->note_len)
 		buf_add(records, record->note, record->note_len);
 	buf_add(records, "\0\0\0\0\0\0\0", padding);
@@ -140,9 +140,9 @@ void journal_amend(struct journal *journal, const struct dataset_image *image)
 /* --- the thread: from a commit to a checkpoint --------------------------------------------- */
 
 /* Ends a piece of the file by its checksum. */
-static int add_sum(struct buf *piece, uint64_t *chain)
+static int add_checksum(struct buf *piece, uint64_t *chain)
 {
-	*chain = journal_sum(piece->data, piece->len, *chain);
+	*chain = journal_checksum(piece->data, piece->len, *chain);
 	return buf_add(piece, chain, sizeof(*chain));
 }
 
@@ -157,7 +157,7 @@ static int add_header(const struct journal *journal, struct buf *out, uint64_t *
 	r = buf_add(out, &header, sizeof(header));
 	if (r == 0)
 		r = buf_add(out, journal->options, header.options_len);
-	return r < 0 ? r : add_sum(out, chain);
+	return r < 0 ? r : add_checksum(out, chain);
 }
 
 static int create_file(struct journal *journal)
@@ -183,14 +183,14 @@ static int write_block(struct journal *journal)
 					   .checkpoint = journal->checkpoint};
 	SCOPE(buf_release) struct buf block = BUF_INIT;
 	uint64_t chain = journal->end.chain;
-	int r = buf_reserve(&block, sizeof(head) + records->len + SUM_BYTES);
+	int r = buf_reserve(&block, sizeof(head) + records->len + CHECKSUM_BYTES);
 
 	if (r < 0)
 		return r;
 	buf_add(&block, &head, sizeof(head));
 	if (records->len)
 		buf_add(&block, records->data, records->len);
-	add_sum(&block, &chain);
+	add_checksum(&block, &chain);
 	r = io_pwrite_full(journal->fd, block.data, block.len, journal->end.at);
 	if (r == 0 && fdatasync(journal->fd) < 0)
 		r = -errno;
@@ -303,14 +303,14 @@ static int load_bytes(const struct journal *journal, uint64_t at, size_t len, st
 
 /* Whether the last bytes of the piece that was loaded are the checksum of the others, which follows
  * *chain, and becomes it. */
-static bool sum_holds(const struct buf *piece, uint64_t *chain)
+static bool checksum_holds(const struct buf *piece, uint64_t *chain)
 {
-	size_t len = piece->len - SUM_BYTES;
-	uint64_t sum = journal_sum(piece->data, len, *chain);
+	size_t len = piece->len - CHECKSUM_BYTES;
+	uint64_t checksum = journal_checksum(piece->data, len, *chain);
 
-	if (memcmp(piece->data + len, &sum, sizeof(sum)) != 0)
+	if (memcmp(piece->data + len, &checksum, sizeof(checksum)) != 0)
 		return false;
-	*chain = sum;
+	*chain = checksum;
 	return true;
 }
 
@@ -330,10 +330,10 @@ static int read_header(struct journal *journal, struct err *err)
 		return err_set(err, -EPROTONOSUPPORT, "was begun by another version of foldpack");
 	if (header.options_len > OPTIONS_MAX)
 		return -ENODATA;
-	r = load_bytes(journal, 0, sizeof(header) + header.options_len + SUM_BYTES, buf);
+	r = load_bytes(journal, 0, sizeof(header) + header.options_len + CHECKSUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!sum_holds(buf, &journal->next.chain))
+	if (!checksum_holds(buf, &journal->next.chain))
 		return -ENODATA;
 	memcpy(journal->run, header.run, sizeof(header.run));
 	journal->options = strndup(buf->data + sizeof(header), header.options_len);
@@ -358,10 +358,10 @@ static int load_block(struct journal *journal)
 	if (records > (uint64_t)st.st_size)
 		return -ENODATA;
 	r = load_bytes(journal, journal->next.at,
-		       sizeof(struct journal_block) + records + SUM_BYTES, buf);
+		       sizeof(struct journal_block) + records + CHECKSUM_BYTES, buf);
 	if (r < 0)
 		return r;
-	if (!sum_holds(buf, &journal->next.chain))
+	if (!checksum_holds(buf, &journal->next.chain))
 		return -ENODATA;
 	journal->next.at += buf->len;
 	journal->record = sizeof(struct journal_block);
@@ -431,12 +431,13 @@ const char *journal_options(const struct journal *journal)
 static int get_record(struct journal *journal, struct journal_record *ret)
 {
 	const char *at = journal->block.data + journal->record;
-	size_t left = journal->block.len - SUM_BYTES - journal->record, len;
+	size_t left = journal->block.len - CHECKSUM_BYTES - journal->record, len;
 	const struct journal_head *head = (const void *)at;
 
 	if (left < sizeof(*head))
 		return -EBADMSG;
-	len = sizeof(*head) + head->sum_count * sizeof(*ret->sums) + journal_padded(head->note_len);
+	len = sizeof(*head) + head->checksum_count * sizeof(*ret->checksums) +
+	      journal_padded(head->note_len);
 	if (len > left || head->kind < JOURNAL_STORED || head->kind > JOURNAL_ALIAS)
 		return -EBADMSG;
 	*ret = (struct journal_record){
@@ -444,9 +445,9 @@ static int get_record(struct journal *journal, struct journal_record *ret)
 		.image = head->image,
 		.fingerprint = head->fingerprint,
 		.size = head->size,
-		.sums = (const void *)(at + sizeof(*head)),
-		.sum_count = head->sum_count,
-		.note = at + sizeof(*head) + head->sum_count * sizeof(*ret->sums),
+		.checksums = (const void *)(at + sizeof(*head)),
+		.checksum_count = head->checksum_count,
+		.note = at + sizeof(*head) + head->checksum_count * sizeof(*ret->checksums),
 		.note_len = head->note_len,
 	};
 	journal->record += len;
@@ -455,7 +456,7 @@ static int get_record(struct journal *journal, struct journal_record *ret)
 
 int journal_next(struct journal *journal, struct journal_record *ret)
 {
-	while (journal->record + SUM_BYTES >= journal->block.len) {
+	while (journal->record + CHECKSUM_BYTES >= journal->block.len) {
 		int r;
 
 		if (journal->next.at >= journal->end.at) {

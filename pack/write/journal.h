@@ -56,9 +56,9 @@ struct journal_params {
 };
 
 enum journal_kind {
-	JOURNAL_STORED = 1, /* a file is in the pack; its sums, but for those of its parts */
+	JOURNAL_STORED = 1, /* a file is in the pack; its checksums, but for those of its parts */
 	JOURNAL_DROPPED,    /* it was left out */
-	JOURNAL_PART,	    /* the next part of the file that is being stored, with its sums */
+	JOURNAL_PART,	    /* the next part of the file that is being stored, with its checksums */
 	JOURNAL_UNDONE,	    /* its parts have been taken out again */
 	JOURNAL_ALIAS,	    /* a file has the bytes of another; size: the id of that */
 };
@@ -66,20 +66,20 @@ enum journal_kind {
 struct journal_record {
 	enum journal_kind kind;
 	struct dataset_image image;
-	uint64_t fingerprint; /* the caller's */
-	uint64_t size;	      /* bytes, of the file or part */
-	const uint64_t *sums; /* of extents */
-	const char *note;     /* the caller's; not NUL-ended */
-	uint32_t sum_count;
+	uint64_t fingerprint;	   /* the caller's */
+	uint64_t size;		   /* bytes, of the file or part */
+	const uint64_t *checksums; /* of extents */
+	const char *note;	   /* the caller's; not NUL-ended */
+	uint32_t checksum_count;
 	uint16_t note_len;
 };
 
 struct journal_checkpoint {
-	uint64_t files;	       /* stored or dropped so far */
-	uint64_t bytes;	       /* of those stored */
-	uint64_t super_offset; /* of the unfinished superblock's value in the pack */
-	uint64_t puts;	       /* records of the finish that are in */
-	uint64_t index_sum;    /* of the index that they belong to */
+	uint64_t files;		 /* stored or dropped so far */
+	uint64_t bytes;		 /* of those stored */
+	uint64_t super_offset;	 /* of the unfinished superblock's value in the pack */
+	uint64_t puts;		 /* records of the finish that are in */
+	uint64_t index_checksum; /* of the index that they belong to */
 	struct store_state store;
 };
 
@@ -140,15 +140,15 @@ struct journal_block { /* then the records, and the checksum */
 	struct journal_checkpoint checkpoint;
 };
 
-struct journal_head { /* of a record; then sums, note, padding to a multiple of 8 */
+struct journal_head { /* of a record; then checksums, note, padding to a multiple of 8 */
 	uint8_t kind;
 	uint16_t note_len;
-	uint32_t sum_count;
+	uint32_t checksum_count;
 	uint64_t fingerprint, size;
 	struct dataset_image image;
 };
 
 /* The checksum of a piece of the file that follows one with this checksum; the header follows 0. */
-uint64_t journal_sum(const void *data, size_t len, uint64_t before);
+uint64_t journal_checksum(const void *data, size_t len, uint64_t before);
 
 #endif

@@ -19,15 +19,15 @@
 /* Makes the last bytes of a piece its checksum, the seed of the next. */
 static uint64_t sum_piece(uint8_t *piece, size_t len, uint64_t seed)
 {
-	uint64_t sum = journal_sum(piece, len - SUM, seed);
+	uint64_t checksum = journal_checksum(piece, len - SUM, seed);
 
-	memcpy(piece + len - SUM, &sum, SUM);
-	return sum;
+	memcpy(piece + len - SUM, &checksum, SUM);
+	return checksum;
 }
 
 static void sum_again(uint8_t *data, size_t size)
 {
-	uint64_t at = sizeof(struct journal_header) + SUM, len, sum;
+	uint64_t at = sizeof(struct journal_header) + SUM, len, checksum;
 	struct journal_header header;
 
 	if (size < at)
@@ -39,13 +39,13 @@ static void sum_again(uint8_t *data, size_t size)
 	at += header.options_len;
 	if (at > size)
 		return;
-	sum = sum_piece(data, at, 0);
+	checksum = sum_piece(data, at, 0);
 	while (size - at >= sizeof(struct journal_block) + SUM) {
 		memcpy(&len, data + at, sizeof(len));
 		if (len > size - at - sizeof(struct journal_block) - SUM)
 			return;
 		len += sizeof(struct journal_block) + SUM;
-		sum = sum_piece(data + at, len, sum);
+		checksum = sum_piece(data + at, len, checksum);
 		at += len;
 	}
 }
@@ -82,8 +82,9 @@ static void use(struct journal *journal, size_t size)
 		abort();
 	while (journal_next(journal, &record) == 0) {
 		(void)XXH3_64bits(record.note, record.note_len);
-		(void)XXH3_64bits(record.sums, record.sum_count * sizeof(*record.sums));
-		bytes += record.note_len + record.sum_count * sizeof(*record.sums);
+		(void)XXH3_64bits(record.checksums,
+				  record.checksum_count * sizeof(*record.checksums));
+		bytes += record.note_len + record.checksum_count * sizeof(*record.checksums);
 		if (++records * sizeof(struct journal_head) + bytes > size)
 			abort();
 	}

@@ -68,10 +68,10 @@ static void copies_are_found_and_the_worst_come_first(void **state)
 		     (const char *[]){"train/cat/4", "train/dog/4", NULL});
 	expect_group(f, &duplicates, 2, DUPLICATE_CLASS,
 		     (const char *[]){"train/cat/2", "train/cat/3", NULL});
-	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].groups, 1);
-	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].files, 3);
-	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].bytes, 800);
-	assert_int_equal(duplicates.sums[DUPLICATE_CLASS].bytes, 200);
+	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].groups, 1);
+	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].files, 3);
+	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 800);
+	assert_int_equal(duplicates.totals[DUPLICATE_CLASS].bytes, 200);
 }
 
 static void same_bytes_of_another_length_are_no_copy(void **state)
@@ -122,7 +122,7 @@ static void a_hard_link_is_a_copy_that_takes_nothing(void **state)
 	find_all(f, &classes, &duplicates);
 	assert_int_equal(duplicates.group_count, 1);
 	assert_int_equal(duplicates.groups[0].reach, DUPLICATE_SPLITS);
-	assert_int_equal(duplicates.sums[DUPLICATE_SPLITS].bytes, 0);
+	assert_int_equal(duplicates.totals[DUPLICATE_SPLITS].bytes, 0);
 }
 
 static void a_file_outside_of_the_classes_contradicts_no_label(void **state)

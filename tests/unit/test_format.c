@@ -91,7 +91,7 @@ static struct format_super a_super(void)
 
 	for (unsigned i = 0; i < SECTION_COUNT; i++)
 		super.sections[i] = (struct format_section_ref){
-			.offset = 1000 + i, .bytes = 8 * i, .count = i, .width = 8, .sum = ~i};
+			.offset = 1000 + i, .bytes = 8 * i, .count = i, .width = 8, .checksum = ~i};
 	return super;
 }
 
@@ -114,7 +114,7 @@ static void the_superblock_comes_back_as_it_was_written(void **state)
 		assert_int_equal(out.sections[i].bytes, in.sections[i].bytes);
 		assert_int_equal(out.sections[i].count, in.sections[i].count);
 		assert_int_equal(out.sections[i].width, in.sections[i].width);
-		assert_int_equal(out.sections[i].sum, in.sections[i].sum);
+		assert_int_equal(out.sections[i].checksum, in.sections[i].checksum);
 	}
 }
 

@@ -239,7 +239,8 @@ static void loading_names_what_is_damaged_and_the_other_parts_are_loaded(void **
 	build_tree(f);
 	damage_unsummed(f, "sums[1]", 1);
 	open_pack(f);
-	assert_int_equal(dataset_load(f->dataset, DATASET_ATTRS | DATASET_SUMS, &err), -EBADMSG);
+	assert_int_equal(dataset_load(f->dataset, DATASET_ATTRS | DATASET_CHECKSUMS, &err),
+			 -EBADMSG);
 	assert_string_equal(err.text, "damaged index: checksum mismatch in section sums");
 	assert_done(dataset_load(f->dataset, DATASET_ATTRS | DATASET_IMAGES, NULL));
 	assert_done(dataset_attr(f->dataset, 1, &attr));

@@ -64,38 +64,38 @@ static int teardown(void **state)
 /* --- words --------------------------------------------------------------------------------- */
 
 /* All that is in a record follows from its number. */
-static struct journal_record record_of(unsigned number, uint64_t sums[8], char note[16])
+static struct journal_record record_of(unsigned number, uint64_t checksums[8], char note[16])
 {
 	struct journal_record record = {
 		.kind = (enum journal_kind)(JOURNAL_STORED + number % 4),
 		.image = {.kind = IMAGE_PNG, .width = number, .height = 2 * number},
 		.fingerprint = 1000 + number,
 		.size = number * 77777,
-		.sums = sums,
-		.sum_count = number % 9 < 8 ? number % 9 : 0,
+		.checksums = checksums,
+		.checksum_count = number % 9 < 8 ? number % 9 : 0,
 		.note = note,
 	};
 
 	for (unsigned i = 0; i < 8; i++)
-		sums[i] = (uint64_t)number << 32 | i;
+		checksums[i] = (uint64_t)number << 32 | i;
 	record.note_len = (uint16_t)(snprintf(note, 16, "note %u", number) % (1 + (int)number));
 	return record;
 }
 
 static void add(struct fixture *f, unsigned number)
 {
-	uint64_t sums[8];
+	uint64_t checksums[8];
 	char note[16];
-	struct journal_record record = record_of(number, sums, note);
+	struct journal_record record = record_of(number, checksums, note);
 
 	journal_add(f->journal, &record);
 }
 
 static void expect_record(struct fixture *f, unsigned number)
 {
-	uint64_t sums[8];
+	uint64_t checksums[8];
 	char note[16];
-	struct journal_record want = record_of(number, sums, note), have;
+	struct journal_record want = record_of(number, checksums, note), have;
 
 	assert_done(journal_next(f->journal, &have));
 	assert_int_equal(have.fingerprint, want.fingerprint);
@@ -104,8 +104,9 @@ static void expect_record(struct fixture *f, unsigned number)
 	assert_memory_equal(&have.image, &want.image, sizeof(want.image));
 	assert_int_equal(have.note_len, want.note_len);
 	assert_memory_equal(have.note, want.note, want.note_len);
-	assert_int_equal(have.sum_count, want.sum_count);
-	assert_memory_equal(have.sums, want.sums, want.sum_count * sizeof(*sums));
+	assert_int_equal(have.checksum_count, want.checksum_count);
+	assert_memory_equal(have.checksums, want.checksums,
+			    want.checksum_count * sizeof(*checksums));
 }
 
 static struct journal_checkpoint checkpoint_of(unsigned number)
@@ -114,7 +115,7 @@ static struct journal_checkpoint checkpoint_of(unsigned number)
 						.bytes = 100 * number,
 						.super_offset = 3,
 						.puts = 4,
-						.index_sum = 5,
+						.index_checksum = 5,
 						.store = {.bytes = 1000 * number,
 							  .page = 4096,
 							  .last_key = "last",

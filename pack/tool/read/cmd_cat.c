@@ -91,6 +91,6 @@ int cmd_cat(int argc, char **argv)
 	if (r == EXIT_DONE)
 		r = check_kind(args[0], dataset, number, args[1]);
 	if (r == EXIT_DONE)
-		r = cmd_load(args[0], dataset, DATASET_SUMS);
+		r = cmd_load(args[0], dataset, DATASET_CHECKSUMS);
 	return r == EXIT_DONE ? copy(args[0], dataset, number, args[1]) : r;
 }

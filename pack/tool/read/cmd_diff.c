@@ -139,7 +139,7 @@ static int say_failed(struct diff *diff, const struct compare_finding *finding)
 
 	/* Without checksums the folder may have the wrong bytes, of any file. */
 	if (damaged && finding->error == -EBADMSG &&
-	    cmd_load(diff->pack, diff->dataset, DATASET_SUMS) != EXIT_DONE)
+	    cmd_load(diff->pack, diff->dataset, DATASET_CHECKSUMS) != EXIT_DONE)
 		return -EBADMSG;
 	diff->damaged += damaged;
 	diff->unreadable += !damaged;

@@ -181,7 +181,7 @@ int cmd_extract(int argc, char **argv)
 	if (r == EXIT_DONE)
 		r = subtree_new(extract.pack, extract.dataset, args + 2, &extract.subtree);
 	if (r == EXIT_DONE)
-		r = cmd_load(extract.pack, extract.dataset, DATASET_ATTRS | DATASET_SUMS);
+		r = cmd_load(extract.pack, extract.dataset, DATASET_ATTRS | DATASET_CHECKSUMS);
 	if (r == EXIT_DONE)
 		r = open_dest(&extract);
 	if (r != EXIT_DONE)

@@ -15,7 +15,7 @@ struct settings {
 static const struct opt options[] = {
 	OPT_FLAG('l', "long", struct settings, detailed,
 		 "show mode, size, width and height, and checksum (XXH3-64; of a file over 1 MiB "
-		 "the XXH3-64 of the little-endian sums of its MiBs) before each path"),
+		 "the XXH3-64 of the little-endian checksums of its MiBs) before each path"),
 	OPT_FLAG(0, "json", struct settings, json, "one JSON object a line"),
 	OPT_FLAG('0', "null", struct settings, nul, "end paths with NUL, not with a newline"),
 	CMD_COMMON_OPTIONS(struct settings),
@@ -98,24 +98,24 @@ static bool is_listed(const struct dataset_entry *entry)
 struct facts {
 	struct dataset_attr attr;
 	struct dataset_image image;
-	char sum[17]; /* "-": it has no bytes */
+	char checksum[17]; /* "-": it has no bytes */
 };
 
 static int find_facts(struct list *list, uint32_t number, const struct dataset_entry *entry,
 		      struct facts *ret)
 {
-	uint64_t sum;
+	uint64_t checksum;
 	int r = dataset_attr(list->dataset, number, &ret->attr);
 
 	ret->image = (struct dataset_image){0};
-	snprintf(ret->sum, sizeof(ret->sum), "-");
+	snprintf(ret->checksum, sizeof(ret->checksum), "-");
 	if (r < 0 || !is_file(entry))
 		return r;
 	r = dataset_image(list->dataset, entry->inode, &ret->image);
 	if (r == 0)
-		r = summary_sum(list->dataset, number, &sum);
+		r = summary_checksum(list->dataset, number, &checksum);
 	if (r == 0)
-		snprintf(ret->sum, sizeof(ret->sum), "%016" PRIx64, sum);
+		snprintf(ret->checksum, sizeof(ret->checksum), "%016" PRIx64, checksum);
 	return r;
 }
 
@@ -133,7 +133,7 @@ static int add_details(struct list *list, uint32_t number, const struct dataset_
 			 facts.image.height);
 	return buf_addf(&list->line, "%s %12" PRIu64 " %11s %16s ",
 			text_mode(entry->kind, facts.attr.mode, mode), entry->size, pixels,
-			facts.sum);
+			facts.checksum);
 }
 
 static int add_target(struct list *list, uint32_t number)
@@ -202,7 +202,7 @@ static int list_json(struct list *list, uint32_t number, const struct dataset_en
 	json_u64(&json, "height", facts.image.height);
 	json_string(&json, "kind", format_image_name(facts.image.kind));
 	if (is_file(entry))
-		json_string(&json, "checksum", facts.sum);
+		json_string(&json, "checksum", facts.checksum);
 	r = add_link_fields(list, &json, number, entry);
 	json_end(&json);
 	if (r == 0)
@@ -261,7 +261,8 @@ int cmd_list(int argc, char **argv)
 	if (r == EXIT_DONE)
 		r = subtree_new(args[0], list.dataset, args + 1, &subtree);
 	if (r == EXIT_DONE && (list.settings.detailed || list.settings.json))
-		r = cmd_load(args[0], list.dataset, DATASET_ATTRS | DATASET_IMAGES | DATASET_SUMS);
+		r = cmd_load(args[0], list.dataset,
+			     DATASET_ATTRS | DATASET_IMAGES | DATASET_CHECKSUMS);
 	if (r == EXIT_DONE)
 		r = list_all(&list, args[0], &subtree);
 	return exit_finish(r);

@@ -51,7 +51,7 @@ struct verify {
 	struct stretch stretch;
 	uint8_t *bad_entries; /* a bit for each, for counting each file once */
 	uint64_t bad;	      /* files and keys */
-	bool sums_lost;
+	bool checksums_lost;
 };
 
 static void verify_release(struct verify *verify)
@@ -244,8 +244,8 @@ static int verify_all(struct verify *verify)
 
 	if (r < 0)
 		return r;
-	verify->sums_lost = dataset_load(verify->dataset, DATASET_SUMS, NULL) < 0;
-	if (!verify->sums_lost)
+	verify->checksums_lost = dataset_load(verify->dataset, DATASET_CHECKSUMS, NULL) < 0;
+	if (!verify->checksums_lost)
 		r = check_bytes(verify);
 	return r < 0 ? r : check_keys(verify);
 }
@@ -285,7 +285,7 @@ static int conclude_verify(struct verify *verify)
 
 	if (r < 0)
 		return r;
-	if (verify->sums_lost)
+	if (verify->checksums_lost)
 		log_error("%s: the checksums are lost, so that no file could be checked",
 			  verify->pack);
 	if (verify->bad) {

@@ -17,7 +17,7 @@
 #include "pack/tool/cli/subtree.h"
 
 struct extract_params {
-	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_SUMS loaded */
+	struct dataset *dataset;       /* with DATASET_ATTRS and DATASET_CHECKSUMS loaded */
 	const struct subtree *subtree; /* what to make */
 	int root;		       /* the directory, open */
 	bool finish_root;	       /* it gets the root's mode and time */

@@ -19,11 +19,11 @@ double summary_overhead(const struct dataset_info *info)
 	       (double)info->super->bytes;
 }
 
-int summary_sum(struct dataset *dataset, uint32_t entry, uint64_t *ret)
+int summary_checksum(struct dataset *dataset, uint32_t entry, uint64_t *ret)
 {
-	SCOPE(buf_release) struct buf sums = BUF_INIT;
+	SCOPE(buf_release) struct buf checksums = BUF_INIT;
 	struct dataset_entry file;
-	uint64_t first, count, sum = XXH3_64bits("", 0);
+	uint64_t first, count, checksum = XXH3_64bits("", 0);
 	int r;
 
 	dataset_entry(dataset, entry, &file);
@@ -32,14 +32,14 @@ int summary_sum(struct dataset *dataset, uint32_t entry, uint64_t *ret)
 	for (uint64_t i = 0; i < count; i++) {
 		uint8_t bytes[8];
 
-		r = dataset_sum(dataset, first + i, &sum);
-		le_put64(bytes, sum);
+		r = dataset_checksum(dataset, first + i, &checksum);
+		le_put64(bytes, checksum);
 		if (r == 0 && count > 1)
-			r = buf_add(&sums, bytes, sizeof(bytes));
+			r = buf_add(&checksums, bytes, sizeof(bytes));
 		if (r < 0)
 			return r;
 	}
-	*ret = count > 1 ? XXH3_64bits(sums.data, sums.len) : sum;
+	*ret = count > 1 ? XXH3_64bits(checksums.data, checksums.len) : checksum;
 	return 0;
 }
 

@@ -34,8 +34,8 @@ void summary_json(const struct dataset_info *info, const struct summary *summary
 		  struct json *json);
 
 /* The checksum that stands for a file: the XXH3-64 of its bytes where it has one extent at
- * most; else the XXH3-64 of its extents' sums, each 8 bytes, little-endian.
- * 0, or what loading the sums gave. */
-int summary_sum(struct dataset *dataset, uint32_t entry, uint64_t *ret);
+ * most; else the XXH3-64 of its extents' checksums, each 8 bytes, little-endian.
+ * 0, or what loading the checksums gave. */
+int summary_checksum(struct dataset *dataset, uint32_t entry, uint64_t *ret);
 
 #endif

@@ -323,7 +323,7 @@ int cmd_report(int argc, char **argv)
 	}
 	r = cmd_open(args[0], &dataset);
 	if (r == EXIT_DONE)
-		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_SUMS);
+		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_CHECKSUMS);
 	if (r != EXIT_DONE)
 		return r;
 	interrupt_catch();

@@ -17,8 +17,8 @@ static int compare_files(const void *a, const void *b)
 
 	if (x->size != y->size)
 		return x->size < y->size ? -1 : 1;
-	if (x->sum != y->sum)
-		return x->sum < y->sum ? -1 : 1;
+	if (x->checksum != y->checksum)
+		return x->checksum < y->checksum ? -1 : 1;
 	return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
@@ -27,7 +27,8 @@ static uint32_t run_of(const struct duplicate_file *files, uint32_t count)
 {
 	uint32_t run = 1;
 
-	while (run < count && files[run].size == files[0].size && files[run].sum == files[0].sum)
+	while (run < count && files[run].size == files[0].size &&
+	       files[run].checksum == files[0].checksum)
 		run++;
 	return run;
 }
@@ -42,7 +43,7 @@ static int read_files(struct dataset *dataset, const uint32_t *entries, uint32_t
 		dataset_entry(dataset, entries[i], &entry);
 		files[i].entry = entries[i];
 		files[i].size = entry.size;
-		r = summary_sum(dataset, entries[i], &files[i].sum);
+		r = summary_checksum(dataset, entries[i], &files[i].checksum);
 	}
 	return r;
 }
@@ -89,11 +90,11 @@ static int add_group(const struct dataset *dataset, const struct classes *classe
 	const struct duplicate_file *files = duplicates->files + first;
 	const struct duplicate_group group = {
 		.first = first, .count = count, .reach = reach_of(classes, files, count)};
-	struct duplicate_sum *sum = &duplicates->sums[group.reach];
+	struct duplicate_total *total = &duplicates->totals[group.reach];
 
-	sum->groups++;
-	sum->files += count;
-	sum->bytes += bytes_of(dataset, files, count);
+	total->groups++;
+	total->files += count;
+	total->bytes += bytes_of(dataset, files, count);
 	return buf_add(groups, &group, sizeof(group));
 }
 
@@ -177,16 +178,16 @@ int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset
 	int r = 0;
 
 	for (unsigned reach = 0; r == 0 && reach < DUPLICATE_REACHES; reach++) {
-		const struct duplicate_sum *sum = &duplicates->sums[reach];
+		const struct duplicate_total *total = &duplicates->totals[reach];
 		uint64_t listed = 0;
 
-		if (sum->groups == 0)
+		if (total->groups == 0)
 			continue;
 		json_object(json, NULL);
 		json_string(json, "kind", names[reach]);
-		json_u64(json, "count", sum->groups);
-		json_u64(json, "files", sum->files);
-		json_u64(json, "bytes", sum->bytes);
+		json_u64(json, "count", total->groups);
+		json_u64(json, "files", total->files);
+		json_u64(json, "bytes", total->bytes);
 		json_array(json, "items");
 		for (uint64_t i = 0; r == 0 && i < duplicates->group_count; i++)
 			if (duplicates->groups[i].reach == reach && listed++ < DUPLICATES_LISTED)

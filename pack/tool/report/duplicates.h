@@ -22,7 +22,7 @@ enum duplicate_reach {
 };
 
 struct duplicate_file {
-	uint64_t size, sum;
+	uint64_t size, checksum;
 	uint32_t entry;
 };
 
@@ -31,16 +31,16 @@ struct duplicate_group {
 	enum duplicate_reach reach;
 };
 
-struct duplicate_sum {
+struct duplicate_total {
 	uint64_t groups, files; /* files: all copies */
 	uint64_t bytes;		/* that the copies take without the first of each group */
 };
 
 struct duplicates {
-	struct duplicate_file *files;	/* all, by size, sum, entry */
+	struct duplicate_file *files;	/* all, by size, checksum, entry */
 	struct duplicate_group *groups; /* by reach, the worst first; then by their first entry */
 	uint64_t group_count;
-	struct duplicate_sum sums[DUPLICATE_REACHES];
+	struct duplicate_total totals[DUPLICATE_REACHES];
 };
 
 /* Among `count` entries that are files, or hard links to files, in index order. Memory: 24 bytes an

@@ -56,15 +56,19 @@ static void found_bad(struct item *item, int error, const struct err *err)
 	check_found(&item->finding, damage, false, "%s", err_text(err, error));
 }
 
+static void inspect_head(struct item *item, const void *data, size_t len)
+{
+	if (len > 0)
+		image_inspect(data, len < IMAGE_HEAD ? len : IMAGE_HEAD, &item->image);
+}
+
 static void take_made(struct item *item, struct buf *made)
 {
-	size_t head = made->len < IMAGE_HEAD ? made->len : IMAGE_HEAD;
-
 	buf_release(&item->bytes);
 	item->bytes = *made;
 	*made = BUF_INIT;
 	item->is_made = true;
-	image_inspect((const uint8_t *)item->bytes.data, head, &item->image);
+	inspect_head(item, item->bytes.data, item->bytes.len);
 }
 
 static void transform(const struct create *create, struct item *item)
@@ -306,6 +310,7 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 	if (item_is_large(item))
 		return;
 	create->import->ops->read(create->import, worker, item);
+	inspect_head(item, item->bytes.data, item->bytes.len);
 	decoded = item->error ? 0 : decoded_size(create, item);
 	if (decoded)
 		pipeline_charge(run->pipeline, worker, decoded);
@@ -415,11 +420,31 @@ static int store_once(struct create *create, struct item *item, struct err *err)
 	return r < 0 ? r : entry_table_add(&create->stored, item->hash, item->id);
 }
 
+/* A large file, which is looked at while it is stored. */
+struct large_read {
+	struct item *item;
+	struct builder_source from;
+	bool begun;
+};
+
+static int read_large_file(void *context, void *buf, size_t len)
+{
+	struct large_read *large = context;
+	int r = large->from.read(large->from.context, buf, len);
+
+	if (r == 0 && !large->begun)
+		inspect_head(large->item, buf, len);
+	large->begun = true;
+	return r;
+}
+
 /* An error of the source itself is left in item->error. */
 static int store_large(struct create *create, struct item *item, struct err *err)
 {
-	struct builder_source source;
-	int r = create->import->ops->open(create->import, item, &source);
+	struct large_read large = {.item = item};
+	const struct builder_source source = {
+		.read = read_large_file, .context = &large, .size = item->size};
+	int r = create->import->ops->open(create->import, item, &large.from);
 
 	if (r < 0)
 		return 0;
@@ -549,7 +574,10 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 
 int create_store(struct create *create)
 {
+	const struct import *import = create->import;
 	int r = create_run(create, store_item);
 
-	return r == 0 ? create->import->ops->finish(create->import) : r;
+	if (r == 0)
+		r = import_drop_links(create->builder, import->entries, &create->watch);
+	return r == 0 && import->ops->finish ? import->ops->finish(create->import) : r;
 }

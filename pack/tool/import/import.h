@@ -32,22 +32,23 @@ struct import_ops {
 	/* The next file: fills id, path, size and fingerprint. 0; 1 where there is none; what
 	 * the watch returned, -EINTR, -ENOMEM, or what the builder gave (err has its sentence). */
 	int (*next)(struct import *import, struct item *item, struct err *err);
-	/* Reads a file's bytes and image, in any thread: sets item->error where it cannot.
-	 * `worker` as in pipeline.h. Not for large ones. */
+	/* Reads a file's bytes, in any thread: sets item->error where it cannot. `worker` as in
+	 * pipeline.h. Not for large ones. */
 	void (*read)(struct import *import, unsigned worker, struct item *item);
 	/* Makes a large file ready to be read by the builder, between the next() that gave it
 	 * and the following one. 0 or -errno, also in item->error. */
 	int (*open)(struct import *import, struct item *item, struct builder_source *ret);
 	void (*close)(struct import *import, struct item *item);
-	/* Once all files are stored or dropped: what depends on those that were dropped. Results
-	 * as next(). */
+	/* Once all files are stored or dropped, and the links to those: drops what they leave. NULL
+	 * where there is nothing to do. Results as next(). */
 	int (*finish)(struct import *import);
 	void (*free)(struct import *import);
 };
 
 struct import {
 	const struct import_ops *ops;
-	uint64_t entries, files, bytes; /* in all; 0: not known beforehand */
+	uint64_t entries, files,
+		bytes; /* in all; 0: not known beforehand; entries are, at the end */
 	/* Where they are not: bytes of the source that have been read, and that there are; 0: not
 	 * known. */
 	uint64_t position, length;

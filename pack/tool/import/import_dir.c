@@ -67,10 +67,8 @@ static void dir_read(struct import *import, unsigned worker, struct item *item)
 		r = buf_reserve(&item->bytes, item->size);
 	if (r == 0)
 		r = source_read(&source, item->bytes.data, item->size);
-	if (r == 0) {
+	if (r == 0)
 		item->bytes.len = item->size;
-		item->image = source.image;
-	}
 	item->error = r;
 	source_close(&source);
 }
@@ -90,18 +88,10 @@ static void dir_close(struct import *import, struct item *item)
 	struct import_dir *dir = dir_of(import);
 
 	item->error = dir->large.error;
-	item->image = dir->large.image;
 	source_close(&dir->large);
 }
 
 /* --- the end ---------------------------------------------------------------------------- */
-
-static int dir_finish(struct import *import)
-{
-	const struct import_dir_params *params = &dir_of(import)->params;
-
-	return import_drop_links(params->builder, import->entries, params->watch);
-}
 
 static void dir_free(struct import *import)
 {
@@ -119,7 +109,6 @@ static const struct import_ops dir_ops = {
 	.read = dir_read,
 	.open = dir_open,
 	.close = dir_close,
-	.finish = dir_finish,
 	.free = dir_free,
 };
 

@@ -2,7 +2,6 @@
 
 #include "base/bits.h"
 #include "base/scope.h"
-#include "pack/tool/image/image.h"
 #include "pack/tool/import/entry_table.h"
 #include "pack/tool/import/tar.h"
 #include <string.h>
@@ -17,7 +16,6 @@ struct import_tar {
 	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
 			       not wanted */
 	struct item *large; /* being read */
-	bool begun;	    /* its first bytes have been looked at */
 };
 
 /* What take_entry() found: a file, which is to be stored, or nothing of that kind. */
@@ -66,6 +64,7 @@ static int note_path(struct import_tar *tar, const char *path, uint32_t id)
 		return r;
 	memset(tar->lacking.data + tar->lacking.len, 0, id + 1 - tar->lacking.len);
 	tar->lacking.len = id + 1;
+	tar->import.entries = id + 1;
 	return entry_table_add(&tar->by_path, entry_table_hash(path, strlen(path)), id);
 }
 
@@ -335,17 +334,10 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 
 /* --- its bytes -------------------------------------------------------------------------- */
 
-static void inspect_head(struct item *item, const void *data, size_t len)
-{
-	if (len > 0)
-		image_inspect(data, len < IMAGE_HEAD ? len : IMAGE_HEAD, &item->image);
-}
-
+/* It has been read where it came. */
 static void tar_import_read(struct import *import, unsigned worker, struct item *item)
 {
-	(void)import;
-	(void)worker;
-	inspect_head(item, item->bytes.data, item->bytes.len);
+	(void)import, (void)worker, (void)item;
 }
 
 static int read_large(void *context, void *buf, size_t len)
@@ -356,12 +348,7 @@ static int read_large(void *context, void *buf, size_t len)
 
 	if (r == -EINTR || r == -ENOMEM)
 		tar->large->error = r;
-	if (r < 0)
-		return broken_tar(tar, r, &err);
-	if (!tar->begun)
-		inspect_head(tar->large, buf, len);
-	tar->begun = true;
-	return 0;
+	return r < 0 ? broken_tar(tar, r, &err) : 0;
 }
 
 static int tar_import_open(struct import *import, struct item *item, struct builder_source *ret)
@@ -369,7 +356,6 @@ static int tar_import_open(struct import *import, struct item *item, struct buil
 	struct import_tar *tar = tar_of(import);
 
 	tar->large = item;
-	tar->begun = false;
 	*ret = (struct builder_source){.read = read_large, .context = tar, .size = item->size};
 	return 0;
 }
@@ -407,13 +393,8 @@ static int drop_folders(struct import_tar *tar)
 static int tar_import_finish(struct import *import)
 {
 	struct import_tar *tar = tar_of(import);
-	int r;
 
-	import->entries = tar->lacking.len;
-	r = import_drop_links(tar->params.builder, import->entries, tar->params.watch);
-	if (r == 0 && !filter_wants_all(tar->params.filter))
-		r = drop_folders(tar);
-	return r;
+	return filter_wants_all(tar->params.filter) ? 0 : drop_folders(tar);
 }
 
 /* --- life ------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
-#include "pack/tool/image/image.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,8 +60,6 @@ static int read_piece(struct source *source, void *buf, size_t len)
 		return source_fail(source, (int)n);
 	if ((size_t)n < len)
 		return source_fail(source, -ESTALE);
-	if (source->done == 0)
-		image_inspect(buf, len < IMAGE_HEAD ? len : IMAGE_HEAD, &source->image);
 	source->done += len;
 	return 0;
 }

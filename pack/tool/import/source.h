@@ -6,16 +6,14 @@
 #ifndef PACK_TOOL_IMPORT_SOURCE_H
 #define PACK_TOOL_IMPORT_SOURCE_H
 
-#include "pack/dataset.h"
 #include "pack/write/builder.h"
 
 struct source {
 	int fd;
-	uint64_t size;		    /* expected, bytes */
-	int64_t mtime;		    /* expected, as date.h */
-	uint64_t done;		    /* bytes read */
-	struct dataset_image image; /* known after the first read */
-	int error;		    /* the first one, -errno; -ESTALE: it has changed */
+	uint64_t size; /* expected, bytes */
+	int64_t mtime; /* expected, as date.h */
+	uint64_t done; /* bytes read */
+	int error;     /* the first one, -errno; -ESTALE: it has changed */
 };
 
 /* Opens a file of a directory, through a symbolic link only to `follow` it. 0 or -errno, also in

@@ -190,7 +190,7 @@ void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes)
 	pipeline->charged += bytes;
 }
 
-/* For the items that nobody was woken for. Lock held. */
+/* Wakes threads for the items that are waiting. Lock held. */
 static void wake_for_all(struct pipeline *pipeline)
 {
 	uint64_t waiting = pipeline->put - pipeline->begun;

@@ -69,7 +69,7 @@ static int open_bad_list(struct create *create)
 	if (r == 0)
 		return 0;
 	log_error("%s: %s", path, err_text(&err, r));
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 static int empty_bad_list(const struct create *create)
@@ -81,7 +81,7 @@ static int empty_bad_list(const struct create *create)
 	    ftruncate(fileno(list), 0) == 0)
 		return 0;
 	log_error("%s: %s", create->options.bad_list, strerror(errno));
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 /* Written to the end, or said. */
@@ -93,7 +93,7 @@ static int close_bad_list(struct create *create)
 	if (!list || (fclose(list) == 0 && !failed))
 		return 0;
 	log_error("%s: cannot be written", create->options.bad_list);
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 /* Scripts go on with whatever there is, which may be nothing but a finished pack. */

@@ -89,31 +89,30 @@ int create_options_text(const struct create_options *options, struct buf *text);
 /* --- failures --- */
 
 /* A failure that has been said. */
-#define CREATE_TOLD (-ECANCELED)
-/* The same, of what was asked for in vain: exit status 2. */
+#define CREATE_REPORTED (-ECANCELED)
+/* The same, of a request that is refused: exit status 2. */
 #define CREATE_REFUSED (-EOPNOTSUPP)
 /* The same, of a source that is damaged: exit status 3. */
 #define CREATE_DAMAGED (-ELIBBAD)
 
-/* Says what failed, after the path of the pack, and what can be done, if it has not been said.
- * Returns CREATE_TOLD, or what it was if it has been. */
+/* Says what failed, after the path of the pack, and what can be done, unless that was said. Returns
+ * CREATE_REPORTED, or `error` if it was. */
 int create_fail(struct create *create, int error, const struct err *err);
 
-/* Says so where there seems to be too little room: better before an hour of packing than after it.
- * CREATE_TOLD where even the files' own bytes do not fit, unless options.anyway, as on a filesystem
- * that compresses; else 0. */
+/* Warns where there seems to be too little room. CREATE_REPORTED where even the files' own bytes do
+ * not fit, unless options.anyway, as on a filesystem that compresses; else 0. */
 int create_check_space(struct create *create);
 
 /* --- inputs --- */
 
-/* What is said of inputs while the source is read; hears from the importer. */
+/* Says what the importer reports. */
 struct import_watch create_watch(struct create *create);
 
-/* An input that cannot be read: 0 to go on without it, CREATE_TOLD or -ENOMEM. */
+/* An input that cannot be read: 0 to go on without it, CREATE_REPORTED or -ENOMEM. */
 int create_unreadable(void *create, const char *path, const char *reason);
 
 /* What a check found. Returns 0 where the file shall be packed all the same, 1 where it shall be
- * left out, CREATE_TOLD or -ENOMEM. */
+ * left out, CREATE_REPORTED or -ENOMEM. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding);
 
 /* The damage of what cannot be read, beside those of check.h. */
@@ -133,7 +132,7 @@ int create_find_annotations(struct create *create);
 
 /* --- what comes of it: each returns 0 or -ENOMEM unless it says otherwise --- */
 
-/* Says where the pack's place could serve it better, once its partial file is there. */
+/* Advises on the place of the pack, once its partial file is there. */
 void create_advise(const struct create *create);
 
 /* Says how many links lead out of the pack, and what can be done where they can be followed. */
@@ -144,7 +143,7 @@ int create_name_links(struct create *create);
 int create_name_rest(struct create *create);
 
 /* Gives the pack its name, and says what is in it: in words, and to standard output as JSON where
- * that is asked for. 0, CREATE_TOLD or -ENOMEM. */
+ * that is asked for. 0, CREATE_REPORTED or -ENOMEM. */
 int create_finish(struct create *create);
 /* Says that PACK is there already, and nothing is to be done; or that it was made with other
  * options, or of another folder: some of its files are looked for there, with the same size and
@@ -159,19 +158,21 @@ bool create_say_kept(struct create *create, const char *words);
  * checked and transformed, and not stored. Names those that are bad. 0, CREATE_REFUSED where a file
  * annotates places in images, or as create_run(). */
 int create_dry_run(struct create *create);
-/* Says how large the pack is about to be, and who cannot read it, where images are decoded. */
+/* Where images are stored decoded: says how large the pack will be, about, and which readers cannot
+ * read it. */
 int create_warn_of_bitmaps(struct create *create);
 
 /* What to scan, and how; into create->builder. */
 struct import_dir_params create_folder_params(const struct create *create);
-/* Takes the folder as the importer. 0, CREATE_TOLD, or as import_dir_new(). */
+/* Takes the folder as the importer. 0, CREATE_REPORTED, or as import_dir_new(). */
 int create_open_folder(struct create *create, const struct import_dir_params *params);
 
 /* Brings all files of the importer through the pipeline, and hands them to `use`, in order, which
- * returns 0 to go on. 0, what that returned, CREATE_TOLD, -EINTR where a signal came, -ENOMEM. */
+ * returns 0 to go on. 0, what that returned, CREATE_REPORTED, -EINTR where a signal came, -ENOMEM.
+ */
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item));
 
-/* Stores all files of the importer. 0, CREATE_TOLD, CREATE_DAMAGED, -EINTR where a signal came,
+/* Stores all files of the importer. 0, CREATE_REPORTED, CREATE_DAMAGED, -EINTR where a signal came,
  * -ENOMEM. */
 int create_store(struct create *create);
 

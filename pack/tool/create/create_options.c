@@ -67,7 +67,7 @@ const struct opt_command create_command = {
 	.table = table,
 };
 
-#define JOBS_LEAST 16 /* reads in flight, for what is far away or turns */
+#define JOBS_LEAST 16 /* reads at once, for network storage and hard disks */
 #define JOBS_MOST  256
 
 struct create_options create_options_default(void)
@@ -80,7 +80,7 @@ struct create_options create_options_default(void)
 				       .store = -1};
 }
 
-/* --- what the table cannot tell ----------------------------------------------------------- */
+/* --- beyond the table ------------------------------------------------------------------- */
 
 int create_usage_error(const char *text)
 {

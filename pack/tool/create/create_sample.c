@@ -56,7 +56,7 @@ static void release_builder(struct builder **builder)
 	builder_free(*builder);
 }
 
-/* As another one, but silent. */
+/* The same watch, but silent. */
 static struct import_watch silenced(const struct import_watch *watch)
 {
 	return (struct import_watch){.bad = pass_over,
@@ -77,7 +77,7 @@ static int read_sample(struct create *create, struct create_sample *ret)
 	return r;
 }
 
-/* There is no importer, and is none afterwards. As create_run(). */
+/* Leaves no importer behind. As create_run(). */
 static int take_sample(struct create *create, struct create_sample *ret)
 {
 	struct import_dir_params params = create_folder_params(create);

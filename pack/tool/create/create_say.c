@@ -36,7 +36,7 @@ static int fail_pack(struct create *create, int error, const struct err *err)
 	progress_clear(&create->progress);
 	create->stale |= error == -ESTALE;
 	log_error("%s: %s%s", create->pack, err_text(err, error), way_out(create, error));
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 /* A partial file that cannot be resumed is removed first, so that the message says what is free
@@ -57,7 +57,7 @@ static int fail_full(struct create *create)
 	log_error("%s: the disk is full: %s free%s; %s", create->pack,
 		  size_format(target_free(create->pack), free_text), need,
 		  resumable ? "make room" : "choose another place for PACK");
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 /* Better before an hour of packing than after it. What is in the pack already needs no room. */
@@ -83,12 +83,12 @@ int create_check_space(struct create *create)
 		"%s: about %s needed, only %s free; make room, choose another place for PACK, or "
 		"begin --anyway where the filesystem compresses",
 		create->pack, need_text, free_text);
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 int create_fail(struct create *create, int error, const struct err *err)
 {
-	if (error == CREATE_TOLD || error == CREATE_DAMAGED)
+	if (error == CREATE_REPORTED || error == CREATE_DAMAGED)
 		return error;
 	return error == -ENOSPC && create->builder ? fail_full(create)
 						   : fail_pack(create, error, err);
@@ -100,7 +100,7 @@ static int on_broken(void *context, int error, const struct err *err)
 
 	progress_clear(&create->progress);
 	log_error("%s: %s", create->source, err_text(err, error));
-	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_TOLD;
+	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED;
 }
 
 /* --- inputs --------------------------------------------------------------------------- */
@@ -173,14 +173,14 @@ int create_unreadable(void *context, const char *path, const char *reason)
 		return -ENOMEM;
 	if (create->options.on_bad != ON_BAD_SKIP) {
 		say_of(create, log_error, path, "%s; --on-bad=skip leaves such files out", reason);
-		return CREATE_TOLD;
+		return CREATE_REPORTED;
 	}
 	say_of(create, log_notice, path, "%s; left out", reason);
 	create->counts.skipped++;
 	return 0;
 }
 
-/* What is bad only in the eyes of some is packed without a word. */
+/* A finding that is usable is packed without a notice. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding)
 {
 	const char *text = finding->text;
@@ -195,7 +195,7 @@ int create_found(struct create *create, const char *path, const struct check_fin
 	case ON_BAD_FAIL:
 		say_of(create, log_error, path,
 		       "%s; --on-bad=skip leaves such files out, --on-bad=keep packs them", text);
-		return CREATE_TOLD;
+		return CREATE_REPORTED;
 	case ON_BAD_KEEP:
 		say_of(create, log_notice, path, "%s; packed all the same", text);
 		create->counts.kept++;
@@ -450,7 +450,7 @@ int create_finish(struct create *create)
 	double seconds;
 	int r;
 
-	/* Of millions of files each of these is large, as the last batch and the index are. */
+	/* With millions of files each of these is large, as are the last batch and the index. */
 	import_free(steal_ptr(&create->import));
 	entry_table_release(&create->stored);
 	malloc_trim(0);
@@ -494,7 +494,7 @@ static int is_in_source(const struct create *create, struct dataset *dataset, ui
 	if (r < 0)
 		return r;
 	dataset_entry(dataset, number, &entry);
-	/* What cannot be looked at proves nothing. */
+	/* What cannot be read proves nothing. */
 	if (fstatat(create->root, path->data, &st, 0) < 0)
 		return errno != ENOENT && errno != ENOTDIR;
 	return S_ISREG(st.st_mode) && st.st_mtim.tv_sec == attr.mtime.tv_sec &&
@@ -502,7 +502,7 @@ static int is_in_source(const struct create *create, struct dataset *dataset, ui
 	       (create->transforms || (uint64_t)st.st_size == entry.size);
 }
 
-/* 0, CREATE_TOLD or -errno. */
+/* 0, CREATE_REPORTED or -errno. */
 static int check_same_source(const struct create *create, struct dataset *dataset)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -521,10 +521,10 @@ static int check_same_source(const struct create *create, struct dataset *datase
 		"%s: finished already, but not of %s as it is now: '%s' differs; --force without "
 		"--resume replaces it",
 		create->pack, create->source, path.data);
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
-/* 0, CREATE_TOLD or -ENOMEM. */
+/* 0, CREATE_REPORTED or -ENOMEM. */
 static int check_same_options(const struct create *create, const struct dataset_info *info)
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT;
@@ -538,7 +538,7 @@ static int check_same_options(const struct create *create, const struct dataset_
 		"%s: finished already, but made with other options, which 'foldpack info' shows; "
 		"--force without --resume replaces it",
 		create->pack);
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 static int check_same(const struct create *create, struct dataset *dataset)

@@ -47,7 +47,7 @@ static bool may_touch(const struct create *create, const char *path)
 	return globs->count == 0;
 }
 
-/* What cannot be transformed is damaged, or too large for anybody. */
+/* What cannot be transformed is damaged, or too large to decode. */
 static void found_bad(struct item *item, int error, const struct err *err)
 {
 	const char *damage = error == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT;
@@ -101,7 +101,7 @@ static void shape(const struct create *create, struct item *item)
 
 /* --- annotations -------------------------------------------------------------------------- */
 
-#define ANNOTATIONS_LOOKED_AT 1000 /* of millions of files with such names the first tell */
+#define ANNOTATIONS_LOOKED_AT 1000 /* of millions of such files the first are enough */
 
 int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
 {
@@ -227,7 +227,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 }
 
 /* Whether the next file was packed or left out before an interruption: 1 (it has been counted and
- * listed), 0, CREATE_TOLD, or as builder_resumed(). */
+ * listed), 0, CREATE_REPORTED, or as builder_resumed(). */
 static int is_resumed(struct create *create, struct item *item)
 {
 	struct builder_past past;
@@ -267,7 +267,7 @@ static void free_item(struct item *item)
 	free(item);
 }
 
-/* What the importer found bad is listed, however the run ended. */
+/* Bad inputs are listed however the run ended. */
 static void drop_unstored(void *context, void *item)
 {
 	struct store_run *run = context;
@@ -285,7 +285,8 @@ static void run_release(struct store_run *run)
 	buf_release(&run->listed);
 }
 
-/* The bytes that a JPEG takes where it is stored decoded, often a hundred times its own; else 0. */
+/* The bytes that a JPEG takes once decoded, often a hundred times its own; 0 where it stays as it
+ * is. */
 static uint64_t decoded_size(const struct create *create, const struct item *item)
 {
 	struct dataset_image image = item->image;
@@ -293,7 +294,7 @@ static uint64_t decoded_size(const struct create *create, const struct item *ite
 	if (!transform_decodes(&create->how) || image.kind != IMAGE_JPEG ||
 	    !may_touch(create, item->path.data))
 		return 0;
-	/* Its size may come after a long profile. */
+	/* The size may come after a long profile. */
 	if (image.width == 0)
 		image_inspect((const uint8_t *)item->bytes.data, item->bytes.len, &image);
 	transform_size(&create->how, &image.width, &image.height);
@@ -328,7 +329,7 @@ static uint64_t item_cost(const struct item *item)
 	return item_is_large(item) ? UINT64_MAX : item->size + ITEM_COST;
 }
 
-/* Asks the importer for the next file. What it finds bad on the way is listed in its turn. */
+/* Asks the importer for the next file. Bad inputs that it meets are listed with that file. */
 static int ask_import(struct store_run *run, struct item *item)
 {
 	struct create *create = run->create;
@@ -379,7 +380,7 @@ static int feed(struct store_run *run)
 			return r;
 		run->next = NULL;
 		pipeline_put(run->pipeline, item, item_cost(item));
-		/* It is to be read before the importer goes on. */
+		/* It must be read before the importer goes on. */
 		if (item_is_large(item))
 			return 0;
 	}
@@ -569,7 +570,7 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 		return r;
 	progress_clear(&create->progress);
 	log_error("%s", err.text);
-	return CREATE_TOLD;
+	return CREATE_REPORTED;
 }
 
 int create_store(struct create *create)

@@ -12,7 +12,7 @@
  * name for a file); or what opening the pack's directory gave. err has the sentence. */
 int target_check(const char *path, int source, struct err *err);
 
-/* Whether one of the files that packing to `pack` writes is at `path`, or would be. */
+/* Whether `path` is, or would be, one of the files that packing to `pack` writes. */
 bool target_is_of(const char *path, const char *pack);
 
 /* Whether a file at `path` could be written, and made where there is none: 0 or -errno. Makes

@@ -1,4 +1,4 @@
-/* Files that say where in an image things are. They no longer fit images that are resized.
+/* Files that say where in an image objects are. They no longer fit images that are resized.
  *
  * Recognised by the suffix of the name and the first bytes; this can be wrong. Pure, thread-safe;
  * any bytes give an answer. */

@@ -131,8 +131,8 @@ static uint64_t gif_colours(uint8_t flags)
 	return flags & 0x80 ? (uint64_t)3 << ((flags & 7) + 1) : 0;
 }
 
-/* Behind the sub-blocks at `at`: each begins with its length, 0 is the last. Beyond the end of the
- * file where that comes first. */
+/* Where the sub-blocks at `at` end: each begins with its length, 0 is the last. Beyond the end of
+ * the file if that comes first. */
 static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
 {
 	while (bytes_have(file, at, 1) && file->data[at] != 0)
@@ -140,7 +140,7 @@ static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
 	return at + 1;
 }
 
-/* Behind the block at `at`, whose first byte is its kind; 0 where that is none. Zeros between
+/* Where the block at `at` ends, whose first byte is its kind; 0 where that is none. Zeros between
  * blocks are common, and skipped. */
 static uint64_t gif_next(const struct bytes *file, uint64_t at)
 {
@@ -545,7 +545,7 @@ static int check_unknown(enum check_level level, enum format_image named, const 
 
 /* --- all of it ------------------------------------------------------------------------ */
 
-/* The second half of what there is to say about an image that is sound so far. */
+/* What can still be wrong with an image that is sound. */
 static int check_name(enum format_image named, const struct dataset_image *image,
 		      struct check_finding *ret)
 {

@@ -44,9 +44,9 @@ struct check_finding {
 	char text[160];	    /* a sentence: lower case, no full stop, without the path */
 };
 
-/* 0: good; 1: *ret says what is wrong; -ENOMEM. Of several findings the one that is not usable is
- * told, else the first. `data` is the whole file; `path` is only for its extension. Thread-safe,
- * silent. */
+/* 0: good; 1: *ret says what is wrong; -ENOMEM. Of several findings one that is not usable is
+ * reported, else the first. `data` is the whole file; `path` is only for its extension.
+ * Thread-safe, silent. */
 int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
 		struct check_finding *ret);
 

@@ -7,7 +7,7 @@
 #include "pack/tool/image/jpeg.h"
 #include <strings.h>
 
-/* Half a size is none. */
+/* A size with one side only is none. */
 static void set_size(struct dataset_image *image, uint32_t width, uint32_t height)
 {
 	if (width == 0 || height == 0)

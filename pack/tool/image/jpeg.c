@@ -160,7 +160,7 @@ void jpeg_writer_release(struct jpeg_writer *writer)
 
 /* --- the size alone --------------------------------------------------------------------- */
 
-/* Warnings and traces about damaged data: nobody wants them here. */
+/* Warnings about damaged data are ignored here. */
 static void ignore(j_common_ptr jpeg, int level)
 {
 	(void)jpeg;
@@ -306,7 +306,7 @@ static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
 	}
 }
 
-/* Finishing reads up to the end of the image: what is cut off shows there at the latest. */
+/* Finishing reads to the end of the image, and so finds what is cut off. */
 static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_t len,
 			  uint32_t shrink, struct pixels *pixels)
 {

@@ -9,8 +9,8 @@
 
 #include <jerror.h>
 
-/* Some encoders leave a byte or two between scan and marker. More are what a decoder has not used
- * that lost its way. */
+/* Some encoders leave a byte or two between scan and marker. More are left by a decoder that has
+ * lost its way. */
 #define STRAY_BYTES 4
 
 #define TEXT_BYTES sizeof(((struct check_finding *)NULL)->text)
@@ -130,8 +130,8 @@ static void check_error(j_common_ptr jpeg)
 	fail(checker, damage_of(jpeg->err->msg_code), "JPEG: %s", reason_text(checker, why));
 }
 
-/* Left-over bytes before a marker, or before the one that stands in for a missing one: then it is
- * told what that lacks. */
+/* Left-over bytes before a marker. Where the marker is the one that check_end() has put in, the
+ * file has ended too early. */
 static void on_stray_bytes(struct checker *checker)
 {
 	if (checker->ended && checker->part == IN_HEADER)

@@ -1,8 +1,8 @@
 /* Images made smaller, or quicker to read, on their way into a pack.
  *
- * Only JPEGs in grey or colour are touched: what is none (PNG masks among them), CMYK and YCCK
- * stay what they are, byte for byte. So do images that nothing is to be done about: those that
- * are small enough already stay unless `store` says otherwise. Nothing is ever enlarged.
+ * Only grey and colour JPEGs are changed. Everything else (PNG masks, CMYK, YCCK) stays as it is,
+ * byte for byte, and so do images that are small enough already, unless `store` says otherwise.
+ * Nothing is ever enlarged.
  *
  * Smaller is what torchvision's Resize does: the shorter side becomes `resize`, then the longer one
  * `max_side` where it is still longer. The filter is a triangle over all pixels that a new one

@@ -1,9 +1,8 @@
 /* Descriptors of the directories of a tree, for work that goes through it in order.
  *
- * Keeps the way from the root to the current directory open, so that going on to a
- * neighbour opens one directory, and no path is ever looked up as a whole: symbolic links
- * on the way are refused (-ELOOP or -ENOTDIR) unless they are to be followed, and no path is too
- * long. */
+ * Keeps the directories from the root to the current one open, so that moving to a sibling opens
+ * one directory. No path is ever looked up as a whole: symbolic links in it are refused (-ELOOP or
+ * -ENOTDIR) unless they are to be followed, and no path is too long. */
 #ifndef PACK_TOOL_IMPORT_DIRSTACK_H
 #define PACK_TOOL_IMPORT_DIRSTACK_H
 

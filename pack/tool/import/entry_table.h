@@ -1,6 +1,6 @@
-/* Entries by a hash of 32 bits, which proves nothing: entries that have it are compared. All zero
- * is empty. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread looks
- * and adds; any may hash. */
+/* Finds entries by a hash of 32 bits. Equal hashes prove nothing: the entries are compared. All
+ * zero is empty. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread
+ * finds and adds; any may hash. */
 #ifndef PACK_TOOL_IMPORT_ENTRY_TABLE_H
 #define PACK_TOOL_IMPORT_ENTRY_TABLE_H
 

@@ -1,9 +1,9 @@
 /* Which paths of a source are wanted: --include and --exclude.
  *
- * A pattern (fnmatch(3)) without a slash is matched with the last component of a path, one with
- * a slash against the whole path from the root, where `*` stops at slashes and `**` does not; a
- * slash at its beginning only says so. What matches an exclude is left out, a directory with all
- * that is in it. Where there are includes, a file must match one of them. Pure. */
+ * A pattern (fnmatch(3)) without a slash is matched with the last component of a path, one with a
+ * slash against the whole path from the root, where `*` stops at slashes and `**` does not; a slash
+ * at its beginning has no other effect. What matches an exclude is left out, a directory with
+ * everything in it. Where there are includes, a file must match one of them. Pure. */
 #ifndef PACK_TOOL_IMPORT_FILTER_H
 #define PACK_TOOL_IMPORT_FILTER_H
 

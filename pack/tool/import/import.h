@@ -1,8 +1,7 @@
 /* Where the files of a new pack come from: a folder (import_dir.h) or an archive.
  *
- * An importer adds to the builder all entries that have no bytes of their own, and hands out
- * the files, which it adds too, in the order in which they are to be stored. That order, and
- * what is added, depends on the source and the options only. */
+ * An importer adds every entry to the builder, and hands out the files in the order in which they
+ * are to be stored. The order, and what is added, depend on the source and the options only. */
 #ifndef PACK_TOOL_IMPORT_IMPORT_H
 #define PACK_TOOL_IMPORT_IMPORT_H
 
@@ -10,8 +9,8 @@
 
 struct import;
 
-/* How the owner hears of what cannot be packed; paths are relative to the source, "" being the
- * source itself. */
+/* Reports what cannot be packed to the owner. Paths are relative to the source; "" is the source
+ * itself. */
 struct import_watch {
 	/* An input that cannot be read: it is left out. Returns 0 to go on, else what the
 	 * importer shall return. */
@@ -20,10 +19,10 @@ struct import_watch {
 	void (*special)(void *context, const char *path, const char *what);
 	/* An input that the options leave out, though its own path does not say so. */
 	void (*left_out)(void *context, const char *path, const char *reason);
-	/* The source as a whole cannot be read any further, so that nothing can come of it. Returns
-	 * what the importer shall return. */
+	/* The source cannot be read any further: there will be no pack. Returns what the importer
+	 * shall return. */
 	int (*broken)(void *context, int error, const struct err *err);
-	/* Now and then while it looks around, with the number of entries found; as bad(). */
+	/* From time to time during a scan, with the number of entries found so far; as bad(). */
 	int (*tick)(void *context, uint64_t entries);
 	void *context;
 };
@@ -60,12 +59,12 @@ static inline void import_free(struct import *import)
 		import->ops->free(import);
 }
 
-/* What a file has to have kept for its bytes to be taken for the same. */
+/* A file that has kept its fingerprint is taken for unchanged. */
 uint64_t import_fingerprint(const struct buf *path, uint64_t size, struct timespec mtime,
 			    mode_t mode);
 
-/* Leaves out the further names of files that were left out, which have no bytes either, and tells
- * the watch. 0, -ENOMEM, or what the watch returned. */
+/* Leaves out the further names of files that were left out, and reports them. 0, -ENOMEM, or what
+ * the watch returned. */
 int import_drop_links(struct builder *builder, uint64_t entries, const struct import_watch *watch);
 
 #endif

@@ -34,7 +34,7 @@ static int bad_input(struct import_tar *tar, const char *path, const char *reaso
 	return r < 0 ? r : TAKEN;
 }
 
-/* The tar itself: nothing more will come out of it. */
+/* The tar itself cannot be read any further. */
 static int broken_tar(struct import_tar *tar, int error, const struct err *err)
 {
 	const struct import_watch *watch = tar->params.watch;
@@ -96,8 +96,8 @@ static int add_entry(struct import_tar *tar, const struct tar_entry *entry,
 	return r;
 }
 
-/* Makes the folders on the way to an entry that no member has told: *ret is the innermost. 0; TAKEN
- * where one of them is not wanted, or is no folder; or a failure. */
+/* Makes those folders on the path of an entry that have had no member; *ret is the innermost. 0;
+ * TAKEN where one of them is not wanted, or is no folder; or a failure. */
 static int make_folders(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret,
 			struct err *err)
 {
@@ -169,7 +169,7 @@ static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 	return 0;
 }
 
-/* The file of a hard link has not come, or is not wanted: then neither are its bytes. */
+/* A hard link whose file has not come, or is not wanted. */
 static int lack_file(struct import_tar *tar, const struct tar_entry *entry)
 {
 	const struct import_watch *watch = tar->params.watch;
@@ -289,7 +289,7 @@ static int take_entry(struct import_tar *tar, const struct tar_entry *entry, uin
 
 /* --- the next file ---------------------------------------------------------------------- */
 
-/* The bytes come now or never. */
+/* Its bytes can be read only now. */
 static int read_file(struct import_tar *tar, struct item *item)
 {
 	struct err err = {0};
@@ -334,7 +334,7 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 
 /* --- its bytes -------------------------------------------------------------------------- */
 
-/* It has been read where it came. */
+/* tar_import_next() has read it. */
 static void tar_import_read(struct import *import, unsigned worker, struct item *item)
 {
 	(void)import, (void)worker, (void)item;
@@ -368,8 +368,8 @@ static void tar_import_close(struct import *import, struct item *item)
 
 /* --- the end ---------------------------------------------------------------------------- */
 
-/* Folders in which nothing is wanted are not wanted either, as in a folder that is packed. A folder
- * has a smaller number than what is in it. */
+/* Drops the folders in which nothing is wanted, as a scan does. A folder has a smaller number than
+ * what is in it. */
 static int drop_folders(struct import_tar *tar)
 {
 	struct builder *builder = tar->params.builder;
@@ -418,7 +418,7 @@ static const struct import_ops tar_ops = {
 	.free = tar_import_free,
 };
 
-/* Of a pipe nobody knows. */
+/* 0: not known, of a pipe. */
 static uint64_t length_of(int fd)
 {
 	off_t at = lseek(fd, 0, SEEK_CUR);

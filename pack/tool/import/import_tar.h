@@ -1,9 +1,10 @@
 /* A tar (tar.h) as the source of a pack: read once, from front to back, so that files are stored in
  * the order in which they come, and nothing is known of them beforehand.
  *
- * A tar can say what a folder cannot: of a path that comes again, not as a folder, the first stays
- * and the others are bad inputs, as are hard links to files that have not come, what lies below a
- * path that is no folder, and sparse files with more than IMPORT_TAR_HOLES bytes of holes. */
+ * A tar can have what a folder cannot. Where a path comes again, other than as a folder, the first
+ * entry stays and the others are bad inputs. So are hard links to files that have not come, entries
+ * below a path that is no folder, and sparse files with more than IMPORT_TAR_HOLES bytes of holes.
+ * Folders without a member are made. */
 #ifndef PACK_TOOL_IMPORT_IMPORT_TAR_H
 #define PACK_TOOL_IMPORT_IMPORT_TAR_H
 

@@ -13,8 +13,8 @@
 #include "pack/tool/image/check.h"
 #include "pack/write/builder.h"
 
-/* Larger files are not held in memory as a whole: they are read while they are stored, one at a
- * time, and not looked at. */
+/* Larger files are never in memory as a whole: they are read while they are stored, one at a time,
+ * and neither checked nor changed. */
 #define ITEM_LARGE (64 * MIB)
 
 struct item {

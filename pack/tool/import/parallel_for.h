@@ -1,7 +1,7 @@
 /* A loop over 0 to count - 1, in several threads where that is faster.
  *
- * The caller's thread begins alone, in order. Once one number has taken longer than starting
- * threads costs, because it waited for a disk or a server, they help: each takes the next number.
+ * The caller's thread begins alone, in order. Once one number has taken longer than it costs to
+ * start threads, because it waited for a disk or a server, others help: each takes the next number.
  */
 #ifndef PACK_TOOL_IMPORT_PARALLEL_FOR_H
 #define PACK_TOOL_IMPORT_PARALLEL_FOR_H

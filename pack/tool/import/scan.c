@@ -48,10 +48,10 @@ struct scan_level {
 
 #define NOT_ADDED UINT32_MAX
 
-/*	names -> [each looked at: by any thread, in the order of inodes] -> sorted -> entries
+/* names -> [each looked at: by any thread, in the order of inodes] -> sorted -> entries
  *
- * The table of inodes is read once through where nothing of it is in memory, and a server is
- * asked for many at a time. */
+ * On a disk the table of inodes is then read once, from front to back; a server is asked for many
+ * inodes at a time. */
 struct scan {
 	const struct scan_params *params;
 	const struct filter *filter; /* NULL: everything is wanted */
@@ -150,7 +150,7 @@ static int ask_wanted(struct scan *scan, const struct scan_level *level, const c
 /* --- one directory: its names ------------------------------------------------------------- */
 
 /* Whether a name comes with what it is. */
-static bool tells_type(const struct scan *scan, const struct dirent *found)
+static bool knows_type(const struct scan *scan, const struct dirent *found)
 {
 	return found->d_type != DT_UNKNOWN && !(scan->params->follow && found->d_type == DT_LNK);
 }
@@ -169,12 +169,12 @@ static int add_item(const struct scan *scan, const struct dirent *found, struct 
 		.name = strdup(found->d_name),
 		.inode.ino = found->d_ino,
 		.error = valid ? 0 : -ENAMETOOLONG,
-		.wanted = !scan->filter || tells_type(scan, found),
+		.wanted = !scan->filter || knows_type(scan, found),
 	};
 	return more[items->count++].name ? 0 : -ENOMEM;
 }
 
-/* Not to look at what is not wanted spares reading its inode. */
+/* What is not wanted is skipped here, before its inode is read. */
 static int take_item(struct scan *scan, const struct dirent *found, const struct scan_level *level,
 		     struct scan_items *items)
 {
@@ -183,12 +183,12 @@ static int take_item(struct scan *scan, const struct dirent *found, const struct
 
 	if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0)
 		return 0;
-	if (scan->filter && tells_type(scan, found))
+	if (scan->filter && knows_type(scan, found))
 		r = ask_wanted(scan, level, found->d_name, found->d_type == DT_DIR, &wanted);
 	return r == 0 && wanted ? add_item(scan, found, items) : r;
 }
 
-/* 0; 1 where the directory cannot be read to its end, which has been said; or a failure. */
+/* 0; 1 where the directory cannot be read to its end, which has been reported; or a failure. */
 static int read_names(struct scan *scan, DIR *stream, const struct scan_level *level,
 		      struct scan_items *items)
 {
@@ -256,7 +256,7 @@ static void look_at_all(struct scan *scan, int directory, struct scan_items *ite
 	qsort(items->items, items->count, sizeof(*items->items), compare_items);
 }
 
-/* Whether an item is packed: 1, 0 (what speaks against it has been said), or a failure. */
+/* Whether an item is packed: 1, 0 (the reason has been reported), or a failure. */
 static int check_item(struct scan *scan, const struct scan_level *level, struct scan_item *item)
 {
 	mode_t mode = item->mode;
@@ -328,7 +328,7 @@ static int add_level(struct scan *scan, struct scan_level *level)
 		       : append_entry(scan, level->above, level->item, &entry, &level->id);
 }
 
-/* A further name of a file that was met before is a hard link to it. */
+/* A further name of a file is a hard link to it. */
 static int append_file(struct scan *scan, struct scan_level *level, const struct scan_item *item)
 {
 	struct builder_entry entry = {.kind = FORMAT_FILE, .size = item->size};
@@ -359,7 +359,7 @@ static int append_link(struct scan *scan, struct scan_level *level, const struct
 	return append_entry(scan, level, item, &entry, &id);
 }
 
-/* A link to a directory above it has no end. */
+/* A link to a directory above it would never end. */
 static bool is_loop(const struct scan_level *level, const struct inode_id *inode)
 {
 	for (; level; level = level->above)

@@ -14,8 +14,7 @@
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import.h"
 
-/* Where the stat of one inode takes longer, it waits for a disk or a server, and asking for many at
- * once is faster. */
+/* A stat that takes longer waits for a disk or a server: then many at once are faster. */
 #define SCAN_PATIENCE_NS ((uint64_t)50000)
 
 /* All that is pointed to stays the caller's. */
@@ -28,8 +27,8 @@ struct scan_params {
 	 * says of a name whether it is a directory. A directory that holds only what is not wanted
 	 * does not become an entry. */
 	const struct filter *filter;
-	/* Hears of everything in the caller's thread: bad() of a name that is left out, or a
-	 * directory that stays empty. */
+	/* Called in the caller's thread: bad() for a name that is left out, or a directory that
+	 * stays empty. */
 	const struct import_watch *watch;
 	struct builder *builder; /* has its root alone */
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Between two of these a signal is noticed. */
+/* Signals are checked between two of these. */
 #define READ_PIECE ((size_t)64 << 20)
 
 static int source_fail(struct source *source, int error)

@@ -1,5 +1,5 @@
-/* One file of the source, read for packing: straight into the buffer that it is stored from,
- * with one open, one fstat and as few reads as there are buffers.
+/* One file of the source, read for packing: straight into the buffer that it is stored from, with
+ * one open, one fstat and one read a buffer.
  *
  * What is read must be what the scan saw: a file of another size or time is refused with
  * -ESTALE, so that no pack holds half of an old and half of a new file. */
@@ -22,8 +22,8 @@ int source_open(struct source *source, int directory, const char *name,
 		const struct builder_entry *expected, bool follow);
 void source_close(struct source *source);
 
-/* Fills buf with the next len bytes: a builder_source's read, `context` is the source. The
- * last read, which may be empty, also looks whether the file is still what it was. */
+/* Fills buf with the next len bytes: a builder_source's read, `context` is the source. The last
+ * read, which may be empty, also checks that the file is unchanged. */
 int source_read(void *context, void *buf, size_t len);
 
 /* The sentence for a source's error. */

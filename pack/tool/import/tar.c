@@ -112,7 +112,7 @@ static void say_unsupported(struct tar *tar)
 		inner ? "'" : "", tar->path.data, inner ? "': " : "", reason);
 }
 
-/* Every later call fails, too. Damage is said with its place: `where` names it before a path. */
+/* Every later call fails, too. Damage is reported with its place: `where` comes before the path. */
 static int tar_fail(struct tar *tar, int error, const char *where)
 {
 	const char *reason = err_text(&tar->err, error);
@@ -129,7 +129,7 @@ static int tar_fail(struct tar *tar, int error, const char *where)
 	return error;
 }
 
-static int tell_failure(const struct tar *tar, struct err *err)
+static int repeat_failure(const struct tar *tar, struct err *err)
 {
 	if (tar->err.text[0])
 		err_set(err, tar->error, "%s", tar->err.text);
@@ -186,8 +186,9 @@ static int become_folder(struct tar *tar, size_t stem)
 	return buf_adds(&tar->folder, tar->path.data);
 }
 
-/* Whether the file in hand may be a tar, by all that can be known without reading it: how long its
- * path is without the suffix, or 0. Holes have no end, and would be read as the end of a tar. */
+/* Whether the file in hand may be a tar, as far as that can be known without reading it: the length
+ * of its path without the suffix, or 0. A sparse file is none: its holes may be endless, and would
+ * be read as the end of a tar. */
 static size_t stem_of_tar(const struct tar *tar)
 {
 	if (tar->depth == TAR_DEPTH || tar->entry.holes > 0)
@@ -241,7 +242,7 @@ static int set_target(struct tar *tar, const char *name, const char **ret_fault)
 	return r;
 }
 
-/* An entry that no pack can hold keeps the path that the tar gives it. */
+/* An entry that no pack can hold keeps its path from the tar. */
 static int become_unfit(struct tar *tar, const char *name, const char *fault)
 {
 	tar->path.len = 0;
@@ -264,7 +265,7 @@ static const char *entry_fault(const struct tar *tar)
 	return NULL;
 }
 
-/* Makes an entry of what its level says. */
+/* Turns a member of a level into an entry. */
 static int take_member(struct tar *tar, const struct tar_entry *member)
 {
 	const char *fault = NULL;
@@ -335,7 +336,7 @@ int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err)
 	tar->end = r == 1;
 	if (r == 0)
 		*ret = tar->entry;
-	return r < 0 ? tell_failure(tar, err) : r;
+	return r < 0 ? repeat_failure(tar, err) : r;
 }
 
 /* --- bytes ------------------------------------------------------------------------------- */
@@ -347,7 +348,7 @@ static int refill(struct tar *tar)
 
 	if (n < 0)
 		return tar_fail(tar, (int)n, "damaged within");
-	/* A level never has fewer bytes than the size that it gave. */
+	/* A level always has as many bytes as it said. */
 	if (n == 0)
 		return tar_fail(tar, -EIO, "damaged within");
 	tar->left = block;
@@ -381,7 +382,7 @@ int tar_read(struct tar *tar, void *buf, size_t len, struct err *err)
 		if (piece == 0)
 			r = refill(tar);
 	}
-	return r < 0 ? tell_failure(tar, err) : 0;
+	return r < 0 ? repeat_failure(tar, err) : 0;
 }
 
 uint64_t tar_position(const struct tar *tar)
@@ -429,7 +430,7 @@ int tar_new(int fd, struct tar **ret, struct err *err)
 		*ret = steal_ptr(&tar);
 		return 0;
 	}
-	r = r == TAR_LEVEL_NONE ? no_tar(tar, err) : tell_failure(tar, err);
+	r = r == TAR_LEVEL_NONE ? no_tar(tar, err) : repeat_failure(tar, err);
 	tar_free(steal_ptr(&tar));
 	return r;
 }

@@ -3,13 +3,12 @@
  *	tar_new -> tar_next -> tar_read (a file's bytes) -> tar_next -> ... -> tar_free
  *
  * The tar may be ustar, pax, GNU or old, plain or compressed by gzip, bzip2, xz, zstd or lz4, or
- * several one after the other. A member whose name says that it is a tar, compressed or not, and
- * which is one, is read as the folder of that name without the suffix: n01440764.tar in ILSVRC's
- * train.tar becomes n01440764/. So are tars in it, TAR_DEPTH levels in all.
+ * several one after the other. A member that is a tar, compressed or not, and is named as one, is
+ * read as a folder of that name without the suffix: n01440764.tar in ILSVRC's train.tar becomes
+ * n01440764/. So are tars inside it, TAR_DEPTH levels in all.
  *
- * Nothing is promised about the order, nor that a path comes once, nor that a folder comes at all:
- *a tar has its members as they were appended, and says of a path that comes again what it is from
- * then on. A hard link may name what is not there.
+ * Members come in the order of the tar. A path may come several times, and a folder not at all; a
+ * hard link may name a file that is not there.
  *
  * Memory: a few blocks of 256 KiB and what decompressing takes, whatever the tar says; for a moment
  * up to TAR_REPLAY_MAX, to find out whether a member is a tar. One thread. */
@@ -70,8 +69,8 @@ void tar_free(struct tar *tar); /* NULL is fine */
  * or what reading fd gave. After a failure it is the same again. */
 int tar_next(struct tar *tar, struct tar_entry *ret, struct err *err);
 
-/* Fills buf with the next len bytes of the file in hand, which has them. Errors as tar_next().
- * What is not read is passed over. */
+/* Fills buf with the next len bytes of the file in hand, which has them. Errors as tar_next(). What
+ * is not read is skipped. */
 int tar_read(struct tar *tar, void *buf, size_t len, struct err *err);
 
 /* Bytes read from fd so far. */

@@ -1,5 +1,6 @@
-/* Bytes on their way from a descriptor to a member of a tar in a tar: block by block, each lent by
- * the one who has it, so that bytes are copied once, by the one who wants them. */
+/* Blocks of bytes, on their way from a descriptor to a member of a tar inside a tar. Each layer
+ * lends its block to the next one until the following call, so that bytes are copied once, at the
+ * end. */
 #ifndef PACK_TOOL_IMPORT_TAR_BLOCKS_H
 #define PACK_TOOL_IMPORT_TAR_BLOCKS_H
 
@@ -19,7 +20,7 @@ static inline ssize_t tar_blocks_next(const struct tar_blocks *blocks, const voi
 	return blocks->next(blocks->context, ret);
 }
 
-/* What a descriptor has to read, a file's or a pipe's, from its position on. */
+/* The bytes of a file or pipe, from the descriptor's position on. */
 struct tar_input {
 	int fd; /* borrowed */
 	char *block;
@@ -33,8 +34,8 @@ void tar_input_release(struct tar_input *input);
 /* A tar_blocks's next. -EINTR where a signal asked foldpack to stop. */
 ssize_t tar_input_next(void *input, const void **ret);
 
-/* Blocks that can be read a second time, as long as there are not too many: what they are is
- * found out by trying. */
+/* Blocks that can be read a second time, up to a limit: whether they are a tar is found out by
+ * trying to open them. */
 struct tar_replay {
 	struct tar_blocks from;
 	struct buf kept;
@@ -44,11 +45,12 @@ struct tar_replay {
 
 #define TAR_REPLAY_MAX ((size_t)8 << 20)
 
-/* Passes on what `from` has, and keeps it until tar_replay_rewind() or tar_replay_forget(). */
+/* Passes on the blocks of `from`, and keeps them until tar_replay_rewind() or tar_replay_forget().
+ */
 void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from);
-/* Begins again from where it began. What was lent is gone. */
+/* Starts again at the first block. Blocks that were lent are no longer valid. */
 void tar_replay_rewind(struct tar_replay *replay);
-/* Goes on without keeping anything. What was lent stays. */
+/* Goes on without keeping anything. The block that was lent stays valid. */
 void tar_replay_forget(struct tar_replay *replay);
 void tar_replay_release(struct tar_replay *replay);
 

@@ -41,7 +41,7 @@ static int gunzip_begin(struct tar_gunzip *gunzip)
 	return 0;
 }
 
-/* Looks at the first bytes, however small the blocks are that they come in. */
+/* Looks at the first bytes, which may come in several small blocks. */
 static int find_out(struct tar_gunzip *gunzip)
 {
 	uint8_t head[sizeof(magic)];
@@ -67,7 +67,7 @@ static int find_out(struct tar_gunzip *gunzip)
 	return 0;
 }
 
-/* Sees to it that there is input: as tar_blocks_next(). */
+/* Makes sure that there is input; as tar_blocks_next(). */
 static ssize_t gunzip_fill(struct tar_gunzip *gunzip)
 {
 	const void *block;

@@ -1,8 +1,8 @@
-/* Blocks that gzip has compressed, as they were before; others pass through as they are.
+/* Decompresses blocks of gzip; others pass through unchanged.
  *
  * Not left to libarchive, which looks at no checksum of gzip's: of 100 archives with one bit turned
- * over it took 98 for whole. Several members one after the other are one, zeros after the last
- * are nothing. */
+ * over it took 98 for whole. Several members one after the other are one, zeros after the last are
+ * nothing. */
 #ifndef PACK_TOOL_IMPORT_TAR_GUNZIP_H
 #define PACK_TOOL_IMPORT_TAR_GUNZIP_H
 
@@ -17,7 +17,7 @@ void tar_gunzip_free(struct tar_gunzip *gunzip); /* NULL is fine */
 /* A tar_blocks's next. What `from` gave, -ENOMEM, or -EBADMSG: see tar_gunzip_damage(). */
 ssize_t tar_gunzip_next(void *gunzip, const void **ret);
 
-/* What is wrong with the compressed bytes; NULL as long as nothing is. */
+/* What is wrong with the compressed bytes; NULL: nothing so far. */
 const char *tar_gunzip_damage(const struct tar_gunzip *gunzip);
 
 #endif

@@ -11,7 +11,7 @@
 #define RECORD	512    /* of a tar; the mark at its end is one or more of zeros */
 #define FOREIGN EILSEQ /* libarchive's errno for what is of another format or character set */
 
-/* What holes are read from. */
+/* Holes are read from here. */
 static const char zeros[16384];
 
 struct tar_level {
@@ -87,7 +87,7 @@ static int level_fail(struct tar_level *level, struct err *err)
 	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", err);
 }
 
-/* Where it was built without a library, it warns that it will run a program instead. */
+/* Built without a library for a format, it warns that it will run a program instead. */
 static int prepare_filters(struct tar_level *level)
 {
 	static int (*const filters[])(struct archive *) = {
@@ -119,14 +119,14 @@ static int prepare_level(struct tar_level *level)
 	return prepare_filters(level);
 }
 
-/* Why it could not be opened: it does not say in another way that a program cannot be run. */
+/* Whether it could not be opened because a program cannot be run: it has no other way to say so. */
 static bool lacks_program(const struct tar_level *level)
 {
 	return level->by_program && archive_errno(level->archive) == EINVAL;
 }
 
-/* It warns of names that it cannot convert, which it keeps as bytes: as wanted. Of whatever else
- * it warns, the header is not what its author meant. */
+/* A warning about names that it cannot convert is fine: it keeps their bytes. After any other
+ * warning the header is not what its author meant. */
 static bool understood(struct archive *archive, int status)
 {
 	return status == ARCHIVE_OK ||
@@ -154,8 +154,8 @@ static int read_level_header(struct tar_level *level, struct err *err)
 
 /* --- members ----------------------------------------------------------------------------- */
 
-/* libarchive takes the second and the fraction of a time before 1970 apart, and gives the sign to
- * the second only. */
+/* libarchive splits a time before 1970 into second and fraction, and gives the sign to the second
+ * only. */
 static struct timespec time_of(struct archive_entry *entry)
 {
 	struct timespec time = {.tv_sec = archive_entry_mtime(entry),
@@ -283,8 +283,7 @@ bool tar_level_ended(const struct tar_level *level)
 
 /* --- bytes ------------------------------------------------------------------------------- */
 
-/* Learns of the next bytes that the tar has of this file, and holds their place against what is
- * known of it. */
+/* Reads the next bytes of this file, and checks that they belong where the tar says. */
 static int read_data(struct tar_level *level, struct err *err)
 {
 	int64_t offset = 0;

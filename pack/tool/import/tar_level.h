@@ -1,9 +1,9 @@
 /* One tar as libarchive reads it: ustar, pax, GNU and the oldest; plain, or compressed by gzip,
  * bzip2, xz, zstd or lz4. A tar after its end is part of it, as of a concatenation.
  *
- * Names are handed on byte for byte, whatever the locale. Members come in the order they have in
- * the tar; what they say about each other is not looked at, and a tar in it is a file. tar.h puts
- * levels into each other. One thread. */
+ * Names are kept byte for byte, whatever the locale. Members come in the order of the tar; what
+ * they say about each other is not checked, and a tar inside it is a file. tar.h nests levels. One
+ * thread. */
 #ifndef PACK_TOOL_IMPORT_TAR_LEVEL_H
 #define PACK_TOOL_IMPORT_TAR_LEVEL_H
 
@@ -27,11 +27,11 @@ int tar_level_next(struct tar_level *level, struct tar_entry *ret, struct err *e
 /* Lends bytes of the file in hand, as tar_blocks has it; errors as above. */
 ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *err);
 
-/* Passes over what is left of the member in hand: tar_level_next() does it, too, but then a
- * failure does not tell in what it is. */
+/* Skips what is left of the member in hand. tar_level_next() does so, too, but then a failure
+ * cannot be reported with its place. */
 int tar_level_finish(struct tar_level *level, struct err *err);
 
-/* At its end: whether it had the mark there that a whole tar has. */
+/* At its end: whether the end mark of a whole tar was there. */
 bool tar_level_ended(const struct tar_level *level);
 
 #endif

@@ -11,38 +11,30 @@ void busy_poll_init(struct busy_poll *poll)
 
 void busy_poll_request(struct busy_poll *poll, uint32_t reader)
 {
-	unsigned streak = atomic_load_explicit(&poll->streak, memory_order_relaxed);
+	unsigned streak = poll->streak;
 
-	if (reader == 0 || atomic_load_explicit(&poll->reader, memory_order_relaxed) != reader) {
-		atomic_store_explicit(&poll->reader, reader, memory_order_relaxed);
-		atomic_store_explicit(&poll->streak, 0, memory_order_relaxed);
+	if (reader == 0 || poll->reader != reader) {
+		poll->reader = reader;
+		poll->streak = 0;
 	} else if (streak < ALONE) {
-		atomic_store_explicit(&poll->streak, streak + 1, memory_order_relaxed);
+		poll->streak = streak + 1;
 	}
-}
-
-static bool is_worth_it(struct busy_poll *poll)
-{
-	if (atomic_load_explicit(&poll->worth, memory_order_relaxed))
-		return true;
-	return atomic_fetch_add_explicit(&poll->refusals, 1, memory_order_relaxed) % RETRY ==
-	       RETRY - 1;
 }
 
 bool busy_poll_begin(struct busy_poll *poll)
 {
-	return atomic_load_explicit(&poll->streak, memory_order_relaxed) >= ALONE &&
-	       is_worth_it(poll) && !atomic_flag_test_and_set(&poll->taken);
+	if (poll->streak < ALONE || (!poll->worth && poll->refusals++ % RETRY != RETRY - 1))
+		return false;
+	return !atomic_flag_test_and_set(&poll->taken);
 }
 
 void busy_poll_end(struct busy_poll *poll, bool found)
 {
-	unsigned worth = atomic_load_explicit(&poll->worth, memory_order_relaxed);
+	unsigned worth = poll->worth;
 
 	if (found && worth < WORTH_MAX)
-		worth++;
+		poll->worth = worth + 1;
 	else if (!found && worth)
-		worth--;
-	atomic_store_explicit(&poll->worth, worth, memory_order_relaxed);
+		poll->worth = worth - 1;
 	atomic_flag_clear(&poll->taken);
 }

@@ -71,7 +71,7 @@ bool mount_is_at(const struct mount *mount, const char *path);
 
 static inline void mount_count(struct mount *mount, enum request request)
 {
-	atomic_fetch_add_explicit(&mount->requests[request], 1, memory_order_relaxed);
+	mount->requests[request]++;
 }
 
 #endif

@@ -44,19 +44,15 @@ void notify_store_known(struct notify_store *store, uint32_t inode, bool known)
 {
 	uint8_t bit = (uint8_t)(1 << inode % 8);
 
-	if (!store)
-		return;
-	if (known)
-		atomic_fetch_or_explicit(&store->known[inode / 8], bit, memory_order_relaxed);
-	else
-		atomic_fetch_and_explicit(&store->known[inode / 8], (uint8_t)~bit,
-					  memory_order_relaxed);
+	if (store && known)
+		store->known[inode / 8] |= bit;
+	else if (store)
+		store->known[inode / 8] &= (uint8_t)~bit;
 }
 
 bool notify_store_may(const struct notify_store *store, uint32_t inode)
 {
-	return store && atomic_load_explicit(&store->known[inode / 8], memory_order_relaxed) &
-				(1 << inode % 8);
+	return store && store->known[inode / 8] & 1 << inode % 8;
 }
 
 /* The message that fuse_lowlevel_notify_store() sends, without its copy of the bytes. */
@@ -85,7 +81,7 @@ static void *store_thread(void *arg)
 		dataset_extent(store->tree->dataset, next.extent, &x);
 		taken = send_store(store->fd, tree_ino(store->tree, x.entry), &next);
 		if (taken)
-			atomic_fetch_add_explicit(store->sent, 1, memory_order_relaxed);
+			++*store->sent;
 		else
 			notify_store_known(store, x.entry, false);
 		cache_push_done(store->cache, &next, taken);

@@ -42,8 +42,7 @@ static void report_requests(struct json *json, struct mount *mount)
 {
 	json_object(json, "requests");
 	for (int i = 0; i < REQUEST_COUNT; i++)
-		json_u64(json, request_names[i],
-			 atomic_load_explicit(&mount->requests[i], memory_order_relaxed));
+		json_u64(json, request_names[i], mount->requests[i]);
 	json_end(json);
 }
 
@@ -126,7 +125,7 @@ int mount_report(struct mount *mount, struct buf *buf)
 	report_requests(&json, mount);
 	report_cache(&json, &stats);
 	report_oracle(&json, &stats.oracle);
-	json_u64(&json, "bad_files", atomic_load_explicit(&mount->bad_files, memory_order_relaxed));
+	json_u64(&json, "bad_files", mount->bad_files);
 	json_bool(&json, "changed", atomic_load(&mount->stale_logged));
 	json_string(&json, "cache_mode", mount_keeper(mount));
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");

@@ -15,6 +15,7 @@
 #include "fs/lists_text.h"
 #include "base/bits.h"
 #include "base/scope.h"
+#include <ctype.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -44,14 +45,13 @@ struct list_text {
 	uint32_t folder_entry; /* LISTS_NONE: there is no such folder */
 	bool folder_known;
 
-	struct buf words; /* of the entries, end to end */
 	struct buf lines; /* entries as they stand, struct text_line */
 	size_t count;
 	size_t missed; /* words that name no file */
 };
 
 struct text_line {
-	uint64_t word; /* where it is in words */
+	uint64_t word; /* where it is in the text */
 	uint32_t len;
 	uint32_t entry; /* or LISTS_NONE */
 };
@@ -64,11 +64,6 @@ static bool equal(struct lists_word a, struct lists_word b)
 static struct lists_word stem_of(const struct list_text *t)
 {
 	return (struct lists_word){t->name.text, t->name.len - t->suffix.len};
-}
-
-static bool blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 /* --- how the text names the file ----------------------------------------------------------- */
@@ -87,7 +82,8 @@ static bool match(const struct list_text *t, struct lists_word word, struct name
 	struct lists_word last = base_name(word);
 	struct dataset_entry entry, parent;
 
-	*ret = (struct name_reading){.found = true, .components = 1};
+	ret->found = true;
+	ret->components = 1;
 	if (!equal(last, t->name)) {
 		ret->stem = t->suffix.len > 0 && equal(last, stem_of(t));
 		if (!ret->stem)
@@ -120,6 +116,15 @@ static bool better_reading(const struct name_reading *a, const struct name_readi
 	if (a->components != b->components)
 		return a->components > b->components;
 	return a->delimiter == b->delimiter && a->column < b->column;
+}
+
+/* Tries a word as the name of the file. `place` says where it is, and nothing else. */
+static void try_word(struct list_text *t, struct lists_word word, const struct name_reading *place)
+{
+	struct name_reading reading = *place;
+
+	if (match(t, word, &reading) && better_reading(&reading, &t->reading))
+		t->reading = reading;
 }
 
 /* --- what else it names -------------------------------------------------------------------- */
@@ -166,21 +171,12 @@ static int look_up_name(const struct list_text *t, struct lists_word name, uint3
 	return child.kind == FORMAT_DIRECTORY ? -ENOENT : 0;
 }
 
-static int add_text_line(struct list_text *t, struct lists_word word, uint32_t entry)
-{
-	struct text_line line = {t->words.len, (uint32_t)word.len, entry};
-
-	t->count++;
-	if (buf_add(&t->lines, &line, sizeof(line)) < 0)
-		return -ENOMEM;
-	return buf_add(&t->words, word.text, word.len);
-}
-
 /* An entry, if it is one. */
 static int take_word(struct list_text *t, struct lists_word word)
 {
 	const struct lists_word *prefix = &t->reading.prefix;
 	struct lists_word rest, name;
+	struct text_line line;
 	uint32_t entry;
 
 	t->missed++;
@@ -195,18 +191,20 @@ static int take_word(struct list_text *t, struct lists_word word)
 	if (look_up_name(t, name, &entry) < 0)
 		return 0;
 	t->missed--;
-	return add_text_line(t, word, entry);
+	t->count++;
+	line = (struct text_line){(uint64_t)(word.text - t->data), (uint32_t)word.len, entry};
+	return buf_add(&t->lines, &line, sizeof(line));
 }
 
 /* --- lines --------------------------------------------------------------------------------- */
 
 static struct lists_word trim(struct lists_word word)
 {
-	while (word.len > 0 && blank(word.text[0])) {
+	while (word.len > 0 && isspace((unsigned char)word.text[0])) {
 		word.text++;
 		word.len--;
 	}
-	while (word.len > 0 && blank(word.text[word.len - 1]))
+	while (word.len > 0 && isspace((unsigned char)word.text[word.len - 1]))
 		word.len--;
 	return word;
 }
@@ -231,7 +229,7 @@ static const char *word_end(struct lists_word line, char delimiter)
 			stop = line.text;
 	}
 	if (delimiter == ' ') {
-		while (stop < end && !blank(*stop))
+		while (stop < end && !isspace((unsigned char)*stop))
 			stop++;
 		return stop;
 	}
@@ -270,17 +268,11 @@ static void try_line(struct list_text *t, struct lists_word line)
 	static const char delimiters[] = {0, '\t', ',', ';', ' '};
 
 	for (size_t i = 0; i < sizeof(delimiters); i++) {
+		struct name_reading place = {.delimiter = delimiters[i]};
 		struct lists_word rest = line, word;
-		struct name_reading reading;
 
-		for (unsigned column = 0; next_column(&rest, delimiters[i], &word); column++) {
-			if (!match(t, word, &reading))
-				continue;
-			reading.delimiter = delimiters[i];
-			reading.column = column;
-			if (better_reading(&reading, &t->reading))
-				t->reading = reading;
-		}
+		for (; next_column(&rest, place.delimiter, &word); place.column++)
+			try_word(t, word, &place);
 	}
 }
 
@@ -366,11 +358,11 @@ static bool next_string(struct json_text *json, struct lists_word *ret, uint64_t
 
 	if (!close)
 		return false;
-	while (before > json->at && blank(before[-1]))
+	while (before > json->at && isspace((unsigned char)before[-1]))
 		before--;
 	*ret_key = before > json->at && before[-1] == ':' ? json->key : KEY_NONE;
 	*ret = (struct lists_word){open + 1, (size_t)(close - open - 1)};
-	for (json->at = close + 1; json->at < json->end && blank(*json->at);)
+	for (json->at = close + 1; json->at < json->end && isspace((unsigned char)*json->at);)
 		json->at++;
 	if (json->at < json->end && *json->at == ':') {
 		*ret_key = KEY_SELF;
@@ -382,17 +374,12 @@ static bool next_string(struct json_text *json, struct lists_word *ret, uint64_t
 static int of_json(struct list_text *t)
 {
 	struct json_text json = {.at = t->data, .end = t->end};
-	struct name_reading reading;
 	struct lists_word word;
 	uint64_t key;
 	int r = 0;
 
-	while (next_string(&json, &word, &key)) {
-		if (!match(t, word, &reading) || !better_reading(&reading, &t->reading))
-			continue;
-		t->reading = reading;
-		t->reading.key = key;
-	}
+	while (next_string(&json, &word, &key))
+		try_word(t, word, &(struct name_reading){.key = key});
 	json.at = t->reading.found ? t->data : t->end;
 	json.key = 0;
 	while (r == 0 && next_string(&json, &word, &key))
@@ -416,8 +403,7 @@ static int by_word(const void *a, const void *b, void *text)
 {
 	const struct text_line *x = a, *y = b;
 	const struct list_text *t = text;
-	int order = memcmp(t->words.data + x->word, t->words.data + y->word,
-			   x->len < y->len ? x->len : y->len);
+	int order = memcmp(t->data + x->word, t->data + y->word, x->len < y->len ? x->len : y->len);
 
 	if (order || x->len != y->len)
 		return order ? order : (x->len > y->len) - (x->len < y->len);
@@ -498,7 +484,6 @@ int lists_text(const struct dataset *dataset, uint32_t file, const char *data, s
 	if (r == 0 && t.count >= t.missed && t.count > 0)
 		r = found_orders(&t);
 	buf_release(&t.folder);
-	buf_release(&t.words);
 	buf_release(&t.lines);
 	return r;
 }

@@ -14,7 +14,7 @@
  * than 2 c where that is more. */
 #include "cache/order/forecast.h"
 #include "base/bits.h"
-#include "cache/order/epoch_order.h"
+#include "cache/order/list.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ struct gap {
 };
 
 struct forecast {
-	struct epoch_order *order;
+	struct order_list *order;
 	uint32_t count;
 	uint8_t *done;	 /* a bit for each place, */
 	uint8_t *hidden; /* of these: nobody will be seen asking for it; */
@@ -121,7 +121,7 @@ int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct 
 		return -ENOMEM;
 	forecast->count = count;
 	forecast->reach = REACH_MIN;
-	if (make_sets(forecast) < 0 || epoch_order_new(files, count, &forecast->order) < 0) {
+	if (make_sets(forecast) < 0 || order_list_new(NULL, files, count, &forecast->order) < 0) {
 		forecast_free(forecast);
 		return -ENOMEM;
 	}
@@ -143,7 +143,7 @@ int forecast_copy(const struct forecast *forecast, struct forecast **ret)
 		return -ENOMEM;
 	}
 	memcpy(copy->done, forecast->done, 4 * (forecast->count / 8 + 1));
-	epoch_order_share(copy->order);
+	order_list_share(copy->order);
 	*ret = copy;
 	return 0;
 }
@@ -152,19 +152,14 @@ void forecast_free(struct forecast *forecast)
 {
 	if (!forecast)
 		return;
-	epoch_order_unref(forecast->order);
+	order_list_free(forecast->order);
 	free(forecast->done);
 	free(forecast);
 }
 
-static uint32_t place_of(const struct forecast *forecast, uint64_t file)
-{
-	return order_index_find(&forecast->order->places, file);
-}
-
 uint32_t forecast_place(const struct forecast *forecast, uint64_t file)
 {
-	return place_of(forecast, file);
+	return order_list_find(forecast->order, file);
 }
 
 uint32_t forecast_edge(const struct forecast *forecast)
@@ -174,7 +169,7 @@ uint32_t forecast_edge(const struct forecast *forecast)
 
 bool forecast_has(const struct forecast *forecast, uint64_t file)
 {
-	return place_of(forecast, file) != ORDER_NONE;
+	return forecast_place(forecast, file) != ORDER_NONE;
 }
 
 /* --- where the readers are ------------------------------------------------------------------- */
@@ -231,7 +226,7 @@ static unsigned places_seen(struct forecast *forecast, const uint32_t *seen, uns
 	unsigned found = 0, kept = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		uint32_t place = place_of(forecast, seen[i]);
+		uint32_t place = forecast_place(forecast, seen[i]);
 
 		if (place == ORDER_NONE || is_done(forecast, place))
 			continue;
@@ -317,7 +312,7 @@ void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned co
 
 bool forecast_came(const struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = place_of(forecast, file);
+	uint32_t place = forecast_place(forecast, file);
 
 	return place != ORDER_NONE && place >= forecast->begin && is_done(forecast, place);
 }
@@ -431,7 +426,7 @@ static bool is_near(const struct forecast *forecast, uint32_t place)
 
 bool forecast_foresees(const struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = place_of(forecast, file);
+	uint32_t place = forecast_place(forecast, file);
 
 	return place != ORDER_NONE && is_near(forecast, place) &&
 	       (!is_done(forecast, place) || bit_get(forecast->given, place));
@@ -452,7 +447,7 @@ static void come_by(struct forecast *forecast, uint32_t place)
  * already, as workers are behind each other, and some open a file twice. */
 static uint32_t place_that_tells(const struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = place_of(forecast, file);
+	uint32_t place = forecast_place(forecast, file);
 
 	if (place != ORDER_NONE && is_done(forecast, place) && !forecast_foresees(forecast, file))
 		return ORDER_NONE;
@@ -495,7 +490,7 @@ bool forecast_may_push(const struct forecast *forecast)
 
 void forecast_push(struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = place_of(forecast, file);
+	uint32_t place = forecast_place(forecast, file);
 
 	if (place == ORDER_NONE || bit_set(forecast->ahead, place))
 		return;

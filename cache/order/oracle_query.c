@@ -255,7 +255,7 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 
 	if (observations->list_count == GUESS_LISTS || find_known(query, files, count))
 		return 0;
-	if (order_list_new(name, files, count, &list) < 0)
+	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
 	query->lists[query->list_count++] = list;
 	observations->lists[observations->list_count++] = list;
@@ -340,7 +340,7 @@ static int add_along(void *arg, const char *name, const uint32_t *files, uint32_
 	    query->list_count == sizeof(query->lists) / sizeof(query->lists[0]) ||
 	    find_known(query, files, count))
 		return 0;
-	if (order_list_new(name, files, count, &list) < 0)
+	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
 	if (take_along(query, list))
 		query->lists[query->list_count++] = list;

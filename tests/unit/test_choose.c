@@ -49,7 +49,7 @@ static const struct order_list *add_list(struct world *world, uint32_t first, ui
 
 	for (uint32_t i = 0; i < count; i++)
 		files[i] = first + (uint32_t)((uint64_t)i * step % count);
-	assert_int_equal(order_list_new("files", files, count, list), 0);
+	assert_int_equal(order_list_copy("files", files, count, list), 0);
 	free(files);
 	world->observations.lists[world->observations.list_count++] = *list;
 	return *list;

@@ -89,7 +89,7 @@ static const struct order_list *add_list(struct world *world, uint32_t base, uin
 	assert_non_null(files);
 	for (uint32_t i = 0; i < n; i++)
 		files[i] = base + i;
-	assert_int_equal(order_list_new("files", files, n, &list), 0);
+	assert_int_equal(order_list_copy("files", files, n, &list), 0);
 	free(files);
 	world->lists[world->list_count++] = list;
 	world->observations.lists[world->observations.list_count++] = list;
@@ -690,7 +690,7 @@ static void empty_files_are_left_out_of_a_course(void **state)
 	uint32_t *got, count, at = 0;
 
 	(void)state;
-	assert_int_equal(order_list_new("files", files, 6, &list), 0);
+	assert_int_equal(order_list_copy("files", files, 6, &list), 0);
 	hypothesis.list = list;
 	permutation_of(11, order, 6);
 	got = hypothesis_files(&hypothesis, &count);

@@ -1,4 +1,4 @@
-/* The files that a loader indexes, and their indices: cache/order/list.h, index.h. */
+/* The files that a loader indexes, and their indices: cache/order/list.h. */
 #include "cache/order/list.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@ static struct order_list *list_of(const uint32_t *files, uint32_t count)
 {
 	struct order_list *list;
 
-	assert_int_equal(order_list_new("train as ImageFolder", files, count, &list), 0);
+	assert_int_equal(order_list_copy("train as ImageFolder", files, count, &list), 0);
 	return list;
 }
 
@@ -96,7 +96,7 @@ static void name_and_files_are_copied(void **state)
 	struct order_list *list;
 
 	(void)state;
-	assert_int_equal(order_list_new(name, files, 2, &list), 0);
+	assert_int_equal(order_list_copy(name, files, 2, &list), 0);
 	memset(name, 'x', sizeof(name) - 1);
 	memset(files, 0, sizeof(files));
 	assert_string_equal(list->name, "val");

@@ -168,7 +168,7 @@ static void a_rank_goes_on_with_one_other(void **state)
 	struct track *tracks[3];
 	struct sampler next;
 
-	assert_int_equal(order_list_new("images", world->list, N, &list), 0);
+	assert_int_equal(order_list_copy("images", world->list, N, &list), 0);
 	tracks[0] = follow_rank(world, list, 8, 2);
 	tracks[1] = follow_rank(world, list, 8, 3);
 	next = tracks[0]->hypothesis.sampler;

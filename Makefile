@@ -157,7 +157,7 @@ run-soak: all $(soaked)
 
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan cache fill histogram inval journal \
-		   parallel_for pipeline pressure reader_file scan thinker work)
+		   oracle_thread parallel_for pipeline pressure reader_file scan work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)

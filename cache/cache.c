@@ -4,9 +4,9 @@
 #include "cache/fill.h"
 #include "cache/huge.h"
 #include "cache/oracle_feed.h"
+#include "cache/oracle_thread.h"
 #include "cache/push.h"
 #include "cache/request.h"
-#include "cache/thinker.h"
 
 #define LIMIT_STEP  ((uint64_t)8 << 20)
 #define LIMIT_STEPS 256	   /* at most, as each looks at all slots */
@@ -33,7 +33,7 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 	if (r == 0)
 		r = ahead_new(cache, params);
 	if (r == 0 && params->readahead)
-		r = thinker_new(cache, params->oracle_cpus, &cache->thinker);
+		r = oracle_thread_new(cache, params->oracle_cpus, &cache->oracle);
 	if (r == 0)
 		r = work_new(params->threads, &request_work, cache, &cache->work);
 	return r;
@@ -69,8 +69,8 @@ int cache_start(struct cache *cache)
 {
 	int r = work_start(cache->work);
 
-	if (r == 0 && cache->thinker)
-		r = thinker_start(cache->thinker);
+	if (r == 0 && cache->oracle)
+		r = oracle_thread_start(cache->oracle);
 	if (r == 0)
 		work_look(cache->work); /* something may be there to preload */
 	return r;
@@ -82,8 +82,8 @@ void cache_stop(struct cache *cache)
 {
 	atomic_store(&cache->stopping, true);
 	push_end(cache);
-	if (cache->thinker)
-		thinker_stop(cache->thinker);
+	if (cache->oracle)
+		oracle_thread_stop(cache->oracle);
 	work_stop(cache->work);
 }
 
@@ -92,7 +92,7 @@ void cache_free(struct cache *cache)
 	if (!cache)
 		return;
 	work_free(cache->work);
-	thinker_free(cache->thinker);
+	oracle_thread_free(cache->oracle);
 	plan_free(cache->plan);
 	pool_free(cache->pool);
 	residency_free(cache->residency);
@@ -128,15 +128,15 @@ void cache_limit(struct cache *cache, uint64_t bytes)
 void cache_opened(struct cache *cache, uint64_t extent, uint32_t reader)
 {
 	SCOPE_LOCK(&cache->lock);
-	if (cache->thinker)
-		feed_saw(thinker_feed(cache->thinker), reader, extent, true);
+	if (cache->oracle)
+		feed_saw(oracle_thread_feed(cache->oracle), reader, extent, true);
 }
 
 int cache_order(struct cache *cache, const uint32_t *files, uint32_t count)
 {
-	if (!cache->thinker)
+	if (!cache->oracle)
 		return -EINVAL;
-	return feed_order(thinker_feed(cache->thinker), files, count);
+	return feed_order(oracle_thread_feed(cache->oracle), files, count);
 }
 
 /* Requests of a ring, the first of which has waited longest. */
@@ -187,6 +187,6 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 	};
 	count_waiting(&cache->parked, now, ret);
 	count_waiting(&cache->starved, now, ret);
-	if (cache->thinker)
-		thinker_stats(cache->thinker, &ret->oracle);
+	if (cache->oracle)
+		oracle_thread_stats(cache->oracle, &ret->oracle);
 }

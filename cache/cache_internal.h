@@ -18,7 +18,7 @@
 
 _Static_assert(CACHE_EXTENT_MAX == POOL_PAGES * CACHE_PAGE, "an extent's pages are counted");
 
-struct thinker;
+struct oracle_thread;
 struct waiter;
 
 /* A waiter's place in the list of one extent. */
@@ -73,11 +73,11 @@ struct cache {
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
 	struct residency *residency;
-	pthread_cond_t push;	 /* something may be there to push, or stopping */
-	bool push_waits;	 /* protected by lock: for that */
-	unsigned push_vain;	 /* protected by lock: looks in a row that found nothing */
-	unsigned push_skip;	 /* protected by lock: wakes until the next look */
-	struct thinker *thinker; /* NULL: nothing is read ahead */
+	pthread_cond_t push;	      /* something may be there to push, or stopping */
+	bool push_waits;	      /* protected by lock: for that */
+	unsigned push_vain;	      /* protected by lock: looks in a row that found nothing */
+	unsigned push_skip;	      /* protected by lock: wakes until the next look */
+	struct oracle_thread *oracle; /* NULL: nothing is read ahead */
 };
 
 static inline bool cache_was_served(const struct cache *cache, uint64_t extent)

@@ -1,8 +1,8 @@
 #include "cache/push.h"
 #include "cache/ahead.h"
 #include "cache/oracle_feed.h"
+#include "cache/oracle_thread.h"
 #include "cache/served.h"
-#include "cache/thinker.h"
 
 #define PUSH_ASKED 8
 #define PUSH_LOOK  64 /* files to come that are looked at */
@@ -87,7 +87,7 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 {
 	struct pool_extent *extent = NULL;
 
-	if (!cache->thinker || !cache->source.may_push)
+	if (!cache->oracle || !cache->source.may_push)
 		return false;
 	SCOPE_LOCK(&cache->lock);
 	while (!atomic_load(&cache->stopping) && !(extent = find(cache)))
@@ -106,7 +106,7 @@ bool cache_push_next(struct cache *cache, struct cache_push *ret)
 /* The kernel has what nobody had to ask for: as if it had been asked for and served. */
 static bool count_pushed(struct cache *cache, struct pool_extent *extent, struct drops *drops)
 {
-	feed_pushed(thinker_feed(cache->thinker), extent->is.number);
+	feed_pushed(oracle_thread_feed(cache->oracle), extent->is.number);
 	served_asked(cache, extent, true);
 	served_range(cache, extent, 0, extent->is.size, drops);
 	atomic_fetch_add_explicit(&cache->served_bytes, extent->is.size, memory_order_relaxed);

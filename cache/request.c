@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "cache/ahead.h"
 #include "cache/oracle_feed.h"
+#include "cache/oracle_thread.h"
 #include "cache/push.h"
 #include "cache/served.h"
-#include "cache/thinker.h"
 
 static void ring_append(struct waiter *head, struct waiter *waiter)
 {
@@ -258,8 +258,8 @@ static bool tell_planner(struct cache *cache, const struct waiter *waiter)
 {
 	unsigned going_on = waiter->request.from > 0;
 
-	if (cache->thinker && !going_on && waiter->wanted[0].file == waiter->wanted[0].number)
-		feed_saw(thinker_feed(cache->thinker), waiter->request.reader,
+	if (cache->oracle && !going_on && waiter->wanted[0].file == waiter->wanted[0].number)
+		feed_saw(oracle_thread_feed(cache->oracle), waiter->request.reader,
 			 waiter->request.extent, false);
 	push_wake(cache);
 	return ahead_demand(cache, waiter->wanted + going_on, waiter->count - going_on);

@@ -355,9 +355,25 @@ static void try_lanes(const struct seeds *seeds, unsigned count, struct lanes *l
 	}
 }
 
-/* Those that are given; or, where there are none, `from` and those after it. */
-static unsigned search(const struct seeds *seeds, const uint32_t *these, uint32_t from,
-		       unsigned count, struct seeds_found *ret, unsigned most)
+unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
+		      unsigned most)
+{
+	struct finds finds = {.found = ret, .most = most};
+	struct lanes lanes;
+	uint32_t done;
+
+	for (done = 0; done < SEEDS_STEP && seeds->sieve_count; done += SEEDS_LANES) {
+		uint32_t left = SEEDS_STEP - done;
+
+		for (uint32_t lane = 0; lane < SEEDS_LANES; lane++)
+			lanes.words[0][lane] = from + done + lane;
+		try_lanes(seeds, left < SEEDS_LANES ? left : SEEDS_LANES, &lanes, &finds);
+	}
+	return finds.count;
+}
+
+unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
+			    struct seeds_found *ret, unsigned most)
 {
 	struct finds finds = {.found = ret, .most = most};
 	struct lanes lanes;
@@ -366,21 +382,8 @@ static unsigned search(const struct seeds *seeds, const uint32_t *these, uint32_
 		unsigned left = count - done < SEEDS_LANES ? count - done : SEEDS_LANES;
 
 		for (unsigned lane = 0; lane < SEEDS_LANES; lane++)
-			lanes.words[0][lane] =
-				these ? these[done + (lane < left ? lane : 0)] : from + done + lane;
+			lanes.words[0][lane] = these[done + (lane < left ? lane : 0)];
 		try_lanes(seeds, left, &lanes, &finds);
 	}
 	return finds.count;
-}
-
-unsigned seeds_search(const struct seeds *seeds, uint32_t from, struct seeds_found *ret,
-		      unsigned most)
-{
-	return search(seeds, NULL, from, SEEDS_STEP, ret, most);
-}
-
-unsigned seeds_search_these(const struct seeds *seeds, const uint32_t *these, unsigned count,
-			    struct seeds_found *ret, unsigned most)
-{
-	return search(seeds, these, 0, count, ret, most);
 }

@@ -1,5 +1,5 @@
-/* The threads behind the oracle, in a cache with simulated loaders: cache/thinker.h. Readers stop
- * where something is to be thought about, so that how long that takes is of no matter. */
+/* The threads behind the oracle, in a cache with simulated loaders: cache/oracle_thread.h. Readers
+ * stop where something is to be thought about, so that how long that takes is of no matter. */
 #define PATIENCE 300 /* s: what thinks is idle where anything else runs */
 
 #include "cache/order/permutation.h"
@@ -131,7 +131,7 @@ static void load(struct loader *loader, uint32_t seed)
 }
 
 /* Waits until a file is in memory or on its way, but for the few that may have to be asked for;
- * who polls leaves the processor to the thinker. */
+ * who polls leaves the processor to the thread. */
 static void wait_there(struct world *w, uint64_t extent, unsigned *late)
 {
 	const struct timespec while_ns = {.tv_nsec = 200000};

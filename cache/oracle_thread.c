@@ -1,0 +1,454 @@
+#include "cache/oracle_thread.h"
+#include "base/clock.h"
+#include "cache/oracle_feed.h"
+#include "cache/seed_search.h"
+#include <stdio.h>
+
+#define TICK_NS	    50000000u /* between two looks at what was seen */
+#define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
+#define ABANDONED   600	      /* the same, after which a search ends: half a minute */
+#define WINDOW	    8	      /* ticks over which pace and misses are averaged */
+#define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
+#define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
+
+/* Processor time for queries where nothing is missing: a part of the time, saved up to a most.
+ * What follows a known epoch is then never too dear. */
+#define SPARE	      50
+#define SPARE_MOST_NS 4000000000
+#define MODELS_NS     1500000000 /* what GUESS_MODELS may take */
+#define LIKELY_NS     200000000	 /* no more is needed without a search */
+
+/* A query is idle work once it has taken this part of the time that the readers need for all files,
+ * or this long. Measured: an epoch of 1.3 s on two processors takes 1.4 times as long beside a
+ * query of 2 s at normal priority, and 1.02 times beside one of a thirtieth. */
+#define NORMAL_PART    32
+#define NORMAL_MOST_NS 2000000000
+
+struct oracle_thread {
+	struct oracle_feed feed;
+	struct cache *cache;
+	_Atomic uint64_t found_ns; /* what the order that was found last took to find */
+
+	unsigned cpus;
+	pthread_t id;
+	bool started;
+	atomic_bool stopping, superseded, searching;
+	struct seed_search search;
+	atomic_ullong searches;	    /* of all seeds, each of a list */
+	atomic_uint idle_ticks;	    /* without a turn */
+	_Atomic uint64_t normal_ns; /* of processor time, before a query is idle work */
+
+	/* The thread's own: */
+	uint64_t ticked_ns;
+	uint64_t turns, misses; /* at the last tick */
+	double pace, missing;	/* turns and misses in a tick, averaged */
+	int64_t spare_ns;	/* of processor time, for queries although nothing is missing */
+};
+
+/* Nobody wants to know any more. */
+static bool is_over(void *context)
+{
+	const struct oracle_thread *thread = context;
+
+	return atomic_load(&thread->stopping) || atomic_load(&thread->superseded) ||
+	       atomic_load(&thread->idle_ticks) > ABANDONED;
+}
+
+int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread **ret)
+{
+	struct oracle_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return -ENOMEM;
+	thread->cache = cache;
+	thread->cpus = cpus < SEED_SEARCH_THREADS ? cpus : SEED_SEARCH_THREADS;
+	thread->spare_ns = SPARE_MOST_NS;
+	thread->normal_ns = NORMAL_MOST_NS;
+	/* Numbers of files have 32 bits. */
+	if (feed_init(&thread->feed, cache, cpus > 0 && cache->source.extents < ORDER_NONE) < 0) {
+		free(thread);
+		return -ENOMEM;
+	}
+	seed_search_init(&thread->search, thread->cpus, is_over, thread);
+	*ret = thread;
+	return 0;
+}
+
+void oracle_thread_free(struct oracle_thread *thread)
+{
+	if (!thread)
+		return;
+	seed_search_release(&thread->search);
+	feed_release(&thread->feed);
+	free(thread);
+}
+
+struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread)
+{
+	return &thread->feed;
+}
+
+/* --- queries --------------------------------------------------------------------------------- */
+
+/* One at a time, by a thread of its own. */
+struct run {
+	struct oracle_thread *thread;
+	struct query *query;
+	struct idle_work work;
+	uint64_t cpu_ns; /* of its own thread, once done */
+	atomic_bool done;
+};
+
+/* Of this thread. */
+static uint64_t processor_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* What has not come to its end in its time of normal priority goes on as idle work. */
+static bool is_stopped(void *context)
+{
+	struct run *run = context;
+
+	if (!run->work.begun && processor_ns() > atomic_load(&run->thread->normal_ns))
+		idle_work_begin(&run->work);
+	idle_work_give(&run->work, is_over, run->thread);
+	return is_over(run->thread);
+}
+
+static unsigned search_seeds(void *context, const struct seeds *seeds, uint64_t from, uint64_t to,
+			     struct seeds_found *ret, unsigned most)
+{
+	struct run *run = context;
+	struct oracle_thread *thread = run->thread;
+	unsigned count;
+
+	atomic_store(&thread->search.part, 0);
+	atomic_store(&thread->searching, to == SEEDS_ALL);
+	atomic_fetch_add(&thread->searches, to == SEEDS_ALL);
+	count = seed_search(&run->thread->search, &run->work, seeds, from, to, ret, most);
+	atomic_store(&thread->searching, false);
+	return count;
+}
+
+static int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
+{
+	const struct oracle_thread *thread = context;
+	const struct cache_source *source = &thread->cache->source;
+
+	return source->lists ? source->lists(source->context, file, found, arg) : 0;
+}
+
+static uint64_t kind(void *context, uint64_t file)
+{
+	const struct oracle_thread *thread = context;
+	const struct cache_source *source = &thread->cache->source;
+
+	return source->kind ? source->kind(source->context, file) : 0;
+}
+
+static uint32_t classes(void *context, uint64_t file)
+{
+	const struct oracle_thread *thread = context;
+	const struct cache_source *source = &thread->cache->source;
+
+	return source->classes ? source->classes(source->context, file) : 0;
+}
+
+static void *query_thread(void *context)
+{
+	struct run *run = context;
+	struct oracle_thread *thread = run->thread;
+	const struct oracle_hooks hooks = {
+		.search = {.context = run, .search = search_seeds, .stopped = is_stopped},
+		.context = thread,
+		.lists = lists,
+		.kind = kind,
+		.classes = classes,
+	};
+
+	oracle_run(run->query, &hooks);
+	idle_work_end(&run->work);
+	run->cpu_ns = processor_ns();
+	atomic_store(&run->done, true);
+	SCOPE_LOCK(&thread->cache->lock);
+	if (atomic_load(&thread->stopping)) /* else the next tick is soon enough */
+		pthread_cond_signal(&thread->feed.wake);
+	return NULL;
+}
+
+/* What is to end gets a processor. */
+static void hurry(struct run *run, pthread_t id)
+{
+	const struct sched_param none = {0};
+
+	pthread_setschedparam(id, SCHED_OTHER, &none);
+	seed_search_hurry(&run->thread->search);
+}
+
+/* --- how the readers go on ------------------------------------------------------------------- */
+
+/* At the readers' pace, in turns a tick. */
+static uint64_t normal_ns(const struct oracle_thread *thread)
+{
+	double turns = (double)thread->cache->source.extents;
+	double ns = TICK_NS / NORMAL_PART * turns / (thread->pace + 1e-9);
+
+	return ns < NORMAL_MOST_NS ? (uint64_t)ns : NORMAL_MOST_NS;
+}
+
+/* Looks at how the readers go on. */
+static void tick(struct oracle_thread *thread, uint64_t misses)
+{
+	uint64_t turns = oracle_turns(thread->feed.oracle);
+	double weight = 1.0 / WINDOW;
+
+	if (turns == thread->turns)
+		atomic_fetch_add(&thread->idle_ticks, 1);
+	else
+		atomic_store(&thread->idle_ticks, 0);
+	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
+	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
+	thread->turns = turns;
+	thread->misses = misses;
+	atomic_store(&thread->normal_ns, normal_ns(thread));
+	thread->spare_ns += TICK_NS / SPARE;
+	if (thread->spare_ns > SPARE_MOST_NS)
+		thread->spare_ns = SPARE_MOST_NS;
+}
+
+/* Until somebody reads again. */
+static void sleep_while_idle(struct oracle_thread *thread)
+{
+	if (atomic_load(&thread->idle_ticks) < ASLEEP)
+		return;
+	SCOPE_LOCK(&thread->cache->lock);
+	thread->feed.asleep = thread->feed.seen.end == thread->feed.heard;
+	while (thread->feed.asleep && !atomic_load(&thread->stopping))
+		pthread_cond_wait(&thread->feed.wake, &thread->cache->lock);
+	atomic_store(&thread->idle_ticks, 0);
+}
+
+/* Waits until there is something to hear, or the next tick. Returns the misses until then. */
+static uint64_t wait_for_events(struct oracle_thread *thread)
+{
+	const struct timespec until = clock_after(TICK_NS);
+
+	SCOPE_LOCK(&thread->cache->lock);
+	if (thread->feed.seen.end - thread->feed.heard < FEED_WAKE)
+		pthread_cond_timedwait(&thread->feed.wake, &thread->cache->lock, &until);
+	return thread->cache->misses;
+}
+
+static void wait_tick(struct oracle_thread *thread)
+{
+	uint64_t misses = wait_for_events(thread), now = clock_ns();
+
+	feed_listen(&thread->feed);
+	if (now - thread->ticked_ns < TICK_NS)
+		return;
+	thread->ticked_ns = now;
+	tick(thread, misses);
+}
+
+/* --- its thread
+ * ----------------------------------------------------------------------------------- */
+
+static struct effort effort_of(const struct oracle_thread *thread)
+{
+	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
+	bool hard = thread->missing * MISSING > thread->pace;
+
+	return (struct effort){
+		.guess = thread->cpus > 0 && (hard || thread->spare_ns > 0),
+		.models = hard || thread->spare_ns > MODELS_NS,
+		.hard = hard,
+		.least = thread->pace * (1e9 / (double)TICK_NS) * seconds / 4,
+	};
+}
+
+static bool has_new(struct oracle_thread *thread)
+{
+	SCOPE_LOCK(&thread->feed.lock);
+	return oracle_has_new(thread->feed.oracle, atomic_load(&thread->searching));
+}
+
+static void wait_for(struct oracle_thread *thread, struct run *run, pthread_t id)
+{
+	while (!atomic_load(&run->done)) {
+		wait_tick(thread);
+		if (has_new(thread))
+			atomic_store(&thread->superseded, true);
+		if (is_over(thread))
+			hurry(run, id);
+	}
+	hurry(run, id);
+	pthread_join(id, NULL);
+}
+
+/* A long search was worth it, as files were missing: it does not keep from what takes little. */
+static void charge(struct oracle_thread *thread, int64_t cpu_ns)
+{
+	if (cpu_ns <= LIKELY_NS || cpu_ns <= thread->spare_ns)
+		thread->spare_ns -= cpu_ns;
+	else if (thread->spare_ns > 0)
+		thread->spare_ns = 0;
+}
+
+/* Takes the query back. Returns whether an order was found. */
+static bool answer(struct oracle_thread *thread, struct query *query, uint64_t took,
+		   char sentence[ORACLE_SENTENCE])
+{
+	bool found;
+
+	SCOPE_LOCK(&thread->feed.lock);
+	found = oracle_answer(thread->feed.oracle, query, sentence);
+	feed_show(&thread->feed);
+	if (found)
+		thread->found_ns = took;
+	return found;
+}
+
+static bool run_query(struct oracle_thread *thread, struct query *query,
+		      char sentence[ORACLE_SENTENCE])
+{
+	struct run run = {.thread = thread, .query = query};
+	uint64_t began = clock_ns(), took;
+	bool made = false;
+	pthread_t id;
+
+	atomic_store(&thread->superseded, false);
+	while (!atomic_load(&thread->stopping) &&
+	       !(made = pthread_create(&id, NULL, query_thread, &run) == 0))
+		wait_tick(thread);
+	if (made)
+		wait_for(thread, &run, id);
+	took = clock_ns() - began;
+	charge(thread, (int64_t)run.cpu_ns);
+	return answer(thread, query, took, sentence);
+}
+
+static void tell(struct oracle_thread *thread, const char *sentence)
+{
+	const struct cache_source *source = &thread->cache->source;
+	char text[ORACLE_SENTENCE + 64];
+
+	snprintf(text, sizeof(text), "the readers' order is known: %s, found in %.1f s", sentence,
+		 (double)thread->found_ns / 1e9);
+	if (source->locked)
+		source->locked(source->context, text);
+}
+
+static struct query *ask(struct oracle_thread *thread)
+{
+	const struct effort effort = effort_of(thread);
+
+	if (atomic_load(&thread->idle_ticks) > ABANDONED)
+		return NULL;
+	SCOPE_LOCK(&thread->feed.lock);
+	return oracle_ask(thread->feed.oracle, &effort);
+}
+
+static void *run_oracle_thread(void *context)
+{
+	struct oracle_thread *thread = context;
+
+	while (!atomic_load(&thread->stopping)) {
+		char sentence[ORACLE_SENTENCE];
+		struct query *query = ask(thread);
+
+		if (!query) {
+			sleep_while_idle(thread);
+			wait_tick(thread);
+			continue;
+		}
+		if (run_query(thread, query, sentence))
+			tell(thread, sentence);
+		work_look(thread->cache->work);
+	}
+	return NULL;
+}
+
+int oracle_thread_start(struct oracle_thread *thread)
+{
+	int r = pthread_create(&thread->id, NULL, run_oracle_thread, thread);
+
+	thread->started = r == 0;
+	return -r;
+}
+
+void oracle_thread_stop(struct oracle_thread *thread)
+{
+	if (!thread->started)
+		return;
+	atomic_store(&thread->stopping, true);
+	pthread_mutex_lock(&thread->cache->lock);
+	pthread_cond_signal(&thread->feed.wake);
+	pthread_mutex_unlock(&thread->cache->lock);
+	pthread_join(thread->id, NULL);
+	thread->started = false;
+}
+
+/* --- stats ----------------------------------------------------------------------------------- */
+
+static const char *state_of(const struct oracle_thread *thread, const struct oracle_state *state)
+{
+	if (state->tracks)
+		return "locked";
+	if (!thread->feed.watching)
+		return "off";
+	if (atomic_load(&thread->searching))
+		return "searching";
+	return atomic_load(&thread->searches) ? "none" : "watching";
+}
+
+static const char *why_of(const struct oracle_thread *thread, const struct oracle_state *state)
+{
+	static const char *const words[] = {
+		[ORACLE_IDLE] = "idle",
+		[ORACLE_TOO_FEW] = "too few files read",
+		[ORACLE_PATH_ORDER] = "path order",
+		[ORACLE_NO_NEED] = "search would not pay",
+		[ORACLE_TOO_SHORT] = "list too short",
+		[ORACLE_UNKNOWN] = "not a known order",
+	};
+
+	if (state->tracks || !thread->feed.watching)
+		return "";
+	if (atomic_load(&thread->searching))
+		return "searching";
+	/* A search is left out where too little was seen for it. */
+	return words[state->why == ORACLE_UNKNOWN && !atomic_load(&thread->searches)
+			     ? ORACLE_TOO_FEW
+			     : state->why];
+}
+
+void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret)
+{
+	const struct oracle_state *state = &thread->feed.shown;
+
+	SCOPE_LOCK(&thread->feed.show);
+	*ret = (struct cache_oracle){
+		.state = state_of(thread, state),
+		.seed = state->seed,
+		.epoch = state->epoch,
+		.position = state->position,
+		.files = state->files,
+		.why = why_of(thread, state),
+		.search_part =
+			atomic_load(&thread->searching) ? atomic_load(&thread->search.part) : 0,
+		.full_search_s =
+			thread->feed.watching ? (uint64_t)((double)SEEDS_ALL / SEARCH_RATE) : 0,
+		.searches = atomic_load(&thread->searches),
+		.search_ms = thread->found_ns / 1000000,
+		.followed = state->under_way,
+		.locks = state->locks,
+		.unlocks = state->unlocks,
+		.dropped = thread->feed.seen.dropped,
+	};
+	snprintf(ret->sampler, sizeof(ret->sampler), "%s", state->sampler);
+	snprintf(ret->list, sizeof(ret->list), "%s", state->list);
+}

@@ -1,0 +1,26 @@
+/* The oracle's thread (order/oracle.h): it hears what was seen, asks the oracle now and then, and
+ * runs its queries on a thread of their own.
+ *
+ *	feed_listen -> oracle_ask -> oracle_run -> oracle_answer -> look for reads
+ *
+ * A query is idle work (idle_work.h) after a part of the time that an epoch takes. All seeds are
+ * tried (seed_search.h) only where it pays: files are missing in memory, and at the readers' pace
+ * the epoch lasts longer than the search. The thread sleeps while nobody reads. */
+#ifndef CACHE_ORACLE_THREAD_H
+#define CACHE_ORACLE_THREAD_H
+
+#include "cache/cache_internal.h"
+
+/* Nothing is guessed with 0 cpus, but an order may be given; more than 64 are as 64. Returns 0 or
+ * -ENOMEM. */
+int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread **ret);
+void oracle_thread_free(struct oracle_thread *thread); /* stopped, or never started; NULL is fine */
+int oracle_thread_start(struct oracle_thread *thread); /* 0 or -errno */
+void oracle_thread_stop(struct oracle_thread *thread); /* within a moment, whatever query runs */
+
+/* What it hears by. */
+struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread);
+/* The cache's lock is held. */
+void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret);
+
+#endif

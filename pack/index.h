@@ -62,6 +62,9 @@ void index_put(struct index *index, enum format_section section, uint64_t row, u
 /* The state that the offsets of a pack belong to. */
 struct format_lmdb_state index_lmdb_state(const struct walker_info *info);
 
+/* The shape of a section to be written: a blob of `most` bytes, `most` rows, or a row for each
+ * entry, as narrow as `most`, the greatest, allows. */
+struct format_section_ref index_shape(enum format_section section, uint64_t entries, uint64_t most);
 /* Whether every section of the superblock has the rows and width that it must have. */
 int index_check_shape(const struct format_super *super, struct err *err);
 

@@ -20,6 +20,17 @@ static const struct {
 	[SECTION_OPTIONS] = {SHAPE_BLOB, 0},
 };
 
+struct format_section_ref index_shape(enum format_section section, uint64_t entries, uint64_t most)
+{
+	enum shape shape = shapes[section].shape;
+	uint64_t count = shape == SHAPE_ENTRIES ? entries : most;
+	uint32_t width = shapes[section].width ? shapes[section].width : index_width(most);
+
+	if (shape == SHAPE_BLOB)
+		return (struct format_section_ref){.bytes = most};
+	return (struct format_section_ref){.bytes = count * width, .count = count, .width = width};
+}
+
 static bool width_possible(uint32_t width)
 {
 	return width == 1 || width == 2 || width == 4 || width == 8;

@@ -147,64 +147,30 @@ int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct
  * entries do. So each is made twice, first to know its checksum, which comes before the records of
  * the finish, and then in the place that it has in the file. */
 
-struct maxima {
-	uint64_t size, parent, width, height;	   /* the greatest */
-	uint64_t parts, names, targets, checksums; /* all together */
-};
-
-static struct maxima find_maxima(const struct builder_tree *tree)
+static void shape_sections(const struct builder_tree *tree, struct format_super *super)
 {
-	struct maxima most = {0};
+	/* As index_shape() wants it. */
+	uint64_t most[SECTION_COUNT] = {
+		[SECTION_MODE] = 07777, [SECTION_OPTIONS] = strlen(tree->builder->options)};
 
 	for (uint32_t e = 0; e < tree->entries; e++) {
 		const struct builder_node *node = builder_tree_node(tree, e);
 
-		most.size = max(most.size, node->size);
-		most.parent = max(most.parent, tree->entry[node->parent]);
-		most.width = max(most.width, node->width);
-		most.height = max(most.height, node->height);
-		most.names += node->name_len;
+		most[SECTION_SIZE] = max(most[SECTION_SIZE], node->size);
+		most[SECTION_PARENT] = max(most[SECTION_PARENT], tree->entry[node->parent]);
+		most[SECTION_WIDTH] = max(most[SECTION_WIDTH], node->width);
+		most[SECTION_HEIGHT] = max(most[SECTION_HEIGHT], node->height);
+		most[SECTION_NAMES] += node->name_len;
 		if (node->kind == FORMAT_SPLIT)
-			most.parts += format_parts(node->size);
+			most[SECTION_PARTS] += format_parts(node->size);
 		if (node->kind == FORMAT_SYMLINK)
-			most.targets += node->size;
+			most[SECTION_TARGETS] += node->size;
 		if (format_is_file(node->kind))
-			most.checksums += format_extents(node->size);
+			most[SECTION_CHECKSUMS] += format_extents(node->size);
 	}
-	return most;
-}
-
-static struct format_section_ref blob(uint64_t bytes)
-{
-	return (struct format_section_ref){.bytes = bytes};
-}
-
-static struct format_section_ref rows(uint64_t count, uint32_t width)
-{
-	return (struct format_section_ref){.bytes = count * width, .count = count, .width = width};
-}
-
-static void shape_sections(const struct builder_tree *tree, struct format_super *super)
-{
-	struct format_section_ref *s = super->sections;
-	uint64_t entries = tree->entries;
-	const struct maxima most = find_maxima(tree);
-
-	s[SECTION_NAMES] = blob(most.names);
-	s[SECTION_NAME_END] = rows(entries, index_width(most.names));
-	s[SECTION_PARENT] = rows(entries, index_width(most.parent));
-	s[SECTION_KIND] = rows(entries, 1);
-	s[SECTION_START] = rows(entries, 8);
-	s[SECTION_SIZE] = rows(entries, index_width(most.size));
-	s[SECTION_PARTS] = rows(most.parts, 8);
-	s[SECTION_TARGETS] = blob(most.targets);
-	s[SECTION_CHECKSUMS] = rows(most.checksums, 8);
-	s[SECTION_MODE] = rows(entries, 2);
-	s[SECTION_MTIME] = rows(entries, 8);
-	s[SECTION_IMAGE] = rows(entries, 1);
-	s[SECTION_WIDTH] = rows(entries, index_width(most.width));
-	s[SECTION_HEIGHT] = rows(entries, index_width(most.height));
-	s[SECTION_OPTIONS] = blob(strlen(tree->builder->options));
+	most[SECTION_NAME_END] = most[SECTION_NAMES];
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		super->sections[i] = index_shape(i, tree->entries, most[i]);
 }
 
 /* --- contents ------------------------------------------------------------------------------ */

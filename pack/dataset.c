@@ -128,7 +128,7 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 	if (r < 0)
 		return r;
 	dataset->opened = index_lmdb_state(walker_info(walker));
-	/* The counts in the state may happen to agree although sections have moved. */
+	/* The state may agree by chance although sections have moved. */
 	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
 	r = load_hot(dataset, err);
 	if (r == 0)
@@ -244,8 +244,8 @@ uint32_t dataset_entries(const struct dataset *dataset)
 	return dataset->index.entries;
 }
 
-/* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why it cannot be
- * told now. */
+/* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why that cannot be read.
+ */
 static int look_at_state(const struct dataset *dataset)
 {
 	struct format_lmdb_state now;
@@ -260,7 +260,7 @@ static int look_at_state(const struct dataset *dataset)
 	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
 }
 
-/* The file changed in some way: a rename or chmod is harmless, a write is not. */
+/* The file changed: a rename or chmod is harmless, a write is not. */
 static int look_closer(struct dataset *dataset, const struct reader_identity *now)
 {
 	int r = -ESTALE;

@@ -3,14 +3,14 @@
  *	path -> entry -> extents -> (offset, length) in the pack
  *
  * A dataset is immutable once opened, so that all calls may run in any number of threads at
- * once. It reads no file data by itself: it says where extents are and checks what somebody
- * read. Entries are numbered from the root, 0, so that the children of a directory are
- * consecutive and sorted by name (bytes); directories come in the order of os.walk. Extents are
- * numbered through in entry order, those of one file consecutively.
+ * once. It does not cache file data: it says where extents are, and checks what was read. Entries
+ *are numbered from the root, 0, so that the children of a directory are consecutive and sorted by
+ *name (bytes); directories come in the order of os.walk. Extents are numbered in entry order, those
+ *of one file consecutively.
  *
- * A file may be an alias, whose bytes are those of another one, its holder. It has an inode,
- * attributes and extents of its own as all files have, so that an extent always says which file
- * is meant; but its extents lie where the holder's do.
+ * A file may be an alias: it shares the bytes of another file, its holder. It has an inode,
+ *attributes and extents of its own, so that an extent always says which file is meant; but its
+ *extents lie where the holder's do.
  *
  * Entries and extents passed are below dataset_entries() and dataset_extents().
  * Lifetime: everything returned by pointer lives as long as the dataset. */
@@ -35,9 +35,9 @@ struct dataset_entry {
 	uint32_t parent;
 	uint32_t first_child, children; /* of a directory */
 	uint64_t size;	/* bytes of a file (of its target, for a hard link) or of a link's target */
-	uint32_t inode; /* the entry that stands for the inode: another one for hard links only */
-	uint32_t holder;  /* the entry that the bytes are under: another one for hard links and
-			     aliases only */
+	uint32_t inode; /* the entry of the inode: another one for hard links only */
+	uint32_t holder;  /* the entry that has the bytes: another one for hard links and aliases
+			     only */
 	const char *name; /* not NUL-ended; the root's is empty */
 	size_t name_len;
 };
@@ -65,33 +65,33 @@ struct dataset_info {
 	const struct format_super *super;
 	char id[33];	     /* hexadecimal */
 	uint64_t pack_bytes; /* size of the pack file */
-	bool relocated;	     /* offsets were looked up anew: another LMDB tool rewrote the file */
+	bool relocated;	     /* offsets were looked up again: another LMDB tool rewrote the file */
 	const char *options; /* creation options, "name=value\n" lines */
 	size_t options_len;
 };
 
 /* Opens the pack at path, read-only, loads the hot sections and checks them.
- * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EINPROGRESS (a pack
- * that is being made, or whose making was interrupted); -EPROTONOSUPPORT (another version);
- * -EBADMSG (damaged); or what open and read gave. err has the sentence. */
+ * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EINPROGRESS (a pack that
+ * is being written, or was interrupted); -EPROTONOSUPPORT (another version); -EBADMSG (damaged); or
+ * what open and read gave. err has the sentence. */
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
-/* The same through a reader, which it takes over whatever it returns. */
+/* The same through a reader, which becomes the dataset's, even on failure. */
 int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err);
-/* What the user can do about it, to follow that sentence: "; ...", or "". */
+/* What the user can do about it, to append to that sentence: "; ...", or "". */
 const char *dataset_way_out(int error);
 void dataset_free(struct dataset *dataset);
 
 const struct dataset_info *dataset_info(const struct dataset *dataset);
 struct reader *dataset_reader(const struct dataset *dataset); /* stays the dataset's */
-int dataset_fd(const struct dataset *dataset); /* of a pack that dataset_open() opened */
+int dataset_fd(const struct dataset *dataset);		      /* only after dataset_open() */
 uint32_t dataset_entries(const struct dataset *dataset);
 
-/* 0, or -ESTALE from the moment on that somebody writes to the file. Costs an fstat. */
+/* 0, or -ESTALE once the file has been written to. Costs an fstat. */
 int dataset_unchanged(struct dataset *dataset);
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
 
-/* What a listing shows of an entry: dataset_entry(), for a million at once. */
+/* What a listing shows of an entry: faster than dataset_entry(). */
 struct dataset_child {
 	enum format_kind kind;
 	uint32_t inode;
@@ -104,19 +104,19 @@ void dataset_child(const struct dataset *dataset, uint32_t entry, struct dataset
 int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
 		   uint32_t *ret);
 
-/* The entry at a path relative to the root, "" being the root itself; slashes at either end
- * and doubled ones do not count. Symbolic links are not followed. 0, -ENOENT or -ENOTDIR. */
+/* The entry at a path relative to the root, "" being the root itself; slashes at either end and
+ * doubled slashes do not count. Symbolic links are not followed. 0, -ENOENT or -ENOTDIR. */
 int dataset_find(const struct dataset *dataset, const char *path, size_t len, uint32_t *ret);
 
 /* Appends an entry's path from the root, with a NUL that buf->len does not count. 0 or -ENOMEM. */
 int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path);
 
-/* What of the index dataset_open() leaves on the disk: what dataset_attr() needs, dataset_image(),
- * and the checksums: dataset_check(), dataset_checksum(), and dataset_read() that checks. */
+/* Parts of the index that dataset_open() does not load: for dataset_attr(), for dataset_image(),
+ * and for dataset_check(), dataset_checksum() and a dataset_read() that checks. */
 enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_CHECKSUMS = 4 };
 
-/* Loads parts, which else the first of those calls does, without room for the sentence that err
- * gets. 0, -EBADMSG, -EIO, -ENOMEM; once it was 0, they do not fail for want of these parts. */
+/* Loads parts, as the first of those calls would, but with a sentence in err. 0, -EBADMSG, -EIO,
+ * -ENOMEM; afterwards those calls do not fail for lack of these parts. */
 int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
 /* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
@@ -131,40 +131,40 @@ uint64_t dataset_extents(const struct dataset *dataset);
 uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
 void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
 
-/* A hash of what a file's name ends in, from its last dot on; .bashrc ends in nothing. */
+/* A hash of a file's suffix, from the last dot of its name on; 0 where it has none, as .bashrc. */
 uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);
 
 /* Compares the bytes of an extent, in pieces that add up to its size, with its checksum.
  * Returns 0, -EBADMSG, or as dataset_load(). */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 
-/* The XXH3-64 of an extent's bytes, as the index has it. Returns 0, or as dataset_load(). */
+/* The XXH3-64 of an extent's bytes, from the index. Returns 0, or as dataset_load(). */
 int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
-/* Reads `len` bytes of a file at `from`, checking every extent touched when `check`; the
- * simple way for tools. Returns the bytes read (fewer only at the end), -EBADMSG or -EIO. */
+/* Reads `len` bytes of a file at `from`, and checks every extent it touches if `check`; the simple
+ * way for tools. Returns the bytes read (fewer only at the end), -EBADMSG or -EIO. */
 ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
 		     bool check);
 
-/* Something that is damaged, as verifying finds it. */
+/* Damage that verifying found. */
 struct dataset_fault {
 	const char *damage; /* its class, a fixed word */
 	const char *text;   /* a sentence */
 	const char *path;   /* of a file, or a key of the LMDB; not NUL-ended */
 	size_t len;
-	uint32_t entry; /* the file; DATASET_ROOT where it is no file's */
+	uint32_t entry; /* the file; DATASET_ROOT where it is not of a file */
 };
 /* Called once for each fault; returns 0 to go on, or -errno, which becomes the result. */
 typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
 
-/* Loads those sections of the index that dataset_open() left on the disk. A fault's path is the
+/* Loads the sections of the index that dataset_open() did not. A fault's path is the
  * key of the section, its damage "index". Returns 0 (whatever was found) or -ENOMEM. */
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
-/* Compares the keys of the LMDB with the index: every file must have its record, at the place and
- * of the size that the index says, and every record must belong to the index. The damage is
- * "no-record", "wrong-size", "wrong-place", "wrong-link" or "unknown-record". Returns 0 (whatever
- * was found), -EBADMSG where the pages themselves cannot be walked, or an I/O error. */
+/* Compares the keys of the LMDB with the index: every file must have its record, at the offset and
+ * of the size in the index, and every record must belong to the index. The damage is "no-record",
+ * "wrong-size", "wrong-place", "wrong-link" or "unknown-record". Returns 0 (whatever was found),
+ * -EBADMSG where the pages themselves cannot be walked, or an I/O error. */
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err);
 

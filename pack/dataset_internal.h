@@ -18,8 +18,8 @@ struct dataset {
 	pthread_mutex_t lock; /* taken to load a cold section, and to look at a changed pack */
 	atomic_bool loaded[SECTION_COUNT]; /* set under lock, after the section is in place */
 	struct reader_identity seen;	   /* protected by lock */
-	_Atomic uint64_t seen_stamp;	   /* of `seen`, for a look without the lock */
-	atomic_bool stale;		   /* somebody wrote to the pack; never cleared */
+	_Atomic uint64_t seen_stamp;	   /* of `seen`, to compare without the lock */
+	atomic_bool stale;		   /* the pack was written to; never cleared */
 };
 
 #endif

@@ -1,6 +1,5 @@
-/* The keys of the LMDB, compared with the index: the part of verifying that file contents do
- * not show. Each record must belong to a row and lie where the row says; each row that stands
- * for bytes must have met its record. */
+/* Verifies the keys of the LMDB against the index. Each record must belong to a row and lie where
+ * the row says; each row that has bytes must have a record. */
 #include "base/bits.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
@@ -9,7 +8,8 @@
 
 struct checking {
 	const struct dataset *dataset;
-	uint8_t *entries_seen; /* a bit for each entry: its record; nothing for split files */
+	uint8_t *entries_seen; /* a bit for each entry whose record was seen; unused for split files
+				*/
 	uint8_t *parts_seen;   /* a bit for each row of the section parts */
 	dataset_fault_fn *found;
 	void *context;

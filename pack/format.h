@@ -10,9 +10,9 @@
  *	"\0path.HASH"          a file whose path is longer than a key can be
  *	"n01440764/x.JPEG"     every other file: its path, its bytes
  *
- * HASH is the XXH3-128 of the path as 32 hexadecimal digits. A file whose bytes are packed
- * under another path, a hard link or an alias, has a value that starts with FORMAT_LINK_MAGIC
- * and goes on with that path. Directories and symbolic links are in the index only. */
+ * HASH is the XXH3-128 of the path as 32 hexadecimal digits. The value of a hard link or alias,
+ *whose bytes are under another path, is FORMAT_LINK_MAGIC and that path. Directories and symbolic
+ *links are in the index only. */
 #ifndef PACK_FORMAT_H
 #define PACK_FORMAT_H
 
@@ -30,7 +30,7 @@
 #define FORMAT_EXTENT	  (1 * MIB)	    /* each of which has its own checksum */
 #define FORMAT_LINK_MAGIC "\0foldfs-link\n" /* sizeof - 1 bytes; the path of the bytes follows */
 
-/* Features that a reader must know to read right (incompat) or may ignore (compat). */
+/* Features that a reader must know (incompat) or may ignore (compat). */
 #define FORMAT_ALIASES	      ((uint64_t)1) /* incompat: there are entries of FORMAT_ALIAS */
 #define FORMAT_INCOMPAT_KNOWN FORMAT_ALIASES
 
@@ -41,7 +41,7 @@ enum format_kind {
 	FORMAT_SYMLINK = 3,   /* start: offset in the section targets; size: bytes */
 	FORMAT_HARDLINK = 4,  /* start: the entry it is another name of; size: 0 */
 	FORMAT_SPLIT = 5,     /* start: its first row in the section parts; size: bytes */
-	FORMAT_ALIAS = 6,     /* a file of its own, with the bytes of another one. start: that
+	FORMAT_ALIAS = 6,     /* a file that shares the bytes of another one. start: that
 				 FILE or SPLIT; size: bytes */
 };
 
@@ -94,7 +94,7 @@ struct format_section_ref {
 };
 
 /* The state of the LMDB that the offsets belong to. Tools that rewrite an LMDB (mdb_copy -c,
- * mdb_load) move pages and change it: then, and only then, the offsets are looked up anew. */
+ * mdb_load) move pages and change the state: then the offsets are looked up again. */
 struct format_lmdb_state {
 	uint64_t txnid;
 	uint64_t root; /* page number of the main database's root */
@@ -141,8 +141,7 @@ void format_key_section(enum format_section section, struct format_key *key);
 void format_key_path(const char *path, size_t len, struct format_key *key);
 void format_key_part(const char *path, size_t len, uint32_t part, struct format_key *key);
 
-/* What a key read from a pack is. */
-/* RESERVED: of a later version. NONE: longer than liblmdb writes. */
+/* What a key is. RESERVED: of a later version. NONE: longer than liblmdb writes. */
 enum format_key_kind {
 	KEY_SUPER,
 	KEY_SECTION,
@@ -156,7 +155,7 @@ enum format_key_kind format_key_classify(const uint8_t *data, size_t len);
 /* The section whose key this is; SECTION_COUNT: none that is known. */
 enum format_section format_key_to_section(const uint8_t *data, size_t len);
 
-/* Whether a name may stand in a pack: 1..FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..". */
+/* Whether a pack may have this name: 1..FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..". */
 bool format_name_valid(const char *name, size_t len);
 
 /* Whether it is a regular file; hard links are further names of one. */

@@ -23,8 +23,8 @@ uint32_t index_width(uint64_t max)
 	return max <= UINT32_MAX ? 4 : 8;
 }
 
-/* Large sections lie in huge pages: a mount touches all of a hot one at once, and page
- * faults would cost more than reading it. */
+/* Large sections use huge pages: a mount touches all of a hot one at opening, and page faults would
+ * cost more than reading it. */
 int index_section_alloc(struct index_section *section, uint64_t count, uint32_t width)
 {
 	uint64_t bytes = count * (width ? width : 1);
@@ -126,7 +126,7 @@ int index_find(const struct index *index, const char *path, size_t len, uint32_t
 	return 0;
 }
 
-/* Filled from the end: the length is known after one climb, the bytes after a second. */
+/* Filled from the end: one climb to the root gives the length, a second one the bytes. */
 int index_path(const struct index *index, uint32_t entry, struct buf *path)
 {
 	size_t total = 0, name_len;

@@ -1,10 +1,9 @@
 /* The index of a pack in memory: its sections, and the tree that they describe.
  *
- * Entry e is row e of every column; see enum format_section and enum format_kind. Whoever
- * fills the sections from a file (dataset_open) has index_check() look at them before any other
- * call: from then on no number in the hot sections leads outside. The builder made its own.
- * Immutable after that, but for the offsets in START and PARTS, which index_locate() sets
- * before the index is shared. Internal to pack/. */
+ * Entry e is row e of every column; see enum format_section and enum format_kind. Sections that
+ * come from a file (dataset_open) must pass index_check() before any other call: after that, no
+ * number in the hot sections leads outside. Immutable then, except for the offsets in START and
+ * PARTS, which index_locate() sets before the index is shared. Internal to pack/. */
 #ifndef PACK_INDEX_H
 #define PACK_INDEX_H
 
@@ -59,13 +58,13 @@ static inline uint64_t index_get(const struct index *index, enum format_section 
 
 void index_put(struct index *index, enum format_section section, uint64_t row, uint64_t value);
 
-/* The state that the offsets of a pack belong to. */
+/* The state of the LMDB, to which the offsets of a pack belong. */
 struct format_lmdb_state index_lmdb_state(const struct walker_info *info);
 
 /* The shape of a section to be written: a blob of `most` bytes, `most` rows, or a row for each
  * entry, as narrow as `most`, the greatest, allows. */
 struct format_section_ref index_shape(enum format_section section, uint64_t entries, uint64_t most);
-/* Whether every section of the superblock has the rows and width that it must have. */
+/* Checks the rows and width of every section in the superblock. */
 int index_check_shape(const struct format_super *super, struct err *err);
 
 /* Reads the superblock, which must be the first record, and checks the shapes of its sections.
@@ -76,7 +75,7 @@ int index_read_super(struct reader *reader, struct walker *walker, struct format
  * rewritten the LMDB some have moved. Returns 0, -EBADMSG (one is missing), or as walker_next(). */
 int index_find_sections(struct walker *walker, struct format_super *super, bool *ret_moved,
 			struct err *err);
-/* Reads a section; its checksum is not looked at. Returns 0, -EBADMSG (the file ends before),
+/* Reads a section, without checking its checksum. Returns 0, -EBADMSG (the file ends before),
  * -ENOMEM, or what reading gave. */
 int index_load_section(struct reader *reader, const struct format_super *super,
 		       enum format_section section, struct index_section *ret, struct err *err);
@@ -108,16 +107,16 @@ int index_lookup(const struct index *index, uint32_t directory, const char *name
 int index_find(const struct index *index, const char *path, size_t len, uint32_t *ret);
 int index_path(const struct index *index, uint32_t entry, struct buf *path);
 
-/* The entry that stands for a hard link's inode; any other entry itself. */
+/* The entry of a hard link's inode; any other entry itself. */
 uint32_t index_inode(const struct index *index, uint32_t entry);
-/* The file under whose path the bytes of a hard link or alias are; any other entry itself. */
+/* The file that has the bytes of a hard link or alias; any other entry itself. */
 uint32_t index_holder(const struct index *index, uint32_t entry);
 /* How many hard links point at an entry. */
 uint32_t index_link_count(const struct index *index, uint32_t entry);
 
 /* The first extent of a file, or where it would be. */
 uint64_t index_first_extent(const struct index *index, uint32_t entry);
-/* The file that an extent belongs to, and which one of its extents it is. */
+/* The file of an extent, and the number of the extent within it. */
 uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t *ret_number);
 
 #endif

@@ -1,5 +1,5 @@
-/* Everything that a hostile or damaged index could say is looked at here, once, so that the
- * rest of the code may trust the numbers in it. */
+/* Checks everything that a hostile or damaged index could say, once, so that all other code may
+ * trust its numbers. */
 #include "base/scope.h"
 #include "pack/index.h"
 
@@ -68,8 +68,8 @@ static bool within(uint64_t start, uint64_t size, uint64_t limit)
 	return start <= limit && size <= limit - start;
 }
 
-/* What one pass over the entries carries along and counts. Entries come in blocks of siblings,
- * so that most share the parent of the one before. */
+/* The state of one pass over the entries. They come in blocks of siblings, so that most have the
+ * parent of the one before. */
 struct check_pass {
 	const struct index *index;
 	uint64_t pack_bytes;
@@ -92,7 +92,7 @@ static bool name_right(struct check_pass *pass, uint32_t entry)
 		return false;
 	if (entry == 0)
 		return end == 0;
-	/* NULs and slashes were looked for in all names at once. */
+	/* index_check() looks for NULs and slashes in all names at once. */
 	return end > start && end - start <= FORMAT_NAME_MAX &&
 	       !(name[0] == '.' && (end - start == 1 || (end - start == 2 && name[1] == '.')));
 }
@@ -121,8 +121,8 @@ static bool hardlink_right(const struct index *index, uint64_t target, uint64_t 
 	       format_is_file(index_kind(index, (uint32_t)target));
 }
 
-/* An alias of an alias would be a way round, or in a circle. Many of one large file could have
- * more extents than can be counted. */
+/* An alias of an alias could lead in a circle. Many aliases of one large file could have more
+ * extents than 64 bits can count. */
 static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
 {
 	const struct index *index = pass->index;
@@ -193,8 +193,8 @@ static int check_entries(struct index *index, struct check_pass *pass, struct er
 		if (!name_right(pass, e) || !place_right(pass, e) || !parent_right(pass, e))
 			return err_set(err, -EBADMSG, "damaged index: entry %u", e);
 	}
-	/* Each entry is in its parent's range: if the ranges also hold no more than all
-	 * entries, they do not overlap. */
+	/* Each entry is in its parent's range: if the ranges add up to no more than all entries,
+	 * they do not overlap. */
 	if (pass->children != index->entries - 1)
 		return err_set(err, -EBADMSG, "damaged index: directories overlap");
 	return 0;

@@ -1,5 +1,5 @@
-/* From the records of an LMDB to an index in memory: the superblock, then the sections, whose
- * records follow it. */
+/* Loads an index from the records of an LMDB: the superblock, then the sections, whose records
+ * follow it. */
 #include "base/scope.h"
 #include "pack/index.h"
 

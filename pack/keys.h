@@ -1,9 +1,6 @@
-/* What the keys of the LMDB say, against what the index says.
- *
- * Paths become keys in three ways (format.h); this turns a key back into the row of the index
- * that it belongs to, walks all keys, and hands each record with its row to a visitor. Finding
- * offsets (index_locate) and verifying (dataset_check_keys) are two visitors of one walk.
- * Internal to pack/. */
+/* From the keys of the LMDB to rows of the index. Paths become keys in three ways (format.h); a
+ * walk over all keys calls a visitor with each record and its row. Finding offsets (index_locate)
+ * and verifying (dataset_check_keys) are two visitors. Internal to pack/. */
 #ifndef PACK_KEYS_H
 #define PACK_KEYS_H
 
@@ -22,13 +19,13 @@ struct keys_row {
 typedef int keys_visit_fn(void *context, const struct walker_record *record,
 			  const struct keys_row *row, struct err *err);
 
-/* Visits all records in key order, but for those with reserved keys: superblock and sections.
+/* Visits all records in key order, except the superblock, sections, and other reserved keys.
  * Returns 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
 int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit, void *context,
 	      struct err *err);
 
-/* Sets the offsets of all files and parts, which are forgotten, from the keys. Returns 0, -ENOMEM,
- * -EBADMSG (records are missing, or one has the wrong size; err names the first paths). */
+/* Sets the offsets of all files and parts from the keys, after index_forget_offsets(). Returns 0,
+ * -ENOMEM, -EBADMSG (records are missing, or one has the wrong size; err names the first paths). */
 int index_locate(struct index *index, struct walker *walker, struct err *err);
 
 #endif

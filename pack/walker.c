@@ -59,8 +59,8 @@ struct node {
 	size_t data; /* where the data begins in the page, right after the key */
 };
 
-/* A page seen twice yields a key seen before, and keys must rise strictly: so a walk ends,
- * and visits each page once at most, without a count of the pages it has seen. */
+/* A page visited twice would yield a key seen before, and keys must rise strictly. So a walk ends,
+ * and visits each page at most once, without a record of visited pages. */
 struct walker {
 	struct reader *reader;
 	struct walker_info info;
@@ -74,8 +74,8 @@ struct walker {
 
 /* --- meta pages ---------------------------------------------------------------------------- */
 
-/* Reads one meta page as far as it says what file this is: all that is known to lie in the
- * same place whatever the rest holds. */
+/* Reads one meta page, and checks the fields that say what file this is: these have the same place
+ * in all versions. */
 static int meta_read(struct reader *reader, uint64_t number, uint64_t offset,
 		     uint8_t meta[META_BYTES], struct err *err)
 {
@@ -111,7 +111,7 @@ static int file_size_check(struct reader *reader, uint64_t expected, struct err 
 	return 0;
 }
 
-/* The page size is all that is taken from page 0 before page 1 has been seen. */
+/* Only the page size is taken from page 0 before page 1 has been read. */
 static int page_size_take(struct reader *reader, const uint8_t meta[META_BYTES], uint32_t *ret,
 			  struct err *err)
 {
@@ -142,7 +142,7 @@ static int tree_check(uint64_t number, const struct walker_info *info, struct er
 	return 0;
 }
 
-/* The counts are not needed to read, but whoever asks for them makes room after them. */
+/* The walk does not need the counts, but callers allocate memory by them. */
 static int counts_check(uint64_t number, const struct walker_info *info, struct err *err)
 {
 	if (info->branch_pages > info->last_page || info->leaf_pages > info->last_page ||
@@ -173,7 +173,7 @@ static void meta_parse(const uint8_t meta[META_BYTES], struct meta *ret)
 	};
 }
 
-/* The rest of a meta page that meta_read() took; its page size has been checked. */
+/* The rest of a meta page after meta_read(); its page size has been checked. */
 static int meta_decode(uint64_t number, const uint8_t meta[META_BYTES], struct meta *ret,
 		       struct err *err)
 {
@@ -212,9 +212,9 @@ static int meta_load_second(struct reader *reader, uint32_t page_size, struct me
 	return meta_decode(1, meta, ret, err);
 }
 
-/* A commit that did not get through leaves a bad meta page behind, and the other one still
- * describes a whole snapshot: the newest of the valid ones counts. But transaction 0 is the empty
- * state before the first commit: to fall back to that would pass damage off as no records. */
+/* An interrupted commit leaves a bad meta page, and the other one still describes a whole snapshot:
+ * the newest valid one counts. But transaction 0 is the empty state before the first commit:
+ * falling back to that would show damage as an empty database. */
 static int meta_load(struct reader *reader, struct meta *ret, struct err *err)
 {
 	uint8_t meta[META_BYTES];
@@ -402,8 +402,8 @@ static int flags_check(const struct node *node, struct err *err)
 	return 0;
 }
 
-/* Where the pages of a big value begin. They are not looked at: that would be one more read for
- * each record, of pages that nobody wants yet. */
+/* Where the pages of a big value begin. They are not read: that would be one more read for each
+ * record. */
 static int big_value(const struct walker *walker, const struct node *node, uint64_t *ret,
 		     struct err *err)
 {
@@ -472,8 +472,8 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 
 /* --- walking ------------------------------------------------------------------------------- */
 
-/* Asks for the children of a page all at once, but not for those that follow one another, which the
- * kernel reads ahead by itself. Only a hint: damage is reported when they are read. */
+/* Has the children of a page read ahead, except those that follow one another, which the kernel
+ * reads ahead by itself. Only a hint: damage is reported when they are read. */
 static void ask_for_children(const struct walker *walker, const struct tree_level *level)
 {
 	uint32_t page = walker->info.page_size;
@@ -498,7 +498,7 @@ static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 
 	if (r < 0)
 		return r;
-	/* Who wants the first record only wants one leaf. */
+	/* For the first record alone one leaf is enough. */
 	if (above && above->next == 1 && depth + 1 == walker->info.depth)
 		ask_for_children(walker, above);
 	if (above)

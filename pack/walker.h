@@ -1,11 +1,11 @@
-/* Reads an LMDB file (data format 1) through a reader, for readers that must survive any damage.
+/* Reads an LMDB file (data format 1) through a reader, and survives any damage.
  *
- * liblmdb maps the file, asserts and faults on what it finds there (CVE-2019-16224 ff.), and
- * wants a lock file: it writes packs, this reads them. Only what a pack or a foreign dataset
- * needs: the newest of the two meta pages, the main database, keys with one value each
- * (no DUPSORT), in key order. Every page number, length and offset is checked against the file
- * before it is used; a walk visits no more pages than the file has. Damage is -EBADMSG with a
- * sentence that names page and field: "page 17: lower 4090 beyond upper 12".
+ * liblmdb maps the file, asserts and faults on damage (CVE-2019-16224 ff.), and needs a lock file:
+ *it writes packs, this reads them. Only what a pack or a foreign dataset needs: the newest of the
+ *two meta pages, the main database, keys with one value each (no DUPSORT), in key order. Every page
+ *number, length and offset is checked against the file before it is used; a walk visits no more
+ *pages than the file has. Damage is -EBADMSG with a sentence that names page and field: "page 17:
+ *lower 4090 beyond upper 12".
  *
  * Layout, from lmdb.h and mdb.c of 0.9.24 (LMDB_DATA_VERSION 1, 64-bit little-endian):
  *	page header  16 bytes: u64 pgno, u16 pad, u16 flags, u16 lower, u16 upper

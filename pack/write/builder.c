@@ -132,7 +132,7 @@ static int store_record(struct builder *builder, const struct format_key *key,
 	if (r == 0)
 		r = add_checksums(builder, space, size);
 	if (r < 0) {
-		memset(space, 0, size); /* its pages may reach the file yet */
+		memset(space, 0, size); /* its pages may still reach the file */
 		store_delete(builder->store, key->data, key->len);
 	}
 	return r;
@@ -146,8 +146,8 @@ static int parts_changed(const struct buf *path, struct err *err)
 		       path->data);
 }
 
-/* Parts from before an interruption are only read again: 0 where they are the same, 1 where not, or
- * what the source gave. */
+/* Parts from before an interruption are read again and compared: 0: the same, 1: not, or what the
+ * source gave. */
 static int reread_parts(const struct builder *builder, const struct builder_source *source)
 {
 	uint64_t count = builder->parts * PART_EXTENTS;
@@ -197,7 +197,7 @@ static int store_parts(struct builder *builder, const struct buf *path,
 		}
 		left -= size;
 	}
-	/* The part that failed has taken itself out. */
+	/* store_record() has removed the part that failed. */
 	if (r < 0)
 		undo_parts(builder, path, part);
 	return r;
@@ -268,8 +268,8 @@ int builder_drop(struct builder *builder, uint32_t id)
 	uint64_t left = builder_checksum_count(builder) - builder->parts * PART_EXTENTS;
 	int r;
 
-	/* Whoever goes on drops them again: a link depends on what became of its file, a directory
-	 * on what is in it. */
+	/* These are not in the journal. A resumed run drops them again: a link with its file, a
+	 * directory because it is empty. */
 	if (node->kind == FORMAT_HARDLINK || node->kind == FORMAT_DIRECTORY) {
 		node->state = NODE_DROPPED;
 		return 0;

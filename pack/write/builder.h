@@ -10,17 +10,17 @@
  * of files over 1 MiB, in the finish 8 an entry and the names again, and FORMAT_SPLIT_OVER at most
  * for what is not yet written; batches of 64 MiB are committed as they fill.
  *
- * Each batch is brought to the disk while the next one is filled, and noted in
- * PATH.partial.journal (journal.h). From the first one on an interrupted pack can be gone on
- * with, however it was interrupted: builder_free leaves both files, where before it removes the
- * partial one. Going on takes the same calls again, but asks before each file is stored:
+ * Each batch is synced while the next one is filled, and recorded in
+ * PATH.partial.journal (journal.h). From the first one on, an interrupted pack can be resumed,
+ *however it was interrupted: builder_free leaves both files. Before that it removes the partial
+ *one. Resuming makes the same calls again, but asks before each file is stored:
  *
  *	builder_new (resume) -> builder_add -> builder_resumed (each file, in the order of
  *	            storing): was it? else builder_store -> builder_finish -> builder_free
  *
- * and gives the file that the first run would have given, bit for bit, if the source is the
- * same. Of one that has changed, files already packed are found by their fingerprints (-ESTALE);
- * whatever was not packed yet is taken as it is now.
+ * and gives the file that the first run would have given, bit for bit, if the source is the same.
+ *Where files that were packed have changed since, their fingerprints show it (-ESTALE); the others
+ *are packed as they are now.
  *
  * Not thread-safe: one thread adds and stores. */
 #ifndef PACK_WRITE_BUILDER_H
@@ -34,9 +34,9 @@ struct builder;
 struct builder_params {
 	const char *path;    /* of the finished pack */
 	bool replace;	     /* an existing PATH is replaced; else -EEXIST at once */
-	bool resume;	     /* go on with what an interrupted run left, if it left anything */
+	bool resume;	     /* resume what an interrupted run left, if it left anything */
 	const char *options; /* "name=value\n" lines, kept in the pack; NULL: none */
-	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB, as all packs have it but tests' */
+	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB, as in all packs but those of tests */
 };
 
 struct builder_entry {
@@ -49,7 +49,7 @@ struct builder_entry {
 	const char *target; /* of a symbolic link */
 	size_t target_len;
 	uint32_t link_to; /* hard link: the file it is another name of */
-	uint64_t size;	  /* bytes of a file, as its source says; only builder_entry() wants it */
+	uint64_t size;	  /* bytes of a file, as its source says; only for builder_entry() */
 };
 
 /* Where the bytes of a file come from. `read` fills buf with the next len bytes, all of them,
@@ -60,9 +60,9 @@ struct builder_source {
 	uint64_t size; /* bytes */
 };
 
-/* What is remembered of a file that is in an interrupted pack already, or was left out. */
+/* What the journal has of a file that an interrupted run stored or left out. */
 struct builder_past {
-	bool dropped, stored; /* neither: it has the bytes of another file */
+	bool dropped, stored; /* neither: it is an alias of another file */
 	uint64_t size;	      /* of what was stored, bytes */
 	const char *note;     /* of builder_mark(), not NUL-ended; lives until the next call */
 	size_t note_len;
@@ -77,38 +77,38 @@ struct builder_kept {
 struct builder_summary {
 	uint64_t files, directories, symlinks, hardlinks;
 	uint64_t bytes;		       /* of the files */
-	uint64_t aliases, alias_bytes; /* of both, what is not stored because others have it */
+	uint64_t aliases, alias_bytes; /* of both, those whose bytes are stored for another file */
 	uint64_t pack_bytes;	       /* size of the pack */
 	char id[33];		       /* as dataset_info.id */
 };
 
 #define BUILDER_ROOT 0u
 
-/* Creates PATH.partial, or takes it up again (params->resume). Returns 0; -EEXIST (PATH exists, or
- * is no regular file, or PATH.partial is not of a builder); -EBUSY (another foldpack writes it);
- * -EINPROGRESS (an interrupted pack is there, and neither `resume` nor `replace` says what to do);
+/* Creates PATH.partial, or resumes it (params->resume). Returns 0; -EEXIST (PATH exists, or is no
+ * regular file, or no builder wrote PATH.partial); -EBUSY (another foldpack is writing it);
+ * -EINPROGRESS (an interrupted pack exists, and neither `resume` nor `replace` is set);
  * -EINVAL (resume: begun with other options, err says which); -EPROTONOSUPPORT (by another
  * version); or what making the file gave. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
-/* A builder of entries alone, which has no file: they can be added and asked for, and that is all.
+/* A builder without a file, of entries alone: they can be added and read, nothing else.
  * 0 or -ENOMEM. */
 int builder_new_entries(struct builder **ret);
-/* What builder_new() would refuse, as it would; makes and changes nothing. */
+/* Returns what builder_new() would, and changes nothing. */
 int builder_check(const struct builder_params *params, struct err *err);
-/* Removes what cannot be gone on with. NULL is fine. */
+/* Removes what cannot be resumed. NULL is fine. */
 void builder_free(struct builder *builder);
-/* The same at once, for the room on the disk: entries can be asked for until builder_free(). */
+/* Does the same at once, to free space on the disk: entries can be read until builder_free(). */
 void builder_discard(struct builder *builder);
 
-/* Whether the pack, were this the end, could be gone on with, and from where: right after
- * builder_new, what there is to go on from. Waits for the batch that is being synced. */
+/* Whether the pack could be resumed if the run ended now, and from where; right after builder_new,
+ * what an earlier run left. Waits for the batch that is being synced. */
 bool builder_kept(struct builder *builder, struct builder_kept *ret);
 
-/* Removes the journal that a run which was killed right after its rename has left beside the
- * finished pack at path; none of a pack that is being made. */
+/* Removes the journal that a run left beside the finished pack at path, if it was killed right
+ * after its rename. The journal of an unfinished pack stays. */
 void builder_tidy(const char *path);
 
-/* Gives a directory another mode and time than it was added with, the root than 0755 and 1970. */
+/* Sets the mode and time of a directory. The root's are 0755 and 1970 at first. */
 void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct timespec mtime);
 
 /* Adds an entry. A file has no bytes until builder_store. Names need not come sorted.
@@ -117,56 +117,56 @@ void builder_attr(struct builder *builder, uint32_t id, mode_t mode, struct time
 int builder_add(struct builder *builder, const struct builder_entry *entry, uint32_t *ret_id,
 		struct err *err);
 
-/* Whether this file, whose turn it is, was stored or dropped before the interruption. Returns 1: it
- * was, and all that was known of it is known again; 0: it was not, and neither were those that
- * follow; -ESTALE: another file was, or this one has changed since (err names it); -EBADMSG,
- * -EIO (of the journal); -ENOMEM. */
+/* Whether the next file was stored or dropped before the interruption. Returns 1: it was, and the
+ * builder knows again what it knew then; 0: neither it nor any file after it was; -ESTALE: another
+ * file was, or this one has changed since (err names it); -EBADMSG, -EIO (of the journal); -ENOMEM.
+ */
 int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 		    struct builder_past *ret, struct err *err);
 
-/* Says of the file that is stored or dropped next what builder_resumed() is to know of it: the
- * fingerprint, of path, size, time and mode, which tells whether it is the same file; and a word
- * of the caller's, of which 65535 bytes are kept. Returns 0 or -ENOMEM. */
+/* Sets what the journal says of the file that is stored or dropped next: a fingerprint of its path,
+ * size, time and mode, by which builder_resumed() recognises it; and a note for the caller, of
+ * which 65535 bytes are kept. Returns 0 or -ENOMEM. */
 int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len);
 
 /* Stores a file's bytes. Fastest when files come sorted by path. Returns 0; what source->read gave
- * (nothing of the file is kept then); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries with one path);
+ * (then nothing of the file is kept); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries with one path);
  * -ESTALE (parts that were stored before the interruption are not what is read now). */
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
 		  struct err *err);
 
-/* Whether a stored file has these bytes: they are read back from what was written. One over
- * FORMAT_SPLIT_OVER bytes never has. Returns 0; -EIO; -ENOMEM; -EINVAL (not a stored file). */
+/* Whether a stored file has these bytes, by reading them back. False for files over
+ * FORMAT_SPLIT_OVER bytes. Returns 0; -EIO; -ENOMEM; -EINVAL (not a stored file). */
 int builder_same(const struct builder *builder, uint32_t id, const void *data, uint64_t len,
 		 bool *ret);
 
-/* Instead of builder_store: the file gets the bytes of `to`, which was stored and has the same,
- * and what is known of them as an image; all else is its own. Only a reference is written.
- * Returns 0; -EINVAL (`to` was not stored, but is an alias, or nothing yet); as builder_store. */
+/* Instead of builder_store: the file shares the bytes of `to`, which was stored and is equal, and
+ * what is known of them as an image. Only a reference is written. Returns 0; -EINVAL (`to` is an
+ * alias, or not stored yet); as builder_store. */
 int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err *err);
 
 /* What was found out about an image; IMAGE_UNKNOWN where never called. Before builder_store, or
  * right after it. */
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
-/* An entry as it was added, until it is stored or dropped, but for its name. */
+/* An entry without its name, as it was added; until it is stored or dropped. */
 void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret);
-/* What was added: the kind (a file may have become FORMAT_SPLIT or FORMAT_ALIAS since), the
- * directory it is in, and the file that it is a name of, which is another one for a hard link. */
+/* The kind of an entry (a file may have become FORMAT_SPLIT or FORMAT_ALIAS), its directory, and
+ * its file, which is another entry for a hard link. */
 enum format_kind builder_kind(const struct builder *builder, uint32_t id);
 uint32_t builder_parent(const struct builder *builder, uint32_t id);
 uint32_t builder_file(const struct builder *builder, uint32_t id);
 
-/* Takes an entry out: a file that was not stored, a link, an empty directory. 0 or -ENOMEM. */
+/* Removes an entry: a file that was not stored, a link, or an empty directory. 0 or -ENOMEM. */
 int builder_drop(struct builder *builder, uint32_t id);
 bool builder_is_dropped(const struct builder *builder, uint32_t id);
 
-/* Calls `found` for each directory all of whose files were dropped, at any depth, but for those
- * inside of another one; and for the root. 0, -ENOMEM, or what `found` returned to end it. */
+/* Calls `found` for each directory without a file below it, unless it is inside another one; that
+ * may be the root. 0, -ENOMEM, or what `found` returned to end it. */
 int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
 		       void *context);
 
-/* The name of an entry, NUL-ended. In any thread, once all entries are added. */
+/* The name of an entry, NUL-ended. Any thread may ask once all entries are added. */
 void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NAME_MAX + 1]);
 /* Sets path to that of an entry, NUL-ended. 0 or -ENOMEM. */
 int builder_path(const struct builder *builder, uint32_t id, struct buf *path);

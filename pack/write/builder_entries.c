@@ -163,7 +163,7 @@ void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to)
 	node->height = holder->height;
 }
 
-/* Never to another reference: whoever reads by keys has one more step to go, not more. */
+/* Never another reference, so that a reader by keys follows one at most. */
 static uint32_t holder_of(const struct builder *builder, uint32_t id)
 {
 	while (builder_node(builder, id)->kind == FORMAT_HARDLINK ||
@@ -232,7 +232,8 @@ bool builder_is_dropped(const struct builder *builder, uint32_t id)
 	return builder_node(builder, id)->state == NODE_DROPPED;
 }
 
-/* Parents come before their children: from the end on, each has heard of all of its own. */
+/* Parents come before their children, so that a pass from the end reaches every parent after all of
+ * its children. */
 static void mark_filled(const struct builder *builder, bool *filled)
 {
 	for (uint32_t id = builder_count(builder); id-- > 0;) {

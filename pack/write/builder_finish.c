@@ -5,10 +5,10 @@
  *	2. read those back that find entries, and walk the keys of the finished LMDB: now every
  *	   offset is known
  *	3. write zeros over free pages, the offsets over their places in the file, sync, and then
- *	   the superblock, whose place has been held since the beginning
+ *the superblock over its placeholder
  *
- * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where
- * there is a journal it knows of step 1 by then: whoever goes on does steps 2 and 3 again. */
+ * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where there is a
+ *journal it has step 1 by then, and a resumed run repeats steps 2 and 3. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/keys.h"
@@ -31,7 +31,7 @@ static int put_links(struct builder *builder)
 	return r < 0 ? r : 0;
 }
 
-/* Straight into their places, one at a time. */
+/* Written straight into their records, one at a time. */
 static int put_sections(const struct builder_tree *tree, const struct format_super *super)
 {
 	struct format_key key;
@@ -51,7 +51,7 @@ static int put_sections(const struct builder_tree *tree, const struct format_sup
 	return 0;
 }
 
-/* `checksum` as builder_describe() found it. */
+/* `checksum`: of builder_describe(). */
 static int put_index(const struct builder_tree *tree, const struct format_super *super,
 		     uint64_t checksum, struct err *err)
 {
@@ -68,7 +68,7 @@ static int put_index(const struct builder_tree *tree, const struct format_super 
 	return r < 0 ? r : put_sections(tree, super);
 }
 
-/* From here on all sections are in the file. */
+/* All sections are in the file now. */
 static void let_go(struct builder *builder)
 {
 	buf_release(&builder->nodes);
@@ -92,8 +92,8 @@ static int put_all(struct builder *builder, struct format_super *super, struct e
 	return r;
 }
 
-/* The last commit. A pack of one batch does without a journal; else that has to know what is
- * in the file before any of it is written over. */
+/* The last commit. A pack of one batch needs no journal. Any other journal must have this commit
+ * before something in the file is overwritten. */
 static int close_store(struct builder *builder)
 {
 	struct journal_checkpoint last;

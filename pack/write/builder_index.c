@@ -69,8 +69,8 @@ static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_c
 }
 
 /* Numbers the blocks depth first, with a stack of directories whose block is to come: the
- * children of a directory are pushed last to first, so that the first is on top. From here on
- * a directory's `start` is an entry. */
+ * children of a directory are pushed last to first, so that the first is on top. Afterwards a
+ * directory's `start` is an entry. */
 static int number_entries(struct builder_tree *tree, const uint32_t *ids)
 {
 	SCOPE_FREE uint32_t *stack = calloc(tree->entries, sizeof(*stack));
@@ -143,9 +143,9 @@ int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct
 
 /* --- the sections: their shapes --------------------------------------------------------------
  *
- * Each is made by itself from the entries: all of them at once would take as much memory as the
- * entries do. So each is made twice, first to know its checksum, which comes before the records of
- * the finish, and then in the place that it has in the file. */
+ * All at once they would take as much memory as the entries do. So each is made alone, and twice:
+ * first for its checksum, which is needed before the finish writes anything, and then in its place
+ * in the file. */
 
 static void shape_sections(const struct builder_tree *tree, struct format_super *super)
 {
@@ -253,7 +253,7 @@ static void fill_text(const struct builder_tree *tree, bool targets, char *out)
 	}
 }
 
-/* The file whose bytes an entry has: itself, but for an alias. */
+/* The file whose bytes an entry has: itself, or the target of an alias. */
 static const struct builder_node *holder_of(const struct builder_tree *tree,
 					    const struct builder_node *node)
 {
@@ -328,7 +328,7 @@ static void count_entries(const struct builder_tree *tree, struct format_super *
 	}
 }
 
-/* An alias counts as what it would be if its bytes were stored for it. */
+/* An alias counts as the kind that it would have with bytes of its own. */
 static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
 {
 	for (uint32_t e = 0; e < tree->entries; e++) {
@@ -351,15 +351,15 @@ static void digest_links(const struct builder_tree *tree, XXH3_state_t *state)
 	}
 }
 
-/* The id stands for what is in the tree, not for where it lies: of the places, only the
- * targets of hard links go in. */
+/* The id is of what is in the tree, not of where it lies: of all offsets and references, only the
+ * targets of hard links count. */
 static const bool is_content[SECTION_COUNT] = {
 	[SECTION_NAMES] = true, [SECTION_NAME_END] = true, [SECTION_PARENT] = true,
 	[SECTION_SIZE] = true,	[SECTION_TARGETS] = true,  [SECTION_CHECKSUMS] = true,
 	[SECTION_MODE] = true,	[SECTION_MTIME] = true,
 };
 
-/* Sums one section, alone and after those before it. */
+/* The checksum of one section, alone and after those before it. */
 static int checksum_section(const struct builder_tree *tree, struct format_section_ref *ref,
 			    enum format_section section, XXH3_state_t *digest, uint64_t *checksum)
 {

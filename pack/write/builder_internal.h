@@ -1,7 +1,7 @@
 /* What the files of the builder share. Each calls only those above it:
  *
  *	builder_entries.c	entries in memory
- *	builder_partial.c	the partial file and its journal: begun, taken up, committed, left
+ *	builder_partial.c	the partial file and its journal: begun, resumed, committed, left
  *	builder_resume.c	what the journal knows of each file
  *	builder_index.c		from entries to the sections of the index
  *	builder.c		begins and ends a builder; stores bytes
@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 8, "");
 struct builder {
 	char *path, *partial, *journal_path, *options;
 	bool replace;
-	bool ours; /* the partial file is: builder_free removes it, unless it can be kept */
+	bool ours; /* builder_free removes the partial file, unless it can be resumed */
 	int fd;	   /* of the partial file, locked */
 	struct store *store;
 	struct journal *journal;
@@ -49,9 +49,9 @@ struct builder {
 
 	uint32_t last; /* the file that was stored last */
 
-	bool resuming;	/* the journal may have records that nobody asked for yet */
+	bool resuming;	/* the journal may have records that were not read yet */
 	uint32_t parts; /* of the next file, stored before the interruption */
-	uint64_t puts;	/* of the finish so far; now.puts is ahead where it was interrupted */
+	uint64_t puts;	/* records of the finish so far; now.puts: those of an interrupted finish */
 
 	struct buf nodes;     /* struct builder_node, by id */
 	struct buf names;     /* of the nodes, end to end */
@@ -114,13 +114,13 @@ int builder_fault(const struct builder *builder, uint32_t id, int code, const ch
 
 /* --- builder_partial.c --- */
 
-/* Opens, locks and begins or takes up the partial file. As builder_new(). */
+/* Opens, locks and begins or resumes the partial file. As builder_new(). */
 int builder_partial_open(struct builder *builder, const struct builder_params *params,
 			 struct err *err);
-/* What that would refuse: nothing is made or changed. As builder_check(). */
+/* Returns what that would, and changes nothing. As builder_check(). */
 int builder_partial_check(struct builder *builder, const struct builder_params *params,
 			  struct err *err);
-/* Walks what is in the partial file now; *ret_reader lives as long as the walker. */
+/* A walker of the partial file as it is now; *ret_reader must outlive it. */
 int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err);
 /* Commits what was put, and hands it to the journal. */
 int builder_commit(struct builder *builder);
@@ -133,12 +133,12 @@ int builder_put_last(struct builder *builder, const struct format_key *key, uint
 
 /* --- builder_resume.c --- */
 
-/* Notes in the journal what became of a file or part: `size` bytes, and the checksums from row
- * `first` on. */
+/* Adds a record of a file or part to the journal: `size` bytes, and the checksums from row `first`
+ * on. */
 void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first);
 /* builder_record() for a file that is done, with image and counts. */
 void builder_record_file(struct builder *builder, uint32_t id);
-/* 0; -ESTALE where an interrupted pack has files that nobody asked for. */
+/* 0; -ESTALE where the journal has files that builder_resumed() was not asked for. */
 int builder_resumed_all(struct builder *builder, struct err *err);
 
 /* --- builder_index.c --- */
@@ -162,12 +162,12 @@ static inline const struct builder_node *builder_tree_node(const struct builder_
 	return builder_node(tree->builder, tree->order[entry]);
 }
 
-/* Fills counts and id, and what is known of the sections before they lie anywhere; *ret_checksum is
- * of all that the records of the finish are made from. 0 or -ENOMEM. */
+/* Fills counts, id, and all of the sections but their offsets; *ret_checksum is of everything that
+ * the records of the finish are made from. 0 or -ENOMEM. */
 int builder_describe(const struct builder_tree *tree, struct format_super *super,
 		     uint64_t *ret_checksum);
-/* Writes the bytes of a section so described; the offsets of files and parts are zero, until the
- * records are written and index_locate() finds them. */
+/* Writes the bytes of such a section. The offsets of files and parts are zero until index_locate()
+ * finds them in the finished LMDB. */
 void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
 			  enum format_section section, void *out);
 

@@ -1,8 +1,8 @@
-/* The partial file: begun, taken up again, committed batch by batch, and left.
+/* The partial file: begun, resumed, committed batch by batch, and left.
  *
- * It says from its first moment on what it is: an unfinished superblock is committed before all
- * else, with a number of this run, which the journal has too. A journal that is left over from
- * another file is known by that. */
+ * An unfinished superblock is committed before anything else, with a number of this run, which the
+ * journal has as well. So the file says what it is from the beginning, and a journal left over from
+ * another file is recognised. */
 #include "base/io.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
@@ -15,7 +15,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch is as long */
+#define DAMAGED_MOST (256 * MIB) /* bytes; no first batch is larger */
 
 /* --- opening ------------------------------------------------------------------------------- */
 
@@ -50,8 +50,8 @@ static int open_writable(const char *path)
 	return fd < 0 ? -error : fd;
 }
 
-/* A partial file that nobody holds locked is the remains of an interrupted run. Filesystems
- * without locks cannot tell: there the last one to start wins. */
+/* A partial file without a lock is what an interrupted run left. On filesystems without locks the
+ * last run to start wins. */
 static int lock(const struct builder *builder, int fd, struct err *err)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -59,7 +59,7 @@ static int lock(const struct builder *builder, int fd, struct err *err)
 	return err_set(err, -EBUSY, "another foldpack is writing '%s'", builder->partial);
 }
 
-/* Just made, or of a run that came no further. */
+/* Just created, or left by a run that wrote nothing. */
 static bool is_empty(int fd)
 {
 	struct stat st;
@@ -82,7 +82,7 @@ static int open_locked(struct builder *builder, struct err *err)
 	return 0;
 }
 
-/* --- the remains of an interrupted run ------------------------------------------------------- */
+/* --- what an interrupted run left ------------------------------------------------------------ */
 
 static bool file_holds(int fd, const void *want, size_t len, uint64_t offset)
 {
@@ -91,8 +91,8 @@ static bool file_holds(int fd, const void *want, size_t len, uint64_t offset)
 	return io_pread_full(fd, data, len, offset) == 0 && memcmp(data, want, len) == 0;
 }
 
-/* Behind the last commit the superblock is written in its place: then the file is known by the
- * state of its LMDB. */
+/* After the last commit the finished superblock is written over the unfinished one: then the state
+ * of the LMDB identifies the file. */
 static bool belongs(const struct builder *builder)
 {
 	uint8_t super[FORMAT_SUPER_BYTES];
@@ -109,7 +109,7 @@ static bool belongs(const struct builder *builder)
 		file_holds(builder->fd, state->metas[1], STORE_META_BYTES, state->page));
 }
 
-/* The journal of what lies there: 0, or -ENODATA where there is nothing to go on with. */
+/* Opens the journal of the partial file: 0, or -ENODATA where there is nothing to resume. */
 static int find_journal(struct builder *builder, struct err *err)
 {
 	struct journal_params params = {.path = builder->journal_path, .pack = builder->fd};
@@ -132,7 +132,7 @@ static bool begins_with_zeros(int fd)
 	return got > 0;
 }
 
-/* What a power failure leaves of a first batch, of which not all pages were written. */
+/* What a power failure leaves of a first batch when not all of its pages were written. */
 static bool is_damaged_batch(int fd, int error)
 {
 	struct stat st;
@@ -149,8 +149,8 @@ int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct
 	return r < 0 ? r : walker_new(*ret_reader, ret, err);
 }
 
-/* Without a journal: the remains of a run that came no further than its first batch. Whatever else
- * lies there is somebody's. */
+/* Whether a run left this file in its first batch, before there was a journal. Anything else may be
+ * a file of the user's. */
 static bool is_of_a_run(int fd)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -194,7 +194,8 @@ static int check_options(const struct builder *builder, struct err *err)
 	return 0;
 }
 
-/* 0: what lies there is to be gone on with; -ENODATA: there is nothing; or why it stops this run.
+/* 0: the partial file is to be resumed; -ENODATA: a new one can be begun; or why neither is
+ * possible.
  */
 static int judge_partial(struct builder *builder, const struct builder_params *params,
 			 struct err *err)
@@ -254,8 +255,8 @@ static int locate_super(struct builder *builder, struct err *err)
 	return r;
 }
 
-/* Removes what is there: first the journal's name, so that it cannot come back and claim
- * a file of which only some pages are the old ones. */
+/* Empties the partial file. The journal is removed first, so that it cannot come back and claim a
+ * file of which only some pages are the old ones. */
 static int clear(const struct builder *builder, struct err *err)
 {
 	if (unlink(builder->journal_path) == 0)
@@ -313,7 +314,7 @@ static int check_directory(const struct builder *builder, struct err *err)
 		       : 0;
 }
 
-/* A file of one's own can be made writable. */
+/* The owner could make it writable. */
 static int open_to_check(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = errno;

@@ -1,9 +1,9 @@
-/* What the journal knows of each file: noted when it is stored, asked for when the pack is resumed.
+/* What the journal knows of each file: recorded when it is stored, read when the pack is resumed.
  */
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
 
-/* --- noting -------------------------------------------------------------------------------- */
+/* --- recording -------------------------------------------------------------------------------- */
 
 int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len)
 {
@@ -34,7 +34,7 @@ static enum journal_kind record_kind(const struct builder_node *node)
 	return node->kind == FORMAT_ALIAS ? JOURNAL_ALIAS : JOURNAL_STORED;
 }
 
-/* The checksums of parts are in their own records, those of an alias in its holder's. */
+/* The checksums of parts are in the records of the parts, those of an alias in its holder's. */
 void builder_record_file(struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
@@ -60,7 +60,7 @@ void builder_record_file(struct builder *builder, uint32_t id)
 	builder->note.len = 0;
 }
 
-/* --- asking -------------------------------------------------------------------------------- */
+/* --- resuming -------------------------------------------------------------------------------- */
 
 static int file_changed(const struct builder *builder, uint32_t id, struct err *err)
 {
@@ -94,8 +94,8 @@ static int holds_reference(const struct builder *builder, uint32_t id, bool *ret
 	return r;
 }
 
-/* What has been added to the source since shifts ids, of directories and links too, which no
- * record tells: so the reference that was stored has the last word. */
+/* Entries that were added to the source since, directories and links as well, shift ids, which no
+ * record shows. So the stored reference decides. */
 static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
 {
 	bool same = false;
@@ -128,7 +128,7 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 	return 0;
 }
 
-/* Reads on until it is known what became of the file. Its parts come first. */
+/* Reads records up to the one that says what became of the file. Those of its parts come first. */
 static int replay(struct builder *builder, uint64_t fingerprint, struct journal_record *record)
 {
 	uint64_t first = builder_checksum_count(builder);

@@ -201,8 +201,8 @@ static int write_block(struct journal *journal)
 	return 0;
 }
 
-/* The next batch is copied to the same pages of memory then, which are in use already, and the
- * page cache keeps what others have in it. */
+/* Then the next batch reuses these pages of memory, and the page cache keeps what other programs
+ * have in it. */
 static void forget_records(int fd, uint64_t bytes)
 {
 	posix_fadvise(fd, 0, (off_t)bytes, POSIX_FADV_DONTNEED);
@@ -232,7 +232,7 @@ static void *write_checkpoint(void *context)
 	return NULL;
 }
 
-/* Signals are for the thread that asks whether one came. */
+/* Signals go to the main thread. */
 static int start_thread(struct journal *journal)
 {
 	sigset_t all, before;
@@ -285,7 +285,7 @@ int journal_last(struct journal *journal, struct journal_checkpoint *ret)
 	return 0;
 }
 
-/* --- one that is there --------------------------------------------------------------------- */
+/* --- an existing one --------------------------------------------------------------------- */
 
 /* Replaces what is in buf by `len` bytes of the file: 0, -ENODATA where it is shorter. */
 static int load_bytes(const struct journal *journal, uint64_t at, size_t len, struct buf *buf)

@@ -1,34 +1,34 @@
-/* The journal beside an unfinished pack: what of it is on the disk and stays there.
+/* The journal beside an unfinished pack: how much of it is safely on the disk.
  *
  * A pack that is being written (PATH.partial) is an LMDB file whose commits are not synced. The
- * journal (PATH.partial.journal) has a checkpoint for each commit that has been, and one record
- * for each file that went into it, in the order of storing. Whoever goes on brings the file back
- * to the last checkpoint, takes what was stored from the records, and stores the rest.
+ * journal (PATH.partial.journal) has a checkpoint for each commit that has been synced, and one
+ *record for each file in it, in the order of storing. A resumed run brings the file back to the
+ *last checkpoint, takes what was stored from the records, and stores the rest.
  *
- * Why that state is still in the file, whatever happened since:
+ * Why that state is still in the file, whatever happened afterwards:
  *
  *	T is the tree of the last checkpoint in the journal. The journal got it after fdatasync
  *	of the pack returned, which was after commit T: all pages of T, and the length of the
  *	file, were on the disk then. Nothing of T changed since:
  *
  *	- liblmdb writes no page of a tree that the file still needs. A transaction X takes pages
- *	  from the end of the file, or such as transactions K < X - 1 freed (mdb_page_alloc(),
- *	  with mdb_find_oldest() = X - 1 as nobody reads). What K freed belonged to the trees
- *	  before K. So X writes over pages of tree X - 3 and older ones: it leaves T alone if
- *	  X <= T + 2. That holds for its early writes too (mdb_page_spill()).
+ *	  from the end of the file, or those that transactions K < X - 1 freed (mdb_page_alloc(),
+ *	  with mdb_find_oldest() = X - 1 as there are no readers). What K freed belonged to the
+ *trees before K. So X writes over pages of tree X - 3 and older ones: it leaves T alone if X <= T
+ *+ 2. That holds for its early writes too (mdb_page_spill()).
  *	- journal_commit(X - 1) returns no earlier than checkpoint X - 2 is in the journal and
  *	  synced, and transaction X begins after it. As T is the last checkpoint, X - 2 <= T.
- *	- What X does write over are the meta pages, of which the checkpoint has copies, the end
- *	  of the file, which is cut off again, and pages that T does not use.
+ *	- X overwrites only the meta pages, of which the checkpoint has copies, the end of the file,
+ *which is cut off again, and pages that T does not use.
  *
- *	This says nothing of the order in which these writes reach the disk, so that a power
- *	failure may keep any of them and lose any others. A checkpoint that was cut short does
- *	not match its checksum, which goes over everything before it, and does not count.
+ *	These writes may reach the disk in any order, and a power failure may lose any of them. A
+ *checkpoint that was cut short does not match its checksum, which goes over everything before it,
+ *and does not count.
  *
- *	Pages that T does not use may hold what was lost. Going on writes the same to them, as
- *	it does the same again. What follows the last commit is written in place, over values that
- *	are all in the last checkpoint; it waits until that is in the journal, so that whoever
- *	goes on from there writes them again.
+ *	Pages that T does not use may have what was written after T. A resumed run does the same
+ *again, and so writes the same there. After the last commit values are overwritten in place, all of
+ *which are in the last checkpoint; that waits until the checkpoint is in the journal, so that a
+ *resumed run writes them again.
  *
  * The disk works while the next batch is filled: journal_commit() starts a thread that syncs, and
  * has the page cache forget what is on the disk, unless that is wanted again. The file exists from
@@ -56,11 +56,11 @@ struct journal_params {
 };
 
 enum journal_kind {
-	JOURNAL_STORED = 1, /* a file is in the pack; its checksums, but for those of its parts */
+	JOURNAL_STORED = 1, /* a file is in the pack; its checksums, without those of its parts */
 	JOURNAL_DROPPED,    /* it was left out */
 	JOURNAL_PART,	    /* the next part of the file that is being stored, with its checksums */
-	JOURNAL_UNDONE,	    /* its parts have been taken out again */
-	JOURNAL_ALIAS,	    /* a file has the bytes of another; size: the id of that */
+	JOURNAL_UNDONE,	    /* its parts have been removed again */
+	JOURNAL_ALIAS,	    /* a file shares the bytes of another; size: the id of that one */
 };
 
 struct journal_record {
@@ -83,23 +83,23 @@ struct journal_checkpoint {
 	struct store_state store;
 };
 
-/* --- a new one, and what is common ---------------------------------------------------------- */
+/* --- a new one, and both kinds --------------------------------------------------------------- */
 
-/* Makes the file only with the first checkpoint; one that is there is in the way then. */
+/* Creates the file with the first checkpoint, which fails if the file exists. */
 int journal_new(const struct journal_params *params, struct journal **ret);
 /* Waits for the checkpoint that is under way. The file stays. NULL is fine. */
 void journal_free(struct journal *journal);
 
-/* Notes a record for the next checkpoint. A failure (-ENOMEM) is the next commit's. */
+/* Adds a record to the next checkpoint. The next commit returns -ENOMEM if it failed. */
 void journal_add(struct journal *journal, const struct journal_record *record);
 /* Sets the image of the record that was added last, if no commit came between. */
 void journal_amend(struct journal *journal, const struct dataset_image *image);
 
-/* After a commit of the store, with its state: the records added since the last one become a
- * checkpoint, in the background. Waits for the one before it.
- * Returns 0, or what syncing or writing an earlier one gave: none comes after that. */
+/* Call it after each commit of the store, with its state: the records since the last one become a
+ * checkpoint, in the background. Waits for the checkpoint before. Returns 0, or what syncing or
+ * writing an earlier one gave: none comes after that. */
 int journal_commit(struct journal *journal, const struct journal_checkpoint *checkpoint);
-/* Waits until all that was handed over is on the disk. The same results. */
+/* Waits until that is on the disk. The same results. */
 int journal_settle(struct journal *journal);
 /* The same results so far, without waiting. */
 int journal_status(const struct journal *journal);
@@ -107,12 +107,11 @@ int journal_status(const struct journal *journal);
 /* The last checkpoint that is on the disk, after journal_settle(): 0, or -ENODATA. */
 int journal_last(struct journal *journal, struct journal_checkpoint *ret);
 
-/* --- one that is there ---------------------------------------------------------------------- */
+/* --- an existing one ---------------------------------------------------------------------- */
 
-/* Opens the journal of an interrupted run, to go on after its last checkpoint; what is torn
- * there is cut off with the first new one. Nothing is written until then.
- * Returns 0; -ENODATA (none, or without a checkpoint); -EPROTONOSUPPORT (of another version);
- * -ENOMEM, or what reading gave. */
+/* Opens the journal of an interrupted run, to add to it after its last checkpoint; a torn end is
+ * overwritten by the first new one. Nothing is written before. Returns 0; -ENODATA (none, or
+ * without a checkpoint); -EPROTONOSUPPORT (of another version); -ENOMEM, or what reading gave. */
 int journal_open(const struct journal_params *params, struct journal **ret, struct err *err);
 const uint8_t *journal_run(const struct journal *journal);
 const char *journal_options(const struct journal *journal);
@@ -126,7 +125,7 @@ int journal_next(struct journal *journal, struct journal_record *ret);
 
 #define JOURNAL_MAGIC "foldjrn\n"
 /* Changes with the layout, with what foldpack's notes say, and with anything that decides where
- * batches end: a pack that goes on by other rules would not be the one that was begun. */
+ * batches end: by other rules a resumed pack would differ from an uninterrupted one. */
 #define JOURNAL_VERSION 3u
 
 struct journal_header { /* then the options, and the checksum */

@@ -36,8 +36,8 @@ struct store {
 	size_t last_key_len;
 };
 
-/* liblmdb turns short writes into EIO. Why there was no room for more, one more
- * write after the end tells; the file is lost anyway. */
+/* liblmdb turns short writes into EIO. One more write after the end shows the reason; the file is
+ * lost anyway. */
 static int why_short(const struct store *store)
 {
 	SCOPE_CLOSE int fd = open(store->path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -131,8 +131,8 @@ static bool is_writing(const struct store *store)
 }
 
 /* Before anything that changes something. There is room for a full batch after a record of `size`
- * bytes, whatever that record will cost: the size of the map reaches the file, so that it must not
- * depend on how the transaction before this one went. */
+ * bytes, whatever that record costs. The size of the map is written to the file, so that it must
+ * not depend on the transaction before. */
 static int store_begin(struct store *store, uint64_t size)
 {
 	uint64_t want = 2 * store->batch + size + OPEN_COST, step = MAP_STEP * store->batch;
@@ -151,8 +151,8 @@ static int store_begin(struct store *store, uint64_t size)
 	return store_open(store, ((uint64_t)st.st_size + want + step - 1) / step * step, 0);
 }
 
-/* Before anything that reads. Between a commit and the next record there is no transaction, and
- * none may begin that writes: what it has room for is that record's to say. */
+/* Before anything that reads. Between a commit and the next record there is no transaction. One
+ * that writes must not begin here, as the next record decides how much room it has. */
 static int store_begin_reading(struct store *store)
 {
 	if (store->failed)
@@ -185,8 +185,8 @@ void store_free(struct store *store)
 	free(store);
 }
 
-/* Pages at the end that were taken and given back within a transaction are never written;
- * readers hold a file that ends before its last page for truncated. */
+/* Pages at the end that were taken and freed within a transaction are never written; but a file
+ * that ends before its last page counts as truncated. */
 static int store_pad(const struct store *store)
 {
 	MDB_envinfo info;
@@ -270,8 +270,8 @@ int store_put(struct store *store, const void *key, size_t key_len, uint64_t siz
 	return 0;
 }
 
-/* The map is not read ahead: a value that memory has lost would come in page by page, in 730 to
- * 1,500 us where one of 110 KB that is asked for at once takes 140 to 160. Only a hint. */
+/* The map is not read ahead: a value of 110 KB that is not in memory takes 730 to 1,500 us page by
+ * page, and 140 to 160 us when asked for as a whole. Only a hint. */
 static void ask_for(const struct store *store, const MDB_val *value)
 {
 	size_t lead = (uintptr_t)value->mv_data % store->page;

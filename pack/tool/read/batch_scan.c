@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #define BLOCK (64 * KIB)
-/* A longer stretch that nobody wants is not read along. */
+/* A longer gap is not read. */
 #define GAP_MAX (256 * KIB)
 
 /* --- in which order ----------------------------------------------------------------------- */
@@ -45,8 +45,8 @@ static int compare_places(const void *a, const void *b)
 	return one->entry < other->entry ? -1 : one->entry > other->entry;
 }
 
-/* An empty file, which has no place, stays after the one before it. Returns whether the places
- * are in order as they are. */
+/* An empty file, which has no place, stays after the one before it. Returns whether the places are
+ * in order already. */
 static bool find_places(const struct dataset *dataset, const uint32_t *files, size_t count,
 			struct place *places)
 {
@@ -92,7 +92,7 @@ static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
 	return extent.offset;
 }
 
-/* Of a file of `size` bytes. Parts of split files are whole batches long. */
+/* The next piece of a file of `size` bytes. Parts of split files are a multiple of batches. */
 static void take_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
 {
 	uint64_t left = size - batches->from;
@@ -179,7 +179,7 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 #define PAGE	  ((uint64_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* A second opening of the very file; -1 where it cannot be opened so. */
+/* Opens the same file once more; -1 where direct I/O is not possible. */
 static int open_direct(int fd)
 {
 	char path[64];
@@ -188,8 +188,8 @@ static int open_direct(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
 }
 
-/* In huge pages a batch is one request of the device; in single ones, which it takes some 250
- * of, it would be many. */
+/* In huge pages a batch is one request to the device; in small ones it would be many, as a request
+ * takes some 250 of them. */
 static int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
 {
 	void *memory;
@@ -211,7 +211,7 @@ static void batch_reader_release(struct batch_reader *reader)
 	reader->memory = NULL;
 }
 
-/* Half of it is enough: what is missing is then for the kernel to read and to keep. */
+/* Half of it is enough: the kernel reads the rest, and keeps it. */
 static bool is_in_memory(const struct batch_reader *reader, const struct batch *batch)
 {
 	/* Of no bytes it would count the whole pack. */

@@ -1,39 +1,37 @@
-/* The files of a pack in the order in which their bytes lie there, in batches: neighbours that come
- * with one read, or a piece of one long file; and many threads that work on them, for commands that
- * read much of a pack.
+/* Reads the files of a pack in many threads, in the order in which their bytes lie there, in
+ * batches: neighbours that one read gets, or a piece of one long file.
  *
- * Files are put in the order of the 64 KiB blocks that they begin in, and within one of these stay
- * in the order of their entries: that is the order of reading, and as near to that of paths as it
- * can be. What comes of a batch is handed over in the order of batches, so that what a command says
- * does not depend on how many threads there are. */
+ * Files are sorted by the 64 KiB block that they begin in, and within a block by entry: that is the
+ * order of reading, and as near to the order of paths as it can be. Results are handed over in the
+ * order of batches, so that what a command says does not depend on the number of threads. */
 #ifndef PACK_TOOL_READ_BATCH_SCAN_H
 #define PACK_TOOL_READ_BATCH_SCAN_H
 
 #include "pack/dataset.h"
 
 #define BATCH_BYTES ((size_t)(4 * MIB)) /* enough for the sequential rate of any device */
-#define BATCH_FILES 256u		/* so that tiny files are many batches, too */
+#define BATCH_FILES 256u		/* so that tiny files make many batches as well */
 
 struct batch {
 	const uint32_t *files; /* entries; live as long as the batches */
 	uint32_t count;	       /* of files, at least 1; exactly 1 where it is a piece */
 	bool piece;	/* of a file that is longer than a batch; otherwise files are whole */
 	bool last;	/* no piece of the file follows; true where it is none */
-	uint64_t from;	/* of a piece: its first byte in the file, a multiple of extents */
+	uint64_t from;	/* of a piece: its first byte in the file, a multiple of FORMAT_EXTENT */
 	uint64_t bytes; /* of the piece, or of all files */
 	uint64_t start; /* in the pack */
-	size_t len;	/* that it spans there, gaps included; at most BATCH_BYTES */
+	size_t len;	/* that it spans there, with gaps; at most BATCH_BYTES */
 };
 
 struct batch_list {
 	const struct dataset *dataset;
 	const uint32_t *files;
 	size_t count, next;
-	uint64_t from; /* of the next file: what has been given out */
+	uint64_t from; /* of the next file: bytes that earlier batches have */
 };
 
-/* Of `files`, entries that are files or other names of some, ascending: put in order where they
- * are, and borrowed. 0 or -ENOMEM. */
+/* Of `files`, entries of files or hard links, ascending. They are sorted in place, and borrowed. 0
+ * or -ENOMEM. */
 int batch_list_init(struct batch_list *batches, const struct dataset *dataset, uint32_t *files,
 		    size_t count);
 
@@ -49,16 +47,16 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 
 /* --- the bytes of one batch at a time; one reader for each thread ---------------------------- */
 
-/* What is not in the kernel's memory is read past it, by one request a batch: reading all of a pack
- * displaces nothing there that a training job needs. What it has, or where there is no direct I/O,
- * is read like any file. */
+/* A batch that is not in the page cache is read past it, by one request, so that reading all of a
+ * pack evicts nothing that a training job needs. What is cached, or where there is no direct I/O,
+ * is read as usual. */
 struct batch_reader {
 	struct dataset *dataset;
-	char *memory;	/* room for a batch and the pages that it ends in */
-	char *data;	/* of the batch in hand, in memory */
+	char *memory;	/* room for a batch and the pages that it begins and ends in */
+	char *data;	/* of the current batch, in memory */
 	uint64_t start; /* of it, in the pack */
-	int direct;	/* a descriptor for reading past the kernel's memory; -1: none */
-	int error;	/* -errno of reading the batch: then each extent is read by itself */
+	int direct;	/* a descriptor for reading past the page cache; -1: none */
+	int error;	/* -errno of reading the batch: then each extent is read alone */
 };
 
 /* Reads a batch. A failure shows in batch_reader_extent(). */
@@ -79,26 +77,26 @@ struct batch_scan_params {
 	uint32_t *files; /* as batch_list_init() has them */
 	size_t count;
 	unsigned jobs;	  /* threads; at least 1 */
-	size_t note_size; /* bytes for what comes of one batch: a struct of the caller's */
+	size_t note_size; /* bytes of the result of one batch, a struct of the caller's */
 	/* In the caller's thread, in order, before the batch is worked on; may be NULL. `note`
 	 * is zeroed. -errno ends it all. */
 	int (*begin)(void *context, const struct batch *batch, void *note);
 	/* In some thread, `worker` being below jobs. The reader is the thread's own, not read. */
 	void (*work)(void *context, unsigned worker, const struct batch *batch,
 		     struct batch_reader *reader, void *note);
-	/* In the caller's thread, in order. -errno ends it all: batches that were begun may
-	 * have been worked on or not; done() is not called for them. */
+	/* In the caller's thread, in order. -errno ends it all: done() is not called for batches
+	 * that were begun then, worked on or not. */
 	int (*done)(void *context, const struct batch *batch, void *note);
 	void *context;
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread could be made), or what begin() or done() returned. No thread
- * is left behind. */
+/* 0, -ENOMEM, -EAGAIN (no thread could be made), or what begin() or done() returned. All threads
+ * have ended. */
 int batch_scan(const struct batch_scan_params *params);
 
-/* How many threads to take where the user asked for `asked`, 0: for none. Reading is what takes
- * the time where the pack is not in memory, and disks and servers are faster when asked for much
- * at once: more than there are processors. */
+/* How many threads to use where the user asked for `asked`; 0: did not ask. At least 8, as a pack
+ * that is not in memory is limited by reading, and disks and servers are faster with many requests
+ * at once. */
 unsigned batch_scan_jobs(uint64_t asked);
 
 #endif

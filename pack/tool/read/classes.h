@@ -3,11 +3,11 @@
  * Where each top-level directory holds directories and no files, these top-level directories are
  * splits (train/, val/), and the directories in them are classes. Where some do not, those that
  * are named as splits are, hold directories, and hold no images beside them are the splits;
- * whatever lies next to them (annotations/) is in no class. Otherwise the top-level directories
+ * what is next to them (annotations/) is in no class. Otherwise the top-level directories
  * are the classes of one split, the root. What operating systems leave (__MACOSX/, .DS_Store) does
- * not count in this.
+ * not count.
  *
- * A class has everything below its directory. Classes of the same name in several splits are one
+ * A class is everything below its directory. Classes of the same name in several splits are one
  * label: `train/cat` and `val/cat` are two classes of the label `cat`.
  *
  * Files are counted by their names, as a reader meets them: a hard link or a symbolic link is a

@@ -43,7 +43,7 @@ static int check_kind(const char *pack, const struct dataset *dataset, uint32_t 
 	return EXIT_DONE;
 }
 
-/* An extent at a time: nothing is written that was not checked. */
+/* An extent at a time, so that only checked bytes are written. */
 static int copy(const char *pack, struct dataset *dataset, uint32_t number, const char *path)
 {
 	SCOPE_FREE char *buf = malloc(FORMAT_EXTENT);

@@ -132,7 +132,7 @@ static void print_difference(const struct diff *diff, const struct compare_findi
 	fputc('\n', stdout);
 }
 
-/* Something that cannot be compared. */
+/* Reports what cannot be compared. */
 static int say_failed(struct diff *diff, const struct compare_finding *finding)
 {
 	bool damaged = finding->difference == COMPARE_DAMAGED;
@@ -188,7 +188,7 @@ static int diff_json_end(struct diff *diff, double seconds)
 	return cmd_print_json(&diff->json, &diff->found);
 }
 
-/* What the pack was made with may be why it is another: said once. */
+/* The options of the pack may be the reason for differences: reported once. */
 static void say_options(const struct diff *diff)
 {
 	const struct dataset_info *info = dataset_info(diff->dataset);
@@ -245,7 +245,7 @@ static int run_diff(struct diff *diff)
 		diff_json_begin(diff);
 	r = compare(&params);
 	progress_end(&diff->progress);
-	/* Which parts of the index are damaged was said where they are loaded. */
+	/* Damaged parts of the index were reported when they were loaded. */
 	if (r < 0 && r != -EBADMSG)
 		log_error("%s: %s", diff->pack, err_text(NULL, r));
 	return r < 0 ? r : conclude_diff(diff);

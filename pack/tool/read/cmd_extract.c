@@ -35,8 +35,8 @@ static const struct opt_command command = {
 	.table = options,
 };
 
-/* Of one kind of failure no more than this is said at once: where one file exists or may not
- * be made, all may. */
+/* Failures of one kind that are reported one by one: where one file exists, or cannot be made, all
+ * may. */
 #define SAID_MOST 10
 
 struct extract {
@@ -45,7 +45,7 @@ struct extract {
 	struct dataset *dataset;
 	struct subtree subtree;
 	int root;
-	bool made_root; /* so that it gets mode and time, too */
+	bool made_root; /* so that it gets mode and time as well */
 	struct progress progress;
 	uint64_t damaged, exist, failed; /* entries; `failed` for any other reason */
 };
@@ -86,7 +86,8 @@ static bool ends_all(int error)
 	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
 }
 
-/* One entry that failed: said, counted, and the others go on; but a full disk ends it all. */
+/* An entry failed: it is reported and counted, and the others follow; only a full disk ends
+ * everything. */
 static int on_fault(void *context, uint32_t number, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
@@ -160,7 +161,7 @@ static int run_extract(struct extract *extract)
 		log_error("%s: interrupted; the files that are there are whole", extract->dest);
 		return interrupt_die();
 	}
-	/* A fault has been said where it happened. */
+	/* Faults have been reported already. */
 	if (r < 0 && extract->failed == 0)
 		log_error("%s: %s", extract->pack, err_text(NULL, r));
 	return r < 0 ? (int)exit_status_of(r) : conclude_extract(extract);

@@ -63,7 +63,7 @@ static void print_aliases(const struct summary *summary)
 		       size_format(summary->alias_bytes, bytes));
 }
 
-/* A name may hold anything; a terminal must not. */
+/* A name may have any bytes, which must not reach a terminal. */
 static void print_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {

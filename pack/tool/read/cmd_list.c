@@ -34,7 +34,7 @@ static const struct opt_command command = {
 struct list {
 	struct settings settings;
 	struct dataset *dataset;
-	struct buf path, line; /* of the entry in hand */
+	struct buf path, line; /* of the current entry */
 };
 
 static void list_release(struct list *list)
@@ -88,13 +88,13 @@ static const char *text_kind(enum format_kind kind)
 	}
 }
 
-/* Everything but directories that their contents stand for. */
+/* Everything except directories that are not empty. */
 static bool is_listed(const struct dataset_entry *entry)
 {
 	return entry->kind != FORMAT_DIRECTORY || entry->children == 0;
 }
 
-/* What the index has of an entry beside its place. */
+/* What the index has of an entry besides its place. */
 struct facts {
 	struct dataset_attr attr;
 	struct dataset_image image;

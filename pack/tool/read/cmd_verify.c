@@ -34,7 +34,7 @@ static const struct opt_command command = {
 	.table = options,
 };
 
-/* Neighbouring extents of a file that are damaged in the same way: said as one. */
+/* Neighbouring extents of a file with the same damage, reported as one. */
 struct stretch {
 	uint32_t entry;
 	int error; /* 0: there is none */
@@ -49,7 +49,7 @@ struct verify {
 	struct buf found; /* JSON, where it was asked for */
 	struct json json;
 	struct stretch stretch;
-	uint8_t *bad_entries; /* a bit for each, for counting each file once */
+	uint8_t *bad_entries; /* a bit for each, to count each file once */
 	uint64_t bad;	      /* files and keys */
 	bool checksums_lost;
 };
@@ -64,8 +64,7 @@ static void verify_release(struct verify *verify)
 
 /* --- what was found --------------------------------------------------------------------- */
 
-/* The pack itself has no path in it. Keys of the index begin with a NUL, which no terminal
- * shows. */
+/* An empty path is the pack itself. Keys of the index begin with a NUL, which is shown as \0. */
 static void print_fault(const struct verify *verify, const struct dataset_fault *fault)
 {
 	size_t hidden = fault->len > 0 && *fault->path == '\0';
@@ -121,11 +120,11 @@ static int say_stretch(struct verify *verify)
 
 /* --- the bytes -------------------------------------------------------------------------- */
 
-/* No more extents than this can lie in a batch, as files with the same bytes lie over one another.
+/* The most extents that a batch can have, as files that share bytes lie at the same place.
  */
 #define EXTENTS_MOST (BATCH_FILES * (BATCH_BYTES / FORMAT_EXTENT))
 
-/* What is wrong in one batch. */
+/* The damage in one batch. */
 struct note {
 	unsigned count;
 	struct {
@@ -192,8 +191,8 @@ static int verify_batch_done(void *context, const struct batch *batch, void *poi
 	return r;
 }
 
-/* Files once each. Their other names have nothing of their own; those that share their bytes are
- * named each where these are damaged. */
+/* Each file once, without hard links. Files that share bytes are all named where these are damaged.
+ */
 static int list_files(const struct dataset *dataset, struct buf *files)
 {
 	struct dataset_child child;
@@ -227,7 +226,7 @@ static int check_bytes(struct verify *verify)
 
 /* --- the index -------------------------------------------------------------------------- */
 
-/* Where the pages of the LMDB lead nowhere, its keys cannot be compared any further. */
+/* Where the pages of the LMDB are damaged, its keys cannot be compared any further. */
 static int check_keys(struct verify *verify)
 {
 	struct err err = {0};
@@ -316,8 +315,7 @@ static int run_verify(struct verify *verify)
 	return conclude_verify(verify);
 }
 
-/* Opens the pack. One that is damaged where nothing can be read without it has but one fault to
- * be named: itself. */
+/* Opens the pack. Where damage prevents that, the only fault is the pack itself. */
 static int verify_open(struct verify *verify)
 {
 	struct err err = {0};

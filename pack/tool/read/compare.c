@@ -25,11 +25,11 @@ struct compare {
 	struct builder *scan; /* the entries of the folder */
 	uint32_t entries;     /* of them */
 	uint32_t *in_pack;    /* of each entry of the scan its counterpart, or COMPARE_NONE */
-	uint32_t *in_scan; /* of each entry of the dataset; COMPARE_NONE, or COMPARE_UNSEEN: what is
-			      there has been reported, or could not be looked at */
-	int error;	   /* what telling of a special file gave */
+	uint32_t *in_scan;    /* the same of each entry of the dataset; or COMPARE_UNSEEN: has been
+				 reported, or cannot be read */
+	int error;	      /* of reporting a special file */
 	struct compare_worker *workers;
-	/* The long file that is known not to be the same: no more of it is read. */
+	/* The long file that is known to differ: no more of it is read. */
 	_Atomic uint32_t settled;
 };
 
@@ -57,7 +57,7 @@ static struct builder_entry compare_data(const struct compare *compare, uint32_t
 	return entry;
 }
 
-/* However its bytes are stored, a file is a file. */
+/* A file is a file, however its bytes are stored. */
 static enum format_kind compared_kind(unsigned kind)
 {
 	return kind == FORMAT_DIRECTORY || kind == FORMAT_SYMLINK ? (enum format_kind)kind
@@ -107,7 +107,7 @@ static int tell_scanned(const struct compare *compare, uint32_t number,
 
 /* --- the folder ------------------------------------------------------------------------- */
 
-/* Marks what the pack has at a path, so that nobody misses it in the folder. */
+/* Marks what the pack has at a path, so that it is not reported as missing in the folder. */
 static bool mark_unseen(struct compare *compare, const char *path, uint32_t *ret)
 {
 	if (dataset_find(compare->dataset, path, strlen(path), ret) < 0)
@@ -238,7 +238,7 @@ static bool same_target(const struct compare *compare, uint32_t number, uint32_t
 	return len == data.target_len && memcmp(target, data.target, len) == 0;
 }
 
-/* Two that have the same path; of files the bytes come later, unless the sizes say enough. */
+/* Two entries of the same path; the bytes of files come later, unless the sizes differ. */
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
 	enum format_kind kind = compared_kind(builder_kind(compare->scan, number));
@@ -260,7 +260,7 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 						     : r;
 }
 
-/* What the pack has in a directory that the folder has, too. */
+/* What only the pack has in a directory that both have. */
 static int tell_missing(struct compare *compare, uint32_t directory)
 {
 	struct dataset_entry entry;
@@ -333,7 +333,7 @@ static int new_workers(struct compare *compare)
 
 /* --- in any thread ---------------------------------------------------------------------- */
 
-/* O_NONBLOCK: a named pipe that has taken the file's place must not hang. */
+/* O_NONBLOCK: must not hang on a named pipe that has replaced the file. */
 static int open_compared(const struct compare *compare, struct dirstack *directories,
 			 uint32_t number, int *ret_fd)
 {
@@ -357,8 +357,7 @@ static int open_compared(const struct compare *compare, struct dirstack *directo
 	return 0;
 }
 
-/* Where both agree, the checksum would say nothing new. Where they do not, it says which of
- * them is damaged. */
+/* The checksum matters only where the bytes differ: it says whether the pack is damaged. */
 static struct verdict compare_extent(struct batch_reader *reader, uint64_t number, int fd,
 				     char *piece)
 {
@@ -444,7 +443,7 @@ static int compare_batch_done(void *context, const struct batch *batch, void *po
 	return r;
 }
 
-/* Whether only the bytes can tell whether a file is the same. */
+/* Whether the bytes of a file must be compared. */
 static bool is_open(const struct compare *compare, uint32_t entry, uint64_t *ret_size)
 {
 	uint32_t number = compare->in_scan[entry];

@@ -1,7 +1,7 @@
 /* Compares a folder with a dataset: the trees, then the bytes of the files that both have.
  *
- * Symbolic links are compared, never followed. A file is its bytes: whether it is another name of
- * some file does not count. Reads no file of which the size tells enough. */
+ * Symbolic links are compared, never followed. Of files the bytes count, not whether they are hard
+ * links. Files of different sizes are not read. */
 #ifndef PACK_TOOL_READ_COMPARE_H
 #define PACK_TOOL_READ_COMPARE_H
 

@@ -25,15 +25,15 @@ struct extractor {
 	const struct extract_params *params;
 	struct dataset *dataset;
 	struct dirstack *directories;
-	struct dirstack *first_names; /* for the other end of a hard link */
+	struct dirstack *first_names; /* for the first name of a hard link */
 	struct dirstack **workers;    /* of each thread that makes files */
 	uint8_t *lost;		      /* a bit for each entry: a directory that is not there */
 	uint32_t *made;		      /* the entry under which each inode has been made, or
 					 NOT_MADE; NULL where there are no hard links */
 	struct large *larges;	      /* the long files that are being written */
-	/* Held while a file is created in a directory of that number modulo theirs. The kernel
-	 * has threads that create in one directory wait for each other, spinning: of 200,000 tiny
-	 * files that took as much time as all the rest. */
+	/* Held while a file is created in a directory of that number modulo theirs. In the kernel,
+	 * threads that create files in one directory spin until it is their turn: with 200,000 tiny
+	 * files that took as much time as everything else. */
 	pthread_mutex_t creating[EXTRACT_LOCKS];
 	struct buf files, links; /* entries: to be made, and names that become links to these */
 };
@@ -75,12 +75,12 @@ static int extract_count(const struct extractor *extractor, uint64_t files, uint
 /* What comes of one batch. */
 struct note {
 	struct large *large; /* NULL: whole files */
-	bool skip;	     /* it has failed, and needs no more pieces */
-	bool read;	     /* only once a file is there to take the bytes */
+	bool skip;	     /* it has failed: no more pieces are read */
+	bool read;	     /* the batch is read once a file has been created for its bytes */
 	int errors[BATCH_FILES];
 };
 
-/* The new owner is the user who extracts: no file may run as that user for everybody. */
+/* Without setuid and setgid: the new owner is the user who extracts. */
 static int set_attributes(struct dataset *dataset, uint32_t number, int fd)
 {
 	struct dataset_attr attr;
@@ -120,7 +120,7 @@ static int create(struct extractor *extractor, struct dirstack *directories, uin
 	return 0;
 }
 
-/* The end of a file that was created: it is whole, with mode and time, or it is not there. */
+/* Ends a file that was created: it is complete, with mode and time, or removed. */
 static int conclude_file(struct extractor *extractor, uint32_t number, int directory, int fd,
 			 int error)
 {
@@ -128,7 +128,7 @@ static int conclude_file(struct extractor *extractor, uint32_t number, int direc
 
 	if (error == 0)
 		error = set_attributes(extractor->dataset, number, fd);
-	/* Some filesystems tell of a full disk at close only. */
+	/* Some filesystems report a full disk only at close. */
 	if (close(fd) < 0 && error == 0)
 		error = -errno;
 	if (error == 0)
@@ -140,7 +140,7 @@ static int conclude_file(struct extractor *extractor, uint32_t number, int direc
 
 /* --- in any thread ---------------------------------------------------------------------- */
 
-/* Checks the extents, which lie one after the other in the reader. */
+/* Checks the extents, which lie next to each other in the reader. */
 static int get_bytes(struct batch_reader *reader, struct batch_extents extents, char **ret_data)
 {
 	struct dataset_extent extent;
@@ -239,7 +239,7 @@ static int begin_batch(void *context, const struct batch *batch, void *pointer)
 	return 0;
 }
 
-/* Gives the file its end, and returns what became of it. */
+/* Ends a long file. Returns its error. */
 static int end_large(struct extractor *extractor, struct large *large)
 {
 	const struct large ended = *large;
@@ -282,7 +282,7 @@ static int extract_file_done(struct extractor *extractor, uint32_t number, int e
 	return extract_tell(extractor, number, error);
 }
 
-/* A failure is reported with the first piece that fails: the next ones may be hours away. */
+/* A failure is reported with the first piece that fails: the last one may be hours away. */
 static int piece_done(struct extractor *extractor, const struct batch *batch,
 		      const struct note *note)
 {
@@ -405,13 +405,13 @@ static int make_symlink(struct extractor *extractor, uint32_t number, int direct
 		return -ENOMEM;
 	if (symlinkat(target, directory, name) < 0)
 		return -errno;
-	/* A filesystem without times for links is no reason to fail. */
+	/* Some filesystems have no times for links. */
 	(void)utimensat(directory, name, (struct timespec[2]){attr.mtime, attr.mtime},
 			AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
-/* Its own mode comes later: it may be one that lets nobody write. */
+/* Its own mode comes last, as it may be read-only. */
 static int make_directory(int directory, const char *name)
 {
 	struct stat st;
@@ -441,7 +441,7 @@ static int make_entry(struct extractor *extractor, uint32_t number)
 					      : make_symlink(extractor, number, directory, name);
 }
 
-/* Gives a file that has been made another name. */
+/* Links another name to a file that has been made. */
 static int make_hardlink(struct extractor *extractor, uint32_t made, uint32_t number)
 {
 	char first[FORMAT_NAME_MAX + 1], name[FORMAT_NAME_MAX + 1];
@@ -476,8 +476,8 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 
 /* --- the tree --------------------------------------------------------------------------- */
 
-/* The first name that is met becomes the file, the others links to it; so it does not matter
- * which of them are asked for. */
+/* The first name found becomes the file, the others become links to it, whichever of them were
+ * asked for. */
 static int plan_name(struct extractor *extractor, uint32_t number, uint32_t inode)
 {
 	if (extractor->made && extractor->made[inode] != NOT_MADE)
@@ -548,7 +548,8 @@ static int make_links(struct extractor *extractor)
 	return r;
 }
 
-/* Backwards: what is in a directory has a larger number, and its mode may shut everybody out. */
+/* Backwards: directories below have larger numbers, and come first, as the mode may forbid
+ * entering. */
 static int finish_directories(struct extractor *extractor)
 {
 	struct dataset_child child;

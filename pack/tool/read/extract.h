@@ -1,10 +1,9 @@
 /* Makes a dataset's tree below a directory.
  *
  * Everything is created by name in the descriptor of its directory, exclusively and never
- * through a link, so that nothing outside the given directory is touched, whatever the pack
- * holds and what else happens there. Directories that exist are used. Bytes are checked
- * before they are written; a file that fails is not left behind. Memory does not depend on
- * the size of files.
+ * through a link, so that nothing outside the given directory is touched, whatever is in the pack
+ * and whatever else happens there. Directories that exist are used. Bytes are checked before they
+ * are written; a file that fails is removed. Memory does not depend on the size of files.
  *
  * Directories and symbolic links come first, then the files, in the order in which they lie in
  * the pack and by several threads, then the other names of files, and at last the modes and
@@ -26,7 +25,7 @@ struct extract_params {
 	/* An entry could not be made: -errno, -EBADMSG where its bytes are damaged, -EEXIST
 	 * where its place is taken. What is in a directory that could not be made is not
 	 * reported. Called in the caller's thread, in an order that does not depend on the number
-	 * of threads. Returns 0 to go on with the others, else what extract_tree() shall return. */
+	 * of threads. Returns 0 to go on with the others, else what extract_tree() is to return. */
 	int (*fault)(void *context, uint32_t entry, int error);
 	void *context;
 };

@@ -4,7 +4,7 @@
 #include "base/scope.h"
 #include <xxhash.h>
 
-#define STRAIGHT (1 * MIB) /* a gap up to this is no seek */
+#define STRAIGHT (1 * MIB) /* a gap up to this needs no seek */
 
 void summary_release(struct summary *summary)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define LATE	    4096   /* files, by which it is judged how readers are seen */
-#define CATCH_UP    32	   /* events that a tracker may be behind when it is installed */
+#define CATCH_UP    32	   /* events that a tracker may lack when it is installed */
 #define BATCH	    256	   /* events that are taken over at once */
 #define HIDDEN_STEP 65536u /* bytes of a set that are copied at once */
 
@@ -46,7 +46,7 @@ static void follow(void *context, const struct forecast *forecast)
 
 	if (forecast_copy(forecast, &copy) < 0)
 		return;
-	catch_up(feed, copy, feed->heard);
+	catch_up(feed, copy, feed->taken);
 	if (cache->trackers.count < TRACKERS && plan_follow(cache->plan, copy) == 0) {
 		trackers_add(&cache->trackers, forecast, copy);
 		copy = NULL;
@@ -68,7 +68,7 @@ static void leave(void *context, const struct forecast *forecast)
 	forecast_free(copy);
 }
 
-/* Copies a part of what the kernel keeps. False: nobody is seen asking for the less. */
+/* Copies a part of what the kernel keeps. False: readers are seen although it keeps files. */
 static bool copy_hidden(struct oracle_feed *feed, uint8_t *ret, size_t from, size_t bytes)
 {
 	struct cache *cache = feed->cache;
@@ -82,8 +82,8 @@ static bool copy_hidden(struct oracle_feed *feed, uint8_t *ret, size_t from, siz
 	return true;
 }
 
-/* Of what the kernel keeps no READ comes, but those who ask of each file whether it is a terminal
- * are seen all the same. */
+/* No READ comes for what the kernel keeps; but programs that ask of each file whether it is a
+ * terminal are seen all the same. */
 static uint8_t *hidden(void *context)
 {
 	struct oracle_feed *feed = context;
@@ -133,7 +133,8 @@ static void count_late(struct oracle_feed *feed, bool opened)
 	feed->begun /= 2;
 }
 
-static void hear(struct oracle_feed *feed, uint32_t reader, uint64_t file, enum seen_kind kind)
+static void note_event(struct oracle_feed *feed, uint32_t reader, uint64_t file,
+		       enum seen_kind kind)
 {
 	bool enough;
 
@@ -151,13 +152,13 @@ void feed_saw(struct oracle_feed *feed, uint32_t reader, uint64_t file, bool ope
 		return;
 	count_late(feed, opened);
 	trackers_saw(&feed->cache->trackers, file);
-	hear(feed, reader, file, opened ? SEEN_OPENED : SEEN_ASKED);
+	note_event(feed, reader, file, opened ? SEEN_OPENED : SEEN_ASKED);
 }
 
 void feed_pushed(struct oracle_feed *feed, uint64_t file)
 {
 	trackers_pushed(&feed->cache->trackers, file);
-	hear(feed, 0, file, SEEN_PUSHED);
+	note_event(feed, 0, file, SEEN_PUSHED);
 }
 
 void feed_show(struct oracle_feed *feed)
@@ -172,8 +173,8 @@ void feed_show(struct oracle_feed *feed)
 static unsigned take_events(struct oracle_feed *feed, struct seen_event events[BATCH])
 {
 	SCOPE_LOCK(&feed->cache->lock);
-	seen_release(&feed->seen, feed->heard);
-	return seen_read(&feed->seen, feed->heard, events, BATCH);
+	seen_release(&feed->seen, feed->taken);
+	return seen_read(&feed->seen, feed->taken, events, BATCH);
 }
 
 /* Tells the oracle all that was seen until now. */
@@ -185,7 +186,7 @@ void feed_listen(struct oracle_feed *feed)
 	SCOPE_LOCK(&feed->lock);
 	while ((count = take_events(feed, events)) > 0)
 		for (unsigned i = 0; i < count; i++) {
-			feed->heard++;
+			feed->taken++;
 			if (events[i].kind == SEEN_PUSHED)
 				oracle_pushed(feed->oracle, events[i].file);
 			else

@@ -1,9 +1,10 @@
 /* Between the threads that serve and the oracle (order/oracle.h), which has a lock of its own:
  *
- *	feed_saw, feed_pushed -> trackers: where the planner has the readers, at once
- *	  (the cache's lock)  -> a ring (seen.h)
- *	feed_listen: the ring -> oracle_saw -> an order is followed: a copy of its tracker catches
- *up (the feed's lock)		      with the ring, and is installed for the planner
+ *	feed_saw, feed_pushed  -> trackers: the planner knows at once where the readers are
+ *	(the cache's lock)     -> a ring (seen.h)
+ *
+ *	feed_listen            the ring -> oracle_saw -> an order is followed: a copy of its
+ *	(the feed's lock)      tracker takes what is in the ring, and the planner gets the copy
  *
  * The feed's lock is taken before the cache's, under which trackers are only installed and removed.
  */
@@ -28,7 +29,7 @@ struct oracle_feed {
 	pthread_mutex_t lock;
 	/* Protected by lock: */
 	struct oracle *oracle;
-	uint64_t heard; /* events that the oracle was told of */
+	uint64_t taken; /* events that the oracle has */
 
 	pthread_mutex_t show;	   /* taken last */
 	struct oracle_state shown; /* protected by show */

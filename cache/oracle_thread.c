@@ -8,11 +8,11 @@
 #define ASLEEP	    40	      /* ticks without a turn, after which it sleeps */
 #define ABANDONED   600	      /* the same, after which a search ends: half a minute */
 #define WINDOW	    8	      /* ticks over which pace and misses are averaged */
-#define MISSING	    50	      /* of so many turns one misses: reading ahead would pay */
+#define MISSING	    50	      /* turns, of which one misses: reading ahead would pay */
 #define SEARCH_RATE 40e6      /* seeds/s of a processor, about */
 
-/* Processor time for queries where nothing is missing: a part of the time, saved up to a most.
- * What follows a known epoch is then never too dear. */
+/* Processor time for queries where nothing is missing: a part of the time, saved up to a most. It
+ * is always enough for what follows a known epoch. */
 #define SPARE	      50
 #define SPARE_MOST_NS 4000000000
 #define MODELS_NS     1500000000 /* what GUESS_MODELS may take */
@@ -226,19 +226,19 @@ static void sleep_while_idle(struct oracle_thread *thread)
 	if (atomic_load(&thread->idle_ticks) < ASLEEP)
 		return;
 	SCOPE_LOCK(&thread->cache->lock);
-	thread->feed.asleep = thread->feed.seen.end == thread->feed.heard;
+	thread->feed.asleep = thread->feed.seen.end == thread->feed.taken;
 	while (thread->feed.asleep && !atomic_load(&thread->stopping))
 		pthread_cond_wait(&thread->feed.wake, &thread->cache->lock);
 	atomic_store(&thread->idle_ticks, 0);
 }
 
-/* Waits until there is something to hear, or the next tick. Returns the misses until then. */
+/* Waits for events or for the next tick. Returns the misses until then. */
 static uint64_t wait_for_events(struct oracle_thread *thread)
 {
 	const struct timespec until = clock_after(TICK_NS);
 
 	SCOPE_LOCK(&thread->cache->lock);
-	if (thread->feed.seen.end - thread->feed.heard < FEED_WAKE)
+	if (thread->feed.seen.end - thread->feed.taken < FEED_WAKE)
 		pthread_cond_timedwait(&thread->feed.wake, &thread->cache->lock, &until);
 	return thread->cache->misses;
 }
@@ -289,7 +289,7 @@ static void wait_for(struct oracle_thread *thread, struct run *run, pthread_t id
 	pthread_join(id, NULL);
 }
 
-/* A long search was worth it, as files were missing: it does not keep from what takes little. */
+/* A long search was worth it, as files were missing: short queries are not charged for it. */
 static void charge(struct oracle_thread *thread, int64_t cpu_ns)
 {
 	if (cpu_ns <= LIKELY_NS || cpu_ns <= thread->spare_ns)
@@ -331,7 +331,7 @@ static bool run_query(struct oracle_thread *thread, struct query *query,
 	return answer(thread, query, took, sentence);
 }
 
-static void tell(struct oracle_thread *thread, const char *sentence)
+static void announce(struct oracle_thread *thread, const char *sentence)
 {
 	const struct cache_source *source = &thread->cache->source;
 	char text[ORACLE_SENTENCE + 64];
@@ -366,7 +366,7 @@ static void *run_oracle_thread(void *context)
 			continue;
 		}
 		if (run_query(thread, query, sentence))
-			tell(thread, sentence);
+			announce(thread, sentence);
 		work_look(thread->cache->work);
 	}
 	return NULL;

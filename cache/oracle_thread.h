@@ -1,4 +1,4 @@
-/* The oracle's thread (order/oracle.h): it hears what was seen, asks the oracle now and then, and
+/* The oracle's thread (order/oracle.h): it takes what was seen, asks the oracle now and then, and
  * runs its queries on a thread of their own.
  *
  *	feed_listen -> oracle_ask -> oracle_run -> oracle_answer -> look for reads
@@ -18,7 +18,7 @@ void oracle_thread_free(struct oracle_thread *thread); /* stopped, or never star
 int oracle_thread_start(struct oracle_thread *thread); /* 0 or -errno */
 void oracle_thread_stop(struct oracle_thread *thread); /* within a moment, whatever query runs */
 
-/* What it hears by. */
+/* Through which it learns what was seen. */
 struct oracle_feed *oracle_thread_feed(struct oracle_thread *thread);
 /* The cache's lock is held. */
 void oracle_thread_stats(struct oracle_thread *thread, struct cache_oracle *ret);

@@ -1,6 +1,6 @@
 /* Where the readers of known orders are, as the planner sees it: a tracker (order/forecast.h) for
  * each order that is followed, a copy of the oracle's. The oracle says which orders are followed,
- * and hears of demands a moment later; these hear of each at once, under the cache's lock.
+ * and gets demands a moment later; trackers get each at once, under the cache's lock.
  *
  * Pure. The caller locks. */
 #ifndef CACHE_TRACKERS_H

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define LOOK	1024 /* places before the first look; each later look waits for half as many more */
-#define PERIODS 4    /* a look needs so many that are alike */
-#define MOST	(1u << 17) /* after so many places without a period, all are read here */
+#define LOOK	1024 /* places before the first look; each later one waits for half as many more */
+#define PERIODS 4    /* equal ones that a look needs */
+#define MOST	(1u << 17) /* places without a period, after which all are read here */
 
 /* A run of `run` places begins at each multiple of `length`, plus `at`. */
 struct period {
@@ -70,7 +70,7 @@ static bool find_period(const struct batches *batches, uint32_t to, struct perio
 	return *ret_count == 0 || to - begun <= ret->length;
 }
 
-/* After an irregular place, a file that nobody asked for, the next look begins behind it. */
+/* The next look begins after an irregular place: a file that nobody asked for. */
 static void look(struct batches *batches)
 {
 	uint32_t to = batches->from + (batches->top - batches->from) / 2;

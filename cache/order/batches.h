@@ -2,13 +2,13 @@
  *
  * Accelerate deals the batches of one sampler to its ranks in turn, or a share of each batch
  * (BatchSamplerShard of src/accelerate/data_loader.py). Where other nodes have ranks too, this node
- * reads a run of places in every period, and nobody here will ask for those between:
+ * reads a run of places in every period, and nobody here asks for those between:
  *
  *	####........####........####........
  *	|run|                  | period    |
  *
- * A batch that a slow worker has not finished looks the same for a while. So only the older half of
- * what was seen is looked at, and a period is believed when two looks in a row agree.
+ * For a while, a batch that a slow worker has not finished looks the same. So a look takes only the
+ * older half of what was seen, and a period counts when two looks in a row agree.
  *
  * Pure; not for several threads at once. */
 #ifndef CACHE_ORDER_BATCHES_H

@@ -1,4 +1,4 @@
-/* A list as a candidate: what was seen of it, as its indices. Does an order of it begin so?
+/* What was seen of a list, as its indices. Does an order of the list begin so?
  *
  * What was seen is a set (seeds.h): an order fits when its first index is one that a reader began
  * with, and the next ones were all seen. With s of n indices seen and f firsts, an order fits to a
@@ -21,7 +21,7 @@ struct candidate {
 	uint8_t *hidden;	/* a bit for each hidden index that was not seen; NULL: none */
 	uint32_t hidden_count;
 	uint32_t longest;  /* beginning */
-	uint32_t shortest; /* that of any reader has so many in the list */
+	uint32_t shortest; /* the same of the shortest: files in the list */
 };
 
 /* The list and the observations must outlive it. False: no memory, or a list that is too short or

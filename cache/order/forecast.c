@@ -1,5 +1,5 @@
-/* A place is done when its file has come, is hidden, or was passed: readers went on behind it, and
- * will have it from elsewhere or not ask for it.
+/* A place is done when its file has come, is hidden, or was passed: readers went past it, and have
+ * its file from elsewhere or never ask for it.
  *
  *	done ... done  run  gap  run  gap  run | reach |
  *	             ^ front               edge ^
@@ -19,12 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOLES	  16   /* places, of which a reader may leave out some, */
-#define GONE_ON	  8    /* when it has read so many after them */
+#define HOLES	  16   /* places among which single ones may be left out */
+#define GONE_ON	  8    /* places in a row after these that show that it is so */
 #define MET	  16   /* unforeseen places that are remembered */
 #define RUN	  4    /* places in a row that show a batch, */
-#define RANKS	  8    /* or as many of one rank among so many, */
-#define ROW	  8    /* which takes more, where a fifth has come already */
+#define RANKS	  8    /* or as many of one rank, in a world of this size at most; */
+#define ROW	  8    /* of a rank before others, where chance gives more */
 #define REACH_MIN 64   /* places */
 #define BATCH_MAX 4096 /* places: the largest batch */
 #define JUDGED	  64   /* of the last demands */
@@ -43,7 +43,7 @@ struct forecast {
 	uint8_t *done;	 /* a bit for each place, */
 	uint8_t *hidden; /* of these: nobody will be seen asking for it; */
 	uint8_t *given;	 /* of those done: pushed, and not asked for yet; */
-	uint8_t *ahead;	 /* of those given: no reader has passed it yet */
+	uint8_t *ahead;	 /* of those given: not passed by a reader yet */
 	uint32_t done_count, hidden_count;
 	uint32_t begin;	      /* the first place that is followed */
 	uint32_t front, edge; /* the first place not done; the last one reached, plus 1 */
@@ -326,8 +326,8 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 
 /* --- demands --------------------------------------------------------------------------------- */
 
-/* Gives up holes before this place: single places that readers left out, when they have gone on
- * after them and others are as far. A gap is a worker's and stays. */
+/* Gives up holes before this place: single places that readers left out, once they have read on
+ * after these. A gap stays: it is a worker's. */
 static void skip_holes(struct forecast *forecast, uint32_t place)
 {
 	uint32_t end = place, begin, came = 0, hidden = 0;
@@ -348,8 +348,8 @@ static void skip_holes(struct forecast *forecast, uint32_t place)
 		set_done(forecast, begin++);
 }
 
-/* Gives up the first gap, and others as far back: nobody reads there any more, nor asks for what
- * was pushed there. */
+/* Gives up the first gap and others as far back: nobody reads there any more, and nobody will ask
+ * for what was pushed there. */
 static void skip_gaps(struct forecast *forecast)
 {
 	while (forecast->front < forecast->edge &&
@@ -443,9 +443,9 @@ static void come_by(struct forecast *forecast, uint32_t place)
 	} while (place > 0 && bit_get(forecast->ahead, --place));
 }
 
-/* The place of a file that was asked for, or ORDER_NONE where that says nothing: of what came
- * already, as workers are behind each other, and some open a file twice. */
-static uint32_t place_that_tells(const struct forecast *forecast, uint64_t file)
+/* The place of a file that was asked for, or ORDER_NONE where that says nothing: the file came
+ * before, and a slower worker or a second open() asks for it again. */
+static uint32_t telling_place(const struct forecast *forecast, uint64_t file)
 {
 	uint32_t place = forecast_place(forecast, file);
 
@@ -465,7 +465,7 @@ static void come_to(struct forecast *forecast, uint32_t place, bool foreseen)
 
 bool forecast_saw(struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = place_that_tells(forecast, file);
+	uint32_t place = telling_place(forecast, file);
 	bool foreseen = forecast_foresees(forecast, file);
 
 	if (place == ORDER_NONE)
@@ -477,7 +477,7 @@ bool forecast_saw(struct forecast *forecast, uint64_t file)
 
 void forecast_went_on(struct forecast *forecast, uint64_t file)
 {
-	uint32_t place = place_that_tells(forecast, file);
+	uint32_t place = telling_place(forecast, file);
 
 	if (place != ORDER_NONE)
 		come_to(forecast, place, forecast_foresees(forecast, file));
@@ -572,8 +572,8 @@ static unsigned find_gaps(const struct forecast *forecast, struct gap *ret)
 }
 
 /* Calls `take` with the next place of a gap. False: there are no more, or `take` wants none. */
-static bool tell_next(const struct forecast *forecast, struct gap *gap, forecast_take_fn *take,
-		      void *arg, bool *ret_on)
+static bool take_next_place(const struct forecast *forecast, struct gap *gap,
+			    forecast_take_fn *take, void *arg, bool *ret_on)
 {
 	while (gap->next < gap->end && is_done(forecast, gap->next))
 		gap->next++;
@@ -603,6 +603,6 @@ void forecast_coming(const struct forecast *forecast, forecast_take_fn *take, vo
 	while (on && left) {
 		left = 0;
 		for (unsigned i = 0; i < count && on; i++)
-			left += tell_next(forecast, &gaps[i], take, arg, &on);
+			left += take_next_place(forecast, &gaps[i], take, arg, &on);
 	}
 }

@@ -6,7 +6,7 @@
  *
  * DataLoader's workers read batches side by side: what is being read is some runs of places that
  * grow at their ends, with gaps between that shrink. First comes the first place of each gap, then
- * the second of each, and so on; behind the last run is a gap without an end.
+ * the second of each, and so on; after the last run comes a gap without an end.
  *
  * Files that are not in the order say nothing about it: masks, labels, other jobs. A file far
  * before or after the readers does. The forecast is lost when hardly any of the last files of its
@@ -23,14 +23,15 @@ struct forecast;
 
 /* `files` by first extents, in order, each once; taken over, and freed with the forecast, from
  * malloc. `hidden`: a bit for each file that nobody will be seen asking for, as the kernel has it:
- * these count as come; or NULL. Returns 0 or -ENOMEM, and then has not taken over anything. */
+ * these count as come. NULL: there are none. Returns 0 or -ENOMEM, and then has not taken over
+ * anything. */
 int forecast_new(uint32_t *files, uint32_t count, const uint8_t *hidden, struct forecast **ret);
 void forecast_free(struct forecast *forecast); /* NULL is fine */
 /* A tracker of the same readers over the same order, which is shared. Returns 0 or -ENOMEM. */
 int forecast_copy(const struct forecast *forecast, struct forecast **ret);
 
 /* Finds where the readers are from what they asked for since they began, or last, in order of time;
- * some of it may belong to others. What lies before them is not expected any more. Without this,
+ * some of it may belong to others. Places before them are not expected any more. Without this call
  * they are at the beginning. */
 void forecast_start(struct forecast *forecast, const uint32_t *seen, unsigned count);
 
@@ -47,7 +48,7 @@ bool forecast_foresees(const struct forecast *forecast, uint64_t file);
 double forecast_chance(const struct forecast *forecast);
 /* A file was asked for. Returns whether it was foreseen, or had come shortly before. */
 bool forecast_saw(struct forecast *forecast, uint64_t file);
-/* The same for who leaves it to others to judge whether the forecast is lost. */
+/* The same, but it does not count for forecast_lost(). */
 void forecast_went_on(struct forecast *forecast, uint64_t file);
 
 /* A file was pushed: its readers have it before they ask, and may not ask. It counts as come. No
@@ -65,7 +66,7 @@ bool forecast_ended(const struct forecast *forecast);
 uint32_t forecast_count(const struct forecast *forecast);
 uint32_t forecast_position(const struct forecast *forecast); /* files that have come, or will not */
 bool forecast_has(const struct forecast *forecast, uint64_t file);
-/* The place of a file, or ORDER_NONE; and the one behind the last that was reached. */
+/* The place of a file, or ORDER_NONE; and the one after the last that was reached. */
 uint32_t forecast_place(const struct forecast *forecast, uint64_t file);
 uint32_t forecast_edge(const struct forecast *forecast);
 

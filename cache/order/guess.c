@@ -6,9 +6,9 @@
 #include <string.h>
 
 #define RANKS	    64
-#define MISSED	    16	    /* epochs in a row after which it is not known how an epoch follows */
-#define LATEST	    4	    /* known epochs that may go on in another way than before */
-#define BATCH_STEP  4	    /* divides most sizes of batches; 10 divides most others */
+#define MISSED	    16 /* epochs in a row, at most, after which one is known to follow another */
+#define LATEST	    4  /* known epochs that may go on in another way than before */
+#define BATCH_STEP  4  /* divides most sizes of batches; 10 divides most others */
 #define CONVENTIONS 1000000 /* no more are tried */
 #define FOUND	    16
 
@@ -50,8 +50,8 @@ static uint64_t epochs_missed(const struct candidate *candidate, const struct hy
 	return epochs < MISSED ? (uint64_t)epochs : MISSED;
 }
 
-/* How many epochs `next` is after the known one. By the generator, where it tells; and of a step
- * that was never seen alone, a part for each epoch that was missed. */
+/* How many epochs `next` comes after the known one: as the generator says, where it does; else all
+ * that were missed and one more, each an equal part of the step. */
 static uint64_t epochs_between(const struct sampler *known, struct sampler *next, uint64_t missed)
 {
 	bool is_word = next->rule == SAMPLER_WORDS;
@@ -138,7 +138,7 @@ static bool try_other_ranks(const struct candidate *candidate, const struct samp
 }
 
 /* Whether a later output of the same generator was the seed of a known epoch: what follows this one
- * has come already. It takes long to make again, behind many outputs. */
+ * has come already. To make it again takes long, after many outputs. */
 static bool is_past(const struct observations *observations, unsigned at)
 {
 	const struct hypothesis *known = observations->known;
@@ -191,7 +191,7 @@ static bool try_known(const struct candidate *candidate, const struct search_hoo
 	return false;
 }
 
-/* Conventions: many seeds, which are tried side by side, and a few others, tried one by one. */
+/* Many conventions are plain seeds, tried side by side; the few others are tried one by one. */
 struct conventions {
 	const struct candidate *candidate;
 	unsigned depth;

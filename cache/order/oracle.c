@@ -247,8 +247,8 @@ static bool is_before(const struct track *fed, const struct track *track)
 }
 
 /* A reader that never followed a forecast says nothing about it. */
-static void tell_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
-			uint32_t file)
+static void judge_tracks(struct oracle *oracle, uint64_t goes_by, const struct track *fed,
+			 uint32_t file)
 {
 	for (unsigned i = 0; i < oracle->count; i++) {
 		struct track *track = &oracle->tracks[i];
@@ -276,7 +276,7 @@ static void note(struct oracle *oracle, uint32_t file)
 	struct track *track = find_foreseeing(oracle, goes_by, file);
 	double chance;
 
-	tell_tracks(oracle, goes_by, track, file);
+	judge_tracks(oracle, goes_by, track, file);
 	if (!track) {
 		watch_note(oracle->watch, 0, 0);
 		count_missed(oracle, file);

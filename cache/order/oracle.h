@@ -21,14 +21,14 @@
 
 struct oracle;
 
-/* Who reads ahead. Called by the functions that may change which forecasts are followed; a forecast
+/* The reader-ahead. Functions that may change which forecasts are followed call it; a forecast
  * lives until `leave` has returned. */
 struct oracle_ops {
 	void *context;
 	void (*follow)(void *context, const struct forecast *forecast);
 	void (*leave)(void *context, const struct forecast *forecast);
-	/* A bit for each file that the kernel holds, so that readers are not seen asking for it,
-	 * from malloc; NULL: there are none, or no memory. */
+	/* From malloc, a bit for each file that the kernel holds: readers are not seen asking for
+	 * it. NULL: there are none, or no memory. */
 	uint8_t *(*hidden)(void *context);
 };
 
@@ -72,8 +72,8 @@ struct oracle_hooks {
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);
 
-/* Whether a query under way is out of date: other readers have begun, or these have shown so much
- * more that it is better begun again; for a search of all seeds only the former counts. */
+/* Whether a query under way is out of date: other readers have begun, or these have shown enough to
+ * begin again. For a search of all seeds only the former counts. */
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
 /* Takes the query back and frees it. Returns whether an order was found, described in *ret for

@@ -21,9 +21,9 @@ struct track {
 	uint64_t id;
 	struct hypothesis hypothesis; /* list NULL: an explicit order */
 	struct forecast *forecast;
-	uint64_t fed;	 /* the turn of the last file that was foreseen */
-	uint64_t fed_by; /* so many turns */
-	uint64_t passed; /* files of its own that other readers asked for, since its own did */
+	uint64_t fed;	       /* the turn of the last file that was foreseen */
+	uint64_t fed_by;       /* turns that it foresaw */
+	uint64_t passed;       /* its files that only other readers asked for, since its own did */
 	uint64_t began, ended; /* turns; 0: it has not */
 	bool followed_up;
 	uint64_t joined; /* the track whose next epoch is that of this one too; 0: none */

@@ -1,6 +1,6 @@
 #include "cache/order/ranks.h"
 
-#define AGREE 3 /* one of so many steps is the common one, at least */
+#define AGREE 3 /* one of this many steps is the common one, at least */
 #define AWAY  SAMPLER_HEAD
 #define LATER 7 /* steps of each rank here, after which no other one will begin */
 

@@ -2,9 +2,9 @@
  *
  *	generator(seed) -> skip outputs -> permutation of n indices -> the part of this node's ranks
  *
- * What the next epoch is depends on the sampler, which one epoch does not tell: sampler_next()
- *gives what it may be, and the next epoch shows which it is. Each convention names its source in
- * sampler*.c. Pure: any thread, data of its own.
+ * One epoch does not say what the next one is: sampler_next() gives what it may be, and the next
+ * epoch shows which it is. Each convention names its source in sampler*.c. Pure: any thread, data
+ * of its own.
  *
  * A field that is 0 has its usual meaning: all places of the permutation, no outputs skipped. */
 #ifndef CACHE_ORDER_SAMPLER_H
@@ -50,8 +50,8 @@ static inline uint32_t sampler_world(const struct sampler *sampler)
 	return sampler->part.unit == 1 && sampler->part.world > 1 ? sampler->part.world : 1;
 }
 
-/* The indices that are read here, each once, in the order in which they are wanted: the ranks of
- * this node side by side. `ret` has room for n. Returns how many: 0 if memory is short. */
+/* The indices that are read here, each once, in the order of reading: the ranks of this node side
+ * by side. `ret` has room for n. Returns how many: 0 if memory is short. */
 uint32_t sampler_order(const struct sampler *sampler, uint32_t n, uint32_t *ret);
 
 /* The first places of the whole permutation, before parts: at most SAMPLER_HEAD and n of them, in a

@@ -77,7 +77,7 @@ struct seeds {
 #include "cache/order/seeds_lanes.h"
 #endif
 
-/* The widest that the processor has, of at most so many bytes. */
+/* The widest that the processor has, of `bytes` at most. */
 static const struct engine *widest(unsigned bytes)
 {
 	static const struct engine engine_16 = {16, grow_16, sieve_16};

@@ -60,8 +60,8 @@ int seeds_new(const struct seeds_seen *seen, const struct seeds_way *ways, unsig
 	      struct seeds **ret);
 void seeds_free(struct seeds *seeds); /* NULL is fine */
 
-/* Takes vectors of at most so many bytes (16, 32, 64) instead of the widest that the processor has:
- * for tests and measurements. Returns how wide they are. */
+/* Takes vectors of at most `bytes` (16, 32, 64) instead of the widest that the processor has: for
+ * tests and measurements. Returns how wide they are. */
 unsigned seeds_narrow(struct seeds *seeds, unsigned bytes);
 
 /* Whether the seed gives what was seen, in that way. */

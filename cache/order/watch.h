@@ -38,7 +38,7 @@ bool watch_follows(const struct watch *watch);
  * foresees a file that anybody asks for. Returns whether the reader follows that forecast. */
 bool watch_note(struct watch *watch, uint64_t forecast, double chance);
 
-/* What a reader has asked for was found to be part of a forecast, which it follows from now on. */
+/* What a reader asked for is part of a forecast, as was found: it follows this one from now on. */
 void watch_explain(struct watch *watch, uint32_t reader, uint64_t forecast);
 
 /* An access of a beginning. */

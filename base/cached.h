@@ -1,13 +1,13 @@
-/* What the kernel holds of a file in memory. */
+/* How much of a file is in the page cache. */
 #ifndef BASE_CACHED_H
 #define BASE_CACHED_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of pages of a range of the file that are in memory, whoever read them. Returns -errno
- * where the kernel does not tell: cachestat(2) came with Linux 6.5, and is only for those who may
- * write the file. Trying with RWF_NOWAIT instead would make the kernel read what it does not have.
+/* The number of pages of a range of the file that are in the page cache. Returns -errno where the
+ * kernel does not say: cachestat(2) needs Linux 6.5, and permission to write the file. RWF_NOWAIT
+ * instead would make the kernel read what is missing.
  */
 int64_t cached_pages(int fd, uint64_t offset, uint64_t len);
 

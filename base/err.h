@@ -1,4 +1,4 @@
-/* The reason of a failure, where an errno alone does not say it.
+/* The reason of a failure, where an errno alone is not enough.
  *
  * Libraries return 0 or -errno and never print. A function with more to say takes a
  * `struct err *` (NULL where the caller does not want it) and leaves there one sentence
@@ -12,9 +12,9 @@ struct err {
 	char text[512];
 };
 
-/* Formats the reason into err (may be NULL; the arguments may point into it, to put words
- * before an earlier reason; what is too long is cut) and returns code, so that
- * `return err_set(err, -EBADMSG, "...", ...)` is the whole error path. */
+/* Formats the reason into err (may be NULL; the arguments may point into it, to prefix an earlier
+ * reason; long text is cut) and returns code, so that `return err_set(err, -EBADMSG, "...", ...)`
+ * is the whole error path. */
 int err_set(struct err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,5 @@
-/* A run of bytes of one file, as the cache reads, checks and keeps it. What packs know of it is
- * looked up once, when it is planned or asked for; this travels. */
+/* A run of bytes of one file, as the cache reads, checks and keeps it. It is looked up once in the
+ * pack, when it is planned or requested, and then passed on. */
 #ifndef BASE_EXTENT_H
 #define BASE_EXTENT_H
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Other machines may use it too, and a request may take a round trip. This includes any FUSE
- * filesystem, as nobody can see what serves it. */
+/* Other machines may use it as well, and a request may take a round trip. This includes all FUSE
+ * filesystems, as what serves them is unknown. */
 bool fstype_is_remote(long type);
 /* It has no device. */
 bool fstype_is_memory(long type);

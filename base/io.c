@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AT_POSITION ((off_t)-1) /* reads from where the descriptor is */
+#define AT_POSITION ((off_t)-1) /* reads from the descriptor's position */
 
 static ssize_t read_all(int fd, char *buf, size_t len, off_t offset)
 {
@@ -47,8 +47,7 @@ ssize_t io_read(int fd, void *buf, size_t len)
 	return read_all(fd, buf, len, AT_POSITION);
 }
 
-/* Counts one transfer. A device that takes nothing and names no error must not be asked
- * for ever. */
+/* Counts one transfer. One of 0 bytes is an error, so that no loop is endless. */
 static int io_advance(ssize_t n, size_t *done)
 {
 	if (n < 0)

@@ -64,7 +64,7 @@ static void put_quoted(struct json *json, const char *data, size_t len)
 	put_text(json, "\"");
 }
 
-/* What stands before each value: the comma, the key. */
+/* What precedes each value: the comma, the key. */
 static void write_key(struct json *json, const char *key)
 {
 	if (json->depth > 0) {

@@ -7,8 +7,8 @@
  *
  * `key` is NULL inside arrays and at the top. File names are bytes: those that are not
  * UTF-8 become lone surrogates U+DC80..U+DCFF, as Python's "surrogateescape" does, so
- * os.fsencode(json.loads(...)) returns the very bytes. Running out of memory is
- * remembered and reported once, by json_finish(), and so is a 17th level (-E2BIG). */
+ * os.fsencode(json.loads(...)) returns the very bytes. -ENOMEM, and -E2BIG for a 17th level, are
+ *remembered for json_finish(). */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 

@@ -22,7 +22,7 @@ static struct {
 	pthread_mutex_t lock;
 	/* Protected by lock: a ring. */
 	char kept[LOG_KEPT][LOG_KEPT_BYTES];
-	unsigned count; /* of all lines that were kept */
+	unsigned count; /* of all lines for syslog */
 } state = {.program = "foldfs", .level = LOG_LEVEL_NORMAL, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_init(const char *program, enum log_level level)
@@ -37,8 +37,8 @@ void log_to_syslog(void)
 	state.to_syslog = true;
 }
 
-/* Copies text to line with control characters as \ooo, as far as it fits with a newline
- * and a NUL after it. Returns the length. */
+/* Copies as much of the text as fits, with control characters as \ooo, and leaves room for a
+ * newline and a NUL. Returns the length. */
 static size_t mask(const char *text, char *line, size_t room)
 {
 	size_t len = 0;

@@ -1,7 +1,7 @@
-/* Where a program speaks: one line at a time, "NAME: text", to standard error, or to
- * syslog once a daemon has left its terminal. Tools and the daemon use it, libraries
- * never. Control characters in the text (file names!) are shown as \ooo; what is longer
- * than a line of 8 KiB is cut. errno is kept, and %m works. Thread-safe after log_init().
+/* Messages of a program: one line at a time, "NAME: text", to standard error, or to syslog once a
+ * daemon has detached. Tools and the daemon use it, libraries never. Control characters in the text
+ * (file names!) are shown as \ooo; what is longer than a line of 8 KiB is cut. errno is kept, and
+ * %m works. Thread-safe after log_init().
  *
  * The verbosity is the only state of the process kept in a static: set once at start. */
 #ifndef BASE_LOG_H
@@ -14,8 +14,8 @@ enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
 void log_init(const char *program, enum log_level level);
 void log_to_syslog(void); /* from now on; the daemon after it has detached */
 
-/* What went to syslog last, for machines and containers that have none: calls `each` with at most
- * LOG_KEPT lines, the oldest first, cut to LOG_KEPT_BYTES. */
+/* The last lines for syslog, for containers without one: calls `each` with at most LOG_KEPT lines,
+ * the oldest first, cut to LOG_KEPT_BYTES. */
 #define LOG_KEPT       8
 #define LOG_KEPT_BYTES 512
 void log_kept(void (*each)(void *context, const char *line), void *context);

@@ -1,4 +1,4 @@
-/* Arithmetic on sizes that does not wrap. */
+/* Arithmetic on sizes that does not wrap around. */
 #ifndef BASE_MATH_H
 #define BASE_MATH_H
 

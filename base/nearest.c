@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NAME_MOST     40 /* names longer than this are never meant */
+#define NAME_MOST     40 /* longer names are never near */
 #define DISTANCE_MOST 2
 
 /* Edits (insert, delete, replace) between a word and a name: Levenshtein's table, of which
@@ -39,7 +39,7 @@ struct nearest nearest_begin(const char *word, size_t len)
 	return (struct nearest){.word = word, .len = len, .distance = DISTANCE_MOST + 1};
 }
 
-/* A distance as long as the word itself would turn any word into any other. */
+/* As many edits as the word has letters would make any other word of it. */
 void nearest_try(struct nearest *nearest, const char *name)
 {
 	size_t distance = edit_distance(nearest->word, nearest->len, name);

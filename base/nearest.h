@@ -1,11 +1,11 @@
-/* Which name somebody may have meant by a word that is none.
+/* Finds the name that a mistyped word may have meant.
  *
  *	struct nearest nearest = nearest_begin("craete", 6);
  *	nearest_try(&nearest, "create");
  *	nearest_try(&nearest, "cat");
  *	nearest.name                              -> "create", or NULL: nothing is near
  *
- * Pure; at most two letters away, and nearer than the word is long. */
+ * Pure. A name is near if it takes at most two edits, and fewer than the word has letters. */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 

@@ -1,7 +1,7 @@
 /* Command lines from one table: parsing, defaults and --help.
  *
- * A table is an array of struct opt ended by OPT_END. Each row names its option and where
- * the value goes in the caller's settings struct, which holds the defaults beforehand:
+ * A table is an array of struct opt ended by OPT_END. Each row names an option and the field of the
+ *caller's settings for its value. The settings have the defaults before:
  *
  *	struct settings { uint64_t pool; bool follow; const char *dir; };
  *	static const struct opt table[] = {
@@ -11,15 +11,15 @@
  *	};
  *
  * GNU rules: --name VALUE, --name=VALUE, -xVALUE, -x VALUE, joined flags -abc, options and
- * arguments in any order, `--` ends the options. No abbreviations. Every table understands
- * --help and --version by itself. Of options given twice the last wins, but for lists.
+ * arguments in any order, `--` ends the options. No abbreviations. --help and --version need no
+ *row. The last of repeated options wins, unless it is a list.
  *
  * With mount_style, `-o a,b=c` sets the same rows by name (a comma within a value is
- * written \,), so that each option exists once; - and _ in names are the same, and words
- * beginning with x- are passed over, as mount(8) wants.
+ * written \,), so that each option exists once; - and _ in names are the same, and words beginning
+ *with x- are ignored, as mount(8) wants.
  *
- * Strings point into argv. The words of -o are split where they stand, so argv must be
- * writable; nothing is allocated. Nothing is printed here but by opt_help(). */
+ * Strings point into argv. The words of -o are split in place, so argv must be writable; nothing is
+ *allocated. Only opt_help() prints. */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
 
@@ -105,7 +105,7 @@ struct opt_result {
 
 /* Reads argv[1..argc-1] into settings. Returns 0 or -EINVAL with a sentence in err:
  * "unknown option '--pol'; did you mean '--pool'?", "'--pool': 'x' is not a size".
- * Once --help or --version is met the rest is not looked at. argv's order is changed. */
+ * What follows --help or --version is ignored. Changes the order of argv. */
 int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
 	      struct opt_result *ret, struct err *err);
 

@@ -5,7 +5,7 @@
 #define HELP_COLUMN 28
 #define HELP_WIDTH  80
 
-/* A paragraph that knows its column, to break lines between words. */
+/* A paragraph and its column, to break lines between words. */
 struct page {
 	FILE *out;
 	int column;
@@ -72,7 +72,7 @@ static void put_entry(FILE *out, const struct opt *row)
 	fputc('\n', out);
 }
 
-/* One line a form of the command: the lines of synopsis, each after the name. */
+/* A line for each form of the command: each line of synopsis, after the name. */
 static void put_usage(FILE *out, const char *name, const char *synopsis)
 {
 	const char *lead = "usage:";

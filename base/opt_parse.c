@@ -36,7 +36,7 @@ static int refuse_value(const struct parser *p, const struct given *given, const
 		       given->name, given->value, reason);
 }
 
-/* Says that the option is unknown, and which one may have been meant. */
+/* The option is unknown; which one may have been meant? */
 static int refuse_unknown(const struct parser *p, const struct given *given)
 {
 	bool mount = strcmp(given->prefix, "-o ") == 0;
@@ -58,7 +58,7 @@ static int refuse_unknown(const struct parser *p, const struct given *given)
 
 /* --- values --------------------------------------------------------------------------- */
 
-/* Digits of base 8 or 10 and nothing else. */
+/* Only digits of base 8 or 10. */
 static int parse_digits(const char *text, unsigned base, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -141,7 +141,7 @@ static bool takes_value(const struct opt *row)
 	return row->kind != OPT_KIND_FLAG && row->kind != OPT_KIND_IGNORE;
 }
 
-/* Carries out one option; the value is there if it was written. */
+/* Sets the field of one option. The value is NULL if none was given. */
 static int set_row(const struct parser *p, const struct opt *row, const struct given *given)
 {
 	void *field = (char *)p->settings + row->offset;
@@ -225,8 +225,8 @@ static char *next_option_word(struct parser *p)
 
 /* --- words ---------------------------------------------------------------------------- */
 
-/* Cuts the first word off a list, up to a comma that is not written \, and takes those
- * backslashes out. *rest is NULL after the last word. */
+/* Cuts the first word off a list, up to a comma without a backslash before it, and removes such
+ * backslashes. *rest is NULL after the last word. */
 static char *cut_mount_word(char **rest)
 {
 	char *word = *rest, *from = word, *to = word;

@@ -14,8 +14,8 @@
 #define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far beyond the end */
 #define NS	     UINT64_C(1000000000)
 
-/* Direct reads refused in a row until none is tried any more. A filesystem that has none, whatever
- * it said, refuses each; one read alone may be refused for what it is. */
+/* After this number of refused direct reads in a row no more are tried: a filesystem may say that
+ * it has them and still refuse all. A single one may be refused for another reason. */
 #define REFUSALS_MAX 8
 
 struct reader_file {
@@ -25,13 +25,13 @@ struct reader_file {
 	int direct_fd;		  /* -1: none */
 	bool memory;		  /* a filesystem in memory: no read waits */
 	bool remote;		  /* a filesystem of other machines */
-	bool keep;		  /* the page cache keeps what was read */
+	bool keep;		  /* do not drop what was read from the page cache */
 	bool marked;		  /* holds the lock on MARK */
 	atomic_uint refusals;	  /* direct reads refused, in a row */
-	atomic_bool no_nowait;	  /* RWF_NOWAIT is not known here */
-	atomic_bool no_cachestat; /* nor is cachestat(2) */
+	atomic_bool no_nowait;	  /* the filesystem has no RWF_NOWAIT */
+	atomic_bool no_cachestat; /* the kernel has no cachestat(2) */
 	atomic_bool shared;	  /* another mount of this machine reads the file */
-	_Atomic int64_t looked;	  /* for such a mount, s */
+	_Atomic int64_t looked;	  /* time of the last look for one, s */
 };
 
 static struct reader_file *file_of(struct reader *reader)
@@ -41,7 +41,7 @@ static struct reader_file *file_of(struct reader *reader)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Opens the same file once more, even if it was renamed. */
+/* Opens the same file once more, even if it has been renamed. */
 static int open_again_direct(int fd)
 {
 	char path[64];
@@ -104,7 +104,7 @@ static int file_prepare(struct reader *reader, enum reader_io io)
 	if (io == READER_DIRECT && file->direct_fd < 0)
 		return -EOPNOTSUPP;
 	file->marked = !file->remote && fcntl(file->fd, F_OFD_SETLK, &lock) == 0;
-	/* The caller plans what comes next; what the kernel guesses would be read in vain. */
+	/* The caller plans what is read next: no readahead of the kernel. */
 	posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM);
 	return 0;
 }
@@ -129,8 +129,8 @@ static int64_t seconds(void)
 	return now.tv_sec;
 }
 
-/* Each mount holds a read lock on MARK, and asks whether a write lock could be had: no, if another
- * mount is there. Not on remote filesystems, where a lock is a request, and one that may hang. */
+/* Each mount has a read lock on MARK, and asks whether a write lock would be granted: not if there
+ * is another mount. Not on remote filesystems, where a lock is a request that may hang. */
 static void look_for_others(struct reader_file *file)
 {
 	int64_t now = seconds();
@@ -198,8 +198,8 @@ static void skip_read(struct remaining *left, size_t done)
 	}
 }
 
-/* One call of the system. Returns its bytes or -errno. A direct read that is refused is done as a
- * buffered one, and so is the rest of *fd. */
+/* One system call. Returns its bytes or -errno. A refused direct read is repeated as a buffered
+ * one, and so is the rest. */
 static ssize_t read_some(struct reader_file *file, int *fd, const struct remaining *left, int flags)
 {
 	ssize_t n = preadv2(*fd, left->iov, left->count, (off_t)left->offset, flags);
@@ -216,7 +216,7 @@ static ssize_t read_some(struct reader_file *file, int *fd, const struct remaini
 	return n < 0 ? -errno : n;
 }
 
-/* Counts only what is complete: what was refused will be read again. */
+/* Counts only complete reads: a refused one is repeated. */
 static int read_all(struct reader_file *file, int *fd, struct remaining left, uint64_t needed,
 		    int flags)
 {
@@ -252,7 +252,7 @@ static struct pages pages_of(uint64_t offset, uint64_t size)
 	return (struct pages){.begin = begin, .len = count * page, .count = count};
 }
 
-/* The caller holds these bytes, so that the page cache need not. The kernel drops whole pages. */
+/* The caller keeps these bytes, so that the page cache need not. The kernel drops whole pages. */
 static void drop_copy(const struct reader_file *file, uint64_t offset, uint64_t size)
 {
 	struct pages pages = pages_of(offset, size);
@@ -291,8 +291,8 @@ static bool is_cached(struct reader_file *file, uint64_t offset, uint64_t size)
 	return cached >= (int64_t)pages.count;
 }
 
-/* Where reads are direct the kernel is asked first what it has: RWF_NOWAIT would have it begin to
- * read the rest, and keep a copy. */
+/* Where reads are direct, ask the kernel first what is cached: RWF_NOWAIT would begin to read the
+ * rest, and keep a copy. */
 static int file_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 			 uint64_t needed)
 {
@@ -308,7 +308,7 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 	r = read_all(file, &fd, all, needed, RWF_NOWAIT);
 	if (r == -EOPNOTSUPP)
 		atomic_store_explicit(&file->no_nowait, true, memory_order_relaxed);
-	/* Whatever went wrong, the read that waits will find and report it. */
+	/* Any error is reported by the read that waits. */
 	return r < 0 ? -EAGAIN : 0;
 }
 

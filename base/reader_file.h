@@ -2,9 +2,9 @@
  *
  * Direct reads (O_DIRECT) go from the device into the caller's memory: one copy less, and the page
  * cache keeps none. Buffered reads go through the page cache: where the filesystem has no direct
- * ones, where the user wants it so, and where another mount of this machine reads the same file, so
- * that both pay once. With READER_AUTO the copy that a buffered read leaves in the page cache is
- * dropped, unless another mount may use it. */
+ * ones, where the user asks for it, and where another mount of this machine reads the same file, so
+ * that both share one copy. With READER_AUTO the copy that a buffered read leaves in the page cache
+ * is dropped, unless another mount may use it. */
 #ifndef BASE_READER_FILE_H
 #define BASE_READER_FILE_H
 
@@ -14,8 +14,8 @@
  * the error of open(2). */
 int reader_file_open(const char *path, struct reader **ret);
 
-/* A reader of a descriptor that is open for reading, stays the caller's and must outlive it.
- * Returns 0 or -ENOMEM. */
+/* A reader of a descriptor that is open for reading. It stays the caller's and must outlive the
+ * reader. Returns 0 or -ENOMEM. */
 int reader_file_borrow(int fd, struct reader **ret);
 
 /* The descriptor, for buffered reads. It stays the reader's. */

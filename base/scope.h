@@ -1,11 +1,11 @@
-/* Scope guards: what a scope took it gives back on every way out.
+/* Scope guards: what a scope takes is released on every way out.
  *
  *	SCOPE_FREE char *line = NULL;          free(3)
  *	SCOPE_CLOSE int fd = open(...);        close(2) where fd >= 0, errno kept
- *	SCOPE_FILE FILE *file = fopen(...);    fclose(3) of what was read, the same
+ *	SCOPE_FILE FILE *file = fopen(...);    fclose(3) of a file that was read, the same
  *	SCOPE_LOCK(&pool->lock);               unlocked at the end of the scope
  *
- * A guarded pointer is handed out with steal_ptr(), a descriptor with steal_fd(). */
+ * steal_ptr() and steal_fd() take a pointer or descriptor out of its guard. */
 #ifndef BASE_SCOPE_H
 #define BASE_SCOPE_H
 

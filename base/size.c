@@ -11,7 +11,7 @@
 
 typedef unsigned __int128 uint128;
 
-/* Reads digits; over 2^63 - 1 it stays there, which size_parse() finds too large. */
+/* Reads digits, up to a number that size_parse() finds too large. */
 static const char *read_whole(const char *text, uint128 *whole)
 {
 	for (*whole = 0; isdigit((unsigned char)*text); text++)

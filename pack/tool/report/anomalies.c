@@ -5,7 +5,7 @@
 #include "pack/tool/image/image.h"
 #include <string.h>
 
-/* Words of the page's script. Those of check.h mean the same here. */
+/* Words of the page's script. Those of check.h have the same meaning here. */
 static const char *const names[ANOMALY_KINDS] = {
 	[ANOMALY_DAMAGED] = "damaged",
 	[ANOMALY_TRUNCATED] = "truncated",

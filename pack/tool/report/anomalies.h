@@ -63,9 +63,9 @@ int anomalies_path(struct dataset *dataset, const struct classes *classes, uint3
 
 /* --- what is anomalous: pure --------------------------------------------------------------- */
 
-/* What the index says of a file: EMPTY to NO_SIZE, NOT_TAKEN, MISNAMED or NONE. What is neither
- * named like an image nor is one has no anomaly. An image whose size is unknown although the file
- * is longer than the head that was inspected (image.h) counts as sound. */
+/* What the index says of a file: EMPTY to NO_SIZE, NOT_TAKEN, MISNAMED or NONE. A file that is no
+ * image, and is not named like one, has no anomaly. An image of unknown size counts as sound if the
+ * file is longer than the head that was inspected (image.h). */
 enum anomaly anomaly_of_file(const struct dataset_entry *entry, const struct dataset_image *image);
 
 /* LINK_LEAVES, LINK_DANGLES or NONE. A link that leads through another link counts as sound. */

@@ -26,7 +26,7 @@
 
 #define SAMPLES	  6
 #define DATA	  "{DATA}"  /* where the JSON belongs in page.html */
-#define CHECK_ALL (1 * GIB) /* of images are read in seconds, even from a hard disk */
+#define CHECK_ALL (1 * GIB) /* of images take seconds to read, even from a hard disk */
 
 /* page.html; a NUL is at report_page_end. */
 __asm__(".pushsection .rodata\n"
@@ -147,8 +147,7 @@ static int add_data(struct dataset *dataset, const char *name, const struct repo
 	return r < 0 ? r : json_finish(json);
 }
 
-/* Inside of a script element only "<" could end it. In JSON it stands in strings alone, where it
- * may be written as an escape. */
+/* Only "<" could end a script element. JSON has it only in strings, where it may be escaped. */
 static int add_escaped(struct buf *page, const struct buf *data)
 {
 	const char *at = data->data, *end = at + data->len;

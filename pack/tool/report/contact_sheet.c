@@ -76,8 +76,8 @@ static int sort_images(const struct contact_sheet_source *source, uint32_t label
 	return 0;
 }
 
-/* Pictures are the first image of a label, the last, and `wanted` - 2 at equal steps. Images that
- * are not read leave `reads`, which has all of them. */
+/* Pictures are the first image of a label, the last, and `wanted` - 2 at equal steps. `reads` has
+ * all images at first; those that are not read are removed. */
 static void choose_pictures(const struct contact_sheet_source *source, const uint32_t *wanted,
 			    uint32_t labels, struct contact_sheet *sheet)
 {
@@ -133,7 +133,7 @@ int contact_sheet_new(const struct contact_sheet_source *source, uint32_t sample
 
 /* --- reading ---------------------------------------------------------------------------- */
 
-/* The image in hand. */
+/* The current image. */
 struct reading {
 	const struct contact_sheet_source *source;
 	struct anomalies *anomalies;
@@ -175,7 +175,7 @@ static int add_base64(struct buf *to, const uint8_t *data, size_t len)
 	return r;
 }
 
-/* `why` there may be none, where something is wrong with the image. */
+/* `why`: what is wrong with the image, or NULL. */
 static int make_picture(struct reading *reading, const char *why, bool *ret_broken)
 {
 	SCOPE(thumbnail_release) struct thumbnail thumbnail = {0};
@@ -196,7 +196,7 @@ static int make_picture(struct reading *reading, const char *why, bool *ret_brok
 	return r < 0 ? r : add_base64(&picture->text, thumbnail.data, thumbnail.len);
 }
 
-/* What the index said already is not said again. */
+/* What the index showed already is not noted again. */
 static void note_broken(struct reading *reading, bool truncated)
 {
 	struct dataset_image image;

@@ -2,12 +2,12 @@
  *
  *	contact_sheet_new -> contact_sheet_read -> contact_sheet_json -> contact_sheet_release
  *
- * The pictures of a label are evenly spaced over all its images, in all splits. Where these would
- * be more than CONTACT_SHEET_MOST pictures, only some labels are shown, evenly spaced from the one
- * with the most images to the one with the fewest: a page stays below some ten MB.
+ * The pictures of a label are evenly spaced over all its images, in all splits. If there were more
+ *than CONTACT_SHEET_MOST, only some labels are shown, evenly spaced from the one with the most
+ *images to the one with the fewest, so that a page stays below some ten MB.
  *
- * Where all images together have at most `check_all` bytes, all are read and checked; else those
- * that are shown. */
+ * If all images together have at most `check_all` bytes, all are read and checked, otherwise only
+ *those that are shown. */
 #ifndef PACK_TOOL_REPORT_CONTACT_SHEET_H
 #define PACK_TOOL_REPORT_CONTACT_SHEET_H
 
@@ -19,7 +19,7 @@ struct contact_sheet_picture {
 	uint32_t label; /* as in statistics.images */
 	uint32_t entry;
 	uint32_t width, height;
-	bool shown;	 /* else there is no picture, and text says why */
+	bool shown;	 /* otherwise text says why there is no picture */
 	struct buf text; /* a data: address, or a reason; empty until it is read */
 };
 

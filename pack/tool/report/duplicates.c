@@ -48,7 +48,7 @@ static int read_files(struct dataset *dataset, const uint32_t *entries, uint32_t
 	return r;
 }
 
-/* Files outside of all classes have no label that could contradict. */
+/* Files in no class have no label that could contradict. */
 static enum duplicate_reach reach_of(const struct classes *classes,
 				     const struct duplicate_file *files, uint32_t count)
 {
@@ -70,7 +70,7 @@ static enum duplicate_reach reach_of(const struct classes *classes,
 	return reach;
 }
 
-/* Copies that take no bytes of their own are links and aliases. */
+/* Links and aliases are copies without bytes of their own. */
 static uint64_t bytes_of(const struct dataset *dataset, const struct duplicate_file *files,
 			 uint32_t count)
 {

@@ -1,9 +1,9 @@
 /* Images of a dataset that are byte-identical: of the same size, and with the same checksums.
  *
  * Found in the index alone. Checksums are XXH3-64 of each MiB: of 40 million datasets with a
- * million different images each, one has two images of one size with the same checksum by chance.
- * A hard link counts as a copy of its file, as that is what a reader gets; empty files and symbolic
- * links do not count. */
+ * million different images each, about one has two images of equal size and checksum. A hard link
+ * counts as a copy of its file, as a reader sees it; empty files and symbolic links do not count.
+ */
 #ifndef PACK_TOOL_REPORT_DUPLICATES_H
 #define PACK_TOOL_REPORT_DUPLICATES_H
 
@@ -33,7 +33,7 @@ struct duplicate_group {
 
 struct duplicate_total {
 	uint64_t groups, files; /* files: all copies */
-	uint64_t bytes;		/* that the copies take without the first of each group */
+	uint64_t bytes;		/* of the copies, without the first of each group */
 };
 
 struct duplicates {

@@ -1,5 +1,5 @@
-/* Figures of the images of a dataset, from the index, and what of it is anomalous. The pack is read
- * only for images whose size lies beyond the bytes that were inspected when they were packed.
+/* Figures of the images of a dataset, and its anomalies, from the index. The pack is read only for
+ * images whose size was not within the bytes inspected at packing.
  *
  * Images are files, and hard links to files, that are images by their name or by their content.
  * Memory: 30 bytes an image while it is made, 4 afterwards. */
@@ -10,7 +10,7 @@
 #include "pack/tool/report/anomalies.h"
 
 /* Histograms are logarithmic: bin i counts values from 2^(i/8) to below 2^((i+1)/8); a ratio's bins
- * begin at 2^-8. What lies beyond the last bin counts in it. */
+ * begin at 2^-8. Larger values count in the last bin. */
 #define STATISTICS_BINS	  8			 /* of a factor of two */
 #define STATISTICS_BYTES  (64 * STATISTICS_BINS) /* all sizes */
 #define STATISTICS_SIDE	  (17 * STATISTICS_BINS) /* pixels up to 131,071 */
@@ -35,8 +35,8 @@ struct statistics {
 	} sides;
 };
 
-/* Notes the anomalies of all files, links, classes and splits, apart from what only reading
- * images tells. 0, -ENOMEM, or what loading the index gave. */
+/* Notes the anomalies of all files, links, classes and splits, except those that only reading
+ * images finds. 0, -ENOMEM, or what loading the index gave. */
 int statistics_new(struct dataset *dataset, const struct summary *summary,
 		   struct anomalies *anomalies, struct statistics **ret);
 void statistics_free(struct statistics *statistics);

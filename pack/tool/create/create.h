@@ -59,6 +59,7 @@ struct create {
 	struct builder *builder;
 	struct entry_table stored;    /* files by their bytes, where dedup is asked for */
 	struct create_sample *sample; /* create_sample.c's own, while one is taken */
+	bool silent;		      /* inputs that cannot be packed are not reported */
 	struct progress progress;
 	FILE *bad_list;	  /* NULL: none */
 	struct buf *held; /* where its lines go for now; NULL: they are written */

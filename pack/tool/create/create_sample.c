@@ -13,7 +13,6 @@
 #define SAMPLE_FILES 500
 
 struct create_sample {
-	bool silent;			/* of bad files nothing is said */
 	uint64_t files, bytes, entries; /* of the whole source */
 	uint64_t taken;			/* files that were looked at */
 	uint64_t bytes_read;		/* of them; large ones are not read */
@@ -34,35 +33,15 @@ static int sample_item(struct create *create, struct item *item)
 	sample->bytes_read += item_is_large(item) ? 0 : item->size;
 	sample->bytes_out += item_is_large(item) ? item->size : item->bytes.len;
 	sample->bad += bad;
-	if (bad && !sample->silent)
+	if (bad && !create->silent)
 		log_notice("%s/%s: %s", create->source, item->path.data,
 			   item->error ? source_error_text(item->error) : item->finding.text);
 	return 0;
 }
 
-static int pass_over(void *context, const char *path, const char *reason)
-{
-	(void)context, (void)path, (void)reason;
-	return 0;
-}
-
-static void pass_over_special(void *context, const char *path, const char *what)
-{
-	(void)context, (void)path, (void)what;
-}
-
 static void release_builder(struct builder **builder)
 {
 	builder_free(*builder);
-}
-
-/* The same watch, but silent. */
-static struct import_watch silenced(const struct import_watch *watch)
-{
-	return (struct import_watch){.bad = pass_over,
-				     .special = pass_over_special,
-				     .tick = watch->tick,
-				     .context = watch->context};
 }
 
 static int read_sample(struct create *create, struct create_sample *ret)
@@ -81,7 +60,6 @@ static int read_sample(struct create *create, struct create_sample *ret)
 static int take_sample(struct create *create, struct create_sample *ret)
 {
 	struct import_dir_params params = create_folder_params(create);
-	const struct import_watch silent = silenced(&create->watch);
 	SCOPE(release_builder) struct builder *entries = NULL;
 	struct order some = *params.order;
 	int r = builder_new_entries(&entries);
@@ -89,8 +67,6 @@ static int take_sample(struct create *create, struct create_sample *ret)
 	some.sample = SAMPLE_FILES;
 	params.order = &some;
 	params.builder = entries;
-	if (ret->silent)
-		params.watch = &silent;
 	if (r == 0)
 		r = create_open_folder(create, &params);
 	if (r < 0)
@@ -173,10 +149,13 @@ int create_dry_run(struct create *create)
 
 int create_warn_of_bitmaps(struct create *create)
 {
-	struct create_sample sample = {.silent = true};
+	struct create_sample sample = {0};
 	char bytes[SIZE_TEXT];
-	int r = take_sample(create, &sample);
+	int r;
 
+	create->silent = true;
+	r = take_sample(create, &sample);
+	create->silent = false;
 	if (r == 0)
 		log_notice(
 			"%s: about %s, as images are decoded; torchvision.io and TurboJPEG "

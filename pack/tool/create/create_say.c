@@ -169,6 +169,8 @@ int create_unreadable(void *context, const char *path, const char *reason)
 {
 	struct create *create = context;
 
+	if (create->silent)
+		return 0;
 	if (create_list_bad(create, path, DAMAGE_UNREADABLE, reason) < 0)
 		return -ENOMEM;
 	if (create->options.on_bad != ON_BAD_SKIP) {
@@ -211,6 +213,8 @@ static void on_special(void *context, const char *path, const char *what)
 {
 	struct create *create = context;
 
+	if (create->silent)
+		return;
 	say_of(create, log_notice, path, "%s, which no pack can hold; left out", what);
 	create->counts.skipped++;
 }

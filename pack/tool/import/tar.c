@@ -10,7 +10,6 @@ struct nest {
 	struct tar_level *level;
 	struct tar_replay bytes; /* of the member */
 	size_t folder;		 /* how much of tar->folder is where its members go */
-	struct err *err;	 /* the tar's */
 };
 
 struct tar {
@@ -138,22 +137,14 @@ static int repeat_failure(const struct tar *tar, struct err *err)
 
 /* --- tars in tars ------------------------------------------------------------------------ */
 
-static ssize_t member_next(void *context, const void **ret)
-{
-	struct nest *nest = context;
-
-	return tar_level_block(nest->level, ret, nest->err);
-}
-
 /* Opens one more level. As tar_level_new(). */
 static int open_nested(struct tar *tar, const struct tar_blocks *from)
 {
 	struct nest *nest = &tar->nests[tar->depth];
-	int r = tar_level_new(from, &nest->level, &tar->err);
+	int r = tar_level_new(from, &tar->err, &nest->level);
 
 	if (r != 0)
 		return r;
-	nest->err = &tar->err;
 	tar->depth++;
 	return 0;
 }
@@ -200,7 +191,7 @@ static size_t stem_of_tar(const struct tar *tar)
 static int open_if_tar(struct tar *tar)
 {
 	struct nest *nest = innermost(tar);
-	const struct tar_blocks member = {.next = member_next, .context = nest};
+	const struct tar_blocks member = {.next = tar_level_block, .context = nest->level};
 	const struct tar_blocks bytes = {.next = tar_replay_next, .context = &nest->bytes};
 	size_t stem = stem_of_tar(tar);
 	int r = TAR_LEVEL_NONE;
@@ -288,11 +279,11 @@ static int next_member(struct tar *tar, struct tar_entry *ret)
 {
 	for (;;) {
 		struct tar_level *level = innermost(tar)->level;
-		int r = tar_level_finish(level, &tar->err);
+		int r = tar_level_finish(level);
 
 		if (r < 0)
 			return tar_fail(tar, r, "damaged within");
-		r = tar_level_next(level, ret, &tar->err);
+		r = tar_level_next(level, ret);
 		if (r < 0)
 			return tar_fail(tar, r, "damaged after");
 		if (r == 0)

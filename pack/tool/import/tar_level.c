@@ -15,6 +15,7 @@
 static const char zeros[16384];
 
 struct tar_level {
+	struct err *err; /* borrowed */
 	struct archive *archive;
 	struct tar_gunzip *from;
 	int from_error; /* -errno; what reading them gave */
@@ -73,18 +74,18 @@ static int fail_as(int error, const char *sentence, struct err *err)
 		       sentence + 1);
 }
 
-static int level_fail(struct tar_level *level, struct err *err)
+static int level_fail(struct tar_level *level)
 {
 	const char *reason = archive_error_string(level->archive);
 	const char *damage = tar_gunzip_damage(level->from);
 
 	if (damage)
-		return err_set(err, -EBADMSG, "gzip: %s", damage);
+		return err_set(level->err, -EBADMSG, "gzip: %s", damage);
 	if (level->from_error)
 		return level->from_error;
 	if (archive_errno(level->archive) == ENOMEM)
 		return -ENOMEM;
-	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", err);
+	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", level->err);
 }
 
 /* Built without a library for a format, it warns that it will run a program instead. */
@@ -134,7 +135,7 @@ static bool understood(struct archive *archive, int status)
 }
 
 /* Takes the next entry in hand. */
-static int read_level_header(struct tar_level *level, struct err *err)
+static int read_level_header(struct tar_level *level)
 {
 	int64_t before = archive_filter_bytes(level->archive, 0);
 	int status;
@@ -147,7 +148,7 @@ static int read_level_header(struct tar_level *level, struct err *err)
 		return 0;
 	level->entry = NULL;
 	if (status != ARCHIVE_EOF)
-		return level_fail(level, err);
+		return level_fail(level);
 	level->ended = archive_filter_bytes(level->archive, 0) - before >= RECORD;
 	return 0;
 }
@@ -245,7 +246,7 @@ static void describe(struct tar_level *level, struct tar_entry *ret)
 				  .holes = holes};
 }
 
-int tar_level_finish(struct tar_level *level, struct err *err)
+int tar_level_finish(struct tar_level *level)
 {
 	SCOPE_BYTES(level);
 
@@ -254,22 +255,22 @@ int tar_level_finish(struct tar_level *level, struct err *err)
 	level->unfinished = false;
 	level->given = level->size;
 	archive_clear_error(level->archive);
-	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : level_fail(level, err);
+	return archive_read_data_skip(level->archive) == ARCHIVE_OK ? 0 : level_fail(level);
 }
 
-int tar_level_next(struct tar_level *level, struct tar_entry *ret, struct err *err)
+int tar_level_next(struct tar_level *level, struct tar_entry *ret)
 {
-	int r = tar_level_finish(level, err);
+	int r = tar_level_finish(level);
 	SCOPE_BYTES(level);
 
 	if (r == 0 && !level->waiting)
-		r = read_level_header(level, err);
+		r = read_level_header(level);
 	if (r < 0)
 		return r;
 	if (!level->entry)
 		return 1;
 	if (archive_entry_size(level->entry) < 0)
-		return err_set(err, -EBADMSG, "a file of less than no bytes");
+		return err_set(level->err, -EBADMSG, "a file of less than no bytes");
 	level->waiting = false;
 	level->unfinished = true;
 	describe(level, ret);
@@ -284,7 +285,7 @@ bool tar_level_ended(const struct tar_level *level)
 /* --- bytes ------------------------------------------------------------------------------- */
 
 /* Reads the next bytes of this file, and checks that they belong where the tar says. */
-static int read_data(struct tar_level *level, struct err *err)
+static int read_data(struct tar_level *level)
 {
 	int64_t offset = 0;
 	int status;
@@ -296,15 +297,15 @@ static int read_data(struct tar_level *level, struct err *err)
 		level->offset = level->size;
 		level->len = 0;
 		if (level->given < level->size && !level->sparse)
-			return err_set(err, -EBADMSG, "less data than the size of the file");
+			return err_set(level->err, -EBADMSG, "less data than the size of the file");
 		return 0;
 	}
 	if (status != ARCHIVE_OK)
-		return level_fail(level, err);
+		return level_fail(level);
 	level->offset = (uint64_t)offset;
 	if (level->offset < level->given || level->offset > level->size ||
 	    level->len > level->size - level->offset)
-		return err_set(err, -EBADMSG, "data outside of the file it belongs to");
+		return err_set(level->err, -EBADMSG, "data outside of the file it belongs to");
 	return 0;
 }
 
@@ -325,13 +326,14 @@ static ssize_t lend(struct tar_level *level, const void **ret)
 	return (ssize_t)len;
 }
 
-ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *err)
+ssize_t tar_level_block(void *context, const void **ret)
 {
+	struct tar_level *level = context;
 	SCOPE_BYTES(level);
 	int r = 0;
 
 	while (r == 0 && level->given < level->size && level->len == 0 && !level->data_end)
-		r = read_data(level, err);
+		r = read_data(level);
 	if (r < 0)
 		return r;
 	return level->given < level->size ? lend(level, ret) : 0;
@@ -339,7 +341,7 @@ ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *e
 
 /* --- life -------------------------------------------------------------------------------- */
 
-static int open_level(struct tar_level *level, struct err *err)
+static int open_level(struct tar_level *level)
 {
 	SCOPE_BYTES(level);
 	int r = prepare_level(level);
@@ -347,10 +349,10 @@ static int open_level(struct tar_level *level, struct err *err)
 	if (r < 0)
 		return r;
 	if (archive_read_open(level->archive, level, NULL, read_from, NULL) == ARCHIVE_OK)
-		return read_level_header(level, err);
+		return read_level_header(level);
 	if (lacks_program(level))
-		return fail_as(-ENOTSUP, archive_error_string(level->archive), err);
-	r = level_fail(level, err);
+		return fail_as(-ENOTSUP, archive_error_string(level->archive), level->err);
+	r = level_fail(level);
 	if (r != -EBADMSG || level->from_error)
 		return r;
 	if (tar_gunzip_damage(level->from) || archive_errno(level->archive) != FOREIGN)
@@ -358,18 +360,19 @@ static int open_level(struct tar_level *level, struct err *err)
 	return TAR_LEVEL_NONE;
 }
 
-int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err)
+int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret)
 {
 	SCOPE_FREE struct tar_level *level = calloc(1, sizeof(*level));
 	int r = -ENOMEM;
 
 	if (!level)
 		return r;
+	level->err = err;
 	level->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (level->locale)
 		r = tar_gunzip_new(from, &level->from);
 	if (r == 0)
-		r = open_level(level, err);
+		r = open_level(level);
 	if (r == 0)
 		*ret = steal_ptr(&level);
 	else

@@ -13,23 +13,24 @@
 struct tar_level;
 
 /* Reads up to the first header. 0; one of these, with err; -ENOTSUP (they are compressed, and err
- * says which program libarchive would need); or as tar_level_next(). */
+ * says which program libarchive would need); or as tar_level_next(). `err` gets the words of every
+ * failure of the level, and outlives it. */
 #define TAR_LEVEL_NONE	  1 /* these blocks are no tar */
 #define TAR_LEVEL_DAMAGED 2 /* they are compressed, and cannot be decompressed */
-int tar_level_new(const struct tar_blocks *from, struct tar_level **ret, struct err *err);
+int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret);
 void tar_level_free(struct tar_level *level); /* NULL is fine */
 
 /* The next member, its path and target as the tar has them, until the next call, "" where it has
  * none; never TAR_UNFIT or implied. 0; 1 at the end; -EBADMSG (err has what libarchive found);
  * -ENOMEM; what reading `from` gave. After a failure nothing but tar_level_free() may follow. */
-int tar_level_next(struct tar_level *level, struct tar_entry *ret, struct err *err);
+int tar_level_next(struct tar_level *level, struct tar_entry *ret);
 
-/* Lends bytes of the file in hand, as tar_blocks has it; errors as above. */
-ssize_t tar_level_block(struct tar_level *level, const void **ret, struct err *err);
+/* A tar_blocks's next, of the file in hand; errors as above. */
+ssize_t tar_level_block(void *level, const void **ret);
 
 /* Skips what is left of the member in hand. tar_level_next() does so, too, but then a failure
  * cannot be reported with its place. */
-int tar_level_finish(struct tar_level *level, struct err *err);
+int tar_level_finish(struct tar_level *level);
 
 /* At its end: whether the end mark of a whole tar was there. */
 bool tar_level_ended(const struct tar_level *level);

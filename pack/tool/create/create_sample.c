@@ -66,7 +66,7 @@ static int take_sample(struct create *create, struct create_sample *ret)
 
 	some.sample = SAMPLE_FILES;
 	params.order = &some;
-	params.builder = entries;
+	params.scan.builder = entries;
 	if (r == 0)
 		r = create_open_folder(create, &params);
 	if (r < 0)

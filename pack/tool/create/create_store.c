@@ -552,13 +552,16 @@ int create_run(struct create *create, int (*use)(struct create *create, struct i
 
 struct import_dir_params create_folder_params(const struct create *create)
 {
-	return (struct import_dir_params){.root = create->root,
-					  .workers = (unsigned)create->options.jobs,
-					  .follow = create->options.dereference,
-					  .filter = &create->options.filter,
-					  .order = &create->options.order,
-					  .watch = &create->watch,
-					  .builder = create->builder};
+	const struct create_options *options = &create->options;
+
+	return (struct import_dir_params){.scan = {.root = create->root,
+						   .jobs = (unsigned)options->jobs,
+						   .patience_ns = SCAN_PATIENCE_NS,
+						   .follow = options->dereference,
+						   .filter = &options->filter,
+						   .watch = &create->watch,
+						   .builder = create->builder},
+					  .order = &options->order};
 }
 
 int create_open_folder(struct create *create, const struct import_dir_params *params)

@@ -2,7 +2,6 @@
 
 #include "base/scope.h"
 #include "pack/tool/import/dirstack.h"
-#include "pack/tool/import/scan.h"
 #include "pack/tool/import/source.h"
 #include <string.h>
 
@@ -29,9 +28,9 @@ static int dir_next(struct import *import, struct item *item, struct err *err)
 	if (dir->at == dir->end)
 		return 1;
 	item->id = dir->sequence[dir->at++];
-	builder_entry(dir->params.builder, item->id, &entry);
+	builder_entry(dir->params.scan.builder, item->id, &entry);
 	item->size = entry.size;
-	if (builder_path(dir->params.builder, item->id, &item->path) < 0)
+	if (builder_path(dir->params.scan.builder, item->id, &item->path) < 0)
 		return -ENOMEM;
 	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
 	return 0;
@@ -47,14 +46,14 @@ static int dir_source(struct import_dir *dir, struct dirstack *stack, const stru
 	struct builder_entry entry;
 	int directory, r;
 
-	builder_entry(dir->params.builder, item->id, &entry);
+	builder_entry(dir->params.scan.builder, item->id, &entry);
 	r = dirstack_enter(stack, entry.parent, &directory);
 	if (r < 0) {
 		*source = (struct source){.fd = -1, .error = r};
 		return r;
 	}
 	return source_open(source, directory, slash ? slash + 1 : item->path.data, &entry,
-			   dir->params.follow);
+			   dir->params.scan.follow);
 }
 
 static void dir_read(struct import *import, unsigned worker, struct item *item)
@@ -77,7 +76,7 @@ static int dir_open(struct import *import, struct item *item, struct builder_sou
 {
 	struct import_dir *dir = dir_of(import);
 
-	item->error = dir_source(dir, dir->stacks[dir->params.workers], item, &dir->large);
+	item->error = dir_source(dir, dir->stacks[dir->params.scan.jobs], item, &dir->large);
 	*ret = (struct builder_source){
 		.read = source_read, .context = &dir->large, .size = item->size};
 	return item->error;
@@ -97,7 +96,7 @@ static void dir_free(struct import *import)
 {
 	struct import_dir *dir = dir_of(import);
 
-	for (unsigned i = 0; dir->stacks && i <= dir->params.workers; i++)
+	for (unsigned i = 0; dir->stacks && i <= dir->params.scan.jobs; i++)
 		dirstack_free(dir->stacks[i]);
 	free(dir->stacks);
 	free(dir->sequence);
@@ -114,37 +113,30 @@ static const struct import_ops dir_ops = {
 
 static int scan_folder(struct import_dir *dir, struct err *err)
 {
-	const struct import_dir_params *params = &dir->params;
-	const struct scan_params scan = {.root = params->root,
-					 .jobs = params->workers,
-					 .patience_ns = SCAN_PATIENCE_NS,
-					 .follow = params->follow,
-					 .filter = params->filter,
-					 .watch = params->watch,
-					 .builder = params->builder};
+	const struct scan_params *scan = &dir->params.scan;
 	struct scan_counts counts;
-	int r = scan_add(&scan, &counts, err);
+	int r = scan_add(scan, &counts, err);
 
 	if (r < 0)
 		return r;
 	dir->import.files = counts.files;
 	dir->import.bytes = counts.bytes;
 	dir->import.entries = counts.entries;
-	return order_files(params->order, params->filter, params->builder, &counts, &dir->sequence,
+	return order_files(dir->params.order, scan->filter, scan->builder, &counts, &dir->sequence,
 			   &dir->end, err);
 }
 
 static int make_stacks(struct import_dir *dir)
 {
-	const struct import_dir_params *params = &dir->params;
-	const struct dirstack_tree tree = dirstack_tree_of(params->builder, params->follow);
+	const struct scan_params *scan = &dir->params.scan;
+	const struct dirstack_tree tree = dirstack_tree_of(scan->builder, scan->follow);
 	int r = 0;
 
-	dir->stacks = calloc(params->workers + 1, sizeof(struct dirstack *));
+	dir->stacks = calloc(scan->jobs + 1, sizeof(struct dirstack *));
 	if (!dir->stacks)
 		return -ENOMEM;
-	for (unsigned i = 0; r == 0 && i <= params->workers; i++)
-		r = dirstack_new(&tree, params->root, &dir->stacks[i]);
+	for (unsigned i = 0; r == 0 && i <= scan->jobs; i++)
+		r = dirstack_new(&tree, scan->root, &dir->stacks[i]);
 	return r;
 }
 

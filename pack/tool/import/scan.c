@@ -249,6 +249,8 @@ static void look_at_item(void *context, size_t number)
 
 static void look_at_all(struct scan *scan, int directory, struct scan_items *items)
 {
+	if (items->count == 0)
+		return;
 	qsort(items->items, items->count, sizeof(*items->items), compare_inodes);
 	scan->items = items->items;
 	scan->directory = directory;

@@ -38,7 +38,6 @@ enum opt_kind {
 	OPT_KIND_STRING, /* const char * */
 	OPT_KIND_CHOICE, /* int: the index in choices */
 	OPT_KIND_LIST,	 /* struct opt_list: may be given several times */
-	OPT_KIND_IGNORE, /* mount(8)'s words: accepted in -o, no effect, not in --help */
 };
 
 #define OPT_LIST_MAX 64
@@ -75,10 +74,6 @@ struct opt {
 		.kind = OPT_KIND_CHOICE, .letter = (l), .name = (n), .choices = (list), \
 		.offset = offsetof(type, field), .help = (h)                            \
 	}
-#define OPT_IGNORE(n)                                \
-	{                                            \
-		.kind = OPT_KIND_IGNORE, .name = (n) \
-	}
 #define OPT_END                      \
 	{                            \
 		.kind = OPT_KIND_END \
@@ -91,6 +86,7 @@ struct opt_command {
 	const char *summary;  /* one line */
 	const struct opt *table;
 	bool mount_style;    /* accepts -o name[=value],... */
+	const char *ignored; /* names that -o accepts without effect, each ended by a NUL */
 	bool stop_at_dashes; /* arguments after `--` are a command: see opt_result */
 };
 

@@ -100,8 +100,7 @@ void opt_help(const struct opt_command *command, FILE *out)
 	put_usage(out, command->name, command->synopsis);
 	fprintf(out, "\n%s\n\noptions:\n", command->summary);
 	for (const struct opt *row = command->table; row->kind != OPT_KIND_END; row++)
-		if (row->kind != OPT_KIND_IGNORE)
-			put_entry(out, row);
+		put_entry(out, row);
 	if (command->mount_style)
 		put_entry(out, &mount);
 	put_entry(out, &builtin[0]);

@@ -43,7 +43,7 @@ static int refuse_unknown(const struct parser *p, const struct given *given)
 	struct nearest nearest = nearest_begin(given->name, given->len);
 
 	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
-		if (row->name && row->kind != OPT_KIND_IGNORE && (mount || !row->letter_only))
+		if (row->name && (mount || !row->letter_only))
 			nearest_try(&nearest, row->name);
 	if (!mount) {
 		nearest_try(&nearest, "help");
@@ -136,21 +136,14 @@ static int add_list_item(const struct parser *p, const struct given *given, stru
 	return 0;
 }
 
-static bool takes_value(const struct opt *row)
-{
-	return row->kind != OPT_KIND_FLAG && row->kind != OPT_KIND_IGNORE;
-}
-
 /* Sets the field of one option. The value is NULL if none was given. */
 static int set_row(const struct parser *p, const struct opt *row, const struct given *given)
 {
 	void *field = (char *)p->settings + row->offset;
 
-	if (row->kind == OPT_KIND_IGNORE)
-		return 0;
-	if (!takes_value(row) && given->value)
+	if (row->kind == OPT_KIND_FLAG && given->value)
 		return refuse_option(p, given, "takes no value");
-	if (takes_value(row) && !given->value)
+	if (row->kind != OPT_KIND_FLAG && !given->value)
 		return refuse_option(p, given, "needs a value");
 	switch (row->kind) {
 	case OPT_KIND_FLAG:
@@ -187,12 +180,9 @@ static bool name_is(const struct parser *p, const struct given *given, const cha
 /* The row of --name, or with `mount` of -o name; NULL if there is none. */
 static const struct opt *find_name(const struct parser *p, const struct given *given, bool mount)
 {
-	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++) {
-		if (!row->name || !name_is(p, given, row->name))
-			continue;
-		if (mount || (!row->letter_only && row->kind != OPT_KIND_IGNORE))
+	for (const struct opt *row = p->command->table; row->kind != OPT_KIND_END; row++)
+		if (row->name && name_is(p, given, row->name) && (mount || !row->letter_only))
 			return row;
-	}
 	return NULL;
 }
 
@@ -241,12 +231,21 @@ static char *cut_mount_word(char **rest)
 	return word;
 }
 
+static bool is_ignored_name(const struct parser *p, const struct given *given)
+{
+	const char *name = p->command->ignored;
+
+	while (name && *name && !name_is(p, given, name))
+		name += strlen(name) + 1;
+	return name && *name;
+}
+
 static int parse_mount_word(const struct parser *p, char *word)
 {
 	struct given given = given_split("-o ", word);
 	const struct opt *row = find_name(p, &given, true);
 
-	if (!*word || strncmp(word, "x-", 2) == 0)
+	if (!*word || strncmp(word, "x-", 2) == 0 || is_ignored_name(p, &given))
 		return 0;
 	return row ? set_row(p, row, &given) : refuse_unknown(p, &given);
 }
@@ -282,7 +281,7 @@ static int parse_long(struct parser *p, char *text)
 		return given.value ? refuse_option(p, &given, "takes no value") : 0;
 	if (!row)
 		return refuse_unknown(p, &given);
-	if (!given.value && takes_value(row))
+	if (!given.value && row->kind != OPT_KIND_FLAG)
 		given.value = next_option_word(p);
 	return set_row(p, row, &given);
 }
@@ -296,7 +295,7 @@ static int parse_letters(struct parser *p, char *text)
 		struct given given = {.prefix = "-", .name = text, .len = 1};
 		const struct opt *row = find_letter(p, *text);
 		bool list = p->command->mount_style && *text == 'o';
-		bool valued = list || (row && takes_value(row));
+		bool valued = list || (row && row->kind != OPT_KIND_FLAG);
 
 		if (!row && !list)
 			return refuse_unknown(p, &given);

@@ -59,28 +59,13 @@ static const struct opt options[] = {
 		   "that foldfs may run on, at most 16)"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "read ahead in the order of the paths in FILE, one a line"),
-	/* mount(8) passes these on, from fstab. */
-	OPT_IGNORE("ro"),
-	OPT_IGNORE("rw"),
-	OPT_IGNORE("dev"),
-	OPT_IGNORE("nodev"),
-	OPT_IGNORE("suid"),
-	OPT_IGNORE("nosuid"),
-	OPT_IGNORE("exec"),
-	OPT_IGNORE("atime"),
-	OPT_IGNORE("noatime"),
-	OPT_IGNORE("relatime"),
-	OPT_IGNORE("default_permissions"),
-	OPT_IGNORE("defaults"),
-	OPT_IGNORE("auto"),
-	OPT_IGNORE("noauto"),
-	OPT_IGNORE("user"),
-	OPT_IGNORE("users"),
-	OPT_IGNORE("nouser"),
-	OPT_IGNORE("nofail"),
-	OPT_IGNORE("_netdev"),
 	OPT_END,
 };
+
+/* What mount(8) passes on, from fstab. */
+#define MOUNT_WORDS                                                                               \
+	"ro\0rw\0dev\0nodev\0suid\0nosuid\0exec\0atime\0noatime\0relatime\0default_permissions\0" \
+	"defaults\0auto\0noauto\0user\0users\0nouser\0nofail\0_netdev\0"
 
 static const struct opt_command command = {
 	.name = "foldfs",
@@ -88,6 +73,7 @@ static const struct opt_command command = {
 	.summary = "Mounts a pack as the folder that it was made from, read-only.",
 	.table = options,
 	.mount_style = true,
+	.ignored = MOUNT_WORDS,
 	.stop_at_dashes = true,
 };
 

@@ -37,7 +37,6 @@ static const struct opt table[] = {
 	OPT_FLAG(0, "allow_other", struct settings, others, "let other users in"),
 	OPT_STRING(0, "sub-dir", "PATH", struct settings, dir, "show this directory only"),
 	OPT_CHOICE('i', "io", io_names, struct settings, io, "how to read"),
-	OPT_IGNORE("rw"),
 	OPT_END,
 };
 
@@ -50,6 +49,7 @@ static const struct opt_command mount = {.name = "mnt",
 					 .summary = "Mounts it.",
 					 .table = table,
 					 .mount_style = true,
+					 .ignored = "ro\0rw\0",
 					 .stop_at_dashes = true};
 
 /* --- a command line, read ------------------------------------------------------------- */
@@ -538,7 +538,8 @@ static void long_help_is_broken_between_words_at_80_columns(void **state)
 			   "how the pictures are kept in the pack when changed"),
 		OPT_END,
 	};
-	const struct opt_command command = {"t", "", "S.", rows, false, false};
+	const struct opt_command command = {
+		.name = "t", .synopsis = "", .summary = "S.", .table = rows};
 	SCOPE_FREE char *text = help_text(&command);
 
 	(void)state;

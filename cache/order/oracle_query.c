@@ -265,11 +265,8 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 
 static void ask_about(struct query *query, const struct oracle_hooks *hooks, unsigned at)
 {
-	uint64_t file = query->observations.seen[at].file;
-
 	choose_note(&query->asked, query->kinds[at]);
-	query->observations.classes = hooks->classes(hooks->context, file);
-	hooks->lists(hooks->context, file, add_list, query);
+	hooks->lists(hooks->context, query->observations.seen[at].file, add_list, query);
 }
 
 /* For one kind of files that counts. A text that names the images may come first, and its lists say
@@ -384,6 +381,19 @@ static enum oracle_why why_nothing(const struct query *query)
 	return query->why;
 }
 
+/* Of the dataset of the likeliest list. */
+static uint32_t count_classes(const struct observations *observations,
+			      const struct oracle_hooks *hooks)
+{
+	for (unsigned i = 0; observations->list_count > 0 && i < observations->count; i++) {
+		uint32_t file = observations->seen[i].file;
+
+		if (order_list_find(observations->lists[0], file) != ORDER_NONE)
+			return hooks->classes(hooks->context, file);
+	}
+	return 0;
+}
+
 static void run_order(struct query *query, const struct oracle_hooks *hooks)
 {
 	struct observations *observations = &query->observations;
@@ -391,6 +401,8 @@ static void run_order(struct query *query, const struct oracle_hooks *hooks)
 
 	ask_lists(query, hooks);
 	choose_lists(observations);
+	if (efforts & GUESS_MODELS)
+		observations->classes = count_classes(observations, hooks);
 	if (too_short(observations))
 		efforts &= ~(unsigned)GUESS_ALL;
 	query->result_count =

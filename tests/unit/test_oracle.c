@@ -186,6 +186,26 @@ static void a_large_seed_is_found_where_it_pays_to_search(void **state)
 	assert_int_equal(state_of(world).seed, LARGE);
 }
 
+/* resnet18(num_classes=37): the folders are counted when lists are made, long before models are
+ * tried. */
+static void a_seed_after_a_model_for_these_classes_is_found(void **state)
+{
+	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100, .in_memory = true};
+	struct world *world = *state;
+	struct mt19937 mt;
+	uint32_t seed;
+
+	mt19937_init(&mt, 3407);
+	mt19937_skip(&mt, 22333824 + 513 * 37 + 3);
+	seed = mt19937_next(&mt);
+	permutation_of(seed, order, N);
+	world->models = true;
+	world->classes = 37;
+	read_epoch(world, order, 200, &epoch);
+	assert_true(epoch.locked > 0);
+	assert_int_equal(state_of(world).seed, seed);
+}
+
 /* drop_last: what an epoch leaves out may be among the first files of the next one. */
 static void what_an_epoch_left_out_is_where_it_should_be_in_the_next(void **state)
 {
@@ -653,6 +673,7 @@ int main(void)
 		oracle_test(what_mosaics_read_beside_an_epoch_is_no_epoch),
 		oracle_test(persistent_workers_are_followed_from_epoch_to_epoch),
 		oracle_test(a_large_seed_is_found_where_it_pays_to_search),
+		oracle_test(a_seed_after_a_model_for_these_classes_is_found),
 		oracle_test(what_an_epoch_left_out_is_where_it_should_be_in_the_next),
 		oracle_test(of_the_same_readers_it_thinks_hard_twice),
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),

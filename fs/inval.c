@@ -111,7 +111,7 @@ static bool batch_left(const struct inval *inval)
 /* --- the threads ----------------------------------------------------------------------------- */
 
 /* An extent that is reported while it is dropped is queued again. The lock is released after each,
- * so that a long row of second chances holds up no reporter. */
+ * so that many second chances in a row hold up no reporter. */
 static void inval_oldest(struct inval *inval)
 {
 	uint64_t extent = queue_take_oldest(inval);

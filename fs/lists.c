@@ -1,4 +1,4 @@
-/* Which programs list files how, and where lists lie.
+/* Which programs list files in which order, and where lists are.
  *
  * The directories that the file is in are tried from the nearest on: a job that reads train/ is
  * more probable than one that reads the whole mount, and a list that is too small soon shows. At

@@ -12,7 +12,7 @@
 #define ORACLE_CPUS	  16   /* by default; with 16, all seeds take seconds */
 #define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes, */
 #define KERNEL_NAME_BYTES 2048 /* and of these, besides its pages */
-#define MEMORY_PARTS	  16   /* of which one is left to others */
+#define MEMORY_PARTS	  16   /* one of them is left to others */
 #define SLOT_WASTE	  8192 /* bytes of a file's last slot that stay unused, on average */
 
 static int open_dataset(struct mount *mount, struct err *err)

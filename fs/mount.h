@@ -56,13 +56,13 @@ struct mount {
 int mount_new(const struct settings *settings, struct mount **ret, struct err *err);
 void mount_free(struct mount *mount); /* NULL is fine */
 
-/* Who keeps what was served, in a word: "kernel", "pool" or "shared". */
+/* What keeps what was served, in a word: "kernel", "pool" or "shared". */
 const char *mount_keeper(const struct mount *mount);
 
 /* What the cache reads from. */
 struct cache_source mount_source(struct mount *mount);
 
-/* The stats as one JSON object (cli.md, foldstat). Returns 0 or -ENOMEM. */
+/* The stats as one JSON object (foldstat(1)). Returns 0 or -ENOMEM. */
 int mount_report(struct mount *mount, struct buf *json);
 
 /* Whether what is mounted at path is what this would show: by its report, the same folder of a

@@ -130,7 +130,7 @@ static int check_empty(const char *path, struct err *err)
 			       "folder");
 }
 
-/* Also of a folder that is to be created, or on which a dead mount lies. NULL with errno. */
+/* The folder may be missing, or under a dead mount. NULL with errno. */
 static char *absolute_path(const char *path)
 {
 	SCOPE_FREE char *above = strdup(path), *copy = strdup(path), *folder = NULL;

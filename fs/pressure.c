@@ -18,7 +18,7 @@
  * though nested groups may each be short.
  *
  * The kernel's own measure of pressure (PSI) is not used: it rises when processes stall already,
- * only root may watch most groups, and to look costs 0.1 ms. */
+ * only root may watch most groups, and each look costs 0.1 ms. */
 #include "fs/pressure.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -164,7 +164,7 @@ static int source_lists(void *context, uint64_t extent, cache_list_fn *found, vo
 	return lists_find(mount->dataset, extent, LISTS_FILES, found, arg);
 }
 
-/* In the words of the cache, which cannot know the mount. */
+/* The kernel takes bytes only of files that it knows. */
 static bool source_may_push(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;

@@ -18,7 +18,7 @@ struct tree {
 	uint64_t umask; /* UINT64_MAX: the modes in the pack */
 };
 
-/* What stat(2) tells of an entry. Returns 0 or -errno. */
+/* What stat(2) says of an entry. Returns 0 or -errno. */
 int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
 
 /* Finds a path below the mount's root; "./", leading and doubled slashes do not count. Returns 0,

@@ -1,4 +1,4 @@
-/* What an interval of a mount's life means for those who wait for data, in words. Pure.
+/* What an interval of a mount's life means for its readers, in words. Pure.
  *
  * The measure is the time that reads were parked until their bytes came, over the time that
  * passed. Waits of several readers add up, and how many readers there are is not known. So

@@ -104,10 +104,9 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 }
 
 /* Chunks, their CRCs (CHECK_HEADER: of those before the pixels), the end. */
-static int check_png(enum check_level level, const uint8_t *data, size_t len,
-		     struct check_finding *ret)
+static int check_png(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
-	struct png_walk png = {.file = {.data = data, .len = len}, .at = 8};
+	struct png_walk png = {.file = *file, .at = 8};
 	int r;
 
 	for (;;) {
@@ -159,22 +158,23 @@ static uint64_t gif_next(const struct bytes *file, uint64_t at)
 }
 
 /* Blocks, and the trailer. Usable once a first picture is whole. */
-static int check_gif(const uint8_t *data, size_t len, struct check_finding *ret)
+static int check_gif(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
-	const struct bytes file = {.data = data, .len = len};
+	const uint8_t *data = file->data;
 	uint64_t at, next, images = 0;
 
-	if (!bytes_have(&file, 0, 13))
+	(void)level;
+	if (!bytes_have(file, 0, 13))
 		return truncated(ret, "GIF", "its header");
-	for (at = 13 + gif_colours(data[10]); bytes_have(&file, at, 1) && data[at] != 0x3b;
+	for (at = 13 + gif_colours(data[10]); bytes_have(file, at, 1) && data[at] != 0x3b;
 	     at = next) {
-		next = gif_next(&file, at);
+		next = gif_next(file, at);
 		if (next == 0)
 			return check_found(ret, DAMAGE_CORRUPT, images > 0,
 					   "GIF: its blocks do not follow each other");
-		images += data[at] == 0x2c && next <= len;
+		images += data[at] == 0x2c && next <= file->len;
 	}
-	if (!bytes_have(&file, at, 1))
+	if (!bytes_have(file, at, 1))
 		return check_found(ret, DAMAGE_TRUNCATED, images > 0,
 				   "GIF: ends without a trailer; whole pictures: %lu", images);
 	return images ? 0 : corrupt(ret, "GIF", "has no pixels");
@@ -207,16 +207,18 @@ static int webp_picture(const struct bytes *file, uint64_t at)
 }
 
 /* The length of all, chunks, and the frame's header. */
-static int check_webp(const uint8_t *data, size_t len, struct check_finding *ret)
+static int check_webp(enum check_level level, const struct bytes *all, struct check_finding *ret)
 {
-	struct bytes file = {.data = data, .len = len};
-	uint64_t at = 12, end = len < 12 ? 12 : 8 + (uint64_t)le_get32(data + 4);
+	const uint8_t *data = all->data;
+	struct bytes file = *all;
+	uint64_t at = 12, end = file.len < 12 ? 12 : 8 + (uint64_t)le_get32(data + 4);
 	int picture = 0;
 
-	if (len >= 12 && memcmp(data + 8, "WEBP", 4) != 0)
+	(void)level;
+	if (file.len >= 12 && memcmp(data + 8, "WEBP", 4) != 0)
 		return corrupt(ret, "WebP", "RIFF of another kind");
-	if (end > len)
-		return check_found(ret, DAMAGE_TRUNCATED, false, "WebP: %zu of %lu bytes", len,
+	if (end > file.len)
+		return check_found(ret, DAMAGE_TRUNCATED, false, "WebP: %zu of %lu bytes", file.len,
 				   end);
 	file.len = end;
 	for (; picture == 0 && bytes_have(&file, at, 8);
@@ -265,14 +267,15 @@ static bool bmp_is_known(const struct bmp *bmp)
 }
 
 /* Where the pixels lie, and how many bytes they take. */
-static int check_bmp(const uint8_t *data, size_t len, struct check_finding *ret)
+static int check_bmp(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct bmp bmp;
-	int r = bmp_header(data, len, &bmp);
+	int r = bmp_header(file->data, file->len, &bmp);
 
+	(void)level;
 	if (r == -EINVAL)
 		return corrupt(ret, "BMP", "its header makes no sense");
-	if (r < 0 || len - 14 < bmp.header)
+	if (r < 0 || file->len - 14 < bmp.header)
 		return truncated(ret, "BMP", "its header");
 	if (!bmp_is_known(&bmp))
 		return check_found(ret, DAMAGE_UNSUPPORTED, false,
@@ -280,8 +283,7 @@ static int check_bmp(const uint8_t *data, size_t len, struct check_finding *ret)
 				   bmp.packing);
 	if (bmp.pixels < 14 + bmp.header)
 		return corrupt(ret, "BMP", "its pixels would lie in its header");
-	return check_pixels(&(struct bytes){.data = data, .len = len}, "BMP", bmp.pixels,
-			    bmp_pixel_bytes(&bmp), ret);
+	return check_pixels(file, "BMP", bmp.pixels, bmp_pixel_bytes(&bmp), ret);
 }
 
 /* --- PNM ------------------------------------------------------------------------------ */
@@ -302,13 +304,11 @@ static uint64_t pnm_count_samples(const uint8_t *p, const uint8_t *end, bool bit
 }
 
 /* As check_bmp(). Plain samples (P1 to P3) are counted at CHECK_DECODE. */
-static int check_pnm(enum check_level level, const uint8_t *data, size_t len,
-		     struct check_finding *ret)
+static int check_pnm(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
-	const struct bytes file = {.data = data, .len = len};
 	struct pnm pnm;
 	uint64_t samples, row, count;
-	int r = pnm_header(data, len, &pnm);
+	int r = pnm_header(file->data, file->len, &pnm);
 
 	if (r == -ENODATA)
 		return truncated(ret, "PNM", "its header");
@@ -317,11 +317,12 @@ static int check_pnm(enum check_level level, const uint8_t *data, size_t len,
 	samples = (uint64_t)pnm.width * pnm.channels;
 	row = pnm.bits ? (samples + 7) / 8 : samples * (pnm.most > UINT8_MAX ? 2 : 1);
 	if (!pnm.plain)
-		return check_pixels(&file, "PNM", pnm.samples, row * pnm.height, ret);
+		return check_pixels(file, "PNM", pnm.samples, row * pnm.height, ret);
 	if (level == CHECK_HEADER)
 		return 0;
 	samples *= pnm.height;
-	count = pnm_count_samples(data + pnm.samples, data + len, pnm.bits, samples);
+	count = pnm_count_samples(file->data + pnm.samples, file->data + file->len, pnm.bits,
+				  samples);
 	if (count < samples)
 		return check_found(ret, DAMAGE_TRUNCATED, false,
 				   "PNM: ends after %lu of %lu samples", count, samples);
@@ -400,13 +401,15 @@ static void tiff_find(struct tiff *tiff, uint64_t field, uint32_t count)
 }
 
 /* The first directory, and where the pixels lie that it points at. Of BigTIFF nothing. */
-static int check_tiff(const uint8_t *data, size_t len, struct check_finding *ret)
+static int check_tiff(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
-	struct tiff tiff = {.file = {.data = data, .len = len, .big = data[0] == 'M'}};
+	struct tiff tiff = {.file = *file};
 	uint64_t fields;
 	uint32_t count;
 
-	if (len < 8)
+	(void)level;
+	tiff.file.big = file->data[0] == 'M';
+	if (file->len < 8)
 		return truncated(ret, "TIFF", "its header");
 	if (bytes_get(&tiff.file, 2, 2) == 43)
 		return 0;
@@ -447,45 +450,28 @@ static const struct beginning {
 	{IMAGE_PNM, 2, "P6"},
 };
 
-/* --- each kind ------------------------------------------------------------------------ */
-
-static int check_kind(enum check_level level, enum format_image kind, const uint8_t *data,
-		      size_t len, struct check_finding *ret)
+static int check_kind(enum check_level level, enum format_image kind, const struct bytes *file,
+		      struct check_finding *ret)
 {
-	switch (kind) {
-	case IMAGE_JPEG:
-		return check_jpeg(level, data, len, ret);
-	case IMAGE_PNG:
-		return check_png(level, data, len, ret);
-	case IMAGE_GIF:
-		return check_gif(data, len, ret);
-	case IMAGE_WEBP:
-		return check_webp(data, len, ret);
-	case IMAGE_BMP:
-		return check_bmp(data, len, ret);
-	case IMAGE_TIFF:
-		return check_tiff(data, len, ret);
-	case IMAGE_PNM:
-		return check_pnm(level, data, len, ret);
-	default:
-		return 0;
-	}
+	static int (*const checks[IMAGE_KINDS])(enum check_level level, const struct bytes *file,
+						struct check_finding *ret) = {
+		[IMAGE_JPEG] = check_jpeg, [IMAGE_PNG] = check_png, [IMAGE_GIF] = check_gif,
+		[IMAGE_WEBP] = check_webp, [IMAGE_BMP] = check_bmp, [IMAGE_TIFF] = check_tiff,
+		[IMAGE_PNM] = check_pnm,
+	};
+
+	return checks[kind] ? checks[kind](level, file, ret) : 0;
 }
 
 /* --- what is no image ----------------------------------------------------------------- */
 
-static bool starts(const uint8_t *data, size_t len, size_t at, const char *bytes, size_t count)
+static bool all_zero(const struct bytes *file)
 {
-	return at + count <= len && memcmp(data + at, bytes, count) == 0;
-}
-
-static bool all_zero(const uint8_t *data, size_t len)
-{
-	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
+	return file->data[0] == 0 && memcmp(file->data, file->data + 1, file->len - 1) == 0;
 }
 
 /* What is found under the names of images in real folders. */
-static const char *look_of(const uint8_t *data, size_t len)
+static const char *look_of(const struct bytes *file)
 {
 	static const struct {
 		unsigned at, len;
@@ -508,39 +494,39 @@ static const char *look_of(const uint8_t *data, size_t len)
 		{0, 6, "\x93NUMPY", "a NumPy array"},
 	};
 
-	if (all_zero(data, len))
+	if (all_zero(file))
 		return "nothing but zeros";
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
-		if (starts(data, len, looks[i].at, looks[i].bytes, looks[i].len))
+		if (bytes_are(file, looks[i].at, looks[i].bytes, looks[i].len))
 			return looks[i].what;
 	return "no image";
 }
 
-static bool is_jpeg2000(const uint8_t *data, size_t len)
+static bool is_jpeg2000(const struct bytes *file)
 {
-	return starts(data, len, 0, "\0\0\0\x0cjP  \r\n\x87\n", 12) ||
-	       starts(data, len, 0, "\xff\x4f\xff\x51", 4);
+	return bytes_are(file, 0, "\0\0\0\x0cjP  \r\n\x87\n", 12) ||
+	       bytes_are(file, 0, "\xff\x4f\xff\x51", 4);
 }
 
 /* A file with an image's extension whose kind is not known. */
-static int check_unknown(enum check_level level, enum format_image named, const uint8_t *data,
-			 size_t len, struct check_finding *ret)
+static int check_unknown(enum check_level level, enum format_image named, const struct bytes *file,
+			 struct check_finding *ret)
 {
-	if (len == 0)
+	if (file->len == 0)
 		return check_found(ret, DAMAGE_EMPTY, false, "no bytes");
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
 		const struct beginning *begin = &beginnings[i];
 
-		if (len < begin->len && memcmp(data, begin->bytes, len) == 0)
+		if (file->len < begin->len && memcmp(file->data, begin->bytes, file->len) == 0)
 			return check_found(ret, DAMAGE_TRUNCATED, false, "%s: ends after %zu bytes",
-					   format_image_name(begin->kind), len);
-		if (begin->kind == named && starts(data, len, 0, begin->bytes, begin->len))
-			return check_kind(level, named, data, len, ret);
+					   format_image_name(begin->kind), file->len);
+		if (begin->kind == named && bytes_are(file, 0, begin->bytes, begin->len))
+			return check_kind(level, named, file, ret);
 	}
-	if (is_jpeg2000(data, len))
+	if (is_jpeg2000(file))
 		return check_found(ret, DAMAGE_EXTENSION, true, "JPEG 2000 in a file named as %s",
 				   format_image_name(named));
-	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s", look_of(data, len));
+	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s", look_of(file));
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -562,6 +548,7 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 		struct check_finding *ret)
 {
 	enum format_image named = image_named(path, strlen(path));
+	const struct bytes file = {.data = data, .len = len};
 	struct dataset_image image;
 	struct check_finding found;
 	int r;
@@ -570,12 +557,12 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 		return 0;
 	image_inspect(data, len, &image);
 	if (image.kind == IMAGE_UNKNOWN)
-		return named == IMAGE_UNKNOWN ? 0 : check_unknown(level, named, data, len, ret);
+		return named == IMAGE_UNKNOWN ? 0 : check_unknown(level, named, &file, ret);
 	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
 		return check_found(
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
 			format_image_name(image.kind), image.width, image.height, MAX_PIXELS);
-	r = check_kind(level, image.kind, data, len, ret);
+	r = check_kind(level, image.kind, &file, ret);
 	if (r < 0 || (r == 1 && !ret->usable))
 		return r;
 	if (check_name(named, &image, &found) && (r == 0 || !found.usable)) {

@@ -17,10 +17,8 @@
 #ifndef PACK_TOOL_IMAGE_CHECK_H
 #define PACK_TOOL_IMAGE_CHECK_H
 
+#include "pack/tool/image/bytes.h"
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 enum check_level { CHECK_OFF, CHECK_HEADER, CHECK_DECODE };
@@ -55,7 +53,7 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 #define CHECK_JPEG_MEMORY ((uint64_t)256 << 20)
 
 /* The part that libjpeg-turbo does (jpeg_check.c), for bytes that begin as a JPEG does. */
-int check_jpeg(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret);
+int check_jpeg(enum check_level level, const struct bytes *file, struct check_finding *ret);
 
 /* Formats a finding. Returns 1. */
 __attribute__((format(printf, 4, 5))) static inline int

@@ -316,7 +316,7 @@ static int examine(struct checker *checker, const uint8_t *data, size_t len)
 	return 0;
 }
 
-int check_jpeg(enum check_level level, const uint8_t *data, size_t len, struct check_finding *ret)
+int check_jpeg(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct checker checker = {.level = level, .finding = ret};
 	struct jpeg_error_mgr *manager = jpeg_trap_init(&checker.reader.trap, NULL);
@@ -325,7 +325,7 @@ int check_jpeg(enum check_level level, const uint8_t *data, size_t len, struct c
 	checker.reader.jpeg.err = manager;
 	manager->error_exit = check_error;
 	manager->emit_message = check_message;
-	r = examine(&checker, data, len);
+	r = examine(&checker, file->data, file->len);
 	jpeg_reader_release(&checker.reader);
 	return r < 0 ? r : checker.verdict != GOOD;
 }

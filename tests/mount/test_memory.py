@@ -230,7 +230,7 @@ def test_kernel_and_pool_share_what_does_not_fit(large, mount, little_memory):
     # ... and of what was asked for the pool had its own share.
     missed = second["pool"]["misses"] - first["pool"]["misses"]
     assert missed <= FILES - kept - 22 * MIB // FILE * 3 // 4
-    assert second["pool"]["page_cache"] == first["pool"]["lent"]
+    assert second["pool"]["page_cache"] == first["pool"]["page_cache"]
 
 
 @is_root

@@ -421,7 +421,7 @@ static int scan_directory(struct scan *scan, struct scan_level *level)
 	r = watch->tick(watch->context, scan->counts.entries);
 	if (r == 0)
 		r = read_names(scan, stream, level, &items);
-	if (r != 0 || items.count == 0)
+	if (r != 0)
 		return r < 0 ? r : 0;
 	look_at_all(scan, level->fd, &items);
 	for (size_t i = 0; r == 0 && i < items.count; i++)

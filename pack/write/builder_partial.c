@@ -384,9 +384,7 @@ bool builder_kept(struct builder *builder, struct builder_kept *ret)
 {
 	struct journal_checkpoint last;
 
-	if (!builder->journal)
-		return false;
-	if (journal_last(builder->journal, &last) < 0)
+	if (!builder->journal || journal_last(builder->journal, &last) < 0)
 		return false;
 	*ret = (struct builder_kept){.files = last.files, .bytes = last.bytes};
 	return true;

@@ -243,6 +243,8 @@ static int start_thread(struct journal *journal)
 	r = -pthread_create(&journal->thread, NULL, write_checkpoint, journal);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	journal->working = r == 0;
+	if (r < 0)
+		atomic_store(&journal->error, r);
 	return r;
 }
 

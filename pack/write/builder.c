@@ -61,7 +61,8 @@ int builder_new_entries(struct builder **ret)
 }
 
 /* A builder that has touched nothing, if PATH may become a pack. */
-static int prepare(const struct builder_params *params, struct builder **ret, struct err *err)
+static int prepare_builder(const struct builder_params *params, struct builder **ret,
+			   struct err *err)
 {
 	struct builder *builder;
 	int r = builder_new_entries(&builder);
@@ -81,7 +82,7 @@ static int prepare(const struct builder_params *params, struct builder **ret, st
 int builder_check(const struct builder_params *params, struct err *err)
 {
 	struct builder *builder;
-	int r = prepare(params, &builder, err);
+	int r = prepare_builder(params, &builder, err);
 
 	if (r < 0)
 		return r;
@@ -93,7 +94,7 @@ int builder_check(const struct builder_params *params, struct err *err)
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err)
 {
 	struct builder *builder = NULL;
-	int r = prepare(params, &builder, err);
+	int r = prepare_builder(params, &builder, err);
 
 	if (r == 0)
 		r = builder_partial_open(builder, params, err);

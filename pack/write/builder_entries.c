@@ -164,7 +164,7 @@ void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to)
 }
 
 /* Never another reference, so that a reader by keys follows one at most. */
-static uint32_t holder_of(const struct builder *builder, uint32_t id)
+static uint32_t holder_id(const struct builder *builder, uint32_t id)
 {
 	while (builder_node(builder, id)->kind == FORMAT_HARDLINK ||
 	       builder_node(builder, id)->kind == FORMAT_ALIAS)
@@ -180,7 +180,7 @@ int builder_make_reference(const struct builder *builder, uint32_t id, struct fo
 	int r = builder_path(builder, id, &path);
 
 	if (r == 0)
-		r = builder_path(builder, holder_of(builder, id), &holder);
+		r = builder_path(builder, holder_id(builder, id), &holder);
 	if (r == 0)
 		r = buf_add(value, FORMAT_LINK_MAGIC, sizeof(FORMAT_LINK_MAGIC) - 1);
 	if (r == 0)

@@ -69,7 +69,7 @@ static int put_index(const struct builder_tree *tree, const struct format_super 
 }
 
 /* All sections are in the file now. */
-static void let_go(struct builder *builder)
+static void release_entries(struct builder *builder)
 {
 	buf_release(&builder->nodes);
 	buf_release(&builder->names);
@@ -88,7 +88,7 @@ static int put_all(struct builder *builder, struct format_super *super, struct e
 	if (r == 0)
 		r = put_index(&tree, super, checksum, err);
 	if (r == 0)
-		let_go(builder);
+		release_entries(builder);
 	return r;
 }
 

@@ -254,8 +254,8 @@ static void fill_text(const struct builder_tree *tree, bool targets, char *out)
 }
 
 /* The file whose bytes an entry has: itself, or the target of an alias. */
-static const struct builder_node *holder_of(const struct builder_tree *tree,
-					    const struct builder_node *node)
+static const struct builder_node *holder_node(const struct builder_tree *tree,
+					      const struct builder_node *node)
 {
 	return node->kind == FORMAT_ALIAS ? builder_node(tree->builder, (uint32_t)node->start)
 					  : node;
@@ -269,7 +269,7 @@ static void fill_checksums(const struct builder_tree *tree, uint8_t *out)
 
 		if (!format_is_file(node->kind))
 			continue;
-		checksums = builder_file_checksums(tree->builder, holder_of(tree, node));
+		checksums = builder_file_checksums(tree->builder, holder_node(tree, node));
 		for (uint64_t i = 0; i < format_extents(node->size); i++, out += 8)
 			le_put64(out, checksums[i]);
 	}
@@ -332,7 +332,7 @@ static void count_entries(const struct builder_tree *tree, struct format_super *
 static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
 {
 	for (uint32_t e = 0; e < tree->entries; e++) {
-		uint8_t kind = holder_of(tree, builder_tree_node(tree, e))->kind;
+		uint8_t kind = holder_node(tree, builder_tree_node(tree, e))->kind;
 
 		XXH3_128bits_update(state, &kind, 1);
 	}

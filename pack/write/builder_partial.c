@@ -52,7 +52,7 @@ static int open_writable(const char *path)
 
 /* A partial file without a lock is what an interrupted run left. On filesystems without locks the
  * last run to start wins. */
-static int lock(const struct builder *builder, int fd, struct err *err)
+static int lock_partial(const struct builder *builder, int fd, struct err *err)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return 0;
@@ -70,7 +70,7 @@ static bool is_empty(int fd)
 static int open_locked(struct builder *builder, struct err *err)
 {
 	SCOPE_CLOSE int fd = open_writable(builder->partial);
-	int r = fd < 0 ? cannot_create(builder, fd, err) : lock(builder, fd, err);
+	int r = fd < 0 ? cannot_create(builder, fd, err) : lock_partial(builder, fd, err);
 
 	if (r < 0)
 		return r;
@@ -93,7 +93,7 @@ static bool file_holds(int fd, const void *want, size_t len, uint64_t offset)
 
 /* After the last commit the finished superblock is written over the unfinished one: then the state
  * of the LMDB identifies the file. */
-static bool belongs(const struct builder *builder)
+static bool journal_belongs(const struct builder *builder)
 {
 	uint8_t super[FORMAT_SUPER_BYTES];
 	struct journal_checkpoint last;
@@ -115,7 +115,7 @@ static int find_journal(struct builder *builder, struct err *err)
 	struct journal_params params = {.path = builder->journal_path, .pack = builder->fd};
 	int r = journal_open(&params, &builder->journal, err);
 
-	if (r < 0 || belongs(builder))
+	if (r < 0 || journal_belongs(builder))
 		return r;
 	journal_free(steal_ptr(&builder->journal));
 	return -ENODATA;
@@ -215,7 +215,7 @@ static int judge_partial(struct builder *builder, const struct builder_params *p
 	return check_options(builder, err);
 }
 
-static int take_up(struct builder *builder, uint64_t batch)
+static int resume_partial(struct builder *builder, uint64_t batch)
 {
 	int r;
 
@@ -257,7 +257,7 @@ static int locate_super(struct builder *builder, struct err *err)
 
 /* Empties the partial file. The journal is removed first, so that it cannot come back and claim a
  * file of which only some pages are the old ones. */
-static int clear(const struct builder *builder, struct err *err)
+static int clear_partial(const struct builder *builder, struct err *err)
 {
 	if (unlink(builder->journal_path) == 0)
 		io_sync_directory(builder->journal_path);
@@ -267,14 +267,14 @@ static int clear(const struct builder *builder, struct err *err)
 	return ftruncate(builder->fd, 0) < 0 || fchmod(builder->fd, 0600) < 0 ? -errno : 0;
 }
 
-static int begin(struct builder *builder, uint64_t batch, struct err *err)
+static int begin_partial(struct builder *builder, uint64_t batch, struct err *err)
 {
 	uint8_t run[FORMAT_RUN_BYTES];
 	struct journal_params params = {.path = builder->journal_path,
 					.pack = builder->fd,
 					.run = run,
 					.options = builder->options};
-	int r = clear(builder, err);
+	int r = clear_partial(builder, err);
 
 	builder->ours |= r == 0;
 	if (r == 0 && getrandom(run, sizeof(run), 0) < 0)
@@ -296,8 +296,8 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 	if (r == 0)
 		r = judge_partial(builder, params, err);
 	if (r == -ENODATA)
-		return begin(builder, params->batch, err);
-	return r < 0 ? r : take_up(builder, params->batch);
+		return begin_partial(builder, params->batch, err);
+	return r < 0 ? r : resume_partial(builder, params->batch);
 }
 
 /* --- or only asked about --------------------------------------------------------------------- */
@@ -337,7 +337,7 @@ int builder_partial_check(struct builder *builder, const struct builder_params *
 	if (fd < 0)
 		return cannot_create(builder, fd, err);
 	builder->fd = fd;
-	r = lock(builder, fd, err);
+	r = lock_partial(builder, fd, err);
 	if (r == 0)
 		r = judge_partial(builder, params, err);
 	return r == -ENODATA ? 0 : r;

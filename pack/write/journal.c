@@ -13,7 +13,7 @@
 #define CHECKSUM_BYTES sizeof(uint64_t)
 
 /* Where a piece of the file begins, and the checksum of the one before it. */
-struct place {
+struct journal_place {
 	uint64_t at, chain;
 };
 
@@ -27,9 +27,9 @@ struct journal {
 	size_t last;	    /* where the last one begins */
 	bool full;	    /* a record is missing, as memory was short */
 
-	struct buf block;  /* being read */
-	size_t record;	   /* the next one in it */
-	struct place next; /* of the block after it */
+	struct buf block;	   /* being read */
+	size_t record;		   /* the next one in it */
+	struct journal_place next; /* of the block after it */
 
 	atomic_int error; /* of the first checkpoint that failed */
 	bool working;	  /* the thread has not been joined */
@@ -37,8 +37,8 @@ struct journal {
 	/* The thread's until it is joined: */
 	struct buf handed; /* the records of the checkpoint that it writes */
 	struct journal_checkpoint checkpoint;
-	struct place end; /* of what counts in the file */
-	bool any;	  /* `durable` is one */
+	struct journal_place end; /* of what counts in the file */
+	bool any;		  /* `durable` is one */
 	struct journal_checkpoint durable;
 };
 
@@ -373,7 +373,7 @@ static int load_block(struct journal *journal)
 /* Finds the last whole block. */
 static int read_blocks(struct journal *journal)
 {
-	const struct place first = journal->next;
+	const struct journal_place first = journal->next;
 	int r;
 
 	while ((r = load_block(journal)) == 0) {

@@ -125,7 +125,7 @@ static int say_stretch(struct verify *verify)
 #define EXTENTS_MOST (BATCH_FILES * (BATCH_BYTES / FORMAT_EXTENT))
 
 /* The damage in one batch. */
-struct note {
+struct damage_note {
 	unsigned count;
 	struct {
 		uint64_t extent;
@@ -133,7 +133,7 @@ struct note {
 	} bad[EXTENTS_MOST];
 };
 
-static void check_extent(struct batch_reader *reader, uint64_t number, struct note *note)
+static void check_extent(struct batch_reader *reader, uint64_t number, struct damage_note *note)
 {
 	struct dataset_extent extent;
 	char *data;
@@ -180,7 +180,7 @@ static int bad_extent(struct verify *verify, uint64_t number, int error)
 static int verify_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct verify *verify = context;
-	const struct note *note = pointer;
+	const struct damage_note *note = pointer;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < note->count; i++)
@@ -211,7 +211,7 @@ static int check_bytes(struct verify *verify)
 	SCOPE(buf_release) struct buf files = BUF_INIT;
 	struct batch_scan_params params = {.dataset = verify->dataset,
 					   .jobs = batch_scan_jobs(verify->settings.jobs),
-					   .note_size = sizeof(struct note),
+					   .note_size = sizeof(struct damage_note),
 					   .work = check_batch,
 					   .done = verify_batch_done,
 					   .context = verify};

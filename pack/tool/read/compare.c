@@ -76,31 +76,32 @@ static const char *kind_text(enum format_kind kind)
 	}
 }
 
-/* --- telling ---------------------------------------------------------------------------- */
+/* --- reporting -------------------------------------------------------------------------- */
 
-static int tell(const struct compare *compare, const char *path, struct compare_finding finding)
+static int report_finding(const struct compare *compare, const char *path,
+			  struct compare_finding finding)
 {
 	finding.path = path;
 	finding.len = strlen(path);
 	return compare->params->found(compare->params->context, &finding);
 }
 
-static int tell_packed(const struct compare *compare, uint32_t entry,
-		       struct compare_finding finding)
+static int report_packed(const struct compare *compare, uint32_t entry,
+			 struct compare_finding finding)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = dataset_path(compare->dataset, entry, &path);
 
-	return r < 0 ? r : tell(compare, path.data, finding);
+	return r < 0 ? r : report_finding(compare, path.data, finding);
 }
 
-static int tell_scanned(const struct compare *compare, uint32_t number,
-			struct compare_finding finding)
+static int report_scanned(const struct compare *compare, uint32_t number,
+			  struct compare_finding finding)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = builder_path(compare->scan, number, &path);
 
-	return r < 0 ? r : tell(compare, path.data, finding);
+	return r < 0 ? r : report_finding(compare, path.data, finding);
 }
 
 #define FINDING(what, ...) ((struct compare_finding){.difference = (what), ##__VA_ARGS__})
@@ -122,7 +123,7 @@ static int compare_unreadable(void *context, const char *path, const char *reaso
 	uint32_t entry;
 
 	mark_unseen(compare, path, &entry);
-	return tell(compare, path, FINDING(COMPARE_UNREADABLE, .reason = reason));
+	return report_finding(compare, path, FINDING(COMPARE_UNREADABLE, .reason = reason));
 }
 
 /* A named pipe or the like, which is in no pack. */
@@ -139,7 +140,7 @@ static void compare_special(void *context, const char *path, const char *what)
 		finding.pack = kind_text(compared_kind(child.kind));
 	}
 	if (compare->error == 0)
-		compare->error = tell(compare, path, finding);
+		compare->error = report_finding(compare, path, finding);
 }
 
 static int compare_tick(void *context, uint64_t entries)
@@ -184,7 +185,7 @@ static uint32_t *new_column(uint32_t rows)
 }
 
 /* A directory comes before what is in it, on both sides. */
-static int pair(struct compare *compare)
+static int pair_entries(struct compare *compare)
 {
 	uint32_t *in_pack = new_column(compare->entries);
 	char name[FORMAT_NAME_MAX + 1];
@@ -221,11 +222,11 @@ static int compare_attributes(struct compare *compare, uint32_t number, uint32_t
 	if (r == 0 && data.mode != attr.mode) {
 		snprintf(folder, sizeof(folder), "%04o", data.mode);
 		snprintf(pack, sizeof(pack), "%04o", attr.mode);
-		r = tell_scanned(compare, number,
-				 FINDING(COMPARE_MODE, .folder = folder, .pack = pack));
+		r = report_scanned(compare, number,
+				   FINDING(COMPARE_MODE, .folder = folder, .pack = pack));
 	}
 	if (r == 0 && date_of(attr.mtime) != date_of(data.mtime))
-		r = tell_scanned(compare, number, FINDING(COMPARE_TIME));
+		r = report_scanned(compare, number, FINDING(COMPARE_TIME));
 	return r;
 }
 
@@ -247,21 +248,21 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 
 	dataset_entry(compare->dataset, entry, &packed);
 	if (kind != compared_kind(packed.kind))
-		return tell_scanned(compare, number,
-				    FINDING(COMPARE_KIND, .folder = kind_text(kind),
-					    .pack = kind_text(compared_kind(packed.kind))));
+		return report_scanned(compare, number,
+				      FINDING(COMPARE_KIND, .folder = kind_text(kind),
+					      .pack = kind_text(compared_kind(packed.kind))));
 	if (kind == FORMAT_SYMLINK)
 		return same_target(compare, number, entry)
 			       ? 0
-			       : tell_scanned(compare, number, FINDING(COMPARE_TARGET));
+			       : report_scanned(compare, number, FINDING(COMPARE_TARGET));
 	if (kind == FORMAT_FILE && compare_data(compare, number).size != packed.size)
-		r = tell_scanned(compare, number, FINDING(COMPARE_BYTES));
+		r = report_scanned(compare, number, FINDING(COMPARE_BYTES));
 	return r == 0 && compare->params->attributes ? compare_attributes(compare, number, entry)
 						     : r;
 }
 
 /* What only the pack has in a directory that both have. */
-static int tell_missing(struct compare *compare, uint32_t directory)
+static int report_missing(struct compare *compare, uint32_t directory)
 {
 	struct dataset_entry entry;
 	int r = 0;
@@ -269,8 +270,8 @@ static int tell_missing(struct compare *compare, uint32_t directory)
 	dataset_entry(compare->dataset, directory, &entry);
 	for (uint32_t i = 0; r == 0 && i < entry.children; i++)
 		if (compare->in_scan[entry.first_child + i] == COMPARE_NONE)
-			r = tell_packed(compare, entry.first_child + i,
-					FINDING(COMPARE_ONLY_IN_PACK));
+			r = report_packed(compare, entry.first_child + i,
+					  FINDING(COMPARE_ONLY_IN_PACK));
 	return r;
 }
 
@@ -286,13 +287,13 @@ static int compare_entry(struct compare *compare, uint32_t number)
 	if (found == COMPARE_NONE) {
 		dataset_child(compare->dataset, above, &child);
 		return child.kind == FORMAT_DIRECTORY
-			       ? tell_scanned(compare, number, FINDING(COMPARE_ONLY_IN_FOLDER))
+			       ? report_scanned(compare, number, FINDING(COMPARE_ONLY_IN_FOLDER))
 			       : 0;
 	}
 	r = compare_pair(compare, number, found);
 	if (r == 0 && builder_kind(compare->scan, number) == FORMAT_DIRECTORY &&
 	    compare->in_scan[found] == number)
-		r = tell_missing(compare, found);
+		r = report_missing(compare, found);
 	return r;
 }
 
@@ -426,9 +427,9 @@ static int compare_file_done(struct compare *compare, uint32_t entry, const stru
 	if (verdict->error == -ENOMEM)
 		return -ENOMEM;
 	atomic_store(&compare->settled, entry);
-	return tell_packed(compare, entry,
-			   FINDING(verdict->difference, .error = verdict->error,
-				   .reason = failure_text(verdict)));
+	return report_packed(compare, entry,
+			     FINDING(verdict->difference, .error = verdict->error,
+				     .reason = failure_text(verdict)));
 }
 
 static int compare_batch_done(void *context, const struct batch *batch, void *pointer)
@@ -507,7 +508,7 @@ int compare(const struct compare_params *params)
 	compare.in_scan = new_column(dataset_entries(params->dataset));
 	r = compare.in_scan ? compare_scan(&compare) : -ENOMEM;
 	if (r == 0)
-		r = pair(&compare);
+		r = pair_entries(&compare);
 	if (r == 0)
 		r = compare_trees(&compare);
 	return r < 0 ? r : compare_bytes(&compare);

@@ -57,7 +57,7 @@ static void extract_name(const void *dataset, uint32_t number, char ret[FORMAT_N
 	ret[entry.name_len] = '\0';
 }
 
-static int extract_tell(struct extractor *extractor, uint32_t number, int error)
+static int report_failure(struct extractor *extractor, uint32_t number, int error)
 {
 	if (error == 0 || error == -EINTR)
 		return error;
@@ -73,7 +73,7 @@ static int extract_count(const struct extractor *extractor, uint64_t files, uint
 /* --- files: whole batches of small ones by one thread, pieces of long ones in any ----------- */
 
 /* What comes of one batch. */
-struct note {
+struct extract_note {
 	struct large *large; /* NULL: whole files */
 	bool skip;	     /* it has failed: no more pieces are read */
 	bool read;	     /* the batch is read once a file has been created for its bytes */
@@ -100,8 +100,8 @@ static int create_in(struct extractor *extractor, int directory, uint32_t parent
 	return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-static int create(struct extractor *extractor, struct dirstack *directories, uint32_t number,
-		  int *ret_directory, int *ret_fd)
+static int extract_create(struct extractor *extractor, struct dirstack *directories,
+			  uint32_t number, int *ret_directory, int *ret_fd)
 {
 	char name[FORMAT_NAME_MAX + 1];
 	struct dataset_entry entry;
@@ -159,7 +159,7 @@ static int get_bytes(struct batch_reader *reader, struct batch_extents extents, 
 
 static int make_file(struct extractor *extractor, struct dirstack *directories,
 		     struct batch_reader *reader, const struct batch *batch, uint32_t i,
-		     struct note *note)
+		     struct extract_note *note)
 {
 	struct dataset_entry entry;
 	char *data = NULL;
@@ -167,7 +167,7 @@ static int make_file(struct extractor *extractor, struct dirstack *directories,
 
 	if (interrupt_pending())
 		return -EINTR;
-	r = create(extractor, directories, batch->files[i], &directory, &fd);
+	r = extract_create(extractor, directories, batch->files[i], &directory, &fd);
 	if (r < 0)
 		return r;
 	if (!note->read)
@@ -197,7 +197,7 @@ static void extract_batch(void *context, unsigned worker, const struct batch *ba
 			  struct batch_reader *reader, void *pointer)
 {
 	struct extractor *extractor = context;
-	struct note *note = pointer;
+	struct extract_note *note = pointer;
 
 	if (batch->piece && !note->skip)
 		*note->errors = write_piece(note->large, reader, batch);
@@ -216,7 +216,8 @@ static int begin_large(struct extractor *extractor, uint32_t entry)
 	if (!large)
 		return -ENOMEM;
 	*large = (struct large){.next = extractor->larges, .entry = entry, .fd = -1};
-	large->error = create(extractor, extractor->directories, entry, &directory, &large->fd);
+	large->error =
+		extract_create(extractor, extractor->directories, entry, &directory, &large->fd);
 	extractor->larges = large;
 	return 0;
 }
@@ -224,7 +225,7 @@ static int begin_large(struct extractor *extractor, uint32_t entry)
 static int begin_batch(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
-	struct note *note = pointer;
+	struct extract_note *note = pointer;
 	int r = 0;
 
 	if (!batch->piece)
@@ -279,12 +280,12 @@ static int extract_file_done(struct extractor *extractor, uint32_t number, int e
 	dataset_entry(extractor->dataset, number, &entry);
 	if (extractor->made)
 		extractor->made[entry.inode] = NOT_MADE;
-	return extract_tell(extractor, number, error);
+	return report_failure(extractor, number, error);
 }
 
 /* A failure is reported with the first piece that fails: the last one may be hours away. */
 static int piece_done(struct extractor *extractor, const struct batch *batch,
-		      const struct note *note)
+		      const struct extract_note *note)
 {
 	struct large *large = note->large;
 	bool reported = large->reported;
@@ -307,7 +308,7 @@ static int piece_done(struct extractor *extractor, const struct batch *batch,
 static int extract_batch_done(void *context, const struct batch *batch, void *pointer)
 {
 	struct extractor *extractor = context;
-	const struct note *note = pointer;
+	const struct extract_note *note = pointer;
 	struct dataset_entry entry;
 	int r = 0;
 
@@ -326,7 +327,7 @@ static int extract_files(struct extractor *extractor, uint32_t *files, size_t co
 						 .files = files,
 						 .count = count,
 						 .jobs = jobs,
-						 .note_size = sizeof(struct note),
+						 .note_size = sizeof(struct extract_note),
 						 .begin = begin_batch,
 						 .work = extract_batch,
 						 .done = extract_batch_done,
@@ -502,7 +503,7 @@ static int make_or_plan(struct extractor *extractor, uint32_t number)
 	r = make_entry(extractor, number);
 	if (r < 0 && entry.kind == FORMAT_DIRECTORY)
 		bit_set(extractor->lost, number);
-	return extract_tell(extractor, number, r);
+	return report_failure(extractor, number, r);
 }
 
 static int make_folders(struct extractor *extractor)
@@ -529,7 +530,7 @@ static int make_link(struct extractor *extractor, uint32_t number)
 	dataset_entry(extractor->dataset, number, &entry);
 	made = &extractor->made[entry.inode];
 	if (*made != NOT_MADE)
-		return extract_tell(extractor, number, make_hardlink(extractor, *made, number));
+		return report_failure(extractor, number, make_hardlink(extractor, *made, number));
 	*made = number;
 	return extract_files(extractor, &number, 1, 1);
 }
@@ -560,7 +561,7 @@ static int finish_directories(struct extractor *extractor)
 		dataset_child(extractor->dataset, number, &child);
 		if (child.kind == FORMAT_DIRECTORY && !bit_get(extractor->lost, number) &&
 		    subtree_mark(extractor->params->subtree, number) != SUBTREE_OUTSIDE)
-			r = extract_tell(extractor, number, finish_directory(extractor, number));
+			r = report_failure(extractor, number, finish_directory(extractor, number));
 	}
 	return r;
 }

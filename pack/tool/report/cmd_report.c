@@ -89,8 +89,8 @@ static int picture_done(void *context, uint64_t bytes)
 	return interrupt_pending() ? -EINTR : 0;
 }
 
-static int measure(struct dataset *dataset, uint32_t samples, struct progress *progress,
-		   struct report *report)
+static int measure_dataset(struct dataset *dataset, uint32_t samples, struct progress *progress,
+			   struct report *report)
 {
 	struct contact_sheet_source *source = &report->source;
 	int r = summary_new(dataset, &report->summary);
@@ -249,8 +249,8 @@ static int make_page(struct dataset *dataset, const char *pack, uint64_t samples
 	struct json json = json_begin(&data);
 	const char *place = strstr(report_page, DATA);
 	const char *rest = place + strlen(DATA);
-	int r = measure(dataset, samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples, progress,
-			&report);
+	int r = measure_dataset(dataset, samples > UINT32_MAX ? UINT32_MAX : (uint32_t)samples,
+				progress, &report);
 
 	if (r == 0)
 		r = add_data(dataset, name_of(pack), &report, &json);

@@ -213,7 +213,7 @@ static void note_classes(const struct summary *summary, struct anomalies *anomal
 
 /* --- the interface ---------------------------------------------------------------------- */
 
-static int measure(struct measuring *measuring)
+static int measure_images(struct measuring *measuring)
 {
 	struct statistics *statistics = measuring->statistics;
 	uint32_t entries = dataset_entries(measuring->dataset);
@@ -244,7 +244,7 @@ int statistics_new(struct dataset *dataset, const struct summary *summary,
 				      .classes = &summary->classes,
 				      .statistics = statistics,
 				      .anomalies = anomalies};
-	int r = statistics ? measure(&measuring) : -ENOMEM;
+	int r = statistics ? measure_images(&measuring) : -ENOMEM;
 
 	if (r < 0)
 		return r;

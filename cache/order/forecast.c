@@ -14,6 +14,7 @@
  * than 2 c where that is more. */
 #include "cache/order/forecast.h"
 #include "base/bits.h"
+#include "base/math.h"
 #include "cache/order/list.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -321,7 +322,7 @@ void forecast_continue(struct forecast *forecast, const struct forecast *before)
 {
 	uint64_t reach = (uint64_t)before->reach * forecast->count / before->count;
 
-	forecast->reach = reach > REACH_MIN ? (uint32_t)reach : REACH_MIN;
+	forecast->reach = (uint32_t)max(reach, REACH_MIN);
 }
 
 /* --- demands --------------------------------------------------------------------------------- */
@@ -508,15 +509,11 @@ double forecast_chance(const struct forecast *forecast)
 
 bool forecast_lost(const struct forecast *forecast)
 {
-	unsigned least = (unsigned)(2 * forecast_chance(forecast) * JUDGED);
+	uint64_t chance = (uint64_t)(2 * forecast_chance(forecast) * JUDGED);
+	uint64_t least = min(max(chance, JUDGED / 8), JUDGED * 3 / 4);
 
-	if (forecast->judged < JUDGED)
-		return false;
-	if (least < JUDGED / 8)
-		least = JUDGED / 8;
-	if (least > JUDGED * 3 / 4)
-		least = JUDGED * 3 / 4;
-	return (unsigned)__builtin_popcountll(forecast->foreseen) < least;
+	return forecast->judged == JUDGED &&
+	       (unsigned)__builtin_popcountll(forecast->foreseen) < least;
 }
 
 bool forecast_is_half(const struct forecast *forecast)
@@ -533,9 +530,7 @@ bool forecast_ended(const struct forecast *forecast)
 	uint32_t seen = forecast->count - forecast->hidden_count;
 	uint64_t most = (uint64_t)forecast->reach * seen / forecast->count;
 
-	if (most > seen / 8)
-		most = seen / 8;
-	return left <= most || left <= seen / 100;
+	return left <= min(most, seen / 8) || left <= seen / 100;
 }
 
 uint32_t forecast_count(const struct forecast *forecast)

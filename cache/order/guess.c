@@ -84,20 +84,25 @@ static bool try_later(const struct candidate *candidate, const struct search_hoo
 {
 	uint64_t missed = epochs_missed(candidate, known);
 	struct sampler later = known->sampler, next[SAMPLER_NEXT];
-	bool reseeds = later.rule == SAMPLER_UNKNOWN || later.rule == SAMPLER_RESEED;
+	bool found = false;
 
-	if (reseeds)
+	if (later.rule == SAMPLER_UNKNOWN || later.rule == SAMPLER_RESEED) {
 		later.rule = SAMPLER_RESEED;
-	if (!sampler_next_is_known(&later))
+		for (unsigned i = 0; i < MISSED && !found; i++) {
+			later.seed++;
+			found = try_next(candidate, hooks, &later, ret);
+		}
+		return found;
+	}
+	if (missed == 0 || later.step == 0)
 		return false;
-	for (uint64_t i = 1; i <= (reseeds ? MISSED : missed) && !hooks->stopped(hooks->context);
-	     i++) {
+	if (later.rule == SAMPLER_WORDS) /* at once: those between take long to make */
+		later.word += missed * later.step;
+	for (uint64_t i = 0; later.rule == SAMPLER_STREAM && i < missed; i++) {
 		sampler_next(&later, candidate->list->count, next);
 		later = next[0];
-		if ((reseeds || i == missed) && try_next(candidate, hooks, &later, ret))
-			return true;
 	}
-	return false;
+	return try_next(candidate, hooks, &later, ret);
 }
 
 /* A sampler does not always go on in the same way: a loader for validation draws a seed now and

@@ -1,4 +1,5 @@
 #include "cache/order/mt19937.h"
+#include "base/math.h"
 #include <string.h>
 
 void mt19937_init(struct mt19937 *mt, uint32_t seed)
@@ -53,9 +54,7 @@ void mt19937_skip(struct mt19937 *mt, uint64_t outputs)
 
 		if (mt->next == MT19937_WORDS)
 			mt19937_refill(mt);
-		left = MT19937_WORDS - mt->next;
-		if (left > outputs)
-			left = outputs;
+		left = min(MT19937_WORDS - mt->next, outputs);
 		mt->next += (unsigned)left;
 		outputs -= left;
 	}

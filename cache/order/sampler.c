@@ -1,10 +1,10 @@
 #include "cache/order/sampler.h"
 #include "base/bits.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "cache/order/permutation.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 _Static_assert(SAMPLER_HEAD <= PERMUTATION_HEAD, "places of a head");
 
@@ -21,10 +21,7 @@ unsigned sampler_head(const struct sampler *sampler, uint32_t n, uint32_t *ret, 
 {
 	struct mt19937 mt;
 
-	if (count > n)
-		count = n;
-	if (count > SAMPLER_HEAD)
-		count = SAMPLER_HEAD;
+	count = (unsigned)min(count, min(n, SAMPLER_HEAD));
 	mt19937_init(&mt, sampler->seed);
 	mt19937_skip(&mt, sampler->skip);
 	permutation_head(&mt, n, ret, count);
@@ -42,10 +39,8 @@ struct deal {
 
 static int slot_order(const void *a, const void *b)
 {
-	uint32_t x, y;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
 	return (x > y) - (x < y);
 }
 

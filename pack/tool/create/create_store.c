@@ -71,7 +71,7 @@ static void take_made(struct item *item, struct buf *made)
 	inspect_head(item, item->bytes.data, item->bytes.len);
 }
 
-static void transform(const struct create *create, struct item *item)
+static void transform_item(const struct create *create, struct item *item)
 {
 	SCOPE(buf_release) struct buf made = BUF_INIT;
 	struct err err = {0};
@@ -86,14 +86,14 @@ static void transform(const struct create *create, struct item *item)
 		found_bad(item, r, &err);
 }
 
-static void shape(const struct create *create, struct item *item)
+static void check_and_transform(const struct create *create, struct item *item)
 {
 	bool damaged;
 
 	check_item(create, item);
 	damaged = item->error || (item->is_bad && !item->finding.usable);
 	if (create->transforms && !damaged && may_touch(create, item->path.data))
-		transform(create, item);
+		transform_item(create, item);
 	if (create->annotations_refused && annotations_may_be(item->path.data))
 		item->annotations = annotations_look(
 			item->path.data, (const uint8_t *)item->bytes.data, item->bytes.len);
@@ -316,7 +316,7 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 	if (decoded)
 		pipeline_charge(run->pipeline, worker, decoded);
 	if (!item->error)
-		shape(create, item);
+		check_and_transform(create, item);
 	if (is_deduped(create, item))
 		item->hash = entry_table_hash(item->bytes.data, item->bytes.len);
 }
@@ -370,7 +370,7 @@ static int ask_next(struct store_run *run)
 }
 
 /* Fills the pipeline. */
-static int feed(struct store_run *run)
+static int fill_pipeline(struct store_run *run)
 {
 	while (!run->ended) {
 		int r = run->next ? 0 : ask_next(run);
@@ -522,7 +522,7 @@ static int run_all(struct store_run *run, int (*use)(struct create *create, stru
 	int r;
 
 	do {
-		r = interrupt_pending() ? -EINTR : feed(run);
+		r = interrupt_pending() ? -EINTR : fill_pipeline(run);
 		if (r < 0)
 			return r;
 		item = pipeline_take(run->pipeline);

@@ -169,7 +169,7 @@ static int optimize(const struct job *job, struct buf *out, struct err *err)
 	return r;
 }
 
-static int make(const struct job *job, struct buf *out, struct err *err)
+static int make_image(const struct job *job, struct buf *out, struct err *err)
 {
 	int r;
 
@@ -225,7 +225,7 @@ int transform_image(const struct transform *how, const uint8_t *data, size_t len
 
 	r = job_init(&job, data, len, err);
 	if (r == 0)
-		r = make(&job, out, err);
+		r = make_image(&job, out, err);
 	return r == -ENOTSUP ? 1 : r;
 }
 
@@ -263,8 +263,8 @@ static const char *type_of(enum format_image kind)
 	return types[kind];
 }
 
-static int take(const uint8_t *data, size_t len, const struct dataset_image *image,
-		struct thumbnail *ret, struct err *err)
+static int embed_unchanged(const uint8_t *data, size_t len, const struct dataset_image *image,
+			   struct thumbnail *ret, struct err *err)
 {
 	if (!type_of(image->kind))
 		return err_set(err, 1, "%s: no browser shows it", format_image_name(image->kind));
@@ -280,7 +280,7 @@ static int take(const uint8_t *data, size_t len, const struct dataset_image *ima
 	return 0;
 }
 
-static void use(struct buf *made, struct thumbnail *ret)
+static void use_made(struct buf *made, struct thumbnail *ret)
 {
 	struct dataset_image image;
 
@@ -325,6 +325,6 @@ int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struc
 	if (r == 1)
 		r = make_of_bitmap(data, len, &made, err);
 	if (r == 0)
-		use(&made, ret);
-	return r == 1 || r == -EFBIG ? take(data, len, &image, ret, err) : r;
+		use_made(&made, ret);
+	return r == 1 || r == -EFBIG ? embed_unchanged(data, len, &image, ret, err) : r;
 }

@@ -232,7 +232,7 @@ static int take_special(struct import_tar *tar, const struct tar_entry *entry)
 }
 
 /* A path without its first `count` components; NULL where nothing is left. */
-static const char *strip(const char *path, unsigned count)
+static const char *strip_path(const char *path, unsigned count)
 {
 	for (; count > 0; count--) {
 		path = strchr(path, '/');
@@ -252,9 +252,9 @@ static bool strip_entry(struct import_tar *tar, struct tar_entry *entry)
 
 	if (count == 0 || entry->kind == TAR_UNFIT)
 		return true;
-	path = strip(entry->path, count);
+	path = strip_path(entry->path, count);
 	if (path && entry->kind == TAR_HARDLINK)
-		target = strip(entry->target, count);
+		target = strip_path(entry->target, count);
 	if (path && target) {
 		entry->path = path;
 		entry->target = target;

@@ -33,7 +33,8 @@ struct pool_extent;
 /* Told of a list of files: its name, for people, and its files in index order, by first extents, or
  * UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to go on, or
  * -errno. */
-typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count);
+typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count,
+			  uint32_t classes);
 
 /* Where the bytes come from. The functions may be called from any thread at any time. */
 struct cache_source {
@@ -56,8 +57,6 @@ struct cache_source {
 	/* The same for files that loaders would list together, as far as their names say: not for
 	 * an image and its label. NULL: for all. */
 	uint64_t (*kind)(void *context, uint64_t extent);
-	/* The classes that a loader makes of the folders around the file; 0: none. NULL: 0. */
-	uint32_t (*classes)(void *context, uint64_t extent);
 	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
 	 * what found gave, or -ENOMEM. NULL: no lists are known. */
 	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);

@@ -19,10 +19,15 @@
 #define LIKELY_NS     200000000	 /* no more is needed without a search */
 
 /* A query is idle work once it has taken this part of the time that the readers need for all files,
- * or this long. Measured: an epoch of 1.3 s on two processors takes 1.4 times as long beside a
- * query of 2 s at normal priority, and 1.02 times beside one of a thirtieth. */
-#define NORMAL_PART    32
-#define NORMAL_MOST_NS 2000000000
+ * but within these bounds. Measured: an epoch of 1.3 s on two processors takes 1.4 times as long
+ * beside a query of 2 s at normal priority. */
+#define NORMAL_PART	32
+#define NORMAL_LEAST_NS LIKELY_NS
+#define NORMAL_MOST_NS	2000000000
+
+/* Where readers need less for all files, there is no idle work: half of the epoch would be over by
+ * its end, beside what the readers need of the processors. */
+#define SHORT_NS 4000000000
 
 struct oracle_thread {
 	struct oracle_feed feed;
@@ -34,15 +39,16 @@ struct oracle_thread {
 	bool started;
 	atomic_bool stopping, superseded, searching;
 	struct seed_search search;
-	atomic_ullong searches;	    /* of all seeds, each of a list */
-	atomic_uint idle_ticks;	    /* without a turn */
-	_Atomic uint64_t normal_ns; /* of processor time, before a query is idle work */
+	atomic_ullong searches;	   /* of all seeds, each of a list */
+	atomic_uint idle_ticks;	   /* without a turn */
+	_Atomic uint64_t epoch_ns; /* that the readers need for all files */
 
 	/* The thread's own: */
 	uint64_t ticked_ns;
-	uint64_t turns, misses; /* at the last tick */
-	double pace, missing;	/* turns and misses in a tick, averaged */
-	int64_t spare_ns;	/* of processor time, for queries although nothing is missing */
+	uint64_t began_turns, began_ns; /* when readers had paused, and when they went on */
+	uint64_t turns, misses;		/* at the last tick */
+	double pace, missing;		/* turns and misses in a tick, averaged */
+	int64_t spare_ns; /* of processor time, for queries although nothing is missing */
 };
 
 /* Nobody wants to know any more. */
@@ -63,7 +69,7 @@ int oracle_thread_new(struct cache *cache, unsigned cpus, struct oracle_thread *
 	thread->cache = cache;
 	thread->cpus = cpus < SEED_SEARCH_THREADS ? cpus : SEED_SEARCH_THREADS;
 	thread->spare_ns = SPARE_MOST_NS;
-	thread->normal_ns = NORMAL_MOST_NS;
+	thread->began_ns = clock_ns();
 	/* Numbers of files have 32 bits. */
 	if (feed_init(&thread->feed, cache, cpus > 0 && cache->source.extents < ORDER_NONE) < 0) {
 		free(thread);
@@ -108,13 +114,26 @@ static uint64_t processor_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t normal_ns(uint64_t epoch_ns)
+{
+	uint64_t part = epoch_ns / NORMAL_PART;
+
+	return part < NORMAL_LEAST_NS  ? NORMAL_LEAST_NS
+	       : part > NORMAL_MOST_NS ? NORMAL_MOST_NS
+				       : part;
+}
+
 /* What has not come to its end in its time of normal priority goes on as idle work. */
 static bool is_stopped(void *context)
 {
 	struct run *run = context;
+	uint64_t epoch_ns = atomic_load(&run->thread->epoch_ns);
 
-	if (!run->work.begun && processor_ns() > atomic_load(&run->thread->normal_ns))
+	if (processor_ns() > normal_ns(epoch_ns)) {
+		if (epoch_ns < SHORT_NS)
+			return true;
 		idle_work_begin(&run->work);
+	}
 	idle_work_give(&run->work, is_over, run->thread);
 	return is_over(run->thread);
 }
@@ -150,14 +169,6 @@ static uint64_t kind(void *context, uint64_t file)
 	return source->kind ? source->kind(source->context, file) : 0;
 }
 
-static uint32_t classes(void *context, uint64_t file)
-{
-	const struct oracle_thread *thread = context;
-	const struct cache_source *source = &thread->cache->source;
-
-	return source->classes ? source->classes(source->context, file) : 0;
-}
-
 static void *query_thread(void *context)
 {
 	struct run *run = context;
@@ -167,7 +178,6 @@ static void *query_thread(void *context)
 		.context = thread,
 		.lists = lists,
 		.kind = kind,
-		.classes = classes,
 	};
 
 	oracle_run(run->query, &hooks);
@@ -191,13 +201,13 @@ static void hurry(struct run *run, pthread_t id)
 
 /* --- how the readers go on ------------------------------------------------------------------- */
 
-/* At the readers' pace, in turns a tick. */
-static uint64_t normal_ns(const struct oracle_thread *thread)
+/* For all files, at the pace of the readers since they began. */
+static double epoch_ns(const struct oracle_thread *thread)
 {
-	double turns = (double)thread->cache->source.extents;
-	double ns = TICK_NS / NORMAL_PART * turns / (thread->pace + 1e-9);
+	double turns = (double)(thread->turns - thread->began_turns + 1);
 
-	return ns < NORMAL_MOST_NS ? (uint64_t)ns : NORMAL_MOST_NS;
+	return (double)(thread->ticked_ns - thread->began_ns) / turns *
+	       (double)thread->cache->source.extents;
 }
 
 /* Looks at how the readers go on. */
@@ -212,9 +222,11 @@ static void tick(struct oracle_thread *thread, uint64_t misses)
 		atomic_store(&thread->idle_ticks, 0);
 	thread->pace += weight * ((double)(turns - thread->turns) - thread->pace);
 	thread->missing += weight * ((double)(misses - thread->misses) - thread->missing);
+	if (turns == thread->began_turns)
+		thread->began_ns = thread->ticked_ns;
 	thread->turns = turns;
 	thread->misses = misses;
-	atomic_store(&thread->normal_ns, normal_ns(thread));
+	atomic_store(&thread->epoch_ns, (uint64_t)epoch_ns(thread));
 	thread->spare_ns += TICK_NS / SPARE;
 	if (thread->spare_ns > SPARE_MOST_NS)
 		thread->spare_ns = SPARE_MOST_NS;
@@ -230,6 +242,7 @@ static void sleep_while_idle(struct oracle_thread *thread)
 	while (thread->feed.asleep && !atomic_load(&thread->stopping))
 		pthread_cond_wait(&thread->feed.wake, &thread->cache->lock);
 	atomic_store(&thread->idle_ticks, 0);
+	thread->began_turns = thread->turns;
 }
 
 /* Waits for events or for the next tick. Returns the misses until then. */
@@ -254,18 +267,18 @@ static void wait_tick(struct oracle_thread *thread)
 	tick(thread, misses);
 }
 
-/* --- its thread
- * ----------------------------------------------------------------------------------- */
+/* --- its thread ------------------------------------------------------------------------------ */
 
 static struct effort effort_of(const struct oracle_thread *thread)
 {
 	double seconds = (double)SEEDS_ALL / SEARCH_RATE / (thread->cpus ? thread->cpus : 1);
 	bool hard = thread->missing * MISSING > thread->pace;
+	bool is_long = thread->epoch_ns >= SHORT_NS;
 
 	return (struct effort){
 		.guess = thread->cpus > 0 && (hard || thread->spare_ns > 0),
-		.models = hard || thread->spare_ns > MODELS_NS,
-		.hard = hard,
+		.models = (hard || thread->spare_ns > MODELS_NS) && is_long,
+		.hard = hard && is_long,
 		.least = thread->pace * (1e9 / (double)TICK_NS) * seconds / 4,
 	};
 }

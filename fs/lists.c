@@ -85,7 +85,8 @@ static bool is_old(struct list_search *s, const struct lists_files *files)
 }
 
 /* Passes on what is a list and new. Entries become extents. */
-static int found_list(struct list_search *s, const char *name, struct lists_files *files)
+static int found_list(struct list_search *s, const char *name, struct lists_files *files,
+		      uint32_t classes)
 {
 	if (s->count == LISTS_MAX || files->count < 2 || files->count > s->most ||
 	    !has_file(s, files))
@@ -94,7 +95,7 @@ static int found_list(struct list_search *s, const char *name, struct lists_file
 	if (is_old(s, files))
 		return 0;
 	s->most -= files->count;
-	return s->found(s->context, name, files->entries, (uint32_t)files->count);
+	return s->found(s->context, name, files->entries, (uint32_t)files->count, classes);
 }
 
 /* --- trees --------------------------------------------------------------------------------- */
@@ -124,6 +125,20 @@ static const struct kind others[] = {
 	{"*%2$s below %1$s as os.walk lists them", {LISTS_WALK, LISTS_SUFFIX, false, false}},
 };
 
+static uint32_t count_folders(const struct dataset *dataset, uint32_t directory)
+{
+	struct dataset_child child;
+	struct dataset_entry entry;
+	uint32_t count = 0;
+
+	dataset_entry(dataset, directory, &entry);
+	for (uint32_t n = 0; n < entry.children; n++) {
+		dataset_child(dataset, entry.first_child + n, &child);
+		count += child.kind == FORMAT_DIRECTORY;
+	}
+	return count;
+}
+
 /* Whether a file `level` directories below is in a list of that kind. */
 static bool may_have(const struct list_search *s, const struct lists_order *order, unsigned level)
 {
@@ -148,7 +163,7 @@ static int find_tree(struct list_search *s, uint32_t directory, const char *path
 	if (buf_addf(&suffix, "%.*s", (int)s->suffix.len, s->suffix.text) < 0 ||
 	    buf_addf(&name, kind->name, path, suffix.data) < 0)
 		return -ENOMEM;
-	return found_list(s, name.data, files);
+	return found_list(s, name.data, files, count_folders(s->dataset, directory));
 }
 
 static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
@@ -241,7 +256,7 @@ static int found_text(void *context, const char *what, struct lists_files *files
 
 	if (r == 0)
 		r = buf_adds(&name, what);
-	return r < 0 ? r : found_list(s, name.data, files);
+	return r < 0 ? r : found_list(s, name.data, files, 0);
 }
 
 /* A text that cannot be read has no lists. */

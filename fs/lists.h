@@ -11,9 +11,10 @@
 
 /* A list, in index order. `name` is for people: "train as ImageFolder", "." being the root. A file
  * is the number of its first extent; one that is empty, or a link to outside of the pack, is
- * LISTS_NOT_STORED, as it takes an index too. Both live as long as the call.
- * Returns 0, or -errno to stop. */
-typedef int lists_found_fn(void *context, const char *name, const uint32_t *files, uint32_t count);
+ * LISTS_NOT_STORED, as it takes an index too. Both live as long as the call. `classes` are the
+ * folders that a loader makes classes of; 0: not known. Returns 0, or -errno to stop. */
+typedef int lists_found_fn(void *context, const char *name, const uint32_t *files, uint32_t count,
+			   uint32_t classes);
 
 /* Calls `found` with each list of at least two files that has the file of `extent`, the likeliest
  * first, each order once, until they have `most` files together; a longer one is left out. The

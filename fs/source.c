@@ -135,28 +135,6 @@ static uint64_t source_kind(void *context, uint64_t extent)
 	return dataset_suffix(mount->dataset, extent_at(mount, extent).entry);
 }
 
-/* As for ImageFolder: the folders beside that of the file. */
-static uint32_t source_classes(void *context, uint64_t extent)
-{
-	const struct mount *mount = context;
-	struct dataset_entry entry;
-	struct dataset_child child;
-	struct dataset_extent x;
-	uint32_t classes = 0;
-
-	dataset_extent(mount->dataset, extent, &x);
-	dataset_entry(mount->dataset, x.entry, &entry);
-	if (entry.parent == 0)
-		return 0;
-	dataset_entry(mount->dataset, entry.parent, &entry);
-	dataset_entry(mount->dataset, entry.parent, &entry);
-	for (uint32_t n = 0; n < entry.children; n++) {
-		dataset_child(mount->dataset, entry.first_child + n, &child);
-		classes += child.kind == FORMAT_DIRECTORY;
-	}
-	return classes;
-}
-
 static int source_lists(void *context, uint64_t extent, cache_list_fn *found, void *arg)
 {
 	const struct mount *mount = context;
@@ -190,7 +168,6 @@ struct cache_source mount_source(struct mount *mount)
 		.drop = mount->residency != RESIDENCY_ALL ? source_drop : NULL,
 		.failed = source_failed,
 		.kind = source_kind,
-		.classes = source_classes,
 		.lists = source_lists,
 		.may_push = source_may_push,
 		.locked = source_locked,

@@ -425,7 +425,7 @@ static bool try_models(const struct candidate *candidate, const struct search_ho
 	    seeds_new(&seen, &plain, 1, &seeds) < 0)
 		return false;
 	found = try_follow(candidate, seeds, ret) ||
-		streams_search(candidate->observations->classes, seeds, hooks, &ret->sampler);
+		streams_search(candidate->list->classes, seeds, hooks, &ret->sampler);
 	seeds_free(seeds);
 	return found && ranks_find(candidate, &ret->sampler);
 }
@@ -455,12 +455,6 @@ static bool try_ranks(const struct candidate *candidate, const struct search_hoo
 {
 	return try_whole(candidate, hooks, GUESS_FEW, ret) ||
 	       try_worlds(candidate, hooks, GUESS_FEW, ret);
-}
-
-static bool try_typed(const struct candidate *candidate, const struct search_hooks *hooks,
-		      struct hypothesis *ret)
-{
-	return try_whole(candidate, hooks, GUESS_TYPED, ret);
 }
 
 static bool try_more(const struct candidate *candidate, const struct search_hooks *hooks,
@@ -508,10 +502,10 @@ static bool try_list(const struct observations *observations, const struct order
 static const struct {
 	unsigned effort;
 	try_fn *try;
-	enum { FIRST, LIKELY, UNLIKELY, EACH } lists;
+	enum { FIRST, OTHERS, LIKELY, UNLIKELY, EACH } lists; /* OTHERS are likely too */
 } tries[] = {
-	{GUESS_LIKELY, try_likely, EACH},    {GUESS_RANKS, try_ranks, LIKELY},
-	{GUESS_MODELS, try_models, FIRST},   {GUESS_MORE, try_typed, FIRST},
+	{GUESS_LIKELY, try_likely, EACH},    {GUESS_RANKS, try_ranks, FIRST},
+	{GUESS_MODELS, try_models, FIRST},   {GUESS_RANKS, try_ranks, OTHERS},
 	{GUESS_MORE, try_more, LIKELY},	     {GUESS_ALL, try_all, LIKELY},
 	{GUESS_ALL, try_all_worlds, LIKELY}, {GUESS_ALL, try_more_and_all, UNLIKELY},
 };
@@ -520,8 +514,8 @@ bool guess(const struct observations *observations, unsigned efforts,
 	   const struct search_hooks *hooks, struct hypothesis *ret)
 {
 	unsigned all = observations->list_count, likely = all - observations->unlikely;
-	const unsigned from[] = {0, 0, likely, 0};
-	const unsigned to[] = {likely < 1 ? likely : 1, likely, all, all};
+	const unsigned from[] = {0, 1, 0, likely, 0};
+	const unsigned to[] = {likely < 1 ? likely : 1, likely, likely, all, all};
 
 	for (unsigned at = 0; at < sizeof(tries) / sizeof(*tries); at++)
 		for (unsigned i = from[tries[at].lists];

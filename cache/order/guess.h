@@ -20,11 +20,9 @@
 #define GUESS_KNOWN 32
 #define GUESS_LISTS 24
 
-/* Seeds that are tried in any world size, first, and later; and those tried without ranks, as
- * people type them: dates too. */
+/* Seeds that are tried in any world size, first, and later. */
 #define GUESS_FEW   SEEDS_STEP
 #define GUESS_SMALL (1u << 20)
-#define GUESS_TYPED (1u << 25)
 
 /* A sampler over a list. */
 struct hypothesis {
@@ -39,7 +37,6 @@ struct observations {
 	struct watch_access seen[WATCH_LOG];
 	unsigned count;
 	uint32_t shortest; /* beginning */
-	uint32_t classes;  /* of the files that were seen; 0: not known */
 	uint8_t *hidden;   /* owned; a bit for each file that the kernel has; NULL: none */
 	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
@@ -56,7 +53,7 @@ enum guess_effort {
 	GUESS_RANKS = 2,  /* seeds below GUESS_FEW in any world size, but of unlikely lists: some
 			   * ten milliseconds */
 	GUESS_MODELS = 4, /* what scripts draw that make a well-known model first: 1.5 s at most */
-	GUESS_MORE = 8,	  /* what people type, small seeds in any world size, but of unlikely
+	GUESS_MORE = 8,	  /* small seeds in any world size, but of unlikely
 			   * lists: a second or two */
 	GUESS_ALL = 16,	  /* all seeds: some ten seconds of all processors for each list; of
 			   * unlikely lists what is more, at last */

@@ -18,6 +18,7 @@ struct order_list {
 	unsigned users; /* atomic */
 	char *name;	/* for people: "train as ImageFolder"; NULL: of an epoch */
 	uint32_t count;
+	uint32_t classes;   /* that a loader makes of them, for a model; 0: not known */
 	uint32_t *files;    /* by place */
 	uint32_t low, high; /* the least file, and the greatest plus 1 */
 	uint32_t *places;   /* of file - low: the first one, or ORDER_NONE */

@@ -57,8 +57,10 @@ struct effort {
 /* What can be found out now: NULL if nothing is new, or without memory. One query at a time. */
 struct query *oracle_ask(struct oracle *oracle, const struct effort *effort);
 
-/* Where lists come from: calls `found` for each list that has the file, likeliest first. */
-typedef int oracle_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count);
+/* Where lists come from: calls `found` for each list that has the file, likeliest first, with the
+ * number of classes that a loader has for it, 0 if that is not known. */
+typedef int oracle_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count,
+			   uint32_t classes);
 struct oracle_hooks {
 	struct search_hooks search;
 	void *context;
@@ -66,8 +68,6 @@ struct oracle_hooks {
 	/* Alike for files that loaders would list together, as far as their names say: not for an
 	 * image and its label. */
 	uint64_t (*kind)(void *context, uint64_t file);
-	/* How many classes a loader of the file's dataset has; 0: not known. */
-	uint32_t (*classes)(void *context, uint64_t file);
 };
 
 void oracle_run(struct query *query, const struct oracle_hooks *hooks);

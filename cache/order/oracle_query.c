@@ -247,7 +247,8 @@ static const struct order_list *find_known(const struct query *query, const uint
 	return NULL;
 }
 
-static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count)
+static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t count,
+		    uint32_t classes)
 {
 	struct query *query = arg;
 	struct observations *observations = &query->observations;
@@ -257,6 +258,7 @@ static int add_list(void *arg, const char *name, const uint32_t *files, uint32_t
 		return 0;
 	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
+	list->classes = classes;
 	query->lists[query->list_count++] = list;
 	observations->lists[observations->list_count++] = list;
 	query->lists_known++;
@@ -328,7 +330,8 @@ static bool take_along(struct query *query, const struct order_list *list)
 	return true;
 }
 
-static int add_along(void *arg, const char *name, const uint32_t *files, uint32_t count)
+static int add_along(void *arg, const char *name, const uint32_t *files, uint32_t count,
+		     uint32_t classes)
 {
 	struct query *query = arg;
 	struct order_list *list;
@@ -339,6 +342,7 @@ static int add_along(void *arg, const char *name, const uint32_t *files, uint32_
 		return 0;
 	if (order_list_copy(name, files, count, &list) < 0)
 		return -ENOMEM;
+	list->classes = classes;
 	if (take_along(query, list))
 		query->lists[query->list_count++] = list;
 	else
@@ -381,19 +385,6 @@ static enum oracle_why why_nothing(const struct query *query)
 	return query->why;
 }
 
-/* Of the dataset of the likeliest list. */
-static uint32_t count_classes(const struct observations *observations,
-			      const struct oracle_hooks *hooks)
-{
-	for (unsigned i = 0; observations->list_count > 0 && i < observations->count; i++) {
-		uint32_t file = observations->seen[i].file;
-
-		if (order_list_find(observations->lists[0], file) != ORDER_NONE)
-			return hooks->classes(hooks->context, file);
-	}
-	return 0;
-}
-
 static void run_order(struct query *query, const struct oracle_hooks *hooks)
 {
 	struct observations *observations = &query->observations;
@@ -401,8 +392,6 @@ static void run_order(struct query *query, const struct oracle_hooks *hooks)
 
 	ask_lists(query, hooks);
 	choose_lists(observations);
-	if (efforts & GUESS_MODELS)
-		observations->classes = count_classes(observations, hooks);
 	if (too_short(observations))
 		efforts &= ~(unsigned)GUESS_ALL;
 	query->result_count =

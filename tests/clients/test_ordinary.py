@@ -24,8 +24,9 @@ TORCHVISION = ("resnet50", "resnet18", "mobilenet_v3_large", "efficientnet_b0", 
 OTHERS = ("timm:resnet50", "timm:vit_base_patch16_224", "timm:convnext_tiny",
           "timm:efficientnet_b0", "timm:deit_small_patch16_224", "timm:mobilenetv3_large_100",
           "transformers:vit", "transformers:resnet", "transformers:swin", "transformers:convnext")
+OWN = 7  # folders of the dataset
 # Of the model, of a layer that takes the place of its last one.
-CLASSES = ((1000, 0), (10, 0), (1000, 10), (1000, 2), (100, 0))
+CLASSES = ((1000, 0), (OWN, 0), (1000, OWN), (1000, 0), (OWN, 0))
 LOADERS = (["--workers=2"], ["--workers=4", "--persistent"], ["--workers=4"], ["--workers=0"],
            ["--workers=2", "--validation"], ["--workers=2", "--persistent", "--validation"],
            ["--workers=8"])

@@ -132,7 +132,7 @@ static inline unsigned search(void *context, const struct seeds *seeds, uint64_t
 
 	world->long_searches += to == SEEDS_ALL;
 	if (to == SEEDS_ALL) /* the others were tried before */
-		from = GUESS_TYPED;
+		from = GUESS_SMALL;
 	for (; from < to && from < world->most && count == 0 && !stopped(context);
 	     from += SEEDS_STEP) {
 		count = seeds_search(seeds, (uint32_t)from, ret, most);
@@ -148,7 +148,7 @@ static inline int files_in_a_row(const char *name, uint32_t first, uint32_t coun
 
 	for (uint32_t i = 0; i < count; i++)
 		files[i] = first + i;
-	return found(arg, name, files, count);
+	return found(arg, name, files, count, 0);
 }
 
 /* All that is in the file's directory, and in those that it is in. */
@@ -163,16 +163,16 @@ static inline int near_lists(const struct world *world, uint64_t file, oracle_li
 	for (uint32_t i = 0; i < world->near; i++) {
 		const uint32_t few[] = {(uint32_t)file, FILES + i};
 
-		assert_int_equal(found(arg, "few", few, 2), 0);
+		assert_int_equal(found(arg, "few", few, 2, 0), 0);
 	}
 	for (uint32_t i = 0; i < N; i++)
 		masks[i] = BASE + N + (i % 10 ? i : (i + 10) % N);
 	if (!image && world->alike)
-		assert_int_equal(found(arg, "otherwise", masks, N), 0);
+		assert_int_equal(found(arg, "otherwise", masks, N, 0), 0);
 	for (uint32_t i = 0; i < N; i++)
 		masks[i] = BASE + N + i;
-	return image ? found(arg, "images", world->list, N)
-		     : found(arg, "masks", masks, world->loose ? N / 10 * 9 : N);
+	return image ? found(arg, "images", world->list, N, world->classes)
+		     : found(arg, "masks", masks, world->loose ? N / 10 * 9 : N, 0);
 }
 
 static inline int lists(void *context, uint64_t file, oracle_list_fn *found, void *arg)
@@ -195,13 +195,6 @@ static inline uint64_t kind(void *context, uint64_t file)
 	return file < BASE ? 0 : file < BASE + N ? 1 : 2;
 }
 
-static inline uint32_t classes(void *context, uint64_t file)
-{
-	const struct world *world = context;
-
-	return file < BASE ? 0 : world->classes;
-}
-
 static inline struct oracle_hooks hooks_of(struct world *world)
 {
 	return (struct oracle_hooks){
@@ -209,7 +202,6 @@ static inline struct oracle_hooks hooks_of(struct world *world)
 		.context = world,
 		.lists = lists,
 		.kind = kind,
-		.classes = classes,
 	};
 }
 

@@ -76,16 +76,19 @@ struct found {
 	unsigned count;
 	int answer;
 	char *names[LISTS_MAX + 1];
+	uint32_t classes[LISTS_MAX + 1];
 	struct buf lists[LISTS_MAX + 1]; /* paths with spaces between */
 };
 
-static int note(void *context, const char *name, const uint32_t *files, uint32_t count)
+static int note(void *context, const char *name, const uint32_t *files, uint32_t count,
+		uint32_t classes)
 {
 	struct found *found = context;
 	struct buf *list = &found->lists[found->count];
 
 	assert_true(found->count < LISTS_MAX);
 	assert_true(count >= 2);
+	found->classes[found->count] = classes;
 	found->names[found->count++] = strdup(name);
 	for (uint32_t i = 0; i < count; i++) {
 		struct dataset_extent extent;
@@ -212,6 +215,20 @@ static void programs_list_a_tree_in_their_orders(void **state)
 				    "train/b/z.jpg train/b/sub/1.jpg train/b/sub/x/3.jpg "
 				    "train/b/sub-1/2.jpg train/b/sub.2/4.jpg"},
 				   {NULL, NULL}});
+}
+
+static void folders_are_the_classes_of_what_lies_below(void **state)
+{
+	SCOPE(found_release) struct found found;
+	struct fixture *f = *state;
+
+	a_tree(f);
+	look(f, "train/b/sub/1.jpg", &found);
+	for (unsigned i = 0; i < found.count; i++)
+		if (strcmp(found.names[i], "train as ImageFolder") == 0)
+			assert_int_equal(found.classes[i], 4);
+		else if (strcmp(found.names[i], ". as ImageFolder") == 0)
+			assert_int_equal(found.classes[i], 2);
 }
 
 static void ImageFolder_comes_before_what_is_less_likely(void **state)
@@ -615,6 +632,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(programs_list_a_tree_in_their_orders),
+		TEST(folders_are_the_classes_of_what_lies_below),
 		TEST(ImageFolder_comes_before_what_is_less_likely),
 		TEST(what_is_equal_is_told_once),
 		TEST(one_file_is_no_list),

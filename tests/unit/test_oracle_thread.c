@@ -53,10 +53,10 @@ static int lists(void *context, uint64_t file, cache_list_fn *found, void *arg)
 	wait_while_held(w);
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = FILES - 1 - i;
-	r = found(arg, "backwards", files, FILES);
+	r = found(arg, "backwards", files, FILES, 0);
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = i;
-	return r < 0 ? r : found(arg, "files", files, FILES);
+	return r < 0 ? r : found(arg, "files", files, FILES, 0);
 }
 
 static void tell(void *context, const char *sentence)

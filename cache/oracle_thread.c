@@ -101,6 +101,7 @@ struct run {
 	struct oracle_thread *thread;
 	struct query *query;
 	struct idle_work work;
+	bool cut_short;	 /* its own: no idle work for these readers, as it seemed */
 	uint64_t cpu_ns; /* of its own thread, once done */
 	atomic_bool done;
 };
@@ -130,10 +131,11 @@ static bool is_stopped(void *context)
 	uint64_t epoch_ns = atomic_load(&run->thread->epoch_ns);
 
 	if (processor_ns() > normal_ns(epoch_ns)) {
-		if (epoch_ns < SHORT_NS)
-			return true;
+		run->cut_short = run->cut_short || epoch_ns < SHORT_NS;
 		idle_work_begin(&run->work);
 	}
+	if (run->cut_short)
+		return true;
 	idle_work_give(&run->work, is_over, run->thread);
 	return is_over(run->thread);
 }
@@ -312,13 +314,15 @@ static void charge(struct oracle_thread *thread, int64_t cpu_ns)
 }
 
 /* Takes the query back. Returns whether an order was found. */
-static bool answer(struct oracle_thread *thread, struct query *query, uint64_t took,
+static bool answer(struct oracle_thread *thread, const struct run *run, uint64_t took,
 		   char sentence[ORACLE_SENTENCE])
 {
 	bool found;
 
 	SCOPE_LOCK(&thread->feed.lock);
-	found = oracle_answer(thread->feed.oracle, query, sentence);
+	if (run->cut_short)
+		oracle_postpone(run->query);
+	found = oracle_answer(thread->feed.oracle, run->query, sentence);
 	feed_show(&thread->feed);
 	if (found)
 		thread->found_ns = took;
@@ -341,7 +345,7 @@ static bool run_query(struct oracle_thread *thread, struct query *query,
 		wait_for(thread, &run, id);
 	took = clock_ns() - began;
 	charge(thread, (int64_t)run.cpu_ns);
-	return answer(thread, query, took, sentence);
+	return answer(thread, &run, took, sentence);
 }
 
 static void announce(struct oracle_thread *thread, const char *sentence)

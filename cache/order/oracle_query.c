@@ -32,7 +32,8 @@ struct query {
 	uint64_t track;			/* all but QUERY_ORDER: its id */
 	struct result results[RESULTS]; /* several: masks beside images */
 	unsigned result_count;
-	bool given_up; /* hooks->stopped said so */
+	bool given_up;	/* hooks->stopped said so */
+	bool postponed; /* for what it takes */
 
 	/* QUERY_ORDER: */
 	struct observations observations;
@@ -566,6 +567,11 @@ static void ask_again(struct oracle *oracle, uint64_t group)
 	oracle->asked = (struct asked){.group = oracle->asked.group, .kinds = oracle->asked.kinds};
 }
 
+void oracle_postpone(struct query *query)
+{
+	query->postponed = true;
+}
+
 static bool take_order(struct oracle *oracle, struct query *query, char ret[ORACLE_SENTENCE])
 {
 	bool found = false;
@@ -579,7 +585,9 @@ static bool take_order(struct oracle *oracle, struct query *query, char ret[ORAC
 	note_why(oracle, query, found);
 	if (query->efforts & GUESS_ALL)
 		oracle->too_short = too_short(&query->observations);
-	if (!found && query->given_up)
+	if (!found && query->postponed)
+		oracle->asked.models = oracle->asked.hard = oracle->asked.all_seeds = 0;
+	else if (!found && query->given_up)
 		ask_again(oracle, query->group);
 	return found;
 }

@@ -10,8 +10,9 @@
 #define ROWS	4096 /* outputs of eight generators that are tried together: 1 ms */
 #define SKIPPED 2048 /* blocks, at most, between two looks at hooks->stopped */
 
-/* The weights of nine models in ten end before NEAR. */
-#define NEAR ((uint64_t)96000000)
+/* The usual: the weights of nine models in ten end before NEAR. */
+#define NEAR	     ((uint64_t)96000000)
+#define USUAL_GROUPS 2
 
 _Static_assert(SAMPLER_ROOTS % MT19937_LANES == 0, "a lane for each root");
 
@@ -53,14 +54,14 @@ struct models_search {
 	const struct search_hooks *hooks;
 	struct models_span *spans; /* of outputs that may be */
 	unsigned span_count;
-	unsigned span[GROUPS]; /* of each walk, the first that has not ended */
-	struct walk walks[GROUPS];
+	unsigned span; /* the first that has not ended */
+	struct walk walk;
 	unsigned count; /* of rows */
 	uint64_t words[ROWS];
 	uint32_t rows[ROWS][MT19937_LANES];
 };
 
-static void add_outputs(struct models_search *search, const struct walk *walk, uint64_t begin,
+static void add_outputs(struct models_search *search, uint64_t begin,
 			const struct models_span *span)
 {
 	uint64_t from = max(begin, span->begin), end = min(begin + MT19937_WORDS, span->end);
@@ -68,25 +69,22 @@ static void add_outputs(struct models_search *search, const struct walk *walk, u
 	for (uint64_t word = max(from, 1); word < end; word++) { /* a seed is the second of two */
 		search->words[search->count] = word;
 		for (unsigned lane = 0; lane < MT19937_LANES; lane++)
-			search->rows[search->count][lane] =
-				mt19937_eight_output(&walk->eight, (unsigned)(word - begin), lane);
+			search->rows[search->count][lane] = mt19937_eight_output(
+				&search->walk.eight, (unsigned)(word - begin), lane);
 		search->count++;
 	}
 }
 
-static void add_block(struct models_search *search, unsigned group, uint64_t begin)
+static void add_block(struct models_search *search, uint64_t begin)
 {
-	const struct walk *walk = &search->walks[group];
-	unsigned *at = &search->span[group];
-
-	while (*at < search->span_count && search->spans[*at].end <= begin)
-		++*at;
-	for (unsigned i = *at;
+	while (search->span < search->span_count && search->spans[search->span].end <= begin)
+		search->span++;
+	for (unsigned i = search->span;
 	     i < search->span_count && search->spans[i].begin < begin + MT19937_WORDS; i++)
-		add_outputs(search, walk, begin, &search->spans[i]);
+		add_outputs(search, begin, &search->spans[i]);
 }
 
-static bool try_rows(struct models_search *search, const struct walk *walk, struct sampler *ret)
+static bool try_rows(struct models_search *search, struct sampler *ret)
 {
 	unsigned count = search->count * MT19937_LANES, i = 0;
 	const uint32_t *outputs = &search->rows[0][0];
@@ -97,43 +95,40 @@ static bool try_rows(struct models_search *search, const struct walk *walk, stru
 		return false;
 	while (outputs[i] != found.seed)
 		i++;
-	*ret = drawn((struct sampler){.seed = found.seed}, walk->roots[i % MT19937_LANES],
+	*ret = drawn((struct sampler){.seed = found.seed}, search->walk.roots[i % MT19937_LANES],
 		     search->words[i / MT19937_LANES]);
 	return true;
 }
 
-/* Goes on with a group of generators. */
-static bool search_until(struct models_search *search, unsigned group, uint64_t until,
+static bool search_group(struct models_search *search, unsigned group, uint64_t until,
 			 struct sampler *ret)
 {
-	struct walk *walk = &search->walks[group];
-
-	for (unsigned blocks = 0; walk->made < until; blocks++) {
+	walk_begin(&search->walk, group);
+	search->span = 0;
+	for (unsigned blocks = 0; search->walk.made < until; blocks++) {
 		if (blocks % SKIPPED == 0 && search->hooks->stopped(search->hooks->context))
 			return false;
-		add_block(search, group, walk_next(walk));
-		if (search->count > ROWS - MT19937_WORDS && try_rows(search, walk, ret))
+		add_block(search, walk_next(&search->walk));
+		if (search->count > ROWS - MT19937_WORDS && try_rows(search, ret))
 			return true;
 	}
-	return try_rows(search, walk, ret);
+	return try_rows(search, ret);
 }
 
-/* The likeliest generators first, as far as most models go. */
-static bool search_groups(struct models_search *search, struct sampler *ret)
+static bool search_groups(struct models_search *search, enum streams_reach reach,
+			  struct sampler *ret)
 {
-	static const unsigned groups[] = {0, 1, 0, 1, 2, 3};
-	uint64_t far = search->spans[search->span_count - 1].end;
+	bool usual = reach == STREAMS_USUAL;
+	uint64_t until = usual ? NEAR : search->spans[search->span_count - 1].end;
 
-	for (unsigned group = 0; group < GROUPS; group++)
-		walk_begin(&search->walks[group], group);
-	for (unsigned i = 0; i < sizeof(groups) / sizeof(*groups); i++)
-		if (search_until(search, groups[i], i < 2 ? NEAR : far, ret))
+	for (unsigned group = 0; group < (usual ? USUAL_GROUPS : GROUPS); group++)
+		if (search_group(search, group, until, ret))
 			return true;
 	return false;
 }
 
-bool streams_search(uint32_t classes, const struct seeds *seeds, const struct search_hooks *hooks,
-		    struct sampler *ret)
+bool streams_search(uint32_t classes, enum streams_reach reach, const struct seeds *seeds,
+		    const struct search_hooks *hooks, struct sampler *ret)
 {
 	SCOPE_FREE struct models_search *search =
 		aligned_alloc(_Alignof(struct models_search), sizeof(*search));
@@ -145,7 +140,7 @@ bool streams_search(uint32_t classes, const struct seeds *seeds, const struct se
 	search->seeds = seeds;
 	search->hooks = hooks;
 	search->spans = models_spans(classes, &search->span_count);
-	found = search->spans && search_groups(search, ret);
+	found = search->spans && search_groups(search, reach, ret);
 	free(search->spans);
 	return found;
 }

@@ -296,6 +296,37 @@ static void a_search_that_was_given_up_is_made_again(void **state)
 	assert_int_equal(state_of(world).seed, LARGE);
 }
 
+/* A search that is always given up is not made for ever, */
+static void a_search_is_given_up_twice_for_the_same_readers(void **state)
+{
+	struct world *world = *state;
+	bool found = false;
+
+	world->gives_up = true;
+	begin_searched(world);
+	while (think_once(world, true, &found))
+		assert_false(found);
+	world->gives_up = false;
+	assert_false(think(world, true));
+}
+
+/* but one that took too long then is made when it may take as long. */
+static void a_search_that_was_postponed_is_made_when_the_effort_allows(void **state)
+{
+	struct world *world = *state;
+	bool found = false;
+
+	world->gives_up = world->postpones = true;
+	begin_searched(world);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(think_once(world, true, &found));
+	assert_false(found);
+	assert_false(think_once(world, false, &found));
+	world->gives_up = world->postpones = false;
+	assert_true(think(world, true));
+	assert_int_equal(state_of(world).seed, LARGE);
+}
+
 /* --- why there is no order ------------------------------------------------------------------- */
 
 static void it_says_why_while_a_search_would_not_pay_or_finds_nothing(void **state)
@@ -678,6 +709,8 @@ int main(void)
 		oracle_test(a_search_that_would_take_too_long_is_made_when_readers_are_slower),
 		oracle_test(the_likeliest_list_is_searched_when_readers_are_slower),
 		oracle_test(a_search_that_was_given_up_is_made_again),
+		oracle_test(a_search_is_given_up_twice_for_the_same_readers),
+		oracle_test(a_search_that_was_postponed_is_made_when_the_effort_allows),
 		oracle_test(it_says_why_while_a_search_would_not_pay_or_finds_nothing),
 		oracle_test(it_says_that_files_are_read_as_they_lie),
 		oracle_test(masks_beside_images_are_foreseen_with_them),

@@ -185,7 +185,6 @@ static void begin_next(struct oracle *oracle, struct track *track)
 		if (oracle->tracks[i].joined == track->id)
 			oracle->tracks[i].followed_up = true;
 	forecast_continue(forecast, track->forecast);
-	oracle_remember(oracle, &next);
 	oracle_begin(oracle, &next, forecast);
 }
 
@@ -288,6 +287,9 @@ static void note(struct oracle *oracle, uint32_t file)
 	track->fed_by++;
 	if (!watch_note(oracle->watch, track->id, chance))
 		return;
+	if (!track->remembered)
+		oracle_remember(oracle, &track->hypothesis);
+	track->remembered = true;
 	if (track->batches)
 		batches_saw(track->batches, forecast_place(track->forecast, file));
 	track->passed = 0;

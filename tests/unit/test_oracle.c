@@ -118,6 +118,28 @@ static uint32_t draw_four(uint32_t epoch)
 	return mt19937_next(&mt);
 }
 
+/* Persistent workers, and a loader for validation that persists too: each draws once, before the
+ * second epoch. What that one's step foretells of the third did not come, and is no known epoch. */
+static void a_step_that_becomes_shorter_is_found(void **state)
+{
+	static const uint64_t words[] = {3, 9, 11, 13};
+	struct world *world = *state;
+
+	for (uint32_t at = 0; at < 4; at++) {
+		struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
+		struct mt19937 root;
+		uint32_t seed;
+
+		mt19937_init(&root, 42);
+		mt19937_skip(&root, words[at]);
+		seed = mt19937_next(&root);
+		permutation_of(seed, order, N);
+		read_epoch(world, order, N, &epoch);
+		assert_int_equal(state_of(world).seed, seed);
+		assert_int_equal(state_of(world).epoch, at);
+	}
+}
+
 /* While an epoch is read whose order is not known, nothing is said of the one before. */
 static void check_epochs(struct world *world, uint32_t (*seed_of)(uint32_t epoch), uint32_t missed,
 			 uint32_t mosaic)
@@ -694,6 +716,7 @@ static void an_epoch_that_could_not_be_prepared_is_not_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		oracle_test(a_step_that_becomes_shorter_is_found),
 		oracle_test(whatever_the_workers_and_batches_the_order_is_found),
 		oracle_test(readers_of_another_namespace_are_one),
 		oracle_test(epochs_that_follow_one_another_are_foreseen),

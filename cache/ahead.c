@@ -148,12 +148,12 @@ static void count_pace(struct pace *pace, uint64_t bytes)
 	pace->since = now;
 }
 
-/* None while requests starve. Who is refused is remembered. */
+/* Not while requests starve. A refusal is remembered for ahead_released(). */
 static bool may_read_ahead(struct cache *cache)
 {
 	bool may;
 
-	/* Before the look: who ends a read meanwhile is to see it, without the lock. */
+	/* Set before the look: a thread that ends a read meanwhile sees it without the lock. */
 	atomic_store(&cache->ahead_held, true);
 	may = waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
 	      cache->ahead_running < cost_depth(&cache->cost, atomic_load(&cache->wanted_running));

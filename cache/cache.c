@@ -10,7 +10,7 @@
 
 #define LIMIT_STEP  ((uint64_t)8 << 20)
 #define LIMIT_STEPS 256	   /* at most, as each looks at all slots */
-#define LIMIT_REST  200000 /* ns between two: who waits for the lock must have it */
+#define LIMIT_REST  200000 /* ns between two, in which other threads get the lock */
 
 /* What may fail. */
 static int cache_build(struct cache *cache, const struct cache_params *params)
@@ -76,8 +76,8 @@ int cache_start(struct cache *cache)
 	return r;
 }
 
-/* Each fill answers who waited for it and makes room for the starved, whose fills the same
- * threads do before they end. What was only hoped for is not read any more. */
+/* The I/O threads end when all fills that requests wait for are done, those of the starved too.
+ * What was to be read ahead is not read any more. */
 void cache_stop(struct cache *cache)
 {
 	atomic_store(&cache->stopping, true);

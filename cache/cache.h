@@ -6,8 +6,8 @@
  *	threads without work -> plan: what to read ahead of the readers, in what pieces (cost)
  *
  * An extent is a numbered run of bytes in one file; the source says where it lies and whether
- * what was read is right. A fill is shared by all who wait for it. The budget is a hard bound:
- * where every slot is in use, a request waits its turn. This folder knows neither packs nor
+ * what was read is right. A fill is shared by all requests that wait for it. The budget is a hard
+ *bound: where every slot is in use, a request waits its turn. This folder knows neither packs nor
  * FUSE; policy (policy.h) and planner (plan.h) are pure and tested on traces.
  *
  * All calls are thread-safe. Order of life: cache_new (no threads yet: a daemon forks here),
@@ -30,9 +30,9 @@
 struct cache;
 struct pool_extent;
 
-/* Told of a list of files: its name, for people, and its files in index order, by first extents, or
- * UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to go on, or
- * -errno. */
+/* Called with a list of files: its name, for people, and its files in index order, by first
+ * extents, or UINT32_MAX for one without bytes here; both valid during the call only. Returns 0 to
+ * go on, or -errno. */
 typedef int cache_list_fn(void *arg, const char *name, const uint32_t *files, uint32_t count,
 			  uint32_t classes);
 
@@ -46,13 +46,13 @@ struct cache_source {
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
 	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
 	int (*unchanged)(void *context);
-	/* The kernel is to drop its copy soon. Told of each extent that a request touched, when it
-	 * is answered, but those that it is to keep. NULL: not told. */
+	/* The kernel is to drop its copy soon. Called for each extent that a request touched, when
+	 * it is answered, but for those that the page cache is to keep. NULL: not called. */
 	void (*drop)(void *context, uint64_t extent);
 	/* Whether the kernel can be given the file of the extent before anybody asks for it. Called
 	 * with a lock held. NULL: none. */
 	bool (*may_push)(void *context, uint64_t extent);
-	/* Told of each extent that somebody asked for and that could not be had. */
+	/* Called for each extent that was asked for and could not be read. */
 	void (*failed)(void *context, uint64_t extent, int error);
 	/* The same for files that loaders would list together, as far as their names say: not for
 	 * an image and its label. NULL: for all. */
@@ -60,7 +60,7 @@ struct cache_source {
 	/* Tells `found` of the lists that a loader may index the file of `extent` by. Returns 0,
 	 * what found gave, or -ENOMEM. NULL: no lists are known. */
 	int (*lists)(void *context, uint64_t extent, cache_list_fn *found, void *arg);
-	/* Told in a sentence of an order that was recognised, once each time. NULL: not told. */
+	/* Called with a sentence for each order that was recognised. NULL: not called. */
 	void (*locked)(void *context, const char *sentence);
 };
 
@@ -102,7 +102,7 @@ struct cache_oracle {
 	char list[256];	   /* "train as ImageFolder"; "": an order that was given, without a seed */
 	uint32_t seed;
 	uint64_t epoch;
-	uint64_t position, files; /* of these so many have come */
+	uint64_t position, files; /* `position` of the files were read */
 	const char *why; /* not "locked": the words of foldfs-oracle(7); "": it is, or off */
 	uint64_t search_part, full_search_s; /* per cent of one; seconds of a processor, about */
 	uint64_t searches;		     /* of all seeds, each of a list */

@@ -1,6 +1,6 @@
 /* The cache's state, which its rooms share:
  *
- *	cache.c (life) -> request.c (who waits for what) -> fill.c (reading)
+ *	cache.c (life) -> request.c (requests that wait) -> fill.c (reading)
  *	                                                 -> ahead.c (planning) */
 #ifndef CACHE_CACHE_INTERNAL_H
 #define CACHE_CACHE_INTERNAL_H

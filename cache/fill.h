@@ -16,7 +16,7 @@ struct fill {
 	struct pool_extent *extents[];
 };
 
-/* Told once of each extent of a fill, in order, without locks: error is 0 or -errno. Takes over
+/* Called once for each extent of a fill, in order, without locks: error is 0 or -errno. Takes over
  * the pin; the extent may be gone when it returns. */
 typedef void fill_done_fn(struct cache *cache, struct pool_extent *extent, int error);
 

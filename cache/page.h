@@ -7,7 +7,7 @@
 
 #define CACHE_PAGE 4096u
 
-/* Bytes of the whole pages that so many take. */
+/* Rounds a number of bytes up to whole pages. */
 static inline uint64_t cache_page_up(uint64_t bytes)
 {
 	return (bytes + CACHE_PAGE - 1) / CACHE_PAGE * CACHE_PAGE;

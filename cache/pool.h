@@ -106,7 +106,7 @@ uint32_t pool_slots(const struct extent *wanted);
  * surer) or -ENOMEM. */
 int pool_add(struct pool *pool, const struct extent *wanted, enum pool_use use,
 	     struct pool_extent **ret);
-/* Whether so many slots more could be had right now. */
+/* Whether this many slots could be had right now. */
 bool pool_has_room(const struct pool *pool, uint64_t slots);
 /* Bytes that could be had without evicting what this epoch may still ask for. */
 uint64_t pool_room_for_once(const struct pool *pool);

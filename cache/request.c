@@ -220,7 +220,7 @@ static struct waiter *take_waiters(struct cache *cache, struct pool_extent *exte
 	return ready;
 }
 
-/* What was only hoped for fails in silence: whoever asks later has it read again, and is told.
+/* What was read ahead fails in silence: a later request reads it again, and gets the error.
  * What was not read because the cache stops is nobody's fault. */
 static void finish(struct cache *cache, struct pool_extent *extent, int error)
 {

@@ -5,7 +5,8 @@
 #include "cache/cache_internal.h"
 #include "cache/fill.h"
 
-/* What the I/O threads do: read a fill, answer who waited for it, admit those who were starved. */
+/* What the I/O threads do: read a fill, answer the requests that waited for it, admit the starved.
+ */
 extern const struct work_ops request_work;
 
 #endif

@@ -201,7 +201,7 @@ static bool is_chosen(const struct region *regions, uint32_t slot)
 /* A part of a huge page is freed only when the page is split: MADV_COLD does that at once,
  * where MADV_DONTNEED alone leaves it to the kernel's own distress (measured: 200 MiB of
  * halves, available memory +0 without it and +200 MiB with it, for 0.3 ms a page). And the
- * kernel's background thread would fill the holes again, unless it is told to keep away. */
+ * kernel's background thread would fill the holes again, unless madvise() keeps it away. */
 static void hand_back(const struct slots *slots, uint32_t from, uint32_t to)
 {
 	size_t bytes = (size_t)(to - from) * SLOT_BYTES;

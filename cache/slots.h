@@ -64,7 +64,7 @@ static inline uint32_t slots_held(const struct slots *slots)
 	return slots->touched - slots->cold;
 }
 
-/* Takes `count` slots: warm ones first, then cold, then fresh; so many must be free. */
+/* Takes `count` free slots, which must exist: warm ones first, then cold, then fresh. */
 void slots_take(struct slots *slots, uint32_t *chain, uint32_t count);
 void slots_give(struct slots *slots, const uint32_t *chain, uint32_t count);
 

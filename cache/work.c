@@ -9,7 +9,7 @@ struct work {
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* an item was added, or look, or stopping; signalled when the
-			      * lock is free, which who is woken takes first */
+			      * lock is free, as the woken thread takes it first */
 	struct work_item *first, **last; /* protected by lock */
 	bool look;			 /* protected by lock; `find` was not asked since it may */
 	struct timespec later;		 /* protected by lock; when `look` becomes true, or 0 */

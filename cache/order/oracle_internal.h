@@ -25,7 +25,7 @@ struct track {
 	uint64_t fed_by;       /* turns that it foresaw */
 	uint64_t passed;       /* its files that only other readers asked for, since its own did */
 	uint64_t began, ended; /* turns; 0: it has not */
-	bool remembered; /* readers were seen to follow it */
+	bool remembered;       /* readers were seen to follow it */
 	bool followed_up;
 	uint64_t joined; /* the track whose next epoch is that of this one too; 0: none */
 	unsigned origin_searches;

@@ -42,7 +42,7 @@
  * the device is idle until they have read the rest from memory. If the sweep takes a share s of the
  * device, readers have read 1 - (1 - t)^(1 - s) of everything at the time t of the sweep; with
  * s = 0.85, as measured on a volume of 500 MB/s, that cost a fifth of the epoch. Rounds at depth 0
- * last from the end of one wanted read to the end of another, so that readers who pause count as
+ * last from the end of one wanted read to the end of another, so that readers that pause count as
  * slow, and are long, so that no burst decides. */
 #define WINDOW_READS	16
 #define WINDOW_NS	100000000

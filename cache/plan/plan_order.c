@@ -21,7 +21,7 @@
  * Seek-bound: W doubles, so that the first files come soon, until it is W* / GROWN: all of these
  * together cost a fraction of a sweep. From then on W is as large as memory allows, and sweeps
  *never end: as readers free memory, files are added to the window at once (TOP_UP), and the sweep
- *picks them up when it comes by, as an elevator stops for those who called meanwhile. A reader that
+ *picks them up when it comes by, as an elevator stops for calls on its way. A reader that
  *has to wait for a file gets it at once, with the run around it (plan_order_around), which the
  *sweep then leaves out.
  *

@@ -7,8 +7,8 @@ import torch.distributed
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import ToTensor
 
+from numbered import Numbered
 from steps import Steps
-from train import Numbered
 
 
 def parse(*names):

@@ -10,22 +10,11 @@ import json
 import time
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 from torchvision.datasets import ImageFolder
 from torchvision.transforms import ToTensor
 
-
-class Numbered(Dataset):
-    """The samples of another dataset, with their numbers for labels."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __len__(self):
-        return len(self.inner)
-
-    def __getitem__(self, number):
-        return self.inner[number][0], number
+from numbered import Numbered
 
 
 def say(**what):

@@ -19,20 +19,8 @@ from torchvision.datasets import ImageFolder
 from torchvision.datasets.folder import default_loader
 from torchvision.transforms import ToTensor
 
+from numbered import Numbered
 from steps import Steps
-
-
-class Numbered(Dataset):
-    """The samples of another dataset, with their numbers for labels."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __len__(self):
-        return len(self.inner)
-
-    def __getitem__(self, number):
-        return self.inner[number][0], number
 
 
 class Masked(ImageFolder):

@@ -509,8 +509,7 @@ static bool try_list(const struct observations *observations, const struct order
 	return found;
 }
 
-/* In this order. Each row costs more than those before it, or is less likely to find something.
- */
+/* In this order: each row costs more than those before it, or finds something more rarely. */
 static const struct {
 	unsigned effort;
 	try_fn *try;

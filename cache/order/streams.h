@@ -18,7 +18,7 @@
 
 enum streams_reach {
 	STREAMS_USUAL, /* the 16 most popular seeds, models like ResNet-50 and ViT-S: 0.25 s */
-	STREAMS_ALL,   /* 1.5 s */
+	STREAMS_ALL,   /* these, and all others: 1.5 s */
 };
 
 /* For a dataset of `classes` classes, 0 if that is not known. Returns whether an output is a seed

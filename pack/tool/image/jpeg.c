@@ -100,6 +100,13 @@ void jpeg_reader_release(struct jpeg_reader *reader)
 
 /* --- writing -------------------------------------------------------------------------- */
 
+struct jpeg_writer {
+	struct jpeg_compress_struct jpeg;
+	struct jpeg_trap trap;
+	struct jpeg_destination_mgr destination;
+	struct buf *out; /* borrowed; has the bytes after jpeg_finish_compress() */
+};
+
 /* jpeg_mem_dest() would leak its buffer where an error ends the writing. */
 static void writer_offer(j_compress_ptr jpeg, size_t room)
 {
@@ -136,7 +143,8 @@ static void writer_end(j_compress_ptr jpeg)
 	writer->out->len = writer->out->room - writer->destination.free_in_buffer;
 }
 
-void jpeg_writer_begin(struct jpeg_writer *writer)
+/* Begins to append to writer->out; to be called where jumps are caught. */
+static void jpeg_writer_begin(struct jpeg_writer *writer)
 {
 	writer->jpeg.client_data = &writer->trap;
 	jpeg_create_compress(&writer->jpeg);
@@ -146,7 +154,7 @@ void jpeg_writer_begin(struct jpeg_writer *writer)
 	writer->jpeg.dest = &writer->destination;
 }
 
-void jpeg_writer_release(struct jpeg_writer *writer)
+static void jpeg_writer_release(struct jpeg_writer *writer)
 {
 	jpeg_destroy_compress(&writer->jpeg);
 }

@@ -12,10 +12,10 @@
 #ifndef PACK_TOOL_IMAGE_JPEG_TRAP_H
 #define PACK_TOOL_IMAGE_JPEG_TRAP_H
 
-#include "base/buf.h"
 #include "base/err.h"
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <jpeglib.h>
@@ -58,17 +58,5 @@ struct jpeg_reader {
  * with very many scans, which take seconds a kilobyte. */
 void jpeg_reader_begin(struct jpeg_reader *reader, const uint8_t *data, size_t len);
 void jpeg_reader_release(struct jpeg_reader *reader);
-
-/* A writer of a JPEG to a buffer. */
-struct jpeg_writer {
-	struct jpeg_compress_struct jpeg;
-	struct jpeg_trap trap;
-	struct jpeg_destination_mgr destination;
-	struct buf *out; /* borrowed; has the bytes after jpeg_finish_compress() */
-};
-
-/* Begins to append to writer->out; to be called where jumps are caught. */
-void jpeg_writer_begin(struct jpeg_writer *writer);
-void jpeg_writer_release(struct jpeg_writer *writer);
 
 #endif

@@ -7,10 +7,9 @@
 
 struct extent {
 	uint64_t number;	 /* through the whole tree */
-	uint64_t offset;	 /* in its volume, bytes */
+	uint64_t offset;	 /* as the reader counts, bytes */
 	uint64_t file, file_end; /* the extents of its file: the first, and one past the last */
 	uint32_t size;		 /* bytes */
-	uint32_t volume;	 /* the pack that it is in: 0 */
 };
 
 #endif

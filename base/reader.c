@@ -9,3 +9,84 @@ int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offse
 		return (int)n;
 	return (size_t)n < len ? -ENODATA : 0;
 }
+
+const atomic_bool *reader_ahead(const struct reader_request *request)
+{
+	while (request->whole)
+		request = request->whole;
+	return &request->ahead;
+}
+
+struct reader_counts reader_counts(const struct reader *reader)
+{
+	struct reader_counts counts = {
+		.reads = reader->reads, .bytes = reader->bytes, .errors = reader->errors};
+
+	if (reader->ops->counts)
+		reader->ops->counts(reader, &counts);
+	return counts;
+}
+
+struct reader_hints reader_hints(const struct reader *reader)
+{
+	struct reader_hints hints;
+
+	reader->ops->hints(reader, &hints);
+	return hints;
+}
+
+void reader_cancel(struct reader *reader)
+{
+	if (reader->ops->cancel)
+		reader->ops->cancel(reader);
+}
+
+struct reader *reader_origin(struct reader *reader)
+{
+	return reader->ops->origin ? reader->ops->origin(reader) : reader;
+}
+
+void reader_known(struct reader *reader, const void *head, size_t len)
+{
+	if (reader->ops->known)
+		reader->ops->known(reader, head, len);
+}
+
+bool reader_bad(struct reader *reader, uint64_t offset, uint64_t len)
+{
+	return reader->ops->bad && reader->ops->bad(reader, offset, len);
+}
+
+bool reader_stats(struct reader *reader, struct reader_stats *ret)
+{
+	if (reader->ops->stats)
+		reader->ops->stats(reader, ret);
+	return reader->ops->stats;
+}
+
+void reader_rest(struct reader *reader)
+{
+	if (reader->ops->rest)
+		reader->ops->rest(reader);
+}
+
+void reader_free(struct reader *reader)
+{
+	if (reader)
+		reader->ops->free(reader);
+}
+
+void reader_release(struct reader **reader)
+{
+	reader_free(*reader);
+}
+
+void reader_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	reader->ops->will_get(reader, offset, len);
+}
+
+int reader_identity(struct reader *reader, struct reader_identity *ret)
+{
+	return reader->ops->identity(reader, ret);
+}

@@ -1,4 +1,4 @@
-#include "cache/histogram.h"
+#include "base/histogram.h"
 
 /* 0 to 3 have a bucket each; from there on each octave has four, told apart by the two bits
  * below the highest. */

@@ -1,8 +1,8 @@
 /* How long things took: counts in buckets, four to an octave, so that a quantile, the middle
  * of its bucket, is right within 13 %. Lock-free; a snapshot taken while others add may miss some.
  */
-#ifndef CACHE_HISTOGRAM_H
-#define CACHE_HISTOGRAM_H
+#ifndef BASE_HISTOGRAM_H
+#define BASE_HISTOGRAM_H
 
 #include <stdatomic.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * The caller's thread begins alone, in order. Once one number has taken longer than it costs to
  * start threads, because it waited for a disk or a server, others help: each takes the next number.
  */
-#ifndef PACK_TOOL_IMPORT_PARALLEL_FOR_H
-#define PACK_TOOL_IMPORT_PARALLEL_FOR_H
+#ifndef BASE_PARALLEL_FOR_H
+#define BASE_PARALLEL_FOR_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "pack/tool/import/parallel_for.h"
+#include "base/parallel_for.h"
 
 #include "base/clock.h"
 #include <pthread.h>

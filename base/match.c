@@ -1,0 +1,26 @@
+#include "base/match.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* fnmatch(3) knows no `**`: where a pattern has one, its stars go over slashes. */
+static int flags_of(const char *pattern)
+{
+	return strstr(pattern, "**") ? 0 : FNM_PATHNAME;
+}
+
+bool match_path(const char *pattern, const char *path)
+{
+	if (!strchr(pattern, '/'))
+		return fnmatch(pattern, last_component(path), 0) == 0;
+	if (pattern[0] == '/')
+		pattern++;
+	return fnmatch(pattern, path, flags_of(pattern)) == 0;
+}

@@ -1,0 +1,28 @@
+/* Several readers as one: each is a volume, and its bytes begin where reader_volumes_start() says.
+ *
+ *	0            size of the 1st     start of the 2nd                 start of the 3rd
+ *	| volume 0   |     hole          | volume 1          |   hole     | volume 2
+ *
+ * The holes are wider than any gap that is read over, so that no read spans two volumes, and who
+ * plans reads by their offsets need not know of them. A read that begins in a hole, or ends beyond
+ * its volume, ends early, as at the end of a file.
+ *
+ * The readers stay the caller's and must outlive this one. Where some are far and others are not,
+ * all are read as far ones are: what is near is read in the thread that submits. */
+#ifndef BASE_READER_VOLUMES_H
+#define BASE_READER_VOLUMES_H
+
+#include "base/reader.h"
+
+#define READER_VOLUMES_HOLE ((uint64_t)1 << 30) /* bytes, at least */
+
+/* Returns 0, -ENOMEM, -EOVERFLOW (more than 64 bits can count), or why a reader cannot tell its
+ * size. */
+int reader_volumes_new(struct reader *const *readers, unsigned count, struct reader **ret);
+
+/* The offset of the first byte of a volume, a multiple of READER_PAGE. */
+uint64_t reader_volumes_start(const struct reader *reader, unsigned volume);
+/* The volume that an offset lies in, or in the hole after it. */
+unsigned reader_volumes_find(const struct reader *reader, uint64_t offset);
+
+#endif

@@ -1,0 +1,170 @@
+#include "remote/answer.h"
+#include "base/scope.h"
+#include "remote/secret.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* --- JSON ----------------------------------------------------------------------------------- */
+
+static void skip_space(const char **at)
+{
+	while (**at == ' ' || **at == '\t' || **at == '\r' || **at == '\n')
+		++*at;
+}
+
+static bool take(const char **at, char c)
+{
+	skip_space(at);
+	if (**at != c)
+		return false;
+	++*at;
+	return true;
+}
+
+/* The character of \uXXXX. Credentials are ASCII: others are refused. */
+static int unicode_escape(const char **at, char *ret)
+{
+	unsigned value = 0;
+
+	for (int i = 0; i < 4; i++, ++*at) {
+		char c = **at;
+
+		if (!isxdigit((unsigned char)c))
+			return -EINVAL;
+		value = value * 16 +
+			(unsigned)(isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10);
+	}
+	if (value == 0 || value > 127)
+		return -EINVAL;
+	*ret = (char)value;
+	return 0;
+}
+
+static int escape(const char **at, char *ret)
+{
+	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
+	char c = *(*at)++;
+	const char *found = c ? strchr(letters, c) : NULL;
+
+	if (c == 'u')
+		return unicode_escape(at, ret);
+	if (!found)
+		return -EINVAL;
+	*ret = meant[found - letters];
+	return 0;
+}
+
+/* Reads on behind an opening quote. */
+static int take_string(const char **at, char **ret)
+{
+	SCOPE(secret_release) char *text = malloc(strlen(*at) + 1); /* never longer */
+	char *out = text;
+	int r = 0;
+
+	if (!text)
+		return -ENOMEM;
+	for (; r == 0 && **at && **at != '"'; out++) {
+		*out = *(*at)++;
+		if (*out == '\\')
+			r = escape(at, out);
+	}
+	*out = '\0';
+	if (r == 0 && !take(at, '"'))
+		r = -EINVAL;
+	if (r == 0)
+		*ret = steal_ptr(&text);
+	return r;
+}
+
+/* A number, true, false or null. */
+static int skip_word(const char **at)
+{
+	size_t len;
+
+	skip_space(at);
+	len = strspn(*at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
+	*at += len;
+	return len ? 0 : -EINVAL;
+}
+
+/* Reads one member. `value` is left NULL where it is no string. */
+static int take_member(const char **at, char **name, char **value)
+{
+	int r = take(at, '"') ? take_string(at, name) : -EINVAL;
+
+	if (r == 0 && !take(at, ':'))
+		r = -EINVAL;
+	if (r < 0)
+		return r;
+	return take(at, '"') ? take_string(at, value) : skip_word(at);
+}
+
+int answer_json(const char *text, const char *name, char **ret)
+{
+	if (!take(&text, '{'))
+		return -EINVAL;
+	if (take(&text, '}'))
+		return 1;
+	do {
+		SCOPE(secret_release) char *member = NULL;
+		SCOPE(secret_release) char *value = NULL;
+		int r = take_member(&text, &member, &value);
+
+		if (r < 0)
+			return r;
+		if (strcmp(member, name) == 0 && value) {
+			*ret = steal_ptr(&value);
+			return 0;
+		}
+	} while (take(&text, ','));
+	return take(&text, '}') ? 1 : -EINVAL;
+}
+
+/* --- XML ------------------------------------------------------------------------------------ */
+
+/* Puts characters in place of their entities, in place. */
+static void unescape(char *text)
+{
+	static const struct {
+		const char *entity;
+		char c;
+	} table[] = {
+		{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+	char *out = text;
+
+	while (*text) {
+		size_t len = 1;
+
+		*out = *text;
+		for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+			if (strncmp(text, table[i].entity, strlen(table[i].entity)) == 0) {
+				*out = table[i].c;
+				len = strlen(table[i].entity);
+			}
+		}
+		text += len;
+		out++;
+	}
+	*out = '\0';
+}
+
+int answer_xml(const char *text, const char *name, char **ret)
+{
+	size_t len = strlen(name);
+	char *value;
+
+	for (; (text = strchr(text, '<')); text++)
+		if (strncmp(text + 1, name, len) == 0 && text[len + 1] == '>')
+			break;
+	if (!text)
+		return 1;
+	text += len + 2;
+	value = strndup(text, strcspn(text, "<"));
+	if (!value)
+		return -ENOMEM;
+	unescape(value);
+	*ret = value;
+	return 0;
+}

@@ -1,0 +1,104 @@
+#include "remote/block_claims.h"
+#include "base/scope.h"
+#include <fcntl.h>
+
+struct block_claims {
+	int fd;
+	uint64_t pages;
+};
+
+int block_claims_new(const struct blocks *blocks, struct block_claims **ret)
+{
+	struct block_claims *claims = calloc(1, sizeof(*claims));
+
+	if (!claims)
+		return -ENOMEM;
+	claims->pages = (blocks_size(blocks) + READER_PAGE - 1) / READER_PAGE;
+	claims->fd = blocks_open_map(blocks);
+	if (claims->fd < 0) {
+		int r = claims->fd;
+
+		free(claims);
+		return r;
+	}
+	*ret = claims;
+	return 0;
+}
+
+void block_claims_free(struct block_claims *claims)
+{
+	if (!claims)
+		return;
+	scope_close(&claims->fd);
+	free(claims);
+}
+
+/* The byte of the map that stands for the first page. The header before them is for other locks. */
+static uint64_t base_of(const struct block_claims *claims, bool ahead)
+{
+	return READER_PAGE + (ahead ? claims->pages + 1 : 0);
+}
+
+static struct flock lock_of(const struct block_claims *claims, short type, bool ahead,
+			    uint64_t offset, uint64_t end)
+{
+	uint64_t first = offset / READER_PAGE, last = (end - 1) / READER_PAGE;
+
+	return (struct flock){.l_type = type,
+			      .l_whence = SEEK_SET,
+			      .l_start = (off_t)(base_of(claims, ahead) + first),
+			      .l_len = (off_t)(last - first + 1)};
+}
+
+/* Whether another has claimed any of these pages, and which. */
+static bool find_other(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
+		       uint64_t *ret_begin, uint64_t *ret_end)
+{
+	struct flock lock = lock_of(claims, F_WRLCK, ahead, offset, end);
+	uint64_t base = base_of(claims, ahead);
+
+	if (fcntl(claims->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK)
+		return false;
+	*ret_begin = ((uint64_t)lock.l_start - base) * READER_PAGE;
+	*ret_end = *ret_begin + (uint64_t)lock.l_len * READER_PAGE;
+	return true;
+}
+
+/* Lowers *end to where another's claim begins. False: there it begins at `offset` or before, and
+ * *end is where it ends. */
+static bool find_free(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t *end)
+{
+	uint64_t begin, until;
+
+	while (find_other(claims, ahead, offset, *end, &begin, &until)) {
+		if (begin <= offset) {
+			*end = until < *end ? until : *end;
+			return false;
+		}
+		*end = begin;
+	}
+	return true;
+}
+
+bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
+		       uint64_t *ret_end)
+{
+	struct flock lock;
+
+	*ret_end = end;
+	if (!find_free(claims, false, offset, ret_end) ||
+	    (ahead && !find_free(claims, true, offset, ret_end)))
+		return false;
+	lock = lock_of(claims, F_WRLCK, ahead, offset, *ret_end);
+	/* Another may have been faster. Where locks cannot be had, there are no claims. */
+	return fcntl(claims->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+}
+
+void block_claims_drop(struct block_claims *claims, uint64_t offset, uint64_t end)
+{
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct flock lock = lock_of(claims, F_UNLCK, ahead, offset, end);
+
+		fcntl(claims->fd, F_OFD_SETLK, &lock);
+	}
+}

@@ -1,0 +1,400 @@
+#include "remote/block_store.h"
+#include "base/buf.h"
+#include "base/fstype.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <xxhash.h>
+
+#define FREE_PART 20 /* one of so many of the filesystem stays free */
+#define SECTOR	  512
+#define NAMES	  "names"
+
+struct block_store {
+	char *path;
+	int fd; /* the folder that has the copies */
+	bool shared;
+	uint64_t most;
+	pthread_mutex_t lock; /* taken with the lock on the folder, which is one for all threads */
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int refuse_filesystem(const struct block_store *store, struct err *err)
+{
+	struct statfs fs;
+
+	if (fstatfs(store->fd, &fs) == 0 && fstype_is_remote(fs.f_type))
+		return err_set(err, -EINVAL,
+			       "%s: on storage that other machines share, or on FUSE; the disk "
+			       "cache must be on a local disk",
+			       store->path);
+	return 0;
+}
+
+static int open_top(struct block_store *store, struct err *err)
+{
+	struct stat st;
+
+	if (mkdir(store->path, 0777) < 0 && errno != EEXIST)
+		return err_set(err, -errno, "%s: cannot be made: %s", store->path, strerror(errno));
+	store->fd = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->fd < 0 || fstat(store->fd, &st) < 0)
+		return err_set(err, -errno, "%s: %s", store->path, strerror(errno));
+	store->shared = st.st_mode & S_ISGID && st.st_mode & S_IWGRP;
+	if (store->shared && faccessat(store->fd, ".", W_OK, AT_EACCESS) < 0)
+		return err_set(err, -errno,
+			       "%s: its group shares it, and this user is not of that group",
+			       store->path);
+	return refuse_filesystem(store, err);
+}
+
+static int check_private(const struct block_store *store, const char *name, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(store->fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != geteuid())
+		return err_set(err, -EPERM, "%s/%s: is another user's; use another folder",
+			       store->path, name);
+	if (st.st_mode & 077)
+		return err_set(err, -EPERM, "%s/%s: open to other users; 'chmod 700' closes it",
+			       store->path, name);
+	return 0;
+}
+
+static int enter_private(struct block_store *store, struct err *err)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "uid-%u", geteuid());
+	if (mkdirat(store->fd, name, 0700) < 0 && errno != EEXIST)
+		return err_set(err, -errno,
+			       "%s: this user cannot make a folder there (%s): 'chmod 1777' lets "
+			       "each user have his own, 'chmod 2770' has the group share it",
+			       store->path, strerror(errno));
+	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, -errno, "%s/%s: %s", store->path, name, strerror(errno));
+	scope_close(&store->fd);
+	store->fd = fd;
+	return check_private(store, name, err);
+}
+
+/* A comma in DIR is none where SIZE follows. */
+static int parse_spec(struct block_store *store, const char *spec, struct err *err)
+{
+	const char *comma = strrchr(spec, ',');
+
+	store->path = strndup(spec, comma ? (size_t)(comma - spec) : strlen(spec));
+	if (!store->path)
+		return -ENOMEM;
+	if (comma && (size_parse(comma + 1, &store->most) < 0 || store->most == 0))
+		return err_set(err, -EINVAL, "%s: '%s' is not a size; DIR,SIZE is wanted", spec,
+			       comma + 1);
+	return 0;
+}
+
+int block_store_open(const char *spec, struct block_store **ret, struct err *err)
+{
+	struct block_store *store = calloc(1, sizeof(*store));
+	int r;
+
+	if (!store)
+		return -ENOMEM;
+	store->fd = -1;
+	pthread_mutex_init(&store->lock, NULL);
+	r = parse_spec(store, spec, err);
+	if (r == 0)
+		r = open_top(store, err);
+	if (r == 0 && !store->shared)
+		r = enter_private(store, err);
+	if (r < 0) {
+		block_store_free(store);
+		return r;
+	}
+	*ret = store;
+	return 0;
+}
+
+void block_store_free(struct block_store *store)
+{
+	if (!store)
+		return;
+	scope_close(&store->fd);
+	pthread_mutex_destroy(&store->lock);
+	free(store->path);
+	free(store);
+}
+
+/* --- the lock --------------------------------------------------------------------------------- */
+
+static struct block_store *store_lock(struct block_store *store)
+{
+	pthread_mutex_lock(&store->lock);
+	while (flock(store->fd, LOCK_EX) < 0 && errno == EINTR)
+		;
+	return store;
+}
+
+static void store_unlock(struct block_store **store)
+{
+	flock((*store)->fd, LOCK_UN);
+	pthread_mutex_unlock(&(*store)->lock);
+}
+
+#define SCOPE_STORE(store)                                                          \
+	struct block_store *locked __attribute__((cleanup(store_unlock), unused)) = \
+		store_lock(store)
+
+/* --- copies ----------------------------------------------------------------------------------- */
+
+/* A folder in the store, made where it is missing. Returns its descriptor or -errno. */
+static int enter(const struct block_store *store, const char *name)
+{
+	mode_t mode = store->shared ? 02770 : 0700;
+	int fd;
+	bool made = mkdirat(store->fd, name, mode) == 0;
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	fd = openat(store->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (made && fchmod(fd, mode) < 0) {
+		close(fd);
+		return -errno;
+	}
+	return fd;
+}
+
+int block_store_blocks(struct block_store *store, const char *key, uint64_t size,
+		       struct blocks **ret)
+{
+	SCOPE_STORE(store);
+	SCOPE_CLOSE int folder = enter(store, key);
+	int r;
+
+	if (folder < 0)
+		return folder;
+	r = blocks_open(folder, size, store->shared ? 0660 : 0600, ret);
+	/* When it was used last. In a shared folder it may be another's. */
+	if (r == 0)
+		utimensat(store->fd, key, NULL, 0);
+	return r;
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+static bool is_key(const char *name)
+{
+	return strlen(name) == BLOCK_KEY_DIGITS &&
+	       strspn(name, "0123456789abcdef") == BLOCK_KEY_DIGITS;
+}
+
+static DIR *list(int folder, const char *name)
+{
+	SCOPE_CLOSE int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		steal_fd(&fd);
+	return dir;
+}
+
+static void close_list(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+/* Of the files of a copy. */
+static uint64_t used_by(const struct block_store *store, const char *key)
+{
+	static const char *const files[] = {"data", "map"};
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		char path[64];
+		struct stat st;
+
+		snprintf(path, sizeof(path), "%.32s/%s", key, files[i]);
+		if (fstatat(store->fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			used += (uint64_t)st.st_blocks * SECTOR;
+	}
+	return used;
+}
+
+static uint64_t used_by_all(const struct block_store *store)
+{
+	SCOPE(close_list) DIR *dir = list(store->fd, ".");
+	const struct dirent *entry;
+	uint64_t used = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (is_key(entry->d_name))
+			used += used_by(store, entry->d_name);
+	return used;
+}
+
+static uint64_t subtract(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t room_now(const struct block_store *store)
+{
+	struct statvfs fs;
+	uint64_t room;
+
+	if (fstatvfs(store->fd, &fs) < 0)
+		return 0;
+	room = subtract(fs.f_bavail, fs.f_blocks / FREE_PART) * fs.f_frsize;
+	if (store->most) {
+		uint64_t left = subtract(store->most, used_by_all(store));
+
+		room = left < room ? left : room;
+	}
+	return room;
+}
+
+/* The key that a link in names leads to. */
+static bool read_name(int names, const char *name, char key[static BLOCK_KEY_DIGITS + 1])
+{
+	char target[BLOCK_KEY_DIGITS + 8];
+	ssize_t len = readlinkat(names, name, target, sizeof(target) - 1);
+
+	if (len != BLOCK_KEY_DIGITS + 3)
+		return false;
+	target[len] = '\0';
+	memcpy(key, target + 3, BLOCK_KEY_DIGITS + 1);
+	return is_key(key);
+}
+
+static void forget_names(const struct block_store *store, const char *key)
+{
+	SCOPE(close_list) DIR *dir = list(store->fd, NAMES);
+	const struct dirent *entry;
+	char other[BLOCK_KEY_DIGITS + 1];
+
+	while (dir && (entry = readdir(dir)))
+		if (read_name(dirfd(dir), entry->d_name, other) && strcmp(other, key) == 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+}
+
+/* Removes a copy, unless somebody has it open. */
+static bool remove_copy(const struct block_store *store, const char *key)
+{
+	SCOPE_CLOSE int folder = openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SCOPE_CLOSE int data = folder < 0 ? -1 : openat(folder, "data", O_RDONLY | O_CLOEXEC);
+
+	if (data >= 0 && flock(data, LOCK_EX | LOCK_NB) < 0)
+		return false;
+	unlinkat(folder, "data", 0);
+	unlinkat(folder, "map", 0);
+	forget_names(store, key);
+	return unlinkat(store->fd, key, AT_REMOVEDIR) == 0;
+}
+
+struct candidate {
+	char key[BLOCK_KEY_DIGITS + 1];
+	struct timespec opened;
+};
+
+static int compare_ages(const void *a, const void *b)
+{
+	const struct timespec *one = &((const struct candidate *)a)->opened;
+	const struct timespec *other = &((const struct candidate *)b)->opened;
+
+	if (one->tv_sec != other->tv_sec)
+		return one->tv_sec < other->tv_sec ? -1 : 1;
+	return one->tv_nsec < other->tv_nsec ? -1 : one->tv_nsec > other->tv_nsec;
+}
+
+/* The copies, the one opened longest ago first. */
+static size_t list_copies(const struct block_store *store, struct buf *all)
+{
+	SCOPE(close_list) DIR *dir = list(store->fd, ".");
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		struct candidate one;
+		struct stat st;
+
+		if (!is_key(entry->d_name) ||
+		    fstatat(store->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		memcpy(one.key, entry->d_name, sizeof(one.key));
+		one.opened = st.st_mtim;
+		count += buf_add(all, &one, sizeof(one)) == 0;
+	}
+	if (count)
+		qsort(all->data, count, sizeof(struct candidate), compare_ages);
+	return count;
+}
+
+uint64_t block_store_room(struct block_store *store, uint64_t wanted)
+{
+	SCOPE(buf_release) struct buf copies = BUF_INIT;
+	SCOPE_STORE(store);
+	uint64_t room = room_now(store);
+	const struct candidate *next;
+	size_t count;
+
+	if (room >= wanted)
+		return wanted;
+	count = list_copies(store, &copies);
+	next = (const struct candidate *)(const void *)copies.data;
+	for (size_t i = 0; room < wanted && i < count; i++)
+		if (remove_copy(store, next[i].key))
+			room = room_now(store);
+	return room < wanted ? room : wanted;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void hash_of(const char *name, char hash[static BLOCK_KEY_DIGITS + 1])
+{
+	XXH128_hash_t sum = XXH3_128bits(name, strlen(name));
+
+	snprintf(hash, BLOCK_KEY_DIGITS + 1, "%016llx%016llx", (unsigned long long)sum.high64,
+		 (unsigned long long)sum.low64);
+}
+
+/* Where it cannot be remembered, the copy is only not found by its name. */
+void block_store_remember(struct block_store *store, const char *name, const char *key)
+{
+	char hash[BLOCK_KEY_DIGITS + 1], target[BLOCK_KEY_DIGITS + 8], fresh[64];
+	SCOPE_STORE(store);
+	SCOPE_CLOSE int names = enter(store, NAMES);
+
+	hash_of(name, hash);
+	snprintf(target, sizeof(target), "../%s", key);
+	snprintf(fresh, sizeof(fresh), "%s.new", hash);
+	unlinkat(names, fresh, 0);
+	if (symlinkat(target, names, fresh) == 0)
+		renameat(names, fresh, names, hash);
+}
+
+int block_store_find(struct block_store *store, const char *name, struct reader **ret)
+{
+	char hash[BLOCK_KEY_DIGITS + 1], key[BLOCK_KEY_DIGITS + 1];
+	SCOPE_STORE(store);
+	SCOPE_CLOSE int names = enter(store, NAMES);
+	SCOPE_CLOSE int folder = -1;
+
+	hash_of(name, hash);
+	if (!read_name(names, hash, key))
+		return -ENOENT;
+	folder = openat(store->fd, key, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return folder < 0 ? -errno : blocks_open_complete(folder, ret);
+}

@@ -1,0 +1,256 @@
+#include "remote/block_writer.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <stdio.h>
+#include <string.h>
+
+#define THREADS	    2			/* pieces of 110 KB: one writes 320 MB/s to a disk */
+#define WAITS_MOST  (96 * MIB)		/* memory that waiting callers may take in all */
+#define MEMORY_MOST (128 * MIB)		/* and that those may who do not wait */
+#define ROOM	    (4 * MIB)		/* that is asked for at once: several processes may */
+#define FULL_NS	    (10 * CLOCK_SECOND) /* until a cache that may not grow is asked again */
+
+struct block_writer {
+	struct block_store *store;
+	struct blocks *blocks;
+	void (*notice)(const char *line);
+	struct jobs *jobs;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* any of these, all protected by lock: */
+	uint64_t memory;	/* bytes taken and not written */
+	uint64_t waiting;	/* pieces that were put and are not written */
+	uint64_t full_until;	/* nanoseconds */
+	uint64_t left_out;
+	bool failed;
+
+	pthread_mutex_t room_lock; /* protects these; lock may be taken inside it: */
+	uint64_t room;		   /* bytes that may be granted before the store is asked again */
+	uint64_t granted; /* bytes granted and not written: the store cannot see them yet */
+};
+
+int block_writer_new(struct block_store *store, struct blocks *blocks,
+		     void (*notice)(const char *line), struct block_writer **ret)
+{
+	struct block_writer *writer = calloc(1, sizeof(*writer));
+	int r;
+
+	if (!writer)
+		return -ENOMEM;
+	r = jobs_new(THREADS, &writer->jobs);
+	if (r < 0) {
+		free(writer);
+		return r;
+	}
+	writer->store = store;
+	writer->blocks = blocks;
+	writer->notice = notice;
+	pthread_mutex_init(&writer->lock, NULL);
+	pthread_mutex_init(&writer->room_lock, NULL);
+	clock_cond_init(&writer->changed);
+	*ret = writer;
+	return 0;
+}
+
+void block_writer_free(struct block_writer *writer)
+{
+	if (!writer)
+		return;
+	block_writer_rest(writer);
+	jobs_free(writer->jobs);
+	pthread_cond_destroy(&writer->changed);
+	pthread_mutex_destroy(&writer->room_lock);
+	pthread_mutex_destroy(&writer->lock);
+	free(writer);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+/* Called with the lock held. */
+static bool is_off(const struct block_writer *writer)
+{
+	return writer->failed || clock_ns() < writer->full_until;
+}
+
+static bool reserve(struct block_writer *writer, size_t len, bool wait)
+{
+	uint64_t most = wait ? WAITS_MOST : MEMORY_MOST;
+	bool fits;
+
+	SCOPE_LOCK(&writer->lock);
+	/* A piece that is larger than all is written alone. */
+	while (!(fits = writer->memory == 0 || writer->memory + len <= most) && wait &&
+	       !is_off(writer))
+		pthread_cond_wait(&writer->changed, &writer->lock);
+	if (!fits || is_off(writer)) {
+		writer->left_out += len;
+		return false;
+	}
+	writer->memory += len;
+	return true;
+}
+
+static void give_back(struct block_writer *writer, struct block_piece *piece)
+{
+	if (piece->claims)
+		block_claims_drop(piece->claims, piece->offset, piece->offset + piece->taken);
+	SCOPE_LOCK(&writer->lock);
+	writer->memory -= piece->taken;
+	pthread_cond_broadcast(&writer->changed);
+	free(piece->memory);
+	free(piece);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void say_failed(const struct block_writer *writer, int error)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line),
+		 "the disk cache cannot be written to: %s; what is in it is used, and nothing is "
+		 "added",
+		 strerror(-error));
+	if (writer->notice)
+		writer->notice(line);
+}
+
+static bool take_room(struct block_writer *writer, size_t len)
+{
+	uint64_t wanted = len > ROOM ? len : ROOM;
+
+	SCOPE_LOCK(&writer->room_lock);
+	if (writer->room < len) {
+		uint64_t room = block_store_room(writer->store, wanted + writer->granted);
+
+		writer->room = room > writer->granted ? room - writer->granted : 0;
+	}
+	if (writer->room < len)
+		return false;
+	writer->room -= len;
+	writer->granted += len;
+	return true;
+}
+
+static int write_into_room(struct block_writer *writer, const struct block_piece *piece)
+{
+	int r = blocks_write(writer->blocks, piece->memory, piece->len, piece->offset);
+
+	SCOPE_LOCK(&writer->room_lock);
+	writer->granted -= piece->len;
+	return r;
+}
+
+static void note_room(struct block_writer *writer, bool room)
+{
+	SCOPE_LOCK(&writer->lock);
+	writer->full_until = room ? 0 : clock_ns() + FULL_NS;
+}
+
+/* Returns true at the first failure. */
+static bool note_failure(struct block_writer *writer)
+{
+	bool first;
+
+	SCOPE_LOCK(&writer->lock);
+	first = !writer->failed;
+	writer->failed = true;
+	return first;
+}
+
+static bool may_write(struct block_writer *writer)
+{
+	SCOPE_LOCK(&writer->lock);
+	return !is_off(writer);
+}
+
+/* Returns false where a piece that should be in the copy is not. */
+static bool write_piece(struct block_writer *writer, const struct block_piece *piece)
+{
+	bool room;
+	int r;
+
+	if (piece->len == 0)
+		return true;
+	if (!may_write(writer))
+		return false;
+	room = take_room(writer, piece->len);
+	note_room(writer, room);
+	if (!room)
+		return false;
+	r = write_into_room(writer, piece);
+	if (r < 0 && note_failure(writer))
+		say_failed(writer, r);
+	return r == 0;
+}
+
+static void run_piece(struct job *job)
+{
+	struct block_piece *piece = (struct block_piece *)job;
+	struct block_writer *writer = piece->writer;
+
+	bool kept = write_piece(writer, piece);
+
+	pthread_mutex_lock(&writer->lock);
+	writer->left_out += kept ? 0 : piece->len;
+	writer->waiting--;
+	pthread_mutex_unlock(&writer->lock);
+	give_back(writer, piece);
+}
+
+struct block_piece *block_writer_take(struct block_writer *writer, size_t len, uint64_t offset,
+				      bool wait)
+{
+	struct block_piece *piece;
+
+	if (!reserve(writer, len, wait))
+		return NULL;
+	piece = calloc(1, sizeof(*piece));
+	if (!piece) {
+		SCOPE_LOCK(&writer->lock);
+		writer->memory -= len;
+		return NULL;
+	}
+	*piece = (struct block_piece){
+		.job.run = run_piece, .writer = writer, .len = len, .offset = offset, .taken = len};
+	if (posix_memalign(&piece->memory, READER_PAGE,
+			   (len + READER_PAGE - 1) / READER_PAGE * READER_PAGE) != 0) {
+		piece->memory = NULL;
+		give_back(writer, piece);
+		return NULL;
+	}
+	return piece;
+}
+
+void block_writer_put(struct block_writer *writer, struct block_piece *piece)
+{
+	if (piece->len == 0) {
+		give_back(writer, piece);
+		return;
+	}
+	pthread_mutex_lock(&writer->lock);
+	writer->waiting++;
+	pthread_mutex_unlock(&writer->lock);
+	jobs_add(writer->jobs, &piece->job);
+}
+
+void block_writer_drain(struct block_writer *writer)
+{
+	SCOPE_LOCK(&writer->lock);
+	while (writer->waiting)
+		pthread_cond_wait(&writer->changed, &writer->lock);
+}
+
+void block_writer_rest(struct block_writer *writer)
+{
+	jobs_rest(writer->jobs);
+}
+
+void block_writer_stats(struct block_writer *writer, struct block_writer_stats *ret)
+{
+	SCOPE_LOCK(&writer->lock);
+	*ret = (struct block_writer_stats){.left_out = writer->left_out,
+					   .full = clock_ns() < writer->full_until,
+					   .failed = writer->failed};
+}

@@ -1,0 +1,129 @@
+#include "remote/credentials.h"
+#include "base/scope.h"
+#include "remote/answer.h"
+#include "remote/credentials_place.h"
+#include "remote/environment.h"
+#include "remote/secret.h"
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+void credentials_release(struct credentials *credentials)
+{
+	secret_free(credentials->access);
+	secret_free(credentials->secret);
+	secret_free(credentials->token);
+	*credentials = (struct credentials){0};
+}
+
+int credentials_set_expiration(struct credentials *credentials, const char *text)
+{
+	struct tm tm = {0};
+	const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	int hours = 0, minutes = 0;
+	char sign;
+
+	if (!rest)
+		return -EINVAL;
+	if (*rest == '.')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	if (strcmp(rest, "Z") != 0 && sscanf(rest, "%c%2d:%2d", &sign, &hours, &minutes) != 3)
+		return -EINVAL;
+	if (*rest == '-')
+		hours = -hours, minutes = -minutes;
+	credentials->expires = (int64_t)timegm(&tm) - (hours * 60 + minutes) * 60;
+	return 0;
+}
+
+/* One of two names that the member may have. Returns 0 or -errno; one that is missing stays NULL.
+ */
+static int member(const char *text, const char *name, const char *other, char **ret)
+{
+	int r = answer_json(text, name, ret);
+
+	if (r == 1 && other)
+		r = answer_json(text, other, ret);
+	return r < 0 ? r : 0;
+}
+
+int credentials_of_json(const char *text, struct credentials *ret, struct err *err)
+{
+	SCOPE_FREE char *expiration = NULL;
+	int r = member(text, "AccessKeyId", NULL, &ret->access);
+
+	if (r == 0)
+		r = member(text, "SecretAccessKey", NULL, &ret->secret);
+	if (r == 0)
+		r = member(text, "SessionToken", "Token", &ret->token);
+	if (r == 0)
+		r = member(text, "Expiration", NULL, &expiration);
+	if (r == -EINVAL)
+		return err_set(err, r, "the answer is no JSON object of credentials");
+	if (r < 0)
+		return r;
+	if (!ret->access || !ret->secret)
+		return err_set(err, -EINVAL, "the answer has no %s",
+			       ret->access ? "SecretAccessKey" : "AccessKeyId");
+	if (expiration && credentials_set_expiration(ret, expiration) < 0)
+		return err_set(err, -EINVAL, "'%.64s' is not a date to expire at", expiration);
+	return 0;
+}
+
+int credentials_of_environment(const struct credentials_ask *ask, struct credentials *ret,
+			       struct err *err)
+{
+	const char *access = environment_get("AWS_ACCESS_KEY_ID");
+	const char *secret = environment_get("AWS_SECRET_ACCESS_KEY");
+	const char *token = environment_get("AWS_SESSION_TOKEN");
+
+	(void)ask;
+	if (!access && !secret)
+		return err_set(err, 1, "AWS_ACCESS_KEY_ID is not set");
+	if (!access || !secret)
+		return err_set(err, -EINVAL, "%s is set, but %s is not",
+			       access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
+			       access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
+	ret->access = strdup(access);
+	ret->secret = strdup(secret);
+	ret->token = token ? strdup(token) : NULL;
+	return ret->access && ret->secret && !ret->token == !token ? 0 : -ENOMEM;
+}
+
+static const struct place {
+	const char *name;
+	credentials_place_fn *find;
+} credentials_places[] = {
+	{"the environment", credentials_of_environment},
+	{"web identity", credentials_of_web_identity},
+	{"the profile", credentials_of_profile},
+	{"the container", credentials_of_container},
+	{"instance metadata", credentials_of_machine},
+};
+
+int credentials_find(const struct credentials_ask *ask, struct credentials *ret, struct err *err)
+{
+	struct err all = {"no credentials"};
+
+	for (size_t i = 0; i < sizeof(credentials_places) / sizeof(credentials_places[0]); i++) {
+		const struct place *place = &credentials_places[i];
+		SCOPE(credentials_release) struct credentials found = {0};
+		struct err reason = {0};
+		int r;
+
+		if (ask->profile && place->find != credentials_of_profile)
+			continue;
+		r = place->find(ask, &found, &reason);
+		if (r < 0)
+			return err_set(err, r, "%s", err_text(&reason, r));
+		if (r == 0) {
+			if (!found.source[0])
+				snprintf(found.source, sizeof(found.source), "%s", place->name);
+			*ret = found;
+			found = (struct credentials){0};
+			return 0;
+		}
+		err_set(&all, 0, "%s%s%s", all.text, strchr(all.text, ':') ? ", " : ": ",
+			reason.text);
+	}
+	return err_set(err, -ENOKEY, "%s", all.text);
+}

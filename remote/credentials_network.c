@@ -1,0 +1,290 @@
+/* Places that are asked over HTTP. Bodies, tokens and what is made of them are zeroed. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "remote/answer.h"
+#include "remote/credentials_place.h"
+#include "remote/encode.h"
+#include "remote/environment.h"
+#include "remote/secret.h"
+#include <errno.h>
+#include <fcntl.h>
+
+#define TRIES	   2
+#define MACHINE_MS 1000 /* on EC2 it answers within milliseconds, elsewhere nobody does */
+#define OTHERS_MS  10000
+#define TOKEN_MAX  65536
+
+/* Any status is an answer; one that may pass is asked for twice. */
+static int ask_service(const struct credentials_ask *ask, struct fetch request,
+		       unsigned *ret_status, struct buf *ret, struct err *err)
+{
+	int r = -EIO;
+
+	request.settings = ask->settings;
+	for (int i = 0; i < TRIES; i++) {
+		secret_buf_release(ret);
+		r = ask->fetch(&request, ret_status, ret, err);
+		if (r == -ENOMEM || r == -ENOSYS || (r == 0 && *ret_status < 500))
+			break;
+	}
+	return r;
+}
+
+/* Reads a token, without the newline at its end. It becomes part of a header: more lines than one
+ * are refused. */
+static int read_token(const char *path, struct buf *ret, struct err *err)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -errno : buf_reserve(ret, TOKEN_MAX);
+
+	if (n == 0)
+		n = io_read(fd, ret->data, TOKEN_MAX);
+	if (n < 0)
+		return err_set(err, (int)n, "%s: %s", path, strerror((int)-n));
+	while (n > 0 && strchr(" \t\r\n", ret->data[n - 1]))
+		n--;
+	ret->len = (size_t)n;
+	if (n == 0 || n == TOKEN_MAX || memchr(ret->data, '\n', ret->len) ||
+	    memchr(ret->data, '\0', ret->len))
+		return err_set(err, -EINVAL, "%s: this is not a token of one line", path);
+	ret->data[n] = '\0';
+	return 0;
+}
+
+/* --- web identity --------------------------------------------------------------------------- */
+
+static int add_sts_url(const struct credentials_ask *ask, struct buf *ret)
+{
+	const char *url = environment_get("AWS_ENDPOINT_URL_STS");
+
+	if (!url)
+		url = environment_get("AWS_ENDPOINT_URL");
+	if (url)
+		return buf_adds(ret, url);
+	return ask->region ? buf_addf(ret, "https://sts.%s.amazonaws.com%s/", ask->region,
+				      strncmp(ask->region, "cn-", 3) == 0 ? ".cn" : "")
+			   : buf_adds(ret, "https://sts.amazonaws.com/");
+}
+
+static int add_role_body(const char *role, const char *session, const char *token, struct buf *ret)
+{
+	size_t room = 3 * (strlen(role) + strlen(session) + strlen(token)) + 256;
+	int r = buf_reserve(ret, room);
+
+	if (r == 0)
+		r = buf_adds(ret, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=");
+	if (r == 0)
+		r = encode_add(ret, role, "");
+	if (r == 0)
+		r = buf_adds(ret, "&RoleSessionName=");
+	if (r == 0)
+		r = encode_add(ret, session, "");
+	if (r == 0)
+		r = buf_adds(ret, "&WebIdentityToken=");
+	return r < 0 ? r : encode_add(ret, token, "");
+}
+
+static int refused_role(const char *role, unsigned status, const char *body, struct err *err)
+{
+	SCOPE_FREE char *code = NULL;
+	SCOPE_FREE char *message = NULL;
+
+	answer_xml(body, "Code", &code);
+	answer_xml(body, "Message", &message);
+	return err_set(err, -EACCES, "STS gives no keys of the role %.100s: %u %.64s: %.200s", role,
+		       status, code ? code : "", message ? message : "");
+}
+
+static int read_role_answer(const char *body, struct credentials *ret, struct err *err)
+{
+	SCOPE_FREE char *expiration = NULL;
+	int r = answer_xml(body, "AccessKeyId", &ret->access);
+
+	if (r == 0)
+		r = answer_xml(body, "SecretAccessKey", &ret->secret);
+	if (r == 0)
+		r = answer_xml(body, "SessionToken", &ret->token);
+	if (r == 0)
+		r = answer_xml(body, "Expiration", &expiration);
+	if (r == 0)
+		r = credentials_set_expiration(ret, expiration);
+	if (r == 1 || r == -EINVAL)
+		r = err_set(err, -EINVAL, "the answer of STS has no credentials");
+	return r;
+}
+
+int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,
+			const char *session, struct credentials *ret, struct err *err)
+{
+	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
+	SCOPE(secret_buf_release) struct buf form = BUF_INIT;
+	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded",
+					      NULL};
+	unsigned status;
+	int r = read_token(token_file, &token, err);
+
+	if (r == 0)
+		r = add_role_body(role, session ? session : "foldfs", token.data, &form);
+	if (r == 0)
+		r = add_sts_url(ask, &url);
+	if (r == 0)
+		r = ask_service(ask,
+				(struct fetch){.method = "POST",
+					       .url = url.data,
+					       .headers = headers,
+					       .body = form.data,
+					       .timeout_ms = OTHERS_MS},
+				&status, &answer, err);
+	if (r < 0)
+		return r;
+	return status == 200 ? read_role_answer(answer.data, ret, err)
+			     : refused_role(role, status, answer.data, err);
+}
+
+int credentials_of_web_identity(const struct credentials_ask *ask, struct credentials *ret,
+				struct err *err)
+{
+	const char *file = environment_get("AWS_WEB_IDENTITY_TOKEN_FILE");
+	const char *role = environment_get("AWS_ROLE_ARN");
+
+	if (!file)
+		return err_set(err, 1, "AWS_WEB_IDENTITY_TOKEN_FILE is not set");
+	if (!role)
+		return err_set(err, -EINVAL,
+			       "AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not");
+	return credentials_of_role(ask, file, role, environment_get("AWS_ROLE_SESSION_NAME"), ret,
+				   err);
+}
+
+/* --- container ------------------------------------------------------------------------------ */
+
+/* Tokens go over http to this machine and to the services of ECS and EKS only. */
+static bool may_ask(const char *url)
+{
+	static const char *const hosts[] = {"http://localhost",	     "http://127.0.0.1",
+					    "http://[::1]",	     "http://169.254.170.2",
+					    "http://169.254.170.23", "http://[fd00:ec2::23]"};
+
+	if (strncmp(url, "https://", 8) == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		size_t len = strlen(hosts[i]);
+
+		if (strncmp(url, hosts[i], len) == 0 && strchr(":/", url[len]))
+			return true;
+	}
+	return false;
+}
+
+/* Appends the header Authorization, if there is to be one. */
+static int add_container_token(struct buf *ret, struct err *err)
+{
+	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
+	const char *file = environment_get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+	const char *text = environment_get("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+	int r = file ? read_token(file, &token, err) : 0;
+
+	if (r < 0 || (!file && !text))
+		return r;
+	if (!file && strpbrk(text, "\r\n"))
+		return err_set(err, -EINVAL,
+			       "AWS_CONTAINER_AUTHORIZATION_TOKEN has more than one line");
+	return buf_addf(ret, "Authorization: %s", file ? token.data : text);
+}
+
+int credentials_of_container(const struct credentials_ask *ask, struct credentials *ret,
+			     struct err *err)
+{
+	const char *relative = environment_get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+	const char *full = environment_get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+	SCOPE(secret_buf_release) struct buf authorization = BUF_INIT;
+	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	const char *headers[2] = {0};
+	unsigned status;
+	int r;
+
+	if (!relative && !full)
+		return err_set(err, 1, "AWS_CONTAINER_CREDENTIALS_* are not set");
+	r = buf_addf(&url, "%s%s", relative ? "http://169.254.170.2" : "",
+		     relative ? relative : full);
+	if (r == 0 && !may_ask(url.data))
+		return err_set(err, -EINVAL,
+			       "AWS_CONTAINER_CREDENTIALS_*: no token is sent to %.200s without "
+			       "https",
+			       url.data);
+	if (r == 0)
+		r = add_container_token(&authorization, err);
+	headers[0] = authorization.data;
+	if (r == 0)
+		r = ask_service(ask,
+				(struct fetch){.method = "GET",
+					       .url = url.data,
+					       .headers = headers,
+					       .timeout_ms = OTHERS_MS,
+					       .direct = true},
+				&status, &answer, err);
+	if (r == 0 && status != 200)
+		r = err_set(err, -EACCES, "%.200s: %u instead of credentials", url.data, status);
+	return r < 0 ? r : credentials_of_json(answer.data, ret, err);
+}
+
+/* --- machine -------------------------------------------------------------------------------- */
+
+/* Appends the body of an answer 200. Any other answer: there are no credentials here. */
+static int ask_machine(const struct credentials_ask *ask, const char *method, const char *path,
+		       const char *header, struct buf *ret, struct err *err)
+{
+	const char *base = environment_get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+	const char *const headers[] = {header, NULL};
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	size_t len;
+	unsigned status;
+	int r;
+
+	base = base ? base : "http://169.254.169.254";
+	len = strlen(base);
+	if (buf_addf(&url, "%.*s/latest/%s", (int)(len - (base[len - 1] == '/')), base, path) < 0)
+		return -ENOMEM;
+	r = ask_service(ask,
+			(struct fetch){.method = method,
+				       .url = url.data,
+				       .headers = headers,
+				       .timeout_ms = MACHINE_MS,
+				       .direct = true},
+			&status, ret, NULL);
+	if (r == -ENOMEM || r == -ENOSYS)
+		return r;
+	if (r < 0)
+		return err_set(err, 1, "no metadata service at %s", base);
+	return status == 200 ? 0 : err_set(err, 1, "%s has no role: %u", base, status);
+}
+
+int credentials_of_machine(const struct credentials_ask *ask, struct credentials *ret,
+			   struct err *err)
+{
+	static const char roles[] = "meta-data/iam/security-credentials/";
+	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
+	SCOPE(secret_buf_release) struct buf header = BUF_INIT;
+	SCOPE(secret_buf_release) struct buf answer = BUF_INIT;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r;
+
+	if (environment_is_true("AWS_EC2_METADATA_DISABLED"))
+		return err_set(err, 1, "AWS_EC2_METADATA_DISABLED is true");
+	r = ask_machine(ask, "PUT", "api/token", "X-aws-ec2-metadata-token-ttl-seconds: 21600",
+			&token, err);
+	if (r == 0)
+		r = buf_addf(&header, "X-aws-ec2-metadata-token: %.*s",
+			     (int)strcspn(token.data, "\r\n"), token.data);
+	if (r == 0)
+		r = ask_machine(ask, "GET", roles, header.data, &answer, err);
+	if (r == 0)
+		r = buf_addf(&path, "%s%.*s", roles, (int)strcspn(answer.data, "\r\n"),
+			     answer.data);
+	if (r == 0)
+		r = ask_machine(ask, "GET", path.data, header.data, &answer, err);
+	return r ? r : credentials_of_json(answer.data, ret, err);
+}

@@ -1,0 +1,37 @@
+/* libcurl, loaded when the first URL is opened: whoever reads local packs need not have it, nor
+ * wait for it.
+ *
+ * Where its headers were missing when foldfs was built, REMOTE_CURL is 0, and http_new() and
+ * fetch() say so. */
+#ifndef REMOTE_CURL_H
+#define REMOTE_CURL_H
+
+#if !defined(REMOTE_CURL) && __has_include(<curl/curl.h>)
+#define REMOTE_CURL 1
+#elif !defined(REMOTE_CURL)
+#define REMOTE_CURL 0
+#endif
+
+#if REMOTE_CURL
+#include "base/err.h"
+#include <curl/curl.h>
+
+#define CURL_FUNCTIONS(f)                                                                        \
+	f(global_init) f(easy_init) f(easy_cleanup) f(easy_reset) f(easy_setopt) f(easy_perform) \
+		f(easy_getinfo) f(easy_strerror) f(slist_append) f(slist_free_all) f(multi_init) \
+			f(multi_cleanup) f(multi_setopt) f(multi_add_handle)                     \
+				f(multi_remove_handle) f(multi_socket_action) f(multi_info_read)
+
+#define CURL_MEMBER(name) __typeof__(curl_##name) *name;
+
+/* easy_setopt is curl_easy_setopt(), and so on. */
+struct curl {
+	CURL_FUNCTIONS(CURL_MEMBER)
+};
+
+/* It stays loaded as long as the process lives. Returns 0 or -ENOSYS. */
+int curl_load(struct curl *ret, struct err *err);
+
+#endif
+
+#endif

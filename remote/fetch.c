@@ -1,0 +1,113 @@
+#include "remote/curl.h"
+
+#if REMOTE_CURL
+
+#include "base/scope.h"
+#include "remote/fetch.h"
+#include "remote/secret.h"
+#include <errno.h>
+
+struct fetching {
+	struct curl curl;
+	CURL *easy;
+	struct curl_slist *headers;
+	struct buf body;
+	int error; /* of the body */
+	char reason[CURL_ERROR_SIZE];
+};
+
+static void fetching_release(struct fetching *fetching)
+{
+	if (fetching->easy)
+		fetching->curl.easy_cleanup(fetching->easy);
+	if (fetching->headers)
+		fetching->curl.slist_free_all(fetching->headers);
+	secret_buf_release(&fetching->body);
+}
+
+static size_t keep_body(char *data, size_t size, size_t count, void *context)
+{
+	struct fetching *fetching = context;
+
+	(void)size; /* 1 */
+	if (fetching->body.len + count > FETCH_BYTES)
+		fetching->error = -EMSGSIZE;
+	else
+		fetching->error = buf_add(&fetching->body, data, count);
+	return fetching->error ? 0 : count;
+}
+
+static int add_headers(struct fetching *fetching, const char *const *lines)
+{
+	for (; lines && *lines; lines++) {
+		struct curl_slist *more = fetching->curl.slist_append(fetching->headers, *lines);
+
+		if (!more)
+			return -ENOMEM;
+		fetching->headers = more;
+	}
+	return 0;
+}
+
+static void set_up(struct fetching *fetching, const struct fetch *request)
+{
+	__typeof__(fetching->curl.easy_setopt) set = fetching->curl.easy_setopt;
+	const char *ca_file = remote_ca_file(request->settings);
+	CURL *easy = fetching->easy;
+
+	set(easy, CURLOPT_URL, request->url);
+	set(easy, CURLOPT_CUSTOMREQUEST, request->method);
+	set(easy, CURLOPT_NOSIGNAL, 1L);
+	set(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+	set(easy, CURLOPT_HTTPHEADER, fetching->headers);
+	set(easy, CURLOPT_WRITEFUNCTION, keep_body);
+	set(easy, CURLOPT_WRITEDATA, fetching);
+	set(easy, CURLOPT_ERRORBUFFER, fetching->reason);
+	if (request->body)
+		set(easy, CURLOPT_POSTFIELDS, request->body);
+	if (request->direct)
+		set(easy, CURLOPT_NOPROXY, "*");
+	if (ca_file)
+		set(easy, CURLOPT_CAINFO, ca_file);
+}
+
+static int fail_fetch(const struct fetching *fetching, CURLcode code, struct err *err)
+{
+	const char *reason =
+		fetching->reason[0] ? fetching->reason : fetching->curl.easy_strerror(code);
+
+	if (fetching->error == -EMSGSIZE)
+		return err_set(err, -EMSGSIZE, "the answer is too long");
+	if (fetching->error || code == CURLE_OUT_OF_MEMORY)
+		return -ENOMEM;
+	return err_set(err, code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO, "%s", reason);
+}
+
+int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err)
+{
+	struct fetching fetching SCOPE(fetching_release) = {0};
+	long status = 0;
+	CURLcode code;
+	int r = curl_load(&fetching.curl, err);
+
+	if (r < 0)
+		return r;
+	fetching.easy = fetching.curl.easy_init();
+	/* All of it at once: growing would leave copies of secrets behind. */
+	if (!fetching.easy || add_headers(&fetching, request->headers) < 0 ||
+	    buf_reserve(&fetching.body, FETCH_BYTES + 1) < 0)
+		return -ENOMEM;
+	set_up(&fetching, request);
+	code = fetching.curl.easy_perform(fetching.easy);
+	if (code == CURLE_OK && buf_adds(&fetching.body, "") < 0)
+		return -ENOMEM;
+	if (code != CURLE_OK)
+		return fail_fetch(&fetching, code, err);
+	fetching.curl.easy_getinfo(fetching.easy, CURLINFO_RESPONSE_CODE, &status);
+	*ret_status = (unsigned)status;
+	*ret_body = fetching.body;
+	fetching.body = BUF_INIT;
+	return 0;
+}
+
+#endif

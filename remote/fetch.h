@@ -1,0 +1,26 @@
+/* One short HTTP request, waited for: what credentials are asked from. */
+#ifndef REMOTE_FETCH_H
+#define REMOTE_FETCH_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "remote/settings.h"
+
+#define FETCH_BYTES 65536 /* a longer body is an error */
+
+struct fetch {
+	const char *method; /* "GET", "PUT", "POST" */
+	const char *url;
+	const char *const *headers; /* lines "Name: value", NULL-ended; NULL: none */
+	const char *body;	    /* NULL: none */
+	unsigned timeout_ms;	    /* for all of it */
+	bool direct;		    /* past any proxy: metadata services */
+	const struct remote_settings *settings;
+};
+
+/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT, or
+ * -EIO: not reached. The body ends with a NUL that len does not count, and replaces what
+ * ret_body had; the caller releases it: secret_buf_release(). */
+int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);
+
+#endif

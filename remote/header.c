@@ -1,0 +1,110 @@
+#include "remote/header.h"
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* The value in a line of `len` bytes, if it has this name. */
+static bool value_in(const char *line, size_t len, const char *name, const char **ret,
+		     size_t *ret_len)
+{
+	size_t name_len = strlen(name);
+
+	if (len <= name_len || strncasecmp(line, name, name_len) != 0 || line[name_len] != ':')
+		return false;
+	line += name_len + 1;
+	len -= name_len + 1;
+	while (len > 0 && is_blank(line[0])) {
+		line++;
+		len--;
+	}
+	while (len > 0 && is_blank(line[len - 1]))
+		len--;
+	*ret = line;
+	*ret_len = len;
+	return true;
+}
+
+bool header_find(const char *headers, const char *name, char *buf, size_t size)
+{
+	const char *value = NULL;
+	size_t len = 0;
+
+	while (*headers) {
+		size_t line = strcspn(headers, "\n");
+
+		value_in(headers, line, name, &value, &len);
+		headers += line + (headers[line] == '\n');
+	}
+	if (!value || len >= size)
+		return false;
+	memcpy(buf, value, len);
+	buf[len] = '\0';
+	return true;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+/* Digits, and what follows them. Nothing an off_t cannot hold. */
+static bool take_number(const char **text, uint64_t *ret)
+{
+	uint64_t number = 0;
+
+	if (!isdigit((unsigned char)**text))
+		return false;
+	for (; isdigit((unsigned char)**text); ++*text) {
+		if (number > INT64_MAX / 10 - 1)
+			return false;
+		number = number * 10 + (uint64_t)(**text - '0');
+	}
+	*ret = number;
+	return true;
+}
+
+static bool take_char(const char **text, char c)
+{
+	if (**text != c)
+		return false;
+	++*text;
+	return true;
+}
+
+bool content_range_parse(const char *value, struct content_range *ret)
+{
+	struct content_range range = {0};
+
+	if (strncasecmp(value, "bytes ", 6) != 0)
+		return false;
+	value += 6;
+	range.none = take_char(&value, '*');
+	if (!range.none && !(take_number(&value, &range.first) && take_char(&value, '-') &&
+			     take_number(&value, &range.last)))
+		return false;
+	if (!take_char(&value, '/') || !take_number(&value, &range.total) || *value)
+		return false;
+	if (!range.none && (range.last < range.first || range.last >= range.total))
+		return false;
+	*ret = range;
+	return true;
+}
+
+uint64_t retry_after_parse(const char *value, int64_t now)
+{
+	struct tm tm = {0};
+	uint64_t seconds;
+	int64_t then;
+
+	if (take_number(&value, &seconds))
+		return *value ? 0 : seconds;
+	if (!strptime(value, "%a, %d %b %Y %H:%M:%S GMT", &tm))
+		return 0;
+	then = timegm(&tm);
+	return then > now ? (uint64_t)(then - now) : 0;
+}

@@ -1,0 +1,256 @@
+#include "remote/http_slot.h"
+
+#if REMOTE_CURL
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER	      (128L << 10) /* of one connection */
+#define IDLE_SECONDS  15L	   /* servers of S3 hang up after some 20 */
+#define CONNECT_MS    5000L
+#define STALL_SECONDS 10L /* with less than STALL_RATE bytes/s */
+#define STALL_RATE    1024L
+
+/* --- an answer -------------------------------------------------------------------------------- */
+
+static size_t take_header(char *data, size_t size, size_t count, void *context)
+{
+	struct http_slot *slot = context;
+
+	(void)size; /* 1 */
+	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
+		slot->headers_len = 0; /* the one before was 100 Continue */
+	if (slot->headers_len + count < HTTP_HEADERS) {
+		memcpy(slot->headers_text + slot->headers_len, data, count);
+		slot->headers_len += count;
+	}
+	slot->headers_text[slot->headers_len] = '\0';
+	return count;
+}
+
+static unsigned status_of(const struct http_slot *slot)
+{
+	long status = 0;
+
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &status);
+	return (unsigned)status;
+}
+
+/* The beginning of a body that nobody waits for says why. The rest is not read if the answer should
+ * have been another: it may be the whole object. */
+static size_t keep_text(struct http_slot *slot, const char *data, size_t len)
+{
+	size_t room = OBJECT_BODY - slot->body_len;
+	size_t taken = len < room ? len : room;
+
+	memcpy(slot->body + slot->body_len, data, taken);
+	slot->body_len += taken;
+	slot->cut_off = slot->body_len == OBJECT_BODY || status_of(slot) < 300;
+	return slot->cut_off ? 0 : len;
+}
+
+/* Returns less than len where the memory ends. */
+static size_t scatter(struct http_slot *slot, const char *data, size_t len)
+{
+	struct http_transfer *transfer = slot->transfer;
+	size_t done = 0;
+
+	while (done < len && slot->piece < transfer->count) {
+		const struct iovec *iov = &transfer->iov[slot->piece];
+		size_t room = iov->iov_len - slot->within;
+		size_t some = len - done < room ? len - done : room;
+
+		memcpy((char *)iov->iov_base + slot->within, data + done, some);
+		done += some;
+		slot->within += some;
+		if (slot->within == iov->iov_len) {
+			slot->piece++;
+			slot->within = 0;
+		}
+	}
+	transfer->got += done;
+	return done;
+}
+
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+	struct http_slot *slot = context;
+	struct http_transfer *transfer = slot->transfer;
+
+	(void)size; /* 1 */
+	if (!slot->decided)
+		slot->accepted =
+			transfer->ops->accept(transfer, status_of(slot), slot->headers_text);
+	slot->decided = true;
+	atomic_fetch_add_explicit(slot->received, count, memory_order_relaxed);
+	return slot->accepted ? scatter(slot, data, count) : keep_text(slot, data, count);
+}
+
+static enum http_end end_of(const struct http_slot *slot, CURLcode code)
+{
+	switch (code) {
+	case CURLE_OK:
+		return HTTP_ANSWERED;
+	case CURLE_WRITE_ERROR:
+		return slot->cut_off ? HTTP_ANSWERED : HTTP_TOO_LONG;
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return HTTP_NO_NAME;
+	case CURLE_COULDNT_CONNECT:
+		return HTTP_NO_CONNECTION;
+	case CURLE_SSL_CONNECT_ERROR:
+		return HTTP_NO_TLS;
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_ISSUER_ERROR:
+		return HTTP_UNTRUSTED;
+	case CURLE_OPERATION_TIMEDOUT:
+		return HTTP_STALLED;
+	case CURLE_PARTIAL_FILE:
+		return HTTP_CUT;
+	case CURLE_URL_MALFORMAT:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+		return HTTP_IMPOSSIBLE;
+	case CURLE_OUT_OF_MEMORY:
+		return HTTP_NO_MEMORY;
+	default:
+		return HTTP_BROKEN;
+	}
+}
+
+void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcome *ret)
+{
+	struct http_outcome outcome = {.end = end_of(slot, code), .reason = slot->reason};
+	char *redirect = NULL;
+	curl_off_t first = 0;
+
+	slot->body[slot->body_len] = '\0';
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_REDIRECT_URL, &redirect);
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_STARTTRANSFER_TIME_T, &first);
+	outcome.redirect = redirect;
+	outcome.first_byte_us = (uint64_t)first;
+	outcome.answer = (struct object_answer){.status = status_of(slot),
+						.headers = slot->headers_text,
+						.body = slot->body,
+						.len = slot->body_len};
+	if (code != CURLE_OK && !slot->reason[0])
+		outcome.reason = slot->curl->easy_strerror(code);
+	*ret = outcome;
+}
+
+/* --- handles ---------------------------------------------------------------------------------- */
+
+static void set_up(struct http_slot *slot, const struct remote_settings *settings)
+{
+	__typeof__(slot->curl->easy_setopt) set = slot->curl->easy_setopt;
+	const char *ca_file = remote_ca_file(settings);
+	CURL *easy = slot->easy;
+
+	set(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	set(easy, CURLOPT_NOSIGNAL, 1L);
+	set(easy, CURLOPT_PATH_AS_IS, 1L); /* a key of S3 may have dots for folders */
+	set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	set(easy, CURLOPT_BUFFERSIZE, BUFFER);
+	set(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
+	set(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	set(easy, CURLOPT_MAXAGE_CONN, IDLE_SECONDS);
+	set(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
+	set(easy, CURLOPT_LOW_SPEED_LIMIT, STALL_RATE);
+	set(easy, CURLOPT_LOW_SPEED_TIME, STALL_SECONDS);
+	set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	set(easy, CURLOPT_USERAGENT, "foldfs/" FOLDFS_VERSION);
+	set(easy, CURLOPT_HEADERFUNCTION, take_header);
+	set(easy, CURLOPT_HEADERDATA, slot);
+	set(easy, CURLOPT_WRITEFUNCTION, take_body);
+	set(easy, CURLOPT_WRITEDATA, slot);
+	set(easy, CURLOPT_ERRORBUFFER, slot->reason);
+	set(easy, CURLOPT_PRIVATE, slot);
+	if (ca_file)
+		set(easy, CURLOPT_CAINFO, ca_file);
+}
+
+struct http_slot *http_slot_new(const struct curl *curl, const struct remote_settings *settings,
+				_Atomic uint64_t *received)
+{
+	struct http_slot *slot = calloc(1, sizeof(*slot));
+
+	if (!slot)
+		return NULL;
+	slot->curl = curl;
+	slot->received = received;
+	slot->easy = curl->easy_init();
+	if (!slot->easy) {
+		free(slot);
+		return NULL;
+	}
+	set_up(slot, settings);
+	return slot;
+}
+
+void http_slot_free(struct http_slot *slot)
+{
+	slot->curl->easy_cleanup(slot->easy);
+	slot->curl->slist_free_all(slot->headers);
+	free(slot);
+}
+
+/* The handle keeps what was set: its headers point to nothing until the next request. */
+void http_slot_clear(struct http_slot *slot)
+{
+	slot->curl->easy_setopt(slot->easy, CURLOPT_HTTPHEADER, NULL);
+	slot->curl->slist_free_all(slot->headers);
+	slot->headers = NULL;
+	slot->transfer = NULL;
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static int add_header(void *context, const char *line)
+{
+	struct http_slot *slot = context;
+	struct curl_slist *more = slot->curl->slist_append(slot->headers, line);
+
+	if (!more)
+		return -ENOMEM;
+	slot->headers = more;
+	return 0;
+}
+
+/* Forgets the last answer, and finds where the body goes on. */
+static void reset(struct http_slot *slot, uint64_t got)
+{
+	const struct http_transfer *transfer = slot->transfer;
+
+	slot->decided = slot->accepted = slot->cut_off = false;
+	slot->headers_len = slot->body_len = 0;
+	slot->headers_text[0] = slot->reason[0] = '\0';
+	slot->piece = 0;
+	while (slot->piece < transfer->count && got >= transfer->iov[slot->piece].iov_len)
+		got -= transfer->iov[slot->piece++].iov_len;
+	slot->within = (size_t)got;
+}
+
+int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi)
+{
+	__typeof__(slot->curl->easy_setopt) set = slot->curl->easy_setopt;
+	struct http_message message = {.add = add_header, .context = slot};
+	int r = transfer->ops->prepare(transfer, &message);
+
+	if (r < 0)
+		return r;
+	slot->transfer = transfer;
+	reset(slot, transfer->got);
+	if (add_header(slot, "Accept-Encoding: identity") < 0 ||
+	    set(slot->easy, CURLOPT_URL, message.url) != CURLE_OK ||
+	    set(slot->easy, CURLOPT_RANGE, message.range) != CURLE_OK)
+		return -ENOMEM;
+	set(slot->easy, CURLOPT_NETRC,
+	    (long)(message.netrc ? CURL_NETRC_OPTIONAL : CURL_NETRC_IGNORED));
+	set(slot->easy, CURLOPT_HTTPHEADER, slot->headers);
+	return slot->curl->multi_add_handle(multi, slot->easy) == CURLM_OK ? 0 : -ENOMEM;
+}
+
+#endif

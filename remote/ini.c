@@ -1,0 +1,154 @@
+#include "remote/ini.h"
+#include "base/io.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "remote/secret.h"
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define FILE_MAX MIB
+
+/* All point into the text. */
+struct ini_entry {
+	const char *section;
+	const char *parent; /* of an indented name; NULL: it stands alone */
+	const char *name;   /* NULL: the section itself */
+	const char *value;
+};
+
+struct ini {
+	struct buf text;    /* NUL-ended */
+	struct buf entries; /* struct ini_entry */
+};
+
+static char *trimmed(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+static void cut_comment(char *text)
+{
+	for (char *c = text; *c; c++) {
+		if ((*c == '#' || *c == ';') && (c == text || isspace((unsigned char)c[-1]))) {
+			*c = '\0';
+			return;
+		}
+	}
+}
+
+/* Reads one line; `at` is what the line before it left: its section, and the name that indented
+ * lines belong to. */
+static int parse_line(struct ini *ini, char *line, struct ini_entry *at)
+{
+	bool indented = isspace((unsigned char)*line);
+	char *equals, *end;
+
+	cut_comment(line);
+	line = trimmed(line);
+	end = line + strlen(line);
+	if (*line == '[' && end[-1] == ']') {
+		end[-1] = '\0';
+		*at = (struct ini_entry){.section = trimmed(line + 1), .value = ""};
+		return buf_add(&ini->entries, at, sizeof(*at));
+	}
+	equals = strchr(line, '=');
+	if (!equals || !at->section)
+		return 0;
+	*equals = '\0';
+	if (!indented)
+		at->parent = NULL;
+	at->name = trimmed(line);
+	at->value = trimmed(equals + 1);
+	if (buf_add(&ini->entries, at, sizeof(*at)) < 0)
+		return -ENOMEM;
+	if (!indented)
+		at->parent = at->name;
+	return 0;
+}
+
+static int parse(struct ini *ini)
+{
+	struct ini_entry at = {0};
+	char *line, *rest = ini->text.data;
+	int r = 0;
+
+	while (r == 0 && (line = strsep(&rest, "\n")))
+		r = parse_line(ini, line, &at);
+	return r;
+}
+
+static int load(const char *path, struct buf *text)
+{
+	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR ? buf_adds(text, "") : -errno;
+	if (buf_reserve(text, FILE_MAX + 1) < 0)
+		return -ENOMEM;
+	n = io_read(fd, text->data, FILE_MAX + 1);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n > FILE_MAX)
+		return -EFBIG;
+	text->len = (size_t)n;
+	text->data[n] = '\0';
+	return 0;
+}
+
+int ini_open(const char *path, struct ini **ret, struct err *err)
+{
+	struct ini *ini = calloc(1, sizeof(*ini));
+	int r = ini ? load(path, &ini->text) : -ENOMEM;
+
+	if (r == 0)
+		r = parse(ini);
+	if (r < 0) {
+		ini_free(ini);
+		return err_set(err, r, "%s: %s", path, strerror(-r));
+	}
+	*ret = ini;
+	return 0;
+}
+
+void ini_free(struct ini *ini)
+{
+	if (!ini)
+		return;
+	secret_buf_release(&ini->text);
+	buf_release(&ini->entries);
+	free(ini);
+}
+
+static bool named(const struct ini_entry *entry, const char *name)
+{
+	size_t len = entry->parent ? strlen(entry->parent) : 0;
+
+	if (!name || !entry->name)
+		return name == entry->name;
+	if (!entry->parent)
+		return strcmp(entry->name, name) == 0;
+	return strncmp(name, entry->parent, len) == 0 && name[len] == '.' &&
+	       strcmp(name + len + 1, entry->name) == 0;
+}
+
+const char *ini_get(const struct ini *ini, const char *section, const char *name)
+{
+	const struct ini_entry *entries = (const struct ini_entry *)ini->entries.data;
+	const char *value = NULL;
+
+	for (size_t i = 0; i < ini->entries.len / sizeof(*entries); i++)
+		if (strcmp(entries[i].section, section) == 0 && named(&entries[i], name))
+			value = entries[i].value;
+	return value;
+}

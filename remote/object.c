@@ -1,0 +1,592 @@
+#include "remote/object.h"
+#include "base/clock.h"
+#include "base/histogram.h"
+#include "base/scope.h"
+#include "remote/object_refresh.h"
+#include "remote/retry.h"
+#include "remote/url.h"
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+#define OUTAGE_NS (2 * CLOCK_SECOND) /* without any success, before the user is told */
+#define HOPS	  5		     /* redirects of one request */
+#define TAG	  512		     /* bytes of an ETag, or a date */
+#define HEADER	  (TAG + 64)
+#define RANGE	  64
+
+struct object {
+	char *shown;
+	struct object_auth *auth;
+	const struct remote_settings *settings;
+	struct http *http;
+	struct object_refresh refresh;
+	struct histogram first_byte; /* us */
+	atomic_bool stale, cancelled;
+	_Atomic uint64_t size; /* UINT64_MAX: not known yet */
+
+	pthread_mutex_t lock;
+	struct err why; /* protected by lock */
+
+	/* Of the thread of transfers alone. */
+	char etag[TAG], modified[TAG];
+	char *redirect;		/* where the object's URL led to; NULL: nowhere */
+	uint64_t failing_since; /* no success since then, ns; 0: no failure */
+	bool said;		/* the user knows */
+	uint64_t random;
+};
+
+/* One range on its way. */
+struct object_read {
+	struct http_transfer transfer; /* first */
+	struct object *object;
+	struct object_range range;
+	object_done_fn *done;
+	void *arg;
+
+	bool redirected; /* this attempt */
+	int error;	 /* of the answer that came; 0: it is what was asked for */
+	struct err why;
+	uint64_t expected; /* bytes in all, once an answer has said so; 0: not yet */
+	uint64_t failed;   /* when it first failed, ns; 0: it has not */
+	uint64_t got;	   /* at the attempt before */
+	unsigned tries;	   /* since something came */
+	unsigned brief, hops, refusals;
+	char text[RANGE];
+};
+
+static struct object_read *read_of(struct http_transfer *transfer)
+{
+	return (struct object_read *)transfer;
+}
+
+static bool is_open(const struct object *object)
+{
+	return atomic_load(&object->size) != UINT64_MAX;
+}
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static int add_line(const struct http_message *message, const char *name, const char *value)
+{
+	char line[HEADER];
+
+	snprintf(line, sizeof(line), "%s: %s", name, value);
+	return message->add(message->context, line);
+}
+
+static int add_condition(const struct object *object, const struct http_message *message)
+{
+	if (retry_etag_is_strong(object->etag))
+		return add_line(message, "If-Match", object->etag);
+	if (object->modified[0])
+		return add_line(message, "If-Unmodified-Since", object->modified);
+	return 0;
+}
+
+/* Secrets are for the server that they were meant for. */
+static int sign(struct object_read *read, const struct http_message *message, const char *home)
+{
+	struct object_auth *auth = read->object->auth;
+	struct url url SCOPE(url_release) = {0};
+	struct url first SCOPE(url_release) = {0};
+	struct object_request request = {.method = "GET"};
+	int r = url_parse(message->url, &url);
+
+	if (r == 0)
+		r = url_parse(home, &first);
+	if (r < 0 || !url_same_server(&url, &first))
+		return r;
+	request.host = url.host;
+	request.path = url.path;
+	request.query = url.query;
+	return auth->ops->sign(auth, &request, message->add, message->context, &read->why);
+}
+
+static void write_range(struct object_read *read)
+{
+	const struct object_range *range = &read->range;
+
+	if (range->suffix)
+		snprintf(read->text, RANGE, "-%" PRIu64, range->len);
+	else
+		snprintf(read->text, RANGE, "%" PRIu64 "-%" PRIu64,
+			 range->first + read->transfer.got, range->first + range->len - 1);
+}
+
+static int read_prepare(struct http_transfer *transfer, struct http_message *ret)
+{
+	struct object_read *read = read_of(transfer);
+	struct object *object = read->object;
+	const char *home;
+	int r;
+
+	read->error = 0;
+	read->why = (struct err){0};
+	if (atomic_load(&object->stale))
+		return -ESTALE;
+	r = object_refresh_look(&object->refresh, &read->why);
+	if (r == -EAGAIN)
+		return r;
+	home = object->auth->ops->url(object->auth);
+	read->redirected = object->redirect;
+	ret->url = object->redirect ? object->redirect : home;
+	ret->netrc = object->auth->netrc;
+	if (read->range.suffix)
+		transfer->got = 0;
+	write_range(read);
+	ret->range = read->text;
+	if (r == 0)
+		r = add_condition(object, ret);
+	if (r == 0)
+		r = sign(read, ret, home);
+	read->error = r;
+	return r;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* The first range that arrives says which object it is. */
+static void identify(struct object *object, const char *headers, uint64_t size)
+{
+	if (is_open(object))
+		return;
+	header_find(headers, "ETag", object->etag, TAG);
+	header_find(headers, "Last-Modified", object->modified, TAG);
+	atomic_store(&object->size, size);
+}
+
+static bool read_accept(struct http_transfer *transfer, unsigned status, const char *headers)
+{
+	struct object_read *read = read_of(transfer);
+	struct object *object = read->object;
+	struct content_range range;
+	const struct retry_range asked = {.first = read->range.first + transfer->got,
+					  .len = read->range.len - transfer->got,
+					  .suffix = read->range.suffix,
+					  .total = atomic_load(&object->size),
+					  .etag = object->etag,
+					  .modified = object->modified};
+
+	if (status != 206)
+		return false;
+	read->error = retry_check_range(headers, &asked, &range, &read->why);
+	if (read->error < 0)
+		return false;
+	identify(object, headers, range.total);
+	read->expected = transfer->got + range.last - range.first + 1;
+	return true;
+}
+
+static const struct retry_rule wrong_range = {RETRY_BRIEFLY, false, -EPROTO, "a wrong range"};
+static const struct retry_rule cut = {RETRY_AGAIN, false, -EIO, "the answer was cut"};
+static const struct retry_rule replaced = {RETRY_NEVER, false, -ESTALE,
+					   "replaced by another object"};
+static const struct retry_rule not_signed = {RETRY_AGAIN, false, -EACCES, "no credentials"};
+static const struct retry_rule never_signed = {RETRY_NEVER, false, -EACCES, "no credentials"};
+static const struct retry_rule empty = {RETRY_NEVER, false, -ENODATA, "an empty object"};
+
+/* Some servers hang up instead of saying how long the body is. */
+static bool is_complete(const struct object_read *read)
+{
+	return read->expected > 0 && read->transfer.got == read->expected;
+}
+
+/* Of nothing there is no range, so that some servers send all of it. */
+static bool is_empty(const struct object_answer *answer)
+{
+	char value[TAG];
+
+	return answer->status == 416 ||
+	       (answer->status == 200 &&
+		header_find(answer->headers, "Content-Length", value, sizeof(value)) &&
+		strcmp(value, "0") == 0);
+}
+
+static const struct retry_rule *rule_of(const struct object_read *read,
+					const struct http_outcome *outcome)
+{
+	bool open = is_open(read->object);
+
+	if (atomic_load(&read->object->stale) || read->error == -ESTALE)
+		return &replaced;
+	if (outcome->end == HTTP_IMPOSSIBLE && read->why.text[0])
+		return open ? &not_signed : &never_signed;
+	if (outcome->end != HTTP_ANSWERED)
+		return retry_rule_of_end(outcome->end);
+	if (!open && is_empty(&outcome->answer))
+		return &empty;
+	if (outcome->answer.status != 206)
+		return retry_rule_of_status(outcome->answer.status);
+	if (read->error < 0)
+		return &wrong_range;
+	return is_complete(read) ? retry_rule_of_status(206) : &cut;
+}
+
+/* --- what the user hears ---------------------------------------------------------------------- */
+
+static void say(const struct object *object, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void say(const struct object *object, const char *format, ...)
+{
+	char line[sizeof(object->why.text) + 128];
+	va_list args;
+	int len;
+
+	if (!object->settings->notice)
+		return;
+	va_start(args, format);
+	len = snprintf(line, sizeof(line), "%s: ", object->shown);
+	if (len > 0 && (size_t)len < sizeof(line))
+		vsnprintf(line + len, sizeof(line) - (size_t)len, format, args);
+	va_end(args);
+	object->settings->notice(line);
+}
+
+static uint64_t patience(const struct object *object)
+{
+	uint64_t seconds = object->settings->retry;
+
+	return is_open(object) || seconds < OBJECT_OPENING ? seconds : OBJECT_OPENING;
+}
+
+/* Once an outage. */
+static void note_failure(struct object *object, const char *why)
+{
+	uint64_t now = clock_ns();
+
+	if (!object->failing_since)
+		object->failing_since = now;
+	if (object->said || now - object->failing_since < OUTAGE_NS)
+		return;
+	object->said = true;
+	say(object, "%s; asking again for up to %" PRIu64 " s", why, patience(object));
+}
+
+static void note_success(struct object *object)
+{
+	uint64_t since = object->failing_since;
+
+	object->failing_since = 0;
+	if (!object->said)
+		return;
+	object->said = false;
+	say(object, "answers again, after %" PRIu64 " s", (clock_ns() - since) / CLOCK_SECOND);
+	http_hurry(object->http);
+}
+
+/* While a pack is opened, the caller says it. */
+static void note_end(struct object *object, const struct err *why, int error)
+{
+	bool said = object->said;
+
+	pthread_mutex_lock(&object->lock);
+	object->why = *why;
+	pthread_mutex_unlock(&object->lock);
+	if (said || error == -ESTALE || error == -ECANCELED || !is_open(object))
+		return;
+	object->said = true;
+	if (!object->failing_since)
+		object->failing_since = clock_ns();
+	say(object, "%s", why->text);
+}
+
+/* --- what comes next -------------------------------------------------------------------------- */
+
+static struct http_verdict end_read(struct object_read *read, int64_t result)
+{
+	object_done_fn *done = read->done;
+	void *arg = read->arg;
+
+	free(read);
+	done(arg, result);
+	return (struct http_verdict){0};
+}
+
+static struct http_verdict take(struct object_read *read)
+{
+	note_success(read->object);
+	return end_read(read, (int64_t)read->transfer.got);
+}
+
+static struct http_verdict fail(struct object_read *read, int error)
+{
+	struct object *object = read->object;
+
+	if (error == -ESTALE)
+		atomic_store(&object->stale, true);
+	note_end(object, &read->why, error);
+	return end_read(read, error);
+}
+
+static struct http_verdict ask_at_once(void)
+{
+	return (struct http_verdict){.again = true};
+}
+
+static uint64_t next_random(struct object *object)
+{
+	/* xorshift64 */
+	object->random ^= object->random << 13;
+	object->random ^= object->random >> 7;
+	return object->random ^= object->random << 17;
+}
+
+static uint64_t asked_pause(const struct http_outcome *outcome, uint64_t most)
+{
+	char value[64];
+	uint64_t seconds = 0;
+
+	if (header_find(outcome->answer.headers, "Retry-After", value, sizeof(value)))
+		seconds = retry_after_parse(value, time(NULL));
+	return seconds < most ? seconds : most;
+}
+
+static struct http_verdict ask_again(struct object_read *read, const struct http_outcome *outcome,
+				     const struct retry_rule *rule)
+{
+	struct object *object = read->object;
+	uint64_t now = clock_ns(), most = patience(object);
+
+	note_failure(object, read->why.text);
+	if (!read->failed || read->transfer.got > read->got) {
+		read->failed = now;
+		read->tries = 0;
+	}
+	read->got = read->transfer.got;
+	if (atomic_load(&object->cancelled))
+		return fail(read, -ECANCELED);
+	if (now - read->failed >= most * CLOCK_SECOND)
+		return fail(read, rule->error);
+	return (struct http_verdict){.again = true,
+				     .overloaded = rule->overloaded,
+				     .pause_ns = retry_pause(++read->tries, rule->overloaded,
+							     asked_pause(outcome, most),
+							     next_random(object))};
+}
+
+static struct http_verdict ask_briefly(struct object_read *read, const struct http_outcome *outcome,
+				       const struct retry_rule *rule)
+{
+	if (!is_open(read->object) || read->brief++ == RETRY_BRIEF)
+		return fail(read, rule->error);
+	return ask_again(read, outcome, rule);
+}
+
+static void forget_redirect(struct object *object)
+{
+	free(object->redirect);
+	object->redirect = NULL;
+}
+
+static struct http_verdict refused(struct object_read *read, const struct http_outcome *outcome,
+				   const struct retry_rule *rule)
+{
+	struct object_auth *auth = read->object->auth;
+	struct err why = {0};
+	int r;
+
+	if (read->refusals++ == OBJECT_REFUSALS)
+		return fail(read, rule->error);
+	if (read->redirected) {
+		forget_redirect(read->object);
+		return ask_at_once();
+	}
+	if (!auth->ops->refused)
+		return fail(read, rule->error);
+	r = auth->ops->refused(auth, &outcome->answer, &why);
+	if (r == 0)
+		return ask_at_once();
+	if (why.text[0])
+		read->why = why;
+	return fail(read, r);
+}
+
+static bool may_go(const struct object_read *read, const char *to)
+{
+	const char *home = read->object->auth->ops->url(read->object->auth);
+
+	return strncasecmp(to, "https://", 8) == 0 ||
+	       (strncasecmp(to, "http://", 7) == 0 && strncasecmp(home, "http://", 7) == 0);
+}
+
+static struct http_verdict go_elsewhere(struct object_read *read,
+					const struct http_outcome *outcome,
+					const struct retry_rule *rule)
+{
+	struct object *object = read->object;
+	char *to;
+
+	if (!object->auth->follows)
+		return refused(read, outcome, rule);
+	if (!outcome->redirect || read->hops++ == HOPS)
+		return fail(read, rule->error);
+	if (!may_go(read, outcome->redirect)) {
+		err_set(&read->why, 0, "it leads from https to another kind of server");
+		return fail(read, -EPROTO);
+	}
+	to = strdup(outcome->redirect);
+	if (!to)
+		return fail(read, -ENOMEM);
+	forget_redirect(object);
+	object->redirect = to;
+	return ask_at_once();
+}
+
+static void explain(struct object_read *read, const struct http_outcome *outcome,
+		    const struct retry_rule *rule)
+{
+	if (read->why.text[0])
+		return;
+	if (outcome->reason[0])
+		err_set(&read->why, 0, "%s: %s", rule->why, outcome->reason);
+	else
+		err_set(&read->why, 0, "%s", rule->why);
+}
+
+static struct http_verdict read_finished(struct http_transfer *transfer,
+					 const struct http_outcome *outcome)
+{
+	struct object_read *read = read_of(transfer);
+	const struct retry_rule *rule = rule_of(read, outcome);
+
+	if (outcome->answer.status)
+		histogram_add(&read->object->first_byte, outcome->first_byte_us);
+	explain(read, outcome, rule);
+	if (read->redirected && outcome->end != HTTP_ANSWERED && outcome->end != HTTP_CANCELLED)
+		forget_redirect(read->object);
+	switch (rule->action) {
+	case RETRY_TAKE:
+		return take(read);
+	case RETRY_AGAIN:
+		return ask_again(read, outcome, rule);
+	case RETRY_BRIEFLY:
+		return ask_briefly(read, outcome, rule);
+	case RETRY_ELSEWHERE:
+		return go_elsewhere(read, outcome, rule);
+	case RETRY_REFUSED:
+		return refused(read, outcome, rule);
+	default:
+		return fail(read, rule->error);
+	}
+}
+
+static const struct http_transfer_ops read_ops = {
+	.prepare = read_prepare,
+	.accept = read_accept,
+	.finished = read_finished,
+};
+
+/* --- the face --------------------------------------------------------------------------------- */
+
+void object_get(struct object *object, const struct iovec *iov, int count,
+		const struct object_range *range, object_done_fn *done, void *arg)
+{
+	struct object_read *read = calloc(1, sizeof(*read));
+
+	if (!read) {
+		done(arg, -ENOMEM);
+		return;
+	}
+	read->transfer = (struct http_transfer){
+		.ops = &read_ops, .iov = iov, .count = count, .ahead = range->ahead};
+	read->object = object;
+	read->range = *range;
+	read->done = done;
+	read->arg = arg;
+	http_submit(object->http, &read->transfer);
+}
+
+int object_new(const char *shown, struct object_auth *auth, const struct remote_settings *settings,
+	       struct object **ret, struct err *err)
+{
+	struct object *object = calloc(1, sizeof(*object));
+	int r;
+
+	if (!object) {
+		auth->ops->free(auth);
+		return -ENOMEM;
+	}
+	object->auth = auth;
+	object->settings = settings;
+	atomic_store(&object->size, UINT64_MAX);
+	pthread_mutex_init(&object->lock, NULL);
+	object_refresh_init(&object->refresh, auth);
+	if (getrandom(&object->random, sizeof(object->random), GRND_NONBLOCK) < 0)
+		object->random = clock_ns();
+	object->random |= 1;
+	object->shown = strdup(shown);
+	r = object->shown ? http_new(settings, &object->http, err) : -ENOMEM;
+	if (r < 0) {
+		object_free(object);
+		return r;
+	}
+	*ret = object;
+	return 0;
+}
+
+void object_free(struct object *object)
+{
+	if (!object)
+		return;
+	http_free(object->http);
+	object_refresh_release(&object->refresh);
+	object->auth->ops->free(object->auth);
+	pthread_mutex_destroy(&object->lock);
+	free(object->redirect);
+	free(object->shown);
+	free(object);
+}
+
+void object_cancel(struct object *object)
+{
+	atomic_store(&object->cancelled, true);
+	http_cancel(object->http);
+}
+
+void object_go_on(struct object *object)
+{
+	atomic_store(&object->cancelled, false);
+}
+
+void object_rest(struct object *object)
+{
+	http_rest(object->http);
+	object_refresh_rest(&object->refresh);
+}
+
+uint64_t object_size(const struct object *object)
+{
+	return atomic_load(&object->size);
+}
+
+bool object_is_stale(const struct object *object)
+{
+	return atomic_load(&object->stale);
+}
+
+void object_why(struct object *object, struct err *ret)
+{
+	SCOPE_LOCK(&object->lock);
+	*ret = object->why;
+}
+
+void object_stats(struct object *object, struct object_stats *ret)
+{
+	struct http_stats http;
+
+	http_stats(object->http, &http);
+	*ret = (struct object_stats){
+		.requests = http.requests,
+		.bytes = http.bytes,
+		.retries = http.retries,
+		.refused = http.overloaded,
+		.under_way = http.under_way,
+		.first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5),
+		.first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99),
+	};
+}

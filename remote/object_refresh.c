@@ -1,0 +1,76 @@
+#include "remote/object_refresh.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include <signal.h>
+
+#define AGAIN_NS (5 * CLOCK_SECOND) /* after a failure */
+
+void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth)
+{
+	*refresh = (struct object_refresh){.auth = auth};
+	pthread_mutex_init(&refresh->lock, NULL);
+}
+
+static void *refresh_thread(void *context)
+{
+	struct object_refresh *refresh = context;
+	struct err err = {0};
+	int r = refresh->auth->ops->refresh(refresh->auth, &err);
+
+	SCOPE_LOCK(&refresh->lock);
+	refresh->error = r;
+	refresh->err = err;
+	refresh->next = r < 0 ? clock_ns() + AGAIN_NS : 0;
+	refresh->ended = true;
+	return NULL;
+}
+
+static void join(struct object_refresh *refresh)
+{
+	pthread_join(refresh->thread, NULL);
+	refresh->running = refresh->ended = false;
+}
+
+/* Under the lock. */
+static void start(struct object_refresh *refresh)
+{
+	sigset_t all, before;
+
+	if (refresh->running && refresh->ended)
+		join(refresh);
+	if (refresh->running || clock_ns() < refresh->next)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	refresh->error = -pthread_create(&refresh->thread, NULL, refresh_thread, refresh);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	refresh->running = refresh->error == 0;
+}
+
+int object_refresh_look(struct object_refresh *refresh, struct err *err)
+{
+	enum object_auth_state state = refresh->auth->ops->state(refresh->auth);
+
+	if (state == AUTH_READY)
+		return 0;
+	SCOPE_LOCK(&refresh->lock);
+	start(refresh);
+	if (state == AUTH_AGES)
+		return 0;
+	if (refresh->running || refresh->error == 0)
+		return -EAGAIN;
+	*err = refresh->err;
+	return refresh->error == -EAGAIN ? -EIO : refresh->error;
+}
+
+void object_refresh_rest(struct object_refresh *refresh)
+{
+	if (refresh->running)
+		join(refresh);
+}
+
+void object_refresh_release(struct object_refresh *refresh)
+{
+	object_refresh_rest(refresh);
+	pthread_mutex_destroy(&refresh->lock);
+}

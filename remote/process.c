@@ -1,0 +1,91 @@
+#include "remote/process.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+/* In a process group of its own, so that all of it can be ended, and with the signals that a daemon
+ * blocks or ignores as a shell would have them. */
+static int spawn(const char *const argv[], int out, pid_t *ret)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int r;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+						      POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+	r = posix_spawnp(ret, argv[0], &files, &attributes, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	posix_spawnattr_destroy(&attributes);
+	return -r;
+}
+
+/* Reads until the end. */
+static int read_output(int fd, uint64_t deadline, struct buf *ret)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	for (;;) {
+		uint64_t now = clock_ns();
+		ssize_t n;
+
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		if (poll(&poll_fd, 1, (int)((deadline - now) / 1000000 + 1)) <= 0)
+			continue;
+		n = read(fd, ret->data + ret->len, PROCESS_BYTES - ret->len);
+		if (n <= 0)
+			return n < 0 ? -EIO : 0;
+		ret->len += (size_t)n;
+		if (ret->len == PROCESS_BYTES)
+			return -EMSGSIZE;
+	}
+}
+
+static int reap(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -EIO;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
+}
+
+int process_output(const char *const argv[], unsigned timeout_ms, struct buf *ret)
+{
+	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
+	SCOPE_CLOSE int in = -1;
+	SCOPE_CLOSE int out = -1;
+	int r, ended, pipe_fds[2];
+	pid_t pid;
+
+	if (buf_reserve(ret, PROCESS_BYTES + 1) < 0)
+		return -ENOMEM;
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return -errno;
+	in = pipe_fds[0];
+	out = pipe_fds[1];
+	r = spawn(argv, out, &pid);
+	if (r < 0)
+		return r;
+	close(steal_fd(&out));
+	r = read_output(in, deadline, ret);
+	if (r < 0)
+		kill(-pid, SIGKILL);
+	ended = reap(pid);
+	ret->data[ret->len] = '\0';
+	return r < 0 ? r : ended;
+}

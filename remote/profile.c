@@ -1,0 +1,156 @@
+#include "remote/profile.h"
+#include "base/scope.h"
+#include "remote/environment.h"
+#include "remote/ini.h"
+#include "remote/secret.h"
+#include <errno.h>
+
+struct profile {
+	char *name, *files;
+	struct ini *credentials, *config;
+	char *section; /* of the config file */
+};
+
+static const char *filled(const char *value)
+{
+	return value && *value ? value : NULL;
+}
+
+/* The path of one of the two files. The caller frees it. */
+static char *file_path(const char *variable, const char *name)
+{
+	const char *path = environment_get(variable), *home = getenv("HOME");
+	struct buf buf = BUF_INIT;
+	int r;
+
+	if (path && strncmp(path, "~/", 2) != 0)
+		r = buf_adds(&buf, path);
+	else
+		r = buf_addf(&buf, "%s/%s", home ? home : "", path ? path + 2 : name);
+	if (r < 0)
+		buf_release(&buf);
+	return buf.data;
+}
+
+static char *joined(const char *a, const char *between, const char *b)
+{
+	struct buf buf = BUF_INIT;
+
+	if (buf_addf(&buf, "%s%s%s", a, between, b) < 0)
+		buf_release(&buf);
+	return buf.data;
+}
+
+static int open_files(struct profile *profile, struct err *err)
+{
+	SCOPE_FREE char *credentials = file_path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
+	SCOPE_FREE char *config = file_path("AWS_CONFIG_FILE", ".aws/config");
+	int r;
+
+	if (!credentials || !config)
+		return -ENOMEM;
+	profile->files = joined(credentials, " and ", config);
+	if (!profile->files)
+		return -ENOMEM;
+	r = ini_open(credentials, &profile->credentials, err);
+	return r < 0 ? r : ini_open(config, &profile->config, err);
+}
+
+/* "default" may be called "profile default" too. */
+static int find_section(struct profile *profile)
+{
+	profile->section = joined("profile", " ", profile->name);
+	if (!profile->section || ini_get(profile->config, profile->section, NULL) ||
+	    strcmp(profile->name, "default") != 0)
+		return profile->section ? 0 : -ENOMEM;
+	free(profile->section);
+	profile->section = strdup(profile->name);
+	return profile->section ? 0 : -ENOMEM;
+}
+
+static bool exists(const struct profile *profile)
+{
+	return ini_get(profile->credentials, profile->name, NULL) ||
+	       ini_get(profile->config, profile->section, NULL);
+}
+
+int profile_open(const char *name, struct profile **ret, struct err *err)
+{
+	SCOPE(profile_release) struct profile *profile = calloc(1, sizeof(*profile));
+	int r;
+
+	if (!profile)
+		return -ENOMEM;
+	if (!name)
+		name = environment_get("AWS_PROFILE");
+	profile->name = strdup(name ? name : "default");
+	if (!profile->name)
+		return -ENOMEM;
+	r = open_files(profile, err);
+	if (r == 0)
+		r = find_section(profile);
+	if (r < 0)
+		return r;
+	if (name && !exists(profile))
+		return err_set(err, -ENOENT, "there is no profile '%s' in %s", name,
+			       profile->files);
+	*ret = steal_ptr(&profile);
+	return 0;
+}
+
+void profile_free(struct profile *profile)
+{
+	if (!profile)
+		return;
+	ini_free(profile->credentials);
+	ini_free(profile->config);
+	free(profile->name);
+	free(profile->files);
+	free(profile->section);
+	free(profile);
+}
+
+const char *profile_name(const struct profile *profile)
+{
+	return profile->name;
+}
+
+const char *profile_files(const struct profile *profile)
+{
+	return profile->files;
+}
+
+const char *profile_get(const struct profile *profile, const char *name)
+{
+	const char *value = filled(ini_get(profile->credentials, profile->name, name));
+
+	return value ? value : filled(ini_get(profile->config, profile->section, name));
+}
+
+const char *profile_service(const struct profile *profile, const char *service, const char *name)
+{
+	const char *services = profile_get(profile, "services");
+	SCOPE_FREE char *section = services ? joined("services", " ", services) : NULL;
+	SCOPE_FREE char *nested = joined(service, ".", name);
+
+	return section && nested ? filled(ini_get(profile->config, section, nested)) : NULL;
+}
+
+static bool keys_in(const struct ini *file, const char *section, struct profile_keys *ret)
+{
+	struct profile_keys keys = {
+		.access = filled(ini_get(file, section, "aws_access_key_id")),
+		.secret = filled(ini_get(file, section, "aws_secret_access_key")),
+		.token = filled(ini_get(file, section, "aws_session_token")),
+	};
+
+	if (keys.access)
+		*ret = keys;
+	return keys.access;
+}
+
+bool profile_keys(const struct profile *profile, struct profile_keys *ret)
+{
+	return keys_in(profile->credentials, profile->name, ret) ||
+	       keys_in(profile->config, profile->section, ret);
+}

@@ -1,0 +1,509 @@
+#include "base/clock.h"
+#include "base/scope.h"
+#include "remote/reader_blocks_internal.h"
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define THREADS	  16 /* that read from the copy; and that wait for other mounts */
+#define FILL_PART 64 /* one of so many of the file was read: then all of it is worth fetching */
+
+/* How long a read waits for others that fetch the same, until it fetches as well: they may hang. */
+#define PATIENCE_NS	  (CLOCK_SECOND / 5)
+#define PATIENCE_AHEAD_NS (2 * CLOCK_SECOND) /* if nobody waits for it */
+#define NAP_NS		  1000000
+
+static struct reader_blocks *copy_of(const struct reader *reader)
+{
+	return (struct reader_blocks *)reader;
+}
+
+static void count_bytes(_Atomic uint64_t *counter, uint64_t bytes)
+{
+	atomic_fetch_add_explicit(counter, bytes, memory_order_relaxed);
+}
+
+/* --- who fetches a part ----------------------------------------------------------------------- */
+
+static bool has_all(const struct reader_blocks *copy, uint64_t offset, uint64_t end)
+{
+	uint64_t until;
+
+	return blocks_look(copy->blocks, offset, end, &until) && until == end;
+}
+
+/* The look comes last: who had claimed it has noted it before that ended. */
+enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool ahead)
+{
+	uint64_t end;
+	bool taken = block_claims_take(copy->claims, ahead, part->begin, part->end, &end);
+	bool near = has_all(copy, part->begin, part->end);
+
+	if (taken && !near && end == part->end)
+		return CLAIM_TAKEN;
+	if (taken)
+		block_claims_drop(copy->claims, part->begin, end);
+	return near ? CLAIM_NEAR : CLAIM_BUSY;
+}
+
+bool copy_await(struct reader_blocks *copy, const struct part *part, const atomic_bool *ahead,
+		uint64_t since)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	for (;;) {
+		bool waits = !ahead || !atomic_load(ahead);
+		enum claim claim = copy_claim(copy, part, !waits);
+
+		if (claim != CLAIM_BUSY || atomic_load(&copy->cancelled) ||
+		    clock_ns() - since > (waits ? PATIENCE_NS : PATIENCE_AHEAD_NS))
+			return claim == CLAIM_NEAR;
+		nanosleep(&nap, NULL);
+	}
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Who reads so much reads all of it. What others have fetched counts as well: they may end. */
+static void count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, uint64_t bytes)
+{
+	uint64_t before = atomic_fetch_add(counter, bytes);
+
+	if (copy->fill && before + bytes >= blocks_size(copy->blocks) / FILL_PART &&
+	    !atomic_load(&copy->fills) && !atomic_exchange(&copy->fills, true))
+		block_filler_start(copy->filler);
+}
+
+static void gather(void *memory, size_t len, const struct iovec *iov, int count)
+{
+	size_t done = 0;
+
+	for (int i = 0; i < count && done < len; i++) {
+		size_t n = len - done < iov[i].iov_len ? len - done : iov[i].iov_len;
+
+		memcpy((char *)memory + done, iov[i].iov_base, n);
+		done += n;
+	}
+}
+
+void copy_keep(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
+	       int count)
+{
+	uint64_t bytes = part_bytes(copy->blocks, part);
+	struct block_piece *piece = block_writer_take(copy->writer, bytes, part->begin, false);
+
+	if (piece) {
+		piece->claims = copy->claims;
+		gather(piece->memory, bytes, iov, count);
+		block_writer_put(copy->writer, piece);
+	} else {
+		block_claims_drop(copy->claims, part->begin, part->end);
+	}
+	count_read(copy, &copy->far_bytes, bytes);
+}
+
+int copy_read_near(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
+		   int count)
+{
+	uint64_t bytes = part_bytes(copy->blocks, part);
+	int r = reader_read(copy->near, iov, count, part->begin, bytes);
+
+	if (r < 0)
+		blocks_forget(copy->blocks, part->begin, bytes);
+	else
+		count_read(copy, &copy->near_bytes, bytes);
+	return r;
+}
+
+struct iovec *copy_pieces(const struct iovec *iov, int count)
+{
+	struct iovec *copied = calloc((size_t)count, sizeof(*copied));
+
+	if (copied)
+		memcpy(copied, iov, (size_t)count * sizeof(*iov));
+	return copied;
+}
+
+static int read_far(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
+		    int count)
+{
+	SCOPE_FREE struct iovec *scratch = copy_pieces(iov, count);
+	int r = scratch ? reader_read(copy->far, scratch, count, part->begin,
+				      part_bytes(copy->blocks, part))
+			: -ENOMEM;
+
+	if (r == 0)
+		copy_keep(copy, part, iov, count);
+	else
+		block_claims_drop(copy->claims, part->begin, part->end);
+	return r;
+}
+
+/* A disk that fails is no reason to fail. */
+static int read_part(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
+		     int count)
+{
+	bool near = part->near || copy_await(copy, part, NULL, clock_ns());
+	SCOPE_FREE struct iovec *scratch = near ? copy_pieces(iov, count) : NULL;
+
+	if (scratch && copy_read_near(copy, part, scratch, count) == 0)
+		return 0;
+	return read_far(copy, part, iov, count);
+}
+
+static int read_parts(struct reader_blocks *copy, const struct iovec *iov, int count,
+		      uint64_t offset, uint64_t end)
+{
+	SCOPE_FREE struct iovec *pieces = calloc((size_t)count, sizeof(*pieces));
+	struct part parts[PARTS_MOST];
+	unsigned number = parts_divide(copy->blocks, offset, end, parts);
+	int r = pieces ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; r == 0 && i < number; i++)
+		r = read_part(copy, &parts[i], pieces,
+			      part_pieces(&parts[i], iov, count, offset, pieces));
+	return r;
+}
+
+static int copy_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		     uint64_t needed)
+{
+	struct reader_blocks *copy = copy_of(reader);
+
+	if (!copy->blocks)
+		return reader_read(copy->far, iov, count, offset, needed);
+	if (offset + needed > blocks_size(copy->blocks))
+		return -ENODATA;
+	return read_parts(copy, iov, count, offset, pages_end(offset + needed));
+}
+
+static int copy_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+			 uint64_t needed)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	int r;
+
+	if (!copy->blocks)
+		return reader_read_now(copy->far, iov, count, offset, needed);
+	if (offset + needed > blocks_size(copy->blocks) ||
+	    !has_all(copy, offset, pages_end(offset + needed)))
+		return -EAGAIN;
+	r = reader_read_now(copy->near, iov, count, offset, needed);
+	if (r == 0)
+		count_bytes(&copy->near_bytes, needed);
+	return r;
+}
+
+/* --- what has a checksum, into one buffer ----------------------------------------------------- */
+
+/* Whole pages around the bytes come from the far reader, into memory that the writer takes over. */
+static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64_t offset)
+{
+	uint64_t begin = offset - offset % READER_PAGE;
+	struct part part = {.begin = begin, .end = pages_end(offset + len)};
+	struct block_piece *piece =
+		block_writer_take(copy->writer, part_bytes(copy->blocks, &part), begin, false);
+	int r;
+
+	if (!piece)
+		return reader_get(copy->far, buf, len, offset);
+	r = reader_get_full(copy->far, piece->memory, piece->len, begin);
+	if (r < 0)
+		piece->len = 0;
+	else
+		memcpy(buf, (char *)piece->memory + (offset - begin), len);
+	count_bytes(&copy->far_bytes, piece->len);
+	block_writer_put(copy->writer, piece);
+	return r < 0 ? r : (ssize_t)len;
+}
+
+static bool may_keep(const struct reader_blocks *copy, uint64_t offset, size_t len)
+{
+	uint64_t size = copy->blocks ? blocks_size(copy->blocks) : 0;
+
+	return len > 0 && len <= size && offset <= size - len;
+}
+
+static ssize_t copy_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	ssize_t n = -EIO;
+
+	if (!may_keep(copy, offset, len))
+		return reader_get(copy->far, buf, len, offset);
+	if (has_all(copy, offset - offset % READER_PAGE, pages_end(offset + len)))
+		n = reader_get(copy->near, buf, len, offset);
+	if (n != (ssize_t)len)
+		return get_far(copy, buf, len, offset);
+	count_bytes(&copy->near_bytes, len);
+	return n;
+}
+
+/* What get_far() will ask for. */
+static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	uint64_t begin = offset - offset % READER_PAGE, end = pages_end(offset + len);
+
+	if (!may_keep(copy, offset, len))
+		reader_will_get(copy->far, offset, len);
+	else if (has_all(copy, begin, end))
+		reader_will_get(copy->near, offset, len);
+	else
+		reader_will_get(copy->far, begin, end - begin);
+}
+
+/* --- which pack it is ------------------------------------------------------------------------- */
+
+static void no_copy(const struct reader_blocks *copy, int error)
+{
+	char line[256];
+
+	snprintf(line, sizeof(line), "the disk cache cannot be used, the mount goes on without: %s",
+		 strerror(-error));
+	if (copy->notice)
+		copy->notice(line);
+}
+
+static void close_copy(struct reader_blocks *copy)
+{
+	block_filler_free(copy->filler);
+	if (copy->jobs)
+		jobs_rest(copy->jobs);
+	if (copy->waits)
+		jobs_rest(copy->waits);
+	jobs_free(copy->jobs);
+	jobs_free(copy->waits);
+	block_writer_free(copy->writer);
+	block_claims_free(copy->claims);
+	block_claims_free(copy->filler_claims);
+	blocks_free(copy->blocks);
+	copy->blocks = NULL;
+	copy->near = NULL;
+	copy->jobs = copy->waits = NULL;
+	copy->claims = copy->filler_claims = NULL;
+	copy->writer = NULL;
+	copy->filler = NULL;
+}
+
+static int make_parts(struct reader_blocks *copy)
+{
+	struct block_filler_params params = {
+		.far = copy->far, .store = copy->store, .blocks = copy->blocks};
+	int r = block_writer_new(copy->store, copy->blocks, copy->notice, &copy->writer);
+
+	if (r == 0)
+		r = block_claims_new(copy->blocks, &copy->claims);
+	if (r == 0)
+		r = block_claims_new(copy->blocks, &copy->filler_claims);
+	params.writer = copy->writer;
+	params.claims = copy->filler_claims;
+	if (r == 0)
+		r = block_filler_new(&params, &copy->filler);
+	if (r == 0)
+		r = jobs_new(THREADS, &copy->waits);
+	return r < 0 ? r : jobs_new(THREADS, &copy->jobs);
+}
+
+static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
+{
+	int r = block_store_blocks(copy->store, key, size, &copy->blocks);
+
+	if (r < 0)
+		return r;
+	copy->near = blocks_reader(copy->blocks);
+	r = make_parts(copy);
+	if (r < 0)
+		close_copy(copy);
+	return r;
+}
+
+/* The head has the checksums of all sections, and these have those of all files: the same head and
+ * size are the same pack, wherever it comes from. */
+static void copy_known(struct reader *reader, const void *head, size_t len)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	XXH128_hash_t sum = XXH3_128bits(head, len);
+	struct reader_identity identity;
+	char key[BLOCK_KEY_DIGITS + 1];
+	int r = reader_identity(copy->far, &identity);
+
+	if (copy->blocks)
+		return;
+	sum = XXH3_128bits_withSeed(&sum, sizeof(sum), identity.size);
+	snprintf(key, sizeof(key), "%016llx%016llx", (unsigned long long)sum.high64,
+		 (unsigned long long)sum.low64);
+	if (r == 0)
+		r = open_copy(copy, key, identity.size);
+	if (r < 0)
+		no_copy(copy, r);
+	else
+		block_store_remember(copy->store, copy->name, key);
+}
+
+static bool copy_bad(struct reader *reader, uint64_t offset, uint64_t len)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	bool complete;
+
+	if (!copy->blocks)
+		return reader_bad(copy->far, offset, len);
+	complete = blocks_complete(copy->blocks);
+	atomic_fetch_add(&copy->damaged, 1);
+	blocks_forget(copy->blocks, offset, len);
+	if (complete && copy->fill)
+		block_filler_start(copy->filler);
+	return true;
+}
+
+static struct reader *copy_origin(struct reader *reader)
+{
+	return reader_origin(copy_of(reader)->far);
+}
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+static int copy_prepare(struct reader *reader, enum reader_io io)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	int r = reader_prepare(copy->far, io);
+
+	return r == 0 && copy->near ? reader_prepare(copy->near, io) : r;
+}
+
+static int copy_identity(struct reader *reader, struct reader_identity *ret)
+{
+	return reader_identity(copy_of(reader)->far, ret);
+}
+
+static void copy_hints(const struct reader *reader, struct reader_hints *ret)
+{
+	const struct reader_blocks *copy = copy_of(reader);
+
+	if (copy->blocks && blocks_complete(copy->blocks))
+		*ret = reader_hints(copy->near);
+	else
+		*ret = reader_hints(copy->far);
+}
+
+static void copy_counts(const struct reader *reader, struct reader_counts *ret)
+{
+	const struct reader_blocks *copy = copy_of(reader);
+	struct reader_counts near = {0};
+
+	*ret = reader_counts(copy->far);
+	if (copy->near)
+		near = reader_counts(copy->near);
+	ret->reads += near.reads;
+	ret->bytes += near.bytes;
+	ret->errors += near.errors;
+}
+
+static void copy_rest(struct reader *reader)
+{
+	struct reader_blocks *copy = copy_of(reader);
+
+	if (copy->blocks) {
+		block_filler_rest(copy->filler);
+		atomic_store(&copy->fills, false);
+		jobs_rest(copy->waits);
+		jobs_rest(copy->jobs);
+		block_writer_rest(copy->writer);
+	}
+	reader_rest(copy->far);
+}
+
+static void copy_cancel(struct reader *reader)
+{
+	atomic_store(&copy_of(reader)->cancelled, true);
+	reader_cancel(copy_of(reader)->far);
+}
+
+static void copy_free(struct reader *reader)
+{
+	struct reader_blocks *copy = copy_of(reader);
+
+	close_copy(copy);
+	reader_free(copy->far);
+	free(copy->name);
+	free(copy);
+}
+
+static const struct reader_ops copy_ops = {
+	.prepare = copy_prepare,
+	.read = copy_read,
+	.read_now = copy_read_now,
+	.submit = copy_submit,
+	.get = copy_get,
+	.will_get = copy_will_get,
+	.identity = copy_identity,
+	.hints = copy_hints,
+	.counts = copy_counts,
+	.origin = copy_origin,
+	.known = copy_known,
+	.bad = copy_bad,
+	.rest = copy_rest,
+	.cancel = copy_cancel,
+	.free = copy_free,
+};
+
+int reader_blocks_new(struct reader *far, const struct reader_blocks_params *params,
+		      struct reader **ret)
+{
+	struct reader_blocks *copy = calloc(1, sizeof(*copy));
+	char *name = strdup(params->name);
+
+	if (!copy || !name) {
+		free(copy);
+		free(name);
+		reader_free(far);
+		return -ENOMEM;
+	}
+	copy->reader.ops = &copy_ops;
+	copy->far = far;
+	copy->store = params->store;
+	copy->name = name;
+	copy->notice = params->notice;
+	copy->fill = params->fill;
+	*ret = &copy->reader;
+	return 0;
+}
+
+void reader_blocks_stats(struct reader *reader, struct reader_blocks_stats *ret)
+{
+	struct reader_blocks *copy = copy_of(reader);
+	struct block_writer_stats writer;
+
+	*ret = (struct reader_blocks_stats){.near_bytes = copy->near_bytes,
+					    .far_bytes = copy->far_bytes,
+					    .damaged = copy->damaged};
+	if (!copy->blocks)
+		return;
+	block_writer_stats(copy->writer, &writer);
+	ret->open = true;
+	ret->size = blocks_size(copy->blocks);
+	ret->cached = blocks_used(copy->blocks);
+	ret->complete = blocks_complete(copy->blocks);
+	ret->filler = block_filler_look(copy->filler, &ret->error);
+	ret->left_out = writer.left_out;
+	ret->full = writer.full;
+	ret->failed = writer.failed;
+}
+
+void reader_blocks_drain(struct reader *reader)
+{
+	struct reader_blocks *copy = copy_of(reader);
+
+	if (copy->writer)
+		block_writer_drain(copy->writer);
+}
+
+bool reader_blocks_fill(struct reader *reader)
+{
+	struct reader_blocks *copy = copy_of(reader);
+
+	if (!copy->blocks)
+		return false;
+	block_filler_start(copy->filler);
+	return true;
+}

@@ -1,0 +1,172 @@
+/* Requests that do not wait: each part is on its way by itself. */
+#include "base/clock.h"
+#include "base/scope.h"
+#include "remote/reader_blocks_internal.h"
+
+struct flight;
+
+/* A part of a request on its way. */
+struct leg {
+	struct job job;
+	struct flight *flight;
+	struct part part;
+	struct reader_request request;
+	uint64_t since; /* it waits for others, nanoseconds */
+};
+
+struct flight {
+	struct reader_blocks *copy;
+	struct reader_request *request; /* that it is for */
+	atomic_uint left;		/* legs that have not come, and who sends them */
+	atomic_int error;		/* of one that failed */
+	struct leg legs[PARTS_MOST];
+	struct iovec pieces[];
+};
+
+static void flight_end(struct flight *flight, int error)
+{
+	struct reader_request *request = flight->request;
+
+	if (error)
+		atomic_store(&flight->error, error);
+	if (atomic_fetch_sub(&flight->left, 1) > 1)
+		return;
+	error = atomic_load(&flight->error);
+	free(flight);
+	request->done(request->arg, error);
+}
+
+static void leg_done(void *arg, int error)
+{
+	struct leg *leg = arg;
+	struct reader_blocks *copy = leg->flight->copy;
+
+	if (error == 0)
+		copy_keep(copy, &leg->part, leg->request.iov, leg->request.count);
+	else
+		block_claims_drop(copy->claims, leg->part.begin, leg->part.end);
+	flight_end(leg->flight, error);
+}
+
+/* A read from the copy. */
+static void run_leg(struct job *job)
+{
+	struct leg *leg = (struct leg *)job;
+	struct reader_blocks *copy = leg->flight->copy;
+	SCOPE_FREE struct iovec *scratch = copy_pieces(leg->request.iov, leg->request.count);
+
+	if (scratch && copy_read_near(copy, &leg->part, scratch, leg->request.count) == 0)
+		flight_end(leg->flight, 0);
+	else
+		reader_submit(copy->far, &leg->request);
+}
+
+static void run_waiting(struct job *job)
+{
+	struct leg *leg = (struct leg *)job;
+	struct reader_blocks *copy = leg->flight->copy;
+
+	if (copy_await(copy, &leg->part, reader_ahead(&leg->request), leg->since))
+		run_leg(job);
+	else
+		reader_submit(copy->far, &leg->request);
+}
+
+/* Makes the legs from the parts. Each takes pieces of its own from those of the flight. */
+static void plan_legs(struct flight *flight, const struct part *parts, unsigned count)
+{
+	const struct reader_request *whole = flight->request;
+	struct iovec *next = flight->pieces;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct leg *leg = &flight->legs[i];
+		const struct part *part = &parts[i];
+		int pieces = part_pieces(part, whole->iov, whole->count, whole->offset, next);
+
+		leg->job = (struct job){.run = run_leg, .request = &leg->request};
+		leg->flight = flight;
+		leg->part = *part;
+		leg->request =
+			(struct reader_request){.iov = next,
+						.count = pieces,
+						.offset = part->begin,
+						.needed = part_bytes(flight->copy->blocks, part),
+						.ahead = true,
+						.whole = whole,
+						.done = leg_done,
+						.arg = leg};
+		next += pieces;
+	}
+}
+
+static void send_leg(struct reader_blocks *copy, struct leg *leg)
+{
+	enum claim claim = CLAIM_NEAR;
+
+	if (!leg->part.near)
+		claim = copy_claim(copy, &leg->part, atomic_load(reader_ahead(&leg->request)));
+	if (claim == CLAIM_TAKEN) {
+		reader_submit(copy->far, &leg->request);
+	} else if (claim == CLAIM_NEAR) {
+		jobs_add(copy->jobs, &leg->job);
+	} else {
+		leg->job.run = run_waiting;
+		leg->since = clock_ns();
+		jobs_add(copy->waits, &leg->job);
+	}
+}
+
+static void send_legs(struct flight *flight, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		send_leg(flight->copy, &flight->legs[i]);
+	flight_end(flight, 0);
+}
+
+static int submit_parts(struct reader_blocks *copy, struct reader_request *request)
+{
+	struct part parts[PARTS_MOST];
+	unsigned count;
+	struct flight *flight;
+
+	if (request->offset + request->needed > blocks_size(copy->blocks))
+		return -ENODATA;
+	/* Each border may divide one piece. */
+	flight = calloc(1, sizeof(*flight) +
+				   ((size_t)request->count + PARTS_MOST) * sizeof(struct iovec));
+	if (!flight)
+		return -ENOMEM;
+	flight->copy = copy;
+	flight->request = request;
+	count = parts_divide(copy->blocks, request->offset,
+			     pages_end(request->offset + request->needed), parts);
+	atomic_init(&flight->left, count + 1);
+	plan_legs(flight, parts, count);
+	send_legs(flight, count);
+	return 0;
+}
+
+static int read_request(struct reader *reader, const struct reader_request *request)
+{
+	SCOPE_FREE struct iovec *iov = copy_pieces(request->iov, request->count);
+
+	if (!iov)
+		return -ENOMEM;
+	return reader_read(reader, iov, request->count, request->offset, request->needed);
+}
+
+void copy_submit(struct reader *reader, struct reader_request *request)
+{
+	struct reader_blocks *copy = (struct reader_blocks *)reader;
+	int r;
+
+	if (!reader_hints(copy->far).far) {
+		request->done(request->arg, read_request(reader, request));
+	} else if (!copy->blocks) {
+		reader_submit(copy->far, request);
+	} else {
+		r = submit_parts(copy, request);
+		if (r < 0)
+			request->done(request->arg, r);
+	}
+}

@@ -1,0 +1,514 @@
+#include "remote/reader_remote.h"
+#include "base/scope.h"
+#include "remote/object.h"
+#include <string.h>
+
+#define KEPT_MOST ((size_t)512 << 20) /* bytes; more is read when it is asked for */
+
+/* Reads that are under way, of one caller. */
+struct pending {
+	pthread_mutex_t lock;
+	pthread_cond_t none;
+	unsigned reads; /* protected by lock */
+	int error;	/* protected by lock: of the first that failed */
+};
+
+/* A run of the object's bytes, read ahead of reader_get(). */
+struct kept {
+	struct kept *next;
+	struct pending pending;
+	uint64_t offset;
+	size_t len;
+	unsigned takers; /* protected by the reader's lock: who copy from it */
+	bool taken;	 /* protected by the reader's lock: its last byte was taken */
+	char data[];
+};
+
+struct reader_remote {
+	struct reader reader;
+	struct object *object;
+	pthread_mutex_t lock;
+	struct kept *kept; /* protected by lock */
+	size_t kept_bytes; /* protected by lock */
+};
+
+static struct reader_remote *remote_of(struct reader *reader)
+{
+	return (struct reader_remote *)reader;
+}
+
+/* --- waiting ---------------------------------------------------------------------------------- */
+
+/* One part of a read. */
+struct part {
+	struct pending *pending;
+	struct iovec iov;
+	int64_t result;
+};
+
+static void pending_init(struct pending *pending)
+{
+	*pending = (struct pending){0};
+	pthread_mutex_init(&pending->lock, NULL);
+	pthread_cond_init(&pending->none, NULL);
+}
+
+static void pending_release(struct pending *pending)
+{
+	pthread_cond_destroy(&pending->none);
+	pthread_mutex_destroy(&pending->lock);
+}
+
+static void pending_add(struct pending *pending, unsigned reads)
+{
+	SCOPE_LOCK(&pending->lock);
+	pending->reads += reads;
+}
+
+/* Signalled under the lock: who waits may free it all afterwards. */
+static void pending_end(struct pending *pending, int error)
+{
+	SCOPE_LOCK(&pending->lock);
+	if (error < 0 && pending->error == 0)
+		pending->error = error;
+	if (--pending->reads == 0)
+		pthread_cond_broadcast(&pending->none);
+}
+
+/* Returns 0 or -errno. */
+static int pending_wait(struct pending *pending)
+{
+	SCOPE_LOCK(&pending->lock);
+	while (pending->reads > 0)
+		pthread_cond_wait(&pending->none, &pending->lock);
+	return pending->error;
+}
+
+/* --- reading in parts ------------------------------------------------------------------------- */
+
+static void part_done(void *arg, int64_t result)
+{
+	struct part *part = arg;
+	struct pending *pending = part->pending;
+
+	part->result = result;
+	if (result >= 0 && (size_t)result < part->iov.iov_len)
+		result = -ENODATA;
+	free(part);
+	pending_end(pending, result < 0 ? (int)result : 0);
+}
+
+/* All of it, in parts that are asked for at once. */
+static void read_parts(struct reader_remote *remote, struct pending *pending, char *buf, size_t len,
+		       uint64_t offset)
+{
+	size_t parts = (len + REMOTE_PART - 1) / REMOTE_PART;
+
+	pending_add(pending, (unsigned)parts);
+	for (size_t at = 0; at < len; at += REMOTE_PART) {
+		size_t some = len - at < REMOTE_PART ? len - at : REMOTE_PART;
+		struct object_range range = {.first = offset + at, .len = some};
+		struct part *part = malloc(sizeof(*part));
+
+		if (!part) {
+			pending_end(pending, -ENOMEM);
+			continue;
+		}
+		*part = (struct part){.pending = pending,
+				      .iov = {.iov_base = buf + at, .iov_len = some}};
+		object_get(remote->object, &part->iov, 1, &range, part_done, part);
+	}
+}
+
+/* --- what is kept ----------------------------------------------------------------------------- */
+
+static struct kept *kept_new(uint64_t offset, size_t len)
+{
+	struct kept *kept = malloc(sizeof(*kept) + len);
+
+	if (!kept)
+		return NULL;
+	*kept = (struct kept){.offset = offset, .len = len};
+	pending_init(&kept->pending);
+	return kept;
+}
+
+static void kept_free(struct kept *kept)
+{
+	pending_release(&kept->pending);
+	free(kept);
+}
+
+static void keep(struct reader_remote *remote, struct kept *kept)
+{
+	SCOPE_LOCK(&remote->lock);
+	kept->next = remote->kept;
+	remote->kept = kept;
+	remote->kept_bytes += kept->len;
+}
+
+/* Under the lock. */
+static void unlink_kept(struct reader_remote *remote, struct kept *kept)
+{
+	struct kept **at = &remote->kept;
+
+	while (*at != kept)
+		at = &(*at)->next;
+	*at = kept->next;
+	remote->kept_bytes -= kept->len;
+}
+
+/* Of these bytes, if all of them are kept, or will be. */
+static struct kept *kept_take(struct reader_remote *remote, uint64_t offset, size_t len)
+{
+	SCOPE_LOCK(&remote->lock);
+	for (struct kept *kept = remote->kept; kept; kept = kept->next)
+		if (offset >= kept->offset && offset + len <= kept->offset + kept->len) {
+			kept->takers++;
+			return kept;
+		}
+	return NULL;
+}
+
+/* The object's beginning and end are asked for again and again; a run that was announced once. */
+static bool is_used_up(const struct reader_remote *remote, const struct kept *kept, uint64_t end)
+{
+	uint64_t last = kept->offset + kept->len;
+
+	return end == last && kept->offset > 0 && last < object_size(remote->object);
+}
+
+static void kept_put(struct reader_remote *remote, struct kept *kept, bool used_up)
+{
+	bool last;
+
+	pthread_mutex_lock(&remote->lock);
+	if (used_up && !kept->taken) {
+		kept->taken = true;
+		unlink_kept(remote, kept);
+	}
+	last = --kept->takers == 0 && kept->taken;
+	pthread_mutex_unlock(&remote->lock);
+	if (last)
+		kept_free(kept);
+}
+
+/* Returns 0, -ECANCELED (they are to be asked for), or why they could not be read. */
+static int get_kept(struct reader_remote *remote, char *buf, size_t len, uint64_t offset)
+{
+	struct kept *kept = kept_take(remote, offset, len);
+	int r;
+
+	if (!kept)
+		return -ECANCELED;
+	r = pending_wait(&kept->pending);
+	if (r == 0)
+		memcpy(buf, kept->data + (offset - kept->offset), len);
+	kept_put(remote, kept, r < 0 || is_used_up(remote, kept, offset + len));
+	return r;
+}
+
+/* Waits for those that are under way. */
+static void forget_kept(struct reader_remote *remote)
+{
+	struct kept *kept;
+
+	while ((kept = remote->kept)) {
+		remote->kept = kept->next;
+		pending_wait(&kept->pending);
+		kept_free(kept);
+	}
+	remote->kept_bytes = 0;
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+static int remote_prepare(struct reader *reader, enum reader_io io)
+{
+	(void)io;
+	forget_kept(remote_of(reader));
+	object_go_on(remote_of(reader)->object);
+	atomic_store(&reader->reads, 0);
+	atomic_store(&reader->bytes, 0);
+	atomic_store(&reader->errors, 0);
+	return 0;
+}
+
+/* A reader_submit() on its way. */
+struct submitted {
+	struct reader *reader;
+	struct reader_request *request;
+	uint64_t len;
+};
+
+static void submitted_done(void *arg, int64_t result)
+{
+	struct submitted *submitted = arg;
+	struct reader *reader = submitted->reader;
+	struct reader_request *request = submitted->request;
+
+	if (result >= 0 && (uint64_t)result < submitted->len)
+		result = -ENODATA;
+	free(submitted);
+	if (result < 0) {
+		atomic_fetch_add_explicit(&reader->errors, 1, memory_order_relaxed);
+	} else {
+		atomic_fetch_add_explicit(&reader->reads, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&reader->bytes, (uint64_t)result, memory_order_relaxed);
+	}
+	request->done(request->arg, result < 0 ? (int)result : 0);
+}
+
+static void remote_submit(struct reader *reader, struct reader_request *request)
+{
+	struct reader_remote *remote = remote_of(reader);
+	uint64_t size = object_size(remote->object), len = 0;
+	struct object_range range = {.first = request->offset, .ahead = reader_ahead(request)};
+	struct submitted *submitted = malloc(sizeof(*submitted));
+
+	for (int i = 0; i < request->count; i++)
+		len += request->iov[i].iov_len;
+	range.len = request->offset >= size	   ? 0
+		    : len < size - request->offset ? len
+						   : size - request->offset;
+	if (!submitted || range.len == 0 || range.len < request->needed) {
+		free(submitted);
+		request->done(request->arg, submitted ? -ENODATA : -ENOMEM);
+		return;
+	}
+	*submitted = (struct submitted){.reader = reader, .request = request, .len = range.len};
+	object_get(remote->object, request->iov, request->count, &range, submitted_done, submitted);
+}
+
+static void remote_cancel(struct reader *reader)
+{
+	object_cancel(remote_of(reader)->object);
+}
+
+static void read_done(void *arg, int error)
+{
+	pending_end(arg, error);
+}
+
+static int remote_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		       uint64_t needed)
+{
+	struct pending pending SCOPE(pending_release);
+	struct reader_request request = {.iov = iov,
+					 .count = count,
+					 .offset = offset,
+					 .needed = needed,
+					 .done = read_done,
+					 .arg = &pending};
+
+	pending_init(&pending);
+	pending_add(&pending, 1);
+	remote_submit(reader, &request);
+	return pending_wait(&pending);
+}
+
+static ssize_t remote_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	struct reader_remote *remote = remote_of(reader);
+	struct pending pending SCOPE(pending_release);
+	uint64_t size = object_size(remote->object);
+	int r;
+
+	pending_init(&pending);
+	if (offset >= size)
+		return 0;
+	if (len > size - offset)
+		len = (size_t)(size - offset);
+	r = get_kept(remote, buf, len, offset);
+	if (r == -ECANCELED) {
+		read_parts(remote, &pending, buf, len, offset);
+		r = pending_wait(&pending);
+	}
+	return r < 0 ? r : (ssize_t)len;
+}
+
+static void remote_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	struct reader_remote *remote = remote_of(reader);
+	uint64_t size = object_size(remote->object);
+	struct kept *kept;
+	bool fits;
+
+	if (offset >= size)
+		return;
+	if (len > size - offset)
+		len = (size_t)(size - offset);
+	kept = kept_take(remote, offset, len);
+	if (kept) {
+		kept_put(remote, kept, false);
+		return;
+	}
+	pthread_mutex_lock(&remote->lock);
+	fits = len <= KEPT_MOST - remote->kept_bytes;
+	pthread_mutex_unlock(&remote->lock);
+	kept = fits ? kept_new(offset, len) : NULL;
+	if (!kept)
+		return;
+	read_parts(remote, &kept->pending, kept->data, len, offset);
+	keep(remote, kept);
+}
+
+/* A server, or what is between, may have mixed something up once. */
+static bool remote_bad(struct reader *reader, uint64_t offset, uint64_t len)
+{
+	(void)offset;
+	(void)len;
+	return !object_is_stale(remote_of(reader)->object);
+}
+
+static int remote_identity(struct reader *reader, struct reader_identity *ret)
+{
+	const struct object *object = remote_of(reader)->object;
+	bool stale = object_is_stale(object);
+
+	*ret = (struct reader_identity){
+		.size = object_size(object), .written = stale, .touched = stale};
+	return 0;
+}
+
+static void remote_hints(const struct reader *reader, struct reader_hints *ret)
+{
+	(void)reader;
+	*ret = (struct reader_hints){.remote = true, .direct = true, .far = true};
+}
+
+static void remote_stats(struct reader *reader, struct reader_stats *ret)
+{
+	struct object_stats stats;
+
+	object_stats(remote_of(reader)->object, &stats);
+	*ret = (struct reader_stats){.requests = stats.requests,
+				     .bytes = stats.bytes,
+				     .retries = stats.retries,
+				     .refused = stats.refused,
+				     .under_way = stats.under_way,
+				     .first_byte_p50_us = stats.first_byte_p50_us,
+				     .first_byte_p99_us = stats.first_byte_p99_us};
+}
+
+static void remote_rest(struct reader *reader)
+{
+	object_rest(remote_of(reader)->object);
+}
+
+static void remote_free(struct reader *reader)
+{
+	struct reader_remote *remote = remote_of(reader);
+
+	object_rest(remote->object);
+	forget_kept(remote);
+	object_free(remote->object);
+	pthread_mutex_destroy(&remote->lock);
+	free(remote);
+}
+
+static const struct reader_ops remote_ops = {
+	.prepare = remote_prepare,
+	.read = remote_read,
+	.submit = remote_submit,
+	.cancel = remote_cancel,
+	.get = remote_get,
+	.will_get = remote_will_get,
+	.identity = remote_identity,
+	.hints = remote_hints,
+	.bad = remote_bad,
+	.rest = remote_rest,
+	.stats = remote_stats,
+	.free = remote_free,
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* One end of the object. */
+struct end {
+	struct pending *pending;
+	struct kept *kept;
+	struct iovec iov;
+	int64_t result;
+};
+
+static void end_done(void *arg, int64_t result)
+{
+	struct end *end = arg;
+
+	end->result = result;
+	pending_end(end->pending, 0);
+}
+
+static void ask_for_end(struct reader_remote *remote, struct end *end, bool suffix)
+{
+	struct object_range range = {.len = end->kept->len, .suffix = suffix};
+
+	end->iov = (struct iovec){.iov_base = end->kept->data, .iov_len = end->kept->len};
+	object_get(remote->object, &end->iov, 1, &range, end_done, end);
+}
+
+static void keep_end(struct reader_remote *remote, struct end *end, bool suffix)
+{
+	uint64_t size = object_size(remote->object);
+
+	if (end->result <= 0) {
+		kept_free(end->kept);
+		return;
+	}
+	end->kept->len = (size_t)end->result;
+	end->kept->offset = suffix ? size - end->kept->len : 0;
+	keep(remote, end->kept);
+}
+
+/* Some servers know no suffix ranges: what is wrong with the object shows at its beginning. */
+static int get_ends(struct reader_remote *remote, struct err *err)
+{
+	struct pending pending SCOPE(pending_release);
+	struct end head = {.pending = &pending, .kept = kept_new(0, REMOTE_HEAD)};
+	struct end tail = {.pending = &pending, .kept = kept_new(0, REMOTE_TAIL)};
+
+	pending_init(&pending);
+	if (!head.kept || !tail.kept) {
+		head.kept ? kept_free(head.kept) : (void)0;
+		tail.kept ? kept_free(tail.kept) : (void)0;
+		return -ENOMEM;
+	}
+	pending_add(&pending, 2);
+	ask_for_end(remote, &head, false);
+	ask_for_end(remote, &tail, true);
+	pending_wait(&pending);
+	if (head.result < 0)
+		object_why(remote->object, err);
+	keep_end(remote, &head, false);
+	keep_end(remote, &tail, true);
+	return head.result < 0 ? (int)head.result : 0;
+}
+
+int reader_remote_open(const char *shown, struct object_auth *auth,
+		       const struct remote_settings *settings, struct reader **ret, struct err *err)
+{
+	struct reader_remote *remote = calloc(1, sizeof(*remote));
+	struct err why = {0};
+	int r;
+
+	if (!remote) {
+		auth->ops->free(auth);
+		return -ENOMEM;
+	}
+	remote->reader.ops = &remote_ops;
+	pthread_mutex_init(&remote->lock, NULL);
+	r = object_new(shown, auth, settings, &remote->object, err);
+	if (r < 0) {
+		pthread_mutex_destroy(&remote->lock);
+		free(remote);
+		return r;
+	}
+	r = get_ends(remote, &why);
+	if (r < 0) {
+		remote_free(&remote->reader);
+		return err_set(err, r, "%s", err_text(&why, r));
+	}
+	*ret = &remote->reader;
+	return 0;
+}

@@ -1,0 +1,141 @@
+#include "remote/retry.h"
+#include "base/clock.h"
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#define PAUSE_LEAST    (CLOCK_SECOND / 5)
+#define PAUSE_OVERLOAD CLOCK_SECOND
+#define PAUSE_MOST     (10 * CLOCK_SECOND)
+#define TAG	       512 /* bytes of an ETag, or a date */
+
+struct retry_status {
+	unsigned status;
+	struct retry_rule rule;
+};
+
+static const struct retry_status statuses[] = {
+	{200, {RETRY_BRIEFLY, false, -EPROTO, "the server ignores ranges (200, not 206)"}},
+	{206, {RETRY_TAKE, false, 0, ""}},
+	{301, {RETRY_ELSEWHERE, false, -EPROTO, "it leads nowhere (301)"}},
+	{302, {RETRY_ELSEWHERE, false, -EPROTO, "it leads nowhere (302)"}},
+	{303, {RETRY_ELSEWHERE, false, -EPROTO, "it leads nowhere (303)"}},
+	{307, {RETRY_ELSEWHERE, false, -EPROTO, "it leads nowhere (307)"}},
+	{308, {RETRY_ELSEWHERE, false, -EPROTO, "it leads nowhere (308)"}},
+	{400, {RETRY_REFUSED, false, -EPROTO, "the server does not understand (400)"}},
+	{401, {RETRY_REFUSED, false, -EACCES, "the server wants other credentials (401)"}},
+	{403, {RETRY_REFUSED, false, -EACCES, "the server does not allow it (403)"}},
+	{404, {RETRY_REFUSED, false, -ENOENT, "not found (404)"}},
+	{408, {RETRY_AGAIN, false, -EIO, "the server was kept waiting (408)"}},
+	{410, {RETRY_REFUSED, false, -ENOENT, "no longer there (410)"}},
+	{412, {RETRY_NEVER, false, -ESTALE, "replaced by another object"}},
+	{416, {RETRY_NEVER, false, -ESTALE, "shorter than it was (416)"}},
+	{429, {RETRY_AGAIN, true, -EIO, "too many requests (429)"}},
+	{500, {RETRY_AGAIN, false, -EIO, "an error of the server (500)"}},
+	{502, {RETRY_AGAIN, false, -EIO, "a proxy cannot reach the server (502)"}},
+	{503, {RETRY_AGAIN, true, -EIO, "the server is overloaded, or down (503)"}},
+	{504, {RETRY_AGAIN, false, -EIO, "a proxy waited too long for the server (504)"}},
+};
+
+/* Of 2xx to 5xx; what is none of them is no HTTP. */
+static const struct retry_rule others[] = {
+	{RETRY_NEVER, false, -EPROTO, "an answer that is no answer to a request for a range"},
+	{RETRY_NEVER, false, -EPROTO, "a redirect of a kind that is not known"},
+	{RETRY_NEVER, false, -EPROTO, "the server refuses it"},
+	{RETRY_AGAIN, false, -EIO, "an error of the server"},
+	{RETRY_NEVER, false, -EPROTO, "no answer of an HTTP server"},
+};
+
+static const struct retry_rule ends[HTTP_ENDS] = {
+	[HTTP_NO_NAME] = {RETRY_AGAIN, false, -EIO, "the address of the server is not found"},
+	[HTTP_NO_CONNECTION] = {RETRY_AGAIN, false, -EIO, "the server does not answer"},
+	[HTTP_NO_TLS] = {RETRY_AGAIN, false, -EIO, "no secure connection"},
+	[HTTP_UNTRUSTED] = {RETRY_NEVER, false, -EACCES,
+			    "the certificate of the server is not trusted; '--ca-file' names those "
+			    "that are"},
+	[HTTP_STALLED] = {RETRY_AGAIN, false, -EIO, "nothing comes from the server"},
+	[HTTP_BROKEN] = {RETRY_AGAIN, false, -EIO, "the connection broke"},
+	[HTTP_CUT] = {RETRY_AGAIN, false, -EIO, "the answer was cut"},
+	[HTTP_TOO_LONG] = {RETRY_BRIEFLY, false, -EPROTO, "the answer is longer than it says"},
+	[HTTP_IMPOSSIBLE] = {RETRY_NEVER, false, -EINVAL, "a URL that cannot be asked for"},
+	[HTTP_NO_MEMORY] = {RETRY_NEVER, false, -ENOMEM, "no memory"},
+	[HTTP_CANCELLED] = {RETRY_NEVER, false, -ECANCELED, "cancelled"},
+};
+
+const struct retry_rule *retry_rule_of_status(unsigned status)
+{
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+		if (statuses[i].status == status)
+			return &statuses[i].rule;
+	return &others[status >= 200 && status < 600 ? status / 100 - 2 : 4];
+}
+
+const struct retry_rule *retry_rule_of_end(enum http_end end)
+{
+	return &ends[end];
+}
+
+uint64_t retry_pause(unsigned tries, bool overloaded, uint64_t least, uint64_t random)
+{
+	uint64_t bound = overloaded ? PAUSE_OVERLOAD : PAUSE_LEAST;
+
+	while (--tries > 0 && bound < PAUSE_MOST)
+		bound *= 2;
+	if (bound > PAUSE_MOST)
+		bound = PAUSE_MOST;
+	return least * CLOCK_SECOND + random % (bound + 1);
+}
+
+/* --- ranges ----------------------------------------------------------------------------------- */
+
+bool retry_etag_is_strong(const char *etag)
+{
+	return etag[0] && strncmp(etag, "W/", 2) != 0;
+}
+
+/* What the server does not say cannot differ. */
+static bool differs(const char *headers, const char *name, const char *known)
+{
+	char value[TAG];
+
+	return known[0] && header_find(headers, name, value, sizeof(value)) &&
+	       strcmp(value, known) != 0;
+}
+
+static bool is_as_asked(const struct content_range *range, const struct retry_range *asked)
+{
+	uint64_t len = asked->len, first = asked->first;
+
+	if (range->none)
+		return false;
+	if (asked->suffix)
+		first = len < range->total ? range->total - len : 0;
+	else if (first >= range->total)
+		return false;
+	if (len > range->total - first)
+		len = range->total - first;
+	return range->first == first && range->last == first + len - 1;
+}
+
+int retry_check_range(const char *headers, const struct retry_range *asked,
+		      struct content_range *ret, struct err *err)
+{
+	struct content_range range;
+	char value[TAG];
+
+	if (header_find(headers, "Content-Encoding", value, sizeof(value)) &&
+	    strcasecmp(value, "identity") != 0)
+		return err_set(err, -EPROTO, "the server encodes it (%s)", value);
+	if (!header_find(headers, "Content-Range", value, sizeof(value)) ||
+	    !content_range_parse(value, &range))
+		return err_set(err, -EPROTO, "the server does not say which range it sends");
+	if (differs(headers, "ETag", asked->etag) ||
+	    (!retry_etag_is_strong(asked->etag) &&
+	     differs(headers, "Last-Modified", asked->modified)) ||
+	    (asked->total != UINT64_MAX && range.total != asked->total))
+		return -ESTALE;
+	if (!is_as_asked(&range, asked))
+		return err_set(err, -EPROTO, "the server sends another range (%s)", value);
+	*ret = range;
+	return 0;
+}

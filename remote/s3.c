@@ -1,0 +1,326 @@
+/* Credentials that end are renewed RENEW_BEFORE that; those that live for less than twice as long,
+ * after half of their life. While that fails, what is there is used, and it is tried again after
+ * RENEW_AGAIN. An answer that they have ended counts more than what was said about their end,
+ * unless they are so new that the request was signed with those before. */
+#include "remote/s3.h"
+#include "base/clock.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "remote/environment.h"
+#include "remote/profile.h"
+#include "remote/s3_refusal.h"
+#include "remote/s3_url.h"
+#include "remote/secret.h"
+#include "remote/sign.h"
+#include <time.h>
+
+#define RENEW_BEFORE 300 /* seconds */
+#define RENEW_AGAIN  30
+#define STILL_NEW    10
+#define MOVES	     2 /* from one region to another; an endpoint of one region sends back */
+
+enum s3_keys { KEYS_UNKNOWN, KEYS_NONE, KEYS_GOOD, KEYS_ENDED };
+
+struct s3_auth {
+	struct object_auth auth; /* first */
+	const struct remote_settings *settings;
+	credentials_fetch_fn *fetch;
+	char *name;
+	char *endpoint;	    /* NULL: Amazon's */
+	char *asked_region; /* NULL: the user named none */
+	unsigned moves;
+	char *region, *url; /* of the calling thread */
+
+	pthread_mutex_t lock; /* protects what follows */
+	enum s3_keys state;
+	struct credentials keys;
+	int64_t since, renew; /* when they replaced others (0: none), and are to be replaced */
+	struct err nowhere;   /* KEYS_NONE: where they were looked for */
+};
+
+static struct s3_auth *s3_of(struct object_auth *auth)
+{
+	return (struct s3_auth *)auth;
+}
+
+/* --- where ---------------------------------------------------------------------------------- */
+
+static int copy(const char *text, char **ret)
+{
+	*ret = text ? strdup(text) : NULL;
+	return text && !*ret ? -ENOMEM : 0;
+}
+
+static const char *endpoint_of(const struct remote_settings *settings,
+			       const struct profile *profile)
+{
+	const char *endpoint = settings->endpoint;
+
+	if (endpoint || environment_is_true("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"))
+		return endpoint;
+	endpoint = environment_get("AWS_ENDPOINT_URL_S3");
+	if (!endpoint)
+		endpoint = environment_get("AWS_ENDPOINT_URL");
+	if (!endpoint)
+		endpoint = profile_service(profile, "s3", "endpoint_url");
+	return endpoint ? endpoint : profile_get(profile, "endpoint_url");
+}
+
+static const char *region_of(const struct remote_settings *settings, const struct profile *profile)
+{
+	const char *region = settings->region;
+
+	if (!region)
+		region = environment_get("AWS_REGION");
+	if (!region)
+		region = environment_get("AWS_DEFAULT_REGION");
+	return region ? region : profile_get(profile, "region");
+}
+
+static int find_place(struct s3_auth *s3, const char *name, struct err *err)
+{
+	SCOPE(profile_release) struct profile *profile = NULL;
+	int r = profile_open(s3->settings->profile, &profile, err);
+
+	if (r == 0)
+		r = copy(name, &s3->name);
+	if (r == 0)
+		r = copy(endpoint_of(s3->settings, profile), &s3->endpoint);
+	if (r == 0)
+		r = copy(region_of(s3->settings, profile), &s3->asked_region);
+	if (r == 0)
+		r = copy(s3->asked_region ? s3->asked_region : "us-east-1", &s3->region);
+	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->url, err);
+}
+
+static const char *s3_auth_url(struct object_auth *auth)
+{
+	return s3_of(auth)->url;
+}
+
+/* Takes the region that a server named. */
+static int move(struct s3_auth *s3, const char *region, struct err *err)
+{
+	SCOPE_FREE char *old_url = NULL;
+	SCOPE_FREE char *old_region = NULL;
+	char *new_region, *url;
+	int r = s3_url(s3->name, s3->endpoint, region, &url, err);
+
+	if (r < 0)
+		return r;
+	r = copy(region, &new_region);
+	if (r < 0) {
+		free(url);
+		return r;
+	}
+	old_url = s3->url;
+	old_region = s3->region;
+	s3->url = url;
+	s3->region = new_region;
+	return 0;
+}
+
+/* --- who ------------------------------------------------------------------------------------ */
+
+static enum object_auth_state s3_auth_state(struct object_auth *auth)
+{
+	struct s3_auth *s3 = s3_of(auth);
+	int64_t now = time(NULL);
+	SCOPE_LOCK(&s3->lock);
+
+	if (s3->state == KEYS_NONE)
+		return AUTH_READY;
+	if (s3->state != KEYS_GOOD || (s3->keys.expires && now >= s3->keys.expires))
+		return AUTH_NONE;
+	return s3->keys.expires && now >= s3->renew ? AUTH_AGES : AUTH_READY;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* What was found is of no use if it has ended, as its date or a server says. */
+static int check(const struct s3_auth *s3, const struct credentials *found, int64_t now,
+		 struct err *err)
+{
+	bool refused = s3->state == KEYS_ENDED && same(found->access, s3->keys.access) &&
+		       same(found->token, s3->keys.token);
+
+	if (refused || (found->expires && found->expires <= now))
+		return err_set(err, -EKEYEXPIRED,
+			       "the session of the credentials of %s has ended: renew it",
+			       found->source);
+	return 0;
+}
+
+static void take(struct s3_auth *s3, struct credentials *found, int64_t now)
+{
+	int64_t life = found->expires - now;
+
+	s3->since = s3->keys.access ? now : 0;
+	credentials_release(&s3->keys);
+	s3->keys = *found;
+	*found = (struct credentials){0};
+	s3->state = KEYS_GOOD;
+	s3->renew = life > 2 * RENEW_BEFORE ? s3->keys.expires - RENEW_BEFORE : now + life / 2;
+}
+
+static int s3_auth_refresh(struct object_auth *auth, struct err *err)
+{
+	struct s3_auth *s3 = s3_of(auth);
+	const struct credentials_ask ask = {.profile = s3->settings->profile,
+					    .region = s3->asked_region,
+					    .settings = s3->settings,
+					    .fetch = s3->fetch};
+	SCOPE(credentials_release) struct credentials found = {0};
+	struct err reason = {0};
+	int r = credentials_find(&ask, &found, &reason);
+	int64_t now = time(NULL);
+	SCOPE_LOCK(&s3->lock);
+
+	if (r == -ENOKEY && s3->state == KEYS_UNKNOWN) {
+		s3->state = KEYS_NONE;
+		s3->nowhere = reason;
+		return 0;
+	}
+	if (r == 0)
+		r = check(s3, &found, now, &reason);
+	if (r == 0)
+		take(s3, &found, now);
+	else
+		s3->renew = now + RENEW_AGAIN;
+	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
+}
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+static int add_line(object_header_fn *add, void *context, const char *name, const char *value)
+{
+	SCOPE(secret_buf_release) struct buf line = BUF_INIT;
+	int r = buf_addf(&line, "%s: %s", name, value);
+
+	return r < 0 ? r : add(context, line.data);
+}
+
+/* Signs what it adds, and the host. */
+static int sign_with(const struct s3_auth *s3, const struct object_request *request,
+		     object_header_fn *add, void *context)
+{
+	SCOPE(buf_release) struct buf authorization = BUF_INIT;
+	char date[sizeof("20130524T000000Z")];
+	struct sign_header headers[5] = {{"host", request->host},
+					 {"x-amz-content-sha256", SIGN_UNSIGNED_PAYLOAD},
+					 {"x-amz-date", date}};
+	struct sign_key key = {s3->keys.access, s3->keys.secret, date, s3->region, "s3"};
+	struct sign_request to_sign = {.method = request->method,
+				       .path = request->path,
+				       .query = request->query,
+				       .headers = headers,
+				       .count = 3,
+				       .payload = SIGN_UNSIGNED_PAYLOAD};
+	time_t now = time(NULL);
+	struct tm tm;
+	int r = 0;
+
+	strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+	if (s3->settings->requester_pays)
+		headers[to_sign.count++] = (struct sign_header){"x-amz-request-payer", "requester"};
+	if (s3->keys.token)
+		headers[to_sign.count++] =
+			(struct sign_header){"x-amz-security-token", s3->keys.token};
+	for (size_t i = 1; r == 0 && i < to_sign.count; i++)
+		r = add_line(add, context, headers[i].name, headers[i].value);
+	if (r == 0)
+		r = sign_authorization(&to_sign, &key, &authorization);
+	return r < 0 ? r : add_line(add, context, "Authorization", authorization.data);
+}
+
+static int s3_auth_sign(struct object_auth *auth, const struct object_request *request,
+			object_header_fn *add, void *context, struct err *err)
+{
+	struct s3_auth *s3 = s3_of(auth);
+	SCOPE_LOCK(&s3->lock);
+
+	(void)err;
+	return s3->state == KEYS_GOOD ? sign_with(s3, request, add, context) : 0;
+}
+
+/* --- refusals ------------------------------------------------------------------------------- */
+
+static void end_keys(struct s3_auth *s3)
+{
+	if (s3->state == KEYS_GOOD && time(NULL) - s3->since > STILL_NEW)
+		s3->state = KEYS_ENDED;
+}
+
+static int s3_auth_refused(struct object_auth *auth, const struct object_answer *answer,
+			   struct err *err)
+{
+	struct s3_auth *s3 = s3_of(auth);
+	SCOPE(s3_refusal_release) struct s3_refusal refusal = {0};
+	int r = s3_refusal_read(answer, &refusal);
+	SCOPE_LOCK(&s3->lock);
+
+	if (r < 0)
+		return r;
+	if (refusal.kind == S3_OTHER_REGION && strcmp(refusal.region, s3->region) == 0)
+		return 0; /* it was asked for before another was sent there */
+	if (refusal.kind == S3_OTHER_REGION && s3->moves++ < MOVES)
+		return move(s3, refusal.region, err);
+	if (refusal.kind == S3_ENDED && s3->state != KEYS_NONE) {
+		end_keys(s3);
+		return 0;
+	}
+	return s3_refusal_say(&refusal, s3->keys.source,
+			      s3->settings->anonymous ? "--anonymous asks without credentials"
+						      : s3->nowhere.text,
+			      err);
+}
+
+/* --- the object ----------------------------------------------------------------------------- */
+
+static void s3_auth_free(struct object_auth *auth)
+{
+	struct s3_auth *s3 = s3_of(auth);
+
+	credentials_release(&s3->keys);
+	pthread_mutex_destroy(&s3->lock);
+	free(s3->name);
+	free(s3->endpoint);
+	free(s3->asked_region);
+	free(s3->region);
+	free(s3->url);
+	free(s3);
+}
+
+static const struct object_auth_ops s3_auth_ops = {
+	.url = s3_auth_url,
+	.state = s3_auth_state,
+	.refresh = s3_auth_refresh,
+	.sign = s3_auth_sign,
+	.refused = s3_auth_refused,
+	.free = s3_auth_free,
+};
+
+int s3_auth_new(const char *name, const struct remote_settings *settings,
+		credentials_fetch_fn *fetch_from, struct object_auth **ret, struct err *err)
+{
+	struct s3_auth *s3 = calloc(1, sizeof(*s3));
+	int r;
+
+	if (!s3)
+		return -ENOMEM;
+	pthread_mutex_init(&s3->lock, NULL);
+	s3->auth.ops = &s3_auth_ops;
+	s3->settings = settings;
+	s3->fetch = fetch_from;
+	s3->state = settings->anonymous ? KEYS_NONE : KEYS_UNKNOWN;
+	r = find_place(s3, name, err);
+	if (r < 0) {
+		s3_auth_free(&s3->auth);
+		return r;
+	}
+	*ret = &s3->auth;
+	return 0;
+}

@@ -1,0 +1,126 @@
+#include "remote/s3_refusal.h"
+#include "remote/answer.h"
+#include "remote/header.h"
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool is(const struct s3_refusal *refusal, const char *code)
+{
+	return refusal->code && strcmp(refusal->code, code) == 0;
+}
+
+static bool ended(const struct s3_refusal *refusal)
+{
+	return is(refusal, "ExpiredToken") || is(refusal, "ExpiredTokenException") ||
+	       is(refusal, "TokenRefreshRequired");
+}
+
+/* A header names it, or the body. */
+static int read_region(const struct object_answer *answer, char **ret)
+{
+	char region[64];
+	int r;
+
+	if (header_find(answer->headers, "x-amz-bucket-region", region, sizeof(region))) {
+		*ret = strdup(region);
+		return *ret ? 0 : -ENOMEM;
+	}
+	r = answer_xml(answer->body, "Region", ret);
+	return r < 0 ? r : 0;
+}
+
+int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret)
+{
+	bool elsewhere;
+	int r = answer_xml(answer->body, "Code", &ret->code);
+
+	ret->answer = answer;
+	if (r >= 0)
+		r = answer_xml(answer->body, "Message", &ret->message);
+	elsewhere = answer->status == 301 || answer->status == 307 ||
+		    is(ret, "AuthorizationHeaderMalformed");
+	if (r >= 0 && elsewhere)
+		r = read_region(answer, &ret->region);
+	if (r < 0)
+		return r;
+	ret->kind = ret->region ? S3_OTHER_REGION : ended(ret) ? S3_ENDED : S3_OTHER;
+	return 0;
+}
+
+void s3_refusal_release(struct s3_refusal *refusal)
+{
+	free(refusal->code);
+	free(refusal->message);
+	free(refusal->region);
+}
+
+/* By how many seconds this machine is behind the server. */
+static bool clock_behind(const struct object_answer *answer, long long *ret)
+{
+	char date[64];
+	struct tm tm = {0};
+
+	if (!header_find(answer->headers, "Date", date, sizeof(date)) ||
+	    !strptime(date, "%a, %d %b %Y %H:%M:%S GMT", &tm))
+		return false;
+	*ret = (long long)(timegm(&tm) - time(NULL));
+	return true;
+}
+
+static int say_skew(const struct s3_refusal *refusal, struct err *err)
+{
+	long long behind;
+
+	if (!clock_behind(refusal->answer, &behind))
+		return err_set(err, -EACCES, "this machine's clock is wrong: set it");
+	return err_set(err, -EACCES,
+		       "this machine's clock is %lld seconds %s the server's: set it (chrony, "
+		       "timedatectl set-ntp true)",
+		       llabs(behind), behind < 0 ? "ahead of" : "behind");
+}
+
+static int say_denied(const struct s3_refusal *refusal, const char *source,
+		      const char *unsigned_because, struct err *err)
+{
+	if (!*source)
+		return err_set(err, -EACCES, "access denied (%u); %s", refusal->answer->status,
+			       unsigned_because);
+	if (is(refusal, "InvalidAccessKeyId"))
+		return err_set(err, -EACCES,
+			       "the server does not know the access key of %s: other credentials "
+			       "(--profile), or another server (--endpoint)?",
+			       source);
+	if (is(refusal, "SignatureDoesNotMatch"))
+		return err_set(err, -EACCES,
+			       "the secret key of %s does not belong to its access key", source);
+	return err_set(err, -EACCES,
+		       "access denied (%u %s) to the credentials of %s: they need s3:GetObject, or "
+		       "there is no such object",
+		       refusal->answer->status, refusal->code ? refusal->code : "", source);
+}
+
+int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
+		   const char *unsigned_because, struct err *err)
+{
+	unsigned status = refusal->answer->status;
+
+	if (is(refusal, "RequestTimeTooSkewed"))
+		return say_skew(refusal, err);
+	if (is(refusal, "NoSuchBucket"))
+		return err_set(err, -ENOENT, "there is no such bucket at this endpoint");
+	if (status == 404)
+		return err_set(err, -ENOENT, "there is no such object in this bucket");
+	if (refusal->kind == S3_OTHER && (status == 401 || status == 403))
+		return say_denied(refusal, source, unsigned_because, err);
+	if (refusal->kind == S3_OTHER_REGION)
+		return err_set(
+			err, -EIO,
+			"the bucket is in the region '%s', which this endpoint does not serve",
+			refusal->region);
+	return err_set(err, -EIO, "the server refuses: %u %.64s %.200s", status,
+		       refusal->code ? refusal->code : "",
+		       refusal->message ? refusal->message : "");
+}

@@ -1,0 +1,30 @@
+/* What an answer of S3 that is no success means. */
+#ifndef REMOTE_S3_REFUSAL_H
+#define REMOTE_S3_REFUSAL_H
+
+#include "base/err.h"
+#include "remote/object_auth.h"
+
+enum s3_refusal_kind {
+	S3_OTHER,
+	S3_OTHER_REGION, /* the bucket is in `region` */
+	S3_ENDED,	 /* the session that signed has ended */
+};
+
+struct s3_refusal {
+	enum s3_refusal_kind kind;
+	const struct object_answer *answer;
+	char *code, *message; /* as S3 says them; NULL: none */
+	char *region;
+};
+
+/* Returns 0 or -ENOMEM. The answer is borrowed. */
+int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret);
+void s3_refusal_release(struct s3_refusal *refusal);
+
+/* Says why, and the way out. `source` is where the keys are from that signed, `unsigned_because`
+ * why none did: one of them is empty. Returns -ENOENT, -EACCES or -EIO. */
+int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
+		   const char *unsigned_because, struct err *err);
+
+#endif

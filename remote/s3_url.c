@@ -1,0 +1,70 @@
+#include "remote/s3_url.h"
+#include "base/scope.h"
+#include "remote/encode.h"
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define SCHEME "s3://"
+
+static bool consists_of(const char *text, size_t len, const char *others)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr(others, text[i]))
+			return false;
+	return len > 0;
+}
+
+/* A certificate is for *.s3.REGION.amazonaws.com: no dots, and hosts are in lower case. */
+static bool fits_host(const char *bucket, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (isupper((unsigned char)bucket[i]))
+			return false;
+	return len <= 63 && consists_of(bucket, len, "-");
+}
+
+/* Up to the path. */
+static int add_base(struct buf *url, const char *endpoint, const char *region,
+		    const char *host_bucket, size_t len)
+{
+	const char *china = strncmp(region, "cn-", 3) == 0 ? ".cn" : "";
+	size_t end = endpoint ? strlen(endpoint) : 0;
+
+	while (end > 0 && endpoint[end - 1] == '/')
+		end--;
+	if (endpoint)
+		return buf_add(url, endpoint, end);
+	return buf_addf(url, "https://%.*s%ss3.%s.amazonaws.com%s", (int)len, host_bucket,
+			len ? "." : "", region, china);
+}
+
+int s3_url(const char *name, const char *endpoint, const char *region, char **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf url = BUF_INIT;
+	const char *bucket = name + strlen(SCHEME);
+	size_t len = strcspn(bucket, "/");
+	bool in_host = !endpoint && fits_host(bucket, len);
+	int r;
+
+	if (!consists_of(bucket, len, "-._:"))
+		return err_set(err, -EINVAL, "'%.*s' is not the name of a bucket", (int)len,
+			       bucket);
+	if (bucket[len] == '\0' || bucket[len + 1] == '\0')
+		return err_set(err, -EINVAL, "no object is named: s3://BUCKET/KEY");
+	if (!consists_of(region, strlen(region), "-"))
+		return err_set(err, -EINVAL, "'%s' is not a region", region);
+	if (endpoint && strncmp(endpoint, "https://", 8) != 0 &&
+	    strncmp(endpoint, "http://", 7) != 0)
+		return err_set(err, -EINVAL,
+			       "the endpoint '%s' is not a URL: it begins with https:// or http://",
+			       endpoint);
+	r = add_base(&url, endpoint, region, bucket, in_host ? len : 0);
+	if (r == 0 && !in_host)
+		r = buf_adds(&url, "/");
+	if (r == 0)
+		r = encode_add(&url, in_host ? bucket + len : bucket, "/");
+	if (r == 0)
+		*ret = steal_ptr(&url.data);
+	return r;
+}

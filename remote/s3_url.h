@@ -1,0 +1,17 @@
+/* Which URL an object of a bucket has:
+ *
+ *	s3://photos/a b.lmdb		https://photos.s3.eu-west-1.amazonaws.com/a%20b.lmdb
+ *	s3://my.photos/x.lmdb		https://s3.eu-west-1.amazonaws.com/my.photos/x.lmdb
+ *	s3://photos/x.lmdb, endpoint	http://localhost:9000/photos/x.lmdb
+ *
+ * A bucket is a part of the host's name at Amazon, unless that name could then not be certified,
+ * and a part of the path everywhere else. The key is taken as it stands, and encoded once. */
+#ifndef REMOTE_S3_URL_H
+#define REMOTE_S3_URL_H
+
+#include "base/err.h"
+
+/* `endpoint` NULL: Amazon's. The caller frees it. Returns 0, -EINVAL or -ENOMEM. */
+int s3_url(const char *name, const char *endpoint, const char *region, char **ret, struct err *err);
+
+#endif

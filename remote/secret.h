@@ -1,0 +1,31 @@
+/* Texts that are zeroed before their memory is freed. */
+#ifndef REMOTE_SECRET_H
+#define REMOTE_SECRET_H
+
+#include "base/buf.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* NULL is fine. */
+static inline void secret_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+/* Of a buf that did not grow after its first reservation: growing leaves copies behind. */
+static inline void secret_buf_release(struct buf *buf)
+{
+	if (buf->data)
+		explicit_bzero(buf->data, buf->room);
+	buf_release(buf);
+}
+
+/* For SCOPE(). */
+static inline void secret_release(char **text)
+{
+	secret_free(*text);
+}
+
+#endif

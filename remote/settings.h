@@ -1,0 +1,45 @@
+/* What a user may say about packs on other machines: the options that foldfs and foldpack share. */
+#ifndef REMOTE_SETTINGS_H
+#define REMOTE_SETTINGS_H
+
+#include "base/opt.h"
+
+#define REMOTE_RETRY 600 /* seconds, by default */
+
+struct remote_settings {
+	uint64_t retry; /* seconds that a request is tried again before it fails */
+	const char *endpoint, *region, *profile; /* of S3; NULL: see remote/s3.h */
+	bool anonymous;				 /* S3: requests are not signed */
+	bool requester_pays;			 /* S3: who asks pays, also for what others own */
+	const char *ca_file; /* certificates to trust; NULL: see remote_ca_file() */
+	/* One line for the user, without a full stop: what goes wrong for long, and when it works
+	 * again. Any thread; NULL: nobody listens. */
+	void (*notice)(const char *line);
+};
+
+#define REMOTE_DEFAULTS               \
+	{                             \
+		.retry = REMOTE_RETRY \
+	}
+
+/* Rows for a table of options whose settings have these as `member`. */
+#define REMOTE_OPTIONS(type, member)                                                               \
+	OPT_NUMBER(0, "retry", "SEC", type, member.retry,                                          \
+		   "how long a server that fails is asked again (default: 600)"),                  \
+		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
+			   "server of s3:// other than Amazon's"),                                 \
+		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \
+		OPT_STRING(0, "profile", "NAME", type, member.profile,                             \
+			   "credentials and settings of this profile of the AWS tools"),           \
+		OPT_FLAG(0, "anonymous", type, member.anonymous, "ask s3:// without credentials"), \
+		OPT_FLAG(0, "requester-pays", type, member.requester_pays,                         \
+			 "pay for requests to buckets of others"),                                 \
+		OPT_STRING(0, "ca-file", "FILE", type, member.ca_file,                             \
+			   "certificates of the authorities that https servers may have "          \
+			   "theirs from")
+
+/* The file of certificates: as set, or of AWS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE; NULL: the
+ * system's. */
+const char *remote_ca_file(const struct remote_settings *settings);
+
+#endif

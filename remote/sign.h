@@ -1,0 +1,36 @@
+/* Signs a request as Amazon's services and all that speak as S3 does want it: Signature Version 4.
+ *
+ * The signature covers the method, path, query and headers as they go over the wire. It is a
+ * HMAC-SHA256 with a key that is derived from the secret for one day, region and service. Pure. */
+#ifndef REMOTE_SIGN_H
+#define REMOTE_SIGN_H
+
+#include "base/buf.h"
+
+#define SIGN_UNSIGNED_PAYLOAD "UNSIGNED-PAYLOAD" /* S3 asks for no hash of the body */
+
+struct sign_header {
+	const char *name;  /* lower case */
+	const char *value; /* without spaces around it */
+};
+
+struct sign_request {
+	const char *method;
+	const char *path;		   /* encoded */
+	const char *query;		   /* encoded, sorted by name; "" where there is none */
+	const struct sign_header *headers; /* sorted by name; host and x-amz-date among them */
+	size_t count;
+	const char *payload; /* SHA-256 of the body in hex, or SIGN_UNSIGNED_PAYLOAD */
+};
+
+struct sign_key {
+	const char *access, *secret;
+	const char *date; /* of x-amz-date: "20130524T000000Z" */
+	const char *region, *service;
+};
+
+/* Appends the value of the header Authorization. Returns 0 or -ENOMEM. */
+int sign_authorization(const struct sign_request *request, const struct sign_key *key,
+		       struct buf *ret);
+
+#endif

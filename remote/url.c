@@ -1,0 +1,81 @@
+#include "remote/url.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The length of a scheme that "://" follows; 0: none. */
+static size_t scheme_len(const char *text)
+{
+	size_t len = 0;
+
+	while (isalnum((unsigned char)text[len]) ||
+	       (len > 0 && strchr("+-.", text[len]) && text[len]))
+		len++;
+	return strncmp(text + len, "://", 3) == 0 ? len : 0;
+}
+
+/* As the header Host is. */
+static void drop_usual_port(struct url *url)
+{
+	const char *usual = strcmp(url->scheme, "https") == 0 ? ":443" : ":80";
+	size_t len = strlen(url->host), port = strlen(usual);
+
+	if (len > port && strcmp(url->host + len - port, usual) == 0)
+		url->host[len - port] = '\0';
+}
+
+int url_parse(const char *text, struct url *ret)
+{
+	size_t scheme = scheme_len(text), authority, user = 0, path, query;
+	const char *rest = text + scheme + 3, *at;
+	struct url url = {0};
+	char *to;
+
+	if (scheme == 0)
+		return -EINVAL;
+	authority = strcspn(rest, "/?#");
+	at = memrchr(rest, '@', authority);
+	if (at)
+		user = (size_t)(at - rest);
+	if (authority == (at ? user + 1 : 0))
+		return -EINVAL;
+	path = strcspn(rest + authority, "?#");
+	query = rest[authority + path] == '?' ? strcspn(rest + authority + path + 1, "#") : 0;
+	/* Five NULs and the '/' of a path take more room than what stands between the parts. */
+	url.text = to = malloc(strlen(text) + 8);
+	if (!to)
+		return -ENOMEM;
+#define PART(name, from, len)                     \
+	do {                                      \
+		url.name = memcpy(to, from, len); \
+		to += len;                        \
+		*to++ = '\0';                     \
+	} while (0)
+	PART(scheme, text, scheme);
+	PART(user, rest, user);
+	PART(host, at ? at + 1 : rest, authority - (at ? user + 1 : 0));
+	if (path)
+		PART(path, rest + authority, path);
+	else
+		PART(path, "/", 1);
+	PART(query, rest + authority + path + (query > 0), query);
+#undef PART
+	for (char *c = url.scheme; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	drop_usual_port(&url);
+	*ret = url;
+	return 0;
+}
+
+void url_release(struct url *url)
+{
+	free(url->text);
+	*url = (struct url){0};
+}
+
+bool url_same_server(const struct url *a, const struct url *b)
+{
+	return strcmp(a->scheme, b->scheme) == 0 && strcasecmp(a->host, b->host) == 0;
+}

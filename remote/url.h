@@ -1,0 +1,25 @@
+/* The parts of a URL with a host. */
+#ifndef REMOTE_URL_H
+#define REMOTE_URL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Each ends with a NUL; they live in `text`. */
+struct url {
+	char *text;
+	char *scheme; /* in lower case */
+	char *user;   /* "user:password"; "": none */
+	char *host;   /* with the port, unless it is the scheme's */
+	char *path;   /* from its '/' on; "/" where there is none */
+	char *query;  /* without '?'; "": none */
+};
+
+/* Returns 0, -EINVAL (no "scheme://host") or -ENOMEM. */
+int url_parse(const char *text, struct url *ret);
+void url_release(struct url *url);
+
+/* The same scheme, host and port: what may see the same secrets. */
+bool url_same_server(const struct url *a, const struct url *b);
+
+#endif

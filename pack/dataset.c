@@ -4,7 +4,6 @@
 #include "pack/dataset_internal.h"
 #include "pack/keys.h"
 #include "pack/xxh3.h"
-#include <stdio.h>
 
 /* The part that each section belongs to; 0: it is read at open. */
 static const uint8_t parts[SECTION_COUNT] = {
@@ -19,58 +18,108 @@ static uint64_t stamp_of(const struct reader_identity *identity)
 	return XXH3_64bits(identity, sizeof(*identity));
 }
 
-static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
+static int load_once(struct dataset *dataset, enum format_section section,
+		     struct index_section *ret, struct err *err)
 {
-	const struct format_section_ref *ref = &dataset->super.sections[section];
 	const char *name = format_section_name(section);
 	struct index_section loaded;
-	int r;
+	int r = index_load_section(dataset->reader, &dataset->super, section, &loaded, err);
 
-	if (ref->bytes > dataset->info.pack_bytes)
-		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long", name);
-	r = index_load_section(dataset->reader, &dataset->super, section, &loaded, err);
 	if (r < 0)
 		return r;
-	if (XXH3_64bits(loaded.data, loaded.bytes) != ref->checksum) {
+	if (XXH3_64bits(loaded.data, loaded.bytes) != dataset->super.sections[section].checksum) {
 		free(loaded.data);
 		return err_set(err, -EBADMSG, "damaged index: checksum mismatch in section %s",
 			       name);
 	}
+	*ret = loaded;
+	return 0;
+}
+
+/* Has the sections of these parts read at once, as far as storage can. */
+static void will_load(struct dataset *dataset, unsigned wanted)
+{
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		const struct format_section_ref *ref = &dataset->super.sections[i];
+
+		if ((parts[i] == 0 ? wanted == 0 : wanted & parts[i]) && !dataset->loaded[i])
+			reader_will_get(dataset->reader, ref->offset, ref->bytes);
+	}
+}
+
+static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
+{
+	const struct format_section_ref *ref = &dataset->super.sections[section];
+	struct index_section loaded;
+	int r;
+
+	if (ref->bytes > dataset->info.pack_bytes)
+		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long",
+			       format_section_name(section));
+	r = load_once(dataset, section, &loaded, err);
+	if (r == -EBADMSG && reader_bad(dataset->reader, ref->offset, ref->bytes))
+		r = load_once(dataset, section, &loaded, err);
+	if (r < 0)
+		return r;
 	dataset->index.sections[section] = loaded;
 	atomic_store_explicit(&dataset->loaded[section], true, memory_order_release);
 	return 0;
 }
 
-static int need_section(struct dataset *dataset, enum format_section section, struct err *err)
+int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err)
 {
+	int r;
+
 	if (atomic_load_explicit(&dataset->loaded[section], memory_order_acquire))
 		return 0;
 	SCOPE_LOCK(&dataset->lock);
 	if (atomic_load_explicit(&dataset->loaded[section], memory_order_relaxed))
 		return 0;
-	return load_section(dataset, section, err);
+	if (!dataset->packs)
+		return load_section(dataset, section, err);
+	r = dataset_gather_section(dataset, section, err);
+	atomic_store_explicit(&dataset->loaded[section], r == 0, memory_order_release);
+	return r;
 }
 
 int dataset_load(struct dataset *dataset, unsigned wanted, struct err *err)
 {
 	int r = 0;
 
+	will_load(dataset, wanted);
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
 		if (wanted & parts[i])
-			r = need_section(dataset, i, err);
+			r = dataset_need_section(dataset, i, err);
 	return r;
 }
 
-static int fault_in_section(enum format_section section, int error, const struct err *err,
-			    dataset_fault_fn *found, void *context)
+static int fault_in_index(const struct format_key *key, const char *text, dataset_fault_fn *found,
+			  void *context)
 {
-	struct format_key key;
-	struct dataset_fault fault = {.damage = "index", .text = err_text(err, error)};
+	const struct dataset_fault fault = {
+		.damage = "index", .text = text, .path = (const char *)key->data, .len = key->len};
 
-	format_key_section(section, &key);
-	fault.path = (const char *)key.data;
-	fault.len = key.len;
 	return found(context, &fault);
+}
+
+static bool has_content_id(const struct dataset *dataset)
+{
+	return dataset->super.compat & FORMAT_CONTENT_ID;
+}
+
+static int check_content_id(struct dataset *dataset, dataset_fault_fn *found, void *context)
+{
+	uint8_t id[FORMAT_ID_BYTES];
+	struct format_key key;
+	int r;
+
+	if (!has_content_id(dataset) || !atomic_load(&dataset->loaded[SECTION_CHECKSUMS]))
+		return 0;
+	r = index_content_id(&dataset->index, id);
+	if (r < 0 || memcmp(id, dataset->super.content_id, sizeof(id)) == 0)
+		return r;
+	format_key_super(&key);
+	return fault_in_index(&key, "its content id is not that of its files", found, context);
 }
 
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context)
@@ -79,12 +128,14 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
 		struct err err = {0};
+		struct format_key key;
 
-		r = need_section(dataset, i, &err);
+		format_key_section(i, &key);
+		r = dataset_need_section(dataset, i, &err);
 		if (r < 0 && r != -ENOMEM)
-			r = fault_in_section(i, r, &err, found, context);
+			r = fault_in_index(&key, err_text(&err, r), found, context);
 	}
-	return r;
+	return r == 0 ? check_content_id(dataset, found, context) : r;
 }
 
 static bool same_state(const struct format_lmdb_state *a, const struct format_lmdb_state *b)
@@ -97,6 +148,7 @@ static int load_hot(struct dataset *dataset, struct err *err)
 	int r = 0;
 
 	dataset->index.entries = (uint32_t)dataset->super.entries;
+	will_load(dataset, 0);
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
 		if (parts[i] == 0)
 			r = load_section(dataset, i, err);
@@ -118,7 +170,34 @@ static int check_counts(const struct dataset *dataset, struct err *err)
 	return 0;
 }
 
-static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
+/* Where storage is far, each page of a walk is a round trip. A superblock that says that it is of
+ * this state of the LMDB has the places of the sections, and their checksums prove it. Returns
+ * -EBADMSG where it does not work. */
+static int load_without_walk(struct dataset *dataset, const struct walker_info *info,
+			     struct err *err)
+{
+	int r = index_guess_super(dataset->reader, info->page_size, &dataset->super, err);
+
+	if (r == 0 && !same_state(&dataset->opened, &dataset->super.lmdb))
+		return -EBADMSG;
+	return r < 0 ? r : load_hot(dataset, err);
+}
+
+/* Whether the reason may be that the LMDB is not as its superblock says. */
+static bool may_be_moved(int error)
+{
+	return error == -EBADMSG || error == -ENOMSG || error == -EINPROGRESS ||
+	       error == -EPROTONOSUPPORT || error == -ENODATA;
+}
+
+static void forget_index(struct dataset *dataset)
+{
+	index_release(&dataset->index);
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		atomic_store(&dataset->loaded[i], false);
+}
+
+static int load_by_walk(struct dataset *dataset, struct walker *walker, struct err *err)
 {
 	bool moved = false;
 	int r = index_read_super(dataset->reader, walker, &dataset->super, err);
@@ -127,10 +206,25 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 		r = index_find_sections(walker, &dataset->super, &moved, err);
 	if (r < 0)
 		return r;
-	dataset->opened = index_lmdb_state(walker_info(walker));
 	/* The state may agree by chance although sections have moved. */
 	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
-	r = load_hot(dataset, err);
+	return load_hot(dataset, err);
+}
+
+static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
+{
+	struct err first = {0};
+	int r = -EBADMSG;
+
+	dataset->opened = index_lmdb_state(walker_info(walker));
+	if (reader_hints(dataset->reader).far)
+		r = load_without_walk(dataset, walker_info(walker), &first);
+	if (may_be_moved(r)) {
+		forget_index(dataset);
+		r = load_by_walk(dataset, walker, err);
+	} else if (first.text[0]) {
+		err_set(err, r, "%s", first.text);
+	}
 	if (r == 0)
 		r = check_counts(dataset, err);
 	if (r == 0 && dataset->info.relocated)
@@ -138,14 +232,13 @@ static int load_index(struct dataset *dataset, struct walker *walker, struct err
 	return r;
 }
 
-static void fill_info(struct dataset *dataset)
+void dataset_fill_info(struct dataset *dataset)
 {
 	struct dataset_info *info = &dataset->info;
 	const struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
 
 	info->super = &dataset->super;
-	for (size_t i = 0; i < sizeof(dataset->super.id); i++)
-		snprintf(info->id + 2 * i, 3, "%02x", dataset->super.id[i]);
+	format_id_text(dataset->super.id, info->id);
 	info->options = (const char *)options->data;
 	info->options_len = options->bytes;
 }
@@ -163,23 +256,32 @@ static int open_pack(struct dataset *dataset, struct err *err)
 	return r < 0 ? r : load_index(dataset, walker, err);
 }
 
-int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
+struct dataset *dataset_new(struct reader *reader)
 {
 	struct dataset *dataset = calloc(1, sizeof(*dataset));
-	int r;
 
 	if (!dataset) {
 		reader_free(reader);
-		return -ENOMEM;
+		return NULL;
 	}
 	pthread_mutex_init(&dataset->lock, NULL);
 	dataset->reader = reader;
+	return dataset;
+}
+
+int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
+{
+	struct dataset *dataset = dataset_new(reader);
+	int r;
+
+	if (!dataset)
+		return -ENOMEM;
 	r = open_pack(dataset, err);
 	if (r < 0) {
 		dataset_free(dataset);
 		return r;
 	}
-	fill_info(dataset);
+	dataset_fill_info(dataset);
 	*ret = dataset;
 	return 0;
 }
@@ -220,6 +322,7 @@ void dataset_free(struct dataset *dataset)
 		return;
 	reader_free(dataset->reader);
 	index_release(&dataset->index);
+	dataset_packs_free(dataset->packs);
 	pthread_mutex_destroy(&dataset->lock);
 	free(dataset);
 }
@@ -232,11 +335,6 @@ const struct dataset_info *dataset_info(const struct dataset *dataset)
 struct reader *dataset_reader(const struct dataset *dataset)
 {
 	return dataset->reader;
-}
-
-int dataset_fd(const struct dataset *dataset)
-{
-	return reader_file_fd(dataset->reader);
 }
 
 uint32_t dataset_entries(const struct dataset *dataset)
@@ -276,11 +374,13 @@ static int look_closer(struct dataset *dataset, const struct reader_identity *no
 	return 0;
 }
 
-int dataset_unchanged(struct dataset *dataset)
+int dataset_unchanged(struct dataset *dataset, uint64_t extent)
 {
 	struct reader_identity now;
 	int r;
 
+	if (dataset->packs)
+		dataset = dataset_pack_at(dataset, extent);
 	if (atomic_load_explicit(&dataset->stale, memory_order_relaxed))
 		return -ESTALE;
 	r = reader_identity(dataset->reader, &now);
@@ -383,6 +483,22 @@ int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image 
 	return 0;
 }
 
+int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
+{
+	uint8_t id[FORMAT_ID_BYTES];
+	int r = 0;
+
+	memcpy(id, dataset->super.content_id, sizeof(id));
+	if (!has_content_id(dataset)) {
+		r = dataset_load(dataset, DATASET_CHECKSUMS, NULL);
+		if (r == 0)
+			r = index_content_id(&dataset->index, id);
+	}
+	if (r == 0)
+		format_id_text(id, ret);
+	return r;
+}
+
 const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len)
 {
 	const struct index *index = &dataset->index;
@@ -466,22 +582,29 @@ int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *
 	return hash_pieces(iov, count) == checksum ? 0 : -EBADMSG;
 }
 
+static int read_checked(struct dataset *dataset, uint64_t extent, const struct dataset_extent *x,
+			void *buf, bool check)
+{
+	const struct iovec iov = {.iov_base = buf, .iov_len = x->size};
+	int r = reader_get_full(dataset->reader, buf, x->size, x->offset);
+
+	return r == 0 && check ? dataset_check(dataset, extent, &iov, 1) : r;
+}
+
 /* One extent at a time through a buffer of its own, so that only checked bytes get out. */
 static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scratch, uint64_t from,
 			   void *buf, size_t len, bool check)
 {
 	struct dataset_extent x;
-	struct iovec iov;
 	int r;
 
 	dataset_extent(dataset, extent, &x);
 	from -= x.from;
 	if (len > x.size - from)
 		len = (size_t)(x.size - from);
-	iov = (struct iovec){.iov_base = scratch, .iov_len = x.size};
-	r = reader_get_full(dataset->reader, scratch, x.size, x.offset);
-	if (r == 0 && check)
-		r = dataset_check(dataset, extent, &iov, 1);
+	r = read_checked(dataset, extent, &x, scratch, check);
+	if (r == -EBADMSG && reader_bad(dataset->reader, x.offset, x.size))
+		r = read_checked(dataset, extent, &x, scratch, check);
 	if (r < 0)
 		return r == -ENODATA ? -EBADMSG : r;
 	memcpy(buf, (char *)scratch + from, len);

@@ -63,7 +63,7 @@ struct dataset_extent {
 
 struct dataset_info {
 	const struct format_super *super;
-	char id[33];	     /* hexadecimal */
+	char id[FORMAT_ID_TEXT];
 	uint64_t pack_bytes; /* size of the pack file */
 	bool relocated;	     /* offsets were looked up again: another LMDB tool rewrote the file */
 	const char *options; /* creation options, "name=value\n" lines */
@@ -83,11 +83,12 @@ void dataset_free(struct dataset *dataset);
 
 const struct dataset_info *dataset_info(const struct dataset *dataset);
 struct reader *dataset_reader(const struct dataset *dataset); /* stays the dataset's */
-int dataset_fd(const struct dataset *dataset);		      /* only after dataset_open() */
+/* The name of the pack that an extent is in, where there are several; else NULL. */
+const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent);
 uint32_t dataset_entries(const struct dataset *dataset);
 
-/* 0, or -ESTALE once the file has been written to. Costs an fstat. */
-int dataset_unchanged(struct dataset *dataset);
+/* 0, or -ESTALE once the file that has an extent has been written to. Costs an fstat. */
+int dataset_unchanged(struct dataset *dataset, uint64_t extent);
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
 
@@ -122,6 +123,10 @@ int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
 /* Kinds of a later version are unknown. As dataset_load(). */
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
+
+/* The content id: as recorded, or, in packs made before there was one, from the index. As
+ * dataset_load(). */
+int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT]);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */
 const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len);

@@ -20,6 +20,21 @@ struct dataset {
 	struct reader_identity seen;	   /* protected by lock */
 	_Atomic uint64_t seen_stamp;	   /* of `seen`, to compare without the lock */
 	atomic_bool stale;		   /* the pack was written to; never cleared */
+
+	struct dataset_packs *packs; /* that it is merged from; NULL: it is one pack */
 };
+
+/* One without anything in it. The reader becomes its own. NULL: no memory. */
+struct dataset *dataset_new(struct reader *reader);
+/* Sets info from the superblock and the index. */
+void dataset_fill_info(struct dataset *dataset);
+/* Loads a section unless it is there. 0, -EBADMSG, -EIO or -ENOMEM. */
+int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err);
+
+/* Of a merged dataset (dataset_merge.c): makes a section from those of its packs, and finds the
+ * pack of an extent. */
+int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
+struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent);
+void dataset_packs_free(struct dataset_packs *packs); /* NULL is fine */
 
 #endif

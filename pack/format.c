@@ -1,5 +1,5 @@
-#include "pack/format.h"
 #include "base/le.h"
+#include "pack/format_keys.h"
 #include <errno.h>
 #include <stdio.h>
 #include <xxhash.h>
@@ -13,7 +13,8 @@
  *	 80  16 bytes id
  *	 96  7 x u64 LMDB state
  *	152  sections: u64 offset, bytes, count, checksum; u32 width, u32 zero
- *	  :
+ *	  :    up to 98 of them
+ *	4072 16 bytes content id
  *	4088 u64 XXH3-64 of all before
  */
 #define SUPER_MAGIC	    "foldfs\r\n"
@@ -24,7 +25,8 @@
 #define SUPER_SECTIONS	    152
 #define SUPER_SECTION_BYTES 40
 #define SUPER_CHECKSUM	    (FORMAT_SUPER_BYTES - 8)
-#define SUPER_SECTIONS_MAX  ((SUPER_CHECKSUM - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
+#define SUPER_CONTENT_ID    (SUPER_CHECKSUM - FORMAT_ID_BYTES)
+#define SUPER_SECTIONS_MAX  ((SUPER_CONTENT_ID - SUPER_SECTIONS) / SUPER_SECTION_BYTES)
 
 static const char key_super[] = "\0foldfs";
 static const char key_part[] = "\0part.";
@@ -41,8 +43,9 @@ static const char *const section_names[SECTION_COUNT] = {
 };
 
 static const char *const image_names[IMAGE_KINDS] = {
-	[IMAGE_UNKNOWN] = "-", [IMAGE_JPEG] = "JPEG", [IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
-	[IMAGE_WEBP] = "WebP", [IMAGE_BMP] = "BMP",   [IMAGE_TIFF] = "TIFF", [IMAGE_PNM] = "PNM",
+	[IMAGE_UNKNOWN] = "-", [IMAGE_JPEG] = "JPEG",	[IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
+	[IMAGE_WEBP] = "WebP", [IMAGE_BMP] = "BMP",	[IMAGE_TIFF] = "TIFF", [IMAGE_PNM] = "PNM",
+	[IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JPEG XL",
 };
 
 const char *format_section_name(enum format_section section)
@@ -101,6 +104,7 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 	le_put32(out + 12, SECTION_COUNT);
 	put_fields(out + SUPER_HEAD, super, FIELDS(head_fields));
 	memcpy(out + SUPER_ID, super->id, sizeof(super->id));
+	memcpy(out + SUPER_CONTENT_ID, super->content_id, sizeof(super->content_id));
 	put_fields(out + SUPER_LMDB, super, FIELDS(lmdb_fields));
 	for (size_t i = 0; i < SECTION_COUNT; i++) {
 		put_fields(out + section_at(i), &super->sections[i], FIELDS(ref_fields));
@@ -154,6 +158,7 @@ int format_super_decode(const uint8_t *data, size_t len, struct format_super *re
 	super.version = le_get32(data + 8);
 	get_fields(data + SUPER_HEAD, &super, FIELDS(head_fields));
 	memcpy(super.id, data + SUPER_ID, sizeof(super.id));
+	memcpy(super.content_id, data + SUPER_CONTENT_ID, sizeof(super.content_id));
 	get_fields(data + SUPER_LMDB, &super, FIELDS(lmdb_fields));
 	for (size_t i = 0; i < SECTION_COUNT; i++) {
 		get_fields(data + section_at(i), &super.sections[i], FIELDS(ref_fields));
@@ -161,6 +166,12 @@ int format_super_decode(const uint8_t *data, size_t len, struct format_super *re
 	}
 	*ret = super;
 	return 0;
+}
+
+void format_id_text(const uint8_t id[FORMAT_ID_BYTES], char ret[static FORMAT_ID_TEXT])
+{
+	for (size_t i = 0; i < FORMAT_ID_BYTES; i++)
+		snprintf(ret + 2 * i, 3, "%02x", id[i]);
 }
 
 static void key_set(struct format_key *key, const void *data, size_t len)

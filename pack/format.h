@@ -1,18 +1,18 @@
-/* The pack format: keys, record kinds and the superblock. man/foldfs-format.5 is its
- * documentation; this header and format.c are its only encoder and decoder. Pure: bytes in,
- * structs out, no I/O and no allocation.
+/* The pack format: record kinds and the superblock; format_keys.h: the keys. man/foldfs-format.5
+ * is its documentation; these headers and format.c are its only encoder and decoder. Pure: bytes
+ * in, structs out, no I/O and no allocation.
  *
  * A pack is an LMDB file (data format 1, MDB_NOSUBDIR) whose main database holds
  *
- *	"\0foldfs"             the superblock, the first key of all
+ *	"\0foldfs"             the superblock
  *	"\0foldfs.NAME"        the sections of the index, one record each
  *	"\0part.HASH.NNNNNNNN" the parts of files over FORMAT_SPLIT_OVER bytes
  *	"\0path.HASH"          a file whose path is longer than a key can be
  *	"n01440764/x.JPEG"     every other file: its path, its bytes
  *
  * HASH is the XXH3-128 of the path as 32 hexadecimal digits. The value of a hard link or alias,
- *whose bytes are under another path, is FORMAT_LINK_MAGIC and that path. Directories and symbolic
- *links are in the index only. */
+ * whose bytes are under another path, is FORMAT_LINK_MAGIC and that path. Directories and symbolic
+ * links are in the index only. */
 #ifndef PACK_FORMAT_H
 #define PACK_FORMAT_H
 
@@ -31,6 +31,7 @@
 #define FORMAT_LINK_MAGIC "\0foldfs-link\n" /* sizeof - 1 bytes; the path of the bytes follows */
 
 /* Features that a reader must know (incompat) or may ignore (compat). */
+#define FORMAT_CONTENT_ID     ((uint64_t)1) /* compat: there is a content id */
 #define FORMAT_ALIASES	      ((uint64_t)1) /* incompat: there are entries of FORMAT_ALIAS */
 #define FORMAT_INCOMPAT_KNOWN FORMAT_ALIASES
 
@@ -77,6 +78,8 @@ enum format_image {
 	IMAGE_BMP,
 	IMAGE_TIFF,
 	IMAGE_PNM,
+	IMAGE_AVIF,
+	IMAGE_JXL,
 	IMAGE_KINDS
 };
 
@@ -103,12 +106,19 @@ struct format_lmdb_state {
 	uint64_t entries;
 };
 
+#define FORMAT_ID_BYTES 16
+#define FORMAT_ID_TEXT	(2 * FORMAT_ID_BYTES + 1)
+
+/* As hexadecimal digits, NUL-ended. */
+void format_id_text(const uint8_t id[FORMAT_ID_BYTES], char ret[static FORMAT_ID_TEXT]);
+
 struct format_super {
 	uint32_t version;
 	uint64_t compat, incompat;
 	uint64_t entries, files, directories, symlinks, hardlinks;
-	uint64_t bytes; /* of all files, each once, aliases too */
-	uint8_t id[16]; /* digest of the content: paths, kinds, modes, times, bytes */
+	uint64_t bytes;			     /* of all files, each once, aliases too */
+	uint8_t id[FORMAT_ID_BYTES];	     /* of paths, kinds, modes, times and bytes */
+	uint8_t content_id[FORMAT_ID_BYTES]; /* of paths and bytes; zero: not recorded */
 	struct format_lmdb_state lmdb;
 	struct format_section_ref sections[SECTION_COUNT];
 };
@@ -129,31 +139,6 @@ int format_super_decode(const uint8_t *data, size_t len, struct format_super *re
 /* HASH of a path, NUL-ended. */
 #define FORMAT_HASH_DIGITS 32
 void format_path_hash(const char *path, size_t len, char ret[static FORMAT_HASH_DIGITS + 1]);
-
-struct format_key {
-	uint8_t data[FORMAT_KEY_MAX];
-	size_t len;
-};
-
-void format_key_super(struct format_key *key);
-void format_key_section(enum format_section section, struct format_key *key);
-/* The key of a file that is not split: its path, or the hashed key where that is too long. */
-void format_key_path(const char *path, size_t len, struct format_key *key);
-void format_key_part(const char *path, size_t len, uint32_t part, struct format_key *key);
-
-/* What a key is. RESERVED: of a later version. NONE: longer than liblmdb writes. */
-enum format_key_kind {
-	KEY_SUPER,
-	KEY_SECTION,
-	KEY_PART,
-	KEY_HASHED,
-	KEY_RESERVED,
-	KEY_PATH,
-	KEY_NONE
-};
-enum format_key_kind format_key_classify(const uint8_t *data, size_t len);
-/* The section whose key this is; SECTION_COUNT: none that is known. */
-enum format_section format_key_to_section(const uint8_t *data, size_t len);
 
 /* Whether a pack may have this name: 1..FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..". */
 bool format_name_valid(const char *name, size_t len);

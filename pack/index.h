@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/le.h"
-#include "pack/format.h"
+#include "pack/format_keys.h"
 #include "pack/walker.h"
 
 struct index_section {
@@ -67,12 +67,17 @@ struct format_section_ref index_shape(enum format_section section, uint64_t entr
 /* Checks the rows and width of every section in the superblock. */
 int index_check_shape(const struct format_super *super, struct err *err);
 
-/* Reads the superblock, which must be the first record, and checks the shapes of its sections.
- * Returns 0, or as dataset_open(). */
+/* The record of the superblock. Returns 0, -ENOMSG (there is none), or as walker_seek(). */
+int index_find_super(struct walker *walker, struct walker_record *ret, struct err *err);
+/* Reads the superblock, and checks the shapes of its sections. Returns 0, or as dataset_open(). */
 int index_read_super(struct reader *reader, struct walker *walker, struct format_super *ret,
 		     struct err *err);
-/* Right after that: takes the offsets of the sections from their records. Where another tool has
- * rewritten the LMDB some have moved. Returns 0, -EBADMSG (one is missing), or as walker_next(). */
+/* The same without a walk: where builders write it, which is their first record. */
+int index_guess_super(struct reader *reader, uint32_t page_size, struct format_super *ret,
+		      struct err *err);
+/* Right after index_read_super(): takes the offsets of the sections from their records. Where
+ * another tool has rewritten the LMDB some have moved. Returns 0, -EBADMSG (one is missing), or as
+ * walker_next(). */
 int index_find_sections(struct walker *walker, struct format_super *super, bool *ret_moved,
 			struct err *err);
 /* Reads a section, without checking its checksum. Returns 0, -EBADMSG (the file ends before),
@@ -87,6 +92,10 @@ void index_forget_offsets(struct index *index);
 /* Checks the hot sections against each other and against the pack's size, and prepares
  * extents and links. Returns 0, -EBADMSG with a sentence, or -ENOMEM. */
 int index_check(struct index *index, uint64_t pack_bytes, struct err *err);
+
+/* The content id, from the hot sections and SECTION_CHECKSUMS, after index_check(). 0 or -ENOMEM.
+ */
+int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES]);
 
 static inline enum format_kind index_kind(const struct index *index, uint32_t entry)
 {

@@ -3,25 +3,58 @@
 #include "base/scope.h"
 #include "pack/index.h"
 
-int index_read_super(struct reader *reader, struct walker *walker, struct format_super *ret,
-		     struct err *err)
+int index_find_super(struct walker *walker, struct walker_record *ret, struct err *err)
 {
-	uint8_t data[FORMAT_SUPER_BYTES];
 	struct walker_record record;
-	int r = walker_first(walker, &record, err);
+	struct format_key key;
+	int r;
 
+	format_key_super(&key);
+	r = walker_seek(walker, key.data, key.len, &record, err);
 	if (r < 0)
 		return r;
 	if (r == 1 || format_key_classify(record.key, record.key_len) != KEY_SUPER)
 		return err_set(err, -ENOMSG, "an LMDB file, but not a foldfs pack");
-	if (record.size != sizeof(data))
-		return err_set(err, -EBADMSG, "damaged superblock: %llu bytes",
-			       (unsigned long long)record.size);
-	r = reader_get_full(reader, data, sizeof(data), record.offset);
+	*ret = record;
+	return 0;
+}
+
+static int take_super(struct reader *reader, uint64_t offset, struct format_super *ret,
+		      struct err *err)
+{
+	uint8_t data[FORMAT_SUPER_BYTES];
+	int r = reader_get_full(reader_origin(reader), data, sizeof(data), offset);
+
 	if (r < 0)
 		return r;
 	r = format_super_decode(data, sizeof(data), ret, err);
-	return r < 0 ? r : index_check_shape(ret, err);
+	if (r == 0)
+		r = index_check_shape(ret, err);
+	/* Its sums cover all sections, and theirs all files. */
+	if (r == 0)
+		reader_known(reader, data, sizeof(data));
+	return r;
+}
+
+int index_read_super(struct reader *reader, struct walker *walker, struct format_super *ret,
+		     struct err *err)
+{
+	struct walker_record record;
+	int r = index_find_super(walker, &record, err);
+
+	if (r < 0)
+		return r;
+	if (record.size != FORMAT_SUPER_BYTES)
+		return err_set(err, -EBADMSG, "damaged superblock: %llu bytes",
+			       (unsigned long long)record.size);
+	return take_super(reader, record.offset, ret, err);
+}
+
+/* Behind the meta pages, the first page of the tree and a page header. */
+int index_guess_super(struct reader *reader, uint32_t page_size, struct format_super *ret,
+		      struct err *err)
+{
+	return take_super(reader, 3 * (uint64_t)page_size + 16, ret, err);
 }
 
 int index_find_sections(struct walker *walker, struct format_super *super, bool *ret_moved,

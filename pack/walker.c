@@ -66,6 +66,7 @@ struct walker {
 	struct walker_info info;
 	struct tree_level levels[DEPTH_MAX]; /* info.depth of them */
 	bool walking;			     /* levels hold a path; else the walk is at its end */
+	bool whole;			     /* it began at the first record */
 	uint64_t seen;			     /* records since then */
 	size_t key_len;			     /* of the last record; 0: none */
 	uint8_t *key;			     /* room for a page */
@@ -245,6 +246,7 @@ int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 	size_t page_size;
 	int r;
 
+	reader = reader_origin(reader);
 	r = meta_load(reader, &meta, err);
 	if (r < 0)
 		return r;
@@ -498,8 +500,8 @@ static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 
 	if (r < 0)
 		return r;
-	/* For the first record alone one leaf is enough. */
-	if (above && above->next == 1 && depth + 1 == walker->info.depth)
+	/* Whoever opens a pack reads no more than two leaves. */
+	if (above && above->next == 4 && walker->seen > 0 && depth + 1 == walker->info.depth)
 		ask_for_children(walker, above);
 	if (above)
 		above->next++;
@@ -523,18 +525,24 @@ static int walk_on(struct walker *walker, unsigned depth, struct walker_record *
 static int walk_end(struct walker *walker, struct err *err)
 {
 	walker->walking = false;
-	if (walker->seen != walker->info.entries)
+	if (walker->whole && walker->seen != walker->info.entries)
 		return err_set(err, -EBADMSG,
 			       "%" PRIu64 " entries, %" PRIu64 " expected by the meta page",
 			       walker->seen, walker->info.entries);
 	return 1;
 }
 
-int walker_first(struct walker *walker, struct walker_record *ret, struct err *err)
+static void walk_begin(struct walker *walker, bool whole)
 {
 	walker->walking = false;
+	walker->whole = whole;
 	walker->seen = 0;
 	walker->key_len = 0;
+}
+
+int walker_first(struct walker *walker, struct walker_record *ret, struct err *err)
+{
+	walk_begin(walker, true);
 	if (walker->info.root == NO_PAGE)
 		return 1;
 	return walk_on(walker, 0, ret, err);
@@ -551,4 +559,42 @@ int walker_next(struct walker *walker, struct walker_record *ret, struct err *er
 	if (depth == 0)
 		return walk_end(walker, err);
 	return walk_on(walker, depth, ret, err);
+}
+
+/* Has the walk take the node that leads to `key`: in a leaf the first one that is not before it, in
+ * a branch page the last one that is not after it. The first node there has no key: it leads to all
+ * that is before the second one. */
+static int level_aim(const struct walker *walker, struct tree_level *level, const void *key,
+		     size_t key_len, struct err *err)
+{
+	unsigned leaf = is_leaf(walker, level), i = leaf ? 0 : 1;
+	struct node node;
+
+	for (; i < level->count; i++) {
+		int r = node_get(walker, level, i, &node, err);
+
+		if (r < 0)
+			return r;
+		if (key_compare(node.key, node.key_len, key, key_len) > (leaf ? -1 : 0))
+			break;
+	}
+	level->next = leaf ? i : i - 1;
+	return 0;
+}
+
+int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,
+		struct err *err)
+{
+	int r = 0;
+
+	walk_begin(walker, false);
+	if (walker->info.root == NO_PAGE)
+		return 1;
+	for (unsigned depth = 0; r == 0 && depth < walker->info.depth; depth++) {
+		r = level_enter(walker, depth, err);
+		if (r == 0)
+			r = level_aim(walker, &walker->levels[depth], key, key_len, err);
+	}
+	walker->walking = r == 0;
+	return r < 0 ? r : walker_next(walker, ret, err);
 }

@@ -61,5 +61,9 @@ const struct walker_info *walker_info(const struct walker *walker);
  * Return 0, 1 at the end (ret unchanged), -EBADMSG or the error of the read. */
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
 int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
+/* The record of the smallest key that is not before this one; walker_next() goes on from there.
+ * Reads one page a level, and at most one leaf more. Returns as walker_first(). */
+int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,
+		struct err *err);
 
 #endif

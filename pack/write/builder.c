@@ -255,7 +255,7 @@ void builder_image(struct builder *builder, uint32_t id, const struct dataset_im
 {
 	struct builder_node *node = builder_node(builder, id);
 
-	node->image = image->kind & 7;
+	node->image = image->kind & 15;
 	node->width = image->width;
 	node->height = image->height;
 	if (id == builder->last)

@@ -79,7 +79,7 @@ struct builder_summary {
 	uint64_t bytes;		       /* of the files */
 	uint64_t aliases, alias_bytes; /* of both, those whose bytes are stored for another file */
 	uint64_t pack_bytes;	       /* size of the pack */
-	char id[33];		       /* as dataset_info.id */
+	char id[FORMAT_ID_TEXT], content_id[FORMAT_ID_TEXT];
 };
 
 #define BUILDER_ROOT 0u

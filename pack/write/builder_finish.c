@@ -111,10 +111,10 @@ static int close_store(struct builder *builder)
 	return r;
 }
 
-/* What finds the entries of keys, and the offsets. */
+/* What finds the entries of keys, the offsets, and what the content id is made from. */
 static const enum format_section finding[] = {
-	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT, SECTION_KIND,
-	SECTION_SIZE,  SECTION_START,	 SECTION_PARTS,
+	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,  SECTION_KIND,	     SECTION_SIZE,
+	SECTION_START, SECTION_PARTS,	 SECTION_TARGETS, SECTION_CHECKSUMS,
 };
 #define FINDING_COUNT (sizeof(finding) / sizeof(*finding))
 
@@ -151,7 +151,7 @@ static int locate_records(const struct builder *builder, struct index *index,
 	int r = builder_walk(builder->fd, &reader, &walker, err);
 
 	if (r == 0)
-		r = walker_first(walker, &record, err);
+		r = index_find_super(walker, &record, err);
 	if (r == 0)
 		r = index_find_sections(walker, super, &moved, err);
 	if (r == 0)
@@ -175,6 +175,22 @@ static int write_section(const struct builder *builder, const struct index *inde
 	return io_pwrite_full(builder->fd, s->data, s->bytes, ref->offset);
 }
 
+/* By the checks that every reader makes, too. */
+static int identify_content(const struct builder *builder, struct index *index,
+			    struct format_super *super, struct err *err)
+{
+	struct stat st;
+	int r;
+
+	if (fstat(builder->fd, &st) < 0)
+		return -errno;
+	r = index_check(index, (uint64_t)st.st_size, err);
+	if (r == 0)
+		r = index_content_id(index, super->content_id);
+	super->compat |= FORMAT_CONTENT_ID;
+	return r;
+}
+
 /* A superblock on the disk says that all the rest is there too. */
 static int write_offsets(struct builder *builder, struct index *index, struct format_super *super,
 			 struct err *err)
@@ -182,6 +198,8 @@ static int write_offsets(struct builder *builder, struct index *index, struct fo
 	uint8_t data[FORMAT_SUPER_BYTES];
 	int r = locate_records(builder, index, super, err);
 
+	if (r == 0)
+		r = identify_content(builder, index, super, err);
 	if (r == 0)
 		r = write_section(builder, index, super, SECTION_START);
 	if (r == 0)
@@ -241,8 +259,8 @@ static void summarise(const struct builder *builder, const struct format_super *
 	ret->hardlinks = super->hardlinks;
 	ret->bytes = super->bytes;
 	ret->pack_bytes = (uint64_t)st.st_size;
-	for (size_t i = 0; i < sizeof(super->id); i++)
-		snprintf(ret->id + 2 * i, 3, "%02x", super->id[i]);
+	format_id_text(super->id, ret->id);
+	format_id_text(super->content_id, ret->content_id);
 }
 
 int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err)

@@ -28,13 +28,13 @@ struct builder_node {
 	int64_t mtime;	/* nanoseconds since 1970 */
 	uint32_t parent;
 	uint32_t width, height; /* pixels */
-	uint16_t mode;
+	uint16_t mode : 12;
+	uint16_t image : 4; /* enum format_image */
 	uint8_t name_len;
 	uint8_t kind : 3;  /* enum format_kind */
 	uint8_t state : 2; /* enum node_state */
-	uint8_t image : 3; /* enum format_image */
 };
-_Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 8, "");
+_Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 16, "");
 
 struct builder {
 	char *path, *partial, *journal_path, *options;

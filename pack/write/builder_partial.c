@@ -158,6 +158,8 @@ static bool is_of_a_run(int fd)
 	struct format_super super;
 	int r = is_empty(fd) ? -EINPROGRESS : builder_walk(fd, &reader, &walker, NULL);
 
+	if (r == 0 && walker_info(walker)->entries == 0)
+		return true; /* begin_file() of store.c was its last */
 	if (r == 0)
 		r = index_read_super(reader, walker, &super, NULL);
 	return r == -EINPROGRESS || is_damaged_batch(fd, r);
@@ -249,7 +251,7 @@ static int locate_super(struct builder *builder, struct err *err)
 	int r = builder_walk(builder->fd, &reader, &walker, err);
 
 	if (r == 0)
-		r = walker_first(walker, &record, err);
+		r = index_find_super(walker, &record, err);
 	if (r == 0)
 		builder->now.super_offset = record.offset;
 	return r;

@@ -122,7 +122,7 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 	if (builder_checksum_count(builder) - first != format_extents(record->size))
 		return -EBADMSG;
 	builder_set_stored(builder, node, first, record->size);
-	node->image = record->image.kind & 7;
+	node->image = record->image.kind & 15;
 	node->width = record->image.width;
 	node->height = record->image.height;
 	return 0;

@@ -126,7 +126,7 @@ int journal_next(struct journal *journal, struct journal_record *ret);
 #define JOURNAL_MAGIC "foldjrn\n"
 /* Changes with the layout, with what foldpack's notes say, and with anything that decides where
  * batches end: by other rules a resumed pack would differ from an uninterrupted one. */
-#define JOURNAL_VERSION 3u
+#define JOURNAL_VERSION 4u
 
 struct journal_header { /* then the options, and the checksum */
 	char magic[8];

@@ -18,6 +18,7 @@
 #define OPEN_COST    (256 * KIB) /* at most, of a record beside its bytes */
 #define FREE_LIST    0		 /* the database of free pages */
 #define PAGE_SIZE_AT 40		 /* in a meta page */
+#define PAGE	     4096	 /* bytes, of packs that are begun here */
 
 struct store {
 	char *path;
@@ -125,6 +126,30 @@ static int store_open(struct store *store, uint64_t map, unsigned flags)
 	return store_errno(store, code);
 }
 
+/* liblmdb takes the page size of an empty file from the machine, of any other from its meta pages.
+ * So that equal files give equal packs on all machines, a pack begins with the meta pages that
+ * liblmdb would write where pages are of 4 KiB; see pack/walker.h for their layout. */
+static int begin_file(const struct store *store)
+{
+	SCOPE_CLOSE int fd = open(store->path, O_WRONLY | O_CLOEXEC);
+	uint8_t pages[2 * PAGE] = {0};
+
+	for (uint8_t number = 0; number < 2; number++) {
+		uint8_t *page = pages + number * PAGE;
+
+		page[0] = number;
+		page[10] = 0x08; /* a meta page */
+		le_put32(page + 16, 0xBEEFC0DE);
+		page[20] = 1; /* the data format */
+		le_put32(page + PAGE_SIZE_AT, PAGE);
+		le_put16(page + 44, MDB_NOSUBDIR | MDB_INTEGERKEY); /* of the free list */
+		le_put64(page + 80, UINT64_MAX);		    /* no root of it, */
+		le_put64(page + 128, UINT64_MAX);		    /* nor of the main database */
+		page[136] = 1;					    /* the last page */
+	}
+	return fd < 0 ? -errno : io_pwrite_full(fd, pages, sizeof(pages), 0);
+}
+
 static bool is_writing(const struct store *store)
 {
 	return store->txn && !store->reading;
@@ -137,6 +162,7 @@ static int store_begin(struct store *store, uint64_t size)
 {
 	uint64_t want = 2 * store->batch + size + OPEN_COST, step = MAP_STEP * store->batch;
 	struct stat st;
+	int r;
 
 	if (store->failed)
 		return -EIO;
@@ -146,6 +172,9 @@ static int store_begin(struct store *store, uint64_t size)
 		return 0;
 	if (stat(store->path, &st) < 0)
 		return -errno;
+	r = st.st_size ? 0 : begin_file(store);
+	if (r < 0)
+		return r;
 	store->batched = 0;
 	store->room = store->batch + size + OPEN_COST;
 	return store_open(store, ((uint64_t)st.st_size + want + step - 1) / step * step, 0);

@@ -6,6 +6,8 @@
  * one, would not give the same file. MDB_WRITEMAP and MDB_NOMEMINIT are not used for the same
  * reason. What a commit writes depends on the sequence of records and commits only.
  *
+ * Pages are of 4 KiB, whatever the machine's are.
+ *
  * The file can be brought back to an earlier commit, bit for bit, as long as the pages of that
  * state are unchanged: see store_save().
  *

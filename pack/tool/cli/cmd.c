@@ -1,9 +1,11 @@
 #include "pack/tool/cli/cmd.h"
 
 #include "base/log.h"
+#include "base/scope.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/import/tar.h"
 #include "pack/write/store.h"
+#include "remote/open.h"
 #include <string.h>
 #include <xxhash.h>
 
@@ -13,11 +15,18 @@ static int cmd_usage_error(const struct opt_command *command, const char *text)
 	return EXIT_USAGE;
 }
 
+static void say_notice(const char *line)
+{
+	log_notice("%s", line);
+}
+
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
 {
 	struct opt_result parsed;
 	struct err err = {0};
 
+	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
+	line->common->remote.notice = say_notice;
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
 		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {
@@ -59,12 +68,64 @@ static int say_why(const char *path, int error, const struct err *err)
 	return (int)exit_status_of(error);
 }
 
-int cmd_open(const char *path, struct dataset **ret)
+int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
+		  struct err *err)
 {
-	struct err err = {0};
-	int r = dataset_open(path, ret, &err);
+	struct reader *reader;
+	int r = reader_open(name, &common->remote, &reader, err);
 
-	return say_why(path, r, &err);
+	name_hide_secrets(name);
+	return r < 0 ? r : dataset_open_reader(reader, ret, err);
+}
+
+static int open_reader(void *common, const char *name, struct reader **ret, struct err *err)
+{
+	return reader_open(name, &((const struct cmd_common *)common)->remote, ret, err);
+}
+
+static struct packs_params params_of(const char *const *words, size_t count,
+				     const struct cmd_common *common)
+{
+	return (struct packs_params){.words = words,
+				     .count = count,
+				     .open = open_reader,
+				     .open_list = open_reader,
+				     .show = name_shown,
+				     .context = (void *)common,
+				     .alone_ok = true};
+}
+
+static int say_error(int error, const struct err *err)
+{
+	if (error < 0)
+		log_error("%s", err_text(err, error));
+	return (int)exit_status_of(error);
+}
+
+int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
+{
+	const char *words[] = {word};
+	const struct packs_params params = params_of(words, 1, common);
+	SCOPE(packs_label_release) struct packs_label label = {0};
+	struct err err = {0};
+	int r = packs_open(&params, ret, &label, &err);
+
+	name_hide_secrets(word);
+	return say_error(r, &err);
+}
+
+int cmd_names(char **words, const struct cmd_common *common, struct names *ret)
+{
+	struct packs_params params = params_of((const char *const *)words, 0, common);
+	struct err err = {0};
+	int r;
+
+	while (words[params.count])
+		params.count++;
+	r = packs_names(&params, ret, &err);
+	for (size_t i = 0; i < params.count; i++)
+		name_hide_secrets(words[i]);
+	return say_error(r, &err);
 }
 
 int cmd_load(const char *path, struct dataset *dataset, unsigned parts)

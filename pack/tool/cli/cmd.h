@@ -9,8 +9,9 @@
 #include "base/exit.h"
 #include "base/json.h"
 #include "base/opt.h"
-#include "pack/dataset.h"
+#include "pack/packs.h"
 #include "pack/tool/cli/progress.h"
+#include "remote/settings.h"
 
 /* argv[0] is the name of the sub-command. */
 int cmd_create(int argc, char **argv);
@@ -20,16 +21,21 @@ int cmd_verify(int argc, char **argv);
 int cmd_cat(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_extract(int argc, char **argv);
+int cmd_fetch(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 
 /* The settings of every sub-command have these as their member `common`. */
 struct cmd_common {
 	bool quiet, verbose;
+	struct remote_settings remote;
 };
 
 #define CMD_COMMON_OPTIONS(type)                                                            \
 	OPT_FLAG('q', "quiet", type, common.quiet, "say nothing but why something failed"), \
 		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
+
+/* Of those that read a pack, which may be a URL. */
+#define CMD_PACK_OPTIONS(type) CMD_COMMON_OPTIONS(type), REMOTE_OPTIONS(type, common.remote)
 
 /* Of those that show progress: their settings have `progress` as well. */
 #define CMD_PROGRESS_OPTION(type)               \
@@ -38,9 +44,9 @@ struct cmd_common {
 
 struct cmd_line {
 	const struct opt_command *command;
-	void *settings;			 /* with the defaults */
-	const struct cmd_common *common; /* in settings */
-	int least, most;		 /* arguments; most < 0: any number */
+	void *settings;		   /* with the defaults */
+	struct cmd_common *common; /* in settings; cmd_parse() sets its defaults */
+	int least, most;	   /* arguments; most < 0: any number */
 };
 
 /* For settings with the member `common`; takes `from` to `to` arguments. */
@@ -59,8 +65,15 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 /* Name and version, and those of the libraries in use. */
 void cmd_version(void);
 
-/* Opens a pack. Returns EXIT_DONE, or the status to end with after having said why. */
-int cmd_open(const char *path, struct dataset **ret);
+/* Opens a pack, by its path or URL, of which the secrets are hidden then: reader_open(). Returns 0
+ * or -errno, with a sentence in err. */
+int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
+		  struct err *err);
+/* Opens what a word means, a pack, or several as one; hides as well. Returns EXIT_DONE, or the
+ * status to end with after having said why. */
+int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
+/* The packs that words mean, ended by NULL; same rules. To be released in any case. */
+int cmd_names(char **words, const struct cmd_common *common, struct names *ret);
 
 /* Loads parts of its index, see dataset_load(); same rules. */
 int cmd_load(const char *path, struct dataset *dataset, unsigned parts);

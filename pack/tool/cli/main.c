@@ -14,10 +14,11 @@ static const struct command {
 	{"create", cmd_create, "[options] SOURCE PACK", "pack a folder into one file"},
 	{"list", cmd_list, "[options] PACK [PATH]", "show the paths in a pack"},
 	{"info", cmd_info, "[options] PACK", "show what is in a pack, as a whole"},
-	{"verify", cmd_verify, "[options] PACK", "compare every byte with its checksum"},
+	{"verify", cmd_verify, "[options] PACK..", "compare every byte with its checksum"},
 	{"cat", cmd_cat, "PACK PATH", "write one file to standard output"},
 	{"diff", cmd_diff, "[options] DIR PACK", "compare a folder and a pack"},
 	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
+	{"fetch", cmd_fetch, "[options] PACK..", "fill the disk cache of foldfs"},
 	{"report", cmd_report, "[options] PACK -o FILE", "write a page to look at a dataset"},
 };
 

@@ -15,6 +15,7 @@ static void create_release(struct create *create)
 {
 	progress_clear(&create->progress);
 	import_free(create->import);
+	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
 	builder_free(create->builder);
 	scope_close(&create->root);
@@ -40,6 +41,8 @@ static int open_input(struct create *create)
 	if (create->tar && create->options.dereference)
 		return create_usage_error(
 			"'--dereference': a tar does not hold what its links lead to");
+	if (create->tar && create_is_cut(create))
+		return create_usage_error("'--shard-size' and '--part': only of a folder");
 	if (!create->tar && create->options.strip)
 		return create_usage_error("'--strip-components': only of a tar");
 	if (standard && isatty(STDIN_FILENO))
@@ -127,7 +130,10 @@ static int open_builder(struct create *create)
 		return 0;
 	create_say_kept(create, "resuming after");
 	create_advise(create);
-	return empty_bad_list(create);
+	r = empty_bad_list(create);
+	if (r == 0)
+		create_list_held(create, &create->slice.scanned);
+	return r;
 }
 
 static void begin_progress(struct create *create, const char *verb)
@@ -149,8 +155,8 @@ static int look_at_folder(struct create *create)
 		return r;
 	log_detail("%s: %lu entries, %lu bytes, found in %.2f s", create->source,
 		   create->import->entries, create->import->bytes, progress_end(&create->progress));
-	if (create->annotations_refused)
-		r = create_find_annotations(create);
+	if (create->annotations_refused && !create->slice.slices)
+		r = create_find_annotations(create, create->builder, create->import->entries);
 	return r < 0 ? r : create_name_links(create);
 }
 
@@ -171,7 +177,8 @@ static int store_all(struct create *create)
 
 	/* Of images that are changed it is not known, nor of a tar. */
 	if (create->import->entries > 0 && !create->transforms)
-		create->need = target_estimate(create->import->bytes, create->import->entries);
+		create->need = target_estimate(create->import->bytes + create->slice.later,
+					       create->import->entries);
 	r = create_check_space(create);
 	if (r < 0)
 		return r;
@@ -200,7 +207,7 @@ static int pack_source(struct create *create)
 	int r = open_bad_list(create);
 
 	create->began = progress_now();
-	if (r == 0 && transform_decodes(&create->how) && !create->tar)
+	if (r == 0 && transform_decodes(&create->how) && !create->tar && !create->slice.slices)
 		r = create_warn_of_bitmaps(create);
 	if (r == 0)
 		r = open_builder(create);
@@ -274,6 +281,53 @@ static int say_finished(struct create *create)
 	return status;
 }
 
+/* One pack: of all of SOURCE, or of a slice. Returns an exit status. */
+static int create_pack(struct create *create)
+{
+	int r;
+
+	if (is_finished(create))
+		return say_finished(create);
+	r = run_create(create);
+	if (r == 0)
+		return create->counts.skipped ? EXIT_SKIPPED : EXIT_DONE;
+	if (r == -EINTR)
+		return interrupted(create);
+	leave_create(create);
+	return status_of(r);
+}
+
+static int pack_slice(struct create *create, uint32_t slice)
+{
+	SCOPE_FREE char *names = NULL;
+	SCOPE(create_release) struct create one = {.root = -1};
+	int r = create_slice(create, slice, &one, &names);
+
+	return r < 0 ? status_of(create_fail(create, r, NULL)) : create_pack(&one);
+}
+
+/* Each pack is one for itself: --resume goes on with the one that was interrupted, and takes those
+ * before it as they are. */
+static int create_packs(struct create *create)
+{
+	uint32_t slice, end;
+	int status = EXIT_DONE, r = create_cut(create);
+
+	if (r == -EINTR)
+		return interrupted(create);
+	if (r < 0)
+		return status_of(create_fail(create, r, NULL));
+	for (create_slices(create, &slice, &end); slice < end; slice++) {
+		int ended = pack_slice(create, slice);
+
+		if (ended != EXIT_DONE)
+			status = ended;
+		if (ended != EXIT_DONE && ended != EXIT_SKIPPED)
+			break;
+	}
+	return status;
+}
+
 int cmd_create(int argc, char **argv)
 {
 	SCOPE(create_release)
@@ -292,15 +346,7 @@ int cmd_create(int argc, char **argv)
 		r = open_input(&create);
 	if (r != EXIT_DONE)
 		return r;
-	if (is_finished(&create))
-		return say_finished(&create);
 	interrupt_catch();
 	keep_memory();
-	r = run_create(&create);
-	if (r == 0)
-		return exit_finish(create.counts.skipped ? EXIT_SKIPPED : EXIT_DONE);
-	if (r == -EINTR)
-		return interrupted(&create);
-	leave_create(&create);
-	return status_of(r);
+	return exit_finish(create_is_cut(&create) ? create_packs(&create) : create_pack(&create));
 }

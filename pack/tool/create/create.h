@@ -2,6 +2,7 @@
  *
  *	cmd_create.c		calls the others in their order
  *	create_options.c	the command line
+ *	create_slices.c		several packs of one folder
  *	create_store.c		brings files from an importer through the pipeline into a builder
  *	create_sample.c		what would come of it, by a part of the files
  *	create_say.c		failures, bad inputs, the summary */
@@ -9,6 +10,7 @@
 #define PACK_TOOL_CREATE_CREATE_H
 
 #include "pack/tool/cli/cmd.h"
+#include "pack/tool/create/create_slices.h"
 #include "pack/tool/image/transform.h"
 #include "pack/tool/import/entry_table.h"
 #include "pack/tool/import/import_dir.h"
@@ -30,6 +32,7 @@ struct create_options {
 	uint64_t resize, max_side, quality;
 	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
 	const char *order_text, *bad_list;
+	struct slice_options cut;
 	struct filter filter;
 	struct order order; /* what order_text says */
 };
@@ -47,14 +50,15 @@ struct create_counts {
 
 struct create {
 	struct create_options options;
-	const char *source, *pack; /* as the user wrote them */
-	int root;		   /* the source, open */
-	bool tar;		   /* it is one */
+	char *source, *pack; /* as the user wrote them */
+	int root;	     /* the source, open */
+	bool tar;	     /* it is one */
 	struct transform how;
 	bool transforms;	  /* images are changed */
 	bool annotations_refused; /* SOURCE may have no annotations of places in them */
 	double began;		  /* a progress_now() */
 	struct import_watch watch;
+	struct slice_run slice;
 	struct import *import;
 	struct builder *builder;
 	struct entry_table stored;    /* files by their bytes, where dedup is asked for */
@@ -83,8 +87,7 @@ int create_options_take(struct create *create);
 int create_usage_error(const char *text);
 
 /* Sets text to the options that decide what the pack holds, for `info` and for a run that resumes:
- * a line each, "name=value". In a value newline and backslash are written \n and \\. 0 or -ENOMEM.
- */
+ * a line each, "name=value", with \n and \\ for newline and backslash. 0 or -ENOMEM. */
 int create_options_text(const struct create_options *options, struct buf *text);
 
 /* --- failures --- */
@@ -127,9 +130,8 @@ void create_list_held(struct create *create, struct buf *held);
 
 /* Says that a file annotates places in images. Returns CREATE_REFUSED. */
 int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind);
-
-/* Looks for such a file in a folder whose entries have been added: 0, CREATE_REFUSED or -ENOMEM. */
-int create_find_annotations(struct create *create);
+/* Looks for such a file among a folder's entries: 0, CREATE_REFUSED or -ENOMEM. */
+int create_find_annotations(struct create *create, const struct builder *builder, uint64_t entries);
 
 /* --- what comes of it: each returns 0 or -ENOMEM unless it says otherwise --- */
 
@@ -169,12 +171,10 @@ struct import_dir_params create_folder_params(const struct create *create);
 int create_open_folder(struct create *create, const struct import_dir_params *params);
 
 /* Brings all files of the importer through the pipeline, and hands them to `use`, in order, which
- * returns 0 to go on. 0, what that returned, CREATE_REPORTED, -EINTR where a signal came, -ENOMEM.
- */
+ * returns 0 to go on. 0, what that returned, CREATE_REPORTED, -EINTR (a signal came), -ENOMEM. */
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item));
 
-/* Stores all files of the importer. 0, CREATE_REPORTED, CREATE_DAMAGED, -EINTR where a signal came,
- * -ENOMEM. */
+/* Stores all files of the importer. As create_run(), or CREATE_DAMAGED. */
 int create_store(struct create *create);
 
 #endif

@@ -39,6 +39,12 @@ static const struct opt table[] = {
 		 "pack only files that match; may be given several times"),
 	OPT_STRING(0, "order", "path|shuffle:SEED|list:FILE", struct create_options, order_text,
 		   "the order of the files in PACK"),
+	OPT_SIZE(0, "shard-size", "SIZE", struct create_options, cut.size,
+		 "make packs PACK-00000-of-00015 and so on, of at most SIZE"),
+	OPT_STRING(
+		0, "part", "K/N", struct create_options, cut.part,
+		"pack only the K-th of N parts, counted from 0, into PACK-K-of-N: a part on each "
+		"of N machines is the whole"),
 	OPT_STRING(0, "bad-list", "FILE", struct create_options, bad_list,
 		   "write the bad inputs to FILE, one a line: path, damage, reason"),
 	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
@@ -124,6 +130,8 @@ int create_options_take(struct create *create)
 		return create_usage_error("'--jobs': not between 1 and 256");
 	if (order_parse(options->order_text, &options->order, &err) < 0)
 		return create_usage_error(err.text);
+	if (create_take_slices(create) != EXIT_DONE)
+		return EXIT_USAGE;
 	return take_transform(create);
 }
 
@@ -184,6 +192,8 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_option(text, "order", options->order_text);
 	if (r == 0 && options->order.kind == ORDER_LIST)
 		r = add_option(text, "order", "list");
+	if (r == 0 && *options->cut.text)
+		r = add_option(text, "shard", options->cut.text);
 	if (r == 0 && options->dereference)
 		r = add_option(text, "dereference", "yes");
 	if (r == 0)

@@ -72,7 +72,8 @@ int create_check_space(struct create *create)
 	need = sub_sat(create->need, kept.bytes);
 	if (available == 0 || available >= need)
 		return 0;
-	sure = !create->options.dedup && available < sub_sat(create->import->bytes, kept.bytes);
+	sure = !create->options.dedup &&
+	       available < sub_sat(create->import->bytes + create->slice.later, kept.bytes);
 	size_format(need, need_text);
 	size_format(available, free_text);
 	if (!sure || create->options.anyway) {
@@ -145,7 +146,7 @@ int create_list_bad(struct create *create, const char *path, const char *damage,
 	struct buf *lines = create->held ? create->held : &line;
 	int r;
 
-	if (!create->bad_list)
+	if (!create->options.bad_list)
 		return 0;
 	r = add_field(lines, path);
 	if (r == 0)
@@ -160,7 +161,7 @@ int create_list_bad(struct create *create, const char *path, const char *damage,
 
 void create_list_held(struct create *create, struct buf *held)
 {
-	if (held->len)
+	if (held->len && create->bad_list)
 		fwrite(held->data, 1, held->len, create->bad_list);
 	held->len = 0;
 }
@@ -411,6 +412,7 @@ static int print_summary_json(const struct create *create, const struct builder_
 	json_u64(&json, "deduped", summary->aliases);
 	json_double(&json, "seconds", seconds);
 	json_string(&json, "id", summary->id);
+	json_string(&json, "content_id", summary->content_id);
 	json_end(&json);
 	return cmd_print_json(&json, &text);
 }
@@ -539,9 +541,9 @@ static int check_same_options(const struct create *create, const struct dataset_
 	    memcmp(info->options, options.data, info->options_len) == 0)
 		return 0;
 	log_error(
-		"%s: finished already, but made with other options, which 'foldpack info' shows; "
+		"%s: finished already, but made with other options, which 'foldpack info' shows%s; "
 		"--force without --resume replaces it",
-		create->pack);
+		create->pack, create_is_cut(create) ? ", or of the folder in another state" : "");
 	return CREATE_REPORTED;
 }
 
@@ -560,7 +562,7 @@ int create_say_finished(struct create *create)
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
 	struct builder_summary summary = {0};
 	const struct dataset_info *info;
-	int r = cmd_open(create->pack, &dataset);
+	int r = cmd_open(create->pack, &create->options.common, &dataset);
 
 	if (r == EXIT_DONE)
 		r = check_same(create, dataset);
@@ -571,6 +573,11 @@ int create_say_finished(struct create *create)
 	summary.bytes = create->counts.bytes_in = info->super->bytes;
 	summary.pack_bytes = info->pack_bytes;
 	memcpy(summary.id, info->id, sizeof(summary.id));
+	r = dataset_content_id(dataset, summary.content_id);
+	if (r < 0) {
+		log_error("%s: %s", create->pack, err_text(NULL, r));
+		return (int)exit_status_of(r);
+	}
 	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
 	if (create->options.json && print_summary_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;

@@ -5,6 +5,7 @@
  * what is stored does not depend on how many threads there are. */
 #include "base/io.h"
 #include "base/log.h"
+#include "base/match.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/cli/interrupt.h"
@@ -42,7 +43,7 @@ static bool may_touch(const struct create *create, const char *path)
 	const struct opt_list *globs = &create->options.touch;
 
 	for (size_t i = 0; i < globs->count; i++)
-		if (filter_match(globs->items[i], path))
+		if (match_path(globs->items[i], path))
 			return true;
 	return globs->count == 0;
 }
@@ -119,17 +120,17 @@ static enum annotations_kind look_for_annotations(int root, const char *path, ch
 	return n > 0 ? annotations_look(path, (const uint8_t *)head, (size_t)n) : ANNOTATIONS_NONE;
 }
 
-int create_find_annotations(struct create *create)
+int create_find_annotations(struct create *create, const struct builder *builder, uint64_t entries)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	SCOPE_FREE char *head = malloc(ANNOTATIONS_HEAD);
 	unsigned looked = 0;
 	int r = head ? 0 : -ENOMEM;
 
-	for (uint64_t id = 1; r == 0 && id < create->import->entries; id++) {
+	for (uint64_t id = 1; r == 0 && id < entries; id++) {
 		enum annotations_kind kind;
 
-		r = builder_path(create->builder, (uint32_t)id, &path);
+		r = builder_path(builder, (uint32_t)id, &path);
 		if (r < 0 || !annotations_may_be(path.data))
 			continue;
 		kind = look_for_annotations(create->root, path.data, head);
@@ -561,7 +562,9 @@ struct import_dir_params create_folder_params(const struct create *create)
 						   .filter = &options->filter,
 						   .watch = &create->watch,
 						   .builder = create->builder},
-					  .order = &options->order};
+					  .order = &options->order,
+					  .slices = create->slice.slices,
+					  .slice = create->slice.number};
 }
 
 int create_open_folder(struct create *create, const struct import_dir_params *params)

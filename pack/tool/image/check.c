@@ -450,18 +450,13 @@ static const struct beginning {
 	{IMAGE_PNM, 2, "P6"},
 };
 
-static int check_kind(enum check_level level, enum format_image kind, const struct bytes *file,
-		      struct check_finding *ret)
-{
-	static int (*const checks[IMAGE_KINDS])(enum check_level level, const struct bytes *file,
-						struct check_finding *ret) = {
-		[IMAGE_JPEG] = check_jpeg, [IMAGE_PNG] = check_png, [IMAGE_GIF] = check_gif,
-		[IMAGE_WEBP] = check_webp, [IMAGE_BMP] = check_bmp, [IMAGE_TIFF] = check_tiff,
-		[IMAGE_PNM] = check_pnm,
-	};
-
-	return checks[kind] ? checks[kind](level, file, ret) : 0;
-}
+/* Of the kinds that PIL reads, whatever its version and plugins. */
+static int (*const checks[IMAGE_KINDS])(enum check_level level, const struct bytes *file,
+					struct check_finding *ret) = {
+	[IMAGE_JPEG] = check_jpeg, [IMAGE_PNG] = check_png, [IMAGE_GIF] = check_gif,
+	[IMAGE_WEBP] = check_webp, [IMAGE_BMP] = check_bmp, [IMAGE_TIFF] = check_tiff,
+	[IMAGE_PNM] = check_pnm,
+};
 
 /* --- what is no image ----------------------------------------------------------------- */
 
@@ -483,7 +478,6 @@ static const char *look_of(const struct bytes *file)
 		{0, 4, "<svg", "SVG"},
 		{0, 1, "<", "HTML"},
 		{0, 1, "{", "JSON"},
-		{4, 8, "ftypavif", "AVIF"},
 		{4, 7, "ftyphei", "HEIC"},
 		{4, 8, "ftypmif1", "HEIF"},
 		{4, 4, "ftyp", "a video"},
@@ -508,9 +502,9 @@ static bool is_jpeg2000(const struct bytes *file)
 	       bytes_are(file, 0, "\xff\x4f\xff\x51", 4);
 }
 
-/* A file with an image's extension whose kind is not known. */
-static int check_unknown(enum check_level level, enum format_image named, const struct bytes *file,
-			 struct check_finding *ret)
+/* A file with an image's extension that is no image of a kind that is checked. */
+static int check_other(enum check_level level, enum format_image named, enum format_image kind,
+		       const struct bytes *file, struct check_finding *ret)
 {
 	if (file->len == 0)
 		return check_found(ret, DAMAGE_EMPTY, false, "no bytes");
@@ -521,12 +515,13 @@ static int check_unknown(enum check_level level, enum format_image named, const 
 			return check_found(ret, DAMAGE_TRUNCATED, false, "%s: ends after %zu bytes",
 					   format_image_name(begin->kind), file->len);
 		if (begin->kind == named && bytes_are(file, 0, begin->bytes, begin->len))
-			return check_kind(level, named, file, ret);
+			return checks[named](level, file, ret);
 	}
 	if (is_jpeg2000(file))
 		return check_found(ret, DAMAGE_EXTENSION, true, "JPEG 2000 in a file named as %s",
 				   format_image_name(named));
-	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s", look_of(file));
+	return check_found(ret, DAMAGE_NO_IMAGE, false, "holds %s",
+			   kind ? format_image_name(kind) : look_of(file));
 }
 
 /* --- all of it ------------------------------------------------------------------------ */
@@ -556,13 +551,13 @@ int check_image(enum check_level level, const char *path, const uint8_t *data, s
 	if (level == CHECK_OFF)
 		return 0;
 	image_inspect(data, len, &image);
-	if (image.kind == IMAGE_UNKNOWN)
-		return named == IMAGE_UNKNOWN ? 0 : check_unknown(level, named, &file, ret);
+	if (!checks[image.kind])
+		return named ? check_other(level, named, image.kind, &file, ret) : 0;
 	if (named != IMAGE_UNKNOWN && (uint64_t)image.width * image.height > MAX_PIXELS)
 		return check_found(
 			ret, DAMAGE_TOO_LARGE, false, "%s: %u x %u pixels: PIL takes at most %lu",
 			format_image_name(image.kind), image.width, image.height, MAX_PIXELS);
-	r = check_kind(level, image.kind, &file, ret);
+	r = checks[image.kind](level, &file, ret);
 	if (r < 0 || (r == 1 && !ret->usable))
 		return r;
 	if (check_name(named, &image, &found) && (r == 0 || !found.usable)) {

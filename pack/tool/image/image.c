@@ -3,6 +3,7 @@
 #include "base/be.h"
 #include "base/le.h"
 #include "pack/tool/image/bitmap.h"
+#include "pack/tool/image/boxes.h"
 #include "pack/tool/image/bytes.h"
 #include "pack/tool/image/jpeg.h"
 #include <strings.h>
@@ -123,14 +124,36 @@ static bool pnm(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
+static bool avif(const struct bytes *head, struct dataset_image *image)
+{
+	uint32_t width, height;
+
+	if (!avif_header(head, &width, &height))
+		return false;
+	if (width <= INT32_MAX && height <= INT32_MAX)
+		set_size(image, width, height);
+	return true;
+}
+
+static bool jxl(const struct bytes *head, struct dataset_image *image)
+{
+	uint32_t width, height;
+
+	if (!jxl_header(head, &width, &height))
+		return false;
+	set_size(image, width, height);
+	return true;
+}
+
 void image_inspect(const uint8_t *data, size_t len, struct dataset_image *ret)
 {
 	static const struct {
 		bool (*read)(const struct bytes *head, struct dataset_image *image);
 		enum format_image kind;
 	} readers[] = {
-		{jpeg, IMAGE_JPEG}, {png, IMAGE_PNG}, {webp, IMAGE_WEBP}, {gif, IMAGE_GIF},
-		{bmp, IMAGE_BMP},   {pnm, IMAGE_PNM}, {tiff, IMAGE_TIFF},
+		{jpeg, IMAGE_JPEG}, {png, IMAGE_PNG},	{webp, IMAGE_WEBP},
+		{gif, IMAGE_GIF},   {bmp, IMAGE_BMP},	{pnm, IMAGE_PNM},
+		{tiff, IMAGE_TIFF}, {avif, IMAGE_AVIF}, {jxl, IMAGE_JXL},
 	};
 	const struct bytes head = {.data = data, .len = len};
 	struct dataset_image image = {.kind = IMAGE_UNKNOWN};

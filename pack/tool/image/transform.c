@@ -254,11 +254,10 @@ void thumbnail_release(struct thumbnail *thumbnail)
 /* The MIME type of images that browsers show; NULL for others. */
 static const char *type_of(enum format_image kind)
 {
-	static const char *const types[IMAGE_KINDS] = {[IMAGE_JPEG] = "image/jpeg",
-						       [IMAGE_PNG] = "image/png",
-						       [IMAGE_GIF] = "image/gif",
-						       [IMAGE_WEBP] = "image/webp",
-						       [IMAGE_BMP] = "image/bmp"};
+	static const char *const types[IMAGE_KINDS] = {
+		[IMAGE_JPEG] = "image/jpeg", [IMAGE_PNG] = "image/png",
+		[IMAGE_GIF] = "image/gif",   [IMAGE_WEBP] = "image/webp",
+		[IMAGE_BMP] = "image/bmp",   [IMAGE_AVIF] = "image/avif"};
 
 	return types[kind];
 }

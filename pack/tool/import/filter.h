@@ -1,8 +1,6 @@
 /* Which paths of a source are wanted: --include and --exclude.
  *
- * A pattern (fnmatch(3)) without a slash is matched with the last component of a path, one with a
- * slash against the whole path from the root, where `*` stops at slashes and `**` does not; a slash
- * at its beginning has no other effect. What matches an exclude is left out, a directory with
+ * Patterns are those of base/match.h. What matches an exclude is left out, a directory with
  * everything in it. Where there are includes, a file must match one of them. Pure. */
 #ifndef PACK_TOOL_IMPORT_FILTER_H
 #define PACK_TOOL_IMPORT_FILTER_H
@@ -23,8 +21,5 @@ bool filter_wants(const struct filter *filter, const char *path, bool directory)
 
 /* The same of a file and all directories on the way to it. */
 bool filter_wants_file(const struct filter *filter, const char *path);
-
-/* Whether a path matches one pattern. */
-bool filter_match(const char *pattern, const char *path);
 
 #endif

@@ -114,14 +114,23 @@ static const struct import_ops dir_ops = {
 static int scan_folder(struct import_dir *dir, struct err *err)
 {
 	const struct scan_params *scan = &dir->params.scan;
+	const struct slices *slices = dir->params.slices;
 	struct scan_counts counts;
-	int r = scan_add(scan, &counts, err);
+	int r;
 
+	if (slices)
+		r = slices_add(slices, dir->params.slice, scan->builder, &counts, &dir->sequence,
+			       err);
+	else
+		r = scan_add(scan, &counts, err);
 	if (r < 0)
 		return r;
 	dir->import.files = counts.files;
 	dir->import.bytes = counts.bytes;
 	dir->import.entries = counts.entries;
+	dir->end = counts.files;
+	if (slices)
+		return 0;
 	return order_files(dir->params.order, scan->filter, scan->builder, &counts, &dir->sequence,
 			   &dir->end, err);
 }

@@ -4,12 +4,15 @@
 #ifndef PACK_TOOL_IMPORT_IMPORT_DIR_H
 #define PACK_TOOL_IMPORT_IMPORT_DIR_H
 
-#include "pack/tool/import/order.h"
+#include "pack/tool/import/slices.h"
 
 /* All that is pointed to stays the caller's, and outlives the importer. */
 struct import_dir_params {
 	struct scan_params scan; /* `jobs` workers will call read() */
 	const struct order *order;
+	/* NULL: all of the folder. Else what was cut of it is not scanned again. */
+	const struct slices *slices;
+	uint32_t slice; /* the one to pack */
 };
 
 /* Scans the folder and adds its entries. Results as import_ops.next(). */

@@ -1,8 +1,8 @@
 #include "pack/tool/import/scan.h"
 
+#include "base/parallel_for.h"
 #include "base/scope.h"
 #include "pack/tool/import/entry_table.h"
-#include "pack/tool/import/parallel_for.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,11 +1,8 @@
 #include "pack/tool/read/batch_scan.h"
 
-#include "base/cached.h"
-#include "base/io.h"
+#include "base/reader.h"
 #include "base/scope.h"
 #include "pack/tool/cli/pipeline.h"
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -176,17 +173,7 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 
 /* --- the bytes of a batch -------------------------------------------------------------------- */
 
-#define PAGE	  ((uint64_t)4096)
 #define HUGE_PAGE ((size_t)2 << 20)
-
-/* Opens the same file once more; -1 where direct I/O is not possible. */
-static int open_direct(int fd)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
-}
 
 /* In huge pages a batch is one request to the device; in small ones it would be many, as a request
  * takes some 250 of them. */
@@ -194,59 +181,46 @@ static int batch_reader_init(struct batch_reader *reader, struct dataset *datase
 {
 	void *memory;
 
-	if (posix_memalign(&memory, HUGE_PAGE, BATCH_BYTES + 2 * PAGE) != 0)
+	if (posix_memalign(&memory, HUGE_PAGE, BATCH_BYTES + 2 * READER_PAGE) != 0)
 		return -ENOMEM;
 	madvise(memory, BATCH_BYTES, MADV_HUGEPAGE);
-	*reader = (struct batch_reader){
-		.dataset = dataset, .memory = memory, .direct = open_direct(dataset_fd(dataset))};
+	*reader = (struct batch_reader){.dataset = dataset, .memory = memory};
 	return 0;
 }
 
 static void batch_reader_release(struct batch_reader *reader)
 {
-	if (!reader->memory)
-		return;
-	scope_close(&reader->direct);
 	free(reader->memory);
 	reader->memory = NULL;
 }
 
-/* Half of it is enough: the kernel reads the rest, and keeps it. */
-static bool is_in_memory(const struct batch_reader *reader, const struct batch *batch)
-{
-	/* Of no bytes it would count the whole pack. */
-	if (batch->len == 0)
-		return true;
-	return cached_pages(dataset_fd(reader->dataset), batch->start, batch->len) >=
-	       (int64_t)(batch->len / PAGE / 2 + 1);
-}
-
-/* Whole pages, as direct I/O wants them. The pack may end within the last one. */
-static int read_directly(struct batch_reader *reader, const struct batch *batch)
-{
-	uint64_t from = batch->start / PAGE * PAGE;
-	size_t before = (size_t)(batch->start - from);
-	size_t len = (size_t)((before + batch->len + PAGE - 1) / PAGE * PAGE);
-	ssize_t n = pread(reader->direct, reader->memory, len, (off_t)from);
-
-	if (n < 0)
-		return -errno;
-	reader->data = reader->memory + before;
-	return (size_t)n < before + batch->len ? -ENODATA : 0;
-}
-
-/* A direct read that fails or is short proves nothing: this may not be a filesystem for it. */
+/* Whole pages, from the page cache if it has all of them. The pack may end within the last one. */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
 {
-	reader->start = batch->start;
-	if (reader->direct >= 0 && !is_in_memory(reader, batch) &&
-	    read_directly(reader, batch) == 0) {
-		reader->error = 0;
+	struct reader *pack = dataset_reader(reader->dataset);
+	uint64_t from = batch->start / READER_PAGE * READER_PAGE;
+	size_t needed = (size_t)(batch->start - from) + batch->len;
+	struct iovec all = {.iov_base = reader->memory,
+			    .iov_len = (needed + READER_PAGE - 1) / READER_PAGE * READER_PAGE};
+	struct iovec iov = all;
+
+	reader->start = from;
+	reader->error = 0;
+	if (batch->len == 0 || reader_read_now(pack, &iov, 1, from, needed) == 0)
 		return;
-	}
-	reader->data = reader->memory;
-	reader->error =
-		io_pread_full(dataset_fd(reader->dataset), reader->data, batch->len, batch->start);
+	iov = all;
+	reader->error = reader_read(pack, &iov, 1, from, needed);
+}
+
+/* A disk may have lost one sector of a batch. A server was asked often enough. */
+static int read_alone(const struct batch_reader *reader, const struct dataset_extent *extent,
+		      char *data)
+{
+	struct reader *pack = dataset_reader(reader->dataset);
+
+	if (reader_hints(pack).far)
+		return reader->error;
+	return reader_get_full(pack, data, extent->size, extent->offset);
 }
 
 int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
@@ -257,9 +231,9 @@ int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dat
 	int r = 0;
 
 	dataset_extent(reader->dataset, number, &extent);
-	data = reader->data + (extent.offset - reader->start);
+	data = reader->memory + (extent.offset - reader->start);
 	if (reader->error)
-		r = io_pread_full(dataset_fd(reader->dataset), data, extent.size, extent.offset);
+		r = read_alone(reader, &extent, data);
 	if (r < 0)
 		return r;
 	*ret = extent;
@@ -323,6 +297,9 @@ static int scan_prepare(struct batch_scan *scan)
 	scan->notes = calloc(scan->slots, params->note_size);
 	if (!scan->readers || !scan->items || !scan->notes)
 		return -ENOMEM;
+	r = reader_prepare(dataset_reader(params->dataset), READER_AUTO);
+	if (r < 0)
+		return r;
 	r = batch_list_init(&scan->batches, params->dataset, params->files, params->count);
 	for (; r == 0 && scan->jobs < params->jobs; scan->jobs++)
 		r = batch_reader_init(&scan->readers[scan->jobs], params->dataset);

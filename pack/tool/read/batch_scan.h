@@ -48,14 +48,11 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 /* --- the bytes of one batch at a time; one reader for each thread ---------------------------- */
 
 /* A batch that is not in the page cache is read past it, by one request, so that reading all of a
- * pack evicts nothing that a training job needs. What is cached, or where there is no direct I/O,
- * is read as usual. */
+ * pack evicts nothing that a training job needs. */
 struct batch_reader {
 	struct dataset *dataset;
 	char *memory;	/* room for a batch and the pages that it begins and ends in */
-	char *data;	/* of the current batch, in memory */
-	uint64_t start; /* of it, in the pack */
-	int direct;	/* a descriptor for reading past the page cache; -1: none */
+	uint64_t start; /* of what is in memory, in the pack */
 	int error;	/* -errno of reading the batch: then each extent is read alone */
 };
 

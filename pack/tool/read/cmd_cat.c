@@ -10,7 +10,7 @@ struct settings {
 };
 
 static const struct opt options[] = {
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
@@ -85,7 +85,7 @@ int cmd_cat(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	r = cmd_open(args[0], &dataset);
+	r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
 		r = cmd_find(args[0], dataset, args[1], &number);
 	if (r == EXIT_DONE)

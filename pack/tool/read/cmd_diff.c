@@ -22,7 +22,7 @@ static const struct opt options[] = {
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read and compare with N threads (as many as processors, but 8 at least)"),
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
@@ -37,7 +37,8 @@ static const struct opt_command command = {
 
 struct diff {
 	struct settings settings;
-	const char *folder, *pack;
+	const char *folder;
+	char *pack;
 	struct dataset *dataset;
 	int root;
 	struct progress progress;
@@ -275,7 +276,7 @@ int cmd_diff(int argc, char **argv)
 	diff.pack = args[1];
 	r = open_folder(&diff);
 	if (r == EXIT_DONE)
-		r = cmd_open(diff.pack, &diff.dataset);
+		r = cmd_open(diff.pack, &diff.settings.common, &diff.dataset);
 	if (r == EXIT_DONE && diff.settings.attributes)
 		r = cmd_load(diff.pack, diff.dataset, DATASET_ATTRS);
 	return r == EXIT_DONE ? exit_finish((int)exit_status_of(run_diff(&diff))) : r;

@@ -21,7 +21,7 @@ static const struct opt options[] = {
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "make files with N threads (as many as processors, but 8 at least)"),
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
@@ -41,7 +41,8 @@ static const struct opt_command command = {
 
 struct extract {
 	struct settings settings;
-	const char *pack, *dest;
+	char *pack;
+	const char *dest;
 	struct dataset *dataset;
 	struct subtree subtree;
 	int root;
@@ -178,7 +179,7 @@ int cmd_extract(int argc, char **argv)
 		return r;
 	extract.pack = args[0];
 	extract.dest = args[1];
-	r = cmd_open(extract.pack, &extract.dataset);
+	r = cmd_open(extract.pack, &extract.settings.common, &extract.dataset);
 	if (r == EXIT_DONE)
 		r = subtree_new(extract.pack, extract.dataset, args + 2, &extract.subtree);
 	if (r == EXIT_DONE)

@@ -13,7 +13,7 @@ struct settings {
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json, "one JSON object"),
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
@@ -172,6 +172,10 @@ static void print_text(const char *path, const struct dataset_info *info,
 
 	printf("%-14s %s\n", "path", path);
 	printf("%-14s %s\n", "id", info->id);
+	printf("%-14s %s%s\n", "content id", summary->content_id,
+	       super->compat & FORMAT_CONTENT_ID
+		       ? ""
+		       : " (not recorded in this older pack: found from its index)");
 	printf("%-14s %u\n", "format", super->version);
 	print_count("files", super->files);
 	print_count("directories", super->directories);
@@ -223,6 +227,13 @@ static int info_print(const char *path, struct dataset *dataset, const struct se
 	return r;
 }
 
+static unsigned needed_parts(const struct dataset *dataset)
+{
+	bool content_id = dataset_info(dataset)->super->compat & FORMAT_CONTENT_ID;
+
+	return DATASET_IMAGES | (content_id ? 0 : DATASET_CHECKSUMS);
+}
+
 int cmd_info(int argc, char **argv)
 {
 	SCOPE(cmd_close) struct dataset *dataset = NULL;
@@ -233,9 +244,9 @@ int cmd_info(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	r = cmd_open(args[0], &dataset);
+	r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
-		r = cmd_load(args[0], dataset, DATASET_IMAGES);
+		r = cmd_load(args[0], dataset, needed_parts(dataset));
 	if (r != EXIT_DONE)
 		return r;
 	return exit_finish((int)exit_status_of(info_print(args[0], dataset, &settings)));

@@ -18,7 +18,7 @@ static const struct opt options[] = {
 		 "the XXH3-64 of the little-endian checksums of its MiBs) before each path"),
 	OPT_FLAG(0, "json", struct settings, json, "one JSON object a line"),
 	OPT_FLAG('0', "null", struct settings, nul, "end paths with NUL, not with a newline"),
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
@@ -257,7 +257,7 @@ int cmd_list(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	r = cmd_open(args[0], &list.dataset);
+	r = cmd_open(args[0], &list.settings.common, &list.dataset);
 	if (r == EXIT_DONE)
 		r = subtree_new(args[0], list.dataset, args + 1, &subtree);
 	if (r == EXIT_DONE && (list.settings.detailed || list.settings.json))

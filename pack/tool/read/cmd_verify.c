@@ -17,20 +17,22 @@ struct settings {
 };
 
 static const struct opt options[] = {
-	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
+	OPT_FLAG(0, "json", struct settings, json,
+		 "write one JSON object for each PACK, with all that was found"),
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
 		   "read and check with N threads (as many as processors, but 8 at least)"),
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
 static const struct opt_command command = {
 	.name = "foldpack verify",
-	.synopsis = "[options] PACK",
+	.synopsis = "[options] PACK..",
 	.summary =
-		"Reads all of PACK, compares it with its checksums and its index, and names each\n"
-		"path that is damaged, with the class of damage. Exit status 3 if there is one.",
+		"Reads all of each PACK, compares it with its checksums and its index, and\n"
+		"names each path that is damaged, with the class of damage. Exit status 3 if\n"
+		"there is one.",
 	.table = options,
 };
 
@@ -43,7 +45,7 @@ struct stretch {
 
 struct verify {
 	struct settings settings;
-	const char *pack;
+	char *pack;
 	struct dataset *dataset;
 	struct progress progress;
 	struct buf found; /* JSON, where it was asked for */
@@ -257,6 +259,7 @@ static void verify_json_begin(struct verify *verify)
 
 	verify->json = json_begin(&verify->found);
 	json_object(&verify->json, NULL);
+	json_bytes(&verify->json, "pack", verify->pack, strlen(verify->pack));
 	if (verify->dataset) {
 		info = dataset_info(verify->dataset);
 		json_string(&verify->json, "id", info->id);
@@ -319,7 +322,7 @@ static int run_verify(struct verify *verify)
 static int verify_open(struct verify *verify)
 {
 	struct err err = {0};
-	int r = dataset_open(verify->pack, &verify->dataset, &err);
+	int r = cmd_open_pack(verify->pack, &verify->settings.common, &verify->dataset, &err);
 	const struct dataset_fault fault = {
 		.damage = "index", .path = "", .len = 0, .text = err_text(&err, r)};
 
@@ -335,22 +338,38 @@ static int verify_open(struct verify *verify)
 	return r;
 }
 
+static int verify_pack(const struct settings *settings, char *name)
+{
+	SCOPE(verify_release) struct verify verify = {.settings = *settings, .pack = name};
+	int r = verify_open(&verify);
+
+	if (r < 0)
+		return (int)exit_status_of(r);
+	progress_begin(&verify.progress, "checking",
+		       cmd_progress(&settings->common, settings->progress));
+	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
+	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
+	return (int)exit_status_of(run_verify(&verify));
+}
+
+/* Each pack by itself. Damage counts more than what could not be looked at. */
 int cmd_verify(int argc, char **argv)
 {
-	SCOPE(verify_release) struct verify verify = {0};
-	const struct cmd_line line = CMD_LINE(&command, &verify.settings, 1, 1);
+	SCOPE(names_release) struct names names = {0};
+	struct settings settings = {0};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, -1);
 	char **args;
 	int r = cmd_parse(&line, argc, argv, &args);
 
 	if (r != CMD_RUN)
 		return r;
-	verify.pack = args[0];
-	r = verify_open(&verify);
-	if (r < 0)
-		return exit_finish((int)exit_status_of(r));
-	progress_begin(&verify.progress, "checking",
-		       cmd_progress(&verify.settings.common, verify.settings.progress));
-	verify.progress.files_total = dataset_info(verify.dataset)->super->files;
-	verify.progress.bytes_total = dataset_info(verify.dataset)->super->bytes;
-	return exit_finish((int)exit_status_of(run_verify(&verify)));
+	r = cmd_names(args, &settings.common, &names);
+	if (r != EXIT_DONE)
+		return exit_finish(r);
+	for (size_t i = 0; i < names.count; i++) {
+		int status = verify_pack(&settings, names.all[i].name);
+
+		r = status == EXIT_DAMAGED || r == EXIT_DONE ? status : r;
+	}
+	return exit_finish(r);
 }

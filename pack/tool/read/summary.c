@@ -144,6 +144,8 @@ int summary_new(struct dataset *dataset, struct summary *ret)
 
 	if (r == 0)
 		r = measure_files(dataset, &summary);
+	if (r == 0)
+		r = dataset_content_id(dataset, summary.content_id);
 	if (r < 0)
 		return r;
 	summary.fragmentation = measure_fragmentation(dataset);
@@ -223,11 +225,13 @@ static void add_class_table(struct json *json, const struct classes *classes)
 	json_end(json);
 }
 
-static void add_super(struct json *json, const struct dataset_info *info)
+static void add_super(struct json *json, const struct dataset_info *info,
+		      const struct summary *summary)
 {
 	const struct format_super *super = info->super;
 
 	json_string(json, "id", info->id);
+	json_string(json, "content_id", summary->content_id);
 	json_u64(json, "format_version", super->version);
 	json_u64(json, "files", super->files);
 	json_u64(json, "directories", super->directories);
@@ -242,7 +246,7 @@ static void add_super(struct json *json, const struct dataset_info *info)
 void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
 		  struct json *json)
 {
-	add_super(json, info);
+	add_super(json, info, summary);
 	json_u64(json, "deduped", summary->aliases);
 	json_u64(json, "deduped_bytes", summary->alias_bytes);
 	add_splits(json, summary);

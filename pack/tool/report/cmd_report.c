@@ -49,7 +49,7 @@ static const struct opt options[] = {
 	OPT_NUMBER(0, "samples", "N", struct settings, samples,
 		   "pictures of each class (default: 6; 0: none)"),
 	CMD_PROGRESS_OPTION(struct settings),
-	CMD_COMMON_OPTIONS(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
 
@@ -320,7 +320,7 @@ int cmd_report(int argc, char **argv)
 		log_error("where to? '-o FILE' is missing; see 'foldpack report --help'");
 		return EXIT_USAGE;
 	}
-	r = cmd_open(args[0], &dataset);
+	r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_CHECKSUMS);
 	if (r != EXIT_DONE)

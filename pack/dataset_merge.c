@@ -1,0 +1,386 @@
+#include "pack/dataset_merge.h"
+#include "base/reader_volumes.h"
+#include "base/scope.h"
+#include "pack/dataset_internal.h"
+#include "pack/xxh3.h"
+
+/* What a merged dataset has of its packs. */
+struct dataset_packs {
+	struct merge merge; /* its index is the dataset's */
+	unsigned count;
+	struct {
+		struct dataset *dataset;
+		char *name;
+	} all[];
+};
+
+void dataset_packs_free(struct dataset_packs *packs)
+{
+	if (!packs)
+		return;
+	for (unsigned i = 0; i < packs->count; i++) {
+		dataset_free(packs->all[i].dataset);
+		free(packs->all[i].name);
+	}
+	merge_release(&packs->merge);
+	free(packs);
+}
+
+/* --- the pack of an extent -------------------------------------------------------------------- */
+
+static unsigned pack_of(const struct dataset *dataset, uint64_t extent)
+{
+	struct dataset_extent x;
+
+	if (extent >= dataset->index.extents)
+		return 0;
+	dataset_extent(dataset, extent, &x);
+	return reader_volumes_find(dataset->reader, x.offset);
+}
+
+struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent)
+{
+	return dataset->packs->all[pack_of(dataset, extent)].dataset;
+}
+
+const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent)
+{
+	return dataset->packs ? dataset->packs->all[pack_of(dataset, extent)].name : NULL;
+}
+
+/* --- sections that are loaded later ----------------------------------------------------------- */
+
+static void forget_section(struct dataset *pack, enum format_section section)
+{
+	free(pack->index.sections[section].data);
+	pack->index.sections[section] = (struct index_section){0};
+	atomic_store(&pack->loaded[section], false);
+}
+
+static int alloc_column(const struct dataset *dataset, enum format_section section,
+			struct index_section *ret)
+{
+	const struct dataset_packs *packs = dataset->packs;
+	uint64_t rows =
+		section == SECTION_CHECKSUMS ? dataset->index.extents : dataset->index.entries;
+	uint32_t width = 1;
+
+	for (unsigned i = 0; i < packs->count; i++)
+		if (packs->all[i].dataset->index.sections[section].width > width)
+			width = packs->all[i].dataset->index.sections[section].width;
+	return index_section_alloc(ret, rows, width);
+}
+
+static void gather_column(struct dataset *dataset, enum format_section section)
+{
+	const struct dataset_packs *packs = dataset->packs;
+
+	for (uint32_t e = 0; e < dataset->index.entries; e++) {
+		uint32_t entry;
+		unsigned pack = merge_pack_of(&packs->merge, packs->merge.origins[e], &entry);
+
+		index_put(&dataset->index, section, e,
+			  index_get(&packs->all[pack].dataset->index, section, entry));
+	}
+}
+
+static void gather_checksums(struct dataset *dataset)
+{
+	const struct dataset_packs *packs = dataset->packs;
+	uint64_t row = 0;
+
+	for (uint32_t e = 0; e < dataset->index.entries; e++) {
+		uint32_t entry;
+		unsigned pack = merge_pack_of(&packs->merge, packs->merge.origins[e], &entry);
+		const struct index *index = &packs->all[pack].dataset->index;
+		uint64_t first, count = format_extents(index_get(index, SECTION_SIZE, entry));
+
+		if (!format_is_file(index_kind(&dataset->index, e)) || count == 0)
+			continue;
+		first = index_first_extent(index, entry);
+		for (uint64_t i = 0; i < count; i++)
+			index_put(&dataset->index, SECTION_CHECKSUMS, row++,
+				  index_get(index, SECTION_CHECKSUMS, first + i));
+	}
+}
+
+static int load_of_packs(const struct dataset_packs *packs, enum format_section section,
+			 struct err *err)
+{
+	for (unsigned i = 0; i < packs->count; i++) {
+		struct err reason = {0};
+		int r = dataset_need_section(packs->all[i].dataset, section, &reason);
+
+		if (r < 0)
+			return err_set(err, r, "%s: %s", packs->all[i].name, err_text(&reason, r));
+	}
+	return 0;
+}
+
+int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err)
+{
+	struct dataset_packs *packs = dataset->packs;
+	int r = load_of_packs(packs, section, err);
+
+	if (r == 0)
+		r = alloc_column(dataset, section, &dataset->index.sections[section]);
+	if (r == 0 && section == SECTION_CHECKSUMS)
+		gather_checksums(dataset);
+	else if (r == 0)
+		gather_column(dataset, section);
+	for (unsigned i = 0; i < packs->count; i++)
+		forget_section(packs->all[i].dataset, section);
+	return r;
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+static int make_packs(struct dataset *dataset, const struct dataset_merge_params *params)
+{
+	struct dataset_packs *made =
+		calloc(1, sizeof(*made) + params->count * sizeof(made->all[0]));
+
+	dataset->packs = made;
+	if (!made)
+		return -ENOMEM;
+	for (; made->count < params->count; made->count++) {
+		char *name = strdup(params->packs[made->count].name);
+
+		if (!name)
+			return -ENOMEM;
+		made->all[made->count].name = name;
+		made->all[made->count].dataset = params->packs[made->count].dataset;
+	}
+	return 0;
+}
+
+/* On failure the datasets stay the caller's. */
+static void give_back(struct dataset *dataset)
+{
+	struct dataset_packs *packs = dataset->packs;
+
+	for (unsigned i = 0; packs && i < packs->count; i++)
+		packs->all[i].dataset = NULL;
+	dataset_free(dataset);
+}
+
+/* A pack without files, as that of one of many nodes may be, says nothing twice. */
+static int check_ids(const struct dataset_merge_params *params, struct err *err)
+{
+	for (unsigned i = 0; i < params->count; i++) {
+		const struct dataset_pack *a = &params->packs[i];
+
+		for (unsigned j = 0; j < i && dataset_info(a->dataset)->super->files; j++) {
+			const struct dataset_pack *b = &params->packs[j];
+
+			if (strcmp(a->below, b->below) == 0 &&
+			    strcmp(dataset_info(a->dataset)->id, dataset_info(b->dataset)->id) == 0)
+				return err_set(err, -EEXIST,
+					       "%s and %s are the same pack: leave one out",
+					       b->name, a->name);
+		}
+	}
+	return 0;
+}
+
+static int join_readers(struct dataset *dataset)
+{
+	const struct dataset_packs *packs = dataset->packs;
+	SCOPE_FREE struct reader **readers = calloc(packs->count, sizeof(struct reader *));
+
+	if (!readers)
+		return -ENOMEM;
+	for (unsigned i = 0; i < packs->count; i++)
+		readers[i] = packs->all[i].dataset->reader;
+	return reader_volumes_new(readers, packs->count, &dataset->reader);
+}
+
+static int load_checksums(void *context, unsigned pack, struct err *err)
+{
+	const struct dataset *dataset = context;
+	struct err reason = {0};
+	int r = dataset_need_section(dataset->packs->all[pack].dataset, SECTION_CHECKSUMS, &reason);
+
+	return r < 0 ? err_set(err, r, "%s: %s", dataset->packs->all[pack].name,
+			       err_text(&reason, r))
+		     : 0;
+}
+
+static int merge_indexes(struct dataset *dataset, const struct dataset_merge_params *params,
+			 struct select *select, struct err *err)
+{
+	const struct dataset_packs *packs = dataset->packs;
+	SCOPE_FREE struct merge_pack *merged = calloc(params->count, sizeof(*merged));
+	const struct merge_params merge = {.packs = merged,
+					   .count = params->count,
+					   .duplicates = params->duplicates,
+					   .select = select,
+					   .load_checksums = load_checksums,
+					   .context = dataset};
+
+	if (!merged)
+		return -ENOMEM;
+	for (unsigned i = 0; i < params->count; i++)
+		merged[i] = (struct merge_pack){.index = &packs->all[i].dataset->index,
+						.start = reader_volumes_start(dataset->reader, i),
+						.name = packs->all[i].name,
+						.below = params->packs[i].below};
+	return merge_init(&dataset->packs->merge, &merge, err);
+}
+
+/* Of the index of a pack, checksums need kinds and sizes; the rest is in the merged one. */
+static void drop_hot_sections(struct dataset *pack)
+{
+	static const enum format_section merged[] = {
+		SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,   SECTION_START,
+		SECTION_PARTS, SECTION_TARGETS,	 SECTION_CHECKSUMS};
+
+	for (size_t i = 0; i < sizeof(merged) / sizeof(merged[0]); i++)
+		forget_section(pack, merged[i]);
+}
+
+/* --- what is said of it as a whole ------------------------------------------------------------ */
+
+static void count_entries(const struct index *index, struct format_super *super)
+{
+	super->entries = index->entries;
+	for (uint32_t e = 0; e < index->entries; e++) {
+		enum format_kind kind = index_kind(index, e);
+
+		super->directories += kind == FORMAT_DIRECTORY;
+		super->symlinks += kind == FORMAT_SYMLINK;
+		super->hardlinks += kind == FORMAT_HARDLINK;
+		if (kind == FORMAT_ALIAS)
+			super->incompat |= FORMAT_ALIASES;
+		if (!format_is_file(kind))
+			continue;
+		super->files++;
+		super->bytes += index_get(index, SECTION_SIZE, e);
+	}
+}
+
+static void digest_text(XXH3_state_t *state, const char *text)
+{
+	XXH3_128bits_update(state, text, strlen(text) + 1);
+}
+
+static void make_id(const struct dataset_merge_params *params, uint8_t id[16])
+{
+	const uint8_t duplicates = (uint8_t)params->duplicates;
+	XXH128_canonical_t made;
+	XXH3_state_t state;
+
+	XXH3_128bits_reset(&state);
+	XXH3_128bits_update(&state, &duplicates, 1);
+	for (unsigned i = 0; i < params->count; i++) {
+		const struct dataset_pack *pack = &params->packs[i];
+
+		XXH3_128bits_update(&state, dataset_info(pack->dataset)->super->id, 16);
+		digest_text(&state, pack->below);
+	}
+	for (size_t i = 0; i < params->select_count; i++)
+		digest_text(&state, params->select[i]);
+	XXH128_canonicalFromHash(&made, XXH3_128bits_digest(&state));
+	memcpy(id, made.digest, 16);
+}
+
+/* Whether a line is one of the options of all packs. */
+static bool is_common(const struct dataset_packs *packs, const char *line, size_t len)
+{
+	for (unsigned i = 1; i < packs->count; i++) {
+		const struct dataset_info *info = dataset_info(packs->all[i].dataset);
+		const char *at = info->options, *end = at + info->options_len, *next;
+		bool found = false;
+
+		for (; !found && at < end; at = next) {
+			const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+			next = newline ? newline + 1 : end;
+			found = (size_t)(next - at) == len && memcmp(at, line, len) == 0;
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* The options that all packs were made with. */
+static int make_options(struct dataset *dataset)
+{
+	const struct dataset_info *first = dataset_info(dataset->packs->all[0].dataset);
+	struct index_section *made = &dataset->index.sections[SECTION_OPTIONS];
+	const char *at = first->options, *end = at + first->options_len;
+
+	if (index_section_alloc(made, first->options_len, 0) < 0)
+		return -ENOMEM;
+	made->bytes = 0;
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		size_t len = (size_t)((newline ? newline + 1 : end) - at);
+
+		if (is_common(dataset->packs, at, len)) {
+			memcpy(made->data + made->bytes, at, len);
+			made->bytes += len;
+		}
+		at += len;
+	}
+	return 0;
+}
+
+static int describe(struct dataset *dataset, const struct dataset_merge_params *params)
+{
+	struct dataset_info *info = &dataset->info;
+
+	dataset->super.version = FORMAT_VERSION;
+	count_entries(&dataset->index, &dataset->super);
+	make_id(params, dataset->super.id);
+	for (unsigned i = 0; i < params->count; i++) {
+		const struct dataset_info *one = dataset_info(params->packs[i].dataset);
+
+		info->pack_bytes += one->pack_bytes;
+		info->relocated |= one->relocated;
+	}
+	if (make_options(dataset) < 0)
+		return -ENOMEM;
+	dataset_fill_info(dataset);
+	return 0;
+}
+
+static int merge_all(struct dataset *dataset, const struct dataset_merge_params *params,
+		     struct err *err)
+{
+	SCOPE(select_release) struct select *select = NULL;
+	int r = check_ids(params, err);
+
+	if (r == 0)
+		r = join_readers(dataset);
+	if (r == 0 && params->select_count)
+		r = select_new(params->select, params->select_count, &select);
+	if (r == 0)
+		r = merge_indexes(dataset, params, select, err);
+	if (r < 0)
+		return r;
+	dataset->index = dataset->packs->merge.index;
+	dataset->packs->merge.index = (struct index){0};
+	r = describe(dataset, params);
+	for (unsigned i = 0; i < params->count; i++)
+		drop_hot_sections(params->packs[i].dataset);
+	return r;
+}
+
+int dataset_merge(const struct dataset_merge_params *params, struct dataset **ret, struct err *err)
+{
+	struct dataset *dataset = dataset_new(NULL);
+	int r;
+
+	if (!dataset)
+		return -ENOMEM;
+	r = make_packs(dataset, params);
+	if (r == 0)
+		r = merge_all(dataset, params, err);
+	if (r < 0)
+		give_back(dataset);
+	else
+		*ret = dataset;
+	return r;
+}

@@ -1,0 +1,128 @@
+/* The content id: a sum, modulo 2^128, of one XXH3-128 for each entry, of
+ *
+ *	path | NUL | kind | a file: size and the checksums of its extents; a symbolic link: target
+ *
+ * A sum, so that it does not depend on an order, and so that the ids of packs which have no entry
+ * in common add up to the id of all of them together. For the same reason a directory counts only
+ * where it is empty: the paths in it tell of any other.
+ *
+ * Whether a file shares its bytes with another (as hard link, alias) and how it is stored does not
+ * count: a copy of a tree may have them otherwise. */
+#include "base/scope.h"
+#include "pack/index.h"
+#include "pack/xxh3.h"
+
+struct content_pass {
+	const struct index *index;
+	XXH128_hash_t sum;
+	uint64_t extent; /* the first of the entry, if it has any */
+	struct buf entry;
+	uint64_t parent; /* of the entry; `entry` begins with its path, and a slash if it has one */
+	size_t parent_len;
+};
+
+/* Entries come in blocks of siblings, so that most have the parent of the one before. */
+static int begin_with_parent(struct content_pass *pass, uint32_t entry)
+{
+	uint64_t parent = index_get(pass->index, SECTION_PARENT, entry);
+	int r;
+
+	pass->entry.len = pass->parent_len;
+	if (parent == pass->parent)
+		return 0;
+	pass->entry.len = 0;
+	r = index_path(pass->index, (uint32_t)parent, &pass->entry);
+	if (r == 0 && parent)
+		r = buf_add(&pass->entry, "/", 1);
+	pass->parent = parent;
+	pass->parent_len = pass->entry.len;
+	return r;
+}
+
+static int add_number(struct buf *to, uint64_t number)
+{
+	uint8_t bytes[8];
+
+	le_put64(bytes, number);
+	return buf_add(to, bytes, sizeof(bytes));
+}
+
+static int add_file(struct content_pass *pass, uint32_t entry)
+{
+	const struct index *index = pass->index;
+	const uint8_t *sums = index->sections[SECTION_CHECKSUMS].data;
+	uint64_t size = index_get(index, SECTION_SIZE, index_inode(index, entry));
+	uint64_t first = pass->extent;
+	int r = add_number(&pass->entry, size);
+
+	if (index_kind(index, entry) == FORMAT_HARDLINK)
+		first = index_first_extent(index, index_inode(index, entry));
+	else
+		pass->extent += format_extents(size);
+	return r < 0 ? r : buf_add(&pass->entry, sums + 8 * first, 8 * format_extents(size));
+}
+
+static int add_target(struct content_pass *pass, uint32_t entry)
+{
+	const struct index *index = pass->index;
+	const uint8_t *target = index->sections[SECTION_TARGETS].data;
+
+	return buf_add(&pass->entry, target + index_get(index, SECTION_START, entry),
+		       index_get(index, SECTION_SIZE, entry));
+}
+
+static int add_content(struct content_pass *pass, uint32_t entry)
+{
+	switch (index_kind(pass->index, entry)) {
+	case FORMAT_DIRECTORY:
+		return 0;
+	case FORMAT_SYMLINK:
+		return add_target(pass, entry);
+	default:
+		return add_file(pass, entry);
+	}
+}
+
+static int add_entry(struct content_pass *pass, uint32_t entry)
+{
+	const struct index *index = pass->index;
+	enum format_kind kind = index_kind(index, entry);
+	bool as_is = kind == FORMAT_DIRECTORY || kind == FORMAT_SYMLINK;
+	uint8_t type[2] = {0, (uint8_t)(as_is ? kind : FORMAT_FILE)};
+	XXH128_hash_t hash;
+	size_t len;
+	const char *name = index_name(index, entry, &len);
+	int r;
+
+	if (kind == FORMAT_DIRECTORY && index_get(index, SECTION_SIZE, entry) > 0)
+		return 0;
+	r = begin_with_parent(pass, entry);
+	if (r == 0)
+		r = buf_add(&pass->entry, name, len);
+	if (r == 0)
+		r = buf_add(&pass->entry, type, sizeof(type));
+	if (r == 0)
+		r = add_content(pass, entry);
+	if (r < 0)
+		return r;
+	hash = XXH3_128bits(pass->entry.data, pass->entry.len);
+	pass->sum.low64 += hash.low64;
+	pass->sum.high64 += hash.high64 + (pass->sum.low64 < hash.low64);
+	return 0;
+}
+
+int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES])
+{
+	struct content_pass pass = {.index = index};
+	XXH128_canonical_t id;
+	int r = 0;
+
+	for (uint32_t e = 0; r == 0 && e < index->entries; e++)
+		r = add_entry(&pass, e);
+	buf_release(&pass.entry);
+	if (r < 0)
+		return r;
+	XXH128_canonicalFromHash(&id, pass.sum);
+	memcpy(ret, id.digest, FORMAT_ID_BYTES);
+	return 0;
+}

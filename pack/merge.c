@@ -1,0 +1,575 @@
+/* Which entries the merged tree has, in which order.
+ *
+ * A folder of the merged tree has parts: the folders of this path in the packs. The children of
+ * each part are sorted, so that a merge of the parts brings them all in order, those of one name
+ * next to each other: they become one row. A row that is a folder has for parts those of its name.
+ * Folders wait on a stack for their turn, the first child on top, which is the order of os.walk.
+ *
+ * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
+ * and one with the only child "b". */
+#include "base/bits.h"
+#include "base/scope.h"
+#include "pack/merge_internal.h"
+
+struct part {
+	unsigned pack;
+	const char *below; /* of the path above the pack's root, what is left; "": in the pack */
+	uint32_t entry;
+};
+
+/* Where the merge of a folder's parts has come to in one of them. */
+struct cursor {
+	struct part part;
+	uint32_t next, end; /* its children */
+	const char *name;   /* of `next` */
+	size_t len;
+};
+
+/* One whose turn is to come. */
+struct folder {
+	uint32_t row;
+	size_t first, count; /* parts */
+};
+
+struct conflict {
+	uint64_t count;
+	uint32_t row;		/* of the first */
+	unsigned pack, another; /* that have it */
+	bool folder;		/* in one of them it is a folder */
+};
+
+struct merging {
+	const struct merge_params *params;
+	struct merge *merge;
+	struct merge_rows rows;
+	struct buf parts, folders; /* of struct part, all of them; of struct folder, a stack */
+	struct cursor *heap;	   /* a part each; the smallest name on top */
+	size_t heaped;
+	struct conflict conflict;
+	struct err *err;
+};
+
+static void merging_release(struct merging *m)
+{
+	free(m->rows.rows);
+	free(m->heap);
+	buf_release(&m->parts);
+	buf_release(&m->folders);
+}
+
+static const struct index *index_of(const struct merging *m, unsigned pack)
+{
+	return m->params->packs[pack].index;
+}
+
+unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry)
+{
+	unsigned low = 0, high = merge->count - 1;
+
+	while (low < high) {
+		unsigned middle = low + (high - low + 1) / 2;
+
+		if (merge->firsts[middle] <= origin)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	*ret_entry = origin - merge->firsts[low];
+	return low;
+}
+
+static const struct part *part_at(const struct merging *m, size_t i)
+{
+	return (const struct part *)m->parts.data + i;
+}
+
+/* --- the children of one part ----------------------------------------------------------------- */
+
+static size_t component_len(const char *path)
+{
+	return (size_t)(strchrnul(path, '/') - path);
+}
+
+static struct cursor cursor_begin(const struct merging *m, const struct part *part)
+{
+	const struct index *index = index_of(m, part->pack);
+	struct cursor cursor = {.part = *part, .end = 1};
+
+	if (*part->below)
+		return cursor;
+	cursor.next = (uint32_t)index_get(index, SECTION_START, part->entry);
+	cursor.end = cursor.next + (uint32_t)index_get(index, SECTION_SIZE, part->entry);
+	return cursor;
+}
+
+/* Sets the name of the next child; false: there is none. */
+static bool cursor_look(const struct merging *m, struct cursor *cursor)
+{
+	if (cursor->next == cursor->end)
+		return false;
+	if (*cursor->part.below) {
+		cursor->name = cursor->part.below;
+		cursor->len = component_len(cursor->name);
+	} else {
+		cursor->name =
+			index_name(index_of(m, cursor->part.pack), cursor->next, &cursor->len);
+	}
+	return true;
+}
+
+/* The next child as a part of a folder: where it is one. */
+static struct part child_of(const struct cursor *cursor)
+{
+	struct part part = cursor->part;
+
+	if (*part.below) {
+		part.below += cursor->len;
+		part.below += *part.below == '/';
+	} else {
+		part.entry = cursor->next;
+	}
+	return part;
+}
+
+/* The entry of a part; of one above a pack's root, that root. */
+static uint32_t origin_of(const struct merging *m, const struct part *part)
+{
+	return m->merge->firsts[part->pack] + part->entry;
+}
+
+static enum format_kind kind_of(const struct merging *m, const struct part *part)
+{
+	return *part->below ? FORMAT_DIRECTORY : index_kind(index_of(m, part->pack), part->entry);
+}
+
+/* --- the heap --------------------------------------------------------------------------------- */
+
+static int compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* Of one name, the first pack's comes first. */
+static bool comes_before(const struct cursor *a, const struct cursor *b)
+{
+	int order = compare_names(a->name, a->len, b->name, b->len);
+
+	return order ? order < 0 : a->part.pack < b->part.pack;
+}
+
+static void heap_sink(struct merging *m, size_t at)
+{
+	struct cursor moving = m->heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= m->heaped)
+			break;
+		if (child + 1 < m->heaped && comes_before(&m->heap[child + 1], &m->heap[child]))
+			child++;
+		if (!comes_before(&m->heap[child], &moving))
+			break;
+		m->heap[at] = m->heap[child];
+		at = child;
+	}
+	m->heap[at] = moving;
+}
+
+static void heap_fill(struct merging *m, const struct folder *folder)
+{
+	m->heaped = 0;
+	for (size_t i = 0; i < folder->count; i++) {
+		struct cursor cursor = cursor_begin(m, part_at(m, folder->first + i));
+
+		if (cursor_look(m, &cursor))
+			m->heap[m->heaped++] = cursor;
+	}
+	for (size_t i = m->heaped / 2; i-- > 0;)
+		heap_sink(m, i);
+}
+
+/* The smallest child of all parts has been used. */
+static void heap_advance(struct merging *m)
+{
+	struct cursor *top = &m->heap[0];
+
+	top->next++;
+	if (!cursor_look(m, top))
+		*top = m->heap[--m->heaped];
+	if (m->heaped)
+		heap_sink(m, 0);
+}
+
+/* --- one path in several packs ---------------------------------------------------------------- */
+
+static void note_conflict(struct merging *m, uint32_t row, const struct part *another, bool folder)
+{
+	uint32_t entry;
+
+	if (m->conflict.count++)
+		return;
+	m->conflict.row = row;
+	m->conflict.pack = merge_pack_of(m->merge, m->rows.rows[row].origin, &entry);
+	m->conflict.another = another->pack;
+	m->conflict.folder = folder;
+}
+
+static bool same_target(const struct index *a, uint32_t x, const struct index *b, uint32_t y)
+{
+	uint64_t len = index_get(a, SECTION_SIZE, x);
+
+	return len == index_get(b, SECTION_SIZE, y) &&
+	       memcmp(a->sections[SECTION_TARGETS].data + index_get(a, SECTION_START, x),
+		      b->sections[SECTION_TARGETS].data + index_get(b, SECTION_START, y), len) == 0;
+}
+
+static bool same_checksums(const struct index *a, uint32_t x, const struct index *b, uint32_t y)
+{
+	uint64_t count = format_extents(index_get(a, SECTION_SIZE, x));
+	uint64_t at = index_first_extent(a, x), other = index_first_extent(b, y);
+
+	for (uint64_t i = 0; i < count; i++)
+		if (index_get(a, SECTION_CHECKSUMS, at + i) !=
+		    index_get(b, SECTION_CHECKSUMS, other + i))
+			return false;
+	return true;
+}
+
+/* Whether two entries that are no folders are one file: 1, 0 or -errno. */
+static int same_file(struct merging *m, uint32_t origin, const struct part *another)
+{
+	const struct merge_params *params = m->params;
+	uint32_t x, y = another->entry;
+	unsigned pack = merge_pack_of(m->merge, origin, &x);
+	const struct index *a = index_of(m, pack), *b = index_of(m, another->pack);
+	int r;
+
+	x = index_inode(a, x);
+	y = index_inode(b, y);
+	if (!format_is_file(index_kind(a, x)) || !format_is_file(index_kind(b, y)))
+		return index_kind(a, x) == index_kind(b, y) && same_target(a, x, b, y);
+	if (index_get(a, SECTION_SIZE, x) != index_get(b, SECTION_SIZE, y))
+		return 0;
+	r = params->load_checksums(params->context, pack, m->err);
+	if (r == 0)
+		r = params->load_checksums(params->context, another->pack, m->err);
+	return r < 0 ? r : same_checksums(a, x, b, y);
+}
+
+static int settle_files(struct merging *m, uint32_t number, const struct part *another)
+{
+	struct merge_row *row = &m->rows.rows[number];
+	int r;
+
+	switch (m->params->duplicates) {
+	case MERGE_FIRST:
+		return 0;
+	case MERGE_LAST:
+		row->origin = row->place = origin_of(m, another);
+		row->kind = (uint8_t)kind_of(m, another);
+		return 0;
+	case MERGE_REFUSE:
+		break;
+	}
+	r = same_file(m, row->origin, another);
+	if (r == 0)
+		note_conflict(m, number, another, false);
+	return r < 0 ? r : 0;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static int add_part(struct merging *m, const struct part *part)
+{
+	return buf_add(&m->parts, part, sizeof(*part));
+}
+
+/* The row of the child on top of the heap, and of those of its name in other packs. */
+static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
+{
+	const struct part part = child_of(top);
+	uint32_t number = m->rows.count++;
+	struct folder folder = {.row = number, .first = m->parts.len / sizeof(part), .count = 1};
+
+	m->rows.rows[number] = (struct merge_row){.name = top->name,
+						  .name_len = (uint8_t)top->len,
+						  .origin = origin_of(m, &part),
+						  .place = origin_of(m, &part),
+						  .parent = parent,
+						  .kind = (uint8_t)kind_of(m, &part)};
+	if (m->rows.rows[number].kind != FORMAT_DIRECTORY)
+		return 0;
+	if (add_part(m, &part) < 0)
+		return -ENOMEM;
+	return buf_add(&m->folders, &folder, sizeof(folder));
+}
+
+/* One more child of the name of the row that was added last. */
+static int join_row(struct merging *m, const struct cursor *top)
+{
+	const struct part part = child_of(top);
+	uint32_t number = m->rows.count - 1;
+	bool folder = kind_of(m, &part) == FORMAT_DIRECTORY;
+
+	if (folder != (m->rows.rows[number].kind == FORMAT_DIRECTORY)) {
+		note_conflict(m, number, &part, true);
+		return 0;
+	}
+	if (!folder)
+		return settle_files(m, number, &part);
+	((struct folder *)(m->folders.data + m->folders.len))[-1].count++;
+	return add_part(m, &part);
+}
+
+/* The folders that a block has put on the stack, so that the first is on top. */
+static void reverse_folders(struct merging *m, size_t from)
+{
+	struct folder *low = (struct folder *)(m->folders.data + from);
+	struct folder *high = (struct folder *)(m->folders.data + m->folders.len);
+
+	while (low < high) {
+		struct folder swapped = *--high;
+
+		if (low == high)
+			break;
+		*high = *low;
+		*low++ = swapped;
+	}
+}
+
+static int merge_folder(struct merging *m, const struct folder *folder)
+{
+	size_t from = m->folders.len;
+	int r = 0;
+
+	heap_fill(m, folder);
+	while (r == 0 && m->heaped) {
+		const struct cursor first = m->heap[0];
+
+		r = add_row(m, &first, folder->row);
+		heap_advance(m);
+		while (r == 0 && m->heaped &&
+		       compare_names(m->heap[0].name, m->heap[0].len, first.name, first.len) == 0) {
+			r = join_row(m, &m->heap[0]);
+			heap_advance(m);
+		}
+	}
+	if (r == 0)
+		reverse_folders(m, from);
+	return r;
+}
+
+static int add_root(struct merging *m)
+{
+	const struct folder root = {.count = m->params->count};
+	int r = 0;
+
+	m->rows.rows[m->rows.count++] = (struct merge_row){.name = "", .kind = FORMAT_DIRECTORY};
+	for (unsigned i = 0; r == 0 && i < m->params->count; i++) {
+		const struct part part = {.pack = i, .below = m->params->packs[i].below};
+
+		r = add_part(m, &part);
+	}
+	return r < 0 ? r : buf_add(&m->folders, &root, sizeof(root));
+}
+
+static int merge_all(struct merging *m)
+{
+	int r = add_root(m);
+
+	while (r == 0 && m->folders.len) {
+		struct folder folder;
+
+		m->folders.len -= sizeof(folder);
+		memcpy(&folder, m->folders.data + m->folders.len, sizeof(folder));
+		r = merge_folder(m, &folder);
+	}
+	return r;
+}
+
+/* Filled from the end, as by index_path(). */
+static int row_path(const struct merging *m, uint32_t number, struct buf *path)
+{
+	const struct merge_row *rows = m->rows.rows;
+	size_t total = 0;
+	char *at;
+	int r;
+
+	for (uint32_t i = number; i; i = rows[i].parent)
+		total += rows[i].name_len + 1u;
+	r = buf_reserve(path, total + 1);
+	if (r < 0)
+		return r;
+	path->len = total ? total - 1 : 0;
+	at = path->data + path->len;
+	*at = '\0';
+	for (uint32_t i = number; i; i = rows[i].parent) {
+		at -= rows[i].name_len;
+		memcpy(at, rows[i].name, rows[i].name_len);
+		if (rows[i].parent)
+			*--at = '/';
+	}
+	return 0;
+}
+
+static int refuse_conflicts(const struct merging *m)
+{
+	const struct conflict *c = &m->conflict;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char more[64] = "";
+
+	if (c->count == 0)
+		return 0;
+	if (row_path(m, c->row, &path) < 0)
+		return -ENOMEM;
+	if (c->count > 1)
+		snprintf(more, sizeof(more), ", and %llu more paths are in two packs",
+			 (unsigned long long)c->count - 1);
+	return err_set(m->err, -EEXIST, "'%s' is %s in %s and in %s%s%s", path.data,
+		       c->folder ? "a folder and a file" : "another file",
+		       m->params->packs[c->pack].name, m->params->packs[c->another].name, more,
+		       c->folder ? "" : "; '--duplicates=first' or 'last' says which one counts");
+}
+
+/* --- what was selected ------------------------------------------------------------------------ */
+
+#define MATCHED 1 /* by a pattern, or its parent is */
+#define NEEDED	2 /* has such an entry in it */
+
+static int mark_matches(const struct merging *m, uint8_t *marks)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint32_t parent = UINT32_MAX;
+	size_t above = 0;
+
+	for (uint32_t i = 1; i < m->rows.count; i++) {
+		const struct merge_row *row = &m->rows.rows[i];
+		int r = 0;
+
+		if (row->parent != parent) {
+			parent = row->parent;
+			r = row_path(m, parent, &path);
+			above = path.len;
+		}
+		path.len = above;
+		if (r == 0)
+			r = buf_add(&path, "/", above > 0);
+		if (r == 0)
+			r = buf_add(&path, row->name, row->name_len);
+		if (r == 0)
+			r = buf_add(&path, "", 1);
+		if (r == 0)
+			r = select_match(m->params->select, path.data);
+		if (r < 0)
+			return r;
+		marks[i] = r || marks[parent] & MATCHED ? MATCHED : 0;
+	}
+	for (uint32_t i = m->rows.count; i-- > 1;)
+		if (marks[i])
+			marks[m->rows.rows[i].parent] |= NEEDED;
+	return 0;
+}
+
+static int check_used(const struct merging *m)
+{
+	char more[64] = "";
+	size_t count;
+	const char *unused = select_unused(m->params->select, &count);
+
+	if (!unused)
+		return 0;
+	if (count > 1)
+		snprintf(more, sizeof(more), ", and nothing matches %zu more", count - 1);
+	return err_set(m->err, -ENOENT, "'--select': nothing matches '%s'%s", unused, more);
+}
+
+/* Children stay together and in order when some of them go. */
+static int drop_rows(struct merging *m)
+{
+	struct merge_row *rows = m->rows.rows;
+	SCOPE_FREE uint8_t *marks = calloc(m->rows.count, 1);
+	SCOPE_FREE uint32_t *number = calloc(m->rows.count, sizeof(*number));
+	uint32_t kept = 1;
+	int r = marks && number ? mark_matches(m, marks) : -ENOMEM;
+
+	if (r == 0)
+		r = check_used(m);
+	for (uint32_t i = 1; r == 0 && i < m->rows.count; i++) {
+		if (!marks[i])
+			continue;
+		number[i] = kept;
+		rows[kept] = rows[i];
+		rows[kept++].parent = number[rows[i].parent];
+	}
+	if (r == 0)
+		m->rows.count = kept;
+	return r;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static uint32_t components(const char *path)
+{
+	uint32_t count = *path != '\0';
+
+	for (; *path; path++)
+		count += *path == '/';
+	return count;
+}
+
+/* Numbers the origins, and makes room for as many rows as there can be. */
+static int make_room(struct merging *m)
+{
+	const struct merge_params *params = m->params;
+	uint64_t entries = 0, rows = 1;
+
+	m->merge->count = params->count;
+	m->merge->firsts = calloc(params->count + (size_t)1, sizeof(*m->merge->firsts));
+	m->heap = calloc(params->count, sizeof(*m->heap));
+	if (!m->merge->firsts || !m->heap)
+		return -ENOMEM;
+	for (unsigned i = 0; i < params->count; i++) {
+		entries += params->packs[i].index->entries;
+		rows += params->packs[i].index->entries + components(params->packs[i].below);
+		if (rows > UINT32_MAX)
+			return err_set(m->err, -EOVERFLOW, "more than %u files and folders",
+				       UINT32_MAX);
+		m->merge->firsts[i + 1] = (uint32_t)entries;
+	}
+	m->rows.origins = (uint32_t)entries;
+	m->rows.rows = calloc(rows, sizeof(*m->rows.rows));
+	return m->rows.rows ? 0 : -ENOMEM;
+}
+
+int merge_init(struct merge *ret, const struct merge_params *params, struct err *err)
+{
+	struct merge merge = {0};
+	SCOPE(merging_release)
+	struct merging m = {.params = params, .merge = &merge, .err = err};
+	int r = make_room(&m);
+
+	if (r == 0)
+		r = merge_all(&m);
+	if (r == 0)
+		r = refuse_conflicts(&m);
+	if (r == 0 && params->select)
+		r = drop_rows(&m);
+	if (r == 0)
+		r = merge_index(&merge, params, &m.rows, err);
+	if (r < 0)
+		merge_release(&merge);
+	else
+		*ret = merge;
+	return r;
+}
+
+void merge_release(struct merge *merge)
+{
+	index_release(&merge->index);
+	free(merge->origins);
+	free(merge->firsts);
+	*merge = (struct merge){0};
+}

@@ -1,0 +1,52 @@
+/* Many indexes as one: the tree that several packs are together.
+ *
+ * The merged index is what a single pack of all these files would have: its entries are numbered
+ * anew, in the same order, and its hot sections are whole. Folders of one path become one folder,
+ * with the attributes of the first pack that has it. Two files of one path are one file if their
+ * bytes are equal, or as `duplicates` says; a file and a folder never are. A hard link, or an
+ * alias, whose file is not in the tree takes its place.
+ *
+ * Each entry has an origin, where the cold sections find it: the number that it has when the
+ * entries of all packs are counted through, pack after pack. Pure; not thread-safe. Internal to
+ * pack/. */
+#ifndef PACK_MERGE_H
+#define PACK_MERGE_H
+
+#include "pack/index.h"
+#include "pack/select.h"
+
+struct merge_pack {
+	const struct index *index; /* checked, with its offsets */
+	uint64_t start;		   /* added to the offsets */
+	const char *name;	   /* for messages */
+	const char *below;	   /* the folder that the pack goes into, as "a/b"; "": the root */
+};
+
+enum merge_duplicates { MERGE_REFUSE, MERGE_FIRST, MERGE_LAST };
+
+struct merge_params {
+	const struct merge_pack *packs;
+	unsigned count;
+	enum merge_duplicates duplicates;
+	struct select *select; /* NULL: everything */
+	/* Loads SECTION_CHECKSUMS of a pack, to compare files of one path. 0 or -errno. */
+	int (*load_checksums)(void *context, unsigned pack, struct err *err);
+	void *context;
+};
+
+struct merge {
+	struct index index;
+	uint32_t *origins; /* of each entry */
+	uint32_t *firsts;  /* the number of each pack's first entry; one more at the end */
+	unsigned count;	   /* packs */
+};
+
+/* Returns 0; -EEXIST: two packs have different files at one path, or a file and a folder; -ENOENT:
+ * nothing was selected; -EOVERFLOW: more entries than 32 bits can count; -ENOMEM; -EBADMSG. */
+int merge_init(struct merge *merge, const struct merge_params *params, struct err *err);
+void merge_release(struct merge *merge);
+
+/* The pack that an origin is in; *ret_entry is its entry there. */
+unsigned merge_pack_of(const struct merge *merge, uint32_t origin, uint32_t *ret_entry);
+
+#endif

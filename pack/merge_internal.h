@@ -1,0 +1,28 @@
+/* What merge.c (which entries there are, in which order) and merge_index.c (their sections)
+ * share. */
+#ifndef PACK_MERGE_INTERNAL_H
+#define PACK_MERGE_INTERNAL_H
+
+#include "pack/merge.h"
+
+/* An entry of the merged tree. */
+struct merge_row {
+	const char *name; /* in the names of its pack, or in merge_pack.below */
+	uint32_t origin;  /* what its attributes are those of */
+	uint32_t place;	  /* an origin, too: what its bytes are those of */
+	uint32_t parent;  /* a row before it; the root is its own */
+	uint8_t name_len;
+	uint8_t kind;
+};
+
+struct merge_rows {
+	struct merge_row *rows;
+	uint32_t count;
+	uint32_t origins; /* of all packs */
+};
+
+/* Makes the hot sections from the rows, and checks them. 0, -ENOMEM or -EBADMSG. */
+int merge_index(struct merge *merge, const struct merge_params *params, struct merge_rows *rows,
+		struct err *err);
+
+#endif

@@ -1,0 +1,397 @@
+#include "pack/names.h"
+#include "base/scope.h"
+#include "pack/format.h"
+#include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES_MOST 100000 /* packs; more are taken for a mistake in a range */
+
+/* Where a word was found, and where its packs go. */
+struct word_at {
+	const char *folder; /* that paths are relative to, with its slash; "": this one */
+	const char *below;
+	bool listed; /* a line of a list */
+};
+
+static bool is_url(const char *name)
+{
+	return strstr(name, "://") != NULL;
+}
+
+static bool exists(const char *name)
+{
+	return access(name, F_OK) == 0;
+}
+
+/* --- one name --------------------------------------------------------------------------------- */
+
+static int add_name(struct names *names, const char *name, const struct word_at *at,
+		    struct err *err)
+{
+	struct name *all;
+	struct name added;
+
+	if (names->count == NAMES_MOST)
+		return err_set(err, -E2BIG, "more than %d packs", NAMES_MOST);
+	all = reallocarray(names->all, names->count + 1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	names->all = all;
+	added = (struct name){.name = strdup(name), .below = strdup(at->below)};
+	if (!added.name || !added.below) {
+		free(added.name);
+		free(added.below);
+		return -ENOMEM;
+	}
+	all[names->count++] = added;
+	return 0;
+}
+
+/* A path that exists is no pattern. */
+static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
+		    struct err *err)
+{
+	glob_t found = {0};
+	int r;
+
+	if (is_url(pattern) || !strpbrk(pattern, "*?[") || exists(pattern))
+		return add_name(names, pattern, at, err);
+	switch (glob(pattern, 0, NULL, &found)) {
+	case 0:
+		r = 0;
+		break;
+	case GLOB_NOSPACE:
+		r = -ENOMEM;
+		break;
+	default:
+		r = err_set(err, -ENOENT, "'%s' matches no file", pattern);
+	}
+	for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
+		r = add_name(names, found.gl_pathv[i], at, err);
+	globfree(&found);
+	return r;
+}
+
+/* --- braces ----------------------------------------------------------------------------------- */
+
+static int add_braces(struct names *names, const char *word, const struct word_at *at,
+		      struct err *err);
+
+/* The word with `len` bytes in place of its braces, open to close. */
+static int add_replaced(struct names *names, const char *word, const char *open, const char *close,
+			const char *text, size_t len, const struct word_at *at, struct err *err)
+{
+	SCOPE_FREE char *made = NULL;
+
+	if (asprintf(&made, "%.*s%.*s%s", (int)(open - word), word, (int)len, text, close + 1) <
+	    0) {
+		made = NULL;
+		return -ENOMEM;
+	}
+	return add_braces(names, made, at, err);
+}
+
+/* A number as in a range: its value and digits. */
+static bool parse_number(const char **at, uint64_t *ret, int *ret_digits)
+{
+	const char *start = *at;
+
+	*ret = 0;
+	while (**at >= '0' && **at <= '9' && *at - start < 18)
+		*ret = *ret * 10 + (uint64_t)(*(*at)++ - '0');
+	*ret_digits = (int)(*at - start);
+	return *ret_digits > 0;
+}
+
+/* "00000..00014": each number with as many digits as the first one has, where it has zeros. */
+static bool parse_range(const char *open, const char *close, uint64_t *first, uint64_t *last,
+			int *digits)
+{
+	const char *at = open + 1;
+	int other;
+
+	if (!parse_number(&at, first, digits) || strncmp(at, "..", 2) != 0)
+		return false;
+	at += 2;
+	return parse_number(&at, last, &other) && at == close;
+}
+
+static int add_range(struct names *names, const char *word, const char *open, const char *close,
+		     const struct word_at *at, struct err *err)
+{
+	uint64_t first, last;
+	int digits, r = 0;
+
+	parse_range(open, close, &first, &last, &digits);
+	if (last < first || last - first >= NAMES_MOST)
+		return err_set(err, -EINVAL, "'%s': a range goes up, by less than %d", word,
+			       NAMES_MOST);
+	for (uint64_t i = first; r == 0 && i <= last; i++) {
+		char text[32];
+		int len = snprintf(text, sizeof(text), "%0*llu", digits, (unsigned long long)i);
+
+		r = add_replaced(names, word, open, close, text, (size_t)len, at, err);
+	}
+	return r;
+}
+
+static int add_choices(struct names *names, const char *word, const char *open, const char *close,
+		       const struct word_at *at, struct err *err)
+{
+	int r = 0;
+
+	for (const char *text = open + 1; r == 0; text = strchr(text, ',') + 1) {
+		size_t len = strcspn(text, ",}");
+
+		r = add_replaced(names, word, open, close, text, len, at, err);
+		if (text[len] == '}')
+			break;
+	}
+	return r;
+}
+
+/* The first braces that hold a range or a list; those without either are ordinary characters. */
+static int add_braces(struct names *names, const char *word, const struct word_at *at,
+		      struct err *err)
+{
+	if (!is_url(word) && exists(word))
+		return add_name(names, word, at, err);
+	for (const char *open = strchr(word, '{'); open; open = strchr(open + 1, '{')) {
+		const char *close = open + strcspn(open, "}");
+		uint64_t first, last;
+		int digits;
+
+		if (!*close)
+			break;
+		if (parse_range(open, close, &first, &last, &digits))
+			return add_range(names, word, open, close, at, err);
+		if (memchr(open, ',', (size_t)(close - open)))
+			return add_choices(names, word, open, close, at, err);
+	}
+	return add_glob(names, word, at, err);
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static int add_word(struct names *names, const char *word, const struct word_at *at,
+		    struct err *err);
+
+static int add_lines(struct names *names, char *text, const struct word_at *at, struct err *err)
+{
+	char *line;
+	int r = 0;
+
+	while (r == 0 && (line = strsep(&text, "\r\n"))) {
+		line += strspn(line, " \t");
+		if (*line && *line != '#')
+			r = add_word(names, line, at, err);
+	}
+	return r;
+}
+
+static int add_list(struct names *names, const char *file, const struct word_at *at,
+		    struct err *err)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	const char *slash = strrchr(file, '/');
+	SCOPE_FREE char *folder = strndup(file, slash ? (size_t)(slash + 1 - file) : 0);
+	const struct word_at inside = {.folder = folder, .below = at->below, .listed = true};
+	size_t before = names->count;
+	int r;
+
+	if (!folder)
+		return -ENOMEM;
+	if (!names->read || at->listed)
+		return err_set(err, -EINVAL, "'@%s': a list in a list", file);
+	r = names->read(names->context, file, &text, err);
+	if (r == 0)
+		r = buf_add(&text, "", 1);
+	if (r < 0)
+		return r;
+	if (strlen(text.data) + 1 != text.len)
+		return err_set(err, -EINVAL, "'@%s': not a list of packs, one a line", file);
+	r = add_lines(names, text.data, &inside, err);
+	if (r == 0 && names->count == before)
+		r = err_set(err, -ENOENT, "'@%s': no pack is named in it", file);
+	return r;
+}
+
+/* What is before "/=" of a word; NULL: nothing is. */
+static const char *find_below(const char *word)
+{
+	const char *end = strstr(word, "/=");
+
+	return end && end > word && !exists(word) ? end : NULL;
+}
+
+/* Appends the components of a path to the folder above it. */
+static int join_below(const char *above, const char *path, size_t len, char **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf made = BUF_INIT;
+	const char *end = path + len;
+	int r = buf_adds(&made, above);
+
+	while (r == 0 && path < end) {
+		size_t name = strcspn(path, "/");
+
+		if (path + name > end)
+			name = (size_t)(end - path);
+		if (name && !format_name_valid(path, name))
+			return err_set(err, -EINVAL, "'%.*s/=': no name for a folder", (int)len,
+				       end - len);
+		if (name)
+			r = buf_addf(&made, "%s%.*s", made.len ? "/" : "", (int)name, path);
+		path += name + 1;
+	}
+	if (r == 0)
+		*ret = steal_ptr(&made.data);
+	return r;
+}
+
+static int add_below(struct names *names, const char *word, const char *end,
+		     const struct word_at *at, struct err *err)
+{
+	SCOPE_FREE char *below = NULL;
+	struct word_at inside = *at;
+	int r = join_below(at->below, word, (size_t)(end - word), &below, err);
+
+	inside.below = below;
+	return r < 0 ? r : add_word(names, end + 2, &inside, err);
+}
+
+static int add_word(struct names *names, const char *word, const struct word_at *at,
+		    struct err *err)
+{
+	const char *end = find_below(word);
+	SCOPE_FREE char *whole = NULL;
+
+	if (end)
+		return add_below(names, word, end, at, err);
+	if (word[0] == '@' && word[1] && !exists(word))
+		return add_list(names, word + 1, at, err);
+	if (*word == '/' || is_url(word))
+		return add_braces(names, word, at, err);
+	if (asprintf(&whole, "%s%s", at->folder, word) < 0) {
+		whole = NULL;
+		return -ENOMEM;
+	}
+	return add_braces(names, whole, at, err);
+}
+
+int names_add(struct names *names, const char *word, struct err *err)
+{
+	return add_word(names, word, &(struct word_at){.folder = "", .below = ""}, err);
+}
+
+void names_release(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		free(names->all[i].name);
+		free(names->all[i].below);
+	}
+	free(names->all);
+	names->all = NULL;
+	names->count = 0;
+}
+
+/* --- sets ------------------------------------------------------------------------------------- */
+
+/* x-00003-of-00015.lmdb */
+struct set_name {
+	const char *name;
+	size_t before;	   /* bytes before "-00003", the folder with them */
+	const char *after; /* behind "-00015": ".lmdb" */
+	size_t after_len;  /* without the query of a URL */
+	uint64_t number, of;
+	int digits;
+};
+
+/* The first "-N-of-M" in the last component. */
+static bool parse_set(const char *name, struct set_name *ret)
+{
+	const char *slash = strrchr(name, '/');
+
+	for (const char *at = strchr(slash ? slash : name, '-'); at; at = strchr(at + 1, '-')) {
+		const char *end = at + 1;
+		int digits;
+
+		*ret = (struct set_name){.name = name, .before = (size_t)(at - name)};
+		if (!parse_number(&end, &ret->number, &ret->digits) || strncmp(end, "-of-", 4) != 0)
+			continue;
+		end += 4;
+		ret->after = end;
+		if (!parse_number(&ret->after, &ret->of, &digits) || ret->number >= ret->of ||
+		    ret->of > NAMES_MOST)
+			continue;
+		ret->after_len = strcspn(ret->after, "?");
+		return true;
+	}
+	return false;
+}
+
+static bool same_set(const struct set_name *a, const struct set_name *b)
+{
+	return a->before == b->before && memcmp(a->name, b->name, a->before) == 0 &&
+	       a->of == b->of && a->after_len == b->after_len &&
+	       memcmp(a->after, b->after, a->after_len) == 0;
+}
+
+/* Without the folder: a URL may have a password there. */
+static int note_missing(struct buf *text, const struct set_name *set, uint64_t number)
+{
+	const char *slash = memrchr(set->name, '/', set->before);
+	const char *name = slash ? slash + 1 : set->name;
+
+	return buf_addf(text, "%s%.*s-%0*llu-of-%0*llu%.*s", text->len ? ", " : "",
+			(int)(set->name + set->before - name), name, set->digits,
+			(unsigned long long)number, set->digits, (unsigned long long)set->of,
+			(int)set->after_len, set->after);
+}
+
+#define MISSING_SHOWN 3
+
+/* Whether all of the set that one name is of are there. */
+static int check_set(const struct names *names, const struct set_name *set, struct err *err)
+{
+	SCOPE_FREE bool *there = calloc(set->of, 1);
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	uint64_t missing = 0;
+	char more[40] = "";
+
+	if (!there)
+		return -ENOMEM;
+	for (size_t i = 0; i < names->count; i++) {
+		struct set_name other;
+
+		if (parse_set(names->all[i].name, &other) && same_set(set, &other))
+			there[other.number] = true;
+	}
+	for (uint64_t i = 0; i < set->of; i++)
+		if (!there[i] && missing++ < MISSING_SHOWN && note_missing(&text, set, i) < 0)
+			return -ENOMEM;
+	if (missing == 0)
+		return 0;
+	if (missing > MISSING_SHOWN)
+		snprintf(more, sizeof(more), " and %llu more",
+			 (unsigned long long)missing - MISSING_SHOWN);
+	return err_set(err, -ENOENT, "%s%s %s missing of a set of %llu", text.data, more,
+		       missing > 1 ? "are" : "is", (unsigned long long)set->of);
+}
+
+int names_check_sets(const struct names *names, struct err *err)
+{
+	struct set_name set, before;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < names->count; i++) {
+		if (!parse_set(names->all[i].name, &set))
+			continue;
+		/* Those of one set mostly follow each other. */
+		if (i && parse_set(names->all[i - 1].name, &before) && same_set(&set, &before))
+			continue;
+		r = check_set(names, &set, err);
+	}
+	return r;
+}

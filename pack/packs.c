@@ -1,0 +1,293 @@
+#include "pack/packs.h"
+#include "base/parallel_for.h"
+#include "base/reader.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/dataset_merge.h"
+#include "pack/shard.h"
+#include <pthread.h>
+#include <string.h>
+
+#define LIST_MOST	 (64 * MIB) /* of a list of packs or patterns */
+#define OPEN_AT_ONCE	 16	    /* packs: each may be some round trips away */
+#define OPEN_PATIENCE_NS 1000000    /* that one on this machine takes */
+
+struct opening {
+	const struct packs_params *params;
+	struct names names;
+	struct dataset_pack *packs;
+	char **shown;	   /* the names of the packs, for messages */
+	struct buf select; /* of const char *: the patterns */
+	struct buf *lists; /* the texts of those that were files */
+	pthread_mutex_t lock;
+	size_t failed;	 /* the first pack that could not be opened; protected by lock, as are */
+	int error;	 /* why, */
+	struct err *err; /* and this, while packs are opened */
+};
+
+static void opening_release(struct opening *o)
+{
+	for (size_t i = 0; i < o->names.count; i++) {
+		if (o->packs)
+			dataset_free(o->packs[i].dataset);
+		if (o->shown)
+			free(o->shown[i]);
+	}
+	for (size_t i = 0; o->lists && i < o->params->select_count; i++)
+		buf_release(&o->lists[i]);
+	free(o->packs);
+	free(o->shown);
+	free(o->lists);
+	buf_release(&o->select);
+	names_release(&o->names);
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static int read_text(struct reader *reader, struct buf *ret, struct err *err)
+{
+	ssize_t n;
+
+	do {
+		if (ret->len > LIST_MOST)
+			return err_set(err, -EFBIG, "too long for a list");
+		if (buf_reserve(ret, MIB) < 0)
+			return -ENOMEM;
+		n = reader_get(reader, ret->data + ret->len, MIB, ret->len);
+		if (n > 0)
+			ret->len += (size_t)n;
+	} while (n == (ssize_t)MIB);
+	return n < 0 ? (int)n : 0;
+}
+
+static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
+{
+	const struct packs_params *params = context;
+	SCOPE(reader_release) struct reader *reader = NULL;
+	SCOPE_FREE char *shown = params->show(name);
+	struct err reason = {0};
+	int r = shown ? params->open_list(params->context, name, &reader, &reason) : -ENOMEM;
+
+	if (r == 0)
+		r = read_text(reader, ret, &reason);
+	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
+}
+
+static int add_pattern(struct opening *o, const char *pattern)
+{
+	return buf_add(&o->select, &pattern, sizeof(pattern));
+}
+
+static int add_patterns(struct opening *o, char *text)
+{
+	char *line;
+	int r = 0;
+
+	while (r == 0 && (line = strsep(&text, "\r\n")))
+		if (*line && *line != '#')
+			r = add_pattern(o, line);
+	return r;
+}
+
+static int read_select(struct opening *o)
+{
+	const struct packs_params *params = o->params;
+	int r = 0;
+
+	o->lists = calloc(params->select_count + 1, sizeof(*o->lists));
+	if (!o->lists)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < params->select_count; i++) {
+		if (params->select[i][0] != '@') {
+			r = add_pattern(o, params->select[i]);
+			continue;
+		}
+		r = read_list((void *)params, params->select[i] + 1, &o->lists[i], o->err);
+		if (r == 0)
+			r = buf_add(&o->lists[i], "", 1);
+		if (r == 0)
+			r = add_patterns(o, o->lists[i].data);
+	}
+	if (r == 0 && params->select_count && o->select.len == 0)
+		r = err_set(o->err, -EINVAL, "'--select': an empty list");
+	return r;
+}
+
+/* --- packs ------------------------------------------------------------------------------------ */
+
+/* Whether sets must be complete. */
+static bool wants_all(const struct packs_params *params, const struct names *names)
+{
+	return !params->missing_ok && !(params->alone_ok && names->count == 1);
+}
+
+static int hint(const struct packs_params *params, int error, struct err *err)
+{
+	return error == -ENOENT && params->missing_hint
+		       ? err_set(err, error, "%s; %s", err->text, params->missing_hint)
+		       : error;
+}
+
+int packs_names(const struct packs_params *params, struct names *ret, struct err *err)
+{
+	int r = 0;
+
+	ret->read = read_list;
+	ret->context = (void *)params;
+	for (size_t i = 0; r == 0 && i < params->count; i++)
+		r = names_add(ret, params->words[i], err);
+	return r == 0 && wants_all(params, ret) ? hint(params, names_check_sets(ret, err), err) : r;
+}
+
+static int open_one(const struct opening *o, size_t i, struct err *err)
+{
+	const struct packs_params *params = o->params;
+	struct reader *reader = NULL;
+	struct err reason = {0};
+	int r;
+
+	o->shown[i] = params->show(o->names.all[i].name);
+	if (!o->shown[i])
+		return -ENOMEM;
+	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names.all[i].below};
+	r = params->open(params->context, o->names.all[i].name, &reader, &reason);
+	if (r == 0)
+		r = dataset_open_reader(reader, &o->packs[i].dataset, &reason);
+	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
+			       dataset_way_out(r))
+		     : 0;
+}
+
+/* One that comes behind a failure is not wanted any more. */
+static bool is_wanted(struct opening *o, size_t i)
+{
+	SCOPE_LOCK(&o->lock);
+	return i < o->failed;
+}
+
+static void open_next(void *opening, size_t i)
+{
+	struct opening *o = opening;
+	struct err err = {0};
+	int r = is_wanted(o, i) ? open_one(o, i, &err) : 0;
+
+	SCOPE_LOCK(&o->lock);
+	if (r == 0 || i >= o->failed)
+		return;
+	o->failed = i;
+	o->error = err_set(o->err, r, "%s", err.text);
+}
+
+static int open_all(struct opening *o)
+{
+	const struct parallel_for loop = {.threads = OPEN_AT_ONCE,
+					  .patience_ns = OPEN_PATIENCE_NS,
+					  .work = open_next,
+					  .context = o};
+
+	o->packs = calloc(o->names.count, sizeof(*o->packs));
+	o->shown = calloc(o->names.count, sizeof(*o->shown));
+	if (!o->packs || !o->shown)
+		return -ENOMEM;
+	parallel_for_run(&loop, o->names.count);
+	return o->error;
+}
+
+/* What names do not tell. */
+static int check_shards(const struct opening *o)
+{
+	SCOPE_FREE struct shard *shards = calloc(o->names.count, sizeof(*shards));
+	int r = 0;
+
+	if (!shards)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->names.count; i++) {
+		const struct dataset_info *info = dataset_info(o->packs[i].dataset);
+
+		shard_read(info->options, info->options_len, &shards[i]);
+	}
+	for (size_t i = 0; r == 0 && i < o->names.count; i++) {
+		struct err reason = {0};
+
+		r = shards_check(shards, o->names.count, i, &reason);
+		if (r < 0)
+			err_set(o->err, r, "%s: %s", o->shown[i], reason.text);
+	}
+	return hint(o->params, r, o->err);
+}
+
+/* Takes `first`. */
+static char *name_all(const struct opening *o, char *first)
+{
+	SCOPE_FREE char *name = first;
+	char *all;
+
+	if (!name || o->names.count == 1)
+		return steal_ptr(&name);
+	return asprintf(&all, "%s and %zu more", name, o->names.count - 1) < 0 ? NULL : all;
+}
+
+static int make_label(const struct opening *o, struct packs_label *ret)
+{
+	char *path = realpath(o->names.all[0].name, NULL);
+
+	ret->first = path ? path : strdup(o->shown[0]);
+	ret->name = name_all(o, strdup(o->shown[0]));
+	ret->path = ret->first ? name_all(o, strdup(ret->first)) : NULL;
+	return ret->name && ret->path ? 0 : -ENOMEM;
+}
+
+void packs_label_release(struct packs_label *label)
+{
+	free(label->name);
+	free(label->path);
+	free(label->first);
+	*label = (struct packs_label){0};
+}
+
+static int merge_opened(struct opening *o, struct dataset **ret)
+{
+	const struct dataset_merge_params params = {
+		.packs = o->packs,
+		.count = (unsigned)o->names.count,
+		.duplicates = (enum merge_duplicates)o->params->duplicates,
+		.select = (const char *const *)(void *)o->select.data,
+		.select_count = o->select.len / sizeof(const char *)};
+	int r = 0;
+
+	if (params.count > 1 || params.select_count || *params.packs[0].below)
+		r = dataset_merge(&params, ret, o->err);
+	else
+		*ret = params.packs[0].dataset;
+	for (unsigned i = 0; r == 0 && i < params.count; i++)
+		o->packs[i].dataset = NULL;
+	return r;
+}
+
+int packs_open(const struct packs_params *params, struct dataset **ret,
+	       struct packs_label *ret_label, struct err *err)
+{
+	SCOPE(opening_release)
+	struct opening o = {.params = params,
+			    .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .failed = SIZE_MAX,
+			    .err = err};
+	struct packs_label label = {0};
+	int r = packs_names(params, &o.names, err);
+
+	if (r == 0)
+		r = read_select(&o);
+	if (r == 0)
+		r = open_all(&o);
+	if (r == 0 && wants_all(params, &o.names))
+		r = check_shards(&o);
+	if (r == 0)
+		r = make_label(&o, &label);
+	if (r == 0)
+		r = merge_opened(&o, ret);
+	if (r < 0)
+		packs_label_release(&label);
+	else
+		*ret_label = label;
+	return r;
+}

@@ -1,0 +1,156 @@
+#include "pack/select.h"
+#include "base/bits.h"
+#include "base/buf.h"
+#include "base/match.h"
+#include "base/scope.h"
+#include "pack/xxh3.h"
+#include <string.h>
+
+/* A pattern as a text that is equal to what it matches: "name" for a last component, "/a/b" for a
+ * path. */
+struct literal {
+	uint64_t hash;
+	size_t pattern;
+};
+
+struct select {
+	const char *const *patterns;
+	size_t count;
+	struct literal *literals; /* of all patterns, by hash */
+	size_t *globs;		  /* the patterns with special characters */
+	size_t glob_count;
+	uint8_t *used;	 /* a bit for each pattern that has matched */
+	struct buf path; /* of the current entry, with a slash before it */
+};
+
+static bool is_glob(const char *pattern)
+{
+	return strpbrk(pattern, "*?[\\") != NULL;
+}
+
+/* A folder may be written with a slash at its end. */
+static size_t literal_len(const char *pattern)
+{
+	size_t len = strlen(pattern);
+
+	while (len > 1 && pattern[len - 1] == '/')
+		len--;
+	return len;
+}
+
+static uint64_t literal_hash(const char *pattern)
+{
+	size_t len = literal_len(pattern);
+	bool path = memchr(pattern, '/', len) != NULL;
+	XXH3_state_t state;
+
+	XXH3_64bits_reset(&state);
+	if (path && pattern[0] != '/')
+		XXH3_64bits_update(&state, "/", 1);
+	XXH3_64bits_update(&state, pattern, len);
+	return XXH3_64bits_digest(&state);
+}
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct literal *x = a, *y = b;
+
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+static void sort_patterns(struct select *select)
+{
+	for (size_t i = 0; i < select->count; i++) {
+		select->literals[i] = (struct literal){literal_hash(select->patterns[i]), i};
+		if (is_glob(select->patterns[i]))
+			select->globs[select->glob_count++] = i;
+	}
+	qsort(select->literals, select->count, sizeof(*select->literals), by_hash);
+}
+
+int select_new(const char *const *patterns, size_t count, struct select **ret)
+{
+	struct select *select = calloc(1, sizeof(*select));
+
+	if (!select)
+		return -ENOMEM;
+	select->patterns = patterns;
+	select->count = count;
+	select->literals = calloc(count + 1, sizeof(*select->literals));
+	select->globs = calloc(count + 1, sizeof(*select->globs));
+	select->used = calloc(1, count / 8 + 1);
+	if (!select->literals || !select->globs || !select->used) {
+		select_free(select);
+		return -ENOMEM;
+	}
+	sort_patterns(select);
+	*ret = select;
+	return 0;
+}
+
+void select_free(struct select *select)
+{
+	if (!select)
+		return;
+	free(select->literals);
+	free(select->globs);
+	free(select->used);
+	buf_release(&select->path);
+	free(select);
+}
+
+/* Hashes of 64 bits are taken for the texts: of a million patterns and a billion paths, one in
+ * 20,000 such pairs of sets has a false match. */
+static bool match_literal(struct select *select, const char *text, size_t len)
+{
+	const struct literal key = {.hash = XXH3_64bits(text, len)};
+	const struct literal *end = select->literals + select->count;
+	struct literal *found =
+		bsearch(&key, select->literals, select->count, sizeof(key), by_hash);
+
+	if (!found)
+		return false;
+	while (found > select->literals && found[-1].hash == key.hash)
+		found--;
+	for (; found < end && found->hash == key.hash; found++)
+		bit_set(select->used, found->pattern);
+	return true;
+}
+
+int select_match(struct select *select, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	bool matches;
+
+	select->path.len = 0;
+	if (buf_add(&select->path, "/", 1) < 0 || buf_add(&select->path, path, strlen(path)) < 0)
+		return -ENOMEM;
+	/* No `||` between them: each that matches is used. */
+	matches = match_literal(select, name, strlen(name));
+	matches |= match_literal(select, select->path.data, select->path.len);
+	for (size_t i = 0; i < select->glob_count; i++) {
+		size_t glob = select->globs[i];
+
+		if ((!matches || !bit_get(select->used, glob)) &&
+		    match_path(select->patterns[glob], path)) {
+			bit_set(select->used, glob);
+			matches = true;
+		}
+	}
+	return matches;
+}
+
+const char *select_unused(const struct select *select, size_t *ret_count)
+{
+	const char *first = NULL;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < select->count; i++) {
+		if (bit_get(select->used, i))
+			continue;
+		first = first ? first : select->patterns[i];
+		++*ret_count;
+	}
+	return first;
+}

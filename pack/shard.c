@@ -1,0 +1,66 @@
+#include "pack/shard.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHARD_NAME "shard="
+
+void shard_write(const struct shard *shard, char ret[SHARD_TEXT])
+{
+	snprintf(ret, SHARD_TEXT, "%" PRIu32 "-of-%" PRIu32 " %016" PRIx64 "-%016" PRIx64,
+		 shard->number, shard->of, shard->before, shard->after);
+}
+
+static bool parse(const char *line, size_t len, struct shard *ret)
+{
+	char text[SHARD_TEXT];
+
+	snprintf(text, sizeof(text), "%.*s", (int)len, line);
+	return sscanf(text, "%" SCNu32 "-of-%" SCNu32 " %" SCNx64 "-%" SCNx64, &ret->number,
+		      &ret->of, &ret->before, &ret->after) == 4 &&
+	       ret->number < ret->of;
+}
+
+void shard_read(const char *options, size_t len, struct shard *ret)
+{
+	const char *end = options + len, *next;
+	const size_t name = strlen(SHARD_NAME);
+
+	for (const char *line = options; line < end; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		size_t length = (size_t)((newline ? newline : end) - line);
+
+		next = line + length + 1;
+		if (length > name && length < SHARD_TEXT && memcmp(line, SHARD_NAME, name) == 0 &&
+		    parse(line + name, length - name, ret))
+			return;
+	}
+	*ret = (struct shard){0};
+}
+
+static bool follows(const struct shard *a, const struct shard *b)
+{
+	return b->of == a->of && b->number == a->number + 1 && b->before == a->after;
+}
+
+int shards_check(const struct shard *shards, size_t count, size_t which, struct err *err)
+{
+	const struct shard *one = &shards[which];
+	bool before = one->number == 0, after = one->number + 1 >= one->of;
+
+	/* Those of one set mostly follow each other: the one before comes first. */
+	for (size_t i = 0; i < count && !(before && after); i++) {
+		const struct shard *other = &shards[(which + count - 1 + i) % count];
+
+		before |= follows(other, one);
+		after |= follows(one, other);
+	}
+	if (before && after)
+		return 0;
+	return err_set(err, -ENOENT,
+		       "shard %" PRIu32 " of %" PRIu32
+		       " is not here, or was made from the folder in another state",
+		       before ? one->number + 1 : one->number - 1, one->of);
+}

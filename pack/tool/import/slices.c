@@ -1,0 +1,298 @@
+#include "pack/tool/import/slices.h"
+
+#include "base/scope.h"
+#include "base/size.h"
+#include <string.h>
+#include <xxhash.h>
+
+#define PAGE	   4096
+#define NODE_BYTES 256	       /* what a file takes beside its pages and its path, at most */
+#define PACK_BYTES (256 * KIB) /* what a pack has beside its files: meta pages, the superblock */
+#define NO_SLICE   UINT32_MAX
+
+struct slices {
+	struct builder *entries; /* of the whole folder */
+	struct scan_counts counts;
+	uint32_t *files; /* in their order */
+	uint64_t file_count;
+	uint32_t *of;	  /* the slice of each entry; of a folder: NO_SLICE */
+	uint64_t *hashes; /* of the paths and sizes of all files before each slice, and of all */
+	uint64_t *bytes;  /* of each slice */
+	uint32_t count;
+};
+
+void slices_free(struct slices *slices)
+{
+	if (!slices)
+		return;
+	builder_free(slices->entries);
+	free(slices->files);
+	free(slices->of);
+	free(slices->hashes);
+	free(slices->bytes);
+	free(slices);
+}
+
+uint32_t slices_count(const struct slices *slices)
+{
+	return slices->count;
+}
+
+uint64_t slices_bytes(const struct slices *slices, uint32_t slice)
+{
+	return slices->bytes[slice];
+}
+
+struct shard slices_shard(const struct slices *slices, uint32_t slice)
+{
+	return (struct shard){.number = slice,
+			      .of = slices->count,
+			      .before = slices->hashes[slice],
+			      .after = slices->hashes[slice + 1]};
+}
+
+const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count)
+{
+	*ret_count = slices->counts.entries;
+	return slices->entries;
+}
+
+static uint64_t size_of(const struct slices *slices, uint32_t id)
+{
+	struct builder_entry entry;
+
+	builder_entry(slices->entries, id, &entry);
+	return entry.size;
+}
+
+/* --- where the cuts are ----------------------------------------------------------------------- */
+
+/* Pages that a file takes: an empty one, too, so that parts have their share of those. */
+static uint64_t pages_of(uint64_t size)
+{
+	return (size + 16 + PAGE - 1) / PAGE;
+}
+
+/* A file is of the part that its middle lies in. */
+static void cut_into_parts(struct slices *slices, uint32_t parts)
+{
+	uint64_t total = 0, before = 0;
+
+	for (uint64_t i = 0; i < slices->file_count; i++)
+		total += pages_of(size_of(slices, slices->files[i]));
+	for (uint64_t i = 0; i < slices->file_count; i++) {
+		uint64_t pages = pages_of(size_of(slices, slices->files[i]));
+
+		slices->of[slices->files[i]] =
+			(uint32_t)((__uint128_t)(2 * before + pages) * parts / (2 * total));
+		before += pages;
+	}
+	slices->count = parts;
+}
+
+/* What a file takes in a pack, at most: pages of its own, and its path in a key and in the index.
+ */
+static uint64_t cost_of(const struct slices *slices, uint32_t id, struct buf *path, int *error)
+{
+	uint64_t size = size_of(slices, id);
+
+	*error = builder_path(slices->entries, id, path);
+	return pages_of(size) * PAGE + NODE_BYTES + 2 * path->len + 8 * format_extents(size) +
+	       NODE_BYTES * format_parts(size);
+}
+
+static int cut_by_size(struct slices *slices, uint64_t most, struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint64_t taken = PACK_BYTES;
+	uint32_t slice = 0;
+	bool empty = true;
+
+	for (uint64_t i = 0; i < slices->file_count; i++) {
+		int r;
+		uint64_t cost = cost_of(slices, slices->files[i], &path, &r);
+
+		if (r < 0)
+			return r;
+		if (!empty && cost > most - taken) {
+			taken = PACK_BYTES;
+			slice++;
+		}
+		if (slice == SLICES_MOST)
+			return err_set(err, -E2BIG, "more than %u packs", SLICES_MOST);
+		taken = cost < most - taken ? taken + cost : most;
+		slices->of[slices->files[i]] = slice;
+		empty = false;
+	}
+	slices->count = slice + 1;
+	return 0;
+}
+
+/* Hard links go with their file, symbolic links with the file before them. */
+static void place_links(struct slices *slices)
+{
+	uint32_t before = 0;
+
+	for (uint32_t id = 0; id < slices->counts.entries; id++) {
+		enum format_kind kind = builder_kind(slices->entries, id);
+
+		if (kind == FORMAT_DIRECTORY)
+			slices->of[id] = NO_SLICE;
+		else if (kind == FORMAT_HARDLINK)
+			slices->of[id] = slices->of[builder_file(slices->entries, id)];
+		else if (kind == FORMAT_SYMLINK)
+			slices->of[id] = before;
+		else
+			before = slices->of[id];
+	}
+}
+
+static int add_up(struct slices *slices, uint64_t hash)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint32_t slice = 0;
+
+	slices->hashes = calloc((size_t)slices->count + 1, sizeof(*slices->hashes));
+	slices->bytes = calloc(slices->count, sizeof(*slices->bytes));
+	if (!slices->hashes || !slices->bytes)
+		return -ENOMEM;
+	slices->hashes[0] = hash;
+	for (uint64_t i = 0; i < slices->file_count; i++) {
+		uint32_t id = slices->files[i];
+		uint64_t size = size_of(slices, id);
+		int r = builder_path(slices->entries, id, &path);
+
+		if (r < 0)
+			return r;
+		while (slice < slices->of[id])
+			slices->hashes[++slice] = hash;
+		hash = XXH3_64bits_withSeed(path.data, path.len, hash + size);
+		slices->bytes[slice] += size;
+	}
+	while (slice < slices->count)
+		slices->hashes[++slice] = hash;
+	return 0;
+}
+
+static int cut(struct slices *slices, const struct slices_cut *how, struct err *err)
+{
+	int r = 0;
+
+	slices->of = calloc(slices->counts.entries, sizeof(*slices->of));
+	if (!slices->of)
+		return -ENOMEM;
+	if (how->parts)
+		cut_into_parts(slices, how->parts);
+	else
+		r = cut_by_size(slices, how->size, err);
+	if (r < 0)
+		return r;
+	place_links(slices);
+	return add_up(slices, how->seed);
+}
+
+int slices_new(const struct scan_params *params, const struct order *order,
+	       const struct slices_cut *how, struct slices **ret, struct err *err)
+{
+	struct slices *slices = calloc(1, sizeof(*slices));
+	struct scan_params scan = *params;
+	int r = slices ? builder_new_entries(&slices->entries) : -ENOMEM;
+
+	if (r == 0) {
+		scan.builder = slices->entries;
+		r = scan_add(&scan, &slices->counts, err);
+	}
+	if (r == 0)
+		r = order_files(order, scan.filter, scan.builder, &slices->counts, &slices->files,
+				&slices->file_count, err);
+	if (r == 0)
+		r = cut(slices, how, err);
+	if (r < 0)
+		slices_free(slices);
+	else
+		*ret = slices;
+	return r;
+}
+
+/* --- the entries of one ----------------------------------------------------------------------- */
+
+/* Marks what a slice has, and the folders above it; the first, also the folders with nothing in
+ * them. Parents come before what is in them. */
+static void mark_entries(const struct slices *slices, uint32_t slice, bool *has)
+{
+	bool *filled = has + slices->counts.entries;
+
+	for (uint32_t id = (uint32_t)slices->counts.entries; id-- > 0;) {
+		uint32_t parent = builder_parent(slices->entries, id);
+
+		if (slices->of[id] == slice ||
+		    (slices->of[id] == NO_SLICE && slice == 0 && !filled[id]))
+			has[id] = true;
+		filled[parent] = true;
+		has[parent] |= has[id];
+	}
+	has[BUILDER_ROOT] = true;
+}
+
+static int copy_entry(const struct slices *slices, uint32_t id, uint32_t *copies,
+		      struct builder *builder, struct err *err)
+{
+	char name[FORMAT_NAME_MAX + 1];
+	struct builder_entry entry;
+
+	builder_entry(slices->entries, id, &entry);
+	if (id == BUILDER_ROOT) {
+		builder_attr(builder, BUILDER_ROOT, entry.mode, entry.mtime);
+		return 0;
+	}
+	builder_name(slices->entries, id, name);
+	entry.name = name;
+	entry.name_len = strlen(name);
+	entry.parent = copies[entry.parent];
+	if (entry.kind == FORMAT_HARDLINK)
+		entry.link_to = copies[entry.link_to];
+	return builder_add(builder, &entry, &copies[id], err);
+}
+
+static int copy_files(const struct slices *slices, uint32_t slice, const uint32_t *copies,
+		      struct scan_counts *counts, uint32_t **ret)
+{
+	SCOPE_FREE uint32_t *files = calloc(slices->file_count + 1, sizeof(*files));
+
+	if (!files)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < slices->file_count; i++) {
+		uint32_t id = slices->files[i];
+
+		if (slices->of[id] != slice)
+			continue;
+		files[counts->files++] = copies[id];
+		counts->bytes += size_of(slices, id);
+	}
+	*ret = steal_ptr(&files);
+	return 0;
+}
+
+int slices_add(const struct slices *slices, uint32_t slice, struct builder *builder,
+	       struct scan_counts *ret, uint32_t **ret_files, struct err *err)
+{
+	SCOPE_FREE bool *has = calloc(2 * slices->counts.entries, sizeof(*has));
+	SCOPE_FREE uint32_t *copies = calloc(slices->counts.entries, sizeof(*copies));
+	struct scan_counts counts = {0};
+	int r = 0;
+
+	if (!has || !copies)
+		return -ENOMEM;
+	mark_entries(slices, slice, has);
+	for (uint32_t id = 0; r == 0 && id < slices->counts.entries; id++) {
+		if (!has[id])
+			continue;
+		r = copy_entry(slices, id, copies, builder, err);
+		counts.entries++;
+	}
+	if (r == 0)
+		r = copy_files(slices, slice, copies, &counts, ret_files);
+	if (r == 0)
+		*ret = counts;
+	return r;
+}

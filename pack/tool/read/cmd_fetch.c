@@ -1,0 +1,297 @@
+/* foldpack fetch: fills the disk cache of foldfs ahead of a job. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/parallel_for.h"
+#include "base/reader.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/cli/cmd.h"
+#include "pack/tool/cli/interrupt.h"
+#include "pack/tool/cli/progress.h"
+#include "pack/tool/read/batch_scan.h"
+#include "remote/open.h"
+#include "remote/reader_blocks.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_NS	    (CLOCK_SECOND / 10) /* between two looks at how far it is */
+#define PATIENCE_NS 2000000
+#define ROUNDS	    3 /* what does not fit its checksum is fetched so many times */
+
+struct settings {
+	struct cmd_common common;
+	bool progress;
+	const char *cache_dir;
+	uint64_t jobs;
+};
+
+static const struct opt options[] = {
+	OPT_STRING(0, "cache-dir", "DIR[,SIZE]", struct settings, cache_dir,
+		   "the disk cache, as foldfs has it"),
+	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
+		   "check with N threads (as many as processors, but 8 at least)"),
+	CMD_PROGRESS_OPTION(struct settings),
+	CMD_PACK_OPTIONS(struct settings),
+	OPT_END,
+};
+
+static const struct opt_command command = {
+	.name = "foldpack fetch",
+	.synopsis = "[options] --cache-dir=DIR[,SIZE] PACK..",
+	.summary =
+		"Fetches all of each PACK into the disk cache that foldfs will read it from, and\n"
+		"checks it. Goes on where it was interrupted.",
+	.table = options,
+};
+
+struct fetch {
+	const struct settings *settings;
+	struct block_store *store;
+	char *pack;	       /* its name: without secrets once it is open */
+	struct reader *reader; /* the dataset's */
+	struct dataset *dataset;
+	struct progress progress;
+	pthread_mutex_t lock; /* of progress, while threads check */
+	atomic_uint bad;      /* extents */
+};
+
+static void fetch_release(struct fetch *fetch)
+{
+	progress_clear(&fetch->progress);
+	dataset_free(fetch->dataset);
+	pthread_mutex_destroy(&fetch->lock);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int open_pack(struct fetch *fetch, struct err *err)
+{
+	const struct remote_settings *remote = &fetch->settings->common.remote;
+	SCOPE_FREE char *name = name_absolute(fetch->pack);
+	const struct reader_blocks_params params = {
+		.store = fetch->store, .name = name, .notice = remote->notice};
+	struct reader *far;
+	int r = name ? reader_open(fetch->pack, remote, &far, err) : -errno;
+
+	name_hide_secrets(fetch->pack);
+	if (r == 0)
+		r = reader_blocks_new(far, &params, &fetch->reader);
+	return r < 0 ? r : dataset_open_reader(fetch->reader, &fetch->dataset, err);
+}
+
+static int open_all(struct fetch *fetch)
+{
+	struct err err = {0};
+	int r = open_pack(fetch, &err);
+
+	if (r == 0)
+		r = dataset_load(fetch->dataset, DATASET_CHECKSUMS, &err);
+	if (r == 0)
+		r = reader_prepare(fetch->reader, READER_AUTO);
+	if (r < 0)
+		log_error("%s: %s%s", fetch->pack, err_text(&err, r), dataset_way_out(r));
+	return r;
+}
+
+/* --- fetching --------------------------------------------------------------------------------- */
+
+static int refuse_room(const struct fetch *fetch, const struct reader_blocks_stats *stats)
+{
+	char size[SIZE_TEXT], there[SIZE_TEXT];
+
+	log_error(
+		"%s: the disk cache has no room for all of its %s (%s are there); allow a larger "
+		"SIZE, or use another disk",
+		fetch->pack, size_format(stats->size, size), size_format(stats->cached, there));
+	return -ENOSPC;
+}
+
+/* A pass that ends without any of these has found damage, and there will be another one. */
+static bool has_failed(const struct reader_blocks_stats *stats)
+{
+	return stats->filler == FILLER_FAILED && (stats->error || stats->full || stats->failed);
+}
+
+static int refuse_failure(const struct fetch *fetch, const struct reader_blocks_stats *stats)
+{
+	if (stats->full)
+		return refuse_room(fetch, stats);
+	log_error("%s: could not be fetched: %s; what is there stays, and the same command goes on",
+		  fetch->pack,
+		  stats->error ? strerror(-stats->error) : "the disk cache cannot be written to");
+	return stats->error ? stats->error : -EIO;
+}
+
+/* Until all is there. Returns 0, or -errno that was said; -EINTR: not. */
+static int fetch_all(struct fetch *fetch)
+{
+	const struct timespec look = {.tv_nsec = LOOK_NS};
+	struct reader_blocks_stats stats;
+	uint64_t shown;
+
+	if (!reader_blocks_fill(fetch->reader))
+		return -EIO; /* the reader has said why */
+	reader_blocks_stats(fetch->reader, &stats);
+	progress_again(&fetch->progress, "fetching", 0, stats.size - stats.cached);
+	for (shown = stats.cached; !interrupt_pending(); shown = stats.cached) {
+		reader_blocks_stats(fetch->reader, &stats);
+		progress_add(&fetch->progress, 0, stats.cached - shown);
+		if (stats.complete)
+			return 0;
+		if (stats.filler == FILLER_NO_ROOM)
+			return refuse_room(fetch, &stats);
+		if (has_failed(&stats))
+			return refuse_failure(fetch, &stats);
+		nanosleep(&look, NULL);
+	}
+	return -EINTR;
+}
+
+/* --- checking --------------------------------------------------------------------------------- */
+
+/* What does not fit is fetched again by that. */
+static void check_extent(void *context, size_t number)
+{
+	struct fetch *fetch = context;
+	struct dataset_extent extent;
+	SCOPE_FREE void *buf = NULL;
+
+	if (interrupt_pending())
+		return;
+	dataset_extent(fetch->dataset, number, &extent);
+	buf = malloc(extent.size);
+	if (!buf || dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from,
+				 true) != extent.size)
+		atomic_fetch_add(&fetch->bad, 1);
+	SCOPE_LOCK(&fetch->lock);
+	progress_add(&fetch->progress, 0, extent.size);
+}
+
+/* Returns 0, 1 (something was damaged on the disk, and is fetched again), or -errno that was said;
+ * -EINTR: not. */
+static int check_all(struct fetch *fetch)
+{
+	const struct parallel_for check = {.threads = batch_scan_jobs(fetch->settings->jobs),
+					   .patience_ns = PATIENCE_NS,
+					   .work = check_extent,
+					   .context = fetch};
+	struct reader_blocks_stats before, after;
+
+	reader_blocks_stats(fetch->reader, &before);
+	progress_again(&fetch->progress, "checking", 0, dataset_info(fetch->dataset)->super->bytes);
+	parallel_for_run(&check, dataset_extents(fetch->dataset));
+	if (interrupt_pending())
+		return -EINTR;
+	if (fetch->bad) {
+		log_error(
+			"%s: parts of it do not fit their checksums; 'foldpack verify' lists all "
+			"that is damaged",
+			fetch->pack);
+		return -EBADMSG;
+	}
+	reader_blocks_stats(fetch->reader, &after);
+	return after.damaged > before.damaged;
+}
+
+static int fetch_and_check(struct fetch *fetch)
+{
+	int r = 1;
+
+	for (unsigned round = 0; r == 1 && round < ROUNDS; round++) {
+		r = fetch_all(fetch);
+		if (r == 0)
+			r = check_all(fetch);
+		reader_blocks_drain(fetch->reader);
+	}
+	if (r == 1) {
+		log_error("%s: the disk cache loses what is written to it", fetch->pack);
+		r = -EIO;
+	}
+	return r;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static int conclude_fetch(struct fetch *fetch, int r)
+{
+	double seconds = progress_end(&fetch->progress);
+	char size[SIZE_TEXT];
+
+	if (r == 0)
+		log_notice("%s: %s in the disk cache, all good, after %.1f s", fetch->pack,
+			   size_format(dataset_info(fetch->dataset)->pack_bytes, size), seconds);
+	if (r == -EINTR) {
+		reader_cancel(fetch->reader);
+		log_error("%s: interrupted; what is there stays, and the same command goes on",
+			  fetch->pack);
+	}
+	return r;
+}
+
+static int fetch_pack(struct fetch *fetch)
+{
+	int r = open_all(fetch);
+
+	if (r < 0)
+		return r;
+	progress_begin(&fetch->progress, "fetching",
+		       cmd_progress(&fetch->settings->common, fetch->settings->progress));
+	return conclude_fetch(fetch, fetch_and_check(fetch));
+}
+
+/* One after the other. All stay open until the end, so that none makes room for the next. */
+static int fetch_packs(const struct settings *settings, struct block_store *store,
+		       const struct names *names)
+{
+	struct fetch *all = calloc(names->count, sizeof(*all));
+	size_t opened = 0;
+	int r = all ? 0 : -ENOMEM;
+
+	while (r == 0 && opened < names->count) {
+		struct fetch *fetch = &all[opened];
+
+		fetch->settings = settings;
+		fetch->store = store;
+		fetch->pack = names->all[opened++].name;
+		pthread_mutex_init(&fetch->lock, NULL);
+		r = fetch_pack(fetch);
+	}
+	while (opened > 0)
+		fetch_release(&all[--opened]);
+	free(all);
+	return r;
+}
+
+static int run_fetch(const struct settings *settings, const struct names *names)
+{
+	struct block_store *store;
+	struct err err = {0};
+	int r = block_store_open(settings->cache_dir, &store, &err);
+
+	if (r < 0) {
+		log_error("%s", err_text(&err, r));
+		return (int)exit_status_of(r);
+	}
+	interrupt_catch();
+	r = fetch_packs(settings, store, names);
+	block_store_free(store);
+	return r == -EINTR ? interrupt_die() : (int)exit_status_of(r);
+}
+
+int cmd_fetch(int argc, char **argv)
+{
+	SCOPE(names_release) struct names names = {0};
+	struct settings settings = {0};
+	const struct cmd_line line = CMD_LINE(&command, &settings, 1, -1);
+	char **args;
+	int r = cmd_parse(&line, argc, argv, &args);
+
+	if (r != CMD_RUN)
+		return r;
+	if (!settings.cache_dir) {
+		log_error("'--cache-dir' is needed; see foldpack fetch --help");
+		return EXIT_USAGE;
+	}
+	r = cmd_names(args, &settings.common, &names);
+	return r == EXIT_DONE ? run_fetch(&settings, &names) : r;
+}

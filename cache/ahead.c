@@ -5,7 +5,10 @@
 
 #define PACE_NS	     100000000ull	  /* over which the readers' pace is taken */
 #define PACE_SECONDS 2			  /* to be ahead of them, where their order is known */
+#define STALLS	     2			  /* the same, of the slowest reads, where storage is far */
 #define PACE_MIN     ((uint64_t)64 << 20) /* and bytes, at least */
+
+#define FIRST_FILES 256
 
 #define CACHED 64 /* wanted extents in a row: the pack is in the page cache */
 
@@ -50,7 +53,8 @@ int ahead_new(struct cache *cache, const struct cache_params *params)
 			},
 		/* One stream must not fill the pool with what is only hoped for. */
 		.readahead = params->readahead < most ? params->readahead : most,
-		.shared = reader_hints(cache->reader).remote,
+		/* Object stores are made for many; a sweep is what hides their latency. */
+		.shared = reader_hints(cache->reader).remote && !cache->far,
 		.epochs = params->residency != RESIDENCY_ALL,
 	};
 	int r = plan_new(&plan, &cache->plan);
@@ -98,41 +102,71 @@ static uint64_t room_for_scans(uint64_t limit, uint64_t ahead)
 	return room < limit / 8 ? 0 : room;
 }
 
-/* What the readers of a known order take in PACE_SECONDS. */
-static uint64_t pace(const struct cache *cache)
+static bool is_seek_bound(const struct cache *cache)
 {
-	uint64_t bytes = (uint64_t)(cache->pace.rate * PACE_SECONDS);
+	return !cache->far && cost_seek_bound(&cache->cost);
+}
 
-	return bytes > PACE_MIN ? bytes : PACE_MIN;
+/* What outlives the slowest reads, where storage is far. */
+static uint64_t cushion(const struct cache *cache)
+{
+	return cache->far ? STALLS * flight_stall(&cache->flight) : 0;
+}
+
+/* What the readers of a known order take in PACE_SECONDS. Where storage is far, they take what
+ * comes, so that it says little. */
+static uint64_t pace(const struct cache *cache, uint64_t limit)
+{
+	uint64_t bytes = cache->far ? max(cushion(cache), limit / 4)
+				    : (uint64_t)(cache->pace.rate * PACE_SECONDS);
+
+	return max(bytes, PACE_MIN);
 }
 
 /* What comes next in a known order is worth more than what is needed later in this epoch: an eighth
  * of the memory, enough to stay ahead of the readers, is taken from that. On a seek-bound device a
- * sweep costs the same however much it brings, so it may take nearly all. */
+ * sweep costs the same however much it brings, so it may take nearly all. Far storage may need more
+ * to outlive a stall. */
 static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead,
 			       uint64_t once)
 {
 	uint64_t next = max(sub_sat(limit / 8, pool_due(cache->pool)), once);
+	uint64_t most = limit - limit / 8;
+	uint64_t part = is_seek_bound(cache) ? most : min(cushion(cache), most);
 
-	return cost_seek_bound(&cache->cost) ? max(next, sub_sat(limit - limit / 8, ahead)) : next;
+	return max(next, sub_sat(part, ahead));
 }
 
-/* The sweep over everything leaves an eighth to the other forecasts. */
+/* The first files may show their order, which is soon found where it is a usual one; a sweep would
+ * only take the link from them. Nor does one go on beside a known order: what that leaves out may
+ * be for the ranks of other machines. */
+static bool is_order_expected(const struct cache *cache)
+{
+	return cache->misses < FIRST_FILES || cache->trackers.count > 0;
+}
+
+/* The sweep over everything leaves an eighth to the other forecasts. Where storage is far, each
+ * file that it keeps saves a round trip, and the others gain little from memory. */
+static uint64_t room_for_sweep(const struct cache *cache, uint64_t limit)
+{
+	return sub_sat(pool_room_for_once(cache->pool), limit / (cache->far ? 32 : 8));
+}
+
 static struct prefetch_budget budget(const struct cache *cache)
 {
 	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
-	uint64_t once = sub_sat(pool_room_for_once(cache->pool), limit / 8);
+	uint64_t once = room_for_sweep(cache, limit);
 
 	return (struct prefetch_budget){
-		.run = cost_run(&cache->cost),
+		.run = cache->far ? FLIGHT_RUN : cost_run(&cache->cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
 		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN : cost_gap(&cache->cost),
 		.scan = room_for_scans(limit, ahead),
 		.sweep = once,
 		.order = room_for_order(cache, limit, ahead, once),
-		.pace = pace(cache),
-		.no_sweep =
-			atomic_load(&cache->wanted_cached) >= CACHED || cost_alone(&cache->cost),
+		.pace = pace(cache, limit),
+		.no_sweep = atomic_load(&cache->wanted_cached) >= CACHED ||
+			    (cache->far ? is_order_expected(cache) : cost_alone(&cache->cost)),
 	};
 }
 
@@ -148,6 +182,12 @@ static void count_pace(struct pace *pace, uint64_t bytes)
 	pace->since = now;
 }
 
+static unsigned depth(const struct cache *cache)
+{
+	return cache->far ? flight_depth(&cache->flight)
+			  : cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
+}
+
 /* Not while requests starve. A refusal is remembered for ahead_released(). */
 static bool may_read_ahead(struct cache *cache)
 {
@@ -156,7 +196,7 @@ static bool may_read_ahead(struct cache *cache)
 	/* Set before the look: a thread that ends a read meanwhile sees it without the lock. */
 	atomic_store(&cache->ahead_held, true);
 	may = waiters_none(&cache->starved) && !atomic_load(&cache->stopping) &&
-	      cache->ahead_running < cost_depth(&cache->cost, atomic_load(&cache->wanted_running));
+	      cache->ahead_running < depth(cache);
 	if (may)
 		atomic_store(&cache->ahead_held, false);
 	return may;
@@ -171,7 +211,7 @@ bool ahead_demand(struct cache *cache, const struct extent *extents, unsigned co
 		plan_demand(cache->plan, extents[i].number);
 	}
 	pool_epoch(cache->pool, (uint32_t)plan_epoch(cache->plan));
-	if (cache->ahead_running)
+	if (cache->ahead_running && !cache->far)
 		return false;
 	now = budget(cache);
 	return plan_wants(cache->plan, &now) && may_read_ahead(cache);
@@ -246,7 +286,7 @@ struct fill *ahead_widen(struct cache *cache, struct fill *fill)
 	struct plan_run run;
 	struct fill *wide;
 
-	if (!cost_seek_bound(&cache->cost))
+	if (!is_seek_bound(cache))
 		return fill;
 	now = budget(cache);
 	if (!plan_around(cache->plan, &now, fill->extents[0]->is.number, &run))
@@ -264,4 +304,18 @@ void ahead_done(struct cache *cache)
 {
 	SCOPE_LOCK(&cache->lock);
 	cache->ahead_running--;
+}
+
+void ahead_stats(const struct cache *cache, struct cache_far *ret)
+{
+	const struct flight_mean mean = flight_mean(&cache->flight);
+	const struct prefetch_budget now = budget(cache);
+
+	*ret = (struct cache_far){
+		.reads = cache->ahead_running,
+		.most = flight_depth(&cache->flight),
+		.read_bytes = mean.bytes,
+		.read_us = mean.ns / 1000,
+		.full = now.sweep < now.run && now.order < now.run,
+	};
 }

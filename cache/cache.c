@@ -23,6 +23,7 @@ static int cache_build(struct cache *cache, const struct cache_params *params)
 
 	if (r < 0)
 		return r;
+	cache->far = reader_hints(cache->reader).far;
 	cache->served = calloc(1, params->source.extents / 8 + 1);
 	cache->trash = huge_map(FILL_TRASH);
 	if (!cache->served || !cache->trash)
@@ -54,6 +55,7 @@ int cache_new(const struct cache_params *params, struct cache **ret)
 	waiters_init(&cache->parked);
 	waiters_init(&cache->starved);
 	cost_init(&cache->cost);
+	flight_init(&cache->flight);
 	cache->source = params->source;
 	cache->reader = params->source.reader;
 	r = cache_build(cache, params);
@@ -84,6 +86,7 @@ void cache_stop(struct cache *cache)
 	push_end(cache);
 	if (cache->oracle)
 		oracle_thread_stop(cache->oracle);
+	reader_cancel(cache->reader);
 	work_stop(cache->work);
 }
 
@@ -153,15 +156,16 @@ static void count_waiting(const struct waiter *head, uint64_t now, struct cache_
 void cache_stats(struct cache *cache, struct cache_stats *ret)
 {
 	const struct histogram *waits = &cache->waits;
+	const struct reader_counts device = reader_counts(cache->reader);
 	uint64_t now = clock_ns();
 
 	SCOPE_LOCK(&cache->lock);
 	*ret = (struct cache_stats){
 		.served_bytes = cache->served_bytes,
 		.distinct_bytes = cache->distinct_bytes,
-		.device_reads = cache->reader->reads,
-		.device_bytes = cache->reader->bytes,
-		.device_errors = cache->reader->errors,
+		.device_reads = device.reads,
+		.device_bytes = device.bytes,
+		.device_errors = device.errors,
 		.budget = pool_budget(cache->pool),
 		.limit = pool_limit_now(cache->pool),
 		.used = pool_used(cache->pool),
@@ -185,6 +189,7 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.direct = reader_hints(cache->reader).direct,
 		.oracle = {.state = "off", .why = ""},
 	};
+	ahead_stats(cache, &ret->far);
 	count_waiting(&cache->parked, now, ret);
 	count_waiting(&cache->starved, now, ret);
 	if (cache->oracle)

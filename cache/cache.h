@@ -16,6 +16,7 @@
 #define CACHE_CACHE_H
 
 #include "base/reader.h"
+#include "cache/far_stats.h"
 #include "cache/plan/plan.h"
 #include "cache/policy.h"
 #include "cache/residency.h"
@@ -44,8 +45,9 @@ struct cache_source {
 	void (*resolve)(void *context, uint64_t number, struct extent *ret);
 	/* 0, or why these bytes, which make up the extent, must not be used. NULL: no check. */
 	int (*check)(void *context, uint64_t extent, const struct iovec *iov, int count);
-	/* 0, or -errno when the file is no longer what it was; asked before each fill. */
-	int (*unchanged)(void *context);
+	/* 0, or -errno when the file that has an extent is no longer what it was; asked before each
+	 * fill. */
+	int (*unchanged)(void *context, uint64_t extent);
 	/* The kernel is to drop its copy soon. Called for each extent that a request touched, when
 	 * it is answered, but for those that the page cache is to keep. NULL: not called. */
 	void (*drop)(void *context, uint64_t extent);
@@ -115,17 +117,16 @@ struct cache_oracle {
 struct cache_stats {
 	uint64_t served_bytes, distinct_bytes; /* distinct: of extents served in full, each once */
 	uint64_t device_reads, device_bytes, device_errors;
-	uint64_t budget, limit;		   /* bytes */
+	uint64_t budget, limit, held;	   /* bytes; held: of memory, in use or not */
 	uint64_t used, payload;		   /* bytes in use; of these, of data */
-	uint64_t held;			   /* bytes of memory, in use or not */
 	uint64_t resident, resident_limit; /* bytes that the kernel is to keep; and may keep now */
 	uint64_t hits, misses, evictions;
-	uint64_t prefetch_issued, prefetch_used, prefetch_wasted; /* bytes */
-	uint64_t preloaded;					  /* bytes */
+	uint64_t prefetch_issued, prefetch_used, prefetch_wasted, preloaded; /* bytes */
 	uint64_t parked, oldest_wait_ms; /* requests that wait now; the first, for so long */
 	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us, bad_extents;
 	const char *policy;
 	bool direct; /* how the device is read now */
+	struct cache_far far;
 	struct cache_oracle oracle;
 };
 
@@ -158,7 +159,7 @@ struct cache_push {
 	struct pool_extent *pinned;
 };
 
-/* Waits until there is one. False: the cache stops. For one thread. */
+/* Waits until there is one. False: the cache stops, or nothing is pushed. For one thread. */
 bool cache_push_next(struct cache *cache, struct cache_push *ret);
 /* `taken`: the kernel has it now. */
 void cache_push_done(struct cache *cache, const struct cache_push *push, bool taken);

@@ -6,11 +6,12 @@
 #define CACHE_CACHE_INTERNAL_H
 
 #include "base/bits.h"
+#include "base/histogram.h"
 #include "base/reader.h"
 #include "base/scope.h"
 #include "cache/cache.h"
-#include "cache/histogram.h"
 #include "cache/plan/cost.h"
+#include "cache/plan/flight.h"
 #include "cache/plan/plan.h"
 #include "cache/pool.h"
 #include "cache/trackers.h"
@@ -50,6 +51,7 @@ struct pace {
 struct cache {
 	struct cache_source source;
 	struct reader *reader; /* the source's */
+	bool far;	       /* its hints: reads are submitted */
 	char *trash;	       /* FILL_TRASH bytes that mean nothing */
 	struct work *work;
 	struct histogram waits; /* us */
@@ -66,7 +68,8 @@ struct cache {
 	struct plan *plan;
 	struct trackers trackers; /* of known orders, which the plan follows */
 	struct pace pace;
-	struct cost cost;
+	struct cost cost;	       /* of storage that is near, */
+	struct flight flight;	       /* and far */
 	struct waiter parked, starved; /* heads of rings; the starved in order of arrival */
 	uint8_t *served;	       /* a bit for each extent once served in full */
 	uint64_t distinct_bytes, hits, misses;

@@ -111,13 +111,15 @@ static int read_span(struct cache *cache, const struct fill *fill, unsigned firs
 	return r;
 }
 
+static uint64_t fill_bytes(const struct fill *fill)
+{
+	return span_of(fill->extents[fill->count - 1]).end - span_of(fill->extents[0]).begin;
+}
+
 /* The same, with the time that it took. */
 static int read_timed(struct cache *cache, const struct fill *fill)
 {
-	struct span first = span_of(fill->extents[0]);
-	struct span last = span_of(fill->extents[fill->count - 1]);
-	uint64_t bytes = last.end - first.begin;
-	uint64_t begin = clock_ns(), end;
+	uint64_t bytes = fill_bytes(fill), begin = clock_ns(), end;
 	int r = read_span(cache, fill, 0, fill->count, reader_read);
 
 	end = clock_ns();
@@ -141,12 +143,34 @@ static int check(struct cache *cache, const struct pool_extent *extent)
 	return cache->source.check(cache->source.context, extent->is.number, iov, pieces);
 }
 
+/* A copy of the file may be damaged: what does not fit is read once more, from elsewhere. */
+static int check_or_repeat(struct cache *cache, const struct fill *fill, unsigned i)
+{
+	struct span span = span_of(fill->extents[i]);
+	int r = check(cache, fill->extents[i]);
+
+	if (r != -EBADMSG || !reader_bad(cache->reader, span.begin, span.end - span.begin))
+		return r;
+	r = read_span(cache, fill, i, i + 1, reader_read);
+	return r < 0 ? r : check(cache, fill->extents[i]);
+}
+
+static void deliver(struct cache *cache, struct fill *fill, int error, fill_done_fn *done)
+{
+	for (unsigned i = 0; i < fill->count; i++)
+		done(cache, fill->extents[i], error ? error : check_or_repeat(cache, fill, i));
+	free(fill->iov);
+	free(fill);
+}
+
 /* Whether the fill should be read at all. */
 static int refused(struct cache *cache, const struct fill *fill)
 {
 	if (fill->ahead && atomic_load(&cache->stopping))
 		return -ECANCELED;
-	return cache->source.unchanged ? cache->source.unchanged(cache->source.context) : 0;
+	if (!cache->source.unchanged)
+		return 0;
+	return cache->source.unchanged(cache->source.context, fill->extents[0]->is.number);
 }
 
 /* A read of several extents that fails is done again for each alone: only the one that cannot
@@ -161,7 +185,7 @@ void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
 		struct pool_extent *extent = fill->extents[i];
 		int r = one_by_one ? read_span(cache, fill, i, i + 1, reader_read) : error;
 
-		done(cache, extent, r ? r : check(cache, extent));
+		done(cache, extent, r ? r : check_or_repeat(cache, fill, i));
 	}
 	free(fill);
 }
@@ -170,8 +194,132 @@ bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
 	if (refused(cache, fill) < 0 || read_span(cache, fill, 0, fill->count, reader_read_now) < 0)
 		return false;
-	for (unsigned i = 0; i < fill->count; i++)
-		done(cache, fill->extents[i], check(cache, fill->extents[i]));
-	free(fill);
+	deliver(cache, fill, 0, done);
 	return true;
+}
+
+/* --- far storage ----------------------------------------------------------------------------- */
+
+/* In a thread of the reader: what takes longer is for the I/O threads. */
+static void on_read(void *arg, int error)
+{
+	struct fill *fill = arg;
+
+	fill->end = clock_ns();
+	fill->error = error;
+	work_arrived(fill->cache->work, &fill->item);
+}
+
+static int make_request(struct cache *cache, struct fill *fill)
+{
+	const struct pool_extent *last = fill->extents[fill->count - 1];
+	uint64_t begin = span_of(fill->extents[0]).begin;
+	struct iovec iov[RUN_PIECES];
+	int count = gather(cache, fill, 0, fill->count, iov);
+	size_t size = (size_t)count * sizeof(*iov);
+
+	fill->iov = malloc(size);
+	if (!fill->iov)
+		return -ENOMEM;
+	memcpy(fill->iov, iov, size);
+	fill->request = (struct reader_request){
+		.iov = fill->iov,
+		.count = count,
+		.offset = begin,
+		.needed = last->is.offset + last->is.size - begin,
+		.done = on_read,
+		.arg = fill,
+	};
+	return 0;
+}
+
+/* Somebody may have asked for one of the extents since they were added. */
+static void allow_hurry(struct cache *cache, struct fill *fill)
+{
+	SCOPE_LOCK(&cache->lock);
+	fill->request.ahead = true;
+	for (unsigned i = 0; i < fill->count; i++) {
+		fill->extents[i]->fill = fill;
+		if (!pool_is_ahead(fill->extents[i]->use))
+			fill->request.ahead = false;
+	}
+}
+
+void fill_hurry(struct pool_extent *extent)
+{
+	struct fill *fill = extent->fill;
+
+	if (fill)
+		atomic_store(&fill->request.ahead, false);
+}
+
+void fill_submit(struct cache *cache, struct fill *fill)
+{
+	int r = refused(cache, fill);
+
+	fill->cache = cache;
+	work_expect(cache->work);
+	if (r == 0)
+		r = make_request(cache, fill);
+	if (r < 0) {
+		on_read(fill, r);
+		return;
+	}
+	if (fill->ahead)
+		allow_hurry(cache, fill);
+	fill->begin = clock_ns();
+	reader_submit(cache->reader, &fill->request);
+}
+
+static struct fill *alone(struct cache *cache, struct pool_extent *extent, struct fill *next)
+{
+	struct fill *fill = fill_new(1);
+
+	if (!fill)
+		return NULL;
+	fill->extents[0] = extent;
+	fill->next = next;
+	SCOPE_LOCK(&cache->lock);
+	extent->fill = NULL;
+	return fill;
+}
+
+/* As if somebody waited for each: they were waited for long enough. */
+static struct fill *each_alone(struct cache *cache, struct fill *fill, fill_done_fn *done)
+{
+	struct fill *all = NULL;
+
+	while (fill->count) {
+		struct pool_extent *last = fill->extents[--fill->count];
+		struct fill *one = alone(cache, last, all);
+
+		if (one)
+			all = one;
+		else
+			done(cache, last, -ENOMEM);
+	}
+	return all;
+}
+
+static void note_flight(struct cache *cache, const struct fill *fill)
+{
+	SCOPE_LOCK(&cache->lock);
+	flight_read(&cache->flight, fill_bytes(fill), fill->begin, fill->end, cache->ahead_running);
+}
+
+static bool is_worth_another(const struct fill *fill)
+{
+	return fill->error && fill->error != -ECANCELED && fill->begin && fill->count > 1;
+}
+
+struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done)
+{
+	struct fill *again = is_worth_another(fill) ? each_alone(cache, fill, done) : NULL;
+
+	if (fill->error == 0) {
+		note_flight(cache, fill);
+		copy_shared(cache, fill, 0, fill->count);
+	}
+	deliver(cache, fill, fill->error, done);
+	return again;
 }

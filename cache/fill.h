@@ -2,6 +2,7 @@
 #ifndef CACHE_FILL_H
 #define CACHE_FILL_H
 
+#include "base/reader.h"
 #include "cache/cache_internal.h"
 
 /* Where bytes go that nobody wants, and that are cheaper to read than to leave out. */
@@ -12,7 +13,13 @@ struct fill {
 	struct work_item item;
 	struct fill *next; /* of the fills that one request led to */
 	bool ahead;	   /* nobody waits for it, as far as is known */
-	unsigned count;	   /* at most PLAN_RUN_EXTENTS */
+	/* Of one that was submitted: */
+	struct cache *cache;
+	struct reader_request request;
+	struct iovec *iov;   /* of the request */
+	uint64_t begin, end; /* ns; begin 0: it was not read */
+	int error;
+	unsigned count; /* at most PLAN_RUN_EXTENTS */
 	struct pool_extent *extents[];
 };
 
@@ -27,5 +34,13 @@ struct fill *fill_new(unsigned count);
 void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done);
 /* The same, but only if it need not wait for the device: else false, and nothing has happened. */
 bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done);
+
+/* Begins to read the fill, where storage is far. At the end of the read it is queued as work. */
+void fill_submit(struct cache *cache, struct fill *fill);
+/* From the queue: checks what was read, and frees the fill. Returns fills that are to be read in
+ * its place: if several extents could not be read at once, each of them alone. */
+struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done);
+/* Somebody waits for the extent, which is FILLING. Lock held. */
+void fill_hurry(struct pool_extent *extent);
 
 #endif

@@ -187,8 +187,7 @@ static void *query_thread(void *context)
 	run->cpu_ns = processor_ns();
 	atomic_store(&run->done, true);
 	SCOPE_LOCK(&thread->cache->lock);
-	if (atomic_load(&thread->stopping)) /* else the next tick is soon enough */
-		pthread_cond_signal(&thread->feed.wake);
+	pthread_cond_signal(&thread->feed.wake);
 	return NULL;
 }
 

@@ -69,6 +69,7 @@ struct pool_extent {
 	enum pool_state state;
 	int error;     /* why it FAILED */
 	void *waiters; /* the cache's list of requests that wait for the fill */
+	void *fill;    /* the cache's fill, while that can still become more urgent */
 	uint32_t slot_count;
 	uint32_t slots[]; /* its bytes, in order; all but the last full */
 };

@@ -83,11 +83,18 @@ static void wait_in_vain(struct cache *cache)
 		pthread_cond_wait(&cache->push, &cache->lock);
 }
 
+/* Not of far storage: while one file is waited for, the kernel's copies of what was pushed after it
+ * are dropped, and have to be read once more. */
+static bool may_push(const struct cache *cache)
+{
+	return cache->oracle && cache->source.may_push && !cache->far;
+}
+
 bool cache_push_next(struct cache *cache, struct cache_push *ret)
 {
 	struct pool_extent *extent = NULL;
 
-	if (!cache->oracle || !cache->source.may_push)
+	if (!may_push(cache))
 		return false;
 	SCOPE_LOCK(&cache->lock);
 	while (!atomic_load(&cache->stopping) && !(extent = find(cache)))

@@ -49,6 +49,8 @@ static int take_extent(struct cache *cache, const struct extent *wanted, struct 
 	int r;
 
 	if (extent) {
+		if (extent->state == POOL_FILLING)
+			fill_hurry(extent);
 		pool_pin(cache->pool, extent);
 		*ret = extent;
 		return 0;
@@ -306,7 +308,16 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 	return true;
 }
 
-/* Reads at once what needs no waiting, and leaves the rest to the I/O threads. */
+static void begin(struct cache *cache, struct fill *fill)
+{
+	if (cache->far)
+		fill_submit(cache, fill);
+	else
+		work_add(cache->work, &fill->item);
+}
+
+/* Reads at once what needs no waiting, and leaves the rest to the I/O threads, or to far storage.
+ */
 static void launch(struct cache *cache, struct fill *fills)
 {
 	while (fills) {
@@ -317,7 +328,7 @@ static void launch(struct cache *cache, struct fill *fills)
 		} else {
 			atomic_store(&cache->wanted_cached, 0);
 			atomic_fetch_add(&cache->wanted_running, 1);
-			work_add(cache->work, &fills->item);
+			begin(cache, fills);
 		}
 		fills = next;
 	}
@@ -416,7 +427,9 @@ static void request_run(void *context, struct work_item *item)
 	struct fill *fill = (struct fill *)(void *)item;
 	bool ahead = fill->ahead;
 
-	if (!ahead || !fill_now(cache, fill, finish))
+	if (cache->far)
+		launch(cache, fill_land(cache, fill, finish));
+	else if (!ahead || !fill_now(cache, fill, finish))
 		fill_wait(cache, fill, finish);
 	if (!ahead) {
 		wanted_done(cache);
@@ -424,12 +437,20 @@ static void request_run(void *context, struct work_item *item)
 	}
 	ahead_done(cache);
 	settle(cache);
+	if (cache->far)
+		work_look(cache->work);
 }
 
+/* What is submitted keeps no thread busy: as much of it as may be under way. */
 static struct work_item *request_find(void *context)
 {
-	struct fill *fill = ahead_find(context);
+	struct cache *cache = context;
+	struct fill *fill = ahead_find(cache);
 
+	while (fill && cache->far) {
+		fill_submit(cache, fill);
+		fill = ahead_find(cache);
+	}
 	return fill ? &fill->item : NULL;
 }
 

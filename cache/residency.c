@@ -155,8 +155,8 @@ static bool find_probe(struct residency *residency, uint64_t *ret)
 
 bool residency_probe(struct residency *residency, uint64_t *ret)
 {
-	if (residency->recent || ++residency->uses <= residency->epoch / PROBES ||
-	    !find_probe(residency, ret))
+	if (residency->recent || residency->bytes == 0 ||
+	    ++residency->uses <= residency->epoch / PROBES || !find_probe(residency, ret))
 		return false;
 	judge_probe(residency);
 	if (!bit_get(residency->in, *ret)) /* the share began anew */

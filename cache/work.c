@@ -11,6 +11,7 @@ struct work {
 	pthread_cond_t wake; /* an item was added, or look, or stopping; signalled when the
 			      * lock is free, as the woken thread takes it first */
 	struct work_item *first, **last; /* protected by lock */
+	unsigned expected;		 /* protected by lock; items that are under way elsewhere */
 	bool look;			 /* protected by lock; `find` was not asked since it may */
 	struct timespec later;		 /* protected by lock; when `look` becomes true, or 0 */
 	bool timed;			 /* protected by lock; a thread waits for that */
@@ -101,7 +102,7 @@ static void *work_thread(void *arg)
 
 		if (item)
 			run_unlocked(work, item);
-		else if (work->stopping)
+		else if (work->stopping && !work->expected)
 			return NULL;
 		else if (work->look)
 			find_unlocked(work);
@@ -124,14 +125,39 @@ int work_start(struct work *work)
 	return 0;
 }
 
-void work_add(struct work *work, struct work_item *item)
+/* Lock held. */
+static void push(struct work *work, struct work_item *item)
 {
 	item->next = NULL;
-	pthread_mutex_lock(&work->lock);
 	*work->last = item;
 	work->last = &item->next;
+}
+
+void work_add(struct work *work, struct work_item *item)
+{
+	pthread_mutex_lock(&work->lock);
+	push(work, item);
 	pthread_mutex_unlock(&work->lock);
 	pthread_cond_signal(&work->wake);
+}
+
+void work_expect(struct work *work)
+{
+	SCOPE_LOCK(&work->lock);
+	work->expected++;
+}
+
+/* All threads may have been waiting for the last one, to end. Signalled with the lock held: once it
+ * is free, they may end, and `work` with them. */
+void work_arrived(struct work *work, struct work_item *item)
+{
+	SCOPE_LOCK(&work->lock);
+	push(work, item);
+	work->expected--;
+	if (work->stopping)
+		pthread_cond_broadcast(&work->wake);
+	else
+		pthread_cond_signal(&work->wake);
 }
 
 void work_look(struct work *work)

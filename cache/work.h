@@ -25,11 +25,15 @@ int work_new(unsigned threads, const struct work_ops *ops, void *context, struct
 int work_start(struct work *work);
 /* Queues an item, which is the queue's until `run` gets it. */
 void work_add(struct work *work, struct work_item *item);
+/* An item is under way elsewhere, and work_arrived() will queue it: the threads do not end before
+ * it has run. */
+void work_expect(struct work *work);
+void work_arrived(struct work *work, struct work_item *item);
 /* `find` may find something now. */
 void work_look(struct work *work);
 /* `find` may find something in so much time, unless it is asked before: to be called by it. */
 void work_look_after(struct work *work, uint64_t ns);
-/* Lets the threads finish all that is queued and ends them. */
+/* Lets the threads finish all that is queued or expected and ends them. */
 void work_stop(struct work *work);
 void work_free(struct work *work); /* stopped, or never started; NULL is fine */
 

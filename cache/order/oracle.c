@@ -349,9 +349,9 @@ void oracle_saw(struct oracle *oracle, uint32_t reader, uint32_t file)
  * */
 static unsigned worth(uint64_t stage)
 {
-	uint64_t doubled = stage & 7;
+	uint64_t reached = stage & 7;
 
-	return doubled < SEARCH_FROM ? 0 : doubled < SEARCH_LAST ? 1 : 2;
+	return reached < SEARCH_FROM ? 0 : reached < SEARCH_LAST ? 1 : 2;
 }
 
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
@@ -457,15 +457,22 @@ static bool is_outdated(const struct oracle *oracle, const struct track *track)
 	return false;
 }
 
-/* The one that was fed last, of those that are not outdated. */
-static const struct track *fed_last(const struct oracle *oracle)
+/* Of tracks that readers were seen to follow, the one that was fed last; else of the others, which
+ * may be an epoch that is only foretold. */
+static bool is_shown_before(const struct track *a, const struct track *b)
+{
+	return a->remembered == b->remembered ? a->fed > b->fed : a->remembered;
+}
+
+/* The one to show, of those that are not outdated. */
+static const struct track *shown_track(const struct oracle *oracle)
 {
 	const struct track *found = NULL;
 
 	for (unsigned i = 0; i < oracle->count; i++) {
 		const struct track *track = &oracle->tracks[i];
 
-		if (!is_outdated(oracle, track) && (!found || track->fed > found->fed))
+		if (!is_outdated(oracle, track) && (!found || is_shown_before(track, found)))
 			found = track;
 	}
 	return found;
@@ -473,7 +480,7 @@ static const struct track *fed_last(const struct oracle *oracle)
 
 void oracle_state(const struct oracle *oracle, struct oracle_state *ret)
 {
-	const struct track *track = fed_last(oracle);
+	const struct track *track = shown_track(oracle);
 
 	*ret = (struct oracle_state){.locks = oracle->locks, .unlocks = oracle->unlocks};
 	for (unsigned i = 0; i < oracle->count; i++) {

@@ -7,8 +7,8 @@
 #include "cache/order/choose.h"
 #include "cache/order/oracle.h"
 
-#define SEARCH_FROM 4 /* stages of watch.h: 16 files of a reader, */
-#define SEARCH_LAST 6 /* and 64 */
+#define SEARCH_FROM 5 /* stages of watch.h: 16 files of a reader, */
+#define SEARCH_LAST 7 /* and 64 */
 
 #define ORIGIN_SEARCHES 4 /* for one track, unless one came to its end */
 
@@ -52,6 +52,8 @@ struct oracle {
 	unsigned list_count;
 	struct hypothesis known[GUESS_KNOWN]; /* the latest first */
 	unsigned known_count;
+	uint64_t missed;      /* files that were read in epochs, before any order was known */
+	uint64_t group_began; /* the turn at which the last group asked about did */
 	struct asked asked;
 	bool is_asking;	     /* a query is under way */
 	bool is_patient;     /* what it tries need not be tried again when more was seen */

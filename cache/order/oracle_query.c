@@ -132,10 +132,10 @@ static struct query *ask_next(struct oracle *oracle)
  * be. */
 static bool is_time(uint64_t stage, uint64_t last)
 {
-	uint64_t doubled = stage & 7;
+	uint64_t reached = stage & 7;
 
 	return stage != last &&
-	       (doubled == SEARCH_LAST || (doubled >= SEARCH_FROM && stage >> 3 != last >> 3));
+	       (reached == SEARCH_LAST || (reached >= SEARCH_FROM && stage >> 3 != last >> 3));
 }
 
 /* What is tried of what costs much, with the stages of the longest beginning and the shortest. */
@@ -177,6 +177,14 @@ static void fill_observations(const struct oracle *oracle, const struct watch_gr
 		observations->lists[observations->list_count++] = oracle->lists[i];
 }
 
+/* The group before read an epoch in an order that was not found, unless it was a scan. */
+static void count_missed_group(struct oracle *oracle, const struct watch_group *group)
+{
+	if (oracle->known_count == 0 && oracle->why != ORACLE_PATH_ORDER)
+		oracle->missed += group->began - oracle->group_began;
+	oracle->group_began = group->began;
+}
+
 static struct query *ask_order(struct oracle *oracle, const struct effort *effort)
 {
 	const struct watch_group group = watch_group(oracle->watch);
@@ -193,6 +201,7 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	if (!query)
 		return NULL;
 	if (oracle->asked.group != stage >> 3) {
+		count_missed_group(oracle, &group);
 		oracle->why = ORACLE_TOO_FEW;
 		oracle->asked.kinds.count = 0;
 		oracle_drop_lists(oracle);
@@ -467,17 +476,27 @@ static void explain_readers(struct oracle *oracle, const struct observations *ob
 	}
 }
 
+/* The first order that is known may be that of a later epoch. */
+static uint64_t epochs_before(const struct oracle *oracle, const struct forecast *forecast)
+{
+	uint64_t files = forecast_count(forecast);
+
+	return oracle->known_count || files == 0 ? 0 : (oracle->missed + files / 2) / files;
+}
+
 static bool take_hypothesis(struct oracle *oracle, struct result *result, const struct query *query)
 {
 	uint32_t recent[WATCH_RECENT];
 
 	if (!result->forecast || oracle_follows(oracle, &result->hypothesis))
 		return false;
+	result->hypothesis.epoch += epochs_before(oracle, result->forecast);
 	forecast_start(result->forecast, recent, watch_recent(oracle->watch, query->since, recent));
 	oracle_begin(oracle, &result->hypothesis, result->forecast);
 	explain_readers(oracle, &query->observations, &oracle->tracks[oracle->count - 1]);
 	result->forecast = NULL;
 	oracle_remember(oracle, &result->hypothesis);
+	oracle->tracks[oracle->count - 1].remembered = true;
 	oracle->locks++;
 	return true;
 }

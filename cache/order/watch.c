@@ -360,11 +360,12 @@ unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret)
 
 uint64_t watch_stage(const struct watch_group *group, uint32_t beginning)
 {
-	unsigned doubled = 0;
+	static const uint8_t from[] = {2, 4, 6, 8, 16, 32, WATCH_RUN};
+	unsigned stage = 0;
 
-	while (beginning >> doubled > 1 && doubled < 6)
-		doubled++;
-	return group->youngest ? group->youngest << 3 | doubled : 0;
+	while (stage < sizeof(from) && beginning >= from[stage])
+		stage++;
+	return group->youngest ? group->youngest << 3 | stage : 0;
 }
 
 unsigned watch_recent(const struct watch *watch, uint64_t since, uint32_t *ret)

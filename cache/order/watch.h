@@ -61,8 +61,9 @@ struct watch_group watch_group(const struct watch *watch);
 /* Their beginnings in order of time. `ret` has room for WATCH_LOG. Returns how many. */
 unsigned watch_beginnings(const struct watch *watch, struct watch_access *ret);
 
-/* Changes when a beginning of the group says more than before: `youngest` << 3, and how often the
- * beginning has doubled, up to 6. 0: there is no group. */
+/* Changes when a beginning of the group says more than before: `youngest` << 3, and up to 7 as it
+ * has 2, 4, 6, 8, 16, 32 or WATCH_RUN accesses. 0: there is no group. Where storage is far, each
+ * access takes a round trip until the order is known: hence 6. */
 uint64_t watch_stage(const struct watch_group *group, uint32_t beginning);
 
 /* The last files that were asked for, by any reader, from that turn on, in order of time. `ret` has

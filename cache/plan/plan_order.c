@@ -64,6 +64,8 @@ enum mark {
 	TWICE = 2,   /* and again */
 	AHEAD = 4,   /* counted in `ahead` */
 	ASKED = 8,   /* by a file's first extent: a reader asked for it */
+	TAKEN = 16,  /* a reader of this forecast asked for the extent: no more in this epoch, even
+		      * if it was not foreseen then, and is still expected */
 };
 
 struct plan_followed {
@@ -159,18 +161,19 @@ static bool is_active(const struct plan_followed *f)
 	return !forecast_lost(f->forecast) && !(found_all && forecast_ended(f->forecast));
 }
 
+static unsigned count_active(const struct plan_order *order, uint64_t file)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < order->count; i++)
+		count += is_active(order->followed[i]) &&
+			 forecast_has(order->followed[i]->forecast, file);
+	return count;
+}
+
 bool plan_order_has(const struct plan_order *order, const struct plan_view *view, uint64_t extent)
 {
-	uint64_t file;
-
-	if (order->count == 0)
-		return false;
-	file = plan_extent(view, extent).file;
-	for (unsigned i = 0; i < order->count; i++)
-		if (forecast_has(order->followed[i]->forecast, file) &&
-		    is_active(order->followed[i]))
-			return true;
-	return false;
+	return order->count > 0 && count_active(order, plan_extent(view, extent).file) > 0;
 }
 
 /* --- the window ------------------------------------------------------------------------------ */
@@ -183,7 +186,7 @@ static bool page_cache_let_go(const struct plan_followed *f)
 
 static bool is_missing(const struct plan_followed *f, const struct plan_view *view, uint64_t extent)
 {
-	return !(f->marks[extent] & TWICE) && !view->have(view->context, extent) &&
+	return !(f->marks[extent] & (TWICE | TAKEN)) && !view->have(view->context, extent) &&
 	       (page_cache_let_go(f) || !plan_is_kept(view, extent));
 }
 
@@ -316,7 +319,8 @@ static void ask_file(struct plan_followed *f, const struct plan_view *view, uint
 		check_soon(f, view);
 }
 
-static void ask_extent(struct plan_followed *f, const struct plan_view *view, uint64_t extent)
+static void ask_extent(struct plan_followed *f, const struct plan_view *view, uint64_t extent,
+		       bool by_its_reader)
 {
 	bool listed = plan_set_has(&f->window, extent), ahead = f->marks[extent] & AHEAD;
 	uint64_t memory = listed || ahead ? plan_memory(view, extent) : 0;
@@ -327,28 +331,30 @@ static void ask_extent(struct plan_followed *f, const struct plan_view *view, ui
 	}
 	f->ahead -= ahead ? memory : 0;
 	f->marks[extent] &= (uint8_t)~AHEAD;
+	f->marks[extent] |= by_its_reader ? TAKEN : 0;
 	unlist(f, view, extent);
 }
 
+/* Where several forecasts have the file, as those of two jobs, each may want it yet. */
 bool plan_order_demand(struct plan_order *order, const struct plan_view *view, uint64_t extent)
 {
-	bool has = false;
+	unsigned active;
 	uint64_t file;
 
 	if (order->count == 0)
 		return false;
 	file = plan_extent(view, extent).file;
+	active = count_active(order, file);
 	for (unsigned i = 0; i < order->count; i++) {
 		struct plan_followed *f = order->followed[i];
 
 		if (!forecast_has(f->forecast, file))
 			continue;
-		has = has || is_active(f);
-		ask_extent(f, view, extent);
+		ask_extent(f, view, extent, active <= 1);
 		if (extent == file)
 			ask_file(f, view, file);
 	}
-	return has;
+	return active > 0;
 }
 
 /* --- how much -------------------------------------------------------------------------------- */

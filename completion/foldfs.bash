@@ -57,7 +57,7 @@ _foldfs_value() {
         _foldfs_reply "" "${words[@]}"
         ;;
     FILE*) _foldfs_files f ;;
-    DIR) _foldfs_files d ;;
+    DIR*) _foldfs_files d ;;
     *) COMPREPLY=() ;;
     esac
 }

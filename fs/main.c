@@ -140,30 +140,45 @@ static const char *kept_text(const struct mount *mount, const struct cache_stats
 	return text;
 }
 
+/* Where the pack lies, and how it is read. */
+static const char *storage_text(const struct mount *mount, const struct cache_stats *stats,
+				char text[128])
+{
+	char type[64];
+	struct stat st = {0};
+
+	if (reader_hints(dataset_reader(mount->dataset)).far)
+		return "a server's, ranges";
+	/* Of a URL all is in the disk cache. */
+	snprintf(text, 128, "%s, %s I/O",
+		 stat(mount->label.first, &st) == 0 ? mountpoint_fstype(st.st_dev, type)
+						    : "the disk cache",
+		 stats->direct ? "direct" : "buffered");
+	return text;
+}
+
 /* One line: what was decided, and how to leave. */
 static void announce(const struct program *program)
 {
 	const struct mount *mount = program->mount;
 	const struct dataset_info *info = dataset_info(mount->dataset);
 	char files[SIZE_TEXT], bytes[SIZE_TEXT], pool[SIZE_TEXT], memory[SIZE_TEXT];
-	char type[64], leave[PATH_MAX + 64], kept[64];
+	char storage[128], leave[PATH_MAX + 64], kept[64];
 	struct cache_stats stats;
-	struct stat st = {0};
 
 	cache_stats(mount->cache, &stats);
-	fstat(dataset_fd(mount->dataset), &st);
-	log_notice("%s on %s: %s, %s; %s, %s I/O; pool %s of %s, %s; %s", program->settings.pack,
+	log_notice("%s on %s: %s, %s; %s; pool %s of %s, %s; %s", mount->label.name,
 		   program->mountpoint.path, count_noun(info->super->files, "file", files),
-		   size_format(info->super->bytes, bytes), mountpoint_fstype(st.st_dev, type),
-		   stats.direct ? "direct" : "buffered", size_format(mount->budget, pool),
-		   size_format(mount->memory, memory), kept_text(mount, &stats, kept),
+		   size_format(info->super->bytes, bytes), storage_text(mount, &stats, storage),
+		   size_format(mount->budget, pool), size_format(mount->memory, memory),
+		   kept_text(mount, &stats, kept),
 		   program->settings.command ? "until COMMAND ends"
 					     : choose_unmount(program, leave, sizeof(leave)));
 	if (info->relocated)
 		log_notice(
 			"%s: rewritten by another LMDB tool; its files were searched for. Pack it "
 			"again for a faster mount",
-			program->settings.pack);
+			mount->label.name);
 }
 
 static void spawn_command(struct program *program)
@@ -311,14 +326,16 @@ static void leave_mount(struct program *program)
 		}
 }
 
-/* Attributes are loaded once the mount is announced; if they cannot be, files give EIO. */
+/* Attributes are loaded once the mount is announced, unless they are far (fs/mount.c); if they
+ * cannot be, files give EIO. */
 static void preload(const struct mount *mount)
 {
 	struct err err = {0};
 	int r = dataset_load(mount->dataset, DATASET_ATTRS, &err);
 
 	if (r < 0)
-		log_error("%s: no file can be looked at: %s%s", mount->pack_path, err_text(&err, r),
+		log_error("%s: no file can be looked at: %s%s", mount->label.path,
+			  err_text(&err, r),
 			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
 }
 
@@ -342,6 +359,8 @@ static int serve_mount(struct program *program, struct err *err)
 	else
 		daemon_ready(&program->daemon);
 	preload(program->mount);
+	if (program->mount->disk)
+		disk_cache_fill(program->mount->disk, program->settings.prefetch);
 	if (program->command || !program->settings.command)
 		wait_for_end(program);
 	leave_mount(program);
@@ -365,7 +384,7 @@ static int use_mount(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
-	log_notice("%s: already mounted on %s", settings->pack, settings->mountpoint);
+	log_notice("%s: already mounted on %s", program->mount->label.name, settings->mountpoint);
 	if (settings->command)
 		spawn_command(program);
 	if (program->command)
@@ -383,7 +402,7 @@ static int look_at_mountpoint(struct program *program, struct err *err)
 	if (settings_are_handed_over(settings))
 		r = mountpoint_take_over(mountpoint, settings->mountpoint);
 	else
-		r = mountpoint_look(mountpoint, settings->mountpoint, program->mount->pack_path,
+		r = mountpoint_look(mountpoint, settings->mountpoint, program->mount->label.path,
 				    err);
 	block_signals(program);
 	if (r == -ENOENT && settings->mkdir)
@@ -401,12 +420,18 @@ static int mount_and_serve(struct program *program, struct err *err)
 	return r < 0 ? r : serve_mount(program, err);
 }
 
+static void say_notice(const char *line)
+{
+	log_notice("%s", line);
+}
+
 static int start(struct program *program)
 {
 	struct settings *settings = &program->settings;
 	struct err err = {0};
 	int r;
 
+	settings->remote.notice = say_notice;
 	r = mount_new(settings, &program->mount, &err);
 	if (r < 0)
 		return complain(NULL, &err, r);

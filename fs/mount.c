@@ -1,8 +1,10 @@
 #include "fs/mount.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/scope.h"
 #include "fs/memory.h"
 #include "fs/order.h"
+#include "remote/open.h"
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,20 +15,89 @@
 #define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes, */
 #define KERNEL_NAME_BYTES 2048 /* and of these, besides its pages */
 #define MEMORY_PARTS	  16   /* one of them is left to others */
+#define COPY_RETRY	  2    /* seconds that a server is asked again whose pack is here */
 #define SLOT_WASTE	  8192 /* bytes of a file's last slot that stay unused, on average */
+
+/* Opens a pack where it lies. Where all of it is in the disk cache, a server that cannot be reached
+ * is not waited for: `copy` is read in its place. */
+static int open_or_copy(struct mount *mount, const char *name, struct reader **copy,
+			struct reader **ret, struct err *err)
+{
+	SCOPE_FREE char *shown = name_shown(name);
+	int r = reader_open(name, *copy ? &mount->remote_copied : &mount->remote, ret, err);
+
+	if (r != -EIO || !*copy)
+		return r;
+	log_notice("%s: %s; its complete copy in the disk cache is mounted, as it was fetched",
+		   shown ? shown : "", err_text(err, r));
+	*ret = steal_ptr(copy);
+	return 1;
+}
+
+static int open_pack(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	struct mount *mount = context;
+	SCOPE(reader_release) struct reader *copy = NULL;
+	SCOPE_FREE char *cached = name_absolute(name); /* what a copy is remembered by */
+	int r;
+
+	if (!cached)
+		return -errno;
+	if (mount->disk)
+		disk_cache_find(mount->disk, cached, &copy);
+	r = open_or_copy(mount, name, &copy, ret, err);
+	if (r == 0 && mount->disk)
+		return disk_cache_add(mount->disk, cached, *ret, ret);
+	return r < 0 ? r : 0;
+}
+
+static int open_list(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	const struct mount *mount = context;
+
+	return reader_open(name, &mount->remote, ret, err);
+}
 
 static int open_dataset(struct mount *mount, struct err *err)
 {
-	const char *pack = mount->settings->pack;
-	struct err reason = {0};
+	const struct settings *settings = mount->settings;
+	const struct packs_params params = {.words = (const char *const *)settings->packs,
+					    .count = settings->pack_count,
+					    .open = open_pack,
+					    .open_list = open_list,
+					    .show = name_shown,
+					    .context = mount,
+					    .duplicates = settings->duplicates,
+					    .missing_ok = settings->missing,
+					    .missing_hint = "'--missing=ok' does without",
+					    .select = settings->select.items,
+					    .select_count = settings->select.count};
 	int r;
 
-	mount->pack_path = realpath(pack, NULL);
-	if (!mount->pack_path)
-		return err_set(err, -errno, "%s: %s", pack, strerror(errno));
-	r = dataset_open(mount->pack_path, &mount->dataset, &reason);
-	return r < 0 ? err_set(err, r, "%s: %s%s", pack, err_text(&reason, r), dataset_way_out(r))
-		     : 0;
+	mount->remote = mount->remote_copied = settings->remote;
+	if (mount->remote.retry > COPY_RETRY)
+		mount->remote_copied.retry = COPY_RETRY;
+	r = packs_open(&params, &mount->dataset, &mount->label, err);
+	mount->remote_copied.retry = mount->remote.retry;
+	for (size_t i = 0; i < settings->pack_count; i++)
+		name_hide_secrets(settings->packs[i]);
+	return r;
+}
+
+/* The first file needs all of it. No signal and no process hangs on it yet, whatever becomes of the
+ * server. Damage is said when it is met. */
+static int load_far(struct mount *mount, struct err *err)
+{
+	bool checked = mount->settings->verify == 0;
+	struct err why = {0};
+	int r = 0;
+
+	if (reader_hints(dataset_reader(mount->dataset)).far)
+		r = dataset_load(mount->dataset, DATASET_ATTRS | (checked ? DATASET_CHECKSUMS : 0),
+				 &why);
+	if (r == 0 || r == -EBADMSG)
+		return 0;
+	return err_set(err, r, "%s: %s", mount->label.path, err_text(&why, r));
 }
 
 /* A caller that made the mount itself may have left default_permissions out. It makes no difference
@@ -67,7 +138,7 @@ static int find_root(struct mount *mount, struct err *err)
 	if (r < 0)
 		return err_set(
 			err, r, "%s: '--subdir=%s' %s in the pack; 'foldpack list' shows what is",
-			mount->settings->pack, subdir, r == -ENOTDIR ? "is no folder" : "is not");
+			mount->label.name, subdir, r == -ENOTDIR ? "is no folder" : "is not");
 	return 0;
 }
 
@@ -168,7 +239,7 @@ static int make_cache(struct mount *mount, struct err *err)
 	if (r == -EOPNOTSUPP)
 		return err_set(err, r,
 			       "%s: its filesystem has no direct reads; leave out '--io=direct'",
-			       mount->settings->pack);
+			       mount->label.name);
 	return r < 0 ? err_set(err, r, "a pool of %llu bytes: %s",
 			       (unsigned long long)mount->budget, strerror(-r))
 		     : 0;
@@ -183,7 +254,11 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		return -ENOMEM;
 	mount->settings = settings;
 	mount->started = clock_ns() / CLOCK_SECOND;
-	r = open_dataset(mount, err);
+	r = settings->cache_dir ? disk_cache_open(settings->cache_dir, &mount->disk, err) : 0;
+	if (r == 0)
+		r = open_dataset(mount, err);
+	if (r == 0)
+		r = load_far(mount, err);
 	if (r == 0) {
 		set_tree(mount);
 		r = find_root(mount, err);
@@ -207,6 +282,8 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		mount_free(mount);
 		return r;
 	}
+	/* What follows forks, and may enter a namespace of its own. */
+	reader_rest(dataset_reader(mount->dataset));
 	*ret = mount;
 	return 0;
 }
@@ -218,8 +295,9 @@ void mount_free(struct mount *mount)
 	cache_free(mount->cache);
 	order_upload_free(mount->upload);
 	dataset_free(mount->dataset);
+	disk_cache_free(mount->disk);
 	buf_release(&mount->folder);
-	free(mount->pack_path);
+	packs_label_release(&mount->label);
 	free((void *)mount->bad);
 	free(mount);
 }

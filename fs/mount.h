@@ -7,9 +7,10 @@
 #define FS_MOUNT_H
 
 #include "cache/cache.h"
+#include "fs/disk_cache.h"
 #include "fs/options.h"
 #include "fs/tree.h"
-#include "pack/dataset.h"
+#include "pack/packs.h"
 #include <stdatomic.h>
 
 #define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
@@ -30,7 +31,9 @@ enum request { /* foldstat lists them in this order */
 
 struct mount {
 	const struct settings *settings;
-	char *pack_path; /* absolute */
+	struct packs_label label;
+	struct remote_settings remote, remote_copied; /* of packs whose copy is complete */
+	struct disk_cache *disk;		      /* NULL: none */
 	struct dataset *dataset;
 	struct cache *cache;
 	struct tree tree;  /* what is shown of it */

@@ -272,12 +272,13 @@ static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	reply_error(req, mount_of(req)->checks_modes ? r : -ENOSYS);
 }
 
+/* What storage calls its errors is for the log. */
 static void read_done(void *arg, int error, const struct iovec *iov, int count)
 {
 	fuse_req_t req = arg;
 
 	if (error)
-		reply_error(req, error);
+		reply_error(req, error == -ENOMEM || error == -EINTR ? error : -EIO);
 	else
 		fuse_reply_iov(req, iov, count);
 }

@@ -7,6 +7,8 @@
 static const char *const on_off[] = {"on", "off", NULL};
 static const char *const caches[] = {"auto", "kernel", "pool", NULL};
 static const char *const policies[] = {"auto", "lru", "pin", NULL};
+static const char *const duplicates[] = {"refuse", "first", "last", NULL};
+static const char *const missing[] = {"refuse", "ok", NULL};
 static const char *const ios[] = {"auto", "direct", "buffered", NULL};
 
 static const struct opt options[] = {
@@ -39,9 +41,20 @@ static const struct opt options[] = {
 		 "ahead)"),
 	OPT_FLAG(0, "preload", struct settings, preload,
 		 "read the pack into the pool at once, as far as it fits"),
+	OPT_STRING(0, "cache-dir", "DIR[,SIZE]", struct settings, cache_dir,
+		   "keep what is read from a far or slow pack on a local disk, in at most SIZE"),
+	OPT_FLAG(0, "prefetch", struct settings, prefetch,
+		 "fetch the whole pack into the disk cache from the start"),
 	OPT_CHOICE(0, "verify", on_off, struct settings, verify,
 		   "check all that is read from the pack against its checksums"),
 	OPT_STRING(0, "subdir", "PATH", struct settings, subdir, "mount this folder of the pack"),
+	OPT_LIST(0, "select", "GLOB|@FILE", struct settings, select,
+		 "mount only what matches, folders with all that is in them; @FILE has one GLOB a "
+		 "line (repeatable)"),
+	OPT_CHOICE(0, "duplicates", duplicates, struct settings, duplicates,
+		   "which file counts where several packs have other files at one path"),
+	OPT_CHOICE(0, "missing", missing, struct settings, missing,
+		   "whether packs of a set, as x-00003-of-00015, may be missing"),
 	OPT_NUMBER(0, "uid", "N", struct settings, uid,
 		   "owner of all files (default: the user who mounts)"),
 	OPT_NUMBER(0, "gid", "N", struct settings, gid, "group of all files"),
@@ -59,6 +72,7 @@ static const struct opt options[] = {
 		   "that foldfs may run on, at most 16)"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "read ahead in the order of the paths in FILE, one a line"),
+	REMOTE_OPTIONS(struct settings, remote),
 	OPT_END,
 };
 
@@ -69,8 +83,8 @@ static const struct opt options[] = {
 
 static const struct opt_command command = {
 	.name = "foldfs",
-	.synopsis = "[options] PACK MOUNTPOINT\n[options] PACK MOUNTPOINT -- COMMAND [ARG..]",
-	.summary = "Mounts a pack as the folder that it was made from, read-only.",
+	.synopsis = "[options] PACK.. MOUNTPOINT\n[options] PACK.. MOUNTPOINT -- COMMAND [ARG..]",
+	.summary = "Mounts a pack as the folder that it was made from; several, as one folder.",
 	.table = options,
 	.mount_style = true,
 	.ignored = MOUNT_WORDS,
@@ -87,12 +101,27 @@ bool settings_are_handed_over(const struct settings *settings)
 	return strncmp(settings->mountpoint, "/dev/fd/", 8) == 0;
 }
 
-static bool are_swapped(const struct settings *settings)
+/* Arguments in another order than they should have. */
+static int check_order(const struct settings *settings, struct err *err)
 {
-	struct stat pack, mountpoint;
+	struct stat st;
 
-	return stat(settings->pack, &pack) == 0 && S_ISDIR(pack.st_mode) &&
-	       stat(settings->mountpoint, &mountpoint) == 0 && S_ISREG(mountpoint.st_mode);
+	for (size_t i = 0; i < settings->pack_count; i++) {
+		const char *pack = settings->packs[i];
+
+		if (stat(pack, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		if (settings->pack_count > 1)
+			return err_set(err, -EINVAL,
+				       "'%s' is a folder: MOUNTPOINT is the last of the arguments, "
+				       "and a COMMAND goes after '--'",
+				       pack);
+		if (stat(settings->mountpoint, &st) == 0 && S_ISREG(st.st_mode))
+			return err_set(err, -EINVAL,
+				       "'%s' is a folder and '%s' is a file: PACK comes first",
+				       pack, settings->mountpoint);
+	}
+	return 0;
 }
 
 static int check_settings(const struct settings *settings, struct err *err)
@@ -110,6 +139,15 @@ static int check_settings(const struct settings *settings, struct err *err)
 		return err_set(err, -EINVAL, "'--oracle-cpu': at most 1024");
 	if (settings->order && settings->readahead == 0)
 		return err_set(err, -EINVAL, "'--order' and '--readahead=0' do not go together");
+	if (settings->cache_dir && settings->verify)
+		return err_set(
+			err, -EINVAL,
+			"'--cache-dir' and '--verify=off' do not go together: only checksums "
+			"say whether what is on the disk is right");
+	if (settings->prefetch && !settings->cache_dir)
+		return err_set(err, -EINVAL,
+			       "'--prefetch' needs '--cache-dir'; '--preload' reads "
+			       "into memory");
 	if (settings->umask != UINT64_MAX && settings->umask > 0777)
 		return err_set(err, -EINVAL, "'--umask': at most 777");
 	if ((settings->uid != UINT64_MAX && settings->uid >= UINT32_MAX) ||
@@ -130,24 +168,20 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 				      .oracle_cpu = UINT64_MAX,
 				      .uid = UINT64_MAX,
 				      .gid = UINT64_MAX,
-				      .umask = UINT64_MAX};
+				      .umask = UINT64_MAX,
+				      .remote = REMOTE_DEFAULTS};
 	r = opt_parse(&command, settings, argc, argv, &result, err);
 	if (r < 0)
 		return r;
 	*ret_want = result.want;
 	if (result.want != OPT_RUN)
 		return 0;
-	if (result.nargs != 2)
-		return err_set(err, -EINVAL, "%s",
-			       result.nargs < 2 ? "PACK and MOUNTPOINT are needed"
-						: "more than PACK and MOUNTPOINT; a COMMAND goes "
-						  "after '--'");
-	settings->pack = result.args[0];
-	settings->mountpoint = result.args[1];
+	if (result.nargs < 2)
+		return err_set(err, -EINVAL, "PACK and MOUNTPOINT are needed");
+	settings->packs = result.args;
+	settings->pack_count = (size_t)result.nargs - 1;
+	settings->mountpoint = result.args[result.nargs - 1];
 	settings->command = result.command;
-	if (are_swapped(settings))
-		return err_set(err, -EINVAL,
-			       "'%s' is a folder and '%s' is a file: PACK comes first",
-			       settings->pack, settings->mountpoint);
-	return check_settings(settings, err);
+	r = check_order(settings, err);
+	return r < 0 ? r : check_settings(settings, err);
 }

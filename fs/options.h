@@ -3,11 +3,14 @@
 #define FS_OPTIONS_H
 
 #include "base/opt.h"
+#include "remote/settings.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 struct settings {
-	const char *pack, *mountpoint;
+	char **packs; /* words that name them: pack/names.h; once they are open without secrets */
+	size_t pack_count;
+	const char *mountpoint;
 	char **command; /* what to run over the mount, NULL-ended; NULL: none */
 
 	bool foreground, debug, quiet, verbose, mkdir;
@@ -27,6 +30,12 @@ struct settings {
 	uint64_t oracle_cpu; /* UINT64_MAX: as many as this process may run on */
 	const char *order;   /* a file of paths; NULL: none */
 	bool preload;
+	struct opt_list select; /* patterns; none: everything */
+	int duplicates;		/* enum merge_duplicates */
+	int missing;		/* 0: refused, 1: ok */
+	const char *cache_dir;	/* DIR[,SIZE] of the disk cache; NULL: none */
+	bool prefetch;
+	struct remote_settings remote;
 };
 
 /* Reads the command line. Returns 0, or -EINVAL with a sentence for status 2.

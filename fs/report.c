@@ -32,7 +32,7 @@ static void report_pack(struct json *json, const struct mount *mount)
 	const struct dataset_info *info = dataset_info(mount->dataset);
 
 	json_object(json, "pack");
-	json_bytes(json, "path", mount->pack_path, strlen(mount->pack_path));
+	json_bytes(json, "path", mount->label.path, strlen(mount->label.path));
 	json_u64(json, "files", info->super->files);
 	json_u64(json, "bytes", info->super->bytes);
 	json_end(json);
@@ -106,6 +106,29 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 	json_end(json);
 }
 
+/* Of storage that is far: what requests cost there. */
+static void report_far(struct json *json, const struct mount *mount, const struct cache_far *far)
+{
+	struct reader_stats stats;
+
+	if (!reader_stats(reader_origin(dataset_reader(mount->dataset)), &stats))
+		return;
+	json_object(json, "far");
+	json_u64(json, "requests", stats.requests);
+	json_u64(json, "bytes", stats.bytes);
+	json_u64(json, "retries", stats.retries);
+	json_u64(json, "refused", stats.refused);
+	json_u64(json, "under_way", stats.under_way);
+	json_u64(json, "first_byte_p50_us", stats.first_byte_p50_us);
+	json_u64(json, "first_byte_p99_us", stats.first_byte_p99_us);
+	json_u64(json, "ahead", far->reads);
+	json_u64(json, "ahead_most", far->most);
+	json_u64(json, "ahead_bytes", far->read_bytes);
+	json_u64(json, "ahead_us", far->read_us);
+	json_bool(json, "full", far->full);
+	json_end(json);
+}
+
 static void report_line(void *context, const char *line)
 {
 	json_string(context, NULL, line);
@@ -124,6 +147,9 @@ int mount_report(struct mount *mount, struct buf *buf)
 	report_pack(&json, mount);
 	report_requests(&json, mount);
 	report_cache(&json, &stats);
+	if (mount->disk)
+		disk_cache_report(mount->disk, &json);
+	report_far(&json, mount, &stats.far);
 	report_oracle(&json, &stats.oracle);
 	json_u64(&json, "bad_files", mount->bad_files);
 	json_bool(&json, "changed", atomic_load(&mount->stale_logged));

@@ -54,7 +54,7 @@ static int fuse_arguments(const struct mount *mount, struct fuse_args *args)
 {
 	const struct settings *settings = mount->settings;
 	SCOPE_FREE char *name = NULL, *options = NULL;
-	int r = asprintf(&name, "fsname=%s", mount->pack_path);
+	int r = asprintf(&name, "fsname=%s", mount->label.path);
 
 	if (r >= 0)
 		r = fuse_opt_add_opt_escaped(&options, name);

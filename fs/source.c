@@ -40,11 +40,11 @@ static int source_check(void *context, uint64_t extent, const struct iovec *iov,
 	return dataset_check(mount->dataset, extent, iov, count);
 }
 
-static int source_unchanged(void *context)
+static int source_unchanged(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
 
-	return dataset_unchanged(mount->dataset);
+	return dataset_unchanged(mount->dataset, extent);
 }
 
 /* The kernel has these bytes now, which are the pool's. */
@@ -63,7 +63,7 @@ static bool is_worth_naming(const struct mount *mount, uint64_t bad)
 
 	if (bad > NAMED_FILES && (bad & (bad - 1)) == 0)
 		log_error("%s: %s could not be read so far; the first %d were named",
-			  mount->pack_path, count_noun(bad, "file", count), NAMED_FILES);
+			  mount->label.path, count_noun(bad, "file", count), NAMED_FILES);
 	return bad <= NAMED_FILES;
 }
 
@@ -75,13 +75,21 @@ static bool first_failure(struct mount *mount, uint32_t entry)
 	return !(atomic_fetch_or(&mount->bad[entry / 8], bit) & bit);
 }
 
+/* For messages. */
+static const char *pack_of(const struct mount *mount, uint64_t extent)
+{
+	const char *name = dataset_pack_name(mount->dataset, extent);
+
+	return name ? name : mount->label.path;
+}
+
 static void log_failure(const struct mount *mount, uint64_t extent, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	struct dataset_extent x = extent_at(mount, extent);
 
 	if (dataset_path(mount->dataset, x.entry, &path) == 0)
-		log_error("%s: '%s' at %llu: %s", mount->pack_path, path.data,
+		log_error("%s: '%s' at %llu: %s", pack_of(mount, extent), path.data,
 			  (unsigned long long)x.from,
 			  error == -EBADMSG   ? "checksum mismatch"
 			  : error == -ENODATA ? "the pack is truncated"
@@ -101,7 +109,7 @@ static bool checksums_are_lost(struct mount *mount)
 		log_error(
 			"%s: no file can be read but with '--verify=off': %s; "
 			"'foldpack verify' lists all that is damaged",
-			mount->pack_path, err_text(&err, -EBADMSG));
+			mount->label.path, err_text(&err, -EBADMSG));
 	return true;
 }
 
@@ -122,7 +130,7 @@ static void source_failed(void *context, uint64_t extent, int error)
 			log_error(
 				"%s: was written to while mounted; reads fail until it is "
 				"mounted again",
-				mount->pack_path);
+				pack_of(mount, extent));
 	} else if (is_worth_naming(mount, bad)) {
 		log_failure(mount, extent, error);
 	}

@@ -15,6 +15,8 @@
 #define COUNT_NOUN(s, member, noun) \
 	count_noun(snapshot_count(s, member), noun, (char[SIZE_TEXT]){0})
 
+#define REQUEST_PRICE 0.4e-6 /* dollars */
+
 /* --- the block -------------------------------------------------------------------------- */
 
 static void label(const char *name)
@@ -126,6 +128,27 @@ static void block_cache(const struct snapshot *s)
 	}
 }
 
+/* Where there is one. */
+static void block_disk(const struct snapshot *s)
+{
+	double near = (double)snapshot_count(s, "/disk_cache/near_bytes");
+	double asked = near + (double)snapshot_count(s, "/disk_cache/far_bytes");
+
+	if (!snapshot_member(s, "/disk_cache", json_type_object))
+		return;
+	label("disk cache");
+	if (snapshot_count(s, "/disk_cache/size"))
+		printf("%s of %s, ", SIZE(s, "/disk_cache/cached"), SIZE(s, "/disk_cache/size"));
+	fputs(snapshot_text(s, "/disk_cache/state"), stdout);
+	if (asked > 0)
+		printf("; %.1f %% of what was read", 100 * near / asked);
+	putchar('\n');
+	if (!snapshot_count(s, "/disk_cache/damaged"))
+		return;
+	label("");
+	printf("%s and fetched again\n", COUNT_NOUN(s, "/disk_cache/damaged", "damaged range"));
+}
+
 static void block_pool(const struct snapshot *s)
 {
 	double hits = (double)snapshot_count(s, "/pool/hits");
@@ -191,6 +214,35 @@ static void block_waits(const struct snapshot *s)
 		puts("none");
 }
 
+/* Where the pack is far. What object stores of the large clouds charge for a GET is near enough to
+ * be of use. */
+static void block_server(const struct snapshot *s)
+{
+	char p50[SIZE_TEXT], p99[SIZE_TEXT];
+
+	if (!snapshot_count(s, "/far/requests"))
+		return;
+	label("server");
+	printf("%s in %s ($%.2g at $0.40 a million), %s under way\n", SIZE(s, "/far/bytes"),
+	       COUNT_NOUN(s, "/far/requests", "request"),
+	       (double)snapshot_count(s, "/far/requests") * REQUEST_PRICE,
+	       COUNT(s, "/far/under_way"));
+	label("");
+	printf("half of them answered within %s, 99 %% within %s",
+	       time_format(snapshot_count(s, "/far/first_byte_p50_us"), p50),
+	       time_format(snapshot_count(s, "/far/first_byte_p99_us"), p99));
+	if (snapshot_count(s, "/far/retries"))
+		printf("; %s repeated, %s of them as it was overloaded", COUNT(s, "/far/retries"),
+		       COUNT(s, "/far/refused"));
+	putchar('\n');
+	if (!snapshot_count(s, "/far/ahead_us"))
+		return;
+	label("");
+	printf("%s of %s reads ahead under way, each %s in %s\n", COUNT(s, "/far/ahead"),
+	       COUNT(s, "/far/ahead_most"), SIZE(s, "/far/ahead_bytes"),
+	       time_format(snapshot_count(s, "/far/ahead_us"), p50));
+}
+
 /* Where there is something to say. */
 static int block_order(const struct snapshot *s)
 {
@@ -232,10 +284,12 @@ int show_block(const struct snapshot *now)
 	r = block_requests(now);
 	block_bytes(now);
 	block_cache(now);
+	block_disk(now);
 	block_pool(now);
 	block_preload(now);
 	block_ahead(now);
 	block_waits(now);
+	block_server(now);
 	if (r == 0)
 		r = block_order(now);
 	block_bad(now);

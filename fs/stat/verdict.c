@@ -25,13 +25,31 @@ static enum verdict_kind verdict_kind_of(const struct snapshot *before,
 	return waiting < LIMIT_ABOVE ? VERDICT_SLOWED : VERDICT_LIMIT;
 }
 
+/* A link is full where about as many reads are under way as it takes. */
+static enum limit limit_of(const struct snapshot *before, const struct snapshot *after)
+{
+	if (!snapshot_grown(before, after, "/far/requests"))
+		return LIMIT_DISK;
+	if (snapshot_grown(before, after, "/far/refused"))
+		return LIMIT_SERVER;
+	if (snapshot_count(after, "/far/ahead") * 4 >= snapshot_count(after, "/far/ahead_most") * 3)
+		return LIMIT_LINK;
+	if (snapshot_says(after, "/oracle/state", "locked") && snapshot_flag(after, "/far/full"))
+		return LIMIT_MEMORY;
+	return LIMIT_LATENCY;
+}
+
 /* What may still help readers that wait, or that nothing more does. */
-static const char *advice_of(const struct snapshot *s)
+static const char *advice_of(const struct snapshot *s, enum limit limit)
 {
 	if (snapshot_says(s, "/oracle/state", "searching"))
 		return "their order is still being searched for\n";
 	if (snapshot_says(s, "/oracle/state", "locked"))
-		return "their order is known, and read ahead as fast as the device can\n";
+		return limit == LIMIT_DISK
+			       ? "their order is known, and read ahead as fast as the device can\n"
+		       : limit == LIMIT_MEMORY
+			       ? "their order is known: more memory ('--pool') helps\n"
+			       : "their order is known, and read ahead as fast as it comes\n";
 	if (snapshot_says(s, "/oracle/state", "none"))
 		return "their order was not recognised: 'foldstat --order' can give it\n";
 	return "";
@@ -43,10 +61,12 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 	double waited = (double)snapshot_grown(before, after, "/wait/total_us") / 1e6;
 	double device = (double)snapshot_grown(before, after, "/device/bytes");
 	double waiting = snapshot_share(waited, seconds);
+	enum limit limit = limit_of(before, after);
 
 	return (struct verdict){
 		.kind = verdict_kind_of(before, after, waiting),
-		.advice = advice_of(after),
+		.limit = limit,
+		.advice = advice_of(after, limit),
 		.waiting = waiting,
 		.device_rate = snapshot_share(device, seconds),
 		.bad_files = snapshot_grown(before, after, "/bad_files"),
@@ -56,25 +76,37 @@ struct verdict verdict_of(const struct snapshot *before, const struct snapshot *
 	};
 }
 
+static const struct {
+	const char *word, *sentence;
+} limits[] = {
+	[LIMIT_DISK] = {"disk is the limit", "the disk is the limit"},
+	[LIMIT_LINK] = {"link is the limit", "the link is the limit"},
+	[LIMIT_LATENCY] = {"latency limits", "the server's latency is the limit"},
+	[LIMIT_MEMORY] = {"memory limits", "memory is the limit"},
+	[LIMIT_SERVER] = {"server overloaded", "the server is overloaded"},
+};
+
 const char *verdict_word(const struct verdict *verdict)
 {
 	static const char *const words[] = {
 		[VERDICT_NOTHING] = "nothing read yet", [VERDICT_KERNEL] = "kernel's cache",
 		[VERDICT_SILENT] = "cached, or idle",	[VERDICT_FREE] = "not the storage",
-		[VERDICT_SLOWED] = "storage slows",	[VERDICT_LIMIT] = "disk is the limit",
-		[VERDICT_HANGS] = "storage hangs",
+		[VERDICT_SLOWED] = "storage slows",	[VERDICT_HANGS] = "storage hangs",
 	};
 
 	if (verdict->changed)
 		return "pack has changed";
-	return verdict->bad_files ? "unreadable files" : words[verdict->kind];
+	if (verdict->bad_files)
+		return "unreadable files";
+	return verdict->kind == VERDICT_LIMIT ? limits[verdict->limit].word : words[verdict->kind];
 }
 
 static const char *rate_text(const struct verdict *verdict, char text[static 32])
 {
 	double rate = verdict->device_rate / 1e6;
 
-	snprintf(text, 32, "%.*f MB/s from the device", rate < 99.95, rate);
+	snprintf(text, 32, "%.*f MB/s from the %s", rate < 99.95, rate,
+		 verdict->limit == LIMIT_DISK ? "device" : "server");
 	return text;
 }
 
@@ -113,8 +145,8 @@ static int add_sentence(const struct verdict *verdict, struct buf *buf)
 		return buf_addf(buf, "%s: storage slows them, %s\n", waiting_text(verdict, waiting),
 				rate_text(verdict, rate));
 	case VERDICT_LIMIT:
-		return buf_addf(buf, "the disk is the limit: %s, %s\n", rate_text(verdict, rate),
-				waiting_text(verdict, waiting));
+		return buf_addf(buf, "%s: %s, %s\n", limits[verdict->limit].sentence,
+				rate_text(verdict, rate), waiting_text(verdict, waiting));
 	case VERDICT_HANGS:
 		return buf_addf(
 			buf, "storage does not answer: %s waiting, the first for %" PRIu64 " s\n",

@@ -21,8 +21,18 @@ enum verdict_kind {
 	VERDICT_HANGS,	 /* it has not answered for seconds */
 };
 
+/* What readers wait for. */
+enum limit {
+	LIMIT_DISK,
+	LIMIT_LINK, /* to a server: reads ahead fill it */
+	LIMIT_LATENCY,
+	LIMIT_MEMORY, /* for what is read ahead in a known order */
+	LIMIT_SERVER, /* is overloaded, and says so */
+};
+
 struct verdict {
 	enum verdict_kind kind;
+	enum limit limit;
 	const char *advice; /* for readers that wait: a line on their order, or "" */
 	double waiting;	    /* share of the time; over 1: reads waiting at any time */
 	double device_rate; /* bytes a second */
@@ -34,7 +44,7 @@ struct verdict {
 
 struct verdict verdict_of(const struct snapshot *before, const struct snapshot *after);
 
-/* At most 17 columns: "disk is the limit". */
+/* At most 17 columns: "disk is the limit", "server overloaded". */
 const char *verdict_word(const struct verdict *verdict);
 
 /* A line; before it what could not be read, after it what is known of the order of readers that

@@ -1,0 +1,148 @@
+#include "fs/disk_cache.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "remote/reader_blocks.h"
+#include <pthread.h>
+
+struct disk_cache {
+	pthread_mutex_t lock; /* the store keeps processes apart, not threads */
+	struct block_store *store;
+	struct buf readers; /* those that were added; protected by lock until all are */
+};
+
+static void say_notice(const char *line)
+{
+	log_notice("%s", line);
+}
+
+int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
+{
+	struct disk_cache *disk = calloc(1, sizeof(*disk));
+	int r;
+
+	if (!disk)
+		return -ENOMEM;
+	pthread_mutex_init(&disk->lock, NULL);
+	r = block_store_open(spec, &disk->store, err);
+	if (r < 0) {
+		disk_cache_free(disk);
+		return r;
+	}
+	*ret = disk;
+	return 0;
+}
+
+void disk_cache_free(struct disk_cache *disk)
+{
+	if (!disk)
+		return;
+	block_store_free(disk->store);
+	buf_release(&disk->readers);
+	pthread_mutex_destroy(&disk->lock);
+	free(disk);
+}
+
+int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
+		   struct reader **ret)
+{
+	const struct reader_blocks_params params = {
+		.store = disk->store, .name = name, .fill = true, .notice = say_notice};
+	struct reader *reader;
+	int r;
+
+	SCOPE_LOCK(&disk->lock);
+	r = reader_blocks_new(far, &params, &reader);
+	if (r < 0)
+		return r;
+	r = buf_add(&disk->readers, &reader, sizeof(reader));
+	if (r < 0) {
+		reader_free(reader);
+		return r;
+	}
+	*ret = reader;
+	return 0;
+}
+
+int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **ret)
+{
+	SCOPE_LOCK(&disk->lock);
+	return block_store_find(disk->store, name, ret);
+}
+
+static struct reader *const *readers_of(const struct disk_cache *disk, size_t *ret_count)
+{
+	*ret_count = disk->readers.len / sizeof(struct reader *);
+	return (struct reader *const *)(const void *)disk->readers.data;
+}
+
+/* Damaged pages, which were fetched again: but for those it was complete. */
+static bool is_nearly_complete(struct reader *reader)
+{
+	struct reader_blocks_stats stats;
+
+	reader_blocks_stats(reader, &stats);
+	return stats.open && !stats.complete && stats.cached >= stats.size;
+}
+
+void disk_cache_fill(struct disk_cache *disk, bool all)
+{
+	size_t count;
+	struct reader *const *readers = readers_of(disk, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (all || is_nearly_complete(readers[i]))
+			reader_blocks_fill(readers[i]);
+}
+
+/* What limits it, or else what it does, in a word. */
+static const char *state_of(const struct reader_blocks_stats *sum, size_t count)
+{
+	if (!sum->open)
+		return count ? "off" : "alone";
+	if (sum->failed)
+		return "failed";
+	if (sum->complete)
+		return "complete";
+	if (sum->full || sum->filler == FILLER_NO_ROOM)
+		return "full";
+	return sum->filler == FILLER_FILLING ? "filling" : "growing";
+}
+
+static void add_stats(struct reader *reader, struct reader_blocks_stats *sum)
+{
+	struct reader_blocks_stats one;
+
+	reader_blocks_stats(reader, &one);
+	sum->size += one.size;
+	sum->cached += one.cached;
+	sum->near_bytes += one.near_bytes;
+	sum->far_bytes += one.far_bytes;
+	sum->damaged += one.damaged;
+	sum->left_out += one.left_out;
+	sum->open |= one.open;
+	sum->complete &= one.complete;
+	sum->full |= one.full;
+	sum->failed |= one.failed;
+	if (one.filler > sum->filler || one.filler == FILLER_FILLING)
+		sum->filler = one.filler;
+}
+
+void disk_cache_report(struct disk_cache *disk, struct json *json)
+{
+	struct reader_blocks_stats sum = {.complete = true};
+	size_t count;
+	struct reader *const *readers = readers_of(disk, &count);
+
+	for (size_t i = 0; i < count; i++)
+		add_stats(readers[i], &sum);
+	json_object(json, "disk_cache");
+	json_string(json, "state", state_of(&sum, count));
+	json_u64(json, "size", sum.size);
+	json_u64(json, "cached", sum.cached);
+	json_u64(json, "near_bytes", sum.near_bytes);
+	json_u64(json, "far_bytes", sum.far_bytes);
+	json_u64(json, "damaged", sum.damaged);
+	json_u64(json, "left_out", sum.left_out);
+	json_end(json);
+}

@@ -10,10 +10,10 @@ set -eu
 purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
-    libjpeg-dev libarchive-dev zlib1g-dev'
+    libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-pytest-xdist python3-lmdb
-    python3-opencv rsync acl attr tar findutils util-linux"
+    python3-opencv rsync acl attr tar findutils util-linux nginx-light libnginx-mod-http-lua"
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
 
 case $purpose in
@@ -50,7 +50,7 @@ missing() {
 }
 
 libraries() {
-    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib
+    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib nettle
     [ "$purpose" != check ] || echo cmocka
 }
 

@@ -23,11 +23,15 @@ import time
 import cases_cached
 import cases_cold
 import cases_epochs
+import cases_far
 import cases_gain
 import cases_loader
 import cases_memory
+import cases_open
 import cases_oracle
 import cases_pack
+import cases_remote
+import cases_shards
 import machine
 import plot
 import report
@@ -44,7 +48,9 @@ SECTIONS = {
     "hdd": cases_cold.hdd, "net": cases_cold.net, "memory": cases_memory.memory,
     "jobs": cases_memory.jobs, "subset": cases_memory.subset, "many": cases_memory.many,
     "gain": cases_gain.gain, "loader": cases_loader.loader, "oracle": cases_epochs.oracle,
-    "search": cases_oracle.oracle, "pack": cases_pack.pack,
+    "search": cases_oracle.oracle, "pack": cases_pack.pack, "shards": cases_shards.shards,
+    "remote": cases_remote.remote, "disk-cache": cases_remote.disk_cache,
+    "open": cases_open.opening, "flights": cases_far.flights,
     **CACHED,
 }
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)

@@ -109,7 +109,7 @@ def measure(bench, row):
     targets = (Target(row.least, OFF),)
     rates = [Measure(row.title(), f"epoch {epoch}", "files/s", targets, row.device)
              for epoch in range(row.epochs)]
-    first = Measure(row.title(), "first batch", "s", (), row.device)
+    first = Measure(row.title(), "first file to first batch", "s", (), row.device)
     for _, system in bench.turns(systems_of(bench)):
         epochs = read(bench, row, tree, system)
         first.add(system, epochs[0]["first"])

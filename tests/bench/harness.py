@@ -26,10 +26,10 @@ class Bench:
         self.only = only
         self.rounds = 1  # of each system in a section
         (self.foldpack, self.foldfs, self.foldstat, self.reader, self.walk, self.netfs,
-         self.seeds) = (
+         self.seeds, self.flights) = (
             os.path.join(build, name)
             for name in ("foldpack", "foldfs", "foldstat", "bench/reader", "bench/walk",
-                         "bench/netfs", "bench/seeds"))
+                         "bench/netfs", "bench/seeds", "bench/flights"))
         self.notes = []
 
     def note(self, text):
@@ -56,6 +56,11 @@ class Bench:
     @functools.lru_cache
     def tiny(self):
         return trees.tiny_tree(self.kept, 128117 if self.quick else 1281167, self.foldpack)
+
+    @functools.lru_cache
+    def tiny_pack(self):
+        """A pack of as many tiny files, without a tree."""
+        return trees.TinyPack(self.kept, 128117 if self.quick else 1281167, self.foldpack)
 
     @functools.lru_cache
     def supports(self, option):

@@ -2,10 +2,12 @@
 
 import copy
 import functools
+import io
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data")
@@ -133,3 +135,26 @@ def tiny_tree(kept, files, foldpack):
     root = os.path.join(kept, f"tiny-{files}")
     make_data("make_tiny.py", root, "--files", files, "--classes", max(files // 1281, 10))
     return Tree(root, foldpack, ["-no-duplicates"]).prepare()
+
+
+class TinyPack:
+    """A pack of tiny files that were never on a disk: foldpack gets a tar. .path, .files"""
+
+    def __init__(self, kept, files, foldpack):
+        self.path, self.files = os.path.join(kept, f"tiny-pack-{files}.lmdb"), files
+        if not newer(self.path, foldpack):
+            with subprocess.Popen([foldpack, "create", "-q", "--force", "-", self.path],
+                                  stdin=subprocess.PIPE) as packing:
+                with tarfile.open(fileobj=packing.stdin, mode="w|") as tar:
+                    self._write(tar)
+            if packing.returncode:
+                raise SystemExit(f"{self.path}: foldpack: exit status {packing.returncode}")
+
+    def _write(self, tar):
+        """1,281 files a class, as in ImageNet, with names as long."""
+        for number in range(self.files):
+            folder = f"n{1440764 + number // 1281 * 97:08}"
+            data = b"%d\n" % number
+            entry = tarfile.TarInfo(f"{folder}/{folder}_{number % 1281 * 7}.JPEG")
+            entry.size, entry.mtime = len(data), 1700000000 + number
+            tar.addfile(entry, io.BytesIO(data))

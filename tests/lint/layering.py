@@ -15,10 +15,11 @@ import source
 ROOMS = [(room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image", "pack/tool/read",
     "pack/tool/report", "pack/write", "pack", "cache/plan", "cache/order", "cache", "fs/stat", "fs",
-    "base")]
+    "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
-TOOL = ["base/*", "pack/dataset.h", "pack/format.h", "pack/tool/cli/*"]
+TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/shard.h",
+        "pack/format.h", "pack/tool/cli/*"]
 
 MAY_INCLUDE = {
     "base": [],
@@ -26,6 +27,7 @@ MAY_INCLUDE = {
     "cache/plan": ["base/bits.h", "base/extent.h", "base/math.h", "base/scope.h",
                    "cache/order/forecast.h", "cache/page.h"],
     "cache/order": ["base/bits.h", "base/math.h", "base/scope.h"],
+    "remote": ["base/*"],
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
     "pack/tool/cli": TOOL,
@@ -34,18 +36,21 @@ MAY_INCLUDE = {
     "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
-    "fs": ["base/*"],
+    "fs": ["base/*", "remote/settings.h"],
     "fs/stat": ["base/*", "fs/order_ioctl.h"],
 }
 
 # One header joins the two halves of the mount: who needs both includes it, who needs one says so.
 # What only the cache wants to know is asked where the dataset is turned into its source.
-JOINS = {"fs/mount.h": ["cache/cache.h", "pack/dataset.h"],
+JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
+         "fs/disk_cache.c": ["remote/reader_blocks.h"],
          "fs/tree.h": ["pack/dataset.h"],
          "fs/notify_store.h": ["cache/cache.h"],
          "fs/order.h": ["cache/cache.h"],
          "fs/lists.h": ["pack/dataset.h"],
-         "pack/tool/cli/cmd.c": ["pack/write/store.h", "pack/tool/image/jpeg.h",
+         "fs/mount.c": ["remote/open.h"],
+         "pack/tool/read/cmd_fetch.c": ["remote/open.h", "remote/reader_blocks.h"],
+         "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}
 
 # The dataset is turned into what the cache reads from in one place.
@@ -61,6 +66,8 @@ SYSTEM = {
     "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "jerror.h": ["pack/tool/image/jpeg*.c"],
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
+    "curl/*": ["remote/curl.h"],
+    "nettle/*": ["remote/sign.c"],
     "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],
     "fuse3/*": [],
@@ -68,7 +75,7 @@ SYSTEM = {
     "archive_entry.h": ["pack/tool/import/tar_level.c"],
     "json-c/*": ["fs/stat/*"],
     "liburing.h": ["cache/*"],
-    "xxhash.h": ["pack/*", "fs/lists*.c", "fs/main.c"],
+    "xxhash.h": ["pack/*", "remote/*block*.c", "fs/lists*.c", "fs/main.c"],
     "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }

@@ -17,6 +17,7 @@ WIDTH = 80
 MAN = source.ROOT / "man"
 COMPLETION = source.ROOT / "completion/foldfs.bash"
 COMMON = "Options of all commands"
+READERS = "Options of all commands that read a pack"  # all but create
 MOUNT_STYLE = ("-o",)  # takes all options by their names
 
 
@@ -69,7 +70,7 @@ def page_option(line):
         word = words.pop(0)
         if word == "Fl":
             flags.append("-" + words.pop(0))
-        elif word not in (",", "Ns", "Ar", "Cm"):
+        elif word not in ("Ns", "Ar", "Cm") and (value or word != ","):
             value.append({"Bo": "[", "Bc": "]"}.get(word, word))
     return Option(tuple(flags), "".join(value).removeprefix("="))
 
@@ -216,7 +217,8 @@ def check_foldpack(build, known):
     for name in sorted(commands ^ {name for name in sections if name.islower()}):
         yield f"foldpack {name}: is in --help or in the page only"
     for name in sorted(commands):
-        paged = page_options(sections.get(name, []) + sections[COMMON])
+        shared = sections[COMMON] + (sections[READERS] if name != "create" else [])
+        paged = page_options(sections.get(name, []) + shared)
         yield from check_command(Command(build, "foldpack", name), paged, shown, known)
     yield from check_help(main)
     yield from check_refusal(main)

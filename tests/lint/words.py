@@ -12,11 +12,11 @@ import source
 # (files, without, words, why)
 RULES = {
     "prints": [
-        (["base/*.c", "pack/*.c", "cache/*.c"],
+        (["base/*.c", "remote/*.c", "pack/*.c", "cache/*.c"],
          ["base/log.c", "base/exit.c", "base/opt_help.c", "pack/tool/*"],
          r"v?f?printf|v?dprintf|puts|fputs|putchar|f?putc|perror|v?syslog|err|warn|log_\w+",
          "libraries do not print"),
-        (["base/*.[ch]", "pack/*.[ch]", "cache/*.[ch]"], ["pack/tool/*"],
+        (["base/*.[ch]", "remote/*.[ch]", "pack/*.[ch]", "cache/*.[ch]"], ["pack/tool/*"],
          r"_?exit|_Exit|abort", "libraries return"),
     ],
     "banned": [

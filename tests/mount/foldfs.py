@@ -265,6 +265,14 @@ def mounted(pack, path, *options, uid=None):
         mount.destroy()
 
 
+def members_asked_for():
+    """JSON pointers of what foldstat looks for in a mount's stats."""
+    asked = set()
+    for source in (ROOT / "fs/stat").glob("*.c"):
+        asked.update(re.findall(r'"((?:/[a-z][a-z0-9_]*)+)"', source.read_text()))
+    return {member for member in asked if not member.startswith("/proc")}
+
+
 def become_subreaper():
     """Orphaned daemons become children of this process."""
     set_child_subreaper = 36

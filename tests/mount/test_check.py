@@ -5,7 +5,7 @@ import pytest
 import damage
 import foldfs
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, run
 from trees import noise, write
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture

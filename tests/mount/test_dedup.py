@@ -100,7 +100,8 @@ def test_the_pack_is_smaller_by_what_is_there_twice(twins):
 
 def test_in_all_else_info_and_list_say_the_same(twins):
     once, each = info(twins[1]), info(twins[2])
-    for name in "id", "files", "bytes", "directories", "symlinks", "hardlinks", "images":
+    for name in ("id", "content_id", "files", "bytes", "directories", "symlinks", "hardlinks",
+                 "images"):
         assert once[name] == each[name], name
     assert run(FOLDPACK, "list", "-l", twins[1]).out == run(FOLDPACK, "list", "-l", twins[2]).out
     entries = listed(twins[1])

@@ -11,7 +11,7 @@ import pytest
 from foldfs import FOLDPACK, MIB, NOBODY, as_user, has_photos, is_root, pack, run, PHOTOS
 from trees import make_hostile, noise, write
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import signal
 import socket
 import stat
 import subprocess
+import tarfile
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
@@ -229,6 +230,67 @@ def test_another_mode_time_or_byte_gives_another_id(src, pack):
     assert len(set(ids)) == 4
 
 
+@pytest.fixture
+def content_id(pack):
+    """content_id(source, *options) of the pack that is made of it."""
+
+    def of(source, *options):
+        made = run("create", "--json", "--force", *options, source, pack)
+        return json.loads(made.stdout)["content_id"]
+
+    return of
+
+
+def test_a_copy_without_modes_times_and_links_has_the_same_content_id(
+        hard_tree, content_id, tmp_path):
+    subprocess.run(["cp", "-r", hard_tree, tmp_path / "copy"], check=True)
+    with tarfile.open(tmp_path / "tree.tar", "w") as tar:
+        tar.add(hard_tree, "")
+    for copy in (["copy"], ["tree.tar"], [hard_tree, "--dedup"], [hard_tree, "--order=shuffle:7"]):
+        assert content_id(tmp_path / copy[0], *copy[1:]) == content_id(hard_tree), copy
+
+
+def test_each_change_of_paths_or_bytes_gives_another_content_id(src, content_id):
+    file = write(src / "a/b", b"bytes")
+    write(src / "ab/c", b"bytes")
+    os.symlink("b", src / "a/link")
+    seen = [content_id(src)]
+
+    def changed():
+        seen.append(content_id(src))
+        return len(seen) == len(set(seen))
+
+    file.write_bytes(b"Bytes")
+    assert changed()
+    file.write_bytes(b"")
+    assert changed()
+    file.rename(src / "ab/b")
+    assert changed()
+    (src / "a/link").unlink()
+    assert changed()
+    os.symlink("c", src / "a/link")
+    assert changed()
+    (src / "a/link").unlink()
+    write(src / "a/link", b"c")
+    assert changed()
+    (src / "empty").mkdir()
+    assert changed()
+    (src / "empty").rename(src / "Empty")
+    assert changed()
+
+
+def test_content_ids_of_parts_add_up_to_that_of_the_whole(src, content_id):
+    write(src / "one/a", b"a")
+    write(src / "one/both/b", b"b" * (2 << 20))
+    one = int(content_id(src), 16)
+    (src / "one").rename(src.parent / "aside")
+    write(src / "two/c", b"c")
+    os.symlink("c", src / "two/link")
+    two = int(content_id(src), 16)
+    (src.parent / "aside").rename(src / "one")
+    assert int(content_id(src), 16) == (one + two) % 2**128
+
+
 def test_an_empty_folder_is_a_pack_too(src, pack, tmp_path):
     run("create", src, pack)
     assert listed(pack) == []
@@ -285,10 +347,12 @@ def test_the_summary_says_what_was_done(src, pack):
     summary = json.loads(done.stdout)
     assert set(summary) == {
         "files", "bytes_in", "bytes_out", "skipped", "kept", "deduped", "seconds", "id",
+        "content_id",
     }  # fmt: skip
     assert (summary["files"], summary["bytes_in"], summary["skipped"]) == (2, 7, 0)
     assert summary["bytes_out"] == pack.stat().st_size
-    assert summary["id"] == json.loads(run("info", "--json", pack).stdout)["id"]
+    info = json.loads(run("info", "--json", pack).stdout)
+    assert (summary["id"], summary["content_id"]) == (info["id"], info["content_id"])
     assert summary["id"] in done.err
     assert run("create", "-q", "--force", src, pack).err == ""
 

@@ -14,7 +14,7 @@ import pytest
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
@@ -265,7 +265,7 @@ def test_sections_have_the_place_shape_and_sum_that_the_superblock_says(reader):
         data = reader.raw[name]
         assert os.pread(reader.file.fileno(), size, offset) == data
         assert (xxh64(data), rows * width, zero) == (sum_, size if width else 0, 0), name
-    assert reader.top[752:4088] == bytes(3336)
+    assert reader.top[752:4072] == bytes(3320)
     assert struct.unpack_from("<Q", reader.top, 4088)[0] == xxh64(reader.top[:4088])
 
 
@@ -287,6 +287,28 @@ def test_the_id_is_the_digest_that_the_page_defines(reader, pack):
     assert reader.id.hex().encode() == digest
     shown = subprocess.run([FOLDPACK, "info", pack], check=True, capture_output=True).stdout
     assert digest in shown
+
+
+def test_the_content_id_is_the_sum_that_the_page_defines(reader, pack):
+    total = 0
+    for entry, path in enumerate(reader.paths):
+        kind = reader.kind(entry)
+        if kind == DIRECTORY and reader.size(entry) == 0:
+            rest = b"\1"
+        elif kind == SYMLINK:
+            rest = b"\3" + reader.target(entry)
+        elif kind != DIRECTORY:
+            inode = reader.inode(entry)
+            size, first = reader.size(inode), reader.first_extent[inode]
+            sums = reader.column[b"sums"][first:first - (-size // MIB)]
+            rest = b"\2" + struct.pack(f"<Q{len(sums)}Q", size, *sums)
+        else:
+            continue
+        total += int(xxh128(path + b"\0" + rest), 16)
+    content_id = (total % 2**128).to_bytes(16, "big")
+    assert reader.compat == 1 and reader.top[4072:4088] == content_id
+    shown = subprocess.run([FOLDPACK, "info", pack], check=True, capture_output=True).stdout
+    assert content_id.hex().encode() in shown
 
 
 def test_reserved_keys_come_first_and_all_others_are_paths(reader):

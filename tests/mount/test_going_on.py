@@ -17,7 +17,7 @@ import pictures
 from foldfs import FOLDPACK, MIB, run
 from trees import noise
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 TEXT = noise("text", 3000)
 COUNTS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "deduped", "id")

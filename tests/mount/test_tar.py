@@ -18,7 +18,7 @@ import trees
 from foldfs import FOLDPACK, MIB, PHOTOS, find_program, has_photos, run
 from trees import noise, write
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 COMPRESSORS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
 

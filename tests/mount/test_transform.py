@@ -16,7 +16,7 @@ from PIL import Image, ImageCms, ImageOps
 from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
 
-pytestmark = pytest.mark.tool
+pytestmark = pytest.mark.once
 
 # As PIL calls them.
 SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2, "4:1:1": "4:1:1"}

@@ -11,6 +11,7 @@
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "cache/cache_internal.h"
+#include "tests/unit/far_reader.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -65,8 +66,9 @@ struct holder {
 struct world {
 	char path[64];
 	int fd;
-	struct reader *reader; /* of fd */
-	char *image;	       /* what the file holds */
+	struct reader *reader;	/* of fd, */
+	struct far_reader *far; /* or of this one, which reads from it: NULL, where it is near */
+	char *image;		/* what the file holds */
 	uint64_t bytes, extents;
 	uint64_t offsets[MOST];
 	uint32_t sizes[MOST];
@@ -149,6 +151,7 @@ static inline int setup(void **state)
 	strcpy(w->path, "/var/tmp/test_cache.XXXXXX"); /* where direct reads can be had */
 	w->fd = mkstemp(w->path);
 	assert_true(w->fd >= 0);
+	unlink(w->path); /* so that nothing stays, however the test ends */
 	assert_int_equal(reader_file_borrow(w->fd, &w->reader), 0);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
@@ -156,6 +159,18 @@ static inline int setup(void **state)
 	is_reader = true;
 	srandom(6);
 	*state = w;
+	return 0;
+}
+
+/* The same file, but far. */
+static inline int setup_far(void **state)
+{
+	struct world *w;
+
+	setup(state);
+	w = *state;
+	w->far = far_new(w->reader);
+	w->reader = &w->far->reader;
 	return 0;
 }
 
@@ -190,10 +205,13 @@ static inline void let_go_of(struct holder *holder)
 
 static inline void world_free(struct world *w)
 {
+	struct reader *near;
+
 	cache_free(w->cache);
+	near = w->far ? w->far->near : NULL;
 	reader_free(w->reader);
+	reader_free(near);
 	close(w->fd);
-	unlink(w->path);
 	free(w->image);
 	pthread_cond_destroy(&w->changed);
 	pthread_mutex_destroy(&w->lock);
@@ -206,6 +224,8 @@ static inline int teardown(void **state)
 
 	if (w->cache) { /* some of this only matters where a test failed */
 		set_gate(w, false);
+		if (w->far)
+			far_open(w->far, true);
 		for (int i = 0; i < 2; i++)
 			let_go_of(&w->holders[i]);
 		cache_stop(w->cache);
@@ -406,6 +426,8 @@ static inline int check(void *context, uint64_t extent, const struct iovec *iov,
 {
 	struct world *w = context;
 
+	if (is_far_thread)
+		abort(); /* other reads wait for it */
 	note_check(w, extent);
 	look(w);
 	if (extent == w->gated)
@@ -417,13 +439,14 @@ static inline int check(void *context, uint64_t extent, const struct iovec *iov,
 	return w->bad[extent] ? -EBADMSG : 0;
 }
 
-static inline int unchanged(void *context)
+static inline int unchanged(void *context, uint64_t extent)
 {
 	struct world *w = context;
 
-	if (is_reader && w->slow)
+	(void)extent;
+	if (is_reader && w->slow && !w->far)
 		return -EAGAIN; /* an I/O thread will ask again */
-	if (!is_reader)
+	if (!is_reader && !is_far_thread)
 		pass_gate(w, &w->closed);
 	return w->stale ? -ESTALE : 0;
 }
@@ -680,5 +703,9 @@ static inline unsigned any_request(struct world *w, unsigned *seed, uint64_t *re
 }
 
 #define world_test(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define far_test(f)                                                \
+	{                                                          \
+#f " of far storage", f, setup_far, teardown, NULL \
+	}
 
 #endif

@@ -249,12 +249,22 @@ struct epoch {
 	uint32_t workers, batch, first_reader, random;
 	bool in_memory; /* so that thinking hard is not worth it */
 	bool masks;
-	bool in_turn;	 /* as in loader.h */
-	bool slowly;	 /* it thinks seldom from the beginning */
-	bool missed;	 /* it does not think at all */
-	uint32_t mosaic; /* others that are read with each */
-	uint32_t locked; /* returned: after so many files an order was found; 0: never */
+	bool in_turn;	       /* as in loader.h */
+	bool slowly;	       /* it thinks seldom from the beginning */
+	bool missed;	       /* it does not think at all */
+	uint32_t mosaic;       /* others that are read with each */
+	uint32_t seed, before; /* of this epoch and the one before; 0: not checked */
+	uint32_t others;       /* returned: files at which another seed was shown than these */
+	uint32_t locked;       /* returned: after so many files an order was found; 0: never */
 };
+
+/* Whether an order is said to be followed that is neither of these. */
+static inline bool shows_other_than(const struct world *world, uint32_t seed, uint32_t before)
+{
+	const struct oracle_state state = state_of(world);
+
+	return state.tracks && state.seed != seed && state.seed != before;
+}
 
 static inline uint32_t read_epoch(struct world *world, const uint32_t *order, uint32_t count,
 				  struct epoch *epoch)
@@ -282,6 +292,7 @@ static inline uint32_t read_epoch(struct world *world, const uint32_t *order, ui
 			random = random * 1664525u + 1013904223u;
 			oracle_saw(world->oracle, id, BASE + (random >> 8) % N);
 		}
+		epoch->others += epoch->seed && shows_other_than(world, epoch->seed, epoch->before);
 		pause = at >= OFTEN ? SELDOM : epoch->slowly ? 64 : 1;
 		if (++at % pause || epoch->missed)
 			continue;

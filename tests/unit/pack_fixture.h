@@ -9,9 +9,9 @@
 #include "base/scope.h"
 #include "pack/walker.h"
 #include "pack/write/builder.h"
+#include "tests/unit/scratch.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -49,21 +49,13 @@ static inline int fixture_setup(void **state)
 	return 0;
 }
 
-static inline int fixture_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static inline int fixture_teardown(void **state)
 {
 	struct fixture *f = *state;
 
 	builder_free(f->builder);
 	dataset_free(f->dataset);
-	nftw(f->dir, fixture_remove, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(f->dir);
 	free(f);
 	return 0;
 }
@@ -354,13 +346,13 @@ static const struct {
 	const char *name;
 	unsigned offset, width;
 } super_fields[] = {
-	{"magic", 0, 8},	  {"version", 8, 4},	  {"section_count", 12, 4},
-	{"compat", 16, 8},	  {"incompat", 24, 8},	  {"entries", 32, 8},
-	{"files", 40, 8},	  {"directories", 48, 8}, {"symlinks", 56, 8},
-	{"hardlinks", 64, 8},	  {"bytes", 72, 8},	  {"id", 80, 8},
-	{"lmdb.txnid", 96, 8},	  {"lmdb.root", 104, 8},  {"lmdb.last_page", 112, 8},
-	{"lmdb.branch", 120, 8},  {"lmdb.leaf", 128, 8},  {"lmdb.overflow", 136, 8},
-	{"lmdb.entries", 144, 8}, {"sum", 4088, 8},
+	{"magic", 0, 8},	  {"version", 8, 4},	   {"section_count", 12, 4},
+	{"compat", 16, 8},	  {"incompat", 24, 8},	   {"entries", 32, 8},
+	{"files", 40, 8},	  {"directories", 48, 8},  {"symlinks", 56, 8},
+	{"hardlinks", 64, 8},	  {"bytes", 72, 8},	   {"id", 80, 8},
+	{"lmdb.txnid", 96, 8},	  {"lmdb.root", 104, 8},   {"lmdb.last_page", 112, 8},
+	{"lmdb.branch", 120, 8},  {"lmdb.leaf", 128, 8},   {"lmdb.overflow", 136, 8},
+	{"lmdb.entries", 144, 8}, {"content_id", 4072, 8}, {"sum", 4088, 8},
 };
 static const struct {
 	const char *name;

@@ -531,6 +531,27 @@ static void a_pool_smaller_than_the_data_reads_each_byte_about_once(void **state
 	assert_false(w->wrong);
 }
 
+/* In an unknown order, each file in memory saves a round trip. */
+static void far_files_are_kept_until_used_as_far_as_memory_goes(void **state)
+{
+	struct world *w = *state;
+	struct cache_params params;
+	uint64_t order[MOST], limit;
+
+	lay_many_photos(w);
+	params = buffered(w, 8 * CACHE_BUDGET_MIN, false);
+	assert_true(payload(w) > 2 * params.budget);
+	start_with(w, &params);
+	shuffle(order, w->extents);
+	for (unsigned i = 0; i < w->extents / 8; i++)
+		read_all_of(w, order[i]);
+	limit = stats_of(w).limit;
+	assert_true(poll_until(pool_ahead(w->cache->pool) >= limit - limit / 8));
+	assert_int_equal(stats_of(w).prefetch_wasted, 0);
+	cache_stop(w->cache);
+	assert_false(w->wrong);
+}
+
 /* What they take of the pool is much more than their bytes. */
 static void tiny_files_read_ahead_are_not_lost_for_others(void **state)
 {
@@ -728,6 +749,12 @@ int main(void)
 		world_test(preload_is_the_users_wish_whatever_readahead_says),
 		world_test(preload_stops_where_memory_ends),
 		world_test(preload_of_tiny_files_evicts_none),
+		far_test(a_scan_uses_all_that_was_read_ahead),
+		far_test(small_gaps_are_read_over),
+		far_test(scanners_side_by_side_get_their_bytes),
+		far_test(a_shuffled_epoch_reads_each_byte_about_once),
+		far_test(a_pool_smaller_than_the_data_reads_each_byte_about_once),
+		far_test(far_files_are_kept_until_used_as_far_as_memory_goes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

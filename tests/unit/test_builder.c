@@ -573,6 +573,28 @@ static void the_remains_of_a_killed_run_are_written_over(void **state)
 	expect_names(f, "data.lmdb");
 }
 
+/* By the limit on the size of files, right behind the meta pages. */
+static void a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew(void **state)
+{
+	const struct rlimit limit = {.rlim_cur = 8192, .rlim_max = 8192}, no_core = {0};
+	struct fixture *f = *state;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		start(f);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+	assert_done(new_builder(f, false));
+	add_file(f, BUILDER_ROOT, "new", 5);
+	finish_and_open(f);
+	expect_file(f, "new", 5);
+}
+
 static void a_symlink_in_place_of_the_partial_file_is_not_followed(void **state)
 {
 	struct fixture *f = *state;
@@ -729,6 +751,7 @@ int main(void)
 		TEST(what_was_discarded_is_closed_once),
 		TEST(a_second_builder_of_one_pack_is_refused),
 		TEST(the_remains_of_a_killed_run_are_written_over),
+		TEST(a_run_that_is_killed_before_it_has_written_a_record_is_begun_anew),
 		TEST(a_symlink_in_place_of_the_partial_file_is_not_followed),
 		TEST(what_is_not_a_run_s_in_place_of_the_partial_file_is_kept),
 		TEST(a_missing_directory_is_named),

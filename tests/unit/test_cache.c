@@ -815,17 +815,6 @@ static void *stop_thread(void *arg)
 	return NULL;
 }
 
-static int nothing_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
-		       uint64_t needed)
-{
-	(void)reader;
-	(void)iov;
-	(void)count;
-	(void)offset;
-	(void)needed;
-	return -EAGAIN;
-}
-
 /* The only I/O thread is at the gate with a run that it reads ahead, of which one extent is asked
  * for, when the cache stops. */
 static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
@@ -847,7 +836,7 @@ static void what_stopping_leaves_unread_is_not_told_as_bad(void **state)
 	ask_all_of(call, w, next);
 	assert_int_equal(call->done, 0);
 	waiting = *w->reader->ops;
-	waiting.read_now = nothing_now;
+	waiting.read_now = NULL;
 	w->reader->ops = &waiting;
 	assert_int_equal(pthread_create(&id, NULL, stop_thread, w->cache), 0);
 	while (!atomic_load(&w->cache->stopping))
@@ -1174,6 +1163,11 @@ int main(void)
 		world_test(slots_never_exceed_the_budget),
 		world_test(slots_never_exceed_a_limit_below_the_budget),
 		world_test(the_limit_may_change_while_a_crowd_reads),
+		far_test(a_starving_crowd_gets_its_bytes),
+		far_test(a_crowd_that_changes_its_mind_gets_the_rest),
+		far_test(a_crowd_on_a_damaged_file_gets_what_is_right),
+		far_test(slots_never_exceed_a_limit_below_the_budget),
+		far_test(the_limit_may_change_while_a_crowd_reads),
 		world_test(a_limit_below_what_is_pinned_is_kept_once_it_is_not),
 	};
 

@@ -356,6 +356,10 @@ static void what_is_no_image_is_called_by_its_own_name(void **state)
 		{BYTES("\0\0\0\x18"
 		       "ftypheic"),
 		 "holds HEIC"},
+		{BYTES("\0\0\0\x10"
+		       "ftypavif\0\0\0\0"),
+		 "holds AVIF"},
+		{BYTES("\xff\x0a\x4f\x40"), "holds JPEG XL"},
 		{BYTES("a cat"), "holds no image"},
 	};
 	struct check_finding finding;

@@ -558,7 +558,7 @@ static void expect_relocated(struct fixture *f)
 	assert_true(dataset_info(f->dataset)->relocated);
 	strcpy(id, dataset_info(f->dataset)->id);
 	assert_string_equal(id, f->summary.id);
-	assert_done(dataset_unchanged(f->dataset));
+	assert_done(dataset_unchanged(f->dataset, 0));
 }
 
 static void a_pack_compacted_by_mdb_copy_is_read_at_its_new_offsets(void **state)
@@ -795,14 +795,14 @@ static void renaming_linking_and_chmod_do_no_harm(void **state)
 	build_small(f);
 	open_pack(f);
 	snprintf(other, sizeof(other), "%s/other", f->dir);
-	assert_done(dataset_unchanged(f->dataset));
+	assert_done(dataset_unchanged(f->dataset, 0));
 	assert_done(chmod(f->path, 0644));
-	assert_done(dataset_unchanged(f->dataset));
+	assert_done(dataset_unchanged(f->dataset, 0));
 	assert_done(link(f->path, other));
-	assert_done(dataset_unchanged(f->dataset));
+	assert_done(dataset_unchanged(f->dataset, 0));
 	assert_done(rename(other, f->path));
 	assert_done(unlink(f->path));
-	assert_done(dataset_unchanged(f->dataset));
+	assert_done(dataset_unchanged(f->dataset, 0));
 	expect_small(f);
 }
 
@@ -819,8 +819,8 @@ static void a_commit_into_the_pack_makes_it_stale_for_good(void **state)
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
 	assert_done(utimensat(AT_FDCWD, f->path, times, 0));
-	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
-	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
+	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
 }
 
 /* The size stays, and the time of change is put back: only the transaction number tells. */
@@ -843,7 +843,7 @@ static void a_commit_is_noticed_behind_a_forged_mtime(void **state)
 	assert_done(stat(f->path, &after));
 	if (after.st_size != before.st_size)
 		fail_msg("the commit changed the size: nothing is tested here");
-	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
 }
 
 static void a_truncated_pack_is_stale(void **state)
@@ -854,7 +854,7 @@ static void a_truncated_pack_is_stale(void **state)
 	open_pack(f);
 	assert_done(chmod(f->path, 0644));
 	assert_done(truncate(f->path, 100));
-	assert_int_equal(dataset_unchanged(f->dataset), -ESTALE);
+	assert_int_equal(dataset_unchanged(f->dataset, 0), -ESTALE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

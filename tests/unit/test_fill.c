@@ -403,6 +403,44 @@ static void only_the_bad_extent_of_a_run_fails(void **state)
 	assert_int_equal(w->reader->reads, 1);
 }
 
+/* As of a reader that keeps a copy, in which the third extent is damaged. */
+static struct world *copy_of;
+static uint64_t said_bad, said_len;
+
+static bool forget_the_copy(struct reader *reader, uint64_t offset, uint64_t len)
+{
+	(void)reader;
+	said_bad = offset;
+	said_len = len;
+	copy_of->bad[2] = false;
+	return true;
+}
+
+static void what_a_copy_has_wrong_is_read_again_from_elsewhere(void **state)
+{
+	struct world *w = *state;
+	const struct reader_ops *plain = w->reader->ops;
+	struct reader_ops ops = *plain;
+	const uint64_t all[] = {0, 1, 2, 3, 4};
+
+	ops.bad = forget_the_copy;
+	copy_of = w;
+	lay_even(w, 5, 10000);
+	for (enum way way = 0; way < WAYS; way++) {
+		if (!can(w, way))
+			continue;
+		w->bad[2] = true;
+		open_cache(w, way);
+		w->reader->ops = &ops;
+		read_run(w, way, all, 5);
+		w->reader->ops = plain;
+		assert_false(w->bad[2]);
+		assert_int_equal(w->checks, 6);
+	}
+	assert_int_equal(said_bad, 20000 / CACHE_PAGE * CACHE_PAGE);
+	assert_int_equal(said_bad + said_len, cache_page_up(30000));
+}
+
 /* The cut is in the middle of the third, and of a page. */
 static void a_run_across_the_end_of_the_file_fails_from_there_on(void **state)
 {
@@ -526,6 +564,7 @@ int main(void)
 		world_test(the_file_may_end_anywhere_in_its_last_page),
 		world_test(any_layout_is_read_right),
 		world_test(the_longest_run_is_one_read),
+		world_test(what_a_copy_has_wrong_is_read_again_from_elsewhere),
 		world_test(only_the_bad_extent_of_a_run_fails),
 		world_test(a_run_across_the_end_of_the_file_fails_from_there_on),
 		world_test(the_end_of_the_file_is_no_reason_to_read_buffered),

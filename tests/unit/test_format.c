@@ -1,5 +1,5 @@
 /* The format's numbers: keys, the superblock's bytes, and where files are cut. */
-#include "pack/format.h"
+#include "pack/format_keys.h"
 #include "pack_fixture.h"
 
 static void key_is(const struct format_key *key, const char *want, size_t len)
@@ -87,6 +87,7 @@ static struct format_super a_super(void)
 				     .hardlinks = 1,
 				     .bytes = 1ull << 40,
 				     .id = "0123456789abcde",
+				     .content_id = "fedcba987654321",
 				     .lmdb = {1, 2, 3, 4, 5, 6, 7}};
 
 	for (unsigned i = 0; i < SECTION_COUNT; i++)
@@ -108,6 +109,7 @@ static void the_superblock_comes_back_as_it_was_written(void **state)
 	assert_int_equal(out.incompat, in.incompat);
 	assert_memory_equal(&out.entries, &in.entries, 6 * sizeof(uint64_t));
 	assert_memory_equal(out.id, in.id, sizeof(in.id));
+	assert_memory_equal(out.content_id, in.content_id, sizeof(in.content_id));
 	assert_memory_equal(&out.lmdb, &in.lmdb, sizeof(in.lmdb));
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
 		assert_int_equal(out.sections[i].offset, in.sections[i].offset);
@@ -137,6 +139,7 @@ static void the_superblock_lies_on_disk_as_the_format_page_says(void **state)
 	assert_int_equal(le_get64(data + 144), 7);
 	assert_int_equal(le_get64(data + 152 + 40 * 14), 1014);
 	assert_int_equal(le_get32(data + 152 + 40 * 14 + 32), 8);
+	assert_memory_equal(data + 4072, "fedcba987654321", 16);
 	assert_int_equal(le_get64(data + 4088), XXH3_64bits(data, 4088));
 }
 

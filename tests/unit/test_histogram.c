@@ -1,5 +1,5 @@
-/* How long things took: cache/histogram.h. */
-#include "cache/histogram.h"
+/* How long things took: base/histogram.h. */
+#include "base/histogram.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -57,6 +57,32 @@ static const struct sample {
 	{"PGM with comments", BYTES("P5 # made by hand\n# 9 9\n12\t34 65535\n"), IMAGE_PNM, 12, 34,
 	 37},
 	{"PBM", BYTES("P4\n8 9\n"), IMAGE_PNM, 8, 9, 7},
+	{"AVIF whose picture is item 1, with property 2, and whose thumbnail is item 2",
+	 BYTES("\0\0\0\x14"
+	       "ftypmif1\0\0\0\0avif"
+	       "\0\0\0\x6ameta\0\0\0\0\0\0\0\x0epitm\0\0\0\0\0\1"
+	       "\0\0\0\x50iprp\0\0\0\x30ipco\0\0\0\x14ispe\0\0\0\0\0\0\0\5\0\0\0\4"
+	       "\0\0\0\x14ispe\0\0\0\0\0\0\2\x80\0\0\1\xe0"
+	       "\0\0\0\x18ipma\0\0\0\0\0\0\0\2\0\2\1\1\0\1\1\x82"),
+	 IMAGE_AVIF, 640, 480, 126},
+	{"AVIF with wide numbers",
+	 BYTES("\0\0\0\x14"
+	       "ftypavis\0\0\0\0msf1"
+	       "\0\0\0\x5ameta\0\0\0\0\0\0\0\x10pitm\1\0\0\0\0\1\0\0"
+	       "\0\0\0\x3eiprp\0\0\0\x1cipco\0\0\0\x14ispe\0\0\0\0\0\0\0\5\0\0\0\4"
+	       "\0\0\0\x1aipma\1\0\0\1\0\0\0\1\0\1\0\0\2\0\0\x80\1"),
+	 IMAGE_AVIF, 5, 4, 110},
+	{"JPEG XL", BYTES("\xff\x0a\xb0\0\x48\x80\x84"), IMAGE_JXL, 37, 23, 6},
+	{"square JPEG XL", BYTES("\xff\x0a\x4f\x40\x42"), IMAGE_JXL, 64, 64, 4},
+	{"wide JPEG XL", BYTES("\xff\x0a\x51\x41\x42"), IMAGE_JXL, 128, 72, 4},
+	{"JPEG XL in a box, the last one",
+	 BYTES("\0\0\0\x0cJXL \r\n\x87\n\0\0\0\x14"
+	       "ftypjxl \0\0\0\0jxl \0\0\0\0jxlc\xff\x0a\xb0\0\x48\x80"),
+	 IMAGE_JXL, 37, 23, 46},
+	{"JPEG XL in parts, behind a long box",
+	 BYTES("\0\0\0\x0cJXL \r\n\x87\n\0\0\0\1Exif\0\0\0\0\0\0\0\x12II"
+	       "\0\0\0\x12jxlp\0\0\0\0\xff\x0a\x51\x41\x42\x71"),
+	 IMAGE_JXL, 128, 72, 46},
 };
 
 #define SAMPLES (sizeof(samples) / sizeof(samples[0]))
@@ -141,6 +167,13 @@ static void words_that_look_like_magic_are_no_images(void **state)
 	expect_unknown(BYTES("P6\n99999999999 1\n255\n"));
 	expect_unknown(BYTES("RIFF\x24\0\0\0WAVEfmt \x10\0\0\0"));
 	expect_unknown(BYTES("\xff\xd8"));
+	expect_unknown(BYTES("\xff\x0a"));
+	expect_unknown(
+		BYTES("\0\0\0\x14"
+		      "ftypheic\0\0\0\0mif1"));
+	expect_unknown(
+		BYTES("\0\0\0\x10"
+		      "ftypmif1\0\0\0\0avif"));
 }
 
 static void a_size_that_makes_no_sense_is_none(void **state)
@@ -154,6 +187,9 @@ static void a_size_that_makes_no_sense_is_none(void **state)
 	expect_no_size(IMAGE_JPEG, BYTES("\xff\xd8\xff\xc0\0\x0b\x08\0\0\0\0\1\1\x11\0"));
 	expect_no_size(IMAGE_TIFF, BYTES("II*\0\xff\xff\xff\xff\0\0"));
 	expect_no_size(IMAGE_TIFF, BYTES("II*\0\x08\0\0\0\xff\xff\0\1\5\0\1\0\0\0\x0a\0\0\0"));
+	expect_no_size(IMAGE_AVIF, BYTES("\0\0\0\x10"
+					 "ftypavif\0\0\0\0\0\0\0\4meta"));
+	expect_no_size(IMAGE_JXL, BYTES("\0\0\0\x0cJXL \r\n\x87\n\0\0\0\0jxlc\xff\x0b\x51\x41"));
 	expect_no_size(IMAGE_WEBP, BYTES("RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0\x30\1\0\x9d\1\x2b"
 					 "\x20\3\x10\0"));
 }
@@ -167,7 +203,7 @@ static uint32_t next_random(uint32_t *seed)
 /* inspect() itself checks what must hold for any bytes. */
 static void any_damage_gives_an_answer(void **state)
 {
-	uint8_t bytes[64];
+	uint8_t bytes[128];
 	uint32_t seed = 1;
 
 	(void)state;

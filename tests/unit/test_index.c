@@ -230,6 +230,40 @@ static void damage_to_cold_sections_waits_for_their_use(void **state)
 		"foldfs.height: index: damaged index: checksum mismatch in section height\n");
 }
 
+static void a_content_id_that_is_not_that_of_the_files_is_found(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	char id[FORMAT_ID_TEXT];
+
+	build_tree(f);
+	damage(f, "super.content_id", 0x55);
+	open_pack(f);
+	assert_done(dataset_content_id(f->dataset, id));
+	assert_memory_equal(id, "5500000000000000", 16);
+	assert_done(dataset_check_sections(f->dataset, fault_append, &found));
+	assert_string_equal(found.data, "foldfs: index: its content id is not that of its files\n");
+}
+
+static void where_no_content_id_is_recorded_it_is_found_from_the_index(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(buf_release) struct buf found = BUF_INIT;
+	char id[FORMAT_ID_TEXT];
+
+	build_tree(f);
+	damage(f, "super.compat", 0);
+	damage(f, "super.content_id", 0x55);
+	open_pack(f);
+	assert_done(dataset_check_sections(f->dataset, fault_append, &found));
+	assert_null(found.data);
+	assert_done(dataset_content_id(f->dataset, id));
+	assert_string_equal(id, f->summary.content_id);
+	damage_unsummed(f, "sums[1]", 1);
+	open_pack(f);
+	assert_int_equal(dataset_content_id(f->dataset, id), -EBADMSG);
+}
+
 static void loading_names_what_is_damaged_and_the_other_parts_are_loaded(void **state)
 {
 	struct fixture *f = *state;
@@ -463,6 +497,8 @@ int main(void)
 		TEST(places_outside_the_pack_are_refused),
 		TEST(a_bad_disk_is_noticed_by_checksums),
 		TEST(damage_to_cold_sections_waits_for_their_use),
+		TEST(a_content_id_that_is_not_that_of_the_files_is_found),
+		TEST(where_no_content_id_is_recorded_it_is_found_from_the_index),
 		TEST(loading_names_what_is_damaged_and_the_other_parts_are_loaded),
 		TEST(a_record_at_another_place_is_found_by_checking_the_keys),
 		TEST(parts_outside_the_pack_are_refused),

@@ -1,5 +1,5 @@
-/* Many small things, in one thread or several: pack/tool/import/parallel_for.h. */
-#include "pack/tool/import/parallel_for.h"
+/* Many small things, in one thread or several: base/parallel_for.h. */
+#include "base/parallel_for.h"
 
 #include <pthread.h>
 #include <setjmp.h>

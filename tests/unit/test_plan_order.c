@@ -719,6 +719,25 @@ static void what_was_asked_for_meanwhile_is_left_out(void **state)
 			assert_false(s->world->asked[run.extents[j]]);
 }
 
+/* Many workers begin batches at once, farther on than the forecast expects. */
+static void what_was_asked_for_unforeseen_is_not_read(void **state)
+{
+	struct sim *s = sim_of(photos(2000));
+	const uint32_t *order = shuffled(2000);
+	const struct forecast *forecast = follow(s, order, 2000);
+	uint32_t early = order[1500];
+
+	(void)state;
+	make_throughput_bound(s);
+	demand(s, early);
+	for (uint32_t i = 0; i < 1490; i++)
+		demand(s, order[i]);
+	assert_true(forecast_foresees(forecast, early));
+	read_all(s);
+	assert_false(s->world->pooled[early]);
+	assert_true(s->world->pooled[order[1501]]);
+}
+
 static void what_the_page_cache_has_is_not_read(void **state)
 {
 	struct sim *s = sim_with(photos(PHOTOS), false);
@@ -995,6 +1014,25 @@ static void two_jobs_with_the_same_files_read_them_once(void **state)
 	assert_int_equal(planned_in(s->world, 0, PHOTOS), PHOTOS);
 }
 
+static void what_one_job_had_is_read_for_the_other(void **state)
+{
+	struct sim *s = sim_of(photos(2000));
+	uint32_t order[2000], other[2000];
+
+	(void)state;
+	make_throughput_bound(s);
+	memcpy(order, shuffled(2000), sizeof(order));
+	for (uint32_t i = 0; i < 2000; i++)
+		other[i] = order[1999 - i];
+	follow(s, order, 2000);
+	follow(s, other, 2000);
+	for (uint32_t i = 0; i < 20; i++)
+		demand(s, order[i]);
+	read_all(s);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_true(s->world->pooled[order[i]]);
+}
+
 static void a_forecast_that_is_left_is_not_read_any_more(void **state)
 {
 	struct sim *s = sim_of(photos(PHOTOS));
@@ -1134,6 +1172,7 @@ int main(void)
 		cmocka_unit_test(what_is_there_is_not_read),
 		cmocka_unit_test(what_is_there_now_may_be_gone_when_it_comes),
 		cmocka_unit_test(what_was_asked_for_meanwhile_is_left_out),
+		cmocka_unit_test(what_was_asked_for_unforeseen_is_not_read),
 		cmocka_unit_test(what_the_page_cache_has_is_not_read),
 		cmocka_unit_test(what_the_page_cache_dropped_is_read),
 		cmocka_unit_test(a_page_cache_that_dropped_little_has_little_read),
@@ -1147,6 +1186,7 @@ int main(void)
 		cmocka_unit_test(two_forecasts_share_the_room),
 		cmocka_unit_test(a_late_comer_gets_its_share),
 		cmocka_unit_test(two_jobs_with_the_same_files_read_them_once),
+		cmocka_unit_test(what_one_job_had_is_read_for_the_other),
 		cmocka_unit_test(a_forecast_that_is_left_is_not_read_any_more),
 		cmocka_unit_test(a_limited_number_of_forecasts_is_followed),
 		cmocka_unit_test(a_forecast_that_is_lost_has_nothing_read),

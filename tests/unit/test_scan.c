@@ -2,8 +2,8 @@
 #include "base/date.h"
 #include "base/scope.h"
 #include "pack/tool/import/scan.h"
+#include "tests/unit/scratch.h"
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -42,14 +42,6 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
@@ -57,7 +49,7 @@ static int tear_down(void **state)
 	close(f->root);
 	builder_free(f->builder);
 	buf_release(&f->said);
-	nftw(f->path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(f->path);
 	free(f);
 	return 0;
 }

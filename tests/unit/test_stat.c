@@ -249,6 +249,48 @@ static void test_verdicts_follow_the_share_of_waiting(void **state)
 	}
 }
 
+static void test_of_a_server_it_says_what_limits(void **state)
+{
+	static const struct {
+		unsigned refused, ahead;
+		const char *order, *full, *word, *text;
+	} cases[] = {
+		{0, 30, "none", "true", "link is the limit",
+		 "the link is the limit: 0.0 MB/s from the server, readers waited 90 % of the "
+		 "time\n"
+		 "their order was not recognised: 'foldstat --order' can give it\n"},
+		{0, 8, "watching", "true", "latency limits",
+		 "the server's latency is the limit: 0.0 MB/s from the server, readers waited 90 % "
+		 "of the time\n"},
+		{0, 8, "locked", "true", "memory limits",
+		 "memory is the limit: 0.0 MB/s from the server, readers waited 90 % of the time\n"
+		 "their order is known: more memory ('--pool') helps\n"},
+		{0, 8, "locked", "false", "latency limits",
+		 "the server's latency is the limit: 0.0 MB/s from the server, readers waited 90 % "
+		 "of the time\n"
+		 "their order is known, and read ahead as fast as it comes\n"},
+		{3, 30, "off", "false", "server overloaded",
+		 "the server is overloaded: 0.0 MB/s from the server, readers waited 90 % of the "
+		 "time\n"},
+	};
+	static const char stats[] =
+		"{'requests': {'read': 9}, 'oracle': {'state': '%s'}, 'wait': {'total_us': "
+		"9000000},"
+		" 'far': {'requests': 7, 'refused': %u, 'ahead': %u, 'ahead_most': 32,"
+		" 'full': %s}}";
+	struct snapshot before = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		SCOPE(snapshot_release)
+		struct snapshot after = snapshot_of(10, stats, cases[i].order, cases[i].refused,
+						    cases[i].ahead, cases[i].full);
+		struct verdict verdict = verdict_of(&before, &after);
+
+		assert_said(&verdict, cases[i].word, cases[i].text);
+	}
+}
+
 static void test_nothing_read_is_told_from_nothing_read_here(void **state)
 {
 	SCOPE(snapshot_release)
@@ -510,6 +552,7 @@ int main(void)
 		cmocka_unit_test(test_a_preload_is_at_100_per_cent_when_it_is_done),
 		cmocka_unit_test(test_a_preload_waits_where_the_pool_is_full),
 		cmocka_unit_test(test_verdicts_follow_the_share_of_waiting),
+		cmocka_unit_test(test_of_a_server_it_says_what_limits),
 		cmocka_unit_test(test_nothing_read_is_told_from_nothing_read_here),
 		cmocka_unit_test(test_storage_that_does_not_answer_is_no_silence),
 		cmocka_unit_test(test_a_pack_that_was_written_to_is_named_alone),

@@ -359,16 +359,20 @@ static void keys_that_begin_with_nul_come_first(void **state)
 	walker_free(walker);
 }
 
-/* A mount wants its superblock, the first record: other leaves would only be in its way. */
+/* A mount wants its superblock alone: other leaves would only be in its way. */
 static void leaves_are_asked_for_when_a_walk_goes_on(void **state)
 {
 	struct fixture *f = *state;
 	struct walker_record record;
 	struct walker *walker;
+	char key[32];
 
 	put_numbered(f, 0, 600, 8000); /* each leaf behind the values of the one before */
 	asked_for = 0;
 	walker = walker_of(f);
+	for (unsigned i = 0; i < 600; i++)
+		assert_done(walker_seek(walker, key, numbered(key, i), &record, &f->err));
+	assert_int_equal(asked_for, 0);
 	assert_done(walker_first(walker, &record, &f->err));
 	assert_int_equal(asked_for, 0);
 	while (walker_next(walker, &record, &f->err) == 0)
@@ -405,6 +409,69 @@ static void before_the_first_call_a_walk_is_at_its_end(void **state)
 	put_numbered(f, 0, 3, 10);
 	walker = walker_of(f);
 	assert_int_equal(walker_next(walker, &record, &f->err), 1);
+	walker_free(walker);
+}
+
+/* Both readers from the smallest key that is not before this one, to the end. */
+static void assert_same_from(struct fixture *f, struct walker *walker, const char *text, size_t len)
+{
+	MDB_val key = {len, (void *)text}, value;
+	struct walker_record record;
+	MDB_cursor *cursor;
+	int r = walker_seek(walker, text, len, &record, &f->err);
+	int expected;
+
+	assert_done(mdb_cursor_open(f->txn, f->dbi, &cursor));
+	expected = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+	for (; expected == 0; expected = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
+		if (r != 0)
+			fail_msg("seek '%s': %d: %s", text, r, f->err.text);
+		assert_record(f, &record, &key, &value);
+		r = walker_next(walker, &record, &f->err);
+	}
+	assert_int_equal(expected, MDB_NOTFOUND);
+	assert_int_equal(r, 1);
+	mdb_cursor_close(cursor);
+}
+
+static void a_seek_finds_what_liblmdb_finds(void **state)
+{
+	static const unsigned counts[] = {1, 10, 400, 5000};
+	struct fixture *f = *state;
+	unsigned from = 0;
+
+	for (unsigned i = 0; i < 4; from = counts[i++]) {
+		struct walker *walker;
+		char key[32];
+
+		put_numbered(f, from, counts[i], 300);
+		walker = walker_of(f);
+		begin(f);
+		assert_same_from(f, walker, "\0", 1);
+		assert_same_from(f, walker, "z", 1);
+		for (unsigned k = 0; k < counts[i]; k += 1 + counts[i] / 50) {
+			size_t len = numbered(key, k);
+
+			assert_same_from(f, walker, key, len);
+			key[len - 1]++; /* behind it, and before the next */
+			assert_same_from(f, walker, key, len);
+		}
+		mdb_txn_abort(f->txn);
+		f->txn = NULL;
+		walker_free(walker);
+	}
+}
+
+static void a_seek_finds_nothing_where_there_is_nothing(void **state)
+{
+	struct fixture *f = *state;
+	struct walker_record record;
+	struct walker *walker;
+
+	begin(f);
+	commit(f);
+	walker = walker_of(f);
+	assert_int_equal(walker_seek(walker, "k", 1, &record, &f->err), 1);
 	walker_free(walker);
 }
 
@@ -1138,6 +1205,8 @@ int main(void)
 		TEST(leaves_are_asked_for_when_a_walk_goes_on),
 		TEST(many_commits_and_deletes),
 		TEST(before_the_first_call_a_walk_is_at_its_end),
+		TEST(a_seek_finds_what_liblmdb_finds),
+		TEST(a_seek_finds_nothing_where_there_is_nothing),
 		TEST(files_that_are_no_lmdb_are_refused),
 		TEST(a_descriptor_that_cannot_be_read_tells_why),
 		TEST(another_magic_is_no_lmdb_file),

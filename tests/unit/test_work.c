@@ -521,6 +521,30 @@ static void what_is_found_while_stopping_is_run(void **state)
 	}
 }
 
+/* As reads do that other threads end. */
+static void stopping_waits_for_what_is_expected(void **state)
+{
+	static struct job expected, then;
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct ground g;
+		pthread_t stopper;
+
+		ground_start(&g, 3);
+		open_gates(&g);
+		then = (struct job){.kind = WANTED};
+		expected = (struct job){.kind = WANTED, .then = &then};
+		work_expect(g.work);
+		assert_int_equal(pthread_create(&stopper, NULL, stop, g.work), 0);
+		work_arrived(g.work, &expected.item);
+		pthread_join(stopper, NULL);
+		assert_int_equal(expected.runs, 1);
+		assert_int_equal(then.runs, 1);
+		ground_release(&g);
+	}
+}
+
 /* Whether what could still be found was left alone: stopping begins while another one runs, if
  * the stopper comes soon enough. */
 static bool is_left_alone(unsigned wait_us)
@@ -663,6 +687,7 @@ int main(void)
 		cmocka_unit_test(stopping_finishes_all_that_is_queued),
 		cmocka_unit_test(what_jobs_queue_while_stopping_is_done),
 		cmocka_unit_test(what_is_found_while_stopping_is_run),
+		cmocka_unit_test(stopping_waits_for_what_is_expected),
 		cmocka_unit_test(nobody_looks_while_stopping),
 		cmocka_unit_test(one_at_a_time_is_never_overslept),
 		cmocka_unit_test(one_wanted_and_one_to_be_found_at_a_time_are_never_overslept),

@@ -1,0 +1,166 @@
+"""A pack in an object store: an epoch of an unmodified DataLoader through a mount of its URL, with
+the oracle and without, beside a Dataset that GETs a file at a time, and curl with the ranges that
+foldfs asked for; and with a disk cache, while the order is not known."""
+
+import os
+import subprocess
+import tempfile
+import time
+
+import machine
+import store
+from cases_loader import load_libraries
+from harness import Failed
+from mounts import Mount
+from report import OURS, Measure, Target
+
+DELAY_MS, RATE_MB = 30, 50  # remote.md: a store in the same region
+WORKERS = 8
+MEMORY = 0.1  # of the data
+GETS, OFF, CURL, LOCAL = "a GET a file", "oracle=off", "curl, same ranges", \
+    "foldfs, the pack on the disk"
+PARALLEL, CURLS, TOGETHER = 128, 4, 250
+
+
+class Epoch:
+    def __init__(self, files, seconds, first, requests=0, sent=0):
+        self.rate, self.first = files / seconds, first
+        self.requests, self.sent = requests, sent
+
+
+def read(bench, root, *options):
+    epochs = bench.script("epochs.py", root, "--workers", WORKERS, "--seed", 42, *options)
+    return [Epoch(e["files"], e["seconds"], e["first"]) for e in epochs]
+
+
+def counted(far, epoch):
+    asked = [(sent, range_) for name, _, sent, range_ in far.requests() if name.endswith(".lmdb")]
+    epoch.requests, epoch.sent = len(asked), sum(sent for sent, _ in asked)
+    epoch.ranges = [range_.removeprefix("bytes=") for _, range_ in asked]
+    return epoch
+
+
+def url_of(far, tree):
+    return f"{far.url}/{os.path.basename(tree.pack)}"
+
+
+def mounted(bench, pack, tree, *options, reader=()):
+    command = [bench.foldfs, f"--pool={int(MEMORY * tree.bytes)}", *options]
+    with Mount(command, pack) as mount:
+        epoch = read(bench, mount.path, *reader)[0]
+        bench.said = bench.stats(mount)
+    return epoch
+
+
+def from_store(bench, far, tree, *options, reader=()):
+    far.forget()
+    return counted(far, mounted(bench, url_of(far, tree), tree, *options, reader=reader))
+
+
+def gets(bench, far, tree):
+    return read(bench, tree.list, "--store", f"{far.url}/{os.path.basename(tree.root)}")[0]
+
+
+def curl(bench, far, tree, ranges):
+    """The same ranges, about as many at once. One curl does not take more than some hundreds."""
+    url = url_of(far, tree)
+    with tempfile.TemporaryDirectory() as place:
+        for number, begin in enumerate(range(0, len(ranges), TOGETHER)):
+            with open(f"{place}/{number:06}", "w") as config:
+                config.write("next\n".join(f'url = "{url}"\nrange = "{range_}"\n'
+                                           f'output = "/dev/null"\n'
+                                           for range_ in ranges[begin:begin + TOGETHER]))
+        began = time.monotonic()
+        subprocess.run(f"printf '%s\\0' {place}/* | xargs -0 -n 1 -P {CURLS} curl -s --parallel "
+                       f"--parallel-immediate --parallel-max {PARALLEL // CURLS} -K",
+                       shell=True, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
+        return Epoch(tree.files, time.monotonic() - began, 0)
+
+
+def known(bench, far, tree):
+    title = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}, seed 42"
+    rate = Measure(title, "epoch", "files/s",
+                   (Target(8, GETS), Target(5, OFF), Target(0.8, CURL)), "remote")
+    first = Measure(title, "first file to first batch", "s",
+                    (Target(0.5, at_least=False, text="at most 0.5 s"),), "remote")
+    sent = Measure(title, "bytes", "x the data",
+                   (Target(1.1, at_least=False, text="at most 1.1 x"),), "remote")
+    asked = Measure(title, "requests", "requests", (), "remote")
+    ranges = None
+    for _, system in bench.turns((OURS, OFF, GETS)):
+        epoch = gets(bench, far, tree) if system == GETS else \
+            from_store(bench, far, tree, *(["--oracle=off"] if system == OFF else []))
+        rate.add(system, epoch.rate)
+        first.add(system, epoch.first)
+        if system != GETS:
+            sent.add(system, epoch.sent / tree.bytes)
+            asked.add(system, epoch.requests)
+        if system == OURS:
+            ranges = epoch.ranges
+            rate.add(CURL, curl(bench, far, tree, ranges).rate)
+    return [rate, first, sent, asked]
+
+
+def rank(bench, far, tree):
+    """A node of two: of the files of its rank alone."""
+    title = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}, rank 0 of 2"
+    rate = Measure(title, "epoch", "files/s", (), "remote")
+    sent = Measure(title, "bytes", "x the data",
+                   (Target(0.55, at_least=False, text="at most 0.55 x"),), "remote")
+    for _, system in bench.turns((OURS,)):
+        epoch = from_store(bench, far, tree, reader=("--ranks", 2))
+        rate.add(system, epoch.rate)
+        sent.add(system, epoch.sent / tree.bytes)
+    return [rate, sent]
+
+
+def unknown(bench, far, tree):
+    title = f"store {DELAY_MS} ms, {RATE_MB} MB/s a connection, memory {MEMORY:.0%}, " \
+        "oracle=off, a disk cache that holds all"
+    first = Measure(title, "first epoch", "files/s", (Target(3, GETS),), "remote")
+    again = Measure(title, "epoch from the disk cache, nothing in memory", "files/s",
+                    (Target(0.9, LOCAL),), "remote")
+    for _, system in bench.turns((OURS, LOCAL, GETS)):
+        if system == GETS:
+            first.add(GETS, gets(bench, far, tree).rate)
+        elif system == LOCAL:
+            bench.make_cold(tree, "remote")
+            again.add(LOCAL, mounted(bench, tree.pack, tree, "--oracle=off").rate)
+        else:
+            with tempfile.TemporaryDirectory(dir=bench.kept) as place:
+                words = ["--oracle=off", f"--cache-dir={place}"]
+                first.add(OURS, from_store(bench, far, tree, *words).rate)
+                bench.make_cold(tree, "remote")
+                again.add(OURS, from_store(bench, far, tree, *words).rate)
+            store_into_memory(tree)
+    return [first, again]
+
+
+def store_into_memory(tree):
+    """Else the store waits for its disk."""
+    for path in tree.paths():
+        if path not in (tree.image, tree.erofs):
+            machine.into_memory(path)
+
+
+def with_store(bench, measure):
+    reason = store.missing()
+    if reason:
+        raise Failed(reason)
+    tree = bench.photos()
+    load_libraries(bench)
+    store_into_memory(tree)
+    with store.Store(bench.kept, DELAY_MS, RATE_MB) as far:
+        yield from measure(bench, far, tree)
+
+
+def remote(bench):
+    """A pack that lies far away."""
+    yield from with_store(bench, known)
+    yield from with_store(bench, rank)
+
+
+def disk_cache(bench):
+    """The same, with a disk cache."""
+    yield from with_store(bench, unknown)

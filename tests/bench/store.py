@@ -1,0 +1,107 @@
+"""An object store of this machine: nginx, with as long to the first byte and as much bandwidth a
+connection as one far away.
+
+with Store(folder, 30, 50) as store: ... store.url, store.requests()"""
+
+import glob
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import urllib.request
+
+MODULES = ("ndk_http_module", "ngx_http_lua_module")
+CONFIGURATION = """\
+{modules}
+daemon off;
+pid {place}/pid;
+error_log {place}/errors;
+worker_rlimit_nofile 8192;
+events {{ worker_connections 4096; }}
+http {{
+    log_format ranges '$request_uri $status $body_bytes_sent $http_range';
+    access_log {place}/requests ranges buffer=64k flush=1s;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 100000000;
+    client_body_temp_path {place}/t1; proxy_temp_path {place}/t2; fastcgi_temp_path {place}/t3;
+    uwsgi_temp_path {place}/t4; scgi_temp_path {place}/t5;
+    server {{
+        listen 127.0.0.1:{port} backlog=1024 reuseport;
+        location / {{
+            root {folder};
+            limit_rate {rate}m;
+            access_by_lua_block {{ ngx.sleep({delay}) }}
+        }}
+    }}
+}}
+"""
+
+
+def missing():
+    """Why there can be no store, or ""."""
+    if not shutil.which("nginx"):
+        return "nginx is not installed (nginx-light, libnginx-mod-http-lua)"
+    return "" if _modules() else "nginx has no lua module (libnginx-mod-http-lua)"
+
+
+def _modules():
+    return [path for name in MODULES
+            for path in glob.glob(f"/usr/lib/nginx/modules/{name}.so")]
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Store:
+    def __init__(self, folder, delay_ms, rate_mb):
+        self.folder, self.delay_ms, self.rate_mb = folder, delay_ms, rate_mb
+        self.place = self.process = self.url = None
+
+    def __enter__(self):
+        self.place = tempfile.mkdtemp(prefix="foldfs-bench-store-")
+        os.chmod(self.place, 0o755)
+        port = _free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        modules = "\n".join(f"load_module {path};" for path in _modules())
+        with open(f"{self.place}/conf", "w") as conf:
+            conf.write(CONFIGURATION.format(
+                modules=modules, place=self.place, port=port, folder=self.folder,
+                rate=self.rate_mb, delay=self.delay_ms / 1000))
+        self.process = subprocess.Popen(["nginx", "-p", self.place, "-c", f"{self.place}/conf"],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._wait(port)
+        return self
+
+    def _wait(self, port):
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            except ConnectionRefusedError:
+                if self.process.poll() is not None:
+                    break
+                subprocess.run(["sleep", "0.05"], check=True)
+        with open(f"{self.place}/errors") as errors:
+            raise RuntimeError(f"nginx does not start: {errors.read()}")
+
+    def forget(self):
+        """Requests so far do not count."""
+        os.truncate(f"{self.place}/requests", 0)
+
+    def requests(self):
+        """(name, status, bytes sent, range) of each since forget(), once they are written."""
+        subprocess.run(["sleep", "1.2"], check=True)
+        with open(f"{self.place}/requests") as lines:
+            for line in lines:
+                name, status, sent, *range_ = line.rstrip("\n").split(" ")
+                yield name, int(status), int(sent), range_[0] if range_ else "-"
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        shutil.rmtree(self.place)

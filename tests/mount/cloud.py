@@ -1,0 +1,164 @@
+"""A small cloud: objects that only signed requests may read, and the services that give keys for
+sessions that end (instance metadata, STS, the endpoint of containers), as Amazon documents them."""
+
+import http.server
+import json
+import re
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+import sigv4
+
+REGION = "eu-west-9"
+FIELDS = re.compile(r"Credential=([^/]+)/([^,]+),\s*SignedHeaders=([^,]+),\s*Signature=(\w+)")
+STS = """<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>
+<AccessKeyId>{0}</AccessKeyId><SecretAccessKey>{1}</SecretAccessKey><SessionToken>{2}</SessionToken>
+<Expiration>{3}</Expiration></Credentials></AssumeRoleWithWebIdentityResult>
+</AssumeRoleWithWebIdentityResponse>"""
+
+
+class Refused(Exception):
+    def __init__(self, status, code, more=""):
+        self.status = status
+        self.body = f"<Error><Code>{code}</Code><Message>no</Message>{more}</Error>".encode()
+
+
+class Cloud:
+    """`objects` has the bytes of each path. Sessions last `life` seconds; end() ends those that
+    there are. While `down`, no service gives keys."""
+
+    ROLE, IDENTITY = "arn:aws:iam::123456789012:role/trainer", "the.identity=="
+
+    def __init__(self):
+        self.objects, self.sessions = {}, {}  # the latter: token -> keys, and when they end
+        self.life, self.down = 3600, False
+        self.refused = self.failed = 0  # requests for objects; for keys while down
+        self.lock = threading.Lock()
+
+    def session(self):
+        """New keys, and when they end."""
+        with self.lock:
+            number, until = len(self.sessions), time.time() + self.life
+            keys = sigv4.Keys(f"ASIA{number}", f"secret/{number}+=", f"token/{number}+==")
+            self.sessions[keys.token] = keys, until
+        return keys, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until))
+
+    def end(self):
+        with self.lock:
+            self.sessions = {token: (keys, 0) for token, (keys, _) in self.sessions.items()}
+
+    def check(self, method, path, headers):
+        """Raises Refused."""
+        fields = FIELDS.search(headers.get("Authorization", ""))
+        if not fields:
+            raise Refused(403, "AccessDenied")
+        access, scope, signed, signature = fields.groups()
+        token = headers.get("x-amz-security-token")
+        keys, until = self.sessions.get(token, (None, 0))
+        if not keys or keys.access != access:
+            raise Refused(403, "InvalidAccessKeyId")
+        if time.time() > until:
+            raise Refused(400, "ExpiredToken")
+        if scope.split("/")[1] != REGION:
+            raise Refused(400, "AuthorizationHeaderMalformed", f"<Region>{REGION}</Region>")
+        names = signed.split(";")
+        if not {"host", "x-amz-security-token"} <= set(names) or signature != sigv4.signature(
+                keys, scope, headers["x-amz-date"], method, path, {},
+                {name: headers[name] for name in names}):
+            raise Refused(403, "SignatureDoesNotMatch")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    cloud = None
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body, **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def json_session(self):
+        keys, until = self.cloud.session()
+        self.answer(200, json.dumps({
+            "Code": "Success", "AccessKeyId": keys.access, "SecretAccessKey": keys.secret,
+            "Token": keys.token, "Expiration": until}).encode())
+
+    def metadata(self):
+        role = "/latest/meta-data/iam/security-credentials/"
+        if self.cloud.down:
+            self.cloud.failed += 1
+            self.answer(503, b"")
+        elif self.headers["X-aws-ec2-metadata-token"] != "metadata-token==":
+            self.answer(401, b"")
+        elif self.path == role:
+            self.answer(200, b"trainer\n")
+        elif self.path == role + "trainer":
+            self.json_session()
+        else:
+            self.answer(404, b"")
+
+    def do_PUT(self):
+        ttl = self.headers["X-aws-ec2-metadata-token-ttl-seconds"]
+        right = self.path == "/latest/api/token" and 1 <= int(ttl) <= 21600
+        self.answer(200 if right else 400, b"metadata-token==")
+
+    def do_POST(self):
+        form = dict(urllib.parse.parse_qsl(
+            self.rfile.read(int(self.headers["Content-Length"])).decode()))
+        keys, until = self.cloud.session()
+        right = (form["Action"], form["RoleArn"], form["WebIdentityToken"]) == (
+            "AssumeRoleWithWebIdentity", Cloud.ROLE, Cloud.IDENTITY)
+        self.answer(*((200, STS.format(*keys, until).encode()) if right else
+                      (400, Refused(400, "InvalidIdentityToken").body)))
+
+    def object(self):
+        try:
+            self.cloud.check("GET", self.path, self.headers)
+            if self.path not in self.cloud.objects:
+                raise Refused(404, "NoSuchKey")
+        except Refused as refused:
+            self.cloud.refused += 1
+            self.answer(refused.status, refused.body)
+            return
+        data = self.cloud.objects[self.path]
+        first, last = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers["Range"]).groups()
+        first, last = ((int(first), int(last or len(data) - 1)) if first else
+                       (max(0, len(data) - int(last)), len(data) - 1))
+        part = data[first:last + 1]
+        self.answer(206, part, ETag='"1"',
+                    Content_Range=f"bytes {first}-{first + len(part) - 1}/{len(data)}")
+
+    def do_GET(self):
+        if self.path.startswith("/latest/"):
+            self.metadata()
+        elif self.path == "/container":
+            right = self.headers["Authorization"] == Cloud.IDENTITY and not self.cloud.down
+            self.json_session() if right else self.answer(500, b"")
+        else:
+            self.object()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+
+@pytest.fixture
+def cloud():
+    cloud = Cloud()
+    server = Server(("127.0.0.1", 0), type("CloudHandler", (Handler,), {"cloud": cloud}))
+    cloud.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield cloud
+    server.shutdown()
+    thread.join()
+    server.server_close()

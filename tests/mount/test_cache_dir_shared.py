@@ -1,0 +1,204 @@
+"""--cache-dir of several mounts at a time: one fetches what all read, whoever is killed."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, MIB, NOBODY, is_root, wait_until
+
+pytestmark = pytest.mark.once
+
+GROUP = 4242
+MEMBER = ["setpriv", f"--reuid={NOBODY}", f"--regid={GROUP}", "--clear-groups"]
+
+# Reads all files in some order, in four threads, and again until it is ended.
+READER = """
+import concurrent.futures, os, random, sys, zlib
+top, sums, seed, how = sys.argv[1:]
+sums, seed = eval(open(sums).read()), int(seed)
+def check(path):
+    with open(os.path.join(top, path), "rb") as file:
+        if zlib.crc32(file.read()) != sums[path]:
+            os.write(2, ("wrong bytes: " + path).encode())
+            os._exit(3)
+paths = sorted(sums)
+while True:
+    random.Random(seed).shuffle(paths)
+    seed += 100
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(check, paths))
+    if how == "once":
+        break
+"""
+
+
+class Reader(subprocess.Popen):
+    def __init__(self, top, sums, seed, how, *user):
+        super().__init__([*user, sys.executable, "-c", READER, top, sums, str(seed), how],
+                         stderr=subprocess.PIPE, text=True)
+
+
+def write_sums(source, target):
+    sums = {path.relative_to(source).as_posix(): zlib.crc32(path.read_bytes())
+            for path in source.rglob("*") if path.is_file()}
+    target.write_text(repr(sums))
+    return target
+
+
+def start_server(folder, place, rate):
+    """As far as another region: 30 ms to the first byte."""
+    server = pytest.importorskip("server").Server(
+        folder, place / "server", access="ngx.sleep(0.03)", directives=f"limit_rate {rate};")
+    return server.start()
+
+
+def sent(server):
+    """Bytes of ranges that were asked for."""
+    wanted = [line[2].removeprefix("bytes=").split("-") for line in server.asked()]
+    return sum(int(end) - int(begin) + 1 for begin, end in wanted if begin and end)
+
+
+def is_complete(mount):
+    return lambda: mount.stats()["disk_cache"]["state"] == "complete"
+
+
+def points(place):
+    for number in range(4):
+        path = place / f"mnt{number}"
+        path.mkdir()
+        yield path
+
+
+# --- each block once ------------------------------------------------------------------------
+
+
+def make_many(root):
+    for number in range(2000):
+        folder = root / f"class{number % 8}"
+        folder.mkdir(exist_ok=True)
+        trees.write(folder / f"{number:04}",
+                    trees.noise(number, 60000 + random.Random(number).randrange(100000)))
+
+
+@pytest.fixture(scope="module")
+def many(session_dir):
+    """(folder, pack) of 212 MiB: more than what is under way at a time."""
+    return trees.packed(session_dir / "many", make_many)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [(1, 2, 3, 4), (1, 1, 1, 1)], ids=["orders", "one-order"])
+def test_four_jobs_fetch_each_block_once(many, place, mount, seeds):
+    server = start_server(many[1].parent, place, "20m")
+    try:
+        sums = write_sums(many[0], place / "sums")
+        mounts = [mount(server.url(many[1].name), f"--cache-dir={place / 'cache'}", at=path)
+                  for path in points(place)]
+        readers = [Reader(mounted.path, sums, seed, "once")
+                   for mounted, seed in zip(mounts, seeds)]
+        assert [reader.wait() for reader in readers] == [0] * 4
+        for mounted in mounts:
+            wait_until(is_complete(mounted))
+        assert sent(server) < 1.05 * many[1].stat().st_size
+    finally:
+        server.stop()
+
+
+# --- kills ----------------------------------------------------------------------------------
+
+
+class Job:
+    """A mount, and who reads it. Both end when the daemon is killed, and are begun again."""
+
+    def __init__(self, url, cache, path, sums, user):
+        self.user, self.sums, self.seed = user, sums, 0
+        self.mount = foldfs.Mount(url, path, (f"--cache-dir={cache}",))
+        self.mount.command = [*user, *self.mount.command]
+        self.reader = None
+
+    def start(self):
+        self.mount.start()
+        self.seed += 1
+        self.reader = Reader(self.mount.path, self.sums, self.seed, "forever", *self.user)
+
+    def check(self):
+        assert self.reader.poll() is None, self.reader.stderr.read()
+
+    def kill(self):
+        self.check()
+        os.kill(self.mount.daemon, signal.SIGKILL)
+        self.mount.wait()
+        said = self.reader.communicate()[1]
+        assert "wrong bytes" not in said and "[Errno " in said
+        foldfs.detach(self.mount.path)
+
+    def end(self):
+        if self.reader:
+            self.reader.kill()
+            self.reader.communicate()
+        self.reader = None
+        self.mount.destroy()
+
+
+def used(cache):
+    return sum(path.stat().st_blocks * 512 for path in cache.rglob("data"))
+
+
+def kill_while_it_fills(jobs, cache, chosen, times, size):
+    for job in jobs:
+        job.start()
+    for number in range(times):
+        moment = size * (number + chosen.random()) / times
+        wait_until(lambda: used(cache) >= min(moment, size))
+        victim = chosen.choice(jobs)
+        victim.kill()
+        victim.start()
+    wait_until(is_complete(jobs[0].mount))
+    for job in jobs:
+        job.check()
+        job.end()
+
+
+def check_kills(bulk, place, rounds, times):
+    cache, chosen, size = place / "shared", random.Random(5), bulk[1].stat().st_size
+    cache.mkdir()
+    os.chown(cache, 0, GROUP)
+    cache.chmod(0o2770)
+    server = start_server(bulk[1].parent, place, "4m")
+    sums = write_sums(bulk[0], place / "sums")
+    jobs = [Job(server.url(bulk[1].name), cache, path, sums, user)
+            for path, user in zip(points(place), [[], [], MEMBER, MEMBER])]
+    for job in jobs[2:]:
+        os.chown(job.mount.path, NOBODY, GROUP)
+    try:
+        for _ in range(rounds):
+            kill_while_it_fills(jobs, cache, chosen, times, size)
+            (data,) = cache.rglob("data")
+            assert data.read_bytes() == bulk[1].read_bytes()
+            assert sorted(os.listdir(data.parent)) == ["data", "map"]
+            assert sorted(os.listdir(cache)) == sorted([data.parent.name, "names"])
+            assert len(os.listdir(cache / "names")) == 1
+            shutil.rmtree(data.parent)
+    finally:
+        server.stop()
+        for job in jobs:
+            job.end()
+
+
+@is_root
+def test_mounts_of_two_users_are_killed_while_others_read(bulk, place, device_for_users):
+    check_kills(bulk, place, 1, 8)
+
+
+@is_root
+@pytest.mark.slow
+def test_a_hundred_kills_of_mounts_of_two_users(bulk, place, device_for_users):
+    check_kills(bulk, place, 10, 10)

@@ -1,0 +1,592 @@
+"""Packs on web servers: every outcome of a request, outages, and what a mount makes of them."""
+
+import collections
+import concurrent.futures
+import contextlib
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import threading
+import time
+
+import lmdb
+import pytest
+
+import foldfs
+from foldfs import BUILD, FOLDFS, FOLDPACK, MIB, pack, run
+from server import Server
+from trees import noise, write
+
+pytestmark = pytest.mark.once
+
+FOLDSTAT = BUILD / "foldstat"
+FAILS_OFTEN = "if n > 3 and n % 7 == 0 then return ngx.exit({}) end"
+
+
+@pytest.fixture(scope="module")
+def data(session_dir):
+    """(folder, folder of packs): 400 files, 24 MiB."""
+    source, packs = session_dir / "remote", session_dir / "packs"
+    packs.mkdir()
+    for label in range(8):
+        (source / f"c{label}").mkdir(parents=True)
+        for number in range(50):
+            size = 60_000 + 37 * number if number else 3 * MIB // 8
+            write(source / f"c{label}/{number}", noise(label * 100 + number, size))
+    pack(source, packs / "x.lmdb")
+    return source, packs
+
+
+@pytest.fixture
+def serve(data, place):
+    """serve(**faults): a Server of the packs, which ends with the test."""
+    with contextlib.ExitStack() as stack:
+        def start(folder=data[1], **faults):
+            server = Server(folder, place / f"server{len(list(place.iterdir()))}", **faults)
+            stack.callback(server.stop)
+            return server.start()
+        yield start
+
+
+def same(data, mounted):
+    run("diff", "-r", data[0], mounted.path)
+
+
+@pytest.fixture(scope="module")
+def shards(data):
+    for part in range(4):
+        run(FOLDPACK, "create", "-q", f"--part={part}/4", data[0], data[1] / "set.lmdb")
+    (data[1] / "list").write_text("".join(f"set-{part:05}-of-00004.lmdb\n" for part in range(4)))
+
+
+def info(server, *options, status=0):
+    return run(FOLDPACK, "info", *options, server.url("x.lmdb"), status=status)
+
+
+def epoch(data, mounted, seed=1, met=lambda: None, pattern="*/*"):
+    """The files are read, shuffled, by eight readers. How many came to what: "right", "wrong" or
+    the error. met() is called when half of them have."""
+    names = [path.relative_to(data[0]) for path in sorted(data[0].glob(pattern))]
+    random.Random(seed).shuffle(names)
+    begun = iter(range(len(names)))
+
+    def read(name):
+        if next(begun) == len(names) // 2:
+            met()
+        try:
+            found = (mounted.path / name).read_bytes()
+        except OSError as error:
+            return errno.errorcode[error.errno]
+        return "right" if found == (data[0] / name).read_bytes() else "wrong"
+
+    with concurrent.futures.ThreadPoolExecutor(8) as readers:
+        return dict(collections.Counter(readers.map(read, names)))
+
+
+ALL_RIGHT = {"right": 400}
+FRESH = ("--cache=pool", "--pool=8M", "--oracle=off")  # an epoch finds little of the one before
+
+# --- what works -----------------------------------------------------------------------------
+
+
+def test_a_mount_shows_what_was_packed(data, serve, mount):
+    server = serve()
+    mounted = mount(server.url("x.lmdb"))
+    same(data, mounted)
+    assert foldfs.mount_lines(mounted.path)[0].source.decode() == server.url("x.lmdb")
+
+
+@pytest.mark.usefixtures("shards")
+@pytest.mark.parametrize("word", ["{}", "@{}"])
+def test_packs_on_a_server_are_named_by_braces_or_a_list(data, serve, mount, word):
+    server = serve()
+    name = "list" if "@" in word else "set-{00000..00003}-of-00004.lmdb"
+    mounted = mount(word.format(server.url(name)))
+    same(data, mounted)
+    assert mounted.said.startswith(
+        f"foldfs: {server.url('set-00000-of-00004.lmdb')} and 3 more on ")
+    run(FOLDPACK, "diff", data[0], word.format(server.url(name)))
+
+
+MEET = """  -- the first pack is alone; the others wait for each other
+    local counts = ngx.shared.counts
+    if counts:add(ngx.var.uri, true) then counts:incr("packs", 1, 0) end
+    ngx.sleep(0.05)
+    if not ngx.var.uri:find("00000%-of") then
+        for _ = 1, 500 do
+            if counts:get("packs") == 4 then return end
+            ngx.sleep(0.02)
+        end
+        ngx.exit(404)
+    end"""
+
+
+@pytest.mark.usefixtures("shards")
+def test_packs_are_opened_at_once(serve, mount):
+    mount(serve(access=MEET).url("set-{00000..00003}-of-00004.lmdb"))
+
+
+@pytest.mark.usefixtures("shards")
+def test_a_pack_of_a_set_that_the_server_has_not_is_named(data, serve, point, place):
+    shutil.copytree(data[1], place / "some")
+    (place / "some/set-00002-of-00004.lmdb").unlink()
+    server = serve(folder=place / "some")
+    word = server.url("set-{00000..00003}-of-00004.lmdb")
+    assert f"{server.url('set-00002-of-00004.lmdb')}: " in \
+        run(FOLDFS, word, point, status=1).err
+
+
+def test_a_mount_is_there_after_one_round_trip(serve, mount):
+    server = serve()
+    mount(server.url("x.lmdb"))
+    asked = [range for _, _, range, _, _ in server.asked()]
+    assert set(asked[:2]) == {"bytes=0-65535", "bytes=-1048576"}
+    assert len(asked) <= 4
+
+
+def test_a_pack_that_another_tool_has_rewritten_is_read_too(data, serve, mount, place):
+    with lmdb.open(str(data[1] / "x.lmdb"), subdir=False, readonly=True, lock=False) as before:
+        (place / "served").mkdir()
+        with open(place / "served/x.lmdb", "wb") as copy:
+            before.copyfd(copy.fileno(), compact=True)
+    server = serve(folder=place / "served")
+    same(data, mount(server.url("x.lmdb")))
+
+
+def test_all_commands_read_urls(data, serve, place):
+    server = serve()
+    url, local = server.url("x.lmdb"), data[1] / "x.lmdb"
+    for words in (["list", "-l"], ["verify", "-q"], ["info", "--json"]):
+        near, far = run(FOLDPACK, *words, local).out, run(FOLDPACK, *words, url).out
+        assert far.replace(url, str(local)) == near
+    assert run(FOLDPACK, "cat", url, "c3/7").stdout == (data[0] / "c3/7").read_bytes()
+    run(FOLDPACK, "diff", data[0], url)
+    run(FOLDPACK, "extract", "-q", url, place / "out")
+    run("diff", "-r", data[0], place / "out")
+
+
+def test_foldstat_says_what_was_asked_of_the_server(data, serve, mount):
+    server = serve(access=FAILS_OFTEN.format(503))
+    mounted = mount(server.url("x.lmdb"))
+    same(data, mounted)
+    far = mounted.stats()["far"]
+    assert far["requests"] == len(server.asked())
+    assert far["bytes"] > 24 * MIB
+    assert far["retries"] == far["refused"] == len([a for a in server.asked() if a[0] == "503"])
+    said = run(FOLDSTAT, mounted).out
+    assert f"in {far['requests']} requests ($" in said
+    assert f"{far['retries']} repeated" in said
+    asked = {member for member in foldfs.members_asked_for() if member.startswith("/far/")}
+    assert asked == {f"/far/{member}" for member in far}
+
+
+def test_the_same_url_is_mounted_once(serve, mount, point):
+    server = serve()
+    mount(server.url("x.lmdb"))
+    assert "already mounted" in run(FOLDFS, server.url("x.lmdb"), point).err
+
+
+def test_local_packs_need_no_libcurl(data, mount):
+    mounted = mount(data[1] / "x.lmdb")
+    assert "libcurl" not in open(f"/proc/{mounted.daemon}/maps", encoding="utf-8").read()
+
+
+def test_what_a_missing_libcurl_is_called_is_said(data, place):
+    (place / "libcurl.so.4").touch()  # it is found first, and is none
+    env = {**os.environ, "LD_LIBRARY_PATH": str(place)}
+    said = run(FOLDPACK, "info", "http://127.0.0.1/x.lmdb", env=env, status=1).err
+    assert "URLs need libcurl.so.4: install libcurl4" in said
+    run(FOLDPACK, "info", data[1] / "x.lmdb", env=env)
+
+
+def test_all_requests_but_the_first_ones_name_the_object(serve):
+    server = serve()
+    run(FOLDPACK, "verify", "-q", server.url("x.lmdb"))
+    conditions = [if_match for _, _, _, if_match, _ in server.asked()]
+    assert len([c for c in conditions if c == "-"]) == 2
+    assert len(set(conditions)) == 2
+
+
+def test_without_an_etag_the_time_of_the_object_counts(serve):
+    server = serve(directives="etag off;")
+    run(FOLDPACK, "verify", "-q", server.url("x.lmdb"))
+
+
+# --- what is asked again --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 599])
+def test_errors_that_pass_are_not_seen(data, serve, mount, status):
+    server = serve(access=FAILS_OFTEN.format(status))
+    same(data, mount(server.url("x.lmdb")))
+    assert any(asked[0] == str(status) for asked in server.asked())
+
+
+def test_cut_answers_are_completed(data, serve, mount):
+    server = serve(body="""
+        ngx.ctx.pieces = (ngx.ctx.pieces or 0) + 1
+        if n > 3 and n % 5 == 0 and ngx.ctx.pieces == 2 then return ngx.ERROR end""")
+    same(data, mount(server.url("x.lmdb")))
+
+
+def test_a_server_that_says_when_to_come_again_is_obeyed(serve):
+    server = serve(access='if n <= 2 then ngx.header["Retry-After"] = "2"; '
+                          "return ngx.exit(503) end")
+    began = time.monotonic()
+    info(server)
+    assert time.monotonic() - began >= 2
+
+
+def test_a_wrong_range_is_asked_for_again(data, serve, mount):
+    server = serve(access="""
+        if n > 3 and n % 6 == 0 then ngx.req.set_header("Range", "bytes=0-99") end""")
+    same(data, mount(server.url("x.lmdb")))
+
+
+def test_what_does_not_fit_its_checksum_is_asked_for_once_more(data, serve):
+    server = serve(body='if n == 3 then ngx.arg[1] = string.rep("x", #ngx.arg[1]) end')
+    found = run(FOLDPACK, "cat", server.url("x.lmdb"), "c3/7").stdout
+    assert found == (data[0] / "c3/7").read_bytes()
+    assert len(server.asked()) == 4
+
+
+def test_an_outage_is_waited_for_and_said_once(data, serve, mount):
+    server = serve()
+    mounted = mount(server.url("x.lmdb"), "-f")
+    server.stop()
+    bad = []
+    reader = threading.Thread(target=lambda: bad.append(
+        run("diff", "-r", data[0], mounted, status=None).returncode))
+    reader.start()
+    said = foldfs.wait_for_line(mounted.process.stderr, b"asking again")
+    server.start()
+    reader.join()
+    assert bad == [0]
+    mounted.close()
+    said += mounted.log()
+    assert said.count("asking again") == said.count("answers again, after") == 1
+
+
+def test_an_outage_longer_than_patience_is_an_error(data, serve, mount):
+    server = serve()
+    mounted = mount(server.url("x.lmdb"), "--retry=1")
+    server.stop()
+    with pytest.raises(OSError):
+        (mounted.path / "c5/3").read_bytes()
+    server.start()
+    assert (mounted.path / "c5/3").read_bytes() == (data[0] / "c5/3").read_bytes()
+
+
+def test_an_outage_keeps_no_mount_alive(serve, mount):
+    server = serve()
+    mounted = mount(server.url("x.lmdb"), "-f")
+    server.stop()
+    reader = subprocess.Popen(["cat", mounted / "c4/4"], stdout=subprocess.DEVNULL)
+    foldfs.wait_for_line(mounted.process.stderr, b"asking again")
+    reader.kill()
+    reader.wait()
+    foldfs.unmount(mounted.path)
+    assert mounted.wait(foldfs.PATIENCE / 2) == 0
+
+
+@pytest.mark.slow
+def test_a_stalled_answer_is_asked_for_again(data, serve, mount):
+    server = serve(access="if n == 6 then ngx.sleep(3600) end")
+    same(data, mount(server.url("x.lmdb")))
+
+
+# --- what is final --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("access, said", [
+    ('ngx.req.clear_header("Range")', "the server ignores ranges"),
+    ('ngx.req.set_header("Range", "bytes=0-99")', "another range"),
+    ("return ngx.exit(400)", "(400)"),
+    ("return ngx.exit(401)", "FOLDFS_TOKEN"),
+    ("return ngx.exit(403)", "FOLDFS_TOKEN"),
+    ("return ngx.exit(404)", "not found"),
+    ("return ngx.exit(410)", "no longer there"),
+    ("return ngx.exit(416)", "empty"),
+    ("return ngx.redirect(ngx.var.request_uri)", "it leads nowhere"),
+    ('return ngx.redirect("ftp://127.0.0.1/")', "another kind of server"),
+])
+def test_what_cannot_work_is_said_at_once(serve, access, said):
+    server = serve(access=access)
+    began = time.monotonic()
+    assert said in info(server, status=1).err
+    assert time.monotonic() - began < 10
+
+
+def test_an_encoded_object_is_refused(serve):
+    server = serve(headers='ngx.header["Content-Encoding"] = "gzip"')
+    assert "encodes it (gzip)" in info(server, status=1).err
+
+
+def test_what_is_no_pack_is_said(serve, place):
+    (place / "served").mkdir()
+    (place / "served/x.lmdb").write_bytes(b"no pack" * 10000)
+    server = serve(folder=place / "served")
+    assert "not an LMDB file" in info(server, status=1).err
+    (place / "served/x.lmdb").write_bytes(b"")
+    assert "empty" in info(server, status=1).err
+
+
+def test_no_server_is_said(place):
+    said = run(FOLDPACK, "info", "--retry=0", "http://127.0.0.1:9/x.lmdb", status=1).err
+    assert "http://127.0.0.1:9/x.lmdb: the server does not answer" in said
+    said = run(FOLDPACK, "info", "--retry=0", "http://host.invalid/x.lmdb", status=1).err
+    assert "the address of the server is not found" in said
+
+
+@pytest.mark.parametrize("url", ["http://", "https:///x", "http://user@/x"])
+def test_what_is_no_url_is_said(url):
+    assert "no URL" in run(FOLDPACK, "info", url, status=1).err
+
+
+@foldfs.needs("openssl")
+def test_a_certificate_that_is_not_trusted_is_said(data, serve, place, mount):
+    made = run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+               "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
+               "-keyout", place / "key.pem", "-out", place / "cert.pem", status=None)
+    if made.returncode:
+        pytest.skip("openssl cannot make a certificate here")
+    both = place / "both.pem"
+    both.write_bytes((place / "key.pem").read_bytes() + (place / "cert.pem").read_bytes())
+    server = serve(tls=both)
+    assert "--ca-file" in info(server, status=1).err
+    same(data, mount(server.url("x.lmdb"), f"--ca-file={place}/cert.pem"))
+
+
+# --- the object is replaced -----------------------------------------------------------------
+
+
+def replace(folder, target):
+    """Another pack, under the same name."""
+    os.replace(pack(folder, target.with_name("y.lmdb")), target)
+
+
+def test_a_replaced_object_is_an_error_until_it_is_mounted_again(data, serve, mount, place):
+    served, source = place / "served", place / "source"
+    served.mkdir()
+    shutil.copy(data[1] / "x.lmdb", served / "x.lmdb")
+    shutil.copytree(data[0], source)
+    server = serve(folder=served)
+    mounted = mount(server.url("x.lmdb"))
+    assert (mounted.path / "c0/0").read_bytes() == (data[0] / "c0/0").read_bytes()
+    (source / "c7/9").write_bytes(b"another")
+    replace(source, served / "x.lmdb")
+    for name in ("c7/9", "c6/1"):
+        with pytest.raises(OSError):
+            (mounted.path / name).read_bytes()
+    assert mounted.stats()["changed"]
+    assert len([line for line in mounted.stats()["log"] if "while mounted" in line]) == 1
+    mounted.close()
+    run("diff", "-r", source, mount(server.url("x.lmdb")).path)
+
+
+# --- redirects and credentials --------------------------------------------------------------
+
+
+def test_redirects_are_followed_and_remembered(data, serve, mount):
+    behind = serve()
+    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}", 307)')
+    same(data, mount(front.url("x.lmdb")))
+    assert len(front.asked()) == 2
+
+
+def test_when_a_link_has_expired_the_url_is_asked_for_another(data, serve, mount):
+    behind = serve(access="""
+        if n > 4 and ngx.var.arg_link == "1" then return ngx.exit(403) end""")
+    front = serve(access=f"""
+        return ngx.redirect("{behind.url("x.lmdb")}?link=" .. (n <= 2 and 1 or 2), 302)""")
+    same(data, mount(front.url("x.lmdb")))
+    assert any(asked[1].endswith("link=2") for asked in behind.asked())
+
+
+@pytest.fixture
+def guarded(serve):
+    return serve(access="""
+        if ngx.var.http_authorization ~= "Bearer sesame" then return ngx.exit(401) end""")
+
+
+def with_token(token, *words, name="FOLDFS_TOKEN", status=0):
+    return run(*words, env={**os.environ, name: str(token)}, status=status)
+
+
+def test_a_token_opens_what_it_should(guarded):
+    url = guarded.url("x.lmdb")
+    with_token("sesame", FOLDPACK, "info", url)
+    said = with_token("wrong-token", FOLDPACK, "info", url, status=1).err
+    assert "the server refuses the token" in said and "wrong-token" not in said
+
+
+def test_a_token_is_read_from_a_file_again_when_it_was_refused(data, guarded, place):
+    token = place / "token"
+    token.write_text("sesame\n")
+    with_token(token, FOLDPACK, "info", guarded.url("x.lmdb"), name="FOLDFS_TOKEN_FILE")
+    token.write_text("two words\n")
+    said = with_token(token, FOLDPACK, "info", guarded.url("x.lmdb"), name="FOLDFS_TOKEN_FILE",
+                      status=1).err
+    assert f"{token}: no token in its first line" in said
+
+
+def test_a_token_goes_to_no_other_server(serve):
+    behind = serve()
+    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}")')
+    with_token("sesame", FOLDPACK, "info", front.url("x.lmdb"))
+    assert {asked[4] for asked in front.asked()} == {"Bearer sesame"}
+    assert {asked[4] for asked in behind.asked()} == {"-"}
+
+
+def test_a_token_is_not_sent_in_the_clear():
+    said = with_token("sesame", FOLDPACK, "info", "http://192.0.2.1/x.lmdb", status=1).err
+    assert "https only" in said
+
+
+def test_user_and_password_come_from_netrc_or_the_url(serve, place):
+    server = serve(access="""
+        if ngx.var.http_authorization ~= "Basic YWxpOnNlc2FtZQ==" then
+            return ngx.exit(401) end""")
+    (place / ".netrc").write_text("machine 127.0.0.1 login ali password sesame\n")
+    run(FOLDPACK, "info", server.url("x.lmdb"), env={**os.environ, "HOME": str(place)})
+    run(FOLDPACK, "info", server.url("x.lmdb").replace("//", "//ali:sesame@"))
+
+
+def test_secrets_of_a_url_are_shown_nowhere(serve, mount):
+    server = serve()
+    url = server.url("x.lmdb").replace("//", "//ali:sesame@") + "?X-Amz-Signature=5e5a3e"
+    mounted = mount(url)
+    line = foldfs.mount_lines(mounted.path)[0]
+    words = open(f"/proc/{mounted.daemon}/cmdline", encoding="utf-8").read()
+    shown = json.dumps(mounted.stats()) + line.source.decode() + words + \
+        run(FOLDPACK, "info", url).out
+    assert "127.0.0.1" in words
+    assert "sesame" not in shown and "5e5a3e" not in shown
+    server.stop()
+    said = run(FOLDPACK, "info", "--retry=0", url, status=1).err
+    assert "sesame" not in said and "5e5a3e" not in said
+
+
+# --- a training under way -------------------------------------------------------------------
+
+# Of the requests, 1 % fail, each time another way, and 0.1 % of the answers end early.
+FAULTS = """
+    if n > 8 and n % 100 == 50 then
+        local kind = math.floor(n / 100) % 4
+        if kind == 3 then return ngx.exit(444) end
+        return ngx.exit(({[0] = 500, 503, 429})[kind])
+    end"""
+CUTS = """
+    ngx.ctx.pieces = (ngx.ctx.pieces or 0) + 1
+    if n > 8 and n % 1000 == 500 and ngx.ctx.pieces == 2 then return ngx.ERROR end"""
+
+
+def restarted(server, **faults):
+    return lambda: server.restart(**faults)
+
+
+def said_once(mounted, words):
+    return len([line for line in mounted.stats()["log"] if words in line]) == 1
+
+
+def test_epochs_with_faults_of_all_kinds_are_right(data, serve, mount):
+    server = serve(access=FAULTS, body=CUTS)
+    mounted = mount(server.url("x.lmdb"), *FRESH)
+    for seed in range(8):
+        assert epoch(data, mounted, seed) == ALL_RIGHT
+    assert {"206", "500", "503", "429", "444"} <= {status for status, *_ in server.asked()}
+
+
+@pytest.mark.slow
+def test_an_outage_of_half_a_minute_in_mid_epoch_is_waited_for(data, serve, mount):
+    server = serve(access=FAULTS, body=CUTS)
+    mounted = mount(server.url("x.lmdb"), *FRESH)
+    timer = threading.Timer(30, server.start)
+
+    def stop():
+        server.stop()
+        timer.start()
+
+    assert epoch(data, mounted, met=stop) == ALL_RIGHT
+    timer.join()
+    assert said_once(mounted, "asking again") and said_once(mounted, "answers again")
+
+
+@pytest.mark.parametrize("status, said", [
+    (401, "refuses it"), (403, "refuses it"), (404, "not found"), (410, "no longer there"),
+])
+def test_what_is_refused_in_mid_epoch_is_an_error_until_it_is_not(data, serve, mount, status, said):
+    server = serve()
+    mounted = mount(server.url("x.lmdb"), "-f", *FRESH)
+    refused = restarted(server, access=f"return ngx.exit({status})")
+    assert set(epoch(data, mounted, met=refused)) == {"right", "EIO"}
+    server.restart()
+    assert epoch(data, mounted, seed=2) == ALL_RIGHT
+    mounted.close()
+    assert mounted.log().count(said) == 1
+
+
+@pytest.mark.parametrize("older", [100, 0], ids=["ETag", "checksums"])
+def test_an_object_replaced_in_mid_epoch_is_never_mixed(data, serve, mount, place, older):
+    """nginx makes the ETag of size and second; without a difference, checksums see it."""
+    served, source = place / "served", place / "source"
+    served.mkdir()
+    for name in data[0].glob("*/*"):
+        (source / name.parent.name).mkdir(parents=True, exist_ok=True)
+        write(source / name.relative_to(data[0]), noise(7, name.stat().st_size))
+    pack(source, served / "y.lmdb")
+    shutil.copy(data[1] / "x.lmdb", served / "x.lmdb")
+    written = (served / "y.lmdb").stat()
+    assert (served / "x.lmdb").stat().st_size == written.st_size
+    os.utime(served / "x.lmdb", (written.st_mtime, written.st_mtime - older))
+    mounted = mount(serve(folder=served).url("x.lmdb"), *FRESH)
+    outcomes = epoch(data, mounted, met=lambda: os.replace(served / "y.lmdb", served / "x.lmdb"))
+    assert set(outcomes) == {"right", "EIO"}
+    if older:
+        assert len(mounted.stats()["log"]) == 1 and said_once(mounted, "while mounted")
+    else:
+        assert any("checksum" in line for line in mounted.stats()["log"])
+
+
+def test_a_token_that_ends_in_mid_epoch_is_read_anew(data, serve, mount, place, monkeypatch):
+    guard = 'if ngx.var.http_authorization ~= "Bearer {}" then return ngx.exit(401) end'
+    server, token = serve(access=guard.format("open")), place / "token"
+    token.write_text("open\n")
+    monkeypatch.setenv("FOLDFS_TOKEN_FILE", str(token))
+    mounted = mount(server.url("x.lmdb"), *FRESH)
+
+    def renew():
+        token.write_text("sesame\n")
+        server.restart(access=guard.format("sesame"))
+
+    assert epoch(data, mounted, met=renew) == ALL_RIGHT
+
+
+def test_links_that_end_all_the_time_are_replaced(data, serve, mount):
+    behind = serve(access="""
+        if ngx.shared.counts:incr(ngx.var.arg_link, 1, 0) > 40 then return ngx.exit(403) end""")
+    front = serve(access=f'return ngx.redirect("{behind.url("x.lmdb")}?link=" .. n, 307)')
+    assert epoch(data, mount(front.url("x.lmdb"), *FRESH)) == ALL_RIGHT
+    assert any(status == "403" for status, *_ in behind.asked())
+
+
+LIES = {
+    "all of it": ("access", 'if {} then ngx.req.clear_header("Range") end'),
+    "another range": ("access", 'if {} then ngx.req.set_header("Range", "bytes=0-99") end'),
+    "wrong bytes": ("body", 'if {} then ngx.arg[1] = string.rep("x", #ngx.arg[1]) end'),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_server_that_lies_is_never_believed(data, serve, mount, lie):
+    phase, text = LIES[lie]
+    server = serve(**{phase: text.format("n > 8 and n % 20 == 0")})
+    mounted = mount(server.url("x.lmdb"), *FRESH)
+    assert epoch(data, mounted) == ALL_RIGHT
+    server.restart(**{phase: text.format("true")})
+    assert "EIO" in epoch(data, mounted, pattern="c0/*").keys() <= {"right", "EIO"}
+    server.restart()
+    assert epoch(data, mounted, seed=3) == ALL_RIGHT

@@ -1,0 +1,259 @@
+"""Packs in S3: a real server that checks signatures (rgw.py), and a small cloud of our own for what
+that cannot show: sessions that end, and the services that renew them (cloud.py)."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import foldfs
+from foldfs import FOLDFS, FOLDPACK, run
+from trees import content
+
+pytestmark = pytest.mark.once
+
+pytest_plugins = ["cloud", "rgw"]
+
+BUCKET, KEY = "photos", "small.lmdb"
+PACK = f"s3://{BUCKET}/{KEY}"
+SERVICES = ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_ENDPOINT_URL_STS",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI")
+
+
+@pytest.fixture(autouse=True)
+def home(place, monkeypatch):
+    """No settings of whoever runs the tests count."""
+    for name in list(os.environ):
+        if name.startswith("AWS_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    (place / ".aws").mkdir()
+    return place
+
+
+def set_environment(monkeypatch, keys, endpoint):
+    for name, value in (keys.environment() | {"AWS_ENDPOINT_URL": endpoint}).items():
+        monkeypatch.setenv(name, value)
+
+
+def same_tree(folder, mounted):
+    assert content(mounted) == content(folder)
+
+
+def failed(*command):
+    return run(*command, status=1).err
+
+
+# --- a real server -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gateway(rgw, small):
+    rgw.store.put(BUCKET, KEY, small[1].read_bytes())
+    return rgw
+
+
+@pytest.fixture
+def signed(gateway, monkeypatch):
+    set_environment(monkeypatch, gateway.KEYS, gateway.endpoint)
+    return gateway
+
+
+@pytest.mark.alone
+def test_a_pack_in_s3_is_read_as_one_on_a_disk(signed, small):
+    for command in ("info", "verify"):
+        assert run(FOLDPACK, command, "--json", PACK).out
+    listed = run(FOLDPACK, "list", "-l", PACK).out
+    assert listed == run(FOLDPACK, "list", "-l", small[1]).out
+
+
+@pytest.mark.alone
+def test_a_pack_in_s3_is_mounted(signed, small, mount):
+    same_tree(small[0], mount(PACK))
+
+
+@pytest.mark.alone
+def test_options_say_what_the_environment_may(gateway, small, home, mount):
+    (home / ".aws/credentials").write_text(
+        f"[here]\naws_access_key_id = {gateway.KEYS.access}\n"
+        f"aws_secret_access_key = {gateway.KEYS.secret}\n")
+    same_tree(small[0], mount(PACK, "--profile=here", f"--endpoint={gateway.endpoint}",
+                              "--region=anywhere"))
+
+
+@pytest.mark.alone
+def test_a_presigned_url_is_an_https_url_that_allows_nothing_but_get(gateway, small, mount):
+    url = gateway.store.presigned(BUCKET, KEY)
+    same_tree(small[0], mount(url))
+    assert "Signature" not in run("ps", "-C", "foldfs", "-o", "args").out.replace(url, "")
+
+
+@pytest.mark.alone
+def test_a_presigned_url_that_has_ended_is_refused(gateway):
+    said = failed(FOLDPACK, "info", gateway.store.presigned(BUCKET, KEY, seconds=10, ago=60))
+    assert "403" in said and "Signature" not in said
+
+
+@pytest.mark.alone
+def test_without_credentials_the_refusal_says_where_they_were_looked_for(gateway, home):
+    said = failed(FOLDPACK, "info", f"--endpoint={gateway.endpoint}", PACK)
+    assert said == (
+        f"foldpack: {PACK}: access denied (403); no credentials: AWS_ACCESS_KEY_ID is not set, "
+        "AWS_WEB_IDENTITY_TOKEN_FILE is not set, no keys of profile 'default' in "
+        f"{home}/.aws/credentials and {home}/.aws/config, AWS_CONTAINER_CREDENTIALS_* are not "
+        "set, AWS_EC2_METADATA_DISABLED is true\n")
+
+
+@pytest.mark.alone
+def test_anonymous_asks_without_the_credentials_that_there_are(signed):
+    assert failed(FOLDPACK, "info", "--anonymous", PACK) == (
+        f"foldpack: {PACK}: access denied (403); --anonymous asks without credentials\n")
+
+
+@pytest.mark.alone
+def test_keys_that_are_wrong_are_told_apart(signed, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "guessed")
+    said = failed(FOLDPACK, "info", PACK)
+    assert "the secret key of the environment does not belong to its access key" in said
+    assert "guessed" not in said
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKNOBODY")
+    assert "the server does not know the access key of the environment" in failed(
+        FOLDPACK, "info", PACK)
+
+
+@pytest.mark.alone
+def test_what_is_not_there_is_said_as_it_is(signed, point):
+    assert "there is no such object in this bucket" in failed(
+        FOLDPACK, "info", f"s3://{BUCKET}/nothing.lmdb")
+    assert "there is no such bucket at this endpoint" in failed(
+        FOLDFS, f"s3://nobody/{KEY}", point)
+
+
+ASCII = "".join(map(chr, range(1, 128)))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("key", [
+    ASCII.translate({ord("/"): None}), "a/b/" + ASCII, "ä/€/\U0001f4f7.lmdb", "%2B%20", "a//b",
+    "./a/../b", "?versionId=1#end", "endpoint=x&y", " "],
+    ids=["ascii", "folders", "utf-8", "encoded", "empty folder", "dots", "query", "pairs", "space"])
+def test_a_key_is_any_text(signed, small, key):
+    signed.store.put(BUCKET, key, small[1].read_bytes())
+    assert run(FOLDPACK, "info", "--json", f"s3://{BUCKET}/{key}").out
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def data(cloud, bulk, monkeypatch, home):
+    """The cloud, with a pack in it."""
+    cloud.objects[f"/{BUCKET}/{KEY}"] = bulk[1].read_bytes()
+    cloud.folder = bulk[0]
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", cloud.url)
+    monkeypatch.setenv("AWS_REGION", "eu-west-9")
+    (home / "identity").write_text(cloud.IDENTITY + "\n")
+    return cloud
+
+
+def set_metadata(cloud, monkeypatch):
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", cloud.url)
+
+
+def set_web_identity(cloud, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", cloud.url + "/")
+    monkeypatch.setenv("AWS_ROLE_ARN", cloud.ROLE)
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", os.environ["HOME"] + "/identity")
+
+
+def set_container(cloud, monkeypatch):
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", cloud.url + "/container")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", os.environ["HOME"] + "/identity")
+
+
+def set_process(cloud, monkeypatch):
+    """Whose output is the metadata service's."""
+    home = os.environ["HOME"]
+    with open(home + "/.aws/config", "w") as config:
+        config.write(f"[default]\ncredential_process = {home}/keys '{cloud.url}/container'\n")
+    with open(home + "/keys", "w") as script:
+        script.write(f"#!{sys.executable}\nimport sys, urllib.request as u\nprint(u.urlopen("
+                     f"u.Request(sys.argv[1], headers={{'Authorization': '{cloud.IDENTITY}'}}))"
+                     ".read().decode())\n")
+    os.chmod(home + "/keys", 0o700)
+
+
+def files_of(cloud):
+    return sorted(path for path in cloud.folder.rglob("*") if path.is_file())
+
+
+def reads_right(mounted, cloud, paths):
+    for path in paths:
+        assert (mounted / path.relative_to(cloud.folder)).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("place_of_keys", [set_metadata, set_web_identity, set_container,
+                                           set_process])
+def test_a_session_that_ends_in_mid_epoch_is_renewed_and_nobody_notices(
+        data, mount, monkeypatch, place_of_keys):
+    place_of_keys(data, monkeypatch)
+    mounted = mount(PACK)
+    files = files_of(data)
+    half = len(files) // 2
+    reads_right(mounted, data, files[:half])
+    assert len(data.sessions) == 1
+    data.end()
+    reads_right(mounted, data, files[half:])
+    assert len(data.sessions) == 2
+    assert mounted.stats()["device"]["errors"] == 0
+
+
+def test_a_session_is_renewed_before_it_ends(data, mount, monkeypatch):
+    data.life = 6  # so short a one is renewed after half of its life
+    set_metadata(data, monkeypatch)
+    mounted = mount(PACK, "--cache=pool", "--pool=8M")  # which reads most of it each time
+    while len(data.sessions) == 1:
+        reads_right(mounted, data, files_of(data))
+    reads_right(mounted, data, files_of(data))
+    assert data.refused == 0
+
+
+@pytest.mark.slow  # pauses between attempts
+def test_a_renewal_that_fails_is_tried_until_it_works(data, mount, monkeypatch):
+    set_metadata(data, monkeypatch)
+    mounted = mount(PACK)
+    data.down = True
+    data.end()
+    reading = subprocess.Popen(["diff", "-r", data.folder, mounted])
+    foldfs.wait_until(lambda: data.failed > 0)
+    data.down = False
+    assert reading.wait(foldfs.PATIENCE) == 0
+
+
+def test_no_secret_is_in_what_a_mount_says_or_runs_as(data, mount, monkeypatch):
+    set_metadata(data, monkeypatch)
+    mounted = mount(PACK, "-f", "-v")
+    reads_right(mounted, data, files_of(data)[:1])
+    shown = str(mounted.stats()) + mounted.said
+    with open(f"/proc/{mounted.daemon}/cmdline") as words:
+        shown += words.read()
+    mounted.close()
+    shown += mounted.log()
+    for keys, _ in data.sessions.values():
+        assert keys.secret not in shown and keys.token not in shown
+
+
+def test_the_region_that_a_server_names_is_believed(data, monkeypatch):
+    set_metadata(data, monkeypatch)
+    monkeypatch.delenv("AWS_REGION")
+    assert run(FOLDPACK, "info", "--json", PACK).out
+    assert data.refused >= 1
+
+
+def test_a_profile_that_is_not_there_is_an_error(data, home):
+    assert failed(FOLDPACK, "info", "--profile=nobody", PACK) == (
+        f"foldpack: {PACK}: there is no profile 'nobody' in {home}/.aws/credentials and "
+        f"{home}/.aws/config\n")

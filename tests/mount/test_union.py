@@ -1,0 +1,309 @@
+"""Several packs mounted as one folder: what it shows is what one pack of all their files would
+show, and nothing is decided that the user has not decided."""
+
+import errno
+import json
+import os
+import shutil
+
+import pytest
+
+import foldfs
+import oracle
+import trees
+from foldfs import FOLDFS, FOLDPACK, needs, run
+from oracle import Epoch, follow
+
+SHARDS = 3
+
+
+def write_tree(root, files):
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+def pack_of(place, name, files):
+    """A pack of these files, by their paths."""
+    source = write_tree(place / f"{name} files", files)
+    return foldfs.pack(source, place / name)
+
+
+def deal(source, place, count=SHARDS):
+    """The tree in `count` packs: each has all folders, and every so manieth file."""
+    packs = []
+    for shard in range(count):
+        part = place / f"part {shard}"
+        shutil.copytree(source, part, symlinks=True)
+        for number, (folder, _, names) in enumerate(sorted(os.walk(part))):
+            for at, name in enumerate(sorted(names), number):
+                if at % count != shard:
+                    os.unlink(os.path.join(folder, name))
+            shutil.copystat(os.path.join(source, os.path.relpath(folder, part)), folder)
+        packs.append(foldfs.pack(part, place / f"set-{shard}-of-{count}.lmdb"))
+        shutil.rmtree(part)
+    return packs
+
+
+def refused(*words, status=1):
+    done = run(FOLDFS, *words, status=status)
+    assert done.out == ""
+    return done.err
+
+
+# --- one tree -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shards(images, session_dir):
+    (session_dir / "union").mkdir()
+    return deal(images[0], session_dir / "union")
+
+
+def test_shards_are_the_folder_that_was_packed(images, shards, mount):
+    mounted = mount(shards[-1], *shards[:-1])
+    run("diff", "-r", "--no-dereference", images[0], mounted)
+    assert mounted.said.startswith(f"foldfs: {shards[0]} and 2 more on ")
+    assert trees.content(mounted) == trees.content(images[0])
+
+
+def test_a_hostile_folder_in_two_packs_is_that_folder(hostile, place, mount):
+    first = foldfs.pack(hostile[0], place / "first.lmdb", "--exclude=/names", "--exclude=/links")
+    second = foldfs.pack(hostile[0], place / "second.lmdb", "--include=/names/**",
+                         "--include=/links/**", "--exclude=/sizes", "--exclude=/deep")
+    mounted = mount(second, first)
+    run("diff", "-r", "--no-dereference", hostile[0], mounted)
+    assert trees.content(mounted) == trees.content(hostile[0])
+
+
+def test_entries_come_in_the_order_of_one_pack(images, shards, place, mount):
+    (place / "one").mkdir()
+    mounted, one = mount(shards[-1], *shards[:-1]), mount(images[1], at=place / "one")
+    walk = [[(os.path.relpath(folder, root), folders, files)
+             for folder, folders, files in os.walk(root)] for root in (mounted.path, one.path)]
+    assert walk[0] == walk[1]
+
+
+@needs("rsync")
+def test_modes_times_and_links_are_those_of_one_pack(images, shards, mount):
+    mounted = mount(shards[-1], *shards[:-1])
+    done = run("rsync", "--archive", "--checksum", "--no-owner", "--no-group", "--omit-dir-times",
+               "--delete", "--dry-run", "--itemize-changes", f"{mounted.path}/", f"{images[0]}/")
+    assert done.out == ""
+
+
+@oracle.needs_torch
+def test_torchvision_finds_the_same_samples(images, shards, mount):
+    from torchvision.datasets import ImageFolder
+
+    mounted = mount(shards[-1], *shards[:-1])
+    there, here = ImageFolder(images[0]), ImageFolder(mounted)
+    assert there.classes == here.classes
+    assert [(os.path.relpath(path, images[0]), label) for path, label in there.samples] == \
+        [(os.path.relpath(path, mounted), label) for path, label in here.samples]
+
+
+def test_a_dataset_grows_by_a_pack(place, point):
+    old = pack_of(place, "2025.lmdb", {"cat/1": b"1", "dog/1": b"2"})
+    new = pack_of(place, "2026.lmdb", {"cat/2": b"3", "fox/1": b"4"})
+    with foldfs.mounted(old, point):
+        assert sorted(os.listdir(point)) == ["cat", "dog"]
+    with foldfs.mounted(new, point, old) as mounted:
+        assert sorted(os.listdir(point)) == ["cat", "dog", "fox"]
+        assert sorted(os.listdir(point / "cat")) == ["1", "2"]
+        assert (mounted / "cat/2").read_bytes() == b"3"
+
+
+# --- how packs are named ------------------------------------------------------------------------
+
+
+def test_braces_globs_and_lists_name_packs(images, shards, place, point):
+    folder = shards[0].parent
+    (folder / "list").write_text("# the set\n" + "".join(f"{pack.name}\n" for pack in shards))
+    for word in (folder / "set-{0..2}-of-3.lmdb", folder / "set-?-of-3.lmdb", f"@{folder}/list"):
+        with foldfs.mounted(word, point) as mounted:
+            run("diff", "-r", "--no-dereference", images[0], mounted)
+
+
+def test_packs_go_below_folders(place, mount):
+    train = pack_of(place, "train.lmdb", {"cat/1": b"1"})
+    val = pack_of(place, "val.lmdb", {"cat/2": b"2"})
+    mounted = mount(f"sets/val/={val}", f"train/={train}")
+    assert set(trees.files(mounted)) == {b"train/cat/1", b"sets/val/cat/2"}
+
+
+def test_an_incomplete_set_is_refused(shards, point, mount):
+    said = refused(shards[0], shards[2], point)
+    assert "set-1-of-3.lmdb is missing of a set of 3; '--missing=ok' does without" in said
+    assert os.listdir(mount(shards[2], shards[0], "--missing=ok")) != []
+
+
+def test_a_missing_pack_is_named(shards, place, point):
+    assert f"{place}/none.lmdb: No such file" in refused(*shards, place / "none.lmdb", point)
+
+
+# --- the same path twice ------------------------------------------------------------------------
+
+
+def test_other_files_of_one_path_are_refused_with_both_packs(place, point):
+    a = pack_of(place, "a.lmdb", {"cat/1": b"1", "cat/2": b"2"})
+    b = pack_of(place, "b.lmdb", {"cat/1": b"other", "cat/2": b"other"})
+    assert f"'cat/1' is another file in {a} and in {b}, and 1 more paths are in two packs" in \
+        refused(a, b, point)
+    for counts, data in (("first", b"1"), ("last", b"other")):
+        with foldfs.mounted(b, point, a, f"--duplicates={counts}") as mounted:
+            assert (mounted / "cat/1").read_bytes() == data
+
+
+def test_equal_files_are_one_without_a_word(place, mount):
+    a = pack_of(place, "a.lmdb", {"LICENSE": b"free", "cat/1": b"1"})
+    b = pack_of(place, "b.lmdb", {"LICENSE": b"free", "cat/2": b"2"})
+    mounted = mount(b, a)
+    assert sorted(os.listdir(mounted)) == ["LICENSE", "cat"]
+    assert "LICENSE" not in mounted.said
+
+
+def test_a_file_and_a_folder_are_refused(place, point):
+    a = pack_of(place, "a.lmdb", {"cat/1": b"1"})
+    b = pack_of(place, "b.lmdb", {"cat": b"2"})
+    assert f"'cat' is a folder and a file in {a} and in {b}" in \
+        refused("--duplicates=first", a, b, point)
+
+
+def test_the_same_pack_twice_is_refused(shards, place, point):
+    copy = shutil.copy(shards[1], place / "copy.lmdb")
+    assert f"{shards[1]} and {copy} are the same pack" in refused(*shards, copy, point)
+
+
+# --- what is selected ---------------------------------------------------------------------------
+
+
+def test_some_classes_and_files_are_selected(shards, place, mount):
+    (place / "few").write_text("n00000001\n/n00000002/image 2.JPEG\n")
+    mounted = mount(shards[-1], *shards[:-1], f"--select=@{place}/few", "--select=*[05]0.PNG")
+    names = set(trees.paths(mounted))
+    assert {name for name in names if b"/" not in name} == \
+        {b"n00000001", b"n00000002"}
+    assert {name for name in names if name.startswith(b"n00000002/")} == \
+        {b"n00000002/image 2.JPEG", b"n00000002/image 50.PNG"}
+    assert sum(name.startswith(b"n00000001/") for name in names) == 16
+
+
+def test_a_part_of_one_pack_is_selected(small, mount):
+    assert os.listdir(mount(small[1], "--select=folder")) == ["folder"]
+
+
+def test_what_selects_nothing_is_refused(small, point):
+    assert "'--select': nothing matches 'n0144076'" in \
+        refused("--select=n0144076", "--select=folder", small[1], point)
+
+
+# --- what foldpack makes of several packs --------------------------------------------------------
+
+
+def test_foldpack_reads_several_packs_as_one_folder(images, shards, place):
+    word = f"{shards[0].parent}/set-{{0..2}}-of-3.lmdb"
+    run(FOLDPACK, "extract", word, place / "out")
+    run("diff", "-r", "--no-dereference", images[0], place / "out")
+    run(FOLDPACK, "diff", images[0], word)
+    run(FOLDPACK, "report", word, "-o", place / "page.html")
+    assert run(FOLDPACK, "list", "-0", word).out == run(FOLDPACK, "list", "-0", images[1]).out
+    assert run(FOLDPACK, "cat", word, "n00000001/image 1.JPEG").stdout == \
+        (images[0] / "n00000001" / "image 1.JPEG").read_bytes()
+    assert json.loads(run(FOLDPACK, "info", "--json", word).out)["content_id"] == \
+        json.loads(run(FOLDPACK, "info", "--json", images[1]).out)["content_id"]
+
+
+def test_foldpack_reads_one_of_a_set_but_not_some(shards):
+    run(FOLDPACK, "list", shards[1])
+    said = run(FOLDPACK, "list", f"{shards[0].parent}/set-[02]-of-3.lmdb", status=1).err
+    assert said == "foldpack: set-1-of-3.lmdb is missing of a set of 3\n"
+
+
+def test_each_of_several_packs_is_verified(shards, place):
+    assert run(FOLDPACK, "verify", *shards[:2], shards[2]).err.count("all good") == SHARDS
+    for pack in shards:
+        shutil.copy(pack, place)
+    broken = place / shards[1].name
+    data = bytearray(broken.read_bytes())
+    data[len(data) // 2] ^= 1
+    broken.chmod(0o644)
+    broken.write_bytes(data)
+    done = run(FOLDPACK, "verify", f"{place}/set-*.lmdb", status=3)
+    assert done.err.count("all good") == SHARDS - 1
+    assert f"{broken}: 1 path is damaged" in done.err
+    found = run(FOLDPACK, "verify", "-q", "--json", f"{place}/set-*.lmdb", status=3).out
+    assert [(line["pack"], len(line["bad"])) for line in map(json.loads, found.splitlines())] == \
+        [(f"{place}/{pack.name}", int(pack == shards[1])) for pack in shards]
+
+
+# --- several mounts, stats, faults --------------------------------------------------------------
+
+
+def test_the_same_packs_mounted_again_use_that_mount(shards, mount, point):
+    mounted = mount(shards[-1], *shards[:-1])
+    assert "already mounted" in run(FOLDFS, *shards, point).err
+    assert "busy" in refused("--select=n00000001", *shards, point)
+    assert "busy" in refused(*reversed(shards), point)
+    pack = mounted.stats()["pack"]
+    assert pack["path"] == f"{os.path.realpath(shards[0])} and 2 more"
+    assert pack["files"] == 64
+
+
+def test_the_pack_that_is_damaged_is_named(place, mount):
+    a = pack_of(place, "a.lmdb", {"whole": b"w" * 9000})
+    b = pack_of(place, "b.lmdb", {"broken": b"b" * 9000})
+    b.chmod(0o644)
+    b.write_bytes(b.read_bytes().replace(b"b" * 9000, b"b" * 8999 + b"c"))
+    mounted = mount(b, a, "-f")
+    assert (mounted / "whole").read_bytes() == b"w" * 9000
+    with pytest.raises(OSError) as failed:
+        (mounted / "broken").read_bytes()
+    assert failed.value.errno == errno.EIO
+    mounted.close()
+    assert f"{b}: 'broken' at 0: checksum mismatch" in mounted.log()
+
+
+def test_only_files_of_a_pack_that_was_written_to_fail(place, mount):
+    a = pack_of(place, "a.lmdb", {"whole": b"w" * 9000})
+    b = pack_of(place, "b.lmdb", {"lost": b"b" * 9000})
+    mounted = mount(b, a, "-f")
+    b.chmod(0o644)
+    with open(b, "ab") as file:
+        file.write(b"more")
+    assert (mounted / "whole").read_bytes() == b"w" * 9000
+    with pytest.raises(OSError) as failed:
+        (mounted / "lost").read_bytes()
+    assert failed.value.errno == errno.EIO
+    mounted.close()
+    assert f"{b}: was written to while mounted" in mounted.log()
+
+
+# --- the oracle ---------------------------------------------------------------------------------
+
+FILES = 4000
+
+
+class Data(oracle.Data):
+    """A dataset in eight packs, whose parts of each class are anywhere."""
+
+    def __init__(self, root, *sizes):
+        super().__init__(root, *sizes)
+        *others, self.pack = deal(root, root.parent, 8)
+        self.options = *self.options, *others
+
+
+@pytest.fixture(scope="module")
+def data(session_dir):
+    return Data(session_dir / "dealt", FILES, 0)
+
+
+@oracle.needs_torch
+@pytest.mark.paced
+@pytest.mark.alone
+def test_the_order_of_training_is_found_in_eight_packs(data, mounted, start):
+    job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--epochs=2")
+    for _ in range(2):
+        assert follow(mounted, [(job, Epoch(FILES))])["sampler"] == "RandomSampler under seed 42"
+    job.finish()

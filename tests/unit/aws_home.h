@@ -1,0 +1,58 @@
+/* A home directory of a test's own, with .aws in it, and an environment without any AWS_*. The
+ * working directory is there. */
+#ifndef TESTS_UNIT_AWS_HOME_H
+#define TESTS_UNIT_AWS_HOME_H
+
+#include "tests/unit/scratch.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char aws_home[] = "/tmp/aws_home.XXXXXX";
+
+static void aws_clear_environment(void)
+{
+	for (char **entry = environ; *entry;) {
+		char name[256];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
+		if (strncmp(name, "AWS_", 4) == 0)
+			unsetenv(name);
+		else
+			entry++;
+	}
+}
+
+static int aws_home_enter(void **state)
+{
+	(void)state;
+	aws_clear_environment();
+	return mkdtemp(aws_home) && chdir(aws_home) == 0 && mkdir(".aws", 0700) == 0
+		       ? setenv("HOME", aws_home, 1)
+		       : -1;
+}
+
+static int aws_home_leave(void **state)
+{
+	(void)state;
+	return chdir("/") < 0 ? -1 : scratch_remove(aws_home);
+}
+
+static inline void write_text(const char *name, const char *text)
+{
+	FILE *file = fopen(name, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+#endif

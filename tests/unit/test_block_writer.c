@@ -1,0 +1,85 @@
+/* Writing to a copy beside those who wait for its bytes: remote/block_writer.h. */
+#include "base/scope.h"
+#include "base/size.h"
+#include "remote/block_writer.h"
+#include "tests/unit/scratch.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KEY   "0123456789abcdef0123456789abcdef"
+#define PIECE (256 * KIB)
+#define SIZE  (16 * MIB)
+#define BOUND (5 * MIB)
+#define TIMES 20
+
+struct fixture {
+	char dir[64];
+	struct block_store *store;
+	struct blocks *blocks;
+	struct block_writer *writer;
+};
+
+static void open_all(struct fixture *f, uint64_t bound)
+{
+	char spec[128];
+
+	snprintf(f->dir, sizeof(f->dir), "/var/tmp/test_block_writer.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(spec, sizeof(spec), "%s,%llu", f->dir, (unsigned long long)(bound));
+	assert_int_equal(block_store_open(spec, &f->store, NULL), 0);
+	assert_int_equal(block_store_blocks(f->store, KEY, SIZE, &f->blocks), 0);
+	assert_int_equal(block_writer_new(f->store, f->blocks, NULL, &f->writer), 0);
+}
+
+static void close_all(struct fixture *f)
+{
+	block_writer_free(f->writer);
+	blocks_free(f->blocks);
+	block_store_free(f->store);
+	scratch_remove(f->dir);
+}
+
+static void put(struct fixture *f, uint64_t offset)
+{
+	struct block_piece *piece = block_writer_take(f->writer, PIECE, offset, true);
+
+	if (!piece)
+		return;
+	memset(piece->memory, 'p', PIECE);
+	block_writer_put(f->writer, piece);
+}
+
+static void two_threads_that_write_keep_a_bound(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TIMES; i++) {
+		uint64_t bound = BOUND + (uint64_t)i * 4 * KIB;
+		struct block_writer_stats stats;
+		struct fixture f;
+		uint64_t used;
+
+		open_all(&f, bound);
+		for (uint64_t offset = 0; offset < SIZE; offset += PIECE)
+			put(&f, offset);
+		block_writer_drain(f.writer);
+		used = blocks_used(f.blocks);
+		block_writer_stats(f.writer, &stats);
+		close_all(&f);
+		assert_in_range(used, bound - MIB, bound);
+		assert_true(stats.full && !stats.failed);
+		assert_in_range(stats.left_out, SIZE - bound, SIZE - bound + MIB);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_threads_that_write_keep_a_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,436 @@
+/* A copy of a pack on the disk, and the folder that such copies are in: remote/blocks.h,
+ * remote/block_store.h. */
+#include "base/io.h"
+#include "base/reader_file.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "remote/block_store.h"
+#include "tests/unit/scratch.h"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#define PAGE  READER_PAGE
+#define PAGES 3000u
+#define SIZE  (PAGES * (uint64_t)PAGE - 1000) /* ends within a page */
+
+#define KEY_A "0123456789abcdef0123456789abcdef"
+#define KEY_B "fedcba9876543210fedcba9876543210"
+#define KEY_C "00000000000000000000000000000001"
+
+struct fixture {
+	char dir[64];
+	struct block_store *store;
+	struct blocks *blocks;
+	char *page; /* aligned, 16 pages */
+};
+
+/* A folder with a bound, bytes. */
+static int open_bounded(const char *dir, uint64_t most, struct block_store **ret)
+{
+	char spec[128];
+
+	snprintf(spec, sizeof(spec), "%s,%llu", dir, (unsigned long long)most);
+	return block_store_open(spec, ret, NULL);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	strcpy(f->dir, "/var/tmp/test_blocks.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	assert_int_equal(block_store_open(f->dir, &f->store, NULL), 0);
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &f->blocks), 0);
+	f->page = aligned_alloc(PAGE, 16 * PAGE);
+	memset(f->page, 'p', 16 * PAGE);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	blocks_free(f->blocks);
+	block_store_free(f->store);
+	scratch_remove(f->dir);
+	free(f->page);
+	free(f);
+	return 0;
+}
+
+/* Opened anew, as by another process. */
+static void open_again(struct fixture *f)
+{
+	blocks_free(f->blocks);
+	f->blocks = NULL;
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &f->blocks), 0);
+}
+
+static char *path_of(const struct fixture *f, const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/uid-%u/%s", f->dir, geteuid(), name);
+	return path;
+}
+
+static void expect_run(const struct fixture *f, bool there, uint64_t first, uint64_t end)
+{
+	uint64_t until;
+
+	assert_int_equal(blocks_look(f->blocks, first * PAGE, (uint64_t)PAGES * PAGE, &until),
+			 there);
+	assert_int_equal(until / PAGE, end);
+}
+
+static void write_pages(struct fixture *f, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i += 16) {
+		uint64_t n = count - i < 16 ? count - i : 16;
+		uint64_t begin = (first + i) * PAGE;
+		uint64_t end = begin + n * PAGE < SIZE ? begin + n * PAGE : SIZE;
+
+		assert_int_equal(blocks_write(f->blocks, f->page, end - begin, begin), 0);
+	}
+}
+
+/* --- one copy --------------------------------------------------------------------------------- */
+
+static void a_new_copy_has_no_page(void **state)
+{
+	expect_run(*state, false, 0, PAGES);
+}
+
+static void pages_are_there_once_they_are_written(void **state)
+{
+	struct fixture *f = *state;
+	char read[PAGE];
+
+	write_pages(f, 5, 3);
+	expect_run(f, false, 0, 5);
+	expect_run(f, true, 5, 8);
+	expect_run(f, true, 7, 8);
+	expect_run(f, false, 8, PAGES);
+	assert_int_equal(reader_get_full(blocks_reader(f->blocks), read, PAGE, 6 * PAGE), 0);
+	assert_memory_equal(read, f->page, PAGE);
+}
+
+/* Longer than what is looked up at once. */
+static void a_long_run_is_one(void **state)
+{
+	struct fixture *f = *state;
+
+	write_pages(f, 100, 2000);
+	expect_run(f, false, 0, 100);
+	expect_run(f, true, 100, 2100);
+	expect_run(f, true, 612, 2100);
+	expect_run(f, false, 2100, PAGES);
+	blocks_forget(f->blocks, 1000 * PAGE + 1, 1);
+	expect_run(f, true, 100, 1000);
+	expect_run(f, false, 1000, 1001);
+	expect_run(f, true, 1001, 2100);
+}
+
+static void the_last_page_need_not_be_whole(void **state)
+{
+	struct fixture *f = *state;
+	struct reader_identity identity;
+
+	write_pages(f, PAGES - 2, 2);
+	expect_run(f, true, PAGES - 2, PAGES);
+	assert_int_equal(reader_identity(blocks_reader(f->blocks), &identity), 0);
+	assert_int_equal(identity.size, SIZE);
+}
+
+static void what_is_there_is_there_for_the_next_process(void **state)
+{
+	struct fixture *f = *state;
+
+	write_pages(f, 5, 3);
+	open_again(f);
+	expect_run(f, true, 5, 8);
+	expect_run(f, false, 8, PAGES);
+}
+
+static void what_is_forgotten_is_forgotten_for_all(void **state)
+{
+	struct fixture *f = *state;
+	struct blocks *other;
+	uint64_t until;
+
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &other), 0);
+	write_pages(f, 5, 3);
+	assert_true(blocks_look(other, 5 * PAGE, 6 * PAGE, &until));
+	blocks_forget(other, 6 * PAGE, PAGE);
+	expect_run(f, true, 5, 6);
+	expect_run(f, false, 6, 7);
+	expect_run(f, true, 7, 8);
+	blocks_free(other);
+}
+
+static void a_copy_is_complete_until_something_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct blocks *other;
+
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &other), 0);
+	write_pages(f, 0, PAGES);
+	assert_false(blocks_complete(f->blocks));
+	blocks_set_complete(f->blocks);
+	assert_true(blocks_complete(f->blocks));
+	assert_false(blocks_complete(other));
+	assert_true(blocks_see_complete(other));
+	assert_true(blocks_complete(other));
+	blocks_free(other);
+	open_again(f);
+	assert_true(blocks_complete(f->blocks));
+	blocks_forget(f->blocks, 77 * PAGE, PAGE);
+	assert_false(blocks_complete(f->blocks));
+	open_again(f);
+	assert_false(blocks_complete(f->blocks));
+}
+
+static void one_process_at_a_time_fills(void **state)
+{
+	struct fixture *f = *state;
+	struct blocks *other;
+
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &other), 0);
+	assert_true(blocks_may_fill(f->blocks));
+	assert_false(blocks_may_fill(other));
+	blocks_free(f->blocks);
+	f->blocks = other;
+	assert_true(blocks_may_fill(other));
+}
+
+/* --- a copy that is not whole ----------------------------------------------------------------- */
+
+static void damage(const struct fixture *f, const char *name, off_t size)
+{
+	assert_int_equal(truncate(path_of(f, name), size), 0);
+}
+
+static void a_copy_with_a_torn_map_begins_anew(void **state)
+{
+	static const struct {
+		const char *name;
+		off_t size;
+	} cases[] = {{KEY_A "/map", 0},
+		     {KEY_A "/map", 100},
+		     {KEY_A "/map", PAGE + 5},
+		     {KEY_A "/data", PAGE}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_pages(f, 0, 10);
+		blocks_free(f->blocks);
+		f->blocks = NULL;
+		damage(f, cases[i].name, cases[i].size);
+		assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &f->blocks), 0);
+		expect_run(f, false, 0, PAGES);
+	}
+}
+
+static void a_copy_of_another_size_begins_anew(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t until;
+
+	write_pages(f, 0, 10);
+	blocks_free(f->blocks);
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE / 2, &f->blocks), 0);
+	assert_false(blocks_look(f->blocks, 0, PAGE, &until));
+}
+
+/* No page seems to be there, no call kills, and who comes next is told. */
+static void a_map_that_is_cut_off_meanwhile_harms_nobody(void **state)
+{
+	struct fixture *f = *state;
+	struct blocks *other;
+
+	write_pages(f, 0, 10);
+	damage(f, KEY_A "/map", 0);
+	expect_run(f, false, 0, PAGES);
+	assert_int_equal(block_store_blocks(f->store, KEY_A, SIZE, &other), -EBUSY);
+}
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+static void expect_refused(const char *dir, int error, const char *why)
+{
+	struct block_store *store;
+	struct err err = {0};
+
+	assert_int_equal(block_store_open(dir, &store, &err), error);
+	assert_non_null(strstr(err.text, why));
+	assert_non_null(strstr(err.text, dir));
+}
+
+static void each_user_has_a_closed_folder(void **state)
+{
+	struct fixture *f = *state;
+	struct stat st;
+
+	assert_int_equal(stat(path_of(f, ""), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+	assert_int_equal(stat(path_of(f, KEY_A "/data"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(chmod(path_of(f, ""), 0755), 0);
+	expect_refused(f->dir, -EPERM, "open to other users");
+}
+
+static void a_group_may_share_a_folder(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+	struct blocks *blocks;
+	char path[128];
+	struct stat st;
+	mode_t mask = umask(077);
+
+	assert_int_equal(chmod(f->dir, 02770), 0);
+	assert_int_equal(block_store_open(f->dir, &store, NULL), 0);
+	assert_int_equal(block_store_blocks(store, KEY_B, SIZE, &blocks), 0);
+	umask(mask);
+	snprintf(path, sizeof(path), "%s/" KEY_B, f->dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 02770);
+	strcat(path, "/map");
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	blocks_free(blocks);
+	block_store_free(store);
+}
+
+static void what_is_no_folder_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/uid-%u/" KEY_A "/map", f->dir, geteuid());
+	expect_refused(path, -ENOTDIR, "ot a directory");
+	expect_refused("/proc/nothing/here", -ENOENT, "cannot be made");
+	expect_refused("/var/tmp/a,lot", -EINVAL, "'lot' is not a size");
+	expect_refused("/var/tmp/a,0", -EINVAL, "'0' is not a size");
+}
+
+static bool exists(const struct fixture *f, const char *name)
+{
+	return access(path_of(f, name), F_OK) == 0;
+}
+
+static void fill_copy(struct fixture *f, const char *key)
+{
+	assert_int_equal(block_store_blocks(f->store, key, SIZE, &f->blocks), 0);
+	write_pages(f, 0, 256);
+	blocks_free(f->blocks);
+	f->blocks = NULL;
+}
+
+static void set_opened(const struct fixture *f, const char *key, time_t when)
+{
+	const struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path_of(f, key), times, 0), 0);
+}
+
+static void what_was_opened_longest_ago_leaves_first(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+
+	blocks_free(f->blocks);
+	fill_copy(f, KEY_A);
+	fill_copy(f, KEY_B);
+	fill_copy(f, KEY_C);
+	set_opened(f, KEY_A, 2000);
+	set_opened(f, KEY_B, 1000);
+	set_opened(f, KEY_C, 3000);
+	assert_int_equal(open_bounded(f->dir, 4 * MIB, &store), 0);
+	/* Each has a bit over 1 MiB. */
+	assert_int_equal(block_store_room(store, 512 * KIB), 512 * KIB);
+	assert_true(exists(f, KEY_A) && exists(f, KEY_B) && exists(f, KEY_C));
+	assert_int_equal(block_store_room(store, MIB), MIB);
+	assert_true(exists(f, KEY_A) && !exists(f, KEY_B) && exists(f, KEY_C));
+	assert_int_equal(block_store_room(store, 3 * MIB - 64 * KIB), 3 * MIB - 64 * KIB);
+	assert_true(!exists(f, KEY_A) && !exists(f, KEY_B) && exists(f, KEY_C));
+	block_store_free(store);
+}
+
+static void what_somebody_has_open_stays(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+	uint64_t room;
+
+	write_pages(f, 0, 256);
+	assert_int_equal(open_bounded(f->dir, 2 * MIB, &store), 0);
+	room = block_store_room(store, 4 * MIB);
+	assert_in_range(room, 512 * KIB, MIB);
+	assert_true(exists(f, KEY_A "/data"));
+	blocks_free(f->blocks);
+	f->blocks = NULL;
+	assert_int_equal(block_store_room(store, 4 * MIB), 2 * MIB);
+	assert_false(exists(f, KEY_A));
+	block_store_free(store);
+}
+
+static void a_complete_copy_is_found_by_the_name_it_was_read_under(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(reader_release) struct reader *reader = NULL;
+	char read[PAGE];
+
+	assert_int_equal(block_store_find(f->store, "https://host/a", &reader), -ENOENT);
+	block_store_remember(f->store, "https://host/a", KEY_B);
+	block_store_remember(f->store, "https://host/a", KEY_A);
+	assert_int_equal(block_store_find(f->store, "https://host/a", &reader), -ENOENT);
+	write_pages(f, 0, PAGES);
+	blocks_set_complete(f->blocks);
+	assert_int_equal(block_store_find(f->store, "https://host/b", &reader), -ENOENT);
+	assert_int_equal(block_store_find(f->store, "https://host/a", &reader), 0);
+	blocks_free(f->blocks);
+	f->blocks = NULL;
+	/* It has the copy open. */
+	block_store_room(f->store, UINT64_MAX);
+	assert_true(exists(f, KEY_A));
+	assert_int_equal(reader_get_full(reader, read, PAGE, 6 * PAGE), 0);
+	assert_memory_equal(read, f->page, PAGE);
+	reader_free(steal_ptr(&reader));
+	block_store_room(f->store, UINT64_MAX);
+	assert_false(exists(f, KEY_A));
+	assert_int_equal(block_store_find(f->store, "https://host/a", &reader), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_new_copy_has_no_page),
+		TEST(pages_are_there_once_they_are_written),
+		TEST(a_long_run_is_one),
+		TEST(the_last_page_need_not_be_whole),
+		TEST(what_is_there_is_there_for_the_next_process),
+		TEST(what_is_forgotten_is_forgotten_for_all),
+		TEST(a_copy_is_complete_until_something_is_forgotten),
+		TEST(one_process_at_a_time_fills),
+		TEST(a_copy_with_a_torn_map_begins_anew),
+		TEST(a_copy_of_another_size_begins_anew),
+		TEST(a_map_that_is_cut_off_meanwhile_harms_nobody),
+		TEST(each_user_has_a_closed_folder),
+		TEST(a_group_may_share_a_folder),
+		TEST(what_is_no_folder_is_refused),
+		TEST(what_was_opened_longest_ago_leaves_first),
+		TEST(what_somebody_has_open_stays),
+		TEST(a_complete_copy_is_found_by_the_name_it_was_read_under),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

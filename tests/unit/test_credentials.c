@@ -1,0 +1,434 @@
+/* Who signs, and where that is looked for: remote/credentials.h. The services that are asked are a
+ * table of this test. */
+#include "remote/credentials.h"
+#include "remote/credentials_place.h"
+#include "tests/unit/aws_home.h"
+#include <errno.h>
+
+#define KEYS "\"AccessKeyId\":\"AK\",\"SecretAccessKey\":\"SK\""
+
+/* The exchange that is expected next, in order; the last has no URL. */
+struct exchange {
+	const char *method, *url, *header, *body; /* asked; NULL: none */
+	int error;				  /* or status and answer */
+	unsigned status;
+	const char *answer;
+};
+
+static const struct exchange *expected;
+
+static int answer(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
+		  struct err *err)
+{
+	const struct exchange *exchange = expected++;
+
+	assert_non_null(exchange->url);
+	assert_string_equal(request->url, exchange->url);
+	assert_string_equal(request->method, exchange->method);
+	if (exchange->header)
+		assert_string_equal(request->headers[0], exchange->header);
+	else
+		assert_true(!request->headers || !request->headers[0]);
+	if (exchange->body)
+		assert_string_equal(request->body, exchange->body);
+	if (exchange->error < 0)
+		return err_set(err, exchange->error, "the host is not reached");
+	*ret_status = exchange->status;
+	return buf_adds(ret_body, exchange->answer);
+}
+
+static const struct exchange nothing_asked[] = {{0}};
+
+static int find(const char *profile, const char *region, const struct exchange *exchanges,
+		struct credentials *ret, struct err *err)
+{
+	const struct credentials_ask ask = {.profile = profile, .region = region, .fetch = answer};
+	int r;
+
+	expected = exchanges;
+	*err = (struct err){0};
+	r = credentials_find(&ask, ret, err);
+	assert_null(expected->url);
+	return r;
+}
+
+static void found(const char *profile, const struct exchange *exchanges, const char *access,
+		  const char *secret, const char *token, const char *source)
+{
+	struct credentials keys = {0};
+	struct err err;
+
+	assert_int_equal(find(profile, NULL, exchanges, &keys, &err), 0);
+	assert_string_equal(keys.access, access);
+	assert_string_equal(keys.secret, secret);
+	if (token)
+		assert_string_equal(keys.token, token);
+	else
+		assert_null(keys.token);
+	assert_string_equal(keys.source, source);
+	credentials_release(&keys);
+	assert_null(keys.secret);
+}
+
+static void fails(const char *profile, const struct exchange *exchanges, int error, const char *why)
+{
+	struct credentials keys = {0};
+	struct err err;
+
+	assert_int_equal(find(profile, NULL, exchanges, &keys, &err), error);
+	assert_string_equal(err.text, why);
+	assert_null(keys.access);
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	aws_clear_environment();
+	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+	unlink(".aws/credentials");
+	unlink(".aws/config");
+	return 0;
+}
+
+/* --- environment ----------------------------------------------------------------------------- */
+
+static void the_environment_comes_first(void **state)
+{
+	(void)state;
+	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere", 1);
+	setenv("AWS_PROFILE", "nobody", 1);
+	found(NULL, nothing_asked, "AK", "SK", NULL, "the environment");
+	setenv("AWS_SESSION_TOKEN", "T", 1);
+	found(NULL, nothing_asked, "AK", "SK", "T", "the environment");
+}
+
+static void half_a_pair_is_an_error_and_no_other_place_is_asked(void **state)
+{
+	(void)state;
+	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
+	fails(NULL, nothing_asked, -EINVAL,
+	      "AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not");
+	unsetenv("AWS_ACCESS_KEY_ID");
+	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
+	fails(NULL, nothing_asked, -EINVAL,
+	      "AWS_SECRET_ACCESS_KEY is set, but AWS_ACCESS_KEY_ID is not");
+}
+
+static void without_any_all_places_are_named(void **state)
+{
+	char why[512];
+
+	(void)state;
+	snprintf(why, sizeof(why),
+		 "no credentials: AWS_ACCESS_KEY_ID is not set, AWS_WEB_IDENTITY_TOKEN_FILE is not "
+		 "set, no keys of profile 'default' in %s/.aws/credentials and %s/.aws/config, "
+		 "AWS_CONTAINER_CREDENTIALS_* are not set, AWS_EC2_METADATA_DISABLED is true",
+		 aws_home, aws_home);
+	fails(NULL, nothing_asked, -ENOKEY, why);
+}
+
+/* --- profile --------------------------------------------------------------------------------- */
+
+static void a_profile_has_static_keys(void **state)
+{
+	(void)state;
+	write_text(".aws/credentials",
+		   "[default]\naws_access_key_id=AK\naws_secret_access_key=SK\n"
+		   "[other]\naws_access_key_id=OK\naws_secret_access_key=OS\n"
+		   "aws_session_token=T\n[half]\naws_access_key_id=HK\n");
+	found(NULL, nothing_asked, "AK", "SK", NULL, "profile 'default'");
+	found("other", nothing_asked, "OK", "OS", "T", "profile 'other'");
+	setenv("AWS_PROFILE", "other", 1);
+	found(NULL, nothing_asked, "OK", "OS", "T", "profile 'other'");
+	fails("half", nothing_asked, -EINVAL,
+	      "profile 'half' has aws_access_key_id, but no aws_secret_access_key");
+}
+
+static void a_profile_of_the_command_line_counts_more_than_the_environment(void **state)
+{
+	(void)state;
+	(void)state;
+	setenv("AWS_ACCESS_KEY_ID", "AK", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "SK", 1);
+	write_text(".aws/credentials", "[other]\naws_access_key_id=OK\naws_secret_access_key=OS\n");
+	found("other", nothing_asked, "OK", "OS", NULL, "profile 'other'");
+	write_text(".aws/credentials", "[other]\n");
+}
+
+static void a_process_prints_credentials(void **state)
+{
+	struct credentials keys = {0};
+	struct err err;
+
+	(void)state;
+	write_text(".aws/config",
+		   "[default]\ncredential_process = printf '{\"Version\": 1, " KEYS
+		   ", \"SessionToken\":\"T\", \"Expiration\":\"%s\"}' \"2030-01-02T03:04:05Z\"\n");
+	assert_int_equal(find(NULL, NULL, nothing_asked, &keys, &err), 0);
+	assert_string_equal(keys.secret, "SK");
+	assert_string_equal(keys.token, "T");
+	assert_true(keys.expires == 1893553445);
+	credentials_release(&keys);
+}
+
+static void a_process_that_fails_is_named(void **state)
+{
+	(void)state;
+	write_text(".aws/config",
+		   "[default]\ncredential_process = echo '{" KEYS
+		   "}'; exit 3\n"
+		   "[profile html]\ncredential_process = echo '<html>'\n"
+		   "[profile no]\ncredential_process = echo '{\"AccessKeyId\":\"A\"}'\n"
+		   "[profile big]\ncredential_process = yes\n");
+	fails(NULL, nothing_asked, -EIO, "credential_process of profile 'default': it failed");
+	fails("html", nothing_asked, -EINVAL,
+	      "credential_process of profile 'html': the answer is no JSON object of credentials");
+	fails("no", nothing_asked, -EINVAL,
+	      "credential_process of profile 'no': the answer has no SecretAccessKey");
+	fails("big", nothing_asked, -EMSGSIZE,
+	      "credential_process of profile 'big': Message too long");
+}
+
+/* It sees the profile in its arguments, and no key. */
+static void for_single_sign_on_the_aws_tool_is_asked(void **state)
+{
+	char *path = strdup(getenv("PATH")), own[8192];
+
+	(void)state;
+	write_text(".aws/config", "[profile sso]\nsso_session = x\naws_access_key_id = old\n");
+	write_text("aws",
+		   "#!/bin/sh\n[ \"$*\" = 'configure export-credentials --profile sso "
+		   "--format process' ] && echo '{" KEYS "}'\n");
+	assert_int_equal(chmod("aws", 0700), 0);
+	snprintf(own, sizeof(own), "%s:%s", aws_home, path);
+	setenv("PATH", own, 1);
+	found("sso", nothing_asked, "AK", "SK", NULL, "profile 'sso'");
+	setenv("PATH", "/nowhere", 1);
+	fails("sso", nothing_asked, -ENOENT,
+	      "profile 'sso' needs the program 'aws', which is not in PATH");
+	setenv("PATH", path, 1);
+	free(path);
+}
+
+/* --- web identity ---------------------------------------------------------------------------- */
+
+#define ROLE "arn:aws:iam::123456789012:role/a+b"
+#define FORM                                                                       \
+	"Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=arn%3Aaws%3A" \
+	"iam%3A%3A123456789012%3Arole%2Fa%2Bb&RoleSessionName=foldfs&WebIdentityToken=a.b-c%3D"
+#define FORM_HEADER "Content-Type: application/x-www-form-urlencoded"
+#define STS_ANSWER                                                                      \
+	"<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult>"          \
+	"<Credentials><SessionToken>T/+=</SessionToken><SecretAccessKey>SK"             \
+	"</SecretAccessKey><Expiration>2030-01-02T03:04:05.678Z</Expiration>"           \
+	"<AccessKeyId>AK</AccessKeyId></Credentials></AssumeRoleWithWebIdentityResult>" \
+	"</AssumeRoleWithWebIdentityResponse>"
+
+static void set_web_identity(void)
+{
+	write_text("token", "a.b-c=\n");
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "token", 1);
+	setenv("AWS_ROLE_ARN", ROLE, 1);
+}
+
+static void a_web_identity_is_changed_into_keys_of_a_role(void **state)
+{
+	static const struct exchange global[] = {
+		{"POST", "https://sts.amazonaws.com/", FORM_HEADER, FORM, 0, 200, STS_ANSWER}, {0}};
+	static const struct exchange local[] = {{"POST", "https://sts.eu-west-1.amazonaws.com/",
+						 FORM_HEADER, FORM, 0, 200, STS_ANSWER},
+						{0}};
+	struct credentials keys = {0};
+	struct err err;
+
+	(void)state;
+	set_web_identity();
+	found(NULL, global, "AK", "SK", "T/+=", "web identity");
+	assert_int_equal(find(NULL, "eu-west-1", local, &keys, &err), 0);
+	assert_true(keys.expires == 1893553445);
+	credentials_release(&keys);
+}
+
+static void a_profile_may_have_a_web_identity(void **state)
+{
+	static const struct exchange sts[] = {
+		{"POST", "http://sts", FORM_HEADER, FORM, 0, 200, STS_ANSWER}, {0}};
+
+	(void)state;
+	write_text("token", "a.b-c=");
+	write_text(".aws/config", "[profile eks]\nrole_arn = " ROLE
+				  "\n"
+				  "web_identity_token_file = token\n");
+	setenv("AWS_ENDPOINT_URL_STS", "http://sts", 1);
+	found("eks", sts, "AK", "SK", "T/+=", "profile 'eks'");
+}
+
+static void a_role_that_sts_refuses_is_said_with_its_words(void **state)
+{
+	static const struct exchange refused[] = {
+		{"POST", "https://sts.amazonaws.com/", FORM_HEADER, FORM, 0, 400,
+		 "<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>not for you"
+		 "</Message></Error></ErrorResponse>"},
+		{0}};
+
+	(void)state;
+	set_web_identity();
+	fails(NULL, refused, -EACCES,
+	      "STS gives no keys of the role " ROLE ": 400 InvalidIdentityToken: not for you");
+}
+
+static void a_token_of_more_lines_than_one_is_not_sent(void **state)
+{
+	(void)state;
+	set_web_identity();
+	write_text("token", "a\nHost: b\n");
+	fails(NULL, nothing_asked, -EINVAL, "token: this is not a token of one line");
+	setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "missing", 1);
+	fails(NULL, nothing_asked, -ENOENT, "missing: No such file or directory");
+	unsetenv("AWS_ROLE_ARN");
+	fails(NULL, nothing_asked, -EINVAL,
+	      "AWS_WEB_IDENTITY_TOKEN_FILE is set, but AWS_ROLE_ARN is not");
+}
+
+/* --- container ------------------------------------------------------------------------------- */
+
+static void a_container_is_asked_with_its_token(void **state)
+{
+	static const struct exchange ecs[] = {
+		{"GET", "http://169.254.170.2/v2/x", NULL, NULL, 0, 200, "{" KEYS "}"}, {0}};
+	static const struct exchange eks[] = {{"GET", "http://169.254.170.23/v1/credentials",
+					       "Authorization: a.b-c=", NULL, 0, 200,
+					       "{" KEYS ",\"Token\":\"T\"}"},
+					      {0}};
+
+	(void)state;
+	setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/x", 1);
+	found(NULL, ecs, "AK", "SK", NULL, "the container");
+	unsetenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://169.254.170.23/v1/credentials", 1);
+	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "old", 1);
+	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "token", 1);
+	write_text("token", "a.b-c=\n");
+	found(NULL, eks, "AK", "SK", "T", "the container");
+}
+
+static void a_container_that_fails_is_asked_twice_and_named(void **state)
+{
+	static const struct exchange busy[] = {
+		{"GET", "http://localhost:1/x", NULL, NULL, 0, 500, ""},
+		{"GET", "http://localhost:1/x", NULL, NULL, 0, 200, "{" KEYS "}"},
+		{0}};
+	static const struct exchange gone[] = {
+		{"GET", "http://localhost:1/x", NULL, NULL, -EIO, 0, NULL},
+		{"GET", "http://localhost:1/x", NULL, NULL, -EIO, 0, NULL},
+		{0}};
+	static const struct exchange refused[] = {
+		{"GET", "http://localhost:1/x", NULL, NULL, 0, 404, "no"}, {0}};
+
+	(void)state;
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost:1/x", 1);
+	found(NULL, busy, "AK", "SK", NULL, "the container");
+	fails(NULL, gone, -EIO, "the host is not reached");
+	fails(NULL, refused, -EACCES, "http://localhost:1/x: 404 instead of credentials");
+}
+
+static void no_token_goes_over_the_network_in_plain(void **state)
+{
+	(void)state;
+	setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "secret", 1);
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost.evil.com/", 1);
+	fails(NULL, nothing_asked, -EINVAL,
+	      "AWS_CONTAINER_CREDENTIALS_*: no token is sent to http://localhost.evil.com/ without "
+	      "https");
+}
+
+/* --- machine --------------------------------------------------------------------------------- */
+
+#define METADATA "http://169.254.169.254/latest/"
+#define ROLES	 METADATA "meta-data/iam/security-credentials/"
+#define TTL	 "X-aws-ec2-metadata-token-ttl-seconds: 21600"
+#define TOKEN	 "X-aws-ec2-metadata-token: TT=="
+
+static void a_machine_has_a_role(void **state)
+{
+	static const struct exchange ec2[] = {
+		{"PUT", METADATA "api/token", TTL, NULL, 0, 200, "TT=="},
+		{"GET", ROLES, TOKEN, NULL, 0, 200, "trainer\n"},
+		{"GET", ROLES "trainer", TOKEN, NULL, 0, 200,
+		 "{\n  \"Code\" : \"Success\",\n  \"Type\" : \"AWS-HMAC\",\n  " KEYS
+		 ",\n  \"Token\" : \"T\",\n  \"Expiration\" : \"2030-01-02T04:04:05+01:00\"\n}"},
+		{0}};
+	struct credentials keys = {0};
+	struct err err;
+
+	(void)state;
+	unsetenv("AWS_EC2_METADATA_DISABLED");
+	assert_int_equal(find(NULL, NULL, ec2, &keys, &err), 0);
+	assert_string_equal(keys.token, "T");
+	assert_string_equal(keys.source, "instance metadata");
+	assert_true(keys.expires == 1893553445);
+	credentials_release(&keys);
+}
+
+static void a_machine_elsewhere_has_no_metadata(void **state)
+{
+	static const struct exchange elsewhere[] = {
+		{"PUT", METADATA "api/token", TTL, NULL, -ETIMEDOUT, 0, NULL},
+		{"PUT", METADATA "api/token", TTL, NULL, -ETIMEDOUT, 0, NULL},
+		{0}};
+	static const struct exchange no_role[] = {
+		{"PUT", METADATA "api/token", TTL, NULL, 0, 200, "TT=="},
+		{"GET", ROLES, TOKEN, NULL, 0, 404, ""},
+		{0}};
+	struct credentials keys = {0};
+	struct err err;
+
+	(void)state;
+	unsetenv("AWS_EC2_METADATA_DISABLED");
+	assert_int_equal(find(NULL, NULL, elsewhere, &keys, &err), -ENOKEY);
+	assert_non_null(strstr(err.text, ", no metadata service at http://169.254.169.254"));
+	assert_int_equal(find(NULL, NULL, no_role, &keys, &err), -ENOKEY);
+	assert_non_null(strstr(err.text, ", http://169.254.169.254 has no role: 404"));
+}
+
+static void a_date_without_a_zone_or_sense_is_refused(void **state)
+{
+	static const char *const texts[] = {"", "tomorrow", "2030-01-02", "2030-01-02T03:04:05",
+					    "2030-01-02T03:04:05+1"};
+	struct credentials keys = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(credentials_set_expiration(&keys, texts[i]), -EINVAL);
+	assert_int_equal(credentials_set_expiration(&keys, "2030-01-01T19:34:05-07:30"), 0);
+	assert_true(keys.expires == 1893553445);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, clear)
+	const struct CMUnitTest tests[] = {
+		TEST(the_environment_comes_first),
+		TEST(half_a_pair_is_an_error_and_no_other_place_is_asked),
+		TEST(without_any_all_places_are_named),
+		TEST(a_profile_has_static_keys),
+		TEST(a_profile_of_the_command_line_counts_more_than_the_environment),
+		TEST(a_process_prints_credentials),
+		TEST(a_process_that_fails_is_named),
+		TEST(for_single_sign_on_the_aws_tool_is_asked),
+		TEST(a_web_identity_is_changed_into_keys_of_a_role),
+		TEST(a_profile_may_have_a_web_identity),
+		TEST(a_role_that_sts_refuses_is_said_with_its_words),
+		TEST(a_token_of_more_lines_than_one_is_not_sent),
+		TEST(a_container_is_asked_with_its_token),
+		TEST(a_container_that_fails_is_asked_twice_and_named),
+		TEST(no_token_goes_over_the_network_in_plain),
+		TEST(a_machine_has_a_role),
+		TEST(a_machine_elsewhere_has_no_metadata),
+		TEST(a_date_without_a_zone_or_sense_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, aws_home_enter, aws_home_leave);
+}

@@ -1,0 +1,201 @@
+/* Fills of far storage, where a read is a round trip and keeps no thread busy: cache/fill.h through
+ * cache/cache.h. Nothing that is submitted ends before the test says so. */
+#include "tests/unit/cache_fixture.h"
+
+#define READAHEAD (16 * MIB)
+#define BUDGET	  (64 * MIB)
+#define THREADS	  2
+
+static void start_far(struct world *w, uint64_t readahead)
+{
+	struct cache_params params = params_of(w, readahead, THREADS);
+
+	params.budget = BUDGET;
+	start_with(w, &params);
+}
+
+static unsigned under_way(struct world *w)
+{
+	SCOPE_LOCK(&w->far->lock);
+	return w->far->under_way;
+}
+
+static bool is_urgent(struct world *w, uint64_t extent)
+{
+	SCOPE_LOCK(&w->far->lock);
+	for (struct reader_request *r = w->far->first; r; r = r->next)
+		if (w->offsets[extent] >= r->offset && w->offsets[extent] < far_end(r))
+			return !r->ahead;
+	return false;
+}
+
+static void requests_under_way_are_not_bounded_by_threads(void **state)
+{
+	enum { ASKED = 100 };
+	struct world *w = *state;
+
+	lay_even(w, ASKED, 110000);
+	far_open(w->far, false);
+	start_far(w, 0);
+	for (unsigned e = 0; e < ASKED; e++)
+		ask_all_of(&w->calls[e], w, e);
+	assert_int_equal(under_way(w), ASKED);
+	assert_int_equal(w->answers, 0);
+	far_open(w->far, true);
+	wait_answers(w, ASKED);
+	for (unsigned e = 0; e < ASKED; e++)
+		assert_right(&w->calls[e]);
+}
+
+/* All is to be read ahead, and nothing of it ends. */
+static void start_preload(struct world *w)
+{
+	struct cache_params params;
+
+	lay_even(w, 400, 110000);
+	params = params_of(w, READAHEAD, THREADS);
+	far_open(w->far, false);
+	params.budget = BUDGET;
+	params.preload = true;
+	start_with(w, &params);
+	assert_true(poll_until(under_way(w) > THREADS));
+}
+
+static void reads_ahead_under_way_are_not_bounded_by_threads(void **state)
+{
+	struct world *w = *state;
+
+	start_preload(w);
+	far_open(w->far, true);
+	assert_true(poll_until(issued(w) == w->bytes));
+	for (uint64_t e = 0; e < w->extents; e++)
+		read_all_of(w, e);
+	assert_true(stats_of(w).device_bytes <= w->bytes + w->far->ended * 2 * CACHE_PAGE);
+	assert_false(w->wrong);
+}
+
+/* Nobody has to wait for the end of the first ones to have the next begin. */
+static void files_of_a_known_order_are_asked_for_side_by_side(void **state)
+{
+	static uint32_t order[400];
+	struct world *w = *state;
+	struct cache_params params;
+
+	lay_even(w, 400, 110000);
+	for (uint32_t i = 0; i < 400; i++)
+		order[i] = i * 7 % 400;
+	params = params_of(w, READAHEAD, THREADS);
+	params.budget = BUDGET;
+	params.oracle_cpus = 1;
+	assert_int_equal(cache_new(&params, &w->cache), 0);
+	assert_int_equal(cache_order(w->cache, order, 400), 0);
+	far_open(w->far, false);
+	assert_int_equal(cache_start(w->cache), 0);
+	assert_true(poll_until(under_way(w) == FLIGHT_START));
+	far_open(w->far, true);
+	for (unsigned i = 0; i < 400; i++)
+		read_all_of(w, order[i]);
+	cache_stop(w->cache);
+	assert_int_equal(stats_of(w).prefetch_wasted, 0);
+	assert_true(stats_of(w).device_bytes <= w->bytes / 10 * 11);
+	assert_false(w->wrong);
+}
+
+static void what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it(void **state)
+{
+	struct world *w = *state;
+
+	start_preload(w);
+	assert_false(is_urgent(w, 0));
+	ask_all_of(&w->one, w, 0);
+	assert_true(is_urgent(w, 0));
+	assert_false(is_urgent(w, 100));
+	far_open(w->far, true);
+	assert_true(wait_done(&w->one));
+	assert_right(&w->one);
+	assert_int_equal(w->far->urgent, 0); /* it was not asked for once more */
+}
+
+/* Read ahead with its neighbours, then alone. */
+static void one_extent_that_cannot_be_read_fails_alone(void **state)
+{
+	enum { BAD = 3 };
+	struct world *w = *state;
+	uint64_t misses;
+
+	start_preload(w);
+	far_damage(w->far, w->offsets[BAD] + 50000);
+	far_open(w->far, true);
+	assert_true(poll_until(issued(w) == w->bytes && under_way(w) == 0));
+	assert_true(poll_until(!is_there(w, BAD)));
+	for (uint64_t e = 0; e < w->extents; e++)
+		if (e != BAD)
+			read_all_of(w, e);
+	misses = stats_of(w).misses;
+	read_refused(w, BAD, -EIO);
+	assert_int_equal(stats_of(w).misses, misses + 1);
+	assert_int_equal(stats_of(w).bad_extents, 1);
+	assert_int_equal(w->failed[BAD], 1);
+}
+
+static void *far_stop_thread(void *arg)
+{
+	cache_stop(arg);
+	return NULL;
+}
+
+static void stopping_waits_for_what_somebody_waits_for(void **state)
+{
+	struct world *w = *state;
+	pthread_t id;
+
+	lay_even(w, 10, 110000);
+	far_open(w->far, false);
+	w->far->patient = true;
+	start_far(w, 0);
+	ask_all_of(&w->one, w, 7);
+	assert_int_equal(pthread_create(&id, NULL, far_stop_thread, w->cache), 0);
+	assert_true(poll_until(w->cache->stopping));
+	assert_false(is_done(&w->one));
+	far_open(w->far, true);
+	pthread_join(id, NULL);
+	assert_right(&w->one);
+}
+
+static void stopping_does_not_wait_for_what_nobody_waits_for(void **state)
+{
+	struct world *w = *state;
+
+	start_preload(w);
+	cache_stop(w->cache);
+	assert_int_equal(under_way(w), 0);
+	assert_int_equal(stats_of(w).bad_extents, 0);
+	assert_int_equal(pool_ahead(w->cache->pool), 0);
+}
+
+static void a_source_that_changed_is_not_asked(void **state)
+{
+	struct world *w = *state;
+
+	lay_even(w, 10, 110000);
+	start_far(w, 0);
+	w->stale = true;
+	read_refused(w, 1, -ESTALE);
+	assert_int_equal(w->far->ended, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		far_test(requests_under_way_are_not_bounded_by_threads),
+		far_test(reads_ahead_under_way_are_not_bounded_by_threads),
+		far_test(files_of_a_known_order_are_asked_for_side_by_side),
+		far_test(what_is_on_its_way_becomes_urgent_when_somebody_waits_for_it),
+		far_test(one_extent_that_cannot_be_read_fails_alone),
+		far_test(stopping_waits_for_what_somebody_waits_for),
+		far_test(stopping_does_not_wait_for_what_nobody_waits_for),
+		far_test(a_source_that_changed_is_not_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* How many reads should be under way: cache/plan/flight.h, on simulated links. */
+#include "cache/plan/flight.h"
+#include "tests/unit/far_link.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define GBIT  125e6
+#define PHOTO 110e3
+
+struct world {
+	struct far_link link;
+	struct flight flight;
+	double size;   /* of a read */
+	unsigned most; /* reads under way that readers need */
+	unsigned under_way;
+};
+
+static struct world *world_of(double latency, double bandwidth, double size)
+{
+	static struct world w;
+
+	w = (struct world){
+		.link = {.latency = latency, .rate = 50e6, .bandwidth = bandwidth, .jitter = 0.3},
+		.size = size,
+		.most = FLIGHT_MAX};
+	flight_init(&w.flight);
+	return &w;
+}
+
+static void fly(struct world *w, double seconds)
+{
+	double until = w->link.now + seconds;
+	struct transfer done;
+
+	do {
+		while (w->under_way < flight_depth(&w->flight) && w->under_way < w->most) {
+			link_ask(&w->link, w->size, NULL);
+			w->under_way++;
+		}
+		if (!link_next(&w->link, until, &done))
+			return;
+		flight_read(&w->flight, (uint64_t)done.bytes, (uint64_t)(done.begun * 1e9),
+			    (uint64_t)(w->link.now * 1e9), w->under_way);
+		w->under_way--;
+	} while (w->link.now < until);
+}
+
+/* Bytes a second from now on. */
+static double rate_of(struct world *w, double seconds)
+{
+	double before = w->link.bytes;
+
+	fly(w, seconds);
+	return (w->link.bytes - before) / seconds;
+}
+
+static void a_link_of_10_gbit_is_filled_within_a_second(void **state)
+{
+	const double latencies[] = {0.01, 0.03}, sizes[] = {PHOTO, 1e6, 4e6};
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		struct world *w = world_of(latencies[i % 2], 10 * GBIT, sizes[i / 2]);
+		double rate;
+
+		fly(w, 1.5);
+		rate = rate_of(w, 4);
+		print_message("%.0f ms, %.0f KB: %u under way bring %.2f of the link\n",
+			      w->link.latency * 1e3, w->size / 1e3, flight_depth(&w->flight),
+			      rate / w->link.bandwidth);
+		assert_true(rate > 0.85 * w->link.bandwidth);
+	}
+}
+
+static void no_more_are_under_way_than_a_slow_link_needs(void **state)
+{
+	struct world *w = world_of(0.03, GBIT, PHOTO);
+
+	(void)state;
+	fly(w, 20);
+	print_message("%u under way\n", flight_depth(&w->flight));
+	assert_true(rate_of(w, 5) > 0.9 * w->link.bandwidth);
+	assert_in_range(flight_depth(&w->flight), 24, 100); /* 37 fill it */
+}
+
+static void latency_that_varies_does_not_mislead(void **state)
+{
+	struct world *w = world_of(0.02, 4 * GBIT, PHOTO);
+	double rate;
+
+	(void)state;
+	w->link.jitter = 1.8;
+	fly(w, 2);
+	rate = rate_of(w, 30);
+	print_message("%u under way bring %.2f of the link\n", flight_depth(&w->flight),
+		      rate / w->link.bandwidth);
+	assert_true(rate > 0.85 * w->link.bandwidth);
+}
+
+static void slow_readers_change_nothing(void **state)
+{
+	struct world *w = world_of(0.03, 10 * GBIT, PHOTO);
+
+	(void)state;
+	w->most = 5;
+	fly(w, 10);
+	assert_int_equal(flight_depth(&w->flight), FLIGHT_START);
+	w->most = FLIGHT_MAX;
+	fly(w, 1.5);
+	assert_true(rate_of(w, 2) > 0.85 * w->link.bandwidth);
+}
+
+static void a_link_that_gets_faster_is_found_out(void **state)
+{
+	struct world *w = world_of(0.03, GBIT, PHOTO);
+
+	(void)state;
+	fly(w, 20);
+	w->link.bandwidth = 10 * GBIT;
+	fly(w, 10);
+	assert_true(rate_of(w, 2) > 0.85 * w->link.bandwidth);
+}
+
+static void reads_of_another_size_need_another_depth(void **state)
+{
+	struct world *w = world_of(0.03, 10 * GBIT, 4e6);
+	unsigned large, small;
+
+	(void)state;
+	fly(w, 3);
+	large = flight_depth(&w->flight);
+	w->size = PHOTO;
+	fly(w, 1.5);
+	small = flight_depth(&w->flight);
+	assert_true(rate_of(w, 2) > 0.85 * w->link.bandwidth);
+	w->size = 4e6;
+	fly(w, 6);
+	print_message("%u large ones, %u small, %u large\n", large, small,
+		      flight_depth(&w->flight));
+	assert_true(flight_depth(&w->flight) < 150);
+	assert_true(rate_of(w, 4) > 0.85 * w->link.bandwidth);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_link_of_10_gbit_is_filled_within_a_second),
+		cmocka_unit_test(no_more_are_under_way_than_a_slow_link_needs),
+		cmocka_unit_test(latency_that_varies_does_not_mislead),
+		cmocka_unit_test(slow_readers_change_nothing),
+		cmocka_unit_test(a_link_that_gets_faster_is_found_out),
+		cmocka_unit_test(reads_of_another_size_need_another_depth),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* What a server says about ranges. */
+#include "remote/header.h"
+#include "remote/settings.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define HEADERS                                                                      \
+	"HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\ncontent-range:bytes 0-1/2" \
+	"\r\nX-Empty:\r\nEtag:  \"two\" \t\r\n\r\n"
+
+static void headers_are_found_in_any_case_without_blanks_and_the_last_counts(void **state)
+{
+	char value[32];
+
+	(void)state;
+	assert_true(header_find(HEADERS, "ETAG", value, sizeof(value)));
+	assert_string_equal(value, "\"two\"");
+	assert_true(header_find(HEADERS, "Content-Range", value, sizeof(value)));
+	assert_string_equal(value, "bytes 0-1/2");
+	assert_true(header_find(HEADERS, "x-empty", value, sizeof(value)));
+	assert_string_equal(value, "");
+}
+
+static void a_header_that_is_not_there_or_does_not_fit_is_not_found(void **state)
+{
+	char value[5];
+
+	(void)state;
+	assert_false(header_find(HEADERS, "Range", value, sizeof(value)));
+	assert_false(header_find(HEADERS, "x-empt", value, sizeof(value)));
+	assert_false(header_find(HEADERS, "etag", value, sizeof(value)));
+	assert_false(header_find("", "etag", value, sizeof(value)));
+}
+
+static void a_range_has_its_first_and_last_byte_and_the_size_of_all(void **state)
+{
+	struct content_range range;
+
+	(void)state;
+	assert_true(content_range_parse("bytes 4096-8191/1234567890123", &range));
+	assert_int_equal(range.first, 4096);
+	assert_int_equal(range.last, 8191);
+	assert_int_equal(range.total, 1234567890123);
+	assert_false(range.none);
+}
+
+static void beyond_the_end_there_is_no_range_but_a_size(void **state)
+{
+	struct content_range range;
+
+	(void)state;
+	assert_true(content_range_parse("bytes */77", &range));
+	assert_true(range.none);
+	assert_int_equal(range.total, 77);
+}
+
+static void ranges_that_cannot_be_are_refused(void **state)
+{
+	static const char *const bad[] = {"",
+					  "bytes",
+					  "bytes ",
+					  "items 0-1/2",
+					  "bytes 0-1",
+					  "bytes 0-1/*",
+					  "bytes 1-0/2",
+					  "bytes 0-2/2",
+					  "bytes -1/2",
+					  "bytes 0-/2",
+					  "bytes 0-1/2x",
+					  "bytes 0-1/-2",
+					  "bytes 0-1/99999999999999999999"};
+	struct content_range range;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(content_range_parse(bad[i], &range));
+}
+
+static void a_server_says_when_to_come_again_in_seconds_or_by_a_date(void **state)
+{
+	(void)state;
+	assert_int_equal(retry_after_parse("120", 0), 120);
+	assert_int_equal(retry_after_parse("Thu, 01 Jan 1970 00:01:40 GMT", 90), 10);
+	assert_int_equal(retry_after_parse("Thu, 01 Jan 1970 00:01:40 GMT", 200), 0);
+	assert_int_equal(retry_after_parse("soon", 0), 0);
+	assert_int_equal(retry_after_parse("12 minutes", 0), 0);
+}
+
+static void certificates_come_from_the_option_then_from_the_environment(void **state)
+{
+	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
+
+	(void)state;
+	unsetenv("AWS_CA_BUNDLE");
+	setenv("CURL_CA_BUNDLE", "", 1);
+	setenv("SSL_CERT_FILE", "c", 1);
+	assert_string_equal(remote_ca_file(&unset), "c");
+	setenv("CURL_CA_BUNDLE", "b", 1);
+	assert_string_equal(remote_ca_file(&unset), "b");
+	assert_string_equal(remote_ca_file(&set), "a");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(headers_are_found_in_any_case_without_blanks_and_the_last_counts),
+		cmocka_unit_test(a_header_that_is_not_there_or_does_not_fit_is_not_found),
+		cmocka_unit_test(a_range_has_its_first_and_last_byte_and_the_size_of_all),
+		cmocka_unit_test(beyond_the_end_there_is_no_range_but_a_size),
+		cmocka_unit_test(ranges_that_cannot_be_are_refused),
+		cmocka_unit_test(a_server_says_when_to_come_again_in_seconds_or_by_a_date),
+		cmocka_unit_test(certificates_come_from_the_option_then_from_the_environment),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,712 @@
+/* Several packs as one tree: pack/dataset_merge.h, and what it is made of. */
+#include "pack/dataset_merge.h"
+#include "pack_fixture.h"
+#include <inttypes.h>
+
+#define PACKS_MOST 16
+
+/* The packs of a test, and what they are together: the fixture's dataset. */
+struct union_fixture {
+	struct fixture f;
+	struct dataset_pack packs[PACKS_MOST];
+	char paths[PACKS_MOST][96];
+	char names[PACKS_MOST][2];
+	unsigned count;
+	const char *select[8];
+	enum merge_duplicates duplicates;
+};
+
+static int setup(void **state)
+{
+	struct union_fixture *u = calloc(1, sizeof(*u));
+
+	assert_non_null(u);
+	strcpy(u->f.dir, "/tmp/test_pack.XXXXXX");
+	assert_non_null(mkdtemp(u->f.dir));
+	*state = u;
+	return 0;
+}
+
+static void close_packs(struct union_fixture *u)
+{
+	dataset_free(u->f.dataset);
+	u->f.dataset = NULL;
+	for (unsigned i = 0; i < u->count; i++)
+		dataset_free(u->packs[i].dataset);
+	u->count = 0;
+}
+
+static int teardown(void **state)
+{
+	struct union_fixture *u = *state;
+
+	close_packs(u);
+	return fixture_teardown(state);
+}
+
+/* --- packs in words --------------------------------------------------------------------------
+ *
+ *	a/x 100          a file, whose bytes follow from its name
+ *	a/x 100 other    whose bytes follow from "other"
+ *	a/               a folder
+ *	a/l -> x         a symbolic link
+ *	a/h => a/x       a hard link to the file a/x, which comes before
+ *	a/y == a/x       an alias of it
+ */
+
+struct named_ids {
+	unsigned count;
+	struct {
+		char path[64];
+		uint32_t id;
+	} all[64];
+};
+
+static uint32_t id_of(const struct named_ids *ids, const char *path)
+{
+	for (unsigned i = 0; i < ids->count; i++)
+		if (strcmp(ids->all[i].path, path) == 0)
+			return ids->all[i].id;
+	fail_msg("no '%s' before", path);
+	return 0;
+}
+
+static uint32_t add_line(struct fixture *f, struct made *made, const struct named_ids *ids,
+			 const char *line)
+{
+	char path[64], how[8], other[64] = "";
+	const char *name;
+	uint32_t parent, id;
+	uint64_t size;
+
+	if (sscanf(line, "%63s %7s %63s", path, how, other) < 2) {
+		folder_of(f, made, path, &name);
+		return BUILDER_ROOT;
+	}
+	parent = folder_of(f, made, path, &name);
+	if (strcmp(how, "->") == 0)
+		return add_symlink(f, parent, name, other);
+	if (strcmp(how, "=>") == 0)
+		return add_link(f, parent, name, id_of(ids, other));
+	if (strcmp(how, "==") == 0)
+		return add_alias(f, parent, name, id_of(ids, other));
+	assert_int_equal(sscanf(how, "%" SCNu64, &size), 1);
+	id = add_name(f, parent, name);
+	store(f, id, *other ? other : name, size);
+	return id;
+}
+
+static void add_lines(struct fixture *f, const char *text)
+{
+	SCOPE_FREE char *copy = strdup(text);
+	struct named_ids ids = {0};
+	struct made made = {0};
+	char *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		uint32_t id;
+
+		if (!*line)
+			continue;
+		id = add_line(f, &made, &ids, line);
+		sscanf(line, "%63s", ids.all[ids.count].path);
+		ids.all[ids.count++].id = id;
+	}
+}
+
+/* A pack of these entries goes below a folder ("": the root). */
+static void pack_below(struct union_fixture *u, const char *below, const char *text)
+{
+	unsigned i = u->count;
+
+	assert_true(i < PACKS_MOST);
+	snprintf(u->f.path, sizeof(u->f.path), "%s/%u.lmdb", u->f.dir, i);
+	strcpy(u->paths[i], u->f.path);
+	u->names[i][0] = (char)('A' + i);
+	start(&u->f);
+	add_lines(&u->f, text);
+	finish(&u->f);
+	dataset_free(u->packs[i].dataset);
+	u->packs[i] = (struct dataset_pack){.name = u->names[i], .below = below};
+	u->count++;
+}
+
+static void pack(struct union_fixture *u, const char *text)
+{
+	pack_below(u, "", text);
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+static void open_packs(struct union_fixture *u)
+{
+	for (unsigned i = 0; i < u->count; i++) {
+		dataset_free(u->packs[i].dataset);
+		u->packs[i].dataset = NULL;
+		assert_done(dataset_open(u->paths[i], &u->packs[i].dataset, &u->f.err));
+	}
+}
+
+static int try_merge(struct union_fixture *u)
+{
+	struct dataset_merge_params params = {.packs = u->packs,
+					      .count = u->count,
+					      .duplicates = u->duplicates,
+					      .select = u->select};
+	int r;
+
+	while (u->select[params.select_count])
+		params.select_count++;
+	dataset_free(u->f.dataset);
+	u->f.dataset = NULL;
+	open_packs(u);
+	u->f.err.text[0] = '\0';
+	r = dataset_merge(&params, &u->f.dataset, &u->f.err);
+	for (unsigned i = 0; r == 0 && i < u->count; i++)
+		u->packs[i].dataset = NULL;
+	return r;
+}
+
+static void merge(struct union_fixture *u)
+{
+	int r = try_merge(u);
+
+	if (r < 0)
+		fail_msg("merge: %s", err_text(&u->f.err, r));
+}
+
+static void expect_no_merge(struct union_fixture *u, int error, const char *sentence)
+{
+	assert_int_equal(try_merge(u), error);
+	assert_string_equal(u->f.err.text, sentence);
+}
+
+/* --- what a dataset shows --------------------------------------------------------------------- */
+
+static void show_path(struct dataset *dataset, uint32_t entry, struct buf *out)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	uint32_t found;
+
+	assert_done(dataset_path(dataset, entry, &path));
+	assert_done(dataset_find(dataset, path.data, path.len, &found));
+	assert_int_equal(found, entry);
+	assert_done(buf_adds(out, path.len ? path.data : "."));
+}
+
+/* The hash of a file's bytes, which are checked. */
+static uint64_t hash_of(struct dataset *dataset, uint32_t entry, uint64_t size)
+{
+	SCOPE_FREE char *data = malloc(size + 1);
+
+	assert_int_equal(dataset_read(dataset, entry, data, size, 0, true), size);
+	return XXH3_64bits(data, size);
+}
+
+/* Everything but the numbers of inodes and offsets, one line an entry. */
+static void show_entry(struct dataset *dataset, uint32_t number, struct buf *out)
+{
+	struct dataset_entry e;
+	struct dataset_attr attr;
+	struct dataset_image image;
+	size_t len;
+
+	dataset_entry(dataset, number, &e);
+	assert_done(dataset_attr(dataset, number, &attr));
+	assert_done(dataset_image(dataset, number, &image));
+	show_path(dataset, number, out);
+	assert_done(buf_addf(out, " %o %u", attr.mode, attr.nlink));
+	if (e.kind == FORMAT_DIRECTORY) {
+		assert_done(buf_addf(out, " folder of %u from %u", e.children, e.first_child));
+	} else if (e.kind == FORMAT_SYMLINK) {
+		const char *target = dataset_target(dataset, number, &len);
+
+		assert_done(buf_addf(out, " -> %.*s", (int)len, target));
+	} else {
+		assert_done(buf_addf(out, " %d %" PRIu64 " %016" PRIx64 " %u ", e.kind, e.size,
+				     hash_of(dataset, number, e.size), image.width));
+		show_path(dataset, e.inode, out);
+		assert_done(buf_adds(out, " "));
+		show_path(dataset, e.holder, out);
+	}
+	assert_done(buf_adds(out, "\n"));
+}
+
+static void show_extents(struct dataset *dataset, struct buf *out)
+{
+	for (uint64_t i = 0; i < dataset_extents(dataset); i++) {
+		struct dataset_extent x;
+
+		dataset_extent(dataset, i, &x);
+		assert_done(buf_addf(
+			out, "%" PRIu64 ": %u of %u at %" PRIu64 ", %" PRIu64 " to %" PRIu64 "\n",
+			i, x.size, x.entry, x.from, x.file, x.file_end));
+	}
+}
+
+static void show(struct dataset *dataset, struct buf *out)
+{
+	const struct format_super *super = dataset_info(dataset)->super;
+	char content_id[FORMAT_ID_TEXT];
+
+	for (uint32_t i = 0; i < dataset_entries(dataset); i++)
+		show_entry(dataset, i, out);
+	show_extents(dataset, out);
+	assert_done(dataset_content_id(dataset, content_id));
+	assert_done(buf_addf(
+		out,
+		"%llu entries, %llu files, %llu folders, %llu + %llu links, %llu, content %s\n",
+		(unsigned long long)super->entries, (unsigned long long)super->files,
+		(unsigned long long)super->directories, (unsigned long long)super->symlinks,
+		(unsigned long long)super->hardlinks, (unsigned long long)super->bytes,
+		content_id));
+}
+
+/* The merged packs are what one pack of these entries would be. */
+static void expect_tree(struct union_fixture *u, const char *text)
+{
+	SCOPE(buf_release) struct buf have = BUF_INIT, want = BUF_INIT;
+	struct dataset *one = NULL;
+
+	snprintf(u->f.path, sizeof(u->f.path), "%s/one.lmdb", u->f.dir);
+	start(&u->f);
+	add_lines(&u->f, text);
+	finish(&u->f);
+	assert_done(dataset_open(u->f.path, &one, NULL));
+	show(one, &want);
+	show(u->f.dataset, &have);
+	dataset_free(one);
+	assert_string_equal(have.data, want.data);
+}
+
+/* The paths of all entries, but the root. */
+static void expect_paths(struct union_fixture *u, const char *paths)
+{
+	SCOPE(buf_release) struct buf have = BUF_INIT;
+
+	for (uint32_t i = 1; i < dataset_entries(u->f.dataset); i++) {
+		if (i > 1)
+			assert_done(buf_adds(&have, " "));
+		show_path(u->f.dataset, i, &have);
+	}
+	assert_string_equal(have.data ? have.data : "", paths);
+}
+
+/* --- one tree --------------------------------------------------------------------------------- */
+
+static void packs_are_the_tree_that_one_pack_of_their_files_would_be(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "b/x 100\nb/deep/z 5\nroot 7\nempty/\nlast 0\n");
+	pack(u, "a/x 200\nb/y 3000000\nb/deep/a 5\nb.txt 9\n");
+	pack(u, "a/w 1\nc/l -> ../a/x\nb/deep/m 50000\nA 2\n");
+	merge(u);
+	expect_tree(u,
+		    "A 2\nb.txt 9\nroot 7\nlast 0\nempty/\na/w 1\na/x 200\nb/x 100\n"
+		    "b/y 3000000\nb/deep/a 5\nb/deep/m 50000\nb/deep/z 5\nc/l -> ../a/x\n");
+	expect_paths(u,
+		     "A a b b.txt c empty last root a/w a/x b/deep b/x b/y b/deep/a b/deep/m "
+		     "b/deep/z c/l");
+}
+
+static void one_pack_is_itself(void **state)
+{
+	struct union_fixture *u = *state;
+	static const char text[] = "a/x 100\na/h => a/x\na/s == a/x\nb/l -> x\nc/d/e/f 5\n";
+
+	pack(u, text);
+	merge(u);
+	expect_tree(u, text);
+}
+
+static void links_and_aliases_stay_within_their_packs(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x 100\nz/h => a/x\nb/s == a/x\n");
+	pack(u, "a/y 300\na/b => a/y\nc/s == a/y\nc/t => c/s\n");
+	merge(u);
+	expect_tree(u,
+		    "a/x 100\nz/h => a/x\nb/s == a/x\na/y 300\na/b => a/y\nc/s == a/y\n"
+		    "c/t => c/s\n");
+}
+
+static void a_pack_may_go_below_a_folder(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack_below(u, "train", "cat/x 5\n");
+	pack_below(u, "sets/val", "cat/x 6\ndog/y 7\n");
+	pack(u, "train/dog/z 8\nREADME 9\n");
+	merge(u);
+	expect_tree(u,
+		    "train/cat/x 5\nsets/val/cat/x 6\nsets/val/dog/y 7\ntrain/dog/z 8\n"
+		    "README 9\n");
+}
+
+static void many_packs_share_a_folder(void **state)
+{
+	struct union_fixture *u = *state;
+	SCOPE(buf_release) struct buf all = BUF_INIT;
+
+	for (unsigned i = 0; i < PACKS_MOST; i++) {
+		char text[200] = "";
+
+		for (unsigned k = 0; k < 4; k++)
+			snprintf(text + strlen(text), 40, "f/%u 10\n",
+				 (k * 37 + i * 11) % 64 + 100 * k);
+		pack(u, text);
+		assert_done(buf_adds(&all, text));
+	}
+	merge(u);
+	assert_int_equal(dataset_entries(u->f.dataset), 2 + 4 * PACKS_MOST);
+	/* A pack in words has at most 64 names. */
+	for (uint32_t e = 2; e + 1 < dataset_entries(u->f.dataset); e++) {
+		struct dataset_entry a, b;
+
+		dataset_entry(u->f.dataset, e, &a);
+		dataset_entry(u->f.dataset, e + 1, &b);
+		assert_true(memcmp(a.name, b.name,
+				   a.name_len < b.name_len ? a.name_len : b.name_len) <= 0);
+	}
+	for (const char *at = all.data; *at; at = strchr(at, '\n') + 1) {
+		char path[16];
+
+		assert_int_equal(sscanf(at, "%15s", path), 1);
+		expect_file(&u->f, path, 10);
+	}
+}
+
+static void a_pack_that_was_rewritten_is_read_at_its_new_offsets(void **state)
+{
+	struct union_fixture *u = *state;
+	char command[400];
+
+	if (system("command -v mdb_copy >/dev/null") != 0)
+		skip();
+	pack(u, "a/x 100\na/y 200\n");
+	pack(u, "a/z 300\nb/w 5000\n");
+	snprintf(command, sizeof(command), "mdb_copy -cn %s %s/copy && mv -f %s/copy %s",
+		 u->paths[1], u->f.dir, u->f.dir, u->paths[1]);
+	assert_int_equal(system(command), 0);
+	merge(u);
+	expect_tree(u, "a/x 100\na/y 200\na/z 300\nb/w 5000\n");
+}
+
+/* --- the same path twice ---------------------------------------------------------------------- */
+
+static void equal_files_are_one(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x 100\na/l -> x\nLICENSE 3000000\nempty 0\n");
+	pack(u, "b/x 200\na/l -> x\nLICENSE 3000000\nempty 0\n");
+	merge(u);
+	expect_tree(u, "a/x 100\na/l -> x\nLICENSE 3000000\nb/x 200\nempty 0\n");
+}
+
+static void other_files_of_one_path_are_refused(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x 100\n");
+	pack(u, "a/y 100\n");
+	pack(u, "a/x 100 other\n");
+	expect_no_merge(u, -EEXIST,
+			"'a/x' is another file in A and in C; '--duplicates=first' or 'last' says "
+			"which one counts");
+	pack(u, "a/y 101\nb 5\n");
+	expect_no_merge(u, -EEXIST,
+			"'a/x' is another file in A and in C, and 1 more paths are in two packs; "
+			"'--duplicates=first' or 'last' says which one counts");
+}
+
+static void other_links_of_one_path_are_refused(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/l -> x\n");
+	pack(u, "a/l -> y\n");
+	expect_no_merge(u, -EEXIST,
+			"'a/l' is another file in A and in B; '--duplicates=first' or 'last' says "
+			"which one counts");
+	u->count--;
+	pack(u, "a/l 1\n");
+	expect_no_merge(u, -EEXIST,
+			"'a/l' is another file in A and in B; '--duplicates=first' or 'last' says "
+			"which one counts");
+}
+
+static void the_first_or_the_last_file_counts_if_so_told(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x 100\na/y 1\n");
+	pack(u, "a/x 200\n");
+	pack(u, "a/x 300\na/z 2\n");
+	u->duplicates = MERGE_FIRST;
+	merge(u);
+	expect_tree(u, "a/x 100\na/y 1\na/z 2\n");
+	u->duplicates = MERGE_LAST;
+	merge(u);
+	expect_tree(u, "a/x 300\na/y 1\na/z 2\n");
+}
+
+static void a_file_and_a_folder_are_refused_whatever_counts(void **state)
+{
+	struct union_fixture *u = *state;
+
+	u->duplicates = MERGE_LAST;
+	pack(u, "a/x 100\n");
+	pack(u, "a 5\n");
+	expect_no_merge(u, -EEXIST, "'a' is a folder and a file in A and in B");
+}
+
+static void the_same_pack_twice_is_refused(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x 100\n");
+	pack(u, "a/y 100\n");
+	pack(u, "a/x 100\n");
+	expect_no_merge(u, -EEXIST, "A and C are the same pack: leave one out");
+	u->packs[2].below = "copy";
+	merge(u);
+	expect_tree(u, "a/x 100\na/y 100\ncopy/a/x 100\n");
+}
+
+static void packs_without_files_are_no_copies_of_each_other(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/\n");
+	pack(u, "a/x 1\n");
+	pack(u, "a/\n");
+	merge(u);
+	expect_tree(u, "a/x 1\n");
+}
+
+/* The files of the second pack are left out, what refers to them is not. */
+static void what_refers_to_a_file_that_is_left_out_takes_its_place(void **state)
+{
+	struct union_fixture *u = *state;
+
+	u->duplicates = MERGE_FIRST;
+	pack(u, "x 100\ny 200\nz 300\n");
+	pack(u,
+	     "x 5 q\nb/l => x\nc/l => x\n"
+	     "y 2000000 w\nb/s == y\nc/s == y\nd/s => c/s\n"
+	     "z 7 v\nc/t == z\nb/h => z\n");
+	merge(u);
+	expect_tree(u,
+		    "x 100\ny 200\nz 300\nb/l 5 q\nc/l => b/l\n"
+		    "b/s 2000000 w\nc/s == b/s\nd/s => c/s\nb/h 7 v\nc/t == b/h\n");
+}
+
+/* --- folders, ids, changes, damage ------------------------------------------------------------ */
+
+static void folders_have_the_mode_of_the_first_pack(void **state)
+{
+	struct union_fixture *u = *state;
+	struct dataset_attr attr;
+
+	pack(u, "a/x 1\n");
+	pack(u, "a/y 1\n");
+	strcpy(u->f.path, u->paths[1]);
+	damage(&u->f, "mode[1]", 0700);
+	merge(u);
+	assert_done(dataset_attr(u->f.dataset, find(&u->f, "a"), &attr));
+	assert_int_equal(attr.mode, 0755);
+	strcpy(u->f.path, u->paths[0]);
+	damage(&u->f, "mode[1]", 0750);
+	merge(u);
+	assert_done(dataset_attr(u->f.dataset, find(&u->f, "a"), &attr));
+	assert_int_equal(attr.mode, 0750);
+}
+
+static void the_id_follows_from_the_packs_and_from_what_was_asked_of_them(void **state)
+{
+	struct union_fixture *u = *state;
+	char ids[5][33];
+
+	pack(u, "a/x 1\n");
+	pack(u, "a/y 1\n");
+	for (unsigned i = 0; i < 5; i++) {
+		struct dataset_pack first = u->packs[0];
+		char path[96];
+
+		if (i == 1)
+			u->duplicates = MERGE_FIRST;
+		if (i == 2)
+			u->packs[0].below = "b";
+		if (i == 3)
+			u->select[0] = "a";
+		if (i == 4) {
+			u->packs[0] = u->packs[1];
+			u->packs[1] = first;
+			strcpy(path, u->paths[0]);
+			strcpy(u->paths[0], u->paths[1]);
+			strcpy(u->paths[1], path);
+		}
+		merge(u);
+		strcpy(ids[i], dataset_info(u->f.dataset)->id);
+		for (unsigned j = 0; j < i; j++)
+			assert_string_not_equal(ids[i], ids[j]);
+		merge(u);
+		assert_string_equal(dataset_info(u->f.dataset)->id, ids[i]);
+	}
+}
+
+static void only_the_files_of_a_pack_that_was_written_to_are_stale(void **state)
+{
+	struct union_fixture *u = *state;
+	uint64_t x, y;
+
+	pack(u, "x 1\n");
+	pack(u, "y 1\n");
+	merge(u);
+	assert_done(dataset_load(u->f.dataset, DATASET_CHECKSUMS, &u->f.err));
+	x = dataset_first_extent(u->f.dataset, find(&u->f, "x"));
+	y = dataset_first_extent(u->f.dataset, find(&u->f, "y"));
+	assert_string_equal(dataset_pack_name(u->f.dataset, x), "A");
+	assert_string_equal(dataset_pack_name(u->f.dataset, y), "B");
+	assert_done(chmod(u->paths[1], 0644));
+	assert_done(truncate(u->paths[1], 100));
+	assert_done(dataset_unchanged(u->f.dataset, x));
+	assert_int_equal(dataset_unchanged(u->f.dataset, y), -ESTALE);
+	expect_file(&u->f, "x", 1);
+}
+
+static void damage_is_said_to_be_of_its_pack(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "x 1\nboth 1\n");
+	pack(u, "y 1\nboth 1\n");
+	strcpy(u->f.path, u->paths[1]);
+	damage_unsummed(&u->f, "mode[1]", 0);
+	merge(u);
+	assert_int_equal(dataset_load(u->f.dataset, DATASET_ATTRS, &u->f.err), -EBADMSG);
+	assert_string_equal(u->f.err.text, "B: damaged index: checksum mismatch in section mode");
+	assert_done(dataset_load(u->f.dataset, DATASET_IMAGES | DATASET_CHECKSUMS, &u->f.err));
+	damage_unsummed(&u->f, "sums[0]", 0);
+	expect_no_merge(u, -EBADMSG, "B: damaged index: checksum mismatch in section sums");
+}
+
+/* --- what is selected ------------------------------------------------------------------------- */
+
+static void pack_classes(struct union_fixture *u)
+{
+	pack(u, "train/cat/1.jpg 1\ntrain/cat/2.png 2\ntrain/dog/1.jpg 3\nval/cat/9.jpg 4\n");
+	pack(u, "train/cat/3.jpg 5\ntrain/fox/1.jpg 6\ntrain/empty/\nval/dog/8.jpg 7\nREADME 8\n");
+}
+
+static void expect_selected(struct union_fixture *u, const char *a, const char *b,
+			    const char *paths)
+{
+	u->select[0] = a;
+	u->select[1] = b;
+	merge(u);
+	expect_paths(u, paths);
+}
+
+static void folders_are_selected_with_all_that_is_in_them(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack_classes(u);
+	expect_selected(u, "train/cat", NULL,
+			"train train/cat train/cat/1.jpg train/cat/2.png train/cat/3.jpg");
+	expect_selected(u, "cat/", NULL,
+			"train val train/cat train/cat/1.jpg train/cat/2.png train/cat/3.jpg "
+			"val/cat val/cat/9.jpg");
+	expect_selected(u, "train/empty", "/README", "README train train/empty");
+}
+
+static void files_are_selected_by_paths_and_by_patterns(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack_classes(u);
+	expect_selected(u, "train/dog/1.jpg", "8.jpg",
+			"train val train/dog train/dog/1.jpg val/dog val/dog/8.jpg");
+	expect_selected(u, "*.png", "val/**",
+			"train val train/cat train/cat/2.png val/cat val/dog val/cat/9.jpg "
+			"val/dog/8.jpg");
+	expect_selected(u, "train/[df]o?", NULL,
+			"train train/dog train/fox train/dog/1.jpg train/fox/1.jpg");
+}
+
+static void a_name_with_special_characters_is_found_as_it_is_written(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x[1].jpg 5\na/x1.jpg 6\n");
+	expect_selected(u, "a/x[1].jpg", NULL, "a a/x1.jpg a/x[1].jpg");
+}
+
+static void what_is_selected_has_its_bytes_and_links(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack(u, "a/x 100\nb/h => a/x\nb/i => a/x\n");
+	pack(u, "b/y 3000000\na/s -> x\n");
+	u->select[0] = "b";
+	merge(u);
+	expect_tree(u, "b/h 100 x\nb/i => b/h\nb/y 3000000\n");
+}
+
+static void what_matches_nothing_is_refused(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack_classes(u);
+	u->select[0] = "train/cat";
+	u->select[1] = "train/cow";
+	expect_no_merge(u, -ENOENT, "'--select': nothing matches 'train/cow'");
+	u->select[2] = "*.gif";
+	expect_no_merge(u, -ENOENT,
+			"'--select': nothing matches 'train/cow', and nothing matches 1 more");
+}
+
+static void a_pattern_within_another_ones_folder_is_used(void **state)
+{
+	struct union_fixture *u = *state;
+
+	pack_classes(u);
+	expect_selected(u, "train/dog", "train/dog/*.jpg", "train train/dog train/dog/1.jpg");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(packs_are_the_tree_that_one_pack_of_their_files_would_be),
+		TEST(one_pack_is_itself),
+		TEST(links_and_aliases_stay_within_their_packs),
+		TEST(a_pack_may_go_below_a_folder),
+		TEST(many_packs_share_a_folder),
+		TEST(a_pack_that_was_rewritten_is_read_at_its_new_offsets),
+		TEST(equal_files_are_one),
+		TEST(other_files_of_one_path_are_refused),
+		TEST(other_links_of_one_path_are_refused),
+		TEST(the_first_or_the_last_file_counts_if_so_told),
+		TEST(a_file_and_a_folder_are_refused_whatever_counts),
+		TEST(the_same_pack_twice_is_refused),
+		TEST(packs_without_files_are_no_copies_of_each_other),
+		TEST(what_refers_to_a_file_that_is_left_out_takes_its_place),
+		TEST(folders_have_the_mode_of_the_first_pack),
+		TEST(the_id_follows_from_the_packs_and_from_what_was_asked_of_them),
+		TEST(only_the_files_of_a_pack_that_was_written_to_are_stale),
+		TEST(damage_is_said_to_be_of_its_pack),
+		TEST(folders_are_selected_with_all_that_is_in_them),
+		TEST(files_are_selected_by_paths_and_by_patterns),
+		TEST(a_name_with_special_characters_is_found_as_it_is_written),
+		TEST(what_is_selected_has_its_bytes_and_links),
+		TEST(what_matches_nothing_is_refused),
+		TEST(a_pattern_within_another_ones_folder_is_used),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

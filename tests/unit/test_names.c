@@ -1,0 +1,229 @@
+/* Words of a command line that mean packs: pack/names.h. */
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/names.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+/* A directory of one's own, and the one to go back to. */
+struct place {
+	char dir[64];
+	int before;
+	struct names names;
+	struct err err;
+};
+
+static const char *const files[] = {"a-2.lmdb", "a-1.lmdb", "b{1,2}.lmdb", "x/=y"};
+
+/* Lists come from a table. */
+static const struct {
+	const char *name, *text;
+} lists[] = {
+	{"list", "a.lmdb\n# a comment\n\n  b.lmdb\r\nval/=c.lmdb\n"},
+	{"/sets/list", "a-{0..1}.lmdb\n/abs.lmdb\nhttp://host/z.lmdb\n"},
+	{"https://host/sets/list", "a.lmdb"},
+	{"nested", "@list\n"},
+	{"empty", "# nothing\n"},
+};
+
+static int read_listed(void *context, const char *name, struct buf *ret, struct err *err)
+{
+	(void)context;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		if (strcmp(lists[i].name, name) == 0)
+			return buf_adds(ret, lists[i].text);
+	return err_set(err, -ENOENT, "%s: no such list", name);
+}
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+
+	strcpy(p->dir, "/tmp/test_names.XXXXXX");
+	assert_non_null(mkdtemp(p->dir));
+	p->before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(chdir(p->dir), 0);
+	assert_int_equal(mkdir("x", 0755), 0);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		SCOPE_FILE FILE *file = fopen(files[i], "we");
+
+		(void)file;
+	}
+	p->names.read = read_listed;
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+
+	names_release(&p->names);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		unlink(files[i]);
+	rmdir("x");
+	assert_int_equal(fchdir(p->before), 0);
+	close(p->before);
+	assert_int_equal(rmdir(p->dir), 0);
+	free(p);
+	return 0;
+}
+
+static void add(struct place *p, const char *word)
+{
+	int r = names_add(&p->names, word, &p->err);
+
+	if (r < 0)
+		fail_msg("'%s': %s", word, err_text(&p->err, r));
+}
+
+/* The packs of a word: their names, with the folders that they go below in front. */
+static void expect(struct place *p, const char *word, const char *want)
+{
+	SCOPE(buf_release) struct buf have = BUF_INIT;
+
+	names_release(&p->names);
+	add(p, word);
+	for (size_t i = 0; i < p->names.count; i++)
+		assert_int_equal(buf_addf(&have, "%s%s%s%s", i ? " " : "", p->names.all[i].below,
+					  *p->names.all[i].below ? ":" : "", p->names.all[i].name),
+				 0);
+	assert_string_equal(have.data, want);
+}
+
+static void expect_refused(struct place *p, const char *word, int error, const char *sentence)
+{
+	p->err.text[0] = '\0';
+	assert_int_equal(names_add(&p->names, word, &p->err), error);
+	assert_string_equal(p->err.text, sentence);
+}
+
+static void a_name_is_itself(void **state)
+{
+	expect(*state, "data.lmdb", "data.lmdb");
+	expect(*state, "/abs/data.lmdb", "/abs/data.lmdb");
+	expect(*state, "s3://bucket/key.lmdb", "s3://bucket/key.lmdb");
+	expect(*state, "@", "@");
+	expect(*state, "a{b", "a{b");
+	expect(*state, "a{b}c", "a{b}c");
+	expect(*state, "https://host/what?*[x]", "https://host/what?*[x]");
+}
+
+static void braces_are_expanded_as_by_the_shell(void **state)
+{
+	expect(*state, "x-{008..011}-of-100.lmdb",
+	       "x-008-of-100.lmdb x-009-of-100.lmdb x-010-of-100.lmdb x-011-of-100.lmdb");
+	expect(*state, "{9..11}", "9 10 11");
+	expect(*state, "{train,val}.lmdb", "train.lmdb val.lmdb");
+	expect(*state, "s3://b/{a,b}-{0..1}.lmdb",
+	       "s3://b/a-0.lmdb s3://b/a-1.lmdb s3://b/b-0.lmdb s3://b/b-1.lmdb");
+	expect(*state, "{x}{1..2}", "{x}1 {x}2");
+	expect(*state, "x{,-new}.lmdb", "x.lmdb x-new.lmdb");
+}
+
+static void globs_find_files_in_order(void **state)
+{
+	expect(*state, "a-*.lmdb", "a-1.lmdb a-2.lmdb");
+	expect_refused(*state, "c-*.lmdb", -ENOENT, "'c-*.lmdb' matches no file");
+}
+
+static void a_file_that_exists_is_no_pattern(void **state)
+{
+	expect(*state, "b{1,2}.lmdb", "b{1,2}.lmdb");
+	expect(*state, "x/=y", "x/=y");
+}
+
+static void packs_go_below_folders(void **state)
+{
+	expect(*state, "train/=a.lmdb", "train:a.lmdb");
+	expect(*state, "sets/train/=a-*.lmdb", "sets/train:a-1.lmdb sets/train:a-2.lmdb");
+	expect(*state, "a/=b//c/=s3://b/k", "a/b/c:s3://b/k");
+	expect_refused(*state, "../=a.lmdb", -EINVAL, "'../=': no name for a folder");
+	expect_refused(*state, "a/./b/=a.lmdb", -EINVAL, "'a/./b/=': no name for a folder");
+}
+
+static void lists_name_packs_from_their_own_folder_on(void **state)
+{
+	expect(*state, "@list", "a.lmdb b.lmdb val:c.lmdb");
+	expect(*state, "all/=@list", "all:a.lmdb all:b.lmdb all/val:c.lmdb");
+	expect(*state, "@/sets/list", "/sets/a-0.lmdb /sets/a-1.lmdb /abs.lmdb http://host/z.lmdb");
+	expect(*state, "@https://host/sets/list", "https://host/sets/a.lmdb");
+	expect_refused(*state, "@missing", -ENOENT, "missing: no such list");
+	expect_refused(*state, "@nested", -EINVAL, "'@list': a list in a list");
+	expect_refused(*state, "@empty", -ENOENT, "'@empty': no pack is named in it");
+}
+
+static void absurd_ranges_are_refused(void **state)
+{
+	expect_refused(*state, "x-{5..3}", -EINVAL,
+		       "'x-{5..3}': a range goes up, by less than 100000");
+	expect_refused(*state, "x-{0..99999999}", -EINVAL,
+		       "'x-{0..99999999}': a range goes up, by less than 100000");
+	expect_refused(*state, "{1..9999}{1..9999}", -E2BIG, "more than 100000 packs");
+}
+
+/* --- sets ------------------------------------------------------------------------------------- */
+
+static void expect_missing(struct place *p, const char *sentence)
+{
+	p->err.text[0] = '\0';
+	assert_int_equal(names_check_sets(&p->names, &p->err), -ENOENT);
+	assert_string_equal(p->err.text, sentence);
+}
+
+static void whole_sets_and_other_names_are_complete(void **state)
+{
+	struct place *p = *state;
+
+	add(p, "x-{00000..00002}-of-00003.lmdb");
+	add(p, "http://me:secret@host/y-0-of-2.lmdb?sig=1");
+	add(p, "http://me:secret@host/y-1-of-2.lmdb?sig=2");
+	add(p, "left-of-centre.lmdb");
+	add(p, "/x-0-of-2/data.lmdb");
+	add(p, "x-5-of-2.lmdb");
+	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
+}
+
+static void what_a_set_lacks_is_named(void **state)
+{
+	struct place *p = *state;
+
+	add(p, "/data/x-{00000..00002}-of-00004.lmdb");
+	expect_missing(p, "x-00003-of-00004.lmdb is missing of a set of 4");
+	add(p, "/data/x-00003-of-00004.lmdb");
+	add(p, "http://me:secret@host/y-3-of-9.lmdb?sig=1");
+	expect_missing(p,
+		       "y-0-of-9.lmdb, y-1-of-9.lmdb, y-2-of-9.lmdb and 5 more are missing of a "
+		       "set of 9");
+}
+
+static void sets_of_other_folders_are_others(void **state)
+{
+	struct place *p = *state;
+
+	add(p, "a/x-0-of-2.lmdb");
+	add(p, "b/x-1-of-2.lmdb");
+	expect_missing(p, "x-1-of-2.lmdb is missing of a set of 2");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(a_name_is_itself),		 TEST(braces_are_expanded_as_by_the_shell),
+		TEST(globs_find_files_in_order), TEST(a_file_that_exists_is_no_pattern),
+		TEST(packs_go_below_folders),	 TEST(lists_name_packs_from_their_own_folder_on),
+		TEST(absurd_ranges_are_refused), TEST(whole_sets_and_other_names_are_complete),
+		TEST(what_a_set_lacks_is_named), TEST(sets_of_other_folders_are_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* Names of packs, what of them may be shown, and to whom secrets may go: remote/open.h,
+ * remote/url.h. */
+#include "base/scope.h"
+#include "remote/open.h"
+#include "remote/url.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool same_server(const char *a, const char *b)
+{
+	struct url one SCOPE(url_release) = {0}, other SCOPE(url_release) = {0};
+
+	assert_int_equal(url_parse(a, &one), 0);
+	assert_int_equal(url_parse(b, &other), 0);
+	return url_same_server(&one, &other);
+}
+
+static void secrets_are_for_one_scheme_host_and_port(void **state)
+{
+	(void)state;
+	assert_true(same_server("https://H/a", "https://u@h/b?c"));
+	assert_false(same_server("https://h/a", "http://h/a"));
+	assert_false(same_server("https://h/a", "https://h:8443/a"));
+	assert_false(same_server("https://h/a", "https://h.evil/a"));
+}
+
+static void assert_shown(const char *name, const char *shown)
+{
+	char text[128];
+	size_t len = strlen(name);
+
+	memcpy(text, name, len + 1);
+	name_hide_secrets(text);
+	assert_string_equal(text, shown);
+	/* Not behind the end either: it is the memory of argv. */
+	for (size_t i = strlen(shown); i <= len; i++)
+		assert_int_equal(text[i], 0);
+}
+
+static void user_and_query_are_not_shown(void **state)
+{
+	(void)state;
+	assert_shown("https://u:p@h:1/a?X-Amz-Signature=5", "https://h:1/a");
+	assert_shown("http://u:p@x@h", "http://h");
+	assert_shown("http://h/a@b#c", "http://h/a@b");
+	assert_shown("http://h/a", "http://h/a");
+	assert_shown("http://u:p@", "http://");
+	assert_shown("http://u:p@h/x-{0..3}.lmdb?s", "http://h/x-{0..3}.lmdb");
+	assert_shown("val/=https://u:p@h/a?s", "val/=https://h/a");
+	assert_shown("@https://u:p@h/list?s", "@https://h/list");
+	assert_shown("val/=@https://u:p@h/list?s", "val/=@https://h/list");
+}
+
+static void paths_and_keys_are_shown_as_they_are(void **state)
+{
+	(void)state;
+	assert_shown("/a/b?c@d", "/a/b?c@d");
+	assert_shown("s3://bucket/k@y?", "s3://bucket/k@y?");
+}
+
+static void what_is_a_url_and_what_a_path(void **state)
+{
+	(void)state;
+	assert_true(name_is_url("http://h"));
+	assert_true(name_is_url("HTTPS://h"));
+	assert_true(name_is_url("s3://b/k"));
+	assert_false(name_is_url("http:/h"));
+	assert_false(name_is_url("./http://h"));
+	assert_false(name_is_url("ftp://h"));
+	assert_false(name_is_url("httpss://h"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(secrets_are_for_one_scheme_host_and_port),
+		cmocka_unit_test(user_and_query_are_not_shown),
+		cmocka_unit_test(paths_and_keys_are_shown_as_they_are),
+		cmocka_unit_test(what_is_a_url_and_what_a_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* Files of the AWS tools: remote/profile.h, and remote/ini.h below it. */
+#include "remote/profile.h"
+#include "tests/unit/aws_home.h"
+#include <errno.h>
+
+static struct profile *opened(const char *name)
+{
+	struct profile *profile = NULL;
+	struct err err = {0};
+
+	assert_int_equal(profile_open(name, &profile, &err), 0);
+	return profile;
+}
+
+static void without_files_the_default_profile_is_empty(void **state)
+{
+	struct profile *profile = opened(NULL);
+	struct profile_keys keys;
+
+	(void)state;
+	assert_string_equal(profile_name(profile), "default");
+	assert_null(profile_get(profile, "region"));
+	assert_false(profile_keys(profile, &keys));
+	profile_free(profile);
+}
+
+static void a_profile_that_is_named_must_be_there(void **state)
+{
+	struct profile *profile = NULL;
+	struct err err = {0};
+	char expected[256];
+
+	(void)state;
+	write_text(".aws/config", "[profile here]\n[other]\n");
+	snprintf(expected, sizeof(expected),
+		 "there is no profile 'other' in %s/.aws/credentials and %s/.aws/config", aws_home,
+		 aws_home);
+	assert_int_equal(profile_open("other", &profile, &err), -ENOENT);
+	assert_string_equal(err.text, expected);
+	profile_free(opened("here"));
+	setenv("AWS_PROFILE", "other", 1);
+	assert_int_equal(profile_open(NULL, &profile, &err), -ENOENT);
+	unsetenv("AWS_PROFILE");
+	assert_null(profile);
+}
+
+static void values_are_read_as_the_tools_write_them(void **state)
+{
+	struct profile *profile;
+
+	(void)state;
+	write_text(".aws/config",
+		   "# a comment\n"
+		   "region = nowhere\n"
+		   "[default]\n"
+		   "region=us-west-2\r\n"
+		   "[profile a b] ; another\n"
+		   "  \n"
+		   "region = eu-west-1 # here\n"
+		   "empty =\n"
+		   "with#sign = x#y=z\n"
+		   "no value\n"
+		   "s3 =\n"
+		   "  region = deeper\n"
+		   "\tendpoint_url = http://nested\n"
+		   "output = json\n"
+		   "output = text");
+	profile = opened("a b");
+	assert_string_equal(profile_get(profile, "region"), "eu-west-1");
+	assert_string_equal(profile_get(profile, "with#sign"), "x#y=z");
+	assert_string_equal(profile_get(profile, "output"), "text");
+	assert_string_equal(profile_get(profile, "s3.region"), "deeper");
+	assert_string_equal(profile_get(profile, "s3.endpoint_url"), "http://nested");
+	assert_null(profile_get(profile, "empty"));
+	assert_null(profile_get(profile, "endpoint_url"));
+	assert_null(profile_get(profile, "no value"));
+	profile_free(profile);
+	profile = opened(NULL);
+	assert_string_equal(profile_get(profile, "region"), "us-west-2");
+	profile_free(profile);
+}
+
+static void the_credentials_file_comes_first_and_keys_are_never_mixed(void **state)
+{
+	struct profile *profile;
+	struct profile_keys keys;
+
+	(void)state;
+	write_text(".aws/credentials",
+		   "[a]\n"
+		   "aws_access_key_id = A1\n"
+		   "aws_secret_access_key = S1+/=\n"
+		   "region = r1\n");
+	write_text("config",
+		   "[profile a]\n"
+		   "aws_access_key_id = A2\n"
+		   "aws_secret_access_key = S2\n"
+		   "aws_session_token = T2\n"
+		   "region = r2\n"
+		   "[profile b]\n"
+		   "aws_access_key_id = A3\n");
+	setenv("AWS_CONFIG_FILE", "~/config", 1);
+	profile = opened("a");
+	assert_true(profile_keys(profile, &keys));
+	assert_string_equal(keys.access, "A1");
+	assert_string_equal(keys.secret, "S1+/=");
+	assert_null(keys.token);
+	assert_string_equal(profile_get(profile, "region"), "r1");
+	profile_free(profile);
+	profile = opened("b");
+	assert_true(profile_keys(profile, &keys));
+	assert_string_equal(keys.access, "A3");
+	assert_null(keys.secret);
+	profile_free(profile);
+	unsetenv("AWS_CONFIG_FILE");
+}
+
+static void a_profile_names_the_services_it_uses(void **state)
+{
+	struct profile *profile;
+
+	(void)state;
+	write_text(".aws/config",
+		   "[services minio]\n"
+		   "s3 = \n"
+		   "  endpoint_url = http://localhost:9000\n"
+		   "sts =\n"
+		   "  endpoint_url = http://localhost:9001\n"
+		   "[default]\n"
+		   "services = minio\n");
+	profile = opened(NULL);
+	assert_string_equal(profile_service(profile, "s3", "endpoint_url"),
+			    "http://localhost:9000");
+	assert_null(profile_service(profile, "ec2", "endpoint_url"));
+	profile_free(profile);
+}
+
+static void a_file_that_cannot_be_read_is_named(void **state)
+{
+	struct profile *profile = NULL;
+	struct err err = {0};
+	char expected[256];
+
+	(void)state;
+	setenv("AWS_CONFIG_FILE", aws_home, 1);
+	snprintf(expected, sizeof(expected), "%s: Is a directory", aws_home);
+	assert_int_equal(profile_open(NULL, &profile, &err), -EISDIR);
+	assert_string_equal(err.text, expected);
+	unsetenv("AWS_CONFIG_FILE");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_files_the_default_profile_is_empty),
+		cmocka_unit_test(a_profile_that_is_named_must_be_there),
+		cmocka_unit_test(values_are_read_as_the_tools_write_them),
+		cmocka_unit_test(the_credentials_file_comes_first_and_keys_are_never_mixed),
+		cmocka_unit_test(a_profile_names_the_services_it_uses),
+		cmocka_unit_test(a_file_that_cannot_be_read_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, aws_home_enter, aws_home_leave);
+}

@@ -1,0 +1,814 @@
+/* A reader that keeps a copy of a far file: remote/reader_blocks.h. */
+#include "base/clock.h"
+#include "base/io.h"
+#include "base/size.h"
+#include "remote/reader_blocks.h"
+#include "tests/unit/far_fixture.h"
+#include "tests/unit/scratch.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+
+#define PAGE  READER_PAGE
+#define PAGES 512u
+#define SIZE  (PAGES * (uint64_t)PAGE - 1000)
+#define NAME  "https://host/pack"
+
+struct fixture {
+	char dir[64];
+	struct block_store *store;
+	struct far *far;
+	struct reader *reader;
+	char *memory; /* PAGES pages */
+};
+
+static atomic_uint noticed;
+
+static void on_notice(const char *line)
+{
+	assert_non_null(strstr(line, "disk cache"));
+	noticed++;
+}
+
+static void open_reader(struct fixture *f)
+{
+	const struct reader_blocks_params params = {
+		.store = f->store, .name = NAME, .notice = on_notice};
+
+	f->far = far_new(SIZE);
+	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, "head", 4);
+	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+}
+
+/* A folder with a bound, bytes. */
+static int open_bounded(const char *dir, uint64_t most, struct block_store **ret)
+{
+	char spec[128];
+
+	snprintf(spec, sizeof(spec), "%s,%llu", dir, (unsigned long long)most);
+	return block_store_open(spec, ret, NULL);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	strcpy(f->dir, "/var/tmp/test_reader_blocks.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	assert_int_equal(block_store_open(f->dir, &f->store, NULL), 0);
+	f->memory = aligned_alloc(PAGE, PAGES * PAGE);
+	noticed = 0;
+	open_reader(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	reader_free(f->reader);
+	block_store_free(f->store);
+	scratch_remove(f->dir);
+	free(f->memory);
+	free(f);
+	return 0;
+}
+
+static void open_again(struct fixture *f)
+{
+	reader_free(f->reader);
+	open_reader(f);
+}
+
+static struct reader_blocks_stats stats_of(struct fixture *f)
+{
+	struct reader_blocks_stats stats;
+
+	reader_blocks_stats(f->reader, &stats);
+	return stats;
+}
+
+/* --- three ways to read ----------------------------------------------------------------------- */
+
+enum way { READ, SUBMIT, GET, WAYS };
+
+struct answer {
+	pthread_mutex_t lock;
+	pthread_cond_t come;
+	bool has_come;
+	int error;
+};
+
+static void on_done(void *arg, int error)
+{
+	struct answer *answer = arg;
+
+	SCOPE_LOCK(&answer->lock);
+	answer->has_come = true;
+	answer->error = error;
+	pthread_cond_signal(&answer->come);
+}
+
+static int wait_for(struct answer *answer)
+{
+	SCOPE_LOCK(&answer->lock);
+	while (!answer->has_come)
+		pthread_cond_wait(&answer->come, &answer->lock);
+	return answer->error;
+}
+
+/* In pieces of all sizes, in another order than in the file. */
+static int scatter(struct fixture *f, uint64_t pages, struct iovec *iov)
+{
+	uint64_t done = 0;
+	int count = 0;
+
+	while (done < pages) {
+		uint64_t n = 1 + (uint64_t)count % 7;
+
+		n = n < pages - done ? n : pages - done;
+		done += n;
+		iov[count++] = (struct iovec){f->memory + (PAGES - done) * PAGE, n * PAGE};
+	}
+	return count;
+}
+
+static int read_in(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)
+{
+	uint64_t pages = (needed + PAGE - 1) / PAGE;
+	struct iovec iov[PAGES];
+	int count = scatter(f, pages, iov);
+	struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+				.come = PTHREAD_COND_INITIALIZER};
+	struct reader_request request = {.iov = iov,
+					 .count = count,
+					 .offset = offset,
+					 .needed = needed,
+					 .done = on_done,
+					 .arg = &answer};
+
+	memset(f->memory, 0, PAGES * PAGE);
+	if (way == READ)
+		return reader_read(f->reader, iov, count, offset, needed);
+	if (way == GET)
+		return reader_get_full(f->reader, f->memory, needed, offset);
+	reader_submit(f->reader, &request);
+	return wait_for(&answer);
+}
+
+static void expect_image(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)
+{
+	uint64_t pages = (needed + PAGE - 1) / PAGE, done = 0;
+	struct iovec iov[PAGES];
+	int count = scatter(f, pages, iov);
+
+	if (way == GET) {
+		assert_memory_equal(f->memory, f->far->image + offset, needed);
+		return;
+	}
+	for (int i = 0; i < count && done < needed; i++) {
+		uint64_t len = iov[i].iov_len < needed - done ? iov[i].iov_len : needed - done;
+
+		assert_memory_equal(iov[i].iov_base, f->far->image + offset + done, len);
+		done += len;
+	}
+}
+
+static void read_right(struct fixture *f, enum way way, uint64_t offset, uint64_t needed)
+{
+	assert_int_equal(read_in(f, way, offset, needed), 0);
+	expect_image(f, way, offset, needed);
+	reader_blocks_drain(f->reader);
+}
+
+static void expect_far(struct fixture *f, unsigned asked, uint64_t bytes)
+{
+	assert_int_equal(far_take_bytes(f->far), bytes);
+	assert_int_equal(far_take_asked(f->far), asked);
+}
+
+/* --- what is fetched -------------------------------------------------------------------------- */
+
+static void what_was_read_once_comes_from_the_disk(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = 0; way < WAYS; way++) {
+		uint64_t offset = 30 * (way + 1) * PAGE;
+
+		read_right(f, way, offset, 20 * PAGE);
+		expect_far(f, 1, 20 * PAGE);
+		for (enum way again = 0; again < WAYS; again++)
+			read_right(f, again, offset, 20 * PAGE);
+		expect_far(f, 0, 0);
+	}
+	assert_int_equal(stats_of(f).far_bytes, WAYS * 20 * PAGE);
+	assert_int_equal(stats_of(f).near_bytes, WAYS * WAYS * 20 * PAGE);
+	assert_true(stats_of(f).cached >= WAYS * 20 * PAGE);
+}
+
+static void what_was_announced_is_not_asked_for_twice(void **state)
+{
+	struct fixture *f = *state;
+	char memory[PAGE];
+
+	reader_will_get(f->reader, 7 * PAGE + 100, PAGE);
+	expect_far(f, 1, 2 * PAGE);
+	assert_int_equal(reader_get(f->reader, memory, PAGE, 7 * PAGE + 100), PAGE);
+	assert_memory_equal(memory, f->far->image + 7 * PAGE + 100, PAGE);
+	reader_blocks_drain(f->reader);
+	reader_will_get(f->reader, 7 * PAGE + 200, PAGE);
+	expect_far(f, 0, 0);
+}
+
+static void also_in_the_next_mount(void **state)
+{
+	struct fixture *f = *state;
+
+	read_right(f, READ, 8 * PAGE, 20 * PAGE);
+	open_again(f);
+	read_right(f, READ, 8 * PAGE, 20 * PAGE);
+	expect_far(f, 0, 0);
+}
+
+static void the_end_of_the_file_is_kept_too(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t last = (PAGES - 3) * (uint64_t)PAGE;
+
+	for (enum way way = 0; way < WAYS; way++) {
+		read_right(f, way, last, SIZE - last);
+		read_right(f, way, last, SIZE - last - 300);
+		assert_int_equal(read_in(f, way, last, SIZE - last + 1), -ENODATA);
+	}
+	assert_int_equal(stats_of(f).far_bytes, SIZE - last);
+}
+
+/* What lies in between, and is not a page's worth, is fetched with its pages. */
+static void bytes_anywhere_in_their_pages_are_kept(void **state)
+{
+	struct fixture *f = *state;
+
+	read_right(f, GET, 5 * PAGE + 100, 3 * PAGE);
+	expect_far(f, 1, 4 * PAGE);
+	read_right(f, GET, 6 * PAGE - 7, 9);
+	read_right(f, READ, 5 * PAGE, 4 * PAGE);
+	expect_far(f, 0, 0);
+}
+
+static void only_what_is_missing_is_fetched(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = READ; way <= SUBMIT; way++) {
+		uint64_t start = 200 * way * PAGE;
+
+		read_right(f, READ, start + 20 * PAGE, 20 * PAGE);
+		read_right(f, READ, start + 80 * PAGE, 20 * PAGE);
+		expect_far(f, 2, 40 * PAGE);
+		read_right(f, way, start, 120 * PAGE);
+		expect_far(f, 3, 80 * PAGE);
+		read_right(f, way, start, 120 * PAGE);
+		expect_far(f, 0, 0);
+	}
+}
+
+static void a_short_part_that_is_there_does_not_divide_a_request(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = READ; way <= SUBMIT; way++) {
+		uint64_t start = 200 * way * PAGE;
+
+		for (uint64_t at = 10; at < 100; at += 20)
+			read_right(f, READ, start + at * PAGE, 4 * PAGE);
+		far_take_asked(f->far);
+		far_take_bytes(f->far);
+		read_right(f, way, start, 120 * PAGE);
+		expect_far(f, 1, 120 * PAGE);
+	}
+}
+
+static void as_many_parts_as_there_may_be_are_read_right(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = READ; way <= SUBMIT; way++) {
+		for (uint64_t at = 0; at < PAGES - 16; at += 12) {
+			assert_int_equal(read_in(f, READ, at * PAGE, 8 * PAGE), 0);
+			reader_blocks_drain(f->reader);
+		}
+		read_right(f, way, 0, SIZE);
+		expect_image(f, way, 0, SIZE);
+		assert_true(reader_bad(f->reader, 0, SIZE));
+	}
+}
+
+/* --- damage ----------------------------------------------------------------------------------- */
+
+static void damage_copy(const struct fixture *f, uint64_t page)
+{
+	char path[600], folder[200];
+	const struct dirent *entry;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "%s/uid-%u", f->dir, geteuid());
+	dir = opendir(folder);
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		if (strlen(entry->d_name) == BLOCK_KEY_DIGITS) {
+			snprintf(path, sizeof(path), "%s/%s/data", folder, entry->d_name);
+			SCOPE_CLOSE int fd = open(path, O_WRONLY);
+
+			assert_int_equal(pwrite(fd, "wrong", 5, (off_t)(page * PAGE)), 5);
+		}
+	closedir(dir);
+}
+
+static void what_does_not_fit_is_fetched_again(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = 0; way < WAYS; way++) {
+		read_right(f, READ, 10 * PAGE, 30 * PAGE);
+		far_take_asked(f->far);
+		far_take_bytes(f->far);
+		damage_copy(f, 15);
+		assert_int_equal(read_in(f, way, 14 * PAGE, 4 * PAGE), 0);
+		assert_true(reader_bad(f->reader, 14 * PAGE, 4 * PAGE));
+		read_right(f, way, 14 * PAGE, 4 * PAGE);
+		expect_far(f, 1, 4 * PAGE);
+		read_right(f, way, 14 * PAGE, 4 * PAGE);
+		expect_far(f, 0, 0);
+		assert_int_equal(stats_of(f).damaged, way + 1);
+	}
+}
+
+static void what_has_no_checksum_is_read_from_the_origin(void **state)
+{
+	struct fixture *f = *state;
+	char page[PAGE];
+
+	read_right(f, READ, 0, 4 * PAGE);
+	damage_copy(f, 1);
+	assert_ptr_equal(reader_origin(f->reader), &f->far->reader);
+	assert_int_equal(reader_get_full(reader_origin(f->reader), page, PAGE, PAGE), 0);
+	assert_memory_equal(page, f->far->image + PAGE, PAGE);
+}
+
+static void another_pack_has_another_copy(void **state)
+{
+	struct fixture *f = *state;
+	const struct reader_blocks_params params = {.store = f->store, .name = NAME};
+
+	read_right(f, READ, 10 * PAGE, PAGE);
+	reader_free(f->reader);
+	f->far = far_new(SIZE);
+	f->far->image[10 * PAGE]++;
+	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, "other head", 10);
+	read_right(f, READ, 10 * PAGE, PAGE);
+	expect_far(f, 1, PAGE);
+}
+
+/* --- faults ----------------------------------------------------------------------------------- */
+
+static void an_error_of_the_far_reader_is_one_and_nothing_is_kept(void **state)
+{
+	struct fixture *f = *state;
+
+	for (enum way way = 0; way < WAYS; way++) {
+		f->far->error = -ETIMEDOUT;
+		assert_int_equal(read_in(f, way, 10 * PAGE, 3 * PAGE), -ETIMEDOUT);
+		reader_blocks_drain(f->reader);
+	}
+	f->far->error = 0;
+	read_right(f, READ, 10 * PAGE, 3 * PAGE);
+	assert_int_equal(stats_of(f).far_bytes, 3 * PAGE);
+}
+
+static void without_a_copy_all_is_read_from_far(void **state)
+{
+	struct fixture *f = *state;
+	const struct reader_blocks_params params = {
+		.store = f->store, .name = NAME, .notice = on_notice};
+	char folder[200];
+
+	reader_free(f->reader);
+	snprintf(folder, sizeof(folder), "%s/uid-%u", f->dir, geteuid());
+	scratch_remove(folder);
+	f->far = far_new(SIZE);
+	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, "head", 4);
+	assert_int_equal(noticed, 1);
+	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+	for (enum way way = 0; way < WAYS; way++)
+		read_right(f, way, 10 * PAGE, 3 * PAGE);
+	expect_far(f, WAYS, WAYS * 3 * PAGE);
+	assert_false(stats_of(f).open);
+	assert_false(reader_bad(f->reader, 0, PAGE));
+}
+
+static void a_bound_is_kept(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+	const struct reader_blocks_params params = {.notice = on_notice, .name = NAME};
+	struct reader_blocks_params bounded = params;
+
+	reader_free(f->reader);
+	assert_int_equal(open_bounded(f->dir, 256 * KIB, &store), 0);
+	bounded.store = store;
+	f->far = far_new(SIZE);
+	assert_int_equal(reader_blocks_new(&f->far->reader, &bounded, &f->reader), 0);
+	reader_known(f->reader, "head", 4);
+	for (uint64_t at = 0; at < PAGES - 16; at += 16)
+		read_right(f, READ, at * PAGE, 16 * PAGE);
+	assert_true(stats_of(f).full);
+	assert_in_range(stats_of(f).cached, 128 * KIB, 256 * KIB);
+	assert_true(stats_of(f).left_out > MIB);
+	assert_int_equal(noticed, 0);
+	reader_free(f->reader);
+	block_store_free(store);
+	open_reader(f);
+}
+
+static void threads_begin_again_after_a_rest(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 3; i++) {
+		read_right(f, READ, i * 20 * PAGE, 3 * PAGE);
+		reader_rest(f->reader);
+	}
+	expect_far(f, 3, 9 * PAGE);
+	for (unsigned i = 0; i < 3; i++)
+		read_right(f, READ, i * 20 * PAGE, 3 * PAGE);
+	expect_far(f, 0, 0);
+}
+
+/* --- the rest of the file --------------------------------------------------------------------- */
+
+/* Opened anew, such that what is not read is fetched too. */
+static void open_filling(struct fixture *f, struct block_store *store, bool waits)
+{
+	const struct reader_blocks_params params = {
+		.store = store, .name = NAME, .fill = true, .notice = on_notice};
+
+	f->far = far_new(SIZE);
+	f->far->waits = waits;
+	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
+	reader_known(f->reader, "head", 4);
+	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
+}
+
+static void await_filler(struct fixture *f, enum block_filler_state state)
+{
+	uint64_t until = clock_ns() + 60 * CLOCK_SECOND;
+
+	while (stats_of(f).filler != state) {
+		assert_true(clock_ns() < until);
+		sched_yield();
+	}
+}
+
+static void who_reads_a_part_has_the_rest_fetched(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned waits = 0; waits < 2; waits++) {
+		assert_true(waits == 0 || reader_bad(f->reader, 0, SIZE));
+		reader_free(f->reader);
+		open_filling(f, f->store, waits);
+		read_right(f, READ, 100 * PAGE, 2 * PAGE);
+		assert_int_equal(stats_of(f).filler, FILLER_IDLE);
+		read_right(f, READ, 110 * PAGE, 9 * PAGE);
+		await_filler(f, FILLER_COMPLETE);
+		assert_int_equal(stats_of(f).complete, true);
+		/* Once more at most what was short, or was not yet written. */
+		assert_in_range(far_take_bytes(f->far), SIZE + 2 * PAGE, SIZE + 11 * PAGE);
+		assert_in_range(far_take_asked(f->far), 3, 4);
+		assert_in_range(f->far->ahead, waits ? 0 : SIZE - 9 * PAGE, waits ? 0 : SIZE);
+		for (enum way way = 0; way < WAYS; way++)
+			read_right(f, way, 0, SIZE);
+		expect_far(f, 0, 0);
+		assert_false(reader_hints(f->reader).far);
+	}
+}
+
+static void a_complete_copy_is_as_good_as_a_file(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(reader_hints(f->reader).far);
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_COMPLETE);
+	assert_false(reader_hints(f->reader).far || reader_hints(f->reader).remote);
+	open_again(f);
+	assert_false(reader_hints(f->reader).far || reader_hints(f->reader).remote);
+	read_right(f, READ, 0, SIZE);
+	expect_far(f, 0, 0);
+	/* Until a page of it is damaged. */
+	assert_true(reader_bad(f->reader, 5 * PAGE, 1));
+	assert_true(reader_hints(f->reader).far);
+	read_right(f, READ, 0, SIZE);
+	expect_far(f, 1, PAGE);
+}
+
+static void without_room_for_all_nothing_is_fetched_ahead(void **state)
+{
+	struct fixture *f = *state;
+	struct block_store *store;
+
+	reader_free(f->reader);
+	assert_int_equal(open_bounded(f->dir, MIB, &store), 0);
+	open_filling(f, store, false);
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_NO_ROOM);
+	expect_far(f, 0, 0);
+	reader_free(f->reader);
+	block_store_free(store);
+	open_reader(f);
+}
+
+static void a_copy_that_was_damaged_becomes_complete_again(void **state)
+{
+	struct fixture *f = *state;
+
+	reader_free(f->reader);
+	open_filling(f, f->store, false);
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_COMPLETE);
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t until = clock_ns() + 60 * CLOCK_SECOND;
+
+		assert_true(reader_bad(f->reader, i * PAGE, 1));
+		while (!stats_of(f).complete)
+			assert_true(clock_ns() < until);
+		read_right(f, i % WAYS, 0, SIZE);
+	}
+}
+
+/* Whoever asks for the whole, it counts for its parts. */
+static void parts_are_ahead_as_long_as_their_request_is(void **state)
+{
+	struct fixture *f = *state;
+	struct iovec iov = {f->memory, 100 * PAGE};
+	struct answer answer = {.lock = PTHREAD_MUTEX_INITIALIZER,
+				.come = PTHREAD_COND_INITIALIZER};
+	struct reader_request request = {.iov = &iov,
+					 .count = 1,
+					 .needed = 100 * PAGE,
+					 .ahead = true,
+					 .done = on_done,
+					 .arg = &answer};
+
+	read_right(f, READ, 40 * PAGE, 20 * PAGE);
+	far_hold(f->far, true);
+	reader_submit(f->reader, &request);
+	assert_int_equal(f->far->ahead, 80 * PAGE);
+	assert_ptr_equal(reader_ahead(f->far->first), &request.ahead);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&answer), 0);
+}
+
+/* As of two mounts: each page is fetched once in all, and who comes second goes on after the first.
+ */
+static void one_of_two_fills(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = *f;
+
+	open_reader(&other);
+	far_hold(f->far, true);
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_FILLING);
+	assert_true(reader_blocks_fill(other.reader));
+	await_filler(&other, FILLER_ELSEWHERE);
+	reader_cancel(f->reader);
+	open_again(f);
+	await_filler(&other, FILLER_COMPLETE);
+	assert_int_equal(far_take_bytes(other.far), SIZE);
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_COMPLETE);
+	expect_far(f, 0, 0);
+	reader_free(other.reader);
+}
+
+static void what_could_not_be_fetched_is_tried_again(void **state)
+{
+	struct fixture *f = *state;
+
+	f->far->error = -ETIMEDOUT;
+	assert_true(reader_blocks_fill(f->reader));
+	await_filler(f, FILLER_FAILED);
+	assert_false(stats_of(f).complete);
+	f->far->error = 0;
+	await_filler(f, FILLER_COMPLETE);
+	read_right(f, READ, 0, SIZE);
+}
+
+/* --- who fetches ------------------------------------------------------------------------------ */
+
+/* A request that does not wait, for the first pages. */
+struct begun {
+	struct iovec iov;
+	struct answer answer;
+	struct reader_request request;
+};
+
+static void begin_read(struct begun *begun, const struct fixture *f, uint64_t pages, bool ahead)
+{
+	*begun = (struct begun){
+		.iov = {.iov_base = f->memory, .iov_len = pages * PAGE},
+		.answer = {.lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER},
+		.request = {.iov = &begun->iov,
+			    .count = 1,
+			    .needed = pages * PAGE,
+			    .ahead = ahead,
+			    .done = on_done,
+			    .arg = &begun->answer}};
+	reader_submit(f->reader, &begun->request);
+}
+
+static struct fixture other_mount(struct fixture *f)
+{
+	struct fixture other = *f;
+
+	other.memory = aligned_alloc(PAGE, PAGES * PAGE);
+	open_reader(&other);
+	return other;
+}
+
+static void close_mount(struct fixture *other)
+{
+	reader_free(other->reader);
+	free(other->memory);
+}
+
+static void what_one_mount_fetches_no_other_does(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = other_mount(f);
+	struct begun one, two;
+
+	far_hold(f->far, true);
+	begin_read(&one, f, 100, false);
+	begin_read(&two, &other, 100, true);
+	assert_int_equal(other.far->asked, 0);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&one.answer), 0);
+	assert_int_equal(wait_for(&two.answer), 0);
+	assert_memory_equal(other.memory, f->far->image, 100 * PAGE);
+	assert_int_equal(far_take_bytes(other.far), 0);
+	close_mount(&other);
+}
+
+static void what_is_fetched_ahead_holds_up_nobody(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = other_mount(f);
+	struct begun one, two;
+
+	far_hold(f->far, true);
+	begin_read(&one, f, 100, true);
+	far_hold(other.far, true);
+	begin_read(&two, &other, 100, false);
+	assert_int_equal(far_take_bytes(other.far), 100 * PAGE);
+	far_hold(other.far, false);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&one.answer), 0);
+	assert_int_equal(wait_for(&two.answer), 0);
+	close_mount(&other);
+}
+
+static void a_mount_that_hangs_holds_up_no_other_for_long(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = other_mount(f);
+	struct begun begun;
+
+	far_hold(f->far, true);
+	begin_read(&begun, f, 100, false);
+	read_right(&other, READ, 0, 100 * PAGE);
+	read_right(&other, READ, 0, 100 * PAGE);
+	assert_int_equal(far_take_bytes(other.far), 100 * PAGE);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&begun.answer), 0);
+	close_mount(&other);
+}
+
+static void what_could_not_be_fetched_others_fetch(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = other_mount(f);
+	struct begun one, two;
+
+	f->far->error = -ETIMEDOUT;
+	far_hold(f->far, true);
+	begin_read(&one, f, 100, false);
+	begin_read(&two, &other, 100, true);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&one.answer), -ETIMEDOUT);
+	assert_int_equal(wait_for(&two.answer), 0);
+	assert_int_equal(far_take_bytes(other.far), 100 * PAGE);
+	close_mount(&other);
+}
+
+static void the_filler_passes_over_what_readers_fetch(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = other_mount(f);
+	struct begun begun;
+
+	far_hold(f->far, true);
+	begin_read(&begun, f, 100, false);
+	assert_true(reader_blocks_fill(other.reader));
+	await_filler(&other, FILLER_ELSEWHERE);
+	assert_int_equal(far_take_bytes(other.far), SIZE - 100 * PAGE);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&begun.answer), 0);
+	await_filler(&other, FILLER_COMPLETE);
+	assert_int_equal(far_take_bytes(other.far), 0);
+	close_mount(&other);
+}
+
+/* --- many at once ----------------------------------------------------------------------------- */
+
+#define READERS 4
+
+static void *read_for_a_while(void *arg)
+{
+	struct fixture mine = *(struct fixture *)arg;
+	unsigned seed = (unsigned)(uintptr_t)&mine;
+
+	mine.memory = aligned_alloc(PAGE, PAGES * PAGE);
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t first = (uint64_t)rand_r(&seed) % (PAGES - 40);
+		uint64_t pages = 1 + (uint64_t)rand_r(&seed) % 39;
+		enum way way = i % WAYS;
+
+		if (i % 17 == 0)
+			reader_bad(mine.reader, first * PAGE, pages * PAGE);
+		assert_int_equal(read_in(&mine, way, first * PAGE, pages * PAGE), 0);
+		expect_image(&mine, way, first * PAGE, pages * PAGE);
+		stats_of(&mine);
+	}
+	free(mine.memory);
+	return NULL;
+}
+
+static void readers_of_two_mounts_share_a_copy(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = *f;
+	pthread_t threads[2 * READERS];
+
+	open_reader(&other);
+	for (unsigned i = 0; i < 2 * READERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, read_for_a_while, i % 2 ? f : &other), 0);
+	for (unsigned i = 0; i < 2 * READERS; i++)
+		pthread_join(threads[i], NULL);
+	reader_free(other.reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(what_was_read_once_comes_from_the_disk),
+		TEST(what_was_announced_is_not_asked_for_twice),
+		TEST(also_in_the_next_mount),
+		TEST(the_end_of_the_file_is_kept_too),
+		TEST(bytes_anywhere_in_their_pages_are_kept),
+		TEST(only_what_is_missing_is_fetched),
+		TEST(a_short_part_that_is_there_does_not_divide_a_request),
+		TEST(as_many_parts_as_there_may_be_are_read_right),
+		TEST(what_does_not_fit_is_fetched_again),
+		TEST(what_has_no_checksum_is_read_from_the_origin),
+		TEST(another_pack_has_another_copy),
+		TEST(an_error_of_the_far_reader_is_one_and_nothing_is_kept),
+		TEST(without_a_copy_all_is_read_from_far),
+		TEST(a_bound_is_kept),
+		TEST(threads_begin_again_after_a_rest),
+		TEST(who_reads_a_part_has_the_rest_fetched),
+		TEST(a_complete_copy_is_as_good_as_a_file),
+		TEST(without_room_for_all_nothing_is_fetched_ahead),
+		TEST(a_copy_that_was_damaged_becomes_complete_again),
+		TEST(parts_are_ahead_as_long_as_their_request_is),
+		TEST(one_of_two_fills),
+		TEST(what_could_not_be_fetched_is_tried_again),
+		TEST(what_one_mount_fetches_no_other_does),
+		TEST(what_is_fetched_ahead_holds_up_nobody),
+		TEST(a_mount_that_hangs_holds_up_no_other_for_long),
+		TEST(what_could_not_be_fetched_others_fetch),
+		TEST(the_filler_passes_over_what_readers_fetch),
+		TEST(readers_of_two_mounts_share_a_copy),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

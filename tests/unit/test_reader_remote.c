@@ -1,0 +1,454 @@
+/* A reader of an object on a server, over real connections: remote/reader_remote.h, and with it
+ * object, http and their threads. */
+#include "base/scope.h"
+#include "http_server.h"
+#include "remote/open.h"
+#include "remote/reader_remote.h"
+#include <errno.h>
+
+#define SIZE (20 * (uint64_t)1048576 + 12345)
+
+static const struct remote_settings patient = {.retry = 60};
+
+static struct reader *open_it(struct http_server *server, const struct remote_settings *settings)
+{
+	struct reader *reader = NULL;
+	struct err err = {0};
+	char url[64];
+	int r;
+
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/x", server->port);
+	r = reader_open(url, settings, &reader, &err);
+	if (r < 0)
+		fail_msg("%s", err.text);
+	return reader;
+}
+
+static void assert_bytes(const unsigned char *data, size_t len, uint64_t offset)
+{
+	for (size_t i = 0; i < len; i++)
+		if (data[i] != byte_at(offset + i))
+			fail_msg("byte %llu is wrong", (unsigned long long)(offset + i));
+}
+
+static void assert_gets(struct reader *reader, size_t len, uint64_t offset)
+{
+	SCOPE_FREE unsigned char *data = malloc(len);
+
+	assert_int_equal(reader_get(reader, data, len, offset), (ssize_t)len);
+	assert_bytes(data, len, offset);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void an_object_is_opened_by_two_requests(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+	struct reader_identity identity;
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	assert_int_equal(server->requests, 2);
+	assert_int_equal(reader_identity(reader, &identity), 0);
+	assert_int_equal(identity.size, SIZE);
+	/* Its beginning and its end are here. */
+	assert_gets(reader, 152, 4096);
+	assert_gets(reader, 65536, 0);
+	assert_gets(reader, 1048576, SIZE - 1048576);
+	assert_int_equal(server->requests, 2);
+	reader_free(reader);
+	server_stop(server);
+}
+
+static void all_of_an_object_comes_in_parts(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	assert_gets(reader, SIZE, 0);
+	assert_int_equal(server->requests, 2 + 3);
+	reader_free(reader);
+	server_stop(server);
+}
+
+static void nothing_is_behind_the_end(void **state)
+{
+	struct http_server *server = server_new(100000);
+	struct reader *reader;
+	unsigned char data[100];
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	assert_int_equal(reader_get(reader, data, 100, 99950), 50);
+	assert_bytes(data, 50, 99950);
+	assert_int_equal(reader_get(reader, data, 100, 100000), 0);
+	reader_free(reader);
+	server_stop(server);
+}
+
+static void what_was_announced_is_asked_for_once(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	reader_will_get(reader, 1 << 20, 500000);
+	reader_will_get(reader, 2 << 20, 500000);
+	reader_will_get(reader, 1 << 20, 500000);
+	assert_gets(reader, 400000, 1 << 20);
+	assert_gets(reader, 100000, (1 << 20) + 400000);
+	assert_gets(reader, 500000, 2 << 20);
+	assert_int_equal(server->requests, 2 + 2);
+	/* It is not kept any longer. */
+	assert_gets(reader, 500000, 1 << 20);
+	assert_int_equal(server->requests, 2 + 3);
+	reader_free(reader);
+	server_stop(server);
+}
+
+/* --- many at a time --------------------------------------------------------------------------- */
+
+#define MANY 300
+#define READ ((size_t)3 * 4096)
+
+struct many {
+	pthread_mutex_t lock;
+	pthread_cond_t turn;
+	unsigned left; /* protected by lock */
+	int error;     /* protected by lock */
+	struct reader_request requests[MANY];
+	struct iovec iov[MANY][3];
+	unsigned char *memory;
+};
+
+static void many_done(void *arg, int error)
+{
+	struct many *many = arg;
+
+	SCOPE_LOCK(&many->lock);
+	many->error = error ? error : many->error;
+	if (--many->left == 0)
+		pthread_cond_signal(&many->turn);
+}
+
+static uint64_t many_offset(unsigned i)
+{
+	return (uint64_t)(i * 7919 % 5000) * 4096;
+}
+
+/* Three pages each, in memory the other way round; every other one is ahead. */
+static void many_submit(struct many *many, struct reader *reader)
+{
+	*many = (struct many){.left = MANY, .memory = malloc(MANY * READ)};
+	pthread_mutex_init(&many->lock, NULL);
+	pthread_cond_init(&many->turn, NULL);
+	for (unsigned i = 0; i < MANY; i++) {
+		for (unsigned j = 0; j < 3; j++)
+			many->iov[i][j] =
+				(struct iovec){.iov_base = many->memory + i * READ + (2 - j) * 4096,
+					       .iov_len = 4096};
+		many->requests[i].iov = many->iov[i];
+		many->requests[i].count = 3;
+		many->requests[i].offset = many_offset(i);
+		many->requests[i].needed = READ;
+		many->requests[i].ahead = i % 2;
+		many->requests[i].done = many_done;
+		many->requests[i].arg = many;
+		reader_submit(reader, &many->requests[i]);
+	}
+}
+
+static int many_wait(struct many *many)
+{
+	SCOPE_LOCK(&many->lock);
+	while (many->left > 0)
+		pthread_cond_wait(&many->turn, &many->lock);
+	return many->error;
+}
+
+static void assert_many(const struct many *many)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		for (unsigned j = 0; j < 3; j++)
+			assert_bytes(many->memory + i * READ + (2 - j) * 4096, 4096,
+				     many_offset(i) + j * 4096);
+}
+
+static void read_many(struct http_server *server)
+{
+	struct many many;
+	struct reader *reader;
+	struct reader_stats stats;
+
+	server_start(server);
+	reader = open_it(server, &patient);
+	assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
+	many_submit(&many, reader);
+	assert_int_equal(many_wait(&many), 0);
+	assert_many(&many);
+	assert_true(reader_stats(reader, &stats));
+	assert_true(stats.requests >= MANY + 2);
+	assert_int_equal(stats.under_way, 0);
+	free(many.memory);
+	reader_free(reader);
+	server_stop(server);
+}
+
+static void many_are_under_way_and_each_gets_its_bytes(void **state)
+{
+	(void)state;
+	read_many(server_new(SIZE));
+}
+
+static enum answer often_wrong(struct http_server *server, unsigned request, const char *text)
+{
+	(void)server;
+	(void)text;
+	if (request < 2)
+		return ANSWER_RANGE;
+	return request % 50 == 7    ? ANSWER_503
+	       : request % 50 == 17 ? ANSWER_CUT
+	       : request % 50 == 27 ? ANSWER_HANG_UP
+				    : ANSWER_RANGE;
+}
+
+static void what_goes_wrong_is_asked_for_again(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+
+	(void)state;
+	server->answer = often_wrong;
+	read_many(server);
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+static enum answer never_after_two(struct http_server *server, unsigned request, const char *text)
+{
+	(void)server;
+	(void)text;
+	return request < 2 ? ANSWER_RANGE : ANSWER_NEVER;
+}
+
+static void a_reader_rests_at_once_whatever_is_under_way(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+	struct many many;
+
+	(void)state;
+	server->answer = never_after_two;
+	server_start(server);
+	reader = open_it(server, &patient);
+	many_submit(&many, reader);
+	reader_rest(reader);
+	assert_int_equal(many_wait(&many), -ECANCELED);
+	reader_free(reader);
+	free(many.memory);
+	server_stop(server);
+}
+
+static void a_reader_that_rested_reads_again(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	reader_rest(reader);
+	reader_rest(reader);
+	assert_gets(reader, 100000, 5000000);
+	reader_free(reader);
+	server_stop(server);
+}
+
+static enum answer busy_after_two(struct http_server *server, unsigned request, const char *text)
+{
+	(void)server;
+	(void)text;
+	return request < 2 ? ANSWER_RANGE : ANSWER_503;
+}
+
+static void what_was_cancelled_is_not_asked_for_again(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+	struct many many;
+
+	(void)state;
+	server->answer = busy_after_two;
+	server_start(server);
+	reader = open_it(server, &patient);
+	many_submit(&many, reader);
+	reader_cancel(reader);
+	assert_int_equal(many_wait(&many), -ECANCELED);
+	reader_free(reader);
+	free(many.memory);
+	server_stop(server);
+}
+
+static void a_replaced_object_is_stale_for_good(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+	struct reader_identity before, after;
+	unsigned char data[10];
+
+	(void)state;
+	server_start(server);
+	reader = open_it(server, &patient);
+	reader_identity(reader, &before);
+	atomic_store(&server->etag, 2);
+	assert_int_equal(reader_get(reader, data, 10, 5000000), -ESTALE);
+	atomic_store(&server->etag, 1);
+	assert_int_equal(reader_get(reader, data, 10, 5000000), -ESTALE);
+	reader_identity(reader, &after);
+	assert_true(after.written != before.written);
+	reader_free(reader);
+	server_stop(server);
+}
+
+static void without_patience_an_error_is_final(void **state)
+{
+	const struct remote_settings impatient = {.retry = 0};
+	struct http_server *server = server_new(SIZE);
+	struct reader *reader;
+	unsigned char data[10];
+
+	(void)state;
+	server->answer = busy_after_two;
+	server_start(server);
+	reader = open_it(server, &impatient);
+	assert_int_equal(reader_get(reader, data, 10, 5000000), -EIO);
+	reader_free(reader);
+	server_stop(server);
+}
+
+/* --- credentials ------------------------------------------------------------------------------ */
+
+/* Whose key is renewed when it was refused. */
+struct renewed {
+	struct object_auth auth;
+	char url[64];
+	atomic_int key; /* 0: none */
+	atomic_bool wanted;
+};
+
+static struct renewed *renewed_of(struct object_auth *auth)
+{
+	return (struct renewed *)auth;
+}
+
+static const char *renewed_url(struct object_auth *auth)
+{
+	return renewed_of(auth)->url;
+}
+
+static enum object_auth_state renewed_state(struct object_auth *auth)
+{
+	return atomic_load(&renewed_of(auth)->wanted) ? AUTH_NONE : AUTH_READY;
+}
+
+static int renew(struct object_auth *auth, struct err *err)
+{
+	(void)err;
+	atomic_fetch_add(&renewed_of(auth)->key, 1);
+	atomic_store(&renewed_of(auth)->wanted, false);
+	return 0;
+}
+
+static int renewed_sign(struct object_auth *auth, const struct object_request *request,
+			object_header_fn *add, void *context, struct err *err)
+{
+	char line[32];
+
+	(void)err;
+	assert_string_equal(request->path, "/x");
+	snprintf(line, sizeof(line), "X-Key: %d", atomic_load(&renewed_of(auth)->key));
+	return add(context, line);
+}
+
+static int renewed_refused(struct object_auth *auth, const struct object_answer *answer,
+			   struct err *err)
+{
+	(void)err;
+	assert_int_equal(answer->status, 401);
+	atomic_store(&renewed_of(auth)->wanted, true);
+	return 0;
+}
+
+static void renewed_free(struct object_auth *auth)
+{
+	free(auth);
+}
+
+static const struct object_auth_ops renewed_ops = {
+	.url = renewed_url,
+	.state = renewed_state,
+	.refresh = renew,
+	.sign = renewed_sign,
+	.refused = renewed_refused,
+	.free = renewed_free,
+};
+
+static enum answer wants_a_new_key(struct http_server *server, unsigned request, const char *text)
+{
+	const char *key = strstr(text, "X-Key: ");
+	int number = 0;
+
+	(void)server;
+	assert_non_null(key);
+	sscanf(key, "X-Key: %d", &number);
+	return number < (request < 5 ? 1 : 2) ? ANSWER_401 : ANSWER_RANGE;
+}
+
+static void credentials_are_renewed_when_they_end(void **state)
+{
+	struct http_server *server = server_new(SIZE);
+	struct renewed *auth = calloc(1, sizeof(*auth));
+	struct reader *reader = NULL;
+	struct err err = {0};
+
+	(void)state;
+	server->answer = wants_a_new_key;
+	server_start(server);
+	auth->auth.ops = &renewed_ops;
+	atomic_store(&auth->wanted, true);
+	snprintf(auth->url, sizeof(auth->url), "http://127.0.0.1:%u/x", server->port);
+	assert_int_equal(reader_remote_open("x", &auth->auth, &patient, &reader, &err), 0);
+	assert_int_equal(auth->key, 1);
+	for (unsigned i = 0; i < 10; i++)
+		assert_gets(reader, 10, 5000000 + i);
+	assert_int_equal(auth->key, 2);
+	reader_free(reader);
+	server_stop(server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_object_is_opened_by_two_requests),
+		cmocka_unit_test(all_of_an_object_comes_in_parts),
+		cmocka_unit_test(nothing_is_behind_the_end),
+		cmocka_unit_test(what_was_announced_is_asked_for_once),
+		cmocka_unit_test(many_are_under_way_and_each_gets_its_bytes),
+		cmocka_unit_test(what_goes_wrong_is_asked_for_again),
+		cmocka_unit_test(a_reader_rests_at_once_whatever_is_under_way),
+		cmocka_unit_test(a_reader_that_rested_reads_again),
+		cmocka_unit_test(what_was_cancelled_is_not_asked_for_again),
+		cmocka_unit_test(a_replaced_object_is_stale_for_good),
+		cmocka_unit_test(without_patience_an_error_is_final),
+		cmocka_unit_test(credentials_are_renewed_when_they_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

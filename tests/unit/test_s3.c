@@ -1,0 +1,396 @@
+/* Requests for objects of S3, and what their refusals lead to: remote/s3.h. */
+#include "remote/s3.h"
+#include "tests/unit/aws_home.h"
+#include <errno.h>
+#include <time.h>
+
+/* The clock of the test, in place of the system's. */
+static time_t now;
+
+time_t time(time_t *ret)
+{
+	if (ret)
+		*ret = now;
+	return now;
+}
+
+static struct buf sent; /* header lines of the request that was signed last */
+
+static int add(void *context, const char *line)
+{
+	(void)context;
+	return buf_addf(&sent, "%s\n", line);
+}
+
+/* A metadata service: keys of the number that it is asked for, which live for `life` seconds. */
+static unsigned asked, life;
+static bool down;
+
+static int metadata(const struct fetch *request, unsigned *ret_status, struct buf *ret_body,
+		    struct err *err)
+{
+	time_t then = now + life;
+	char date[32];
+	struct tm tm;
+
+	if (down)
+		return err_set(err, -EIO, "the container is not reached");
+	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&then, &tm));
+	assert_string_equal(request->url, "http://localhost/keys");
+	asked++;
+	*ret_status = 200;
+	return buf_addf(ret_body,
+			"{\"AccessKeyId\":\"AK%u\",\"SecretAccessKey\":\"SK\",\"Token\":\"T%u\","
+			"\"Expiration\":\"%s\"}",
+			asked, asked, date);
+}
+
+static struct object_auth *opened(const struct remote_settings *settings)
+{
+	struct object_auth *auth = NULL;
+	struct err err = {0};
+
+	assert_int_equal(s3_auth_new("s3://photos/a b", settings, metadata, &auth, &err), 0);
+	return auth;
+}
+
+static void refreshed(struct object_auth *auth, int error, const char *why)
+{
+	struct err err = {0};
+
+	assert_int_equal(auth->ops->refresh(auth, &err), error);
+	assert_string_equal(err.text, why);
+}
+
+static const char *signed_as(struct object_auth *auth)
+{
+	static const struct object_request request = {"GET", "host", "/photos/a%20b", ""};
+	struct err err = {0};
+
+	sent.len = 0;
+	assert_int_equal(buf_adds(&sent, ""), 0);
+	assert_int_equal(auth->ops->sign(auth, &request, add, NULL, &err), 0);
+	return sent.data;
+}
+
+static void refused(struct object_auth *auth, unsigned status, const char *headers,
+		    const char *body, int error, const char *why)
+{
+	const struct object_answer answer = {status, headers, body, strlen(body)};
+	struct err err = {0};
+
+	assert_int_equal(auth->ops->refused(auth, &answer, &err), error);
+	assert_string_equal(err.text, why);
+}
+
+static int clear(void **state)
+{
+	(void)state;
+	aws_clear_environment();
+	setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+	unlink(".aws/config");
+	unlink(".aws/credentials");
+	now = 1700000000;
+	asked = 0;
+	life = 3600;
+	down = false;
+	return 0;
+}
+
+static void set_container(void)
+{
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost/keys", 1);
+}
+
+static void set_static(void)
+{
+	setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
+	setenv("AWS_SECRET_ACCESS_KEY", "SECRET", 1);
+}
+
+/* --- where ----------------------------------------------------------------------------------- */
+
+static void is_at(const struct remote_settings *settings, const char *url)
+{
+	struct object_auth *auth = opened(settings);
+
+	assert_string_equal(auth->ops->url(auth), url);
+	auth->ops->free(auth);
+}
+
+static void options_count_more_than_the_environment_and_that_more_than_the_profile(void **state)
+{
+	const struct remote_settings unset = {0}, profile = {.profile = "p"},
+				     set = {.endpoint = "http://o", .region = "option"};
+
+	(void)state;
+	is_at(&unset, "https://photos.s3.us-east-1.amazonaws.com/a%20b");
+	write_text(".aws/config",
+		   "[default]\nregion = file\n[profile p]\nservices = s\n"
+		   "endpoint_url = http://p\n[services s]\ns3 =\n"
+		   "  endpoint_url = http://service\n");
+	is_at(&unset, "https://photos.s3.file.amazonaws.com/a%20b");
+	is_at(&profile, "http://service/photos/a%20b");
+	setenv("AWS_DEFAULT_REGION", "default", 1);
+	is_at(&unset, "https://photos.s3.default.amazonaws.com/a%20b");
+	setenv("AWS_REGION", "env", 1);
+	is_at(&unset, "https://photos.s3.env.amazonaws.com/a%20b");
+	setenv("AWS_ENDPOINT_URL", "http://all", 1);
+	is_at(&unset, "http://all/photos/a%20b");
+	setenv("AWS_ENDPOINT_URL_S3", "http://s3/", 1);
+	is_at(&profile, "http://s3/photos/a%20b");
+	is_at(&set, "http://o/photos/a%20b");
+	setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true", 1);
+	is_at(&unset, "https://photos.s3.env.amazonaws.com/a%20b");
+	is_at(&set, "http://o/photos/a%20b");
+}
+
+static void a_server_that_names_the_region_is_asked_again_there(void **state)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_static();
+	refreshed(auth, 0, "");
+	refused(auth, 301, "x-amz-bucket-region: eu-west-1\r\n", "", 0, "");
+	assert_string_equal(auth->ops->url(auth),
+			    "https://photos.s3.eu-west-1.amazonaws.com/a%20b");
+	assert_non_null(strstr(signed_as(auth), "/eu-west-1/s3/aws4_request"));
+	refused(auth, 400, "",
+		"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-2</Region></"
+		"Error>",
+		0, "");
+	assert_string_equal(auth->ops->url(auth),
+			    "https://photos.s3.eu-west-2.amazonaws.com/a%20b");
+	/* This one was sent before. */
+	refused(auth, 301, "x-amz-bucket-region: eu-west-2\r\n", "", 0, "");
+	refused(auth, 301, "x-amz-bucket-region: eu-west-1\r\n", "", -EIO,
+		"the bucket is in the region 'eu-west-1', which this endpoint does not serve");
+	auth->ops->free(auth);
+	auth = opened(&settings);
+	refused(auth, 301, "x-amz-bucket-region: evil.com/\r\n", "", -EINVAL,
+		"'evil.com/' is not a region");
+	auth->ops->free(auth);
+}
+
+/* --- who ------------------------------------------------------------------------------------- */
+
+static void requests_are_signed_with_all_that_is_sent(void **state)
+{
+	const struct remote_settings settings = {.requester_pays = true};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_static();
+	setenv("AWS_SESSION_TOKEN", "TOKEN", 1);
+	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	refreshed(auth, 0, "");
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_non_null(strstr(signed_as(auth), "x-amz-security-token: TOKEN\n"));
+	assert_non_null(strstr(sent.data, "x-amz-request-payer: requester\n"));
+	assert_non_null(strstr(sent.data, "x-amz-content-sha256: UNSIGNED-PAYLOAD\n"));
+	assert_non_null(strstr(sent.data, "Authorization: AWS4-HMAC-SHA256 Credential=AKID/"));
+	assert_non_null(strstr(sent.data,
+			       "SignedHeaders=host;x-amz-content-sha256;x-amz-date;"
+			       "x-amz-request-payer;x-amz-security-token,"));
+	assert_null(strstr(sent.data, "SECRET"));
+	auth->ops->free(auth);
+}
+
+static void
+without_credentials_requests_are_not_signed_and_a_refusal_says_where_they_were_sought(void **state)
+{
+	const struct remote_settings settings = {0}, anonymous = {.anonymous = true};
+	struct object_auth *auth = opened(&settings);
+	struct object_answer answer = {403, "", "", 0};
+	struct err err;
+
+	(void)state;
+	refreshed(auth, 0, "");
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_string_equal(signed_as(auth), "");
+	assert_int_equal(auth->ops->refused(auth, &answer, &err), -EACCES);
+	assert_memory_equal(err.text, "access denied (403); no credentials: AWS_ACCESS_KEY_ID is ",
+			    58);
+	auth->ops->free(auth);
+
+	set_static();
+	auth = opened(&anonymous);
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_string_equal(signed_as(auth), "");
+	refused(auth, 403, "", "", -EACCES,
+		"access denied (403); --anonymous asks without credentials");
+	auth->ops->free(auth);
+}
+
+static void credentials_that_will_end_are_renewed_before(void **state)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_container();
+	refreshed(auth, 0, "");
+	now += 3299;
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	now += 1;
+	assert_int_equal(auth->ops->state(auth), AUTH_AGES);
+	life = 200; /* as short as this, after half of it */
+	refreshed(auth, 0, "");
+	assert_non_null(strstr(signed_as(auth), "Credential=AK2/"));
+	now += 99;
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	now += 1;
+	assert_int_equal(auth->ops->state(auth), AUTH_AGES);
+	now += 100;
+	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	auth->ops->free(auth);
+}
+
+static void while_a_renewal_fails_what_is_there_is_used(void **state)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_container();
+	refreshed(auth, 0, "");
+	now += 3300;
+	down = true;
+	refreshed(auth, -EIO, "the container is not reached");
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_non_null(strstr(signed_as(auth), "Credential=AK1/"));
+	now += 30;
+	assert_int_equal(auth->ops->state(auth), AUTH_AGES);
+	refreshed(auth, -EIO, "the container is not reached");
+	now += 270;
+	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	auth->ops->free(auth);
+}
+
+#define ENDED "<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
+
+static void a_session_that_a_server_ends_is_renewed_at_once(void **state)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_container();
+	refreshed(auth, 0, "");
+	refused(auth, 400, "", ENDED, 0, "");
+	refused(auth, 400, "", ENDED, 0, ""); /* another that was under way */
+	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	refreshed(auth, 0, "");
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	/* This one was signed before. */
+	refused(auth, 400, "", ENDED, 0, "");
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	assert_int_equal(asked, 2);
+	auth->ops->free(auth);
+}
+
+static void a_session_that_nobody_renews_is_an_error_until_somebody_does(void **state)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_static();
+	setenv("AWS_SESSION_TOKEN", "T", 1);
+	refreshed(auth, 0, "");
+	refused(auth, 400, "", ENDED, 0, "");
+	refreshed(auth, -EKEYEXPIRED,
+		  "the session of the credentials of the environment has ended: renew it");
+	assert_int_equal(auth->ops->state(auth), AUTH_NONE);
+	setenv("AWS_SESSION_TOKEN", "T2", 1);
+	refreshed(auth, 0, "");
+	assert_int_equal(auth->ops->state(auth), AUTH_READY);
+	auth->ops->free(auth);
+}
+
+/* --- refusals -------------------------------------------------------------------------------- */
+
+static void each_refusal_has_its_sentence(void **state)
+{
+	static const struct {
+		unsigned status;
+		const char *code;
+		int error;
+		const char *why;
+	} table[] = {
+		{403, "AccessDenied", -EACCES,
+		 "access denied (403 AccessDenied) to the credentials of the environment: they "
+		 "need s3:GetObject, or there is no such object"},
+		{403, "InvalidAccessKeyId", -EACCES,
+		 "the server does not know the access key of the environment: other credentials "
+		 "(--profile), or another server (--endpoint)?"},
+		{403, "SignatureDoesNotMatch", -EACCES,
+		 "the secret key of the environment does not belong to its access key"},
+		{404, "NoSuchBucket", -ENOENT, "there is no such bucket at this endpoint"},
+		{404, "NoSuchKey", -ENOENT, "there is no such object in this bucket"},
+		{400, "InvalidRegionName", -EIO,
+		 "the server refuses: 400 InvalidRegionName the words of the server"},
+		{403, "RequestTimeTooSkewed", -EACCES, "this machine's clock is wrong: set it"},
+	};
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+
+	(void)state;
+	set_static();
+	refreshed(auth, 0, "");
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		char body[256];
+
+		print_message("%s\n", table[i].code);
+		snprintf(body, sizeof(body),
+			 "<Error><Code>%s</Code><Message>the words of the server</Message></Error>",
+			 table[i].code);
+		refused(auth, table[i].status, "", body, table[i].error, table[i].why);
+	}
+	auth->ops->free(auth);
+}
+
+static void a_clock_that_is_wrong_is_named_with_the_seconds(void **state)
+{
+	const struct remote_settings settings = {0};
+	struct object_auth *auth = opened(&settings);
+	time_t then = now - 3600;
+	struct object_answer answer = {.status = 403,
+				       .body = "<Error><Code>RequestTimeTooSkewed</Code></Error>"};
+	struct err err = {0};
+	char date[64];
+	struct tm tm;
+
+	(void)state;
+	strftime(date, sizeof(date), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime_r(&then, &tm));
+	answer.headers = date;
+	answer.len = strlen(answer.body);
+	assert_int_equal(auth->ops->refused(auth, &answer, &err), -EACCES);
+	assert_string_equal(err.text,
+			    "this machine's clock is 3600 seconds ahead of the server's: "
+			    "set it (chrony, timedatectl set-ntp true)");
+	auth->ops->free(auth);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, clear)
+	const struct CMUnitTest tests[] = {
+		TEST(options_count_more_than_the_environment_and_that_more_than_the_profile),
+		TEST(a_server_that_names_the_region_is_asked_again_there),
+		TEST(requests_are_signed_with_all_that_is_sent),
+		TEST(without_credentials_requests_are_not_signed_and_a_refusal_says_where_they_were_sought),
+		TEST(credentials_that_will_end_are_renewed_before),
+		TEST(while_a_renewal_fails_what_is_there_is_used),
+		TEST(a_session_that_a_server_ends_is_renewed_at_once),
+		TEST(a_session_that_nobody_renews_is_an_error_until_somebody_does),
+		TEST(each_refusal_has_its_sentence),
+		TEST(a_clock_that_is_wrong_is_named_with_the_seconds),
+	};
+	int failed = cmocka_run_group_tests(tests, aws_home_enter, aws_home_leave);
+
+	buf_release(&sent);
+	return failed;
+}

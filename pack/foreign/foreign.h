@@ -1,0 +1,51 @@
+/* Datasets in files of other formats: an LMDB of folder2lmdb, TFRecords, a tar, ... Nothing of them
+ * is rewritten. What a pack has in its index is found by one scan, and kept in a file of its own,
+ * the index file (pack/foreign/index_file.h); then the dataset is one like any other.
+ *
+ * The bytes of its files are those of the container, so that it is read as a pack is. It has no
+ * checksums: what is damaged in the container is not found. */
+#ifndef PACK_FOREIGN_FOREIGN_H
+#define PACK_FOREIGN_FOREIGN_H
+
+#include "base/opt.h"
+#include "pack/dataset.h"
+
+enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
+
+struct foreign_settings {
+	const char *schema;  /* name of a format; NULL: the first that recognises it */
+	const char *classes; /* file of class names, a line a label; NULL: none */
+	const char *names;   /* file of file names, a line a record; NULL: none */
+	int layout;	     /* of a tar: enum foreign_layout_of_tar */
+	const char *image_key, *label_key, *name_key; /* fields of a record; NULL: the usual ones */
+
+	/* Opens a further file by its name or URL. */
+	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
+	void *context;
+	/* One line for the user; NULL: nobody listens. */
+	void (*notice)(const char *line);
+};
+
+extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_tar */
+
+/* Rows for a table of options whose settings have these as `member`. */
+#define FOREIGN_OPTIONS(type, member)                                                             \
+	OPT_STRING(0, "schema", "NAME", type, member.schema,                                      \
+		   "format of a file that is no pack: see foldpack-formats(7)"),                  \
+		OPT_STRING(0, "classes", "FILE", type, member.classes,                            \
+			   "names of the classes, one a line"),                                   \
+		OPT_STRING(0, "names", "FILE", type, member.names, "names of the files, one a line"), \
+		OPT_CHOICE(0, "layout", foreign_layout_names, type, member.layout,                \
+			   "tree of a tar: its folders, or classes of its samples"),              \
+		OPT_STRING(0, "image-key", "NAME", type, member.image_key,                        \
+			   "field of a record that has the image"),                               \
+		OPT_STRING(0, "label-key", "NAME", type, member.label_key, "field that has the label"), \
+		OPT_STRING(0, "name-key", "NAME", type, member.name_key,                          \
+			   "field that has the name of the file")
+
+/* Opens a pack, or a file of another format, as a dataset. The reader becomes the dataset's, even
+ * on failure. Returns 0, or as dataset_open(); -ENOMSG and -EINVAL where no format recognises it. */
+int foreign_open(struct reader *reader, const char *path, const struct foreign_settings *settings,
+		 struct dataset **ret, struct err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* A file that an adapter reads: any bytes of it, through a window that makes small reads cheap, and,
+ * of an LMDB, its records.
+ *
+ * Not thread-safe. What is returned lives until the next call. */
+#ifndef PACK_FOREIGN_SOURCE_H
+#define PACK_FOREIGN_SOURCE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/reader.h"
+#include "pack/foreign/foreign.h"
+#include "pack/walker.h"
+
+struct foreign_source {
+	struct reader *reader;
+	const char *path; /* or URL */
+	uint64_t size;	  /* bytes */
+	const struct foreign_settings *settings;
+	struct walker *walker; /* of an LMDB; NULL: it is none */
+	struct walker_record first; /* of an LMDB: its smallest key; key is NULL where it is empty */
+
+	uint8_t *window; /* the rest is source.c's */
+	uint64_t window_start;
+	size_t window_len, window_room;
+};
+
+#define FOREIGN_MOST ((size_t)64 << 20) /* that foreign_get() reads at once */
+
+/* The bytes [offset, offset + len). Returns 0; -EBADMSG where the file ends before, or len is over
+ * FOREIGN_MOST: err says "truncated"; or the error of the read. */
+int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
+		struct err *err);
+/* As many of them as there are: for looking at what may be short. Sets *ret_len. */
+int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
+		 size_t *ret_len);
+
+/* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(). */
+int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
+		 struct err *err);
+
+/* Appends the whole text of another file: one that the user named, or, with a suffix, the one beside
+ * the source whose name is that of the source without its last suffix, and this. Returns 0, -ENOENT,
+ * -EFBIG, or what opening and reading gave; err begins with its name. */
+int foreign_read_named(struct foreign_source *source, const char *name, struct buf *ret,
+		       struct err *err);
+int foreign_read_beside(struct foreign_source *source, const char *suffix, struct buf *ret,
+			struct err *err);
+
+#endif

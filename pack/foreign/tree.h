@@ -1,0 +1,69 @@
+/* The tree that the records of a foreign file become. Adapters add files in any order; names that a
+ * record does not have are made up here, so that all formats look alike:
+ *
+ *	CLASS/NAME        class and name as the record has them
+ *	0007/00000123.jpg label 7, record 123: the class by its number, the name by that of the
+ *	                  record, the suffix by the first bytes
+ *	images/...        neither class nor label
+ *
+ * --classes FILE gives labels their names, a line each; --names FILE gives records theirs, a line
+ * each, with their class where the line has a slash. A set of several files keeps its records apart:
+ * foreign_tree_prefix().
+ *
+ * Not thread-safe. */
+#ifndef PACK_FOREIGN_TREE_H
+#define PACK_FOREIGN_TREE_H
+
+#include "base/err.h"
+#include "pack/foreign/pixels.h"
+#include "pack/foreign/source.h"
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct foreign_tree;
+
+/* Text that need not end with NUL; data NULL: none. */
+struct foreign_text {
+	const char *data;
+	size_t len;
+};
+
+#define FOREIGN_NO_LABEL INT64_MIN
+
+struct foreign_file {
+	uint64_t record; /* its number in the file, from 0 on */
+
+	struct foreign_text path;  /* as "a/b.jpg"; then class, label and name do not count */
+	struct foreign_text class; /* a folder, or several, as "train/cat" */
+	int64_t label;		   /* from 0 on, or FOREIGN_NO_LABEL */
+	struct foreign_text name;  /* in the folder of the class; without a known suffix, if it has
+				      none: see `plain` */
+	bool plain;		   /* the name is without suffix, which is added by content */
+
+	uint64_t offset, size; /* of its bytes in the source */
+	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
+
+	struct foreign_text target; /* it is a symbolic link */
+	bool directory;		    /* it is a folder, by `path`: of which attributes are known */
+	mode_t mode;		    /* permission bits; 0: 0644, 0755 */
+	int64_t mtime;		    /* nanoseconds since 1970; 0: that of the source */
+};
+
+/* Adds a file: the text is copied. Returns 0; -EBADMSG (its bytes lie outside of the source, or its
+ * name is none); -EINVAL (the label has no line in --classes, the record none in --names);
+ * -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
+int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err);
+
+/* Adds a file with these bytes, which is in no record, as "labels.tsv". */
+int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
+		     struct err *err);
+
+/* Made-up names begin with this, as "train-00003-": of formats of which a set has many files. */
+int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix);
+
+/* A line for the user: what the format holds and the tree does not, as "2 records without an image
+ * are left out". Kept until the scan ends well. */
+int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

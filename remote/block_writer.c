@@ -25,7 +25,8 @@ struct block_writer {
 	uint64_t left_out;
 	bool failed;
 
-	pthread_mutex_t room_lock; /* protects these; lock may be taken inside it: */
+	pthread_mutex_t room_lock; /* protects these: */
+	pthread_cond_t settled;	   /* nothing is granted */
 	uint64_t room;		   /* bytes that may be granted before the store is asked again */
 	uint64_t granted; /* bytes granted and not written: the store cannot see them yet */
 };
@@ -48,6 +49,7 @@ int block_writer_new(struct block_store *store, struct blocks *blocks,
 	writer->notice = notice;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_mutex_init(&writer->room_lock, NULL);
+	pthread_cond_init(&writer->settled, NULL);
 	clock_cond_init(&writer->changed);
 	*ret = writer;
 	return 0;
@@ -60,6 +62,7 @@ void block_writer_free(struct block_writer *writer)
 	block_writer_rest(writer);
 	jobs_free(writer->jobs);
 	pthread_cond_destroy(&writer->changed);
+	pthread_cond_destroy(&writer->settled);
 	pthread_mutex_destroy(&writer->room_lock);
 	pthread_mutex_destroy(&writer->lock);
 	free(writer);
@@ -121,11 +124,10 @@ static bool take_room(struct block_writer *writer, size_t len)
 	uint64_t wanted = len > ROOM ? len : ROOM;
 
 	SCOPE_LOCK(&writer->room_lock);
-	if (writer->room < len) {
-		uint64_t room = block_store_room(writer->store, wanted + writer->granted);
-
-		writer->room = room > writer->granted ? room - writer->granted : 0;
-	}
+	while (writer->room < len && writer->granted)
+		pthread_cond_wait(&writer->settled, &writer->room_lock);
+	if (writer->room < len)
+		writer->room = block_store_room(writer->store, wanted);
 	if (writer->room < len)
 		return false;
 	writer->room -= len;
@@ -139,6 +141,8 @@ static int write_into_room(struct block_writer *writer, const struct block_piece
 
 	SCOPE_LOCK(&writer->room_lock);
 	writer->granted -= piece->len;
+	if (writer->granted == 0)
+		pthread_cond_broadcast(&writer->settled);
 	return r;
 }
 

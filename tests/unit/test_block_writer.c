@@ -75,10 +75,30 @@ static void two_threads_that_write_keep_a_bound(void **state)
 	}
 }
 
+/* What is written is counted once: a copy fits into a bound that is hardly larger. */
+static void two_threads_that_write_use_all_of_a_bound(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TIMES; i++) {
+		struct block_writer_stats stats;
+		struct fixture f;
+
+		open_all(&f, SIZE + 64 * KIB);
+		for (uint64_t offset = 0; offset < SIZE; offset += PIECE)
+			put(&f, offset);
+		block_writer_drain(f.writer);
+		block_writer_stats(f.writer, &stats);
+		close_all(&f);
+		assert_false(stats.full || stats.failed);
+		assert_int_equal(stats.left_out, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_threads_that_write_keep_a_bound),
+		cmocka_unit_test(two_threads_that_write_use_all_of_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,11 @@ static const struct reader_volumes *volumes_of(const struct reader *reader)
 	return (const struct reader_volumes *)reader;
 }
 
+uint64_t reader_volumes_after(uint64_t start, uint64_t size)
+{
+	return start + ((size + 2 * READER_VOLUMES_HOLE) & ~(READER_VOLUMES_HOLE - 1));
+}
+
 uint64_t reader_volumes_start(const struct reader *reader, unsigned volume)
 {
 	return volumes_of(reader)->volumes[volume].start;
@@ -221,7 +226,7 @@ static int place_volumes(struct reader_volumes *all, struct reader *const *reade
 		all->volumes[i] = (struct volume){.reader = readers[i], .start = next};
 		if (identity.size > UINT64_MAX - next - 2 * READER_VOLUMES_HOLE)
 			return -EOVERFLOW;
-		next += (identity.size + 2 * READER_VOLUMES_HOLE) & ~(READER_VOLUMES_HOLE - 1);
+		next = reader_volumes_after(next, identity.size);
 	}
 	return 0;
 }

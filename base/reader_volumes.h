@@ -20,6 +20,9 @@
  * size. */
 int reader_volumes_new(struct reader *const *readers, unsigned count, struct reader **ret);
 
+/* Where the volume begins that comes after one of `size` bytes at `start`. */
+uint64_t reader_volumes_after(uint64_t start, uint64_t size);
+
 /* The offset of the first byte of a volume, a multiple of READER_PAGE. */
 uint64_t reader_volumes_start(const struct reader *reader, unsigned volume);
 /* The volume that an offset lies in, or in the hole after it. */

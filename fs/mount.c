@@ -34,7 +34,7 @@ static int open_or_copy(struct mount *mount, const char *name, struct reader **c
 	return 1;
 }
 
-static int open_pack(void *context, const char *name, struct reader **ret, struct err *err)
+static int open_reader(void *context, const char *name, struct reader **ret, struct err *err)
 {
 	struct mount *mount = context;
 	SCOPE(reader_release) struct reader *copy = NULL;
@@ -49,6 +49,13 @@ static int open_pack(void *context, const char *name, struct reader **ret, struc
 	if (r == 0 && mount->disk)
 		return disk_cache_add(mount->disk, cached, *ret, ret);
 	return r < 0 ? r : 0;
+}
+
+static int open_pack(void *context, const char *name, struct dataset **ret, struct err *err)
+{
+	struct mount *mount = context;
+
+	return foreign_open(name, &mount->foreign, ret, err);
 }
 
 static int open_list(void *context, const char *name, struct reader **ret, struct err *err)
@@ -74,6 +81,10 @@ static int open_dataset(struct mount *mount, struct err *err)
 					    .select_count = settings->select.count};
 	int r;
 
+	mount->foreign = settings->foreign;
+	mount->foreign.open = open_reader;
+	mount->foreign.context = mount;
+	mount->foreign.notice = settings->remote.notice;
 	mount->remote = mount->remote_copied = settings->remote;
 	if (mount->remote.retry > COPY_RETRY)
 		mount->remote_copied.retry = COPY_RETRY;

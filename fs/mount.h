@@ -10,6 +10,7 @@
 #include "fs/disk_cache.h"
 #include "fs/options.h"
 #include "fs/tree.h"
+#include "pack/foreign/foreign.h"
 #include "pack/packs.h"
 #include <stdatomic.h>
 
@@ -33,7 +34,8 @@ struct mount {
 	const struct settings *settings;
 	struct packs_label label;
 	struct remote_settings remote, remote_copied; /* of packs whose copy is complete */
-	struct disk_cache *disk;		      /* NULL: none */
+	struct foreign_settings foreign;
+	struct disk_cache *disk; /* NULL: none */
 	struct dataset *dataset;
 	struct cache *cache;
 	struct tree tree;  /* what is shown of it */

@@ -73,6 +73,7 @@ static const struct opt options[] = {
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "read ahead in the order of the paths in FILE, one a line"),
 	REMOTE_OPTIONS(struct settings, remote),
+	FOREIGN_OPTIONS(struct settings, foreign),
 	OPT_END,
 };
 

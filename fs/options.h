@@ -3,6 +3,7 @@
 #define FS_OPTIONS_H
 
 #include "base/opt.h"
+#include "pack/foreign/foreign.h"
 #include "remote/settings.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ struct settings {
 	const char *cache_dir;	/* DIR[,SIZE] of the disk cache; NULL: none */
 	bool prefetch;
 	struct remote_settings remote;
+	struct foreign_settings foreign;
 };
 
 /* Reads the command line. Returns 0, or -EINVAL with a sentence for status 2.

@@ -1,7 +1,7 @@
 #include "base/date.h"
-#include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"
+#include "pack/dataset_open.h"
 #include "pack/keys.h"
 #include "pack/xxh3.h"
 
@@ -12,18 +12,12 @@ static const uint8_t parts[SECTION_COUNT] = {
 	[SECTION_WIDTH] = DATASET_IMAGES,	 [SECTION_HEIGHT] = DATASET_IMAGES,
 };
 
-/* One number that changes when the identity does. */
-static uint64_t stamp_of(const struct reader_identity *identity)
-{
-	return XXH3_64bits(identity, sizeof(*identity));
-}
-
 static int load_once(struct dataset *dataset, enum format_section section,
 		     struct index_section *ret, struct err *err)
 {
 	const char *name = format_section_name(section);
 	struct index_section loaded;
-	int r = index_load_section(dataset->reader, &dataset->super, section, &loaded, err);
+	int r = index_load_section(dataset->index_reader, &dataset->super, section, &loaded, err);
 
 	if (r < 0)
 		return r;
@@ -43,7 +37,7 @@ static void will_load(struct dataset *dataset, unsigned wanted)
 		const struct format_section_ref *ref = &dataset->super.sections[i];
 
 		if ((parts[i] == 0 ? wanted == 0 : wanted & parts[i]) && !dataset->loaded[i])
-			reader_will_get(dataset->reader, ref->offset, ref->bytes);
+			reader_will_get(dataset->index_reader, ref->offset, ref->bytes);
 	}
 }
 
@@ -57,7 +51,7 @@ static int load_section(struct dataset *dataset, enum format_section section, st
 		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long",
 			       format_section_name(section));
 	r = load_once(dataset, section, &loaded, err);
-	if (r == -EBADMSG && reader_bad(dataset->reader, ref->offset, ref->bytes))
+	if (r == -EBADMSG && reader_bad(dataset->index_reader, ref->offset, ref->bytes))
 		r = load_once(dataset, section, &loaded, err);
 	if (r < 0)
 		return r;
@@ -90,6 +84,17 @@ int dataset_load(struct dataset *dataset, unsigned wanted, struct err *err)
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
 		if (wanted & parts[i])
 			r = dataset_need_section(dataset, i, err);
+	return r;
+}
+
+int dataset_load_hot(struct dataset *dataset, struct err *err)
+{
+	int r = 0;
+
+	will_load(dataset, 0);
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
+		if (parts[i] == 0)
+			r = load_section(dataset, i, err);
 	return r;
 }
 
@@ -138,189 +143,15 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 	return r == 0 ? check_content_id(dataset, found, context) : r;
 }
 
-static bool same_state(const struct format_lmdb_state *a, const struct format_lmdb_state *b)
-{
-	return memcmp(a, b, sizeof(*a)) == 0; /* nothing but u64 */
-}
-
-static int load_hot(struct dataset *dataset, struct err *err)
-{
-	int r = 0;
-
-	dataset->index.entries = (uint32_t)dataset->super.entries;
-	will_load(dataset, 0);
-	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
-		if (parts[i] == 0)
-			r = load_section(dataset, i, err);
-	if (r < 0)
-		return r;
-	if (dataset->info.relocated)
-		index_forget_offsets(&dataset->index);
-	return index_check(&dataset->index, dataset->info.pack_bytes, err);
-}
-
-static int check_counts(const struct dataset *dataset, struct err *err)
-{
-	uint64_t checksums = dataset->super.sections[SECTION_CHECKSUMS].count;
-
-	if (checksums != dataset->index.extents)
-		return err_set(err, -EBADMSG, "damaged index: %llu checksums for %llu extents",
-			       (unsigned long long)checksums,
-			       (unsigned long long)dataset->index.extents);
-	return 0;
-}
-
-/* Where storage is far, each page of a walk is a round trip. A superblock that says that it is of
- * this state of the LMDB has the places of the sections, and their checksums prove it. Returns
- * -EBADMSG where it does not work. */
-static int load_without_walk(struct dataset *dataset, const struct walker_info *info,
-			     struct err *err)
-{
-	int r = index_guess_super(dataset->reader, info->page_size, &dataset->super, err);
-
-	if (r == 0 && !same_state(&dataset->opened, &dataset->super.lmdb))
-		return -EBADMSG;
-	return r < 0 ? r : load_hot(dataset, err);
-}
-
-/* Whether the reason may be that the LMDB is not as its superblock says. */
-static bool may_be_moved(int error)
-{
-	return error == -EBADMSG || error == -ENOMSG || error == -EINPROGRESS ||
-	       error == -EPROTONOSUPPORT || error == -ENODATA;
-}
-
-static void forget_index(struct dataset *dataset)
-{
-	index_release(&dataset->index);
-	for (unsigned i = 0; i < SECTION_COUNT; i++)
-		atomic_store(&dataset->loaded[i], false);
-}
-
-static int load_by_walk(struct dataset *dataset, struct walker *walker, struct err *err)
-{
-	bool moved = false;
-	int r = index_read_super(dataset->reader, walker, &dataset->super, err);
-
-	if (r == 0)
-		r = index_find_sections(walker, &dataset->super, &moved, err);
-	if (r < 0)
-		return r;
-	/* The state may agree by chance although sections have moved. */
-	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
-	return load_hot(dataset, err);
-}
-
-static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
-{
-	struct err first = {0};
-	int r = -EBADMSG;
-
-	dataset->opened = index_lmdb_state(walker_info(walker));
-	if (reader_hints(dataset->reader).far)
-		r = load_without_walk(dataset, walker_info(walker), &first);
-	if (may_be_moved(r)) {
-		forget_index(dataset);
-		r = load_by_walk(dataset, walker, err);
-	} else if (first.text[0]) {
-		err_set(err, r, "%s", first.text);
-	}
-	if (r == 0)
-		r = check_counts(dataset, err);
-	if (r == 0 && dataset->info.relocated)
-		r = index_locate(&dataset->index, walker, err);
-	return r;
-}
-
-void dataset_fill_info(struct dataset *dataset)
-{
-	struct dataset_info *info = &dataset->info;
-	const struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
-
-	info->super = &dataset->super;
-	format_id_text(dataset->super.id, info->id);
-	info->options = (const char *)options->data;
-	info->options_len = options->bytes;
-}
-
-static int open_pack(struct dataset *dataset, struct err *err)
-{
-	SCOPE(walker_release) struct walker *walker = NULL;
-	int r = reader_identity(dataset->reader, &dataset->seen);
-
-	if (r < 0)
-		return r;
-	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
-	dataset->info.pack_bytes = dataset->seen.size;
-	r = walker_new(dataset->reader, &walker, err);
-	return r < 0 ? r : load_index(dataset, walker, err);
-}
-
-struct dataset *dataset_new(struct reader *reader)
-{
-	struct dataset *dataset = calloc(1, sizeof(*dataset));
-
-	if (!dataset) {
-		reader_free(reader);
-		return NULL;
-	}
-	pthread_mutex_init(&dataset->lock, NULL);
-	dataset->reader = reader;
-	return dataset;
-}
-
-int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
-{
-	struct dataset *dataset = dataset_new(reader);
-	int r;
-
-	if (!dataset)
-		return -ENOMEM;
-	r = open_pack(dataset, err);
-	if (r < 0) {
-		dataset_free(dataset);
-		return r;
-	}
-	dataset_fill_info(dataset);
-	*ret = dataset;
-	return 0;
-}
-
-int dataset_open(const char *path, struct dataset **ret, struct err *err)
-{
-	struct reader *reader;
-	int r = reader_file_open(path, &reader);
-
-	if (r == -EISDIR)
-		return err_set(err, r, "a directory, not a pack");
-	if (r == -EINVAL)
-		return err_set(err, r, "not a regular file");
-	return r < 0 ? r : dataset_open_reader(reader, ret, err);
-}
-
-const char *dataset_way_out(int error)
-{
-	switch (error) {
-	case -ENOMSG:
-	case -EINVAL:
-	case -EISDIR:
-		return "; 'foldpack create' makes packs";
-	case -EINPROGRESS:
-		return "; 'foldpack create --resume SOURCE PACK' goes on with it";
-	case -EPROTONOSUPPORT:
-		return "; use the release that made it, or pack the folder again";
-	case -EBADMSG:
-		return "; copy it again from where it is whole, or pack the folder again";
-	default:
-		return "";
-	}
-}
-
 void dataset_free(struct dataset *dataset)
 {
 	if (!dataset)
 		return;
 	reader_free(dataset->reader);
+	if (dataset->index_reader != dataset->reader)
+		reader_free(dataset->index_reader);
+	for (size_t i = 0; i < 2; i++)
+		reader_free(dataset->below[i]);
 	index_release(&dataset->index);
 	dataset_packs_free(dataset->packs);
 	pthread_mutex_destroy(&dataset->lock);
@@ -340,56 +171,6 @@ struct reader *dataset_reader(const struct dataset *dataset)
 uint32_t dataset_entries(const struct dataset *dataset)
 {
 	return dataset->index.entries;
-}
-
-/* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why that cannot be read.
- */
-static int look_at_state(const struct dataset *dataset)
-{
-	struct format_lmdb_state now;
-	SCOPE(walker_release) struct walker *walker = NULL;
-	int r = walker_new(dataset->reader, &walker, NULL);
-
-	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
-		return -ESTALE;
-	if (r < 0)
-		return r;
-	now = index_lmdb_state(walker_info(walker));
-	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
-}
-
-/* The file changed: a rename or chmod is harmless, a write is not. */
-static int look_closer(struct dataset *dataset, const struct reader_identity *now)
-{
-	int r = -ESTALE;
-
-	if (now->size == dataset->seen.size && now->written == dataset->seen.written)
-		r = look_at_state(dataset);
-	if (r == -ESTALE)
-		atomic_store(&dataset->stale, true);
-	if (r < 0)
-		return r;
-	dataset->seen = *now;
-	atomic_store(&dataset->seen_stamp, stamp_of(now));
-	return 0;
-}
-
-int dataset_unchanged(struct dataset *dataset, uint64_t extent)
-{
-	struct reader_identity now;
-	int r;
-
-	if (dataset->packs)
-		dataset = dataset_pack_at(dataset, extent);
-	if (atomic_load_explicit(&dataset->stale, memory_order_relaxed))
-		return -ESTALE;
-	r = reader_identity(dataset->reader, &now);
-	if (r < 0)
-		return r;
-	if (stamp_of(&now) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
-		return 0;
-	SCOPE_LOCK(&dataset->lock);
-	return look_closer(dataset, &now);
 }
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret)
@@ -483,11 +264,18 @@ int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image 
 	return 0;
 }
 
+bool dataset_is_unchecked(const struct dataset *dataset)
+{
+	return dataset->super.incompat & FORMAT_UNCHECKED;
+}
+
 int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
 {
 	uint8_t id[FORMAT_ID_BYTES];
 	int r = 0;
 
+	if (dataset_is_unchecked(dataset))
+		return -ENODATA;
 	memcpy(id, dataset->super.content_id, sizeof(id));
 	if (!has_content_id(dataset)) {
 		r = dataset_load(dataset, DATASET_CHECKSUMS, NULL);
@@ -569,7 +357,7 @@ int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret)
 	if (extent >= dataset->index.sections[SECTION_CHECKSUMS].count)
 		return -EBADMSG;
 	*ret = index_get(&dataset->index, SECTION_CHECKSUMS, extent);
-	return 0;
+	return *ret == 0 && dataset_is_unchecked(dataset) ? -ENODATA : 0;
 }
 
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count)
@@ -578,7 +366,7 @@ int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *
 	int r = dataset_checksum(dataset, extent, &checksum);
 
 	if (r < 0)
-		return r;
+		return r == -ENODATA ? 0 : r;
 	return hash_pieces(iov, count) == checksum ? 0 : -EBADMSG;
 }
 

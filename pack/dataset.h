@@ -124,8 +124,11 @@ int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *r
 /* Kinds of a later version are unknown. As dataset_load(). */
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
+/* Whether some of its files may have no checksum. */
+bool dataset_is_unchecked(const struct dataset *dataset);
+
 /* The content id: as recorded, or, in packs made before there was one, from the index. As
- * dataset_load(). */
+ * dataset_load(); -ENODATA where files have no checksums. */
 int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT]);
 
 /* The target of a symbolic link (not NUL-ended); entry is one. */
@@ -139,11 +142,12 @@ void dataset_extent(const struct dataset *dataset, uint64_t extent, struct datas
 /* A hash of a file's suffix, from the last dot of its name on; 0 where it has none, as .bashrc. */
 uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);
 
-/* Compares the bytes of an extent, in pieces that add up to its size, with its checksum.
- * Returns 0, -EBADMSG, or as dataset_load(). */
+/* Compares the bytes of an extent, in pieces that add up to its size, with its checksum, if it has
+ * one. Returns 0, -EBADMSG, or as dataset_load(). */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 
-/* The XXH3-64 of an extent's bytes, from the index. Returns 0, or as dataset_load(). */
+/* The XXH3-64 of an extent's bytes, from the index. Returns 0, -ENODATA (there is none), or as
+ * dataset_load(). */
 int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
 /* Reads `len` bytes of a file at `from`, and checks every extent it touches if `check`; the simple

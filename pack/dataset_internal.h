@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 
 struct dataset {
-	struct reader *reader;
+	struct reader *reader;	     /* the bytes of the files */
+	struct reader *index_reader; /* the sections: the same one, in a pack */
+	struct reader *below[2];     /* that `reader` reads through, or NULL */
 	struct format_super super;
 	struct format_lmdb_state opened; /* as found at open */
 	struct dataset_info info;
@@ -24,10 +26,12 @@ struct dataset {
 	struct dataset_packs *packs; /* that it is merged from; NULL: it is one pack */
 };
 
-/* One without anything in it. The reader becomes its own. NULL: no memory. */
+/* One without anything in it. The reader becomes its own; without memory, NULL, it does not. */
 struct dataset *dataset_new(struct reader *reader);
 /* Sets info from the superblock and the index. */
 void dataset_fill_info(struct dataset *dataset);
+/* Loads all that an open dataset has in memory. As dataset_load(). */
+int dataset_load_hot(struct dataset *dataset, struct err *err);
 /* Loads a section unless it is there. 0, -EBADMSG, -EIO or -ENOMEM. */
 int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err);
 

@@ -187,12 +187,15 @@ static int join_readers(struct dataset *dataset)
 {
 	const struct dataset_packs *packs = dataset->packs;
 	SCOPE_FREE struct reader **readers = calloc(packs->count, sizeof(struct reader *));
+	int r;
 
 	if (!readers)
 		return -ENOMEM;
 	for (unsigned i = 0; i < packs->count; i++)
 		readers[i] = packs->all[i].dataset->reader;
-	return reader_volumes_new(readers, packs->count, &dataset->reader);
+	r = reader_volumes_new(readers, packs->count, &dataset->reader);
+	dataset->index_reader = dataset->reader;
+	return r;
 }
 
 static int load_checksums(void *context, unsigned pack, struct err *err)
@@ -339,6 +342,7 @@ static int describe(struct dataset *dataset, const struct dataset_merge_params *
 
 		info->pack_bytes += one->pack_bytes;
 		info->relocated |= one->relocated;
+		dataset->super.incompat |= one->super->incompat & FORMAT_UNCHECKED;
 	}
 	if (make_options(dataset) < 0)
 		return -ENOMEM;

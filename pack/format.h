@@ -33,7 +33,8 @@
 /* Features that a reader must know (incompat) or may ignore (compat). */
 #define FORMAT_CONTENT_ID     ((uint64_t)1) /* compat: there is a content id */
 #define FORMAT_ALIASES	      ((uint64_t)1) /* incompat: there are entries of FORMAT_ALIAS */
-#define FORMAT_INCOMPAT_KNOWN FORMAT_ALIASES
+#define FORMAT_UNCHECKED      ((uint64_t)2) /* incompat: a checksum of 0 is none; never in a pack */
+#define FORMAT_INCOMPAT_KNOWN (FORMAT_ALIASES | FORMAT_UNCHECKED)
 
 /* What an entry of the index is. On disk: never renumber. */
 enum format_kind {

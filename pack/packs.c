@@ -142,7 +142,6 @@ int packs_names(const struct packs_params *params, struct names *ret, struct err
 static int open_one(const struct opening *o, size_t i, struct err *err)
 {
 	const struct packs_params *params = o->params;
-	struct reader *reader = NULL;
 	struct err reason = {0};
 	int r;
 
@@ -150,9 +149,7 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 	if (!o->shown[i])
 		return -ENOMEM;
 	o->packs[i] = (struct dataset_pack){.name = o->shown[i], .below = o->names.all[i].below};
-	r = params->open(params->context, o->names.all[i].name, &reader, &reason);
-	if (r == 0)
-		r = dataset_open_reader(reader, &o->packs[i].dataset, &reason);
+	r = params->open(params->context, o->names.all[i].name, &o->packs[i].dataset, &reason);
 	return r < 0 ? err_set(err, r, "%s: %s%s", o->shown[i], err_text(&reason, r),
 			       dataset_way_out(r))
 		     : 0;

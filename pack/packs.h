@@ -11,7 +11,7 @@ struct packs_params {
 	size_t count;
 	/* Open a pack, and a list, by their names, and say how to show those. Several packs may be
 	 * opened at once, in threads that end before packs_open() does. */
-	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
+	int (*open)(void *context, const char *name, struct dataset **ret, struct err *err);
 	int (*open_list)(void *context, const char *name, struct reader **ret, struct err *err);
 	char *(*show)(const char *name); /* on the heap; NULL: no memory */
 	void *context;

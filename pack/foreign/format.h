@@ -1,12 +1,13 @@
 /* A format that is not ours: how its files are recognised, and where in them the files of the tree
- * lie. An adapter is one file of this folder, with one of these structs, named in formats.c.
+ * lie. An adapter is one file of this folder, with one of these structs, named in formats.h and
+ * formats.c.
  *
  *	probe   a few reads: is it of this format?
  *	scan    one pass: calls foreign_add() for each file of the tree
  *
- * A scan reads what it needs to know names, classes and places, and no image. It trusts nothing: each
- * number is checked before it is used, nothing is executed, and a message says the number of the
- * record and what is wrong with it: "record 17: a pickle with the opcode GLOBAL". */
+ * A scan reads what it needs to know names, classes and places, and no image. It trusts nothing:
+ *each number is checked before it is used, nothing is executed, and a message says the number of
+ *the record and what is wrong with it: "record 17: a pickle with the opcode GLOBAL". */
 #ifndef PACK_FOREIGN_FORMAT_H
 #define PACK_FOREIGN_FORMAT_H
 
@@ -16,7 +17,7 @@
 #include "pack/foreign/tree.h"
 
 struct foreign_format {
-	const char *name; /* as in --schema=NAME */
+	const char *name;  /* as in --schema=NAME */
 	const char *about; /* a few words, for lists */
 	/* Whether the file is of this format: 1, 0, or the error of a read. Of an LMDB it is called
 	 * with its first record in source->first. */
@@ -25,8 +26,5 @@ struct foreign_format {
 	 * or a read gave; err has a sentence without the path. */
 	int (*scan)(struct foreign_source *source, struct foreign_tree *tree, struct err *err);
 };
-
-/* All of them, in the order in which they are asked; ended by NULL. */
-extern const struct foreign_format *const foreign_formats[];
 
 #endif

@@ -1,20 +1,56 @@
 /* The index of a foreign file, as a file of its own: what a pack has, without LMDB.
  *
- *	superblock | sections, one after the other | text | pictures
+ *	superblock | text | pictures | sections, one after the other
  *
- * `text` is the bytes of files that are in no record; `pictures` the table of foreign_pixels_reader().
- * It is kept beside the container, as NAME.foldfs-index, or, where that folder cannot be written to,
- * below $XDG_CACHE_HOME/foldfs/index; where neither can, it is in memory. One that does not belong to
- * the container as it is now, or to these settings, is made anew; a damaged one too. It appears under
- * its name when it is whole.
+ * `text` is the bytes of files that are in no record; `pictures` the table of
+ * foreign_pixels_reader(), in rows of four 64-bit little-endian numbers: start, offset,
+ * width << 32 | height, layout.
  *
- * What it holds of the container, in the section of options, as "name=value\n" lines:
+ * It is kept beside the container, as NAME.foldfs-index, or, where that folder cannot be written
+ *to, below $XDG_CACHE_HOME/foldfs/index (~/.cache); where neither can, it is in memory. It appears
+ * under its name when it is whole. One of a container that has changed, or of other settings, is
+ *made anew.
  *
- *	format        name of the adapter, and its version
- *	container     size, version (reader_identity.written) and a hash of the first and last 64 KiB
- *	settings      a hash of what was asked for, with the files of --classes and --names
- *	parts         offset and bytes of the text, offset and bytes of the pictures */
+ * What it belongs to stands in the section of options, as "name=value\n" lines:
+ *
+ *	container     size, time of the last write, and a hash of the first and last 64 KiB
+ *	settings      a hash of what was asked for, with the text of --classes and --names
+ *	format        name of the adapter
+ *	extra         bytes of the text, rows of the pictures, and a hash of both */
 #ifndef PACK_FOREIGN_INDEX_FILE_H
 #define PACK_FOREIGN_INDEX_FILE_H
+
+#include "base/err.h"
+#include "base/reader.h"
+#include "pack/foreign/tree_internal.h"
+
+/* What an index belongs to, as the first two lines. */
+struct index_key {
+	char text[192];
+};
+
+/* Returns 0, or why the container cannot be read. */
+int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
+
+/* Opens the index that belongs to the container: 0, or -ENOENT where there is none that does. */
+int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
+		    struct reader **ret);
+
+/* Writes it after a scan, and opens it. Returns 0, or as tree_index(), or -errno. */
+int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
+		     struct reader **ret, struct err *err);
+
+/* What is in the file beside the sections. */
+struct index_extra {
+	uint64_t text;			  /* bytes, from INDEX_TEXT on */
+	struct foreign_picture *pictures; /* on the heap */
+	uint64_t picture_count;
+};
+
+#define INDEX_TEXT FORMAT_SUPER_BYTES
+
+/* Reads and checks it. 0, -EBADMSG, -ENOMEM, or the error of a read. */
+int index_extra_read(struct reader *index, struct index_extra *ret);
+void index_extra_release(struct index_extra *extra);
 
 #endif

@@ -1,5 +1,5 @@
-/* Images that a file holds as pixels, shown as image files: a reader that puts a header in front and
- * the samples in order, as they are read.
+/* Images that a file holds as pixels, shown as image files: a reader that puts a header in front
+ * and the samples in order, as they are read.
  *
  * The files lie one after the other, each at a multiple of READER_PAGE, in a space of their own:
  * foreign_pixels_size() is how much one takes. Shown are a PPM, of one channel a PGM (netpbm(5),
@@ -36,8 +36,8 @@ struct foreign_picture {
 	struct foreign_pixels pixels;
 };
 
-/* The table, by start, is copied, and is checked: -EBADMSG where an image does not lie in the source
- * or two overlap; or -ENOMEM. The source stays the caller's and must outlive the reader. */
+/* The table, by start, is copied, and is checked: -EBADMSG where an image does not lie in the
+ * source or two overlap; or -ENOMEM. The source stays the caller's and must outlive the reader. */
 int foreign_pixels_reader(struct reader *source, const struct foreign_picture *pictures,
 			  size_t count, struct reader **ret);
 

@@ -1,7 +1,7 @@
-/* A file that an adapter reads: any bytes of it, through a window that makes small reads cheap, and,
- * of an LMDB, its records.
+/* A file that an adapter reads: any bytes of it, through a window that makes small reads cheap,
+ * and, of an LMDB, its records.
  *
- * Not thread-safe. What is returned lives until the next call. */
+ * Not thread-safe. What is returned lives until the next call, of foreign_add() as well. */
 #ifndef PACK_FOREIGN_SOURCE_H
 #define PACK_FOREIGN_SOURCE_H
 
@@ -17,12 +17,19 @@ struct foreign_source {
 	uint64_t size;	  /* bytes */
 	const struct foreign_settings *settings;
 	struct walker *walker; /* of an LMDB; NULL: it is none */
-	struct walker_record first; /* of an LMDB: its smallest key; key is NULL where it is empty */
+	struct walker_record
+		first; /* of an LMDB: its smallest key; key is NULL where it is empty */
 
-	uint8_t *window; /* the rest is source.c's */
+	struct buf window; /* the rest is source.c's */
 	uint64_t window_start;
-	size_t window_len, window_room;
+	size_t ahead; /* bytes that the next read brings at least */
 };
+
+/* The reader stays the caller's. Returns 0, or why it cannot tell its size, or as walker_new(), but
+ * for what is no LMDB. */
+int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *path,
+			const struct foreign_settings *settings, struct err *err);
+void foreign_source_release(struct foreign_source *source);
 
 #define FOREIGN_MOST ((size_t)64 << 20) /* that foreign_get() reads at once */
 
@@ -34,16 +41,17 @@ int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, cons
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		 size_t *ret_len);
 
-/* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(). */
+/* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(), of which it is one. */
 int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
 		 struct err *err);
 
-/* Appends the whole text of another file: one that the user named, or, with a suffix, the one beside
- * the source whose name is that of the source without its last suffix, and this. Returns 0, -ENOENT,
- * -EFBIG, or what opening and reading gave; err begins with its name. */
+/* Appends the whole text of another file: one that the user named, or one beside the source:
+ * "/NAME" in its folder; any other end behind the name of the source without its last suffix, as
+ * "_images_idx.txt" for train.lmdb. Returns 0, -ENOENT, -EFBIG, or what opening and reading gave;
+ * err begins with its name. */
 int foreign_read_named(struct foreign_source *source, const char *name, struct buf *ret,
 		       struct err *err);
-int foreign_read_beside(struct foreign_source *source, const char *suffix, struct buf *ret,
+int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 			struct err *err);
 
 #endif

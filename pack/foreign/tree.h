@@ -7,8 +7,8 @@
  *	images/...        neither class nor label
  *
  * --classes FILE gives labels their names, a line each; --names FILE gives records theirs, a line
- * each, with their class where the line has a slash. A set of several files keeps its records apart:
- * foreign_tree_prefix().
+ * each, with their class where the line has a slash. A set of several files keeps its records
+ *apart: foreign_tree_prefix().
  *
  * Not thread-safe. */
 #ifndef PACK_FOREIGN_TREE_H
@@ -40,7 +40,7 @@ struct foreign_file {
 				      none: see `plain` */
 	bool plain;		   /* the name is without suffix, which is added by content */
 
-	uint64_t offset, size; /* of its bytes in the source */
+	uint64_t offset, size;		     /* of its bytes in the source */
 	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
 
 	struct foreign_text target; /* it is a symbolic link */

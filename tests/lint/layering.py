@@ -14,8 +14,8 @@ import source
 # The first pattern that a path matches names its room.
 ROOMS = [(room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image", "pack/tool/read",
-    "pack/tool/report", "pack/write", "pack", "cache/plan", "cache/order", "cache", "fs/stat", "fs",
-    "remote", "base")]
+    "pack/tool/report", "pack/write", "pack/foreign", "pack", "cache/plan", "cache/order", "cache",
+    "fs/stat", "fs", "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/shard.h",
@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     "remote": ["base/*"],
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
+    "pack/foreign": ["base/*", "pack/*.h"],
     "pack/tool/cli": TOOL,
     "pack/tool/image": TOOL,
     "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
@@ -42,7 +43,9 @@ MAY_INCLUDE = {
 
 # One header joins the two halves of the mount: who needs both includes it, who needs one says so.
 # What only the cache wants to know is asked where the dataset is turned into its source.
-JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h"],
+JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h"],
+         "fs/options.h": ["pack/foreign/foreign.h"],
+         "pack/tool/cli/cmd.h": ["pack/foreign/foreign.h"],
          "fs/disk_cache.c": ["remote/reader_blocks.h"],
          "fs/tree.h": ["pack/dataset.h"],
          "fs/notify_store.h": ["cache/cache.h"],

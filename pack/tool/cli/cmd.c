@@ -20,6 +20,11 @@ static void say_notice(const char *line)
 	log_notice("%s", line);
 }
 
+static int open_reader(void *common, const char *name, struct reader **ret, struct err *err)
+{
+	return reader_open(name, &((const struct cmd_common *)common)->remote, ret, err);
+}
+
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args)
 {
 	struct opt_result parsed;
@@ -27,6 +32,8 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 
 	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
 	line->common->remote.notice = say_notice;
+	line->common->foreign = (struct foreign_settings){
+		.open = open_reader, .context = line->common, .notice = say_notice};
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
 		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {
@@ -68,19 +75,18 @@ static int say_why(const char *path, int error, const struct err *err)
 	return (int)exit_status_of(error);
 }
 
+static int open_any(void *common, const char *name, struct dataset **ret, struct err *err)
+{
+	return foreign_open(name, &((const struct cmd_common *)common)->foreign, ret, err);
+}
+
 int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
 		  struct err *err)
 {
-	struct reader *reader;
-	int r = reader_open(name, &common->remote, &reader, err);
+	int r = open_any((void *)common, name, ret, err);
 
 	name_hide_secrets(name);
-	return r < 0 ? r : dataset_open_reader(reader, ret, err);
-}
-
-static int open_reader(void *common, const char *name, struct reader **ret, struct err *err)
-{
-	return reader_open(name, &((const struct cmd_common *)common)->remote, ret, err);
+	return r;
 }
 
 static struct packs_params params_of(const char *const *words, size_t count,
@@ -88,7 +94,7 @@ static struct packs_params params_of(const char *const *words, size_t count,
 {
 	return (struct packs_params){.words = words,
 				     .count = count,
-				     .open = open_reader,
+				     .open = open_any,
 				     .open_list = open_reader,
 				     .show = name_shown,
 				     .context = (void *)common,

@@ -9,6 +9,7 @@
 #include "base/exit.h"
 #include "base/json.h"
 #include "base/opt.h"
+#include "pack/foreign/foreign.h"
 #include "pack/packs.h"
 #include "pack/tool/cli/progress.h"
 #include "remote/settings.h"
@@ -28,6 +29,7 @@ int cmd_report(int argc, char **argv);
 struct cmd_common {
 	bool quiet, verbose;
 	struct remote_settings remote;
+	struct foreign_settings foreign;
 };
 
 #define CMD_COMMON_OPTIONS(type)                                                            \
@@ -35,7 +37,9 @@ struct cmd_common {
 		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
 
 /* Of those that read a pack, which may be a URL. */
-#define CMD_PACK_OPTIONS(type) CMD_COMMON_OPTIONS(type), REMOTE_OPTIONS(type, common.remote)
+#define CMD_PACK_OPTIONS(type)                                         \
+	CMD_COMMON_OPTIONS(type), REMOTE_OPTIONS(type, common.remote), \
+		FOREIGN_OPTIONS(type, common.foreign)
 
 /* Of those that show progress: their settings have `progress` as well. */
 #define CMD_PROGRESS_OPTION(type)               \

@@ -1,0 +1,297 @@
+/* Opening a dataset, from a pack or from an index of its own, and seeing that it has changed. */
+#include "pack/dataset_open.h"
+#include "base/reader_file.h"
+#include "base/scope.h"
+#include "pack/dataset_internal.h"
+#include "pack/keys.h"
+#include "pack/xxh3.h"
+
+/* One number that changes when the identity does. */
+static uint64_t stamp_of(const struct reader_identity *identity)
+{
+	return XXH3_64bits(identity, sizeof(*identity));
+}
+
+static bool same_state(const struct format_lmdb_state *a, const struct format_lmdb_state *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0; /* nothing but u64 */
+}
+
+static int load_hot(struct dataset *dataset, struct err *err)
+{
+	int r;
+
+	dataset->index.entries = (uint32_t)dataset->super.entries;
+	r = dataset_load_hot(dataset, err);
+	if (r < 0)
+		return r;
+	if (dataset->info.relocated)
+		index_forget_offsets(&dataset->index);
+	return index_check(&dataset->index, dataset->info.pack_bytes, err);
+}
+
+static int check_counts(const struct dataset *dataset, struct err *err)
+{
+	uint64_t checksums = dataset->super.sections[SECTION_CHECKSUMS].count;
+
+	if (checksums != dataset->index.extents)
+		return err_set(err, -EBADMSG, "damaged index: %llu checksums for %llu extents",
+			       (unsigned long long)checksums,
+			       (unsigned long long)dataset->index.extents);
+	return 0;
+}
+
+/* Where storage is far, each page of a walk is a round trip. A superblock that says that it is of
+ * this state of the LMDB has the places of the sections, and their checksums prove it. Returns
+ * -EBADMSG where it does not work. */
+static int load_without_walk(struct dataset *dataset, const struct walker_info *info,
+			     struct err *err)
+{
+	int r = index_guess_super(dataset->reader, info->page_size, &dataset->super, err);
+
+	if (r == 0 && !same_state(&dataset->opened, &dataset->super.lmdb))
+		return -EBADMSG;
+	return r < 0 ? r : load_hot(dataset, err);
+}
+
+/* Whether the reason may be that the LMDB is not as its superblock says. */
+static bool may_be_moved(int error)
+{
+	return error == -EBADMSG || error == -ENOMSG || error == -EINPROGRESS ||
+	       error == -EPROTONOSUPPORT || error == -ENODATA;
+}
+
+static void forget_index(struct dataset *dataset)
+{
+	index_release(&dataset->index);
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		atomic_store(&dataset->loaded[i], false);
+}
+
+static int load_by_walk(struct dataset *dataset, struct walker *walker, struct err *err)
+{
+	bool moved = false;
+	int r = index_read_super(dataset->reader, walker, &dataset->super, err);
+
+	if (r == 0)
+		r = index_find_sections(walker, &dataset->super, &moved, err);
+	if (r < 0)
+		return r;
+	/* The state may agree by chance although sections have moved. */
+	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
+	return load_hot(dataset, err);
+}
+
+static int load_index(struct dataset *dataset, struct walker *walker, struct err *err)
+{
+	struct err first = {0};
+	int r = -EBADMSG;
+
+	dataset->opened = index_lmdb_state(walker_info(walker));
+	if (reader_hints(dataset->reader).far)
+		r = load_without_walk(dataset, walker_info(walker), &first);
+	if (may_be_moved(r)) {
+		forget_index(dataset);
+		r = load_by_walk(dataset, walker, err);
+	} else if (first.text[0]) {
+		err_set(err, r, "%s", first.text);
+	}
+	if (r == 0)
+		r = check_counts(dataset, err);
+	if (r == 0 && dataset->info.relocated)
+		r = index_locate(&dataset->index, walker, err);
+	return r;
+}
+
+void dataset_fill_info(struct dataset *dataset)
+{
+	struct dataset_info *info = &dataset->info;
+	const struct index_section *options = &dataset->index.sections[SECTION_OPTIONS];
+
+	info->super = &dataset->super;
+	format_id_text(dataset->super.id, info->id);
+	info->options = (const char *)options->data;
+	info->options_len = options->bytes;
+}
+
+static int open_pack(struct dataset *dataset, struct err *err)
+{
+	SCOPE(walker_release) struct walker *walker = NULL;
+	int r = reader_identity(dataset->reader, &dataset->seen);
+
+	if (r < 0)
+		return r;
+	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
+	dataset->info.pack_bytes = dataset->seen.size;
+	r = walker_new(dataset->reader, &walker, err);
+	return r < 0 ? r : load_index(dataset, walker, err);
+}
+
+struct dataset *dataset_new(struct reader *reader)
+{
+	struct dataset *dataset = calloc(1, sizeof(*dataset));
+
+	if (!dataset)
+		return NULL;
+	pthread_mutex_init(&dataset->lock, NULL);
+	dataset->reader = dataset->index_reader = reader;
+	return dataset;
+}
+
+/* On failure the readers stay the caller's. */
+static int finish_open(struct dataset *dataset, int r, struct dataset **ret)
+{
+	if (r < 0) {
+		dataset->reader = dataset->index_reader = NULL;
+		dataset_free(dataset);
+		return r;
+	}
+	dataset_fill_info(dataset);
+	*ret = dataset;
+	return 0;
+}
+
+int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *err)
+{
+	struct dataset *dataset = dataset_new(reader);
+
+	return dataset ? finish_open(dataset, open_pack(dataset, err), ret) : -ENOMEM;
+}
+
+int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err)
+{
+	int r = dataset_try_reader(reader, ret, err);
+
+	if (r < 0)
+		reader_free(reader);
+	return r;
+}
+
+/* --- an index that is a file of its own ------------------------------------------------------- */
+
+static int load_own_index(struct dataset *dataset, struct err *err)
+{
+	uint8_t super[FORMAT_SUPER_BYTES];
+	int r = reader_identity(dataset->reader, &dataset->seen);
+
+	if (r < 0)
+		return r;
+	atomic_store(&dataset->seen_stamp, stamp_of(&dataset->seen));
+	dataset->info.pack_bytes = dataset->seen.size;
+	r = reader_get_full(dataset->index_reader, super, sizeof(super), 0);
+	if (r == 0)
+		r = format_super_decode(super, sizeof(super), &dataset->super, err);
+	if (r == 0)
+		r = index_check_shape(&dataset->super, err);
+	if (r == 0)
+		r = load_hot(dataset, err);
+	return r < 0 ? r : check_counts(dataset, err);
+}
+
+int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err)
+{
+	struct dataset *dataset = dataset_new(readers->data);
+	int r;
+
+	if (!dataset)
+		return -ENOMEM;
+	dataset->index_reader = readers->index;
+	r = finish_open(dataset, load_own_index(dataset, err), ret);
+	if (r < 0)
+		return r;
+	memcpy(dataset->below, readers->below, sizeof(dataset->below));
+	*readers = (struct dataset_readers){0};
+	return 0;
+}
+
+void dataset_readers_release(struct dataset_readers *readers)
+{
+	reader_free(readers->data);
+	reader_free(readers->index);
+	for (size_t i = 0; i < 2; i++)
+		reader_free(readers->below[i]);
+}
+
+int dataset_open(const char *path, struct dataset **ret, struct err *err)
+{
+	struct reader *reader;
+	int r = reader_file_open(path, &reader);
+
+	if (r == -EISDIR)
+		return err_set(err, r, "a directory, not a pack");
+	if (r == -EINVAL)
+		return err_set(err, r, "not a regular file");
+	return r < 0 ? r : dataset_open_reader(reader, ret, err);
+}
+
+const char *dataset_way_out(int error)
+{
+	switch (error) {
+	case -ENOMSG:
+	case -EINVAL:
+	case -EISDIR:
+		return "; 'foldpack create' makes packs";
+	case -EINPROGRESS:
+		return "; 'foldpack create --resume SOURCE PACK' goes on with it";
+	case -EPROTONOSUPPORT:
+		return "; use the release that made it, or pack the folder again";
+	case -EBADMSG:
+		return "; copy it again from where it is whole, or pack the folder again";
+	default:
+		return "";
+	}
+}
+
+/* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why that cannot be read.
+ */
+static int look_at_state(const struct dataset *dataset)
+{
+	struct format_lmdb_state now;
+	SCOPE(walker_release) struct walker *walker = NULL;
+	int r;
+
+	if (dataset->index_reader != dataset->reader)
+		return 0;
+	r = walker_new(dataset->reader, &walker, NULL);
+
+	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
+		return -ESTALE;
+	if (r < 0)
+		return r;
+	now = index_lmdb_state(walker_info(walker));
+	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
+}
+
+/* The file changed: a rename or chmod is harmless, a write is not. */
+static int look_closer(struct dataset *dataset, const struct reader_identity *now)
+{
+	int r = -ESTALE;
+
+	if (now->size == dataset->seen.size && now->written == dataset->seen.written)
+		r = look_at_state(dataset);
+	if (r == -ESTALE)
+		atomic_store(&dataset->stale, true);
+	if (r < 0)
+		return r;
+	dataset->seen = *now;
+	atomic_store(&dataset->seen_stamp, stamp_of(now));
+	return 0;
+}
+
+int dataset_unchanged(struct dataset *dataset, uint64_t extent)
+{
+	struct reader_identity now;
+	int r;
+
+	if (dataset->packs)
+		dataset = dataset_pack_at(dataset, extent);
+	if (atomic_load_explicit(&dataset->stale, memory_order_relaxed))
+		return -ESTALE;
+	r = reader_identity(dataset->reader, &now);
+	if (r < 0)
+		return r;
+	if (stamp_of(&now) == atomic_load_explicit(&dataset->seen_stamp, memory_order_relaxed))
+		return 0;
+	SCOPE_LOCK(&dataset->lock);
+	return look_closer(dataset, &now);
+}

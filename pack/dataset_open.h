@@ -1,0 +1,21 @@
+/* Opening a dataset for those who have its parts at hand: pack/foreign/. */
+#ifndef PACK_DATASET_OPEN_H
+#define PACK_DATASET_OPEN_H
+
+#include "pack/dataset.h"
+
+/* As dataset_open_reader(); on failure the reader stays the caller's. */
+int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *err);
+
+/* What a dataset is read from whose index is a file of its own: pack/foreign/index_file.h. */
+struct dataset_readers {
+	struct reader *index;	 /* superblock and sections */
+	struct reader *data;	 /* bytes of the files; NULL: not known yet */
+	struct reader *below[2]; /* that `data` reads through, or NULL */
+};
+
+/* For SCOPE(): what is left in it. */
+void dataset_readers_release(struct dataset_readers *readers);
+/* Opens such a dataset, which takes all of them. Returns as dataset_open_reader(). */
+int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err);
+#endif

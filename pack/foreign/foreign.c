@@ -1,0 +1,200 @@
+#include "pack/foreign/foreign.h"
+#include "base/buf.h"
+#include "base/reader_volumes.h"
+#include "base/scope.h"
+#include "pack/dataset_open.h"
+#include "pack/foreign/formats.h"
+#include "pack/foreign/index_file.h"
+#include <stdio.h>
+#include <string.h>
+
+const char *const foreign_layout_names[] = {"auto", "tree", "classes", NULL};
+
+/* --- which format ----------------------------------------------------------------------------- */
+
+static void list_formats(struct buf *ret)
+{
+	for (size_t i = 0; foreign_formats[i]; i++)
+		buf_addf(ret, "%s%s", i ? ", " : "", foreign_formats[i]->name);
+}
+
+static int find_named(const char *name, const struct foreign_format **ret, struct err *err)
+{
+	SCOPE(buf_release) struct buf all = BUF_INIT;
+
+	for (size_t i = 0; foreign_formats[i]; i++)
+		if (strcmp(foreign_formats[i]->name, name) == 0) {
+			*ret = foreign_formats[i];
+			return 0;
+		}
+	list_formats(&all);
+	return err_set(err, -EOPNOTSUPP, "'--schema=%s': no format has this name; there are %s",
+		       name, all.data ? all.data : "none");
+}
+
+/* -ENOMSG: none of them. */
+static int detect(struct foreign_source *source, const struct foreign_format **ret)
+{
+	for (size_t i = 0; foreign_formats[i]; i++) {
+		int r = 0;
+
+		if (source->walker)
+			r = walker_first(source->walker, &source->first, NULL);
+		if (r >= 0)
+			r = foreign_formats[i]->probe(source);
+		if (r < 0)
+			return r;
+		if (r > 0) {
+			*ret = foreign_formats[i];
+			return 0;
+		}
+	}
+	return -ENOMSG;
+}
+
+static int find_format(struct foreign_source *source, const struct foreign_format **ret,
+		       struct err *err)
+{
+	const char *name = source->settings->schema;
+
+	return name ? find_named(name, ret, err) : detect(source, ret);
+}
+
+/* --- the index -------------------------------------------------------------------------------- */
+
+static void say_notes(const struct foreign_tree *tree)
+{
+	const struct foreign_settings *settings = tree->source->settings;
+	char **notes = (char **)(void *)tree->notes.data;
+	size_t count = tree->notes.len / sizeof(*notes);
+
+	for (size_t i = 0; settings->notice && i < count; i++) {
+		SCOPE_FREE char *line = NULL;
+
+		if (asprintf(&line, "%s: %s", tree->source->path, notes[i]) >= 0)
+			settings->notice(line);
+	}
+}
+
+static int make_index(struct foreign_tree *tree, const struct index_key *key, struct reader **ret,
+		      struct err *err)
+{
+	const struct foreign_format *format = NULL;
+	int r = find_format(tree->source, &format, err);
+
+	if (r == 0 && tree->source->walker)
+		r = walker_first(tree->source->walker, &tree->source->first, err);
+	if (r >= 0)
+		r = format ? format->scan(tree->source, tree, err) : r;
+	if (r == 0 && tree->rows.len == 0)
+		r = err_set(err, -ENOENT, "no image in it (%s)", format->name);
+	if (r == 0)
+		r = index_file_write(tree, key, format->name, ret, err);
+	if (r == 0)
+		say_notes(tree);
+	return r;
+}
+
+static int open_index(struct foreign_tree *tree, struct reader **ret, struct err *err)
+{
+	struct index_key key;
+	int r = index_key_make(tree, &key);
+
+	if (r == 0 && index_file_find(tree, &key, ret) == 0)
+		return 0;
+	return r < 0 ? r : make_index(tree, &key, ret, err);
+}
+
+/* --- the dataset ------------------------------------------------------------------------------ */
+
+static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra)
+{
+	struct reader *volumes[TREE_VOLUMES] = {reader_origin(readers->below[0])};
+	unsigned count = 1;
+	int r = 0;
+
+	if (extra->picture_count) {
+		r = foreign_pixels_reader(volumes[0], extra->pictures, extra->picture_count,
+					  &readers->below[1]);
+		volumes[count++] = readers->below[1];
+	}
+	if (extra->text)
+		volumes[count++] = readers->index;
+	return r < 0 ? r : reader_volumes_new(volumes, count, &readers->data);
+}
+
+/* The container's own reader does where all files lie there. A copy of it does not, as without
+ * checksums nobody would see that it is damaged. */
+static int make_readers(struct dataset_readers *readers)
+{
+	bool copied = reader_origin(readers->below[0]) != readers->below[0];
+	struct index_extra extra = {0};
+	int r = index_extra_read(readers->index, &extra);
+
+	if (r == 0 && (copied || extra.text || extra.picture_count)) {
+		r = join_volumes(readers, &extra);
+	} else if (r == 0) {
+		readers->data = readers->below[0];
+		readers->below[0] = NULL;
+	}
+	index_extra_release(&extra);
+	return r;
+}
+
+static int open_foreign(struct dataset_readers *readers, const char *path,
+			const struct foreign_settings *settings, struct dataset **ret,
+			struct err *err)
+{
+	struct foreign_source source = {0};
+	struct foreign_tree tree = {0};
+	int r = foreign_source_init(&source, readers->below[0], path, settings, err);
+
+	if (r == 0)
+		r = foreign_tree_init(&tree, &source, err);
+	if (r == 0)
+		r = open_index(&tree, &readers->index, err);
+	foreign_tree_release(&tree);
+	foreign_source_release(&source);
+	if (r == 0)
+		r = make_readers(readers);
+	return r < 0 ? r : dataset_open_index(readers, ret, err);
+}
+
+static bool is_no_pack(int error)
+{
+	return error == -EINVAL || error == -ENOMSG;
+}
+
+static int open_any(struct reader *reader, const char *path,
+		    const struct foreign_settings *settings, struct dataset **ret, struct err *err)
+{
+	SCOPE(dataset_readers_release) struct dataset_readers readers = {.below = {reader}};
+	struct err why = {0};
+	int r = -ENOMSG, no_pack = settings->schema ? r : dataset_try_reader(reader, ret, err);
+
+	if (no_pack == 0)
+		readers.below[0] = NULL;
+	if (!is_no_pack(no_pack))
+		return no_pack;
+	r = open_foreign(&readers, path, settings, ret, &why);
+	/* That no format knows it is said as it was before there were any. */
+	if (r == -ENOMSG && !why.text[0])
+		return no_pack;
+	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
+}
+
+int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
+		 struct err *err)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct reader *reader;
+	int r = settings->open(settings->context, name, &reader, err);
+
+	if (r == 0)
+		return open_any(reader, name, settings, ret, err);
+	if (r != -EISDIR || buf_addf(&path, "%s/data.mdb", name) < 0)
+		return r;
+	if (settings->open(settings->context, path.data, &reader, NULL) < 0)
+		return r;
+	return open_any(reader, path.data, settings, ret, err);
+}

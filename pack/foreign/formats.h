@@ -1,0 +1,10 @@
+/* The adapters, in the order in which they are asked: those that are sure first. */
+#ifndef PACK_FOREIGN_FORMATS_H
+#define PACK_FOREIGN_FORMATS_H
+
+#include "pack/foreign/format.h"
+
+/* Ended by NULL. */
+extern const struct foreign_format *const foreign_formats[];
+
+#endif

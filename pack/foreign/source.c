@@ -1,0 +1,171 @@
+#include "pack/foreign/source.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <string.h>
+
+#define LEAST	  (4 * KIB) /* that a read brings: a page */
+#define LEAST_FAR (4 * MIB) /* the same where it is a round trip */
+#define AHEAD	  (1 * MIB) /* where one read follows the other */
+#define TEXT_MOST (256 * MIB)
+
+static int open_walker(struct foreign_source *source, struct err *err)
+{
+	int r = walker_new(source->reader, &source->walker, err);
+
+	if (r == -EINVAL)
+		return 0;
+	if (r == 0)
+		r = walker_first(source->walker, &source->first, err);
+	return r > 0 ? 0 : r;
+}
+
+int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *path,
+			const struct foreign_settings *settings, struct err *err)
+{
+	struct reader_identity identity;
+	int r = reader_identity(reader, &identity);
+
+	*source = (struct foreign_source){
+		.reader = reader, .path = path, .size = identity.size, .settings = settings};
+	return r < 0 ? r : open_walker(source, err);
+}
+
+void foreign_source_release(struct foreign_source *source)
+{
+	walker_free(source->walker);
+	buf_release(&source->window);
+	*source = (struct foreign_source){0};
+}
+
+/* --- the window ------------------------------------------------------------------------------- */
+
+static bool has(const struct foreign_source *source, uint64_t offset, size_t len)
+{
+	return offset >= source->window_start &&
+	       offset - source->window_start <= source->window.len &&
+	       len <= source->window.len - (offset - source->window_start);
+}
+
+/* Reads that follow each other closely bring more and more. */
+static size_t size_of_read(struct foreign_source *source, uint64_t offset, size_t len)
+{
+	size_t least = reader_hints(source->reader).far ? LEAST_FAR : LEAST;
+	uint64_t end = source->window_start + source->window.len;
+	bool follows = offset >= source->window_start && offset <= end + source->window.len;
+
+	source->ahead = follows ? min(max(2 * source->ahead, least), max(AHEAD, least)) : least;
+	return max(len, source->ahead);
+}
+
+static int fill(struct foreign_source *source, uint64_t offset, size_t len)
+{
+	size_t wanted = size_of_read(source, offset, len);
+	ssize_t n;
+
+	source->window.len = 0;
+	if (buf_reserve(&source->window, wanted) < 0)
+		return -ENOMEM;
+	n = reader_get(source->reader, source->window.data, wanted, offset);
+	if (n < 0)
+		return (int)n;
+	source->window_start = offset;
+	source->window.len = (size_t)n;
+	return 0;
+}
+
+int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
+		 size_t *ret_len)
+{
+	int r = 0;
+
+	*ret_len = 0;
+	if (offset >= source->size || len > FOREIGN_MOST)
+		return 0;
+	len = (size_t)min(len, source->size - offset);
+	if (!has(source, offset, len))
+		r = fill(source, offset, len);
+	if (r < 0)
+		return r;
+	*ret = (const uint8_t *)source->window.data + (offset - source->window_start);
+	*ret_len = min(len, source->window.len - (size_t)(offset - source->window_start));
+	return 0;
+}
+
+int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
+		struct err *err)
+{
+	size_t n;
+	int r = foreign_peek(source, offset, len, ret, &n);
+
+	if (r == 0 && n < len)
+		r = err_set(err, -EBADMSG, "truncated: %llu bytes at %llu, of %llu bytes in all",
+			    (unsigned long long)len, (unsigned long long)offset,
+			    (unsigned long long)source->size);
+	return r;
+}
+
+int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
+		 struct err *err)
+{
+	size_t len = strlen(key);
+	int r = walker_seek(source->walker, key, len, ret, err);
+
+	if (r < 0)
+		return r;
+	return r == 0 && ret->key_len == len && memcmp(ret->key, key, len) == 0 ? 0 : -ENOENT;
+}
+
+/* --- other files ------------------------------------------------------------------------------ */
+
+static int read_all(struct reader *reader, struct buf *ret, struct err *err)
+{
+	ssize_t n;
+
+	do {
+		if (ret->len > TEXT_MOST)
+			return err_set(err, -EFBIG, "too long for a list of names");
+		if (buf_reserve(ret, MIB) < 0)
+			return -ENOMEM;
+		n = reader_get(reader, ret->data + ret->len, MIB, ret->len);
+		if (n > 0)
+			ret->len += (size_t)n;
+	} while (n == (ssize_t)MIB);
+	return n < 0 ? (int)n : 0;
+}
+
+int foreign_read_named(struct foreign_source *source, const char *name, struct buf *ret,
+		       struct err *err)
+{
+	const struct foreign_settings *settings = source->settings;
+	SCOPE(reader_release) struct reader *reader = NULL;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct err reason = {0};
+	int r = settings->open(settings->context, name, &reader, &reason);
+
+	if (r == 0)
+		r = read_all(reader, &text, &reason);
+	if (r == 0)
+		r = buf_add(ret, text.data, text.len);
+	return r < 0 ? err_set(err, r, "%s: %s", name, err_text(&reason, r)) : 0;
+}
+
+int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
+			struct err *err)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	const char *slash = strrchr(source->path, '/');
+	const char *base = slash ? slash + 1 : source->path;
+	const char *dot = strrchr(base, '.');
+	size_t keep = dot && dot > base ? (size_t)(dot - source->path) : strlen(source->path);
+	int r;
+
+	if (*end == '/') {
+		keep = (size_t)(base - source->path);
+		end++;
+	}
+	r = buf_add(&name, source->path, keep);
+	if (r == 0)
+		r = buf_adds(&name, end);
+	return r < 0 ? r : foreign_read_named(source, name.data, ret, err);
+}

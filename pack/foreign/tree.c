@@ -1,0 +1,172 @@
+#include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILES_MOST UINT32_MAX / 2 /* with their folders: entries are counted in 32 bits */
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static int find_lines(struct tree_lines *lines)
+{
+	const char *text = lines->text.data, *end = text + lines->text.len, *at = text;
+	uint64_t start = 0;
+	int r = 0;
+
+	while (r == 0 && at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		r = buf_add(&lines->starts, &start, sizeof(start));
+		at = newline ? newline + 1 : end;
+		start = (uint64_t)(at - text);
+	}
+	return r == 0 ? buf_add(&lines->starts, &start, sizeof(start)) : r;
+}
+
+static int read_lines(struct foreign_source *source, const char *name, struct tree_lines *ret,
+		      struct err *err)
+{
+	int r;
+
+	if (!name)
+		return 0;
+	ret->name = name;
+	r = foreign_read_named(source, name, &ret->text, err);
+	return r < 0 ? r : find_lines(ret);
+}
+
+int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, struct err *err)
+{
+	int r;
+
+	*tree = (struct foreign_tree){.source = source, .most_label = -1};
+	r = read_lines(source, source->settings->classes, &tree->classes, err);
+	return r < 0 ? r : read_lines(source, source->settings->names, &tree->names, err);
+}
+
+void foreign_tree_release(struct foreign_tree *tree)
+{
+	char **notes = (char **)(void *)tree->notes.data;
+
+	for (size_t i = 0; i < tree->notes.len / sizeof(*notes); i++)
+		free(notes[i]);
+	buf_release(&tree->rows);
+	buf_release(&tree->paths);
+	buf_release(&tree->targets);
+	buf_release(&tree->text);
+	buf_release(&tree->pictures);
+	buf_release(&tree->notes);
+	buf_release(&tree->classes.text);
+	buf_release(&tree->classes.starts);
+	buf_release(&tree->names.text);
+	buf_release(&tree->names.starts);
+	free(tree->prefix);
+}
+
+/* --- adding ----------------------------------------------------------------------------------- */
+
+static int check_place(const struct foreign_tree *tree, const struct foreign_file *file,
+		       struct err *err)
+{
+	uint64_t all = tree->source->size;
+	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
+
+	if (file->pixels && (bytes == 0 || file->size != bytes))
+		return err_set(err, -EBADMSG, "record %llu: %llu bytes are not %u x %u pixels",
+			       (unsigned long long)file->record, (unsigned long long)file->size,
+			       file->pixels->width, file->pixels->height);
+	if (file->offset > all || bytes > all - file->offset)
+		return err_set(err, -EBADMSG,
+			       "record %llu: its %llu bytes at %llu are not all in the file",
+			       (unsigned long long)file->record, (unsigned long long)bytes,
+			       (unsigned long long)file->offset);
+	return 0;
+}
+
+static int add_picture(struct foreign_tree *tree, const struct foreign_file *file,
+		       struct tree_row *row)
+{
+	const struct foreign_picture picture = {
+		.start = tree->pictures_end, .offset = file->offset, .pixels = *file->pixels};
+
+	row->volume = TREE_PICTURES;
+	row->offset = picture.start;
+	row->size = foreign_pixels_size(file->pixels);
+	tree->pictures_end += (row->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+	return buf_add(&tree->pictures, &picture, sizeof(picture));
+}
+
+static int add_target(struct foreign_tree *tree, const struct foreign_file *file,
+		      struct tree_row *row)
+{
+	row->kind = FORMAT_SYMLINK;
+	row->offset = tree->targets.len;
+	row->size = file->target.len;
+	return buf_add(&tree->targets, file->target.data, file->target.len);
+}
+
+static int add_row(struct foreign_tree *tree, const struct tree_row *row, struct err *err)
+{
+	if (tree_count(tree) >= FILES_MOST)
+		return err_set(err, -EOVERFLOW, "more files than can be counted");
+	return buf_add(&tree->rows, row, sizeof(*row));
+}
+
+int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err)
+{
+	struct tree_row row = {.record = (uint32_t)file->record,
+			       .kind = file->directory ? FORMAT_DIRECTORY : FORMAT_FILE,
+			       .volume = TREE_SOURCE,
+			       .mode = (uint16_t)(file->mode & 07777),
+			       .mtime = file->mtime,
+			       .offset = file->offset,
+			       .size = file->size};
+	bool bytes = !file->directory && !file->target.data;
+	int r = bytes ? check_place(tree, file, err) : 0;
+
+	if (r == 0)
+		r = tree_name(tree, file, &row, err);
+	if (r == 0 && file->target.data)
+		r = add_target(tree, file, &row);
+	else if (r == 0 && bytes && file->pixels)
+		r = add_picture(tree, file, &row);
+	return r < 0 ? r : add_row(tree, &row, err);
+}
+
+int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
+		     struct err *err)
+{
+	const struct foreign_file file = {.path = {path, strlen(path)}};
+	struct tree_row row = {
+		.kind = FORMAT_FILE, .volume = TREE_TEXT, .offset = tree->text.len, .size = len};
+	int r = tree_name(tree, &file, &row, err);
+
+	if (r == 0)
+		r = buf_add(&tree->text, bytes, len);
+	return r < 0 ? r : add_row(tree, &row, err);
+}
+
+int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix)
+{
+	free(tree->prefix);
+	tree->prefix = strdup(prefix);
+	return tree->prefix ? 0 : -ENOMEM;
+}
+
+int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
+{
+	char *line = NULL;
+	va_list args;
+	int n, r;
+
+	va_start(args, format);
+	n = vasprintf(&line, format, args);
+	va_end(args);
+	if (n < 0)
+		return -ENOMEM;
+	r = buf_add(&tree->notes, &line, sizeof(line));
+	if (r < 0)
+		free(line);
+	return r;
+}

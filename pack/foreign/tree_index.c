@@ -1,0 +1,319 @@
+/* From the files of a foreign tree to the sections of its index, whose entries lie as those of a
+ * pack: see pack/write/builder_index.c. */
+#include "base/math.h"
+#include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
+#include <string.h>
+
+#define NO_ROW UINT32_MAX /* a folder of which only files tell */
+
+/* An entry of the index, and the rows that are below it. */
+struct entry {
+	uint32_t parent;
+	uint32_t row;
+	uint32_t name, name_len; /* within the path of the row `first` */
+	uint32_t first, end;	 /* rows: its own, and those below */
+	uint32_t child, children;
+};
+
+struct making {
+	struct foreign_tree *tree;
+	const uint64_t *starts; /* of the volumes */
+	struct index *index;
+	struct buf entries; /* struct entry */
+	struct buf stack;   /* uint32_t: folders whose children are to come */
+};
+
+static struct entry *entry_at(const struct making *m, uint32_t entry)
+{
+	return (struct entry *)(void *)m->entries.data + entry;
+}
+
+static uint32_t entry_count(const struct making *m)
+{
+	return (uint32_t)(m->entries.len / sizeof(struct entry));
+}
+
+static const char *path_of(const struct foreign_tree *tree, uint32_t row)
+{
+	return tree->paths.data + tree_rows(tree)[row].path;
+}
+
+static bool is_directory(const struct making *m, const struct entry *entry)
+{
+	return entry->row == NO_ROW || tree_rows(m->tree)[entry->row].kind == FORMAT_DIRECTORY;
+}
+
+/* --- order ------------------------------------------------------------------------------------ */
+
+/* A slash is less than any other character: then the paths below a folder come right after it, and
+ * siblings in the order of their names. */
+static int compare_paths(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	size_t common = min(a_len, b_len);
+
+	for (size_t i = 0; i < common; i++) {
+		if (a[i] == b[i])
+			continue;
+		if (a[i] == '/' || b[i] == '/')
+			return a[i] == '/' ? -1 : 1;
+		return (unsigned char)a[i] < (unsigned char)b[i] ? -1 : 1;
+	}
+	return a_len < b_len ? -1 : a_len > b_len;
+}
+
+static int compare_rows(const void *a, const void *b, void *tree)
+{
+	const struct foreign_tree *t = tree;
+	const struct tree_row *x = a, *y = b;
+
+	return compare_paths(t->paths.data + x->path, x->path_len, t->paths.data + y->path,
+			     y->path_len);
+}
+
+/* Most formats have their files in order. */
+static void sort_rows(struct foreign_tree *tree)
+{
+	struct tree_row *rows = tree_rows(tree);
+	size_t count = tree_count(tree), i = 1;
+
+	while (i < count && compare_rows(&rows[i - 1], &rows[i], tree) < 0)
+		i++;
+	if (i < count)
+		qsort_r(rows, count, sizeof(*rows), compare_rows, tree);
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static int twice(const struct foreign_tree *tree, uint32_t row, const char *what, struct err *err)
+{
+	const struct tree_row *rows = tree_rows(tree);
+
+	return err_set(err, -EEXIST,
+		       "records %u and %u are both '%.*s'%s: '--names' gives them other names",
+		       rows[row - 1].record, rows[row].record,
+		       (int)min(rows[row - 1].path_len, 200), path_of(tree, row - 1), what);
+}
+
+/* The rows that begin with the name of the next child, from `first` on; 0 or -EEXIST. */
+static int find_child(const struct making *m, uint32_t first, uint32_t end, uint32_t above,
+		      struct entry *ret, struct err *err)
+{
+	const struct tree_row *rows = tree_rows(m->tree);
+	const char *path = path_of(m->tree, first) + above;
+	uint32_t len = rows[first].path_len - above, i = first + 1;
+	const char *slash = memchr(path, '/', len);
+
+	ret->name = above;
+	ret->name_len = slash ? (uint32_t)(slash - path) : len;
+	ret->row = slash ? NO_ROW : first;
+	ret->first = first;
+	for (; i < end; i++) {
+		const char *other = path_of(m->tree, i) + above;
+		uint32_t rest = rows[i].path_len - above;
+
+		if (rest < ret->name_len || memcmp(other, path, ret->name_len) != 0 ||
+		    (rest > ret->name_len && other[ret->name_len] != '/'))
+			break;
+		if (rest > ret->name_len
+			    ? !is_directory(m, ret)
+			    : rows[i].kind != FORMAT_DIRECTORY || !is_directory(m, ret))
+			return twice(m->tree, i,
+				     rest > ret->name_len ? ", a file and a folder" : "", err);
+	}
+	ret->end = i;
+	return 0;
+}
+
+/* The path of a folder in those of the rows below it, with the slash. */
+static uint32_t length_above(const struct making *m, uint32_t folder)
+{
+	const struct entry *entry = entry_at(m, folder);
+
+	return folder ? entry->name + entry->name_len + 1 : 0;
+}
+
+/* A folder's own rows come before those below it. */
+static uint32_t first_below(const struct making *m, uint32_t folder)
+{
+	const struct entry *entry = entry_at(m, folder);
+	uint32_t above = length_above(m, folder), row = entry->first;
+
+	while (row < entry->end && tree_rows(m->tree)[row].path_len < max(above, 1))
+		row++;
+	return row;
+}
+
+static int add_children(struct making *m, uint32_t folder, struct err *err)
+{
+	uint32_t above = length_above(m, folder), end = entry_at(m, folder)->end;
+	uint32_t row = first_below(m, folder), child = entry_count(m);
+	int r = 0;
+
+	entry_at(m, folder)->child = row < end ? child : 0;
+	while (r == 0 && row < end) {
+		struct entry entry = {.parent = folder};
+
+		r = find_child(m, row, end, above, &entry, err);
+		row = entry.end;
+		if (r == 0)
+			r = buf_add(&m->entries, &entry, sizeof(entry));
+	}
+	entry_at(m, folder)->children = entry_count(m) - child;
+	for (uint32_t i = entry_count(m); r == 0 && i-- > child;)
+		if (is_directory(m, entry_at(m, i)))
+			r = buf_add(&m->stack, &i, sizeof(i));
+	return r;
+}
+
+static int make_entries(struct making *m, struct err *err)
+{
+	const struct entry root = {.row = NO_ROW, .end = (uint32_t)tree_count(m->tree)};
+	const uint32_t first = 0;
+	int r = buf_add(&m->entries, &root, sizeof(root));
+
+	if (r == 0)
+		r = buf_add(&m->stack, &first, sizeof(first));
+	while (r == 0 && m->stack.len) {
+		uint32_t folder;
+
+		m->stack.len -= sizeof(folder);
+		memcpy(&folder, m->stack.data + m->stack.len, sizeof(folder));
+		r = add_children(m, folder, err);
+	}
+	return r;
+}
+
+/* --- sections --------------------------------------------------------------------------------- */
+
+static const struct tree_row *row_of(const struct making *m, const struct entry *entry)
+{
+	return entry->row == NO_ROW ? NULL : &tree_rows(m->tree)[entry->row];
+}
+
+static int alloc_sections(struct making *m)
+{
+	uint64_t most[SECTION_COUNT] = {[SECTION_MODE] = 07777,
+					[SECTION_PARENT] = entry_count(m),
+					[SECTION_SIZE] = entry_count(m),
+					[SECTION_TARGETS] = m->tree->targets.len};
+	int r = 0;
+
+	for (uint32_t e = 0; e < entry_count(m); e++) {
+		const struct tree_row *row = row_of(m, entry_at(m, e));
+
+		most[SECTION_NAMES] += entry_at(m, e)->name_len;
+		if (!row || row->kind != FORMAT_FILE)
+			continue;
+		most[SECTION_SIZE] = max(most[SECTION_SIZE], row->size);
+		most[SECTION_PARTS] += format_parts(row->size);
+		most[SECTION_CHECKSUMS] += format_extents(row->size);
+	}
+	most[SECTION_NAME_END] = most[SECTION_NAMES];
+	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++) {
+		struct format_section_ref shape = index_shape(i, entry_count(m), most[i]);
+
+		r = index_section_alloc(&m->index->sections[i],
+					shape.width ? shape.count : shape.bytes, shape.width);
+		if (r == 0 && i == SECTION_CHECKSUMS)
+			memset(m->index->sections[i].data, 0, m->index->sections[i].bytes);
+	}
+	return r;
+}
+
+static enum format_kind kind_of(const struct making *m, const struct entry *entry)
+{
+	const struct tree_row *row = row_of(m, entry);
+
+	if (!row)
+		return FORMAT_DIRECTORY;
+	return row->kind == FORMAT_FILE && format_parts(row->size) ? FORMAT_SPLIT
+								   : (enum format_kind)row->kind;
+}
+
+static uint64_t add_parts(struct making *m, uint64_t offset, uint64_t size, uint64_t *parts)
+{
+	uint64_t first = *parts;
+
+	for (uint64_t i = 0; i < format_parts(size); i++)
+		index_put(m->index, SECTION_PARTS, (*parts)++, offset + i * FORMAT_PART);
+	return first;
+}
+
+static void fill_place(struct making *m, uint32_t e, enum format_kind kind, uint64_t *parts)
+{
+	const struct entry *entry = entry_at(m, e);
+	const struct tree_row *row = row_of(m, entry);
+	uint64_t start = entry->child, size = entry->children;
+
+	if (kind != FORMAT_DIRECTORY) {
+		start = row->offset + (kind == FORMAT_SYMLINK ? 0 : m->starts[row->volume]);
+		size = row->size;
+	}
+	if (kind == FORMAT_SPLIT)
+		start = add_parts(m, start, size, parts);
+	index_put(m->index, SECTION_START, e, start);
+	index_put(m->index, SECTION_SIZE, e, size);
+}
+
+static void fill_attr(struct making *m, uint32_t e, enum format_kind kind)
+{
+	const struct tree_row *row = row_of(m, entry_at(m, e));
+	unsigned mode = row && row->mode ? row->mode : kind == FORMAT_DIRECTORY ? 0755 : 0644;
+
+	index_put(m->index, SECTION_MODE, e, mode);
+	index_put(m->index, SECTION_MTIME, e, row ? (uint64_t)row->mtime : 0);
+}
+
+static void fill_sections(struct making *m)
+{
+	struct index *index = m->index;
+	uint64_t names = 0, parts = 0;
+
+	for (uint32_t e = 0; e < entry_count(m); e++) {
+		const struct entry *entry = entry_at(m, e);
+		enum format_kind kind = kind_of(m, entry);
+
+		if (entry->name_len)
+			memcpy(index->sections[SECTION_NAMES].data + names,
+			       path_of(m->tree, entry->first) + entry->name, entry->name_len);
+		names += entry->name_len;
+		index_put(index, SECTION_NAME_END, e, names);
+		index_put(index, SECTION_PARENT, e, entry->parent);
+		index_put(index, SECTION_KIND, e, kind);
+		index_put(index, SECTION_IMAGE, e, IMAGE_UNKNOWN);
+		index_put(index, SECTION_WIDTH, e, 0);
+		index_put(index, SECTION_HEIGHT, e, 0);
+		fill_place(m, e, kind, &parts);
+		fill_attr(m, e, kind);
+	}
+	if (m->tree->targets.len)
+		memcpy(index->sections[SECTION_TARGETS].data, m->tree->targets.data,
+		       m->tree->targets.len);
+}
+
+static void making_release(struct making *m)
+{
+	buf_release(&m->entries);
+	buf_release(&m->stack);
+}
+
+int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
+	       struct err *err)
+{
+	SCOPE(making_release)
+	struct making m = {.tree = tree, .starts = starts, .index = ret};
+	int r = tree_widen_classes(tree);
+
+	if (r < 0)
+		return r;
+	sort_rows(tree);
+	r = make_entries(&m, err);
+	if (r < 0)
+		return r;
+	ret->entries = entry_count(&m);
+	r = alloc_sections(&m);
+	if (r == 0)
+		fill_sections(&m);
+	return r;
+}

@@ -1,0 +1,76 @@
+/* What tree.c (adding files), tree_names.c (their paths) and tree_index.c (the sections) share with
+ * foreign.c. */
+#ifndef PACK_FOREIGN_TREE_INTERNAL_H
+#define PACK_FOREIGN_TREE_INTERNAL_H
+
+#include "base/buf.h"
+#include "pack/foreign/tree.h"
+#include "pack/index.h"
+
+/* Where the bytes of a file lie. */
+enum tree_volume { TREE_SOURCE, TREE_PICTURES, TREE_TEXT, TREE_VOLUMES };
+
+/* A file, folder or link, as it was added. */
+struct tree_row {
+	uint64_t path; /* in `paths` */
+	uint32_t path_len;
+	uint32_t record;
+	uint64_t offset; /* in its volume; of a link: in `targets` */
+	uint64_t size;
+	int64_t mtime;
+	uint16_t mode;
+	uint8_t kind; /* FORMAT_FILE, FORMAT_DIRECTORY or FORMAT_SYMLINK */
+	uint8_t volume : 2;
+	uint8_t numbered : 1; /* the path begins with the number of the class */
+};
+
+/* A text of lines: names of classes, or of files. */
+struct tree_lines {
+	struct buf text;
+	struct buf starts; /* uint64_t: where each line begins in it; one more at the end */
+	const char *name;  /* of the file; NULL: there is none */
+};
+
+struct foreign_tree {
+	struct foreign_source *source;
+	struct buf rows; /* struct tree_row */
+	struct buf paths;
+	struct buf targets;  /* of links */
+	struct buf text;     /* of files that are in no record */
+	struct buf pictures; /* struct foreign_picture */
+	struct buf notes;    /* char *, a line each */
+	char *prefix;	     /* of made-up names */
+	struct tree_lines classes, names;
+	uint64_t pictures_end; /* of the space of foreign_pixels_reader() */
+	int64_t most_label;
+	uint64_t sniffed;   /* files that were looked at for their suffix */
+	const char *suffix; /* that all of these had; NULL: more than one */
+};
+
+/* Reads the files of names. Returns 0, or as foreign_read_named(). */
+int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, struct err *err);
+void foreign_tree_release(struct foreign_tree *tree);
+
+static inline struct tree_row *tree_rows(const struct foreign_tree *tree)
+{
+	return (struct tree_row *)(void *)tree->rows.data;
+}
+
+static inline size_t tree_count(const struct foreign_tree *tree)
+{
+	return tree->rows.len / sizeof(struct tree_row);
+}
+
+/* Appends the path that a file gets. As foreign_add(). */
+int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
+	      struct err *err);
+/* Has the numbers of classes that are part of paths sort as numbers: all get as many digits as the
+ * greatest needs. 0 or -ENOMEM. */
+int tree_widen_classes(struct foreign_tree *tree);
+
+/* The sections of the index, but for the options, where each volume begins at `starts`. Returns 0,
+ * -EEXIST (two files of one path, or a file that is a folder as well), -EOVERFLOW or -ENOMEM. */
+int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
+	       struct err *err);
+
+#endif

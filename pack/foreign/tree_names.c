@@ -1,0 +1,243 @@
+/* The paths of files in foreign formats: what the record says, or what is made up. */
+#include "base/math.h"
+#include "base/scope.h"
+#include "pack/foreign/tree_internal.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DIGITS	   4  /* of a class that has only a number */
+#define LOOKED_AT  64 /* files whose first bytes are read for their suffix */
+#define HEAD_BYTES 16
+
+static int fault(const struct foreign_file *file, int code, const char *what, struct err *err)
+{
+	return err_set(err, code, "record %" PRIu64 ": %s", file->record, what);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static struct foreign_text line_at(const struct tree_lines *lines, uint64_t number)
+{
+	const uint64_t *starts = (const uint64_t *)(const void *)lines->starts.data;
+	size_t count = lines->starts.len / sizeof(*starts) - 1;
+	struct foreign_text line = {0};
+
+	if (number >= count)
+		return line;
+	line.data = lines->text.data + starts[number];
+	line.len = starts[number + 1] - starts[number];
+	while (line.len && strchr("\r\n", line.data[line.len - 1]))
+		line.len--;
+	return line.len ? line : (struct foreign_text){0};
+}
+
+static int lack_line(const struct foreign_file *file, const struct tree_lines *lines, uint64_t line,
+		     struct err *err)
+{
+	return err_set(err, -EINVAL, "record %" PRIu64 ": %s has no line %" PRIu64, file->record,
+		       lines->name, line + 1);
+}
+
+/* --- parts of a path -------------------------------------------------------------------------- */
+
+/* Appends the parts of a path that are names. */
+static int add_path(struct foreign_tree *tree, const struct foreign_file *file,
+		    struct foreign_text text, struct err *err)
+{
+	const char *at = text.data, *end = at + text.len;
+	size_t begin = tree->paths.len;
+	int r = 0;
+
+	while (r == 0 && at < end) {
+		const char *slash = memchr(at, '/', (size_t)(end - at));
+		size_t len = (size_t)((slash ? slash : end) - at);
+
+		if (len && !(len == 1 && *at == '.')) {
+			if (!format_name_valid(at, len))
+				return fault(file, -EBADMSG,
+					     "its name is not one that a file can have", err);
+			if (tree->paths.len > begin)
+				r = buf_add(&tree->paths, "/", 1);
+			if (r == 0)
+				r = buf_add(&tree->paths, at, len);
+		}
+		at += len + 1;
+	}
+	if (r == 0 && tree->paths.len == begin && !file->directory)
+		r = fault(file, -EBADMSG, "its name is empty", err);
+	return r;
+}
+
+static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
+		     struct tree_row *row, struct err *err)
+{
+	struct foreign_text line;
+
+	if (file->class.data)
+		return add_path(tree, file, file->class, err);
+	if (file->label == FOREIGN_NO_LABEL)
+		return buf_adds(&tree->paths, "images");
+	if (file->label < 0)
+		return fault(file, -EBADMSG, "its label is less than 0", err);
+	if (tree->classes.name) {
+		line = line_at(&tree->classes, (uint64_t)file->label);
+		return line.data ? add_path(tree, file, line, err)
+				 : lack_line(file, &tree->classes, (uint64_t)file->label, err);
+	}
+	row->numbered = 1;
+	if (file->label > tree->most_label)
+		tree->most_label = file->label;
+	return buf_addf(&tree->paths, "%0*" PRId64, DIGITS, file->label);
+}
+
+/* --- suffixes --------------------------------------------------------------------------------- */
+
+static const char *suffix_of(const uint8_t *head, size_t len)
+{
+	static const struct {
+		unsigned at, len;
+		const char *bytes, *suffix;
+	} magics[] = {
+		{0, 3, "\xff\xd8\xff", ".JPEG"},
+		{0, 4, "\x89PNG", ".png"},
+		{8, 4, "WEBP", ".webp"},
+		{0, 4, "GIF8", ".gif"},
+		{0, 4, "II*\0", ".tiff"},
+		{0, 4, "MM\0*", ".tiff"},
+		{0, 2, "BM", ".bmp"},
+		{0, 2, "P6", ".ppm"},
+		{0, 2, "P5", ".pgm"},
+		{4, 8, "ftypavif", ".avif"},
+		{0, 2, "\xff\x0a", ".jxl"},
+		{4, 4, "JXL ", ".jxl"},
+	};
+
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (len >= magics[i].at + magics[i].len &&
+		    memcmp(head + magics[i].at, magics[i].bytes, magics[i].len) == 0)
+			return magics[i].suffix;
+	return ".bin";
+}
+
+/* A scan reads no image: where many have one suffix, so have the others. A wrong one is harmless,
+ * as all readers go by the content. */
+static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file *file,
+			   const char **ret)
+{
+	const uint8_t *head = NULL;
+	size_t len;
+	int r;
+
+	if (tree->sniffed >= LOOKED_AT && tree->suffix) {
+		*ret = tree->suffix;
+		return 0;
+	}
+	r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head, &len);
+	if (r < 0)
+		return r;
+	*ret = suffix_of(head, len);
+	if (tree->sniffed++ == 0)
+		tree->suffix = *ret;
+	else if (tree->suffix && strcmp(tree->suffix, *ret) != 0)
+		tree->suffix = NULL;
+	return 0;
+}
+
+static int add_suffix(struct foreign_tree *tree, const struct foreign_file *file)
+{
+	const char *suffix;
+	int r;
+
+	if (file->pixels)
+		return buf_adds(&tree->paths, foreign_pixels_suffix(file->pixels));
+	r = look_for_suffix(tree, file, &suffix);
+	return r < 0 ? r : buf_adds(&tree->paths, suffix);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static int add_made_up(struct foreign_tree *tree, const struct foreign_file *file)
+{
+	int r = buf_addf(&tree->paths, "%s%08" PRIu64, tree->prefix ? tree->prefix : "",
+			 file->record);
+
+	return r < 0 ? r : add_suffix(tree, file);
+}
+
+static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
+		    struct foreign_text name, struct tree_row *row, struct err *err)
+{
+	SCOPE(buf_release) struct buf kept = BUF_INIT;
+	int r = 0;
+
+	/* The class may have to read, which takes what the name points to. */
+	if (name.data)
+		r = buf_add(&kept, name.data, name.len);
+	if (r == 0)
+		r = add_class(tree, file, row, err);
+	if (r == 0)
+		r = buf_add(&tree->paths, "/", 1);
+	if (r < 0)
+		return r;
+	if (!name.data)
+		return add_made_up(tree, file);
+	return add_path(tree, file, (struct foreign_text){kept.data, kept.len}, err);
+}
+
+int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
+	      struct err *err)
+{
+	struct foreign_text name = file->name, path = file->path;
+	size_t begin = tree->paths.len;
+	bool plain = file->plain;
+	int r;
+
+	if (tree->names.name && row->volume == TREE_SOURCE && !file->directory) {
+		name = line_at(&tree->names, file->record);
+		if (!name.data)
+			return lack_line(file, &tree->names, file->record, err);
+		path = memchr(name.data, '/', name.len) ? name : (struct foreign_text){0};
+		plain = false;
+	}
+	r = path.data ? add_path(tree, file, path, err) : add_name(tree, file, name, row, err);
+	if (r == 0 && plain && (path.data || name.data))
+		r = add_suffix(tree, file);
+	if (tree->paths.len - begin > UINT32_MAX)
+		r = fault(file, -EBADMSG, "its name is too long", err);
+	row->path = begin;
+	row->path_len = (uint32_t)(tree->paths.len - begin);
+	return r;
+}
+
+/* --- numbers of classes ----------------------------------------------------------------------- */
+
+int tree_widen_classes(struct foreign_tree *tree)
+{
+	SCOPE(buf_release) struct buf wide = BUF_INIT;
+	int width = snprintf(NULL, 0, "%" PRId64, tree->most_label);
+	int r = 0;
+
+	if (width <= DIGITS)
+		return 0;
+	for (size_t i = 0; r == 0 && i < tree_count(tree); i++) {
+		struct tree_row *row = &tree_rows(tree)[i];
+		const char *path = tree->paths.data + row->path;
+		size_t digits = row->numbered ? strcspn(path, "/") : (size_t)width;
+		uint64_t start = wide.len;
+
+		for (; r == 0 && digits < (size_t)width; digits++)
+			r = buf_add(&wide, "0", 1);
+		if (r == 0)
+			r = buf_add(&wide, path, row->path_len);
+		row->path = start;
+		row->path_len = (uint32_t)(wide.len - start);
+	}
+	if (r == 0) {
+		struct buf narrow = tree->paths;
+
+		tree->paths = wide;
+		wide = narrow;
+	}
+	return r;
+}

@@ -15,10 +15,12 @@
 #include "pack/foreign/foreign.h"
 #include "pack/foreign/source.h"
 #include "pack/foreign/tree.h"
+#include <stdbool.h>
 
 struct foreign_format {
 	const char *name;  /* as in --schema=NAME */
 	const char *about; /* a few words, for lists */
+	bool lmdb;	   /* it is one: scan is called with a walker only */
 	/* Whether the file is of this format: 1, 0, or the error of a read. Of an LMDB it is called
 	 * with its first record in source->first. */
 	int (*probe)(struct foreign_source *source);

@@ -134,6 +134,13 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 
+struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i)
+{
+	const struct tree_row *row = &tree_rows(tree)[i];
+
+	return (struct foreign_text){tree->paths.data + row->path, row->path_len};
+}
+
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err)
 {

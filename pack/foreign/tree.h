@@ -54,6 +54,12 @@ struct foreign_file {
  * -EOVERFLOW; -ENOMEM; or the error of a read. err names the record. */
 int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err);
 
+/* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
+struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
+
+/* The suffix that the first bytes of an image stand for, as ".png"; NULL: they are none. */
+const char *foreign_suffix(const uint8_t *head, size_t len);
+
 /* Adds a file with these bytes, which is in no record, as "labels.tsv". */
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err);

@@ -93,7 +93,7 @@ static int add_class(struct foreign_tree *tree, const struct foreign_file *file,
 
 /* --- suffixes --------------------------------------------------------------------------------- */
 
-static const char *suffix_of(const uint8_t *head, size_t len)
+const char *foreign_suffix(const uint8_t *head, size_t len)
 {
 	static const struct {
 		unsigned at, len;
@@ -117,7 +117,7 @@ static const char *suffix_of(const uint8_t *head, size_t len)
 		if (len >= magics[i].at + magics[i].len &&
 		    memcmp(head + magics[i].at, magics[i].bytes, magics[i].len) == 0)
 			return magics[i].suffix;
-	return ".bin";
+	return NULL;
 }
 
 /* A scan reads no image: where many have one suffix, so have the others. A wrong one is harmless,
@@ -136,7 +136,9 @@ static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file 
 	r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head, &len);
 	if (r < 0)
 		return r;
-	*ret = suffix_of(head, len);
+	*ret = foreign_suffix(head, len);
+	if (!*ret)
+		*ret = ".bin";
 	if (tree->sniffed++ == 0)
 		tree->suffix = *ret;
 	else if (tree->suffix && strcmp(tree->suffix, *ret) != 0)

@@ -1,5 +1,10 @@
 #include "pack/foreign/formats.h"
 
+extern const struct foreign_format recordio_format;
+
+/* What knows its files by a magic number comes first, then LMDBs by their keys and values, and last
+ * what takes any LMDB of files. */
 const struct foreign_format *const foreign_formats[] = {
+	&recordio_format,
 	NULL,
 };

@@ -1,10 +1,12 @@
 #include "pack/foreign/formats.h"
 
 extern const struct foreign_format recordio_format;
+extern const struct foreign_format tfrecord_format;
 
 /* What knows its files by a magic number comes first, then LMDBs by their keys and values, and last
  * what takes any LMDB of files. */
 const struct foreign_format *const foreign_formats[] = {
+	&tfrecord_format,
 	&recordio_format,
 	NULL,
 };

@@ -2,11 +2,13 @@
 
 extern const struct foreign_format recordio_format;
 extern const struct foreign_format tfrecord_format;
+extern const struct foreign_format folder2lmdb_format;
+extern const struct foreign_format image2lmdb_format;
+extern const struct foreign_format tensorpack_format;
 
 /* What knows its files by a magic number comes first, then LMDBs by their keys and values, and last
  * what takes any LMDB of files. */
 const struct foreign_format *const foreign_formats[] = {
-	&tfrecord_format,
-	&recordio_format,
-	NULL,
+	&tfrecord_format,   &recordio_format,	 &image2lmdb_format,
+	&tensorpack_format, &folder2lmdb_format, NULL,
 };

@@ -1,0 +1,183 @@
+"""LMDB files whose keys are numbers and whose values are pickles, Arrow or msgpack of an image and
+its label: folder2lmdb, pytorch_lmdb_imagenet, tensorpack, Image2LMDB. Each is written as its tool
+writes it, and mounted; what must not be read is refused by the number of its record."""
+
+import os
+import pickle
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, run
+from formats import arrow, msgpack
+
+lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
+numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
+
+SIZES = [3, 40, 1900, 2100, 4080, 4096, 9000, 65530, 65536, 70000, 200, 300_000]
+
+
+def images(count=25):
+    """(bytes, label): the keys 10 to 24 come between 1 and 2."""
+    return [(b"\xff\xd8\xff" + trees.noise(i, SIZES[i % len(SIZES)]), i % 3)
+            for i in range(count)]
+
+
+def write(path, records, special=()):
+    with lmdb.open(os.fspath(path), subdir=False, map_size=1 << 28, lock=False) as env:
+        with env.begin(write=True) as txn:
+            for key, value in [*records, *special]:
+                txn.put(key, value)
+    return path
+
+
+def numbered(path, values, dumps, form="%d"):
+    """As all of these tools do: keys in order, then what can be counted."""
+    keys = [(form % i).encode() for i in range(len(values))]
+    return write(path, zip(keys, map(dumps, values)),
+                 [(b"__keys__", dumps(keys)), (b"__len__", dumps(len(keys)))])
+
+
+def expected(samples, suffix=".JPEG"):
+    return {f"{label:04}/{i:08}{suffix}": data for i, (data, label) in enumerate(samples)}
+
+
+def shown(mount):
+    return {path.decode(): (mount.path / path.decode()).read_bytes()
+            for path in trees.files(mount.path)}
+
+
+def refused(path):
+    return run(FOLDFS, path, path.parent, status=None).err
+
+
+# --- what is shown ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dumps", [
+    *[pytest.param(lambda value, p=p: pickle.dumps(value, p), id=f"pickle{p}") for p in (3, 4, 5)],
+    *[pytest.param(lambda value, era=era: arrow.serialize(value, era), id=f"arrow{era}")
+      for era in ("0.9", "0.15", "1.0")],
+])
+def test_folder2lmdb(place, mount, dumps):
+    found = images()
+    mounted = mount(numbered(place / "train.lmdb", found, dumps))
+    assert shown(mounted) == expected(found)
+
+
+def array(data):
+    return numpy.frombuffer(data, "u1")
+
+
+@pytest.mark.parametrize("form", ["%d", "%08d"])
+@pytest.mark.parametrize("dumps", [
+    pytest.param(lambda s: pickle.dumps([array(s[0]), s[1]], -1), id="pickle"),
+    pytest.param(lambda s: pickle.dumps([array(s[0]), numpy.int64(s[1])], 4), id="pickle4"),
+    pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]]), id="msgpack"),
+    pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]], False), id="msgpack0.5"),
+    pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "0.9"), id="arrow0.9"),
+    pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "1.0"), id="arrow1.0"),
+])
+def test_tensorpack(place, mount, dumps, form):
+    found = images()
+    path = place / "train.lmdb"
+    write(path, [((form % i).encode(), dumps(sample)) for i, sample in enumerate(found)],
+          [(b"__keys__", b"whatever")])
+    assert shown(mount(path)) == expected(found)
+
+
+@pytest.mark.parametrize("shape, header", [
+    ((2, 3, 3), b"P6\n3 2\n255\n"),
+    ((2, 3), b"P5\n3 2\n255\n"),
+])
+def test_pixels_of_tensorpack_become_pictures(place, mount, shape, header):
+    pixels = numpy.arange(numpy.prod(shape), dtype="u1").reshape(shape)
+    path = write(place / "train.lmdb", [(b"0", pickle.dumps([pixels, 7], -1))])
+    colors = pixels[:, :, ::-1] if len(shape) == 3 else pixels
+    (name, data), = shown(mount(path)).items()
+    assert name == "0007/00000000." + ("ppm" if len(shape) == 3 else "pgm")
+    assert data == header + colors.tobytes()
+
+
+@pytest.mark.parametrize("text", ["train_images_idx.txt", "images_idx.map"])
+def test_image2lmdb_has_names_beside_it(place, mount, text):
+    found = [data for data, _ in images(12)]
+    names = [f"image {i}.jpg" for i in range(10)] + ["same.jpg"] * 2
+    (place / text).write_text("".join(f"{name} {i}\n" for i, name in enumerate(names)))
+    mounted = mount(numbered(place / "train.lmdb", found, arrow.serialize))
+    names[10:] = ["00000010-same.jpg", "00000011-same.jpg"]
+    assert shown(mounted) == {f"images/{name}": data for name, data in zip(names, found)}
+    assert "2 images share their names with others" in mounted.said
+
+
+def test_image2lmdb_without_names_is_numbered(place, mount):
+    found = [data for data, _ in images(3)]
+    mounted = mount(numbered(place / "train.lmdb", found, arrow.serialize))
+    assert shown(mounted) == {f"images/{i:08}.JPEG": data for i, data in enumerate(found)}
+    assert "no file of names is beside it" in mounted.said
+
+
+def test_classes_and_names_of_the_user(place, mount):
+    found = images(4)
+    (place / "classes").write_text("cat\ndog\nowl\n")
+    (place / "names").write_text("a.jpg\nb.jpg\nc.jpg\nd.jpg\n")
+    mounted = mount(numbered(place / "train.lmdb", found, pickle.dumps),
+                    f"--classes={place / 'classes'}", f"--names={place / 'names'}")
+    paths = ["cat/a.jpg", "dog/b.jpg", "owl/c.jpg", "cat/d.jpg"]
+    assert shown(mounted) == {path: data for path, (data, _) in zip(paths, found)}
+
+
+@foldfs.has_photos
+@pytest.mark.parametrize("dumps", [pickle.dumps, arrow.serialize], ids=["pickle", "arrow"])
+def test_imagefolder_finds_the_photos(place, mount, dumps):
+    datasets = pytest.importorskip("torchvision.datasets", reason="no torchvision")
+    source = datasets.ImageFolder(foldfs.PHOTOS)
+    found = [(open(path, "rb").read(), label) for path, label in source.samples]
+    mounted = mount(numbered(place / "train.lmdb", found, dumps))
+    dataset = datasets.ImageFolder(mounted.path)
+    assert [label for _, label in dataset.samples] == [label for _, label in source.samples]
+    assert [open(path, "rb").read() for path, _ in dataset.samples] == [data for data, _ in found]
+    assert dataset[0][0].tobytes() == source[0][0].tobytes()
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+class Harmful:
+    def __reduce__(self):
+        return os.system, ("touch /tmp/harmed",)
+
+
+@pytest.mark.parametrize("value, why", [
+    (pickle.dumps((Harmful(), 3)), "a pickle that needs posix.system, which is not called"),
+    (pickle.dumps(({1}, 3)), "a pickle with the opcode EMPTY_SET"),
+    (pickle.dumps({"image": b"x"}), "a dict, where an image and its label are expected"),
+    (pickle.dumps((b"x", 1, 2)), "more than an image and its label"),
+    (pickle.dumps((b"x", -1)), "a negative label"),
+    (pickle.dumps((b"x" * 9000, 3))[:-1], "a pickle that is cut off"),
+    (pickle.dumps((b"x", 3), 2), "bytes of a pickle below protocol 3"),
+    (pickle.dumps([numpy.zeros((2, 2, 2, 2), "u1"), 3]), "an array of 4 dimensions"),
+    (pickle.dumps([numpy.zeros(3), 3]), "an array of another type than uint8"),
+    (arrow.serialize((b"x" * 9000, 3))[:2000], "Arrow that is cut off"),
+    (arrow.serialize([b"x", 1, 2]), "more than an image and its label"),
+    (arrow.serialize(3), "a number, where an image is expected"),
+    (msgpack.dumps([{b"nd": False}, 3]), "a dict that is no array of uint8"),
+    (msgpack.dumps([msgpack.ndarray(b"x" * 99), 3])[:40], "msgpack that is cut off"),
+    (b"\xff\xd8\xff an image", "neither a pickle, nor Arrow, nor msgpack"),
+])
+def test_a_bad_record_is_named(place, value, why):
+    records = [(b"%d" % i, pickle.dumps(sample)) for i, sample in enumerate(images(13))]
+    records[11] = (b"11", value)
+    path = write(place / "train.lmdb", records, [(b"__keys__", b"")])
+    assert f"record 11: {why}" in refused(path)
+
+
+def test_a_bad_first_record_is_named(place):
+    path = write(place / "train.lmdb", [(b"0", pickle.dumps("text"))], [(b"__keys__", b"")])
+    assert "record 0: text, where an image and its label are expected" in refused(path)
+
+
+def test_keys_that_are_no_numbers_are_refused(place):
+    path = write(place / "train.lmdb", [(b"0", pickle.dumps((b"x", 1))), (b"zebra", b"")])
+    assert "the key 'zebra' is not the number of a record" in refused(path)

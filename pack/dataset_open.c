@@ -191,6 +191,7 @@ static int load_own_index(struct dataset *dataset, struct err *err)
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err)
 {
 	struct dataset *dataset = dataset_new(readers->data);
+	struct reader_identity container;
 	int r;
 
 	if (!dataset)
@@ -199,6 +200,8 @@ int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, st
 	r = finish_open(dataset, load_own_index(dataset, err), ret);
 	if (r < 0)
 		return r;
+	if (readers->below[0] && reader_identity(readers->below[0], &container) == 0)
+		dataset->info.pack_bytes = container.size;
 	memcpy(dataset->below, readers->below, sizeof(dataset->below));
 	*readers = (struct dataset_readers){0};
 	return 0;

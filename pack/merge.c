@@ -233,7 +233,8 @@ static bool same_checksums(const struct index *a, uint32_t x, const struct index
 
 	for (uint64_t i = 0; i < count; i++)
 		if (index_get(a, SECTION_CHECKSUMS, at + i) !=
-		    index_get(b, SECTION_CHECKSUMS, other + i))
+			    index_get(b, SECTION_CHECKSUMS, other + i) ||
+		    index_get(a, SECTION_CHECKSUMS, at + i) == 0 /* none: see FORMAT_UNCHECKED */)
 			return false;
 	return true;
 }

@@ -17,7 +17,7 @@ WIDTH = 80
 MAN = source.ROOT / "man"
 COMPLETION = source.ROOT / "completion/foldfs.bash"
 COMMON = "Options of all commands"
-READERS = "Options of all commands that read a pack"  # all but create
+READERS = "Options of all commands that read a pack"
 MOUNT_STYLE = ("-o",)  # takes all options by their names
 
 
@@ -217,7 +217,7 @@ def check_foldpack(build, known):
     for name in sorted(commands ^ {name for name in sections if name.islower()}):
         yield f"foldpack {name}: is in --help or in the page only"
     for name in sorted(commands):
-        shared = sections[COMMON] + (sections[READERS] if name != "create" else [])
+        shared = sections[COMMON] + sections[READERS]
         paged = page_options(sections.get(name, []) + shared)
         yield from check_command(Command(build, "foldpack", name), paged, shown, known)
     yield from check_help(main)

@@ -387,7 +387,7 @@ def test_equal_files_are_stored_once(src, pack, tmp_path):
 def test_the_order_of_a_tar_cannot_be_changed(src, pack, tmp_path):
     source = tar(src, tmp_path / "x.tar")
     done = create(source, pack, "--order=shuffle:1", status=2)
-    assert "'--order': a tar is stored in the order that it has" in done.err
+    assert "'--order': only of a folder" in done.err
 
 
 # --- bad tars -----------------------------------------------------------------------------

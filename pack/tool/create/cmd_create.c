@@ -4,6 +4,7 @@
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/target.h"
+#include "pack/tool/import/import_packs.h"
 #include "pack/tool/import/import_tar.h"
 #include <fcntl.h>
 #include <malloc.h>
@@ -18,40 +19,123 @@ static void create_release(struct create *create)
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
 	builder_free(create->builder);
+	dataset_free(create->dataset);
 	scope_close(&create->root);
 	if (create->bad_list)
 		fclose(create->bad_list);
 }
 
-static int open_input(struct create *create)
+/* What a tar begins with, or what compresses one. */
+static bool looks_like_tar(int fd)
+{
+	static const struct {
+		unsigned at, len;
+		const char *bytes;
+	} magics[] = {{257, 5, "ustar"},
+		      {0, 2, "\x1f\x8b"},
+		      {0, 4, "\x28\xb5\x2f\xfd"},
+		      {0, 5,
+		       "\xfd"
+		       "7zXZ"},
+		      {0, 3, "BZh"},
+		      {0, 4, "\x04\x22\x4d\x18"}};
+	char head[262] = "";
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (n >= (ssize_t)(magics[i].at + magics[i].len) &&
+		    memcmp(head + magics[i].at, magics[i].bytes, magics[i].len) == 0)
+			return true;
+	return false;
+}
+
+static bool is_environment(int folder)
+{
+	return faccessat(folder, "data.mdb", R_OK, 0) == 0;
+}
+
+/* Whether options say that it is read as a mount would. */
+static bool wants_dataset(const struct create *create)
+{
+	const struct foreign_settings *foreign = &create->options.common.foreign;
+
+	return foreign->schema || foreign->layout != FOREIGN_AUTO;
+}
+
+/* A file that no format knows is taken for a tar, and refused as one. */
+static int open_file(struct create *create)
+{
+	struct err err = {0};
+	int r = -EINVAL;
+
+	create->tar = looks_like_tar(create->root) && !wants_dataset(create);
+	if (create->tar)
+		return EXIT_DONE;
+	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, &err);
+	create->tar = r == -EINVAL && !wants_dataset(create);
+	if (r == 0 || create->tar)
+		return EXIT_DONE;
+	log_error("%s: %s", create->source, err_text(&err, r));
+	return (int)exit_status_of(r);
+}
+
+static int open_source(struct create *create)
 {
 	const char *source = create->source;
-	bool standard = strcmp(source, "-") == 0;
 	struct stat st;
 
-	create->root = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-				: open(source, O_RDONLY | O_CLOEXEC);
+	create->root = open(source, O_RDONLY | O_CLOEXEC);
+	if (create->root < 0 && errno == ENOENT) {
+		create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return cmd_open(create->source, &create->options.common, &create->dataset);
+	}
 	if (create->root < 0 || fstat(create->root, &st) < 0) {
 		log_error("%s: %s", source, strerror(errno));
 		return EXIT_FAILED;
 	}
-	create->tar = standard || !S_ISDIR(st.st_mode);
-	if (create->tar && create->options.order.kind != ORDER_PATH)
-		return create_usage_error("'--order': a tar is stored in the order that it has");
-	if (create->tar && create->options.dereference)
+	if (!S_ISDIR(st.st_mode))
+		return open_file(create);
+	if (is_environment(create->root))
+		return cmd_open(create->source, &create->options.common, &create->dataset);
+	return EXIT_DONE;
+}
+
+/* Options that only a folder has, or only a tar. */
+static int check_kind(const struct create *create, bool standard)
+{
+	const struct create_options *options = &create->options;
+	bool folder = !create->tar && !create->dataset;
+
+	if (!folder && options->order.kind != ORDER_PATH)
 		return create_usage_error(
-			"'--dereference': a tar does not hold what its links lead to");
-	if (create->tar && create_is_cut(create))
+			"'--order': only of a folder; all else is stored in the order that it has");
+	if (!folder && options->dereference)
+		return create_usage_error(
+			"'--dereference': only a folder holds what its links lead to");
+	if (!folder && create_is_cut(create))
 		return create_usage_error("'--shard-size' and '--part': only of a folder");
-	if (!create->tar && create->options.strip)
+	if (!create->tar && options->strip)
 		return create_usage_error("'--strip-components': only of a tar");
 	if (standard && isatty(STDIN_FILENO))
 		return create_usage_error(
 			"a tar is expected on standard input, which is a terminal");
-	if (create->tar && create->options.dry_run)
-		return create_usage_error(
-			"'--dry-run': a tar must be read as a whole to know what it holds");
+	if (!folder && options->dry_run)
+		return create_usage_error("'--dry-run': only of a folder");
 	return EXIT_DONE;
+}
+
+static int open_input(struct create *create)
+{
+	bool standard = strcmp(create->source, "-") == 0;
+	int r = EXIT_DONE;
+
+	if (standard) {
+		create->root = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+		create->tar = true;
+	} else {
+		r = open_source(create);
+	}
+	return r == EXIT_DONE ? check_kind(create, standard) : r;
 }
 
 /* That of an earlier run stays until it is clear that this one runs. */
@@ -171,6 +255,30 @@ static int look_at_tar(struct create *create)
 	return import_tar_new(&params, &create->import);
 }
 
+static int look_at_dataset(struct create *create)
+{
+	const struct import_packs_params params = {.dataset = create->dataset,
+						   .filter = &create->options.filter,
+						   .watch = &create->watch,
+						   .builder = create->builder};
+	struct err err = {0};
+	int r;
+
+	begin_progress(create, "looking");
+	r = import_packs_new(&params, &create->import, &err);
+	progress_end(&create->progress);
+	if (r < 0 && err.text[0])
+		return create_fail(create, r, &err);
+	return r;
+}
+
+static int look_at_source(struct create *create)
+{
+	if (create->dataset)
+		return look_at_dataset(create);
+	return create->tar ? look_at_tar(create) : look_at_folder(create);
+}
+
 static int store_all(struct create *create)
 {
 	int r;
@@ -207,12 +315,13 @@ static int pack_source(struct create *create)
 	int r = open_bad_list(create);
 
 	create->began = progress_now();
-	if (r == 0 && transform_decodes(&create->how) && !create->tar && !create->slice.slices)
+	if (r == 0 && transform_decodes(&create->how) && !create->tar && !create->dataset &&
+	    !create->slice.slices)
 		r = create_warn_of_bitmaps(create);
 	if (r == 0)
 		r = open_builder(create);
 	if (r == 0)
-		r = create->tar ? look_at_tar(create) : look_at_folder(create);
+		r = look_at_source(create);
 	if (r == 0)
 		r = store_all(create);
 	if (r == 0)

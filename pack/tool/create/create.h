@@ -18,7 +18,6 @@
 
 enum on_bad { ON_BAD_FAIL, ON_BAD_SKIP, ON_BAD_KEEP };
 
-/* The command line. */
 struct create_options {
 	struct cmd_common common;
 	bool force, resume, dry_run, json, progress;
@@ -52,10 +51,11 @@ struct create {
 	struct create_options options;
 	char *source, *pack; /* as the user wrote them */
 	int root;	     /* the source, open */
-	bool tar;	     /* it is one */
+	bool tar;
+	struct dataset *dataset; /* it is a pack, several, or a file of another format */
 	struct transform how;
 	bool transforms;	  /* images are changed */
-	bool annotations_refused; /* SOURCE may have no annotations of places in them */
+	bool annotations_refused; /* SOURCE may have none of places in them */
 	double began;		  /* a progress_now() */
 	struct import_watch watch;
 	struct slice_run slice;

@@ -26,7 +26,7 @@ static const struct opt table[] = {
 	OPT_FLAG(0, "json", struct create_options, json,
 		 "write the summary to standard output, as JSON"),
 	CMD_PROGRESS_OPTION(struct create_options),
-	CMD_COMMON_OPTIONS(struct create_options),
+	CMD_PACK_OPTIONS(struct create_options),
 	OPT_NUMBER('j', "jobs", "N", struct create_options, jobs,
 		   "read and look at N files at once (16, or as many as processors)"),
 	OPT_FLAG(0, "dereference", struct create_options, dereference,

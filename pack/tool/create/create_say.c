@@ -551,7 +551,7 @@ static int check_same(const struct create *create, struct dataset *dataset)
 {
 	int r = check_same_options(create, dataset_info(dataset));
 
-	if (r < 0 || create->tar)
+	if (r < 0 || create->tar || create->dataset)
 		return r < 0 ? EXIT_FAILED : EXIT_DONE;
 	r = cmd_load(create->pack, dataset, DATASET_ATTRS);
 	return r != EXIT_DONE ? r : (int)exit_status_of(check_same_source(create, dataset));

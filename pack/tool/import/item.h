@@ -19,6 +19,7 @@
 
 struct item {
 	uint32_t id;	      /* in the builder */
+	uint32_t source;      /* the importer's own */
 	struct buf path;      /* below the source, NUL-ended */
 	uint64_t size;	      /* bytes, as the source has it */
 	uint64_t fingerprint; /* of the source file: path, size, time, mode */

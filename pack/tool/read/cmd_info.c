@@ -172,10 +172,11 @@ static void print_text(const char *path, const struct dataset_info *info,
 
 	printf("%-14s %s\n", "path", path);
 	printf("%-14s %s\n", "id", info->id);
-	printf("%-14s %s%s\n", "content id", summary->content_id,
-	       super->compat & FORMAT_CONTENT_ID
-		       ? ""
-		       : " (not recorded in this older pack: found from its index)");
+	if (summary->content_id[0])
+		printf("%-14s %s%s\n", "content id", summary->content_id,
+		       super->compat & FORMAT_CONTENT_ID
+			       ? ""
+			       : " (not recorded in this older pack: found from its index)");
 	printf("%-14s %u\n", "format", super->version);
 	print_count("files", super->files);
 	print_count("directories", super->directories);
@@ -230,8 +231,9 @@ static int info_print(const char *path, struct dataset *dataset, const struct se
 static unsigned needed_parts(const struct dataset *dataset)
 {
 	bool content_id = dataset_info(dataset)->super->compat & FORMAT_CONTENT_ID;
+	bool needed = !content_id && !dataset_is_unchecked(dataset);
 
-	return DATASET_IMAGES | (content_id ? 0 : DATASET_CHECKSUMS);
+	return DATASET_IMAGES | (needed ? DATASET_CHECKSUMS : 0);
 }
 
 int cmd_info(int argc, char **argv)

@@ -116,7 +116,7 @@ static int find_facts(struct list *list, uint32_t number, const struct dataset_e
 		r = summary_checksum(list->dataset, number, &checksum);
 	if (r == 0)
 		snprintf(ret->checksum, sizeof(ret->checksum), "%016" PRIx64, checksum);
-	return r;
+	return r == -ENODATA ? 0 : r;
 }
 
 /* "-rw-r--r--       112300   500x375   0123456789abcdef  " */

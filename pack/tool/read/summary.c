@@ -146,7 +146,7 @@ int summary_new(struct dataset *dataset, struct summary *ret)
 		r = measure_files(dataset, &summary);
 	if (r == 0)
 		r = dataset_content_id(dataset, summary.content_id);
-	if (r < 0)
+	if (r < 0 && r != -ENODATA)
 		return r;
 	summary.fragmentation = measure_fragmentation(dataset);
 	*ret = summary;
@@ -231,7 +231,8 @@ static void add_super(struct json *json, const struct dataset_info *info,
 	const struct format_super *super = info->super;
 
 	json_string(json, "id", info->id);
-	json_string(json, "content_id", summary->content_id);
+	if (summary->content_id[0])
+		json_string(json, "content_id", summary->content_id);
 	json_u64(json, "format_version", super->version);
 	json_u64(json, "files", super->files);
 	json_u64(json, "directories", super->directories);

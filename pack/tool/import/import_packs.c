@@ -1,0 +1,299 @@
+#include "pack/tool/import/import_packs.h"
+#include "base/scope.h"
+#include <string.h>
+
+#define NOT_ADDED UINT32_MAX
+
+/* A file in the order of its bytes. */
+struct place {
+	uint64_t offset;
+	uint32_t entry;
+};
+
+struct import_packs {
+	struct import import; /* first */
+	struct import_packs_params params;
+	uint32_t *ids;	   /* of each entry in the builder, or NOT_ADDED */
+	struct buf places; /* struct place: the files that were added */
+	size_t next;	   /* of them */
+	uint64_t large;	   /* bytes of the large file that were read */
+	uint32_t large_entry;
+};
+
+static struct import_packs *packs_of(struct import *import)
+{
+	return (struct import_packs *)(void *)import;
+}
+
+static const struct place *place_at(const struct import_packs *packs, size_t i)
+{
+	return (const struct place *)(const void *)packs->places.data + i;
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+static int add_entry(struct import_packs *packs, uint32_t e, struct builder_entry *to,
+		     struct err *err)
+{
+	struct dataset *dataset = packs->params.dataset;
+	struct dataset_entry entry;
+	struct dataset_attr attr;
+	int r = dataset_attr(dataset, e, &attr);
+
+	if (r < 0)
+		return r;
+	dataset_entry(dataset, e, &entry);
+	to->name = entry.name;
+	to->name_len = entry.name_len;
+	to->parent = packs->ids[entry.parent];
+	to->mode = attr.mode;
+	to->mtime = attr.mtime;
+	packs->import.entries++;
+	return builder_add(packs->params.builder, to, &packs->ids[e], err);
+}
+
+/* The folders above an entry, from the root on, which is there. */
+static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
+{
+	struct builder_entry folder = {.kind = FORMAT_DIRECTORY};
+	struct dataset_entry entry;
+	int r;
+
+	dataset_entry(packs->params.dataset, e, &entry);
+	if (packs->ids[entry.parent] != NOT_ADDED)
+		return 0;
+	r = add_folders(packs, entry.parent, err);
+	return r < 0 ? r : add_entry(packs, entry.parent, &folder, err);
+}
+
+static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
+{
+	struct dataset *dataset = packs->params.dataset;
+	struct place place = {.entry = e};
+	struct dataset_extent extent;
+
+	if (size) {
+		dataset_extent(dataset, dataset_first_extent(dataset, e), &extent);
+		place.offset = extent.offset;
+	}
+	packs->import.files++;
+	packs->import.bytes += size;
+	return buf_add(&packs->places, &place, sizeof(place));
+}
+
+/* Sets what the builder needs to know of an entry; 1: it is not added. */
+static int describe(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
+		    const char *path, struct builder_entry *ret)
+{
+	const struct import_watch *watch = packs->params.watch;
+	size_t len;
+
+	*ret = (struct builder_entry){.kind = entry->kind, .size = entry->size};
+	if (format_is_file(entry->kind))
+		ret->kind = FORMAT_FILE;
+	if (entry->kind == FORMAT_SYMLINK) {
+		ret->target = dataset_target(packs->params.dataset, e, &len);
+		ret->target_len = len;
+	}
+	if (entry->kind != FORMAT_HARDLINK)
+		return 0;
+	ret->link_to = packs->ids[entry->inode];
+	if (ret->link_to != NOT_ADDED)
+		return 0;
+	watch->left_out(watch->context, path,
+			"a hard link to a file that --exclude or --include leaves out");
+	return 1;
+}
+
+static bool is_wanted(const struct import_packs *packs, const struct dataset_entry *entry,
+		      const char *path)
+{
+	if (entry->kind != FORMAT_DIRECTORY)
+		return filter_wants_file(packs->params.filter, path);
+	return entry->children == 0 && filter_wants(packs->params.filter, path, true);
+}
+
+static int take_entry(struct import_packs *packs, uint32_t e, struct buf *path, struct err *err)
+{
+	struct builder_entry to;
+	struct dataset_entry entry;
+	int r;
+
+	dataset_entry(packs->params.dataset, e, &entry);
+	path->len = 0;
+	r = dataset_path(packs->params.dataset, e, path);
+	if (r < 0 || !is_wanted(packs, &entry, path->data))
+		return r;
+	r = describe(packs, e, &entry, path->data, &to);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = add_folders(packs, e, err);
+	if (r == 0)
+		r = add_entry(packs, e, &to, err);
+	return r == 0 && to.kind == FORMAT_FILE ? note_file(packs, e, entry.size) : r;
+}
+
+/* Hard links come last, as they name files. */
+static int take_entries(struct import_packs *packs, bool links, struct err *err)
+{
+	const struct import_watch *watch = packs->params.watch;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = 0;
+
+	for (uint32_t e = 1; r == 0 && e < dataset_entries(packs->params.dataset); e++) {
+		struct dataset_entry entry;
+
+		dataset_entry(packs->params.dataset, e, &entry);
+		if ((entry.kind == FORMAT_HARDLINK) == links)
+			r = take_entry(packs, e, &path, err);
+		if (r == 0 && e % 4096 == 0)
+			r = watch->tick(watch->context, e);
+	}
+	return r;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->offset != y->offset)
+		return x->offset < y->offset ? -1 : 1;
+	return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+static int take_all(struct import_packs *packs, struct err *err)
+{
+	struct dataset *dataset = packs->params.dataset;
+	uint32_t entries = dataset_entries(dataset);
+	struct dataset_attr attr;
+	int r = dataset_load(dataset, DATASET_ATTRS | DATASET_CHECKSUMS, err);
+
+	packs->ids = malloc(entries * sizeof(*packs->ids));
+	if (!packs->ids)
+		return -ENOMEM;
+	memset(packs->ids, 0xff, entries * sizeof(*packs->ids));
+	packs->ids[DATASET_ROOT] = BUILDER_ROOT;
+	packs->import.entries = 1;
+	if (r == 0)
+		r = dataset_attr(dataset, DATASET_ROOT, &attr);
+	if (r == 0) {
+		builder_attr(packs->params.builder, BUILDER_ROOT, attr.mode, attr.mtime);
+		r = take_entries(packs, false, err);
+	}
+	if (r == 0)
+		r = take_entries(packs, true, err);
+	if (r == 0 && packs->places.len)
+		qsort(packs->places.data, packs->places.len / sizeof(struct place),
+		      sizeof(struct place), compare_places);
+	return r;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static int packs_next(struct import *import, struct item *item, struct err *err)
+{
+	struct import_packs *packs = packs_of(import);
+	struct dataset_entry entry;
+	struct dataset_attr attr;
+	uint32_t e;
+	int r;
+
+	(void)err;
+	if (packs->next == packs->places.len / sizeof(struct place))
+		return 1;
+	e = place_at(packs, packs->next)->entry;
+	r = dataset_attr(packs->params.dataset, e, &attr);
+	item->path.len = 0;
+	if (r == 0)
+		r = dataset_path(packs->params.dataset, e, &item->path);
+	if (r < 0)
+		return r;
+	dataset_entry(packs->params.dataset, e, &entry);
+	packs->next++;
+	item->id = packs->ids[e];
+	item->source = e;
+	item->size = entry.size;
+	item->fingerprint = import_fingerprint(&item->path, entry.size, attr.mtime, attr.mode);
+	return 0;
+}
+
+static int read_at(const struct import_packs *packs, uint32_t e, void *buf, size_t len,
+		   uint64_t from)
+{
+	ssize_t n = dataset_read(packs->params.dataset, e, buf, len, from, true);
+
+	if (n < 0)
+		return (int)n;
+	return (size_t)n < len ? -EIO : 0;
+}
+
+static void packs_read(struct import *import, unsigned worker, struct item *item)
+{
+	(void)worker;
+	item->error = buf_reserve(&item->bytes, item->size);
+	if (item->error == 0)
+		item->error =
+			read_at(packs_of(import), item->source, item->bytes.data, item->size, 0);
+	if (item->error == 0)
+		item->bytes.len = item->size;
+}
+
+static int read_large(void *context, void *buf, size_t len)
+{
+	struct import_packs *packs = context;
+	int r = read_at(packs, packs->large_entry, buf, len, packs->large);
+
+	packs->large += len;
+	return r;
+}
+
+static int packs_open_large(struct import *import, struct item *item, struct builder_source *ret)
+{
+	struct import_packs *packs = packs_of(import);
+
+	packs->large = 0;
+	packs->large_entry = item->source;
+	*ret = (struct builder_source){.read = read_large, .context = packs, .size = item->size};
+	return 0;
+}
+
+static void packs_close(struct import *import, struct item *item)
+{
+	(void)import;
+	(void)item;
+}
+
+static void packs_free(struct import *import)
+{
+	struct import_packs *packs = packs_of(import);
+
+	free(packs->ids);
+	buf_release(&packs->places);
+	free(packs);
+}
+
+static const struct import_ops packs_ops = {
+	.next = packs_next,
+	.read = packs_read,
+	.open = packs_open_large,
+	.close = packs_close,
+	.free = packs_free,
+};
+
+int import_packs_new(const struct import_packs_params *params, struct import **ret, struct err *err)
+{
+	struct import_packs *packs = calloc(1, sizeof(*packs));
+	int r;
+
+	if (!packs)
+		return -ENOMEM;
+	packs->import.ops = &packs_ops;
+	packs->params = *params;
+	r = take_all(packs, err);
+	if (r < 0) {
+		packs_free(&packs->import);
+		return r;
+	}
+	*ret = &packs->import;
+	return 0;
+}

@@ -1,0 +1,530 @@
+/* From the records of a foreign file to a dataset: pack/foreign/tree.h, index_file.h. */
+#include "base/reader_file.h"
+#include "base/reader_volumes.h"
+#include "base/scope.h"
+#include "pack/dataset_open.h"
+#include "pack/foreign/index_file.h"
+#include "tests/unit/scratch.h"
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define JPEG "\xff\xd8\xff\xe0 a jpeg"
+#define PNG  "\x89PNG\r\n\x1a\n a png"
+#define SIZE 300000
+
+struct fixture {
+	char dir[64], path[96], list[96];
+	struct reader *reader;
+	struct foreign_settings settings;
+	struct foreign_source source;
+	struct foreign_tree tree;
+	struct err err;
+};
+
+static int open_file(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	(void)context;
+	(void)err;
+	return reader_file_open(name, ret);
+}
+
+static void write_file(const char *path, const void *bytes, size_t len)
+{
+	SCOPE_FILE FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, len, file), len);
+}
+
+static void open_source(struct fixture *f)
+{
+	assert_int_equal(reader_file_open(f->path, &f->reader), 0);
+	assert_int_equal(foreign_source_init(&f->source, f->reader, f->path, &f->settings, &f->err),
+			 0);
+	assert_int_equal(foreign_tree_init(&f->tree, &f->source, &f->err), 0);
+}
+
+static void close_source(struct fixture *f)
+{
+	foreign_tree_release(&f->tree);
+	foreign_source_release(&f->source);
+	reader_free(f->reader);
+	f->reader = NULL;
+}
+
+/* The container: a JPEG at 0, a PNG at 100, and bytes that tell where they lie. */
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	SCOPE_FREE char *bytes = malloc(SIZE);
+
+	strcpy(f->dir, "/var/tmp/test_foreign.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	snprintf(f->path, sizeof(f->path), "%s/x.data", f->dir);
+	snprintf(f->list, sizeof(f->list), "%s/list", f->dir);
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (char)(i * 7 + i / 251);
+	memcpy(bytes, JPEG, sizeof(JPEG));
+	memcpy(bytes + 100, PNG, sizeof(PNG));
+	write_file(f->path, bytes, SIZE);
+	f->settings.open = open_file;
+	open_source(f);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	close_source(f);
+	scratch_remove(f->dir);
+	free(f);
+	return 0;
+}
+
+static struct foreign_text text(const char *s)
+{
+	return (struct foreign_text){s, strlen(s)};
+}
+
+static void add(struct fixture *f, const struct foreign_file *file)
+{
+	struct err err = {0};
+
+	if (foreign_add(&f->tree, file, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+static void add_path(struct fixture *f, uint64_t record, const char *path, uint64_t offset,
+		     uint64_t size)
+{
+	const struct foreign_file file = {
+		.record = record, .path = text(path), .offset = offset, .size = size};
+
+	add(f, &file);
+}
+
+static void add_label(struct fixture *f, uint64_t record, int64_t label, uint64_t offset)
+{
+	const struct foreign_file file = {
+		.record = record, .label = label, .offset = offset, .size = sizeof(PNG)};
+
+	add(f, &file);
+}
+
+/* As foreign_open() puts it together. */
+static struct dataset *open_dataset(struct fixture *f)
+{
+	SCOPE(dataset_readers_release) struct dataset_readers readers = {0};
+	struct index_extra extra = {0};
+	struct reader *volumes[TREE_VOLUMES];
+	struct dataset *dataset = NULL;
+	struct index_key key;
+	struct err err = {0};
+	unsigned count = 1;
+
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	if (index_file_write(&f->tree, &key, "test", &readers.index, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(index_extra_read(readers.index, &extra), 0);
+	assert_int_equal(reader_file_open(f->path, &readers.below[0]), 0);
+	volumes[0] = readers.below[0];
+	if (extra.picture_count) {
+		assert_int_equal(foreign_pixels_reader(readers.below[0], extra.pictures,
+						       extra.picture_count, &readers.below[1]),
+				 0);
+		volumes[count++] = readers.below[1];
+	}
+	if (extra.text)
+		volumes[count++] = readers.index;
+	assert_int_equal(reader_volumes_new(volumes, count, &readers.data), 0);
+	index_extra_release(&extra);
+	if (dataset_open_index(&readers, &dataset, &err) < 0)
+		fail_msg("%s", err.text);
+	return dataset;
+}
+
+static void expect_tree(struct dataset *dataset, const char *expected)
+{
+	SCOPE(buf_release) struct buf all = BUF_INIT;
+
+	for (uint32_t e = 1; e < dataset_entries(dataset); e++) {
+		struct dataset_entry entry;
+		struct buf path = BUF_INIT;
+
+		dataset_entry(dataset, e, &entry);
+		assert_int_equal(dataset_path(dataset, e, &path), 0);
+		assert_int_equal(buf_addf(&all, "%s%s\n", path.data,
+					  entry.kind == FORMAT_DIRECTORY ? "/" : ""),
+				 0);
+		buf_release(&path);
+	}
+	assert_string_equal(all.data, expected);
+}
+
+static void expect_bytes(struct dataset *dataset, const char *path, const void *expected,
+			 size_t len)
+{
+	SCOPE_FREE char *bytes = malloc(len + 1);
+	uint32_t entry;
+
+	assert_int_equal(dataset_find(dataset, path, strlen(path), &entry), 0);
+	assert_int_equal(dataset_read(dataset, entry, bytes, len + 1, 0, true), len);
+	assert_memory_equal(bytes, expected, len);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void records_without_names_are_numbered(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+
+	add_label(f, 12, 3, 100);
+	add_label(f, 3, 0, 0);
+	add_label(f, 1, 3, 0);
+	add_label(f, 0, FOREIGN_NO_LABEL, 1000);
+	dataset = open_dataset(f);
+	expect_tree(dataset,
+		    "0000/\n0003/\nimages/\n0000/00000003.JPEG\n0003/00000001.JPEG\n"
+		    "0003/00000012.png\nimages/00000000.bin\n");
+	expect_bytes(dataset, "0003/00000012.png", PNG, sizeof(PNG));
+	dataset_free(dataset);
+}
+
+static void classes_of_many_digits_sort_as_numbers(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+
+	add_label(f, 0, 21840, 0);
+	add_label(f, 1, 9, 0);
+	add_path(f, 2, "readme", 0, 5);
+	dataset = open_dataset(f);
+	expect_tree(dataset, "00009/\n21840/\nreadme\n00009/00000001.JPEG\n21840/00000000.JPEG\n");
+	dataset_free(dataset);
+}
+
+static void lists_give_names(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+	struct foreign_file beyond = {.record = 1, .label = 2, .size = 5};
+	struct err err = {0};
+
+	close_source(f);
+	write_file(f->list, "cat\r\ndog\n", 9);
+	f->settings.classes = f->list;
+	open_source(f);
+	add_label(f, 0, 1, 0);
+	assert_int_equal(foreign_add(&f->tree, &beyond, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "list has no line 3"));
+	dataset = open_dataset(f);
+	expect_tree(dataset, "dog/\ndog/00000000.JPEG\n");
+	dataset_free(dataset);
+
+	close_source(f);
+	f->settings.names = f->list;
+	f->settings.classes = NULL;
+	write_file(f->list, "a/b.jpg\nc.jpg", 13);
+	open_source(f);
+	add_label(f, 1, 7, 0);
+	add_label(f, 0, 7, 0);
+	dataset = open_dataset(f);
+	expect_tree(dataset, "0007/\na/\n0007/c.jpg\na/b.jpg\n");
+	dataset_free(dataset);
+}
+
+static void names_without_suffix_get_one(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+	const struct foreign_file file = {
+		.class = {"k", 1}, .name = {"abc.de", 6}, .plain = true, .size = 30};
+
+	add(f, &file);
+	dataset = open_dataset(f);
+	expect_tree(dataset, "k/\nk/abc.de.JPEG\n");
+	dataset_free(dataset);
+}
+
+static void names_that_lead_outside_are_refused(void **state)
+{
+	static const char *const bad[] = {"../x", "a/../b", "", "/", "a\0b"};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct foreign_file file = {
+			.record = 17, .path = {bad[i], i == 4 ? 3 : strlen(bad[i])}, .size = 1};
+		struct err err = {0};
+
+		assert_int_equal(foreign_add(&f->tree, &file, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, "record 17: "));
+	}
+	add_path(f, 0, "/./a//b", 0, 1);
+	add_path(f, 1, "a/c", 0, 1);
+	struct dataset *dataset = open_dataset(f);
+	expect_tree(dataset, "a/\na/b\na/c\n");
+	dataset_free(dataset);
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static void bytes_outside_of_the_file_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		uint64_t offset, size;
+	} bad[] = {{SIZE, 1}, {SIZE + 1, 0}, {0, SIZE + 1}, {UINT64_MAX, 2}, {1, UINT64_MAX}};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct foreign_file file = {
+			.path = text("x"), .offset = bad[i].offset, .size = bad[i].size};
+
+		assert_int_equal(foreign_add(&f->tree, &file, NULL), -EBADMSG);
+	}
+}
+
+static void two_files_of_one_path_are_refused(void **state)
+{
+	static const char *const pairs[][2] = {{"a/b", "a/b"}, {"a", "a/b"}, {"a/b", "a/b/c"}};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < 3; i++) {
+		struct reader *reader = NULL;
+		struct index_key key;
+		struct err err = {0};
+
+		add_path(f, 5, pairs[i][0], 0, 1);
+		add_path(f, 8, pairs[i][1], 0, 1);
+		add_path(f, 9, "z", 0, 1);
+		assert_int_equal(index_key_make(&f->tree, &key), 0);
+		assert_int_equal(index_file_write(&f->tree, &key, "test", &reader, &err), -EEXIST);
+		assert_non_null(strstr(err.text, "records 5 and 8"));
+		close_source(f);
+		open_source(f);
+	}
+}
+
+/* A slash sorts before what may stand in a name. */
+static void siblings_are_in_order(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+	const struct foreign_file folder = {
+		.path = text("a"), .directory = true, .mode = 0700, .mtime = 5};
+	struct dataset_attr attr;
+	uint32_t entry;
+
+	add_path(f, 0, "a/z", 0, 1);
+	add_path(f, 1, "a-b", 0, 1);
+	add_path(f, 2, "a.c/d/e", 0, 1);
+	add_path(f, 3, "a/b/c", 0, 0);
+	add(f, &folder);
+	dataset = open_dataset(f);
+	expect_tree(dataset, "a/\na-b\na.c/\na/b/\na/z\na/b/c\na.c/d/\na.c/d/e\n");
+	assert_int_equal(dataset_find(dataset, "a", 1, &entry), 0);
+	assert_int_equal(dataset_attr(dataset, entry, &attr), 0);
+	assert_int_equal(attr.mode, 0700);
+	dataset_free(dataset);
+}
+
+static void links_and_text_are_files_too(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+	const struct foreign_file link = {.path = text("c/link"), .target = text("../a")};
+	uint32_t entry;
+	size_t len;
+
+	add(f, &link);
+	add_path(f, 0, "c/d", 5, 1000);
+	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
+	assert_int_equal(foreign_add_text(&f->tree, "b", "bbb", 3, NULL), 0);
+	dataset = open_dataset(f);
+	expect_tree(dataset, "b\nc/\nlabels.tsv\nc/d\nc/link\n");
+	expect_bytes(dataset, "labels.tsv", "x\ty\n", 4);
+	expect_bytes(dataset, "b", "bbb", 3);
+	assert_int_equal(dataset_find(dataset, "c/link", 6, &entry), 0);
+	assert_memory_equal(dataset_target(dataset, entry, &len), "../a", 4);
+	assert_int_equal(len, 4);
+	dataset_free(dataset);
+}
+
+/* --- the index file --------------------------------------------------------------------------- */
+
+static void an_index_belongs_to_the_file_as_it_is(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE(reader_release) struct reader *index = NULL;
+	const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
+	struct index_key key;
+	struct dataset *dataset;
+
+	add_path(f, 0, "a", 0, 10);
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
+	dataset = open_dataset(f);
+	dataset_free(dataset);
+	assert_int_equal(index_file_find(&f->tree, &key, &index), 0);
+	reader_free(steal_ptr(&index));
+	assert_int_equal(utimensat(AT_FDCWD, f->path, times, 0), 0);
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
+	f->settings.layout = FOREIGN_TREE;
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	assert_int_equal(index_file_find(&f->tree, &key, &index), -ENOENT);
+}
+
+static void a_damaged_index_is_none(void **state)
+{
+	struct fixture *f = *state;
+	char name[128];
+	struct index_key key;
+	SCOPE_CLOSE int fd = -1;
+	struct stat st;
+
+	add_path(f, 0, "a", 0, 10);
+	dataset_free(open_dataset(f));
+	snprintf(name, sizeof(name), "%s.foldfs-index", f->path);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(index_key_make(&f->tree, &key), 0);
+	for (off_t at = 0; at < st.st_size; at += at < 700 ? 1 : 37) {
+		SCOPE(dataset_readers_release) struct dataset_readers readers = {0};
+		struct dataset *dataset = NULL;
+		char byte, other;
+
+		assert_int_equal(pread(fd, &byte, 1, at), 1);
+		other = (char)(byte ^ 0x41);
+		assert_int_equal(pwrite(fd, &other, 1, at), 1);
+		if (index_file_find(&f->tree, &key, &readers.index) == 0) {
+			assert_int_equal(reader_file_open(f->path, &readers.data), 0);
+			if (dataset_open_index(&readers, &dataset, NULL) == 0)
+				dataset_free(dataset);
+		}
+		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+	}
+}
+
+/* --- pixels ----------------------------------------------------------------------------------- */
+
+#define WIDTH  53
+#define HEIGHT 61
+
+static uint8_t sample(uint64_t offset)
+{
+	return (uint8_t)(offset * 7 + offset / 251);
+}
+
+/* The same as the reader makes, a sample at a time. */
+static size_t make_picture(enum foreign_layout layout, uint64_t offset, uint8_t *out)
+{
+	unsigned channels = layout == FOREIGN_GRAY ? 1 : 3;
+	size_t n = (size_t)sprintf((char *)out, "P%c\n%d %d\n255\n",
+				   layout == FOREIGN_GRAY ? '5' : '6', WIDTH, HEIGHT);
+
+	for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+		for (unsigned c = 0; c < channels; c++) {
+			bool bgr = layout == FOREIGN_BGR || layout == FOREIGN_PLANAR_BGR;
+			unsigned from = bgr ? 2 - c : c;
+			bool planar = layout >= FOREIGN_PLANAR_RGB;
+
+			out[n++] = sample(offset + (planar ? from * WIDTH * HEIGHT + i
+							   : i * channels + from));
+		}
+	return n;
+}
+
+static void pixels_are_shown_as_images(void **state)
+{
+	struct fixture *f = *state;
+	SCOPE_FREE uint8_t *expected = malloc(SIZE);
+	struct dataset *dataset;
+	char name[32];
+
+	for (unsigned layout = 0; layout <= FOREIGN_PLANAR_BGR; layout++) {
+		const struct foreign_pixels pixels = {WIDTH, HEIGHT, layout};
+		const struct foreign_file file = {.record = layout,
+						  .label = 0,
+						  .offset = 1000 + 11000 * layout,
+						  .size = foreign_pixels_bytes(&pixels),
+						  .pixels = &pixels};
+
+		add(f, &file);
+	}
+	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
+	dataset = open_dataset(f);
+	for (unsigned layout = 0; layout <= FOREIGN_PLANAR_BGR; layout++) {
+		size_t len = make_picture(layout, 1000 + 11000 * layout, expected);
+
+		sprintf(name, "0000/0000000%u.%s", layout, layout == FOREIGN_GRAY ? "pgm" : "ppm");
+		expect_bytes(dataset, name, expected, len);
+	}
+	expect_bytes(dataset, "labels.tsv", "x\ty\n", 4);
+	dataset_free(dataset);
+}
+
+static void any_part_of_an_image_can_be_read(void **state)
+{
+	struct fixture *f = *state;
+	const struct foreign_picture picture = {.offset = 500,
+						.pixels = {WIDTH, HEIGHT, FOREIGN_PLANAR_BGR}};
+	SCOPE_FREE uint8_t *expected = calloc(1, SIZE), *bytes = malloc(SIZE);
+	SCOPE(reader_release) struct reader *reader = NULL;
+	size_t size = make_picture(FOREIGN_PLANAR_BGR, 500, expected);
+
+	assert_int_equal(foreign_pixels_reader(f->reader, &picture, 1, &reader), 0);
+	for (size_t from = 0; from < size; from += 1 + from % 97)
+		for (size_t len = 1; len < 300; len += 1 + len % 13) {
+			assert_int_equal(reader_get(reader, bytes, len, from), len);
+			assert_memory_equal(bytes, expected + from, len);
+		}
+}
+
+static void wrong_pixels_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	static const struct foreign_pixels bad[] = {
+		{0, 1, FOREIGN_RGB}, {70000, 1, FOREIGN_GRAY}, {65535, 65535, FOREIGN_RGB}};
+	struct reader *reader;
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct foreign_file file = {.size = foreign_pixels_bytes(&bad[i]),
+						  .pixels = &bad[i]};
+		const struct foreign_picture picture = {.pixels = bad[i]};
+
+		assert_int_equal(foreign_add(&f->tree, &file, NULL), -EBADMSG);
+		assert_int_equal(foreign_pixels_reader(f->reader, &picture, 1, &reader), -EBADMSG);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(records_without_names_are_numbered),
+		TEST(classes_of_many_digits_sort_as_numbers),
+		TEST(lists_give_names),
+		TEST(names_without_suffix_get_one),
+		TEST(names_that_lead_outside_are_refused),
+		TEST(bytes_outside_of_the_file_are_refused),
+		TEST(two_files_of_one_path_are_refused),
+		TEST(siblings_are_in_order),
+		TEST(links_and_text_are_files_too),
+		TEST(an_index_belongs_to_the_file_as_it_is),
+		TEST(a_damaged_index_is_none),
+		TEST(pixels_are_shown_as_images),
+		TEST(any_part_of_an_image_can_be_read),
+		TEST(wrong_pixels_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

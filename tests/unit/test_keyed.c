@@ -1,0 +1,175 @@
+/* LMDBs of files by name: LSUN, BasicSR, paths and CRNN. */
+#include "tests/unit/foreign_fixture.h"
+
+extern const struct foreign_format lsun_format, basicsr_format, paths_format, crnn_format;
+
+#define JPEG "\xff\xd8\xff one"
+#define PNG  "\x89PNG two"
+
+static void test_the_class_of_lsun_is_the_folder(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {
+		{"0a1b", JPEG, 0}, {"ffff", "RIFF....WEBP", 0}, {0}};
+
+	fixture_lmdb(f, "church_outdoor_train_lmdb", 0, records);
+	fixture_lmdb(f, "test_lmdb", 0, records);
+	fixture_lmdb(f, "other", 0, records);
+	fixture_lmdb(f, "mytest_lmdb", 0, records);
+	assert_int_equal(fixture_probe(f, &lsun_format, "church_outdoor_train_lmdb/data.mdb"), 1);
+	assert_int_equal(fixture_probe(f, &lsun_format, "test_lmdb/data.mdb"), 1);
+	assert_int_equal(fixture_probe(f, &lsun_format, "other/data.mdb"), 0);
+	assert_int_equal(fixture_probe(f, &lsun_format, "mytest_lmdb/data.mdb"), 0);
+	assert_done(fixture_scan(f, &lsun_format, "church_outdoor_train_lmdb/data.mdb"));
+	assert_string_equal(fixture_file(f, 0), "church_outdoor/0a1b.JPEG " JPEG);
+	assert_string_equal(fixture_file(f, 1), "church_outdoor/ffff.webp RIFF....WEBP");
+	assert_done(fixture_scan(f, &lsun_format, "test_lmdb/data.mdb"));
+	assert_string_equal(fixture_file(f, 0), "images/0a1b.JPEG " JPEG);
+	assert_done(fixture_scan(f, &lsun_format, "other/data.mdb"));
+	assert_string_equal(fixture_file(f, 0), "other/0a1b.JPEG " JPEG);
+}
+
+static void test_basicsr_is_known_by_its_list(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {{"a/0001.x4", PNG, 0}, {"baboon", PNG, 0}, {0}};
+
+	fixture_lmdb(f, "set.lmdb", 0, records);
+	assert_int_equal(fixture_probe(f, &basicsr_format, "set.lmdb/data.mdb"), 0);
+	fixture_say(f, "set.lmdb/meta_info.txt", "not (a list) of it\n");
+	assert_int_equal(fixture_probe(f, &basicsr_format, "set.lmdb/data.mdb"), 0);
+	fixture_say(f, "set.lmdb/meta_info.txt", "baboon.png (480,500,3) 1\n");
+	assert_int_equal(fixture_probe(f, &basicsr_format, "set.lmdb/data.mdb"), 1);
+	assert_done(fixture_scan(f, &basicsr_format, "set.lmdb/data.mdb"));
+	assert_string_equal(fixture_file(f, 0), "a/0001.x4.png " PNG);
+	assert_string_equal(fixture_file(f, 1), "baboon.png " PNG);
+}
+
+static void test_keys_that_are_paths(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {{"__len__", "3", 0},
+						 {"a/b.jpg", JPEG, 0},
+						 {"a/c.json", "{}", 0},
+						 {"a/frame.0001", PNG, 0},
+						 {"d.v2 final", PNG, 0},
+						 {".e", PNG, 0},
+						 {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_done(fixture_scan(f, &paths_format, "set/data.mdb"));
+	assert_int_equal(tree_count(&f->tree), 5);
+	assert_string_equal(fixture_file(f, 0), ".e.png " PNG);
+	assert_string_equal(fixture_file(f, 1), "a/b.jpg " JPEG);
+	assert_string_equal(fixture_file(f, 2), "a/c.json {}");
+	assert_string_equal(fixture_file(f, 3), "a/frame.0001.png " PNG);
+	assert_string_equal(fixture_file(f, 4), "d.v2 final.png " PNG);
+	assert_string_equal(fixture_note(f, 0), "1 records with keys as __len__ are left out");
+}
+
+static void test_keys_that_are_no_paths_are_refused(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {{"a.jpg", JPEG, 0}, {"b/../c.jpg", JPEG, 0}, {0}};
+	const struct fixture_record first[] = {{"../c.jpg", JPEG, 0}, {0}};
+	const struct fixture_record text[] = {{"a.jpg", "text", 0}, {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_int_equal(fixture_probe(f, &paths_format, "set/data.mdb"), 1);
+	assert_int_equal(fixture_scan(f, &paths_format, "set/data.mdb"), -EBADMSG);
+	assert_string_equal(f->err.text, "record 1: its name is not one that a file can have");
+	fixture_lmdb(f, "first", 0, first);
+	assert_int_equal(fixture_probe(f, &paths_format, "first/data.mdb"), 0);
+	fixture_lmdb(f, "text", 0, text);
+	assert_int_equal(fixture_probe(f, &paths_format, "text/data.mdb"), 0);
+}
+
+static void test_texts_of_crnn_become_a_table(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {{"image-000000001", JPEG, 0},
+						 {"image-000000002", PNG, 0},
+						 {"label-000000001",
+						  "Stra\xc3\x9f"
+						  "e",
+						  0},
+						 {"label-000000002", "a\tb\n", 0},
+						 {"lexicon-000000001", "x", 0},
+						 {"num-samples", "2", 0},
+						 {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_int_equal(fixture_probe(f, &crnn_format, "set/data.mdb"), 1);
+	assert_done(fixture_scan(f, &crnn_format, "set/data.mdb"));
+	assert_int_equal(tree_count(&f->tree), 3);
+	assert_string_equal(fixture_file(f, 0), "images/000000001.JPEG " JPEG);
+	assert_string_equal(fixture_file(f, 1), "images/000000002.png " PNG);
+	assert_string_equal(fixture_file(f, 2),
+			    "labels.tsv images/000000001.JPEG\tStra\xc3\x9f"
+			    "e\n"
+			    "images/000000002.png\ta b \n");
+	assert_int_equal(f->tree.notes.len, 0);
+}
+
+static void test_what_lacks_its_other_half_is_told(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {{"image-000000002", JPEG, 0},
+						 {"image-000000003", JPEG, 0},
+						 {"image-000000005", JPEG, 0},
+						 {"label-000000001", "one", 0},
+						 {"label-000000003", "three", 0},
+						 {"label-000000004", "four", 0},
+						 {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_done(fixture_scan(f, &crnn_format, "set/data.mdb"));
+	assert_string_equal(fixture_file(f, 3), "labels.tsv images/000000003.JPEG\tthree\n");
+	assert_string_equal(fixture_note(f, 0), "2 images have no text");
+	assert_string_equal(fixture_note(f, 1), "2 texts without an image are left out");
+	assert_string_equal(fixture_note(f, 2), "3 images, where num-samples says 0");
+}
+
+static void test_refusals_of_crnn(void **state)
+{
+	struct foreign_fixture *f = *state;
+	static char text[5000];
+	const struct fixture_record wild[] = {
+		{"image-000000001", JPEG, 0}, {"label-000000001", text, sizeof(text)}, {0}};
+	const struct fixture_record none[] = {{"image-00000000x", JPEG, 0}, {0}};
+	const struct fixture_record count[] = {
+		{"image-000000001", JPEG, 0}, {"num-samples", "111111111111111111111", 0}, {0}};
+
+	fixture_lmdb(f, "wild", 0, wild);
+	assert_int_equal(fixture_scan(f, &crnn_format, "wild/data.mdb"), -EBADMSG);
+	assert_string_equal(f->err.text, "record 0: a label of 5000 bytes");
+	fixture_lmdb(f, "none", 0, none);
+	assert_int_equal(fixture_probe(f, &crnn_format, "none/data.mdb"), 0);
+	assert_int_equal(fixture_scan(f, &crnn_format, "none/data.mdb"), -EBADMSG);
+	assert_string_equal(f->err.text, "no record has a key as image-000000001");
+	fixture_lmdb(f, "count", 0, count);
+	assert_int_equal(fixture_scan(f, &crnn_format, "count/data.mdb"), -EBADMSG);
+	assert_string_equal(f->err.text, "num-samples is not a number");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_the_class_of_lsun_is_the_folder, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_basicsr_is_known_by_its_list, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_keys_that_are_paths, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_keys_that_are_no_paths_are_refused,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_texts_of_crnn_become_a_table, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_what_lacks_its_other_half_is_told,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_refusals_of_crnn, fixture_setup,
+						fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

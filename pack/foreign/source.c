@@ -11,13 +11,14 @@
 
 static int open_walker(struct foreign_source *source, struct err *err)
 {
-	int r = walker_new(source->reader, &source->walker, err);
+	struct err why = {0};
+	int r = walker_new(source->reader, &source->walker, &why);
 
 	if (r == -EINVAL)
 		return 0;
 	if (r == 0)
-		r = walker_first(source->walker, &source->first, err);
-	return r > 0 ? 0 : r;
+		r = walker_first(source->walker, &source->first, &why);
+	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *path,

@@ -70,7 +70,7 @@ def test_a_damaged_file_of_a_pack_is_named(place):
     bytes_[at + 100] ^= 1
     first.write_bytes(bytes_)
     done = run(foldfs.FOLDPACK, "create", first, place / "second.lmdb", status=None)
-    assert done.status != 0 and "a/3.jpg" in done.err
+    assert done.returncode != 0 and "a/3.jpg" in done.err
     assert not (place / "second.lmdb").exists()
 
 
@@ -80,5 +80,5 @@ def test_the_source_is_not_replaced(place):
     trees.write(source / "x", b"x")
     first = pack(source, place / "first.lmdb")
     done = run(foldfs.FOLDPACK, "create", "--force", first, first, status=None)
-    assert done.status == 1 and "its own source" in done.err
+    assert done.returncode == 1 and "its own source" in done.err
     run(foldfs.FOLDPACK, "verify", first)

@@ -141,7 +141,8 @@ _foldpack() {
     _foldfs_options "$help" && return
     case ${COMP_WORDS[1]}-$(_foldfs_place 2 "$help") in
     diff-0 | extract-1) _foldfs_files d ;;
-    create-0 | create-1 | list-0 | info-0 | verify-0 | cat-0 | diff-1 | extract-0 | report-0)
+    create-0 | create-1 | list-0 | info-0 | verify-0 | cat-0 | diff-1 | extract-0 | export-0 | \
+        export-1 | report-0)
         _foldfs_files f
         ;;
     list-1 | cat-1 | extract-*) _foldpack_paths "$1" ;;

@@ -13,9 +13,9 @@ import source
 
 # The first pattern that a path matches names its room.
 ROOMS = [(room + "/*", room) for room in (
-    "pack/tool/cli", "pack/tool/create", "pack/tool/import", "pack/tool/image", "pack/tool/read",
-    "pack/tool/report", "pack/write", "pack/foreign", "pack", "cache/plan", "cache/order", "cache",
-    "fs/stat", "fs", "remote", "base")]
+    "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import", "pack/tool/image",
+    "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign", "pack", "cache/plan",
+    "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/shard.h",
@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
     "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
+    "pack/tool/export": [*TOOL, "pack/write/store.h", "pack/tool/image/*", "pack/tool/read/*"],
     "pack/tool/report": [*TOOL, "pack/tool/image/*", "pack/tool/read/*"],
     "fs": ["base/*", "remote/settings.h"],
     "fs/stat": ["base/*", "fs/order_ioctl.h"],

@@ -977,7 +977,8 @@ def test_wrong_words_are_a_usage_error(pack):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "create", "list", "info", "verify", "cat", "diff", "extract", "report"]
+    "command",
+    ["", "create", "list", "info", "verify", "cat", "diff", "extract", "export", "report"]
 )
 def test_every_command_has_help_and_version(command):
     words = [command] if command else []

@@ -18,6 +18,7 @@ static const struct command {
 	{"cat", cmd_cat, "PACK PATH", "write one file to standard output"},
 	{"diff", cmd_diff, "[options] DIR PACK", "compare a folder and a pack"},
 	{"extract", cmd_extract, "[options] PACK DEST [PATH..]", "make a folder again"},
+	{"export", cmd_export, "[options] PACK TARGET", "write another format"},
 	{"fetch", cmd_fetch, "[options] PACK..", "fill the disk cache of foldfs"},
 	{"report", cmd_report, "[options] PACK -o FILE", "write a page to look at a dataset"},
 };

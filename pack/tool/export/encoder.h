@@ -1,0 +1,34 @@
+/* Appends the fields of a record to a buf; the first failure is remembered, so that only the end
+ * looks at it. */
+#ifndef PACK_TOOL_EXPORT_ENCODER_H
+#define PACK_TOOL_EXPORT_ENCODER_H
+
+#include "base/buf.h"
+#include "base/le.h"
+
+struct encoder {
+	struct buf *to; /* borrowed */
+	int error;	/* 0 or -ENOMEM */
+};
+
+static inline void encoder_add(struct encoder *encoder, const void *data, size_t len)
+{
+	if (encoder->error == 0)
+		encoder->error = buf_add(encoder->to, data, len);
+}
+
+/* The low bytes of an integer, little-endian. */
+static inline void encoder_le(struct encoder *encoder, uint64_t value, uint32_t bytes)
+{
+	uint8_t raw[8];
+
+	le_put64(raw, value);
+	encoder_add(encoder, raw, bytes);
+}
+
+static inline void encoder_byte(struct encoder *encoder, uint8_t byte)
+{
+	encoder_add(encoder, &byte, 1);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* Writes the samples of a dataset in another format.
+ *
+ *	samples, in order -> threads: read, checked, framed -> records, in order -> files
+ *
+ * What is inside at once is bounded, but for one sample that is larger. */
+#ifndef PACK_TOOL_EXPORT_EXPORT_H
+#define PACK_TOOL_EXPORT_EXPORT_H
+
+#include "pack/tool/cli/progress.h"
+#include "pack/tool/export/format.h"
+#include "pack/tool/export/outputs.h"
+#include "pack/tool/export/shard_plan.h"
+
+struct export_params {
+	const struct export_format *format;
+	const struct export_source *source;
+	const char *target;
+	uint64_t shards;     /* 0: by their size */
+	uint64_t shard_size; /* bytes */
+	unsigned jobs;	     /* threads; at least 1 */
+	struct progress *progress;
+};
+
+/* Plans shards, and adds the names of all files to `outputs`: those of the format come first, then
+ * the names of classes, and those of samples, where the format has no place for them. Returns 0,
+ * -EINVAL with a sentence (more shards than samples), -ENOMEM, or as dataset_load(). */
+int export_plan(const struct export_params *params, struct shard_plan *plan,
+		struct outputs *outputs, struct err *err);
+
+/* Writes all of these. Returns 0; -EINTR (interrupt.h); -EBADMSG and -EIO of a sample, with a
+ * sentence that begins with its path; or what writing gave. */
+int export_run(const struct export_params *params, const struct shard_plan *plan,
+	       struct outputs *outputs, struct err *err);
+
+#endif

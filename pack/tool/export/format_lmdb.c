@@ -1,0 +1,29 @@
+/* Keys are the numbers of the samples, values pickles of (bytes, label). */
+#include "pack/tool/export/format.h"
+#include "pack/tool/export/pickle.h"
+#include <string.h>
+
+#define PICKLE_ROOM 64 /* around the bytes */
+
+/* A newline would end a line in the list of names. */
+static const char *lmdb_refuses(const struct dataset_entry *file)
+{
+	if (memchr(file->name, '\n', file->name_len))
+		return "a newline in its name";
+	return file->size > PICKLE_BYTES_MAX - PICKLE_ROOM ? "over 4 GiB" : NULL;
+}
+
+static int lmdb_frame(const struct export_source *source, uint64_t number, struct buf *head,
+		      struct buf *tail)
+{
+	const struct sample *sample = &source->samples->list[number];
+	struct dataset_entry file;
+
+	dataset_entry(source->dataset, sample->entry, &file);
+	return pickle_sample(file.size, sample->label, head, tail);
+}
+
+const struct export_format export_lmdb = {
+	.refuses = lmdb_refuses,
+	.frame = lmdb_frame,
+};

@@ -1,0 +1,183 @@
+/* A record: length, its CRC, a protobuf Example, its CRC. The Example has the fields of TF-Slim's
+ * ImageNet, sorted by name as a deterministic serialisation has them:
+ *
+ *	Example  { 1: Features }
+ *	Features { 1: { 1: name, 2: Feature } ... }
+ *	Feature  { 1: { 1: bytes } } or { 3: { 1: packed varints } }
+ */
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/tool/export/crc32c.h"
+#include "pack/tool/export/encoder.h"
+#include "pack/tool/export/format.h"
+#include "pack/tool/image/image.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define FIELD(number) ((number) << 3 | 2) /* of bytes or a message: its length follows */
+#define FRAMING	      12		  /* bytes before the Example */
+
+/* A protobuf has at most 2 GiB. */
+static const char *tfrecord_refuses(const struct dataset_entry *file)
+{
+	return file->size > 2 * GIB - MIB ? "over 2 GiB" : NULL;
+}
+
+/* --- protobuf --------------------------------------------------------------------------- */
+
+static size_t varint_len(uint64_t value)
+{
+	size_t len = 1;
+
+	while (value >>= 7)
+		len++;
+	return len;
+}
+
+static void add_varint(struct encoder *to, uint64_t value)
+{
+	for (; value > 0x7f; value >>= 7)
+		encoder_byte(to, (uint8_t)(value | 0x80));
+	encoder_byte(to, (uint8_t)value);
+}
+
+/* Of a field with `len` bytes: tag, length, bytes. */
+static uint64_t field_len(uint64_t len)
+{
+	return 1 + varint_len(len) + len;
+}
+
+static void begin_field(struct encoder *to, uint8_t number, uint64_t len)
+{
+	encoder_byte(to, (uint8_t)FIELD(number));
+	add_varint(to, len);
+}
+
+/* All of an entry of the map but its value, which has `len` bytes; `list` is the field of Feature
+ * that it is in. */
+static void begin_feature(struct encoder *to, const char *name, uint8_t list, uint64_t len)
+{
+	uint64_t values = field_len(len), feature = field_len(values);
+
+	begin_field(to, 1, field_len(strlen(name)) + field_len(feature));
+	begin_field(to, 1, strlen(name));
+	encoder_add(to, name, strlen(name));
+	begin_field(to, 2, feature);
+	begin_field(to, list, values);
+	begin_field(to, 1, len);
+}
+
+static void add_text(struct encoder *to, const char *name, const char *data, size_t len)
+{
+	begin_feature(to, name, 1, len);
+	encoder_add(to, data, len);
+}
+
+static void add_number(struct encoder *to, const char *name, uint64_t value)
+{
+	begin_feature(to, name, 3, varint_len(value));
+	add_varint(to, value);
+}
+
+/* --- the fields ------------------------------------------------------------------------- */
+
+static const char *const kinds[IMAGE_KINDS] = {
+	[IMAGE_JPEG] = "JPEG", [IMAGE_PNG] = "PNG",   [IMAGE_GIF] = "GIF",
+	[IMAGE_WEBP] = "WEBP", [IMAGE_BMP] = "BMP",   [IMAGE_TIFF] = "TIFF",
+	[IMAGE_PNM] = "PNM",   [IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JXL",
+};
+
+/* By content, or by name where that says nothing. */
+static int find_kind(const struct export_source *source, uint32_t entry,
+		     const struct dataset_entry *file, const char **ret)
+{
+	struct dataset_image image;
+	int r = dataset_image(source->dataset, entry, &image);
+
+	if (r < 0)
+		return r;
+	if (image.kind == IMAGE_UNKNOWN || image.kind >= IMAGE_KINDS)
+		image.kind = image_named(file->name, file->name_len);
+	*ret = kinds[image.kind];
+	return 0;
+}
+
+static int add_fields(const struct export_source *source, uint64_t number, struct encoder *before,
+		      struct encoder *after)
+{
+	const struct sample *sample = &source->samples->list[number];
+	struct dataset_entry file, class;
+	const char *kind;
+	int r;
+
+	dataset_entry(source->dataset, sample->entry, &file);
+	dataset_entry(source->dataset, source->samples->classes[sample->label], &class);
+	r = find_kind(source, sample->entry, &file, &kind);
+	if (r < 0)
+		return r;
+	/* TF-Slim keeps 0 for the background. */
+	add_number(before, "image/class/label", sample->label + (uint64_t)1);
+	add_text(before, "image/class/synset", class.name, class.name_len);
+	add_text(before, "image/class/text", class.name, class.name_len);
+	begin_feature(before, "image/encoded", 1, file.size);
+	add_text(after, "image/filename", file.name, file.name_len);
+	add_text(after, "image/format", kind, strlen(kind));
+	return before->error ? before->error : after->error;
+}
+
+/* --- the record ------------------------------------------------------------------------- */
+
+static uint32_t masked_crc(const void *data, size_t len)
+{
+	uint32_t crc = crc32c(data, len);
+
+	return (crc >> 15 | crc << 17) + 0xa282ead8;
+}
+
+static int tfrecord_frame(const struct export_source *source, uint64_t number, struct buf *head,
+			  struct buf *tail)
+{
+	SCOPE(buf_release) struct buf fields = BUF_INIT;
+	struct encoder before = {.to = &fields}, after = {.to = tail}, to = {.to = head};
+	struct dataset_entry file;
+	uint64_t features;
+	uint8_t length[8];
+	int r = add_fields(source, number, &before, &after);
+
+	if (r < 0)
+		return r;
+	dataset_entry(source->dataset, source->samples->list[number].entry, &file);
+	features = fields.len + file.size + tail->len;
+	le_put64(length, field_len(features));
+	encoder_add(&to, length, sizeof(length));
+	encoder_le(&to, masked_crc(length, sizeof(length)), 4);
+	begin_field(&to, 1, features);
+	encoder_add(&to, fields.data, fields.len);
+	encoder_le(&after, 0, 4);
+	return to.error ? to.error : after.error;
+}
+
+static void tfrecord_seal(uint8_t *record, uint64_t len)
+{
+	le_put32(record + len - 4, masked_crc(record + FRAMING, len - FRAMING - 4));
+}
+
+static int tfrecord_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)
+{
+	return buf_addf(name, "%s-%05" PRIu64 "-of-%05" PRIu64, target, shard, shards);
+}
+
+/* Not TARGET-*, which is how readers find shards. */
+static int tfrecord_list_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)
+{
+	return buf_addf(name, "%s.tfindex-%05" PRIu64 "-of-%05" PRIu64, target, shard, shards);
+}
+
+const struct export_format export_tfrecord = {
+	.parts = DATASET_IMAGES,
+	.refuses = tfrecord_refuses,
+	.frame = tfrecord_frame,
+	.seal = tfrecord_seal,
+	.name = tfrecord_name,
+	.list_name = tfrecord_list_name,
+};

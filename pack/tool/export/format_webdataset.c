@@ -1,0 +1,205 @@
+/* Tars in which a sample is two members, KEY.SUFFIX and KEY.cls, sorted by name. A reader takes for
+ * the key what comes before the first dot of the last name, so that keys have no dots there. */
+#include "base/scope.h"
+#include "pack/tool/export/format.h"
+#include "pack/tool/export/ustar.h"
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define CLS "cls"
+
+static const char *suffix_of(const struct dataset_entry *file)
+{
+	return (const char *)memrchr(file->name, '.', file->name_len) + 1;
+}
+
+static const char *webdataset_refuses(const struct dataset_entry *file)
+{
+	return file->name[0] == '.' && suffix_of(file) == file->name + 1
+		       ? "no name before its suffix"
+		       : NULL;
+}
+
+/* --- keys ------------------------------------------------------------------------------- */
+
+static int number_key(uint64_t number, struct buf *key)
+{
+	key->len = 0;
+	return buf_addf(key, "%08" PRIu64, number);
+}
+
+static int find_key(const struct export_source *source, uint64_t number, struct buf *key)
+{
+	uint32_t entry = source->samples->list[number].entry;
+	struct dataset_entry file;
+	size_t stem;
+	int r;
+
+	if (source->numbered)
+		return number_key(number, key);
+	r = samples_path(source->samples, entry, key);
+	if (r < 0)
+		return r;
+	dataset_entry(source->dataset, entry, &file);
+	stem = (size_t)(suffix_of(&file) - file.name) - 1;
+	key->len -= file.name_len - stem;
+	for (char *at = key->data + key->len - stem; at < key->data + key->len; at++)
+		if (*at == '.')
+			*at = '_';
+	return 0;
+}
+
+struct hashed {
+	uint64_t hash, number;
+};
+
+static int compare_hashed(const void *a, const void *b)
+{
+	const struct hashed *one = a, *other = b;
+
+	if (one->hash != other->hash)
+		return one->hash < other->hash ? -1 : 1;
+	return one->number < other->number ? -1 : one->number > other->number;
+}
+
+static int refuse_twins(const struct export_source *source, uint64_t a, uint64_t b, struct err *err)
+{
+	SCOPE(buf_release) struct buf one = BUF_INIT, other = BUF_INIT;
+	const struct sample *list = source->samples->list;
+	int r = dataset_path(source->dataset, list[a].entry, &one);
+
+	if (r == 0)
+		r = dataset_path(source->dataset, list[b].entry, &other);
+	if (r < 0)
+		return r;
+	return err_set(err, -EEXIST,
+		       "%s and %s would have one key; --keys=number numbers the samples", one.data,
+		       other.data);
+}
+
+/* Of keys with one hash, which are hardly ever not the same. */
+static int compare_keys(const struct export_source *source, uint64_t a, uint64_t b, struct err *err)
+{
+	SCOPE(buf_release) struct buf one = BUF_INIT, other = BUF_INIT;
+	int r = find_key(source, a, &one);
+
+	if (r == 0)
+		r = find_key(source, b, &other);
+	if (r < 0 || one.len != other.len || memcmp(one.data, other.data, one.len) != 0)
+		return r;
+	return refuse_twins(source, a, b, err);
+}
+
+static int webdataset_check(const struct export_source *source, struct err *err)
+{
+	SCOPE_FREE struct hashed *keys = calloc(source->samples->count + 1, sizeof(*keys));
+	SCOPE(buf_release) struct buf key = BUF_INIT;
+	int r = keys ? 0 : -ENOMEM;
+
+	for (uint64_t i = 0; r == 0 && i < source->samples->count; i++) {
+		r = find_key(source, i, &key);
+		if (r == 0)
+			keys[i] = (struct hashed){XXH3_64bits(key.data, key.len), i};
+	}
+	if (r < 0)
+		return r;
+	qsort(keys, source->samples->count, sizeof(*keys), compare_hashed);
+	for (uint64_t i = 1; r == 0 && i < source->samples->count; i++)
+		if (keys[i].hash == keys[i - 1].hash)
+			r = compare_keys(source, keys[i - 1].number, keys[i].number, err);
+	return r;
+}
+
+/* --- members ---------------------------------------------------------------------------- */
+
+static int add_cls(struct ustar_member member, const struct buf *key, uint32_t label,
+		   struct buf *to)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT, text = BUF_INIT;
+	int r = buf_add(&name, key->data, key->len);
+
+	if (r == 0)
+		r = buf_addf(&name, "." CLS);
+	if (r == 0)
+		r = buf_addf(&text, "%" PRIu32, label);
+	if (r < 0)
+		return r;
+	member.name = name.data;
+	member.name_len = name.len;
+	member.size = text.len;
+	r = ustar_header(&member, to);
+	if (r == 0)
+		r = buf_add(to, text.data, text.len);
+	return r < 0 ? r : ustar_pad(text.len, to);
+}
+
+static int add_image(struct ustar_member member, const struct buf *key,
+		     const struct dataset_entry *file, struct buf *head, struct buf *tail)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	const char *suffix = suffix_of(file);
+	int r = buf_add(&name, key->data, key->len);
+
+	if (r == 0)
+		r = buf_addf(&name, ".%.*s", (int)(file->name + file->name_len - suffix), suffix);
+	if (r < 0)
+		return r;
+	member.name = name.data;
+	member.name_len = name.len;
+	member.size = file->size;
+	r = ustar_header(&member, head);
+	return r < 0 ? r : ustar_pad(file->size, tail);
+}
+
+static bool image_is_first(const struct dataset_entry *file)
+{
+	const char *suffix = suffix_of(file);
+
+	return memcmp(suffix, CLS, strlen(CLS)) < 0;
+}
+
+static int webdataset_frame(const struct export_source *source, uint64_t number, struct buf *head,
+			    struct buf *tail)
+{
+	SCOPE(buf_release) struct buf key = BUF_INIT;
+	const struct sample *sample = &source->samples->list[number];
+	struct dataset_entry file;
+	struct dataset_attr attr;
+	struct ustar_member member;
+	int r = dataset_attr(source->dataset, sample->entry, &attr);
+
+	if (r == 0)
+		r = find_key(source, number, &key);
+	if (r < 0)
+		return r;
+	dataset_entry(source->dataset, sample->entry, &file);
+	member = (struct ustar_member){.mode = attr.mode, .mtime = attr.mtime.tv_sec};
+	if (!image_is_first(&file))
+		r = add_cls(member, &key, sample->label, head);
+	if (r == 0)
+		r = add_image(member, &key, &file, head, tail);
+	if (r == 0 && image_is_first(&file))
+		r = add_cls(member, &key, sample->label, tail);
+	return r;
+}
+
+/* "x.tar" and "x" both give x-000000.tar. */
+static int webdataset_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)
+{
+	size_t len = strlen(target);
+
+	(void)shards;
+	if (len > 4 && strcmp(target + len - 4, ".tar") == 0)
+		len -= 4;
+	return buf_addf(name, "%.*s-%06" PRIu64 ".tar", (int)len, target, shard);
+}
+
+const struct export_format export_webdataset = {
+	.parts = DATASET_ATTRS,
+	.refuses = webdataset_refuses,
+	.check = webdataset_check,
+	.frame = webdataset_frame,
+	.name = webdataset_name,
+	.zeros = 2 * USTAR_BLOCK,
+};

@@ -1,0 +1,134 @@
+#include "pack/tool/export/outputs.h"
+
+#include "base/io.h"
+#include "base/scope.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void outputs_release(struct outputs *outputs)
+{
+	for (size_t i = 0; i < outputs->count; i++) {
+		if (outputs->list[i].made)
+			unlink(outputs->list[i].partial);
+		free(outputs->list[i].path);
+		free(outputs->list[i].partial);
+	}
+	free(outputs->list);
+	*outputs = (struct outputs){0};
+}
+
+static int grow(struct outputs *outputs)
+{
+	size_t room = outputs->room ? 2 * outputs->room : 16;
+	struct output *list = reallocarray(outputs->list, room, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	outputs->list = list;
+	outputs->room = room;
+	return 0;
+}
+
+ssize_t outputs_add(struct outputs *outputs, const char *path)
+{
+	struct output output = {0};
+
+	if (outputs->count == outputs->room && grow(outputs) < 0)
+		return -ENOMEM;
+	output.path = strdup(path);
+	if (!output.path || asprintf(&output.partial, "%s.partial", path) < 0) {
+		free(output.path);
+		return -ENOMEM;
+	}
+	outputs->list[outputs->count] = output;
+	return (ssize_t)outputs->count++;
+}
+
+/* Only a file is ever replaced. */
+static int check_place(const char *path, bool replace, struct err *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, -EEXIST, "%s: exists, and is no file", path);
+	return replace ? 0 : err_set(err, -EEXIST, "%s: exists; --force replaces it", path);
+}
+
+int outputs_check(const struct outputs *outputs, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < outputs->count; i++) {
+		r = check_place(outputs->list[i].path, outputs->replace, err);
+		if (r == 0)
+			r = check_place(outputs->list[i].partial, outputs->replace, err);
+	}
+	return r;
+}
+
+int outputs_create(struct outputs *outputs, size_t number, int *ret_fd)
+{
+	struct output *output = &outputs->list[number];
+	int fd;
+
+	if (outputs->replace)
+		unlink(output->partial);
+	fd = open(output->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	output->made = true;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Some filesystems report a full disk only here. */
+int outputs_close(int fd)
+{
+	int r = fdatasync(fd) < 0 ? -errno : 0;
+
+	return close(fd) < 0 && r == 0 ? -errno : r;
+}
+
+int outputs_write(struct outputs *outputs, size_t number, const struct buf *bytes)
+{
+	int fd, r = outputs_create(outputs, number, &fd), closed;
+
+	if (r < 0)
+		return r;
+	r = io_write_full(fd, bytes->data, bytes->len);
+	closed = outputs_close(fd);
+	return r < 0 ? r : closed;
+}
+
+/* Not every filesystem knows the flag. */
+static int take_place(const struct output *output, bool replace)
+{
+	unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+	int r = renameat2(AT_FDCWD, output->partial, AT_FDCWD, output->path, flags);
+
+	if (r < 0 && errno == EINVAL && flags && access(output->path, F_OK) < 0)
+		r = rename(output->partial, output->path);
+	return r < 0 ? -errno : 0;
+}
+
+/* Where one cannot get its name, those before it lose theirs again. */
+int outputs_finish(struct outputs *outputs, struct err *err)
+{
+	int r = 0;
+	size_t i;
+
+	for (i = 0; r == 0 && i < outputs->count; i++) {
+		r = take_place(&outputs->list[i], outputs->replace);
+		outputs->list[i].made = r < 0;
+		if (r < 0)
+			err_set(err, r, "%s: %s", outputs->list[i].path, strerror(-r));
+	}
+	for (i = i - 1; r < 0 && i > 0; i--)
+		unlink(outputs->list[i - 1].path);
+	if (r == 0 && outputs->count)
+		io_sync_directory(outputs->list[0].path);
+	return r;
+}

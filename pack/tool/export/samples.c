@@ -1,0 +1,269 @@
+#include "pack/tool/export/samples.h"
+
+#include "base/scope.h"
+#include "pack/tool/read/classes.h"
+#include <string.h>
+#include <xxhash.h>
+
+/* Of a folder. */
+#define OUTSIDE	 0u
+#define ROOT	 1u
+#define OF_CLASS 2u /* and its label */
+
+struct collector {
+	struct samples *samples;
+	const char *(*refuses)(const struct dataset_entry *file);
+	uint32_t *marks;    /* of each entry */
+	struct buf folders; /* struct folder: those with samples */
+	struct buf paths;   /* of these */
+};
+
+struct folder {
+	uint32_t entry, label;
+	size_t path; /* in paths; ended by NUL */
+};
+
+void samples_release(struct samples *samples)
+{
+	free(samples->list);
+	free(samples->classes);
+	*samples = (struct samples){0};
+}
+
+static void collector_release(struct collector *collector)
+{
+	free(collector->marks);
+	buf_release(&collector->folders);
+	buf_release(&collector->paths);
+}
+
+/* Why a file is no sample, or NULL. */
+static const char *why_not(const struct collector *collector, const struct dataset_entry *entry,
+			   uint32_t mark)
+{
+	if (entry->kind == FORMAT_SYMLINK)
+		return "a symbolic link";
+	if (mark < OF_CLASS)
+		return "in no folder of a class";
+	if (!classes_takes(entry->name, entry->name_len))
+		return "no image, by its name";
+	return collector->refuses ? collector->refuses(entry) : NULL;
+}
+
+static void note_other(struct samples *samples, uint32_t entry, const char *why)
+{
+	if (samples->other_count < SAMPLES_NAMED)
+		samples->others[samples->other_count] = (struct sample_other){entry, why};
+	samples->other_count++;
+}
+
+static int add_folder(struct collector *collector, uint32_t entry, uint32_t label)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct folder folder = {entry, label, collector->paths.len};
+	int r = dataset_path(collector->samples->dataset, entry, &path);
+
+	if (r == 0)
+		r = buf_add(&collector->paths, path.data, path.len + 1);
+	return r < 0 ? r : buf_add(&collector->folders, &folder, sizeof(folder));
+}
+
+/* Counts what is in a folder. */
+static int look_into_folder(struct collector *collector, uint32_t number, uint32_t mark)
+{
+	struct samples *samples = collector->samples;
+	struct dataset_entry here, child;
+	uint64_t before = samples->count;
+
+	dataset_entry(samples->dataset, number, &here);
+	if (here.children == 0 && here.parent != samples->root)
+		note_other(samples, number, "an empty folder");
+	for (uint32_t i = here.first_child; i < here.first_child + here.children; i++) {
+		const char *why;
+
+		dataset_entry(samples->dataset, i, &child);
+		if (child.kind == FORMAT_DIRECTORY) {
+			collector->marks[i] = mark == ROOT ? OF_CLASS + samples->class_count : mark;
+			if (mark == ROOT)
+				samples->classes[samples->class_count++] = i;
+			continue;
+		}
+		why = why_not(collector, &child, mark);
+		if (why)
+			note_other(samples, i, why);
+		else
+			samples->count++;
+	}
+	return samples->count > before ? add_folder(collector, number, mark - OF_CLASS) : 0;
+}
+
+/* As `sorted(os.walk(folder))` of each class in turn: by the path of a folder as a whole, so that
+ * a/b-c comes before a/b/c. */
+static int compare_folders(const void *a, const void *b, void *paths)
+{
+	const struct folder *one = a, *other = b;
+
+	if (one->label != other->label)
+		return one->label < other->label ? -1 : 1;
+	return strcmp((const char *)paths + one->path, (const char *)paths + other->path);
+}
+
+static void list_folder(struct collector *collector, const struct folder *folder, uint64_t *count)
+{
+	struct samples *samples = collector->samples;
+	struct dataset_entry here, child;
+
+	dataset_entry(samples->dataset, folder->entry, &here);
+	for (uint32_t i = here.first_child; i < here.first_child + here.children; i++) {
+		dataset_entry(samples->dataset, i, &child);
+		if (child.kind != FORMAT_DIRECTORY &&
+		    !why_not(collector, &child, OF_CLASS + folder->label))
+			samples->list[(*count)++] = (struct sample){i, folder->label};
+	}
+}
+
+static int list_samples(struct collector *collector)
+{
+	struct folder *folders = (struct folder *)(void *)collector->folders.data;
+	size_t folder_count = collector->folders.len / sizeof(*folders);
+	uint64_t count = 0;
+
+	collector->samples->list =
+		calloc(collector->samples->count + 1, sizeof(*collector->samples->list));
+	if (!collector->samples->list)
+		return -ENOMEM;
+	if (folder_count)
+		qsort_r(folders, folder_count, sizeof(*folders), compare_folders,
+			collector->paths.data);
+	for (size_t i = 0; i < folder_count; i++)
+		list_folder(collector, &folders[i], &count);
+	return 0;
+}
+
+static int find_root(struct samples *samples)
+{
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	struct dataset_entry root;
+	int r = dataset_path(samples->dataset, samples->root, &path);
+
+	if (r < 0)
+		return r;
+	dataset_entry(samples->dataset, samples->root, &root);
+	samples->root_len = path.len ? path.len + 1 : 0;
+	samples->classes = calloc(root.children + (size_t)1, sizeof(*samples->classes));
+	return samples->classes ? 0 : -ENOMEM;
+}
+
+/* A directory comes before its children, so that one pass reaches everything. */
+static int collect(struct collector *collector)
+{
+	struct samples *samples = collector->samples;
+	uint32_t entries = dataset_entries(samples->dataset);
+	int r = find_root(samples);
+
+	collector->marks = calloc(entries, sizeof(*collector->marks));
+	if (!collector->marks)
+		return -ENOMEM;
+	collector->marks[samples->root] = ROOT;
+	for (uint32_t i = samples->root; r == 0 && i < entries; i++)
+		if (collector->marks[i] != OUTSIDE)
+			r = look_into_folder(collector, i, collector->marks[i]);
+	return r < 0 ? r : list_samples(collector);
+}
+
+int samples_new(const struct dataset *dataset, uint32_t root,
+		const char *(*refuses)(const struct dataset_entry *file), struct samples *ret)
+{
+	SCOPE(samples_release) struct samples samples = {.dataset = dataset, .root = root};
+	SCOPE(collector_release)
+	struct collector collector = {.samples = &samples, .refuses = refuses};
+	int r = collect(&collector);
+
+	if (r < 0)
+		return r;
+	*ret = samples;
+	samples = (struct samples){0};
+	return 0;
+}
+
+/* --- order ------------------------------------------------------------------------------ */
+
+struct ranked {
+	uint64_t rank;
+	uint64_t before; /* its number in the order before */
+	struct sample sample;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *one = a, *other = b;
+
+	if (one->rank != other->rank)
+		return one->rank < other->rank ? -1 : 1;
+	return one->before < other->before ? -1 : one->before > other->before;
+}
+
+static uint64_t sample_place(const struct dataset *dataset, uint32_t number)
+{
+	struct dataset_extent extent;
+
+	dataset_extent(dataset, dataset_first_extent(dataset, number), &extent);
+	return extent.offset;
+}
+
+/* An empty file, which has no place, stays after the one before it. */
+static int rank(const struct samples *samples, uint64_t i, enum sample_order order, uint64_t seed,
+		struct buf *path, struct ranked *ranked)
+{
+	uint32_t entry = samples->list[i].entry;
+	struct dataset_entry file;
+	int r = 0;
+
+	ranked[i] = (struct ranked){.before = i, .sample = samples->list[i]};
+	if (order == SAMPLES_PACK) {
+		dataset_entry(samples->dataset, entry, &file);
+		ranked[i].rank = file.size ? sample_place(samples->dataset, entry)
+				 : i	   ? ranked[i - 1].rank
+					   : 0;
+		return 0;
+	}
+	path->len = 0;
+	r = dataset_path(samples->dataset, entry, path);
+	if (r == 0)
+		ranked[i].rank = XXH3_64bits_withSeed(path->data, path->len, seed);
+	return r;
+}
+
+int samples_sort(struct samples *samples, enum sample_order order, uint64_t seed)
+{
+	SCOPE_FREE struct ranked *ranked = NULL;
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	int r = 0;
+
+	if (order == SAMPLES_PATH || samples->count == 0)
+		return 0;
+	ranked = calloc(samples->count, sizeof(*ranked));
+	if (!ranked)
+		return -ENOMEM;
+	for (uint64_t i = 0; r == 0 && i < samples->count; i++)
+		r = rank(samples, i, order, seed, &path, ranked);
+	if (r < 0)
+		return r;
+	qsort(ranked, samples->count, sizeof(*ranked), compare_ranked);
+	for (uint64_t i = 0; i < samples->count; i++)
+		samples->list[i] = ranked[i].sample;
+	return 0;
+}
+
+int samples_path(const struct samples *samples, uint32_t entry, struct buf *path)
+{
+	int r;
+
+	path->len = 0;
+	r = dataset_path(samples->dataset, entry, path);
+	if (r < 0)
+		return r;
+	path->len -= samples->root_len;
+	memmove(path->data, path->data + samples->root_len, path->len + 1);
+	return 0;
+}

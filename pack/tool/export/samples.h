@@ -1,0 +1,52 @@
+/* What of a dataset goes into a format that knows samples only: an image and its label.
+ *
+ * Classes are the folders in one folder, the root, numbered as ImageFolder numbers them: sorted by
+ * name, whether or not they hold anything. A sample is a file below one of them, with the suffix of
+ * an image. All else is not held: it is counted, and the first few are kept to be named. */
+#ifndef PACK_TOOL_EXPORT_SAMPLES_H
+#define PACK_TOOL_EXPORT_SAMPLES_H
+
+#include "pack/dataset.h"
+
+#define SAMPLES_NAMED 10 /* of what is not held */
+
+struct sample {
+	uint32_t entry, label;
+};
+
+struct sample_other {
+	uint32_t entry;
+	const char *why; /* "a symbolic link" */
+};
+
+struct samples {
+	const struct dataset *dataset;
+	uint32_t root;
+	size_t root_len; /* bytes of a path before those below the root */
+	struct sample *list;
+	uint64_t count;
+	uint32_t *classes; /* their folders, by label */
+	uint32_t class_count;
+	struct sample_other others[SAMPLES_NAMED];
+	uint64_t other_count;
+};
+
+enum sample_order {
+	SAMPLES_PATH,	 /* as ImageFolder lists them */
+	SAMPLES_PACK,	 /* as their bytes lie in the pack */
+	SAMPLES_SHUFFLE, /* by the XXH3-64 of their paths in the pack under a seed */
+};
+
+/* The samples below `root`, a directory, in the order of ImageFolder. `refuses` says why a format
+ * does not hold a file, or NULL. Returns 0 or -ENOMEM. */
+int samples_new(const struct dataset *dataset, uint32_t root,
+		const char *(*refuses)(const struct dataset_entry *file), struct samples *ret);
+void samples_release(struct samples *samples);
+
+/* Returns 0 or -ENOMEM. */
+int samples_sort(struct samples *samples, enum sample_order order, uint64_t seed);
+
+/* Sets `path` to the path of an entry below the root, from there on. Returns 0 or -ENOMEM. */
+int samples_path(const struct samples *samples, uint32_t entry, struct buf *path);
+
+#endif

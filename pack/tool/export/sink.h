@@ -1,0 +1,28 @@
+/* Where records go: an LMDB, or shards one after the other. Not thread-safe. */
+#ifndef PACK_TOOL_EXPORT_SINK_H
+#define PACK_TOOL_EXPORT_SINK_H
+
+#include "pack/tool/export/format.h"
+#include "pack/tool/export/outputs.h"
+#include "pack/tool/export/shard_plan.h"
+
+struct sink_lmdb;
+struct sink_shards;
+
+/* Into output `number`. The rules of all these: 0 or -errno. */
+int sink_lmdb_new(struct outputs *outputs, size_t number, struct sink_lmdb **ret);
+void sink_lmdb_free(struct sink_lmdb *sink);
+/* Records come in the order of their numbers, from 0. */
+int sink_lmdb_put(struct sink_lmdb *sink, const void *record, size_t len);
+/* All have come. */
+int sink_lmdb_end(struct sink_lmdb *sink);
+
+/* Shard i goes into output i; where the format has lists, that of shard i into output i + count of
+ * shards. What is passed is borrowed. */
+int sink_shards_new(const struct export_format *format, const struct shard_plan *plan,
+		    struct outputs *outputs, struct sink_shards **ret);
+void sink_shards_free(struct sink_shards *sink);
+/* The last record of a shard ends it. */
+int sink_shards_put(struct sink_shards *sink, const void *record, size_t len);
+
+#endif

@@ -1,0 +1,494 @@
+"""foldpack export: what comes out is read by the formats' own readers: py-lmdb and pickle, an
+independent reader of TFRecord, tarfile. No mount needed, but for a pack behind a gate."""
+
+import collections
+import io
+import os
+import pickle
+import re
+import signal
+import struct
+import subprocess
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import gate
+import trees
+from foldfs import FOLDPACK, PATIENCE, has_photos, is_root, run
+from formats import tfrecord_reader
+from test_foldpack import damage, small_filesystem
+
+lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
+
+pytestmark = pytest.mark.once
+
+FORMATS = ("lmdb", "tfrecord", "webdataset")
+# Around the lengths at which pickles change, and the extents of a pack.
+SIZES = [0, 1, 254, 255, 256, 511, 512, 513, 65520, *range(65526, 65541), 1 << 20, (3 << 20) + 5]
+NESTED = ["b/1.jpg", "b/sub/2.jpg", "b/sub-1/3.jpg", "b/sub/x/4.jpg", "b/sub.d/5.png"]
+LONG = "n" * 120
+NAMES = ["c/with space.jpg", "c/1.2.3.JPEG", "c/upper.PNG", "c/photo.webp", "c/x.ppm", "c/.h.jpg",
+         f"c/{LONG}.jpg", f"c/{'d' * 90}/{'e' * 60}.jpg", f"c/{'d' * 200}/{LONG}.jpg"]
+
+
+def make_tree(root):
+    paths = [f"a/{size:07}.jpg" for size in SIZES] + NESTED + NAMES
+    for number, path in enumerate([*paths, *(f"many{i:03}/x.jpg" for i in range(300))]):
+        size = SIZES[number] if number < len(SIZES) else 100 + number
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        trees.write(root / path, trees.noise(number, size))
+    (root / "a-b").mkdir()  # a class without images has its number
+    with open(os.fsencode(root) + b"/c/\xff\xfe.jpg", "wb") as file:
+        file.write(b"no UTF-8")
+    folder = os.fsencode(root) + b"/c/" + b"\xe9" * 170
+    os.mkdir(folder)
+    with open(folder + b"/" + b"\xe8" * 110 + b".jpg", "wb") as file:
+        file.write(b"no UTF-8 and long")
+
+
+@pytest.fixture(scope="module")
+def tree(session_dir):
+    return trees.packed(session_dir / "exported", make_tree)
+
+
+@pytest.fixture
+def out(place):
+    (place / "out").mkdir()
+    return place / "out"
+
+
+def export(pack, target, kind, *options, status=0):
+    return run(FOLDPACK, "export", f"--format={kind}", *options, pack, target, status=status)
+
+
+def samples(root):
+    """[(path below root, label)] as ImageFolder lists them, and the classes; all bytes."""
+    root = os.fsencode(root)
+    classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
+    found = []
+    for label, name in enumerate(classes):
+        for folder, _, files in sorted(os.walk(os.path.join(root, name))):
+            found += [(os.path.relpath(os.path.join(folder, file), root), label)
+                      for file in sorted(files)]
+    return found, classes
+
+
+def content(root, path):
+    with open(os.path.join(os.fsencode(root), path), "rb") as file:
+        return file.read()
+
+
+def lines(path):
+    return path.read_bytes().split(b"\n")[:-1]
+
+
+# --- lmdb ---------------------------------------------------------------------------------
+
+
+def values(path):
+    with lmdb.open(str(path), subdir=False, readonly=True, lock=False) as env, env.begin() as txn:
+        return dict(txn.cursor())
+
+
+def check_lmdb(root, target):
+    """Each value is what pickle writes, at the number that ImageFolder has for it."""
+    found, (wanted, classes) = values(target), samples(root)
+    for number, (path, label) in enumerate(wanted):
+        value = found.pop(b"%d" % number)
+        assert value == pickle.dumps((content(root, path), label), protocol=4), path
+    keys = ["{}".format(number).encode("ascii") for number in range(len(wanted))]
+    assert found == {b"__keys__": pickle.dumps(keys, protocol=4),
+                     b"__len__": pickle.dumps(len(wanted), protocol=4)}
+    assert lines(target.with_name(target.name + ".classes.txt")) == classes
+    assert lines(target.with_name(target.name + ".names.txt")) == [path for path, _ in wanted]
+
+
+def test_lmdb_has_the_values_that_folder2lmdb_writes(tree, out):
+    said = export(tree[1], out / "x.lmdb", "lmdb").err
+    check_lmdb(tree[0], out / "x.lmdb")
+    assert re.fullmatch(r"foldpack: .*/x\.lmdb: 342 samples, 304 labels, .* s\n", said)
+    assert sorted(os.listdir(out)) == ["x.lmdb", "x.lmdb.classes.txt", "x.lmdb.names.txt"]
+
+
+def test_lmdb_of_many_samples_has_the_keys_in_frames_as_pickle_has(out):
+    with tarfile.open(out / "x.tar", "w") as tar:
+        for number in range(23456):
+            member = tarfile.TarInfo(f"{number % 7}/{number:05}.png")
+            member.size = 5
+            tar.addfile(member, io.BytesIO(b"%05d" % number))
+    run(FOLDPACK, "create", "-q", out / "x.tar", out / "pack")
+    export(out / "pack", out / "x", "lmdb")
+    found = values(out / "x")
+    keys = ["{}".format(number).encode("ascii") for number in range(23456)]
+    assert found[b"__keys__"] == pickle.dumps(keys, protocol=4)
+    assert [pickle.loads(found[key])[0] for key in (b"0", b"1", b"3350", b"3351")] == [
+        b"00000", b"00007", b"23450", b"00001"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 1000, 1001])
+def test_lmdb_of_few_samples_has_the_keys_as_pickle_has(count, place, out):
+    for number in range(count):
+        (place / "src/c").mkdir(parents=True, exist_ok=True)
+        (place / f"src/c/{number:04}.jpg").write_bytes(b"%d" % number)
+    foldfs.pack(place / "src", place / "pack")
+    export(place / "pack", out / "x", "lmdb")
+    check_lmdb(place / "src", out / "x")
+
+
+# --- tfrecord -----------------------------------------------------------------------------
+
+
+def check_tfrecord(root, target, shards, check=True):
+    """Returns how many records each shard has."""
+    wanted, classes = samples(root)
+    counts = []
+    for shard in range(shards):
+        name = f"{target.name}-{shard:05}-of-{shards:05}"
+        index = target.with_name(name.replace("-", ".tfindex-", 1))
+        found = list(tfrecord_reader.records(target.with_name(name), check))
+        assert lines(index) == [b"%d %d" % (offset, size) for offset, size, _ in found]
+        counts.append(len(found))
+        for (path, label), (_, _, record) in zip(wanted[sum(counts[:-1]):], found):
+            suffix = os.path.splitext(path)[1].lower()
+            kind = {b".png": b"PNG", b".webp": b"WEBP", b".ppm": b"PNM"}.get(suffix, b"JPEG")
+            example = tfrecord_reader.example(record)
+            assert list(example) == sorted(example)
+            assert example == {
+                "image/class/label": label + 1, "image/class/synset": classes[label],
+                "image/class/text": classes[label], "image/encoded": content(root, path),
+                "image/filename": os.path.basename(path), "image/format": kind}
+    assert sum(counts) == len(wanted)
+    assert lines(target.with_name(target.name + ".classes.txt")) == classes
+    return counts
+
+
+def test_tfrecord_has_the_fields_of_slim(tree, out):
+    export(tree[1], out / "train", "tfrecord", "--shards=7")
+    counts = check_tfrecord(tree[0], out / "train", 7)
+    assert counts == [48] + [49] * 6
+    assert len(os.listdir(out)) == 15
+
+
+def test_tfrecord_shards_have_at_most_the_size_asked_for(tree, out):
+    export(tree[1], out / "train", "tfrecord", "--shard-size=400000")
+    shards = sorted(out.glob("train-*"))
+    check_tfrecord(tree[0], out / "train", len(shards), check=False)
+    sizes = [os.path.getsize(shard) for shard in shards]
+    assert [size > 400000 for size in sizes].count(True) == 2  # of one record each
+    assert sum(a + b <= 400000 for a, b in zip(sizes, sizes[1:])) == 0
+
+
+def test_the_kind_of_an_image_is_what_it_is_not_what_it_is_called(place, out):
+    image = pytest.importorskip("PIL.Image")
+    (place / "src/c").mkdir(parents=True)
+    for name, kind in {"a.jpg": "PNG", "b.png": "JPEG", "c.bmp": "BMP"}.items():
+        image.new("RGB", (8, 8)).save(place / "src/c" / name, kind)
+    foldfs.pack(place / "src", place / "pack")
+    export(place / "pack", out / "x", "tfrecord")
+    found = [tfrecord_reader.example(record)["image/format"]
+             for _, _, record in tfrecord_reader.records(out / "x-00000-of-00001")]
+    assert found == [b"PNG", b"JPEG", b"BMP"]
+
+
+# --- webdataset ---------------------------------------------------------------------------
+
+# As webdataset's tariterators.py has it.
+BASE_PLUS_EXT = re.compile(r"^((?:.*/|)[^.]+)[.]([^/]*)$", re.DOTALL)
+
+
+def groups(path):
+    """{key: {suffix: bytes}}, as webdataset groups members."""
+    found = {}
+    with tarfile.open(path, errors="surrogateescape") as tar:
+        for member in tar:
+            key, suffix = BASE_PLUS_EXT.match(member.name).groups()
+            assert key not in found or key == list(found)[-1]
+            assert suffix not in found.setdefault(key, {})
+            found[key][suffix] = tar.extractfile(member).read()
+    return found
+
+
+def check_webdataset(root, shards, key=None):
+    wanted, classes = samples(root)
+    found = {}
+    for shard in shards:
+        found.update(groups(shard))
+    assert len(found) == len(wanted)
+    for number, ((path, label), (name, parts)) in enumerate(zip(wanted, found.items())):
+        stem, suffix = os.path.splitext(os.fsdecode(path))
+        folder, stem = os.path.split(stem)
+        assert name == (key(number) if key else f"{folder}/{stem.replace('.', '_')}")
+        assert parts == {suffix[1:]: content(root, path), "cls": b"%d" % label}
+        assert list(parts) == sorted(parts)
+
+
+def test_webdataset_has_an_image_and_a_label_for_each_key(tree, out):
+    export(tree[1], out / "train.tar", "webdataset", "--shards=3")
+    shards = [out / f"train-{number:06}.tar" for number in range(3)]
+    check_webdataset(tree[0], shards)
+    assert sorted(os.listdir(out)) == sorted(
+        [*(shard.name for shard in shards), "train.tar.classes.txt"])
+    assert [len(groups(shard)) for shard in shards] == [114, 114, 114]
+
+
+def test_webdataset_keeps_modes_and_times_and_is_ustar_where_that_can_hold_it(tree, out):
+    path = tree[0] / NESTED[1]
+    export(tree[1], out / "x", "webdataset")
+    with tarfile.open(out / "x-000000.tar", errors="surrogateescape") as tar:
+        members = tar.getmembers()
+    pax = [os.fsencode(member.name) for member in members if member.pax_headers]
+    assert [len(name) for name in pax] == [2 + 124] * 2 + [2 + 201 + 124] * 2 + [2 + 171 + 114] * 2
+    member = next(member for member in members if member.name == NESTED[1])
+    assert (member.mode, member.mtime) == (0o644, int(os.stat(path).st_mtime))
+    assert (member.uid, member.gid, member.uname) == (0, 0, "")
+    run("tar", "-xf", out / "x-000000.tar", "-C", out)
+    assert (out / NESTED[1]).read_bytes() == path.read_bytes()
+
+
+def test_webdataset_shards_have_at_most_the_size_asked_for(tree, out):
+    export(tree[1], out / "x", "webdataset", "--shard-size=400K")
+    shards = sorted(out.glob("x-*.tar"))
+    check_webdataset(tree[0], shards)
+    large = [shard for shard in shards if os.path.getsize(shard) > 400 << 10]
+    assert [len(groups(shard)) for shard in large] == [1, 1]
+
+
+def test_webdataset_refuses_two_samples_with_one_key_unless_they_are_numbered(place, out):
+    (place / "src/c").mkdir(parents=True)
+    for name in ("1.jpg", "1.png", "2.jpg"):
+        (place / "src/c" / name).write_bytes(name.encode())
+    foldfs.pack(place / "src", place / "pack")
+    said = export(place / "pack", out / "x", "webdataset", status=1).err
+    assert "c/1.jpg and c/1.png would have one key; --keys=number numbers the samples" in said
+    assert os.listdir(out) == []
+    export(place / "pack", out / "x", "webdataset", "--keys=number")
+    check_webdataset(place / "src", [out / "x-000000.tar"], key="{:08}".format)
+
+
+# --- all formats --------------------------------------------------------------------------
+
+
+@has_photos
+def test_photos_come_out_as_they_went_in(photos_pack, out):
+    root = foldfs.PHOTOS
+    export(photos_pack, out / "x", "lmdb")
+    check_lmdb(root, out / "x")
+    export(photos_pack, out / "x", "webdataset", "--shard-size=10M", "--force")
+    check_webdataset(root, sorted(out.glob("x-*.tar")))
+    export(photos_pack, out / "t", "tfrecord", "--shards=4")
+    assert check_tfrecord(root, out / "t", 4, check=False) == [65] * 4
+
+
+def all_files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_same_pack_gives_the_same_files(tree, out, place, kind):
+    (place / "again").mkdir()
+    export(tree[1], out / "x", kind, "-j1")
+    export(tree[1], place / "again/x", kind, "-j9")
+    assert all_files(out) == all_files(place / "again")
+
+
+def names(target):
+    return lines(target.with_name(target.name + ".names.txt"))
+
+
+def test_orders(tree, out, place):
+    root, pack = tree
+    export(pack, out / "path", "lmdb")
+    export(pack, out / "one", "lmdb", "--order=shuffle:1")
+    export(pack, out / "two", "lmdb", "--order=shuffle:2")
+    assert names(out / "path") == [path for path, _ in samples(root)[0]]
+    assert sorted(names(out / "one")) == sorted(names(out / "two")) == sorted(names(out / "path"))
+    assert names(out / "one") != names(out / "two")
+    labels = dict(samples(root)[0])
+    for number, path in enumerate(names(out / "one")):
+        value = values(out / "one")[b"%d" % number] if number < 20 else None
+        assert value is None or pickle.loads(value) == (content(root, path), labels[path])
+    # A pack that was shuffled has that order, but for small files, which share pages.
+    foldfs.pack(root, place / "shuffled", "--order=shuffle:1")
+    export(place / "shuffled", out / "pack", "lmdb", "--order=pack")
+    large = {b"a/%07d.jpg" % size for size in SIZES if size > 4096}
+    assert [path for path in names(out / "pack") if path in large] == [
+        path for path in names(out / "one") if path in large]
+
+
+@pytest.fixture
+def mixed(place):
+    root = place / "mixed"
+    for path in ("a/1.jpg", "a/labels.json", "b/2.jpg", "README", "b/deep/3.jpg"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(path.encode())
+    (root / "b/empty").mkdir()
+    os.symlink("1.jpg", root / "a/link.jpg")
+    return foldfs.pack(root, place / "mixed.lmdb")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_a_format_does_not_hold_is_never_left_out_in_silence(mixed, out, kind):
+    said = export(mixed, out / "x", kind, status=1).err
+    for line in ("README: in no folder of a class", "a/labels.json: no image, by its name",
+                 "a/link.jpg: a symbolic link", "b/empty: an empty folder",
+                 f"{kind} does not hold these; --skip-others leaves them out"):
+        assert line in said
+    assert os.listdir(out) == []
+    said = export(mixed, out / "x", kind, "--skip-others", status=4).err
+    assert "README: in no folder of a class" in said and "4 left out" in said
+    assert "3 samples, 2 labels" in said
+
+
+def test_the_first_ten_are_named(place, out):
+    (place / "src/c").mkdir(parents=True)
+    for number in range(1234):
+        (place / f"src/c/{number}.txt").write_bytes(b"")
+    (place / "src/c/x.jpg").write_bytes(b"x")
+    foldfs.pack(place / "src", place / "pack")
+    said = export(place / "pack", out / "x", "lmdb", status=1).err
+    assert said.count("no image, by its name") == 10 and "and 1,224 more" in said
+
+
+def test_names_that_a_line_cannot_hold_are_refused(place, out):
+    (place / "src/c").mkdir(parents=True)
+    (place / "src/c/new\nline.jpg").write_bytes(b"x")
+    (place / "src/c/.jpg").write_bytes(b"x")
+    foldfs.pack(place / "src", place / "pack")
+    assert "a newline in its name" in export(place / "pack", out / "x", "lmdb", status=1).err
+    assert "no name before its suffix" in export(place / "pack", out / "x", "webdataset",
+                                                 status=1).err
+    (place / "src/c").rename(place / "src/c\n")
+    foldfs.pack(place / "src", place / "other")
+    assert "the class of label 0 has a newline" in export(place / "other", out / "x", "tfrecord",
+                                                          status=1).err
+
+
+def test_splits_are_exported_one_at_a_time(place, out):
+    for path in ("train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg"):
+        (place / "src" / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / "src" / path).write_bytes(path.encode())
+    pack = foldfs.pack(place / "src", place / "pack")
+    said = export(pack, out / "x", "lmdb", status=1).err
+    assert "holds splits, not classes; choose one, by --root=train" in said
+    export(pack, out / "train", "lmdb", "--root=train")
+    check_lmdb(place / "src/train", out / "train")
+    export(pack, out / "val", "webdataset", "--root=val/")
+    check_webdataset(place / "src/val", [out / "val-000000.tar"])
+    export(pack, out / "all", "lmdb", "--root=/")
+    check_lmdb(place / "src", out / "all")
+    assert "no folder" in export(pack, out / "x", "lmdb", "--root=val/a/3.jpg", status=1).err
+    assert "nothing to export" in export(pack, out / "x", "lmdb", "--root=val/a", "--skip-others",
+                                         status=1).err
+
+
+@pytest.mark.parametrize("words, text", [
+    ([], "--format=lmdb|tfrecord|webdataset"),
+    (["--format=lmdb", "--shards=2"], "are not of --format=lmdb"),
+    (["--format=tfrecord", "--shards=2", "--shard-size=1M"], "exclude each other"),
+    (["--format=lmdb", "--keys=number"], "of --format=webdataset only"),
+    (["--format=lmdb", "--order=random"], "not one of path, pack, shuffle:SEED"),
+    (["--format=lmdb", "--order=shuffle:1x"], "the seed is no number"),
+])
+def test_wrong_words_are_a_usage_error(tree, out, words, text):
+    assert text in run(FOLDPACK, "export", *words, tree[1], out / "x", status=2).err
+
+
+def test_more_shards_than_samples_are_refused(tree, out):
+    said = export(tree[1], out / "x", "tfrecord", "--shards=343", status=1).err
+    assert "343 shards are too many for 342 samples" in said
+
+
+# --- accidents ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind, name", [
+    ("lmdb", "x"), ("lmdb", "x.classes.txt"), ("tfrecord", "x-00001-of-00002"),
+    ("tfrecord", "x.tfindex-00000-of-00002"), ("webdataset", "x-000001.tar.partial")])
+def test_nothing_is_replaced_without_force(tree, out, kind, name):
+    (out / name).write_bytes(b"precious")
+    shards = [] if kind == "lmdb" else ["--shards=2"]
+    said = export(tree[1], out / "x", kind, *shards, status=1).err
+    assert f"{out}/{name}: exists; --force replaces it" in said
+    assert all_files(out) == {name: b"precious"}
+    export(tree[1], out / "x", kind, *shards, "--force")
+    assert not [path for path in os.listdir(out) if path.endswith(".partial")]
+    assert all_files(out).get(name) != b"precious"
+
+
+def test_force_replaces_no_folder(tree, out):
+    (out / "x").mkdir()
+    assert "exists, and is no file" in export(tree[1], out / "x", "lmdb", "--force", status=1).err
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_damage_ends_it_and_nothing_is_left(tree, place, out, kind):
+    copy = place / "copy"
+    copy.write_bytes(tree[1].read_bytes())
+    damage(copy, trees.noise(len(SIZES) - 1, SIZES[-1]))
+    said = export(copy, out / "x", kind, "--force", status=3).err
+    assert f"a/{SIZES[-1]:07}.jpg: damaged in the pack: checksum mismatch" in said
+    assert "nothing was left behind" in said
+    assert os.listdir(out) == []
+
+
+@is_root
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_full_disk_is_said_and_nothing_is_left(bulk, place, kind):
+    (place / "src/c").mkdir(parents=True)
+    for number in range(20):
+        (place / f"src/c/{number}.jpg").write_bytes(trees.noise(number, 1 << 20))
+    foldfs.pack(place / "src", place / "pack")
+    with small_filesystem(place / "small", "12m") as small:
+        said = export(place / "pack", small / "x", kind, status=1).err
+        assert f"{small}/x: No space left on device; nothing was left behind" in said
+        assert os.listdir(small) == []
+
+
+class Halting(gate.Gate):
+    """Reads of one byte of the pack wait until they are let go."""
+
+    def __init__(self, data, folder, at):
+        self.at, self.go = at, threading.Event()
+        super().__init__(data, folder)
+
+    def reply(self, opcode, node, body):
+        if opcode == gate.READ:
+            _, offset, size = struct.unpack_from("QQI", body)
+            if offset <= self.at < offset + size and not self.go.is_set():
+                self.waiting.release()
+                self.go.wait(PATIENCE)
+        return super().reply(opcode, node, body)
+
+
+@is_root
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_one_that_is_ended_in_the_middle_leaves_no_whole_file(tree, place, out, kind, signo):
+    (place / "gate").mkdir()
+    data = tree[1].read_bytes()
+    at = data.index(trees.noise(len(SIZES) + 4, 100 + len(SIZES) + 4))
+    halting = Halting(data, place / "gate", at)
+    try:
+        with subprocess.Popen([FOLDPACK, "export", f"--format={kind}", halting.path, out / "x"],
+                              stderr=subprocess.PIPE) as process:
+            halting.wait_for_reader()
+            process.send_signal(signo)
+            halting.go.set()
+            said = process.communicate(timeout=PATIENCE)[1].decode()
+            assert process.returncode == -signo, said
+    finally:
+        halting.go.set()
+        halting.close()
+    left = os.listdir(out)
+    if signo != signal.SIGKILL:
+        assert "interrupted; nothing was left behind" in said and left == []
+        return
+    assert all(name.endswith(".partial") for name in left)
+    if left:
+        assert "--force replaces it" in export(tree[1], out / "x", kind, status=1).err
+    export(tree[1], out / "x", kind, "--force")
+    assert not [name for name in os.listdir(out) if name.endswith(".partial")]

@@ -1,0 +1,259 @@
+/* The parts of foldpack export that compute: pickles, checksums, headers of tars, and cuts. */
+#include "pack/tool/export/crc32c.h"
+#include "pack/tool/export/pickle.h"
+#include "pack/tool/export/shard_plan.h"
+#include "pack/tool/export/ustar.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define assert_done(r) assert_int_equal(r, 0)
+
+static void assert_bytes(const struct buf *buf, const char *bytes, size_t len)
+{
+	assert_int_equal(buf->len, len);
+	assert_memory_equal(buf->data, bytes, len);
+}
+
+#define assert_is(buf, literal) assert_bytes(buf, literal, sizeof(literal) - 1)
+
+/* --- pickles: the bytes are those of CPython 3.11 ------------------------------------------- */
+
+static void assert_sample(uint64_t size, uint32_t label, const char *head, size_t head_len,
+			  const char *tail, size_t tail_len)
+{
+	struct buf before = BUF_INIT, after = BUF_INIT;
+
+	assert_done(pickle_sample(size, label, &before, &after));
+	assert_bytes(&before, head, head_len);
+	assert_bytes(&after, tail, tail_len);
+	buf_release(&before);
+	buf_release(&after);
+}
+
+#define SAMPLE(size, label, head, tail) \
+	assert_sample(size, label, head, sizeof(head) - 1, tail, sizeof(tail) - 1)
+
+static void samples_are_pickles_of_bytes_and_int(void **state)
+{
+	(void)state;
+	SAMPLE(1, 7, "\x80\x04\x95\x09\0\0\0\0\0\0\0C\x01", "\x94K\x07\x86\x94.");
+	SAMPLE(255, 256, "\x80\x04\x95\x08\x01\0\0\0\0\0\0C\xff", "\x94M\0\x01\x86\x94.");
+	SAMPLE(256, 70000, "\x80\x04\x95\x0e\x01\0\0\0\0\0\0B\0\x01\0\0",
+	       "\x94J\x70\x11\x01\0\x86\x94.");
+}
+
+static void long_bytes_end_a_frame_or_stand_outside_of_it(void **state)
+{
+	(void)state;
+	SAMPLE(65529, 0, "\x80\x04\x95\x04\0\x01\0\0\0\0\0B\xf9\xff\0\0", "\x94K\0\x86\x94.");
+	SAMPLE(65530, 0, "\x80\x04\x95\0\0\x01\0\0\0\0\0B\xfa\xff\0\0",
+	       "\x94\x95\x05\0\0\0\0\0\0\0K\0\x86\x94.");
+	SAMPLE(65536, 0,
+	       "\x80\x04"
+	       "B\0\0\x01\0",
+	       "\x95\x06\0\0\0\0\0\0\0\x94K\0\x86\x94.");
+}
+
+static void small_ints_have_no_frame(void **state)
+{
+	struct buf to = BUF_INIT;
+
+	(void)state;
+	assert_done(pickle_int(255, &to));
+	assert_is(&to, "\x80\x04K\xff.");
+	to.len = 0;
+	assert_done(pickle_int(256, &to));
+	assert_is(&to, "\x80\x04\x95\x04\0\0\0\0\0\0\0M\0\x01.");
+	buf_release(&to);
+}
+
+static void lists_of_one_and_of_two_keys_are_not_alike(void **state)
+{
+	struct buf to = BUF_INIT;
+
+	(void)state;
+	assert_done(pickle_keys(0, &to));
+	assert_is(&to, "\x80\x04]\x94.");
+	to.len = 0;
+	assert_done(pickle_keys(1, &to));
+	assert_is(&to,
+		  "\x80\x04\x95\x08\0\0\0\0\0\0\0]\x94"
+		  "C\x01"
+		  "0\x94"
+		  "a.");
+	to.len = 0;
+	assert_done(pickle_keys(2, &to));
+	assert_is(&to,
+		  "\x80\x04\x95\x0d\0\0\0\0\0\0\0]\x94("
+		  "C\x01"
+		  "0\x94"
+		  "C\x01"
+		  "1\x94"
+		  "e.");
+	buf_release(&to);
+}
+
+/* --- checksums: RFC 3720, B.4 --------------------------------------------------------------- */
+
+static void crc32c_has_the_values_of_its_standard(void **state)
+{
+	uint8_t bytes[32] = {0};
+
+	(void)state;
+	assert_int_equal(crc32c(bytes, 32), 0x8a9136aa);
+	memset(bytes, 0xff, 32);
+	assert_int_equal(crc32c(bytes, 32), 0x62a8ab43);
+	for (uint8_t i = 0; i < 32; i++)
+		bytes[i] = i;
+	assert_int_equal(crc32c(bytes, 32), 0x46dd794e);
+	assert_int_equal(crc32c("123456789", 9), 0xe3069283);
+	assert_int_equal(crc32c("", 0), 0);
+}
+
+/* --- tars --------------------------------------------------------------------------------- */
+
+static struct buf header_of(const char *name, uint64_t size)
+{
+	const struct ustar_member member = {
+		.name = name, .name_len = strlen(name), .size = size, .mode = 0640, .mtime = -5};
+	struct buf to = BUF_INIT;
+
+	assert_done(ustar_header(&member, &to));
+	assert_int_equal(to.len % USTAR_BLOCK, 0);
+	return to;
+}
+
+static void a_header_is_one_block(void **state)
+{
+	struct buf to = header_of("a/b.jpg", 511);
+
+	(void)state;
+	assert_int_equal(to.len, USTAR_BLOCK);
+	assert_string_equal(to.data, "a/b.jpg");
+	assert_string_equal(to.data + 100, "0000640");
+	assert_string_equal(to.data + 124, "00000000777");
+	assert_string_equal(to.data + 136, "00000000000");
+	assert_string_equal(to.data + 257, "ustar");
+	buf_release(&to);
+}
+
+static void long_names_are_cut_at_a_slash_where_both_halves_fit(void **state)
+{
+	char name[300];
+	struct buf to;
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	name[155] = '/';
+	name[256] = '\0';
+	to = header_of(name, 0);
+	assert_int_equal(to.len, USTAR_BLOCK);
+	assert_memory_equal(to.data + 345, name, 155);
+	assert_memory_equal(to.data, name + 156, 100);
+	buf_release(&to);
+	name[256] = 'x';
+	name[257] = '\0';
+	to = header_of(name, 0);
+	assert_int_equal(to.len, 3 * USTAR_BLOCK);
+	assert_memory_equal(to.data + USTAR_BLOCK, "267 path=xxx", 12);
+	assert_int_equal(to.data[USTAR_BLOCK + 266], '\n');
+	buf_release(&to);
+}
+
+static void sizes_of_more_than_eleven_digits_are_in_a_pax_header(void **state)
+{
+	struct buf to = header_of("a", ((uint64_t)1 << 33) - 1);
+
+	(void)state;
+	assert_int_equal(to.len, USTAR_BLOCK);
+	assert_string_equal(to.data + 124, "77777777777");
+	buf_release(&to);
+	to = header_of("a", (uint64_t)1 << 33);
+	assert_int_equal(to.len, 3 * USTAR_BLOCK);
+	assert_string_equal(to.data + USTAR_BLOCK, "19 size=8589934592\n");
+	buf_release(&to);
+}
+
+/* The length of a record counts its own digits: 99 and 101 follow each other. */
+static void lengths_of_pax_records_count_themselves(void **state)
+{
+	char name[1200];
+
+	(void)state;
+	for (size_t len = 101; len < sizeof(name); len++) {
+		const char *end;
+		struct buf to;
+
+		memset(name, 'x', len);
+		name[len] = '\0';
+		to = header_of(name, 0);
+		end = memchr(to.data + USTAR_BLOCK, '\n', to.len - USTAR_BLOCK);
+		assert_non_null(end);
+		assert_int_equal(strtoul(to.data + USTAR_BLOCK, NULL, 10),
+				 end + 1 - (to.data + USTAR_BLOCK));
+		buf_release(&to);
+	}
+}
+
+/* --- cuts ----------------------------------------------------------------------------------- */
+
+static void equal_shards_differ_by_one_at_most(void **state)
+{
+	struct shard_plan plan = {0};
+
+	(void)state;
+	for (uint64_t records = 1; records < 40; records++) {
+		for (uint64_t shards = 1; shards <= records; shards++) {
+			uint64_t before = 0;
+
+			assert_done(shard_plan_equal(records, shards, &plan));
+			assert_int_equal(plan.count, shards);
+			for (uint64_t i = 0; i < shards; before = plan.ends[i++]) {
+				assert_true(plan.ends[i] - before >= records / shards);
+				assert_true(plan.ends[i] - before <= records / shards + 1);
+			}
+			assert_int_equal(before, records);
+			shard_plan_release(&plan);
+		}
+	}
+}
+
+static void a_shard_ends_before_it_is_too_large(void **state)
+{
+	static const uint64_t sizes[] = {4, 4, 2, 1, 11, 1, 10, 0};
+	static const uint64_t ends[] = {3, 4, 5, 6, 8};
+	struct shard_plan plan = {0};
+	uint64_t used = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+		assert_done(shard_plan_add(&plan, sizes[i], 10, &used));
+	assert_int_equal(plan.count, sizeof(ends) / sizeof(*ends));
+	assert_memory_equal(plan.ends, ends, sizeof(ends));
+	shard_plan_release(&plan);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_are_pickles_of_bytes_and_int),
+		cmocka_unit_test(long_bytes_end_a_frame_or_stand_outside_of_it),
+		cmocka_unit_test(small_ints_have_no_frame),
+		cmocka_unit_test(lists_of_one_and_of_two_keys_are_not_alike),
+		cmocka_unit_test(crc32c_has_the_values_of_its_standard),
+		cmocka_unit_test(a_header_is_one_block),
+		cmocka_unit_test(long_names_are_cut_at_a_slash_where_both_halves_fit),
+		cmocka_unit_test(sizes_of_more_than_eleven_digits_are_in_a_pax_header),
+		cmocka_unit_test(lengths_of_pax_records_count_themselves),
+		cmocka_unit_test(equal_shards_differ_by_one_at_most),
+		cmocka_unit_test(a_shard_ends_before_it_is_too_large),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

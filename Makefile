@@ -226,7 +226,8 @@ fuzz: $(fuzzers)
 		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 $$f.corpus || exit 1; done
 
 $(B)/fuzz/fuzz_lists: fs/lists.c fs/lists_text.c fs/lists_tree.c
-$(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(write_src) $(base_src) $(filter-out %/main.c,$(tool_src))
+$(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(write_src) $(remote_src) $(base_src) \
+		$(filter-out %/main.c,$(tool_src))
 	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(CPPFLAGS) -std=gnu17 -g -O1 \
 		-fsanitize=fuzzer,address,undefined -o $@ $(filter %.c,$^) $(tool_libs)
 

@@ -467,7 +467,8 @@ static int http_begin(struct http *http)
 {
 	int r = open_all(http);
 
-	http->timer = http->under_way = 0;
+	http->timer = 0;
+	http->under_way = 0;
 	if (r == 0)
 		r = start_thread(http);
 	if (r < 0)

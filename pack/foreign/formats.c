@@ -2,6 +2,7 @@
 
 extern const struct foreign_format recordio_format;
 extern const struct foreign_format tfrecord_format;
+extern const struct foreign_format zip_format;
 extern const struct foreign_format folder2lmdb_format;
 extern const struct foreign_format image2lmdb_format;
 extern const struct foreign_format tensorpack_format;
@@ -16,6 +17,7 @@ extern const struct foreign_format paths_format;
 const struct foreign_format *const foreign_formats[] = {
 	&tfrecord_format,
 	&recordio_format,
+	&zip_format,
 	&image2lmdb_format,
 	&tensorpack_format,
 	&folder2lmdb_format,

@@ -3,6 +3,7 @@
 extern const struct foreign_format recordio_format;
 extern const struct foreign_format tfrecord_format;
 extern const struct foreign_format zip_format;
+extern const struct foreign_format tar_format;
 extern const struct foreign_format folder2lmdb_format;
 extern const struct foreign_format image2lmdb_format;
 extern const struct foreign_format tensorpack_format;
@@ -18,6 +19,7 @@ const struct foreign_format *const foreign_formats[] = {
 	&tfrecord_format,
 	&recordio_format,
 	&zip_format,
+	&tar_format,
 	&image2lmdb_format,
 	&tensorpack_format,
 	&folder2lmdb_format,

@@ -1,0 +1,313 @@
+"""Tars, shards of WebDataset, zips and .beton files, mounted as they are."""
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import pytest
+
+import trees
+from foldfs import FOLDFS, MIB, PHOTOS, has_photos, needs, run
+from formats import ffcv
+
+MOMENT = 1_500_000_000
+
+
+def add(tar, name, content, **attributes):
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = len(content), MOMENT
+    for key, value in attributes.items():
+        setattr(info, key, value)
+    tar.addfile(info, io.BytesIO(content))
+
+
+def attributes(root):
+    """path -> mode and time of what is no link."""
+    root, found = os.fsencode(root), {}
+    for path in trees.paths(root):
+        whole = os.path.join(root, path)
+        if not os.path.islink(whole):
+            status = os.stat(whole)
+            found[path] = status.st_mode, int(status.st_mtime)
+    return found
+
+
+def make_tree(root):
+    """Names that formats of tar write in different ways, links, and files of all sizes."""
+    for number, size in enumerate((0, 1, 511, 512, 513, 100_000, 2 * MIB + 7)):
+        folder = root / f"class {number % 3}" / ("long" * 15) / ("path" * 15)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{number}{'é' * number}.jpg"
+        path.write_bytes(random.Random(number).randbytes(size))
+        os.utime(path, (MOMENT, MOMENT + number))
+        path.chmod(0o600 | number)
+    os.symlink("../class 0", root / "class 1" / "link")
+    os.symlink("x" * 150, root / "long link")
+    (root / "empty").mkdir(mode=0o711)
+
+
+def archive(source, target, format):
+    with tarfile.open(target, "w", format=format) as tar:
+        tar.add(source, ".")
+    return target
+
+
+def refusal(path, point, *options):
+    done = run(FOLDFS, *options, path, point, status=None)
+    assert done.returncode != 0
+    return done.err
+
+
+# --- tars -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_tars_of_python(format, place, mount):
+    root = place / "src"
+    root.mkdir()
+    make_tree(root)
+    if format == tarfile.USTAR_FORMAT:
+        (root / "long link").unlink()
+    mounted = mount(archive(root, place / "x.tar", format))
+    assert trees.content(mounted) == trees.content(root)
+    assert attributes(mounted) == attributes(root)
+
+
+@needs("tar")
+@pytest.mark.parametrize("format", ["v7", "oldgnu", "gnu", "ustar", "posix"])
+def test_tars_of_gnu_tar(format, place, mount):
+    root = place / "src"
+    root.mkdir()
+    if format == "v7":
+        (root / "folder").mkdir()
+        (root / "folder/short path").write_bytes(b"x")
+    else:
+        make_tree(root)
+    if format == "ustar":
+        (root / "long link").unlink()
+    run("tar", "-C", root, f"--format={format}", "-cf", place / "x.tar", ".")
+    mounted = mount(place / "x.tar")
+    assert trees.content(mounted) == trees.content(root)
+    assert attributes(mounted) == attributes(root)
+
+
+@needs("tar")
+def test_what_a_tar_has_and_a_folder_of_images_has_not_is_told(place, mount):
+    root = place / "src"
+    root.mkdir()
+    (root / "file").write_bytes(b"twice")
+    os.link(root / "file", root / "other name")
+    os.mkfifo(root / "pipe")
+    with open(root / "sparse", "wb") as file:
+        file.truncate(8 * MIB)
+        file.seek(4 * MIB)
+        file.write(b"something")
+    run("tar", "-C", root, "--sparse", "-cf", place / "x.tar", ".")
+    mounted = mount(place / "x.tar")
+    assert sorted(os.listdir(mounted)) == ["file", "other name"]
+    assert (mounted / "other name").read_bytes() == b"twice"
+    assert "left out: 1 sparse files" in mounted.said
+    assert "left out: 1 named pipes" in mounted.said
+
+
+def test_a_tar_of_tars_is_a_tree_of_folders(place, mount):
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w") as tar:
+        add(tar, "n01440764_1.JPEG", b"a tench")
+    with tarfile.open(place / "train.tar", "w") as tar:
+        add(tar, "n01440764.tar", inner.getvalue())
+    mounted = mount(place / "train.tar")
+    assert (mounted / "n01440764/n01440764_1.JPEG").read_bytes() == b"a tench"
+
+
+def test_a_tar_that_is_cut_off_is_refused_with_the_member(place, point):
+    with tarfile.open(place / "x.tar", "w") as tar:
+        for number in range(10):
+            add(tar, f"{number}.jpg", bytes(1000))
+    whole = (place / "x.tar").read_bytes()
+    (place / "cut.tar").write_bytes(whole[:1536 * 7 + 700])
+    assert "member 7 ('7.jpg'): truncated" in refusal(place / "cut.tar", point)
+    (place / "bad.tar").write_bytes(whole[:1536 * 3] + b"x" + whole[1536 * 3 + 1:])
+    assert "member 3: a header with a wrong checksum" in refusal(place / "bad.tar", point)
+
+
+def test_the_second_mount_has_the_index_of_the_first(place, point, mount):
+    root = place / "src"
+    root.mkdir()
+    make_tree(root)
+    tar = archive(root, place / "x.tar", tarfile.GNU_FORMAT)
+    again = place / "again"
+    again.mkdir()
+    first = trees.content(mount(tar))
+    assert (place / "x.tar.foldfs-index").exists()
+    assert trees.content(mount(tar, at=again)) == first
+
+
+# --- shards of WebDataset ---------------------------------------------------------------------
+
+
+def make_shards(place, count, images):
+    """Images are (name, label, content), and go round the shards, as WebDataset's writer has it:
+    members of a sample by suffix."""
+    tars = [tarfile.open(place / f"train-{n:06}.tar", "w", format=tarfile.USTAR_FORMAT)
+            for n in range(count)]
+    for number, (name, label, content) in enumerate(images):
+        tar = tars[number % count]
+        add(tar, f"{name}.cls", str(label).encode())
+        add(tar, f"{name}.jpg", content)
+        add(tar, f"{name}.json", b"{}")
+    for tar in tars:
+        tar.close()
+    return place / f"train-{{000000..{count - 1:06}}}.tar"
+
+
+def test_shards_are_one_folder_of_classes(place, mount):
+    images = [(f"sample{n:04}", n % 5, random.Random(n).randbytes(1000 + n)) for n in range(100)]
+    mounted = mount(make_shards(place, 4, images))
+    assert sorted(os.listdir(mounted)) == [f"{label:04}" for label in range(5)]
+    for name, label, content in images:
+        assert (mounted / f"{label:04}/{name}.jpg").read_bytes() == content
+    assert len(trees.files(mounted)) == 100
+    assert "left out, as neither image nor class: 25 members" in mounted.said
+
+
+def test_classes_get_the_names_of_a_list(place, mount):
+    (place / "names").write_text("cat\ndog\n")
+    images = [(f"a.dir/{n}", n % 2, b"%d" % n) for n in range(4)]
+    mounted = mount(make_shards(place, 2, images), f"--classes={place}/names")
+    assert (mounted / "dog/a.dir/3.jpg").read_bytes() == b"3"
+    assert sorted(os.listdir(mounted)) == ["cat", "dog"]
+
+
+def test_shards_as_they_are_if_asked_for(place, mount):
+    mounted = mount(make_shards(place, 2, [("a", 1, b"x"), ("b", 2, b"y")]), "--layout=tree")
+    assert sorted(os.listdir(mounted)) == ["a.cls", "a.jpg", "a.json", "b.cls", "b.jpg", "b.json"]
+
+
+IMAGE_FOLDER = """
+import hashlib, json, sys
+from torchvision.datasets import ImageFolder
+folder = ImageFolder(sys.argv[1], loader=lambda path: open(path, "rb").read())
+print(json.dumps([folder.classes, sorted((label, hashlib.sha256(data).hexdigest())
+                                         for data, label in folder)]))
+"""
+
+
+def image_folder(root):
+    pytest.importorskip("torchvision")
+    done = subprocess.run([sys.executable, "-c", IMAGE_FOLDER, root], check=True,
+                          capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+@has_photos
+def test_image_folder_finds_the_photos_in_shards(place, mount):
+    classes, images = photos()
+    (place / "names").write_text("\n".join(classes) + "\n")
+    mounted = mount(make_shards(place, 3, images), f"--classes={place}/names")
+    assert image_folder(mounted) == image_folder(PHOTOS)
+
+
+def photos():
+    classes = sorted(path.name for path in PHOTOS.iterdir() if path.is_dir())
+    return classes, [(f"{path.parent.name}/{path.stem}", label, path.read_bytes())
+                     for label, name in enumerate(classes)
+                     for path in sorted((PHOTOS / name).iterdir())]
+
+
+# --- zips -------------------------------------------------------------------------------------
+
+
+def test_a_zip_of_stored_files(place, mount):
+    root = place / "src"
+    root.mkdir()
+    make_tree(root)
+    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_STORED) as file:
+        for path in trees.files(root):
+            file.write(os.path.join(os.fsencode(root), path).decode(), path.decode())
+    mounted = mount(place / "x.zip")
+    content = trees.content(root)
+    assert {path: content[path] for path in trees.files(root)} == \
+        {path: whole for path, whole in trees.content(mounted).items()
+         if path in trees.files(mounted)}
+
+
+@needs("zip")
+def test_a_zip_of_info_zip_with_links_modes_and_times(place, mount):
+    root = place / "src"
+    root.mkdir()
+    make_tree(root)
+    run("zip", "-0", "-q", "-r", "--symlinks", place / "x.zip", ".", cwd=root)
+    mounted = mount(place / "x.zip")
+    assert trees.content(mounted) == trees.content(root)
+    assert attributes(mounted) == attributes(root)
+
+
+def test_a_zip_that_is_compressed_is_refused_with_the_way_out(place, point):
+    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_STORED) as file:
+        file.writestr("a.jpg", bytes(1000))
+        file.writestr("b.jpg", bytes(1000), zipfile.ZIP_DEFLATED)
+    said = refusal(place / "x.zip", point)
+    assert "entry 1 ('b.jpg'): compressed" in said and "zip -0" in said
+
+
+def test_a_zip64_from_a_pipe(place, mount):
+    """Its local headers have no sizes."""
+
+    class Pipe(io.RawIOBase):
+        def __init__(self, file):
+            self.file = file
+
+        def writable(self):
+            return True
+
+        def write(self, data):
+            return self.file.write(data)
+
+    with open(place / "x.zip", "wb") as out, zipfile.ZipFile(Pipe(out), "w") as file:
+        for number in range(3):
+            with file.open(f"{number}.jpg", "w", force_zip64=True) as member:
+                member.write(b"%d" % number * 1000)
+    mounted = mount(place / "x.zip")
+    assert [(mounted / f"{n}.jpg").read_bytes() for n in range(3)] == \
+        [b"%d" % n * 1000 for n in range(3)]
+
+
+# --- FFCV -------------------------------------------------------------------------------------
+
+
+def test_a_beton_of_jpegs_and_of_pixels(place, mount):
+    image = pytest.importorskip("PIL.Image")
+    samples = []
+    for number in range(20):
+        picture = image.effect_noise((30 + number, 20), 50).convert("RGB")
+        file = io.BytesIO()
+        picture.save(file, "JPEG")
+        mode = number % 2
+        content = picture.tobytes() if mode == ffcv.PIXELS else file.getvalue()
+        samples.append((mode, *picture.size, content, number % 3))
+    ffcv.write(place / "x.beton", samples)
+    mounted = mount(place / "x.beton")
+    for number, (mode, width, height, content, label) in enumerate(samples):
+        path = mounted / f"{label:04}/{number:08}"
+        if mode == ffcv.JPEG:
+            assert path.with_suffix(".JPEG").read_bytes() == content
+        else:
+            picture = image.open(path.with_suffix(".ppm"))
+            assert picture.size == (width, height) and picture.tobytes() == content
+    assert len(trees.files(mounted)) == len(samples)
+
+
+@has_photos
+def test_image_folder_finds_the_photos_in_a_beton(place, mount):
+    classes, images = photos()
+    (place / "names").write_text("\n".join(classes) + "\n")
+    ffcv.write(place / "x.beton", [(ffcv.JPEG, 1, 1, content, label)
+                                   for _, label, content in images])
+    mounted = mount(place / "x.beton", f"--classes={place}/names")
+    assert image_folder(mounted) == image_folder(PHOTOS)

@@ -419,6 +419,31 @@ def test_nothing_is_replaced_without_force(tree, out, kind, name):
     assert all_files(out).get(name) != b"precious"
 
 
+@pytest.mark.parametrize("kind, name", [
+    ("tfrecord", "x-00001-of-00003"), ("webdataset", "x-000002.tar")])
+def test_shards_of_another_export_are_not_mixed_with_these(tree, out, kind, name):
+    (out / name).write_bytes(b"precious")
+    for other in ("x-000002.tar.bak", "x-notes", "y-000007.tar", "x-00001-of-00003x"):
+        (out / other).write_bytes(b"")
+    said = export(tree[1], out / "x.tar" if kind == "webdataset" else out / "x", kind,
+                  "--shards=2", "--force", status=1).err
+    assert f"{out}/{name}: a shard of another export; remove those, or choose another" in said
+    assert len(os.listdir(out)) == 5
+    (out / name).unlink()
+    export(tree[1], out / "x", kind, "--shards=2")
+
+
+@pytest.mark.parametrize("kind, options", [("lmdb", ["--names={}.names.txt"]), ("tfrecord", [])])
+def test_foldfs_mounts_what_was_exported_as_the_folder_it_was(images, place, out, mount, kind,
+                                                              options):
+    export(images[1], out / "x", kind, "--skip-others", status=4)
+    path = out / ("x" if kind == "lmdb" else "x-00000-of-00001")
+    mounted = mount(path, *(option.format(out / "x") for option in
+                            ["--classes={}.classes.txt", *options]))
+    found, wanted = trees.content(mounted), trees.content(images[0])
+    assert wanted.pop(b"n00000003/linked.JPEG") and found == wanted
+
+
 def test_force_replaces_no_folder(tree, out):
     (out / "x").mkdir()
     assert "exists, and is no file" in export(tree[1], out / "x", "lmdb", "--force", status=1).err

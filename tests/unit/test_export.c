@@ -116,6 +116,18 @@ static void crc32c_has_the_values_of_its_standard(void **state)
 	assert_int_equal(crc32c("", 0), 0);
 }
 
+static void crc32c_is_the_same_with_and_without_an_instruction(void **state)
+{
+	uint8_t bytes[300];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * i >> 3);
+	for (size_t len = 0; len < 270; len++)
+		assert_int_equal(crc32c(bytes + len % 29, len),
+				 crc32c_by_table(bytes + len % 29, len));
+}
+
 /* --- tars --------------------------------------------------------------------------------- */
 
 static struct buf header_of(const char *name, uint64_t size)
@@ -247,6 +259,7 @@ int main(void)
 		cmocka_unit_test(small_ints_have_no_frame),
 		cmocka_unit_test(lists_of_one_and_of_two_keys_are_not_alike),
 		cmocka_unit_test(crc32c_has_the_values_of_its_standard),
+		cmocka_unit_test(crc32c_is_the_same_with_and_without_an_instruction),
 		cmocka_unit_test(a_header_is_one_block),
 		cmocka_unit_test(long_names_are_cut_at_a_slash_where_both_halves_fit),
 		cmocka_unit_test(sizes_of_more_than_eleven_digits_are_in_a_pax_header),

@@ -5,6 +5,7 @@
 #include "pack/tool/cli/cmd.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/export/export.h"
+#include "pack/tool/export/strays.h"
 #include "pack/tool/read/batch_scan.h"
 #include "pack/tool/read/classes.h"
 #include <inttypes.h>
@@ -244,6 +245,8 @@ static int plan_export(struct export *export, const struct export_params *params
 	if (r < 0)
 		return say_failure(export->pack, r, &err);
 	r = outputs_check(&export->outputs, &err);
+	if (r == 0 && format->name)
+		r = strays_check(format, export->target, export->plan.count, &err);
 	if (r < 0)
 		log_error("%s", err_text(&err, r));
 	return (int)exit_status_of(r);

@@ -7,4 +7,7 @@
 
 uint32_t crc32c(const void *data, size_t len);
 
+/* The same, where the processor has no instruction for it. */
+uint32_t crc32c_by_table(const void *data, size_t len);
+
 #endif

@@ -31,6 +31,10 @@ struct export_format {
 	/* The rest is of formats in shards. */
 	/* Appends the name of a shard. Returns 0 or -ENOMEM. NULL: there is one file. */
 	int (*name)(struct buf *name, const char *target, uint64_t shard, uint64_t shards);
+	/* Appends what the names of shards begin with. The same. */
+	int (*stem)(struct buf *stem, const char *target);
+	/* Whether that and `rest` is the name of a shard, but none of `shards`. */
+	bool (*is_stray)(const char *rest, uint64_t shards);
 	/* Of the list "offset length" of its records, a line each. NULL: there is none. */
 	int (*list_name)(struct buf *name, const char *target, uint64_t shard, uint64_t shards);
 	size_t zeros; /* that end a shard */

@@ -167,6 +167,20 @@ static int tfrecord_name(struct buf *name, const char *target, uint64_t shard, u
 	return buf_addf(name, "%s-%05" PRIu64 "-of-%05" PRIu64, target, shard, shards);
 }
 
+static int tfrecord_stem(struct buf *stem, const char *target)
+{
+	return buf_adds(stem, target);
+}
+
+static bool tfrecord_is_stray(const char *rest, uint64_t shards)
+{
+	uint64_t shard, of;
+	int len = 0;
+
+	return sscanf(rest, "-%" SCNu64 "-of-%" SCNu64 "%n", &shard, &of, &len) == 2 &&
+	       rest[len] == '\0' && of != shards;
+}
+
 /* Not TARGET-*, which is how readers find shards. */
 static int tfrecord_list_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)
 {
@@ -179,5 +193,7 @@ const struct export_format export_tfrecord = {
 	.frame = tfrecord_frame,
 	.seal = tfrecord_seal,
 	.name = tfrecord_name,
+	.stem = tfrecord_stem,
+	.is_stray = tfrecord_is_stray,
 	.list_name = tfrecord_list_name,
 };

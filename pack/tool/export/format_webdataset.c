@@ -185,14 +185,30 @@ static int webdataset_frame(const struct export_source *source, uint64_t number,
 }
 
 /* "x.tar" and "x" both give x-000000.tar. */
-static int webdataset_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)
+static int webdataset_stem(struct buf *stem, const char *target)
 {
 	size_t len = strlen(target);
 
-	(void)shards;
 	if (len > 4 && strcmp(target + len - 4, ".tar") == 0)
 		len -= 4;
-	return buf_addf(name, "%.*s-%06" PRIu64 ".tar", (int)len, target, shard);
+	return buf_addf(stem, "%.*s", (int)len, target);
+}
+
+static int webdataset_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)
+{
+	int r = webdataset_stem(name, target);
+
+	(void)shards;
+	return r < 0 ? r : buf_addf(name, "-%06" PRIu64 ".tar", shard);
+}
+
+static bool webdataset_is_stray(const char *rest, uint64_t shards)
+{
+	uint64_t shard;
+	int len = 0;
+
+	return sscanf(rest, "-%" SCNu64 "%n", &shard, &len) == 1 &&
+	       strcmp(rest + len, ".tar") == 0 && shard >= shards;
 }
 
 const struct export_format export_webdataset = {
@@ -201,5 +217,7 @@ const struct export_format export_webdataset = {
 	.check = webdataset_check,
 	.frame = webdataset_frame,
 	.name = webdataset_name,
+	.stem = webdataset_stem,
+	.is_stray = webdataset_is_stray,
 	.zeros = 2 * USTAR_BLOCK,
 };

@@ -1,0 +1,277 @@
+/* Images and labels in Python's encodings: where they are found, and what is refused. */
+#include "base/scope.h"
+#include "pack/foreign/sample.h"
+#include "tests/unit/arrow_samples.h"
+#include "tests/unit/foreign_bytes.h"
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct fixture {
+	struct pickle *pickle;
+	struct foreign_bytes bytes;
+	uint8_t data[ARROW_SAMPLE_MOST];
+	size_t len;
+	struct sample sample;
+	struct err err;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	*state = f;
+	return pickle_new(&f->pickle);
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	if (f->bytes.reader)
+		foreign_bytes_release(&f->bytes);
+	pickle_free(f->pickle);
+	free(f);
+	return 0;
+}
+
+static void must_lie_within(const struct fixture *f, size_t len)
+{
+	assert_true(f->sample.offset <= len && f->sample.size <= len - f->sample.offset);
+	assert_true(f->sample.label >= 0 || f->sample.label == FOREIGN_NO_LABEL);
+}
+
+static int read_bytes(struct fixture *f, const void *data, size_t len)
+{
+	int r;
+
+	if (f->bytes.reader)
+		foreign_bytes_release(&f->bytes);
+	foreign_bytes_init(&f->bytes, data, len);
+	f->err.text[0] = '\0';
+	r = sample_read(f->pickle, &f->bytes.source, 0, len, &f->sample, &f->err);
+	if (r == 0)
+		must_lie_within(f, len);
+	else
+		assert_true(f->err.text[0]);
+	return r;
+}
+
+#define refuses(f, literal, error, words)                                             \
+	do {                                                                          \
+		assert_int_equal(read_bytes(f, literal, sizeof(literal) - 1), error); \
+		assert_string_equal((f)->err.text, words);                            \
+	} while (0)
+
+static void assert_sample(struct fixture *f, const void *data, size_t len, int64_t label)
+{
+	int r = read_bytes(f, data, len);
+
+	if (r < 0)
+		fail_msg("%d: %s", r, f->err.text);
+	assert_int_equal(f->sample.size, 5);
+	assert_memory_equal((const uint8_t *)data + f->sample.offset, "image", 5);
+	assert_int_equal(f->sample.label, label);
+}
+
+static void load(struct fixture *f, const char *text)
+{
+	f->len = arrow_sample(text, f->data);
+}
+
+/* --- pickle ------------------------------------------------------------------------------ */
+
+#define U1                                                                          \
+	"cnumpy\ndtype\nX\2\0\0\0u1\x89\x88\x87R(K\3X\1\0\0\0|NNNJ\xff\xff\xff\xff" \
+	"J\xff\xff\xff\xffK\0tb"
+#define ARRAY                                                            \
+	"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\0\x85" \
+	"C\1b\x87R"
+
+static void test_pickles(void **state)
+{
+	static const char pair[] = "\x80\3C\5image\x8a\1\7\x86.", plain[] = "\x80\3C\5image.";
+	static const char array[] = "\x80\3](" ARRAY "(K\1K\5\x85" U1
+				    "\x89"
+				    "C\5imagetbK\7e.";
+	static const char buffer[] =
+		"\x80\4](cnumpy.core.numeric\n_frombuffer\n(C\5image" U1 "K\5\x85X\1\0\0\0CtRK\7e.";
+	struct fixture *f = *state;
+
+	assert_sample(f, pair, sizeof(pair) - 1, 7);
+	assert_sample(f, plain, sizeof(plain) - 1, FOREIGN_NO_LABEL);
+	assert_sample(f, array, sizeof(array) - 1, 7);
+	assert_int_equal(f->sample.dimensions, 1);
+	assert_sample(f, buffer, sizeof(buffer) - 1, 7);
+}
+
+static void test_pickles_of_something_else(void **state)
+{
+	struct fixture *f = *state;
+
+	refuses(f, "\x80\3C\1xN\x86.", -EOPNOTSUPP,
+		"None, where an image and its label are expected");
+	refuses(f, "\x80\3K\1C\1x\x86.", -EOPNOTSUPP, "a number, where an image is expected");
+	refuses(f, "\x80\3C\1xC\1x\x86.", -EOPNOTSUPP, "more than an image and its label");
+	refuses(f, "\x80\3).", -EOPNOTSUPP, "no image");
+	refuses(f,
+		"\x80\3](" ARRAY "(K\1K\6\x85" U1
+		"\x89"
+		"C\5imagetbK\7e.",
+		-EBADMSG, "an array that has not as many bytes as it says");
+	refuses(f,
+		"\x80\3](" ARRAY "(K\1K\5\x85" U1
+		"\x88"
+		"C\5imagetbK\7e.",
+		-EOPNOTSUPP, "another object, where an image and its label are expected");
+	refuses(f, "\x80\3](" ARRAY "e.", -EOPNOTSUPP,
+		"another object, where an image and its label are expected");
+}
+
+/* --- msgpack ----------------------------------------------------------------------------- */
+
+#define ND                                                                     \
+	"\xc4\2nd\xc3\xc4\4type\xa3|u1\xc4\4kind\xc4\0\xc4\5shape\x91\5\xc4\4" \
+	"data"
+
+static void test_msgpack(void **state)
+{
+	static const char array[] = "\x92\x85" ND "\xc4\5image\xcd\1\0";
+	static const char raw[] =
+		"\x92\x84\xa2nd\xc3\xa4type\xa3|u1\xa5shape\x91\5\xa4"
+		"data\xa5image\7";
+	static const char wide[] = "\x92\xc6\0\0\0\5image\xd3\0\0\0\0\0\0\0\7";
+	struct fixture *f = *state;
+
+	assert_sample(f, array, sizeof(array) - 1, 256);
+	assert_sample(f, raw, sizeof(raw) - 1, 7);
+	assert_sample(f, wide, sizeof(wide) - 1, 7);
+	for (size_t len = 0; len < sizeof(array) - 1; len++)
+		assert_true(read_bytes(f, array, len) < 0);
+}
+
+static void test_msgpack_of_something_else(void **state)
+{
+	struct fixture *f = *state;
+
+	refuses(f, "\x92\xc1\7", -EOPNOTSUPP, "msgpack with the type 0xc1");
+	refuses(f, "\x92\xca\0\0\0\0", -EOPNOTSUPP, "msgpack with the type 0xca");
+	refuses(f, "\x92\xc4\1x\xff", -EOPNOTSUPP, "a negative label");
+	refuses(f, "\x92\xc4\1x\xcf\xff\xff\xff\xff\xff\xff\xff\xff", -EOPNOTSUPP,
+		"a number of more than 63 bits");
+	refuses(f, "\x92\xdf\xff\xff\xff\xff", -EOPNOTSUPP,
+		"a dict, where an image and its label are expected");
+	refuses(f, "\x92\xc6\xff\xff\xff\xffx", -EBADMSG, "msgpack that is cut off");
+	refuses(f, "\x92\xc4\1x\7x", -EBADMSG, "msgpack that ends before its record");
+	refuses(f, "\x92\x81\xc4\5shape\x94\1\1\1\1", -EOPNOTSUPP,
+		"an array of another shape, where an image and its label are expected");
+	refuses(f, "\x92\x81\xc4\5shape\x92\xd3\x7f\xff\xff\xff\xff\xff\xff\xff", -EBADMSG,
+		"msgpack that is cut off");
+}
+
+/* --- Arrow ------------------------------------------------------------------------------- */
+
+static const char *const eras[] = {arrow_0_9, arrow_0_15, arrow_1_0, arrow_array_0_9,
+				   arrow_array_1_0};
+
+static void test_arrow_of_all_eras(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(eras) / sizeof(*eras); i++) {
+		load(f, eras[i]);
+		assert_sample(f, f->data, f->len, 7);
+		assert_int_equal(f->sample.dimensions, i >= 3);
+	}
+}
+
+static void test_arrow_that_is_cut_off(void **state)
+{
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(eras) / sizeof(*eras); i++) {
+		load(f, eras[i]);
+		/* What fills the last block up is not needed. */
+		for (size_t len = 0; len + 64 < f->len; len++)
+			assert_true(read_bytes(f, f->data, len) < 0);
+	}
+}
+
+static void test_no_byte_of_arrow_is_trusted(void **state)
+{
+	static const uint8_t values[] = {0, 1, 2, 3, 4, 0x0c, 0x10, 0x40, 0x7f, 0x80, 0xfe, 0xff};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(eras) / sizeof(*eras); i += 2) {
+		load(f, eras[i]);
+		for (size_t at = 0; at < f->len; at++) {
+			uint8_t kept = f->data[at];
+
+			f->data[at] = values[(at + i) % sizeof(values)];
+			read_bytes(f, f->data, f->len);
+			f->data[at] = 0xff;
+			read_bytes(f, f->data, f->len);
+			f->data[at] = kept;
+		}
+	}
+}
+
+static void test_other_arrow(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f, arrow_1_0);
+	f->data[0] = 1;
+	assert_int_equal(read_bytes(f, f->data, f->len), -EOPNOTSUPP);
+	assert_string_equal(f->err.text,
+			    "tensors or buffers, where an image and its label are expected");
+	load(f, arrow_array_1_0);
+	f->data[8] = 0;
+	assert_int_equal(read_bytes(f, f->data, f->len), -EBADMSG);
+	assert_string_equal(f->err.text, "Arrow without the array that it names");
+	refuses(f, "an image of an LMDB", -EOPNOTSUPP, "neither a pickle, nor Arrow, nor msgpack");
+}
+
+/* --- pixels ------------------------------------------------------------------------------ */
+
+static void test_arrays_that_are_pixels(void **state)
+{
+	struct foreign_pixels pixels;
+	struct sample sample = {.dimensions = 3, .shape = {4, 6, 3}};
+
+	(void)state;
+	assert_true(sample_pixels(&sample, &pixels));
+	assert_int_equal(pixels.width, 6);
+	assert_int_equal(pixels.height, 4);
+	assert_int_equal(pixels.layout, FOREIGN_BGR);
+	sample.shape[2] = 1;
+	assert_true(sample_pixels(&sample, &pixels));
+	assert_int_equal(pixels.layout, FOREIGN_GRAY);
+	sample.shape[2] = 4;
+	assert_false(sample_pixels(&sample, &pixels));
+	sample = (struct sample){.dimensions = 2, .shape = {65536, 1}};
+	assert_false(sample_pixels(&sample, &pixels));
+}
+
+#define story(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		story(test_pickles),
+		story(test_pickles_of_something_else),
+		story(test_msgpack),
+		story(test_msgpack_of_something_else),
+		story(test_arrow_of_all_eras),
+		story(test_arrow_that_is_cut_off),
+		story(test_no_byte_of_arrow_is_trusted),
+		story(test_other_arrow),
+		story(test_arrays_that_are_pixels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,4 +1,5 @@
 #include "fs/options.h"
+#include "base/scope.h"
 #include "base/size.h"
 #include <errno.h>
 #include <string.h>
@@ -102,6 +103,17 @@ bool settings_are_handed_over(const struct settings *settings)
 	return strncmp(settings->mountpoint, "/dev/fd/", 8) == 0;
 }
 
+/* A folder that is no LMDB environment, which has its file inside. */
+static bool is_folder(const char *path)
+{
+	SCOPE_FREE char *data = NULL;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	return asprintf(&data, "%s/data.mdb", path) < 0 || stat(data, &st) < 0;
+}
+
 /* Arguments in another order than they should have. */
 static int check_order(const struct settings *settings, struct err *err)
 {
@@ -110,7 +122,7 @@ static int check_order(const struct settings *settings, struct err *err)
 	for (size_t i = 0; i < settings->pack_count; i++) {
 		const char *pack = settings->packs[i];
 
-		if (stat(pack, &st) < 0 || !S_ISDIR(st.st_mode))
+		if (!is_folder(pack))
 			continue;
 		if (settings->pack_count > 1)
 			return err_set(err, -EINVAL,

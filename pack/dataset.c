@@ -41,13 +41,23 @@ static void will_load(struct dataset *dataset, unsigned wanted)
 	}
 }
 
+/* Bytes of the file that the index is in: that of a foreign file may be longer than the file. */
+static uint64_t index_bytes(const struct dataset *dataset)
+{
+	struct reader_identity own;
+
+	if (dataset->index_reader == dataset->reader)
+		return dataset->info.pack_bytes;
+	return reader_identity(dataset->index_reader, &own) == 0 ? own.size : 0;
+}
+
 static int load_section(struct dataset *dataset, enum format_section section, struct err *err)
 {
 	const struct format_section_ref *ref = &dataset->super.sections[section];
 	struct index_section loaded;
 	int r;
 
-	if (ref->bytes > dataset->info.pack_bytes)
+	if (ref->bytes > index_bytes(dataset))
 		return err_set(err, -EBADMSG, "damaged superblock: section %s is too long",
 			       format_section_name(section));
 	r = load_once(dataset, section, &loaded, err);

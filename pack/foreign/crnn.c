@@ -159,9 +159,9 @@ static int finish(struct foreign_tree *tree, struct texts *texts, struct err *er
 	if (r == 0 && texts->samples != images)
 		r = foreign_tree_note(tree, "%" PRIu64 " images, where num-samples says %" PRIu64,
 				      images, texts->samples);
-	return r < 0 ? r
-		     : foreign_add_text(tree, "labels.tsv", texts->lines.data, texts->lines.len,
-					err);
+	if (r < 0 || texts->lines.len == 0)
+		return r;
+	return foreign_add_text(tree, "labels.tsv", texts->lines.data, texts->lines.len, err);
 }
 
 static int crnn_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)

@@ -1,0 +1,36 @@
+"""What the tests of foreign formats share: LMDBs of given records, and what a mount shows."""
+
+import os
+
+import trees
+
+
+def make_lmdb(path, records, subdir=True):
+    import lmdb
+
+    with lmdb.open(os.fspath(path), subdir=subdir, map_size=1 << 28, lock=False) as env:
+        with env.begin(write=True) as txn:
+            for key, value in records:
+                txn.put(key, value)
+    return path
+
+
+def shown(mount):
+    """path -> bytes of all files."""
+    return {path.decode(): (mount.path / path.decode()).read_bytes()
+            for path in trees.files(mount.path)}
+
+
+def same_imagefolder(mount, source):
+    """ImageFolder finds the same classes and images under them, by name; the first is decoded."""
+    import pytest
+
+    datasets = pytest.importorskip("torchvision.datasets", reason="no torchvision")
+    want, have = datasets.ImageFolder(source), datasets.ImageFolder(mount.path)
+    assert have.classes == want.classes
+
+    def contents(dataset):
+        return sorted((label, open(path, "rb").read()) for path, label in dataset.samples)
+
+    assert contents(have) == contents(want)
+    assert have[0][0].size[0] > 0

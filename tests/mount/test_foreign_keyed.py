@@ -1,0 +1,210 @@
+"""LMDB files whose keys say what a file is called: Caffe's, LSUN's, CRNN's, BasicSR's, mmcv's. Each
+is written as its tool writes it, and mounted; what cannot be shown is refused by record and
+reason."""
+
+import io
+import os
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, run
+from foreign import make_lmdb, same_imagefolder, shown
+from formats import caffe
+
+lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
+numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
+JPEG = b"\xff\xd8\xff"
+
+
+def jpegs(count):
+    """Values in leaf pages as well as in overflow pages."""
+    return [JPEG + trees.noise(i, (40, 1990, 5000, 70000)[i % 4]) for i in range(count)]
+
+
+def refused(path):
+    return run(FOLDFS, path, path.parent, status=None).err
+
+
+def photos():
+    """(class and name, bytes) of each."""
+    return [(os.fsdecode(path), (foldfs.PHOTOS / os.fsdecode(path)).read_bytes())
+            for path in trees.files(foldfs.PHOTOS)]
+
+
+# --- Caffe --------------------------------------------------------------------------------------
+
+
+def test_caffe_encoded(place, mount):
+    names = ["n02/b.JPEG", "n01/a.JPEG", "flat.png", None]
+    values = jpegs(4)
+    path = make_lmdb(place / "train_lmdb", [
+        (caffe.key(i, names[i]), caffe.encoded(values[i], 7)) for i in range(4)])
+    assert shown(mount(path)) == dict(zip(
+        ["n02/b.JPEG", "n01/a.JPEG", "0007/flat.png", "0007/00000003.JPEG"], values))
+
+
+def test_caffe_pixels(place, mount):
+    color = numpy.arange(2 * 3 * 3, dtype="u1").reshape(2, 3, 3)
+    gray = numpy.arange(5 * 7, dtype="u1").reshape(5, 7)
+    path = make_lmdb(place / "train_lmdb", [
+        (caffe.key(0, "cat/a.JPEG"), caffe.pixels(color, 0)),
+        (caffe.key(1), caffe.pixels(gray, 300))])
+    assert shown(mount(path)) == {
+        "cat/a.ppm": b"P6\n3 2\n255\n" + color[:, :, ::-1].tobytes(),
+        "0300/00000001.pgm": b"P5\n7 5\n255\n" + gray.tobytes()}
+
+
+def test_caffe_with_names_of_classes(place, mount):
+    value, = jpegs(1)
+    path = make_lmdb(place / "train_lmdb", [(caffe.key(0, "a.JPEG"), caffe.encoded(value, 1))])
+    (place / "classes").write_text("cat\ndog\n")
+    assert shown(mount(path, f"--classes={place / 'classes'}")) == {"dog/a.JPEG": value}
+
+
+@pytest.mark.parametrize("value, why", [
+    (caffe.encoded(b"", 0), "a Datum without data"),
+    (caffe.encoded(b"x" * 9000, 0)[:5000], "a field that is longer than its message"),
+    (caffe.pixels(numpy.zeros((4, 4, 3), "u1"), 0)[:-5], "a field that is longer"),
+    (caffe.pixels(numpy.zeros((4, 4, 4), "u1"), 0), "a Datum of 4 channels is no image"),
+    (JPEG + b"...", "a group or an unknown type at byte 0 of a message of 6"),
+])
+def test_caffe_refusals_name_the_record(place, value, why):
+    good = caffe.encoded(b"x", 0)
+    path = make_lmdb(place / "train_lmdb", [
+        (caffe.key(i), value if i == 5 else good) for i in range(8)])
+    assert f"record 5: {why}" in refused(path)
+
+
+@foldfs.has_photos
+def test_caffe_photos_as_files(place, mount):
+    found = photos()
+    path = make_lmdb(place / "train_lmdb", [
+        (caffe.key(i, name), caffe.encoded(data, 0)) for i, (name, data) in enumerate(found)])
+    mounted = mount(path)
+    assert shown(mounted) == dict(found)
+    same_imagefolder(mounted, foldfs.PHOTOS)
+
+
+@foldfs.has_photos
+def test_caffe_photos_as_pixels(place, mount):
+    image = pytest.importorskip("PIL.Image", reason="no Pillow for this Python")
+    found = [(name, numpy.asarray(image.open(io.BytesIO(data)).convert("RGB").resize((96, 64))))
+             for name, data in photos()]
+    path = make_lmdb(place / "train_lmdb", [
+        (caffe.key(i, name), caffe.pixels(array[:, :, ::-1], 0))
+        for i, (name, array) in enumerate(found)])
+    mounted = mount(path)
+    for name, array in found:
+        picture = image.open(mounted / f"{os.path.splitext(name)[0]}.ppm")
+        assert (numpy.asarray(picture) == array).all()
+
+
+# --- LSUN ---------------------------------------------------------------------------------------
+
+
+def make_lsun(folder, category, values):
+    return make_lmdb(folder / category, [(b"%040x" % (i * 7919), value)
+                                         for i, value in enumerate(values)])
+
+
+def test_lsun_has_a_class_a_folder(place, mount):
+    values = jpegs(6)
+    values[5] = b"RIFF\x20\0\0\0WEBPVP8 "
+    church = make_lsun(place, "church_outdoor_val_lmdb", values[:3])
+    tower = make_lsun(place, "tower_val_lmdb", values[3:])
+    paths = [f"church_outdoor/{i * 7919:040x}.JPEG" for i in range(3)] + \
+        [f"tower/{i * 7919:040x}.JPEG" for i in range(2)] + [f"tower/{2 * 7919:040x}.webp"]
+    assert shown(mount(tower, church)) == dict(zip(paths, values))
+
+
+def test_lsun_test_set_has_no_class(place, mount):
+    values = jpegs(2)
+    path = make_lsun(place, "test_lmdb", values)
+    assert shown(mount(path)) == {f"images/{i * 7919:040x}.JPEG": values[i] for i in range(2)}
+
+
+@foldfs.has_photos
+def test_lsun_photos(place, mount):
+    classes = sorted(os.listdir(foldfs.PHOTOS))[:3]
+    for name in classes:
+        make_lsun(place, f"{name}_train_lmdb",
+                  [path.read_bytes() for path in sorted((foldfs.PHOTOS / name).iterdir())])
+        os.makedirs(place / "source" / name)
+        for path in (foldfs.PHOTOS / name).iterdir():
+            os.symlink(path, place / "source" / name / path.name)
+    paths = [place / f"{name}_train_lmdb" for name in classes]
+    same_imagefolder(mount(paths[-1], *paths[:-1]), place / "source")
+
+
+# --- CRNN ---------------------------------------------------------------------------------------
+
+
+def test_crnn(place, mount):
+    values, texts = jpegs(12), [f"wörd {i}" for i in range(12)]
+    path = make_lmdb(place / "data", [
+        *[(b"image-%09d" % (i + 1), value) for i, value in enumerate(values)],
+        *[(b"label-%09d" % (i + 1), text.encode()) for i, text in enumerate(texts)],
+        (b"num-samples", b"12")])
+    found = shown(mount(path))
+    table = found.pop("labels.tsv").decode()
+    assert found == {f"images/{i + 1:09}.JPEG": value for i, value in enumerate(values)}
+    assert table == "".join(f"images/{i + 1:09}.JPEG\t{text}\n" for i, text in enumerate(texts))
+
+
+def test_crnn_that_lacks_a_text(place, mount):
+    path = make_lmdb(place / "data", [(b"image-000000001", jpegs(1)[0]), (b"num-samples", b"1")])
+    mounted = mount(path)
+    assert "1 images have no text" in mounted.said
+    assert shown(mounted) == {"images/000000001.JPEG": jpegs(1)[0]}
+
+
+# --- by path ------------------------------------------------------------------------------------
+
+
+def test_basicsr(place, mount):
+    values = [b"\x89PNG\r\n\x1a\n" + trees.noise(i, 3000) for i in range(3)]
+    names = ["0001x4", "000/baboon", "v1.5"]
+    path = make_lmdb(place / "GT.lmdb", zip(map(str.encode, names), values))
+    (path / "meta_info.txt").write_text("".join(f"{n}.png (480,500,3) 1\n" for n in names))
+    assert shown(mount(path)) == {f"{name}.png": value for name, value in zip(names, values)}
+
+
+def test_mmcv_has_paths(place, mount):
+    files = dict(zip(["train/cat/a.jpg", "train/dog/b.JPEG", "val/c"], jpegs(3)))
+    path = make_lmdb(place / "set.lmdb", [(k.encode(), v) for k, v in files.items()])
+    files["val/c.JPEG"] = files.pop("val/c")
+    assert shown(mount(path)) == files
+
+
+def test_any_lmdb_of_paths_by_name(place, mount):
+    files = {"x/notes.txt": b"text", "x/data.npy": b"\x93NUMPY"}
+    path = make_lmdb(place / "set", [*[(k.encode(), v) for k, v in files.items()],
+                                     (b"__len__", b"2")], subdir=False)
+    assert "an LMDB file, but not a foldfs pack" in refused(path)
+    mounted = mount(path, "--schema=paths")
+    assert shown(mounted) == files
+    assert "1 records with keys as __len__ are left out" in mounted.said
+
+
+@pytest.mark.parametrize("key", [b"b/../c.jpg", b"c\0d.jpg", b"e" * 300])
+def test_keys_that_are_no_paths_are_refused(place, key):
+    path = make_lmdb(place / "set", [(b"a.jpg", jpegs(1)[0]), (key, jpegs(1)[0])])
+    assert "record 1: its name is not one that a file can have" in refused(path)
+
+
+def test_a_schema_of_lmdb_wants_one(place):
+    (place / "x").write_bytes(b"no LMDB" * 1000)
+    for schema in ("caffe", "lsun", "crnn", "basicsr", "paths"):
+        done = run(FOLDFS, f"--schema={schema}", place / "x", place, status=None)
+        assert f"not an LMDB file, as those of {schema} are" in done.err
+
+
+@foldfs.has_photos
+def test_photos_by_path(place, mount):
+    found = photos()
+    path = make_lmdb(place / "set", [(name.encode(), data) for name, data in found])
+    mounted = mount(path)
+    assert shown(mounted) == dict(found)
+    same_imagefolder(mounted, foldfs.PHOTOS)

@@ -1,0 +1,177 @@
+"""TFRecord and RecordIO files: records one after the other, of an image and what names it."""
+
+import gzip
+import os
+import struct
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, run
+from foreign import same_imagefolder, shown
+from formats import recordio, tfrecord
+
+JPEG = b"\xff\xd8\xff"
+
+
+def jpegs(count):
+    return [JPEG + trees.noise(i, (40, 1990, 5000, 70000)[i % 4]) for i in range(count)]
+
+
+def refused(path, *options):
+    return run(FOLDFS, *options, path, path.parent, status=None).err
+
+
+def photos():
+    """(class, label, name, bytes) of each, in the order of ImageFolder."""
+    classes = sorted(os.listdir(foldfs.PHOTOS))
+    return [(name, label, path.name, path.read_bytes()) for label, name in enumerate(classes)
+            for path in sorted((foldfs.PHOTOS / name).iterdir())]
+
+
+# --- TFRecord -----------------------------------------------------------------------------------
+
+
+def slim(data, label, synset, name):
+    """As build_imagenet_data.py writes it; protocol buffers keep no order in a map."""
+    return {"image/height": 3, "image/encoded": data, "image/class/label": label,
+            "image/object/bbox/xmin": 0.5, "image/class/text": "a fish, or two",
+            "image/class/synset": synset, "image/filename": name, "image/format": "JPEG"}
+
+
+def test_slim(place, mount):
+    values = jpegs(9)
+    names = [f"n0{i % 3}_{i}.JPEG" for i in range(9)]
+    path = tfrecord.write(place / "train-00000-of-00001", [
+        slim(value, 1 + i % 3, f"n0{i % 3}", names[i]) for i, value in enumerate(values)])
+    assert shown(mount(path)) == {f"n0{i % 3}/{names[i]}": values[i] for i in range(9)}
+
+
+def test_shards_of_tfds_with_names_of_classes(place, mount):
+    values = jpegs(6)
+    (place / "label.labels.txt").write_text("n01\nn02\n")
+    shards = [tfrecord.write(place / f"imagenet-train.tfrecord-0000{n}-of-00002", [
+        {"file_name": f"{n}_{i}.JPEG", "image": values[3 * n + i], "label": i % 2}
+        for i in range(3)]) for n in range(2)]
+    assert shown(mount(shards[1], shards[0], f"--classes={place}/label.labels.txt")) == {
+        f"n0{1 + i % 2}/{n}_{i}.JPEG": values[3 * n + i] for n in range(2) for i in range(3)}
+
+
+def test_shards_without_names(place, mount):
+    values = jpegs(4)
+    shards = [tfrecord.write(place / f"flowers-{n}.tfrecord", [
+        {"image/encoded": values[2 * n + i], "image/class/label": i} for i in range(2)])
+        for n in range(2)]
+    assert shown(mount(shards[1], shards[0])) == {
+        f"000{i}/flowers-{n}-0000000{i}.JPEG": values[2 * n + i]
+        for n in range(2) for i in range(2)}
+
+
+def test_keys_that_the_user_names(place, mount):
+    value, = jpegs(1)
+    path = tfrecord.write(place / "x.tfrecord", [{"jpg": value, "cls": "cat", "id": "a.jpg"}])
+    assert "--image-key names another of: jpg, cls, id" in refused(path)
+    mounted = mount(path, "--image-key=jpg", "--label-key=cls", "--name-key=id")
+    assert shown(mounted) == {"cat/a.jpg": value}
+
+
+def test_compressed_tfrecords_are_refused(place):
+    path = tfrecord.write(place / "x.tfrecord", [{"image": JPEG}])
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    assert "a compressed TFRecord cannot be read in place: decompress it" in refused(path)
+
+
+def test_a_damaged_tfrecord_names_the_record(place):
+    path = tfrecord.write(place / "x.tfrecord", [{"image": value} for value in jpegs(8)])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-100])
+    assert "record 7: truncated" in refused(path)
+    at = len(tfrecord.record(tfrecord.example({"image": jpegs(1)[0]})))
+    path.write_bytes(whole[:at + 2] + b"\x01" + whole[at + 3:])
+    assert f"record 1: the checksum of its length, at byte {at}, does not hold" in refused(path)
+    path.write_bytes(tfrecord.record(tfrecord.example({"image": b"x"})) +
+                     tfrecord.record(b"\x0b no Example"))
+    assert "record 1: a group or an unknown type at byte 0" in refused(path)
+
+
+@foldfs.has_photos
+def test_photos_in_shards_of_slim(place, mount):
+    found = photos()
+    shards = [tfrecord.write(place / f"train-{n:05}-of-00004", [
+        slim(data, 1 + label, synset, name) for synset, label, name, data in found[n::4]],
+        checked=False) for n in range(4)]
+    mounted = mount(shards[-1], *shards[:-1])
+    assert shown(mounted) == {f"{synset}/{name}": data for synset, _, name, data in found}
+    same_imagefolder(mounted, foldfs.PHOTOS)
+
+
+# --- RecordIO -----------------------------------------------------------------------------------
+
+
+def test_recordio_by_label(place, mount):
+    values = jpegs(5)
+    path = recordio.write(place / "train.rec", [
+        (float(i % 2), i, value) for i, value in enumerate(values)])
+    assert shown(mount(path)) == {
+        f"000{i % 2}/train-0000000{i}.JPEG": value for i, value in enumerate(values)}
+
+
+def test_recordio_with_its_list(place, mount):
+    values = jpegs(5)
+    names = {i * 10: f"n0{i % 2}/image {i}.jpg" for i in range(5)}
+    path = recordio.write(place / "train.rec", [
+        (float(i % 2), i * 10, value) for i, value in enumerate(values)], names)
+    assert shown(mount(path)) == dict(zip(names.values(), values))
+
+
+def test_recordio_of_faces(place, mount):
+    """Insightface's: the first record, and one a person, have numbers and no image."""
+    values = jpegs(2)
+    path = recordio.write(place / "train.rec", [
+        ([3.0, 5.0], 0, b""), (0.0, 1, values[0]), ([1.0, 0.0], 2, values[1]),
+        ([1.0, 2.0], 3, b"")])
+    mounted = mount(path)
+    assert shown(mounted) == {"0000/train-00000001.JPEG": values[0],
+                              "0001/train-00000002.JPEG": values[1]}
+    assert "2 records without an image are left out" in mounted.said
+    assert "1 records have several labels: the first counts" in mounted.said
+
+
+def test_recordio_in_parts(place, mount):
+    values = jpegs(2)
+    values[1] = JPEG + b"." + recordio.MAGIC + b"...." + recordio.MAGIC
+    path = recordio.write(place / "train.rec", [
+        (0.0, 0, values[1]), (0.0, 1, values[0]), (0.0, 2, b"." + values[1])])
+    mounted = mount(path)
+    assert shown(mounted) == {"0000/train-00000001.JPEG": values[0],
+                              "0000/train-00000002.bin": b"." + values[1]}
+    assert "1 records in several parts are left out" in mounted.said
+
+
+@pytest.mark.parametrize("tail, why", [
+    (b"x" * 40, "no magic number at byte 36"),
+    (recordio.frame(0, b"short"), "5 bytes are no image record"),
+    (recordio.frame(3, b"end"), "part 3 at byte 36 is out of order"),
+    (recordio.frame(1, b"begin"), "its last part is missing"),
+    (recordio.image(0.0, 0, b"x" * 90)[:-30], "truncated: 114 bytes"),
+    (recordio.frame(0, struct.pack("<IfQQ", 9, 0, 0, 0) + b"1234"), "9 labels in 28 bytes"),
+])
+def test_a_damaged_recordio_names_the_record(place, tail, why):
+    path = place / "train.rec"
+    path.write_bytes(recordio.image(0.0, 0, b"1234") + tail)
+    assert f"record 1: {why}" in refused(path)
+
+
+@foldfs.has_photos
+@pytest.mark.parametrize("listed", [False, True])
+def test_photos_in_recordio(place, mount, listed):
+    found = photos()
+    path = recordio.write(
+        place / "train.rec",
+        [(float(label), i, data) for i, (_, label, _, data) in enumerate(found)],
+        {i: f"{synset}/{name}" for i, (synset, _, name, _) in enumerate(found)} if listed else {})
+    (place / "synsets").write_text("\n".join(sorted(os.listdir(foldfs.PHOTOS))))
+    mounted = mount(path, *[f"--classes={place}/synsets"] * (not listed))
+    assert sorted(shown(mounted).values()) == sorted(data for *_, data in found)
+    same_imagefolder(mounted, foldfs.PHOTOS)

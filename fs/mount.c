@@ -84,6 +84,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign = settings->foreign;
 	mount->foreign.open = open_reader;
 	mount->foreign.context = mount;
+	mount->foreign.show = name_shown;
 	mount->foreign.notice = settings->remote.notice;
 	mount->remote = mount->remote_copied = settings->remote;
 	if (mount->remote.retry > COPY_RETRY)

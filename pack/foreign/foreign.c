@@ -71,7 +71,7 @@ static void say_notes(const struct foreign_tree *tree)
 	for (size_t i = 0; settings->notice && i < count; i++) {
 		SCOPE_FREE char *line = NULL;
 
-		if (asprintf(&line, "%s: %s", tree->source->path, notes[i]) >= 0)
+		if (asprintf(&line, "%s: %s", tree->source->shown, notes[i]) >= 0)
 			settings->notice(line);
 	}
 }
@@ -95,16 +95,6 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	if (r == 0)
 		say_notes(tree);
 	return r;
-}
-
-static int open_index(struct foreign_tree *tree, struct reader **ret, struct err *err)
-{
-	struct index_key key;
-	int r = index_key_make(tree, &key);
-
-	if (r == 0 && index_file_find(tree, &key, ret) == 0)
-		return 0;
-	return r < 0 ? r : make_index(tree, &key, ret, err);
 }
 
 /* --- the dataset ------------------------------------------------------------------------------ */
@@ -143,6 +133,44 @@ static int make_readers(struct dataset_readers *readers)
 	return r;
 }
 
+static int open_readers(struct dataset_readers *readers, struct dataset **ret, struct err *err)
+{
+	int r = make_readers(readers);
+
+	return r < 0 ? r : dataset_open_index(readers, ret, err);
+}
+
+/* What a failure has left. */
+static void drop_index(struct dataset_readers *readers)
+{
+	if (!readers->below[0])
+		readers->below[0] = readers->data;
+	else
+		reader_free(readers->data);
+	reader_free(readers->below[1]);
+	reader_free(readers->index);
+	*readers = (struct dataset_readers){.below = {readers->below[0]}};
+}
+
+/* An index that is damaged is made anew. */
+static int open_by_index(struct dataset_readers *readers, struct foreign_tree *tree,
+			 struct dataset **ret, struct err *err)
+{
+	struct index_key key;
+	int r = index_key_make(tree, &key);
+
+	if (r < 0)
+		return r;
+	if (index_file_find(tree, &key, &readers->index) == 0) {
+		r = open_readers(readers, ret, err);
+		if (r != -EBADMSG)
+			return r;
+		drop_index(readers);
+	}
+	r = make_index(tree, &key, &readers->index, err);
+	return r < 0 ? r : open_readers(readers, ret, err);
+}
+
 static int open_foreign(struct dataset_readers *readers, const char *path,
 			const struct foreign_settings *settings, struct dataset **ret,
 			struct err *err)
@@ -154,12 +182,10 @@ static int open_foreign(struct dataset_readers *readers, const char *path,
 	if (r == 0)
 		r = foreign_tree_init(&tree, &source, err);
 	if (r == 0)
-		r = open_index(&tree, &readers->index, err);
+		r = open_by_index(readers, &tree, ret, err);
 	foreign_tree_release(&tree);
 	foreign_source_release(&source);
-	if (r == 0)
-		r = make_readers(readers);
-	return r < 0 ? r : dataset_open_index(readers, ret, err);
+	return r;
 }
 
 static bool is_no_pack(int error)

@@ -22,6 +22,8 @@ struct foreign_settings {
 	/* Opens a further file by its name or URL. */
 	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
 	void *context;
+	/* What may be shown of a name, on the heap; NULL: all of it. */
+	char *(*show)(const char *name);
 	/* One line for the user; NULL: nobody listens. */
 	void (*notice)(const char *line);
 };

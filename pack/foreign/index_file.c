@@ -98,7 +98,7 @@ static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	const char *path = tree->source->path;
 	SCOPE_FREE char *absolute = is_url(path) ? NULL : realpath(path, NULL);
-	const char *name = absolute ? absolute : path;
+	const char *name = absolute ? absolute : tree->source->shown;
 	bool set = cache && *cache == '/';
 
 	if (!set && (!home || *home != '/'))

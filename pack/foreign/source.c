@@ -9,6 +9,11 @@
 #define AHEAD	  (1 * MIB) /* where one read follows the other */
 #define TEXT_MOST (256 * MIB)
 
+static char *show(const struct foreign_settings *settings, const char *name)
+{
+	return settings->show ? settings->show(name) : strdup(name);
+}
+
 static int open_walker(struct foreign_source *source, struct err *err)
 {
 	struct err why = {0};
@@ -29,13 +34,17 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 
 	*source = (struct foreign_source){
 		.reader = reader, .path = path, .size = identity.size, .settings = settings};
-	return r < 0 ? r : open_walker(source, err);
+	if (r < 0)
+		return r;
+	source->shown = show(settings, path);
+	return source->shown ? open_walker(source, err) : -ENOMEM;
 }
 
 void foreign_source_release(struct foreign_source *source)
 {
 	walker_free(source->walker);
 	buf_release(&source->window);
+	free(source->shown);
 	*source = (struct foreign_source){0};
 }
 
@@ -141,6 +150,7 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	const struct foreign_settings *settings = source->settings;
 	SCOPE(reader_release) struct reader *reader = NULL;
 	SCOPE(buf_release) struct buf text = BUF_INIT;
+	SCOPE_FREE char *shown = show(settings, name);
 	struct err reason = {0};
 	int r = settings->open(settings->context, name, &reader, &reason);
 
@@ -148,7 +158,7 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 		r = read_all(reader, &text, &reason);
 	if (r == 0)
 		r = buf_add(ret, text.data, text.len);
-	return r < 0 ? err_set(err, r, "%s: %s", name, err_text(&reason, r)) : 0;
+	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 
 int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,

@@ -14,6 +14,7 @@
 struct foreign_source {
 	struct reader *reader;
 	const char *path; /* or URL */
+	char *shown;	  /* the same for messages, without what is secret */
 	uint64_t size;	  /* bytes */
 	const struct foreign_settings *settings;
 	struct walker *walker; /* of an LMDB; NULL: it is none */

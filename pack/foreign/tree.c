@@ -1,8 +1,14 @@
+#include "base/clock.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#define SAY_EVERY 1024 /* files */
+#define SAY_FIRST (3 * CLOCK_SECOND)
+#define SAY_AGAIN (15 * CLOCK_SECOND)
 
 #define FILES_MOST UINT32_MAX / 2 /* with their folders: entries are counted in 32 bits */
 
@@ -113,6 +119,26 @@ static int add_row(struct foreign_tree *tree, const struct tree_row *row, struct
 	return buf_add(&tree->rows, row, sizeof(*row));
 }
 
+/* A scan of a large file on a slow disk takes minutes. */
+static void say_progress(struct foreign_tree *tree)
+{
+	const struct foreign_settings *settings = tree->source->settings;
+	uint64_t now, count = tree_count(tree);
+	SCOPE_FREE char *line = NULL;
+
+	if (!settings->notice || count % SAY_EVERY)
+		return;
+	now = clock_ns();
+	if (tree->say_next == 0)
+		tree->say_next = now + SAY_FIRST;
+	if (now < tree->say_next)
+		return;
+	tree->say_next = now + SAY_AGAIN;
+	if (asprintf(&line, "%s: looking for its files, which is done once: %" PRIu64 " so far",
+		     tree->source->shown, count) >= 0)
+		settings->notice(line);
+}
+
 int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, struct err *err)
 {
 	struct tree_row row = {.record = (uint32_t)file->record,
@@ -125,6 +151,7 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 	bool bytes = !file->directory && !file->target.data;
 	int r = bytes ? check_place(tree, file, err) : 0;
 
+	say_progress(tree);
 	if (r == 0)
 		r = tree_name(tree, file, &row, err);
 	if (r == 0 && file->target.data)

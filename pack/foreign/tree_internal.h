@@ -43,6 +43,7 @@ struct foreign_tree {
 	struct tree_lines classes, names;
 	uint64_t pictures_end; /* of the space of foreign_pixels_reader() */
 	int64_t most_label;
+	uint64_t say_next;  /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;   /* files that were looked at for their suffix */
 	const char *suffix; /* that all of these had; NULL: more than one */
 };

@@ -32,8 +32,10 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 
 	line->common->remote = (struct remote_settings)REMOTE_DEFAULTS;
 	line->common->remote.notice = say_notice;
-	line->common->foreign = (struct foreign_settings){
-		.open = open_reader, .context = line->common, .notice = say_notice};
+	line->common->foreign = (struct foreign_settings){.open = open_reader,
+							  .context = line->common,
+							  .show = name_shown,
+							  .notice = say_notice};
 	if (opt_parse(line->command, line->settings, argc, argv, &parsed, &err) < 0)
 		return cmd_usage_error(line->command, err.text);
 	if (parsed.want == OPT_HELP) {

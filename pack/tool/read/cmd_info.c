@@ -46,7 +46,7 @@ static void print_sizes(const struct dataset_info *info)
 	double percent = info->super->bytes ? summary_overhead(info) : 0;
 	char more[64] = "";
 
-	if (info->super->bytes)
+	if (info->super->bytes && !(info->super->incompat & FORMAT_UNCHECKED))
 		snprintf(more, sizeof(more), ", %.1f %% %s than its files",
 			 percent < 0 ? -percent : percent, percent < 0 ? "less" : "more");
 	print_size("bytes", info->super->bytes, "");

@@ -89,6 +89,17 @@ static int picture_done(void *context, uint64_t bytes)
 	return interrupt_pending() ? -EINTR : 0;
 }
 
+/* Without checksums they are not known. */
+static int find_duplicates(struct dataset *dataset, struct report *report)
+{
+	if (dataset_is_unchecked(dataset)) {
+		log_notice("the format has no checksums: duplicates are not looked for");
+		return 0;
+	}
+	return duplicates_new(dataset, &report->summary.classes, report->statistics->entries,
+			      report->statistics->image_count, &report->duplicates);
+}
+
 static int measure_dataset(struct dataset *dataset, uint32_t samples, struct progress *progress,
 			   struct report *report)
 {
@@ -101,8 +112,7 @@ static int measure_dataset(struct dataset *dataset, uint32_t samples, struct pro
 		r = statistics_new(dataset, &report->summary, &report->anomalies,
 				   &report->statistics);
 	if (r == 0)
-		r = duplicates_new(dataset, &report->summary.classes, report->statistics->entries,
-				   report->statistics->image_count, &report->duplicates);
+		r = find_duplicates(dataset, report);
 	if (r < 0)
 		return r;
 	*source = (struct contact_sheet_source){.dataset = dataset,

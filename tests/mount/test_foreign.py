@@ -1,0 +1,191 @@
+"""Files of other formats in the place of a pack: what all formats have in common. The format here
+is an LMDB whose keys are paths."""
+
+import os
+
+import lmdb
+import pytest
+
+import foldfs
+import server
+import trees
+from foldfs import FOLDFS, FOLDPACK, MIB, is_root, run
+
+FILES = {f"{'cat' if n % 3 else 'dog'}/{n:03}.jpg": b"\xff\xd8\xff\xe0" + trees.noise(n, 70 * n)
+         for n in range(200)} | {"cat/big.jpg": trees.noise(1000, 3 * MIB)}
+
+
+def write_lmdb(path, files):
+    with lmdb.open(str(path), subdir=False, map_size=64 * MIB, lock=False) as env, \
+            env.begin(write=True) as txn:
+        for name, data in files.items():
+            txn.put(name.encode(), data)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def cache_home(place, monkeypatch):
+    """Index files that do not fit beside go here, and not to the user's home."""
+    path = place / "cache-home"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(path))
+    return path / "foldfs/index"
+
+
+@pytest.fixture
+def container(place):
+    return write_lmdb(place / "files.lmdb", FILES)
+
+
+@pytest.fixture
+def index(container):
+    return container.with_name(container.name + ".foldfs-index")
+
+
+def read(mounted):
+    return {f"{folder}/{name}": (mounted / folder / name).read_bytes()
+            for folder in sorted(os.listdir(mounted)) for name in os.listdir(mounted / folder)}
+
+
+@pytest.fixture
+def shown(point):
+    """What a mount of these shows."""
+    def show(*words):
+        with foldfs.mounted(words[0], point, *words[1:]) as mounted:
+            return read(mounted)
+    return show
+
+
+def test_a_mount_shows_the_files(container, shown):
+    assert shown(container) == FILES
+
+
+def test_the_second_mount_reads_the_index(container, index, shown):
+    assert shown(container) == FILES
+    before = index.stat()
+    assert shown(container) == FILES
+    after = index.stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_a_file_that_was_written_to_is_looked_through_anew(container, index, shown):
+    shown(container)
+    before = index.read_bytes()
+    more = FILES | {"cow/1.jpg": b"\xff\xd8\xff\xe0 new"}
+    write_lmdb(container, {"cow/1.jpg": b"\xff\xd8\xff\xe0 new"})
+    assert shown(container) == more
+    assert index.read_bytes() != before
+
+
+def test_reads_fail_once_the_file_is_written_to(container, mount):
+    mounted = mount(container)
+    write_lmdb(container, {"cow/1.jpg": b"\xff\xd8\xff\xe0 new"})
+    with pytest.raises(OSError):
+        read(mounted)
+
+
+def test_a_damaged_index_is_made_anew(container, index, shown):
+    shown(container)
+    good = index.read_bytes()
+    for at in (10, 5000, len(good) // 2, len(good) - 10):
+        index.write_bytes(good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
+        assert shown(container) == FILES
+    index.write_bytes(good[:len(good) // 2])
+    assert shown(container) == FILES
+    index.write_bytes(b"")
+    assert shown(container) == FILES
+
+
+@is_root
+def test_the_index_goes_to_the_cache_where_it_cannot_lie_beside(container, index, session_dir,
+                                                                monkeypatch):
+    """And into memory, where that cannot be written to either."""
+    cache = session_dir / "home of an index"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    run("mount", "--bind", container.parent, container.parent)
+    try:
+        run("mount", "-o", "remount,bind,ro", container.parent)
+        assert run(FOLDPACK, "list", container).out.count("\n") == len(FILES)
+        assert not index.exists()
+        assert len(list((cache / "foldfs/index").iterdir())) == 1
+        monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+        assert run(FOLDPACK, "list", container).out.count("\n") == len(FILES)
+    finally:
+        run("umount", "-l", container.parent)
+
+
+def test_nobody_may_read_the_index_who_may_not_read_the_file(container, index):
+    container.chmod(0o600)
+    run(FOLDPACK, "list", container)
+    assert index.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_is_an_environment_is_its_data(place, shown):
+    (place / "env").mkdir()
+    write_lmdb(place / "env/data.mdb", FILES)
+    assert shown(place / "env") == FILES
+
+
+def test_create_makes_a_pack_with_checksums(container, place, shown):
+    run(FOLDPACK, "create", container, place / "made.lmdb")
+    assert "all good" in run(FOLDPACK, "verify", place / "made.lmdb").err
+    assert shown(place / "made.lmdb") == FILES
+
+
+def test_commands_read_it(container, place):
+    assert "cat/001.jpg" in run(FOLDPACK, "list", "-l", container).out
+    assert "no checksums" in run(FOLDPACK, "verify", container).err
+    assert "201" in run(FOLDPACK, "info", container).out
+    run(FOLDPACK, "extract", container, place / "folder")
+    assert read(place / "folder") == FILES
+    run(FOLDPACK, "diff", place / "folder", container)
+    (place / "folder/cat/001.jpg").write_bytes(b"other")
+    run(FOLDPACK, "diff", place / "folder", container, status=1)
+    run(FOLDPACK, "report", "--output", place / "report.html", container)
+
+
+def test_several_files_are_one_tree(place, shown):
+    for part in range(3):
+        write_lmdb(place / f"x-{part}.lmdb", dict(list(FILES.items())[part::3]))
+    assert shown(f"{place}/x-{{0..2}}.lmdb") == FILES
+
+
+def test_two_files_of_one_path_are_refused(place, point):
+    """Without checksums nobody knows that their bytes are equal."""
+    for part in range(2):
+        write_lmdb(place / f"x-{part}.lmdb", {"cat/1.jpg": b"\xff\xd8\xff same",
+                                              f"dog/{part}.jpg": b"\xff\xd8\xff"})
+    done = run(FOLDFS, place / "x-0.lmdb", place / "x-1.lmdb", point, status=None)
+    assert done.returncode != 0 and "cat/1.jpg" in done.err
+
+
+def test_a_pack_and_another_file_are_one_tree(place, container, mount):
+    source = place / "source/cow"
+    source.mkdir(parents=True)
+    trees.write(source / "1.jpg", b"moo")
+    pack = foldfs.pack(source.parent, place / "pack.lmdb")
+    mounted = mount(pack, container)
+    assert read(mounted) == FILES | {"cow/1.jpg": b"moo"}
+
+
+def test_an_unknown_schema_is_refused_with_those_that_there_are(container, point):
+    done = run(FOLDFS, "--schema=nonsense", container, point, status=None)
+    assert done.returncode == 1 and "nonsense" in done.err and "folder2lmdb" in done.err
+
+
+def test_what_no_format_knows_is_said_as_before(place, point):
+    (place / "x").write_bytes(bytes(20000))
+    assert "not an LMDB file" in run(FOLDFS, place / "x", point, status=None).err
+
+
+@pytest.mark.parametrize("cache", [False, True])
+def test_it_is_read_from_a_server(container, place, cache_home, shown, cache):
+    options = [f"--cache-dir={place}/disk"] if cache else []
+    web = server.Server(container.parent, place / "nginx").start()
+    try:
+        url = web.url(container.name)
+        assert shown(url, *options) == FILES
+        assert len(list(cache_home.iterdir())) == 1
+        assert shown(url, *options) == FILES
+        assert len(list(cache_home.iterdir())) == 1
+    finally:
+        web.stop()

@@ -1,6 +1,7 @@
-/* Whatever the bytes: a tar, a zip or a .beton becomes a tree, or is refused with a sentence; and
- * each file that is told lies within the bytes. The first byte says which it is, and is not part of
- * it. Headers of a tar get a right checksum first, as else nearly every mutation would end there.
+/* Whatever the bytes: a tar, a zip, a .beton or a .pth becomes a tree, or is refused with a
+ * sentence; and each file that is told lies within the bytes. The first byte says which it is, and
+ * is not part of it. Headers of a tar get a right checksum first, as else nearly every mutation
+ * would end there.
  */
 #include "base/io.h"
 #include "base/reader_file.h"
@@ -15,10 +16,11 @@
 
 extern const struct foreign_format tar_format;
 extern const struct foreign_format zip_format;
+extern const struct foreign_format torch_format;
 extern const struct foreign_format ffcv_format;
 
 static const struct foreign_format *const formats[] = {&tar_format, &tar_format, &zip_format,
-						       &ffcv_format};
+						       &ffcv_format, &torch_format};
 
 static void sum_again(uint8_t *block)
 {
@@ -69,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || !copy)
 		return 0;
-	which = data[0] % 4;
+	which = data[0] % 5;
 	memcpy(copy, data + 1, --size);
 	for (size_t at = 0; which < 2 && at + RECORD <= size; at += RECORD)
 		if (memcmp(copy + at + 257, "ustar", 5) == 0)

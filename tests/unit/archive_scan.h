@@ -125,4 +125,20 @@ static inline void scan_expect_no_beginning(struct scan *scan, size_t from)
 	}
 }
 
+/* Each byte is changed in some ways: whatever comes of it, it comes to an end, and says why. */
+static inline void scan_maul(struct scan *scan)
+{
+	static const uint8_t flips[] = {0x01, 0x80, 0xff};
+
+	for (size_t i = 0; i < scan->bytes.len * sizeof(flips); i++) {
+		char *byte = &scan->bytes.data[i / sizeof(flips)], before = *byte;
+		int r;
+
+		*byte ^= (char)flips[i % sizeof(flips)];
+		r = scan_first(scan, scan->bytes.len);
+		assert_true(r == 0 || r == -ENOMSG || scan->err.text[0]);
+		*byte = before;
+	}
+}
+
 #endif

@@ -1,0 +1,124 @@
+"""What torch.save() wrote, mounted as it is."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import trees
+from foldfs import FOLDFS, run
+
+# Torch takes seconds to begin: one process writes all files, of the forms that people use.
+WRITER = """
+import io, json, os, sys
+import numpy, torch
+from PIL import Image
+os.chdir(sys.argv[1])
+files, pixels = [], []
+for number in range(12):
+    image = Image.effect_noise((20 + number, 30), 60).convert("RGB")
+    data = io.BytesIO()
+    image.save(data, "PNG" if number % 4 == 3 else "JPEG")
+    files.append(data.getvalue())
+    pixels.append(numpy.asarray(image))
+def tensor(data):
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+tensors = [tensor(data) for data in files]
+labels = [number % 3 for number in range(12)]
+torch.save(list(zip(tensors, labels)), "list.pth")
+torch.save([(t, torch.tensor(label)) for t, label in zip(tensors, labels)], "scalars.pth")
+torch.save([{"image": t, "label": f"class {n}"} for t, n in zip(tensors, labels)], "dicts.pth")
+torch.save((tensors, labels), "columns.pth")
+torch.save({"images": tensors, "labels": torch.tensor(labels)}, "named.pth")
+torch.save({f"c{n}/{i}.jpg": t for i, (t, n) in enumerate(zip(tensors, labels))}, "paths.pth")
+torch.save({f"name{i}": (t, n) for i, (t, n) in enumerate(zip(tensors, labels))}, "names.pth")
+torch.save(list(zip(files, labels)), "bytes.pth", pickle_protocol=4)
+torch.save(list(zip(files, labels)), "text.pth")
+whole = torch.cat(tensors)
+ends = numpy.cumsum([len(data) for data in files])
+torch.save([(whole[end - len(data):end], n) for end, data, n in zip(ends, files, labels)],
+           "views.pth")
+hwc = torch.stack([torch.from_numpy(p[:, :20].copy()) for p in pixels])
+torch.save((hwc.permute(0, 3, 1, 2).contiguous(), torch.tensor(labels)), "planar.pth")
+torch.save({"data": hwc, "targets": labels}, "rows.pth")
+torch.save((hwc[..., 0].contiguous(), torch.tensor(labels)), "grey.pth")
+torch.save([(hwc.permute(0, 3, 1, 2)[0], 0)], "strided.pth")
+torch.save([(torch.rand(3, 4, 4), 0)], "floats.pth")
+torch.save({"model": {"weight": torch.zeros(3)}, "epoch": 1}, "checkpoint.pth")
+torch.save(torch.nn.Linear(2, 2), "module.pth")
+numpy.save("pixels.npy", hwc.numpy())
+for number, data in enumerate(files):
+    open(f"{number}.file", "wb").write(data)
+"""
+
+
+@pytest.fixture(scope="session")
+def saved(session_dir):
+    pytest.importorskip("torch")
+    path = session_dir / "torch"
+    path.mkdir()
+    subprocess.run([sys.executable, "-c", WRITER, path], check=True)
+    return path
+
+
+def files(saved):
+    return [(saved / f"{number}.file").read_bytes() for number in range(12)]
+
+
+def suffix(number):
+    return "png" if number % 4 == 3 else "JPEG"
+
+
+@pytest.mark.parametrize("name", ["list", "scalars", "columns", "named", "bytes", "views"])
+def test_images_come_by_label_and_number(name, saved, mount):
+    mounted = mount(saved / f"{name}.pth")
+    assert sorted(os.listdir(mounted)) == ["0000", "0001", "0002"]
+    for number, data in enumerate(files(saved)):
+        path = mounted / f"{number % 3:04}/{number:08}.{suffix(number)}"
+        assert path.read_bytes() == data
+    assert len(trees.files(mounted)) == 12
+
+
+def test_classes_may_be_text(saved, mount):
+    mounted = mount(saved / "dicts.pth")
+    assert sorted(os.listdir(mounted)) == ["class 0", "class 1", "class 2"]
+    assert (mounted / "class 2/00000005.JPEG").read_bytes() == files(saved)[5]
+
+
+def test_keys_of_a_dict_are_paths_or_names(saved, mount, place):
+    mounted = mount(saved / "paths.pth")
+    for number, data in enumerate(files(saved)):
+        assert (mounted / f"c{number % 3}/{number}.jpg").read_bytes() == data
+    (place / "other").mkdir()
+    named = mount(saved / "names.pth", at=place / "other")
+    assert (named / "0001/name4.JPEG").read_bytes() == files(saved)[4]
+
+
+@pytest.mark.parametrize("name", ["planar", "rows", "grey"])
+def test_pixels_are_shown_as_images(name, saved, mount):
+    numpy, image = pytest.importorskip("numpy"), pytest.importorskip("PIL.Image")
+    pixels = numpy.load(saved / "pixels.npy")
+    mounted = mount(saved / f"{name}.pth")
+    for number in range(12):
+        path = f"{number % 3:04}/{number:08}.{'pgm' if name == 'grey' else 'ppm'}"
+        want = pixels[number][..., 0] if name == "grey" else pixels[number]
+        assert (numpy.asarray(image.open(mounted / path)) == want).all()
+
+
+@pytest.mark.parametrize("name, reason", [
+    ("text", "record 0: bytes that protocol 2 has as text: save them with pickle_protocol=4"),
+    ("strided", "record 0: a tensor that is not contiguous"),
+    ("floats", "record 0: a tensor of FloatStorage, which holds no integers"),
+    ("checkpoint", "record 0: an image that is neither bytes nor a tensor"),
+    ("module", "Linear"),
+])
+def test_what_is_not_read_is_refused_by_name(name, reason, saved, point):
+    done = run(FOLDFS, saved / f"{name}.pth", point, status=None)
+    assert done.returncode != 0 and reason in done.err
+
+
+def test_a_file_that_is_damaged_is_refused(saved, place, point):
+    (place / "cut.pth").write_bytes((saved / "list.pth").read_bytes()[:-100])
+    done = run(FOLDFS, place / "cut.pth", point, status=None)
+    assert done.returncode != 0 and "truncated" in done.err

@@ -1,0 +1,181 @@
+/* Whatever the records: TFRecords, RecordIO with its list, and LMDBs of Caffe, CRNN and of files by
+ * name become a tree, or are refused with a sentence; and each file that is told lies within the
+ * bytes. The first byte says which it is. What stands around records is made right where nearly
+ * every mutation would end there: of a TFRecord the checksum of the length, of an LMDB its pages.
+ */
+#include "base/io.h"
+#include "base/le.h"
+#include "base/reader_file.h"
+#include "base/scope.h"
+#include "pack/foreign/format.h"
+#include "pack/foreign/tree_internal.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE 4096
+
+extern const struct foreign_format tfrecord_format, recordio_format, caffe_format, crnn_format,
+	lsun_format, basicsr_format, paths_format;
+
+static const struct foreign_format *const formats[] = {
+	&tfrecord_format, &recordio_format, &caffe_format, &crnn_format,
+	&lsun_format,	  &basicsr_format,  &paths_format,
+};
+
+struct bytes {
+	const uint8_t *data;
+	size_t len;
+};
+
+/* --- what stands around records --------------------------------------------------------------- */
+
+static uint32_t masked_crc(const uint8_t *bytes)
+{
+	uint32_t crc = UINT32_MAX;
+
+	for (unsigned i = 0; i < 64; i++) {
+		crc ^= i % 8 ? 0 : bytes[i / 8];
+		crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	crc = ~crc;
+	return (crc >> 15 | crc << 17) + 0xa282ead8;
+}
+
+static size_t make_tfrecord(struct bytes example, uint8_t *ret)
+{
+	le_put64(ret, example.len);
+	le_put32(ret + 8, masked_crc(ret));
+	memcpy(ret + 12, example.data, example.len);
+	memset(ret + 12 + example.len, 0, 4);
+	return example.len + 16;
+}
+
+static void make_meta(uint8_t *page, unsigned number, unsigned entries)
+{
+	le_put64(page, number);
+	le_put16(page + 10, 8);
+	le_put32(page + 16, 0xBEEFC0DE);
+	le_put32(page + 20, 1);
+	le_put32(page + 40, PAGE);
+	le_put16(page + 94, 1);
+	le_put64(page + 104, 1);
+	le_put64(page + 120, entries);
+	le_put64(page + 128, 2);
+	le_put64(page + 136, 2);
+}
+
+/* A leaf of records: length of the key, length of the value, both. Returns how many. */
+static unsigned make_leaf(struct bytes from, uint8_t *page)
+{
+	size_t lower = 16, upper = PAGE;
+
+	while (from.len > 2) {
+		size_t key = from.data[0] % 32 + 1u, value = from.data[1];
+		size_t node = (8 + key + value + 1) & ~(size_t)1;
+
+		if (from.len < 2 + key + value || lower + 2 + node > upper)
+			break;
+		upper -= node;
+		le_put16(page + lower, (uint16_t)upper);
+		lower += 2;
+		le_put16(page + upper, (uint16_t)value);
+		le_put16(page + upper + 6, (uint16_t)key);
+		memcpy(page + upper + 8, from.data + 2, key + value);
+		from.data += 2 + key + value;
+		from.len -= 2 + key + value;
+	}
+	le_put64(page, 2);
+	le_put16(page + 10, 2);
+	le_put16(page + 12, (uint16_t)lower);
+	le_put16(page + 14, (uint16_t)upper);
+	return (unsigned)(lower - 16) / 2;
+}
+
+static size_t make_lmdb(struct bytes records, uint8_t *ret)
+{
+	unsigned entries;
+
+	memset(ret, 0, 3 * PAGE);
+	entries = make_leaf(records, ret + 2 * PAGE);
+	make_meta(ret, 0, entries);
+	make_meta(ret + PAGE, 1, entries);
+	return 3 * PAGE;
+}
+
+/* --- scanning --------------------------------------------------------------------------------- */
+
+/* The file beside it has the same bytes. */
+static int open_beside(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	const struct bytes *bytes = context;
+	SCOPE_CLOSE int fd = memfd_create("beside", MFD_CLOEXEC);
+	char path[32];
+
+	(void)name;
+	(void)err;
+	if (fd < 0 || io_pwrite_full(fd, bytes->data, bytes->len, 0) < 0)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return reader_file_open(path, ret);
+}
+
+static void must_lie_within(const struct foreign_tree *tree, size_t size)
+{
+	for (size_t i = 0; i < tree_count(tree); i++) {
+		const struct tree_row *row = &tree_rows(tree)[i];
+
+		if (row->volume == TREE_SOURCE &&
+		    (row->offset > size || row->size > size - row->offset))
+			abort();
+	}
+}
+
+static void scan(const struct foreign_format *format, struct reader *reader, size_t size,
+		 struct bytes *beside)
+{
+	const struct foreign_settings settings = {.open = open_beside, .context = beside};
+	SCOPE(foreign_source_release) struct foreign_source source = {0};
+	SCOPE(foreign_tree_release) struct foreign_tree tree = {0};
+	struct err err = {0};
+
+	if (foreign_source_init(&source, reader, "a_val_lmdb/data.mdb", &settings, &err) < 0 ||
+	    foreign_tree_init(&tree, &source, &err) < 0)
+		return;
+	format->probe(&source);
+	if (format->lmdb && !source.walker)
+		return;
+	if (format->scan(&source, &tree, &err) == 0)
+		must_lie_within(&tree, size);
+	else if (!err.text[0])
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct bytes bytes = {data + 1, size - 1};
+	SCOPE_FREE uint8_t *file = NULL;
+	SCOPE_CLOSE int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	SCOPE(reader_release) struct reader *reader = NULL;
+	const struct foreign_format *format;
+
+	if (size == 0)
+		return 0;
+	file = malloc(size + 3 * PAGE);
+	format = formats[data[0] % (sizeof(formats) / sizeof(*formats))];
+	if (!file)
+		return 0;
+	memcpy(file, bytes.data, bytes.len);
+	if (format->lmdb)
+		size = make_lmdb(bytes, file);
+	else if (data[0] < 128 && format == &tfrecord_format)
+		size = make_tfrecord(bytes, file);
+	else
+		size = bytes.len;
+	if (fd < 0 || io_pwrite_full(fd, file, size, 0) < 0 || reader_file_borrow(fd, &reader) < 0)
+		abort();
+	scan(format, reader, size, &bytes);
+	return 0;
+}

@@ -14,6 +14,7 @@ import pytest
 import trees
 from foldfs import FOLDFS, MIB, PHOTOS, has_photos, needs, run
 from formats import ffcv
+from server import Server
 
 MOMENT = 1_500_000_000
 
@@ -311,3 +312,24 @@ def test_image_folder_finds_the_photos_in_a_beton(place, mount):
                                    for _, label, content in images])
     mounted = mount(place / "x.beton", f"--classes={place}/names")
     assert image_folder(mounted) == image_folder(PHOTOS)
+
+
+# --- from far ---------------------------------------------------------------------------------
+
+
+def test_shards_on_a_server_are_scanned_in_few_requests(place, mount, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", os.fspath(place / "cache"))
+    images = [(f"sample{n:04}", n % 5, random.Random(n).randbytes(50_000)) for n in range(400)]
+    shards = make_shards(place, 4, images)
+    server = Server(place, place / "server").start()
+    try:
+        mounted = mount(server.url(shards.name))
+        scan = len(server.asked())
+        for name, label, content in images:
+            assert (mounted / f"{label:04}/{name}.jpg").read_bytes() == content
+        (place / "again").mkdir()
+        server.forget()
+        mount(server.url(shards.name), at=place / "again")
+        assert len(server.asked()) < scan < 40
+    finally:
+        server.stop()

@@ -24,6 +24,7 @@ import cases_cached
 import cases_cold
 import cases_epochs
 import cases_far
+import cases_foreign
 import cases_gain
 import cases_loader
 import cases_memory
@@ -50,7 +51,7 @@ SECTIONS = {
     "gain": cases_gain.gain, "loader": cases_loader.loader, "oracle": cases_epochs.oracle,
     "search": cases_oracle.oracle, "pack": cases_pack.pack, "shards": cases_shards.shards,
     "remote": cases_remote.remote, "disk-cache": cases_remote.disk_cache,
-    "open": cases_open.opening, "flights": cases_far.flights,
+    "open": cases_open.opening, "foreign": cases_foreign.foreign, "flights": cases_far.flights,
     **CACHED,
 }
 FAILURES = (Failed, MountError, OSError, RuntimeError, subprocess.SubprocessError)

@@ -1,18 +1,21 @@
 #!/usr/bin/python3
-"""loader.py ROOT raw|crop|decode [--workers W] [--epochs E] [--files N] [--seconds S] [--seed S]
-          [--progress]
+"""loader.py ROOT|FILE raw|crop|decode [--workers W] [--epochs E] [--files N] [--seconds S]
+          [--seed S] [--progress]
 
-An unmodified ImageFolder and DataLoader(shuffle=True), and how fast its last epoch was, as JSON.
+An unmodified ImageFolder and DataLoader(shuffle=True), and how fast its last epoch was, as JSON;
+of FILE, which folder2lmdb wrote, the Dataset that comes with that.
 raw: the workers read the files and hand on their sizes; decode: they do what training on ImageNet
 does; crop: the same, but for normalizing. The time counts from the start of the workers to the
 last batch."""
 
 import argparse
 import json
+import os
+import pickle
 import time
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 from torchvision import transforms
 from torchvision.datasets import DatasetFolder, ImageFolder
 
@@ -22,7 +25,7 @@ BATCH = 64
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("root")
+    parser.add_argument("root", metavar="ROOT|FILE")
     parser.add_argument("kind", choices=("raw", "crop", "decode"))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=1, help="of which the last counts")
@@ -39,7 +42,29 @@ def size_of(path):
         return len(file.read())
 
 
+class Folder2lmdb(Dataset):
+    """As Efficient-PyTorch and pytorch_lmdb_imagenet have it, without decoding."""
+
+    def __init__(self, path):
+        import lmdb
+        self.env = lmdb.open(path, subdir=False, readonly=True, lock=False, readahead=False,
+                             meminit=False)
+        with self.env.begin(write=False) as txn:
+            self.length = pickle.loads(txn.get(b"__len__"))
+            self.keys = pickle.loads(txn.get(b"__keys__"))
+
+    def __getitem__(self, index):
+        with self.env.begin(write=False) as txn:
+            image, label = pickle.loads(txn.get(self.keys[index]))
+        return len(image), label
+
+    def __len__(self):
+        return self.length
+
+
 def dataset(root, kind):
+    if os.path.isfile(root):
+        return Folder2lmdb(root)
     if kind == "raw":
         return DatasetFolder(root, size_of, is_valid_file=lambda _: True)
     steps = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(),

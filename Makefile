@@ -66,7 +66,14 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/
 .PHONY: all
 all: $(programs)
 
-tool_libs = -llmdb -ljpeg -larchive -lz -lxxhash -lnettle -lpthread -lm
+# Optional: libhdf5, under the name that it has here.
+hdf5       = $(firstword $(shell for name in hdf5-serial hdf5; do \
+	     pkg-config --exists $$name 2>/dev/null && echo $$name; done))
+hdf5_flags = $(if $(hdf5),-DTOOL_HDF5=1 $(call pkg,--cflags $(hdf5)))
+hdf5_libs  = $(if $(hdf5),$(call pkg,--libs $(hdf5)))
+$(B)/pack/tool/import/hdf5.o: override CPPFLAGS += $(hdf5_flags)
+
+tool_libs = -Wl,--as-needed $(hdf5_libs) -llmdb -ljpeg -larchive -lz -lxxhash -lnettle -lpthread -lm
 
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a

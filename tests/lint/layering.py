@@ -54,6 +54,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h
          "fs/lists.h": ["pack/dataset.h"],
          "fs/mount.c": ["remote/open.h"],
          "pack/tool/read/cmd_fetch.c": ["remote/open.h", "remote/reader_blocks.h"],
+         "pack/tool/import/import_hdf5.c": ["pack/tool/export/ustar.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}
 
@@ -67,6 +68,7 @@ IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
     "lmdb.h": ["pack/write/store.c"],
+    "hdf5.h": ["pack/tool/import/hdf5.c"],
     "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "jerror.h": ["pack/tool/image/jpeg*.c"],
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
@@ -85,9 +87,10 @@ SYSTEM = {
 }
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
-MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c"],
+MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c", "libhdf5*"],
                 "foldpack": ["libfuse3", "libjson-c"],
-                "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash"]}
+                "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash",
+                             "libhdf5*"]}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -4,6 +4,7 @@
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create.h"
 #include "pack/tool/create/target.h"
+#include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/import_packs.h"
 #include "pack/tool/import/import_tar.h"
 #include <fcntl.h>
@@ -16,6 +17,7 @@ static void create_release(struct create *create)
 {
 	progress_clear(&create->progress);
 	import_free(create->import);
+	import_hdf5_free(create->hdf5);
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
 	builder_free(create->builder);
@@ -62,12 +64,27 @@ static bool wants_dataset(const struct create *create)
 	return foreign->schema || foreign->layout != FOREIGN_AUTO;
 }
 
+/* The tar that is made of it takes its place. */
+static int open_hdf5(struct create *create)
+{
+	struct err err = {0};
+	int r = import_hdf5_new(create->source, create->options.common.foreign.classes,
+				&create->hdf5, &err);
+
+	create->tar = true;
+	if (r < 0)
+		log_error("%s: %s", create->source, err_text(&err, r));
+	return (int)exit_status_of(r);
+}
+
 /* A file that no format knows is taken for a tar, and refused as one. */
 static int open_file(struct create *create)
 {
 	struct err err = {0};
 	int r = -EINVAL;
 
+	if (hdf5_is(create->root))
+		return open_hdf5(create);
 	create->tar = looks_like_tar(create->root) && !wants_dataset(create);
 	if (create->tar)
 		return EXIT_DONE;
@@ -246,7 +263,8 @@ static int look_at_folder(struct create *create)
 
 static int look_at_tar(struct create *create)
 {
-	const struct import_tar_params params = {.fd = create->root,
+	const struct import_tar_params params = {.fd = create->hdf5 ? import_hdf5_tar(create->hdf5)
+								    : create->root,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,
 						 .watch = &create->watch,

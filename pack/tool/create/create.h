@@ -24,10 +24,9 @@ struct create_options {
 	bool anyway;	   /* in spite of what speaks against it */
 	int on_bad, check; /* enum on_bad, enum check_level */
 	bool dedup;	   /* store the bytes of equal files once */
-	bool dereference;
+	bool dereference, optimize;
 	uint64_t jobs, strip;
 	int store; /* enum transform_store, less one; -1: none */
-	bool optimize;
 	uint64_t resize, max_side, quality;
 	struct opt_list touch; /* images whose paths match one of these are changed; none: all */
 	const char *order_text, *bad_list;
@@ -52,7 +51,8 @@ struct create {
 	char *source, *pack; /* as the user wrote them */
 	int root;	     /* the source, open */
 	bool tar;
-	struct dataset *dataset; /* it is a pack, several, or a file of another format */
+	struct import_hdf5 *hdf5; /* it is an HDF5 file, of which the tar comes */
+	struct dataset *dataset;  /* it is a pack, several, or a file of another format */
 	struct transform how;
 	bool transforms;	  /* images are changed */
 	bool annotations_refused; /* SOURCE may have none of places in them */

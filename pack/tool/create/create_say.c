@@ -9,6 +9,7 @@
 #include "pack/tool/create/links.h"
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
+#include "pack/tool/import/import_hdf5.h"
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,7 +99,13 @@ int create_fail(struct create *create, int error, const struct err *err)
 static int on_broken(void *context, int error, const struct err *err)
 {
 	struct create *create = context;
+	struct err why = {0};
+	int r = create->hdf5 ? import_hdf5_error(create->hdf5, &why) : 0;
 
+	if (r < 0) {
+		error = r;
+		err = &why;
+	}
 	progress_clear(&create->progress);
 	log_error("%s: %s", create->source, err_text(err, error));
 	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED;

@@ -1,0 +1,175 @@
+"""foldpack create from HDF5, in the layouts that training code writes with h5py."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDPACK, has_photos, run
+
+h5py = pytest.importorskip("h5py", reason="python3-h5py is not installed")
+np = pytest.importorskip("numpy")
+
+JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0"
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built_with_it(session_dir):
+    path = session_dir / "probe.h5"
+    h5py.File(path, "w").close()
+    if "built without" in run(FOLDPACK, "create", path, session_dir / "probe", status=None).err:
+        pytest.skip("foldpack was built without libhdf5")
+
+
+@pytest.fixture
+def source(place):
+    with h5py.File(place / "x.h5", "w") as file:
+        yield file
+
+
+def images(count):
+    return [(PNG if number % 3 == 0 else JPEG) + trees.noise(number, number * 37)
+            for number in range(count)]
+
+
+def packed(source, place, *options, status=0):
+    """{path: bytes} of the pack."""
+    source.close()
+    run(FOLDPACK, "create", *options, place / "x.h5", place / "x.lmdb", status=status)
+    run(FOLDPACK, "extract", "-q", place / "x.lmdb", place / "out")
+    out = os.fsencode(place / "out")
+    found = {}
+    for path in trees.files(out):
+        with open(os.path.join(out, path), "rb") as file:
+            found[path.decode()] = file.read()
+    return found
+
+
+def add_rows(group, rows, name="images"):
+    made = group.create_dataset(name, (len(rows),), dtype=h5py.vlen_dtype(np.uint8))
+    for number, row in enumerate(rows):
+        made[number] = np.frombuffer(row, np.uint8)
+
+
+def suffix(data):
+    return ".png" if data.startswith(PNG) else ".jpg"
+
+
+def test_rows_of_bytes_with_labels(source, place):
+    rows = images(50)
+    add_rows(source, rows)
+    source["labels"] = np.arange(50) % 7
+    assert packed(source, place) == {
+        f"{number % 7:04}/{number:08}{suffix(row)}": row for number, row in enumerate(rows)}
+
+
+def test_rows_with_names_classes_and_splits(source, place):
+    rows = images(20)
+    for split in ("train", "val"):
+        add_rows(source.create_group(split), rows, "data")
+        source[f"{split}/y"] = np.arange(20, dtype=np.uint8) % 2
+        source[f"{split}/filenames"] = [f"{split} {number}.jpeg" for number in range(20)]
+    (place / "classes").write_text("cat\ndog\n")
+    assert packed(source, place, f"--classes={place}/classes") == {
+        f"{split}/{('cat', 'dog')[number % 2]}/{split} {number}.jpeg": row
+        for split in ("train", "val") for number, row in enumerate(rows)}
+
+
+def test_rows_without_labels_or_with_paths(source, place):
+    add_rows(source, images(3))
+    add_rows(source.create_group("g"), images(3))
+    source["g/paths"] = ["a/1.jpg", "b/2.png", "b/c/3.jpg"]
+    source["g/labels"] = [0, 1, 1]
+    assert sorted(packed(source, place)) == [
+        "g/a/1.jpg", "g/b/2.png", "g/b/c/3.jpg",
+        "images/00000000.png", "images/00000001.jpg", "images/00000002.jpg"]
+
+
+def test_a_dataset_for_each_file_in_groups(source, place):
+    wanted = {}
+    for number, data in enumerate(images(30)):
+        path = f"class{number % 3}/deep/{number}" + (".jpg" if number % 2 else "")
+        if number % 5:
+            source.create_dataset(path, data=np.frombuffer(data, np.uint8),
+                                  **({"chunks": True, "compression": "gzip"} if number % 4 else {}))
+        else:
+            source[path] = np.void(data)
+        wanted[path if number % 2 else path + suffix(data)] = data
+    source["class0/label"] = np.uint8(0)
+    source["mean"] = np.zeros(3)
+    assert packed(source, place) == wanted
+
+
+@has_photos
+def test_photos_come_out_as_they_went_in(source, place):
+    for path in trees.files(foldfs.PHOTOS):
+        with open(os.path.join(os.fsencode(foldfs.PHOTOS), path), "rb") as file:
+            source[path.decode()] = np.frombuffer(file.read(), np.uint8)
+    packed(source, place)
+    assert trees.content(place / "out") == trees.content(foldfs.PHOTOS)
+
+
+def refused(source, place, *options):
+    source.close()
+    done = run(FOLDPACK, "create", *options, place / "x.h5", place / "x.lmdb", status=None)
+    assert done.returncode in (1, 3) and not (place / "x.lmdb").exists()
+    return done.err
+
+
+def test_what_has_no_files_is_refused(source, place):
+    assert "or still being written" in run(FOLDPACK, "create", place / "x.h5", place / "x.lmdb",
+                                           status=3).err
+    assert "holds no files of images" in refused(source, place)
+    with h5py.File(place / "x.h5", "w") as source:
+        source["x"] = np.zeros((4, 8, 8, 3), np.uint8)
+    assert "holds arrays of pixels, not files of images" in refused(source, place)
+
+
+def test_a_label_without_a_class_is_refused(source, place):
+    add_rows(source, images(3))
+    source["labels"] = [0, 1, 2]
+    (place / "classes").write_text("cat\ndog\n")
+    said = refused(source, place, f"--classes={place}/classes")
+    assert "label 2 has no line in --classes" in said
+    assert "no-such" in refused(source, place, f"--classes={place}/no-such")
+
+
+def test_paths_that_lead_out_are_bad(source, place):
+    add_rows(source, images(2))
+    source["names"] = ["../../escaped.jpg", "fine.jpg"]
+    assert list(packed(source, place, "--on-bad=skip", status=4)) == ["fine.jpg"]
+    assert not (place / "escaped.jpg").exists()
+
+
+@pytest.mark.paced  # plain only: sanitizers find that libhdf5 reads and writes out of bounds
+def test_damaged_files_are_refused_and_crash_nothing(source, place):
+    add_rows(source, images(40))
+    source["labels"] = np.arange(40)
+    source.close()
+    data = (place / "x.h5").read_bytes()
+    for step in range(40):
+        bad = bytearray(data)
+        if step < 20:
+            bad = bad[:len(data) * step // 20]
+        else:
+            at = len(data) * (step - 20) // 20
+            bad[at:at + 64] = trees.noise(step, 64)
+        (place / "bad.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(bad[8:]))
+        done = run(FOLDPACK, "create", "--force", place / "bad.h5", place / "bad", status=None)
+        assert done.returncode in (0, 1, 3), done.err
+
+
+def test_one_that_is_interrupted_leaves_nothing(source, place):
+    add_rows(source, [JPEG + trees.noise(number, 300000) for number in range(100)])
+    source.close()
+    (place / "out").mkdir()
+    with subprocess.Popen([FOLDPACK, "create", place / "x.h5", place / "out/x"],
+                          stderr=subprocess.PIPE) as process:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=foldfs.PATIENCE)
+        assert process.returncode in (0, -signal.SIGINT)
+    assert os.listdir(place / "out") in ([], ["x"])

@@ -137,6 +137,14 @@ def test_a_tar_that_is_cut_off_is_refused_with_the_member(place, point):
     assert "member 3: a header with a wrong checksum" in refusal(place / "bad.tar", point)
 
 
+@pytest.mark.parametrize("mode, name", [("w:gz", "gzip"), ("w:xz", "xz"), ("w:bz2", "bzip2")])
+def test_a_compressed_tar_is_refused_with_the_way_out(mode, name, place, point):
+    with tarfile.open(place / "x.tar.z", mode) as tar:
+        add(tar, "a.jpg", b"x")
+    said = refusal(place / "x.tar.z", point)
+    assert f"compressed with {name}" in said and "foldpack create" in said
+
+
 def test_the_second_mount_has_the_index_of_the_first(place, point, mount):
     root = place / "src"
     root.mkdir()

@@ -11,7 +11,7 @@ enum { NAME_LEN = 100, SUM_LEN = 8, PREFIX_LEN = 155 };
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-static bool read_binary(const uint8_t *field, size_t len, int64_t *ret)
+static bool read_tar_binary(const uint8_t *field, size_t len, int64_t *ret)
 {
 	bool negative = field[0] & 0x40;
 	uint64_t sign = negative ? 0x1ff : 0, value = negative ? UINT64_MAX : 0;
@@ -32,13 +32,13 @@ static bool read_binary(const uint8_t *field, size_t len, int64_t *ret)
 }
 
 /* No digits at all are 0, as old programs have it for folders. */
-static bool read_number(const uint8_t *field, size_t len, int64_t *ret)
+static bool read_tar_number(const uint8_t *field, size_t len, int64_t *ret)
 {
 	uint64_t value = 0;
 	size_t i = 0;
 
 	if (field[0] & 0x80)
-		return read_binary(field, len, ret);
+		return read_tar_binary(field, len, ret);
 	while (i < len && field[i] == ' ')
 		i++;
 	for (; i < len && field[i] >= '0' && field[i] <= '7'; i++) {
@@ -67,7 +67,7 @@ bool tar_header_sound(const uint8_t *block)
 		sum += byte;
 		with_sign += (int8_t)byte;
 	}
-	return read_number(block + SUM, SUM_LEN, &said) && (said == sum || said == with_sign) &&
+	return read_tar_number(block + SUM, SUM_LEN, &said) && (said == sum || said == with_sign) &&
 	       !tar_block_empty(block);
 }
 
@@ -77,11 +77,11 @@ int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *er
 	size_t len = strnlen((const char *)block, NAME_LEN);
 	int64_t mode, size;
 
-	if (!read_number(block + MODE, 8, &mode))
+	if (!read_tar_number(block + MODE, 8, &mode))
 		return err_set(err, -EBADMSG, "its mode is no number");
-	if (!read_number(block + SIZE, 12, &size) || size < 0)
+	if (!read_tar_number(block + SIZE, 12, &size) || size < 0)
 		return err_set(err, -EBADMSG, "its size is no number");
-	if (!read_number(block + MTIME, 12, &header.mtime))
+	if (!read_tar_number(block + MTIME, 12, &header.mtime))
 		return err_set(err, -EBADMSG, "its time is no number");
 	header.mode = (mode_t)mode & 07777;
 	header.size = (uint64_t)size;
@@ -90,7 +90,7 @@ int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *er
 	return 0;
 }
 
-static int add_field(const uint8_t *field, size_t len, struct buf *ret)
+static int add_tar_field(const uint8_t *field, size_t len, struct buf *ret)
 {
 	return buf_add(ret, field, strnlen((const char *)field, len));
 }
@@ -99,16 +99,16 @@ static int add_field(const uint8_t *field, size_t len, struct buf *ret)
 int tar_header_path(const uint8_t *block, struct buf *ret)
 {
 	bool prefixed = memcmp(block + MAGIC, "ustar", 6) == 0 && block[PREFIX];
-	int r = prefixed ? add_field(block + PREFIX, PREFIX_LEN, ret) : 0;
+	int r = prefixed ? add_tar_field(block + PREFIX, PREFIX_LEN, ret) : 0;
 
 	if (r == 0 && prefixed)
 		r = buf_add(ret, "/", 1);
-	return r < 0 ? r : add_field(block + NAME, NAME_LEN, ret);
+	return r < 0 ? r : add_tar_field(block + NAME, NAME_LEN, ret);
 }
 
 int tar_header_target(const uint8_t *block, struct buf *ret)
 {
-	return add_field(block + TARGET, NAME_LEN, ret);
+	return add_tar_field(block + TARGET, NAME_LEN, ret);
 }
 
 /* --- pax -------------------------------------------------------------------------------------- */
@@ -153,35 +153,35 @@ static bool read_time(struct pax_text text, int64_t *ret)
 	return true;
 }
 
-static int take_text(struct buf *to, struct pax_text value)
+static int take_pax_text(struct buf *to, struct pax_text value)
 {
 	to->len = 0;
 	return buf_add(to, value.at, (size_t)(value.end - value.at));
 }
 
-static bool is_key(struct pax_text key, const char *name)
+static bool is_pax_key(struct pax_text key, const char *name)
 {
 	return (size_t)(key.end - key.at) == strlen(name) &&
 	       memcmp(key.at, name, strlen(name)) == 0;
 }
 
 /* An empty value takes back what was said before. */
-static int take_record(struct tar_extra *extra, struct pax_text key, struct pax_text value,
-		       struct err *err)
+static int take_pax_record(struct tar_extra *extra, struct pax_text key, struct pax_text value,
+			   struct err *err)
 {
 	static const char sparse[] = "GNU.sparse.";
 
-	if (is_key(key, "path"))
-		return take_text(&extra->path, value);
-	if (is_key(key, "linkpath"))
-		return take_text(&extra->target, value);
-	if (is_key(key, "size")) {
+	if (is_pax_key(key, "path"))
+		return take_pax_text(&extra->path, value);
+	if (is_pax_key(key, "linkpath"))
+		return take_pax_text(&extra->target, value);
+	if (is_pax_key(key, "size")) {
 		extra->has_size = value.at < value.end;
 		if (extra->has_size && (!read_decimal(&value, &extra->size) ||
 					value.at < value.end || extra->size > INT64_MAX))
 			return err_set(err, -EBADMSG,
 				       "its pax header has a size that is no number");
-	} else if (is_key(key, "mtime")) {
+	} else if (is_pax_key(key, "mtime")) {
 		extra->has_mtime = value.at < value.end;
 		if (extra->has_mtime && !read_time(value, &extra->mtime))
 			return err_set(err, -EBADMSG,
@@ -213,7 +213,7 @@ int tar_extra_read(struct tar_extra *extra, const char *records, size_t len, str
 			return err_set(err, -EBADMSG, "its pax header has a record without '='");
 		key = (struct pax_text){head.at, equals};
 		value = (struct pax_text){equals + 1, head.end};
-		r = take_record(extra, key, value, err);
+		r = take_pax_record(extra, key, value, err);
 		all.at += length;
 	}
 	return r;

@@ -18,7 +18,7 @@ static int tar_damaged(const struct tar_members *m, const char *reason, struct e
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* The block at an offset: 0, 1 where less than a block is left, or the error of the read. */
-static int block_at(struct tar_members *m, uint64_t offset, const uint8_t **ret)
+static int tar_block_at(struct tar_members *m, uint64_t offset, const uint8_t **ret)
 {
 	size_t len;
 	int r;
@@ -30,7 +30,7 @@ static int block_at(struct tar_members *m, uint64_t offset, const uint8_t **ret)
 }
 
 /* Behind the end mark, which is one empty block, or two, come empty ones, and perhaps a further
- * tar. As block_at(), of that tar's first header; 1 where there is none. */
+ * tar. As tar_block_at(), of that tar's first header; 1 where there is none. */
 static int pass_end(struct tar_members *m, const uint8_t **ret)
 {
 	uint64_t at = m->at, most = at + PADDING_MOST;
@@ -38,7 +38,7 @@ static int pass_end(struct tar_members *m, const uint8_t **ret)
 
 	do {
 		at += TAR_BLOCK;
-		r = block_at(m, at, ret);
+		r = tar_block_at(m, at, ret);
 	} while (r == 0 && tar_block_empty(*ret) && at < most);
 	if (r == 0 && tar_header_sound(*ret))
 		m->at = at;
@@ -51,7 +51,7 @@ static int pass_end(struct tar_members *m, const uint8_t **ret)
 
 static int next_block(struct tar_members *m, const uint8_t **ret, struct err *err)
 {
-	int r = block_at(m, m->at, ret);
+	int r = tar_block_at(m, m->at, ret);
 
 	if (r < 0)
 		return r;
@@ -103,7 +103,7 @@ static int take_extended(struct tar_members *m, const struct tar_header *header,
 
 /* --- members ---------------------------------------------------------------------------------- */
 
-static enum tar_member_kind kind_of(const struct tar_header *header, bool sparse)
+static enum tar_member_kind tar_kind_of(const struct tar_header *header, bool sparse)
 {
 	switch (header->type) {
 	case '\0':
@@ -168,7 +168,7 @@ static int pass_sparse_map(struct tar_members *m, const uint8_t *block, struct e
 
 	while (r == 0 && *more) {
 		m->at += TAR_BLOCK;
-		r = block_at(m, m->at, &block);
+		r = tar_block_at(m, m->at, &block);
 		more = block + TAR_BLOCK - 8;
 	}
 	return r == 1 ? tar_damaged(m, "truncated: the file ends within it", err) : r;
@@ -181,7 +181,7 @@ static int read_member(struct tar_members *m, const struct tar_header *header,
 	uint64_t left;
 
 	*ret = (struct tar_member){.number = m->number,
-				   .kind = kind_of(header, sparse),
+				   .kind = tar_kind_of(header, sparse),
 				   .path = {m->path.data, m->path.len},
 				   .target = {m->target.data, m->target.len},
 				   .mode = header->mode,

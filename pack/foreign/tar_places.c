@@ -32,7 +32,7 @@ uint64_t tar_path_hash(struct foreign_text path)
 }
 
 /* The slot of a hash, or the free one where it would be. */
-static struct tar_place *slot_of(const struct tar_places *places, uint64_t hash)
+static struct tar_place *place_slot(const struct tar_places *places, uint64_t hash)
 {
 	size_t at = hash & (places->room - 1);
 
@@ -43,7 +43,7 @@ static struct tar_place *slot_of(const struct tar_places *places, uint64_t hash)
 
 const struct tar_place *tar_places_find(const struct tar_places *places, uint64_t hash)
 {
-	const struct tar_place *place = places->room ? slot_of(places, hash) : NULL;
+	const struct tar_place *place = places->room ? place_slot(places, hash) : NULL;
 
 	return place && place->kind ? place : NULL;
 }
@@ -58,7 +58,7 @@ static int places_grow(struct tar_places *places)
 		return -ENOMEM;
 	for (size_t i = 0; i < places->room; i++)
 		if (places->slots[i].kind)
-			*slot_of(&more, places->slots[i].hash) = places->slots[i];
+			*place_slot(&more, places->slots[i].hash) = places->slots[i];
 	free(places->slots);
 	*places = more;
 	return 0;
@@ -70,7 +70,7 @@ int tar_places_add(struct tar_places *places, const struct tar_place *place)
 
 	if (r < 0)
 		return r;
-	*slot_of(places, place->hash) = *place;
+	*place_slot(places, place->hash) = *place;
 	places->count++;
 	return 0;
 }

@@ -159,7 +159,7 @@ static int end_sample(struct samples *s, struct err *err)
 	return r;
 }
 
-static int add_image(struct samples *s, const struct tar_member *member)
+static int add_sample_image(struct samples *s, const struct tar_member *member)
 {
 	const struct sample_image image = {.number = member->number,
 					   .offset = member->offset,
@@ -174,7 +174,7 @@ static int add_image(struct samples *s, const struct tar_member *member)
 }
 
 /* A number is a label, anything else a name. */
-static int read_class(struct samples *s, const struct tar_member *member, struct err *err)
+static int read_sample_class(struct samples *s, const struct tar_member *member, struct err *err)
 {
 	const uint8_t *text;
 	size_t len = (size_t)min(member->size, CLASS_MOST + 1), digits = 0;
@@ -200,7 +200,7 @@ static int read_class(struct samples *s, const struct tar_member *member, struct
 	return 0;
 }
 
-static int take_member(struct samples *s, const struct tar_member *member, struct err *err)
+static int take_sample_member(struct samples *s, const struct tar_member *member, struct err *err)
 {
 	struct key key;
 	int r = 0;
@@ -215,16 +215,16 @@ static int take_member(struct samples *s, const struct tar_member *member, struc
 	if (r < 0)
 		return r;
 	if (is_image(key.suffix))
-		return add_image(s, member);
+		return add_sample_image(s, member);
 	if (is_suffix(key.suffix, "cls"))
-		return read_class(s, member, err);
+		return read_sample_class(s, member, err);
 	s->left_out[OTHER_MEMBERS]++;
 	return 0;
 }
 
 /* --- the tar ---------------------------------------------------------------------------------- */
 
-static int note_left_out(const struct samples *s)
+static int note_no_samples(const struct samples *s)
 {
 	static const char *const what[LEFT_OUT] = {
 		[OTHER_MEMBERS] = "left out, as neither image nor class: %" PRIu64 " members",
@@ -250,13 +250,13 @@ int tar_samples_scan(struct foreign_source *source, struct foreign_tree *tree, s
 	int r;
 
 	while ((r = tar_members_next(&s.members, &member, err)) == 0) {
-		r = take_member(&s, &member, err);
+		r = take_sample_member(&s, &member, err);
 		if (r < 0)
 			return r;
 	}
 	if (r == 1)
 		r = end_sample(&s, err);
-	return r < 0 ? r : note_left_out(&s);
+	return r < 0 ? r : note_no_samples(&s);
 }
 
 int tar_samples_have_classes(struct foreign_source *source, struct err *err)

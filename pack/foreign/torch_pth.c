@@ -11,41 +11,15 @@
  *choice, are text, which has other bytes, and are refused. */
 #include "base/scope.h"
 #include "pack/foreign/format.h"
-#include "pack/foreign/torch_file.h"
-#include <inttypes.h>
+#include "pack/foreign/torch_columns.h"
 #include <string.h>
 
 static const char *const image_keys[] = {"images", "image", "data", "img", "x", NULL};
 static const char *const label_keys[] = {"labels", "label", "targets", "target", "y", NULL};
 
-struct pth {
-	struct torch_file file;
-	struct foreign_tree *tree;
-	const struct foreign_settings *settings;
-	uint64_t record;
-	/* Of the sample in hand: */
-	struct foreign_pixels pixels;
-	struct foreign_file image;
-};
-
-static void pth_release(struct pth *p)
+static void pth_release(struct torch_samples *p)
 {
 	torch_file_release(&p->file);
-}
-
-static int bad_record(const struct pth *p, int code, const char *reason, struct err *err)
-{
-	return err_set(err, code, "record %" PRIu64 ": %s", p->record, reason);
-}
-
-static bool is_list(const struct pickle_value *value)
-{
-	return value && (value->kind == PICKLE_LIST || value->kind == PICKLE_TUPLE);
-}
-
-static bool is_text(const struct pickle_value *value)
-{
-	return value && value->kind == PICKLE_TEXT && value->bytes.data;
 }
 
 static const struct pickle_value *get_any(const struct pickle_value *dict, const char *asked,
@@ -60,130 +34,42 @@ static const struct pickle_value *get_any(const struct pickle_value *dict, const
 	return found;
 }
 
-/* --- images ----------------------------------------------------------------------------------- */
-
-static int take_pixels(struct pth *p, const uint64_t *shape, enum foreign_layout layout,
-		       struct err *err)
-{
-	if (shape[0] > UINT16_MAX || shape[1] > UINT16_MAX)
-		return bad_record(p, -EOPNOTSUPP, "pixels of over 65535 rows or columns", err);
-	p->pixels = (struct foreign_pixels){
-		.height = (uint32_t)shape[0], .width = (uint32_t)shape[1], .layout = layout};
-	p->image.pixels = &p->pixels;
-	return 0;
-}
-
-static int take_tensor(struct pth *p, const struct torch_tensor *tensor, struct err *err)
-{
-	const uint64_t *shape = tensor->shape;
-
-	if (!tensor->is_bytes)
-		return bad_record(p, -EOPNOTSUPP, "a tensor that is not of uint8", err);
-	p->image.offset = tensor->offset;
-	p->image.size = torch_tensor_size(tensor);
-	if (tensor->dims == 1)
-		return 0;
-	if (tensor->dims == 2)
-		return take_pixels(p, shape, FOREIGN_GRAY, err);
-	if (tensor->dims == 3 && shape[0] == 3)
-		return take_pixels(p, shape + 1, FOREIGN_PLANAR_RGB, err);
-	if (tensor->dims == 3 && shape[2] == 3)
-		return take_pixels(p, shape, FOREIGN_RGB, err);
-	if (tensor->dims == 3 && (shape[0] == 1 || shape[2] == 1))
-		return take_pixels(p, shape + (shape[0] == 1), FOREIGN_GRAY, err);
-	return bad_record(p, -EOPNOTSUPP, "a tensor that is neither a file nor an image", err);
-}
-
-static int take_image(struct pth *p, const struct pickle_value *value, struct err *err)
-{
-	const char *callee = pickle_callee(value);
-	struct torch_tensor tensor;
-	struct err reason = {0};
-	int r;
-
-	if (value && value->kind == PICKLE_BYTES) {
-		p->image.offset = value->bytes.offset;
-		p->image.size = value->bytes.size;
-		return 0;
-	}
-	if (callee && strcmp(callee, "encode") == 0)
-		return bad_record(p, -EOPNOTSUPP,
-				  "bytes that protocol 2 has as text: save them with "
-				  "pickle_protocol=4, or as uint8 tensors",
-				  err);
-	if (!torch_is_tensor(value))
-		return bad_record(p, -EOPNOTSUPP, "an image that is neither bytes nor a tensor",
-				  err);
-	r = torch_tensor_read(&p->file, value, &tensor, &reason);
-	return r < 0 ? bad_record(p, r, err_text(&reason, r), err) : take_tensor(p, &tensor, err);
-}
-
-static int take_label(struct pth *p, const struct pickle_value *value, struct err *err)
-{
-	struct torch_tensor tensor;
-	struct err reason = {0};
-	int r;
-
-	if (is_text(value)) {
-		p->image.class = (struct foreign_text){value->bytes.data, value->bytes.size};
-		return 0;
-	}
-	if (pickle_number(value, &p->image.label))
-		return 0;
-	if (!torch_is_tensor(value))
-		return bad_record(p, -EOPNOTSUPP, "a label that is neither a number nor text", err);
-	r = torch_tensor_read(&p->file, value, &tensor, &reason);
-	if (r == 0)
-		r = torch_tensor_number(&p->file, &tensor, &p->image.label, &reason);
-	return r < 0 ? bad_record(p, r, err_text(&reason, r), err) : 0;
-}
-
-static void begin_sample(struct pth *p)
-{
-	p->image = (struct foreign_file){.record = p->record, .label = FOREIGN_NO_LABEL};
-}
-
-static int end_sample(struct pth *p, struct err *err)
-{
-	p->record++;
-	return foreign_add(p->tree, &p->image, err);
-}
-
 /* --- samples ---------------------------------------------------------------------------------- */
 
 /* An image, alone or with a label. */
-static int take_sample(struct pth *p, const struct pickle_value *value, struct err *err)
+static int take_torch_sample(struct torch_samples *p, const struct pickle_value *value,
+			     struct err *err)
 {
 	const struct pickle_value *image = value, *label = NULL;
 	int r;
 
-	if (is_list(value)) {
+	if (torch_is_list(value)) {
 		image = pickle_at(value, 0);
 		label = pickle_at(value, 1);
 	} else if (value->kind == PICKLE_DICT) {
-		image = get_any(value, p->settings->image_key, image_keys);
-		label = get_any(value, p->settings->label_key, label_keys);
+		image = get_any(value, p->file.source->settings->image_key, image_keys);
+		label = get_any(value, p->file.source->settings->label_key, label_keys);
 	}
-	r = take_image(p, image, err);
-	return r < 0 || !label ? r : take_label(p, label, err);
+	r = torch_sample_image(p, image, err);
+	return r < 0 || !label ? r : torch_sample_label(p, label, err);
 }
 
-static int scan_list(struct pth *p, const struct pickle_value *list, struct err *err)
+static int scan_list(struct torch_samples *p, const struct pickle_value *list, struct err *err)
 {
 	int r = 0;
 
 	for (const struct pickle_item *item = list->items.first; r == 0 && item;
 	     item = item->next) {
-		begin_sample(p);
-		r = take_sample(p, item->value, err);
+		torch_sample_begin(p);
+		r = take_torch_sample(p, item->value, err);
 		if (r == 0)
-			r = end_sample(p, err);
+			r = torch_sample_end(p, err);
 	}
 	return r;
 }
 
 /* With a label the key is the name in its class, and else the path. */
-static void take_key(struct pth *p, const struct pickle_value *key)
+static void take_key(struct torch_samples *p, const struct pickle_value *key)
 {
 	const struct foreign_text name = {key->bytes.data, key->bytes.size};
 	bool labelled = p->image.class.data || p->image.label != FOREIGN_NO_LABEL;
@@ -194,97 +80,18 @@ static void take_key(struct pth *p, const struct pickle_value *key)
 	*(labelled ? &p->image.name : &p->image.path) = name;
 }
 
-static int scan_dict(struct pth *p, const struct pickle_value *dict, struct err *err)
+static int scan_dict(struct torch_samples *p, const struct pickle_value *dict, struct err *err)
 {
 	int r = 0;
 
 	for (const struct pickle_item *item = dict->items.first; r == 0 && item;
 	     item = item->next->next) {
-		begin_sample(p);
-		r = take_sample(p, item->next->value, err);
-		if (r == 0 && is_text(item->value))
+		torch_sample_begin(p);
+		r = take_torch_sample(p, item->next->value, err);
+		if (r == 0 && torch_is_text(item->value))
 			take_key(p, item->value);
 		if (r == 0)
-			r = end_sample(p, err);
-	}
-	return r;
-}
-
-/* --- columns ---------------------------------------------------------------------------------- */
-
-/* A list, or a tensor. */
-struct column {
-	const struct pickle_item *next;
-	struct torch_tensor tensor;
-	bool is_tensor;
-	uint64_t count;
-};
-
-static int open_column(struct pth *p, const struct pickle_value *value, struct column *ret,
-		       struct err *err)
-{
-	struct column column = {.is_tensor = torch_is_tensor(value)};
-	int r = 0;
-
-	if (is_list(value)) {
-		column.next = value->items.first;
-		column.count = value->count;
-	} else if (column.is_tensor) {
-		r = torch_tensor_read(&p->file, value, &column.tensor, err);
-		/* [2^40, 0] is not many images. */
-		if (r == 0 && column.tensor.dims && torch_tensor_size(&column.tensor))
-			column.count = column.tensor.shape[0];
-	}
-	if (r == 0)
-		*ret = column;
-	return r;
-}
-
-static const struct pickle_value *next_value(struct column *column)
-{
-	const struct pickle_item *item = column->next;
-
-	column->next = item->next;
-	return item->value;
-}
-
-static int take_row(struct pth *p, struct column *images, struct column *labels, uint64_t i,
-		    struct err *err)
-{
-	struct torch_tensor item;
-	int r;
-
-	if (images->is_tensor) {
-		item = torch_tensor_at(&images->tensor, i);
-		r = take_tensor(p, &item, err);
-	} else {
-		r = take_image(p, next_value(images), err);
-	}
-	if (r < 0 || labels->count == 0)
-		return r;
-	if (!labels->is_tensor)
-		return take_label(p, next_value(labels), err);
-	item = torch_tensor_at(&labels->tensor, i);
-	return torch_tensor_number(&p->file, &item, &p->image.label, err);
-}
-
-/* Without labels: none. */
-static int scan_columns(struct pth *p, const struct pickle_value *images,
-			const struct pickle_value *labels, struct err *err)
-{
-	struct column image = {0}, label = {0};
-	int r = open_column(p, images, &image, err);
-
-	if (r == 0 && labels)
-		r = open_column(p, labels, &label, err);
-	if (r == 0 && labels && image.count != label.count)
-		return err_set(err, -EBADMSG, "%" PRIu64 " images and %" PRIu64 " labels",
-			       image.count, label.count);
-	for (uint64_t i = 0; r == 0 && i < image.count; i++) {
-		begin_sample(p);
-		r = take_row(p, &image, &label, i, err);
-		if (r == 0)
-			r = end_sample(p, err);
+			r = torch_sample_end(p, err);
 	}
 	return r;
 }
@@ -293,51 +100,53 @@ static int scan_columns(struct pth *p, const struct pickle_value *images,
 
 static bool is_column(const struct pickle_value *value)
 {
-	return is_list(value) || torch_is_tensor(value);
+	return torch_is_list(value) || torch_is_tensor(value);
 }
 
 /* What (image, label) is not: the second is a tensor, or a list of numbers or texts. */
 static bool is_column_of_labels(const struct pickle_value *value)
 {
-	const struct pickle_value *first = is_list(value) ? pickle_at(value, 0) : NULL;
+	const struct pickle_value *first = torch_is_list(value) ? pickle_at(value, 0) : NULL;
 	int64_t number;
 
-	return torch_is_tensor(value) || is_text(first) || (first && pickle_number(first, &number));
+	return torch_is_tensor(value) || torch_is_text(first) ||
+	       (first && pickle_number(first, &number));
 }
 
 /* [tensor, tensor] may be two images: a pair of columns is a tuple. */
 static bool is_pair(const struct pickle_value *root)
 {
-	bool pair = is_list(root) && root->count == 2;
+	bool pair = torch_is_list(root) && root->count == 2;
 
 	if (!pair || !is_column(pickle_at(root, 0)) || !is_column_of_labels(pickle_at(root, 1)))
 		return false;
 	return root->kind == PICKLE_TUPLE || !torch_is_tensor(pickle_at(root, 1));
 }
 
-static int scan_object(struct pth *p, const struct pickle_value *root, struct err *err)
+static int scan_object(struct torch_samples *p, const struct pickle_value *root, struct err *err)
 {
 	const struct pickle_value *images;
 
 	if (is_pair(root))
-		return scan_columns(p, pickle_at(root, 0), pickle_at(root, 1), err);
-	if (is_list(root))
+		return torch_columns_scan(p, pickle_at(root, 0), pickle_at(root, 1), err);
+	if (torch_is_list(root))
 		return scan_list(p, root, err);
 	if (torch_is_tensor(root))
-		return scan_columns(p, root, NULL, err);
+		return torch_columns_scan(p, root, NULL, err);
 	if (!root || root->kind != PICKLE_DICT)
 		return err_set(err, -EOPNOTSUPP,
 			       "an object that is neither a list nor a dict of images");
-	images = get_any(root, p->settings->image_key, image_keys);
+	images = get_any(root, p->file.source->settings->image_key, image_keys);
 	if (is_column(images))
-		return scan_columns(p, images, get_any(root, p->settings->label_key, label_keys),
-				    err);
+		return torch_columns_scan(
+			p, images, get_any(root, p->file.source->settings->label_key, label_keys),
+			err);
 	return scan_dict(p, root, err);
 }
 
 static int scan_pth(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
-	SCOPE(pth_release) struct pth p = {.tree = tree, .settings = source->settings};
+	SCOPE(pth_release) struct torch_samples p = {.tree = tree};
 	int r = torch_file_read(source, &p.file, err);
 
 	return r < 0 ? r : scan_object(&p, p.file.root, err);

@@ -7,8 +7,8 @@
 
 #define TARGET_MOST 4095 /* bytes of a symbolic link */
 
-static int add_link(const struct zip_directory *zip, struct foreign_tree *tree,
-		    struct foreign_file *file, struct err *err)
+static int add_zip_link(const struct zip_directory *zip, struct foreign_tree *tree,
+			struct foreign_file *file, struct err *err)
 {
 	const uint8_t *target;
 	int r;
@@ -24,8 +24,8 @@ static int add_link(const struct zip_directory *zip, struct foreign_tree *tree,
 	return foreign_add(tree, file, err);
 }
 
-static int add_entry(const struct zip_directory *zip, struct foreign_tree *tree, size_t i,
-		     struct err *err)
+static int add_zip_entry(const struct zip_directory *zip, struct foreign_tree *tree, size_t i,
+			 struct err *err)
 {
 	const struct zip_entry *entry = zip_entry_at(zip, i);
 	struct foreign_file file = {.record = i,
@@ -38,7 +38,7 @@ static int add_entry(const struct zip_directory *zip, struct foreign_tree *tree,
 
 	if (r < 0)
 		return r;
-	return entry->kind == ZIP_LINK ? add_link(zip, tree, &file, err)
+	return entry->kind == ZIP_LINK ? add_zip_link(zip, tree, &file, err)
 				       : foreign_add(tree, &file, err);
 }
 
@@ -52,7 +52,7 @@ static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, st
 		if (zip_entry_at(&zip, i)->kind == ZIP_OTHER)
 			others++;
 		else
-			r = add_entry(&zip, tree, i, err);
+			r = add_zip_entry(&zip, tree, i, err);
 	}
 	if (r == 0 && others)
 		r = foreign_tree_note(tree, "left out: %" PRIu64 " devices and their like", others);

@@ -56,8 +56,8 @@ int zip_probe(struct foreign_source *source)
 	return r < 0 ? r : len == 4 && (le_get32(head) == LOCAL || le_get32(head) == END);
 }
 
-static int entry_fault(uint64_t number, struct foreign_text name, int code, const char *reason,
-		       struct err *err)
+static int zip_fault(uint64_t number, struct foreign_text name, int code, const char *reason,
+		     struct err *err)
 {
 	return err_set(err, code, "entry %" PRIu64 " ('%.*s'): %s", number, (int)min(name.len, 200),
 		       name.len ? name.data : "", reason);
@@ -118,7 +118,7 @@ static int find_end(struct foreign_source *source, struct zip_end *ret, struct e
 	return err_set(err, -EBADMSG, "truncated: no end of a zip in it");
 }
 
-static int check_end(const struct zip_end *end, struct err *err)
+static int check_zip_end(const struct zip_end *end, struct err *err)
 {
 	if (end->disk || end->of_disk)
 		return err_set(err, -EOPNOTSUPP, "one of several volumes of a zip");
@@ -209,22 +209,22 @@ static int check_method(uint64_t number, const uint8_t *p, struct foreign_text n
 			const struct zip_sizes *sizes, struct err *err)
 {
 	if (le_get16(p + 8) & ENCRYPTED)
-		return entry_fault(number, name, -EOPNOTSUPP, "encrypted", err);
+		return zip_fault(number, name, -EOPNOTSUPP, "encrypted", err);
 	if (le_get16(p + 10) != 0)
-		return entry_fault(
-			number, name, -EOPNOTSUPP,
-			"compressed, so that there is nothing to read in place: 'zip -0' "
-			"stores, and 'foldpack create' packs the unzipped folder",
-			err);
+		return zip_fault(number, name, -EOPNOTSUPP,
+				 "compressed, so that there is nothing to read in place: 'zip -0' "
+				 "stores, and 'foldpack create' packs the unzipped folder",
+				 err);
 	if (sizes->packed != sizes->size)
-		return entry_fault(number, name, -EBADMSG, "stored, but of two sizes", err);
+		return zip_fault(number, name, -EBADMSG, "stored, but of two sizes", err);
 	if (le_get16(p + 34) != 0)
-		return entry_fault(number, name, -EOPNOTSUPP, "in another volume of the zip", err);
+		return zip_fault(number, name, -EOPNOTSUPP, "in another volume of the zip", err);
 	return 0;
 }
 
 /* p: the entry, its name and its extra. */
-static int take_entry(struct zip_directory *zip, uint64_t number, const uint8_t *p, struct err *err)
+static int take_zip_entry(struct zip_directory *zip, uint64_t number, const uint8_t *p,
+			  struct err *err)
 {
 	struct foreign_text name = {(const char *)p + CENTRAL_LEN, le_get16(p + 28)};
 	struct zip_sizes sizes = {le_get32(p + 20), le_get32(p + 24), le_get32(p + 42)};
@@ -234,13 +234,13 @@ static int take_entry(struct zip_directory *zip, uint64_t number, const uint8_t 
 	int r;
 
 	if (!read_extra(p + CENTRAL_LEN + name.len, le_get16(p + 30), &sizes, &entry.mtime))
-		return entry_fault(number, name, -EBADMSG, "damaged extra fields", err);
+		return zip_fault(number, name, -EBADMSG, "damaged extra fields", err);
 	r = check_method(number, p, name, &sizes, err);
 	if (r < 0)
 		return r;
 	if (sizes.header > zip->start || sizes.size > zip->start - sizes.header)
-		return entry_fault(number, name, -EBADMSG, "not in front of the central directory",
-				   err);
+		return zip_fault(number, name, -EBADMSG, "not in front of the central directory",
+				 err);
 	entry.header = sizes.header;
 	entry.size = sizes.size;
 	set_kind(&entry, p, name);
@@ -272,7 +272,7 @@ static int read_entries(struct zip_directory *zip, const struct zip_end *end, st
 				       "entry %" PRIu64 ": longer than the central directory", i);
 		r = foreign_get(zip->source, at, (size_t)len, &p, err);
 		if (r == 0)
-			r = take_entry(zip, i, p, err);
+			r = take_zip_entry(zip, i, p, err);
 		if (r < 0)
 			return r;
 		at += len + le_get16(p + 32);
@@ -286,7 +286,7 @@ int zip_directory_read(struct foreign_source *source, struct zip_directory *ret,
 	int r = find_end(source, &end, err);
 
 	if (r == 0)
-		r = check_end(&end, err);
+		r = check_zip_end(&end, err);
 	if (r < 0)
 		return r;
 	ret->source = source;
@@ -303,17 +303,17 @@ int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct e
 	int r;
 
 	if (len > zip->start - entry->header)
-		return entry_fault(i, name, -EBADMSG, "its local header is cut off", err);
+		return zip_fault(i, name, -EBADMSG, "its local header is cut off", err);
 	r = foreign_get(zip->source, entry->header, (size_t)len, &p, err);
 	if (r < 0)
 		return r;
 	if (le_get32(p) != LOCAL || le_get16(p + 26) != name.len ||
 	    memcmp(p + LOCAL_LEN, name.data, name.len) != 0 || le_get16(p + 8) != 0 ||
 	    le_get16(p + 6) & ENCRYPTED)
-		return entry_fault(i, name, -EBADMSG, "its local header is another one", err);
+		return zip_fault(i, name, -EBADMSG, "its local header is another one", err);
 	place = entry->header + len + le_get16(p + 28);
 	if (place > zip->start || entry->size > zip->start - place)
-		return entry_fault(i, name, -EBADMSG, "not in front of the central directory", err);
+		return zip_fault(i, name, -EBADMSG, "not in front of the central directory", err);
 	*ret = place;
 	return 0;
 }

@@ -1,4 +1,4 @@
-#include "base/be.h"
+#include "base/le.h"
 #include "pack/foreign/sample.h"
 #include <string.h>
 
@@ -133,7 +133,8 @@ static int take_item(struct cursor *cursor, struct item *item, struct err *err)
 /* --- arrays of numpy --------------------------------------------------------------------- */
 
 struct nd {
-	bool is_nd, is_u1;
+	bool is_nd;
+	char type[SHORT + 1];
 	unsigned dimensions;
 	uint64_t shape[SAMPLE_SHAPE];
 	struct item data;
@@ -173,10 +174,16 @@ static int take_field(struct cursor *cursor, struct nd *nd, struct err *err)
 	if (strcmp(key.text, "nd") == 0)
 		nd->is_nd = value.kind == BOOL && value.number == 1;
 	else if (strcmp(key.text, "type") == 0)
-		nd->is_u1 = strcmp(value.text, "|u1") == 0;
+		memcpy(nd->type, value.text, sizeof(nd->type));
 	else if (strcmp(key.text, "data") == 0)
 		nd->data = value;
 	return 0;
+}
+
+/* A label may be a number of numpy: {b"nd": False, b"type": "<i8", b"data": bytes}. */
+static bool is_int64(const struct nd *nd)
+{
+	return strcmp(nd->type, "<i8") == 0 && nd->data.kind == BYTES && nd->data.size == 8;
 }
 
 static int take_nd(struct cursor *cursor, uint64_t fields, struct sample *sample, struct err *err)
@@ -190,7 +197,9 @@ static int take_nd(struct cursor *cursor, uint64_t fields, struct sample *sample
 		r = take_field(cursor, &nd, err);
 	if (r < 0)
 		return r;
-	if (!nd.is_nd || !nd.is_u1 || nd.data.kind != BYTES)
+	if (!nd.is_nd && is_int64(&nd))
+		return sample_add_number(sample, (int64_t)le_get64(nd.data.text), err);
+	if (!nd.is_nd || strcmp(nd.type, "|u1") != 0 || nd.data.kind != BYTES)
 		return sample_add_other("a dict that is no array of uint8", err);
 	return sample_add_array(sample, nd.data.offset, nd.data.size, nd.dimensions, nd.shape, err);
 }

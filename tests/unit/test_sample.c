@@ -145,8 +145,12 @@ static void test_msgpack(void **state)
 		"\x92\x84\xa2nd\xc3\xa4type\xa3|u1\xa5shape\x91\5\xa4"
 		"data\xa5image\7";
 	static const char wide[] = "\x92\xc6\0\0\0\5image\xd3\0\0\0\0\0\0\0\7";
+	static const char number[] =
+		"\x92\xc4\5image\x83\xc4\2nd\xc2\xc4\4type\xa3<i8\xc4\4"
+		"data\xc4\x08\7\0\0\0\0\0\0\0";
 	struct fixture *f = *state;
 
+	assert_sample(f, number, sizeof(number) - 1, 7);
 	assert_sample(f, array, sizeof(array) - 1, 256);
 	assert_sample(f, raw, sizeof(raw) - 1, 7);
 	assert_sample(f, wide, sizeof(wide) - 1, 7);

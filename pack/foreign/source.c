@@ -161,10 +161,9 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 
-int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
-			struct err *err)
+/* With a NUL at its end. */
+static int name_beside(const struct foreign_source *source, const char *end, struct buf *ret)
 {
-	SCOPE(buf_release) struct buf name = BUF_INIT;
 	const char *slash = strrchr(source->path, '/');
 	const char *base = slash ? slash + 1 : source->path;
 	const char *dot = strrchr(base, '.');
@@ -175,8 +174,28 @@ int foreign_read_beside(struct foreign_source *source, const char *end, struct b
 		keep = (size_t)(base - source->path);
 		end++;
 	}
-	r = buf_add(&name, source->path, keep);
-	if (r == 0)
-		r = buf_adds(&name, end);
+	r = buf_add(ret, source->path, keep);
+	return r < 0 ? r : buf_adds(ret, end);
+}
+
+int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
+			struct err *err)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	int r = name_beside(source, end, &name);
+
 	return r < 0 ? r : foreign_read_named(source, name.data, ret, err);
+}
+
+int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,
+			struct err *err)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	struct err reason = {0};
+	int r = name_beside(source, end, &name);
+
+	if (r < 0)
+		return r;
+	r = source->settings->open(source->settings->context, name.data, ret, &reason);
+	return r < 0 ? err_set(err, r, "%s: %s", end + (*end == '/'), err_text(&reason, r)) : 0;
 }

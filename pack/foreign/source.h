@@ -55,4 +55,8 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 			struct err *err);
 
+/* The same as a reader. */
+int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,
+			struct err *err);
+
 #endif

@@ -1,8 +1,8 @@
-/* Whatever the records: TFRecords, RecordIO with its list, and LMDBs of Caffe, CRNN and of files by
- * name become a tree, or are refused with a sentence; and each file that is told lies within the
- * bytes. The first byte says which it is. What stands around records is made right where nearly
- * every mutation would end there: of a TFRecord the checksum of the length, of an LMDB its pages.
- */
+/* Whatever the records: TFRecords, RecordIO with its list, and LMDBs of Caffe, CRNN, pixels and
+ * files by name become a tree, or are refused with a sentence; and each file that is told lies
+ * within the bytes. The first byte says which it is. What stands around records is made right where
+ * nearly every mutation would end there: of a TFRecord the checksum of the length, of an LMDB its
+ * pages. */
 #include "base/io.h"
 #include "base/le.h"
 #include "base/reader_file.h"
@@ -16,11 +16,11 @@
 #define PAGE 4096
 
 extern const struct foreign_format tfrecord_format, recordio_format, caffe_format, crnn_format,
-	lsun_format, basicsr_format, paths_format;
+	lsun_format, basicsr_format, sodtools_format, paths_format;
 
 static const struct foreign_format *const formats[] = {
-	&tfrecord_format, &recordio_format, &caffe_format, &crnn_format,
-	&lsun_format,	  &basicsr_format,  &paths_format,
+	&tfrecord_format, &recordio_format, &caffe_format,    &crnn_format,
+	&lsun_format,	  &basicsr_format,  &sodtools_format, &paths_format,
 };
 
 struct bytes {

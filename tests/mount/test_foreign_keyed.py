@@ -1,9 +1,10 @@
-"""LMDB files whose keys say what a file is called: Caffe's, LSUN's, CRNN's, BasicSR's, mmcv's. Each
-is written as its tool writes it, and mounted; what cannot be shown is refused by record and
-reason."""
+"""LMDB files whose keys say what a file is called: Caffe's, LSUN's, CRNN's, PySODToolBox's,
+BasicSR's, mmcv's. Each is written as its tool writes it, and mounted; what cannot be shown is
+refused by record and reason."""
 
 import io
 import os
+import pickle
 
 import pytest
 
@@ -158,6 +159,47 @@ def test_crnn_that_lacks_a_text(place, mount):
     mounted = mount(path)
     assert "1 images have no text" in mounted.said
     assert shown(mounted) == {"images/000000001.JPEG": jpegs(1)[0]}
+
+
+# --- PySODToolBox -------------------------------------------------------------------------------
+
+
+def make_pixels(path, arrays, shapes=None):
+    """As ImageFolder2LMDB.py does: of one shape, only that is noted."""
+    names = sorted(arrays)
+    shapes = shapes or [f"{a.shape[2] if a.ndim == 3 else 1}_{a.shape[0]}_{a.shape[1]}"
+                        for a in map(arrays.get, names)]
+    make_lmdb(path, [(name.encode(), arrays[name].tobytes()) for name in names])
+    with open(path / "meta_info.pkl", "wb") as file:
+        shapes = shapes[:1] if len(set(shapes)) == 1 else shapes
+        pickle.dump({"name": "TrainSet", "resolution": shapes, "keys": names}, file)
+    return path
+
+
+@pytest.mark.parametrize("heights", [[3, 3], [3, 40]])
+def test_pixels_with_shapes_beside_them(place, mount, heights):
+    arrays = {f"{i}.jpg": numpy.random.default_rng(i).integers(0, 256, (height, 50, 3), "u1")
+              for i, height in enumerate(heights)}
+    assert shown(mount(make_pixels(place / "Image.lmdb", arrays))) == {
+        f"{i}.ppm": b"P6\n50 %d\n255\n" % height + arrays[f"{i}.jpg"][:, :, ::-1].tobytes()
+        for i, height in enumerate(heights)}
+
+
+def test_masks(place, mount):
+    mask = numpy.arange(6, dtype="u1").reshape(2, 3)
+    path = make_pixels(place / "Mask.lmdb", {"a.png": mask})
+    assert shown(mount(path)) == {"a.pgm": b"P5\n3 2\n255\n" + mask.tobytes()}
+
+
+@pytest.mark.parametrize("shape, why", [
+    ("3_2_9", "record 0: 18 bytes are not 2 x 9 x 3 pixels"),
+    ("2_3_3", "record 0: pixels of 2 channels"),
+    ("3x2x3", "record 0: no shape as"),
+])
+def test_shapes_that_do_not_fit_are_refused(place, shape, why):
+    array = numpy.zeros((2, 3, 3), "u1")
+    path = make_pixels(place / "Image.lmdb", {"a.jpg": array}, [shape])
+    assert why in refused(path)
 
 
 # --- by path ------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-/* LMDBs of files by name: LSUN, BasicSR, paths and CRNN. */
+/* LMDBs of files by name: LSUN, BasicSR, paths, CRNN and PySODToolBox. */
 #include "tests/unit/foreign_fixture.h"
 
-extern const struct foreign_format lsun_format, basicsr_format, paths_format, crnn_format;
+extern const struct foreign_format lsun_format, basicsr_format, paths_format, crnn_format,
+	sodtools_format;
 
 #define JPEG "\xff\xd8\xff one"
 #define PNG  "\x89PNG two"
@@ -152,6 +153,85 @@ static void test_refusals_of_crnn(void **state)
 	assert_string_equal(f->err.text, "num-samples is not a number");
 }
 
+/* A pickle of { "keys": ["a.jpg", "b.png"], "resolution": [shapes] }. */
+static void say_meta(struct foreign_fixture *f, const char *name, const char *first,
+		     const char *second)
+{
+	SCOPE(buf_release) struct buf pickle = BUF_INIT;
+	const char *const shapes[] = {first, second};
+
+	assert_done(buf_add(&pickle, "\x80\x03}(X\4\0\0\0keys](X\5\0\0\0a.jpgX\5\0\0\0b.png", 35));
+	assert_done(buf_add(&pickle, "eX\12\0\0\0resolution](", 18));
+	for (size_t i = 0; i < 2 && shapes[i]; i++) {
+		uint8_t head[] = {'X', (uint8_t)strlen(shapes[i]), 0, 0, 0};
+
+		assert_done(buf_add(&pickle, head, sizeof(head)));
+		assert_done(buf_adds(&pickle, shapes[i]));
+	}
+	assert_done(buf_add(&pickle, "eu.", 3));
+	fixture_write(f, name, pickle.data, pickle.len);
+}
+
+static void test_pixels_have_their_shape_beside_them(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {
+		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {0}};
+	const struct foreign_picture *pictures;
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_int_equal(fixture_probe(f, &sodtools_format, "set/data.mdb"), 0);
+	say_meta(f, "set/meta_info.pkl", "3_2_1", "1_2_3");
+	assert_int_equal(fixture_probe(f, &sodtools_format, "set/data.mdb"), 1);
+	assert_done(fixture_scan(f, &sodtools_format, "set/data.mdb"));
+	assert_string_equal(fixture_file(f, 0), "a.ppm ");
+	assert_string_equal(fixture_file(f, 1), "b.pgm ");
+	pictures = (const void *)f->tree.pictures.data;
+	assert_true(pictures[0].pixels.layout == FOREIGN_BGR);
+	assert_true(pictures[0].pixels.height == 2 && pictures[0].pixels.width == 1);
+	assert_true(pictures[1].pixels.layout == FOREIGN_GRAY && pictures[1].pixels.width == 3);
+	say_meta(f, "set/meta_info.pkl", "3_1_2", NULL);
+	assert_done(fixture_scan(f, &sodtools_format, "set/data.mdb"));
+	assert_string_equal(fixture_file(f, 1), "b.ppm ");
+}
+
+static void refuses_meta(struct foreign_fixture *f, const char *first, const char *second, int code,
+			 const char *why)
+{
+	say_meta(f, "set/meta_info.pkl", first, second);
+	assert_int_equal(fixture_scan(f, &sodtools_format, "set/data.mdb"), code);
+	assert_string_equal(f->err.text, why);
+}
+
+static void test_refusals_of_pixels(void **state)
+{
+	struct foreign_fixture *f = *state;
+	const struct fixture_record records[] = {
+		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {0}};
+	const struct fixture_record other[] = {{"a.jpg", "bgrBGR", 0}, {0}};
+
+	fixture_lmdb(f, "set", 0, records);
+	assert_int_equal(fixture_scan(f, &sodtools_format, "set/data.mdb"), -ENOENT);
+	assert_string_equal(f->err.text, "meta_info.pkl: No such file or directory");
+	refuses_meta(f, "3_2_1", "3_2_2", -EBADMSG, "record 1: 6 bytes are not 2 x 2 x 3 pixels");
+	refuses_meta(f, "3_2_1", "3_0_2", -EBADMSG, "record 1: 6 bytes are not 0 x 2 x 3 pixels");
+	refuses_meta(f, "2_3_1", NULL, -EOPNOTSUPP, "record 0: pixels of 2 channels");
+	refuses_meta(f, "text", NULL, -EBADMSG, "record 0: no shape as \"3_480_640\"");
+	refuses_meta(f, "3_2_1", "a shape of very many characters...", -EBADMSG,
+		     "record 1: no shape as \"3_480_640\"");
+	refuses_meta(f, NULL, NULL, -EBADMSG, "meta_info.pkl: 0 resolutions for 2 keys");
+	fixture_write(f, "set/meta_info.pkl", "\x80\x03}.", 4);
+	assert_int_equal(fixture_probe(f, &sodtools_format, "set/data.mdb"), 0);
+	assert_int_equal(fixture_scan(f, &sodtools_format, "set/data.mdb"), -EBADMSG);
+	assert_string_equal(f->err.text, "meta_info.pkl: no lists of keys and resolutions");
+	fixture_write(f, "set/meta_info.pkl", "\x80\x03cos\nsystem\n.", 14);
+	assert_int_equal(fixture_scan(f, &sodtools_format, "set/data.mdb"), -EOPNOTSUPP);
+	fixture_lmdb(f, "other", 0, other);
+	say_meta(f, "other/meta_info.pkl", "3_2_1", NULL);
+	assert_int_equal(fixture_scan(f, &sodtools_format, "other/data.mdb"), -EBADMSG);
+	assert_string_equal(f->err.text, "record 1: 'b.png' of meta_info.pkl is not there");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +248,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_lacks_its_other_half_is_told,
 						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals_of_crnn, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_pixels_have_their_shape_beside_them,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_refusals_of_pixels, fixture_setup,
 						fixture_teardown),
 	};
 

@@ -444,6 +444,14 @@ def test_foldfs_mounts_what_was_exported_as_the_folder_it_was(images, place, out
     assert wanted.pop(b"n00000003/linked.JPEG") and found == wanted
 
 
+def test_what_is_no_pack_is_exported_as_well(images, out):
+    export(images[1], out / "t", "tfrecord", "--shards=3", "--skip-others", status=4)
+    export(images[1], out / "direct", "lmdb", "--skip-others", status=4)
+    export(out / "t-0000{0..2}-of-00003", out / "again", "lmdb", f"--classes={out}/t.classes.txt")
+    assert values(out / "again") == values(out / "direct")
+    assert names(out / "again") == names(out / "direct")
+
+
 def test_force_replaces_no_folder(tree, out):
     (out / "x").mkdir()
     assert "exists, and is no file" in export(tree[1], out / "x", "lmdb", "--force", status=1).err

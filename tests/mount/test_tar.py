@@ -458,7 +458,7 @@ def test_damage_to_a_tar_in_a_tar_is_damage_to_the_whole(pack, tmp_path):
     assert not pack.exists()
 
 
-@pytest.mark.parametrize("begin", [b"text", b"\x89LZO\0\r\n\x1a\n", b"LRZI\0\6", b"PK\3\4"])
+@pytest.mark.parametrize("begin", [b"text", b"\x89LZO\0\r\n\x1a\n", b"LRZI\0\6"])
 def test_what_is_no_tar_is_said_with_the_way_out(begin, pack, tmp_path):
     """Of lzop and lrzip, too, which others leave to programs: no damage."""
     source = tmp_path / "file"
@@ -502,3 +502,24 @@ def test_a_signal_ends_it_while_it_waits_for_a_pipe(pack, tmp_path):
     assert process.returncode == -signal.SIGINT
     assert "interrupted; nothing was left behind" in said
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
+def test_several_compressed_tars_are_one_source(mode, pack, tmp_path):
+    for number in range(3):
+        members(tmp_path / f"shard-{number}.tar.z", (f"c{number}/x", b"%d" % number), mode=mode)
+    create(tmp_path / "shard-{0..2}.tar.z", pack)
+    run(FOLDPACK, "extract", pack, tmp_path / "out")
+    assert [(tmp_path / f"out/c{n}/x").read_bytes() for n in range(3)] == [b"0", b"1", b"2"]
+
+
+def test_one_of_several_tars_that_is_cut_off_is_told(pack, tmp_path):
+    for number in range(3):
+        members(tmp_path / f"{number}.tgz", (f"{number}", os.urandom(100_000)), mode="w:gz")
+    whole = (tmp_path / "1.tgz").read_bytes()
+    (tmp_path / "1.tgz").write_bytes(whole[:50_000])
+    done = create(tmp_path / "{0..2}.tgz", pack, status=None)
+    assert done.returncode == 3 and "damaged" in done.err and not pack.exists()
+    (tmp_path / "1.tgz").unlink()
+    done = create(tmp_path / "{0..2}.tgz", pack, status=1)
+    assert f"{tmp_path}/1.tgz: No such file" in done.err

@@ -22,13 +22,15 @@ static void create_release(struct create *create)
 	entry_table_release(&create->stored);
 	builder_free(create->builder);
 	dataset_free(create->dataset);
+	names_release(&create->tars);
+	free(create->more);
 	scope_close(&create->root);
 	if (create->bad_list)
 		fclose(create->bad_list);
 }
 
-/* What a tar begins with, or what compresses one. */
-static bool looks_like_tar(int fd)
+/* What a tar begins with, or, from the second magic on, what compresses one. */
+static bool has_magic_of_tar(int fd, size_t from)
 {
 	static const struct {
 		unsigned at, len;
@@ -44,11 +46,21 @@ static bool looks_like_tar(int fd)
 	char head[262] = "";
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 
-	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+	for (size_t i = from; i < sizeof(magics) / sizeof(magics[0]); i++)
 		if (n >= (ssize_t)(magics[i].at + magics[i].len) &&
 		    memcmp(head + magics[i].at, magics[i].bytes, magics[i].len) == 0)
 			return true;
 	return false;
+}
+
+static bool looks_like_tar(int fd)
+{
+	return has_magic_of_tar(fd, 0);
+}
+
+static bool is_compressed_tar(int fd)
+{
+	return has_magic_of_tar(fd, 1);
 }
 
 static bool is_environment(int folder)
@@ -96,16 +108,62 @@ static int open_file(struct create *create)
 	return (int)exit_status_of(r);
 }
 
+/* Each of several tars can be read, as far as that can be known before its turn. */
+static int name_tars(struct create *create)
+{
+	create->more = calloc(create->tars.count, sizeof(*create->more));
+	if (!create->more)
+		return (int)exit_status_of(-ENOMEM);
+	for (size_t i = 1; i < create->tars.count; i++) {
+		create->more[i - 1] = create->tars.all[i].name;
+		if (access(create->more[i - 1], R_OK) == 0)
+			continue;
+		log_error("%s: %s", create->more[i - 1], strerror(errno));
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+/* Words that mean several tars, which are compressed, so that they are no datasets. Returns an exit
+ * status; create->tar says whether it is so. */
+static int open_tars(struct create *create)
+{
+	char *words[] = {create->source, NULL};
+	SCOPE_CLOSE int first = -1;
+	int r;
+
+	if (strstr(create->source, "://") || wants_dataset(create))
+		return EXIT_DONE;
+	r = cmd_names(words, &create->options.common, &create->tars);
+	if (r != EXIT_DONE || create->tars.count < 2)
+		return r;
+	first = open(create->tars.all[0].name, O_RDONLY | O_CLOEXEC);
+	if (first < 0 || !is_compressed_tar(first))
+		return EXIT_DONE;
+	create->tar = true;
+	create->root = steal_fd(&first);
+	return name_tars(create);
+}
+
+/* What is no path: several packs, files of other formats, or tars, or a URL. */
+static int open_words(struct create *create)
+{
+	int r = open_tars(create);
+
+	if (r != EXIT_DONE || create->tar)
+		return r;
+	create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return cmd_open(create->source, &create->options.common, &create->dataset);
+}
+
 static int open_source(struct create *create)
 {
 	const char *source = create->source;
 	struct stat st;
 
 	create->root = open(source, O_RDONLY | O_CLOEXEC);
-	if (create->root < 0 && errno == ENOENT) {
-		create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		return cmd_open(create->source, &create->options.common, &create->dataset);
-	}
+	if (create->root < 0 && errno == ENOENT)
+		return open_words(create);
 	if (create->root < 0 || fstat(create->root, &st) < 0) {
 		log_error("%s: %s", source, strerror(errno));
 		return EXIT_FAILED;
@@ -265,6 +323,7 @@ static int look_at_tar(struct create *create)
 {
 	const struct import_tar_params params = {.fd = create->hdf5 ? import_hdf5_tar(create->hdf5)
 								    : create->root,
+						 .more = create->more,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,
 						 .watch = &create->watch,

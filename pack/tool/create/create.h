@@ -51,6 +51,8 @@ struct create {
 	char *source, *pack; /* as the user wrote them */
 	int root;	     /* the source, open */
 	bool tar;
+	struct names tars;	  /* where the source is several; the first is `root` */
+	const char **more;	  /* names of the others, ended by NULL; NULL: none */
 	struct import_hdf5 *hdf5; /* it is an HDF5 file, of which the tar comes */
 	struct dataset *dataset;  /* it is a pack, several, or a file of another format */
 	struct transform how;
@@ -118,7 +120,6 @@ int create_unreadable(void *create, const char *path, const char *reason);
 /* What a check found. Returns 0 where the file shall be packed all the same, 1 where it shall be
  * left out, CREATE_REPORTED or -ENOMEM. */
 int create_found(struct create *create, const char *path, const struct check_finding *finding);
-
 /* The damage of what cannot be read, beside those of check.h. */
 #define DAMAGE_UNREADABLE "unreadable"
 
@@ -173,7 +174,6 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 /* Brings all files of the importer through the pipeline, and hands them to `use`, in order, which
  * returns 0 to go on. 0, what that returned, CREATE_REPORTED, -EINTR (a signal came), -ENOMEM. */
 int create_run(struct create *create, int (*use)(struct create *create, struct item *item));
-
 /* Stores all files of the importer. As create_run(), or CREATE_DAMAGED. */
 int create_store(struct create *create);
 

@@ -438,12 +438,12 @@ int import_tar_new(const struct import_tar_params *params, struct import **ret)
 	if (!tar)
 		return -ENOMEM;
 	tar->import.ops = &tar_ops;
-	tar->import.length = length_of(params->fd);
+	tar->import.length = params->more ? 0 : length_of(params->fd);
 	tar->params = *params;
 	/* Of the root. */
 	r = buf_add(&tar->lacking, "", 1);
 	if (r == 0) {
-		r = tar_new(params->fd, &tar->tar, &err);
+		r = tar_new_of(params->fd, params->more, &tar->tar, &err);
 		if (r < 0)
 			r = broken_tar(tar, r, &err);
 	}

@@ -16,7 +16,8 @@
 
 /* All that is pointed to stays the caller's, and outlives the importer. */
 struct import_tar_params {
-	int fd;		/* read from its position on */
+	int fd;			 /* read from its position on */
+	const char *const *more; /* names of further tars, ended by NULL; NULL: none */
 	unsigned strip; /* leading components that paths lose; what has no more is left out */
 	const struct filter *filter;
 	const struct import_watch *watch;

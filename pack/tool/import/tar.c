@@ -409,12 +409,17 @@ static int no_tar(const struct tar *tar, struct err *err)
 
 int tar_new(int fd, struct tar **ret, struct err *err)
 {
+	return tar_new_of(fd, NULL, ret, err);
+}
+
+int tar_new_of(int fd, const char *const *more, struct tar **ret, struct err *err)
+{
 	SCOPE_FREE struct tar *tar = calloc(1, sizeof(*tar));
 	int r;
 
 	if (!tar)
 		return -ENOMEM;
-	r = tar_input_init(&tar->input, fd);
+	r = tar_input_init(&tar->input, fd, more);
 	if (r == 0)
 		r = tar_begin(tar);
 	if (r == 0) {

@@ -61,6 +61,9 @@ const char *tar_library(void);
 /* Reads as far as to know whether it is a tar. `fd` is borrowed, and read from its position on, in
  * large blocks. 0; -EINVAL (no tar, or a compression that is not known); else as tar_next(). */
 int tar_new(int fd, struct tar **ret, struct err *err);
+/* The same of several files, one after the other: of that of `fd`, and of those of these names,
+ * ended by NULL, which stay the caller's and outlive the tar. */
+int tar_new_of(int fd, const char *const *more, struct tar **ret, struct err *err);
 void tar_free(struct tar *tar); /* NULL is fine */
 
 /* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,

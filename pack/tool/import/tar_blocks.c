@@ -1,5 +1,6 @@
 #include "pack/tool/import/tar_blocks.h"
 
+#include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,9 @@
 
 /* --- input ------------------------------------------------------------------------------ */
 
-int tar_input_init(struct tar_input *input, int fd)
+int tar_input_init(struct tar_input *input, int fd, const char *const *more)
 {
-	*input = (struct tar_input){.fd = fd, .block = malloc(BLOCK)};
+	*input = (struct tar_input){.fd = fd, .more = more, .own = -1, .block = malloc(BLOCK)};
 	if (!input->block)
 		return -ENOMEM;
 	/* Each holds for one kind of descriptor, and is a matter of speed only. */
@@ -25,12 +26,27 @@ int tar_input_init(struct tar_input *input, int fd)
 void tar_input_release(struct tar_input *input)
 {
 	free(input->block);
-	*input = (struct tar_input){.fd = -1};
+	scope_close(&input->own);
+	*input = (struct tar_input){.fd = -1, .own = -1};
 }
 
-ssize_t tar_input_next(void *context, const void **ret)
+/* Goes on to the next file: 1; 0 where there is none; or -errno. */
+static int open_more(struct tar_input *input)
 {
-	struct tar_input *input = context;
+	int fd;
+
+	if (!input->more || !*input->more)
+		return 0;
+	fd = open(*input->more++, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	scope_close(&input->own);
+	input->fd = input->own = fd;
+	return 1;
+}
+
+static ssize_t read_block(struct tar_input *input)
+{
 	ssize_t n;
 
 	do {
@@ -38,8 +54,22 @@ ssize_t tar_input_next(void *context, const void **ret)
 			return -EINTR;
 		n = read(input->fd, input->block, BLOCK);
 	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
+ssize_t tar_input_next(void *context, const void **ret)
+{
+	struct tar_input *input = context;
+	ssize_t n;
+	int r;
+
+	while ((n = read_block(input)) == 0) {
+		r = open_more(input);
+		if (r <= 0)
+			return r;
+	}
 	if (n < 0)
-		return -errno;
+		return n;
 	input->bytes += (uint64_t)n;
 	*ret = input->block;
 	return n;

@@ -20,15 +20,17 @@ static inline ssize_t tar_blocks_next(const struct tar_blocks *blocks, const voi
 	return blocks->next(blocks->context, ret);
 }
 
-/* The bytes of a file or pipe, from the descriptor's position on. */
+/* The bytes of a file or pipe, from the descriptor's position on, and of files behind it. */
 struct tar_input {
-	int fd; /* borrowed */
+	int fd;			 /* borrowed */
+	const char *const *more; /* names of the files to come, ended by NULL; NULL: none */
+	int own;		 /* the one of them that is read, or -1 */
 	char *block;
 	uint64_t bytes; /* read so far */
 };
 
 /* 0 or -ENOMEM. */
-int tar_input_init(struct tar_input *input, int fd);
+int tar_input_init(struct tar_input *input, int fd, const char *const *more);
 void tar_input_release(struct tar_input *input);
 
 /* A tar_blocks's next. -EINTR where a signal asked foldpack to stop. */

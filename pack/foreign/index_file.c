@@ -37,6 +37,16 @@ static void hash_text(XXH3_state_t *state, const char *text)
 	XXH3_64bits_update(state, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
+/* The names of the file and of its folder, of which some formats make those of classes. */
+static const char *last_two(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	while (slash && slash > path && slash[-1] != '/')
+		slash--;
+	return slash ? slash : path;
+}
+
 static uint64_t hash_settings(const struct foreign_tree *tree)
 {
 	const struct foreign_settings *settings = tree->source->settings;
@@ -44,6 +54,7 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	XXH3_state_t state;
 
 	XXH3_64bits_reset(&state);
+	hash_text(&state, last_two(tree->source->path));
 	hash_text(&state, settings->schema);
 	hash_text(&state, settings->image_key);
 	hash_text(&state, settings->label_key);
@@ -89,16 +100,19 @@ static bool is_url(const char *path)
 static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 {
 	const char *path = tree->source->path;
+	const char *slash = strrchr(path, '/');
+	int folder = slash ? (int)(slash + 1 - path) : 0;
 
-	return is_url(path) ? -ENOENT : buf_addf(ret, "%s" SUFFIX, path);
+	if (is_url(path))
+		return -ENOENT;
+	return buf_addf(ret, "%.*s.%s" SUFFIX, folder, path, path + folder);
 }
 
 static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	const char *path = tree->source->path;
-	SCOPE_FREE char *absolute = is_url(path) ? NULL : realpath(path, NULL);
-	const char *name = absolute ? absolute : tree->source->shown;
+	const char *name = is_url(path) ? tree->source->shown : path;
 	bool set = cache && *cache == '/';
 
 	if (!set && (!home || *home != '/'))
@@ -137,16 +151,41 @@ static int read_super(struct reader *reader, struct format_super *ret)
 	return r < 0 ? r : format_super_decode(bytes, sizeof(bytes), ret, NULL);
 }
 
-static bool belongs(struct reader *reader, const struct index_key *key)
+static int read_blob(struct reader *index, uint64_t offset, uint64_t len, struct buf *ret)
 {
-	char begin[sizeof(key->text)] = "";
-	struct format_super super;
-	size_t len = strlen(key->text);
-	const struct format_section_ref *options = &super.sections[SECTION_OPTIONS];
+	int r = len > SIZE_MAX / 2 ? -EBADMSG : buf_reserve(ret, len);
 
-	return read_super(reader, &super) == 0 && options->bytes > len &&
-	       reader_get_full(reader, begin, len, options->offset) == 0 &&
-	       memcmp(begin, key->text, len) == 0;
+	if (r == 0)
+		r = reader_get_full(index, ret->data, len, offset);
+	if (r == 0)
+		ret->len = len;
+	return r == -ENODATA ? -EBADMSG : r;
+}
+
+static int read_options(struct reader *reader, struct buf *ret)
+{
+	struct reader_identity identity;
+	struct format_super super;
+	const struct format_section_ref *options = &super.sections[SECTION_OPTIONS];
+	int r = read_super(reader, &super);
+
+	if (r == 0)
+		r = reader_identity(reader, &identity);
+	if (r == 0 && options->bytes > identity.size)
+		r = -EBADMSG;
+	if (r == 0)
+		r = read_blob(reader, options->offset, options->bytes, ret);
+	return r < 0 ? r : buf_add(ret, "", 1);
+}
+
+static bool belongs(const struct foreign_tree *tree, struct reader *reader,
+		    const struct index_key *key)
+{
+	SCOPE(buf_release) struct buf options = BUF_INIT;
+
+	return read_options(reader, &options) == 0 &&
+	       strncmp(options.data, key->text, strlen(key->text)) == 0 &&
+	       foreign_beside_is(tree->source, options.data);
 }
 
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
@@ -157,7 +196,7 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 		SCOPE(reader_release) struct reader *reader = NULL;
 
 		if (name_of(tree, place, &name) == 0 && reader_file_open(name.data, &reader) == 0 &&
-		    belongs(reader, key)) {
+		    belongs(tree, reader, key)) {
 			*ret = steal_ptr(&reader);
 			return 0;
 		}
@@ -228,9 +267,12 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 {
 	const struct buf *text = &w->tree->text;
 
-	return buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 "\n", key->text,
-			format, text->len, picture_count(w->tree),
-			hash_extra(text->data, text->len, w->pictures.data, w->pictures.len));
+	const struct buf *beside = &w->tree->source->beside;
+	int r = buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 "\n", key->text,
+			 format, text->len, picture_count(w->tree),
+			 hash_extra(text->data, text->len, w->pictures.data, w->pictures.len));
+
+	return r < 0 ? r : buf_add(&w->options, beside->data, beside->len);
 }
 
 static void count_entries(const struct index *index, struct format_super *super)
@@ -446,17 +488,6 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 
 /* --- reading what is beside the sections ------------------------------------------------------ */
 
-static int read_blob(struct reader *index, uint64_t offset, uint64_t len, struct buf *ret)
-{
-	int r = len > SIZE_MAX / 2 ? -EBADMSG : buf_reserve(ret, len);
-
-	if (r == 0)
-		r = reader_get_full(index, ret->data, len, offset);
-	if (r == 0)
-		ret->len = len;
-	return r == -ENODATA ? -EBADMSG : r;
-}
-
 static int take_pictures(const struct buf *rows, struct index_extra *ret)
 {
 	ret->pictures = calloc(ret->picture_count + 1, sizeof(*ret->pictures));
@@ -480,20 +511,12 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 {
 	SCOPE(buf_release) struct buf options = BUF_INIT, text = BUF_INIT, rows = BUF_INIT;
 	struct reader_identity identity;
-	struct format_super super;
 	const char *line;
 	uint64_t hash;
-	int r = read_super(index, &super);
+	int r = read_options(index, &options);
 
 	if (r == 0)
 		r = reader_identity(index, &identity);
-	if (r == 0 && super.sections[SECTION_OPTIONS].bytes > identity.size)
-		r = -EBADMSG;
-	if (r == 0)
-		r = read_blob(index, super.sections[SECTION_OPTIONS].offset,
-			      super.sections[SECTION_OPTIONS].bytes, &options);
-	if (r == 0)
-		r = buf_add(&options, "", 1);
 	if (r < 0)
 		return r;
 	line = strstr(options.data, "\nextra=");

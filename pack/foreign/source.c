@@ -2,6 +2,9 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/xxh3.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LEAST	  (4 * KIB) /* that a read brings: a page */
@@ -26,24 +29,34 @@ static int open_walker(struct foreign_source *source, struct err *err)
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 
-int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *path,
+static char *path_of(const char *name)
+{
+	char *path = strstr(name, "://") ? NULL : realpath(name, NULL);
+
+	return path ? path : strdup(name);
+}
+
+int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			const struct foreign_settings *settings, struct err *err)
 {
 	struct reader_identity identity;
 	int r = reader_identity(reader, &identity);
 
 	*source = (struct foreign_source){
-		.reader = reader, .path = path, .size = identity.size, .settings = settings};
+		.reader = reader, .size = identity.size, .settings = settings};
 	if (r < 0)
 		return r;
-	source->shown = show(settings, path);
-	return source->shown ? open_walker(source, err) : -ENOMEM;
+	source->path = path_of(name);
+	source->shown = show(settings, name);
+	return source->path && source->shown ? open_walker(source, err) : -ENOMEM;
 }
 
 void foreign_source_release(struct foreign_source *source)
 {
 	walker_free(source->walker);
 	buf_release(&source->window);
+	buf_release(&source->beside);
+	free(source->path);
 	free(source->shown);
 	*source = (struct foreign_source){0};
 }
@@ -178,24 +191,64 @@ static int name_beside(const struct foreign_source *source, const char *end, str
 	return r < 0 ? r : buf_adds(ret, end);
 }
 
+/* Of a file that is not there: 0. */
+static int read_beside(struct foreign_source *source, const char *end, struct buf *ret,
+		       uint64_t *ret_hash, struct err *err)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	size_t begin = ret->len;
+	int r = name_beside(source, end, &name);
+
+	if (r == 0)
+		r = foreign_read_named(source, name.data, ret, err);
+	*ret_hash = r == 0 ? XXH3_64bits(ret->data + begin, ret->len - begin) : 0;
+	return r;
+}
+
+static int note_beside(struct foreign_source *source, const char *end, uint64_t hash)
+{
+	return buf_addf(&source->beside, "beside=%s %016" PRIx64 "\n", end, hash);
+}
+
 int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 			struct err *err)
 {
-	SCOPE(buf_release) struct buf name = BUF_INIT;
-	int r = name_beside(source, end, &name);
+	uint64_t hash;
+	int r = read_beside(source, end, ret, &hash, err);
 
-	return r < 0 ? r : foreign_read_named(source, name.data, ret, err);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return note_beside(source, end, hash) < 0 ? -ENOMEM : r;
 }
 
 int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,
 			struct err *err)
 {
-	SCOPE(buf_release) struct buf name = BUF_INIT;
+	SCOPE(buf_release) struct buf name = BUF_INIT, text = BUF_INIT;
 	struct err reason = {0};
-	int r = name_beside(source, end, &name);
+	int r = foreign_read_beside(source, end, &text, &reason);
 
-	if (r < 0)
-		return r;
-	r = source->settings->open(source->settings->context, name.data, ret, &reason);
-	return r < 0 ? err_set(err, r, "%s: %s", end + (*end == '/'), err_text(&reason, r)) : 0;
+	if (r == 0)
+		r = name_beside(source, end, &name);
+	if (r == 0)
+		r = source->settings->open(source->settings->context, name.data, ret, &reason);
+	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
+}
+
+bool foreign_beside_is(struct foreign_source *source, const char *lines)
+{
+	bool same = true;
+
+	for (const char *at = lines; same && (at = strstr(at, "\nbeside=")); at++) {
+		SCOPE(buf_release) struct buf text = BUF_INIT;
+		char end[64];
+		uint64_t before, now;
+		int r;
+
+		if (sscanf(at, "\nbeside=%63s %" SCNx64, end, &before) != 2)
+			return false;
+		r = read_beside(source, end, &text, &now, NULL);
+		same = (r == 0 || r == -ENOENT) && before == now;
+	}
+	return same;
 }

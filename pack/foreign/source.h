@@ -13,14 +13,15 @@
 
 struct foreign_source {
 	struct reader *reader;
-	const char *path; /* or URL */
-	char *shown;	  /* the same for messages, without what is secret */
-	uint64_t size;	  /* bytes */
+	char *path;    /* absolute, without links; or a URL */
+	char *shown;   /* as the user named it, without what is secret: for messages */
+	uint64_t size; /* bytes */
 	const struct foreign_settings *settings;
 	struct walker *walker; /* of an LMDB; NULL: it is none */
 	struct walker_record
 		first; /* of an LMDB: its smallest key; key is NULL where it is empty */
 
+	struct buf beside; /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct buf window; /* the rest is source.c's */
 	uint64_t window_start;
 	size_t ahead; /* bytes that the next read brings at least */
@@ -54,6 +55,8 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 		       struct err *err);
 int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 			struct err *err);
+/* Whether what was read beside the source, as such lines say, is there as it was. */
+bool foreign_beside_is(struct foreign_source *source, const char *lines);
 
 /* The same as a reader. */
 int foreign_open_beside(struct foreign_source *source, const char *end, struct reader **ret,

@@ -20,6 +20,10 @@ DEVICES = ("nvme", "sata", "gp3", "hdd")
 RECORDS = 1281167
 
 
+def index_of(path):
+    return os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.foldfs-index")
+
+
 class Folder2lmdb:
     """The photos as folder2lmdb has them: .path, and .bytes of the images."""
 
@@ -31,7 +35,7 @@ class Folder2lmdb:
                            check=True)
 
     def paths(self):
-        return [self.path, f"{self.path}.foldfs-index"]
+        return [self.path, index_of(self.path)]
 
 
 def cold(bench, container, profile):
@@ -74,7 +78,7 @@ def records(bench):
 
 def opening(bench):
     path = records(bench)
-    index = f"{path}.foldfs-index"
+    index = index_of(path)
     title = f"an LMDB of {os.path.basename(path).split('-')[1].split('.')[0]} files"
     first = Measure(title, "first mount, cold", "s", (Target(2, LEAVES, at_least=False),))
     second = Measure(title, "second mount", "s",

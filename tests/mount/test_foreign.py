@@ -2,6 +2,7 @@
 is an LMDB whose keys are paths."""
 
 import os
+import struct
 
 import lmdb
 import pytest
@@ -38,7 +39,7 @@ def container(place):
 
 @pytest.fixture
 def index(container):
-    return container.with_name(container.name + ".foldfs-index")
+    return container.with_name(f".{container.name}.foldfs-index")
 
 
 def read(mounted):
@@ -111,6 +112,26 @@ def test_the_index_goes_to_the_cache_where_it_cannot_lie_beside(container, index
         assert run(FOLDPACK, "list", container).out.count("\n") == len(FILES)
     finally:
         run("umount", "-l", container.parent)
+
+
+def test_names_beside_the_file_may_come_later(place, shown):
+    """A list of RecordIO: with another list the tree is another one."""
+    sample = b"\xff\xd8\xff\xe0 image"
+    record = struct.pack("<IfQQ", 0, 1.0, 0, 0) + sample
+    data = struct.pack("<II", 0xced7230a, len(record)) + record + bytes(-len(record) % 4)
+    (place / "x.rec").write_bytes(data)
+    assert list(shown(place / "x.rec")) == ["0001/x-00000000.JPEG"]
+    for name in ("cat/a.jpg", "dog/b.jpg"):
+        (place / "x.lst").write_text(f"0\t1.0\t{name}\n")
+        assert list(shown(place / "x.rec")) == [name]
+    (place / "x.lst").unlink()
+    assert list(shown(place / "x.rec")) == ["0001/x-00000000.JPEG"]
+
+
+def test_no_glob_finds_the_index(container, place, shown):
+    shown(container)
+    assert sorted(name.name for name in place.glob("files*")) == ["files.lmdb"]
+    assert shown(f"{place}/files*") == FILES
 
 
 def test_nobody_may_read_the_index_who_may_not_read_the_file(container, index):

@@ -153,7 +153,7 @@ def test_the_second_mount_has_the_index_of_the_first(place, point, mount):
     again = place / "again"
     again.mkdir()
     first = trees.content(mount(tar))
-    assert (place / "x.tar.foldfs-index").exists()
+    assert (place / ".x.tar.foldfs-index").exists()
     assert trees.content(mount(tar, at=again)) == first
 
 

@@ -393,7 +393,7 @@ static void a_damaged_index_is_none(void **state)
 
 	add_path(f, 0, "a", 0, 10);
 	dataset_free(open_dataset(f));
-	snprintf(name, sizeof(name), "%s.foldfs-index", f->path);
+	snprintf(name, sizeof(name), "%s/.x.data.foldfs-index", f->dir);
 	fd = open(name, O_RDWR | O_CLOEXEC);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(index_key_make(&f->tree, &key), 0);

@@ -225,14 +225,14 @@ int foreign_open_beside(struct foreign_source *source, const char *end, struct r
 			struct err *err)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT, text = BUF_INIT;
-	struct err reason = {0};
-	int r = foreign_read_beside(source, end, &text, &reason);
+	const char *shown = end + (*end == '/');
+	int r = foreign_read_beside(source, end, &text, NULL);
 
 	if (r == 0)
 		r = name_beside(source, end, &name);
 	if (r == 0)
-		r = source->settings->open(source->settings->context, name.data, ret, &reason);
-	return r < 0 ? err_set(err, r, "%s", err_text(&reason, r)) : 0;
+		r = source->settings->open(source->settings->context, name.data, ret, NULL);
+	return r < 0 ? err_set(err, r, "%s: %s", shown, strerror(-r)) : 0;
 }
 
 bool foreign_beside_is(struct foreign_source *source, const char *lines)

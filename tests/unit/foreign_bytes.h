@@ -6,6 +6,7 @@
 #include "base/reader_file.h"
 #include "pack/foreign/source.h"
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static inline void foreign_bytes_init(struct foreign_bytes *bytes, const void *d
 	    reader_file_borrow(bytes->fd, &bytes->reader) < 0)
 		abort();
 	bytes->source = (struct foreign_source){.reader = bytes->reader,
-						.path = "bytes",
+						.path = strdup("bytes"),
 						.size = len,
 						.settings = &bytes->settings};
 }

@@ -26,10 +26,12 @@ static const struct usual {
 #define NAMED 0 /* rank of a key that the user named; that of usual_keys[i] is i + 1 */
 #define NONE  SIZE_MAX
 
+/* Values are read as they come: going back to them would read the file twice. */
 struct parse {
 	struct foreign_source *source;
-	struct protobuf features[ROLES];
+	struct tf_value values[ROLES];
 	size_t ranks[ROLES];
+	struct buf *texts; /* by role */
 };
 
 /* --- the map ---------------------------------------------------------------------------------- */
@@ -68,6 +70,22 @@ static size_t rank_of(const struct foreign_settings *settings, const uint8_t *ke
 	return NONE;
 }
 
+static int read_text(struct parse *parse, enum role role, struct err *err)
+{
+	const struct tf_value *value = &parse->values[role];
+	const uint8_t *text;
+	int r;
+
+	parse->texts[role].len = 0;
+	if (role == IMAGE || value->kind != TF_BYTES ||
+	    (role == LABEL && parse->ranks[role] != NAMED))
+		return 0;
+	if (value->size > TEXT_MAX)
+		return err_set(err, -EBADMSG, "a name of %" PRIu64 " bytes", value->size);
+	r = foreign_get(parse->source, value->offset, (size_t)value->size, &text, err);
+	return r < 0 ? r : buf_add(&parse->texts[role], text, (size_t)value->size);
+}
+
 static int take_entry(struct parse *parse, const struct protobuf_field *key,
 		      const struct protobuf *feature, struct err *err)
 {
@@ -82,79 +100,54 @@ static int take_entry(struct parse *parse, const struct protobuf_field *key,
 	if (r < 0)
 		return r;
 	rank = rank_of(parse->source->settings, text, (size_t)key->size, &role);
-	if (rank < parse->ranks[role]) {
-		parse->ranks[role] = rank;
-		parse->features[role] = *feature;
-	}
-	return 0;
-}
-
-/* --- values ----------------------------------------------------------------------------------- */
-
-static int value_of(const struct parse *parse, enum role role, struct tf_value *ret,
-		    struct err *err)
-{
-	*ret = (struct tf_value){.kind = TF_NONE};
-	return parse->ranks[role] == NONE ? 0 : tf_feature_first(parse->features[role], ret, err);
-}
-
-static int read_image(const struct parse *parse, struct tf_example *example, struct err *err)
-{
-	struct tf_value value;
-	int r = value_of(parse, IMAGE, &value, err);
-
-	if (r < 0 || value.kind == TF_NONE)
-		return r;
-	if (value.kind != TF_BYTES)
-		return err_set(err, -EOPNOTSUPP, "its image is numbers, and no image file");
-	example->offset = value.offset;
-	example->size = value.size;
-	return 0;
-}
-
-static int add_text(const struct parse *parse, const struct tf_value *value, struct buf *ret,
-		    struct err *err)
-{
-	const uint8_t *text;
-	int r;
-
-	if (value->kind != TF_BYTES || value->size == 0)
+	if (rank >= parse->ranks[role])
 		return 0;
-	if (value->size > TEXT_MAX)
-		return err_set(err, -EBADMSG, "a name of %" PRIu64 " bytes", value->size);
-	r = foreign_get(parse->source, value->offset, (size_t)value->size, &text, err);
-	return r < 0 ? r : buf_add(ret, text, (size_t)value->size);
+	parse->ranks[role] = rank;
+	r = tf_feature_first(*feature, &parse->values[role], err);
+	return r < 0 ? r : read_text(parse, role, err);
 }
 
-static int read_text(const struct parse *parse, enum role role, struct buf *ret, struct err *err)
+static int take_map(struct parse *parse, struct protobuf *map, struct err *err)
 {
-	struct tf_value value;
-	int r = value_of(parse, role, &value, err);
+	struct protobuf_field key;
+	struct protobuf feature;
+	int r = 0;
 
-	return r < 0 ? r : add_text(parse, &value, ret, err);
+	while (r == 0) {
+		r = tf_map_next(map, &key, &feature, err);
+		if (r == 0)
+			r = take_entry(parse, &key, &feature, err);
+	}
+	return r < 0 ? r : 0;
 }
 
-static int read_label(const struct parse *parse, struct tf_example *example, struct err *err)
+/* --- what it means ---------------------------------------------------------------------------- */
+
+static struct foreign_text text_of(const struct parse *parse, enum role role)
+{
+	const struct buf *text = &parse->texts[role];
+
+	return (struct foreign_text){text->len ? text->data : NULL, text->len};
+}
+
+static struct foreign_text class_of(const struct parse *parse)
+{
+	static const enum role roles[] = {LABEL, SYNSET, TEXT};
+	struct foreign_text text = {0};
+
+	for (size_t i = 0; !text.data && i < sizeof(roles) / sizeof(*roles); i++)
+		text = text_of(parse, roles[i]);
+	return text;
+}
+
+static int64_t label_of(const struct parse *parse)
 {
 	bool from_one = parse->ranks[SYNSET] != NONE || parse->ranks[TEXT] != NONE;
-	struct tf_value value;
-	int r = value_of(parse, LABEL, &value, err);
+	const struct tf_value *value = &parse->values[LABEL];
 
-	if (r < 0 || value.kind != TF_INTEGER)
-		return r < 0 ? r : add_text(parse, &value, &example->class, err);
-	example->label = value.integer - (from_one && value.integer > INT64_MIN + 1);
-	return 0;
-}
-
-static int read_class(const struct parse *parse, struct tf_example *example, struct err *err)
-{
-	int r = read_label(parse, example, err);
-
-	if (r == 0 && example->class.len == 0)
-		r = read_text(parse, SYNSET, &example->class, err);
-	if (r == 0 && example->class.len == 0)
-		r = read_text(parse, TEXT, &example->class, err);
-	return r;
+	if (value->kind != TF_INTEGER)
+		return FOREIGN_NO_LABEL;
+	return value->integer - (from_one && value->integer > INT64_MIN + 1);
 }
 
 /* --- face ------------------------------------------------------------------------------------- */
@@ -162,30 +155,32 @@ static int read_class(const struct parse *parse, struct tf_example *example, str
 int tf_example_read(struct tf_example *example, struct foreign_source *source, uint64_t offset,
 		    uint64_t size, struct err *err)
 {
-	struct parse parse = {source, .ranks = {NONE, NONE, NONE, NONE, NONE}};
-	struct protobuf_field key;
-	struct protobuf map, feature;
+	struct parse parse = {
+		.source = source, .ranks = {NONE, NONE, NONE, NONE, NONE}, .texts = example->texts};
+	const struct tf_value *image = &parse.values[IMAGE];
+	struct protobuf map;
 	int r = tf_map_open(source, offset, size, &map, err);
 
-	while (r == 0) {
-		r = tf_map_next(&map, &key, &feature, err);
-		if (r == 0)
-			r = take_entry(&parse, &key, &feature, err);
-	}
-	example->offset = example->size = 0;
-	example->label = FOREIGN_NO_LABEL;
-	example->class.len = example->name.len = 0;
-	if (r > 0)
-		r = read_image(&parse, example, err);
+	for (size_t i = 0; i < ROLES; i++)
+		example->texts[i].len = 0;
 	if (r == 0)
-		r = read_class(&parse, example, err);
-	return r < 0 ? r : read_text(&parse, NAME, &example->name, err);
+		r = take_map(&parse, &map, err);
+	if (r == 0 && image->kind != TF_NONE && image->kind != TF_BYTES)
+		r = err_set(err, -EOPNOTSUPP, "its image is numbers, and no image file");
+	if (r < 0)
+		return r;
+	example->offset = image->offset;
+	example->size = image->size;
+	example->label = label_of(&parse);
+	example->class = class_of(&parse);
+	example->name = text_of(&parse, NAME);
+	return 0;
 }
 
 void tf_example_release(struct tf_example *example)
 {
-	buf_release(&example->class);
-	buf_release(&example->name);
+	for (size_t i = 0; i < ROLES; i++)
+		buf_release(&example->texts[i]);
 }
 
 int tf_example_keys(struct foreign_source *source, uint64_t offset, uint64_t size, struct buf *ret,

@@ -99,18 +99,13 @@ static int tfrecord_probe(struct foreign_source *source)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static struct foreign_text text_of(const struct buf *buf)
-{
-	return (struct foreign_text){buf->len ? buf->data : NULL, buf->len};
-}
-
 static int add(struct scan *scan, struct err *err)
 {
 	const struct tf_example *example = &scan->example;
 	struct foreign_file file = {.record = scan->number,
 				    .label = example->label,
-				    .class = text_of(&example->class),
-				    .name = text_of(&example->name),
+				    .class = example->class,
+				    .name = example->name,
 				    .offset = example->offset,
 				    .size = example->size};
 	const char *slash = file.name.data ? memrchr(file.name.data, '/', file.name.len) : NULL;

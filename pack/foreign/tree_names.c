@@ -45,7 +45,7 @@ static int lack_line(const struct foreign_file *file, const struct tree_lines *l
 static int add_path(struct foreign_tree *tree, const struct foreign_file *file,
 		    struct foreign_text text, struct err *err)
 {
-	const char *at = text.data, *end = at + text.len;
+	const char *at = text.data, *end = text.len ? at + text.len : at;
 	size_t begin = tree->paths.len;
 	int r = 0;
 

@@ -1,9 +1,8 @@
-#include "pack/walker.h"
+#include "pack/walker_internal.h"
 
 #include "base/le.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,6 @@
 #define FIRST_PAGE    2		 /* after the two meta pages */
 /* Keeps every offset within off_t, whatever the page size. */
 #define LAST_PAGE_MAX (((uint64_t)1 << 47) - 1)
-#define DEPTH_MAX     32 /* CURSOR_STACK: liblmdb goes no deeper */
 
 #define PAGE_HEADER    16
 #define NODE_HEADER    8
@@ -41,14 +39,6 @@ struct meta {
 	unsigned flags; /* of the main database */
 };
 
-/* One page of the path from the root to a leaf. */
-struct tree_level {
-	uint8_t *page;
-	uint64_t number;
-	unsigned count; /* nodes */
-	unsigned next;	/* the node that the walk takes next, up to count */
-};
-
 struct node {
 	uint64_t page;
 	unsigned index; /* in the page */
@@ -57,20 +47,6 @@ struct node {
 	const uint8_t *key;
 	size_t key_len;
 	size_t data; /* where the data begins in the page, right after the key */
-};
-
-/* A page visited twice would yield a key seen before, and keys must rise strictly. So a walk ends,
- * and visits each page at most once, without a record of visited pages. */
-struct walker {
-	struct reader *reader;
-	struct walker_info info;
-	struct tree_level levels[DEPTH_MAX]; /* info.depth of them */
-	bool walking;			     /* levels hold a path; else the walk is at its end */
-	bool whole;			     /* it began at the first record */
-	uint64_t seen;			     /* records since then */
-	size_t key_len;			     /* of the last record; 0: none */
-	uint8_t *key;			     /* room for a page */
-	uint8_t memory[];
 };
 
 /* --- meta pages ---------------------------------------------------------------------------- */
@@ -138,8 +114,9 @@ static int tree_check(uint64_t number, const struct walker_info *info, struct er
 	if (info->root < FIRST_PAGE || info->root > info->last_page)
 		return DAMAGED(err, number, "root %" PRIu64 " not within 2 to last page %" PRIu64,
 			       info->root, info->last_page);
-	if (info->depth < 1 || info->depth > DEPTH_MAX)
-		return DAMAGED(err, number, "depth %u not within 1 to %u", info->depth, DEPTH_MAX);
+	if (info->depth < 1 || info->depth > WALKER_DEPTH_MAX)
+		return DAMAGED(err, number, "depth %u not within 1 to %u", info->depth,
+			       WALKER_DEPTH_MAX);
 	return 0;
 }
 
@@ -258,7 +235,7 @@ int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 	r = file_size_check(reader, (meta.info.last_page + 1) * page_size, err);
 	if (r < 0)
 		return r;
-	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 1) * page_size);
+	walker = calloc(1, sizeof(*walker) + (meta.info.depth + 2) * page_size);
 	if (!walker)
 		return err_set(err, -ENOMEM, "out of memory");
 	walker->reader = reader;
@@ -266,6 +243,7 @@ int walker_new(struct reader *reader, struct walker **ret, struct err *err)
 	walker->key = walker->memory;
 	for (unsigned i = 0; i < meta.info.depth; i++)
 		walker->levels[i].page = walker->memory + (i + 1) * page_size;
+	walker->scout.page = walker->memory + (meta.info.depth + 1) * page_size;
 	*ret = walker;
 	return 0;
 }
@@ -320,8 +298,8 @@ static int bounds_check(const struct walker *walker, const struct tree_level *le
 	return 0;
 }
 
-static int level_load(const struct walker *walker, struct tree_level *level, uint64_t number,
-		      struct err *err)
+static int page_load(const struct walker *walker, struct tree_level *level, uint64_t number,
+		     struct err *err)
 {
 	int r = header_read(walker, number, level->page, walker->info.page_size, err);
 
@@ -332,8 +310,20 @@ static int level_load(const struct walker *walker, struct tree_level *level, uin
 	if (r < 0)
 		return r;
 	level->count = (le_get16(level->page + 12) - PAGE_HEADER) / 2u;
-	level->next = 0;
 	return 0;
+}
+
+/* Far objects do not change, and a page that was just read is not asked for again: who looks which
+ * format an LMDB has begins many walks. */
+int walker_load(const struct walker *walker, struct tree_level *level, uint64_t number,
+		struct err *err)
+{
+	bool there = level->loaded && level->number == number && reader_hints(walker->reader).far;
+	int r = there ? 0 : page_load(walker, level, number, err);
+
+	level->loaded = r == 0;
+	level->next = 0;
+	return r;
 }
 
 static uint64_t overflow_pages(const struct walker *walker, uint64_t size)
@@ -376,9 +366,8 @@ static int reference_check(const struct walker *walker, const struct node *node,
 	return 0;
 }
 
-/* The page below node `i` of a branch page. */
-static int child_get(const struct walker *walker, const struct tree_level *level, unsigned i,
-		     uint64_t *ret, struct err *err)
+int walker_child(const struct walker *walker, const struct tree_level *level, unsigned i,
+		 uint64_t *ret, struct err *err)
 {
 	struct node node;
 	uint64_t child;
@@ -474,38 +463,20 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 
 /* --- walking ------------------------------------------------------------------------------- */
 
-/* Has the children of a page read ahead, except those that follow one another, which the kernel
- * reads ahead by itself. Only a hint: damage is reported when they are read. */
-static void ask_for_children(const struct walker *walker, const struct tree_level *level)
-{
-	uint32_t page = walker->info.page_size;
-	uint64_t child, before = 0;
-	struct err none = {0};
-
-	for (unsigned i = 0; i < level->count; i++) {
-		if (child_get(walker, level, i, &child, &none) < 0)
-			return;
-		if (child != before + 1)
-			reader_will_get(walker->reader, child * page, page);
-		before = child;
-	}
-}
-
 /* Loads the page at `depth`: the root, or the next child of the page above. */
 static int level_enter(struct walker *walker, unsigned depth, struct err *err)
 {
 	struct tree_level *above = depth > 0 ? &walker->levels[depth - 1] : NULL;
 	uint64_t number = walker->info.root;
-	int r = above ? child_get(walker, above, above->next, &number, err) : 0;
+	int r = above ? walker_child(walker, above, above->next, &number, err) : 0;
 
 	if (r < 0)
 		return r;
-	/* Whoever opens a pack reads no more than two leaves. */
-	if (above && above->next == 4 && walker->seen > 0 && depth + 1 == walker->info.depth)
-		ask_for_children(walker, above);
+	if (above && depth + 1 == walker->info.depth && (above->next == 0 || above->next == 4))
+		walker_ask_ahead(walker, above);
 	if (above)
 		above->next++;
-	return level_load(walker, &walker->levels[depth], number, err);
+	return walker_load(walker, &walker->levels[depth], number, err);
 }
 
 /* Enters the pages from `depth` down to a leaf and takes its next record. */
@@ -535,6 +506,7 @@ static int walk_end(struct walker *walker, struct err *err)
 static void walk_begin(struct walker *walker, bool whole)
 {
 	walker->walking = false;
+	walker->scouts = 0;
 	walker->whole = whole;
 	walker->seen = 0;
 	walker->key_len = 0;

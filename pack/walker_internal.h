@@ -1,0 +1,46 @@
+/* What walker.c and walker_ahead.c (pages that are asked for before the walk enters them) share. */
+#ifndef PACK_WALKER_INTERNAL_H
+#define PACK_WALKER_INTERNAL_H
+
+#include "pack/walker.h"
+#include <stdbool.h>
+
+#define WALKER_DEPTH_MAX 32 /* CURSOR_STACK: liblmdb goes no deeper */
+
+/* One page of the path from the root to a leaf. */
+struct tree_level {
+	uint8_t *page;
+	uint64_t number;
+	unsigned count; /* nodes */
+	unsigned next;	/* the node that the walk takes next, up to count */
+	bool loaded;	/* `page` is that of `number` */
+};
+
+/* A page visited twice would yield a key seen before, and keys must rise strictly. So a walk ends,
+ * and visits each page at most once, without a record of visited pages. */
+struct walker {
+	struct reader *reader;
+	struct walker_info info;
+	struct tree_level levels[WALKER_DEPTH_MAX]; /* info.depth of them */
+	struct tree_level scout; /* a branch page that is looked at ahead of the walk */
+	uint64_t scouts;	 /* the page that it is a child of; 0: none yet */
+	unsigned scouted;	 /* the next child of that to look at */
+	bool walking;		 /* levels hold a path; else the walk is at its end */
+	bool whole;		 /* it began at the first record */
+	uint64_t seen;		 /* records since then */
+	size_t key_len;		 /* of the last record; 0: none */
+	uint8_t *key;		 /* room for a page */
+	uint8_t memory[];
+};
+
+/* The page below node `i` of a branch page: 0, or -EBADMSG. */
+int walker_child(const struct walker *walker, const struct tree_level *level, unsigned i,
+		 uint64_t *ret, struct err *err);
+/* Reads a page and checks it: 0, -EBADMSG, or the error of the read. */
+int walker_load(const struct walker *walker, struct tree_level *level, uint64_t number,
+		struct err *err);
+
+/* Called before a child of `above`, which is a leaf, is loaded. */
+void walker_ask_ahead(struct walker *walker, const struct tree_level *above);
+
+#endif

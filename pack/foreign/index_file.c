@@ -37,6 +37,19 @@ static void hash_text(XXH3_state_t *state, const char *text)
 	XXH3_64bits_update(state, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
+static bool is_url(const char *path)
+{
+	return strstr(path, "://") != NULL;
+}
+
+/* Without what is secret in a URL. */
+static const char *name_of_source(const struct foreign_tree *tree)
+{
+	const struct foreign_source *source = tree->source;
+
+	return is_url(source->path) ? source->shown : source->path;
+}
+
 /* The names of the file and of its folder, of which some formats make those of classes. */
 static const char *last_two(const char *path)
 {
@@ -54,7 +67,7 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 	XXH3_state_t state;
 
 	XXH3_64bits_reset(&state);
-	hash_text(&state, last_two(tree->source->path));
+	hash_text(&state, last_two(name_of_source(tree)));
 	hash_text(&state, settings->schema);
 	hash_text(&state, settings->image_key);
 	hash_text(&state, settings->label_key);
@@ -91,11 +104,6 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 
 enum place { BESIDE, CACHED, PLACES };
 
-static bool is_url(const char *path)
-{
-	return strstr(path, "://") != NULL;
-}
-
 /* 0, -ENOENT where there is no such place, or -ENOMEM. */
 static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 {
@@ -111,8 +119,7 @@ static int name_beside(const struct foreign_tree *tree, struct buf *ret)
 static int name_cached(const struct foreign_tree *tree, struct buf *ret)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	const char *path = tree->source->path;
-	const char *name = is_url(path) ? tree->source->shown : path;
+	const char *name = name_of_source(tree);
 	bool set = cache && *cache == '/';
 
 	if (!set && (!home || *home != '/'))

@@ -1,5 +1,6 @@
 #include "pack/foreign/numbered.h"
 
+#include "base/math.h"
 #include "base/scope.h"
 #include <inttypes.h>
 #include <string.h>
@@ -13,9 +14,11 @@ struct numbered_record {
 
 /* Of each value, its head and its tail are read. The tail of one and the head of the next one are
  * close together: these pages are asked for so many records ahead. */
-#define AHEAD 64
-#define TAIL  64   /* bytes in which a label and what follows it lie */
-#define HEAD  4096 /* bytes in which what comes before an image lies: mostly far fewer */
+#define AHEAD	  64
+#define AHEAD_FAR 512  /* the same where it is a round trip */
+#define TAIL	  64   /* bytes in which a label and what follows it lie */
+#define HEAD	  4096 /* bytes in which what comes before an image lies: mostly far fewer, */
+#define HEAD_FAR  1536 /* so that from far fewer are read */
 
 struct numbered {
 	struct foreign_source *source;
@@ -112,27 +115,32 @@ static int add_record(struct numbered *numbered, const struct numbered_record *r
 	return foreign_add(numbered->tree, &file, err);
 }
 
-/* From far, a read brings much at once anyway. */
-static void ask_for_tail(const struct numbered *numbered, const struct numbered_record *record)
+/* A disk reads the head of the next one with it. */
+static void ask_for(const struct numbered *numbered, const struct numbered_record *record)
 {
 	uint64_t end = record->offset + record->size;
 	uint64_t tail = record->size < TAIL ? record->offset : end - TAIL;
 
-	if (!numbered->far)
-		reader_will_get(numbered->source->reader, tail, end - tail + HEAD);
+	if (numbered->far) {
+		foreign_will_get(numbered->source, record->offset, min(record->size, HEAD_FAR));
+		foreign_will_get(numbered->source, tail, end - tail);
+	} else {
+		foreign_will_get(numbered->source, tail, end - tail + HEAD);
+	}
 }
 
 static int add_records(struct numbered *numbered, struct err *err)
 {
 	struct numbered_record *records = (void *)numbered->records.data;
-	size_t count = numbered->records.len / sizeof(*records);
+	size_t count = numbered->records.len / sizeof(*records), asked = 0;
+	size_t ahead = numbered->far ? AHEAD_FAR : AHEAD;
 	int r = 0;
 
 	if (count > 0)
 		qsort(records, count, sizeof(*records), by_place);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (i + AHEAD < count)
-			ask_for_tail(numbered, &records[i + AHEAD]);
+		for (; asked < count && asked <= i + ahead; asked++)
+			ask_for(numbered, &records[asked]);
 		r = add_record(numbered, &records[i], err);
 	}
 	return r;

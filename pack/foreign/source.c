@@ -6,10 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-#define LEAST	  (4 * KIB) /* that a read brings: a page */
-#define LEAST_FAR (4 * MIB) /* the same where it is a round trip */
-#define AHEAD	  (1 * MIB) /* where one read follows the other */
 #define TEXT_MOST (256 * MIB)
 
 static char *show(const struct foreign_settings *settings, const char *name)
@@ -29,90 +27,72 @@ static int open_walker(struct foreign_source *source, struct err *err)
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 
+/* What is behind the path of a URL: a token that signs it, often. */
+static const char *query_of(const char *name)
+{
+	bool http = strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0;
+
+	return name + (http ? strcspn(name, "?#") : strlen(name));
+}
+
 static char *path_of(const char *name)
 {
 	char *path = strstr(name, "://") ? NULL : realpath(name, NULL);
 
-	return path ? path : strdup(name);
+	return path ? path : strndup(name, (size_t)(query_of(name) - name));
 }
 
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
 			const struct foreign_settings *settings, struct err *err)
 {
-	struct reader_identity identity;
-	int r = reader_identity(reader, &identity);
+	int r;
 
-	*source = (struct foreign_source){
-		.reader = reader, .size = identity.size, .settings = settings};
+	*source = (struct foreign_source){.reader = reader, .settings = settings};
+	r = window_init(&source->window, reader);
 	if (r < 0)
 		return r;
+	source->size = source->window.size;
 	source->path = path_of(name);
+	source->query = strdup(query_of(name));
 	source->shown = show(settings, name);
-	return source->path && source->shown ? open_walker(source, err) : -ENOMEM;
+	return source->path && source->query && source->shown ? open_walker(source, err) : -ENOMEM;
 }
 
 void foreign_source_release(struct foreign_source *source)
 {
 	walker_free(source->walker);
-	buf_release(&source->window);
+	window_release(&source->window);
 	buf_release(&source->beside);
 	free(source->path);
+	free(source->query);
 	free(source->shown);
 	*source = (struct foreign_source){0};
 }
 
-/* --- the window ------------------------------------------------------------------------------- */
-
-static bool has(const struct foreign_source *source, uint64_t offset, size_t len)
-{
-	return offset >= source->window_start &&
-	       offset - source->window_start <= source->window.len &&
-	       len <= source->window.len - (offset - source->window_start);
-}
-
-/* Reads that follow each other closely bring more and more. */
-static size_t size_of_read(struct foreign_source *source, uint64_t offset, size_t len)
-{
-	size_t least = reader_hints(source->reader).far ? LEAST_FAR : LEAST;
-	uint64_t end = source->window_start + source->window.len;
-	bool follows = offset >= source->window_start && offset <= end + source->window.len;
-
-	source->ahead = follows ? min(max(2 * source->ahead, least), max(AHEAD, least)) : least;
-	return max(len, source->ahead);
-}
-
-static int fill(struct foreign_source *source, uint64_t offset, size_t len)
-{
-	size_t wanted = size_of_read(source, offset, len);
-	ssize_t n;
-
-	source->window.len = 0;
-	if (buf_reserve(&source->window, wanted) < 0)
-		return -ENOMEM;
-	n = reader_get(source->reader, source->window.data, wanted, offset);
-	if (n < 0)
-		return (int)n;
-	source->window_start = offset;
-	source->window.len = (size_t)n;
-	return 0;
-}
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		 size_t *ret_len)
 {
+	const struct window *window = &source->window;
 	int r = 0;
 
 	*ret_len = 0;
 	if (offset >= source->size || len > FOREIGN_MOST)
 		return 0;
 	len = (size_t)min(len, source->size - offset);
-	if (!has(source, offset, len))
-		r = fill(source, offset, len);
+	if (!window_has(window, offset, len))
+		r = window_fill(&source->window, offset, len);
 	if (r < 0)
 		return r;
-	*ret = (const uint8_t *)source->window.data + (offset - source->window_start);
-	*ret_len = min(len, source->window.len - (size_t)(offset - source->window_start));
+	*ret = (const uint8_t *)window->bytes.data + (offset - window->start);
+	*ret_len = min(len, window->bytes.len - (size_t)(offset - window->start));
 	return 0;
+}
+
+void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len)
+{
+	window_will_get(&source->window, offset, len);
 }
 
 int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
@@ -188,7 +168,7 @@ static int name_beside(const struct foreign_source *source, const char *end, str
 		end++;
 	}
 	r = buf_add(ret, source->path, keep);
-	return r < 0 ? r : buf_adds(ret, end);
+	return r < 0 ? r : buf_addf(ret, "%s%s", end, source->query);
 }
 
 /* Of a file that is not there: 0. */

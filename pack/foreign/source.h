@@ -9,11 +9,13 @@
 #include "base/err.h"
 #include "base/reader.h"
 #include "pack/foreign/foreign.h"
+#include "pack/foreign/window.h"
 #include "pack/walker.h"
 
 struct foreign_source {
 	struct reader *reader;
-	char *path;    /* absolute, without links; or a URL */
+	char *path;    /* absolute, without links; or a URL, without its query */
+	char *query;   /* of the URL, with its '?'; or "" */
 	char *shown;   /* as the user named it, without what is secret: for messages */
 	uint64_t size; /* bytes */
 	const struct foreign_settings *settings;
@@ -21,10 +23,8 @@ struct foreign_source {
 	struct walker_record
 		first; /* of an LMDB: its smallest key; key is NULL where it is empty */
 
-	struct buf beside; /* lines "beside=END HASH" of what foreign_read_beside() has read */
-	struct buf window; /* the rest is source.c's */
-	uint64_t window_start;
-	size_t ahead; /* bytes that the next read brings at least */
+	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
+	struct window window; /* source.c's */
 };
 
 /* The reader stays the caller's. Returns 0, or why it cannot tell its size, or as walker_new(), but
@@ -42,6 +42,10 @@ int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, cons
 /* As many of them as there are: for looking at what may be short. Sets *ret_len. */
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		 size_t *ret_len);
+
+/* These bytes will be got soon, after those that were announced before: a hint for scans that need
+ * few bytes of many places. Where it is far, others are not read ahead then. */
+void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len);
 
 /* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(), of which it is one. */
 int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,

@@ -18,11 +18,9 @@ static size_t stem_of(const char *base, size_t len)
 
 int foreign_prefix_by_file(struct foreign_source *source, struct foreign_tree *tree)
 {
-	const char *path = source->path;
-	size_t end = strstr(path, "://") ? strcspn(path, "?") : strlen(path);
-	const char *slash = memrchr(path, '/', end);
-	const char *base = slash ? slash + 1 : path;
-	size_t len = stem_of(base, end - (size_t)(base - path));
+	const char *slash = strrchr(source->path, '/');
+	const char *base = slash ? slash + 1 : source->path;
+	size_t len = stem_of(base, strlen(base));
 	char prefix[STEM_MAX + 2];
 
 	if (len > STEM_MAX) {

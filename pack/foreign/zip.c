@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #define TARGET_MOST 4095 /* bytes of a symbolic link */
+#define AHEAD	    512	 /* local headers that are asked for */
 
 static int add_zip_link(const struct zip_directory *zip, struct foreign_tree *tree,
 			struct foreign_file *file, struct err *err)
@@ -46,9 +47,12 @@ static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, st
 {
 	SCOPE(zip_directory_release) struct zip_directory zip = {0};
 	uint64_t others = 0;
+	size_t asked = 0;
 	int r = zip_directory_read(source, &zip, err);
 
 	for (size_t i = 0; r == 0 && i < zip_count(&zip); i++) {
+		for (; asked < zip_count(&zip) && asked < i + AHEAD; asked++)
+			zip_will_place(&zip, asked);
 		if (zip_entry_at(&zip, i)->kind == ZIP_OTHER)
 			others++;
 		else

@@ -317,3 +317,10 @@ int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct e
 	*ret = place;
 	return 0;
 }
+
+void zip_will_place(const struct zip_directory *zip, size_t i)
+{
+	const struct zip_entry *entry = zip_entry_at(zip, i);
+
+	foreign_will_get(zip->source, entry->header, LOCAL_LEN + (size_t)entry->name_len);
+}

@@ -53,5 +53,7 @@ struct foreign_text zip_name(const struct zip_directory *zip, const struct zip_e
 /* Where the bytes of an entry begin: its local header says so, and must be of that name and method.
  * As zip_directory_read(). */
 int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct err *err);
+/* It will be asked for soon. */
+void zip_will_place(const struct zip_directory *zip, size_t i);
 
 #endif

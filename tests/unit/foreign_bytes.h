@@ -27,6 +27,8 @@ static inline void foreign_bytes_init(struct foreign_bytes *bytes, const void *d
 						.path = strdup("bytes"),
 						.size = len,
 						.settings = &bytes->settings};
+	if (!bytes->source.path || window_init(&bytes->source.window, bytes->reader) < 0)
+		abort();
 }
 
 static inline void foreign_bytes_release(struct foreign_bytes *bytes)

@@ -1,0 +1,53 @@
+/* What a scan has read of a file: small reads come from a window, which grows where one read
+ * follows the other.
+ *
+ * Where a read is a round trip, those that follow each other become a stream of whole windows that
+ * are asked for ahead, as fast as the link is; and a scan that knows which few bytes it will need
+ * says so: window_will_get().
+ *
+ * Not thread-safe. */
+#ifndef PACK_FOREIGN_WINDOW_H
+#define PACK_FOREIGN_WINDOW_H
+
+#include "base/buf.h"
+#include "base/reader.h"
+
+struct window {
+	struct reader *reader;
+	uint64_t size; /* of the file */
+	bool far;
+	struct buf bytes; /* [start, start + bytes.len) of the file */
+	uint64_t start;
+	size_t least; /* bytes that the next read brings at least */
+
+	/* A stream: windows from `next` to `asked` are under way. asked: 0: there is none. */
+	uint64_t next, asked;
+	unsigned ahead; /* windows */
+
+	/* Pieces that were announced, in the order of their use, from `first` on; and what was
+	 * there before the one that was read last. */
+	struct buf pieces;
+	size_t first;
+	struct buf before;
+	uint64_t before_start;
+	int trust; /* below 0: what is announced is not what is read */
+};
+
+/* The reader stays the caller's. Returns 0, or why it cannot tell its size. */
+int window_init(struct window *window, struct reader *reader);
+void window_release(struct window *window);
+
+/* Has the bytes from `offset` on in `bytes`, as many of `len` as the file has. Returns 0, -ENOMEM
+ * or the error of the read. */
+int window_fill(struct window *window, uint64_t offset, size_t len);
+
+/* These bytes will be needed, in this order: a hint. */
+void window_will_get(struct window *window, uint64_t offset, size_t len);
+
+static inline bool window_has(const struct window *window, uint64_t offset, size_t len)
+{
+	return offset >= window->start && offset - window->start <= window->bytes.len &&
+	       len <= window->bytes.len - (offset - window->start);
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* Reading ahead of a scan: the right bytes in any order, and nothing that was asked for stays. */
+#include "base/buf.h"
+#include "base/reader.h"
+#include "pack/foreign/window.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SIZE ((size_t)80 << 20)
+#define KIB  1024u
+#define MIB  (1024u * 1024)
+
+/* Keeps what was asked for until its last byte is taken, as reader_remote does. */
+struct fake {
+	struct reader reader;
+	bool far;
+	struct buf asked; /* of struct run */
+	size_t waits;	  /* reads that nobody had asked for */
+	uint64_t bytes;	  /* that came over the network */
+};
+
+struct run {
+	uint64_t start, end;
+};
+
+static uint8_t byte_at(uint64_t offset)
+{
+	return (uint8_t)((offset * 2654435761u) >> 13);
+}
+
+static struct run *asked_at(struct fake *fake, size_t i)
+{
+	return (struct run *)(void *)fake->asked.data + i;
+}
+
+static size_t asked_count(const struct fake *fake)
+{
+	return fake->asked.len / sizeof(struct run);
+}
+
+static bool take_run(struct fake *fake, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < asked_count(fake); i++) {
+		struct run *run = asked_at(fake, i);
+
+		if (start < run->start || end > run->end)
+			continue;
+		if (end == run->end) {
+			*run = *asked_at(fake, asked_count(fake) - 1);
+			fake->asked.len -= sizeof(*run);
+		}
+		return true;
+	}
+	return false;
+}
+
+static ssize_t fake_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	struct fake *fake = (struct fake *)reader;
+
+	if (offset >= SIZE)
+		return 0;
+	len = len < SIZE - offset ? len : SIZE - offset;
+	if (!take_run(fake, offset, offset + len)) {
+		fake->waits++;
+		fake->bytes += len;
+	}
+	for (size_t i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = byte_at(offset + i);
+	return (ssize_t)len;
+}
+
+static void fake_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	struct fake *fake = (struct fake *)reader;
+	const struct run run = {.start = offset, .end = offset + len};
+
+	assert_true(run.end <= SIZE);
+	fake->bytes += len;
+	buf_add(&fake->asked, &run, sizeof(run));
+}
+
+static int fake_identity(struct reader *reader, struct reader_identity *ret)
+{
+	(void)reader;
+	*ret = (struct reader_identity){.size = SIZE};
+	return 0;
+}
+
+static void fake_hints(const struct reader *reader, struct reader_hints *ret)
+{
+	*ret = (struct reader_hints){.far = ((const struct fake *)reader)->far};
+}
+
+static const struct reader_ops fake_ops = {
+	.get = fake_get, .will_get = fake_will_get, .identity = fake_identity, .hints = fake_hints};
+
+struct world {
+	struct fake fake;
+	struct window window;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	w->fake = (struct fake){.reader.ops = &fake_ops, .far = true};
+	assert_int_equal(window_init(&w->window, &w->fake.reader), 0);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	window_release(&w->window);
+	buf_release(&w->fake.asked);
+	free(w);
+	return 0;
+}
+
+static void get(struct world *w, uint64_t offset, size_t len)
+{
+	const uint8_t *bytes;
+
+	if (!window_has(&w->window, offset, len))
+		assert_int_equal(window_fill(&w->window, offset, len), 0);
+	assert_true(window_has(&w->window, offset, len));
+	bytes = (const uint8_t *)w->window.bytes.data + (offset - w->window.start);
+	assert_int_equal(bytes[0], byte_at(offset));
+	assert_int_equal(bytes[len - 1], byte_at(offset + len - 1));
+}
+
+/* --- a stream --------------------------------------------------------------------------------- */
+
+static void test_records_one_after_the_other_are_streamed(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
+		get(w, at, 600);
+	assert_true(w->fake.waits < 5);
+	assert_true(w->fake.bytes <= SIZE + MIB);
+	assert_int_equal(asked_count(&w->fake), 0);
+}
+
+static void test_a_record_may_lie_in_many_windows(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t at = 0; at + 12 * MIB < SIZE; at += 5 * MIB)
+		get(w, at, 12 * MIB);
+	assert_true(w->fake.bytes <= SIZE + 16 * MIB);
+}
+
+static void test_windows_that_are_jumped_over_are_dropped(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t at = 0; at + 600 < SIZE; at += at < 20 * MIB ? 100 * KIB : 7 * MIB)
+		get(w, at, 600);
+	assert_int_equal(asked_count(&w->fake), 0);
+}
+
+static void test_a_jump_ends_a_stream(void **state)
+{
+	struct world *w = *state;
+	uint64_t before;
+
+	for (uint64_t at = 0; at < 20 * MIB; at += 100 * KIB)
+		get(w, at, 600);
+	before = w->fake.bytes;
+	get(w, 70 * MIB, 100);
+	assert_int_equal(asked_count(&w->fake), 0);
+	assert_true(w->fake.bytes - before <= 64 * KIB);
+}
+
+static void test_a_few_bytes_far_apart_bring_little(void **state)
+{
+	struct world *w = *state;
+
+	for (uint64_t at = 0; at < SIZE; at += 8 * MIB)
+		get(w, at, 600);
+	assert_true(w->fake.bytes <= 10 * 64 * KIB);
+}
+
+static void test_any_order_gives_the_right_bytes(void **state)
+{
+	struct world *w = *state;
+	uint64_t random = 7;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		uint64_t at, len;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		at = i % 3 ? w->window.start + (random >> 40) % (6 * MIB) : (random >> 20) % SIZE;
+		len = 1 + (random >> 50) % (i % 50 ? 2000 : 5 * MIB);
+		if (i % 7 == 0)
+			window_will_get(&w->window, at, len);
+		if (at + len < SIZE)
+			get(w, at, len);
+	}
+}
+
+/* --- what was announced ----------------------------------------------------------------------- */
+
+static void announce(struct world *w, uint64_t every, size_t len)
+{
+	for (uint64_t at = 0; at + len < SIZE; at += every)
+		window_will_get(&w->window, at, len);
+}
+
+static void test_what_was_announced_is_all_that_is_read(void **state)
+{
+	struct world *w = *state;
+
+	announce(w, 100 * KIB, 500);
+	for (uint64_t at = 0; at + 500 < SIZE; at += 100 * KIB)
+		get(w, at + 100, 400);
+	assert_true(w->fake.waits <= 1);
+	assert_true(w->fake.bytes < SIZE / 100);
+	assert_int_equal(asked_count(&w->fake), 0);
+}
+
+static void test_pieces_close_together_are_one(void **state)
+{
+	struct world *w = *state;
+
+	announce(w, 4 * KIB, 500);
+	assert_true(asked_count(&w->fake) < SIZE / MIB + 2);
+	for (uint64_t at = 0; at + 500 < SIZE; at += 4 * KIB)
+		get(w, at, 500);
+	assert_int_equal(asked_count(&w->fake), 0);
+}
+
+static void test_the_piece_before_is_still_there(void **state)
+{
+	struct world *w = *state;
+	uint64_t before;
+
+	announce(w, 100 * KIB, 500);
+	get(w, 0, 100);
+	get(w, 100 * KIB, 100);
+	before = w->fake.waits;
+	get(w, 0, 100);
+	get(w, 100 * KIB, 100);
+	assert_int_equal(w->fake.waits, before);
+}
+
+static void test_pieces_that_are_not_used_are_dropped(void **state)
+{
+	struct world *w = *state;
+
+	announce(w, 100 * KIB, 500);
+	for (uint64_t at = 0; at + 500 < SIZE; at += 1000 * KIB)
+		get(w, at, 500);
+	assert_true(asked_count(&w->fake) < 10);
+}
+
+/* A format that was guessed wrong is streamed, rather than a round trip for each record. */
+static void test_announcing_the_wrong_bytes_ends_it(void **state)
+{
+	struct world *w = *state;
+
+	announce(w, 100 * KIB, 500);
+	for (uint64_t at = 0; at + KIB < SIZE; at += 100 * KIB)
+		get(w, at + 600, 200);
+	assert_true(w->fake.waits < 40);
+	assert_int_equal(asked_count(&w->fake), 0);
+}
+
+/* --- what is near ----------------------------------------------------------------------------- */
+
+static void test_near_nothing_is_streamed(void **state)
+{
+	struct world *w = *state;
+
+	w->window.far = false;
+	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
+		get(w, at, 600);
+	assert_int_equal(asked_count(&w->fake), 0);
+	assert_true(w->fake.bytes < SIZE / 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_records_one_after_the_other_are_streamed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_record_may_lie_in_many_windows, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_windows_that_are_jumped_over_are_dropped,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_jump_ends_a_stream, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_few_bytes_far_apart_bring_little, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_any_order_gives_the_right_bytes, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_was_announced_is_all_that_is_read, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_pieces_close_together_are_one, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_the_piece_before_is_still_there, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_pieces_that_are_not_used_are_dropped, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_announcing_the_wrong_bytes_ends_it, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_near_nothing_is_streamed, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -239,7 +239,7 @@ const char *dataset_way_out(int error)
 	case -EPROTONOSUPPORT:
 		return "; use the release that made it, or pack the folder again";
 	case -EBADMSG:
-		return "; copy it again from where it is whole, or pack the folder again";
+		return "; copy it again from where it is whole, or make it again";
 	default:
 		return "";
 	}

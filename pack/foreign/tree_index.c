@@ -250,6 +250,8 @@ static void fill_place(struct making *m, uint32_t e, enum format_kind kind, uint
 		start = row->offset + (kind == FORMAT_SYMLINK ? 0 : m->starts[row->volume]);
 		size = row->size;
 	}
+	if (size == 0 && kind == FORMAT_FILE)
+		start = 0;
 	if (kind == FORMAT_SPLIT)
 		start = add_parts(m, start, size, parts);
 	index_put(m->index, SECTION_START, e, start);

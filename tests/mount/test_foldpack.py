@@ -674,7 +674,7 @@ def test_damage_is_named_and_the_rest_comes_out(src, pack, tmp_path):
     done = run("cat", pack, "d/bad", status=3)
     assert done.stdout == bad[: 1 << 20]
     assert done.err == (f"foldpack: {pack}: d/bad: byte 1048576 and on: checksum mismatch; copy it "
-                        "again from where it is whole, or pack the folder again\n")
+                        "again from where it is whole, or make it again\n")
 
 
 @pytest.mark.parametrize("command", ["list", "info", "verify"])

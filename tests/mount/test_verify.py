@@ -345,7 +345,7 @@ def test_a_damaged_section_is_named_once_by_whoever_needs_it(own, place, name, w
     folders = {"DIR": own[0], "OTHER": other, "PACK": own[1]}
     done = run(FOLDPACK, *(folders.get(word, word) for word in words.split()), cwd=place, status=3)
     assert done.err == (f"foldpack: {own[1]}: damaged index: checksum mismatch in section {name}; "
-                        "copy it again from where it is whole, or pack the folder again\n")
+                        "copy it again from where it is whole, or make it again\n")
     assert done.out == ""
     assert os.listdir(place) == before
 

@@ -336,6 +336,18 @@ static void siblings_are_in_order(void **state)
 	dataset_free(dataset);
 }
 
+static void a_text_may_be_empty(void **state)
+{
+	struct fixture *f = *state;
+	struct dataset *dataset;
+
+	add_path(f, 0, "a", 5, 1000);
+	assert_int_equal(foreign_add_text(&f->tree, "nothing", "", 0, NULL), 0);
+	dataset = open_dataset(f);
+	expect_bytes(dataset, "nothing", "", 0);
+	dataset_free(dataset);
+}
+
 static void links_and_text_are_files_too(void **state)
 {
 	struct fixture *f = *state;
@@ -348,8 +360,9 @@ static void links_and_text_are_files_too(void **state)
 	add_path(f, 0, "c/d", 5, 1000);
 	assert_int_equal(foreign_add_text(&f->tree, "labels.tsv", "x\ty\n", 4, NULL), 0);
 	assert_int_equal(foreign_add_text(&f->tree, "b", "bbb", 3, NULL), 0);
+	assert_int_equal(foreign_add_text(&f->tree, "nothing", "", 0, NULL), 0);
 	dataset = open_dataset(f);
-	expect_tree(dataset, "b\nc/\nlabels.tsv\nc/d\nc/link\n");
+	expect_tree(dataset, "b\nc/\nlabels.tsv\nnothing\nc/d\nc/link\n");
 	expect_bytes(dataset, "labels.tsv", "x\ty\n", 4);
 	expect_bytes(dataset, "b", "bbb", 3);
 	assert_int_equal(dataset_find(dataset, "c/link", 6, &entry), 0);
@@ -518,6 +531,7 @@ int main(void)
 		TEST(bytes_outside_of_the_file_are_refused),
 		TEST(two_files_of_one_path_are_refused),
 		TEST(siblings_are_in_order),
+		TEST(a_text_may_be_empty),
 		TEST(links_and_text_are_files_too),
 		TEST(an_index_belongs_to_the_file_as_it_is),
 		TEST(a_damaged_index_is_none),

@@ -1,4 +1,5 @@
 #include "base/reader.h"
+#include "base/size.h"
 #include <errno.h>
 
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset)
@@ -8,6 +9,25 @@ int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offse
 	if (n < 0)
 		return (int)n;
 	return (size_t)n < len ? -ENODATA : 0;
+}
+
+int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
+{
+	uint64_t done = 0;
+	ssize_t n;
+
+	do {
+		if (done > most)
+			return -EFBIG;
+		if (buf_reserve(ret, MIB) < 0)
+			return -ENOMEM;
+		n = reader_get(reader, ret->data + ret->len, MIB, done);
+		if (n < 0)
+			return (int)n;
+		ret->len += (size_t)n;
+		done += (uint64_t)n;
+	} while (n == (ssize_t)MIB);
+	return 0;
 }
 
 const atomic_bool *reader_ahead(const struct reader_request *request)

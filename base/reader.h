@@ -19,6 +19,7 @@
 #ifndef BASE_READER_H
 #define BASE_READER_H
 
+#include "base/buf.h"
 #include "base/reader_stats.h"
 #include <errno.h>
 #include <stdatomic.h>
@@ -38,8 +39,7 @@ enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };
 struct reader_identity {
 	uint64_t size;	  /* bytes */
 	uint64_t written; /* another value: it was written to */
-	uint64_t
-		touched; /* another value: perhaps it was; or it was renamed, or its mode changed */
+	uint64_t touched; /* the same: perhaps it was, or its name or mode changed */
 };
 
 struct reader_hints {
@@ -143,6 +143,9 @@ static inline ssize_t reader_get(struct reader *reader, void *buf, size_t len, u
 /* As reader_get(), but a file that ends early is -ENODATA. Returns 0 or -errno. */
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset);
 
+/* Appends all of a file. Returns 0, -EFBIG (it has more bytes than `most`) or -errno. */
+int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret);
+
 /* These bytes will be read by reader_get() soon. Does not wait. */
 void reader_will_get(struct reader *reader, uint64_t offset, size_t len);
 
@@ -171,10 +174,7 @@ bool reader_stats(struct reader *reader, struct reader_stats *ret);
  * begins them again. */
 void reader_rest(struct reader *reader);
 
-/* NULL is fine. */
-void reader_free(struct reader *reader);
-
-/* For SCOPE(). */
-void reader_release(struct reader **reader);
+void reader_free(struct reader *reader);     /* NULL is fine */
+void reader_release(struct reader **reader); /* for SCOPE() */
 
 #endif

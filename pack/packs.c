@@ -44,22 +44,6 @@ static void opening_release(struct opening *o)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static int read_text(struct reader *reader, struct buf *ret, struct err *err)
-{
-	ssize_t n;
-
-	do {
-		if (ret->len > LIST_MOST)
-			return err_set(err, -EFBIG, "too long for a list");
-		if (buf_reserve(ret, MIB) < 0)
-			return -ENOMEM;
-		n = reader_get(reader, ret->data + ret->len, MIB, ret->len);
-		if (n > 0)
-			ret->len += (size_t)n;
-	} while (n == (ssize_t)MIB);
-	return n < 0 ? (int)n : 0;
-}
-
 static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
 {
 	const struct packs_params *params = context;
@@ -69,7 +53,9 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 	int r = shown ? params->open_list(params->context, name, &reader, &reason) : -ENOMEM;
 
 	if (r == 0)
-		r = read_text(reader, ret, &reason);
+		r = reader_get_all(reader, LIST_MOST, ret);
+	if (r == -EFBIG)
+		err_set(&reason, r, "too long for a list");
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;
 }
 

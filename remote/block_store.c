@@ -1,6 +1,7 @@
 #include "remote/block_store.h"
 #include "base/buf.h"
 #include "base/fstype.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include <dirent.h>
@@ -245,11 +246,6 @@ static uint64_t used_by_all(const struct block_store *store)
 	return used;
 }
 
-static uint64_t subtract(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static uint64_t room_now(const struct block_store *store)
 {
 	struct statvfs fs;
@@ -257,9 +253,9 @@ static uint64_t room_now(const struct block_store *store)
 
 	if (fstatvfs(store->fd, &fs) < 0)
 		return 0;
-	room = subtract(fs.f_bavail, fs.f_blocks / FREE_PART) * fs.f_frsize;
+	room = sub_sat(fs.f_bavail, fs.f_blocks / FREE_PART) * fs.f_frsize;
 	if (store->most) {
-		uint64_t left = subtract(store->most, used_by_all(store));
+		uint64_t left = sub_sat(store->most, used_by_all(store));
 
 		room = left < room ? left : room;
 	}

@@ -121,22 +121,6 @@ int foreign_find(struct foreign_source *source, const char *key, struct walker_r
 
 /* --- other files ------------------------------------------------------------------------------ */
 
-static int read_all(struct reader *reader, struct buf *ret, struct err *err)
-{
-	ssize_t n;
-
-	do {
-		if (ret->len > TEXT_MOST)
-			return err_set(err, -EFBIG, "too long for a list of names");
-		if (buf_reserve(ret, MIB) < 0)
-			return -ENOMEM;
-		n = reader_get(reader, ret->data + ret->len, MIB, ret->len);
-		if (n > 0)
-			ret->len += (size_t)n;
-	} while (n == (ssize_t)MIB);
-	return n < 0 ? (int)n : 0;
-}
-
 int foreign_read_named(struct foreign_source *source, const char *name, struct buf *ret,
 		       struct err *err)
 {
@@ -148,7 +132,9 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	int r = settings->open(settings->context, name, &reader, &reason);
 
 	if (r == 0)
-		r = read_all(reader, &text, &reason);
+		r = reader_get_all(reader, TEXT_MOST, &text);
+	if (r == -EFBIG)
+		err_set(&reason, r, "too long for a list of names");
 	if (r == 0)
 		r = buf_add(ret, text.data, text.len);
 	return r < 0 ? err_set(err, r, "%s: %s", shown ? shown : "", err_text(&reason, r)) : 0;

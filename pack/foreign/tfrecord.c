@@ -4,6 +4,7 @@
  *
  * The crc is a masked CRC-32C. That of the bytes is not looked at: a scan does not read them all.
  */
+#include "base/crc32c.h"
 #include "base/le.h"
 #include "base/scope.h"
 #include "pack/foreign/format.h"
@@ -12,9 +13,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HEAD	12
-#define FOOT	4
-#define MASK_BY 0xa282ead8u
+#define HEAD 12
+#define FOOT 4
 
 struct scan {
 	struct foreign_source *source;
@@ -31,28 +31,9 @@ static void scan_release(struct scan *scan)
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-/* By half bytes; polynomial 0x1edc6f41, reflected. */
-static uint32_t crc32c(const uint8_t *bytes, size_t len)
-{
-	static const uint32_t table[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
-					   0x417b1dbc, 0x5125dad3, 0x61c69362, 0x7198540d,
-					   0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,
-					   0xc38d26c4, 0xd3d3e1ab, 0xe330a81a, 0xf36e6f75};
-	uint32_t crc = UINT32_MAX;
-
-	for (size_t i = 0; i < len; i++) {
-		crc ^= bytes[i];
-		crc = table[crc & 15] ^ crc >> 4;
-		crc = table[crc & 15] ^ crc >> 4;
-	}
-	return ~crc;
-}
-
 static bool length_holds(const uint8_t *head)
 {
-	uint32_t crc = crc32c(head, 8);
-
-	return le_get32(head + 8) == (crc >> 15 | crc << 17) + MASK_BY;
+	return crc32c_masked(head, 8) == le_get32(head + 8);
 }
 
 static int get_frame(struct foreign_source *source, uint64_t at, uint64_t *ret, struct err *err)

@@ -1,5 +1,5 @@
 /* The parts of foldpack export that compute: pickles, checksums, headers of tars, and cuts. */
-#include "pack/tool/export/crc32c.h"
+#include "base/crc32c.h"
 #include "pack/tool/export/pickle.h"
 #include "pack/tool/export/shard_plan.h"
 #include "pack/tool/export/ustar.h"

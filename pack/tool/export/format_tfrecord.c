@@ -5,9 +5,9 @@
  *	Features { 1: { 1: name, 2: Feature } ... }
  *	Feature  { 1: { 1: bytes } } or { 3: { 1: packed varints } }
  */
+#include "base/crc32c.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include "pack/tool/export/crc32c.h"
 #include "pack/tool/export/encoder.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/image/image.h"
@@ -127,13 +127,6 @@ static int add_fields(const struct export_source *source, uint64_t number, struc
 
 /* --- the record ------------------------------------------------------------------------- */
 
-static uint32_t masked_crc(const void *data, size_t len)
-{
-	uint32_t crc = crc32c(data, len);
-
-	return (crc >> 15 | crc << 17) + 0xa282ead8;
-}
-
 static int tfrecord_frame(const struct export_source *source, uint64_t number, struct buf *head,
 			  struct buf *tail)
 {
@@ -150,7 +143,7 @@ static int tfrecord_frame(const struct export_source *source, uint64_t number, s
 	features = fields.len + file.size + tail->len;
 	le_put64(length, field_len(features));
 	encoder_add(&to, length, sizeof(length));
-	encoder_le(&to, masked_crc(length, sizeof(length)), 4);
+	encoder_le(&to, crc32c_masked(length, sizeof(length)), 4);
 	begin_field(&to, 1, features);
 	encoder_add(&to, fields.data, fields.len);
 	encoder_le(&after, 0, 4);
@@ -159,7 +152,7 @@ static int tfrecord_frame(const struct export_source *source, uint64_t number, s
 
 static void tfrecord_seal(uint8_t *record, uint64_t len)
 {
-	le_put32(record + len - 4, masked_crc(record + FRAMING, len - FRAMING - 4));
+	le_put32(record + len - 4, crc32c_masked(record + FRAMING, len - FRAMING - 4));
 }
 
 static int tfrecord_name(struct buf *name, const char *target, uint64_t shard, uint64_t shards)

@@ -1,6 +1,6 @@
 /* The CRC-32C (Castagnoli) of bytes: that of SSE 4.2, iSCSI and TFRecord. Pure. */
-#ifndef PACK_TOOL_EXPORT_CRC32C_H
-#define PACK_TOOL_EXPORT_CRC32C_H
+#ifndef BASE_CRC32C_H
+#define BASE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,5 +9,9 @@ uint32_t crc32c(const void *data, size_t len);
 
 /* The same, where the processor has no instruction for it. */
 uint32_t crc32c_by_table(const void *data, size_t len);
+
+/* As TFRecord stores it, so that a CRC of bytes with CRCs in them is one, too
+ * (tensorflow/core/lib/hash/crc32c.h: Mask). */
+uint32_t crc32c_masked(const void *data, size_t len);
 
 #endif

@@ -12,6 +12,8 @@ from foldfs import FOLDFS, run
 from foreign import same_imagefolder, shown
 from formats import recordio, tfrecord
 
+pytestmark = pytest.mark.once
+
 JPEG = b"\xff\xd8\xff"
 
 

@@ -14,6 +14,8 @@ WRITER = """
 import io, json, os, sys
 import numpy, torch
 from PIL import Image
+
+pytestmark = pytest.mark.once
 os.chdir(sys.argv[1])
 files, pixels = [], []
 for number in range(12):

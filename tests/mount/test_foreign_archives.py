@@ -16,6 +16,8 @@ from foldfs import FOLDFS, MIB, PHOTOS, has_photos, needs, run
 from formats import ffcv
 from server import Server
 
+pytestmark = pytest.mark.once
+
 MOMENT = 1_500_000_000
 
 
@@ -201,8 +203,6 @@ def test_shards_as_they_are_if_asked_for(place, mount):
 IMAGE_FOLDER = """
 import hashlib, json, sys
 from torchvision.datasets import ImageFolder
-
-pytestmark = pytest.mark.once
 for root in sys.argv[1:]:
     folder = ImageFolder(root, loader=lambda path: open(path, "rb").read())
     print(json.dumps([folder.classes, sorted((label, hashlib.sha256(data).hexdigest())

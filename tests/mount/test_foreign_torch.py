@@ -9,13 +9,13 @@ import pytest
 import trees
 from foldfs import FOLDFS, run
 
+pytestmark = pytest.mark.once
+
 # Torch takes seconds to begin: one process writes all files, of the forms that people use.
 WRITER = """
 import io, json, os, sys
 import numpy, torch
 from PIL import Image
-
-pytestmark = pytest.mark.once
 os.chdir(sys.argv[1])
 files, pixels = [], []
 for number in range(12):

@@ -207,6 +207,16 @@ int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, st
 	return 0;
 }
 
+void dataset_close_index(struct dataset *dataset, struct dataset_readers *ret)
+{
+	*ret = (struct dataset_readers){.index = dataset->index_reader,
+					.data = dataset->reader,
+					.below = {dataset->below[0], dataset->below[1]}};
+	dataset->reader = dataset->index_reader = NULL;
+	dataset->below[0] = dataset->below[1] = NULL;
+	dataset_free(dataset);
+}
+
 void dataset_readers_release(struct dataset_readers *readers)
 {
 	reader_free(readers->data);

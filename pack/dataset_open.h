@@ -18,4 +18,7 @@ struct dataset_readers {
 void dataset_readers_release(struct dataset_readers *readers);
 /* Opens such a dataset, which takes all of them. Returns as dataset_open_reader(). */
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err);
+/* Frees it, and gives the readers back. */
+void dataset_close_index(struct dataset *dataset, struct dataset_readers *ret);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/reader_volumes.h"
 #include "base/scope.h"
 #include "pack/dataset_open.h"
+#include "pack/foreign/checksums.h"
 #include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
 #include <stdio.h>
@@ -99,9 +100,10 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 
 /* --- the dataset ------------------------------------------------------------------------------ */
 
-static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra)
+static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra,
+			struct reader *container)
 {
-	struct reader *volumes[TREE_VOLUMES] = {reader_origin(readers->below[0])};
+	struct reader *volumes[TREE_VOLUMES] = {container};
 	unsigned count = 1;
 	int r = 0;
 
@@ -115,16 +117,20 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 	return r < 0 ? r : reader_volumes_new(volumes, count, &readers->data);
 }
 
-/* The container's own reader does where all files lie there. A copy of it does not, as without
- * checksums nobody would see that it is damaged. */
-static int make_readers(struct dataset_readers *readers)
+/* The container's own reader does where all files lie there. A copy of it does not, unless there
+ * are checksums, or will be: nobody would see that it is damaged. */
+static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking)
 {
-	bool copied = reader_origin(readers->below[0]) != readers->below[0];
+	struct reader *container = readers->below[0];
 	struct index_extra extra = {0};
 	int r = index_extra_read(readers->index, &extra);
 
-	if (r == 0 && (copied || extra.text || extra.picture_count)) {
-		r = join_volumes(readers, &extra);
+	if (checking || extra.full)
+		reader_known(container, key->copy, strlen(key->copy));
+	else
+		container = reader_origin(container);
+	if (r == 0 && (container != readers->below[0] || extra.text || extra.picture_count)) {
+		r = join_volumes(readers, &extra, container);
 	} else if (r == 0) {
 		readers->data = readers->below[0];
 		readers->below[0] = NULL;
@@ -133,11 +139,29 @@ static int make_readers(struct dataset_readers *readers)
 	return r;
 }
 
-static int open_readers(struct dataset_readers *readers, struct dataset **ret, struct err *err)
+static bool is_full(const struct dataset_readers *readers)
 {
-	int r = make_readers(readers);
+	struct index_extra extra = {0};
+	bool full = index_extra_read(readers->index, &extra) == 0 && extra.full;
 
-	return r < 0 ? r : dataset_open_index(readers, ret, err);
+	index_extra_release(&extra);
+	return full;
+}
+
+static int open_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
+			struct dataset **ret, struct err *err)
+{
+	bool full = is_full(readers);
+	int r = make_readers(readers, key, checking);
+
+	if (r == 0)
+		r = dataset_open_index(readers, ret, err);
+	if (r < 0 || !full)
+		return r;
+	r = dataset_load(*ret, DATASET_CHECKSUMS, err);
+	if (r < 0)
+		dataset_close_index(*ret, readers);
+	return r;
 }
 
 /* What a failure has left. */
@@ -152,23 +176,85 @@ static void drop_index(struct dataset_readers *readers)
 	*readers = (struct dataset_readers){.below = {readers->below[0]}};
 }
 
-/* An index that is damaged is made anew. */
+/* --- checksums -------------------------------------------------------------------------------- */
+
+/* What was made stays, also where it was not all: the next time goes on. */
+static int write_sums(struct foreign_tree *tree, const struct dataset_readers *readers,
+		      const struct foreign_sums *sums, int made, struct err *err)
+{
+	int r = 0;
+
+	if (made == 0 || sums->made)
+		r = index_file_add_sums(tree, readers->index, sums->rows, sums->count,
+					sums->complete);
+	if (made < 0)
+		return made;
+	return r < 0 && r != -EBADMSG
+		       ? err_set(err, r, "its index cannot be written: %s", strerror(-r))
+		       : r;
+}
+
+/* Leaves the readers as they were before the index was found. */
+static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
+		     const struct index_key *key, struct err *err)
+{
+	SCOPE(foreign_sums_release) struct foreign_sums sums = {0};
+	struct dataset *dataset;
+	int r = open_readers(readers, key, true, &dataset, err);
+
+	if (r == 0) {
+		r = foreign_sums_make(dataset, tree->source->settings->checking, &sums, err);
+		dataset_close_index(dataset, readers);
+		r = write_sums(tree, readers, &sums, r, err);
+	}
+	drop_index(readers);
+	return r;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Returns -ENOENT where there is no index, -EBADMSG where it is damaged. */
+static int open_found(struct dataset_readers *readers, struct foreign_tree *tree,
+		      const struct index_key *key, struct dataset **ret, struct err *err)
+{
+	int r = index_file_find(tree, key, &readers->index);
+
+	if (r == 0 && tree->source->settings->checking && !is_full(readers)) {
+		r = make_sums(readers, tree, key, err);
+		if (r == 0)
+			r = index_file_find(tree, key, &readers->index);
+	}
+	if (r == 0 && foreign_is_lone(tree->source) && !is_full(readers))
+		r = -ENOENT;
+	if (r == 0)
+		r = open_readers(readers, key, false, ret, err);
+	if (r == -EBADMSG || r == -ENOENT)
+		drop_index(readers);
+	return r;
+}
+
+/* An index that is damaged is made anew, but not from a copy. */
 static int open_by_index(struct dataset_readers *readers, struct foreign_tree *tree,
 			 struct dataset **ret, struct err *err)
 {
+	struct err why = {0};
 	struct index_key key;
 	int r = index_key_make(tree, &key);
 
-	if (r < 0)
-		return r;
-	if (index_file_find(tree, &key, &readers->index) == 0) {
-		r = open_readers(readers, ret, err);
-		if (r != -EBADMSG)
-			return r;
-		drop_index(readers);
-	}
+	if (r == 0)
+		r = open_found(readers, tree, &key, ret, &why);
+	if (r != -EBADMSG && r != -ENOENT)
+		return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
+	if (foreign_is_lone(tree->source))
+		return err_set(err, -EIO,
+			       "the server does not answer, and the index with the checksums of "
+			       "its copy is not here; 'foldpack fetch' makes it");
 	r = make_index(tree, &key, &readers->index, err);
-	return r < 0 ? r : open_readers(readers, ret, err);
+	if (r < 0 || !tree->source->settings->checking)
+		return r < 0 ? r : open_readers(readers, &key, false, ret, err);
+	drop_index(readers);
+	r = open_found(readers, tree, &key, ret, err);
+	return r == -ENOENT ? err_set(err, r, "its index cannot be written") : r;
 }
 
 static int open_foreign(struct dataset_readers *readers, const char *path,
@@ -177,7 +263,8 @@ static int open_foreign(struct dataset_readers *readers, const char *path,
 {
 	struct foreign_source source = {0};
 	struct foreign_tree tree = {0};
-	int r = foreign_source_init(&source, readers->below[0], path, settings, err);
+	/* Never from a copy. */
+	int r = foreign_source_init(&source, reader_origin(readers->below[0]), path, settings, err);
 
 	if (r == 0)
 		r = foreign_tree_init(&tree, &source, err);

@@ -3,7 +3,8 @@
  * the index file (pack/foreign/index_file.h); then the dataset is one like any other.
  *
  * The bytes of its files are those of the container, so that it is read as a pack is. It has no
- * checksums: what is damaged in the container is not found. */
+ * checksums, unless they were made (foreign_checking): what is damaged in the container is not
+ * found, and a copy of it is not read, as nobody would see what is damaged there. */
 #ifndef PACK_FOREIGN_FOREIGN_H
 #define PACK_FOREIGN_FOREIGN_H
 
@@ -11,6 +12,15 @@
 #include "pack/dataset.h"
 
 enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
+
+/* Who makes checksums. Any thread. */
+struct foreign_checking {
+	/* So many bytes will be read: 0, or -errno, which becomes the result. */
+	int (*begin)(void *context, uint64_t bytes);
+	void (*add)(void *context, uint64_t bytes);
+	bool (*stops)(void *context);
+	void *context;
+};
 
 struct foreign_settings {
 	const char *schema;  /* name of a format; NULL: the first that recognises it */
@@ -26,6 +36,9 @@ struct foreign_settings {
 	char *(*show)(const char *name);
 	/* One line for the user; NULL: nobody listens. */
 	void (*notice)(const char *line);
+	/* Has the index get checksums where it has none, by reading all of the file; NULL: as it
+	 * is. */
+	const struct foreign_checking *checking;
 };
 
 extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_tar */
@@ -49,7 +62,7 @@ extern const char *const foreign_layout_names[]; /* by enum foreign_layout_of_ta
 
 /* Opens a pack, or a file of another format, as a dataset; of a folder that is an LMDB environment
  * its data.mdb. Returns 0, or as dataset_open(); -ENOMSG and -EINVAL also where no format
- * recognises it; -EEXIST where two records are one file. */
+ * recognises it; -EEXIST where two records are one file; -EINTR where checking has stopped. */
 int foreign_open(const char *name, const struct foreign_settings *settings, struct dataset **ret,
 		 struct err *err);
 

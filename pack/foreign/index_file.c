@@ -15,6 +15,8 @@
 #define HASHED	    (64 * KIB) /* of the container's start, and of its end */
 #define SUFFIX	    ".foldfs-index"
 #define PICTURE_ROW 32
+#define SUMS_NONE   "\nchecksums=none\n"
+#define SUMS_FULL   "\nchecksums=full\n" /* as long */
 
 /* --- what it belongs to ----------------------------------------------------------------------- */
 
@@ -83,10 +85,14 @@ static uint64_t hash_settings(const struct foreign_tree *tree)
 int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 {
 	struct reader *reader = tree->source->reader;
+	const char *name = name_of_source(tree);
 	struct reader_identity identity;
 	XXH3_state_t state;
 	int r = reader_identity(reader, &identity);
 
+	/* A server tells no time, and that of a copy is its own. */
+	if (is_url(name))
+		identity.written = 0;
 	XXH3_64bits_reset(&state);
 	if (r == 0)
 		r = hash_range(reader, 0, &state);
@@ -97,6 +103,8 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	snprintf(ret->text, sizeof(ret->text),
 		 "container=%" PRIu64 " %" PRIu64 " %016" PRIx64 "\nsettings=%016" PRIx64 "\n",
 		 identity.size, identity.written, XXH3_64bits_digest(&state), hash_settings(tree));
+	snprintf(ret->copy, sizeof(ret->copy), "foreign %" PRIu64 " %016" PRIx64 " %016" PRIx64,
+		 identity.written, XXH3_64bits_digest(&state), XXH3_64bits(name, strlen(name)));
 	return 0;
 }
 
@@ -192,7 +200,7 @@ static bool belongs(const struct foreign_tree *tree, struct reader *reader,
 
 	return read_options(reader, &options) == 0 &&
 	       strncmp(options.data, key->text, strlen(key->text)) == 0 &&
-	       foreign_beside_is(tree->source, options.data);
+	       (foreign_is_lone(tree->source) || foreign_beside_is(tree->source, options.data));
 }
 
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
@@ -219,6 +227,7 @@ struct writing {
 	struct buf pictures; /* the rows */
 	struct buf options;
 	struct format_super super;
+	struct buf whole; /* all of it, where it was there before */
 	int fd;
 };
 
@@ -227,6 +236,7 @@ static void writing_release(struct writing *w)
 	index_release(&w->index);
 	buf_release(&w->pictures);
 	buf_release(&w->options);
+	buf_release(&w->whole);
 	scope_close(&w->fd);
 }
 
@@ -275,7 +285,7 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 	const struct buf *text = &w->tree->text;
 
 	const struct buf *beside = &w->tree->source->beside;
-	int r = buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 "\n", key->text,
+	int r = buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 SUMS_NONE, key->text,
 			 format, text->len, picture_count(w->tree),
 			 hash_extra(text->data, text->len, w->pictures.data, w->pictures.len));
 
@@ -365,6 +375,8 @@ static int put_all(const struct writing *w)
 	uint64_t offset = 0;
 	int r;
 
+	if (w->whole.len)
+		return put(w, w->whole.data, w->whole.len, &offset);
 	format_super_encode(&w->super, super);
 	r = put(w, super, sizeof(super), &offset);
 	if (r == 0)
@@ -457,12 +469,19 @@ static int write_in_memory(struct writing *w)
 	return w->fd < 0 ? -errno : put_all(w);
 }
 
-static int write_somewhere(struct writing *w)
+static int write_on_disk(struct writing *w)
 {
 	int r = -ENOENT;
 
 	for (unsigned place = 0; r < 0 && place < PLACES; place++)
 		r = write_in_place(w, place);
+	return r;
+}
+
+static int write_somewhere(struct writing *w)
+{
+	int r = write_on_disk(w);
+
 	return r < 0 ? write_in_memory(w) : r;
 }
 
@@ -491,6 +510,75 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	make_super(&w);
 	r = write_somewhere(&w);
 	return r < 0 ? r : open_again(w.fd, ret);
+}
+
+/* --- with checksums --------------------------------------------------------------------------- */
+
+/* Where a section lies in the whole file; NULL: it does not. */
+static char *section_in(struct writing *w, enum format_section section)
+{
+	const struct format_section_ref *ref = &w->super.sections[section];
+
+	return ref->offset <= w->whole.len && ref->bytes <= w->whole.len - ref->offset
+		       ? w->whole.data + ref->offset
+		       : NULL;
+}
+
+static void hash_section(struct writing *w, enum format_section section)
+{
+	struct format_section_ref *ref = &w->super.sections[section];
+
+	ref->checksum = XXH3_64bits(w->whole.data + ref->offset, ref->bytes);
+}
+
+static int put_sums(struct writing *w, const uint64_t *rows, uint64_t count)
+{
+	const struct format_section_ref *ref = &w->super.sections[SECTION_CHECKSUMS];
+	char *sums = section_in(w, SECTION_CHECKSUMS);
+
+	if (!sums || ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
+		return -EBADMSG;
+	for (uint64_t i = 0; i < count; i++)
+		le_put64((uint8_t *)sums + 8 * i, rows[i]);
+	hash_section(w, SECTION_CHECKSUMS);
+	return 0;
+}
+
+static int put_full(struct writing *w)
+{
+	const struct format_section_ref *ref = &w->super.sections[SECTION_OPTIONS];
+	char *options = section_in(w, SECTION_OPTIONS), *line;
+
+	if (!options || XXH3_64bits(options, ref->bytes) != ref->checksum)
+		return -EBADMSG;
+	line = memmem(options, ref->bytes, SUMS_NONE, strlen(SUMS_NONE));
+	if (!line)
+		return -EBADMSG;
+	memcpy(line, SUMS_FULL, strlen(SUMS_FULL));
+	hash_section(w, SECTION_OPTIONS);
+	return 0;
+}
+
+int index_file_add_sums(struct foreign_tree *tree, struct reader *old, const uint64_t *rows,
+			uint64_t count, bool full)
+{
+	SCOPE(writing_release) struct writing w = {.tree = tree, .fd = -1};
+	struct reader_identity identity;
+	int r = reader_identity(old, &identity);
+
+	if (r == 0)
+		r = read_super(old, &w.super);
+	if (r == 0)
+		r = read_blob(old, 0, identity.size, &w.whole);
+	if (r == 0)
+		r = put_sums(&w, rows, count);
+	if (r == 0 && full)
+		r = put_full(&w);
+	if (r < 0)
+		return r;
+	make_id(&w.super, w.super.id);
+	format_super_encode(&w.super, (uint8_t *)w.whole.data);
+	return write_on_disk(&w);
 }
 
 /* --- reading what is beside the sections ------------------------------------------------------ */
@@ -530,6 +618,7 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 	if (!line || sscanf(line, "\nextra=%" SCNu64 " %" SCNu64 " %" SCNx64, &ret->text,
 			    &ret->picture_count, &hash) != 3)
 		return -EBADMSG;
+	ret->full = strstr(options.data, SUMS_FULL) != NULL;
 	if (ret->text > identity.size || ret->picture_count > identity.size / PICTURE_ROW)
 		return -EBADMSG;
 	r = read_blob(index, INDEX_TEXT, ret->text, &text);

@@ -17,7 +17,8 @@
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	format        name of the adapter
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
- *	extra         bytes of the text, rows of the pictures, and a hash of both */
+ *	extra         bytes of the text, rows of the pictures, and a hash of both
+ *	checksums     "full": all extents have one, or "none" */
 #ifndef PACK_FOREIGN_INDEX_FILE_H
 #define PACK_FOREIGN_INDEX_FILE_H
 
@@ -28,6 +29,7 @@
 /* What an index belongs to, as the first two lines. */
 struct index_key {
 	char text[192];
+	char copy[128]; /* what a copy of the container in the disk cache is known by */
 };
 
 /* Returns 0, or why the container cannot be read. */
@@ -41,8 +43,14 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
 		     struct reader **ret, struct err *err);
 
+/* Writes it once more, with these rows of checksums; `full`: none is missing. Returns 0, -EBADMSG
+ * where the old one is damaged, or -errno. */
+int index_file_add_sums(struct foreign_tree *tree, struct reader *old, const uint64_t *rows,
+			uint64_t count, bool full);
+
 /* What is in the file beside the sections. */
 struct index_extra {
+	bool full;			  /* all extents have checksums */
 	uint64_t text;			  /* bytes, from INDEX_TEXT on */
 	struct foreign_picture *pictures; /* on the heap */
 	uint64_t picture_count;

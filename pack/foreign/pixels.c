@@ -222,6 +222,21 @@ static void pixels_will_get(struct reader *reader, uint64_t offset, size_t len)
 	(void)len;
 }
 
+static bool pixels_bad(struct reader *reader, uint64_t offset, uint64_t len)
+{
+	const struct pixels_reader *all = pixels_of(reader);
+	const struct foreign_picture *end = all->pictures + all->count;
+	bool again = false;
+
+	if (offset >= all->size)
+		return false;
+	for (const struct foreign_picture *picture = picture_at(all, offset);
+	     picture < end && picture->start < offset + len; picture++)
+		again |= reader_bad(all->source, picture->offset,
+				    foreign_pixels_bytes(&picture->pixels));
+	return again;
+}
+
 static void pixels_free(struct reader *reader)
 {
 	free(pixels_of(reader));
@@ -234,6 +249,7 @@ static const struct reader_ops pixels_ops = {
 	.will_get = pixels_will_get,
 	.identity = pixels_identity,
 	.hints = pixels_hints,
+	.bad = pixels_bad,
 	.free = pixels_free,
 };
 

@@ -69,6 +69,11 @@ void foreign_source_release(struct foreign_source *source)
 	*source = (struct foreign_source){0};
 }
 
+bool foreign_is_lone(const struct foreign_source *source)
+{
+	return strstr(source->path, "://") && !source->window.far;
+}
+
 /* --- bytes ------------------------------------------------------------------------------------ */
 
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,

@@ -47,6 +47,10 @@ int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, con
  * few bytes of many places. Where it is far, others are not read ahead then. */
 void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len);
 
+/* Whether it is the copy of a URL in the disk cache, in the place of a server that does not answer.
+ */
+bool foreign_is_lone(const struct foreign_source *source);
+
 /* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(), of which it is one. */
 int foreign_find(struct foreign_source *source, const char *key, struct walker_record *ret,
 		 struct err *err);

@@ -40,7 +40,8 @@ static const struct opt_command command = {
 	.synopsis = "[options] --cache-dir=DIR[,SIZE] PACK..",
 	.summary =
 		"Fetches all of each PACK into the disk cache that foldfs will read it from, and\n"
-		"checks it. Goes on where it was interrupted.",
+		"checks it. Goes on where it was interrupted. A file of another format gets\n"
+		"checksums in its index.",
 	.table = options,
 };
 
@@ -48,11 +49,12 @@ struct fetch {
 	const struct settings *settings;
 	struct block_store *store;
 	char *pack;	       /* its name: without secrets once it is open */
-	struct reader *reader; /* the dataset's */
+	struct reader *reader; /* the copy's, which is the dataset's */
 	struct dataset *dataset;
 	struct progress progress;
 	pthread_mutex_t lock; /* of progress, while threads check */
 	atomic_uint bad;      /* extents */
+	bool refused;	      /* it was said why it cannot be opened */
 };
 
 static void fetch_release(struct fetch *fetch)
@@ -62,38 +64,7 @@ static void fetch_release(struct fetch *fetch)
 	pthread_mutex_destroy(&fetch->lock);
 }
 
-/* --- opening ---------------------------------------------------------------------------------- */
-
-static int open_pack(struct fetch *fetch, struct err *err)
-{
-	const struct remote_settings *remote = &fetch->settings->common.remote;
-	SCOPE_FREE char *name = name_absolute(fetch->pack);
-	const struct reader_blocks_params params = {
-		.store = fetch->store, .name = name, .notice = remote->notice};
-	struct reader *far;
-	int r = name ? reader_open(fetch->pack, remote, &far, err) : -errno;
-
-	name_hide_secrets(fetch->pack);
-	if (r == 0)
-		r = reader_blocks_new(far, &params, &fetch->reader);
-	return r < 0 ? r : dataset_open_reader(fetch->reader, &fetch->dataset, err);
-}
-
-static int open_all(struct fetch *fetch)
-{
-	struct err err = {0};
-	int r = open_pack(fetch, &err);
-
-	if (r == 0)
-		r = dataset_load(fetch->dataset, DATASET_CHECKSUMS, &err);
-	if (r == 0)
-		r = reader_prepare(fetch->reader, READER_AUTO);
-	if (r < 0)
-		log_error("%s: %s%s", fetch->pack, err_text(&err, r), dataset_way_out(r));
-	return r;
-}
-
-/* --- fetching --------------------------------------------------------------------------------- */
+/* --- checksums of a file that has none -------------------------------------------------------- */
 
 static int refuse_room(const struct fetch *fetch, const struct reader_blocks_stats *stats)
 {
@@ -105,6 +76,110 @@ static int refuse_room(const struct fetch *fetch, const struct reader_blocks_sta
 		fetch->pack, size_format(stats->size, size), size_format(stats->cached, there));
 	return -ENOSPC;
 }
+
+static int begin_sums(void *context, uint64_t bytes)
+{
+	struct fetch *fetch = context;
+	struct reader_blocks_stats stats;
+	uint64_t missing;
+
+	reader_blocks_stats(fetch->reader, &stats);
+	missing = stats.size > stats.cached ? stats.size - stats.cached : 0;
+	if (stats.open && block_store_room(fetch->store, missing) < missing) {
+		fetch->refused = true;
+		return refuse_room(fetch, &stats);
+	}
+	progress_again(&fetch->progress, "fetching", 0, bytes);
+	return 0;
+}
+
+static void add_sums(void *context, uint64_t bytes)
+{
+	struct fetch *fetch = context;
+
+	SCOPE_LOCK(&fetch->lock);
+	progress_add(&fetch->progress, 0, bytes);
+}
+
+static bool sums_stop(void *context)
+{
+	(void)context;
+	return interrupt_pending() != 0;
+}
+
+static void say_interrupted(const struct fetch *fetch)
+{
+	log_error("%s: interrupted; what is there stays, and the same command goes on",
+		  fetch->pack);
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* The first one that is opened is the pack, or what is read in its place; the others are small:
+ * names of classes. */
+static int open_copied(void *context, const char *name, struct reader **ret, struct err *err)
+{
+	struct fetch *fetch = context;
+	const struct remote_settings *remote = &fetch->settings->common.remote;
+	SCOPE_FREE char *absolute = fetch->reader ? NULL : name_absolute(name);
+	const struct reader_blocks_params params = {
+		.store = fetch->store, .name = absolute, .notice = remote->notice};
+	struct reader *far;
+	int r = reader_open(name, remote, &far, err);
+
+	if (r < 0)
+		return r;
+	if (fetch->reader) {
+		*ret = far;
+		return 0;
+	}
+	if (!absolute) {
+		reader_free(far);
+		return -ENOMEM;
+	}
+	r = reader_blocks_new(far, &params, &fetch->reader);
+	if (r == 0)
+		*ret = fetch->reader;
+	return r;
+}
+
+static int open_pack(struct fetch *fetch, struct err *err)
+{
+	const struct foreign_checking checking = {
+		.begin = begin_sums, .add = add_sums, .stops = sums_stop, .context = fetch};
+	struct foreign_settings foreign = fetch->settings->common.foreign;
+	int r;
+
+	foreign.open = open_copied;
+	foreign.context = fetch;
+	foreign.checking = &checking;
+	r = foreign_open(fetch->pack, &foreign, &fetch->dataset, err);
+	name_hide_secrets(fetch->pack);
+	return r;
+}
+
+static int open_all(struct fetch *fetch)
+{
+	struct err err = {0};
+	int r = open_pack(fetch, &err);
+
+	if (r == 0)
+		r = dataset_load(fetch->dataset, DATASET_CHECKSUMS, &err);
+	/* What checksums were made of is not to be fetched once more. */
+	if (r == 0)
+		reader_blocks_drain(fetch->reader);
+	if (r == 0)
+		r = reader_prepare(dataset_reader(fetch->dataset), READER_AUTO);
+	if (r < 0)
+		progress_clear(&fetch->progress);
+	if (r == -EINTR)
+		say_interrupted(fetch);
+	else if (r < 0 && !fetch->refused)
+		log_error("%s: %s%s", fetch->pack, err_text(&err, r), dataset_way_out(r));
+	return r;
+}
+
+/* --- fetching --------------------------------------------------------------------------------- */
 
 /* A pass that ends without any of these has found damage, and there will be another one. */
 static bool has_failed(const struct reader_blocks_stats *stats)
@@ -222,21 +297,19 @@ static int conclude_fetch(struct fetch *fetch, int r)
 			   size_format(dataset_info(fetch->dataset)->pack_bytes, size), seconds);
 	if (r == -EINTR) {
 		reader_cancel(fetch->reader);
-		log_error("%s: interrupted; what is there stays, and the same command goes on",
-			  fetch->pack);
+		say_interrupted(fetch);
 	}
 	return r;
 }
 
 static int fetch_pack(struct fetch *fetch)
 {
-	int r = open_all(fetch);
+	int r;
 
-	if (r < 0)
-		return r;
 	progress_begin(&fetch->progress, "fetching",
 		       cmd_progress(&fetch->settings->common, fetch->settings->progress));
-	return conclude_fetch(fetch, fetch_and_check(fetch));
+	r = open_all(fetch);
+	return r < 0 ? r : conclude_fetch(fetch, fetch_and_check(fetch));
 }
 
 /* One after the other. All stay open until the end, so that none makes room for the next. */

@@ -1,0 +1,199 @@
+#include "pack/foreign/checksums.h"
+#include "base/math.h"
+#include "base/parallel_for.h"
+#include "base/reader.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include "pack/xxh3.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* Small files that lie close together are one read. */
+#define RUN_MOST    (4 * MIB)
+#define RUN_GAP	    (64 * KIB)
+#define THREADS	    16 /* 64 MiB are under way */
+#define PATIENCE_NS 2000000
+
+struct place {
+	uint64_t offset, extent;
+	uint32_t size;
+};
+
+/* Places [first, end), in the bytes [from, to). */
+struct place_run {
+	uint64_t from, to;
+	size_t first, end;
+};
+
+struct summing {
+	struct dataset *dataset;
+	const struct foreign_checking *checking;
+	struct foreign_sums *sums;
+	struct buf places; /* struct place, by their offsets */
+	struct buf runs;   /* struct place_run */
+	uint64_t bytes;
+	atomic_ulong made;
+	atomic_int error; /* the first */
+};
+
+static void summing_release(struct summing *s)
+{
+	buf_release(&s->places);
+	buf_release(&s->runs);
+}
+
+void foreign_sums_release(struct foreign_sums *sums)
+{
+	free(sums->rows);
+	*sums = (struct foreign_sums){0};
+}
+
+static const struct place *places_of(const struct summing *s)
+{
+	return (const struct place *)(const void *)s->places.data;
+}
+
+/* --- what is to be read ----------------------------------------------------------------------- */
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+
+	return one->offset < other->offset ? -1 : one->offset > other->offset;
+}
+
+static int find_places(struct summing *s)
+{
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < s->sums->count; i++) {
+		struct dataset_extent x;
+		struct place place;
+
+		if (s->sums->rows[i])
+			continue;
+		dataset_extent(s->dataset, i, &x);
+		place = (struct place){.offset = x.offset, .extent = i, .size = x.size};
+		s->bytes += x.size;
+		r = buf_add(&s->places, &place, sizeof(place));
+	}
+	if (s->places.len)
+		qsort(s->places.data, s->places.len / sizeof(struct place), sizeof(struct place),
+		      by_offset);
+	return r;
+}
+
+static int find_runs(struct summing *s)
+{
+	const struct place *places = places_of(s);
+	size_t count = s->places.len / sizeof(*places);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count;) {
+		struct place_run run = {.from = places[i].offset,
+					.to = places[i].offset + places[i].size,
+					.first = i++};
+
+		for (; i < count && places[i].offset <= run.to + RUN_GAP &&
+		       places[i].offset + places[i].size <= run.from + RUN_MOST;
+		     i++)
+			run.to = max(run.to, places[i].offset + places[i].size);
+		run.end = i;
+		r = buf_add(&s->runs, &run, sizeof(run));
+	}
+	return r;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static void note_error(struct summing *s, int error)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&s->error, &none, error);
+}
+
+static void hash_run(struct summing *s, const struct place_run *run, const char *bytes)
+{
+	uint64_t done = 0;
+
+	for (size_t i = run->first; i < run->end; i++) {
+		const struct place *place = &places_of(s)[i];
+
+		s->sums->rows[place->extent] =
+			XXH3_64bits(bytes + (place->offset - run->from), place->size);
+		done += place->size;
+	}
+	atomic_fetch_add(&s->made, run->end - run->first);
+	s->checking->add(s->checking->context, done);
+}
+
+static void read_run(void *context, size_t number)
+{
+	struct summing *s = context;
+	const struct place_run *run = (const struct place_run *)(const void *)s->runs.data + number;
+	struct reader *reader = dataset_reader(s->dataset);
+	size_t len = (size_t)(run->to - run->from);
+	SCOPE_FREE char *bytes = NULL;
+	int r;
+
+	if (s->checking->stops(s->checking->context))
+		note_error(s, -EINTR);
+	if (atomic_load(&s->error))
+		return;
+	bytes = malloc(len);
+	reader_bad(reader, run->from, len);
+	r = bytes ? reader_get_full(reader, bytes, len, run->from) : -ENOMEM;
+	if (r < 0)
+		note_error(s, r);
+	else
+		hash_run(s, run, bytes);
+}
+
+static int read_runs(struct summing *s)
+{
+	const struct parallel_for loop = {
+		.threads = THREADS, .patience_ns = PATIENCE_NS, .work = read_run, .context = s};
+	int r = s->checking->begin(s->checking->context, s->bytes);
+
+	if (r < 0)
+		return r;
+	parallel_for_run(&loop, s->runs.len / sizeof(struct place_run));
+	s->sums->made = atomic_load(&s->made);
+	return atomic_load(&s->error);
+}
+
+/* Those that the index has. Where these are damaged, all are made. */
+static int take_old(struct dataset *dataset, struct foreign_sums *sums)
+{
+	sums->count = dataset_extents(dataset);
+	sums->rows = calloc(sums->count + 1, sizeof(*sums->rows));
+	if (!sums->rows)
+		return -ENOMEM;
+	for (uint64_t i = 0; i < sums->count; i++) {
+		int r = dataset_checksum(dataset, i, &sums->rows[i]);
+
+		if (r < 0 && r != -ENODATA)
+			return r == -EBADMSG ? 0 : r;
+	}
+	return 0;
+}
+
+int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking,
+		      struct foreign_sums *ret, struct err *err)
+{
+	SCOPE(summing_release)
+	struct summing s = {.dataset = dataset, .checking = checking, .sums = ret};
+	int r;
+
+	*ret = (struct foreign_sums){0};
+	r = take_old(dataset, ret);
+	if (r == 0)
+		r = find_places(&s);
+	if (r == 0)
+		r = find_runs(&s);
+	if (r == 0)
+		r = read_runs(&s);
+	ret->complete = r == 0;
+	return r == -ENODATA ? err_set(err, -EBADMSG, "the file is truncated") : r;
+}

@@ -1,0 +1,317 @@
+"""Files of other formats on a server: how much of them a scan asks for, tokens in their URLs, and
+fetching them into the disk cache, which gives them checksums."""
+
+import importlib
+import io
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import zipfile
+
+import pytest
+
+import foldfs
+import foreign
+import server
+import trees
+from foldfs import FOLDFS, FOLDPACK, MIB, run, wait_until
+
+
+def photo(number, size=100_000):
+    return b"\xff\xd8\xff\xe0" + trees.noise(number, size)
+
+
+FILES = {f"{number % 5}/{number:04}.jpg": photo(number) for number in range(80)}
+
+
+@pytest.fixture(autouse=True)
+def indexes(place, monkeypatch):
+    """The folder of index files."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache-home"))
+    return place / "cache-home/foldfs/index"
+
+
+@pytest.fixture
+def cache(place):
+    return place / "disk"
+
+
+@pytest.fixture
+def web(place):
+    folder = place / "served"
+    folder.mkdir()
+    web = server.Server(folder, place / "nginx").start()
+    yield web
+    web.stop()
+
+
+def write_tar(path, files):
+    with tarfile.open(path, "w") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def write_zip(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+
+
+def write_lmdb(path, files):
+    foreign.make_lmdb(path, [(name.encode(), data) for name, data in files.items()], subdir=False)
+
+
+WRITERS = {"tar": write_tar, "zip": write_zip, "lmdb": write_lmdb}
+
+
+def sent(web):
+    """Bytes of ranges that were asked for."""
+    total = 0
+    for status, _, wanted, *_ in web.asked():
+        if status != "206":
+            continue
+        begin, _, end = wanted.removeprefix("bytes=").partition("-")
+        total += int(end) - int(begin) + 1 if begin and end else int(end or 0)
+    return total
+
+
+@pytest.fixture
+def shown(point):
+    """What a mount shows, and its counters of the disk cache."""
+    def show(*words):
+        with foldfs.mounted(words[0], point, *words[1:]) as mounted:
+            return foreign.shown(mounted), mounted.stats().get("disk_cache")
+    return show
+
+
+def fetch(cache, *words, status=0):
+    return run(FOLDPACK, "fetch", f"--cache-dir={cache}", *words, status=status)
+
+
+def copies(cache):
+    return sorted(cache.rglob("data"))
+
+
+def flip(path, at):
+    with open(path, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)
+        file.seek(at)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+# --- scans ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["zip", "lmdb"])
+def test_a_scan_asks_for_little_of_a_large_file(web, kind):
+    files = {f"{number % 5}/{number:04}.jpg": photo(number, 300_000) for number in range(200)}
+    path = web.folder / f"large.{kind}"
+    WRITERS[kind](path, files)
+    assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
+    # Besides its ends, which are asked for before it is known what it is.
+    assert sent(web) - MIB - MIB // 16 < path.stat().st_size / 10
+
+
+def test_a_tar_is_asked_for_once_in_large_pieces(web):
+    path = web.folder / "large.tar"
+    write_tar(path, {f"{number:04}.jpg": photo(number, 300_000) for number in range(200)})
+    assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
+    assert sent(web) < path.stat().st_size + 8 * MIB
+    assert len(web.asked()) < 40
+
+
+def test_an_lmdb_of_three_levels_is_walked_from_far(web):
+    """Its leaves are asked for ahead, below the next branch pages as well."""
+    files = {f"{number:05}-{'long' * 50}.jpg": photo(number, 3) for number in range(3000)}
+    write_lmdb(web.folder / "deep.lmdb", files)
+    listed = run(FOLDPACK, "list", web.url("deep.lmdb")).out.split()
+    assert listed == sorted(files)
+    assert len(web.asked()) < 150
+
+
+# --- several shards -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shards(web):
+    """The URL of four."""
+    for shard in range(4):
+        write_tar(web.folder / f"train-{shard:06}.tar", dict(list(FILES.items())[shard::4]))
+    return web.url("train-{000000..000003}.tar")
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_shards_on_a_server_are_one_tree(shards, shown, cache, indexes, cached):
+    options = [f"--cache-dir={cache}"] if cached else []
+    assert shown(shards, *options)[0] == FILES
+    assert len(list(indexes.iterdir())) == 4
+    assert shown(shards, *options)[0] == FILES
+    # Without checksums nothing is kept.
+    assert copies(cache) == []
+
+
+def test_fetched_shards_are_mounted_without_the_server(shards, web, shown, cache):
+    assert fetch(cache, shards).err.count("all good") == 4
+    assert sent(web) < 2.5 * sum(map(len, FILES.values())) + 8 * MIB
+    web.stop()
+    tree, disk = shown(shards, f"--cache-dir={cache}", "--retry=0")
+    assert tree == FILES
+    assert disk["state"] == "alone"
+
+
+# --- one file -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def container(request, web):
+    path = web.folder / f"files.{request.param}"
+    WRITERS[request.param](path, FILES)
+    return path
+
+
+def test_a_mount_reads_what_was_fetched(container, web, shown, cache):
+    url = web.url(container.name)
+    assert "all good" in fetch(cache, url).err
+    assert "all good" in fetch(cache, url).err
+    (copy,) = copies(cache)
+    assert copy.read_bytes() == container.read_bytes()
+    web.forget()
+    tree, disk = shown(url, f"--cache-dir={cache}")
+    assert tree == FILES
+    assert disk["state"] == "complete" and disk["far_bytes"] == 0
+    assert sent(web) < 2 * MIB
+
+
+def test_a_damaged_copy_is_mended(container, web, shown, cache):
+    url = web.url(container.name)
+    fetch(cache, url)
+    (copy,) = copies(cache)
+    for at in range(50_000, copy.stat().st_size, 100_000):
+        flip(copy, at)
+    tree, disk = shown(url, f"--cache-dir={cache}")
+    assert tree == FILES
+    assert disk["damaged"] > 0
+    flip(copy, copy.stat().st_size // 2)
+    assert "all good" in fetch(cache, url).err
+
+
+def test_verify_compares_once_there_are_checksums(container, web, cache):
+    url = web.url(container.name)
+    assert "no checksums" in run(FOLDPACK, "verify", url).err
+    fetch(cache, url)
+    assert "all good" in run(FOLDPACK, "verify", url).err
+    flip(container, container.stat().st_size // 2)
+    assert "checksum" in run(FOLDPACK, "verify", "--retry=1", url, status=3).out
+
+
+def test_checksums_are_those_of_the_server_and_not_of_a_torn_copy(container, web, shown, cache,
+                                                                  indexes):
+    url = web.url(container.name)
+    fetch(cache, url)
+    (copy,) = copies(cache)
+    for path in indexes.iterdir():
+        path.unlink()
+    for at in range(50_000, copy.stat().st_size, 100_000):
+        flip(copy, at)
+    assert "all good" in fetch(cache, url).err
+    assert shown(url, f"--cache-dir={cache}")[0] == FILES
+    assert copy.read_bytes() == container.read_bytes()
+
+
+def test_pixels_and_texts_are_fetched_as_well(web, shown, cache):
+    """Whose bytes are made of those of the file, or are not in it."""
+    numpy = pytest.importorskip("numpy")
+    caffe = importlib.import_module("formats.caffe")
+    array = numpy.arange(300 * 200 * 3, dtype="u4").astype("u1").reshape(300, 200, 3)
+    foreign.make_lmdb(web.folder / "caffe.lmdb", [
+        (caffe.key(number), caffe.pixels(array, number)) for number in range(10)], subdir=False)
+    foreign.make_lmdb(web.folder / "crnn.lmdb", [
+        *[(b"image-%09d" % (number + 1), photo(number)) for number in range(10)],
+        *[(b"label-%09d" % (number + 1), b"text") for number in range(10)],
+        (b"num-samples", b"10")], subdir=False)
+    for name in "caffe.lmdb", "crnn.lmdb":
+        url = web.url(name)
+        plain, _ = shown(url)
+        assert len(plain) > 9
+        assert "all good" in fetch(cache, url).err
+        (copy,) = copies(cache)
+        for at in range(20_000, copy.stat().st_size, 60_000):
+            flip(copy, at)
+        tree, disk = shown(url, f"--cache-dir={cache}")
+        assert tree == plain
+        assert disk["damaged"] > 0
+        shutil.rmtree(copy.parent)
+
+
+def test_without_its_index_a_copy_is_not_mounted_alone(container, web, point, cache, indexes):
+    """It would be scanned, and nobody would see what is damaged in it."""
+    url = web.url(container.name)
+    fetch(cache, url)
+    for path in indexes.iterdir():
+        path.unlink()
+    web.stop()
+    said = run(FOLDFS, f"--cache-dir={cache}", "--retry=0", url, point, status=1).err
+    assert "'foldpack fetch' makes it" in said
+
+
+def test_a_file_on_this_machine_is_fetched_as_well(container, shown, cache):
+    """As it may lie on slow storage."""
+    assert "all good" in fetch(cache, container).err
+    tree, disk = shown(container, f"--cache-dir={cache}")
+    assert tree == FILES
+    assert disk["far_bytes"] == 0
+
+
+def test_an_interrupted_fetch_goes_on(web, cache, shown):
+    path = web.folder / "files.tar"
+    files = {f"{number:04}.jpg": photo(number, 700_000) for number in range(100)}
+    write_tar(path, files)
+    url = web.url(path.name)
+    run(FOLDPACK, "list", url)
+    web.restart(directives="limit_rate 4m;")
+    url = web.url(path.name)
+    with subprocess.Popen([FOLDPACK, "fetch", f"--cache-dir={cache}", url],
+                          stderr=subprocess.PIPE) as ended:
+        wait_until(lambda: cache.exists() and
+                   any(copy.stat().st_blocks * 512 > 8 * MIB for copy in copies(cache)))
+        ended.send_signal(signal.SIGINT)
+        said = ended.stderr.read()
+    assert ended.returncode == -signal.SIGINT and b"the same command goes on" in said
+    web.restart()
+    web.forget()
+    assert "all good" in fetch(cache, url).err
+    assert sent(web) < path.stat().st_size - 4 * MIB
+    assert shown(url, f"--cache-dir={cache}")[0] == files
+
+
+def test_what_does_not_fit_is_refused_before_it_is_read(container, web, cache):
+    run(FOLDPACK, "list", web.url(container.name))
+    web.forget()
+    assert "no room" in run(FOLDPACK, "fetch", f"--cache-dir={cache},2M",
+                            web.url(container.name), status=1).err
+    assert sent(web) < 3 * MIB
+
+
+# --- what is secret -------------------------------------------------------------------------------
+
+
+def test_a_token_is_not_told_and_may_change(container, web, cache, shown, indexes, place):
+    for token in "first", "second":
+        url = f"{web.url(container.name)}?token={token}-secret/x"
+        said = run(FOLDPACK, "list", "-v", url)
+        assert "secret" not in said.out + said.err
+        assert shown(url)[0] == FILES
+        said = fetch(cache, url)
+        assert "secret" not in said.out + said.err
+        assert shown(url, f"--cache-dir={cache}")[0] == FILES
+    (index,) = indexes.iterdir()
+    assert b"secret" not in index.read_bytes() and "secret" not in index.name
+    assert len(copies(cache)) == 1
+    web.forget()
+    assert shown(f"{web.url(container.name)}?token=third")[0] == FILES
+    assert "secret" not in " ".join(os.fspath(path) for path in cache.rglob("*"))

@@ -1,43 +1,45 @@
 /* What is compressed as a whole has no image in it that could be read in place: it is known, so
  * that the way out can be told. */
+#include "pack/foreign/compressed.h"
 #include "pack/foreign/format.h"
 #include <string.h>
 
-#define HEAD 6 /* bytes that are looked at */
+const char *compression_of(const void *head, size_t len)
+{
+	static const struct {
+		const char *name, *bytes;
+	} magics[] = {{"gzip", "\x1f\x8b"},
+		      {"zstd", "\x28\xb5\x2f\xfd"},
+		      {"xz",
+		       "\xfd"
+		       "7zXZ"},
+		      {"bzip2", "BZh"},
+		      {"lz4", "\x04\x22\x4d\x18"}};
 
-static const struct {
-	const char *name, *bytes;
-} magics[] = {
-	{"gzip", "\x1f\x8b"},
-	{"zstd", "\x28\xb5\x2f\xfd"},
-	{"xz",
-	 "\xfd"
-	 "7zXZ"},
-	{"bzip2", "BZh"},
-	{"lz4", "\x04\x22\x4d\x18"},
-	{NULL, NULL},
-};
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+		size_t magic = strlen(magics[i].bytes);
 
-/* NULL: none of these. */
-static int find_magic(struct foreign_source *source, const char **ret)
+		if (len >= magic && memcmp(head, magics[i].bytes, magic) == 0)
+			return magics[i].name;
+	}
+	return NULL;
+}
+
+static int find_compression(struct foreign_source *source, const char **ret)
 {
 	const uint8_t *head = NULL;
-	size_t len, i = 0;
-	int r = foreign_peek(source, 0, HEAD, &head, &len);
+	size_t len;
+	int r = foreign_peek(source, 0, COMPRESSION_HEAD, &head, &len);
 
-	if (r < 0)
-		return r;
-	while (magics[i].name && (len < strlen(magics[i].bytes) ||
-				  memcmp(head, magics[i].bytes, strlen(magics[i].bytes)) != 0))
-		i++;
-	*ret = magics[i].name;
-	return 0;
+	if (r == 0)
+		*ret = compression_of(head, len);
+	return r;
 }
 
 static int probe_compressed(struct foreign_source *source)
 {
 	const char *name = NULL;
-	int r = find_magic(source, &name);
+	int r = find_compression(source, &name);
 
 	return r < 0 ? r : name != NULL;
 }
@@ -46,7 +48,7 @@ static int scan_compressed(struct foreign_source *source, struct foreign_tree *t
 			   struct err *err)
 {
 	const char *name = NULL;
-	int r = find_magic(source, &name);
+	int r = find_compression(source, &name);
 
 	(void)tree;
 	if (r < 0)

@@ -6,7 +6,6 @@
 #include "pack/foreign/checksums.h"
 #include "pack/foreign/formats.h"
 #include "pack/foreign/index_file.h"
-#include <stdio.h>
 #include <string.h>
 
 const char *const foreign_layout_names[] = {"auto", "tree", "classes", NULL};
@@ -63,20 +62,6 @@ static int find_format(struct foreign_source *source, const struct foreign_forma
 
 /* --- the index -------------------------------------------------------------------------------- */
 
-static void say_notes(const struct foreign_tree *tree)
-{
-	const struct foreign_settings *settings = tree->source->settings;
-	char **notes = (char **)(void *)tree->notes.data;
-	size_t count = tree->notes.len / sizeof(*notes);
-
-	for (size_t i = 0; settings->notice && i < count; i++) {
-		SCOPE_FREE char *line = NULL;
-
-		if (asprintf(&line, "%s: %s", tree->source->shown, notes[i]) >= 0)
-			settings->notice(line);
-	}
-}
-
 static int make_index(struct foreign_tree *tree, const struct index_key *key, struct reader **ret,
 		      struct err *err)
 {
@@ -94,7 +79,7 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 	if (r == 0)
 		r = index_file_write(tree, key, format->name, ret, err);
 	if (r == 0)
-		say_notes(tree);
+		foreign_tree_say_notes(tree);
 	return r;
 }
 

@@ -126,7 +126,7 @@ static void say_progress(struct foreign_tree *tree)
 	uint64_t now, count = tree_count(tree);
 	SCOPE_FREE char *line = NULL;
 
-	if (!settings->notice || count % SAY_EVERY)
+	if (!settings->notice || !count || count % SAY_EVERY)
 		return;
 	now = clock_ns();
 	if (tree->say_next == 0)
@@ -203,4 +203,18 @@ int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 	if (r < 0)
 		free(line);
 	return r;
+}
+
+void foreign_tree_say_notes(const struct foreign_tree *tree)
+{
+	const struct foreign_settings *settings = tree->source->settings;
+	char **notes = (char **)(void *)tree->notes.data;
+	size_t count = tree->notes.len / sizeof(*notes);
+
+	for (size_t i = 0; settings->notice && i < count; i++) {
+		SCOPE_FREE char *line = NULL;
+
+		if (asprintf(&line, "%s: %s", tree->source->shown, notes[i]) >= 0)
+			settings->notice(line);
+	}
 }

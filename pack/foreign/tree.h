@@ -71,5 +71,6 @@ int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix);
  * are left out". Kept until the scan ends well. */
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+void foreign_tree_say_notes(const struct foreign_tree *tree);
 
 #endif

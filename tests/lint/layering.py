@@ -54,6 +54,10 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h
          "fs/lists.h": ["pack/dataset.h"],
          "fs/mount.c": ["remote/open.h"],
          "pack/tool/read/cmd_fetch.c": ["remote/open.h", "remote/reader_blocks.h"],
+         "pack/tool/create/create_source.c": ["pack/foreign/compressed.h"],
+         "pack/tool/import/sample_stream.c": ["pack/foreign/webdataset.h",
+                                              "pack/foreign/name_tree.h"],
+         "pack/tool/import/sample_stream.h": ["pack/foreign/foreign.h"],
          "pack/tool/import/import_hdf5.c": ["pack/tool/export/ustar.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}

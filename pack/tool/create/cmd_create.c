@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include "pack/tool/create/create.h"
+#include "pack/tool/create/create_source.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/import_packs.h"
@@ -23,156 +24,10 @@ static void create_release(struct create *create)
 	builder_free(create->builder);
 	dataset_free(create->dataset);
 	names_release(&create->tars);
-	free(create->more);
+	free(create->several);
 	scope_close(&create->root);
 	if (create->bad_list)
 		fclose(create->bad_list);
-}
-
-/* What a tar begins with, or, from the second magic on, what compresses one. */
-static bool has_magic_of_tar(int fd, size_t from)
-{
-	static const struct {
-		unsigned at, len;
-		const char *bytes;
-	} magics[] = {{257, 5, "ustar"},
-		      {0, 2, "\x1f\x8b"},
-		      {0, 4, "\x28\xb5\x2f\xfd"},
-		      {0, 5,
-		       "\xfd"
-		       "7zXZ"},
-		      {0, 3, "BZh"},
-		      {0, 4, "\x04\x22\x4d\x18"}};
-	char head[262] = "";
-	ssize_t n = pread(fd, head, sizeof(head), 0);
-
-	for (size_t i = from; i < sizeof(magics) / sizeof(magics[0]); i++)
-		if (n >= (ssize_t)(magics[i].at + magics[i].len) &&
-		    memcmp(head + magics[i].at, magics[i].bytes, magics[i].len) == 0)
-			return true;
-	return false;
-}
-
-static bool looks_like_tar(int fd)
-{
-	return has_magic_of_tar(fd, 0);
-}
-
-static bool is_compressed_tar(int fd)
-{
-	return has_magic_of_tar(fd, 1);
-}
-
-static bool is_environment(int folder)
-{
-	return faccessat(folder, "data.mdb", R_OK, 0) == 0;
-}
-
-/* Whether options say that it is read as a mount would. */
-static bool wants_dataset(const struct create *create)
-{
-	const struct foreign_settings *foreign = &create->options.common.foreign;
-
-	return foreign->schema || foreign->layout != FOREIGN_AUTO;
-}
-
-/* The tar that is made of it takes its place. */
-static int open_hdf5(struct create *create)
-{
-	struct err err = {0};
-	int r = import_hdf5_new(create->source, create->options.common.foreign.classes,
-				&create->hdf5, &err);
-
-	create->tar = true;
-	if (r < 0)
-		log_error("%s: %s", create->source, err_text(&err, r));
-	return (int)exit_status_of(r);
-}
-
-/* A file that no format knows is taken for a tar, and refused as one. */
-static int open_file(struct create *create)
-{
-	struct err err = {0};
-	int r = -EINVAL;
-
-	if (hdf5_is(create->root))
-		return open_hdf5(create);
-	create->tar = looks_like_tar(create->root) && !wants_dataset(create);
-	if (create->tar)
-		return EXIT_DONE;
-	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, &err);
-	create->tar = r == -EINVAL && !wants_dataset(create);
-	if (r == 0 || create->tar)
-		return EXIT_DONE;
-	log_error("%s: %s", create->source, err_text(&err, r));
-	return (int)exit_status_of(r);
-}
-
-/* Each of several tars can be read, as far as that can be known before its turn. */
-static int name_tars(struct create *create)
-{
-	create->more = calloc(create->tars.count, sizeof(*create->more));
-	if (!create->more)
-		return (int)exit_status_of(-ENOMEM);
-	for (size_t i = 1; i < create->tars.count; i++) {
-		create->more[i - 1] = create->tars.all[i].name;
-		if (access(create->more[i - 1], R_OK) == 0)
-			continue;
-		log_error("%s: %s", create->more[i - 1], strerror(errno));
-		return EXIT_FAILED;
-	}
-	return EXIT_DONE;
-}
-
-/* Words that mean several tars, which are compressed, so that they are no datasets. Returns an exit
- * status; create->tar says whether it is so. */
-static int open_tars(struct create *create)
-{
-	char *words[] = {create->source, NULL};
-	SCOPE_CLOSE int first = -1;
-	int r;
-
-	if (strstr(create->source, "://") || wants_dataset(create))
-		return EXIT_DONE;
-	r = cmd_names(words, &create->options.common, &create->tars);
-	if (r != EXIT_DONE || create->tars.count < 2)
-		return r;
-	first = open(create->tars.all[0].name, O_RDONLY | O_CLOEXEC);
-	if (first < 0 || !is_compressed_tar(first))
-		return EXIT_DONE;
-	create->tar = true;
-	create->root = steal_fd(&first);
-	return name_tars(create);
-}
-
-/* What is no path: several packs, files of other formats, or tars, or a URL. */
-static int open_words(struct create *create)
-{
-	int r = open_tars(create);
-
-	if (r != EXIT_DONE || create->tar)
-		return r;
-	create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return cmd_open(create->source, &create->options.common, &create->dataset);
-}
-
-static int open_source(struct create *create)
-{
-	const char *source = create->source;
-	struct stat st;
-
-	create->root = open(source, O_RDONLY | O_CLOEXEC);
-	if (create->root < 0 && errno == ENOENT)
-		return open_words(create);
-	if (create->root < 0 || fstat(create->root, &st) < 0) {
-		log_error("%s: %s", source, strerror(errno));
-		return EXIT_FAILED;
-	}
-	if (!S_ISDIR(st.st_mode))
-		return open_file(create);
-	if (is_environment(create->root))
-		return cmd_open(create->source, &create->options.common, &create->dataset);
-	return EXIT_DONE;
 }
 
 /* Options that only a folder has, or only a tar. */
@@ -191,6 +46,9 @@ static int check_kind(const struct create *create, bool standard)
 		return create_usage_error("'--shard-size' and '--part': only of a folder");
 	if (!create->tar && options->strip)
 		return create_usage_error("'--strip-components': only of a tar");
+	if (options->strip && options->common.foreign.layout == FOREIGN_CLASSES)
+		return create_usage_error(
+			"'--strip-components': classes are not the folders of the tar");
 	if (standard && isatty(STDIN_FILENO))
 		return create_usage_error(
 			"a tar is expected on standard input, which is a terminal");
@@ -208,7 +66,7 @@ static int open_input(struct create *create)
 		create->root = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 		create->tar = true;
 	} else {
-		r = open_source(create);
+		r = create_open_source(create);
 	}
 	return r == EXIT_DONE ? check_kind(create, standard) : r;
 }
@@ -321,9 +179,14 @@ static int look_at_folder(struct create *create)
 
 static int look_at_tar(struct create *create)
 {
-	const struct import_tar_params params = {.fd = create->hdf5 ? import_hdf5_tar(create->hdf5)
-								    : create->root,
-						 .more = create->more,
+	const struct foreign_settings *foreign = &create->options.common.foreign;
+	bool pipe = create->hdf5 != NULL;
+	const struct tar_set_params from = {
+		.fd = pipe ? import_hdf5_tar(create->hdf5) : create->root,
+		.names = create->several,
+		.shown = create->source,
+		.foreign = pipe || create->options.strip ? NULL : foreign};
+	const struct import_tar_params params = {.from = from,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,
 						 .watch = &create->watch,

@@ -52,7 +52,7 @@ struct create {
 	int root;	     /* the source, open */
 	bool tar;
 	struct names tars;	  /* where the source is several; the first is `root` */
-	const char **more;	  /* names of the others, ended by NULL; NULL: none */
+	const char **several;	  /* their names, ended by NULL; NULL: it is one */
 	struct import_hdf5 *hdf5; /* it is an HDF5 file, of which the tar comes */
 	struct dataset *dataset;  /* it is a pack, several, or a file of another format */
 	struct transform how;

@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "base/scope.h"
 #include "pack/tool/import/entry_table.h"
-#include "pack/tool/import/tar.h"
+#include "pack/tool/import/tar_set.h"
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 struct import_tar {
 	struct import import; /* first */
 	struct import_tar_params params;
-	struct tar *tar;
+	struct tar_set *set;
 	struct entry_table by_path; /* not the root */
 	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
 			       not wanted */
@@ -300,7 +300,7 @@ static int read_file(struct import_tar *tar, struct item *item)
 	r = buf_reserve(&item->bytes, item->size);
 	if (r < 0)
 		return r;
-	r = tar_read(tar->tar, item->bytes.data, item->size, &err);
+	r = tar_set_read(tar->set, item->bytes.data, item->size, &err);
 	if (r < 0)
 		return broken_tar(tar, r, &err);
 	item->bytes.len = item->size;
@@ -315,7 +315,7 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 	int r = TAKEN;
 
 	while (r == TAKEN) {
-		r = tar_next(tar->tar, &entry, &tar_err);
+		r = tar_set_next(tar->set, &entry, &tar_err);
 		if (r < 0)
 			return broken_tar(tar, r, &tar_err);
 		if (r == 1)
@@ -326,7 +326,7 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 		return r;
 	if (buf_adds(&item->path, entry.path) < 0)
 		return -ENOMEM;
-	import->position = tar_position(tar->tar);
+	import->position = tar_set_position(tar->set);
 	item->size = entry.size;
 	item->fingerprint = import_fingerprint(&item->path, entry.size, entry.mtime, entry.mode);
 	return read_file(tar, item);
@@ -344,7 +344,7 @@ static int read_large(void *context, void *buf, size_t len)
 {
 	struct import_tar *tar = context;
 	struct err err = {0};
-	int r = tar_read(tar->tar, buf, len, &err);
+	int r = tar_set_read(tar->set, buf, len, &err);
 
 	if (r == -EINTR || r == -ENOMEM)
 		tar->large->error = r;
@@ -403,7 +403,7 @@ static void tar_import_free(struct import *import)
 {
 	struct import_tar *tar = tar_of(import);
 
-	tar_free(tar->tar);
+	tar_set_free(tar->set);
 	entry_table_release(&tar->by_path);
 	buf_release(&tar->lacking);
 	free(tar);
@@ -438,12 +438,12 @@ int import_tar_new(const struct import_tar_params *params, struct import **ret)
 	if (!tar)
 		return -ENOMEM;
 	tar->import.ops = &tar_ops;
-	tar->import.length = params->more ? 0 : length_of(params->fd);
+	tar->import.length = params->from.names ? 0 : length_of(params->from.fd);
 	tar->params = *params;
 	/* Of the root. */
 	r = buf_add(&tar->lacking, "", 1);
 	if (r == 0) {
-		r = tar_new_of(params->fd, params->more, &tar->tar, &err);
+		r = tar_set_new(&params->from, &tar->set, &err);
 		if (r < 0)
 			r = broken_tar(tar, r, &err);
 	}

@@ -1,5 +1,5 @@
-/* A tar (tar.h) as the source of a pack: read once, from front to back, so that files are stored in
- * the order in which they come, and nothing is known of them beforehand.
+/* A tar, or several (tar_set.h), as the source of a pack: read once, from front to back, so that
+ * files are stored in the order in which they come, and nothing is known of them beforehand.
  *
  * A tar can have what a folder cannot. Where a path comes again, other than as a folder, the first
  * entry stays and the others are bad inputs. So are hard links to files that have not come, entries
@@ -10,14 +10,14 @@
 
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import.h"
+#include "pack/tool/import/tar_set.h"
 
 /* Holes take nothing in the tar, and would all be stored. */
 #define IMPORT_TAR_HOLES (16 * GIB)
 
 /* All that is pointed to stays the caller's, and outlives the importer. */
 struct import_tar_params {
-	int fd;			 /* read from its position on */
-	const char *const *more; /* names of further tars, ended by NULL; NULL: none */
+	struct tar_set_params from;
 	unsigned strip; /* leading components that paths lose; what has no more is left out */
 	const struct filter *filter;
 	const struct import_watch *watch;

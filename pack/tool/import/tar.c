@@ -5,6 +5,9 @@
 #include "pack/tool/import/tar_level.h"
 #include <string.h>
 
+/* Of a member, to know whether it is a tar. */
+#define MEMBER_KEPT ((size_t)8 << 20)
+
 /* A tar, and the member of it that is in hand: a file, or the tar of the next level. */
 struct nest {
 	struct tar_level *level;
@@ -14,7 +17,9 @@ struct nest {
 
 struct tar {
 	struct tar_input input;
+	struct tar_replay start; /* of the input */
 	struct nest nests[TAR_DEPTH];
+	unsigned most_depth;
 	unsigned depth;	   /* of these are open */
 	struct buf folder; /* where the members of the innermost go */
 	bool end;
@@ -182,7 +187,7 @@ static int become_folder(struct tar *tar, size_t stem)
  * be read as the end of a tar. */
 static size_t stem_of_tar(const struct tar *tar)
 {
-	if (tar->depth == TAR_DEPTH || tar->entry.holes > 0)
+	if (tar->depth == tar->most_depth || tar->entry.holes > 0)
 		return 0;
 	return tar_stem(tar->path.data);
 }
@@ -196,7 +201,7 @@ static int open_if_tar(struct tar *tar)
 	size_t stem = stem_of_tar(tar);
 	int r = TAR_LEVEL_NONE;
 
-	tar_replay_begin(&nest->bytes, &member);
+	tar_replay_begin(&nest->bytes, &member, MEMBER_KEPT);
 	if (stem > 0)
 		r = open_nested(tar, &bytes);
 	if (r == 0 || stem == 0)
@@ -385,7 +390,7 @@ uint64_t tar_position(const struct tar *tar)
 
 static int tar_begin(struct tar *tar)
 {
-	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};
+	const struct tar_blocks bytes = {.next = tar_replay_next, .context = &tar->start};
 	int r = buf_adds(&tar->path, "");
 
 	if (r == 0)
@@ -407,28 +412,63 @@ static int no_tar(const struct tar *tar, struct err *err)
 		       "PACK'");
 }
 
-int tar_new(int fd, struct tar **ret, struct err *err)
+static int tar_begun(struct tar *tar, struct err *err)
 {
-	return tar_new_of(fd, NULL, ret, err);
+	int r = tar_begin(tar);
+
+	if (r == TAR_LEVEL_NONE)
+		return no_tar(tar, err);
+	return r < 0 ? repeat_failure(tar, err) : 0;
 }
 
-int tar_new_of(int fd, const char *const *more, struct tar **ret, struct err *err)
+/* `kept` of its beginning are kept. */
+static int open_tar(int fd, unsigned most_depth, size_t kept, struct tar **ret, struct err *err)
 {
-	SCOPE_FREE struct tar *tar = calloc(1, sizeof(*tar));
-	int r;
+	struct tar *tar = calloc(1, sizeof(*tar));
+	const struct tar_blocks bytes = {.next = tar_input_next,
+					 .context = tar ? &tar->input : NULL};
+	int r = tar ? tar_input_init(&tar->input, fd) : -ENOMEM;
 
-	if (!tar)
-		return -ENOMEM;
-	r = tar_input_init(&tar->input, fd, more);
-	if (r == 0)
-		r = tar_begin(tar);
 	if (r == 0) {
-		*ret = steal_ptr(&tar);
-		return 0;
+		tar->most_depth = most_depth;
+		tar_replay_begin(&tar->start, &bytes, kept);
+		if (kept == 0)
+			tar_replay_forget(&tar->start);
+		r = tar_begun(tar, err);
 	}
-	r = r == TAR_LEVEL_NONE ? no_tar(tar, err) : repeat_failure(tar, err);
-	tar_free(steal_ptr(&tar));
+	if (r == 0)
+		*ret = tar;
+	else
+		tar_free(tar);
 	return r;
+}
+
+int tar_new(int fd, struct tar **ret, struct err *err)
+{
+	return open_tar(fd, TAR_DEPTH, 0, ret, err);
+}
+
+int tar_new_flat(int fd, struct tar **ret, struct err *err)
+{
+	return open_tar(fd, 1, 0, ret, err);
+}
+
+int tar_look(int fd, struct tar **ret, struct err *err)
+{
+	return open_tar(fd, 1, TAR_LOOK_MAX, ret, err);
+}
+
+int tar_restart(struct tar *tar, bool nested, struct err *err)
+{
+	while (tar->depth > 0)
+		close_level(tar);
+	tar_replay_rewind(&tar->start);
+	tar->most_depth = nested ? TAR_DEPTH : 1;
+	tar->folder.len = tar->path.len = 0;
+	tar->end = false;
+	tar->error = 0;
+	tar->err.text[0] = '\0';
+	return tar_begun(tar, err);
 }
 
 void tar_free(struct tar *tar)
@@ -437,6 +477,7 @@ void tar_free(struct tar *tar)
 		return;
 	while (tar->depth > 0)
 		close_level(tar);
+	tar_replay_release(&tar->start);
 	tar_input_release(&tar->input);
 	buf_release(&tar->folder);
 	buf_release(&tar->path);

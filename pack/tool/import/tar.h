@@ -11,7 +11,8 @@
  * hard link may name a file that is not there.
  *
  * Memory: a few blocks of 256 KiB and what decompressing takes, whatever the tar says; for a moment
- * up to TAR_REPLAY_MAX, to find out whether a member is a tar. One thread. */
+ * up to 8 MiB, to find out whether a member is a tar, or TAR_LOOK_MAX where that is asked for. One
+ *thread. */
 #ifndef PACK_TOOL_IMPORT_TAR_H
 #define PACK_TOOL_IMPORT_TAR_H
 
@@ -23,6 +24,7 @@
 #include <time.h>
 
 #define TAR_DEPTH    3
+#define TAR_LOOK_MAX ((size_t)256 << 20)
 #define TAR_PATH_MAX 16383 /* bytes: four times what a system call takes */
 
 struct tar;
@@ -61,9 +63,14 @@ const char *tar_library(void);
 /* Reads as far as to know whether it is a tar. `fd` is borrowed, and read from its position on, in
  * large blocks. 0; -EINVAL (no tar, or a compression that is not known); else as tar_next(). */
 int tar_new(int fd, struct tar **ret, struct err *err);
-/* The same of several files, one after the other: of that of `fd`, and of those of these names,
- * ended by NULL, which stay the caller's and outlive the tar. */
-int tar_new_of(int fd, const char *const *more, struct tar **ret, struct err *err);
+/* The same of a tar that may have to be read from its beginning again: tars in it are files, and up
+ * to TAR_LOOK_MAX of it are kept until tar_restart(). What would take more fails with -EFBIG. */
+int tar_look(int fd, struct tar **ret, struct err *err);
+/* Begins again at the first entry; tars in it are folders, if they shall be `nested`. As tar_new().
+ */
+int tar_restart(struct tar *tar, bool nested, struct err *err);
+/* As tar_new(), where tars in it are files. */
+int tar_new_flat(int fd, struct tar **ret, struct err *err);
 void tar_free(struct tar *tar); /* NULL is fine */
 
 /* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,

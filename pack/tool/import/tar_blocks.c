@@ -1,6 +1,5 @@
 #include "pack/tool/import/tar_blocks.h"
 
-#include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +11,9 @@
 
 /* --- input ------------------------------------------------------------------------------ */
 
-int tar_input_init(struct tar_input *input, int fd, const char *const *more)
+int tar_input_init(struct tar_input *input, int fd)
 {
-	*input = (struct tar_input){.fd = fd, .more = more, .own = -1, .block = malloc(BLOCK)};
+	*input = (struct tar_input){.fd = fd, .block = malloc(BLOCK)};
 	if (!input->block)
 		return -ENOMEM;
 	/* Each holds for one kind of descriptor, and is a matter of speed only. */
@@ -26,23 +25,7 @@ int tar_input_init(struct tar_input *input, int fd, const char *const *more)
 void tar_input_release(struct tar_input *input)
 {
 	free(input->block);
-	scope_close(&input->own);
-	*input = (struct tar_input){.fd = -1, .own = -1};
-}
-
-/* Goes on to the next file: 1; 0 where there is none; or -errno. */
-static int open_more(struct tar_input *input)
-{
-	int fd;
-
-	if (!input->more || !*input->more)
-		return 0;
-	fd = open(*input->more++, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	scope_close(&input->own);
-	input->fd = input->own = fd;
-	return 1;
+	*input = (struct tar_input){.fd = -1};
 }
 
 static ssize_t read_block(struct tar_input *input)
@@ -60,15 +43,9 @@ static ssize_t read_block(struct tar_input *input)
 ssize_t tar_input_next(void *context, const void **ret)
 {
 	struct tar_input *input = context;
-	ssize_t n;
-	int r;
+	ssize_t n = read_block(input);
 
-	while ((n = read_block(input)) == 0) {
-		r = open_more(input);
-		if (r <= 0)
-			return r;
-	}
-	if (n < 0)
+	if (n <= 0)
 		return n;
 	input->bytes += (uint64_t)n;
 	*ret = input->block;
@@ -77,9 +54,10 @@ ssize_t tar_input_next(void *context, const void **ret)
 
 /* --- replay ----------------------------------------------------------------------------- */
 
-void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from)
+void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from, size_t most)
 {
 	replay->from = *from;
+	replay->most = most;
 	replay->kept.len = replay->lent = 0;
 	replay->keeping = true;
 }
@@ -124,7 +102,9 @@ ssize_t tar_replay_next(void *context, const void **ret)
 		replay->lent = replay->kept.len;
 		return (ssize_t)left;
 	}
-	if (replay->keeping && replay->kept.len >= TAR_REPLAY_MAX)
+	if (!replay->keeping)
+		tar_replay_forget(replay);
+	else if (replay->kept.len >= replay->most)
 		return -EFBIG;
 	n = tar_blocks_next(&replay->from, ret);
 	if (n <= 0 || !replay->keeping)

@@ -20,17 +20,15 @@ static inline ssize_t tar_blocks_next(const struct tar_blocks *blocks, const voi
 	return blocks->next(blocks->context, ret);
 }
 
-/* The bytes of a file or pipe, from the descriptor's position on, and of files behind it. */
+/* The bytes of a file or pipe, from the descriptor's position on */
 struct tar_input {
-	int fd;			 /* borrowed */
-	const char *const *more; /* names of the files to come, ended by NULL; NULL: none */
-	int own;		 /* the one of them that is read, or -1 */
+	int fd; /* borrowed */
 	char *block;
 	uint64_t bytes; /* read so far */
 };
 
 /* 0 or -ENOMEM. */
-int tar_input_init(struct tar_input *input, int fd, const char *const *more);
+int tar_input_init(struct tar_input *input, int fd);
 void tar_input_release(struct tar_input *input);
 
 /* A tar_blocks's next. -EINTR where a signal asked foldpack to stop. */
@@ -42,21 +40,20 @@ struct tar_replay {
 	struct tar_blocks from;
 	struct buf kept;
 	size_t lent; /* of what is kept */
+	size_t most; /* that may be kept */
 	bool keeping;
 };
 
-#define TAR_REPLAY_MAX ((size_t)8 << 20)
-
-/* Passes on the blocks of `from`, and keeps them until tar_replay_rewind() or tar_replay_forget().
- */
-void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from);
-/* Starts again at the first block. Blocks that were lent are no longer valid. */
+/* Passes on the blocks of `from`, and keeps them, `most` bytes and a block, until
+ * tar_replay_rewind() or tar_replay_forget(). */
+void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from, size_t most);
+/* Starts again at the first block, once. Blocks that were lent are no longer valid. */
 void tar_replay_rewind(struct tar_replay *replay);
 /* Goes on without keeping anything. The block that was lent stays valid. */
 void tar_replay_forget(struct tar_replay *replay);
 void tar_replay_release(struct tar_replay *replay);
 
-/* A tar_blocks's next. -EFBIG where more than TAR_REPLAY_MAX would have to be kept. */
+/* A tar_blocks's next. -EFBIG where more would have to be kept. */
 ssize_t tar_replay_next(void *replay, const void **ret);
 
 #endif

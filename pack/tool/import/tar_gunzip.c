@@ -161,7 +161,7 @@ int tar_gunzip_new(const struct tar_blocks *from, struct tar_gunzip **ret)
 
 	if (!gunzip)
 		return -ENOMEM;
-	tar_replay_begin(&gunzip->from, from);
+	tar_replay_begin(&gunzip->from, from, BLOCK);
 	*ret = gunzip;
 	return 0;
 }

@@ -1,0 +1,12 @@
+/* What compresses a file as a whole, by its first bytes. Pure. */
+#ifndef PACK_FOREIGN_COMPRESSED_H
+#define PACK_FOREIGN_COMPRESSED_H
+
+#include <stddef.h>
+
+#define COMPRESSION_HEAD 6 /* bytes that are looked at */
+
+/* "gzip", "zstd", "xz", "bzip2", "lz4", or NULL. */
+const char *compression_of(const void *head, size_t len);
+
+#endif

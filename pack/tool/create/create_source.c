@@ -1,0 +1,152 @@
+#include "pack/tool/create/create_source.h"
+
+#include "base/log.h"
+#include "base/scope.h"
+#include "pack/foreign/compressed.h"
+#include "pack/tool/import/import_hdf5.h"
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether a file is a tar of the formats that say so, or may be one, as it is compressed. */
+static bool looks_like_tar(int fd, bool compressed_only)
+{
+	char head[262] = "";
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	size_t len = n > 0 ? (size_t)n : 0;
+
+	if (compression_of(head, len))
+		return true;
+	return !compressed_only && len == sizeof(head) && memcmp(head + 257, "ustar", 5) == 0;
+}
+
+static bool is_environment(int folder)
+{
+	return faccessat(folder, "data.mdb", R_OK, 0) == 0;
+}
+
+/* Whether options say that it is read as a mount would. */
+static bool wants_dataset(const struct create *create)
+{
+	const struct foreign_settings *foreign = &create->options.common.foreign;
+
+	return foreign->schema || foreign->names;
+}
+
+/* The tar that is made of it takes its place. */
+static int open_hdf5(struct create *create)
+{
+	struct err err = {0};
+	int r = import_hdf5_new(create->source, create->options.common.foreign.classes,
+				&create->hdf5, &err);
+
+	create->tar = true;
+	if (r < 0)
+		log_error("%s: %s", create->source, err_text(&err, r));
+	return (int)exit_status_of(r);
+}
+
+/* A file that no format knows is taken for a tar, and refused as one. */
+static int open_file(struct create *create)
+{
+	struct err err = {0};
+	int r = -EINVAL;
+
+	if (hdf5_is(create->root))
+		return open_hdf5(create);
+	create->tar = looks_like_tar(create->root, false) && !wants_dataset(create);
+	if (create->tar)
+		return EXIT_DONE;
+	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, &err);
+	create->tar = r == -EINVAL && !wants_dataset(create);
+	if (r == 0 || create->tar)
+		return EXIT_DONE;
+	log_error("%s: %s", create->source, err_text(&err, r));
+	return (int)exit_status_of(r);
+}
+
+/* Whether any of several files is compressed, so that they are tars, and no datasets. */
+static bool any_is_compressed(const struct names *names)
+{
+	bool found = false;
+
+	for (size_t i = 0; !found && i < names->count; i++) {
+		SCOPE_CLOSE int fd = open(names->all[i].name, O_RDONLY | O_CLOEXEC);
+
+		found = fd >= 0 && looks_like_tar(fd, true);
+	}
+	return found;
+}
+
+/* Each of several tars can be read, as far as that can be known before its turn. */
+static int name_tars(struct create *create)
+{
+	create->several = calloc(create->tars.count + 1, sizeof(*create->several));
+	if (!create->several)
+		return (int)exit_status_of(-ENOMEM);
+	for (size_t i = 0; i < create->tars.count; i++) {
+		const struct name *tar = &create->tars.all[i];
+
+		create->several[i] = tar->name;
+		if (*tar->below) {
+			log_error("%s: compressed tars go below no folder; decompress it",
+				  tar->name);
+			return EXIT_FAILED;
+		}
+		if (access(tar->name, R_OK) == 0)
+			continue;
+		log_error("%s: %s", tar->name, strerror(errno));
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+/* Words that mean several tars, of which some are compressed. Returns an exit status; create->tar
+ * says whether it is so. */
+static int open_tars(struct create *create)
+{
+	char *words[] = {create->source, NULL};
+	int r;
+
+	if (strstr(create->source, "://") || wants_dataset(create))
+		return EXIT_DONE;
+	r = cmd_names(words, &create->options.common, &create->tars);
+	if (r != EXIT_DONE || create->tars.count < 2 || !any_is_compressed(&create->tars))
+		return r;
+	create->tar = true;
+	r = name_tars(create);
+	if (r == EXIT_DONE)
+		create->root = open(create->several[0], O_RDONLY | O_CLOEXEC);
+	return r;
+}
+
+/* What is no path: several packs, files of other formats, or tars, or a URL. */
+static int open_words(struct create *create)
+{
+	int r = open_tars(create);
+
+	if (r != EXIT_DONE || create->tar)
+		return r;
+	create->root = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return cmd_open(create->source, &create->options.common, &create->dataset);
+}
+
+int create_open_source(struct create *create)
+{
+	const char *source = create->source;
+	struct stat st;
+
+	create->root = open(source, O_RDONLY | O_CLOEXEC);
+	if (create->root < 0 && errno == ENOENT)
+		return open_words(create);
+	if (create->root < 0 || fstat(create->root, &st) < 0) {
+		log_error("%s: %s", source, strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (!S_ISDIR(st.st_mode))
+		return open_file(create);
+	if (is_environment(create->root))
+		return cmd_open(create->source, &create->options.common, &create->dataset);
+	return EXIT_DONE;
+}

@@ -1,0 +1,147 @@
+#include "pack/tool/import/tar_set.h"
+
+#include "base/scope.h"
+#include "pack/tool/import/sample_stream.h"
+#include <fcntl.h>
+
+struct tar_set {
+	struct tar_set_params params;
+	size_t number; /* of the tar in hand */
+	int own;       /* its descriptor, but for that of the first; or -1 */
+	struct tar *tar;
+	uint64_t before;	       /* bytes of those before it */
+	bool classes;		       /* it is one of samples */
+	struct sample_stream *samples; /* once there was one */
+};
+
+/* Of several, the one in hand is said. */
+static int set_fail(const struct tar_set *set, int error, const struct err *reason, struct err *err)
+{
+	const char *const *names = set->params.names;
+
+	if (names)
+		return err_set(err, error, "%s: %s", names[set->number], err_text(reason, error));
+	return reason->text[0] ? err_set(err, error, "%s", reason->text) : error;
+}
+
+/* --- the tars --------------------------------------------------------------------------------- */
+
+/* Finds out what the tar in hand is, and begins it again. */
+static int look_at(struct tar_set *set, struct err *err)
+{
+	int r = sample_stream_look(set->tar);
+
+	if (r < 0)
+		return r;
+	set->classes = r;
+	return tar_restart(set->tar, !set->classes, err);
+}
+
+static int open_as(struct tar_set *set, int fd, struct err *err)
+{
+	const struct foreign_settings *foreign = set->params.foreign;
+	int layout = foreign ? foreign->layout : FOREIGN_TREE, r;
+
+	set->classes = layout == FOREIGN_CLASSES;
+	if (layout == FOREIGN_TREE)
+		return tar_new(fd, &set->tar, err);
+	if (layout == FOREIGN_CLASSES)
+		return tar_new_flat(fd, &set->tar, err);
+	r = tar_look(fd, &set->tar, err);
+	return r < 0 ? r : look_at(set, err);
+}
+
+static int begin_tar(struct tar_set *set, int fd, struct err *err)
+{
+	int r = open_as(set, fd, err);
+
+	if (r == 0 && set->classes && !set->samples)
+		r = sample_stream_new(set->params.foreign, set->params.shown, &set->samples, err);
+	if (r == 0 && set->classes)
+		sample_stream_begin(set->samples, set->tar);
+	return r;
+}
+
+/* Goes on to the next tar: 0; 1 where there is none; or a failure. */
+static int open_next(struct tar_set *set, struct err *err)
+{
+	const char *const *names = set->params.names;
+
+	if (!names || !names[set->number + 1])
+		return 1;
+	set->before += tar_position(set->tar);
+	tar_free(steal_ptr(&set->tar));
+	scope_close(&set->own);
+	set->number++;
+	set->own = open(names[set->number], O_RDONLY | O_CLOEXEC);
+	return set->own < 0 ? -errno : begin_tar(set, set->own, err);
+}
+
+/* --- entries ---------------------------------------------------------------------------------- */
+
+int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err)
+{
+	struct err reason = {0};
+	int r = set->tar ? 1 : -EBADMSG, more = 0;
+
+	while (r == 1 && more == 0) {
+		r = set->classes ? sample_stream_next(set->samples, ret, &reason)
+				 : tar_next(set->tar, ret, &reason);
+		if (r == 1)
+			more = open_next(set, &reason);
+	}
+	if (more < 0)
+		r = more;
+	if (r == 1 && set->samples)
+		sample_stream_say(set->samples);
+	return r < 0 ? set_fail(set, r, &reason, err) : r;
+}
+
+int tar_set_read(struct tar_set *set, void *buf, size_t len, struct err *err)
+{
+	struct err reason = {0};
+	int r = 0;
+
+	if (set->classes)
+		sample_stream_read(set->samples, buf, len);
+	else
+		r = tar_read(set->tar, buf, len, &reason);
+	return r < 0 ? set_fail(set, r, &reason, err) : 0;
+}
+
+uint64_t tar_set_position(const struct tar_set *set)
+{
+	return set->before + (set->tar ? tar_position(set->tar) : 0);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+int tar_set_new(const struct tar_set_params *params, struct tar_set **ret, struct err *err)
+{
+	struct tar_set *set = calloc(1, sizeof(*set));
+	struct err reason = {0};
+	int r;
+
+	if (!set)
+		return -ENOMEM;
+	set->params = *params;
+	set->own = -1;
+	r = begin_tar(set, params->fd, &reason);
+	if (r < 0) {
+		r = set_fail(set, r, &reason, err);
+		tar_set_free(set);
+		return r;
+	}
+	*ret = set;
+	return 0;
+}
+
+void tar_set_free(struct tar_set *set)
+{
+	if (!set)
+		return;
+	tar_free(set->tar);
+	sample_stream_free(set->samples);
+	scope_close(&set->own);
+	free(set);
+}

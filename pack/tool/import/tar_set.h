@@ -1,0 +1,34 @@
+/* The entries of one tar (tar.h), or of several, one after the other, as --layout has them: those
+ * of a folder, or the images of samples (sample_stream.h). Each tar must have its end: what is cut
+ * off is damaged, whatever is behind it. One thread. */
+#ifndef PACK_TOOL_IMPORT_TAR_SET_H
+#define PACK_TOOL_IMPORT_TAR_SET_H
+
+#include "pack/tool/import/tar.h"
+
+struct foreign_settings;
+
+/* All of it stays the caller's, and outlives the set. */
+struct tar_set_params {
+	int fd; /* the first, or only one; read from its position on */
+	/* Names of several, with that of the first, ended by NULL. NULL: there is one. */
+	const char *const *names;
+	const char *shown; /* the source, for what is said of it */
+	/* Of the layout and of classes; NULL: each is a folder. */
+	const struct foreign_settings *foreign;
+};
+
+struct tar_set;
+
+/* Opens the first. 0, or as tar_new(), or as sample_stream_new(). */
+int tar_set_new(const struct tar_set_params *params, struct tar_set **ret, struct err *err);
+void tar_set_free(struct tar_set *set); /* NULL is fine */
+
+/* As tar_next() and tar_read(), or as sample_stream_next(); of several, err says which. */
+int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err);
+int tar_set_read(struct tar_set *set, void *buf, size_t len, struct err *err);
+
+/* Bytes read from all of them so far. */
+uint64_t tar_set_position(const struct tar_set *set);
+
+#endif

@@ -1,0 +1,211 @@
+"""foldpack create from what is compressed gives what the same gives uncompressed."""
+
+import io
+import os
+import subprocess
+import tarfile
+
+import pytest
+
+import trees
+from foldfs import FOLDPACK, MIB, mounted, needs, run
+
+COMPRESSORS = {"gz": ["gzip", "-1"], "zst": ["zstd", "-q"], "xz": ["xz", "-0"],
+               "bz2": ["bzip2"], "lz4": ["lz4", "-q"]}
+WHEN = 1_600_000_000
+
+
+def shard(path, members):
+    """A tar of (name, bytes)."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as out:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime = len(data), WHEN
+            out.addfile(info, io.BytesIO(data))
+    return path
+
+
+def compressed(path, suffix, keep=False):
+    needs(COMPRESSORS[suffix][0])
+    target = path.with_name(f"{path.name}.{suffix}")
+    with open(path, "rb") as source, open(target, "wb") as to:
+        subprocess.run([*COMPRESSORS[suffix], "-c"], stdin=source, stdout=to, check=True)
+    if not keep:
+        path.unlink()
+    return target
+
+
+def create(source, pack, *options, **more):
+    return run(FOLDPACK, "create", *options, source, pack, **more)
+
+
+def content(source, folder, *options, **more):
+    """The tree of a pack of `source`, and what create said."""
+    pack = folder / "made.lmdb"
+    done = create(source, pack, "--force", *options, **more)
+    run(FOLDPACK, "verify", pack)
+    run(FOLDPACK, "extract", pack, folder / "out")
+    found = trees.content(folder / "out")
+    subprocess.run(["rm", "-r", folder / "out"], check=True)
+    return found, done.err
+
+
+# --- shards of WebDataset -----------------------------------------------------------------------
+
+
+def samples(count, first=0):
+    """As WebDataset's writer has them; samples of two images, of none, and with a folder."""
+    for n in range(first, first + count):
+        key = f"dir.{n % 2}/s{n:05}" if n % 3 else f"s{n:05}"
+        yield f"{key}.cls", b"%d\n" % (n % 7) if n % 5 else b"a name"
+        yield f"{key}.json", b"{}"
+        if n % 4:
+            yield f"{key}.jpg", trees.noise(n, 1000 + 37 * n)
+        if n % 6 == 0:
+            yield f"{key}.seg.png", trees.noise(n + 10_000, n)
+    yield f"__meta__/{first}.txt", b"meta"
+    yield f"no_suffix{first}", b""
+
+
+def make_shards(folder, count):
+    for n in range(count):
+        shard(folder / f"train-{n:06}.tar", samples(20, 20 * n))
+    return folder / f"train-{{000000..{count - 1:06}}}.tar"
+
+
+@pytest.mark.parametrize("layout", ["auto", "tree", "classes"])
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_compressed_shards_are_what_plain_ones_are(suffix, layout, place, point):
+    plain = make_shards(place, 3)
+    option = f"--layout={layout}"
+    expected, said = content(plain, place, option)
+    with mounted(plain, point, option) as root:
+        assert trees.content(root) == expected
+    for n in range(3):
+        compressed(place / f"train-{n:06}.tar", suffix)
+    found, said_then = content(f"{plain}.{suffix}", place, option)
+    assert found == expected
+    if layout == "tree":
+        assert any(path.endswith(b".cls") for path in found)
+        return
+    assert sorted({path.split(b"/")[0] for path in found}) == \
+        [b"%04d" % n for n in range(7)] + [b"a name"]
+    assert said.count("left out, as neither image nor class: 20 members") == 3
+    assert "left out, as neither image nor class: 60 members" in said_then
+    assert "left out, as named __NAME__: 3 members" in said_then
+    assert "left out, as of no sample: 3 members" in said_then
+
+
+@pytest.mark.parametrize("way", ["plain", "gz", "pipe", "pipe of gz"])
+@pytest.mark.parametrize("layout", ["auto", "tree", "classes"])
+def test_one_tar_is_the_same_in_all_ways(way, layout, place, point):
+    plain = shard(place / "x.tar", samples(30))
+    option = f"--layout={layout}"
+    with mounted(plain, point, option) as root:
+        expected = trees.content(root)
+    source = compressed(plain, "gz") if "gz" in way else plain
+    if "pipe" not in way:
+        found, _ = content(source, place, option)
+    else:
+        with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
+            found, _ = content("-", place, option, stdin=cat.stdout)
+    assert found == expected
+
+
+def test_classes_get_the_names_of_a_list(place):
+    names = place / "names"
+    names.write_text("cat\ndog\n")
+    shard(place / "x.tar", [("1.cls", b"0"), ("1.jpg", b"one"), ("2.jpg", b"two"), ("2.cls", b"1")])
+    found, _ = content(compressed(place / "x.tar", "gz"), place, f"--classes={names}")
+    assert {path for path in found if path.endswith(b"jpg")} == {b"cat/1.jpg", b"dog/2.jpg"}
+    names.write_text("cat\n")
+    done = create(place / "x.tar.gz", place / "x.lmdb", f"--classes={names}", status=None)
+    assert done.returncode == 1 and f"{names} has no line 2" in done.err
+
+
+def test_a_sample_ends_with_its_shard(place):
+    """As in tars that are mounted."""
+    shard(place / "0.tar", [("a.cls", b"1"), ("a.jpg", b"a"), ("b.cls", b"2")])
+    shard(place / "1.tar", [("b.jpg", b"b"), ("b.cls", b"3")])
+    for n in range(2):
+        compressed(place / f"{n}.tar", "gz")
+    found, _ = content(place / "{0..1}.tar.gz", place, "--layout=classes")
+    assert {path for path in found if path.endswith(b"jpg")} == {b"0001/a.jpg", b"0003/b.jpg"}
+
+
+def test_labels_that_would_change_all_names_are_refused(place):
+    shard(place / "x.tar", [("1.cls", b"9999"), ("1.jpg", b"1"), ("2.cls", b"10000"),
+                            ("2.jpg", b"2")])
+    done = create(compressed(place / "x.tar", "gz"), place / "x.lmdb", status=1)
+    assert "'2': the label 10000 has over four digits: name the classes" in done.err
+    assert not (place / "x.lmdb").exists()
+
+
+def test_a_class_that_is_none_is_refused_with_its_member(place):
+    shard(place / "x.tar", [("1.cls", b"1"), ("1.jpg", b"1"), ("2.cls", b"x" * 5000)])
+    done = create(compressed(place / "x.tar", "gz"), place / "x.lmdb", status=None)
+    assert done.returncode == 3 and "member 2 ('2.cls'): too long for a class" in done.err
+
+
+def test_a_sample_that_is_too_large_is_refused_by_name(place):
+    with tarfile.open(place / "x.tar", "w") as out:
+        for name, size in (("1.cls", 1), ("1.jpg", 200 * MIB), ("1.png", 60 * MIB)):
+            info = tarfile.TarInfo(name)
+            info.size = size
+            with open("/dev/zero", "rb") as zeros:
+                out.addfile(info, io.BytesIO(b"1") if size == 1 else zeros)
+    done = create(compressed(place / "x.tar", "zst"), place / "x.lmdb", status=1)
+    assert "'1.png': with it its sample is over 256 MiB" in done.err
+
+
+def test_large_images_are_stored_whole(place):
+    data = trees.noise(1, 65 * MIB)
+    shard(place / "x.tar", [("1.cls", b"1"), ("1.jpg", data), ("2.cls", b"1"), ("2.jpg", b"2")])
+    create(compressed(place / "x.tar", "zst"), place / "x.lmdb")
+    assert run(FOLDPACK, "cat", place / "x.lmdb", "0001/1.jpg").stdout == data
+    assert run(FOLDPACK, "cat", place / "x.lmdb", "0001/2.jpg").stdout == b"2"
+
+
+def test_folders_are_not_taken_off_classes(place):
+    shard(place / "x.tar", [("in/1.cls", b"1"), ("in/1.jpg", b"1")])
+    done = create(place / "x.tar", place / "x.lmdb", "--strip-components=1", "--layout=classes",
+                  status=2)
+    assert "classes are not the folders of the tar" in done.err
+    found, _ = content(place / "x.tar", place, "--strip-components=1")
+    assert set(found) >= {b"1.cls", b"1.jpg"}
+
+
+def test_tars_in_samples_are_no_folders(place):
+    inner = shard(place / "inner.tar", [("x.jpg", b"x")]).read_bytes()
+    shard(place / "x.tar", [("1.cls", b"1"), ("1.jpg", b"1"), ("1.tar", inner)])
+    found, said = content(compressed(place / "x.tar", "gz"), place)
+    assert {path for path in found if path.endswith(b"jpg")} == {b"0001/1.jpg"}
+    assert "as neither image nor class: 1 members" in said
+
+
+# --- several tars, of which some are damaged ----------------------------------------------------
+
+
+@pytest.mark.parametrize("kinds", ["gz plain", "plain gz", "gz plain plain", "zst gz plain"])
+def test_compressed_and_plain_tars_mix(kinds, place):
+    names = []
+    for n, kind in enumerate(kinds.split()):
+        path = shard(place / f"{n}.tar", [(f"c/{n}", trees.noise(n, 50_000))])
+        names.append(path if kind == "plain" else compressed(path, kind))
+    (place / "list").write_text("".join(f"{name}\n" for name in names))
+    found, _ = content(f"@{place}/list", place)
+    assert len([path for path in found if path.startswith(b"c/")]) == len(names)
+
+
+@pytest.mark.parametrize("keep", [0, 512, 30_000, 50_688])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_plain_tar_that_is_cut_off_behind_a_compressed_one_is_told(keep, last, place):
+    """In its first header, behind that, within a file, before its end."""
+    names = [shard(place / f"{n}.tar", [(f"{n}", trees.noise(n, 50_000))]) for n in range(4)]
+    names[0] = compressed(names[0], "gz")
+    os.truncate(names[2 + last], keep)
+    names = names[:3 + last]
+    (place / "list").write_text("".join(f"{name}\n" for name in names))
+    done = create(f"@{place}/list", place / "x.lmdb", status=None)
+    assert done.returncode in (1, 3) and not (place / "x.lmdb").exists()
+    assert f"{names[2 + last]}: " in done.err

@@ -455,7 +455,7 @@ static int write_in_place(struct writing *w, enum place place)
 	if (r == 0)
 		r = write_unnamed(w, name.data, temporary.data);
 	if (r == -EOPNOTSUPP || r == -ENOENT)
-		r = name.len ? write_temporary(w, name.data, temporary.data) : r;
+		r = temporary.len ? write_temporary(w, name.data, temporary.data) : r;
 	if (r < 0)
 		scope_close(&w->fd);
 	if (r < 0)

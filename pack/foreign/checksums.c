@@ -28,6 +28,7 @@ struct place_run {
 struct summing {
 	struct dataset *dataset;
 	const struct foreign_checking *checking;
+	bool fresh;
 	struct foreign_sums *sums;
 	struct buf places; /* struct place, by their offsets */
 	struct buf runs;   /* struct place_run */
@@ -142,7 +143,8 @@ static void read_run(void *context, size_t number)
 	if (atomic_load(&s->error))
 		return;
 	bytes = malloc(len);
-	reader_bad(reader, run->from, len);
+	if (!s->fresh)
+		reader_bad(reader, run->from, len);
 	r = bytes ? reader_get_full(reader, bytes, len, run->from) : -ENOMEM;
 	if (r < 0)
 		note_error(s, r);
@@ -179,11 +181,11 @@ static int take_old(struct dataset *dataset, struct foreign_sums *sums)
 	return 0;
 }
 
-int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking,
+int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking, bool fresh,
 		      struct foreign_sums *ret, struct err *err)
 {
 	SCOPE(summing_release)
-	struct summing s = {.dataset = dataset, .checking = checking, .sums = ret};
+	struct summing s = {.dataset = dataset, .checking = checking, .fresh = fresh, .sums = ret};
 	int r;
 
 	*ret = (struct foreign_sums){0};

@@ -15,10 +15,10 @@ struct foreign_sums {
 };
 
 /* Makes those that the index of a dataset does not have. What a copy has of these bytes is
- * forgotten before: it is read from the file itself, and kept. `ret` is to be released in any
- * case, and has what was made. Returns 0, -EINTR (checking->stops() has said so), or the first
- * error. */
-int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking,
+ * forgotten before, unless it is `fresh`: it is read from the file itself, and kept. `ret` is to be
+ * released in any case, and has what was made. Returns 0, -EINTR (checking->stops() has said so),
+ * or the first error. */
+int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking, bool fresh,
 		      struct foreign_sums *ret, struct err *err);
 void foreign_sums_release(struct foreign_sums *sums);
 

@@ -188,7 +188,8 @@ static int make_sums(struct dataset_readers *readers, struct foreign_tree *tree,
 	int r = open_readers(readers, key, true, &dataset, err);
 
 	if (r == 0) {
-		r = foreign_sums_make(dataset, tree->source->settings->checking, &sums, err);
+		r = foreign_sums_make(dataset, tree->source->settings->checking, tree->source->kept,
+				      &sums, err);
 		dataset_close_index(dataset, readers);
 		r = write_sums(tree, readers, &sums, r, err);
 	}
@@ -218,6 +219,19 @@ static int open_found(struct dataset_readers *readers, struct foreign_tree *tree
 	return r;
 }
 
+/* Where checksums are to be made of a far file, the bytes that its scan reads are kept: of a tar
+ * these are all. Older ones are forgotten, so that all that the copy has comes from the server. */
+static void keep_scan(const struct dataset_readers *readers, struct foreign_source *source,
+		      const struct index_key *key)
+{
+	if (!source->settings->checking || !source->window.far)
+		return;
+	reader_known(readers->below[0], key->copy, strlen(key->copy));
+	reader_bad(readers->below[0], 0, source->size);
+	source->window.reader = readers->below[0];
+	source->kept = true;
+}
+
 /* An index that is damaged is made anew, but not from a copy. */
 static int open_by_index(struct dataset_readers *readers, struct foreign_tree *tree,
 			 struct dataset **ret, struct err *err)
@@ -234,6 +248,7 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 		return err_set(err, -EIO,
 			       "the server does not answer, and the index with the checksums of "
 			       "its copy is not here; 'foldpack fetch' makes it");
+	keep_scan(readers, tree->source, &key);
 	r = make_index(tree, &key, &readers->index, err);
 	if (r < 0 || !tree->source->settings->checking)
 		return r < 0 ? r : open_readers(readers, &key, false, ret, err);

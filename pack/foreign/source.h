@@ -25,6 +25,7 @@ struct foreign_source {
 
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct window window; /* source.c's */
+	bool kept;	      /* a copy has what was read, and nothing older: foreign.c's */
 };
 
 /* The reader stays the caller's. Returns 0, or why it cannot tell its size, or as walker_new(), but

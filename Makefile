@@ -52,7 +52,8 @@ remote_src := $(wildcard remote/*.c)
 pack_src  := $(wildcard pack/*.c pack/foreign/*.c)
 write_src := $(wildcard pack/write/*.c)
 cache_src := $(wildcard cache/*.c cache/plan/*.c cache/order/*.c)
-tool_src  := $(wildcard pack/tool/*/*.c)
+tool_src  := $(filter-out pack/tool/hdf5/%,$(wildcard pack/tool/*/*.c))
+hdf5_src  := $(wildcard pack/tool/hdf5/*.c)
 fs_src    := $(wildcard fs/*.c)
 stat_src  := $(wildcard fs/stat/*.c)
 unit_src  := $(wildcard tests/unit/test_*.c)
@@ -63,17 +64,16 @@ units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
              $(B)/libbase.a
 
+# What foldpack runs, where libhdf5 is: its name here.
+hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
+	   pkg-config --exists $$name 2>/dev/null && echo $$name; done))
+helpers  = $(if $(hdf5),$(B)/foldpack-hdf5)
+
 .PHONY: all
-all: $(programs)
+.SECONDEXPANSION:
+all: $(programs) $$(helpers)
 
-# Optional: libhdf5, under the name that it has here.
-hdf5       = $(firstword $(shell for name in hdf5-serial hdf5; do \
-	     pkg-config --exists $$name 2>/dev/null && echo $$name; done))
-hdf5_flags = $(if $(hdf5),-DTOOL_HDF5=1 $(call pkg,--cflags $(hdf5)))
-hdf5_libs  = $(if $(hdf5),$(call pkg,--libs $(hdf5)))
-$(B)/pack/tool/import/hdf5.o: override CPPFLAGS += $(hdf5_flags)
-
-tool_libs = -Wl,--as-needed $(hdf5_libs) -llmdb -ljpeg -larchive -lz -lxxhash -lnettle -lpthread -lm
+tool_libs = -Wl,--as-needed -llmdb -ljpeg -larchive -lz -lxxhash -lnettle -lpthread -lm
 
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a
@@ -83,7 +83,10 @@ $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libre
 $(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lnettle -lpthread -lm
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
 $(B)/foldstat: LIBS = -ljson-c
-$(programs):
+$(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
+$(B)/foldpack-hdf5: LIBS = $(call pkg,--libs $(hdf5)) $(tool_libs)
+$(B)/pack/tool/hdf5/%.o: override CPPFLAGS += $(call pkg,--cflags $(hdf5))
+$(programs) $(B)/foldpack-hdf5:
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
 $(B)/libtool.a: $(call objects,$(filter-out %/main.c,$(tool_src)))
@@ -240,6 +243,7 @@ $(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(write_src) $(remote_src) $(base_src) \
 
 # --- install ----------------------------------------------------------------------------------
 bindir  := $(DESTDIR)$(PREFIX)/bin
+execdir := $(DESTDIR)$(PREFIX)/libexec/foldfs
 mandir  := $(DESTDIR)$(PREFIX)/share/man
 compdir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 names   := $(notdir $(programs))
@@ -248,16 +252,18 @@ names   := $(notdir $(programs))
 install: all
 	install -d $(bindir) $(mandir)/man1 $(mandir)/man5 $(mandir)/man7 $(compdir)
 	install -m 755 $(programs) $(bindir)
+	$(if $(helpers),install -d $(execdir) && install -m 755 $(helpers) $(execdir))
 	install -m 644 $(wildcard man/*.1) $(mandir)/man1
 	install -m 644 $(wildcard man/*.5) $(mandir)/man5
 	install -m 644 $(wildcard man/*.7) $(mandir)/man7
 	for n in $(names); do install -m 644 completion/foldfs.bash $(compdir)/$$n; done
 
 uninstall:
-	rm -f $(addprefix $(bindir)/,$(names)) $(addprefix $(compdir)/,$(names)) \
+	rm -f $(execdir)/foldpack-hdf5 $(addprefix $(bindir)/,$(names)) $(addprefix $(compdir)/,$(names)) \
 		$(addprefix $(mandir)/man1/,$(notdir $(wildcard man/*.1))) \
 		$(addprefix $(mandir)/man5/,$(notdir $(wildcard man/*.5))) \
 		$(addprefix $(mandir)/man7/,$(notdir $(wildcard man/*.7)))
+	[ ! -d $(execdir) ] || rmdir --ignore-fail-on-non-empty $(execdir)
 
 clean:
 	rm -rf build build-*

@@ -13,9 +13,9 @@ import source
 
 # The first pattern that a path matches names its room.
 ROOMS = [(room + "/*", room) for room in (
-    "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/import", "pack/tool/image",
-    "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign", "pack", "cache/plan",
-    "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
+    "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/hdf5", "pack/tool/import",
+    "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign", "pack",
+    "cache/plan", "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/shard.h",
@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "pack/foreign": ["base/*", "pack/*.h"],
     "pack/tool/cli": TOOL,
     "pack/tool/image": TOOL,
+    "pack/tool/hdf5": ["base/*", "pack/tool/export/ustar.h", "pack/tool/image/image.h"],
     "pack/tool/import": [*TOOL, "pack/write/builder.h", "pack/tool/image/*"],
     "pack/tool/read": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
     "pack/tool/create": [*TOOL, "pack/write/builder.h", "pack/tool/image/*", "pack/tool/import/*"],
@@ -58,7 +59,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h
          "pack/tool/import/sample_stream.c": ["pack/foreign/webdataset.h",
                                               "pack/foreign/name_tree.h"],
          "pack/tool/import/sample_stream.h": ["pack/foreign/foreign.h"],
-         "pack/tool/import/import_hdf5.c": ["pack/tool/export/ustar.h"],
+         "pack/tool/import/import_hdf5.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}
 
@@ -72,7 +73,7 @@ IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
     "lmdb.h": ["pack/write/store.c"],
-    "hdf5.h": ["pack/tool/import/hdf5.c"],
+    "hdf5.h": ["pack/tool/hdf5/*"],
     "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "jerror.h": ["pack/tool/image/jpeg*.c"],
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
@@ -92,7 +93,7 @@ SYSTEM = {
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
 MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c", "libhdf5*"],
-                "foldpack": ["libfuse3", "libjson-c"],
+                "foldpack": ["libfuse3", "libjson-c", "libhdf5*", "libcurl*"],
                 "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash",
                              "libhdf5*"]}
 

@@ -1,6 +1,8 @@
 """foldpack create from HDF5, in the layouts that training code writes with h5py."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 
@@ -17,12 +19,10 @@ JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def built_with_it(session_dir):
-    path = session_dir / "probe.h5"
-    h5py.File(path, "w").close()
-    if "built without" in run(FOLDPACK, "create", path, session_dir / "probe", status=None).err:
-        pytest.skip("foldpack was built without libhdf5")
+READER = foldfs.BUILD / "foldpack-hdf5"
+
+if not READER.exists():
+    pytest.skip("built without libhdf5", allow_module_level=True)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_paths_that_lead_out_are_bad(source, place):
     assert not (place / "escaped.jpg").exists()
 
 
-@pytest.mark.paced  # plain only: sanitizers find that libhdf5 reads and writes out of bounds
+@pytest.mark.paced  # plain only: AddressSanitizer reports the memcpy that libhdf5 crashes in
 def test_damaged_files_are_refused_and_crash_nothing(source, place):
     add_rows(source, images(40))
     source["labels"] = np.arange(40)
@@ -173,3 +173,46 @@ def test_one_that_is_interrupted_leaves_nothing(source, place):
         process.communicate(timeout=foldfs.PATIENCE)
         assert process.returncode in (0, -signal.SIGINT)
     assert os.listdir(place / "out") in ([], ["x"])
+
+
+# --- the program that reads ------------------------------------------------------------------
+
+
+def make(goal, place):
+    """In a build that is up to date, for a machine whose root is `place`."""
+    run("make", "-C", foldfs.ROOT, goal, f"B={foldfs.BUILD}", f"DESTDIR={place}", "PREFIX=/opt/x",
+        env={**os.environ, "MAKEFLAGS": ""})
+
+
+def test_it_is_found_where_it_is_installed_and_uninstalled(source, place):
+    add_rows(source, images(2))
+    source.close()
+    make("install", place / "root")
+    foldpack = place / "root/opt/x/bin/foldpack"
+    (place / "link").symlink_to(foldpack)
+    run(place / "link", "create", place / "x.h5", place / "x.lmdb")
+    make("uninstall", place / "root")
+    assert list(trees.files(os.fsencode(place / "root"))) == []
+    assert not (place / "root/opt/x/libexec/foldfs").exists()
+
+
+def test_where_it_is_missing_the_way_out_is_said(source, place):
+    source.close()
+    shutil.copy(FOLDPACK, place / "foldpack")
+    said = run(place / "foldpack", "create", place / "x.h5", place / "x", status=1).err
+    assert "takes foldpack-hdf5, and that is not installed: install it" in said
+    assert "libhdf5-dev" in said
+
+
+def test_where_libhdf5_is_missing_that_is_said(source, place):
+    source.close()
+    library = re.search(r"libhdf5\S*", run("ldd", READER).out).group()
+    (place / library).touch()  # it is found first, and is none
+    env = {**os.environ, "LD_LIBRARY_PATH": str(place)}
+    said = run(FOLDPACK, "create", place / "x.h5", place / "x", env=env, status=1).err
+    assert "foldpack-hdf5, which reads HDF5, does not start: install libhdf5" in said
+
+
+@pytest.mark.parametrize("words", [(), ("x.h5",), ("1000", "1001", "x.h5"), ("--help",)])
+def test_run_by_hand_it_says_what_it_is_for(words):
+    assert "for 'foldpack create', which starts it" in run(READER, *words, status=2).err

@@ -53,7 +53,7 @@ static int open_file(struct create *create)
 	struct err err = {0};
 	int r = -EINVAL;
 
-	if (hdf5_is(create->root))
+	if (import_hdf5_is(create->root))
 		return open_hdf5(create);
 	create->tar = looks_like_tar(create->root, false) && !wants_dataset(create);
 	if (create->tar)

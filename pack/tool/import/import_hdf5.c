@@ -1,124 +1,107 @@
-/* libhdf5 has crashed on damaged files again and again, so that it runs in a process of its own:
- *
- *	child: hdf5.c -> tar -> pipe -> import_tar.c
- *	       struct report, once it has opened the file, and at its end -> another pipe
- */
 #include "pack/tool/import/import_hdf5.h"
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "base/scope.h"
-#include "pack/tool/export/ustar.h"
+#include "pack/tool/hdf5/report.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
-#define MODE 0644
+#define NOT_STARTED 127 /* status of a program whose libraries the loader did not find */
 
-struct report {
-	int error;
-	struct err err;
-};
+static const char magic[] = "\x89HDF\r\n\x1a\n";
 
 struct import_hdf5 {
 	pid_t child;
 	int tar, reports; /* to be read */
 };
 
-/* --- in the child --------------------------------------------------------------------------- */
-
-struct member_writer {
-	int to;
-	int64_t mtime; /* of the file: those in it have none */
-	struct buf path, bytes, block;
-};
-
-static int write_member(struct member_writer *writer)
+bool import_hdf5_is(int fd)
 {
-	const struct ustar_member member = {.name = writer->path.data,
-					    .name_len = writer->path.len,
-					    .size = writer->bytes.len,
-					    .mode = MODE,
-					    .mtime = writer->mtime};
-	int r;
+	char head[sizeof(magic) - 1];
 
-	writer->block.len = 0;
-	r = ustar_header(&member, &writer->block);
-	if (r == 0)
-		r = io_write_full(writer->to, writer->block.data, writer->block.len);
-	if (r == 0)
-		r = io_write_full(writer->to, writer->bytes.data, writer->bytes.len);
-	writer->block.len = 0;
-	if (r == 0)
-		r = ustar_pad(writer->bytes.len, &writer->block);
-	return r < 0 ? r : io_write_full(writer->to, writer->block.data, writer->block.len);
+	return io_pread_full(fd, head, sizeof(head), 0) == 0 &&
+	       memcmp(head, magic, sizeof(head)) == 0;
 }
 
-static int write_tar(struct hdf5 *hdf5, struct member_writer *writer, struct err *err)
-{
-	static const char end[2 * USTAR_BLOCK];
-	int r = 0;
+/* --- what the program says ------------------------------------------------------------------ */
 
-	while (r == 0) {
-		r = hdf5_next(hdf5, &writer->path, &writer->bytes, err);
-		if (r == 0)
-			r = write_member(writer);
-	}
-	return r == 1 ? io_write_full(writer->to, end, sizeof(end)) : r;
+static int why_it_ended(struct import_hdf5 *import, struct err *err)
+{
+	int status = 0;
+
+	waitpid(import->child, &status, 0);
+	import->child = -1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_STARTED)
+		return err_set(err, -ELIBACC,
+			       HDF5_PROGRAM ", which reads HDF5, does not start: install libhdf5");
+	return err_set(err, -EBADMSG, "damaged: libhdf5 crashes on it");
 }
 
-/* A crash is an answer, which needs no core and no sanitizer's report. */
-static void crash_quietly(void)
+/* The next report; where the program has ended without one, why. */
+static int take_report(struct import_hdf5 *import, struct err *err)
 {
-	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
-	const struct rlimit none = {0};
-
-	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-		signal(signals[i], SIG_DFL);
-	setrlimit(RLIMIT_CORE, &none);
-}
-
-/* Never returns to what the parent cleans up. */
-static void run_child(const char *path, const char *classes, int tar, int reports)
-{
-	struct member_writer writer = {.to = tar};
-	struct report report = {0};
-	struct hdf5 *hdf5 = NULL;
-	struct stat st;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	crash_quietly();
-	report.error = stat(path, &st) < 0 ? -errno : hdf5_open(path, classes, &hdf5, &report.err);
-	if (io_write_full(reports, &report, sizeof(report)) == 0 && report.error == 0) {
-		writer.mtime = st.st_mtime;
-		report.error = write_tar(hdf5, &writer, &report.err);
-		(void)io_write_full(reports, &report, sizeof(report));
-	}
-	_exit(0);
-}
-
-/* --- in the parent -------------------------------------------------------------------------- */
-
-/* The next report: -EBADMSG where the child has ended without one. */
-static int take_report(const struct import_hdf5 *import, struct err *err)
-{
-	struct report report;
+	struct hdf5_report report;
 
 	if (io_read(import->reports, &report, sizeof(report)) != (ssize_t)sizeof(report))
-		return err_set(err, -EBADMSG, "damaged: libhdf5 crashes on it");
+		return why_it_ended(import, err);
 	if (report.error < 0)
 		err_set(err, report.error, "%s", err_text(&report.err, report.error));
 	return report.error;
 }
 
-static int start_child(struct import_hdf5 *import, const char *path, const char *classes)
+/* --- the program ---------------------------------------------------------------------------- */
+
+/* Beside this program, as in the folder where they are built, or where it is installed. */
+static int spawn_program(const char *const *argv, const posix_spawn_file_actions_t *actions,
+			 pid_t *ret)
+{
+	static const char *const places[] = {"", "../libexec/foldfs/"};
+	SCOPE(buf_release) struct buf path = BUF_INIT;
+	char self[PATH_MAX] = "";
+	const char *slash;
+	int r = ENOENT;
+
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		return -errno;
+	slash = strrchr(self, '/');
+	for (size_t i = 0; slash && r == ENOENT && i < sizeof(places) / sizeof(*places); i++) {
+		path.len = 0;
+		if (buf_addf(&path, "%.*s%s" HDF5_PROGRAM, (int)(slash + 1 - self), self,
+			     places[i]) < 0)
+			return -ENOMEM;
+		r = posix_spawn(ret, path.data, actions, NULL, (char *const *)argv, environ);
+	}
+	return -r;
+}
+
+/* It has the descriptors under their numbers here. */
+static int start_with(struct import_hdf5 *import, const char *const *argv, int tar, int reports)
+{
+	posix_spawn_file_actions_t actions;
+	int r = posix_spawn_file_actions_init(&actions);
+
+	if (r != 0)
+		return -r;
+	r = posix_spawn_file_actions_adddup2(&actions, tar, tar);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(&actions, reports, reports);
+	r = r ? -r : spawn_program(argv, &actions, &import->child);
+	posix_spawn_file_actions_destroy(&actions);
+	return r;
+}
+
+static int start(struct import_hdf5 *import, const char *path, const char *classes, struct err *err)
 {
 	SCOPE_CLOSE int tar = -1;
 	SCOPE_CLOSE int reports = -1;
-	int ends[2];
+	char numbers[2][16];
+	const char *const argv[] = {HDF5_PROGRAM, numbers[0], numbers[1], path, classes, NULL};
+	int ends[2], r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
@@ -128,10 +111,15 @@ static int start_child(struct import_hdf5 *import, const char *path, const char 
 		return -errno;
 	import->reports = ends[0];
 	reports = ends[1];
-	import->child = fork();
-	if (import->child == 0)
-		run_child(path, classes, tar, reports);
-	return import->child < 0 ? -errno : 0;
+	snprintf(numbers[0], sizeof(numbers[0]), "%d", tar);
+	snprintf(numbers[1], sizeof(numbers[1]), "%d", reports);
+	r = start_with(import, argv, tar, reports);
+	if (r == -ENOENT)
+		return err_set(err, -EOPNOTSUPP,
+			       "HDF5, which takes " HDF5_PROGRAM
+			       ", and that is not installed: "
+			       "install it and libhdf5, or libhdf5-dev, and build foldfs again");
+	return r < 0 ? err_set(err, r, HDF5_PROGRAM ": %s", strerror(-r)) : 0;
 }
 
 void import_hdf5_free(struct import_hdf5 *import)
@@ -155,8 +143,8 @@ int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **
 
 	if (!import)
 		return -ENOMEM;
-	*import = (struct import_hdf5){.tar = -1, .reports = -1};
-	r = start_child(import, path, classes);
+	*import = (struct import_hdf5){.child = -1, .tar = -1, .reports = -1};
+	r = start(import, path, classes, err);
 	if (r == 0)
 		r = take_report(import, err);
 	if (r < 0) {

@@ -1,13 +1,20 @@
-/* An HDF5 file (hdf5.h) as the source of a pack: a process makes a tar of it, which import_tar.h
- * reads. So it is read once, one image at a time. */
+/* An HDF5 file as the source of a pack: foldpack-hdf5 (pack/tool/hdf5/) makes a tar of it, which
+ * import_tar.h reads. So it is read once, one image at a time. */
 #ifndef PACK_TOOL_IMPORT_IMPORT_HDF5_H
 #define PACK_TOOL_IMPORT_IMPORT_HDF5_H
 
-#include "pack/tool/import/hdf5.h"
+#include "base/err.h"
+#include <stdbool.h>
 
 struct import_hdf5;
 
-/* Returns 0, or as hdf5_open(). */
+/* Whether a file begins as HDF5 does. */
+bool import_hdf5_is(int fd);
+
+/* Begins the program, and waits until it has looked through the file. `classes` is a file with the
+ * names of labels, a line each, or NULL. Returns 0; -EOPNOTSUPP (the program is not installed);
+ * -ELIBACC (libhdf5 is not); -ENOMSG (there are no images in the file); -EBADMSG; -ENOMEM; err has
+ * a sentence. */
 int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **ret,
 		    struct err *err);
 

@@ -1,26 +1,14 @@
-#include "pack/tool/import/hdf5.h"
+#include "pack/tool/hdf5/hdf5.h"
 
 #include "base/io.h"
-#include "base/scope.h"
-#include <string.h>
-
-static const char magic[] = "\x89HDF\r\n\x1a\n";
-
-bool hdf5_is(int fd)
-{
-	char head[sizeof(magic) - 1];
-
-	return io_pread_full(fd, head, sizeof(head), 0) == 0 &&
-	       memcmp(head, magic, sizeof(head)) == 0;
-}
-
-#if TOOL_HDF5
-#define H5_USE_110_API
 #include "base/math.h"
+#include "base/scope.h"
 #include "base/size.h"
 #include "pack/tool/image/image.h"
+#define H5_USE_110_API
 #include <hdf5.h>
 #include <inttypes.h>
+#include <string.h>
 
 #define IMAGE_MAX (2 * GIB) /* bytes of one image */
 #define ROWS_MAX  UINT32_MAX
@@ -484,31 +472,3 @@ int hdf5_next(struct hdf5 *hdf5, struct buf *path, struct buf *bytes, struct err
 	}
 	return add_suffix(path, bytes);
 }
-
-#else
-
-int hdf5_open(const char *path, const char *classes, struct hdf5 **ret, struct err *err)
-{
-	(void)path;
-	(void)classes;
-	(void)ret;
-	return err_set(err, -EOPNOTSUPP,
-		       "HDF5, which this foldpack was built without; install libhdf5-dev, and "
-		       "build it again");
-}
-
-void hdf5_free(struct hdf5 *hdf5)
-{
-	(void)hdf5;
-}
-
-int hdf5_next(struct hdf5 *hdf5, struct buf *path, struct buf *bytes, struct err *err)
-{
-	(void)hdf5;
-	(void)path;
-	(void)bytes;
-	(void)err;
-	return 1;
-}
-
-#endif

@@ -8,22 +8,17 @@
  * Bytes are taken for a file where they begin as an image does. Arrays of pixels are not read: they
  * have no files.
  *
- * The library is optional when foldpack is built. It is not thread-safe, nor is this. */
-#ifndef PACK_TOOL_IMPORT_HDF5_H
-#define PACK_TOOL_IMPORT_HDF5_H
+ * libhdf5 is not thread-safe, nor is this. */
+#ifndef PACK_TOOL_HDF5_HDF5_H
+#define PACK_TOOL_HDF5_HDF5_H
 
 #include "base/buf.h"
 #include "base/err.h"
-#include <stdbool.h>
 
 struct hdf5;
 
-/* Whether a file begins as HDF5 does. */
-bool hdf5_is(int fd);
-
 /* Looks through the file. `classes` is a file with the names of labels, a line each, or NULL.
- * Returns 0; -EOPNOTSUPP (built without the library); -ENOMSG (there are no images in it);
- * -EBADMSG; -ENOMEM; err has a sentence. */
+ * Returns 0; -ENOMSG (there are no images in it); -EBADMSG; -ENOMEM; err has a sentence. */
 int hdf5_open(const char *path, const char *classes, struct hdf5 **ret, struct err *err);
 void hdf5_free(struct hdf5 *hdf5);
 

@@ -1,0 +1,121 @@
+/* foldpack-hdf5: reads HDF5 for foldpack (report.h).
+ *
+ * libhdf5 has crashed on damaged files again and again, and brings libraries that nothing else
+ * needs: so it has a program of its own. */
+#include "base/exit.h"
+#include "base/io.h"
+#include "base/scope.h"
+#include "pack/tool/export/ustar.h"
+#include "pack/tool/hdf5/hdf5.h"
+#include "pack/tool/hdf5/report.h"
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define MODE 0644
+
+struct member_writer {
+	int to;
+	int64_t mtime; /* of the file: those in it have none */
+	struct buf path, bytes, block;
+};
+
+static void member_writer_release(struct member_writer *writer)
+{
+	buf_release(&writer->path);
+	buf_release(&writer->bytes);
+	buf_release(&writer->block);
+}
+
+static int write_member(struct member_writer *writer)
+{
+	const struct ustar_member member = {.name = writer->path.data,
+					    .name_len = writer->path.len,
+					    .size = writer->bytes.len,
+					    .mode = MODE,
+					    .mtime = writer->mtime};
+	int r;
+
+	writer->block.len = 0;
+	r = ustar_header(&member, &writer->block);
+	if (r == 0)
+		r = io_write_full(writer->to, writer->block.data, writer->block.len);
+	if (r == 0)
+		r = io_write_full(writer->to, writer->bytes.data, writer->bytes.len);
+	writer->block.len = 0;
+	if (r == 0)
+		r = ustar_pad(writer->bytes.len, &writer->block);
+	return r < 0 ? r : io_write_full(writer->to, writer->block.data, writer->block.len);
+}
+
+static int write_tar(struct hdf5 *hdf5, int to, int64_t mtime, struct err *err)
+{
+	static const char end[2 * USTAR_BLOCK];
+	SCOPE(member_writer_release) struct member_writer writer = {.to = to, .mtime = mtime};
+	int r = 0;
+
+	while (r == 0) {
+		r = hdf5_next(hdf5, &writer.path, &writer.bytes, err);
+		if (r == 0)
+			r = write_member(&writer);
+	}
+	return r == 1 ? io_write_full(to, end, sizeof(end)) : r;
+}
+
+/* A crash is an answer, which needs no core and no sanitizer's report. */
+static void crash_quietly(void)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+	const struct rlimit none = {0};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		signal(signals[i], SIG_DFL);
+	setrlimit(RLIMIT_CORE, &none);
+}
+
+static int run(const char *path, const char *classes, int tar, int reports)
+{
+	struct hdf5_report report = {0};
+	struct hdf5 *hdf5 = NULL;
+	struct stat st;
+	int r;
+
+	report.error = stat(path, &st) < 0 ? -errno : hdf5_open(path, classes, &hdf5, &report.err);
+	r = io_write_full(reports, &report, sizeof(report));
+	if (r == 0 && report.error == 0) {
+		report.error = write_tar(hdf5, tar, st.st_mtime, &report.err);
+		r = io_write_full(reports, &report, sizeof(report));
+	}
+	hdf5_free(hdf5);
+	return r < 0 ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* -1: it is not one. */
+static int descriptor_of_pipe(const char *text)
+{
+	char *end;
+	long fd = strtol(text, &end, 10);
+	struct stat st;
+
+	if (*end || end == text || fd < 0 || fd > INT32_MAX || fstat((int)fd, &st) < 0)
+		return -1;
+	return S_ISFIFO(st.st_mode) ? (int)fd : -1;
+}
+
+int main(int argc, char **argv)
+{
+	bool begun = argc == 4 || argc == 5;
+	int tar = begun ? descriptor_of_pipe(argv[1]) : -1;
+	int reports = begun ? descriptor_of_pipe(argv[2]) : -1;
+
+	if (tar < 0 || reports < 0) {
+		fputs(HDF5_PROGRAM ": reads HDF5 files for 'foldpack create', which starts it\n",
+		      stderr);
+		return EXIT_USAGE;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	crash_quietly();
+	return run(argv[3], argv[4], tar, reports);
+}

@@ -228,7 +228,7 @@ static void keep_scan(const struct dataset_readers *readers, struct foreign_sour
 		return;
 	reader_known(readers->below[0], key->copy, strlen(key->copy));
 	reader_bad(readers->below[0], 0, source->size);
-	source->window.reader = readers->below[0];
+	window_stream(&source->window, readers->below[0]);
 	source->kept = true;
 }
 

@@ -43,6 +43,12 @@ void window_release(struct window *window)
 	*window = (struct window){0};
 }
 
+void window_stream(struct window *window, struct reader *reader)
+{
+	window->reader = reader;
+	window->least = MOST_FAR;
+}
+
 static uint64_t end_of(const struct window *window)
 {
 	return window->start + window->bytes.len;

@@ -41,6 +41,9 @@ void window_release(struct window *window);
  * or the error of the read. */
 int window_fill(struct window *window, uint64_t offset, size_t len);
 
+/* All of the file is wanted, through this reader: it is streamed from the first read on. */
+void window_stream(struct window *window, struct reader *reader);
+
 /* These bytes will be needed, in this order: a hint. */
 void window_will_get(struct window *window, uint64_t offset, size_t len);
 

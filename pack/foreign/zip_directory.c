@@ -213,7 +213,7 @@ static int check_method(uint64_t number, const uint8_t *p, struct foreign_text n
 	if (le_get16(p + 10) != 0)
 		return zip_fault(number, name, -EOPNOTSUPP,
 				 "compressed, so that there is nothing to read in place: 'zip -0' "
-				 "stores, and 'foldpack create' packs the unzipped folder",
+				 "stores, and 'foldpack create' makes a pack of it",
 				 err);
 	if (sizes->packed != sizes->size)
 		return zip_fault(number, name, -EBADMSG, "stored, but of two sizes", err);

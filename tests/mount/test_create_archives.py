@@ -2,8 +2,10 @@
 
 import io
 import os
+import stat
 import subprocess
 import tarfile
+import zipfile
 
 import pytest
 
@@ -209,3 +211,89 @@ def test_a_plain_tar_that_is_cut_off_behind_a_compressed_one_is_told(keep, last,
     done = create(f"@{place}/list", place / "x.lmdb", status=None)
     assert done.returncode in (1, 3) and not (place / "x.lmdb").exists()
     assert f"{names[2 + last]}: " in done.err
+
+
+# --- zips whose files are compressed --------------------------------------------------------------
+
+
+def make_tree(root):
+    for number, size in enumerate((0, 1, 5000, 300_000, 2 * MIB + 7)):
+        folder = root / f"class {number % 2}" / ("long" * 20)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{number}{'é' * number}.jpg"
+        path.write_bytes(trees.noise(number, size // 2) + bytes(size - size // 2))
+        path.chmod(0o600 | number)
+        os.utime(path, (WHEN, WHEN + 2 * number))
+    os.symlink("../class 0", root / "class 1" / "link")
+    (root / "empty").mkdir(mode=0o711)
+
+
+def attributes(root):
+    """path -> mode and time, of all but links."""
+    found = {}
+    for path in trees.paths(os.fsencode(root)):
+        status = os.lstat(os.path.join(os.fsencode(root), path))
+        if not stat.S_ISLNK(status.st_mode):
+            found[path] = oct(status.st_mode), int(status.st_mtime)
+    return found
+
+
+@needs("zip")
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+@pytest.mark.parametrize("times", ["-q", "-X"])
+def test_a_compressed_zip_is_what_a_stored_one_is(times, zone, place, monkeypatch):
+    """-X leaves times out that have a zone."""
+    root = place / "src"
+    root.mkdir()
+    make_tree(root)
+    found = []
+    for level in ("-0", "-6"):
+        archive, pack, out = (place / f"x{level}{end}" for end in (".zip", ".lmdb", ""))
+        run("zip", level, times, "-q", "-r", "--symlinks", archive, ".", cwd=root)
+        monkeypatch.setenv("TZ", zone)
+        create(archive, pack)
+        monkeypatch.delenv("TZ")
+        run(FOLDPACK, "extract", pack, out)
+        found.append((trees.content(out), attributes(out)))
+    assert found[0][0] == found[1][0] == trees.content(root)
+    assert found[0][1] == found[1][1]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_methods_of_zip_are_read(method, place):
+    with zipfile.ZipFile(place / "x.zip", "w", method) as out:
+        for n in range(5):
+            out.writestr(f"c{n}/x.jpg", trees.noise(n, 1000) * 20)
+    found, _ = content(place / "x.zip", place)
+    assert len(found) == 10
+
+
+def test_a_tar_in_a_zip_stays_a_file(place):
+    shard(place / "x.tar", [("a", b"a")])
+    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.write(place / "x.tar", "x.tar")
+    found, _ = content(place / "x.zip", place)
+    assert set(found) == {b"x.tar"}
+
+
+@needs("zip")
+@pytest.mark.parametrize("level", ["-0", "-6"])
+def test_an_encrypted_zip_is_refused_by_name(level, place):
+    (place / "photo.jpg").write_bytes(bytes(1000))
+    run("zip", level, "-q", "-P", "secret", "x.zip", "photo.jpg", cwd=place)
+    done = create(place / "x.zip", place / "x.lmdb", status=1)
+    assert "'photo.jpg' is encrypted" in done.err and not (place / "x.lmdb").exists()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut"])
+def test_a_damaged_zip_is_no_pack(damage, place):
+    with zipfile.ZipFile(place / "x.zip", "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("a.jpg", trees.noise(1, 5000))
+        out.writestr("b.jpg", trees.noise(2, 5000))
+    data = bytearray((place / "x.zip").read_bytes())
+    if damage == "flip":
+        data[3000] ^= 1
+    (place / "x.zip").write_bytes(data if damage == "flip" else data[:-3000])
+    done = create(place / "x.zip", place / "x.lmdb", status=3)
+    assert not (place / "x.lmdb").exists()
+    assert damage == "cut" or "damaged within 'a.jpg'" in done.err

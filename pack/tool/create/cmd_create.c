@@ -185,7 +185,8 @@ static int look_at_tar(struct create *create)
 		.fd = pipe ? import_hdf5_tar(create->hdf5) : create->root,
 		.names = create->several,
 		.shown = create->source,
-		.foreign = pipe || create->options.strip ? NULL : foreign};
+		.foreign = pipe || create->zip || create->options.strip ? NULL : foreign,
+		.zip = create->zip};
 	const struct import_tar_params params = {.from = from,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,

@@ -48,9 +48,9 @@ struct create_counts {
 
 struct create {
 	struct create_options options;
-	char *source, *pack; /* as the user wrote them */
-	int root;	     /* the source, open */
-	bool tar;
+	char *source, *pack;	  /* as the user wrote them */
+	int root;		  /* the source, open */
+	bool tar, zip;		  /* `zip`: read as a tar is, as its files are compressed */
 	struct names tars;	  /* where the source is several; the first is `root` */
 	const char **several;	  /* their names, ended by NULL; NULL: it is one */
 	struct import_hdf5 *hdf5; /* it is an HDF5 file, of which the tar comes */

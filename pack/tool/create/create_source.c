@@ -7,7 +7,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#define ZIP_LOCAL 30 /* bytes in front of the name of its first file */
 
 /* Whether a file is a tar of the formats that say so, or may be one, as it is compressed. */
 static bool looks_like_tar(int fd, bool compressed_only)
@@ -47,6 +50,30 @@ static int open_hdf5(struct create *create)
 	return (int)exit_status_of(r);
 }
 
+/* Whether it is a zip, and none of torch.save(), which begins with its pickle. */
+static bool is_zip(int fd)
+{
+	static const char pickle[] = "/data.pkl";
+	char head[ZIP_LOCAL + 256] = "";
+	ssize_t n = pread(fd, head, sizeof(head) - 1, 0);
+	size_t len = (size_t)(uint8_t)head[26] | (size_t)(uint8_t)head[27] << 8;
+
+	if (n < ZIP_LOCAL || memcmp(head, "PK\3\4", 4) != 0)
+		return false;
+	return len < strlen(pickle) || len > (size_t)n - ZIP_LOCAL ||
+	       memcmp(head + ZIP_LOCAL + len - strlen(pickle), pickle, strlen(pickle)) != 0;
+}
+
+/* Old zips have times of no zone. A pack is the same wherever it is made, and as that of a zip
+ * whose files are stored. */
+static int open_zip(struct create *create)
+{
+	setenv("TZ", "UTC0", 1);
+	tzset();
+	create->tar = create->zip = true;
+	return EXIT_DONE;
+}
+
 /* A file that no format knows is taken for a tar, and refused as one. */
 static int open_file(struct create *create)
 {
@@ -59,6 +86,8 @@ static int open_file(struct create *create)
 	if (create->tar)
 		return EXIT_DONE;
 	r = cmd_open_pack(create->source, &create->options.common, &create->dataset, &err);
+	if (r == -EOPNOTSUPP && !wants_dataset(create) && is_zip(create->root))
+		return open_zip(create);
 	create->tar = r == -EINVAL && !wants_dataset(create);
 	if (r == 0 || create->tar)
 		return EXIT_DONE;

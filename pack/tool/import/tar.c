@@ -20,6 +20,7 @@ struct tar {
 	struct tar_replay start; /* of the input */
 	struct nest nests[TAR_DEPTH];
 	unsigned most_depth;
+	bool zip;
 	unsigned depth;	   /* of these are open */
 	struct buf folder; /* where the members of the innermost go */
 	bool end;
@@ -124,8 +125,10 @@ static int tar_fail(struct tar *tar, int error, const char *where)
 	tar->error = error;
 	if (error == -ENOTSUP)
 		say_unsupported(tar);
-	else if (error != -EBADMSG)
+	else if (error != -EBADMSG && error != -EACCES)
 		tar->err.text[0] = '\0';
+	else if (error == -EACCES)
+		return error; /* its words say it */
 	else if (tar->path.len > 0)
 		err_set(&tar->err, error, "%s '%s': %s", where, tar->path.data, reason);
 	else
@@ -383,6 +386,8 @@ int tar_read(struct tar *tar, void *buf, size_t len, struct err *err)
 
 uint64_t tar_position(const struct tar *tar)
 {
+	if (tar->zip)
+		return tar->depth ? tar_level_position(tar->nests[0].level) : 0;
 	return tar->input.bytes;
 }
 
@@ -410,6 +415,11 @@ static int no_tar(const struct tar *tar, struct err *err)
 		       "not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack "
 		       "it and pack the folder, or pipe it decompressed into 'foldpack create - "
 		       "PACK'");
+}
+
+static void tar_scope(struct tar **tar)
+{
+	tar_free(*tar);
 }
 
 static int tar_begun(struct tar *tar, struct err *err)
@@ -456,6 +466,27 @@ int tar_new_flat(int fd, struct tar **ret, struct err *err)
 int tar_look(int fd, struct tar **ret, struct err *err)
 {
 	return open_tar(fd, 1, TAR_LOOK_MAX, ret, err);
+}
+
+int tar_new_zip(int fd, struct tar **ret, struct err *err)
+{
+	SCOPE(tar_scope) struct tar *tar = calloc(1, sizeof(*tar));
+	int r;
+
+	if (!tar)
+		return -ENOMEM;
+	tar->zip = true;
+	tar->most_depth = 1;
+	r = buf_adds(&tar->path, "");
+	if (r == 0)
+		r = tar_level_new_zip(fd, &tar->err, &tar->nests[0].level);
+	if (r < 0) {
+		tar_fail(tar, r, "damaged after");
+		return repeat_failure(tar, err);
+	}
+	tar->depth = 1;
+	*ret = steal_ptr(&tar);
+	return 0;
 }
 
 int tar_restart(struct tar *tar, bool nested, struct err *err)

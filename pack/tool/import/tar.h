@@ -71,6 +71,8 @@ int tar_look(int fd, struct tar **ret, struct err *err);
 int tar_restart(struct tar *tar, bool nested, struct err *err);
 /* As tar_new(), where tars in it are files. */
 int tar_new_flat(int fd, struct tar **ret, struct err *err);
+/* The same of a zip, of a file that can be sought in; -EACCES: it is encrypted. */
+int tar_new_zip(int fd, struct tar **ret, struct err *err);
 void tar_free(struct tar *tar); /* NULL is fine */
 
 /* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,

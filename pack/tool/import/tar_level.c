@@ -8,8 +8,9 @@
 #include <locale.h>
 #include <string.h>
 
-#define RECORD	512    /* of a tar; the mark at its end is one or more of zeros */
-#define FOREIGN EILSEQ /* libarchive's errno for what is of another format or character set */
+#define RECORD	  512 /* of a tar; the mark at its end is one or more of zeros */
+#define ZIP_BLOCK ((size_t)256 << 10)
+#define FOREIGN	  EILSEQ /* libarchive's errno for what is of another format or character set */
 
 /* Holes are read from here. */
 static const char zeros[16384];
@@ -17,8 +18,8 @@ static const char zeros[16384];
 struct tar_level {
 	struct err *err; /* borrowed */
 	struct archive *archive;
-	struct tar_gunzip *from;
-	int from_error; /* -errno; what reading them gave */
+	struct tar_gunzip *from; /* NULL: it is a zip */
+	int from_error;		 /* -errno; what reading them gave */
 	locale_t locale;
 	struct archive_entry *entry; /* in hand, or NULL */
 	bool waiting;		     /* it has not been returned */
@@ -77,7 +78,7 @@ static int fail_as(int error, const char *sentence, struct err *err)
 static int level_fail(struct tar_level *level)
 {
 	const char *reason = archive_error_string(level->archive);
-	const char *damage = tar_gunzip_damage(level->from);
+	const char *damage = level->from ? tar_gunzip_damage(level->from) : NULL;
 
 	if (damage)
 		return err_set(level->err, -EBADMSG, "gzip: %s", damage);
@@ -149,7 +150,7 @@ static int read_level_header(struct tar_level *level)
 	level->entry = NULL;
 	if (status != ARCHIVE_EOF)
 		return level_fail(level);
-	level->ended = archive_filter_bytes(level->archive, 0) - before >= RECORD;
+	level->ended = !level->from || archive_filter_bytes(level->archive, 0) - before >= RECORD;
 	return 0;
 }
 
@@ -271,6 +272,9 @@ int tar_level_next(struct tar_level *level, struct tar_entry *ret)
 		return 1;
 	if (archive_entry_size(level->entry) < 0)
 		return err_set(level->err, -EBADMSG, "a file of less than no bytes");
+	if (archive_entry_is_encrypted(level->entry))
+		return err_set(level->err, -EACCES, "'%.200s' is encrypted",
+			       archive_entry_pathname(level->entry));
 	level->waiting = false;
 	level->unfinished = true;
 	describe(level, ret);
@@ -360,7 +364,22 @@ static int open_level(struct tar_level *level)
 	return TAR_LEVEL_NONE;
 }
 
-int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret)
+static int open_zip(struct tar_level *level, int fd)
+{
+	SCOPE_BYTES(level);
+
+	level->archive = archive_read_new();
+	if (!level->archive ||
+	    archive_read_support_format_zip_seekable(level->archive) != ARCHIVE_OK)
+		return -ENOMEM;
+	if (archive_read_open_fd(level->archive, fd, ZIP_BLOCK) != ARCHIVE_OK)
+		return level_fail(level);
+	return read_level_header(level);
+}
+
+/* Without `from` it is a zip. */
+static int level_new(const struct tar_blocks *from, int zip, struct err *err,
+		     struct tar_level **ret)
 {
 	SCOPE_FREE struct tar_level *level = calloc(1, sizeof(*level));
 	int r = -ENOMEM;
@@ -370,14 +389,29 @@ int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_lev
 	level->err = err;
 	level->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (level->locale)
-		r = tar_gunzip_new(from, &level->from);
+		r = from ? tar_gunzip_new(from, &level->from) : 0;
 	if (r == 0)
-		r = open_level(level);
+		r = from ? open_level(level) : open_zip(level, zip);
 	if (r == 0)
 		*ret = steal_ptr(&level);
 	else
 		tar_level_free(steal_ptr(&level));
 	return r;
+}
+
+int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret)
+{
+	return level_new(from, -1, err, ret);
+}
+
+int tar_level_new_zip(int fd, struct err *err, struct tar_level **ret)
+{
+	return level_new(NULL, fd, err, ret);
+}
+
+uint64_t tar_level_position(const struct tar_level *level)
+{
+	return (uint64_t)archive_filter_bytes(level->archive, -1);
 }
 
 void tar_level_free(struct tar_level *level)

@@ -18,11 +18,15 @@ struct tar_level;
 #define TAR_LEVEL_NONE	  1 /* these blocks are no tar */
 #define TAR_LEVEL_DAMAGED 2 /* they are compressed, and cannot be decompressed */
 int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret);
+/* The same of a zip, by its directory; the descriptor stays the caller's, and is sought in. 0, or
+ * as tar_level_next(). */
+int tar_level_new_zip(int fd, struct err *err, struct tar_level **ret);
 void tar_level_free(struct tar_level *level); /* NULL is fine */
 
 /* The next member, its path and target as the tar has them, until the next call, "" where it has
  * none; never TAR_UNFIT or implied. 0; 1 at the end; -EBADMSG (err has what libarchive found);
- * -ENOMEM; what reading `from` gave. After a failure nothing but tar_level_free() may follow. */
+ * -EACCES (it is encrypted); -ENOMEM; what reading `from` gave. After a failure nothing but
+ * tar_level_free() may follow. */
 int tar_level_next(struct tar_level *level, struct tar_entry *ret);
 
 /* A tar_blocks's next, of the file in hand; errors as above. */
@@ -34,5 +38,8 @@ int tar_level_finish(struct tar_level *level);
 
 /* At its end: whether the end mark of a whole tar was there. */
 bool tar_level_ended(const struct tar_level *level);
+
+/* Bytes read of a zip, about. */
+uint64_t tar_level_position(const struct tar_level *level);
 
 #endif

@@ -43,6 +43,8 @@ static int open_as(struct tar_set *set, int fd, struct err *err)
 	int layout = foreign ? foreign->layout : FOREIGN_TREE, r;
 
 	set->classes = layout == FOREIGN_CLASSES;
+	if (set->params.zip)
+		return tar_new_zip(fd, &set->tar, err);
 	if (layout == FOREIGN_TREE)
 		return tar_new(fd, &set->tar, err);
 	if (layout == FOREIGN_CLASSES)

@@ -16,6 +16,7 @@ struct tar_set_params {
 	const char *shown; /* the source, for what is said of it */
 	/* Of the layout and of classes; NULL: each is a folder. */
 	const struct foreign_settings *foreign;
+	bool zip; /* it is a zip, of files that are compressed */
 };
 
 struct tar_set;

@@ -73,7 +73,7 @@ IMPURE = {"cache/order": EFFECTS, "cache/plan": EFFECTS}
 
 SYSTEM = {
     "lmdb.h": ["pack/write/store.c"],
-    "hdf5.h": ["pack/tool/hdf5/*"],
+    "hdf5.h": ["pack/tool/hdf5/shape.h"],
     "jpeglib.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "jerror.h": ["pack/tool/image/jpeg*.c"],
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],

@@ -1,26 +1,18 @@
 #include "pack/tool/hdf5/hdf5.h"
 
 #include "base/io.h"
-#include "base/math.h"
-#include "base/scope.h"
-#include "base/size.h"
+#include "pack/tool/hdf5/rows.h"
 #include "pack/tool/image/image.h"
-#define H5_USE_110_API
-#include <hdf5.h>
 #include <inttypes.h>
 #include <string.h>
 
-#define IMAGE_MAX (2 * GIB) /* bytes of one image */
-#define ROWS_MAX  UINT32_MAX
-#define HEAD	  256 /* bytes by which an image is known */
+#define HEAD 256 /* bytes by which an image is known */
 
 /* A dataset with images. */
 struct hdf5_source {
 	char *path;
-	bool rows;	 /* an image a row; else it is one */
-	int64_t *labels; /* of each row, or NULL */
-	char **names;	 /* the same */
-	uint64_t count;	 /* of rows */
+	bool has_rows; /* an image a row; else it is one */
+	struct hdf5_rows rows;
 };
 
 struct hdf5 {
@@ -35,39 +27,6 @@ struct hdf5 {
 	struct err *err;
 };
 
-/* --- handles -------------------------------------------------------------------------------- */
-
-static void close_handle(const hid_t *handle)
-{
-	if (*handle < 0)
-		return;
-	switch (H5Iget_type(*handle)) {
-	case H5I_FILE:
-		H5Fclose(*handle);
-		break;
-	case H5I_DATASET:
-		H5Dclose(*handle);
-		break;
-	case H5I_DATASPACE:
-		H5Sclose(*handle);
-		break;
-	case H5I_DATATYPE:
-		H5Tclose(*handle);
-		break;
-	default:
-		H5Oclose(*handle);
-	}
-}
-
-#define HANDLE SCOPE(close_handle) hid_t
-
-static void free_strings(char **strings, uint64_t count)
-{
-	for (uint64_t i = 0; strings && i < count; i++)
-		free(strings[i]);
-	free(strings);
-}
-
 void hdf5_free(struct hdf5 *hdf5)
 {
 	struct hdf5_source *sources;
@@ -77,102 +36,14 @@ void hdf5_free(struct hdf5 *hdf5)
 	sources = (struct hdf5_source *)(void *)hdf5->sources.data;
 	for (size_t i = 0; i < hdf5->sources.len / sizeof(*sources); i++) {
 		free(sources[i].path);
-		free(sources[i].labels);
-		free_strings(sources[i].names, sources[i].count);
+		hdf5_rows_release(&sources[i].rows);
 	}
 	buf_release(&hdf5->sources);
-	free_strings(hdf5->classes, hdf5->class_count);
-	close_handle(&hdf5->file);
+	for (size_t i = 0; i < hdf5->class_count; i++)
+		free(hdf5->classes[i]);
+	free(hdf5->classes);
+	hdf5_close(&hdf5->file);
 	free(hdf5);
-}
-
-/* --- what a dataset is ---------------------------------------------------------------------- */
-
-struct shape {
-	int dimensions;
-	uint64_t rows; /* of the first one */
-	H5T_class_t class;
-	H5T_class_t of; /* of what an array without fixed length holds */
-	size_t size;	/* bytes of a value, or of what such an array holds */
-};
-
-static int find_shape(hid_t dataset, struct shape *ret)
-{
-	HANDLE type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-	hsize_t lengths[H5S_MAX_RANK] = {0};
-
-	if (type < 0 || space < 0)
-		return -EBADMSG;
-	ret->dimensions = H5Sget_simple_extent_dims(space, lengths, NULL);
-	ret->rows = ret->dimensions > 0 ? lengths[0] : 1;
-	ret->class = H5Tget_class(type);
-	ret->of = ret->class;
-	ret->size = H5Tget_size(type);
-	if (ret->class == H5T_VLEN) {
-		HANDLE inner = H5Tget_super(type);
-
-		ret->of = H5Tget_class(inner);
-		ret->size = H5Tget_size(inner);
-	}
-	return ret->dimensions < 0 ? -EBADMSG : 0;
-}
-
-/* --- reading -------------------------------------------------------------------------------- */
-
-/* The first bytes of an array. */
-static int read_bytes(hid_t dataset, uint64_t len, void *to)
-{
-	HANDLE space = H5Dget_space(dataset);
-	hsize_t start = 0, count = len;
-	HANDLE memory = H5Screate_simple(1, &count, NULL);
-
-	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) < 0 ||
-	    H5Dread(dataset, H5T_NATIVE_UCHAR, memory, space, H5P_DEFAULT, to) < 0)
-		return -EBADMSG;
-	return 0;
-}
-
-static int read_opaque(hid_t dataset, void *to)
-{
-	HANDLE type = H5Dget_type(dataset);
-
-	return H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) < 0 ? -EBADMSG : 0;
-}
-
-/* All of a dataset that is one file, or, of an array, `most` bytes. */
-static int read_whole(hid_t dataset, const struct shape *shape, uint64_t most, struct buf *bytes)
-{
-	bool opaque = shape->class == H5T_OPAQUE;
-	uint64_t len = opaque ? shape->size : min(shape->rows, most);
-	int r = 0;
-
-	bytes->len = 0;
-	if (len > IMAGE_MAX)
-		return -EFBIG;
-	if (buf_reserve(bytes, len) < 0)
-		return -ENOMEM;
-	if (len)
-		r = opaque ? read_opaque(dataset, bytes->data)
-			   : read_bytes(dataset, len, bytes->data);
-	bytes->len = r == 0 ? len : 0;
-	return r;
-}
-
-static int read_row(hid_t dataset, uint64_t row, struct buf *bytes)
-{
-	HANDLE space = H5Dget_space(dataset), one = H5Screate(H5S_SCALAR);
-	HANDLE type = H5Tvlen_create(H5T_NATIVE_UCHAR);
-	hsize_t start = row, count = 1;
-	hvl_t value = {0};
-	int r;
-
-	bytes->len = 0;
-	if (H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) < 0 ||
-	    H5Dread(dataset, type, one, space, H5P_DEFAULT, &value) < 0)
-		return -EBADMSG;
-	r = value.len > IMAGE_MAX ? -EFBIG : buf_add(bytes, value.p, value.len);
-	H5Dvlen_reclaim(type, one, H5P_DEFAULT, &value);
-	return r;
 }
 
 static enum format_image kind_of(const struct buf *bytes)
@@ -183,123 +54,38 @@ static enum format_image kind_of(const struct buf *bytes)
 	return image.kind;
 }
 
-/* --- what stands beside the rows ------------------------------------------------------------ */
-
-static hid_t open_beside(const struct hdf5 *hdf5, const char *path, const char *name, uint64_t rows,
-			 struct shape *ret)
-{
-	SCOPE(buf_release) struct buf beside = BUF_INIT;
-	const char *slash = strrchr(path, '/');
-	hid_t found;
-
-	if (buf_addf(&beside, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name) < 0 ||
-	    H5Lexists(hdf5->file, beside.data, H5P_DEFAULT) <= 0)
-		return -1;
-	found = H5Dopen2(hdf5->file, beside.data, H5P_DEFAULT);
-	if (found >= 0 && find_shape(found, ret) == 0 && ret->dimensions == 1 && ret->rows == rows)
-		return found;
-	close_handle(&found);
-	return -1;
-}
-
-static int read_labels(const struct hdf5 *hdf5, struct hdf5_source *source)
-{
-	static const char *const names[] = {"labels", "label", "targets", "target", "y"};
-	struct shape shape;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		HANDLE found = open_beside(hdf5, source->path, names[i], source->count, &shape);
-
-		if (found < 0 || shape.class != H5T_INTEGER)
-			continue;
-		source->labels = calloc(source->count + 1, sizeof(*source->labels));
-		if (!source->labels)
-			return -ENOMEM;
-		return H5Dread(found, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-			       source->labels) < 0
-			       ? -EBADMSG
-			       : 0;
-	}
-	return 0;
-}
-
-/* Strings without fixed length, as h5py writes them. */
-static int read_strings(hid_t dataset, uint64_t count, char ***ret)
-{
-	HANDLE type = H5Dget_type(dataset), space = H5Dget_space(dataset);
-	char **read = calloc(count + 1, sizeof(*read)), **copies = calloc(count + 1, sizeof(*read));
-	int r = read && copies ? 0 : -ENOMEM;
-
-	if (r == 0 && H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, read) < 0)
-		r = -EBADMSG;
-	for (uint64_t i = 0; r == 0 && i < count; i++) {
-		copies[i] = strdup(read[i] ? read[i] : "");
-		r = copies[i] ? 0 : -ENOMEM;
-	}
-	if (read)
-		H5Dvlen_reclaim(type, space, H5P_DEFAULT, read);
-	free(read);
-	if (r < 0)
-		free_strings(copies, count);
-	else
-		*ret = copies;
-	return r;
-}
-
-static int read_names(const struct hdf5 *hdf5, struct hdf5_source *source)
-{
-	static const char *const names[] = {"names", "filenames", "file_names", "paths"};
-	struct shape shape;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		HANDLE found = open_beside(hdf5, source->path, names[i], source->count, &shape);
-		HANDLE type = found < 0 ? -1 : H5Dget_type(found);
-
-		if (found >= 0 && shape.class == H5T_STRING && H5Tis_variable_str(type) > 0)
-			return read_strings(found, source->count, &source->names);
-	}
-	return 0;
-}
-
 /* --- the walk ------------------------------------------------------------------------------- */
 
-static int add_source(struct hdf5 *hdf5, const char *path, const struct shape *shape)
+static int add_source(struct hdf5 *hdf5, const char *path, const struct hdf5_shape *shape)
 {
-	struct hdf5_source source = {.rows = shape->class == H5T_VLEN,
-				     .count = shape->class == H5T_VLEN ? shape->rows : 1};
+	struct hdf5_source source = {.has_rows = hdf5_has_rows(shape)};
 	int r = 0;
 
 	source.path = strdup(path);
 	if (!source.path)
 		return -ENOMEM;
-	if (source.rows && source.count > ROWS_MAX)
-		r = -EFBIG;
-	if (r == 0 && source.rows)
-		r = read_labels(hdf5, &source);
-	if (r == 0 && source.rows)
-		r = read_names(hdf5, &source);
+	if (source.has_rows)
+		r = hdf5_rows_init(hdf5->file, path, shape->rows, &source.rows);
 	if (r == 0)
 		r = buf_add(&hdf5->sources, &source, sizeof(source));
 	if (r < 0) {
 		free(source.path);
-		free(source.labels);
-		free_strings(source.names, source.count);
+		hdf5_rows_release(&source.rows);
 	}
 	return r;
 }
 
 /* 1: the dataset holds images. */
-static int has_images(hid_t dataset, const struct shape *shape)
+static int has_images(hid_t dataset, const struct hdf5_shape *shape)
 {
 	SCOPE(buf_release) struct buf bytes = BUF_INIT;
 	int r;
 
-	if (shape->class == H5T_VLEN && shape->of == H5T_INTEGER && shape->size == 1 &&
-	    shape->dimensions == 1 && shape->rows > 0)
-		r = read_row(dataset, 0, &bytes);
+	if (hdf5_has_rows(shape))
+		r = hdf5_read_row(dataset, 0, &bytes);
 	else if ((shape->class == H5T_INTEGER && shape->size == 1 && shape->dimensions == 1) ||
 		 (shape->class == H5T_OPAQUE && shape->dimensions == 0))
-		r = read_whole(dataset, shape, HEAD, &bytes);
+		r = hdf5_read_whole(dataset, shape, HEAD, &bytes);
 	else
 		return 0;
 	return r < 0 ? r : kind_of(&bytes) != IMAGE_UNKNOWN;
@@ -308,14 +94,14 @@ static int has_images(hid_t dataset, const struct shape *shape)
 static herr_t look_at(hid_t root, const char *path, const H5O_info_t *info, void *context)
 {
 	struct hdf5 *hdf5 = context;
-	struct shape shape;
+	struct hdf5_shape shape;
 	int r = 0;
 
 	if (info->type != H5O_TYPE_DATASET)
 		return 0;
 	HANDLE dataset = H5Dopen2(root, path, H5P_DEFAULT);
 
-	r = dataset < 0 ? -EBADMSG : find_shape(dataset, &shape);
+	r = dataset < 0 ? -EBADMSG : hdf5_shape_find(dataset, &shape);
 	if (r == 0)
 		r = has_images(dataset, &shape);
 	if (r == 0)
@@ -413,15 +199,15 @@ static int set_path(const struct hdf5 *hdf5, const struct hdf5_source *source, u
 		    struct buf *path, struct err *err)
 {
 	const char *slash = strrchr(source->path, '/');
-	const char *name = source->names ? source->names[row] : NULL;
+	const char *name = source->rows.names ? source->rows.names[row] : NULL;
 	int r;
 
 	path->len = 0;
-	if (!source->rows)
+	if (!source->has_rows)
 		return buf_addf(path, "%s", source->path);
 	r = buf_addf(path, "%.*s", slash ? (int)(slash + 1 - source->path) : 0, source->path);
-	if (r == 0 && source->labels && !(name && strchr(name, '/')))
-		r = add_class(hdf5, source->labels[row], path, err);
+	if (r == 0 && source->rows.labels && !(name && strchr(name, '/')))
+		r = add_class(hdf5, source->rows.labels[row], path, err);
 	else if (r == 0 && !name)
 		r = buf_addf(path, "images/");
 	if (r < 0)
@@ -440,12 +226,12 @@ static int read_source(const struct hdf5 *hdf5, const struct hdf5_source *source
 		       struct buf *bytes, struct err *err)
 {
 	HANDLE dataset = H5Dopen2(hdf5->file, source->path, H5P_DEFAULT);
-	struct shape shape;
-	int r = dataset < 0 ? -EBADMSG : find_shape(dataset, &shape);
+	struct hdf5_shape shape;
+	int r = dataset < 0 ? -EBADMSG : hdf5_shape_find(dataset, &shape);
 
 	if (r == 0)
-		r = source->rows ? read_row(dataset, row, bytes)
-				 : read_whole(dataset, &shape, UINT64_MAX, bytes);
+		r = source->has_rows ? hdf5_read_row(dataset, row, bytes)
+				     : hdf5_read_whole(dataset, &shape, UINT64_MAX, bytes);
 	return r < 0 ? err_set(err, r, "%s, row %" PRIu64 ": %s", source->path, row,
 			       r == -EBADMSG ? "cannot be read by libhdf5" : strerror(-r))
 		     : 0;
@@ -466,7 +252,7 @@ int hdf5_next(struct hdf5 *hdf5, struct buf *path, struct buf *bytes, struct err
 	if (r < 0)
 		return r;
 	hdf5->row++;
-	if (hdf5->row == source->count) {
+	if (!source->has_rows || hdf5->row == source->rows.count) {
 		hdf5->source++;
 		hdf5->row = 0;
 	}

@@ -1,9 +1,14 @@
 /* LMDB of Caffe's convert_imageset: key "%08d_PATH" or "%08d", value a Datum (caffe.proto), which
  * has the image as a file, or as pixels, in OpenCV's order of channels, a plane after the other. */
+#include "base/scope.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/protobuf.h"
+#include "pack/foreign/records.h"
 #include <inttypes.h>
 #include <string.h>
+
+#define HEAD 256 /* bytes of a Datum in which all lies that is in front of the data, */
+#define TAIL 64	 /* and what is behind it */
 
 enum {
 	DATUM_CHANNELS = 1,
@@ -175,13 +180,14 @@ static int add(struct foreign_source *source, struct foreign_tree *tree,
 
 static int caffe_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
+	SCOPE(records_release) struct records records = records_of(source, HEAD, TAIL);
 	struct walker_record record;
-	int r = walker_first(source->walker, &record, err);
+	int r;
 
-	for (uint64_t number = 0; r == 0; number++) {
+	for (uint64_t number = 0; (r = records_next(&records, &record, err)) == 0; number++) {
 		r = add(source, tree, &record, number, err);
-		if (r == 0)
-			r = walker_next(source->walker, &record, err);
+		if (r < 0)
+			return r;
 	}
 	return r < 0 ? r : 0;
 }

@@ -77,6 +77,18 @@ static int read_at(struct window *window, uint64_t offset, size_t len)
 	return 0;
 }
 
+/* From far, who has read the end of a record may look at its beginning once more. */
+static void swap_windows(struct window *window)
+{
+	struct buf bytes = window->before;
+	uint64_t start = window->before_start;
+
+	window->before = window->bytes;
+	window->before_start = window->start;
+	window->bytes = bytes;
+	window->start = start;
+}
+
 /* --- a stream --------------------------------------------------------------------------------- */
 
 static uint64_t next_end(const struct window *window)
@@ -241,18 +253,6 @@ static bool find_piece(struct window *window, uint64_t offset, size_t len, struc
 	return false;
 }
 
-/* Who has read the end of a record may look at its beginning once more. */
-static void swap_windows(struct window *window)
-{
-	struct buf bytes = window->before;
-	uint64_t start = window->before_start;
-
-	window->before = window->bytes;
-	window->before_start = window->start;
-	window->bytes = bytes;
-	window->start = start;
-}
-
 /* 1: it was announced, and is read; 0: it was not. */
 static int fill_announced(struct window *window, uint64_t offset, size_t len)
 {
@@ -261,12 +261,11 @@ static int fill_announced(struct window *window, uint64_t offset, size_t len)
 
 	if (window->first == piece_count(window))
 		return 0;
-	swap_windows(window);
-	if (window_has(window, offset, len))
-		return 1;
 	if (find_piece(window, offset, len, &piece)) {
 		window->trust += window->trust < TRUST;
 		window->least = 0;
+		end_stream(window);
+		swap_windows(window);
 		r = read_at(window, piece.start, (size_t)(piece.end - piece.start));
 		return r < 0 ? r : 1;
 	}
@@ -298,15 +297,36 @@ static void choose_least(struct window *window, uint64_t offset)
 		window->least = (size_t)min(max(2 * window->least, LEAST), MOST);
 }
 
-int window_fill(struct window *window, uint64_t offset, size_t len)
+static bool was_there_before(struct window *window, uint64_t offset, size_t len)
 {
-	int r = window->far ? fill_announced(window, offset, len) : 0;
+	swap_windows(window);
+	if (window_has(window, offset, len))
+		return true;
+	swap_windows(window);
+	return false;
+}
 
+static int fill_far(struct window *window, uint64_t offset, size_t len)
+{
+	int r;
+
+	if (!window->asked && was_there_before(window, offset, len))
+		return 0;
+	r = fill_announced(window, offset, len);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	choose_least(window, offset);
 	if (window->least == MOST_FAR)
 		return fill_stream(window, offset, len);
 	end_stream(window);
+	swap_windows(window);
+	return read_at(window, offset, max(len, window->least));
+}
+
+int window_fill(struct window *window, uint64_t offset, size_t len)
+{
+	if (window->far)
+		return fill_far(window, offset, len);
+	choose_least(window, offset);
 	return read_at(window, offset, max(len, window->least));
 }

@@ -24,12 +24,12 @@ struct window {
 	uint64_t next, asked;
 	unsigned ahead; /* windows */
 
-	/* Pieces that were announced, in the order of their use, from `first` on; and what was
-	 * there before the one that was read last. */
+	struct buf before; /* what was there before that */
+	uint64_t before_start;
+
+	/* Pieces that were announced, in the order of their use, from `first` on. */
 	struct buf pieces;
 	size_t first;
-	struct buf before;
-	uint64_t before_start;
 	int trust; /* below 0: what is announced is not what is read */
 };
 

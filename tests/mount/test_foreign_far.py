@@ -4,6 +4,7 @@ fetching them into the disk cache, which gives them checksums."""
 import importlib
 import io
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -115,6 +116,24 @@ def test_a_scan_asks_for_little_of_a_large_file(web, kind):
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
     # Besides its ends, which are asked for before it is known what it is.
     assert sent(web) - MIB - MIB // 16 < path.stat().st_size / 10
+
+
+def labeled(kind, number):
+    data = photo(number, 150_000)
+    if kind == "caffe":
+        caffe = importlib.import_module("formats.caffe")
+        return caffe.key(number), caffe.encoded(data, number % 7)
+    return b"%d" % number, pickle.dumps((data, number % 7), protocol=4)
+
+
+@pytest.mark.parametrize("kind", ["caffe", "folder2lmdb"])
+def test_of_records_with_labels_both_ends_are_asked_for(web, kind):
+    """A few bytes of each, which are asked for ahead."""
+    path = foreign.make_lmdb(web.folder / kind, [labeled(kind, number) for number in range(300)],
+                             subdir=False)
+    listed = run(FOLDPACK, "list", web.url(kind)).out.split()
+    assert len(listed) == 300 and listed[0].startswith("0000/")
+    assert sent(web) - MIB - MIB // 16 < path.stat().st_size / 20
 
 
 def test_a_tar_is_asked_for_once_in_large_pieces(web):

@@ -126,8 +126,9 @@ static void move_to(struct window *window, uint64_t offset)
 {
 	size_t gone = (size_t)min(sub_sat(offset, window->start), window->bytes.len);
 
-	memmove(window->bytes.data, window->bytes.data + gone, window->bytes.len - gone);
 	window->bytes.len -= gone;
+	if (window->bytes.len)
+		memmove(window->bytes.data, window->bytes.data + gone, window->bytes.len);
 	window->start += gone;
 	if (window->bytes.len)
 		return;

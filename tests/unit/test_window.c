@@ -150,6 +150,17 @@ static void test_records_one_after_the_other_are_streamed(void **state)
 	assert_int_equal(asked_count(&w->fake), 0);
 }
 
+static void test_what_is_wanted_as_a_whole_is_streamed_at_once(void **state)
+{
+	struct world *w = *state;
+
+	window_stream(&w->window, &w->fake.reader);
+	for (uint64_t at = 0; at + 600 < SIZE; at += 100 * KIB)
+		get(w, at, 600);
+	assert_int_equal(w->fake.waits, 0);
+	assert_int_equal(w->fake.bytes, SIZE);
+}
+
 static void test_a_record_may_lie_in_many_windows(void **state)
 {
 	struct world *w = *state;
@@ -306,6 +317,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_records_one_after_the_other_are_streamed,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_wanted_as_a_whole_is_streamed_at_once,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_record_may_lie_in_many_windows, setup,
 						teardown),

@@ -25,6 +25,17 @@ const char *compression_of(const void *head, size_t len)
 	return NULL;
 }
 
+size_t compression_stem(const char *path)
+{
+	static const char *const suffixes[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", NULL};
+	const char *dot = strrchr(path, '.');
+
+	for (const char *const *suffix = suffixes; dot && *suffix; suffix++)
+		if (strcasecmp(dot, *suffix) == 0)
+			return (size_t)(dot - path);
+	return strlen(path);
+}
+
 static int find_compression(struct foreign_source *source, const char **ret)
 {
 	const uint8_t *head = NULL;
@@ -55,7 +66,7 @@ static int scan_compressed(struct foreign_source *source, struct foreign_tree *t
 		return r;
 	return err_set(err, -EOPNOTSUPP,
 		       "compressed with %s, so that there is nothing to read in place: decompress "
-		       "it, or, of a tar, let 'foldpack create' make a pack of it",
+		       "it, or let 'foldpack create' make a pack of it",
 		       name ? name : "nothing that is known");
 }
 

@@ -9,4 +9,8 @@
 /* "gzip", "zstd", "xz", "bzip2", "lz4", or NULL. */
 const char *compression_of(const void *head, size_t len);
 
+/* The length of a path without the suffix that says so, as ".gz"; of all of it where it has none.
+ */
+size_t compression_stem(const char *path);
+
 #endif

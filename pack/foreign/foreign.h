@@ -32,6 +32,8 @@ struct foreign_settings {
 	/* Opens a further file by its name or URL. */
 	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
 	void *context;
+	/* open() decompresses: of that no index is kept, and names lose the suffix of it. */
+	bool decompressed;
 	/* What may be shown of a name, on the heap; NULL: all of it. */
 	char *(*show)(const char *name);
 	/* One line for the user; NULL: nobody listens. */

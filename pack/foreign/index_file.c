@@ -473,6 +473,8 @@ static int write_on_disk(struct writing *w)
 {
 	int r = -ENOENT;
 
+	if (w->tree->source->settings->decompressed)
+		return r;
 	for (unsigned place = 0; r < 0 && place < PLACES; place++)
 		r = write_in_place(w, place);
 	return r;

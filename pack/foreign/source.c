@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/foreign/compressed.h"
 #include "pack/xxh3.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,6 +54,8 @@ int foreign_source_init(struct foreign_source *source, struct reader *reader, co
 		return r;
 	source->size = source->window.size;
 	source->path = path_of(name);
+	if (settings->decompressed && source->path)
+		source->path[compression_stem(source->path)] = '\0';
 	source->query = strdup(query_of(name));
 	source->shown = show(settings, name);
 	return source->path && source->query && source->shown ? open_walker(source, err) : -ENOMEM;

@@ -10,6 +10,7 @@ import zipfile
 import pytest
 
 import trees
+from formats import tfrecord
 from foldfs import FOLDPACK, MIB, mounted, needs, run
 
 COMPRESSORS = {"gz": ["gzip", "-1"], "zst": ["zstd", "-q"], "xz": ["xz", "-0"],
@@ -297,3 +298,69 @@ def test_a_damaged_zip_is_no_pack(damage, place):
     done = create(place / "x.zip", place / "x.lmdb", status=3)
     assert not (place / "x.lmdb").exists()
     assert damage == "cut" or "damaged within 'a.jpg'" in done.err
+
+
+# --- what is compressed as a whole ----------------------------------------------------------------
+
+
+def make_records(path, first, count=20):
+    tfrecord.write(path, [{"image/encoded": b"\xff\xd8\xff" + trees.noise(n, 500 * (n % 9)),
+                           "image/class/label": 1 + n % 5} for n in range(first, first + count)])
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst", "xz", "bz2", "lz4"])
+def test_compressed_records_are_what_plain_ones_are(suffix, place):
+    plain = make_records(place / "train-00000.tfrecord", 0)
+    expected, _ = content(plain, place)
+    source = compressed(plain, suffix)
+    before = sorted(os.listdir(place))
+    found, said = content(source, place, "-v")
+    assert found == expected and "decompressed, " in said
+    assert sorted(os.listdir(place)) == before, "nothing is left"
+
+
+def test_several_compressed_records_are_one_source(place):
+    for n in range(3):
+        make_records(place / f"train-{n:05}.tfrecord", 20 * n)
+    expected, _ = content(place / "train-{00000..00002}.tfrecord", place)
+    for n in range(3):
+        compressed(place / f"train-{n:05}.tfrecord", "gz")
+    found, _ = content(place / "train-*.tfrecord.gz", place)
+    assert found == expected
+
+
+def test_options_of_records_count_for_compressed_ones(place):
+    (place / "names").write_text("".join(f"n{n}\n" for n in range(6)))
+    plain = make_records(place / "x.tfrecord", 0)
+    options = ["--schema=tfrecord", f"--classes={place}/names"]
+    expected, _ = content(plain, place, *options)
+    assert b"n1" in {path.split(b"/")[0] for path in expected}
+    found, _ = content(compressed(plain, "gz"), place, *options)
+    assert found == expected
+
+
+def test_a_compressed_pack_is_one(place):
+    root = place / "src"
+    root.mkdir()
+    make_tree(root)
+    create(root, place / "x.lmdb")
+    found, _ = content(compressed(place / "x.lmdb", "zst"), place)
+    assert found == trees.content(root)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut"])
+@pytest.mark.parametrize("suffix", ["gz", "xz", "zst"])
+def test_damage_to_compressed_records_is_noticed(suffix, damage, place):
+    source = compressed(make_records(place / "x.tfrecord", 0, 100), suffix)
+    data = bytearray(source.read_bytes())
+    data[len(data) // 2] ^= damage == "flip"
+    source.write_bytes(data if damage == "flip" else data[:-100])
+    done = create(source, place / "x.lmdb", status=3)
+    assert not (place / "x.lmdb").exists() and done.err
+
+
+def test_what_is_nothing_decompressed_is_said(place):
+    (place / "x").write_bytes(b"text\n" * 1000)
+    done = create(compressed(place / "x", "gz"), place / "x.lmdb", status=1)
+    assert "not a tar, plain or compressed" in done.err

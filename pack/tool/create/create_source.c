@@ -3,7 +3,9 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "pack/foreign/compressed.h"
+#include "pack/tool/create/decompressed.h"
 #include "pack/tool/import/import_hdf5.h"
+#include "pack/tool/import/tar.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +14,17 @@
 
 #define ZIP_LOCAL 30 /* bytes in front of the name of its first file */
 
-/* Whether a file is a tar of the formats that say so, or may be one, as it is compressed. */
+/* Whether what is compressed is a tar, or damaged, which is said best when it is read as one. */
+static bool decompresses_to_tar(int fd)
+{
+	struct tar *tar = NULL;
+	int r = tar_new_flat(fd, &tar, NULL);
+
+	tar_free(tar);
+	return lseek(fd, 0, SEEK_SET) < 0 || r != -EINVAL;
+}
+
+/* Whether a file is a tar of the formats that say so, or one that is compressed. */
 static bool looks_like_tar(int fd, bool compressed_only)
 {
 	char head[262] = "";
@@ -20,7 +32,7 @@ static bool looks_like_tar(int fd, bool compressed_only)
 	size_t len = n > 0 ? (size_t)n : 0;
 
 	if (compression_of(head, len))
-		return true;
+		return decompresses_to_tar(fd);
 	return !compressed_only && len == sizeof(head) && memcmp(head + 257, "ustar", 5) == 0;
 }
 
@@ -95,13 +107,13 @@ static int open_file(struct create *create)
 	return (int)exit_status_of(r);
 }
 
-/* Whether any of several files is compressed, so that they are tars, and no datasets. */
-static bool any_is_compressed(const struct names *names)
+/* Whether any of several files is a tar that is compressed, so that they are no datasets. */
+static bool any_is_compressed_tar(const struct names *names)
 {
 	bool found = false;
 
 	for (size_t i = 0; !found && i < names->count; i++) {
-		SCOPE_CLOSE int fd = open(names->all[i].name, O_RDONLY | O_CLOEXEC);
+		SCOPE_CLOSE int fd = open(names->all[i].name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 		found = fd >= 0 && looks_like_tar(fd, true);
 	}
@@ -141,7 +153,7 @@ static int open_tars(struct create *create)
 	if (strstr(create->source, "://") || wants_dataset(create))
 		return EXIT_DONE;
 	r = cmd_names(words, &create->options.common, &create->tars);
-	if (r != EXIT_DONE || create->tars.count < 2 || !any_is_compressed(&create->tars))
+	if (r != EXIT_DONE || create->tars.count < 2 || !any_is_compressed_tar(&create->tars))
 		return r;
 	create->tar = true;
 	r = name_tars(create);
@@ -161,7 +173,7 @@ static int open_words(struct create *create)
 	return cmd_open(create->source, &create->options.common, &create->dataset);
 }
 
-int create_open_source(struct create *create)
+static int open_any_source(struct create *create)
 {
 	const char *source = create->source;
 	struct stat st;
@@ -178,4 +190,15 @@ int create_open_source(struct create *create)
 	if (is_environment(create->root))
 		return cmd_open(create->source, &create->options.common, &create->dataset);
 	return EXIT_DONE;
+}
+
+int create_open_source(struct create *create)
+{
+	struct decompressed decompressed;
+	int r;
+
+	decompressed_begin(&decompressed, create->pack, &create->options.common.foreign);
+	r = open_any_source(create);
+	decompressed_end(&decompressed);
+	return r;
 }

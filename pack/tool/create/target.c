@@ -144,3 +144,22 @@ uint64_t target_estimate(uint64_t bytes, uint64_t entries)
 {
 	return bytes + entries * (2048 + 200) + 64 * 1024;
 }
+
+int target_unnamed(const char *path)
+{
+	SCOPE_FREE char *directory = directory_of(path), *name = NULL;
+	int fd;
+
+	if (!directory)
+		return -ENOMEM;
+	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return fd < 0 ? -errno : fd;
+	if (asprintf(&name, "%s/.foldpack-XXXXXX", directory) < 0)
+		return -ENOMEM;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	unlink(name);
+	return fd;
+}

@@ -29,4 +29,8 @@ uint64_t target_free(const char *path);
 /* Roughly what a pack of these files takes: bytes on pages, keys, and the index. */
 uint64_t target_estimate(uint64_t bytes, uint64_t entries);
 
+/* Opens an unnamed file in the folder of `path`, for what a pack is made from. The descriptor or
+ * -errno. */
+int target_unnamed(const char *path);
+
 #endif

@@ -89,8 +89,7 @@ static int level_fail(struct tar_level *level)
 	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", level->err);
 }
 
-/* Built without a library for a format, it warns that it will run a program instead. */
-static int prepare_filters(struct tar_level *level)
+int tar_level_filters(struct archive *archive, bool *ret_program)
 {
 	static int (*const filters[])(struct archive *) = {
 		archive_read_support_filter_bzip2,
@@ -100,11 +99,11 @@ static int prepare_filters(struct tar_level *level)
 	};
 
 	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		int status = filters[i](level->archive);
+		int status = filters[i](archive);
 
 		if (status < ARCHIVE_WARN)
 			return -ENOMEM;
-		level->by_program |= status == ARCHIVE_WARN;
+		*ret_program |= status == ARCHIVE_WARN;
 	}
 	return 0;
 }
@@ -118,7 +117,7 @@ static int prepare_level(struct tar_level *level)
 	    archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1") !=
 		    ARCHIVE_OK)
 		return -ENOMEM;
-	return prepare_filters(level);
+	return tar_level_filters(archive, &level->by_program);
 }
 
 /* Whether it could not be opened because a program cannot be run: it has no other way to say so. */

@@ -42,4 +42,9 @@ bool tar_level_ended(const struct tar_level *level);
 /* Bytes read of a zip, about. */
 uint64_t tar_level_position(const struct tar_level *level);
 
+/* Has libarchive decompress bzip2, xz, zstd and lz4. Built without a library for one of them, it
+ * warns that it will run a program instead: then *ret_program becomes true. 0 or -ENOMEM. */
+struct archive;
+int tar_level_filters(struct archive *archive, bool *ret_program);
+
 #endif

@@ -129,6 +129,18 @@ def test_what_has_no_files_is_refused(source, place):
     assert "holds arrays of pixels, not files of images" in refused(source, place)
 
 
+def test_rows_that_the_file_cannot_have_take_no_memory(source, place):
+    rows = source.create_dataset("images", (10**8,), dtype=h5py.vlen_dtype(np.uint8), chunks=True)
+    rows[0] = np.frombuffer(images(1)[0], np.uint8)
+    source.create_dataset("labels", (10**8,), dtype=np.int64, chunks=True)
+    source.close()
+    child = subprocess.Popen([FOLDPACK, "create", "-q", place / "x.h5", place / "x.lmdb"])
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode != 0
+    assert usage.ru_maxrss < 300 << 10  # KiB
+
+
 def test_a_label_without_a_class_is_refused(source, place):
     add_rows(source, images(3))
     source["labels"] = [0, 1, 2]

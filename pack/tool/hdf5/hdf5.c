@@ -110,7 +110,9 @@ static herr_t look_at(hid_t root, const char *path, const H5O_info_t *info, void
 		r = add_source(hdf5, path, &shape);
 	if (r < 0)
 		hdf5->error = err_set(hdf5->err, r, "%s: %s", path,
-				      r == -EBADMSG ? "cannot be read by libhdf5" : strerror(-r));
+				      r == -EBADMSG ? "cannot be read by libhdf5"
+				      : r == -EFBIG ? "more rows than the file can have"
+						    : strerror(-r));
 	return r;
 }
 

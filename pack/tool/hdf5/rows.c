@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#define ROWS_MAX UINT32_MAX
-
 bool hdf5_has_rows(const struct hdf5_shape *shape)
 {
 	return shape->class == H5T_VLEN && shape->of == H5T_INTEGER && shape->size == 1 &&
@@ -119,10 +117,18 @@ void hdf5_rows_release(struct hdf5_rows *rows)
 	free_strings(rows->names, rows->count);
 }
 
+/* Each has a byte in the file at least. What a file claims beyond that would only take memory. */
+static bool may_have(hid_t file, uint64_t rows)
+{
+	hsize_t bytes;
+
+	return H5Fget_filesize(file, &bytes) >= 0 && rows <= bytes && rows <= UINT32_MAX;
+}
+
 int hdf5_rows_init(hid_t file, const char *path, uint64_t count, struct hdf5_rows *ret)
 {
 	struct hdf5_rows rows = {.count = count};
-	int r = count > ROWS_MAX ? -EFBIG : read_labels(file, path, &rows);
+	int r = may_have(file, count) ? read_labels(file, path, &rows) : -EFBIG;
 
 	if (r == 0)
 		r = read_names(file, path, &rows);

@@ -18,7 +18,9 @@
 enum { ROW = 24 };
 enum { MODE_JPEG, MODE_PIXELS };
 
-#define BLOCK (64 * KIB) /* of the table that is read at once: about */
+#define HEADS	   64
+#define HEAD_BYTES 16
+#define BLOCK	   (64 * KIB) /* of the table that is read at once: about */
 
 struct beton {
 	struct foreign_source *source;
@@ -107,6 +109,23 @@ static int add_sample(const struct beton *b, struct foreign_tree *tree, uint64_t
 	return foreign_add(tree, &file, err);
 }
 
+/* Of the first images, foreign_add() looks which kind they are. */
+static int ask_for_heads(const struct beton *b, struct err *err)
+{
+	uint64_t count = min(b->header.samples, HEADS);
+	int r = 0;
+
+	for (uint64_t i = 0; r == 0 && i < count; i++) {
+		const uint8_t *p;
+
+		r = foreign_get(b->source, b->header.first + i * b->header.sample, b->header.sample,
+				&p, err);
+		if (r == 0)
+			foreign_will_get(b->source, le_get64(p + b->header.image + 5), HEAD_BYTES);
+	}
+	return r;
+}
+
 static int scan_ffcv(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
 	SCOPE(beton_release) struct beton b = {.source = source};
@@ -114,6 +133,8 @@ static int scan_ffcv(struct foreign_source *source, struct foreign_tree *tree, s
 
 	if (r == 0)
 		r = read_table(&b, err);
+	if (r == 0)
+		r = ask_for_heads(&b, err);
 	for (uint64_t i = 0; r == 0 && i < b.header.samples; i++) {
 		uint8_t sample[FFCV_SAMPLE_MOST];
 		const uint8_t *p;

@@ -208,14 +208,17 @@ static void drop_used(struct window *window)
 
 void window_will_get(struct window *window, uint64_t offset, size_t len)
 {
-	struct piece piece = {.start = offset, .end = min(offset + len, window->size)};
+	struct piece piece = {.start = offset,
+			      .end = offset + min(len, sub_sat(window->size, offset))};
 	struct piece *last;
 
+	if (offset >= window->size)
+		return;
 	if (!window->far) {
 		reader_will_get(window->reader, offset, len);
 		return;
 	}
-	if (window->trust < 0 || piece.start >= piece.end)
+	if (window->trust < 0 || piece.start == piece.end)
 		return;
 	if (piece_count(window) > window->first) {
 		last = piece_at(window, piece_count(window) - 1);

@@ -66,6 +66,11 @@ def write_lmdb(path, files):
     foreign.make_lmdb(path, [(name.encode(), data) for name, data in files.items()], subdir=False)
 
 
+def write_beton(path, files):
+    ffcv = pytest.importorskip("formats.ffcv", reason="no numpy")
+    ffcv.write(path, [(ffcv.JPEG, 1, 1, data, 0) for data in files.values()])
+
+
 WRITERS = {"tar": write_tar, "zip": write_zip, "lmdb": write_lmdb}
 
 
@@ -108,11 +113,11 @@ def flip(path, at):
 # --- scans ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["zip", "lmdb"])
+@pytest.mark.parametrize("kind", ["zip", "lmdb", "beton"])
 def test_a_scan_asks_for_little_of_a_large_file(web, kind):
     files = {f"{number % 5}/{number:04}.jpg": photo(number, 300_000) for number in range(200)}
     path = web.folder / f"large.{kind}"
-    WRITERS[kind](path, files)
+    (WRITERS | {"beton": write_beton})[kind](path, files)
     assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
     # Besides its ends, which are asked for before it is known what it is.
     assert sent(web) - MIB - MIB // 16 < path.stat().st_size / 10

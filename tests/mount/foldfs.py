@@ -77,6 +77,20 @@ def run(*command, status=0, **options):
     return done
 
 
+MEASURE = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10)
+"""
+
+
+def memory_of(*command):
+    """The exit status of a program, and the bytes of memory that it had at most. A process that is
+    small begins it, as that of the one that begins it counts, too."""
+    done = run(sys.executable, "-S", "-c", MEASURE, *command)
+    return tuple(map(int, done.out.split()))
+
+
 def pack(source, target, *options):
     """`target`, made from the folder `source`."""
     run(FOLDPACK, "create", "-q", *options, source, target)

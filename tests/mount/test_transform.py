@@ -13,7 +13,7 @@ pytest.importorskip("numpy", reason="python3-numpy is not installed")
 
 from PIL import Image, ImageCms, ImageOps
 
-from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, run
+from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, memory_of, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
 
 pytestmark = pytest.mark.once
@@ -329,9 +329,7 @@ def test_all_photos_are_as_pil_makes_them(tmp_path):
 def test_decoded_images_are_bounded_by_their_pixels_not_by_their_files(tmp_path):
     data = jpeg(Image.new("RGB", (4000, 3000), (90, 120, 30)))
     source = write_all(tmp_path / "source", {str(n): data for n in range(30)})
-    child = subprocess.Popen([FOLDPACK, "create", "-q", "--store=ppm", "-j16", source,
-                              tmp_path / "x.lmdb"])
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0
-    assert usage.ru_maxrss < 700 << 10  # KiB; all of them are 1.1 GB
+    status, memory = memory_of(FOLDPACK, "create", "-q", "--store=ppm", "-j16", source,
+                               tmp_path / "x.lmdb")
+    assert status == 0
+    assert memory < 700 << 20  # all of them are 1.1 GB

@@ -5,10 +5,11 @@
 
 /* What pyarrow.serialize(value) makes:
  *
- *	3 or 4 counts, int32   of what comes last: tensors, (sparse tensors,) ndarrays, buffers
- *	from byte 16 on        a stream of Arrow: a schema, a record batch, an end. Two counts, and
- *the stream from byte 8 on, is older still from a multiple of 64  a tensor of Arrow for each
- *ndarray
+ *	4 counts, int32       of what comes last; from 0.15 on tensors, sparse tensors, ndarrays,
+ *			      buffers; in 0.12 to 0.14 tensors, ndarrays, buffers, 0; in 0.8 to
+ *			      0.11 only two, tensors (these are the ndarrays) and buffers
+ *	a stream of Arrow     a schema, a record batch, an end
+ *	from a multiple of 64 a tensor of Arrow for each ndarray
  *
  * The record batch has one column, the list [value]. It is a union of all types of values: of
  * numbers, of binaries, of int32 numbers of ndarrays, and, for tuples and lists, of lists of such a
@@ -72,9 +73,29 @@ static int read_tensor(struct reading *reading, const struct arrow_message *mess
 	return sample_add_array(reading->sample, message->body + offset, size, count, shape, err);
 }
 
+/* What is left to a multiple of 64 bytes of the value. */
+static uint64_t padding(const struct reading *reading, uint64_t at)
+{
+	return -(at - reading->start) % 64;
+}
+
+/* 0.8 and 0.9 do not align what comes after the metadata, and end with it. 0.10 aligns it, but does
+ * not count the bytes in between. Later ones count them. */
+static int find_body(const struct reading *reading, struct arrow_message *message, struct err *err)
+{
+	uint64_t left = reading->end - message->body - message->body_size;
+
+	if (left == 0)
+		return 0;
+	if (left < padding(reading, message->body))
+		return err_set(err, -EBADMSG, "Arrow that is cut off");
+	message->body += padding(reading, message->body);
+	return 0;
+}
+
 static int read_array(struct reading *reading, uint64_t number, struct err *err)
 {
-	uint64_t at = reading->start + (reading->after - reading->start + 63) / 64 * 64;
+	uint64_t at = reading->after + padding(reading, reading->after);
 	struct arrow_message message;
 	int r;
 
@@ -85,7 +106,8 @@ static int read_array(struct reading *reading, uint64_t number, struct err *err)
 		return r;
 	if (message.kind != ARROW_TENSOR)
 		return sample_add_other("another tensor", err);
-	return read_tensor(reading, &message, err);
+	r = find_body(reading, &message, err);
+	return r < 0 ? r : read_tensor(reading, &message, err);
 }
 
 /* --- values ------------------------------------------------------------------------------ */
@@ -152,7 +174,9 @@ static int read_int(struct reading *reading, const struct arrow_column *column, 
 	return sample_add_number(reading->sample, (int64_t)number, err);
 }
 
-/* The child that has value i of a union, and which value of that child it is. */
+/* The child that has value i of a union, and which value of that child it is. A type is the number
+ * of a child: before 0.13 the ids of the schema were in another order than the children, and
+ * pyarrow.deserialize() never looked at them. */
 static int choose(struct reading *reading, const struct arrow_column *column, uint64_t i,
 		  const struct arrow_column **ret_child, uint64_t *ret_i, struct err *err)
 {
@@ -164,13 +188,11 @@ static int choose(struct reading *reading, const struct arrow_column *column, ui
 		r = number_at(reading, column, types + 1, i, 4, ret_i, err);
 	if (r < 0)
 		return r;
-	for (unsigned child = 0; child < column->children; child++) {
-		if (column->ids[child] == id) {
-			*ret_child = &reading->batch.column[column->child[child]];
-			return 0;
-		}
-	}
-	return err_set(err, -EBADMSG, "Arrow with a value of the unknown type %u", (unsigned)id);
+	if (id >= column->children)
+		return err_set(err, -EBADMSG, "Arrow with a value of the unknown type %u",
+			       (unsigned)id);
+	*ret_child = &reading->batch.column[column->child[id]];
+	return 0;
 }
 
 static int read_value(struct reading *reading, const struct arrow_column *column, uint64_t i,
@@ -237,7 +259,9 @@ static int read_counts(struct reading *reading, uint64_t *ret_stream, struct err
 	*ret_stream = reading->start + 16;
 	if (counts[2] > 1) {
 		*ret_stream = reading->start + 8;
-		counts[2] = counts[3] = 0;
+		counts[3] = counts[1];
+		counts[1] = counts[0];
+		counts[0] = counts[2] = 0;
 	}
 	if (counts[0] || counts[3] || counts[1] + counts[2] > 1)
 		return sample_add_other("tensors or buffers", err);

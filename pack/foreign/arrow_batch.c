@@ -87,16 +87,6 @@ int arrow_message(struct foreign_source *source, uint64_t *at, uint64_t end,
 
 /* --- the schema -------------------------------------------------------------------------- */
 
-static void read_ids(struct flatbuffer *buffer, size_t type, struct arrow_column *column)
-{
-	uint32_t count;
-	size_t ids = flatbuffer_vector(buffer, type, 1, 4, &count);
-
-	for (unsigned i = 0; i < column->children; i++)
-		column->ids[i] =
-			i < count ? (unsigned)flatbuffer_number(buffer, ids + 4 * i, 4) : i;
-}
-
 static int read_type(struct flatbuffer *buffer, size_t field, struct arrow_column *column,
 		     struct err *err)
 {
@@ -107,11 +97,8 @@ static int read_type(struct flatbuffer *buffer, size_t field, struct arrow_colum
 		return wrong(err);
 	if (column->type == ARROW_INT)
 		column->bits = (unsigned)flatbuffer_get(buffer, type, 0, 4, 0);
-	if (column->type == ARROW_UNION) {
-		if (flatbuffer_get(buffer, type, 0, 2, 0) != 1)
-			return err_set(err, -EOPNOTSUPP, "Arrow with a sparse union");
-		read_ids(buffer, type, column);
-	}
+	if (column->type == ARROW_UNION && flatbuffer_get(buffer, type, 0, 2, 0) != 1)
+		return err_set(err, -EOPNOTSUPP, "Arrow with a sparse union");
 	return 0;
 }
 

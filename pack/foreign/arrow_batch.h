@@ -30,7 +30,6 @@ struct arrow_column {
 	unsigned bits; /* of an int */
 	unsigned children;
 	unsigned child[ARROW_CHILDREN]; /* their columns */
-	unsigned ids[ARROW_CHILDREN];	/* of a union: what its values call them */
 	unsigned first_buffer;
 };
 

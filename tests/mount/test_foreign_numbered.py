@@ -10,7 +10,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import FOLDFS, run
-from formats import arrow, msgpack
+from formats import arrow, arrow_samples, msgpack
 
 pytestmark = pytest.mark.once
 
@@ -60,7 +60,7 @@ def refused(path):
 @pytest.mark.parametrize("dumps", [
     *[pytest.param(lambda value, p=p: pickle.dumps(value, p), id=f"pickle{p}") for p in (3, 4, 5)],
     *[pytest.param(lambda value, era=era: arrow.serialize(value, era), id=f"arrow{era}")
-      for era in ("0.9", "0.15", "1.0")],
+      for era in ("0.14", "0.15", "1.0")],
 ])
 def test_folder2lmdb(place, mount, dumps):
     found = images()
@@ -78,7 +78,7 @@ def array(data):
     pytest.param(lambda s: pickle.dumps([array(s[0]), numpy.int64(s[1])], 4), id="pickle4"),
     pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]]), id="msgpack"),
     pytest.param(lambda s: msgpack.dumps([msgpack.ndarray(s[0]), s[1]], False), id="msgpack0.5"),
-    pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "0.9"), id="arrow0.9"),
+    pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "0.14"), id="arrow0.14"),
     pytest.param(lambda s: arrow.serialize([arrow.Ndarray(s[0]), s[1]], "1.0"), id="arrow1.0"),
 ])
 def test_tensorpack(place, mount, dumps, form):
@@ -87,6 +87,13 @@ def test_tensorpack(place, mount, dumps, form):
     write(path, [((form % i).encode(), dumps(sample)) for i, sample in enumerate(found)],
           [(b"__keys__", b"whatever")])
     assert shown(mount(path)) == expected(found)
+
+
+@pytest.mark.parametrize("value", [
+    pytest.param(value, id="-".join(key)) for key, value in arrow_samples.samples().items()])
+def test_pyarrow_itself(place, mount, value):
+    path = write(place / "train.lmdb", [(b"0", value), (b"1", value)], [(b"__keys__", b"")])
+    assert shown(mount(path)) == expected([(b"image", 7)] * 2, ".bin")
 
 
 @pytest.mark.parametrize("shape, header", [

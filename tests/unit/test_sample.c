@@ -179,61 +179,89 @@ static void test_msgpack_of_something_else(void **state)
 
 /* --- Arrow ------------------------------------------------------------------------------- */
 
-static const char *const eras[] = {arrow_0_9, arrow_0_15, arrow_1_0, arrow_array_0_9,
-				   arrow_array_1_0};
+static const char *const pairs[] = {arrow_pair_0_9_0, arrow_pair_0_12_1, arrow_pair_0_14_1,
+				    arrow_pair_0_17_1, arrow_pair_10_0_1};
+static const char *const arrays[] = {arrow_array_0_9_0,	 arrow_array_0_10_0, arrow_array_0_11_1,
+				     arrow_array_0_12_1, arrow_array_0_14_1, arrow_array_0_17_1,
+				     arrow_array_10_0_1};
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
 static void test_arrow_of_all_eras(void **state)
 {
 	struct fixture *f = *state;
 
-	for (size_t i = 0; i < sizeof(eras) / sizeof(*eras); i++) {
-		load(f, eras[i]);
+	for (size_t i = 0; i < COUNT(pairs); i++) {
+		load(f, pairs[i]);
 		assert_sample(f, f->data, f->len, 7);
-		assert_int_equal(f->sample.dimensions, i >= 3);
+		assert_int_equal(f->sample.dimensions, 0);
 	}
+	for (size_t i = 0; i < COUNT(arrays); i++) {
+		load(f, arrays[i]);
+		assert_sample(f, f->data, f->len, 7);
+		assert_int_equal(f->sample.dimensions, 1);
+	}
+}
+
+static void cut_off(struct fixture *f, const char *text)
+{
+	load(f, text);
+	/* What fills the last block up is not needed. */
+	for (size_t len = 0; len + 64 < f->len; len++)
+		assert_true(read_bytes(f, f->data, len) < 0);
 }
 
 static void test_arrow_that_is_cut_off(void **state)
 {
+	for (size_t i = 0; i < COUNT(pairs); i++)
+		cut_off(*state, pairs[i]);
+	for (size_t i = 0; i < COUNT(arrays); i++)
+		cut_off(*state, arrays[i]);
+}
+
+/* These end with the array, and bytes that were not counted are before it. */
+static void test_arrays_of_0_10_that_are_cut_off(void **state)
+{
 	struct fixture *f = *state;
 
-	for (size_t i = 0; i < sizeof(eras) / sizeof(*eras); i++) {
-		load(f, eras[i]);
-		/* What fills the last block up is not needed. */
-		for (size_t len = 0; len + 64 < f->len; len++)
-			assert_true(read_bytes(f, f->data, len) < 0);
+	load(f, arrow_array_0_10_0);
+	for (size_t len = f->len - 5; len < f->len; len++)
+		assert_int_equal(read_bytes(f, f->data, len), -EBADMSG);
+}
+
+static void change_bytes(struct fixture *f, const char *text)
+{
+	static const uint8_t values[] = {0, 1, 2, 3, 4, 0x0c, 0x10, 0x40, 0x7f, 0x80, 0xfe, 0xff};
+
+	load(f, text);
+	for (size_t at = 0; at < f->len; at++) {
+		uint8_t kept = f->data[at];
+
+		f->data[at] = values[at % sizeof(values)];
+		read_bytes(f, f->data, f->len);
+		f->data[at] = 0xff;
+		read_bytes(f, f->data, f->len);
+		f->data[at] = kept;
 	}
 }
 
 static void test_no_byte_of_arrow_is_trusted(void **state)
 {
-	static const uint8_t values[] = {0, 1, 2, 3, 4, 0x0c, 0x10, 0x40, 0x7f, 0x80, 0xfe, 0xff};
-	struct fixture *f = *state;
-
-	for (size_t i = 0; i < sizeof(eras) / sizeof(*eras); i += 2) {
-		load(f, eras[i]);
-		for (size_t at = 0; at < f->len; at++) {
-			uint8_t kept = f->data[at];
-
-			f->data[at] = values[(at + i) % sizeof(values)];
-			read_bytes(f, f->data, f->len);
-			f->data[at] = 0xff;
-			read_bytes(f, f->data, f->len);
-			f->data[at] = kept;
-		}
-	}
+	change_bytes(*state, arrow_pair_0_12_1);
+	change_bytes(*state, arrow_array_0_10_0);
+	change_bytes(*state, arrow_array_10_0_1);
 }
 
 static void test_other_arrow(void **state)
 {
 	struct fixture *f = *state;
 
-	load(f, arrow_1_0);
+	load(f, arrow_pair_10_0_1);
 	f->data[0] = 1;
 	assert_int_equal(read_bytes(f, f->data, f->len), -EOPNOTSUPP);
 	assert_string_equal(f->err.text,
 			    "tensors or buffers, where an image and its label are expected");
-	load(f, arrow_array_1_0);
+	load(f, arrow_array_10_0_1);
 	f->data[8] = 0;
 	assert_int_equal(read_bytes(f, f->data, f->len), -EBADMSG);
 	assert_string_equal(f->err.text, "Arrow without the array that it names");
@@ -272,6 +300,7 @@ int main(void)
 		story(test_msgpack_of_something_else),
 		story(test_arrow_of_all_eras),
 		story(test_arrow_that_is_cut_off),
+		story(test_arrays_of_0_10_that_are_cut_off),
 		story(test_no_byte_of_arrow_is_trusted),
 		story(test_other_arrow),
 		story(test_arrays_that_are_pixels),

@@ -1,9 +1,9 @@
 """What pyarrow.serialize() wrote, by the layout of arrow/python/serialize.cc and the flatbuffers of
 Arrow (format/Message.fbs, Schema.fbs, Tensor.fbs): pyarrow has removed it, and Debian never had it.
 
-Three eras: "0.9" (tuples in structs, unions with a validity buffer, messages that begin with their
-size), "0.15" (messages that begin with 0xffffffff, four counts) and "1.0" (each union begins with a
-child of nulls, and has no validity)."""
+Three eras: "0.14" (tuples in structs, unions with a validity buffer, messages that begin with their
+size), "0.15" (messages that begin with 0xffffffff, other counts) and "1.0" (each union begins with
+a child of nulls, and has no validity). What older ones wrote is in arrow_samples.py."""
 
 import struct
 
@@ -105,7 +105,7 @@ class Batch:
 def message(era, kind, header, body=b"", at=0, align=8):
     """`at`: where it begins. What it has before its body ends at a multiple of `align`."""
     metadata = dumps(Table(("h", 4 if era == "1.0" else 3), ("B", kind), header, ("q", len(body))))
-    prefix = b"" if era == "0.9" else b"\xff\xff\xff\xff"
+    prefix = b"" if era == "0.14" else b"\xff\xff\xff\xff"
     metadata += bytes(-(at + len(prefix) + 4 + len(metadata)) % align)
     return prefix + struct.pack("<i", len(metadata)) + metadata + body
 
@@ -122,13 +122,13 @@ def tensor(era, array, at):
 
 def serialize(value, era="1.0", align=None):
     """pyarrow.serialize(value).to_buffer()"""
-    batch = Batch(era, align or (8 if era == "0.9" else 64))
+    batch = Batch(era, align or (8 if era == "0.14" else 64))
     schema = Table(("h", 0), Vector([batch.union([value], "list")]))
     records = Table(("q", 1), Vector(batch.nodes, "qq"), Vector(batch.buffers, "qq"))
-    counts = (0, len(batch.arrays), 0, 0) if era == "0.9" else (0, 0, len(batch.arrays), 0)
+    counts = (0, len(batch.arrays), 0, 0) if era == "0.14" else (0, 0, len(batch.arrays), 0)
     out = struct.pack("<4i", *counts) + message(era, SCHEMA, schema)
     out += message(era, RECORDS, records, batch.body, len(out))
-    out += bytes(4) if era == "0.9" else b"\xff\xff\xff\xff" + bytes(4)
+    out += bytes(4) if era == "0.14" else b"\xff\xff\xff\xff" + bytes(4)
     out += bytes(-len(out) % 64)
     for array in batch.arrays:
         out += tensor(era, array, len(out))

@@ -126,6 +126,13 @@ def test_classes_get_the_names_of_a_list(place):
     assert done.returncode == 1 and f"{names} has no line 2" in done.err
 
 
+def test_the_layout_is_one_of_the_options_of_a_pack(place):
+    """So that a run with another one does not go on with what this one has left."""
+    shard(place / "x.tar", samples(3))
+    create(place / "x.tar", place / "x.lmdb", "--layout=tree")
+    assert "layout=tree" in run(FOLDPACK, "info", place / "x.lmdb").out
+
+
 def test_a_sample_ends_with_its_shard(place):
     """As in tars that are mounted."""
     shard(place / "0.tar", [("a.cls", b"1"), ("a.jpg", b"a"), ("b.cls", b"2")])

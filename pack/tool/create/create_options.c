@@ -182,7 +182,7 @@ static int add_transform(struct buf *text, const struct create_options *options)
 
 int create_options_text(const struct create_options *options, struct buf *text)
 {
-	int r = buf_adds(text, "");
+	int layout = options->common.foreign.layout, r = buf_adds(text, "");
 
 	if (r == 0)
 		r = add_texts(text, "include", &options->filter.include);
@@ -196,6 +196,8 @@ int create_options_text(const struct create_options *options, struct buf *text)
 		r = add_option(text, "shard", options->cut.text);
 	if (r == 0 && options->dereference)
 		r = add_option(text, "dereference", "yes");
+	if (r == 0 && layout != FOREIGN_AUTO)
+		r = add_option(text, "layout", foreign_layout_names[layout]);
 	if (r == 0)
 		r = add_number(text, "strip-components", options->strip);
 	if (r == 0 && options->dedup)

@@ -144,17 +144,41 @@ static int scan_object(struct torch_samples *p, const struct pickle_value *root,
 	return scan_dict(p, root, err);
 }
 
+/* What torch.save() of torch before 1.6 began with: a pickle of a number. */
+static int is_old_pth(struct foreign_source *source)
+{
+	static const uint8_t magic[] = {0x80, 2,    0x8a, 10,	0x6c, 0xfc, 0x9c,
+					0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
+	const uint8_t *head;
+	size_t len;
+	int r = foreign_peek(source, 0, sizeof(magic), &head, &len);
+
+	return r < 0 ? r : len == sizeof(magic) && memcmp(head, magic, len) == 0;
+}
+
+static int probe_pth(struct foreign_source *source)
+{
+	int r = is_old_pth(source);
+
+	return r ? r : torch_file_probe(source);
+}
+
 static int scan_pth(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
 	SCOPE(pth_release) struct torch_samples p = {.tree = tree};
-	int r = torch_file_read(source, &p.file, err);
+	int r = is_old_pth(source);
 
+	if (r > 0)
+		return err_set(err, -EOPNOTSUPP,
+			       "a .pth of torch before 1.6: load it and save it with a newer one");
+	if (r == 0)
+		r = torch_file_read(source, &p.file, err);
 	return r < 0 ? r : scan_object(&p, p.file.root, err);
 }
 
 const struct foreign_format torch_format = {
 	.name = "torch",
 	.about = "a .pth of torch.save()",
-	.probe = torch_file_probe,
+	.probe = probe_pth,
 	.scan = scan_pth,
 };

@@ -120,6 +120,13 @@ def test_what_is_not_read_is_refused_by_name(name, reason, saved, point):
     assert done.returncode != 0 and reason in done.err
 
 
+def test_a_file_of_torch_before_1_6_is_refused(place, point):
+    head = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e80024de9032e")
+    (place / "old.pth").write_bytes(head + bytes(10_000))
+    done = run(FOLDFS, place / "old.pth", point, status=None)
+    assert done.returncode != 0 and "a .pth of torch before 1.6: load it and save it" in done.err
+
+
 def test_a_file_that_is_damaged_is_refused(saved, place, point):
     (place / "cut.pth").write_bytes((saved / "list.pth").read_bytes()[:-100])
     done = run(FOLDFS, place / "cut.pth", point, status=None)

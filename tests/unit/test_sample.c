@@ -100,9 +100,11 @@ static void test_pickles(void **state)
 				    "C\5imagetbK\7e.";
 	static const char buffer[] =
 		"\x80\4](cnumpy.core.numeric\n_frombuffer\n(C\5image" U1 "K\5\x85X\1\0\0\0CtRK\7e.";
+	static const char python2[] = "\x80\2U\5imageq\1K\7\x86q\2.";
 	struct fixture *f = *state;
 
 	assert_sample(f, pair, sizeof(pair) - 1, 7);
+	assert_sample(f, python2, sizeof(python2) - 1, 7);
 	assert_sample(f, plain, sizeof(plain) - 1, FOREIGN_NO_LABEL);
 	assert_sample(f, array, sizeof(array) - 1, 7);
 	assert_int_equal(f->sample.dimensions, 1);

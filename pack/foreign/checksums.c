@@ -93,10 +93,10 @@ static int find_runs(struct summing *s)
 	for (size_t i = 0; r == 0 && i < count;) {
 		struct place_run run = {.from = places[i].offset,
 					.to = places[i].offset + places[i].size,
-					.first = i++};
+					.first = i};
 
-		for (; i < count && places[i].offset <= run.to + RUN_GAP &&
-		       places[i].offset + places[i].size <= run.from + RUN_MOST;
+		for (i++; i < count && places[i].offset <= run.to + RUN_GAP &&
+			  places[i].offset + places[i].size <= run.from + RUN_MOST;
 		     i++)
 			run.to = max(run.to, places[i].offset + places[i].size);
 		run.end = i;

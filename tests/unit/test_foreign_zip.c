@@ -69,8 +69,7 @@ static void what_cannot_be_read_in_place_is_refused(void **state)
 	zip_write(&scan->bytes, packed, 2, "");
 	scan_expect_failure(scan, -EOPNOTSUPP,
 			    "entry 1 ('b.jpg'): compressed, so that there is nothing to read in "
-			    "place: 'zip -0' stores, and 'foldpack create' packs the unzipped "
-			    "folder");
+			    "place: 'zip -0' stores, and 'foldpack create' makes a pack of it");
 	zip_write(&scan->bytes, secret, 1, "");
 	scan_expect_failure(scan, -EOPNOTSUPP, "entry 0 ('a'): encrypted");
 }

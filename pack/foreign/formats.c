@@ -7,6 +7,7 @@ extern const struct foreign_format torch_format;
 extern const struct foreign_format zip_format;
 extern const struct foreign_format tar_format;
 extern const struct foreign_format ffcv_format;
+extern const struct foreign_format parquet_format;
 extern const struct foreign_format folder2lmdb_format;
 extern const struct foreign_format image2lmdb_format;
 extern const struct foreign_format tensorpack_format;
@@ -27,6 +28,7 @@ const struct foreign_format *const foreign_formats[] = {
 	&zip_format,
 	&tar_format,
 	&ffcv_format,
+	&parquet_format,
 	&image2lmdb_format,
 	&tensorpack_format,
 	&folder2lmdb_format,

@@ -21,22 +21,10 @@ extern const struct foreign_format paths_format;
 /* What knows its files by a magic number comes first, then LMDBs by their keys and values, and last
  * what takes any LMDB of files. */
 const struct foreign_format *const foreign_formats[] = {
-	&tfrecord_format,
-	&recordio_format,
-	&compressed_format,
-	&torch_format,
-	&zip_format,
-	&tar_format,
-	&ffcv_format,
-	&parquet_format,
-	&image2lmdb_format,
-	&tensorpack_format,
-	&folder2lmdb_format,
-	&caffe_format,
-	&crnn_format,
-	&lsun_format,
-	&basicsr_format,
-	&sodtools_format,
-	&paths_format,
-	NULL,
+	&tfrecord_format,   &recordio_format,	 &compressed_format,
+	&torch_format,	    &zip_format,	 &tar_format,
+	&ffcv_format,	    &parquet_format,	 &image2lmdb_format,
+	&tensorpack_format, &folder2lmdb_format, &caffe_format,
+	&crnn_format,	    &lsun_format,	 &basicsr_format,
+	&sodtools_format,   &paths_format,	 NULL,
 };

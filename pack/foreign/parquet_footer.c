@@ -244,12 +244,15 @@ static int read_footer(struct thrift *t, uint64_t size, struct parquet_footer *f
 int parquet_footer_read(struct foreign_source *source, struct parquet_footer *ret, struct err *err)
 {
 	int r = read_bytes(source, &ret->bytes, err);
-	struct thrift t = {(const uint8_t *)ret->bytes.data,
-			   (const uint8_t *)ret->bytes.data + ret->bytes.len, false};
+	struct thrift t;
 
-	if (r == 0 && ret->bytes.len == 0)
+	if (r < 0)
+		return r;
+	if (ret->bytes.len == 0)
 		return is_bad(err, "it is empty");
-	return r < 0 ? r : read_footer(&t, source->size, ret, err);
+	t = (struct thrift){(const uint8_t *)ret->bytes.data,
+			    (const uint8_t *)ret->bytes.data + ret->bytes.len, false};
+	return read_footer(&t, source->size, ret, err);
 }
 
 void parquet_footer_release(struct parquet_footer *f)

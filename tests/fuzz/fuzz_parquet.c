@@ -1,0 +1,42 @@
+/* Whatever the bytes: the footer is read or refused, and values lie within the file or a page. */
+#include "pack/foreign/parquet_page.h"
+#include "tests/unit/foreign_bytes.h"
+#include <stdlib.h>
+
+#define VALUES 1000
+
+static void look_at(struct foreign_source *source, const struct parquet_footer *footer, unsigned i)
+{
+	const struct parquet_chunk *chunks = (const void *)footer->chunks.data;
+	struct parquet_column column = {0};
+	struct parquet_value value;
+	struct err err = {0};
+
+	parquet_column_init(&column, source, &parquet_leaves(footer)[i], &chunks[i]);
+	for (unsigned n = 0; n < VALUES; n++) {
+		if (parquet_column_next(&column, &value, &err) < 0)
+			break;
+		uint64_t all = value.packed ? value.body->size : source->size;
+
+		if (value.offset > all || value.size > all - value.offset)
+			abort();
+	}
+	parquet_column_release(&column);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct parquet_footer footer = {0};
+	struct foreign_bytes bytes;
+	struct err err = {0};
+
+	foreign_bytes_init(&bytes, data, size);
+	if (parquet_footer_read(&bytes.source, &footer, &err) == 0 && footer.rows.len)
+		for (unsigned i = 0; i < parquet_leaf_count(&footer); i++)
+			look_at(&bytes.source, &footer, i);
+	parquet_footer_release(&footer);
+	foreign_bytes_release(&bytes);
+	return 0;
+}

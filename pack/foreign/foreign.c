@@ -85,6 +85,15 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 
 /* --- the dataset ------------------------------------------------------------------------------ */
 
+static int open_pictures(struct reader *container, const struct index_extra *extra,
+			 struct reader **ret)
+{
+	if (foreign_is_packed(extra->pictures))
+		return foreign_unpacked_reader(container, extra->pictures, extra->picture_count,
+					       ret);
+	return foreign_pixels_reader(container, extra->pictures, extra->picture_count, ret);
+}
+
 static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra,
 			struct reader *container)
 {
@@ -93,8 +102,7 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 	int r = 0;
 
 	if (extra->picture_count) {
-		r = foreign_pixels_reader(volumes[0], extra->pictures, extra->picture_count,
-					  &readers->below[1]);
+		r = open_pictures(volumes[0], extra, &readers->below[1]);
 		volumes[count++] = readers->below[1];
 	}
 	if (extra->text)

@@ -4,7 +4,8 @@
  *
  * `text` is the bytes of files that are in no record; `pictures` the table of
  * foreign_pixels_reader(), in rows of four 64-bit little-endian numbers: start, offset,
- * width << 32 | height, layout.
+ * width << 32 | height, layout; or, of foreign_unpacked_reader(), start, offset,
+ * bytes unpacked << 32 | packed, 256 + codec.
  *
  * It is kept beside the container, as .NAME.foldfs-index, which no glob finds, or, where that
  *folder cannot be written to, below $XDG_CACHE_HOME/foldfs/index (~/.cache); where neither can, it

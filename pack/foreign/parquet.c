@@ -1,5 +1,5 @@
 /* Parquet files of Hugging Face's datasets: a column of images, struct{bytes, path}, and one of
- * labels. Images are read in place, which compressed pages do not allow. */
+ * labels. Images are read in place, those of compressed pages through unpacked.h. */
 #include "base/scope.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/parquet_names.h"
@@ -151,6 +151,8 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
 	const struct foreign_text *classes = (const void *)scan->classes.data;
+	const struct parquet_body *body = value[IMAGE].body;
+	struct foreign_packed packed;
 	struct foreign_file file = {.record = scan->record,
 				    .label = value[LABEL].null ? FOREIGN_NO_LABEL
 							       : value[LABEL].number,
@@ -160,12 +162,14 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 
 	if (r < 0)
 		return r;
-	if (value[IMAGE].packed)
-		return err_set(err, -EOPNOTSUPP,
-			       "record %" PRIu64
-			       ": its image is in a compressed page, which "
-			       "cannot be read in place: write it with compression=None",
-			       scan->record);
+	if (body && body->packed) {
+		packed = (struct foreign_packed){.offset = body->offset,
+						 .packed = (uint32_t)body->packed_size,
+						 .unpacked = (uint32_t)body->size,
+						 .codec = (enum codec)scan->column[IMAGE].codec,
+						 .bytes = (const uint8_t *)body->unpacked.data};
+		file.packed = &packed;
+	}
 	if (name.len)
 		file.name = (struct foreign_text){name.data, name.len};
 	file.plain = name.len && !memchr(name.data, '.', name.len);

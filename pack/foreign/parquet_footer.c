@@ -91,6 +91,16 @@ static int add_leaf(struct parquet_footer *f, const char *name, const struct lev
 	return r;
 }
 
+static void enter(struct level *level, const struct element *e, unsigned depth,
+		  char name[static NAME])
+{
+	level->name += (size_t)snprintf(name + level->name, NAME - level->name, "%s%.*s",
+					depth ? "." : "", (int)e->name.len, e->name.data);
+	level->optional += e->repetition != REQUIRED;
+	level->repeated |= e->repetition == REPEATED;
+	level->left = e->children;
+}
+
 static int read_schema(struct thrift *t, uint32_t count, struct parquet_footer *f, struct err *err)
 {
 	struct level levels[DEPTH] = {0};
@@ -111,11 +121,7 @@ static int read_schema(struct thrift *t, uint32_t count, struct parquet_footer *
 		if (parent->left <= 0 || e.name.len + 2 > NAME - parent->name)
 			return is_bad(err, "the tree of the schema");
 		parent->left--;
-		level.name += (size_t)snprintf(name + level.name, NAME - level.name, "%s%.*s",
-					       depth ? "." : "", (int)e.name.len, e.name.data);
-		level.optional += e.repetition != REQUIRED;
-		level.repeated |= e.repetition == REPEATED;
-		level.left = e.children;
+		enter(&level, &e, depth, name);
 		if (e.children <= 0) {
 			int r = add_leaf(f, name, &level, e.type);
 

@@ -41,6 +41,7 @@ static int body_read(struct parquet_column *c, struct parquet_body *body, uint64
 
 	body->source = c->source;
 	body->offset = at;
+	body->packed_size = packed;
 	body->size = compressed ? unpacked : packed;
 	body->packed = compressed;
 	body->unpacked.len = 0;

@@ -13,7 +13,8 @@ struct parquet_body {
 	struct foreign_source *source;
 	struct buf unpacked;
 	bool packed;
-	uint64_t offset; /* in the file, if not packed */
+	uint64_t offset; /* in the file */
+	uint64_t packed_size;
 	uint64_t size;
 };
 

@@ -72,11 +72,28 @@ void foreign_tree_release(struct foreign_tree *tree)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
+static int check_packed(const struct foreign_tree *tree, const struct foreign_file *file,
+			struct err *err)
+{
+	const struct foreign_packed *page = file->packed;
+	uint64_t all = tree->source->size;
+
+	if (page->offset > all || page->packed > all - page->offset ||
+	    file->offset > page->unpacked || file->size > page->unpacked - file->offset)
+		return err_set(err, -EBADMSG, "record %" PRIu64 ": its bytes are not in its page",
+			       file->record);
+	return 0;
+}
+
 static int check_place(const struct foreign_tree *tree, const struct foreign_file *file,
 		       struct err *err)
 {
 	uint64_t all = tree->source->size;
-	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
+	uint64_t bytes;
+
+	if (file->packed)
+		return check_packed(tree, file, err);
+	bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
 
 	if (file->pixels && (bytes == 0 || file->size != bytes))
 		return err_set(err, -EBADMSG, "record %llu: %llu bytes are not %u x %u pixels",
@@ -101,6 +118,26 @@ static int add_picture(struct foreign_tree *tree, const struct foreign_file *fil
 	row->size = foreign_pixels_size(file->pixels);
 	tree->pictures_end += (row->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
 	return buf_add(&tree->pictures, &picture, sizeof(picture));
+}
+
+static int add_packed(struct foreign_tree *tree, const struct foreign_file *file,
+		      struct tree_row *row)
+{
+	const struct foreign_picture *last =
+		(const void *)(tree->pictures.data + tree->pictures.len);
+	struct foreign_picture page = foreign_packed_row(file->packed, tree->pictures_end);
+	int r = 0;
+
+	row->volume = TREE_PICTURES;
+	if (tree->pictures.len && last[-1].offset == page.offset) {
+		row->offset = last[-1].start + file->offset;
+		return 0;
+	}
+	row->offset = page.start + file->offset;
+	r = buf_add(&tree->pictures, &page, sizeof(page));
+	tree->pictures_end +=
+		((uint64_t)file->packed->unpacked + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+	return r;
 }
 
 static int add_target(struct foreign_tree *tree, const struct foreign_file *file,
@@ -158,6 +195,8 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 		r = add_target(tree, file, &row);
 	else if (r == 0 && bytes && file->pixels)
 		r = add_picture(tree, file, &row);
+	else if (r == 0 && bytes && file->packed)
+		r = add_packed(tree, file, &row);
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 

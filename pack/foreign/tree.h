@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "pack/foreign/pixels.h"
 #include "pack/foreign/source.h"
+#include "pack/foreign/unpacked.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -42,6 +43,8 @@ struct foreign_file {
 
 	uint64_t offset, size;		     /* of its bytes in the source */
 	const struct foreign_pixels *pixels; /* NULL: the bytes are the file */
+	const struct foreign_packed *packed; /* the offset is in this page, unpacked; all files of
+						a page come one after the other */
 
 	struct foreign_text target; /* it is a symbolic link */
 	bool directory;		    /* it is a folder, by `path`: of which attributes are known */

@@ -125,7 +125,7 @@ const char *foreign_suffix(const uint8_t *head, size_t len)
 static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file *file,
 			   const char **ret)
 {
-	const uint8_t *head = NULL;
+	const uint8_t *head;
 	size_t len;
 	int r;
 
@@ -133,7 +133,9 @@ static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file 
 		*ret = tree->suffix;
 		return 0;
 	}
-	r = foreign_peek(tree->source, file->offset, min(HEAD_BYTES, file->size), &head, &len);
+	head = file->packed ? file->packed->bytes + file->offset : NULL;
+	len = file->size;
+	r = head ? 0 : foreign_peek(tree->source, file->offset, min(HEAD_BYTES, len), &head, &len);
 	if (r < 0)
 		return r;
 	*ret = foreign_suffix(head, len);

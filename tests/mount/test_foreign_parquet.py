@@ -1,0 +1,115 @@
+"""Parquet files of Hugging Face's datasets: written by an independent writer, and mounted."""
+
+import itertools
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, run
+from formats import parquet
+from formats.parquet import GZIP, NONE, SNAPPY
+
+pytestmark = pytest.mark.once
+
+NAMES = ["cat", "dog", "owl"]
+SIZES = [3, 40, 1900, 4096, 9000, 65536, 70000, 200_000]
+
+
+def rows(count=20):
+    return [(b"\xff\xd8\xff" + trees.noise(i, SIZES[i % len(SIZES)]), b"a/x%d.jpg" % i, i % 3)
+            for i in range(count)]
+
+
+def expected(samples):
+    return {f"{NAMES[label]}/{path.decode().rpartition('/')[2]}": data
+            for data, path, label in samples}
+
+
+def shown(mount):
+    return {path.decode(): (mount.path / path.decode()).read_bytes()
+            for path in trees.files(mount.path)}
+
+
+@pytest.mark.parametrize("codecs", [(NONE,) * 3, (SNAPPY,) * 3, (GZIP,) * 3,
+                                    (NONE, SNAPPY, GZIP), (SNAPPY, NONE, NONE)])
+@pytest.mark.parametrize("version", [1, 2])
+def test_images_are_under_their_classes(tmp_path, codecs, version):
+    file = parquet.write(tmp_path / "a.parquet", rows(), NAMES, codecs, version, group=6)
+    (tmp_path / "m").mkdir()
+    for _ in range(2):  # by a scan, then by its index
+        with foldfs.mounted(file, tmp_path / "m") as mount:
+            assert shown(mount) == expected(rows())
+
+
+@pytest.mark.parametrize("codec", [NONE, SNAPPY])
+def test_what_a_record_lacks_is_made_up(tmp_path, codec):
+    samples = [(data, None, label) for data, _, label in rows(9)]
+    samples[4] = (None, None, 1)
+    file = parquet.write(tmp_path / "a.parquet", samples, None, (codec,) * 3, dictionary=False)
+    (tmp_path / "m").mkdir()
+    with foldfs.mounted(file, tmp_path / "m") as mount:
+        found = shown(mount)
+    assert sorted(found.values()) == sorted(data for data, _, _ in samples if data)
+    assert {path.split("/")[0] for path in found} == {"0000", "0001", "0002"}
+    assert all(path.endswith(".JPEG") for path in found)
+
+
+def test_a_null_image_is_noted(tmp_path):
+    samples = rows(5)
+    samples[2] = (None, b"x2.jpg", 0)
+    file = parquet.write(tmp_path / "a.parquet", samples, NAMES)
+    (tmp_path / "m").mkdir()
+    done = run(FOLDFS, file, tmp_path / "m")
+    try:
+        assert "1 records without an image are left out" in done.err
+        assert len(list(trees.files(tmp_path / "m"))) == 4
+    finally:
+        foldfs.unmount(tmp_path / "m")
+
+
+def test_shards_are_one_dataset(tmp_path):
+    samples = rows(18)
+    for i in range(3):
+        parquet.write(tmp_path / f"train-{i}.parquet", samples[6 * i:6 * i + 6], NAMES,
+                      (SNAPPY if i else NONE,) * 3)
+    (tmp_path / "m").mkdir()
+    with foldfs.mounted(tmp_path / "train-{0..2}.parquet", tmp_path / "m") as mount:
+        assert shown(mount) == expected(samples)
+
+
+def refused(path, mountpoint):
+    """Whether it was; a mount is undone."""
+    done = run(FOLDFS, path, mountpoint, status=None)
+    if done.returncode == 0:
+        foldfs.unmount(mountpoint)
+    assert done.returncode >= 0 and "Sanitizer" not in done.err, done.err
+    return done.returncode != 0
+
+
+@pytest.mark.parametrize("codec", [NONE, SNAPPY, GZIP])
+def test_damage_is_refused(tmp_path, codec):
+    samples = [(data[:50], path, label) for data, path, label in rows(6)]
+    whole = parquet.write(tmp_path / "a.parquet", samples, NAMES, (codec,) * 3).read_bytes()
+    file, mountpoint = tmp_path / "b.parquet", tmp_path / "m"
+    mountpoint.mkdir()
+    for end in itertools.chain(range(4, len(whole), 97), [len(whole) - 1]):
+        file.write_bytes(whole[:end])
+        assert refused(file, mountpoint), end
+    for at in range(4, len(whole), 61):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
+        refused(file, mountpoint)
+
+
+@foldfs.has_photos
+@pytest.mark.parametrize("codec", [NONE, SNAPPY])
+def test_photos_are_found_by_folder(tmp_path, codec):
+    files = sorted(path for path in foldfs.PHOTOS.rglob("*") if path.is_file())
+    names = sorted({path.parent.name for path in files})
+    samples = [(path.read_bytes(), b"%d-%s" % (i, path.name.encode()),
+                names.index(path.parent.name)) for i, path in enumerate(files)]
+    file = parquet.write(tmp_path / "p.parquet", samples, names, (codec, NONE, NONE), group=40)
+    (tmp_path / "m").mkdir()
+    with foldfs.mounted(file, tmp_path / "m") as mount:
+        assert shown(mount) == {f"{names[label]}/{path.decode()}": data
+                                for data, path, label in samples}

@@ -1,6 +1,7 @@
 #include "base/reader.h"
+#include "base/scope.h"
 #include "base/size.h"
-#include <errno.h>
+#include <string.h>
 
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
@@ -28,6 +29,26 @@ int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
 		done += (uint64_t)n;
 	} while (n == (ssize_t)MIB);
 	return 0;
+}
+
+/* A read changes the iovec, which is the caller's. */
+static int read_request(struct reader *reader, const struct reader_request *request)
+{
+	size_t size = (size_t)request->count * sizeof(*request->iov);
+	SCOPE_FREE struct iovec *iov = malloc(size);
+
+	if (!iov)
+		return -ENOMEM;
+	memcpy(iov, request->iov, size);
+	return reader_read(reader, iov, request->count, request->offset, request->needed);
+}
+
+void reader_submit(struct reader *reader, struct reader_request *request)
+{
+	if (reader->ops->submit)
+		reader->ops->submit(reader, request);
+	else
+		request->done(request->arg, read_request(reader, request));
 }
 
 const atomic_bool *reader_ahead(const struct reader_request *request)

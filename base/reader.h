@@ -121,11 +121,9 @@ static inline int reader_read_now(struct reader *reader, struct iovec *iov, int 
 	return reader->ops->read_now(reader, iov, count, offset, needed);
 }
 
-/* The same as reader_read() without waiting: `done` gets the result. Only where hints say far. */
-static inline void reader_submit(struct reader *reader, struct reader_request *request)
-{
-	reader->ops->submit(reader, request);
-}
+/* The same as reader_read() without waiting: `done` gets the result. A reader that is not far reads
+ * at once, in this thread. */
+void reader_submit(struct reader *reader, struct reader_request *request);
 
 /* What was submitted is not worth waiting for any more: from now on nothing is tried again, and
  * requests that are ahead end with -ECANCELED. Until the next reader_prepare(). */

@@ -76,29 +76,12 @@ static int volumes_read_now(struct reader *reader, struct iovec *iov, int count,
 	return reader_read_now(volume->reader, iov, count, offset - volume->start, needed);
 }
 
-/* A read changes the iovec, which is the caller's. */
-static int read_near(struct reader *reader, const struct reader_request *request)
-{
-	struct iovec *iov = calloc((size_t)request->count, sizeof(*iov));
-	int r = -ENOMEM;
-
-	for (int i = 0; iov && i < request->count; i++)
-		iov[i] = request->iov[i];
-	if (iov)
-		r = reader_read(reader, iov, request->count, request->offset, request->needed);
-	free(iov);
-	return r;
-}
-
 static void volumes_submit(struct reader *reader, struct reader_request *request)
 {
 	const struct volume *volume = volume_at(reader, request->offset);
 
 	request->offset -= volume->start;
-	if (reader_hints(volume->reader).far)
-		reader_submit(volume->reader, request);
-	else
-		request->done(request->arg, read_near(volume->reader, request));
+	reader_submit(volume->reader, request);
 }
 
 static void volumes_cancel(struct reader *reader)

@@ -69,17 +69,6 @@ static void on_fetched(void *arg, int error)
 	pthread_cond_broadcast(&filler->changed);
 }
 
-static void send_fetch(struct fetch *fetch)
-{
-	struct reader *far = fetch->filler->params.far;
-
-	if (reader_hints(far).far)
-		reader_submit(far, &fetch->request);
-	else
-		on_fetched(fetch, reader_read(far, &fetch->iov, 1, fetch->request.offset,
-					      fetch->request.needed));
-}
-
 static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
 {
 	struct fetch *fetch = calloc(1, sizeof(*fetch));
@@ -99,7 +88,7 @@ static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
 						 .ahead = true,
 						 .done = on_fetched,
 						 .arg = fetch};
-	send_fetch(fetch);
+	reader_submit(filler->params.far, &fetch->request);
 	return 0;
 }
 

@@ -146,27 +146,16 @@ static int submit_parts(struct reader_blocks *copy, struct reader_request *reque
 	return 0;
 }
 
-static int read_request(struct reader *reader, const struct reader_request *request)
-{
-	SCOPE_FREE struct iovec *iov = copy_pieces(request->iov, request->count);
-
-	if (!iov)
-		return -ENOMEM;
-	return reader_read(reader, iov, request->count, request->offset, request->needed);
-}
-
 void copy_submit(struct reader *reader, struct reader_request *request)
 {
 	struct reader_blocks *copy = (struct reader_blocks *)reader;
 	int r;
 
-	if (!reader_hints(copy->far).far) {
-		request->done(request->arg, read_request(reader, request));
-	} else if (!copy->blocks) {
+	if (!copy->blocks) {
 		reader_submit(copy->far, request);
-	} else {
-		r = submit_parts(copy, request);
-		if (r < 0)
-			request->done(request->arg, r);
+		return;
 	}
+	r = submit_parts(copy, request);
+	if (r < 0)
+		request->done(request->arg, r);
 }

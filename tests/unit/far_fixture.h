@@ -15,7 +15,6 @@ struct far {
 	struct reader reader;
 	char *image;
 	uint64_t size;
-	bool waits; /* hints do not say far: who reads waits */
 	atomic_int error;
 	uint64_t told_from, told_to; /* that it will be asked for */
 
@@ -135,7 +134,7 @@ static inline int far_identity(struct reader *reader, struct reader_identity *re
 
 static inline void far_hints(const struct reader *reader, struct reader_hints *ret)
 {
-	bool far = !((const struct far *)reader)->waits;
+	bool far = reader->ops->submit;
 
 	*ret = (struct reader_hints){.remote = far, .far = far};
 }
@@ -179,24 +178,32 @@ static inline void far_free(struct reader *reader)
 	free(far);
 }
 
-static inline struct far *far_new(uint64_t size)
+/* `waits`: it is not far, and reads wait. */
+static inline struct far *far_new(uint64_t size, bool waits)
 {
-	static const struct reader_ops ops = {
-		.prepare = far_prepare,
-		.read = far_read,
-		.submit = far_submit,
-		.cancel = far_cancel,
-		.get = far_get,
-		.will_get = far_will_get,
-		.identity = far_identity,
-		.hints = far_hints,
-		.free = far_free,
+	static const struct reader_ops ops[] = {
+		{.prepare = far_prepare,
+		 .read = far_read,
+		 .submit = far_submit,
+		 .cancel = far_cancel,
+		 .get = far_get,
+		 .will_get = far_will_get,
+		 .identity = far_identity,
+		 .hints = far_hints,
+		 .free = far_free},
+		{.prepare = far_prepare,
+		 .read = far_read,
+		 .get = far_get,
+		 .will_get = far_will_get,
+		 .identity = far_identity,
+		 .hints = far_hints,
+		 .free = far_free},
 	};
 	struct far *far = calloc(1, sizeof(*far));
 	uint64_t x = 12345;
 
 	assert_non_null(far);
-	far->reader.ops = &ops;
+	far->reader.ops = &ops[waits];
 	far->size = size;
 	far->image = malloc(size + sizeof(x));
 	assert_non_null(far->image);

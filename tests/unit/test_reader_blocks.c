@@ -36,7 +36,7 @@ static void open_reader(struct fixture *f)
 	const struct reader_blocks_params params = {
 		.store = f->store, .name = NAME, .notice = on_notice};
 
-	f->far = far_new(SIZE);
+	f->far = far_new(SIZE, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);
@@ -366,7 +366,7 @@ static void another_pack_has_another_copy(void **state)
 
 	read_right(f, READ, 10 * PAGE, PAGE);
 	reader_free(f->reader);
-	f->far = far_new(SIZE);
+	f->far = far_new(SIZE, false);
 	f->far->image[10 * PAGE]++;
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "other head", 10);
@@ -400,7 +400,7 @@ static void without_a_copy_all_is_read_from_far(void **state)
 	reader_free(f->reader);
 	snprintf(folder, sizeof(folder), "%s/uid-%u", f->dir, geteuid());
 	scratch_remove(folder);
-	f->far = far_new(SIZE);
+	f->far = far_new(SIZE, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	assert_int_equal(noticed, 1);
@@ -422,7 +422,7 @@ static void a_bound_is_kept(void **state)
 	reader_free(f->reader);
 	assert_int_equal(open_bounded(f->dir, 256 * KIB, &store), 0);
 	bounded.store = store;
-	f->far = far_new(SIZE);
+	f->far = far_new(SIZE, false);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &bounded, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	for (uint64_t at = 0; at < PAGES - 16; at += 16)
@@ -458,8 +458,7 @@ static void open_filling(struct fixture *f, struct block_store *store, bool wait
 	const struct reader_blocks_params params = {
 		.store = store, .name = NAME, .fill = true, .notice = on_notice};
 
-	f->far = far_new(SIZE);
-	f->far->waits = waits;
+	f->far = far_new(SIZE, waits);
 	assert_int_equal(reader_blocks_new(&f->far->reader, &params, &f->reader), 0);
 	reader_known(f->reader, "head", 4);
 	assert_int_equal(reader_prepare(f->reader, READER_AUTO), 0);

@@ -1,6 +1,8 @@
 #include "remote/bearer.h"
 #include "base/io.h"
 #include "base/scope.h"
+#include "remote/environment.h"
+#include "remote/secret.h"
 #include "remote/url.h"
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,6 @@ static const struct token_place places[] = {
 
 struct bearer {
 	struct object_auth auth;
-	char *url;
 	char *line;	  /* "Authorization: Bearer TOKEN"; NULL: none */
 	const char *file; /* that the token is from; NULL: none */
 };
@@ -42,13 +43,6 @@ static bool is_private(const struct url *url)
 {
 	return strcmp(url->scheme, "https") == 0 || is_within(url->host, "localhost") ||
 	       strncmp(url->host, "127.", 4) == 0;
-}
-
-static const char *get_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && value[0] ? value : NULL;
 }
 
 /* What would end the header must not get into it. */
@@ -86,11 +80,11 @@ static int find_token(struct bearer *bearer, const struct url *url, struct err *
 {
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		const struct token_place *place = &places[i];
-		const char *token = get_variable(place->variable);
+		const char *token = environment_get(place->variable);
 
 		if (place->domain && !is_within(url->host, place->domain))
 			continue;
-		bearer->file = get_variable(place->file_variable);
+		bearer->file = environment_get(place->file_variable);
 		if (!token && !bearer->file)
 			continue;
 		if (!is_private(url))
@@ -107,24 +101,12 @@ static int find_token(struct bearer *bearer, const struct url *url, struct err *
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static const char *bearer_url(struct object_auth *auth)
-{
-	return bearer_of(auth)->url;
-}
-
-static enum object_auth_state bearer_state(struct object_auth *auth)
-{
-	(void)auth;
-	return AUTH_READY;
-}
-
 static int bearer_sign(struct object_auth *auth, const struct object_request *request,
-		       object_header_fn *add, void *context, struct err *err)
+		       object_header_fn *add, void *context)
 {
 	const struct bearer *bearer = bearer_of(auth);
 
 	(void)request;
-	(void)err;
 	return bearer->line ? add(context, bearer->line) : 0;
 }
 
@@ -162,16 +144,12 @@ static void bearer_free(struct object_auth *auth)
 {
 	struct bearer *bearer = bearer_of(auth);
 
-	if (bearer->line)
-		explicit_bzero(bearer->line, strlen(bearer->line));
-	free(bearer->line);
-	free(bearer->url);
+	secret_free(bearer->line);
+	free(auth->url);
 	free(bearer);
 }
 
 static const struct object_auth_ops bearer_ops = {
-	.url = bearer_url,
-	.state = bearer_state,
 	.sign = bearer_sign,
 	.refused = bearer_refused,
 	.free = bearer_free,
@@ -189,8 +167,8 @@ int bearer_new(const char *text, struct object_auth **ret, struct err *err)
 	if (!bearer)
 		return -ENOMEM;
 	bearer->auth = (struct object_auth){.ops = &bearer_ops, .follows = true};
-	bearer->url = strdup(text);
-	r = bearer->url ? find_token(bearer, &url, err) : -ENOMEM;
+	bearer->auth.url = strdup(text);
+	r = bearer->auth.url ? find_token(bearer, &url, err) : -ENOMEM;
 	if (r < 0) {
 		bearer_free(&bearer->auth);
 		return r;

@@ -27,7 +27,7 @@ struct http_list {
 struct http {
 	struct curl curl;
 	const struct remote_settings *settings;
-	_Atomic uint64_t requests, bytes, retries, overloaded, under_way, limit;
+	_Atomic uint64_t requests, bytes, retries, overloaded, under_way;
 
 	pthread_mutex_t lock;
 	bool running, stopping, cancelling; /* protected by lock */
@@ -41,6 +41,7 @@ struct http {
 	uint64_t timer; /* when libcurl is to be called, ns; 0: not */
 	struct http_list pausing;
 	struct http_slot *idle, *slots;
+	uint64_t limit;		  /* of transfers under way */
 	uint64_t slowed, answers; /* when the limit was halved; answers since it grew */
 };
 
@@ -168,25 +169,22 @@ static void pause_transfer(struct http *http, struct http_transfer *transfer, ui
 /* Half as many at a time, once for each overload. */
 static void slow_down(struct http *http)
 {
-	uint64_t now = clock_ns(), limit = atomic_load(&http->limit);
+	uint64_t now = clock_ns();
 
 	atomic_fetch_add_explicit(&http->overloaded, 1, memory_order_relaxed);
 	http->answers = 0;
 	if (now - http->slowed < OVERLOAD_NS)
 		return;
 	http->slowed = now;
-	limit = limit < http->under_way ? limit / 2 : http->under_way / 2;
-	atomic_store(&http->limit, limit < LIMIT_LEAST ? LIMIT_LEAST : limit);
+	http->limit = max(min(http->limit, http->under_way) / 2, LIMIT_LEAST);
 }
 
 static void speed_up(struct http *http)
 {
-	uint64_t limit = atomic_load(&http->limit);
-
-	if (limit == HTTP_MOST || ++http->answers < limit)
+	if (http->limit == HTTP_MOST || ++http->answers < http->limit)
 		return;
 	http->answers = 0;
-	atomic_store(&http->limit, limit + 1);
+	http->limit++;
 }
 
 static void finish_transfer(struct http *http, struct http_transfer *transfer,
@@ -268,16 +266,15 @@ static struct http_transfer *take_overtaken(struct http_list *list)
 /* The next one that may begin. */
 static struct http_transfer *next_transfer(struct http *http)
 {
-	uint64_t limit = atomic_load(&http->limit);
 	struct http_transfer *transfer = NULL;
 
 	SCOPE_LOCK(&http->lock);
-	if (http->under_way < limit) {
+	if (http->under_way < http->limit) {
 		transfer = list_take(&http->wanted);
 		if (!transfer)
 			transfer = take_overtaken(&http->ahead);
 	}
-	if (!transfer && http->under_way < limit - limit / WANTED_SHARE)
+	if (!transfer && http->under_way < http->limit - http->limit / WANTED_SHARE)
 		transfer = list_take(&http->ahead);
 	return transfer;
 }
@@ -548,7 +545,7 @@ int http_new(const struct remote_settings *settings, struct http **ret, struct e
 	}
 	http->settings = settings;
 	http->epoll = http->wake = -1;
-	atomic_store(&http->limit, HTTP_MOST);
+	http->limit = HTTP_MOST;
 	pthread_mutex_init(&http->lock, NULL);
 	list_init(&http->wanted);
 	list_init(&http->ahead);
@@ -566,14 +563,13 @@ void http_free(struct http *http)
 	free(http);
 }
 
-void http_stats(struct http *http, struct http_stats *ret)
+void http_stats(struct http *http, struct reader_stats *ret)
 {
-	*ret = (struct http_stats){.requests = atomic_load(&http->requests),
-				   .bytes = atomic_load(&http->bytes),
-				   .retries = atomic_load(&http->retries),
-				   .overloaded = atomic_load(&http->overloaded),
-				   .under_way = atomic_load(&http->under_way),
-				   .limit = atomic_load(&http->limit)};
+	*ret = (struct reader_stats){.requests = atomic_load(&http->requests),
+				     .bytes = atomic_load(&http->bytes),
+				     .retries = atomic_load(&http->retries),
+				     .refused = atomic_load(&http->overloaded),
+				     .under_way = atomic_load(&http->under_way)};
 }
 
 #endif

@@ -20,6 +20,7 @@
 #define REMOTE_HTTP_H
 
 #include "base/err.h"
+#include "base/reader_stats.h"
 #include "remote/object_auth.h"
 #include "remote/settings.h"
 #include <stdatomic.h>
@@ -93,10 +94,6 @@ struct http_transfer {
 	uint64_t due;		    /* http.c's: when to ask again, ns */
 };
 
-struct http_stats {
-	uint64_t requests, bytes, retries, overloaded, under_way, limit;
-};
-
 /* Returns 0, -ENOSYS (no libcurl) or -ENOMEM. */
 int http_new(const struct remote_settings *settings, struct http **ret, struct err *err);
 /* Ends as http_rest() does. NULL is fine. */
@@ -116,6 +113,7 @@ void http_cancel(struct http *http);
 /* What waits for its pause to end is asked for now: in the thread of transfers. */
 void http_hurry(struct http *http);
 
-void http_stats(struct http *http, struct http_stats *ret);
+/* All of *ret but the times. */
+void http_stats(struct http *http, struct reader_stats *ret);
 
 #endif

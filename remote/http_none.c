@@ -56,7 +56,7 @@ void http_hurry(struct http *http)
 	(void)http;
 }
 
-void http_stats(struct http *http, struct http_stats *ret)
+void http_stats(struct http *http, struct reader_stats *ret)
 {
 	(void)http;
 	(void)ret;

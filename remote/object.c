@@ -88,22 +88,19 @@ static int add_condition(const struct object *object, const struct http_message 
 }
 
 /* Secrets are for the server that they were meant for. */
-static int sign(struct object_read *read, const struct http_message *message, const char *home)
+static int sign(struct object_auth *auth, const struct http_message *message)
 {
-	struct object_auth *auth = read->object->auth;
 	struct url url SCOPE(url_release) = {0};
 	struct url first SCOPE(url_release) = {0};
-	struct object_request request = {.method = "GET"};
+	struct object_request request;
 	int r = url_parse(message->url, &url);
 
 	if (r == 0)
-		r = url_parse(home, &first);
+		r = url_parse(auth->url, &first);
 	if (r < 0 || !url_same_server(&url, &first))
 		return r;
-	request.host = url.host;
-	request.path = url.path;
-	request.query = url.query;
-	return auth->ops->sign(auth, &request, message->add, message->context, &read->why);
+	request = (struct object_request){url.host, url.path, url.query};
+	return auth->ops->sign(auth, &request, message->add, message->context);
 }
 
 static void write_range(struct object_read *read)
@@ -121,7 +118,6 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 {
 	struct object_read *read = read_of(transfer);
 	struct object *object = read->object;
-	const char *home;
 	int r;
 
 	read->error = 0;
@@ -131,9 +127,8 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 	r = object_refresh_look(&object->refresh, &read->why);
 	if (r == -EAGAIN)
 		return r;
-	home = object->auth->ops->url(object->auth);
 	read->redirected = object->redirect;
-	ret->url = object->redirect ? object->redirect : home;
+	ret->url = object->redirect ? object->redirect : object->auth->url;
 	ret->netrc = object->auth->netrc;
 	if (read->range.suffix)
 		transfer->got = 0;
@@ -142,7 +137,7 @@ static int read_prepare(struct http_transfer *transfer, struct http_message *ret
 	if (r == 0)
 		r = add_condition(object, ret);
 	if (r == 0)
-		r = sign(read, ret, home);
+		r = sign(object->auth, ret);
 	read->error = r;
 	return r;
 }
@@ -396,8 +391,6 @@ static struct http_verdict refused(struct object_read *read, const struct http_o
 		forget_redirect(read->object);
 		return ask_at_once();
 	}
-	if (!auth->ops->refused)
-		return fail(read, rule->error);
 	r = auth->ops->refused(auth, &outcome->answer, &why);
 	if (r == 0)
 		return ask_at_once();
@@ -408,7 +401,7 @@ static struct http_verdict refused(struct object_read *read, const struct http_o
 
 static bool may_go(const struct object_read *read, const char *to)
 {
-	const char *home = read->object->auth->ops->url(read->object->auth);
+	const char *home = read->object->auth->url;
 
 	return strncasecmp(to, "https://", 8) == 0 ||
 	       (strncasecmp(to, "http://", 7) == 0 && strncasecmp(home, "http://", 7) == 0);
@@ -575,18 +568,9 @@ void object_why(struct object *object, struct err *ret)
 	*ret = object->why;
 }
 
-void object_stats(struct object *object, struct object_stats *ret)
+void object_stats(struct object *object, struct reader_stats *ret)
 {
-	struct http_stats http;
-
-	http_stats(object->http, &http);
-	*ret = (struct object_stats){
-		.requests = http.requests,
-		.bytes = http.bytes,
-		.retries = http.retries,
-		.refused = http.overloaded,
-		.under_way = http.under_way,
-		.first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5),
-		.first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99),
-	};
+	http_stats(object->http, ret);
+	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
+	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
 }

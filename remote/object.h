@@ -10,6 +10,7 @@
 #define REMOTE_OBJECT_H
 
 #include "base/err.h"
+#include "base/reader_stats.h"
 #include "remote/object_auth.h"
 #include "remote/settings.h"
 #include <stdatomic.h>
@@ -28,11 +29,6 @@ struct object_range {
 	uint64_t first, len;	  /* within the object, unless that ends before */
 	bool suffix;		  /* its last `len` bytes; fewer where it is shorter */
 	const atomic_bool *ahead; /* nobody waits for it yet; NULL: somebody does */
-};
-
-struct object_stats {
-	uint64_t requests, bytes, retries, refused, under_way;
-	uint64_t first_byte_p50_us, first_byte_p99_us;
 };
 
 /* `shown` names it in notices. The auth is the object's now, also where this fails. Settings must
@@ -61,6 +57,6 @@ void object_go_on(struct object *object);
 /* Ends all threads. What is under way ends with -ECANCELED. */
 void object_rest(struct object *object);
 
-void object_stats(struct object *object, struct object_stats *ret);
+void object_stats(struct object *object, struct reader_stats *ret);
 
 #endif

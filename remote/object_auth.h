@@ -26,10 +26,9 @@ enum object_auth_state {
 
 /* A request that is about to be sent. */
 struct object_request {
-	const char *method; /* "GET" */
-	const char *host;   /* as in the header Host: with the port, unless it is the scheme's */
-	const char *path;   /* percent-encoded, as it is sent */
-	const char *query;  /* the same, without '?'; "": none */
+	const char *host;  /* as in the header Host: with the port, unless it is the scheme's */
+	const char *path;  /* percent-encoded, as it is sent */
+	const char *query; /* the same, without '?'; "": none */
 };
 
 /* Adds the header line "Name: value". Returns 0 or -ENOMEM. */
@@ -45,18 +44,17 @@ struct object_answer {
 };
 
 struct object_auth_ops {
-	/* The URL of the object, encoded, http or https: it lives until refused() is called. */
-	const char *(*url)(struct object_auth *auth);
+	/* NULL: always AUTH_READY. */
 	enum object_auth_state (*state)(struct object_auth *auth);
 	/* Has sign() work for longer; may ask other machines (remote/fetch.h). Returns 0, or -errno
-	 * and why: what is still good is used until it ends. NULL: state() is always AUTH_READY. */
+	 * and why: what is still good is used until it ends. NULL where state is. */
 	int (*refresh)(struct object_auth *auth, struct err *err);
 	/* Adds the headers of a request. Returns 0 or -errno. */
 	int (*sign)(struct object_auth *auth, const struct object_request *request,
-		    object_header_fn *add, void *context, struct err *err);
+		    object_header_fn *add, void *context);
 	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: to be asked
-	 * again at once, as url() and state() say now (at most OBJECT_REFUSALS times in a row); or
-	 * -errno: why not, and the way out. NULL: a sentence of the object's own. */
+	 * again at once, as url and state() say now (at most OBJECT_REFUSALS times in a row); or
+	 * -errno: why not, and the way out. */
 	int (*refused)(struct object_auth *auth, const struct object_answer *answer,
 		       struct err *err);
 	void (*free)(struct object_auth *auth);
@@ -67,6 +65,7 @@ struct object_auth_ops {
 /* The beginning of each kind. */
 struct object_auth {
 	const struct object_auth_ops *ops;
+	char *url;    /* of the object, encoded, http or https; refused() may change it */
 	bool follows; /* redirects lead to the object: they are followed, and not refusals */
 	bool netrc;   /* user and password may come from ~/.netrc */
 };

@@ -49,7 +49,8 @@ static void start(struct object_refresh *refresh)
 
 int object_refresh_look(struct object_refresh *refresh, struct err *err)
 {
-	enum object_auth_state state = refresh->auth->ops->state(refresh->auth);
+	struct object_auth *auth = refresh->auth;
+	enum object_auth_state state = auth->ops->state ? auth->ops->state(auth) : AUTH_READY;
 
 	if (state == AUTH_READY)
 		return 0;

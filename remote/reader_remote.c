@@ -379,16 +379,7 @@ static void remote_hints(const struct reader *reader, struct reader_hints *ret)
 
 static void remote_stats(struct reader *reader, struct reader_stats *ret)
 {
-	struct object_stats stats;
-
-	object_stats(remote_of(reader)->object, &stats);
-	*ret = (struct reader_stats){.requests = stats.requests,
-				     .bytes = stats.bytes,
-				     .retries = stats.retries,
-				     .refused = stats.refused,
-				     .under_way = stats.under_way,
-				     .first_byte_p50_us = stats.first_byte_p50_us,
-				     .first_byte_p99_us = stats.first_byte_p99_us};
+	object_stats(remote_of(reader)->object, ret);
 }
 
 static void remote_rest(struct reader *reader)

@@ -29,7 +29,7 @@ struct s3_auth {
 	char *endpoint;	    /* NULL: Amazon's */
 	char *asked_region; /* NULL: the user named none */
 	unsigned moves;
-	char *region, *url; /* of the calling thread */
+	char *region; /* as auth.url of the calling thread */
 
 	pthread_mutex_t lock; /* protects what follows */
 	enum s3_keys state;
@@ -90,33 +90,22 @@ static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 		r = copy(region_of(s3->settings, profile), &s3->asked_region);
 	if (r == 0)
 		r = copy(s3->asked_region ? s3->asked_region : "us-east-1", &s3->region);
-	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->url, err);
-}
-
-static const char *s3_auth_url(struct object_auth *auth)
-{
-	return s3_of(auth)->url;
+	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->auth.url, err);
 }
 
 /* Takes the region that a server named. */
 static int move(struct s3_auth *s3, const char *region, struct err *err)
 {
-	SCOPE_FREE char *old_url = NULL;
-	SCOPE_FREE char *old_region = NULL;
-	char *new_region, *url;
-	int r = s3_url(s3->name, s3->endpoint, region, &url, err);
+	SCOPE_FREE char *new_region = strdup(region);
+	char *url;
+	int r = new_region ? s3_url(s3->name, s3->endpoint, region, &url, err) : -ENOMEM;
 
 	if (r < 0)
 		return r;
-	r = copy(region, &new_region);
-	if (r < 0) {
-		free(url);
-		return r;
-	}
-	old_url = s3->url;
-	old_region = s3->region;
-	s3->url = url;
-	s3->region = new_region;
+	free(s3->auth.url);
+	free(s3->region);
+	s3->auth.url = url;
+	s3->region = steal_ptr(&new_region);
 	return 0;
 }
 
@@ -213,7 +202,7 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 					 {"x-amz-content-sha256", SIGN_UNSIGNED_PAYLOAD},
 					 {"x-amz-date", date}};
 	struct sign_key key = {s3->keys.access, s3->keys.secret, date, s3->region, "s3"};
-	struct sign_request to_sign = {.method = request->method,
+	struct sign_request to_sign = {.method = "GET",
 				       .path = request->path,
 				       .query = request->query,
 				       .headers = headers,
@@ -237,12 +226,11 @@ static int sign_with(const struct s3_auth *s3, const struct object_request *requ
 }
 
 static int s3_auth_sign(struct object_auth *auth, const struct object_request *request,
-			object_header_fn *add, void *context, struct err *err)
+			object_header_fn *add, void *context)
 {
 	struct s3_auth *s3 = s3_of(auth);
 	SCOPE_LOCK(&s3->lock);
 
-	(void)err;
 	return s3->state == KEYS_GOOD ? sign_with(s3, request, add, context) : 0;
 }
 
@@ -290,12 +278,11 @@ static void s3_auth_free(struct object_auth *auth)
 	free(s3->endpoint);
 	free(s3->asked_region);
 	free(s3->region);
-	free(s3->url);
+	free(auth->url);
 	free(s3);
 }
 
 static const struct object_auth_ops s3_auth_ops = {
-	.url = s3_auth_url,
 	.state = s3_auth_state,
 	.refresh = s3_auth_refresh,
 	.sign = s3_auth_sign,

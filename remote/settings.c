@@ -1,5 +1,5 @@
 #include "remote/settings.h"
-#include <stdlib.h>
+#include "remote/environment.h"
 
 const char *remote_ca_file(const struct remote_settings *settings)
 {
@@ -8,9 +8,9 @@ const char *remote_ca_file(const struct remote_settings *settings)
 	if (settings->ca_file)
 		return settings->ca_file;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *file = getenv(names[i]);
+		const char *file = environment_get(names[i]);
 
-		if (file && file[0])
+		if (file)
 			return file;
 	}
 	return NULL;

@@ -338,7 +338,6 @@ static void without_patience_an_error_is_final(void **state)
 /* Whose key is renewed when it was refused. */
 struct renewed {
 	struct object_auth auth;
-	char url[64];
 	atomic_int key; /* 0: none */
 	atomic_bool wanted;
 };
@@ -346,11 +345,6 @@ struct renewed {
 static struct renewed *renewed_of(struct object_auth *auth)
 {
 	return (struct renewed *)auth;
-}
-
-static const char *renewed_url(struct object_auth *auth)
-{
-	return renewed_of(auth)->url;
 }
 
 static enum object_auth_state renewed_state(struct object_auth *auth)
@@ -367,11 +361,10 @@ static int renew(struct object_auth *auth, struct err *err)
 }
 
 static int renewed_sign(struct object_auth *auth, const struct object_request *request,
-			object_header_fn *add, void *context, struct err *err)
+			object_header_fn *add, void *context)
 {
 	char line[32];
 
-	(void)err;
 	assert_string_equal(request->path, "/x");
 	snprintf(line, sizeof(line), "X-Key: %d", atomic_load(&renewed_of(auth)->key));
 	return add(context, line);
@@ -388,11 +381,11 @@ static int renewed_refused(struct object_auth *auth, const struct object_answer 
 
 static void renewed_free(struct object_auth *auth)
 {
+	free(auth->url);
 	free(auth);
 }
 
 static const struct object_auth_ops renewed_ops = {
-	.url = renewed_url,
 	.state = renewed_state,
 	.refresh = renew,
 	.sign = renewed_sign,
@@ -423,7 +416,7 @@ static void credentials_are_renewed_when_they_end(void **state)
 	server_start(server);
 	auth->auth.ops = &renewed_ops;
 	atomic_store(&auth->wanted, true);
-	snprintf(auth->url, sizeof(auth->url), "http://127.0.0.1:%u/x", server->port);
+	assert_true(asprintf(&auth->auth.url, "http://127.0.0.1:%u/x", server->port) > 0);
 	assert_int_equal(reader_remote_open("x", &auth->auth, &patient, &reader, &err), 0);
 	assert_int_equal(auth->key, 1);
 	for (unsigned i = 0; i < 10; i++)

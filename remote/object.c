@@ -212,6 +212,8 @@ static const struct retry_rule *rule_of(const struct object_read *read,
 		return open ? &not_signed : &never_signed;
 	if (outcome->end != HTTP_ANSWERED)
 		return retry_rule_of_end(outcome->end);
+	if (read->transfer.got > read->expected)
+		return retry_rule_of_end(HTTP_TOO_LONG);
 	if (!open && is_empty(&outcome->answer))
 		return &empty;
 	if (outcome->answer.status != 206)
@@ -450,6 +452,8 @@ static struct http_verdict read_finished(struct http_transfer *transfer,
 	if (outcome->answer.status)
 		histogram_add(&read->object->first_byte, outcome->first_byte_us);
 	explain(read, outcome, rule);
+	if (rule == retry_rule_of_end(HTTP_TOO_LONG))
+		transfer->got = 0; /* none of it can be trusted */
 	if (read->redirected && outcome->end != HTTP_ANSWERED && outcome->end != HTTP_CANCELLED)
 		forget_redirect(read->object);
 	switch (rule->action) {

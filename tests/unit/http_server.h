@@ -30,7 +30,15 @@ const char *__tsan_default_suppressions(void)
 }
 #endif
 
-enum answer { ANSWER_RANGE, ANSWER_503, ANSWER_401, ANSWER_CUT, ANSWER_HANG_UP, ANSWER_NEVER };
+enum answer {
+	ANSWER_RANGE,
+	ANSWER_503,
+	ANSWER_401,
+	ANSWER_CUT,
+	ANSWER_LONG, /* more bytes than its Content-Range says */
+	ANSWER_HANG_UP,
+	ANSWER_NEVER
+};
 
 struct http_server {
 	uint64_t size;	 /* of the object */
@@ -88,10 +96,12 @@ static inline void find_range(const struct http_server *server, const char *text
 	*last = b < server->size ? b : server->size - 1;
 }
 
-static inline bool send_range(struct http_server *server, int fd, const char *text, bool cut)
+static inline bool send_range(struct http_server *server, int fd, const char *text,
+			      enum answer answer)
 {
 	char headers[256];
 	uint64_t first, last, len;
+	bool cut = answer == ANSWER_CUT;
 	int etag = atomic_load(&server->etag), asked = etag, n;
 	const char *condition = strstr(text, "If-Match: ");
 	SCOPE_FREE unsigned char *body = NULL;
@@ -101,7 +111,7 @@ static inline bool send_range(struct http_server *server, int fd, const char *te
 	if (asked != etag)
 		return send_status(fd, "412 Precondition Failed");
 	find_range(server, text, &first, &last);
-	len = last - first + 1;
+	len = last - first + 1 + (answer == ANSWER_LONG ? 10 : 0);
 	n = snprintf(headers, sizeof(headers),
 		     "HTTP/1.1 206 Partial Content\r\nContent-Length: %llu\r\n"
 		     "Content-Range: bytes %llu-%llu/%llu\r\nETag: \"%d\"\r\n\r\n",
@@ -122,7 +132,8 @@ static inline bool answer_request(struct http_server *server, int fd, const char
 	switch (answer) {
 	case ANSWER_RANGE:
 	case ANSWER_CUT:
-		return send_range(server, fd, text, answer == ANSWER_CUT);
+	case ANSWER_LONG:
+		return send_range(server, fd, text, answer);
 	case ANSWER_503:
 		return send_status(fd, "503 Slow Down");
 	case ANSWER_401:

@@ -229,6 +229,38 @@ static void what_goes_wrong_is_asked_for_again(void **state)
 	read_many(server);
 }
 
+static enum answer too_long_after_two(struct http_server *server, unsigned request,
+				      const char *text)
+{
+	(void)server;
+	(void)text;
+	return request == 2 ? ANSWER_LONG : ANSWER_RANGE;
+}
+
+/* Its memory is full, or has room for more. */
+static void an_answer_that_is_too_long_is_asked_for_again_as_a_whole(void **state)
+{
+	(void)state;
+	for (uint64_t room = 0; room < 2; room++) {
+		struct http_server *server = server_new(SIZE);
+		uint64_t offset = room ? SIZE / READER_PAGE * READER_PAGE : 5000 * READER_PAGE;
+		uint64_t needed = room ? SIZE - offset : READER_PAGE;
+		unsigned char data[READER_PAGE];
+		struct iovec iov = {data, sizeof(data)};
+		struct reader *reader;
+
+		server->answer = too_long_after_two;
+		server_start(server);
+		reader = open_it(server, &patient);
+		assert_int_equal(reader_prepare(reader, READER_AUTO), 0);
+		assert_int_equal(reader_read(reader, &iov, 1, offset, needed), 0);
+		for (uint64_t i = 0; i < needed; i++)
+			assert_int_equal(data[i], byte_at(offset + i));
+		reader_free(reader);
+		server_stop(server);
+	}
+}
+
 /* --- ends ------------------------------------------------------------------------------------- */
 
 static enum answer never_after_two(struct http_server *server, unsigned request, const char *text)
@@ -435,6 +467,7 @@ int main(void)
 		cmocka_unit_test(what_was_announced_is_asked_for_once),
 		cmocka_unit_test(many_are_under_way_and_each_gets_its_bytes),
 		cmocka_unit_test(what_goes_wrong_is_asked_for_again),
+		cmocka_unit_test(an_answer_that_is_too_long_is_asked_for_again_as_a_whole),
 		cmocka_unit_test(a_reader_rests_at_once_whatever_is_under_way),
 		cmocka_unit_test(a_reader_that_rested_reads_again),
 		cmocka_unit_test(what_was_cancelled_is_not_asked_for_again),

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
@@ -93,18 +92,4 @@ bool content_range_parse(const char *value, struct content_range *ret)
 		return false;
 	*ret = range;
 	return true;
-}
-
-uint64_t retry_after_parse(const char *value, int64_t now)
-{
-	struct tm tm = {0};
-	uint64_t seconds;
-	int64_t then;
-
-	if (take_number(&value, &seconds))
-		return *value ? 0 : seconds;
-	if (!strptime(value, "%a, %d %b %Y %H:%M:%S GMT", &tm))
-		return 0;
-	then = timegm(&tm);
-	return then > now ? (uint64_t)(then - now) : 0;
 }

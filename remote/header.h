@@ -21,8 +21,4 @@ struct content_range {
 /* Returns false where this is no range of bytes, one that cannot be, or without a total. */
 bool content_range_parse(const char *value, struct content_range *ret);
 
-/* Seconds of a Retry-After; a date is counted from `now`. 0 where there is none that makes sense.
- */
-uint64_t retry_after_parse(const char *value, int64_t now);
-
 #endif

@@ -65,6 +65,7 @@ struct http_outcome {
 	const char *redirect;	     /* the URL that a 3xx leads to, whole; NULL: none */
 	const char *reason;	     /* libcurl's words; "": none */
 	uint64_t first_byte_us;	     /* until the answer began */
+	uint64_t retry_after;	     /* seconds, as the server asks; 0: it does not */
 };
 
 struct http_verdict {

@@ -125,13 +125,15 @@ void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcom
 {
 	struct http_outcome outcome = {.end = end_of(slot, code), .reason = slot->reason};
 	char *redirect = NULL;
-	curl_off_t first = 0;
+	curl_off_t first = 0, after = 0;
 
 	slot->body[slot->body_len] = '\0';
 	slot->curl->easy_getinfo(slot->easy, CURLINFO_REDIRECT_URL, &redirect);
 	slot->curl->easy_getinfo(slot->easy, CURLINFO_STARTTRANSFER_TIME_T, &first);
 	outcome.redirect = redirect;
+	slot->curl->easy_getinfo(slot->easy, CURLINFO_RETRY_AFTER, &after);
 	outcome.first_byte_us = (uint64_t)first;
+	outcome.retry_after = after > 0 ? (uint64_t)after : 0; /* a date may have passed */
 	outcome.answer = (struct object_answer){.status = status_of(slot),
 						.headers = slot->headers_text,
 						.body = slot->body,

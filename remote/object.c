@@ -1,6 +1,7 @@
 #include "remote/object.h"
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "remote/object_refresh.h"
 #include "remote/retry.h"
@@ -333,16 +334,6 @@ static uint64_t next_random(struct object *object)
 	return object->random ^= object->random << 17;
 }
 
-static uint64_t asked_pause(const struct http_outcome *outcome, uint64_t most)
-{
-	char value[64];
-	uint64_t seconds = 0;
-
-	if (header_find(outcome->answer.headers, "Retry-After", value, sizeof(value)))
-		seconds = retry_after_parse(value, time(NULL));
-	return seconds < most ? seconds : most;
-}
-
 static struct http_verdict ask_again(struct object_read *read, const struct http_outcome *outcome,
 				     const struct retry_rule *rule)
 {
@@ -362,7 +353,7 @@ static struct http_verdict ask_again(struct object_read *read, const struct http
 	return (struct http_verdict){.again = true,
 				     .overloaded = rule->overloaded,
 				     .pause_ns = retry_pause(++read->tries, rule->overloaded,
-							     asked_pause(outcome, most),
+							     min(outcome->retry_after, most),
 							     next_random(object))};
 }
 

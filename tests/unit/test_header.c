@@ -81,16 +81,6 @@ static void ranges_that_cannot_be_are_refused(void **state)
 		assert_false(content_range_parse(bad[i], &range));
 }
 
-static void a_server_says_when_to_come_again_in_seconds_or_by_a_date(void **state)
-{
-	(void)state;
-	assert_int_equal(retry_after_parse("120", 0), 120);
-	assert_int_equal(retry_after_parse("Thu, 01 Jan 1970 00:01:40 GMT", 90), 10);
-	assert_int_equal(retry_after_parse("Thu, 01 Jan 1970 00:01:40 GMT", 200), 0);
-	assert_int_equal(retry_after_parse("soon", 0), 0);
-	assert_int_equal(retry_after_parse("12 minutes", 0), 0);
-}
-
 static void certificates_come_from_the_option_then_from_the_environment(void **state)
 {
 	const struct remote_settings set = {.ca_file = "a"}, unset = {0};
@@ -113,7 +103,6 @@ int main(void)
 		cmocka_unit_test(a_range_has_its_first_and_last_byte_and_the_size_of_all),
 		cmocka_unit_test(beyond_the_end_there_is_no_range_but_a_size),
 		cmocka_unit_test(ranges_that_cannot_be_are_refused),
-		cmocka_unit_test(a_server_says_when_to_come_again_in_seconds_or_by_a_date),
 		cmocka_unit_test(certificates_come_from_the_option_then_from_the_environment),
 	};
 

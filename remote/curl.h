@@ -1,8 +1,8 @@
 /* libcurl, loaded when the first URL is opened: whoever reads local packs need not have it, nor
  * wait for it.
  *
- * Where its headers were missing when foldfs was built, REMOTE_CURL is 0, and http_new() and
- * fetch() say so. */
+ * Where its headers were missing when foldfs was built, REMOTE_CURL is 0, and
+ * reader_remote_open() and fetch() say so. */
 #ifndef REMOTE_CURL_H
 #define REMOTE_CURL_H
 

@@ -1,8 +1,12 @@
-#include "remote/object.h"
+#include "remote/curl.h"
+
+#if REMOTE_CURL
+
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "remote/object.h"
 #include "remote/object_refresh.h"
 #include "remote/retry.h"
 #include "remote/url.h"
@@ -569,3 +573,5 @@ void object_stats(struct object *object, struct reader_stats *ret)
 	ret->first_byte_p50_us = histogram_quantile(&object->first_byte, 0.5);
 	ret->first_byte_p99_us = histogram_quantile(&object->first_byte, 0.99);
 }
+
+#endif

@@ -1,6 +1,10 @@
-#include "remote/reader_remote.h"
+#include "remote/curl.h"
+
+#if REMOTE_CURL
+
 #include "base/scope.h"
 #include "remote/object.h"
+#include "remote/reader_remote.h"
 #include <string.h>
 
 #define KEPT_MOST ((size_t)512 << 20) /* bytes; more is read when it is asked for */
@@ -43,7 +47,6 @@ static struct reader_remote *remote_of(struct reader *reader)
 struct part {
 	struct pending *pending;
 	struct iovec iov;
-	int64_t result;
 };
 
 static void pending_init(struct pending *pending)
@@ -91,7 +94,6 @@ static void part_done(void *arg, int64_t result)
 	struct part *part = arg;
 	struct pending *pending = part->pending;
 
-	part->result = result;
 	if (result >= 0 && (size_t)result < part->iov.iov_len)
 		result = -ENODATA;
 	free(part);
@@ -503,3 +505,5 @@ int reader_remote_open(const char *shown, struct object_auth *auth,
 	*ret = &remote->reader;
 	return 0;
 }
+
+#endif

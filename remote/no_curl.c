@@ -4,7 +4,7 @@
 #if !REMOTE_CURL
 
 #include "remote/fetch.h"
-#include "remote/http.h"
+#include "remote/reader_remote.h"
 #include <errno.h>
 
 static int say_none(struct err *err)
@@ -22,44 +22,14 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	return say_none(err);
 }
 
-/* There is never a struct http. */
-int http_new(const struct remote_settings *settings, struct http **ret, struct err *err)
+int reader_remote_open(const char *shown, struct object_auth *auth,
+		       const struct remote_settings *settings, struct reader **ret, struct err *err)
 {
+	(void)shown;
 	(void)settings;
 	(void)ret;
+	auth->ops->free(auth);
 	return say_none(err);
-}
-
-void http_free(struct http *http)
-{
-	(void)http;
-}
-
-void http_submit(struct http *http, struct http_transfer *transfer)
-{
-	(void)http;
-	(void)transfer;
-}
-
-void http_rest(struct http *http)
-{
-	(void)http;
-}
-
-void http_cancel(struct http *http)
-{
-	(void)http;
-}
-
-void http_hurry(struct http *http)
-{
-	(void)http;
-}
-
-void http_stats(struct http *http, struct reader_stats *ret)
-{
-	(void)http;
-	(void)ret;
 }
 
 #endif

@@ -368,6 +368,7 @@ static int copy_prepare(struct reader *reader, enum reader_io io)
 	struct reader_blocks *copy = copy_of(reader);
 	int r = reader_prepare(copy->far, io);
 
+	atomic_store(&copy->cancelled, false);
 	return r == 0 && copy->near ? reader_prepare(copy->near, io) : r;
 }
 

@@ -666,6 +666,24 @@ static void what_one_mount_fetches_no_other_does(void **state)
 	close_mount(&other);
 }
 
+static void a_reader_that_was_cancelled_waits_again_once_it_is_prepared(void **state)
+{
+	struct fixture *f = *state;
+	struct fixture other = other_mount(f);
+	struct begun one, two;
+
+	reader_cancel(other.reader);
+	assert_int_equal(reader_prepare(other.reader, READER_AUTO), 0);
+	far_hold(f->far, true);
+	begin_read(&one, f, 100, false);
+	begin_read(&two, &other, 100, true);
+	far_hold(f->far, false);
+	assert_int_equal(wait_for(&one.answer), 0);
+	assert_int_equal(wait_for(&two.answer), 0);
+	assert_int_equal(far_take_bytes(other.far), 0);
+	close_mount(&other);
+}
+
 static void what_is_fetched_ahead_holds_up_nobody(void **state)
 {
 	struct fixture *f = *state;
@@ -802,6 +820,7 @@ int main(void)
 		TEST(one_of_two_fills),
 		TEST(what_could_not_be_fetched_is_tried_again),
 		TEST(what_one_mount_fetches_no_other_does),
+		TEST(a_reader_that_was_cancelled_waits_again_once_it_is_prepared),
 		TEST(what_is_fetched_ahead_holds_up_nobody),
 		TEST(a_mount_that_hangs_holds_up_no_other_for_long),
 		TEST(what_could_not_be_fetched_others_fetch),

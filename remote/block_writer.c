@@ -175,8 +175,6 @@ static bool write_piece(struct block_writer *writer, const struct block_piece *p
 	bool room;
 	int r;
 
-	if (piece->len == 0)
-		return true;
 	if (!may_write(writer))
 		return false;
 	room = take_room(writer, piece->len);
@@ -193,7 +191,6 @@ static void run_piece(struct job *job)
 {
 	struct block_piece *piece = (struct block_piece *)job;
 	struct block_writer *writer = piece->writer;
-
 	bool kept = write_piece(writer, piece);
 
 	pthread_mutex_lock(&writer->lock);

@@ -16,6 +16,15 @@ void credentials_release(struct credentials *credentials)
 	*credentials = (struct credentials){0};
 }
 
+int credentials_copy(const char *access, const char *secret, const char *token,
+		     struct credentials *ret)
+{
+	ret->access = strdup(access);
+	ret->secret = strdup(secret);
+	ret->token = token ? strdup(token) : NULL;
+	return ret->access && ret->secret && !ret->token == !token ? 0 : -ENOMEM;
+}
+
 int credentials_set_expiration(struct credentials *credentials, const char *text)
 {
 	struct tm tm = {0};
@@ -83,10 +92,7 @@ int credentials_of_environment(const struct credentials_ask *ask, struct credent
 		return err_set(err, -EINVAL, "%s is set, but %s is not",
 			       access ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY",
 			       access ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
-	ret->access = strdup(access);
-	ret->secret = strdup(secret);
-	ret->token = token ? strdup(token) : NULL;
-	return ret->access && ret->secret && !ret->token == !token ? 0 : -ENOMEM;
+	return credentials_copy(access, secret, token, ret);
 }
 
 static const struct place {

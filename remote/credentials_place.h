@@ -19,6 +19,10 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
  * SessionToken or Token, Expiration. Returns 0, -EINVAL or -ENOMEM. */
 int credentials_of_json(const char *text, struct credentials *ret, struct err *err);
 
+/* Copies static keys; `token` may be NULL. Returns 0 or -ENOMEM. */
+int credentials_copy(const char *access, const char *secret, const char *token,
+		     struct credentials *ret);
+
 /* "2026-11-23T21:27:29Z", with or without a fraction, or +hh:mm instead of Z. Returns 0 or
  * -EINVAL. */
 int credentials_set_expiration(struct credentials *credentials, const char *text);

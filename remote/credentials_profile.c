@@ -15,10 +15,7 @@ static int of_keys(const struct profile *profile, const struct profile_keys *key
 		return err_set(err, -EINVAL,
 			       "profile '%s' has aws_access_key_id, but no aws_secret_access_key",
 			       profile_name(profile));
-	ret->access = strdup(keys->access);
-	ret->secret = strdup(keys->secret);
-	ret->token = keys->token ? strdup(keys->token) : NULL;
-	return ret->access && ret->secret && !ret->token == !keys->token ? 0 : -ENOMEM;
+	return credentials_copy(keys->access, keys->secret, keys->token, ret);
 }
 
 static int of_process(const struct profile *profile, const char *const argv[], const char *what,

@@ -16,29 +16,21 @@ static const char *filled(const char *value)
 	return value && *value ? value : NULL;
 }
 
+static char *joined(const char *a, const char *between, const char *b)
+{
+	char *text;
+
+	return asprintf(&text, "%s%s%s", a, between, b) < 0 ? NULL : text;
+}
+
 /* The path of one of the two files. The caller frees it. */
 static char *file_path(const char *variable, const char *name)
 {
 	const char *path = environment_get(variable), *home = getenv("HOME");
-	struct buf buf = BUF_INIT;
-	int r;
 
 	if (path && strncmp(path, "~/", 2) != 0)
-		r = buf_adds(&buf, path);
-	else
-		r = buf_addf(&buf, "%s/%s", home ? home : "", path ? path + 2 : name);
-	if (r < 0)
-		buf_release(&buf);
-	return buf.data;
-}
-
-static char *joined(const char *a, const char *between, const char *b)
-{
-	struct buf buf = BUF_INIT;
-
-	if (buf_addf(&buf, "%s%s%s", a, between, b) < 0)
-		buf_release(&buf);
-	return buf.data;
+		return strdup(path);
+	return joined(home ? home : "", "/", path ? path + 2 : name);
 }
 
 static int open_files(struct profile *profile, struct err *err)

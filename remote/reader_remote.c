@@ -2,6 +2,7 @@
 
 #if REMOTE_CURL
 
+#include "base/math.h"
 #include "base/scope.h"
 #include "remote/object.h"
 #include "remote/reader_remote.h"
@@ -135,8 +136,11 @@ static struct kept *kept_new(uint64_t offset, size_t len)
 	return kept;
 }
 
+/* NULL is fine. */
 static void kept_free(struct kept *kept)
 {
+	if (!kept)
+		return;
 	pending_release(&kept->pending);
 	free(kept);
 }
@@ -270,9 +274,7 @@ static void remote_submit(struct reader *reader, struct reader_request *request)
 
 	for (int i = 0; i < request->count; i++)
 		len += request->iov[i].iov_len;
-	range.len = request->offset >= size	   ? 0
-		    : len < size - request->offset ? len
-						   : size - request->offset;
+	range.len = min(len, sub_sat(size, request->offset));
 	if (!submitted || range.len == 0 || range.len < request->needed) {
 		free(submitted);
 		request->done(request->arg, submitted ? -ENODATA : -ENOMEM);
@@ -346,7 +348,7 @@ static void remote_will_get(struct reader *reader, uint64_t offset, size_t len)
 		return;
 	}
 	pthread_mutex_lock(&remote->lock);
-	fits = len <= KEPT_MOST - remote->kept_bytes;
+	fits = len <= sub_sat(KEPT_MOST, remote->kept_bytes);
 	pthread_mutex_unlock(&remote->lock);
 	kept = fits ? kept_new(offset, len) : NULL;
 	if (!kept)
@@ -463,8 +465,8 @@ static int get_ends(struct reader_remote *remote, struct err *err)
 
 	pending_init(&pending);
 	if (!head.kept || !tail.kept) {
-		head.kept ? kept_free(head.kept) : (void)0;
-		tail.kept ? kept_free(tail.kept) : (void)0;
+		kept_free(head.kept);
+		kept_free(tail.kept);
 		return -ENOMEM;
 	}
 	pending_add(&pending, 2);

@@ -23,7 +23,7 @@ static bool take(const char **at, char c)
 	return true;
 }
 
-/* The character of \uXXXX. Credentials are ASCII: others are refused. */
+/* The character of \uXXXX. Credentials are ASCII; other characters are refused. */
 static int unicode_escape(const char **at, char *ret)
 {
 	unsigned value = 0;
@@ -56,10 +56,10 @@ static int escape(const char **at, char *ret)
 	return 0;
 }
 
-/* Reads on behind an opening quote. */
+/* Reads the rest of a string, after its opening quote. */
 static int take_string(const char **at, char **ret)
 {
-	SCOPE(secret_release) char *text = malloc(strlen(*at) + 1); /* never longer */
+	SCOPE(secret_release) char *text = malloc(strlen(*at) + 1); /* a string never gets longer */
 	char *out = text;
 	int r = 0;
 
@@ -89,7 +89,7 @@ static int skip_word(const char **at)
 	return len ? 0 : -EINVAL;
 }
 
-/* Reads one member. `value` is left NULL where it is no string. */
+/* Reads one member. `value` stays NULL if it is not a string. */
 static int take_member(const char **at, char **name, char **value)
 {
 	int r = take(at, '"') ? take_string(at, name) : -EINVAL;
@@ -124,7 +124,7 @@ int answer_json(const char *text, const char *name, char **ret)
 
 /* --- XML ------------------------------------------------------------------------------------ */
 
-/* Puts characters in place of their entities, in place. */
+/* Replaces entities by their characters, in place. */
 static void unescape(char *text)
 {
 	static const struct {

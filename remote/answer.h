@@ -1,14 +1,14 @@
-/* Single texts out of the answers of credential services, and of the errors of S3. */
+/* Finds single texts in what credential services answer, and in the errors of S3. */
 #ifndef REMOTE_ANSWER_H
 #define REMOTE_ANSWER_H
 
-/* The text of a member of a JSON object whose values are no objects or arrays. Returns 0, 1 (there
- * is none, or it is null), -EINVAL (no such JSON) or -ENOMEM. The caller frees it: secret_free()
- * where it is one. */
+/* The text of a member of a flat JSON object: none of its values is an object or an array. Returns
+ * 0, 1 (there is no such member, or it is null), -EINVAL (not such an object) or -ENOMEM. The
+ * caller frees the text, with secret_free() if it is a secret. */
 int answer_json(const char *text, const char *name, char **ret);
 
-/* The text between <name> and the next <, with &amp; and its like replaced. Returns 0, 1 (there is
- * none) or -ENOMEM. */
+/* The text between <name> and the next <, with &amp; and other entities replaced. Returns 0, 1
+ * (there is none) or -ENOMEM. */
 int answer_xml(const char *text, const char *name, char **ret);
 
 #endif

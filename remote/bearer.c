@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Where tokens are, for the hosts that end in `domain`; NULL: for all. */
+/* Where to look for tokens for hosts in `domain`; NULL: for all hosts. */
 struct token_place {
 	const char *domain, *variable, *file_variable;
 };
@@ -20,8 +20,8 @@ static const struct token_place places[] = {
 
 struct bearer {
 	struct object_auth auth;
-	char *line;	  /* "Authorization: Bearer TOKEN"; NULL: none */
-	const char *file; /* that the token is from; NULL: none */
+	char *line;	  /* "Authorization: Bearer TOKEN"; NULL: there is no token */
+	const char *file; /* the token comes from; NULL: from no file */
 };
 
 static struct bearer *bearer_of(struct object_auth *auth)
@@ -45,7 +45,7 @@ static bool is_private(const struct url *url)
 	       strncmp(url->host, "127.", 4) == 0;
 }
 
-/* What would end the header must not get into it. */
+/* A newline would end the header and begin another. */
 static int set_token(struct bearer *bearer, const char *token)
 {
 	char *line;
@@ -124,7 +124,7 @@ static const char *way_out(const struct bearer *bearer, unsigned status)
 	       "~/.netrc may have what it asks for";
 }
 
-/* A token may have been renewed in its file. */
+/* Somebody may have renewed the token in its file. */
 static int bearer_refused(struct object_auth *auth, const struct object_answer *answer,
 			  struct err *err)
 {

@@ -33,7 +33,7 @@ void block_claims_free(struct block_claims *claims)
 	free(claims);
 }
 
-/* The byte of the map that stands for the first page. The header before them is for other locks. */
+/* The byte of the map that stands for the first page. The bytes before it are for other locks. */
 static uint64_t base_of(const struct block_claims *claims, bool ahead)
 {
 	return READER_PAGE + (ahead ? claims->pages + 1 : 0);
@@ -64,8 +64,8 @@ static bool find_other(const struct block_claims *claims, bool ahead, uint64_t o
 	return true;
 }
 
-/* Lowers *end to where another's claim begins. False: there it begins at `offset` or before, and
- * *end is where it ends. */
+/* Lowers *end to where another's claim begins. False: it begins at `offset` or before, and *end is
+ * where it ends. */
 static bool find_free(const struct block_claims *claims, bool ahead, uint64_t offset, uint64_t *end)
 {
 	uint64_t begin, until;
@@ -90,7 +90,8 @@ bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset,
 	    (ahead && !find_free(claims, true, offset, ret_end)))
 		return false;
 	lock = lock_of(claims, F_WRLCK, ahead, offset, *ret_end);
-	/* Another may have been faster. Where locks cannot be had, there are no claims. */
+	/* Another may have been faster. Without locks there are no claims: then everything is free.
+	 */
 	return fcntl(claims->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 

@@ -1,12 +1,12 @@
-/* Which pages of a copy are being fetched, so that processes that share it do not fetch them twice,
- * nor do the readers and the filler of one.
+/* Which pages of a copy are being fetched. So processes that share the copy do not fetch a page
+ * twice, and neither do the readers and the filler of one process.
  *
- * A claim is a lock on bytes of the map, see F_OFD_SETLK in fcntl(2): who is killed leaves none.
- * Claims of one struct do not exclude each other, and who drops one drops what it overlaps as well.
- * Nobody has to heed a claim: all that is at stake is that a page is fetched twice.
+ * A claim is a lock on bytes of the map (F_OFD_SETLK in fcntl(2)), so that a process that is killed
+ * leaves none. Claims of one struct do not exclude each other; dropping one also drops what it
+ * overlaps. Ignoring a claim does no harm but fetch a page twice.
  *
- * What somebody waits for is claimed apart from what is fetched ahead, which may come much later:
- * the former heeds no claims of the latter.
+ * There are two kinds of claims: for what somebody waits for, and for what is fetched ahead. What
+ * is fetched ahead may come much later, so those who wait ignore its claims.
  *
  * Threads: any number at once. */
 #ifndef REMOTE_BLOCK_CLAIMS_H
@@ -20,8 +20,8 @@ struct block_claims;
 int block_claims_new(const struct blocks *blocks, struct block_claims **ret);
 void block_claims_free(struct block_claims *claims); /* NULL is fine */
 
-/* Claims the pages from `offset` to the first that another has claimed, at most to `end`: *ret_end.
- * False: another has claimed those from `offset` to *ret_end. */
+/* Claims pages from `offset` up to *ret_end: the first page that another has claimed, or `end`.
+ * False: another has claimed the pages from `offset` to *ret_end. */
 bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset, uint64_t end,
 		       uint64_t *ret_end);
 void block_claims_drop(struct block_claims *claims, uint64_t offset, uint64_t end);

@@ -4,20 +4,20 @@
 #include "base/size.h"
 #include "remote/block_parts.h"
 
-#define PIECE	  (4 * MIB) /* of a request: with 24 under way, 880 MB/s at 30 ms and 50 MB/s each */
+#define PIECE	  (4 * MIB) /* of one request; 24 of them bring 880 MB/s at 30 ms and 50 MB/s each */
 #define UNDER_WAY 24
-#define AGAIN	  (2 * CLOCK_SECOND) /* until it looks again */
+#define AGAIN	  (2 * CLOCK_SECOND) /* between two passes */
 
 struct block_filler {
 	struct block_filler_params params;
 	pthread_t thread;
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed;	       /* any of these, all protected by lock: */
-	bool started, ended, stopping; /* a thread is to be joined; it ends; it is to end */
+	pthread_cond_t changed;	       /* what follows, all protected by lock: */
+	bool started, ended, stopping; /* the thread exists; it has ended; it is to end */
 	unsigned under_way;
-	int error;	  /* the last one, of this pass */
-	bool passed_over; /* of this pass: what others fetch. Its thread's */
+	int error;	  /* the last one of this pass */
+	bool passed_over; /* others fetch some of what this pass needs; the thread's own */
 	enum block_filler_state state;
 };
 
@@ -94,7 +94,7 @@ static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
 
 /* --- one pass --------------------------------------------------------------------------------- */
 
-/* Waits for a place among those under way. False: the pass ends. */
+/* Waits until one more request may be under way. False: the pass ends. */
 static bool take_place(struct block_filler *filler)
 {
 	SCOPE_LOCK(&filler->lock);
@@ -113,8 +113,8 @@ static void give_place(struct block_filler *filler)
 	pthread_cond_broadcast(&filler->changed);
 }
 
-/* The next pages that are missing, from `at` on: at most PIECE, and what the copy has is among them
- * only where it is less than PARTS_GAP. False: there are none. */
+/* Finds the next missing pages, from `at` on: at most PIECE. Pages that the copy has are among them
+ * only where they are fewer than PARTS_GAP. False: nothing is missing. */
 static bool find_missing(const struct blocks *blocks, uint64_t at, uint64_t end,
 			 uint64_t *ret_begin, uint64_t *ret_end)
 {
@@ -137,7 +137,7 @@ static bool find_missing(const struct blocks *blocks, uint64_t at, uint64_t end,
 	return true;
 }
 
-/* Claimed pages. */
+/* Fetches pages that are claimed. */
 static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t end)
 {
 	const struct block_filler_params *params = &filler->params;
@@ -153,8 +153,8 @@ static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t 
 	return fetch_piece(filler, piece) == 0;
 }
 
-/* From `begin` to *end, or as far as nobody else fetches them: lowers *end to that. Returns whether
- * to go on. */
+/* Fetches from `begin` to *end, which it lowers to the first page that somebody else fetches.
+ * Returns whether to go on. */
 static bool fetch_run(struct block_filler *filler, uint64_t begin, uint64_t *end)
 {
 	bool fetched;
@@ -180,7 +180,7 @@ static int wait_for_all(struct block_filler *filler)
 	return filler->error;
 }
 
-/* Once through the pack. Returns the last error. */
+/* Goes through the pack once. Returns the last error. */
 static int fill_once(struct block_filler *filler)
 {
 	struct blocks *blocks = filler->params.blocks;
@@ -197,7 +197,7 @@ static int fill_once(struct block_filler *filler)
 	if (!goes_on || r < 0 || find_missing(blocks, 0, end, &begin, &at))
 		return r;
 	blocks_set_complete(blocks);
-	/* Meanwhile one may have found damage. */
+	/* A reader may have found damage meanwhile. */
 	if (find_missing(blocks, 0, end, &begin, &at))
 		blocks_forget(blocks, begin, at - begin);
 	return 0;
@@ -222,7 +222,7 @@ static bool has_room(const struct block_filler *filler)
 	return block_store_room(filler->params.store, missing) >= missing;
 }
 
-/* The state afterwards. */
+/* Returns the state after it. */
 static enum block_filler_state fill(struct block_filler *filler)
 {
 	struct blocks *blocks = filler->params.blocks;

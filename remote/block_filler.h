@@ -1,12 +1,12 @@
-/* Fills a copy ahead of its readers: fetches all that is missing, from the pack's begin to its end,
- * if there is room for all of it.
+/* Fills a copy ahead of its readers: fetches all that is missing, from the beginning of the pack to
+ * its end, if there is room for all of it.
  *
- * Many requests are under way, all behind those that somebody waits for. Of the processes that
- * share a copy one fills it; when it ends, another goes on. Where the far reader fails, or the disk
- * is full, it tries again after a while.
+ * Many requests are under way. All come after those that somebody waits for. Of the processes that
+ * share a copy, one fills it; when that one ends, another goes on. If the far reader fails, or the
+ * disk is full, the filler tries again after a while.
  *
- * The thread begins with block_filler_start() and ends when the copy is complete, or with
- * block_filler_rest(). Threads: any number may start it; the others are called alone. */
+ * block_filler_start() begins its thread, which ends when the copy is complete or with
+ * block_filler_rest(). Threads: any number may start it; the other functions are called alone. */
 #ifndef REMOTE_BLOCK_FILLER_H
 #define REMOTE_BLOCK_FILLER_H
 
@@ -19,14 +19,14 @@ struct block_filler_params {
 	struct block_store *store;
 	struct blocks *blocks;
 	struct block_writer *writer;
-	struct block_claims *claims; /* its own */
+	struct block_claims *claims; /* the filler's own */
 };
 
 /* What the parameters name must outlive it. */
 int block_filler_new(const struct block_filler_params *params, struct block_filler **ret);
 void block_filler_free(struct block_filler *filler); /* NULL is fine */
 
-/* Does nothing while it fills. */
+/* Does nothing if it fills already. */
 void block_filler_start(struct block_filler *filler);
 void block_filler_rest(struct block_filler *filler);
 
@@ -35,11 +35,11 @@ enum block_filler_state {
 	FILLER_FILLING,
 	FILLER_COMPLETE,
 	FILLER_ELSEWHERE, /* another process fills the copy, or fetches what is missing */
-	FILLER_NO_ROOM,	  /* for all of the pack */
-	FILLER_FAILED,	  /* the far reader did, or the disk; it will try again */
+	FILLER_NO_ROOM,	  /* there is not enough for the whole pack */
+	FILLER_FAILED,	  /* the far reader or the disk failed; it will try again */
 };
 
-/* *ret_error: of the far reader, where it has failed. */
+/* *ret_error: what the far reader failed with, if it did. */
 enum block_filler_state block_filler_look(struct block_filler *filler, int *ret_error);
 
 #endif

@@ -12,7 +12,7 @@ static void add_part(struct part *parts, unsigned *count, struct part next)
 	}
 }
 
-/* A short part that the copy has, between two that it has not, is one with them. */
+/* Joins the last two parts that the copy lacks over a short one that it has. */
 static void join_over_gap(struct part *parts, unsigned *count)
 {
 	const struct part *gap;

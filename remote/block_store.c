@@ -13,16 +13,17 @@
 #include <sys/vfs.h>
 #include <xxhash.h>
 
-#define FREE_PART 20 /* one of so many of the filesystem stays free */
+#define FREE_PART 20 /* this part of the filesystem stays free: a twentieth */
 #define SECTOR	  512
 #define NAMES	  "names"
 
 struct block_store {
 	char *path;
-	int fd; /* the folder that has the copies */
+	int fd; /* of the folder with the copies */
 	bool shared;
 	uint64_t most;
-	pthread_mutex_t lock; /* taken with the lock on the folder, which is one for all threads */
+	pthread_mutex_t
+		lock; /* taken together with the lock on the folder, which all threads share */
 };
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static int enter_private(struct block_store *store, struct err *err)
 	return check_private(store, name, err);
 }
 
-/* A comma in DIR is none where SIZE follows. */
+/* The last comma separates SIZE: DIR may have others. */
 static int parse_spec(struct block_store *store, const char *spec, struct err *err)
 {
 	const char *comma = strrchr(spec, ',');
@@ -158,7 +159,7 @@ static void store_unlock(struct block_store **store)
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-/* A folder in the store, made where it is missing. Returns its descriptor or -errno. */
+/* Opens a folder of the store, and creates it if it is missing. Returns a descriptor or -errno. */
 static int enter(const struct block_store *store, const char *name)
 {
 	mode_t mode = store->shared ? 02770 : 0700;
@@ -187,7 +188,7 @@ int block_store_blocks(struct block_store *store, const char *key, uint64_t size
 	if (folder < 0)
 		return folder;
 	r = blocks_open(folder, size, store->shared ? 0660 : 0600, ret);
-	/* When it was used last. In a shared folder it may be another's. */
+	/* Notes when it was opened last. In a shared folder this fails for another's copy. */
 	if (r == 0)
 		utimensat(store->fd, key, NULL, 0);
 	return r;
@@ -217,7 +218,7 @@ static void close_list(DIR **dir)
 		closedir(*dir);
 }
 
-/* Of the files of a copy. */
+/* What the files of a copy take on the disk. */
 static uint64_t used_by(const struct block_store *store, const char *key)
 {
 	static const char *const files[] = {"data", "map"};
@@ -262,7 +263,7 @@ static uint64_t room_now(const struct block_store *store)
 	return room;
 }
 
-/* The key that a link in names leads to. */
+/* Reads the key that a link in names/ leads to. */
 static bool read_name(int names, const char *name, char key[static BLOCK_KEY_DIGITS + 1])
 {
 	char target[BLOCK_KEY_DIGITS + 8];
@@ -366,7 +367,7 @@ static void hash_of(const char *name, char hash[static BLOCK_KEY_DIGITS + 1])
 		 (unsigned long long)sum.low64);
 }
 
-/* Where it cannot be remembered, the copy is only not found by its name. */
+/* If this fails, the copy is just not found by its name. */
 void block_store_remember(struct block_store *store, const char *name, const char *key)
 {
 	char hash[BLOCK_KEY_DIGITS + 1], target[BLOCK_KEY_DIGITS + 8], fresh[64];

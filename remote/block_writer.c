@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define THREADS	    2			/* pieces of 110 KB: one writes 320 MB/s to a disk */
-#define WAITS_MOST  (96 * MIB)		/* memory that waiting callers may take in all */
-#define MEMORY_MOST (128 * MIB)		/* and that those may who do not wait */
-#define ROOM	    (4 * MIB)		/* that is asked for at once: several processes may */
-#define FULL_NS	    (10 * CLOCK_SECOND) /* until a cache that may not grow is asked again */
+#define THREADS	    2			/* one writes pieces of 110 KB to a disk at 320 MB/s */
+#define WAITS_MOST  (96 * MIB)		/* memory for callers that wait, in all */
+#define MEMORY_MOST (128 * MIB)		/* memory for those that do not wait, and the others */
+#define ROOM	    (4 * MIB)		/* asked for in one step: several processes may do so */
+#define FULL_NS	    (10 * CLOCK_SECOND) /* until the writer asks again whether the cache may grow */
 
 struct block_writer {
 	struct block_store *store;
@@ -18,7 +18,7 @@ struct block_writer {
 	struct jobs *jobs;
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* any of these, all protected by lock: */
+	pthread_cond_t changed; /* what follows, all protected by lock: */
 	uint64_t memory;	/* bytes taken and not written */
 	uint64_t waiting;	/* pieces that were put and are not written */
 	uint64_t full_until;	/* nanoseconds */
@@ -27,8 +27,8 @@ struct block_writer {
 
 	pthread_mutex_t room_lock; /* protects these: */
 	pthread_cond_t settled;	   /* nothing is granted */
-	uint64_t room;		   /* bytes that may be granted before the store is asked again */
-	uint64_t granted; /* bytes granted and not written: the store cannot see them yet */
+	uint64_t room;		   /* bytes to grant before the store is asked again */
+	uint64_t granted; /* bytes granted and not yet written: the store does not see them */
 };
 
 int block_writer_new(struct block_store *store, struct blocks *blocks,
@@ -82,7 +82,7 @@ static bool reserve(struct block_writer *writer, size_t len, bool wait)
 	bool fits;
 
 	SCOPE_LOCK(&writer->lock);
-	/* A piece that is larger than all is written alone. */
+	/* A piece larger than the bound is taken when nothing else is. */
 	while (!(fits = writer->memory == 0 || writer->memory + len <= most) && wait &&
 	       !is_off(writer))
 		pthread_cond_wait(&writer->changed, &writer->lock);
@@ -152,7 +152,7 @@ static void note_room(struct block_writer *writer, bool room)
 	writer->full_until = room ? 0 : clock_ns() + FULL_NS;
 }
 
-/* Returns true at the first failure. */
+/* Returns true for the first failure only. */
 static bool note_failure(struct block_writer *writer)
 {
 	bool first;
@@ -169,7 +169,7 @@ static bool may_write(struct block_writer *writer)
 	return !is_off(writer);
 }
 
-/* Returns false where a piece that should be in the copy is not. */
+/* Returns false if the piece was not written. */
 static bool write_piece(struct block_writer *writer, const struct block_piece *piece)
 {
 	bool room;

@@ -8,8 +8,8 @@
 #include <sys/file.h>
 
 #define MAGIC	   "foldfs copy 1\n"
-#define MAP_OFFSET READER_PAGE /* of the first page's byte in the map */
-#define LOOK_BYTES 512	       /* of the map, at once */
+#define MAP_OFFSET READER_PAGE /* where the notes begin in the map */
+#define LOOK_BYTES 512	       /* of the map, in one read */
 #define SECTOR	   512	       /* st_blocks counts these */
 
 struct header {
@@ -20,7 +20,7 @@ struct header {
 
 struct blocks {
 	struct reader *reader; /* of `data` */
-	int fd;		       /* `data`, for writing past the page cache */
+	int fd;		       /* of `data`, for writes past the page cache */
 	int buffered_fd;
 	int map;
 	uint64_t size;
@@ -39,7 +39,7 @@ static int open_file(int folder, const char *name, mode_t mode)
 {
 	int fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
-	/* Whatever the umask. */
+	/* The umask must not change the mode. */
 	if (fd >= 0)
 		return fchmod(fd, mode) == 0 ? fd : (close(fd), -1);
 	return errno == EEXIST ? openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -70,7 +70,7 @@ static bool is_whole(struct blocks *blocks)
 	return true;
 }
 
-/* The header comes last: who is killed before leaves nothing that seems whole. */
+/* The header comes last: a process that is killed before leaves nothing that looks whole. */
 static int make_empty(const struct blocks *blocks)
 {
 	const struct header header = {.magic = MAGIC, .size = blocks->size};
@@ -167,7 +167,7 @@ struct reader *blocks_reader(const struct blocks *blocks)
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
-/* How many of `count` bytes are as the first is. */
+/* How many of `count` notes, from the first on, are equal. */
 static size_t alike(const uint8_t *notes, size_t count)
 {
 	size_t i = 1;
@@ -177,7 +177,7 @@ static size_t alike(const uint8_t *notes, size_t count)
 	return i;
 }
 
-/* What cannot be looked up is not there. */
+/* If the map cannot be read, nothing is there. */
 bool blocks_look(const struct blocks *blocks, uint64_t offset, uint64_t end, uint64_t *ret_end)
 {
 	uint8_t notes[LOOK_BYTES];
@@ -247,7 +247,7 @@ static void note_complete(struct blocks *blocks, uint8_t complete)
 	io_pwrite_full(blocks->map, &complete, 1, offsetof(struct header, complete));
 }
 
-/* A note that cannot be taken back is found again by the next who reads the page. */
+/* If this fails, the next reader of the page finds the damage again. */
 void blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len)
 {
 	note(blocks, offset, len, 0);

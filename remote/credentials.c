@@ -44,8 +44,8 @@ int credentials_set_expiration(struct credentials *credentials, const char *text
 	return 0;
 }
 
-/* One of two names that the member may have. Returns 0 or -errno; one that is missing stays NULL.
- */
+/* The text of a member that has one of two names. Returns 0 or -errno; *ret stays NULL if the
+ * member is missing. */
 static int member(const char *text, const char *name, const char *other, char **ret)
 {
 	int r = answer_json(text, name, ret);

@@ -1,4 +1,4 @@
-/* The keys that sign requests, from where the SDKs of AWS look for them, in their order:
+/* The keys that sign requests. They are looked for where the SDKs of AWS look, in the same order:
  *
  *	environment	AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
  *	web identity	AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN: keys of that role by STS
@@ -8,7 +8,7 @@
  *	container	AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI
  *	machine		instance metadata (IMDSv2) of EC2, unless AWS_EC2_METADATA_DISABLED
  *
- * Only the profile is asked where --profile names one. */
+ * If --profile names a profile, only that one is asked. */
 #ifndef REMOTE_CREDENTIALS_H
 #define REMOTE_CREDENTIALS_H
 
@@ -18,9 +18,9 @@
 
 struct credentials {
 	char *access, *secret;
-	char *token;	 /* of a session; NULL: none */
+	char *token;	 /* of a session; NULL: there is none */
 	int64_t expires; /* seconds since 1970; 0: never */
-	char source[96]; /* where they are from: "profile 'here'" */
+	char source[96]; /* where they come from: "profile 'here'" */
 };
 
 typedef int credentials_fetch_fn(const struct fetch *request, unsigned *ret_status,
@@ -28,13 +28,13 @@ typedef int credentials_fetch_fn(const struct fetch *request, unsigned *ret_stat
 
 struct credentials_ask {
 	const char *profile; /* of --profile, or NULL */
-	const char *region;  /* whose STS is asked; NULL: the global one */
+	const char *region;  /* whose STS is asked; NULL: the global STS */
 	const struct remote_settings *settings;
 	credentials_fetch_fn *fetch;
 };
 
-/* Asks the places in turn; waits. Returns 0; -ENOKEY: none has any, and err says which were looked
- * at; or the error of a place that should have had some. */
+/* Asks one place after another, and waits for the answers. Returns 0; -ENOKEY: no place has keys,
+ * and err says which were asked; or the error of a place that should have had keys. */
 int credentials_find(const struct credentials_ask *ask, struct credentials *ret, struct err *err);
 
 /* Zeroes and frees. */

@@ -1,4 +1,5 @@
-/* Places that are asked over HTTP. Bodies, tokens and what is made of them are zeroed. */
+/* The places that are asked over HTTP. Bodies, tokens and what contains them are zeroed after use.
+ */
 #include "base/io.h"
 #include "base/scope.h"
 #include "remote/answer.h"
@@ -10,11 +11,11 @@
 #include <fcntl.h>
 
 #define TRIES	   2
-#define MACHINE_MS 1000 /* on EC2 it answers within milliseconds, elsewhere nobody does */
+#define MACHINE_MS 1000 /* on EC2 it answers within milliseconds, elsewhere never */
 #define OTHERS_MS  10000
 #define TOKEN_MAX  65536
 
-/* Any status is an answer; one that may pass is asked for twice. */
+/* Any status is an answer. What may be a passing failure is tried twice. */
 static int ask_service(const struct credentials_ask *ask, struct fetch request,
 		       unsigned *ret_status, struct buf *ret, struct err *err)
 {
@@ -30,8 +31,8 @@ static int ask_service(const struct credentials_ask *ask, struct fetch request,
 	return r;
 }
 
-/* Reads a token, without the newline at its end. It becomes part of a header: more lines than one
- * are refused. */
+/* Reads a token, without the newline at its end. It becomes part of a header, so several lines are
+ * refused. */
 static int read_token(const char *path, struct buf *ret, struct err *err)
 {
 	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -160,7 +161,7 @@ int credentials_of_web_identity(const struct credentials_ask *ask, struct creden
 
 /* --- container ------------------------------------------------------------------------------ */
 
-/* Tokens go over http to this machine and to the services of ECS and EKS only. */
+/* Over http, tokens are sent to this machine and to the services of ECS and EKS only. */
 static bool may_ask(const char *url)
 {
 	static const char *const hosts[] = {"http://localhost",	     "http://127.0.0.1",
@@ -178,7 +179,7 @@ static bool may_ask(const char *url)
 	return false;
 }
 
-/* Appends the header Authorization, if there is to be one. */
+/* Appends the header Authorization, if there is a token. */
 static int add_container_token(struct buf *ret, struct err *err)
 {
 	SCOPE(secret_buf_release) struct buf token = BUF_INIT;
@@ -233,7 +234,7 @@ int credentials_of_container(const struct credentials_ask *ask, struct credentia
 
 /* --- machine -------------------------------------------------------------------------------- */
 
-/* Appends the body of an answer 200. Any other answer: there are no credentials here. */
+/* Appends the body of an answer 200. Any other answer means that there are no credentials here. */
 static int ask_machine(const struct credentials_ask *ask, const char *method, const char *path,
 		       const char *header, struct buf *ret, struct err *err)
 {

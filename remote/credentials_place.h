@@ -1,5 +1,5 @@
-/* The places of credentials.h, one function each. Returns 0, 1 (not here; err says in a few words
- * what is not) or -errno. Some of ret may be set in any case: it is the caller's. */
+/* The places of credentials.h, a function each. Returns 0, 1 (no keys here; err says in a few words
+ * what is missing) or -errno. *ret may be set in part even on failure: the caller releases it. */
 #ifndef REMOTE_CREDENTIALS_PLACE_H
 #define REMOTE_CREDENTIALS_PLACE_H
 
@@ -11,12 +11,12 @@ typedef int credentials_place_fn(const struct credentials_ask *ask, struct crede
 credentials_place_fn credentials_of_environment, credentials_of_web_identity,
 	credentials_of_profile, credentials_of_container, credentials_of_machine;
 
-/* The keys of this role, for the token in a file. `session` NULL: "foldfs". */
+/* Asks STS for the keys of a role, with the token in a file. `session` NULL: "foldfs". */
 int credentials_of_role(const struct credentials_ask *ask, const char *token_file, const char *role,
 			const char *session, struct credentials *ret, struct err *err);
 
-/* Reads the object that processes and metadata services answer: AccessKeyId, SecretAccessKey,
- * SessionToken or Token, Expiration. Returns 0, -EINVAL or -ENOMEM. */
+/* Reads the JSON object that processes and metadata services answer with: AccessKeyId,
+ * SecretAccessKey, SessionToken or Token, Expiration. Returns 0, -EINVAL or -ENOMEM. */
 int credentials_of_json(const char *text, struct credentials *ret, struct err *err);
 
 /* Copies static keys; `token` may be NULL. Returns 0 or -ENOMEM. */

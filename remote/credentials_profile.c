@@ -38,7 +38,7 @@ static int of_process(const struct profile *profile, const char *const argv[], c
 		       err_text(&reason, r));
 }
 
-/* What only the AWS tool can resolve. */
+/* Whether only the AWS tool can find the keys of the profile. */
 static bool needs_tool(const struct profile *profile)
 {
 	static const char *const names[] = {"role_arn", "sso_session", "sso_start_url",

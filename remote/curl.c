@@ -10,13 +10,13 @@
 
 #define LIBRARY "libcurl.so.4"
 
-/* Where each function's address goes. */
+/* A function of libcurl, and where its address goes. */
 struct curl_symbol {
 	const char *name;
 	void *place;
 };
 
-/* It is once for a process, and before 7.84 not for two threads at once. */
+/* Needed once a process. Before libcurl 7.84, two threads must not call it at the same time. */
 static CURLcode begin(const struct curl *curl)
 {
 	static pthread_mutex_t curl_beginning = PTHREAD_MUTEX_INITIALIZER;

@@ -1,8 +1,8 @@
-/* libcurl, loaded when the first URL is opened: whoever reads local packs need not have it, nor
- * wait for it.
+/* libcurl, loaded when the first URL is opened: users of local packs neither need it nor wait for
+ * it.
  *
- * Where its headers were missing when foldfs was built, REMOTE_CURL is 0, and
- * reader_remote_open() and fetch() say so. */
+ * If its headers were missing when foldfs was built, REMOTE_CURL is 0, and reader_remote_open() and
+ * fetch() say so. */
 #ifndef REMOTE_CURL_H
 #define REMOTE_CURL_H
 
@@ -29,7 +29,7 @@ struct curl {
 	CURL_FUNCTIONS(CURL_MEMBER)
 };
 
-/* It stays loaded as long as the process lives. Returns 0 or -ENOSYS. */
+/* It stays loaded until the process ends. Returns 0 or -ENOSYS. */
 int curl_load(struct curl *ret, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Variables of the environment, where an empty one is as good as none. */
+/* Variables of the environment. An empty one counts as not set. */
 #ifndef REMOTE_ENVIRONMENT_H
 #define REMOTE_ENVIRONMENT_H
 

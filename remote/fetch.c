@@ -12,7 +12,7 @@ struct fetching {
 	CURL *easy;
 	struct curl_slist *headers;
 	struct buf body;
-	int error; /* of the body */
+	int error; /* why the body was not taken */
 	char reason[CURL_ERROR_SIZE];
 };
 
@@ -93,7 +93,7 @@ int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_bod
 	if (r < 0)
 		return r;
 	fetching.easy = fetching.curl.easy_init();
-	/* All of it at once: growing would leave copies of secrets behind. */
+	/* Reserved at once: growing would leave copies of secrets in memory. */
 	if (!fetching.easy || add_headers(&fetching, request->headers) < 0 ||
 	    buf_reserve(&fetching.body, FETCH_BYTES + 1) < 0)
 		return -ENOMEM;

@@ -1,4 +1,4 @@
-/* One short HTTP request, waited for: what credentials are asked from. */
+/* One short HTTP request that waits for its answer: for credentials. */
 #ifndef REMOTE_FETCH_H
 #define REMOTE_FETCH_H
 
@@ -13,14 +13,14 @@ struct fetch {
 	const char *url;
 	const char *const *headers; /* lines "Name: value", NULL-ended; NULL: none */
 	const char *body;	    /* NULL: none */
-	unsigned timeout_ms;	    /* for all of it */
-	bool direct;		    /* past any proxy: metadata services */
+	unsigned timeout_ms;	    /* for the whole request */
+	bool direct;		    /* without a proxy: for metadata services */
 	const struct remote_settings *settings;
 };
 
-/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT, or
- * -EIO: not reached. The body ends with a NUL that len does not count, and replaces what
- * ret_body had; the caller releases it: secret_buf_release(). */
+/* Any status is a success. Returns 0, -ENOSYS (no libcurl), -ENOMEM, -EMSGSIZE, -ETIMEDOUT or -EIO
+ * (the server cannot be reached). The body replaces what ret_body had, and ends with a NUL that len
+ * does not count. The caller releases it with secret_buf_release(). */
 int fetch(const struct fetch *request, unsigned *ret_status, struct buf *ret_body, struct err *err);
 
 #endif

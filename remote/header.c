@@ -10,7 +10,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The value in a line of `len` bytes, if it has this name. */
+/* The value in a line of `len` bytes, if the line is this header. */
 static bool value_in(const char *line, size_t len, const char *name, const char **ret,
 		     size_t *ret_len)
 {
@@ -51,7 +51,7 @@ bool header_find(const char *headers, const char *name, char *buf, size_t size)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* Digits, and what follows them. Nothing an off_t cannot hold. */
+/* Reads a number, and moves on to what follows it. Numbers beyond an off_t are refused. */
 static bool take_number(const char **text, uint64_t *ret)
 {
 	uint64_t number = 0;

@@ -1,4 +1,4 @@
-/* Headers of an HTTP answer, and what those about ranges mean. */
+/* The headers of an HTTP answer, and what the one about the range means. */
 #ifndef REMOTE_HEADER_H
 #define REMOTE_HEADER_H
 
@@ -6,19 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The value of a header, without blanks around it, in `buf`. `headers` are lines as they came, that
- * end in \n or \r\n; names are the same in upper and lower case; of repeated ones the last counts.
- * Returns false where there is none, or none that fits. */
+/* Copies the value of a header into `buf`, without blanks around it. `headers` are the lines as
+ * they came, which end in \n or \r\n. The case of names does not matter; of repeated headers the
+ * last counts. Returns false if there is no such header, or its value does not fit. */
 bool header_find(const char *headers, const char *name, char *buf, size_t size);
 
-/* Of "bytes 0-65535/1234567". */
+/* What "bytes 0-65535/1234567" says. */
 struct content_range {
-	bool none;	      /* "bytes *", then the total: what was asked for is beyond the end */
+	bool none;	      /* "bytes *", then the total: the range begins beyond the end */
 	uint64_t first, last; /* bytes */
 	uint64_t total;	      /* of the object */
 };
 
-/* Returns false where this is no range of bytes, one that cannot be, or without a total. */
+/* Returns false if this is not a range of bytes, an impossible one, or one without a total. */
 bool content_range_parse(const char *value, struct content_range *ret);
 
 #endif

@@ -1,6 +1,6 @@
-/* One thread, one curl multi handle, epoll. libcurl says which sockets it wants to hear of, and
- * when it wants to be called next (multi_socket_action): for small ranges that takes a third less
- * processor time than asking poll(2) about all of them each time. */
+/* One thread, one curl multi handle, epoll. libcurl says which sockets to watch, and when to call
+ * it next (multi_socket_action). For small ranges this takes a third less processor time than
+ * poll(2) on all sockets each time. */
 #include "remote/curl.h"
 
 #if REMOTE_CURL
@@ -15,9 +15,9 @@
 #include <sys/eventfd.h>
 
 #define LIMIT_LEAST  4
-#define WANTED_SHARE 8 /* one in so many of the limit is left to what is wanted */
+#define WANTED_SHARE 8 /* this part of the limit, an eighth, is for what somebody waits for */
 #define NOT_YET_NS   (10 * CLOCK_SECOND / 1000)
-#define OVERLOAD_NS  CLOCK_SECOND /* answers of one overload come within this time */
+#define OVERLOAD_NS  CLOCK_SECOND /* refusals within this time are one overload */
 #define EVENTS	     64
 
 struct http_list {
@@ -35,14 +35,14 @@ struct http {
 	pthread_t thread;
 	int wake; /* eventfd */
 
-	/* Of the thread alone. */
+	/* What follows belongs to the thread alone. */
 	CURLM *multi;
 	int epoll;
-	uint64_t timer; /* when libcurl is to be called, ns; 0: not */
+	uint64_t timer; /* when to call libcurl, ns; 0: not at all */
 	struct http_list pausing;
 	struct http_slot *idle, *slots;
 	uint64_t limit;		  /* of transfers under way */
-	uint64_t slowed, answers; /* when the limit was halved; answers since it grew */
+	uint64_t slowed, answers; /* when the limit was last halved; answers since it last grew */
 };
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -159,14 +159,14 @@ static void free_slots(struct http *http)
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
-/* Waits for its turn again. */
+/* The transfer waits for its turn again. */
 static void pause_transfer(struct http *http, struct http_transfer *transfer, uint64_t ns)
 {
 	transfer->due = clock_ns() + ns;
 	list_add(&http->pausing, transfer);
 }
 
-/* Half as many at a time, once for each overload. */
+/* Halves the number of transfers under way, once for each overload. */
 static void slow_down(struct http *http)
 {
 	uint64_t now = clock_ns();
@@ -227,7 +227,7 @@ static void begin_transfer(struct http *http, struct http_transfer *transfer)
 		end_early(http, transfer, r == -ENOMEM ? HTTP_NO_MEMORY : HTTP_IMPOSSIBLE);
 }
 
-/* Those whose pause is over go into the lists that they came from, at their head: they are the
+/* Transfers whose pause is over go to the head of the list that they came from: they are the
  * oldest. */
 static void end_pauses(struct http *http)
 {
@@ -247,7 +247,7 @@ static void end_pauses(struct http *http)
 	}
 }
 
-/* Of those that were ahead when they came, the first that somebody waits for now. */
+/* The first transfer that was ahead when it came, and that somebody waits for now. */
 static struct http_transfer *take_overtaken(struct http_list *list)
 {
 	for (struct http_transfer **at = &list->first; *at; at = &(*at)->next) {
@@ -263,7 +263,7 @@ static struct http_transfer *take_overtaken(struct http_list *list)
 	return NULL;
 }
 
-/* The next one that may begin. */
+/* The next transfer that may begin. */
 static struct http_transfer *next_transfer(struct http *http)
 {
 	struct http_transfer *transfer = NULL;
@@ -314,7 +314,7 @@ static bool is_stopping(struct http *http)
 	return http->stopping;
 }
 
-/* Of a list that no other thread looks at. */
+/* The list belongs to this thread. */
 static void cancel_list(struct http *http, struct http_list *list)
 {
 	struct http_transfer *transfer;
@@ -356,7 +356,7 @@ static void cancel_if_asked(struct http *http)
 	cancel_under_way(http, false);
 }
 
-/* Until a pause is over, or libcurl wants to be called. */
+/* How long until a pause is over, or libcurl wants to be called. */
 static int wait_ms(const struct http *http)
 {
 	uint64_t now = clock_ns(), next = http->timer ? http->timer : UINT64_MAX;

@@ -1,21 +1,21 @@
-/* Sends HTTP requests for ranges of bytes, many at a time, from one thread; bodies go straight into
- * memory of the caller's.
+/* Sends HTTP requests for ranges of bytes, many at a time, from one thread. Bodies go straight into
+ * the caller's memory.
  *
- * A transfer is one range, asked for until its owner has what it wanted. The owner says what to
- * send (prepare), whether the body of the answer is what it wants (accept), and, when the answer
- * has ended, whether to ask again and when (finished):
+ * A transfer is one range. It is asked for until its owner has what it wants. The owner says what
+ * to send (prepare), whether the body of the answer is wanted (accept), and, once the answer has
+ * ended, whether and when to ask again (finished):
  *
  *	submit -> prepare -> accept -> finished -+-> done
  *	             ^                           |
  *	             +------- after a pause -----+
  *
- * Transfers that somebody waits for are begun before those that are ahead of need. As many are
- * under way as the server bears: half as many each time that it says it is overloaded, one more
- * for each round of answers (additive increase, multiplicative decrease).
+ * Transfers that somebody waits for begin before those that are ahead of need. The server sets how
+ * many are under way: half as many each time it says that it is overloaded, one more for each round
+ * of answers (additive increase, multiplicative decrease).
  *
- * Threads: http_submit() from any; the three functions of the owner are called in the thread of
- * transfers, and must not wait. The thread begins with the first transfer and ends at http_rest().
- */
+ * Threads: any may call http_submit(). The three functions of the owner are called in the thread of
+ * transfers, and must not wait. That thread begins with the first transfer and ends with
+ * http_rest(). */
 #ifndef REMOTE_HTTP_H
 #define REMOTE_HTTP_H
 
@@ -36,33 +36,33 @@ struct http_transfer;
 /* How an attempt ended. */
 enum http_end {
 	HTTP_ANSWERED, /* with any status */
-	HTTP_NO_NAME,  /* the host's address cannot be found */
+	HTTP_NO_NAME,  /* the address of the host is not found */
 	HTTP_NO_CONNECTION,
 	HTTP_NO_TLS,
-	HTTP_UNTRUSTED, /* the certificate is not good */
+	HTTP_UNTRUSTED, /* the certificate is not trusted */
 	HTTP_STALLED,
-	HTTP_BROKEN,	 /* the connection, before the answer was complete */
-	HTTP_CUT,	 /* the body is shorter than it was to be */
-	HTTP_TOO_LONG,	 /* the body is longer than the memory for it */
-	HTTP_IMPOSSIBLE, /* it could not be sent: the URL is no URL */
+	HTTP_BROKEN,	 /* the connection broke before the answer was complete */
+	HTTP_CUT,	 /* the body is shorter than the headers said */
+	HTTP_TOO_LONG,	 /* the body does not fit into its memory */
+	HTTP_IMPOSSIBLE, /* it could not be sent, as when the URL is not one */
 	HTTP_NO_MEMORY,
 	HTTP_CANCELLED, /* by http_cancel() or http_rest() */
 	HTTP_ENDS,
 };
 
-/* What to send, by prepare(). */
+/* What to send: filled by prepare(). */
 struct http_message {
 	const char *url;
 	const char *range; /* "0-65535", "-1024" */
-	bool netrc;	   /* user and password from ~/.netrc */
+	bool netrc;	   /* user and password may come from ~/.netrc */
 	object_header_fn *add;
 	void *context; /* of add() */
 };
 
 struct http_outcome {
 	enum http_end end;
-	struct object_answer answer; /* where there was one; status is 0 where there was none */
-	const char *redirect;	     /* the URL that a 3xx leads to, whole; NULL: none */
+	struct object_answer answer; /* status is 0 if no answer came */
+	const char *redirect;	     /* the whole URL that a 3xx leads to; NULL: none */
 	const char *reason;	     /* libcurl's words; "": none */
 	uint64_t first_byte_us;	     /* until the answer began */
 	uint64_t retry_after;	     /* seconds, as the server asks; 0: it does not */
@@ -74,12 +74,13 @@ struct http_verdict {
 };
 
 struct http_transfer_ops {
-	/* Fills *ret and adds headers. 0, -EAGAIN (it cannot be sent yet; to be asked again soon)
-	 * or -errno: then it is finished, HTTP_IMPOSSIBLE. */
+	/* Fills *ret and adds headers. Returns 0, -EAGAIN (it cannot be sent yet; asked again soon)
+	 * or -errno: the transfer then ends with HTTP_IMPOSSIBLE. */
 	int (*prepare)(struct http_transfer *transfer, struct http_message *ret);
-	/* Of answers with a body, when that begins. Returns whether it goes into iov, at `got`. */
+	/* Called when the body of an answer begins. Returns whether it goes into iov, at `got`. */
 	bool (*accept)(struct http_transfer *transfer, unsigned status, const char *headers);
-	/* Unless asked for again, the transfer is the owner's now, and may be freed here. */
+	/* Unless it is asked for again, the transfer belongs to the owner now, who may free it
+	 * here. */
 	struct http_verdict (*finished)(struct http_transfer *transfer,
 					const struct http_outcome *outcome);
 };
@@ -88,8 +89,8 @@ struct http_transfer {
 	const struct http_transfer_ops *ops;
 	const struct iovec *iov; /* not changed */
 	int count;
-	const atomic_bool *ahead; /* looked at until it is begun; NULL: somebody waits for it */
-	uint64_t got; /* bytes in iov, also of an attempt that failed; the owner may set it back */
+	const atomic_bool *ahead; /* read until it begins; NULL: somebody waits for it */
+	uint64_t got; /* bytes in iov, also from attempts that failed; the owner may lower it */
 
 	struct http_transfer *next; /* http.c's */
 	uint64_t due;		    /* http.c's: when to ask again, ns */
@@ -97,24 +98,23 @@ struct http_transfer {
 
 /* Returns 0, -ENOSYS (no libcurl) or -ENOMEM. */
 int http_new(const struct remote_settings *settings, struct http **ret, struct err *err);
-/* Ends as http_rest() does. NULL is fine. */
+/* Does what http_rest() does first. NULL is fine. */
 void http_free(struct http *http);
 
-/* All transfers finish: at once with HTTP_CANCELLED where no thread can be made. */
+/* Each transfer finishes; with HTTP_CANCELLED at once if no thread can be made. */
 void http_submit(struct http *http, struct http_transfer *transfer);
 
-/* Finishes what is not yet finished with HTTP_CANCELLED, closes all connections and ends the
- * thread. */
+/* Finishes all transfers with HTTP_CANCELLED, closes all connections and ends the thread. */
 void http_rest(struct http *http);
 
-/* Finishes what is ahead, or in a pause, with HTTP_CANCELLED. Does not wait. The owner asks for
- * nothing again from then on. */
+/* Finishes with HTTP_CANCELLED what is ahead, and what pauses. Does not wait. From then on the
+ * owner must not ask for anything again. */
 void http_cancel(struct http *http);
 
-/* What waits for its pause to end is asked for now: in the thread of transfers. */
+/* Ends all pauses. Called in the thread of transfers. */
 void http_hurry(struct http *http);
 
-/* All of *ret but the times. */
+/* Fills all of *ret but the times. */
 void http_stats(struct http *http, struct reader_stats *ret);
 
 #endif

@@ -21,7 +21,7 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
 
 	(void)size; /* 1 */
 	if (count > 5 && memcmp(data, "HTTP/", 5) == 0)
-		slot->headers_len = 0; /* the one before was 100 Continue */
+		slot->headers_len = 0; /* the headers so far were those of a 100 Continue */
 	if (slot->headers_len + count < HTTP_HEADERS) {
 		memcpy(slot->headers_text + slot->headers_len, data, count);
 		slot->headers_len += count;
@@ -38,8 +38,8 @@ static unsigned status_of(const struct http_slot *slot)
 	return (unsigned)status;
 }
 
-/* The beginning of a body that nobody waits for says why. The rest is not read if the answer should
- * have been another: it may be the whole object. */
+/* Keeps the beginning of a body that is not the range: it says why. The rest is not read if there
+ * is too much, or if the status is a success, since it may be the whole object. */
 static size_t keep_text(struct http_slot *slot, const char *data, size_t len)
 {
 	size_t room = OBJECT_BODY - slot->body_len;
@@ -51,7 +51,7 @@ static size_t keep_text(struct http_slot *slot, const char *data, size_t len)
 	return slot->cut_off ? 0 : len;
 }
 
-/* Returns less than len where the memory ends. */
+/* Returns less than len if the memory ends. */
 static size_t scatter(struct http_slot *slot, const char *data, size_t len)
 {
 	struct http_transfer *transfer = slot->transfer;
@@ -199,7 +199,7 @@ void http_slot_free(struct http_slot *slot)
 	free(slot);
 }
 
-/* The handle keeps what was set: its headers point to nothing until the next request. */
+/* The handle keeps its options, so it must not point to the headers that are freed. */
 void http_slot_clear(struct http_slot *slot)
 {
 	slot->curl->easy_setopt(slot->easy, CURLOPT_HTTPHEADER, NULL);
@@ -221,7 +221,7 @@ static int add_header(void *context, const char *line)
 	return 0;
 }
 
-/* Forgets the last answer, and finds where the body goes on. */
+/* Forgets the last answer, and finds where in iov the body goes on. */
 static void reset(struct http_slot *slot, uint64_t got)
 {
 	const struct http_transfer *transfer = slot->transfer;

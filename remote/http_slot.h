@@ -1,5 +1,5 @@
-/* One handle of libcurl, that sends one request after the other, and the answer that it gets. Only
- * where libcurl's headers are. */
+/* A handle of libcurl, which sends one request after another, and the answer to the current one.
+ * Needs libcurl's headers. */
 #ifndef REMOTE_HTTP_SLOT_H
 #define REMOTE_HTTP_SLOT_H
 
@@ -8,22 +8,20 @@
 
 #if REMOTE_CURL
 
-#define HTTP_HEADERS                                                                \
-	8192 /* bytes of an answer's headers; of longer ones some lines are missing \
-	      */
+#define HTTP_HEADERS 8192 /* bytes of an answer's headers; of more, some lines are missing */
 
 struct http_slot {
 	const struct curl *curl;
-	_Atomic uint64_t *received; /* bytes of bodies: counted here */
+	_Atomic uint64_t *received; /* where bytes of bodies are counted */
 	CURL *easy;
 	struct curl_slist *headers;
 	struct http_transfer *transfer;	    /* NULL: idle */
 	struct http_slot *next_idle, *next; /* http.c's */
 
 	bool decided, accepted; /* whether the body goes into the transfer's memory */
-	bool cut_off;		/* by us: no more of the body is wanted */
-	int piece;		/* of the transfer's iov: the next byte goes there, */
-	size_t within;		/* behind these */
+	bool cut_off;		/* we ended it: the rest of the body is not wanted */
+	int piece;		/* the next byte goes into this piece of the transfer's iov, */
+	size_t within;		/* after so many bytes of it */
 	size_t headers_len, body_len;
 	char headers_text[HTTP_HEADERS], body[OBJECT_BODY + 1], reason[CURL_ERROR_SIZE];
 };
@@ -33,13 +31,14 @@ struct http_slot *http_slot_new(const struct curl *curl, const struct remote_set
 				_Atomic uint64_t *received);
 void http_slot_free(struct http_slot *slot);
 
-/* Has the transfer prepared, and sends it. Returns 0; what prepare() returned; or -ENOMEM. */
+/* Calls the transfer's prepare() and sends the request. Returns 0, the error of prepare(), or
+ * -ENOMEM. */
 int http_slot_send(struct http_slot *slot, struct http_transfer *transfer, CURLM *multi);
 
-/* Where the strings are in the slot. */
+/* The strings in *ret live in the slot. */
 void http_slot_outcome(struct http_slot *slot, CURLcode code, struct http_outcome *ret);
 
-/* Makes it idle. */
+/* Makes the slot idle. */
 void http_slot_clear(struct http_slot *slot);
 
 #endif

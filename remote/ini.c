@@ -14,7 +14,7 @@
 /* All point into the text. */
 struct ini_entry {
 	const char *section;
-	const char *parent; /* of an indented name; NULL: it stands alone */
+	const char *parent; /* the name that an indented one belongs to; NULL: it is not indented */
 	const char *name;   /* NULL: the section itself */
 	const char *value;
 };
@@ -46,8 +46,8 @@ static void cut_comment(char *text)
 	}
 }
 
-/* Reads one line; `at` is what the line before it left: its section, and the name that indented
- * lines belong to. */
+/* Reads one line. `at` carries on from line to line: the section, and the name that indented lines
+ * belong to. */
 static int parse_line(struct ini *ini, char *line, struct ini_entry *at)
 {
 	bool indented = isspace((unsigned char)*line);

@@ -33,7 +33,7 @@ void jobs_free(struct jobs *jobs)
 	free(jobs);
 }
 
-/* The first that somebody waits for, or else the first. Called with the lock held. */
+/* The first job that somebody waits for; if there is none, the first. Called with the lock held. */
 static struct job *take_job(struct jobs *jobs)
 {
 	struct job **link = &jobs->first, *job;
@@ -71,7 +71,7 @@ static void *jobs_thread(void *arg)
 	}
 }
 
-/* Called with the lock held. Returns whether there is a thread. */
+/* Called with the lock held. Returns whether there is any thread. */
 static bool start_threads(struct jobs *jobs)
 {
 	while (jobs->started < jobs->most &&

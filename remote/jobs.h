@@ -1,9 +1,9 @@
-/* Short pieces of work for a few threads: reads and writes of a local disk.
+/* Short pieces of work for a few threads: reads and writes on a local disk.
  *
- * The threads begin with the first job, and end with jobs_rest(). Jobs that somebody waits for are
- * begun before those that nobody waits for yet.
+ * The threads begin with the first job and end with jobs_rest(). Jobs that somebody waits for come
+ * before those that nobody waits for yet.
  *
- * Threads: any number may call jobs_add(), also a job; jobs_rest() and jobs_free() are called
+ * Threads: any number may call jobs_add(), and so may a job. jobs_rest() and jobs_free() are called
  * alone. */
 #ifndef REMOTE_JOBS_H
 #define REMOTE_JOBS_H
@@ -12,20 +12,21 @@
 
 struct jobs;
 
-/* Belongs to who adds it; stays as it is until it runs. */
+/* Belongs to the caller, and must not change until it runs. */
 struct job {
 	void (*run)(struct job *job);
-	const struct reader_request *request; /* that it is for, see reader_ahead(), or NULL */
-	struct job *next;		      /* theirs */
+	const struct reader_request
+		*request; /* the request that it serves, for reader_ahead(); or NULL */
+	struct job *next; /* jobs.c's */
 };
 
 int jobs_new(unsigned threads, struct jobs **ret);
-void jobs_free(struct jobs *jobs); /* after jobs_rest(); NULL is fine */
+void jobs_free(struct jobs *jobs); /* only after jobs_rest(); NULL is fine */
 
-/* Where no thread can be had, the job runs at once. */
+/* If no thread can be made, the job runs at once. */
 void jobs_add(struct jobs *jobs, struct job *job);
 
-/* Runs what was added, and ends the threads. */
+/* Runs all that was added, and ends the threads. */
 void jobs_rest(struct jobs *jobs);
 
 #endif

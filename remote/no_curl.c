@@ -1,4 +1,4 @@
-/* What says that this foldfs was built without libcurl. */
+/* What a foldfs that was built without libcurl says instead. */
 #include "remote/curl.h"
 
 #if !REMOTE_CURL

@@ -17,8 +17,8 @@
 #include <strings.h>
 #include <sys/random.h>
 
-#define OUTAGE_NS (2 * CLOCK_SECOND) /* without any success, before the user is told */
-#define HOPS	  5		     /* redirects of one request */
+#define OUTAGE_NS (2 * CLOCK_SECOND) /* without a success before the user is told */
+#define HOPS	  5		     /* redirects of one request, at most */
 #define TAG	  512		     /* bytes of an ETag, or a date */
 #define HEADER	  (TAG + 64)
 #define RANGE	  64
@@ -36,15 +36,15 @@ struct object {
 	pthread_mutex_t lock;
 	struct err why; /* protected by lock */
 
-	/* Of the thread of transfers alone. */
+	/* What follows belongs to the thread of transfers alone. */
 	char etag[TAG], modified[TAG];
-	char *redirect;		/* where the object's URL led to; NULL: nowhere */
-	uint64_t failing_since; /* no success since then, ns; 0: no failure */
-	bool said;		/* the user knows */
+	char *redirect;		/* where the object's URL redirects to; NULL: nowhere */
+	uint64_t failing_since; /* since when nothing has succeeded, ns; 0: nothing has failed */
+	bool said;		/* the user was told */
 	uint64_t random;
 };
 
-/* One range on its way. */
+/* A range that is being read. */
 struct object_read {
 	struct http_transfer transfer; /* first */
 	struct object *object;
@@ -52,13 +52,13 @@ struct object_read {
 	object_done_fn *done;
 	void *arg;
 
-	bool redirected; /* this attempt */
-	int error;	 /* of the answer that came; 0: it is what was asked for */
+	bool redirected; /* this attempt went to the redirect */
+	int error;	 /* what is wrong with the answer; 0: nothing */
 	struct err why;
-	uint64_t expected; /* bytes in all, once an answer has said so; 0: not yet */
+	uint64_t expected; /* bytes in all, as an answer has said; 0: none has yet */
 	uint64_t failed;   /* when it first failed, ns; 0: it has not */
-	uint64_t got;	   /* at the attempt before */
-	unsigned tries;	   /* since something came */
+	uint64_t got;	   /* after the attempt before */
+	unsigned tries;	   /* since bytes came last */
 	unsigned brief, hops, refusals;
 	char text[RANGE];
 };
@@ -92,7 +92,7 @@ static int add_condition(const struct object *object, const struct http_message 
 	return 0;
 }
 
-/* Secrets are for the server that they were meant for. */
+/* Secrets go to the server of the object's own URL only. */
 static int sign(struct object_auth *auth, const struct http_message *message)
 {
 	struct url url SCOPE(url_release) = {0};
@@ -189,13 +189,13 @@ static const struct retry_rule not_signed = {RETRY_AGAIN, false, -EACCES, "no cr
 static const struct retry_rule never_signed = {RETRY_NEVER, false, -EACCES, "no credentials"};
 static const struct retry_rule empty = {RETRY_NEVER, false, -ENODATA, "an empty object"};
 
-/* Some servers hang up instead of saying how long the body is. */
+/* Some servers end the body by hanging up, and do not say how long it is. */
 static bool is_complete(const struct object_read *read)
 {
 	return read->expected > 0 && read->transfer.got == read->expected;
 }
 
-/* Of nothing there is no range, so that some servers send all of it. */
+/* An empty object has no ranges, so some servers send all of it. */
 static bool is_empty(const struct object_answer *answer)
 {
 	char value[TAG];
@@ -256,7 +256,7 @@ static uint64_t patience(const struct object *object)
 	return is_open(object) || seconds < OBJECT_OPENING ? seconds : OBJECT_OPENING;
 }
 
-/* Once an outage. */
+/* Tells the user, once for each outage. */
 static void note_failure(struct object *object, const char *why)
 {
 	uint64_t now = clock_ns();
@@ -281,7 +281,7 @@ static void note_success(struct object *object)
 	http_hurry(object->http);
 }
 
-/* While a pack is opened, the caller says it. */
+/* While a pack is being opened, the caller reports the error. */
 static void note_end(struct object *object, const struct err *why, int error)
 {
 	bool said = object->said;
@@ -416,7 +416,7 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 	if (!outcome->redirect || read->hops++ == HOPS)
 		return fail(read, rule->error);
 	if (!may_go(read, outcome->redirect)) {
-		err_set(&read->why, 0, "it leads from https to another kind of server");
+		err_set(&read->why, 0, "it redirects from https to something else");
 		return fail(read, -EPROTO);
 	}
 	to = strdup(outcome->redirect);

@@ -1,14 +1,14 @@
-/* Where an object lies, and what proves that we may read it: what is asked before each request for
- * it, and after each that was refused.
+/* Where an object is, and the credentials to read it. Asked before each request for the object, and
+ * after each refusal.
  *
- * One is made for each object, by what knows its kind of URL: remote/bearer.h for http and https,
- * remote/s3.h for s3. The object owns it.
+ * remote/bearer.h makes it for http and https, remote/s3.h for s3. Each object has one, and owns
+ * it.
  *
- * Threads: refresh() runs in a thread of its own, one at a time, beside the others. Those are
- * called by one thread at a time, and must not wait.
+ * Threads: refresh() runs in a thread of its own, one at a time, while other functions are called.
+ * Those are called by one thread at a time, and must not wait.
  *
- * Headers are for the server of the URL alone: after a redirect to another host sign() is not
- * called. No secret gets into an err, or into a URL that user:password@ or a query would show. */
+ * Headers are for the server of the URL alone: after a redirect to another host, sign() is not
+ * called. An err must not contain a secret. */
 #ifndef REMOTE_OBJECT_AUTH_H
 #define REMOTE_OBJECT_AUTH_H
 
@@ -20,13 +20,13 @@ struct object_auth;
 
 enum object_auth_state {
 	AUTH_READY,
-	AUTH_AGES, /* good for some minutes: refresh() now, sign() meanwhile */
-	AUTH_NONE, /* sign() only after refresh() */
+	AUTH_AGES, /* good for some minutes: refresh() now, and sign() meanwhile */
+	AUTH_NONE, /* refresh() must succeed before sign() */
 };
 
-/* A request that is about to be sent. */
+/* A GET that is about to be sent. */
 struct object_request {
-	const char *host;  /* as in the header Host: with the port, unless it is the scheme's */
+	const char *host;  /* as in the header Host: with the port, unless it is the usual one */
 	const char *path;  /* percent-encoded, as it is sent */
 	const char *query; /* the same, without '?'; "": none */
 };
@@ -34,27 +34,27 @@ struct object_request {
 /* Adds the header line "Name: value". Returns 0 or -ENOMEM. */
 typedef int object_header_fn(void *context, const char *line);
 
-#define OBJECT_BODY 4096 /* bytes kept of the body of an answer that is no success */
+#define OBJECT_BODY 4096 /* bytes kept of the body of an answer that is not a success */
 
 struct object_answer {
 	unsigned status;
 	const char *headers; /* lines, for header_find() */
-	const char *body;    /* its beginning; ends with a NUL, may contain others */
+	const char *body;    /* its beginning; a NUL ends it, and there may be others in it */
 	size_t len;
 };
 
 struct object_auth_ops {
 	/* NULL: always AUTH_READY. */
 	enum object_auth_state (*state)(struct object_auth *auth);
-	/* Has sign() work for longer; may ask other machines (remote/fetch.h). Returns 0, or -errno
-	 * and why: what is still good is used until it ends. NULL where state is. */
+	/* Renews the credentials; may ask other machines (remote/fetch.h). Returns 0, or -errno and
+	 * why: the old ones are used until they end. NULL where state is NULL. */
 	int (*refresh)(struct object_auth *auth, struct err *err);
-	/* Adds the headers of a request. Returns 0 or -errno. */
+	/* Adds headers to a request. Returns 0 or -errno. */
 	int (*sign)(struct object_auth *auth, const struct object_request *request,
 		    object_header_fn *add, void *context);
-	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: to be asked
-	 * again at once, as url and state() say now (at most OBJECT_REFUSALS times in a row); or
-	 * -errno: why not, and the way out. */
+	/* The server of the URL answered 3xx, 400, 401, 403, 404 or 410. Returns 0: the object asks
+	 * again at once, with what url and state() are now (at most OBJECT_REFUSALS times in a
+	 * row). Or -errno: the reason and the way out are in err. */
 	int (*refused)(struct object_auth *auth, const struct object_answer *answer,
 		       struct err *err);
 	void (*free)(struct object_auth *auth);
@@ -65,8 +65,8 @@ struct object_auth_ops {
 /* The beginning of each kind. */
 struct object_auth {
 	const struct object_auth_ops *ops;
-	char *url;    /* of the object, encoded, http or https; refused() may change it */
-	bool follows; /* redirects lead to the object: they are followed, and not refusals */
+	char *url;    /* of the object: http or https, encoded; refused() may change it */
+	bool follows; /* redirects are followed; otherwise they are refusals */
 	bool netrc;   /* user and password may come from ~/.netrc */
 };
 

@@ -1,4 +1,4 @@
-/* Has credentials renewed beside all else: one short-lived thread at a time. */
+/* Renews credentials in the background: one short-lived thread at a time. */
 #ifndef REMOTE_OBJECT_REFRESH_H
 #define REMOTE_OBJECT_REFRESH_H
 
@@ -9,11 +9,11 @@
 struct object_refresh {
 	struct object_auth *auth;
 	pthread_mutex_t lock;
-	bool running;	/* protected by lock: a thread is to be joined */
-	bool ended;	/* protected by lock: it has done its work */
-	int error;	/* protected by lock: of the last time */
+	bool running;	/* protected by lock: there is a thread, to be joined */
+	bool ended;	/* protected by lock: the thread is done */
+	int error;	/* protected by lock: result of the last renewal */
 	struct err err; /* protected by lock */
-	uint64_t next;	/* protected by lock: not before, ns */
+	uint64_t next;	/* protected by lock: no renewal before, ns */
 	pthread_t thread;
 };
 
@@ -22,7 +22,8 @@ void object_refresh_init(struct object_refresh *refresh, struct object_auth *aut
 void object_refresh_rest(struct object_refresh *refresh);
 void object_refresh_release(struct object_refresh *refresh);
 
-/* Whether a request may be signed now: 0; -EAGAIN: soon; or why credentials could not be had. */
+/* Whether a request may be signed. Returns 0 (now), -EAGAIN (soon), or why there are no
+ * credentials. */
 int object_refresh_look(struct object_refresh *refresh, struct err *err);
 
 #endif

@@ -21,7 +21,7 @@ bool name_is_url(const char *name)
 	return has_scheme(name, "http") || has_scheme(name, "https") || has_scheme(name, "s3");
 }
 
-/* Where the URL begins in NAME/=URL and @URL; else the word itself. */
+/* Where the URL begins in NAME/=URL and @URL; otherwise the word itself. */
 static char *skip_marks(char *word)
 {
 	char *below = name_is_url(word) ? NULL : strstr(word, "/=");

@@ -7,20 +7,20 @@
 #include "remote/settings.h"
 #include <stdbool.h>
 
-/* Whether the name is a URL of a kind that reader_open() knows. */
+/* Whether the name is a URL that reader_open() can open. */
 bool name_is_url(const char *name);
 
-/* Leaves of a word, which is a name, NAME/=name or @name, what may be shown: of URLs of http and
- * https neither user:password@ nor the query, which may sign it. Done in place: what stands in argv
- * is seen by all users. */
+/* Removes secrets from a word (a name, NAME/=name or @name): user:password@ and the query of a URL
+ * of http or https. Done in place, because all users can see argv. */
 void name_hide_secrets(char *word);
-/* The same from whatever folder: a URL as it is, an absolute path. For the caller to free; NULL
- * with errno. */
+/* A name that is the same in every folder: a URL as it is, or an absolute path. The caller frees
+ * it. NULL with errno. */
 char *name_absolute(const char *name);
-/* A copy of what may be shown, for the caller to free; NULL: no memory. */
+/* A copy without secrets, for messages. The caller frees it. NULL: no memory. */
 char *name_shown(const char *name);
 
-/* Settings must outlive the reader. Returns 0, or -errno: err has no name in front. */
+/* Settings must outlive the reader. Returns 0 or -errno; the sentence in err does not contain the
+ * name. */
 int reader_open(const char *name, const struct remote_settings *settings, struct reader **ret,
 		struct err *err);
 

@@ -7,8 +7,8 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-/* In a process group of its own, so that all of it can be ended, and with the signals that a daemon
- * blocks or ignores as a shell would have them. */
+/* The program gets a process group of its own, so that it can be killed with its children, and the
+ * usual signals, which a daemon blocks or ignores. */
 static int spawn(const char *const argv[], int out, pid_t *ret)
 {
 	posix_spawn_file_actions_t files;

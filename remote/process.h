@@ -6,9 +6,10 @@
 
 #define PROCESS_BYTES 65536 /* a longer output is an error */
 
-/* Its output, ended by a NUL that len does not count; the caller has ret released, which grew only
- * once. Standard input is empty, standard error is ours. Returns 0; -ENOENT: there is no such
- * program; -ETIMEDOUT: it was killed; -EIO: it failed; -EMSGSIZE; -ENOMEM. */
+/* Reads its output, and ends it with a NUL that len does not count. The caller releases ret, which
+ * grew only once. Standard input is empty, standard error is that of this process. Returns 0,
+ * -ENOENT (no such program), -ETIMEDOUT (it took too long and was killed), -EIO (it failed),
+ * -EMSGSIZE or -ENOMEM. */
 int process_output(const char *const argv[], unsigned timeout_ms, struct buf *ret);
 
 #endif

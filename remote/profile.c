@@ -48,7 +48,7 @@ static int open_files(struct profile *profile, struct err *err)
 	return r < 0 ? r : ini_open(config, &profile->config, err);
 }
 
-/* "default" may be called "profile default" too. */
+/* The section of "default" may also be called "profile default". */
 static int find_section(struct profile *profile)
 {
 	profile->section = joined("profile", " ", profile->name);

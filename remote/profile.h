@@ -1,9 +1,9 @@
-/* A profile of the AWS command line tools: what its sections in their two files say.
+/* A profile of the AWS command line tools: its sections in their two files.
  *
  *	~/.aws/credentials	[NAME]			AWS_SHARED_CREDENTIALS_FILE
  *	~/.aws/config		[profile NAME]		AWS_CONFIG_FILE
  *
- * The first file comes first. Files that are not there are empty. Not thread-safe. */
+ * The first file takes precedence. Missing files count as empty. Not thread-safe. */
 #ifndef REMOTE_PROFILE_H
 #define REMOTE_PROFILE_H
 
@@ -12,8 +12,8 @@
 
 struct profile;
 
-/* `name` NULL: the one of AWS_PROFILE, or "default". Returns 0; -ENOENT: it was named, and neither
- * file has it; -ENOMEM, or the error of reading a file. */
+/* `name` NULL: the profile of AWS_PROFILE, or "default". Returns 0, -ENOENT (neither file has a
+ * profile of this name), -ENOMEM, or the error of reading a file. */
 int profile_open(const char *name, struct profile **ret, struct err *err);
 void profile_free(struct profile *profile);
 
@@ -23,21 +23,21 @@ static inline void profile_release(struct profile **profile)
 	profile_free(*profile);
 }
 
-/* They live as long as the profile. */
+/* These texts live as long as the profile. */
 const char *profile_name(const struct profile *profile);
-/* Where it was looked for: "~/.aws/credentials and ~/.aws/config", as paths. */
+/* The paths of the two files: "/home/me/.aws/credentials and /home/me/.aws/config". */
 const char *profile_files(const struct profile *profile);
 
-/* A value, or NULL where there is none or it is empty. */
+/* A value, or NULL if there is none or it is empty. */
 const char *profile_get(const struct profile *profile, const char *name);
-/* The same of the section of services that the profile names. */
+/* A value from the section of services that the profile names. */
 const char *profile_service(const struct profile *profile, const char *service, const char *name);
 struct profile_keys {
-	const char *access, *secret, *token; /* NULL: it is missing */
+	const char *access, *secret, *token; /* NULL: missing */
 };
 
-/* Static keys, all of the same file, so that parts of two are never mixed. Returns false where no
- * file has an access key. */
+/* Static keys, all from one file, so that keys of two are never mixed. Returns false if no file has
+ * an access key. */
 bool profile_keys(const struct profile *profile, struct profile_keys *ret);
 
 #endif

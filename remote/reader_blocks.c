@@ -5,12 +5,14 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define THREADS	  16 /* that read from the copy; and that wait for other mounts */
-#define FILL_PART 64 /* one of so many of the file was read: then all of it is worth fetching */
+#define THREADS 16 /* that read from the copy; as many wait for other mounts */
+#define FILL_PART                                                                       \
+	64 /* once this part of the file, a 64th, was read, all of it is worth fetching \
+	    */
 
-/* How long a read waits for others that fetch the same, until it fetches as well: they may hang. */
+/* How long a read waits for others that fetch the same. Then it fetches too: they may hang. */
 #define PATIENCE_NS	  (CLOCK_SECOND / 5)
-#define PATIENCE_AHEAD_NS (2 * CLOCK_SECOND) /* if nobody waits for it */
+#define PATIENCE_AHEAD_NS (2 * CLOCK_SECOND) /* if nobody waits for the read */
 #define NAP_NS		  1000000
 
 static struct reader_blocks *copy_of(const struct reader *reader)
@@ -32,7 +34,7 @@ static bool has_all(const struct reader_blocks *copy, uint64_t offset, uint64_t 
 	return blocks_look(copy->blocks, offset, end, &until) && until == end;
 }
 
-/* The look comes last: who had claimed it has noted it before that ended. */
+/* The look comes last: whoever had claimed the part noted it before dropping the claim. */
 enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool ahead)
 {
 	uint64_t end;
@@ -64,7 +66,8 @@ bool copy_await(struct reader_blocks *copy, const struct part *part, const atomi
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Who reads so much reads all of it. What others have fetched counts as well: they may end. */
+/* A process that has read so much will read everything. What others fetched counts too: they may
+ * end. */
 static void count_read(struct reader_blocks *copy, _Atomic uint64_t *counter, uint64_t bytes)
 {
 	uint64_t before = atomic_fetch_add(counter, bytes);
@@ -139,7 +142,7 @@ static int read_far(struct reader_blocks *copy, const struct part *part, const s
 	return r;
 }
 
-/* A disk that fails is no reason to fail. */
+/* If the disk fails, the far reader is read. */
 static int read_part(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
 		     int count)
 {
@@ -196,7 +199,8 @@ static int copy_read_now(struct reader *reader, struct iovec *iov, int count, ui
 
 /* --- what has a checksum, into one buffer ----------------------------------------------------- */
 
-/* Whole pages around the bytes come from the far reader, into memory that the writer takes over. */
+/* Reads whole pages around the bytes from the far reader, into memory that the writer takes over.
+ */
 static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64_t offset)
 {
 	uint64_t begin = offset - offset % READER_PAGE;
@@ -239,7 +243,7 @@ static ssize_t copy_get(struct reader *reader, void *buf, size_t len, uint64_t o
 	return n;
 }
 
-/* What get_far() will ask for. */
+/* Announces what get_far() will ask for. */
 static void copy_will_get(struct reader *reader, uint64_t offset, size_t len)
 {
 	struct reader_blocks *copy = copy_of(reader);
@@ -318,8 +322,8 @@ static int open_copy(struct reader_blocks *copy, const char *key, uint64_t size)
 	return r;
 }
 
-/* The head has the checksums of all sections, and these have those of all files: the same head and
- * size are the same pack, wherever it comes from. */
+/* The head has the checksums of all sections, and these have the checksums of all files. So the
+ * same head and size mean the same pack, wherever it comes from. */
 static void copy_known(struct reader *reader, const void *head, size_t len)
 {
 	struct reader_blocks *copy = copy_of(reader);

@@ -13,43 +13,43 @@ struct reader_blocks {
 	struct block_store *store;
 	char *name;
 	void (*notice)(const char *line);
-	/* All NULL until it is known which pack it is, and where there is no copy: */
+	/* What follows is NULL until the pack is known, and if there is no copy: */
 	struct blocks *blocks;
-	struct reader *near; /* the copy's */
-	struct jobs *jobs;   /* that read from it */
-	struct jobs *waits;  /* for what others fetch */
+	struct reader *near; /* reads from the copy */
+	struct jobs *jobs;   /* that read from the copy */
+	struct jobs *waits;  /* that wait for what others fetch */
 	struct block_claims *claims, *filler_claims;
 	struct block_writer *writer;
 	struct block_filler *filler;
 
 	_Atomic uint64_t near_bytes, far_bytes, damaged;
 	bool fill;	   /* see struct reader_blocks_params */
-	atomic_bool fills; /* the filler was started */
+	atomic_bool fills; /* the filler has been started */
 	atomic_bool cancelled;
 };
 
-/* Reads a part that the copy has; changes iov. An error is noted: the copy has it no more. */
+/* Reads a part that the copy has; changes iov. After an error, the copy no longer has it. */
 int copy_read_near(struct reader_blocks *copy, const struct part *part, struct iovec *iov,
 		   int count);
 
-/* Whether a part that the copy had not is to be fetched: then it is claimed. */
+/* What to do with a part that the copy lacked: claims it if it is to be fetched. */
 enum claim {
 	CLAIM_NEAR,  /* the copy has it now */
 	CLAIM_BUSY,  /* others fetch it */
-	CLAIM_TAKEN, /* by this */
+	CLAIM_TAKEN, /* it is claimed now: fetch it */
 };
 enum claim copy_claim(struct reader_blocks *copy, const struct part *part, bool ahead);
 
-/* Waits for others that fetch the part, for a while. Returns whether the copy has it. `ahead` may
- * change; NULL: somebody waits for it. */
+/* Waits for a while for others that fetch the part. Returns whether the copy has it then. `ahead`
+ * may change meanwhile; NULL: somebody waits for the part. */
 bool copy_await(struct reader_blocks *copy, const struct part *part, const atomic_bool *ahead,
 		uint64_t since);
 
-/* Counts what came from the far reader, has it written to the copy, and drops the claim. */
+/* Counts what came from the far reader, has it written to the copy, and has the claim dropped. */
 void copy_keep(struct reader_blocks *copy, const struct part *part, const struct iovec *iov,
 	       int count);
 
-/* A new array, as a read changes it; NULL: no memory. */
+/* A copy of the array, since a read changes it; NULL: no memory. */
 struct iovec *copy_pieces(const struct iovec *iov, int count);
 
 void copy_submit(struct reader *reader, struct reader_request *request);

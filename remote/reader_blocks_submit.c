@@ -1,24 +1,24 @@
-/* Requests that do not wait: each part is on its way by itself. */
+/* Requests that do not wait: the parts of each are read independently. */
 #include "base/clock.h"
 #include "base/scope.h"
 #include "remote/reader_blocks_internal.h"
 
 struct flight;
 
-/* A part of a request on its way. */
+/* A part of a request that is being read. */
 struct leg {
 	struct job job;
 	struct flight *flight;
 	struct part part;
 	struct reader_request request;
-	uint64_t since; /* it waits for others, nanoseconds */
+	uint64_t since; /* since when it waits for others, ns */
 };
 
 struct flight {
 	struct reader_blocks *copy;
-	struct reader_request *request; /* that it is for */
-	atomic_uint left;		/* legs that have not come, and who sends them */
-	atomic_int error;		/* of one that failed */
+	struct reader_request *request; /* the request that it serves */
+	atomic_uint left;		/* legs that have not ended, and one for the sender */
+	atomic_int error;		/* of a leg that failed */
 	struct leg legs[PARTS_MOST];
 	struct iovec pieces[];
 };
@@ -48,7 +48,7 @@ static void leg_done(void *arg, int error)
 	flight_end(leg->flight, error);
 }
 
-/* A read from the copy. */
+/* Reads from the copy. */
 static void run_leg(struct job *job)
 {
 	struct leg *leg = (struct leg *)job;
@@ -72,7 +72,7 @@ static void run_waiting(struct job *job)
 		reader_submit(copy->far, &leg->request);
 }
 
-/* Makes the legs from the parts. Each takes pieces of its own from those of the flight. */
+/* Makes the legs from the parts. Each takes its pieces from those of the flight. */
 static void plan_legs(struct flight *flight, const struct part *parts, unsigned count)
 {
 	const struct reader_request *whole = flight->request;
@@ -131,7 +131,7 @@ static int submit_parts(struct reader_blocks *copy, struct reader_request *reque
 
 	if (request->offset + request->needed > blocks_size(copy->blocks))
 		return -ENODATA;
-	/* Each border may divide one piece. */
+	/* Each border between parts may divide one piece. */
 	flight = calloc(1, sizeof(*flight) +
 				   ((size_t)request->count + PARTS_MOST) * sizeof(struct iovec));
 	if (!flight)

@@ -8,24 +8,24 @@
 #include "remote/reader_remote.h"
 #include <string.h>
 
-#define KEPT_MOST ((size_t)512 << 20) /* bytes; more is read when it is asked for */
+#define KEPT_MOST ((size_t)512 << 20) /* bytes; what does not fit is read when it is asked for */
 
-/* Reads that are under way, of one caller. */
+/* The reads of one caller that are under way. */
 struct pending {
 	pthread_mutex_t lock;
 	pthread_cond_t none;
 	unsigned reads; /* protected by lock */
-	int error;	/* protected by lock: of the first that failed */
+	int error;	/* protected by lock: of the first read that failed */
 };
 
-/* A run of the object's bytes, read ahead of reader_get(). */
+/* Bytes of the object that were read ahead of reader_get(). */
 struct kept {
 	struct kept *next;
 	struct pending pending;
 	uint64_t offset;
 	size_t len;
-	unsigned takers; /* protected by the reader's lock: who copy from it */
-	bool taken;	 /* protected by the reader's lock: its last byte was taken */
+	unsigned takers; /* protected by the reader's lock: how many copy from it */
+	bool taken;	 /* protected by the reader's lock: freed by the last taker */
 	char data[];
 };
 
@@ -69,7 +69,7 @@ static void pending_add(struct pending *pending, unsigned reads)
 	pending->reads += reads;
 }
 
-/* Signalled under the lock: who waits may free it all afterwards. */
+/* Signals under the lock: the waiter may free all of it right after. */
 static void pending_end(struct pending *pending, int error)
 {
 	SCOPE_LOCK(&pending->lock);
@@ -101,7 +101,7 @@ static void part_done(void *arg, int64_t result)
 	pending_end(pending, result < 0 ? (int)result : 0);
 }
 
-/* All of it, in parts that are asked for at once. */
+/* Reads a range in parts, which are all asked for together. */
 static void read_parts(struct reader_remote *remote, struct pending *pending, char *buf, size_t len,
 		       uint64_t offset)
 {
@@ -164,7 +164,7 @@ static void unlink_kept(struct reader_remote *remote, struct kept *kept)
 	remote->kept_bytes -= kept->len;
 }
 
-/* Of these bytes, if all of them are kept, or will be. */
+/* Finds what keeps all of these bytes, or will soon. */
 static struct kept *kept_take(struct reader_remote *remote, uint64_t offset, size_t len)
 {
 	SCOPE_LOCK(&remote->lock);
@@ -176,7 +176,8 @@ static struct kept *kept_take(struct reader_remote *remote, uint64_t offset, siz
 	return NULL;
 }
 
-/* The object's beginning and end are asked for again and again; a run that was announced once. */
+/* The beginning and the end of the object are asked for again and again; a run that was announced,
+ * once. */
 static bool is_used_up(const struct reader_remote *remote, const struct kept *kept, uint64_t end)
 {
 	uint64_t last = kept->offset + kept->len;
@@ -199,7 +200,7 @@ static void kept_put(struct reader_remote *remote, struct kept *kept, bool used_
 		kept_free(kept);
 }
 
-/* Returns 0, -ECANCELED (they are to be asked for), or why they could not be read. */
+/* Returns 0, -ECANCELED (they are not kept), or why they could not be read. */
 static int get_kept(struct reader_remote *remote, char *buf, size_t len, uint64_t offset)
 {
 	struct kept *kept = kept_take(remote, offset, len);
@@ -214,7 +215,7 @@ static int get_kept(struct reader_remote *remote, char *buf, size_t len, uint64_
 	return r;
 }
 
-/* Waits for those that are under way. */
+/* Waits for what is still being read. */
 static void forget_kept(struct reader_remote *remote)
 {
 	struct kept *kept;
@@ -357,7 +358,7 @@ static void remote_will_get(struct reader *reader, uint64_t offset, size_t len)
 	keep(remote, kept);
 }
 
-/* A server, or what is between, may have mixed something up once. */
+/* Asking again may help: the server, or a proxy, may have made a mistake. */
 static bool remote_bad(struct reader *reader, uint64_t offset, uint64_t len)
 {
 	(void)offset;
@@ -419,7 +420,7 @@ static const struct reader_ops remote_ops = {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* One end of the object. */
+/* The beginning or the end of the object. */
 struct end {
 	struct pending *pending;
 	struct kept *kept;
@@ -456,7 +457,7 @@ static void keep_end(struct reader_remote *remote, struct end *end, bool suffix)
 	keep(remote, end->kept);
 }
 
-/* Some servers know no suffix ranges: what is wrong with the object shows at its beginning. */
+/* Some servers do not know suffix ranges, so only a failure at the beginning counts. */
 static int get_ends(struct reader_remote *remote, struct err *err)
 {
 	struct pending pending SCOPE(pending_release);

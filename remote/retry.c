@@ -37,13 +37,13 @@ static const struct retry_status statuses[] = {
 	{504, {RETRY_AGAIN, false, -EIO, "a proxy waited too long for the server (504)"}},
 };
 
-/* Of 2xx to 5xx; what is none of them is no HTTP. */
+/* For other statuses from 2xx to 5xx. The last row is for all else, which is not HTTP. */
 static const struct retry_rule others[] = {
-	{RETRY_NEVER, false, -EPROTO, "an answer that is no answer to a request for a range"},
-	{RETRY_NEVER, false, -EPROTO, "a redirect of a kind that is not known"},
+	{RETRY_NEVER, false, -EPROTO, "not an answer to a request for a range"},
+	{RETRY_NEVER, false, -EPROTO, "a redirect of an unknown kind"},
 	{RETRY_NEVER, false, -EPROTO, "the server refuses it"},
 	{RETRY_AGAIN, false, -EIO, "an error of the server"},
-	{RETRY_NEVER, false, -EPROTO, "no answer of an HTTP server"},
+	{RETRY_NEVER, false, -EPROTO, "not an answer of an HTTP server"},
 };
 
 static const struct retry_rule ends[HTTP_ENDS] = {
@@ -93,7 +93,7 @@ bool retry_etag_is_strong(const char *etag)
 	return etag[0] && strncmp(etag, "W/", 2) != 0;
 }
 
-/* What the server does not say cannot differ. */
+/* Whether a header has another value than the known one. One that is missing does not differ. */
 static bool differs(const char *headers, const char *name, const char *known)
 {
 	char value[TAG];

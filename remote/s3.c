@@ -1,7 +1,7 @@
-/* Credentials that end are renewed RENEW_BEFORE that; those that live for less than twice as long,
- * after half of their life. While that fails, what is there is used, and it is tried again after
- * RENEW_AGAIN. An answer that they have ended counts more than what was said about their end,
- * unless they are so new that the request was signed with those before. */
+/* Credentials that expire are renewed RENEW_BEFORE they do; those with less than twice that time
+ * left, after half of it. If a renewal fails, the old ones are used, and it is tried again after
+ * RENEW_AGAIN. If the server says that they have expired, they have, whatever their date says;
+ * unless they are so new that the request was signed with the ones before. */
 #include "remote/s3.h"
 #include "base/clock.h"
 #include "base/math.h"
@@ -17,7 +17,7 @@
 #define RENEW_BEFORE 300 /* seconds */
 #define RENEW_AGAIN  30
 #define STILL_NEW    10
-#define MOVES	     2 /* from one region to another; an endpoint of one region sends back */
+#define MOVES	     2 /* between regions, at most: an endpoint of one region sends requests back */
 
 enum s3_keys { KEYS_UNKNOWN, KEYS_NONE, KEYS_GOOD, KEYS_ENDED };
 
@@ -27,15 +27,16 @@ struct s3_auth {
 	credentials_fetch_fn *fetch;
 	char *name;
 	char *endpoint;	    /* NULL: Amazon's */
-	char *asked_region; /* NULL: the user named none */
+	char *asked_region; /* NULL: the user did not name one */
 	unsigned moves;
-	char *region; /* as auth.url of the calling thread */
+	char *region; /* like auth.url, used by the calling thread only */
 
 	pthread_mutex_t lock; /* protects what follows */
 	enum s3_keys state;
 	struct credentials keys;
-	int64_t since, renew; /* when they replaced others (0: none), and are to be replaced */
-	struct err nowhere;   /* KEYS_NONE: where they were looked for */
+	int64_t since,
+		renew; /* when they replaced others (0: they did not), and when to renew them */
+	struct err nowhere; /* KEYS_NONE: where keys were looked for */
 };
 
 static struct s3_auth *s3_of(struct object_auth *auth)
@@ -43,7 +44,8 @@ static struct s3_auth *s3_of(struct object_auth *auth)
 	return (struct s3_auth *)auth;
 }
 
-/* --- where ---------------------------------------------------------------------------------- */
+/* --- place --------------------------------------------------------------------------------------
+ */
 
 static int copy(const char *text, char **ret)
 {
@@ -93,7 +95,7 @@ static int find_place(struct s3_auth *s3, const char *name, struct err *err)
 	return r < 0 ? r : s3_url(name, s3->endpoint, s3->region, &s3->auth.url, err);
 }
 
-/* Takes the region that a server named. */
+/* Moves to the region that a server named. */
 static int move(struct s3_auth *s3, const char *region, struct err *err)
 {
 	SCOPE_FREE char *new_region = strdup(region);
@@ -109,7 +111,8 @@ static int move(struct s3_auth *s3, const char *region, struct err *err)
 	return 0;
 }
 
-/* --- who ------------------------------------------------------------------------------------ */
+/* --- keys ---------------------------------------------------------------------------------------
+ */
 
 static enum object_auth_state s3_auth_state(struct object_auth *auth)
 {
@@ -129,7 +132,7 @@ static bool same(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* What was found is of no use if it has ended, as its date or a server says. */
+/* Keys are of no use once they have expired, as their date or a server says. */
 static int check(const struct s3_auth *s3, const struct credentials *found, int64_t now,
 		 struct err *err)
 {
@@ -192,7 +195,7 @@ static int add_line(object_header_fn *add, void *context, const char *name, cons
 	return r < 0 ? r : add(context, line.data);
 }
 
-/* Signs what it adds, and the host. */
+/* Adds headers, and signs them and the host. */
 static int sign_with(const struct s3_auth *s3, const struct object_request *request,
 		     object_header_fn *add, void *context)
 {
@@ -253,7 +256,7 @@ static int s3_auth_refused(struct object_auth *auth, const struct object_answer 
 	if (r < 0)
 		return r;
 	if (refusal.kind == S3_OTHER_REGION && strcmp(refusal.region, s3->region) == 0)
-		return 0; /* it was asked for before another was sent there */
+		return 0; /* the request was sent before the move */
 	if (refusal.kind == S3_OTHER_REGION && s3->moves++ < MOVES)
 		return move(s3, refusal.region, err);
 	if (refusal.kind == S3_ENDED && s3->state != KEYS_NONE) {

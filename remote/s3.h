@@ -1,11 +1,12 @@
-/* Objects of S3, and of all that speaks as S3 does: s3://BUCKET/KEY.
+/* Credentials for objects of S3 and of servers that are compatible with it: s3://BUCKET/KEY.
  *
  *	endpoint	--endpoint, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, endpoint_url of the
  *			profile (of its services first); Amazon's
  *	region		--region, AWS_REGION, AWS_DEFAULT_REGION, region of the profile; us-east-1.
  *			A server that names the right one is believed
  *	credentials	remote/credentials.h; without any, and with --anonymous, requests are not
- *			signed */
+ *			signed
+ */
 #ifndef REMOTE_S3_H
 #define REMOTE_S3_H
 
@@ -14,8 +15,8 @@
 #include "remote/object_auth.h"
 #include "remote/settings.h"
 
-/* Asks no other machine. Settings must outlive it; `fetch_from` is fetch(), except in tests.
- * Returns 0; -EINVAL: name or settings are wrong; or what profile_open() returns. */
+/* Asks no other machine yet. Settings must outlive it. `fetch_from` is fetch(), except in tests.
+ * Returns 0, -EINVAL (name or settings are wrong) or what profile_open() returns. */
 int s3_auth_new(const char *name, const struct remote_settings *settings,
 		credentials_fetch_fn *fetch_from, struct object_auth **ret, struct err *err);
 

@@ -18,7 +18,7 @@ static bool ended(const struct s3_refusal *refusal)
 	       is(refusal, "TokenRefreshRequired");
 }
 
-/* A header names it, or the body. */
+/* A header or the body names it. */
 static int read_region(const struct object_answer *answer, char **ret)
 {
 	char region[64];
@@ -57,7 +57,7 @@ void s3_refusal_release(struct s3_refusal *refusal)
 	free(refusal->region);
 }
 
-/* By how many seconds this machine is behind the server. */
+/* By how many seconds the clock of this machine is behind the server's. */
 static bool clock_behind(const struct object_answer *answer, long long *ret)
 {
 	char date[64];

@@ -1,4 +1,4 @@
-/* What an answer of S3 that is no success means. */
+/* What an answer of S3 means that is not a success. */
 #ifndef REMOTE_S3_REFUSAL_H
 #define REMOTE_S3_REFUSAL_H
 
@@ -8,13 +8,13 @@
 enum s3_refusal_kind {
 	S3_OTHER,
 	S3_OTHER_REGION, /* the bucket is in `region` */
-	S3_ENDED,	 /* the session that signed has ended */
+	S3_ENDED,	 /* the session of the credentials has ended */
 };
 
 struct s3_refusal {
 	enum s3_refusal_kind kind;
 	const struct object_answer *answer;
-	char *code, *message; /* as S3 says them; NULL: none */
+	char *code, *message; /* as S3 sent them; NULL: it did not */
 	char *region;
 };
 
@@ -22,8 +22,8 @@ struct s3_refusal {
 int s3_refusal_read(const struct object_answer *answer, struct s3_refusal *ret);
 void s3_refusal_release(struct s3_refusal *refusal);
 
-/* Says why, and the way out. `source` is where the keys are from that signed, `unsigned_because`
- * why none did: one of them is empty. Returns -ENOENT, -EACCES or -EIO. */
+/* Says why, and the way out. `source`: where the keys that signed came from; `unsigned_because`:
+ * why the request was not signed. One of them is empty. Returns -ENOENT, -EACCES or -EIO. */
 int s3_refusal_say(const struct s3_refusal *refusal, const char *source,
 		   const char *unsigned_because, struct err *err);
 

@@ -1,11 +1,11 @@
-/* Which URL an object of a bucket has:
+/* The URL of an object in a bucket:
  *
  *	s3://photos/a b.lmdb		https://photos.s3.eu-west-1.amazonaws.com/a%20b.lmdb
  *	s3://my.photos/x.lmdb		https://s3.eu-west-1.amazonaws.com/my.photos/x.lmdb
  *	s3://photos/x.lmdb, endpoint	http://localhost:9000/photos/x.lmdb
  *
- * A bucket is a part of the host's name at Amazon, unless that name could then not be certified,
- * and a part of the path everywhere else. The key is taken as it stands, and encoded once. */
+ * At Amazon, the bucket is part of the host name, unless no certificate fits that name. Everywhere
+ * else it is part of the path. The key is used as it is, and encoded once. */
 #ifndef REMOTE_S3_URL_H
 #define REMOTE_S3_URL_H
 

@@ -14,7 +14,7 @@ static inline void secret_free(char *text)
 	free(text);
 }
 
-/* Of a buf that did not grow after its first reservation: growing leaves copies behind. */
+/* The buf must have been reserved once and never grown: growing leaves copies in memory. */
 static inline void secret_buf_release(struct buf *buf)
 {
 	if (buf->data)

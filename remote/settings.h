@@ -1,4 +1,4 @@
-/* What a user may say about packs on other machines: the options that foldfs and foldpack share. */
+/* The settings for packs on other machines: options that foldfs and foldpack share. */
 #ifndef REMOTE_SETTINGS_H
 #define REMOTE_SETTINGS_H
 
@@ -7,13 +7,13 @@
 #define REMOTE_RETRY 600 /* seconds, by default */
 
 struct remote_settings {
-	uint64_t retry; /* seconds that a request is tried again before it fails */
+	uint64_t retry; /* seconds for which a failing request is repeated */
 	const char *endpoint, *region, *profile; /* of S3; NULL: see remote/s3.h */
 	bool anonymous;				 /* S3: requests are not signed */
-	bool requester_pays;			 /* S3: who asks pays, also for what others own */
+	bool requester_pays; /* S3: this user pays for requests to buckets of others */
 	const char *ca_file; /* certificates to trust; NULL: see remote_ca_file() */
-	/* One line for the user, without a full stop: what goes wrong for long, and when it works
-	 * again. Any thread; NULL: nobody listens. */
+	/* Gets a line for the user, without a full stop: what keeps failing, and when it works
+	 * again. Called by any thread. May be NULL. */
 	void (*notice)(const char *line);
 };
 
@@ -22,12 +22,13 @@ struct remote_settings {
 		.retry = REMOTE_RETRY \
 	}
 
-/* Rows for a table of options whose settings have these as `member`. */
+/* Rows for a table of options. `member`: the field of the settings that is a struct
+ * remote_settings. */
 #define REMOTE_OPTIONS(type, member)                                                               \
 	OPT_NUMBER(0, "retry", "SEC", type, member.retry,                                          \
-		   "how long a server that fails is asked again (default: 600)"),                  \
+		   "how long to repeat requests that fail (default: 600)"),                        \
 		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
-			   "server of s3:// other than Amazon's"),                                 \
+			   "server of s3://, instead of Amazon's"),                                \
 		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \
 		OPT_STRING(0, "profile", "NAME", type, member.profile,                             \
 			   "credentials and settings of this profile of the AWS tools"),           \
@@ -35,11 +36,10 @@ struct remote_settings {
 		OPT_FLAG(0, "requester-pays", type, member.requester_pays,                         \
 			 "pay for requests to buckets of others"),                                 \
 		OPT_STRING(0, "ca-file", "FILE", type, member.ca_file,                             \
-			   "certificates of the authorities that https servers may have "          \
-			   "theirs from")
+			   "certificates of the authorities to trust for https")
 
-/* The file of certificates: as set, or of AWS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE; NULL: the
- * system's. */
+/* The file of certificates: the one that is set, or that AWS_CA_BUNDLE, CURL_CA_BUNDLE or
+ * SSL_CERT_FILE names. NULL: the system's. */
 const char *remote_ca_file(const struct remote_settings *settings);
 
 #endif

@@ -1,6 +1,6 @@
 /* What is signed is a text of four lines: the algorithm, the date, the scope (day, region and
  * service), and the hash of the canonical request. The canonical request is the method, path,
- *query, each signed header, their names, and the hash of the body, each with a newline between.
+ * query, each signed header, their names, and the hash of the body, each with a newline between.
  *
  *	key = H(H(H(H("AWS4" secret, day), region), service), "aws4_request")
  *	signature = H(key, text)            where H(key, text) is HMAC-SHA256
@@ -61,7 +61,7 @@ static void hmac(size_t key_len, const void *key, const char *text, size_t len,
 	explicit_bzero(&mac, sizeof(mac));
 }
 
-/* Puts H(digest, text) in its place. */
+/* Replaces the digest by HMAC(digest, text). */
 static void chain(uint8_t digest[static SHA256_DIGEST_SIZE], const char *text)
 {
 	hmac(SHA256_DIGEST_SIZE, digest, text, strlen(text), digest);

@@ -1,7 +1,7 @@
-/* Signs a request as Amazon's services and all that speak as S3 does want it: Signature Version 4.
+/* Signs a request for Amazon's services and servers compatible with S3: Signature Version 4.
  *
- * The signature covers the method, path, query and headers as they go over the wire. It is a
- * HMAC-SHA256 with a key that is derived from the secret for one day, region and service. Pure. */
+ * The signature covers method, path, query and headers as they are sent. It is an HMAC-SHA256 whose
+ * key is derived from the secret for one day, region and service. Pure. */
 #ifndef REMOTE_SIGN_H
 #define REMOTE_SIGN_H
 
@@ -17,7 +17,7 @@ struct sign_header {
 struct sign_request {
 	const char *method;
 	const char *path;		   /* encoded */
-	const char *query;		   /* encoded, sorted by name; "" where there is none */
+	const char *query;		   /* encoded, sorted by name; "": none */
 	const struct sign_header *headers; /* sorted by name; host and x-amz-date among them */
 	size_t count;
 	const char *payload; /* SHA-256 of the body in hex, or SIGN_UNSIGNED_PAYLOAD */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The length of a scheme that "://" follows; 0: none. */
+/* The length of the scheme before "://"; 0: there is none. */
 static size_t scheme_len(const char *text)
 {
 	size_t len = 0;
@@ -16,7 +16,7 @@ static size_t scheme_len(const char *text)
 	return strncmp(text + len, "://", 3) == 0 ? len : 0;
 }
 
-/* As the header Host is. */
+/* The header Host does not have it. */
 static void drop_usual_port(struct url *url)
 {
 	const char *usual = strcmp(url->scheme, "https") == 0 ? ":443" : ":80";
@@ -43,7 +43,8 @@ int url_parse(const char *text, struct url *ret)
 		return -EINVAL;
 	path = strcspn(rest + authority, "?#");
 	query = rest[authority + path] == '?' ? strcspn(rest + authority + path + 1, "#") : 0;
-	/* Five NULs and the '/' of a path take more room than what stands between the parts. */
+	/* Five NULs and the '/' of a missing path take more room than the separators between the
+	 * parts. */
 	url.text = to = malloc(strlen(text) + 8);
 	if (!to)
 		return -ENOMEM;

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Each ends with a NUL; they live in `text`. */
+/* All parts are NUL-ended, and live in `text`. */
 struct url {
 	char *text;
 	char *scheme; /* in lower case */
 	char *user;   /* "user:password"; "": none */
-	char *host;   /* with the port, unless it is the scheme's */
-	char *path;   /* from its '/' on; "/" where there is none */
+	char *host;   /* with the port, unless it is the usual one of the scheme */
+	char *path;   /* from its '/' on; "/" if there is none */
 	char *query;  /* without '?'; "": none */
 };
 
@@ -19,7 +19,7 @@ struct url {
 int url_parse(const char *text, struct url *ret);
 void url_release(struct url *url);
 
-/* The same scheme, host and port: what may see the same secrets. */
+/* The same scheme, host and port: both may see the same secrets. */
 bool url_same_server(const struct url *a, const struct url *b);
 
 #endif

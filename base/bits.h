@@ -1,4 +1,4 @@
-/* Sets of numbers, as a bit each in bytes: for n of them, n / 8 + 1 bytes. */
+/* Sets of numbers below n: a bit for each, in n / 8 + 1 bytes. */
 #ifndef BASE_BITS_H
 #define BASE_BITS_H
 

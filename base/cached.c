@@ -8,7 +8,7 @@
 #define SYS_cachestat 451 /* the same on all architectures */
 #endif
 
-/* Of linux/mman.h, in newer headers. */
+/* Newer headers have these in linux/mman.h. */
 struct cachestat_range {
 	uint64_t off, len;
 };

@@ -28,7 +28,7 @@ static inline void clock_cond_init(pthread_cond_t *cond)
 	pthread_condattr_destroy(&monotonic);
 }
 
-/* The point of time `ns` nanoseconds from now. */
+/* The time `ns` nanoseconds from now. */
 static inline struct timespec clock_after(uint64_t ns)
 {
 	uint64_t then = clock_ns() + ns;

@@ -1,7 +1,7 @@
 #include "base/crc32c.h"
 #include "base/le.h"
 
-/* By half bytes: the polynomial is 0x82f63b78, reflected. */
+/* Works on half bytes. The polynomial is 0x82f63b78, reflected. */
 uint32_t crc32c_by_table(const void *data, size_t len)
 {
 	static const uint32_t remainders[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,

@@ -7,10 +7,10 @@
 
 uint32_t crc32c(const void *data, size_t len);
 
-/* The same, where the processor has no instruction for it. */
+/* The same for processors without an instruction for it. */
 uint32_t crc32c_by_table(const void *data, size_t len);
 
-/* As TFRecord stores it, so that a CRC of bytes with CRCs in them is one, too
+/* The form in which TFRecord stores it, so that bytes which contain CRCs still have a useful CRC
  * (tensorflow/core/lib/hash/crc32c.h: Mask). */
 uint32_t crc32c_masked(const void *data, size_t len);
 

@@ -1,5 +1,5 @@
 /* A point of time in 64 bits: nanoseconds since 1970. Times before 1677 and after 2262 become the
- * nearest that fits. */
+ * nearest one that fits. */
 #ifndef BASE_DATE_H
 #define BASE_DATE_H
 

@@ -1,10 +1,9 @@
-/* The reason of a failure, where an errno alone is not enough.
+/* The reason for a failure, where an errno alone is not enough.
  *
- * Libraries return 0 or -errno and never print. A function with more to say takes a
- * `struct err *` (NULL where the caller does not want it) and leaves there one sentence
- * without the path, lower case, no full stop: the tool prints it once, after the path.
- * It starts as {0} and is written on failure only. -EBADMSG means "the data is damaged"
- * everywhere: exit status 3. */
+ * Libraries return 0 or -errno and never print. A function with more to say takes a `struct err *`
+ * (which may be NULL) and leaves one sentence there: lower case, no full stop, without the path.
+ * The tool prints it once, after the path. The err starts as {0} and is written on failure only.
+ * -EBADMSG means "the data is damaged" everywhere: exit status 3. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -18,7 +17,7 @@ struct err {
 int err_set(struct err *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The reason in err, or strerror(-code) where none was set (err->text is empty). */
+/* The reason in err, or strerror(-code) if there is none. */
 const char *err_text(const struct err *err, int code);
 
 #endif

@@ -20,8 +20,8 @@ static inline enum exit_status exit_status_of(int error)
 	return error == -EBADMSG ? EXIT_DAMAGED : EXIT_FAILED;
 }
 
-/* Flushes standard output. Returns status, or EXIT_FAILED where the output could not be
- * written: said, unless the reader has just gone away. */
+/* Flushes standard output. Returns status, or EXIT_FAILED if the output could not be written; a
+ * message says so, unless the reader of a pipe has gone. */
 int exit_finish(int status);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* Other machines may use it as well, and a request may take a round trip. This includes all FUSE
- * filesystems, as what serves them is unknown. */
+/* Whether other machines may use it too, and a request may take a round trip. True for all FUSE
+ * filesystems, because it is unknown what serves them. */
 bool fstype_is_remote(long type);
-/* It has no device. */
+/* Whether it is in memory, without a device. */
 bool fstype_is_memory(long type);
 
 #endif

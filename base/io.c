@@ -47,7 +47,7 @@ ssize_t io_read(int fd, void *buf, size_t len)
 	return read_all(fd, buf, len, AT_POSITION);
 }
 
-/* Counts one transfer. One of 0 bytes is an error, so that no loop is endless. */
+/* Counts one transfer. A transfer of 0 bytes is an error, so that no loop is endless. */
 static int io_advance(ssize_t n, size_t *done)
 {
 	if (n < 0)

@@ -5,10 +5,10 @@
  *	json_u64(&j, "files", 260);
  *	json_end(&j);                        -> {"files": 260}
  *
- * `key` is NULL inside arrays and at the top. File names are bytes: those that are not
- * UTF-8 become lone surrogates U+DC80..U+DCFF, as Python's "surrogateescape" does, so
- * os.fsencode(json.loads(...)) returns the very bytes. -ENOMEM, and -E2BIG for a 17th level, are
- *remembered for json_finish(). */
+ * `key` is NULL inside arrays and at the top. File names are bytes. Bytes that are not UTF-8 become
+ * lone surrogates U+DC80..U+DCFF, like Python's "surrogateescape", so that
+ * os.fsencode(json.loads(...)) returns the same bytes. json_finish() reports -ENOMEM, and -E2BIG
+ * for a 17th level. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 

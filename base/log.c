@@ -10,19 +10,19 @@
 #include <syslog.h>
 #include <unistd.h>
 
-/* A path of the greatest length and a reason; what is longer is cut. */
+/* Room for the longest path and a reason; what is longer is cut. */
 #define LOG_TEXT 6144
 #define LOG_LINE 8192
 
 static struct {
-	const char *program; /* borrowed for ever */
+	const char *program; /* borrowed, and never freed */
 	enum log_level level;
 	atomic_bool to_syslog;
 
 	pthread_mutex_t lock;
 	/* Protected by lock: a ring. */
 	char kept[LOG_KEPT][LOG_KEPT_BYTES];
-	unsigned count; /* of all lines for syslog */
+	unsigned count; /* all lines for syslog, ever */
 } state = {.program = "foldfs", .level = LOG_LEVEL_NORMAL, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_init(const char *program, enum log_level level)
@@ -37,8 +37,8 @@ void log_to_syslog(void)
 	state.to_syslog = true;
 }
 
-/* Copies as much of the text as fits, with control characters as \ooo, and leaves room for a
- * newline and a NUL. Returns the length. */
+/* Copies as much of the text as fits, control characters as \ooo, and leaves room for a newline and
+ * a NUL. Returns the length. */
 static size_t mask(const char *text, char *line, size_t room)
 {
 	size_t len = 0;

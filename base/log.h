@@ -1,9 +1,9 @@
 /* Messages of a program: one line at a time, "NAME: text", to standard error, or to syslog once a
  * daemon has detached. Tools and the daemon use it, libraries never. Control characters in the text
- * (file names!) are shown as \ooo; what is longer than a line of 8 KiB is cut. errno is kept, and
- * %m works. Thread-safe after log_init().
+ * (file names!) are shown as \ooo. A line longer than 8 KiB is cut. errno is kept, and %m works.
+ * Thread-safe after log_init().
  *
- * The verbosity is the only state of the process kept in a static: set once at start. */
+ * Program name and verbosity are statics, set once at the start. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -12,10 +12,10 @@
 enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
 
 void log_init(const char *program, enum log_level level);
-void log_to_syslog(void); /* from now on; the daemon after it has detached */
+void log_to_syslog(void); /* from now on; for a daemon that has detached */
 
-/* The last lines for syslog, for containers without one: calls `each` with at most LOG_KEPT lines,
- * the oldest first, cut to LOG_KEPT_BYTES. */
+/* The last lines for syslog, for containers without one: calls `each` with up to LOG_KEPT lines,
+ * cut to LOG_KEPT_BYTES, the oldest first. */
 #define LOG_KEPT       8
 #define LOG_KEPT_BYTES 512
 void log_kept(void (*each)(void *context, const char *line), void *context);

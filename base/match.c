@@ -10,7 +10,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* fnmatch(3) knows no `**`: where a pattern has one, its stars go over slashes. */
+/* fnmatch(3) does not know `**`: in a pattern that has it, all stars match slashes. */
 static int flags_of(const char *pattern)
 {
 	return strstr(pattern, "**") ? 0 : FNM_PATHNAME;

@@ -1,8 +1,8 @@
-/* Patterns of paths, as --include, --exclude and --select have them.
+/* Patterns for paths, as --include, --exclude and --select take them.
  *
- * A pattern (fnmatch(3)) without a slash is matched with the last component of a path, one with a
- * slash against the whole path from the root, where `*` stops at slashes and `**` does not; a slash
- * at its beginning has no other effect. Pure. */
+ * A pattern (fnmatch(3)) without a slash is matched against the last component of a path. One with
+ * a slash is matched against the whole path from the root; there, `*` stops at slashes and `**`
+ * does not. A slash at its beginning has no other effect. Pure. */
 #ifndef BASE_MATCH_H
 #define BASE_MATCH_H
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* a - b, or 0 where that would be less. */
+/* a - b, or 0 if b is greater. */
 static inline uint64_t sub_sat(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;

@@ -39,7 +39,7 @@ struct nearest nearest_begin(const char *word, size_t len)
 	return (struct nearest){.word = word, .len = len, .distance = DISTANCE_MOST + 1};
 }
 
-/* As many edits as the word has letters would make any other word of it. */
+/* With as many edits as it has letters, a word can become any other. */
 void nearest_try(struct nearest *nearest, const char *name)
 {
 	size_t distance = edit_distance(nearest->word, nearest->len, name);

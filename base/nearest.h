@@ -5,7 +5,7 @@
  *	nearest_try(&nearest, "cat");
  *	nearest.name                              -> "create", or NULL: nothing is near
  *
- * Pure. A name is near if it takes at most two edits, and fewer than the word has letters. */
+ * Pure. A name is near if it is at most two edits away, and fewer than the word has letters. */
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
@@ -18,7 +18,7 @@ struct nearest {
 };
 
 struct nearest nearest_begin(const char *word, size_t len);
-/* Of names that are equally near the first wins. They are borrowed. */
+/* Of equally near names the first wins. `name` is borrowed. */
 void nearest_try(struct nearest *nearest, const char *name);
 
 #endif

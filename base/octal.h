@@ -1,4 +1,4 @@
-/* Paths as the kernel's tables have them: \040 for a space. */
+/* Paths as in the kernel's tables: \040 is a space. */
 #ifndef BASE_OCTAL_H
 #define BASE_OCTAL_H
 
@@ -9,7 +9,7 @@ static inline bool octal_is_digit(char c)
 	return c >= '0' && c <= '7';
 }
 
-/* Puts bytes in place of their \ooo, in place. What is none, or cut off, stays. */
+/* Replaces each \ooo by its byte, in place. Everything else stays. */
 static inline void octal_unescape(char *text)
 {
 	char *out = text;

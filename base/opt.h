@@ -1,7 +1,7 @@
 /* Command lines from one table: parsing, defaults and --help.
  *
- * A table is an array of struct opt ended by OPT_END. Each row names an option and the field of the
- *caller's settings for its value. The settings have the defaults before:
+ * A table is an array of struct opt, ended by OPT_END. Each row names an option and the field of
+ * the caller's settings for its value. The settings hold the defaults before parsing:
  *
  *	struct settings { uint64_t pool; bool follow; const char *dir; };
  *	static const struct opt table[] = {
@@ -10,16 +10,16 @@
  *		OPT_END
  *	};
  *
- * GNU rules: --name VALUE, --name=VALUE, -xVALUE, -x VALUE, joined flags -abc, options and
- * arguments in any order, `--` ends the options. No abbreviations. --help and --version need no
- *row. The last of repeated options wins, unless it is a list.
+ * The GNU rules: --name VALUE, --name=VALUE, -xVALUE, -x VALUE, joined flags -abc, options and
+ * arguments in any order; `--` ends the options. No abbreviations. --help and --version need no
+ * row. The last of repeated options wins, except for lists.
  *
- * With mount_style, `-o a,b=c` sets the same rows by name (a comma within a value is
- * written \,), so that each option exists once; - and _ in names are the same, and words beginning
- *with x- are ignored, as mount(8) wants.
+ * With mount_style, `-o a,b=c` sets the same rows by name, so that each option exists once. A comma
+ * in a value is written \,. In names, - and _ are the same. Words that begin with x- are ignored,
+ * as mount(8) expects.
  *
- * Strings point into argv. The words of -o are split in place, so argv must be writable; nothing is
- *allocated. Only opt_help() prints. */
+ * Strings point into argv. The words of -o are split in place, so argv must be writable. Nothing is
+ * allocated. Only opt_help() prints. */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
 
@@ -99,13 +99,13 @@ struct opt_result {
 	char **command; /* after `--` where stop_at_dashes is set, NULL-ended; else NULL */
 };
 
-/* Reads argv[1..argc-1] into settings. Returns 0 or -EINVAL with a sentence in err:
- * "unknown option '--pol'; did you mean '--pool'?", "'--pool': 'x' is not a size".
- * What follows --help or --version is ignored. Changes the order of argv. */
+/* Reads argv[1..argc-1] into settings, and changes the order of argv. Returns 0 or -EINVAL with a
+ * sentence in err: "unknown option '--pol'; did you mean '--pool'?", "'--pool': 'x' is not a size".
+ * What follows --help or --version is ignored. */
 int opt_parse(const struct opt_command *command, void *settings, int argc, char **argv,
 	      struct opt_result *ret, struct err *err);
 
-/* Usage, summary and one entry an option, at most 80 columns wide. */
+/* Prints usage, summary and an entry for each option, at most 80 columns wide. */
 void opt_help(const struct opt_command *command, FILE *out);
 
 #endif

@@ -1,11 +1,11 @@
 #include "base/opt.h"
 #include <string.h>
 
-/* "  -p, --pool=SIZE" up to the column where all the help texts begin. */
+/* The column where all help texts begin, after " -p, --pool=SIZE". */
 #define HELP_COLUMN 28
 #define HELP_WIDTH  80
 
-/* A paragraph and its column, to break lines between words. */
+/* The output and its column, to break lines between words. */
 struct page {
 	FILE *out;
 	int column;
@@ -43,7 +43,7 @@ static int put_choices(FILE *out, const char *const *choices)
 	return width;
 }
 
-/* "  -j, --jobs=N": returns its width. */
+/* Prints " -j, --jobs=N". Returns its width. */
 static int put_label(FILE *out, const struct opt *row)
 {
 	bool has_name = row->name && !row->letter_only;
@@ -72,7 +72,7 @@ static void put_entry(FILE *out, const struct opt *row)
 	fputc('\n', out);
 }
 
-/* A line for each form of the command: each line of synopsis, after the name. */
+/* Prints a line for each form of the command: the name and a line of the synopsis. */
 static void put_usage(FILE *out, const char *name, const char *synopsis)
 {
 	const char *lead = "usage:";

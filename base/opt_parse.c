@@ -36,7 +36,7 @@ static int refuse_value(const struct parser *p, const struct given *given, const
 		       given->name, given->value, reason);
 }
 
-/* The option is unknown; which one may have been meant? */
+/* The option is unknown: suggests one that may have been meant. */
 static int refuse_unknown(const struct parser *p, const struct given *given)
 {
 	bool mount = strcmp(given->prefix, "-o ") == 0;
@@ -163,7 +163,7 @@ static int set_row(const struct parser *p, const struct opt *row, const struct g
 
 /* --- names ---------------------------------------------------------------------------- */
 
-/* mount(8)'s words have underscores where GNU's have dashes: a mount table takes both. */
+/* Words of mount(8) have underscores where GNU options have dashes: a mount table takes both. */
 static bool name_is(const struct parser *p, const struct given *given, const char *name)
 {
 	if (strlen(name) != given->len)
@@ -194,7 +194,7 @@ static const struct opt *find_letter(const struct parser *p, char letter)
 	return NULL;
 }
 
-/* Splits "name=value" of a word. */
+/* Splits a word "name=value". */
 static struct given given_split(const char *prefix, char *text)
 {
 	char *equals = strchr(text, '=');
@@ -261,7 +261,7 @@ static int parse_mount_list(const struct parser *p, char *list)
 	return r;
 }
 
-/* --help and --version, which no table lists. */
+/* Whether it is --help or --version, which are in no table. */
 static enum opt_want builtin_want(const struct given *given)
 {
 	if (given->len == 4 && memcmp(given->name, "help", 4) == 0)

@@ -30,7 +30,7 @@ static void *do_all(void *loop)
 	return NULL;
 }
 
-/* As many as can be made, are allowed, and find something to do. */
+/* Starts as many as can be made, are allowed, and have something to do. */
 static unsigned start_helpers(struct loop *loop, pthread_t *helpers)
 {
 	size_t left = loop->count - atomic_load(&loop->next);

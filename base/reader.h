@@ -1,4 +1,4 @@
-/* One file that is only read, wherever it lies. What pack/ and cache/ know of storage is this.
+/* One file that is only read, wherever it is. This is all that pack/ and cache/ know of storage.
  *
  * There are two ways to read:
  *
@@ -7,12 +7,12 @@
  *	reader_read	whole pages into scattered memory that the caller keeps, so that no other
  *			cache needs to keep them: what a mount serves. reader_prepare() comes first
  *
- * Both wait. Where a read is a round trip to another machine (hints: far), reader_submit() takes
- * the same arguments and does not wait, so that no number of threads bounds what is under way.
+ * Both wait. If a read is a round trip to another machine (hints: far), reader_submit() reads
+ * without waiting, so that the number of threads does not limit what is under way.
  *
- * Where a nearer copy of a far file is kept, both may be read from it. It may be damaged, so that
- *only what has a checksum is read so, and reader_bad() has it read anew. The rest, the pages of the
- *LMDB between the records, is read through reader_origin().
+ * If a nearer copy of a far file is kept, both may read from it. The copy may be damaged. So only
+ * what has a checksum is read this way, and reader_bad() has it fetched again. The rest, which is
+ * the pages of LMDB between the records, is read through reader_origin().
  *
  * Threads: any number may read at once. reader_prepare(), reader_rest() and reader_free() are
  * called alone. */
@@ -38,33 +38,33 @@ enum reader_io { READER_AUTO, READER_DIRECT, READER_BUFFERED };
 /* Which file it is, and in which state. */
 struct reader_identity {
 	uint64_t size;	  /* bytes */
-	uint64_t written; /* another value: it was written to */
-	uint64_t touched; /* the same: perhaps it was, or its name or mode changed */
+	uint64_t written; /* changes when the file is written to */
+	uint64_t touched; /* changes then too, and when only its name or mode changes */
 };
 
 struct reader_hints {
-	bool remote; /* storage of other machines: a request takes a round trip, others share it */
-	bool direct; /* reader_read() goes past the page cache at present */
+	bool remote; /* other machines share the storage, and a request takes a round trip */
+	bool direct; /* reader_read() bypasses the page cache at present */
 	bool far;    /* a request is a round trip, and many may be under way: reader_submit() */
 };
 
-/* Called once, without locks, in a thread of the reader or in the caller's: 0 or -errno, as
- * reader_read(). It must not wait: other reads wait for it. */
+/* Called once, without locks, in a thread of the reader or in the caller's. `error` is what
+ * reader_read() would return. It must not wait, because other reads wait for it. */
 typedef void reader_done_fn(void *arg, int error);
 
-/* A read that does not wait. The struct and what it points to stay as they are until `done`. */
+/* A read that does not wait. The struct and what it points to must not change until `done`. */
 struct reader_request {
 	const struct iovec *iov; /* not changed */
 	int count;
 	uint64_t offset; /* changed by a reader of several volumes */
 	uint64_t needed;
-	/* Nobody waits for it yet: it comes after those that somebody waits for. May become false
-	 * until it ends, so that a reader looks each time that it chooses the next one to begin. */
+	/* Nobody waits for it yet: it comes after requests that somebody waits for. It may become
+	 * false at any time, so a reader looks each time it chooses the next request to begin. */
 	atomic_bool ahead;
-	const struct reader_request *whole; /* that it is a part of, or NULL: reader_ahead() */
+	const struct reader_request *whole; /* that it is a part of; NULL: none */
 	reader_done_fn *done;
 	void *arg;
-	struct reader_request *next; /* the reader's */
+	struct reader_request *next; /* for the reader to use */
 };
 
 struct reader_ops {
@@ -72,16 +72,16 @@ struct reader_ops {
 	int (*read)(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 		    uint64_t needed);
 	int (*read_now)(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
-			uint64_t needed); /* NULL: nothing is ever here */
+			uint64_t needed); /* NULL: a read always has to wait */
 	void (*submit)(struct reader *reader, struct reader_request *request); /* NULL: not far */
-	void (*cancel)(struct reader *reader); /* NULL: what is under way ends soon */
+	void (*cancel)(struct reader *reader); /* NULL: what is under way ends soon anyway */
 	ssize_t (*get)(struct reader *reader, void *buf, size_t len, uint64_t offset);
 	void (*will_get)(struct reader *reader, uint64_t offset, size_t len);
 	int (*identity)(struct reader *reader, struct reader_identity *ret);
 	void (*hints)(const struct reader *reader, struct reader_hints *ret);
-	/* NULL: those of struct reader. */
+	/* NULL: the counts are those of struct reader. */
 	void (*counts)(const struct reader *reader, struct reader_counts *ret);
-	/* NULL where no copy is kept. */
+	/* The next three are NULL if no copy is kept. */
 	struct reader *(*origin)(struct reader *reader);
 	void (*known)(struct reader *reader, const void *head, size_t len);
 	bool (*bad)(struct reader *reader, uint64_t offset, uint64_t len);
@@ -96,8 +96,8 @@ struct reader {
 	_Atomic uint64_t reads, bytes, errors; /* see reader_counts() */
 };
 
-/* Has reader_read() work as `io` says. Returns 0, -EOPNOTSUPP (READER_DIRECT is not to be had
- * here) or -ENOMEM. May be called again. */
+/* Makes reader_read() work as `io` says. Returns 0, -EOPNOTSUPP (there is no READER_DIRECT here) or
+ * -ENOMEM. May be called again. */
 static inline int reader_prepare(struct reader *reader, enum reader_io io)
 {
 	return reader->ops->prepare(reader, io);
@@ -112,7 +112,7 @@ static inline int reader_read(struct reader *reader, struct iovec *iov, int coun
 	return reader->ops->read(reader, iov, count, offset, needed);
 }
 
-/* The same where it need not wait for storage. Otherwise, or on any error: -EAGAIN. */
+/* The same if it need not wait for storage; otherwise, and on any error, -EAGAIN. */
 static inline int reader_read_now(struct reader *reader, struct iovec *iov, int count,
 				  uint64_t offset, uint64_t needed)
 {
@@ -125,11 +125,11 @@ static inline int reader_read_now(struct reader *reader, struct iovec *iov, int 
  * at once, in this thread. */
 void reader_submit(struct reader *reader, struct reader_request *request);
 
-/* What was submitted is not worth waiting for any more: from now on nothing is tried again, and
- * requests that are ahead end with -ECANCELED. Until the next reader_prepare(). */
+/* What was submitted is no longer worth waiting for. Until the next reader_prepare(), nothing is
+ * tried again, and requests that are ahead end with -ECANCELED. */
 void reader_cancel(struct reader *reader);
 
-/* The flag that counts: of the request that it is a part of, or its own. */
+/* The flag `ahead` of the request that it is a part of, or its own. */
 const atomic_bool *reader_ahead(const struct reader_request *request);
 
 /* Reads up to len bytes; fewer only at the end of the file. Returns their number, or -errno. */
@@ -138,13 +138,13 @@ static inline ssize_t reader_get(struct reader *reader, void *buf, size_t len, u
 	return reader->ops->get(reader, buf, len, offset);
 }
 
-/* As reader_get(), but a file that ends early is -ENODATA. Returns 0 or -errno. */
+/* As reader_get(), but if the file ends early it returns -ENODATA. Returns 0 or -errno. */
 int reader_get_full(struct reader *reader, void *buf, size_t len, uint64_t offset);
 
-/* Appends all of a file. Returns 0, -EFBIG (it has more bytes than `most`) or -errno. */
+/* Appends the whole file. Returns 0, -EFBIG (it has more than `most` bytes) or -errno. */
 int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret);
 
-/* These bytes will be read by reader_get() soon. Does not wait. */
+/* Says that reader_get() will read these bytes soon. Does not wait. */
 void reader_will_get(struct reader *reader, uint64_t offset, size_t len);
 
 /* Returns 0 or -errno. */
@@ -154,22 +154,22 @@ struct reader_hints reader_hints(const struct reader *reader);
 
 struct reader_counts reader_counts(const struct reader *reader);
 
-/* The reader of the file itself, where `reader` keeps a copy. */
+/* The reader of the file itself, if `reader` keeps a copy; otherwise `reader`. */
 struct reader *reader_origin(struct reader *reader);
 
-/* Tells which file it is: one of the same size with the same head has the same bytes everywhere, as
- * far as these have checksums. */
+/* Says which file it is. Another file of the same size with the same head has the same bytes
+ * everywhere, as far as they have checksums. */
 void reader_known(struct reader *reader, const void *head, size_t len);
 
-/* These bytes did not fit their checksum. Returns whether they are to be read once more: they may
- * have come from a copy, and will not the next time. */
+/* Says that these bytes did not match their checksum. Returns whether to read them once more: they
+ * may have come from a copy, which is not used next time. */
 bool reader_bad(struct reader *reader, uint64_t offset, uint64_t len);
 
-/* Returns false where the reader is not far. */
+/* Returns false if the reader is not far. */
 bool reader_stats(struct reader *reader, struct reader_stats *ret);
 
-/* Ends the reader's threads, if it has any: before a fork. No read is under way. The next read
- * begins them again. */
+/* Ends the reader's threads, if it has any, as before a fork. No read may be under way. The next
+ * read starts them again. */
 void reader_rest(struct reader *reader);
 
 void reader_free(struct reader *reader);     /* NULL is fine */

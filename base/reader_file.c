@@ -14,8 +14,8 @@
 #define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far beyond the end */
 #define NS	     UINT64_C(1000000000)
 
-/* After this number of refused direct reads in a row no more are tried: a filesystem may say that
- * it has them and still refuse all. A single one may be refused for another reason. */
+/* After so many refused direct reads in a row, no more are tried: a filesystem may claim to have
+ * them and refuse all. A single one may be refused for another reason. */
 #define REFUSALS_MAX 8
 
 struct reader_file {
@@ -41,7 +41,7 @@ static struct reader_file *file_of(struct reader *reader)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Opens the same file once more, even if it has been renamed. */
+/* Opens the same file again, even if it has been renamed. */
 static int open_again_direct(int fd)
 {
 	char path[64];
@@ -50,7 +50,7 @@ static int open_again_direct(int fd)
 	return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
 }
 
-/* Asks the filesystem, and tries a read where it does not answer (before Linux 6.1). */
+/* Asks the filesystem. If it does not answer (before Linux 6.1), tries a read. */
 static bool direct_works(int fd)
 {
 	SCOPE_FREE char *page = aligned_alloc(READER_PAGE, READER_PAGE);
@@ -129,8 +129,8 @@ static int64_t seconds(void)
 	return now.tv_sec;
 }
 
-/* Each mount has a read lock on MARK, and asks whether a write lock would be granted: not if there
- * is another mount. Not on remote filesystems, where a lock is a request that may hang. */
+/* Each mount holds a read lock on MARK. If a write lock would not be granted, there is another
+ * mount. Not done on remote filesystems, where a lock is a request that may hang. */
 static void look_for_others(struct reader_file *file)
 {
 	int64_t now = seconds();
@@ -198,8 +198,8 @@ static void skip_read(struct remaining *left, size_t done)
 	}
 }
 
-/* One system call. Returns its bytes or -errno. A refused direct read is repeated as a buffered
- * one, and so is the rest. */
+/* Makes one system call. Returns its bytes or -errno. A refused direct read, and all that follows,
+ * is repeated as a buffered one. */
 static ssize_t read_some(struct reader_file *file, int *fd, const struct remaining *left, int flags)
 {
 	ssize_t n = preadv2(*fd, left->iov, left->count, (off_t)left->offset, flags);
@@ -216,7 +216,7 @@ static ssize_t read_some(struct reader_file *file, int *fd, const struct remaini
 	return n < 0 ? -errno : n;
 }
 
-/* Counts only complete reads: a refused one is repeated. */
+/* Counts complete reads only, because a refused one is repeated. */
 static int read_all(struct reader_file *file, int *fd, struct remaining left, uint64_t needed,
 		    int flags)
 {
@@ -252,7 +252,7 @@ static struct pages pages_of(uint64_t offset, uint64_t size)
 	return (struct pages){.begin = begin, .len = count * page, .count = count};
 }
 
-/* The caller keeps these bytes, so that the page cache need not. The kernel drops whole pages. */
+/* The caller keeps these bytes, so the page cache need not. The kernel drops whole pages. */
 static void drop_copy(const struct reader_file *file, uint64_t offset, uint64_t size)
 {
 	struct pages pages = pages_of(offset, size);
@@ -291,8 +291,8 @@ static bool is_cached(struct reader_file *file, uint64_t offset, uint64_t size)
 	return cached >= (int64_t)pages.count;
 }
 
-/* Where reads are direct, ask the kernel first what is cached: RWF_NOWAIT would begin to read the
- * rest, and keep a copy. */
+/* If reads are direct, first asks the kernel what is cached: RWF_NOWAIT would begin to read the
+ * rest, and leave a copy. */
 static int file_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 			 uint64_t needed)
 {
@@ -308,7 +308,7 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 	r = read_all(file, &fd, all, needed, RWF_NOWAIT);
 	if (r == -EOPNOTSUPP)
 		atomic_store_explicit(&file->no_nowait, true, memory_order_relaxed);
-	/* Any error is reported by the read that waits. */
+	/* The read that waits will report any error. */
 	return r < 0 ? -EAGAIN : 0;
 }
 
@@ -356,7 +356,7 @@ int reader_file_borrow(int fd, struct reader **ret)
 
 int reader_file_open(const char *path, struct reader **ret)
 {
-	/* O_NONBLOCK: a pipe without a writer is not waited for. */
+	/* O_NONBLOCK: do not wait for the writer of a pipe. */
 	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	int r;

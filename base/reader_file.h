@@ -1,10 +1,10 @@
-/* A reader of a file of this machine's filesystems.
+/* A reader of a file in a filesystem of this machine.
  *
- * Direct reads (O_DIRECT) go from the device into the caller's memory: one copy less, and the page
- * cache keeps none. Buffered reads go through the page cache: where the filesystem has no direct
- * ones, where the user asks for it, and where another mount of this machine reads the same file, so
- * that both share one copy. With READER_AUTO the copy that a buffered read leaves in the page cache
- * is dropped, unless another mount may use it. */
+ * Direct reads (O_DIRECT) go from the device into the caller's memory: one copy less, and none in
+ * the page cache. Buffered reads go through the page cache. They are used if the filesystem has no
+ * direct reads, if the user asks for it, and if another mount of this machine reads the same file,
+ * so that both share one copy. With READER_AUTO, the copy that a buffered read leaves in the page
+ * cache is dropped, unless another mount may use it. */
 #ifndef BASE_READER_FILE_H
 #define BASE_READER_FILE_H
 
@@ -14,11 +14,11 @@
  * the error of open(2). */
 int reader_file_open(const char *path, struct reader **ret);
 
-/* A reader of a descriptor that is open for reading. It stays the caller's and must outlive the
- * reader. Returns 0 or -ENOMEM. */
+/* A reader of a descriptor that is open for reading. The caller owns the descriptor, which must
+ * outlive the reader. Returns 0 or -ENOMEM. */
 int reader_file_borrow(int fd, struct reader **ret);
 
-/* The descriptor, for buffered reads. It stays the reader's. */
+/* The descriptor for buffered reads. The reader owns it. */
 int reader_file_fd(const struct reader *reader);
 
 #endif

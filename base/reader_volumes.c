@@ -33,7 +33,7 @@ unsigned reader_volumes_find(const struct reader *reader, uint64_t offset)
 	const struct reader_volumes *all = volumes_of(reader);
 	unsigned low = 0, high = all->count - 1;
 
-	/* The last that does not begin beyond the offset. */
+	/* Find the last volume that does not begin beyond the offset. */
 	while (low < high) {
 		unsigned middle = low + (high - low + 1) / 2;
 
@@ -106,7 +106,7 @@ static void volumes_will_get(struct reader *reader, uint64_t offset, size_t len)
 	reader_will_get(volume->reader, offset - volume->start, len);
 }
 
-/* Another value when one of the volumes has another, whichever it is. */
+/* Changes when the value of any volume does. */
 static uint64_t mix(uint64_t sum, uint64_t value)
 {
 	return (sum ^ value) * UINT64_C(0x9e3779b97f4a7c15) + 1;

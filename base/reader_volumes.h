@@ -3,12 +3,12 @@
  *	0            size of the 1st     start of the 2nd                 start of the 3rd
  *	| volume 0   |     hole          | volume 1          |   hole     | volume 2
  *
- * The holes are wider than any gap that is read over, so that no read spans two volumes, and who
- * plans reads by their offsets need not know of them. A read that begins in a hole, or ends beyond
- * its volume, ends early, as at the end of a file.
+ * The holes are wider than any gap that is read over, so that no read spans two volumes: what plans
+ * reads by their offsets need not know of volumes. A read that begins in a hole, or ends beyond its
+ * volume, ends early, as at the end of a file.
  *
- * The readers stay the caller's and must outlive this one. Where some are far and others are not,
- * all are read as far ones are: what is near is read in the thread that submits. */
+ * The caller owns the readers, which must outlive this one. If any is far, all are read like far
+ * ones; those that are not are read in the thread that submits. */
 #ifndef BASE_READER_VOLUMES_H
 #define BASE_READER_VOLUMES_H
 
@@ -16,11 +16,11 @@
 
 #define READER_VOLUMES_HOLE ((uint64_t)1 << 30) /* bytes, at least */
 
-/* Returns 0, -ENOMEM, -EOVERFLOW (more than 64 bits can count), or why a reader cannot tell its
- * size. */
+/* Returns 0, -ENOMEM, -EOVERFLOW (more than 64 bits can count), or the error of a reader that was
+ * asked its size. */
 int reader_volumes_new(struct reader *const *readers, unsigned count, struct reader **ret);
 
-/* Where the volume begins that comes after one of `size` bytes at `start`. */
+/* Where the next volume begins after one of `size` bytes at `start`. */
 uint64_t reader_volumes_after(uint64_t start, uint64_t size);
 
 /* The offset of the first byte of a volume, a multiple of READER_PAGE. */

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 10^18 parts of 2^40 bytes fit in 128 bits with room to spare; further digits are worth
- * less than a byte and are dropped. */
+/* 10^18 parts of 2^40 bytes fit into 128 bits. Further digits are worth less than a byte, and are
+ * dropped. */
 #define FRACTION_DIGITS 18
 
 typedef unsigned __int128 uint128;
 
-/* Reads digits, up to a number that size_parse() finds too large. */
+/* Reads digits. Stops counting once size_parse() will find the number too large. */
 static const char *read_whole(const char *text, uint128 *whole)
 {
 	for (*whole = 0; isdigit((unsigned char)*text); text++)
@@ -84,7 +84,7 @@ const char *size_format(uint64_t bytes, char buf[static SIZE_TEXT])
 		snprintf(buf, SIZE_TEXT, "%u byte%s", (unsigned)bytes, bytes == 1 ? "" : "s");
 		return buf;
 	}
-	/* 1023.5 would be shown as 1024 of the smaller unit. */
+	/* 1023.5 would be rounded to 1024 of the smaller unit. */
 	for (; value >= 1023.5 && units[unit + 1]; unit++)
 		value /= 1024;
 	snprintf(buf, SIZE_TEXT, value >= 100 ? "%.0f %ciB" : "%.3g %ciB", value, units[unit]);

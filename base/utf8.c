@@ -1,6 +1,6 @@
 #include "base/utf8.h"
 
-/* The range of a second byte rules out overlong forms, surrogates and all above U+10FFFF
+/* The range of the second byte rules out overlong forms, surrogates and all above U+10FFFF
  * (Unicode, table 3-7). */
 static int second_fits(unsigned char first, unsigned char second)
 {

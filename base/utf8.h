@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length in bytes of the character at the start of data[0..len), len > 0, or 0 where there
- * is none; *ret is which one. */
+/* The length in bytes of the character at the start of data[0..len), len > 0; *ret is its code. 0:
+ * there is no valid character. */
 size_t utf8_decode(const char *data, size_t len, uint32_t *ret);
 
 #endif

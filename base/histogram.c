@@ -1,7 +1,7 @@
 #include "base/histogram.h"
 
-/* 0 to 3 have a bucket each. From there on each octave has four, by the two bits below the highest.
- */
+/* 0 to 3 have a bucket each. From there on each octave has four, by the two bits below its highest
+ * one. */
 static unsigned bucket_of(uint64_t value)
 {
 	unsigned bit, bucket;

@@ -90,8 +90,7 @@ bool block_claims_take(struct block_claims *claims, bool ahead, uint64_t offset,
 	    (ahead && !find_free(claims, true, offset, ret_end)))
 		return false;
 	lock = lock_of(claims, F_WRLCK, ahead, offset, *ret_end);
-	/* Another may have been faster. Without locks there are no claims: then everything is free.
-	 */
+	/* Another may have been faster. Without locks there are no claims. */
 	return fcntl(claims->fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 

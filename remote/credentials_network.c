@@ -1,5 +1,4 @@
-/* The places that are asked over HTTP. Bodies, tokens and what contains them are zeroed after use.
- */
+/* The places that are asked over HTTP. Bodies and tokens are zeroed after use. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "remote/answer.h"

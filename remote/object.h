@@ -23,8 +23,7 @@
 
 struct object;
 
-/* Called once, in the thread of transfers or in the caller's. `result`: the bytes read, or -errno.
- */
+/* Called once, in the thread of transfers or the caller's. `result`: bytes read, or -errno. */
 typedef void object_done_fn(void *arg, int64_t result);
 
 struct object_range {

@@ -5,10 +5,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define THREADS 16 /* that read from the copy; as many wait for other mounts */
-#define FILL_PART                                                                       \
-	64 /* once this part of the file, a 64th, was read, all of it is worth fetching \
-	    */
+#define THREADS	  16 /* that read from the copy; as many wait for other mounts */
+#define FILL_PART 64 /* with this part of the file read, all of it is worth fetching */
 
 /* How long a read waits for others that fetch the same. Then it fetches too: they may hang. */
 #define PATIENCE_NS	  (CLOCK_SECOND / 5)
@@ -199,8 +197,7 @@ static int copy_read_now(struct reader *reader, struct iovec *iov, int count, ui
 
 /* --- what has a checksum, into one buffer ----------------------------------------------------- */
 
-/* Reads whole pages around the bytes from the far reader, into memory that the writer takes over.
- */
+/* Reads whole pages around the bytes from afar, into memory that the writer takes over. */
 static ssize_t get_far(struct reader_blocks *copy, void *buf, size_t len, uint64_t offset)
 {
 	uint64_t begin = offset - offset % READER_PAGE;

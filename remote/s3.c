@@ -44,8 +44,7 @@ static struct s3_auth *s3_of(struct object_auth *auth)
 	return (struct s3_auth *)auth;
 }
 
-/* --- place --------------------------------------------------------------------------------------
- */
+/* --- place ---------------------------------------------------------------------------------- */
 
 static int copy(const char *text, char **ret)
 {
@@ -111,8 +110,7 @@ static int move(struct s3_auth *s3, const char *region, struct err *err)
 	return 0;
 }
 
-/* --- keys ---------------------------------------------------------------------------------------
- */
+/* --- keys ----------------------------------------------------------------------------------- */
 
 static enum object_auth_state s3_auth_state(struct object_auth *auth)
 {

@@ -5,8 +5,7 @@
  *	region		--region, AWS_REGION, AWS_DEFAULT_REGION, region of the profile; us-east-1.
  *			A server that names the right one is believed
  *	credentials	remote/credentials.h; without any, and with --anonymous, requests are not
- *			signed
- */
+ *			signed */
 #ifndef REMOTE_S3_H
 #define REMOTE_S3_H
 

@@ -1,8 +1,10 @@
 #include "fs/busy_poll.h"
 
-#define ALONE	  512 /* requests in a row: with fewer, other readers may wait for the device */
+#define ALONE                                                                                      \
+	512 /* so many requests in a row show a single reader: with fewer, others may wait for the \
+	       device */
 #define WORTH_MAX 8
-#define RETRY	  16 /* of this many calls that are refused, one tries again */
+#define RETRY	  16 /* one of so many refused calls tries again */
 
 void busy_poll_init(struct busy_poll *poll)
 {

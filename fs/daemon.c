@@ -58,8 +58,8 @@ void daemon_tell(struct daemon *daemon, int status)
 	daemon->pipe = -1;
 }
 
-/* Descriptors that it was started with, such as the lock of a script. Its own are closed on exec().
- */
+/* Closes descriptors that foldfs was started with, such as the lock of a script. Its own are those
+ * that exec() closes. */
 static void close_inherited(void)
 {
 	DIR *fds = opendir("/proc/self/fd");
@@ -88,7 +88,7 @@ void daemon_ready(struct daemon *daemon)
 		close(null);
 	close_inherited();
 	log_to_syslog();
-	/* The folder it was started in must not stay busy. */
+	/* The folder that it was started in must not stay busy. */
 	if (chdir("/") < 0)
 		log_error("cannot change to /: %m");
 	daemon_tell(daemon, EXIT_DONE);

@@ -1,4 +1,4 @@
-/* Goes to the background; the parent exits when the mount is usable.
+/* Goes to the background. The parent exits when the mount is usable.
  *
  *	daemon_fork   parent: waits for a status and exits with it; child: goes on
  *	daemon_ready  child: closes the terminal and all descriptors that it inherited, except
@@ -9,15 +9,15 @@
 #define FS_DAEMON_H
 
 struct daemon {
-	int pipe; /* to the parent; -1: foreground, no parent waits */
+	int pipe; /* to the parent; -1: foreground, nobody waits */
 };
 
 #define DAEMON_FOREGROUND ((struct daemon){.pipe = -1})
 
-/* Returns in the child only: 0, or -errno where it could not fork. */
+/* Returns in the child only: 0, or -errno if it could not fork. */
 int daemon_fork(struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
-/* Sends a status, unless one was sent. */
+/* Sends a status, unless one has been sent. */
 void daemon_tell(struct daemon *daemon, int status);
 
 #endif

@@ -6,9 +6,9 @@
 #include <pthread.h>
 
 struct disk_cache {
-	pthread_mutex_t lock; /* the store keeps processes apart, not threads */
+	pthread_mutex_t lock; /* for threads; the store itself excludes other processes */
 	struct block_store *store;
-	struct buf readers; /* those that were added; protected by lock until all are */
+	struct buf readers; /* the readers, protected by lock until all are added */
 };
 
 static void say_notice(const char *line)
@@ -76,7 +76,7 @@ static struct reader *const *readers_of(const struct disk_cache *disk, size_t *r
 	return (struct reader *const *)(const void *)disk->readers.data;
 }
 
-/* Damaged pages, which were fetched again: but for those it was complete. */
+/* A copy that was complete, except for damaged pages that are fetched again. */
 static bool is_nearly_complete(struct reader *reader)
 {
 	struct reader_blocks_stats stats;
@@ -95,7 +95,7 @@ void disk_cache_fill(struct disk_cache *disk, bool all)
 			reader_blocks_fill(readers[i]);
 }
 
-/* What limits it, or else what it does, in a word. */
+/* What limits it, or otherwise what it does, in a word. */
 static const char *state_of(const struct reader_blocks_stats *sum, size_t count)
 {
 	if (!sum->open)

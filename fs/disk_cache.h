@@ -1,5 +1,5 @@
-/* The disk cache of a mount: a folder, and in it a copy of each of its packs. Packs may be found
- * and added by several threads at once. */
+/* The disk cache of a mount: a folder with a copy of each of its packs. Several threads may find
+ * and add packs at once. */
 #ifndef FS_DISK_CACHE_H
 #define FS_DISK_CACHE_H
 
@@ -9,7 +9,7 @@
 
 struct disk_cache;
 
-/* As --cache-dir says. Returns 0 or -errno with a sentence. */
+/* `spec`: the value of --cache-dir. Returns 0 or -errno with a sentence. */
 int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err);
 void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fine */
 
@@ -18,11 +18,11 @@ void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fin
 int disk_cache_add(struct disk_cache *disk, const char *name, struct reader *far,
 		   struct reader **ret);
 
-/* A reader of the copy alone, where all of the pack is there: for one that cannot be reached.
- * Returns 0, or -ENOENT. */
+/* A reader of the copy alone, if it is complete: for a pack that cannot be reached. Returns 0 or
+ * -ENOENT. */
 int disk_cache_find(struct disk_cache *disk, const char *name, struct reader **ret);
 
-/* Begins to fetch what is missing: of all packs, or of those whose copy lacks a few pages only. */
+/* Begins to fetch what is missing of all packs, or of those that lack a few pages only. */
 void disk_cache_fill(struct disk_cache *disk, bool all);
 
 /* The member "disk_cache" of the stats. */

@@ -1,7 +1,7 @@
-/* The queue is a list through one array, with an item for each extent. An extent that is reported
- * again is marked, and goes to the end when it reaches the front: a second chance, as in the clock
- * algorithm. To move it at once would take links both ways. It counts once, so the lag stays
- * bounded. */
+/* The queue is a list in one array, with an item for each extent. An extent that is reported again
+ * is marked, and goes to the end when it reaches the front: a second chance, as in the clock
+ * algorithm. Moving it at once would take links in both directions. It counts once, so the lag
+ * stays bounded. */
 #include "fs/inval.h"
 #include "base/scope.h"
 #include <stdbool.h>
@@ -12,12 +12,13 @@ struct inval_item {
 	uint32_t again : 1;
 };
 
-/* A thread is woken for a batch, not for each extent: this part of the greatest lag. */
+/* A thread is woken for a batch, not for each extent. A batch is this part of the greatest lag: an
+ * eighth. */
 #define BATCH 8
 
-/* One is enough while processors are idle. Where readers take them all (load 8 on 2), the lag was
- * 5,500 files with one thread, 1,100 with two, 750 with four. The others sleep until the queue is
- * too long for the first. */
+/* One thread is enough while processors are idle. With readers on all of them (load 8 on 2), the
+ * lag was 5,500 files with one thread, 1,100 with two, 750 with four. The other threads sleep until
+ * the queue is too long for the first. */
 #define INVAL_THREADS 4
 
 struct inval {
@@ -110,8 +111,8 @@ static bool batch_left(const struct inval *inval)
 
 /* --- the threads ----------------------------------------------------------------------------- */
 
-/* An extent that is reported while it is dropped is queued again. The lock is released after each,
- * so that many second chances in a row hold up no reporter. */
+/* An extent that is reported while it is dropped is queued again. The lock is released after each
+ * extent, so that many second chances in a row do not hold up reporters. */
 static void inval_oldest(struct inval *inval)
 {
 	uint64_t extent = queue_take_oldest(inval);

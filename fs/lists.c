@@ -1,10 +1,10 @@
-/* Which programs list files in which order, and where lists are.
+/* Which programs list files in which order, and where to look for lists.
  *
- * The directories that the file is in are tried from the nearest on: a job that reads train/ is
- * more probable than one that reads the whole mount, and a list that is too small soon shows. At
- * each, first what programs make of the tree, then texts in it and up to two directories below:
- * train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. The texts of short
- * names come first: VOC's train.txt says the same as aeroplane_train.txt. */
+ * The directories that contain the file are tried from the nearest up: a job that reads train/ is
+ * more probable than one that reads the whole mount, and a list that is too small soon turns out
+ * wrong. In each, first what programs make of the tree, then texts in it and up to two directories
+ * below: train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. Texts with
+ * short names come first: VOC's train.txt says the same as aeroplane_train.txt. */
 #include "fs/lists.h"
 #include "base/scope.h"
 #include "fs/lists_text.h"
@@ -12,11 +12,11 @@
 #include <strings.h>
 #include <xxhash.h>
 
-#define LEVELS_MAX  16		/* directories that the file is in */
-#define TEXT_MAX    (64 * MIB)	/* a longer one is data, not a list */
-#define TEXTS_MAX   (256 * MIB) /* that are read in all */
-#define TEXTS_BELOW 2		/* directories below */
-#define TEXTS_EACH  256 /* a directory with more of them has captions or labels, a text a file */
+#define LEVELS_MAX  16		/* directories above the file that are tried */
+#define TEXT_MAX    (64 * MIB)	/* a longer text is data, not a list */
+#define TEXTS_MAX   (256 * MIB) /* of texts, read in all */
+#define TEXTS_BELOW 2		/* how many directories below to look */
+#define TEXTS_EACH  256 /* a directory with more texts has captions or labels, one for each file */
 
 struct list_search {
 	struct dataset *dataset;
@@ -24,11 +24,11 @@ struct list_search {
 	struct lists_word name, suffix;
 	lists_found_fn *found;
 	void *context;
-	XXH128_hash_t seen[LISTS_MAX]; /* hashes of what was found */
+	XXH128_hash_t seen[LISTS_MAX]; /* hashes of the lists found */
 	unsigned count;
 	uint64_t most;	     /* files that may still be in lists */
 	uint64_t text_bytes; /* that may still be read */
-	uint32_t text;	     /* the entry of the one at hand */
+	uint32_t text;	     /* the entry of the text being read */
 };
 
 static uint32_t parent_directory(const struct list_search *s, uint32_t number)
@@ -41,7 +41,8 @@ static uint32_t parent_directory(const struct list_search *s, uint32_t number)
 
 /* --- found --------------------------------------------------------------------------------- */
 
-/* From entries to first extents. Neighbours, of which lists are full, have consecutive ones. */
+/* Replaces entries by first extents. Lists are full of neighbours, whose extents follow each other.
+ */
 static void number_files(const struct dataset *dataset, struct lists_files *files)
 {
 	uint32_t before = LISTS_NONE;
@@ -72,7 +73,7 @@ static bool has_file(const struct list_search *s, const struct lists_files *file
 	return false;
 }
 
-/* Whether it was found before; else it is noted. */
+/* Whether the list was found before. If not, notes it. */
 static bool is_old(struct list_search *s, const struct lists_files *files)
 {
 	XXH128_hash_t hash = XXH3_128bits(files->entries, files->count * sizeof(*files->entries));
@@ -84,7 +85,7 @@ static bool is_old(struct list_search *s, const struct lists_files *files)
 	return false;
 }
 
-/* Passes on what is a list and new. Entries become extents. */
+/* Passes a list on if it is one, and new. Entries become extents. */
 static int found_list(struct list_search *s, const char *name, struct lists_files *files,
 		      uint32_t classes)
 {
@@ -105,9 +106,9 @@ struct kind {
 	struct lists_order order;
 };
 
-/* %1$s is the directory, %2$s the suffix of the file. The likely ones are tried for all directories
- * before the others for any. A mount lists a directory in the order of the index, so that
- * glob.glob() is as os.walk(). Sources: torchvision/datasets/folder.py; timm's
+/* %1$s is the directory, %2$s the suffix of the file. The likely kinds are tried for all
+ * directories before the others for any. A mount lists a directory in the order of the index, so
+ * glob.glob() gives the same as os.walk(). Sources: torchvision/datasets/folder.py; timm's
  * readers/reader_image_folder.py; CPython's os.py, glob.py and pathlib. */
 static const struct kind likely[] = {
 	{"images in %1$s, sorted", {LISTS_FLAT, LISTS_TORCHVISION, false, false}},
@@ -139,7 +140,7 @@ static uint32_t count_folders(const struct dataset *dataset, uint32_t directory)
 	return count;
 }
 
-/* Whether a file `level` directories below is in a list of that kind. */
+/* Whether a file `level` directories below can be in a list of that kind. */
 static bool may_have(const struct list_search *s, const struct lists_order *order, unsigned level)
 {
 	if (order->keep >= LISTS_SUFFIX && s->suffix.len == 0)
@@ -179,7 +180,7 @@ static int find_trees(struct list_search *s, uint32_t directory, unsigned level,
 	lone = level > 0 && entry.children == 1;
 	for (size_t i = 0; i < count && r == 0 && s->count < LISTS_MAX; i++) {
 		if (lone && kinds[i].order.key != LISTS_CLASSES)
-			continue; /* as those of the only directory in it */
+			continue; /* the same list as that of the only directory in it */
 		if (may_have(s, &kinds[i].order, level))
 			r = find_tree(s, directory, path.data, &kinds[i], &files);
 	}
@@ -211,7 +212,8 @@ static bool is_text(const struct dataset_entry *entry)
 	       entry->size > 0 && entry->size <= TEXT_MAX;
 }
 
-/* The texts of a directory and of those below, but for one whose texts were read before. */
+/* Collects the texts of a directory and of those below it, but skips `without`, which was read
+ * before. */
 static int collect_texts(const struct dataset *dataset, uint32_t directory, uint32_t without,
 			 unsigned below, struct lists_files *texts)
 {

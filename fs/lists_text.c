@@ -1,4 +1,4 @@
-/* How a text names files is learned from how it names one file whose path is known:
+/* How a text names files is found out from how it names one file whose path is known:
  *
  *	the file	VOC2012/JPEGImages/2007_000027.jpg
  *	a line		2007_000027 -1			its first word, without a suffix
@@ -8,10 +8,10 @@
  *	a line		/home/me/coco/images/train/1.jpg
  *	so		what follows /home/me/ in the text is a path from here
  *
- * That is: the word and the path are equal at their ends, in as many components as possible. What
- * is left of the word is its prefix, which the other words share, and what is left of the path is
- * the base, where they are looked up. Of lines, a word is what is in the same column; of JSON, a
- * string that is a value of the same key, or no value, as the one found. */
+ * That is: word and path have equal ends, in as many components as possible. The rest of the word
+ * is its prefix, which the other words share. The rest of the path is the base, in which they are
+ * looked up. In lines, words are what is in the same column. In JSON, words are strings that are
+ * values of the same key, or, like the one found, of no key. */
 #include "fs/lists_text.h"
 #include "base/bits.h"
 #include "base/scope.h"
@@ -22,8 +22,8 @@
 /* How the text names files. */
 struct name_reading {
 	bool found;
-	bool stem;		  /* words have no suffix */
-	unsigned components;	  /* that were equal */
+	bool stem;		  /* words lack the suffix */
+	unsigned components;	  /* how many are equal */
 	struct lists_word prefix; /* of a word, with the slash at its end */
 	uint32_t base;		  /* the directory in which the rest is looked up */
 	char delimiter;		  /* of lines: between words; 0: none */
@@ -40,18 +40,18 @@ struct list_text {
 	void *context;
 	struct name_reading reading;
 
-	/* what was looked up last: words that follow each other often share it */
+	/* what was looked up last: words in a row often share it */
 	struct buf folder;
 	uint32_t folder_entry; /* LISTS_NONE: there is no such folder */
 	bool folder_known;
 
-	struct buf lines; /* entries as they stand, struct text_line */
+	struct buf lines; /* entries in the order of the text, struct text_line */
 	size_t count;
-	size_t missed; /* words that name no file */
+	size_t missed; /* words that do not name a file */
 };
 
 struct text_line {
-	uint64_t word; /* where it is in the text */
+	uint64_t word; /* its offset in the text */
 	uint32_t len;
 	uint32_t entry; /* or LISTS_NONE */
 };
@@ -76,7 +76,7 @@ static struct lists_word base_name(struct lists_word path)
 	return (struct lists_word){path.text + before, path.len - before};
 }
 
-/* Fills in how far the word and the file's path are equal, from their ends. */
+/* Compares the word and the file's path from their ends, and fills in how far they are equal. */
 static bool match(const struct list_text *t, struct lists_word word, struct name_reading *ret)
 {
 	struct lists_word last = base_name(word);
@@ -105,8 +105,8 @@ static bool match(const struct list_text *t, struct lists_word word, struct name
 	return true;
 }
 
-/* Names are better than stems, which may be any number; a path is better than an URL or a line that
- * ends in it; more of it is better than less; and identifiers stand before labels. */
+/* A name is better than a stem, which may be just a number. A path is better than a URL, or a line,
+ * that ends in it. More of the path is better than less. And identifiers come before labels. */
 static bool better_reading(const struct name_reading *a, const struct name_reading *b)
 {
 	if (!b->found || a->stem != b->stem)
@@ -118,7 +118,7 @@ static bool better_reading(const struct name_reading *a, const struct name_readi
 	return a->delimiter == b->delimiter && a->column < b->column;
 }
 
-/* Tries a word as the name of the file. `place` says where it is, and nothing else. */
+/* Tries a word as the name of the file. `place` says only where the word is. */
 static void try_word(struct list_text *t, struct lists_word word, const struct name_reading *place)
 {
 	struct name_reading reading = *place;
@@ -129,7 +129,7 @@ static void try_word(struct list_text *t, struct lists_word word, const struct n
 
 /* --- what else it names -------------------------------------------------------------------- */
 
-/* The folder of a word, which often is that of the word before. */
+/* Looks up the folder of a word, which often is that of the word before. */
 static int look_up_folder(struct list_text *t, struct lists_word folder)
 {
 	struct lists_word before = {t->folder.data, t->folder.len};
@@ -171,7 +171,7 @@ static int look_up_name(const struct list_text *t, struct lists_word name, uint3
 	return child.kind == FORMAT_DIRECTORY ? -ENOENT : 0;
 }
 
-/* An entry, if it is one. */
+/* Takes the entry that a word names, if it names one. */
 static int take_word(struct list_text *t, struct lists_word word)
 {
 	const struct lists_word *prefix = &t->reading.prefix;
@@ -218,7 +218,7 @@ static struct lists_word unquote(struct lists_word word)
 	return word;
 }
 
-/* Where the first word of a line ends: at a delimiter that is not in quotes. */
+/* Where the first word of a line ends: at a delimiter that is not inside quotes. */
 static const char *word_end(struct lists_word line, char delimiter)
 {
 	const char *end = line.text + line.len, *stop = line.text;
@@ -237,8 +237,8 @@ static const char *word_end(struct lists_word line, char delimiter)
 	return stop ? stop : end;
 }
 
-/* Takes the first word off a line: false where there is none left. Blanks are one delimiter,
- * however many there are; between others a word may be empty. */
+/* Takes the first word off a line. False: there is none left. Any number of blanks is one
+ * delimiter; between other delimiters a word may be empty. */
 static bool next_column(struct lists_word *line, char delimiter, struct lists_word *ret)
 {
 	const char *end, *stop;
@@ -262,7 +262,7 @@ static struct lists_word text_line_at(const struct list_text *t, const char *beg
 	return (struct lists_word){begin, (size_t)((stop ? stop : t->end) - begin)};
 }
 
-/* The whole line, or one of its columns, whatever is between them. */
+/* Tries the whole line, and each of its columns with each delimiter. */
 static void try_line(struct list_text *t, struct lists_word line)
 {
 	static const char delimiters[] = {0, '\t', ',', ';', ' '};
@@ -276,7 +276,7 @@ static void try_line(struct list_text *t, struct lists_word line)
 	}
 }
 
-/* The lines that may name the file, up to one that is beyond doubt. */
+/* Tries the lines that may name the file, until one is beyond doubt. */
 static void find_reading(struct list_text *t, struct lists_word wanted)
 {
 	const char *at = t->data;
@@ -337,7 +337,7 @@ struct json_text {
 	uint64_t key; /* the last one seen */
 };
 
-/* Escapes are left as they stand: a name that has any is not recognised. */
+/* Escapes are not decoded: a name that has any is not recognised. */
 static const char *closing_quote(const char *at, const char *end)
 {
 	for (; at < end; at++) {
@@ -349,7 +349,7 @@ static const char *closing_quote(const char *at, const char *end)
 	return NULL;
 }
 
-/* The next string, and which key it is the value of. */
+/* Finds the next string, and the key whose value it is. */
 static bool next_string(struct json_text *json, struct lists_word *ret, uint64_t *ret_key)
 {
 	const char *open = memchr(json->at, '"', (size_t)(json->end - json->at));
@@ -410,8 +410,8 @@ static int by_word(const void *a, const void *b, void *text)
 	return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Mostly the words sort as their entries do, which is seen without looking at words all over the
- * memory. */
+/* Mostly the words sort like their entries; that shows without reading words all over the memory.
+ */
 static void sort_lines(struct list_text *t)
 {
 	struct text_line *lines = (struct text_line *)t->lines.data;
@@ -424,7 +424,8 @@ static void sort_lines(struct list_text *t)
 		qsort_r(lines, t->count, sizeof(*lines), by_word, t);
 }
 
-/* The files of the lines as they are now; or each where it comes first, if any comes again. */
+/* Passes on the files of the lines in their present order; with `once`, each where it comes first,
+ * if any comes again. */
 static int found_order(const struct list_text *t, bool once, const char *what)
 {
 	const struct text_line *lines = (const struct text_line *)t->lines.data;
@@ -456,7 +457,7 @@ static int found_orders(struct list_text *t)
 	return r < 0 ? r : found_order(t, true, ", each once, sorted");
 }
 
-/* A look that finds most texts to be about something else. */
+/* A quick check: most texts are about something else. */
 static bool may_name(const struct list_text *t)
 {
 	struct lists_word stem = stem_of(t);

@@ -1,6 +1,6 @@
-/* One walk makes all orders: each file gets a key whose bytes compare as the program at hand
- * compares paths. As long as the walk meets the keys in their order, which is mostly so, it
- * remembers only the last one; else it begins again, keeps all keys, and sorts.
+/* One walk makes all orders: each file gets a key, and the bytes of keys compare as the program
+ * compares paths. As long as the walk meets the keys in order, which is the usual case, it
+ * remembers only the last one. Otherwise it begins again, keeps all keys, and sorts.
  *
  * The bytes of a key, for each directory on the way, and for the file:
  *
@@ -10,11 +10,11 @@
  *	sorted Path objects	name 0		name	part by part
  *	timm			name /		name	strings and numbers in turn
  *
- * Python compares code points, which for UTF-8 is comparing bytes. Bytes that are not UTF-8 become
- * U+DC80..U+DCFF, which come before U+E000; here they are three bytes of the form ED B2 80. In
- * natural order a string ends with a zero byte, so that a shorter one comes first. A number is the
- * count of its digits and its digits. Letters beyond ASCII stay as they are, which suffices for
- * names of files. Where keys are equal, sorted() keeps the order of the walk. */
+ * Python compares code points, which for UTF-8 is the same as comparing bytes. Bytes that are not
+ * UTF-8 become U+DC80..U+DCFF, which come before U+E000; here they are three bytes of the form ED
+ * B2 80. In natural order a string ends with a zero byte, so that a shorter one comes first. A
+ * number is the count of its digits, then its digits. Letters beyond ASCII stay as they are, which
+ * suffices for file names. For equal keys, sorted() keeps the order of the walk. */
 #include "fs/lists_tree.h"
 #include "base/scope.h"
 #include "base/utf8.h"
@@ -22,11 +22,11 @@
 #include <strings.h>
 
 #define DEPTH_MAX   64
-#define LINKS_MAX   40 /* as Linux follows for a path */
-#define VISITS_EACH 8  /* of an entry, by all ways that links lead to it */
+#define LINKS_MAX   40 /* as many as Linux follows for a path */
+#define VISITS_EACH 8  /* of an entry, on all ways that links lead to it */
 
 struct tree_item {
-	uint64_t key; /* where it begins: later ones were met later */
+	uint64_t key; /* where the key begins in `keys`: those met later begin later */
 	uint32_t key_len;
 	uint32_t entry;
 };
@@ -36,12 +36,12 @@ struct tree_walk {
 	const struct lists_order *order;
 	struct lists_word suffix;
 	struct lists_files *files;
-	struct buf key;	 /* of what the walk is at */
+	struct buf key;	 /* of where the walk is */
 	struct buf last; /* of the file before */
 	uint64_t visits; /* left */
 	unsigned depth;
 
-	bool keeps;	  /* the files are items, and all keys are kept */
+	bool keeps;	  /* files become items, and all keys are kept */
 	struct buf items; /* of struct tree_item */
 	struct buf keys;  /* end to end */
 };
@@ -93,7 +93,7 @@ struct lists_word lists_suffix(struct lists_word name)
 	return dot ? (struct lists_word){dot, (size_t)(end - dot)} : (struct lists_word){end, 0};
 }
 
-/* os.path.splitext() finds no suffix after dots only: ".jpg". */
+/* For os.path.splitext(), a name like ".jpg" has no suffix: only dots come before. */
 static bool has_stem(const char *name, size_t len)
 {
 	const char *dot = memrchr(name, '.', len);
@@ -158,8 +158,8 @@ static int follow_path(const struct dataset *dataset, uint32_t at, struct lists_
 	return r;
 }
 
-/* The inode of an entry, or of what it leads to. `left` counts the links of the whole way, not of
- * one branch: no target makes it long. */
+/* The inode of an entry, or of what it leads to. `left` counts the links on the whole way, not on
+ * one branch, so that no target can make the way long. */
 static int follow_link(const struct dataset *dataset, uint32_t entry, unsigned *left, uint32_t *ret)
 {
 	struct dataset_entry link;
@@ -204,7 +204,7 @@ static bool is_ascii(const char *name, size_t len)
 	return all < 0x80;
 }
 
-/* Writes one character as Python has it; returns the bytes read. `to` has room for three. */
+/* Writes one character as Python sees it. Returns the bytes read. `to` has room for three bytes. */
 static size_t put_character(const char *from, size_t left, char **to)
 {
 	uint32_t unused;
@@ -227,7 +227,7 @@ static bool is_decimal(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A run of digits, after the end of the string before it; returns the bytes read. */
+/* Writes a run of digits, after the end of the string before it. Returns the bytes read. */
 static size_t put_sort_number(const char *from, size_t left, char **to)
 {
 	size_t end = 0, begin = 0;
@@ -269,7 +269,7 @@ static void put_byte(char **to, int byte)
 		*(*to)++ = (char)byte;
 }
 
-/* Adds a directory or a file to the key of the walk. */
+/* Adds the name of a directory or file to the key of the walk. */
 static int add_key(struct tree_walk *w, const struct dataset_child *child, bool directory)
 {
 	/* Bytes around names; -1: none. */
@@ -315,7 +315,7 @@ static int compare_tree_items(const void *a, const void *b, void *keys)
 
 /* --- the walk ------------------------------------------------------------------------------ */
 
-/* A file, whose key is that of the walk. Returns -EAGAIN where keys must be kept. */
+/* Adds a file, whose key is that of the walk. Returns -EAGAIN if keys must be kept. */
 static int add_walked(struct tree_walk *w, uint32_t entry)
 {
 	struct tree_item item;
@@ -335,8 +335,8 @@ static int add_walked(struct tree_walk *w, uint32_t entry)
 	return buf_add(&w->keys, w->key.data, w->key.len);
 }
 
-/* What a child is, links followed. One to outside of the pack may be a file, and keeps its place
- * in the list. */
+/* What a child is, with links followed. A link out of the pack may lead to a file, and keeps its
+ * place in the list. */
 static enum format_kind what_is(const struct tree_walk *w, uint32_t number,
 				const struct dataset_child *child, uint32_t *ret)
 {
@@ -406,7 +406,7 @@ static int list_directory(struct tree_walk *w, uint32_t directory)
 	return r;
 }
 
-/* All that is below, from the beginning. */
+/* Walks all that is below a directory, from the beginning. */
 static int walk_all(struct tree_walk *w, uint32_t directory, bool keeps)
 {
 	w->keeps = keeps;

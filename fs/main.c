@@ -1,5 +1,5 @@
 /* foldfs: from the command line to a mount and back, in the order that forking, namespaces and
- * threads demand:
+ * threads require:
  *
  *	options -> pack and cache (no threads) -> mount point -> fork -> mount
  *	        -> serve (threads) -> say so -> signals until the end */
@@ -23,7 +23,7 @@
 #include <time.h>
 #include <xxhash.h>
 
-#define GRACE 5 /* seconds that other processes may keep the mount after COMMAND has ended */
+#define GRACE 5 /* seconds that other processes may use the mount after COMMAND has ended */
 
 struct program {
 	struct settings settings;
@@ -33,7 +33,7 @@ struct program {
 	struct daemon daemon;
 	sigset_t signals;
 	pid_t command; /* 0: none, or it has ended */
-	int status;    /* to exit with: of COMMAND, where there is one */
+	int status;    /* exit status: that of COMMAND, if there is one */
 };
 
 static int complain(const char *path, const struct err *err, int error)
@@ -47,7 +47,7 @@ static int complain(const char *path, const struct err *err, int error)
 
 /* --- starting -------------------------------------------------------------------------------- */
 
-/* A mount on descriptor 0, 1 or 2 would be lost when a daemon closes those. */
+/* Opens descriptors 0 to 2: a mount on one of them would be lost when a daemon closes them. */
 static void fill_standard_fds(void)
 {
 	int fd;
@@ -66,9 +66,9 @@ static bool is_ignored(int signo)
 	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* All signals of interest come to sigtimedwait() in the main thread. Those that foldfs was started
- * to ignore, as by nohup(1), it and the command go on ignoring; except SIGCHLD, which tells that
- * the command has ended. */
+/* The main thread takes all signals of interest by sigtimedwait(). Signals that were ignored when
+ * foldfs started, as by nohup(1), stay ignored by it and the command; except SIGCHLD, which says
+ * that the command has ended. */
 static void block_signals(struct program *program)
 {
 	const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
@@ -84,8 +84,8 @@ static void block_signals(struct program *program)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* With a command, a private namespace is as good as the common one: also for the root of a
- * container, which need not have all that root has. */
+/* If there is a command, a private namespace is as good as the common one. Root of a container may
+ * need it too, because it may lack privileges. */
 static int mount_somewhere(struct program *program, struct err *err)
 {
 	int r = session_mount(program->session, program->mountpoint.path, err);
@@ -98,7 +98,8 @@ static int mount_somewhere(struct program *program, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "%s; and %s", first.text, err_text(err, r));
 	r = session_mount(program->session, program->mountpoint.path, err);
-	/* Jobs that mounted there in namespaces of their own would lose their mounts with it. */
+	/* Other jobs may have mounted there in their own namespaces, and would lose their mounts
+	 * with the folder. */
 	if (r == 0)
 		program->mountpoint.created = false;
 	return r;
@@ -140,7 +141,7 @@ static const char *kept_text(const struct mount *mount, const struct cache_stats
 	return text;
 }
 
-/* Where the pack lies, and how it is read. */
+/* Where the pack is, and how it is read. */
 static const char *storage_text(const struct mount *mount, const struct cache_stats *stats,
 				char text[128])
 {
@@ -149,7 +150,7 @@ static const char *storage_text(const struct mount *mount, const struct cache_st
 
 	if (reader_hints(dataset_reader(mount->dataset)).far)
 		return "a server's, ranges";
-	/* Of a URL all is in the disk cache. */
+	/* A URL is not far only if all of it is in the disk cache. */
 	snprintf(text, 128, "%s, %s I/O",
 		 stat(mount->label.first, &st) == 0 ? mountpoint_fstype(st.st_dev, type)
 						    : "the disk cache",
@@ -157,7 +158,7 @@ static const char *storage_text(const struct mount *mount, const struct cache_st
 	return text;
 }
 
-/* One line: what was decided, and how to leave. */
+/* Says in one line what was decided, and how to unmount. */
 static void announce(const struct program *program)
 {
 	const struct mount *mount = program->mount;
@@ -201,7 +202,7 @@ static void spawn_command(struct program *program)
 		return;
 	program->command = 0;
 	log_error("%s: %s", program->settings.command[0], strerror(r));
-	/* As the shell does it. */
+	/* The statuses of the shell. */
 	program->status = r == ENOENT ? 127 : 126;
 }
 
@@ -217,21 +218,21 @@ static void reap_command(struct program *program)
 	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
-/* The terminal sends its signals to the command as well, except SIGHUP, which only the leader of
- * the session gets. */
+/* The terminal sends its signals to the command too, except SIGHUP, which only the leader of the
+ * session gets. */
 static bool command_has_got(const siginfo_t *info)
 {
 	return info->si_code == SI_KERNEL && (info->si_signo != SIGHUP || getsid(0) != getpid());
 }
 
-/* SESSION_ENDED from this process is not meant for the command. */
+/* SESSION_ENDED from this process is not for the command. */
 static void pass_on(const struct program *program, const siginfo_t *info)
 {
 	if (!command_has_got(info) && info->si_pid != getpid())
 		kill(program->command, info->si_signo);
 }
 
-/* The next signal, or 0 when it is time to look whether the mount is in use. */
+/* Waits for a signal. Returns it, or 0 when it is time to check whether the mount is in use. */
 static int next_signal(const struct program *program, siginfo_t *info)
 {
 	const struct timespec period = {.tv_sec = (time_t)program->settings.timeout};
@@ -244,7 +245,7 @@ static int next_signal(const struct program *program, siginfo_t *info)
 	return signo < 0 ? 0 : signo;
 }
 
-/* To unmount would take what is mounted on top along. */
+/* Unmounting would also take away what is mounted on top. */
 static bool may_end(const struct program *program)
 {
 	if (session_join(program->session, 0) ||
@@ -255,7 +256,7 @@ static bool may_end(const struct program *program)
 	return false;
 }
 
-/* Returns when the mount is to go, or gone. */
+/* Waits until the mount is gone, or is to be unmounted. */
 static void wait_for_end(struct program *program)
 {
 	bool with_command = program->command > 0;
@@ -279,7 +280,7 @@ static void wait_for_end(struct program *program)
 	}
 }
 
-/* Other jobs may use the mount for commands of their own. */
+/* Waits for other jobs that use the mount for their commands. */
 static void wait_for_others(struct program *program)
 {
 	const struct timespec look = {.tv_nsec = 100000000};
@@ -295,8 +296,8 @@ static void wait_for_others(struct program *program)
 	}
 }
 
-/* Open files keep an unmounted session alive, until a second signal comes; processes that outlive a
- * command, for GRACE seconds. */
+/* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
+ * the command keep it alive for GRACE seconds. */
 static void leave_mount(struct program *program)
 {
 	struct mountpoint *mountpoint = &program->mountpoint;
@@ -326,8 +327,8 @@ static void leave_mount(struct program *program)
 		}
 }
 
-/* Attributes are loaded once the mount is announced, unless they are far (fs/mount.c); if they
- * cannot be, files give EIO. */
+/* Loads attributes once the mount is announced; those of far packs are loaded already (fs/mount.c).
+ * If they cannot be loaded, files give EIO. */
 static void preload(const struct mount *mount)
 {
 	struct err err = {0};
@@ -367,7 +368,7 @@ static int serve_mount(struct program *program, struct err *err)
 	return 0;
 }
 
-/* The pack is mounted there already: uses that mount if it shows the same. */
+/* Uses the mount of this pack that is there already, if it shows the same. */
 static int use_mount(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
@@ -392,7 +393,7 @@ static int use_mount(struct program *program, struct err *err)
 	return 0;
 }
 
-/* Signals are blocked once nothing can hang any more, and before there is anything to tidy up. */
+/* Blocks signals after what may hang, and before there is anything to tidy up. */
 static int look_at_mountpoint(struct program *program, struct err *err)
 {
 	const struct settings *settings = &program->settings;
@@ -445,7 +446,7 @@ static int start(struct program *program)
 	return program->status;
 }
 
-/* A session that outlives its grace still answers requests: its memory stays until exit. */
+/* A session that outlives its grace still answers requests, so its memory stays until exit. */
 static void clean_up(struct program *program)
 {
 	if (!program->session || session_join(program->session, 0)) {

@@ -11,9 +11,9 @@
 
 /* The control files of one version of cgroups. */
 struct version {
-	const char *limit, *soft_limit; /* soft: above it the group is slowed down until it obeys */
+	const char *limit, *soft_limit; /* soft: above it the group is slowed down */
 	const char *usage;
-	const char *file_pages[2]; /* in memory.stat: page cache, of the groups below as well */
+	const char *file_pages[2]; /* in memory.stat: page cache, including that of groups below */
 };
 
 static const struct version version_1 = {
@@ -30,8 +30,8 @@ static const struct version version_2 = {
 	.file_pages = {"inactive_file", "active_file"},
 };
 
-/* The number of a file in a folder: of its line "name number", or its first word where name is
- * NULL; `otherwise` for "max", and where there is none. */
+/* Reads a number from a file: from its line "name number", or its first word if name is NULL.
+ * Returns `otherwise` for "max", and if there is no number. */
 static uint64_t read_number(const char *folder, const char *file, const char *name,
 			    uint64_t otherwise)
 {
@@ -48,7 +48,7 @@ static uint64_t read_number(const char *folder, const char *file, const char *na
 	return otherwise;
 }
 
-/* What is left of a limit: the kernel takes back page cache before it kills. */
+/* What is left of a limit. Page cache does not count as used: the kernel drops it first. */
 static uint64_t left_of(const char *group, const struct version *version, uint64_t limit)
 {
 	uint64_t usage = read_number(group, version->usage, NULL, 0);
@@ -59,7 +59,7 @@ static uint64_t left_of(const char *group, const struct version *version, uint64
 	return limit > usage ? limit - usage : 0;
 }
 
-/* Version 1 writes "no limit" as a number larger than any machine. */
+/* In version 1, "no limit" is a number larger than any machine. */
 static void read_group(const char *group, const struct version *version, struct memory *memory)
 {
 	uint64_t limit = read_number(group, version->limit, NULL, UINT64_MAX);
@@ -76,9 +76,9 @@ static void read_group(const char *group, const struct version *version, struct 
 		memory->available = left;
 }
 
-/* The group's folder. In a container, /proc may give the path as the host sees it, while the tree
- * that is mounted begins at the container's own group: then only the end of the path exists, or
- * none of it. A path with ".." leads out of the namespace. */
+/* Finds the group's folder. In a container, /proc may give the path as the host sees it, while the
+ * mounted tree begins at the container's own group: then only the end of the path exists, or
+ * nothing of it. A path with ".." leads out of the namespace. */
 static bool find_group(const char *base, const char *group, char path[PATH_MAX])
 {
 	if (strcmp(group, "/") == 0 || strstr(group, "/.."))
@@ -92,7 +92,7 @@ static bool find_group(const char *base, const char *group, char path[PATH_MAX])
 	return snprintf(path, PATH_MAX, "%s", base) < PATH_MAX;
 }
 
-/* A group is bound by all those above it. */
+/* Reads a group and all groups above it, whose limits apply too. */
 static void read_groups(const char *root, const char *tree, const char *group,
 			const struct version *version, struct memory *memory)
 {
@@ -120,8 +120,8 @@ static bool has_memory(char *controllers)
 	return false;
 }
 
-/* A line of /proc/self/cgroup: "4:memory:/group" in version 1, "0::/group" in version 2, whose
- * tree is mounted in a folder of its own beside those of version 1. */
+/* Reads a line of /proc/self/cgroup: "4:memory:/group" in version 1, "0::/group" in version 2.
+ * Beside version 1, the tree of version 2 is mounted in a folder of its own. */
 static void read_line(const char *root, char *line, struct memory *memory)
 {
 	char *controllers = strchr(line, ':'), *group;

@@ -10,16 +10,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IO_THREADS	  32   /* reads in flight; 16 saturate the devices measured */
+#define IO_THREADS	  32   /* reads in flight, at most; 16 saturate the devices measured */
 #define ORACLE_CPUS	  16   /* by default; with 16, all seeds take seconds */
-#define KERNEL_FILE_BYTES 4096 /* that the kernel holds besides a cached file's bytes, */
-#define KERNEL_NAME_BYTES 2048 /* and of these, besides its pages */
-#define MEMORY_PARTS	  16   /* one of them is left to others */
-#define COPY_RETRY	  2    /* seconds that a server is asked again whose pack is here */
-#define SLOT_WASTE	  8192 /* bytes of a file's last slot that stay unused, on average */
+#define KERNEL_FILE_BYTES 4096 /* that the kernel holds for a cached file, besides its bytes, */
+#define KERNEL_NAME_BYTES 2048 /* and for its inode and name, besides its pages */
+#define MEMORY_PARTS	  16   /* this part, a sixteenth, is left to others */
+#define COPY_RETRY	  2    /* seconds to repeat requests for a pack whose copy is complete */
+#define SLOT_WASTE	  8192 /* bytes that stay unused in a file's last slot, on average */
 
-/* Opens a pack where it lies. Where all of it is in the disk cache, a server that cannot be reached
- * is not waited for: `copy` is read in its place. */
+/* Opens a pack where it is. If the disk cache has a complete copy and the server cannot be reached,
+ * `copy` is used instead. Returns 0, 1 (the copy is used) or -errno. */
 static int open_or_copy(struct mount *mount, const char *name, struct reader **copy,
 			struct reader **ret, struct err *err)
 {
@@ -38,7 +38,7 @@ static int open_reader(void *context, const char *name, struct reader **ret, str
 {
 	struct mount *mount = context;
 	SCOPE(reader_release) struct reader *copy = NULL;
-	SCOPE_FREE char *cached = name_absolute(name); /* what a copy is remembered by */
+	SCOPE_FREE char *cached = name_absolute(name); /* the name by which a copy is remembered */
 	int r;
 
 	if (!cached)
@@ -96,8 +96,8 @@ static int open_dataset(struct mount *mount, struct err *err)
 	return r;
 }
 
-/* The first file needs all of it. No signal and no process hangs on it yet, whatever becomes of the
- * server. Damage is said when it is met. */
+/* Loads from far what the first file needs. At this point no signal and no process depends on it,
+ * even if the server hangs. Damage is reported when a file meets it. */
 static int load_far(struct mount *mount, struct err *err)
 {
 	bool checked = mount->settings->verify == 0;
@@ -112,8 +112,8 @@ static int load_far(struct mount *mount, struct err *err)
 	return err_set(err, r, "%s: %s", mount->label.path, err_text(&why, r));
 }
 
-/* A caller that made the mount itself may have left default_permissions out. It makes no difference
- * where a umask lets everybody read. */
+/* A caller that made the mount itself may have left default_permissions out. This makes no
+ * difference if a umask lets everybody read. */
 static bool choose_checks(const struct settings *settings)
 {
 	bool open_to_all = settings->umask != UINT64_MAX && !(settings->umask & 0555);
@@ -154,7 +154,7 @@ static int find_root(struct mount *mount, struct err *err)
 	return 0;
 }
 
-/* A cache keeps each alias, though its bytes are in the pack once. */
+/* A cache keeps the bytes of each alias, though they are in the pack once. */
 static uint64_t content_bytes(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
@@ -162,8 +162,8 @@ static uint64_t content_bytes(const struct mount *mount)
 	return info->super->bytes > info->pack_bytes ? info->super->bytes : info->pack_bytes;
 }
 
-/* What the kernel needs to keep everything: for each file a page for its end, its inode and name
- * (1.1 to 1.7 KB), and room for the rest of the job. */
+/* What the kernel needs to keep everything: for each file also a page for its end, and its inode
+ * and name (1.1 to 1.7 KB). */
 static uint64_t kernel_needs(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
@@ -171,9 +171,9 @@ static uint64_t kernel_needs(const struct mount *mount)
 	return content_bytes(mount) + info->super->files * KERNEL_FILE_BYTES;
 }
 
-/* Each byte has one owner. The kernel owns all where all fits, or where LRU is wanted: its cached
- * files cost a reader nothing, and it frees them when the job needs memory. Otherwise pool and
- * kernel share, and neither throws out what the next epoch needs. */
+/* Each byte has one owner. If everything fits, or LRU is wanted, the kernel owns all: its cached
+ * files cost readers nothing, and it frees them when the job needs memory. Otherwise pool and
+ * kernel share, and neither evicts what the next epoch needs. */
 static uint64_t choose_residency(const struct mount *mount)
 {
 	const struct settings *settings = mount->settings;
@@ -195,7 +195,7 @@ const char *mount_keeper(const struct mount *mount)
 	return mount->residency ? "shared" : "pool";
 }
 
-/* A pool larger than the pack is of no use; --preload leaves an eighth of it free. */
+/* A pool larger than the pack is of no use, except that --preload leaves an eighth of it free. */
 static void choose_budget(struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
@@ -212,7 +212,7 @@ static void choose_budget(struct mount *mount)
 	}
 }
 
-/* What the kernel keeps leaves the pool first, whatever the policy. */
+/* With any policy, what the kernel keeps leaves the pool first. */
 static enum policy_choice policy_of(const struct mount *mount)
 {
 	if (mount->residency == RESIDENCY_ALL || mount->settings->policy == SETTING_POLICY_PIN)
@@ -220,7 +220,7 @@ static enum policy_choice policy_of(const struct mount *mount)
 	return mount->settings->policy == SETTING_POLICY_LRU ? POLICY_LRU : POLICY_AUTO;
 }
 
-/* To know the order is of use only where something may be read ahead. */
+/* An order is of use only if something may be read ahead. */
 static unsigned oracle_cpus(const struct settings *settings)
 {
 	cpu_set_t set;
@@ -230,7 +230,7 @@ static unsigned oracle_cpus(const struct settings *settings)
 		return 0;
 	if (settings->oracle_cpu != UINT64_MAX)
 		return (unsigned)settings->oracle_cpu;
-	/* It fails on a machine with more processors than the set has room for. */
+	/* It fails if the machine has more processors than the set has room for. */
 	count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : ORACLE_CPUS;
 	return count < ORACLE_CPUS ? (unsigned)count : ORACLE_CPUS;
 }
@@ -294,7 +294,7 @@ int mount_new(const struct settings *settings, struct mount **ret, struct err *e
 		mount_free(mount);
 		return r;
 	}
-	/* What follows forks, and may enter a namespace of its own. */
+	/* Next, foldfs forks, and may enter a namespace. */
 	reader_rest(dataset_reader(mount->dataset));
 	*ret = mount;
 	return 0;

@@ -16,7 +16,7 @@
 
 #define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
 
-enum request { /* foldstat lists them in this order */
+enum request { /* in the order of foldstat's list */
 	       REQUEST_READ,
 	       REQUEST_LOOKUP,
 	       REQUEST_GETATTR,
@@ -33,35 +33,36 @@ enum request { /* foldstat lists them in this order */
 struct mount {
 	const struct settings *settings;
 	struct packs_label label;
-	struct remote_settings remote, remote_copied; /* of packs whose copy is complete */
+	struct remote_settings remote, remote_copied; /* for packs whose copy is complete */
 	struct foreign_settings foreign;
 	struct disk_cache *disk; /* NULL: none */
 	struct dataset *dataset;
 	struct cache *cache;
-	struct tree tree;  /* what is shown of it */
-	bool checks_modes; /* the caller made the mount, perhaps without default_permissions */
-	struct buf folder; /* the path of its root in the pack */
-	struct order_upload *upload; /* of an order from foldstat */
-	uint64_t budget, memory;     /* bytes: of the pool; of what it was taken from */
-	uint64_t residency; /* bytes of what was served that the kernel keeps; RESIDENCY_ALL */
-	/* The session's: */
+	struct tree tree;  /* what the mount shows of it */
+	bool checks_modes; /* foldfs checks modes: the caller made the mount, perhaps without
+			      default_permissions */
+	struct buf folder; /* the path in the pack of the mount's root */
+	struct order_upload *upload; /* takes an order from foldstat */
+	uint64_t budget, memory;     /* bytes: of the pool; of available memory at the start */
+	uint64_t residency; /* bytes of served data that the kernel keeps, or RESIDENCY_ALL */
+	/* What follows belongs to the session: */
 	struct session *session;
-	struct inval *inval;	    /* NULL where the kernel keeps all */
-	struct notify_store *store; /* NULL where no order is looked for */
+	struct inval *inval;	    /* NULL if the kernel keeps everything */
+	struct notify_store *store; /* NULL if nothing is read ahead */
 	struct pressure *pressure;
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
 	_Atomic uint64_t bad_files;
 	atomic_bool stale_logged, checksums_logged;
-	_Atomic uint8_t *bad; /* a bit for each entry that could not be read and was logged */
+	_Atomic uint8_t *bad; /* a bit for each entry, set if it could not be read and was logged */
 };
 
-/* Opens the pack and makes the cache, without threads. Returns 0 or -errno with the sentence,
- * which names the path that is at fault. */
+/* Opens the pack and makes the cache. Starts no threads. Returns 0 or -errno with a sentence that
+ * names the path at fault. */
 int mount_new(const struct settings *settings, struct mount **ret, struct err *err);
 void mount_free(struct mount *mount); /* NULL is fine */
 
-/* What keeps what was served, in a word: "kernel", "pool" or "shared". */
+/* What keeps served data, in a word: "kernel", "pool" or "shared". */
 const char *mount_keeper(const struct mount *mount);
 
 /* What the cache reads from. */
@@ -70,8 +71,8 @@ struct cache_source mount_source(struct mount *mount);
 /* The stats as one JSON object (foldstat(1)). Returns 0 or -ENOMEM. */
 int mount_report(struct mount *mount, struct buf *json);
 
-/* Whether what is mounted at path is what this would show: by its report, the same folder of a
- * pack of the same content. */
+/* Whether a mount at `path` shows the same as this one would: by its report, the same folder of a
+ * pack with the same content. */
 bool mount_is_at(const struct mount *mount, const char *path);
 
 static inline void mount_count(struct mount *mount, enum request request)

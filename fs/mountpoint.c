@@ -24,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT_MS 10000 /* for another foldfs; after that this one goes on beside it */
+#define LOCK_WAIT_MS 10000 /* wait this long for another foldfs, then go on without the lock */
 #define LOCK_LOOK_MS 10
-#define LOCK_REFUSED 100 /* looks at a name on which no process of this user listens */
+#define LOCK_REFUSED 100 /* tries, if no process of this user listens on the name */
 
 /* A line of /proc/self/mountinfo (proc(5)). */
 struct mount_line {
@@ -52,7 +52,8 @@ static bool has_device(const struct mount_line *line, dev_t device)
 	return line->major == major(device) && line->minor == minor(device);
 }
 
-/* The last line of this path (NULL: any) and device (0: any): later mounts cover earlier ones. */
+/* Finds the last line with this path (NULL: any) and device (0: any): later mounts cover earlier
+ * ones. */
 static bool find_mount(const char *path, dev_t device, struct mount_line *ret)
 {
 	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
@@ -79,7 +80,7 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 	return buf;
 }
 
-/* Takes what path leads to out of the tree, in use or not. */
+/* Detaches what is mounted at the path, in use or not. */
 static int detach(const char *path)
 {
 	pid_t pid;
@@ -130,7 +131,7 @@ static int check_empty(const char *path, struct err *err)
 			       "folder");
 }
 
-/* The folder may be missing, or under a dead mount. NULL with errno. */
+/* The absolute path, even if the folder is missing, or under a dead mount. NULL with errno. */
 static char *absolute_path(const char *path)
 {
 	SCOPE_FREE char *above = strdup(path), *copy = strdup(path), *folder = NULL;
@@ -161,7 +162,7 @@ static int check_folder(const char *path, struct err *err)
 	return err_set(err, -errno, "%s", strerror(errno));
 }
 
-/* Removes mounts whose daemon has died. stat(2) may not notice it, as the kernel remembers
+/* Removes mounts whose daemon has died. stat(2) may not notice that, because the kernel remembers
  * attributes; the stats always come from the daemon. */
 static void remove_dead(const char *path)
 {
@@ -177,8 +178,8 @@ static void remove_dead(const char *path)
 
 /* --- the lock -------------------------------------------------------------------------------- */
 
-/* Waits until the process that listens there ends, or closes it. False: none listens, or one of
- * another user, which must not hold up this one. */
+/* Waits until the process that listens on the name ends, or closes its socket. False: no process
+ * listens, or one of another user, for which this one must not wait. */
 static bool wait_for_holder(const struct sockaddr_un *name)
 {
 	SCOPE_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -192,8 +193,8 @@ static bool wait_for_holder(const struct sockaddr_un *name)
 	return poll(&hangup, 1, LOCK_WAIT_MS) > 0;
 }
 
-/* To see that a place is free and to mount there are two steps. Tasks of a job that begin at once
- * take turns by a name that only one socket can have; it vanishes with its process. */
+/* Seeing that a place is free and mounting there are two steps. Tasks of a job that start together
+ * take turns: only one socket can have the name, which vanishes with its process. */
 static int lock_path(const char *path)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -229,7 +230,7 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 		mountpoint->already_mounted = true;
 		return 0;
 	}
-	/* The root of a tmpfs or a volume will do; another FUSE mount will not. */
+	/* Mounting over the root of a tmpfs or a volume is fine, over another FUSE mount is not. */
 	if (strncmp(line.type, "fuse", 4) == 0)
 		return err_set(err, -EBUSY, "busy: '%s' (%s) is mounted there", line.source,
 			       line.type);
@@ -259,8 +260,8 @@ int mountpoint_take_over(struct mountpoint *mountpoint, const char *path)
 	return mountpoint->path ? 0 : -ENOMEM;
 }
 
-/* A folder that other machines see is theirs, too: they may have made it meanwhile, and to remove
- * it would unmount what they have mounted there. */
+/* A folder that other machines see is not removed at the end: they may use it too, and removing it
+ * would unmount what they have mounted there. */
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 {
 	const char *path = mountpoint->path;
@@ -284,7 +285,7 @@ static void unlock_path(struct mountpoint *mountpoint)
 	mountpoint->lock = -1;
 }
 
-/* The kernel knows the device, and must not ask the daemon, which does not serve yet. */
+/* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
 void mountpoint_mounted(struct mountpoint *mountpoint)
 {
 	struct statx st;

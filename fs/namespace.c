@@ -14,7 +14,7 @@ static int write_proc(const char *path, const char *text)
 	return fd < 0 ? -errno : io_write_full(fd, text, strlen(text));
 }
 
-/* The same numbers inside as outside: to the command, users look as they did. */
+/* The IDs are the same inside as outside, so that the command sees the same users. */
 static int map_ids(uid_t uid, gid_t gid)
 {
 	char text[64];

@@ -55,7 +55,7 @@ bool notify_store_may(const struct notify_store *store, uint32_t inode)
 	return store && store->known[inode / 8] & 1 << inode % 8;
 }
 
-/* The message that fuse_lowlevel_notify_store() sends, without its copy of the bytes. */
+/* Sends the message of fuse_lowlevel_notify_store(), without copying the bytes as that does. */
 static bool send_store(int fd, uint64_t ino, struct cache_push *push)
 {
 	struct fuse_notify_store_out out = {.nodeid = ino, .size = push->size};

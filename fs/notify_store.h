@@ -1,12 +1,12 @@
-/* Gives the kernel what comes next in a known order, before its reader asks (FUSE_NOTIFY_STORE).
+/* Gives the kernel what comes next in a known order, before the reader asks (FUSE_NOTIFY_STORE).
  *
  *	listing with attributes -> the kernel knows the inode -> notify_store_known
  *	cache_push_next -> store into its page cache -> the reader asks for nothing
  *
  * A store waits for the pages of the file, which may themselves wait for a READ. So a thread that
- * answers READs must never do it: this has one thread of its own. The kernel takes a store only for
- * inodes that it knows, by LOOKUP, which comes just before the first READ, or by listings with
- * attributes. These cost 3 us and over 1 KB of kernel memory a file, so only mounts of at most
+ * answers READs must never do it: this has a thread of its own. The kernel takes a store only for
+ * inodes that it knows: from a LOOKUP, which comes just before the first READ, or from listings
+ * with attributes. These cost 3 us and over 1 KB of kernel memory a file, so only mounts of at most
  * NOTIFY_STORE_FILES files have them. */
 #ifndef FS_NOTIFY_STORE_H
 #define FS_NOTIFY_STORE_H
@@ -19,20 +19,20 @@
 
 struct notify_store;
 
-/* Borrows all three; `sent` counts messages. Returns 0 or -ENOMEM. */
+/* Borrows its arguments; `sent` counts messages. Returns 0 or -ENOMEM. */
 int notify_store_new(const struct tree *tree, struct cache *cache, _Atomic uint64_t *sent,
 		     struct notify_store **ret);
 void notify_store_free(struct notify_store *store); /* stopped, or never started; NULL is fine */
-/* `fd`: of the connection, borrowed. Returns 0 or -errno. */
+/* Borrows `fd`, the connection's. Returns 0 or -errno. */
 int notify_store_start(struct notify_store *store, int fd);
-/* To be called once the cache has stopped. */
+/* Call it once the cache has stopped. */
 void notify_store_stop(struct notify_store *store);
 
-/* Whether listings are to have attributes, for the kernel to know the files by. NULL is fine, here
+/* Whether listings should have attributes, so that the kernel knows the files. NULL is fine, here
  * and below. */
 bool notify_store_lists(const struct notify_store *store);
 
-/* The kernel knows the inode of an entry now, or no longer. Any thread. */
+/* Notes whether the kernel knows the inode of an entry. Any thread. */
 void notify_store_known(struct notify_store *store, uint32_t inode, bool known);
 /* Whether the kernel may be given the bytes of an inode. Any thread. */
 bool notify_store_may(const struct notify_store *store, uint32_t inode);

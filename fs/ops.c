@@ -11,21 +11,21 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Nothing here ever changes, so the kernel may remember everything: for about 30 years, as it adds
- * the time to its clock. */
+/* Nothing here ever changes, so the kernel may remember everything. About 30 years, because the
+ * kernel adds the time to its clock. */
 #define FOREVER	     1e9
-#define FMODE_EXEC   0x20 /* of open flags, in the kernel: to execute the file */
-#define READ_MAX     ((CACHE_READ_EXTENTS - 1) * CACHE_EXTENT_MAX) /* wherever it begins */
+#define FMODE_EXEC   0x20 /* of the kernel's open flags: the file is executed */
+#define READ_MAX     ((CACHE_READ_EXTENTS - 1) * CACHE_EXTENT_MAX) /* wherever the read begins */
 #define LISTING_MAX  65536 /* bytes of a reply, on the stack; glibc asks for 32 KiB */
-#define STATS_GROWTH 64	   /* bytes that the stats may grow between asking their size and reading */
+#define STATS_GROWTH 64	   /* bytes that the stats may grow between two calls of getxattr(2) */
 
 static struct mount *mount_of(fuse_req_t req)
 {
 	return fuse_req_userdata(req);
 }
 
-/* From -errno to a reply: the one place where the sign changes. Whatever is wrong with the pack, to
- * a reader of one file it is EIO. */
+/* From -errno to a reply: the one place where the sign changes. For a reader of a file, all that is
+ * wrong with the pack is EIO. */
 static void reply_error(fuse_req_t req, int error)
 {
 	bool damaged = error == -EBADMSG || error == -ENODATA || error == -ESTALE;
@@ -35,7 +35,7 @@ static void reply_error(fuse_req_t req, int error)
 
 /* --- the tree -------------------------------------------------------------------------------- */
 
-/* Where the caller made the mount, the kernel need not look at modes; see mount.h. */
+/* If the caller made the mount, the kernel may not check modes; see mount.h. */
 static int check_access(fuse_req_t req, fuse_ino_t ino, int access)
 {
 	const struct mount *mount = mount_of(req);
@@ -169,7 +169,7 @@ static size_t add_plus(fuse_req_t req, char *buf, size_t room, uint64_t place,
 	return used;
 }
 
-/* Not by fuse_add_direntry(): that wants each name NUL-ended and a stat of each, and a listing of
+/* Not by fuse_add_direntry(): it needs each name NUL-ended and a stat of each, and a listing of
  * 1,281,167 names took a tenth longer with it. */
 static size_t add_plain(fuse_req_t req, char *buf, size_t room, uint64_t place,
 			const struct dataset_child *child)
@@ -190,7 +190,7 @@ static size_t add_plain(fuse_req_t req, char *buf, size_t room, uint64_t place,
 	return whole;
 }
 
-/* Adds the record of a child, and returns the bytes used; 0: it does not fit. */
+/* Adds the record of a child. Returns the bytes used; 0: it does not fit. */
 typedef size_t add_fn(fuse_req_t req, char *buf, size_t room, uint64_t place,
 		      const struct dataset_child *child);
 
@@ -272,7 +272,7 @@ static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	reply_error(req, mount_of(req)->checks_modes ? r : -ENOSYS);
 }
 
-/* What storage calls its errors is for the log. */
+/* The error of the storage goes to the log; readers get EIO. */
 static void read_done(void *arg, int error, const struct iovec *iov, int count)
 {
 	fuse_req_t req = arg;
@@ -283,7 +283,7 @@ static void read_done(void *arg, int error, const struct iovec *iov, int count)
 		fuse_reply_iov(req, iov, count);
 }
 
-/* A signal came to a reader whose request is parked. */
+/* Called when a reader whose request is parked gets a signal. */
 static void read_interrupted(fuse_req_t req, void *data)
 {
 	struct mount *mount = data;
@@ -292,7 +292,7 @@ static void read_interrupted(fuse_req_t req, void *data)
 		reply_error(req, -EINTR);
 }
 
-/* Of an INTERRUPT that came before the request was parked, cache_cancel() found nothing. */
+/* If an INTERRUPT came before the request was parked, cache_cancel() found nothing. */
 static bool read_gone(void *arg)
 {
 	return fuse_req_interrupted(arg);
@@ -329,14 +329,14 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 
 /* --- the rest -------------------------------------------------------------------------------- */
 
-/* What isatty() sends, depending on the C library. */
+/* Whether it is what isatty() sends, which depends on the C library. */
 static bool asks_for_terminal(unsigned command)
 {
 	return command == TCGETS || command == (unsigned)TCGETS2 || command == TIOCGWINSZ;
 }
 
-/* Python before 3.14 asks of each file that it opens whether it is a terminal. Where the kernel has
- * the file cached, no other request comes. */
+/* Python before 3.14 asks whether each file that it opens is a terminal. If the kernel has the file
+ * cached, this is the only request. */
 static void note_opening(fuse_req_t req, uint32_t entry)
 {
 	struct mount *mount = mount_of(req);
@@ -348,8 +348,8 @@ static void note_opening(fuse_req_t req, uint32_t entry)
 			     (uint32_t)fuse_req_ctx(req)->pid);
 }
 
-/* Root, and the user who mounted, as whom the daemon runs. The owner of the files may be another.
- */
+/* Root and the user who mounted may, which is whom the daemon runs as. The owner of the files may
+ * be another. */
 static bool may_order(fuse_req_t req)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
@@ -438,11 +438,11 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 {
 	struct mount *mount = data;
 
-	/* To ask for attributes again must not drop cached pages. */
+	/* Asking for attributes again must not drop cached pages. */
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
 	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
 	want(conn, FUSE_CAP_ASYNC_READ, true);
-	/* With it, no signal reaches a reader with O_DIRECT that waits. */
+	/* With it, no signal would reach a waiting reader with O_DIRECT. */
 	want(conn, FUSE_CAP_ASYNC_DIO, false);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
 	want(conn, FUSE_CAP_CACHE_SYMLINKS, true);
@@ -450,11 +450,11 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 	 * notify_store.h. */
 	want(conn, FUSE_CAP_READDIRPLUS, notify_store_lists(mount->store));
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false);
-	/* From memory, a plain write to the kernel is faster than any splice. */
+	/* Data in memory is written to the kernel faster than spliced. */
 	want(conn, FUSE_CAP_SPLICE_READ, false);
 	want(conn, FUSE_CAP_SPLICE_WRITE, false);
 	want(conn, FUSE_CAP_SPLICE_MOVE, false);
-	/* It bounds reads too, and a read may touch CACHE_READ_EXTENTS extents. */
+	/* It limits reads too, and a read may touch CACHE_READ_EXTENTS extents. */
 	if (conn->max_write > READ_MAX)
 		conn->max_write = READ_MAX;
 	conn->max_background = 128;

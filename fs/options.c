@@ -78,7 +78,7 @@ static const struct opt options[] = {
 	OPT_END,
 };
 
-/* What mount(8) passes on, from fstab. */
+/* Words of fstab that mount(8) passes on. */
 #define MOUNT_WORDS                                                                               \
 	"ro\0rw\0dev\0nodev\0suid\0nosuid\0exec\0atime\0noatime\0relatime\0default_permissions\0" \
 	"defaults\0auto\0noauto\0user\0users\0nouser\0nofail\0_netdev\0"
@@ -103,7 +103,7 @@ bool settings_are_handed_over(const struct settings *settings)
 	return strncmp(settings->mountpoint, "/dev/fd/", 8) == 0;
 }
 
-/* A folder that is no LMDB environment, which has its file inside. */
+/* Whether it is a folder that is not an LMDB environment, which has its file inside. */
 static bool is_folder(const char *path)
 {
 	SCOPE_FREE char *data = NULL;
@@ -114,7 +114,7 @@ static bool is_folder(const char *path)
 	return asprintf(&data, "%s/data.mdb", path) < 0 || stat(data, &st) < 0;
 }
 
-/* Arguments in another order than they should have. */
+/* Recognises arguments in the wrong order. */
 static int check_order(const struct settings *settings, struct err *err)
 {
 	struct stat st;

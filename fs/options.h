@@ -1,4 +1,4 @@
-/* foldfs's options: the one table and the settings that it fills. */
+/* foldfs's options: the table and the settings that it fills. */
 #ifndef FS_OPTIONS_H
 #define FS_OPTIONS_H
 
@@ -9,16 +9,16 @@
 #include <stdint.h>
 
 struct settings {
-	char **packs; /* words that name them: pack/names.h; once they are open without secrets */
+	char **packs; /* words that name them (pack/names.h), without secrets once they are open */
 	size_t pack_count;
 	const char *mountpoint;
-	char **command; /* what to run over the mount, NULL-ended; NULL: none */
+	char **command; /* the command to run on the mount, NULL-ended; NULL: none */
 
 	bool foreground, debug, quiet, verbose, mkdir;
 	bool allow_other, noexec;
-	uint64_t pool;	    /* bytes; 0: from the memory that is available */
+	uint64_t pool;	    /* bytes; 0: a part of the available memory */
 	uint64_t readahead; /* bytes; 0: nothing is read ahead, and there is no oracle */
-	uint64_t threads;   /* that serve the kernel's requests; 0: as many as fit */
+	uint64_t threads;   /* that serve the kernel's requests; 0: by the number of processors */
 	int verify;	    /* 0: on, 1: off */
 	const char *subdir;
 	uint64_t uid, gid; /* UINT64_MAX: the mounting user's */
@@ -28,7 +28,7 @@ struct settings {
 	enum { SETTING_POLICY_AUTO, SETTING_POLICY_LRU, SETTING_POLICY_PIN } policy;
 	int io;		     /* enum cache_io */
 	int oracle;	     /* 0: on, 1: off */
-	uint64_t oracle_cpu; /* UINT64_MAX: as many as this process may run on */
+	uint64_t oracle_cpu; /* UINT64_MAX: those that this process may run on */
 	const char *order;   /* a file of paths; NULL: none */
 	bool preload;
 	struct opt_list select; /* patterns; none: everything */
@@ -45,7 +45,7 @@ struct settings {
 int settings_parse(struct settings *settings, int argc, char **argv, enum opt_want *ret_want,
 		   struct err *err);
 
-/* Whether MOUNTPOINT is /dev/fd/N: the caller has made the mount, and will unmount it. */
+/* Whether MOUNTPOINT is /dev/fd/N: the caller has mounted it, and will unmount it. */
 bool settings_are_handed_over(const struct settings *settings);
 
 /* The table, for --help. */

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #define ROOM_FIRST 1024
-#define SHOWN_MAX  200	 /* bytes of a path, in a message */
-#define LINE_MAX   16384 /* longer than any path that is written with care */
+#define SHOWN_MAX  200	 /* bytes of a path shown in a message */
+#define LINE_MAX   16384 /* longer than any sensible path */
 
 struct order {		  /* all zero: empty */
 	struct buf files; /* uint32_t each: first extents */
-	struct buf line;  /* as far as it has come */
+	struct buf line;  /* what has come of it so far */
 	uint64_t lines;
 };
 
@@ -86,8 +86,8 @@ static int order_end_line(struct order *order, const struct tree *tree, struct e
 	return 0;
 }
 
-/* Reads more of the text; `last`: its end, where the last line need not have one. Returns 0, -EFBIG
- * (too many files), -ENOMEM, or -errno with a sentence that names the line. */
+/* Reads more of the text. `last`: this is its end, and its last line need not have a newline.
+ * Returns 0, -EFBIG (too many files), -ENOMEM, or -errno with a sentence that names the line. */
 static int order_read(struct order *order, const struct tree *tree, const char *text, size_t len,
 		      bool last, struct err *err)
 {
@@ -170,7 +170,7 @@ void order_upload_free(struct order_upload *upload)
 	free(upload);
 }
 
-/* Lock held. Ends the order with the last batch, or with a failure. */
+/* Called with the lock held. The last batch, or a failure, ends the order. */
 static int take_text(struct order_upload *upload, const struct order_batch *batch, struct err *err)
 {
 	bool last = batch->flags & ORDER_LAST;

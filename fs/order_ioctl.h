@@ -4,11 +4,11 @@
  *	text			as often as it takes
  *	ORDER_LAST  text	the mount follows the order from now on
  *
- * The text is that of a file of paths below the root, one a line, cut anywhere. An ioctl carries 16
- * KiB at most, so it comes in batches; a short one is FIRST and LAST. The kernel does not tell the
- * daemon when a folder is closed or a process ends. So a mount takes one order at a time, from the
- * process that sent FIRST last: a sender before it finds its next batch refused (EBUSY), or is
- * dead. Until LAST an order changes nothing. A path that is refused ends it. */
+ * The text is a file of paths below the root, one a line. It may be cut anywhere: an ioctl carries
+ * 16 KiB at most, so the text comes in batches. A short one is FIRST and LAST. The kernel does not
+ * tell the daemon when a folder is closed or a process ends. So a mount takes one order at a time,
+ * from the process that sent FIRST last: the next batch of an earlier sender is refused (EBUSY). An
+ * order changes nothing until LAST. A path that is refused ends it. */
 #ifndef FS_ORDER_IOCTL_H
 #define FS_ORDER_IOCTL_H
 
@@ -20,10 +20,10 @@
 
 #define ORDER_TEXT 16320
 
-/* Answered: how many files the order has so far; and as the text why it was refused, in words
- * without a NUL, or nothing. The ioctl fails with EPERM for all but root and the user who mounted,
- * EBUSY as above, EOPNOTSUPP where nothing is read ahead (--readahead=0), EINVAL for other
- * batches, EFBIG, ENOMEM, and ENOTTY on what is not the root of a mount. */
+/* The answer: how many files the order has so far; and in the text why it was refused, without a
+ * NUL, or nothing. The ioctl fails with EPERM for all but root and the user who mounted, EBUSY as
+ * above, EOPNOTSUPP if nothing is read ahead (--readahead=0), EINVAL for malformed batches, EFBIG,
+ * ENOMEM, and ENOTTY on what is not the root of a mount. */
 struct order_batch {
 	uint32_t flags; /* ORDER_FIRST, ORDER_LAST */
 	uint32_t len;	/* bytes of the text */

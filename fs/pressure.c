@@ -1,24 +1,24 @@
-/* The rule. R is the reserve that must stay available. If the pool filled up to its limit, there
- * would be left of what is available now
+/* The rule. R is the reserve that must stay available. If the pool filled up to its limit, what is
+ * available would become
  *
  *	available - (limit - used)
  *
- * The limit should keep this at R or more, whether the pool is full, is still growing, or is above
- * an earlier limit. So there are two lines:
+ * The limit should keep this at R or more, whether the pool is full, still growing, or above an
+ * earlier limit. So there are two lines:
  *
  *	shrink  = used + available - R		limit above it: down to it, at once
  *	regrow  = used + available - 2R		limit below it for five seconds: up towards it,
  *						an eighth of the budget at a time
  *
  * Between the lines, which are R apart, nothing happens. Growing leaves 2R and shrinking leaves R,
- * so the pool's own steps never cause the next one: others must have taken or freed R in between.
+ * so the pool's own steps never cause the next step: others must have taken or freed R in between.
  *
  * Approximations. Several pools under one limit each give back the whole deficit, and grow into the
- * same room: they overshoot, and meet again in steps of five seconds. The reserve is one figure,
- * though nested groups may each be short.
+ * same room: they overshoot, and even out in steps of five seconds. The reserve is one figure,
+ * though each of several nested groups may be short.
  *
- * The kernel's own measure of pressure (PSI) is not used: it rises when processes stall already,
- * only root may watch most groups, and each look costs 0.1 ms. */
+ * The kernel's own measure of pressure (PSI) is not used: it rises only once processes stall, only
+ * root may watch most groups, and each look costs 0.1 ms. */
 #include "fs/pressure.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,7 +31,7 @@
 #define RESERVE_MAX (1 * GIB)
 #define CALM_TICKS  25
 #define FAR_TICKS   5
-#define GRAIN	    (2 * MIB) /* a huge page: less is not worth a step */
+#define GRAIN	    (2 * MIB) /* a huge page: a smaller step is not worth it */
 
 static uint64_t reserve_of(uint64_t whole)
 {
@@ -42,7 +42,7 @@ static uint64_t reserve_of(uint64_t whole)
 	return reserve < RESERVE_MAX ? reserve : RESERVE_MAX;
 }
 
-/* In whole grains; 0 where there is less than what is to be left. */
+/* The line that leaves `left` bytes, in whole grains; 0 if there is less than that. */
 static uint64_t line_at(const struct pressure_view *view, uint64_t left)
 {
 	uint64_t sum = view->used + view->available;
@@ -91,7 +91,7 @@ unsigned pressure_wait(const struct pressure_view *view)
 
 struct pressure {
 	struct pressure_params params;
-	struct pressure_state state; /* the thread's own, as is the next */
+	struct pressure_state state; /* this and the next belong to the thread */
 	bool short_of_memory;
 	pthread_t thread;
 
@@ -137,7 +137,7 @@ static unsigned pressure_look(struct pressure *pressure, unsigned ticks)
 	return pressure_wait(&view);
 }
 
-/* Returns true when it is to stop. */
+/* Returns true if the thread is to stop. */
 static bool sleep_ticks(struct pressure *pressure, unsigned ticks)
 {
 	uint64_t ms = (uint64_t)ticks * pressure->params.tick_ms;

@@ -1,10 +1,10 @@
-/* Gives the pool's memory back when the job runs short. The kernel can take page cache by itself;
- * of a process with a pool it can only kill.
+/* Gives the pool's memory back when the job runs short. The kernel can take page cache by itself; a
+ * process with a pool it can only kill.
  *
- * pressure_limit is the rule, pure. pressure_start runs a thread that looks at the memory of the
- * machine and of the groups (fs/memory.h) once a second, five times as often when it is nearly
- * short, and sets the pool's limit by the rule. It logs when it begins to shrink the pool and when
- * the pool has its budget again. It knows the pool by pressure_ops only. */
+ * pressure_limit() is the rule, and pure. pressure_start() runs a thread that looks at the memory
+ * of the machine and of the groups (fs/memory.h) once a second, five times as often when memory is
+ * nearly short, and sets the pool's limit by the rule. It logs when it begins to shrink the pool,
+ * and when the pool has its budget again. It uses the pool through pressure_ops only. */
 #ifndef FS_PRESSURE_H
 #define FS_PRESSURE_H
 
@@ -12,28 +12,29 @@
 
 #define PRESSURE_TICK_MS 200u
 
-/* Called one at a time, without locks: once by pressure_start, then by the thread. */
+/* Called one at a time, without locks: once by pressure_start(), then by the thread. */
 struct pressure_ops {
 	void *context;
-	/* Bytes of memory the pool holds, in use or not, and may hold: what was set last. */
+	/* Bytes of memory that the pool holds, in use or not, and that it may hold (the limit set
+	 * last). */
 	void (*usage)(void *context, uint64_t *ret_used, uint64_t *ret_limit);
-	/* The pool is to hold at most `bytes`: as far as possible at once, the rest later. */
+	/* Makes the pool hold at most `bytes`: as far as possible now, the rest later. */
 	void (*set_limit)(void *context, uint64_t bytes);
 };
 
 struct pressure_params {
-	const char *root; /* as in memory_read(); must outlive the thread */
+	const char *root; /* for memory_read(); must outlive the thread */
 	unsigned tick_ms; /* PRESSURE_TICK_MS, except in tests */
-	uint64_t least;	  /* bytes the pool must have whatever happens */
+	uint64_t least;	  /* bytes that the pool must keep in any case */
 	struct pressure_ops ops;
 };
 
 struct pressure;
 
-/* The pool's limit at the start is its budget: it is never set higher. Looks at once, then at each
- * interval. Returns 0 or -errno. */
+/* The pool's limit at the start is its budget: the limit is never set higher. The thread looks at
+ * once, then at each interval. Returns 0 or -errno. */
 int pressure_start(const struct pressure_params *params, struct pressure **ret);
-/* Ends the thread: no call of the ops is under way or follows. NULL is fine. */
+/* Ends the thread. Afterwards no call of the ops is under way or follows. NULL is fine. */
 void pressure_stop(struct pressure *pressure);
 
 struct pressure_view {
@@ -44,10 +45,10 @@ struct pressure_view {
 
 struct pressure_state {
 	uint64_t budget, least;
-	unsigned calm; /* ticks for which there was plenty; begins at 0 */
+	unsigned calm; /* ticks since memory was last short; begins at 0 */
 };
 
-/* The pool's new limit, `ticks` after the last look. */
+/* The pool's new limit. `ticks`: since the last look. */
 uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view *view,
 			unsigned ticks);
 /* Ticks until the next look. */

@@ -20,7 +20,7 @@ static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_NOTIFY] = "notify",
 };
 
-/* What tells one mount's tree from another's. */
+/* What distinguishes the tree of one mount from another's. */
 static void report_shown(struct json *json, const struct mount *mount)
 {
 	json_string(json, "id", dataset_info(mount->dataset)->id);
@@ -80,7 +80,7 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_u64(json, "parked", s->parked);
 	json_u64(json, "oldest_ms", s->oldest_wait_ms);
 	json_end(json);
-	/* Null until something was served in full. */
+	/* Null until something has been served in full. */
 	json_double(json, "amplification", (double)s->device_bytes / (double)s->distinct_bytes);
 }
 
@@ -106,7 +106,7 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 	json_end(json);
 }
 
-/* Of storage that is far: what requests cost there. */
+/* For storage that is far: what requests cost there. */
 static void report_far(struct json *json, const struct mount *mount, const struct cache_far *far)
 {
 	struct reader_stats stats;
@@ -175,6 +175,6 @@ bool mount_is_at(const struct mount *mount, const char *path)
 	if (!stats || json_finish(&json) < 0)
 		return false;
 	len = getxattr(path, MOUNT_STATS, stats, XATTR_SIZE_MAX);
-	/* Without the braces; nothing between quotes has any that are not escaped. */
+	/* Compare without the braces: in a string, all quotes are escaped. */
 	return len > 0 && memmem(stats, (size_t)len, shown.data + 1, shown.len - 2);
 }

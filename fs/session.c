@@ -26,15 +26,15 @@ struct session {
 	struct mount *mount;
 	struct fuse_session *fuse;
 	pthread_t thread;
-	bool serving; /* thread runs, or is to be joined */
+	bool serving; /* there is a thread, to be joined */
 
 	pthread_mutex_t lock;
 	pthread_cond_t turn; /* state changed */
 	bool ready, ended;   /* protected by lock */
 };
 
-/* What libfuse says while it mounts is part of our message. Its log function has no context, so
- * this is a static; only the main thread mounts. */
+/* What libfuse says while it mounts becomes part of our message. Its log function has no context,
+ * so this is a static; only the main thread mounts. */
 static struct err *mount_log;
 
 static void keep_log(enum fuse_log_level level, const char *format, va_list args)
@@ -80,7 +80,7 @@ static void inval_extent(void *context, uint64_t extent)
 	struct mount *mount = session->mount;
 	struct dataset_extent x;
 
-	/* See inval_fn: a READ of it may be parked. */
+	/* A READ of it may be parked: see inval_fn. */
 	if (!cache_may_drop(mount->cache, extent))
 		return;
 	dataset_extent(mount->dataset, extent, &x);
@@ -159,7 +159,7 @@ void session_free(struct session *session)
 	if (!session)
 		return;
 	if (session->fuse) {
-		/* Its connection has ended: this frees what libfuse remembers of the mount. */
+		/* The connection has ended; this frees what libfuse remembers of the mount. */
 		fuse_session_unmount(session->fuse);
 		fuse_session_destroy(session->fuse);
 	}
@@ -174,8 +174,8 @@ void session_free(struct session *session)
 
 /* --- mounting -------------------------------------------------------------------------------- */
 
-/* The mode of a program that PATH leads to, as stat(2) gives it; 0: there is none. Set-user-ID has
- * no effect where the filesystem, or the process, is not to gain privileges. */
+/* The st_mode of a program that is found in PATH; 0: there is none. Without the set-user-ID bit if
+ * the filesystem or the process may not gain privileges. */
 static mode_t program_mode(const char *program)
 {
 	const char *path = getenv("PATH");
@@ -221,7 +221,7 @@ static bool others_allowed(void)
 #define WITHOUT_PRIVILEGES \
 	"or use the form 'foldfs PACK MOUNTPOINT -- COMMAND', which can do without"
 
-/* Why an ordinary user was refused; 0: not known. */
+/* Says why an ordinary user was refused. Returns -errno, or 0: unknown. */
 static int explain_to_user(const struct session *session, const char *path, struct err *err)
 {
 	mode_t fusermount = program_mode("fusermount3");
@@ -245,7 +245,7 @@ static int explain_to_user(const struct session *session, const char *path, stru
 	return 0;
 }
 
-/* Why the mount was refused, and the way out. */
+/* Says why the mount was refused, and the way out. */
 static int explain_refusal(const struct session *session, const char *path, const char *said,
 			   struct err *err)
 {
@@ -281,7 +281,7 @@ int session_mount(struct session *session, const char *path, struct err *err)
 	mount_log = NULL;
 	if (r < 0)
 		return explain_refusal(session, path, said.text, err);
-	/* A descriptor that was handed over is inherited by any program. */
+	/* A descriptor that was handed over would be inherited by every program. */
 	fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
 	return 0;
 }

@@ -2,8 +2,7 @@
  *
  *	session_new -> session_mount -> session_serve -> (unmounted) -> session_free
  *
- * session_serve starts the threads, so all that forks or changes namespaces comes
- * before it. */
+ * session_serve() starts the threads, so all that forks or changes namespaces must come before. */
 #ifndef FS_SESSION_H
 #define FS_SESSION_H
 
@@ -12,20 +11,20 @@
 
 struct session;
 
-/* Returns 0 or -errno with the reason and the way out, where there is one. */
+/* Returns 0 or -errno with the reason and, if there is one, the way out. */
 int session_new(struct mount *mount, struct session **ret, struct err *err);
 void session_free(struct session *session); /* NULL is fine */
 
-/* Mounts on the absolute path of an existing directory, or on /dev/fd/N, which the caller has
+/* Mounts on an existing directory, by its absolute path; or takes /dev/fd/N, which the caller has
  * mounted. Returns 0 or -errno with the reason and the way out. */
 int session_mount(struct session *session, const char *path, struct err *err);
 
-/* Starts serving and returns when the kernel has shaken hands. From then on the signal
- * SESSION_ENDED comes to the process when the mount is gone. Returns as session_new. */
+/* Starts serving, and returns when the kernel's handshake is done. From then on, the process gets
+ * the signal SESSION_ENDED when the mount is gone. Returns as session_new(). */
 #define SESSION_ENDED SIGUSR1
 int session_serve(struct session *session, struct err *err);
 
-/* Waits for the end; false when it did not come within `seconds`. */
+/* Waits for the end. False: it did not come within `seconds`. */
 bool session_join(struct session *session, unsigned seconds);
 
 /* For ops.c: the kernel's handshake is done. */

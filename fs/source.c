@@ -8,10 +8,10 @@
 #include "fs/notify_store.h"
 #include <string.h>
 
-#define NAMED_FILES 16 /* of those that could not be read */
+#define NAMED_FILES 16 /* so many of the files that could not be read are named */
 
-/* Files in all lists that are found for one file. The oracle keeps 8 bytes of each: 512 MiB at
- * most. 24 lists of ImageNet's training files take half of it. */
+/* The most files in all lists that are found for a file. The oracle keeps 8 bytes of each: 512 MiB
+ * at most. 24 lists of ImageNet's training files take half of that. */
 #define LISTS_FILES ((uint64_t)64 << 20)
 
 static struct dataset_extent extent_at(const struct mount *mount, uint64_t number)
@@ -47,7 +47,7 @@ static int source_unchanged(void *context, uint64_t extent)
 	return dataset_unchanged(mount->dataset, extent);
 }
 
-/* The kernel has these bytes now, which are the pool's. */
+/* The kernel has these bytes now, though the pool owns them. */
 static void source_drop(void *context, uint64_t extent)
 {
 	const struct mount *mount = context;
@@ -55,8 +55,8 @@ static void source_drop(void *context, uint64_t extent)
 	inval_add(mount->inval, extent, extent_at(mount, extent).size);
 }
 
-/* A dying disk must not fill the log: the first files are named, then the count each time that it
- * has doubled. */
+/* A dying disk must not fill the log: the first files are named, then the count is logged each time
+ * it has doubled. */
 static bool is_worth_naming(const struct mount *mount, uint64_t bad)
 {
 	char count[SIZE_TEXT];
@@ -75,7 +75,7 @@ static bool first_failure(struct mount *mount, uint32_t entry)
 	return !(atomic_fetch_or(&mount->bad[entry / 8], bit) & bit);
 }
 
-/* For messages. */
+/* The name of the pack, for messages. */
 static const char *pack_of(const struct mount *mount, uint64_t extent)
 {
 	const char *name = dataset_pack_name(mount->dataset, extent);
@@ -113,7 +113,7 @@ static bool checksums_are_lost(struct mount *mount)
 	return true;
 }
 
-/* One line for each file, but one for all where the pack is another now, or its checksums are
+/* Logs a line for each file, but one for all files if the pack was replaced or its checksums are
  * lost. */
 static void source_failed(void *context, uint64_t extent, int error)
 {

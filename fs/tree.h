@@ -1,8 +1,8 @@
-/* The part of a pack that a mount shows, as the kernel sees it: inode numbers, attributes, paths.
+/* The part of a pack that a mount shows, as the kernel sees it: inode numbers, attributes and
+ * paths.
  *
- * Inode numbers are entry numbers + 1; the root of the mount is 1. They never change and are
- * never reused, so that forgetting an inode costs nothing. Plain data; all calls are thread-safe.
- */
+ * Inode numbers are entry numbers + 1; the root of the mount is 1. They never change and are never
+ * reused, so that forgetting an inode costs nothing. Plain data; all calls are thread-safe. */
 #ifndef FS_TREE_H
 #define FS_TREE_H
 
@@ -26,10 +26,10 @@ int tree_stat(const struct tree *tree, uint32_t entry, struct stat *ret);
 int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *ret);
 
 /* Whether the sender of a request has `access` (R_OK, X_OK) to an entry, and may search the folders
- * above it: what default_permissions has the kernel check. Returns 0 or -errno. */
+ * above it: the check that the kernel makes with default_permissions. Returns 0 or -errno. */
 int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req);
 
-/* The entry of an inode number, and the number of an entry that stands for an inode. */
+/* The entry of an inode number, and the inode number of an entry that stands for an inode. */
 static inline uint32_t tree_entry(const struct tree *tree, fuse_ino_t ino)
 {
 	return ino == FUSE_ROOT_ID ? tree->root : (uint32_t)(ino - 1);

@@ -10,12 +10,12 @@
 
 #define MOUNTINFO  "/proc/self/mountinfo"
 #define STATS_NAME "user.foldfs.stats"
-/* The kernel's own limit for a value (XATTR_SIZE_MAX): asked for at once, no value is too
- * large, and none can grow between two questions. */
+/* The kernel's limit for a value (XATTR_SIZE_MAX). With so much room, no value is too large, and
+ * one call is enough. */
 #define STATS_MAX 65536
 
-/* Splits "42 27 0:39 / /mnt/in1k ro ... - fuse.foldfs ...": true if the type is ours. Writes in
- * line, which ret_path points into. */
+/* Splits "42 27 0:39 / /mnt/in1k ro ... - fuse.foldfs ...". Returns true if the type is ours.
+ * Changes `line`, which *ret_path points into. */
 static bool split_line(char *line, dev_t *ret_device, char **ret_path)
 {
 	char *type = strstr(line, " - "), *rest = line, *words[5];
@@ -55,7 +55,7 @@ int mounts_list(const char *mountinfo, dev_t device, struct buf *buf)
 	return r;
 }
 
-/* The reason, and where foldstat could look instead. */
+/* Gives the reason, and where foldstat could look instead. */
 static int refuse_path(const char *path, int error, const char *reason, struct err *err)
 {
 	SCOPE(buf_release) struct buf mounts = BUF_INIT;

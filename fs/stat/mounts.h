@@ -1,4 +1,4 @@
-/* The mount, seen from outside: its attribute, and where mounts are. */
+/* Mounts seen from outside: the attribute with the stats, and where mounts are. */
 #ifndef FS_STAT_MOUNTS_H
 #define FS_STAT_MOUNTS_H
 
@@ -6,16 +6,16 @@
 #include "base/err.h"
 #include <sys/types.h>
 
-/* Adds the stats of the mount whose root is `path` to buf, as it gives them. No descriptor is
- * held: being watched must not keep a mount busy. Returns 0 or -errno; where there is a way
- * out, err says it, with the mounts that there are. */
+/* Adds the stats of the mount whose root is `path` to buf, as the mount gives them. Holds no
+ * descriptor: watching a mount must not keep it busy. Returns 0 or -errno; err says the way out if
+ * there is one, and which mounts there are. */
 int mounts_ask(const char *path, struct buf *buf, struct err *err);
 
-/* Why `path` cannot be asked, by the error that this gave: returns it, with what err can say. */
+/* Explains in err why asking `path` gave this error. Returns the error. */
 int mounts_explain(const char *path, int error, struct err *err);
 
-/* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), with ", "
- * between them; of this device only, unless it is 0. Returns 0 or -errno. */
+/* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), separated by ", ".
+ * Only those of `device`, unless it is 0. Returns 0 or -errno. */
 int mounts_list(const char *mountinfo, dev_t device, struct buf *buf);
 
 #endif

@@ -9,7 +9,7 @@
 #define LABEL_WIDTH 12
 #define PAGE_WIDTH  80
 
-/* Texts that live as long as the block that they are made in. */
+/* These texts live until the end of the block that they are made in. */
 #define SIZE(s, member)	 size_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
 #define COUNT(s, member) count_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
 #define COUNT_NOUN(s, member, noun) \
@@ -24,7 +24,7 @@ static void label(const char *name)
 	printf("%-*s", LABEL_WIDTH, name);
 }
 
-/* Breaks the line at separators, where it would get too long. */
+/* Prints text, and breaks lines at separators where they would get too long. */
 static void put_lines(const char *text, const char *separator)
 {
 	int between = (int)strlen(separator), column = LABEL_WIDTH;
@@ -71,7 +71,7 @@ static void block_uptime(const struct snapshot *s)
 	printf(" ago, by foldfs %s; all counts are since then\n", snapshot_text(s, "/version"));
 }
 
-/* Those that were sent. */
+/* The kinds of requests that were sent, and how often. */
 static int block_requests(const struct snapshot *s)
 {
 	struct json_object *requests = snapshot_member(s, "/requests", json_type_object);
@@ -214,8 +214,7 @@ static void block_waits(const struct snapshot *s)
 		puts("none");
 }
 
-/* Where the pack is far. What object stores of the large clouds charge for a GET is near enough to
- * be of use. */
+/* If the pack is far. The price is about what the large clouds charge for a GET. */
 static void block_server(const struct snapshot *s)
 {
 	char p50[SIZE_TEXT], p99[SIZE_TEXT];
@@ -243,7 +242,7 @@ static void block_server(const struct snapshot *s)
 	       time_format(snapshot_count(s, "/far/ahead_us"), p50));
 }
 
-/* Where there is something to say. */
+/* If there is something to say. */
 static int block_order(const struct snapshot *s)
 {
 	SCOPE(buf_release) struct buf text = BUF_INIT;
@@ -262,7 +261,7 @@ static void block_bad(const struct snapshot *s)
 	puts(snapshot_count(s, "/bad_files") ? COUNT(s, "/bad_files") : "none");
 }
 
-/* What the mount has said since it went to the background. */
+/* The messages of the mount since it went to the background. */
 static void block_log(const struct snapshot *s)
 {
 	struct json_object *log = snapshot_member(s, "/log", json_type_array);
@@ -306,13 +305,13 @@ void show_header(void)
 	     "   read  lookup getattr  other   served  device  hit%  wait%  verdict");
 }
 
-/* Small numbers with one decimal: a read in two seconds is not none. */
+/* Small numbers get a decimal: one read in two seconds is not 0. */
 static void put_number(int width, double value)
 {
 	printf("%*.*f", width, value > 0 && value < 99.95, value);
 }
 
-/* All but those that have a column, and what foldstat itself asks. */
+/* All requests but those with a column, and those of foldstat itself. */
 static uint64_t other_requests(const struct snapshot *s)
 {
 	static const char *const shown[] = {"read", "lookup", "getattr", "getxattr"};

@@ -7,7 +7,7 @@
 #include <json-c/json_visit.h>
 #include <string.h>
 
-/* What a preload leaves of the pool: an eighth, and what is too little for one more read. */
+/* A preload leaves an eighth of the pool free, and what is too little for one more read. */
 #define PRELOAD_RUN (4 * MIB)
 
 static void scope_tokener(struct json_tokener **tokener)
@@ -87,7 +87,7 @@ uint64_t snapshot_count(const struct snapshot *s, const char *member)
 	return json_object_get_uint64(snapshot_member(s, member, json_type_int));
 }
 
-/* A number with a fraction may be whole. */
+/* A real number that happens to be whole arrives as an integer. */
 double snapshot_real(const struct snapshot *s, const char *member)
 {
 	struct json_object *real = snapshot_member(s, member, json_type_double);

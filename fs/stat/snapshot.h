@@ -1,9 +1,9 @@
-/* What a mount says of itself at one moment: the JSON object of its extended attribute
+/* What a mount says about itself at one moment: the JSON object in its extended attribute
  * `user.foldfs.stats`.
  *
- * Members are named by JSON pointers: "/requests/read". All counts are since the mount was made;
- * two snapshots of the same mount give an interval, and snapshot_origin() is the earlier one where
- * there is none. */
+ * Members are named by JSON pointers: "/requests/read". All counts are since the mount was made.
+ * Two snapshots of the same mount give an interval; snapshot_origin() stands in for the earlier
+ * one. */
 #ifndef FS_STAT_SNAPSHOT_H
 #define FS_STAT_SNAPSHOT_H
 
@@ -15,23 +15,23 @@
 
 /* All zero is empty: all counts are 0. */
 struct snapshot {
-	double at; /* seconds on a clock of the caller's, the same for all snapshots */
+	double at; /* seconds on a clock of the caller, the same for all snapshots */
 	struct json_object *stats;
 };
 
-/* Reads the object. Control characters in its texts become \ooo: a path may hold anything, a
- * terminal must not. Returns 0; -EPROTO with a sentence where it is no object; -ENOMEM. */
+/* Reads the object. Control characters in its texts become \ooo: a path may contain anything, and a
+ * terminal must not get it. Returns 0, -EPROTO with a sentence (it is not an object) or -ENOMEM. */
 int snapshot_parse(const char *json, size_t len, double at, struct snapshot *ret, struct err *err);
 void snapshot_release(struct snapshot *s);
 
-/* Replaces a snapshot by another, which stays the caller's. */
+/* Replaces a snapshot by a copy of another. */
 void snapshot_assign(struct snapshot *s, const struct snapshot *other);
 
-/* The moment the mount was made, when all counts were zero. Its uptime is given in whole
- * seconds; the first one is taken as full. */
+/* The moment the mount was made, when all counts were zero. The uptime is in whole seconds; less
+ * than one counts as one. */
 struct snapshot snapshot_origin(const struct snapshot *now);
 
-/* A member; 0, "" or NULL where it is missing or of another type: the mount may be of another
+/* A member; 0, "" or NULL if it is missing or of another type, because the mount may be of another
  * release. Texts and arrays live as long as the snapshot. */
 uint64_t snapshot_count(const struct snapshot *s, const char *member);
 double snapshot_real(const struct snapshot *s, const char *member);
@@ -47,15 +47,15 @@ uint64_t snapshot_grown(const struct snapshot *before, const struct snapshot *af
 /* Whether a text is this one. */
 bool snapshot_says(const struct snapshot *s, const char *member, const char *text);
 
-/* Whether the pool may use less than its budget now: memory is short. */
+/* Whether the pool may now use less than its budget, because memory is short. */
 bool snapshot_is_shrunk(const struct snapshot *s);
 
-/* How far a preload has got, per cent: 100 only when it is done. */
+/* How far a preload has got, in per cent; 100 only once it is done. */
 unsigned snapshot_preloaded(const struct snapshot *s);
-/* Whether it has filled what it may use of the pool, and goes on as readers make room. */
+/* Whether the preload has filled its part of the pool, and waits for readers to make room. */
 bool snapshot_preload_waits(const struct snapshot *s);
 
-/* Part of whole, from 0 to 1 where it is one; 0 of nothing. */
+/* The share of `part` in `whole`; 0 if `whole` is 0. */
 static inline double snapshot_share(double part, double whole)
 {
 	return whole > 0 ? part / whole : 0;

@@ -6,7 +6,7 @@
 
 #define FREE_BELOW  0.05
 #define LIMIT_ABOVE 0.80
-#define HANGS_MS    2000 /* longer than a read takes on storage that is only slow */
+#define HANGS_MS    2000 /* longer than a read takes on storage that is merely slow */
 
 static enum verdict_kind verdict_kind_of(const struct snapshot *before,
 					 const struct snapshot *after, double waiting)
@@ -15,9 +15,9 @@ static enum verdict_kind verdict_kind_of(const struct snapshot *before,
 		return VERDICT_HANGS;
 	if (snapshot_count(after, "/requests/read") == 0)
 		return VERDICT_NOTHING;
-	/* Waits that end now may belong to reads that came before. */
+	/* A wait that ended now may belong to a read that came before. */
 	if (waiting == 0 && snapshot_grown(before, after, "/requests/read") == 0)
-		/* Python before 3.14 sends an ioctl with each file that it opens. */
+		/* Python before 3.14 sends an ioctl for each file that it opens. */
 		return snapshot_grown(before, after, "/requests/ioctl") ? VERDICT_KERNEL
 									: VERDICT_SILENT;
 	if (waiting < FREE_BELOW)
@@ -25,7 +25,7 @@ static enum verdict_kind verdict_kind_of(const struct snapshot *before,
 	return waiting < LIMIT_ABOVE ? VERDICT_SLOWED : VERDICT_LIMIT;
 }
 
-/* A link is full where about as many reads are under way as it takes. */
+/* A link is full if nearly as many reads are under way as it takes. */
 static enum limit limit_of(const struct snapshot *before, const struct snapshot *after)
 {
 	if (!snapshot_grown(before, after, "/far/requests"))
@@ -39,7 +39,7 @@ static enum limit limit_of(const struct snapshot *before, const struct snapshot 
 	return LIMIT_LATENCY;
 }
 
-/* What may still help readers that wait, or that nothing more does. */
+/* What may still help readers that wait, or that nothing does. */
 static const char *advice_of(const struct snapshot *s, enum limit limit)
 {
 	if (snapshot_says(s, "/oracle/state", "searching"))
@@ -176,7 +176,7 @@ int verdict_text(const struct verdict *verdict, const char *pack, struct buf *bu
 
 /* --- the order --------------------------------------------------------------------------- */
 
-/* An order that was given has neither list nor seed, and was not searched for. */
+/* A given order has no list and no seed, and was not searched for. */
 static int add_known(const struct snapshot *s, struct buf *buf)
 {
 	char position[SIZE_TEXT], files[SIZE_TEXT];
@@ -197,7 +197,7 @@ static int add_known(const struct snapshot *s, struct buf *buf)
 	return r;
 }
 
-/* Why no order is known; of an older release nothing but its state is. */
+/* Says why no order is known. An older release gives its state only. */
 static int add_why(const struct snapshot *s, struct buf *buf)
 {
 	static const struct {

@@ -15,7 +15,7 @@ struct watch {
 	bool terminal;
 	uint64_t lines;
 	double next;		       /* when the next line is due */
-	struct snapshot first, latest; /* of the time that was watched */
+	struct snapshot first, latest; /* the time that was watched */
 };
 
 static double now(void)
@@ -23,7 +23,7 @@ static double now(void)
 	return (double)clock_ns() / CLOCK_SECOND;
 }
 
-/* Signals that are ignored (nohup) stay so: a blocked one would be taken after all. */
+/* Signals that are ignored (nohup) are not blocked: sigtimedwait() would take them. */
 static void block_ends(sigset_t *signals)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -36,8 +36,8 @@ static void block_ends(sigset_t *signals)
 	sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
-/* Sleeps until the next line is due; lines that are late are not made up for. Returns false
- * when a signal asks to stop. */
+/* Sleeps until the next line is due. Missed lines are not made up for. Returns false if a signal
+ * asks to stop. */
 static bool sleep_on(struct watch *watch)
 {
 	int signal;
@@ -58,8 +58,8 @@ static bool sleep_on(struct watch *watch)
 	return signal < 0;
 }
 
-/* Each question is itself counted: where that count did not grow, or the uptime fell, this is
- * another mount. */
+/* Each question is counted itself: if that count did not grow, or the uptime fell, this is another
+ * mount. */
 static bool same_mount(const struct snapshot *before, const struct snapshot *after)
 {
 	const char *asked = "/requests/getxattr", *uptime = "/uptime_s";
@@ -82,7 +82,7 @@ static int show_line(struct watch *watch, const struct snapshot *after)
 		show_header();
 	r = show_order(&watch->latest, after);
 	show_row(&watch->latest, after);
-	/* What came before watching counts only where nothing else was seen. */
+	/* What came before watching counts only if nothing else was seen. */
 	if (watch->lines == 1)
 		snapshot_assign(&watch->first, &watch->latest);
 	snapshot_assign(&watch->latest, after);
@@ -108,7 +108,7 @@ static int watch_step(struct watch *watch, struct err *err)
 	return r == 0 && fflush(stdout) != 0 ? -errno : r;
 }
 
-/* Whether `error` means that there is no mount where there was one. */
+/* Whether `error` means that the mount is gone. */
 static bool mount_is_gone(int error)
 {
 	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
@@ -128,7 +128,7 @@ static int watch_loop(struct watch *watch, struct err *err)
 							: r;
 	if (watch->params->json)
 		return 0;
-	/* Below the ^C. */
+	/* Start below the ^C. */
 	if (watch->terminal && watch->lines != count)
 		putchar('\n');
 	return show_verdict(&watch->first, &watch->latest);

@@ -1,4 +1,4 @@
-/* foldstat with an interval: a line each time. */
+/* foldstat with an interval: a line for each. */
 #ifndef FS_STAT_WATCH_H
 #define FS_STAT_WATCH_H
 
@@ -8,14 +8,14 @@
 
 struct watch_params {
 	const char *path; /* the mount's root */
-	double interval;  /* seconds; of no use where count is 1 */
+	double interval;  /* seconds; not used if count is 1 */
 	uint64_t count;	  /* lines; 0: until SIGINT, SIGTERM or SIGHUP */
-	bool json;	  /* the object of the mount, a line each time, and nothing else */
+	bool json;	  /* print the mount's JSON object, a line each time, and nothing else */
 };
 
-/* Prints the first line at once, for the time since the mount was made, and at the end the
- * verdict on the time that was watched. Returns 0 or -errno, with err where more can be said
- * (as mounts_ask()). The signals named above stay blocked. */
+/* Prints the first line at once, for the time since the mount was made; at the end, the verdict on
+ * the time that was watched. Returns 0 or -errno; err is that of mounts_ask(). The signals named
+ * above stay blocked. */
 int watch_run(const struct watch_params *params, struct err *err);
 
 #endif

@@ -55,7 +55,7 @@ static int set_token(struct bearer *bearer, const char *token)
 			return -EINVAL;
 	if (asprintf(&line, "Authorization: Bearer %s", token) < 0)
 		return -ENOMEM;
-	free(bearer->line);
+	secret_free(bearer->line);
 	bearer->line = line;
 	return 0;
 }
@@ -63,7 +63,7 @@ static int set_token(struct bearer *bearer, const char *token)
 static int read_token(struct bearer *bearer, struct err *err)
 {
 	SCOPE_FILE FILE *file = fopen(bearer->file, "re");
-	SCOPE_FREE char *line = NULL;
+	SCOPE(secret_release) char *line = NULL;
 	size_t room = 0, len;
 	int r = file ? io_line(file, &line, &room, &len) : -errno;
 
@@ -129,7 +129,7 @@ static int bearer_refused(struct object_auth *auth, const struct object_answer *
 			  struct err *err)
 {
 	struct bearer *bearer = bearer_of(auth);
-	SCOPE_FREE char *before = bearer->line ? strdup(bearer->line) : NULL;
+	SCOPE(secret_release) char *before = bearer->line ? strdup(bearer->line) : NULL;
 	int error = answer->status == 404 || answer->status == 410 ? -ENOENT
 		    : answer->status == 400			   ? -EPROTO
 								   : -EACCES;

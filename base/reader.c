@@ -31,6 +31,12 @@ int reader_get_all(struct reader *reader, uint64_t most, struct buf *ret)
 	return 0;
 }
 
+int reader_prepare(struct reader *reader, enum reader_io io)
+{
+	reader->reads = reader->bytes = reader->errors = 0;
+	return reader->ops->prepare(reader, io);
+}
+
 /* A read changes the iovec, which is the caller's. */
 static int read_request(struct reader *reader, const struct reader_request *request)
 {

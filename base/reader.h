@@ -98,10 +98,7 @@ struct reader {
 
 /* Makes reader_read() work as `io` says. Returns 0, -EOPNOTSUPP (there is no READER_DIRECT here) or
  * -ENOMEM. May be called again. */
-static inline int reader_prepare(struct reader *reader, enum reader_io io)
-{
-	return reader->ops->prepare(reader, io);
-}
+int reader_prepare(struct reader *reader, enum reader_io io);
 
 /* Fills iov (which is changed) from offset. Offset and sizes are multiples of READER_PAGE; the
  * file must have the first `needed` of these bytes.

@@ -87,9 +87,6 @@ static void file_reset(struct reader_file *file)
 	atomic_store(&file->refusals, 0);
 	atomic_store(&file->shared, false);
 	atomic_store(&file->looked, 0);
-	atomic_store(&file->reader.reads, 0);
-	atomic_store(&file->reader.bytes, 0);
-	atomic_store(&file->reader.errors, 0);
 }
 
 static int file_prepare(struct reader *reader, enum reader_io io)

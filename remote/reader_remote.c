@@ -235,9 +235,6 @@ static int remote_prepare(struct reader *reader, enum reader_io io)
 	(void)io;
 	forget_kept(remote_of(reader));
 	object_go_on(remote_of(reader)->object);
-	atomic_store(&reader->reads, 0);
-	atomic_store(&reader->bytes, 0);
-	atomic_store(&reader->errors, 0);
 	return 0;
 }
 

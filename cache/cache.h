@@ -5,10 +5,10 @@
  *	              is parked and answered when the last of its extents is in
  *	threads without work -> plan: what to read ahead of the readers, in what pieces (cost)
  *
- * An extent is a numbered run of bytes in one file; the source says where it lies and whether
- * what was read is right. A fill is shared by all requests that wait for it. The budget is a hard
- *bound: where every slot is in use, a request waits its turn. This folder knows neither packs nor
- * FUSE; policy (policy.h) and planner (plan.h) are pure and tested on traces.
+ * An extent is a numbered run of bytes in one file; the source says where it lies and whether what
+ * was read is right. A fill is shared by all requests that wait for it. The budget is a hard bound:
+ * where every slot is in use, a request waits its turn. This folder knows neither packs nor FUSE;
+ * policy (policy.h) and planner (plan.h) are pure and tested on traces.
  *
  * All calls are thread-safe. Order of life: cache_new (no threads yet: a daemon forks here),
  * cache_start, cache_read ..., cache_stop, cache_free. */

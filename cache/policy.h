@@ -9,15 +9,15 @@
  * more than C in an epoch. pin hits C, or C - 1: what this epoch has served is worth nothing until
  * the next one, and what was served latest is such an extent. lru hits f + (1 - f) ln(1 - f) of N
  * (tests/unit/test_policy.c). The outcome of pin is that of MinIO in CoorDL (Mohan et al.,
- *Analyzing and Mitigating Data Stalls in DNN Training, VLDB 2021).
+ * Analyzing and Mitigating Data Stalls in DNN Training, VLDB 2021).
  *
  * pin is wrong where some extents are popular (it gives up what was just used), and where a job
- *goes on with other files (it never gives up the old ones). Both show in the same way: what it
- *keeps is not asked for. A window is as many uses as there are extents, so that it is no shorter
- *than an epoch. Of what the pool kept when the window began, a window of shuffled epochs that
- *begins at the share x of an epoch leaves x (1 - x) unused at most, a quarter. Where half is left,
- *lru takes over for some windows; then pin is tried again, and each time that it fails soon lru
- *stays twice as long.
+ * goes on with other files (it never gives up the old ones). Both show in the same way: what it
+ * keeps is not asked for. A window is as many uses as there are extents, so that it is no shorter
+ * than an epoch. Of what the pool kept when the window began, a window of shuffled epochs that
+ * begins at the share x of an epoch leaves x (1 - x) unused at most, a quarter. Where half is left,
+ * lru takes over for some windows; then pin is tried again, and each time that it fails soon lru
+ * stays twice as long.
  *
  * Pure: no locks, no clock, no memory. */
 #ifndef CACHE_POLICY_H

@@ -6,15 +6,15 @@
  *	         -> residency_probe(): one that is to leave, to see whether it is asked for
  *
  * What the kernel has costs a reader nothing, not even a request, and the kernel frees it when
- *memory is wanted elsewhere. But of more than it has room for the kernel keeps what was used last,
- *which is wrong for shuffled epochs (policy.h). So it gets a share; what came first stays in that
- *share, and the kernel's copies of all else are dropped.
+ * memory is wanted elsewhere. But of more than it has room for the kernel keeps what was used last,
+ * which is wrong for shuffled epochs (policy.h). So it gets a share; what came first stays in that
+ * share, and the kernel's copies of all else are dropped.
  *
  * How much the kernel can keep nobody says. What it was given whole and is asked for again, it has
  * let go of: that extent leaves the share, which shrinks by as much. What it let go of and nobody
  * asks for shows by probes: some extents, one after the other, leave the share and are dropped. Of
- *a share that is in use each probe is asked for within an epoch. Where most are not, the share is
- *that of a job which has ended, and begins anew.
+ * a share that is in use each probe is asked for within an epoch. Where most are not, the share is
+ * that of a job which has ended, and begins anew.
  *
  * Pure: no locks, no clock, no I/O; the caller locks. Constant time, but for a change of policy. */
 #ifndef CACHE_RESIDENCY_H

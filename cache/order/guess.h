@@ -5,9 +5,9 @@
  *	                  world size; what usual scripts draw (streams.h); small seeds, in any
  *	                  world size; all seeds
  *
- * An order is believed when chance would give one like it, among all that were tried, less
- * than once in a million times (GUESS_ODDS); else more has to be seen. Pure, but takes as long as a
- *search takes: the caller gives the functions that search, on as many threads as it likes. */
+ * An order is believed when chance would give one like it, among all that were tried, less than
+ * once in a million times (GUESS_ODDS); else more has to be seen. Pure, but takes as long as a
+ * search takes: the caller gives the functions that search, on as many threads as it likes. */
 #ifndef CACHE_ORDER_GUESS_H
 #define CACHE_ORDER_GUESS_H
 

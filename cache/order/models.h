@@ -3,10 +3,10 @@
  *	torch.manual_seed(42); model = resnet50(num_classes=10); for .. in DataLoader(shuffle=True)
  *
  * RandomSampler draws each epoch's seed from the generator that made the weights before. How many
- * outputs a model takes follows from its architecture and its number of classes: so many for
- * all but the last layer, and so many for each class. Scripts make it for the classes of the
- * dataset, or for ImageNet's 1000, or for these and then put a last layer of their own in its
- *place. Pure. */
+ * outputs a model takes follows from its architecture and its number of classes: so many for all
+ * but the last layer, and so many for each class. Scripts make it for the classes of the dataset,
+ * or for ImageNet's 1000, or for these and then put a last layer of their own in its place.
+ * Pure. */
 #ifndef CACHE_ORDER_MODELS_H
 #define CACHE_ORDER_MODELS_H
 

@@ -1,10 +1,10 @@
 /* How many reads of far storage should be under way at once, learned from their ends.
  *
- *	a read takes		L + s / r	s bytes: the first after the latency L, then r a
- *second n of them bring		n s / (L + s / r), but not more than the bandwidth B
+ *	a read takes		L + s / r	  s bytes: the first after the latency L, then r a s
+ *	n of them bring		n s / (L + s / r) a s, but not more than the bandwidth B
  *
- * so that n = B (L + s / r) / s fill the link. B is found by trying.
- * Pure: no clock, no locks, no allocation; tests replay simulated links. */
+ * so that n = B (L + s / r) / s fill the link. B is found by trying. Pure: no clock, no locks, no
+ * allocation; tests replay simulated links. */
 #ifndef CACHE_PLAN_FLIGHT_H
 #define CACHE_PLAN_FLIGHT_H
 

@@ -15,15 +15,15 @@
  * and the larger it is, the fewer sweeps there are. The first windows, of START bytes, show D s.
  *
  * Throughput-bound (G < s, or W* exceeds the memory R; SSDs, object stores): large windows save
- * little. W is START, so files are read nearly in order of need, until budget->pace bytes are
- * ahead of the readers. A run that was handed out counts as ahead, so any number may be under way.
+ * little. W is START, so files are read nearly in order of need, until budget->pace bytes are ahead
+ * of the readers. A run that was handed out counts as ahead, so any number may be under way.
  *
  * Seek-bound: W doubles, so that the first files come soon, until it is W* / GROWN: all of these
  * together cost a fraction of a sweep. From then on W is as large as memory allows, and sweeps
- *never end: as readers free memory, files are added to the window at once (TOP_UP), and the sweep
- *picks them up when it comes by, as an elevator stops for calls on its way. A reader that
- *has to wait for a file gets it at once, with the run around it (plan_order_around), which the
- *sweep then leaves out.
+ * never end: as readers free memory, files are added to the window at once (TOP_UP), and the sweep
+ * picks them up when it comes by, as an elevator stops for calls on its way. A reader that has to
+ * wait for a file gets it at once, with the run around it (plan_order_around), which the sweep then
+ * leaves out.
  *
  * How much does memory allow? In the window a file waits half a sweep on average, and needs no
  * memory until it is read. If readers take P bytes during a sweep, the memory for P / 2 is free by

@@ -5,8 +5,8 @@
  *
  * A node has a link of 10 Gbit/s, each of its connections 50 MB/s. Files have 110 kB. Workers read
  * batches side by side, file after file, and take no time to decode. What is read when is decided
- *by ahead.c and all below it; this program only moves the time on. Where there are fewer files,
- *memory is as much smaller. */
+ * by ahead.c and all below it; this program only moves the time on. Where there are fewer files,
+ * memory is as much smaller. */
 #include "base/reader.h"
 #include "base/scope.h"
 #include "cache/ahead.h"

@@ -416,7 +416,9 @@ static struct http_verdict go_elsewhere(struct object_read *read,
 	if (!outcome->redirect || read->hops++ == HOPS)
 		return fail(read, rule->error);
 	if (!may_go(read, outcome->redirect)) {
-		err_set(&read->why, 0, "it redirects from https to something else");
+		err_set(&read->why, 0,
+			"it redirects to another kind of server: only https is followed, and http "
+			"from http");
 		return fail(read, -EPROTO);
 	}
 	to = strdup(outcome->redirect);

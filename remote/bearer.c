@@ -41,8 +41,10 @@ static bool is_within(const char *host, const char *domain)
 
 static bool is_private(const struct url *url)
 {
+	bool is_number = !url->host[strspn(url->host, "0123456789.:")];
+
 	return strcmp(url->scheme, "https") == 0 || is_within(url->host, "localhost") ||
-	       strncmp(url->host, "127.", 4) == 0;
+	       (is_number && strncmp(url->host, "127.", 4) == 0);
 }
 
 /* A newline would end the header and begin another. */

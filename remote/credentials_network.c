@@ -6,6 +6,7 @@
 #include "remote/encode.h"
 #include "remote/environment.h"
 #include "remote/secret.h"
+#include "remote/url.h"
 #include <errno.h>
 #include <fcntl.h>
 
@@ -161,19 +162,21 @@ int credentials_of_web_identity(const struct credentials_ask *ask, struct creden
 /* --- container ------------------------------------------------------------------------------ */
 
 /* Over http, tokens are sent to this machine and to the services of ECS and EKS only. */
-static bool may_ask(const char *url)
+static bool may_ask(const char *text)
 {
-	static const char *const hosts[] = {"http://localhost",	     "http://127.0.0.1",
-					    "http://[::1]",	     "http://169.254.170.2",
-					    "http://169.254.170.23", "http://[fd00:ec2::23]"};
+	static const char *const hosts[] = {"localhost",     "127.0.0.1",      "[::1]",
+					    "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+	struct url url SCOPE(url_release) = {0};
 
-	if (strncmp(url, "https://", 8) == 0)
+	if (url_parse(text, &url) < 0)
+		return false;
+	if (strcmp(url.scheme, "https") == 0)
 		return true;
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		size_t len = strlen(hosts[i]);
 
-		if (strncmp(url, hosts[i], len) == 0 && strchr(":/", url[len]))
-			return true;
+		if (strncmp(url.host, hosts[i], len) == 0 && strchr(":", url.host[len]))
+			return strcmp(url.scheme, "http") == 0;
 	}
 	return false;
 }

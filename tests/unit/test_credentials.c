@@ -342,6 +342,10 @@ static void no_token_goes_over_the_network_in_plain(void **state)
 	fails(NULL, nothing_asked, -EINVAL,
 	      "AWS_CONTAINER_CREDENTIALS_*: no token is sent to http://localhost.evil.com/ without "
 	      "https");
+	setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost:1@evil.com/", 1);
+	fails(NULL, nothing_asked, -EINVAL,
+	      "AWS_CONTAINER_CREDENTIALS_*: no token is sent to http://localhost:1@evil.com/ "
+	      "without https");
 }
 
 /* --- machine --------------------------------------------------------------------------------- */

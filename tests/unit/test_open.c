@@ -1,6 +1,7 @@
 /* Names of packs, what of them may be shown, and to whom secrets may go: remote/open.h,
- * remote/url.h. */
+ * remote/url.h, remote/bearer.h. */
 #include "base/scope.h"
+#include "remote/bearer.h"
 #include "remote/open.h"
 #include "remote/url.h"
 #include <errno.h>
@@ -26,6 +27,29 @@ static void secrets_are_for_one_scheme_host_and_port(void **state)
 	assert_false(same_server("https://h/a", "http://h/a"));
 	assert_false(same_server("https://h/a", "https://h:8443/a"));
 	assert_false(same_server("https://h/a", "https://h.evil/a"));
+}
+
+static int new_bearer(const char *url)
+{
+	struct object_auth *auth = NULL;
+	int r = bearer_new(url, &auth, NULL);
+
+	if (auth)
+		auth->ops->free(auth);
+	return r;
+}
+
+static void tokens_go_in_plain_to_this_machine_only(void **state)
+{
+	(void)state;
+	setenv("FOLDFS_TOKEN", "secret", 1);
+	assert_int_equal(new_bearer("https://h/a"), 0);
+	assert_int_equal(new_bearer("http://localhost:80/a"), 0);
+	assert_int_equal(new_bearer("http://127.0.0.2:8080/a"), 0);
+	assert_int_equal(new_bearer("http://h/a"), -EACCES);
+	assert_int_equal(new_bearer("http://127.evil.com/a"), -EACCES);
+	assert_int_equal(new_bearer("http://127.0.0.1:80@h/a"), -EACCES);
+	unsetenv("FOLDFS_TOKEN");
 }
 
 static void assert_shown(const char *name, const char *shown)
@@ -78,6 +102,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(secrets_are_for_one_scheme_host_and_port),
+		cmocka_unit_test(tokens_go_in_plain_to_this_machine_only),
 		cmocka_unit_test(user_and_query_are_not_shown),
 		cmocka_unit_test(paths_and_keys_are_shown_as_they_are),
 		cmocka_unit_test(what_is_a_url_and_what_a_path),

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/fstype.h"
 #include "base/log.h"
-#include "base/octal.h"
+#include "base/mountinfo.h"
 #include "base/scope.h"
 #include "fs/mount.h"
 #include <dirent.h>
@@ -28,43 +28,19 @@
 #define LOCK_LOOK_MS 10
 #define LOCK_REFUSED 100 /* tries, if no process of this user listens on the name */
 
-/* A line of /proc/self/mountinfo (proc(5)). */
-struct mount_line {
-	unsigned major, minor;
-	char path[PATH_MAX], type[64], source[PATH_MAX], options[1024];
-};
-
-static bool parse_line(const char *line, struct mount_line *ret)
-{
-	const char *tail = strstr(line, " - ");
-
-	if (!tail ||
-	    sscanf(line, "%*d %*d %u:%u %*s %4095s", &ret->major, &ret->minor, ret->path) != 3 ||
-	    sscanf(tail, " - %63s %4095s %1023s", ret->type, ret->source, ret->options) != 3)
-		return false;
-	octal_unescape(ret->path);
-	octal_unescape(ret->source);
-	return true;
-}
-
-static bool has_device(const struct mount_line *line, dev_t device)
-{
-	return line->major == major(device) && line->minor == minor(device);
-}
-
 /* Finds the last line with this path (NULL: any) and device (0: any): later mounts cover earlier
  * ones. */
-static bool find_mount(const char *path, dev_t device, struct mount_line *ret)
+static bool find_mount(const char *path, dev_t device, struct mountinfo *ret)
 {
 	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
 	SCOPE_FREE char *text = NULL;
-	struct mount_line line;
+	struct mountinfo line;
 	bool found = false;
 	size_t room = 0;
 
 	while (file && getline(&text, &room, file) > 0) {
-		if (!parse_line(text, &line) || (path && strcmp(line.path, path) != 0) ||
-		    (device && !has_device(&line, device)))
+		if (!mountinfo_parse(text, &line) || (path && strcmp(line.path, path) != 0) ||
+		    (device && line.device != device))
 			continue;
 		*ret = line;
 		found = true;
@@ -74,7 +50,7 @@ static bool find_mount(const char *path, dev_t device, struct mount_line *ret)
 
 const char *mountpoint_fstype(dev_t device, char buf[static 64])
 {
-	struct mount_line line;
+	struct mountinfo line;
 
 	snprintf(buf, 64, "%s", find_mount(NULL, device, &line) ? line.type : "unknown filesystem");
 	return buf;
@@ -100,7 +76,7 @@ static int detach(const char *path)
 	return how == 0 ? 0 : -EPERM;
 }
 
-static bool is_ours(const struct mount_line *line)
+static bool is_ours(const struct mountinfo *line)
 {
 	const char *user = strstr(line->options, "user_id=");
 	unsigned id;
@@ -166,7 +142,7 @@ static int check_folder(const char *path, struct err *err)
  * attributes; the stats always come from the daemon. */
 static void remove_dead(const char *path)
 {
-	struct mount_line line;
+	struct mountinfo line;
 
 	while (find_mount(path, 0, &line) && is_ours(&line) &&
 	       getxattr(path, MOUNT_STATS, NULL, 0) < 0 && is_dead(errno)) {
@@ -222,7 +198,7 @@ static int lock_path(const char *path)
 
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
 {
-	struct mount_line line;
+	struct mountinfo line;
 
 	if (!find_mount(mountpoint->path, 0, &line))
 		return check_empty(mountpoint->path, err);
@@ -300,11 +276,11 @@ enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 {
 	const char *path = mountpoint->path;
 	dev_t device = mountpoint->device;
-	struct mount_line line;
+	struct mountinfo line;
 
 	if (mountpoint->handed_over || !find_mount(path, 0, &line))
 		return MOUNTPOINT_GONE;
-	if (!device || has_device(&line, device))
+	if (!device || line.device == device)
 		return MOUNTPOINT_SEEN;
 	return find_mount(path, device, &line) ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
 }

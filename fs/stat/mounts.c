@@ -1,11 +1,9 @@
 #include "fs/stat/mounts.h"
-#include "base/octal.h"
+#include "base/mountinfo.h"
 #include "base/scope.h"
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #define MOUNTINFO  "/proc/self/mountinfo"
@@ -14,42 +12,22 @@
  * one call is enough. */
 #define STATS_MAX 65536
 
-/* Splits "42 27 0:39 / /mnt/in1k ro ... - fuse.foldfs ...". Returns true if the type is ours.
- * Changes `line`, which *ret_path points into. */
-static bool split_line(char *line, dev_t *ret_device, char **ret_path)
+int mounts_list(const char *table, dev_t device, struct buf *buf)
 {
-	char *type = strstr(line, " - "), *rest = line, *words[5];
-	unsigned major_number, minor_number;
-
-	if (!type || strncmp(type + 3, "fuse.foldfs ", 12) != 0)
-		return false;
-	for (int i = 0; i < 5; i++)
-		words[i] = strsep(&rest, " ");
-	if (!words[4] || sscanf(words[2], "%u:%u", &major_number, &minor_number) != 2)
-		return false;
-	octal_unescape(words[4]);
-	*ret_device = makedev(major_number, minor_number);
-	*ret_path = words[4];
-	return true;
-}
-
-int mounts_list(const char *mountinfo, dev_t device, struct buf *buf)
-{
-	SCOPE_FILE FILE *file = fopen(mountinfo, "re");
+	SCOPE_FILE FILE *file = fopen(table, "re");
 	SCOPE_FREE char *line = NULL;
 	const char *comma = "";
+	struct mountinfo mount;
 	size_t room = 0;
 	int r = 0;
 
 	if (!file)
 		return -errno;
 	while (r == 0 && getline(&line, &room, file) > 0) {
-		char *path;
-		dev_t found;
-
-		if (!split_line(line, &found, &path) || (device && found != device))
+		if (!mountinfo_parse(line, &mount) || strcmp(mount.type, "fuse.foldfs") != 0 ||
+		    (device && mount.device != device))
 			continue;
-		r = buf_addf(buf, "%s%s", comma, path);
+		r = buf_addf(buf, "%s%s", comma, mount.path);
 		comma = ", ";
 	}
 	return r;

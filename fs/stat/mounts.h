@@ -16,6 +16,6 @@ int mounts_explain(const char *path, int error, struct err *err);
 
 /* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), separated by ", ".
  * Only those of `device`, unless it is 0. Returns 0 or -errno. */
-int mounts_list(const char *mountinfo, dev_t device, struct buf *buf);
+int mounts_list(const char *table, dev_t device, struct buf *buf);
 
 #endif

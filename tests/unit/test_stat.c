@@ -1,5 +1,5 @@
 /* What foldstat makes of a mount's stats: fs/stat/snapshot.h, verdict.h, mounts.h. */
-#include "base/octal.h"
+#include "base/mountinfo.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/stat/mounts.h"
@@ -527,7 +527,7 @@ static void test_an_escape_that_is_cut_off_stays(void **state)
 
 		memset(text, '!', sizeof(text) - 1);
 		memcpy(text, texts[i], strlen(texts[i]) + 1);
-		octal_unescape(text);
+		mountinfo_unescape(text);
 		assert_string_equal(text, texts[i + 1]);
 	}
 }

@@ -1,0 +1,41 @@
+#include "base/mountinfo.h"
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+void mountinfo_unescape(char *text)
+{
+	char *out = text;
+
+	while (*text) {
+		if (text[0] == '\\' && is_octal(text[1]) && is_octal(text[2]) &&
+		    is_octal(text[3])) {
+			*out++ = (char)((text[1] - '0') * 64 + (text[2] - '0') * 8 + text[3] - '0');
+			text += 4;
+		} else {
+			*out++ = *text++;
+		}
+	}
+	*out = '\0';
+}
+
+bool mountinfo_parse(const char *line, struct mountinfo *ret)
+{
+	const char *tail = strstr(line, " - ");
+	unsigned major_number, minor_number;
+
+	if (!tail ||
+	    sscanf(line, "%*d %*d %u:%u %*s %4095s", &major_number, &minor_number, ret->path) !=
+		    3 ||
+	    sscanf(tail, " - %63s %4095s %1023s", ret->type, ret->source, ret->options) != 3)
+		return false;
+	ret->device = makedev(major_number, minor_number);
+	mountinfo_unescape(ret->path);
+	mountinfo_unescape(ret->source);
+	return true;
+}

@@ -54,6 +54,21 @@ static int read_output(int fd, uint64_t deadline, struct buf *ret)
 	}
 }
 
+/* A program may close its output and go on. */
+static int await_end(pid_t pid, uint64_t deadline)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	siginfo_t end = {0};
+
+	while (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	       end.si_pid == 0) {
+		if (clock_ns() >= deadline)
+			return -ETIMEDOUT;
+		nanosleep(&nap, NULL);
+	}
+	return 0;
+}
+
 static int reap(pid_t pid)
 {
 	int status;
@@ -83,6 +98,8 @@ int process_output(const char *const argv[], unsigned timeout_ms, struct buf *re
 		return r;
 	close(steal_fd(&out));
 	r = read_output(in, deadline, ret);
+	if (r == 0)
+		r = await_end(pid, deadline);
 	if (r < 0)
 		kill(-pid, SIGKILL);
 	ended = reap(pid);

@@ -1,7 +1,10 @@
 /* Who signs, and where that is looked for: remote/credentials.h. The services that are asked are a
  * table of this test. */
+#include "base/clock.h"
+#include "base/scope.h"
 #include "remote/credentials.h"
 #include "remote/credentials_place.h"
+#include "remote/process.h"
 #include "tests/unit/aws_home.h"
 #include <errno.h>
 
@@ -189,6 +192,19 @@ static void a_process_that_fails_is_named(void **state)
 	      "credential_process of profile 'no': the answer has no SecretAccessKey");
 	fails("big", nothing_asked, -EMSGSIZE,
 	      "credential_process of profile 'big': Message too long");
+}
+
+static void a_program_that_does_not_end_is_killed(void **state)
+{
+	static const char *const silent[] = {"/bin/sh", "-c", "sleep 60", NULL};
+	static const char *const closed[] = {"/bin/sh", "-c", "exec >&-; sleep 60", NULL};
+	SCOPE(buf_release) struct buf output = BUF_INIT;
+	uint64_t until = clock_ns() + 30 * CLOCK_SECOND;
+
+	(void)state;
+	assert_int_equal(process_output(silent, 100, &output), -ETIMEDOUT);
+	assert_int_equal(process_output(closed, 100, &output), -ETIMEDOUT);
+	assert_true(clock_ns() < until);
 }
 
 /* It sees the profile in its arguments, and no key. */
@@ -421,6 +437,7 @@ int main(void)
 		TEST(a_profile_of_the_command_line_counts_more_than_the_environment),
 		TEST(a_process_prints_credentials),
 		TEST(a_process_that_fails_is_named),
+		TEST(a_program_that_does_not_end_is_killed),
 		TEST(for_single_sign_on_the_aws_tool_is_asked),
 		TEST(a_web_identity_is_changed_into_keys_of_a_role),
 		TEST(a_profile_may_have_a_web_identity),

@@ -14,7 +14,7 @@
 #define MARK	     ((off_t)1 << 62) /* the byte that each mount locks, far beyond the end */
 #define NS	     UINT64_C(1000000000)
 
-/* After so many refused direct reads in a row, no more are tried: a filesystem may claim to have
+/* After this many refused direct reads in a row, no more are tried: a filesystem may claim to have
  * them and refuse all. A single one may be refused for another reason. */
 #define REFUSALS_MAX 8
 

@@ -1,10 +1,8 @@
 #include "fs/busy_poll.h"
 
-#define ALONE                                                                                      \
-	512 /* so many requests in a row show a single reader: with fewer, others may wait for the \
-	       device */
+#define ALONE	  512 /* requests in a row that show a single reader; others may wait otherwise */
 #define WORTH_MAX 8
-#define RETRY	  16 /* one of so many refused calls tries again */
+#define RETRY	  16 /* one of this many refused calls tries again */
 
 void busy_poll_init(struct busy_poll *poll)
 {

@@ -28,7 +28,7 @@
 
 #include <stdint.h>
 
-#define INVAL_EXTENTS 512 /* the lag is at most so many */
+#define INVAL_EXTENTS 512 /* of the lag, at most */
 
 struct inval;
 

@@ -8,7 +8,7 @@
 #include "fs/notify_store.h"
 #include <string.h>
 
-#define NAMED_FILES 16 /* so many of the files that could not be read are named */
+#define NAMED_FILES 16 /* unreadable files that are named, at most */
 
 /* The most files in all lists that are found for a file. The oracle keeps 8 bytes of each: 512 MiB
  * at most. 24 lists of ImageNet's training files take half of that. */

@@ -52,7 +52,7 @@ bool blocks_complete(const struct blocks *blocks);
 bool blocks_see_complete(struct blocks *blocks);
 void blocks_set_complete(struct blocks *blocks);
 
-/* Opens the map anew, for locks. Returns a descriptor or -errno. */
+/* Opens the map again, for locks. Returns a descriptor or -errno. */
 int blocks_open_map(const struct blocks *blocks);
 
 /* Whether this process fills the copy: true for one process at a time. */

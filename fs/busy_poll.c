@@ -1,6 +1,6 @@
 #include "fs/busy_poll.h"
 
-#define ALONE	  512 /* requests in a row that show a single reader; others may wait otherwise */
+#define ALONE	  512 /* requests in a row that show a single reader: with fewer, others may wait */
 #define WORTH_MAX 8
 #define RETRY	  16 /* one of this many refused calls tries again */
 

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES \
-	131072 /* Python before 3.14 reads in blocks of this size: most photos in one READ */
-#define GROUPS_MAX 256 /* of a process that are looked at */
+#define BLOCK_BYTES 131072 /* Python before 3.14 reads blocks of this: most photos in one READ */
+#define GROUPS_MAX  256	   /* of a process that are looked at */
 
 static mode_t mode_of(const struct tree *tree, mode_t type, mode_t packed)
 {

@@ -14,8 +14,7 @@
 
 #define REMOTE_HEAD ((size_t)64 << 10)
 #define REMOTE_TAIL ((size_t)1 << 20)
-#define REMOTE_PART \
-	((size_t)8 << 20) /* of a long reader_get(), which asks for all parts together */
+#define REMOTE_PART ((size_t)8 << 20) /* of a long reader_get(); all are asked for together */
 
 /* `shown` names the object in notices. Takes over `auth`, even on failure. Settings must outlive
  * the reader. Returns 0 or -errno. */

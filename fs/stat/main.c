@@ -133,7 +133,7 @@ static int give_order(const char *file, const char *mountpoint)
 	if (files)
 		printf("order: given for %s\n", count_noun(files, "file", count));
 	else
-		puts("order: none is given any more");
+		puts("order: dropped");
 	return EXIT_DONE;
 }
 

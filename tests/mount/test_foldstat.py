@@ -431,9 +431,9 @@ def test_an_order_is_taken_and_taken_back(place, mounted, small):
     assert give(place, mounted, paths) == "order: given for 4 files\n"
     assert give(place, mounted, reversed(paths)) == "order: given for 4 files\n"
     assert give(place, mounted, [b"file"]) == "order: given for 1 file\n"
-    assert give(place, mounted, []) == "order: none is given any more\n"
+    assert give(place, mounted, []) == "order: dropped\n"
     out = run(FOLDSTAT, "--order=/dev/null", mounted).out
-    assert out == "order: none is given any more\n"
+    assert out == "order: dropped\n"
     assert trees.content(mounted) == trees.content(small[0])
 
 

@@ -84,7 +84,8 @@ static bool ispe_get(const struct bytes *file, const struct box *ipco, uint32_t 
 	return true;
 }
 
-/* Looks through the properties of an item for its size. */
+/* Looks through the properties of an item for its size. An item is listed once: to look at each of
+ * many lists could take hours. */
 static void size_of_item(const struct bytes *file, const struct box *ipma, const struct box *ipco,
 			 uint32_t item, uint32_t *ret_width, uint32_t *ret_height)
 {
@@ -98,11 +99,13 @@ static void size_of_item(const struct bytes *file, const struct box *ipma, const
 		uint32_t count = bytes_get(file, at + id_bytes, 1);
 
 		at += id_bytes + 1;
-		for (; count > 0; count--, at += number_bytes)
-			if (found &&
-			    ispe_get(file, ipco, bytes_get(file, at, number_bytes) & ~essential,
+		for (; found && count > 0; count--, at += number_bytes)
+			if (ispe_get(file, ipco, bytes_get(file, at, number_bytes) & ~essential,
 				     ret_width, ret_height))
 				return;
+		if (found)
+			return;
+		at += count * number_bytes;
 	}
 }
 

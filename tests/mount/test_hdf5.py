@@ -155,6 +155,13 @@ def test_paths_that_lead_out_are_bad(source, place):
     assert not (place / "escaped.jpg").exists()
 
 
+def test_a_name_that_no_tar_can_have_ends_it(source, place):
+    """While the program still has more to write than a pipe holds."""
+    add_rows(source, [JPEG + trees.noise(number, 300000) for number in range(4)])
+    source["names"] = ["0.jpg", "a" * 2000000, "2.jpg", "3.jpg"]
+    assert "damaged after '0.jpg'" in refused(source, place)
+
+
 @pytest.mark.paced  # plain only: AddressSanitizer reports the memcpy that libhdf5 crashes in
 def test_damaged_files_are_refused_and_crash_nothing(source, place):
     add_rows(source, images(40))

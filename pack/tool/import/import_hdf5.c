@@ -6,6 +6,7 @@
 #include "pack/tool/hdf5/report.h"
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -160,7 +161,11 @@ int import_hdf5_tar(const struct import_hdf5 *import)
 	return import->tar;
 }
 
+/* A program that still writes its tar has no report yet, and waits for somebody to read. */
 int import_hdf5_error(struct import_hdf5 *import, struct err *err)
 {
-	return take_report(import, err);
+	struct pollfd tar = {.fd = import->tar};
+
+	poll(&tar, 1, 0);
+	return tar.revents & POLLHUP ? take_report(import, err) : 0;
 }

@@ -21,7 +21,8 @@ int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **
 /* Where the tar is read from; it stays the importer's. */
 int import_hdf5_tar(const struct import_hdf5 *hdf5);
 
-/* Why the tar, which has been read to its end, ended too early: -errno with a sentence, or 0. */
+/* Why the tar ended too early: -errno with a sentence, or 0. Does not wait for a program that is
+ * still writing it. */
 int import_hdf5_error(struct import_hdf5 *hdf5, struct err *err);
 
 /* Ends the process. NULL is fine. */

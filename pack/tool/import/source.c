@@ -86,6 +86,8 @@ const char *source_error_text(int error)
 		return "changed while it was being packed";
 	case -ENOENT:
 		return "vanished while it was being packed";
+	case -EBADMSG:
+		return "damaged in the pack: checksum mismatch";
 	default:
 		return strerror(-error);
 	}

@@ -469,6 +469,11 @@ def test_what_is_no_tar_is_said_with_the_way_out(begin, pack, tmp_path):
     assert "-: empty, which no tar is" in create("-", pack, status=1).err
 
 
+def test_a_standard_input_that_is_closed_is_said(pack):
+    done = run("sh", "-c", '"$0" create - "$1" <&-', FOLDPACK, pack, status=1)
+    assert done.err == "foldpack: -: Bad file descriptor\n"
+
+
 def test_a_pack_does_not_replace_its_source(src, tmp_path):
     source = tar(src, tmp_path / "x.tar")
     before = source.read_bytes()

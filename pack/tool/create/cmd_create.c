@@ -65,6 +65,10 @@ static int open_input(struct create *create)
 	if (standard) {
 		create->root = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 		create->tar = true;
+		if (create->root < 0) {
+			log_error("-: %s", strerror(errno));
+			r = EXIT_FAILED;
+		}
 	} else {
 		r = create_open_source(create);
 	}

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-static int cmd_usage_error(const struct opt_command *command, const char *text)
+int cmd_usage_error(const struct opt_command *command, const char *text)
 {
 	log_error("%s; see '%s --help'", text, command->name);
 	return EXIT_USAGE;

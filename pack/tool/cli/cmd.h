@@ -67,6 +67,9 @@ struct cmd_line {
  * asked for and shown, or the words were wrong, which has been said. */
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args);
 
+/* Says what is wrong with the command line. Returns EXIT_USAGE. */
+int cmd_usage_error(const struct opt_command *command, const char *text);
+
 /* Name and version, and those of the libraries in use. */
 void cmd_version(void);
 

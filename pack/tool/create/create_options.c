@@ -90,8 +90,7 @@ struct create_options create_options_default(void)
 
 int create_usage_error(const char *text)
 {
-	log_error("%s; see 'foldpack create --help'", text);
-	return EXIT_USAGE;
+	return cmd_usage_error(&create_command, text);
 }
 
 #define SIDE_MOST 65500 /* what a JPEG can hold */

@@ -90,8 +90,7 @@ static void export_release(struct export *export)
 
 static int refuse_words(const char *text)
 {
-	log_error("%s; see 'foldpack export --help'", text);
-	return EXIT_USAGE;
+	return cmd_usage_error(&command, text);
 }
 
 static int read_order(struct export *export)

@@ -361,10 +361,8 @@ int cmd_fetch(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	if (!settings.cache_dir) {
-		log_error("'--cache-dir' is needed; see foldpack fetch --help");
-		return EXIT_USAGE;
-	}
+	if (!settings.cache_dir)
+		return cmd_usage_error(&command, "'--cache-dir' is needed");
 	r = cmd_names(args, &settings.common, &names);
 	return r == EXIT_DONE ? run_fetch(&settings, &names) : r;
 }

@@ -326,10 +326,8 @@ int cmd_report(int argc, char **argv)
 
 	if (r != CMD_RUN)
 		return r;
-	if (!settings.output) {
-		log_error("where to? '-o FILE' is missing; see 'foldpack report --help'");
-		return EXIT_USAGE;
-	}
+	if (!settings.output)
+		return cmd_usage_error(&command, "where to? '-o FILE' is missing");
 	r = cmd_open(args[0], &settings.common, &dataset);
 	if (r == EXIT_DONE)
 		r = cmd_load(args[0], dataset, DATASET_IMAGES | DATASET_CHECKSUMS);

@@ -77,25 +77,23 @@ static int add_names(const struct export_params *params, const struct shard_plan
 		     name_fn *name_of, struct outputs *outputs)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
-	ssize_t r = 0;
+	int r = 0;
 
-	for (uint64_t i = 0; r >= 0 && i < plan->count; i++) {
+	for (uint64_t i = 0; r == 0 && i < plan->count; i++) {
 		name.len = 0;
 		r = name_of(&name, params->target, i, plan->count);
 		if (r == 0)
 			r = outputs_add(outputs, name.data);
 	}
-	return r < 0 ? (int)r : 0;
+	return r;
 }
 
 static int add_side_file(const char *target, const char *suffix, struct outputs *outputs)
 {
 	SCOPE(buf_release) struct buf name = BUF_INIT;
-	ssize_t r = buf_addf(&name, "%s%s", target, suffix);
+	int r = buf_addf(&name, "%s%s", target, suffix);
 
-	if (r == 0)
-		r = outputs_add(outputs, name.data);
-	return r < 0 ? (int)r : 0;
+	return r < 0 ? r : outputs_add(outputs, name.data);
 }
 
 int export_plan(const struct export_params *params, struct shard_plan *plan,

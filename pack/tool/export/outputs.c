@@ -18,31 +18,19 @@ void outputs_release(struct outputs *outputs)
 	*outputs = (struct outputs){0};
 }
 
-static int grow(struct outputs *outputs)
+int outputs_add(struct outputs *outputs, const char *path)
 {
-	size_t room = outputs->room ? 2 * outputs->room : 16;
-	struct output *list = reallocarray(outputs->list, room, sizeof(*list));
+	struct output output = {.path = strdup(path)};
+	struct output *list = reallocarray(outputs->list, outputs->count + 1, sizeof(*list));
 
-	if (!list)
-		return -ENOMEM;
-	outputs->list = list;
-	outputs->room = room;
-	return 0;
-}
-
-ssize_t outputs_add(struct outputs *outputs, const char *path)
-{
-	struct output output = {0};
-
-	if (outputs->count == outputs->room && grow(outputs) < 0)
-		return -ENOMEM;
-	output.path = strdup(path);
-	if (!output.path || asprintf(&output.partial, "%s.partial", path) < 0) {
+	if (list)
+		outputs->list = list;
+	if (!list || !output.path || asprintf(&output.partial, "%s.partial", path) < 0) {
 		free(output.path);
 		return -ENOMEM;
 	}
-	outputs->list[outputs->count] = output;
-	return (ssize_t)outputs->count++;
+	list[outputs->count++] = output;
+	return 0;
 }
 
 /* Only a file is ever replaced. */

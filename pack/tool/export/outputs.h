@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include <stdbool.h>
-#include <sys/types.h>
 
 struct output {
 	char *path, *partial;
@@ -21,13 +20,13 @@ struct output {
 struct outputs {
 	bool replace; /* what exists */
 	struct output *list;
-	size_t count, room;
+	size_t count;
 };
 
 void outputs_release(struct outputs *outputs);
 
-/* Returns the number of the output, or -ENOMEM. */
-ssize_t outputs_add(struct outputs *outputs, const char *path);
+/* The first output has the number 0. Returns 0 or -ENOMEM. */
+int outputs_add(struct outputs *outputs, const char *path);
 
 /* Whether all of them may be made: 0, or -EEXIST with a sentence that begins with a path. */
 int outputs_check(const struct outputs *outputs, struct err *err);

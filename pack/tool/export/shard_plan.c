@@ -17,21 +17,17 @@ int shard_plan_equal(uint64_t records, uint64_t shards, struct shard_plan *ret)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < shards; i++)
 		ends[i] = (uint64_t)((unsigned __int128)records * (i + 1) / shards);
-	*ret = (struct shard_plan){.ends = ends, .count = shards, .room = shards};
+	*ret = (struct shard_plan){.ends = ends, .count = shards};
 	return 0;
 }
 
 static int begin_shard(struct shard_plan *plan)
 {
-	uint64_t room = plan->room ? 2 * plan->room : 16, *ends = plan->ends;
+	uint64_t *ends = reallocarray(plan->ends, plan->count + 1, sizeof(*ends));
 
-	if (plan->count == plan->room) {
-		ends = reallocarray(ends, room, sizeof(*ends));
-		if (!ends)
-			return -ENOMEM;
-		plan->ends = ends;
-		plan->room = room;
-	}
+	if (!ends)
+		return -ENOMEM;
+	plan->ends = ends;
 	ends[plan->count] = plan->count ? ends[plan->count - 1] : 0;
 	plan->count++;
 	return 0;

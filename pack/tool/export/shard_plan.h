@@ -7,7 +7,7 @@
 
 struct shard_plan {
 	uint64_t *ends; /* of each shard: the number of the record after its last */
-	uint64_t count, room;
+	uint64_t count;
 };
 
 void shard_plan_release(struct shard_plan *plan);

@@ -311,7 +311,8 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 
 	if (item_is_large(item))
 		return;
-	create->import->ops->read(create->import, worker, item);
+	if (create->import->ops->read)
+		create->import->ops->read(create->import, worker, item);
 	inspect_head(item, item->bytes.data, item->bytes.len);
 	decoded = item->error ? 0 : decoded_size(create, item);
 	if (decoded)
@@ -451,7 +452,8 @@ static int store_large(struct create *create, struct item *item, struct err *err
 	if (r < 0)
 		return 0;
 	r = builder_store(create->builder, item->id, &source, err);
-	create->import->ops->close(create->import, item);
+	if (create->import->ops->close)
+		create->import->ops->close(create->import, item);
 	return item->error ? 0 : r;
 }
 

@@ -32,11 +32,12 @@ struct import_ops {
 	 * the watch returned, -EINTR, -ENOMEM, or what the builder gave (err has its sentence). */
 	int (*next)(struct import *import, struct item *item, struct err *err);
 	/* Reads a file's bytes, in any thread: sets item->error where it cannot. `worker` as in
-	 * pipeline.h. Not for large ones. */
+	 * pipeline.h. Not for large ones. NULL: next() has read them. */
 	void (*read)(struct import *import, unsigned worker, struct item *item);
 	/* Makes a large file ready to be read by the builder, between the next() that gave it
 	 * and the following one. 0 or -errno, also in item->error. */
 	int (*open)(struct import *import, struct item *item, struct builder_source *ret);
+	/* After the builder has read it. NULL where there is nothing to do. */
 	void (*close)(struct import *import, struct item *item);
 	/* Once all files are stored or dropped, and the links to those: drops what they leave. NULL
 	 * where there is nothing to do. Results as next(). */

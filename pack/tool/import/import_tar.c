@@ -334,12 +334,6 @@ static int tar_import_next(struct import *import, struct item *item, struct err 
 
 /* --- its bytes -------------------------------------------------------------------------- */
 
-/* tar_import_next() has read it. */
-static void tar_import_read(struct import *import, unsigned worker, struct item *item)
-{
-	(void)import, (void)worker, (void)item;
-}
-
 static int read_large(void *context, void *buf, size_t len)
 {
 	struct import_tar *tar = context;
@@ -411,7 +405,6 @@ static void tar_import_free(struct import *import)
 
 static const struct import_ops tar_ops = {
 	.next = tar_import_next,
-	.read = tar_import_read,
 	.open = tar_import_open,
 	.close = tar_import_close,
 	.finish = tar_import_finish,

@@ -1,6 +1,7 @@
 /* Tars in which a sample is two members, KEY.SUFFIX and KEY.cls, sorted by name. A reader takes for
  * the key what comes before the first dot of the last name, so that keys have no dots there. */
 #include "base/scope.h"
+#include "pack/tool/cli/ranked.h"
 #include "pack/tool/export/format.h"
 #include "pack/tool/export/ustar.h"
 #include <inttypes.h>
@@ -50,19 +51,6 @@ static int find_key(const struct export_source *source, uint64_t number, struct 
 	return 0;
 }
 
-struct hashed {
-	uint64_t hash, number;
-};
-
-static int compare_hashed(const void *a, const void *b)
-{
-	const struct hashed *one = a, *other = b;
-
-	if (one->hash != other->hash)
-		return one->hash < other->hash ? -1 : 1;
-	return one->number < other->number ? -1 : one->number > other->number;
-}
-
 static int refuse_twins(const struct export_source *source, uint64_t a, uint64_t b, struct err *err)
 {
 	SCOPE(buf_release) struct buf one = BUF_INIT, other = BUF_INIT;
@@ -93,20 +81,20 @@ static int compare_keys(const struct export_source *source, uint64_t a, uint64_t
 
 static int webdataset_check(const struct export_source *source, struct err *err)
 {
-	SCOPE_FREE struct hashed *keys = calloc(source->samples->count + 1, sizeof(*keys));
+	SCOPE_FREE struct ranked *keys = calloc(source->samples->count + 1, sizeof(*keys));
 	SCOPE(buf_release) struct buf key = BUF_INIT;
 	int r = keys ? 0 : -ENOMEM;
 
 	for (uint64_t i = 0; r == 0 && i < source->samples->count; i++) {
 		r = find_key(source, i, &key);
 		if (r == 0)
-			keys[i] = (struct hashed){XXH3_64bits(key.data, key.len), i};
+			keys[i] = (struct ranked){XXH3_64bits(key.data, key.len), i};
 	}
 	if (r < 0)
 		return r;
-	qsort(keys, source->samples->count, sizeof(*keys), compare_hashed);
+	qsort(keys, source->samples->count, sizeof(*keys), compare_ranked);
 	for (uint64_t i = 1; r == 0 && i < source->samples->count; i++)
-		if (keys[i].hash == keys[i - 1].hash)
+		if (keys[i].rank == keys[i - 1].rank)
 			r = compare_keys(source, keys[i - 1].number, keys[i].number, err);
 	return r;
 }

@@ -1,6 +1,7 @@
 #include "pack/tool/export/samples.h"
 
 #include "base/scope.h"
+#include "pack/tool/cli/ranked.h"
 #include "pack/tool/read/classes.h"
 #include <string.h>
 #include <xxhash.h>
@@ -188,21 +189,6 @@ int samples_new(const struct dataset *dataset, uint32_t root,
 
 /* --- order ------------------------------------------------------------------------------ */
 
-struct ranked {
-	uint64_t rank;
-	uint64_t before; /* its number in the order before */
-	struct sample sample;
-};
-
-static int compare_ranked(const void *a, const void *b)
-{
-	const struct ranked *one = a, *other = b;
-
-	if (one->rank != other->rank)
-		return one->rank < other->rank ? -1 : 1;
-	return one->before < other->before ? -1 : one->before > other->before;
-}
-
 static uint64_t sample_place(const struct dataset *dataset, uint32_t number)
 {
 	struct dataset_extent extent;
@@ -219,7 +205,7 @@ static int rank(const struct samples *samples, uint64_t i, enum sample_order ord
 	struct dataset_entry file;
 	int r = 0;
 
-	ranked[i] = (struct ranked){.before = i, .sample = samples->list[i]};
+	ranked[i] = (struct ranked){.number = i};
 	if (order == SAMPLES_PACK) {
 		dataset_entry(samples->dataset, entry, &file);
 		ranked[i].rank = file.size ? sample_place(samples->dataset, entry)
@@ -237,21 +223,24 @@ static int rank(const struct samples *samples, uint64_t i, enum sample_order ord
 int samples_sort(struct samples *samples, enum sample_order order, uint64_t seed)
 {
 	SCOPE_FREE struct ranked *ranked = NULL;
+	SCOPE_FREE struct sample *before = NULL;
 	SCOPE(buf_release) struct buf path = BUF_INIT;
 	int r = 0;
 
 	if (order == SAMPLES_PATH || samples->count == 0)
 		return 0;
 	ranked = calloc(samples->count, sizeof(*ranked));
-	if (!ranked)
+	before = calloc(samples->count, sizeof(*before));
+	if (!ranked || !before)
 		return -ENOMEM;
 	for (uint64_t i = 0; r == 0 && i < samples->count; i++)
 		r = rank(samples, i, order, seed, &path, ranked);
 	if (r < 0)
 		return r;
 	qsort(ranked, samples->count, sizeof(*ranked), compare_ranked);
+	memcpy(before, samples->list, samples->count * sizeof(*before));
 	for (uint64_t i = 0; i < samples->count; i++)
-		samples->list[i] = ranked[i].sample;
+		samples->list[i] = before[ranked[i].number];
 	return 0;
 }
 

@@ -1,20 +1,16 @@
 #include "pack/tool/import/import_packs.h"
+
 #include "base/scope.h"
+#include "pack/tool/cli/ranked.h"
 #include <string.h>
 
 #define NOT_ADDED UINT32_MAX
-
-/* A file in the order of its bytes. */
-struct place {
-	uint64_t offset;
-	uint32_t entry;
-};
 
 struct import_packs {
 	struct import import; /* first */
 	struct import_packs_params params;
 	uint32_t *ids;	   /* of each entry in the builder, or NOT_ADDED */
-	struct buf places; /* struct place: the files that were added */
+	struct buf places; /* struct ranked: the offset and entry of each file that was added */
 	size_t next;	   /* of them */
 	uint64_t large;	   /* bytes of the large file that were read */
 	uint32_t large_entry;
@@ -25,9 +21,9 @@ static struct import_packs *packs_of(struct import *import)
 	return (struct import_packs *)(void *)import;
 }
 
-static const struct place *place_at(const struct import_packs *packs, size_t i)
+static const struct ranked *place_at(const struct import_packs *packs, size_t i)
 {
-	return (const struct place *)(const void *)packs->places.data + i;
+	return (const struct ranked *)(const void *)packs->places.data + i;
 }
 
 /* --- entries ---------------------------------------------------------------------------------- */
@@ -69,12 +65,12 @@ static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
 static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
 {
 	struct dataset *dataset = packs->params.dataset;
-	struct place place = {.entry = e};
+	struct ranked place = {.number = e};
 	struct dataset_extent extent;
 
 	if (size) {
 		dataset_extent(dataset, dataset_first_extent(dataset, e), &extent);
-		place.offset = extent.offset;
+		place.rank = extent.offset;
 	}
 	packs->import.files++;
 	packs->import.bytes += size;
@@ -152,15 +148,6 @@ static int take_entries(struct import_packs *packs, bool links, struct err *err)
 	return r;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	if (x->offset != y->offset)
-		return x->offset < y->offset ? -1 : 1;
-	return x->entry < y->entry ? -1 : x->entry > y->entry;
-}
-
 static int take_all(struct import_packs *packs, struct err *err)
 {
 	struct dataset *dataset = packs->params.dataset;
@@ -183,8 +170,8 @@ static int take_all(struct import_packs *packs, struct err *err)
 	if (r == 0)
 		r = take_entries(packs, true, err);
 	if (r == 0 && packs->places.len)
-		qsort(packs->places.data, packs->places.len / sizeof(struct place),
-		      sizeof(struct place), compare_places);
+		qsort(packs->places.data, packs->places.len / sizeof(struct ranked),
+		      sizeof(struct ranked), compare_ranked);
 	return r;
 }
 
@@ -199,9 +186,9 @@ static int packs_next(struct import *import, struct item *item, struct err *err)
 	int r;
 
 	(void)err;
-	if (packs->next == packs->places.len / sizeof(struct place))
+	if (packs->next == packs->places.len / sizeof(struct ranked))
 		return 1;
-	e = place_at(packs, packs->next)->entry;
+	e = (uint32_t)place_at(packs, packs->next)->number;
 	r = dataset_attr(packs->params.dataset, e, &attr);
 	item->path.len = 0;
 	if (r == 0)
@@ -257,12 +244,6 @@ static int packs_open_large(struct import *import, struct item *item, struct bui
 	return 0;
 }
 
-static void packs_close(struct import *import, struct item *item)
-{
-	(void)import;
-	(void)item;
-}
-
 static void packs_free(struct import *import)
 {
 	struct import_packs *packs = packs_of(import);
@@ -276,7 +257,6 @@ static const struct import_ops packs_ops = {
 	.next = packs_next,
 	.read = packs_read,
 	.open = packs_open_large,
-	.close = packs_close,
 	.free = packs_free,
 };
 

@@ -3,6 +3,7 @@
 #include "base/reader.h"
 #include "base/scope.h"
 #include "pack/tool/cli/pipeline.h"
+#include "pack/tool/cli/ranked.h"
 #include <string.h>
 #include <sys/mman.h>
 
@@ -11,11 +12,6 @@
 #define GAP_MAX (256 * KIB)
 
 /* --- in which order ----------------------------------------------------------------------- */
-
-struct place {
-	uint64_t block; /* in the pack */
-	uint32_t entry;
-};
 
 static uint64_t offset_of(const struct dataset *dataset, uint32_t entry)
 {
@@ -33,19 +29,10 @@ static uint64_t size_of(const struct dataset *dataset, uint32_t entry)
 	return file.size;
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct place *one = a, *other = b;
-
-	if (one->block != other->block)
-		return one->block < other->block ? -1 : 1;
-	return one->entry < other->entry ? -1 : one->entry > other->entry;
-}
-
-/* An empty file, which has no place, stays after the one before it. Returns whether the places are
- * in order already. */
-static bool find_places(const struct dataset *dataset, const uint32_t *files, size_t count,
-			struct place *places)
+/* Ranks files by their blocks in the pack. An empty file has no bytes there and stays after the one
+ * before it. Returns whether the files are in order already. */
+static bool rank_by_blocks(const struct dataset *dataset, const uint32_t *files, size_t count,
+			   struct ranked *places)
 {
 	uint64_t block = 0, last = 0;
 	bool sorted = true;
@@ -53,7 +40,7 @@ static bool find_places(const struct dataset *dataset, const uint32_t *files, si
 	for (size_t i = 0; i < count; i++) {
 		if (size_of(dataset, files[i]) > 0)
 			block = offset_of(dataset, files[i]) / BLOCK;
-		places[i] = (struct place){.block = block, .entry = files[i]};
+		places[i] = (struct ranked){.rank = block, .number = files[i]};
 		sorted &= block >= last;
 		last = block;
 	}
@@ -63,16 +50,16 @@ static bool find_places(const struct dataset *dataset, const uint32_t *files, si
 int batch_list_init(struct batch_list *batches, const struct dataset *dataset, uint32_t *files,
 		    size_t count)
 {
-	SCOPE_FREE struct place *places = malloc(count * sizeof(*places) + 1);
+	SCOPE_FREE struct ranked *places = malloc(count * sizeof(*places) + 1);
 
 	if (!places)
 		return -ENOMEM;
 	*batches = (struct batch_list){.dataset = dataset, .files = files, .count = count};
-	if (find_places(dataset, files, count, places))
+	if (rank_by_blocks(dataset, files, count, places))
 		return 0;
-	qsort(places, count, sizeof(*places), compare_places);
+	qsort(places, count, sizeof(*places), compare_ranked);
 	for (size_t i = 0; i < count; i++)
-		files[i] = places[i].entry;
+		files[i] = (uint32_t)places[i].number;
 	return 0;
 }
 

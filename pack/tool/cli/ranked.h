@@ -1,0 +1,21 @@
+/* Things in the order of a rank each; those of one rank in the order of their numbers. */
+#ifndef PACK_TOOL_CLI_RANKED_H
+#define PACK_TOOL_CLI_RANKED_H
+
+#include <stdint.h>
+
+struct ranked {
+	uint64_t rank, number;
+};
+
+/* For qsort(). */
+static inline int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+#endif

@@ -58,7 +58,7 @@ static void read_all(int fd)
 	struct tar_entry entry;
 	struct err err = {{0}};
 	struct tar *tar;
-	int r = tar_new(fd, &tar, &err);
+	int r = tar_new(fd, TAR_NESTED, &tar, &err);
 
 	if (r < 0) {
 		must(err.text[0]);

@@ -218,7 +218,7 @@ static int open_first(struct fixture *f, size_t len)
 	f->fd = memfd_create("tar", MFD_CLOEXEC);
 	assert_true(f->fd >= 0);
 	assert_done(io_pwrite_full(f->fd, f->bytes.data, len, 0));
-	return tar_new(f->fd, &f->tar, &f->err);
+	return tar_new(f->fd, TAR_NESTED, &f->tar, &f->err);
 }
 
 static void open_tar(struct fixture *f)
@@ -606,7 +606,7 @@ static void a_pipe_is_read_as_a_file_is(void **state)
 		write_in_pieces(ends[1], &f->bytes);
 	close(ends[1]);
 	f->fd = ends[0];
-	assert_done(tar_new(f->fd, &f->tar, &f->err));
+	assert_done(tar_new(f->fd, TAR_NESTED, &f->tar, &f->err));
 	assert_int_equal(read_on(f), 1);
 	assert_string_equal(f->seen.data, lines.data);
 	assert_int_equal(waitpid(writer, &status, 0), writer);
@@ -870,7 +870,7 @@ static void a_directory_is_no_tar(void **state)
 	struct fixture *f = *state;
 
 	f->fd = open("/", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(tar_new(f->fd, &f->tar, &f->err), -EISDIR);
+	assert_int_equal(tar_new(f->fd, TAR_NESTED, &f->tar, &f->err), -EISDIR);
 	assert_string_equal(f->err.text, "");
 }
 

@@ -55,7 +55,7 @@ static void a_program_that_is_missing_is_named_and_no_damage(void **state)
 
 	(void)state;
 	assert_int_equal(io_pwrite_full(fd, XZ, sizeof(XZ), 0), 0);
-	assert_int_equal(tar_new(fd, &tar, &err), -ENOTSUP);
+	assert_int_equal(tar_new(fd, TAR_NESTED, &tar, &err), -ENOTSUP);
 	assert_string_equal(err.text,
 			    "libarchive cannot decompress it: can't initialize filter; "
 			    "unable to run program \"no-such-xz -d\"" WAY_OUT);
@@ -70,7 +70,7 @@ static void a_tar_in_a_tar_does_not_become_a_file_for_want_of_a_program(void **s
 	struct tar *tar;
 
 	(void)state;
-	assert_int_equal(tar_new(fd, &tar, &err), 0);
+	assert_int_equal(tar_new(fd, TAR_NESTED, &tar, &err), 0);
 	assert_int_equal(tar_next(tar, &entry, &err), -ENOTSUP);
 	assert_string_equal(err.text,
 			    "'d/in.tar.xz': libarchive cannot decompress it: can't "
@@ -86,7 +86,7 @@ static void what_has_no_name_of_a_tar_needs_no_program(void **state)
 	struct tar *tar;
 
 	(void)state;
-	assert_int_equal(tar_new(fd, &tar, &err), 0);
+	assert_int_equal(tar_new(fd, TAR_NESTED, &tar, &err), 0);
 	assert_int_equal(tar_next(tar, &entry, &err), 0);
 	assert_string_equal(entry.path, "x.xz");
 	assert_int_equal(tar_next(tar, &entry, &err), 1);

@@ -18,7 +18,7 @@
 static bool decompresses_to_tar(int fd)
 {
 	struct tar *tar = NULL;
-	int r = tar_new_flat(fd, &tar, NULL);
+	int r = tar_new(fd, TAR_FLAT, &tar, NULL);
 
 	tar_free(tar);
 	return lseek(fd, 0, SEEK_SET) < 0 || r != -EINVAL;

@@ -16,7 +16,7 @@
 
 struct sample_stream;
 
-/* Whether the first sample of a tar, which tar_look() has opened, has a class: 1, 0, -EINTR or
+/* Whether the first sample of a tar, opened as TAR_LOOK, has a class: 1, 0, -EINTR or
  * -ENOMEM. */
 int sample_stream_look(struct tar *tar);
 

@@ -393,17 +393,15 @@ uint64_t tar_position(const struct tar *tar)
 
 /* --- life -------------------------------------------------------------------------------- */
 
-static int tar_begin(struct tar *tar)
+static int begin_level(struct tar *tar)
 {
 	const struct tar_blocks bytes = {.next = tar_replay_next, .context = &tar->start};
 	int r = buf_adds(&tar->path, "");
 
-	if (r == 0)
-		r = open_nested(tar, &bytes);
-	if (r == TAR_LEVEL_DAMAGED)
-		r = -EBADMSG;
-	if (r < 0)
-		return tar_fail(tar, r, "damaged after");
+	if (r < 0 || !tar->zip)
+		return r < 0 ? r : open_nested(tar, &bytes);
+	r = tar_level_new_zip(tar->input.fd, &tar->err, &tar->nests[0].level);
+	tar->depth = r == 0;
 	return r;
 }
 
@@ -417,76 +415,48 @@ static int no_tar(const struct tar *tar, struct err *err)
 		       "PACK'");
 }
 
+static int tar_begin(struct tar *tar, struct err *err)
+{
+	int r = begin_level(tar);
+
+	if (r == 0)
+		return 0;
+	if (r == TAR_LEVEL_NONE)
+		return no_tar(tar, err);
+	tar_fail(tar, r == TAR_LEVEL_DAMAGED ? -EBADMSG : r, "damaged after");
+	return repeat_failure(tar, err);
+}
+
+/* Passes on what is read, and keeps it for tar_restart() where that is asked for. */
+static int open_input(struct tar *tar, int fd, bool kept)
+{
+	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};
+	int r = tar_input_init(&tar->input, fd);
+
+	tar_replay_begin(&tar->start, &bytes, TAR_LOOK_MAX);
+	if (!kept)
+		tar_replay_forget(&tar->start);
+	return r;
+}
+
 static void tar_scope(struct tar **tar)
 {
 	tar_free(*tar);
 }
 
-static int tar_begun(struct tar *tar, struct err *err)
-{
-	int r = tar_begin(tar);
-
-	if (r == TAR_LEVEL_NONE)
-		return no_tar(tar, err);
-	return r < 0 ? repeat_failure(tar, err) : 0;
-}
-
-/* `kept` of its beginning are kept. */
-static int open_tar(int fd, unsigned most_depth, size_t kept, struct tar **ret, struct err *err)
-{
-	struct tar *tar = calloc(1, sizeof(*tar));
-	const struct tar_blocks bytes = {.next = tar_input_next,
-					 .context = tar ? &tar->input : NULL};
-	int r = tar ? tar_input_init(&tar->input, fd) : -ENOMEM;
-
-	if (r == 0) {
-		tar->most_depth = most_depth;
-		tar_replay_begin(&tar->start, &bytes, kept);
-		if (kept == 0)
-			tar_replay_forget(&tar->start);
-		r = tar_begun(tar, err);
-	}
-	if (r == 0)
-		*ret = tar;
-	else
-		tar_free(tar);
-	return r;
-}
-
-int tar_new(int fd, struct tar **ret, struct err *err)
-{
-	return open_tar(fd, TAR_DEPTH, 0, ret, err);
-}
-
-int tar_new_flat(int fd, struct tar **ret, struct err *err)
-{
-	return open_tar(fd, 1, 0, ret, err);
-}
-
-int tar_look(int fd, struct tar **ret, struct err *err)
-{
-	return open_tar(fd, 1, TAR_LOOK_MAX, ret, err);
-}
-
-int tar_new_zip(int fd, struct tar **ret, struct err *err)
+int tar_new(int fd, enum tar_mode mode, struct tar **ret, struct err *err)
 {
 	SCOPE(tar_scope) struct tar *tar = calloc(1, sizeof(*tar));
-	int r;
+	int r = tar ? open_input(tar, fd, mode == TAR_LOOK) : -ENOMEM;
 
-	if (!tar)
-		return -ENOMEM;
-	tar->zip = true;
-	tar->most_depth = 1;
-	r = buf_adds(&tar->path, "");
+	if (r < 0)
+		return r;
+	tar->zip = mode == TAR_ZIP;
+	tar->most_depth = mode == TAR_NESTED ? TAR_DEPTH : 1;
+	r = tar_begin(tar, err);
 	if (r == 0)
-		r = tar_level_new_zip(fd, &tar->err, &tar->nests[0].level);
-	if (r < 0) {
-		tar_fail(tar, r, "damaged after");
-		return repeat_failure(tar, err);
-	}
-	tar->depth = 1;
-	*ret = steal_ptr(&tar);
-	return 0;
+		*ret = steal_ptr(&tar);
+	return r;
 }
 
 int tar_restart(struct tar *tar, bool nested, struct err *err)
@@ -499,7 +469,7 @@ int tar_restart(struct tar *tar, bool nested, struct err *err)
 	tar->end = false;
 	tar->error = 0;
 	tar->err.text[0] = '\0';
-	return tar_begun(tar, err);
+	return tar_begin(tar, err);
 }
 
 void tar_free(struct tar *tar)

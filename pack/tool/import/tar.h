@@ -60,19 +60,20 @@ struct tar_entry {
 /* "libarchive 3.6.2", which reads them. */
 const char *tar_library(void);
 
+enum tar_mode {
+	TAR_NESTED, /* tars in it are folders */
+	TAR_FLAT,   /* they are files */
+	TAR_LOOK,   /* the same; it may be read from its beginning again, by tar_restart(). Up to
+		       TAR_LOOK_MAX of it are kept until then: what takes more fails with -EFBIG */
+	TAR_ZIP,    /* it is a zip, in a file that can be sought in */
+};
+
 /* Reads as far as to know whether it is a tar. `fd` is borrowed, and read from its position on, in
- * large blocks. 0; -EINVAL (no tar, or a compression that is not known); else as tar_next(). */
-int tar_new(int fd, struct tar **ret, struct err *err);
-/* The same of a tar that may have to be read from its beginning again: tars in it are files, and up
- * to TAR_LOOK_MAX of it are kept until tar_restart(). What would take more fails with -EFBIG. */
-int tar_look(int fd, struct tar **ret, struct err *err);
-/* Begins again at the first entry; tars in it are folders, if they shall be `nested`. As tar_new().
- */
+ * large blocks. 0; -EINVAL (no tar, or a compression that is not known); -EACCES (a zip that is
+ * encrypted); else as tar_next(). */
+int tar_new(int fd, enum tar_mode mode, struct tar **ret, struct err *err);
+/* Begins again at the first entry, as TAR_NESTED if `nested`, else as TAR_FLAT. As tar_new(). */
 int tar_restart(struct tar *tar, bool nested, struct err *err);
-/* As tar_new(), where tars in it are files. */
-int tar_new_flat(int fd, struct tar **ret, struct err *err);
-/* The same of a zip, of a file that can be sought in; -EACCES: it is encrypted. */
-int tar_new_zip(int fd, struct tar **ret, struct err *err);
 void tar_free(struct tar *tar); /* NULL is fine */
 
 /* The next entry; strings live until the next call. Returns 0; 1 at the end; -EBADMSG (damaged,

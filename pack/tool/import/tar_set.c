@@ -39,18 +39,16 @@ static int look_at(struct tar_set *set, struct err *err)
 
 static int open_as(struct tar_set *set, int fd, struct err *err)
 {
+	static const enum tar_mode modes[] = {[FOREIGN_AUTO] = TAR_LOOK,
+					      [FOREIGN_TREE] = TAR_NESTED,
+					      [FOREIGN_CLASSES] = TAR_FLAT};
 	const struct foreign_settings *foreign = set->params.foreign;
-	int layout = foreign ? foreign->layout : FOREIGN_TREE, r;
+	int layout = foreign ? foreign->layout : FOREIGN_TREE;
+	enum tar_mode mode = set->params.zip ? TAR_ZIP : modes[layout];
+	int r = tar_new(fd, mode, &set->tar, err);
 
-	set->classes = layout == FOREIGN_CLASSES;
-	if (set->params.zip)
-		return tar_new_zip(fd, &set->tar, err);
-	if (layout == FOREIGN_TREE)
-		return tar_new(fd, &set->tar, err);
-	if (layout == FOREIGN_CLASSES)
-		return tar_new_flat(fd, &set->tar, err);
-	r = tar_look(fd, &set->tar, err);
-	return r < 0 ? r : look_at(set, err);
+	set->classes = mode == TAR_FLAT;
+	return r == 0 && mode == TAR_LOOK ? look_at(set, err) : r;
 }
 
 static int begin_tar(struct tar_set *set, int fd, struct err *err)

@@ -143,7 +143,6 @@ static void meta_parse(const uint8_t meta[META_BYTES], struct meta *ret)
 		.txnid = le_get64(meta + 144),
 		.root = le_get64(db + 40),
 		.last_page = le_get64(meta + 136),
-		.map_size = le_get64(meta + 32),
 		.branch_pages = le_get64(db + 8),
 		.leaf_pages = le_get64(db + 16),
 		.overflow_pages = le_get64(db + 24),

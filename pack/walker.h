@@ -32,7 +32,7 @@ struct walker;
 struct walker_info {
 	uint32_t page_size; /* 4 to 64 KiB, a power of two */
 	uint16_t depth;	    /* of the main database, levels */
-	uint64_t txnid, root, last_page, map_size;
+	uint64_t txnid, root, last_page;
 	uint64_t branch_pages, leaf_pages, overflow_pages, entries; /* of the main database */
 };
 

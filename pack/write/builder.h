@@ -63,7 +63,6 @@ struct builder_source {
 /* What the journal has of a file that an interrupted run stored or left out. */
 struct builder_past {
 	bool dropped, stored; /* neither: it is an alias of another file */
-	uint64_t size;	      /* of what was stored, bytes */
 	const char *note;     /* of builder_mark(), not NUL-ended; lives until the next call */
 	size_t note_len;
 };

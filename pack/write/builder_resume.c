@@ -174,7 +174,6 @@ int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 		return r == -ESTALE ? shifted(builder, id, err) : r;
 	*ret = (struct builder_past){.dropped = record.kind == JOURNAL_DROPPED,
 				     .stored = builder_is_stored(builder, id),
-				     .size = builder_node(builder, id)->size,
 				     .note = record.note,
 				     .note_len = record.note_len};
 	return 1;

@@ -113,8 +113,6 @@ static void expect_past(const struct builder_past *past, unsigned number)
 	assert_int_equal(past->dropped, number % 50 == 7);
 	assert_int_equal(past->note_len, number % 5);
 	assert_memory_equal(past->note, "note", past->note_len);
-	if (!past->dropped)
-		assert_int_equal(past->size, number % 10 ? FILE_LEN : number);
 }
 
 static int build_file(struct fixture *f, struct build *build, uint32_t id, unsigned number)

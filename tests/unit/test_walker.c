@@ -227,7 +227,6 @@ static void assert_info(const struct fixture *f, const struct walker *walker)
 	assert_int_equal(info->entries, st.ms_entries);
 	assert_int_equal(info->last_page, env.me_last_pgno);
 	assert_int_equal(info->txnid, env.me_last_txnid);
-	assert_int_equal(info->map_size, env.me_mapsize);
 }
 
 /* Walks with both readers at once. */

@@ -25,6 +25,7 @@ struct tar_level {
 	bool waiting;		     /* it has not been returned */
 	bool unfinished;	     /* it may have bytes that have not been passed over */
 	bool ended;
+	bool raw;	      /* it is no tar, only compressed */
 	bool by_program;      /* libarchive leaves some compressions to programs */
 	uint64_t size, given; /* of the file in hand */
 	bool sparse;
@@ -89,7 +90,9 @@ static int level_fail(struct tar_level *level)
 	return fail_as(-EBADMSG, reason && *reason ? reason : "truncated tar archive", level->err);
 }
 
-int tar_level_filters(struct archive *archive, bool *ret_program)
+/* Has libarchive decompress bzip2, xz, zstd and lz4. Built without a library for one of them, it
+ * warns that it will run a program instead. */
+static int add_filters(struct tar_level *level)
 {
 	static int (*const filters[])(struct archive *) = {
 		archive_read_support_filter_bzip2,
@@ -99,25 +102,34 @@ int tar_level_filters(struct archive *archive, bool *ret_program)
 	};
 
 	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++) {
-		int status = filters[i](archive);
+		int status = filters[i](level->archive);
 
 		if (status < ARCHIVE_WARN)
 			return -ENOMEM;
-		*ret_program |= status == ARCHIVE_WARN;
+		level->by_program |= status == ARCHIVE_WARN;
 	}
 	return 0;
 }
 
+static int support_tar(struct archive *archive)
+{
+	int status = archive_read_support_format_tar(archive);
+
+	return status != ARCHIVE_OK ? status
+				    : archive_read_set_format_option(
+					      archive, "tar", "read_concatenated_archives", "1");
+}
+
 static int prepare_level(struct tar_level *level)
 {
-	struct archive *archive = archive_read_new();
+	int status;
 
-	level->archive = archive;
-	if (!archive || archive_read_support_format_tar(archive) != ARCHIVE_OK ||
-	    archive_read_set_format_option(archive, "tar", "read_concatenated_archives", "1") !=
-		    ARCHIVE_OK)
+	level->archive = archive_read_new();
+	if (!level->archive)
 		return -ENOMEM;
-	return tar_level_filters(archive, &level->by_program);
+	status = level->raw ? archive_read_support_format_raw(level->archive)
+			    : support_tar(level->archive);
+	return status == ARCHIVE_OK ? add_filters(level) : -ENOMEM;
 }
 
 /* Whether it could not be opened because a program cannot be run: it has no other way to say so. */
@@ -329,12 +341,26 @@ static ssize_t lend(struct tar_level *level, const void **ret)
 	return (ssize_t)len;
 }
 
+/* Of what is no tar it is not known how long it is. */
+static ssize_t raw_block(struct tar_level *level, const void **ret)
+{
+	int64_t offset;
+	size_t len;
+	int status = archive_read_data_block(level->archive, ret, &len, &offset);
+
+	if (status == ARCHIVE_EOF)
+		return 0;
+	return status == ARCHIVE_OK ? (ssize_t)len : level_fail(level);
+}
+
 ssize_t tar_level_block(void *context, const void **ret)
 {
 	struct tar_level *level = context;
 	SCOPE_BYTES(level);
 	int r = 0;
 
+	if (level->raw)
+		return raw_block(level, ret);
 	while (r == 0 && level->given < level->size && level->len == 0 && !level->data_end)
 		r = read_data(level);
 	if (r < 0)
@@ -377,7 +403,7 @@ static int open_zip(struct tar_level *level, int fd)
 }
 
 /* Without `from` it is a zip. */
-static int level_new(const struct tar_blocks *from, int zip, struct err *err,
+static int level_new(const struct tar_blocks *from, bool raw, int zip, struct err *err,
 		     struct tar_level **ret)
 {
 	SCOPE_FREE struct tar_level *level = calloc(1, sizeof(*level));
@@ -386,6 +412,7 @@ static int level_new(const struct tar_blocks *from, int zip, struct err *err,
 	if (!level)
 		return r;
 	level->err = err;
+	level->raw = raw;
 	level->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 	if (level->locale)
 		r = from ? tar_gunzip_new(from, &level->from) : 0;
@@ -400,12 +427,17 @@ static int level_new(const struct tar_blocks *from, int zip, struct err *err,
 
 int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret)
 {
-	return level_new(from, -1, err, ret);
+	return level_new(from, false, -1, err, ret);
+}
+
+int tar_level_new_raw(const struct tar_blocks *from, struct err *err, struct tar_level **ret)
+{
+	return level_new(from, true, -1, err, ret);
 }
 
 int tar_level_new_zip(int fd, struct err *err, struct tar_level **ret)
 {
-	return level_new(NULL, fd, err, ret);
+	return level_new(NULL, false, fd, err, ret);
 }
 
 uint64_t tar_level_position(const struct tar_level *level)

@@ -18,6 +18,8 @@ struct tar_level;
 #define TAR_LEVEL_NONE	  1 /* these blocks are no tar */
 #define TAR_LEVEL_DAMAGED 2 /* they are compressed, and cannot be decompressed */
 int tar_level_new(const struct tar_blocks *from, struct err *err, struct tar_level **ret);
+/* The same of bytes that are compressed, and no tar: only tar_level_block() may follow. */
+int tar_level_new_raw(const struct tar_blocks *from, struct err *err, struct tar_level **ret);
 /* The same of a zip, by its directory; the descriptor stays the caller's, and is sought in. 0, or
  * as tar_level_next(). */
 int tar_level_new_zip(int fd, struct err *err, struct tar_level **ret);
@@ -41,10 +43,5 @@ bool tar_level_ended(const struct tar_level *level);
 
 /* Bytes read of a zip, about. */
 uint64_t tar_level_position(const struct tar_level *level);
-
-/* Has libarchive decompress bzip2, xz, zstd and lz4. Built without a library for one of them, it
- * warns that it will run a program instead: then *ret_program becomes true. 0 or -ENOMEM. */
-struct archive;
-int tar_level_filters(struct archive *archive, bool *ret_program);
 
 #endif

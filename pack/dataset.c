@@ -30,7 +30,7 @@ static int load_once(struct dataset *dataset, enum format_section section,
 	return 0;
 }
 
-/* Has the sections of these parts read at once, as far as storage can. */
+/* Asks storage to read the sections of these parts together, where it can. */
 static void will_load(struct dataset *dataset, unsigned wanted)
 {
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
@@ -41,7 +41,8 @@ static void will_load(struct dataset *dataset, unsigned wanted)
 	}
 }
 
-/* Bytes of the file that the index is in: that of a foreign file may be longer than the file. */
+/* The size of the file that holds the index. The index of a foreign file may be longer than the
+ * file. */
 static uint64_t index_bytes(const struct dataset *dataset)
 {
 	struct reader_identity own;
@@ -389,7 +390,7 @@ static int read_checked(struct dataset *dataset, uint64_t extent, const struct d
 	return r == 0 && check ? dataset_check(dataset, extent, &iov, 1) : r;
 }
 
-/* One extent at a time through a buffer of its own, so that only checked bytes get out. */
+/* Goes through a buffer of its own, one extent at a time, so that only checked bytes get out. */
 static ssize_t read_extent(struct dataset *dataset, uint64_t extent, void *scratch, uint64_t from,
 			   void *buf, size_t len, bool check)
 {

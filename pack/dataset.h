@@ -1,19 +1,20 @@
-/* The read face of a pack: the tree, and where each byte of it lies.
+/* The read face of a pack: its tree, and where each byte of its files lies.
  *
  *	path -> entry -> extents -> (offset, length) in the pack
  *
- * A dataset is immutable once opened, so that all calls may run in any number of threads at
- * once. It does not cache file data: it says where extents are, and checks what was read. Entries
- *are numbered from the root, 0, so that the children of a directory are consecutive and sorted by
- *name (bytes); directories come in the order of os.walk. Extents are numbered in entry order, those
- *of one file consecutively.
+ * A dataset does not change once it is open, so any number of threads may call it at the same time.
+ * It caches no file data: it says where extents are, and checks what was read.
  *
- * A file may be an alias: it shares the bytes of another file, its holder. It has an inode,
- *attributes and extents of its own, so that an extent always says which file is meant; but its
- *extents lie where the holder's do.
+ * Entries are numbered from the root, which is 0. The children of a directory are consecutive and
+ * sorted by name (bytes). Directories come in the order of os.walk. Extents are numbered in the
+ * order of entries; those of one file are consecutive.
  *
- * Entries and extents passed are below dataset_entries() and dataset_extents().
- * Lifetime: everything returned by pointer lives as long as the dataset. */
+ * A file may be an alias: it shares the bytes of another file, its holder. An alias has its own
+ * inode, attributes and extents, so an extent always says which file is meant. Its extents lie
+ * where those of its holder lie.
+ *
+ * Entries and extents that are passed in are below dataset_entries() and dataset_extents(). What is
+ * returned by pointer lives as long as the dataset. */
 #ifndef PACK_DATASET_H
 #define PACK_DATASET_H
 
@@ -34,10 +35,9 @@ struct dataset_entry {
 	enum format_kind kind;
 	uint32_t parent;
 	uint32_t first_child, children; /* of a directory */
-	uint64_t size;	/* bytes of a file (of its target, for a hard link) or of a link's target */
-	uint32_t inode; /* the entry of the inode: another one for hard links only */
-	uint32_t holder;  /* the entry that has the bytes: another one for hard links and aliases
-			     only */
+	uint64_t size;	/* bytes: of a file, of the file of a hard link, or of the text of a link */
+	uint32_t inode; /* the entry of the inode; differs for hard links only */
+	uint32_t holder;  /* the entry that has the bytes; differs for hard links and aliases */
 	const char *name; /* not NUL-ended; the root's is empty */
 	size_t name_len;
 };
@@ -65,19 +65,19 @@ struct dataset_info {
 	const struct format_super *super;
 	char id[FORMAT_ID_TEXT];
 	uint64_t pack_bytes; /* size of the pack file */
-	bool relocated;	     /* offsets were looked up again: another LMDB tool rewrote the file */
+	bool relocated;	     /* another LMDB tool rewrote the file: offsets were looked up again */
 	const char *options; /* creation options, "name=value\n" lines */
 	size_t options_len;
 };
 
-/* Opens the pack at path, read-only, loads the hot sections and checks them.
- * Returns 0; -EINVAL (no LMDB file); -ENOMSG (an LMDB file, but no pack); -EINPROGRESS (a pack that
- * is being written, or was interrupted); -EPROTONOSUPPORT (another version); -EBADMSG (damaged); or
- * what open and read gave. err has the sentence. */
+/* Opens the pack at path read-only, loads the hot sections and checks them. Returns 0; -EINVAL (not
+ * an LMDB file); -ENOMSG (an LMDB file, but not a pack); -EINPROGRESS (a pack that is being
+ * written, or whose writing was interrupted); -EPROTONOSUPPORT (another version); -EBADMSG
+ * (damaged); or what open and read returned. err has the sentence. */
 int dataset_open(const char *path, struct dataset **ret, struct err *err);
-/* The same through a reader, which becomes the dataset's, even on failure. */
+/* The same through a reader, which the dataset owns from then on, even on failure. */
 int dataset_open_reader(struct reader *reader, struct dataset **ret, struct err *err);
-/* What the user can do about it, to append to that sentence: "; ...", or "". */
+/* What the user can do about an error, to append to its sentence: "; ...", or "". */
 const char *dataset_way_out(int error);
 void dataset_free(struct dataset *dataset);
 
@@ -87,7 +87,7 @@ struct reader *dataset_reader(const struct dataset *dataset); /* stays the datas
 const char *dataset_pack_name(const struct dataset *dataset, uint64_t extent);
 uint32_t dataset_entries(const struct dataset *dataset);
 
-/* 0, or -ESTALE once the file that has an extent has been written to. Costs an fstat. */
+/* 0, or -ESTALE once the file that holds an extent was written to. Costs one fstat. */
 int dataset_unchanged(struct dataset *dataset, uint64_t extent);
 
 void dataset_entry(const struct dataset *dataset, uint32_t entry, struct dataset_entry *ret);
@@ -105,29 +105,29 @@ void dataset_child(const struct dataset *dataset, uint32_t entry, struct dataset
 int dataset_lookup(const struct dataset *dataset, uint32_t directory, const char *name, size_t len,
 		   uint32_t *ret);
 
-/* The entry at a path relative to the root, "" being the root itself; slashes at either end and
- * doubled slashes do not count. Symbolic links are not followed. 0, -ENOENT or -ENOTDIR. */
+/* The entry at a path relative to the root; "" is the root itself. Slashes at either end and
+ * doubled slashes are ignored. Symbolic links are not followed. 0, -ENOENT or -ENOTDIR. */
 int dataset_find(const struct dataset *dataset, const char *path, size_t len, uint32_t *ret);
 
 /* Appends an entry's path from the root, with a NUL that buf->len does not count. 0 or -ENOMEM. */
 int dataset_path(const struct dataset *dataset, uint32_t entry, struct buf *path);
 
-/* Parts of the index that dataset_open() does not load: for dataset_attr(), for dataset_image(),
- * and for dataset_check(), dataset_checksum() and a dataset_read() that checks. */
+/* Parts of the index that dataset_open() does not load: for dataset_attr(); for dataset_image();
+ * for dataset_check(), dataset_checksum() and a dataset_read() that checks. */
 enum dataset_part { DATASET_ATTRS = 1, DATASET_IMAGES = 2, DATASET_CHECKSUMS = 4 };
 
-/* Loads parts, as the first of those calls would, but with a sentence in err. 0, -EBADMSG, -EIO,
- * -ENOMEM; afterwards those calls do not fail for lack of these parts. */
+/* Loads parts in advance, with a sentence in err. 0, -EBADMSG, -EIO or -ENOMEM. Afterwards those
+ * calls cannot fail for lack of these parts. */
 int dataset_load(struct dataset *dataset, unsigned parts, struct err *err);
 /* Mode, link count and time; kind and size. 0, or as dataset_load(). */
 int dataset_attr(struct dataset *dataset, uint32_t entry, struct dataset_attr *ret);
-/* Kinds of a later version are unknown. As dataset_load(). */
+/* A kind of a later version is IMAGE_UNKNOWN. As dataset_load(). */
 int dataset_image(struct dataset *dataset, uint32_t entry, struct dataset_image *ret);
 
-/* Whether some of its files may have no checksum. */
+/* Whether some files may have no checksum. */
 bool dataset_is_unchecked(const struct dataset *dataset);
 
-/* The content id: as recorded, or, in packs made before there was one, from the index. As
+/* The content id. A pack that was made before packs recorded it gets it from the index. As
  * dataset_load(); -ENODATA where files have no checksums. */
 int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT]);
 
@@ -135,23 +135,23 @@ int dataset_content_id(struct dataset *dataset, char ret[static FORMAT_ID_TEXT])
 const char *dataset_target(const struct dataset *dataset, uint32_t entry, size_t *ret_len);
 
 uint64_t dataset_extents(const struct dataset *dataset);
-/* The number of the first extent of a file (or hard link to one); the others follow. */
+/* The number of the first extent of a file, or of a hard link to one. Its other extents follow. */
 uint64_t dataset_first_extent(const struct dataset *dataset, uint32_t entry);
 void dataset_extent(const struct dataset *dataset, uint64_t extent, struct dataset_extent *ret);
 
-/* A hash of a file's suffix, from the last dot of its name on; 0 where it has none, as .bashrc. */
+/* A hash of the suffix of a file name, from the last dot on; 0 where it has none, as .bashrc. */
 uint64_t dataset_suffix(const struct dataset *dataset, uint32_t entry);
 
-/* Compares the bytes of an extent, in pieces that add up to its size, with its checksum, if it has
- * one. Returns 0, -EBADMSG, or as dataset_load(). */
+/* Compares an extent with its checksum, if it has one. The pieces add up to its size. Returns 0,
+ * -EBADMSG, or as dataset_load(). */
 int dataset_check(struct dataset *dataset, uint64_t extent, const struct iovec *iov, int count);
 
-/* The XXH3-64 of an extent's bytes, from the index. Returns 0, -ENODATA (there is none), or as
+/* The XXH3-64 of the bytes of an extent, from the index. Returns 0, -ENODATA (it has none), or as
  * dataset_load(). */
 int dataset_checksum(struct dataset *dataset, uint64_t extent, uint64_t *ret);
 
-/* Reads `len` bytes of a file at `from`, and checks every extent it touches if `check`; the simple
- * way for tools. Returns the bytes read (fewer only at the end), -EBADMSG or -EIO. */
+/* Reads `len` bytes of a file at `from`. With `check`, checks every extent that it touches. Returns
+ * how many bytes were read (fewer only at the end of the file), -EBADMSG or -EIO. */
 ssize_t dataset_read(struct dataset *dataset, uint32_t entry, void *buf, size_t len, uint64_t from,
 		     bool check);
 
@@ -166,14 +166,14 @@ struct dataset_fault {
 /* Called once for each fault; returns 0 to go on, or -errno, which becomes the result. */
 typedef int dataset_fault_fn(void *context, const struct dataset_fault *fault);
 
-/* Loads the sections of the index that dataset_open() did not. A fault's path is the
- * key of the section, its damage "index". Returns 0 (whatever was found) or -ENOMEM. */
+/* Loads the sections that dataset_open() did not load. The path of a fault is the key of the
+ * section, its damage is "index". Returns 0 (whatever was found) or -ENOMEM. */
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context);
 
-/* Compares the keys of the LMDB with the index: every file must have its record, at the offset and
- * of the size in the index, and every record must belong to the index. The damage is "no-record",
+/* Compares the keys of the LMDB with the index. Every file must have its record, with the offset
+ * and size of the index, and every record must belong to the index. The damage is "no-record",
  * "wrong-size", "wrong-place", "wrong-link" or "unknown-record". Returns 0 (whatever was found),
- * -EBADMSG where the pages themselves cannot be walked, or an I/O error. */
+ * -EBADMSG where the pages cannot be walked, or an I/O error. */
 int dataset_check_keys(struct dataset *dataset, dataset_fault_fn *found, void *context,
 		       struct err *err);
 

@@ -17,25 +17,25 @@ struct dataset {
 	struct dataset_info info;
 	struct index index;
 
-	pthread_mutex_t lock; /* taken to load a cold section, and to look at a changed pack */
+	pthread_mutex_t lock; /* held to load a cold section and to look at a changed pack */
 	atomic_bool loaded[SECTION_COUNT]; /* set under lock, after the section is in place */
 	struct reader_identity seen;	   /* protected by lock */
 	_Atomic uint64_t seen_stamp;	   /* of `seen`, to compare without the lock */
 	atomic_bool stale;		   /* the pack was written to; never cleared */
 
-	struct dataset_packs *packs; /* that it is merged from; NULL: it is one pack */
+	struct dataset_packs *packs; /* that it was merged from; NULL: it is one pack */
 };
 
-/* One without anything in it. The reader becomes its own; without memory, NULL, it does not. */
+/* A dataset with nothing in it. It owns the reader, unless memory is short: then it is NULL. */
 struct dataset *dataset_new(struct reader *reader);
 /* Sets info from the superblock and the index. */
 void dataset_fill_info(struct dataset *dataset);
-/* Loads all that an open dataset has in memory. As dataset_load(). */
+/* Loads the hot sections. As dataset_load(). */
 int dataset_load_hot(struct dataset *dataset, struct err *err);
 /* Loads a section unless it is there. 0, -EBADMSG, -EIO or -ENOMEM. */
 int dataset_need_section(struct dataset *dataset, enum format_section section, struct err *err);
 
-/* Of a merged dataset (dataset_merge.c): makes a section from those of its packs, and finds the
+/* For a merged dataset (dataset_merge.c): makes a section from those of its packs, and finds the
  * pack of an extent. */
 int dataset_gather_section(struct dataset *dataset, enum format_section section, struct err *err);
 struct dataset *dataset_pack_at(const struct dataset *dataset, uint64_t extent);

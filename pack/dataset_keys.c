@@ -1,5 +1,5 @@
 /* Verifies the keys of the LMDB against the index. Each record must belong to a row and lie where
- * the row says; each row that has bytes must have a record. */
+ * that row says. Each row with bytes must have a record. */
 #include "base/bits.h"
 #include "base/scope.h"
 #include "pack/dataset_internal.h"

@@ -4,7 +4,7 @@
 #include "pack/dataset_internal.h"
 #include "pack/xxh3.h"
 
-/* What a merged dataset has of its packs. */
+/* What a merged dataset keeps of its packs. */
 struct dataset_packs {
 	struct merge merge; /* its index is the dataset's */
 	unsigned count;
@@ -164,7 +164,7 @@ static void give_back(struct dataset *dataset)
 	dataset_free(dataset);
 }
 
-/* A pack without files, as that of one of many nodes may be, says nothing twice. */
+/* A pack without files, such as one node of many may make, repeats nothing. */
 static int check_ids(const struct dataset_merge_params *params, struct err *err)
 {
 	for (unsigned i = 0; i < params->count; i++) {
@@ -231,7 +231,8 @@ static int merge_indexes(struct dataset *dataset, const struct dataset_merge_par
 	return merge_init(&dataset->packs->merge, &merge, err);
 }
 
-/* Of the index of a pack, checksums need kinds and sizes; the rest is in the merged one. */
+/* The merged index replaces these. Gathering checksums still needs the kinds and sizes of each
+ * pack. */
 static void drop_hot_sections(struct dataset *pack)
 {
 	static const enum format_section merged[] = {
@@ -242,7 +243,7 @@ static void drop_hot_sections(struct dataset *pack)
 		forget_section(pack, merged[i]);
 }
 
-/* --- what is said of it as a whole ------------------------------------------------------------ */
+/* --- what describes the whole ----------------------------------------------------------------- */
 
 static void count_entries(const struct index *index, struct format_super *super)
 {

@@ -1,8 +1,8 @@
-/* Several packs as one dataset: pack/merge.h, with the bytes, attributes and checksums behind it.
+/* Several packs as one dataset: pack/merge.h, plus bytes, attributes and checksums.
  *
- * What it returns is used like the dataset of one pack. Its offsets are those of a reader of
- * several volumes, its id follows from those of its packs and from what was asked of them.
- * dataset_check_keys() and dataset_check_sections() are for the packs themselves. */
+ * The result is used like the dataset of one pack. Its offsets are those of a reader of several
+ * volumes. Its id follows from the ids of its packs and from what was asked of them.
+ * dataset_check_keys() and dataset_check_sections() work on the packs only, not on the result. */
 #ifndef PACK_DATASET_MERGE_H
 #define PACK_DATASET_MERGE_H
 
@@ -23,8 +23,8 @@ struct dataset_merge_params {
 	size_t select_count;	   /* 0: everything */
 };
 
-/* The datasets become the merged one's, unless it fails. Returns 0, or as merge_init(); -EEXIST
- * also where two packs have the same id; err has a sentence that names the packs. */
+/* The merged dataset owns the datasets, unless it fails. Returns 0, or as merge_init(); -EEXIST
+ * also where two packs have the same id. err has a sentence that names the packs. */
 int dataset_merge(const struct dataset_merge_params *params, struct dataset **ret, struct err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Opening a dataset, from a pack or from an index of its own, and seeing that it has changed. */
+/* Opens a dataset, from a pack or from an index of its own, and notices that its file has changed.
+ */
 #include "pack/dataset_open.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
@@ -41,9 +42,9 @@ static int check_counts(const struct dataset *dataset, struct err *err)
 	return 0;
 }
 
-/* Where storage is far, each page of a walk is a round trip. A superblock that says that it is of
- * this state of the LMDB has the places of the sections, and their checksums prove it. Returns
- * -EBADMSG where it does not work. */
+/* On far storage each page of a walk is a round trip. A superblock that names this state of the
+ * LMDB knows where the sections are, and their checksums prove it. Returns -EBADMSG where that does
+ * not work. */
 static int load_without_walk(struct dataset *dataset, const struct walker_info *info,
 			     struct err *err)
 {
@@ -54,7 +55,7 @@ static int load_without_walk(struct dataset *dataset, const struct walker_info *
 	return r < 0 ? r : load_hot(dataset, err);
 }
 
-/* Whether the reason may be that the LMDB is not as its superblock says. */
+/* Whether the failure may mean that the LMDB is not in the state that its superblock names. */
 static bool may_be_moved(int error)
 {
 	return error == -EBADMSG || error == -ENOMSG || error == -EINPROGRESS ||
@@ -77,7 +78,7 @@ static int load_by_walk(struct dataset *dataset, struct walker *walker, struct e
 		r = index_find_sections(walker, &dataset->super, &moved, err);
 	if (r < 0)
 		return r;
-	/* The state may agree by chance although sections have moved. */
+	/* Sections may have moved although the state is the same by chance. */
 	dataset->info.relocated = moved || !same_state(&dataset->opened, &dataset->super.lmdb);
 	return load_hot(dataset, err);
 }
@@ -255,8 +256,8 @@ const char *dataset_way_out(int error)
 	}
 }
 
-/* Whether the LMDB is in the state in which it was opened: 0, -ESTALE, or why that cannot be read.
- */
+/* Whether the LMDB is still in the state in which it was opened: 0, -ESTALE, or why that cannot be
+ * read. */
 static int look_at_state(const struct dataset *dataset)
 {
 	struct format_lmdb_state now;
@@ -266,7 +267,6 @@ static int look_at_state(const struct dataset *dataset)
 	if (dataset->index_reader != dataset->reader)
 		return 0;
 	r = walker_new(dataset->reader, &walker, NULL);
-
 	if (r == -EBADMSG || r == -EINVAL || r == -EPROTONOSUPPORT)
 		return -ESTALE;
 	if (r < 0)
@@ -275,7 +275,7 @@ static int look_at_state(const struct dataset *dataset)
 	return same_state(&now, &dataset->opened) ? 0 : -ESTALE;
 }
 
-/* The file changed: a rename or chmod is harmless, a write is not. */
+/* The file has changed. A rename or chmod is harmless, a write is not. */
 static int look_closer(struct dataset *dataset, const struct reader_identity *now)
 {
 	int r = -ESTALE;

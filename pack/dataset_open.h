@@ -1,13 +1,13 @@
-/* Opening a dataset for those who have its parts at hand: pack/foreign/. */
+/* Opens a dataset from parts that the caller has at hand: pack/foreign/. */
 #ifndef PACK_DATASET_OPEN_H
 #define PACK_DATASET_OPEN_H
 
 #include "pack/dataset.h"
 
-/* As dataset_open_reader(); on failure the reader stays the caller's. */
+/* As dataset_open_reader(), but on failure the reader stays with the caller. */
 int dataset_try_reader(struct reader *reader, struct dataset **ret, struct err *err);
 
-/* What a dataset is read from whose index is a file of its own: pack/foreign/index_file.h. */
+/* What a dataset is read from when its index is a file of its own: pack/foreign/index_file.h. */
 struct dataset_readers {
 	struct reader *index;	 /* superblock and sections */
 	struct reader *data;	 /* bytes of the files; NULL: not known yet */
@@ -16,7 +16,8 @@ struct dataset_readers {
 
 /* For SCOPE(): what is left in it. */
 void dataset_readers_release(struct dataset_readers *readers);
-/* Opens such a dataset, which takes all of them. Returns as dataset_open_reader(). */
+/* Opens such a dataset, which owns all of them. Returns as dataset_open_reader(), but on failure
+ * they stay with the caller. */
 int dataset_open_index(struct dataset_readers *readers, struct dataset **ret, struct err *err);
 /* Frees it, and gives the readers back. */
 void dataset_close_index(struct dataset *dataset, struct dataset_readers *ret);

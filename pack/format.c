@@ -120,8 +120,7 @@ void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FO
 	memcpy(out + 16, run, FORMAT_RUN_BYTES);
 }
 
-/* Version and features are looked at before the checksum's place is relied on: a later
- * version may have moved it. */
+/* Version and features come before the checksum: a later version may have moved its place. */
 static int check_super(const uint8_t *data, size_t len, struct err *err)
 {
 	uint64_t unknown;

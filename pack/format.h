@@ -1,5 +1,5 @@
-/* The pack format: record kinds and the superblock; format_keys.h: the keys. man/foldfs-format.5
- * is its documentation; these headers and format.c are its only encoder and decoder. Pure: bytes
+/* The pack format: record kinds and the superblock. format_keys.h has the keys. man/foldfs-format.5
+ * documents the format; these headers and format.c are its only encoder and decoder. Pure: bytes
  * in, structs out, no I/O and no allocation.
  *
  * A pack is an LMDB file (data format 1, MDB_NOSUBDIR) whose main database holds
@@ -10,9 +10,9 @@
  *	"\0path.HASH"          a file whose path is longer than a key can be
  *	"n01440764/x.JPEG"     every other file: its path, its bytes
  *
- * HASH is the XXH3-128 of the path as 32 hexadecimal digits. The value of a hard link or alias,
- * whose bytes are under another path, is FORMAT_LINK_MAGIC and that path. Directories and symbolic
- * links are in the index only. */
+ * HASH is the XXH3-128 of the path as 32 hexadecimal digits. A hard link or alias has its bytes
+ * under another path: its value is FORMAT_LINK_MAGIC and that path. Directories and symbolic links
+ * are in the index only. */
 #ifndef PACK_FORMAT_H
 #define PACK_FORMAT_H
 
@@ -98,7 +98,7 @@ struct format_section_ref {
 };
 
 /* The state of the LMDB that the offsets belong to. Tools that rewrite an LMDB (mdb_copy -c,
- * mdb_load) move pages and change the state: then the offsets are looked up again. */
+ * mdb_load) move pages and change this state; then the offsets are looked up again. */
 struct format_lmdb_state {
 	uint64_t txnid;
 	uint64_t root; /* page number of the main database's root */
@@ -130,7 +130,7 @@ void format_super_encode(const struct format_super *super, uint8_t out[FORMAT_SU
 
 #define FORMAT_RUN_BYTES 16
 
-/* What the superblock is until the pack is finished: a mark, and the number of this run. */
+/* The superblock of a pack that is not finished: a mark, and the number of the run. */
 void format_super_unfinished(const uint8_t run[FORMAT_RUN_BYTES], uint8_t out[FORMAT_SUPER_BYTES]);
 
 /* Returns 0; -EINPROGRESS (an unfinished pack); -EBADMSG (bad magic, checksum or field);
@@ -141,7 +141,8 @@ int format_super_decode(const uint8_t *data, size_t len, struct format_super *re
 #define FORMAT_HASH_DIGITS 32
 void format_path_hash(const char *path, size_t len, char ret[static FORMAT_HASH_DIGITS + 1]);
 
-/* Whether a pack may have this name: 1..FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..". */
+/* Whether an entry may have this name: 1 to FORMAT_NAME_MAX bytes, no '/', no NUL, not "." or "..".
+ */
 bool format_name_valid(const char *name, size_t len);
 
 /* Whether it is a regular file; hard links are further names of one. */
@@ -150,13 +151,13 @@ static inline bool format_is_file(enum format_kind kind)
 	return kind == FORMAT_FILE || kind == FORMAT_SPLIT || kind == FORMAT_ALIAS;
 }
 
-/* Extents of FORMAT_EXTENT bytes that a file of `size` bytes has: 0 for an empty file. */
+/* How many extents a file of `size` bytes has; an empty file has none. */
 static inline uint64_t format_extents(uint64_t size)
 {
 	return size / FORMAT_EXTENT + (size % FORMAT_EXTENT != 0);
 }
 
-/* Parts that a file of `size` bytes is stored in: 0 where it is not split. */
+/* How many parts a file of `size` bytes is stored in; 0: it is not split. */
 static inline uint64_t format_parts(uint64_t size)
 {
 	return size > FORMAT_SPLIT_OVER ? (size + FORMAT_PART - 1) / FORMAT_PART : 0;

@@ -1,5 +1,5 @@
-/* The keys of a pack's records: from paths and sections to keys, and back to what a key is. Part of
- * the format, see format.h. Pure. */
+/* The keys of the records of a pack: from paths and sections to keys, and from a key back to what
+ * it stands for. Part of the format, see format.h. Pure. */
 #ifndef PACK_FORMAT_KEYS_H
 #define PACK_FORMAT_KEYS_H
 
@@ -27,7 +27,7 @@ enum format_key_kind {
 	KEY_NONE
 };
 enum format_key_kind format_key_classify(const uint8_t *data, size_t len);
-/* The section whose key this is; SECTION_COUNT: none that is known. */
+/* The section that has this key; SECTION_COUNT: none that is known. */
 enum format_section format_key_to_section(const uint8_t *data, size_t len);
 
 #endif

@@ -23,8 +23,8 @@ uint32_t index_width(uint64_t max)
 	return max <= UINT32_MAX ? 4 : 8;
 }
 
-/* Large sections use huge pages: a mount touches all of a hot one at opening, and page faults would
- * cost more than reading it. */
+/* Large sections use huge pages: opening a mount touches all of a hot section, and page faults
+ * would cost more than reading it. */
 int index_section_alloc(struct index_section *section, uint64_t count, uint32_t width)
 {
 	uint64_t bytes = count * (width ? width : 1);
@@ -189,7 +189,7 @@ uint32_t index_link_count(const struct index *index, uint32_t entry)
 	return links_below(index, (uint64_t)entry + 1) - links_below(index, entry);
 }
 
-/* Extents that belong to the entry: none but to files, and none to a hard link. */
+/* The extents that belong to an entry. Only files have some; a hard link has none. */
 static uint64_t own_extents(const struct index *index, uint32_t entry)
 {
 	if (!format_is_file(index_kind(index, entry)))

@@ -1,8 +1,8 @@
 /* The index of a pack in memory: its sections, and the tree that they describe.
  *
  * Entry e is row e of every column; see enum format_section and enum format_kind. Sections that
- * come from a file (dataset_open) must pass index_check() before any other call: after that, no
- * number in the hot sections leads outside. Immutable then, except for the offsets in START and
+ * come from a file must pass index_check() before any other call. After that, no number in the hot
+ * sections leads outside. The index does not change then, except for the offsets in START and
  * PARTS, which index_locate() sets before the index is shared. Internal to pack/. */
 #ifndef PACK_INDEX_H
 #define PACK_INDEX_H
@@ -61,8 +61,8 @@ void index_put(struct index *index, enum format_section section, uint64_t row, u
 /* The state of the LMDB, to which the offsets of a pack belong. */
 struct format_lmdb_state index_lmdb_state(const struct walker_info *info);
 
-/* The shape of a section to be written: a blob of `most` bytes, `most` rows, or a row for each
- * entry, as narrow as `most`, the greatest, allows. */
+/* The shape of a section that is to be written. A blob has `most` bytes, a list has `most` rows,
+ * and a column has a row for each entry, as narrow as its largest value `most` allows. */
 struct format_section_ref index_shape(enum format_section section, uint64_t entries, uint64_t most);
 /* Checks the rows and width of every section in the superblock. */
 int index_check_shape(const struct format_super *super, struct err *err);
@@ -72,25 +72,25 @@ int index_find_super(struct walker *walker, struct walker_record *ret, struct er
 /* Reads the superblock, and checks the shapes of its sections. Returns 0, or as dataset_open(). */
 int index_read_super(struct reader *reader, struct walker *walker, struct format_super *ret,
 		     struct err *err);
-/* The same without a walk: where builders write it, which is their first record. */
+/* The same without a walk: reads where builders put their first record. */
 int index_guess_super(struct reader *reader, uint32_t page_size, struct format_super *ret,
 		      struct err *err);
-/* Right after index_read_super(): takes the offsets of the sections from their records. Where
- * another tool has rewritten the LMDB some have moved. Returns 0, -EBADMSG (one is missing), or as
+/* Right after index_read_super(): takes the offsets of the sections from their records. Some have
+ * moved where another tool has rewritten the LMDB. Returns 0, -EBADMSG (one is missing), or as
  * walker_next(). */
 int index_find_sections(struct walker *walker, struct format_super *super, bool *ret_moved,
 			struct err *err);
-/* Reads a section, without checking its checksum. Returns 0, -EBADMSG (the file ends before),
- * -ENOMEM, or what reading gave. */
+/* Reads a section without comparing its checksum. Returns 0, -EBADMSG (the file ends before it),
+ * -ENOMEM, or what reading returned. */
 int index_load_section(struct reader *reader, const struct format_super *super,
 		       enum format_section section, struct index_section *ret, struct err *err);
 
-/* Zeroes the offsets of all files and parts, until index_locate() finds new ones: then they have
- * the checksums that they were written with. */
+/* Sets the offsets of all files and parts to zero. START and PARTS then have the checksums they
+ * were written with. index_locate() finds the offsets again. */
 void index_forget_offsets(struct index *index);
 
-/* Checks the hot sections against each other and against the pack's size, and prepares
- * extents and links. Returns 0, -EBADMSG with a sentence, or -ENOMEM. */
+/* Checks the hot sections against each other and against the size of the pack, and prepares extents
+ * and links. Returns 0, -EBADMSG with a sentence, or -ENOMEM. */
 int index_check(struct index *index, uint64_t pack_bytes, struct err *err);
 
 /* The content id, from the hot sections and SECTION_CHECKSUMS, after index_check(). 0 or -ENOMEM.
@@ -110,7 +110,7 @@ static inline uint64_t index_name_start(const struct index *index, uint32_t entr
 /* The name of an entry: not NUL-ended, empty for the root. */
 const char *index_name(const struct index *index, uint32_t entry, size_t *ret_len);
 
-/* As dataset_lookup, dataset_find and dataset_path. */
+/* As dataset_lookup(), dataset_find() and dataset_path(). */
 int index_lookup(const struct index *index, uint32_t directory, const char *name, size_t len,
 		 uint32_t *ret);
 int index_find(const struct index *index, const char *path, size_t len, uint32_t *ret);

@@ -1,4 +1,4 @@
-/* Checks everything that a hostile or damaged index could say, once, so that all other code may
+/* Checks once everything that a hostile or damaged index could say, so that all other code may
  * trust its numbers. */
 #include "base/scope.h"
 #include "pack/index.h"
@@ -68,8 +68,8 @@ static bool within(uint64_t start, uint64_t size, uint64_t limit)
 	return start <= limit && size <= limit - start;
 }
 
-/* The state of one pass over the entries. They come in blocks of siblings, so that most have the
- * parent of the one before. */
+/* The state of one pass over the entries. Siblings come in blocks, so most entries have the same
+ * parent as the one before. */
 struct check_pass {
 	const struct index *index;
 	uint64_t pack_bytes;
@@ -97,7 +97,7 @@ static bool name_right(struct check_pass *pass, uint32_t entry)
 	       !(name[0] == '.' && (end - start == 1 || (end - start == 2 && name[1] == '.')));
 }
 
-/* Parents come before their children, which makes the tree free of cycles. */
+/* Parents come before their children, so the tree has no cycles. */
 static bool parent_right(struct check_pass *pass, uint32_t entry)
 {
 	const struct index *index = pass->index;
@@ -121,8 +121,8 @@ static bool hardlink_right(const struct index *index, uint64_t target, uint64_t 
 	       format_is_file(index_kind(index, (uint32_t)target));
 }
 
-/* An alias of an alias could lead in a circle. Many aliases of one large file could have more
- * extents than 64 bits can count. */
+/* An alias of an alias could lead in a circle. Many aliases of a large file could have more extents
+ * than 64 bits can count. */
 static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
 {
 	const struct index *index = pass->index;
@@ -136,7 +136,7 @@ static bool alias_right(struct check_pass *pass, uint64_t target, uint64_t size)
 	       !__builtin_add_overflow(pass->extents, format_extents(size), &pass->extents);
 }
 
-/* The parts of all split files follow each other in entry order. */
+/* The parts of all split files come in the order of the entries. */
 static bool split_right(struct check_pass *pass, uint64_t first, uint64_t size)
 {
 	const struct index *index = pass->index;
@@ -193,8 +193,8 @@ static int check_entries(struct index *index, struct check_pass *pass, struct er
 		if (!name_right(pass, e) || !place_right(pass, e) || !parent_right(pass, e))
 			return err_set(err, -EBADMSG, "damaged index: entry %u", e);
 	}
-	/* Each entry is in its parent's range: if the ranges add up to no more than all entries,
-	 * they do not overlap. */
+	/* Each entry is in the range of its parent. If the ranges together hold no more than all
+	 * entries, they do not overlap. */
 	if (pass->children != index->entries - 1)
 		return err_set(err, -EBADMSG, "damaged index: directories overlap");
 	return 0;

@@ -1,13 +1,13 @@
-/* The content id: a sum, modulo 2^128, of one XXH3-128 for each entry, of
+/* The content id is a sum, modulo 2^128, of one XXH3-128 for each entry, of
  *
  *	path | NUL | kind | a file: size and the checksums of its extents; a symbolic link: target
  *
- * A sum, so that it does not depend on an order, and so that the ids of packs which have no entry
- * in common add up to the id of all of them together. For the same reason a directory counts only
- * where it is empty: the paths in it tell of any other.
+ * It is a sum so that it depends on no order, and so that the ids of packs without a common entry
+ * add up to the id of all of them together. For the same reason a directory counts only if it is
+ * empty: the paths in any other directory tell of it.
  *
- * Whether a file shares its bytes with another (as hard link, alias) and how it is stored does not
- * count: a copy of a tree may have them otherwise. */
+ * It does not count how a file is stored, nor whether it shares its bytes with another one (hard
+ * link, alias): a copy of a tree may differ there. */
 #include "base/scope.h"
 #include "pack/index.h"
 #include "pack/xxh3.h"
@@ -21,7 +21,7 @@ struct content_pass {
 	size_t parent_len;
 };
 
-/* Entries come in blocks of siblings, so that most have the parent of the one before. */
+/* Siblings come in blocks, so most entries have the same parent as the one before. */
 static int begin_with_parent(struct content_pass *pass, uint32_t entry)
 {
 	uint64_t parent = index_get(pass->index, SECTION_PARENT, entry);

@@ -1,5 +1,5 @@
-/* Loads an index from the records of an LMDB: the superblock, then the sections, whose records
- * follow it. */
+/* Loads an index from the records of an LMDB: first the superblock, then the sections, whose
+ * records follow it. */
 #include "base/scope.h"
 #include "pack/index.h"
 
@@ -30,7 +30,7 @@ static int take_super(struct reader *reader, uint64_t offset, struct format_supe
 	r = format_super_decode(data, sizeof(data), ret, err);
 	if (r == 0)
 		r = index_check_shape(ret, err);
-	/* Its sums cover all sections, and theirs all files. */
+	/* Its checksums cover all sections, and those of the sections all files. */
 	if (r == 0)
 		reader_known(reader, data, sizeof(data));
 	return r;
@@ -50,7 +50,7 @@ int index_read_super(struct reader *reader, struct walker *walker, struct format
 	return take_super(reader, record.offset, ret, err);
 }
 
-/* Behind the meta pages, the first page of the tree and a page header. */
+/* After the meta pages, the first page of the tree and a page header. */
 int index_guess_super(struct reader *reader, uint32_t page_size, struct format_super *ret,
 		      struct err *err)
 {

@@ -14,7 +14,7 @@ struct resolver {
 	struct hashed *hashed; /* sorted; made when the first hashed key is met */
 	bool hashed_made;      /* there may be none */
 	size_t hashed_count;
-	/* Keys come sorted, so that most are in the directory of the key before. */
+	/* Keys come sorted, so most are in the directory of the key before. */
 	char directory[FORMAT_KEY_MAX];
 	size_t directory_len;
 	uint32_t directory_entry;
@@ -101,7 +101,7 @@ static int resolve_path(struct resolver *resolver, const char *path, size_t len,
 	size_t name_len = len - (size_t)(name - path);
 	int r;
 
-	/* index_find() ignores such slashes, but only one key may name a path. */
+	/* index_find() ignores such slashes, but only one key may stand for a path. */
 	if (slash == path || memmem(path, len, "//", 2))
 		return -ENOENT;
 	if (directory_len != resolver->directory_len ||
@@ -122,7 +122,7 @@ static int resolve_path(struct resolver *resolver, const char *path, size_t len,
 	return r;
 }
 
-/* The row of a record that has a whole file, or a reference. */
+/* The row of a record that holds a whole file or a reference. */
 static int file_row(const struct index *index, uint32_t entry, struct keys_row *ret)
 {
 	enum format_kind kind = index_kind(index, entry);
@@ -256,7 +256,7 @@ static uint64_t rows_expected(const struct index *index)
 	return rows;
 }
 
-/* No record begins at offset 0, which is an offset that was not found. */
+/* No record begins at offset 0, so 0 means that no offset was found. */
 static bool is_lost(const struct index *index, uint32_t entry)
 {
 	enum format_kind kind = index_kind(index, entry);

@@ -1,6 +1,7 @@
-/* From the keys of the LMDB to rows of the index. Paths become keys in three ways (format.h); a
- * walk over all keys calls a visitor with each record and its row. Finding offsets (index_locate)
- * and verifying (dataset_check_keys) are two visitors. Internal to pack/. */
+/* From the keys of the LMDB to rows of the index. A path becomes a key in one of three ways
+ * (format.h). A walk over all keys calls a visitor with each record and its row. There are two
+ * visitors: finding offsets (index_locate) and verifying (dataset_check_keys). Internal to pack/.
+ */
 #ifndef PACK_KEYS_H
 #define PACK_KEYS_H
 
@@ -19,8 +20,8 @@ struct keys_row {
 typedef int keys_visit_fn(void *context, const struct walker_record *record,
 			  const struct keys_row *row, struct err *err);
 
-/* Visits all records in key order, except the superblock, sections, and other reserved keys.
- * Returns 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
+/* Visits all records in key order, except the superblock, sections and other reserved keys. Returns
+ * 0, what `visit` returned, -EBADMSG, -EIO or -ENOMEM. */
 int keys_walk(const struct index *index, struct walker *walker, keys_visit_fn *visit, void *context,
 	      struct err *err);
 

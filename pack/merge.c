@@ -1,9 +1,10 @@
 /* Which entries the merged tree has, in which order.
  *
- * A folder of the merged tree has parts: the folders of this path in the packs. The children of
- * each part are sorted, so that a merge of the parts brings them all in order, those of one name
- * next to each other: they become one row. A row that is a folder has for parts those of its name.
- * Folders wait on a stack for their turn, the first child on top, which is the order of os.walk.
+ * A folder of the merged tree has parts: the folders with this path in the packs. The children of
+ * each part are sorted, so a merge of the parts brings all children in order, with those of one
+ * name next to each other. Children of one name become one row. A row that is a folder has those
+ * children as its parts. Folders wait on a stack for their turn, the first child on top, which is
+ * the order of os.walk.
  *
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
@@ -13,11 +14,12 @@
 
 struct part {
 	unsigned pack;
-	const char *below; /* of the path above the pack's root, what is left; "": in the pack */
+	const char
+		*below; /* what is left of the path above the root of the pack; "": in the pack */
 	uint32_t entry;
 };
 
-/* Where the merge of a folder's parts has come to in one of them. */
+/* How far the merge of a folder has come in one of its parts. */
 struct cursor {
 	struct part part;
 	uint32_t next, end; /* its children */
@@ -25,7 +27,7 @@ struct cursor {
 	size_t len;
 };
 
-/* One whose turn is to come. */
+/* A folder whose turn is still to come. */
 struct folder {
 	uint32_t row;
 	size_t first, count; /* parts */
@@ -42,8 +44,8 @@ struct merging {
 	const struct merge_params *params;
 	struct merge *merge;
 	struct merge_rows rows;
-	struct buf parts, folders; /* of struct part, all of them; of struct folder, a stack */
-	struct cursor *heap;	   /* a part each; the smallest name on top */
+	struct buf parts, folders; /* struct part: all of them; struct folder: a stack */
+	struct cursor *heap;	   /* one for each part; the smallest name on top */
 	size_t heaped;
 	struct conflict conflict;
 	struct err *err;
@@ -117,7 +119,7 @@ static bool cursor_look(const struct merging *m, struct cursor *cursor)
 	return true;
 }
 
-/* The next child as a part of a folder: where it is one. */
+/* The next child as a part of its folder, if it is a folder. */
 static struct part child_of(const struct cursor *cursor)
 {
 	struct part part = cursor->part;
@@ -131,7 +133,7 @@ static struct part child_of(const struct cursor *cursor)
 	return part;
 }
 
-/* The entry of a part; of one above a pack's root, that root. */
+/* The entry of a part; for a part above the root of a pack, that root. */
 static uint32_t origin_of(const struct merging *m, const struct part *part)
 {
 	return m->merge->firsts[part->pack] + part->entry;
@@ -151,7 +153,7 @@ static int compare_names(const char *a, size_t a_len, const char *b, size_t b_le
 	return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-/* Of one name, the first pack's comes first. */
+/* Of two children with one name, that of the first pack comes first. */
 static bool comes_before(const struct cursor *a, const struct cursor *b)
 {
 	int order = compare_names(a->name, a->len, b->name, b->len);
@@ -239,7 +241,7 @@ static bool same_checksums(const struct index *a, uint32_t x, const struct index
 	return true;
 }
 
-/* Whether two entries that are no folders are one file: 1, 0 or -errno. */
+/* Whether two entries that are not folders are the same file: 1, 0 or -errno. */
 static int same_file(struct merging *m, uint32_t origin, const struct part *another)
 {
 	const struct merge_params *params = m->params;
@@ -288,7 +290,7 @@ static int add_part(struct merging *m, const struct part *part)
 	return buf_add(&m->parts, part, sizeof(*part));
 }
 
-/* The row of the child on top of the heap, and of those of its name in other packs. */
+/* Adds a row for the child on top of the heap. */
 static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 {
 	const struct part part = child_of(top);
@@ -308,7 +310,7 @@ static int add_row(struct merging *m, const struct cursor *top, uint32_t parent)
 	return buf_add(&m->folders, &folder, sizeof(folder));
 }
 
-/* One more child of the name of the row that was added last. */
+/* Adds one more child with the name of the last row to it. */
 static int join_row(struct merging *m, const struct cursor *top)
 {
 	const struct part part = child_of(top);
@@ -325,7 +327,7 @@ static int join_row(struct merging *m, const struct cursor *top)
 	return add_part(m, &part);
 }
 
-/* The folders that a block has put on the stack, so that the first is on top. */
+/* Turns the folders that a block has put on the stack around, so that the first is on top. */
 static void reverse_folders(struct merging *m, size_t from)
 {
 	struct folder *low = (struct folder *)(m->folders.data + from);
@@ -391,7 +393,7 @@ static int merge_all(struct merging *m)
 	return r;
 }
 
-/* Filled from the end, as by index_path(). */
+/* Fills the path from its end, as index_path() does. */
 static int row_path(const struct merging *m, uint32_t number, struct buf *path)
 {
 	const struct merge_row *rows = m->rows.rows;
@@ -521,7 +523,7 @@ static uint32_t components(const char *path)
 	return count;
 }
 
-/* Numbers the origins, and makes room for as many rows as there can be. */
+/* Numbers the origins, and makes room for the largest possible number of rows. */
 static int make_room(struct merging *m)
 {
 	const struct merge_params *params = m->params;

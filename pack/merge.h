@@ -1,13 +1,13 @@
-/* Many indexes as one: the tree that several packs are together.
+/* Many indexes as one: the tree that several packs make together.
  *
- * The merged index is what a single pack of all these files would have: its entries are numbered
- * anew, in the same order, and its hot sections are whole. Folders of one path become one folder,
- * with the attributes of the first pack that has it. Two files of one path are one file if their
- * bytes are equal, or as `duplicates` says; a file and a folder never are. A hard link, or an
- * alias, whose file is not in the tree takes its place.
+ * The merged index is the one that a single pack of all these files would have: its entries are
+ * numbered anew in the same order, and its hot sections are complete. Folders with the same path
+ * become one folder, with the attributes of the first pack that has it. Two files with the same
+ * path are one file if their bytes are equal, or as `duplicates` says. A file and a folder are
+ * never one. Where the file of a hard link or alias is not in the tree, the link takes its place.
  *
- * Each entry has an origin, where the cold sections find it: the number that it has when the
- * entries of all packs are counted through, pack after pack. Pure; not thread-safe. Internal to
+ * Each entry has an origin, by which the cold sections find it: the number that it gets when the
+ * entries of all packs are counted, one pack after the other. Pure; not thread-safe. Internal to
  * pack/. */
 #ifndef PACK_MERGE_H
 #define PACK_MERGE_H
@@ -29,7 +29,7 @@ struct merge_params {
 	unsigned count;
 	enum merge_duplicates duplicates;
 	struct select *select; /* NULL: everything */
-	/* Loads SECTION_CHECKSUMS of a pack, to compare files of one path. 0 or -errno. */
+	/* Loads SECTION_CHECKSUMS of a pack, to compare files with the same path. 0 or -errno. */
 	int (*load_checksums)(void *context, unsigned pack, struct err *err);
 	void *context;
 };
@@ -41,8 +41,8 @@ struct merge {
 	unsigned count;	   /* packs */
 };
 
-/* Returns 0; -EEXIST: two packs have different files at one path, or a file and a folder; -ENOENT:
- * nothing was selected; -EOVERFLOW: more entries than 32 bits can count; -ENOMEM; -EBADMSG. */
+/* Returns 0; -EEXIST (two packs have different files, or a file and a folder, at one path); -ENOENT
+ * (nothing was selected); -EOVERFLOW (more entries than 32 bits can count); -ENOMEM; -EBADMSG. */
 int merge_init(struct merge *merge, const struct merge_params *params, struct err *err);
 void merge_release(struct merge *merge);
 

@@ -13,10 +13,10 @@ struct making {
 
 /* --- links whose file is not in the tree ------------------------------------------------------
  *
- * A path that is in two packs, and a selection, leave files out that hard links and aliases of
- * their pack refer to. The first of those that are left becomes the file: a hard link all of it, an
- * alias only its bytes. Hard links come first, as a hard link to a file is that file, and aliases
- * of it then have a holder. */
+ * A path that is in two packs, or a selection, can leave out files that hard links and aliases of
+ * their pack refer to. The first such link that is kept becomes the file: a hard link takes all of
+ * it, an alias only its bytes. Hard links come first: a hard link to a file is that file, and then
+ * aliases of the file have a holder. */
 
 static uint32_t refers_to(const struct making *m, uint32_t origin)
 {
@@ -35,7 +35,7 @@ static enum format_kind kind_of_origin(const struct making *m, uint32_t origin)
 	return index_kind(m->params->packs[pack].index, entry);
 }
 
-/* Has the rows of a kind take the place of what they refer to, where that has none. */
+/* Lets the rows of a kind take the place of what they refer to, where that has no row. */
 static void replace_missing(struct making *m, enum format_kind kind)
 {
 	for (uint32_t i = 1; i < m->rows->count; i++) {
@@ -96,7 +96,8 @@ static int alloc_sections(struct making *m)
 		struct place place = place_of(m, row);
 
 		most[SECTION_NAMES] += row->name_len;
-		/* Of a folder it counts children: more than it has in a pack, perhaps. */
+		/* For a folder this counts children; that may be more than it has in any one pack.
+		 */
 		most[SECTION_SIZE] = max(most[SECTION_SIZE], place.size);
 		if (row->kind == FORMAT_SPLIT)
 			most[SECTION_PARTS] += format_parts(place.size);
@@ -142,7 +143,7 @@ static uint64_t add_target(struct making *m, const struct place *place, struct f
 	return first;
 }
 
-/* Start and size; those of a folder come with its children. */
+/* Sets start and size. Those of a folder are set as its children come. */
 static void fill_place(struct making *m, uint32_t number, struct filled *filled)
 {
 	const struct merge_row *row = &m->rows->rows[number];

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MOST 100000 /* packs; more are taken for a mistake in a range */
+#define NAMES_MOST 100000 /* packs; more must be a mistake in a range */
 
 /* Where a word was found, and where its packs go. */
 struct word_at {
-	const char *folder; /* that paths are relative to, with its slash; "": this one */
+	const char *folder; /* that paths are relative to, with its slash; "": the working folder */
 	const char *below;
 	bool listed; /* a line of a list */
 };
@@ -49,7 +49,7 @@ static int add_name(struct names *names, const char *name, const struct word_at 
 	return 0;
 }
 
-/* A path that exists is no pattern. */
+/* A path that exists is not a pattern. */
 static int add_glob(struct names *names, const char *pattern, const struct word_at *at,
 		    struct err *err)
 {
@@ -79,7 +79,7 @@ static int add_glob(struct names *names, const char *pattern, const struct word_
 static int add_braces(struct names *names, const char *word, const struct word_at *at,
 		      struct err *err);
 
-/* The word with `len` bytes in place of its braces, open to close. */
+/* Adds the word with `len` bytes of text in place of its braces, from open to close. */
 static int add_replaced(struct names *names, const char *word, const char *open, const char *close,
 			const char *text, size_t len, const struct word_at *at, struct err *err)
 {
@@ -93,7 +93,7 @@ static int add_replaced(struct names *names, const char *word, const char *open,
 	return add_braces(names, made, at, err);
 }
 
-/* A number as in a range: its value and digits. */
+/* Parses a number of a range: its value, and how many digits it has. */
 static bool parse_number(const char **at, uint64_t *ret, int *ret_digits)
 {
 	const char *start = *at;
@@ -105,7 +105,7 @@ static bool parse_number(const char **at, uint64_t *ret, int *ret_digits)
 	return *ret_digits > 0;
 }
 
-/* "00000..00014": each number with as many digits as the first one has, where it has zeros. */
+/* "00000..00014": each number gets as many digits as the first one has. */
 static bool parse_range(const char *open, const char *close, uint64_t *first, uint64_t *last,
 			int *digits)
 {
@@ -152,7 +152,7 @@ static int add_choices(struct names *names, const char *word, const char *open, 
 	return r;
 }
 
-/* The first braces that hold a range or a list; those without either are ordinary characters. */
+/* Replaces the first braces that hold a range or a list. Other braces are ordinary characters. */
 static int add_braces(struct names *names, const char *word, const struct word_at *at,
 		      struct err *err)
 {
@@ -218,7 +218,7 @@ static int add_list(struct names *names, const char *file, const struct word_at 
 	return r;
 }
 
-/* What is before "/=" of a word; NULL: nothing is. */
+/* Where "/=" begins in a word; NULL: there is none. */
 static const char *find_below(const char *word)
 {
 	const char *end = strstr(word, "/=");
@@ -302,7 +302,7 @@ void names_release(struct names *names)
 struct set_name {
 	const char *name;
 	size_t before;	   /* bytes before "-00003", the folder with them */
-	const char *after; /* behind "-00015": ".lmdb" */
+	const char *after; /* after "-00015": ".lmdb" */
 	size_t after_len;  /* without the query of a URL */
 	uint64_t number, of;
 	int digits;
@@ -352,7 +352,7 @@ static int note_missing(struct buf *text, const struct set_name *set, uint64_t n
 
 #define MISSING_SHOWN 3
 
-/* Whether all of the set that one name is of are there. */
+/* Checks that all packs of a set are there. */
 static int check_set(const struct names *names, const struct set_name *set, struct err *err)
 {
 	SCOPE_FREE bool *there = calloc(set->of, 1);
@@ -388,7 +388,7 @@ int names_check_sets(const struct names *names, struct err *err)
 	for (size_t i = 0; r == 0 && i < names->count; i++) {
 		if (!parse_set(names->all[i].name, &set))
 			continue;
-		/* Those of one set mostly follow each other. */
+		/* Names of one set mostly follow each other. */
 		if (i && parse_set(names->all[i - 1].name, &before) && same_set(&set, &before))
 			continue;
 		r = check_set(names, &set, err);

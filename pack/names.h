@@ -1,12 +1,13 @@
-/* Which packs the words of a command line mean.
+/* Which packs the words of a command line name.
  *
  *	x.lmdb                      a pack: a path, or a URL
- *	x-{00000..00014}.lmdb       fifteen, as the shell would write them; {a,b} as well
+ *	x-{00000..00014}.lmdb       fifteen packs, as the shell would write them; {a,b} as well
  *	x-*.lmdb                    those that glob(3) finds
- *	@FILE                       one word a line, from the folder of FILE on; # begins a comment
- *	NAME/=WORD                  any of these, to go below the folder NAME
+ *	@FILE                       one word a line, relative to the folder of FILE
+ *	NAME/=WORD                  any of these, placed below the folder NAME
  *
- * A path that exists means itself, whatever characters it has. Not thread-safe. */
+ * In a list, # begins a comment. A path that exists always names itself, whatever its characters.
+ * Not thread-safe. */
 #ifndef PACK_NAMES_H
 #define PACK_NAMES_H
 
@@ -27,12 +28,12 @@ struct names {
 };
 
 /* Adds the packs of a word. Returns 0, -ENOENT (a glob that matches nothing), -EINVAL, -E2BIG,
- * -ENOMEM, or what reading a list gave; err has a sentence with the word in it. */
+ * -ENOMEM, or what reading a list returned. err has a sentence that names the word. */
 int names_add(struct names *names, const char *word, struct err *err);
 void names_release(struct names *names);
 
-/* Names x-00003-of-00015.lmdb are of a set. Returns 0, or -ENOENT with a sentence that says which
- * of the set are missing. */
+/* A name such as x-00003-of-00015.lmdb belongs to a set. Returns 0, or -ENOENT with a sentence that
+ * says which packs of the set are missing. */
 int names_check_sets(const struct names *names, struct err *err);
 
 #endif

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define LIST_MOST	 (64 * MIB) /* of a list of packs or patterns */
-#define OPEN_AT_ONCE	 16	    /* packs: each may be some round trips away */
-#define OPEN_PATIENCE_NS 1000000    /* that one on this machine takes */
+#define OPEN_AT_ONCE	 16	    /* packs: each may take some round trips */
+#define OPEN_PATIENCE_NS 1000000    /* what a pack on this machine takes */
 
 struct opening {
 	const struct packs_params *params;
@@ -18,7 +18,7 @@ struct opening {
 	struct dataset_pack *packs;
 	char **shown;	   /* the names of the packs, for messages */
 	struct buf select; /* of const char *: the patterns */
-	struct buf *lists; /* the texts of those that were files */
+	struct buf *lists; /* the texts of patterns that were in files */
 	pthread_mutex_t lock;
 	size_t failed;	 /* the first pack that could not be opened; protected by lock, as are */
 	int error;	 /* why, */
@@ -141,7 +141,7 @@ static int open_one(const struct opening *o, size_t i, struct err *err)
 		     : 0;
 }
 
-/* One that comes behind a failure is not wanted any more. */
+/* Packs after one that failed are no longer wanted. */
 static bool is_wanted(struct opening *o, size_t i)
 {
 	SCOPE_LOCK(&o->lock);
@@ -176,7 +176,7 @@ static int open_all(struct opening *o)
 	return o->error;
 }
 
-/* What names do not tell. */
+/* Checks what the names cannot tell. */
 static int check_shards(const struct opening *o)
 {
 	SCOPE_FREE struct shard *shards = calloc(o->names.count, sizeof(*shards));

@@ -9,8 +9,8 @@
 struct packs_params {
 	const char *const *words; /* pack/names.h */
 	size_t count;
-	/* Open a pack, and a list, by their names, and say how to show those. Several packs may be
-	 * opened at once, in threads that end before packs_open() does. */
+	/* Open a pack and a list by name, and say how to show a name. Several packs may be opened
+	 * at the same time, in threads that end before packs_open() returns. */
 	int (*open)(void *context, const char *name, struct dataset **ret, struct err *err);
 	int (*open_list)(void *context, const char *name, struct reader **ret, struct err *err);
 	char *(*show)(const char *name); /* on the heap; NULL: no memory */
@@ -18,8 +18,8 @@ struct packs_params {
 	int duplicates;		  /* enum merge_duplicates */
 	bool missing_ok;	  /* a set need not be complete */
 	bool alone_ok;		  /* one pack of a set may be the only one */
-	const char *missing_hint; /* ends the message that packs of a set are missing; or NULL */
-	/* Patterns, and @FILE with one a line: see pack/select.h. */
+	const char *missing_hint; /* ends the message about missing packs of a set; or NULL */
+	/* Patterns, and @FILE with a pattern on each line: see pack/select.h. */
 	const char *const *select;
 	size_t select_count;
 };
@@ -33,13 +33,13 @@ struct packs_label {
 
 void packs_label_release(struct packs_label *label);
 
-/* The packs that the words mean. Returns 0, or as names_add() and names_check_sets(); `ret` is to
- * be released in any case. */
+/* The packs that the words name. Returns 0, or as names_add() and names_check_sets(). `ret` must be
+ * released in any case. */
 int packs_names(const struct packs_params *params, struct names *ret, struct err *err);
 
-/* Opens the packs. One is the dataset of that pack; several, or a part, are merged. Returns 0, or
- * as dataset_open(), dataset_merge() and names_add(); err has a sentence that begins with the name.
- */
+/* Opens the packs. A single pack is opened as it is; several, or a selection, are merged. Returns
+ * 0, or as dataset_open(), dataset_merge() and names_add(). err has a sentence that begins with the
+ * name. */
 int packs_open(const struct packs_params *params, struct dataset **ret,
 	       struct packs_label *ret_label, struct err *err);
 

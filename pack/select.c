@@ -6,8 +6,7 @@
 #include "pack/xxh3.h"
 #include <string.h>
 
-/* A pattern as a text that is equal to what it matches: "name" for a last component, "/a/b" for a
- * path. */
+/* A pattern as the text of what it matches: "name" for a last component, "/a/b" for a path. */
 struct literal {
 	uint64_t hash;
 	size_t pattern;
@@ -99,8 +98,8 @@ void select_free(struct select *select)
 	free(select);
 }
 
-/* Hashes of 64 bits are taken for the texts: of a million patterns and a billion paths, one in
- * 20,000 such pairs of sets has a false match. */
+/* Equal hashes of 64 bits count as equal texts. With a million patterns and a billion paths, one
+ * run in 20,000 has a false match. */
 static bool match_literal(struct select *select, const char *text, size_t len)
 {
 	const struct literal key = {.hash = XXH3_64bits(text, len)};
@@ -126,7 +125,7 @@ int select_match(struct select *select, const char *path)
 	select->path.len = 0;
 	if (buf_add(&select->path, "/", 1) < 0 || buf_add(&select->path, path, strlen(path)) < 0)
 		return -ENOMEM;
-	/* No `||` between them: each that matches is used. */
+	/* Not `||`: each pattern that matches must be marked as used. */
 	matches = match_literal(select, name, strlen(name));
 	matches |= match_literal(select, select->path.data, select->path.len);
 	for (size_t i = 0; i < select->glob_count; i++) {

@@ -1,7 +1,7 @@
-/* What of a tree is wanted: patterns of paths, as base/match.h has them.
+/* Which part of a tree is wanted: patterns of paths, as in base/match.h.
  *
- * What matches is wanted, a folder with everything in it. A pattern without any of *?[\ is looked
- * up, so that there may be a million of them. Not thread-safe. */
+ * What matches is wanted; a matching folder with everything in it. A pattern without any of *?[\ is
+ * looked up in a table, so there may be a million of them. Not thread-safe. */
 #ifndef PACK_SELECT_H
 #define PACK_SELECT_H
 
@@ -23,7 +23,7 @@ static inline void select_release(struct select **select)
  * -ENOMEM. */
 int select_match(struct select *select, const char *path);
 
-/* The first pattern that nothing has matched so far, and how many there are; NULL: none. */
+/* The first pattern that has matched nothing so far, and how many there are; NULL: none. */
 const char *select_unused(const struct select *select, size_t *ret_count);
 
 #endif

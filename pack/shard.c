@@ -50,7 +50,7 @@ int shards_check(const struct shard *shards, size_t count, size_t which, struct 
 	const struct shard *one = &shards[which];
 	bool before = one->number == 0, after = one->number + 1 >= one->of;
 
-	/* Those of one set mostly follow each other: the one before comes first. */
+	/* Shards of one set mostly follow each other, so this looks at the one before first. */
 	for (size_t i = 0; i < count && !(before && after); i++) {
 		const struct shard *other = &shards[(which + count - 1 + i) % count];
 

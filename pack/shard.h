@@ -1,7 +1,7 @@
-/* Which part of a folder a pack is: the line "shard=3-of-15 BEFORE-AFTER" of its options.
+/* Which part of a folder a pack holds: the line "shard=3-of-15 BEFORE-AFTER" of its options.
  *
- * BEFORE and AFTER are hashes of how the folder was packed and of all files up to there, so that
- * shard 4 follows shard 3 only if both were cut from the folder in the same state. */
+ * BEFORE and AFTER are hashes of how the folder was packed and of all files up to there. So shard 4
+ * follows shard 3 only if both were cut from the folder in the same state. */
 #ifndef PACK_SHARD_H
 #define PACK_SHARD_H
 
@@ -21,8 +21,8 @@ void shard_write(const struct shard *shard, char ret[SHARD_TEXT]);
 /* Finds it in the options of a pack. */
 void shard_read(const char *options, size_t len, struct shard *ret);
 
-/* Whether those before and after one of the shards are among them: 0, or -ENOENT with a sentence
- * that says which is not. */
+/* Whether the neighbours of a shard are there: 0, or -ENOENT with a sentence that says which one is
+ * missing. */
 int shards_check(const struct shard *shards, size_t count, size_t which, struct err *err);
 
 #endif

@@ -10,7 +10,7 @@
 #define MAGIC_SWAPPED 0xDEC0EFBEu
 #define NO_PAGE	      UINT64_MAX /* the root of an empty database */
 #define FIRST_PAGE    2		 /* after the two meta pages */
-/* Keeps every offset within off_t, whatever the page size. */
+/* Keeps every offset within off_t for every page size. */
 #define LAST_PAGE_MAX (((uint64_t)1 << 47) - 1)
 
 #define PAGE_HEADER    16
@@ -19,13 +19,14 @@
 #define META_MAGIC     16
 #define META_PAGE_SIZE 40
 #define META_MAIN_DB   88
-/* Any of these changes the order of keys or the layout of nodes: duplicates, integer or reversed
- * keys. The top bit is a mark of liblmdb's for open handles. */
+/* Each of these flags changes the order of keys or the layout of nodes: duplicates, integer or
+ * reversed keys. liblmdb uses the top bit to mark open handles. */
 #define DB_FLAGS 0x7fff
-/* The least that a record takes in a leaf: pointer, node, one byte of key and one of padding. */
+/* The least that a record takes in a leaf: a pointer, a node, one byte of key and one of padding.
+ */
 #define RECORD_MIN (2 + NODE_HEADER + 2)
 
-/* Page types; the flags above them are the writer's own marks. */
+/* Page types. The flags above them are internal to the writer. */
 enum { PAGE_BRANCH = 0x01, PAGE_LEAF = 0x02, PAGE_OVERFLOW = 0x04, PAGE_META = 0x08 };
 #define PAGE_TYPE 0x6f
 
@@ -51,7 +52,7 @@ struct node {
 
 /* --- meta pages ---------------------------------------------------------------------------- */
 
-/* Reads one meta page, and checks the fields that say what file this is: these have the same place
+/* Reads one meta page, and checks the fields that tell what file this is. These have the same place
  * in all versions. */
 static int meta_read(struct reader *reader, uint64_t number, uint64_t offset,
 		     uint8_t meta[META_BYTES], struct err *err)
@@ -150,7 +151,7 @@ static void meta_parse(const uint8_t meta[META_BYTES], struct meta *ret)
 	};
 }
 
-/* The rest of a meta page after meta_read(); its page size has been checked. */
+/* Checks the rest of a meta page after meta_read(). Its page size was checked before. */
 static int meta_decode(uint64_t number, const uint8_t meta[META_BYTES], struct meta *ret,
 		       struct err *err)
 {
@@ -189,9 +190,9 @@ static int meta_load_second(struct reader *reader, uint32_t page_size, struct me
 	return meta_decode(1, meta, ret, err);
 }
 
-/* An interrupted commit leaves a bad meta page, and the other one still describes a whole snapshot:
- * the newest valid one counts. But transaction 0 is the empty state before the first commit:
- * falling back to that would show damage as an empty database. */
+/* An interrupted commit leaves one bad meta page, and the other still describes a whole snapshot:
+ * the newest valid one counts. But transaction 0 is the empty state before the first commit.
+ * Falling back to it would show damage as an empty database. */
 static int meta_load(struct reader *reader, struct meta *ret, struct err *err)
 {
 	uint8_t meta[META_BYTES];
@@ -312,7 +313,7 @@ static int page_load(const struct walker *walker, struct tree_level *level, uint
 	return 0;
 }
 
-/* Far objects do not change, and a page that was just read is not asked for again: who looks which
+/* Far objects do not change, so a page that was just read is not asked for again. Finding out which
  * format an LMDB has begins many walks. */
 int walker_load(const struct walker *walker, struct tree_level *level, uint64_t number,
 		struct err *err)
@@ -392,8 +393,8 @@ static int flags_check(const struct node *node, struct err *err)
 	return 0;
 }
 
-/* Where the pages of a big value begin. They are not read: that would be one more read for each
- * record. */
+/* Finds where the pages of a big value begin. It does not read them: that would be one more read
+ * for each record. */
 static int big_value(const struct walker *walker, const struct node *node, uint64_t *ret,
 		     struct err *err)
 {
@@ -532,9 +533,9 @@ int walker_next(struct walker *walker, struct walker_record *ret, struct err *er
 	return walk_on(walker, depth, ret, err);
 }
 
-/* Has the walk take the node that leads to `key`: in a leaf the first one that is not before it, in
- * a branch page the last one that is not after it. The first node there has no key: it leads to all
- * that is before the second one. */
+/* Makes the walk take the node that leads to `key` next: in a leaf the first node that is not
+ * before the key, in a branch page the last one that is not after it. The first node of a branch
+ * page has no key: it leads to everything before the second node. */
 static int level_aim(const struct walker *walker, struct tree_level *level, const void *key,
 		     size_t key_len, struct err *err)
 {

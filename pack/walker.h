@@ -1,11 +1,11 @@
 /* Reads an LMDB file (data format 1) through a reader, and survives any damage.
  *
- * liblmdb maps the file, asserts and faults on damage (CVE-2019-16224 ff.), and needs a lock file:
- *it writes packs, this reads them. Only what a pack or a foreign dataset needs: the newest of the
- *two meta pages, the main database, keys with one value each (no DUPSORT), in key order. Every page
- *number, length and offset is checked against the file before it is used; a walk visits no more
- *pages than the file has. Damage is -EBADMSG with a sentence that names page and field: "page 17:
- *lower 4090 beyond upper 12".
+ * liblmdb maps the file, asserts and faults on damage (CVE-2019-16224 and later), and needs a lock
+ * file. So liblmdb writes packs, and this reads them. It can do what a pack or a foreign dataset
+ * needs: the newer of the two meta pages, the main database, keys with one value each (no DUPSORT),
+ * in key order. Every page number, length and offset is checked against the file before it is used.
+ * A walk visits no more pages than the file has. Damage is -EBADMSG with a sentence that names page
+ * and field: "page 17: lower 4090 beyond upper 12".
  *
  * Layout, from lmdb.h and mdb.c of 0.9.24 (LMDB_DATA_VERSION 1, 64-bit little-endian):
  *	page header  16 bytes: u64 pgno, u16 pad, u16 flags, u16 lower, u16 upper
@@ -62,7 +62,7 @@ const struct walker_info *walker_info(const struct walker *walker);
 int walker_first(struct walker *walker, struct walker_record *ret, struct err *err);
 int walker_next(struct walker *walker, struct walker_record *ret, struct err *err);
 /* The record of the smallest key that is not before this one; walker_next() goes on from there.
- * Reads one page a level, and at most one leaf more. Returns as walker_first(). */
+ * Reads one page a level, and at most one more leaf. Returns as walker_first(). */
 int walker_seek(struct walker *walker, const void *key, size_t key_len, struct walker_record *ret,
 		struct err *err);
 

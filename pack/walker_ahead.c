@@ -1,14 +1,14 @@
-/* Leaves of an LMDB, asked for before a walk enters them. */
+/* Asks for leaves of an LMDB before a walk enters them. */
 #include "base/math.h"
 #include "pack/walker_internal.h"
 
-/* Of far files: pages between two that are read with them, and pages of one request. */
+/* For far files: a gap of this many pages is read with its neighbours; pages of one request. */
 #define RUN_GAP	 4
 #define RUN_MOST 256
 #define COUSINS	 8 /* branch pages whose leaves are asked for ahead */
 
-/* Has the children of a page read ahead, except those that follow one another, which the kernel
- * reads ahead by itself. Only a hint: damage is reported when they are read. */
+/* Asks for the children of a page, except those that follow one another: the kernel reads these
+ * ahead by itself. Only a hint: damage is reported when a page is read. */
 static void ask_for_near(const struct walker *walker, const struct tree_level *level)
 {
 	uint32_t page = walker->info.page_size;
@@ -24,7 +24,7 @@ static void ask_for_near(const struct walker *walker, const struct tree_level *l
 	}
 }
 
-/* From far, those that are close together are one request. */
+/* On far storage, children that are close together are one request. */
 static void ask_for_far(const struct walker *walker, const struct tree_level *level, unsigned from)
 {
 	uint32_t page = walker->info.page_size;
@@ -47,9 +47,9 @@ static void ask_for_far(const struct walker *walker, const struct tree_level *le
 		reader_will_get(walker->reader, first * page, (end - first) * page);
 }
 
-/* From far, the leaves below the next branch pages are asked for as well: else each branch page
- * would be a round trip, and one more for its leaves. The walk reads it again, and by then has it.
- */
+/* On far storage this also asks for the leaves below the next branch pages. Otherwise each branch
+ * page would be one round trip, and its leaves another. The walk reads the branch page again, and
+ * has it by then. */
 static void ask_for_cousins(struct walker *walker, const struct tree_level *above)
 {
 	struct err none = {0};
@@ -80,7 +80,7 @@ static void ask_for_leaves_far(struct walker *walker, const struct tree_level *a
 		ask_for_cousins(walker, top);
 }
 
-/* Whoever opens a pack reads no more than two leaves. */
+/* Opening a pack reads at most two leaves. */
 void walker_ask_ahead(struct walker *walker, const struct tree_level *above)
 {
 	bool begins = above->next == 4 && walker->seen > 0;

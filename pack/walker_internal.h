@@ -1,4 +1,4 @@
-/* What walker.c and walker_ahead.c (pages that are asked for before the walk enters them) share. */
+/* What walker.c and walker_ahead.c (which asks for pages before the walk enters them) share. */
 #ifndef PACK_WALKER_INTERNAL_H
 #define PACK_WALKER_INTERNAL_H
 
@@ -16,15 +16,15 @@ struct tree_level {
 	bool loaded;	/* `page` is that of `number` */
 };
 
-/* A page visited twice would yield a key seen before, and keys must rise strictly. So a walk ends,
- * and visits each page at most once, without a record of visited pages. */
+/* Keys must rise strictly, and a page visited twice would repeat a key. So a walk ends and visits
+ * each page at most once, without a record of the pages it has visited. */
 struct walker {
 	struct reader *reader;
 	struct walker_info info;
 	struct tree_level levels[WALKER_DEPTH_MAX]; /* info.depth of them */
 	struct tree_level scout; /* a branch page that is looked at ahead of the walk */
-	uint64_t scouts;	 /* the page that it is a child of; 0: none yet */
-	unsigned scouted;	 /* the next child of that to look at */
+	uint64_t scouts;	 /* the parent of that page; 0: none yet */
+	unsigned scouted;	 /* the next child of the parent to look at */
 	bool walking;		 /* levels hold a path; else the walk is at its end */
 	bool whole;		 /* it began at the first record */
 	uint64_t seen;		 /* records since then */

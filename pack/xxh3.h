@@ -1,6 +1,6 @@
-/* libxxhash's XXH3, by the code that it chooses for this processor where it was built with a
- * choice: as the distributions do for x86-64, and install the header that says so. The same
- * results, from bytes that are not in a cache of the processor in less than half of the time. */
+/* XXH3 of libxxhash. Where the library was built to choose its code by the processor, as the
+ * distributions do for x86-64, this uses that choice. The results are the same. Bytes that are not
+ * in the cache of the processor take less than half the time. */
 #ifndef PACK_XXH3_H
 #define PACK_XXH3_H
 

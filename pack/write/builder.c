@@ -120,7 +120,8 @@ static int add_checksums(struct builder *builder, const void *data, uint64_t siz
 	return r;
 }
 
-/* One record: reserves its space, has the source fill it, and adds the checksums of its extents. */
+/* Stores one record: reserves its space, lets the source fill it, and adds the checksums of its
+ * extents. */
 static int store_record(struct builder *builder, const struct format_key *key,
 			const struct builder_source *source, uint64_t size)
 {
@@ -147,8 +148,8 @@ static int parts_changed(const struct buf *path, struct err *err)
 		       path->data);
 }
 
-/* Parts from before an interruption are read again and compared: 0: the same, 1: not, or what the
- * source gave. */
+/* Reads the parts from before an interruption again, and compares them: 0: the same; 1: not; or
+ * what the source returned. */
 static int reread_parts(const struct builder *builder, const struct builder_source *source)
 {
 	uint64_t count = builder->parts * PART_EXTENTS;
@@ -269,8 +270,8 @@ int builder_drop(struct builder *builder, uint32_t id)
 	uint64_t left = builder_checksum_count(builder) - builder->parts * PART_EXTENTS;
 	int r;
 
-	/* These are not in the journal. A resumed run drops them again: a link with its file, a
-	 * directory because it is empty. */
+	/* Links and directories are not in the journal. A resumed run drops them again: a link with
+	 * its file, a directory because it is empty. */
 	if (node->kind == FORMAT_HARDLINK || node->kind == FORMAT_DIRECTORY) {
 		node->state = NODE_DROPPED;
 		return 0;
@@ -288,8 +289,8 @@ int builder_drop(struct builder *builder, uint32_t id)
 
 /* --- files that have the bytes of others ------------------------------------------------------
  *
- * Their records are written as they come, not at the end as those of hard links: there may be
- * many, and keys that come sorted fill leaf after leaf. */
+ * Their records are written as they come, unlike those of hard links, which are written at the end:
+ * there may be many, and keys that come sorted fill leaf after leaf. */
 
 int builder_same(const struct builder *builder, uint32_t id, const void *data, uint64_t len,
 		 bool *ret)

@@ -1,26 +1,26 @@
-/* The write face of a pack: entries and bytes in, one finished file out.
+/* The write face of a pack: entries and bytes go in, one finished file comes out.
  *
- *	builder_new -> builder_add (each entry) -> builder_store (each file's bytes), or
+ *	builder_new -> builder_add (each entry) -> builder_store (the bytes of each file), or
  *	                                           builder_alias (equal bytes, once)
  *	            -> builder_finish -> builder_free
  *
- * The pack is written beside its place, as PATH.partial, and takes its name by an atomic
- * rename in builder_finish: until then PATH is untouched. The same entries, bytes, options and
- * order of calls give the same file, bit for bit. Memory: 48 bytes an entry plus names, 8 an extent
- * of files over 1 MiB, in the finish 8 an entry and the names again, and FORMAT_SPLIT_OVER at most
- * for what is not yet written; batches of 64 MiB are committed as they fill.
+ * The pack is written beside its place, as PATH.partial, and gets its name by an atomic rename in
+ * builder_finish(). PATH is untouched until then. The same entries, bytes, options and order of
+ * calls give the same file, bit for bit. Memory: 48 bytes an entry plus names; 8 an extent of files
+ * over 1 MiB; in the finish 8 an entry and the names once more; and at most FORMAT_SPLIT_OVER for
+ * what is not written yet. Batches of 64 MiB are committed as they fill.
  *
- * Each batch is synced while the next one is filled, and recorded in
- * PATH.partial.journal (journal.h). From the first one on, an interrupted pack can be resumed,
- *however it was interrupted: builder_free leaves both files. Before that it removes the partial
- *one. Resuming makes the same calls again, but asks before each file is stored:
+ * Each batch is synced while the next one fills, and recorded in PATH.partial.journal (journal.h).
+ * Once the first batch is recorded, an interrupted pack can be resumed, whatever interrupted it,
+ * and builder_free() leaves both files. Before that it removes the partial file. A resumed run
+ * makes the same calls, but asks before it stores a file:
  *
  *	builder_new (resume) -> builder_add -> builder_resumed (each file, in the order of
- *	            storing): was it? else builder_store -> builder_finish -> builder_free
+ *	            storing): was it stored? else builder_store -> builder_finish -> builder_free
  *
- * and gives the file that the first run would have given, bit for bit, if the source is the same.
- *Where files that were packed have changed since, their fingerprints show it (-ESTALE); the others
- *are packed as they are now.
+ * If the source is the same, this gives the file that the first run would have given, bit for bit.
+ * Where files that were packed have changed since, their fingerprints show it (-ESTALE). The others
+ * are packed as they are now.
  *
  * Not thread-safe: one thread adds and stores. */
 #ifndef PACK_WRITE_BUILDER_H
@@ -34,9 +34,9 @@ struct builder;
 struct builder_params {
 	const char *path;    /* of the finished pack */
 	bool replace;	     /* an existing PATH is replaced; else -EEXIST at once */
-	bool resume;	     /* resume what an interrupted run left, if it left anything */
+	bool resume;	     /* resume what an interrupted run left, if anything */
 	const char *options; /* "name=value\n" lines, kept in the pack; NULL: none */
-	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB, as in all packs but those of tests */
+	uint64_t batch;	     /* bytes of a batch; 0: 64 MiB. Only tests set it */
 };
 
 struct builder_entry {
@@ -52,17 +52,17 @@ struct builder_entry {
 	uint64_t size;	  /* bytes of a file, as its source says; only for builder_entry() */
 };
 
-/* Where the bytes of a file come from. `read` fills buf with the next len bytes, all of them,
- * or returns -errno, which builder_store passes on. */
+/* Where the bytes of a file come from. `read` fills buf with the next len bytes, all of them, or
+ * returns -errno, which builder_store() returns. */
 struct builder_source {
 	int (*read)(void *context, void *buf, size_t len);
 	void *context;
 	uint64_t size; /* bytes */
 };
 
-/* What the journal has of a file that an interrupted run stored or left out. */
+/* What the journal knows of a file that an interrupted run stored or left out. */
 struct builder_past {
-	bool dropped, stored; /* neither: it is an alias of another file */
+	bool dropped, stored; /* neither: an alias of another file */
 	const char *note;     /* of builder_mark(), not NUL-ended; lives until the next call */
 	size_t note_len;
 };
@@ -76,34 +76,34 @@ struct builder_kept {
 struct builder_summary {
 	uint64_t files, directories, symlinks, hardlinks;
 	uint64_t bytes;		       /* of the files */
-	uint64_t aliases, alias_bytes; /* of both, those whose bytes are stored for another file */
+	uint64_t aliases, alias_bytes; /* aliases among these files, and their bytes */
 	uint64_t pack_bytes;	       /* size of the pack */
 	char id[FORMAT_ID_TEXT], content_id[FORMAT_ID_TEXT];
 };
 
 #define BUILDER_ROOT 0u
 
-/* Creates PATH.partial, or resumes it (params->resume). Returns 0; -EEXIST (PATH exists, or is no
- * regular file, or no builder wrote PATH.partial); -EBUSY (another foldpack is writing it);
- * -EINPROGRESS (an interrupted pack exists, and neither `resume` nor `replace` is set);
- * -EINVAL (resume: begun with other options, err says which); -EPROTONOSUPPORT (by another
- * version); or what making the file gave. */
+/* Creates PATH.partial, or resumes it (params->resume). Returns 0; -EEXIST (PATH exists, or is not
+ * a regular file, or PATH.partial is not from a builder); -EBUSY (another foldpack is writing it);
+ * -EINPROGRESS (an interrupted pack exists, and neither `resume` nor `replace` is set); -EINVAL
+ * (resume: begun with other options, err says which); -EPROTONOSUPPORT (begun by another version);
+ * or what making the file returned. */
 int builder_new(const struct builder_params *params, struct builder **ret, struct err *err);
-/* A builder without a file, of entries alone: they can be added and read, nothing else.
- * 0 or -ENOMEM. */
+/* A builder without a file: entries can be added and read, nothing else. 0 or -ENOMEM. */
 int builder_new_entries(struct builder **ret);
 /* Returns what builder_new() would, and changes nothing. */
 int builder_check(const struct builder_params *params, struct err *err);
-/* Removes what cannot be resumed. NULL is fine. */
+/* Frees it, and removes a partial file that cannot be resumed. NULL is fine. */
 void builder_free(struct builder *builder);
-/* Does the same at once, to free space on the disk: entries can be read until builder_free(). */
+/* Removes such a file at once, to free space on the disk. Entries can still be read until
+ * builder_free(). */
 void builder_discard(struct builder *builder);
 
-/* Whether the pack could be resumed if the run ended now, and from where; right after builder_new,
- * what an earlier run left. Waits for the batch that is being synced. */
+/* Whether the pack could be resumed if the run ended now, and from where. Right after builder_new()
+ * that is what an earlier run left. Waits for the batch that is being synced. */
 bool builder_kept(struct builder *builder, struct builder_kept *ret);
 
-/* Removes the journal that a run left beside the finished pack at path, if it was killed right
+/* Removes the journal that a run left beside the finished pack at path when it was killed right
  * after its rename. The journal of an unfinished pack stays. */
 void builder_tidy(const char *path);
 
@@ -117,41 +117,42 @@ int builder_add(struct builder *builder, const struct builder_entry *entry, uint
 		struct err *err);
 
 /* Whether the next file was stored or dropped before the interruption. Returns 1: it was, and the
- * builder knows again what it knew then; 0: neither it nor any file after it was; -ESTALE: another
- * file was, or this one has changed since (err names it); -EBADMSG, -EIO (of the journal); -ENOMEM.
- */
+ * builder knows again what it knew then; 0: neither this file nor any later one was; -ESTALE:
+ * another file was, or this one has changed since (err names it); -EBADMSG, -EIO (of the journal);
+ * -ENOMEM. */
 int builder_resumed(struct builder *builder, uint32_t id, uint64_t fingerprint,
 		    struct builder_past *ret, struct err *err);
 
-/* Sets what the journal says of the file that is stored or dropped next: a fingerprint of its path,
- * size, time and mode, by which builder_resumed() recognises it; and a note for the caller, of
- * which 65535 bytes are kept. Returns 0 or -ENOMEM. */
+/* Sets what the journal says of the next file that is stored or dropped: a fingerprint of its path,
+ * size, time and mode, by which builder_resumed() recognises it; and a note of the caller, of which
+ * 65535 bytes are kept. Returns 0 or -ENOMEM. */
 int builder_mark(struct builder *builder, uint64_t fingerprint, const char *note, size_t note_len);
 
-/* Stores a file's bytes. Fastest when files come sorted by path. Returns 0; what source->read gave
- * (then nothing of the file is kept); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries with one path);
- * -ESTALE (parts that were stored before the interruption are not what is read now). */
+/* Stores the bytes of a file. Fastest when files come sorted by path. Returns 0; what source->read
+ * returned (then nothing of the file is kept); -ENOSPC; -EIO; -ENOMEM; -EEXIST (two entries have
+ * this path); -ESTALE (parts that were stored before the interruption differ from what is read
+ * now). */
 int builder_store(struct builder *builder, uint32_t id, const struct builder_source *source,
 		  struct err *err);
 
-/* Whether a stored file has these bytes, by reading them back. False for files over
+/* Reads a stored file back and says whether it has these bytes. False for files over
  * FORMAT_SPLIT_OVER bytes. Returns 0; -EIO; -ENOMEM; -EINVAL (not a stored file). */
 int builder_same(const struct builder *builder, uint32_t id, const void *data, uint64_t len,
 		 bool *ret);
 
-/* Instead of builder_store: the file shares the bytes of `to`, which was stored and is equal, and
- * what is known of them as an image. Only a reference is written. Returns 0; -EINVAL (`to` is an
- * alias, or not stored yet); as builder_store. */
+/* Instead of builder_store(): the file shares the bytes of `to`, a stored file with equal bytes,
+ * and what is known of them as an image. Only a reference is written. Returns 0; -EINVAL (`to` is
+ * an alias, or not stored yet); or as builder_store(). */
 int builder_alias(struct builder *builder, uint32_t id, uint32_t to, struct err *err);
 
-/* What was found out about an image; IMAGE_UNKNOWN where never called. Before builder_store, or
- * right after it. */
+/* Sets what was found out about an image; without this it is IMAGE_UNKNOWN. Call it before
+ * builder_store() or right after it. */
 void builder_image(struct builder *builder, uint32_t id, const struct dataset_image *image);
 
 /* An entry without its name, as it was added; until it is stored or dropped. */
 void builder_entry(const struct builder *builder, uint32_t id, struct builder_entry *ret);
-/* The kind of an entry (a file may have become FORMAT_SPLIT or FORMAT_ALIAS), its directory, and
- * its file, which is another entry for a hard link. */
+/* The kind of an entry (a file may have become FORMAT_SPLIT or FORMAT_ALIAS); its directory; and
+ * its file, which for a hard link is another entry. */
 enum format_kind builder_kind(const struct builder *builder, uint32_t id);
 uint32_t builder_parent(const struct builder *builder, uint32_t id);
 uint32_t builder_file(const struct builder *builder, uint32_t id);
@@ -160,8 +161,8 @@ uint32_t builder_file(const struct builder *builder, uint32_t id);
 int builder_drop(struct builder *builder, uint32_t id);
 bool builder_is_dropped(const struct builder *builder, uint32_t id);
 
-/* Calls `found` for each directory without a file below it, unless it is inside another one; that
- * may be the root. 0, -ENOMEM, or what `found` returned to end it. */
+/* Calls `found` for each directory without a file below it, unless it is inside another such
+ * directory. The root may be one. 0, -ENOMEM, or what `found` returned to stop. */
 int builder_find_empty(const struct builder *builder, int (*found)(void *context, uint32_t id),
 		       void *context);
 
@@ -170,10 +171,10 @@ void builder_name(const struct builder *builder, uint32_t id, char ret[FORMAT_NA
 /* Sets path to that of an entry, NUL-ended. 0 or -ENOMEM. */
 int builder_path(const struct builder *builder, uint32_t id, struct buf *path);
 
-/* Writes the index, syncs, gives the pack its name. Every file must be stored or dropped
- * (-EINVAL otherwise), and no two entries of a directory share a name (-EEXIST). -ESTALE: the
- * index of an interrupted finish was another one, or files are missing that were stored.
- * Nothing can be added afterwards. */
+/* Writes the index, syncs, and gives the pack its name. Every file must be stored or dropped (else
+ * -EINVAL), and no two entries of a directory may have one name (-EEXIST). -ESTALE: an interrupted
+ * finish wrote another index, or files are missing that were stored. Nothing can be added
+ * afterwards. */
 int builder_finish(struct builder *builder, struct builder_summary *ret, struct err *err);
 
 #endif

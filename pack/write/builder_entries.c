@@ -1,5 +1,5 @@
 /* The entries of a pack as they are added, in memory: names, kinds, places in the tree, and what
- * has become of each file. */
+ * became of each file. */
 #include "base/date.h"
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
@@ -18,8 +18,8 @@ static bool is_file_id(const struct builder *builder, uint32_t id)
 	return id < builder_count(builder) && format_is_file(builder_node(builder, id)->kind);
 }
 
-/* A section of the index is one record, and liblmdb writes a record by one call of the kernel,
- * which takes no more, with its page header. */
+/* A section of the index is one record. liblmdb writes a record, with its page header, by one
+ * system call, which takes no more than this. */
 #define SECTION_MOST ((size_t)0x7ffff000 - 16)
 #define ENTRIES_MOST (SECTION_MOST / sizeof(uint64_t))
 
@@ -163,7 +163,7 @@ void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to)
 	node->height = holder->height;
 }
 
-/* Never another reference, so that a reader by keys follows one at most. */
+/* Never another reference: a reader by keys follows at most one. */
 static uint32_t holder_id(const struct builder *builder, uint32_t id)
 {
 	while (builder_node(builder, id)->kind == FORMAT_HARDLINK ||
@@ -232,8 +232,8 @@ bool builder_is_dropped(const struct builder *builder, uint32_t id)
 	return builder_node(builder, id)->state == NODE_DROPPED;
 }
 
-/* Parents come before their children, so that a pass from the end reaches every parent after all of
- * its children. */
+/* Parents come before their children, so a pass from the end reaches every parent after all its
+ * children. */
 static void mark_filled(const struct builder *builder, bool *filled)
 {
 	for (uint32_t id = builder_count(builder); id-- > 0;) {

@@ -1,14 +1,14 @@
-/* From records to a finished pack. The index says where each record lies, and is itself
- * records; so:
+/* From records to a finished pack. The index says where each record lies, and is made of records
+ * itself. So:
  *
  *	1. put the sections (file offsets still zero), commit, close
- *	2. read those back that find entries, and walk the keys of the finished LMDB: now every
- *	   offset is known
- *	3. write zeros over free pages, the offsets over their places in the file, sync, and then
- *the superblock over its placeholder
+ *	2. read back those sections that find entries, and walk the keys of the finished LMDB:
+ *	   now every offset is known
+ *	3. write zeros over free pages, write the offsets in their places in the file, sync, and
+ *	   then write the superblock over its placeholder
  *
- * Step 3 goes around LMDB, but changes only bytes which LMDB never looks at. Where there is a
- *journal it has step 1 by then, and a resumed run repeats steps 2 and 3. */
+ * Step 3 goes around LMDB, but changes only bytes that LMDB never looks at. If there is a journal,
+ * it has step 1 by then, and a resumed run repeats steps 2 and 3. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "pack/keys.h"
@@ -92,8 +92,8 @@ static int put_all(struct builder *builder, struct format_super *super, struct e
 	return r;
 }
 
-/* The last commit. A pack of one batch needs no journal. Any other journal must have this commit
- * before something in the file is overwritten. */
+/* The last commit. A pack of one batch needs no journal. Any other journal must hold this commit
+ * before anything in the file is overwritten. */
 static int close_store(struct builder *builder)
 {
 	struct journal_checkpoint last;
@@ -111,15 +111,14 @@ static int close_store(struct builder *builder)
 	return r;
 }
 
-/* What finds the entries of keys, the offsets, and what the content id is made from. */
+/* The sections that find the entries of keys, hold the offsets, or make the content id. */
 static const enum format_section finding[] = {
 	SECTION_NAMES, SECTION_NAME_END, SECTION_PARENT,  SECTION_KIND,	     SECTION_SIZE,
 	SECTION_START, SECTION_PARTS,	 SECTION_TARGETS, SECTION_CHECKSUMS,
 };
 #define FINDING_COUNT (sizeof(finding) / sizeof(*finding))
 
-/* Without the offsets, which an interrupted run may have written, all sections are as they were
- * put. */
+/* An interrupted run may have written offsets. Without them, all sections are as they were put. */
 static int read_index(struct reader *reader, const struct format_super *super, struct index *index,
 		      struct err *err)
 {
@@ -175,7 +174,7 @@ static int write_section(const struct builder *builder, const struct index *inde
 	return io_pwrite_full(builder->fd, s->data, s->bytes, ref->offset);
 }
 
-/* By the checks that every reader makes, too. */
+/* Makes the checks that every reader makes, too. */
 static int identify_content(const struct builder *builder, struct index *index,
 			    struct format_super *super, struct err *err)
 {
@@ -191,7 +190,7 @@ static int identify_content(const struct builder *builder, struct index *index,
 	return r;
 }
 
-/* A superblock on the disk says that all the rest is there too. */
+/* The superblock comes last: once it is on the disk, all the rest is there too. */
 static int write_offsets(struct builder *builder, struct index *index, struct format_super *super,
 			 struct err *err)
 {

@@ -1,10 +1,10 @@
-/* From entries in the order of adding to the index, whose entries lie so:
+/* From entries in the order in which they were added to the index, whose entries lie so:
  *
  *	root | children of root | children of its 1st directory | children of *its* 1st ... |
  *
- * that is, each directory's children consecutive and sorted by name, and the blocks in the
- * order in which os.walk(topdown, sorted) comes by. A lookup is then a binary search in a
- * block, a listing is a range, and files lie in the order in which scans read them. */
+ * The children of each directory are consecutive and sorted by name. The blocks come in the order
+ * in which os.walk(topdown, sorted) visits them. So a lookup is a binary search in a block, a
+ * listing is a range, and files lie in the order in which scans read them. */
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/write/builder_internal.h"
@@ -38,8 +38,8 @@ static int compare_siblings(const void *a, const void *b, void *context)
 	return by_entry_name(builder, x, y);
 }
 
-/* Collects the kept nodes but the root into blocks of siblings: a directory has its own from
- * `start` on. */
+/* Collects the nodes that are kept, without the root, into blocks of siblings. A directory has its
+ * own block from `start` on. */
 static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_count,
 			 struct err *err)
 {
@@ -68,9 +68,9 @@ static int sort_siblings(struct builder *builder, uint32_t *ids, uint32_t *ret_c
 	return 0;
 }
 
-/* Numbers the blocks depth first, with a stack of directories whose block is to come: the
- * children of a directory are pushed last to first, so that the first is on top. Afterwards a
- * directory's `start` is an entry. */
+/* Numbers the blocks depth first, with a stack of directories whose block is still to come. The
+ * children of a directory are pushed last to first, so the first one is on top. Afterwards the
+ * `start` of a directory is an entry. */
 static int number_entries(struct builder_tree *tree, const uint32_t *ids)
 {
 	SCOPE_FREE uint32_t *stack = calloc(tree->entries, sizeof(*stack));
@@ -143,9 +143,9 @@ int builder_tree_init(struct builder_tree *tree, struct builder *builder, struct
 
 /* --- the sections: their shapes --------------------------------------------------------------
  *
- * All at once they would take as much memory as the entries do. So each is made alone, and twice:
- * first for its checksum, which is needed before the finish writes anything, and then in its place
- * in the file. */
+ * All sections at once would take as much memory as the entries do. So each is made alone, and
+ * twice: first for its checksum, which is needed before the finish writes anything, and then in its
+ * place in the file. */
 
 static void shape_sections(const struct builder_tree *tree, struct format_super *super)
 {
@@ -328,7 +328,7 @@ static void count_entries(const struct builder_tree *tree, struct format_super *
 	}
 }
 
-/* An alias counts as the kind that it would have with bytes of its own. */
+/* An alias counts as the kind that it would be with bytes of its own. */
 static void digest_kinds(const struct builder_tree *tree, XXH3_state_t *state)
 {
 	for (uint32_t e = 0; e < tree->entries; e++) {
@@ -351,7 +351,7 @@ static void digest_links(const struct builder_tree *tree, XXH3_state_t *state)
 	}
 }
 
-/* The id is of what is in the tree, not of where it lies: of all offsets and references, only the
+/* The id covers what is in the tree, not where it lies. Of all offsets and references, only the
  * targets of hard links count. */
 static const bool is_content[SECTION_COUNT] = {
 	[SECTION_NAMES] = true, [SECTION_NAME_END] = true, [SECTION_PARENT] = true,

@@ -17,7 +17,7 @@
 
 enum node_state { NODE_EMPTY, NODE_DONE, NODE_DROPPED }; /* EMPTY: a file without its bytes */
 
-/* There may be many millions. */
+/* There may be many millions of these. */
 struct builder_node {
 	uint64_t name;	/* offset in names */
 	uint64_t start; /* file: the checksum of its one extent, or its first row in checksums;
@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct builder_node) == 48 && IMAGE_KINDS <= 16, "");
 struct builder {
 	char *path, *partial, *journal_path, *options;
 	bool replace;
-	bool ours; /* builder_free removes the partial file, unless it can be resumed */
+	bool ours; /* builder_free() removes the partial file, unless it can be resumed */
 	int fd;	   /* of the partial file, locked */
 	struct store *store;
 	struct journal *journal;
@@ -49,14 +49,15 @@ struct builder {
 
 	uint32_t last; /* the file that was stored last */
 
-	bool resuming;	/* the journal may have records that were not read yet */
+	bool resuming;	/* the journal may hold records that were not read yet */
 	uint32_t parts; /* of the next file, stored before the interruption */
 	uint64_t puts;	/* records of the finish so far; now.puts: those of an interrupted finish */
 
 	struct buf nodes;     /* struct builder_node, by id */
 	struct buf names;     /* of the nodes, end to end */
 	struct buf targets;   /* of symbolic links */
-	struct buf checksums; /* uint64_t, in the order of storing; not of files of one extent */
+	struct buf checksums; /* uint64_t, in the order of storing; files of one extent have none
+				 here */
 };
 
 static inline struct builder_node *builder_node(const struct builder *builder, uint32_t id)
@@ -79,7 +80,7 @@ static inline uint64_t builder_checksum_count(const struct builder *builder)
 	return builder->checksums.len / sizeof(uint64_t);
 }
 
-/* The checksums of the extents of a file whose bytes are its own, and stored. */
+/* The checksums of the extents of a stored file with bytes of its own. */
 static inline const uint64_t *builder_file_checksums(const struct builder *builder,
 						     const struct builder_node *node)
 {
@@ -89,12 +90,12 @@ static inline const uint64_t *builder_file_checksums(const struct builder *build
 
 /* --- builder_entries.c --- */
 
-/* A file has been stored, as `size` bytes whose checksums are in the rows from `first` on. */
+/* A file was stored: `size` bytes, whose checksums begin at row `first`. */
 void builder_set_stored(struct builder *builder, struct builder_node *node, uint64_t first,
 			uint64_t size);
-/* Gives a file the bytes of another one, in memory only. */
+/* Gives a file the bytes of another one; in memory only. */
 void builder_make_alias(struct builder *builder, uint32_t id, uint32_t to);
-/* Whether the bytes of a file are its own, and stored. */
+/* Whether a file is stored with bytes of its own. */
 bool builder_is_stored(const struct builder *builder, uint32_t id);
 
 static inline void builder_set_dropped(struct builder_node *node)
@@ -108,7 +109,7 @@ static inline void builder_set_dropped(struct builder_node *node)
 int builder_make_reference(const struct builder *builder, uint32_t id, struct format_key *ret_key,
 			   struct buf *value);
 
-/* Returns `code`, and says why in words around the path of an entry; or -ENOMEM. */
+/* Returns `code` with a sentence around the path of an entry; or -ENOMEM. */
 int builder_fault(const struct builder *builder, uint32_t id, int code, const char *before,
 		  const char *after, struct err *err);
 
@@ -117,17 +118,17 @@ int builder_fault(const struct builder *builder, uint32_t id, int code, const ch
 /* Opens, locks and begins or resumes the partial file. As builder_new(). */
 int builder_partial_open(struct builder *builder, const struct builder_params *params,
 			 struct err *err);
-/* Returns what that would, and changes nothing. As builder_check(). */
+/* Returns what builder_partial_open() would, and changes nothing. As builder_check(). */
 int builder_partial_check(struct builder *builder, const struct builder_params *params,
 			  struct err *err);
 /* A walker of the partial file as it is now; *ret_reader must outlive it. */
 int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct err *err);
 /* Commits what was put, and hands it to the journal. */
 int builder_commit(struct builder *builder);
-/* Puts a record, after a commit where that is due. As store_put(). */
+/* Puts a record, and commits before it if the batch is full. As store_put(). */
 int builder_put(struct builder *builder, const struct format_key *key, uint64_t size,
 		void **ret_space);
-/* The same in the finish: returns 1 where it is there from before an interruption. */
+/* The same in the finish. Returns 1 if the record is there from before an interruption. */
 int builder_put_last(struct builder *builder, const struct format_key *key, uint64_t size,
 		     void **ret_space);
 
@@ -138,7 +139,7 @@ int builder_put_last(struct builder *builder, const struct format_key *key, uint
 void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first);
 /* builder_record() for a file that is done, with image and counts. */
 void builder_record_file(struct builder *builder, uint32_t id);
-/* 0; -ESTALE where the journal has files that builder_resumed() was not asked for. */
+/* 0; -ESTALE where the journal has files that builder_resumed() was never asked for. */
 int builder_resumed_all(struct builder *builder, struct err *err);
 
 /* --- builder_index.c --- */
@@ -162,18 +163,18 @@ static inline const struct builder_node *builder_tree_node(const struct builder_
 	return builder_node(tree->builder, tree->order[entry]);
 }
 
-/* Fills counts, id, and all of the sections but their offsets; *ret_checksum is of everything that
- * the records of the finish are made from. 0 or -ENOMEM. */
+/* Fills in counts, id and everything about the sections except their offsets. *ret_checksum covers
+ * everything that the records of the finish are made from. 0 or -ENOMEM. */
 int builder_describe(const struct builder_tree *tree, struct format_super *super,
 		     uint64_t *ret_checksum);
-/* Writes the bytes of such a section. The offsets of files and parts are zero until index_locate()
- * finds them in the finished LMDB. */
+/* Writes the bytes of a section. The offsets of files and parts are zero until index_locate() finds
+ * them in the finished LMDB. */
 void builder_fill_section(const struct builder_tree *tree, const struct format_section_ref *ref,
 			  enum format_section section, void *out);
 
 /* --- builder.c --- */
 
-/* Puts the record of a hard link or alias, in the finish where it is `last`. As builder_put() or
+/* Puts the record of a hard link or alias; `last`: in the finish. As builder_put() or
  * builder_put_last(). */
 int builder_put_reference(struct builder *builder, uint32_t id, bool last);
 

@@ -1,8 +1,8 @@
 /* The partial file: begun, resumed, committed batch by batch, and left.
  *
- * An unfinished superblock is committed before anything else, with a number of this run, which the
- * journal has as well. So the file says what it is from the beginning, and a journal left over from
- * another file is recognised. */
+ * An unfinished superblock is committed before anything else. It has the number of this run, which
+ * the journal has as well. So the file says what it is from the beginning, and a journal that
+ * belongs to another file is recognised. */
 #include "base/io.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
@@ -19,7 +19,7 @@
 
 /* --- opening ------------------------------------------------------------------------------- */
 
-/* Between open and flock, another run may have finished: the file is a pack by now. */
+/* Between open and flock, another run may have finished: then the file is a pack. */
 static bool still_named(int fd, const char *path)
 {
 	struct stat here, there;
@@ -50,7 +50,7 @@ static int open_writable(const char *path)
 	return fd < 0 ? -error : fd;
 }
 
-/* A partial file without a lock is what an interrupted run left. On filesystems without locks the
+/* A partial file without a lock was left by an interrupted run. On filesystems without locks the
  * last run to start wins. */
 static int lock_partial(const struct builder *builder, int fd, struct err *err)
 {
@@ -91,8 +91,8 @@ static bool file_holds(int fd, const void *want, size_t len, uint64_t offset)
 	return io_pread_full(fd, data, len, offset) == 0 && memcmp(data, want, len) == 0;
 }
 
-/* After the last commit the finished superblock is written over the unfinished one: then the state
- * of the LMDB identifies the file. */
+/* After the last commit the finished superblock is written over the unfinished one. From then on
+ * the state of the LMDB identifies the file. */
 static bool journal_belongs(const struct builder *builder)
 {
 	uint8_t super[FORMAT_SUPER_BYTES];
@@ -132,7 +132,7 @@ static bool begins_with_zeros(int fd)
 	return got > 0;
 }
 
-/* What a power failure leaves of a first batch when not all of its pages were written. */
+/* A power failure leaves this of a first batch when not all of its pages were written. */
 static bool is_damaged_batch(int fd, int error)
 {
 	struct stat st;
@@ -149,8 +149,8 @@ int builder_walk(int fd, struct reader **ret_reader, struct walker **ret, struct
 	return r < 0 ? r : walker_new(*ret_reader, ret, err);
 }
 
-/* Whether a run left this file in its first batch, before there was a journal. Anything else may be
- * a file of the user's. */
+/* Whether a run left this file in its first batch, before there was a journal. Any other file may
+ * belong to the user. */
 static bool is_of_a_run(int fd)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -165,7 +165,7 @@ static bool is_of_a_run(int fd)
 	return r == -EINPROGRESS || is_damaged_batch(fd, r);
 }
 
-/* Cuts the first line that `a` has and `b` has not out of `a`: false where there is none. */
+/* Finds the first line that `a` has and `b` has not; false: there is none. */
 static bool find_option(const char *a, const char *b, size_t *ret_len, const char **ret)
 {
 	for (size_t len; *a; a += len + (a[len] == '\n')) {
@@ -258,7 +258,7 @@ static int locate_super(struct builder *builder, struct err *err)
 }
 
 /* Empties the partial file. The journal is removed first, so that it cannot come back and claim a
- * file of which only some pages are the old ones. */
+ * file that has only some of the old pages. */
 static int clear_partial(const struct builder *builder, struct err *err)
 {
 	if (unlink(builder->journal_path) == 0)
@@ -304,7 +304,7 @@ int builder_partial_open(struct builder *builder, const struct builder_params *p
 
 /* --- or only asked about --------------------------------------------------------------------- */
 
-/* Could the partial file be made? */
+/* Whether the partial file could be made. */
 static int check_directory(const struct builder *builder, struct err *err)
 {
 	SCOPE_FREE char *path = strdup(builder->partial);
@@ -316,7 +316,7 @@ static int check_directory(const struct builder *builder, struct err *err)
 		       : 0;
 }
 
-/* The owner could make it writable. */
+/* A file that is read-only counts as writable for its owner, who could change that. */
 static int open_to_check(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), error = errno;

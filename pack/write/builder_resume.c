@@ -34,7 +34,8 @@ static enum journal_kind record_kind(const struct builder_node *node)
 	return node->kind == FORMAT_ALIAS ? JOURNAL_ALIAS : JOURNAL_STORED;
 }
 
-/* The checksums of parts are in the records of the parts, those of an alias in its holder's. */
+/* The records of parts have the checksums of parts; the record of its holder has those of an alias.
+ */
 void builder_record_file(struct builder *builder, uint32_t id)
 {
 	const struct builder_node *node = builder_node(builder, id);
@@ -78,7 +79,7 @@ static int shifted(const struct builder *builder, uint32_t id, struct err *err)
 			     " cannot be told", err);
 }
 
-/* Whether the record of an alias names the file that it has the bytes of here. */
+/* Whether the stored record of an alias names the file whose bytes it has here. */
 static int holds_reference(const struct builder *builder, uint32_t id, bool *ret)
 {
 	SCOPE(buf_release) struct buf value = BUF_INIT;
@@ -94,8 +95,8 @@ static int holds_reference(const struct builder *builder, uint32_t id, bool *ret
 	return r;
 }
 
-/* Entries that were added to the source since, directories and links as well, shift ids, which no
- * record shows. So the stored reference decides. */
+/* Entries that came into the source since, also directories and links, shift the ids. No record of
+ * the journal shows that, so the stored reference decides. */
 static int take_alias(struct builder *builder, uint32_t id, uint64_t to)
 {
 	bool same = false;
@@ -128,7 +129,8 @@ static int take_file(struct builder *builder, uint32_t id, const struct journal_
 	return 0;
 }
 
-/* Reads records up to the one that says what became of the file. Those of its parts come first. */
+/* Reads records up to the one that says what became of the file. The records of its parts come
+ * first. */
 static int replay(struct builder *builder, uint64_t fingerprint, struct journal_record *record)
 {
 	uint64_t first = builder_checksum_count(builder);

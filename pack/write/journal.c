@@ -25,7 +25,7 @@ struct journal {
 
 	struct buf records; /* since the last commit */
 	size_t last;	    /* where the last one begins */
-	bool full;	    /* a record is missing, as memory was short */
+	bool full;	    /* a record is missing: memory was short */
 
 	struct buf block;	   /* being read */
 	size_t record;		   /* the next one in it */
@@ -34,7 +34,7 @@ struct journal {
 	atomic_int error; /* of the first checkpoint that failed */
 	bool working;	  /* the thread has not been joined */
 	pthread_t thread;
-	/* The thread's until it is joined: */
+	/* These belong to the thread until it is joined: */
 	struct buf handed; /* the records of the checkpoint that it writes */
 	struct journal_checkpoint checkpoint;
 	struct journal_place end; /* of what counts in the file */
@@ -201,8 +201,8 @@ static int write_block(struct journal *journal)
 	return 0;
 }
 
-/* Then the next batch reuses these pages of memory, and the page cache keeps what other programs
- * have in it. */
+/* So the next batch reuses these pages of memory, and other programs keep what they have in the
+ * page cache. */
 static void forget_records(int fd, uint64_t bytes)
 {
 	posix_fadvise(fd, 0, (off_t)bytes, POSIX_FADV_DONTNEED);
@@ -289,7 +289,7 @@ int journal_last(struct journal *journal, struct journal_checkpoint *ret)
 
 /* --- an existing one --------------------------------------------------------------------- */
 
-/* Replaces what is in buf by `len` bytes of the file: 0, -ENODATA where it is shorter. */
+/* Loads `len` bytes of the file into buf: 0, or -ENODATA where the file is shorter. */
 static int load_bytes(const struct journal *journal, uint64_t at, size_t len, struct buf *buf)
 {
 	int r;
@@ -303,8 +303,8 @@ static int load_bytes(const struct journal *journal, uint64_t at, size_t len, st
 	return r;
 }
 
-/* Whether the last bytes of the piece that was loaded are the checksum of the others, which follows
- * *chain, and becomes it. */
+/* Whether the last bytes of the loaded piece are the checksum of the others, after *chain. Then
+ * *chain becomes that checksum. */
 static bool checksum_holds(const struct buf *piece, uint64_t *chain)
 {
 	size_t len = piece->len - CHECKSUM_BYTES;

@@ -37,8 +37,8 @@ struct store {
 	size_t last_key_len;
 };
 
-/* liblmdb turns short writes into EIO. One more write after the end shows the reason; the file is
- * lost anyway. */
+/* liblmdb turns short writes into EIO. One more write after the end of the file shows the reason;
+ * the file is lost anyway. */
 static int why_short(const struct store *store)
 {
 	SCOPE_CLOSE int fd = open(store->path, O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -82,8 +82,8 @@ static void store_close(struct store *store)
 	store->reading = false;
 }
 
-/* Records after all others fill new leaves. Any other one has a leaf copied, at most once in a
- * transaction. */
+/* A record that sorts last fills a new leaf. Any other one makes a copy of its leaf, at most once
+ * for each leaf in a transaction. */
 static uint64_t record_cost(const struct store *store, size_t key_len, uint64_t size, bool last)
 {
 	uint64_t page = store->page;
@@ -126,9 +126,9 @@ static int store_open(struct store *store, uint64_t map, unsigned flags)
 	return store_errno(store, code);
 }
 
-/* liblmdb takes the page size of an empty file from the machine, of any other from its meta pages.
- * So that equal files give equal packs on all machines, a pack begins with the meta pages that
- * liblmdb would write where pages are of 4 KiB; see pack/walker.h for their layout. */
+/* liblmdb takes the page size of an empty file from the machine, and that of any other file from
+ * its meta pages. Equal files must give equal packs on all machines. So a pack begins with the meta
+ * pages that liblmdb would write for pages of 4 KiB; see pack/walker.h for their layout. */
 static int begin_file(const struct store *store)
 {
 	SCOPE_CLOSE int fd = open(store->path, O_WRONLY | O_CLOEXEC);
@@ -155,9 +155,9 @@ static bool is_writing(const struct store *store)
 	return store->txn && !store->reading;
 }
 
-/* Before anything that changes something. There is room for a full batch after a record of `size`
- * bytes, whatever that record costs. The size of the map is written to the file, so that it must
- * not depend on the transaction before. */
+/* To be called before any change. There is room for a full batch after a record of `size` bytes,
+ * whatever that record costs. The size of the map is written to the file, so it must not depend on
+ * the transaction before. */
 static int store_begin(struct store *store, uint64_t size)
 {
 	uint64_t want = 2 * store->batch + size + OPEN_COST, step = MAP_STEP * store->batch;
@@ -180,8 +180,8 @@ static int store_begin(struct store *store, uint64_t size)
 	return store_open(store, ((uint64_t)st.st_size + want + step - 1) / step * step, 0);
 }
 
-/* Before anything that reads. Between a commit and the next record there is no transaction. One
- * that writes must not begin here, as the next record decides how much room it has. */
+/* To be called before any read. Between a commit and the next record there is no transaction. One
+ * that writes must not begin here, since the next record decides how much room it gets. */
 static int store_begin_reading(struct store *store)
 {
 	if (store->failed)
@@ -214,7 +214,7 @@ void store_free(struct store *store)
 	free(store);
 }
 
-/* Pages at the end that were taken and freed within a transaction are never written; but a file
+/* Pages at the end that were taken and freed within one transaction are never written. But a file
  * that ends before its last page counts as truncated. */
 static int store_pad(const struct store *store)
 {
@@ -299,8 +299,8 @@ int store_put(struct store *store, const void *key, size_t key_len, uint64_t siz
 	return 0;
 }
 
-/* The map is not read ahead: a value of 110 KB that is not in memory takes 730 to 1,500 us page by
- * page, and 140 to 160 us when asked for as a whole. Only a hint. */
+/* The map is not read ahead. A value of 110 KB that is not in memory takes 730 to 1,500 us page by
+ * page, and 140 to 160 us if it is asked for as a whole. Only a hint. */
 static void ask_for(const struct store *store, const MDB_val *value)
 {
 	size_t lead = (uintptr_t)value->mv_data % store->page;

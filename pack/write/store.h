@@ -1,18 +1,18 @@
 /* Writes records into an LMDB file: the only caller of liblmdb.
  *
- * Records go into one transaction until store_commit(); store_full() says when that is due. At
- * every commit the environment is closed, and the next record opens it anew: liblmdb 0.9 reuses its
- * page buffers, and stale heap bytes would reach the tails of pages, so that two runs, or a resumed
- * one, would not give the same file. MDB_WRITEMAP and MDB_NOMEMINIT are not used for the same
- * reason. What a commit writes depends on the sequence of records and commits only.
+ * Records go into one transaction until store_commit(); store_full() says when a commit is due.
+ * Every commit closes the environment, and the next record opens it anew. Otherwise liblmdb 0.9
+ * reuses its page buffers, and stale bytes of the heap reach the tails of pages, so two runs, or a
+ * resumed run, would not give the same file. MDB_WRITEMAP and MDB_NOMEMINIT are not used for the
+ * same reason. What a commit writes depends only on the sequence of records and commits.
  *
- * Pages are of 4 KiB, whatever the machine's are.
+ * Pages have 4 KiB, whatever the machine uses.
  *
  * The file can be brought back to an earlier commit, bit for bit, as long as the pages of that
  * state are unchanged: see store_save().
  *
- * Commits do not sync (MDB_NOSYNC): the file counts once its owner has called fdatasync.
- * Not thread-safe. Internal to pack/. */
+ * Commits do not sync (MDB_NOSYNC): the file is safe only once its owner has called fdatasync. Not
+ * thread-safe. Internal to pack/. */
 #ifndef PACK_WRITE_STORE_H
 #define PACK_WRITE_STORE_H
 
@@ -36,7 +36,7 @@ void store_free(struct store *store); /* drops what is not committed; NULL is fi
 bool store_full(const struct store *store, const void *key, size_t key_len, uint64_t size);
 
 /* Adds a record of `size` bytes; *ret_space is where they go. The caller fills all of it before the
- * next call, as it has stale bytes of the heap. Returns 0; -EEXIST (the key is there); -EINVAL
+ * next call, since it holds stale bytes of the heap. Returns 0; -EEXIST (the key is there); -EINVAL
  * (LMDB does not take such a key); -ENOSPC, -EDQUOT or -EFBIG (no room for the file); -EIO;
  * -ENOMEM. */
 int store_put(struct store *store, const void *key, size_t key_len, uint64_t size,
@@ -51,7 +51,7 @@ int store_delete(struct store *store, const void *key, size_t key_len);
 /* Writes what was put. Returns 0, 1 where nothing was, or as above. */
 int store_commit(struct store *store);
 
-/* After the last commit: fills all free pages with zeros, so that the file has nothing of earlier
+/* After the last commit: fills all free pages with zeros, so that nothing is left of earlier
  * commits, or of commits that an interruption lost. */
 int store_wipe(struct store *store);
 
@@ -69,11 +69,10 @@ struct store_state {
 };
 
 /* The state after the last commit, before anything else is put. The next two commits do not touch
- * its pages, the third one does (see journal.h). Returns 0 or -errno. */
+ * its pages; the third one does (see journal.h). Returns 0 or -errno. */
 int store_save(const struct store *store, struct store_state *ret);
 
-/* Brings the file and the store back to that state. Nothing has been put yet. Returns 0 or -errno.
- */
+/* Brings the file and the store back to that state. Nothing was put before. Returns 0 or -errno. */
 int store_restore(struct store *store, const struct store_state *state);
 
 #endif

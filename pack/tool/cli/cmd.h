@@ -1,7 +1,6 @@
-/* What the sub-commands of foldpack share: their entry points, the options that all have, and
- * opening a pack.
+/* What the sub-commands of foldpack share: their entry points, common options, and opening a pack.
  *
- * A sub-command returns its exit status. Results go to standard output, everything else
+ * A sub-command returns its exit status. Results go to standard output, everything else goes
  * through base/log.h. */
 #ifndef PACK_TOOL_CLI_CMD_H
 #define PACK_TOOL_CLI_CMD_H
@@ -37,12 +36,12 @@ struct cmd_common {
 	OPT_FLAG('q', "quiet", type, common.quiet, "say nothing but why something failed"), \
 		OPT_FLAG('v', "verbose", type, common.verbose, "say more")
 
-/* Of those that read a pack, which may be a URL. */
+/* For commands that read a pack, which may be a URL. */
 #define CMD_PACK_OPTIONS(type)                                         \
 	CMD_COMMON_OPTIONS(type), REMOTE_OPTIONS(type, common.remote), \
 		FOREIGN_OPTIONS(type, common.foreign)
 
-/* Of those that show progress: their settings have `progress` as well. */
+/* For commands that show progress. Their settings also have `progress`. */
 #define CMD_PROGRESS_OPTION(type)               \
 	OPT_FLAG(0, "progress", type, progress, \
 		 "show progress although standard error is no terminal")
@@ -54,7 +53,7 @@ struct cmd_line {
 	int least, most;	   /* arguments; most < 0: any number */
 };
 
-/* For settings with the member `common`; takes `from` to `to` arguments. */
+/* For settings with the member `common`, and `from` to `to` arguments. */
 #define CMD_LINE(c, s, from, to)                                                          \
 	{                                                                                 \
 		.command = (c), .settings = (s), .common = &(s)->common, .least = (from), \
@@ -63,27 +62,27 @@ struct cmd_line {
 
 #define CMD_RUN (-1)
 
-/* Reads the command line. Returns CMD_RUN, or the status to end with: help or version were
- * asked for and shown, or the words were wrong, which has been said. */
+/* Reads the command line. Returns CMD_RUN, or the status to end with: help or version was shown, or
+ * the command line was wrong and an error was printed. */
 int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_args);
 
 /* Says what is wrong with the command line. Returns EXIT_USAGE. */
 int cmd_usage_error(const struct opt_command *command, const char *text);
 
-/* Name and version, and those of the libraries in use. */
+/* Prints the name and version, and the versions of the libraries. */
 void cmd_version(void);
 
-/* Opens a pack, by its path or URL, of which the secrets are hidden then: reader_open(). Returns 0
- * or -errno, with a sentence in err. */
+/* Opens a pack by its path or URL, and hides the secrets of a URL afterwards: reader_open().
+ * Returns 0 or -errno with a sentence in err. */
 int cmd_open_pack(char *name, const struct cmd_common *common, struct dataset **ret,
 		  struct err *err);
-/* Opens what a word means, a pack, or several as one; hides as well. Returns EXIT_DONE, or the
- * status to end with after having said why. */
+/* Opens what a word names: a pack, or several packs as one; hides secrets as well. Returns
+ * EXIT_DONE, or the status to end with after an error was printed. */
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret);
-/* The packs that words mean, ended by NULL; same rules. To be released in any case. */
+/* The packs that words name; the list ends with NULL. Same rules. Must be released in any case. */
 int cmd_names(char **words, const struct cmd_common *common, struct names *ret);
 
-/* Loads parts of its index, see dataset_load(); same rules. */
+/* Loads parts of the index, see dataset_load(); same rules. */
 int cmd_load(const char *path, struct dataset *dataset, unsigned parts);
 
 /* The entry at a path of the pack; same rules. */
@@ -92,7 +91,8 @@ int cmd_find(const char *pack, const struct dataset *dataset, const char *path, 
 /* Writes what `json` has put into text, and a newline, to standard output. As json_finish(). */
 int cmd_print_json(const struct json *json, const struct buf *text);
 
-/* Whether a command that may show progress does: on a terminal unless -q, or when asked. */
+/* Whether a command shows progress: on a terminal unless -q was given, or where it was asked for.
+ */
 enum progress_want cmd_progress(const struct cmd_common *common, bool asked);
 
 static inline void cmd_close(struct dataset **dataset)

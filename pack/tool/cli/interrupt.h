@@ -1,9 +1,9 @@
-/* Stopping when asked: SIGINT, SIGTERM and SIGHUP, for commands that have something to clean up.
+/* Stops on SIGINT, SIGTERM and SIGHUP, for commands that have something to clean up.
  *
- * A caught signal sets a flag that the command looks at between two files or reads; it then undoes
- * what it must and ends by interrupt_die(), so that its parent (a shell's loop, Slurm) sees a
- * process that was ended by that signal. A second one kills at once. A signal handler can reach
- * only statics: this is the only one. */
+ * A caught signal sets a flag. The command looks at it between two files or reads, and undoes what
+ * it must. Then it ends by interrupt_die(), so that its parent (a loop of a shell, Slurm) sees a
+ * process that was ended by that signal. A second signal kills at once. A signal handler can reach
+ * only static variables: this is the only one. */
 #ifndef PACK_TOOL_CLI_INTERRUPT_H
 #define PACK_TOOL_CLI_INTERRUPT_H
 
@@ -13,7 +13,7 @@ void interrupt_catch(void);
 /* The signal that came, or 0. Thread-safe. */
 int interrupt_pending(void);
 
-/* Ends the process by that signal. Returns (the status 1) only where none came. */
+/* Ends the process by that signal. Returns (the status 1) only if there was none. */
 int interrupt_die(void);
 
 #endif

@@ -41,7 +41,7 @@ static void print_help(FILE *out)
 	      out);
 }
 
-/* One descriptor is open for each level of a tree, and trees may be deep. */
+/* Each level of a tree has one open descriptor, and trees may be deep. */
 static void raise_descriptor_limit(void)
 {
 	struct rlimit limit;

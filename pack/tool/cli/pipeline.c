@@ -3,11 +3,12 @@
 #include "base/scope.h"
 #include <pthread.h>
 
-/* A ring: numbers go up, and number modulo slots is the place.
+/* A ring: numbers go up, and a number modulo slots is the place.
  *
  *	taken <= begun <= put <= taken + slots
  *
- * Those between taken and begun are being worked on or done, those up to put wait. */
+ * Items between taken and begun are being worked on or are done; those between begun and put wait.
+ */
 struct slot {
 	void *item;
 	uint64_t cost;
@@ -18,7 +19,7 @@ struct slot {
 struct worker {
 	struct pipeline *pipeline;
 	pthread_t thread;
-	uint64_t in_hand; /* its item; its own */
+	uint64_t in_hand; /* number of its item; no other thread looks at it */
 };
 
 struct pipeline {
@@ -27,7 +28,7 @@ struct pipeline {
 	struct worker *workers;
 	unsigned started; /* of them */
 	uint64_t taken;	  /* changed by the owner only, under the lock */
-	uint64_t inside;  /* bytes; the owner's own */
+	uint64_t inside;  /* bytes; only the owner looks at it */
 
 	pthread_mutex_t lock;
 	pthread_cond_t more;  /* put > begun, or stop */
@@ -113,7 +114,7 @@ int pipeline_new(const struct pipeline_params *params, struct pipeline **ret)
 		r = -ENOMEM;
 	while (r == 0 && pipeline->started < params->workers)
 		r = start_worker(pipeline);
-	/* Fewer threads than wished for are enough to go on with. */
+	/* Fewer threads than wanted are enough to go on. */
 	if (r < 0 && pipeline->started == 0) {
 		pipeline_free(pipeline);
 		return r;
@@ -157,9 +158,9 @@ bool pipeline_has_room(const struct pipeline *pipeline, uint64_t cost)
 	       cost <= pipeline->params.bytes - pipeline->inside;
 }
 
-/* Where the threads are faster than the owner, each item would wake one that is asleep again before
- * the next is put. As long as the owner has enough to take, they sleep until there are a few; when
- * it has to wait, it wakes them for what there is. Lock held. */
+/* If the threads are faster than the owner, each item would wake one that falls asleep again before
+ * the next item is put. As long as the owner has enough to take, they sleep until there are a few
+ * items. When the owner has to wait, it wakes them for what there is. Lock held. */
 static bool is_worth_waking(const struct pipeline *pipeline)
 {
 	return pipeline->begun - pipeline->taken < ENOUGH_AHEAD ||
@@ -177,7 +178,7 @@ void pipeline_put(struct pipeline *pipeline, void *item, uint64_t cost)
 		pthread_cond_signal(&pipeline->more);
 }
 
-/* The oldest does not wait: all that could make room comes after it. */
+/* The oldest item does not wait: everything that could make room comes after it. */
 void pipeline_charge(struct pipeline *pipeline, unsigned worker, uint64_t bytes)
 {
 	uint64_t number = pipeline->workers[worker].in_hand;

@@ -1,10 +1,10 @@
-/* One line on standard error that says how far a long command is: files, bytes, rate, and
- * the time that is left at this rate.
+/* One line on standard error that shows how far a long command is: files, bytes, rate, and the time
+ * left at this rate.
  *
  *	progress_begin -> progress_add ... -> progress_end
  *
- * Drawn over itself at most ten times a second on a terminal; elsewhere, where it was asked
- * for, a line of its own every five seconds. progress_clear() before any message. */
+ * On a terminal the line is drawn over itself at most ten times a second. Elsewhere, where it was
+ * asked for, it is a new line every five seconds. Call progress_clear() before any message. */
 #ifndef PACK_TOOL_CLI_PROGRESS_H
 #define PACK_TOOL_CLI_PROGRESS_H
 
@@ -18,15 +18,16 @@ struct progress {
 	bool drawn; /* the line is on the screen */
 	uint64_t files, bytes;
 	uint64_t files_total, bytes_total; /* 0: not known */
-	uint64_t position, length; /* where those are not: bytes of what is read; 0: not known */
-	double began, last;	   /* seconds, as progress_now() */
+	uint64_t position,
+		length;	    /* if the totals are not known: bytes of the input; 0: not known */
+	double began, last; /* seconds, as progress_now() */
 };
 
 enum progress_want { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 
-/* Totals and position may be set later, in the fields. */
+/* Totals and position may be set later in the fields. */
 void progress_begin(struct progress *progress, const char *verb, enum progress_want want);
-/* Goes on with something else, counted from 0 to these totals. */
+/* Goes on with another step, counted from 0 to these totals. */
 void progress_again(struct progress *progress, const char *verb, uint64_t files_total,
 		    uint64_t bytes_total);
 void progress_add(struct progress *progress, uint64_t files, uint64_t bytes);
@@ -34,7 +35,7 @@ void progress_clear(struct progress *progress);
 /* Clears the line. Returns the seconds since progress_begin(). */
 double progress_end(struct progress *progress);
 
-/* A clock that only goes forward, seconds. */
+/* A clock that never goes back, in seconds. */
 double progress_now(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Things in the order of a rank each; those of one rank in the order of their numbers. */
+/* Things that are sorted by a rank, and by a number where the rank is equal. */
 #ifndef PACK_TOOL_CLI_RANKED_H
 #define PACK_TOOL_CLI_RANKED_H
 

@@ -24,7 +24,7 @@ static void mark_way(const struct dataset *dataset, uint8_t *marks, uint32_t ent
 	}
 }
 
-/* A directory comes before its children, so that one pass reaches everything below. */
+/* A directory comes before its children, so one pass reaches everything below. */
 static void mark_below(const struct dataset *dataset, uint8_t *marks)
 {
 	struct dataset_entry here;

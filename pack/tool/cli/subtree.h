@@ -1,4 +1,4 @@
-/* Part of a pack's tree: what the paths on a command line name, and all below. */
+/* Part of the tree of a pack: what the paths on a command line name, with everything below. */
 #ifndef PACK_TOOL_CLI_SUBTREE_H
 #define PACK_TOOL_CLI_SUBTREE_H
 
@@ -14,8 +14,8 @@ enum subtree_mark {
 	SUBTREE_INSIDE,
 };
 
-/* The entries named by `paths`, NULL-ended; none at all: the whole tree. Says what is
- * not in the pack. EXIT_DONE, or the status to end with. */
+/* The entries that `paths` name; the list ends with NULL, and an empty one means the whole tree.
+ * Prints what is not in the pack. Returns EXIT_DONE, or the status to end with. */
 int subtree_new(const char *pack, const struct dataset *dataset, char **paths, struct subtree *ret);
 void subtree_release(struct subtree *subtree);
 

@@ -1,4 +1,4 @@
-/* foldpack create: the order in which its parts are called. */
+/* foldpack create: calls its parts in order. */
 #include "base/log.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
@@ -30,7 +30,7 @@ static void create_release(struct create *create)
 		fclose(create->bad_list);
 }
 
-/* Options that only a folder has, or only a tar. */
+/* Refuses options that only a folder has, or only a tar. */
 static int check_kind(const struct create *create, bool standard)
 {
 	const struct create_options *options = &create->options;
@@ -75,7 +75,7 @@ static int open_input(struct create *create)
 	return r == EXIT_DONE ? check_kind(create, standard) : r;
 }
 
-/* That of an earlier run stays until it is clear that this one runs. */
+/* The list of an earlier run stays until it is clear that this one runs. */
 static int open_bad_list(struct create *create)
 {
 	const char *path = create->options.bad_list;
@@ -108,7 +108,7 @@ static int empty_bad_list(const struct create *create)
 	return CREATE_REPORTED;
 }
 
-/* Written to the end, or said. */
+/* Closes the list, and prints an error if it was not written completely. */
 static int close_bad_list(struct create *create)
 {
 	FILE *list = steal_ptr(&create->bad_list);
@@ -120,7 +120,7 @@ static int close_bad_list(struct create *create)
 	return CREATE_REPORTED;
 }
 
-/* Scripts go on with whatever there is, which may be nothing but a finished pack. */
+/* Whether there is nothing to resume but a finished pack. Scripts resume whatever there is. */
 static bool is_finished(const struct create *create)
 {
 	SCOPE(buf_release) struct buf partial = BUF_INIT;
@@ -228,7 +228,7 @@ static int store_all(struct create *create)
 {
 	int r;
 
-	/* Of images that are changed it is not known, nor of a tar. */
+	/* This is not known for a tar, nor if images are changed. */
 	if (create->import->entries > 0 && !create->transforms)
 		create->need = target_estimate(create->import->bytes + create->slice.later,
 					       create->import->entries);
@@ -283,7 +283,8 @@ static int run_create(struct create *create)
 	return r;
 }
 
-/* What is left of a run that ended early. --resume would end again on a source that has changed. */
+/* Ends a run early, and returns whether --resume can continue it. After a change of the source it
+ * would fail again. */
 static bool leave_create(struct create *create)
 {
 	bool kept = !create->stale && create_say_kept(create, "--resume continues after");
@@ -302,11 +303,11 @@ static int interrupted(struct create *create)
 	return interrupt_die();
 }
 
-/* liblmdb allocates the pages of each batch and frees them at its end. Given back to the kernel
- * each time, they would be faulted in again, page by page: that was two thirds of the time that
- * 20,000 photos took. Tables that grow are larger than those pages, and leave no holes. And what
- * threads allocate another one frees: with an arena for each, as many times the memory would be
- * held. */
+/* liblmdb allocates the pages of each batch and frees them at its end. If they went back to the
+ * kernel each time, they would be faulted in again, page by page: that was two thirds of the time
+ * for 20,000 photos. Tables that grow are larger than those pages and leave no holes. What one
+ * thread allocates another one frees: with an arena for each thread, the process would hold as many
+ * times the memory. */
 static void keep_memory(void)
 {
 	mallopt(M_ARENA_MAX, 1);
@@ -335,7 +336,7 @@ static int say_finished(struct create *create)
 	return status;
 }
 
-/* One pack: of all of SOURCE, or of a slice. Returns an exit status. */
+/* Makes one pack, of all of SOURCE or of a slice. Returns an exit status. */
 static int create_pack(struct create *create)
 {
 	int r;
@@ -360,7 +361,7 @@ static int pack_slice(struct create *create, uint32_t slice)
 	return r < 0 ? status_of(create_fail(create, r, NULL)) : create_pack(&one);
 }
 
-/* Each pack is one for itself: --resume goes on with the one that was interrupted, and takes those
+/* Each pack stands alone: --resume goes on with the one that was interrupted, and leaves those
  * before it as they are. */
 static int create_packs(struct create *create)
 {

@@ -73,7 +73,7 @@ const struct opt_command create_command = {
 	.table = table,
 };
 
-#define JOBS_LEAST 16 /* reads at once, for network storage and hard disks */
+#define JOBS_LEAST 16 /* reads at the same time, for network storage and hard disks */
 #define JOBS_MOST  256
 
 struct create_options create_options_default(void)
@@ -93,7 +93,7 @@ int create_usage_error(const char *text)
 	return cmd_usage_error(&create_command, text);
 }
 
-#define SIDE_MOST 65500 /* what a JPEG can hold */
+#define SIDE_MOST 65500 /* the most that a JPEG can hold */
 
 static int take_transform(struct create *create)
 {
@@ -136,7 +136,7 @@ int create_options_take(struct create *create)
 
 /* --- what is kept ------------------------------------------------------------------------- */
 
-/* No value is more than a value. */
+/* No value can contain a line break that would start another option. */
 static int add_option(struct buf *text, const char *name, const char *value)
 {
 	int r = buf_addf(text, "%s=", name);

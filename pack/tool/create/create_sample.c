@@ -1,5 +1,5 @@
-/* What would come of packing a folder, by a part of its files: they are read, checked and
- * transformed as for a pack, and not stored. */
+/* Estimates the result of packing a folder from some of its files. They are read, checked and
+ * transformed as for a pack, but not stored. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -15,9 +15,9 @@
 struct create_sample {
 	uint64_t files, bytes, entries; /* of the whole source */
 	uint64_t taken;			/* files that were looked at */
-	uint64_t bytes_read;		/* of them; large ones are not read */
-	uint64_t bytes_in, bytes_out;	/* theirs, in the source and as they would be stored */
-	uint64_t bad;			/* of them */
+	uint64_t bytes_read;		/* of these; large files are not read */
+	uint64_t bytes_in, bytes_out;	/* of these, in the source and as they would be stored */
+	uint64_t bad;			/* of these files */
 	double seconds;			/* that it took */
 };
 
@@ -85,7 +85,7 @@ static double sample_times(const struct create_sample *sample, uint64_t bytes)
 	return bytes ? (double)sample->bytes / (double)bytes : 0;
 }
 
-/* 0: unknown. Large files are not read: where they have nearly all bytes, the time of the others
+/* 0: not known. Large files are not read. If they have nearly all bytes, the time of the others
  * says nothing about them. */
 static double sample_seconds(const struct create_sample *sample)
 {
@@ -94,7 +94,7 @@ static double sample_seconds(const struct create_sample *sample)
 		       : sample->seconds * sample_times(sample, sample->bytes_read);
 }
 
-/* The size that a pack of the whole would have, about. */
+/* About how large a pack of everything would be. */
 static uint64_t pack_bytes(const struct create_sample *sample)
 {
 	double bytes = (double)sample->bytes_out * sample_times(sample, sample->bytes_in);

@@ -1,4 +1,4 @@
-/* What a run says: failures and what can be done about them, bad inputs, the summary. */
+/* What a run prints: failures and what can be done about them, bad inputs, the summary. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/math.h"
@@ -40,8 +40,8 @@ static int fail_pack(struct create *create, int error, const struct err *err)
 	return CREATE_REPORTED;
 }
 
-/* A partial file that cannot be resumed is removed first, so that the message says what is free
- * without it. The builder stays: threads that read ahead still ask it for names. */
+/* A partial file that cannot be resumed is removed first, so that the message counts its space as
+ * free. The builder stays: threads that read ahead still ask it for names. */
 static int fail_full(struct create *create)
 {
 	char free_text[SIZE_TEXT], need_text[SIZE_TEXT], need[2 * SIZE_TEXT] = "";
@@ -61,7 +61,8 @@ static int fail_full(struct create *create)
 	return CREATE_REPORTED;
 }
 
-/* Better before an hour of packing than after it. What is in the pack already needs no room. */
+/* A warning before an hour of packing is better than a failure after it. What is in the pack
+ * already needs no more room. */
 int create_check_space(struct create *create)
 {
 	uint64_t available = target_free(create->pack), need;
@@ -113,8 +114,8 @@ static int on_broken(void *context, int error, const struct err *err)
 
 /* --- inputs --------------------------------------------------------------------------- */
 
-/* Says something of an input: "SOURCE/path: text", or of SOURCE for the root itself. `log` is one
- * of base/log.h. */
+/* Prints something about an input: "SOURCE/path: text", or about SOURCE for the root itself. `log`
+ * is a function of base/log.h. */
 static void say_of(struct create *create, void (*log)(const char *format, ...), const char *path,
 		   const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -134,7 +135,7 @@ static void say_of(struct create *create, void (*log)(const char *format, ...), 
 	va_end(args);
 }
 
-/* A field of a line of the bad list: what would end it is escaped. */
+/* Adds a field to a line of the bad list; escapes what would end it. */
 static int add_field(struct buf *line, const char *text)
 {
 	int r = 0;
@@ -328,8 +329,8 @@ static int name_dangling(struct create *create)
 
 /* --- classes ------------------------------------------------------------------------------- */
 
-/* The one entry of the root, where it has one only and that is a folder with folders in it; else
- * 0. An entry comes after the folder that it is in. */
+/* The only entry of the root, if that is a folder with folders in it; else 0. An entry comes after
+ * the folder that it is in. */
 static uint32_t only_folder(const struct create *create)
 {
 	const struct builder *builder = create->builder;
@@ -463,7 +464,8 @@ int create_finish(struct create *create)
 	double seconds;
 	int r;
 
-	/* With millions of files each of these is large, as are the last batch and the index. */
+	/* With millions of files, each of these is as large as the last batch and the index, which
+	 * come now. */
 	import_free(steal_ptr(&create->import));
 	entry_table_release(&create->stored);
 	malloc_trim(0);
@@ -491,7 +493,7 @@ bool create_say_kept(struct create *create, const char *words)
 
 #define LOOKED_FOR 1000 /* files of a finished pack, evenly spread */
 
-/* Whether a file is in the source as it is in the pack. Of images that were changed the size says
+/* Whether a file in the source is as it is in the pack. If images were changed, the size says
  * nothing. 1, 0 or -errno. */
 static int is_in_source(const struct create *create, struct dataset *dataset, uint32_t number,
 			struct buf *path)

@@ -1,4 +1,4 @@
-/* Several packs of one folder. Each is made by a run of its own, with the options of all. */
+/* Several packs of one folder. Each is made by a run of its own, with the same options. */
 #include "pack/tool/create/create_slices.h"
 
 #include "base/scope.h"
@@ -21,7 +21,7 @@ bool create_is_cut(const struct create *create)
 	return create->options.cut.size || create->options.cut.part;
 }
 
-/* Digits alone, at most `most`. */
+/* Parses a number of digits only, at most `most`. */
 static bool parse_count(const char **text, uint32_t most, uint32_t *ret)
 {
 	const char *start = *text;
@@ -103,7 +103,7 @@ static int add_name(struct buf *names, const char *path, uint32_t slice, uint32_
 			count, path + before, '\0');
 }
 
-/* What is left to do, of a part only that part. */
+/* The bytes that later packs of this run will take; none if only a part is packed. */
 static uint64_t later_bytes(const struct create *create, uint32_t slice)
 {
 	uint64_t bytes = 0;

@@ -14,7 +14,8 @@
 
 #define ZIP_LOCAL 30 /* bytes in front of the name of its first file */
 
-/* Whether what is compressed is a tar, or damaged, which is said best when it is read as one. */
+/* Whether a compressed file is a tar. A damaged file counts too: reading it as a tar gives the best
+ * message. */
 static bool decompresses_to_tar(int fd)
 {
 	struct tar *tar = NULL;
@@ -24,7 +25,7 @@ static bool decompresses_to_tar(int fd)
 	return lseek(fd, 0, SEEK_SET) < 0 || r != -EINVAL;
 }
 
-/* Whether a file is a tar of the formats that say so, or one that is compressed. */
+/* Whether a file is a tar that says so, or a compressed tar. */
 static bool looks_like_tar(int fd, bool compressed_only)
 {
 	char head[262] = "";
@@ -41,7 +42,7 @@ static bool is_environment(int folder)
 	return faccessat(folder, "data.mdb", R_OK, 0) == 0;
 }
 
-/* Whether options say that it is read as a mount would. */
+/* Whether the options ask to read it as a mount would. */
 static bool wants_dataset(const struct create *create)
 {
 	const struct foreign_settings *foreign = &create->options.common.foreign;
@@ -49,7 +50,7 @@ static bool wants_dataset(const struct create *create)
 	return foreign->schema || foreign->names;
 }
 
-/* The tar that is made of it takes its place. */
+/* The tar that is made of the file takes its place. */
 static int open_hdf5(struct create *create)
 {
 	struct err err = {0};
@@ -62,7 +63,7 @@ static int open_hdf5(struct create *create)
 	return (int)exit_status_of(r);
 }
 
-/* Whether it is a zip, and none of torch.save(), which begins with its pickle. */
+/* Whether it is a zip, but not one of torch.save(), which begins with its pickle. */
 static bool is_zip(int fd)
 {
 	static const char pickle[] = "/data.pkl";
@@ -76,8 +77,8 @@ static bool is_zip(int fd)
 	       memcmp(head + ZIP_LOCAL + len - strlen(pickle), pickle, strlen(pickle)) != 0;
 }
 
-/* Old zips have times of no zone. A pack is the same wherever it is made, and as that of a zip
- * whose files are stored. */
+/* Old zips have times without a zone. A pack must be the same wherever it is made, and the same as
+ * that of a zip whose files are stored. */
 static int open_zip(struct create *create)
 {
 	setenv("TZ", "UTC0", 1);
@@ -86,7 +87,7 @@ static int open_zip(struct create *create)
 	return EXIT_DONE;
 }
 
-/* A file that no format knows is taken for a tar, and refused as one. */
+/* A file of no known format is taken for a tar, and refused as one. */
 static int open_file(struct create *create)
 {
 	struct err err = {0};
@@ -107,7 +108,7 @@ static int open_file(struct create *create)
 	return (int)exit_status_of(r);
 }
 
-/* Whether any of several files is a tar that is compressed, so that they are no datasets. */
+/* Whether any of several files is a compressed tar, so that they cannot be opened as datasets. */
 static bool any_is_compressed_tar(const struct names *names)
 {
 	bool found = false;
@@ -120,7 +121,7 @@ static bool any_is_compressed_tar(const struct names *names)
 	return found;
 }
 
-/* Each of several tars can be read, as far as that can be known before its turn. */
+/* Checks that each of several tars can be read, as far as that is known before its turn. */
 static int name_tars(struct create *create)
 {
 	create->several = calloc(create->tars.count + 1, sizeof(*create->several));
@@ -143,8 +144,8 @@ static int name_tars(struct create *create)
 	return EXIT_DONE;
 }
 
-/* Words that mean several tars, of which some are compressed. Returns an exit status; create->tar
- * says whether it is so. */
+/* Opens words that name several tars, if some of these are compressed. Returns an exit status;
+ * create->tar says whether it is so. */
 static int open_tars(struct create *create)
 {
 	char *words[] = {create->source, NULL};
@@ -162,7 +163,7 @@ static int open_tars(struct create *create)
 	return r;
 }
 
-/* What is no path: several packs, files of other formats, or tars, or a URL. */
+/* Opens what is not a path: several packs, tars or files of other formats, or a URL. */
 static int open_words(struct create *create)
 {
 	int r = open_tars(create);

@@ -1,8 +1,8 @@
 /* import -> pipeline -> builder.
  *
  * The owner's thread asks the importer for the next file and puts it into the pipeline, whose
- * threads read and look at the bytes. It takes files out in the same order and stores them: so
- * what is stored does not depend on how many threads there are. */
+ * threads read the bytes and look at them. The owner takes files out in the same order and stores
+ * them. So what is stored does not depend on the number of threads. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/match.h"
@@ -17,10 +17,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Bytes: a reference takes the path of the other file and 13 bytes. */
+/* Bytes. A reference takes the path of the other file and 13 bytes. */
 #define DEDUP_LEAST 513
 
-/* Whether the bytes of a file that has been read are looked for among those of others. */
+/* Whether the bytes of a file are looked for among those of others. */
 static bool is_deduped(const struct create *create, const struct item *item)
 {
 	return create->options.dedup && !item_is_large(item) && item->bytes.len >= DEDUP_LEAST;
@@ -48,7 +48,7 @@ static bool may_touch(const struct create *create, const char *path)
 	return globs->count == 0;
 }
 
-/* What cannot be transformed is damaged, or too large to decode. */
+/* An image that cannot be transformed is damaged, or too large to decode. */
 static void found_bad(struct item *item, int error, const struct err *err)
 {
 	const char *damage = error == -EFBIG ? DAMAGE_TOO_LARGE : DAMAGE_CORRUPT;
@@ -102,7 +102,7 @@ static void check_and_transform(const struct create *create, struct item *item)
 
 /* --- annotations -------------------------------------------------------------------------- */
 
-#define ANNOTATIONS_LOOKED_AT 1000 /* of millions of such files the first are enough */
+#define ANNOTATIONS_LOOKED_AT 1000 /* if there are millions of such files, the first are enough */
 
 int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
 {
@@ -144,14 +144,15 @@ int create_find_annotations(struct create *create, const struct builder *builder
 
 /* --- what one run leaves to the next ------------------------------------------------------
  *
- * With each file goes a note (builder_mark()) to a run that resumes this one:
+ * Each file has a note (builder_mark()) for a run that resumes this one:
  *
  *	flags, [the hash of its bytes], [damage, a tab, the reason]
  *
- * From the notes come the list of bad inputs, the counts and the table of equal files again. */
+ * From the notes, that run makes the list of bad inputs, the counts and the table of equal files
+ * again. */
 
 enum note_flags {
-	NOTE_HASH = 1, /* its bytes may be those of later files */
+	NOTE_HASH = 1, /* later files may have the same bytes */
 	NOTE_BAD = 2,  /* it stands in the list of bad inputs */
 	NOTE_KEPT = 4, /* and was packed all the same */
 	NOTE_MADE = 8, /* its bytes are not those of the source */
@@ -191,7 +192,7 @@ static int mark_item(struct create *create, const struct item *item)
 	return r < 0 ? r : builder_mark(create->builder, item->fingerprint, note.data, note.len);
 }
 
-/* Lists what is said to be bad. `text` is damage, a tab and the reason. */
+/* Adds a bad input of an earlier run to the list. `text` is the damage, a tab and the reason. */
 static int list_again(struct create *create, const struct item *item, const char *text, size_t len)
 {
 	SCOPE_FREE char *damage = strndup(text, len);
@@ -227,7 +228,7 @@ static int count_past(struct create *create, struct item *item, const struct bui
 	return r;
 }
 
-/* Whether the next file was packed or left out before an interruption: 1 (it has been counted and
+/* Whether the next file was packed or left out before an interruption: 1 (then it was counted and
  * listed), 0, CREATE_REPORTED, or as builder_resumed(). */
 static int is_resumed(struct create *create, struct item *item)
 {
@@ -246,7 +247,7 @@ static int is_resumed(struct create *create, struct item *item)
 
 /* --- a run -------------------------------------------------------------------------------- */
 
-/* Of files in memory: enough to go on reading while a batch is committed. */
+/* Bytes of files in memory: enough to go on reading while a batch is committed. */
 #define INSIDE_BYTES   ITEM_LARGE
 #define INSIDE_RESULTS (256 * MIB) /* of images that are decoded */
 #define INSIDE_ITEMS   1024
@@ -268,7 +269,7 @@ static void free_item(struct item *item)
 	free(item);
 }
 
-/* Bad inputs are listed however the run ended. */
+/* Bad inputs are listed, however the run ended. */
 static void drop_unstored(void *context, void *item)
 {
 	struct store_run *run = context;
@@ -286,8 +287,8 @@ static void run_release(struct store_run *run)
 	buf_release(&run->listed);
 }
 
-/* The bytes that a JPEG takes once decoded, often a hundred times its own; 0 where it stays as it
- * is. */
+/* How many bytes a JPEG takes once it is decoded, often a hundred times its own; 0 if it stays as
+ * it is. */
 static uint64_t decoded_size(const struct create *create, const struct item *item)
 {
 	struct dataset_image image = item->image;
@@ -325,13 +326,13 @@ static void read_and_shape(void *context, unsigned worker, void *pointer)
 
 /* --- in ----------------------------------------------------------------------------------- */
 
-/* A large one goes through alone, and is read when it comes out. */
+/* A large file goes through alone, and is read when it comes out. */
 static uint64_t item_cost(const struct item *item)
 {
 	return item_is_large(item) ? UINT64_MAX : item->size + ITEM_COST;
 }
 
-/* Asks the importer for the next file. Bad inputs that it meets are listed with that file. */
+/* Asks the importer for the next file. Bad inputs on the way to it are listed with that file. */
 static int ask_import(struct store_run *run, struct item *item)
 {
 	struct create *create = run->create;
@@ -349,7 +350,7 @@ static int ask_import(struct store_run *run, struct item *item)
 	return r < 0 && err.text[0] ? create_fail(create, r, &err) : r;
 }
 
-/* The next file that is not in the pack yet: run->next, NULL at the end. */
+/* Sets run->next to the next file that is not in the pack yet; NULL at the end. */
 static int ask_next(struct store_run *run)
 {
 	for (;;) {
@@ -382,7 +383,7 @@ static int fill_pipeline(struct store_run *run)
 			return r;
 		run->next = NULL;
 		pipeline_put(run->pipeline, item, item_cost(item));
-		/* It must be read before the importer goes on. */
+		/* A large file must be read before the importer goes on. */
 		if (item_is_large(item))
 			return 0;
 	}
@@ -409,7 +410,7 @@ static int store_memory(struct create *create, struct item *item, struct err *er
 	return builder_store(create->builder, item->id, &source, err);
 }
 
-/* Refers to the bytes of an earlier file, where one has the same. */
+/* Refers to the bytes of an earlier file if one has the same bytes. */
 static int store_once(struct create *create, struct item *item, struct err *err)
 {
 	uint32_t first;
@@ -441,7 +442,7 @@ static int read_large_file(void *context, void *buf, size_t len)
 	return r;
 }
 
-/* An error of the source itself is left in item->error. */
+/* Stores a large file. An error of the source itself is left in item->error. */
 static int store_large(struct create *create, struct item *item, struct err *err)
 {
 	struct large_read large = {.item = item};

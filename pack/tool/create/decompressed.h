@@ -1,5 +1,5 @@
-/* Containers of other formats that are compressed as a whole, as x.tfrecord.gz: while this is open,
- * they are opened decompressed, from an unnamed file beside the pack. */
+/* Containers of other formats that are compressed as a whole, such as x.tfrecord.gz. While this is
+ * in place, such a file is opened decompressed, from an unnamed file beside the pack. */
 #ifndef PACK_TOOL_CREATE_DECOMPRESSED_H
 #define PACK_TOOL_CREATE_DECOMPRESSED_H
 
@@ -11,7 +11,8 @@ struct decompressed {
 	struct foreign_settings *settings, before;
 };
 
-/* Takes the place of settings->open, up to decompressed_end(). What was opened stays so. */
+/* Replaces settings->open until decompressed_end(). Readers that were opened in between stay valid.
+ */
 void decompressed_begin(struct decompressed *d, const char *pack,
 			struct foreign_settings *settings);
 void decompressed_end(struct decompressed *d);

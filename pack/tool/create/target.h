@@ -1,5 +1,4 @@
-/* The place where a pack is going to be: what can be known about it before anything is
- * written. */
+/* The place of a future pack: what can be known about it before anything is written. */
 #ifndef PACK_TOOL_CREATE_TARGET_H
 #define PACK_TOOL_CREATE_TARGET_H
 
@@ -8,29 +7,27 @@
 #include <stdint.h>
 
 /* Whether a pack at `path` would lie inside the directory that `source` is open on, or replace the
- * file that it is open on, however either is spelled. Returns 0; -EINVAL (it would, or path is no
- * name for a file); or what opening the pack's directory gave. err has the sentence. */
+ * file that it is open on, however either is spelled. Returns 0; -EINVAL (it would, or path is not
+ * a name for a file); or what opening the directory of the pack returned. err has the sentence. */
 int target_check(const char *path, int source, struct err *err);
 
 /* Whether `path` is, or would be, one of the files that packing to `pack` writes. */
 bool target_is_of(const char *path, const char *pack);
 
-/* Whether a file at `path` could be written, and made where there is none: 0 or -errno. Makes
- * nothing. */
+/* Whether a file at `path` could be written or made: 0 or -errno. Makes nothing. */
 int target_writable(const char *path);
 
-/* Whether what is at `path` is a file that a pack may replace. */
+/* Whether there is a file at `path` that a pack may replace. */
 bool target_replaceable(const char *path);
 
-/* Bytes that are free for the user on the filesystem of the pack's directory, 0 where that
- * is unknown. */
+/* Bytes that are free for the user on the filesystem of the pack; 0: not known. */
 uint64_t target_free(const char *path);
 
-/* Roughly what a pack of these files takes: bytes on pages, keys, and the index. */
+/* About how much a pack of these files takes: bytes on pages, keys, and the index. */
 uint64_t target_estimate(uint64_t bytes, uint64_t entries);
 
-/* Opens an unnamed file in the folder of `path`, for what a pack is made from. The descriptor or
- * -errno. */
+/* Opens an unnamed file in the folder of `path`, for what a pack is made from. Returns the
+ * descriptor or -errno. */
 int target_unnamed(const char *path);
 
 #endif

@@ -1,13 +1,13 @@
-/* What is compressed as a whole, by gzip, bzip2, xz, zstd or lz4, as it was before: into a file, so
- * that any of it can be read. */
+/* Decompresses a file that gzip, bzip2, xz, zstd or lz4 has compressed as a whole, into a file, so
+ * that any part of it can be read. */
 #ifndef PACK_TOOL_IMPORT_DECOMPRESS_H
 #define PACK_TOOL_IMPORT_DECOMPRESS_H
 
 #include "base/err.h"
 
-/* Reads `from` from its position on to its end, and writes to `to`. Returns 0; -EBADMSG (damaged or
+/* Reads `from` from its position to its end, and writes to `to`. Returns 0; -EBADMSG (damaged or
  * cut off, with a sentence); -ENOTSUP (libarchive lacks the library: err says which); -ENOMEM;
- * -EINTR; or what reading or writing gave. */
+ * -EINTR; or what reading or writing returned. */
 int decompress(int from, int to, struct err *err);
 
 #endif

@@ -105,7 +105,7 @@ static int stack_push(struct dirstack *stack, uint32_t directory)
 	return r;
 }
 
-/* Makes `directory`, at this depth, the innermost level, and its parent first if necessary. */
+/* Makes `directory`, which is at this depth, the innermost level; its parent first if necessary. */
 static int stand_in(struct dirstack *stack, uint32_t directory, size_t depth)
 {
 	int r;

@@ -1,8 +1,8 @@
 /* Descriptors of the directories of a tree, for work that goes through it in order.
  *
- * Keeps the directories from the root to the current one open, so that moving to a sibling opens
- * one directory. No path is ever looked up as a whole: symbolic links in it are refused (-ELOOP or
- * -ENOTDIR) unless they are to be followed, and no path is too long. */
+ * Keeps the directories from the root to the current one open, so moving to a sibling opens one
+ * directory. No path is ever looked up as a whole. So no path is too long, and symbolic links in a
+ * path are refused (-ELOOP or -ENOTDIR) unless they are to be followed. */
 #ifndef PACK_TOOL_IMPORT_DIRSTACK_H
 #define PACK_TOOL_IMPORT_DIRSTACK_H
 
@@ -18,14 +18,14 @@ struct dirstack_tree {
 	bool follow; /* symbolic links to directories */
 };
 
-/* That of a builder's entries. */
+/* The tree of the entries of a builder. */
 struct dirstack_tree dirstack_tree_of(const struct builder *builder, bool follow);
 
-/* The root's descriptor and the tree's context stay the caller's. 0 or -ENOMEM. */
+/* The descriptor of the root and the context of the tree stay the caller's. 0 or -ENOMEM. */
 int dirstack_new(const struct dirstack_tree *tree, int root, struct dirstack **ret);
 void dirstack_free(struct dirstack *stack);
 
-/* The descriptor of a directory, good until the next call. 0, -ENOMEM or what openat gave. */
+/* The descriptor of a directory, valid until the next call. 0, -ENOMEM or what openat returned. */
 int dirstack_enter(struct dirstack *stack, uint32_t directory, int *ret_fd);
 
 #endif

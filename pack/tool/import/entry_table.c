@@ -55,8 +55,8 @@ static int grow_table(struct entry_table *table)
 	return 0;
 }
 
-/* At most seven of eight slots are used. A search for a missing hash then visits about 30 slots in
- * a row, in the time that hashing 2 KB takes. */
+/* At most seven of eight slots are used. A search for a hash that is not there then visits about 30
+ * slots in a row, in the time that hashing 2 KB takes. */
 int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry)
 {
 	int r = table->count >= table->room / 8 * 7 ? grow_table(table) : 0;
@@ -73,8 +73,8 @@ uint32_t entry_table_hash(const void *data, size_t len)
 	return (uint32_t)XXH3_64bits(data, len);
 }
 
-/* Of 10 million files one in 400 has the hash of another one. Only files of the same size are then
- * read. */
+/* Among 10 million files, one in 400 has the hash of another one. Only files of the same size are
+ * read then. */
 int entry_table_find_bytes(const struct entry_table *table, const struct builder *builder,
 			   uint32_t hash, const void *data, size_t len, uint32_t *ret_entry)
 {

@@ -1,6 +1,6 @@
 /* Finds entries by a hash of 32 bits. Equal hashes prove nothing: the entries are compared. All
- * zero is empty. Memory: 9 to 18 bytes an entry, and half as much again while it grows. One thread
- * finds and adds; any may hash. */
+ * zero is an empty table. Memory: 9 to 18 bytes an entry, and half as much again while it grows.
+ * One thread finds and adds; any thread may hash. */
 #ifndef PACK_TOOL_IMPORT_ENTRY_TABLE_H
 #define PACK_TOOL_IMPORT_ENTRY_TABLE_H
 
@@ -13,21 +13,21 @@ struct entry_table {
 
 void entry_table_release(struct entry_table *table);
 
-/* The next entry that was added with that hash, or 0. `at` is 0 at first. */
+/* The next entry that was added with this hash, or 0. *at is 0 at first. */
 uint32_t entry_table_next(const struct entry_table *table, uint32_t hash, size_t *at);
 
 /* Adds an entry, which is not 0. Returns 0 or -ENOMEM. */
 int entry_table_add(struct entry_table *table, uint32_t hash, uint32_t entry);
 
-/* Of the bytes of a file, or of a path. */
+/* The hash of the bytes of a file, or of a path. */
 uint32_t entry_table_hash(const void *data, size_t len);
 
-/* The entry that was added with that hash, and whose file has these bytes: 0, -ENOENT, or as
+/* The entry that was added with this hash and whose file has these bytes: 0, -ENOENT, or as
  * builder_same(). */
 int entry_table_find_bytes(const struct entry_table *table, const struct builder *builder,
 			   uint32_t hash, const void *data, size_t len, uint32_t *ret_entry);
 
-/* The entry that was added with the hash of its path, which is this one: 0, -ENOENT or -ENOMEM. */
+/* The entry with this path; it was added with the hash of its path: 0, -ENOENT or -ENOMEM. */
 int entry_table_find_path(const struct entry_table *table, const struct builder *builder,
 			  const char *path, size_t len, uint32_t *ret_entry);
 

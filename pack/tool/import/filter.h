@@ -1,7 +1,7 @@
 /* Which paths of a source are wanted: --include and --exclude.
  *
- * Patterns are those of base/match.h. What matches an exclude is left out, a directory with
- * everything in it. Where there are includes, a file must match one of them. Pure. */
+ * Patterns are those of base/match.h. What matches an exclude is left out; a directory with
+ * everything in it. If there are includes, a file must match one of them. Pure. */
 #ifndef PACK_TOOL_IMPORT_FILTER_H
 #define PACK_TOOL_IMPORT_FILTER_H
 
@@ -19,7 +19,7 @@ static inline bool filter_wants_all(const struct filter *filter)
 /* `path` is relative to the root and not empty. */
 bool filter_wants(const struct filter *filter, const char *path, bool directory);
 
-/* The same of a file and all directories on the way to it. */
+/* The same for a file and all directories on the way to it. */
 bool filter_wants_file(const struct filter *filter, const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define NOT_STARTED 127 /* status of a program whose libraries the loader did not find */
+#define NOT_STARTED 127 /* exit status if the loader did not find a library */
 
 static const char magic[] = "\x89HDF\r\n\x1a\n";
 
@@ -57,7 +57,7 @@ static int take_report(struct import_hdf5 *import, struct err *err)
 
 /* --- the program ---------------------------------------------------------------------------- */
 
-/* Beside this program, as in the folder where they are built, or where it is installed. */
+/* Looks beside this program, where it is built, and where it is installed. */
 static int spawn_program(const char *const *argv, const posix_spawn_file_actions_t *actions,
 			 pid_t *ret)
 {
@@ -80,7 +80,7 @@ static int spawn_program(const char *const *argv, const posix_spawn_file_actions
 	return -r;
 }
 
-/* It has the descriptors under their numbers here. */
+/* The program gets the descriptors under the same numbers. */
 static int start_with(struct import_hdf5 *import, const char *const *argv, int tar, int reports)
 {
 	posix_spawn_file_actions_t actions;

@@ -1,5 +1,5 @@
-/* An HDF5 file as the source of a pack: foldpack-hdf5 (pack/tool/hdf5/) makes a tar of it, which
- * import_tar.h reads. So it is read once, one image at a time. */
+/* An HDF5 file as the source of a pack. foldpack-hdf5 (pack/tool/hdf5/) makes a tar of it, which
+ * import_tar.h reads. So the file is read once, one image at a time. */
 #ifndef PACK_TOOL_IMPORT_IMPORT_HDF5_H
 #define PACK_TOOL_IMPORT_IMPORT_HDF5_H
 
@@ -11,14 +11,14 @@ struct import_hdf5;
 /* Whether a file begins as HDF5 does. */
 bool import_hdf5_is(int fd);
 
-/* Begins the program, and waits until it has looked through the file. `classes` is a file with the
- * names of labels, a line each, or NULL. Returns 0; -EOPNOTSUPP (the program is not installed);
- * -ELIBACC (libhdf5 is not); -ENOMSG (there are no images in the file); -EBADMSG; -ENOMEM; err has
+/* Starts the program, and waits until it has looked through the file. `classes` is a file with the
+ * names of labels, one a line, or NULL. Returns 0; -EOPNOTSUPP (the program is not installed);
+ * -ELIBACC (libhdf5 is not installed); -ENOMSG (the file has no images); -EBADMSG; -ENOMEM. err has
  * a sentence. */
 int import_hdf5_new(const char *path, const char *classes, struct import_hdf5 **ret,
 		    struct err *err);
 
-/* Where the tar is read from; it stays the importer's. */
+/* The descriptor to read the tar from; it stays the importer's. */
 int import_hdf5_tar(const struct import_hdf5 *hdf5);
 
 /* Why the tar ended too early: -errno with a sentence, or 0. Does not wait for a program that is

@@ -48,7 +48,7 @@ static int add_entry(struct import_packs *packs, uint32_t e, struct builder_entr
 	return builder_add(packs->params.builder, to, &packs->ids[e], err);
 }
 
-/* The folders above an entry, from the root on, which is there. */
+/* Adds the folders above an entry, from the root on, which is there. */
 static int add_folders(struct import_packs *packs, uint32_t e, struct err *err)
 {
 	struct builder_entry folder = {.kind = FORMAT_DIRECTORY};
@@ -77,7 +77,7 @@ static int note_file(struct import_packs *packs, uint32_t e, uint64_t size)
 	return buf_add(&packs->places, &place, sizeof(place));
 }
 
-/* Sets what the builder needs to know of an entry; 1: it is not added. */
+/* Fills in what the builder needs to know of an entry; 1: it is not added. */
 static int describe(struct import_packs *packs, uint32_t e, const struct dataset_entry *entry,
 		    const char *path, struct builder_entry *ret)
 {
@@ -129,7 +129,7 @@ static int take_entry(struct import_packs *packs, uint32_t e, struct buf *path, 
 	return r == 0 && to.kind == FORMAT_FILE ? note_file(packs, e, entry.size) : r;
 }
 
-/* Hard links come last, as they name files. */
+/* Hard links come last, since they name files. */
 static int take_entries(struct import_packs *packs, bool links, struct err *err)
 {
 	const struct import_watch *watch = packs->params.watch;

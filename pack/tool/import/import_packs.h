@@ -1,13 +1,13 @@
 /* A dataset as the source of a pack: packs, and files of other formats. Files are stored in the
- * order in which their bytes lie in the source, so that it is read from front to back. */
+ * order in which their bytes lie in the source, so it is read from front to back. */
 #ifndef PACK_TOOL_IMPORT_IMPORT_PACKS_H
 #define PACK_TOOL_IMPORT_IMPORT_PACKS_H
 
 #include "pack/tool/import/filter.h"
 #include "pack/tool/import/import.h"
 
-/* All that is pointed to stays the caller's, and outlives the importer. A folder that holds only
- * what the filter does not want does not become an entry. */
+/* Everything that is pointed to stays the caller's and outlives the importer. A folder that holds
+ * only what the filter does not want does not become an entry. */
 struct import_packs_params {
 	struct dataset *dataset;
 	const struct filter *filter;
@@ -16,7 +16,7 @@ struct import_packs_params {
 };
 
 /* Adds all entries. 0, -ENOMEM, what the watch returned, or what the builder or loading the
- * attributes gave (err has its sentence). */
+ * attributes returned (err has its sentence). */
 int import_packs_new(const struct import_packs_params *params, struct import **ret,
 		     struct err *err);
 

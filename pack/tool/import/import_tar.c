@@ -13,12 +13,11 @@ struct import_tar {
 	struct import_tar_params params;
 	struct tar_set *set;
 	struct entry_table by_path; /* not the root */
-	struct buf lacking; /* a byte an entry: a directory that something was left out of, as
-			       not wanted */
+	struct buf lacking; /* a byte an entry: the filter left something out of this directory */
 	struct item *large; /* being read */
 };
 
-/* What take_entry() found: a file, which is to be stored, or nothing of that kind. */
+/* What take_entry() did: found a file that is to be stored, or dealt with anything else. */
 enum { TAKEN_FILE, TAKEN };
 
 static struct import_tar *tar_of(struct import *import)
@@ -34,7 +33,7 @@ static int bad_input(struct import_tar *tar, const char *path, const char *reaso
 	return r < 0 ? r : TAKEN;
 }
 
-/* The tar itself cannot be read any further. */
+/* Reports that the tar itself cannot be read any further. */
 static int broken_tar(struct import_tar *tar, int error, const struct err *err)
 {
 	const struct import_watch *watch = tar->params.watch;
@@ -96,8 +95,8 @@ static int add_entry(struct import_tar *tar, const struct tar_entry *entry,
 	return r;
 }
 
-/* Makes those folders on the path of an entry that have had no member; *ret is the innermost. 0;
- * TAKEN where one of them is not wanted, or is no folder; or a failure. */
+/* Makes the folders on the path of an entry that had no member of their own; *ret is the innermost.
+ * 0; TAKEN if one of them is not wanted, or is not a folder; or a failure. */
 static int make_folders(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret,
 			struct err *err)
 {
@@ -128,7 +127,7 @@ static int make_folders(struct import_tar *tar, const struct tar_entry *entry, u
 	return r;
 }
 
-/* Whether an entry becomes one of the pack, and in which folder. 0; TAKEN if not; or a failure. */
+/* Whether an entry goes into the pack, and into which folder. 0; TAKEN if not; or a failure. */
 static int find_place(struct import_tar *tar, const struct tar_entry *entry, uint32_t *ret_folder,
 		      struct err *err)
 {
@@ -140,7 +139,7 @@ static int find_place(struct import_tar *tar, const struct tar_entry *entry, uin
 	return TAKEN;
 }
 
-/* An entry for a path that has one. */
+/* Takes an entry for a path that has one already. */
 static int take_again(struct import_tar *tar, const struct tar_entry *entry, uint32_t id)
 {
 	struct builder *builder = tar->params.builder;
@@ -153,7 +152,7 @@ static int take_again(struct import_tar *tar, const struct tar_entry *entry, uin
 	return TAKEN;
 }
 
-/* The file that a hard link names, if it has come. */
+/* The file that a hard link names, if that has come. */
 static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 {
 	const struct builder *builder = tar->params.builder;
@@ -169,7 +168,7 @@ static int find_file(struct import_tar *tar, const char *target, uint32_t *ret)
 	return 0;
 }
 
-/* A hard link whose file has not come, or is not wanted. */
+/* Deals with a hard link whose file has not come, or is not wanted. */
 static int lack_file(struct import_tar *tar, const struct tar_entry *entry)
 {
 	const struct import_watch *watch = tar->params.watch;
@@ -193,7 +192,7 @@ static int add_link(struct import_tar *tar, const struct tar_entry *entry, struc
 	return r < 0 ? r : TAKEN;
 }
 
-/* An entry for a path that has none, in `folder`. */
+/* Takes an entry for a path that has none yet, in `folder`. */
 static int take_new(struct import_tar *tar, const struct tar_entry *entry, uint32_t folder,
 		    uint32_t *ret_id, struct err *err)
 {
@@ -243,7 +242,7 @@ static const char *strip_path(const char *path, unsigned count)
 	return path;
 }
 
-/* Whether there is something left of the paths of an entry. */
+/* Cuts off leading components. Returns whether anything is left of the paths of the entry. */
 static bool strip_entry(struct import_tar *tar, struct tar_entry *entry)
 {
 	const struct import_watch *watch = tar->params.watch;
@@ -289,7 +288,7 @@ static int take_entry(struct import_tar *tar, const struct tar_entry *entry, uin
 
 /* --- the next file ---------------------------------------------------------------------- */
 
-/* Its bytes can be read only now. */
+/* Reads the bytes of a file, which is possible only now. */
 static int read_file(struct import_tar *tar, struct item *item)
 {
 	struct err err = {0};

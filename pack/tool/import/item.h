@@ -13,8 +13,8 @@
 #include "pack/tool/image/check.h"
 #include "pack/write/builder.h"
 
-/* Larger files are never in memory as a whole: they are read while they are stored, one at a time,
- * and neither checked nor changed. */
+/* Larger files are never in memory as a whole. They are read while they are stored, one at a time,
+ * and are neither checked nor changed. */
 #define ITEM_LARGE (64 * MIB)
 
 struct item {
@@ -24,14 +24,15 @@ struct item {
 	uint64_t size;	      /* bytes, as the source has it */
 	uint64_t fingerprint; /* of the source file: path, size, time, mode */
 	struct buf bytes;     /* as they will be stored; empty for a large one */
-	uint32_t hash;	      /* of them, where dedup is asked for and pays */
+	uint32_t hash;	      /* of the bytes, if dedup is on and pays */
 	int error;	      /* the source could not be read: -errno */
 	struct dataset_image image;
 	bool is_made;			   /* the bytes are not those of the source */
-	enum annotations_kind annotations; /* of places in images, where that is asked for */
+	enum annotations_kind annotations; /* of places in images, if these are looked for */
 	bool is_bad;			   /* a check found something */
 	struct check_finding finding;
-	struct buf listed; /* lines of the list of bad inputs, of what came right before it */
+	struct buf
+		listed; /* lines of the list of bad inputs for what came right before this file */
 };
 
 static inline bool item_is_large(const struct item *item)

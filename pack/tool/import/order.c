@@ -68,7 +68,8 @@ static int no_file(const struct ranking *ranking, const char *text, uint64_t num
 		       number, text);
 }
 
-/* A name that stands in a line has its number, and a file the first of its names' numbers. */
+/* A name in a line gets the number of the line, and a file gets the smallest number of its names.
+ */
 static int take_line(struct ranking *ranking, const char *text, size_t len, uint64_t number,
 		     struct err *err)
 {
@@ -114,7 +115,7 @@ static bool is_name_of_file(const struct builder *builder, uint32_t entry)
 	return kind == FORMAT_FILE || kind == FORMAT_HARDLINK;
 }
 
-/* By the line that each stands in; those that stand in none come last. */
+/* Ranks files by the lines that name them. Files without a line come last. */
 static int rank_by_lines(struct ranking *ranking, struct err *err)
 {
 	const struct builder *builder = ranking->builder;
@@ -159,7 +160,7 @@ static int rank_by_hash(struct ranking *ranking, uint64_t seed)
 	return r;
 }
 
-/* Equal ranks keep the order of the scan, so that the result is one. */
+/* Equal ranks keep the order of the scan, so that there is only one result. */
 static int compare_ranks(const void *one, const void *two, void *context)
 {
 	const uint64_t *ranks = context;

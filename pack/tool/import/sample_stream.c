@@ -23,13 +23,13 @@ struct sample_stream {
 	struct webdataset samples;
 	struct tar *tar;
 	uint64_t number;	  /* of the next member */
-	struct tar_entry entry;	  /* in hand */
+	struct tar_entry entry;	  /* the current one */
 	struct tar_member member; /* the same */
-	bool waiting;		  /* it is not taken yet */
+	bool waiting;		  /* it was not taken yet */
 	bool end;
 	struct buf text; /* of the class */
 
-	/* The images of a sample, and how many of these were given: */
+	/* The images of a sample, and how many of these were returned: */
 	struct buf images; /* struct held_image */
 	struct buf bytes;
 	struct buf path;
@@ -94,7 +94,7 @@ static int read_text(void *context, const struct tar_member *member, size_t len,
 	return r;
 }
 
-/* Reads the image in hand. */
+/* Reads the current image. */
 static int hold_image(struct sample_stream *stream, struct err *err)
 {
 	const struct tar_entry *entry = &stream->entry;

@@ -26,10 +26,10 @@ struct scan_item {
 	struct inode_id inode;
 	uint64_t size;
 	struct timespec mtime;
-	mode_t mode; /* with the type; 0 as long as it is not known */
+	mode_t mode; /* with the type; 0: not known yet */
 	int error;   /* it cannot be looked at */
-	bool linked; /* has other names, maybe in this tree */
-	bool wanted; /* for sure: it was asked for */
+	bool linked; /* may have other names in this tree */
+	bool wanted; /* this is known */
 };
 
 struct scan_items {
@@ -37,8 +37,8 @@ struct scan_items {
 	size_t count, room;
 };
 
-/* A directory that is being read, and those above it. Where not everything is wanted, it becomes an
- * entry with the first of what is in it. */
+/* A directory that is being read, and those above it. If not everything is wanted, it becomes an
+ * entry with the first entry in it. */
 struct scan_level {
 	struct scan_level *above;
 	const struct scan_item *item;
@@ -50,8 +50,8 @@ struct scan_level {
 
 /* names -> [each looked at: by any thread, in the order of inodes] -> sorted -> entries
  *
- * On a disk the table of inodes is then read once, from front to back; a server is asked for many
- * inodes at a time. */
+ * So the table of inodes on a disk is read once, from front to back, and a server is asked for many
+ * inodes at the same time. */
 struct scan {
 	const struct scan_params *params;
 	const struct filter *filter; /* NULL: everything is wanted */
@@ -62,7 +62,7 @@ struct scan {
 	struct entry_table by_inode; /* a number in firsts, from 1 on */
 
 	struct parallel_for parallel;
-	struct scan_item *items; /* that are looked at, each by one thread */
+	struct scan_item *items; /* to look at, each by one thread */
 	int directory;		 /* theirs */
 };
 
@@ -88,7 +88,7 @@ static int key_at(const struct scan_item *item, size_t i)
 	return item->name[i] || !S_ISDIR(item->mode) ? (unsigned char)item->name[i] : '/';
 }
 
-/* The siblings' order makes the order of their paths: "a-b" < "a/x" < "ab", where a is a
+/* This order of siblings gives the order of their paths: "a-b" < "a/x" < "ab", where a is a
  * directory. */
 static int compare_items(const void *one, const void *two)
 {
@@ -149,7 +149,7 @@ static int ask_wanted(struct scan *scan, const struct scan_level *level, const c
 
 /* --- one directory: its names ------------------------------------------------------------- */
 
-/* Whether a name comes with what it is. */
+/* Whether the filesystem told the type with the name. */
 static bool knows_type(const struct scan *scan, const struct dirent *found)
 {
 	return found->d_type != DT_UNKNOWN && !(scan->params->follow && found->d_type == DT_LNK);
@@ -188,7 +188,7 @@ static int take_item(struct scan *scan, const struct dirent *found, const struct
 	return r == 0 && wanted ? add_item(scan, found, items) : r;
 }
 
-/* 0; 1 where the directory cannot be read to its end, which has been reported; or a failure. */
+/* 0; 1 if the directory cannot be read to its end, which was reported; or a failure. */
 static int read_names(struct scan *scan, DIR *stream, const struct scan_level *level,
 		      struct scan_items *items)
 {
@@ -304,7 +304,7 @@ static int find_first(struct scan *scan, const struct inode_id *inode, uint32_t 
 
 static int add_level(struct scan *scan, struct scan_level *level);
 
-/* Adds an entry of which `entry` has what depends on its kind. */
+/* Adds an entry; `entry` already has the fields that depend on its kind. */
 static int append_entry(struct scan *scan, struct scan_level *level, const struct scan_item *item,
 			struct builder_entry *entry, uint32_t *ret)
 {

@@ -6,8 +6,8 @@
 #include <xxhash.h>
 
 #define PAGE	   4096
-#define NODE_BYTES 256	       /* what a file takes beside its pages and its path, at most */
-#define PACK_BYTES (256 * KIB) /* what a pack has beside its files: meta pages, the superblock */
+#define NODE_BYTES 256	       /* most that a file takes besides its pages and path */
+#define PACK_BYTES (256 * KIB) /* of a pack besides its files: meta pages, the superblock */
 #define NO_SLICE   UINT32_MAX
 
 struct slices {
@@ -16,7 +16,8 @@ struct slices {
 	uint32_t *files; /* in their order */
 	uint64_t file_count;
 	uint32_t *of;	  /* the slice of each entry; of a folder: NO_SLICE */
-	uint64_t *hashes; /* of the paths and sizes of all files before each slice, and of all */
+	uint64_t *hashes; /* of the paths and sizes of all files before each slice; the last: of all
+			     files */
 	uint64_t *bytes;  /* of each slice */
 	uint32_t count;
 };
@@ -67,13 +68,13 @@ static uint64_t size_of(const struct slices *slices, uint32_t id)
 
 /* --- where the cuts are ----------------------------------------------------------------------- */
 
-/* Pages that a file takes: an empty one, too, so that parts have their share of those. */
+/* Pages that a file takes. An empty one counts too, so that parts get their share of those. */
 static uint64_t pages_of(uint64_t size)
 {
 	return (size + 16 + PAGE - 1) / PAGE;
 }
 
-/* A file is of the part that its middle lies in. */
+/* A file belongs to the part in which its middle lies. */
 static void cut_into_parts(struct slices *slices, uint32_t parts)
 {
 	uint64_t total = 0, before = 0;
@@ -90,8 +91,7 @@ static void cut_into_parts(struct slices *slices, uint32_t parts)
 	slices->count = parts;
 }
 
-/* What a file takes in a pack, at most: pages of its own, and its path in a key and in the index.
- */
+/* The most that a file takes in a pack: its pages, and its path in a key and in the index. */
 static uint64_t cost_of(const struct slices *slices, uint32_t id, struct buf *path, int *error)
 {
 	uint64_t size = size_of(slices, id);
@@ -216,8 +216,8 @@ int slices_new(const struct scan_params *params, const struct order *order,
 
 /* --- the entries of one ----------------------------------------------------------------------- */
 
-/* Marks what a slice has, and the folders above it; the first, also the folders with nothing in
- * them. Parents come before what is in them. */
+/* Marks what a slice has and the folders above that; for the first slice also the empty folders.
+ * Parents come before what is in them. */
 static void mark_entries(const struct slices *slices, uint32_t slice, bool *has)
 {
 	bool *filled = has + slices->counts.entries;

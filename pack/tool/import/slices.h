@@ -1,10 +1,10 @@
-/* A folder dealt out to several packs.
+/* A folder that is cut into several packs.
  *
- * The folder is scanned once; its files, in the order in which they are stored, are cut into runs,
- * the slices. Where the cuts are follows from the paths and sizes alone, so that machines which see
- * the same folder cut it alike. A slice has its files, the further names of these, the folders on
- * the way to them, and the symbolic links that follow them in the order of paths; the first slice
- * has the folders that are empty. So the slices together are the folder. */
+ * The folder is scanned once. Its files, in the order in which they are stored, are cut into runs,
+ * the slices. The cuts follow from the paths and sizes alone, so machines that see the same folder
+ * cut it the same way. A slice has its files, their other names, the folders on the way to them,
+ * and the symbolic links that follow them in the order of paths. The first slice also has the empty
+ * folders. So all slices together are the folder. */
 #ifndef PACK_TOOL_IMPORT_SLICES_H
 #define PACK_TOOL_IMPORT_SLICES_H
 
@@ -14,10 +14,10 @@
 
 struct slices;
 
-/* Size or parts is 0. */
+/* One of size and parts is 0. */
 struct slices_cut {
-	uint64_t size;	/* a pack of a slice takes no more bytes than this, unless one file does */
-	uint32_t parts; /* as many slices, of about as many bytes each */
+	uint64_t size;	/* most bytes of a pack, unless one file is larger */
+	uint32_t parts; /* this many slices of about the same size */
 	uint64_t seed;	/* of the hashes */
 };
 
@@ -32,14 +32,14 @@ void slices_free(struct slices *slices); /* NULL is fine */
 uint32_t slices_count(const struct slices *slices);
 /* The bytes of the files of a slice. */
 uint64_t slices_bytes(const struct slices *slices, uint32_t slice);
-/* What is said of a slice in its pack. */
+/* What the pack of a slice says of it. */
 struct shard slices_shard(const struct slices *slices, uint32_t slice);
 
 /* The entries of the whole folder. */
 const struct builder *slices_entries(const struct slices *slices, uint64_t *ret_count);
 
-/* Adds the entries of a slice to a builder that has its root alone. *ret_files is to be freed: the
- * files in their order. Returns 0, -ENOMEM, or what the builder gave. */
+/* Adds the entries of a slice to a builder that has only its root. *ret_files must be freed: the
+ * files in their order. Returns 0, -ENOMEM, or what the builder returned. */
 int slices_add(const struct slices *slices, uint32_t slice, struct builder *builder,
 	       struct scan_counts *ret, uint32_t **ret_files, struct err *err);
 

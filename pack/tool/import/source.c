@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Signals are checked between two of these. */
+/* Checks for signals between two pieces. */
 #define READ_PIECE ((size_t)64 << 20)
 
 static int source_fail(struct source *source, int error)

@@ -1,8 +1,8 @@
-/* One file of the source, read for packing: straight into the buffer that it is stored from, with
- * one open, one fstat and one read a buffer.
+/* One file of the source. It is read straight into the buffer from which it is stored, with one
+ * open, one fstat and one read a buffer.
  *
- * What is read must be what the scan saw: a file of another size or time is refused with
- * -ESTALE, so that no pack holds half of an old and half of a new file. */
+ * What is read must be what the scan saw: a file with another size or time is refused with -ESTALE,
+ * so that no pack holds half of an old and half of a new file. */
 #ifndef PACK_TOOL_IMPORT_SOURCE_H
 #define PACK_TOOL_IMPORT_SOURCE_H
 
@@ -16,14 +16,14 @@ struct source {
 	int error;     /* the first one, -errno; -ESTALE: it has changed */
 };
 
-/* Opens a file of a directory, through a symbolic link only to `follow` it. 0 or -errno, also in
+/* Opens a file of a directory; follows a symbolic link only with `follow`. 0 or -errno, also in
  * source->error. */
 int source_open(struct source *source, int directory, const char *name,
 		const struct builder_entry *expected, bool follow);
 void source_close(struct source *source);
 
-/* Fills buf with the next len bytes: a builder_source's read, `context` is the source. The last
- * read, which may be empty, also checks that the file is unchanged. */
+/* Fills buf with the next len bytes. It is the read function of a builder_source; `context` is the
+ * source. The last read, which may be empty, also checks that the file is unchanged. */
 int source_read(void *context, void *buf, size_t len);
 
 /* The sentence for a source's error. */

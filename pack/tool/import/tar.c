@@ -5,14 +5,14 @@
 #include "pack/tool/import/tar_level.h"
 #include <string.h>
 
-/* Of a member, to know whether it is a tar. */
+/* Bytes kept of a member to find out whether it is a tar. */
 #define MEMBER_KEPT ((size_t)8 << 20)
 
-/* A tar, and the member of it that is in hand: a file, or the tar of the next level. */
+/* A tar and its current member: a file, or the tar of the next level. */
 struct nest {
 	struct tar_level *level;
 	struct tar_replay bytes; /* of the member */
-	size_t folder;		 /* how much of tar->folder is where its members go */
+	size_t folder;		 /* how much of tar->folder its members go into */
 };
 
 struct tar {
@@ -22,16 +22,16 @@ struct tar {
 	unsigned most_depth;
 	bool zip;
 	unsigned depth;	   /* of these are open */
-	struct buf folder; /* where the members of the innermost go */
+	struct buf folder; /* where the members of the innermost tar go */
 	bool end;
-	int error; /* what ended it; the words are in err */
+	int error; /* what ended it; err has the sentence */
 	struct err err;
 
-	struct tar_entry entry; /* in hand */
+	struct tar_entry entry; /* the current one */
 	struct buf path, target;
 	const char *left; /* of the block that was lent last */
 	size_t left_len;
-	uint64_t unread; /* bytes of the file in hand */
+	uint64_t unread; /* bytes of the current file */
 };
 
 static struct nest *innermost(struct tar *tar)
@@ -60,8 +60,8 @@ static int add_component(struct buf *path, const char *component, size_t len)
 	return r < 0 ? r : buf_add(path, component, len);
 }
 
-/* Appends `name` to the path of a directory ("" is the root) that `path` holds, NUL-ended:
- * relative, without empty and "." components. 0; -ENOMEM; -EINVAL where no pack can hold that path:
+/* Appends `name` to the path of a directory ("" is the root) that `path` holds: relative,
+ * NUL-ended, without empty and "." components. 0; -ENOMEM; -EINVAL if no pack can hold that path:
  * *ret_fault says why, and `path` may hold a part of it. */
 static int add_name(struct buf *path, const char *name, const char **ret_fault)
 {
@@ -87,8 +87,8 @@ static int add_name(struct buf *path, const char *name, const char **ret_fault)
 	return -EINVAL;
 }
 
-/* The length of `path` without the suffix that names a tar, compressed or not; 0 where it has none,
- * or no name before it. */
+/* The length of `path` without the suffix of a tar, compressed or not; 0: it has none, or no name
+ * before it. */
 static size_t tar_stem(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -117,7 +117,8 @@ static void say_unsupported(struct tar *tar)
 		inner ? "'" : "", tar->path.data, inner ? "': " : "", reason);
 }
 
-/* Every later call fails, too. Damage is reported with its place: `where` comes before the path. */
+/* Makes every later call fail, too. Damage is reported with its place: `where` comes before the
+ * path. */
 static int tar_fail(struct tar *tar, int error, const char *where)
 {
 	const char *reason = err_text(&tar->err, error);
@@ -169,8 +170,8 @@ static void close_level(struct tar *tar)
 		tar->folder.len = innermost(tar)->folder;
 }
 
-/* The file in hand is a tar, and has been opened: a folder takes its place, with its name without
- * the suffix, which is `stem` long. */
+/* The current file is a tar and was opened. A folder takes its place, with its name without the
+ * suffix, which is `stem` long. */
 static int become_folder(struct tar *tar, size_t stem)
 {
 	tar->path.data[stem] = '\0';
@@ -185,9 +186,9 @@ static int become_folder(struct tar *tar, size_t stem)
 	return buf_adds(&tar->folder, tar->path.data);
 }
 
-/* Whether the file in hand may be a tar, as far as that can be known without reading it: the length
- * of its path without the suffix, or 0. A sparse file is none: its holes may be endless, and would
- * be read as the end of a tar. */
+/* Whether the current file may be a tar, as far as that is known without reading it: the length of
+ * its path without the suffix, or 0. A sparse file is not a tar: its holes may be endless, and
+ * would be read as the end of a tar. */
 static size_t stem_of_tar(const struct tar *tar)
 {
 	if (tar->depth == tar->most_depth || tar->entry.holes > 0)
@@ -195,7 +196,7 @@ static size_t stem_of_tar(const struct tar *tar)
 	return tar_stem(tar->path.data);
 }
 
-/* Looks into the file in hand if it may be a tar, and opens it if it is one. */
+/* Looks into the current file if it may be a tar, and opens it if it is one. */
 static int open_if_tar(struct tar *tar)
 {
 	struct nest *nest = innermost(tar);
@@ -230,7 +231,7 @@ static int set_path(struct tar *tar, struct buf *path, const char *name, const c
 	return r < 0 ? r : add_name(path, name, ret_fault);
 }
 
-/* That of a hard link. */
+/* Sets the target of a hard link. */
 static int set_target(struct tar *tar, const char *name, const char **ret_fault)
 {
 	int r = set_path(tar, &tar->target, name, ret_fault);
@@ -241,7 +242,7 @@ static int set_target(struct tar *tar, const char *name, const char **ret_fault)
 	return r;
 }
 
-/* An entry that no pack can hold keeps its path from the tar. */
+/* An entry that no pack can hold keeps the path that it has in the tar. */
 static int become_unfit(struct tar *tar, const char *name, const char *fault)
 {
 	tar->path.len = 0;
@@ -427,7 +428,7 @@ static int tar_begin(struct tar *tar, struct err *err)
 	return repeat_failure(tar, err);
 }
 
-/* Passes on what is read, and keeps it for tar_restart() where that is asked for. */
+/* Passes on what is read, and keeps it for tar_restart() with `kept`. */
 static int open_input(struct tar *tar, int fd, bool kept)
 {
 	const struct tar_blocks bytes = {.next = tar_input_next, .context = &tar->input};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Small enough to be copied out of the processor's cache. */
+/* Small enough to be copied from the cache of the processor. */
 #define BLOCK ((size_t)256 << 10)
 
 /* --- input ------------------------------------------------------------------------------ */
@@ -16,7 +16,7 @@ int tar_input_init(struct tar_input *input, int fd)
 	*input = (struct tar_input){.fd = fd, .block = malloc(BLOCK)};
 	if (!input->block)
 		return -ENOMEM;
-	/* Each holds for one kind of descriptor, and is a matter of speed only. */
+	/* Each of these works for one kind of descriptor, and only matters for speed. */
 	(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	(void)fcntl(fd, F_SETPIPE_SZ, (int)BLOCK);
 	return 0;

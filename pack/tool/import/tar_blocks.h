@@ -1,6 +1,6 @@
-/* Blocks of bytes, on their way from a descriptor to a member of a tar inside a tar. Each layer
- * lends its block to the next one until the following call, so that bytes are copied once, at the
- * end. */
+/* Blocks of bytes on their way from a descriptor to a member of a tar inside a tar. Each layer
+ * lends its block to the next layer until the following call, so bytes are copied once, at the end.
+ */
 #ifndef PACK_TOOL_IMPORT_TAR_BLOCKS_H
 #define PACK_TOOL_IMPORT_TAR_BLOCKS_H
 
@@ -10,7 +10,7 @@
 
 struct tar_blocks {
 	/* Lends the bytes that come next, until the next call. Returns how many; 0 at the end, and
-	 * from then on; or -errno. */
+	 * after it; or -errno. */
 	ssize_t (*next)(void *context, const void **ret);
 	void *context;
 };
@@ -20,7 +20,7 @@ static inline ssize_t tar_blocks_next(const struct tar_blocks *blocks, const voi
 	return blocks->next(blocks->context, ret);
 }
 
-/* The bytes of a file or pipe, from the descriptor's position on */
+/* The bytes of a file or pipe, from the position of the descriptor on. */
 struct tar_input {
 	int fd; /* borrowed */
 	char *block;
@@ -49,7 +49,7 @@ struct tar_replay {
 void tar_replay_begin(struct tar_replay *replay, const struct tar_blocks *from, size_t most);
 /* Starts again at the first block, once. Blocks that were lent are no longer valid. */
 void tar_replay_rewind(struct tar_replay *replay);
-/* Goes on without keeping anything. The block that was lent stays valid. */
+/* Goes on and keeps nothing more. The block that was lent stays valid. */
 void tar_replay_forget(struct tar_replay *replay);
 void tar_replay_release(struct tar_replay *replay);
 

@@ -6,7 +6,7 @@
 
 #define BLOCK ((size_t)256 << 10)
 
-#define WINDOW_OF_GZIP (MAX_WBITS + 16) /* zlib's way to say that it is gzip, not zlib */
+#define WINDOW_OF_GZIP (MAX_WBITS + 16) /* tells zlib that it is gzip, not zlib */
 
 static const uint8_t magic[] = {0x1f, 0x8b, Z_DEFLATED};
 
@@ -67,7 +67,7 @@ static int find_out(struct tar_gunzip *gunzip)
 	return 0;
 }
 
-/* Makes sure that there is input; as tar_blocks_next(). */
+/* Makes sure that there is input. Returns as tar_blocks_next(). */
 static ssize_t gunzip_fill(struct tar_gunzip *gunzip)
 {
 	const void *block;

@@ -1,8 +1,8 @@
-/* Decompresses blocks of gzip; others pass through unchanged.
+/* Decompresses blocks of gzip. Other blocks pass through unchanged.
  *
- * Not left to libarchive, which looks at no checksum of gzip's: of 100 archives with one bit turned
- * over it took 98 for whole. Several members one after the other are one, zeros after the last are
- * nothing. */
+ * This is not left to libarchive, which ignores the checksums of gzip: it accepted 98 of 100
+ * archives in which one bit was flipped. Several gzip members one after the other count as one;
+ * zeros after the last one are ignored. */
 #ifndef PACK_TOOL_IMPORT_TAR_GUNZIP_H
 #define PACK_TOOL_IMPORT_TAR_GUNZIP_H
 

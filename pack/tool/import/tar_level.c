@@ -8,7 +8,7 @@
 #include <locale.h>
 #include <string.h>
 
-#define RECORD	  512 /* of a tar; the mark at its end is one or more of zeros */
+#define RECORD	  512 /* of a tar; one or more records of zeros end it */
 #define ZIP_BLOCK ((size_t)256 << 10)
 #define FOREIGN	  EILSEQ /* libarchive's errno for what is of another format or character set */
 
@@ -19,17 +19,17 @@ struct tar_level {
 	struct err *err; /* borrowed */
 	struct archive *archive;
 	struct tar_gunzip *from; /* NULL: it is a zip */
-	int from_error;		 /* -errno; what reading them gave */
+	int from_error;		 /* -errno of reading it */
 	locale_t locale;
-	struct archive_entry *entry; /* in hand, or NULL */
-	bool waiting;		     /* it has not been returned */
-	bool unfinished;	     /* it may have bytes that have not been passed over */
+	struct archive_entry *entry; /* the current one, or NULL */
+	bool waiting;		     /* it was not returned yet */
+	bool unfinished;	     /* it may have bytes that were not skipped yet */
 	bool ended;
 	bool raw;	      /* it is no tar, only compressed */
 	bool by_program;      /* libarchive leaves some compressions to programs */
-	uint64_t size, given; /* of the file in hand */
+	uint64_t size, given; /* of the current file */
 	bool sparse;
-	const void *data; /* bytes that have been read but not lent, and where they belong */
+	const void *data; /* bytes that were read but not lent, and where they belong */
 	size_t len;
 	uint64_t offset;
 	bool data_end;
@@ -48,8 +48,7 @@ static void restore_locale(const locale_t *before)
 }
 
 /* libarchive turns the UTF-8 of pax headers into the characters of the locale, and in a UTF-8
- * locale composes accents on the way. In the C locale there is nothing to turn them into, and it
- * keeps the bytes. */
+ * locale composes accents on the way. In the C locale it keeps the bytes. */
 #define SCOPE_BYTES(level)                                                        \
 	SCOPE(restore_locale) locale_t scope_locale = uselocale((level)->locale); \
 	(void)scope_locale
@@ -132,21 +131,22 @@ static int prepare_level(struct tar_level *level)
 	return status == ARCHIVE_OK ? add_filters(level) : -ENOMEM;
 }
 
-/* Whether it could not be opened because a program cannot be run: it has no other way to say so. */
+/* Whether it could not be opened because a program cannot be run. libarchive has no other way to
+ * say so. */
 static bool lacks_program(const struct tar_level *level)
 {
 	return level->by_program && archive_errno(level->archive) == EINVAL;
 }
 
-/* A warning about names that it cannot convert is fine: it keeps their bytes. After any other
- * warning the header is not what its author meant. */
+/* A warning about names that libarchive cannot convert is fine: it keeps their bytes. After any
+ * other warning the header is not what its author meant. */
 static bool understood(struct archive *archive, int status)
 {
 	return status == ARCHIVE_OK ||
 	       (status == ARCHIVE_WARN && archive_errno(archive) == FOREIGN);
 }
 
-/* Takes the next entry in hand. */
+/* Makes the next entry the current one. */
 static int read_level_header(struct tar_level *level)
 {
 	int64_t before = archive_filter_bytes(level->archive, 0);
@@ -167,8 +167,8 @@ static int read_level_header(struct tar_level *level)
 
 /* --- members ----------------------------------------------------------------------------- */
 
-/* libarchive splits a time before 1970 into second and fraction, and gives the sign to the second
- * only. */
+/* libarchive splits a time before 1970 into seconds and a fraction, and gives the sign only to the
+ * seconds. */
 static struct timespec time_of(struct archive_entry *entry)
 {
 	struct timespec time = {.tv_sec = archive_entry_mtime(entry),
@@ -224,7 +224,7 @@ static const char *target_of(struct archive_entry *entry, enum tar_kind kind)
 	return target ? target : "";
 }
 
-/* Bytes of a sparse file that the tar has. */
+/* Bytes of a sparse file that are in the tar. */
 static uint64_t stored(struct archive_entry *entry, uint64_t size)
 {
 	uint64_t sum = 0;
@@ -341,7 +341,7 @@ static ssize_t lend(struct tar_level *level, const void **ret)
 	return (ssize_t)len;
 }
 
-/* Of what is no tar it is not known how long it is. */
+/* The length of what is not a tar is not known. */
 static ssize_t raw_block(struct tar_level *level, const void **ret)
 {
 	int64_t offset;

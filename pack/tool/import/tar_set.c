@@ -6,15 +6,15 @@
 
 struct tar_set {
 	struct tar_set_params params;
-	size_t number; /* of the tar in hand */
-	int own;       /* its descriptor, but for that of the first; or -1 */
+	size_t number; /* of the current tar */
+	int own;       /* its descriptor, or -1 for the first tar */
 	struct tar *tar;
 	uint64_t before;	       /* bytes of those before it */
 	bool classes;		       /* it is one of samples */
-	struct sample_stream *samples; /* once there was one */
+	struct sample_stream *samples; /* once there was a tar of samples */
 };
 
-/* Of several, the one in hand is said. */
+/* If there are several tars, names the current one. */
 static int set_fail(const struct tar_set *set, int error, const struct err *reason, struct err *err)
 {
 	const char *const *names = set->params.names;
@@ -26,7 +26,7 @@ static int set_fail(const struct tar_set *set, int error, const struct err *reas
 
 /* --- the tars --------------------------------------------------------------------------------- */
 
-/* Finds out what the tar in hand is, and begins it again. */
+/* Finds out what the current tar is, and begins it again. */
 static int look_at(struct tar_set *set, struct err *err)
 {
 	int r = sample_stream_look(set->tar);

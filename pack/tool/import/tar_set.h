@@ -1,6 +1,6 @@
-/* The entries of one tar (tar.h), or of several, one after the other, as --layout has them: those
- * of a folder, or the images of samples (sample_stream.h). Each tar must have its end: what is cut
- * off is damaged, whatever is behind it. One thread. */
+/* The entries of one tar (tar.h), or of several one after the other, as --layout says: those of a
+ * folder, or the images of samples (sample_stream.h). Each tar must have its end: one that is cut
+ * off is damaged, whatever follows it. One thread. */
 #ifndef PACK_TOOL_IMPORT_TAR_SET_H
 #define PACK_TOOL_IMPORT_TAR_SET_H
 
@@ -11,10 +11,10 @@ struct foreign_settings;
 /* All of it stays the caller's, and outlives the set. */
 struct tar_set_params {
 	int fd; /* the first, or only one; read from its position on */
-	/* Names of several, with that of the first, ended by NULL. NULL: there is one. */
+	/* Names of several tars, the first included, ended by NULL. NULL: there is one. */
 	const char *const *names;
-	const char *shown; /* the source, for what is said of it */
-	/* Of the layout and of classes; NULL: each is a folder. */
+	const char *shown; /* names the source in messages */
+	/* Has the layout and the classes; NULL: each tar is a folder. */
 	const struct foreign_settings *foreign;
 	bool zip; /* it is a zip, of files that are compressed */
 };
@@ -25,7 +25,8 @@ struct tar_set;
 int tar_set_new(const struct tar_set_params *params, struct tar_set **ret, struct err *err);
 void tar_set_free(struct tar_set *set); /* NULL is fine */
 
-/* As tar_next() and tar_read(), or as sample_stream_next(); of several, err says which. */
+/* As tar_next() and tar_read(), or as sample_stream_next(). If there are several tars, err says
+ * which one failed. */
 int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err);
 int tar_set_read(struct tar_set *set, void *buf, size_t len, struct err *err);
 

@@ -1,4 +1,4 @@
-/* foldpack export: a pack in another format, so that nobody is bound to packs. */
+/* foldpack export: writes a pack in another format, so that nobody is bound to packs. */
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -140,7 +140,7 @@ static int say_failure(const char *path, int error, const struct err *err)
 	return (int)exit_status_of(error);
 }
 
-/* What holds train/ and val/ has no classes of its own. */
+/* A folder that holds train/ and val/ has no classes of its own. */
 static int refuse_splits(const struct export *export)
 {
 	SCOPE(classes_release) struct classes classes = {0};

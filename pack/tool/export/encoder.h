@@ -1,5 +1,5 @@
-/* Appends the fields of a record to a buf; the first failure is remembered, so that only the end
- * looks at it. */
+/* Appends the fields of a record to a buf. The first failure is remembered, so only the end needs
+ * to look at it. */
 #ifndef PACK_TOOL_EXPORT_ENCODER_H
 #define PACK_TOOL_EXPORT_ENCODER_H
 
@@ -17,7 +17,7 @@ static inline void encoder_add(struct encoder *encoder, const void *data, size_t
 		encoder->error = buf_add(encoder->to, data, len);
 }
 
-/* The low bytes of an integer, little-endian. */
+/* Adds the low bytes of an integer, little-endian. */
 static inline void encoder_le(struct encoder *encoder, uint64_t value, uint32_t bytes)
 {
 	uint8_t raw[8];

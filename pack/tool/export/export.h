@@ -2,7 +2,7 @@
  *
  *	samples, in order -> threads: read, checked, framed -> records, in order -> files
  *
- * What is inside at once is bounded, but for one sample that is larger. */
+ * The bytes inside at one time are bounded, except for a single sample that is larger. */
 #ifndef PACK_TOOL_EXPORT_EXPORT_H
 #define PACK_TOOL_EXPORT_EXPORT_H
 
@@ -21,14 +21,14 @@ struct export_params {
 	struct progress *progress;
 };
 
-/* Plans shards, and adds the names of all files to `outputs`: those of the format come first, then
- * the names of classes, and those of samples, where the format has no place for them. Returns 0,
+/* Plans the shards, and adds the names of all files to `outputs`: first those of the format, then
+ * the names of classes, then the names of samples if the format has no place for them. Returns 0,
  * -EINVAL with a sentence (more shards than samples), -ENOMEM, or as dataset_load(). */
 int export_plan(const struct export_params *params, struct shard_plan *plan,
 		struct outputs *outputs, struct err *err);
 
-/* Writes all of these. Returns 0; -EINTR (interrupt.h); -EBADMSG and -EIO of a sample, with a
- * sentence that begins with its path; or what writing gave. */
+/* Writes all of these files. Returns 0; -EINTR (interrupt.h); -EBADMSG or -EIO of a sample, with a
+ * sentence that begins with its path; or what writing returned. */
 int export_run(const struct export_params *params, const struct shard_plan *plan,
 	       struct outputs *outputs, struct err *err);
 

@@ -1,10 +1,9 @@
-/* A record: length, its CRC, a protobuf Example, its CRC. The Example has the fields of TF-Slim's
- * ImageNet, sorted by name as a deterministic serialisation has them:
+/* A record is a length, its CRC, a protobuf Example, its CRC. The Example has the fields of
+ * TF-Slim's ImageNet, sorted by name as in a deterministic serialisation:
  *
  *	Example  { 1: Features }
  *	Features { 1: { 1: name, 2: Feature } ... }
- *	Feature  { 1: { 1: bytes } } or { 3: { 1: packed varints } }
- */
+ *	Feature  { 1: { 1: bytes } } or { 3: { 1: packed varints } } */
 #include "base/crc32c.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -41,7 +40,7 @@ static void add_varint(struct encoder *to, uint64_t value)
 	encoder_byte(to, (uint8_t)value);
 }
 
-/* Of a field with `len` bytes: tag, length, bytes. */
+/* The length of a field with `len` bytes: tag, length, bytes. */
 static uint64_t field_len(uint64_t len)
 {
 	return 1 + varint_len(len) + len;
@@ -53,8 +52,8 @@ static void begin_field(struct encoder *to, uint8_t number, uint64_t len)
 	add_varint(to, len);
 }
 
-/* All of an entry of the map but its value, which has `len` bytes; `list` is the field of Feature
- * that it is in. */
+/* Writes an entry of the map up to its value, which has `len` bytes. `list` is the field of Feature
+ * that holds it. */
 static void begin_feature(struct encoder *to, const char *name, uint8_t list, uint64_t len)
 {
 	uint64_t values = field_len(len), feature = field_len(values);
@@ -87,7 +86,7 @@ static const char *const kinds[IMAGE_KINDS] = {
 	[IMAGE_PNM] = "PNM",   [IMAGE_AVIF] = "AVIF", [IMAGE_JXL] = "JXL",
 };
 
-/* By content, or by name where that says nothing. */
+/* The kind by content, or by name if the content says nothing. */
 static int find_kind(const struct export_source *source, uint32_t entry,
 		     const struct dataset_entry *file, const char **ret)
 {

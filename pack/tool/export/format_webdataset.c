@@ -1,5 +1,5 @@
-/* Tars in which a sample is two members, KEY.SUFFIX and KEY.cls, sorted by name. A reader takes for
- * the key what comes before the first dot of the last name, so that keys have no dots there. */
+/* Tars in which a sample is two members, KEY.SUFFIX and KEY.cls, sorted by name. A reader takes
+ * what comes before the first dot of the last name for the key, so keys have no dots there. */
 #include "base/scope.h"
 #include "pack/tool/cli/ranked.h"
 #include "pack/tool/export/format.h"
@@ -66,7 +66,7 @@ static int refuse_twins(const struct export_source *source, uint64_t a, uint64_t
 		       other.data);
 }
 
-/* Of keys with one hash, which are hardly ever not the same. */
+/* Compares keys with the same hash, which are nearly always the same. */
 static int compare_keys(const struct export_source *source, uint64_t a, uint64_t b, struct err *err)
 {
 	SCOPE(buf_release) struct buf one = BUF_INIT, other = BUF_INIT;

@@ -102,7 +102,7 @@ static int take_place(const struct output *output, bool replace)
 	return r < 0 ? -errno : 0;
 }
 
-/* Where one cannot get its name, those before it lose theirs again. */
+/* If one file cannot get its name, those before it lose theirs again. */
 int outputs_finish(struct outputs *outputs, struct err *err)
 {
 	int r = 0;

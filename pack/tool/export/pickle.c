@@ -1,10 +1,9 @@
 /* A pickle of protocol 4 is a header, and opcodes in frames: FRAME, 8 bytes of length, the opcodes.
- * As CPython writes it:
+ * CPython writes it so:
  *
- *	- before a value, a frame of FRAME_FULL bytes and more is ended
- *	- bytes of that length end the frame, and stand outside of any
- *	- a frame of less than FRAME_LEAST bytes gets no header
- */
+ *	- a frame of FRAME_FULL bytes or more ends before the next value
+ *	- bytes of that length end the frame, and stand outside any frame
+ *	- a frame of fewer than FRAME_LEAST bytes gets no header */
 #include "pack/tool/export/pickle.h"
 
 #include "base/scope.h"

@@ -7,8 +7,8 @@
 
 #define PICKLE_BYTES_MAX UINT32_MAX /* of the bytes in a sample */
 
-/* The tuple (bytes, int): what comes before and after the bytes, `size` of them, appended. Returns
- * 0 or -ENOMEM. */
+/* Appends what comes before and after the bytes in the tuple (bytes, int); there are `size` bytes.
+ * Returns 0 or -ENOMEM. */
 int pickle_sample(uint64_t size, uint32_t label, struct buf *head, struct buf *tail);
 
 /* An int below 2^31. Same rules. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Of a folder. */
+/* Marks of a folder. */
 #define OUTSIDE	 0u
 #define ROOT	 1u
 #define OF_CLASS 2u /* and its label */
@@ -98,7 +98,7 @@ static int look_into_folder(struct collector *collector, uint32_t number, uint32
 	return samples->count > before ? add_folder(collector, number, mark - OF_CLASS) : 0;
 }
 
-/* As `sorted(os.walk(folder))` of each class in turn: by the path of a folder as a whole, so that
+/* Sorts as `sorted(os.walk(folder))` does for each class in turn: by the whole path of a folder, so
  * a/b-c comes before a/b/c. */
 static int compare_folders(const void *a, const void *b, void *paths)
 {
@@ -155,7 +155,7 @@ static int find_root(struct samples *samples)
 	return samples->classes ? 0 : -ENOMEM;
 }
 
-/* A directory comes before its children, so that one pass reaches everything. */
+/* A directory comes before its children, so one pass reaches everything. */
 static int collect(struct collector *collector)
 {
 	struct samples *samples = collector->samples;
@@ -197,7 +197,7 @@ static uint64_t sample_place(const struct dataset *dataset, uint32_t number)
 	return extent.offset;
 }
 
-/* An empty file, which has no place, stays after the one before it. */
+/* An empty file has no place, and stays after the one before it. */
 static int rank(const struct samples *samples, uint64_t i, enum sample_order order, uint64_t seed,
 		struct buf *path, struct ranked *ranked)
 {

@@ -1,14 +1,14 @@
-/* What of a dataset goes into a format that knows samples only: an image and its label.
+/* What of a dataset goes into a format that knows only samples: an image and its label.
  *
  * Classes are the folders in one folder, the root, numbered as ImageFolder numbers them: sorted by
- * name, whether or not they hold anything. A sample is a file below one of them, with the suffix of
- * an image. All else is not held: it is counted, and the first few are kept to be named. */
+ * name, even if they are empty. A sample is a file below one of them, with the suffix of an image.
+ * Everything else cannot be held: it is counted, and the first few are kept to be named. */
 #ifndef PACK_TOOL_EXPORT_SAMPLES_H
 #define PACK_TOOL_EXPORT_SAMPLES_H
 
 #include "pack/dataset.h"
 
-#define SAMPLES_NAMED 10 /* of what is not held */
+#define SAMPLES_NAMED 10 /* of what cannot be held */
 
 struct sample {
 	uint32_t entry, label;
@@ -22,7 +22,7 @@ struct sample_other {
 struct samples {
 	const struct dataset *dataset;
 	uint32_t root;
-	size_t root_len; /* bytes of a path before those below the root */
+	size_t root_len; /* bytes of a path up to where the part below the root begins */
 	struct sample *list;
 	uint64_t count;
 	uint32_t *classes; /* their folders, by label */
@@ -38,7 +38,7 @@ enum sample_order {
 };
 
 /* The samples below `root`, a directory, in the order of ImageFolder. `refuses` says why a format
- * does not hold a file, or NULL. Returns 0 or -ENOMEM. */
+ * cannot hold a file, or NULL. Returns 0 or -ENOMEM. */
 int samples_new(const struct dataset *dataset, uint32_t root,
 		const char *(*refuses)(const struct dataset_entry *file), struct samples *ret);
 void samples_release(struct samples *samples);
@@ -46,7 +46,7 @@ void samples_release(struct samples *samples);
 /* Returns 0 or -ENOMEM. */
 int samples_sort(struct samples *samples, enum sample_order order, uint64_t seed);
 
-/* Sets `path` to the path of an entry below the root, from there on. Returns 0 or -ENOMEM. */
+/* Sets `path` to the path of an entry relative to the root. Returns 0 or -ENOMEM. */
 int samples_path(const struct samples *samples, uint32_t entry, struct buf *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where records are cut into shards, known before the first is written. Pure. */
+/* Where records are cut into shards; known before the first shard is written. Pure. */
 #ifndef PACK_TOOL_EXPORT_SHARD_PLAN_H
 #define PACK_TOOL_EXPORT_SHARD_PLAN_H
 
@@ -12,11 +12,11 @@ struct shard_plan {
 
 void shard_plan_release(struct shard_plan *plan);
 
-/* `shards` of them with as many records each, but for one. Returns 0 or -ENOMEM. */
+/* Plans this many shards. Their numbers of records differ by at most one. Returns 0 or -ENOMEM. */
 int shard_plan_equal(uint64_t records, uint64_t shards, struct shard_plan *ret);
 
-/* Adds the next record, of `size` bytes, `*used` being those of the last shard so far: to that, or
- * to a new one where shards would have more than `most` bytes. Returns 0 or -ENOMEM. */
+/* Adds the next record, of `size` bytes, to the last shard; or to a new one if the last would have
+ * more than `most` bytes. `*used` is how many bytes the last shard has. Returns 0 or -ENOMEM. */
 int shard_plan_add(struct shard_plan *plan, uint64_t size, uint64_t most, uint64_t *used);
 
 #endif

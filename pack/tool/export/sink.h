@@ -9,16 +9,16 @@
 struct sink_lmdb;
 struct sink_shards;
 
-/* Into output `number`. The rules of all these: 0 or -errno. */
+/* Writes into output `number`. All of these return 0 or -errno. */
 int sink_lmdb_new(struct outputs *outputs, size_t number, struct sink_lmdb **ret);
 void sink_lmdb_free(struct sink_lmdb *sink);
 /* Records come in the order of their numbers, from 0. */
 int sink_lmdb_put(struct sink_lmdb *sink, const void *record, size_t len);
-/* All have come. */
+/* To be called after the last record. */
 int sink_lmdb_end(struct sink_lmdb *sink);
 
-/* Shard i goes into output i; where the format has lists, that of shard i into output i + count of
- * shards. What is passed is borrowed. */
+/* Shard i goes into output i. If the format has lists, the list of shard i goes into output i + the
+ * number of shards. What is passed is borrowed. */
 int sink_shards_new(const struct export_format *format, const struct shard_plan *plan,
 		    struct outputs *outputs, struct sink_shards **ret);
 void sink_shards_free(struct sink_shards *sink);

@@ -42,8 +42,8 @@ static void put_octal(char *field, size_t room, uint64_t value)
 	}
 }
 
-/* Names over 100 bytes are cut at a slash: 155 bytes before it, and 100 after. Returns whether the
- * name fits. */
+/* A name over 100 bytes is cut at a slash: at most 155 bytes before it and 100 after it. Returns
+ * whether the name fits. */
 static bool put_name(struct ustar *header, const char *name, size_t len)
 {
 	const char *slash;
@@ -95,7 +95,7 @@ static void fill_header(struct ustar *header, const struct ustar_member *member,
 
 /* --- pax -------------------------------------------------------------------------------- */
 
-/* "LENGTH key=value\n", in which the length counts its own digits. */
+/* Adds "LENGTH key=value\n", where the length counts its own digits. */
 static int add_pax(struct buf *to, const char *key, const char *value, size_t len)
 {
 	size_t rest = 1 + strlen(key) + 1 + len + 1, all = rest + 1;
@@ -119,7 +119,7 @@ static bool is_utf8(const char *text, size_t len)
 	return n != 0;
 }
 
-/* A path that is not UTF-8 is said to be bytes. */
+/* A path that is not UTF-8 is marked as bytes. */
 static int add_path(struct buf *to, const struct ustar_member *member)
 {
 	int r = 0;

@@ -1,6 +1,6 @@
-/* Headers of tar files: ustar, with a pax header before it only for what ustar has no room for.
+/* Headers of tar files: ustar, with a pax header before it only for what does not fit into ustar.
  *
- * Owner and group are 0, and have no names, so that the same files give the same tar. */
+ * Owner and group are 0 and have no names, so the same files give the same tar. */
 #ifndef PACK_TOOL_EXPORT_USTAR_H
 #define PACK_TOOL_EXPORT_USTAR_H
 

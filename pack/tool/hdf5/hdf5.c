@@ -11,14 +11,14 @@
 /* A dataset with images. */
 struct hdf5_source {
 	char *path;
-	bool has_rows; /* an image a row; else it is one */
+	bool has_rows; /* each row is an image; else all of it is one */
 	struct hdf5_rows rows;
 };
 
 struct hdf5 {
 	hid_t file;
 	struct buf sources; /* struct hdf5_source */
-	size_t source;	    /* the one that comes next, and its row */
+	size_t source;	    /* the next one, and its row */
 	uint64_t row;
 	char **classes;
 	size_t class_count;
@@ -196,7 +196,8 @@ static int add_class(const struct hdf5 *hdf5, int64_t label, struct buf *path, s
 	return buf_addf(path, "%s/", hdf5->classes[label]);
 }
 
-/* The folder of the dataset, that of the class, and the name, or the number of the row. */
+/* The path is the folder of the dataset, the folder of the class, and the name or the number of the
+ * row. */
 static int set_path(const struct hdf5 *hdf5, const struct hdf5_source *source, uint64_t row,
 		    struct buf *path, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* foldpack-hdf5: reads HDF5 for foldpack (report.h).
  *
- * libhdf5 has crashed on damaged files again and again, and brings libraries that nothing else
- * needs: so it has a program of its own. */
+ * It is a program of its own because libhdf5 has often crashed on damaged files, and brings
+ * libraries that nothing else needs. */
 #include "base/exit.h"
 #include "base/io.h"
 #include "base/scope.h"
@@ -18,7 +18,7 @@
 
 struct member_writer {
 	int to;
-	int64_t mtime; /* of the file: those in it have none */
+	int64_t mtime; /* of the file: its images have none */
 	struct buf path, bytes, block;
 };
 
@@ -64,7 +64,7 @@ static int write_tar(struct hdf5 *hdf5, int to, int64_t mtime, struct err *err)
 	return r == 1 ? io_write_full(to, end, sizeof(end)) : r;
 }
 
-/* A crash is an answer, which needs no core and no sanitizer's report. */
+/* A crash is an answer too. It needs no core dump and no report of a sanitizer. */
 static void crash_quietly(void)
 {
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};

@@ -1,9 +1,9 @@
-/* What foldpack-hdf5 tells foldpack, which begins it so:
+/* What foldpack-hdf5 tells foldpack, which starts it as
  *
  *	foldpack-hdf5 TAR REPORTS FILE [CLASSES]
  *
- * TAR and REPORTS are descriptors of pipes. The images of FILE go into the first as a tar; a report
- * goes into the second once the file is open, and another one at its end. */
+ * TAR and REPORTS are descriptors of pipes. The images of FILE go into TAR as a tar. A report goes
+ * into REPORTS once the file is open, and another one at the end. */
 #ifndef PACK_TOOL_HDF5_REPORT_H
 #define PACK_TOOL_HDF5_REPORT_H
 

@@ -117,7 +117,8 @@ void hdf5_rows_release(struct hdf5_rows *rows)
 	free_strings(rows->names, rows->count);
 }
 
-/* Each has a byte in the file at least. What a file claims beyond that would only take memory. */
+/* Each row has at least one byte in the file. More rows than that, as a file may claim, would only
+ * take memory. */
 static bool may_have(hid_t file, uint64_t rows)
 {
 	hsize_t bytes;

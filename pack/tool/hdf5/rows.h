@@ -1,5 +1,5 @@
-/* An array of arrays of bytes, a file a row, with the labels and names of as many rows beside it.
- */
+/* An array of arrays of bytes, where each row is a file, with the labels and names of the rows
+ * beside it. */
 #ifndef PACK_TOOL_HDF5_ROWS_H
 #define PACK_TOOL_HDF5_ROWS_H
 
@@ -12,11 +12,11 @@ struct hdf5_rows {
 	char **names;	 /* the same */
 };
 
-/* Whether that is what a dataset is. */
+/* Whether a dataset is such an array. */
 bool hdf5_has_rows(const struct hdf5_shape *shape);
 
-/* Reads what stands beside the array of `count` rows at `path`. Returns 0, -EBADMSG, -EFBIG or
- * -ENOMEM. */
+/* Reads the labels and names beside the array of `count` rows at `path`. Returns 0, -EBADMSG,
+ * -EFBIG or -ENOMEM. */
 int hdf5_rows_init(hid_t file, const char *path, uint64_t count, struct hdf5_rows *ret);
 void hdf5_rows_release(struct hdf5_rows *rows);
 

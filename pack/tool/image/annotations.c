@@ -21,7 +21,7 @@ static bool has(struct text text, const char *word)
 
 /* --- JSON and XML --------------------------------------------------------------------- */
 
-/* COCO lists the images with their sizes first; the boxes may begin only after the head. */
+/* COCO lists the images with their sizes first, so the boxes may begin only after the head. */
 static bool is_coco(struct text text)
 {
 	while (text.at < text.end && is_space(*text.at))
@@ -39,7 +39,7 @@ static bool is_voc(struct text text)
 
 /* --- YOLO ----------------------------------------------------------------------------- */
 
-/* The next word of what is left of a line; its length, or 0. */
+/* Takes the next word of a line; returns its length, or 0. */
 static size_t next_word(struct text *line, const char **ret)
 {
 	while (line->at < line->end && is_space(*line->at))
@@ -71,7 +71,8 @@ static bool is_coordinate(const char *word, size_t len)
 	return strspn(number, "0123456789.eE-") == len && *end == '\0' && value >= 0 && value <= 1;
 }
 
-/* How many words there are: a class and four coordinates, more for outlines. -1: others. */
+/* How many words a line has: a class and four coordinates, or more for outlines. -1: it is another
+ * kind of line. */
 static int yolo_line(struct text line)
 {
 	const char *word;
@@ -83,8 +84,8 @@ static int yolo_line(struct text line)
 	return words == 0 || words >= 5 ? words : -1;
 }
 
-/* Every line must match. The last one may be cut off where the head ends, and does not count,
- * unless it is the only one. A file without any "." has something else than coordinates. */
+/* Every line must match. The last line may be cut off where the head ends, and does not count
+ * unless it is the only one. A file without any "." does not hold coordinates. */
 static bool is_yolo(struct text text)
 {
 	const char *last = memrchr(text.at, '\n', (size_t)(text.end - text.at));

@@ -234,7 +234,8 @@ static size_t bmp_row_bytes(const struct bmp *bmp)
 	return ((size_t)bmp->width * bmp->bits / 8 + 3) & ~(size_t)3;
 }
 
-/* Whether it is of a kind that is read here, and lies within a file of `len` bytes as a whole. */
+/* Whether this kind can be read here, and the image lies completely within a file of `len` bytes.
+ */
 static bool bmp_is_read(const struct bmp *bmp, size_t len)
 {
 	size_t palette = FILE_HEADER + (size_t)bmp->header + 4 * (size_t)bmp->colours;
@@ -246,7 +247,7 @@ static bool bmp_is_read(const struct bmp *bmp, size_t len)
 	       palette <= len;
 }
 
-/* Blue comes first. An index that has no colour is black. */
+/* Blue comes first. An index without a colour is black. */
 static void read_bmp_row(const struct bmp *bmp, const uint8_t *palette, const uint8_t *from,
 			 uint8_t *to)
 {

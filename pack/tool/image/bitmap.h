@@ -1,20 +1,20 @@
-/* Decoded images: in memory, and as files that are read without decoding: BMP and PNM. Pure,
- * thread-safe; believes no field of a file. */
+/* Decoded images: in memory, and as files that need no decoding: BMP and PNM. Pure, thread-safe;
+ * trusts no field of a file. */
 #ifndef PACK_TOOL_IMAGE_BITMAP_H
 #define PACK_TOOL_IMAGE_BITMAP_H
 
 #include "base/buf.h"
 #include <stdbool.h>
 
-/* Rows from the top, without gaps, of one byte (grey) or three (red, green, blue) a pixel. All zero
- * is empty and owns nothing. */
+/* Rows from the top, without gaps, with one byte (grey) or three (red, green, blue) a pixel. All
+ * zero is empty and owns nothing. */
 struct pixels {
 	uint32_t width, height;
 	uint32_t channels; /* 1 or 3 */
 	uint8_t *data;
 };
 
-/* Makes room for an image of this size, with any content; no side is 0. 0 or -ENOMEM. */
+/* Makes room for an image of this size, with undefined content. No side is 0. 0 or -ENOMEM. */
 int pixels_init(struct pixels *pixels, uint32_t width, uint32_t height, uint32_t channels);
 void pixels_release(struct pixels *pixels);
 
@@ -30,15 +30,16 @@ static inline uint8_t *pixels_row(const struct pixels *pixels, uint32_t y)
 
 /* --- files --------------------------------------------------------------------------------- */
 
-/* Appends a BMP: 24 bits a pixel from the bottom up, grey images 8 bits with a grey palette (PIL
- * gives mode L, OpenCV what it gives for a grey JPEG). 0 or -ENOMEM. */
+/* Appends a BMP: 24 bits a pixel, from the bottom up. A grey image gets 8 bits with a grey palette:
+ * PIL reads it as mode L, OpenCV as it reads a grey JPEG. 0 or -ENOMEM. */
 int bitmap_bmp(const struct pixels *pixels, struct buf *out);
 
-/* Appends a PPM (P6), or for grey images a PGM (P5). 0 or -ENOMEM. */
+/* Appends a PPM (P6), or a PGM (P5) for a grey image. 0 or -ENOMEM. */
 int bitmap_ppm(const struct pixels *pixels, struct buf *out);
 
-/* BMPs of 24 bits a pixel, or 8 with a palette, that are not compressed; binary PGMs and PPMs with
- * a byte a value. 0; 1: another kind, or cut off; -ENOMEM. *ret is for pixels_release(). */
+/* Reads BMPs of 24 bits a pixel, or 8 with a palette, that are not compressed, and binary PGMs and
+ * PPMs with one byte a value. 0; 1: another kind, or cut off; -ENOMEM. *ret is for
+ * pixels_release(). */
 int bitmap_read(const uint8_t *data, size_t len, struct pixels *ret);
 
 /* The header of a BMP. Nothing in it has been checked. */
@@ -53,8 +54,7 @@ struct bmp {
 	uint32_t pixels;	/* where they begin */
 };
 
-/* Returns 0, -EINVAL where the length of the header is none that is known, or -ENODATA where there
- * are less than 30 bytes. */
+/* Returns 0, -EINVAL (the header has no known length), or -ENODATA (fewer than 30 bytes). */
 int bmp_header(const uint8_t *data, size_t len, struct bmp *ret);
 
 /* The header of a PBM, PGM or PPM file. */
@@ -67,8 +67,8 @@ struct pnm {
 	size_t samples;		/* where they begin, at most len */
 };
 
-/* Returns 0, -ENODATA where the bytes end within what may be a header, or -EINVAL where they are
- * none. Pure, thread-safe. */
+/* Returns 0, -ENODATA (the bytes end within what may be a header), or -EINVAL (not a header). Pure,
+ * thread-safe. */
 int pnm_header(const uint8_t *data, size_t len, struct pnm *ret);
 
 #endif

@@ -1,9 +1,9 @@
 #include "pack/tool/image/boxes.h"
 
-/* A box is its size (4 bytes, big-endian), its type, and its content. Size 1: 8 bytes behind the
- * type say it; 0: it goes to the end of what it is in. */
+/* A box is its size (4 bytes, big-endian), its type, and its content. Size 1: the 8 bytes after the
+ * type have the size. Size 0: the box reaches to the end of what it is in. */
 struct box {
-	uint64_t type, content, end; /* where these begin, or what follows */
+	uint64_t type, content, end; /* where type and content begin, and what follows */
 };
 
 /* The box at *at within another one; *at goes to the next. */
@@ -43,7 +43,7 @@ static bool box_find(const struct bytes *file, const struct box *in, const char 
 	return false;
 }
 
-#define FULL_BOX 4 /* bytes of version and flags, before the content of some */
+#define FULL_BOX 4 /* bytes of version and flags before the content of some boxes */
 
 static const struct box whole_file = {.end = UINT64_MAX};
 
@@ -84,14 +84,14 @@ static bool ispe_get(const struct bytes *file, const struct box *ipco, uint32_t 
 	return true;
 }
 
-/* Looks through the properties of an item for its size. An item is listed once: to look at each of
- * many lists could take hours. */
+/* Looks for the size among the properties of an item. Only the first list of an item counts: to
+ * look at very many lists could take hours. */
 static void size_of_item(const struct bytes *file, const struct box *ipma, const struct box *ipco,
 			 uint32_t item, uint32_t *ret_width, uint32_t *ret_height)
 {
 	unsigned id_bytes = bytes_get(file, ipma->content - FULL_BOX, 1) ? 4 : 2;
 	unsigned number_bytes = bytes_get(file, ipma->content - 1, 1) & 1 ? 2 : 1;
-	uint32_t essential = number_bytes == 2 ? 0x8000 : 0x80; /* a flag, not of the number */
+	uint32_t essential = number_bytes == 2 ? 0x8000 : 0x80; /* a flag, not part of the number */
 	uint64_t at = ipma->content + 4;
 
 	while (at < ipma->end && bytes_have(file, at, id_bytes + 1u)) {
@@ -131,12 +131,12 @@ bool avif_header(const struct bytes *head, uint32_t *ret_width, uint32_t *ret_he
 
 /* --- JPEG XL: ISO/IEC 18181-1, 18181-2 ---------------------------------------------------------
  *
- * A codestream begins with ff 0a and the size, in bits, the lowest of each byte first:
+ * A codestream begins with ff 0a and the size, in bits, the lowest bit of each byte first:
  *
- *	u1 small; height; u3 ratio; width, where the ratio is 0
+ *	u1 small; height; u3 ratio; width, if the ratio is 0
  *
- * A side is in eighths, as 5 bits, if small; else 2 bits say how many bits follow. All sides are
- * one less than they are. */
+ * If small, a side is in units of 8, as 5 bits; otherwise 2 bits say how many bits follow. All
+ * values are one less than the sides. */
 
 struct bits {
 	const struct bytes *file;
@@ -181,7 +181,7 @@ static void jxl_size(const struct bytes *file, uint64_t codestream, uint32_t *re
 	*ret_height = height;
 }
 
-/* Two bytes are too little to tell: of a codestream without boxes the size must be there, too. */
+/* Two bytes alone prove little: a codestream without boxes must have its size, too. */
 bool jxl_header(const struct bytes *head, uint32_t *ret_width, uint32_t *ret_height)
 {
 	const struct bytes file = {.data = head->data, .len = head->len, .big = true};

@@ -1,4 +1,4 @@
-/* A bounded view of a file's bytes, in either byte order. Every reader of a format asks
+/* A bounded view of the bytes of a file, in either byte order. Every reader of a format asks
  * bytes_have() before it looks, or reads by bytes_get(). Pure. */
 #ifndef PACK_TOOL_IMAGE_BYTES_H
 #define PACK_TOOL_IMAGE_BYTES_H
@@ -19,7 +19,7 @@ static inline bool bytes_have(const struct bytes *bytes, uint64_t at, uint64_t c
 	return at <= bytes->len && count <= bytes->len - at;
 }
 
-/* An integer of 1 to 4 bytes; 0 beyond the end. */
+/* An integer of 1 to 4 bytes; 0 if it reaches beyond the end. */
 static inline uint32_t bytes_get(const struct bytes *bytes, uint64_t at, size_t size)
 {
 	uint32_t value = 0;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <zlib.h>
 
-/* Of more, PIL raises DecompressionBombError: twice its MAX_IMAGE_PIXELS. */
+/* For more pixels PIL raises DecompressionBombError: twice its MAX_IMAGE_PIXELS. */
 #define MAX_PIXELS ((uint64_t)2 * (1024 * 1024 * 1024 / 4 / 3))
 
 static int truncated(struct check_finding *ret, const char *kind, const char *where)
@@ -103,7 +103,7 @@ static int png_check_chunk(struct png_walk *png, enum check_level level, struct 
 	return 0;
 }
 
-/* Chunks, their CRCs (CHECK_HEADER: of those before the pixels), the end. */
+/* Checks chunks, their CRCs (CHECK_HEADER: only those before the pixels) and the end. */
 static int check_png(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct png_walk png = {.file = *file, .at = 8};
@@ -130,8 +130,8 @@ static uint64_t gif_colours(uint8_t flags)
 	return flags & 0x80 ? (uint64_t)3 << ((flags & 7) + 1) : 0;
 }
 
-/* Where the sub-blocks at `at` end: each begins with its length, 0 is the last. Beyond the end of
- * the file if that comes first. */
+/* Where the sub-blocks at `at` end. Each begins with its length; length 0 is the last. Beyond the
+ * end of the file if that comes first. */
 static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
 {
 	while (bytes_have(file, at, 1) && file->data[at] != 0)
@@ -139,8 +139,8 @@ static uint64_t gif_skip_blocks(const struct bytes *file, uint64_t at)
 	return at + 1;
 }
 
-/* Where the block at `at` ends, whose first byte is its kind; 0 where that is none. Zeros between
- * blocks are common, and skipped. */
+/* Where the block at `at` ends; its first byte is its kind. 0: no known kind. Zeros between blocks
+ * are common, and skipped. */
 static uint64_t gif_next(const struct bytes *file, uint64_t at)
 {
 	switch (file->data[at]) {
@@ -157,7 +157,7 @@ static uint64_t gif_next(const struct bytes *file, uint64_t at)
 	}
 }
 
-/* Blocks, and the trailer. Usable once a first picture is whole. */
+/* Checks blocks and the trailer. Usable once the first picture is complete. */
 static int check_gif(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	const uint8_t *data = file->data;
@@ -182,7 +182,7 @@ static int check_gif(enum check_level level, const struct bytes *file, struct ch
 
 /* --- WebP ----------------------------------------------------------------------------- */
 
-/* The frame of a lossy picture begins with a tag, in it the length of its first part. */
+/* The frame of a lossy picture begins with a tag, which has the length of its first part. */
 static bool webp_lossy_fits(const uint8_t *frame, uint32_t size)
 {
 	uint32_t tag;
@@ -193,7 +193,8 @@ static bool webp_lossy_fits(const uint8_t *frame, uint32_t size)
 	return !(tag & 1) && memcmp(frame + 3, "\x9d\x01\x2a", 3) == 0 && tag >> 5 <= size - 10;
 }
 
-/* What the chunk at `at` has of a picture: 1 one that may be sound, -1 one that is not, 0 none. */
+/* Whether the chunk at `at` is a picture: 1: one that may be sound, -1: one that is not, 0: none.
+ */
 static int webp_picture(const struct bytes *file, uint64_t at)
 {
 	const uint8_t *chunk = file->data + at;
@@ -206,7 +207,7 @@ static int webp_picture(const struct bytes *file, uint64_t at)
 	return memcmp(chunk, "ANMF", 4) == 0;
 }
 
-/* The length of all, chunks, and the frame's header. */
+/* Checks the total length, the chunks, and the header of the frame. */
 static int check_webp(enum check_level level, const struct bytes *all, struct check_finding *ret)
 {
 	const uint8_t *data = all->data;
@@ -236,7 +237,7 @@ static int check_webp(enum check_level level, const struct bytes *all, struct ch
 
 enum { BMP_RGB = 0, BMP_RLE8 = 1, BMP_RLE4 = 2, BMP_BITFIELDS = 3, BMP_ALPHABITFIELDS = 6 };
 
-/* Each row but the last is filled up to four bytes, which readers may do without in that. */
+/* Each row is padded to four bytes. Readers do without that in the last row. */
 static uint64_t bmp_pixel_bytes(const struct bmp *bmp)
 {
 	uint64_t bits = (uint64_t)bmp->width * bmp->bits;
@@ -266,7 +267,7 @@ static bool bmp_is_known(const struct bmp *bmp)
 	}
 }
 
-/* Where the pixels lie, and how many bytes they take. */
+/* Checks where the pixels lie, and how many bytes they take. */
 static int check_bmp(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct bmp bmp;
@@ -288,8 +289,8 @@ static int check_bmp(enum check_level level, const struct bytes *file, struct ch
 
 /* --- PNM ------------------------------------------------------------------------------ */
 
-/* Samples that are written as text, up to `wanted` of them. Those of a plain PBM are one digit
- * each, with or without white space between them. */
+/* Counts samples that are written as text, up to `wanted`. Those of a plain PBM are one digit each,
+ * with or without white space between them. */
 static uint64_t pnm_count_samples(const uint8_t *p, const uint8_t *end, bool bits, uint64_t wanted)
 {
 	uint64_t count = 0;
@@ -387,7 +388,7 @@ static int tiff_check_pixels(const struct tiff *tiff, struct check_finding *ret)
 	return r;
 }
 
-/* Of strips and tiles one is there; fields of other types than are usual stay unseen. */
+/* An image has strips or tiles. Fields of unusual types are not seen. */
 static void tiff_find(struct tiff *tiff, uint64_t field, uint32_t count)
 {
 	for (; count > 0; count--, field += TIFF_FIELD) {
@@ -400,7 +401,7 @@ static void tiff_find(struct tiff *tiff, uint64_t field, uint32_t count)
 	}
 }
 
-/* The first directory, and where the pixels lie that it points at. Of BigTIFF nothing. */
+/* Checks the first directory, and where its pixels lie. BigTIFF is not checked. */
 static int check_tiff(enum check_level level, const struct bytes *file, struct check_finding *ret)
 {
 	struct tiff tiff = {.file = *file};
@@ -426,7 +427,7 @@ static int check_tiff(enum check_level level, const struct bytes *file, struct c
 
 /* --- what a file claims to be --------------------------------------------------------- */
 
-/* How files begin that image_inspect() may not know for what they are: too short, or damaged. */
+/* How files begin that image_inspect() may not recognise: they are too short, or damaged. */
 static const struct beginning {
 	enum format_image kind;
 	unsigned len;
@@ -450,7 +451,7 @@ static const struct beginning {
 	{IMAGE_PNM, 2, "P6"},
 };
 
-/* Of the kinds that PIL reads, whatever its version and plugins. */
+/* For the kinds that PIL reads, whatever its version and plugins. */
 static int (*const checks[IMAGE_KINDS])(enum check_level level, const struct bytes *file,
 					struct check_finding *ret) = {
 	[IMAGE_JPEG] = check_jpeg, [IMAGE_PNG] = check_png, [IMAGE_GIF] = check_gif,
@@ -465,7 +466,7 @@ static bool all_zero(const struct bytes *file)
 	return file->data[0] == 0 && memcmp(file->data, file->data + 1, file->len - 1) == 0;
 }
 
-/* What is found under the names of images in real folders. */
+/* What real folders have under the names of images. */
 static const char *look_of(const struct bytes *file)
 {
 	static const struct {
@@ -502,7 +503,7 @@ static bool is_jpeg2000(const struct bytes *file)
 	       bytes_are(file, 0, "\xff\x4f\xff\x51", 4);
 }
 
-/* A file with an image's extension that is no image of a kind that is checked. */
+/* Checks a file with the extension of an image that is not an image of a kind that is checked. */
 static int check_other(enum check_level level, enum format_image named, enum format_image kind,
 		       const struct bytes *file, struct check_finding *ret)
 {

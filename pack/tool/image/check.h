@@ -1,19 +1,19 @@
 /* Is a file that claims to be an image a good one?
  *
- * Looked at are files with an image's extension (those of torchvision's ImageFolder, and .gif)
- * and files that begin as an image does; all others are good. Training code is the judge: what
- * PIL refuses, and pictures that it returns with pixels missing or wrong, are bad. What training
- * code reads whole, though something is odd, is a finding that is `usable`.
+ * Looks at files with the extension of an image (those of torchvision's ImageFolder, and .gif) and
+ * at files that begin as an image does. All others are good. Training code is the judge: an image
+ * that PIL refuses, or returns with pixels missing or wrong, is bad. If training code reads all of
+ * it although something is odd, the finding is `usable`.
  *
- * CHECK_HEADER looks at what the file says of itself, and whether that can be: sizes, lengths,
- * offsets, the chain of its parts, its end. It decodes a JPEG only where the end-of-image marker
- * is missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each
- * JPEG, by libjpeg-turbo, and checks the CRCs of a PNG; no pixels of the other kinds are decoded
- * at either level. Bytes after the end of an image are no damage: cameras leave a second picture
- * there, others padding.
+ * CHECK_HEADER looks at what the file says of itself, and whether that can be true: sizes, lengths,
+ * offsets, the chain of its parts, its end. It decodes a JPEG only if the end-of-image marker is
+ * missing, since nothing else tells how much is missing with it. CHECK_DECODE decodes each JPEG
+ * with libjpeg-turbo, and checks the CRCs of a PNG. Neither level decodes pixels of other kinds.
+ * Bytes after the end of an image are no damage: cameras leave a second picture there, others
+ * padding.
  *
- * Any bytes give an answer, in memory bounded by CHECK_JPEG_MEMORY and in time that
- * grows with the pixels that a header claims, of which MAX_PIXELS (check.c) are the most. */
+ * Accepts any bytes. Memory is bounded by CHECK_JPEG_MEMORY. Time grows with the pixels that a
+ * header claims, at most MAX_PIXELS (check.c). */
 #ifndef PACK_TOOL_IMAGE_CHECK_H
 #define PACK_TOOL_IMAGE_CHECK_H
 
@@ -42,17 +42,17 @@ struct check_finding {
 	char text[160];	    /* a sentence: lower case, no full stop, without the path */
 };
 
-/* 0: good; 1: *ret says what is wrong; -ENOMEM. Of several findings one that is not usable is
- * reported, else the first. `data` is the whole file; `path` is only for its extension.
- * Thread-safe, silent. */
+/* 0: good; 1: *ret says what is wrong; -ENOMEM. Of several findings it reports one that is not
+ * usable, else the first. `data` is the whole file; `path` is only for its extension. Thread-safe,
+ * silent. */
 int check_image(enum check_level level, const char *path, const uint8_t *data, size_t len,
 		struct check_finding *ret);
 
-/* The most that decoding takes, in bytes. A JPEG in one scan needs some rows only, one in several
- * scans all its coefficients: 256 MiB are 89 million pixels with halved colours. */
+/* The most memory that decoding takes, in bytes. A JPEG in one scan needs only some rows; one in
+ * several scans needs all its coefficients: 256 MiB are 89 million pixels with halved colours. */
 #define CHECK_JPEG_MEMORY ((uint64_t)256 << 20)
 
-/* The part that libjpeg-turbo does (jpeg_check.c), for bytes that begin as a JPEG does. */
+/* The part of libjpeg-turbo (jpeg_check.c), for bytes that begin as a JPEG does. */
 int check_jpeg(enum check_level level, const struct bytes *file, struct check_finding *ret);
 
 /* Formats a finding. Returns 1. */

@@ -8,7 +8,7 @@
 #include "pack/tool/image/jpeg.h"
 #include <strings.h>
 
-/* A size with one side only is none. */
+/* A size with only one side does not count. */
 static void set_size(struct dataset_image *image, uint32_t width, uint32_t height)
 {
 	if (width == 0 || height == 0)
@@ -52,7 +52,7 @@ static bool gif(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
-/* The first chunk says it: VP8 (lossy), VP8L (lossless), or VP8X, which has the canvas. */
+/* The first chunk has the size: VP8 (lossy), VP8L (lossless), or VP8X, which has the canvas. */
 static void webp_size(const struct bytes *head, struct dataset_image *image)
 {
 	const uint8_t *p;
@@ -80,7 +80,7 @@ static bool webp(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
-/* "BM" alone is too little to tell: the info header must be one of the known ones, too. */
+/* "BM" alone proves little: the info header must be a known one, too. */
 static bool bmp(const struct bytes *head, struct dataset_image *image)
 {
 	struct bmp bmp;
@@ -113,7 +113,7 @@ static bool tiff(const struct bytes *head, struct dataset_image *image)
 	return true;
 }
 
-/* "P1" to "P6" may begin a text, too: only a whole header counts. */
+/* A text may begin with "P1" to "P6", too: only a complete header counts. */
 static bool pnm(const struct bytes *head, struct dataset_image *image)
 {
 	struct pnm header;

@@ -107,7 +107,7 @@ struct jpeg_writer {
 	struct buf *out; /* borrowed; has the bytes after jpeg_finish_compress() */
 };
 
-/* jpeg_mem_dest() would leak its buffer where an error ends the writing. */
+/* jpeg_mem_dest() would leak its buffer if an error ends the writing. */
 static void writer_offer(j_compress_ptr jpeg, size_t room)
 {
 	struct jpeg_writer *writer = (struct jpeg_writer *)jpeg;
@@ -126,7 +126,7 @@ static void writer_begin(j_compress_ptr jpeg)
 	writer_offer(jpeg, OUT_ROOM);
 }
 
-/* All that was offered is full; free_in_buffer need not say so. */
+/* Everything that was offered is full; free_in_buffer may not say so. */
 static boolean writer_full(j_compress_ptr jpeg)
 {
 	struct buf *out = ((struct jpeg_writer *)jpeg)->out;
@@ -143,7 +143,7 @@ static void writer_end(j_compress_ptr jpeg)
 	writer->out->len = writer->out->room - writer->destination.free_in_buffer;
 }
 
-/* Begins to append to writer->out; to be called where jumps are caught. */
+/* Begins to append to writer->out. To be called where jumps are caught. */
 static void jpeg_writer_begin(struct jpeg_writer *writer)
 {
 	writer->jpeg.client_data = &writer->trap;
@@ -175,16 +175,16 @@ static void ignore(j_common_ptr jpeg, int level)
 	(void)level;
 }
 
-/* At the end of the bytes libjpeg would go on with an end-of-image marker as often as it takes,
- * and read sizes from that. */
+/* At the end of the bytes libjpeg would go on with an end-of-image marker again and again, and read
+ * sizes from that. */
 static boolean end_of_head(j_decompress_ptr jpeg)
 {
 	jpeg_trap_spring(jpeg->client_data, -ENODATA);
 }
 
 /* Reads up to the first scan. A head that ends between the frame header and the scan fails, but
- * has left the frame's size in the reader: whole once the number of components, which comes
- * after it, is there. */
+ * leaves the size of the frame in the reader. The size is complete once the number of components is
+ * there, which comes after it. */
 static void read_size(struct jpeg_reader *reader, const uint8_t *data, size_t len)
 {
 	if (setjmp(reader->trap.jump))
@@ -260,7 +260,7 @@ static int keep_segment(struct buf *segments, const struct jpeg_marker_struct *s
 	return r < 0 ? r : buf_add(segments, segment->data, segment->data_length);
 }
 
-/* The first segment that has an orientation decides, as EXIF comes before XMP. */
+/* The first segment with an orientation decides, since EXIF comes before XMP. */
 static int look_at_segments(const struct jpeg_reader *reader, struct jpeg_head *head)
 {
 	int r = 0;
@@ -304,7 +304,7 @@ void jpeg_head_release(struct jpeg_head *head)
 
 /* --- decoding ---------------------------------------------------------------------------- */
 
-/* Rows are decoded where they are to be. */
+/* Decodes rows right into their places. */
 static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
 {
 	while (reader->jpeg.output_scanline < reader->jpeg.output_height) {
@@ -314,7 +314,7 @@ static void read_rows(struct jpeg_reader *reader, struct pixels *pixels)
 	}
 }
 
-/* Finishing reads to the end of the image, and so finds what is cut off. */
+/* Finishing reads to the end of the image, so it finds what is cut off. */
 static int decode_trapped(struct jpeg_reader *reader, const uint8_t *data, size_t len,
 			  uint32_t shrink, struct pixels *pixels)
 {
@@ -441,8 +441,8 @@ static int read_coefficients(struct optimizer *optimizer, const uint8_t *data, s
 	return 0;
 }
 
-/* libjpeg smooths progressive images of which not all bits of the lowest coefficients were sent:
- * coef_bits says how many are missing, -1 for all. */
+/* libjpeg smooths progressive images that lack some bits of the lowest coefficients. coef_bits says
+ * how many bits are missing, -1 for all. */
 bool jpeg_lacks_scans(const struct jpeg_decompress_struct *jpeg)
 {
 	for (int component = 0; jpeg->coef_bits && component < jpeg->num_components; component++)
@@ -467,8 +467,8 @@ static void write_segments(struct jpeg_compress_struct *jpeg,
 					  segment->data_length);
 }
 
-/* JFIF's and Adobe's segments are among those that are copied: colours are described by the same
- * segments as before. */
+/* The segments of JFIF and Adobe are among those that are copied, so the same segments as before
+ * describe the colours. */
 static int write_coefficients(struct optimizer *optimizer)
 {
 	struct jpeg_decompress_struct *from = &optimizer->reader.jpeg;

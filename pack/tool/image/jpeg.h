@@ -1,5 +1,5 @@
-/* What libjpeg-turbo does: what a JPEG says of itself, from a JPEG to pixels and back, and another
- * JPEG with the same pixels. Silent, thread-safe. */
+/* Everything that libjpeg-turbo does: reads what a JPEG says of itself, decodes and encodes JPEGs,
+ * and makes another JPEG with the same pixels. Silent, thread-safe. */
 #ifndef PACK_TOOL_IMAGE_JPEG_H
 #define PACK_TOOL_IMAGE_JPEG_H
 
@@ -15,14 +15,14 @@ enum jpeg_colour {
 struct jpeg_head {
 	uint32_t width, height;
 	enum jpeg_colour colour;
-	bool baseline;	      /* a single scan, in Huffman's code: quick to decode */
-	unsigned orientation; /* as EXIF or XMP asks to turn it; 1: not */
-	/* The segments that a copy with other pixels needs, verbatim: EXIF, XMP where that has
-	 * the orientation, and the colour profile unless it is that of sRGB. */
+	bool baseline;	      /* a single scan with Huffman codes: quick to decode */
+	unsigned orientation; /* how EXIF or XMP asks to turn it; 1: not at all */
+	/* The segments that a copy with other pixels needs, verbatim: EXIF, XMP if it has the
+	 * orientation, and the colour profile unless it is that of sRGB. */
 	struct buf segments;
 };
 
-/* Returns 0, or -EINVAL where the bytes hold no frame header that makes sense. */
+/* Returns 0, or -EINVAL (no frame header that makes sense). */
 int jpeg_size(const uint8_t *data, size_t len, uint32_t *ret_width, uint32_t *ret_height);
 
 /* The version of the library it was built with. */
@@ -33,31 +33,31 @@ const char *jpeg_version(void);
 int jpeg_head_read(const uint8_t *data, size_t len, struct jpeg_head *ret, struct err *err);
 void jpeg_head_release(struct jpeg_head *head);
 
-/* Decodes a grey or colour JPEG, not turned, as PIL does; at a `shrink`th (1, 2, 4 or 8) of its
- * size, rounded up, where that is not 1: by a smaller inverse DCT, which is quicker than to decode
- * it all. Damage that libjpeg only warns of counts, too.
+/* Decodes a grey or colour JPEG as PIL does, without turning it. `shrink` is 1, 2, 4 or 8: the
+ * result has that fraction of the size, rounded up. A smaller inverse DCT makes it, which is
+ * quicker than decoding everything. Damage that libjpeg only warns of counts, too.
  *
- * 0, -EBADMSG (damaged), -EFBIG (libjpeg would take over 1 GiB beside the pixels), -ENOTSUP (no
+ * 0, -EBADMSG (damaged), -EFBIG (libjpeg would take over 1 GiB besides the pixels), -ENOTSUP (not a
  * grey or colour JPEG that libjpeg-turbo decodes) or -ENOMEM. *ret is for pixels_release(). */
 int jpeg_decode(const uint8_t *data, size_t len, uint32_t shrink, struct pixels *ret,
 		struct err *err);
 
-/* Appends a baseline JPEG of this quality (1 to 100, libjpeg's scale, which is PIL's) to an empty
- * buffer: colour at half the resolution in both directions (4:2:0, as libjpeg and PIL do unless
- * told otherwise; at quality 90 full resolution takes 22 % more bytes), Huffman codes made for the
- * image. `segments` are whole ones, verbatim, to stand ahead of the pixels.
+/* Appends a baseline JPEG to an empty buffer. The quality is 1 to 100 on the scale of libjpeg and
+ * PIL. Colour has half the resolution in both directions (4:2:0, as libjpeg and PIL do by default;
+ * at quality 90 full resolution takes 22 % more bytes). The Huffman codes are made for the image.
+ * `segments` are complete, and are copied verbatim ahead of the pixels.
  *
- * 0, -EINVAL where no JPEG can be of that size, or -ENOMEM. */
+ * 0, -EINVAL (no JPEG can have that size), or -ENOMEM. */
 int jpeg_encode(const struct pixels *pixels, uint32_t quality, const struct buf *segments,
 		struct buf *out, struct err *err);
 
-/* Appends a baseline JPEG with the same coefficients and Huffman codes made for them to an empty
- * buffer. All segments and comments are kept, but for an index of further pictures (MPF): those
- * come after the end of the image, and what is there is left out.
+/* Appends a baseline JPEG with the same coefficients, and Huffman codes made for them, to an empty
+ * buffer. All segments and comments are kept, except an index of further pictures (MPF): those
+ * pictures come after the end of the image, and what is there is left out.
  *
- * 0; 1: decoders would not show the same pixels, since a progressive image that lacks its last
- * scans is smoothed (err says so); -EBADMSG (damaged), -EFBIG (takes over 1 GiB), -ENOTSUP (a kind
- * of JPEG that libjpeg-turbo does not decode) or -ENOMEM. */
+ * 0; 1: decoders would not show the same pixels, since they smooth a progressive image that lacks
+ * its last scans (err says so); -EBADMSG (damaged), -EFBIG (takes over 1 GiB), -ENOTSUP (a kind of
+ * JPEG that libjpeg-turbo does not decode) or -ENOMEM. */
 int jpeg_optimize(const uint8_t *data, size_t len, struct buf *out, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* Entropy coding is where damage shows: bytes that fit no Huffman code, that end too early, or
- * that are left over. So the coefficients are read, and of each block only the first one is
- * turned into pixels (scale 1/8), which takes three quarters of the time. */
+/* Damage shows in the entropy coding: bytes that fit no Huffman code, that end too early, or that
+ * are left over. So this reads the coefficients, and turns only the first one of each block into
+ * pixels (scale 1/8), which takes three quarters of the time. */
 #include "pack/tool/image/check.h"
 
 #include "pack/tool/image/jpeg_trap.h"
@@ -9,7 +9,7 @@
 
 #include <jerror.h>
 
-/* Some encoders leave a byte or two between scan and marker. More are left by a decoder that has
+/* Some encoders leave a byte or two between scan and marker. More bytes mean that the decoder has
  * lost its way. */
 #define STRAY_BYTES 4
 
@@ -29,7 +29,7 @@ struct checker {
 
 /* --- verdicts ------------------------------------------------------------------------- */
 
-/* Of the struct that libjpeg hands to the functions below. */
+/* The checker of the struct that libjpeg hands to the functions below. */
 static struct checker *checker_of(void *jpeg)
 {
 	return jpeg;
@@ -47,8 +47,8 @@ __attribute__((noreturn)) static void decide(struct checker *checker, enum verdi
 		decide(checker, BAD);                                        \
 	} while (0)
 
-/* How far it came. Where there are several scans, rows come out at the end of them all. Returns
- * text. */
+/* How far the decoder came. If there are several scans, rows come out at the end of all of them.
+ * Returns text. */
 static const char *place_text(const struct checker *checker, char text[TEXT_BYTES])
 {
 	const struct jpeg_decompress_struct *jpeg = &checker->reader.jpeg;
@@ -64,7 +64,7 @@ static const char *place_text(const struct checker *checker, char text[TEXT_BYTE
 	return text;
 }
 
-/* What libjpeg has to say, without what the class of damage says already. Returns text. */
+/* The message of libjpeg, without what the class of damage says already. Returns text. */
 static const char *reason_text(const struct checker *checker, char text[JMSG_LENGTH_MAX])
 {
 	static const char said[] = "Corrupt JPEG data: ";
@@ -89,7 +89,7 @@ static void decide_corrupt(struct checker *checker)
 	     reason_text(checker, why));
 }
 
-/* Damage that decoders accept: the first of it is reported. */
+/* Notes damage that decoders accept. Only the first one is reported. */
 static void note_usable(struct checker *checker)
 {
 	char why[JMSG_LENGTH_MAX];
@@ -130,8 +130,8 @@ static void check_error(j_common_ptr jpeg)
 	fail(checker, damage_of(jpeg->err->msg_code), "JPEG: %s", reason_text(checker, why));
 }
 
-/* Left-over bytes before a marker. Where the marker is the one that check_end() has put in, the
- * file has ended too early. */
+/* Bytes are left over before a marker. If check_end() put in that marker, the file has ended too
+ * early. */
 static void on_stray_bytes(struct checker *checker)
 {
 	if (checker->ended && checker->part == IN_HEADER)
@@ -142,7 +142,7 @@ static void on_stray_bytes(struct checker *checker)
 		note_usable(checker);
 }
 
-/* Warnings have level -1: libjpeg goes on, with grey or wrong pixels. */
+/* A warning has level -1: libjpeg goes on with grey or wrong pixels. */
 static void check_message(j_common_ptr jpeg, int level)
 {
 	struct checker *checker = checker_of(jpeg);
@@ -166,7 +166,7 @@ static void check_message(j_common_ptr jpeg, int level)
 	}
 }
 
-/* As libjpeg's own sources do, but it is remembered. */
+/* Does what the sources of libjpeg do, and remembers it. */
 static boolean check_end(j_decompress_ptr jpeg)
 {
 	static const JOCTET eoi[] = {0xff, JPEG_EOI};
@@ -189,8 +189,8 @@ static void check_progress(j_common_ptr jpeg)
 
 /* --- the end of the image ------------------------------------------------------------- */
 
-/* Whether an end-of-image marker is there, from the first scan on. Segments between scans may
- * hold the same two bytes. */
+/* Whether there is an end-of-image marker from the first scan on. Segments between scans may hold
+ * the same two bytes. */
 static bool has_eoi(const uint8_t *p, const uint8_t *end)
 {
 	if (end - p >= 2 && end[-2] == 0xff && end[-1] == JPEG_EOI)
@@ -210,7 +210,7 @@ static bool has_eoi(const uint8_t *p, const uint8_t *end)
 	return false;
 }
 
-/* Of pictures in several scans, some may be missing altogether. */
+/* A picture in several scans may lack some of them. */
 static bool scans_missing(const struct jpeg_decompress_struct *jpeg, bool ended)
 {
 	for (int c = 0; c < jpeg->num_components; c++)
@@ -234,7 +234,7 @@ static void look_at_end(struct checker *checker)
 
 /* --- decoding ------------------------------------------------------------------------- */
 
-/* Of a picture in several scans, all coefficients are kept. */
+/* All coefficients of a picture in several scans are kept in memory. */
 static uint64_t coefficients_bytes(const struct jpeg_decompress_struct *jpeg)
 {
 	uint64_t blocks = 0;
@@ -245,7 +245,7 @@ static uint64_t coefficients_bytes(const struct jpeg_decompress_struct *jpeg)
 	return blocks * DCTSIZE2 * sizeof(JCOEF);
 }
 
-/* A file that takes too much memory is not decoded. */
+/* A file that would take too much memory is not decoded. */
 static void limit_memory(struct checker *checker)
 {
 	uint64_t need = coefficients_bytes(&checker->reader.jpeg);

@@ -20,8 +20,8 @@
 
 #include <jpeglib.h>
 
-/* A scan of a few bytes can make the decoder walk through the whole picture; files with many of
- * them are made to that end. Encoders make 10 or so. */
+/* A scan of a few bytes can make the decoder walk through the whole picture, and some files are
+ * made to have many of them. Encoders make about 10. */
 #define JPEG_SCANS 500
 
 struct jpeg_trap {
@@ -33,8 +33,8 @@ struct jpeg_trap {
 	int code;
 };
 
-/* For the `err` field of either of libjpeg's structs, before it is created. Its client_data is
- * the trap. */
+/* For the `err` field of either struct of libjpeg, before that is created. Its client_data is the
+ * trap. */
 struct jpeg_error_mgr *jpeg_trap_init(struct jpeg_trap *trap, struct err *err);
 
 /* The code for a failure, by libjpeg's number of its message. */
@@ -53,9 +53,9 @@ struct jpeg_reader {
 	struct jpeg_progress_mgr progress;
 };
 
-/* Begins to read; to be called where jumps are caught. Reading fails where it would take more than
- * a GiB for coefficients (a few kilobytes may claim to be gigapixels), and of progressive images
- * with very many scans, which take seconds a kilobyte. */
+/* Begins to read. To be called where jumps are caught. Reading fails if coefficients would take
+ * more than a GiB (a few kilobytes may claim to be gigapixels), and for progressive images with
+ * very many scans, which take seconds a kilobyte. */
 void jpeg_reader_begin(struct jpeg_reader *reader, const uint8_t *data, size_t len);
 void jpeg_reader_release(struct jpeg_reader *reader);
 

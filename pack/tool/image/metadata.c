@@ -9,7 +9,7 @@ static const char exif_magic[] = "Exif\0";
 static const char xmp_magic[] = "http://ns.adobe.com/xap/1.0/";
 static const char profile_magic[] = "ICC_PROFILE";
 
-/* The magic's NUL at the end counts. */
+/* The NUL at the end of the magic counts. */
 static bool begins(const uint8_t *payload, size_t len, const char *magic, size_t size)
 {
 	return len >= size && memcmp(payload, magic, size) == 0;
@@ -71,7 +71,7 @@ unsigned metadata_orientation(const uint8_t *payload, size_t len)
 	return 1;
 }
 
-/* A profile is a header of 128 bytes, a count, and that many tags of name, offset and size. The
+/* A profile is a header of 128 bytes, a count, and as many tags with name, offset and size. The
  * description of version 2 is "desc", four bytes, the length of the text, the text. */
 static bool is_described_as(const struct bytes *profile, const char *text, size_t len)
 {

@@ -1,6 +1,6 @@
-/* What the segments of a JPEG beside the pixels say about how to show them.
+/* What the segments of a JPEG besides the pixels say about how to show them.
  *
- * Pure; believes no field: any bytes give an answer. */
+ * Pure; trusts no field and accepts any bytes. */
 #ifndef PACK_TOOL_IMAGE_METADATA_H
 #define PACK_TOOL_IMAGE_METADATA_H
 
@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 /* The orientation that the payload of an APP1 segment asks for, in EXIF or as text in XMP: 2 to 8
- * where the picture is to be turned or mirrored, 1 where not or where it says nothing. */
+ * if the picture is to be turned or mirrored, 1 if not or if it does not say. */
 unsigned metadata_orientation(const uint8_t *payload, size_t len);
 
-/* Whether the payload of a segment is EXIF; or a part of a colour profile. */
+/* Whether the payload of a segment is EXIF, or a part of a colour profile. */
 bool metadata_is_exif(const uint8_t *payload, size_t len);
 bool metadata_is_profile(const uint8_t *payload, size_t len);
 
-/* Whether the payload holds a whole colour profile, which is that of sRGB: for that an image
- * without a profile is taken, too. */
+/* Whether the payload is a complete colour profile, and that of sRGB. Readers take images without a
+ * profile for sRGB, too. */
 bool metadata_is_srgb(const uint8_t *payload, size_t len);
 
 #endif

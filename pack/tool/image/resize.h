@@ -1,17 +1,17 @@
-/* Makes an image smaller, by the triangle filter over all pixels that a new one covers.
+/* Makes an image smaller, with a triangle filter over all pixels that a new pixel covers.
  *
- * That is what torchvision's Resize and PIL's BILINEAR do, and bit for bit what PIL gives. Pure,
- * thread-safe. */
+ * This is what Resize of torchvision and BILINEAR of PIL do; the result is that of PIL bit for bit.
+ * Pure, thread-safe. */
 #ifndef PACK_TOOL_IMAGE_RESIZE_H
 #define PACK_TOOL_IMAGE_RESIZE_H
 
 #include "pack/tool/image/bitmap.h"
 
 struct resize {
-	/* What `from` shows: an image of this size, at a `shrink`th of it. Where that does not
-	 * divide a side, the last row or column of `from` is wanted in part only. 1: as it is. */
+	/* `from` shows an image of this size, at 1/`shrink` of it. If that does not divide a side,
+	 * only part of the last row or column of `from` counts. 1: as it is. */
 	uint32_t from_width, from_height, shrink;
-	/* What comes out. No side is 0, or longer than the image at a `shrink`th. */
+	/* The size of the result. No side is 0, or longer than that of `from`. */
 	uint32_t width, height;
 };
 

@@ -8,9 +8,9 @@
 #include "pack/tool/image/resize.h"
 #include <string.h>
 
-/* How much larger than the result an image is that was decoded at a fraction of its size. Against
- * resizing all of it, photographs at 64 pixels have 33 dB and more (median 42) with 1, 42 and more
- * (median 51) with 2, 48 and more (median 53) with 3. */
+/* An image that is decoded at a fraction of its size is still this many times larger than the
+ * result. Compared with resizing all of it, photographs at 64 pixels have 33 dB and more (median
+ * 42) with 1, 42 and more (median 51) with 2, 48 and more (median 53) with 3. */
 #define HEADROOM 2
 
 #define MEMORY		  GIB /* for the pixels of one image */
@@ -53,7 +53,7 @@ int transform_check(const struct transform *how, struct err *err)
 
 /* --- sizes ---------------------------------------------------------------------------- */
 
-/* side * to / from, of which a pixel is left at least. */
+/* side * to / from, but at least one pixel. */
 static uint32_t scaled(uint32_t side, uint32_t to, uint32_t from)
 {
 	uint32_t result = (uint32_t)((uint64_t)side * to / from);
@@ -81,7 +81,7 @@ static bool is_resized(const struct job *job)
 	return job->width != job->head.width || job->height != job->head.height;
 }
 
-/* How far the decoder may go below the size of the image. */
+/* By how much the decoder may shrink the image. */
 static uint32_t shrink_of(const struct job *job)
 {
 	uint32_t shrink = 8;
@@ -293,7 +293,7 @@ static void use_made(struct buf *made, struct thumbnail *ret)
 	*made = BUF_INIT;
 }
 
-/* Of an image that is stored decoded: whole packs are made of these. */
+/* Makes a thumbnail of an image that is stored decoded: whole packs consist of these. */
 static int make_of_bitmap(const uint8_t *data, size_t len, struct buf *made, struct err *err)
 {
 	const struct transform how = {.max_side = THUMBNAIL_SIDE};

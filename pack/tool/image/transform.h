@@ -1,21 +1,22 @@
-/* Images made smaller, or quicker to read, on their way into a pack.
+/* Makes images smaller, or quicker to read, on their way into a pack.
  *
  * Only grey and colour JPEGs are changed. Everything else (PNG masks, CMYK, YCCK) stays as it is,
- * byte for byte, and so do images that are small enough already, unless `store` says otherwise.
- * Nothing is ever enlarged.
+ * byte for byte. So do images that are small enough already, unless `store` says otherwise. Nothing
+ * is ever enlarged.
  *
- * Smaller is what torchvision's Resize does: the shorter side becomes `resize`, then the longer one
- * `max_side` where it is still longer. The filter is a triangle over all pixels that a new one
- * covers, and pixels are bit for bit those of PIL's resize(BILINEAR), of draft() and resize() where
- * a JPEG is at least four times too large: that is decoded at 1/2, 1/4 or 1/8 first.
+ * Sizes are those of torchvision's Resize: the shorter side becomes `resize`; then the longer one
+ * becomes `max_side` if it is still longer. The filter is a triangle over all pixels that a new
+ * pixel covers. Pixels are bit for bit those of PIL's resize(BILINEAR). A JPEG that is at least
+ * four times too large is decoded at 1/2, 1/4 or 1/8 first, and has the pixels of draft() and
+ * resize().
  *
- * JPEGs that are made are baseline, 4:2:0, with Huffman codes of their own. EXIF is kept and pixels
- * are not turned, so that all readers see what they saw. The colour profile is kept, unless it is
- * that of sRGB; other segments are not. BMP and PPM have the pixels that PIL decodes, and no place
- * for EXIF: images that EXIF or XMP asks to turn stay JPEGs.
+ * New JPEGs are baseline, 4:2:0, with Huffman codes of their own. EXIF is kept and pixels are not
+ * turned, so all readers see what they saw before. The colour profile is kept unless it is that of
+ * sRGB; other segments are not kept. BMP and PPM have the pixels that PIL decodes, and no place for
+ * EXIF: images that EXIF or XMP asks to turn stay JPEGs.
  *
- * Optimized are the same coefficients and segments in a single scan, with Huffman codes of their
- * own, where that is smaller, or where the original is progressive.
+ * `optimize` keeps coefficients and segments, in a single scan with Huffman codes of its own, if
+ * that is smaller or if the original is progressive.
  *
  * A transform decodes all of what it replaces: damage never comes out as an intact file.
  * Thread-safe, silent; results do not depend on the machine. */
@@ -28,7 +29,7 @@
 
 enum transform_store {
 	STORE_KEEP, /* JPEG, and only what is resized */
-	STORE_JPEG, /* all as JPEGs of `quality`, but those that this would make larger */
+	STORE_JPEG, /* all as JPEGs of `quality`, unless that makes them larger */
 	STORE_BMP,  /* all decoded */
 	STORE_PPM,
 };
@@ -38,16 +39,15 @@ struct transform {
 	uint32_t max_side; /* pixels of the longer side; 0: as it is */
 	uint32_t quality;  /* 1 to 100; 0: TRANSFORM_QUALITY */
 	enum transform_store store;
-	bool optimize; /* what stays a JPEG of its size */
+	bool optimize; /* JPEGs that keep their size */
 };
 
 /* Whether the fields make sense together: 0, or -EINVAL with a sentence. */
 int transform_check(const struct transform *how, struct err *err);
 
-/* 0: *out, an empty buffer, holds the new file.
- * 1: the original stays; where that may surprise (CMYK, say), err tells why, else it is empty.
- * -EBADMSG: damaged; -EFBIG: takes too much memory to decode; err tells. -ENOMEM.
- * Unless it is 0, what *out holds means nothing. */
+/* 0: *out, an empty buffer before, holds the new file. 1: the original stays; if that may surprise
+ * (CMYK, say), err tells why, else it is empty. -EBADMSG: damaged; -EFBIG: takes too much memory to
+ * decode; err tells more. -ENOMEM. Unless it is 0, the content of *out means nothing. */
 int transform_image(const struct transform *how, const uint8_t *data, size_t len, struct buf *out,
 		    struct err *err);
 
@@ -57,15 +57,15 @@ bool transform_decodes(const struct transform *how);
 /* The width and height that a grey or colour JPEG of this size gets. */
 void transform_size(const struct transform *how, uint32_t *width, uint32_t *height);
 
-/* A thumbnail for reports: appends to *out, an empty buffer, a JPEG whose longer side is `side` at
- * most, not turned. Results as above; 1: not a grey or colour JPEG. */
+/* A thumbnail for reports: appends a JPEG whose longer side is at most `side`, not turned, to *out,
+ * an empty buffer. Returns as above; 1: not a grey or colour JPEG. */
 int transform_thumbnail(const uint8_t *data, size_t len, uint32_t side, struct buf *out,
 			struct err *err);
 
 #define THUMBNAIL_SIDE 160 /* pixels, of the longer side */
 
-/* A small picture of an image, for a page to embed. One that cannot be decoded here, but is small
- * and of a kind that browsers show, is embedded unchanged. */
+/* A small picture of an image, for a page to embed. An image that cannot be decoded here is
+ * embedded unchanged if it is small and of a kind that browsers show. */
 struct thumbnail {
 	const char *type; /* "image/jpeg" */
 	uint32_t width, height;
@@ -74,8 +74,8 @@ struct thumbnail {
 	struct buf made;
 };
 
-/* 0; 1: there is none, and err has the reason in few words; -EBADMSG: the image is broken, and err
- * says how; -ENOMEM. */
+/* 0; 1: there is none, err has a short reason; -EBADMSG: the image is broken, err says how;
+ * -ENOMEM. */
 int thumbnail_make(const uint8_t *data, size_t len, struct thumbnail *ret, struct err *err);
 void thumbnail_release(struct thumbnail *thumbnail);
 

@@ -76,7 +76,8 @@ static uint64_t place_of_piece(const struct batch_list *batches, uint32_t entry)
 	return extent.offset;
 }
 
-/* The next piece of a file of `size` bytes. Parts of split files are a multiple of batches. */
+/* Takes the next piece of a file of `size` bytes. The parts of split files are a multiple of
+ * batches. */
 static void take_piece(struct batch_list *batches, uint64_t size, struct batch *batch)
 {
 	uint64_t left = size - batches->from;
@@ -91,7 +92,7 @@ static void take_piece(struct batch_list *batches, uint64_t size, struct batch *
 	batches->next += batch->last;
 }
 
-/* Makes the batch reach over a file, unless that is too far away. */
+/* Extends the batch over a file, unless that is too far away. */
 static bool reach(struct batch *batch, uint64_t offset, uint64_t size)
 {
 	uint64_t start = batch->start, end = batch->start + batch->len;
@@ -162,8 +163,8 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-/* In huge pages a batch is one request to the device; in small ones it would be many, as a request
- * takes some 250 of them. */
+/* In huge pages a batch is one request to the device. In small pages it would be many, since a
+ * request takes some 250 of them. */
 static int batch_reader_init(struct batch_reader *reader, struct dataset *dataset)
 {
 	void *memory;
@@ -181,7 +182,8 @@ static void batch_reader_release(struct batch_reader *reader)
 	reader->memory = NULL;
 }
 
-/* Whole pages, from the page cache if it has all of them. The pack may end within the last one. */
+/* Reads whole pages; from the page cache if that has all of them. The pack may end within the last
+ * page. */
 void batch_reader_read(struct batch_reader *reader, const struct batch *batch)
 {
 	struct reader *pack = dataset_reader(reader->dataset);

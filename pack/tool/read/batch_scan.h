@@ -1,44 +1,44 @@
 /* Reads the files of a pack in many threads, in the order in which their bytes lie there, in
  * batches: neighbours that one read gets, or a piece of one long file.
  *
- * Files are sorted by the 64 KiB block that they begin in, and within a block by entry: that is the
- * order of reading, and as near to the order of paths as it can be. Results are handed over in the
- * order of batches, so that what a command says does not depend on the number of threads. */
+ * Files are sorted by the 64 KiB block in which they begin, and within a block by entry. That is
+ * the order of reading, and as close to the order of paths as it can be. Results come in the order
+ * of batches, so what a command prints does not depend on the number of threads. */
 #ifndef PACK_TOOL_READ_BATCH_SCAN_H
 #define PACK_TOOL_READ_BATCH_SCAN_H
 
 #include "pack/dataset.h"
 
 #define BATCH_BYTES ((size_t)(4 * MIB)) /* enough for the sequential rate of any device */
-#define BATCH_FILES 256u		/* so that tiny files make many batches as well */
+#define BATCH_FILES 256u		/* so that tiny files make many batches, too */
 
 struct batch {
 	const uint32_t *files; /* entries; live as long as the batches */
 	uint32_t count;	       /* of files, at least 1; exactly 1 where it is a piece */
-	bool piece;	/* of a file that is longer than a batch; otherwise files are whole */
-	bool last;	/* no piece of the file follows; true where it is none */
+	bool piece; /* a piece of a file that is longer than a batch; otherwise files are whole */
+	bool last;  /* no piece of the file follows; true for whole files */
 	uint64_t from;	/* of a piece: its first byte in the file, a multiple of FORMAT_EXTENT */
 	uint64_t bytes; /* of the piece, or of all files */
 	uint64_t start; /* in the pack */
-	size_t len;	/* that it spans there, with gaps; at most BATCH_BYTES */
+	size_t len;	/* bytes that it spans there, with gaps; at most BATCH_BYTES */
 };
 
 struct batch_list {
 	const struct dataset *dataset;
 	const uint32_t *files;
 	size_t count, next;
-	uint64_t from; /* of the next file: bytes that earlier batches have */
+	uint64_t from; /* bytes of the next file that earlier batches have */
 };
 
-/* Of `files`, entries of files or hard links, ascending. They are sorted in place, and borrowed. 0
- * or -ENOMEM. */
+/* Makes batches of `files`: entries of files or hard links, ascending. They are sorted in place,
+ * and borrowed. 0 or -ENOMEM. */
 int batch_list_init(struct batch_list *batches, const struct dataset *dataset, uint32_t *files,
 		    size_t count);
 
-/* Whether there is another batch. */
+/* Takes the next batch; false: there is none. */
 bool batch_list_next(struct batch_list *batches, struct batch *ret);
 
-/* The numbers of the extents of a batch's i-th file that lie in the batch. */
+/* The numbers of the extents of the i-th file of a batch that lie in the batch. */
 struct batch_extents {
 	uint64_t first, count;
 };
@@ -51,9 +51,9 @@ struct batch_extents batch_extents(const struct dataset *dataset, const struct b
  * pack evicts nothing that a training job needs. */
 struct batch_reader {
 	struct dataset *dataset;
-	char *memory;	/* room for a batch and the pages that it begins and ends in */
+	char *memory;	/* room for a batch, and for the pages in which it begins and ends */
 	uint64_t start; /* of what is in memory, in the pack */
-	int error;	/* -errno of reading the batch: then each extent is read alone */
+	int error;	/* -errno of reading the batch; then each extent is read alone */
 };
 
 /* Reads a batch. A failure shows in batch_reader_extent(). */
@@ -63,7 +63,7 @@ void batch_reader_read(struct batch_reader *reader, const struct batch *batch);
 int batch_reader_extent(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
 			char **ret_data);
 
-/* The same, and compares it with its checksum: as dataset_check(). */
+/* The same; also compares the extent with its checksum: as dataset_check(). */
 int batch_reader_check(struct batch_reader *reader, uint64_t number, struct dataset_extent *ret,
 		       char **ret_data);
 
@@ -91,9 +91,9 @@ struct batch_scan_params {
  * have ended. */
 int batch_scan(const struct batch_scan_params *params);
 
-/* How many threads to use where the user asked for `asked`; 0: did not ask. At least 8, as a pack
- * that is not in memory is limited by reading, and disks and servers are faster with many requests
- * at once. */
+/* How many threads to use if the user asked for `asked`; 0: the user did not ask. At least 8:
+ * reading limits a pack that is not in memory, and disks and servers are faster with many requests
+ * at the same time. */
 unsigned batch_scan_jobs(uint64_t asked);
 
 #endif

@@ -25,7 +25,7 @@ bool classes_takes(const char *name, size_t len)
 
 /* --- splits ----------------------------------------------------------------------------- */
 
-/* What operating systems and tools leave in folders. */
+/* What operating systems and tools leave behind in folders. */
 static bool is_litter(const struct dataset_child *child)
 {
 	static const char *const names[] = {"__MACOSX", "Thumbs.db", "desktop.ini"};
@@ -76,8 +76,8 @@ static struct contents look_into(const struct dataset *dataset, const struct dat
 	return found;
 }
 
-/* The splits among the top-level directories, into `ret`, which has room for all of them twice. The
- * header has the rule. Returns how many: 0 where there are none. */
+/* Finds the splits among the top-level directories, by the rule in the header. `ret` has room for
+ * all of them twice. Returns how many there are; 0: none. */
 static uint32_t find_splits(const struct dataset *dataset, const struct dataset_entry *root,
 			    uint32_t *ret)
 {
@@ -105,7 +105,7 @@ static uint32_t find_splits(const struct dataset *dataset, const struct dataset_
 	return named;
 }
 
-/* Appends the directories in `directory` as the classes of a further split. */
+/* Appends the directories in `directory` as the classes of one more split. */
 static void add_split(const struct dataset *dataset, uint32_t directory, struct classes *classes)
 {
 	struct class_split *split = &classes->splits[classes->split_count];
@@ -184,7 +184,7 @@ static void count_file(const struct dataset_entry *entry, struct classes *classe
 	classes->splits[here->split].bytes += bytes;
 }
 
-/* A directory comes before its children, so that one pass reaches everything below a class. */
+/* A directory comes before its children, so one pass reaches everything below a class. */
 static void count_files(const struct dataset *dataset, struct classes *classes)
 {
 	struct dataset_entry entry;

@@ -1,17 +1,16 @@
 /* The classes of a dataset, as ImageFolder sees them.
  *
- * Where each top-level directory holds directories and no files, these top-level directories are
- * splits (train/, val/), and the directories in them are classes. Where some do not, those that
- * are named as splits are, hold directories, and hold no images beside them are the splits;
- * what is next to them (annotations/) is in no class. Otherwise the top-level directories
- * are the classes of one split, the root. What operating systems leave (__MACOSX/, .DS_Store) does
- * not count.
+ * If each top-level directory holds directories and no files, the top-level directories are splits
+ * (train/, val/), and the directories in them are classes. If only some do, the splits are those
+ * that have the name of a split, hold directories, and hold no images beside them; what is next to
+ * them (annotations/) is in no class. Otherwise the top-level directories are the classes of one
+ * split, the root. What operating systems leave behind (__MACOSX/, .DS_Store) does not count.
  *
- * A class is everything below its directory. Classes of the same name in several splits are one
+ * A class is everything below its directory. Classes with the same name in several splits are one
  * label: `train/cat` and `val/cat` are two classes of the label `cat`.
  *
  * Files are counted by their names, as a reader meets them: a hard link or a symbolic link is a
- * file, and a hard link has its file's bytes. Memory: 4 bytes an entry. */
+ * file, and a hard link has the bytes of its file. Memory: 4 bytes an entry. */
 #ifndef PACK_TOOL_READ_CLASSES_H
 #define PACK_TOOL_READ_CLASSES_H
 
@@ -23,7 +22,7 @@ struct range {
 	uint64_t min, median, max;
 };
 
-/* Sorts the values. All 0 where there are none. */
+/* Sorts the values. All are 0 if there are none. */
 void range_of(uint64_t *values, uint64_t count, struct range *ret);
 
 /* {"min": 1, "median": 2, "max": 4} */
@@ -69,7 +68,7 @@ struct classes {
 struct class_sizes {
 	uint32_t filled, empty; /* classes with files, and without */
 	struct range files;	/* of those with files */
-	double imbalance;	/* the largest of these to the smallest; 0 without any */
+	double imbalance;	/* the largest of these divided by the smallest; 0: none */
 };
 
 /* 0 or -ENOMEM. */
@@ -80,7 +79,7 @@ void classes_release(struct classes *classes);
 int classes_sizes(const struct classes *classes, const struct class_split *split,
 		  struct class_sizes *ret);
 
-/* Whether a file of this name is an image to ImageFolder, which goes by the suffix. */
+/* Whether ImageFolder, which goes by the suffix, takes a file with this name. */
 bool classes_takes(const char *name, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* foldpack diff: what is not the same in a folder and in a pack, as diff -rq says it. */
+/* foldpack diff: what differs between a folder and a pack, in the words of diff -rq. */
 #include "base/json.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -138,7 +138,7 @@ static int say_failed(struct diff *diff, const struct compare_finding *finding)
 {
 	bool damaged = finding->difference == COMPARE_DAMAGED;
 
-	/* Without checksums the folder may have the wrong bytes, of any file. */
+	/* Without checksums the damage may be in any file, or in the folder. */
 	if (damaged && finding->error == -EBADMSG &&
 	    cmd_load(diff->pack, diff->dataset, DATASET_CHECKSUMS) != EXIT_DONE)
 		return -EBADMSG;
@@ -189,7 +189,7 @@ static int diff_json_end(struct diff *diff, double seconds)
 	return cmd_print_json(&diff->json, &diff->found);
 }
 
-/* The options of the pack may be the reason for differences: reported once. */
+/* Says once that the options of the pack may explain differences. */
 static void say_options(const struct diff *diff)
 {
 	const struct dataset_info *info = dataset_info(diff->dataset);

@@ -1,4 +1,4 @@
-/* foldpack extract: the tree as a folder again. */
+/* foldpack extract: makes the tree a folder again. */
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -35,7 +35,7 @@ static const struct opt_command command = {
 	.table = options,
 };
 
-/* Failures of one kind that are reported one by one: where one file exists, or cannot be made, all
+/* How many failures of one kind are reported one by one: if one file exists or cannot be made, all
  * may. */
 #define SAID_MOST 10
 
@@ -87,8 +87,7 @@ static bool ends_all(int error)
 	return error == -ENOSPC || error == -EDQUOT || error == -ENOMEM;
 }
 
-/* An entry failed: it is reported and counted, and the others follow; only a full disk ends
- * everything. */
+/* Reports and counts an entry that failed. The others follow; only a full disk ends everything. */
 static int on_fault(void *context, uint32_t number, int error)
 {
 	SCOPE(buf_release) struct buf path = BUF_INIT;

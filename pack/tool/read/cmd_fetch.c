@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS	    (CLOCK_SECOND / 10) /* between two looks at how far it is */
+#define LOOK_NS	    (CLOCK_SECOND / 10) /* between two looks at the progress */
 #define PATIENCE_NS 2000000
-#define ROUNDS	    3 /* what does not fit its checksum is fetched so many times */
+#define ROUNDS	    3 /* times that something that does not match its checksum is fetched */
 
 struct settings {
 	struct cmd_common common;
@@ -54,7 +54,7 @@ struct fetch {
 	struct progress progress;
 	pthread_mutex_t lock; /* of progress, while threads check */
 	atomic_uint bad;      /* extents */
-	bool refused;	      /* it was said why it cannot be opened */
+	bool refused;	      /* an error was printed why it cannot be opened */
 };
 
 static void fetch_release(struct fetch *fetch)
@@ -115,7 +115,7 @@ static void say_interrupted(const struct fetch *fetch)
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* The first one that is opened is the pack, or what is read in its place; the others are small:
+/* The first file that is opened is the pack, or what is read in its place. The others are small:
  * names of classes. */
 static int open_copied(void *context, const char *name, struct reader **ret, struct err *err)
 {
@@ -165,7 +165,7 @@ static int open_all(struct fetch *fetch)
 
 	if (r == 0)
 		r = dataset_load(fetch->dataset, DATASET_CHECKSUMS, &err);
-	/* What checksums were made of is not to be fetched once more. */
+	/* What checksums were made from is not fetched once more. */
 	if (r == 0)
 		reader_blocks_drain(fetch->reader);
 	if (r == 0)
@@ -181,7 +181,7 @@ static int open_all(struct fetch *fetch)
 
 /* --- fetching --------------------------------------------------------------------------------- */
 
-/* A pass that ends without any of these has found damage, and there will be another one. */
+/* A pass that ends without any of these has found damage. Then another pass follows. */
 static bool has_failed(const struct reader_blocks_stats *stats)
 {
 	return stats->filler == FILLER_FAILED && (stats->error || stats->full || stats->failed);
@@ -197,7 +197,8 @@ static int refuse_failure(const struct fetch *fetch, const struct reader_blocks_
 	return stats->error ? stats->error : -EIO;
 }
 
-/* Until all is there. Returns 0, or -errno that was said; -EINTR: not. */
+/* Fetches until everything is there. Returns 0; -EINTR, which was not printed; or another -errno
+ * that was. */
 static int fetch_all(struct fetch *fetch)
 {
 	const struct timespec look = {.tv_nsec = LOOK_NS};
@@ -224,7 +225,7 @@ static int fetch_all(struct fetch *fetch)
 
 /* --- checking --------------------------------------------------------------------------------- */
 
-/* What does not fit is fetched again by that. */
+/* Reading an extent that does not match its checksum fetches it again. */
 static void check_extent(void *context, size_t number)
 {
 	struct fetch *fetch = context;
@@ -242,8 +243,8 @@ static void check_extent(void *context, size_t number)
 	progress_add(&fetch->progress, 0, extent.size);
 }
 
-/* Returns 0, 1 (something was damaged on the disk, and is fetched again), or -errno that was said;
- * -EINTR: not. */
+/* Returns 0; 1 (something was damaged on the disk, and is fetched again); -EINTR, which was not
+ * printed; or another -errno that was. */
 static int check_all(struct fetch *fetch)
 {
 	const struct parallel_for check = {.threads = batch_scan_jobs(fetch->settings->jobs),
@@ -312,7 +313,8 @@ static int fetch_pack(struct fetch *fetch)
 	return r < 0 ? r : conclude_fetch(fetch, fetch_and_check(fetch));
 }
 
-/* One after the other. All stay open until the end, so that none makes room for the next. */
+/* Fetches one pack after the other. All stay open until the end, so that none makes room for the
+ * next. */
 static int fetch_packs(const struct settings *settings, struct block_store *store,
 		       const struct names *names)
 {

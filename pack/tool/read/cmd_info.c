@@ -63,7 +63,7 @@ static void print_aliases(const struct summary *summary)
 		       size_format(summary->alias_bytes, bytes));
 }
 
-/* A name may have any bytes, which must not reach a terminal. */
+/* A name may have any bytes, but these must not reach a terminal. */
 static void print_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -148,7 +148,7 @@ static void print_images(const struct summary *summary)
 	}
 }
 
-/* "name=value" lines, each under the other. */
+/* Prints "name=value" lines, one below the other. */
 static void print_options(const struct dataset_info *info)
 {
 	const char *at = info->options, *end = at + info->options_len, *line;

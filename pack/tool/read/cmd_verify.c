@@ -1,5 +1,5 @@
-/* foldpack verify: every section, every extent against its checksum, every key against the
- * index. */
+/* foldpack verify: checks every section, every extent against its checksum, and every key against
+ * the index. */
 #include "base/bits.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -122,8 +122,7 @@ static int say_stretch(struct verify *verify)
 
 /* --- the bytes -------------------------------------------------------------------------- */
 
-/* The most extents that a batch can have, as files that share bytes lie at the same place.
- */
+/* The most extents that a batch can have: files that share bytes lie in the same place. */
 #define EXTENTS_MOST (BATCH_FILES * (BATCH_BYTES / FORMAT_EXTENT))
 
 /* The damage in one batch. */
@@ -193,8 +192,8 @@ static int verify_batch_done(void *context, const struct batch *batch, void *poi
 	return r;
 }
 
-/* Each file once, without hard links. Files that share bytes are all named where these are damaged.
- */
+/* Lists each file once, without hard links. If shared bytes are damaged, all files that share them
+ * are named. */
 static int list_files(const struct dataset *dataset, struct buf *files)
 {
 	struct dataset_child child;
@@ -228,7 +227,7 @@ static int check_bytes(struct verify *verify)
 
 /* --- the index -------------------------------------------------------------------------- */
 
-/* Where the pages of the LMDB are damaged, its keys cannot be compared any further. */
+/* If the pages of the LMDB are damaged, its keys cannot be compared any further. */
 static int check_keys(struct verify *verify)
 {
 	struct err err = {0};
@@ -333,7 +332,7 @@ static int run_verify(struct verify *verify)
 	return conclude_verify(verify);
 }
 
-/* Opens the pack. Where damage prevents that, the only fault is the pack itself. */
+/* Opens the pack. If damage prevents that, the pack itself is the only fault. */
 static int verify_open(struct verify *verify)
 {
 	struct err err = {0};
@@ -367,7 +366,7 @@ static int verify_pack(const struct settings *settings, char *name)
 	return (int)exit_status_of(run_verify(&verify));
 }
 
-/* Each pack by itself. Damage counts more than what could not be looked at. */
+/* Checks each pack by itself. Damage counts more than a pack that could not be read. */
 int cmd_verify(int argc, char **argv)
 {
 	SCOPE(names_release) struct names names = {0};

@@ -48,7 +48,7 @@ static void compare_release(struct compare *compare)
 	free(compare->in_scan);
 }
 
-/* An entry of the folder; of a further hard link its file. */
+/* An entry of the folder; for a hard link, that of its file. */
 static struct builder_entry compare_data(const struct compare *compare, uint32_t number)
 {
 	struct builder_entry entry;
@@ -126,7 +126,7 @@ static int compare_unreadable(void *context, const char *path, const char *reaso
 	return report_finding(compare, path, FINDING(COMPARE_UNREADABLE, .reason = reason));
 }
 
-/* A named pipe or the like, which is in no pack. */
+/* Reports a named pipe or the like, which no pack can hold. */
 static void compare_special(void *context, const char *path, const char *what)
 {
 	struct compare *compare = context;
@@ -239,7 +239,8 @@ static bool same_target(const struct compare *compare, uint32_t number, uint32_t
 	return len == data.target_len && memcmp(target, data.target, len) == 0;
 }
 
-/* Two entries of the same path; the bytes of files come later, unless the sizes differ. */
+/* Compares two entries with the same path. The bytes of files come later, unless the sizes differ.
+ */
 static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry)
 {
 	enum format_kind kind = compared_kind(builder_kind(compare->scan, number));
@@ -261,7 +262,7 @@ static int compare_pair(struct compare *compare, uint32_t number, uint32_t entry
 						     : r;
 }
 
-/* What only the pack has in a directory that both have. */
+/* Reports what only the pack has in a directory that both have. */
 static int report_missing(struct compare *compare, uint32_t directory)
 {
 	struct dataset_entry entry;
@@ -358,7 +359,7 @@ static int open_compared(const struct compare *compare, struct dirstack *directo
 	return 0;
 }
 
-/* The checksum matters only where the bytes differ: it says whether the pack is damaged. */
+/* The checksum matters only if the bytes differ: then it tells whether the pack is damaged. */
 static struct verdict compare_extent(struct batch_reader *reader, uint64_t number, int fd,
 				     char *piece)
 {
@@ -419,7 +420,7 @@ static const char *failure_text(const struct verdict *verdict)
 	return strerror(-verdict->error);
 }
 
-/* Pieces of a file come one after the other: the first that differs is reported, and no other. */
+/* Pieces of a file come one after the other. Only the first one that differs is reported. */
 static int compare_file_done(struct compare *compare, uint32_t entry, const struct verdict *verdict)
 {
 	if (verdict->difference == COMPARE_SAME || atomic_load(&compare->settled) == entry)

@@ -1,7 +1,7 @@
-/* Compares a folder with a dataset: the trees, then the bytes of the files that both have.
+/* Compares a folder with a dataset: first the trees, then the bytes of the files that both have.
  *
- * Symbolic links are compared, never followed. Of files the bytes count, not whether they are hard
- * links. Files of different sizes are not read. */
+ * Symbolic links are compared, never followed. Only the bytes of files count, not whether they are
+ * hard links. Files of different sizes are not read. */
 #ifndef PACK_TOOL_READ_COMPARE_H
 #define PACK_TOOL_READ_COMPARE_H
 
@@ -9,10 +9,10 @@
 #include "pack/tool/cli/progress.h"
 
 enum compare_difference {
-	COMPARE_SAME,		/* is never found */
-	COMPARE_ONLY_IN_FOLDER, /* with all below */
+	COMPARE_SAME,		/* is never reported */
+	COMPARE_ONLY_IN_FOLDER, /* with everything below */
 	COMPARE_ONLY_IN_PACK,	/* with all below */
-	COMPARE_KIND,		/* a file, a directory, a link: not the same */
+	COMPARE_KIND,		/* a file here is a directory or link there, and so on */
 	COMPARE_BYTES,
 	COMPARE_TARGET, /* of symbolic links */
 	COMPARE_MODE,
@@ -23,7 +23,7 @@ enum compare_difference {
 
 struct compare_finding {
 	enum compare_difference difference;
-	const char *reason; /* of the last two */
+	const char *reason; /* for the last two */
 	int error;	    /* -errno, of COMPARE_DAMAGED */
 	const char *path;   /* relative to the root, NUL-ended; "" is the root itself */
 	size_t len;
@@ -36,8 +36,8 @@ struct compare_params {
 	int root;		 /* the folder, open */
 	bool attributes;	 /* also modes and times of files and directories */
 	unsigned jobs;		 /* threads; at least 1 */
-	/* Begun by the caller: counts what is found in the folder, and then begins again with the
-	 * files and bytes that are compared. */
+	/* Begun by the caller. Counts what is found in the folder, then begins again with the files
+	 * and bytes that are compared. */
 	struct progress *progress;
 	/* Called in the caller's thread, about the trees first, in the order of paths, and then
 	 * about bytes in the order in which files lie in the pack, whatever the number of threads.

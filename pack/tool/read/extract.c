@@ -31,9 +31,9 @@ struct extractor {
 	uint32_t *made;		      /* the entry under which each inode has been made, or
 					 NOT_MADE; NULL where there are no hard links */
 	struct large *larges;	      /* the long files that are being written */
-	/* Held while a file is created in a directory of that number modulo theirs. In the kernel,
-	 * threads that create files in one directory spin until it is their turn: with 200,000 tiny
-	 * files that took as much time as everything else. */
+	/* Held while a file is created in a directory whose number has this remainder. In the
+	 * kernel, threads that create files in one directory spin until it is their turn: for
+	 * 200,000 tiny files that took as much time as everything else. */
 	pthread_mutex_t creating[EXTRACT_LOCKS];
 	struct buf files, links; /* entries: to be made, and names that become links to these */
 };
@@ -74,9 +74,9 @@ static int extract_count(const struct extractor *extractor, uint64_t files, uint
 
 /* What comes of one batch. */
 struct extract_note {
-	struct large *large; /* NULL: whole files */
-	bool skip;	     /* it has failed: no more pieces are read */
-	bool read;	     /* the batch is read once a file has been created for its bytes */
+	struct large *large; /* NULL: the batch has whole files */
+	bool skip;	     /* the file has failed: no more pieces are read */
+	bool read;	     /* the batch was read, which waits until a file is created */
 	int errors[BATCH_FILES];
 };
 
@@ -120,7 +120,7 @@ static int extract_create(struct extractor *extractor, struct dirstack *director
 	return 0;
 }
 
-/* Ends a file that was created: it is complete, with mode and time, or removed. */
+/* Ends a file that was created: completes it with mode and time, or removes it. */
 static int conclude_file(struct extractor *extractor, uint32_t number, int directory, int fd,
 			 int error)
 {
@@ -412,7 +412,7 @@ static int make_symlink(struct extractor *extractor, uint32_t number, int direct
 	return 0;
 }
 
-/* Its own mode comes last, as it may be read-only. */
+/* Its own mode comes last, since it may be read-only. */
 static int make_directory(int directory, const char *name)
 {
 	struct stat st;
@@ -477,8 +477,8 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 
 /* --- the tree --------------------------------------------------------------------------- */
 
-/* The first name found becomes the file, the others become links to it, whichever of them were
- * asked for. */
+/* The first name found becomes the file, the others become links to it, whichever names were asked
+ * for. */
 static int plan_name(struct extractor *extractor, uint32_t number, uint32_t inode)
 {
 	if (extractor->made && extractor->made[inode] != NOT_MADE)
@@ -521,7 +521,7 @@ static int make_folders(struct extractor *extractor)
 	return r;
 }
 
-/* Where the first name of a file could not be made, this one takes its place. */
+/* If the first name of a file could not be made, this one takes its place. */
 static int make_link(struct extractor *extractor, uint32_t number)
 {
 	struct dataset_entry entry;
@@ -549,7 +549,7 @@ static int make_links(struct extractor *extractor)
 	return r;
 }
 
-/* Backwards: directories below have larger numbers, and come first, as the mode may forbid
+/* Goes backwards: directories below have larger numbers. They come first, since a mode may forbid
  * entering. */
 static int finish_directories(struct extractor *extractor)
 {

@@ -1,13 +1,13 @@
-/* Makes a dataset's tree below a directory.
+/* Makes the tree of a dataset below a directory.
  *
- * Everything is created by name in the descriptor of its directory, exclusively and never
- * through a link, so that nothing outside the given directory is touched, whatever is in the pack
- * and whatever else happens there. Directories that exist are used. Bytes are checked before they
- * are written; a file that fails is removed. Memory does not depend on the size of files.
+ * Everything is created by name in the descriptor of its directory, exclusively and never through a
+ * link. So nothing outside the given directory is touched, whatever is in the pack and whatever
+ * else happens there. Directories that exist are used. Bytes are checked before they are written; a
+ * file that fails is removed. Memory does not depend on the size of files.
  *
- * Directories and symbolic links come first, then the files, in the order in which they lie in
- * the pack and by several threads, then the other names of files, and at last the modes and
- * times of directories. */
+ * Directories and symbolic links come first. Then come the files, in the order in which they lie in
+ * the pack and by several threads; then the other names of files; and last the modes and times of
+ * directories. */
 #ifndef PACK_TOOL_READ_EXTRACT_H
 #define PACK_TOOL_READ_EXTRACT_H
 
@@ -22,15 +22,15 @@ struct extract_params {
 	bool finish_root;	       /* it gets the root's mode and time */
 	unsigned jobs;		       /* threads; at least 1 */
 	struct progress *progress;     /* begun */
-	/* An entry could not be made: -errno, -EBADMSG where its bytes are damaged, -EEXIST
-	 * where its place is taken. What is in a directory that could not be made is not
-	 * reported. Called in the caller's thread, in an order that does not depend on the number
-	 * of threads. Returns 0 to go on with the others, else what extract_tree() is to return. */
+	/* An entry could not be made: -errno; -EBADMSG: its bytes are damaged; -EEXIST: its place
+	 * is taken. What is in a directory that could not be made is not reported. Called in the
+	 * caller's thread, in an order that does not depend on the number of threads. Returns 0 to
+	 * go on with the others, else what extract_tree() is to return. */
 	int (*fault)(void *context, uint32_t entry, int error);
 	void *context;
 };
 
-/* 0, -ENOMEM, -EAGAIN (no thread could be made), -EINTR (interrupt.h; the files in hand have been
+/* 0, -ENOMEM, -EAGAIN (no thread could be made), -EINTR (interrupt.h; files that were begun are
  * finished or removed), or what fault() returned. */
 int extract_tree(const struct extract_params *params);
 

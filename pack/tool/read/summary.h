@@ -1,5 +1,5 @@
 /* The figures of a dataset, from its index alone: what `foldpack info` shows, and the beginning of
- * the page of `foldpack report`. Both write them as JSON by summary_json(). */
+ * the page of `foldpack report`. summary_json() writes them as JSON for both. */
 #ifndef PACK_TOOL_READ_SUMMARY_H
 #define PACK_TOOL_READ_SUMMARY_H
 
@@ -16,9 +16,10 @@ struct summary {
 	struct class_sizes *class_sizes;	   /* of each split */
 	struct summary_images images[IMAGE_KINDS]; /* IMAGE_UNKNOWN: everything else */
 	uint64_t aliases, alias_bytes;		   /* files that share the bytes of others */
-	/* The share of the files with bytes of their own whose bytes do not begin within a MiB of
-	 * the end of the previous file's, in index order. (Small values fill their page from its
-	 * end: a file may begin a little before the end of the previous one.) */
+	/* The share of files that do not follow the one before: their bytes do not begin within a
+	 * MiB of the end of the previous file, in index order. Only files with bytes of their own
+	 * count. (Small values fill their page from its end, so a file may begin a little before
+	 * the end of the previous one.) */
 	double fragmentation;
 };
 
@@ -26,17 +27,17 @@ struct summary {
 int summary_new(struct dataset *dataset, struct summary *ret);
 void summary_release(struct summary *summary);
 
-/* How much larger the pack is than its files, in percent of their bytes, which is not 0. Negative
- * where files share bytes. */
+/* How much larger the pack is than its files, in percent of their bytes, which must not be 0.
+ * Negative if files share bytes. */
 double summary_overhead(const struct dataset_info *info);
 
-/* Adds the figures as members of the open object. `class_table`: also those of each class. */
+/* Adds the figures as members of the open object; with `class_table` also those of each class. */
 void summary_json(const struct dataset_info *info, const struct summary *summary, bool class_table,
 		  struct json *json);
 
-/* The checksum of a file: the XXH3-64 of its bytes where it has one extent at
- * most; else the XXH3-64 of its extents' checksums, each 8 bytes, little-endian.
- * 0, or what loading the checksums gave. */
+/* The checksum of a file. With at most one extent: the XXH3-64 of its bytes. With more: the XXH3-64
+ * of the checksums of its extents, 8 bytes each, little-endian. 0, or what loading the checksums
+ * returned. */
 int summary_checksum(struct dataset *dataset, uint32_t entry, uint64_t *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is worth a look in a dataset of images, apart from copies (duplicates.h): a list of entries
- * for each kind of anomaly.
+/* What is worth a look in a dataset of images, except copies (duplicates.h): a list of entries for
+ * each kind of anomaly.
  *
  *	anomalies_init -> anomalies_note ... -> anomalies_json -> anomalies_release */
 #ifndef PACK_TOOL_REPORT_ANOMALIES_H
@@ -63,8 +63,8 @@ int anomalies_path(struct dataset *dataset, const struct classes *classes, uint3
 
 /* --- what is anomalous: pure --------------------------------------------------------------- */
 
-/* What the index says of a file: EMPTY to NO_SIZE, NOT_TAKEN, MISNAMED or NONE. A file that is no
- * image, and is not named like one, has no anomaly. An image of unknown size counts as sound if the
+/* What the index says of a file: EMPTY to NO_SIZE, NOT_TAKEN, MISNAMED or NONE. A file that neither
+ * is an image nor is named like one has no anomaly. An image of unknown size counts as sound if the
  * file is longer than the head that was inspected (image.h). */
 enum anomaly anomaly_of_file(const struct dataset_entry *entry, const struct dataset_image *image);
 

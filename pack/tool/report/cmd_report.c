@@ -1,4 +1,5 @@
-/* foldpack report: one page to look at a dataset: figures, what is worth a look, charts, pictures.
+/* foldpack report: makes one page to look at a dataset: figures, what is worth a look, charts,
+ * pictures.
  *
  * The page is page.html around one JSON object:
  *
@@ -8,7 +9,7 @@
  *	 "findings": anomalies_json(), then duplicates_json(),
  *	 "sheet":    contact_sheet_json()}
  *
- * It needs no network, and is the same for the same pack. */
+ * It needs no network, and is always the same for the same pack. */
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -89,7 +90,7 @@ static int picture_done(void *context, uint64_t bytes)
 	return interrupt_pending() ? -EINTR : 0;
 }
 
-/* Without checksums they are not known. */
+/* Without checksums, duplicates cannot be found. */
 static int find_duplicates(struct dataset *dataset, struct report *report)
 {
 	if (dataset_is_unchecked(dataset)) {
@@ -176,7 +177,7 @@ static int add_escaped(struct buf *page, const struct buf *data)
 
 /* --- the file --------------------------------------------------------------------------- */
 
-/* An earlier report may be replaced, and an empty file; nothing else. */
+/* Only an earlier report or an empty file may be replaced. */
 static int check_output(const char *path, struct err *err)
 {
 	char begins[sizeof(REPORT_BEGINS)] = "";

@@ -29,8 +29,8 @@ static int compare_ranks(const void *a, const void *b, void *images)
 	return (x > y) - (x < y);
 }
 
-/* How many pictures each label has, into `wanted`: all labels have some, or as many labels as there
- * is room for, at equal steps of their ranks. */
+/* Sets in `wanted` how many pictures each label gets. All labels get some; or, if there is no room
+ * for all, as many labels as fit, at equal steps of their ranks. */
 static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, uint32_t *wanted,
 			 struct contact_sheet *sheet)
 {
@@ -58,7 +58,7 @@ static int choose_labels(uint32_t *images, uint32_t labels, uint32_t samples, ui
 	return 0;
 }
 
-/* The images by label, in index order within each: `images` says how many of each there are. */
+/* Sorts the images by label, and by index within a label. `images` says how many each label has. */
 static int sort_images(const struct contact_sheet_source *source, uint32_t labels, uint32_t *ret)
 {
 	const struct statistics *statistics = source->statistics;
@@ -76,7 +76,7 @@ static int sort_images(const struct contact_sheet_source *source, uint32_t label
 	return 0;
 }
 
-/* Pictures are the first image of a label, the last, and `wanted` - 2 at equal steps. `reads` has
+/* Takes the first image of a label, the last, and `wanted` - 2 at equal steps between. `reads` has
  * all images at first; those that are not read are removed. */
 static void choose_pictures(const struct contact_sheet_source *source, const uint32_t *wanted,
 			    uint32_t labels, struct contact_sheet *sheet)
@@ -196,7 +196,7 @@ static int make_picture(struct reading *reading, const char *why, bool *ret_brok
 	return r < 0 ? r : add_base64(&picture->text, thumbnail.data, thumbnail.len);
 }
 
-/* What the index showed already is not noted again. */
+/* What the index has shown is not noted again. */
 static void note_broken(struct reading *reading, bool truncated)
 {
 	struct dataset_image image;

@@ -2,12 +2,12 @@
  *
  *	contact_sheet_new -> contact_sheet_read -> contact_sheet_json -> contact_sheet_release
  *
- * The pictures of a label are evenly spaced over all its images, in all splits. If there were more
- *than CONTACT_SHEET_MOST, only some labels are shown, evenly spaced from the one with the most
- *images to the one with the fewest, so that a page stays below some ten MB.
+ * The pictures of a label are evenly spaced over all its images, in all splits. If there would be
+ * more than CONTACT_SHEET_MOST pictures, only some labels are shown, evenly spaced from the one
+ * with the most images to the one with the fewest. This keeps a page below some ten MB.
  *
- * If all images together have at most `check_all` bytes, all are read and checked, otherwise only
- *those that are shown. */
+ * If all images together have at most `check_all` bytes, all of them are read and checked;
+ * otherwise only those that are shown. */
 #ifndef PACK_TOOL_REPORT_CONTACT_SHEET_H
 #define PACK_TOOL_REPORT_CONTACT_SHEET_H
 

@@ -22,7 +22,7 @@ static int compare_files(const void *a, const void *b)
 	return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
-/* How many files from the first one on have the same bytes. */
+/* How many files, from the first one on, have the same bytes. */
 static uint32_t run_of(const struct duplicate_file *files, uint32_t count)
 {
 	uint32_t run = 1;

@@ -1,9 +1,8 @@
-/* Images of a dataset that are byte-identical: of the same size, and with the same checksums.
+/* Images of a dataset that are byte-identical: they have the same size and the same checksums.
  *
- * Found in the index alone. Checksums are XXH3-64 of each MiB: of 40 million datasets with a
- * million different images each, about one has two images of equal size and checksum. A hard link
- * counts as a copy of its file, as a reader sees it; empty files and symbolic links do not count.
- */
+ * Only the index is read. Checksums are XXH3-64 of each MiB: of 40 million datasets with a million
+ * different images each, about one has two images with equal size and checksum. A hard link counts
+ * as a copy of its file, as a reader sees it. Empty files and symbolic links do not count. */
 #ifndef PACK_TOOL_REPORT_DUPLICATES_H
 #define PACK_TOOL_REPORT_DUPLICATES_H
 
@@ -43,15 +42,15 @@ struct duplicates {
 	struct duplicate_total totals[DUPLICATE_REACHES];
 };
 
-/* Among `count` entries that are files, or hard links to files, in index order. Memory: 24 bytes an
- * entry. Returns 0, -ENOMEM, or what loading the checksums gave. */
+/* Looks among `count` entries, which are files or hard links to files, in index order. Memory: 24
+ * bytes an entry. Returns 0, -ENOMEM, or what loading the checksums returned. */
 int duplicates_new(struct dataset *dataset, const struct classes *classes, const uint32_t *entries,
 		   uint32_t count, struct duplicates *ret);
 void duplicates_release(struct duplicates *duplicates);
 
-/* Adds an object for each reach that there are copies in to the open array: {"kind", "count" (of
- * groups), "files", "bytes", "items"}. An item is an array: the number of a copy's class + 1, or 0,
- * its path, and so on; the number of copies that it does not name, if any, comes last. The first
+/* Adds an object for each reach that has copies to the open array: {"kind", "count" (of groups),
+ * "files", "bytes", "items"}. An item is an array: the number of the class of a copy + 1, or 0,
+ * then its path, and so on. If some copies are not named, their number comes last. The first
  * DUPLICATES_LISTED groups of a reach have an item. 0 or -ENOMEM. */
 int duplicates_json(const struct duplicates *duplicates, struct dataset *dataset,
 		    const struct classes *classes, struct json *json);

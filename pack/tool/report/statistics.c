@@ -53,8 +53,8 @@ static void release_measuring(struct measuring *measuring)
 
 /* --- images ----------------------------------------------------------------------------- */
 
-/* A camera's metadata or a profile may be longer than what was inspected at packing. (TIFFs have
- * their size at the end.) */
+/* The metadata of a camera, or a profile, may be longer than what was inspected at packing. (TIFFs
+ * have their size at the end.) */
 static int inspect_again(struct measuring *measuring, uint32_t number, struct dataset_image *image)
 {
 	ssize_t n;
@@ -189,7 +189,7 @@ static void measure_bytes(const struct measuring *measuring)
 
 /* --- classes ---------------------------------------------------------------------------- */
 
-/* Where ImageFolder takes no file at all, the dataset is of another kind. */
+/* If ImageFolder takes no file at all, the dataset is of another kind. */
 static void note_classes(const struct summary *summary, struct anomalies *anomalies)
 {
 	const struct classes *classes = &summary->classes;

@@ -1,8 +1,8 @@
 /* Figures of the images of a dataset, and its anomalies, from the index. The pack is read only for
- * images whose size was not within the bytes inspected at packing.
+ * images whose size was not in the bytes that were inspected at packing.
  *
- * Images are files, and hard links to files, that are images by their name or by their content.
- * Memory: 30 bytes an image while it is made, 4 afterwards. */
+ * Images are files, and hard links to files, that are images by name or by content. Memory: 30
+ * bytes an image while this is made, 4 afterwards. */
 #ifndef PACK_TOOL_REPORT_STATISTICS_H
 #define PACK_TOOL_REPORT_STATISTICS_H
 
@@ -35,8 +35,8 @@ struct statistics {
 	} sides;
 };
 
-/* Notes the anomalies of all files, links, classes and splits, except those that only reading
- * images finds. 0, -ENOMEM, or what loading the index gave. */
+/* Notes the anomalies of all files, links, classes and splits, except those that only show when
+ * images are read. 0, -ENOMEM, or what loading the index returned. */
 int statistics_new(struct dataset *dataset, const struct summary *summary,
 		   struct anomalies *anomalies, struct statistics **ret);
 void statistics_free(struct statistics *statistics);

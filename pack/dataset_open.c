@@ -246,11 +246,11 @@ const char *dataset_way_out(int error)
 	case -EISDIR:
 		return "; 'foldpack create' makes packs";
 	case -EINPROGRESS:
-		return "; 'foldpack create --resume SOURCE PACK' goes on with it";
+		return "; 'foldpack create --resume SOURCE PACK' continues it";
 	case -EPROTONOSUPPORT:
 		return "; use the release that made it, or pack the folder again";
 	case -EBADMSG:
-		return "; copy it again from where it is whole, or make it again";
+		return "; copy it again from an intact copy, or make it again";
 	default:
 		return "";
 	}

@@ -214,7 +214,7 @@ static int add_list(struct names *names, const char *file, const struct word_at 
 		return err_set(err, -EINVAL, "'@%s': not a list of packs, one a line", file);
 	r = add_lines(names, text.data, &inside, err);
 	if (r == 0 && names->count == before)
-		r = err_set(err, -ENOENT, "'@%s': no pack is named in it", file);
+		r = err_set(err, -ENOENT, "'@%s': names no pack", file);
 	return r;
 }
 

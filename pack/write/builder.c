@@ -144,7 +144,8 @@ static int store_record(struct builder *builder, const struct format_key *key,
 
 static int parts_changed(const struct buf *path, struct err *err)
 {
-	return err_set(err, -ESTALE, "'%s' is not what was packed of it before the interruption",
+	return err_set(err, -ESTALE,
+		       "'%s' differs from what was packed of it before the interruption",
 		       path->data);
 }
 

@@ -134,8 +134,7 @@ int builder_put_last(struct builder *builder, const struct format_key *key, uint
 
 /* --- builder_resume.c --- */
 
-/* Adds a record of a file or part to the journal: `size` bytes, and the checksums from row `first`
- * on. */
+/* Adds a journal record of a file or part: `size` bytes, and checksums from row `first` on. */
 void builder_record(struct builder *builder, enum journal_kind kind, uint64_t size, uint64_t first);
 /* builder_record() for a file that is done, with image and counts. */
 void builder_record_file(struct builder *builder, uint32_t id);

@@ -73,10 +73,11 @@ static int file_changed(const struct builder *builder, uint32_t id, struct err *
 
 static int shifted(const struct builder *builder, uint32_t id, struct err *err)
 {
-	return builder_fault(builder, id, -ESTALE,
-			     "folders or links have come or gone since the interruption, so that "
-			     "the file with the bytes of ",
-			     " cannot be told", err);
+	return builder_fault(
+		builder, id, -ESTALE,
+		"folders or links were added or removed since the interruption, so that "
+		"the file with the bytes of ",
+		" cannot be told", err);
 }
 
 /* Whether the stored record of an alias names the file whose bytes it has here. */

@@ -1,5 +1,5 @@
 /* Reads whatever bytes it is given as the journal of an interrupted run: it opens and tells its
- * records to an end, or says that there is nothing to go on with. All that a record points at lies
+ * records to an end, or says that there is nothing to resume. All that a record points at lies
  * within memory, and no more is told than there are bytes.
  *
  * The first byte of the input says how it is read, and is no part of it. Bit 0: magic, version and

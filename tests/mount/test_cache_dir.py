@@ -358,7 +358,7 @@ def test_fetch_goes_on_where_it_was_ended(bulk, cache, signo):
         ended.send_signal(signo)
         said = ended.stderr.read()
     if ended.returncode == -signal.SIGINT:
-        assert b"the same command goes on" in said
+        assert b"the same command continues" in said
     before = used(cache)
     fetch(cache, bulk[1])
     assert used(cache) >= before
@@ -375,7 +375,7 @@ def test_fetch_says_what_it_cannot_do(bulk, cache, place):
     data = bytearray(bulk[1].read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    assert "do not fit their checksums" in fetch(cache, damaged, status=3).err
+    assert "do not match their checksums" in fetch(cache, damaged, status=3).err
 
 
 # --- a server -------------------------------------------------------------------------------

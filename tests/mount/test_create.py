@@ -177,8 +177,8 @@ def test_a_list_may_say_any_name_of_a_file(src, pack, tmp_path):
 
 @pytest.mark.parametrize("text, complaint", [
     (b"z\na\nz\n", "list:3: 'z' stands in line 1 already"),
-    (b"a\nnowhere\n", "list:2: 'nowhere' is no file of SOURCE"),
-    (b"d\n", "list:1: 'd' is no file of SOURCE"),
+    (b"a\nnowhere\n", "list:2: 'nowhere' is not a file in SOURCE"),
+    (b"d\n", "list:1: 'd' is not a file in SOURCE"),
     (b"a\n\na\n", "list:3: 'a' stands in line 1 already"),
 ])
 def test_a_list_that_does_not_fit_the_source_is_refused(src, pack, tmp_path, text, complaint):
@@ -401,7 +401,7 @@ def test_a_dry_run_refuses_what_packing_would(src, pack):
     (["--force", "--bad-list={}/no/list"], "no/list: cannot open '{}/no': No such file"),
     (["--force", "--bad-list={}/folder"], "folder: Is a directory"),
     (["--force", "--bad-list={}/src/bad"], "would lie inside the folder that is packed"),
-    (["--force", "--order=list:{}/list"], "list:1: 'nowhere' is no file of SOURCE"),
+    (["--force", "--order=list:{}/list"], "list:1: 'nowhere' is not a file in SOURCE"),
 ])
 def test_a_dry_run_refuses_at_once_what_packing_would(src, pack, tmp_path, options, complaint):
     fill(src, "a")

@@ -187,7 +187,7 @@ def damaged(twins, place):
 
 def test_verify_names_each_file_that_has_the_damaged_bytes(damaged):
     said = run(FOLDPACK, "verify", damaged, status=3).stdout
-    fault = b": checksum: bytes 2097152-2097228 do not fit their checksum\n"
+    fault = b": checksum: bytes 2097152-2097228 do not match their checksum\n"
     assert said == b"a/movie" + fault + b"c/movie \xff" + fault
 
 

@@ -333,13 +333,13 @@ def mixed(place):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_a_format_does_not_hold_is_never_left_out_in_silence(mixed, out, kind):
     said = export(mixed, out / "x", kind, status=1).err
-    for line in ("README: in no folder of a class", "a/labels.json: no image, by its name",
+    for line in ("README: not in the folder of a class", "a/labels.json: not an image by its name",
                  "a/link.jpg: a symbolic link", "b/empty: an empty folder",
-                 f"{kind} does not hold these; --skip-others leaves them out"):
+                 f"{kind} cannot hold these; --skip-others leaves them out"):
         assert line in said
     assert os.listdir(out) == []
     said = export(mixed, out / "x", kind, "--skip-others", status=4).err
-    assert "README: in no folder of a class" in said and "4 left out" in said
+    assert "README: not in the folder of a class" in said and "4 left out" in said
     assert "3 samples, 2 labels" in said
 
 
@@ -350,7 +350,7 @@ def test_the_first_ten_are_named(place, out):
     (place / "src/c/x.jpg").write_bytes(b"x")
     foldfs.pack(place / "src", place / "pack")
     said = export(place / "pack", out / "x", "lmdb", status=1).err
-    assert said.count("no image, by its name") == 10 and "and 1,224 more" in said
+    assert said.count("not an image by its name") == 10 and "and 1,224 more" in said
 
 
 def test_names_that_a_line_cannot_hold_are_refused(place, out):
@@ -380,18 +380,18 @@ def test_splits_are_exported_one_at_a_time(place, out):
     check_webdataset(place / "src/val", [out / "val-000000.tar"])
     export(pack, out / "all", "lmdb", "--root=/")
     check_lmdb(place / "src", out / "all")
-    assert "no folder" in export(pack, out / "x", "lmdb", "--root=val/a/3.jpg", status=1).err
+    assert "not a folder" in export(pack, out / "x", "lmdb", "--root=val/a/3.jpg", status=1).err
     assert "nothing to export" in export(pack, out / "x", "lmdb", "--root=val/a", "--skip-others",
                                          status=1).err
 
 
 @pytest.mark.parametrize("words, text", [
     ([], "--format=lmdb|tfrecord|webdataset"),
-    (["--format=lmdb", "--shards=2"], "are not of --format=lmdb"),
+    (["--format=lmdb", "--shards=2"], "do not go with --format=lmdb"),
     (["--format=tfrecord", "--shards=2", "--shard-size=1M"], "exclude each other"),
-    (["--format=lmdb", "--keys=number"], "of --format=webdataset only"),
+    (["--format=lmdb", "--keys=number"], "goes with --format=webdataset only"),
     (["--format=lmdb", "--order=random"], "not one of path, pack, shuffle:SEED"),
-    (["--format=lmdb", "--order=shuffle:1x"], "the seed is no number"),
+    (["--format=lmdb", "--order=shuffle:1x"], "the seed is not a number"),
 ])
 def test_wrong_words_are_a_usage_error(tree, out, words, text):
     assert text in run(FOLDPACK, "export", *words, tree[1], out / "x", status=2).err
@@ -454,7 +454,8 @@ def test_what_is_no_pack_is_exported_as_well(images, out):
 
 def test_force_replaces_no_folder(tree, out):
     (out / "x").mkdir()
-    assert "exists, and is no file" in export(tree[1], out / "x", "lmdb", "--force", status=1).err
+    done = export(tree[1], out / "x", "lmdb", "--force", status=1)
+    assert "exists, and is not a file" in done.err
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -634,7 +634,7 @@ def test_what_cannot_fit_is_not_begun(src, tmp_path):
     with small_filesystem(tmp_path / "small", "16m") as small:
         done = run("create", src, small / "x.lmdb", status=1)
         assert (f"{small}/x.lmdb: about 40.2 MiB needed, only 16 MiB free; make room, choose "
-                "another place for PACK, or begin --anyway" in done.err)
+                "another place for PACK, or use --anyway" in done.err)
         assert "the disk is full" not in done.err and os.listdir(small) == []
         # Equal files may make it fit.
         assert "the disk is full" in run("create", "--dedup", src, small / "x.lmdb", status=1).err
@@ -662,7 +662,7 @@ def test_damage_is_named_and_the_rest_comes_out(src, pack, tmp_path):
     run("create", src, pack)
     damage(pack, bad)
     done = run("verify", pack, status=3)
-    assert done.stdout == b"d/bad: checksum: bytes 1048576-2097151 do not fit their checksum\n"
+    assert done.stdout == b"d/bad: checksum: bytes 1048576-2097151 do not match their checksum\n"
     assert f"{pack}: 1 path is damaged; copy the pack again" in done.err
     found = json.loads(run("verify", "--json", pack, status=3).stdout)
     assert [entry["path"] for entry in found["bad"]] == ["d/bad"]
@@ -674,7 +674,7 @@ def test_damage_is_named_and_the_rest_comes_out(src, pack, tmp_path):
     done = run("cat", pack, "d/bad", status=3)
     assert done.stdout == bad[: 1 << 20]
     assert done.err == (f"foldpack: {pack}: d/bad: byte 1048576 and on: checksum mismatch; copy it "
-                        "again from where it is whole, or make it again\n")
+                        "again from an intact copy, or make it again\n")
 
 
 @pytest.mark.parametrize("command", ["list", "info", "verify"])

@@ -306,7 +306,7 @@ def test_an_interrupted_fetch_goes_on(web, cache, shown):
                    any(copy.stat().st_blocks * 512 > 8 * MIB for copy in copies(cache)))
         ended.send_signal(signal.SIGINT)
         said = ended.stderr.read()
-    assert ended.returncode == -signal.SIGINT and b"the same command goes on" in said
+    assert ended.returncode == -signal.SIGINT and b"the same command continues" in said
     web.restart()
     web.forget()
     assert "all good" in fetch(cache, url).err

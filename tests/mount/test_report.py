@@ -449,7 +449,7 @@ def test_an_earlier_report_is_replaced_and_other_files_are_not(dataset, place):
     for target in (place / "thesis.html", dataset):
         before = target.read_bytes()
         done = run(FOLDPACK, "report", dataset, "-o", target, status=1)
-        assert "is no report of foldpack" in done.err and target.read_bytes() == before
+        assert "is not a report of foldpack" in done.err and target.read_bytes() == before
     assert sorted(path.name for path in place.iterdir()) == ["page.html", "thesis.html"]
 
 

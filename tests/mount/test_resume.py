@@ -490,7 +490,7 @@ def test_an_interrupted_pack_is_not_begun_again_unasked(src, interrupted, want):
     before = partial(interrupted).read_bytes()
     done = create(src, interrupted, status=1)
     assert f"{interrupted}: {NEITHER_BEGUN} '{partial(interrupted)}'" in done.err
-    assert "; --resume goes on with it, --force starts again" in done.err
+    assert "; --resume continues it, --force starts again" in done.err
     assert create(src, interrupted, "-n", status=1).err == done.err
     create(src, interrupted, "-n", "--resume", status=0)
     assert partial(interrupted).read_bytes() == before
@@ -556,7 +556,7 @@ def test_lists_and_counts_are_those_of_a_whole_run(src, interrupted, want, fast)
 # --- what an unfinished pack is to others -------------------------------------------------
 
 
-UNFINISHED = "an unfinished pack; 'foldpack create --resume SOURCE PACK' goes on with it"
+UNFINISHED = "an unfinished pack; 'foldpack create --resume SOURCE PACK' continues it"
 
 
 def test_an_unfinished_pack_says_what_it_is(interrupted, point):

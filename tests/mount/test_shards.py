@@ -188,7 +188,7 @@ def test_what_makes_no_sense_is_refused(small, place, options, said):
 
 def test_a_tar_is_not_cut(small, place):
     run("tar", "-C", small[0], "-cf", place / "small.tar", ".")
-    assert "only of a folder" in run(FOLDPACK, "create", "--part=0/2", place / "small.tar",
+    assert "are for folders only" in run(FOLDPACK, "create", "--part=0/2", place / "small.tar",
                                      place / "x.lmdb", status=2).err
 
 

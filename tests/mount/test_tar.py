@@ -267,14 +267,14 @@ def test_special_files_are_left_out_and_said(pack, tmp_path):
     source = members(tmp_path / "x.tar", special("pipe", tarfile.FIFOTYPE),
                      special("null", tarfile.CHRTYPE), ("x", b"1"))
     done = create(source, pack, status=4)
-    assert f"{source}/pipe: a named pipe, which no pack can hold; left out" in done.err
-    assert f"{source}/null: a device, which no pack can hold; left out" in done.err
+    assert f"{source}/pipe: a named pipe, which a pack cannot hold; left out" in done.err
+    assert f"{source}/null: a device, which a pack cannot hold; left out" in done.err
     assert listed(pack) == ["x"]
 
 
 def test_a_path_that_comes_again_is_bad(pack, tmp_path):
     source = members(tmp_path / "x.tar", ("x", b"first"), ("y", b"1"), ("x", b"second"))
-    assert f"{source}/x: comes again in the tar" in create(source, pack, status=1).err
+    assert f"{source}/x: comes more than once in the tar" in create(source, pack, status=1).err
     create(source, pack, "--on-bad=skip", status=4)
     assert cat(pack, "x") == b"first"
 
@@ -284,7 +284,7 @@ def test_a_file_in_the_place_of_a_folder_is_bad(kind, pack, tmp_path):
     """A link that leads out must not take files along."""
     source = members(tmp_path / "x.tar", special("a", kind, "/tmp"), ("a/b/c", b"1"), ("d", b"2"))
     done = create(source, pack, "--on-bad=skip", status=4)
-    assert f"{source}/a/b/c: lies below what is no folder" in done.err
+    assert f"{source}/a/b/c: lies below something that is not a folder" in done.err
     assert listed(pack) == ["a", "d"]
 
 
@@ -315,7 +315,7 @@ def test_one_folder_around_all_is_named_and_can_be_taken_off(pack, tmp_path):
 def test_classes_that_no_folder_is_around_are_not_named(pack, tmp_path, src):
     assert "one folder" not in create(members(tmp_path / "x.tar", ("a/1", b"1"), ("a/2", b"2")),
                                       pack).err
-    assert "only of a tar" in create(src, pack, "--strip-components=1", status=2).err
+    assert "is for tars only" in create(src, pack, "--strip-components=1", status=2).err
 
 
 def test_hard_links_are_kept_where_their_file_has_come(pack, tmp_path):
@@ -323,7 +323,7 @@ def test_hard_links_are_kept_where_their_file_has_come(pack, tmp_path):
                      special("z", tarfile.LNKTYPE, "y"), special("w", tarfile.LNKTYPE, "later"),
                      ("later", b"2"))
     done = create(source, pack, "--on-bad=skip", status=4)
-    assert f"{source}/w: a hard link to a file that has not come" in done.err
+    assert f"{source}/w: a hard link to a file that did not come before it" in done.err
     out = tmp_path / "out"
     run(FOLDPACK, "extract", pack, out)
     assert os.stat(out / "x").st_nlink == 3
@@ -387,7 +387,7 @@ def test_equal_files_are_stored_once(src, pack, tmp_path):
 def test_the_order_of_a_tar_cannot_be_changed(src, pack, tmp_path):
     source = tar(src, tmp_path / "x.tar")
     done = create(source, pack, "--order=shuffle:1", status=2)
-    assert "'--order': only of a folder" in done.err
+    assert "'--order' is for folders only" in done.err
 
 
 # --- bad tars -----------------------------------------------------------------------------
@@ -466,7 +466,7 @@ def test_what_is_no_tar_is_said_with_the_way_out(begin, pack, tmp_path):
     done = create(source, pack, status=1)
     assert f"{source}: not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack it " \
            "and pack the folder, or pipe it decompressed into 'foldpack create - PACK'" in done.err
-    assert "-: empty, which no tar is" in create("-", pack, status=1).err
+    assert "-: empty, so it is not a tar" in create("-", pack, status=1).err
 
 
 def test_a_standard_input_that_is_closed_is_said(pack):

@@ -117,7 +117,7 @@ def test_the_places_in_a_long_file_are_named_and_neighbours_are_one(own):
     for mib in (0, 3, 4, 5, 11):
         damage_file(own, "long", mib * MIB + 5)
     assert verify(own[1]).out == "".join(
-        f"long: checksum: bytes {start}-{end} do not fit their checksum\n"
+        f"long: checksum: bytes {start}-{end} do not match their checksum\n"
         for start, end in [(0, MIB - 1), (3 * MIB, 6 * MIB - 1), (11 * MIB, 11 * MIB + 76)])
     bad = json.loads(verify(own[1], "--json").out)
     assert bad["bad_files"] == 1 and len(bad["bad"]) == 3
@@ -134,7 +134,7 @@ def test_a_damaged_section_that_no_mount_needs_is_named(own, name):
 def test_lost_checksums_are_no_damage_to_the_files(own):
     damage_section(own, "sums")
     assert found(own[1]) == {"\0foldfs.sums": "index"}
-    assert "the checksums are lost, so that no file could be checked" in verify(own[1]).err
+    assert "the checksums are lost, so no file could be checked" in verify(own[1]).err
 
 
 @pytest.mark.parametrize("name", ["names", "start", "size", "kind", "parent"])
@@ -345,7 +345,7 @@ def test_a_damaged_section_is_named_once_by_whoever_needs_it(own, place, name, w
     folders = {"DIR": own[0], "OTHER": other, "PACK": own[1]}
     done = run(FOLDPACK, *(folders.get(word, word) for word in words.split()), cwd=place, status=3)
     assert done.err == (f"foldpack: {own[1]}: damaged index: checksum mismatch in section {name}; "
-                        "copy it again from where it is whole, or make it again\n")
+                        "copy it again from an intact copy, or make it again\n")
     assert done.out == ""
     assert os.listdir(place) == before
 

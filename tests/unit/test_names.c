@@ -158,7 +158,7 @@ static void lists_name_packs_from_their_own_folder_on(void **state)
 	expect(*state, "@https://host/sets/list", "https://host/sets/a.lmdb");
 	expect_refused(*state, "@missing", -ENOENT, "missing: no such list");
 	expect_refused(*state, "@nested", -EINVAL, "'@list': a list in a list");
-	expect_refused(*state, "@empty", -ENOENT, "'@empty': no pack is named in it");
+	expect_refused(*state, "@empty", -ENOENT, "'@empty': names no pack");
 }
 
 static void absurd_ranges_are_refused(void **state)

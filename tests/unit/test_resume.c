@@ -467,9 +467,10 @@ static void a_changed_source_is_told_and_nothing_is_lost(void **state)
 		      "interruption, or has changed since");
 	build = whole;
 	build.folder = true;
-	expect_change(f, build,
-		      "folders or links have come or gone since the interruption, so that the file "
-		      "with the bytes of 'dir/00003' cannot be told");
+	expect_change(
+		f, build,
+		"folders or links were added or removed since the interruption, so that the file "
+		"with the bytes of 'dir/00003' cannot be told");
 	assert_true(expect_whole(f, want) > 100);
 }
 
@@ -658,7 +659,7 @@ static void an_unfinished_pack_says_what_it_is(void **state)
 	assert_true(WIFSIGNALED(die_at_size(f, share(280))));
 	expect_unfinished(f);
 	assert_string_equal(dataset_way_out(-EINPROGRESS),
-			    "; 'foldpack create --resume SOURCE PACK' goes on with it");
+			    "; 'foldpack create --resume SOURCE PACK' continues it");
 }
 
 /* The builder makes it read-only right before it takes its name. */
@@ -838,7 +839,7 @@ static void a_file_in_parts_is_gone_on_with(void **state)
 	other.differs_at = 70 * MIB + 17;
 	assert_int_equal(build_big(f, other), -ESTALE);
 	assert_string_equal(f->err.text,
-			    "'big' is not what was packed of it before the interruption");
+			    "'big' differs from what was packed of it before the interruption");
 	let_go(f);
 	assert_done(build_big(f, good));
 	let_go(f);

@@ -836,7 +836,7 @@ static void what_is_no_tar_is_refused(void **state)
 		"pack the folder, or pipe it decompressed into 'foldpack create - PACK'";
 	SCOPE_FREE char *text = letters('t', 4096);
 
-	expect_failure(f, -EINVAL, "empty, which no tar is");
+	expect_failure(f, -EINVAL, "empty, so it is not a tar");
 	assert_done(buf_adds(&f->bytes, "PK\3\4"));
 	expect_failure(f, -EINVAL, no_tar);
 	assert_done(buf_adds(&f->bytes, text));

@@ -38,14 +38,15 @@ static int check_kind(const struct create *create, bool standard)
 
 	if (!folder && options->order.kind != ORDER_PATH)
 		return create_usage_error(
-			"'--order': only of a folder; all else is stored in the order that it has");
+			"'--order' is for folders only; everything else keeps its order");
 	if (!folder && options->dereference)
 		return create_usage_error(
-			"'--dereference': only a folder holds what its links lead to");
+			"'--dereference' is for folders only: nothing else holds what its links "
+			"lead to");
 	if (!folder && create_is_cut(create))
-		return create_usage_error("'--shard-size' and '--part': only of a folder");
+		return create_usage_error("'--shard-size' and '--part' are for folders only");
 	if (!create->tar && options->strip)
-		return create_usage_error("'--strip-components': only of a tar");
+		return create_usage_error("'--strip-components' is for tars only");
 	if (options->strip && options->common.foreign.layout == FOREIGN_CLASSES)
 		return create_usage_error(
 			"'--strip-components': classes are not the folders of the tar");
@@ -53,7 +54,7 @@ static int check_kind(const struct create *create, bool standard)
 		return create_usage_error(
 			"a tar is expected on standard input, which is a terminal");
 	if (!folder && options->dry_run)
-		return create_usage_error("'--dry-run': only of a folder");
+		return create_usage_error("'--dry-run' is for folders only");
 	return EXIT_DONE;
 }
 

@@ -41,7 +41,7 @@ struct create_counts {
 	uint64_t bytes_in;     /* of files that were packed, as the source has them */
 	uint64_t made;	       /* files that were changed */
 	uint64_t skipped;      /* inputs left out */
-	uint64_t kept;	       /* bad ones that were packed all the same */
+	uint64_t kept;	       /* bad ones that were packed anyway */
 	uint64_t empty;	       /* directories without a file */
 	uint64_t dangling;     /* links to what was left out */
 };
@@ -82,8 +82,8 @@ struct create_options create_options_default(void);
 
 extern const struct opt_command create_command;
 
-/* Checks the options together, and fills in what of `create` follows from them. Returns EXIT_DONE,
- * or EXIT_USAGE after an error was printed. */
+/* Checks the options together, and fills in what follows from them. Returns EXIT_DONE, or
+ * EXIT_USAGE after an error was printed. */
 int create_options_take(struct create *create);
 
 /* Prints a usage error. Returns EXIT_USAGE. */
@@ -102,7 +102,7 @@ int create_options_text(const struct create_options *options, struct buf *text);
 /* The same for a source that is damaged: exit status 3. */
 #define CREATE_DAMAGED (-ELIBBAD)
 
-/* Prints the path of the pack, what failed and what can be done, unless that was printed before.
+/* Prints what failed and what can be done, after the path of the pack, unless that was printed.
  * Returns CREATE_REPORTED, or `error` if it was one of these. */
 int create_fail(struct create *create, int error, const struct err *err);
 
@@ -150,9 +150,8 @@ int create_name_rest(struct create *create);
 /* Gives the pack its name, and prints what is in it: in words, and as JSON on standard output if
  * that was asked for. 0, CREATE_REPORTED or -ENOMEM. */
 int create_finish(struct create *create);
-/* Prints that PACK is finished and nothing is left to do; or that it was made with other options or
- * of another folder. To find out, it looks for some of the files in the folder, by size and time.
- * Returns an exit status. */
+/* Prints that PACK is finished; or that it was made with other options or of another folder, where
+ * some of its files are looked for by size and time. Returns an exit status. */
 int create_say_finished(struct create *create);
 /* Prints what an interrupted run left to go on with; false: nothing. */
 bool create_say_kept(struct create *create, const char *words);
@@ -163,8 +162,7 @@ bool create_say_kept(struct create *create, const char *words);
  * and transformed, but not stored. Names the bad ones. 0, CREATE_REFUSED if a file annotates places
  * in images, or as create_run(). */
 int create_dry_run(struct create *create);
-/* If images are stored decoded: prints about how large the pack will be, and which readers cannot
- * read it. */
+/* If images are stored decoded: prints the size of the pack, about, and who cannot read it. */
 int create_warn_of_bitmaps(struct create *create);
 
 /* What to scan and how, into create->builder. */

@@ -11,17 +11,17 @@ static const char *const check_names[] = {"off", "header", "decode", NULL};
 
 static const struct opt table[] = {
 	OPT_FLAG(0, "force", struct create_options, force,
-		 "replace PACK where it exists, or what an interrupted run left of it"),
+		 "replace PACK if it exists, or what an interrupted run left of it"),
 	OPT_FLAG(0, "anyway", struct create_options, anyway,
 		 "pack although there is too little room, or boxes no longer fit resized images"),
 	OPT_FLAG(0, "resume", struct create_options, resume,
-		 "go on where an interrupted run ended; where there was none, begin"),
+		 "continue where an interrupted run ended; if there was none, begin"),
 	OPT_CHOICE(0, "check", check_names, struct create_options, check,
 		   "look for images that are damaged: not at all, by what their headers say, or "
 		   "by decoding them"),
 	OPT_CHOICE(0, "on-bad", on_bad_names, struct create_options, on_bad,
 		   "what to do about a bad input: end with status 1, leave it out and end with "
-		   "status 4, or pack it all the same where it can be read"),
+		   "status 4, or pack it anyway if it can be read"),
 	OPT_FLAG(0, "dedup", struct create_options, dedup, "store the bytes of equal files once"),
 	OPT_FLAG(0, "json", struct create_options, json,
 		 "write the summary to standard output, as JSON"),
@@ -48,7 +48,7 @@ static const struct opt table[] = {
 	OPT_STRING(0, "bad-list", "FILE", struct create_options, bad_list,
 		   "write the bad inputs to FILE, one a line: path, damage, reason"),
 	OPT_FLAG('n', "dry-run", struct create_options, dry_run,
-		 "pack nothing; say what would come of it, by a sample of the files"),
+		 "pack nothing; estimate the result from a sample of the files"),
 	OPT_NUMBER(0, "resize", "N", struct create_options, resize,
 		   "make the shorter side of larger images N pixels"),
 	OPT_NUMBER(0, "max-side", "N", struct create_options, max_side,

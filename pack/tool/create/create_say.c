@@ -23,7 +23,7 @@ static const char *way_out(const struct create *create, int error)
 	case -EEXIST:
 		return target_replaceable(create->pack) ? "; --force replaces it" : "";
 	case -EINPROGRESS:
-		return "; --resume goes on with it, --force starts again";
+		return "; --resume continues it, --force starts again";
 	case -ESTALE:
 	case -EPROTONOSUPPORT:
 		return "; --force without --resume starts again";
@@ -84,7 +84,7 @@ int create_check_space(struct create *create)
 	}
 	log_error(
 		"%s: about %s needed, only %s free; make room, choose another place for PACK, or "
-		"begin --anyway where the filesystem compresses",
+		"use --anyway if the filesystem compresses",
 		create->pack, need_text, free_text);
 	return CREATE_REPORTED;
 }
@@ -208,7 +208,7 @@ int create_found(struct create *create, const char *path, const struct check_fin
 		       "%s; --on-bad=skip leaves such files out, --on-bad=keep packs them", text);
 		return CREATE_REPORTED;
 	case ON_BAD_KEEP:
-		say_of(create, log_notice, path, "%s; packed all the same", text);
+		say_of(create, log_notice, path, "%s; packed anyway", text);
 		create->counts.kept++;
 		return 0;
 	default:
@@ -224,7 +224,7 @@ static void on_special(void *context, const char *path, const char *what)
 
 	if (create->silent)
 		return;
-	say_of(create, log_notice, path, "%s, which no pack can hold; left out", what);
+	say_of(create, log_notice, path, "%s, which a pack cannot hold; left out", what);
 	create->counts.skipped++;
 }
 
@@ -260,7 +260,8 @@ void create_advise(const struct create *create)
 	if (buf_addf(&partial, "%s.partial", create->pack) == 0 &&
 	    lustre_stripes_of(partial.data) == 1)
 		log_notice(
-			"%s: all of it will lie on one server of this Lustre, and be as fast as "
+			"%s: all of it will lie on one server of this Lustre, and be read no "
+			"faster than "
 			"that; 'lfs setstripe -c 8 DIRECTORY' before packing spreads it over 8",
 			create->pack);
 }
@@ -450,7 +451,7 @@ static void print_summary(const struct create *create, const struct builder_summ
 			   count_noun(create->counts.made, "image", files),
 			   size_format(create->counts.bytes_in, bytes));
 	if (create->counts.kept)
-		log_notice("%s: %s of them bad, and packed all the same", create->pack,
+		log_notice("%s: %s of them bad, and packed anyway", create->pack,
 			   count_format(create->counts.kept, files));
 	if (create->counts.skipped)
 		log_notice("%s: %s of the inputs left out", create->pack,
@@ -587,7 +588,7 @@ int create_say_finished(struct create *create)
 		log_error("%s: %s", create->pack, err_text(NULL, r));
 		return (int)exit_status_of(r);
 	}
-	log_notice("%s: finished already; nothing to go on with, id %s", create->pack, summary.id);
+	log_notice("%s: finished already; nothing to resume, id %s", create->pack, summary.id);
 	if (create->options.json && print_summary_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;
 	return exit_finish(EXIT_DONE);

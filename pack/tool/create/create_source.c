@@ -132,7 +132,7 @@ static int name_tars(struct create *create)
 
 		create->several[i] = tar->name;
 		if (*tar->below) {
-			log_error("%s: compressed tars go below no folder; decompress it",
+			log_error("%s: a compressed tar cannot go below a folder; decompress it",
 				  tar->name);
 			return EXIT_FAILED;
 		}

@@ -107,7 +107,7 @@ static void check_and_transform(const struct create *create, struct item *item)
 int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
 {
 	progress_clear(&create->progress);
-	log_error("%s/%s: %s: boxes would no longer fit the images; --anyway resizes all the same",
+	log_error("%s/%s: %s: boxes would no longer fit the images; --anyway resizes them",
 		  create->source, path, annotations_name(kind));
 	return CREATE_REFUSED;
 }
@@ -154,7 +154,7 @@ int create_find_annotations(struct create *create, const struct builder *builder
 enum note_flags {
 	NOTE_HASH = 1, /* later files may have the same bytes */
 	NOTE_BAD = 2,  /* it stands in the list of bad inputs */
-	NOTE_KEPT = 4, /* and was packed all the same */
+	NOTE_KEPT = 4, /* and was packed anyway */
 	NOTE_MADE = 8, /* its bytes are not those of the source */
 };
 

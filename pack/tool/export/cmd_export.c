@@ -36,7 +36,7 @@ static const struct opt options[] = {
 	OPT_STRING(0, "root", "PATH", struct settings, root,
 		   "the folder in PACK whose folders are the classes; / is all of it"),
 	OPT_FLAG(0, "skip-others", struct settings, skip_others,
-		 "leave out what the format does not hold, and end with status 4"),
+		 "leave out what the format cannot hold, and end with status 4"),
 	OPT_STRING(0, "order", "path|pack|shuffle:SEED", struct settings, order,
 		   "the order of the samples: as ImageFolder lists them, as they lie in PACK, or "
 		   "at random"),
@@ -49,7 +49,7 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "force", struct settings, force, "replace files that exist"),
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "read with N threads (as many as processors, but 8 at least)"),
+		   "read with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -110,7 +110,7 @@ static int read_order(struct export *export)
 	errno = 0;
 	export->seed = strtoull(seed, &end, 10);
 	export->order = SAMPLES_SHUFFLE;
-	return errno || *end ? refuse_words("'--order': the seed is no number") : EXIT_DONE;
+	return errno || *end ? refuse_words("'--order': the seed is not a number") : EXIT_DONE;
 }
 
 static int check_words(struct export *export)
@@ -121,11 +121,11 @@ static int check_words(struct export *export)
 	if (settings->format < 0)
 		return refuse_words("which format? '--format=lmdb|tfrecord|webdataset' is missing");
 	if (settings->format == FORMAT_LMDB && sharded)
-		return refuse_words("'--shards' and '--shard-size' are not of --format=lmdb");
+		return refuse_words("'--shards' and '--shard-size' do not go with --format=lmdb");
 	if (settings->shards && settings->shard_size)
 		return refuse_words("'--shards' and '--shard-size' exclude each other");
 	if (settings->keys == KEYS_NUMBER && settings->format != FORMAT_WEBDATASET)
-		return refuse_words("'--keys' is of --format=webdataset only");
+		return refuse_words("'--keys' goes with --format=webdataset only");
 	if (settings->shard_size == 0)
 		settings->shard_size = SHARD_SIZE;
 	return read_order(export);
@@ -168,7 +168,7 @@ static int find_samples(struct export *export)
 		return r;
 	dataset_entry(export->dataset, root, &entry);
 	if (entry.kind != FORMAT_DIRECTORY) {
-		log_error("%s: %s: no folder", export->pack, path);
+		log_error("%s: %s: not a folder", export->pack, path);
 		return EXIT_FAILED;
 	}
 	r = samples_new(export->dataset, root, formats[export->settings.format]->refuses,
@@ -207,7 +207,7 @@ static int check_others(const struct export *export)
 		return say_failure(export->pack, -ENOMEM, NULL);
 	if (skip)
 		return EXIT_DONE;
-	log_error("%s: %s does not hold these; --skip-others leaves them out", export->pack,
+	log_error("%s: %s cannot hold these; --skip-others leaves them out", export->pack,
 		  format_names[export->settings.format]);
 	return EXIT_FAILED;
 }

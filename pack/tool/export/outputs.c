@@ -41,7 +41,7 @@ static int check_place(const char *path, bool replace, struct err *err)
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : err_set(err, -errno, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, -EEXIST, "%s: exists, and is no file", path);
+		return err_set(err, -EEXIST, "%s: exists, and is not a file", path);
 	return replace ? 0 : err_set(err, -EEXIST, "%s: exists; --force replaces it", path);
 }
 

@@ -45,9 +45,9 @@ static const char *why_not(const struct collector *collector, const struct datas
 	if (entry->kind == FORMAT_SYMLINK)
 		return "a symbolic link";
 	if (mark < OF_CLASS)
-		return "in no folder of a class";
+		return "not in the folder of a class";
 	if (!classes_takes(entry->name, entry->name_len))
-		return "no image, by its name";
+		return "not an image by its name";
 	return collector->refuses ? collector->refuses(entry) : NULL;
 }
 

@@ -112,9 +112,10 @@ static int make_folders(struct import_tar *tar, const struct tar_entry *entry, u
 		*slash = '\0';
 		r = find_path(tar, path, (size_t)(slash - path), &id);
 		if (r == 0 && builder_kind(builder, id) != FORMAT_DIRECTORY)
-			return entry->implied ? TAKEN
-					      : bad_input(tar, entry->path,
-							  "lies below what is no folder");
+			return entry->implied
+				       ? TAKEN
+				       : bad_input(tar, entry->path,
+						   "lies below something that is not a folder");
 		if (r == -ENOENT && !filter_wants(tar->params.filter, path, true)) {
 			tar->lacking.data[id] = 1;
 			return TAKEN;
@@ -147,7 +148,7 @@ static int take_again(struct import_tar *tar, const struct tar_entry *entry, uin
 	if (entry->implied)
 		return TAKEN;
 	if (entry->kind != TAR_DIRECTORY || builder_kind(builder, id) != FORMAT_DIRECTORY)
-		return bad_input(tar, entry->path, "comes again in the tar");
+		return bad_input(tar, entry->path, "comes more than once in the tar");
 	builder_attr(builder, id, entry->mode, entry->mtime);
 	return TAKEN;
 }
@@ -174,7 +175,8 @@ static int lack_file(struct import_tar *tar, const struct tar_entry *entry)
 	const struct import_watch *watch = tar->params.watch;
 
 	if (filter_wants_file(tar->params.filter, entry->target))
-		return bad_input(tar, entry->path, "a hard link to a file that has not come");
+		return bad_input(tar, entry->path,
+				 "a hard link to a file that did not come before it");
 	watch->left_out(watch->context, entry->path,
 			"a hard link to a file that --exclude or --include leaves out");
 	return TAKEN;

@@ -64,7 +64,7 @@ static int no_file(const struct ranking *ranking, const char *text, uint64_t num
 			       "%s:%lu: '%s' is left out by --exclude or --include; take the line "
 			       "out, or let them pass it",
 			       ranking->order->file, number, text);
-	return err_set(err, -ENOENT, "%s:%lu: '%s' is no file of SOURCE", ranking->order->file,
+	return err_set(err, -ENOENT, "%s:%lu: '%s' is not a file in SOURCE", ranking->order->file,
 		       number, text);
 }
 

@@ -409,7 +409,7 @@ static int begin_level(struct tar *tar)
 static int no_tar(const struct tar *tar, struct err *err)
 {
 	if (tar->input.bytes == 0)
-		return err_set(err, -EINVAL, "empty, which no tar is");
+		return err_set(err, -EINVAL, "empty, so it is not a tar");
 	return err_set(err, -EINVAL,
 		       "not a tar, plain or compressed by gzip, bzip2, xz, zstd or lz4; unpack "
 		       "it and pack the folder, or pipe it decompressed into 'foldpack create - "

@@ -21,7 +21,7 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json, "write one JSON object with all that was found"),
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "read and compare with N threads (as many as processors, but 8 at least)"),
+		   "read and compare with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };

@@ -20,7 +20,7 @@ struct settings {
 static const struct opt options[] = {
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "make files with N threads (as many as processors, but 8 at least)"),
+		   "make files with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -124,7 +124,7 @@ static int conclude_extract(struct extract *extract)
 	double seconds = progress_end(&extract->progress);
 
 	if (extract->damaged) {
-		log_error("%s: %s %s damaged; copy the pack again from where it is whole",
+		log_error("%s: %s %s damaged; copy the pack again from an intact copy",
 			  extract->pack, count_noun(extract->damaged, "file", files),
 			  extract->damaged == 1 ? "is" : "are");
 		return EXIT_DAMAGED;

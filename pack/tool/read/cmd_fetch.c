@@ -29,7 +29,7 @@ static const struct opt options[] = {
 	OPT_STRING(0, "cache-dir", "DIR[,SIZE]", struct settings, cache_dir,
 		   "the disk cache, as foldfs has it"),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "check with N threads (as many as processors, but 8 at least)"),
+		   "check with N threads (default: one a processor, at least 8)"),
 	CMD_PROGRESS_OPTION(struct settings),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
@@ -109,7 +109,7 @@ static bool sums_stop(void *context)
 
 static void say_interrupted(const struct fetch *fetch)
 {
-	log_error("%s: interrupted; what is there stays, and the same command goes on",
+	log_error("%s: interrupted; what was fetched stays, and the same command continues",
 		  fetch->pack);
 }
 
@@ -191,9 +191,11 @@ static int refuse_failure(const struct fetch *fetch, const struct reader_blocks_
 {
 	if (stats->full)
 		return refuse_room(fetch, stats);
-	log_error("%s: could not be fetched: %s; what is there stays, and the same command goes on",
-		  fetch->pack,
-		  stats->error ? strerror(-stats->error) : "the disk cache cannot be written to");
+	log_error(
+		"%s: could not be fetched: %s; what was fetched stays, and the same command "
+		"continues",
+		fetch->pack,
+		stats->error ? strerror(-stats->error) : "the disk cache cannot be written to");
 	return stats->error ? stats->error : -EIO;
 }
 
@@ -260,7 +262,7 @@ static int check_all(struct fetch *fetch)
 		return -EINTR;
 	if (fetch->bad) {
 		log_error(
-			"%s: parts of it do not fit their checksums; 'foldpack verify' lists all "
+			"%s: parts of it do not match their checksums; 'foldpack verify' lists all "
 			"that is damaged",
 			fetch->pack);
 		return -EBADMSG;

@@ -21,7 +21,7 @@ static const struct opt options[] = {
 		 "write one JSON object for each PACK, with all that was found"),
 	CMD_PROGRESS_OPTION(struct settings),
 	OPT_NUMBER('j', "jobs", "N", struct settings, jobs,
-		   "read and check with N threads (as many as processors, but 8 at least)"),
+		   "read and check with N threads (default: one a processor, at least 8)"),
 	CMD_PACK_OPTIONS(struct settings),
 	OPT_END,
 };
@@ -113,7 +113,8 @@ static int say_stretch(struct verify *verify)
 	if (r < 0)
 		return r;
 	snprintf(text, sizeof(text), "bytes %lu-%lu%s%s", stretch.from, stretch.end - 1,
-		 read ? " do not fit their checksum" : ": ", read ? "" : strerror(-stretch.error));
+		 read ? " do not match their checksum" : ": ",
+		 read ? "" : strerror(-stretch.error));
 	fault.path = path.data;
 	fault.len = path.len;
 	fault.text = text;
@@ -299,11 +300,10 @@ static int conclude_verify(struct verify *verify)
 	if (r < 0)
 		return r;
 	if (verify->checksums_lost)
-		log_error("%s: the checksums are lost, so that no file could be checked",
-			  verify->pack);
+		log_error("%s: the checksums are lost, so no file could be checked", verify->pack);
 	if (verify->bad) {
 		log_error(
-			"%s: %s %s damaged; copy the pack again from where it is whole, or "
+			"%s: %s %s damaged; copy the pack again from an intact copy, or "
 			"pack the folder again",
 			verify->pack, count_noun(verify->bad, "path", files),
 			verify->bad == 1 ? "is" : "are");

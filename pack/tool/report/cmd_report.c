@@ -198,7 +198,7 @@ static int check_output(const char *path, struct err *err)
 	if (n > 0 && strcmp(begins, REPORT_BEGINS) != 0)
 		return err_set(
 			err, -EEXIST,
-			"exists, and is no report of foldpack; choose another name, or remove "
+			"exists, and is not a report of foldpack; choose another name, or remove "
 			"it");
 	return 0;
 }

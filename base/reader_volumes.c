@@ -1,10 +1,11 @@
 #include "base/reader_volumes.h"
+#include "base/search.h"
 #include <errno.h>
 #include <stdlib.h>
 
 struct volume {
-	struct reader *reader;
 	uint64_t start;
+	struct reader *reader;
 };
 
 struct reader_volumes {
@@ -31,18 +32,8 @@ uint64_t reader_volumes_start(const struct reader *reader, unsigned volume)
 unsigned reader_volumes_find(const struct reader *reader, uint64_t offset)
 {
 	const struct reader_volumes *all = volumes_of(reader);
-	unsigned low = 0, high = all->count - 1;
 
-	/* Find the last volume that does not begin beyond the offset. */
-	while (low < high) {
-		unsigned middle = low + (high - low + 1) / 2;
-
-		if (all->volumes[middle].start <= offset)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return (unsigned)search_last(all->volumes, all->count, sizeof(all->volumes[0]), offset);
 }
 
 static const struct volume *volume_at(const struct reader *reader, uint64_t offset)

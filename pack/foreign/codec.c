@@ -1,35 +1,66 @@
 #include "pack/foreign/codec.h"
+#include "base/le.h"
+#include "base/scope.h"
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
+
+static const struct library {
+	const char *file, *package, *function;
+} snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
+  zlib = {"libz.so.1", "zlib1g", "inflate"}, zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"};
+
+static const struct library *library_of(enum codec codec)
+{
+	switch (codec) {
+	case CODEC_SNAPPY:
+	case CODEC_SNAPPY_PIECE:
+		return &snappy;
+	case CODEC_GZIP:
+		return &zlib;
+	case CODEC_ZSTD:
+		return &zstd;
+	default:
+		return NULL;
+	}
+}
 
 /* Handles stay open, as of all that is loaded once: the linker counts them. */
-static int load(const char *library, const char *package, const char *name, void *ret,
-		struct err *err)
+static int load(const struct library *library, const char *name, void *ret, struct err *err)
 {
-	void *handle = dlopen(library, RTLD_NOW | RTLD_NODELETE);
+	void *handle = dlopen(library->file, RTLD_NOW | RTLD_NODELETE);
 	void *function = handle ? dlsym(handle, name) : NULL;
 
 	if (handle)
 		dlclose(handle);
 	if (!function)
-		return err_set(err, -ENOSYS, "its compressed pages need %s: install %s", library,
-			       package);
+		return err_set(err, -ENOSYS, "its compressed pages need %s: install %s",
+			       library->file, library->package);
 	memcpy(ret, &function, sizeof(function));
 	return 0;
 }
 
-static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_len, struct err *err)
+int codec_check(enum codec codec, struct err *err)
+{
+	const struct library *library = library_of(codec);
+	void (*function)(void);
+
+	if (!library)
+		return err_set(err, -EOPNOTSUPP, "pages compressed by codec %d, which is not read",
+			       (int)codec);
+	return load(library, library->function, &function, err);
+}
+
+/* --- snappy ----------------------------------------------------------------------------------- */
+
+static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_len)
 {
 	int (*uncompress)(const char *, size_t, char *, size_t *);
 	int (*length)(const char *, size_t, size_t *);
 	size_t n = 0;
-	int r = load("libsnappy.so.1", "libsnappy1v5", "snappy_uncompress", &uncompress, err);
+	int r = load(&snappy, "snappy_uncompress", &uncompress, NULL);
 
 	if (r == 0)
-		r = load("libsnappy.so.1", "libsnappy1v5", "snappy_uncompressed_length", &length,
-			 err);
+		r = load(&snappy, "snappy_uncompressed_length", &length, NULL);
 	if (r < 0)
 		return r;
 	if (length(packed, len, &n) != 0 || n != ret_len)
@@ -37,10 +68,34 @@ static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_l
 	return uncompress(packed, len, ret, &n) != 0 || n != ret_len ? -EBADMSG : 0;
 }
 
-static int unpack_zstd(const void *packed, size_t len, void *ret, size_t ret_len, struct err *err)
+static size_t put_varint(uint8_t *ret, size_t n)
+{
+	size_t len = 0;
+
+	for (; n > 0x7f; n >>= 7)
+		ret[len++] = (uint8_t)(n | 0x80);
+	ret[len++] = (uint8_t)n;
+	return len;
+}
+
+static int unpack_piece(const void *packed, size_t len, void *ret, size_t ret_len)
+{
+	SCOPE_FREE uint8_t *whole = malloc(len + 10);
+	size_t head;
+
+	if (!whole)
+		return -ENOMEM;
+	head = put_varint(whole, ret_len);
+	memcpy(whole + head, packed, len);
+	return unpack_snappy(whole, head + len, ret, ret_len);
+}
+
+/* --- zstd and gzip ---------------------------------------------------------------------------- */
+
+static int unpack_zstd(const void *packed, size_t len, void *ret, size_t ret_len)
 {
 	size_t (*decompress)(void *, size_t, const void *, size_t);
-	int r = load("libzstd.so.1", "libzstd1", "ZSTD_decompress", &decompress, err);
+	int r = load(&zstd, "ZSTD_decompress", &decompress, NULL);
 
 	if (r < 0)
 		return r;
@@ -63,7 +118,7 @@ struct zlib_stream {
 
 enum { ZLIB_FINISH = 4, ZLIB_STREAM_END = 1, ZLIB_GZIP_OR_ZLIB = 15 + 32 };
 
-static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len, struct err *err)
+static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len)
 {
 	struct zlib_stream z = {.next_in = packed,
 				.avail_in = (unsigned)len,
@@ -72,12 +127,12 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 	int (*init)(struct zlib_stream *, int, const char *, int);
 	int (*inflate)(struct zlib_stream *, int);
 	int (*end)(struct zlib_stream *);
-	int r = load("libz.so.1", "zlib1g", "inflateInit2_", &init, err);
+	int r = load(&zlib, "inflateInit2_", &init, NULL);
 
 	if (r == 0)
-		r = load("libz.so.1", "zlib1g", "inflate", &inflate, err);
+		r = load(&zlib, "inflate", &inflate, NULL);
 	if (r == 0)
-		r = load("libz.so.1", "zlib1g", "inflateEnd", &end, err);
+		r = load(&zlib, "inflateEnd", &end, NULL);
 	if (r < 0)
 		return r;
 	if (init(&z, ZLIB_GZIP_OR_ZLIB, "1", sizeof(z)) != 0)
@@ -87,21 +142,24 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 	return r;
 }
 
+/* --- any -------------------------------------------------------------------------------------- */
+
 int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, size_t ret_len,
 		 struct err *err)
 {
-	int r = -EOPNOTSUPP;
+	int r = codec_check(codec, err);
 
+	if (r < 0)
+		return r;
 	if (len > INT_MAX || ret_len > INT_MAX)
 		return err_set(err, -EBADMSG, "a compressed page of over 2 GiB");
 	if (codec == CODEC_SNAPPY)
-		r = unpack_snappy(packed, len, ret, ret_len, err);
+		r = unpack_snappy(packed, len, ret, ret_len);
+	else if (codec == CODEC_SNAPPY_PIECE)
+		r = unpack_piece(packed, len, ret, ret_len);
 	else if (codec == CODEC_GZIP)
-		r = unpack_gzip(packed, len, ret, ret_len, err);
-	else if (codec == CODEC_ZSTD)
-		r = unpack_zstd(packed, len, ret, ret_len, err);
+		r = unpack_gzip(packed, len, ret, ret_len);
 	else
-		return err_set(err, r, "pages compressed by codec %d, which is not read",
-			       (int)codec);
+		r = unpack_zstd(packed, len, ret, ret_len);
 	return r == -EBADMSG ? err_set(err, r, "a compressed page that does not unpack") : r;
 }

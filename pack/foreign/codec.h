@@ -1,17 +1,36 @@
-/* What unpacks compressed pages: libraries of the system, loaded when first needed. */
+/* What unpacks compressed pages: libraries of the system, loaded when first needed. Any thread. */
 #ifndef PACK_FOREIGN_CODEC_H
 #define PACK_FOREIGN_CODEC_H
 
+#include "base/buf.h"
 #include "base/err.h"
-#include <stddef.h>
-#include <stdint.h>
 
-/* The numbers that Parquet has for them. */
-enum codec { CODEC_NONE, CODEC_SNAPPY, CODEC_GZIP, CODEC_ZSTD = 6 };
+/* The numbers that Parquet has for them, and one of our own. */
+enum codec {
+	CODEC_NONE,
+	CODEC_SNAPPY,
+	CODEC_GZIP,
+	CODEC_ZSTD = 6,
+	CODEC_SNAPPY_PIECE = 64 /* elements of snappy, without the length in front */
+};
 
-/* Exactly `ret_len` bytes. Any thread. Returns 0, -EBADMSG (it is not that), -ENOSYS (the library
- * is missing) or -EOPNOTSUPP (another codec); err says it. */
+/* Returns 0, -ENOSYS (the library is missing) or -EOPNOTSUPP (another codec); err says it. */
+int codec_check(enum codec codec, struct err *err);
+
+/* Exactly `ret_len` bytes. Returns 0, -EBADMSG (it is not that), -ENOMEM, or as codec_check(). */
 int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, size_t ret_len,
 		 struct err *err);
+
+/* A part that unpacks by itself. */
+struct codec_piece {
+	size_t offset;		   /* of the packed bytes */
+	uint32_t packed, unpacked; /* bytes; of all pieces but the last, unpacked is a multiple of
+				      64 KiB */
+	enum codec codec;
+};
+
+/* Appends the pieces of what codec_unpack() unpacks: of snappy, where its library wrote it, of
+ * 128 KiB each; or else one. Returns 0 or -ENOMEM. */
+int codec_split(enum codec codec, const void *packed, size_t len, size_t unpacked, struct buf *ret);
 
 #endif

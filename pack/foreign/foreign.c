@@ -85,24 +85,16 @@ static int make_index(struct foreign_tree *tree, const struct index_key *key, st
 
 /* --- the dataset ------------------------------------------------------------------------------ */
 
-static int open_pictures(struct reader *container, const struct index_extra *extra,
-			 struct reader **ret)
-{
-	if (foreign_is_packed(extra->pictures))
-		return foreign_unpacked_reader(container, extra->pictures, extra->picture_count,
-					       ret);
-	return foreign_pixels_reader(container, extra->pictures, extra->picture_count, ret);
-}
-
 static int join_volumes(struct dataset_readers *readers, const struct index_extra *extra,
-			struct reader *container)
+			struct reader *container, struct err *err)
 {
 	struct reader *volumes[TREE_VOLUMES] = {container};
 	unsigned count = 1;
 	int r = 0;
 
-	if (extra->picture_count) {
-		r = open_pictures(volumes[0], extra, &readers->below[1]);
+	if (extra->made_count) {
+		r = made_reader_new(container, extra->made, extra->made_count, &readers->below[1],
+				    err);
 		volumes[count++] = readers->below[1];
 	}
 	if (extra->text)
@@ -112,7 +104,8 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 
 /* The container's own reader does where all files lie there. A copy of it does not, unless there
  * are checksums, or will be: nobody would see that it is damaged. */
-static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking)
+static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
+			struct err *err)
 {
 	struct reader *container = readers->below[0];
 	struct index_extra extra = {0};
@@ -122,8 +115,8 @@ static int make_readers(struct dataset_readers *readers, const struct index_key 
 		reader_known(container, key->copy, strlen(key->copy));
 	else
 		container = reader_origin(container);
-	if (r == 0 && (container != readers->below[0] || extra.text || extra.picture_count)) {
-		r = join_volumes(readers, &extra, container);
+	if (r == 0 && (container != readers->below[0] || extra.text || extra.made_count)) {
+		r = join_volumes(readers, &extra, container, err);
 	} else if (r == 0) {
 		readers->data = readers->below[0];
 		readers->below[0] = NULL;
@@ -145,7 +138,7 @@ static int open_readers(struct dataset_readers *readers, const struct index_key 
 			struct dataset **ret, struct err *err)
 {
 	bool full = is_full(readers);
-	int r = make_readers(readers, key, checking);
+	int r = make_readers(readers, key, checking, err);
 
 	if (r == 0)
 		r = dataset_open_index(readers, ret, err);

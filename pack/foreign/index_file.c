@@ -12,11 +12,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define HASHED	    (64 * KIB) /* of the container's start, and of its end */
-#define SUFFIX	    ".foldfs-index"
-#define PICTURE_ROW 32
-#define SUMS_NONE   "\nchecksums=none\n"
-#define SUMS_FULL   "\nchecksums=full\n" /* as long */
+#define HASHED	  (64 * KIB) /* of the container's start, and of its end */
+#define SUFFIX	  ".foldfs-index"
+#define SUMS_NONE "\nchecksums=none\n"
+#define SUMS_FULL "\nchecksums=full\n" /* as long */
 
 /* --- what it belongs to ----------------------------------------------------------------------- */
 
@@ -224,7 +223,7 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 struct writing {
 	struct foreign_tree *tree;
 	struct index index;
-	struct buf pictures; /* the rows */
+	struct buf rows; /* of struct made_row */
 	struct buf options;
 	struct format_super super;
 	struct buf whole; /* all of it, where it was there before */
@@ -234,7 +233,7 @@ struct writing {
 static void writing_release(struct writing *w)
 {
 	index_release(&w->index);
-	buf_release(&w->pictures);
+	buf_release(&w->rows);
 	buf_release(&w->options);
 	buf_release(&w->whole);
 	scope_close(&w->fd);
@@ -243,41 +242,36 @@ static void writing_release(struct writing *w)
 static int make_index(struct writing *w, struct err *err)
 {
 	uint64_t next = reader_volumes_after(0, w->tree->source->size);
-	uint64_t starts[TREE_VOLUMES] = {[TREE_PICTURES] = next};
+	uint64_t starts[TREE_VOLUMES] = {[TREE_MADE] = next};
 
-	if (w->tree->pictures_end)
-		next = reader_volumes_after(next, w->tree->pictures_end);
+	if (w->tree->made_end)
+		next = reader_volumes_after(next, w->tree->made_end);
 	starts[TREE_TEXT] = next + INDEX_TEXT;
 	return tree_index(w->tree, starts, &w->index, err);
 }
 
-static size_t picture_count(const struct foreign_tree *tree)
+static size_t made_count(const struct foreign_tree *tree)
 {
-	return tree->pictures.len / sizeof(struct foreign_picture);
+	return tree->made.len / sizeof(struct made_row);
 }
 
-static int make_pictures(struct writing *w)
+static int make_rows(struct writing *w)
 {
-	const struct foreign_picture *all =
-		(const struct foreign_picture *)(const void *)w->tree->pictures.data;
+	const struct made_row *all = (const struct made_row *)(const void *)w->tree->made.data;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < picture_count(w->tree); i++) {
-		uint8_t row[PICTURE_ROW];
+	for (size_t i = 0; r == 0 && i < made_count(w->tree); i++) {
+		uint8_t row[MADE_ROW_BYTES];
 
-		le_put64(row, all[i].start);
-		le_put64(row + 8, all[i].offset);
-		le_put64(row + 16, (uint64_t)all[i].pixels.width << 32 | all[i].pixels.height);
-		le_put64(row + 24, all[i].pixels.layout);
-		r = buf_add(&w->pictures, row, sizeof(row));
+		made_encode(&all[i], row);
+		r = buf_add(&w->rows, row, sizeof(row));
 	}
 	return r;
 }
 
-static uint64_t hash_extra(const void *text, size_t text_len, const void *pictures,
-			   size_t pictures_len)
+static uint64_t hash_extra(const void *text, size_t text_len, const void *rows, size_t rows_len)
 {
-	return XXH3_64bits(text, text_len) + XXH3_64bits(pictures, pictures_len);
+	return XXH3_64bits(text, text_len) + XXH3_64bits(rows, rows_len);
 }
 
 static int make_options(struct writing *w, const struct index_key *key, const char *format)
@@ -286,8 +280,8 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 
 	const struct buf *beside = &w->tree->source->beside;
 	int r = buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 SUMS_NONE, key->text,
-			 format, text->len, picture_count(w->tree),
-			 hash_extra(text->data, text->len, w->pictures.data, w->pictures.len));
+			 format, text->len, made_count(w->tree),
+			 hash_extra(text->data, text->len, w->rows.data, w->rows.len));
 
 	return r < 0 ? r : buf_add(&w->options, beside->data, beside->len);
 }
@@ -320,7 +314,7 @@ static void make_id(const struct format_super *super, uint8_t id[static FORMAT_I
 
 static void make_super(struct writing *w)
 {
-	uint64_t offset = INDEX_TEXT + w->tree->text.len + w->pictures.len;
+	uint64_t offset = INDEX_TEXT + w->tree->text.len + w->rows.len;
 
 	w->super.version = FORMAT_VERSION;
 	w->super.incompat = FORMAT_UNCHECKED;
@@ -382,7 +376,7 @@ static int put_all(const struct writing *w)
 	if (r == 0)
 		r = put(w, w->tree->text.data, w->tree->text.len, &offset);
 	if (r == 0)
-		r = put(w, w->pictures.data, w->pictures.len, &offset);
+		r = put(w, w->rows.data, w->rows.len, &offset);
 	for (unsigned i = 0; r == 0 && i < SECTION_COUNT; i++)
 		r = put(w, w->index.sections[i].data, w->index.sections[i].bytes, &offset);
 	return r;
@@ -502,7 +496,7 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 	int r = make_index(&w, err);
 
 	if (r == 0)
-		r = make_pictures(&w);
+		r = make_rows(&w);
 	if (r == 0)
 		r = make_options(&w, key, format);
 	if (r == 0)
@@ -585,22 +579,13 @@ int index_file_add_sums(struct foreign_tree *tree, struct reader *old, const uin
 
 /* --- reading what is beside the sections ------------------------------------------------------ */
 
-static int take_pictures(const struct buf *rows, struct index_extra *ret)
+static int take_rows(const struct buf *rows, struct index_extra *ret)
 {
-	ret->pictures = calloc(ret->picture_count + 1, sizeof(*ret->pictures));
-	if (!ret->pictures)
+	ret->made = calloc(ret->made_count + 1, sizeof(*ret->made));
+	if (!ret->made)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < ret->picture_count; i++) {
-		const uint8_t *row = (const uint8_t *)rows->data + i * PICTURE_ROW;
-		uint64_t sides = le_get64(row + 16);
-
-		ret->pictures[i] = (struct foreign_picture){
-			.start = le_get64(row),
-			.offset = le_get64(row + 8),
-			.pixels = {.width = (uint32_t)(sides >> 32),
-				   .height = (uint32_t)sides,
-				   .layout = (enum foreign_layout)le_get64(row + 24)}};
-	}
+	for (uint64_t i = 0; i < ret->made_count; i++)
+		ret->made[i] = made_decode((const uint8_t *)rows->data + i * MADE_ROW_BYTES);
 	return 0;
 }
 
@@ -618,22 +603,22 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 		return r;
 	line = strstr(options.data, "\nextra=");
 	if (!line || sscanf(line, "\nextra=%" SCNu64 " %" SCNu64 " %" SCNx64, &ret->text,
-			    &ret->picture_count, &hash) != 3)
+			    &ret->made_count, &hash) != 3)
 		return -EBADMSG;
 	ret->full = strstr(options.data, SUMS_FULL) != NULL;
-	if (ret->text > identity.size || ret->picture_count > identity.size / PICTURE_ROW)
+	if (ret->text > identity.size || ret->made_count > identity.size / MADE_ROW_BYTES)
 		return -EBADMSG;
 	r = read_blob(index, INDEX_TEXT, ret->text, &text);
 	if (r == 0)
-		r = read_blob(index, INDEX_TEXT + ret->text, ret->picture_count * PICTURE_ROW,
+		r = read_blob(index, INDEX_TEXT + ret->text, ret->made_count * MADE_ROW_BYTES,
 			      &rows);
 	if (r == 0 && hash_extra(text.data, text.len, rows.data, rows.len) != hash)
 		r = -EBADMSG;
-	return r < 0 ? r : take_pictures(&rows, ret);
+	return r < 0 ? r : take_rows(&rows, ret);
 }
 
 void index_extra_release(struct index_extra *extra)
 {
-	free(extra->pictures);
+	free(extra->made);
 	*extra = (struct index_extra){0};
 }

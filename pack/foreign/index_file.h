@@ -1,16 +1,14 @@
 /* The index of a foreign file, as a file of its own: what a pack has, without LMDB.
  *
- *	superblock | text | pictures | sections, one after the other
+ *	superblock | text | rows | sections, one after the other
  *
- * `text` is the bytes of files that are in no record; `pictures` the table of
- * foreign_pixels_reader(), in rows of four 64-bit little-endian numbers: start, offset,
- * width << 32 | height, layout; or, of foreign_unpacked_reader(), start, offset,
- * bytes unpacked << 32 | packed, 256 + codec.
+ * `text` is the bytes of files that are in no record; `rows` the table of made_reader_new(), as
+ * made_encode() writes it.
  *
  * It is kept beside the container, as .NAME.foldfs-index, which no glob finds, or, where that
- *folder cannot be written to, below $XDG_CACHE_HOME/foldfs/index (~/.cache); where neither can, it
- *is in memory. It appears under its name when it is whole. One of a container that has changed, or
- *of other settings, is made anew.
+ * folder cannot be written to, below $XDG_CACHE_HOME/foldfs/index (~/.cache); where neither can, it
+ * is in memory. It appears under its name when it is whole. One of a container that has changed, or
+ * of other settings, is made anew.
  *
  * What it belongs to stands in the section of options, as "name=value\n" lines:
  *
@@ -18,7 +16,7 @@
  *	settings      a hash of what was asked for, with the text of --classes and --names
  *	format        name of the adapter
  *	beside        end of the name of a file beside it that was read, and a hash of its bytes
- *	extra         bytes of the text, rows of the pictures, and a hash of both
+ *	extra         bytes of the text, rows of the table, and a hash of both
  *	checksums     "full": all extents have one, or "none" */
 #ifndef PACK_FOREIGN_INDEX_FILE_H
 #define PACK_FOREIGN_INDEX_FILE_H
@@ -51,10 +49,10 @@ int index_file_add_sums(struct foreign_tree *tree, struct reader *old, const uin
 
 /* What is in the file beside the sections. */
 struct index_extra {
-	bool full;			  /* all extents have checksums */
-	uint64_t text;			  /* bytes, from INDEX_TEXT on */
-	struct foreign_picture *pictures; /* on the heap */
-	uint64_t picture_count;
+	bool full;	       /* all extents have checksums */
+	uint64_t text;	       /* bytes, from INDEX_TEXT on */
+	struct made_row *made; /* on the heap */
+	uint64_t made_count;
 };
 
 #define INDEX_TEXT FORMAT_SUPER_BYTES

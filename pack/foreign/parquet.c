@@ -1,5 +1,5 @@
 /* Parquet files of Hugging Face's datasets: a column of images, struct{bytes, path}, and one of
- * labels. Images are read in place, those of compressed pages through unpacked.h. */
+ * labels. Images are read in place, those of compressed pages through made.h. */
 #include "base/scope.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/parquet_names.h"
@@ -163,11 +163,12 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	if (r < 0)
 		return r;
 	if (body && body->packed) {
-		packed = (struct foreign_packed){.offset = body->offset,
-						 .packed = (uint32_t)body->packed_size,
-						 .unpacked = (uint32_t)body->size,
-						 .codec = (enum codec)scan->column[IMAGE].codec,
-						 .bytes = (const uint8_t *)body->unpacked.data};
+		packed =
+			(struct foreign_packed){.offset = body->offset,
+						.size = body->size,
+						.bytes = (const uint8_t *)body->unpacked.data,
+						.pieces = (const void *)body->pieces.data,
+						.count = body->pieces.len / sizeof(*packed.pieces)};
 		file.packed = &packed;
 	}
 	if (name.len)

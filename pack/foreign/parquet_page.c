@@ -41,21 +41,30 @@ static int body_read(struct parquet_column *c, struct parquet_body *body, uint64
 
 	body->source = c->source;
 	body->offset = at;
-	body->packed_size = packed;
 	body->size = compressed ? unpacked : packed;
 	body->packed = compressed;
-	body->unpacked.len = 0;
+	body->unpacked.len = body->pieces.len = 0;
 	if (!compressed)
 		return 0;
 	if (unpacked > FOREIGN_MOST)
-		return err_set(err, -EOPNOTSUPP, "a compressed page of over 64 MiB");
+		return err_set(err, -EOPNOTSUPP,
+			       "a compressed page of over 64 MiB: smaller row groups have "
+			       "smaller pages");
 	r = foreign_get(c->source, at, packed, &p, err);
 	if (r == 0)
 		r = buf_reserve(&body->unpacked, unpacked + 1);
 	if (r == 0 && unpacked)
 		r = codec_unpack((enum codec)c->codec, p, packed, body->unpacked.data, unpacked,
 				 err);
+	if (r == 0)
+		r = codec_split((enum codec)c->codec, p, packed, unpacked, &body->pieces);
 	return r;
+}
+
+static void body_release(struct parquet_body *body)
+{
+	buf_release(&body->unpacked);
+	buf_release(&body->pieces);
 }
 
 /* --- runs ------------------------------------------------------------------------------------- */
@@ -343,8 +352,8 @@ int parquet_column_next(struct parquet_column *c, struct parquet_value *ret, str
 
 void parquet_column_release(struct parquet_column *c)
 {
-	buf_release(&c->page.unpacked);
-	buf_release(&c->dictionary.unpacked);
+	body_release(&c->page);
+	body_release(&c->dictionary);
 	buf_release(&c->entries);
 	buf_release(&c->levels);
 	buf_release(&c->indices);

@@ -12,9 +12,9 @@
 struct parquet_body {
 	struct foreign_source *source;
 	struct buf unpacked;
+	struct buf pieces; /* struct codec_piece */
 	bool packed;
 	uint64_t offset; /* in the file */
-	uint64_t packed_size;
 	uint64_t size;
 };
 

@@ -61,7 +61,7 @@ void foreign_tree_release(struct foreign_tree *tree)
 	buf_release(&tree->paths);
 	buf_release(&tree->targets);
 	buf_release(&tree->text);
-	buf_release(&tree->pictures);
+	buf_release(&tree->made);
 	buf_release(&tree->notes);
 	buf_release(&tree->classes.text);
 	buf_release(&tree->classes.starts);
@@ -72,14 +72,11 @@ void foreign_tree_release(struct foreign_tree *tree)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-static int check_packed(const struct foreign_tree *tree, const struct foreign_file *file,
-			struct err *err)
+static int check_packed(const struct foreign_file *file, struct err *err)
 {
-	const struct foreign_packed *page = file->packed;
-	uint64_t all = tree->source->size;
+	uint64_t all = file->packed->size;
 
-	if (page->offset > all || page->packed > all - page->offset ||
-	    file->offset > page->unpacked || file->size > page->unpacked - file->offset)
+	if (file->offset > all || file->size > all - file->offset)
 		return err_set(err, -EBADMSG, "record %" PRIu64 ": its bytes are not in its page",
 			       file->record);
 	return 0;
@@ -92,7 +89,7 @@ static int check_place(const struct foreign_tree *tree, const struct foreign_fil
 	uint64_t bytes;
 
 	if (file->packed)
-		return check_packed(tree, file, err);
+		return check_packed(file, err);
 	bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
 
 	if (file->pixels && (bytes == 0 || file->size != bytes))
@@ -107,36 +104,52 @@ static int check_place(const struct foreign_tree *tree, const struct foreign_fil
 	return 0;
 }
 
+static int add_made(struct foreign_tree *tree, const struct made_row *row)
+{
+	tree->made_end = made_end(row);
+	return buf_add(&tree->made, row, sizeof(*row));
+}
+
 static int add_picture(struct foreign_tree *tree, const struct foreign_file *file,
 		       struct tree_row *row)
 {
-	const struct foreign_picture picture = {
-		.start = tree->pictures_end, .offset = file->offset, .pixels = *file->pixels};
+	const struct made_row made = {
+		.start = tree->made_end, .offset = file->offset, .pixels = *file->pixels};
 
-	row->volume = TREE_PICTURES;
-	row->offset = picture.start;
-	row->size = foreign_pixels_size(file->pixels);
-	tree->pictures_end += (row->size + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
-	return buf_add(&tree->pictures, &picture, sizeof(picture));
+	row->volume = TREE_MADE;
+	row->offset = made.start;
+	row->size = made_size(&made);
+	return add_made(tree, &made);
+}
+
+static int add_page(struct foreign_tree *tree, const struct foreign_packed *page)
+{
+	int r = 0;
+
+	tree->page = page->offset;
+	tree->page_start = tree->made_end;
+	for (size_t i = 0; r == 0 && i < page->count; i++) {
+		const struct codec_piece *piece = &page->pieces[i];
+		const struct made_row made = {
+			.start = tree->made_end,
+			.offset = page->offset + piece->offset,
+			.is_page = true,
+			.page = {piece->packed, piece->unpacked, piece->codec}};
+
+		r = add_made(tree, &made);
+	}
+	return r;
 }
 
 static int add_packed(struct foreign_tree *tree, const struct foreign_file *file,
 		      struct tree_row *row)
 {
-	const struct foreign_picture *last =
-		(const void *)(tree->pictures.data + tree->pictures.len);
-	struct foreign_picture page = foreign_packed_row(file->packed, tree->pictures_end);
 	int r = 0;
 
-	row->volume = TREE_PICTURES;
-	if (tree->pictures.len && last[-1].offset == page.offset) {
-		row->offset = last[-1].start + file->offset;
-		return 0;
-	}
-	row->offset = page.start + file->offset;
-	r = buf_add(&tree->pictures, &page, sizeof(page));
-	tree->pictures_end +=
-		((uint64_t)file->packed->unpacked + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+	if (!tree->made.len || tree->page != file->packed->offset)
+		r = add_page(tree, file->packed);
+	row->volume = TREE_MADE;
+	row->offset = tree->page_start + file->offset;
 	return r;
 }
 

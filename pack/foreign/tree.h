@@ -15,9 +15,9 @@
 #define PACK_FOREIGN_TREE_H
 
 #include "base/err.h"
+#include "pack/foreign/codec.h"
 #include "pack/foreign/pixels.h"
 #include "pack/foreign/source.h"
-#include "pack/foreign/unpacked.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -27,6 +27,15 @@ struct foreign_tree;
 struct foreign_text {
 	const char *data;
 	size_t len;
+};
+
+/* A compressed page. */
+struct foreign_packed {
+	uint64_t offset; /* in the source */
+	uint64_t size;	 /* unpacked */
+	const uint8_t *bytes;
+	const struct codec_piece *pieces;
+	size_t count;
 };
 
 #define FOREIGN_NO_LABEL INT64_MIN

@@ -4,11 +4,12 @@
 #define PACK_FOREIGN_TREE_INTERNAL_H
 
 #include "base/buf.h"
+#include "pack/foreign/made.h"
 #include "pack/foreign/tree.h"
 #include "pack/index.h"
 
 /* Where the bytes of a file lie. */
-enum tree_volume { TREE_SOURCE, TREE_PICTURES, TREE_TEXT, TREE_VOLUMES };
+enum tree_volume { TREE_SOURCE, TREE_MADE, TREE_TEXT, TREE_VOLUMES };
 
 /* A file, folder or link, as it was added. */
 struct tree_row {
@@ -35,13 +36,15 @@ struct foreign_tree {
 	struct foreign_source *source;
 	struct buf rows; /* struct tree_row */
 	struct buf paths;
-	struct buf targets;  /* of links */
-	struct buf text;     /* of files that are in no record */
-	struct buf pictures; /* struct foreign_picture */
-	struct buf notes;    /* char *, a line each */
-	char *prefix;	     /* of made-up names */
+	struct buf targets; /* of links */
+	struct buf text;    /* of files that are in no record */
+	struct buf made;    /* struct made_row */
+	struct buf notes;   /* char *, a line each */
+	char *prefix;	    /* of made-up names */
 	struct tree_lines classes, names;
-	uint64_t pictures_end; /* of the space of foreign_pixels_reader() */
+	uint64_t made_end; /* of the space of made_reader_new() */
+	uint64_t page,
+		page_start; /* the last page that was added: its place in the source, and there */
 	int64_t most_label;
 	uint64_t say_next;  /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;   /* files that were looked at for their suffix */

@@ -18,6 +18,7 @@ import foreign
 import server
 import trees
 from foldfs import FOLDFS, FOLDPACK, MIB, run, wait_until
+from formats import parquet
 
 
 def photo(number, size=100_000):
@@ -71,7 +72,13 @@ def write_beton(path, files):
     ffcv.write(path, [(ffcv.JPEG, 1, 1, data, 0) for data in files.values()])
 
 
-WRITERS = {"tar": write_tar, "zip": write_zip, "lmdb": write_lmdb}
+def write_parquet(path, files, codec=parquet.NONE):
+    samples = [(data, name.partition("/")[2].encode(), int(name[0]))
+               for name, data in files.items()]
+    parquet.write(path, samples, ["0", "1", "2", "3", "4"], (codec,) * 3, group=20)
+
+
+WRITERS = {"tar": write_tar, "zip": write_zip, "lmdb": write_lmdb, "parquet": write_parquet}
 
 
 def sent(web):
@@ -271,6 +278,20 @@ def test_pixels_and_texts_are_fetched_as_well(web, shown, cache):
         assert tree == plain
         assert disk["damaged"] > 0
         shutil.rmtree(copy.parent)
+
+
+@pytest.mark.parametrize("codec", [parquet.SNAPPY, parquet.GZIP])
+def test_compressed_pages_are_fetched_as_well(web, shown, cache, codec):
+    write_parquet(web.folder / "x.parquet", FILES, codec)
+    url = web.url("x.parquet")
+    assert shown(url)[0] == FILES
+    assert "all good" in fetch(cache, url).err
+    (copy,) = copies(cache)
+    for at in range(50_000, copy.stat().st_size, 100_000):
+        flip(copy, at)
+    tree, disk = shown(url, f"--cache-dir={cache}")
+    assert tree == FILES
+    assert disk["damaged"] > 0
 
 
 def test_without_its_index_a_copy_is_not_mounted_alone(container, web, point, cache, indexes):

@@ -1,6 +1,8 @@
 """Parquet files of Hugging Face's datasets: written by an independent writer, and mounted."""
 
+import errno
 import itertools
+import os
 
 import pytest
 
@@ -99,6 +101,43 @@ def test_damage_is_refused(tmp_path, codec):
     for at in range(4, len(whole), 61):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
         refused(file, mountpoint)
+
+
+def test_a_damaged_page_takes_no_other_with_it(tmp_path):
+    samples = rows(24)
+    file = parquet.write(tmp_path / "a.parquet", samples, NAMES, (GZIP, NONE, NONE), group=6)
+    (tmp_path / "m").mkdir()
+    with foldfs.mounted(file, tmp_path / "m"):
+        before = file.stat()
+    with open(file, "r+b") as damaged:
+        damaged.seek(before.st_size * 3 // 8)  # in the third of four pages
+        damaged.write(bytes(8))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # its index is as good as before
+    with foldfs.mounted(file, tmp_path / "m") as mount:
+        found = {}
+        for path, data in expected(samples).items():
+            try:
+                found[path] = (mount.path / path).read_bytes() == data
+            except OSError as error:
+                found[path] = error.errno
+    bad = {f"{NAMES[label]}/{path.decode().rpartition('/')[2]}"
+           for _, path, label in samples[12:18]}
+    assert found == {path: errno.EIO if path in bad else True for path in found}
+
+
+@pytest.mark.parametrize("codec, library", [(SNAPPY, "libsnappy.so.1"), (GZIP, "libz.so.1")])
+def test_a_library_that_is_missing_is_named(tmp_path, codec, library):
+    """When the file is scanned, and when it is mounted by its index."""
+    file = parquet.write(tmp_path / "a.parquet", rows(3), NAMES, (codec,) * 3)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "libraries").mkdir()
+    (tmp_path / "libraries" / library).touch()  # what is found first, and cannot be loaded
+    without = dict(os.environ, LD_LIBRARY_PATH=tmp_path / "libraries")
+    for _ in range(2):
+        done = run(FOLDFS, file, tmp_path / "m", status=1, env=without)
+        assert f"its compressed pages need {library}: install " in done.err
+        with foldfs.mounted(file, tmp_path / "m") as mount:
+            assert shown(mount) == expected(rows(3))
 
 
 @foldfs.has_photos

@@ -51,7 +51,7 @@ static inline void scan_show(struct scan *scan, const struct foreign_tree *tree,
 	else if (row->kind == FORMAT_SYMLINK)
 		r = buf_addf(&scan->seen, "link %.*s -> %.*s\n", len, path, (int)row->size,
 			     tree->targets.data + row->offset);
-	else if (row->volume == TREE_PICTURES)
+	else if (row->volume == TREE_MADE)
 		r = buf_addf(&scan->seen, "pixels %.*s of %u bytes\n", len, path,
 			     (unsigned)row->size);
 	else

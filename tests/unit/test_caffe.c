@@ -66,13 +66,13 @@ static void test_pixels_become_pictures(void **state)
 		{"00000002", BYTES(GRAY)},
 		{0},
 	};
-	const struct foreign_picture *picture;
+	const struct made_row *picture;
 
 	assert_done(scan(f, records));
 	assert_string_equal(fixture_file(f, 0), "cat/a.ppm ");
 	assert_string_equal(fixture_file(f, 1), "cat/b.ppm ");
 	assert_string_equal(fixture_file(f, 2), "images/00000002.pgm ");
-	picture = (const void *)f->tree.pictures.data;
+	picture = (const void *)f->tree.made.data;
 	assert_true(picture[0].pixels.layout == FOREIGN_PLANAR_BGR);
 	assert_true(picture[0].pixels.width == 2 && picture[0].pixels.height == 1);
 	assert_true(picture[2].pixels.layout == FOREIGN_GRAY);

@@ -136,9 +136,9 @@ static struct dataset *open_dataset(struct fixture *f)
 	assert_int_equal(index_extra_read(readers.index, &extra), 0);
 	assert_int_equal(reader_file_open(f->path, &readers.below[0]), 0);
 	volumes[0] = readers.below[0];
-	if (extra.picture_count) {
-		assert_int_equal(foreign_pixels_reader(readers.below[0], extra.pictures,
-						       extra.picture_count, &readers.below[1]),
+	if (extra.made_count) {
+		assert_int_equal(made_reader_new(readers.below[0], extra.made, extra.made_count,
+						 &readers.below[1], &err),
 				 0);
 		volumes[count++] = readers.below[1];
 	}
@@ -488,13 +488,13 @@ static void pixels_are_shown_as_images(void **state)
 static void any_part_of_an_image_can_be_read(void **state)
 {
 	struct fixture *f = *state;
-	const struct foreign_picture picture = {.offset = 500,
-						.pixels = {WIDTH, HEIGHT, FOREIGN_PLANAR_BGR}};
+	const struct made_row picture = {.offset = 500,
+					 .pixels = {WIDTH, HEIGHT, FOREIGN_PLANAR_BGR}};
 	SCOPE_FREE uint8_t *expected = calloc(1, SIZE), *bytes = malloc(SIZE);
 	SCOPE(reader_release) struct reader *reader = NULL;
 	size_t size = make_picture(FOREIGN_PLANAR_BGR, 500, expected);
 
-	assert_int_equal(foreign_pixels_reader(f->reader, &picture, 1, &reader), 0);
+	assert_int_equal(made_reader_new(f->reader, &picture, 1, &reader, NULL), 0);
 	for (size_t from = 0; from < size; from += 1 + from % 97)
 		for (size_t len = 1; len < 300; len += 1 + len % 13) {
 			assert_int_equal(reader_get(reader, bytes, len, from), len);
@@ -512,10 +512,65 @@ static void wrong_pixels_are_refused(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		const struct foreign_file file = {.size = foreign_pixels_bytes(&bad[i]),
 						  .pixels = &bad[i]};
-		const struct foreign_picture picture = {.pixels = bad[i]};
+		const struct made_row picture = {.pixels = bad[i]};
 
 		assert_int_equal(foreign_add(&f->tree, &file, NULL), -EBADMSG);
-		assert_int_equal(foreign_pixels_reader(f->reader, &picture, 1, &reader), -EBADMSG);
+		assert_int_equal(made_reader_new(f->reader, &picture, 1, &reader, NULL), -EBADMSG);
+	}
+}
+
+static void wrong_pages_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	static const struct made_row good = {
+		.is_page = true, .offset = SIZE - 50, .page = {50, 5000, CODEC_SNAPPY}};
+	struct made_row bad[9];
+	struct reader *reader;
+	uint8_t byte;
+
+	for (size_t i = 0; i < 9; i++)
+		bad[i] = good;
+	bad[0].start = 4096;
+	bad[1].offset++;
+	bad[2].offset = UINT64_MAX;
+	bad[3].page.packed = UINT32_MAX;
+	bad[4].page.unpacked = 0;
+	bad[5].page.unpacked = UINT32_MAX;
+	bad[6].page.packed = 0;
+	bad[7].page.codec = CODEC_NONE;
+	bad[8].page.codec = (enum codec)(UINT32_MAX - 256);
+	for (size_t i = 0; i < 9; i++)
+		assert_int_equal(made_reader_new(f->reader, &bad[i], 1, &reader, NULL), -EBADMSG);
+	bad[0] = bad[1] = good;
+	for (bad[1].start = 0; bad[1].start < 5 * READER_PAGE; bad[1].start += READER_PAGE / 2)
+		if (bad[1].start != 2 * READER_PAGE)
+			assert_int_equal(made_reader_new(f->reader, bad, 2, &reader, NULL),
+					 -EBADMSG);
+	bad[1].start = 2 * READER_PAGE;
+	assert_int_equal(made_reader_new(f->reader, bad, 2, &reader, NULL), 0);
+	assert_int_equal(reader_get(reader, &byte, 1, 0), -EIO);
+	assert_int_equal(reader_get(reader, &byte, 1, 5000), 1);
+	reader_free(reader);
+}
+
+static void rows_are_written_as_they_are_read(void **state)
+{
+	static const struct made_row rows[] = {
+		{.start = 1, .offset = UINT64_MAX, .pixels = {3, 4, FOREIGN_GRAY}},
+		{.start = 4096, .offset = 9, .is_page = true, .page = {3, 4, CODEC_SNAPPY_PIECE}}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		uint8_t bytes[MADE_ROW_BYTES], again[MADE_ROW_BYTES];
+		struct made_row row;
+
+		made_encode(&rows[i], bytes);
+		row = made_decode(bytes);
+		assert_true(row.start == rows[i].start && row.offset == rows[i].offset);
+		assert_true(row.is_page == rows[i].is_page &&
+			    made_size(&row) == made_size(&rows[i]));
+		made_encode(&row, again);
+		assert_memory_equal(bytes, again, sizeof(bytes));
 	}
 }
 
@@ -538,6 +593,8 @@ int main(void)
 		TEST(pixels_are_shown_as_images),
 		TEST(any_part_of_an_image_can_be_read),
 		TEST(wrong_pixels_are_refused),
+		TEST(wrong_pages_are_refused),
+		TEST(rows_are_written_as_they_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

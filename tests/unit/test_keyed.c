@@ -177,7 +177,7 @@ static void test_pixels_have_their_shape_beside_them(void **state)
 	struct foreign_fixture *f = *state;
 	const struct fixture_record records[] = {
 		{"a.jpg", "bgrBGR", 0}, {"b.png", "123456", 0}, {0}};
-	const struct foreign_picture *pictures;
+	const struct made_row *pictures;
 
 	fixture_lmdb(f, "set", 0, records);
 	assert_int_equal(fixture_probe(f, &sodtools_format, "set/data.mdb"), 0);
@@ -186,7 +186,7 @@ static void test_pixels_have_their_shape_beside_them(void **state)
 	assert_done(fixture_scan(f, &sodtools_format, "set/data.mdb"));
 	assert_string_equal(fixture_file(f, 0), "a.ppm ");
 	assert_string_equal(fixture_file(f, 1), "b.pgm ");
-	pictures = (const void *)f->tree.pictures.data;
+	pictures = (const void *)f->tree.made.data;
 	assert_true(pictures[0].pixels.layout == FOREIGN_BGR);
 	assert_true(pictures[0].pixels.height == 2 && pictures[0].pixels.width == 1);
 	assert_true(pictures[1].pixels.layout == FOREIGN_GRAY && pictures[1].pixels.width == 3);

@@ -1,0 +1,235 @@
+#include "pack/foreign/made.h"
+#include "base/le.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "base/search.h"
+#include <string.h>
+
+#define FIRST_CODEC 0x100u
+
+struct made_reader {
+	struct reader reader;
+	struct reader *source;
+	struct pages *pages;
+	uint64_t size;
+	size_t count;
+	struct made_row rows[]; /* by start */
+};
+
+static struct made_reader *made_of(struct reader *reader)
+{
+	return (struct made_reader *)(void *)reader;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+uint64_t made_size(const struct made_row *row)
+{
+	return row->is_page ? row->page.unpacked : foreign_pixels_size(&row->pixels);
+}
+
+uint64_t made_end(const struct made_row *row)
+{
+	return row->start + (made_size(row) + READER_PAGE - 1) / READER_PAGE * READER_PAGE;
+}
+
+/* Bytes of the source that it is made of; 0: there is nothing like that. */
+static uint64_t bytes_of(const struct made_row *row)
+{
+	return row->is_page ? page_bytes(&row->page) : foreign_pixels_bytes(&row->pixels);
+}
+
+void made_encode(const struct made_row *row, uint8_t ret[static MADE_ROW_BYTES])
+{
+	const struct foreign_pixels *pixels = &row->pixels;
+	const struct page *page = &row->page;
+
+	le_put64(ret, row->start);
+	le_put64(ret + 8, row->offset);
+	le_put32(ret + 16, row->is_page ? page->packed : pixels->height);
+	le_put32(ret + 20, row->is_page ? page->unpacked : pixels->width);
+	le_put64(ret + 24, row->is_page ? FIRST_CODEC + page->codec : pixels->layout);
+}
+
+struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES])
+{
+	struct made_row row = {.start = le_get64(bytes), .offset = le_get64(bytes + 8)};
+	uint32_t low = le_get32(bytes + 16), high = le_get32(bytes + 20);
+	uint64_t kind = min(le_get64(bytes + 24), UINT32_MAX);
+
+	row.is_page = kind >= FIRST_CODEC;
+	if (row.is_page)
+		row.page = (struct page){low, high, (enum codec)(kind - FIRST_CODEC)};
+	else
+		row.pixels = (struct foreign_pixels){high, low, (enum foreign_layout)kind};
+	return row;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* The last that does not begin beyond the offset; there is one. */
+static const struct made_row *row_at(const struct made_reader *all, uint64_t offset)
+{
+	return &all->rows[search_last(all->rows, all->count, sizeof(all->rows[0]), offset)];
+}
+
+static int read_row(struct made_reader *all, const struct made_row *row, uint64_t from,
+		    uint8_t *out, size_t len)
+{
+	if (row->is_page)
+		return pages_read(all->pages, &row->page, row->offset, from, out, len);
+	return foreign_pixels_read(all->source, &row->pixels, row->offset, from, out, len);
+}
+
+static ssize_t made_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
+{
+	struct made_reader *all = made_of(reader);
+	size_t done = 0;
+
+	if (offset >= all->size)
+		return 0;
+	len = min(len, all->size - offset);
+	memset(buf, 0, len);
+	while (done < len) {
+		const struct made_row *row = row_at(all, offset + done);
+		uint64_t from = offset + done - row->start;
+		size_t n = min(len - done, sub_sat(made_size(row), from));
+		int r = n ? read_row(all, row, from, (uint8_t *)buf + done, n) : 0;
+
+		if (r < 0)
+			return r;
+		done += min(len - done, made_end(row) - row->start - from);
+	}
+	return (ssize_t)len;
+}
+
+static int made_prepare(struct reader *reader, enum reader_io io)
+{
+	(void)reader;
+	(void)io;
+	return 0;
+}
+
+static int made_read(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
+		     uint64_t needed)
+{
+	uint64_t done = 0;
+
+	for (int i = 0; i < count && done < needed; i++) {
+		ssize_t n = made_get(reader, iov[i].iov_base, iov[i].iov_len, offset + done);
+
+		if (n < 0)
+			return (int)n;
+		done += (uint64_t)n;
+	}
+	return done < needed ? -ENODATA : 0;
+}
+
+static int made_identity(struct reader *reader, struct reader_identity *ret)
+{
+	int r = reader_identity(made_of(reader)->source, ret);
+
+	ret->size = made_of(reader)->size;
+	return r;
+}
+
+/* A row of the source is a request: as many as there are threads, for now. */
+static void made_hints(const struct reader *reader, struct reader_hints *ret)
+{
+	*ret = reader_hints(((const struct made_reader *)(const void *)reader)->source);
+	ret->far = false;
+	ret->direct = false;
+}
+
+static void made_will_get(struct reader *reader, uint64_t offset, size_t len)
+{
+	(void)reader;
+	(void)offset;
+	(void)len;
+}
+
+static bool made_bad(struct reader *reader, uint64_t offset, uint64_t len)
+{
+	struct made_reader *all = made_of(reader);
+	bool again = false;
+
+	if (offset >= all->size)
+		return false;
+	for (const struct made_row *row = row_at(all, offset);
+	     row < all->rows + all->count && row->start < offset + len; row++) {
+		if (row->is_page)
+			pages_forget(all->pages, row->offset);
+		again |= reader_bad(all->source, row->offset, bytes_of(row));
+	}
+	return again;
+}
+
+static void made_free(struct reader *reader)
+{
+	pages_free(made_of(reader)->pages);
+	free(made_of(reader));
+}
+
+static const struct reader_ops made_ops = {
+	.prepare = made_prepare,
+	.read = made_read,
+	.get = made_get,
+	.will_get = made_will_get,
+	.identity = made_identity,
+	.hints = made_hints,
+	.bad = made_bad,
+	.free = made_free,
+};
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int check_codec(const struct made_reader *all, const struct made_row *row, struct err *err)
+{
+	bool again = row > all->rows && row[-1].is_page && row[-1].page.codec == row->page.codec;
+
+	int r = !row->is_page || again ? 0 : codec_check(row->page.codec, err);
+
+	return r == -EOPNOTSUPP ? -EBADMSG : r;
+}
+
+/* Each begins where the one before ends. */
+static int check_rows(struct made_reader *all, uint64_t source_size, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < all->count; i++) {
+		const struct made_row *row = &all->rows[i];
+		uint64_t bytes = bytes_of(row);
+
+		if (row->start != all->size || bytes == 0 || row->offset > source_size ||
+		    bytes > source_size - row->offset)
+			return -EBADMSG;
+		all->size = made_end(row);
+		r = check_codec(all, row, err);
+	}
+	return r;
+}
+
+int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
+		    struct reader **ret, struct err *err)
+{
+	SCOPE_FREE struct made_reader *all = calloc(1, sizeof(*all) + count * sizeof(*rows));
+	struct reader_identity identity;
+	int r = reader_identity(source, &identity);
+
+	if (r < 0)
+		return r;
+	if (!all)
+		return -ENOMEM;
+	all->reader.ops = &made_ops;
+	all->source = source;
+	all->count = count;
+	memcpy(all->rows, rows, count * sizeof(*rows));
+	r = check_rows(all, identity.size, err);
+	if (r == 0)
+		r = pages_new(source, &all->pages);
+	if (r < 0)
+		return r;
+	*ret = &steal_ptr(&all)->reader;
+	return 0;
+}

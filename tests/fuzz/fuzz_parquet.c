@@ -1,5 +1,5 @@
 /* Whatever the bytes: the footer is read or refused, and values lie within the file or a page. */
-#include "pack/foreign/parquet_page.h"
+#include "pack/foreign/record/parquet_page.h"
 #include "tests/unit/foreign_bytes.h"
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Whatever the bytes: a pickle, Arrow or msgpack is read or refused, and the image that it tells
  * lies within. */
-#include "pack/foreign/sample.h"
+#include "pack/foreign/lmdb/sample.h"
 #include "tests/unit/foreign_bytes.h"
 #include <stdlib.h>
 

@@ -14,12 +14,17 @@ import source
 # The first pattern that a path matches names its room.
 ROOMS = [(room + "/*", room) for room in (
     "pack/tool/cli", "pack/tool/create", "pack/tool/export", "pack/tool/hdf5", "pack/tool/import",
-    "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign", "pack",
+    "pack/tool/image", "pack/tool/read", "pack/tool/report", "pack/write", "pack/foreign/archive",
+    "pack/foreign/encoding", "pack/foreign/lmdb", "pack/foreign/record", "pack/foreign", "pack",
     "cache/plan", "cache/order", "cache", "fs/stat", "fs", "remote", "base")]
 
 # What every command of foldpack may ask: the libraries below it, and what commands share.
 TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/shard.h",
         "pack/format.h", "pack/tool/cli/*"]
+
+# What an adapter of another format is given.
+FOREIGN = ["base/*", "pack/format.h", *("pack/foreign/%s.h" % name for name in (
+    "foreign", "format", "name_tree", "source", "stem", "tree"))]
 
 MAY_INCLUDE = {
     "base": [],
@@ -30,7 +35,12 @@ MAY_INCLUDE = {
     "remote": ["base/*"],
     "pack": ["base/*"],
     "pack/write": ["base/*", "pack/*.h"],
-    "pack/foreign": ["base/*", "pack/*.h"],
+    "pack/foreign": ["base/*", *("pack/%s.h" % name for name in (
+        "dataset", "dataset_open", "format", "index", "walker", "xxh3"))],
+    "pack/foreign/encoding": FOREIGN,
+    "pack/foreign/lmdb": [*FOREIGN, "pack/foreign/encoding/*"],
+    "pack/foreign/archive": [*FOREIGN, "pack/xxh3.h", "pack/foreign/encoding/*"],
+    "pack/foreign/record": [*FOREIGN, "pack/foreign/codec.h", "pack/foreign/encoding/*"],
     "pack/tool/cli": TOOL,
     "pack/tool/image": TOOL,
     "pack/tool/hdf5": ["base/*", "pack/tool/export/ustar.h", "pack/tool/image/image.h"],
@@ -58,7 +68,7 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h
          "pack/tool/create/create_source.c": ["pack/foreign/compressed.h"],
          "pack/tool/create/decompressed.c": ["pack/foreign/compressed.h"],
          "pack/tool/create/decompressed.h": ["pack/foreign/foreign.h"],
-         "pack/tool/import/sample_stream.c": ["pack/foreign/webdataset.h",
+         "pack/tool/import/sample_stream.c": ["pack/foreign/archive/webdataset.h",
                                               "pack/foreign/name_tree.h"],
          "pack/tool/import/sample_stream.h": ["pack/foreign/foreign.h"],
          "pack/tool/import/import_hdf5.c": ["pack/tool/hdf5/report.h"],

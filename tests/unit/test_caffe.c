@@ -1,4 +1,4 @@
-/* LMDBs of Caffe's Datum: pack/foreign/caffe.c. */
+/* LMDBs of Caffe's Datum: pack/foreign/lmdb/caffe.c. */
 #include "tests/unit/foreign_fixture.h"
 
 extern const struct foreign_format caffe_format;

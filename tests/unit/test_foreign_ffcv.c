@@ -1,4 +1,4 @@
-/* The samples of a .beton as a tree: pack/foreign/ffcv.c. */
+/* The samples of a .beton as a tree: pack/foreign/record/ffcv.c. */
 #include "base/le.h"
 #include "tests/unit/archive_scan.h"
 

@@ -1,5 +1,5 @@
-/* The members of a tar as a tree, and as classes: pack/foreign/tar.c. */
-#include "pack/foreign/tar_header.h"
+/* The members of a tar as a tree, and as classes: pack/foreign/archive/tar.c. */
+#include "pack/foreign/archive/tar_header.h"
 #include "tests/unit/archive_scan.h"
 
 extern const struct foreign_format tar_format;

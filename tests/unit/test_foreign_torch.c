@@ -1,4 +1,4 @@
-/* What torch.save() wrote as a tree: pack/foreign/torch_pth.c. */
+/* What torch.save() wrote as a tree: pack/foreign/archive/torch_pth.c. */
 #include "tests/unit/archive_scan.h"
 #include "tests/unit/zip_writer.h"
 

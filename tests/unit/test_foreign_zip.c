@@ -1,4 +1,4 @@
-/* The entries of a zip as a tree: pack/foreign/zip.c. */
+/* The entries of a zip as a tree: pack/foreign/archive/zip.c. */
 #include "base/le.h"
 #include "tests/unit/archive_scan.h"
 #include "tests/unit/zip_writer.h"

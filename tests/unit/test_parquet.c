@@ -1,7 +1,7 @@
-/* The footer of Parquet and the values of a column: pack/foreign/parquet_footer.h, parquet_page.h,
- * thrift.h. */
+/* The footer of Parquet and the values of a column: pack/foreign/record/parquet_footer.h,
+ * parquet_page.h, pack/foreign/encoding/thrift.h. */
 #include "base/le.h"
-#include "pack/foreign/parquet_page.h"
+#include "pack/foreign/record/parquet_page.h"
 #include "tests/unit/foreign_bytes.h"
 #include <errno.h>
 #include <setjmp.h>

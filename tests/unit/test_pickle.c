@@ -1,6 +1,6 @@
 /* Pickles as Python writes them, whatever else is in them, and what is refused. */
 #include "base/scope.h"
-#include "pack/foreign/pickle.h"
+#include "pack/foreign/encoding/pickle.h"
 #include "tests/unit/foreign_bytes.h"
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Fields of protocol buffers: pack/foreign/protobuf.h. */
-#include "pack/foreign/protobuf.h"
+/* Fields of protocol buffers: pack/foreign/encoding/protobuf.h. */
+#include "pack/foreign/encoding/protobuf.h"
 #include "tests/unit/foreign_fixture.h"
 
 static struct protobuf open_message(struct foreign_fixture *f, const void *bytes, size_t len)

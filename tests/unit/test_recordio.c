@@ -1,4 +1,4 @@
-/* RecordIO of images: pack/foreign/recordio.c. */
+/* RecordIO of images: pack/foreign/record/recordio.c. */
 #include "tests/unit/foreign_fixture.h"
 
 #define MAGIC 0xced7230au

@@ -1,4 +1,4 @@
-/* TFRecords of Examples: pack/foreign/tfrecord.c. */
+/* TFRecords of Examples: pack/foreign/record/tfrecord.c. */
 #include "tests/unit/foreign_fixture.h"
 
 extern const struct foreign_format tfrecord_format;

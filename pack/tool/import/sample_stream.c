@@ -4,8 +4,8 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "pack/foreign/archive/webdataset.h"
 #include "pack/foreign/name_tree.h"
-#include "pack/foreign/webdataset.h"
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,0 +1,53 @@
+/* What a block of 512 bytes says that is the header of a member of a tar, and what the records of a
+ * pax header say of the member behind it. Any bytes may be given. Pure.
+ *
+ *	name 100 | mode 8 | uid 8 | gid 8 | size 12 | mtime 12 | checksum 8 | type 1 | target 100
+ *	| magic 6 | version 2 | user 32 | group 32 | device 16 | prefix of the name 155
+ *
+ * Numbers are octal digits, or, with the first bit set, binary. A checksum counts its own field as
+ * blanks; old programs added signed bytes. */
+#ifndef PACK_FOREIGN_ARCHIVE_TAR_HEADER_H
+#define PACK_FOREIGN_ARCHIVE_TAR_HEADER_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TAR_BLOCK 512u
+
+struct tar_header {
+	char type;
+	bool ends_in_slash; /* of old tars: a folder */
+	mode_t mode;	    /* permission bits */
+	uint64_t size;	    /* less than 2^63 */
+	int64_t mtime;	    /* seconds */
+};
+
+/* What extended headers say instead. All zero: nothing. */
+struct tar_extra {
+	struct buf path, target; /* empty: not said */
+	uint64_t size;
+	int64_t mtime; /* nanoseconds */
+	bool has_size, has_mtime;
+	bool sparse; /* one of GNU's ways to leave holes out */
+};
+
+void tar_extra_release(struct tar_extra *extra);
+
+/* Whether the checksum is right: nearly always, whether it is a header at all. */
+bool tar_header_sound(const uint8_t *block);
+bool tar_block_empty(const uint8_t *block);
+
+/* Returns 0 or -EBADMSG: err says which field. The checksum is not looked at. */
+int tar_header_read(const uint8_t *block, struct tar_header *ret, struct err *err);
+
+/* Appends the name, and the target of a link. 0 or -ENOMEM. */
+int tar_header_path(const uint8_t *block, struct buf *ret);
+int tar_header_target(const uint8_t *block, struct buf *ret);
+
+/* Takes the records of a pax header: "LENGTH KEY=VALUE\n". Returns 0, -EBADMSG or -ENOMEM. */
+int tar_extra_read(struct tar_extra *extra, const char *records, size_t len, struct err *err);
+
+#endif

@@ -1,0 +1,257 @@
+#include "pack/foreign/archive/webdataset.h"
+#include "base/math.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define CLASS_MOST   (4 * KIB) /* bytes of a .cls member */
+#define LOOKED_AT    100       /* members, for the first sample */
+#define LABEL_DIGITS 18	       /* that surely fit in 63 bits */
+
+/* A member's path: KEY.SUFFIX */
+struct key {
+	struct foreign_text key, suffix;
+};
+
+struct sample_image {
+	uint64_t number, offset, size;
+	mode_t mode;
+	int64_t mtime;
+	size_t name, name_len; /* in the sample's names */
+};
+
+enum left_out { OTHER_MEMBERS, UNFIT_MEMBERS, META_MEMBERS, NO_CLASS, LEFT_OUT };
+_Static_assert(LEFT_OUT == WEBDATASET_REASONS, "a count for each");
+
+void webdataset_release(struct webdataset *w)
+{
+	buf_release(&w->key);
+	buf_release(&w->images);
+	buf_release(&w->names);
+	buf_release(&w->class);
+}
+
+static int bad_sample(const struct tar_member *member, const char *reason, struct err *err)
+{
+	return err_set(err, -EBADMSG, "member %" PRIu64 " ('%.*s'): %s", member->number,
+		       (int)min(member->path.len, 200), member->path.data, reason);
+}
+
+/* --- names of members ------------------------------------------------------------------------- */
+
+static bool is_meta(struct foreign_text path)
+{
+	const char *slash = memchr(path.data, '/', path.len);
+	size_t len = slash ? (size_t)(slash - path.data) : path.len;
+
+	return len >= 4 && memcmp(path.data, "__", 2) == 0 &&
+	       memcmp(path.data + len - 2, "__", 2) == 0;
+}
+
+/* False where the last part of the path has no suffix, or nothing in front of it. */
+static bool split_key(struct foreign_text path, struct key *ret)
+{
+	const char *slash = memrchr(path.data, '/', path.len);
+	const char *name = slash ? slash + 1 : path.data, *end = path.data + path.len;
+	const char *dot = memchr(name, '.', (size_t)(end - name));
+
+	if (!dot || dot == name)
+		return false;
+	ret->key = (struct foreign_text){path.data, (size_t)(dot - path.data)};
+	ret->suffix = (struct foreign_text){dot + 1, (size_t)(end - dot - 1)};
+	return true;
+}
+
+static bool is_suffix(struct foreign_text suffix, const char *name)
+{
+	return suffix.len == strlen(name) && strncasecmp(suffix.data, name, suffix.len) == 0;
+}
+
+/* Of "seg.png" the last part counts. */
+static bool is_image(struct foreign_text suffix)
+{
+	static const char *const images[] = {"jpg", "jpeg", "png",  "webp", "gif", "bmp",
+					     "ppm", "pgm",  "pbm",  "pnm",  "tif", "tiff",
+					     "jxl", "jp2",  "avif", "heic", NULL};
+	const char *dot = memrchr(suffix.data, '.', suffix.len);
+
+	if (dot) {
+		suffix.len -= (size_t)(dot + 1 - suffix.data);
+		suffix.data = dot + 1;
+	}
+	for (const char *const *image = images; *image; image++)
+		if (is_suffix(suffix, *image))
+			return true;
+	return false;
+}
+
+/* As `tar .` begins its paths. */
+static struct foreign_text without_dot(struct foreign_text path)
+{
+	bool dot = path.len > 2 && memcmp(path.data, "./", 2) == 0;
+
+	return dot ? (struct foreign_text){path.data + 2, path.len - 2} : path;
+}
+
+/* Files that are of a sample: 1; 0: not; counts why. */
+static int is_of_sample(const struct tar_member *member, struct key *ret, uint64_t *left_out)
+{
+	const struct foreign_text path = without_dot(member->path);
+
+	if (member->kind == TAR_MEMBER_FOLDER)
+		return 0;
+	if (is_meta(path))
+		left_out[META_MEMBERS]++;
+	else if (member->kind != TAR_MEMBER_FILE || !split_key(path, ret))
+		left_out[UNFIT_MEMBERS]++;
+	else
+		return 1;
+	return 0;
+}
+
+static bool same_key(const struct buf *key, struct foreign_text other)
+{
+	return key->len == other.len && memcmp(key->data, other.data, other.len) == 0;
+}
+
+/* --- a sample --------------------------------------------------------------------------------- */
+
+static void set_class(struct webdataset *w, struct foreign_file *file)
+{
+	const char *slash = memrchr(w->key.data, '/', w->key.len);
+
+	file->label = w->label;
+	if (w->class.len)
+		file->class = (struct foreign_text){w->class.data, w->class.len};
+	if (w->class.len || w->label != FOREIGN_NO_LABEL)
+		return;
+	w->left_out[NO_CLASS]++;
+	if (!slash)
+		return;
+	file->class = (struct foreign_text){w->key.data, (size_t)(slash - w->key.data)};
+	file->name.data += file->class.len + 1;
+	file->name.len -= file->class.len + 1;
+}
+
+int webdataset_end(struct webdataset *w, struct err *err)
+{
+	const struct sample_image *images = (const void *)w->images.data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->images.len / sizeof(*images); i++) {
+		struct foreign_file file = {
+			.record = images[i].number,
+			.name = {w->names.data + images[i].name, images[i].name_len},
+			.offset = images[i].offset,
+			.size = images[i].size,
+			.mode = images[i].mode,
+			.mtime = images[i].mtime};
+
+		set_class(w, &file);
+		r = foreign_add(w->tree, &file, err);
+	}
+	w->images.len = w->names.len = w->class.len = w->key.len = 0;
+	w->label = FOREIGN_NO_LABEL;
+	return r;
+}
+
+static int add_sample_image(struct webdataset *w, const struct tar_member *member,
+			    const struct key *key)
+{
+	size_t name_len = key->key.len + 1 + key->suffix.len;
+	const struct sample_image image = {.number = member->number,
+					   .offset = member->offset,
+					   .size = member->size,
+					   .mode = member->mode,
+					   .mtime = member->mtime,
+					   .name = w->names.len,
+					   .name_len = name_len};
+	int r = buf_add(&w->names, key->key.data, name_len);
+
+	return r < 0 ? r : buf_add(&w->images, &image, sizeof(image));
+}
+
+/* A number is a label, anything else a name. */
+static int read_sample_class(struct webdataset *w, const struct tar_member *member, struct err *err)
+{
+	const uint8_t *text;
+	size_t len = (size_t)min(member->size, CLASS_MOST + 1), digits = 0;
+	int64_t label = 0;
+	int r;
+
+	if (w->class.len || w->label != FOREIGN_NO_LABEL)
+		return bad_sample(member, "the sample has a class already", err);
+	if (len > CLASS_MOST)
+		return bad_sample(member, "too long for a class", err);
+	r = w->read(w->context, member, len, &text, err);
+	if (r < 0)
+		return r;
+	while (len && strchr(" \t\r\n", text[len - 1]))
+		len--;
+	if (len == 0)
+		return bad_sample(member, "no class in it", err);
+	for (; digits < len && text[digits] >= '0' && text[digits] <= '9'; digits++)
+		label = digits < LABEL_DIGITS ? label * 10 + text[digits] - '0' : label;
+	if (digits < len || digits > LABEL_DIGITS)
+		return buf_add(&w->class, text, len);
+	w->label = label;
+	return 0;
+}
+
+int webdataset_take(struct webdataset *w, const struct tar_member *member, struct err *err)
+{
+	struct key key;
+	int r = 0;
+
+	if (!is_of_sample(member, &key, w->left_out))
+		return 0;
+	if (w->key.len && !same_key(&w->key, key.key))
+		return WEBDATASET_NEXT;
+	if (!w->key.len)
+		r = buf_add(&w->key, key.key.data, key.key.len);
+	if (r == 0 && is_image(key.suffix)) {
+		r = add_sample_image(w, member, &key);
+		return r < 0 ? r : WEBDATASET_IMAGE;
+	}
+	if (r == 0 && is_suffix(key.suffix, "cls"))
+		return read_sample_class(w, member, err);
+	w->left_out[OTHER_MEMBERS]++;
+	return r;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+int webdataset_note(const struct webdataset *w)
+{
+	static const char *const what[LEFT_OUT] = {
+		[OTHER_MEMBERS] = "left out, as neither image nor class: %" PRIu64 " members",
+		[UNFIT_MEMBERS] = "left out, as of no sample: %" PRIu64 " members",
+		[META_MEMBERS] = "left out, as named __NAME__: %" PRIu64 " members",
+		[NO_CLASS] = "without a .cls member: %" PRIu64 " images",
+	};
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < LEFT_OUT; i++)
+		if (w->left_out[i])
+			r = foreign_tree_note(w->tree, what[i], w->left_out[i]);
+	return r;
+}
+
+int webdataset_look(struct webdataset *w, const struct tar_member *member)
+{
+	struct key key;
+	int r = 0;
+
+	if (w->looked++ == LOOKED_AT)
+		return WEBDATASET_NO_CLASS;
+	if (!is_of_sample(member, &key, w->left_out))
+		return 0;
+	if (w->key.len && !same_key(&w->key, key.key))
+		return WEBDATASET_NO_CLASS;
+	if (is_suffix(key.suffix, "cls"))
+		return WEBDATASET_CLASS;
+	if (!w->key.len)
+		r = buf_add(&w->key, key.key.data, key.key.len);
+	return r;
+}

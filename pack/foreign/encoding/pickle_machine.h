@@ -1,0 +1,55 @@
+/* The machine that a pickle is a program for, as pickle.c runs it.
+ *
+ * It has a stack and a memo. Opcodes put values on the stack, or take some off and put one made of
+ * them; a mark notes where those for a list begin. The memo has values that are used again. The
+ * last one on the stack is the result. */
+#ifndef PACK_FOREIGN_ENCODING_PICKLE_MACHINE_H
+#define PACK_FOREIGN_ENCODING_PICKLE_MACHINE_H
+
+#include "pack/foreign/encoding/arena.h"
+#include "pack/foreign/encoding/pickle.h"
+
+struct pickle_stack {
+	struct pickle_value **values; /* NULL: a mark; in the memo: nothing */
+	uint32_t count, room;
+};
+
+struct pickle {
+	struct arena arena;
+	struct pickle_stack stack, memo;
+	uint32_t made; /* values and items */
+
+	struct foreign_source *source;
+	uint64_t at, end;   /* in the file */
+	const char *opcode; /* name of the one in hand */
+};
+
+/* All return 0, or as pickle_read(). */
+int pickle_damaged(const struct pickle *pickle, const char *what, struct err *err);
+
+/* The next bytes; they live until the next call. */
+int pickle_take(struct pickle *pickle, uint64_t len, const uint8_t **ret, struct err *err);
+/* An unsigned number of up to 8 bytes. */
+int pickle_take_number(struct pickle *pickle, unsigned width, uint64_t *ret, struct err *err);
+/* The next line, copied, without its end. */
+int pickle_take_line(struct pickle *pickle, const char **ret, size_t *ret_len, struct err *err);
+
+/* Has the stack hold that many. */
+int pickle_room(struct pickle_stack *stack, uint32_t count, struct err *err);
+int pickle_push(struct pickle *pickle, struct pickle_value *value, struct err *err);
+int pickle_pop(struct pickle *pickle, struct pickle_value **ret, struct err *err);
+/* Whether the last `count` on the stack are values: 0 or -EBADMSG. */
+int pickle_has(const struct pickle *pickle, unsigned count, struct err *err);
+/* Where the values after the last mark begin. */
+int pickle_mark(const struct pickle *pickle, uint32_t *ret, struct err *err);
+/* A new value on the stack. */
+int pickle_make(struct pickle *pickle, enum pickle_kind kind, struct pickle_value **ret,
+		struct err *err);
+/* Moves the values from `first` on to the end of a list, and takes the mark before them away. */
+int pickle_move(struct pickle *pickle, struct pickle_value *list, uint32_t first, bool marked,
+		struct err *err);
+
+/* Whether it is one of the functions and classes that writers of datasets name. */
+bool pickle_is_known(const char *module, const char *name);
+
+#endif

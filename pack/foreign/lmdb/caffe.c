@@ -1,0 +1,201 @@
+/* LMDB of Caffe's convert_imageset: key "%08d_PATH" or "%08d", value a Datum (caffe.proto), which
+ * has the image as a file, or as pixels, in OpenCV's order of channels, a plane after the other. */
+#include "base/scope.h"
+#include "pack/foreign/encoding/protobuf.h"
+#include "pack/foreign/format.h"
+#include "pack/foreign/lmdb/records.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define HEAD 256 /* bytes of a Datum in which all lies that is in front of the data, */
+#define TAIL 64	 /* and what is behind it */
+
+enum {
+	DATUM_CHANNELS = 1,
+	DATUM_HEIGHT,
+	DATUM_WIDTH,
+	DATUM_DATA,
+	DATUM_LABEL,
+	DATUM_FLOATS,
+	DATUM_ENCODED,
+	DATUM_FIELDS,
+};
+
+struct datum {
+	uint64_t number[DATUM_FIELDS]; /* by field; of data, its size */
+	bool has[DATUM_FIELDS];
+	uint64_t offset; /* of the data in the file */
+};
+
+static bool is_number(uint32_t field)
+{
+	return field != DATUM_DATA && field != DATUM_FLOATS;
+}
+
+static int take(const struct protobuf_field *field, struct datum *datum, struct err *err)
+{
+	enum protobuf_type type = is_number(field->number) ? PROTOBUF_VARINT : PROTOBUF_BYTES;
+	bool floats = field->number == DATUM_FLOATS && field->type == PROTOBUF_FIXED32;
+
+	if (field->number >= DATUM_FIELDS || (field->type != type && !floats))
+		return err_set(err, -EBADMSG, "field %" PRIu32 " of type %d is not one of a Datum",
+			       field->number, field->type);
+	datum->has[field->number] = true;
+	datum->number[field->number] = type == PROTOBUF_VARINT ? field->value : field->size;
+	if (field->number == DATUM_DATA)
+		datum->offset = field->offset;
+	return 0;
+}
+
+static int datum_get(struct foreign_source *source, const struct walker_record *record,
+		     struct datum *ret, struct err *err)
+{
+	struct protobuf message = protobuf_at(source, record->offset, record->size);
+	struct protobuf_field field;
+	int r;
+
+	*ret = (struct datum){0};
+	while ((r = protobuf_next(&message, &field, err)) == 0) {
+		r = take(&field, ret, err);
+		if (r < 0)
+			break;
+	}
+	return r < 0 ? r : 0;
+}
+
+static int caffe_probe(struct foreign_source *source)
+{
+	struct datum datum;
+	int r;
+
+	if (!source->first.key || source->first.size == 0)
+		return 0;
+	r = datum_get(source, &source->first, &datum, NULL);
+	if (r == -EBADMSG)
+		return 0;
+	return r < 0 ? r : datum.has[DATUM_DATA] || datum.has[DATUM_FLOATS];
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* What follows the number: the path in the list that was converted; without a folder, a name. */
+static struct foreign_text listed(const struct walker_record *record)
+{
+	const char *key = (const char *)record->key;
+	size_t digits = 0;
+
+	while (digits < record->key_len && key[digits] >= '0' && key[digits] <= '9')
+		digits++;
+	if (digits == 0 || digits + 1 >= record->key_len || key[digits] != '_')
+		return (struct foreign_text){0};
+	return (struct foreign_text){key + digits + 1, record->key_len - digits - 1};
+}
+
+static void name_file(const struct walker_record *record, struct foreign_file *file)
+{
+	struct foreign_text path = listed(record);
+	const char *slash = path.data ? memrchr(path.data, '/', path.len) : NULL;
+
+	file->name = path;
+	if (!slash)
+		return;
+	file->name.data = slash + 1;
+	file->name.len = path.len - (size_t)(slash + 1 - path.data);
+	if (slash > path.data)
+		file->class = (struct foreign_text){path.data, (size_t)(slash - path.data)};
+}
+
+/* Pixels are no longer what the name's suffix says. */
+static void drop_suffix(struct foreign_file *file)
+{
+	const char *dot = file->name.data ? memrchr(file->name.data, '.', file->name.len) : NULL;
+
+	if (dot && dot > file->name.data)
+		file->name.len = (size_t)(dot - file->name.data);
+	file->plain = true;
+}
+
+/* --- images ----------------------------------------------------------------------------------- */
+
+static int pixels_of(const struct datum *datum, struct foreign_pixels *ret, struct err *err)
+{
+	uint64_t channels = datum->number[DATUM_CHANNELS];
+	uint64_t width = datum->number[DATUM_WIDTH], height = datum->number[DATUM_HEIGHT];
+
+	if (!datum->has[DATUM_DATA] && datum->has[DATUM_FLOATS])
+		return err_set(err, -EOPNOTSUPP, "a Datum of floats is no image");
+	if (channels != 1 && channels != 3)
+		return err_set(err, -EOPNOTSUPP, "a Datum of %" PRIu64 " channels is no image",
+			       channels);
+	if (width == 0 || width > UINT16_MAX || height == 0 || height > UINT16_MAX ||
+	    channels * width * height != datum->number[DATUM_DATA])
+		return err_set(err, -EBADMSG,
+			       "a Datum of %" PRIu64 " bytes for %" PRIu64 " x %" PRIu64
+			       " x %" PRIu64 " pixels",
+			       datum->number[DATUM_DATA], channels, height, width);
+	*ret = (struct foreign_pixels){.width = (uint32_t)width,
+				       .height = (uint32_t)height,
+				       .layout = channels == 3 ? FOREIGN_PLANAR_BGR : FOREIGN_GRAY};
+	return 0;
+}
+
+static int describe(const struct walker_record *record, const struct datum *datum,
+		    struct foreign_pixels *pixels, struct foreign_file *file, struct err *err)
+{
+	bool encoded = datum->number[DATUM_ENCODED] != 0;
+	int r = encoded ? 0 : pixels_of(datum, pixels, err);
+
+	if (r < 0)
+		return r;
+	if (datum->number[DATUM_DATA] == 0)
+		return err_set(err, -EBADMSG, "a Datum without data");
+	if (datum->has[DATUM_LABEL])
+		file->label = (int32_t)datum->number[DATUM_LABEL];
+	file->offset = datum->offset;
+	file->size = datum->number[DATUM_DATA];
+	file->pixels = encoded ? NULL : pixels;
+	name_file(record, file);
+	if (!encoded)
+		drop_suffix(file);
+	return 0;
+}
+
+static int add(struct foreign_source *source, struct foreign_tree *tree,
+	       const struct walker_record *record, uint64_t number, struct err *err)
+{
+	struct foreign_file file = {.record = number, .label = FOREIGN_NO_LABEL};
+	struct foreign_pixels pixels;
+	struct datum datum;
+	struct err reason = {0};
+	int r = datum_get(source, record, &datum, &reason);
+
+	if (r == 0)
+		r = describe(record, &datum, &pixels, &file, &reason);
+	if (r < 0)
+		return err_set(err, r, "record %" PRIu64 ": %s", number, err_text(&reason, r));
+	if (source->settings->classes && datum.has[DATUM_LABEL])
+		file.class = (struct foreign_text){0};
+	return foreign_add(tree, &file, err);
+}
+
+static int caffe_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	SCOPE(records_release) struct records records = records_of(source, HEAD, TAIL);
+	struct walker_record record;
+	int r;
+
+	for (uint64_t number = 0; (r = records_next(&records, &record, err)) == 0; number++) {
+		r = add(source, tree, &record, number, err);
+		if (r < 0)
+			return r;
+	}
+	return r < 0 ? r : 0;
+}
+
+const struct foreign_format caffe_format = {
+	.name = "caffe",
+	.about = "LMDB of Caffe's Datum",
+	.lmdb = true,
+	.probe = caffe_probe,
+	.scan = caffe_scan,
+};

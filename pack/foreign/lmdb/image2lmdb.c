@@ -1,0 +1,189 @@
+/* LMDB files of Image2LMDB: the number of a record -> bytes of the file, by pyarrow.serialize().
+ * There is no label. Names are in a text beside the file, NAME_images_idx.txt or images_idx.map: a
+ * line "name number" a record. They come from all classes, so that one may be there several times.
+ */
+#include "base/scope.h"
+#include "pack/foreign/format.h"
+#include "pack/foreign/lmdb/numbered.h"
+#include "pack/format.h"
+#include <inttypes.h>
+#include <string.h>
+
+struct image_name {
+	const char *name; /* in the text */
+	size_t len;
+	uint32_t number; /* of the record */
+	bool repeated;	 /* others have this name, too */
+};
+
+struct image_names {
+	struct buf text;
+	struct buf rows; /* struct image_name, by number */
+	uint64_t repeated;
+	char made[FORMAT_NAME_MAX + 16]; /* the name in hand */
+};
+
+static void names_release(struct image_names *names)
+{
+	buf_release(&names->text);
+	buf_release(&names->rows);
+}
+
+static int read_beside(struct foreign_source *source, struct buf *text, struct err *err)
+{
+	int r = foreign_read_beside(source, "_images_idx.txt", text, err);
+
+	return r == -ENOENT ? foreign_read_beside(source, "/images_idx.map", text, err) : r;
+}
+
+/* "name number", where the name may have spaces. */
+static bool parse_line(const char *line, size_t len, struct image_name *ret)
+{
+	const char *space;
+	uint64_t number = 0;
+
+	while (len > 0 && strchr("\r ", line[len - 1]))
+		len--;
+	space = memrchr(line, ' ', len);
+	if (!space || space == line || line + len - space > 11)
+		return false;
+	for (const char *digit = space + 1; digit < line + len; digit++) {
+		if (*digit < '0' || *digit > '9')
+			return false;
+		number = 10 * number + (uint64_t)(*digit - '0');
+	}
+	*ret = (struct image_name){
+		.name = line, .len = (size_t)(space - line), .number = (uint32_t)number};
+	return number < UINT32_MAX && ret->len <= FORMAT_NAME_MAX;
+}
+
+static int parse(struct image_names *names, struct err *err)
+{
+	const char *at = names->text.data, *end = at + names->text.len;
+	uint64_t line = 0;
+	int r = 0;
+
+	for (size_t len; r == 0 && at < end; at += len + 1) {
+		const char *feed = memchr(at, '\n', (size_t)(end - at));
+		struct image_name row;
+
+		line++;
+		len = (size_t)((feed ? feed : end) - at);
+		if (len == 0)
+			continue;
+		if (!parse_line(at, len, &row))
+			return err_set(err, -EINVAL,
+				       "line %" PRIu64 " of the file of names is not 'name number'",
+				       line);
+		r = buf_add(&names->rows, &row, sizeof(row));
+	}
+	return r;
+}
+
+static struct image_name *rows_of(const struct image_names *names, size_t *ret_count)
+{
+	*ret_count = names->rows.len / sizeof(struct image_name);
+	return (struct image_name *)(void *)names->rows.data;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct image_name *one = a, *other = b;
+	size_t len = one->len < other->len ? one->len : other->len;
+	int order = memcmp(one->name, other->name, len);
+
+	return order ? order : (one->len > other->len) - (one->len < other->len);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct image_name *one = a, *other = b;
+
+	return (one->number > other->number) - (one->number < other->number);
+}
+
+static void sort(struct image_names *names)
+{
+	size_t count;
+	struct image_name *rows = rows_of(names, &count);
+
+	if (count == 0)
+		return;
+	qsort(rows, count, sizeof(*rows), by_name);
+	for (size_t i = 1; i < count; i++) {
+		if (by_name(&rows[i - 1], &rows[i]) == 0)
+			rows[i - 1].repeated = rows[i].repeated = true;
+	}
+	for (size_t i = 0; i < count; i++)
+		names->repeated += rows[i].repeated;
+	qsort(rows, count, sizeof(*rows), by_number);
+}
+
+/* A name that others have, too, comes after the number of its record. */
+static void name_file(void *context, struct foreign_file *file)
+{
+	const struct image_name key = {.number = (uint32_t)file->record};
+	struct image_names *names = context;
+	const struct image_name *row;
+	size_t count;
+	struct image_name *rows = rows_of(names, &count);
+
+	row = count ? bsearch(&key, rows, count, sizeof(*rows), by_number) : NULL;
+	if (!row)
+		return;
+	file->name = (struct foreign_text){row->name, row->len};
+	if (!row->repeated)
+		return;
+	snprintf(names->made, sizeof(names->made), "%08" PRIu32 "-%.*s", row->number, (int)row->len,
+		 row->name);
+	file->name = (struct foreign_text){names->made, strlen(names->made)};
+}
+
+/* --names counts for more than the file beside. */
+static int read_names(struct foreign_source *source, struct foreign_tree *tree,
+		      struct image_names *names, struct err *err)
+{
+	int r;
+
+	if (source->settings->names)
+		return 0;
+	r = read_beside(source, &names->text, err);
+	if (r == -ENOENT)
+		return foreign_tree_note(tree,
+					 "no file of names is beside it: images are numbered");
+	if (r == 0)
+		r = parse(names, err);
+	if (r < 0)
+		return r;
+	sort(names);
+	if (names->repeated == 0)
+		return 0;
+	return foreign_tree_note(tree,
+				 "%" PRIu64
+				 " images share their names with others: the numbers of "
+				 "their records come before",
+				 names->repeated);
+}
+
+static int image2lmdb_probe(struct foreign_source *source)
+{
+	int kind = numbered_kind(source);
+
+	return kind < 0 ? kind : kind == NUMBERED_PLAIN;
+}
+
+static int image2lmdb_scan(struct foreign_source *source, struct foreign_tree *tree,
+			   struct err *err)
+{
+	SCOPE(names_release) struct image_names names = {0};
+	int r = read_names(source, tree, &names, err);
+
+	return r < 0 ? r : numbered_scan(source, tree, name_file, &names, err);
+}
+
+const struct foreign_format image2lmdb_format = {
+	.name = "image2lmdb",
+	.about = "LMDB: number -> image, pyarrow, with a file of names",
+	.probe = image2lmdb_probe,
+	.scan = image2lmdb_scan,
+};

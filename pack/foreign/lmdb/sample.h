@@ -1,0 +1,50 @@
+/* An image and its label, as a value of an LMDB has them in one of Python's encodings: pickle
+ * (pack/foreign/encoding/pickle.h), pyarrow.serialize() or msgpack. What is read are the few bytes
+ * around the image, and not the image. */
+#ifndef PACK_FOREIGN_LMDB_SAMPLE_H
+#define PACK_FOREIGN_LMDB_SAMPLE_H
+
+#include "pack/foreign/encoding/pickle.h"
+#include "pack/foreign/tree.h"
+
+#define SAMPLE_SHAPE 3
+
+struct sample {
+	bool bytes;	       /* the next two are set */
+	uint64_t offset, size; /* of the image in the file */
+	unsigned dimensions;   /* of the array that it is; 0: plain bytes */
+	uint64_t shape[SAMPLE_SHAPE];
+	int64_t label; /* FOREIGN_NO_LABEL: none */
+};
+
+enum sample_encoding { SAMPLE_UNKNOWN, SAMPLE_PICKLE, SAMPLE_ARROW, SAMPLE_MSGPACK };
+
+/* By the first bytes of a value; 16 are enough. */
+enum sample_encoding sample_encoding(const uint8_t *head, size_t len);
+
+/* Reads the value that fills [offset, offset + len). `pickle` is what pickles are read with.
+ * Returns 0; -EOPNOTSUPP: it is no image, or one with more than a label, or in an encoding that is
+ * not read; -EBADMSG: damaged; or the error of a read. err says what it is instead. */
+int sample_read(struct pickle *pickle, struct foreign_source *source, uint64_t offset, uint64_t len,
+		struct sample *ret, struct err *err);
+
+/* The same of one encoding, into a sample that is empty but for its label, FOREIGN_NO_LABEL. */
+int sample_from_pickle(struct pickle *pickle, struct foreign_source *source, uint64_t offset,
+		       uint64_t len, struct sample *ret, struct err *err);
+int arrow_read(struct foreign_source *source, uint64_t offset, uint64_t len, struct sample *ret,
+	       struct err *err);
+int msgpack_read(struct foreign_source *source, uint64_t offset, uint64_t len, struct sample *ret,
+		 struct err *err);
+
+/* For readers: a value comes next. First the image, then the label, no more. 0 or -EOPNOTSUPP. */
+int sample_add_bytes(struct sample *sample, uint64_t offset, uint64_t size, struct err *err);
+/* `shape`: of uint8_t. Also -EBADMSG: it has more or fewer bytes. */
+int sample_add_array(struct sample *sample, uint64_t offset, uint64_t size, unsigned dimensions,
+		     const uint64_t *shape, struct err *err);
+int sample_add_number(struct sample *sample, int64_t number, struct err *err);
+int sample_add_other(const char *kind, struct err *err);
+
+/* An array that is not an image file but pixels, as OpenCV has them: whether it is one. */
+bool sample_pixels(const struct sample *sample, struct foreign_pixels *ret);
+
+#endif

@@ -1,0 +1,174 @@
+/* LMDB of PySODToolBox's ForBigDataset, and of the mmsr that it comes from: values are pixels as
+ * OpenCV has them, keys the names of the files that they were in. A pickle beside it,
+ * meta_info.pkl, has the keys, and for each, or for all, channels, height and width: "3_480_640".
+ */
+#include "base/scope.h"
+#include "pack/foreign/encoding/pickle.h"
+#include "pack/foreign/format.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHAPE_MAX 32
+#define KEY_MAX	  512 /* bytes; LMDB has none of more than 511 */
+
+struct meta {
+	struct reader *reader;
+	struct foreign_source source;
+	struct pickle *pickle;
+	const struct pickle_value *keys, *shapes; /* lists; NULL: it has none */
+};
+
+static void meta_release(struct meta *meta)
+{
+	pickle_free(meta->pickle);
+	if (meta->reader)
+		foreign_source_release(&meta->source);
+	reader_free(meta->reader);
+}
+
+static const struct pickle_value *list_of(const struct pickle_value *dict, const char *key)
+{
+	const struct pickle_value *value = pickle_get(dict, key);
+
+	return value && value->kind == PICKLE_LIST ? value : NULL;
+}
+
+/* err begins with the name of the file. */
+static int meta_read(struct meta *meta, struct foreign_source *source, struct err *err)
+{
+	const struct pickle_value *root;
+	struct err reason = {0};
+	int r = foreign_open_beside(source, "/meta_info.pkl", &meta->reader, err);
+
+	if (r < 0)
+		return r;
+	r = foreign_source_init(&meta->source, meta->reader, "meta_info.pkl", source->settings,
+				&reason);
+	if (r == 0)
+		r = pickle_new(&meta->pickle);
+	if (r == 0)
+		r = pickle_read(meta->pickle, &meta->source, 0, meta->source.size, &root, &reason);
+	if (r < 0)
+		return err_set(err, r, "meta_info.pkl: %s", err_text(&reason, r));
+	meta->keys = list_of(root, "keys");
+	meta->shapes = list_of(root, "resolution");
+	return 0;
+}
+
+static int sodtools_probe(struct foreign_source *source)
+{
+	SCOPE(meta_release) struct meta meta = {0};
+	int r;
+
+	if (!source->first.key)
+		return 0;
+	r = meta_read(&meta, source, NULL);
+	if (r == -ENOMEM)
+		return r;
+	return r == 0 && meta.keys && meta.shapes;
+}
+
+/* --- images ----------------------------------------------------------------------------------- */
+
+/* The text of a value, with a NUL. */
+static bool take_text(const struct pickle_value *value, char *ret, size_t room)
+{
+	if (!value || value->kind != PICKLE_TEXT || !value->bytes.data || value->bytes.size >= room)
+		return false;
+	memcpy(ret, value->bytes.data, (size_t)value->bytes.size);
+	ret[value->bytes.size] = '\0';
+	return true;
+}
+
+static int take_shape(const struct pickle_value *value, uint64_t size, struct foreign_pixels *ret,
+		      struct err *err)
+{
+	char text[SHAPE_MAX];
+	unsigned channels, height, width;
+
+	if (!take_text(value, text, sizeof(text)) ||
+	    sscanf(text, "%5u_%5u_%5u", &channels, &height, &width) != 3)
+		return err_set(err, -EBADMSG, "no shape as \"3_480_640\"");
+	if (channels != 1 && channels != 3)
+		return err_set(err, -EOPNOTSUPP, "pixels of %u channels", channels);
+	if (width == 0 || width > UINT16_MAX || height == 0 || height > UINT16_MAX ||
+	    (uint64_t)channels * width * height != size)
+		return err_set(err, -EBADMSG, "%" PRIu64 " bytes are not %u x %u x %u pixels", size,
+			       height, width, channels);
+	*ret = (struct foreign_pixels){width, height, channels == 3 ? FOREIGN_BGR : FOREIGN_GRAY};
+	return 0;
+}
+
+static struct foreign_text without_suffix(const char *key)
+{
+	const char *dot = strrchr(key, '.');
+
+	return (struct foreign_text){key, dot && dot > key ? (size_t)(dot - key) : strlen(key)};
+}
+
+static int add(struct foreign_source *source, struct foreign_tree *tree,
+	       const struct pickle_value *name, const struct pickle_value *shape, uint64_t number,
+	       struct err *err)
+{
+	struct foreign_pixels pixels;
+	struct walker_record record;
+	struct foreign_file file = {.record = number, .plain = true, .pixels = &pixels};
+	struct err reason = {0};
+	char key[KEY_MAX];
+	int r = 0;
+
+	if (!take_text(name, key, sizeof(key)))
+		r = err_set(&reason, -EBADMSG, "no key in meta_info.pkl");
+	if (r == 0)
+		r = foreign_find(source, key, &record, &reason);
+	if (r == -ENOENT)
+		r = err_set(&reason, -EBADMSG, "'%s' of meta_info.pkl is not there", key);
+	if (r == 0)
+		r = take_shape(shape, record.size, &pixels, &reason);
+	if (r < 0)
+		return err_set(err, r, "record %" PRIu64 ": %s", number, err_text(&reason, r));
+	file.path = without_suffix(key);
+	file.offset = record.offset;
+	file.size = record.size;
+	return foreign_add(tree, &file, err);
+}
+
+static int check_counts(const struct meta *meta, struct err *err)
+{
+	if (!meta->keys || !meta->shapes)
+		return err_set(err, -EBADMSG, "meta_info.pkl: no lists of keys and resolutions");
+	if (meta->shapes->count != 1 && meta->shapes->count != meta->keys->count)
+		return err_set(err, -EBADMSG,
+			       "meta_info.pkl: %" PRIu32 " resolutions for %" PRIu32 " keys",
+			       meta->shapes->count, meta->keys->count);
+	return 0;
+}
+
+static int sodtools_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	SCOPE(meta_release) struct meta meta = {0};
+	const struct pickle_item *key, *shape;
+	uint64_t number = 0;
+	int r = meta_read(&meta, source, err);
+
+	if (r == 0)
+		r = check_counts(&meta, err);
+	if (r < 0)
+		return r;
+	shape = meta.shapes->items.first;
+	for (key = meta.keys->items.first; r == 0 && key; key = key->next) {
+		r = add(source, tree, key->value, shape->value, number++, err);
+		if (shape->next)
+			shape = shape->next;
+	}
+	return r;
+}
+
+const struct foreign_format sodtools_format = {
+	.name = "pysodtoolbox",
+	.about = "LMDB of pixels, with meta_info.pkl",
+	.lmdb = true,
+	.probe = sodtools_probe,
+	.scan = sodtools_scan,
+};

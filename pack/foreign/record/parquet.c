@@ -1,0 +1,244 @@
+/* Parquet files of Hugging Face's datasets: a column of images, struct{bytes, path}, and one of
+ * labels. Images are read in place, those of compressed pages through made.h. */
+#include "base/scope.h"
+#include "pack/foreign/format.h"
+#include "pack/foreign/record/parquet_names.h"
+#include "pack/foreign/record/parquet_page.h"
+#include "pack/foreign/stem.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define NAME 300
+
+enum { IMAGE, LABEL, PATH, COLUMNS };
+
+struct scan {
+	struct foreign_source *source;
+	struct foreign_tree *tree;
+	struct parquet_footer footer;
+	int leaf[COLUMNS]; /* -1: there is none */
+	struct parquet_column column[COLUMNS];
+	struct buf classes; /* struct foreign_text */
+	uint64_t record, nulls;
+};
+
+static void scan_release(struct scan *scan)
+{
+	for (unsigned i = 0; i < COLUMNS; i++)
+		parquet_column_release(&scan->column[i]);
+	buf_release(&scan->classes);
+	parquet_footer_release(&scan->footer);
+}
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+static int find_leaf(const struct scan *scan, const char *name, const char *end)
+{
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	size_t len = strlen(name);
+
+	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer); i++)
+		if (!strncmp(leaves[i].name, name, len) && !strcmp(leaves[i].name + len, end))
+			return (int)i;
+	return -1;
+}
+
+/* The only column that has bytes and a path. */
+static int find_only(const struct scan *scan, char ret[static NAME])
+{
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+	int found = -1;
+
+	for (unsigned i = 0; i < parquet_leaf_count(&scan->footer); i++) {
+		const char *dot = strrchr(leaves[i].name, '.');
+
+		if (!dot || strcmp(dot, ".bytes") != 0)
+			continue;
+		snprintf(ret, NAME, "%.*s", (int)(dot - leaves[i].name), leaves[i].name);
+		if (find_leaf(scan, ret, ".path") < 0)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = (int)i;
+	}
+	if (found >= 0)
+		snprintf(ret, NAME, "%.*s", (int)strlen(leaves[found].name) - 6,
+			 leaves[found].name);
+	return found;
+}
+
+static int check_leaves(const struct scan *scan, struct err *err)
+{
+	const struct parquet_leaf *leaves = parquet_leaves(&scan->footer);
+
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		const struct parquet_leaf *leaf = &leaves[scan->leaf[i] < 0 ? 0 : scan->leaf[i]];
+		bool number = leaf->type == PARQUET_INT32 || leaf->type == PARQUET_INT64;
+
+		if (scan->leaf[i] < 0)
+			continue;
+		if (leaf->repeated || (i == LABEL ? !number : leaf->type != PARQUET_BYTES))
+			return err_set(err, -EOPNOTSUPP, "the column '%s' is of another type",
+				       leaf->name);
+	}
+	return 0;
+}
+
+static int find_label(struct scan *scan, struct err *err)
+{
+	const char *const usual[] = {"label", "labels", "fine_label"};
+	const char *key = scan->source->settings->label_key;
+	int r = 0;
+
+	scan->leaf[LABEL] = key ? find_leaf(scan, key, "") : -1;
+	if (key && scan->leaf[LABEL] < 0)
+		return err_set(err, -EINVAL, "--label-key: no column '%s'", key);
+	for (unsigned i = 0; i < 3 && scan->leaf[LABEL] < 0; i++)
+		scan->leaf[LABEL] = find_leaf(scan, usual[i], "");
+	if (scan->leaf[LABEL] >= 0 && !scan->source->settings->classes)
+		r = parquet_names(scan->footer.huggingface,
+				  parquet_leaves(&scan->footer)[scan->leaf[LABEL]].name,
+				  &scan->classes, err);
+	return r;
+}
+
+static int find_columns(struct scan *scan, struct err *err)
+{
+	const struct foreign_settings *settings = scan->source->settings;
+	char image[NAME];
+	int r;
+
+	snprintf(image, sizeof(image), "%s", settings->image_key ? settings->image_key : "image");
+	scan->leaf[IMAGE] = find_leaf(scan, image, ".bytes");
+	if (scan->leaf[IMAGE] < 0 && settings->image_key)
+		scan->leaf[IMAGE] = find_leaf(scan, image, "");
+	if (scan->leaf[IMAGE] < 0 && !settings->image_key)
+		scan->leaf[IMAGE] = find_only(scan, image);
+	if (scan->leaf[IMAGE] < 0)
+		return err_set(err, -EOPNOTSUPP,
+			       "no column '%s' of images; --image-key names another", image);
+	scan->leaf[PATH] = settings->name_key ? find_leaf(scan, settings->name_key, "")
+					      : find_leaf(scan, image, ".path");
+	if (settings->name_key && scan->leaf[PATH] < 0)
+		return err_set(err, -EINVAL, "--name-key: no column '%s'", settings->name_key);
+	r = find_label(scan, err);
+	return r < 0 ? r : check_leaves(scan, err);
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static int take_name(struct scan *scan, const struct parquet_value *value, struct buf *ret,
+		     struct err *err)
+{
+	const uint8_t *p;
+	const char *slash;
+	int r = 0;
+
+	if (value->null || !value->body)
+		return 0;
+	if (value->packed)
+		p = (const uint8_t *)value->body->unpacked.data + value->offset;
+	else
+		r = foreign_get(scan->source, value->offset, value->size, &p, err);
+	if (r < 0)
+		return r;
+	slash = memrchr(p, '/', value->size);
+	slash = slash ? slash + 1 : (const char *)p;
+	return buf_add(ret, slash, (size_t)((const char *)p + value->size - slash));
+}
+
+static int add(struct scan *scan, const struct parquet_value value[static COLUMNS], struct err *err)
+{
+	SCOPE(buf_release) struct buf name = BUF_INIT;
+	const struct foreign_text *classes = (const void *)scan->classes.data;
+	const struct parquet_body *body = value[IMAGE].body;
+	struct foreign_packed packed;
+	struct foreign_file file = {.record = scan->record,
+				    .label = value[LABEL].null ? FOREIGN_NO_LABEL
+							       : value[LABEL].number,
+				    .offset = value[IMAGE].offset,
+				    .size = value[IMAGE].size};
+	int r = take_name(scan, &value[PATH], &name, err);
+
+	if (r < 0)
+		return r;
+	if (body && body->packed) {
+		packed =
+			(struct foreign_packed){.offset = body->offset,
+						.size = body->size,
+						.bytes = (const uint8_t *)body->unpacked.data,
+						.pieces = (const void *)body->pieces.data,
+						.count = body->pieces.len / sizeof(*packed.pieces)};
+		file.packed = &packed;
+	}
+	if (name.len)
+		file.name = (struct foreign_text){name.data, name.len};
+	file.plain = name.len && !memchr(name.data, '.', name.len);
+	if (file.label == -1)
+		file.label = FOREIGN_NO_LABEL;
+	if (file.label >= 0 && (uint64_t)file.label < scan->classes.len / sizeof(*classes))
+		file.class = classes[file.label];
+	return foreign_add(scan->tree, &file, err);
+}
+
+static int take_row(struct scan *scan, struct err *err)
+{
+	struct parquet_value value[COLUMNS];
+	struct err why = {0};
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < COLUMNS; i++) {
+		value[i] = (struct parquet_value){.null = true};
+		if (scan->leaf[i] >= 0)
+			r = parquet_column_next(&scan->column[i], &value[i], &why);
+	}
+	if (r < 0)
+		return err_set(err, r, "record %" PRIu64 ": %s", scan->record, err_text(&why, r));
+	if (value[IMAGE].null)
+		scan->nulls++;
+	else
+		r = add(scan, value, err);
+	scan->record++;
+	return r;
+}
+
+static int take_group(struct scan *scan, size_t group, struct err *err)
+{
+	const struct parquet_chunk *chunks = (const void *)scan->footer.chunks.data;
+	uint64_t rows = ((const uint64_t *)(const void *)scan->footer.rows.data)[group];
+	int r = 0;
+
+	for (unsigned i = 0; i < COLUMNS; i++)
+		if (scan->leaf[i] >= 0)
+			parquet_column_init(&scan->column[i], scan->source,
+					    &parquet_leaves(&scan->footer)[scan->leaf[i]],
+					    &chunks[group * parquet_leaf_count(&scan->footer) +
+						    (size_t)scan->leaf[i]]);
+	for (uint64_t i = 0; r == 0 && i < rows; i++)
+		r = take_row(scan, err);
+	return r;
+}
+
+static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	SCOPE(scan_release) struct scan scan = {.source = source, .tree = tree};
+	int r = parquet_footer_read(source, &scan.footer, err);
+
+	if (r == 0)
+		r = find_columns(&scan, err);
+	if (r == 0)
+		r = foreign_prefix_by_file(source, tree);
+	for (size_t i = 0; r == 0 && i < scan.footer.rows.len / sizeof(uint64_t); i++)
+		r = take_group(&scan, i, err);
+	if (r == 0 && scan.nulls)
+		r = foreign_tree_note(tree, "%" PRIu64 " records without an image are left out",
+				      scan.nulls);
+	return r;
+}
+
+const struct foreign_format parquet_format = {
+	.name = "parquet",
+	.about = "Parquet of Hugging Face's datasets",
+	.probe = parquet_footer_probe,
+	.scan = parquet_scan,
+};

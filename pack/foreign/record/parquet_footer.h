@@ -1,0 +1,54 @@
+/* The end of a Parquet file (apache/parquet-format, parquet.thrift): its columns, where they lie,
+ * and what the writer noted.
+ *
+ *	"PAR1" | pages | footer: FileMetaData | u32 bytes of the footer | "PAR1" */
+#ifndef PACK_FOREIGN_RECORD_PARQUET_FOOTER_H
+#define PACK_FOREIGN_RECORD_PARQUET_FOOTER_H
+
+#include "pack/foreign/encoding/thrift.h"
+
+enum parquet_type {
+	PARQUET_BOOLEAN,
+	PARQUET_INT32,
+	PARQUET_INT64,
+	PARQUET_BYTES = 6,
+};
+
+struct parquet_leaf {
+	char *name; /* as "image.bytes", on the heap */
+	enum parquet_type type;
+	unsigned optional; /* fields of its path that are: its greatest definition level */
+	bool repeated;
+};
+
+/* A column of a row group. */
+struct parquet_chunk {
+	unsigned codec;
+	uint64_t values;
+	uint64_t offset, size; /* in the file, of all its pages */
+};
+
+struct parquet_footer {
+	struct buf bytes;
+	struct buf leaves; /* struct parquet_leaf */
+	struct buf rows;   /* uint64_t: of each row group */
+	struct buf chunks; /* struct parquet_chunk: of each row group one for each leaf */
+	struct foreign_text huggingface; /* JSON; within `bytes` */
+};
+
+int parquet_footer_probe(struct foreign_source *source);
+/* Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM, or the error of a read. */
+int parquet_footer_read(struct foreign_source *source, struct parquet_footer *ret, struct err *err);
+void parquet_footer_release(struct parquet_footer *footer);
+
+static inline const struct parquet_leaf *parquet_leaves(const struct parquet_footer *footer)
+{
+	return (const struct parquet_leaf *)(const void *)footer->leaves.data;
+}
+
+static inline unsigned parquet_leaf_count(const struct parquet_footer *footer)
+{
+	return (unsigned)(footer->leaves.len / sizeof(struct parquet_leaf));
+}
+
+#endif

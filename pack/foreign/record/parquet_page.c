@@ -1,0 +1,360 @@
+#include "pack/foreign/record/parquet_page.h"
+#include "base/le.h"
+#include "base/math.h"
+#include "pack/foreign/codec.h"
+#include <string.h>
+
+#define HEAD 65536 /* of a page: statistics may have whole values */
+
+enum { DATA, INDEX, DICTIONARY, DATA_V2 };
+enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
+
+struct header {
+	int64_t type, unpacked, packed;
+	int64_t values, encoding, level_encoding, levels, repetitions;
+	bool compressed;
+};
+
+static int damaged(struct err *err, const char *what)
+{
+	return err_set(err, -EBADMSG, "a page is damaged: %s", what);
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+static int body_get(struct parquet_body *body, uint64_t at, uint64_t len, const uint8_t **ret,
+		    struct err *err)
+{
+	if (at > body->size || len > body->size - at)
+		return damaged(err, "a value is cut off");
+	if (!body->packed)
+		return foreign_get(body->source, body->offset + at, len, ret, err);
+	*ret = (const uint8_t *)body->unpacked.data + at;
+	return 0;
+}
+
+static int body_read(struct parquet_column *c, struct parquet_body *body, uint64_t at,
+		     uint64_t packed, uint64_t unpacked, bool compressed, struct err *err)
+{
+	const uint8_t *p;
+	int r;
+
+	body->source = c->source;
+	body->offset = at;
+	body->size = compressed ? unpacked : packed;
+	body->packed = compressed;
+	body->unpacked.len = body->pieces.len = 0;
+	if (!compressed)
+		return 0;
+	if (unpacked > FOREIGN_MOST)
+		return err_set(err, -EOPNOTSUPP,
+			       "a compressed page of over 64 MiB: smaller row groups have "
+			       "smaller pages");
+	r = foreign_get(c->source, at, packed, &p, err);
+	if (r == 0)
+		r = buf_reserve(&body->unpacked, unpacked + 1);
+	if (r == 0 && unpacked)
+		r = codec_unpack((enum codec)c->codec, p, packed, body->unpacked.data, unpacked,
+				 err);
+	if (r == 0)
+		r = codec_split((enum codec)c->codec, p, packed, unpacked, &body->pieces);
+	return r;
+}
+
+static void body_release(struct parquet_body *body)
+{
+	buf_release(&body->unpacked);
+	buf_release(&body->pieces);
+}
+
+/* --- runs ------------------------------------------------------------------------------------- */
+
+static int runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
+		      unsigned width)
+{
+	int r;
+
+	copy->len = 0;
+	r = buf_add(copy, p, len);
+	*runs = (struct parquet_runs){.at = (const uint8_t *)copy->data,
+				      .end = (const uint8_t *)copy->data + copy->len,
+				      .width = width};
+	return r;
+}
+
+static bool run_begin(struct parquet_runs *runs)
+{
+	unsigned bytes = (runs->width + 7) / 8, shift = 0;
+	uint64_t head = 0;
+	uint8_t byte;
+
+	do {
+		if (runs->at == runs->end || shift > 28)
+			return false;
+		byte = *runs->at++;
+		head |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	runs->packed = head & 1;
+	runs->left = runs->packed ? (head >> 1) * 8 : head >> 1;
+	runs->bit = 0;
+	if (runs->packed)
+		return runs->left > 0;
+	if (bytes > (size_t)(runs->end - runs->at) || runs->left == 0)
+		return false;
+	runs->value = 0;
+	for (unsigned i = 0; i < bytes; i++)
+		runs->value |= (uint32_t)*runs->at++ << 8 * i;
+	return true;
+}
+
+static bool runs_next(struct parquet_runs *runs, uint32_t *ret)
+{
+	*ret = 0;
+	if (runs->width == 0)
+		return true;
+	if (runs->left == 0 && !run_begin(runs))
+		return false;
+	runs->left--;
+	*ret = runs->value;
+	if (!runs->packed)
+		return true;
+	*ret = 0;
+	for (unsigned i = 0; i < runs->width; i++) {
+		if (runs->at == runs->end)
+			return false;
+		*ret |= (uint32_t)(*runs->at >> runs->bit & 1) << i;
+		runs->bit = (runs->bit + 1) % 8;
+		runs->at += runs->bit == 0;
+	}
+	return true;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static int plain_next(struct parquet_column *c, struct parquet_body *body, uint64_t *at,
+		      struct parquet_value *ret, struct err *err)
+{
+	enum parquet_type type = c->leaf->type;
+	uint64_t width = type == PARQUET_INT64 ? 8 : 4;
+	const uint8_t *p;
+	int r = body_get(body, *at, width, &p, err);
+
+	if (r < 0)
+		return r;
+	*at += width;
+	*ret = (struct parquet_value){.packed = body->packed, .body = body};
+	if (type == PARQUET_INT64)
+		ret->number = (int64_t)le_get64(p);
+	else if (type == PARQUET_INT32)
+		ret->number = (int32_t)le_get32(p);
+	if (type != PARQUET_BYTES)
+		return 0;
+	ret->size = le_get32(p);
+	ret->offset = *at + (body->packed ? 0 : body->offset);
+	if (ret->size > body->size - *at)
+		return damaged(err, "a value is longer than its page");
+	*at += ret->size;
+	return 0;
+}
+
+/* --- pages ------------------------------------------------------------------------------------ */
+
+static void read_kind(struct thrift *t, int id, struct header *h)
+{
+	struct thrift_field field = {0};
+
+	while (thrift_next(t, &field)) {
+		int64_t n = 0;
+
+		if (field.type == THRIFT_FALSE && id == 8 && field.id == 7)
+			h->compressed = false;
+		if (field.type == THRIFT_I32)
+			n = thrift_int(t, field.type);
+		else
+			thrift_skip(t, field.type);
+		if (field.id == 1)
+			h->values = n;
+		else if (field.id == (id == 8 ? 4 : 2))
+			h->encoding = n;
+		else if (id == 5 && field.id == 3)
+			h->level_encoding = n;
+		else if (id == 8 && field.id == 5)
+			h->levels = n;
+		else if (id == 8 && field.id == 6)
+			h->repetitions = n;
+	}
+}
+
+static int read_header(struct parquet_column *c, struct header *h, struct err *err)
+{
+	struct thrift_field field = {0};
+	const uint8_t *p;
+	struct thrift t;
+	size_t len;
+	int r;
+
+	if (c->at >= c->end)
+		return damaged(err, "there are fewer values than rows");
+	r = foreign_peek(c->source, c->at, min(c->end - c->at, HEAD), &p, &len);
+	if (r < 0)
+		return r;
+	t = (struct thrift){p, p + len, false};
+	*h = (struct header){.type = -1, .level_encoding = RLE, .compressed = true};
+	while (thrift_next(&t, &field)) {
+		if (field.id >= 1 && field.id <= 3) {
+			int64_t n = thrift_int(&t, field.type);
+
+			*(field.id == 1 ? &h->type : field.id == 2 ? &h->unpacked : &h->packed) = n;
+		} else if ((field.id == 5 || field.id == 7 || field.id == 8) &&
+			   field.type == THRIFT_STRUCT) {
+			read_kind(&t, field.id, h);
+		} else {
+			thrift_skip(&t, field.type);
+		}
+	}
+	c->at += (uint64_t)(t.at - p);
+	if (t.bad || h->packed < 0 || h->unpacked < 0 || h->values < 0 || h->levels < 0 ||
+	    h->repetitions < 0 || h->levels > h->packed || (uint64_t)h->packed > c->end - c->at)
+		return damaged(err, "its header");
+	return 0;
+}
+
+static int read_dictionary(struct parquet_column *c, const struct header *h, uint64_t at,
+			   struct err *err)
+{
+	uint64_t next = 0;
+	int r = body_read(c, &c->dictionary, at, (uint64_t)h->packed, (uint64_t)h->unpacked,
+			  c->codec != CODEC_NONE, err);
+
+	c->entries.len = 0;
+	for (int64_t i = 0; r == 0 && i < h->values; i++) {
+		struct parquet_value value;
+
+		r = plain_next(c, &c->dictionary, &next, &value, err);
+		if (r == 0)
+			r = buf_add(&c->entries, &value, sizeof(value));
+	}
+	return r;
+}
+
+/* Of v2 the levels lie before the rest, which alone is compressed; of v1 within, with a length. */
+static int read_levels(struct parquet_column *c, const struct header *h, uint64_t at,
+		       struct err *err)
+{
+	unsigned width = 0;
+	const uint8_t *p = NULL;
+	uint64_t len = (uint64_t)h->levels;
+	int r = 0;
+
+	while (c->leaf->optional >> width)
+		width++;
+	c->next = 0;
+	if (h->type == DATA_V2) {
+		r = foreign_get(c->source, at, len, &p, err);
+	} else if (width > 0) {
+		r = body_get(&c->page, 0, 4, &p, err);
+		len = r == 0 ? le_get32(p) : 0;
+		if (r == 0)
+			r = body_get(&c->page, 4, len, &p, err);
+		c->next = 4 + len;
+	}
+	return r < 0 ? r : runs_begin(&c->level, &c->levels, p, width ? len : 0, width);
+}
+
+static int read_indices(struct parquet_column *c, struct err *err)
+{
+	const uint8_t *p;
+	int r = 0;
+
+	if (c->next == c->page.size) {
+		c->index = (struct parquet_runs){.width = 1};
+		return 0;
+	}
+	r = body_get(&c->page, c->next, c->page.size - c->next, &p, err);
+	if (r == 0 && p[0] > 32)
+		return damaged(err, "the width of its indices");
+	return r < 0 ? r
+		     : runs_begin(&c->index, &c->indices, p + 1, c->page.size - c->next - 1, p[0]);
+}
+
+static int read_data(struct parquet_column *c, const struct header *h, uint64_t at, struct err *err)
+{
+	uint64_t ahead = h->type == DATA_V2 ? (uint64_t)h->levels : 0;
+	int r;
+
+	c->by_dictionary = h->encoding == PLAIN_DICTIONARY || h->encoding == RLE_DICTIONARY;
+	if ((!c->by_dictionary && h->encoding != PLAIN) || h->level_encoding != RLE ||
+	    h->repetitions)
+		return err_set(err, -EOPNOTSUPP, "'%s' has the encoding %d, which is not read",
+			       c->leaf->name, (int)h->encoding);
+	if ((uint64_t)h->unpacked < ahead)
+		return damaged(err, "its header");
+	r = body_read(c, &c->page, at + ahead, (uint64_t)h->packed - ahead,
+		      (uint64_t)h->unpacked - ahead, c->codec != CODEC_NONE && h->compressed, err);
+	if (r == 0)
+		r = read_levels(c, h, at, err);
+	if (r == 0 && c->by_dictionary)
+		r = read_indices(c, err);
+	c->left = (uint64_t)h->values;
+	return r;
+}
+
+static int read_page(struct parquet_column *c, struct err *err)
+{
+	struct header h;
+	int r = read_header(c, &h, err);
+	uint64_t at = c->at;
+
+	if (r < 0)
+		return r;
+	c->at += (uint64_t)h.packed;
+	if (h.type == DICTIONARY)
+		return read_dictionary(c, &h, at, err);
+	return h.type == DATA || h.type == DATA_V2 ? read_data(c, &h, at, err) : 0;
+}
+
+/* --- columns ---------------------------------------------------------------------------------- */
+
+void parquet_column_init(struct parquet_column *c, struct foreign_source *source,
+			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk)
+{
+	parquet_column_release(c);
+	*c = (struct parquet_column){.source = source,
+				     .leaf = leaf,
+				     .codec = chunk->codec,
+				     .at = chunk->offset,
+				     .end = chunk->offset + chunk->size};
+}
+
+int parquet_column_next(struct parquet_column *c, struct parquet_value *ret, struct err *err)
+{
+	uint32_t n;
+	int r = 0;
+
+	while (r == 0 && c->left == 0)
+		r = read_page(c, err);
+	if (r < 0)
+		return r;
+	c->left--;
+	if (!runs_next(&c->level, &n))
+		return damaged(err, "its definition levels are cut off");
+	*ret = (struct parquet_value){.null = n < c->leaf->optional};
+	if (ret->null)
+		return 0;
+	if (!c->by_dictionary)
+		return plain_next(c, &c->page, &c->next, ret, err);
+	if (!runs_next(&c->index, &n) || n >= c->entries.len / sizeof(*ret))
+		return damaged(err, "an index outside of the dictionary");
+	*ret = ((struct parquet_value *)(void *)c->entries.data)[n];
+	return 0;
+}
+
+void parquet_column_release(struct parquet_column *c)
+{
+	body_release(&c->page);
+	body_release(&c->dictionary);
+	buf_release(&c->entries);
+	buf_release(&c->levels);
+	buf_release(&c->indices);
+}

@@ -1,0 +1,60 @@
+/* The values of a column of a row group, one after the other (apache/parquet-format, README.md and
+ * Encodings.md): data pages v1 and v2, PLAIN, and dictionaries.
+ *
+ * Bytes stay where they are: a value is a place in the file, where its page is not compressed. Not
+ * thread-safe. */
+#ifndef PACK_FOREIGN_RECORD_PARQUET_PAGE_H
+#define PACK_FOREIGN_RECORD_PARQUET_PAGE_H
+
+#include "pack/foreign/record/parquet_footer.h"
+
+/* The bytes of a page: in the file, or, unpacked, in memory. */
+struct parquet_body {
+	struct foreign_source *source;
+	struct buf unpacked;
+	struct buf pieces; /* struct codec_piece */
+	bool packed;
+	uint64_t offset; /* in the file */
+	uint64_t size;
+};
+
+/* Runs of equal numbers, and of packed bits. */
+struct parquet_runs {
+	const uint8_t *at, *end;
+	unsigned width; /* bits of a number */
+	uint64_t left;	/* of the run */
+	bool packed;
+	unsigned bit; /* the next, of packed bits */
+	uint32_t value;
+};
+
+struct parquet_value {
+	bool null;
+	bool packed;	 /* its bytes lie in no file */
+	uint64_t offset; /* in the file, or in *body */
+	uint64_t size;
+	int64_t number;
+	const struct parquet_body *body;
+};
+
+struct parquet_column {
+	struct foreign_source *source;
+	const struct parquet_leaf *leaf;
+	unsigned codec;
+	uint64_t at, end; /* of its pages */
+	struct parquet_body page, dictionary;
+	struct buf entries; /* struct parquet_value of the dictionary */
+	struct buf levels, indices;
+	struct parquet_runs level, index;
+	uint64_t left; /* values of the page */
+	uint64_t next; /* byte of the page's values */
+	bool by_dictionary;
+};
+
+void parquet_column_init(struct parquet_column *column, struct foreign_source *source,
+			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk);
+/* Returns 0, -EBADMSG (also where there are no more), -EOPNOTSUPP, or what reading gave. */
+int parquet_column_next(struct parquet_column *column, struct parquet_value *ret, struct err *err);
+void parquet_column_release(struct parquet_column *column);
+
+#endif

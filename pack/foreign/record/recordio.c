@@ -1,0 +1,179 @@
+/* MXNet's RecordIO of images (im2rec.py), of which the .idx is not needed. A record:
+ *
+ *	u32 flag, f32 label, u64 id, u64 id2 | f32 label[flag] | image
+ *
+ * A record in parts (recordio_frame.h) is not one range of the file; it is rare, and left out. The
+ * .lst beside the file has paths by id. */
+#include "base/le.h"
+#include "base/scope.h"
+#include "pack/foreign/format.h"
+#include "pack/foreign/record/recordio_frame.h"
+#include "pack/foreign/record/recordio_list.h"
+#include "pack/foreign/stem.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define HEADER	    24
+#define CLASSES_MAX 0x1p24f /* up to here a float has every number */
+
+/* What the user is told of at the end, and how many records there are of it. */
+enum told { PARTS, EMPTY, SEVERAL, ODD, TOLD };
+
+static const char *const told_text[TOLD] = {
+	[PARTS] = "in several parts are left out",
+	[EMPTY] = "without an image are left out",
+	[SEVERAL] = "have several labels: the first counts",
+	[ODD] = "have a label that is no number of a class",
+};
+
+struct scan {
+	struct foreign_source *source;
+	struct foreign_tree *tree;
+	struct recordio_list list;
+	uint64_t number; /* of the record */
+	bool within;	 /* a record in parts */
+	uint64_t told[TOLD];
+};
+
+static void scan_release(struct scan *scan)
+{
+	recordio_list_release(&scan->list);
+}
+
+static int fault(const struct scan *scan, int code, const struct err *reason, struct err *err)
+{
+	return err_set(err, code, "record %" PRIu64 ": %s", scan->number, err_text(reason, code));
+}
+
+/* --- a record --------------------------------------------------------------------------------- */
+
+static int64_t take_label(struct scan *scan, const uint8_t *bytes)
+{
+	uint32_t bits = le_get32(bytes);
+	float label;
+
+	memcpy(&label, &bits, sizeof(label));
+	if (label >= 0 && label < CLASSES_MAX && (float)(int64_t)label == label)
+		return (int64_t)label;
+	scan->told[ODD]++;
+	return FOREIGN_NO_LABEL;
+}
+
+static void take_path(struct scan *scan, uint64_t id, struct foreign_file *file)
+{
+	struct foreign_text path = recordio_list_find(&scan->list, id);
+
+	if (path.data && memchr(path.data, '/', path.len) && !scan->source->settings->classes)
+		file->path = path;
+	else
+		file->name = path;
+}
+
+/* Where the label is, and where the image begins. */
+static int take_header(const struct recordio_frame *frame, const uint8_t *header, uint64_t *label,
+		       uint64_t *image, struct err *err)
+{
+	uint32_t flag = le_get32(header);
+	uint64_t len = HEADER + (uint64_t)flag * sizeof(float);
+
+	if (len > frame->length)
+		return err_set(err, -EBADMSG, "%" PRIu32 " labels in %" PRIu32 " bytes", flag,
+			       frame->length);
+	*label = frame->offset + (flag ? HEADER : 4);
+	*image = frame->offset + len;
+	return 0;
+}
+
+static int take_record(struct scan *scan, const struct recordio_frame *frame,
+		       struct foreign_file *file, struct err *err)
+{
+	uint64_t label = 0, id;
+	const uint8_t *bytes;
+	int r = -EBADMSG;
+
+	if (frame->length < HEADER)
+		return err_set(err, r, "%" PRIu32 " bytes are no image record", frame->length);
+	r = foreign_get(scan->source, frame->offset, HEADER, &bytes, err);
+	if (r == 0)
+		r = take_header(frame, bytes, &label, &file->offset, err);
+	if (r < 0)
+		return r;
+	id = le_get64(bytes + 8);
+	file->size = frame->offset + frame->length - file->offset;
+	if (file->size == 0)
+		return 0;
+	scan->told[SEVERAL] += file->offset > frame->offset + HEADER + sizeof(float);
+	r = foreign_get(scan->source, label, sizeof(float), &bytes, err);
+	if (r < 0)
+		return r;
+	file->label = take_label(scan, bytes);
+	take_path(scan, id, file);
+	return 0;
+}
+
+static int add(struct scan *scan, const struct recordio_frame *frame, struct err *err)
+{
+	struct foreign_file file = {.record = scan->number};
+	struct err reason = {0};
+	int r = take_record(scan, frame, &file, &reason);
+
+	if (r < 0)
+		return fault(scan, r, &reason, err);
+	if (file.size > 0)
+		return foreign_add(scan->tree, &file, err);
+	scan->told[EMPTY]++;
+	return 0;
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static int take_frame(struct scan *scan, const struct recordio_frame *frame, struct err *err)
+{
+	int r = frame->part == RECORDIO_WHOLE ? add(scan, frame, err) : 0;
+
+	scan->within = frame->part == RECORDIO_FIRST || frame->part == RECORDIO_NEXT;
+	scan->told[PARTS] += frame->part == RECORDIO_FIRST;
+	scan->number += !scan->within;
+	return r;
+}
+
+static int take_all(struct scan *scan, struct err *err)
+{
+	struct recordio_frame frame = {0};
+	struct err reason = {0};
+	int r = 0;
+
+	while (r == 0 && frame.end < scan->source->size) {
+		r = recordio_frame_next(scan->source, scan->within, &frame, &reason);
+		if (r < 0)
+			return fault(scan, r, &reason, err);
+		r = take_frame(scan, &frame, err);
+	}
+	if (r == 0 && scan->within)
+		r = err_set(err, -EBADMSG, "record %" PRIu64 ": its last part is missing",
+			    scan->number);
+	return r;
+}
+
+static int recordio_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	SCOPE(scan_release) struct scan scan = {.source = source, .tree = tree};
+	int r = foreign_prefix_by_file(source, tree);
+
+	if (r == 0)
+		r = recordio_list_read(&scan.list, source, err);
+	if (r == 0)
+		r = take_all(&scan, err);
+	for (size_t i = 0; r == 0 && i < TOLD; i++)
+		if (scan.told[i])
+			r = foreign_tree_note(tree, "%" PRIu64 " records %s", scan.told[i],
+					      told_text[i]);
+	return r;
+}
+
+const struct foreign_format recordio_format = {
+	.name = "recordio",
+	.about = "RecordIO of MXNet",
+	.probe = recordio_frame_probe,
+	.scan = recordio_scan,
+};

@@ -1,0 +1,204 @@
+#include "pack/foreign/record/tf_example.h"
+
+#include "base/math.h"
+#include "pack/foreign/record/tf_feature.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define KEY_MAX	  256  /* bytes of keys that are compared */
+#define TEXT_MAX  4096 /* bytes of names */
+#define KEYS_TOLD 12
+
+enum role { IMAGE, LABEL, NAME, SYNSET, TEXT, ROLES };
+
+/* Of two in one record, the first here counts. */
+static const struct usual {
+	enum role role;
+	const char *key;
+} usual_keys[] = {
+	{IMAGE, "image/encoded"},	{IMAGE, "image"},	    {LABEL, "image/class/label"},
+	{LABEL, "image/label"},		{LABEL, "label"},	    {LABEL, "class"},
+	{NAME, "image/filename"},	{NAME, "file_name"},	    {NAME, "filename"},
+	{SYNSET, "image/class/synset"}, {TEXT, "image/class/text"},
+};
+
+#define USUAL (sizeof(usual_keys) / sizeof(*usual_keys))
+#define NAMED 0 /* rank of a key that the user named; that of usual_keys[i] is i + 1 */
+#define NONE  SIZE_MAX
+
+/* Values are read as they come: going back to them would read the file twice. */
+struct parse {
+	struct foreign_source *source;
+	struct tf_value values[ROLES];
+	size_t ranks[ROLES];
+	struct buf *texts; /* by role */
+};
+
+/* --- the map ---------------------------------------------------------------------------------- */
+
+static const char *named_key(const struct foreign_settings *settings, enum role role)
+{
+	switch (role) {
+	case IMAGE:
+		return settings->image_key;
+	case NAME:
+		return settings->name_key;
+	default:
+		return settings->label_key;
+	}
+}
+
+static bool is_key(const char *key, const uint8_t *text, size_t len)
+{
+	return strlen(key) == len && memcmp(key, text, len) == 0;
+}
+
+static size_t rank_of(const struct foreign_settings *settings, const uint8_t *key, size_t len,
+		      enum role *ret)
+{
+	for (*ret = IMAGE; *ret <= NAME; ++*ret) {
+		const char *named = named_key(settings, *ret);
+
+		if (named && is_key(named, key, len))
+			return NAMED;
+	}
+	for (size_t i = 0; i < USUAL; i++) {
+		*ret = usual_keys[i].role;
+		if (is_key(usual_keys[i].key, key, len))
+			return named_key(settings, *ret) ? NONE : i + 1;
+	}
+	return NONE;
+}
+
+static int read_text(struct parse *parse, enum role role, struct err *err)
+{
+	const struct tf_value *value = &parse->values[role];
+	const uint8_t *text;
+	int r;
+
+	parse->texts[role].len = 0;
+	if (role == IMAGE || value->kind != TF_BYTES ||
+	    (role == LABEL && parse->ranks[role] != NAMED))
+		return 0;
+	if (value->size > TEXT_MAX)
+		return err_set(err, -EBADMSG, "a name of %" PRIu64 " bytes", value->size);
+	r = foreign_get(parse->source, value->offset, (size_t)value->size, &text, err);
+	return r < 0 ? r : buf_add(&parse->texts[role], text, (size_t)value->size);
+}
+
+static int take_entry(struct parse *parse, const struct protobuf_field *key,
+		      const struct protobuf *feature, struct err *err)
+{
+	const uint8_t *text;
+	enum role role;
+	size_t rank;
+	int r;
+
+	if (key->size > KEY_MAX)
+		return 0;
+	r = foreign_get(parse->source, key->offset, (size_t)key->size, &text, err);
+	if (r < 0)
+		return r;
+	rank = rank_of(parse->source->settings, text, (size_t)key->size, &role);
+	if (rank >= parse->ranks[role])
+		return 0;
+	parse->ranks[role] = rank;
+	r = tf_feature_first(*feature, &parse->values[role], err);
+	return r < 0 ? r : read_text(parse, role, err);
+}
+
+static int take_map(struct parse *parse, struct protobuf *map, struct err *err)
+{
+	struct protobuf_field key;
+	struct protobuf feature;
+	int r = 0;
+
+	while (r == 0) {
+		r = tf_map_next(map, &key, &feature, err);
+		if (r == 0)
+			r = take_entry(parse, &key, &feature, err);
+	}
+	return r < 0 ? r : 0;
+}
+
+/* --- what it means ---------------------------------------------------------------------------- */
+
+static struct foreign_text text_of(const struct parse *parse, enum role role)
+{
+	const struct buf *text = &parse->texts[role];
+
+	return (struct foreign_text){text->len ? text->data : NULL, text->len};
+}
+
+static struct foreign_text class_of(const struct parse *parse)
+{
+	static const enum role roles[] = {LABEL, SYNSET, TEXT};
+	struct foreign_text text = {0};
+
+	for (size_t i = 0; !text.data && i < sizeof(roles) / sizeof(*roles); i++)
+		text = text_of(parse, roles[i]);
+	return text;
+}
+
+static int64_t label_of(const struct parse *parse)
+{
+	bool from_one = parse->ranks[SYNSET] != NONE || parse->ranks[TEXT] != NONE;
+	const struct tf_value *value = &parse->values[LABEL];
+
+	if (value->kind != TF_INTEGER)
+		return FOREIGN_NO_LABEL;
+	return value->integer - (from_one && value->integer > INT64_MIN + 1);
+}
+
+/* --- face ------------------------------------------------------------------------------------- */
+
+int tf_example_read(struct tf_example *example, struct foreign_source *source, uint64_t offset,
+		    uint64_t size, struct err *err)
+{
+	struct parse parse = {
+		.source = source, .ranks = {NONE, NONE, NONE, NONE, NONE}, .texts = example->texts};
+	const struct tf_value *image = &parse.values[IMAGE];
+	struct protobuf map;
+	int r = tf_map_open(source, offset, size, &map, err);
+
+	for (size_t i = 0; i < ROLES; i++)
+		example->texts[i].len = 0;
+	if (r == 0)
+		r = take_map(&parse, &map, err);
+	if (r == 0 && image->kind != TF_NONE && image->kind != TF_BYTES)
+		r = err_set(err, -EOPNOTSUPP, "its image is numbers, and no image file");
+	if (r < 0)
+		return r;
+	example->offset = image->offset;
+	example->size = image->size;
+	example->label = label_of(&parse);
+	example->class = class_of(&parse);
+	example->name = text_of(&parse, NAME);
+	return 0;
+}
+
+void tf_example_release(struct tf_example *example)
+{
+	for (size_t i = 0; i < ROLES; i++)
+		buf_release(&example->texts[i]);
+}
+
+int tf_example_keys(struct foreign_source *source, uint64_t offset, uint64_t size, struct buf *ret,
+		    struct err *err)
+{
+	struct protobuf_field key;
+	struct protobuf map, feature;
+	const uint8_t *text;
+	int r = tf_map_open(source, offset, size, &map, err);
+
+	for (int i = 0; r == 0 && i < KEYS_TOLD; i++) {
+		r = tf_map_next(&map, &key, &feature, err);
+		if (r == 0)
+			r = foreign_get(source, key.offset, (size_t)min(key.size, KEY_MAX), &text,
+					err);
+		if (r == 0)
+			r = buf_addf(ret, "%s%.*s", i ? ", " : "", (int)min(key.size, KEY_MAX),
+				     (const char *)text);
+	}
+	return r < 0 ? r : 0;
+}

@@ -1,0 +1,32 @@
+/* TensorFlow's Example (example.proto, feature.proto), as it lies in a source: a map from names to
+ * lists of bytes, of floats or of integers. Told is where the image lies, and what names it. */
+#ifndef PACK_FOREIGN_RECORD_TF_EXAMPLE_H
+#define PACK_FOREIGN_RECORD_TF_EXAMPLE_H
+
+#include "pack/foreign/source.h"
+#include "pack/foreign/tree.h"
+
+struct tf_example {
+	uint64_t offset, size;		 /* of the image; size 0: there is none */
+	int64_t label;			 /* from 0 on, or FOREIGN_NO_LABEL */
+	struct foreign_text class, name; /* data NULL: there is none */
+	struct buf texts[5];		 /* what these point to */
+};
+
+#define TF_IMAGE_KEYS "image/encoded or image" /* where no other is named */
+
+/* Reads the Example of `size` bytes at `offset`, by the keys of the settings or the usual ones:
+ * image/encoded, image/class/label, image/filename (TF-Slim), image, label, file_name (TFDS) and a
+ * few more. Of a class the synset counts, else its text; a label beside these counts from 1 on, as
+ * in build_imagenet_data.py. A label that is bytes is a class where the user named its key. Returns
+ * 0; -EBADMSG (no Example, or damaged); -EOPNOTSUPP (an image of numbers); -ENOMEM; or the error of
+ * the read. */
+int tf_example_read(struct tf_example *example, struct foreign_source *source, uint64_t offset,
+		    uint64_t size, struct err *err);
+void tf_example_release(struct tf_example *example);
+
+/* Appends the keys of its first fields, for a message. As above. */
+int tf_example_keys(struct foreign_source *source, uint64_t offset, uint64_t size, struct buf *ret,
+		    struct err *err);
+
+#endif

@@ -1,0 +1,169 @@
+/* TFRecord of Examples (vahidk/tfrecord's writer.py; tf_example.h). Of a record:
+ *
+ *	u64 length | u32 crc of these 8 bytes | bytes | u32 crc of the bytes
+ *
+ * The crc is a masked CRC-32C. That of the bytes is not looked at: a scan does not read them all.
+ */
+#include "base/crc32c.h"
+#include "base/le.h"
+#include "base/scope.h"
+#include "pack/foreign/format.h"
+#include "pack/foreign/record/tf_example.h"
+#include "pack/foreign/stem.h"
+#include <inttypes.h>
+#include <string.h>
+
+#define HEAD 12
+#define FOOT 4
+
+struct scan {
+	struct foreign_source *source;
+	struct foreign_tree *tree;
+	struct tf_example example;
+	uint64_t number; /* of the record */
+	uint64_t images;
+};
+
+static void scan_release(struct scan *scan)
+{
+	tf_example_release(&scan->example);
+}
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+static bool length_holds(const uint8_t *head)
+{
+	return crc32c_masked(head, 8) == le_get32(head + 8);
+}
+
+static int get_frame(struct foreign_source *source, uint64_t at, uint64_t *ret, struct err *err)
+{
+	const uint8_t *head;
+	int r = foreign_get(source, at, HEAD, &head, err);
+
+	if (r < 0)
+		return r;
+	if (!length_holds(head))
+		return err_set(err, -EBADMSG,
+			       "the checksum of its length, at byte %" PRIu64 ", does not hold",
+			       at);
+	*ret = le_get64(head);
+	if (source->size - at < HEAD + FOOT || *ret > source->size - at - HEAD - FOOT)
+		return err_set(err, -EBADMSG,
+			       "truncated: %" PRIu64 " bytes at byte %" PRIu64
+			       " of a file of %" PRIu64,
+			       *ret, at + HEAD, source->size);
+	return 0;
+}
+
+/* --- compressed ------------------------------------------------------------------------------- */
+
+/* gzip (RFC 1952), or zlib (RFC 1950) of a usual level, and named as a TFRecord. */
+static bool is_compressed(struct foreign_source *source, const uint8_t *head)
+{
+	bool gzip = head[0] == 0x1f && head[1] == 0x8b;
+	bool zlib = head[0] == 0x78 && (head[0] << 8 | head[1]) % 31 == 0;
+
+	return (gzip || zlib) && (strstr(source->path, "tfrec") || strstr(source->path, ".record"));
+}
+
+static int tfrecord_probe(struct foreign_source *source)
+{
+	const uint8_t *head;
+	size_t len;
+	int r = foreign_peek(source, 0, HEAD, &head, &len);
+
+	if (r < 0 || len < HEAD)
+		return r;
+	return length_holds(head) || is_compressed(source, head);
+}
+
+/* --- records ---------------------------------------------------------------------------------- */
+
+static int add(struct scan *scan, struct err *err)
+{
+	const struct tf_example *example = &scan->example;
+	struct foreign_file file = {.record = scan->number,
+				    .label = example->label,
+				    .class = example->class,
+				    .name = example->name,
+				    .offset = example->offset,
+				    .size = example->size};
+	const char *slash = file.name.data ? memrchr(file.name.data, '/', file.name.len) : NULL;
+
+	if (slash) {
+		file.name.len -= (size_t)(slash + 1 - file.name.data);
+		file.name.data = slash + 1;
+	}
+	if (file.name.len == 0)
+		file.name.data = NULL;
+	file.plain = file.name.data && !memchr(file.name.data, '.', file.name.len);
+	if (scan->source->settings->classes && example->label != FOREIGN_NO_LABEL)
+		file.class = (struct foreign_text){0};
+	scan->images++;
+	return foreign_add(scan->tree, &file, err);
+}
+
+static int take_all(struct scan *scan, struct err *err)
+{
+	struct err reason = {0};
+	uint64_t len;
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && at < scan->source->size; at += HEAD + len + FOOT) {
+		r = get_frame(scan->source, at, &len, &reason);
+		if (r == 0)
+			r = tf_example_read(&scan->example, scan->source, at + HEAD, len, &reason);
+		if (r < 0)
+			return err_set(err, r, "record %" PRIu64 ": %s", scan->number,
+				       err_text(&reason, r));
+		if (scan->example.size > 0)
+			r = add(scan, err);
+		scan->number++;
+	}
+	return r;
+}
+
+/* Says which fields there are, where no record has the one of the image. */
+static int lack_image(struct foreign_source *source, struct err *err)
+{
+	SCOPE(buf_release) struct buf keys = BUF_INIT;
+	const char *key = source->settings->image_key;
+	uint64_t len;
+	int r = get_frame(source, 0, &len, err);
+
+	if (r == 0)
+		r = tf_example_keys(source, HEAD, len, &keys, err);
+	return r < 0 ? r
+		     : err_set(err, -EOPNOTSUPP,
+			       "no record has an image as %s; --image-key names another of: %s",
+			       key ? key : TF_IMAGE_KEYS, keys.len ? keys.data : "none");
+}
+
+static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
+{
+	SCOPE(scan_release) struct scan scan = {.source = source, .tree = tree};
+	const uint8_t *head;
+	int r = foreign_get(source, 0, HEAD, &head, err);
+
+	if (r == 0 && is_compressed(source, head))
+		return err_set(err, -EOPNOTSUPP,
+			       "a compressed TFRecord cannot be read in place: decompress it");
+	if (r == 0)
+		r = foreign_prefix_by_file(source, tree);
+	if (r == 0)
+		r = take_all(&scan, err);
+	if (r == 0 && scan.images == 0)
+		r = lack_image(source, err);
+	if (r == 0 && scan.images < scan.number)
+		r = foreign_tree_note(tree, "%" PRIu64 " records without an image are left out",
+				      scan.number - scan.images);
+	return r;
+}
+
+const struct foreign_format tfrecord_format = {
+	.name = "tfrecord",
+	.about = "TFRecord of TensorFlow's Examples",
+	.probe = tfrecord_probe,
+	.scan = tfrecord_scan,
+};

@@ -23,16 +23,10 @@
 
 #include "base/err.h"
 #include "base/reader.h"
-#include "pack/foreign/tree_internal.h"
+#include "pack/foreign/index_key.h"
 
-/* What an index belongs to, as the first two lines. */
-struct index_key {
-	char text[192];
-	char copy[128]; /* what a copy of the container in the disk cache is known by */
-};
-
-/* Returns 0, or why the container cannot be read. */
-int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
+#define INDEX_SUMS_NONE "\nchecksums=none\n"
+#define INDEX_SUMS_FULL "\nchecksums=full\n" /* as long */
 
 /* Opens the index that belongs to the container: 0, or -ENOENT where there is none that does. */
 int index_file_find(const struct foreign_tree *tree, const struct index_key *key,
@@ -44,7 +38,7 @@ int index_file_write(struct foreign_tree *tree, const struct index_key *key, con
 
 /* Writes it once more, with these rows of checksums; `full`: none is missing. Returns 0, -EBADMSG
  * where the old one is damaged, or -errno. */
-int index_file_add_sums(struct foreign_tree *tree, struct reader *old, const uint64_t *rows,
+int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
 			uint64_t count, bool full);
 
 /* What is in the file beside the sections. */
@@ -60,5 +54,7 @@ struct index_extra {
 /* Reads and checks it. 0, -EBADMSG, -ENOMEM, or the error of a read. */
 int index_extra_read(struct reader *index, struct index_extra *ret);
 void index_extra_release(struct index_extra *extra);
+/* Of the text and the rows: the hash that is in the line `extra`. */
+uint64_t index_extra_hash(const void *text, size_t text_len, const void *rows, size_t rows_len);
 
 #endif

@@ -18,7 +18,7 @@ static int wrong(struct err *err)
 	return err_set(err, -EBADMSG, "Arrow with an offset that leads outside");
 }
 
-/* --- messages ---------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 /* Before 0.15 a message began with the size of its metadata; since then with 0xffffffff, and then
  * it. A size of 0 ends the stream. */
@@ -85,7 +85,7 @@ int arrow_message(struct foreign_source *source, uint64_t *at, uint64_t end,
 	return 0;
 }
 
-/* --- the schema -------------------------------------------------------------------------- */
+/* --- the schema ------------------------------------------------------------------------------- */
 
 static int read_type(struct flatbuffer *buffer, size_t field, struct arrow_column *column,
 		     struct err *err)
@@ -139,7 +139,7 @@ int arrow_schema(const struct arrow_message *message, struct arrow_batch *ret, s
 	return r == 0 && buffer.bad ? wrong(err) : r;
 }
 
-/* --- the record batch -------------------------------------------------------------------- */
+/* --- the record batch ------------------------------------------------------------------------- */
 
 /* How many buffers a column has; 0xff: it is of a type that no image or label has. */
 static unsigned buffers_of(enum arrow_type type, unsigned of_union, unsigned of_null)

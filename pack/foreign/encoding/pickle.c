@@ -1,540 +1,80 @@
 #include "pack/foreign/encoding/pickle.h"
-
-#include "base/be.h"
-#include "pack/foreign/encoding/pickle_machine.h"
+#include "pack/foreign/encoding/pickle_opcodes.h"
 #include <stdlib.h>
 
 struct opcode {
 	const char *name;
-	int (*run)(struct pickle *pickle, unsigned argument, struct err *err); /* NULL: refused */
+	pickle_run *run; /* NULL: refused */
 	unsigned argument;
 };
 
-/* --- opcodes: scalars -------------------------------------------------------------------- */
-
-static int run_nothing(struct pickle *pickle, unsigned width, struct err *err)
-{
-	uint64_t ignored;
-
-	return pickle_take_number(pickle, width, &ignored, err);
-}
-
-static int run_mark(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	(void)argument;
-	return pickle_push(pickle, NULL, err);
-}
-
-static int run_none(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	struct pickle_value *value;
-
-	(void)argument;
-	return pickle_make(pickle, PICKLE_NONE, &value, err);
-}
-
-static int push_number(struct pickle *pickle, enum pickle_kind kind, int64_t number,
-		       struct err *err)
-{
-	struct pickle_value *value;
-	int r = pickle_make(pickle, kind, &value, err);
-
-	if (r == 0)
-		value->number = number;
-	return r;
-}
-
-static int run_bool(struct pickle *pickle, unsigned truth, struct err *err)
-{
-	return push_number(pickle, PICKLE_BOOL, truth, err);
-}
-
-static int run_int(struct pickle *pickle, unsigned width, struct err *err)
-{
-	uint64_t number;
-	int r = pickle_take_number(pickle, width, &number, err);
-
-	return r < 0 ? r
-		     : push_number(pickle, PICKLE_INT,
-				   width == 4 ? (int32_t)number : (int64_t)number, err);
-}
-
-static int run_long(struct pickle *pickle, unsigned width, struct err *err)
-{
-	uint64_t size, number = 0;
-	int r = pickle_take_number(pickle, width, &size, err);
-
-	if (r == 0 && size > 8)
-		return err_set(err, -EOPNOTSUPP, "a pickle with a number of more than 64 bits");
-	if (r == 0)
-		r = pickle_take_number(pickle, (unsigned)size, &number, err);
-	if (r < 0)
-		return r;
-	if (size > 0 && size < 8 && number >> (8 * size - 1))
-		number |= UINT64_MAX << 8 * size;
-	return push_number(pickle, PICKLE_INT, (int64_t)number, err);
-}
-
-/* "12", "12L"; "00" and "01" are bools. */
-static int run_int_line(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	const char *line;
-	long long number;
-	size_t len;
-	char *end;
-	int r = pickle_take_line(pickle, &line, &len, err);
-
-	(void)argument;
-	if (r < 0)
-		return r;
-	if (len == 2 && line[0] == '0' && (line[1] == '0' || line[1] == '1'))
-		return run_bool(pickle, line[1] == '1', err);
-	errno = 0;
-	number = strtoll(line, &end, 10);
-	if (*end == 'L')
-		end++;
-	if (len == 0 || end != line + len || errno)
-		return pickle_damaged(pickle, "has no number of 64 bits", err);
-	return push_number(pickle, PICKLE_INT, number, err);
-}
-
-static int push_float(struct pickle *pickle, double real, struct err *err)
-{
-	struct pickle_value *value;
-	int r = pickle_make(pickle, PICKLE_FLOAT, &value, err);
-
-	if (r == 0)
-		value->real = real;
-	return r;
-}
-
-static int run_float(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	const uint8_t *bytes;
-	uint64_t bits;
-	double real;
-	int r = pickle_take(pickle, 8, &bytes, err);
-
-	(void)argument;
-	if (r < 0)
-		return r;
-	bits = (uint64_t)be_get32(bytes) << 32 | be_get32(bytes + 4);
-	memcpy(&real, &bits, sizeof(real));
-	return push_float(pickle, real, err);
-}
-
-static int run_float_line(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	const char *line;
-	size_t len;
-	char *end;
-	double real;
-	int r = pickle_take_line(pickle, &line, &len, err);
-
-	(void)argument;
-	if (r < 0)
-		return r;
-	real = strtod(line, &end);
-	if (len == 0 || end != line + len)
-		return pickle_damaged(pickle, "has no number", err);
-	return push_float(pickle, real, err);
-}
-
-/* --- opcodes: bytes and text ------------------------------------------------------------- */
-
-static int take_bytes(struct pickle *pickle, struct pickle_value *value, uint64_t size,
-		      struct err *err)
-{
-	uint64_t most = value->kind == PICKLE_TEXT ? PICKLE_TEXT_MOST : PICKLE_BYTES_MOST;
-	const uint8_t *bytes;
-	char *copy;
-	int r;
-
-	if (size > pickle->end - pickle->at)
-		return err_set(err, -EBADMSG, "a pickle that is cut off");
-	value->bytes.offset = pickle->at;
-	value->bytes.size = size;
-	if (size > most) {
-		pickle->at += size;
-		return 0;
-	}
-	copy = arena_get(&pickle->arena, (size_t)size + 1);
-	if (!copy)
-		return -ENOMEM;
-	r = pickle_take(pickle, size, &bytes, err);
-	if (r < 0)
-		return r;
-	memcpy(copy, bytes, (size_t)size);
-	copy[size] = '\0';
-	value->bytes.data = copy;
-	return 0;
-}
-
-static int run_payload(struct pickle *pickle, enum pickle_kind kind, unsigned width,
-		       struct err *err)
-{
-	struct pickle_value *value;
-	uint64_t size;
-	int r = pickle_take_number(pickle, width, &size, err);
-
-	if (r == 0)
-		r = pickle_make(pickle, kind, &value, err);
-	return r < 0 ? r : take_bytes(pickle, value, size, err);
-}
-
-static int run_bytes(struct pickle *pickle, unsigned width, struct err *err)
-{
-	return run_payload(pickle, PICKLE_BYTES, width, err);
-}
-
-static int run_text(struct pickle *pickle, unsigned width, struct err *err)
-{
-	return run_payload(pickle, PICKLE_TEXT, width, err);
-}
-
-/* Text of protocol 0 has what is not ASCII in an encoding of its own: it is not read. */
-static int run_text_line(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	struct pickle_value *value;
-	uint64_t offset = pickle->at;
-	const char *line;
-	size_t len;
-	int r = pickle_take_line(pickle, &line, &len, err);
-
-	(void)argument;
-	for (size_t i = 0; r == 0 && i < len; i++) {
-		if (line[i] == '\\' || (uint8_t)line[i] > 0x7e || (uint8_t)line[i] < 0x20)
-			return err_set(err, -EOPNOTSUPP,
-				       "a pickle of protocol 0 with text that is not ASCII");
-	}
-	if (r == 0)
-		r = pickle_make(pickle, PICKLE_TEXT, &value, err);
-	if (r < 0)
-		return r;
-	value->bytes.data = line;
-	value->bytes.offset = offset;
-	value->bytes.size = len;
-	return 0;
-}
-
-/* --- opcodes: the memo ------------------------------------------------------------------- */
-
-/* An index; of no width: a line. */
-static int take_index(struct pickle *pickle, unsigned width, uint64_t *ret, struct err *err)
-{
-	const char *line;
-	size_t len;
-	char *end;
-	int r;
-
-	if (width > 0)
-		return pickle_take_number(pickle, width, ret, err);
-	r = pickle_take_line(pickle, &line, &len, err);
-	if (r < 0)
-		return r;
-	*ret = strtoull(line, &end, 10);
-	if (line[0] < '0' || line[0] > '9' || end != line + len)
-		return pickle_damaged(pickle, "has no number", err);
-	return 0;
-}
-
-static int memo_put(struct pickle *pickle, uint64_t index, struct err *err)
-{
-	struct pickle_stack *memo = &pickle->memo;
-	int r = pickle_has(pickle, 1, err);
-
-	/* Python counts up, from 0 or from 1 on. */
-	if (r == 0 && index > (uint64_t)memo->count + 1)
-		return pickle_damaged(pickle, "leaves places of the memo out", err);
-	if (r == 0)
-		r = pickle_room(memo, (uint32_t)index + 1, err);
-	if (r < 0)
-		return r;
-	while (memo->count <= index)
-		memo->values[memo->count++] = NULL;
-	memo->values[index] = pickle->stack.values[pickle->stack.count - 1];
-	return 0;
-}
-
-static int run_put(struct pickle *pickle, unsigned width, struct err *err)
-{
-	uint64_t index;
-	int r = take_index(pickle, width, &index, err);
-
-	return r < 0 ? r : memo_put(pickle, index, err);
-}
-
-static int run_memoize(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	(void)argument;
-	return memo_put(pickle, pickle->memo.count, err);
-}
-
-static int run_get(struct pickle *pickle, unsigned width, struct err *err)
-{
-	uint64_t index;
-	int r = take_index(pickle, width, &index, err);
-
-	if (r < 0)
-		return r;
-	if (index >= pickle->memo.count || !pickle->memo.values[index])
-		return pickle_damaged(pickle, "finds nothing in the memo", err);
-	return pickle_push(pickle, pickle->memo.values[index], err);
-}
-
-/* --- opcodes: lists ---------------------------------------------------------------------- */
-
-static int run_empty(struct pickle *pickle, unsigned kind, struct err *err)
-{
-	struct pickle_value *value;
-
-	return pickle_make(pickle, (enum pickle_kind)kind, &value, err);
-}
-
-/* Puts a list on the stack in the place of its items. */
-static int collect(struct pickle *pickle, enum pickle_kind kind, uint32_t first, bool marked,
-		   struct err *err)
-{
-	struct pickle_value *list;
-	int r = pickle_make(pickle, kind, &list, err);
-
-	if (r < 0)
-		return r;
-	pickle->stack.count--;
-	r = pickle_move(pickle, list, first, marked, err);
-	return r < 0 ? r : pickle_push(pickle, list, err);
-}
-
-static int run_collect(struct pickle *pickle, unsigned kind, struct err *err)
-{
-	uint32_t first;
-	int r = pickle_mark(pickle, &first, err);
-
-	return r < 0 ? r : collect(pickle, (enum pickle_kind)kind, first, true, err);
-}
-
-static int run_tuple(struct pickle *pickle, unsigned count, struct err *err)
-{
-	int r = pickle_has(pickle, count, err);
-
-	return r < 0 ? r : collect(pickle, PICKLE_TUPLE, pickle->stack.count - count, false, err);
-}
-
-/* The values from `first` on become items of the list before them. */
-static int extend(struct pickle *pickle, enum pickle_kind kind, uint32_t first, bool marked,
-		  struct err *err)
-{
-	uint32_t below = first - marked;
-	struct pickle_value *list = below > 0 ? pickle->stack.values[below - 1] : NULL;
-
-	if (!list || list->kind != kind)
-		return pickle_damaged(pickle, "finds nothing to add to", err);
-	return pickle_move(pickle, list, first, marked, err);
-}
-
-static int run_extend(struct pickle *pickle, unsigned kind, struct err *err)
-{
-	uint32_t first;
-	int r = pickle_mark(pickle, &first, err);
-
-	return r < 0 ? r : extend(pickle, (enum pickle_kind)kind, first, true, err);
-}
-
-static int run_add(struct pickle *pickle, unsigned kind, struct err *err)
-{
-	unsigned count = kind == PICKLE_DICT ? 2 : 1;
-	int r = pickle_has(pickle, count, err);
-
-	if (r < 0)
-		return r;
-	return extend(pickle, (enum pickle_kind)kind, pickle->stack.count - count, false, err);
-}
-
-/* --- opcodes: calls, which are not made -------------------------------------------------- */
-
-static int push_global(struct pickle *pickle, const char *module, const char *name, struct err *err)
-{
-	struct pickle_value *value;
-	int r;
-
-	if (!pickle_is_known(module, name))
-		return err_set(err, -EOPNOTSUPP,
-			       "a pickle that needs %.80s.%.80s, which is not called", module,
-			       name);
-	r = pickle_make(pickle, PICKLE_GLOBAL, &value, err);
-	if (r < 0)
-		return r;
-	value->global.module = module;
-	value->global.name = name;
-	return 0;
-}
-
-static int run_global(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	const char *module, *name;
-	size_t len;
-	int r = pickle_take_line(pickle, &module, &len, err);
-
-	(void)argument;
-	if (r == 0)
-		r = pickle_take_line(pickle, &name, &len, err);
-	return r < 0 ? r : push_global(pickle, module, name, err);
-}
-
-static int run_stack_global(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	struct pickle_value *module, *name;
-	int r = pickle_pop(pickle, &name, err);
-
-	(void)argument;
-	if (r == 0)
-		r = pickle_pop(pickle, &module, err);
-	if (r < 0)
-		return r;
-	if (module->kind != PICKLE_TEXT || !module->bytes.data || name->kind != PICKLE_TEXT ||
-	    !name->bytes.data)
-		return pickle_damaged(pickle, "finds no name", err);
-	return push_global(pickle, module->bytes.data, name->bytes.data, err);
-}
-
-/* What a call stands for, where that is a value of its own. */
-static const struct pickle_value *outcome(const struct pickle_value *function,
-					  const struct pickle_value *arguments,
-					  const struct pickle_value *empty)
-{
-	const struct pickle_value *bytes = pickle_at(arguments, 0);
-
-	if (strcmp(function->global.name, "OrderedDict") == 0 && arguments->count == 0)
-		return empty;
-	if (strcmp(function->global.name, "bytearray") == 0 && arguments->count == 1 &&
-	    bytes->kind == PICKLE_BYTES)
-		return bytes;
-	return NULL;
-}
-
-static int run_reduce(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	static const struct pickle_value empty = {.kind = PICKLE_DICT};
-	struct pickle_value *arguments, *function, *call;
-	const struct pickle_value *known;
-	int r = pickle_pop(pickle, &arguments, err);
-
-	(void)argument;
-	if (r == 0)
-		r = pickle_pop(pickle, &function, err);
-	if (r < 0)
-		return r;
-	if (function->kind != PICKLE_GLOBAL || arguments->kind != PICKLE_TUPLE)
-		return pickle_damaged(pickle, "finds nothing to call", err);
-	r = pickle_make(pickle, PICKLE_CALL, &call, err);
-	if (r < 0)
-		return r;
-	known = outcome(function, arguments, &empty);
-	if (known) {
-		*call = *known;
-	} else {
-		call->call.function = function;
-		call->call.arguments = arguments;
-	}
-	return 0;
-}
-
-static int run_build(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	struct pickle_value *state, *call;
-	int r = pickle_pop(pickle, &state, err);
-
-	(void)argument;
-	if (r == 0)
-		r = pickle_has(pickle, 1, err);
-	if (r < 0)
-		return r;
-	call = pickle->stack.values[pickle->stack.count - 1];
-	if (call->kind != PICKLE_CALL)
-		return pickle_damaged(pickle, "finds no object", err);
-	call->call.state = state;
-	return 0;
-}
-
-static int run_persistent(struct pickle *pickle, unsigned argument, struct err *err)
-{
-	int r = pickle_has(pickle, 1, err);
-
-	(void)argument;
-	if (r < 0)
-		return r;
-	return collect(pickle, PICKLE_PERSISTENT, pickle->stack.count - 1, false, err);
-}
-
-/* --- the machine ------------------------------------------------------------------------- */
-
 static const struct opcode opcodes[256] = {
-	['('] = {"MARK", run_mark, 0},
+	['('] = {"MARK", pickle_run_mark, 0},
 	['0'] = {"POP", NULL, 0},
 	['1'] = {"POP_MARK", NULL, 0},
 	['2'] = {"DUP", NULL, 0},
-	['F'] = {"FLOAT", run_float_line, 0},
-	['I'] = {"INT", run_int_line, 0},
-	['J'] = {"BININT", run_int, 4},
-	['K'] = {"BININT1", run_int, 1},
-	['L'] = {"LONG", run_int_line, 0},
-	['M'] = {"BININT2", run_int, 2},
-	['N'] = {"NONE", run_none, 0},
+	['F'] = {"FLOAT", pickle_run_float_line, 0},
+	['I'] = {"INT", pickle_run_int_line, 0},
+	['J'] = {"BININT", pickle_run_int, 4},
+	['K'] = {"BININT1", pickle_run_int, 1},
+	['L'] = {"LONG", pickle_run_int_line, 0},
+	['M'] = {"BININT2", pickle_run_int, 2},
+	['N'] = {"NONE", pickle_run_value, PICKLE_NONE},
 	['P'] = {"PERSID", NULL, 0},
-	['Q'] = {"BINPERSID", run_persistent, 0},
-	['R'] = {"REDUCE", run_reduce, 0},
+	['Q'] = {"BINPERSID", pickle_run_persistent, 0},
+	['R'] = {"REDUCE", pickle_run_reduce, 0},
 	['S'] = {"STRING", NULL, 0},
-	['T'] = {"BINSTRING", run_bytes, 4},
-	['U'] = {"SHORT_BINSTRING", run_bytes, 1},
-	['V'] = {"UNICODE", run_text_line, 0},
-	['X'] = {"BINUNICODE", run_text, 4},
-	['a'] = {"APPEND", run_add, PICKLE_LIST},
-	['b'] = {"BUILD", run_build, 0},
-	['c'] = {"GLOBAL", run_global, 0},
-	['d'] = {"DICT", run_collect, PICKLE_DICT},
-	['}'] = {"EMPTY_DICT", run_empty, PICKLE_DICT},
-	['e'] = {"APPENDS", run_extend, PICKLE_LIST},
-	['g'] = {"GET", run_get, 0},
-	['h'] = {"BINGET", run_get, 1},
+	['T'] = {"BINSTRING", pickle_run_bytes, 4},
+	['U'] = {"SHORT_BINSTRING", pickle_run_bytes, 1},
+	['V'] = {"UNICODE", pickle_run_text_line, 0},
+	['X'] = {"BINUNICODE", pickle_run_text, 4},
+	['a'] = {"APPEND", pickle_run_add, PICKLE_LIST},
+	['b'] = {"BUILD", pickle_run_build, 0},
+	['c'] = {"GLOBAL", pickle_run_global, 0},
+	['d'] = {"DICT", pickle_run_collect, PICKLE_DICT},
+	['}'] = {"EMPTY_DICT", pickle_run_value, PICKLE_DICT},
+	['e'] = {"APPENDS", pickle_run_extend, PICKLE_LIST},
+	['g'] = {"GET", pickle_run_get, 0},
+	['h'] = {"BINGET", pickle_run_get, 1},
 	['i'] = {"INST", NULL, 0},
-	['j'] = {"LONG_BINGET", run_get, 4},
-	['l'] = {"LIST", run_collect, PICKLE_LIST},
-	[']'] = {"EMPTY_LIST", run_empty, PICKLE_LIST},
+	['j'] = {"LONG_BINGET", pickle_run_get, 4},
+	['l'] = {"LIST", pickle_run_collect, PICKLE_LIST},
+	[']'] = {"EMPTY_LIST", pickle_run_value, PICKLE_LIST},
 	['o'] = {"OBJ", NULL, 0},
-	['p'] = {"PUT", run_put, 0},
-	['q'] = {"BINPUT", run_put, 1},
-	['r'] = {"LONG_BINPUT", run_put, 4},
-	['s'] = {"SETITEM", run_add, PICKLE_DICT},
-	['t'] = {"TUPLE", run_collect, PICKLE_TUPLE},
-	[')'] = {"EMPTY_TUPLE", run_empty, PICKLE_TUPLE},
-	['u'] = {"SETITEMS", run_extend, PICKLE_DICT},
-	['G'] = {"BINFLOAT", run_float, 0},
+	['p'] = {"PUT", pickle_run_put, 0},
+	['q'] = {"BINPUT", pickle_run_put, 1},
+	['r'] = {"LONG_BINPUT", pickle_run_put, 4},
+	['s'] = {"SETITEM", pickle_run_add, PICKLE_DICT},
+	['t'] = {"TUPLE", pickle_run_collect, PICKLE_TUPLE},
+	[')'] = {"EMPTY_TUPLE", pickle_run_value, PICKLE_TUPLE},
+	['u'] = {"SETITEMS", pickle_run_extend, PICKLE_DICT},
+	['G'] = {"BINFLOAT", pickle_run_float, 0},
 	['.'] = {"STOP", NULL, 0},
-	['B'] = {"BINBYTES", run_bytes, 4},
-	['C'] = {"SHORT_BINBYTES", run_bytes, 1},
-	[0x80] = {"PROTO", run_nothing, 1},
+	['B'] = {"BINBYTES", pickle_run_bytes, 4},
+	['C'] = {"SHORT_BINBYTES", pickle_run_bytes, 1},
+	[0x80] = {"PROTO", pickle_run_nothing, 1},
 	[0x81] = {"NEWOBJ", NULL, 0},
 	[0x82] = {"EXT1", NULL, 0},
 	[0x83] = {"EXT2", NULL, 0},
 	[0x84] = {"EXT4", NULL, 0},
-	[0x85] = {"TUPLE1", run_tuple, 1},
-	[0x86] = {"TUPLE2", run_tuple, 2},
-	[0x87] = {"TUPLE3", run_tuple, 3},
-	[0x88] = {"NEWTRUE", run_bool, 1},
-	[0x89] = {"NEWFALSE", run_bool, 0},
-	[0x8a] = {"LONG1", run_long, 1},
-	[0x8b] = {"LONG4", run_long, 4},
-	[0x8c] = {"SHORT_BINUNICODE", run_text, 1},
-	[0x8d] = {"BINUNICODE8", run_text, 8},
-	[0x8e] = {"BINBYTES8", run_bytes, 8},
+	[0x85] = {"TUPLE1", pickle_run_tuple, 1},
+	[0x86] = {"TUPLE2", pickle_run_tuple, 2},
+	[0x87] = {"TUPLE3", pickle_run_tuple, 3},
+	[0x88] = {"NEWTRUE", pickle_run_bool, 1},
+	[0x89] = {"NEWFALSE", pickle_run_bool, 0},
+	[0x8a] = {"LONG1", pickle_run_long, 1},
+	[0x8b] = {"LONG4", pickle_run_long, 4},
+	[0x8c] = {"SHORT_BINUNICODE", pickle_run_text, 1},
+	[0x8d] = {"BINUNICODE8", pickle_run_text, 8},
+	[0x8e] = {"BINBYTES8", pickle_run_bytes, 8},
 	[0x8f] = {"EMPTY_SET", NULL, 0},
 	[0x90] = {"ADDITEMS", NULL, 0},
 	[0x91] = {"FROZENSET", NULL, 0},
 	[0x92] = {"NEWOBJ_EX", NULL, 0},
-	[0x93] = {"STACK_GLOBAL", run_stack_global, 0},
-	[0x94] = {"MEMOIZE", run_memoize, 0},
-	[0x95] = {"FRAME", run_nothing, 8},
-	[0x96] = {"BYTEARRAY8", run_bytes, 8},
+	[0x93] = {"STACK_GLOBAL", pickle_run_stack_global, 0},
+	[0x94] = {"MEMOIZE", pickle_run_memoize, 0},
+	[0x95] = {"FRAME", pickle_run_nothing, 8},
+	[0x96] = {"BYTEARRAY8", pickle_run_bytes, 8},
 	[0x97] = {"NEXT_BUFFER", NULL, 0},
 	[0x98] = {"READONLY_BUFFER", NULL, 0},
 };

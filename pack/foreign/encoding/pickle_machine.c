@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what can go wrong ------------------------------------------------------------------- */
+/* --- what can go wrong ------------------------------------------------------------------------ */
 
 static int too_much(struct err *err)
 {
@@ -15,7 +15,7 @@ int pickle_damaged(const struct pickle *pickle, const char *what, struct err *er
 	return err_set(err, -EBADMSG, "a pickle whose opcode %s %s", pickle->opcode, what);
 }
 
-/* --- bytes ------------------------------------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 int pickle_take(struct pickle *pickle, uint64_t len, const uint8_t **ret, struct err *err)
 {
@@ -74,7 +74,7 @@ int pickle_take_line(struct pickle *pickle, const char **ret, size_t *ret_len, s
 	return 0;
 }
 
-/* --- values ------------------------------------------------------------------------------ */
+/* --- values ----------------------------------------------------------------------------------- */
 
 int pickle_room(struct pickle_stack *stack, uint32_t count, struct err *err)
 {

@@ -27,7 +27,7 @@ struct reading {
 	struct sample *sample;
 };
 
-/* --- arrays ------------------------------------------------------------------------------ */
+/* --- arrays ----------------------------------------------------------------------------------- */
 
 /* Rows one after the other, as C has them. */
 static bool is_contiguous(struct flatbuffer *buffer, size_t table, const uint64_t *shape,
@@ -110,7 +110,7 @@ static int read_array(struct reading *reading, uint64_t number, struct err *err)
 	return r < 0 ? r : read_tensor(reading, &message, err);
 }
 
-/* --- values ------------------------------------------------------------------------------ */
+/* --- values ----------------------------------------------------------------------------------- */
 
 /* The number i of buffer n of a column. */
 static int number_at(struct reading *reading, const struct arrow_column *column, unsigned n,
@@ -241,7 +241,7 @@ static int read_value(struct reading *reading, const struct arrow_column *column
 	}
 }
 
-/* --- the whole --------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static int read_counts(struct reading *reading, uint64_t *ret_stream, struct err *err)
 {

@@ -130,7 +130,7 @@ static int take_item(struct cursor *cursor, struct item *item, struct err *err)
 	return r == 0 && item->kind == BYTES ? take_bytes(cursor, item, err) : r;
 }
 
-/* --- arrays of numpy --------------------------------------------------------------------- */
+/* --- arrays of numpy -------------------------------------------------------------------------- */
 
 struct nd {
 	bool is_nd;
@@ -204,7 +204,7 @@ static int take_nd(struct cursor *cursor, uint64_t fields, struct sample *sample
 	return sample_add_array(sample, nd.data.offset, nd.data.size, nd.dimensions, nd.shape, err);
 }
 
-/* --- values ------------------------------------------------------------------------------ */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static int take_value(struct cursor *cursor, struct sample *sample, struct err *err)
 {

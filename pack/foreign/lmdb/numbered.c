@@ -30,7 +30,7 @@ struct numbered {
 	bool far;
 };
 
-/* --- keys -------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static bool is_special(const struct walker_record *record)
 {
@@ -88,7 +88,7 @@ static int by_place(const void *a, const void *b)
 	return one->offset < other->offset ? -1 : one->offset > other->offset;
 }
 
-/* --- records ----------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static int add_record(struct numbered *numbered, const struct numbered_record *record,
 		      struct err *err)
@@ -168,7 +168,7 @@ int numbered_scan(struct foreign_source *source, struct foreign_tree *tree, numb
 	return r;
 }
 
-/* --- recognising ------------------------------------------------------------------------- */
+/* --- recognising ------------------------------------------------------------------------------ */
 
 static enum numbered_kind kind_of(const struct sample *sample)
 {

@@ -62,7 +62,7 @@ bool sample_pixels(const struct sample *sample, struct foreign_pixels *ret)
 	return true;
 }
 
-/* --- encodings --------------------------------------------------------------------------- */
+/* --- encodings -------------------------------------------------------------------------------- */
 
 /* Counts of what follows the stream of Arrow: at most one array. Then its first message. */
 static bool is_arrow(const uint8_t *head)

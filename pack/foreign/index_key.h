@@ -1,0 +1,18 @@
+/* What an index file belongs to: a container, and what was asked for. */
+#ifndef PACK_FOREIGN_INDEX_KEY_H
+#define PACK_FOREIGN_INDEX_KEY_H
+
+#include "pack/foreign/tree_internal.h"
+
+struct index_key {
+	char text[192]; /* the first two lines of its options: pack/foreign/index_file.h */
+	char copy[128]; /* what a copy of the container in the disk cache is known by */
+};
+
+/* Returns 0, or why the container cannot be read. */
+int index_key_make(const struct foreign_tree *tree, struct index_key *ret);
+
+/* The path of the container, or its URL without what is secret in it. */
+const char *index_container(const struct foreign_tree *tree);
+
+#endif

@@ -1,0 +1,249 @@
+#include "base/reader_file.h"
+#include "base/reader_volumes.h"
+#include "base/scope.h"
+#include "pack/foreign/index_file.h"
+#include "pack/foreign/index_place.h"
+#include "pack/xxh3.h"
+#include <inttypes.h>
+#include <string.h>
+
+struct writing {
+	struct foreign_tree *tree;
+	struct index index;
+	struct buf rows; /* of struct made_row */
+	struct buf options;
+	struct format_super super;
+};
+
+static void writing_release(struct writing *w)
+{
+	index_release(&w->index);
+	buf_release(&w->rows);
+	buf_release(&w->options);
+}
+
+static int make_index(struct writing *w, struct err *err)
+{
+	uint64_t next = reader_volumes_after(0, w->tree->source->size);
+	uint64_t starts[TREE_VOLUMES] = {[TREE_MADE] = next};
+
+	if (w->tree->made_end)
+		next = reader_volumes_after(next, w->tree->made_end);
+	starts[TREE_TEXT] = next + INDEX_TEXT;
+	return tree_index(w->tree, starts, &w->index, err);
+}
+
+static size_t made_count(const struct foreign_tree *tree)
+{
+	return tree->made.len / sizeof(struct made_row);
+}
+
+static int make_rows(struct writing *w)
+{
+	const struct made_row *all = (const struct made_row *)(const void *)w->tree->made.data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < made_count(w->tree); i++) {
+		uint8_t row[MADE_ROW_BYTES];
+
+		made_encode(&all[i], row);
+		r = buf_add(&w->rows, row, sizeof(row));
+	}
+	return r;
+}
+
+static int make_options(struct writing *w, const struct index_key *key, const char *format)
+{
+	const struct buf *text = &w->tree->text;
+	const struct buf *beside = &w->tree->source->beside;
+	int r = buf_addf(&w->options, "%sformat=%s\nextra=%zu %zu %016" PRIx64 INDEX_SUMS_NONE,
+			 key->text, format, text->len, made_count(w->tree),
+			 index_extra_hash(text->data, text->len, w->rows.data, w->rows.len));
+
+	return r < 0 ? r : buf_add(&w->options, beside->data, beside->len);
+}
+
+static void count_entries(const struct index *index, struct format_super *super)
+{
+	super->entries = index->entries;
+	for (uint32_t e = 0; e < index->entries; e++) {
+		enum format_kind kind = index_kind(index, e);
+
+		super->directories += kind == FORMAT_DIRECTORY;
+		super->symlinks += kind == FORMAT_SYMLINK;
+		super->files += format_is_file(kind);
+		if (format_is_file(kind))
+			super->bytes += index_get(index, SECTION_SIZE, e);
+	}
+}
+
+static void make_id(const struct format_super *super, uint8_t id[static FORMAT_ID_BYTES])
+{
+	XXH128_canonical_t made;
+	XXH3_state_t state;
+
+	XXH3_128bits_reset(&state);
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		XXH3_128bits_update(&state, &super->sections[i].checksum, sizeof(uint64_t));
+	XXH128_canonicalFromHash(&made, XXH3_128bits_digest(&state));
+	memcpy(id, made.digest, FORMAT_ID_BYTES);
+}
+
+static void make_super(struct writing *w)
+{
+	uint64_t offset = INDEX_TEXT + w->tree->text.len + w->rows.len;
+
+	w->super.version = FORMAT_VERSION;
+	w->super.incompat = FORMAT_UNCHECKED;
+	count_entries(&w->index, &w->super);
+	for (unsigned i = 0; i < SECTION_COUNT; i++) {
+		const struct index_section *section = &w->index.sections[i];
+
+		w->super.sections[i] = (struct format_section_ref){
+			.offset = offset,
+			.bytes = section->bytes,
+			.count = section->count,
+			.width = section->width,
+			.checksum = XXH3_64bits(section->data, section->bytes)};
+		offset += section->bytes;
+	}
+	make_id(&w->super, w->super.id);
+}
+
+/* The options are a section like any other. */
+static int take_options(struct writing *w)
+{
+	struct index_section *section = &w->index.sections[SECTION_OPTIONS];
+
+	free(section->data);
+	if (index_section_alloc(section, w->options.len, 0) < 0)
+		return -ENOMEM;
+	memcpy(section->data, w->options.data, w->options.len);
+	return 0;
+}
+
+static int open_again(int fd, struct reader **ret)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return reader_file_open(name, ret);
+}
+
+static int put_all(const struct writing *w, struct reader **ret)
+{
+	const struct buf *text = &w->tree->text;
+	uint8_t super[FORMAT_SUPER_BYTES];
+	struct iovec parts[3 + SECTION_COUNT] = {
+		{super, sizeof(super)}, {text->data, text->len}, {w->rows.data, w->rows.len}};
+	SCOPE_CLOSE int fd = -1;
+
+	for (unsigned i = 0; i < SECTION_COUNT; i++)
+		parts[3 + i] =
+			(struct iovec){w->index.sections[i].data, w->index.sections[i].bytes};
+	format_super_encode(&w->super, super);
+	fd = index_place_write(w->tree, parts, 3 + SECTION_COUNT);
+	if (fd < 0)
+		fd = index_memory_write(parts, 3 + SECTION_COUNT);
+	return fd < 0 ? fd : open_again(fd, ret);
+}
+
+int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
+		     struct reader **ret, struct err *err)
+{
+	SCOPE(writing_release) struct writing w = {.tree = tree};
+	int r = make_index(&w, err);
+
+	if (r == 0)
+		r = make_rows(&w);
+	if (r == 0)
+		r = make_options(&w, key, format);
+	if (r == 0)
+		r = take_options(&w);
+	if (r < 0)
+		return r;
+	make_super(&w);
+	return put_all(&w, ret);
+}
+
+/* --- with checksums --------------------------------------------------------------------------- */
+
+/* An index that is there, as a whole. */
+struct old_index {
+	struct buf bytes;
+	struct format_super super;
+};
+
+static int read_old(struct reader *reader, struct old_index *ret)
+{
+	int r = reader_get_all(reader, SIZE_MAX / 2, &ret->bytes);
+
+	return r < 0 ? r
+		     : format_super_decode((const uint8_t *)ret->bytes.data, ret->bytes.len,
+					   &ret->super, NULL);
+}
+
+/* Where a section lies; NULL: it does not. */
+static char *section_in(struct old_index *old, enum format_section section)
+{
+	const struct format_section_ref *ref = &old->super.sections[section];
+
+	return ref->offset <= old->bytes.len && ref->bytes <= old->bytes.len - ref->offset
+		       ? old->bytes.data + ref->offset
+		       : NULL;
+}
+
+static void hash_section(struct old_index *old, enum format_section section)
+{
+	struct format_section_ref *ref = &old->super.sections[section];
+
+	ref->checksum = XXH3_64bits(old->bytes.data + ref->offset, ref->bytes);
+}
+
+static int put_sums(struct old_index *old, const uint64_t *rows, uint64_t count)
+{
+	const struct format_section_ref *ref = &old->super.sections[SECTION_CHECKSUMS];
+	char *sums = section_in(old, SECTION_CHECKSUMS);
+
+	if (!sums || ref->count != count || ref->width != 8 || ref->bytes != 8 * count)
+		return -EBADMSG;
+	for (uint64_t i = 0; i < count; i++)
+		le_put64((uint8_t *)sums + 8 * i, rows[i]);
+	hash_section(old, SECTION_CHECKSUMS);
+	return 0;
+}
+
+static int put_full(struct old_index *old)
+{
+	const struct format_section_ref *ref = &old->super.sections[SECTION_OPTIONS];
+	char *options = section_in(old, SECTION_OPTIONS), *line;
+
+	if (!options || XXH3_64bits(options, ref->bytes) != ref->checksum)
+		return -EBADMSG;
+	line = memmem(options, ref->bytes, INDEX_SUMS_NONE, strlen(INDEX_SUMS_NONE));
+	if (!line)
+		return -EBADMSG;
+	memcpy(line, INDEX_SUMS_FULL, strlen(INDEX_SUMS_FULL));
+	hash_section(old, SECTION_OPTIONS);
+	return 0;
+}
+
+int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
+			uint64_t count, bool full)
+{
+	struct old_index old = {0};
+	SCOPE_CLOSE int fd = -1;
+	int r = read_old(reader, &old);
+
+	if (r == 0)
+		r = put_sums(&old, rows, count);
+	if (r == 0 && full)
+		r = put_full(&old);
+	if (r == 0) {
+		make_id(&old.super, old.super.id);
+		format_super_encode(&old.super, (uint8_t *)old.bytes.data);
+		fd = index_place_write(tree, &(struct iovec){old.bytes.data, old.bytes.len}, 1);
+	}
+	buf_release(&old.bytes);
+	return r < 0 ? r : fd < 0 ? fd : 0;
+}

@@ -67,69 +67,6 @@ static void body_release(struct parquet_body *body)
 	buf_release(&body->pieces);
 }
 
-/* --- runs ------------------------------------------------------------------------------------- */
-
-static int runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
-		      unsigned width)
-{
-	int r;
-
-	copy->len = 0;
-	r = buf_add(copy, p, len);
-	*runs = (struct parquet_runs){.at = (const uint8_t *)copy->data,
-				      .end = (const uint8_t *)copy->data + copy->len,
-				      .width = width};
-	return r;
-}
-
-static bool run_begin(struct parquet_runs *runs)
-{
-	unsigned bytes = (runs->width + 7) / 8, shift = 0;
-	uint64_t head = 0;
-	uint8_t byte;
-
-	do {
-		if (runs->at == runs->end || shift > 28)
-			return false;
-		byte = *runs->at++;
-		head |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	runs->packed = head & 1;
-	runs->left = runs->packed ? (head >> 1) * 8 : head >> 1;
-	runs->bit = 0;
-	if (runs->packed)
-		return runs->left > 0;
-	if (bytes > (size_t)(runs->end - runs->at) || runs->left == 0)
-		return false;
-	runs->value = 0;
-	for (unsigned i = 0; i < bytes; i++)
-		runs->value |= (uint32_t)*runs->at++ << 8 * i;
-	return true;
-}
-
-static bool runs_next(struct parquet_runs *runs, uint32_t *ret)
-{
-	*ret = 0;
-	if (runs->width == 0)
-		return true;
-	if (runs->left == 0 && !run_begin(runs))
-		return false;
-	runs->left--;
-	*ret = runs->value;
-	if (!runs->packed)
-		return true;
-	*ret = 0;
-	for (unsigned i = 0; i < runs->width; i++) {
-		if (runs->at == runs->end)
-			return false;
-		*ret |= (uint32_t)(*runs->at >> runs->bit & 1) << i;
-		runs->bit = (runs->bit + 1) % 8;
-		runs->at += runs->bit == 0;
-	}
-	return true;
-}
-
 /* --- values ----------------------------------------------------------------------------------- */
 
 static int plain_next(struct parquet_column *c, struct parquet_body *body, uint64_t *at,
@@ -259,7 +196,7 @@ static int read_levels(struct parquet_column *c, const struct header *h, uint64_
 			r = body_get(&c->page, 4, len, &p, err);
 		c->next = 4 + len;
 	}
-	return r < 0 ? r : runs_begin(&c->level, &c->levels, p, width ? len : 0, width);
+	return r < 0 ? r : parquet_runs_begin(&c->level, &c->levels, p, width ? len : 0, width);
 }
 
 static int read_indices(struct parquet_column *c, struct err *err)
@@ -275,7 +212,8 @@ static int read_indices(struct parquet_column *c, struct err *err)
 	if (r == 0 && p[0] > 32)
 		return damaged(err, "the width of its indices");
 	return r < 0 ? r
-		     : runs_begin(&c->index, &c->indices, p + 1, c->page.size - c->next - 1, p[0]);
+		     : parquet_runs_begin(&c->index, &c->indices, p + 1, c->page.size - c->next - 1,
+					  p[0]);
 }
 
 static int read_data(struct parquet_column *c, const struct header *h, uint64_t at, struct err *err)
@@ -337,14 +275,14 @@ int parquet_column_next(struct parquet_column *c, struct parquet_value *ret, str
 	if (r < 0)
 		return r;
 	c->left--;
-	if (!runs_next(&c->level, &n))
+	if (!parquet_runs_next(&c->level, &n))
 		return damaged(err, "its definition levels are cut off");
 	*ret = (struct parquet_value){.null = n < c->leaf->optional};
 	if (ret->null)
 		return 0;
 	if (!c->by_dictionary)
 		return plain_next(c, &c->page, &c->next, ret, err);
-	if (!runs_next(&c->index, &n) || n >= c->entries.len / sizeof(*ret))
+	if (!parquet_runs_next(&c->index, &n) || n >= c->entries.len / sizeof(*ret))
 		return damaged(err, "an index outside of the dictionary");
 	*ret = ((struct parquet_value *)(void *)c->entries.data)[n];
 	return 0;

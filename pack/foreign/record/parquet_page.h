@@ -7,6 +7,7 @@
 #define PACK_FOREIGN_RECORD_PARQUET_PAGE_H
 
 #include "pack/foreign/record/parquet_footer.h"
+#include "pack/foreign/record/parquet_runs.h"
 
 /* The bytes of a page: in the file, or, unpacked, in memory. */
 struct parquet_body {
@@ -16,16 +17,6 @@ struct parquet_body {
 	bool packed;
 	uint64_t offset; /* in the file */
 	uint64_t size;
-};
-
-/* Runs of equal numbers, and of packed bits. */
-struct parquet_runs {
-	const uint8_t *at, *end;
-	unsigned width; /* bits of a number */
-	uint64_t left;	/* of the run */
-	bool packed;
-	unsigned bit; /* the next, of packed bits */
-	uint32_t value;
 };
 
 struct parquet_value {

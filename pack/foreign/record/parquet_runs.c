@@ -1,0 +1,62 @@
+#include "pack/foreign/record/parquet_runs.h"
+
+int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
+		       unsigned width)
+{
+	int r;
+
+	copy->len = 0;
+	r = buf_add(copy, p, len);
+	*runs = (struct parquet_runs){.at = (const uint8_t *)copy->data,
+				      .end = (const uint8_t *)copy->data + copy->len,
+				      .width = width};
+	return r;
+}
+
+static bool run_begin(struct parquet_runs *runs)
+{
+	unsigned bytes = (runs->width + 7) / 8, shift = 0;
+	uint64_t head = 0;
+	uint8_t byte;
+
+	do {
+		if (runs->at == runs->end || shift > 28)
+			return false;
+		byte = *runs->at++;
+		head |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	runs->packed = head & 1;
+	runs->left = runs->packed ? (head >> 1) * 8 : head >> 1;
+	runs->bit = 0;
+	if (runs->packed)
+		return runs->left > 0;
+	if (bytes > (size_t)(runs->end - runs->at) || runs->left == 0)
+		return false;
+	runs->value = 0;
+	for (unsigned i = 0; i < bytes; i++)
+		runs->value |= (uint32_t)*runs->at++ << 8 * i;
+	return true;
+}
+
+bool parquet_runs_next(struct parquet_runs *runs, uint32_t *ret)
+{
+	*ret = 0;
+	if (runs->width == 0)
+		return true;
+	if (runs->left == 0 && !run_begin(runs))
+		return false;
+	runs->left--;
+	*ret = runs->value;
+	if (!runs->packed)
+		return true;
+	*ret = 0;
+	for (unsigned i = 0; i < runs->width; i++) {
+		if (runs->at == runs->end)
+			return false;
+		*ret |= (uint32_t)(*runs->at >> runs->bit & 1) << i;
+		runs->bit = (runs->bit + 1) % 8;
+		runs->at += runs->bit == 0;
+	}
+	return true;
+}

@@ -1,0 +1,24 @@
+/* Numbers as Parquet has levels and indices (apache/parquet-format, Encodings.md, RLE): runs of
+ * equal ones, and of packed bits. */
+#ifndef PACK_FOREIGN_RECORD_PARQUET_RUNS_H
+#define PACK_FOREIGN_RECORD_PARQUET_RUNS_H
+
+#include "base/buf.h"
+#include <stdbool.h>
+
+struct parquet_runs {
+	const uint8_t *at, *end;
+	unsigned width; /* bits of a number */
+	uint64_t left;	/* of the run */
+	bool packed;
+	unsigned bit; /* the next, of packed bits */
+	uint32_t value;
+};
+
+/* Copies the bytes into `copy`, which lives as long. 0 or -ENOMEM. */
+int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
+		       unsigned width);
+/* The next number, of no width always 0. False where there are no more. */
+bool parquet_runs_next(struct parquet_runs *runs, uint32_t *ret);
+
+#endif

@@ -16,18 +16,15 @@
 
 static int find_lines(struct tree_lines *lines)
 {
-	const char *text = lines->text.data, *end = text + lines->text.len, *at = text;
+	struct foreign_text rest = {lines->text.data, lines->text.len}, line;
 	uint64_t start = 0;
-	int r = 0;
+	int r = buf_add(&lines->starts, &start, sizeof(start));
 
-	while (r == 0 && at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-
+	while (r == 0 && foreign_text_line(&rest, &line)) {
+		start = lines->text.len - rest.len;
 		r = buf_add(&lines->starts, &start, sizeof(start));
-		at = newline ? newline + 1 : end;
-		start = (uint64_t)(at - text);
 	}
-	return r == 0 ? buf_add(&lines->starts, &start, sizeof(start)) : r;
+	return r;
 }
 
 static int read_lines(struct foreign_source *source, const char *name, struct tree_lines *ret,
@@ -53,10 +50,6 @@ int foreign_tree_init(struct foreign_tree *tree, struct foreign_source *source, 
 
 void foreign_tree_release(struct foreign_tree *tree)
 {
-	char **notes = (char **)(void *)tree->notes.data;
-
-	for (size_t i = 0; i < tree->notes.len / sizeof(*notes); i++)
-		free(notes[i]);
 	buf_release(&tree->rows);
 	buf_release(&tree->paths);
 	buf_release(&tree->targets);
@@ -72,35 +65,22 @@ void foreign_tree_release(struct foreign_tree *tree)
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-static int check_packed(const struct foreign_file *file, struct err *err)
-{
-	uint64_t all = file->packed->size;
-
-	if (file->offset > all || file->size > all - file->offset)
-		return err_set(err, -EBADMSG, "record %" PRIu64 ": its bytes are not in its page",
-			       file->record);
-	return 0;
-}
-
+/* Whether its bytes lie in the source, or in its page. */
 static int check_place(const struct foreign_tree *tree, const struct foreign_file *file,
 		       struct err *err)
 {
-	uint64_t all = tree->source->size;
-	uint64_t bytes;
-
-	if (file->packed)
-		return check_packed(file, err);
-	bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
+	uint64_t all = file->packed ? file->packed->size : tree->source->size;
+	uint64_t bytes = file->pixels ? foreign_pixels_bytes(file->pixels) : file->size;
 
 	if (file->pixels && (bytes == 0 || file->size != bytes))
-		return err_set(err, -EBADMSG, "record %llu: %llu bytes are not %u x %u pixels",
-			       (unsigned long long)file->record, (unsigned long long)file->size,
-			       file->pixels->width, file->pixels->height);
+		return err_set(err, -EBADMSG,
+			       "record %" PRIu64 ": %" PRIu64 " bytes are not %u x %u pixels",
+			       file->record, file->size, file->pixels->width, file->pixels->height);
 	if (file->offset > all || bytes > all - file->offset)
 		return err_set(err, -EBADMSG,
-			       "record %llu: its %llu bytes at %llu are not all in the file",
-			       (unsigned long long)file->record, (unsigned long long)bytes,
-			       (unsigned long long)file->offset);
+			       "record %" PRIu64 ": its %" PRIu64 " bytes at %" PRIu64
+			       " are not all in the %s",
+			       file->record, bytes, file->offset, file->packed ? "page" : "file");
 	return 0;
 }
 
@@ -242,31 +222,30 @@ int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix)
 
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 {
-	char *line = NULL;
+	SCOPE_FREE char *line = NULL;
 	va_list args;
-	int n, r;
+	int n;
 
 	va_start(args, format);
 	n = vasprintf(&line, format, args);
 	va_end(args);
-	if (n < 0)
-		return -ENOMEM;
-	r = buf_add(&tree->notes, &line, sizeof(line));
-	if (r < 0)
-		free(line);
-	return r;
+	return n < 0 ? -ENOMEM : buf_add(&tree->notes, line, (size_t)n + 1);
+}
+
+int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format)
+{
+	return count ? foreign_tree_note(tree, format, count) : 0;
 }
 
 void foreign_tree_say_notes(const struct foreign_tree *tree)
 {
 	const struct foreign_settings *settings = tree->source->settings;
-	char **notes = (char **)(void *)tree->notes.data;
-	size_t count = tree->notes.len / sizeof(*notes);
+	const char *note = tree->notes.data, *end = note + tree->notes.len;
 
-	for (size_t i = 0; settings->notice && i < count; i++) {
+	for (; settings->notice && note < end; note += strlen(note) + 1) {
 		SCOPE_FREE char *line = NULL;
 
-		if (asprintf(&line, "%s: %s", tree->source->shown, notes[i]) >= 0)
+		if (asprintf(&line, "%s: %s", tree->source->shown, note) >= 0)
 			settings->notice(line);
 	}
 }

@@ -8,7 +8,7 @@
  *
  * --classes FILE gives labels their names, a line each; --names FILE gives records theirs, a line
  * each, with their class where the line has a slash. A set of several files keeps its records
- *apart: foreign_tree_prefix().
+ * apart: foreign_tree_prefix().
  *
  * Not thread-safe. */
 #ifndef PACK_FOREIGN_TREE_H
@@ -18,16 +18,11 @@
 #include "pack/foreign/codec.h"
 #include "pack/foreign/pixels.h"
 #include "pack/foreign/source.h"
+#include "pack/foreign/text.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct foreign_tree;
-
-/* Text that need not end with NUL; data NULL: none. */
-struct foreign_text {
-	const char *data;
-	size_t len;
-};
 
 /* A compressed page. */
 struct foreign_packed {
@@ -83,6 +78,9 @@ int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix);
  * are left out". Kept until the scan ends well. */
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same of what is counted, as "%"PRIu64" records without an image are left out", where there is
+ * any of it. */
+int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format);
 void foreign_tree_say_notes(const struct foreign_tree *tree);
 
 #endif

@@ -39,7 +39,7 @@ struct foreign_tree {
 	struct buf targets; /* of links */
 	struct buf text;    /* of files that are in no record */
 	struct buf made;    /* struct made_row */
-	struct buf notes;   /* char *, a line each */
+	struct buf notes;   /* lines, each ended by NUL */
 	char *prefix;	    /* of made-up names */
 	struct tree_lines classes, names;
 	uint64_t made_end; /* of the space of made_reader_new() */

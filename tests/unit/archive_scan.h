@@ -62,10 +62,10 @@ static inline void scan_show(struct scan *scan, const struct foreign_tree *tree,
 
 static inline void scan_show_notes(struct scan *scan, const struct foreign_tree *tree)
 {
-	char *const *notes = (char *const *)(void *)tree->notes.data;
+	const char *note = tree->notes.data, *end = note + tree->notes.len;
 
-	for (size_t i = 0; i < tree->notes.len / sizeof(*notes); i++)
-		assert_done(buf_addf(&scan->seen, "note %s\n", notes[i]));
+	for (; note < end; note += strlen(note) + 1)
+		assert_done(buf_addf(&scan->seen, "note %s\n", note));
 }
 
 /* Scans the first `len` bytes: 0 with the lines in `seen`, -ENOMSG where the probe says no, or what

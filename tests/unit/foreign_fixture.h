@@ -148,8 +148,12 @@ static inline const char *fixture_file(struct foreign_fixture *f, size_t i)
 
 static inline const char *fixture_note(struct foreign_fixture *f, size_t i)
 {
-	assert_true(i < f->tree.notes.len / sizeof(char *));
-	return ((char **)(void *)f->tree.notes.data)[i];
+	const char *note = f->tree.notes.data;
+
+	for (; i > 0; i--)
+		note += strlen(note) + 1;
+	assert_true(note < f->tree.notes.data + f->tree.notes.len);
+	return note;
 }
 
 struct fixture_record {

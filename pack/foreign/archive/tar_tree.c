@@ -204,26 +204,22 @@ static int scan_members(struct tar_tree *t, uint64_t at, uint64_t end, struct er
 static int note_no_files(const struct tar_tree *t)
 {
 	static const char *const what[REASONS] = {
-		[TAR_MEMBER_SPARSE] = "sparse files",
-		[TAR_MEMBER_DEVICE] = "devices",
-		[TAR_MEMBER_PIPE] = "named pipes",
-		[TAR_MEMBER_UNKNOWN] = "members of unknown types",
-		[CAME_BEFORE] = "members whose path came before",
-		[NO_FILE] = "hard links to files that did not come before",
-		[NO_TARGET] = "symbolic links to nothing",
+		[TAR_MEMBER_SPARSE] = "left out: %" PRIu64 " sparse files",
+		[TAR_MEMBER_DEVICE] = "left out: %" PRIu64 " devices",
+		[TAR_MEMBER_PIPE] = "left out: %" PRIu64 " named pipes",
+		[TAR_MEMBER_UNKNOWN] = "left out: %" PRIu64 " members of unknown types",
+		[CAME_BEFORE] = "left out: %" PRIu64 " members whose path came before",
+		[NO_FILE] = "left out: %" PRIu64 " hard links to files that did not come before",
+		[NO_TARGET] = "left out: %" PRIu64 " symbolic links to nothing",
 	};
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < REASONS; i++)
-		if (t->left_out[i])
-			r = foreign_tree_note(t->tree, "left out: %" PRIu64 " %s", t->left_out[i],
-					      what[i]);
-	if (r == 0 && t->behind)
-		r = foreign_tree_note(t->tree,
-				      "behind the end of the tar are %" PRIu64
-				      " bytes that are not shown",
-				      t->behind);
-	return r;
+		r = foreign_tree_note_count(t->tree, t->left_out[i], what[i]);
+	return r < 0 ? r
+		     : foreign_tree_note_count(t->tree, t->behind,
+					       "behind the end of the tar are %" PRIu64
+					       " bytes that are not shown");
 }
 
 int tar_tree_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)

@@ -73,10 +73,9 @@ static void take_key(struct torch_samples *p, const struct pickle_value *key)
 {
 	const struct foreign_text name = {key->bytes.data, key->bytes.size};
 	bool labelled = p->image.class.data || p->image.label != FOREIGN_NO_LABEL;
-	const char *slash = memrchr(name.data, '/', name.len);
-	const char *last = slash ? slash + 1 : name.data;
+	const struct foreign_text last = foreign_text_after(name, '/');
 
-	p->image.plain = !memchr(last, '.', (size_t)(name.data + name.len - last));
+	p->image.plain = !memchr(last.data, '.', last.len);
 	*(labelled ? &p->image.name : &p->image.path) = name;
 }
 

@@ -52,14 +52,13 @@ static bool is_meta(struct foreign_text path)
 /* False where the last part of the path has no suffix, or nothing in front of it. */
 static bool split_key(struct foreign_text path, struct key *ret)
 {
-	const char *slash = memrchr(path.data, '/', path.len);
-	const char *name = slash ? slash + 1 : path.data, *end = path.data + path.len;
-	const char *dot = memchr(name, '.', (size_t)(end - name));
+	const struct foreign_text name = foreign_text_after(path, '/');
+	const char *dot = name.len ? memchr(name.data, '.', name.len) : NULL;
 
-	if (!dot || dot == name)
+	if (!dot || dot == name.data)
 		return false;
 	ret->key = (struct foreign_text){path.data, (size_t)(dot - path.data)};
-	ret->suffix = (struct foreign_text){dot + 1, (size_t)(end - dot - 1)};
+	ret->suffix = (struct foreign_text){dot + 1, path.len - ret->key.len - 1};
 	return true;
 }
 
@@ -74,12 +73,8 @@ static bool is_image(struct foreign_text suffix)
 	static const char *const images[] = {"jpg", "jpeg", "png",  "webp", "gif", "bmp",
 					     "ppm", "pgm",  "pbm",  "pnm",  "tif", "tiff",
 					     "jxl", "jp2",  "avif", "heic", NULL};
-	const char *dot = memrchr(suffix.data, '.', suffix.len);
 
-	if (dot) {
-		suffix.len -= (size_t)(dot + 1 - suffix.data);
-		suffix.data = dot + 1;
-	}
+	suffix = foreign_text_after(suffix, '.');
 	for (const char *const *image = images; *image; image++)
 		if (is_suffix(suffix, *image))
 			return true;
@@ -175,27 +170,28 @@ static int add_sample_image(struct webdataset *w, const struct tar_member *membe
 /* A number is a label, anything else a name. */
 static int read_sample_class(struct webdataset *w, const struct tar_member *member, struct err *err)
 {
-	const uint8_t *text;
-	size_t len = (size_t)min(member->size, CLASS_MOST + 1), digits = 0;
-	int64_t label = 0;
+	struct foreign_text text = {.len = (size_t)min(member->size, CLASS_MOST + 1)};
+	const uint8_t *bytes;
+	uint64_t label;
+	size_t digits;
 	int r;
 
 	if (w->class.len || w->label != FOREIGN_NO_LABEL)
 		return bad_sample(member, "the sample has a class already", err);
-	if (len > CLASS_MOST)
+	if (text.len > CLASS_MOST)
 		return bad_sample(member, "too long for a class", err);
-	r = w->read(w->context, member, len, &text, err);
+	r = w->read(w->context, member, text.len, &bytes, err);
 	if (r < 0)
 		return r;
-	while (len && strchr(" \t\r\n", text[len - 1]))
-		len--;
-	if (len == 0)
+	text.data = (const char *)bytes;
+	while (text.len && strchr(" \t\r\n", text.data[text.len - 1]))
+		text.len--;
+	if (text.len == 0)
 		return bad_sample(member, "no class in it", err);
-	for (; digits < len && text[digits] >= '0' && text[digits] <= '9'; digits++)
-		label = digits < LABEL_DIGITS ? label * 10 + text[digits] - '0' : label;
-	if (digits < len || digits > LABEL_DIGITS)
-		return buf_add(&w->class, text, len);
-	w->label = label;
+	digits = foreign_text_number(text, &label);
+	if (digits < text.len || digits > LABEL_DIGITS)
+		return buf_add(&w->class, text.data, text.len);
+	w->label = (int64_t)label;
 	return 0;
 }
 
@@ -233,8 +229,7 @@ int webdataset_note(const struct webdataset *w)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < LEFT_OUT; i++)
-		if (w->left_out[i])
-			r = foreign_tree_note(w->tree, what[i], w->left_out[i]);
+		r = foreign_tree_note_count(w->tree, w->left_out[i], what[i]);
 	return r;
 }
 

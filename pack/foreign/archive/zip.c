@@ -58,9 +58,9 @@ static int scan_zip(struct foreign_source *source, struct foreign_tree *tree, st
 		else
 			r = add_zip_entry(&zip, tree, i, err);
 	}
-	if (r == 0 && others)
-		r = foreign_tree_note(tree, "left out: %" PRIu64 " devices and their like", others);
-	return r;
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, others,
+					       "left out: %" PRIu64 " devices and their like");
 }
 
 const struct foreign_format zip_format = {

@@ -183,3 +183,21 @@ bool thrift_struct(struct thrift *t, enum thrift_type type)
 		thrift_skip(t, type);
 	return type == THRIFT_STRUCT && !t->bad;
 }
+
+void thrift_read(struct thrift *t, const struct thrift_want *wants, size_t count)
+{
+	struct thrift_field field = {0};
+
+	while (thrift_next(t, &field)) {
+		size_t i = 0;
+
+		while (i < count && wants[i].id != field.id)
+			i++;
+		if (i == count)
+			thrift_skip(t, field.type);
+		else if (wants[i].text)
+			*wants[i].text = thrift_text(t, field.type);
+		else
+			*wants[i].number = thrift_int(t, field.type);
+	}
+}

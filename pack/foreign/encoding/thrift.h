@@ -5,7 +5,7 @@
 #ifndef PACK_FOREIGN_ENCODING_THRIFT_H
 #define PACK_FOREIGN_ENCODING_THRIFT_H
 
-#include "pack/foreign/tree.h"
+#include "pack/foreign/text.h"
 #include <stdbool.h>
 
 struct thrift {
@@ -37,6 +37,16 @@ struct thrift_field {
 /* The next field of a struct; false at its end. Its value is to be read, or skipped. */
 bool thrift_next(struct thrift *thrift, struct thrift_field *field);
 void thrift_skip(struct thrift *thrift, enum thrift_type type);
+
+/* A field that is wanted: a number, or a text; the other is NULL. */
+struct thrift_want {
+	int id;
+	int64_t *number;
+	struct foreign_text *text;
+};
+
+/* Reads a struct to its end: what is wanted, and skips the rest. */
+void thrift_read(struct thrift *thrift, const struct thrift_want *wants, size_t count);
 
 /* The values of a field; of one of another type it is skipped, and nothing is returned. */
 int64_t thrift_int(struct thrift *thrift, enum thrift_type type);

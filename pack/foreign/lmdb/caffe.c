@@ -81,28 +81,22 @@ static int caffe_probe(struct foreign_source *source)
 /* What follows the number: the path in the list that was converted; without a folder, a name. */
 static struct foreign_text listed(const struct walker_record *record)
 {
-	const char *key = (const char *)record->key;
-	size_t digits = 0;
+	const struct foreign_text key = {(const char *)record->key, record->key_len};
+	uint64_t number;
+	size_t digits = foreign_text_number(key, &number);
 
-	while (digits < record->key_len && key[digits] >= '0' && key[digits] <= '9')
-		digits++;
-	if (digits == 0 || digits + 1 >= record->key_len || key[digits] != '_')
+	if (digits == 0 || digits + 1 >= key.len || key.data[digits] != '_')
 		return (struct foreign_text){0};
-	return (struct foreign_text){key + digits + 1, record->key_len - digits - 1};
+	return (struct foreign_text){key.data + digits + 1, key.len - digits - 1};
 }
 
 static void name_file(const struct walker_record *record, struct foreign_file *file)
 {
 	struct foreign_text path = listed(record);
-	const char *slash = path.data ? memrchr(path.data, '/', path.len) : NULL;
 
-	file->name = path;
-	if (!slash)
-		return;
-	file->name.data = slash + 1;
-	file->name.len = path.len - (size_t)(slash + 1 - path.data);
-	if (slash > path.data)
-		file->class = (struct foreign_text){path.data, (size_t)(slash - path.data)};
+	file->name = foreign_text_after(path, '/');
+	if (path.len > file->name.len + 1)
+		file->class = (struct foreign_text){path.data, path.len - file->name.len - 1};
 }
 
 /* Pixels are no longer what the name's suffix says. */

@@ -4,9 +4,7 @@
  * the text. */
 #include "base/scope.h"
 #include "pack/foreign/format.h"
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DIGITS	  9
@@ -32,16 +30,14 @@ static void texts_release(struct texts *texts)
 static uint32_t number_of(const struct walker_record *record, const char *kind)
 {
 	size_t len = strlen(kind);
-	uint32_t number = 0;
+	uint64_t number;
 
 	if (!record->key || record->key_len != len + DIGITS || memcmp(record->key, kind, len) != 0)
 		return 0;
-	for (size_t i = len; i < record->key_len; i++) {
-		if (!isdigit(record->key[i]))
-			return 0;
-		number = number * 10 + (record->key[i] - '0');
-	}
-	return number;
+	return foreign_text_number((struct foreign_text){(const char *)record->key + len, DIGITS},
+				   &number) == DIGITS
+		       ? (uint32_t)number
+		       : 0;
 }
 
 static int crnn_probe(struct foreign_source *source)
@@ -114,18 +110,16 @@ static int add_text(struct foreign_source *source, struct foreign_tree *tree,
 static int take_count(struct foreign_source *source, const struct walker_record *record,
 		      struct texts *texts, struct err *err)
 {
-	char decimal[21] = "";
 	const uint8_t *text;
 	int r;
 
-	if (record->size >= sizeof(decimal))
+	if (record->size > 20)
 		return err_set(err, -EBADMSG, "num-samples is not a number");
 	r = foreign_get(source, record->offset, (size_t)record->size, &text, err);
-	if (r < 0)
-		return r;
-	memcpy(decimal, text, (size_t)record->size);
-	texts->samples = strtoull(decimal, NULL, 10);
-	return 0;
+	if (r == 0)
+		foreign_text_number((struct foreign_text){(const char *)text, (size_t)record->size},
+				    &texts->samples);
+	return r;
 }
 
 static int take(struct foreign_source *source, struct foreign_tree *tree,
@@ -138,7 +132,8 @@ static int take(struct foreign_source *source, struct foreign_tree *tree,
 	number = number_of(record, "label-");
 	if (number)
 		return add_text(source, tree, record, number, texts, err);
-	if (record->key_len == 11 && memcmp(record->key, "num-samples", 11) == 0)
+	if (foreign_text_is((struct foreign_text){(const char *)record->key, record->key_len},
+			    "num-samples"))
 		return take_count(source, record, texts, err);
 	return 0;
 }
@@ -146,16 +141,15 @@ static int take(struct foreign_source *source, struct foreign_tree *tree,
 static int finish(struct foreign_tree *tree, struct texts *texts, struct err *err)
 {
 	uint64_t images = texts->numbers.len / sizeof(uint32_t);
-	int r = 0;
+	int r;
 
 	find_image(texts, UINT32_MAX);
 	if (images == 0)
 		return err_set(err, -EBADMSG, "no record has a key as image-000000001");
-	if (texts->unknown)
-		r = foreign_tree_note(tree, "%" PRIu64 " images have no text", texts->unknown);
-	if (r == 0 && texts->orphans)
-		r = foreign_tree_note(tree, "%" PRIu64 " texts without an image are left out",
-				      texts->orphans);
+	r = foreign_tree_note_count(tree, texts->unknown, "%" PRIu64 " images have no text");
+	if (r == 0)
+		r = foreign_tree_note_count(tree, texts->orphans,
+					    "%" PRIu64 " texts without an image are left out");
 	if (r == 0 && texts->samples != images)
 		r = foreign_tree_note(tree, "%" PRIu64 " images, where num-samples says %" PRIu64,
 				      images, texts->samples);

@@ -37,44 +37,36 @@ static int read_beside(struct foreign_source *source, struct buf *text, struct e
 }
 
 /* "name number", where the name may have spaces. */
-static bool parse_line(const char *line, size_t len, struct image_name *ret)
+static bool parse_line(struct foreign_text line, struct image_name *ret)
 {
-	const char *space;
-	uint64_t number = 0;
+	struct foreign_text digits;
+	uint64_t number;
 
-	while (len > 0 && strchr("\r ", line[len - 1]))
-		len--;
-	space = memrchr(line, ' ', len);
-	if (!space || space == line || line + len - space > 11)
+	while (foreign_text_cut(&line, " ") || foreign_text_cut(&line, "\r"))
+		;
+	digits = foreign_text_after(line, ' ');
+	if (digits.len == 0 || digits.len > 10 || line.len < digits.len + 2 ||
+	    foreign_text_number(digits, &number) != digits.len)
 		return false;
-	for (const char *digit = space + 1; digit < line + len; digit++) {
-		if (*digit < '0' || *digit > '9')
-			return false;
-		number = 10 * number + (uint64_t)(*digit - '0');
-	}
 	*ret = (struct image_name){
-		.name = line, .len = (size_t)(space - line), .number = (uint32_t)number};
+		.name = line.data, .len = line.len - digits.len - 1, .number = (uint32_t)number};
 	return number < UINT32_MAX && ret->len <= FORMAT_NAME_MAX;
 }
 
 static int parse(struct image_names *names, struct err *err)
 {
-	const char *at = names->text.data, *end = at + names->text.len;
-	uint64_t line = 0;
+	struct foreign_text rest = {names->text.data, names->text.len}, line;
 	int r = 0;
 
-	for (size_t len; r == 0 && at < end; at += len + 1) {
-		const char *feed = memchr(at, '\n', (size_t)(end - at));
+	for (uint64_t number = 1; r == 0 && foreign_text_line(&rest, &line); number++) {
 		struct image_name row;
 
-		line++;
-		len = (size_t)((feed ? feed : end) - at);
-		if (len == 0)
+		if (line.len == 0)
 			continue;
-		if (!parse_line(at, len, &row))
+		if (!parse_line(line, &row))
 			return err_set(err, -EINVAL,
 				       "line %" PRIu64 " of the file of names is not 'name number'",
-				       line);
+				       number);
 		r = buf_add(&names->rows, &row, sizeof(row));
 	}
 	return r;
@@ -156,13 +148,10 @@ static int read_names(struct foreign_source *source, struct foreign_tree *tree,
 	if (r < 0)
 		return r;
 	sort(names);
-	if (names->repeated == 0)
-		return 0;
-	return foreign_tree_note(tree,
-				 "%" PRIu64
-				 " images share their names with others: the numbers of "
-				 "their records come before",
-				 names->repeated);
+	return foreign_tree_note_count(tree, names->repeated,
+				       "%" PRIu64
+				       " images share their names with others: the "
+				       "numbers of their records come before");
 }
 
 static int image2lmdb_probe(struct foreign_source *source)

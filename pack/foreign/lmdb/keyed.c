@@ -91,8 +91,8 @@ int keyed_scan(struct foreign_source *source, struct foreign_tree *tree, const s
 		if (r == 0)
 			r = walker_next(source->walker, &record, err);
 	}
-	if (r < 0 || notes == 0)
-		return r < 0 ? r : 0;
-	return foreign_tree_note(tree, "%" PRIu64 " records with keys as __len__ are left out",
-				 notes);
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, notes,
+					       "%" PRIu64
+					       " records with keys as __len__ are left out");
 }

@@ -4,32 +4,16 @@
 #include "pack/foreign/lmdb/keyed.h"
 #include <string.h>
 
-static bool take_end(struct foreign_text *text, const char *end)
-{
-	size_t len = strlen(end);
-
-	if (text->len < len || memcmp(text->data + text->len - len, end, len) != 0)
-		return false;
-	text->len -= len;
-	return true;
-}
-
 /* The folder that the environment is: of "a/church_val_lmdb/data.mdb" and of "a/church_val_lmdb/".
  */
 static struct foreign_text folder_of(const char *path)
 {
 	struct foreign_text text = {path, strlen(path)};
-	const char *slash;
 
-	take_end(&text, "/data.mdb");
-	while (text.len && text.data[text.len - 1] == '/')
-		text.len--;
-	slash = memrchr(text.data, '/', text.len);
-	if (slash) {
-		text.len -= (size_t)(slash + 1 - text.data);
-		text.data = slash + 1;
-	}
-	return text;
+	foreign_text_cut(&text, "/data.mdb");
+	while (foreign_text_cut(&text, "/"))
+		;
+	return foreign_text_after(text, '/');
 }
 
 /* Whether the folder is named as LSUN's are. */
@@ -38,12 +22,12 @@ static bool category_of(const char *path, struct foreign_text *ret)
 	static const char *const splits[] = {"train", "val", "test"};
 	struct foreign_text name = folder_of(path);
 
-	if (!take_end(&name, "_lmdb"))
+	if (!foreign_text_cut(&name, "_lmdb"))
 		return false;
 	for (size_t i = 0; i < sizeof(splits) / sizeof(*splits); i++) {
-		if (!take_end(&name, splits[i]))
+		if (!foreign_text_cut(&name, splits[i]))
 			continue;
-		*ret = take_end(&name, "_") ? name : (struct foreign_text){"images", 6};
+		*ret = foreign_text_cut(&name, "_") ? name : (struct foreign_text){"images", 6};
 		return ret->len > 0 && (ret->data == name.data || name.len == 0);
 	}
 	return false;

@@ -39,17 +39,12 @@ static bool is_special(const struct walker_record *record)
 
 static bool key_number(const struct walker_record *record, uint32_t *ret)
 {
-	uint64_t number = 0;
+	const struct foreign_text key = {(const char *)record->key, record->key_len};
+	uint64_t number;
+	size_t digits = foreign_text_number(key, &number);
 
-	if (record->key_len == 0 || record->key_len > 10)
-		return false;
-	for (size_t i = 0; i < record->key_len; i++) {
-		if (record->key[i] < '0' || record->key[i] > '9')
-			return false;
-		number = 10 * number + record->key[i] - '0';
-	}
 	*ret = (uint32_t)number;
-	return number < UINT32_MAX;
+	return digits && digits == key.len && digits <= 10 && number < UINT32_MAX;
 }
 
 static int bad_key(const struct walker_record *record, struct err *err)

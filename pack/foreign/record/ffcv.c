@@ -146,10 +146,10 @@ static int scan_ffcv(struct foreign_source *source, struct foreign_tree *tree, s
 		memcpy(sample, p, b.header.sample);
 		r = add_sample(&b, tree, i, sample, err);
 	}
-	if (r == 0 && b.header.others)
-		r = foreign_tree_note(tree, "left out: %u further fields of each sample",
-				      b.header.others);
-	return r;
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, b.header.others,
+					       "left out: %" PRIu64
+					       " further fields of each sample");
 }
 
 const struct foreign_format ffcv_format = {

@@ -130,8 +130,8 @@ static int find_columns(struct scan *scan, struct err *err)
 static int take_name(struct scan *scan, const struct parquet_value *value, struct buf *ret,
 		     struct err *err)
 {
+	struct foreign_text name;
 	const uint8_t *p;
-	const char *slash;
 	int r = 0;
 
 	if (value->null || !value->body)
@@ -142,9 +142,8 @@ static int take_name(struct scan *scan, const struct parquet_value *value, struc
 		r = foreign_get(scan->source, value->offset, value->size, &p, err);
 	if (r < 0)
 		return r;
-	slash = memrchr(p, '/', value->size);
-	slash = slash ? slash + 1 : (const char *)p;
-	return buf_add(ret, slash, (size_t)((const char *)p + value->size - slash));
+	name = foreign_text_after((struct foreign_text){(const char *)p, value->size}, '/');
+	return buf_add(ret, name.data, name.len);
 }
 
 static int add(struct scan *scan, const struct parquet_value value[static COLUMNS], struct err *err)
@@ -230,10 +229,9 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 		r = foreign_prefix_by_file(source, tree);
 	for (size_t i = 0; r == 0 && i < scan.footer.rows.len / sizeof(uint64_t); i++)
 		r = take_group(&scan, i, err);
-	if (r == 0 && scan.nulls)
-		r = foreign_tree_note(tree, "%" PRIu64 " records without an image are left out",
-				      scan.nulls);
-	return r;
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, scan.nulls,
+					       "%" PRIu64 " records without an image are left out");
 }
 
 const struct foreign_format parquet_format = {

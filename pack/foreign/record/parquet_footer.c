@@ -54,21 +54,13 @@ struct element {
 
 static void read_element(struct thrift *t, struct element *ret)
 {
-	struct thrift_field field = {0};
+	const struct thrift_want wants[] = {{1, &ret->type, NULL},
+					    {3, &ret->repetition, NULL},
+					    {4, NULL, &ret->name},
+					    {5, &ret->children, NULL}};
 
 	*ret = (struct element){.type = -1};
-	while (thrift_next(t, &field)) {
-		if (field.id == 1)
-			ret->type = thrift_int(t, field.type);
-		else if (field.id == 3)
-			ret->repetition = thrift_int(t, field.type);
-		else if (field.id == 4)
-			ret->name = thrift_text(t, field.type);
-		else if (field.id == 5)
-			ret->children = thrift_int(t, field.type);
-		else
-			thrift_skip(t, field.type);
-	}
+	thrift_read(t, wants, 4);
 }
 
 /* Where the walk through the schema is. */
@@ -142,24 +134,19 @@ static int read_schema(struct thrift *t, uint32_t count, struct parquet_footer *
 
 static void read_column(struct thrift *t, struct parquet_chunk *ret)
 {
-	struct thrift_field field = {0};
-	int64_t data = 0, dictionary = 0;
+	int64_t codec = 0, values = 0, size = 0, data = 0, dictionary = 0;
+	const struct thrift_want wants[] = {{4, &codec, NULL},
+					    {5, &values, NULL},
+					    {7, &size, NULL},
+					    {9, &data, NULL},
+					    {11, &dictionary, NULL}};
 
-	while (thrift_next(t, &field)) {
-		if (field.id == 4)
-			ret->codec = (unsigned)thrift_int(t, field.type);
-		else if (field.id == 5)
-			ret->values = (uint64_t)thrift_int(t, field.type);
-		else if (field.id == 7)
-			ret->size = (uint64_t)thrift_int(t, field.type);
-		else if (field.id == 9)
-			data = thrift_int(t, field.type);
-		else if (field.id == 11)
-			dictionary = thrift_int(t, field.type);
-		else
-			thrift_skip(t, field.type);
-	}
-	ret->offset = (uint64_t)(dictionary > 0 && dictionary < data ? dictionary : data);
+	thrift_read(t, wants, 5);
+	*ret = (struct parquet_chunk){
+		.codec = (unsigned)codec,
+		.values = (uint64_t)values,
+		.offset = (uint64_t)(dictionary > 0 && dictionary < data ? dictionary : data),
+		.size = (uint64_t)size};
 }
 
 static int read_chunk(struct thrift *t, uint64_t size, struct parquet_footer *f, struct err *err)
@@ -211,17 +198,10 @@ static int read_group(struct thrift *t, uint64_t size, struct parquet_footer *f,
 static void read_note(struct thrift *t, struct parquet_footer *f)
 {
 	struct foreign_text key = {0}, value = {0};
-	struct thrift_field field = {0};
+	const struct thrift_want wants[] = {{1, NULL, &key}, {2, NULL, &value}};
 
-	while (thrift_next(t, &field)) {
-		if (field.id == 1)
-			key = thrift_text(t, field.type);
-		else if (field.id == 2)
-			value = thrift_text(t, field.type);
-		else
-			thrift_skip(t, field.type);
-	}
-	if (key.len == 11 && memcmp(key.data, "huggingface", 11) == 0)
+	thrift_read(t, wants, 2);
+	if (foreign_text_is(key, "huggingface"))
 		f->huggingface = value;
 }
 

@@ -6,6 +6,7 @@
 #define PACK_FOREIGN_RECORD_PARQUET_FOOTER_H
 
 #include "pack/foreign/encoding/thrift.h"
+#include "pack/foreign/source.h"
 
 enum parquet_type {
 	PARQUET_BOOLEAN,

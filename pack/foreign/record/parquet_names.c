@@ -57,7 +57,7 @@ static bool enter(struct cursor *c, const char *key)
 	while (peek(c) == '"') {
 		struct foreign_text found = take_string(c);
 
-		if (found.len == strlen(key) && found.len && !memcmp(found.data, key, found.len))
+		if (foreign_text_is(found, key))
 			return true;
 		skip_value(c);
 	}

@@ -11,8 +11,7 @@ enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
 
 struct header {
 	int64_t type, unpacked, packed;
-	int64_t values, encoding, level_encoding, levels, repetitions;
-	bool compressed;
+	int64_t values, encoding, level_encoding, levels, repetitions, compressed;
 };
 
 static int damaged(struct err *err, const char *what)
@@ -97,30 +96,21 @@ static int plain_next(struct parquet_column *c, struct parquet_body *body, uint6
 
 /* --- pages ------------------------------------------------------------------------------------ */
 
+/* Of field 5 (data), 7 (dictionary) or 8 (data v2). */
 static void read_kind(struct thrift *t, int id, struct header *h)
 {
-	struct thrift_field field = {0};
+	const struct thrift_want v1[] = {
+		{1, &h->values, NULL}, {2, &h->encoding, NULL}, {3, &h->level_encoding, NULL}};
+	const struct thrift_want v2[] = {{1, &h->values, NULL},
+					 {4, &h->encoding, NULL},
+					 {5, &h->levels, NULL},
+					 {6, &h->repetitions, NULL},
+					 {7, &h->compressed, NULL}};
 
-	while (thrift_next(t, &field)) {
-		int64_t n = 0;
-
-		if (field.type == THRIFT_FALSE && id == 8 && field.id == 7)
-			h->compressed = false;
-		if (field.type == THRIFT_I32)
-			n = thrift_int(t, field.type);
-		else
-			thrift_skip(t, field.type);
-		if (field.id == 1)
-			h->values = n;
-		else if (field.id == (id == 8 ? 4 : 2))
-			h->encoding = n;
-		else if (id == 5 && field.id == 3)
-			h->level_encoding = n;
-		else if (id == 8 && field.id == 5)
-			h->levels = n;
-		else if (id == 8 && field.id == 6)
-			h->repetitions = n;
-	}
+	if (id == 8)
+		thrift_read(t, v2, 5);
+	else
+		thrift_read(t, v1, id == 5 ? 3 : 2);
 }
 
 static int read_header(struct parquet_column *c, struct header *h, struct err *err)
@@ -137,7 +127,7 @@ static int read_header(struct parquet_column *c, struct header *h, struct err *e
 	if (r < 0)
 		return r;
 	t = (struct thrift){p, p + len, false};
-	*h = (struct header){.type = -1, .level_encoding = RLE, .compressed = true};
+	*h = (struct header){.type = -1, .level_encoding = RLE, .compressed = 1};
 	while (thrift_next(&t, &field)) {
 		if (field.id >= 1 && field.id <= 3) {
 			int64_t n = thrift_int(&t, field.type);

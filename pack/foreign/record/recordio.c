@@ -20,10 +20,10 @@
 enum told { PARTS, EMPTY, SEVERAL, ODD, TOLD };
 
 static const char *const told_text[TOLD] = {
-	[PARTS] = "in several parts are left out",
-	[EMPTY] = "without an image are left out",
-	[SEVERAL] = "have several labels: the first counts",
-	[ODD] = "have a label that is no number of a class",
+	[PARTS] = "%" PRIu64 " records in several parts are left out",
+	[EMPTY] = "%" PRIu64 " records without an image are left out",
+	[SEVERAL] = "%" PRIu64 " records have several labels: the first counts",
+	[ODD] = "%" PRIu64 " records have a label that is no number of a class",
 };
 
 struct scan {
@@ -165,9 +165,7 @@ static int recordio_scan(struct foreign_source *source, struct foreign_tree *tre
 	if (r == 0)
 		r = take_all(&scan, err);
 	for (size_t i = 0; r == 0 && i < TOLD; i++)
-		if (scan.told[i])
-			r = foreign_tree_note(tree, "%" PRIu64 " records %s", scan.told[i],
-					      told_text[i]);
+		r = foreign_tree_note_count(tree, scan.told[i], told_text[i]);
 	return r;
 }
 

@@ -7,8 +7,7 @@
 
 struct row {
 	uint64_t number;
-	size_t at; /* of the path, in the text */
-	size_t len;
+	struct foreign_text path;
 };
 
 static int row_compare(const void *a, const void *b)
@@ -19,48 +18,29 @@ static int row_compare(const void *a, const void *b)
 }
 
 /* "a/b.jpg", and not the number that other lists have there. */
-static bool is_path(const char *text, size_t len)
+static bool is_path(struct foreign_text text)
 {
-	const char *dot = memrchr(text, '.', len);
+	struct foreign_text suffix = foreign_text_after(text, '.');
 
-	return dot && dot + 1 < text + len && isalpha((unsigned char)dot[1]);
+	return suffix.len && suffix.len < text.len && isalpha((unsigned char)*suffix.data);
 }
 
-static bool take_number(const char *line, const char *end, uint64_t *ret)
+static int take_line(struct recordio_list *list, struct foreign_text line)
 {
-	uint64_t number = 0;
-	const char *at = line;
+	struct row row = {.path = foreign_text_after(line, '\t')};
+	size_t digits = foreign_text_number(line, &row.number);
+	bool taken = digits && digits < 20 && digits < line.len && line.data[digits] == '\t';
 
-	for (; at < end && isdigit((unsigned char)*at) && at - line < 19; at++)
-		number = number * 10 + (uint64_t)(*at - '0');
-	*ret = number;
-	return at > line && at < end && *at == '\t';
-}
-
-static int take_line(struct recordio_list *list, const char *line, const char *end)
-{
-	const char *tab = memrchr(line, '\t', (size_t)(end - line));
-	struct row row;
-
-	if (!tab || !take_number(line, end, &row.number))
-		return 0;
-	row.at = (size_t)(tab + 1 - list->text.data);
-	row.len = (size_t)(end - (tab + 1));
-	return is_path(tab + 1, row.len) ? buf_add(&list->rows, &row, sizeof(row)) : 0;
+	return taken && is_path(row.path) ? buf_add(&list->rows, &row, sizeof(row)) : 0;
 }
 
 static int take_lines(struct recordio_list *list)
 {
-	const char *at = list->text.data, *end = at + list->text.len;
+	struct foreign_text rest = {list->text.data, list->text.len}, line;
 	int r = 0;
 
-	while (r == 0 && at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		const char *stop = newline ? newline : end;
-
-		r = take_line(list, at, stop > at && stop[-1] == '\r' ? stop - 1 : stop);
-		at = newline ? newline + 1 : end;
-	}
+	while (r == 0 && foreign_text_line(&rest, &line))
+		r = take_line(list, line);
 	return r;
 }
 
@@ -90,7 +70,5 @@ struct foreign_text recordio_list_find(const struct recordio_list *list, uint64_
 	if (list->rows.len)
 		row = bsearch(&key, list->rows.data, list->rows.len / sizeof(key), sizeof(key),
 			      row_compare);
-	if (!row)
-		return (struct foreign_text){0};
-	return (struct foreign_text){list->text.data + row->at, row->len};
+	return row ? row->path : (struct foreign_text){0};
 }

@@ -86,15 +86,10 @@ static int add(struct scan *scan, struct err *err)
 	struct foreign_file file = {.record = scan->number,
 				    .label = example->label,
 				    .class = example->class,
-				    .name = example->name,
+				    .name = foreign_text_after(example->name, '/'),
 				    .offset = example->offset,
 				    .size = example->size};
-	const char *slash = file.name.data ? memrchr(file.name.data, '/', file.name.len) : NULL;
 
-	if (slash) {
-		file.name.len -= (size_t)(slash + 1 - file.name.data);
-		file.name.data = slash + 1;
-	}
 	if (file.name.len == 0)
 		file.name.data = NULL;
 	file.plain = file.name.data && !memchr(file.name.data, '.', file.name.len);
@@ -155,10 +150,9 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 		r = take_all(&scan, err);
 	if (r == 0 && scan.images == 0)
 		r = lack_image(source, err);
-	if (r == 0 && scan.images < scan.number)
-		r = foreign_tree_note(tree, "%" PRIu64 " records without an image are left out",
-				      scan.number - scan.images);
-	return r;
+	return r < 0 ? r
+		     : foreign_tree_note_count(tree, scan.number - scan.images,
+					       "%" PRIu64 " records without an image are left out");
 }
 
 const struct foreign_format tfrecord_format = {

@@ -105,44 +105,39 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 /* The container's own reader does where all files lie there. A copy of it does not, unless there
  * are checksums, or will be: nobody would see that it is damaged. */
 static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
-			struct err *err)
+			const struct index_extra *extra, struct err *err)
 {
 	struct reader *container = readers->below[0];
-	struct index_extra extra = {0};
-	int r = index_extra_read(readers->index, &extra);
 
-	if (checking || extra.full)
+	if (checking || extra->full)
 		reader_known(container, key->copy, strlen(key->copy));
 	else
 		container = reader_origin(container);
-	if (r == 0 && (container != readers->below[0] || extra.text || extra.made_count)) {
-		r = join_volumes(readers, &extra, container, err);
-	} else if (r == 0) {
-		readers->data = readers->below[0];
-		readers->below[0] = NULL;
-	}
-	index_extra_release(&extra);
-	return r;
+	if (container != readers->below[0] || extra->text || extra->made_count)
+		return join_volumes(readers, extra, container, err);
+	readers->data = readers->below[0];
+	readers->below[0] = NULL;
+	return 0;
 }
 
 static bool is_full(const struct dataset_readers *readers)
 {
-	struct index_extra extra = {0};
-	bool full = index_extra_read(readers->index, &extra) == 0 && extra.full;
+	SCOPE(index_extra_release) struct index_extra extra = {0};
 
-	index_extra_release(&extra);
-	return full;
+	return index_extra_read(readers->index, &extra) == 0 && extra.full;
 }
 
 static int open_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
 			struct dataset **ret, struct err *err)
 {
-	bool full = is_full(readers);
-	int r = make_readers(readers, key, checking, err);
+	SCOPE(index_extra_release) struct index_extra extra = {0};
+	int r = index_extra_read(readers->index, &extra);
 
 	if (r == 0)
+		r = make_readers(readers, key, checking, &extra, err);
+	if (r == 0)
 		r = dataset_open_index(readers, ret, err);
-	if (r < 0 || !full)
+	if (r < 0 || !extra.full)
 		return r;
 	r = dataset_load(*ret, DATASET_CHECKSUMS, err);
 	if (r < 0)

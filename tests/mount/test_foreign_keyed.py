@@ -194,7 +194,7 @@ def test_masks(place, mount):
 
 
 @pytest.mark.parametrize("shape, why", [
-    ("3_2_9", "record 0: 18 bytes are not 2 x 9 x 3 pixels"),
+    ("3_2_9", "record 0: 18 bytes are not 9 x 2 pixels"),
     ("2_3_3", "record 0: pixels of 2 channels"),
     ("3x2x3", "record 0: no shape as"),
 ])

@@ -101,9 +101,9 @@ static void test_refusals_name_the_record(void **state)
 	refuses(f,
 		BYTES("\x08\x03\x10\x01\x18\x02\x22\x05"
 		      "abcde"),
-		-EBADMSG, "record 1: a Datum of 5 bytes for 3 x 1 x 2 pixels");
+		-EBADMSG, "record 1: 5 bytes are not 2 x 1 pixels");
 	refuses(f, BYTES("\x08\x03\x10\x00\x18\x02\x22\x00"), -EBADMSG,
-		"record 1: a Datum of 0 bytes for 3 x 0 x 2 pixels");
+		"record 1: a Datum without data");
 	refuses(f, BYTES("\x38\x01\x22\x00"), -EBADMSG, "record 1: a Datum without data");
 	refuses(f,
 		BYTES("\x08\x03\x10\x01\x18\x02\x22\x07"

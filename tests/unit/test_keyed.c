@@ -213,8 +213,8 @@ static void test_refusals_of_pixels(void **state)
 	fixture_lmdb(f, "set", 0, records);
 	assert_int_equal(fixture_scan(f, &sodtools_format, "set/data.mdb"), -ENOENT);
 	assert_string_equal(f->err.text, "meta_info.pkl: No such file or directory");
-	refuses_meta(f, "3_2_1", "3_2_2", -EBADMSG, "record 1: 6 bytes are not 2 x 2 x 3 pixels");
-	refuses_meta(f, "3_2_1", "3_0_2", -EBADMSG, "record 1: 6 bytes are not 0 x 2 x 3 pixels");
+	refuses_meta(f, "3_2_1", "3_2_2", -EBADMSG, "record 1: 6 bytes are not 2 x 2 pixels");
+	refuses_meta(f, "3_2_1", "3_0_2", -EBADMSG, "record 1: 6 bytes are not 2 x 0 pixels");
 	refuses_meta(f, "2_3_1", NULL, -EOPNOTSUPP, "record 0: pixels of 2 channels");
 	refuses_meta(f, "text", NULL, -EBADMSG, "record 0: no shape as \"3_480_640\"");
 	refuses_meta(f, "3_2_1", "a shape of very many characters...", -EBADMSG,

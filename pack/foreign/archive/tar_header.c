@@ -113,81 +113,67 @@ int tar_header_target(const uint8_t *block, struct buf *ret)
 
 /* --- pax -------------------------------------------------------------------------------------- */
 
-struct pax_text {
-	const char *at, *end;
-};
-
-static bool read_decimal(struct pax_text *text, uint64_t *ret)
+static size_t take_number(struct foreign_text *text, uint64_t *ret)
 {
-	const char *begin = text->at;
-	uint64_t value = 0;
+	size_t digits = foreign_text_number(*text, ret);
 
-	for (; text->at < text->end && *text->at >= '0' && *text->at <= '9'; text->at++)
-		if (__builtin_mul_overflow(value, 10, &value) ||
-		    __builtin_add_overflow(value, (uint64_t)(*text->at - '0'), &value))
-			return false;
-	*ret = value;
-	return text->at > begin;
+	text->data += digits;
+	text->len -= digits;
+	return digits;
 }
 
 /* "-12.345": digits after the ninth do not count. Times that 64 bits of nanoseconds cannot hold are
  * refused. */
-static bool read_time(struct pax_text text, int64_t *ret)
+static bool read_time(struct foreign_text text, int64_t *ret)
 {
-	bool negative = text.at < text.end && *text.at == '-';
+	bool negative = text.len && *text.data == '-';
 	int64_t unit = SECOND / 10, ns;
 	uint64_t seconds;
 
-	text.at += negative;
-	if (!read_decimal(&text, &seconds) || seconds >= INT64_MAX / SECOND)
+	text.data += negative;
+	text.len -= negative;
+	if (!take_number(&text, &seconds) || seconds >= INT64_MAX / SECOND)
 		return false;
 	ns = (int64_t)seconds * SECOND;
-	if (text.at < text.end && *text.at++ != '.')
+	if (text.len && *text.data != '.')
 		return false;
-	for (; text.at < text.end; text.at++, unit /= 10) {
-		if (*text.at < '0' || *text.at > '9')
+	for (size_t i = 1; i < text.len; i++, unit /= 10) {
+		if (text.data[i] < '0' || text.data[i] > '9')
 			return false;
-		ns += unit * (*text.at - '0');
+		ns += unit * (text.data[i] - '0');
 	}
 	*ret = negative ? -ns : ns;
 	return true;
 }
 
-static int take_pax_text(struct buf *to, struct pax_text value)
+static int take_pax_text(struct buf *to, struct foreign_text value)
 {
 	to->len = 0;
-	return buf_add(to, value.at, (size_t)(value.end - value.at));
-}
-
-static bool is_pax_key(struct pax_text key, const char *name)
-{
-	return (size_t)(key.end - key.at) == strlen(name) &&
-	       memcmp(key.at, name, strlen(name)) == 0;
+	return buf_add(to, value.data, value.len);
 }
 
 /* An empty value takes back what was said before. */
-static int take_pax_record(struct tar_extra *extra, struct pax_text key, struct pax_text value,
-			   struct err *err)
+static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
+			   struct foreign_text value, struct err *err)
 {
 	static const char sparse[] = "GNU.sparse.";
 
-	if (is_pax_key(key, "path"))
+	if (foreign_text_is(key, "path"))
 		return take_pax_text(&extra->path, value);
-	if (is_pax_key(key, "linkpath"))
+	if (foreign_text_is(key, "linkpath"))
 		return take_pax_text(&extra->target, value);
-	if (is_pax_key(key, "size")) {
-		extra->has_size = value.at < value.end;
-		if (extra->has_size && (!read_decimal(&value, &extra->size) ||
-					value.at < value.end || extra->size > INT64_MAX))
+	if (foreign_text_is(key, "size")) {
+		extra->has_size = value.len > 0;
+		if (extra->has_size &&
+		    (!take_number(&value, &extra->size) || value.len || extra->size > INT64_MAX))
 			return err_set(err, -EBADMSG,
 				       "its pax header has a size that is no number");
-	} else if (is_pax_key(key, "mtime")) {
-		extra->has_mtime = value.at < value.end;
+	} else if (foreign_text_is(key, "mtime")) {
+		extra->has_mtime = value.len > 0;
 		if (extra->has_mtime && !read_time(value, &extra->mtime))
 			return err_set(err, -EBADMSG,
 				       "its pax header has a time that is no number");
-	} else if ((size_t)(key.end - key.at) >= strlen(sparse) &&
-		   memcmp(key.at, sparse, strlen(sparse)) == 0) {
+	} else if (key.len >= strlen(sparse) && memcmp(key.data, sparse, strlen(sparse)) == 0) {
 		extra->sparse = true;
 	}
 	return 0;
@@ -195,26 +181,25 @@ static int take_pax_record(struct tar_extra *extra, struct pax_text key, struct 
 
 int tar_extra_read(struct tar_extra *extra, const char *records, size_t len, struct err *err)
 {
-	struct pax_text all = {records, records + len};
 	int r = 0;
 
-	while (r == 0 && all.at < all.end) {
-		struct pax_text key, value, head = all;
-		uint64_t length;
+	for (uint64_t at = 0, length; r == 0 && at < len; at += length) {
+		struct foreign_text key = {records + at, len - at}, value;
 		const char *equals;
 
-		if (!read_decimal(&head, &length) || length > (uint64_t)(all.end - all.at) ||
-		    head.at == all.end || *head.at++ != ' ' || head.at >= all.at + length ||
-		    all.at[length - 1] != '\n')
+		if (!take_number(&key, &length) || length > len - at || key.len == 0 ||
+		    *key.data != ' ' || key.data + 1 >= records + at + length ||
+		    records[at + length - 1] != '\n')
 			return err_set(err, -EBADMSG, "its pax header has a record of no length");
-		head.end = all.at + length - 1;
-		equals = memchr(head.at, '=', (size_t)(head.end - head.at));
+		key.data++;
+		key.len = (size_t)(records + at + length - 1 - key.data);
+		equals = memchr(key.data, '=', key.len);
 		if (!equals)
 			return err_set(err, -EBADMSG, "its pax header has a record without '='");
-		key = (struct pax_text){head.at, equals};
-		value = (struct pax_text){equals + 1, head.end};
+		value.data = equals + 1;
+		value.len = (size_t)(key.data + key.len - value.data);
+		key.len = (size_t)(equals - key.data);
 		r = take_pax_record(extra, key, value, err);
-		all.at += length;
 	}
 	return r;
 }

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "pack/foreign/text.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>

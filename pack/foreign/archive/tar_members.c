@@ -81,7 +81,6 @@ static bool is_extended(char type)
 
 static int take_extended(struct tar_members *m, const struct tar_header *header, struct err *err)
 {
-	struct err reason = {0};
 	const uint8_t *text;
 	int r;
 
@@ -89,16 +88,16 @@ static int take_extended(struct tar_members *m, const struct tar_header *header,
 		return tar_damaged(m, "a header of over 1 MiB in front of it", err);
 	if (header->size > sub_sat(m->end, m->at + TAR_BLOCK))
 		return tar_damaged(m, "truncated: the file ends within it", err);
-	r = foreign_get(m->source, m->at + TAR_BLOCK, (size_t)header->size, &text, &reason);
+	r = foreign_get(m->source, m->at + TAR_BLOCK, (size_t)header->size, &text, err);
 	if (r < 0)
-		return r == -EBADMSG ? tar_damaged(m, reason.text, err) : r;
+		return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
 	if (header->type == 'L')
 		return take_long(&m->next.path, text, (size_t)header->size);
 	if (header->type == 'K')
 		return take_long(&m->next.target, text, (size_t)header->size);
 	r = tar_extra_read(header->type == 'g' ? &m->all : &m->next, (const char *)text,
-			   (size_t)header->size, &reason);
-	return r == -EBADMSG ? tar_damaged(m, reason.text, err) : r;
+			   (size_t)header->size, err);
+	return r == -EBADMSG ? tar_damaged(m, err_text(err, r), err) : r;
 }
 
 /* --- members ---------------------------------------------------------------------------------- */
@@ -208,7 +207,6 @@ static bool is_remark(char type)
 int tar_members_next(struct tar_members *m, struct tar_member *ret, struct err *err)
 {
 	for (;;) {
-		struct err reason = {0};
 		uint8_t block[TAR_BLOCK];
 		struct tar_header header;
 		const uint8_t *found;
@@ -221,9 +219,9 @@ int tar_members_next(struct tar_members *m, struct tar_member *ret, struct err *
 		memcpy(block, found, sizeof(block));
 		r = read_texts(m, block);
 		if (r == 0)
-			r = tar_header_read(block, &header, &reason);
+			r = tar_header_read(block, &header, err);
 		if (r == -EBADMSG)
-			return tar_damaged(m, reason.text, err);
+			return tar_damaged(m, err_text(err, r), err);
 		if (r == 0 && is_extended(header.type))
 			r = take_extended(m, &header, err);
 		if (r == 0 && header.type == 'S')

@@ -144,7 +144,6 @@ static int is_tar(struct tar_tree *t, const struct tar_member *member)
 static int scan_nested(struct tar_tree *t, const struct tar_member *member, struct err *err)
 {
 	size_t below = t->below;
-	struct err reason = {0};
 	int r;
 
 	t->path.len -= strlen(".tar");
@@ -156,11 +155,10 @@ static int scan_nested(struct tar_tree *t, const struct tar_member *member, stru
 		return r;
 	t->below = t->path.len;
 	t->nested++;
-	r = scan_members(t, member->offset, member->offset + member->size, &reason);
+	r = scan_members(t, member->offset, member->offset + member->size, err);
 	t->nested--;
 	t->below = below;
-	return r < 0 ? err_set(err, r, "member %" PRIu64 ": %s", member->number,
-			       err_text(&reason, r))
+	return r < 0 ? err_set(err, r, "member %" PRIu64 ": %s", member->number, err_text(err, r))
 		     : 0;
 }
 

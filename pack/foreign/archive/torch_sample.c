@@ -43,7 +43,6 @@ int torch_sample_image(struct torch_samples *p, const struct pickle_value *value
 {
 	const char *callee = pickle_callee(value);
 	struct torch_tensor tensor;
-	struct err reason = {0};
 	int r;
 
 	if (value && value->kind == PICKLE_BYTES) {
@@ -59,15 +58,14 @@ int torch_sample_image(struct torch_samples *p, const struct pickle_value *value
 	if (!torch_is_tensor(value))
 		return bad_record(p, -EOPNOTSUPP, "an image that is neither bytes nor a tensor",
 				  err);
-	r = torch_tensor_read(&p->file, value, &tensor, &reason);
-	return r < 0 ? bad_record(p, r, err_text(&reason, r), err)
+	r = torch_tensor_read(&p->file, value, &tensor, err);
+	return r < 0 ? bad_record(p, r, err_text(err, r), err)
 		     : torch_sample_pixels(p, &tensor, err);
 }
 
 int torch_sample_label(struct torch_samples *p, const struct pickle_value *value, struct err *err)
 {
 	struct torch_tensor tensor;
-	struct err reason = {0};
 	int r;
 
 	if (torch_is_text(value)) {
@@ -78,10 +76,10 @@ int torch_sample_label(struct torch_samples *p, const struct pickle_value *value
 		return 0;
 	if (!torch_is_tensor(value))
 		return bad_record(p, -EOPNOTSUPP, "a label that is neither a number nor text", err);
-	r = torch_tensor_read(&p->file, value, &tensor, &reason);
+	r = torch_tensor_read(&p->file, value, &tensor, err);
 	if (r == 0)
-		r = torch_tensor_number(&p->file, &tensor, &p->image.label, &reason);
-	return r < 0 ? bad_record(p, r, err_text(&reason, r), err) : 0;
+		r = torch_tensor_number(&p->file, &tensor, &p->image.label, err);
+	return r < 0 ? bad_record(p, r, err_text(err, r), err) : 0;
 }
 
 void torch_sample_begin(struct torch_samples *p)

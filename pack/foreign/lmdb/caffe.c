@@ -1,5 +1,6 @@
 /* LMDB of Caffe's convert_imageset: key "%08d_PATH" or "%08d", value a Datum (caffe.proto), which
  * has the image as a file, or as pixels, in OpenCV's order of channels, a plane after the other. */
+#include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/encoding/protobuf.h"
 #include "pack/foreign/format.h"
@@ -121,14 +122,8 @@ static int pixels_of(const struct datum *datum, struct foreign_pixels *ret, stru
 	if (channels != 1 && channels != 3)
 		return err_set(err, -EOPNOTSUPP, "a Datum of %" PRIu64 " channels is no image",
 			       channels);
-	if (width == 0 || width > UINT16_MAX || height == 0 || height > UINT16_MAX ||
-	    channels * width * height != datum->number[DATUM_DATA])
-		return err_set(err, -EBADMSG,
-			       "a Datum of %" PRIu64 " bytes for %" PRIu64 " x %" PRIu64
-			       " x %" PRIu64 " pixels",
-			       datum->number[DATUM_DATA], channels, height, width);
-	*ret = (struct foreign_pixels){.width = (uint32_t)width,
-				       .height = (uint32_t)height,
+	*ret = (struct foreign_pixels){.width = (uint32_t)min(width, UINT32_MAX),
+				       .height = (uint32_t)min(height, UINT32_MAX),
 				       .layout = channels == 3 ? FOREIGN_PLANAR_BGR : FOREIGN_GRAY};
 	return 0;
 }
@@ -160,13 +155,12 @@ static int add(struct foreign_source *source, struct foreign_tree *tree,
 	struct foreign_file file = {.record = number, .label = FOREIGN_NO_LABEL};
 	struct foreign_pixels pixels;
 	struct datum datum;
-	struct err reason = {0};
-	int r = datum_get(source, record, &datum, &reason);
+	int r = datum_get(source, record, &datum, err);
 
 	if (r == 0)
-		r = describe(record, &datum, &pixels, &file, &reason);
+		r = describe(record, &datum, &pixels, &file, err);
 	if (r < 0)
-		return err_set(err, r, "record %" PRIu64 ": %s", number, err_text(&reason, r));
+		return err_set(err, r, "record %" PRIu64 ": %s", number, err_text(err, r));
 	if (source->settings->classes && datum.has[DATUM_LABEL])
 		file.class = (struct foreign_text){0};
 	return foreign_add(tree, &file, err);

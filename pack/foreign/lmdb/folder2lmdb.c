@@ -20,6 +20,7 @@ static int folder2lmdb_scan(struct foreign_source *source, struct foreign_tree *
 const struct foreign_format folder2lmdb_format = {
 	.name = "folder2lmdb",
 	.about = "LMDB: number -> (image, label), pyarrow or pickle",
+	.lmdb = true,
 	.probe = folder2lmdb_probe,
 	.scan = folder2lmdb_scan,
 };

@@ -88,20 +88,19 @@ static int by_place(const void *a, const void *b)
 static int add_record(struct numbered *numbered, const struct numbered_record *record,
 		      struct err *err)
 {
-	struct err why = {0};
 	struct sample sample;
 	struct foreign_pixels pixels;
 	struct foreign_file file = {.record = record->number};
 	int r = sample_read(numbered->pickle, numbered->source, record->offset, record->size,
-			    &sample, &why);
+			    &sample, err);
 
 	if (r == 0 && sample.dimensions > 1) {
 		file.pixels = &pixels;
 		if (!sample_pixels(&sample, &pixels))
-			r = sample_add_other("an array of another shape", &why);
+			r = sample_add_other("an array of another shape", err);
 	}
 	if (r < 0)
-		return err_set(err, r, "record %" PRIu32 ": %s", record->number, err_text(&why, r));
+		return err_set(err, r, "record %" PRIu32 ": %s", record->number, err_text(err, r));
 	file.label = sample.label;
 	file.offset = sample.offset;
 	file.size = sample.size;
@@ -148,8 +147,6 @@ int numbered_scan(struct foreign_source *source, struct foreign_tree *tree, numb
 	struct numbered numbered = {.source = source, .tree = tree, .name = name};
 	int r;
 
-	if (!source->walker)
-		return err_set(err, -EOPNOTSUPP, "not an LMDB file");
 	numbered.context = context;
 	numbered.far = reader_hints(source->reader).far;
 	r = pickle_new(&pickle);
@@ -193,7 +190,7 @@ int numbered_kind(struct foreign_source *source)
 	size_t len;
 	int r;
 
-	if (!source->walker || !first.key || !key_number(&first, &number))
+	if (!first.key || !key_number(&first, &number))
 		return NUMBERED_NONE;
 	r = foreign_peek(source, first.offset, first.size < 16 ? (size_t)first.size : 16, &head,
 			 &len);

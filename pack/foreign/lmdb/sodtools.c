@@ -38,19 +38,18 @@ static const struct pickle_value *list_of(const struct pickle_value *dict, const
 static int meta_read(struct meta *meta, struct foreign_source *source, struct err *err)
 {
 	const struct pickle_value *root;
-	struct err reason = {0};
 	int r = foreign_open_beside(source, "/meta_info.pkl", &meta->reader, err);
 
 	if (r < 0)
 		return r;
 	r = foreign_source_init(&meta->source, meta->reader, "meta_info.pkl", source->settings,
-				&reason);
+				err);
 	if (r == 0)
 		r = pickle_new(&meta->pickle);
 	if (r == 0)
-		r = pickle_read(meta->pickle, &meta->source, 0, meta->source.size, &root, &reason);
+		r = pickle_read(meta->pickle, &meta->source, 0, meta->source.size, &root, err);
 	if (r < 0)
-		return err_set(err, r, "meta_info.pkl: %s", err_text(&reason, r));
+		return err_set(err, r, "meta_info.pkl: %s", err_text(err, r));
 	meta->keys = list_of(root, "keys");
 	meta->shapes = list_of(root, "resolution");
 	return 0;
@@ -81,8 +80,7 @@ static bool take_text(const struct pickle_value *value, char *ret, size_t room)
 	return true;
 }
 
-static int take_shape(const struct pickle_value *value, uint64_t size, struct foreign_pixels *ret,
-		      struct err *err)
+static int take_shape(const struct pickle_value *value, struct foreign_pixels *ret, struct err *err)
 {
 	char text[SHAPE_MAX];
 	unsigned channels, height, width;
@@ -92,10 +90,6 @@ static int take_shape(const struct pickle_value *value, uint64_t size, struct fo
 		return err_set(err, -EBADMSG, "no shape as \"3_480_640\"");
 	if (channels != 1 && channels != 3)
 		return err_set(err, -EOPNOTSUPP, "pixels of %u channels", channels);
-	if (width == 0 || width > UINT16_MAX || height == 0 || height > UINT16_MAX ||
-	    (uint64_t)channels * width * height != size)
-		return err_set(err, -EBADMSG, "%" PRIu64 " bytes are not %u x %u x %u pixels", size,
-			       height, width, channels);
 	*ret = (struct foreign_pixels){width, height, channels == 3 ? FOREIGN_BGR : FOREIGN_GRAY};
 	return 0;
 }
@@ -114,20 +108,19 @@ static int add(struct foreign_source *source, struct foreign_tree *tree,
 	struct foreign_pixels pixels;
 	struct walker_record record;
 	struct foreign_file file = {.record = number, .plain = true, .pixels = &pixels};
-	struct err reason = {0};
 	char key[KEY_MAX];
 	int r = 0;
 
 	if (!take_text(name, key, sizeof(key)))
-		r = err_set(&reason, -EBADMSG, "no key in meta_info.pkl");
+		r = err_set(err, -EBADMSG, "no key in meta_info.pkl");
 	if (r == 0)
-		r = foreign_find(source, key, &record, &reason);
+		r = foreign_find(source, key, &record, err);
 	if (r == -ENOENT)
-		r = err_set(&reason, -EBADMSG, "'%s' of meta_info.pkl is not there", key);
+		r = err_set(err, -EBADMSG, "'%s' of meta_info.pkl is not there", key);
 	if (r == 0)
-		r = take_shape(shape, record.size, &pixels, &reason);
+		r = take_shape(shape, &pixels, err);
 	if (r < 0)
-		return err_set(err, r, "record %" PRIu64 ": %s", number, err_text(&reason, r));
+		return err_set(err, r, "record %" PRIu64 ": %s", number, err_text(err, r));
 	file.path = without_suffix(key);
 	file.offset = record.offset;
 	file.size = record.size;

@@ -21,6 +21,7 @@ static int tensorpack_scan(struct foreign_source *source, struct foreign_tree *t
 const struct foreign_format tensorpack_format = {
 	.name = "tensorpack",
 	.about = "LMDB: number -> [array, label], msgpack, pyarrow or pickle",
+	.lmdb = true,
 	.probe = tensorpack_probe,
 	.scan = tensorpack_scan,
 };

@@ -183,16 +183,15 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 static int take_row(struct scan *scan, struct err *err)
 {
 	struct parquet_value value[COLUMNS];
-	struct err why = {0};
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < COLUMNS; i++) {
 		value[i] = (struct parquet_value){.null = true};
 		if (scan->leaf[i] >= 0)
-			r = parquet_column_next(&scan->column[i], &value[i], &why);
+			r = parquet_column_next(&scan->column[i], &value[i], err);
 	}
 	if (r < 0)
-		return err_set(err, r, "record %" PRIu64 ": %s", scan->record, err_text(&why, r));
+		return err_set(err, r, "record %" PRIu64 ": %s", scan->record, err_text(err, r));
 	if (value[IMAGE].null)
 		scan->nulls++;
 	else

@@ -40,9 +40,9 @@ static void scan_release(struct scan *scan)
 	recordio_list_release(&scan->list);
 }
 
-static int fault(const struct scan *scan, int code, const struct err *reason, struct err *err)
+static int fault(const struct scan *scan, int code, struct err *err)
 {
-	return err_set(err, code, "record %" PRIu64 ": %s", scan->number, err_text(reason, code));
+	return err_set(err, code, "record %" PRIu64 ": %s", scan->number, err_text(err, code));
 }
 
 /* --- a record --------------------------------------------------------------------------------- */
@@ -114,11 +114,10 @@ static int take_record(struct scan *scan, const struct recordio_frame *frame,
 static int add(struct scan *scan, const struct recordio_frame *frame, struct err *err)
 {
 	struct foreign_file file = {.record = scan->number};
-	struct err reason = {0};
-	int r = take_record(scan, frame, &file, &reason);
+	int r = take_record(scan, frame, &file, err);
 
 	if (r < 0)
-		return fault(scan, r, &reason, err);
+		return fault(scan, r, err);
 	if (file.size > 0)
 		return foreign_add(scan->tree, &file, err);
 	scan->told[EMPTY]++;
@@ -140,13 +139,12 @@ static int take_frame(struct scan *scan, const struct recordio_frame *frame, str
 static int take_all(struct scan *scan, struct err *err)
 {
 	struct recordio_frame frame = {0};
-	struct err reason = {0};
 	int r = 0;
 
 	while (r == 0 && frame.end < scan->source->size) {
-		r = recordio_frame_next(scan->source, scan->within, &frame, &reason);
+		r = recordio_frame_next(scan->source, scan->within, &frame, err);
 		if (r < 0)
-			return fault(scan, r, &reason, err);
+			return fault(scan, r, err);
 		r = take_frame(scan, &frame, err);
 	}
 	if (r == 0 && scan->within)

@@ -101,17 +101,16 @@ static int add(struct scan *scan, struct err *err)
 
 static int take_all(struct scan *scan, struct err *err)
 {
-	struct err reason = {0};
 	uint64_t len;
 	int r = 0;
 
 	for (uint64_t at = 0; r == 0 && at < scan->source->size; at += HEAD + len + FOOT) {
-		r = get_frame(scan->source, at, &len, &reason);
+		r = get_frame(scan->source, at, &len, err);
 		if (r == 0)
-			r = tf_example_read(&scan->example, scan->source, at + HEAD, len, &reason);
+			r = tf_example_read(&scan->example, scan->source, at + HEAD, len, err);
 		if (r < 0)
 			return err_set(err, r, "record %" PRIu64 ": %s", scan->number,
-				       err_text(&reason, r));
+				       err_text(err, r));
 		if (scan->example.size > 0)
 			r = add(scan, err);
 		scan->number++;

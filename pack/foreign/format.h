@@ -5,9 +5,9 @@
  *	probe   a few reads: is it of this format?
  *	scan    one pass: calls foreign_add() for each file of the tree
  *
- * A scan reads what it needs to know names, classes and places, and no image. It trusts nothing:
- *each number is checked before it is used, nothing is executed, and a message says the number of
- *the record and what is wrong with it: "record 17: a pickle with the opcode GLOBAL". */
+ * A scan reads names, classes and places, and no image. It trusts nothing: each number is checked
+ * before it is used, and nothing is executed. A message names the record and what is wrong with it:
+ * "record 17: a pickle with the opcode GLOBAL". */
 #ifndef PACK_FOREIGN_FORMAT_H
 #define PACK_FOREIGN_FORMAT_H
 

@@ -7,8 +7,8 @@
  *	                              lists, or tensors: [N, C, H, W], [N, H, W, 3], [N, H, W]; [N]
  *
  * An image is a uint8 tensor of the bytes of a file, [N], or of pixels: [3, H, W], [1, H, W],
- * [H, W, 3], [H, W]; or it is bytes. Those that protocol 2 writes, which is torch.save()'s own
- *choice, are text, which has other bytes, and are refused. */
+ * [H, W, 3], [H, W]; or it is bytes. Bytes saved by protocol 2, the default of torch.save(), are
+ * refused: they lie in the file as text. */
 #include "base/scope.h"
 #include "pack/foreign/archive/torch_columns.h"
 #include "pack/foreign/format.h"

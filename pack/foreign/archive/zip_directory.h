@@ -2,12 +2,14 @@
  *
  *	local header, name, extra, bytes | ... | central directory | end of zip64 | end
  *
- *	end        "PK56" u16 disk, u16 disk of directory, u16 entries here, u16 entries, u32 bytes
- *of directory, u32 its offset, u16 bytes of comment zip64      the same with 64 bits, found by a
- *locator in front of the end entry      "PK12" u16 made by, u16 needs, u16 flags, u16 method, u16
- *time, u16 date, u32 crc, u32 packed, u32 size, u16 name, u16 extra, u16 comment, u16 disk, u16
- *internal, u32 attributes, u32 offset of the local header local      "PK34" u16 needs, u16 flags,
- *u16 method, u16 time, u16 date, u32 crc, u32 packed, u32 size, u16 name, u16 extra
+ *	local      "PK34" u16 needs, flags, method, time, date, u32 crc, packed, size,
+ *		   u16 name, extra
+ *	entry      "PK12" u16 made by, needs, flags, method, time, date, u32 crc, packed, size,
+ *		   u16 name, extra, comment, disk, internal, u32 attributes,
+ *		   u32 offset of the local header
+ *	zip64      the end with 64 bits, found by a locator in front of the end
+ *	end        "PK56" u16 disk, disk of the directory, entries here, entries,
+ *		   u32 bytes of the directory, u32 its offset, u16 bytes of the comment
  *
  * Not thread-safe. */
 #ifndef PACK_FOREIGN_ARCHIVE_ZIP_DIRECTORY_H

@@ -1,5 +1,5 @@
 /* Protocol buffers as they are on disk: the fields of a message that lies in a source, one after
- *the other. Of a field with a length its place is told, and its bytes are not read.
+ * the other. For a field with a length the place of its bytes is returned; they are not read.
  *
  *	tag      varint: number << 3 | type
  *	varint   7 bits a byte, the lowest first; the top bit says that more follow

@@ -165,7 +165,7 @@ static int read_runs(struct summing *s)
 	return atomic_load(&s->error);
 }
 
-/* Those that the index has. Where these are damaged, all are made. */
+/* Takes the checksums of the index. Where these are damaged, all are made. */
 static int take_old(struct dataset *dataset, struct foreign_sums *sums)
 {
 	sums->count = dataset_extents(dataset);

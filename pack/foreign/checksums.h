@@ -14,10 +14,10 @@ struct foreign_sums {
 	bool complete;
 };
 
-/* Makes those that the index of a dataset does not have. What a copy has of these bytes is
- * forgotten before, unless it is `fresh`: it is read from the file itself, and kept. `ret` is to be
- * released in any case, and has what was made. Returns 0, -EINTR (checking->stops() has said so),
- * or the first error. */
+/* Makes the checksums that the index of a dataset lacks. The file itself is read for them, and the
+ * disk cache keeps these bytes; unless `fresh`, it first drops older ones. `ret` is to be released
+ * in any case, and has what was made. Returns 0, -EINTR (checking->stops() returned true), or the
+ * first error. */
 int foreign_sums_make(struct dataset *dataset, const struct foreign_checking *checking, bool fresh,
 		      struct foreign_sums *ret, struct err *err);
 void foreign_sums_release(struct foreign_sums *sums);

@@ -24,7 +24,7 @@ static const struct library *library_of(enum codec codec)
 	}
 }
 
-/* Handles stay open, as of all that is loaded once: the linker counts them. */
+/* The library stays loaded; dlopen() counts its users. */
 static int load(const struct library *library, const char *name, void *ret, struct err *err)
 {
 	void *handle = dlopen(library->file, RTLD_NOW | RTLD_NODELETE);

@@ -1,4 +1,5 @@
-/* What unpacks compressed pages: libraries of the system, loaded when first needed. Any thread. */
+/* Unpacks compressed pages by libraries of the system, which are loaded when first needed. Any
+ * thread. */
 #ifndef PACK_FOREIGN_CODEC_H
 #define PACK_FOREIGN_CODEC_H
 
@@ -17,7 +18,8 @@ enum codec {
 /* Returns 0, -ENOSYS (the library is missing) or -EOPNOTSUPP (another codec); err says it. */
 int codec_check(enum codec codec, struct err *err);
 
-/* Exactly `ret_len` bytes. Returns 0, -EBADMSG (it is not that), -ENOMEM, or as codec_check(). */
+/* Unpacks exactly `ret_len` bytes. Returns 0, -EBADMSG (damaged, or of another size), -ENOMEM, or
+ * as codec_check(). */
 int codec_unpack(enum codec codec, const void *packed, size_t len, void *ret, size_t ret_len,
 		 struct err *err);
 
@@ -29,8 +31,8 @@ struct codec_piece {
 	enum codec codec;
 };
 
-/* Appends the pieces of what codec_unpack() unpacks: of snappy, where its library wrote it, of
- * 128 KiB each; or else one. Returns 0 or -ENOMEM. */
+/* Appends pieces that codec_unpack() unpacks one by one: of 128 KiB each for what the library of
+ * snappy wrote, otherwise a single one. Returns 0 or -ENOMEM. */
 int codec_split(enum codec codec, const void *packed, size_t len, size_t unpacked, struct buf *ret);
 
 #endif

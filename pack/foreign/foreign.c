@@ -102,8 +102,8 @@ static int join_volumes(struct dataset_readers *readers, const struct index_extr
 	return r < 0 ? r : reader_volumes_new(volumes, count, &readers->data);
 }
 
-/* The container's own reader does where all files lie there. A copy of it does not, unless there
- * are checksums, or will be: nobody would see that it is damaged. */
+/* Where all files lie in the container, its own reader is enough. A copy in the disk cache is read
+ * only if there are checksums, or will be: otherwise nobody would notice damage. */
 static int make_readers(struct dataset_readers *readers, const struct index_key *key, bool checking,
 			const struct index_extra *extra, struct err *err)
 {
@@ -159,7 +159,7 @@ static void drop_index(struct dataset_readers *readers)
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* What was made stays, also where it was not all: the next time goes on. */
+/* Keeps what was made, so that the next time continues from there. */
 static int write_sums(struct foreign_tree *tree, const struct dataset_readers *readers,
 		      const struct foreign_sums *sums, int made, struct err *err)
 {
@@ -215,8 +215,8 @@ static int open_found(struct dataset_readers *readers, struct foreign_tree *tree
 	return r;
 }
 
-/* Where checksums are to be made of a far file, the bytes that its scan reads are kept: of a tar
- * these are all. Older ones are forgotten, so that all that the copy has comes from the server. */
+/* Before checksums of a far file are made, the disk cache keeps what the scan reads: of a tar, all
+ * of it. It first drops older bytes, so that all it has comes from the server. */
 static void keep_scan(const struct dataset_readers *readers, struct foreign_source *source,
 		      const struct index_key *key)
 {
@@ -288,7 +288,7 @@ static int open_any(struct reader *reader, const char *path,
 	if (!is_no_pack(no_pack))
 		return no_pack;
 	r = open_foreign(&readers, path, settings, ret, &why);
-	/* That no format knows it is said as it was before there were any. */
+	/* If no format recognises the file, the message is that of a pack. */
 	if (r == -ENOMSG && !why.text[0])
 		return no_pack;
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;

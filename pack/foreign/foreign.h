@@ -15,7 +15,7 @@ enum foreign_layout_of_tar { FOREIGN_AUTO, FOREIGN_TREE, FOREIGN_CLASSES };
 
 /* Who makes checksums. Any thread. */
 struct foreign_checking {
-	/* So many bytes will be read: 0, or -errno, which becomes the result. */
+	/* Announces how many bytes will be read. Returns 0, or -errno, which becomes the result. */
 	int (*begin)(void *context, uint64_t bytes);
 	void (*add)(void *context, uint64_t bytes);
 	bool (*stops)(void *context);
@@ -32,14 +32,14 @@ struct foreign_settings {
 	/* Opens a further file by its name or URL. */
 	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
 	void *context;
-	/* open() decompresses: of that no index is kept, and names lose the suffix of it. */
+	/* open() decompresses: no index is kept, and names lose the suffix of the compression */
 	bool decompressed;
-	/* What may be shown of a name, on the heap; NULL: all of it. */
+	/* The name without its secrets, on the heap; NULL: names have none. */
 	char *(*show)(const char *name);
-	/* One line for the user; NULL: nobody listens. */
+	/* Tells the user one line; NULL: nobody listens. */
 	void (*notice)(const char *line);
-	/* Has the index get checksums where it has none, by reading all of the file; NULL: as it
-	 * is. */
+	/* Adds checksums to an index that lacks some, by reading all of the file; NULL: does not.
+	 * */
 	const struct foreign_checking *checking;
 };
 

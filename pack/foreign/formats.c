@@ -18,8 +18,8 @@ extern const struct foreign_format basicsr_format;
 extern const struct foreign_format sodtools_format;
 extern const struct foreign_format paths_format;
 
-/* What knows its files by a magic number comes first, then LMDBs by their keys and values, and last
- * what takes any LMDB of files. */
+/* First those that recognise a magic number, then LMDBs by their keys and values, last any LMDB of
+ * files. */
 const struct foreign_format *const foreign_formats[] = {
 	&tfrecord_format,   &recordio_format,	 &compressed_format,
 	&torch_format,	    &zip_format,	 &tar_format,

@@ -1,4 +1,4 @@
-/* The adapters, in the order in which they are asked: those that are sure first. */
+/* The adapters, in the order in which they are asked: the surest first. */
 #ifndef PACK_FOREIGN_FORMATS_H
 #define PACK_FOREIGN_FORMATS_H
 

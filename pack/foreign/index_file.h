@@ -36,8 +36,8 @@ int index_file_find(const struct foreign_tree *tree, const struct index_key *key
 int index_file_write(struct foreign_tree *tree, const struct index_key *key, const char *format,
 		     struct reader **ret, struct err *err);
 
-/* Writes it once more, with these rows of checksums; `full`: none is missing. Returns 0, -EBADMSG
- * where the old one is damaged, or -errno. */
+/* Writes it again with these rows of checksums. `full`: none is missing. Returns 0, -EBADMSG (the
+ * old index is damaged), or -errno. */
 int index_file_add_sums(struct foreign_tree *tree, struct reader *reader, const uint64_t *rows,
 			uint64_t count, bool full);
 
@@ -54,7 +54,7 @@ struct index_extra {
 /* Reads and checks it. 0, -EBADMSG, -ENOMEM, or the error of a read. */
 int index_extra_read(struct reader *index, struct index_extra *ret);
 void index_extra_release(struct index_extra *extra);
-/* Of the text and the rows: the hash that is in the line `extra`. */
+/* The hash of the text and the rows in the line `extra`. */
 uint64_t index_extra_hash(const void *text, size_t text_len, const void *rows, size_t rows_len);
 
 #endif

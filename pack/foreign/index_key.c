@@ -38,7 +38,7 @@ const char *index_container(const struct foreign_tree *tree)
 	return is_url(source->path) ? source->shown : source->path;
 }
 
-/* The names of the file and of its folder, of which some formats make those of classes. */
+/* The last two parts of a path: some formats take names of classes from them. */
 static const char *last_two(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -76,7 +76,7 @@ int index_key_make(const struct foreign_tree *tree, struct index_key *ret)
 	XXH3_state_t state;
 	int r = reader_identity(reader, &identity);
 
-	/* A server tells no time, and that of a copy is its own. */
+	/* A server gives no time, and that of a copy is not the server's. */
 	if (is_url(name))
 		identity.written = 0;
 	XXH3_64bits_reset(&state);

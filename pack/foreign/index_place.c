@@ -56,7 +56,7 @@ static int make_folders(const char *path)
 	return 0;
 }
 
-/* Names tell of what is in the container: who may not read that shall not read these. */
+/* An index has names of files: only those who may read the container may read it. */
 static mode_t mode_of(const struct foreign_tree *tree)
 {
 	struct stat st;

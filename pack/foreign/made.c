@@ -133,7 +133,8 @@ static int made_identity(struct reader *reader, struct reader_identity *ret)
 	return r;
 }
 
-/* A row of the source is a request: as many as there are threads, for now. */
+/* Not far: a picture may take a request for each channel. So as many are read at once as there are
+ * threads. */
 static void made_hints(const struct reader *reader, struct reader_hints *ret)
 {
 	*ret = reader_hints(((const struct made_reader *)(const void *)reader)->source);

@@ -1,8 +1,7 @@
-/* Bytes that are made when they are read, of those of a file: images that it holds as pixels, and
- * compressed pages of it.
- *
- * They lie one after the other in a space of their own, each at a multiple of READER_PAGE, with
- * zeros between. A table says what each is made of; index files hold it. */
+/* Bytes that are made when they are read: image files of what the source holds as pixels, and
+ * unpacked pages of what it holds compressed. They lie one after the other in a space of their own,
+ * each at a multiple of READER_PAGE, with zeros between. A table says what each is made of. Index
+ * files hold that table. */
 #ifndef PACK_FOREIGN_MADE_H
 #define PACK_FOREIGN_MADE_H
 
@@ -26,16 +25,15 @@ uint64_t made_size(const struct made_row *row);
 /* Where the next one begins. */
 uint64_t made_end(const struct made_row *row);
 
-/* As it is in an index file: four 64-bit little-endian numbers: start, offset,
- * width << 32 | height, layout; or, of a page, start, offset, bytes unpacked << 32 | packed,
- * 256 + codec. */
+/* Rows in an index file are four 64-bit little-endian numbers: start, offset, width << 32 | height,
+ * layout; or, for a page, start, offset, bytes unpacked << 32 | packed, 256 + codec. */
 #define MADE_ROW_BYTES 32
 void made_encode(const struct made_row *row, uint8_t ret[static MADE_ROW_BYTES]);
 struct made_row made_decode(const uint8_t bytes[static MADE_ROW_BYTES]);
 
-/* The table is copied, and checked. The source stays the caller's and must outlive the reader.
- * Returns 0; -EBADMSG where the rows do not lie one after the other, or what they are made of not
- * in the source; -ENOSYS where the library of a codec is missing, which err says; or -ENOMEM. */
+/* Copies the table, and checks it. The source stays the caller's and must outlive the reader.
+ * Returns 0; -EBADMSG where rows do not follow each other, or are made of bytes that are not in the
+ * source; -ENOSYS where the library of a codec is missing, which err names; or -ENOMEM. */
 int made_reader_new(struct reader *source, const struct made_row *rows, size_t count,
 		    struct reader **ret, struct err *err);
 

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #define KEPT_BYTES (128 * MIB)
-#define KEPT_LEAST MIB /* that a page counts, as they are searched one after the other */
+#define KEPT_LEAST MIB /* what a page counts at least: they are searched one by one */
 
 struct kept {
 	struct kept *next; /* used before this one */
 	struct page page;
 	uint64_t offset;
 	uint8_t *bytes; /* not changed once it is ready */
-	unsigned users; /* which wait for it, or copy from it */
+	unsigned users; /* threads that wait for it, or copy from it */
 	bool ready;	/* unpacked, or it has failed */
 	bool stale;	/* nobody finds it any more */
 	int error;
@@ -23,7 +23,7 @@ struct pages {
 	struct reader *source;
 	pthread_mutex_t lock;
 	pthread_cond_t ready; /* a page has become it */
-	struct kept *first;   /* by `lock`, as all of them but what `bytes` points to */
+	struct kept *first;   /* by `lock`, as are its fields, but not what `bytes` points to */
 };
 
 uint64_t page_bytes(const struct page *page)
@@ -76,7 +76,7 @@ static struct kept *find_kept(struct pages *pages, const struct page *page, uint
 	return NULL;
 }
 
-/* Frees what nobody uses, where it is stale or does not fit behind what was used since. */
+/* Frees pages that nobody uses, if they are stale, or if those used later fill the budget. */
 static void trim(struct pages *pages)
 {
 	uint64_t sum = 0;
@@ -111,7 +111,7 @@ static struct kept *add_kept(struct pages *pages, const struct page *page, uint6
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Lets go of the lock meanwhile. */
+/* Unpacks it, without the lock meanwhile. */
 static void make_ready(struct pages *pages, struct kept *kept)
 {
 	pthread_mutex_unlock(&pages->lock);
@@ -123,7 +123,7 @@ static void make_ready(struct pages *pages, struct kept *kept)
 	pthread_cond_broadcast(&pages->ready);
 }
 
-/* Has the page ready, or failed; it is used by the caller until `users` counts one less. */
+/* Waits until the page is ready or has failed. The caller then uses it, and counts `users` down. */
 static int use(struct pages *pages, const struct page *page, uint64_t offset, struct kept **ret)
 {
 	SCOPE_LOCK(&pages->lock);

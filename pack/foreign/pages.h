@@ -1,8 +1,6 @@
-/* Compressed pages of a file, unpacked when bytes of them are read. The last used are kept, as far
- * as they fit into 128 MiB together.
- *
- * A page is unpacked once, by the first thread that wants it; others that want it wait, and those
- * that want another one do not. Any thread. */
+/* Compressed pages of a file, unpacked when bytes of them are read. The last used are kept, up to
+ * 128 MiB. A page is unpacked once, by the first thread that wants it. Others that want it wait;
+ * those that want another page do not. Any thread. */
 #ifndef PACK_FOREIGN_PAGES_H
 #define PACK_FOREIGN_PAGES_H
 
@@ -30,7 +28,7 @@ void pages_free(struct pages *pages);
 int pages_read(struct pages *pages, const struct page *page, uint64_t offset, uint64_t from,
 	       uint8_t *out, size_t len);
 
-/* What is at `offset` is read anew the next time. */
+/* Has the page at `offset` read anew the next time. */
 void pages_forget(struct pages *pages, uint64_t offset);
 
 #endif

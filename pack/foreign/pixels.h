@@ -1,7 +1,6 @@
-/* Images that a file holds as pixels, shown as image files: a header, and the samples in order.
- *
- * Shown are a PPM, of one channel a PGM (netpbm(5), binary: "P6\nWIDTH HEIGHT\n255\n" and the rows
- * from the top), which have the pixels exactly. */
+/* Images that a file holds as pixels, shown as image files: a PPM, or a PGM where there is one
+ * channel (netpbm(5), binary: "P6\nWIDTH HEIGHT\n255\n" and the rows from the top). They have the
+ * pixels exactly. */
 #ifndef PACK_FOREIGN_PIXELS_H
 #define PACK_FOREIGN_PIXELS_H
 

@@ -28,7 +28,7 @@ static int open_walker(struct foreign_source *source, struct err *err)
 	return r < 0 ? err_set(err, r, "%s", err_text(&why, r)) : 0;
 }
 
-/* What is behind the path of a URL: a token that signs it, often. */
+/* The query of a URL, which is often a token that signs it. */
 static const char *query_of(const char *name)
 {
 	bool http = strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0;
@@ -165,7 +165,7 @@ static int name_beside(const struct foreign_source *source, const char *end, str
 	return r < 0 ? r : buf_addf(ret, "%s%s", end, source->query);
 }
 
-/* Of a file that is not there: 0. */
+/* The hash of a file that is not there is 0. */
 static int read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 		       uint64_t *ret_hash, struct err *err)
 {

@@ -25,7 +25,7 @@ struct foreign_source {
 
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct window window; /* source.c's */
-	bool kept;	      /* a copy has what was read, and nothing older: foreign.c's */
+	bool kept;	      /* the disk cache keeps what the scan reads: foreign.c's */
 };
 
 /* The reader stays the caller's. Returns 0, or why it cannot tell its size, or as walker_new(), but
@@ -44,12 +44,11 @@ int foreign_get(struct foreign_source *source, uint64_t offset, size_t len, cons
 int foreign_peek(struct foreign_source *source, uint64_t offset, size_t len, const uint8_t **ret,
 		 size_t *ret_len);
 
-/* These bytes will be got soon, after those that were announced before: a hint for scans that need
- * few bytes of many places. Where it is far, others are not read ahead then. */
+/* These bytes will be needed soon, after those announced before: a hint, for scans that need few
+ * bytes in many places. Far files are then not streamed. */
 void foreign_will_get(struct foreign_source *source, uint64_t offset, size_t len);
 
-/* Whether it is the copy of a URL in the disk cache, in the place of a server that does not answer.
- */
+/* Whether it is the disk cache's copy of a URL whose server does not answer. */
 bool foreign_is_lone(const struct foreign_source *source);
 
 /* The value of a key of an LMDB: 0, -ENOENT, or as walker_seek(), of which it is one. */
@@ -64,7 +63,7 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 		       struct err *err);
 int foreign_read_beside(struct foreign_source *source, const char *end, struct buf *ret,
 			struct err *err);
-/* Whether what was read beside the source, as such lines say, is there as it was. */
+/* Whether the files beside the source are as they were when these lines were written. */
 bool foreign_beside_is(struct foreign_source *source, const char *lines);
 
 /* The same as a reader. */

@@ -5,8 +5,8 @@
 #include "pack/foreign/source.h"
 #include "pack/foreign/tree.h"
 
-/* Has made-up names begin with the name of the file: those of train-00003-of-01024.tfrecord, or
- * train-00003-of-01024, with "train-00003-of-01024-". 0 or -ENOMEM. */
+/* Makes made-up names begin with the name of the file: for train-00003-of-01024.tfrecord, or
+ * train-00003-of-01024, with "train-00003-of-01024-". Returns 0 or -ENOMEM. */
 int foreign_prefix_by_file(struct foreign_source *source, struct foreign_tree *tree);
 
 #endif

@@ -64,22 +64,22 @@ int foreign_add(struct foreign_tree *tree, const struct foreign_file *file, stru
 /* The path of the file that was added as number `i`, from 0 on; lives until the next is added. */
 struct foreign_text foreign_tree_path(const struct foreign_tree *tree, size_t i);
 
-/* The suffix that the first bytes of an image stand for, as ".png"; NULL: they are none. */
+/* The suffix for the first bytes of an image, as ".png"; NULL: it is no image. */
 const char *foreign_suffix(const uint8_t *head, size_t len);
 
-/* Adds a file with these bytes, which is in no record, as "labels.tsv". */
+/* Adds a file of these bytes, as "labels.tsv", which are in no record. */
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err);
 
-/* Made-up names begin with this, as "train-00003-": of formats of which a set has many files. */
+/* Sets what made-up names begin with, as "train-00003-": for formats whose sets have many files. */
 int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix);
 
-/* A line for the user: what the format holds and the tree does not, as "2 records without an image
- * are left out". Kept until the scan ends well. */
+/* Notes a line for the user: what the format holds and the tree does not, as "2 records without an
+ * image are left out". It is told after the scan. */
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same of what is counted, as "%"PRIu64" records without an image are left out", where there is
- * any of it. */
+/* The same with a count, as "%" PRIu64 " records without an image are left out". Notes nothing if
+ * the count is 0. */
 int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format);
 void foreign_tree_say_notes(const struct foreign_tree *tree);
 

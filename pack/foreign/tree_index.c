@@ -46,8 +46,8 @@ static bool is_directory(const struct making *m, const struct entry *entry)
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-/* A slash is less than any other character: then the paths below a folder come right after it, and
- * siblings in the order of their names. */
+/* A slash sorts before any other character: then the paths below a folder follow it, and siblings
+ * are in the order of their names. */
 static int compare_paths(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t common = min(a_len, b_len);
@@ -95,7 +95,8 @@ static int twice(const struct foreign_tree *tree, uint32_t row, const char *what
 		       (int)min(rows[row - 1].path_len, 200), path_of(tree, row - 1), what);
 }
 
-/* The rows that begin with the name of the next child, from `first` on; 0 or -EEXIST. */
+/* Finds the next child, and the rows that begin with its name, from `first` on. Returns 0 or
+ * -EEXIST. */
 static int find_child(const struct making *m, uint32_t first, uint32_t end, uint32_t above,
 		      struct entry *ret, struct err *err)
 {
@@ -125,7 +126,7 @@ static int find_child(const struct making *m, uint32_t first, uint32_t end, uint
 	return 0;
 }
 
-/* The path of a folder in those of the rows below it, with the slash. */
+/* Bytes of a folder's path, with its slash, in the paths of the rows below it. */
 static uint32_t length_above(const struct making *m, uint32_t folder)
 {
 	const struct entry *entry = entry_at(m, folder);

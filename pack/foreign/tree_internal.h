@@ -42,9 +42,8 @@ struct foreign_tree {
 	struct buf notes;   /* lines, each ended by NUL */
 	char *prefix;	    /* of made-up names */
 	struct tree_lines classes, names;
-	uint64_t made_end; /* of the space of made_reader_new() */
-	uint64_t page,
-		page_start; /* the last page that was added: its place in the source, and there */
+	uint64_t made_end;	   /* of the space of made_reader_new() */
+	uint64_t page, page_start; /* where the last page lies in the source, and in that space */
 	int64_t most_label;
 	uint64_t say_next;  /* nanoseconds: when to say how far it is; 0: not begun */
 	uint64_t sniffed;   /* files that were looked at for their suffix */
@@ -68,12 +67,13 @@ static inline size_t tree_count(const struct foreign_tree *tree)
 /* Appends the path that a file gets. As foreign_add(). */
 int tree_name(struct foreign_tree *tree, const struct foreign_file *file, struct tree_row *row,
 	      struct err *err);
-/* Has the numbers of classes that are part of paths sort as numbers: all get as many digits as the
- * greatest needs. 0 or -ENOMEM. */
+/* Gives numbers of classes in paths as many digits as the greatest needs, so that they sort as
+ * numbers. Returns 0 or -ENOMEM. */
 int tree_widen_classes(struct foreign_tree *tree);
 
-/* The sections of the index, but for the options, where each volume begins at `starts`. Returns 0,
- * -EEXIST (two files of one path, or a file that is a folder as well), -EOVERFLOW or -ENOMEM. */
+/* Makes the sections of the index, but for the options, where each volume begins at `starts`.
+ * Returns 0, -EEXIST (two files of one path, or a file that is a folder as well), -EOVERFLOW or
+ * -ENOMEM. */
 int tree_index(struct foreign_tree *tree, const uint64_t starts[TREE_VOLUMES], struct index *ret,
 	       struct err *err);
 

@@ -120,7 +120,7 @@ const char *foreign_suffix(const uint8_t *head, size_t len)
 	return NULL;
 }
 
-/* A scan reads no image: where many have one suffix, so have the others. A wrong one is harmless,
+/* A scan reads no images: if many have one suffix, the others get it too. A wrong one is harmless,
  * as all readers go by the content. */
 static int look_for_suffix(struct foreign_tree *tree, const struct foreign_file *file,
 			   const char **ret)
@@ -175,7 +175,7 @@ static int add_name(struct foreign_tree *tree, const struct foreign_file *file,
 	SCOPE(buf_release) struct buf kept = BUF_INIT;
 	int r = 0;
 
-	/* The class may have to read, which takes what the name points to. */
+	/* Adding the class may read, which ends the life of the name. */
 	if (name.data)
 		r = buf_add(&kept, name.data, name.len);
 	if (r == 0)

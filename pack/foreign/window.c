@@ -13,8 +13,8 @@
 #define PIECE_GAP  (16 * KIB)
 #define PIECE_MOST (1 * MIB)
 
-/* Who reads a byte that was not announced waits for a round trip. That costs more than to stream
- * all of the file, if it happens to every record. */
+/* A byte that was not announced costs a round trip. If that happens for every record, streaming the
+ * file is cheaper. */
 #define TRUST	   64
 #define TRUST_LOST 4
 
@@ -77,7 +77,7 @@ static int read_at(struct window *window, uint64_t offset, size_t len)
 	return 0;
 }
 
-/* From far, who has read the end of a record may look at its beginning once more. */
+/* After the end of a record its beginning may be read once more. */
 static void swap_windows(struct window *window)
 {
 	struct buf bytes = window->before;
@@ -121,7 +121,7 @@ static void ask_ahead(struct window *window)
 	}
 }
 
-/* Keeps what is there of the bytes from `offset` on, and passes windows in front of it. */
+/* Drops what lies in front of `offset`, and passes windows that end before it. */
 static void move_to(struct window *window, uint64_t offset)
 {
 	size_t gone = (size_t)min(sub_sat(offset, window->start), window->bytes.len);

@@ -30,18 +30,18 @@ struct window {
 	/* Pieces that were announced, in the order of their use, from `first` on. */
 	struct buf pieces;
 	size_t first;
-	int trust; /* below 0: what is announced is not what is read */
+	int trust; /* below 0: announcements are ignored, as they were wrong */
 };
 
 /* The reader stays the caller's. Returns 0, or why it cannot tell its size. */
 int window_init(struct window *window, struct reader *reader);
 void window_release(struct window *window);
 
-/* Has the bytes from `offset` on in `bytes`, as many of `len` as the file has. Returns 0, -ENOMEM
- * or the error of the read. */
+/* Fills `bytes` with the bytes from `offset` on, as many of `len` as the file has. Returns 0,
+ * -ENOMEM or the error of the read. */
 int window_fill(struct window *window, uint64_t offset, size_t len);
 
-/* All of the file is wanted, through this reader: it is streamed from the first read on. */
+/* Streams all of the file through this reader, from the first read on. */
 void window_stream(struct window *window, struct reader *reader);
 
 /* These bytes will be needed, in this order: a hint. */

@@ -21,8 +21,8 @@ static bool read_tar_binary(const uint8_t *field, size_t len, int64_t *ret)
 
 		if (i == 0)
 			byte = (uint8_t)((byte & 0x7f) | (negative ? 0x80 : 0));
-		/* What is shifted out must be as the sign, and so must the bit that then comes
-		 * first. */
+		/* The bits that are shifted out, and the new first bit, must all be equal to the
+		 * sign. */
 		if (value >> 55 != sign)
 			return false;
 		value = value << 8 | byte;
@@ -31,7 +31,7 @@ static bool read_tar_binary(const uint8_t *field, size_t len, int64_t *ret)
 	return true;
 }
 
-/* No digits at all are 0, as old programs have it for folders. */
+/* No digits mean 0: old programs write folders so. */
 static bool read_tar_number(const uint8_t *field, size_t len, int64_t *ret)
 {
 	uint64_t value = 0;
@@ -95,7 +95,7 @@ static int add_tar_field(const uint8_t *field, size_t len, struct buf *ret)
 	return buf_add(ret, field, strnlen((const char *)field, len));
 }
 
-/* GNU tar has other things in the place of the prefix, and another magic. */
+/* GNU tar has other fields where the prefix is, and another magic number. */
 int tar_header_path(const uint8_t *block, struct buf *ret)
 {
 	bool prefixed = memcmp(block + MAGIC, "ustar", 6) == 0 && block[PREFIX];
@@ -122,8 +122,8 @@ static size_t take_number(struct foreign_text *text, uint64_t *ret)
 	return digits;
 }
 
-/* "-12.345": digits after the ninth do not count. Times that 64 bits of nanoseconds cannot hold are
- * refused. */
+/* "-12.345": digits after the ninth are ignored. Refused are times that do not fit into 64 bits of
+ * nanoseconds. */
 static bool read_time(struct foreign_text text, int64_t *ret)
 {
 	bool negative = text.len && *text.data == '-';
@@ -152,7 +152,7 @@ static int take_pax_text(struct buf *to, struct foreign_text value)
 	return buf_add(to, value.data, value.len);
 }
 
-/* An empty value takes back what was said before. */
+/* An empty value cancels an earlier one. */
 static int take_pax_record(struct tar_extra *extra, struct foreign_text key,
 			   struct foreign_text value, struct err *err)
 {

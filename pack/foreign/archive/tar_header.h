@@ -26,18 +26,18 @@ struct tar_header {
 	int64_t mtime;	    /* seconds */
 };
 
-/* What extended headers say instead. All zero: nothing. */
+/* What extended headers say of a member. All zero: nothing. */
 struct tar_extra {
 	struct buf path, target; /* empty: not said */
 	uint64_t size;
 	int64_t mtime; /* nanoseconds */
 	bool has_size, has_mtime;
-	bool sparse; /* one of GNU's ways to leave holes out */
+	bool sparse; /* GNU tar left its holes out */
 };
 
 void tar_extra_release(struct tar_extra *extra);
 
-/* Whether the checksum is right: nearly always, whether it is a header at all. */
+/* Whether the checksum is right, which hardly anything but a header has. */
 bool tar_header_sound(const uint8_t *block);
 bool tar_block_empty(const uint8_t *block);
 

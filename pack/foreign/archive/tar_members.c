@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define EXTENDED_MOST MIB /* of a header in front of another: names and times */
-#define PADDING_MOST  MIB /* that is looked at behind the end: tar writes whole records, 10 KiB */
+#define EXTENDED_MOST MIB /* of an extended header: names and times */
+#define PADDING_MOST  MIB /* read over after the end mark: tar pads its file to 10 KiB */
 
 static int tar_damaged(const struct tar_members *m, const char *reason, struct err *err)
 {
@@ -17,7 +17,7 @@ static int tar_damaged(const struct tar_members *m, const char *reason, struct e
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* The block at an offset: 0, 1 where less than a block is left, or the error of the read. */
+/* The block at an offset. Returns 0, 1 (less than a block is left), or the error of the read. */
 static int tar_block_at(struct tar_members *m, uint64_t offset, const uint8_t **ret)
 {
 	size_t len;
@@ -29,8 +29,8 @@ static int tar_block_at(struct tar_members *m, uint64_t offset, const uint8_t **
 	return r < 0 ? r : len < TAR_BLOCK;
 }
 
-/* Behind the end mark, which is one empty block, or two, come empty ones, and perhaps a further
- * tar. As tar_block_at(), of that tar's first header; 1 where there is none. */
+/* The end mark is one or two empty blocks. More of them may follow, and then another tar. Returns
+ * as tar_block_at() for the first header of that tar, or 1 where there is none. */
 static int pass_end(struct tar_members *m, const uint8_t **ret)
 {
 	uint64_t at = m->at, most = at + PADDING_MOST;
@@ -119,7 +119,7 @@ static enum tar_member_kind tar_kind_of(const struct tar_header *header, bool sp
 	case '4':
 		return TAR_MEMBER_DEVICE;
 	case '5':
-	case 'D': /* GNU's, with a list of what was in it */
+	case 'D': /* of GNU tar, with a list of what was in the folder */
 		return TAR_MEMBER_FOLDER;
 	case '6':
 		return TAR_MEMBER_PIPE;
@@ -130,7 +130,7 @@ static enum tar_member_kind tar_kind_of(const struct tar_header *header, bool sp
 	}
 }
 
-/* Links and folders have no bytes, whatever the size says: it may be that of the file. */
+/* Links and folders have no bytes: their size may be that of the file they lead to. */
 static bool has_bytes(char type)
 {
 	return !type || !strchr("123456", type);
@@ -159,7 +159,7 @@ static int64_t mtime_of(const struct tar_members *m, const struct tar_header *he
 	return date_of((struct timespec){.tv_sec = header->mtime});
 }
 
-/* GNU's way of sparse files: a header says whether a further block of it follows. */
+/* Of a sparse file by GNU tar, each header says whether another block of the map follows. */
 static int pass_sparse_map(struct tar_members *m, const uint8_t *block, struct err *err)
 {
 	const uint8_t *more = block + TAR_BLOCK - 30;
@@ -198,7 +198,7 @@ static int read_member(struct tar_members *m, const struct tar_header *header,
 	return 0;
 }
 
-/* A name of a volume, and what GNU and Solaris add of their own, is no member. */
+/* The name of a volume, and what GNU and Solaris add, are no members. */
 static bool is_remark(char type)
 {
 	return type && strchr("VAE", type);

@@ -14,7 +14,7 @@ enum tar_member_kind {
 	TAR_MEMBER_FOLDER,
 	TAR_MEMBER_SYMLINK,
 	TAR_MEMBER_HARDLINK,
-	/* What has no bytes of its own, or not as a file has them: */
+	/* No bytes of their own, or not as a file has them: */
 	TAR_MEMBER_SPARSE,
 	TAR_MEMBER_DEVICE,
 	TAR_MEMBER_PIPE,
@@ -23,7 +23,7 @@ enum tar_member_kind {
 };
 
 struct tar_member {
-	uint64_t number; /* in the tar, from 0 on; the headers of pax and GNU do not count */
+	uint64_t number; /* in the tar, from 0 on, extended headers not counted */
 	enum tar_member_kind kind;
 	struct foreign_text path, target; /* as the tar has them; live until the next call */
 	mode_t mode;
@@ -37,7 +37,7 @@ struct tar_members {
 	uint64_t at;	 /* of the next header */
 	uint64_t end;	 /* of the bytes that the tar may have, at most that of the source */
 	uint64_t number; /* of the next member */
-	uint64_t behind; /* bytes behind the end that are no tar */
+	uint64_t behind; /* bytes after the end that are no tar */
 	struct buf path, target;
 	struct tar_extra all, next; /* what pax says of the members to come, and of the next one */
 };

@@ -31,7 +31,7 @@ uint64_t tar_path_hash(struct foreign_text path)
 	return XXH3_64bits_digest(&state);
 }
 
-/* The slot of a hash, or the free one where it would be. */
+/* The slot that has the hash, or the free one that it would get. */
 static struct tar_place *place_slot(const struct tar_places *places, uint64_t hash)
 {
 	size_t at = hash & (places->room - 1);

@@ -1,6 +1,6 @@
-/* Where the files of a tar lie, by their paths: for hard links, and to know that a path came
- * before. A path is known by its XXH3 of 64 bits, so that two of them are taken for one once in
- * 2^64 pairs. Memory: 32 to 64 bytes a path. Not thread-safe. */
+/* Where the files of a tar lie, by their paths: for hard links, and to find paths that come again.
+ * A path is known by its XXH3 of 64 bits, so that two are taken for one once in 2^64 pairs. Memory:
+ * 32 to 64 bytes a path. Not thread-safe. */
 #ifndef PACK_FOREIGN_ARCHIVE_TAR_PLACES_H
 #define PACK_FOREIGN_ARCHIVE_TAR_PLACES_H
 
@@ -22,7 +22,7 @@ struct tar_places {
 
 void tar_places_release(struct tar_places *places);
 
-/* Of a path: empty parts and "." do not count. */
+/* Hashes a path, without empty parts and ".". */
 uint64_t tar_path_hash(struct foreign_text path);
 
 /* NULL: it has none. Lives until the next tar_places_add(). */

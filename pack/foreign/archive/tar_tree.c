@@ -8,15 +8,15 @@
 
 #define NESTED_MOST 2 /* tars in each other */
 
-/* Behind the kinds of members: why else one is left out. */
+/* After the kinds of members: other reasons to leave one out. */
 enum { CAME_BEFORE = TAR_MEMBER_KINDS, NO_FILE, NO_TARGET, REASONS };
 
 struct tar_tree {
 	struct foreign_source *source;
 	struct foreign_tree *tree;
 	struct tar_places places;
-	struct buf path, target; /* of the member in hand, from the root on */
-	size_t below;		 /* how much of these is where the members of the tar go */
+	struct buf path, target; /* of the current member, from the root on */
+	size_t below;		 /* bytes of them: the folder that the tar is shown as */
 	unsigned nested;
 	uint64_t left_out[REASONS];
 	uint64_t behind; /* bytes behind the end */

@@ -20,7 +20,7 @@ static int open_column(struct torch_samples *p, const struct pickle_value *value
 		column.count = value->count;
 	} else if (column.is_tensor) {
 		r = torch_tensor_read(&p->file, value, &column.tensor, err);
-		/* [2^40, 0] is not many images. */
+		/* A tensor of [2^40, 0] has no images. */
 		if (r == 0 && column.tensor.dims && torch_tensor_size(&column.tensor))
 			column.count = column.tensor.shape[0];
 	}

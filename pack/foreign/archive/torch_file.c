@@ -177,7 +177,7 @@ static int find_storage(struct torch_file *file, const struct pickle_value *stor
 	return zip_place(&file->zip, (size_t)i, &ret->offset, err);
 }
 
-/* Its shape; refused are elements that do not follow each other. */
+/* Reads the shape. Refuses elements that do not follow each other. */
 static int read_shape(const struct pickle_value *shape, const struct pickle_value *strides,
 		      struct torch_tensor *ret, uint64_t *ret_count, struct err *err)
 {

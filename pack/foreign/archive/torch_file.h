@@ -23,7 +23,7 @@ struct torch_file {
 	const struct pickle_value *root; /* the object */
 };
 
-/* Its elements lie one after the other, the last dimension first. */
+/* Its elements follow each other, those of the last dimension closest. */
 struct torch_tensor {
 	uint64_t offset; /* in the file */
 	unsigned width;	 /* bytes of an element */
@@ -43,13 +43,13 @@ int torch_file_read(struct foreign_source *source, struct torch_file *ret, struc
 bool torch_is_tensor(const struct pickle_value *value);
 
 /* Finds the bytes of a tensor of integers. Returns 0, -EBADMSG, -EOPNOTSUPP, -ENOMEM or the error
- * of a read: err does not say where in the object. */
+ * of a read. err does not say where in the object. */
 int torch_tensor_read(struct torch_file *file, const struct pickle_value *value,
 		      struct torch_tensor *ret, struct err *err);
 
 /* Bytes of it. */
 uint64_t torch_tensor_size(const struct torch_tensor *tensor);
-/* Item i of its first dimension: the tensor has one, and more than i items in it. */
+/* Item i of its first dimension, which it must have. */
 struct torch_tensor torch_tensor_at(const struct torch_tensor *tensor, uint64_t i);
 /* Its only element. As foreign_get(). */
 int torch_tensor_number(const struct torch_file *file, const struct torch_tensor *tensor,

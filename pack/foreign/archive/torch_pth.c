@@ -68,7 +68,7 @@ static int scan_list(struct torch_samples *p, const struct pickle_value *list, s
 	return r;
 }
 
-/* With a label the key is the name in its class, and else the path. */
+/* With a label the key is a name in the class, otherwise a path. */
 static void take_key(struct torch_samples *p, const struct pickle_value *key)
 {
 	const struct foreign_text name = {key->bytes.data, key->bytes.size};
@@ -102,7 +102,8 @@ static bool is_column(const struct pickle_value *value)
 	return torch_is_list(value) || torch_is_tensor(value);
 }
 
-/* What (image, label) is not: the second is a tensor, or a list of numbers or texts. */
+/* Distinguishes columns from one (image, label): the second is a tensor, or a list of numbers or
+ * texts. */
 static bool is_column_of_labels(const struct pickle_value *value)
 {
 	const struct pickle_value *first = torch_is_list(value) ? pickle_at(value, 0) : NULL;
@@ -112,7 +113,7 @@ static bool is_column_of_labels(const struct pickle_value *value)
 	       (first && pickle_number(first, &number));
 }
 
-/* [tensor, tensor] may be two images: a pair of columns is a tuple. */
+/* A list of two tensors may be two images: only a tuple is a pair of columns. */
 static bool is_pair(const struct pickle_value *root)
 {
 	bool pair = torch_is_list(root) && root->count == 2;
@@ -143,7 +144,7 @@ static int scan_object(struct torch_samples *p, const struct pickle_value *root,
 	return scan_dict(p, root, err);
 }
 
-/* What torch.save() of torch before 1.6 began with: a pickle of a number. */
+/* torch before 1.6 wrote a pickle of this number first. */
 static int is_old_pth(struct foreign_source *source)
 {
 	static const uint8_t magic[] = {0x80, 2,    0x8a, 10,	0x6c, 0xfc, 0x9c,

@@ -23,8 +23,8 @@ static inline bool torch_is_text(const struct pickle_value *value)
 	return value && value->kind == PICKLE_TEXT && value->bytes.data;
 }
 
-/* A sample has an image, of any value or of a tensor, and may have a label. All return 0,
- * -EOPNOTSUPP, -EBADMSG or the error of a read: err names the record. */
+/* A sample has an image, as any value or as a tensor, and perhaps a label. Each returns 0,
+ * -EOPNOTSUPP, -EBADMSG or the error of a read. err names the record. */
 void torch_sample_begin(struct torch_samples *p);
 int torch_sample_image(struct torch_samples *p, const struct pickle_value *value, struct err *err);
 int torch_sample_pixels(struct torch_samples *p, const struct torch_tensor *tensor,

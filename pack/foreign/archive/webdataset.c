@@ -67,7 +67,7 @@ static bool is_suffix(struct foreign_text suffix, const char *name)
 	return suffix.len == strlen(name) && strncasecmp(suffix.data, name, suffix.len) == 0;
 }
 
-/* Of "seg.png" the last part counts. */
+/* Of "seg.png" the last part decides. */
 static bool is_image(struct foreign_text suffix)
 {
 	static const char *const images[] = {"jpg", "jpeg", "png",  "webp", "gif", "bmp",
@@ -89,7 +89,7 @@ static struct foreign_text without_dot(struct foreign_text path)
 	return dot ? (struct foreign_text){path.data + 2, path.len - 2} : path;
 }
 
-/* Files that are of a sample: 1; 0: not; counts why. */
+/* Returns 1 for a file of a sample; otherwise 0, and counts why. */
 static int is_of_sample(const struct tar_member *member, struct key *ret, uint64_t *left_out)
 {
 	const struct foreign_text path = without_dot(member->path);

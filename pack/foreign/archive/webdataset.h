@@ -20,7 +20,7 @@
 /* All zero but for the first three, and for `label`. */
 struct webdataset {
 	struct foreign_tree *tree; /* gets the images */
-	/* The first bytes of the member that is being taken, as foreign_get(). */
+	/* Reads the first bytes of the current member. As foreign_get(). */
 	int (*read)(void *context, const struct tar_member *member, size_t len, const uint8_t **ret,
 		    struct err *err);
 	void *context;
@@ -50,8 +50,8 @@ int webdataset_end(struct webdataset *w, struct err *err);
 /* Notes what was left out of all samples. 0 or -ENOMEM. */
 int webdataset_note(const struct webdataset *w);
 
-/* Whether the first sample has a class, of a struct of its own: one of these; 0, as long as it is
- * not known; or -ENOMEM. */
+/* Whether the first sample has a class. Takes a struct of its own. Returns one of these; 0 as long
+ * as it is not known; or -ENOMEM. */
 #define WEBDATASET_CLASS    1
 #define WEBDATASET_NO_CLASS 2
 int webdataset_look(struct webdataset *w, const struct tar_member *member);

@@ -1,12 +1,12 @@
-/* A zip whose files are stored, as `zip -0` does: what is compressed has no bytes that could be
- * read in place. */
+/* A zip whose files are stored, as by `zip -0`. Compressed files have no bytes that could be read
+ * in place. */
 #include "base/scope.h"
 #include "pack/foreign/archive/zip_directory.h"
 #include "pack/foreign/format.h"
 #include <inttypes.h>
 
 #define TARGET_MOST 4095 /* bytes of a symbolic link */
-#define AHEAD	    512	 /* local headers that are asked for */
+#define AHEAD	    512	 /* local headers asked for ahead */
 
 static int add_zip_link(const struct zip_directory *zip, struct foreign_tree *tree,
 			struct foreign_file *file, struct err *err)

@@ -65,7 +65,7 @@ static int zip_fault(uint64_t number, struct foreign_text name, int code, const 
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Sets *ret to the fields of zip64, where there is one in front of the end. */
+/* Takes the fields of zip64, if it is there, in front of the end. */
 static int read_end64(struct foreign_source *source, struct zip_end *ret, struct err *err)
 {
 	const uint8_t *p;
@@ -142,7 +142,7 @@ struct zip_sizes {
 	uint64_t packed, size, header;
 };
 
-/* A field that is too large for its 32 bits comes in the extra, in this order. */
+/* A number that does not fit into 32 bits is in the extra field; these follow each other. */
 static bool take_zip64(uint64_t *field, const uint8_t **at, const uint8_t *end)
 {
 	if (*field != UINT32_MAX)

@@ -43,16 +43,16 @@ void zip_directory_release(struct zip_directory *zip);
 /* Whether the file begins as a zip: 1, 0, or the error of the read. */
 int zip_probe(struct foreign_source *source);
 
-/* Reads the central directory, of which all files must be stored and in the clear. Returns 0;
- * -EBADMSG; -EOPNOTSUPP (compressed, encrypted, several volumes); -ENOMEM; or the error of the
- * read: err names the entry. */
+/* Reads the central directory. All files must be stored and not encrypted. Returns 0, -EBADMSG,
+ * -EOPNOTSUPP (compressed, encrypted, several volumes), -ENOMEM, or the error of the read. err
+ * names the entry. */
 int zip_directory_read(struct foreign_source *source, struct zip_directory *ret, struct err *err);
 
 size_t zip_count(const struct zip_directory *zip);
 const struct zip_entry *zip_entry_at(const struct zip_directory *zip, size_t i);
 struct foreign_text zip_name(const struct zip_directory *zip, const struct zip_entry *entry);
 
-/* Where the bytes of an entry begin: its local header says so, and must be of that name and method.
+/* Where the bytes of an entry begin, by its local header, which must have the same name and method.
  * As zip_directory_read(). */
 int zip_place(const struct zip_directory *zip, size_t i, uint64_t *ret, struct err *err);
 /* It will be asked for soon. */

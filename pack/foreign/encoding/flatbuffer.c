@@ -18,7 +18,8 @@ size_t flatbuffer_follow(struct flatbuffer *buffer, size_t at)
 {
 	uint64_t offset = flatbuffer_number(buffer, at, 4);
 
-	/* All offsets but those to the fields of a table lead on: there is no way in circles. */
+	/* All offsets but those to the fields of a table lead forward, so that there are no
+	 * circles. */
 	if (offset == 0 || at + offset >= buffer->len) {
 		buffer->bad = true;
 		return 0;

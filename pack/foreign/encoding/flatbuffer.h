@@ -17,7 +17,7 @@ struct flatbuffer {
 
 /* A number of 1, 2, 4 or 8 bytes. */
 uint64_t flatbuffer_number(struct flatbuffer *buffer, size_t at, unsigned width);
-/* What the offset at that position leads to. */
+/* The position that the offset at `at` leads to. */
 size_t flatbuffer_follow(struct flatbuffer *buffer, size_t at);
 /* Where a table has its field n; 0: nowhere. */
 size_t flatbuffer_field(struct flatbuffer *buffer, size_t table, unsigned n);

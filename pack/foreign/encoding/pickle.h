@@ -13,9 +13,11 @@
 #include "pack/foreign/source.h"
 #include <stdbool.h>
 
-#define PICKLE_MOST	  (1u << 23) /* values of one pickle: 400 MB; no more are read */
-#define PICKLE_TEXT_MOST  4096u /* longer text is not read, and no line of protocol 0 is longer */
-#define PICKLE_BYTES_MOST 64u	/* the same of bytes: numpy has its numbers in them */
+#define PICKLE_MOST (1u << 23) /* values of one pickle: 400 MB; no more are read */
+#define PICKLE_TEXT_MOST                                                                         \
+	4096u		      /* longer text is not read; a longer line of protocol 0 is refused \
+			       */
+#define PICKLE_BYTES_MOST 64u /* the same of bytes: numpy has its numbers in them */
 
 struct pickle;
 

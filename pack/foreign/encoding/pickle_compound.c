@@ -5,7 +5,7 @@
 
 /* --- the memo --------------------------------------------------------------------------------- */
 
-/* An index; of no width: a line. */
+/* Reads an index of `width` bytes; of width 0, a line. */
 static int take_index(struct pickle *pickle, unsigned width, uint64_t *ret, struct err *err)
 {
 	const char *line;
@@ -176,7 +176,7 @@ int pickle_run_stack_global(struct pickle *pickle, unsigned argument, struct err
 	return push_global(pickle, module->bytes.data, name->bytes.data, err);
 }
 
-/* What a call stands for, where that is a value of its own. */
+/* The value that a call results in, if it is known. */
 static const struct pickle_value *outcome(const struct pickle_value *function,
 					  const struct pickle_value *arguments,
 					  const struct pickle_value *empty)

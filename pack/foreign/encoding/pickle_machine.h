@@ -1,8 +1,4 @@
-/* The machine that a pickle is a program for, as pickle.c runs it.
- *
- * It has a stack and a memo. Opcodes put values on the stack, or take some off and put one made of
- * them; a mark notes where those for a list begin. The memo has values that are used again. The
- * last one on the stack is the result. */
+/* The machine that runs a pickle, which is a program. */
 #ifndef PACK_FOREIGN_ENCODING_PICKLE_MACHINE_H
 #define PACK_FOREIGN_ENCODING_PICKLE_MACHINE_H
 
@@ -34,7 +30,7 @@ int pickle_take_number(struct pickle *pickle, unsigned width, uint64_t *ret, str
 /* The next line, copied, without its end. */
 int pickle_take_line(struct pickle *pickle, const char **ret, size_t *ret_len, struct err *err);
 
-/* Has the stack hold that many. */
+/* Makes room for `count` values. */
 int pickle_room(struct pickle_stack *stack, uint32_t count, struct err *err);
 int pickle_push(struct pickle *pickle, struct pickle_value *value, struct err *err);
 int pickle_pop(struct pickle *pickle, struct pickle_value **ret, struct err *err);

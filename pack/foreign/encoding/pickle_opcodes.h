@@ -4,9 +4,8 @@
 
 #include "pack/foreign/encoding/pickle_machine.h"
 
-/* The argument is what tells opcodes of one kind apart: the width in bytes of the number that
- * follows, an enum pickle_kind, how many items, or the value of a bool. Returns 0, or as
- * pickle_read(). */
+/* The argument distinguishes opcodes of one kind: the width in bytes of the number that follows, an
+ * enum pickle_kind, a count of items, or the value of a bool. Returns 0, or as pickle_read(). */
 typedef int pickle_run(struct pickle *pickle, unsigned argument, struct err *err);
 
 extern pickle_run pickle_run_nothing;

@@ -184,7 +184,7 @@ int pickle_run_text(struct pickle *pickle, unsigned width, struct err *err)
 	return push_payload(pickle, PICKLE_TEXT, width, err);
 }
 
-/* Text of protocol 0 has what is not ASCII in an encoding of its own: it is not read. */
+/* Protocol 0 encodes what is not ASCII in a way of its own, which is refused. */
 int pickle_run_text_line(struct pickle *pickle, unsigned argument, struct err *err)
 {
 	struct pickle_value *value;

@@ -76,7 +76,7 @@ static uint32_t next_list(struct thrift *t, enum thrift_type *items)
 
 static void skip(struct thrift *t, enum thrift_type type, unsigned depth);
 
-/* Of a list a bool takes a byte, of a struct none. */
+/* In a list a bool takes a byte, in a struct none. */
 static void skip_item(struct thrift *t, enum thrift_type type, unsigned depth)
 {
 	if (type == THRIFT_TRUE || type == THRIFT_FALSE)

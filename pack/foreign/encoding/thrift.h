@@ -48,7 +48,7 @@ struct thrift_want {
 /* Reads a struct to its end: what is wanted, and skips the rest. */
 void thrift_read(struct thrift *thrift, const struct thrift_want *wants, size_t count);
 
-/* The values of a field; of one of another type it is skipped, and nothing is returned. */
+/* The value of a field. A field of another type is skipped, and 0 or no text is returned. */
 int64_t thrift_int(struct thrift *thrift, enum thrift_type type);
 struct foreign_text thrift_text(struct thrift *thrift, enum thrift_type type);
 /* How many items there are, each of which takes a byte or more. */

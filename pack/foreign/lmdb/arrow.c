@@ -73,7 +73,7 @@ static int read_tensor(struct reading *reading, const struct arrow_message *mess
 	return sample_add_array(reading->sample, message->body + offset, size, count, shape, err);
 }
 
-/* What is left to a multiple of 64 bytes of the value. */
+/* Bytes up to the next multiple of 64 in the value. */
 static uint64_t padding(const struct reading *reading, uint64_t at)
 {
 	return -(at - reading->start) % 64;

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define HEAD 256 /* bytes of a Datum in which all lies that is in front of the data, */
+#define HEAD 256 /* bytes of a Datum in front of the data, at most, */
 #define TAIL 64	 /* and what is behind it */
 
 enum {
@@ -100,7 +100,7 @@ static void name_file(const struct walker_record *record, struct foreign_file *f
 		file->class = (struct foreign_text){path.data, path.len - file->name.len - 1};
 }
 
-/* Pixels are no longer what the name's suffix says. */
+/* The suffix of the name is that of the file before it became pixels. */
 static void drop_suffix(struct foreign_file *file)
 {
 	const char *dot = file->name.data ? memrchr(file->name.data, '.', file->name.len) : NULL;

@@ -59,7 +59,7 @@ static int add_image(struct foreign_tree *tree, const struct walker_record *reco
 	return r < 0 ? r : buf_add(&texts->numbers, &number, sizeof(number));
 }
 
-/* Whether the image of this number is there, which becomes the next. Both come by number. */
+/* Whether there is an image of this number, which becomes the next. Both come in order. */
 static bool find_image(struct texts *texts, uint32_t number)
 {
 	const uint32_t *numbers = (const uint32_t *)(const void *)texts->numbers.data;

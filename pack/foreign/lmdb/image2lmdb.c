@@ -111,7 +111,7 @@ static void sort(struct image_names *names)
 	qsort(rows, count, sizeof(*rows), by_number);
 }
 
-/* A name that others have, too, comes after the number of its record. */
+/* A name that comes again gets the number of its record in front. */
 static void name_file(void *context, struct foreign_file *file)
 {
 	const struct image_name key = {.number = (uint32_t)file->record};
@@ -131,7 +131,7 @@ static void name_file(void *context, struct foreign_file *file)
 	file->name = (struct foreign_text){names->made, strlen(names->made)};
 }
 
-/* --names counts for more than the file beside. */
+/* --names wins over the file beside. */
 static int read_names(struct foreign_source *source, struct foreign_tree *tree,
 		      struct image_names *names, struct err *err)
 {

@@ -12,8 +12,8 @@ struct numbered_record {
 	uint32_t number;
 };
 
-/* Of each value, its head and its tail are read. The tail of one and the head of the next one are
- * close together: these pages are asked for so many records ahead. */
+/* The head and the tail of each value are read. The tail of one and the head of the next are close
+ * together: these pages are asked for so many records ahead. */
 #define AHEAD	  64
 #define AHEAD_FAR 512  /* the same where it is a round trip */
 #define TAIL	  64   /* bytes in which a label and what follows it lie */
@@ -169,7 +169,7 @@ static enum numbered_kind kind_of(const struct sample *sample)
 	return sample->label == FOREIGN_NO_LABEL ? NUMBERED_PLAIN : NUMBERED_LABELED;
 }
 
-/* Whether there is what all these writers put into the file. */
+/* Whether it has the key that all these writers add. */
 static int has_keys(struct foreign_source *source)
 {
 	struct walker_record record;

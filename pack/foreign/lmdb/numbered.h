@@ -20,7 +20,7 @@ enum numbered_kind {
 /* By the first record. Returns enum numbered_kind, or the error of a read. */
 int numbered_kind(struct foreign_source *source);
 
-/* Fills in what is known of a file besides its sample, as its name. */
+/* Adds to a file what is not in its sample, as its name. */
 typedef void numbered_name_fn(void *context, struct foreign_file *file);
 
 /* Adds all records, by their numbers. `name` may be NULL. As foreign_format.scan. */

@@ -1,8 +1,6 @@
 /* The records of an LMDB in the order of their keys, for scans that read the beginning and the end
- * of each value, where a label is. From far, these are asked for ahead: the walk is some records
- * in front of who takes them. Elsewhere it is a plain walk.
- *
- * Not thread-safe. */
+ * of each value, where a label is. From far, these are asked for ahead: the walk is some records in
+ * front of the reader. Elsewhere it is a plain walk. Not thread-safe. */
 #ifndef PACK_FOREIGN_LMDB_RECORDS_H
 #define PACK_FOREIGN_LMDB_RECORDS_H
 

@@ -36,7 +36,8 @@ int arrow_read(struct foreign_source *source, uint64_t offset, uint64_t len, str
 int msgpack_read(struct foreign_source *source, uint64_t offset, uint64_t len, struct sample *ret,
 		 struct err *err);
 
-/* For readers: a value comes next. First the image, then the label, no more. 0 or -EOPNOTSUPP. */
+/* For readers: the next value. First the image, then the label, and no more. Return 0 or
+ * -EOPNOTSUPP. */
 int sample_add_bytes(struct sample *sample, uint64_t offset, uint64_t size, struct err *err);
 /* `shape`: of uint8_t. Also -EBADMSG: it has more or fewer bytes. */
 int sample_add_array(struct sample *sample, uint64_t offset, uint64_t size, unsigned dimensions,
@@ -44,7 +45,7 @@ int sample_add_array(struct sample *sample, uint64_t offset, uint64_t size, unsi
 int sample_add_number(struct sample *sample, int64_t number, struct err *err);
 int sample_add_other(const char *kind, struct err *err);
 
-/* An array that is not an image file but pixels, as OpenCV has them: whether it is one. */
+/* Whether an array is pixels as OpenCV has them, and not the bytes of an image file. */
 bool sample_pixels(const struct sample *sample, struct foreign_pixels *ret);
 
 #endif

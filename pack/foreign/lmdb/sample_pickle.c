@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* numpy's way to say uint8_t. */
+/* Whether it is numpy's uint8. */
 static bool is_bytes(const struct pickle_value *dtype)
 {
 	const char *callee = pickle_callee(dtype);

@@ -109,7 +109,7 @@ static int add_sample(const struct beton *b, struct foreign_tree *tree, uint64_t
 	return foreign_add(tree, &file, err);
 }
 
-/* Of the first images, foreign_add() looks which kind they are. */
+/* foreign_add() reads the beginning of the first images. */
 static int ask_for_heads(const struct beton *b, struct err *err)
 {
 	uint64_t count = min(b->header.samples, HEADS);

@@ -37,8 +37,7 @@ int ffcv_header_probe(struct foreign_source *source)
 	return r < 0 ? r : len == HEADER + 1 && header_fits(p, source->size);
 }
 
-/* The field of that name, or, where no name is asked for, the one of the usual name, or the first.
- */
+/* The field of that name. Without one, the field of the usual name, or else the first. */
 static bool is_wanted_field(const uint8_t *field, const char *asked, const char *usual,
 			    int64_t found)
 {

@@ -48,7 +48,7 @@ static void skip_value(struct cursor *c)
 	} while (depth > 0);
 }
 
-/* Goes to the value of a key of the object that begins here. */
+/* Moves to the value of a key of the object that begins here. */
 static bool enter(struct cursor *c, const char *key)
 {
 	if (peek(c) != '{')

@@ -165,7 +165,8 @@ static int read_dictionary(struct parquet_column *c, const struct header *h, uin
 	return r;
 }
 
-/* Of v2 the levels lie before the rest, which alone is compressed; of v1 within, with a length. */
+/* In v2 the levels lie in front of the values, which alone are compressed. In v1 they are part of
+ * the page, after their length. */
 static int read_levels(struct parquet_column *c, const struct header *h, uint64_t at,
 		       struct err *err)
 {

@@ -1,8 +1,6 @@
 /* The values of a column of a row group, one after the other (apache/parquet-format, README.md and
- * Encodings.md): data pages v1 and v2, PLAIN, and dictionaries.
- *
- * Bytes stay where they are: a value is a place in the file, where its page is not compressed. Not
- * thread-safe. */
+ * Encodings.md): data pages v1 and v2, plain or by a dictionary. Bytes are not copied: a value is a
+ * place in the file, or in an unpacked page. Not thread-safe. */
 #ifndef PACK_FOREIGN_RECORD_PARQUET_PAGE_H
 #define PACK_FOREIGN_RECORD_PARQUET_PAGE_H
 

@@ -15,10 +15,10 @@ struct parquet_runs {
 	uint32_t value;
 };
 
-/* Copies the bytes into `copy`, which lives as long. 0 or -ENOMEM. */
+/* Copies the bytes into `copy`, which must live as long as `runs`. Returns 0 or -ENOMEM. */
 int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
 		       unsigned width);
-/* The next number, of no width always 0. False where there are no more. */
+/* The next number; of width 0 it is always 0. False where there are no more. */
 bool parquet_runs_next(struct parquet_runs *runs, uint32_t *ret);
 
 #endif

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define HEADER	    24
-#define CLASSES_MAX 0x1p24f /* up to here a float has every number */
+#define CLASSES_MAX 0x1p24f /* a float has every whole number up to it */
 
-/* What the user is told of at the end, and how many records there are of it. */
+/* Counts of records that the user is told of at the end. */
 enum told { PARTS, EMPTY, SEVERAL, ODD, TOLD };
 
 static const char *const told_text[TOLD] = {

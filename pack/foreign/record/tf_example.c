@@ -11,7 +11,7 @@
 
 enum role { IMAGE, LABEL, NAME, SYNSET, TEXT, ROLES };
 
-/* Of two in one record, the first here counts. */
+/* If a record has two for one role, the first of this list wins. */
 static const struct usual {
 	enum role role;
 	const char *key;

@@ -1,5 +1,5 @@
-/* TensorFlow's Example (example.proto, feature.proto), as it lies in a source: a map from names to
- * lists of bytes, of floats or of integers. Told is where the image lies, and what names it. */
+/* TensorFlow's Example (example.proto, feature.proto) in a source: a map from names to lists of
+ * bytes, floats or integers. Finds the image, and what names it. */
 #ifndef PACK_FOREIGN_RECORD_TF_EXAMPLE_H
 #define PACK_FOREIGN_RECORD_TF_EXAMPLE_H
 

@@ -213,13 +213,6 @@ int foreign_add_text(struct foreign_tree *tree, const char *path, const void *by
 	return r < 0 ? r : add_row(tree, &row, err);
 }
 
-int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix)
-{
-	free(tree->prefix);
-	tree->prefix = strdup(prefix);
-	return tree->prefix ? 0 : -ENOMEM;
-}
-
 int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 {
 	SCOPE_FREE char *line = NULL;

@@ -71,8 +71,10 @@ const char *foreign_suffix(const uint8_t *head, size_t len);
 int foreign_add_text(struct foreign_tree *tree, const char *path, const void *bytes, size_t len,
 		     struct err *err);
 
-/* Sets what made-up names begin with, as "train-00003-": for formats whose sets have many files. */
-int foreign_tree_prefix(struct foreign_tree *tree, const char *prefix);
+/* Makes made-up names begin with the name of the file, for formats whose sets have many files: for
+ * train-00003-of-01024.tfrecord, or train-00003-of-01024, with "train-00003-of-01024-". Returns 0
+ * or -ENOMEM. */
+int foreign_tree_prefix(struct foreign_tree *tree);
 
 /* Notes a line for the user: what the format holds and the tree does not, as "2 records without an
  * image are left out". It is told after the scan. */

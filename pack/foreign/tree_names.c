@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "pack/foreign/tree_internal.h"
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #define DIGITS	   4  /* of a class that has only a number */
 #define LOOKED_AT  64 /* files whose first bytes are read for their suffix */
 #define HEAD_BYTES 16
+#define STEM_MAX   200 /* of 255 that a name may have */
 
 static int fault(const struct foreign_file *file, int code, const char *what, struct err *err)
 {
@@ -160,6 +162,28 @@ static int add_suffix(struct foreign_tree *tree, const struct foreign_file *file
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
+
+/* Without a suffix of letters, as ".tfrecord", but with one as ".tfrecord-00003-of-01024". */
+static size_t stem_of(const char *base, size_t len)
+{
+	size_t at = len;
+
+	while (at > 0 && isalpha((unsigned char)base[at - 1]))
+		at--;
+	return at > 1 && at < len && base[at - 1] == '.' ? at - 1 : len;
+}
+
+int foreign_tree_prefix(struct foreign_tree *tree)
+{
+	const char *path = tree->source->path, *slash = strrchr(path, '/');
+	const char *base = slash ? slash + 1 : path;
+	size_t len = stem_of(base, strlen(base)), cut = (size_t)sub_sat(len, STEM_MAX);
+
+	free(tree->prefix);
+	if (asprintf(&tree->prefix, "%.*s%s", (int)(len - cut), base + cut, len ? "-" : "") < 0)
+		tree->prefix = NULL;
+	return tree->prefix ? 0 : -ENOMEM;
+}
 
 static int add_made_up(struct foreign_tree *tree, const struct foreign_file *file)
 {

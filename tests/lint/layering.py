@@ -24,7 +24,7 @@ TOOL = ["base/*", "remote/settings.h", "pack/dataset.h", "pack/packs.h", "pack/s
 
 # What an adapter of another format is given.
 FOREIGN = ["base/*", "pack/format.h", *("pack/foreign/%s.h" % name for name in (
-    "foreign", "format", "name_tree", "source", "stem", "text", "tree"))]
+    "foreign", "format", "name_tree", "source", "text", "tree"))]
 
 MAY_INCLUDE = {
     "base": [],

@@ -4,7 +4,6 @@
 #include "pack/foreign/format.h"
 #include "pack/foreign/record/parquet_names.h"
 #include "pack/foreign/record/parquet_page.h"
-#include "pack/foreign/stem.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -225,7 +224,7 @@ static int parquet_scan(struct foreign_source *source, struct foreign_tree *tree
 	if (r == 0)
 		r = find_columns(&scan, err);
 	if (r == 0)
-		r = foreign_prefix_by_file(source, tree);
+		r = foreign_tree_prefix(tree);
 	for (size_t i = 0; r == 0 && i < scan.footer.rows.len / sizeof(uint64_t); i++)
 		r = take_group(&scan, i, err);
 	return r < 0 ? r

@@ -9,7 +9,6 @@
 #include "pack/foreign/format.h"
 #include "pack/foreign/record/recordio_frame.h"
 #include "pack/foreign/record/recordio_list.h"
-#include "pack/foreign/stem.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -156,7 +155,7 @@ static int take_all(struct scan *scan, struct err *err)
 static int recordio_scan(struct foreign_source *source, struct foreign_tree *tree, struct err *err)
 {
 	SCOPE(scan_release) struct scan scan = {.source = source, .tree = tree};
-	int r = foreign_prefix_by_file(source, tree);
+	int r = foreign_tree_prefix(tree);
 
 	if (r == 0)
 		r = recordio_list_read(&scan.list, source, err);

@@ -9,7 +9,6 @@
 #include "base/scope.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/record/tf_example.h"
-#include "pack/foreign/stem.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -144,7 +143,7 @@ static int tfrecord_scan(struct foreign_source *source, struct foreign_tree *tre
 		return err_set(err, -EOPNOTSUPP,
 			       "a compressed TFRecord cannot be read in place: decompress it");
 	if (r == 0)
-		r = foreign_prefix_by_file(source, tree);
+		r = foreign_tree_prefix(tree);
 	if (r == 0)
 		r = take_all(&scan, err);
 	if (r == 0 && scan.images == 0)

@@ -230,6 +230,16 @@ int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const cha
 	return count ? foreign_tree_note(tree, format, count) : 0;
 }
 
+int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
+			     const char *const *formats, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = foreign_tree_note_count(tree, counts[i], formats[i]);
+	return r;
+}
+
 void foreign_tree_say_notes(const struct foreign_tree *tree)
 {
 	const struct foreign_settings *settings = tree->source->settings;

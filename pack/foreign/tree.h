@@ -83,6 +83,9 @@ int foreign_tree_note(struct foreign_tree *tree, const char *format, ...)
 /* The same with a count, as "%" PRIu64 " records without an image are left out". Notes nothing if
  * the count is 0. */
 int foreign_tree_note_count(struct foreign_tree *tree, uint64_t count, const char *format);
+/* The same for several counts, each with its format. */
+int foreign_tree_note_counts(struct foreign_tree *tree, const uint64_t *counts,
+			     const char *const *formats, size_t count);
 void foreign_tree_say_notes(const struct foreign_tree *tree);
 
 #endif

@@ -1,9 +1,34 @@
 /* Whatever the bytes: the footer is read or refused, and values lie within the file or a page. */
+#include "pack/foreign/codec.h"
 #include "pack/foreign/record/parquet_page.h"
 #include "tests/unit/foreign_bytes.h"
 #include <stdlib.h>
 
 #define VALUES 1000
+
+/* The pieces of an unpacked page unpack, each by itself, to its bytes. */
+static void look_at_pieces(struct foreign_source *source, const struct parquet_body *body)
+{
+	const struct codec_piece *piece = (const void *)body->pieces.data;
+	const struct codec_piece *end = piece + body->pieces.len / sizeof(*piece);
+	uint64_t made = 0;
+
+	for (; piece < end; made += piece++->unpacked) {
+		void *bytes = malloc(piece->unpacked + 1);
+		const uint8_t *packed;
+
+		if (piece->unpacked > body->size - made ||
+		    foreign_get(source, body->offset + piece->offset, piece->packed, &packed,
+				NULL) ||
+		    codec_unpack(piece->codec, packed, piece->packed, bytes, piece->unpacked,
+				 NULL) ||
+		    memcmp(bytes, body->unpacked.data + made, piece->unpacked) != 0)
+			abort();
+		free(bytes);
+	}
+	if (made != body->size)
+		abort();
+}
 
 static void look_at(struct foreign_source *source, const struct parquet_footer *footer, unsigned i)
 {
@@ -20,6 +45,8 @@ static void look_at(struct foreign_source *source, const struct parquet_footer *
 
 		if (value.offset > all || value.size > all - value.offset)
 			abort();
+		if (n == 0 && value.packed)
+			look_at_pieces(source, value.body);
 	}
 	parquet_column_release(&column);
 }

@@ -210,10 +210,8 @@ static int note_no_files(const struct tar_tree *t)
 		[NO_FILE] = "left out: %" PRIu64 " hard links to files that did not come before",
 		[NO_TARGET] = "left out: %" PRIu64 " symbolic links to nothing",
 	};
-	int r = 0;
+	int r = foreign_tree_note_counts(t->tree, t->left_out, what, REASONS);
 
-	for (unsigned i = 0; r == 0 && i < REASONS; i++)
-		r = foreign_tree_note_count(t->tree, t->left_out[i], what[i]);
 	return r < 0 ? r
 		     : foreign_tree_note_count(t->tree, t->behind,
 					       "behind the end of the tar are %" PRIu64

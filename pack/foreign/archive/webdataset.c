@@ -226,11 +226,8 @@ int webdataset_note(const struct webdataset *w)
 		[META_MEMBERS] = "left out, as named __NAME__: %" PRIu64 " members",
 		[NO_CLASS] = "without a .cls member: %" PRIu64 " images",
 	};
-	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < LEFT_OUT; i++)
-		r = foreign_tree_note_count(w->tree, w->left_out[i], what[i]);
-	return r;
+	return foreign_tree_note_counts(w->tree, w->left_out, what, LEFT_OUT);
 }
 
 int webdataset_look(struct webdataset *w, const struct tar_member *member)

@@ -161,9 +161,7 @@ static int recordio_scan(struct foreign_source *source, struct foreign_tree *tre
 		r = recordio_list_read(&scan.list, source, err);
 	if (r == 0)
 		r = take_all(&scan, err);
-	for (size_t i = 0; r == 0 && i < TOLD; i++)
-		r = foreign_tree_note_count(tree, scan.told[i], told_text[i]);
-	return r;
+	return r < 0 ? r : foreign_tree_note_counts(tree, scan.told, told_text, TOLD);
 }
 
 const struct foreign_format recordio_format = {

@@ -192,15 +192,14 @@ int numbered_kind(struct foreign_source *source)
 
 	if (!first.key || !key_number(&first, &number))
 		return NUMBERED_NONE;
-	r = foreign_peek(source, first.offset, first.size < 16 ? (size_t)first.size : 16, &head,
-			 &len);
+	r = foreign_peek(source, first.offset, (size_t)min(first.size, 16), &head, &len);
 	if (r < 0 || sample_encoding(head, len) == SAMPLE_UNKNOWN)
 		return r < 0 ? r : NUMBERED_NONE;
 	r = pickle_new(&pickle);
 	if (r == 0)
 		r = sample_read(pickle, source, first.offset, first.size, &sample, NULL);
 	if (r == 0)
-		return kind_of(&sample);
+		return (int)kind_of(&sample);
 	if (r != -EOPNOTSUPP && r != -EBADMSG)
 		return r;
 	r = has_keys(source);

@@ -1,5 +1,4 @@
 #include "pack/foreign/encoding/arena.h"
-
 #include <stdalign.h>
 #include <stdlib.h>
 

@@ -1,5 +1,4 @@
 #include "pack/foreign/encoding/arrow_batch.h"
-
 #include "base/le.h"
 #include "pack/foreign/encoding/flatbuffer.h"
 

@@ -1,5 +1,4 @@
 #include "pack/foreign/encoding/flatbuffer.h"
-
 #include "base/le.h"
 
 uint64_t flatbuffer_number(struct flatbuffer *buffer, size_t at, unsigned width)

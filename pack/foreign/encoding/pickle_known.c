@@ -1,5 +1,4 @@
 #include "pack/foreign/encoding/pickle_machine.h"
-
 #include <string.h>
 
 static const char *const known_globals[][2] = {

@@ -1,5 +1,4 @@
 #include "pack/foreign/encoding/pickle_machine.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,10 +108,9 @@ int pickle_has(const struct pickle *pickle, unsigned count, struct err *err)
 {
 	const struct pickle_stack *stack = &pickle->stack;
 
-	for (unsigned i = 1; i <= count; i++) {
+	for (unsigned i = 1; i <= count; i++)
 		if (stack->count < i || !stack->values[stack->count - i])
 			return pickle_damaged(pickle, "finds no value", err);
-	}
 	return 0;
 }
 

@@ -24,10 +24,9 @@ const struct pickle_value *pickle_get(const struct pickle_value *dict, const cha
 
 	if (!dict || dict->kind != PICKLE_DICT)
 		return NULL;
-	for (const struct pickle_item *item = dict->items.first; item; item = item->next->next) {
+	for (const struct pickle_item *item = dict->items.first; item; item = item->next->next)
 		if (pickle_is(item->value, key))
 			found = item->next->value;
-	}
 	return found;
 }
 

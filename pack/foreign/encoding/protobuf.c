@@ -1,7 +1,7 @@
 #include "pack/foreign/encoding/protobuf.h"
-
 #include "base/le.h"
 #include "base/math.h"
+#include "pack/foreign/encoding/varint.h"
 #include <inttypes.h>
 
 #define VARINT_MAX 10 /* bytes: 64 bits by 7 */
@@ -34,27 +34,17 @@ static int head_get(const struct protobuf *message, struct head *ret, struct err
 	return ret->len == len ? 0 : damaged(message, "the file ends", err);
 }
 
-/* The tenth byte has one bit. */
-static int varint_get(const struct protobuf *message, struct head *head, uint64_t *ret,
+static int number_get(const struct protobuf *message, struct head *head, uint64_t *ret,
 		      struct err *err)
 {
-	uint64_t value = 0;
+	int n = varint_get(head->bytes + head->at, head->len - head->at, ret);
 
-	for (unsigned i = 0; i < VARINT_MAX; i++) {
-		uint8_t byte;
-
-		if (head->at == head->len)
-			return damaged(message, "a number that does not end", err);
-		byte = head->bytes[head->at++];
-		if (i == VARINT_MAX - 1 && byte > 1)
-			break;
-		value |= (uint64_t)(byte & 0x7f) << (7 * i);
-		if (byte < 0x80) {
-			*ret = value;
-			return 0;
-		}
-	}
-	return damaged(message, "a number of more than 64 bits", err);
+	if (n <= 0)
+		return damaged(message,
+			       n ? "a number of more than 64 bits" : "a number that does not end",
+			       err);
+	head->at += (size_t)n;
+	return 0;
 }
 
 static int fixed_get(const struct protobuf *message, struct head *head, size_t width, uint64_t *ret,
@@ -72,7 +62,7 @@ static int fixed_get(const struct protobuf *message, struct head *head, size_t w
 static int bytes_get(const struct protobuf *message, struct head *head,
 		     struct protobuf_field *field, struct err *err)
 {
-	int r = varint_get(message, head, &field->size, err);
+	int r = number_get(message, head, &field->size, err);
 
 	if (r < 0)
 		return r;
@@ -87,7 +77,7 @@ static int value_get(const struct protobuf *message, struct head *head,
 {
 	switch (field->type) {
 	case PROTOBUF_VARINT:
-		return varint_get(message, head, &field->value, err);
+		return number_get(message, head, &field->value, err);
 	case PROTOBUF_FIXED64:
 		return fixed_get(message, head, 8, &field->value, err);
 	case PROTOBUF_FIXED32:
@@ -109,7 +99,7 @@ int protobuf_next(struct protobuf *message, struct protobuf_field *ret, struct e
 		return 1;
 	r = head_get(message, &head, err);
 	if (r == 0)
-		r = varint_get(message, &head, &tag, err);
+		r = number_get(message, &head, &tag, err);
 	if (r < 0)
 		return r;
 	if (tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
@@ -133,7 +123,7 @@ int protobuf_varint(struct protobuf *packed, uint64_t *ret, struct err *err)
 		return 1;
 	r = head_get(packed, &head, err);
 	if (r == 0)
-		r = varint_get(packed, &head, ret, err);
+		r = number_get(packed, &head, ret, err);
 	if (r == 0)
 		packed->at += head.at;
 	return r;

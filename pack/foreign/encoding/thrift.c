@@ -1,4 +1,5 @@
 #include "pack/foreign/encoding/thrift.h"
+#include "pack/foreign/encoding/varint.h"
 
 #define DEPTH 16u /* of values in values that are skipped */
 
@@ -14,16 +15,14 @@ static uint8_t next_byte(struct thrift *t)
 static uint64_t next_varint(struct thrift *t)
 {
 	uint64_t value = 0;
+	int n = varint_get(t->at, (size_t)(t->end - t->at), &value);
 
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		uint8_t byte = next_byte(t);
-
-		value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
+	if (t->bad || n <= 0) {
+		t->bad = true;
+		return 0;
 	}
-	t->bad = true;
-	return 0;
+	t->at += n;
+	return value;
 }
 
 static int64_t next_zigzag(struct thrift *t)

@@ -102,10 +102,9 @@ static void sort(struct image_names *names)
 	if (count == 0)
 		return;
 	qsort(rows, count, sizeof(*rows), by_name);
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = 1; i < count; i++)
 		if (by_name(&rows[i - 1], &rows[i]) == 0)
 			rows[i - 1].repeated = rows[i].repeated = true;
-	}
 	for (size_t i = 0; i < count; i++)
 		names->repeated += rows[i].repeated;
 	qsort(rows, count, sizeof(*rows), by_number);

@@ -1,5 +1,4 @@
 #include "pack/foreign/lmdb/keyed.h"
-
 #include "base/math.h"
 #include "pack/format.h"
 #include <ctype.h>

@@ -1,5 +1,4 @@
 #include "pack/foreign/lmdb/numbered.h"
-
 #include "base/math.h"
 #include "base/scope.h"
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 #include "pack/foreign/lmdb/sample.h"
-
 #include "base/le.h"
 
 int sample_add_bytes(struct sample *sample, uint64_t offset, uint64_t size, struct err *err)
@@ -67,10 +66,9 @@ bool sample_pixels(const struct sample *sample, struct foreign_pixels *ret)
 /* Counts of what follows the stream of Arrow: at most one array. Then its first message. */
 static bool is_arrow(const uint8_t *head)
 {
-	for (unsigned i = 0; i < 8; i += 4) {
+	for (unsigned i = 0; i < 8; i += 4)
 		if (le_get32(head + i) > 1)
 			return false;
-	}
 	return le_get32(head + 8) > 1 || le_get32(head + 12) <= 1;
 }
 

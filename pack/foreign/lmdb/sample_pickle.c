@@ -1,5 +1,4 @@
 #include "pack/foreign/lmdb/sample.h"
-
 #include <string.h>
 
 /* Whether it is numpy's uint8. */

@@ -1,4 +1,5 @@
 #include "pack/foreign/record/parquet_runs.h"
+#include "pack/foreign/encoding/varint.h"
 
 int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_t *p, uint64_t len,
 		       unsigned width)
@@ -15,17 +16,13 @@ int parquet_runs_begin(struct parquet_runs *runs, struct buf *copy, const uint8_
 
 static bool run_begin(struct parquet_runs *runs)
 {
-	unsigned bytes = (runs->width + 7) / 8, shift = 0;
-	uint64_t head = 0;
-	uint8_t byte;
+	unsigned bytes = (runs->width + 7) / 8;
+	uint64_t head;
+	int n = varint_get(runs->at, (size_t)(runs->end - runs->at), &head);
 
-	do {
-		if (runs->at == runs->end || shift > 28)
-			return false;
-		byte = *runs->at++;
-		head |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
+	if (n <= 0 || head > UINT32_MAX)
+		return false;
+	runs->at += n;
 	runs->packed = head & 1;
 	runs->left = runs->packed ? (head >> 1) * 8 : head >> 1;
 	runs->bit = 0;

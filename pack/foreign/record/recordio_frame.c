@@ -1,5 +1,4 @@
 #include "pack/foreign/record/recordio_frame.h"
-
 #include "base/le.h"
 #include <inttypes.h>
 

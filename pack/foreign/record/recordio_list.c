@@ -1,5 +1,4 @@
 #include "pack/foreign/record/recordio_list.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

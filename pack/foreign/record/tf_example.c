@@ -1,5 +1,4 @@
 #include "pack/foreign/record/tf_example.h"
-
 #include "base/math.h"
 #include "pack/foreign/record/tf_feature.h"
 #include <inttypes.h>

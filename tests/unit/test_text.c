@@ -1,0 +1,90 @@
+/* Text as it lies in files: pack/foreign/text.h. */
+#include "pack/foreign/text.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct foreign_text text(const char *s)
+{
+	return (struct foreign_text){s, strlen(s)};
+}
+
+static void expect(struct foreign_text found, const char *expected)
+{
+	assert_true(foreign_text_is(found, expected));
+}
+
+static void texts_are_compared_whole(void **state)
+{
+	(void)state;
+	assert_true(foreign_text_is(text("abc"), "abc"));
+	assert_false(foreign_text_is(text("abc"), "ab"));
+	assert_false(foreign_text_is(text("ab"), "abc"));
+	assert_false(foreign_text_is((struct foreign_text){0}, ""));
+}
+
+static void ends_are_cut(void **state)
+{
+	struct foreign_text name = text("a_lmdb");
+
+	(void)state;
+	assert_false(foreign_text_cut(&name, "lmdb_"));
+	assert_false(foreign_text_cut(&name, "aa_lmdb"));
+	assert_true(foreign_text_cut(&name, "_lmdb"));
+	expect(name, "a");
+	assert_true(foreign_text_cut(&name, "a"));
+	assert_int_equal(name.len, 0);
+}
+
+static void what_follows_the_last_mark_is_found(void **state)
+{
+	(void)state;
+	expect(foreign_text_after(text("a/b/c.jpg"), '/'), "c.jpg");
+	expect(foreign_text_after(text("c.jpg"), '/'), "c.jpg");
+	expect(foreign_text_after(text("a/"), '/'), "");
+	assert_null(foreign_text_after((struct foreign_text){0}, '/').data);
+}
+
+static void digits_are_a_number(void **state)
+{
+	uint64_t number;
+
+	(void)state;
+	assert_int_equal(foreign_text_number(text("0017x"), &number), 4);
+	assert_int_equal(number, 17);
+	assert_int_equal(foreign_text_number(text("x1"), &number), 0);
+	assert_int_equal(number, 0);
+	assert_int_equal(foreign_text_number(text("18446744073709551615"), &number), 20);
+	assert_true(number == UINT64_MAX);
+	assert_int_equal(foreign_text_number(text("18446744073709551616000"), &number), 23);
+	assert_true(number == UINT64_MAX);
+}
+
+static void lines_lose_their_ends(void **state)
+{
+	static const char *const expected[] = {"a", "", "b\r", "c"};
+	struct foreign_text rest = text("a\r\n\nb\r\r\nc"), line;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		assert_true(foreign_text_line(&rest, &line));
+		expect(line, expected[i]);
+	}
+	assert_false(foreign_text_line(&rest, &line));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts_are_compared_whole),
+		cmocka_unit_test(ends_are_cut),
+		cmocka_unit_test(what_follows_the_last_mark_is_found),
+		cmocka_unit_test(digits_are_a_number),
+		cmocka_unit_test(lines_lose_their_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -37,15 +37,15 @@ static void look_at(struct foreign_source *source, const struct parquet_footer *
 	struct parquet_value value;
 	struct err err = {0};
 
-	parquet_column_init(&column, source, &parquet_leaves(footer)[i], &chunks[i]);
+	parquet_column_init(&column, source, &parquet_leaves(footer)[i], &chunks[i], i % 2);
 	for (unsigned n = 0; n < VALUES; n++) {
 		if (parquet_column_next(&column, &value, &err) < 0)
 			break;
-		uint64_t all = value.packed ? value.body->size : source->size;
+		uint64_t all = value.in_memory ? value.body->size : source->size;
 
 		if (value.offset > all || value.size > all - value.offset)
 			abort();
-		if (n == 0 && value.packed)
+		if (n == 0 && value.in_memory && value.body->pieces.len)
 			look_at_pieces(source, value.body);
 	}
 	parquet_column_release(&column);

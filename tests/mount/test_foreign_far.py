@@ -156,6 +156,16 @@ def test_a_tar_is_asked_for_once_in_large_pieces(web):
     assert len(web.asked()) < 40
 
 
+def test_columns_of_parquet_are_read_in_large_pieces(web):
+    """Names lie between the images of two groups of rows."""
+    path = web.folder / "large.parquet"
+    write_parquet(path, {f"{number % 5}/{number:04}.jpg": photo(number, 300_000)
+                         for number in range(200)})
+    assert run(FOLDPACK, "list", web.url(path.name)).out.count("\n") == 200
+    assert sent(web) < path.stat().st_size + 8 * MIB
+    assert len(web.asked()) < 60
+
+
 def test_an_lmdb_of_three_levels_is_walked_from_far(web):
     """Its leaves are asked for ahead, below the next branch pages as well."""
     files = {f"{number:05}-{'long' * 50}.jpg": photo(number, 3) for number in range(3000)}

@@ -63,8 +63,8 @@ static int read_all(const void *data, size_t len, unsigned *ret)
 		struct parquet_column column = {0};
 		struct parquet_value value;
 
-		parquet_column_init(&column, &bytes.source, &parquet_leaves(&footer)[i],
-				    &chunks[i]);
+		parquet_column_init(&column, &bytes.source, &parquet_leaves(&footer)[i], &chunks[i],
+				    i % 2);
 		for (unsigned n = 0; r == 0 && n < 2; n++) {
 			r = parquet_column_next(&column, &value, &err);
 			*ret += r == 0 && !value.null;

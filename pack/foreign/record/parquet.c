@@ -1,6 +1,8 @@
 /* Parquet files of Hugging Face's datasets: a column of images, struct{bytes, path}, and one of
  * labels. Images are read in place, those of compressed pages through made.h. */
+#include "base/math.h"
 #include "base/scope.h"
+#include "pack/foreign/codec.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/record/parquet_names.h"
 #include "pack/foreign/record/parquet_page.h"
@@ -8,6 +10,7 @@
 #include <string.h>
 
 #define NAME 300
+#define ROWS 65536 /* whose images are looked for before their names */
 
 enum { IMAGE, LABEL, PATH, COLUMNS };
 
@@ -18,6 +21,7 @@ struct scan {
 	int leaf[COLUMNS]; /* -1: there is none */
 	struct parquet_column column[COLUMNS];
 	struct buf classes; /* struct foreign_text */
+	struct buf images;  /* struct parquet_value */
 	uint64_t record, nulls;
 };
 
@@ -26,6 +30,7 @@ static void scan_release(struct scan *scan)
 	for (unsigned i = 0; i < COLUMNS; i++)
 		parquet_column_release(&scan->column[i]);
 	buf_release(&scan->classes);
+	buf_release(&scan->images);
 	parquet_footer_release(&scan->footer);
 }
 
@@ -135,7 +140,7 @@ static int take_name(struct scan *scan, const struct parquet_value *value, struc
 
 	if (value->null || !value->body)
 		return 0;
-	if (value->packed)
+	if (value->in_memory)
 		p = (const uint8_t *)value->body->unpacked.data + value->offset;
 	else
 		r = foreign_get(scan->source, value->offset, value->size, &p, err);
@@ -160,7 +165,7 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 
 	if (r < 0)
 		return r;
-	if (body && body->packed) {
+	if (value[IMAGE].in_memory) {
 		packed =
 			(struct foreign_packed){.offset = body->offset,
 						.size = body->size,
@@ -179,40 +184,67 @@ static int add(struct scan *scan, const struct parquet_value value[static COLUMN
 	return foreign_add(scan->tree, &file, err);
 }
 
-static int take_row(struct scan *scan, struct err *err)
+static int next_value(struct scan *scan, unsigned column, uint64_t record,
+		      struct parquet_value *ret, struct err *err)
 {
-	struct parquet_value value[COLUMNS];
 	int r = 0;
 
-	for (unsigned i = 0; r == 0 && i < COLUMNS; i++) {
-		value[i] = (struct parquet_value){.null = true};
-		if (scan->leaf[i] >= 0)
-			r = parquet_column_next(&scan->column[i], &value[i], err);
-	}
-	if (r < 0)
-		return err_set(err, r, "record %" PRIu64 ": %s", scan->record, err_text(err, r));
-	if (value[IMAGE].null)
+	*ret = (struct parquet_value){.null = true};
+	if (scan->leaf[column] >= 0)
+		r = parquet_column_next(&scan->column[column], ret, err);
+	return r < 0 ? err_set(err, r, "record %" PRIu64 ": %s", record, err_text(err, r)) : 0;
+}
+
+static int take_row(struct scan *scan, const struct parquet_value *image, struct err *err)
+{
+	struct parquet_value value[COLUMNS] = {[IMAGE] = *image};
+	int r = 0;
+
+	for (unsigned i = IMAGE + 1; r == 0 && i < COLUMNS; i++)
+		r = next_value(scan, i, scan->record, &value[i], err);
+	if (r == 0 && image->null)
 		scan->nulls++;
-	else
+	else if (r == 0)
 		r = add(scan, value, err);
 	scan->record++;
 	return r;
 }
 
+/* The columns of a group follow each other in the file, and so they are read. */
+static int take_rows(struct scan *scan, uint64_t count, struct err *err)
+{
+	struct parquet_value value;
+	int r = 0;
+
+	scan->images.len = 0;
+	for (uint64_t i = 0; r == 0 && i < count; i++) {
+		r = next_value(scan, IMAGE, scan->record + i, &value, err);
+		if (r == 0)
+			r = buf_add(&scan->images, &value, sizeof(value));
+	}
+	for (uint64_t i = 0; r == 0 && i < count; i++)
+		r = take_row(scan, (struct parquet_value *)(void *)scan->images.data + i, err);
+	return r;
+}
+
+/* Of a compressed page a value lives until the next page is read. */
 static int take_group(struct scan *scan, size_t group, struct err *err)
 {
-	const struct parquet_chunk *chunks = (const void *)scan->footer.chunks.data;
-	uint64_t rows = ((const uint64_t *)(const void *)scan->footer.rows.data)[group];
+	unsigned leaves = parquet_leaf_count(&scan->footer);
+	const struct parquet_chunk *chunks =
+		(const struct parquet_chunk *)(const void *)scan->footer.chunks.data +
+		group * leaves;
+	uint64_t left = ((const uint64_t *)(const void *)scan->footer.rows.data)[group];
+	uint64_t most = chunks[scan->leaf[IMAGE]].codec == CODEC_NONE ? ROWS : 1;
 	int r = 0;
 
 	for (unsigned i = 0; i < COLUMNS; i++)
 		if (scan->leaf[i] >= 0)
 			parquet_column_init(&scan->column[i], scan->source,
 					    &parquet_leaves(&scan->footer)[scan->leaf[i]],
-					    &chunks[group * parquet_leaf_count(&scan->footer) +
-						    (size_t)scan->leaf[i]]);
-	for (uint64_t i = 0; r == 0 && i < rows; i++)
-		r = take_row(scan, err);
+					    &chunks[scan->leaf[i]], i != IMAGE);
+	for (; r == 0 && left > 0; left -= min(left, most))
+		r = take_rows(scan, min(left, most), err);
 	return r;
 }
 

@@ -1,10 +1,13 @@
 #include "pack/foreign/record/parquet_page.h"
 #include "base/le.h"
 #include "base/math.h"
+#include "base/size.h"
 #include "pack/foreign/codec.h"
 #include <string.h>
 
 #define HEAD 65536 /* of a page: statistics may have whole values */
+
+#define LOAD_MOST MIB /* bytes of a page */
 
 enum { DATA, INDEX, DICTIONARY, DATA_V2 };
 enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
@@ -26,7 +29,7 @@ static int body_get(struct parquet_body *body, uint64_t at, uint64_t len, const 
 {
 	if (at > body->size || len > body->size - at)
 		return damaged(err, "a value is cut off");
-	if (!body->packed)
+	if (!body->in_memory)
 		return foreign_get(body->source, body->offset + at, len, ret, err);
 	*ret = (const uint8_t *)body->unpacked.data + at;
 	return 0;
@@ -35,27 +38,30 @@ static int body_get(struct parquet_body *body, uint64_t at, uint64_t len, const 
 static int body_read(struct parquet_column *c, struct parquet_body *body, uint64_t at,
 		     uint64_t packed, uint64_t unpacked, bool compressed, struct err *err)
 {
+	bool load = c->load && packed <= LOAD_MOST;
 	const uint8_t *p;
 	int r;
 
 	body->source = c->source;
 	body->offset = at;
 	body->size = compressed ? unpacked : packed;
-	body->packed = compressed;
+	body->in_memory = compressed || load;
 	body->unpacked.len = body->pieces.len = 0;
-	if (!compressed)
+	if (!body->in_memory)
 		return 0;
-	if (unpacked > FOREIGN_MOST)
+	if (compressed && unpacked > FOREIGN_MOST)
 		return err_set(err, -EOPNOTSUPP,
 			       "a compressed page of over 64 MiB: smaller row groups have "
 			       "smaller pages");
 	r = foreign_get(c->source, at, packed, &p, err);
 	if (r == 0)
-		r = buf_reserve(&body->unpacked, unpacked + 1);
+		r = buf_reserve(&body->unpacked, body->size + 1);
+	if (r == 0 && !compressed)
+		return buf_add(&body->unpacked, p, packed);
 	if (r == 0 && unpacked)
 		r = codec_unpack((enum codec)c->codec, p, packed, body->unpacked.data, unpacked,
 				 err);
-	if (r == 0)
+	if (r == 0 && !c->load)
 		r = codec_split((enum codec)c->codec, p, packed, unpacked, &body->pieces);
 	return r;
 }
@@ -79,7 +85,7 @@ static int plain_next(struct parquet_column *c, struct parquet_body *body, uint6
 	if (r < 0)
 		return r;
 	*at += width;
-	*ret = (struct parquet_value){.packed = body->packed, .body = body};
+	*ret = (struct parquet_value){.in_memory = body->in_memory, .body = body};
 	if (type == PARQUET_INT64)
 		ret->number = (int64_t)le_get64(p);
 	else if (type == PARQUET_INT32)
@@ -87,7 +93,7 @@ static int plain_next(struct parquet_column *c, struct parquet_body *body, uint6
 	if (type != PARQUET_BYTES)
 		return 0;
 	ret->size = le_get32(p);
-	ret->offset = *at + (body->packed ? 0 : body->offset);
+	ret->offset = *at + (body->in_memory ? 0 : body->offset);
 	if (ret->size > body->size - *at)
 		return damaged(err, "a value is longer than its page");
 	*at += ret->size;
@@ -246,12 +252,14 @@ static int read_page(struct parquet_column *c, struct err *err)
 /* --- columns ---------------------------------------------------------------------------------- */
 
 void parquet_column_init(struct parquet_column *c, struct foreign_source *source,
-			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk)
+			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk,
+			 bool load)
 {
 	parquet_column_release(c);
 	*c = (struct parquet_column){.source = source,
 				     .leaf = leaf,
 				     .codec = chunk->codec,
+				     .load = load,
 				     .at = chunk->offset,
 				     .end = chunk->offset + chunk->size};
 }

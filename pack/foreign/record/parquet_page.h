@@ -12,15 +12,15 @@ struct parquet_body {
 	struct foreign_source *source;
 	struct buf unpacked;
 	struct buf pieces; /* struct codec_piece */
-	bool packed;
+	bool in_memory;
 	uint64_t offset; /* in the file */
 	uint64_t size;
 };
 
 struct parquet_value {
 	bool null;
-	bool packed;	 /* its bytes lie in no file */
-	uint64_t offset; /* in the file, or in *body */
+	bool in_memory;	 /* its bytes are in body->unpacked */
+	uint64_t offset; /* in the file, or in the body */
 	uint64_t size;
 	int64_t number;
 	const struct parquet_body *body;
@@ -30,6 +30,7 @@ struct parquet_column {
 	struct foreign_source *source;
 	const struct parquet_leaf *leaf;
 	unsigned codec;
+	bool load;
 	uint64_t at, end; /* of its pages */
 	struct parquet_body page, dictionary;
 	struct buf entries; /* struct parquet_value of the dictionary */
@@ -40,8 +41,11 @@ struct parquet_column {
 	bool by_dictionary;
 };
 
+/* `load`: small pages are kept in memory, so that other columns can be read meanwhile without going
+ * back and forth in the file. */
 void parquet_column_init(struct parquet_column *column, struct foreign_source *source,
-			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk);
+			 const struct parquet_leaf *leaf, const struct parquet_chunk *chunk,
+			 bool load);
 /* Returns 0, -EBADMSG (also where there are no more), -EOPNOTSUPP, or what reading gave. */
 int parquet_column_next(struct parquet_column *column, struct parquet_value *ret, struct err *err);
 void parquet_column_release(struct parquet_column *column);

@@ -80,8 +80,10 @@ def test_shards_are_one_dataset(tmp_path):
         assert shown(mount) == expected(samples)
 
 
-def refused(path, mountpoint):
-    """Whether it was; a mount is undone."""
+def refused(path, place):
+    """Whether it was; a mount, which has a folder of its own, is undone."""
+    mountpoint = place / f"m{len(list(place.iterdir()))}"
+    mountpoint.mkdir()
     done = run(FOLDFS, path, mountpoint, status=None)
     if done.returncode == 0:
         foldfs.unmount(mountpoint)
@@ -93,14 +95,13 @@ def refused(path, mountpoint):
 def test_damage_is_refused(tmp_path, codec):
     samples = [(data[:50], path, label) for data, path, label in rows(6)]
     whole = parquet.write(tmp_path / "a.parquet", samples, NAMES, (codec,) * 3).read_bytes()
-    file, mountpoint = tmp_path / "b.parquet", tmp_path / "m"
-    mountpoint.mkdir()
+    file = tmp_path / "b.parquet"
     for end in itertools.chain(range(4, len(whole), 97), [len(whole) - 1]):
         file.write_bytes(whole[:end])
-        assert refused(file, mountpoint), end
+        assert refused(file, tmp_path), end
     for at in range(4, len(whole), 61):
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xff]) + whole[at + 1:])
-        refused(file, mountpoint)
+        refused(file, tmp_path)
 
 
 def test_a_damaged_page_takes_no_other_with_it(tmp_path):

@@ -1,6 +1,6 @@
 /* The images of WebDataset samples (pack/foreign/archive/webdataset.h) in tars that are read once,
- *from front to back, as those that are compressed: what the tar itself would be as a folder of
- *classes. The images of one sample are in memory at a time, SAMPLE_MOST bytes at most.
+ * from front to back, such as compressed ones. The result is what the tar itself would be as a
+ * folder of classes. The images of one sample are in memory at a time, at most SAMPLE_MOST bytes.
  *
  *	sample_stream_new -> sample_stream_begin (a tar) -> sample_stream_next -> sample_stream_read
  *

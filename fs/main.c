@@ -305,7 +305,9 @@ static void leave_mount(struct program *program)
 
 	if (program->settings.command)
 		wait_for_others(program);
-	if (session_join(program->session, 0) && mountpoint_view(mountpoint) != MOUNTPOINT_GONE) {
+	if (session_join(program->session, 0)) {
+		if (!mountpoint_is_left(mountpoint))
+			return;
 		log_error("%s: the connection to the kernel was aborted", mountpoint->path);
 		program->status = program->status ? program->status : EXIT_FAILED;
 	}

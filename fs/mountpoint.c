@@ -285,6 +285,22 @@ enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 	return find_mount(path, device, &line) ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
 }
 
+/* The lock keeps others from mounting there meanwhile. */
+bool mountpoint_is_left(struct mountpoint *mountpoint)
+{
+	const char *path = mountpoint->path;
+	enum mountpoint_view view;
+
+	if (mountpoint->handed_over)
+		return false;
+	if (mountpoint->lock < 0)
+		mountpoint->lock = lock_path(path);
+	view = mountpoint_view(mountpoint);
+	return view == MOUNTPOINT_COVERED ||
+	       (view == MOUNTPOINT_SEEN && getxattr(path, MOUNT_STATS, NULL, 0) < 0 &&
+		is_dead(errno));
+}
+
 int mountpoint_unmount(struct mountpoint *mountpoint)
 {
 	enum mountpoint_view view = mountpoint_view(mountpoint);

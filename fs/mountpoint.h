@@ -50,6 +50,11 @@ bool mountpoint_close(struct mountpoint *mountpoint);
 enum mountpoint_view { MOUNTPOINT_SEEN, MOUNTPOINT_COVERED, MOUNTPOINT_GONE };
 enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint);
 
+/* Once the session has ended by itself: whether its mount is still there, as after an abort. If
+ * not, the kernel may have given its device number to another mount at the same path, which must
+ * not be unmounted; that one answers. Holds others off until mountpoint_unmount() or _release(). */
+bool mountpoint_is_left(struct mountpoint *mountpoint);
+
 /* Detaches the mount at once; does nothing if it is gone. Open files stay open, and the session
  * ends when the last is closed. Also removes the mount of an aborted connection. Afterwards other
  * processes may look. Returns 0 or -errno: -EBUSY if something else is mounted on top, which would

@@ -2,6 +2,7 @@
 nothing stays behind, and every refusal names its reason and the way out."""
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import os
@@ -781,6 +782,21 @@ def test_a_connection_that_is_aborted_leaves_no_mount(small, mount, point, conne
     assert mounted.wait() == 1
     assert not is_mounted(point)
     assert "the connection to the kernel was aborted" in mounted.log()
+
+
+@is_root
+def test_a_daemon_that_ends_late_leaves_the_next_mount_alone(small, mount, point):
+    """The kernel gives the next mount the device number of the one before. umount(8) would ask the
+    daemon, which is stopped."""
+    before = mount(small[1], "-f")
+    os.kill(before.daemon, signal.SIGSTOP)
+    assert ctypes.CDLL(None).umount2(os.fsencode(point), 0) == 0
+    after = mount(small[1], "-f")
+    os.kill(before.daemon, signal.SIGCONT)
+    assert before.wait() == 0
+    assert before.log() == ""
+    assert (after / "file").read_bytes() == b"content\n"
+    assert is_mounted(point)
 
 
 @is_root

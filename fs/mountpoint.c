@@ -138,14 +138,19 @@ static int check_folder(const char *path, struct err *err)
 	return err_set(err, -errno, "%s", strerror(errno));
 }
 
-/* Removes mounts whose daemon has died. stat(2) may not notice that, because the kernel remembers
- * attributes; the stats always come from the daemon. */
+/* Whether the daemon that served what is mounted there has ended. stat(2) may not notice that,
+ * because the kernel remembers attributes; the stats always come from the daemon. */
+static bool has_no_daemon(const char *path)
+{
+	return getxattr(path, MOUNT_STATS, NULL, 0) < 0 && is_dead(errno);
+}
+
+/* Removes mounts whose daemon has died. */
 static void remove_dead(const char *path)
 {
 	struct mountinfo line;
 
-	while (find_mount(path, 0, &line) && is_ours(&line) &&
-	       getxattr(path, MOUNT_STATS, NULL, 0) < 0 && is_dead(errno)) {
+	while (find_mount(path, 0, &line) && is_ours(&line) && has_no_daemon(path)) {
 		if (detach(path) < 0)
 			return;
 		log_notice("%s: the daemon that served it had died; its mount was removed", path);
@@ -254,6 +259,12 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 
 /* --- the mount ------------------------------------------------------------------------------- */
 
+static void lock_again(struct mountpoint *mountpoint)
+{
+	if (mountpoint->lock < 0)
+		mountpoint->lock = lock_path(mountpoint->path);
+}
+
 static void unlock_path(struct mountpoint *mountpoint)
 {
 	if (mountpoint->lock >= 0)
@@ -288,17 +299,14 @@ enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 /* The lock keeps others from mounting there meanwhile. */
 bool mountpoint_is_left(struct mountpoint *mountpoint)
 {
-	const char *path = mountpoint->path;
 	enum mountpoint_view view;
 
 	if (mountpoint->handed_over)
 		return false;
-	if (mountpoint->lock < 0)
-		mountpoint->lock = lock_path(path);
+	lock_again(mountpoint);
 	view = mountpoint_view(mountpoint);
 	return view == MOUNTPOINT_COVERED ||
-	       (view == MOUNTPOINT_SEEN && getxattr(path, MOUNT_STATS, NULL, 0) < 0 &&
-		is_dead(errno));
+	       (view == MOUNTPOINT_SEEN && has_no_daemon(mountpoint->path));
 }
 
 int mountpoint_unmount(struct mountpoint *mountpoint)
@@ -367,8 +375,7 @@ bool mountpoint_close(struct mountpoint *mountpoint)
 void mountpoint_release(struct mountpoint *mountpoint)
 {
 	if (mountpoint->created) {
-		if (mountpoint->lock < 0)
-			mountpoint->lock = lock_path(mountpoint->path);
+		lock_again(mountpoint);
 		rmdir(mountpoint->path);
 	}
 	unlock_path(mountpoint);

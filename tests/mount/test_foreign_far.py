@@ -117,6 +117,11 @@ def flip(path, at):
         file.write(bytes([byte[0] ^ 1]))
 
 
+def damage(copy, first=50_000, every=100_000):
+    for at in range(first, copy.stat().st_size, every):
+        flip(copy, at)
+
+
 # --- scans ----------------------------------------------------------------------------------------
 
 
@@ -233,8 +238,7 @@ def test_a_damaged_copy_is_mended(container, web, shown, cache):
     url = web.url(container.name)
     fetch(cache, url)
     (copy,) = copies(cache)
-    for at in range(50_000, copy.stat().st_size, 100_000):
-        flip(copy, at)
+    damage(copy)
     tree, disk = shown(url, f"--cache-dir={cache}")
     assert tree == FILES
     assert disk["damaged"] > 0
@@ -258,8 +262,7 @@ def test_checksums_are_those_of_the_server_and_not_of_a_torn_copy(container, web
     (copy,) = copies(cache)
     for path in indexes.iterdir():
         path.unlink()
-    for at in range(50_000, copy.stat().st_size, 100_000):
-        flip(copy, at)
+    damage(copy)
     assert "all good" in fetch(cache, url).err
     assert shown(url, f"--cache-dir={cache}")[0] == FILES
     assert copy.read_bytes() == container.read_bytes()
@@ -282,8 +285,7 @@ def test_pixels_and_texts_are_fetched_as_well(web, shown, cache):
         assert len(plain) > 9
         assert "all good" in fetch(cache, url).err
         (copy,) = copies(cache)
-        for at in range(20_000, copy.stat().st_size, 60_000):
-            flip(copy, at)
+        damage(copy, first=20_000, every=60_000)
         tree, disk = shown(url, f"--cache-dir={cache}")
         assert tree == plain
         assert disk["damaged"] > 0
@@ -297,8 +299,7 @@ def test_compressed_pages_are_fetched_as_well(web, shown, cache, codec):
     assert shown(url)[0] == FILES
     assert "all good" in fetch(cache, url).err
     (copy,) = copies(cache)
-    for at in range(50_000, copy.stat().st_size, 100_000):
-        flip(copy, at)
+    damage(copy)
     tree, disk = shown(url, f"--cache-dir={cache}")
     assert tree == FILES
     assert disk["damaged"] > 0

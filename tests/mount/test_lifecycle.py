@@ -623,6 +623,7 @@ def lock_names():
         return {line.split(" @", 1)[1].rstrip("@\n") for line in table if " @foldfs on " in line}
 
 
+@pytest.mark.alone
 @is_root
 @needs("setpriv")
 def test_another_user_cannot_hold_up_a_mount(small, mount, point):

@@ -308,7 +308,8 @@ static bool is_over(const struct oracle *oracle, const struct track *track)
 		const struct track *other = &oracle->tracks[i];
 
 		if (other->began >= track->ended && other->id > track->id &&
-		    other->hypothesis.list == track->hypothesis.list && other->fed_by >= BEGUN)
+		    other->hypothesis.list == track->hypothesis.list && other->remembered &&
+		    other->fed_by >= BEGUN)
 			return true;
 	}
 	return false;
@@ -447,11 +448,13 @@ int oracle_order(struct oracle *oracle, const uint32_t *files, uint32_t count)
 
 /* --- what it knows --------------------------------------------------------------------------- */
 
-/* Whether another epoch over its list is well under way, whose order is not known. Less may be left
- * of the epoch itself (forecast_ended()). */
+/* Whether it has ended, or was only foretold, and another epoch over its list is under way, whose
+ * order is not known. Less may be left of the epoch itself (forecast_ended()). */
 static bool is_outdated(const struct oracle *oracle, const struct track *track)
 {
-	for (unsigned i = 0; track->ended && i < oracle->known_count; i++)
+	bool is_read = track->remembered && !track->ended;
+
+	for (unsigned i = 0; !is_read && i < oracle->known_count; i++)
 		if (oracle->known[i].list == track->hypothesis.list)
 			return oracle->known[i].missed > track->hypothesis.list->count / 8;
 	return false;

@@ -155,12 +155,12 @@ run-check: all
 	@$(MAKE) check-unit
 	+@$(call sanitized,thread) check-unit
 	+@$(call sanitized,address$(comma)undefined) check-unit
-	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not paced'
-	@$(MAKE) check-mount MARKED='not slow and not once'
+	+@$(call sanitized,address$(comma)undefined) check-mount MARKED='not slow and not plain'
+	@$(MAKE) check-mount MARKED='not slow and plain'
 
 # What takes long: many epochs of orders that must not be found, batches of packs as large as they
-# are, and the mount tests that check leaves out: those marked slow, and plain those that it runs
-# sanitized only.
+# are, and the mount tests that check leaves out: those marked slow, and with the plain build those
+# that it runs sanitized.
 EPOCHS ?= 100
 soak:
 	$(call deps,check)
@@ -169,7 +169,7 @@ soak:
 soaked := $(addprefix $(B)/unit/test_,oracle resume)
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
-	@$(MAKE) check-mount MARKED='slow or once'
+	@$(MAKE) check-mount MARKED='slow or not plain'
 
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \

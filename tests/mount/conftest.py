@@ -20,8 +20,7 @@ import trees
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: of `make soak`, not of `make check`")
-    config.addinivalue_line("markers", "paced: jobs at a pace that sanitizers do not keep")
-    config.addinivalue_line("markers", "once: one build, the sanitized one, shows it")
+    config.addinivalue_line("markers", "plain: of the plain build; others of the sanitized one")
     config.addinivalue_line("markers", "alone: what else the machine does may change its verdict")
     foldfs.become_subreaper()
     config.alone_with_mounts = os.geteuid() == 0 and foldfs.leave_mounts_of_others()

@@ -13,8 +13,6 @@ import foldfs
 import trees
 from foldfs import MIB, NOBODY, SOMEBODY, is_root, needs, run, wait_until
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def cache(place):

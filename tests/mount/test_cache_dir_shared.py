@@ -14,8 +14,6 @@ import foldfs
 import trees
 from foldfs import FOLDFS, MIB, NOBODY, is_root, wait_until
 
-pytestmark = pytest.mark.once
-
 GROUP = 4242
 MEMBER = ["setpriv", f"--reuid={NOBODY}", f"--regid={GROUP}", "--clear-groups"]
 

@@ -5,8 +5,6 @@ import pytest
 import damage
 import foldfs
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture(scope="module")
 def bad(session_dir):

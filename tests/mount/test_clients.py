@@ -372,6 +372,7 @@ def test_imagefolder_cannot_tell_the_mount_from_the_source(images, mount, worker
     assert all(verdict == "same" for verdict in found.values()), found
 
 
+@pytest.mark.plain
 def test_imagefolder_on_photos(photos_pack, mount):
     skip_without("torch", "torchvision")
     found = imagefolder(foldfs.PHOTOS, mount(photos_pack, "--pool=8M"), "fork:0", "fork:2",

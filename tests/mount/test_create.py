@@ -8,8 +8,6 @@ import pytest
 from foldfs import FOLDPACK, MIB, NOBODY, as_user, is_root, run
 from trees import noise, write
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def src(tmp_path):

@@ -8,8 +8,6 @@ import foldfs
 import trees
 from foldfs import pack, run
 
-pytestmark = pytest.mark.once
-
 
 def split(place, count, make):
     """Packs of parts of a tree; the tree."""

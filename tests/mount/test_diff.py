@@ -11,8 +11,6 @@ import pytest
 from foldfs import FOLDPACK, MIB, NOBODY, as_user, has_photos, is_root, pack, run, PHOTOS
 from trees import make_hostile, noise, write
 
-pytestmark = pytest.mark.once
-
 
 @pytest.fixture
 def tree(place):

@@ -24,8 +24,6 @@ from test_foldpack import damage, small_filesystem
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
-pytestmark = pytest.mark.once
-
 FORMATS = ("lmdb", "tfrecord", "webdataset")
 # Around the lengths at which pickles change, and the extents of a pack.
 SIZES = [0, 1, 254, 255, 256, 511, 512, 513, 65520, *range(65526, 65541), 1 << 20, (3 << 20) + 5]

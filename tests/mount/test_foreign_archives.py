@@ -16,8 +16,6 @@ from foldfs import FOLDFS, MIB, PHOTOS, has_photos, needs, run
 from formats import ffcv
 from server import Server
 
-pytestmark = pytest.mark.once
-
 MOMENT = 1_500_000_000
 
 

@@ -14,8 +14,6 @@ from foldfs import FOLDFS, run
 from foreign import make_lmdb, same_imagefolder, shown
 from formats import caffe
 
-pytestmark = pytest.mark.once
-
 lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
 numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
 JPEG = b"\xff\xd8\xff"

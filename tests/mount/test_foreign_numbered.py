@@ -12,8 +12,6 @@ import trees
 from foldfs import FOLDFS, run
 from formats import arrow, arrow_samples, msgpack
 
-pytestmark = pytest.mark.once
-
 lmdb = pytest.importorskip("lmdb", reason="no py-lmdb for this Python")
 numpy = pytest.importorskip("numpy", reason="no numpy for this Python")
 

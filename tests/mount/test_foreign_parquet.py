@@ -12,8 +12,6 @@ from foldfs import FOLDFS, run
 from formats import parquet
 from formats.parquet import GZIP, NONE, SNAPPY
 
-pytestmark = pytest.mark.once
-
 NAMES = ["cat", "dog", "owl"]
 SIZES = [3, 40, 1900, 4096, 9000, 65536, 70000, 200_000]
 

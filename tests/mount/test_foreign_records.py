@@ -12,8 +12,6 @@ from foldfs import FOLDFS, run
 from foreign import same_imagefolder, shown
 from formats import recordio, tfrecord
 
-pytestmark = pytest.mark.once
-
 JPEG = b"\xff\xd8\xff"
 
 

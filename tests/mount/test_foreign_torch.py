@@ -9,8 +9,6 @@ import pytest
 import trees
 from foldfs import FOLDFS, run
 
-pytestmark = pytest.mark.once
-
 # Torch takes seconds to begin: one process writes all files, of the forms that people use.
 WRITER = """
 import io, json, os, sys

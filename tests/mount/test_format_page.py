@@ -14,8 +14,6 @@ import pytest
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
-pytestmark = pytest.mark.once
-
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("FOLDFS_BUILD", ROOT / "build"))
 FOLDPACK = BUILD / "foldpack"

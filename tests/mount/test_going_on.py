@@ -17,8 +17,6 @@ import pictures
 from foldfs import FOLDPACK, MIB, run
 from trees import noise
 
-pytestmark = pytest.mark.once
-
 TEXT = noise("text", 3000)
 COUNTS = ("files", "bytes_in", "bytes_out", "skipped", "kept", "deduped", "id")
 REPORTS = ("images changed", "have the bytes of others", "packed anyway", "left out")

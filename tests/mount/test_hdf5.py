@@ -162,7 +162,7 @@ def test_a_name_that_no_tar_can_have_ends_it(source, place):
     assert "damaged after '0.jpg'" in refused(source, place)
 
 
-@pytest.mark.paced  # plain only: AddressSanitizer reports the memcpy that libhdf5 crashes in
+@pytest.mark.plain  # plain only: AddressSanitizer reports the memcpy that libhdf5 crashes in
 def test_damaged_files_are_refused_and_crash_nothing(source, place):
     add_rows(source, images(40))
     source["labels"] = np.arange(40)

@@ -10,8 +10,6 @@ import pytest
 
 from foldfs import FOLDPACK, ROOT, run
 
-pytestmark = pytest.mark.once
-
 STORED = {"plain.avif": (37, 23), "alpha.avif": (37, 23), "grid.avif": (300, 200),
           "moving.avif": (37, 23), "plain.jxl": (37, 23), "ratio.jxl": (300, 200),
           "boxed.jxl": (37, 23), "parts.jxl": (37, 23)}

@@ -20,8 +20,6 @@ from foldfs import BUILD, FOLDFS, FOLDPACK, MIB, pack, run
 from server import Server
 from trees import noise, write
 
-pytestmark = pytest.mark.once
-
 FOLDSTAT = BUILD / "foldstat"
 FAILS_OFTEN = "if n > 3 and n % 7 == 0 then return ngx.exit({}) end"
 

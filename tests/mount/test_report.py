@@ -22,8 +22,6 @@ from trees import noise, write
 Image = pytest.importorskip("PIL.Image", reason="python3-pil is not installed")
 ImageChops = pytest.importorskip("PIL.ImageChops")
 
-pytestmark = pytest.mark.once
-
 CHROMIUM = next(filter(None, map(shutil.which, ["chromium", "google-chrome"])), None)
 has_browser = pytest.mark.skipif(not CHROMIUM, reason="no chromium: apt install chromium")
 

@@ -22,7 +22,7 @@ import pictures
 from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, wait_until
 from trees import noise
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.plain
 
 ROOM = 3 << 30  # what the tests here may take at one time
 

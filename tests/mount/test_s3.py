@@ -11,8 +11,6 @@ import foldfs
 from foldfs import FOLDFS, FOLDPACK, run
 from trees import content
 
-pytestmark = pytest.mark.once
-
 pytest_plugins = ["cloud", "rgw"]
 
 BUCKET, KEY = "photos", "small.lmdb"

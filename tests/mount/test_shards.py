@@ -14,8 +14,6 @@ import trees
 from damage import picture, encode
 from foldfs import FOLDFS, FOLDPACK, MIB, run
 
-pytestmark = pytest.mark.once
-
 PARTS = 8
 
 

@@ -18,8 +18,6 @@ import trees
 from foldfs import FOLDPACK, MIB, PHOTOS, find_program, has_photos, run
 from trees import noise, write
 
-pytestmark = pytest.mark.once
-
 COMPRESSORS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd", "lz4": "lz4"}
 
 # Whole seconds: what all formats of tar(1) hold.
@@ -179,6 +177,7 @@ def test_the_pack_is_the_same_for_every_number_of_jobs(src, pack, tmp_path):
     assert len(packs) == 1
 
 
+@pytest.mark.plain
 def test_large_files_are_streamed(pack, tmp_path):
     """Over 64 MiB a file is not held in memory: one between two others, and one at the end."""
     large = noise(1, MIB) * 65
@@ -407,6 +406,7 @@ def test_a_tar_that_is_cut_off_is_no_pack(on_bad, pack, tmp_path):
     assert os.listdir(tmp_path) == ["x.tar"]
 
 
+@pytest.mark.plain
 def test_a_tar_that_was_cut_off_is_gone_on_with_when_it_is_whole(pack, tmp_path):
     """Where there is more of it than a batch and what waits to be stored."""
     names = [f"{number % 3}/{number}" for number in range(60)]

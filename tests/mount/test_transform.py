@@ -16,8 +16,6 @@ from PIL import Image, ImageCms, ImageOps
 from foldfs import BUILD, FOLDPACK, PHOTOS, has_photos, memory_of, run
 from pictures import drafted, jpeg, noise, opened, png, psnr, resized, same, smaller
 
-pytestmark = pytest.mark.once
-
 # As PIL calls them.
 SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2, "4:1:1": "4:1:1"}
 
@@ -277,6 +275,7 @@ def photos():
 
 
 @has_photos
+@pytest.mark.plain
 def test_a_pack_of_photos_at_256_takes_28_percent(tmp_path):
     bytes_in = sum(len(data) for data in photos().values())
     pack = tmp_path / "pack"

@@ -300,7 +300,7 @@ def data(session_dir):
 
 
 @oracle.needs_torch
-@pytest.mark.paced
+@pytest.mark.plain
 @pytest.mark.alone
 def test_the_order_of_training_is_found_in_eight_packs(data, mounted, start):
     job = start(mounted / "train", "--workers=2", "--batch-size=16", "--seed=42", "--epochs=2")

@@ -17,8 +17,6 @@ from trees import content, noise, write
 
 lmdb = pytest.importorskip("lmdb", reason="python3-lmdb is not installed")
 
-pytestmark = pytest.mark.once
-
 SECTIONS = ["names", "name-end", "parent", "kind", "start", "size", "parts", "targets", "sums",
             "mode", "mtime", "image", "width", "height", "options"]
 MAGIC = b"foldfs\r\n"

@@ -124,19 +124,33 @@ static uint64_t normal_ns(uint64_t epoch_ns)
 				       : part;
 }
 
-/* What has not come to its end in its time of normal priority goes on as idle work. */
+static bool has_time(const struct run *run)
+{
+	return processor_ns() <= normal_ns(atomic_load(&run->thread->epoch_ns));
+}
+
+static bool is_to_wake(void *context)
+{
+	const struct run *run = context;
+
+	return is_over(run->thread) || has_time(run);
+}
+
+/* What has not come to its end in its time of normal priority goes on as idle work. The first
+ * batches come in a burst: readers may prove slower, and then there is more time. */
 static bool is_stopped(void *context)
 {
 	struct run *run = context;
-	uint64_t epoch_ns = atomic_load(&run->thread->epoch_ns);
 
-	if (processor_ns() > normal_ns(epoch_ns)) {
-		run->cut_short = run->cut_short || epoch_ns < SHORT_NS;
+	if (has_time(run)) {
+		idle_work_end(&run->work);
+	} else {
+		run->cut_short |= atomic_load(&run->thread->epoch_ns) < SHORT_NS;
 		idle_work_begin(&run->work);
 	}
 	if (run->cut_short)
 		return true;
-	idle_work_give(&run->work, is_over, run->thread);
+	idle_work_give(&run->work, is_to_wake, run);
 	return is_over(run->thread);
 }
 

@@ -16,18 +16,18 @@
 
 #define MOUNT_STATS "user.foldfs.stats" /* the report, of a mount's root */
 
-enum request { /* in the order of foldstat's list */
-	       REQUEST_READ,
-	       REQUEST_LOOKUP,
-	       REQUEST_GETATTR,
-	       REQUEST_READDIR,
-	       REQUEST_READDIRPLUS,
-	       REQUEST_OPEN,
-	       REQUEST_IOCTL,
-	       REQUEST_GETXATTR,
-	       REQUEST_FORGET,
-	       REQUEST_NOTIFY,
-	       REQUEST_COUNT
+enum request {
+	REQUEST_READ,
+	REQUEST_LOOKUP,
+	REQUEST_GETATTR,
+	REQUEST_READDIR,
+	REQUEST_READDIRPLUS,
+	REQUEST_OPEN,
+	REQUEST_IOCTL,
+	REQUEST_GETXATTR,
+	REQUEST_FORGET,
+	REQUEST_NOTIFY,
+	REQUEST_COUNT
 };
 
 struct mount {

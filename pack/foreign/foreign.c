@@ -253,14 +253,15 @@ static int open_by_index(struct dataset_readers *readers, struct foreign_tree *t
 	return r == -ENOENT ? err_set(err, r, "its index cannot be written") : r;
 }
 
-static int open_foreign(struct dataset_readers *readers, const char *path,
+static int open_foreign(struct dataset_readers *readers, const char *path, bool decompressed,
 			const struct foreign_settings *settings, struct dataset **ret,
 			struct err *err)
 {
 	struct foreign_source source = {0};
 	struct foreign_tree tree = {0};
 	/* Never from a copy. */
-	int r = foreign_source_init(&source, reader_origin(readers->below[0]), path, settings, err);
+	int r = foreign_source_init(&source, reader_origin(readers->below[0]), path, decompressed,
+				    settings, err);
 
 	if (r == 0)
 		r = foreign_tree_init(&tree, &source, err);
@@ -276,7 +277,7 @@ static bool is_no_pack(int error)
 	return error == -EINVAL || error == -ENOMSG;
 }
 
-static int open_any(struct reader *reader, const char *path,
+static int open_any(struct reader *reader, const char *path, bool decompressed,
 		    const struct foreign_settings *settings, struct dataset **ret, struct err *err)
 {
 	SCOPE(dataset_readers_release) struct dataset_readers readers = {.below = {reader}};
@@ -287,7 +288,7 @@ static int open_any(struct reader *reader, const char *path,
 		readers.below[0] = NULL;
 	if (!is_no_pack(no_pack))
 		return no_pack;
-	r = open_foreign(&readers, path, settings, ret, &why);
+	r = open_foreign(&readers, path, decompressed, settings, ret, &why);
 	/* If no format recognises the file, the message is that of a pack. */
 	if (r == -ENOMSG && !why.text[0])
 		return no_pack;
@@ -301,11 +302,11 @@ int foreign_open(const char *name, const struct foreign_settings *settings, stru
 	struct reader *reader;
 	int r = settings->open(settings->context, name, &reader, err);
 
-	if (r == 0)
-		return open_any(reader, name, settings, ret, err);
+	if (r >= 0)
+		return open_any(reader, name, r > 0, settings, ret, err);
 	if (r != -EISDIR || buf_addf(&path, "%s/data.mdb", name) < 0)
 		return r;
 	if (settings->open(settings->context, path.data, &reader, NULL) < 0)
 		return r;
-	return open_any(reader, path.data, settings, ret, err);
+	return open_any(reader, path.data, false, settings, ret, err);
 }

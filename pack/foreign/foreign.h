@@ -29,11 +29,11 @@ struct foreign_settings {
 	int layout;	     /* of a tar: enum foreign_layout_of_tar */
 	const char *image_key, *label_key, *name_key; /* fields of a record; NULL: the usual ones */
 
-	/* Opens a further file by its name or URL. */
+	/* Opens a further file by its name or URL. Returns 0, or 1: the file was decompressed, so
+	 * that no index of it is kept, and its name loses the suffix of the compression; or -errno.
+	 * Called by several threads at once. */
 	int (*open)(void *context, const char *name, struct reader **ret, struct err *err);
 	void *context;
-	/* open() decompresses: no index is kept, and names lose the suffix of the compression */
-	bool decompressed;
 	/* The name without its secrets, on the heap; NULL: names have none. */
 	char *(*show)(const char *name);
 	/* Tells the user one line; NULL: nobody listens. */

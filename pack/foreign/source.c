@@ -44,17 +44,18 @@ static char *path_of(const char *name)
 }
 
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *name,
-			const struct foreign_settings *settings, struct err *err)
+			bool decompressed, const struct foreign_settings *settings, struct err *err)
 {
 	int r;
 
-	*source = (struct foreign_source){.reader = reader, .settings = settings};
+	*source = (struct foreign_source){
+		.reader = reader, .settings = settings, .decompressed = decompressed};
 	r = window_init(&source->window, reader);
 	if (r < 0)
 		return r;
 	source->size = source->window.size;
 	source->path = path_of(name);
-	if (settings->decompressed && source->path)
+	if (decompressed && source->path)
 		source->path[compression_stem(source->path)] = '\0';
 	source->query = strdup(query_of(name));
 	source->shown = show(settings, name);
@@ -139,7 +140,7 @@ int foreign_read_named(struct foreign_source *source, const char *name, struct b
 	struct err reason = {0};
 	int r = settings->open(settings->context, name, &reader, &reason);
 
-	if (r == 0)
+	if (r >= 0)
 		r = reader_get_all(reader, TEXT_MOST, &text);
 	if (r == -EFBIG)
 		err_set(&reason, r, "too long for a list of names");

@@ -26,12 +26,15 @@ struct foreign_source {
 	struct buf beside;    /* lines "beside=END HASH" of what foreign_read_beside() has read */
 	struct window window; /* source.c's */
 	bool kept;	      /* the disk cache keeps what the scan reads: foreign.c's */
+	bool decompressed;    /* no file is the container: its index is not kept */
 };
 
-/* The reader stays the caller's. Returns 0, or why it cannot tell its size, or as walker_new(), but
- * for what is no LMDB. */
+/* The reader stays the caller's. `decompressed`: it is not of the file of this name, but of what
+ * that is compressed from. Returns 0, or why it cannot tell its size, or as walker_new(), but for
+ * what is no LMDB. */
 int foreign_source_init(struct foreign_source *source, struct reader *reader, const char *path,
-			const struct foreign_settings *settings, struct err *err);
+			bool decompressed, const struct foreign_settings *settings,
+			struct err *err);
 void foreign_source_release(struct foreign_source *source);
 
 #define FOREIGN_MOST ((size_t)64 << 20) /* that foreign_get() reads at once */

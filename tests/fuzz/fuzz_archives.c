@@ -50,7 +50,7 @@ static void scan(const struct foreign_format *format, int layout, struct reader 
 	SCOPE(foreign_tree_release) struct foreign_tree tree = {0};
 	struct err err = {0};
 
-	if (foreign_source_init(&source, reader, "x", &settings, &err) < 0 ||
+	if (foreign_source_init(&source, reader, "x", false, &settings, &err) < 0 ||
 	    foreign_tree_init(&tree, &source, &err) < 0)
 		return;
 	format->probe(&source);

@@ -139,7 +139,8 @@ static void scan(const struct foreign_format *format, struct reader *reader, siz
 	SCOPE(foreign_tree_release) struct foreign_tree tree = {0};
 	struct err err = {0};
 
-	if (foreign_source_init(&source, reader, "a_val_lmdb/data.mdb", &settings, &err) < 0 ||
+	if (foreign_source_init(&source, reader, "a_val_lmdb/data.mdb", false, &settings, &err) <
+		    0 ||
 	    foreign_tree_init(&tree, &source, &err) < 0)
 		return;
 	format->probe(&source);

@@ -337,6 +337,14 @@ def test_several_compressed_records_are_one_source(place):
     assert found == expected
 
 
+def test_a_plain_one_after_a_compressed_one_keeps_its_index(place):
+    for n in range(2):
+        make_records(place / f"train-{n:05}.tfrecord", 20 * n)
+    compressed(place / "train-00000.tfrecord", "gz")
+    create(place / "train-*", place / "made.lmdb")
+    assert [path.name for path in place.glob(".*-index")] == [".train-00001.tfrecord.foldfs-index"]
+
+
 def test_options_of_records_count_for_compressed_ones(place):
     (place / "names").write_text("".join(f"n{n}\n" for n in range(6)))
     plain = make_records(place / "x.tfrecord", 0)

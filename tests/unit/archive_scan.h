@@ -84,7 +84,7 @@ static inline int scan_first(struct scan *scan, size_t len)
 	assert_true(fd >= 0);
 	assert_done(io_pwrite_full(fd, scan->bytes.data, len, 0));
 	assert_done(reader_file_borrow(fd, &reader));
-	assert_done(foreign_source_init(&source, reader, "x", &scan->settings, &scan->err));
+	assert_done(foreign_source_init(&source, reader, "x", false, &scan->settings, &scan->err));
 	assert_done(foreign_tree_init(&tree, &source, &scan->err));
 	r = scan->format->probe(&source);
 	if (r <= 0)

@@ -100,7 +100,8 @@ static inline void fixture_look(struct foreign_fixture *f, const char *name)
 	f->err = (struct err){{0}};
 	snprintf(f->path, sizeof(f->path), "%s/%s", f->dir, name);
 	assert_done(reader_file_open(f->path, &f->reader));
-	assert_done(foreign_source_init(&f->source, f->reader, f->path, &f->settings, &f->err));
+	assert_done(
+		foreign_source_init(&f->source, f->reader, f->path, false, &f->settings, &f->err));
 	assert_done(foreign_tree_init(&f->tree, &f->source, &f->err));
 }
 

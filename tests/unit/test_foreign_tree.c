@@ -45,8 +45,9 @@ static void write_file(const char *path, const void *bytes, size_t len)
 static void open_source(struct fixture *f)
 {
 	assert_int_equal(reader_file_open(f->path, &f->reader), 0);
-	assert_int_equal(foreign_source_init(&f->source, f->reader, f->path, &f->settings, &f->err),
-			 0);
+	assert_int_equal(
+		foreign_source_init(&f->source, f->reader, f->path, false, &f->settings, &f->err),
+		0);
 	assert_int_equal(foreign_tree_init(&f->tree, &f->source, &f->err), 0);
 }
 

@@ -42,8 +42,8 @@ static int meta_read(struct meta *meta, struct foreign_source *source, struct er
 
 	if (r < 0)
 		return r;
-	r = foreign_source_init(&meta->source, meta->reader, "meta_info.pkl", source->settings,
-				err);
+	r = foreign_source_init(&meta->source, meta->reader, "meta_info.pkl", false,
+				source->settings, err);
 	if (r == 0)
 		r = pickle_new(&meta->pickle);
 	if (r == 0)

@@ -44,9 +44,9 @@ static int open_unpacked(const struct decompressed *d, const char *name, int fro
 		return err_set(err, r, "decompressing it into the folder of %s: %s", d->pack,
 			       strerror(-r));
 	say_size(d, name, to);
-	d->settings->decompressed = true;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", to);
-	return reader_file_open(path, ret);
+	r = reader_file_open(path, ret);
+	return r < 0 ? r : 1;
 }
 
 static int open_decompressed(void *context, const char *name, struct reader **ret, struct err *err)

@@ -12,6 +12,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import MIB, NOBODY, SOMEBODY, is_root, needs, run, wait_until
+from gate import Gate
 
 
 @pytest.fixture
@@ -346,6 +347,24 @@ def test_fetch_mends_a_damaged_copy(bulk, cache, point):
     with foldfs.mounted(bulk[1], point, option(cache)) as mounted:
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["damaged"] == 0
+
+
+@is_root
+def test_fetch_does_not_take_what_cannot_be_read_for_damage(bulk, cache, place):
+    (place / "gate").mkdir()
+    gate = Gate(bulk[1].read_bytes(), place / "gate")
+    try:
+        fetch(cache, gate.path)
+        (copy,) = copies(cache)
+        middle = len(gate.data) // 2 // 4096 * 4096
+        gate.dead = range(middle, middle + 4096)
+        with open(copy / "data", "r+b") as file:
+            file.seek(middle)
+            file.write(bytes(4096))
+        said = fetch(cache, gate.path, status=1).err
+        assert "could not be checked: Input/output error; the same command continues" in said
+    finally:
+        gate.close()
 
 
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGKILL])

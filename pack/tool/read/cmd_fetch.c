@@ -53,7 +53,7 @@ struct fetch {
 	struct dataset *dataset;
 	struct progress progress;
 	pthread_mutex_t lock; /* of progress, while threads check */
-	atomic_uint bad;      /* extents */
+	atomic_int error;     /* why an extent is not what it should be: damage only if all are */
 	bool refused;	      /* an error was printed why it cannot be opened */
 };
 
@@ -227,22 +227,48 @@ static int fetch_all(struct fetch *fetch)
 
 /* --- checking --------------------------------------------------------------------------------- */
 
+/* What cannot be read may be as it should be. */
+static void note_bad(struct fetch *fetch, int error)
+{
+	int none = 0;
+
+	if (error == -EBADMSG)
+		atomic_compare_exchange_strong(&fetch->error, &none, error);
+	else
+		atomic_store(&fetch->error, error);
+}
+
 /* Reading an extent that does not match its checksum fetches it again. */
 static void check_extent(void *context, size_t number)
 {
 	struct fetch *fetch = context;
 	struct dataset_extent extent;
 	SCOPE_FREE void *buf = NULL;
+	ssize_t n = -ENOMEM;
 
 	if (interrupt_pending())
 		return;
 	dataset_extent(fetch->dataset, number, &extent);
 	buf = malloc(extent.size);
-	if (!buf || dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from,
-				 true) != extent.size)
-		atomic_fetch_add(&fetch->bad, 1);
+	if (buf)
+		n = dataset_read(fetch->dataset, extent.entry, buf, extent.size, extent.from, true);
+	if (n != extent.size)
+		note_bad(fetch, n < 0 ? (int)n : -EBADMSG);
 	SCOPE_LOCK(&fetch->lock);
 	progress_add(&fetch->progress, 0, extent.size);
+}
+
+static int refuse_bad(const struct fetch *fetch, int error)
+{
+	if (error == -EBADMSG)
+		log_error(
+			"%s: parts of it do not match their checksums; 'foldpack verify' lists all "
+			"that is damaged",
+			fetch->pack);
+	else
+		log_error("%s: could not be checked: %s; the same command continues", fetch->pack,
+			  strerror(-error));
+	return error;
 }
 
 /* Returns 0; 1 (something was damaged on the disk, and is fetched again); -EINTR, which was not
@@ -260,13 +286,8 @@ static int check_all(struct fetch *fetch)
 	parallel_for_run(&check, dataset_extents(fetch->dataset));
 	if (interrupt_pending())
 		return -EINTR;
-	if (fetch->bad) {
-		log_error(
-			"%s: parts of it do not match their checksums; 'foldpack verify' lists all "
-			"that is damaged",
-			fetch->pack);
-		return -EBADMSG;
-	}
+	if (fetch->error)
+		return refuse_bad(fetch, fetch->error);
 	reader_blocks_stats(fetch->reader, &after);
 	return after.damaged > before.damaged;
 }
@@ -324,6 +345,8 @@ static int fetch_packs(const struct settings *settings, struct block_store *stor
 	size_t opened = 0;
 	int r = all ? 0 : -ENOMEM;
 
+	if (!all)
+		log_error("%s", strerror(ENOMEM));
 	while (r == 0 && opened < names->count) {
 		struct fetch *fetch = &all[opened];
 

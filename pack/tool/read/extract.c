@@ -15,6 +15,7 @@ struct large {
 	struct large *next;
 	uint32_t entry;
 	int fd;
+	int directory; /* that it was created in: its path may lead elsewhere at the end */
 	int error;     /* of making it, or of the first piece that failed */
 	bool reported; /* that it failed */
 };
@@ -215,9 +216,16 @@ static int begin_large(struct extractor *extractor, uint32_t entry)
 
 	if (!large)
 		return -ENOMEM;
-	*large = (struct large){.next = extractor->larges, .entry = entry, .fd = -1};
+	*large = (struct large){
+		.next = extractor->larges, .entry = entry, .fd = -1, .directory = -1};
 	large->error =
 		extract_create(extractor, extractor->directories, entry, &directory, &large->fd);
+	if (large->error == 0)
+		large->directory = fcntl(directory, F_DUPFD_CLOEXEC, 0);
+	if (large->error == 0 && large->directory < 0) {
+		large->error = conclude_file(extractor, entry, directory, large->fd, -errno);
+		large->fd = -1;
+	}
 	extractor->larges = large;
 	return 0;
 }
@@ -244,22 +252,16 @@ static int begin_batch(void *context, const struct batch *batch, void *pointer)
 static int end_large(struct extractor *extractor, struct large *large)
 {
 	const struct large ended = *large;
-	SCOPE_CLOSE int fd = ended.fd;
+	SCOPE_CLOSE int directory = ended.directory;
 	struct large **link = &extractor->larges;
-	struct dataset_entry entry;
-	int directory, r;
 
 	while (*link != large)
 		link = &(*link)->next;
 	*link = ended.next;
 	free(large);
-	if (fd < 0)
-		return ended.error;
-	dataset_entry(extractor->dataset, ended.entry, &entry);
-	r = dirstack_enter(extractor->directories, entry.parent, &directory);
-	if (r < 0)
-		return r;
-	return conclude_file(extractor, ended.entry, directory, steal_fd(&fd), ended.error);
+	return ended.fd < 0
+		       ? ended.error
+		       : conclude_file(extractor, ended.entry, directory, ended.fd, ended.error);
 }
 
 static void extract_drop_larges(struct extractor *extractor)

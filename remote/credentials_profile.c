@@ -18,12 +18,13 @@ static int of_keys(const struct profile *profile, const struct profile_keys *key
 	return credentials_copy(keys->access, keys->secret, keys->token, ret);
 }
 
-static int of_process(const struct profile *profile, const char *const argv[], const char *what,
-		      struct credentials *ret, struct err *err)
+static int of_process(const struct credentials_ask *ask, const struct profile *profile,
+		      const char *const argv[], const char *what, struct credentials *ret,
+		      struct err *err)
 {
 	SCOPE(secret_buf_release) struct buf output = BUF_INIT;
 	struct err reason = {0};
-	int r = process_output(argv, PROCESS_MS, &output);
+	int r = process_output(argv, PROCESS_MS, ask->stops, &output);
 
 	if (r == -ENOENT)
 		return err_set(err, r, "profile '%s' needs the program '%s', which is not in PATH",
@@ -71,11 +72,11 @@ static int of_profile(const struct credentials_ask *ask, const struct profile *p
 		return credentials_of_role(ask, token_file, role,
 					   profile_get(profile, "role_session_name"), ret, err);
 	if (needs_tool(profile))
-		return of_process(profile, tool, "aws configure export-credentials", ret, err);
+		return of_process(ask, profile, tool, "aws configure export-credentials", ret, err);
 	if (profile_keys(profile, &keys))
 		return of_keys(profile, &keys, ret, err);
 	if (command)
-		return of_process(profile, shell, "credential_process", ret, err);
+		return of_process(ask, profile, shell, "credential_process", ret, err);
 	return err_set(err, 1, "no keys of profile '%s' in %s", profile_name(profile),
 		       profile_files(profile));
 }

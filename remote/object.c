@@ -527,6 +527,7 @@ void object_free(struct object *object)
 {
 	if (!object)
 		return;
+	atomic_store(&object->auth->stops, true);
 	http_free(object->http);
 	object_refresh_release(&object->refresh);
 	object->auth->ops->free(object->auth);
@@ -539,12 +540,14 @@ void object_free(struct object *object)
 void object_cancel(struct object *object)
 {
 	atomic_store(&object->cancelled, true);
+	atomic_store(&object->auth->stops, true);
 	http_cancel(object->http);
 }
 
 void object_go_on(struct object *object)
 {
 	atomic_store(&object->cancelled, false);
+	atomic_store(&object->auth->stops, false);
 }
 
 void object_rest(struct object *object)

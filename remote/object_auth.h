@@ -13,6 +13,7 @@
 #define REMOTE_OBJECT_AUTH_H
 
 #include "base/err.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -65,9 +66,10 @@ struct object_auth_ops {
 /* The beginning of each kind. */
 struct object_auth {
 	const struct object_auth_ops *ops;
-	char *url;    /* of the object: http or https, encoded; refused() may change it */
-	bool follows; /* redirects are followed; otherwise they are refusals */
-	bool netrc;   /* user and password may come from ~/.netrc */
+	char *url;	   /* of the object: http or https, encoded; refused() may change it */
+	bool follows;	   /* redirects are followed; otherwise they are refusals */
+	bool netrc;	   /* user and password may come from ~/.netrc */
+	atomic_bool stops; /* refresh() ends soon: nobody waits for it */
 };
 
 #endif

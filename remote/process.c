@@ -7,6 +7,20 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#define LOOK_MS 100 /* between looks at whether it is to stop */
+
+struct patience {
+	uint64_t deadline;	  /* ns */
+	const atomic_bool *stops; /* NULL: never */
+};
+
+static int patience_left(const struct patience *patience)
+{
+	if (patience->stops && atomic_load(patience->stops))
+		return -ECANCELED;
+	return clock_ns() < patience->deadline ? 0 : -ETIMEDOUT;
+}
+
 /* The program gets a process group of its own, so that it can be killed with its children, and the
  * usual signals, which a daemon blocks or ignores. */
 static int spawn(const char *const argv[], int out, pid_t *ret)
@@ -33,17 +47,15 @@ static int spawn(const char *const argv[], int out, pid_t *ret)
 }
 
 /* Reads until the end. */
-static int read_output(int fd, uint64_t deadline, struct buf *ret)
+static int read_output(int fd, const struct patience *patience, struct buf *ret)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	int r;
 
-	for (;;) {
-		uint64_t now = clock_ns();
+	while ((r = patience_left(patience)) == 0) {
 		ssize_t n;
 
-		if (now >= deadline)
-			return -ETIMEDOUT;
-		if (poll(&poll_fd, 1, (int)((deadline - now) / 1000000 + 1)) <= 0)
+		if (poll(&poll_fd, 1, LOOK_MS) <= 0)
 			continue;
 		n = read(fd, ret->data + ret->len, PROCESS_BYTES - ret->len);
 		if (n <= 0)
@@ -52,21 +64,22 @@ static int read_output(int fd, uint64_t deadline, struct buf *ret)
 		if (ret->len == PROCESS_BYTES)
 			return -EMSGSIZE;
 	}
+	return r;
 }
 
 /* A program may close its output and go on. */
-static int await_end(pid_t pid, uint64_t deadline)
+static int await_end(pid_t pid, const struct patience *patience)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
 	siginfo_t end = {0};
+	int r = 0;
 
-	while (waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+	while (r == 0 && waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT) == 0 &&
 	       end.si_pid == 0) {
-		if (clock_ns() >= deadline)
-			return -ETIMEDOUT;
 		nanosleep(&nap, NULL);
+		r = patience_left(patience);
 	}
-	return 0;
+	return r;
 }
 
 static int reap(pid_t pid)
@@ -79,9 +92,11 @@ static int reap(pid_t pid)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EIO;
 }
 
-int process_output(const char *const argv[], unsigned timeout_ms, struct buf *ret)
+int process_output(const char *const argv[], unsigned timeout_ms, const atomic_bool *stops,
+		   struct buf *ret)
 {
-	uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * 1000000;
+	const struct patience patience = {.deadline = clock_ns() + (uint64_t)timeout_ms * 1000000,
+					  .stops = stops};
 	SCOPE_CLOSE int in = -1;
 	SCOPE_CLOSE int out = -1;
 	int r, ended, pipe_fds[2];
@@ -97,9 +112,9 @@ int process_output(const char *const argv[], unsigned timeout_ms, struct buf *re
 	if (r < 0)
 		return r;
 	close(steal_fd(&out));
-	r = read_output(in, deadline, ret);
+	r = read_output(in, &patience, ret);
 	if (r == 0)
-		r = await_end(pid, deadline);
+		r = await_end(pid, &patience);
 	if (r < 0)
 		kill(-pid, SIGKILL);
 	ended = reap(pid);

@@ -162,7 +162,8 @@ static int s3_auth_refresh(struct object_auth *auth, struct err *err)
 	const struct credentials_ask ask = {.profile = s3->settings->profile,
 					    .region = s3->asked_region,
 					    .settings = s3->settings,
-					    .fetch = s3->fetch};
+					    .fetch = s3->fetch,
+					    .stops = &auth->stops};
 	SCOPE(credentials_release) struct credentials found = {0};
 	struct err reason = {0};
 	int r = credentials_find(&ask, &found, &reason);

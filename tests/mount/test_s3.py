@@ -4,6 +4,7 @@ that cannot show: sessions that end, and the services that renew them (cloud.py)
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -217,6 +218,24 @@ def test_a_session_is_renewed_before_it_ends(data, mount, monkeypatch):
         reads_right(mounted, data, files_of(data))
     reads_right(mounted, data, files_of(data))
     assert data.refused == 0
+
+
+def test_unmounting_does_not_wait_for_a_program_that_has_the_keys(data, mount, monkeypatch, place):
+    data.life = 6  # so short a one is renewed after half of its life
+    set_process(data, monkeypatch)
+    config = os.path.join(os.environ["HOME"], ".aws/config")
+    with open(config) as file:
+        keys = file.read().split(" = ")[1].strip()
+    once, hangs = place / "once", place / "hangs"
+    with open(config, "w") as file:
+        file.write("[default]\ncredential_process = test -e {0} && touch {1} && exec sleep 600; "
+                   "touch {0}; {2}\n".format(once, hangs, keys))
+    mounted = mount(PACK, "--cache=pool", "--pool=8M")  # which reads most of it each time
+    while not hangs.exists():
+        reads_right(mounted, data, files_of(data)[:20])
+    begin = time.monotonic()
+    mounted.close()
+    assert time.monotonic() - begin < foldfs.PATIENCE / 3
 
 
 @pytest.mark.slow  # pauses between attempts

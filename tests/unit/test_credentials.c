@@ -200,10 +200,12 @@ static void a_program_that_does_not_end_is_killed(void **state)
 	static const char *const closed[] = {"/bin/sh", "-c", "exec >&-; sleep 60", NULL};
 	SCOPE(buf_release) struct buf output = BUF_INIT;
 	uint64_t until = clock_ns() + 30 * CLOCK_SECOND;
+	const atomic_bool stops = true;
 
 	(void)state;
-	assert_int_equal(process_output(silent, 100, &output), -ETIMEDOUT);
-	assert_int_equal(process_output(closed, 100, &output), -ETIMEDOUT);
+	assert_int_equal(process_output(silent, 100, NULL, &output), -ETIMEDOUT);
+	assert_int_equal(process_output(closed, 100, NULL, &output), -ETIMEDOUT);
+	assert_int_equal(process_output(silent, 60000, &stops, &output), -ECANCELED);
 	assert_true(clock_ns() < until);
 }
 

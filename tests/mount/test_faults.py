@@ -218,3 +218,23 @@ def test_a_large_file_is_read_through_a_gate_that_opens_and_shuts(small, gate, b
         gate.shut()
         gate.open()
         assert waiting.communicate(timeout=PATIENCE)[0] == want
+
+
+def test_extract_leaves_no_part_of_a_file_whose_folder_was_moved(gate, place):
+    """Files of several reads, in folders of their own: at the end of the first, the folder that was
+    entered last is another."""
+    for name in "abcd":
+        (place / "src" / name).mkdir(parents=True)
+        trees.write(place / "src" / name / "large", trees.noise(1, 6 * MIB))
+    gate.data = foldfs.pack(place / "src", place / "large.lmdb").read_bytes()
+    command = [foldfs.FOLDPACK, "extract", gate.path, place / "out"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as extracting:
+        wait_until((place / "out/a/large").exists)
+        gate.shut()
+        gate.wait_for_reader()
+        wait_until((place / "out/b/large").exists)
+        os.rename(place / "out/a", place / "moved")
+        gate.error = errno.EIO
+        gate.open()
+    assert extracting.returncode != 0
+    assert os.listdir(place / "moved") == []

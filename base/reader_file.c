@@ -2,6 +2,7 @@
 #include "base/cached.h"
 #include "base/fstype.h"
 #include "base/io.h"
+#include "base/outage.h"
 #include "base/scope.h"
 #include <fcntl.h>
 #include <linux/stat.h>
@@ -32,6 +33,9 @@ struct reader_file {
 	atomic_bool no_cachestat; /* the kernel has no cachestat(2) */
 	atomic_bool shared;	  /* another mount of this machine reads the file */
 	_Atomic int64_t looked;	  /* time of the last look for one, s */
+	struct outage *outage;	  /* NULL: reads are not repeated, and the next two are of no use */
+	char *path;
+	struct reader_identity identity; /* of the file there, when it was opened */
 };
 
 static struct reader_file *file_of(struct reader *reader)
@@ -95,6 +99,7 @@ static int file_prepare(struct reader *reader, enum reader_io io)
 	struct flock lock = mark(F_RDLCK);
 
 	file_reset(file);
+	outage_allow(file->outage, true);
 	file->keep = io == READER_BUFFERED;
 	if (io != READER_BUFFERED && !file->memory)
 		file->direct_fd = find_direct(file->fd);
@@ -111,9 +116,16 @@ static void file_free(struct reader *reader)
 	struct reader_file *file = file_of(reader);
 
 	file_reset(file);
+	outage_free(file->outage);
+	free(file->path);
 	if (!file->borrowed)
 		scope_close(&file->fd);
 	free(file);
+}
+
+static void file_cancel(struct reader *reader)
+{
+	outage_allow(file_of(reader)->outage, false);
 }
 
 /* --- how to read ------------------------------------------------------------------------------ */
@@ -158,16 +170,59 @@ static uint64_t time_ns(const struct timespec *time)
 	return (uint64_t)time->tv_sec * NS + (uint64_t)time->tv_nsec;
 }
 
-static int file_identity(struct reader *reader, struct reader_identity *ret)
+static int identity_of(int fd, struct reader_identity *ret)
 {
 	struct stat st;
 
-	if (fstat(file_of(reader)->fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return -errno;
 	*ret = (struct reader_identity){.size = (uint64_t)st.st_size,
 					.written = time_ns(&st.st_mtim),
 					.touched = time_ns(&st.st_ctim)};
 	return 0;
+}
+
+static int file_identity(struct reader *reader, struct reader_identity *ret)
+{
+	return identity_of(file_of(reader)->fd, ret);
+}
+
+/* --- failures that pass ----------------------------------------------------------------------- */
+
+/* Other threads may be reading: the descriptors stay, and lead to what is now at the path. */
+static void open_again(struct reader_file *file)
+{
+	SCOPE_CLOSE int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	SCOPE_CLOSE int direct = -1;
+	struct reader_identity now;
+
+	if (fd < 0 || identity_of(fd, &now) < 0 || now.size != file->identity.size ||
+	    now.written != file->identity.written)
+		return;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	dup3(fd, file->fd, O_CLOEXEC);
+	if (file->direct_fd >= 0 && (direct = open_again_direct(fd)) >= 0)
+		dup3(direct, file->direct_fd, O_CLOEXEC);
+}
+
+static bool is_to_repeat(struct reader_file *file, struct outage_tries *tries, int error)
+{
+	if (!outage_again(file->outage, tries, error))
+		return false;
+	open_again(file);
+	return true;
+}
+
+int reader_file_retry(struct reader *reader, const char *path, uint64_t seconds,
+		      void (*notice)(const char *line))
+{
+	struct reader_file *file = file_of(reader);
+	int r = identity_of(file->fd, &file->identity);
+
+	if (r < 0 || !file->remote || !seconds)
+		return 0;
+	file->path = realpath(path, NULL);
+	return file->path ? outage_new(path, seconds, notice, &file->outage) : 0;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -176,7 +231,7 @@ static int file_identity(struct reader *reader, struct reader_identity *ret)
 struct remaining {
 	struct iovec *iov;
 	int count;
-	uint64_t offset;
+	uint64_t begin, offset;
 	uint64_t reads; /* so far */
 };
 
@@ -214,23 +269,22 @@ static ssize_t read_some(struct reader_file *file, int *fd, const struct remaini
 }
 
 /* Counts complete reads only, because a refused one is repeated. */
-static int read_all(struct reader_file *file, int *fd, struct remaining left, uint64_t needed,
+static int read_all(struct reader_file *file, int *fd, struct remaining *left, uint64_t needed,
 		    int flags)
 {
-	uint64_t start = left.offset;
-
 	/* The file may end before its last page does. */
-	while (left.offset - start < needed) {
-		ssize_t n = read_some(file, fd, &left, flags);
+	while (left->offset - left->begin < needed) {
+		ssize_t n = read_some(file, fd, left, flags);
 
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? (int)n : -ENODATA;
-		skip_read(&left, (size_t)n);
+		skip_read(left, (size_t)n);
 	}
-	atomic_fetch_add_explicit(&file->reader.reads, left.reads, memory_order_relaxed);
-	atomic_fetch_add_explicit(&file->reader.bytes, left.offset - start, memory_order_relaxed);
+	atomic_fetch_add_explicit(&file->reader.reads, left->reads, memory_order_relaxed);
+	atomic_fetch_add_explicit(&file->reader.bytes, left->offset - left->begin,
+				  memory_order_relaxed);
 	return 0;
 }
 
@@ -262,12 +316,15 @@ static int file_read(struct reader *reader, struct iovec *iov, int count, uint64
 		     uint64_t needed)
 {
 	struct reader_file *file = file_of(reader);
-	struct remaining all = {.iov = iov, .count = count, .offset = offset};
+	struct remaining left = {.iov = iov, .count = count, .begin = offset, .offset = offset};
+	struct outage_tries tries = {0};
 	int fd, r;
 
 	look_for_others(file);
-	fd = is_direct(file) ? file->direct_fd : file->fd;
-	r = read_all(file, &fd, all, needed, 0);
+	do {
+		fd = is_direct(file) ? file->direct_fd : file->fd;
+		r = read_all(file, &fd, &left, needed, 0);
+	} while (is_to_repeat(file, &tries, r));
 	if (fd == file->fd)
 		drop_copy(file, offset, needed);
 	if (r < 0)
@@ -294,15 +351,15 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 			 uint64_t needed)
 {
 	struct reader_file *file = file_of(reader);
-	struct remaining all = {.iov = iov, .count = count, .offset = offset};
+	struct remaining left = {.iov = iov, .count = count, .begin = offset, .offset = offset};
 	int fd = file->fd, r;
 
 	if (file->memory)
-		return read_all(file, &fd, all, needed, 0) < 0 ? -EAGAIN : 0;
+		return read_all(file, &fd, &left, needed, 0) < 0 ? -EAGAIN : 0;
 	if (atomic_load_explicit(&file->no_nowait, memory_order_relaxed) ||
 	    (is_direct(file) && !is_cached(file, offset, needed)))
 		return -EAGAIN;
-	r = read_all(file, &fd, all, needed, RWF_NOWAIT);
+	r = read_all(file, &fd, &left, needed, RWF_NOWAIT);
 	if (r == -EOPNOTSUPP)
 		atomic_store_explicit(&file->no_nowait, true, memory_order_relaxed);
 	/* The read that waits will report any error. */
@@ -311,7 +368,14 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 
 static ssize_t file_get(struct reader *reader, void *buf, size_t len, uint64_t offset)
 {
-	return io_pread(file_of(reader)->fd, buf, len, offset);
+	struct reader_file *file = file_of(reader);
+	struct outage_tries tries = {0};
+	ssize_t n;
+
+	do
+		n = io_pread(file->fd, buf, len, offset);
+	while (is_to_repeat(file, &tries, n < 0 ? (int)n : 0));
+	return n;
 }
 
 static void file_will_get(struct reader *reader, uint64_t offset, size_t len)
@@ -325,6 +389,7 @@ static const struct reader_ops file_ops = {
 	.prepare = file_prepare,
 	.read = file_read,
 	.read_now = file_read_now,
+	.cancel = file_cancel,
 	.get = file_get,
 	.will_get = file_will_get,
 	.identity = file_identity,

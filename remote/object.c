@@ -251,7 +251,7 @@ static void say(const struct object *object, const char *format, ...)
 
 static uint64_t patience(const struct object *object)
 {
-	uint64_t seconds = object->settings->retry;
+	uint64_t seconds = remote_retry(object->settings, REMOTE_RETRY);
 
 	return is_open(object) || seconds < OBJECT_OPENING ? seconds : OBJECT_OPENING;
 }

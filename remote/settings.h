@@ -4,10 +4,8 @@
 
 #include "base/opt.h"
 
-#define REMOTE_RETRY 600 /* seconds, by default */
-
 struct remote_settings {
-	uint64_t retry; /* seconds for which a failing request is repeated */
+	uint64_t retry; /* seconds for which what fails is repeated; see remote_retry() */
 	const char *endpoint, *region, *profile; /* of S3; NULL: see remote/s3.h */
 	bool anonymous;				 /* S3: requests are not signed */
 	bool requester_pays; /* S3: this user pays for requests to buckets of others */
@@ -17,16 +15,26 @@ struct remote_settings {
 	void (*notice)(const char *line);
 };
 
-#define REMOTE_DEFAULTS               \
-	{                             \
-		.retry = REMOTE_RETRY \
+#define REMOTE_DEFAULTS             \
+	{                           \
+		.retry = UINT64_MAX \
 	}
+
+/* Seconds by default: for requests to servers, and for reads of filesystems of other machines. */
+#define REMOTE_RETRY	  600
+#define REMOTE_RETRY_FILE 30
+
+static inline uint64_t remote_retry(const struct remote_settings *settings, uint64_t by_default)
+{
+	return settings->retry == UINT64_MAX ? by_default : settings->retry;
+}
 
 /* Rows for a table of options. `member`: the field of the settings that is a struct
  * remote_settings. */
 #define REMOTE_OPTIONS(type, member)                                                               \
 	OPT_NUMBER(0, "retry", "SEC", type, member.retry,                                          \
-		   "how long to repeat requests that fail (default: 600)"),                        \
+		   "how long to repeat what fails on servers (default: 600) and on "               \
+		   "filesystems of other machines (30)"),                                          \
 		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
 			   "server of s3://, instead of Amazon's"),                                \
 		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \

@@ -10,7 +10,7 @@ import stat
 import struct
 import threading
 
-from foldfs import PATIENCE, detach, libc
+from foldfs import PATIENCE, libc
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 18, 25, 26
 INTERRUPT, BATCH_FORGET = 36, 42
@@ -28,7 +28,8 @@ class Gate:
         self.data, self.folder = data, folder
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
-        self.dead = range(0)  # bytes that cannot be read
+        self.dead = range(0)  # bytes that cannot be read,
+        self.refused = 0  # and reads of them, so far
         self.waiting = threading.Semaphore(0)  # released once for each read that waits
         self.opened = threading.Event()
         self.opened.set()
@@ -92,11 +93,14 @@ class Gate:
             return self.read(body)
         if opcode in (RELEASE, FLUSH):
             return 0, b""
+        if opcode == STATFS:
+            return 0, bytes(80)
         return errno.ENOSYS, b""
 
     def read(self, body):
         _, offset, size = struct.unpack_from("QQI", body)
         if range(max(offset, self.dead.start), min(offset + size, self.dead.stop)):
+            self.refused += 1
             return errno.EIO, b""
         return (self.error, b"") if self.error else (0, self.data[offset:offset + size])
 
@@ -106,8 +110,13 @@ class Gate:
                            0, 0, 0, 4096, 0)
 
     def close(self):
+        """Also of use where it has readers: they get an error."""
         self.error = 0
         self.open()
-        detach(self.folder)
+        if self.device is None:
+            return
+        force, detach = 1, 2
+        libc.umount2(os.fsencode(self.folder), force | detach)
         self.thread.join(PATIENCE)
         os.close(self.device)
+        self.device = None

@@ -28,8 +28,11 @@ def gate(small, place):
 
 @pytest.fixture
 def behind(gate, mount):
-    """A mount of the pack behind the gate, all its names looked up."""
-    mounted = mount(gate.path, "-f", "--readahead=0")
+    """A mount of the pack behind the gate, all its names looked up. Failures do not pass."""
+    return looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=0"))
+
+
+def looked_up(mounted):
     list(trees.paths(mounted))
     for path in trees.files(mounted):
         os.stat(os.path.join(os.fsencode(mounted), path))
@@ -142,7 +145,7 @@ def test_a_dying_disk_does_not_fill_the_log(place, mount):
     (place / "gate").mkdir()
     gate = Gate(foldfs.pack(place / "many", place / "many.lmdb").read_bytes(), place / "gate")
     try:
-        mounted = mount(gate.path, "-f", "--readahead=0")
+        mounted = mount(gate.path, "-f", "--readahead=0", "--retry=0")
         for name in os.listdir(mounted):
             os.stat(mounted / name)
         gate.error = errno.EIO
@@ -157,6 +160,71 @@ def test_a_dying_disk_does_not_fill_the_log(place, mount):
             ": 64 files could not be read so far; the first 16 were named")
     finally:
         gate.close()
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT])
+def test_a_failure_of_a_server_is_waited_out(small, gate, mount, error):
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0"))
+    gate.error = error
+    with reader(mounted / "large") as waiting:
+        foldfs.wait_for_line(mounted.process.stderr, rb"; reads are repeated for up to 30 s\n")
+        assert waiting.poll() is None
+        gate.error = 0
+        assert waiting.communicate(timeout=PATIENCE)[0] == (small[0] / "large").read_bytes()
+    stats = mounted.stats()
+    assert stats["bad_files"] == 0 and not stats["changed"]
+    mounted.close()
+    log = mounted.log()
+    assert log.count("\n") == 1 and "can be read again, after " in log
+
+
+def test_a_filesystem_that_goes_and_comes_back_is_opened_again(small, gate, mount):
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0"))
+    gate.close()
+    with reader(mounted / "large") as waiting:
+        foldfs.wait_for_line(mounted.process.stderr, rb"; reads are repeated")
+        again = Gate(gate.data, gate.folder)
+        try:
+            assert waiting.communicate(timeout=PATIENCE)[0] == (small[0] / "large").read_bytes()
+            mounted.close()
+        finally:
+            again.close()
+
+
+def test_another_pack_that_comes_in_its_place_is_not_read(images, gate, mount):
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=5"))
+    gate.close()
+    again = Gate(images[1].read_bytes(), gate.folder)
+    try:
+        with pytest.raises(OSError) as raised:
+            (mounted / "large").read_bytes()
+        assert raised.value.errno == errno.EIO
+        mounted.close()
+    finally:
+        again.close()
+
+
+def test_a_part_that_fails_while_others_do_not_is_soon_given_up(small, gate, mount):
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=3600"))
+    middle = gate.data.find((small[0] / "large").read_bytes()[:4096])
+    gate.dead = range(middle, middle + 4096)
+    with reader(mounted / "large") as failing:
+        wait_until(lambda: gate.refused)
+        assert (mounted / "file").read_bytes() == b"content\n"
+        assert b"Input/output error" in failing.communicate(timeout=PATIENCE)[1]
+    assert mounted.stats()["bad_files"] == 1
+
+
+def test_a_mount_whose_storage_fails_ends_at_once(gate, mount):
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=3600"))
+    gate.error = errno.EIO
+    with reader(mounted / "large") as waiting:
+        foldfs.wait_for_line(mounted.process.stderr, rb"; reads are repeated")
+        for _ in range(2):  # the second does not wait for open files
+            mounted.process.terminate()
+            wait_until(lambda: not is_mounted(mounted))
+        assert mounted.wait(PATIENCE / 2) == 0
+        waiting.wait(PATIENCE)
 
 
 def test_storage_that_hangs_is_not_taken_for_silence(gate, behind):

@@ -33,6 +33,7 @@
 struct orders {
 	size_t most;	/* bytes that one read brings; 0: all */
 	unsigned fail;	/* this call, the first is 1; 0: none */
+	unsigned more;	/* and so many after it */
 	int error;	/* with this */
 	bool no_nowait; /* RWF_NOWAIT is not known */
 	bool no_direct; /* a direct read is not valid */
@@ -66,8 +67,12 @@ ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int fl
 		errno = EINVAL;
 		return -1;
 	}
-	if (call == orders.fail || (orders.no_nowait && flags & RWF_NOWAIT)) {
-		errno = call == orders.fail ? orders.error : EOPNOTSUPP;
+	if (call - orders.fail <= orders.more && orders.fail) {
+		errno = orders.error;
+		return -1;
+	}
+	if (orders.no_nowait && flags & RWF_NOWAIT) {
+		errno = EOPNOTSUPP;
 		return -1;
 	}
 	if (orders.most) {
@@ -880,6 +885,118 @@ static void storage_of_others_is_known_by_its_type(void **state)
 #define direct_test(f)	 cmocka_unit_test_setup_teardown(f, automatic, teardown)
 #define buffered_test(f) cmocka_unit_test_setup_teardown(f, buffered, teardown)
 
+/* --- failures that pass ----------------------------------------------------------------------- */
+
+static atomic_uint lines;
+
+static void count_line(const char *line)
+{
+	assert_non_null(strstr(line, "/pack: "));
+	lines++;
+}
+
+/* A file with a name, on a server's filesystem or not. */
+struct served {
+	char dir[32], path[64];
+	struct reader *reader;
+	char *memory;
+};
+
+static void serve(struct served *s, long fs_type, uint64_t seconds)
+{
+	int fd;
+
+	snprintf(s->dir, sizeof(s->dir), "/var/tmp/reader.XXXXXX");
+	assert_non_null(mkdtemp(s->dir));
+	snprintf(s->path, sizeof(s->path), "%s/pack", s->dir);
+	fd = open(s->path, O_CREAT | O_WRONLY, 0600);
+	assert_int_equal(io_write_full(fd, "content", 8), 0);
+	close(fd);
+	s->memory = aligned_alloc(PAGE, PAGE);
+	assert_non_null(s->memory);
+	lines = 0;
+	orders = (struct orders){.fs_type = fs_type};
+	assert_int_equal(reader_file_open(s->path, &s->reader), 0);
+	assert_int_equal(reader_file_retry(s->reader, s->path, seconds, count_line), 0);
+	assert_int_equal(reader_prepare(s->reader, READER_BUFFERED), 0);
+}
+
+static int read_served(struct served *s)
+{
+	struct iovec iov = {.iov_base = s->memory, .iov_len = PAGE};
+
+	return reader_read(s->reader, &iov, 1, 0, 8);
+}
+
+static void end_serving(struct served *s)
+{
+	orders = (struct orders){0};
+	reader_free(s->reader);
+	free(s->memory);
+	unlink(s->path);
+	rmdir(s->dir);
+}
+
+static void a_failure_of_a_server_is_repeated_until_it_has_passed(void **state)
+{
+	struct served s;
+
+	(void)state;
+	serve(&s, NFS_SUPER_MAGIC, 30);
+	orders.fail = 1;
+	orders.more = 1;
+	orders.error = EIO;
+	assert_int_equal(read_served(&s), 0);
+	assert_string_equal(s.memory, "content");
+	assert_int_equal(lines, 2); /* it fails; it can be read again */
+	end_serving(&s);
+}
+
+static void a_failure_of_a_disk_is_not_repeated(void **state)
+{
+	struct served s;
+
+	(void)state;
+	serve(&s, 0, 30);
+	orders.fail = 1;
+	orders.error = EIO;
+	assert_int_equal(read_served(&s), -EIO);
+	assert_int_equal(orders.calls, 1);
+	end_serving(&s);
+}
+
+static void what_fails_for_long_is_given_up_and_the_next_read_at_once(void **state)
+{
+	struct served s;
+	unsigned calls;
+
+	(void)state;
+	serve(&s, NFS_SUPER_MAGIC, 1);
+	orders.fail = 1;
+	orders.more = 100;
+	orders.error = ESTALE;
+	assert_int_equal(read_served(&s), -ESTALE);
+	calls = orders.calls;
+	assert_true(calls > 1);
+	assert_int_equal(read_served(&s), -ESTALE);
+	assert_int_equal(orders.calls, calls + 1);
+	end_serving(&s);
+}
+
+static void a_cancelled_reader_repeats_nothing(void **state)
+{
+	struct served s;
+
+	(void)state;
+	serve(&s, NFS_SUPER_MAGIC, 30);
+	orders.fail = 1;
+	orders.error = ETIMEDOUT;
+	reader_cancel(s.reader);
+	assert_int_equal(read_served(&s), -ETIMEDOUT);
+	assert_int_equal(orders.calls, 1);
+	end_serving(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -933,6 +1050,10 @@ int main(void)
 		direct_test(a_mount_that_died_is_no_longer_there),
 		direct_test(who_only_reads_the_file_is_no_mount),
 		cmocka_unit_test(storage_of_others_is_known_by_its_type),
+		cmocka_unit_test(a_failure_of_a_server_is_repeated_until_it_has_passed),
+		cmocka_unit_test(a_failure_of_a_disk_is_not_repeated),
+		cmocka_unit_test(what_fails_for_long_is_given_up_and_the_next_read_at_once),
+		cmocka_unit_test(a_cancelled_reader_repeats_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,165 @@
+#include "base/outage.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "base/size.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PAUSE  CLOCK_SECOND
+#define TRIES  3		   /* of a read, while others succeed */
+#define FORGET (60 * CLOCK_SECOND) /* after the last failure, the next one is another outage */
+
+struct outage {
+	char *name;
+	uint64_t seconds;
+	void (*notice)(const char *line);
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* repeats is false */
+	atomic_bool lasts;   /* since is not 0: set under the lock */
+	uint64_t since;	     /* protected by lock: ns; 0: the last read succeeded */
+	uint64_t last;	     /* protected by lock: ns: when a read failed last */
+	bool said;	     /* protected by lock: notice knows of it */
+	bool partial;	     /* protected by lock: a read was given up while others succeeded */
+	bool repeats;	     /* protected by lock */
+};
+
+int outage_new(const char *name, uint64_t seconds, void (*notice)(const char *line),
+	       struct outage **ret)
+{
+	struct outage *outage = calloc(1, sizeof(*outage));
+
+	if (!outage)
+		return -ENOMEM;
+	outage->name = strdup(name);
+	outage->seconds = seconds;
+	outage->notice = notice;
+	pthread_mutex_init(&outage->lock, NULL);
+	clock_cond_init(&outage->wake);
+	if (!outage->name) {
+		outage_free(outage);
+		return -ENOMEM;
+	}
+	*ret = outage;
+	return 0;
+}
+
+void outage_free(struct outage *outage)
+{
+	if (!outage)
+		return;
+	pthread_cond_destroy(&outage->wake);
+	pthread_mutex_destroy(&outage->lock);
+	free(outage->name);
+	free(outage);
+}
+
+/* What a server, or the way to it, causes: it fails over, was restarted or has evicted this client,
+ * or the filesystem was mounted again. */
+static bool may_pass(int error)
+{
+	static const int passing[] = {EIO,	 ESTALE,       ETIMEDOUT, ENOTCONN, ECONNABORTED,
+				      EHOSTDOWN, EHOSTUNREACH, ESHUTDOWN, EREMOTEIO};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (error == -passing[i])
+			return true;
+	return false;
+}
+
+static void say(const struct outage *outage, const char *text)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line), "%s: %s", outage->name, text);
+	if (outage->notice)
+		outage->notice(line);
+}
+
+/* Returns for how long reads have failed, ns, if that was said; otherwise 0. */
+static uint64_t end(struct outage *outage)
+{
+	uint64_t lasted;
+
+	SCOPE_LOCK(&outage->lock);
+	lasted = outage->said ? clock_ns() - outage->since : 0;
+	atomic_store(&outage->lasts, false);
+	outage->since = 0;
+	outage->said = outage->partial = false;
+	return lasted;
+}
+
+static void succeeded(struct outage *outage)
+{
+	uint64_t lasted = atomic_load(&outage->lasts) ? end(outage) : 0;
+	char text[64];
+
+	if (!lasted)
+		return;
+	snprintf(text, sizeof(text), "can be read again, after %" PRIu64 " s",
+		 lasted / CLOCK_SECOND);
+	say(outage, text);
+}
+
+/* Whether to repeat a read that has failed; and whether that is to be said. */
+static bool failed(struct outage *outage, struct outage_tries *tries, bool *ret_say)
+{
+	uint64_t now = clock_ns();
+
+	SCOPE_LOCK(&outage->lock);
+	if (!outage->since || now - outage->last > FORGET)
+		outage->since = now;
+	outage->last = now;
+	atomic_store(&outage->lasts, true);
+	if (!tries->since)
+		tries->since = outage->since;
+	tries->count++;
+	if (tries->count >= TRIES && tries->since != outage->since)
+		outage->partial = true;
+	if (!outage->repeats || outage->partial ||
+	    now - outage->since >= outage->seconds * CLOCK_SECOND)
+		return false;
+	*ret_say = tries->count > 1 && tries->since == outage->since && !outage->said;
+	outage->said |= *ret_say;
+	return true;
+}
+
+/* Returns whether to go on. */
+static bool rest(struct outage *outage)
+{
+	const struct timespec then = clock_after(PAUSE);
+
+	SCOPE_LOCK(&outage->lock);
+	while (outage->repeats)
+		if (pthread_cond_timedwait(&outage->wake, &outage->lock, &then) == ETIMEDOUT)
+			break;
+	return outage->repeats;
+}
+
+bool outage_again(struct outage *outage, struct outage_tries *tries, int error)
+{
+	char text[128];
+	bool now = false;
+
+	if (outage && error == 0)
+		succeeded(outage);
+	if (!outage || !may_pass(error) || !failed(outage, tries, &now))
+		return false;
+	snprintf(text, sizeof(text), "%s; reads are repeated for up to %" PRIu64 " s",
+		 strerror(-error), outage->seconds);
+	if (now)
+		say(outage, text);
+	return rest(outage);
+}
+
+void outage_allow(struct outage *outage, bool repeats)
+{
+	if (!outage)
+		return;
+	SCOPE_LOCK(&outage->lock);
+	outage->repeats = repeats;
+	pthread_cond_broadcast(&outage->wake);
+}

@@ -1,0 +1,41 @@
+/* How long reads that fail are repeated, on storage that other machines serve.
+ *
+ * An outage begins with a read that fails, and ends with the next one that succeeds. While it
+ * lasts, each thread repeats its read once a second. All are given up so many seconds after it
+ * began, and those that come later fail at once: readers are held up once, not for each file. A
+ * read that fails while others succeed is repeated only twice: not the storage is at fault, but a
+ * part of it. Then all that fail before the next success do so at once.
+ *
+ *	do
+ *		r = read(...);
+ *	while (outage_again(outage, &tries, r));
+ *
+ * Any thread may call anything at any time, except that outage_free() is called alone. */
+#ifndef BASE_OUTAGE_H
+#define BASE_OUTAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct outage;
+
+/* Of one read; begins as {0}. */
+struct outage_tries {
+	unsigned count;
+	uint64_t since; /* when the outage began that it failed in first */
+};
+
+/* `name`, which is copied, begins the lines that `notice` gets, if it is not NULL: one for an
+ * outage, and one for its end. Nothing is repeated until outage_allow(). Returns 0 or -ENOMEM. */
+int outage_new(const char *name, uint64_t seconds, void (*notice)(const char *line),
+	       struct outage **ret);
+void outage_free(struct outage *outage); /* NULL is fine */
+
+/* Takes the result of a read: 0 or -errno. True: after a pause, it is to be repeated. False: it has
+ * succeeded, or failed for good. `outage` NULL: nothing is repeated. */
+bool outage_again(struct outage *outage, struct outage_tries *tries, int error);
+
+/* Whether reads that fail are repeated from now on. If not, those that wait fail at once. */
+void outage_allow(struct outage *outage, bool repeats); /* NULL is fine */
+
+#endif

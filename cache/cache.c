@@ -180,6 +180,7 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.prefetch_used = cache->ahead_used,
 		.prefetch_wasted = pool_counters(cache->pool)->wasted,
 		.preloaded = plan_preloaded(cache->plan),
+		.given_up = cache->given_up,
 		.wait_reads = histogram_count(waits),
 		.wait_us = waits->total,
 		.wait_p50_us = histogram_quantile(waits, 0.5),

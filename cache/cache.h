@@ -122,7 +122,7 @@ struct cache_stats {
 	uint64_t resident, resident_limit; /* bytes that the kernel is to keep; and may keep now */
 	uint64_t hits, misses, evictions;
 	uint64_t prefetch_issued, prefetch_used, prefetch_wasted, preloaded; /* bytes */
-	uint64_t parked, oldest_wait_ms; /* requests that wait now; the first, for so long */
+	uint64_t parked, oldest_wait_ms, given_up; /* requests that wait; the longest; timed out */
 	uint64_t wait_reads, wait_us, wait_p50_us, wait_p99_us, bad_extents;
 	const char *policy;
 	bool direct; /* how the device is read now */
@@ -166,13 +166,13 @@ void cache_push_done(struct cache *cache, const struct cache_push *push, bool ta
 
 /* Takes a parked request back: true if its done will not be called. */
 bool cache_cancel(struct cache *cache, const void *arg);
+/* Answers -ETIMEDOUT to requests that have waited for `ns` or longer. Returns how many. */
+unsigned cache_give_up(struct cache *cache, uint64_t ns);
 
-/* Whether the kernel's copy of an extent may go now: neither is a request parked until the extent
- * is in, nor is the kernel to keep it. */
+/* Whether the kernel's copy of an extent may go now: no request waits for it, nor is it to stay. */
 bool cache_may_drop(struct cache *cache, uint64_t extent);
 
-/* From now on the pool may use this much of its budget, bytes, at least CACHE_BUDGET_MIN; memory
- * above it is given back. */
+/* The pool may now use so many bytes, at least CACHE_BUDGET_MIN. It gives back what is above. */
 void cache_limit(struct cache *cache, uint64_t bytes);
 
 void cache_stats(struct cache *cache, struct cache_stats *ret);

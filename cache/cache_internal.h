@@ -73,6 +73,7 @@ struct cache {
 	struct waiter parked, starved; /* heads of rings; the starved in order of arrival */
 	uint8_t *served;	       /* a bit for each extent once served in full */
 	uint64_t distinct_bytes, hits, misses;
+	uint64_t given_up;		   /* requests */
 	uint64_t ahead_issued, ahead_used; /* bytes */
 	unsigned ahead_running;		   /* fills */
 	struct residency *residency;

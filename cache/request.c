@@ -2,6 +2,7 @@
  * on the fills that are missing; delivered by whoever ends the last of them. */
 #include "cache/request.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include "cache/ahead.h"
 #include "cache/oracle_feed.h"
 #include "cache/oracle_thread.h"
@@ -471,21 +472,61 @@ bool cache_may_drop(struct cache *cache, uint64_t number)
 	       !residency_has(cache->residency, number);
 }
 
+/* One that is parked goes when the last of its extents is in. Lock held. */
+static void withdraw(struct waiter *waiter)
+{
+	ring_remove(waiter);
+	if (waiter->pending)
+		waiter->cancelled = true;
+	else
+		free(waiter);
+}
+
 bool cache_cancel(struct cache *cache, const void *arg)
 {
 	struct waiter *waiter;
 
 	SCOPE_LOCK(&cache->lock);
 	waiter = ring_find(&cache->starved, arg);
-	if (waiter) {
-		ring_remove(waiter);
-		free(waiter);
-		return true;
-	}
-	waiter = ring_find(&cache->parked, arg);
+	if (!waiter)
+		waiter = ring_find(&cache->parked, arg);
+	if (waiter)
+		withdraw(waiter);
+	return waiter;
+}
+
+/* Lock held. */
+static struct waiter *ring_overdue(const struct waiter *head, uint64_t since)
+{
+	for (struct waiter *w = head->next; w != head; w = w->next)
+		if (w->since <= since)
+			return w;
+	return NULL;
+}
+
+static bool take_overdue(struct cache *cache, uint64_t since, struct cache_request *ret)
+{
+	struct waiter *waiter;
+
+	SCOPE_LOCK(&cache->lock);
+	waiter = ring_overdue(&cache->starved, since);
+	if (!waiter)
+		waiter = ring_overdue(&cache->parked, since);
 	if (!waiter)
 		return false;
-	ring_remove(waiter);
-	waiter->cancelled = true;
+	*ret = waiter->request;
+	cache->given_up++;
+	withdraw(waiter);
 	return true;
+}
+
+unsigned cache_give_up(struct cache *cache, uint64_t ns)
+{
+	uint64_t since = sub_sat(clock_ns(), ns);
+	struct cache_request request;
+	unsigned count = 0;
+
+	for (; take_overdue(cache, since, &request); count++)
+		request.done(request.arg, -ETIMEDOUT, NULL, 0);
+	return count;
 }

@@ -1,4 +1,5 @@
-/* Requests under way. cache_read and cache_cancel of cache.h are here too. */
+/* Requests under way. cache_read, cache_cancel and
+ * cache_give_up of cache.h are here too. */
 #ifndef CACHE_REQUEST_H
 #define CACHE_REQUEST_H
 

@@ -12,6 +12,7 @@
 #include "fs/mountpoint.h"
 #include "fs/namespace.h"
 #include "fs/session.h"
+#include "fs/stall.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -32,8 +33,10 @@ struct program {
 	struct mountpoint mountpoint;
 	struct daemon daemon;
 	sigset_t signals;
-	pid_t command; /* 0: none, or it has ended */
-	int status;    /* exit status: that of COMMAND, if there is one */
+	struct stall stall;
+	uint64_t seconds; /* of waiting for the end */
+	pid_t command;	  /* 0: none, or it has ended */
+	int status;	  /* exit status: that of COMMAND, if there is one */
 };
 
 static int complain(const char *path, const struct err *err, int error)
@@ -232,17 +235,20 @@ static void pass_on(const struct program *program, const siginfo_t *info)
 		kill(program->command, info->si_signo);
 }
 
-/* Waits for a signal. Returns it, or 0 when it is time to check whether the mount is in use. */
-static int next_signal(const struct program *program, siginfo_t *info)
+/* Waits for a signal. Returns it, or 0 after a second without one. */
+static int next_signal(struct program *program, siginfo_t *info)
 {
-	const struct timespec period = {.tv_sec = (time_t)program->settings.timeout};
+	const struct timespec second = {.tv_sec = 1};
 	int signo;
 
 	do
-		signo = program->settings.timeout ? sigtimedwait(&program->signals, info, &period)
-						  : sigwaitinfo(&program->signals, info);
+		signo = sigtimedwait(&program->signals, info, &second);
 	while (signo < 0 && errno == EINTR);
-	return signo < 0 ? 0 : signo;
+	if (signo > 0)
+		return signo;
+	program->seconds++;
+	stall_watch(&program->stall, program->mount);
+	return 0;
 }
 
 /* Unmounting would also take away what is mounted on top. */
@@ -259,13 +265,14 @@ static bool may_end(const struct program *program)
 /* Waits until the mount is gone, or is to be unmounted. */
 static void wait_for_end(struct program *program)
 {
+	uint64_t timeout = program->settings.timeout;
 	bool with_command = program->command > 0;
 	siginfo_t info;
 
 	while (!with_command || program->command) {
 		switch (next_signal(program, &info)) {
 		case 0:
-			if (!with_command)
+			if (!with_command && timeout && program->seconds % timeout == 0)
 				mountpoint_expire(&program->mountpoint);
 			break;
 		case SIGCHLD:
@@ -321,12 +328,14 @@ static void leave_mount(struct program *program)
 		mountpoint_abort(mountpoint);
 		return;
 	}
-	while (!session_join(program->session, 0))
-		if (sigwaitinfo(&program->signals, &info) > 0 && info.si_signo != SESSION_ENDED &&
-		    info.si_signo != SIGCHLD) {
+	while (!session_join(program->session, 0)) {
+		int signo = next_signal(program, &info);
+
+		if (signo && signo != SESSION_ENDED && signo != SIGCHLD) {
 			mountpoint_abort(mountpoint);
 			return;
 		}
+	}
 }
 
 /* Loads attributes once the mount is announced; those of far packs are loaded already (fs/mount.c).

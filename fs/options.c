@@ -66,6 +66,8 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "noexec", struct settings, noexec, "nothing in the mount can be executed"),
 	OPT_NUMBER(0, "timeout", "SEC", struct settings, timeout,
 		   "unmount when unused for SEC seconds (root only)"),
+	OPT_NUMBER(0, "io-timeout", "SEC", struct settings, io_timeout,
+		   "give up reads that storage has not answered for SEC seconds (default: never)"),
 	OPT_CHOICE(0, "oracle", on_off, struct settings, oracle,
 		   "find the shuffled order of a training job, and read ahead in it"),
 	OPT_NUMBER(0, "oracle-cpu", "N", struct settings, oracle_cpu,

@@ -79,6 +79,7 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_u64(json, "p99_us", s->wait_p99_us);
 	json_u64(json, "parked", s->parked);
 	json_u64(json, "oldest_ms", s->oldest_wait_ms);
+	json_u64(json, "given_up", s->given_up);
 	json_end(json);
 	/* Null until something has been served in full. */
 	json_double(json, "amplification", (double)s->device_bytes / (double)s->distinct_bytes);

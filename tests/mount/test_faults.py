@@ -241,6 +241,36 @@ def test_storage_that_hangs_is_not_taken_for_silence(gate, behind):
     assert behind.stats()["wait"]["parked"] == 0
 
 
+def test_storage_that_does_not_answer_is_given_up_where_that_is_wanted(small, gate, mount):
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--io-timeout=1"))
+    gate.shut()
+    for name in ("file", "large", "file"):
+        with pytest.raises(OSError) as raised:
+            (mounted / name).read_bytes()
+        assert raised.value.errno == errno.EIO
+    stats = mounted.stats()
+    assert stats["wait"]["given_up"] >= 3 and stats["wait"]["parked"] == 0
+    assert stats["bad_files"] == 0
+    gate.open()
+    assert trees.content(mounted) == trees.content(small[0])
+    mounted.close()
+    log = mounted.log()
+    assert log.count("\n") == 1 and "does not answer: reads are given up after 1 s" in log
+
+
+@pytest.mark.slow  # half a minute each
+def test_storage_that_does_not_answer_is_said_once_and_so_is_its_end(gate, behind):
+    gate.shut()
+    with reader(behind / "file") as waiting:
+        foldfs.wait_for_line(behind.process.stderr,
+                             rb": storage does not answer: a read has waited for 30 s\n")
+        gate.open()
+        assert waiting.communicate(timeout=PATIENCE)[0] == b"content\n"
+    foldfs.wait_for_line(behind.process.stderr, rb": no read waits for storage any more\n")
+    behind.close()
+    assert behind.log() == ""
+
+
 def test_sigterm_ends_a_mount_whose_reader_waits(gate, behind):
     """The gate stays shut: foldfs does not wait for a disk that is gone."""
     gate.shut()

@@ -1,0 +1,41 @@
+/* What the log hears of storage that does not answer: fs/stall.h. */
+#include "fs/stall.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static void a_stall_is_said_once_and_so_is_its_end(void **state)
+{
+	struct stall stall = {0};
+
+	(void)state;
+	assert_int_equal(stall_look(&stall, STALL_MS - 1, false), STALL_NO_NEWS);
+	assert_int_equal(stall_look(&stall, STALL_MS, false), STALL_BEGAN);
+	assert_int_equal(stall_look(&stall, STALL_MS + 1000, false), STALL_NO_NEWS);
+	for (unsigned i = 1; i < STALL_CALM; i++)
+		assert_int_equal(stall_look(&stall, 0, false), STALL_NO_NEWS);
+	assert_int_equal(stall_look(&stall, 0, false), STALL_ENDED);
+	assert_int_equal(stall_look(&stall, 0, false), STALL_NO_NEWS);
+}
+
+static void storage_that_answers_in_part_is_said_once(void **state)
+{
+	struct stall stall = {0};
+
+	(void)state;
+	assert_int_equal(stall_look(&stall, 0, true), STALL_BEGAN);
+	for (unsigned i = 1; i < 100 * STALL_CALM; i++)
+		assert_int_equal(stall_look(&stall, 0, i % STALL_CALM == 0), STALL_NO_NEWS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stall_is_said_once_and_so_is_its_end),
+		cmocka_unit_test(storage_that_answers_in_part_is_said_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

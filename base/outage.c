@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define PAUSE  CLOCK_SECOND
-#define TRIES  3		   /* of a read, while others succeed */
+#define TRIES  3		   /* of a read, if another part can be read */
 #define FORGET (60 * CLOCK_SECOND) /* after the last failure, the next one is another outage */
 
 struct outage {
@@ -23,7 +23,6 @@ struct outage {
 	uint64_t since;	     /* protected by lock: ns; 0: the last read succeeded */
 	uint64_t last;	     /* protected by lock: ns: when a read failed last */
 	bool said;	     /* protected by lock: notice knows of it */
-	bool partial;	     /* protected by lock: a read was given up while others succeeded */
 	bool repeats;	     /* protected by lock */
 };
 
@@ -85,10 +84,10 @@ static uint64_t end(struct outage *outage)
 	uint64_t lasted;
 
 	SCOPE_LOCK(&outage->lock);
-	lasted = outage->said ? clock_ns() - outage->since : 0;
+	lasted = outage->said && outage->since ? clock_ns() - outage->since : 0;
 	atomic_store(&outage->lasts, false);
 	outage->since = 0;
-	outage->said = outage->partial = false;
+	outage->said = false;
 	return lasted;
 }
 
@@ -114,15 +113,13 @@ static bool failed(struct outage *outage, struct outage_tries *tries, bool *ret_
 		outage->since = now;
 	outage->last = now;
 	atomic_store(&outage->lasts, true);
-	if (!tries->since)
-		tries->since = outage->since;
-	tries->count++;
-	if (tries->count >= TRIES && tries->since != outage->since)
-		outage->partial = true;
-	if (!outage->repeats || outage->partial ||
-	    now - outage->since >= outage->seconds * CLOCK_SECOND)
+	if (++tries->count >= TRIES && tries->works) {
+		outage->since = 0;
 		return false;
-	*ret_say = tries->count > 1 && tries->since == outage->since && !outage->said;
+	}
+	if (!outage->repeats || now - outage->since >= outage->seconds * CLOCK_SECOND)
+		return false;
+	*ret_say = tries->count > 1 && !tries->works && !outage->said;
 	outage->said |= *ret_say;
 	return true;
 }

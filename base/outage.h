@@ -3,12 +3,14 @@
  * An outage begins with a read that fails, and ends with the next one that succeeds. While it
  * lasts, each thread repeats its read once a second. All are given up so many seconds after it
  * began, and those that come later fail at once: readers are held up once, not for each file. A
- * read that fails while others succeed is repeated only twice: not the storage is at fault, but a
- * part of it. Then all that fail before the next success do so at once.
+ * read that fails while another part of the file can be read is repeated only twice: that is no
+ * outage.
  *
- *	do
+ *	do {
  *		r = read(...);
- *	while (outage_again(outage, &tries, r));
+ *		again = outage_again(outage, &tries, r);
+ *		tries.works = again && (another part can be read);
+ *	} while (again);
  *
  * Any thread may call anything at any time, except that outage_free() is called alone. */
 #ifndef BASE_OUTAGE_H
@@ -22,7 +24,7 @@ struct outage;
 /* Of one read; begins as {0}. */
 struct outage_tries {
 	unsigned count;
-	uint64_t since; /* when the outage began that it failed in first */
+	bool works; /* set by the caller, after each pause */
 };
 
 /* `name`, which is copied, begins the lines that `notice` gets, if it is not NULL: one for an

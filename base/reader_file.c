@@ -205,11 +205,21 @@ static void open_again(struct reader_file *file)
 		dup3(direct, file->direct_fd, O_CLOEXEC);
 }
 
+/* Whether the beginning of the file can be read, from storage. */
+static bool works(const struct reader_file *file)
+{
+	char byte;
+
+	posix_fadvise(file->fd, 0, READER_PAGE, POSIX_FADV_DONTNEED);
+	return pread(file->fd, &byte, 1, 0) >= 0;
+}
+
 static bool is_to_repeat(struct reader_file *file, struct outage_tries *tries, int error)
 {
 	if (!outage_again(file->outage, tries, error))
 		return false;
 	open_again(file);
+	tries->works = works(file);
 	return true;
 }
 

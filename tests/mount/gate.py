@@ -28,8 +28,7 @@ class Gate:
         self.data, self.folder = data, folder
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
-        self.dead = range(0)  # bytes that cannot be read,
-        self.refused = 0  # and reads of them, so far
+        self.dead = range(0)  # bytes that cannot be read
         self.waiting = threading.Semaphore(0)  # released once for each read that waits
         self.opened = threading.Event()
         self.opened.set()
@@ -74,7 +73,7 @@ class Gate:
 
     def answer(self, unique, error, data=b""):
         header = OUT_HEADER.pack(OUT_HEADER.size + len(data), -error, unique)
-        with contextlib.suppress(OSError):  # it may be unmounted
+        with contextlib.suppress(OSError, TypeError):  # it may be unmounted, or closed
             os.write(self.device, header + data)
 
     def reply(self, opcode, node, body):
@@ -100,7 +99,6 @@ class Gate:
     def read(self, body):
         _, offset, size = struct.unpack_from("QQI", body)
         if range(max(offset, self.dead.start), min(offset + size, self.dead.stop)):
-            self.refused += 1
             return errno.EIO, b""
         return (self.error, b"") if self.error else (0, self.data[offset:offset + size])
 

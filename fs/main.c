@@ -3,6 +3,7 @@
  *
  *	options -> pack and cache (no threads) -> mount point -> fork -> mount
  *	        -> serve (threads) -> say so -> signals until the end */
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -24,7 +25,8 @@
 #include <time.h>
 #include <xxhash.h>
 
-#define GRACE 5 /* seconds that other processes may use the mount after COMMAND has ended */
+#define LEFTOVERS 5 /* seconds that processes may use the mount after COMMAND has ended */
+#define QUIET	  (2 * CLOCK_SECOND) /* without a request: the mount is not used */
 
 struct program {
 	struct settings settings;
@@ -35,8 +37,12 @@ struct program {
 	sigset_t signals;
 	struct stall stall;
 	uint64_t seconds; /* of waiting for the end */
-	pid_t command;	  /* 0: none, or it has ended */
-	int status;	  /* exit status: that of COMMAND, if there is one */
+	struct {
+		uint64_t until, used; /* ns; until 0: there was no SIGTERM */
+		uint64_t uses;	      /* so far, when it was `used` last */
+	} grace;
+	pid_t command; /* 0: none, or it has ended */
+	int status;    /* exit status: that of COMMAND, if there is one */
 };
 
 static int complain(const char *path, const struct err *err, int error)
@@ -262,6 +268,41 @@ static bool may_end(const struct program *program)
 	return false;
 }
 
+/* Batch systems send SIGTERM to all processes of a job, which may need the mount to save its state.
+ * Returns whether to serve on for now. */
+static bool begin_grace(struct program *program, int signo)
+{
+	uint64_t seconds = program->settings.grace;
+
+	if (signo != SIGTERM || !seconds || program->grace.until ||
+	    program->mountpoint.handed_over || session_join(program->session, 0))
+		return false;
+	program->grace.used = clock_ns();
+	program->grace.until = program->grace.used + seconds * CLOCK_SECOND;
+	session_watch(program->session);
+	log_notice("%s: SIGTERM: unmounts when it is not used any more, or in %llu s",
+		   program->mountpoint.path, (unsigned long long)seconds);
+	return true;
+}
+
+/* To be asked once a second. */
+static bool grace_is_over(struct program *program)
+{
+	uint64_t uses = session_uses(program->session), now = clock_ns();
+
+	if (!program->grace.until)
+		return false;
+	if (now >= program->grace.until) {
+		program->grace.until = 0;
+		return may_end(program);
+	}
+	if (program->grace.uses != uses) {
+		program->grace.uses = uses;
+		program->grace.used = now;
+	}
+	return now - program->grace.used >= QUIET && mountpoint_leave(&program->mountpoint);
+}
+
 /* Waits until the mount is gone, or is to be unmounted. */
 static void wait_for_end(struct program *program)
 {
@@ -272,8 +313,12 @@ static void wait_for_end(struct program *program)
 	while (!with_command || program->command) {
 		switch (next_signal(program, &info)) {
 		case 0:
-			if (!with_command && timeout && program->seconds % timeout == 0)
+			if (with_command)
+				break;
+			if (timeout && program->seconds % timeout == 0)
 				mountpoint_expire(&program->mountpoint);
+			if (grace_is_over(program))
+				return;
 			break;
 		case SIGCHLD:
 			reap_command(program);
@@ -281,7 +326,7 @@ static void wait_for_end(struct program *program)
 		default:
 			if (with_command)
 				pass_on(program, &info);
-			else if (may_end(program))
+			else if (may_end(program) && !begin_grace(program, info.si_signo))
 				return;
 		}
 	}
@@ -304,7 +349,7 @@ static void wait_for_others(struct program *program)
 }
 
 /* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
- * the command keep it alive for GRACE seconds. */
+ * the command keep it alive for LEFTOVERS seconds. */
 static void leave_mount(struct program *program)
 {
 	struct mountpoint *mountpoint = &program->mountpoint;
@@ -321,7 +366,7 @@ static void leave_mount(struct program *program)
 	if (mountpoint_unmount(mountpoint) < 0)
 		log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
 	if (program->settings.command) {
-		if (session_join(program->session, GRACE))
+		if (session_join(program->session, LEFTOVERS))
 			return;
 		log_notice("%s: still in use by processes that COMMAND left behind",
 			   mountpoint->path);

@@ -53,6 +53,7 @@ struct mount {
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
 	_Atomic uint64_t bad_files;
+	atomic_bool watched; /* the kernel is to ask about the root again: session_watch() */
 	atomic_bool stale_logged, checksums_logged;
 	_Atomic uint8_t *bad; /* a bit for each entry, set if it could not be read and was logged */
 };

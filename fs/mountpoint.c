@@ -56,19 +56,19 @@ const char *mountpoint_fstype(dev_t device, char buf[static 64])
 	return buf;
 }
 
-/* Detaches what is mounted at the path, in use or not. */
-static int detach(const char *path)
+/* Unmounts what is at the path; `lazy`: even if it is in use. */
+static int unmount(const char *path, bool lazy)
 {
 	pid_t pid;
 	int how = -1;
 
-	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+	if (umount2(path, (lazy ? MNT_DETACH : 0) | UMOUNT_NOFOLLOW) == 0)
 		return 0;
 	if (errno != EPERM)
 		return -errno;
 	pid = vfork();
 	if (pid == 0) {
-		execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", path, NULL);
+		execlp("fusermount3", "fusermount3", "-u", lazy ? "-qz" : "-q", "--", path, NULL);
 		_exit(127);
 	}
 	if (pid > 0)
@@ -151,7 +151,7 @@ static void remove_dead(const char *path)
 	struct mountinfo line;
 
 	while (find_mount(path, 0, &line) && is_ours(&line) && has_no_daemon(path)) {
-		if (detach(path) < 0)
+		if (unmount(path, true) < 0)
 			return;
 		log_notice("%s: the daemon that served it had died; its mount was removed", path);
 	}
@@ -315,9 +315,15 @@ int mountpoint_unmount(struct mountpoint *mountpoint)
 	int r = view == MOUNTPOINT_COVERED ? -EBUSY : 0;
 
 	if (view == MOUNTPOINT_SEEN)
-		r = detach(mountpoint->path);
+		r = unmount(mountpoint->path, true);
 	unlock_path(mountpoint);
 	return r;
+}
+
+bool mountpoint_leave(const struct mountpoint *mountpoint)
+{
+	return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN &&
+	       unmount(mountpoint->path, false) == 0;
 }
 
 void mountpoint_abort(const struct mountpoint *mountpoint)

@@ -60,6 +60,9 @@ bool mountpoint_is_left(struct mountpoint *mountpoint);
  * processes may look. Returns 0 or -errno: -EBUSY if something else is mounted on top, which would
  * be detached too. */
 int mountpoint_unmount(struct mountpoint *mountpoint);
+/* Unmounts unless a file of it is open, or a folder is somebody's working directory. Returns
+ * whether it did. */
+bool mountpoint_leave(const struct mountpoint *mountpoint);
 /* Ends the connection, in use or not: requests under way fail, and the kernel no longer makes a
  * thread of this process wait for them. */
 void mountpoint_abort(const struct mountpoint *mountpoint);

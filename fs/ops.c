@@ -104,7 +104,8 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	if (r < 0)
 		reply_error(req, r);
 	else
-		fuse_reply_attr(req, &st, FOREVER);
+		fuse_reply_attr(req, &st,
+				ino == FUSE_ROOT_ID && atomic_load(&mount->watched) ? 0 : FOREVER);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)

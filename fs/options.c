@@ -66,6 +66,8 @@ static const struct opt options[] = {
 	OPT_FLAG(0, "noexec", struct settings, noexec, "nothing in the mount can be executed"),
 	OPT_NUMBER(0, "timeout", "SEC", struct settings, timeout,
 		   "unmount when unused for SEC seconds (root only)"),
+	OPT_NUMBER(0, "grace", "SEC", struct settings, grace,
+		   "after SIGTERM, serve on for up to SEC seconds while in use (default: 60)"),
 	OPT_NUMBER(0, "io-timeout", "SEC", struct settings, io_timeout,
 		   "give up reads that storage has not answered for SEC seconds (default: never)"),
 	OPT_CHOICE(0, "oracle", on_off, struct settings, oracle,
@@ -180,6 +182,7 @@ int settings_parse(struct settings *settings, int argc, char **argv, enum opt_wa
 	int r;
 
 	*settings = (struct settings){.readahead = 8 * MIB,
+				      .grace = 60,
 				      .oracle_cpu = UINT64_MAX,
 				      .uid = UINT64_MAX,
 				      .gid = UINT64_MAX,

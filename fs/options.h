@@ -24,6 +24,7 @@ struct settings {
 	uint64_t uid, gid;   /* UINT64_MAX: the mounting user's */
 	uint64_t umask;	     /* UINT64_MAX: the modes in the pack */
 	uint64_t timeout;    /* seconds unused before it unmounts itself; 0: never */
+	uint64_t grace;	     /* seconds that it serves on, at most, after SIGTERM */
 	uint64_t io_timeout; /* seconds after which a read that waits is given up; 0: never */
 	enum { SETTING_CACHE_AUTO, SETTING_CACHE_KERNEL, SETTING_CACHE_POOL } cache;
 	enum { SETTING_POLICY_AUTO, SETTING_POLICY_LRU, SETTING_POLICY_PIN } policy;

@@ -389,6 +389,24 @@ int session_serve(struct session *session, struct err *err)
 					"unmounted, or the kernel is older than Linux 5.4");
 }
 
+void session_watch(struct session *session)
+{
+	atomic_store(&session->mount->watched, true);
+	fuse_lowlevel_notify_inval_inode(session->fuse, FUSE_ROOT_ID, -1, 0);
+}
+
+/* Reading the stats does not count, nor does what the kernel does by itself. */
+uint64_t session_uses(const struct session *session)
+{
+	const struct mount *mount = session->mount;
+	uint64_t uses = 0;
+
+	for (int i = 0; i < REQUEST_COUNT; i++)
+		if (i != REQUEST_GETXATTR && i != REQUEST_FORGET && i != REQUEST_NOTIFY)
+			uses += mount->requests[i];
+	return uses;
+}
+
 bool session_join(struct session *session, unsigned seconds)
 {
 	const struct timespec until = clock_after(seconds * CLOCK_SECOND);

@@ -29,7 +29,7 @@ def gate(small, place):
 @pytest.fixture
 def behind(gate, mount):
     """A mount of the pack behind the gate, all its names looked up. Failures do not pass."""
-    return looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=0"))
+    return looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=0", "--grace=0"))
 
 
 def looked_up(mounted):
@@ -217,7 +217,7 @@ def test_a_part_that_fails_is_soon_given_up(small, gate, mount):
 
 
 def test_a_mount_whose_storage_fails_ends_at_once(gate, mount):
-    mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=3600"))
+    mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=3600", "--grace=0"))
     gate.error = errno.EIO
     with reader(mounted / "large") as waiting:
         foldfs.wait_for_line(mounted.process.stderr, rb"; reads are repeated")

@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -143,7 +144,7 @@ def test_a_signal_ends_the_foreground(small, mount):
 
 def test_an_open_file_can_be_finished_after_sigterm(small, mount):
     source, pack = small
-    mounted = mount(pack)
+    mounted = mount(pack, "--grace=0")
     want = (source / "large").read_bytes()
     with open(mounted / "large", "rb", buffering=0) as file:
         head = file.read(1000)
@@ -165,12 +166,56 @@ def left_open(path):
 
 
 def test_a_second_signal_does_not_wait_for_open_files(small, mount):
-    mounted = mount(small[1])
+    mounted = mount(small[1], "--grace=0")
     with left_open(mounted / "large"):
         os.kill(mounted.daemon, signal.SIGTERM)
         assert mounted.wait(1) is None
         os.kill(mounted.daemon, signal.SIGTERM)
         assert mounted.wait() == 0
+
+
+def read_until(path, stop, done):
+    while not stop.is_set():
+        done.append(path.read_bytes())
+
+
+def test_after_sigterm_a_mount_serves_on_while_it_is_used(small, mount):
+    """The kernel has the file: nothing but the look at the root comes here."""
+    mounted = mount(small[1], "-f")
+    stop, done = threading.Event(), []
+    using = threading.Thread(target=read_until, args=(mounted / "file", stop, done))
+    using.start()
+    try:
+        os.kill(mounted.daemon, signal.SIGTERM)
+        foldfs.wait_for_line(mounted.process.stderr, rb"SIGTERM: unmounts when it is not used")
+        assert mounted.wait(5) is None and is_mounted(mounted)
+    finally:
+        stop.set()
+        using.join()
+    assert mounted.wait(PATIENCE / 2) == 0
+    assert set(done) == {b"content\n"} and not is_mounted(mounted)
+
+
+def test_the_grace_after_sigterm_ends_lazily(small, mount):
+    source, pack = small
+    mounted = mount(pack, "--grace=1")
+    with open(mounted / "large", "rb", buffering=0) as file:
+        head = file.read(1000)
+        os.kill(mounted.daemon, signal.SIGTERM)
+        foldfs.wait_until(lambda: not is_mounted(mounted))
+        assert head + file.read() == (source / "large").read_bytes()
+    assert mounted.wait() == 0
+
+
+def test_a_second_sigterm_ends_the_grace(small, mount):
+    mounted = mount(small[1], "--grace=3600")
+    with open(mounted / "large", "rb"):
+        os.kill(mounted.daemon, signal.SIGTERM)
+        foldfs.wait_until(lambda: "SIGTERM" in str(mounted.stats()["log"]))
+        assert is_mounted(mounted)
+        os.kill(mounted.daemon, signal.SIGTERM)
+        foldfs.wait_until(lambda: not is_mounted(mounted))
+    assert mounted.wait() == 0
 
 
 def test_unmounting_lazily_lets_readers_finish(small, mount):
@@ -191,7 +236,7 @@ def test_a_busy_mount_is_not_unmounted(small, mount):
 
 def test_reading_threads_at_the_end_of_the_mount(bulk, mount):
     """All that is underway is answered, none waits for ever."""
-    mounted = mount(bulk[1], "--pool=8M")
+    mounted = mount(bulk[1], "--pool=8M", "--grace=0")
     readers = [subprocess.Popen(["tar", "-cf", "-", "-C", mounted, "."],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
                for _ in range(4)]

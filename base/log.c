@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Room for the longest path and a reason; what is longer is cut. */
@@ -18,12 +19,16 @@ static struct {
 	const char *program; /* borrowed, and never freed */
 	enum log_level level;
 	atomic_bool to_syslog;
+	int file; /* -1: none */
 
 	pthread_mutex_t lock;
 	/* Protected by lock: a ring. */
 	char kept[LOG_KEPT][LOG_KEPT_BYTES];
 	unsigned count; /* all lines for syslog, ever */
-} state = {.program = "foldfs", .level = LOG_LEVEL_NORMAL, .lock = PTHREAD_MUTEX_INITIALIZER};
+} state = {.program = "foldfs",
+	   .level = LOG_LEVEL_NORMAL,
+	   .file = -1,
+	   .lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_init(const char *program, enum log_level level)
 {
@@ -35,6 +40,11 @@ void log_to_syslog(void)
 {
 	openlog(state.program, LOG_PID, LOG_DAEMON);
 	state.to_syslog = true;
+}
+
+void log_to_file(int fd)
+{
+	state.file = fd;
 }
 
 /* Copies as much of the text as fits, control characters as \ooo, and leaves room for a newline and
@@ -56,14 +66,25 @@ static size_t mask(const char *text, char *line, size_t room)
 }
 
 /* One write for the whole line, so that lines of several threads and processes do not mix. */
-static void write_line(const char *text)
+static void write_line(int fd, const char *head, const char *text)
 {
 	char line[LOG_LINE];
-	size_t len = (size_t)snprintf(line, sizeof(line), "%.64s: ", state.program);
+	size_t len = (size_t)snprintf(line, sizeof(line), "%.128s: ", head);
 
 	len += mask(text, line + len, sizeof(line) - len);
 	line[len++] = '\n';
-	io_write_full(STDERR_FILENO, line, len);
+	io_write_full(fd, line, len);
+}
+
+static void write_to_file(const char *text)
+{
+	char when[32], head[128];
+	time_t now = time(NULL);
+	struct tm local;
+
+	strftime(when, sizeof(when), "%FT%T%z", localtime_r(&now, &local));
+	snprintf(head, sizeof(head), "%s %.64s[%d]", when, state.program, (int)getpid());
+	write_line(state.file, head, text);
 }
 
 static void send_syslog(int priority, const char *text)
@@ -98,7 +119,9 @@ static void log_line(int priority, const char *format, va_list args)
 	if (state.to_syslog)
 		send_syslog(priority, text);
 	else
-		write_line(text);
+		write_line(STDERR_FILENO, state.program, text);
+	if (state.file >= 0)
+		write_to_file(text);
 	errno = saved;
 }
 

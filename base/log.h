@@ -1,7 +1,7 @@
 /* Messages of a program: one line at a time, "NAME: text", to standard error, or to syslog once a
- * daemon has detached. Tools and the daemon use it, libraries never. Control characters in the text
- * (file names!) are shown as \ooo. A line longer than 8 KiB is cut. errno is kept, and %m works.
- * Thread-safe after log_init().
+ * daemon has detached; and to a file, if there is one, with the time and the PID. Tools and the
+ * daemon use it, libraries never. Control characters in the text (file names!) are shown as \ooo. A
+ * line longer than 8 KiB is cut. errno is kept, and %m works. Thread-safe after log_init().
  *
  * Program name and verbosity are statics, set once at the start. */
 #ifndef BASE_LOG_H
@@ -13,6 +13,8 @@ enum log_level { LOG_LEVEL_QUIET, LOG_LEVEL_NORMAL, LOG_LEVEL_VERBOSE };
 
 void log_init(const char *program, enum log_level level);
 void log_to_syslog(void); /* from now on; for a daemon that has detached */
+void log_to_file(
+	int fd); /* from now on, too; open for appending, for as long as the program runs */
 
 /* The last lines for syslog, for containers without one: calls `each` with up to LOG_KEPT lines,
  * cut to LOG_KEPT_BYTES, the oldest first. */

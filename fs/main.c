@@ -5,6 +5,7 @@
  *	        -> serve (threads) -> say so -> signals until the end */
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
@@ -25,8 +26,9 @@
 #include <time.h>
 #include <xxhash.h>
 
-#define LEFTOVERS 5 /* seconds that processes may use the mount after COMMAND has ended */
-#define QUIET	  (2 * CLOCK_SECOND) /* without a request: the mount is not used */
+#define LEFTOVERS     5 /* seconds that processes may use the mount after COMMAND has ended */
+#define OOM_SCORE_ADJ "-500"
+#define QUIET	      (2 * CLOCK_SECOND) /* without a request: the mount is not used */
 
 struct program {
 	struct settings settings;
@@ -66,6 +68,18 @@ static void fill_standard_fds(void)
 	while (fd >= 0 && fd <= 2);
 	if (fd > 2)
 		close(fd);
+}
+
+static int open_log(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+
+	if (fd < 0) {
+		log_error("%s: %m", path);
+		return -errno;
+	}
+	log_to_file(fd);
+	return 0;
 }
 
 static bool is_ignored(int signo)
@@ -396,6 +410,18 @@ static void preload(const struct mount *mount)
 			  r == -EBADMSG ? "; 'foldpack verify' lists all that is damaged" : "");
 }
 
+/* A daemon that is killed for lack of memory takes the mount from all who use it. So half of the
+ * memory is taken off what it has, when the kernel looks for a process to kill; if that is allowed,
+ * and nobody has asked for something else. COMMAND is not meant, and has started before. */
+static void avoid_oom_killer(void)
+{
+	SCOPE_CLOSE int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char now[8] = "";
+
+	if (fd >= 0 && read(fd, now, sizeof(now) - 1) > 0 && strcmp(now, "0\n") == 0)
+		io_write_full(fd, OOM_SCORE_ADJ, strlen(OOM_SCORE_ADJ));
+}
+
 static int serve_mount(struct program *program, struct err *err)
 {
 	int r = session_new(program->mount, &program->session, err);
@@ -413,7 +439,8 @@ static int serve_mount(struct program *program, struct err *err)
 	announce(program);
 	if (program->settings.command)
 		spawn_command(program);
-	else
+	avoid_oom_killer();
+	if (!program->settings.command)
 		daemon_ready(&program->daemon);
 	preload(program->mount);
 	if (program->mount->disk)
@@ -544,6 +571,8 @@ int main(int argc, char **argv)
 	log_init("foldfs", program.settings.quiet     ? LOG_LEVEL_QUIET
 			   : program.settings.verbose ? LOG_LEVEL_VERBOSE
 						      : LOG_LEVEL_NORMAL);
+	if (program.settings.log && open_log(program.settings.log) < 0)
+		return EXIT_FAILED;
 	status = start(&program);
 	clean_up(&program);
 	return status;

@@ -26,6 +26,7 @@ static const struct opt options[] = {
 	 .help = "show every request of the kernel; implies -f"},
 	OPT_FLAG('q', "quiet", struct settings, quiet, "say nothing but errors"),
 	OPT_FLAG('v', "verbose", struct settings, verbose, "say more"),
+	OPT_STRING(0, "log", "FILE", struct settings, log, "append messages to FILE, too"),
 	OPT_FLAG(0, "mkdir", struct settings, mkdir,
 		 "create MOUNTPOINT where it is missing, and remove it again at unmount"),
 	OPT_SIZE(0, "pool", "SIZE", struct settings, pool,

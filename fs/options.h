@@ -20,6 +20,7 @@ struct settings {
 	uint64_t readahead; /* bytes; 0: nothing is read ahead, and there is no oracle */
 	uint64_t threads;   /* that serve the kernel's requests; 0: by the number of processors */
 	int verify;	    /* 0: on, 1: off */
+	const char *log;    /* a file that messages go to, too; NULL: none */
 	const char *subdir;
 	uint64_t uid, gid;   /* UINT64_MAX: the mounting user's */
 	uint64_t umask;	     /* UINT64_MAX: the modes in the pack */

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,30 @@ def test_the_daemon_inherits_no_descriptor_s_end(small, point):
     daemon = foldfs.daemon_of(point)
     foldfs.unmount(point)
     assert foldfs.wait_for(daemon) == 0
+
+
+def oom_score_adj(pid):
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
+@is_root
+@needs("choom")
+def test_root_s_daemon_is_killed_late_for_lack_of_memory_and_its_command_is_not(small, mount,
+                                                                               place):
+    if oom_score_adj("self") != 0 or run("choom", "-n", "-500", "true", status=None).returncode:
+        pytest.skip("oom_score_adj is set, or may not be made less")
+    assert oom_score_adj(mount(small[1]).daemon) == -500
+    (place / "other").mkdir()
+    done = with_command(small[1], place / "other", "sh", "-c",
+                        "sleep 0.3; cat /proc/self/oom_score_adj /proc/$PPID/oom_score_adj")
+    assert done.out.split() == ["0", "-500"]
+
+
+@needs("choom")
+def test_what_somebody_wants_the_oom_killer_to_do_stays(small, point):
+    done = with_command(small[1], point, "sh", "-c", "cat /proc/$PPID/oom_score_adj",
+                        prefix=["choom", "-n", "300", "--"])
+    assert done.out == "300\n"
 
 
 def test_the_daemon_holds_no_lock_of_whoever_started_it(small, place, point):

@@ -5,6 +5,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import stat
 import sys
 import time
@@ -21,6 +22,29 @@ def refused(status, *words):
     done = run(FOLDFS, *words, status=status)
     assert done.err.startswith("foldfs: ") and done.err.count("\n") == 1, done.err
     return done.err
+
+
+# --- messages -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [["--log=log"], ["-o", "log=log"], ["-f", "--log=log"]])
+def test_messages_go_to_a_file_too(small, mount, place, monkeypatch, form):
+    monkeypatch.chdir(place)
+    (place / "log").write_text("before\n")
+    mounted = mount(small[1], *form, "--grace=1")
+    with open(mounted / "file", "rb"):
+        os.kill(mounted.daemon, signal.SIGTERM)
+        foldfs.wait_until(lambda: "SIGTERM" in (place / "log").read_text())
+    assert mounted.wait() == 0
+    lines = (place / "log").read_text().splitlines()
+    assert lines[0] == "before" and len(lines) == 3
+    head = r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} foldfs\[\d+\]: "
+    assert all(re.match(head, line) for line in lines[1:])
+    assert f" on {mounted.path}: 4 files" in lines[1] and "SIGTERM" in lines[2]
+
+
+def test_a_log_that_cannot_be_written_is_refused(small, point):
+    assert "/proc/log: No such file" in refused(1, "--log=/proc/log", small[1], point)
 
 
 # --- who owns, who may --------------------------------------------------------------------

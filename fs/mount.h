@@ -53,7 +53,7 @@ struct mount {
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];
 	_Atomic uint64_t bad_files;
-	atomic_bool watched; /* the kernel is to ask about the root again: session_watch() */
+	atomic_bool leaving; /* it ends once it is not used: session_watch() */
 	atomic_bool stale_logged, checksums_logged;
 	_Atomic uint8_t *bad; /* a bit for each entry, set if it could not be read and was logged */
 };
@@ -75,6 +75,9 @@ int mount_report(struct mount *mount, struct buf *json);
 /* Whether a mount at `path` shows the same as this one would: by its report, the same folder of a
  * pack with the same content. */
 bool mount_is_at(const struct mount *mount, const char *path);
+
+/* Whether the mount at `path` is about to end, so that nobody should begin to use it. */
+bool mount_is_leaving(const char *path);
 
 static inline void mount_count(struct mount *mount, enum request request)
 {

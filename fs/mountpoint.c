@@ -201,6 +201,7 @@ static int lock_path(const char *path)
 
 /* --- looking --------------------------------------------------------------------------------- */
 
+/* A mount that is about to end makes room; what is open in it can be read to its end. */
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
 {
 	struct mountinfo line;
@@ -208,8 +209,9 @@ static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct 
 	if (!find_mount(mountpoint->path, 0, &line))
 		return check_empty(mountpoint->path, err);
 	if (is_ours(&line) && strcmp(line.source, pack) == 0) {
-		mountpoint->already_mounted = true;
-		return 0;
+		mountpoint->already_mounted =
+			!mount_is_leaving(mountpoint->path) || unmount(mountpoint->path, true) < 0;
+		return mountpoint->already_mounted ? 0 : check_mounts(mountpoint, pack, err);
 	}
 	/* Mounting over the root of a tmpfs or a volume is fine, over another FUSE mount is not. */
 	if (strncmp(line.type, "fuse", 4) == 0)

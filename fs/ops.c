@@ -105,7 +105,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		reply_error(req, r);
 	else
 		fuse_reply_attr(req, &st,
-				ino == FUSE_ROOT_ID && atomic_load(&mount->watched) ? 0 : FOREVER);
+				ino == FUSE_ROOT_ID && atomic_load(&mount->leaving) ? 0 : FOREVER);
 }
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)

@@ -154,6 +154,7 @@ int mount_report(struct mount *mount, struct buf *buf)
 	report_oracle(&json, &stats.oracle);
 	json_u64(&json, "bad_files", mount->bad_files);
 	json_bool(&json, "changed", atomic_load(&mount->stale_logged));
+	json_bool(&json, "leaving", atomic_load(&mount->leaving));
 	json_string(&json, "cache_mode", mount_keeper(mount));
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");
 	json_array(&json, "log");
@@ -163,19 +164,35 @@ int mount_report(struct mount *mount, struct buf *buf)
 	return json_finish(&json);
 }
 
+/* Returns the length of the stats of the mount at `path`, or a negative number. */
+static ssize_t read_stats(const char *path, char **ret)
+{
+	*ret = malloc(XATTR_SIZE_MAX + 1);
+	return *ret ? getxattr(path, MOUNT_STATS, *ret, XATTR_SIZE_MAX) : -1;
+}
+
+bool mount_is_leaving(const char *path)
+{
+	static const char says[] = "\"leaving\": true";
+	SCOPE_FREE char *stats = NULL;
+	ssize_t len = read_stats(path, &stats);
+
+	return len > 0 && memmem(stats, (size_t)len, says, strlen(says));
+}
+
 bool mount_is_at(const struct mount *mount, const char *path)
 {
 	struct buf shown SCOPE(buf_release) = BUF_INIT;
-	SCOPE_FREE char *stats = malloc(XATTR_SIZE_MAX + 1);
+	SCOPE_FREE char *stats = NULL;
 	struct json json = json_begin(&shown);
 	ssize_t len;
 
 	json_object(&json, NULL);
 	report_shown(&json, mount);
 	json_end(&json);
-	if (!stats || json_finish(&json) < 0)
+	if (json_finish(&json) < 0)
 		return false;
-	len = getxattr(path, MOUNT_STATS, stats, XATTR_SIZE_MAX);
+	len = read_stats(path, &stats);
 	/* Compare without the braces: in a string, all quotes are escaped. */
 	return len > 0 && memmem(stats, (size_t)len, shown.data + 1, shown.len - 2);
 }

@@ -391,7 +391,7 @@ int session_serve(struct session *session, struct err *err)
 
 void session_watch(struct session *session)
 {
-	atomic_store(&session->mount->watched, true);
+	atomic_store(&session->mount->leaving, true);
 	fuse_lowlevel_notify_inval_inode(session->fuse, FUSE_ROOT_ID, -1, 0);
 }
 

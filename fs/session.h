@@ -27,10 +27,10 @@ int session_serve(struct session *session, struct err *err);
 /* Waits for the end. False: it did not come within `seconds`. */
 bool session_join(struct session *session, unsigned seconds);
 
-/* From now on, the kernel asks about the root each time that a path leads into the mount; and how
- * often it has asked for anything since the mount was made. So that a mount can be seen to be used
- * whose files the kernel has. */
+/* The mount is to end once it is not used. From now on, the kernel asks about the root each time
+ * that a path leads into the mount, even if it has all files. */
 void session_watch(struct session *session);
+/* How often the kernel has asked for anything since the mount was made. */
 uint64_t session_uses(const struct session *session);
 
 /* For ops.c: the kernel's handshake is done. */

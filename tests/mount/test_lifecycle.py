@@ -221,6 +221,21 @@ def test_after_sigterm_a_mount_serves_on_while_it_is_used(small, mount):
     assert set(done) == {b"content\n"} and not is_mounted(mounted)
 
 
+def test_a_mount_in_its_grace_makes_room_for_the_next(small, mount):
+    """A job that is requeued must not begin with a mount that ends under it."""
+    source, pack = small
+    before = mount(pack, "-f", "--grace=3600")
+    with open(before / "large", "rb", buffering=0) as file:
+        head = file.read(1000)
+        os.kill(before.daemon, signal.SIGTERM)
+        foldfs.wait_until(lambda: before.stats()["leaving"])
+        after = mount(pack, "-f")
+        assert len(foldfs.mount_lines(after)) == 1 and not after.stats()["leaving"]
+        assert head + file.read() == (source / "large").read_bytes()
+    assert before.wait() == 0
+    assert (after / "file").read_bytes() == b"content\n"
+
+
 def test_the_grace_after_sigterm_ends_lazily(small, mount):
     source, pack = small
     mounted = mount(pack, "--grace=1")

@@ -216,6 +216,20 @@ def test_a_part_that_fails_is_soon_given_up(small, gate, mount):
     assert mounted.log().count("\n") == 1
 
 
+def test_what_cannot_be_read_ahead_is_not_a_bad_file_until_somebody_asks(small, gate, mount):
+    middle = gate.data.find((small[0] / "large").read_bytes()[:4096])
+    gate.dead = range(middle, middle + 4096)
+    mounted = mount(gate.path, "-f", "--preload", "--retry=0")
+    wait_until(lambda: mounted.stats()["device"]["errors"])
+    assert (mounted / "file").read_bytes() == b"content\n"
+    assert mounted.stats()["bad_files"] == 0
+    with pytest.raises(OSError):
+        (mounted / "large").read_bytes()
+    assert mounted.stats()["bad_files"] == 1
+    mounted.close()
+    assert mounted.log().count("\n") == 1
+
+
 def test_a_mount_whose_storage_fails_ends_at_once(gate, mount):
     mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=3600", "--grace=0"))
     gate.error = errno.EIO

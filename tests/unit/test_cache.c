@@ -1,5 +1,6 @@
 /* Requests: who waits for what, and who is answered with what: cache/cache.h. What is read ahead
  * of them is test_ahead.c's, and how a fill lays its bytes test_fill.c's. */
+#include "base/clock.h"
 #include "cache/ahead.h"
 #include "tests/unit/cache_fixture.h"
 
@@ -605,6 +606,25 @@ static void a_parked_request_can_be_taken_back(void **state)
 	assert_int_equal(stats_of(w).served_bytes, 200000);
 }
 
+static void all_that_wait_for_long_are_given_up(void **state)
+{
+	enum { ASKED = 20 };
+	struct world *w = *state;
+	struct call *calls = w->calls;
+
+	ask_too_much(w, calls, ASKED);
+	assert_int_equal(cache_give_up(w->cache, 3600 * CLOCK_SECOND), 0);
+	assert_int_equal(cache_give_up(w->cache, 0), ASKED); /* parked and starved */
+	assert_int_equal(cache_give_up(w->cache, 0), 0);
+	assert_int_equal(stats_of(w).given_up, ASKED);
+	assert_int_equal(stats_of(w).parked, 0);
+	set_gate(w, false);
+	cache_stop(w->cache);
+	for (unsigned i = 0; i < ASKED; i++)
+		assert_refused(&calls[i], -ETIMEDOUT);
+	assert_int_equal(stats_of(w).bad_extents, 0);
+}
+
 static void an_answered_request_cannot_be_taken_back(void **state)
 {
 	struct world *w = *state;
@@ -1145,6 +1165,7 @@ int main(void)
 		world_test(a_source_that_changed_is_not_read),
 		world_test(a_file_truncated_underneath_fails_from_there_on),
 		world_test(a_parked_request_can_be_taken_back),
+		world_test(all_that_wait_for_long_are_given_up),
 		world_test(an_answered_request_cannot_be_taken_back),
 		world_test(a_request_of_several_extents_can_be_taken_back),
 		world_test(starved_requests_can_be_taken_back),

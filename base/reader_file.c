@@ -223,16 +223,16 @@ static bool is_to_repeat(struct reader_file *file, struct outage_tries *tries, i
 	return true;
 }
 
-int reader_file_retry(struct reader *reader, const char *path, uint64_t seconds,
-		      void (*notice)(const char *line))
+void reader_file_retry(struct reader *reader, const char *path, uint64_t seconds,
+		       void (*notice)(const char *line))
 {
 	struct reader_file *file = file_of(reader);
-	int r = identity_of(file->fd, &file->identity);
 
-	if (r < 0 || !file->remote || !seconds)
-		return 0;
+	if (!file->remote || !seconds || identity_of(file->fd, &file->identity) < 0)
+		return;
 	file->path = realpath(path, NULL);
-	return file->path ? outage_new(path, seconds, notice, &file->outage) : 0;
+	if (file->path && outage_new(path, seconds, notice, &file->outage) < 0)
+		file->outage = NULL;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -21,9 +21,10 @@ int reader_file_open(const char *path, struct reader **ret);
 
 /* From the next reader_prepare() on, repeats reads that fail for up to `seconds`, if the filesystem
  * is one of other machines. `path` leads to the file, from any folder; a file there of another size
- * or time of writing is not read. `notice`: as in base/outage.h. Returns 0 or -ENOMEM. */
-int reader_file_retry(struct reader *reader, const char *path, uint64_t seconds,
-		      void (*notice)(const char *line));
+ * or time of writing is not read. `notice`: as in base/outage.h. Without memory for it, nothing is
+ * repeated. */
+void reader_file_retry(struct reader *reader, const char *path, uint64_t seconds,
+		       void (*notice)(const char *line));
 
 /* A reader of a descriptor that is open for reading. The caller owns the descriptor, which must
  * outlive the reader. Returns 0 or -ENOMEM. */

@@ -1,6 +1,7 @@
 #include "fs/mount.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "fs/memory.h"
 #include "fs/order.h"
@@ -26,6 +27,9 @@ static int open_or_copy(struct mount *mount, const char *name, struct reader **c
 	SCOPE_FREE char *shown = name_shown(name);
 	int r = reader_open(name, *copy ? &mount->remote_copied : &mount->remote, ret, err);
 
+	if (r == 0 && !name_is_url(name))
+		reader_file_retry(*ret, name, remote_retry(&mount->remote, REMOTE_RETRY_FILE),
+				  mount->remote.notice);
 	if (r != -EIO || !*copy)
 		return r;
 	log_notice("%s: %s; its complete copy in the disk cache is mounted, as it was fetched",

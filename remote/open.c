@@ -65,22 +65,13 @@ char *name_shown(const char *name)
 	return shown;
 }
 
-static int open_file(const char *path, const struct remote_settings *settings, struct reader **ret,
-		     struct err *err)
+static int open_file(const char *path, struct reader **ret, struct err *err)
 {
-	SCOPE(reader_release) struct reader *reader = NULL;
-	int r = reader_file_open(path, &reader);
+	int r = reader_file_open(path, ret);
 
 	if (r == -EISDIR)
 		return err_set(err, r, "a directory, not a pack");
-	if (r == -EINVAL)
-		return err_set(err, r, "not a regular file");
-	if (r == 0)
-		r = reader_file_retry(reader, path, remote_retry(settings, REMOTE_RETRY_FILE),
-				      settings->notice);
-	if (r == 0)
-		*ret = steal_ptr(&reader);
-	return r;
+	return r == -EINVAL ? err_set(err, r, "not a regular file") : r;
 }
 
 int reader_open(const char *name, const struct remote_settings *settings, struct reader **ret,
@@ -91,7 +82,7 @@ int reader_open(const char *name, const struct remote_settings *settings, struct
 	int r;
 
 	if (!name_is_url(name))
-		return open_file(name, settings, ret, err);
+		return open_file(name, ret, err);
 	shown = name_shown(name);
 	if (!shown)
 		return -ENOMEM;

@@ -20,7 +20,7 @@ struct remote_settings {
 		.retry = UINT64_MAX \
 	}
 
-/* Seconds by default: for requests to servers, and for reads of filesystems of other machines. */
+/* Seconds by default: for requests to servers, and for reads of files that a mount is made of. */
 #define REMOTE_RETRY	  600
 #define REMOTE_RETRY_FILE 30
 
@@ -33,8 +33,7 @@ static inline uint64_t remote_retry(const struct remote_settings *settings, uint
  * remote_settings. */
 #define REMOTE_OPTIONS(type, member)                                                               \
 	OPT_NUMBER(0, "retry", "SEC", type, member.retry,                                          \
-		   "how long to repeat what fails on servers (default: 600) and on "               \
-		   "filesystems of other machines (30)"),                                          \
+		   "how long to repeat what fails (default: 600; for files, in foldfs: 30)"),      \
 		OPT_STRING(0, "endpoint", "URL", type, member.endpoint,                            \
 			   "server of s3://, instead of Amazon's"),                                \
 		OPT_STRING(0, "region", "NAME", type, member.region, "region of s3:// buckets"),   \

@@ -1,18 +1,19 @@
-/* Unpacks compressed pages by libraries of the system, which are loaded when first needed. Any
- * thread. */
+/* Unpacks compressed pages and chunks by libraries of the system, which are loaded when first
+ * needed. Any thread. */
 #ifndef PACK_FOREIGN_CODEC_H
 #define PACK_FOREIGN_CODEC_H
 
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The numbers that Parquet has for them, and one of our own. */
+/* The numbers that Parquet has for them, and two of our own. GZIP is also zlib. */
 enum codec {
 	CODEC_NONE,
 	CODEC_SNAPPY,
 	CODEC_GZIP,
 	CODEC_ZSTD = 6,
-	CODEC_SNAPPY_PIECE = 64 /* elements of snappy, without the length in front */
+	CODEC_SNAPPY_PIECE = 64, /* elements of snappy, without the length in front */
+	CODEC_BLOSC		 /* of arrays, not of Parquet */
 };
 
 /* Returns 0, -ENOSYS (the library is missing) or -EOPNOTSUPP (another codec); err says it. */

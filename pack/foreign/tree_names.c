@@ -113,6 +113,8 @@ const char *foreign_suffix(const uint8_t *head, size_t len)
 		{4, 8, "ftypavif", ".avif"},
 		{0, 2, "\xff\x0a", ".jxl"},
 		{4, 4, "JXL ", ".jxl"},
+		{4, 4, "jP  ", ".jp2"},
+		{0, 4, "\xff\x4f\xff\x51", ".j2k"},
 	};
 
 	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)

@@ -134,7 +134,7 @@ def test_a_library_that_is_missing_is_named(tmp_path, codec, library):
     without = dict(os.environ, LD_LIBRARY_PATH=tmp_path / "libraries")
     for _ in range(2):
         done = run(FOLDFS, file, tmp_path / "m", status=1, env=without)
-        assert f"its compressed pages need {library}: install " in done.err
+        assert f"its compressed bytes need {library}: install " in done.err
         with foldfs.mounted(file, tmp_path / "m") as mount:
             assert shown(mount) == expected(rows(3))
 

@@ -73,7 +73,7 @@ helpers  = $(if $(hdf5),$(B)/foldpack-hdf5)
 .SECONDEXPANSION:
 all: $(programs) $$(helpers)
 
-tool_libs = -Wl,--as-needed -llmdb -ljpeg -larchive -lz -lxxhash -lnettle -lpthread -lm
+tool_libs = -Wl,--as-needed -llmdb -ljpeg -larchive -lz -ljson-c -lxxhash -lnettle -lpthread -lm
 
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a
@@ -123,7 +123,7 @@ $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/test_stall: $(call objects,fs/stall.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
-		$(filter %.a,$^) -lcmocka -ljson-c $(tool_libs)
+		$(filter %.a,$^) -lcmocka $(tool_libs)
 
 # --- tests, demo, bench -----------------------------------------------------------------------
 bench_programs := $(B)/bench/reader $(B)/bench/walk $(B)/bench/netfs $(B)/bench/seeds \

@@ -71,6 +71,12 @@ JOINS = {"fs/mount.h": ["cache/cache.h", "pack/packs.h", "pack/foreign/foreign.h
          "pack/tool/import/sample_stream.c": ["pack/foreign/archive/webdataset.h",
                                               "pack/foreign/name_tree.h"],
          "pack/tool/import/sample_stream.h": ["pack/foreign/foreign.h"],
+         "pack/tool/import/zarr_meta.h": ["pack/foreign/codec.h"],
+         "pack/tool/import/zarr_chunks.c": ["pack/foreign/text.h"],
+         "pack/tool/import/zarr_chunk.c": ["pack/foreign/tree.h"],
+         "pack/tool/import/zarr_stream.h": ["pack/foreign/foreign.h"],
+         "pack/tool/import/zarr_labels.c": ["pack/foreign/tree.h"],
+         "pack/tool/import/zarr_path.h": ["pack/foreign/name_tree.h"],
          "pack/tool/import/import_hdf5.c": ["pack/tool/hdf5/report.h"],
          "pack/tool/cli/cmd.c": ["remote/open.h", "pack/write/store.h", "pack/tool/image/jpeg.h",
                                  "pack/tool/import/tar.h"]}
@@ -96,7 +102,7 @@ SYSTEM = {
     "fuse3/*": [],
     "archive.h": ["pack/tool/import/tar_level.c", "pack/tool/import/decompress.c"],
     "archive_entry.h": ["pack/tool/import/tar_level.c"],
-    "json-c/*": ["fs/stat/*"],
+    "json-c/*": ["fs/stat/*", "pack/tool/import/zarr_json.h"],
     "liburing.h": ["cache/*"],
     "xxhash.h": ["pack/*", "remote/*block*.c", "fs/lists*.c", "fs/main.c"],
     "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check.c"],
@@ -105,7 +111,7 @@ SYSTEM = {
 
 # The mount must not map damaged files, and training nodes need no packer's libraries.
 MAY_NOT_LINK = {"foldfs": ["liblmdb", "libjpeg", "libarchive", "libz", "libjson-c", "libhdf5*"],
-                "foldpack": ["libfuse3", "libjson-c", "libhdf5*", "libcurl*"],
+                "foldpack": ["libfuse3", "libhdf5*", "libcurl*"],
                 "foldstat": ["liblmdb", "libjpeg", "libarchive", "libz", "libfuse3", "libxxhash",
                              "libhdf5*"]}
 

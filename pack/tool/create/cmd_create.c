@@ -8,6 +8,7 @@
 #include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/import_packs.h"
 #include "pack/tool/import/import_tar.h"
+#include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
 #include <malloc.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static void create_release(struct create *create)
 	progress_clear(&create->progress);
 	import_free(create->import);
 	import_hdf5_free(create->hdf5);
+	zarr_stream_free(create->zarr);
 	slice_run_release(&create->slice);
 	entry_table_release(&create->stored);
 	builder_free(create->builder);
@@ -191,7 +193,8 @@ static int look_at_tar(struct create *create)
 		.names = create->several,
 		.shown = create->source,
 		.foreign = pipe || create->zip || create->options.strip ? NULL : foreign,
-		.zip = create->zip};
+		.zip = create->zip,
+		.zarr = create->zarr};
 	const struct import_tar_params params = {.from = from,
 						 .strip = (unsigned)create->options.strip,
 						 .filter = &create->options.filter,

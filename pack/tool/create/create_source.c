@@ -6,6 +6,7 @@
 #include "pack/tool/create/decompressed.h"
 #include "pack/tool/import/import_hdf5.h"
 #include "pack/tool/import/tar.h"
+#include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -174,6 +175,23 @@ static int open_words(struct create *create)
 	return cmd_open(create->source, &create->options.common, &create->dataset);
 }
 
+/* A folder is packed as it is, unless zarr or N5 wrote images into it. */
+static int open_folder(struct create *create)
+{
+	struct err err = {0};
+	int r;
+
+	if (is_environment(create->root))
+		return cmd_open(create->source, &create->options.common, &create->dataset);
+	r = zarr_stream_new(create->root, &create->options.common.foreign, create->source,
+			    &create->zarr, &err);
+	create->tar = create->zarr != NULL;
+	if (r == 0 || r == -ENOMSG)
+		return EXIT_DONE;
+	log_error("%s: %s", create->source, err_text(&err, r));
+	return (int)exit_status_of(r);
+}
+
 static int open_any_source(struct create *create)
 {
 	const char *source = create->source;
@@ -186,11 +204,7 @@ static int open_any_source(struct create *create)
 		log_error("%s: %s", source, strerror(errno));
 		return EXIT_FAILED;
 	}
-	if (!S_ISDIR(st.st_mode))
-		return open_file(create);
-	if (is_environment(create->root))
-		return cmd_open(create->source, &create->options.common, &create->dataset);
-	return EXIT_DONE;
+	return S_ISDIR(st.st_mode) ? open_folder(create) : open_file(create);
 }
 
 int create_open_source(struct create *create)

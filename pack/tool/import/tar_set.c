@@ -2,6 +2,7 @@
 
 #include "base/scope.h"
 #include "pack/tool/import/sample_stream.h"
+#include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
 
 struct tar_set {
@@ -84,6 +85,8 @@ int tar_set_next(struct tar_set *set, struct tar_entry *ret, struct err *err)
 	struct err reason = {0};
 	int r = set->tar ? 1 : -EBADMSG, more = 0;
 
+	if (set->params.zarr)
+		return zarr_stream_next(set->params.zarr, ret, err);
 	while (r == 1 && more == 0) {
 		r = set->classes ? sample_stream_next(set->samples, ret, &reason)
 				 : tar_next(set->tar, ret, &reason);
@@ -102,6 +105,8 @@ int tar_set_read(struct tar_set *set, void *buf, size_t len, struct err *err)
 	struct err reason = {0};
 	int r = 0;
 
+	if (set->params.zarr)
+		return zarr_stream_read(set->params.zarr, buf, len, err);
 	if (set->classes)
 		sample_stream_read(set->samples, buf, len);
 	else
@@ -126,7 +131,7 @@ int tar_set_new(const struct tar_set_params *params, struct tar_set **ret, struc
 		return -ENOMEM;
 	set->params = *params;
 	set->own = -1;
-	r = begin_tar(set, params->fd, &reason);
+	r = params->zarr ? 0 : begin_tar(set, params->fd, &reason);
 	if (r < 0) {
 		r = set_fail(set, r, &reason, err);
 		tar_set_free(set);

@@ -1,5 +1,6 @@
 /* The entries of one tar (tar.h), or of several one after the other, as --layout says: those of a
- * folder, or the images of samples (sample_stream.h). Each tar must have its end: one that is cut
+ * folder, or the images of samples (sample_stream.h). Also the images of zarr and N5, as if these
+ * were a tar. Each tar must have its end: one that is cut
  * off is damaged, whatever follows it. One thread. */
 #ifndef PACK_TOOL_IMPORT_TAR_SET_H
 #define PACK_TOOL_IMPORT_TAR_SET_H
@@ -7,6 +8,7 @@
 #include "pack/tool/import/tar.h"
 
 struct foreign_settings;
+struct zarr_stream;
 
 /* All of it stays the caller's, and outlives the set. */
 struct tar_set_params {
@@ -16,7 +18,8 @@ struct tar_set_params {
 	const char *shown; /* names the source in messages */
 	/* Has the layout and the classes; NULL: each tar is a folder. */
 	const struct foreign_settings *foreign;
-	bool zip; /* it is a zip, of files that are compressed */
+	bool zip;		  /* it is a zip, of files that are compressed */
+	struct zarr_stream *zarr; /* the images to read in place of all these; NULL: none */
 };
 
 struct tar_set;

@@ -7,7 +7,7 @@
 
 static bool is_blank(char c)
 {
-	return c == ' ' || c == '\t' || c == '\r';
+	return c == ' ' || c == '\t';
 }
 
 /* The value in a line of `len` bytes, if the line is this header. */
@@ -37,10 +37,10 @@ bool header_find(const char *headers, const char *name, char *buf, size_t size)
 	size_t len = 0;
 
 	while (*headers) {
-		size_t line = strcspn(headers, "\n");
+		size_t line = strcspn(headers, "\r\n");
 
 		value_in(headers, line, name, &value, &len);
-		headers += line + (headers[line] == '\n');
+		headers += line + (headers[line] != '\0');
 	}
 	if (!value || len >= size)
 		return false;

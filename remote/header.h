@@ -7,8 +7,9 @@
 #include <stdint.h>
 
 /* Copies the value of a header into `buf`, without blanks around it. `headers` are the lines as
- * they came, which end in \n or \r\n. The case of names does not matter; of repeated headers the
- * last counts. Returns false if there is no such header, or its value does not fit. */
+ * they came, which end in \r, \n or both: neither is in a value. The case of names does not matter;
+ * of repeated headers the last counts. Returns false if there is no such header, or its value does
+ * not fit. */
 bool header_find(const char *headers, const char *name, char *buf, size_t size);
 
 /* What "bytes 0-65535/1234567" says. */

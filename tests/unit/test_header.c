@@ -37,6 +37,18 @@ static void a_header_that_is_not_there_or_does_not_fit_is_not_found(void **state
 	assert_false(header_find("", "etag", value, sizeof(value)));
 }
 
+/* As it would begin another header where the value is sent back. */
+static void a_value_ends_where_a_line_may_end(void **state)
+{
+	char value[32];
+
+	(void)state;
+	assert_true(header_find("ETag: \"1\"\rX: 2\r\nY: 3\r\n", "ETag", value, sizeof(value)));
+	assert_string_equal(value, "\"1\"");
+	assert_true(header_find("ETag: \"1\"\rX: 2\r\nY: 3\r\n", "Y", value, sizeof(value)));
+	assert_string_equal(value, "3");
+}
+
 static void a_range_has_its_first_and_last_byte_and_the_size_of_all(void **state)
 {
 	struct content_range range;
@@ -100,6 +112,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(headers_are_found_in_any_case_without_blanks_and_the_last_counts),
 		cmocka_unit_test(a_header_that_is_not_there_or_does_not_fit_is_not_found),
+		cmocka_unit_test(a_value_ends_where_a_line_may_end),
 		cmocka_unit_test(a_range_has_its_first_and_last_byte_and_the_size_of_all),
 		cmocka_unit_test(beyond_the_end_there_is_no_range_but_a_size),
 		cmocka_unit_test(ranges_that_cannot_be_are_refused),

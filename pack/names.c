@@ -30,12 +30,14 @@ static bool exists(const char *name)
 static int add_name(struct names *names, const char *name, const struct word_at *at,
 		    struct err *err)
 {
-	struct name *all;
+	struct name *all = names->all;
 	struct name added;
 
 	if (names->count == NAMES_MOST)
 		return err_set(err, -E2BIG, "more than %d packs", NAMES_MOST);
-	all = reallocarray(names->all, names->count + 1, sizeof(*all));
+	/* Room doubles: it is a power of two. */
+	if ((names->count & (names->count - 1)) == 0)
+		all = reallocarray(all, names->count ? 2 * names->count : 1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
 	names->all = all;

@@ -30,7 +30,8 @@ OPTIMIZE := $(if $(DEBUG),-O0 -g3,$(if $(SANITIZE),-O1 -g1,-O2 -g))
 CFLAGS   ?= $(OPTIMIZE)
 override CFLAGS += -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -fno-strict-aliasing \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
-            $(if $(SANITIZE),-fno-omit-frame-pointer)
+            $(if $(SANITIZE),-fno-omit-frame-pointer) \
+            $(if $(findstring fuzzer,$(SANITIZE)),$(FUZZ_CFLAGS))
 override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFOLDFS_VERSION='"$(VERSION)"'
 override LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
@@ -145,7 +146,7 @@ sanitized = $(MAKE) SANITIZE=$(1)
 jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .PHONY: check run-check soak run-soak check-unit check-mount check-clients run-check-clients
-.PHONY: lint map demo run-demo bench run-bench fuzz help
+.PHONY: lint map demo run-demo bench run-bench fuzz run-fuzz help
 check:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-check
@@ -185,7 +186,8 @@ packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet data
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)
-check-unit: $(checked)
+# The fuzzers keep up with what they call: they are compiled, too.
+check-unit: $(checked) $(if $(SANITIZE),,$(call objects,$(wildcard tests/fuzz/*.c)))
 	$(Q)sh tests/unit/run.sh $(foreach u,$(long),$(filter $u,$(checked))) \
 		$(filter-out $(long),$(checked))
 	$(Q)$(if $(SANITIZE),,sh tests/unit/threads.sh "$(threaded) $(packers)" $(units))
@@ -230,18 +232,25 @@ run-bench: all $(bench_programs)
 	$(Q)PYTHON=$(PYTHON) $(PYTHON) -B tests/bench/bench.py --build $(B) \
 		--report bench-report $(SECTIONS)
 
-# One target for each parser, for SECONDS each; a find becomes a named unit test.
+# One target for each parser, for FUZZ_SECONDS each: tests/fuzz/run.py. A find becomes a named test.
 FUZZ_SECONDS ?= 60
-fuzzers := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-fuzz: $(fuzzers)
-	$(Q)for f in $(fuzzers); do mkdir -p $$f.corpus && \
-		$$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=0 $$f.corpus || exit 1; done
+# Coverage for llvm-cov. NULL + 0, where an empty buffer ends, is no fault (C2y), and clang cannot
+# tell it from pointers that wrap.
+FUZZ_CFLAGS := -fprofile-instr-generate -fcoverage-mapping -fno-sanitize=pointer-overflow
+fuzz_src := $(wildcard tests/fuzz/*.c)
+fuzzers  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(filter tests/fuzz/fuzz_%,$(fuzz_src)))
+fuzz:
+	+@$(MAKE) $(jobs) CC=clang SANITIZE=fuzzer-no-link,address,undefined B=build-fuzz run-fuzz
 
-$(B)/fuzz/fuzz_lists: fs/lists.c fs/lists_text.c fs/lists_tree.c
-$(B)/fuzz/%: tests/fuzz/%.c $(pack_src) $(write_src) $(remote_src) $(base_src) \
-		$(filter-out %/main.c,$(tool_src))
-	$(call say,FUZZ,$@)mkdir -p $(@D) && clang $(CPPFLAGS) -std=gnu17 -g -O1 \
-		-fsanitize=fuzzer,address,undefined -o $@ $(filter %.c,$^) $(tool_libs)
+run-fuzz: $(fuzzers) $(B)/foldpack
+	$(Q)$(PYTHON) -B tests/fuzz/seeds.py $(B)/foldpack $(B)/fuzz/seeds
+	$(Q)$(PYTHON) -B tests/fuzz/run.py $(B) $(FUZZ_SECONDS) $(TARGETS)
+
+$(B)/fuzz/fuzz_dataset $(B)/fuzz/fuzz_lists: \
+		$(call objects,fs/lists.c fs/lists_text.c fs/lists_tree.c)
+$(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$(fuzz_src))) $(libs)
+	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ \
+		$(filter %.o,$^) $(filter %.a,$^) $(tool_libs) $(LIBS)
 
 # --- install ----------------------------------------------------------------------------------
 bindir  := $(DESTDIR)$(PREFIX)/bin

@@ -1,8 +1,7 @@
 /* Checks whatever bytes it is given as an image, at the level and under the name that the first of
  * them says. A finding must be whole. */
 #include "pack/tool/image/check.h"
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -15,9 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	r = check_image(data[0] & 1 ? CHECK_DECODE : CHECK_HEADER, names[data[0] >> 1 & 7],
 			data + 1, size - 1, &finding);
-	if (r != 0 && r != 1)
-		abort();
-	if (r == 1 && (strlen(finding.damage) == 0 || strlen(finding.text) == 0))
-		abort();
+	must(r == 0 || r == 1);
+	must(r == 0 || (finding.damage[0] && finding.text[0]));
 	return 0;
 }

@@ -6,10 +6,9 @@
  * checksums, which would stop nearly every mutation at the door, are made right first, as far as
  * lengths lead. Bit 1: it is the records alone, and gets a header and blocks around it, cut in two
  * where the upper bits say. */
-#include "base/io.h"
 #include "base/scope.h"
 #include "pack/write/journal.h"
-#include <stdio.h>
+#include "tests/fuzz/fuzz.h"
 #include <string.h>
 #include <xxhash.h>
 
@@ -106,8 +105,6 @@ static int make_file(void)
 		abort();
 	return fd;
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

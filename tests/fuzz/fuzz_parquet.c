@@ -1,8 +1,8 @@
 /* Whatever the bytes: the footer is read or refused, and values lie within the file or a page. */
 #include "pack/foreign/codec.h"
 #include "pack/foreign/record/parquet_page.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/foreign_bytes.h"
-#include <stdlib.h>
 
 #define VALUES 1000
 
@@ -50,8 +50,6 @@ static void look_at(struct foreign_source *source, const struct parquet_footer *
 	}
 	parquet_column_release(&column);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,15 +3,14 @@
  * within the bytes. The first byte says which it is. What stands around records is made right where
  * nearly every mutation would end there: of a TFRecord the checksum of the length, of an LMDB its
  * pages. */
-#include "base/io.h"
 #include "base/le.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/foreign/format.h"
 #include "pack/foreign/tree_internal.h"
+#include "tests/fuzz/fuzz.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define PAGE 4096
 
@@ -125,9 +124,8 @@ static void must_lie_within(const struct foreign_tree *tree, size_t size)
 	for (size_t i = 0; i < tree_count(tree); i++) {
 		const struct tree_row *row = &tree_rows(tree)[i];
 
-		if (row->volume == TREE_SOURCE &&
-		    (row->offset > size || row->size > size - row->offset))
-			abort();
+		must(row->volume != TREE_SOURCE ||
+		     (row->offset <= size && row->size <= size - row->offset));
 	}
 }
 
@@ -148,11 +146,9 @@ static void scan(const struct foreign_format *format, struct reader *reader, siz
 		return;
 	if (format->scan(&source, &tree, &err) == 0)
 		must_lie_within(&tree, size);
-	else if (!err.text[0])
-		abort();
+	else
+		must(err.text[0]);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,8 +1,8 @@
 /* Whatever the bytes: a pickle, Arrow or msgpack is read or refused, and the image that it tells
  * lies within. */
 #include "pack/foreign/lmdb/sample.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/foreign_bytes.h"
-#include <stdlib.h>
 
 /* A tree that has no end, as a list in itself, is gone into a little. */
 static void look_at(const struct pickle_value *value, unsigned depth, size_t size)
@@ -11,14 +11,11 @@ static void look_at(const struct pickle_value *value, unsigned depth, size_t siz
 
 	pickle_number(value, &number);
 	pickle_get(value, "name");
-	if (value->kind == PICKLE_BYTES &&
-	    (value->bytes.offset > size || value->bytes.size > size - value->bytes.offset))
-		abort();
+	must(value->kind != PICKLE_BYTES ||
+	     (value->bytes.offset <= size && value->bytes.size <= size - value->bytes.offset));
 	for (uint32_t i = 0; depth < 3 && i < 3 && pickle_at(value, i); i++)
 		look_at(pickle_at(value, i), depth + 1, size);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -29,14 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = {0};
 
 	foreign_bytes_init(&bytes, data, size);
-	if (pickle_new(&pickle) < 0)
-		abort();
-	if (sample_read(pickle, &bytes.source, 0, size, &sample, &err) == 0) {
-		if (sample.offset > size || sample.size > size - sample.offset)
-			abort();
-	} else if (!err.text[0]) {
-		abort();
-	}
+	must(pickle_new(&pickle) == 0);
+	if (sample_read(pickle, &bytes.source, 0, size, &sample, &err) == 0)
+		must(sample.offset <= size && sample.size <= size - sample.offset);
+	else
+		must(err.text[0]);
 	if (pickle_read(pickle, &bytes.source, 0, size, &value, &err) == 0)
 		look_at(value, 0, size);
 	pickle_free(pickle);

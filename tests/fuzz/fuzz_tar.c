@@ -1,25 +1,15 @@
 /* Reads whatever bytes it is given as a tar. Nothing that a tar says may do more than give an
- * error, and what is told must keep what pack/tool/import/tar.h promises of paths and folders.
- *
- * A header with a wrong checksum ends a tar, so that nearly every mutation would be stopped there:
- * those of what looks like a header are made right first. The first byte of the input says whether
- * (bit 0), and is not part of the tar. Headers are put in between, too. */
-#include "base/io.h"
+ * error, and what is told must keep what pack/tool/import/tar.h promises of paths and folders. */
 #include "base/scope.h"
 #include "pack/tool/import/tar.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/repair.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define RECORD	    512
 #define ENTRIES_MAX 2000
 #define READ_MAX    100000
-
-static void must(bool kept)
-{
-	if (!kept)
-		abort();
-}
 
 static void must_be_clean(const char *path)
 {
@@ -74,28 +64,11 @@ static void read_all(int fd)
 	tar_free(tar);
 }
 
-static void sum_again(uint8_t *block)
-{
-	unsigned sum = 8 * ' ';
-
-	for (size_t i = 0; i < RECORD; i++)
-		sum += i < 148 || i >= 156 ? block[i] : 0;
-	snprintf((char *)block + 148, 8, "%06o", sum);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	SCOPE_CLOSE int fd = memfd_create("tar", MFD_CLOEXEC);
-	SCOPE_FREE uint8_t *copy = size > 1 ? malloc(size - 1) : NULL;
+	SCOPE_CLOSE int fd = fuzz_file(data, size);
 
-	if (fd < 0 || !copy)
-		return 0;
-	memcpy(copy, data + 1, size - 1);
-	for (size_t at = 0; data[0] & 1 && at + RECORD < size; at += RECORD)
-		if (memcmp(copy + at + 257, "ustar", 5) == 0)
-			sum_again(copy + at);
-	if (io_pwrite_full(fd, copy, size - 1, 0) == 0)
-		read_all(fd);
+	read_all(fd);
 	return 0;
 }
 
@@ -118,18 +91,19 @@ static void make_header(uint8_t *block, unsigned seed)
 	       8);
 }
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
-
 /* One time in four a header comes in between. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
-	size_t at = size ? 1 + seed / 4 % (size / RECORD + 1) * RECORD : 0;
+	size_t at = seed / 4 % (size / RECORD + 1) * RECORD;
 
-	if (seed % 4 != 0 || at == 0 || at > size || size + RECORD > room)
-		return LLVMFuzzerMutate(data, size, room);
-	memmove(data + at + RECORD, data + at, size - at);
-	make_header(data + at, seed / 16);
-	data[0] |= 1;
-	return size + RECORD;
+	if (seed % 4 == 0 && size + RECORD <= room) {
+		memmove(data + at + RECORD, data + at, size - at);
+		make_header(data + at, seed / 16);
+		size += RECORD;
+	} else {
+		size = LLVMFuzzerMutate(data, size, room);
+	}
+	if (seed / 4 % 8)
+		repair_tar(data, size);
+	return size;
 }

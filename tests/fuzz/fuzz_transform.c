@@ -5,6 +5,7 @@
 #include "pack/tool/image/image.h"
 #include "pack/tool/image/jpeg.h"
 #include "pack/tool/image/transform.h"
+#include "tests/fuzz/fuzz.h"
 
 #define SIDE ((uint32_t)4096) /* larger ones only take time */
 
@@ -15,10 +16,8 @@ static void must_be_whole(const struct buf *out)
 	struct dataset_image image;
 
 	image_inspect(data, out->len, &image);
-	if (image.width == 0 || image.height == 0)
-		abort();
-	if (image.kind == IMAGE_JPEG && jpeg_decode(data, out->len, 1, &pixels, NULL) < 0)
-		abort();
+	must(image.width > 0 && image.height > 0);
+	must(image.kind != IMAGE_JPEG || jpeg_decode(data, out->len, 1, &pixels, NULL) == 0);
 }
 
 static bool is_small(const uint8_t *data, size_t size)
@@ -39,8 +38,6 @@ static struct transform choose(uint8_t from)
 				  .quality = from & 128 ? 30 : 0,
 				  .optimize = from & 64};
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""run.py BUILD SECONDS [NAME...]: fuzzes each target of tests/fuzz/targets, or those named.
+
+An input that fails is left in BUILD/fuzz/finds, named after its target. A run of a minute or more
+that covers fewer lines of the parser than tests/fuzz/targets says fails too: the target no longer
+reaches what it is for. Inputs that led to new code stay in BUILD/fuzz/corpus, for the next run;
+with 0 seconds, they and the seeds are only replayed."""
+
+import argparse
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+FULL = 60  # seconds that a run takes to cover what it must
+TIMEOUT = 10  # seconds for one input; by the clock, so that a busy machine is no hang
+MEMORY = 512  # MB
+
+
+class Target(NamedTuple):
+    name: str
+    size: str
+    floor: int
+    files: list
+
+
+def targets():
+    for line in (HERE / "targets").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, size, floor, files = line.split(maxsplit=3)
+            yield Target(name, size, int(floor), [path for pattern in files.split()
+                                                  for path in glob.glob(pattern)])
+
+
+def covered(program, profile, files):
+    """Percent of their lines."""
+    merged = profile.with_suffix(".profdata")
+    subprocess.run(["llvm-profdata", "merge", "-o", merged, profile], check=True)
+    out = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={merged}",
+                          program, *files], check=True, capture_output=True).stdout
+    lines = json.loads(out)["data"][0]["totals"]["lines"]
+    return 100 * lines["covered"] / lines["count"]
+
+
+def fuzz(target, build, seconds):
+    """Whether all is well; a line says what was done."""
+    folder = build / "fuzz"
+    program, corpus, seeds = folder / f"fuzz_{target.name}", folder / "corpus" / target.name, \
+        folder / "seeds" / target.name
+    profile, words = folder / f"{target.name}.profraw", HERE / f"{target.name}.dict"
+    for path in (corpus, seeds, folder / "finds"):
+        path.mkdir(parents=True, exist_ok=True)
+    command = [program, f"-max_total_time={seconds}", f"-max_len={target.size}",
+               f"-timeout={TIMEOUT}", f"-rss_limit_mb={MEMORY}", "-print_final_stats=1",
+               f"-artifact_prefix={folder}/finds/{target.name}-", corpus, seeds]
+    command += [f"-dict={words}"] if words.exists() else []
+    command += ["-runs=0"] if seconds == 0 else []
+    run = subprocess.run(command, capture_output=True, check=False, env=os.environ | {
+        "LLVM_PROFILE_FILE": str(profile), "ASAN_OPTIONS": "quarantine_size_mb=16"})
+    said = run.stderr.decode(errors="replace")
+    if run.returncode:
+        why = [line for line in said.splitlines() if not re.match(r"#\d+\t", line)]
+        print(f"not ok - {target.name}: an input failed", *why, sep="\n# ", flush=True)
+        return False
+    runs, rate = (re.search(rf"stat::{name}: *(\d+)", said).group(1) for name in
+                  ("number_of_executed_units", "average_exec_per_sec"))
+    percent = covered(program, profile, target.files)
+    enough = seconds < FULL or percent >= target.floor
+    print(f"{'ok' if enough else 'not ok'} - {target.name}: {runs} runs, {rate}/s; "
+          f"{percent:.1f} % of lines, at least {target.floor}", flush=True)
+    return enough
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("seconds", type=int)
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    os.chdir(ROOT)
+    done = [fuzz(target, args.build, args.seconds) for target in targets()
+            if not args.names or target.name in args.names]
+    return 0 if all(done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -246,6 +246,10 @@ run-fuzz: $(fuzzers) $(B)/foldpack
 	$(Q)$(PYTHON) -B tests/fuzz/seeds.py $(B)/foldpack $(B)/fuzz/seeds
 	$(Q)$(PYTHON) -B tests/fuzz/run.py $(B) $(FUZZ_SECONDS) $(TARGETS)
 
+$(B)/tests/fuzz/fuzz_requests.o: override CPPFLAGS += $(FUSE_CFLAGS)
+$(B)/fuzz/fuzz_requests: LIBS = $(FUSE_LIBS)
+$(B)/fuzz/fuzz_requests: $(call objects,$(filter-out %/main.c %/session.c,$(fs_src)))
+$(B)/fuzz/fuzz_options: $(call objects,fs/options.c)
 $(B)/fuzz/fuzz_dataset $(B)/fuzz/fuzz_lists: \
 		$(call objects,fs/lists.c fs/lists_text.c fs/lists_tree.c)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$(fuzz_src))) $(libs)

@@ -9,6 +9,7 @@ import gzip
 import io
 import os
 import pickle
+import struct
 import subprocess
 import sys
 import tarfile
@@ -202,6 +203,86 @@ def records():
     yield 7, leaf([(b"a/1.jpg", b"jpeg"), (b"a/2.jpg", b"jpeg")])
 
 
+# --- what others say ----------------------------------------------------------------------------
+
+def answer(status, headers=(), body=b"", end=0):
+    """As fuzz_answers.c has them; the status by its place there."""
+    head = "".join(f"{line}\r\n" for line in headers).encode()
+    head += b" " * (-len(head) % 4)
+    body += b" " * (-len(body) % 4)
+    return bytes([status, end, len(head) // 4, len(body) // 4]) + head + body
+
+
+def answers():
+    tags = 'ETag: "1"', "Last-Modified: Mon, 01 Jan 2024 00:00:00 GMT"
+    whole = answer(0, ["Content-Range: bytes 0-7/8", *tags], b"12345678")
+    part = answer(0, ["Content-Range: bytes 0-7/80", 'ETag: W/"2"'], b"1234")
+    error = b"<Error><Code>%s</Code><Message>&lt;no&gt;</Message><Region>eu-x</Region></Error>"
+    yield b"\0" + whole * 2
+    yield b"\2" + whole + answer(0, tags) + whole + part * 3 + answer(0, end=199) + whole
+    yield b"\2" + answer(2, ["Location: https://other/x"]) + whole * 2 + answer(6) + whole * 3
+    yield b"\2" + answer(13, ["Retry-After: 1"]) + whole * 2 + answer(9) + answer(10)
+    yield b"\0" + answer(1, ["Content-Length: 0"]) + answer(10, ["Content-Range: bytes */0"])
+    for code in b"AuthorizationHeaderMalformed", b"ExpiredToken", b"RequestTimeTooSkewed", b"x":
+        for status in 2, 4, 5, 6, 7:
+            yield b"\3" + answer(status, ["x-amz-bucket-region: a", "Date: Mon, 01 Jan 2024 "
+                                          "00:00:00 GMT"], error % code) + whole * 2
+
+
+def credentials():
+    keys = b"aws_access_key_id = A # a\naws_secret_access_key=S\naws_session_token=T\n"
+    found = b'{"AccessKeyId": "A", "SecretAccessKey": "\\u0041", "SessionToken": "T", ' \
+        b'"Expiration": "2030-01-01T00:00:00+01:00", "Version": 1}'
+    sts = b"<AccessKeyId>A</AccessKeyId><SecretAccessKey>S</SecretAccessKey>" \
+        b"<SessionToken>T</SessionToken><Expiration>2030-01-01T00:00:00.5Z</Expiration>"
+    yield b"\40[default]\n" + keys
+    yield b"\40[x]\n" + keys
+    yield b"\140[profile x]\n" + keys + b"s3 =\n  a = b\nservices = y\n[services y]\n"
+    yield b"\40[default]\ncredential_process = x 'y z'\0" + found
+    yield b"\40[default]\nsso_session = x\nrole_arn=a\nsource_profile=default\0" + found
+    yield b"\40[default]\nweb_identity_token_file = /x\nrole_arn = y\0\6" + sts
+    yield b"\3token\n\0\6" + sts
+    for places in b"\4", b"\10", b"\30":
+        yield places + b"token\0\6" + found
+    yield b"\0\0\6token\0\6role\0\6" + found
+
+
+def options():
+    for words in (["x.lmdb", "/mnt"], ["a=b.lmdb", "b/=@x", "x-{00000..00003}.lmdb", "/m"],
+                  ["--pool=1G", "-o", "ro,cache=pool,uid=3,umask=022,order=a\\,b", "x", "/m"],
+                  ["x-00001-of-00003.lmdb", "x-{a,b{1,2}}", "/m", "--", "ls"],
+                  ["-fq", "--select", "a/*", "--select=b", "--threads", "3", "x", "/m"],
+                  ["--plo=3"], ["--help"], ["--verify=of", "x", "/m"]):
+        yield "\0".join(words).encode()
+
+
+def requests():
+    """One of each, as fuzz_requests.c has them."""
+    def request(which, inode, args=b""):
+        return bytes([which, inode, -(-len(args) // 4)]) + args + b"\0" * (-len(args) % 4)
+    read = struct.pack("<QQI", 0, 0, 131072)
+    late = struct.pack("<QQI", 0, 1 << 20, 700000)
+    terminal = struct.pack("<QIIQII", 0, 0, 0x802C542A, 0, 0, 0)  # TCGETS2
+    text = b"a/1.jpg\nb//2.jpg\n"
+    order = struct.pack("<QIIQIIIII", 0, 0, 1, 0, 0, 0, 3, len(text), 0) + text
+    for flags in 0, 1, 2, 3:
+        yield bytes([flags]) + b"".join([
+            request(0, 0, b"a"), request(0, 1, b"1.jpg"), request(0, 1, b"n" * 300),
+            request(1, 0, read), request(2, 1, read), request(3, 0), request(4, 3, read),
+            request(4, 9, late), request(14, 0, bytes(8)), request(5, 3), request(6, 0),
+            request(7, 2), request(8, 0, b"\5"), request(9, 0, bytes(8) + b"user.foldfs.stats"),
+            request(9, 0, b"\xff\xff\0\0" + bytes(4) + b"user.foldfs.stats"),
+            request(10, 0, order), request(10, 4, terminal),
+            request(11, 0), request(12, 2), request(13, 2, bytes(24)), request(15, 1)])
+
+
+def blocks():
+    for complete in 0, 1:
+        for notes in bytes(4), b"\1" * 4, b"\1\0\1\1":
+            yield b"\7" + struct.pack("<16sQB", b"foldfs copy 1\n", 14336, complete).ljust(
+                4096, b"\0") + notes
+
+
 def all_seeds(foldpack):
     made_packs = list(packs(foldpack))
     start = made_packs[1].index(b"foldfs\r\n")
@@ -220,6 +301,8 @@ def all_seeds(foldpack):
     yield "lists", [bytes([form]) + text for form in range(14) for text in (
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",
         b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
+    for make in answers, blocks, credentials, options, requests:
+        yield make.__name__, make()
 
 
 def main(foldpack, folder):

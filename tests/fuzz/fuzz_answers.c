@@ -1,0 +1,207 @@
+/* Whatever servers answer: an object is read, or reading fails with a sentence, and no more bytes
+ * are told than came. This takes the place of remote/http.c: each attempt of a transfer gets the
+ * next answer of the input, and is cancelled once there is none.
+ *
+ *	input	u8: s3 or a URL (bit 0), patience (bit 1), of http (bit 2); then answers
+ *	answer	u8: the status, by its place in the table; u8: how it ends; u8 * 4: bytes of the
+ *		headers; u8 * 4: bytes of the body; headers; body */
+#include "base/math.h"
+#include "base/reader.h"
+#include "base/scope.h"
+#include "remote/bearer.h"
+#include "remote/header.h"
+#include "remote/http.h"
+#include "remote/reader_remote.h"
+#include "remote/s3.h"
+#include "tests/fuzz/fuzz.h"
+#include <string.h>
+
+static const unsigned statuses[] = {206, 200, 301, 307, 400, 401, 403, 404,
+				    410, 412, 416, 429, 500, 503, 100, 0};
+
+static struct {
+	const uint8_t *data;
+	size_t len;
+} rest;
+
+static size_t take_number(void)
+{
+	if (rest.len == 0)
+		return 0;
+	rest.len--;
+	return *rest.data++;
+}
+
+static const char *take_bytes(size_t len, char *to, size_t room, size_t *ret_len)
+{
+	if (len > rest.len)
+		len = rest.len;
+	if (len > room - 1)
+		len = room - 1;
+	memcpy(to, rest.data, len);
+	to[len] = '\0';
+	rest.data += len;
+	rest.len -= len;
+	*ret_len = len;
+	return to;
+}
+
+/* --- remote/http.h ---------------------------------------------------------------------------- */
+
+struct http {
+	int nothing;
+};
+
+/* Into the memory of the transfer, after what it has. Returns false if it does not fit. */
+static bool scatter(struct http_transfer *transfer, const char *body, size_t len)
+{
+	uint64_t at = transfer->got;
+
+	for (int i = 0; i < transfer->count && len; i++) {
+		const struct iovec *iov = &transfer->iov[i];
+		size_t part = iov->iov_len > at ? iov->iov_len - at : 0;
+
+		part = part < len ? part : len;
+		if (part)
+			memcpy((char *)iov->iov_base + at, body, part);
+		at -= part ? at : iov->iov_len;
+		transfer->got += part;
+		body += part;
+		len -= part;
+	}
+	return len == 0;
+}
+
+static struct http_verdict answer(struct http_transfer *transfer, struct http_outcome *outcome)
+{
+	static char headers[1024], body[OBJECT_BODY + 1], redirect[1024];
+	unsigned status = statuses[take_number() % 16], end = (unsigned)take_number();
+	size_t headers_len = 4 * take_number(), body_len = 4 * take_number(), len;
+
+	outcome->end = end < 192 ? HTTP_ANSWERED : (enum http_end)(end % HTTP_CANCELLED);
+	outcome->retry_after = end;
+	outcome->answer.status = status;
+	outcome->answer.headers = take_bytes(headers_len, headers, sizeof(headers), &len);
+	outcome->answer.body = take_bytes(body_len, body, sizeof(body), &len);
+	outcome->answer.len = len;
+	if (status / 100 == 3 && header_find(headers, "Location", redirect, sizeof(redirect)))
+		outcome->redirect = redirect;
+	if (status && transfer->ops->accept(transfer, status, headers)) {
+		outcome->answer.body = "";
+		outcome->answer.len = 0;
+		if (!scatter(transfer, body, len))
+			outcome->end = HTTP_TOO_LONG;
+	}
+	return transfer->ops->finished(transfer, outcome);
+}
+
+static int add_header(void *context, const char *line)
+{
+	(void)context;
+	must(!strpbrk(line, "\r\n"));
+	return 0;
+}
+
+void http_submit(struct http *http, struct http_transfer *transfer)
+{
+	struct http_verdict verdict = {.again = true};
+
+	(void)http;
+	while (verdict.again) {
+		struct http_message message = {.add = add_header};
+		struct http_outcome outcome = {.answer = {.headers = "", .body = ""}, .reason = ""};
+		bool last = rest.len == 0;
+
+		outcome.end = HTTP_CANCELLED;
+		if (!last && transfer->ops->prepare(transfer, &message) < 0)
+			outcome.end = HTTP_IMPOSSIBLE;
+		if (last || outcome.end == HTTP_IMPOSSIBLE)
+			verdict = transfer->ops->finished(transfer, &outcome);
+		else
+			verdict = answer(transfer, &outcome);
+		must(!last || !verdict.again);
+	}
+}
+
+int http_new(const struct remote_settings *settings, struct http **ret, struct err *err)
+{
+	static struct http http;
+
+	(void)settings;
+	(void)err;
+	*ret = &http;
+	return 0;
+}
+
+void http_free(struct http *http)
+{
+	(void)http;
+}
+
+void http_rest(struct http *http)
+{
+	(void)http;
+}
+
+void http_cancel(struct http *http)
+{
+	(void)http;
+}
+
+void http_hurry(struct http *http)
+{
+	(void)http;
+}
+
+void http_stats(struct http *http, struct reader_stats *ret)
+{
+	(void)http;
+	*ret = (struct reader_stats){0};
+}
+
+/* --- the target ------------------------------------------------------------------------------- */
+
+static void notice(const char *line)
+{
+	must(line[0]);
+}
+
+static void use(struct reader *reader)
+{
+	static uint8_t buf[65536];
+	struct reader_identity identity;
+
+	must(reader_identity(reader, &identity) == 0);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t at = identity.size / 4 * i, left = identity.size - at;
+
+		must(reader_get(reader, buf, sizeof(buf), at) <= (ssize_t)min(left, sizeof(buf)));
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct remote_settings settings = {.anonymous = true, .notice = notice};
+	SCOPE(reader_release) struct reader *reader = NULL;
+	struct object_auth *auth;
+	struct err err = {{0}};
+	int r;
+
+	if (size == 0)
+		return 0;
+	settings.retry = data[0] & 2 ? REMOTE_RETRY : 0;
+	rest.data = data + 1;
+	rest.len = size - 1;
+	r = data[0] & 1 ? s3_auth_new("s3://bucket/key", &settings, fetch, &auth, &err)
+			: bearer_new(data[0] & 4 ? "http://host/x" : "https://host/x", &auth, &err);
+	must(r == 0);
+	r = reader_remote_open("x", auth, &settings, &reader, &err);
+	must(r == 0 || err.text[0]);
+	if (r < 0)
+		return 0;
+	use(reader);
+	must(reader_prepare(reader, READER_AUTO) == 0); /* which forgets what opening has read */
+	reader_will_get(reader, 0, 4096);
+	use(reader);
+	return 0;
+}

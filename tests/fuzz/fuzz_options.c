@@ -1,0 +1,54 @@
+/* Whatever the words of a command line, each ended by a NUL: foldfs's options are read or refused
+ * with a sentence, and so are the packs that they name. */
+#include "base/scope.h"
+#include "fs/options.h"
+#include "pack/names.h"
+#include "tests/fuzz/fuzz.h"
+#include <string.h>
+
+#define WORDS 64
+#define NAMES 1000 /* sets are compared with each other: more only take time */
+
+static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
+{
+	(void)err;
+	(void)name;
+	return buf_adds(ret, context);
+}
+
+/* Not what glob(3) finds in this machine's folders. */
+static void name_packs(const struct settings *settings)
+{
+	SCOPE(names_release) struct names names = {.read = read_list};
+	struct err err = {{0}};
+
+	for (size_t i = 0; i < settings->pack_count; i++) {
+		names.context = settings->packs[0];
+		if (!strpbrk(settings->packs[i], "*?[") &&
+		    names_add(&names, settings->packs[i], &err) < 0)
+			must(err.text[0]);
+	}
+	if (names.count <= NAMES && names_check_sets(&names, &err) < 0)
+		must(err.text[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	SCOPE_FREE char *text = malloc(size + 1);
+	char *argv[WORDS + 2] = {(char[]){"foldfs"}};
+	struct settings settings;
+	enum opt_want want = OPT_RUN;
+	struct err err = {{0}};
+	int argc = 1;
+
+	must(text);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	for (char *at = text; at < text + size && argc <= WORDS; at += strlen(at) + 1)
+		argv[argc++] = at;
+	if (settings_parse(&settings, argc, argv, &want, &err) < 0)
+		must(err.text[0]);
+	else if (want == OPT_RUN)
+		name_packs(&settings);
+	return 0;
+}

@@ -40,6 +40,7 @@ static void use_entry(struct dataset *dataset, uint32_t entry)
 	(void)dataset_image(dataset, entry, &image);
 	must(dataset_path(dataset, entry, &path) == 0);
 	(void)dataset_find(dataset, path.data, path.len, &found);
+	(void)dataset_suffix(dataset, entry);
 	if (e.kind == FORMAT_DIRECTORY) {
 		must(e.first_child + (uint64_t)e.children <= dataset_entries(dataset));
 	} else if (e.kind == FORMAT_SYMLINK) {
@@ -71,9 +72,11 @@ static int look(void *context, const char *name, const uint32_t *files, uint32_t
 
 static void use(struct dataset *dataset)
 {
+	char id[FORMAT_ID_TEXT];
 	struct err err = {{0}};
 	uint64_t faults = 0;
 
+	(void)dataset_content_id(dataset, id);
 	for (uint32_t e = 0; e < dataset_entries(dataset) && e < ENTRIES_MAX; e++)
 		use_entry(dataset, e);
 	(void)dataset_check_sections(dataset, count_fault, &faults);

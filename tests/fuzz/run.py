@@ -68,12 +68,14 @@ def fuzz(target, build, seconds):
         why = [line for line in said.splitlines() if not re.match(r"#\d+\t", line)]
         print(f"not ok - {target.name}: an input failed", *why, sep="\n# ", flush=True)
         return False
-    runs, rate = (re.search(rf"stat::{name}: *(\d+)", said).group(1) for name in
-                  ("number_of_executed_units", "average_exec_per_sec"))
+    runs, rate, slowest, memory = (re.search(rf"stat::{name}: *(\d+)", said).group(1) for name in
+                                   ("number_of_executed_units", "average_exec_per_sec",
+                                    "slowest_unit_time_sec", "peak_rss_mb"))
     percent = covered(program, profile, target.files)
     enough = seconds < FULL or percent >= target.floor
-    print(f"{'ok' if enough else 'not ok'} - {target.name}: {runs} runs, {rate}/s; "
-          f"{percent:.1f} % of lines, at least {target.floor}", flush=True)
+    print(f"{'ok' if enough else 'not ok'} - {target.name}: {runs} runs, {rate}/s, at most "
+          f"{slowest} s and {memory} MB; {percent:.1f} % of lines, at least {target.floor}",
+          flush=True)
     return enough
 
 

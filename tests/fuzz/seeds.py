@@ -70,8 +70,10 @@ def make_tree(root):
     (root / "link").symlink_to("a/1.jpg")
     (root / "folder").symlink_to("b/c")
     (root / "b/hard").hardlink_to(root / "a/1.jpg")
-    (root / "b" / ("n" * 250)).mkdir()
-    (root / "b" / ("n" * 250) / ("m" * 250 + ".jpg")).write_bytes(b"a path longer than a key")
+    deep = root / ("n" * 250) / ("m" * 250)
+    deep.mkdir(parents=True)
+    (deep / "longer than a key.jpg").write_bytes(b"a path")
+    (deep / "longer than a key, too.jpg").write_bytes((root / "a/0.jpg").read_bytes())
 
 
 def packs(foldpack):

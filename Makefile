@@ -287,6 +287,7 @@ help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 	@echo "goals: all check soak check-clients demo bench lint map fuzz install uninstall clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
+	@echo "       fuzz [FUZZ_SECONDS=N] [TARGETS='NAME NAME']"
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d')
 .SECONDARY:

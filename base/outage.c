@@ -1,7 +1,7 @@
 #include "base/outage.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include "base/scope.h"
-#include "base/size.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -113,11 +113,15 @@ static bool failed(struct outage *outage, struct outage_tries *tries, bool *ret_
 		outage->since = now;
 	outage->last = now;
 	atomic_store(&outage->lasts, true);
+	if (!tries->count)
+		tries->first = now;
 	if (++tries->count >= TRIES && tries->works) {
 		outage->since = 0;
 		return false;
 	}
-	if (!outage->repeats || now - outage->since >= outage->seconds * CLOCK_SECOND)
+	/* Others may succeed again and again, with what the page cache has. */
+	if (!outage->repeats ||
+	    (now - min(outage->since, tries->first)) / CLOCK_SECOND >= outage->seconds)
 		return false;
 	*ret_say = tries->count > 1 && !tries->works && !outage->said;
 	outage->said |= *ret_say;

@@ -24,7 +24,8 @@ struct outage;
 /* Of one read; begins as {0}. */
 struct outage_tries {
 	unsigned count;
-	bool works; /* set by the caller, after each pause */
+	uint64_t first; /* when it failed first, ns */
+	bool works;	/* set by the caller, after each pause */
 };
 
 /* `name`, which is copied, begins the lines that `notice` gets, if it is not NULL: one for an

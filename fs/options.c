@@ -171,8 +171,10 @@ static int check_settings(const struct settings *settings, struct err *err)
 	if ((settings->uid != UINT64_MAX && settings->uid >= UINT32_MAX) ||
 	    (settings->gid != UINT64_MAX && settings->gid >= UINT32_MAX))
 		return err_set(err, -EINVAL, "'--uid' and '--gid': at most %u", UINT32_MAX - 1);
-	if (settings->timeout > INT32_MAX)
-		return err_set(err, -EINVAL, "'--timeout': at most %d", INT32_MAX);
+	if (settings->timeout > INT32_MAX || settings->grace > INT32_MAX ||
+	    settings->io_timeout > INT32_MAX)
+		return err_set(err, -EINVAL,
+			       "'--timeout', '--grace' and '--io-timeout': at most %d", INT32_MAX);
 	return 0;
 }
 

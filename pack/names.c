@@ -333,11 +333,22 @@ static bool parse_set(const char *name, struct set_name *ret)
 	return false;
 }
 
-static bool same_set(const struct set_name *a, const struct set_name *b)
+static int compare_text(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	return a->before == b->before && memcmp(a->name, b->name, a->before) == 0 &&
-	       a->of == b->of && a->after_len == b->after_len &&
-	       memcmp(a->after, b->after, a->after_len) == 0;
+	int r = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return r ? r : (a_len > b_len) - (a_len < b_len);
+}
+
+/* 0: of one set. */
+static int compare_sets(const void *left, const void *right)
+{
+	const struct set_name *a = left, *b = right;
+	int r = compare_text(a->name, a->before, b->name, b->before);
+
+	if (r == 0)
+		r = compare_text(a->after, a->after_len, b->after, b->after_len);
+	return r ? r : (a->of > b->of) - (a->of < b->of);
 }
 
 /* Without the folder: a URL may have a password there. */
@@ -355,7 +366,7 @@ static int note_missing(struct buf *text, const struct set_name *set, uint64_t n
 #define MISSING_SHOWN 3
 
 /* Checks that all packs of a set are there. */
-static int check_set(const struct names *names, const struct set_name *set, struct err *err)
+static int check_set(const struct set_name *set, size_t count, struct err *err)
 {
 	SCOPE_FREE bool *there = calloc(set->of, 1);
 	SCOPE(buf_release) struct buf text = BUF_INIT;
@@ -364,12 +375,8 @@ static int check_set(const struct names *names, const struct set_name *set, stru
 
 	if (!there)
 		return -ENOMEM;
-	for (size_t i = 0; i < names->count; i++) {
-		struct set_name other;
-
-		if (parse_set(names->all[i].name, &other) && same_set(set, &other))
-			there[other.number] = true;
-	}
+	for (size_t i = 0; i < count; i++)
+		there[set[i].number] = true;
 	for (uint64_t i = 0; i < set->of; i++)
 		if (!there[i] && missing++ < MISSING_SHOWN && note_missing(&text, set, i) < 0)
 			return -ENOMEM;
@@ -384,16 +391,19 @@ static int check_set(const struct names *names, const struct set_name *set, stru
 
 int names_check_sets(const struct names *names, struct err *err)
 {
-	struct set_name set, before;
+	SCOPE_FREE struct set_name *sets = calloc(names->count + 1, sizeof(*sets));
+	size_t count = 0, next;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < names->count; i++) {
-		if (!parse_set(names->all[i].name, &set))
-			continue;
-		/* Names of one set mostly follow each other. */
-		if (i && parse_set(names->all[i - 1].name, &before) && same_set(&set, &before))
-			continue;
-		r = check_set(names, &set, err);
+	if (!sets)
+		return -ENOMEM;
+	for (size_t i = 0; i < names->count; i++)
+		count += parse_set(names->all[i].name, &sets[count]);
+	qsort(sets, count, sizeof(*sets), compare_sets);
+	for (size_t i = 0; r == 0 && i < count; i = next) {
+		for (next = i + 1; next < count && compare_sets(&sets[i], &sets[next]) == 0;)
+			next++;
+		r = check_set(&sets[i], next - i, err);
 	}
 	return r;
 }

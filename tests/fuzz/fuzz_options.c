@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define WORDS 64
-#define NAMES 1000 /* sets are compared with each other: more only take time */
 
 static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
 {
@@ -28,7 +27,7 @@ static void name_packs(const struct settings *settings)
 		    names_add(&names, settings->packs[i], &err) < 0)
 			must(err.text[0]);
 	}
-	if (names.count <= NAMES && names_check_sets(&names, &err) < 0)
+	if (names_check_sets(&names, &err) < 0)
 		must(err.text[0]);
 }
 

@@ -205,6 +205,15 @@ static void what_a_set_lacks_is_named(void **state)
 		       "set of 9");
 }
 
+/* Each set was compared with all names: this took over a minute. */
+static void many_sets_are_checked_at_once(void **state)
+{
+	struct place *p = *state;
+
+	add(p, "{10000..59999}/x-0-of-1");
+	assert_int_equal(names_check_sets(&p->names, &p->err), 0);
+}
+
 static void sets_of_other_folders_are_others(void **state)
 {
 	struct place *p = *state;
@@ -218,11 +227,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(a_name_is_itself),		 TEST(braces_are_expanded_as_by_the_shell),
-		TEST(globs_find_files_in_order), TEST(a_file_that_exists_is_no_pattern),
-		TEST(packs_go_below_folders),	 TEST(lists_name_packs_from_their_own_folder_on),
-		TEST(absurd_ranges_are_refused), TEST(whole_sets_and_other_names_are_complete),
-		TEST(what_a_set_lacks_is_named), TEST(sets_of_other_folders_are_others),
+		TEST(a_name_is_itself),
+		TEST(braces_are_expanded_as_by_the_shell),
+		TEST(globs_find_files_in_order),
+		TEST(a_file_that_exists_is_no_pattern),
+		TEST(packs_go_below_folders),
+		TEST(lists_name_packs_from_their_own_folder_on),
+		TEST(absurd_ranges_are_refused),
+		TEST(whole_sets_and_other_names_are_complete),
+		TEST(what_a_set_lacks_is_named),
+		TEST(many_sets_are_checked_at_once),
+		TEST(sets_of_other_folders_are_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

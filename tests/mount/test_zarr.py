@@ -10,8 +10,6 @@ import trees
 from foldfs import FOLDPACK, has_photos, run
 from formats import zarr, zarr_samples
 
-pytestmark = pytest.mark.once
-
 HEADS = {b"\xff\xd8\xff\xe0": ".JPEG", b"\x89PNG\r\n\x1a\n": ".png"}
 LAYOUTS = {
     "2": {}, "2 nested": {"separator": "/"}, "3": {"separator": "/"}, "3 flat": {"separator": "."},

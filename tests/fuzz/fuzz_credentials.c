@@ -54,9 +54,10 @@ static int fetched(const struct fetch *request, unsigned *ret_status, struct buf
 }
 
 /* In place of remote/process.c: no program of a profile is run. */
-int process_output(const char *const argv[], unsigned timeout_ms, struct buf *ret)
+int process_output(const char *const argv[], unsigned timeout_ms, const atomic_bool *stops,
+		   struct buf *ret)
 {
-	(void)timeout_ms;
+	(void)timeout_ms, (void)stops;
 	return argv[0] ? answer(ret, 0) : -ENOENT;
 }
 

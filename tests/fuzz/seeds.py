@@ -24,7 +24,8 @@ sys.path.insert(0, str(HERE.parent / "mount"))
 import damage
 import lmdb
 import numpy
-from formats import arrow, arrow_samples, caffe, ffcv, msgpack, parquet, recordio, tfrecord
+from formats import (arrow, arrow_samples, caffe, ffcv, msgpack, parquet, recordio, tfrecord,
+                     zarr_samples)
 from PIL import Image
 
 SMALL = (24, 17)
@@ -285,6 +286,19 @@ def blocks():
                 4096, b"\0") + notes
 
 
+def zarrs():
+    """The metadata of an array, after its version, and one of its chunks."""
+    names = [".zarray", "zarr.json", "attributes.json"]
+    with tempfile.TemporaryDirectory() as folder:
+        zarr_samples.extract(Path(folder))
+        for meta in sorted(Path(folder).rglob("*")):
+            chunks = [path for path in meta.parent.rglob("*") if path.is_file()
+                      and path.name[0].isdigit()]
+            if meta.name in names and chunks:
+                yield (bytes([names.index(meta.name)]) + meta.read_bytes() + b"\0" +
+                       min(chunks).read_bytes())
+
+
 def all_seeds(foldpack):
     made_packs = list(packs(foldpack))
     start = made_packs[1].index(b"foldfs\r\n")
@@ -303,6 +317,7 @@ def all_seeds(foldpack):
     yield "lists", [bytes([form]) + text for form in range(14) for text in (
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",
         b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
+    yield "zarr", zarrs()
     for make in answers, blocks, credentials, options, requests:
         yield make.__name__, make()
 

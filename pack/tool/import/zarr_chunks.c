@@ -108,9 +108,12 @@ static int compare_numbers(const void *a, const void *b)
 int zarr_chunks_list(int folder, const struct zarr_array *array, struct buf *ret)
 {
 	uint64_t at[ZARR_RANK] = {0};
-	int r = array->below_c && array->nested ? list_folder(folder, "c", array, 0, at, ret)
-						: list_below(folder, array, 0, at, ret);
+	int r = 0;
 
+	if (array->rank && array->below_c && array->nested)
+		r = list_folder(folder, "c", array, 0, at, ret);
+	else if (array->rank)
+		r = list_below(folder, array, 0, at, ret);
 	if (r == 0 && ret->len)
 		qsort(ret->data, ret->len / sizeof(uint64_t), sizeof(uint64_t), compare_numbers);
 	return r;

@@ -69,8 +69,9 @@ const char *mount_keeper(const struct mount *mount);
 /* What the cache reads from. */
 struct cache_source mount_source(struct mount *mount);
 
-/* The stats as one JSON object (foldstat(1)). Returns 0 or -ENOMEM. */
-int mount_report(struct mount *mount, struct buf *json);
+/* The stats as one JSON object (foldstat(1)). Only the owner of the mount sees paths other than the
+ * pack's, which is in the table of mounts, seeds and messages. Returns 0 or -ENOMEM. */
+int mount_report(struct mount *mount, bool owner, struct buf *json);
 
 /* Whether a mount at `path` shows the same as this one would: by its report, the same folder of a
  * pack with the same content. */

@@ -349,9 +349,9 @@ static void note_opening(fuse_req_t req, uint32_t entry)
 			     (uint32_t)fuse_req_ctx(req)->pid);
 }
 
-/* Root and the user who mounted may, which is whom the daemon runs as. The owner of the files may
- * be another. */
-static bool may_order(fuse_req_t req)
+/* Root, or the user who mounted, which is whom the daemon runs as. The owner of the files may be
+ * another. */
+static bool is_owner(fuse_req_t req)
 {
 	uid_t uid = fuse_req_ctx(req)->uid;
 
@@ -364,7 +364,7 @@ static void reply_order(fuse_req_t req, const void *in, size_t in_size)
 	struct order_batch batch;
 	int r = 0;
 
-	if (!may_order(req))
+	if (!is_owner(req))
 		r = -EPERM;
 	else if (!mount->settings->readahead)
 		r = -EOPNOTSUPP;
@@ -403,7 +403,7 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg
 static void reply_stats(fuse_req_t req, struct mount *mount, size_t size)
 {
 	SCOPE(buf_release) struct buf json = BUF_INIT;
-	int r = mount_report(mount, &json);
+	int r = mount_report(mount, is_owner(req), &json);
 
 	if (r < 0)
 		reply_error(req, r);

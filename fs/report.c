@@ -20,11 +20,12 @@ static const char *const request_names[REQUEST_COUNT] = {
 	[REQUEST_NOTIFY] = "notify",
 };
 
-/* What distinguishes the tree of one mount from another's. */
-static void report_shown(struct json *json, const struct mount *mount)
+/* What distinguishes the tree of one mount from another's. The folder is for the owner. */
+static void report_shown(struct json *json, const struct mount *mount, bool owner)
 {
 	json_string(json, "id", dataset_info(mount->dataset)->id);
-	json_bytes(json, "subdir", mount->folder.data, mount->folder.len);
+	if (owner)
+		json_bytes(json, "subdir", mount->folder.data, mount->folder.len);
 }
 
 static void report_pack(struct json *json, const struct mount *mount)
@@ -85,7 +86,8 @@ static void report_cache(struct json *json, const struct cache_stats *s)
 	json_double(json, "amplification", (double)s->device_bytes / (double)s->distinct_bytes);
 }
 
-static void report_oracle(struct json *json, const struct cache_oracle *o)
+/* The list, which may be the path of a file, and the seed are for the owner. */
+static void report_oracle(struct json *json, const struct cache_oracle *o, bool owner)
 {
 	json_object(json, "oracle");
 	json_string(json, "state", o->state);
@@ -93,8 +95,10 @@ static void report_oracle(struct json *json, const struct cache_oracle *o)
 	json_u64(json, "search_part", o->search_part);
 	json_u64(json, "full_search_s", o->full_search_s);
 	json_string(json, "sampler", o->sampler);
-	json_string(json, "list", o->list);
-	json_u64(json, "seed", o->seed);
+	if (owner) {
+		json_string(json, "list", o->list);
+		json_u64(json, "seed", o->seed);
+	}
 	json_u64(json, "epoch", o->epoch);
 	json_u64(json, "position", o->position);
 	json_u64(json, "files", o->files);
@@ -135,7 +139,14 @@ static void report_line(void *context, const char *line)
 	json_string(context, NULL, line);
 }
 
-int mount_report(struct mount *mount, struct buf *buf)
+static void report_log(struct json *json)
+{
+	json_array(json, "log");
+	log_kept(report_line, json);
+	json_end(json);
+}
+
+int mount_report(struct mount *mount, bool owner, struct buf *buf)
 {
 	struct json json = json_begin(buf);
 	struct cache_stats stats;
@@ -143,7 +154,7 @@ int mount_report(struct mount *mount, struct buf *buf)
 	cache_stats(mount->cache, &stats);
 	json_object(&json, NULL);
 	json_string(&json, "version", FOLDFS_VERSION);
-	report_shown(&json, mount);
+	report_shown(&json, mount, owner);
 	json_u64(&json, "uptime_s", clock_ns() / CLOCK_SECOND - mount->started);
 	report_pack(&json, mount);
 	report_requests(&json, mount);
@@ -151,15 +162,14 @@ int mount_report(struct mount *mount, struct buf *buf)
 	if (mount->disk)
 		disk_cache_report(mount->disk, &json);
 	report_far(&json, mount, &stats.far);
-	report_oracle(&json, &stats.oracle);
+	report_oracle(&json, &stats.oracle, owner);
 	json_u64(&json, "bad_files", mount->bad_files);
 	json_bool(&json, "changed", atomic_load(&mount->stale_logged));
 	json_bool(&json, "leaving", atomic_load(&mount->leaving));
 	json_string(&json, "cache_mode", mount_keeper(mount));
 	json_string(&json, "io", stats.direct ? "direct" : "buffered");
-	json_array(&json, "log");
-	log_kept(report_line, &json);
-	json_end(&json);
+	if (owner)
+		report_log(&json);
 	json_end(&json);
 	return json_finish(&json);
 }
@@ -188,7 +198,7 @@ bool mount_is_at(const struct mount *mount, const char *path)
 	ssize_t len;
 
 	json_object(&json, NULL);
-	report_shown(&json, mount);
+	report_shown(&json, mount, true);
 	json_end(&json);
 	if (json_finish(&json) < 0)
 		return false;

@@ -1,6 +1,7 @@
 """Who may look into a mount; and a writable layer over it, for frameworks that write beside
 their images."""
 
+import json
 import os
 import subprocess
 import sys
@@ -55,11 +56,16 @@ def test_two_users_read_the_same_at_once(bulk, mount):
     assert [reader.communicate(timeout=PATIENCE)[0] for reader in readers] == [want] * 8
 
 
-def test_others_see_the_stats(small, mount):
-    mounted = mount(small[1], "-o", "allow_other")
+def test_others_see_counters_but_no_paths_seeds_and_messages(small, mount):
+    mounted = mount(small[1], "-o", "allow_other", "--subdir=folder")
     done = run(*as_user(SOMEBODY), sys.executable, "-c",
-               "import os, sys; print(os.getxattr(sys.argv[1], 'user.foldfs.stats'))", mounted)
-    assert "requests" in done.out
+               "import os, sys; print(os.getxattr(sys.argv[1], 'user.foldfs.stats').decode())",
+               mounted)
+    seen, whole = json.loads(done.out), mounted.stats()
+    assert whole.keys() - seen.keys() == {"subdir", "log"}
+    assert whole["oracle"].keys() - seen["oracle"].keys() == {"list", "seed"}
+    assert seen["id"] == whole["id"] and seen["requests"]["getxattr"] > 0
+    assert run(*as_user(SOMEBODY), foldfs.BUILD / "foldstat", mounted).out.startswith("pack")
 
 
 def test_others_change_nothing(small, mount):

@@ -122,6 +122,7 @@ $(B)/unit/test_inval: $(call objects,fs/inval.c)
 $(B)/unit/test_lists: $(call objects,fs/lists.c fs/lists_text.c fs/lists_tree.c)
 $(B)/unit/test_busy_poll: $(call objects,fs/busy_poll.c)
 $(B)/unit/test_stall: $(call objects,fs/stall.c)
+$(B)/unit/test_sandbox: $(call objects,fs/sandbox.c fs/helper.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
 		$(filter %.a,$^) -lcmocka $(tool_libs)

@@ -33,6 +33,11 @@ int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err)
 	return 0;
 }
 
+int disk_cache_folder(const struct disk_cache *disk)
+{
+	return block_store_folder(disk->store);
+}
+
 void disk_cache_free(struct disk_cache *disk)
 {
 	if (!disk)

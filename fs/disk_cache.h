@@ -11,6 +11,8 @@ struct disk_cache;
 
 /* `spec`: the value of --cache-dir. Returns 0 or -errno with a sentence. */
 int disk_cache_open(const char *spec, struct disk_cache **ret, struct err *err);
+/* The folder that it writes to: a descriptor of the cache's. */
+int disk_cache_folder(const struct disk_cache *disk);
 void disk_cache_free(struct disk_cache *disk); /* after its readers; NULL is fine */
 
 /* A reader of the pack of this name that keeps a copy. Takes over `far`, even on failure. Returns 0

@@ -2,13 +2,15 @@
  * threads require:
  *
  *	options -> pack and cache (no threads) -> mount point -> fork -> mount
- *	        -> serve (threads) -> say so -> signals until the end */
+ *	        -> fork helper and COMMAND -> sandbox -> serve (threads)
+ *	        -> say so -> signals until the end */
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "fs/command.h"
 #include "fs/daemon.h"
 #include "fs/fuse.h"
 #include "fs/mountpoint.h"
@@ -18,7 +20,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,8 +44,8 @@ struct program {
 		uint64_t until, used; /* ns; until 0: there was no SIGTERM */
 		uint64_t uses;	      /* so far, when it was `used` last */
 	} grace;
-	pid_t command; /* 0: none, or it has ended */
-	int status;    /* exit status: that of COMMAND, if there is one */
+	struct command command;
+	int status; /* exit status: that of COMMAND, if there is one */
 };
 
 static int complain(const char *path, const struct err *err, int error)
@@ -205,39 +206,16 @@ static void announce(const struct program *program)
 			mount->label.name);
 }
 
-static void spawn_command(struct program *program)
-{
-	posix_spawnattr_t attributes;
-	sigset_t none, defaults;
-	int r;
-
-	sigemptyset(&none);
-	defaults = program->signals;
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	r = posix_spawnp(&program->command, program->settings.command[0], NULL, &attributes,
-			 program->settings.command, environ);
-	posix_spawnattr_destroy(&attributes);
-	if (r == 0)
-		return;
-	program->command = 0;
-	log_error("%s: %s", program->settings.command[0], strerror(r));
-	/* The statuses of the shell. */
-	program->status = r == ENOENT ? 127 : 126;
-}
-
 /* --- until the end --------------------------------------------------------------------------- */
 
 static void reap_command(struct program *program)
 {
 	int how;
 
-	if (!program->command || waitpid(program->command, &how, WNOHANG) != program->command)
+	if (!program->command.pid ||
+	    waitpid(program->command.pid, &how, WNOHANG) != program->command.pid)
 		return;
-	program->command = 0;
+	program->command.pid = 0;
 	program->status = WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
@@ -252,7 +230,7 @@ static bool command_has_got(const siginfo_t *info)
 static void pass_on(const struct program *program, const siginfo_t *info)
 {
 	if (!command_has_got(info) && info->si_pid != getpid())
-		kill(program->command, info->si_signo);
+		kill(program->command.pid, info->si_signo);
 }
 
 /* Waits for a signal. Returns it, or 0 after a second without one. */
@@ -321,10 +299,10 @@ static bool grace_is_over(struct program *program)
 static void wait_for_end(struct program *program)
 {
 	uint64_t timeout = program->settings.timeout;
-	bool with_command = program->command > 0;
+	bool with_command = program->command.pid > 0;
 	siginfo_t info;
 
-	while (!with_command || program->command) {
+	while (!with_command || program->command.pid) {
 		switch (next_signal(program, &info)) {
 		case 0:
 			if (with_command)
@@ -412,7 +390,7 @@ static void preload(const struct mount *mount)
 
 /* A daemon that is killed for lack of memory takes the mount from all who use it. So half of the
  * memory is taken off what it has, when the kernel looks for a process to kill; if that is allowed,
- * and nobody has asked for something else. COMMAND is not meant, and has started before. */
+ * and nobody has asked for something else. COMMAND is not meant, and was forked before. */
 static void avoid_oom_killer(void)
 {
 	SCOPE_CLOSE int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
@@ -420,6 +398,45 @@ static void avoid_oom_killer(void)
 
 	if (fd >= 0 && read(fd, now, sizeof(now) - 1) > 0 && strcmp(now, "0\n") == 0)
 		io_write_full(fd, OOM_SCORE_ADJ, strlen(OOM_SCORE_ADJ));
+}
+
+static int refuse_fork(int error, struct err *err)
+{
+	return err_set(err, error, "cannot start a process: %s; allow more tasks ('ulimit -u')",
+		       strerror(-error));
+}
+
+static int fork_command(struct program *program, struct err *err)
+{
+	int r = command_fork(&program->command, program->settings.command, &program->signals);
+
+	return r < 0 ? refuse_fork(r, err) : 0;
+}
+
+static int enter_sandbox(struct program *program, struct err *err)
+{
+	const struct sandbox needs = mount_needs(program->mount);
+	int r = mountpoint_delegate(&program->mountpoint);
+	unsigned held;
+
+	if (r < 0)
+		return refuse_fork(r, err);
+	held = sandbox_enter(&needs);
+	log_detail("sandbox: no new privileges%s%s",
+		   held & SANDBOX_LANDLOCK ? ", no writing (Landlock)" : "",
+		   held & SANDBOX_SECCOMP ? ", no calls that are not needed (seccomp)" : "");
+	return 0;
+}
+
+/* What COMMAND keeps. */
+static int leave_privileges(struct program *program, struct err *err)
+{
+	int r = program->settings.command ? fork_command(program, err) : 0;
+
+	if (r < 0)
+		return r;
+	avoid_oom_killer();
+	return program->settings.sandbox == 0 ? enter_sandbox(program, err) : 0;
 }
 
 static int serve_mount(struct program *program, struct err *err)
@@ -431,22 +448,23 @@ static int serve_mount(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
-	r = session_serve(program->session, err);
+	r = leave_privileges(program, err);
+	if (r == 0)
+		r = session_serve(program->session, err);
 	if (r < 0) {
+		command_cancel(&program->command);
 		mountpoint_unmount(&program->mountpoint);
 		return r;
 	}
 	announce(program);
 	if (program->settings.command)
-		spawn_command(program);
-	avoid_oom_killer();
-	if (!program->settings.command)
+		command_begin(&program->command);
+	else
 		daemon_ready(&program->daemon);
 	preload(program->mount);
 	if (program->mount->disk)
 		disk_cache_fill(program->mount->disk, program->settings.prefetch);
-	if (program->command || !program->settings.command)
-		wait_for_end(program);
+	wait_for_end(program);
 	leave_mount(program);
 	return 0;
 }
@@ -469,10 +487,13 @@ static int use_mount(struct program *program, struct err *err)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
 	log_notice("%s: already mounted on %s", program->mount->label.name, settings->mountpoint);
-	if (settings->command)
-		spawn_command(program);
-	if (program->command)
-		wait_for_end(program);
+	if (!settings->command)
+		return 0;
+	r = fork_command(program, err);
+	if (r < 0)
+		return r;
+	command_begin(&program->command);
+	wait_for_end(program);
 	return 0;
 }
 
@@ -549,7 +570,9 @@ static int show_version(void)
 
 int main(int argc, char **argv)
 {
-	struct program program = {.daemon = DAEMON_FOREGROUND, .mountpoint = MOUNTPOINT_NONE};
+	struct program program = {.daemon = DAEMON_FOREGROUND,
+				  .mountpoint = MOUNTPOINT_NONE,
+				  .command = COMMAND_NONE};
 	enum opt_want want;
 	struct err err = {0};
 	int status;

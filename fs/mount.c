@@ -47,6 +47,10 @@ static int open_reader(void *context, const char *name, struct reader **ret, str
 
 	if (!cached)
 		return -errno;
+	if (name_is_url(name))
+		atomic_store(&mount->network, true);
+	if (name_needs_programs(name, &mount->remote))
+		atomic_store(&mount->programs, true);
 	if (mount->disk)
 		disk_cache_find(mount->disk, cached, &copy);
 	r = open_or_copy(mount, name, &copy, ret, err);
@@ -173,6 +177,13 @@ static uint64_t kernel_needs(const struct mount *mount)
 	const struct dataset_info *info = dataset_info(mount->dataset);
 
 	return content_bytes(mount) + info->super->files * KERNEL_FILE_BYTES;
+}
+
+struct sandbox mount_needs(const struct mount *mount)
+{
+	return (struct sandbox){.network = mount->network,
+				.programs = mount->programs,
+				.folder = mount->disk ? disk_cache_folder(mount->disk) : -1};
 }
 
 /* Each byte has one owner. If everything fits, or LRU is wanted, the kernel owns all: its cached

@@ -9,6 +9,7 @@
 #include "cache/cache.h"
 #include "fs/disk_cache.h"
 #include "fs/options.h"
+#include "fs/sandbox.h"
 #include "fs/tree.h"
 #include "pack/foreign/foreign.h"
 #include "pack/packs.h"
@@ -35,7 +36,8 @@ struct mount {
 	struct packs_label label;
 	struct remote_settings remote, remote_copied; /* for packs whose copy is complete */
 	struct foreign_settings foreign;
-	struct disk_cache *disk; /* NULL: none */
+	struct disk_cache *disk;       /* NULL: none */
+	atomic_bool network, programs; /* needed for a pack: see struct sandbox */
 	struct dataset *dataset;
 	struct cache *cache;
 	struct tree tree;  /* what the mount shows of it */
@@ -68,6 +70,9 @@ const char *mount_keeper(const struct mount *mount);
 
 /* What the cache reads from. */
 struct cache_source mount_source(struct mount *mount);
+
+/* What it needs in the sandbox. */
+struct sandbox mount_needs(const struct mount *mount);
 
 /* The stats as one JSON object (foldstat(1)). Only the owner of the mount sees paths other than the
  * pack's, which is in the table of mounts, seeds and messages. Returns 0 or -ENOMEM. */

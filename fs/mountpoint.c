@@ -311,39 +311,102 @@ bool mountpoint_is_left(struct mountpoint *mountpoint)
 	       (view == MOUNTPOINT_SEEN && has_no_daemon(mountpoint->path));
 }
 
-int mountpoint_unmount(struct mountpoint *mountpoint)
+/* --- acting on it ---------------------------------------------------------------------------- */
+
+enum task { TASK_UNMOUNT, TASK_LEAVE, TASK_EXPIRE, TASK_ABORT, TASK_REMOVE };
+
+static int detach_seen(const struct mountpoint *mountpoint)
 {
 	enum mountpoint_view view = mountpoint_view(mountpoint);
-	int r = view == MOUNTPOINT_COVERED ? -EBUSY : 0;
 
 	if (view == MOUNTPOINT_SEEN)
-		r = unmount(mountpoint->path, true);
-	unlock_path(mountpoint);
-	return r;
+		return unmount(mountpoint->path, true);
+	return view == MOUNTPOINT_COVERED ? -EBUSY : 0;
 }
 
-bool mountpoint_leave(const struct mountpoint *mountpoint)
+static int leave_seen(const struct mountpoint *mountpoint)
 {
-	return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN &&
-	       unmount(mountpoint->path, false) == 0;
+	return mountpoint_view(mountpoint) == MOUNTPOINT_SEEN ? unmount(mountpoint->path, false)
+							      : -EBUSY;
 }
 
-void mountpoint_abort(const struct mountpoint *mountpoint)
+static int expire_seen(const struct mountpoint *mountpoint)
+{
+	if (mountpoint_view(mountpoint) != MOUNTPOINT_SEEN)
+		return 0;
+	return umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+static int abort_connection(const struct mountpoint *mountpoint)
 {
 	SCOPE_CLOSE int fd = -1;
 	char path[64];
 
+	if (!mountpoint->device)
+		return 0;
 	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort",
 		 minor(mountpoint->device));
-	if (mountpoint->device && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0 &&
-	    write(fd, "1", 1) < 0)
-		log_detail("%s: %s", path, strerror(errno));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd < 0 || write(fd, "1", 1) < 0 ? -errno : 0;
 }
 
-void mountpoint_expire(const struct mountpoint *mountpoint)
+/* In the helper, or in this process if there is none. */
+static int act_on(void *context, char task)
 {
-	if (mountpoint_view(mountpoint) == MOUNTPOINT_SEEN)
-		umount2(mountpoint->path, MNT_EXPIRE | UMOUNT_NOFOLLOW);
+	const struct mountpoint *mountpoint = context;
+
+	switch (task) {
+	case TASK_UNMOUNT:
+		return detach_seen(mountpoint);
+	case TASK_LEAVE:
+		return leave_seen(mountpoint);
+	case TASK_EXPIRE:
+		return expire_seen(mountpoint);
+	case TASK_ABORT:
+		return abort_connection(mountpoint);
+	case TASK_REMOVE:
+		return mountpoint->created && rmdir(mountpoint->path) < 0 ? -errno : 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static int act(struct mountpoint *mountpoint, enum task task)
+{
+	return mountpoint->helper.socket < 0 ? act_on(mountpoint, (char)task)
+					     : helper_ask(&mountpoint->helper, (char)task);
+}
+
+int mountpoint_delegate(struct mountpoint *mountpoint)
+{
+	return mountpoint->handed_over ? 0 : helper_start(act_on, mountpoint, &mountpoint->helper);
+}
+
+int mountpoint_unmount(struct mountpoint *mountpoint)
+{
+	int r = act(mountpoint, TASK_UNMOUNT);
+
+	unlock_path(mountpoint);
+	return r;
+}
+
+bool mountpoint_leave(struct mountpoint *mountpoint)
+{
+	return act(mountpoint, TASK_LEAVE) == 0;
+}
+
+void mountpoint_abort(struct mountpoint *mountpoint)
+{
+	int r = act(mountpoint, TASK_ABORT);
+
+	if (r < 0)
+		log_detail("%s: the connection cannot be aborted: %s", mountpoint->path,
+			   strerror(-r));
+}
+
+void mountpoint_expire(struct mountpoint *mountpoint)
+{
+	act(mountpoint, TASK_EXPIRE);
 }
 
 /* --- in use ---------------------------------------------------------------------------------- */
@@ -384,8 +447,9 @@ void mountpoint_release(struct mountpoint *mountpoint)
 {
 	if (mountpoint->created) {
 		lock_again(mountpoint);
-		rmdir(mountpoint->path);
+		act(mountpoint, TASK_REMOVE);
 	}
+	helper_release(&mountpoint->helper);
 	unlock_path(mountpoint);
 	if (mountpoint->share >= 0)
 		close(mountpoint->share);

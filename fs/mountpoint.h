@@ -1,13 +1,15 @@
 /* The mount point: whether mounting there is allowed, what is mounted there, which other processes
  * use it, and how to unmount.
  *
- *	mountpoint_look -> (mountpoint_create) -> mountpoint_mounted -> mountpoint_unmount
+ *	mountpoint_look -> (mountpoint_create) -> mountpoint_mounted -> mountpoint_delegate
+ *	                                       -> mountpoint_unmount
  *	                -> already_mounted     -> mountpoint_share
  *	mountpoint_release, whatever came before */
 #ifndef FS_MOUNTPOINT_H
 #define FS_MOUNTPOINT_H
 
 #include "base/err.h"
+#include "fs/helper.h"
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -19,9 +21,10 @@ struct mountpoint {
 	dev_t device;	      /* of the mount; 0: none, or unknown */
 	int lock;	      /* held by the one process that looks and mounts; -1: not held */
 	int share;	      /* keeps a mount that another process made; -1: none */
+	struct helper helper; /* acts on the mount, once it is delegated */
 };
 
-#define MOUNTPOINT_NONE ((struct mountpoint){.lock = -1, .share = -1})
+#define MOUNTPOINT_NONE ((struct mountpoint){.lock = -1, .share = -1, .helper = HELPER_NONE})
 
 /* Looks at `path`; *mountpoint must be MOUNTPOINT_NONE. `pack` is the absolute path of the pack.
  * Waits for another foldfs of this user that looks at the same path, and removes a mount of this
@@ -36,6 +39,9 @@ int mountpoint_take_over(struct mountpoint *mountpoint, const char *path);
 int mountpoint_create(struct mountpoint *mountpoint, struct err *err);
 /* The mount is there, made or shared: other processes may look now. */
 void mountpoint_mounted(struct mountpoint *mountpoint);
+/* Before the sandbox and the threads: from now on a helper unmounts, and removes the folder. A
+ * mount that was handed over needs none. Returns 0 or -errno. */
+int mountpoint_delegate(struct mountpoint *mountpoint);
 /* Lets other processes look. Removes the folder if it was created here. */
 void mountpoint_release(struct mountpoint *mountpoint);
 
@@ -62,14 +68,14 @@ bool mountpoint_is_left(struct mountpoint *mountpoint);
 int mountpoint_unmount(struct mountpoint *mountpoint);
 /* Unmounts unless a file of it is open, or a folder is somebody's working directory. Returns
  * whether it did. */
-bool mountpoint_leave(const struct mountpoint *mountpoint);
+bool mountpoint_leave(struct mountpoint *mountpoint);
 /* Ends the connection, in use or not: requests under way fail, and the kernel no longer makes a
  * thread of this process wait for them. */
-void mountpoint_abort(const struct mountpoint *mountpoint);
+void mountpoint_abort(struct mountpoint *mountpoint);
 
 /* Unmounts if the mount has not been used since the last call. A warm epoch sends no requests, so
  * the kernel has to decide: umount2(MNT_EXPIRE), which needs root. */
-void mountpoint_expire(const struct mountpoint *mountpoint);
+void mountpoint_expire(struct mountpoint *mountpoint);
 
 /* The filesystem type of the mount with this device number, or "unknown filesystem", as on btrfs,
  * where files and mounts have different numbers. */

@@ -64,6 +64,8 @@ static const struct opt options[] = {
 		  "modes are 666 for files and 777 for folders without these bits (default: "
 		  "the modes in the pack, readable for the owner)"),
 	OPT_FLAG(0, "allow_other", struct settings, allow_other, "let other users in"),
+	OPT_CHOICE(0, "sandbox", on_off, struct settings, sandbox,
+		   "give up what the daemon does not need once the mount is made"),
 	OPT_FLAG(0, "noexec", struct settings, noexec, "nothing in the mount can be executed"),
 	OPT_NUMBER(0, "timeout", "SEC", struct settings, timeout,
 		   "unmount when unused for SEC seconds (root only)"),

@@ -16,6 +16,7 @@ struct settings {
 
 	bool foreground, debug, quiet, verbose, mkdir;
 	bool allow_other, noexec;
+	int sandbox;	    /* 0: on, 1: off */
 	uint64_t pool;	    /* bytes; 0: a part of the available memory */
 	uint64_t readahead; /* bytes; 0: nothing is read ahead, and there is no oracle */
 	uint64_t threads;   /* that serve the kernel's requests; 0: by the number of processors */

@@ -127,6 +127,11 @@ int block_store_open(const char *spec, struct block_store **ret, struct err *err
 	return 0;
 }
 
+int block_store_folder(const struct block_store *store)
+{
+	return store->fd;
+}
+
 void block_store_free(struct block_store *store)
 {
 	if (!store)

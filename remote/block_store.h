@@ -26,6 +26,8 @@ struct block_store;
  * SIZE bytes, or what is free. A twentieth of the filesystem always stays free. Returns 0 or -errno
  * with a sentence that names DIR. */
 int block_store_open(const char *spec, struct block_store **ret, struct err *err);
+/* The folder with the copies: a descriptor of the store's. */
+int block_store_folder(const struct block_store *store);
 void block_store_free(struct block_store *store); /* after all of its copies; NULL is fine */
 
 /* The copy of the pack with this key; see blocks_open(). */

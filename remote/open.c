@@ -21,6 +21,11 @@ bool name_is_url(const char *name)
 	return has_scheme(name, "http") || has_scheme(name, "https") || has_scheme(name, "s3");
 }
 
+bool name_needs_programs(const char *name, const struct remote_settings *settings)
+{
+	return has_scheme(name, "s3") && !settings->anonymous;
+}
+
 /* Where the URL begins in NAME/=URL and @URL; otherwise the word itself. */
 static char *skip_marks(char *word)
 {

@@ -9,6 +9,8 @@
 
 /* Whether the name is a URL that reader_open() can open. */
 bool name_is_url(const char *name);
+/* Whether a URL's credentials may have to be asked of a program, such as the AWS tool. */
+bool name_needs_programs(const char *name, const struct remote_settings *settings);
 
 /* Removes secrets from a word (a name, NAME/=name or @name): user:password@ and the query of a URL
  * of http or https. Done in place, because all users can see argv. */

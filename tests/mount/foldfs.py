@@ -155,11 +155,17 @@ def children(pid):
     return found
 
 
+def names(pids):
+    """What processes call themselves; one that has ended and was not waited for keeps its name."""
+    return [Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids]
+
+
 def daemon_of(path):
-    """The process that serves the mount at path, or None."""
+    """The process that serves the mount at path, or None. That of a killed daemon's helper, which
+    ends on its own, is another."""
     path = os.fsencode(path)
     for pid, words in children(os.getpid()).items():
-        if words and os.path.basename(words[0]) == b"foldfs" and path in words:
+        if path in words and os.path.basename(words[0]) == b"foldfs" and names([pid]) == ["foldfs"]:
             return pid
     return None
 

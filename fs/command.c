@@ -1,0 +1,72 @@
+#include "fs/command.h"
+#include "base/io.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void set_signals(const sigset_t *defaults)
+{
+	sigset_t none;
+
+	for (int signo = 1; signo < NSIG; signo++)
+		if (sigismember(defaults, signo) == 1)
+			signal(signo, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static _Noreturn void run_command(int gate, char *const argv[], const sigset_t *defaults)
+{
+	char go;
+
+	if (io_read(gate, &go, 1) != 1)
+		_exit(EXIT_FAILURE);
+	set_signals(defaults);
+	execvp(argv[0], argv);
+	log_error("%s: %s", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+int command_fork(struct command *command, char *const argv[], const sigset_t *signals)
+{
+	int ends[2];
+	SCOPE_CLOSE int in = -1;
+	SCOPE_CLOSE int out = -1;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	in = ends[0];
+	out = ends[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		close(steal_fd(&out));
+		run_command(in, argv, signals);
+	}
+	*command = (struct command){.pid = pid, .gate = steal_fd(&out)};
+	return 0;
+}
+
+void command_begin(struct command *command)
+{
+	io_write_full(command->gate, "", 1);
+	close(command->gate);
+	command->gate = -1;
+}
+
+void command_cancel(struct command *command)
+{
+	if (command->gate < 0)
+		return;
+	close(command->gate);
+	waitpid(command->pid, NULL, 0);
+	*command = COMMAND_NONE;
+}

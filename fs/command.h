@@ -1,0 +1,22 @@
+/* COMMAND of the form 'foldfs PACK MOUNTPOINT -- COMMAND'. Its process is forked before this one
+ * enters the sandbox and starts threads, and runs COMMAND once the mount is usable. */
+#ifndef FS_COMMAND_H
+#define FS_COMMAND_H
+
+#include <signal.h>
+
+struct command {
+	pid_t pid; /* 0: none, or it has ended */
+	int gate;  /* a pipe that it waits for; -1: it has begun */
+};
+
+#define COMMAND_NONE ((struct command){.gate = -1})
+
+/* COMMAND gets the default for these signals, and none is blocked. If it cannot be run, its process
+ * says so and ends with the status of the shell: 127 or 126. Returns 0 or -errno. */
+int command_fork(struct command *command, char *const argv[], const sigset_t *signals);
+void command_begin(struct command *command);
+/* Ends one that has not begun. */
+void command_cancel(struct command *command);
+
+#endif

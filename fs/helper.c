@@ -1,0 +1,82 @@
+#include "fs/helper.h"
+#include "base/io.h"
+#include "base/scope.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SOCKET 3 /* the one descriptor besides the standard ones */
+
+/* With the others, the helper would keep the connection to the kernel, or the terminal. */
+static void close_others(int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd < SOCKET; fd++)
+		dup2(null, fd);
+	dup2(socket, SOCKET);
+	fcntl(SOCKET, F_SETFD, FD_CLOEXEC);
+	closefrom(SOCKET + 1);
+}
+
+/* Another process of this user must not take it over. */
+static _Noreturn void help(int socket, helper_fn *act, void *context)
+{
+	char task;
+
+	prctl(PR_SET_NAME, "foldfs-helper");
+	prctl(PR_SET_DUMPABLE, 0);
+	close_others(socket);
+	if (chdir("/") < 0)
+		_exit(EXIT_FAILURE);
+	while (io_read(SOCKET, &task, 1) == 1) {
+		int r = act(context, task);
+
+		if (io_write_full(SOCKET, &r, sizeof(r)) < 0)
+			break;
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+int helper_start(helper_fn *act, void *context, struct helper *ret)
+{
+	int ends[2];
+	SCOPE_CLOSE int mine = -1;
+	SCOPE_CLOSE int other = -1;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return -errno;
+	mine = ends[0];
+	other = ends[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		help(other, act, context);
+	*ret = (struct helper){.pid = pid, .socket = steal_fd(&mine)};
+	return 0;
+}
+
+int helper_ask(const struct helper *helper, char task)
+{
+	int r;
+
+	if (io_write_full(helper->socket, &task, 1) < 0 ||
+	    io_read(helper->socket, (char *)&r, sizeof(r)) != sizeof(r))
+		return -EPIPE;
+	return r;
+}
+
+void helper_release(struct helper *helper)
+{
+	if (helper->socket < 0)
+		return;
+	close(helper->socket);
+	waitpid(helper->pid, NULL, 0);
+	*helper = HELPER_NONE;
+}

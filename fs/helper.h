@@ -1,0 +1,26 @@
+/* A process that acts for this one, which may not act itself any more (fs/sandbox.h). It is a copy
+ * of this process without its descriptors, blocks the same signals, and ends with it. Not
+ * thread-safe. */
+#ifndef FS_HELPER_H
+#define FS_HELPER_H
+
+#include <sys/types.h>
+
+struct helper {
+	pid_t pid;
+	int socket; /* -1: there is none */
+};
+
+#define HELPER_NONE ((struct helper){.socket = -1})
+
+/* Does a task in the helper. Returns 0 or -errno. */
+typedef int helper_fn(void *context, char task);
+
+/* Forks, so that no thread may run. The helper sees `context` as it is now. Returns 0 or -errno. */
+int helper_start(helper_fn *act, void *context, struct helper *ret);
+/* Has a task done. Returns what `act` did, or -EPIPE: the helper has been killed. */
+int helper_ask(const struct helper *helper, char task);
+/* Ends it, and waits for its end. */
+void helper_release(struct helper *helper);
+
+#endif

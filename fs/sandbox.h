@@ -1,0 +1,32 @@
+/* What the daemon gives up once its mount is made, and with it all programs that it runs.
+ *
+ *	no_new_privs  no program gains anything by set-user-ID bits
+ *	capabilities  all but, for root, that to read files of others for packs on servers
+ *	              (credentials), and that to write them for the disk cache
+ *	Landlock      writing, making and removing files, but in the disk cache; tracing others;
+ *	              mounting. From Linux 6.2 on
+ *	seccomp       system calls that no daemon needs; running programs; the network
+ *
+ * Seccomp has a list of what is refused. A list of what is allowed would break with releases of
+ * libc and libcurl, which take up new calls.
+ *
+ * What the daemon may no longer do, a helper does that was forked before (fs/helper.h). */
+#ifndef FS_SANDBOX_H
+#define FS_SANDBOX_H
+
+#include <stdbool.h>
+
+struct sandbox {
+	bool network;  /* packs are read from servers */
+	bool programs; /* credentials come from programs; these write where they like: no Landlock
+			*/
+	int folder;    /* of the disk cache; -1: none */
+};
+
+/* Parts that the kernel may lack. */
+enum { SANDBOX_LANDLOCK = 1, SANDBOX_SECCOMP = 2 };
+
+/* Holds for this thread and those that it starts from now on. Returns which of these parts hold. */
+unsigned sandbox_enter(const struct sandbox *sandbox);
+
+#endif

@@ -1,0 +1,162 @@
+"""What a daemon gives up once its mount is made, and that it can still do all that it has to. What
+it may not, tests/unit/test_sandbox.c tries. With the plain build: a sanitizer writes reports."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, NOBODY, SOMEBODY, as_user, is_mounted, is_root, needs, run, wait_until
+from server import Server
+
+pytestmark = [pytest.mark.plain, is_root]
+
+DAC_OVERRIDE, DAC_READ_SEARCH = 1 << 1, 1 << 2
+HELPER = "foldfs-helper"
+
+
+def privileges(status):
+    """(no_new_privs, effective capabilities, mode of seccomp: 2 is a filter)."""
+    field = dict(re.findall(r"^(\w+):\s*(\w+)$", status, re.MULTILINE))
+    return int(field["NoNewPrivs"]), int(field["CapEff"], 16), int(field["Seccomp"])
+
+
+def of_process(pid):
+    return privileges(Path(f"/proc/{pid}/status").read_text())
+
+
+def all_threads(pid):
+    return {of_process(f"{pid}/task/{task}") for task in os.listdir(f"/proc/{pid}/task")}
+
+
+def helper_of(mounted):
+    [pid] = foldfs.children(mounted.daemon)
+    assert foldfs.names([pid]) == [HELPER]
+    return pid
+
+
+@pytest.fixture
+def own_point(place):
+    (place / "own").mkdir()
+    os.chown(place / "own", SOMEBODY, SOMEBODY)
+    return place / "own"
+
+
+def test_root_s_daemon_has_no_privileges_but_its_helper_unmounts(small, mount):
+    mounted = mount(small[1])
+    assert trees.content(mounted) == trees.content(small[0])
+    assert all_threads(mounted.daemon) == {(1, 0, 2)}
+    assert of_process(helper_of(mounted)) == of_process("self")
+    os.kill(mounted.daemon, signal.SIGTERM)
+    assert mounted.wait() == 0
+    assert not is_mounted(mounted)
+
+
+@needs("fusermount3", "setpriv")
+def test_a_user_s_daemon_gains_none_but_its_helper_unmounts(small, own_point, mount,
+                                                            device_for_users):
+    mounted = mount(small[1], at=own_point, uid=SOMEBODY)
+    assert all_threads(mounted.daemon) == {(1, 0, 2)}
+    assert of_process(helper_of(mounted))[0] == 0
+    os.kill(mounted.daemon, signal.SIGTERM)
+    assert mounted.wait() == 0
+    assert not is_mounted(mounted)
+
+
+def test_a_lazy_unmount_ends_daemon_and_helper(small, mount):
+    mounted = mount(small[1])
+    helper = helper_of(mounted)
+    with open(mounted / "file", "rb") as file:
+        foldfs.detach(mounted)
+        assert file.read() == b"content\n"
+    assert mounted.wait() == 0
+    assert not os.path.exists(f"/proc/{helper}")
+
+
+def test_sandbox_off_keeps_privileges(small, mount):
+    mounted = mount(small[1], "-o", "sandbox=off")
+    assert all_threads(mounted.daemon) == {of_process("self")}
+    assert not foldfs.children(mounted.daemon)
+
+
+def test_what_holds_is_said(small, mount):
+    mounted = mount(small[1], "-f", "-v")
+    assert "foldfs: sandbox: no new privileges" in mounted.said
+
+
+def test_the_command_has_all_privileges(small, point):
+    done = run(FOLDFS, "-q", small[1], point, "--", "sh", "-c",
+               "cat /proc/self/status && unshare --mount true && echo new > /dev/shm/$$ && "
+               "rm /dev/shm/$$")
+    assert privileges(done.out) == of_process("self")
+
+
+def test_a_daemon_whose_helper_was_killed_says_that_its_mount_stays(small, mount):
+    mounted = mount(small[1], "-f")
+    os.kill(helper_of(mounted), signal.SIGKILL)
+    mounted.process.send_signal(signal.SIGINT)
+    foldfs.wait_for_line(mounted.process.stderr, rb": cannot be unmounted; a dead mount stays")
+    foldfs.detach(mounted)
+    assert mounted.wait() == 0
+
+
+def test_a_folder_of_another_user_s_is_removed_at_the_end(small, place):
+    """As root without capabilities could not."""
+    (place / "theirs").mkdir(mode=0o700)
+    os.chown(place / "theirs", SOMEBODY, SOMEBODY)
+    with foldfs.mounted(small[1], place / "theirs/new", "--mkdir"):
+        pass
+    assert not (place / "theirs/new").exists()
+
+
+def test_a_pack_that_was_moved_is_still_read(bulk, place, mount):
+    os.link(bulk[1], place / "here.lmdb")
+    mounted = mount(place / "here.lmdb", "--pool=8M", "--io=direct")
+    os.rename(place / "here.lmdb", place / "there.lmdb")
+    assert trees.content(mounted) == trees.content(bulk[0])
+
+
+@pytest.fixture
+def served(bulk, place):
+    server = Server(bulk[1].parent, place / "server")
+    yield server.start().url(bulk[1].name)
+    server.stop()
+
+
+def test_a_pack_on_a_server_is_read(bulk, served, mount):
+    mounted = mount(served, "--pool=8M")
+    assert all_threads(mounted.daemon) == {(1, DAC_READ_SEARCH, 2)}
+    assert trees.content(mounted) == trees.content(bulk[0])
+
+
+def test_the_disk_cache_is_written(bulk, served, place, mount):
+    """By root, in a folder that a group of others shares."""
+    (place / "cache").mkdir()
+    os.chown(place / "cache", NOBODY, NOBODY)
+    (place / "cache").chmod(0o2770)
+    mounted = mount(served, f"--cache-dir={place}/cache", "--prefetch")
+    assert all_threads(mounted.daemon) == {(1, DAC_READ_SEARCH | DAC_OVERRIDE, 2)}
+    assert trees.content(mounted) == trees.content(bulk[0])
+    wait_until(lambda: mounted.stats()["disk_cache"]["state"] == "complete")
+
+
+@needs("mount.fuse3", "setpriv")
+def test_mount_fuse3_drops_privileges_before_the_pack_is_opened(small, place, point):
+    """The caller mounts and hands the descriptor over; what foldfs needs is to read the pack."""
+    os.symlink(FOLDFS, place / "foldfs")
+    options = f"ro,nosuid,nodev,allow_other,drop_privileges,setuid=nobody,umask=027,gid={SOMEBODY}"
+    before = foldfs.children(os.getpid()).keys()
+    run("mount.fuse3", f"{place}/foldfs#{small[1]}", point, "-o", options)
+    [daemon] = foldfs.children(os.getpid()).keys() - before
+    try:
+        assert all_threads(daemon) == {(1, 0, 2)}
+        assert os.stat(f"/proc/{daemon}").st_uid == NOBODY
+        assert run(*as_user(SOMEBODY), "cat", point / "file").out == "content\n"
+        run("setpriv", "--reuid=2", "--regid=2", "--clear-groups", "cat", point / "file", status=1)
+    finally:
+        run("umount", point)
+        assert foldfs.wait_for(daemon) == 0

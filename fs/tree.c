@@ -65,29 +65,40 @@ int tree_find(const struct tree *tree, const char *path, size_t len, uint32_t *r
 
 /* --- permissions ----------------------------------------------------------------------------- */
 
-static bool in_group(gid_t gid, fuse_req_t req)
+/* Returns 1, 0, or -errno if that cannot be known, as where /proc hides processes. */
+static int in_group(gid_t gid, fuse_req_t req)
 {
 	gid_t groups[GROUPS_MAX];
 	int count;
 
 	if (fuse_req_ctx(req)->gid == gid)
-		return true;
+		return 1;
 	count = fuse_req_getgroups(req, GROUPS_MAX, groups);
 	for (int i = 0; i < count && i < GROUPS_MAX; i++)
 		if (groups[i] == gid)
-			return true;
-	return false;
+			return 1;
+	return count > GROUPS_MAX ? -ERANGE : count < 0 ? count : 0;
+}
+
+/* What the group may, what all others may, or if it is not known which of them it is, both. */
+static mode_t mode_for(const struct stat *st, fuse_req_t req)
+{
+	mode_t all = st->st_mode, group = all >> 3;
+	int member;
+
+	if (fuse_req_ctx(req)->uid == st->st_uid)
+		return all >> 6;
+	if (((group ^ all) & 07) == 0)
+		return all;
+	member = in_group(st->st_gid, req);
+	if (member < 0)
+		return group & all;
+	return member ? group : all;
 }
 
 static int allows(const struct stat *st, int access, fuse_req_t req)
 {
-	mode_t mode = st->st_mode;
-
-	if (fuse_req_ctx(req)->uid == st->st_uid)
-		mode >>= 6;
-	else if ((mode >> 3 ^ mode) & 07 && in_group(st->st_gid, req))
-		mode >>= 3;
-	return (mode & (mode_t)access) == (mode_t)access ? 0 : -EACCES;
+	return (mode_for(st, req) & (mode_t)access) == (mode_t)access ? 0 : -EACCES;
 }
 
 int tree_access(const struct tree *tree, uint32_t entry, int access, fuse_req_t req)

@@ -160,3 +160,22 @@ def test_mount_fuse3_drops_privileges_before_the_pack_is_opened(small, place, po
     finally:
         run("umount", point)
         assert foldfs.wait_for(daemon) == 0
+
+
+@needs("mount.fuse3", "setpriv", "unshare")
+def test_groups_that_are_not_known_open_nothing(small, place, point):
+    """With hidepid, such a daemon cannot ask for the groups of a process. One of them may have been
+    shut out, unlike all others."""
+    os.symlink(FOLDFS, place / "foldfs")
+    options = f"ro,allow_other,drop_privileges,setuid=nobody,umask=062,gid={SOMEBODY}"
+    script = f"""mount -t proc -o hidepid=2 none /proc &&
+        mount.fuse3 {place}/foldfs#{small[1]} {point} -o {options} || exit 9
+        setpriv --reuid=2 --regid=2 --groups={SOMEBODY} cat {point}/file
+        status=$?
+        umount {point}
+        exit $status"""
+    before = foldfs.children(os.getpid()).keys()
+    done = run("unshare", "--mount", "sh", "-c", script, status=1)
+    assert "Permission denied" in done.err
+    [daemon] = foldfs.children(os.getpid()).keys() - before
+    assert foldfs.wait_for(daemon) == 0

@@ -92,7 +92,8 @@ static bool restrict_writes(int folder)
 #define NAMESPACES                                                                                 \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	 CLONE_NEWCGROUP)
-#define PROGRAM_MAX 128
+#define SOCKET_TYPES 0xf /* the other bits of a type are flags */
+#define PROGRAM_MAX  128
 
 /* What needs a capability fails without being listed. */
 static const uint32_t refused_calls[] = {
@@ -165,6 +166,21 @@ static void refuse_if(struct program_text *text, uint32_t call, uint16_t test, u
 	add_return(text, SECCOMP_RET_ALLOW);
 }
 
+/* Leaves local datagrams, for the log, and local packets, for the lock of a mount point. Services
+ * that take local streams, such as systemd's, would act for the daemon outside of the sandbox. */
+static void refuse_network(struct program_text *text)
+{
+	add_test(text, BPF_JEQ, SYS_socket, 8);
+	add_load(text, offsetof(struct seccomp_data, args[0]));
+	add_test(text, BPF_JGT, AF_UNIX, 1);
+	add_return(text, SECCOMP_RET_ERRNO | EPERM);
+	add_load(text, offsetof(struct seccomp_data, args[1]));
+	add(text, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SOCKET_TYPES));
+	add_test(text, BPF_JEQ, SOCK_STREAM, 1);
+	add_return(text, SECCOMP_RET_ERRNO | EPERM);
+	add_return(text, SECCOMP_RET_ALLOW);
+}
+
 /* The flags of clone3() are out of a filter's sight; libc then calls clone(). */
 static void add_calls(struct program_text *text, const struct sandbox *sandbox)
 {
@@ -175,7 +191,7 @@ static void add_calls(struct program_text *text, const struct sandbox *sandbox)
 	refuse(text, SYS_clone3, ENOSYS);
 	refuse_if(text, SYS_clone, BPF_JSET, NAMESPACES);
 	if (!sandbox->network)
-		refuse_if(text, SYS_socket, BPF_JGT, AF_UNIX);
+		refuse_network(text);
 	if (!sandbox->programs) {
 		refuse(text, SYS_execve, EPERM);
 		refuse(text, SYS_execveat, EPERM);

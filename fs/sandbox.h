@@ -17,7 +17,7 @@
 #include <stdbool.h>
 
 struct sandbox {
-	bool network;  /* packs are read from servers */
+	bool network;  /* packs are read from servers; names may be asked of local services */
 	bool programs; /* credentials come from programs; these write where they like: no Landlock
 			*/
 	int folder;    /* of the disk cache; -1: none */

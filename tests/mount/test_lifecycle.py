@@ -723,7 +723,8 @@ def test_another_user_cannot_hold_up_a_mount(small, mount, point):
             break
     assert name, "the lock has no name"
     hold = """import socket, sys
-sockets = [socket.socket(socket.AF_UNIX, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]
+kinds = socket.SOCK_SEQPACKET, socket.SOCK_STREAM, socket.SOCK_DGRAM
+sockets = [socket.socket(socket.AF_UNIX, kind) for kind in kinds]
 for held in sockets:
     held.bind(("\\0" + sys.argv[1]).ljust(108, "\\0"))
 sockets[0].listen()

@@ -4,13 +4,16 @@ it may not, tests/unit/test_sandbox.c tries. With the plain build: a sanitizer w
 import os
 import re
 import signal
+import socket
+import stat
 from pathlib import Path
 
 import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, NOBODY, SOMEBODY, as_user, is_mounted, is_root, needs, run, wait_until
+from foldfs import (
+    FOLDFS, NOBODY, PATIENCE, SOMEBODY, as_user, is_mounted, is_root, needs, run, wait_until)
 from server import Server
 
 pytestmark = [pytest.mark.plain, is_root]
@@ -118,6 +121,24 @@ def test_a_pack_that_was_moved_is_still_read(bulk, place, mount):
     mounted = mount(place / "here.lmdb", "--pool=8M", "--io=direct")
     os.rename(place / "here.lmdb", place / "there.lmdb")
     assert trees.content(mounted) == trees.content(bulk[0])
+
+
+def test_what_happens_later_is_still_logged(small, place, point):
+    """In a namespace that has a /dev/log of its own."""
+    pack, image = bytearray(small[1].read_bytes()), (small[0] / "large").read_bytes()
+    pack[pack.index(image[:64])] ^= 1
+    (place / "damaged.lmdb").write_bytes(pack)
+    (place / "dev").mkdir()
+    run("mount", "-t", "tmpfs", "none", place / "dev")
+    for name in "fuse", "null":
+        os.mknod(place / "dev" / name, stat.S_IFCHR | 0o666, os.stat(f"/dev/{name}").st_rdev)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(os.fspath(place / "dev/log"))
+        log.settimeout(PATIENCE)
+        run("unshare", "--mount", "sh", "-c",
+            f"mount --bind {place}/dev /dev && {FOLDFS} -q {place}/damaged.lmdb {point} && "
+            f"! cat {point}/large && umount {point}")
+        assert b"'large' at 0: checksum mismatch" in log.recv(65536)
 
 
 @pytest.fixture

@@ -129,7 +129,12 @@ static int speak_to_network(void)
 
 static int speak_to_syslog(void)
 {
-	return socket(AF_UNIX, SOCK_DGRAM, 0);
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static int speak_to_service(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
 static void the_log_still_works(void **state)
@@ -143,7 +148,9 @@ static void only_packs_on_servers_need_the_network(void **state)
 	(void)state;
 	need(SANDBOX_SECCOMP);
 	assert_int_equal(try_in(&local, speak_to_network), EPERM);
+	assert_int_equal(try_in(&local, speak_to_service), EPERM);
 	assert_int_equal(try_in(&far, speak_to_network), WORKS);
+	assert_int_equal(try_in(&far, speak_to_service), WORKS);
 }
 
 static void only_credentials_need_programs(void **state)

@@ -33,12 +33,15 @@ def first_words(text):
 
 
 def daemon_of(mountpoint):
-    """The process id of the daemon that has `mountpoint` among its arguments."""
+    """The process id of the daemon that has `mountpoint` among its arguments. foldfs has a helper,
+    too."""
     wanted = os.fsencode(mountpoint)
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
-                if wanted in cmdline.read().split(b"\0") and int(pid) != os.getpid():
+            with open(f"/proc/{pid}/cmdline", "rb") as cmdline, \
+                    open(f"/proc/{pid}/comm", encoding="utf-8") as name:
+                if wanted in cmdline.read().split(b"\0") and int(pid) != os.getpid() and \
+                        name.read() != "foldfs-helper\n":
                     return int(pid)
         except OSError:
             continue

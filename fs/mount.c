@@ -181,7 +181,10 @@ static uint64_t kernel_needs(const struct mount *mount)
 
 struct sandbox mount_needs(const struct mount *mount)
 {
+	bool remote = reader_hints(dataset_reader(mount->dataset)).remote;
+
 	return (struct sandbox){.network = mount->network,
+				.opens = mount->network || remote,
 				.programs = mount->programs,
 				.folder = mount->disk ? disk_cache_folder(mount->disk) : -1};
 }

@@ -40,7 +40,7 @@ static void keep_capabilities(uint64_t keep)
 
 static uint64_t needed_capabilities(const struct sandbox *sandbox)
 {
-	return (sandbox->network ? UINT64_C(1) << CAP_DAC_READ_SEARCH : 0) |
+	return (sandbox->opens ? UINT64_C(1) << CAP_DAC_READ_SEARCH : 0) |
 	       (sandbox->folder >= 0 ? UINT64_C(1) << CAP_DAC_OVERRIDE : 0);
 }
 

@@ -1,8 +1,8 @@
 /* What the daemon gives up once its mount is made, and with it all programs that it runs.
  *
  *	no_new_privs  no program gains anything by set-user-ID bits
- *	capabilities  all but, for root, that to read files of others for packs on servers
- *	              (credentials), and that to write them for the disk cache
+ *	capabilities  all but, for root, that to read files of others for packs on other machines
+ *	              (opened again, credentials), and that to write them for the disk cache
  *	Landlock      writing, making and removing files, but in the disk cache; tracing others;
  *	              mounting. From Linux 6.2 on
  *	seccomp       system calls that no daemon needs; running programs; the network
@@ -20,6 +20,7 @@ struct sandbox {
 	bool network;  /* packs are read from servers; names may be asked of local services */
 	bool programs; /* credentials come from programs; these write where they like: no Landlock
 			*/
+	bool opens;    /* files are opened later: packs on other machines again, credentials */
 	int folder;    /* of the disk cache; -1: none */
 };
 

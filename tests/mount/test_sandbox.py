@@ -141,6 +141,17 @@ def test_what_happens_later_is_still_logged(small, place, point):
         assert b"'large' at 0: checksum mismatch" in log.recv(65536)
 
 
+def test_a_pack_on_another_machine_s_filesystem_may_be_opened_again(small, place, mount):
+    """Any FUSE filesystem counts as one."""
+    (place / "folder").mkdir()
+    os.link(small[1], place / "folder/inner.lmdb")
+    (place / "far").mkdir()
+    far = mount(foldfs.pack(place / "folder", place / "outer.lmdb"), at=place / "far")
+    mounted = mount(far / "inner.lmdb")
+    assert all_threads(mounted.daemon) == {(1, DAC_READ_SEARCH, 2)}
+    assert trees.content(mounted) == trees.content(small[0])
+
+
 @pytest.fixture
 def served(bulk, place):
     server = Server(bulk[1].parent, place / "server")

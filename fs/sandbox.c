@@ -16,9 +16,14 @@
 
 /* AddressSanitizer traces the threads at the end, to find what leaks, and writes its reports to
  * files. */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED true
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED true
+#endif
+#endif
+#ifndef SANITIZED
 #define SANITIZED false
 #endif
 

@@ -138,6 +138,9 @@ $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
 		$(filter %.o %.a,$^) $(LIBS) -lxxhash -lpthread
 
+$(B)/model: $(call objects,$(wildcard tests/model/*.c)) $(B)/libbase.a
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lpthread
+
 # The test goals first see to the packages, then call themselves again, so that nothing is
 # compiled, and pkg-config not asked, before they are there.
 deps = @DEPS=$(DEPS) sh tests/deps.sh $(1)
@@ -199,7 +202,7 @@ PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow
 pytest = $(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) -m '$(1) and ($(MARKED))' $(2) tests/mount \
 	$(TESTS) $(if $(TESTS),|| [ $$? = 5 ])
-check-mount: all
+check-mount: all $(B)/model
 	$(call pytest,not alone,-n $(shell nproc))
 	$(call pytest,alone)
 

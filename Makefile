@@ -185,7 +185,7 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far 
 # mount tests look at with the tool itself.
 unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
 # These have the journal's thread behind their packs; test_journal is looked at in their place.
-packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet dataset \
+packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet damage dataset \
 		   duplicates entry_table index lists merge resume statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))

@@ -7,11 +7,14 @@ MODEL_SEED=N make check-mount TESTS='-k test_model', with MARKED=slow if it was 
 what a mount may differ is listed in tests/model/differences.c."""
 
 import contextlib
+import itertools
 import os
 import random
 import shutil
 import subprocess
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -209,6 +212,56 @@ def test_a_million_operations(place, point):
     for seed in range(first, first + SOAK_TREES):
         hold(seed, place, point, SOAK_OPERATIONS, mounts=2,
              options=("-u", SOMEBODY if seed % 4 == 0 else 0))
+
+
+@contextlib.contextmanager
+def memory_group():
+    """(folder, name of the file with its limit) of a control group of its own."""
+    for base, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                        ("/sys/fs/cgroup", "memory.max")):
+        group = Path(base) / f"foldfs-model-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            group.mkdir()
+            break
+    else:
+        pytest.skip("no control groups may be made")
+    try:
+        if not (group / limit).exists():
+            pytest.skip("control groups have no memory controller")
+        yield group, limit
+    finally:
+        group.rmdir()
+
+
+def change_limit(file, mounted, ended, seen):
+    """Sets one limit after the other, and notes those of the pool, until that is over."""
+    for limit in itertools.cycle([512 * MIB, 96 * MIB, 128 * MIB, 80 * MIB]):
+        with contextlib.suppress(OSError):  # EBUSY: so much cannot be freed at once
+            file.write_text(str(limit))
+        if ended.wait(1):
+            return
+        seen.add(mounted.stats()["pool"]["limit"])
+
+
+@pytest.mark.slow
+@pytest.mark.plain
+def test_a_limit_that_shrinks_changes_no_answer(place, point):
+    """The pool gives memory back while it is read from."""
+    ended, seen = threading.Event(), set()
+    with plain_tree(place / "plain", lambda root: make_tree(random.Random(3), root)) as plain, \
+            memory_group() as (group, limit), \
+            foldfs.mounted(foldfs.pack(plain, place / "pack.lmdb"), point, "--pool=64M",
+                           "--cache=pool") as mounted:
+        (group / "cgroup.procs").write_text(str(mounted.daemon))
+        beside = threading.Thread(target=change_limit, args=(group / limit, mounted, ended, seen))
+        beside.start()
+        try:
+            for seed in range(10):
+                Model(plain, mounted, seed).hold(SOAK_OPERATIONS)
+        finally:
+            ended.set()
+            beside.join()
+    assert min(seen) < 64 * MIB, "the pool has not shrunk"
 
 
 def test_a_difference_is_found_and_shrunk(place, mount):

@@ -138,6 +138,21 @@ static int check_content_id(struct dataset *dataset, dataset_fault_fn *found, vo
 	return fault_in_index(&key, "its content id is not that of its files", found, context);
 }
 
+static int check_counts(const struct dataset *dataset, dataset_fault_fn *found, void *context)
+{
+	const struct format_super *super = &dataset->super;
+	struct format_super counted = {0};
+	struct format_key key;
+
+	index_count(&dataset->index, &counted);
+	if (counted.files == super->files && counted.directories == super->directories &&
+	    counted.symlinks == super->symlinks && counted.hardlinks == super->hardlinks &&
+	    counted.bytes == super->bytes)
+		return 0;
+	format_key_super(&key);
+	return fault_in_index(&key, "its counts are not those of its entries", found, context);
+}
+
 int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, void *context)
 {
 	int r = 0;
@@ -151,6 +166,8 @@ int dataset_check_sections(struct dataset *dataset, dataset_fault_fn *found, voi
 		if (r < 0 && r != -ENOMEM)
 			r = fault_in_index(&key, err_text(&err, r), found, context);
 	}
+	if (r == 0)
+		r = check_counts(dataset, found, context);
 	return r == 0 ? check_content_id(dataset, found, context) : r;
 }
 

@@ -245,24 +245,6 @@ static void drop_hot_sections(struct dataset *pack)
 
 /* --- what describes the whole ----------------------------------------------------------------- */
 
-static void count_entries(const struct index *index, struct format_super *super)
-{
-	super->entries = index->entries;
-	for (uint32_t e = 0; e < index->entries; e++) {
-		enum format_kind kind = index_kind(index, e);
-
-		super->directories += kind == FORMAT_DIRECTORY;
-		super->symlinks += kind == FORMAT_SYMLINK;
-		super->hardlinks += kind == FORMAT_HARDLINK;
-		if (kind == FORMAT_ALIAS)
-			super->incompat |= FORMAT_ALIASES;
-		if (!format_is_file(kind))
-			continue;
-		super->files++;
-		super->bytes += index_get(index, SECTION_SIZE, e);
-	}
-}
-
 static void digest_text(XXH3_state_t *state, const char *text)
 {
 	XXH3_128bits_update(state, text, strlen(text) + 1);
@@ -336,7 +318,7 @@ static int describe(struct dataset *dataset, const struct dataset_merge_params *
 	struct dataset_info *info = &dataset->info;
 
 	dataset->super.version = FORMAT_VERSION;
-	count_entries(&dataset->index, &dataset->super);
+	index_count(&dataset->index, &dataset->super);
 	make_id(params, dataset->super.id);
 	for (unsigned i = 0; i < params->count; i++) {
 		const struct dataset_info *one = dataset_info(params->packs[i].dataset);

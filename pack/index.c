@@ -230,3 +230,21 @@ uint32_t index_extent_entry(const struct index *index, uint64_t extent, uint64_t
 	*ret_number = left;
 	return entry;
 }
+
+void index_count(const struct index *index, struct format_super *super)
+{
+	super->entries = index->entries;
+	for (uint32_t e = 0; e < index->entries; e++) {
+		enum format_kind kind = index_kind(index, e);
+
+		super->directories += kind == FORMAT_DIRECTORY;
+		super->symlinks += kind == FORMAT_SYMLINK;
+		super->hardlinks += kind == FORMAT_HARDLINK;
+		if (kind == FORMAT_ALIAS)
+			super->incompat |= FORMAT_ALIASES;
+		if (!format_is_file(kind))
+			continue;
+		super->files++;
+		super->bytes += index_get(index, SECTION_SIZE, e);
+	}
+}

@@ -93,6 +93,8 @@ void index_forget_offsets(struct index *index);
  * and links. Returns 0, -EBADMSG with a sentence, or -ENOMEM. */
 int index_check(struct index *index, uint64_t pack_bytes, struct err *err);
 
+/* Adds the counts of a superblock whose counts are zero, and the features that its entries need. */
+void index_count(const struct index *index, struct format_super *super);
 /* The content id, from the hot sections and SECTION_CHECKSUMS, after index_check(). 0 or -ENOMEM.
  */
 int index_content_id(const struct index *index, uint8_t ret[static FORMAT_ID_BYTES]);

@@ -63,20 +63,6 @@ static int make_options(struct writing *w, const struct index_key *key, const ch
 	return r < 0 ? r : buf_add(&w->options, beside->data, beside->len);
 }
 
-static void count_entries(const struct index *index, struct format_super *super)
-{
-	super->entries = index->entries;
-	for (uint32_t e = 0; e < index->entries; e++) {
-		enum format_kind kind = index_kind(index, e);
-
-		super->directories += kind == FORMAT_DIRECTORY;
-		super->symlinks += kind == FORMAT_SYMLINK;
-		super->files += format_is_file(kind);
-		if (format_is_file(kind))
-			super->bytes += index_get(index, SECTION_SIZE, e);
-	}
-}
-
 static void make_id(const struct format_super *super, uint8_t id[static FORMAT_ID_BYTES])
 {
 	XXH128_canonical_t made;
@@ -95,7 +81,7 @@ static void make_super(struct writing *w)
 
 	w->super.version = FORMAT_VERSION;
 	w->super.incompat = FORMAT_UNCHECKED;
-	count_entries(&w->index, &w->super);
+	index_count(&w->index, &w->super);
 	for (unsigned i = 0; i < SECTION_COUNT; i++) {
 		const struct index_section *section = &w->index.sections[i];
 

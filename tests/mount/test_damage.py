@@ -163,6 +163,44 @@ def test_each_field_of_the_lmdb(own, field, value):
            NO_PACK if "magic" in field else RELEASE if foreign else AGAIN)
 
 
+# With checksums that are right: (field, value): what cannot be.
+BY_MEANING = {
+    ("super.sections", 14): "damaged superblock: 14 sections, not 15 to 98",
+    ("super.entries", 0): "damaged superblock: 0 entries",
+    ("super.entries", 127): "damaged superblock: section name-end has a wrong shape",
+    ("super.size.width", 3): "damaged superblock: section size has a wrong shape",
+    ("super.names.bytes", 1 << 62): "damaged index: section names is missing or cut",
+    ("names[1]", 0x2f): "damaged index: a name holds a slash or NUL",
+    ("name-end[1]", 0): "damaged index: entry 1",
+    ("parent[1]", 1): "damaged index: entry 1",
+    ("kind[1]", 9): "damaged index: entry 1",
+    ("start[1]", 1 << 63): "damaged index: entry 1",
+    ("size[0]", 7): "damaged index: entry 8",
+    ("size[1]", 0xffffffff): "damaged index: entry 1",
+}
+FOUND_BY_VERIFY = {
+    ("super.files", 7): "its counts are not those of its entries",
+    ("super.directories", 7): "its counts are not those of its entries",
+    ("super.symlinks", 7): "its counts are not those of its entries",
+    ("super.hardlinks", 7): "its counts are not those of its entries",
+    ("super.bytes", 7): "its counts are not those of its entries",
+    ("super.content-id", 7): "its content id is not that of its files",
+}
+
+
+@pytest.mark.parametrize(("field", "value"), BY_MEANING)
+def test_fields_that_cannot_mean_what_they_say(own, field, value):
+    Fields(own, sealed=True)[field] = value
+    expect(own, BY_MEANING[field, value])
+
+
+@pytest.mark.parametrize(("field", "value"), FOUND_BY_VERIFY)
+def test_fields_that_only_verify_compares(own, field, value):
+    Fields(own, sealed=True)[field] = value
+    said = f"\\0foldfs: index: {FOUND_BY_VERIFY[field, value]}\n"
+    assert run(FOLDPACK, "verify", own, status=3).out == said
+
+
 # --- random -----------------------------------------------------------------------------------
 
 

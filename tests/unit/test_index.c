@@ -245,6 +245,24 @@ static void a_content_id_that_is_not_that_of_the_files_is_found(void **state)
 	assert_string_equal(found.data, "foldfs: index: its content id is not that of its files\n");
 }
 
+static void counts_that_are_not_those_of_the_entries_are_found(void **state)
+{
+	static const char *const counts[] = {"super.files", "super.directories", "super.symlinks",
+					     "super.hardlinks", "super.bytes"};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		SCOPE(buf_release) struct buf found = BUF_INIT;
+
+		build_tree(f);
+		damage(f, counts[i], UINT64_MAX);
+		open_pack(f);
+		assert_done(dataset_check_sections(f->dataset, fault_append, &found));
+		assert_string_equal(found.data,
+				    "foldfs: index: its counts are not those of its entries\n");
+	}
+}
+
 static void where_no_content_id_is_recorded_it_is_found_from_the_index(void **state)
 {
 	struct fixture *f = *state;
@@ -498,6 +516,7 @@ int main(void)
 		TEST(a_bad_disk_is_noticed_by_checksums),
 		TEST(damage_to_cold_sections_waits_for_their_use),
 		TEST(a_content_id_that_is_not_that_of_the_files_is_found),
+		TEST(counts_that_are_not_those_of_the_entries_are_found),
 		TEST(where_no_content_id_is_recorded_it_is_found_from_the_index),
 		TEST(loading_names_what_is_damaged_and_the_other_parts_are_loaded),
 		TEST(a_record_at_another_place_is_found_by_checking_the_keys),

@@ -183,10 +183,11 @@ threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far 
 		   reader_file reader_remote scan work)
 # Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
 # mount tests look at with the tool itself.
-unsanitized := $(addprefix $(B)/unit/test_,cost duel permutation resume seeds)
-# These have the journal's thread behind their packs; test_journal is looked at in their place.
+unsanitized := $(addprefix $(B)/unit/test_,cost permutation resume seeds)
+# These begin none themselves: the journal has one behind their packs, and test_journal is looked at
+# in their place; stall.c asks a cache, but not in its test.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet damage dataset \
-		   duplicates entry_table index lists merge resume statistics)
+		   duplicates entry_table index lists merge resume stall statistics)
 checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)

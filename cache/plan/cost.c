@@ -48,6 +48,7 @@
 #define WINDOW_NS	100000000
 #define KEEP		0.9
 #define ASSUMED_WINDOWS 16
+#define SLOW_NS		10.0 /* a byte, 100 MB/s: what takes longer is taken for requests at first */
 #define NOISE_START	(1.0 / 16) /* variance of r around the line, as a share of r */
 #define NOISE_MIN	(1.0 / 128)
 #define SPREAD		(1.0 / 8) /* variance of a * z around the assumed one, as a share of r */
@@ -152,6 +153,16 @@ static void learn_noise(struct cost *cost, double z, double r)
 	cost->noise += (1 - KEEP) * (residue * residue - cost->noise);
 }
 
+/* Reads that are alike do not tell requests from bytes. Where they take longer than the bytes do on
+ * any usual device, requests are dear: a hard disk is known by its first reads. */
+static void assume(struct cost *cost, double z, double r)
+{
+	double slow = (r / SLOW_NS - 1) / z;
+
+	if (slow > cost->assumed)
+		cost->assumed = slow < COST_GAP_MAX ? slow : COST_GAP_MAX;
+}
+
 /* Means and sums of products around them, each decayed by KEEP a window. */
 static void learn(struct cost *cost, double z, double r)
 {
@@ -160,6 +171,8 @@ static void learn(struct cost *cost, double z, double r)
 	if (cost->windows) {
 		r = without_outlier(cost, z, r);
 		learn_noise(cost, z, r);
+	} else {
+		assume(cost, z, r);
 	}
 	dz = z - cost->z;
 	dr = r - cost->r;

@@ -19,7 +19,8 @@
  * of the readers. A run that was handed out counts as ahead, so any number may be under way.
  *
  * Seek-bound: W doubles, so that the first files come soon, until it is W* / GROWN: all of these
- * together cost a fraction of a sweep. From then on W is as large as memory allows, and sweeps
+ * together cost a fraction of a sweep; where memory holds all that is left, only the first one is
+ * small, since one sweep is the epoch. From then on W is as large as memory allows, and sweeps
  * never end: as readers free memory, files are added to the window at once (TOP_UP), and the sweep
  * picks them up when it comes by, as an elevator stops for calls on its way. A reader that has to
  * wait for a file gets it at once, with the run around it (plan_order_around), which the sweep then
@@ -390,6 +391,13 @@ static bool is_growing(const struct plan_followed *f, const struct prefetch_budg
 	return f->goal < window_that_pays(f, budget) / GROWN;
 }
 
+static bool all_fits(const struct plan_followed *f, uint64_t share)
+{
+	uint64_t left = forecast_count(f->forecast) - forecast_position(f->forecast);
+
+	return left * f->mean <= share;
+}
+
 /* W, less what is in memory already: 0 if no new window is to begin yet. It begins where there is
  * memory for a long run at least, or many short runs would fill it. */
 static uint64_t new_window(const struct plan_order *order, const struct plan_followed *f,
@@ -405,7 +413,7 @@ static uint64_t new_window(const struct plan_order *order, const struct plan_fol
 		return min(room, START);
 	if (!is_seek_bound(f, budget, share))
 		return lead || f->hungry ? min(room, min(max(lead, budget->run), START)) : 0;
-	if (is_growing(f, budget))
+	if (is_growing(f, budget) && !all_fits(f, share))
 		return f->hungry || room >= f->goal ? min(room, f->goal) : 0;
 	return f->hungry || room >= share / 2 ? sub_sat(share + f->per_sweep / 2, f->ahead) : 0;
 }

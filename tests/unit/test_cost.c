@@ -417,6 +417,18 @@ static void one_size_alone_says_nothing_of_the_gap(void **state)
 	assert_int_equal(cost.run, COST_RUN_START);
 }
 
+/* 120 photos a second: their bytes alone never take as long. */
+static void but_slow_ones_say_that_it_is_wide(void **state)
+{
+	struct cost cost;
+
+	(void)state;
+	cost_init(&cost);
+	for (uint64_t i = 0; i < 20; i++)
+		cost_read(&cost, 110000, i * 8900000, (i + 1) * 8900000);
+	assert_in_range(cost_gap(&cost), 500 << 10, 1500 << 10);
+}
+
 static void reads_that_take_no_time_change_nothing(void **state)
 {
 	struct cost cost;
@@ -783,6 +795,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(at_first_a_gap_of_64_kib_is_assumed),
 		cmocka_unit_test(one_size_alone_says_nothing_of_the_gap),
+		cmocka_unit_test(but_slow_ones_say_that_it_is_wide),
 		cmocka_unit_test(reads_that_take_no_time_change_nothing),
 		cmocka_unit_test(the_gap_is_what_a_request_costs_in_bytes),
 		cmocka_unit_test(hiccups_hardly_move_the_gap),

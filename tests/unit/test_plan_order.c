@@ -573,6 +573,25 @@ static void the_first_files_come_soon(void **state)
 		assert_false(s->world->pooled[order[i]]);
 }
 
+static void after_the_first_window_what_fits_is_read_in_one_sweep(void **state)
+{
+	struct sim *s = sim_of(photos(PHOTOS));
+	struct plan_run run;
+	unsigned files = 0;
+
+	(void)state;
+	make_seek_bound(s);
+	s->world->budget.gap = 512 * KIB;
+	follow(s, shuffled(PHOTOS), PHOTOS);
+	while (s->world->bytes < 9 * MIB)
+		assert_true(next_run(s, &run));
+	for (unsigned i = 0; i < 100; i++) {
+		assert_true(next_run(s, &run));
+		files += run.count;
+	}
+	assert_true(files > 200);
+}
+
 /* Memory that comes back file by file is not filled by a read for each. */
 static void a_window_waits_until_there_is_room_for_it(void **state)
 {
@@ -1165,6 +1184,7 @@ int main(void)
 		cmocka_unit_test(if_all_fits_a_hard_disk_takes_one_sweep),
 		cmocka_unit_test(slow_readers_do_not_wait_for_a_hard_disk),
 		cmocka_unit_test(the_first_files_come_soon),
+		cmocka_unit_test(after_the_first_window_what_fits_is_read_in_one_sweep),
 		cmocka_unit_test(a_window_waits_until_there_is_room_for_it),
 		cmocka_unit_test(a_reader_that_waits_gets_the_run_around_its_file),
 		cmocka_unit_test(a_file_that_does_not_fit_brings_nothing_with_it),

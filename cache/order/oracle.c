@@ -362,8 +362,7 @@ bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 
 	if (stage >> 3 != oracle->asked.group)
 		return worth(stage) > 0;
-	return oracle->asked.stage && !all_seeds && !oracle->is_patient &&
-	       worth(stage) > worth(oracle->asked.stage);
+	return oracle->asked.stage && !all_seeds && worth(stage) > worth(oracle->asked.stage);
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

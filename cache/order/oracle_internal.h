@@ -56,7 +56,6 @@ struct oracle {
 	uint64_t group_began; /* the turn at which the last group asked about did */
 	struct asked asked;
 	bool is_asking;	     /* a query is under way */
-	bool is_patient;     /* what it tries need not be tried again when more was seen */
 	uint32_t too_short;  /* files of the list for which a search of all seeds was left out */
 	uint64_t given_up;   /* the group for which a query was stopped */
 	enum oracle_why why; /* nothing was found for the last group asked about */

@@ -208,7 +208,6 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 	}
 	oracle->asked.stage = stage;
 	oracle->asked.group = stage >> 3;
-	oracle->is_patient = efforts & GUESS_MODELS && !effort->hard;
 	fill_observations(oracle, &group, &query->observations);
 	query->observations.least = effort->least;
 	query->since = group.began;

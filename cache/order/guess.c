@@ -515,11 +515,11 @@ static const struct {
 	try_fn *try;
 	enum { FIRST, OTHERS, LIKELY, UNLIKELY, REST } lists; /* OTHERS: likely; REST: not FIRST */
 } tries[] = {
-	{GUESS_LIKELY, try_likely, FIRST},	 {GUESS_RANKS, try_ranks, FIRST},
-	{GUESS_MODELS, try_usual_models, FIRST}, {GUESS_LIKELY, try_likely, REST},
-	{GUESS_RANKS, try_ranks, OTHERS},	 {GUESS_MODELS, try_models, FIRST},
-	{GUESS_MORE, try_more, LIKELY},		 {GUESS_ALL, try_all, LIKELY},
-	{GUESS_ALL, try_all_worlds, LIKELY},	 {GUESS_ALL, try_more_and_all, UNLIKELY},
+	{GUESS_LIKELY, try_likely, FIRST},   {GUESS_LIKELY, try_likely, REST},
+	{GUESS_RANKS, try_ranks, FIRST},     {GUESS_MODELS, try_usual_models, FIRST},
+	{GUESS_RANKS, try_ranks, OTHERS},    {GUESS_MODELS, try_models, FIRST},
+	{GUESS_MORE, try_more, LIKELY},	     {GUESS_ALL, try_all, LIKELY},
+	{GUESS_ALL, try_all_worlds, LIKELY}, {GUESS_ALL, try_more_and_all, UNLIKELY},
 };
 
 bool guess(const struct observations *observations, unsigned efforts,

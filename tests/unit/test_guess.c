@@ -504,6 +504,22 @@ static void a_stream_that_goes_on_otherwise_for_once_is_followed(void **state)
 	assert_int_equal(find_behind(*state, &known, &next).skip, next.skip);
 }
 
+/* A search that costs much, in a list that is not the loader's, would be in vain, and may never end
+ * where others want the processors. */
+static void what_costs_little_is_tried_with_all_lists_first(void **state)
+{
+	struct world *world = *state;
+	struct hypothesis found;
+
+	add_list(world, BASE - 1, 5000);
+	add_list(world, BASE, 5000);
+	permutation_of(word_of(42, 3), order, 5000);
+	see_anew(world, SEEN);
+	world->patience = 3;
+	assert_true(find(world, &found));
+	assert_ptr_equal(found.list, world->lists[1]);
+}
+
 /* A loader for validation drew a seed of its own before, and now does not. */
 static void a_seed_that_is_drawn_earlier_than_before_is_found(void **state)
 {
@@ -742,6 +758,7 @@ int main(void)
 		guess_test(a_convention_is_found_without_a_search),
 		guess_test(what_follows_a_known_pass_is_tried_first),
 		guess_test(a_stream_that_goes_on_otherwise_for_once_is_followed),
+		guess_test(what_costs_little_is_tried_with_all_lists_first),
 		guess_test(a_seed_that_is_drawn_earlier_than_before_is_found),
 		guess_test(a_sampler_that_is_set_to_its_epoch_late_is_followed),
 		guess_test(an_epoch_that_is_repeated_is_no_sampler_that_stays_the_same),

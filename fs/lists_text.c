@@ -14,6 +14,7 @@
  * values of the same key, or, like the one found, of no key. */
 #include "fs/lists_text.h"
 #include "base/bits.h"
+#include "base/bytes.h"
 #include "base/scope.h"
 #include <ctype.h>
 #include <string.h>
@@ -403,10 +404,10 @@ static int by_word(const void *a, const void *b, void *text)
 {
 	const struct text_line *x = a, *y = b;
 	const struct list_text *t = text;
-	int order = memcmp(t->data + x->word, t->data + y->word, x->len < y->len ? x->len : y->len);
+	int order = bytes_compare(t->data + x->word, x->len, t->data + y->word, y->len);
 
-	if (order || x->len != y->len)
-		return order ? order : (x->len > y->len) - (x->len < y->len);
+	if (order)
+		return order;
 	return (x->word > y->word) - (x->word < y->word);
 }
 

@@ -16,6 +16,7 @@
  * number is the count of its digits, then its digits. Letters beyond ASCII stay as they are, which
  * suffices for file names. For equal keys, sorted() keeps the order of the walk. */
 #include "fs/lists_tree.h"
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "base/utf8.h"
 #include <string.h>
@@ -297,18 +298,11 @@ static int add_key(struct tree_walk *w, const struct dataset_child *child, bool 
 	return 0;
 }
 
-static int compare_keys(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 static int compare_tree_items(const void *a, const void *b, void *keys)
 {
 	const struct tree_item *x = a, *y = b;
 	int order =
-		compare_keys((char *)keys + x->key, x->key_len, (char *)keys + y->key, y->key_len);
+		bytes_compare((char *)keys + x->key, x->key_len, (char *)keys + y->key, y->key_len);
 
 	return order ? order : (x->key > y->key) - (x->key < y->key);
 }
@@ -322,7 +316,7 @@ static int add_walked(struct tree_walk *w, uint32_t entry)
 
 	if (!w->keeps) {
 		if (w->last.len &&
-		    compare_keys(w->key.data, w->key.len, w->last.data, w->last.len) < 0)
+		    bytes_compare(w->key.data, w->key.len, w->last.data, w->last.len) < 0)
 			return -EAGAIN;
 		w->last.len = 0;
 		if (buf_add(&w->last, w->key.data, w->key.len) < 0)

@@ -1,4 +1,5 @@
 #include "pack/index.h"
+#include "base/bytes.h"
 #include "base/scope.h"
 #include <sys/mman.h>
 
@@ -78,9 +79,8 @@ static int compare_name(const struct index *index, uint32_t entry, const char *n
 {
 	size_t other_len;
 	const char *other = index_name(index, entry, &other_len);
-	int order = memcmp(other, name, other_len < len ? other_len : len);
 
-	return order ? order : (other_len > len) - (other_len < len);
+	return bytes_compare(other, other_len, name, len);
 }
 
 int index_lookup(const struct index *index, uint32_t directory, const char *name, size_t len,

@@ -9,6 +9,7 @@
  * What goes below a folder "a/b" has two parts that are in no pack: one with the only child "a",
  * and one with the only child "b". */
 #include "base/bits.h"
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "pack/merge_internal.h"
 
@@ -146,17 +147,10 @@ static enum format_kind kind_of(const struct merging *m, const struct part *part
 
 /* --- the heap --------------------------------------------------------------------------------- */
 
-static int compare_names(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 /* Of two children with one name, that of the first pack comes first. */
 static bool comes_before(const struct cursor *a, const struct cursor *b)
 {
-	int order = compare_names(a->name, a->len, b->name, b->len);
+	int order = bytes_compare(a->name, a->len, b->name, b->len);
 
 	return order ? order < 0 : a->part.pack < b->part.pack;
 }
@@ -355,7 +349,7 @@ static int merge_folder(struct merging *m, const struct folder *folder)
 		r = add_row(m, &first, folder->row);
 		heap_advance(m);
 		while (r == 0 && m->heaped &&
-		       compare_names(m->heap[0].name, m->heap[0].len, first.name, first.len) == 0) {
+		       bytes_compare(m->heap[0].name, m->heap[0].len, first.name, first.len) == 0) {
 			r = join_row(m, &m->heap[0]);
 			heap_advance(m);
 		}

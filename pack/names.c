@@ -1,4 +1,5 @@
 #include "pack/names.h"
+#include "base/bytes.h"
 #include "base/scope.h"
 #include "pack/format.h"
 #include <glob.h>
@@ -333,21 +334,14 @@ static bool parse_set(const char *name, struct set_name *ret)
 	return false;
 }
 
-static int compare_text(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	int r = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return r ? r : (a_len > b_len) - (a_len < b_len);
-}
-
 /* 0: of one set. */
 static int compare_sets(const void *left, const void *right)
 {
 	const struct set_name *a = left, *b = right;
-	int r = compare_text(a->name, a->before, b->name, b->before);
+	int r = bytes_compare(a->name, a->before, b->name, b->before);
 
 	if (r == 0)
-		r = compare_text(a->after, a->after_len, b->after, b->after_len);
+		r = bytes_compare(a->after, a->after_len, b->after, b->after_len);
 	return r ? r : (a->of > b->of) - (a->of < b->of);
 }
 

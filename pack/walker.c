@@ -1,5 +1,6 @@
 #include "pack/walker_internal.h"
 
+#include "base/bytes.h"
 #include "base/le.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -432,13 +433,6 @@ static int value_offset(const struct walker *walker, const struct node *node, ui
 	return 0;
 }
 
-static int key_compare(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 /* The record at the leaf's `next`, which must have a greater key than the last one. */
 static int record_take(struct walker *walker, struct tree_level *leaf, struct walker_record *ret,
 		       struct err *err)
@@ -451,7 +445,7 @@ static int record_take(struct walker *walker, struct tree_level *leaf, struct wa
 		r = value_offset(walker, &node, &offset, err);
 	if (r < 0)
 		return r;
-	if (key_compare(node.key, node.key_len, walker->key, walker->key_len) <= 0)
+	if (bytes_compare(node.key, node.key_len, walker->key, walker->key_len) <= 0)
 		return DAMAGED(err, leaf->number, "node %u: key not in order", leaf->next);
 	memcpy(walker->key, node.key, node.key_len);
 	walker->key_len = node.key_len;
@@ -547,7 +541,7 @@ static int level_aim(const struct walker *walker, struct tree_level *level, cons
 
 		if (r < 0)
 			return r;
-		if (key_compare(node.key, node.key_len, key, key_len) > (leaf ? -1 : 0))
+		if (bytes_compare(node.key, node.key_len, key, key_len) > (leaf ? -1 : 0))
 			break;
 	}
 	level->next = leaf ? i : i - 1;

@@ -1,4 +1,5 @@
 #include "pack/foreign/archive/torch_file.h"
+#include "base/bytes.h"
 #include "base/le.h"
 #include <stdlib.h>
 #include <string.h>
@@ -43,9 +44,7 @@ int torch_file_probe(struct foreign_source *source)
 
 static int compare_texts(struct foreign_text a, struct foreign_text b)
 {
-	int order = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
-
-	return order ? order : (a.len > b.len) - (a.len < b.len);
+	return bytes_compare(a.data, a.len, b.data, b.len);
 }
 
 static int compare_entries(const void *a, const void *b, void *zip)

@@ -14,16 +14,16 @@
 /* Processor time for queries where nothing is missing: a part of the time, saved up to a most. It
  * is always enough for what follows a known epoch. */
 #define SPARE	      50
-#define SPARE_MOST_NS 4000000000
+#define SPARE_MOST_NS (2 * NORMAL_MOST_NS)
 #define MODELS_NS     1500000000 /* what GUESS_MODELS may take */
 #define LIKELY_NS     200000000	 /* no more is needed without a search */
 
 /* A query is idle work once it has taken this part of the time that the readers need for all files,
  * but within these bounds. Measured: an epoch of 1.3 s on two processors takes 1.4 times as long
  * beside a query of 2 s at normal priority. */
-#define NORMAL_PART	32
+#define NORMAL_PART	16
 #define NORMAL_LEAST_NS LIKELY_NS
-#define NORMAL_MOST_NS	2000000000
+#define NORMAL_MOST_NS	3000000000
 
 /* Where readers need less for all files, there is no idle work: half of the epoch would be over by
  * its end, beside what the readers need of the processors. */
@@ -333,7 +333,7 @@ static bool answer(struct oracle_thread *thread, const struct run *run, uint64_t
 	bool found;
 
 	SCOPE_LOCK(&thread->feed.lock);
-	if (run->cut_short)
+	if (run->cut_short || atomic_load(&thread->superseded))
 		oracle_postpone(run->query);
 	found = oracle_answer(thread->feed.oracle, run->query, sentence);
 	feed_show(&thread->feed);

@@ -358,11 +358,14 @@ static unsigned worth(uint64_t stage)
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds)
 {
 	const struct watch_group group = watch_group(oracle->watch);
+	const struct asked *asked = &oracle->asked;
 	uint64_t stage = watch_stage(&group, group.longest);
+	uint64_t shortest = watch_stage(&group, group.shortest);
 
-	if (stage >> 3 != oracle->asked.group)
+	if (stage >> 3 != asked->group)
 		return worth(stage) > 0;
-	return oracle->asked.stage && !all_seeds && worth(stage) > worth(oracle->asked.stage);
+	return asked->stage && !all_seeds &&
+	       (worth(stage) > worth(asked->stage) || worth(shortest) > worth(asked->shortest));
 }
 
 void oracle_pushed(struct oracle *oracle, uint32_t file)

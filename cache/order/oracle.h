@@ -76,8 +76,9 @@ void oracle_run(struct query *query, const struct oracle_hooks *hooks);
  * begin again. For a search of all seeds only the former counts. */
 bool oracle_has_new(const struct oracle *oracle, bool all_seeds);
 
-/* A query that hooks->stopped ended because it took too long is asked again as soon as the effort
- * allows it; another one that was ended once more, and not again for the same readers. */
+/* A query that hooks->stopped ended because it took too long, or as more had been seen, is asked
+ * again as soon as the effort allows it; another one that was ended once more, and not again for
+ * the same readers. */
 void oracle_postpone(struct query *query);
 
 /* Takes the query back and frees it. Returns whether an order was found, described in *ret for

@@ -36,7 +36,7 @@ struct track {
 
 /* What was asked about the readers: stages as in watch.h. */
 struct asked {
-	uint64_t stage, group;		  /* of the last query, */
+	uint64_t stage, shortest, group;  /* of the last query: of both beginnings, */
 	uint64_t hard, models, all_seeds; /* of the last ones with GUESS_MORE, _MODELS, _ALL */
 	struct choose_kinds kinds;	  /* of the group's files, for which lists were made */
 };

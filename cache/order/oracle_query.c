@@ -189,12 +189,13 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 {
 	const struct watch_group group = watch_group(oracle->watch);
 	uint64_t stage = watch_stage(&group, group.longest);
+	uint64_t shortest = watch_stage(&group, group.shortest);
 	unsigned efforts;
 	struct query *query;
 
 	if (!effort->guess || stage == 0)
 		return NULL;
-	efforts = efforts_now(oracle, effort, stage, watch_stage(&group, group.shortest));
+	efforts = efforts_now(oracle, effort, stage, shortest);
 	if (stage == oracle->asked.stage && !efforts)
 		return NULL;
 	query = calloc(1, sizeof(*query));
@@ -207,6 +208,7 @@ static struct query *ask_order(struct oracle *oracle, const struct effort *effor
 		oracle_drop_lists(oracle);
 	}
 	oracle->asked.stage = stage;
+	oracle->asked.shortest = shortest;
 	oracle->asked.group = stage >> 3;
 	fill_observations(oracle, &group, &query->observations);
 	query->observations.least = effort->least;

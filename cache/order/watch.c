@@ -38,6 +38,7 @@ struct reader {
 	double trust;	   /* log2 of the odds that it follows a forecast */
 	double own;	   /* the share of its files that this forecast foresaw */
 	uint64_t forecast; /* the one that it follows, or followed last */
+	uint64_t foresaw;  /* the one that foresaw its last file that another than this did */
 	uint32_t fresh;	   /* since the last epoch: files that nobody had asked for before, */
 	uint32_t strays;   /* others before the last of these, */
 	uint32_t again;	   /* and others in a row after it, */
@@ -230,11 +231,17 @@ static bool note_again(struct watch *watch, struct reader *reader, uint32_t file
 /* A sequential test (Wald, 1945) of two hypotheses: its own forecast foresees a file with `own`, at
  * least OWN as mosaics read three others with each; somebody else's does with `chance`. A reader
  * that always followed one, and suddenly does not, has begun anew, even if it soon asks for a file
- * that its last epoch left out (drop_last). */
+ * that its last epoch left out (drop_last). It may go on with another forecast, which foresees one
+ * of its files by chance, hardly two. */
 static bool goes_by(struct reader *reader, uint64_t forecast, double chance)
 {
+	bool is_other = forecast && forecast != reader->forecast;
+	double most = is_other && forecast != reader->foresaw ? TRUSTED - 1 : TRUST_MOST;
+
+	if (is_other)
+		reader->foresaw = forecast;
 	reader->trust += forecast ? fmax(log2(OWN / chance), 1) : log2(1 - reader->own);
-	reader->trust = fmin(fmax(reader->trust, 0), TRUST_MOST);
+	reader->trust = fmin(fmax(reader->trust, 0), most);
 	reader->own += ((forecast ? 1 : 0) - reader->own) / OWN_TURNS;
 	reader->own = fmin(fmax(reader->own, OWN), OWN_MOST);
 	if (!forecast || reader->trust < TRUSTED)

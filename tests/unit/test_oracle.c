@@ -537,6 +537,30 @@ static void a_thought_of_few_files_is_given_up_when_there_are_more(void **state)
 	oracle_answer(world->oracle, query, world->sentence);
 }
 
+/* Models are searched when all readers have shown enough. */
+static void a_thought_is_given_up_when_the_slowest_reader_has_come_further(void **state)
+{
+	const struct effort effort = {.guess = true, .models = true, .hard = true};
+	struct world *world = *state;
+	struct query *query;
+	uint32_t at = 0;
+
+	permutation_of(12, order, N);
+	oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
+	for (uint32_t i = 0; i < 128; i++)
+		oracle_saw(world->oracle, 5, BASE + order[i]);
+	while (at < 16)
+		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
+	query = oracle_ask(world->oracle, &effort);
+	assert_non_null(query);
+	assert_false(oracle_has_new(world->oracle, false));
+	while (at < 64)
+		oracle_saw(world->oracle, 6, BASE + order[128 + at++]);
+	assert_true(oracle_has_new(world->oracle, false));
+	assert_false(oracle_has_new(world->oracle, true));
+	oracle_answer(world->oracle, query, world->sentence);
+}
+
 static void a_job_that_begins_anew_is_followed_anew(void **state)
 {
 	struct epoch epoch = {.workers = 2, .batch = 32, .first_reader = 100};
@@ -763,6 +787,7 @@ int main(void)
 		oracle_test(of_the_same_readers_lists_are_asked_for_once_a_kind),
 		oracle_test(mosaics_are_found_and_stay),
 		oracle_test(a_thought_of_few_files_is_given_up_when_there_are_more),
+		oracle_test(a_thought_is_given_up_when_the_slowest_reader_has_come_further),
 		oracle_test(a_job_that_begins_anew_is_followed_anew),
 		oracle_test(two_jobs_are_followed_side_by_side),
 		oracle_test(a_job_is_followed_whatever_others_read_until_it_ends),

@@ -218,6 +218,35 @@ static void who_has_always_gone_by_a_forecast_and_does_not_begins_anew(void **st
 	assert_int_equal(seen[0].file, file_of(0));
 }
 
+/* As where the next epoch was foretold wrongly: its order foresees this file by chance. */
+static void one_file_of_another_forecast_does_not_end_a_beginning(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 256; i++)
+		ask(watch, 1, file_of(i), true);
+	assert_true(watch_turn(watch, 1, file_of(256)));
+	assert_false(watch_note(watch, FORECAST + 1, CHANCE));
+	for (uint32_t i = 257; i < 272; i++)
+		ask(watch, 1, file_of(i), false);
+	assert_int_equal(watch_beginnings(watch, seen), 16);
+	assert_int_equal(seen[0].file, file_of(256));
+}
+
+static void who_goes_on_with_the_next_forecast_is_known_by_two_files(void **state)
+{
+	struct watch *watch = *state;
+
+	for (uint32_t i = 0; i < 256; i++)
+		ask(watch, 1, file_of(i), true);
+	assert_true(watch_turn(watch, 1, file_of(256)));
+	assert_false(watch_note(watch, FORECAST + 1, CHANCE));
+	assert_true(watch_turn(watch, 1, file_of(257)));
+	assert_true(watch_note(watch, FORECAST + 1, CHANCE));
+	assert_int_equal(watch_goes_by(watch), FORECAST + 1);
+	assert_int_equal(watch_group(watch).longest, 0);
+}
+
 static void workers_of_the_epoch_before_do_not_count(void **state)
 {
 	struct watch *watch = *state;
@@ -365,6 +394,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			who_has_always_gone_by_a_forecast_and_does_not_begins_anew, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(
+			one_file_of_another_forecast_does_not_end_a_beginning, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			who_goes_on_with_the_next_forecast_is_known_by_two_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(mosaics_go_by_a_forecast_that_foresees_one_of_four,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(workers_of_the_epoch_before_do_not_count, setup,

@@ -14,7 +14,7 @@ import pytest
 import oracle
 
 FILES, VALIDATION = 20000, 1000
-RATE = 1000  # images a second: an epoch takes 20 s
+RATE = 400  # images a second: an epoch takes 50 s
 SOON = 0.05  # of an epoch
 DEBIAN = "/usr/bin/python3"  # torch 1.13
 

@@ -226,10 +226,13 @@ def answers():
     yield b"\2" + answer(2, ["Location: https://other/x"]) + whole * 2 + answer(6) + whole * 3
     yield b"\2" + answer(13, ["Retry-After: 1"]) + whole * 2 + answer(9) + answer(10)
     yield b"\0" + answer(1, ["Content-Length: 0"]) + answer(10, ["Content-Range: bytes */0"])
-    for code in b"AuthorizationHeaderMalformed", b"ExpiredToken", b"RequestTimeTooSkewed", b"x":
-        for status in 2, 4, 5, 6, 7:
-            yield b"\3" + answer(status, ["x-amz-bucket-region: a", "Date: Mon, 01 Jan 2024 "
-                                          "00:00:00 GMT"], error % code) + whole * 2
+    for how in b"\x04\x08\x0c\x10\x14\x18\x1c\x20\x30\x34":
+        yield bytes([how]) + answer(5) + whole * 4
+    for code in (b"AuthorizationHeaderMalformed", b"ExpiredToken", b"RequestTimeTooSkewed",
+                 b"InvalidAccessKeyId", b"SignatureDoesNotMatch", b"NoSuchBucket", b"x"):
+        for how, status in (3, 2), (3, 4), (3, 5), (19, 6), (3, 6), (19, 7):
+            head = ["x-amz-bucket-region: a", "Date: Mon, 01 Jan 2024 00:00:00 GMT"]
+            yield bytes([how]) + answer(status, head, error % code) + whole * 2
 
 
 def credentials():
@@ -280,10 +283,26 @@ def requests():
 
 
 def blocks():
+    """Each of two and a half pages; then which pages are there."""
+    gaps = (bytes(1) + b"\1" * 9) * 64
     for complete in 0, 1:
-        for notes in bytes(4), b"\1" * 4, b"\1\0\1\1":
-            yield b"\7" + struct.pack("<16sQB", b"foldfs copy 1\n", 14336, complete).ljust(
-                4096, b"\0") + notes
+        for pieces, notes in (2, bytes(5)), (2, b"\1" * 5), (2, b"\1\0\1\1\0"), (255, gaps[:638]):
+            yield bytes([pieces]) + struct.pack("<16sQB", b"foldfs copy 1\n", pieces * 10240,
+                                                complete).ljust(4096, b"\0") + notes
+
+
+def journals():
+    """As fuzz_journal.c has them: records that get the rest around them, or a header of what is
+    none."""
+    def record(kind, note=b"", checksums=()):
+        head = struct.pack("<BxHIQQ", kind, len(note), len(checksums), 7, 9) + bytes(16)
+        return head + struct.pack(f"<{len(checksums)}Q", *checksums) + note + bytes(-len(note) % 8)
+    records = [record(kind, b"a/b.jpg" * (kind % 3), range(kind % 4)) for kind in range(1, 6)]
+    for flags in 2, 14, 14 | 4 << 4:
+        yield bytes([flags]) + b"".join(records) + records[0] * 40
+    for version in 1, 1 << 20:
+        for options in 0, 1 << 30:
+            yield b"\0" + struct.pack("<8sII", b"foldjrn\n", version, options) + bytes(80)
 
 
 def zarrs():
@@ -318,6 +337,7 @@ def all_seeds(foldpack):
         b"b/1.jpg 0\nb/2.jpg 1\nb/x 1\n", b"1 /data/b/1.jpg\n2 /data/b/2.jpg\n", b"x\n1\n2\n",
         b'{"images": [{"file_name": "1.jpg"}, {"file_name": "a b.jpg"}, {"file_name": "x"}]}')]
     yield "zarr", zarrs()
+    yield "journal", journals()
     for make in answers, blocks, credentials, options, requests:
         yield make.__name__, make()
 

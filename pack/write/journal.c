@@ -370,6 +370,14 @@ static int load_block(struct journal *journal)
 	return 0;
 }
 
+/* What no program of ours wrote, though its checksum is right, is taken for none. */
+static bool is_ours(const struct journal_checkpoint *checkpoint)
+{
+	const uint8_t *flag = (const void *)&checkpoint->store.revisited;
+
+	return checkpoint->store.last_key_len <= FORMAT_KEY_MAX && *flag <= 1;
+}
+
 /* Finds the last whole block. */
 static int read_blocks(struct journal *journal)
 {
@@ -379,7 +387,7 @@ static int read_blocks(struct journal *journal)
 	while ((r = load_block(journal)) == 0) {
 		const struct journal_block *block = (const void *)journal->block.data;
 
-		if (block->checkpoint.store.last_key_len > FORMAT_KEY_MAX) {
+		if (!is_ours(&block->checkpoint)) {
 			r = -ENODATA;
 			break;
 		}

@@ -355,6 +355,28 @@ static void what_lies_behind_a_wrong_byte_does_not_count(void **state)
 	expect_up_to(f, 30);
 }
 
+/* The checksum is right: it is no accident, but another program's. */
+static void a_flag_that_is_neither_yes_nor_no_does_not_count(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t before, checksum;
+	uint8_t block[8192];
+	off_t ends[3];
+	size_t len;
+
+	write_three(f, ends);
+	SCOPE_CLOSE int fd = open(f->path, O_RDWR | O_CLOEXEC);
+	len = (size_t)(ends[2] - ends[1]) - sizeof(checksum);
+	assert_true(len <= sizeof(block));
+	assert_done(io_pread_full(fd, &before, sizeof(before), (uint64_t)ends[1] - sizeof(before)));
+	assert_done(io_pread_full(fd, block, len, (uint64_t)ends[1]));
+	block[offsetof(struct journal_block, checkpoint.store.revisited)] = 2;
+	checksum = journal_checksum(block, len, before);
+	assert_done(io_pwrite_full(fd, block, len, (uint64_t)ends[1]));
+	assert_done(io_pwrite_full(fd, &checksum, sizeof(checksum), (uint64_t)ends[1] + len));
+	expect_up_to(f, 20);
+}
+
 static void zeros_at_the_end_do_not_count(void **state)
 {
 	struct fixture *f = *state;
@@ -466,6 +488,7 @@ int main(void)
 		TEST(the_image_may_come_after_the_file),
 		TEST(a_torn_end_does_not_count),
 		TEST(what_lies_behind_a_wrong_byte_does_not_count),
+		TEST(a_flag_that_is_neither_yes_nor_no_does_not_count),
 		TEST(zeros_at_the_end_do_not_count),
 		TEST(going_on_writes_over_a_torn_end),
 		TEST(blocks_of_another_run_do_not_count),

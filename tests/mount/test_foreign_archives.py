@@ -185,6 +185,15 @@ def test_shards_are_one_folder_of_classes(place, mount):
     assert "left out, as neither image nor class: 25 members" in mounted.said
 
 
+def test_a_member_without_a_name_is_left_out(place, mount):
+    with tarfile.open(place / "x.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
+        add(tar, "", b"nothing")
+        add(tar, "a.jpg", b"jpeg")
+        add(tar, "a.cls", b"3")
+    mounted = mount(place / "x.tar", "--layout=classes")
+    assert trees.files(mounted) == [b"0003/a.jpg"]
+
+
 def test_classes_get_the_names_of_a_list(place, mount):
     (place / "names").write_text("cat\ndog\n")
     images = [(f"a.dir/{n}", n % 2, b"%d" % n) for n in range(4)]

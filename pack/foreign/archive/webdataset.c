@@ -42,7 +42,7 @@ static int bad_sample(const struct tar_member *member, const char *reason, struc
 
 static bool is_meta(struct foreign_text path)
 {
-	const char *slash = memchr(path.data, '/', path.len);
+	const char *slash = path.len ? memchr(path.data, '/', path.len) : NULL;
 	size_t len = slash ? (size_t)(slash - path.data) : path.len;
 
 	return len >= 4 && memcmp(path.data, "__", 2) == 0 &&

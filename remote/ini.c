@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_MAX MIB
 
@@ -87,16 +88,30 @@ static int parse(struct ini *ini)
 	return r;
 }
 
+/* Bytes that may be in the file, at least one; FILE_MAX + 1: too many. A pipe, and a file of /proc,
+ * does not say. No more than that is reserved: secret_buf_release() overwrites all of it. */
+static size_t size_of(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    (uint64_t)st.st_size <= FILE_MAX)
+		return (size_t)st.st_size;
+	return FILE_MAX + 1;
+}
+
 static int load(const char *path, struct buf *text)
 {
 	SCOPE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size;
 	ssize_t n;
 
 	if (fd < 0)
 		return errno == ENOENT || errno == ENOTDIR ? buf_adds(text, "") : -errno;
-	if (buf_reserve(text, FILE_MAX + 1) < 0)
+	size = size_of(fd);
+	if (buf_reserve(text, size + 1) < 0)
 		return -ENOMEM;
-	n = io_read(fd, text->data, FILE_MAX + 1);
+	n = io_read(fd, text->data, size);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n > FILE_MAX)

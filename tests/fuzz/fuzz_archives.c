@@ -16,8 +16,15 @@ extern const struct foreign_format zip_format;
 extern const struct foreign_format torch_format;
 extern const struct foreign_format ffcv_format;
 
-static const struct foreign_format *const formats[] = {&tar_format, &tar_format, &zip_format,
-						       &ffcv_format, &torch_format};
+static const struct {
+	const struct foreign_format *format;
+	int layout;
+} kinds[] = {
+	{&tar_format, FOREIGN_TREE},  {&tar_format, FOREIGN_CLASSES}, {&zip_format, FOREIGN_TREE},
+	{&ffcv_format, FOREIGN_TREE}, {&torch_format, FOREIGN_TREE},  {&tar_format, FOREIGN_AUTO},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 static void must_lie_within(const struct foreign_tree *tree, size_t size)
 {
@@ -50,20 +57,20 @@ static void scan(const struct foreign_format *format, int layout, struct reader 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(reader_release) struct reader *reader = NULL;
-	unsigned which = size ? data[0] % 5 : 0;
+	size_t which = size ? data[0] % KINDS : 0;
 
 	if (size < 2)
 		return 0;
 	SCOPE_CLOSE int fd = fuzz_file(data + 1, size - 1);
 	must(reader_file_borrow(fd, &reader) == 0);
-	scan(formats[which], which == 1 ? FOREIGN_CLASSES : FOREIGN_TREE, reader, size - 1);
+	scan(kinds[which].format, kinds[which].layout, reader, size - 1);
 	return 0;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
 	size = LLVMFuzzerMutate(data, size, room);
-	if (size && data[0] % 5 < 2 && seed % 8)
+	if (size && kinds[data[0] % KINDS].format == &tar_format && seed % 8)
 		repair_tar(data + 1, size - 1);
 	return size;
 }

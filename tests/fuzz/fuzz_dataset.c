@@ -1,11 +1,16 @@
 /* Opens whatever bytes it is given as a pack, and uses all of it: the tree, attributes, some
- * reads, the lists that loaders may index, the check of keys. Nothing that a file says may do more
+ * reads, the lists that loaders may index, the check of keys. Then as an index beside its data, and
+ * as a pack that is written to while it is open. Nothing that a file says may do more
  * than give an error. */
+#include "base/reader_file.h"
 #include "base/scope.h"
 #include "fs/lists.h"
+#include "pack/dataset_open.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/repair.h"
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #define ENTRIES_MAX 2000
@@ -81,10 +86,49 @@ static void use(struct dataset *dataset)
 		use_entry(dataset, e);
 	(void)dataset_check_sections(dataset, count_fault, &faults);
 	(void)dataset_check_keys(dataset, count_fault, &faults, &err);
+	must(dataset_info(dataset)->super && dataset_reader(dataset));
 	if (dataset_extents(dataset) == 0)
 		return;
 	must(dataset_unchanged(dataset, 0) == 0);
-	(void)lists_find(dataset, 0, ENTRIES_MAX, look, dataset);
+	for (uint64_t n = 1; n < 3; n++)
+		(void)lists_find(dataset, dataset_extents(dataset) / 3 * n, ENTRIES_MAX, look,
+				 dataset);
+}
+
+/* Only its name or its mode, and then all of it. */
+static void change(struct dataset *dataset, int fd, size_t size)
+{
+	if (dataset_extents(dataset) == 0)
+		return;
+	must(fchmod(fd, 0400) == 0 && dataset_unchanged(dataset, 0) == 0);
+	must(ftruncate(fd, (off_t)(size / 2)) == 0);
+	must(dataset_unchanged(dataset, 0) == -ESTALE);
+}
+
+static void open_both(int index, int data, struct dataset_readers *ret)
+{
+	must(reader_file_borrow(index, &ret->index) == 0);
+	must(reader_file_borrow(data, &ret->data) == 0);
+}
+
+/* The superblock comes first in an index. */
+static void use_as_index(const uint8_t *data, size_t size)
+{
+	SCOPE(dataset_readers_release) struct dataset_readers readers = {0};
+	const uint8_t *super = memmem(data, size, "foldfs\r\n", 8);
+	struct err err = {{0}};
+	struct dataset *dataset;
+
+	if (!super || (size_t)(data + size - super) < FORMAT_SUPER_BYTES)
+		return;
+	SCOPE_CLOSE int index = fuzz_file(data, size);
+	SCOPE_CLOSE int fd = fuzz_file(data, size);
+	must(io_pwrite_full(index, super, FORMAT_SUPER_BYTES, 0) == 0);
+	open_both(index, fd, &readers);
+	if (dataset_open_index(&readers, &dataset, &err) < 0)
+		return;
+	use(dataset);
+	dataset_close_index(dataset, &readers);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -93,13 +137,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dataset *dataset;
 	struct err err = {{0}};
 	char path[32];
+	int r;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (dataset_open(path, &dataset, &err) < 0) {
-		must(err.text[0]);
+	use_as_index(data, size);
+	r = dataset_open(path, &dataset, &err);
+	if (r < 0) {
+		must(err.text[0] && dataset_way_out(r));
 		return 0;
 	}
 	use(dataset);
+	change(dataset, fd, size);
 	dataset_free(dataset);
 	return 0;
 }

@@ -1,9 +1,12 @@
 /* Whatever the words of a command line, each ended by a NUL: foldfs's options are read or refused
  * with a sentence, and so are the packs that they name. */
 #include "base/scope.h"
+#include "base/size.h"
 #include "fs/options.h"
 #include "pack/names.h"
 #include "tests/fuzz/fuzz.h"
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WORDS 64
@@ -31,6 +34,19 @@ static void name_packs(const struct settings *settings)
 		must(err.text[0]);
 }
 
+/* What is said of a size can be read. */
+static void use_size(uint64_t bytes)
+{
+	char text[SIZE_TEXT];
+	uint64_t again;
+
+	(void)count_noun(bytes, "byte", text);
+	(void)count_format(bytes, text);
+	(void)size_format(bytes, text);
+	snprintf(text, sizeof(text), "%" PRIu64, bytes);
+	must(bytes > INT64_MAX || (size_parse(text, &again) == 0 && again == bytes));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE_FREE char *text = malloc(size + 1);
@@ -45,9 +61,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	for (char *at = text; at < text + size && argc <= WORDS; at += strlen(at) + 1)
 		argv[argc++] = at;
-	if (settings_parse(&settings, argc, argv, &want, &err) < 0)
+	must(settings_command());
+	if (settings_parse(&settings, argc, argv, &want, &err) < 0) {
 		must(err.text[0]);
-	else if (want == OPT_RUN)
+	} else if (want == OPT_RUN) {
 		name_packs(&settings);
+		use_size(settings.pool);
+		(void)settings_are_handed_over(&settings);
+	}
 	return 0;
 }

@@ -2,8 +2,9 @@
  * files by name become a tree, or are refused with a sentence; and each file that is told lies
  * within the bytes. The first byte says which it is. What stands around records is made right where
  * nearly every mutation would end there: of a TFRecord the checksum of the length, of an LMDB its
- * pages. */
+ * pages. Where a pickle lies beside an LMDB, it comes first: u16: its length; the pickle. */
 #include "base/le.h"
+#include "base/math.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "pack/foreign/format.h"
@@ -104,7 +105,7 @@ static size_t make_lmdb(struct bytes records, uint8_t *ret)
 
 /* --- scanning --------------------------------------------------------------------------------- */
 
-/* The file beside it has the same bytes. */
+/* What lies beside it, whatever its name. */
 static int open_beside(void *context, const char *name, struct reader **ret, struct err *err)
 {
 	const struct bytes *bytes = context;
@@ -150,9 +151,23 @@ static void scan(const struct foreign_format *format, struct reader *reader, siz
 		must(err.text[0]);
 }
 
+/* Divides the bytes. The same ones lie beside other formats. */
+static struct bytes take_beside(const struct foreign_format *format, struct bytes *bytes)
+{
+	struct bytes beside = *bytes;
+
+	if (format != &sodtools_format || bytes->len < 2)
+		return beside;
+	beside.data += 2;
+	beside.len = min(le_get16(bytes->data), bytes->len - 2);
+	bytes->data = beside.data + beside.len;
+	bytes->len -= 2 + beside.len;
+	return beside;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct bytes bytes = {data + 1, size - 1};
+	struct bytes bytes = {data + 1, size - 1}, beside;
 	SCOPE_FREE uint8_t *file = NULL;
 	SCOPE_CLOSE int fd = memfd_create("fuzz", MFD_CLOEXEC);
 	SCOPE(reader_release) struct reader *reader = NULL;
@@ -164,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	format = formats[data[0] % (sizeof(formats) / sizeof(*formats))];
 	if (!file)
 		return 0;
+	beside = take_beside(format, &bytes);
 	memcpy(file, bytes.data, bytes.len);
 	if (format->lmdb)
 		size = make_lmdb(bytes, file);
@@ -173,6 +189,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size = bytes.len;
 	if (fd < 0 || io_pwrite_full(fd, file, size, 0) < 0 || reader_file_borrow(fd, &reader) < 0)
 		abort();
-	scan(format, reader, size, &bytes);
+	scan(format, reader, size, &beside);
 	return 0;
 }

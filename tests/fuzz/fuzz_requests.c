@@ -4,10 +4,14 @@
  *
  * What any kernel promises holds here too: inodes exist and are of the kind that the request is
  * for, and requests are complete. The input begins with a byte (bit 0: foldfs checks modes; bit 1:
- * root asks), then come requests: u8: which; u8: of which inode; u8 * 4: bytes of the arguments. */
+ * root asks; bit 2: the group may do less than others; bit 3: the process is in that group), then
+ * come requests: u8: which; u8: of which inode; u8 * 4: bytes of the arguments. With bit 4, what
+ * comes is the file of `--order`. */
 #include "base/math.h"
+#include "base/scope.h"
 #include "fs/notify_store.h"
 #include "fs/ops.h"
+#include "fs/order.h"
 #include "fs/order_ioctl.h"
 #include "fs/session.h"
 #include "tests/fuzz/fuzz.h"
@@ -15,6 +19,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ARGUMENTS sizeof(struct order_batch) + 1024
@@ -50,7 +55,7 @@ static struct {
 	uint64_t unique; /* protected by lock: of the request; 0: it is answered */
 	size_t most;	 /* bytes of its reply */
 	uint64_t sent;
-	uint32_t uid;
+	uint32_t uid, gid;
 } fuzz = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER};
 
 /* --- in place of the kernel and of fs/session.c ----------------------------------------------- */
@@ -113,6 +118,7 @@ static void send_request(enum fuse_opcode opcode, uint64_t ino, void *message, s
 					  .unique = fuzz.sent + interrupts,
 					  .nodeid = ino,
 					  .uid = fuzz.uid,
+					  .gid = fuzz.gid,
 					  .pid = (uint32_t)getpid()};
 	if (!forgets && !interrupts)
 		fuzz.unique = header->unique;
@@ -192,6 +198,16 @@ static void begin(void)
 	send_request(FUSE_INIT, 0, &init, sizeof(*in));
 }
 
+static void load_order(const uint8_t *data, size_t size)
+{
+	SCOPE_CLOSE int fd = fuzz_file(data, size);
+	struct err err = {{0}};
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	must(order_load(&fuzz.mount->tree, fuzz.mount->cache, path, &err) == 0 || err.text[0]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static union {
@@ -208,6 +224,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wait_for_answer();
 	fuzz.mount->checks_modes = data[0] & 1;
 	fuzz.uid = data[0] & 2 ? 0 : 1000;
+	fuzz.mount->tree.umask = data[0] & 4 ? 0070 : UINT64_MAX;
+	fuzz.gid = data[0] & 8 ? getgid() : 1000;
+	if (data[0] & 16)
+		load_order(data + 1, size - 1);
+	if (data[0] & 16)
+		return 0;
 	while (size - at >= 3) {
 		size_t which = data[at] % (sizeof(requests) / sizeof(*requests));
 		uint64_t ino = inode_of_kind(data[at + 1], requests[which].kind);

@@ -43,12 +43,27 @@ static int use(struct tar *tar, const struct tar_entry *entry)
 	return tar_read(tar, data, len - len / 3, &err);
 }
 
-static void read_all(int fd)
+/* Looked at, and then read from its beginning; a zip cannot be looked at. */
+static int begin(int fd, bool zip, struct tar **ret, struct err *err)
+{
+	struct tar_entry entry;
+	int r = tar_new(fd, zip ? TAR_ZIP : TAR_LOOK, ret, err);
+
+	if (r < 0 || zip)
+		return r;
+	(void)tar_next(*ret, &entry, &(struct err){0});
+	r = tar_restart(*ret, true, err);
+	if (r < 0)
+		tar_free(*ret);
+	return r;
+}
+
+static void read_all(int fd, bool zip)
 {
 	struct tar_entry entry;
 	struct err err = {{0}};
 	struct tar *tar;
-	int r = tar_new(fd, TAR_NESTED, &tar, &err);
+	int r = begin(fd, zip, &tar, &err);
 
 	if (r < 0) {
 		must(err.text[0]);
@@ -61,6 +76,7 @@ static void read_all(int fd)
 		else
 			must(tar_next(tar, &entry, &err) == r);
 	}
+	(void)tar_position(tar);
 	tar_free(tar);
 }
 
@@ -68,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE_CLOSE int fd = fuzz_file(data, size);
 
-	read_all(fd);
+	read_all(fd, size > 2 && memcmp(data, "PK", 2) == 0);
 	return 0;
 }
 

@@ -39,6 +39,30 @@ static struct transform choose(uint8_t from)
 				  .optimize = from & 64};
 }
 
+/* What reports show of it. */
+static void use_thumbnail(const uint8_t *data, size_t size)
+{
+	SCOPE(thumbnail_release) struct thumbnail thumbnail = {0};
+	struct err err = {0};
+	int r = thumbnail_make(data, size, &thumbnail, &err);
+
+	must(r < 0 || r == 1 || (thumbnail.type && thumbnail.len && thumbnail.width));
+	must(r == 0 || err.text[0]);
+}
+
+/* Whatever is in it, its name may say another kind. */
+static void use_names(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = {"a.json", "a.xml", "a.txt"};
+
+	(void)image_named((const char *)data, size);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		enum annotations_kind kind = annotations_look(names[i], data, size);
+
+		must(annotations_may_be(names[i]) && !annotations_name(kind) == !kind);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	SCOPE(buf_release) struct buf out = BUF_INIT, thumbnail = BUF_INIT;
@@ -50,12 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	how = choose(data[0]);
 	data++;
 	size--;
+	if (transform_check(&how, &err) < 0)
+		how.quality = 0;
 	if (transform_image(&how, data, size, &out, &err) == 0)
 		must_be_whole(&out);
 	if (transform_thumbnail(data, size, 32, &thumbnail, &err) == 0)
 		must_be_whole(&thumbnail);
-	annotations_look("a.json", data, size);
-	annotations_look("a.xml", data, size);
-	annotations_look("a.txt", data, size);
+	use_thumbnail(data, size);
+	use_names(data, size);
 	return 0;
 }

@@ -68,6 +68,11 @@ def make_tree(root):
     (root / "b/c/none").touch()
     (root / "train.txt").write_text("a/0.jpg 1\na/1.jpg 0\nb/copy.jpg 2\n")
     (root / "val.json").write_text('{"images": [{"file_name": "a/0.jpg"}, {"file_name": "2.jpg"}]}')
+    for name in "IMG10.JPG", "Img_2.png", ".hidden.jpg", "..jpg", "\xe9.jpg", b"\xff.png":
+        (root / "a" / os.fsdecode(name)).write_bytes(b"image")
+    for name, target in (("up.jpg", "../a/./1.jpg"), ("round.jpg", "round.jpg"),
+                         ("out.jpg", "../../x"), ("abs.jpg", "/x"), ("file.jpg", "1.jpg/x")):
+        (root / "a" / name).symlink_to(target)
     (root / "link").symlink_to("a/1.jpg")
     (root / "folder").symlink_to("b/c")
     (root / "b/hard").hardlink_to(root / "a/1.jpg")
@@ -125,8 +130,30 @@ def tar(style, names=("a/0.jpg", "a/0.cls", "b/1.png", "b/1.json")):
     return out.getvalue().rstrip(b"\0") + bytes(1536 - len(out.getvalue().rstrip(b"\0")) % 512)
 
 
+def special_tar():
+    """A pax header of each kind, GNU's sparse header with its map, and a tar within."""
+    out = io.BytesIO()
+    inner = tar(tarfile.USTAR_FORMAT)
+    for name, pax in (("a.jpg", {"mtime": "1700000000.25", "uname": "x"}),
+                      ("b.jpg", {"mtime": "-1.5", "linkpath": "n" * 120}),
+                      ("c.jpg", {"GNU.sparse.major": "1", "GNU.sparse.minor": "0",
+                                 "GNU.sparse.name": "c", "GNU.sparse.realsize": "9"}),
+                      ("t.tar", {})):
+        info = tarfile.TarInfo(name)
+        info.size, info.pax_headers = len(inner), {**pax, "size": str(len(inner))}
+        out.write(info.tobuf(tarfile.PAX_FORMAT) + inner)
+    info = tarfile.TarInfo("s.jpg")
+    info.type, info.size = tarfile.GNUTYPE_SPARSE, 512
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[386:410] = b"%011o\0%011o\0" % (0, 512)
+    header[482] = 1  # a block of more pieces follows
+    header[148:156] = b"%06o\0 " % sum([*header[:148], *b" " * 8, *header[156:]])
+    return out.getvalue() + bytes(header) + bytes(512) + bytes(512) + bytes(1024)
+
+
 def tars():
     yield tar(tarfile.USTAR_FORMAT)
+    yield special_tar()
     for style in tarfile.GNU_FORMAT, tarfile.PAX_FORMAT:
         yield tar(style, ["d/" + "n" * 150 + ".jpg", "\xe9.jpg"])
 
@@ -150,6 +177,9 @@ def zips():
     files = {"a/0.jpg": b"0", "a/": b"", "b/\xe9.png": b"12", "b/none": b""}
     yield zipped(files)
     yield zipped(files, zipfile.ZIP_DEFLATED)
+    link = zipfile.ZipInfo("link")
+    link.external_attr = 0o120777 << 16
+    yield zipped({**files, link: b"a/0.jpg"})
 
 
 def made(write, *args):
@@ -192,6 +222,8 @@ def leaf(records):
 
 def records():
     image = numpy.arange(27, dtype="u1").reshape(3, 3, 3)
+    yield 0, tfrecord.example({"image/encoded": b"jpeg", "image/filename": b"a.jpg",
+                               "image/class/text": b"cat"})
     yield 0, tfrecord.example({"image/encoded": b"jpeg", "image/class/label": 3})
     yield 128, tfrecord.record(tfrecord.example({"jpg": b"jpeg", "cls": "cat", "v": 1.5}))
     yield 1, b"".join(recordio.image(n % 2, n, b"jpeg" + recordio.MAGIC) for n in range(3))
@@ -202,7 +234,10 @@ def records():
                    (b"num-samples", b"1")])
     yield 4, leaf([(b"%040x" % n, b"webp") for n in range(3)])
     yield 5, leaf([(b"0801_s001", b"png"), (b"0801_s002", b"png")])
-    yield 6, leaf([(b"shape:0", b"1 2 3"), (b"shape:1", b"1 2 3"), (b"0", bytes(6))])
+    for shapes in ["3_2_2"], ["1_3_4", "3_2_2"], ["4_1_1"], []:
+        meta = pickle.dumps({"keys": ["a.png", "b.png"], "resolution": shapes})
+        yield 6, struct.pack("<H", len(meta)) + meta + leaf([(b"a.png", bytes(12)),
+                                                             (b"b.png", bytes(12))])
     yield 7, leaf([(b"a/1.jpg", b"jpeg"), (b"a/2.jpg", b"jpeg")])
 
 
@@ -258,7 +293,13 @@ def options():
                   ["--pool=1G", "-o", "ro,cache=pool,uid=3,umask=022,order=a\\,b", "x", "/m"],
                   ["x-00001-of-00003.lmdb", "x-{a,b{1,2}}", "/m", "--", "ls"],
                   ["-fq", "--select", "a/*", "--select=b", "--threads", "3", "x", "/m"],
-                  ["--plo=3"], ["--help"], ["--verify=of", "x", "/m"]):
+                  ["--plo=3"], ["--help"], ["--version"], ["--verify=of", "x", "/m"],
+                  ["/tmp", "/proc/self/status"], ["/tmp", "x", "/m"], ["x", "/dev/fd/3"],
+                  *[[*words.split(), "x", "/m"] for words in (
+                      "--pool=1", "--threads=65", "--oracle-cpu=0", "--oracle-cpu=2000",
+                      "--order=x --readahead=0", "--cache-dir=x --verify=off", "--prefetch",
+                      "--umask=7777", "--uid=4294967295", "--timeout=4294967295", "-q=1",
+                      "--pool=2000B", "--pool=16E", "-o umask=999999999999999999999999")]):
         yield "\0".join(words).encode()
 
 
@@ -271,7 +312,9 @@ def requests():
     terminal = struct.pack("<QIIQII", 0, 0, 0x802C542A, 0, 0, 0)  # TCGETS2
     text = b"a/1.jpg\nb//2.jpg\n"
     order = struct.pack("<QIIQIIIII", 0, 0, 1, 0, 0, 0, 3, len(text), 0) + text
-    for flags in 0, 1, 2, 3:
+    for text in text, b"", b"a/1.jpg", b"\n\na/link\n", b"a/up.jpg\n", b"x\0", b"a/" + b"n" * 3000:
+        yield b"\x10" + text
+    for flags in 0, 1, 2, 3, 5, 13:
         yield bytes([flags]) + b"".join([
             request(0, 0, b"a"), request(0, 1, b"1.jpg"), request(0, 1, b"n" * 300),
             request(1, 0, read), request(2, 1, read), request(3, 0), request(4, 3, read),
@@ -327,7 +370,7 @@ def all_seeds(foldpack):
     yield "tar", [*tars(), *packed_tars()]
     yield "samples", [flag + data for data in tars() for flag in (b"\0", b"\1")]
     yield "archives", [bytes([kind]) + data for kinds, datas in (
-        ((0, 1), tars()), ((2, 4), zips()), ((3,), [beton()])) for data in datas for kind in kinds]
+        ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()])) for data in datas for kind in kinds]
     yield "parquet", parquets()
     yield "sample", samples()
     yield "records", [bytes([kind]) + data for kind, data in records()]

@@ -35,6 +35,15 @@ override CFLAGS += -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -fno-strict-aliasi
 override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFOLDFS_VERSION='"$(VERSION)"'
 override LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
+# Programs that run on any Linux: doc/portability.md. Only what is called is linked.
+ifdef STATIC
+override CPPFLAGS += -DFOLDFS_STATIC=1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+override CFLAGS += -fPIE -ffunction-sections -fdata-sections -fstack-protector-strong
+override LDFLAGS += -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack -s
+$(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-mavx2)
+STATIC_LIBS = -lsnappy -lzstd -llz4 -llzma -lbz2 -lacl -lz -lstdc++ -lm
+endif
+
 FUSE_CFLAGS = $(call pkg,--cflags fuse3)
 FUSE_LIBS   = $(call pkg,--libs fuse3)
 
@@ -70,9 +79,14 @@ hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
 	   pkg-config --exists $$name 2>/dev/null && echo $$name; done))
 helpers  = $(if $(hdf5),$(B)/foldpack-hdf5)
 
-.PHONY: all
+.PHONY: all static run-static
 .SECONDEXPANSION:
 all: $(programs) $$(helpers)
+
+static:
+	$(call deps,static)
+	+@$(MAKE) $(jobs) STATIC=1 B=build-static run-static
+run-static: $(programs)
 
 tool_libs = -Wl,--as-needed -llmdb -ljpeg -larchive -lz -ljson-c -lxxhash -lnettle -lpthread -lm
 
@@ -88,7 +102,7 @@ $(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
 $(B)/foldpack-hdf5: LIBS = $(call pkg,--libs $(hdf5)) $(tool_libs)
 $(B)/pack/tool/hdf5/%.o: override CPPFLAGS += $(call pkg,--cflags $(hdf5))
 $(programs) $(B)/foldpack-hdf5:
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(LIBS) $(STATIC_LIBS)
 
 $(B)/libtool.a: $(call objects,$(filter-out %/main.c,$(tool_src)))
 $(B)/libbase.a: $(call objects,$(base_src))
@@ -290,7 +304,7 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all check soak check-clients demo bench lint map fuzz install uninstall clean"
+	@echo "goals: all static check soak check-clients demo bench lint map fuzz install uninstall clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
 	@echo "       fuzz [FUZZ_SECONDS=N] [TARGETS='NAME NAME']"
 

@@ -1,12 +1,12 @@
 /* libcurl, loaded when the first URL is opened: users of local packs neither need it nor wait for
  * it.
  *
- * If its headers were missing when foldfs was built, REMOTE_CURL is 0, and reader_remote_open() and
- * fetch() say so. */
+ * If its headers were missing when foldfs was built, or if it is static, and so cannot load anything,
+ * REMOTE_CURL is 0, and reader_remote_open() and fetch() say so. */
 #ifndef REMOTE_CURL_H
 #define REMOTE_CURL_H
 
-#if !defined(REMOTE_CURL) && __has_include(<curl/curl.h>)
+#if !defined(REMOTE_CURL) && !FOLDFS_STATIC && __has_include(<curl/curl.h>)
 #define REMOTE_CURL 1
 #elif !defined(REMOTE_CURL)
 #define REMOTE_CURL 0

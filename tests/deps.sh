@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|check|demo|bench]: installs what that purpose lacks, and says what.
+# deps.sh [build|static|check|demo|bench]: installs what that purpose lacks, and says what.
 #
 # Silent when nothing is missing. DEPS=no in the environment forbids installing: then the
 # missing packages and the command that installs them are named, and the status is 1.
@@ -11,6 +11,7 @@ purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
     libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev'
+static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-pytest-xdist python3-lmdb
     python3-opencv libhdf5-dev python3-h5py libsnappy1v5 libblosc1 rsync acl attr tar findutils
@@ -20,10 +21,11 @@ bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matp
 case $purpose in
 build) packages="$build" ;;
 check) packages="$build $check" ;;
+static) packages="$build $static" ;;
 demo) packages="$build $demo" ;;
 bench) packages="$build $bench" ;;
 *)
-    echo "usage: deps.sh [build|check|demo|bench]" >&2
+    echo "usage: deps.sh [build|static|check|demo|bench]" >&2
     exit 2
     ;;
 esac
@@ -56,7 +58,8 @@ libraries() {
 }
 
 modules() {
-    [ "$purpose" = build ] || echo torch torchvision PIL numpy
+    case $purpose in build | static) return ;; esac
+    echo torch torchvision PIL numpy
     [ "$purpose" != check ] || echo pytest xdist lmdb cv2
     [ "$purpose" != bench ] || echo matplotlib
 }

@@ -1,16 +1,15 @@
 #include "pack/foreign/codec.h"
 #include "base/le.h"
 #include "base/scope.h"
-#include <dlfcn.h>
+#include "pack/foreign/codec_library.h"
 #include <limits.h>
 
-static const struct library {
-	const char *file, *package, *function;
-} snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
-  zlib = {"libz.so.1", "zlib1g", "inflate"}, zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"},
-  blosc = {"libblosc.so.1", "libblosc1", "blosc_decompress_ctx"};
+static const struct codec_library snappy = {"libsnappy.so.1", "libsnappy1v5", "snappy_uncompress"},
+				  zlib = {"libz.so.1", "zlib1g", "inflate"},
+				  zstd = {"libzstd.so.1", "libzstd1", "ZSTD_decompress"},
+				  blosc = {"libblosc.so.1", "libblosc1", "blosc_decompress_ctx"};
 
-static const struct library *library_of(enum codec codec)
+static const struct codec_library *library_of(enum codec codec)
 {
 	switch (codec) {
 	case CODEC_SNAPPY:
@@ -27,30 +26,15 @@ static const struct library *library_of(enum codec codec)
 	}
 }
 
-/* The library stays loaded; dlopen() counts its users. */
-static int load(const struct library *library, const char *name, void *ret, struct err *err)
-{
-	void *handle = dlopen(library->file, RTLD_NOW | RTLD_NODELETE);
-	void *function = handle ? dlsym(handle, name) : NULL;
-
-	if (handle)
-		dlclose(handle);
-	if (!function)
-		return err_set(err, -ENOSYS, "its compressed bytes need %s: install %s",
-			       library->file, library->package);
-	memcpy(ret, &function, sizeof(function));
-	return 0;
-}
-
 int codec_check(enum codec codec, struct err *err)
 {
-	const struct library *library = library_of(codec);
+	const struct codec_library *library = library_of(codec);
 	void (*function)(void);
 
 	if (!library)
 		return err_set(err, -EOPNOTSUPP, "pages compressed by codec %d, which is not read",
 			       (int)codec);
-	return load(library, library->function, &function, err);
+	return codec_library_find(library, library->function, &function, err);
 }
 
 /* --- snappy ----------------------------------------------------------------------------------- */
@@ -60,10 +44,10 @@ static int unpack_snappy(const void *packed, size_t len, void *ret, size_t ret_l
 	int (*uncompress)(const char *, size_t, char *, size_t *);
 	int (*length)(const char *, size_t, size_t *);
 	size_t n = 0;
-	int r = load(&snappy, "snappy_uncompress", &uncompress, NULL);
+	int r = codec_library_find(&snappy, "snappy_uncompress", &uncompress, NULL);
 
 	if (r == 0)
-		r = load(&snappy, "snappy_uncompressed_length", &length, NULL);
+		r = codec_library_find(&snappy, "snappy_uncompressed_length", &length, NULL);
 	if (r < 0)
 		return r;
 	if (length(packed, len, &n) != 0 || n != ret_len)
@@ -98,7 +82,7 @@ static int unpack_piece(const void *packed, size_t len, void *ret, size_t ret_le
 static int unpack_zstd(const void *packed, size_t len, void *ret, size_t ret_len)
 {
 	size_t (*decompress)(void *, size_t, const void *, size_t);
-	int r = load(&zstd, "ZSTD_decompress", &decompress, NULL);
+	int r = codec_library_find(&zstd, "ZSTD_decompress", &decompress, NULL);
 
 	if (r < 0)
 		return r;
@@ -130,12 +114,12 @@ static int unpack_gzip(const void *packed, size_t len, void *ret, size_t ret_len
 	int (*init)(struct zlib_stream *, int, const char *, int);
 	int (*inflate)(struct zlib_stream *, int);
 	int (*end)(struct zlib_stream *);
-	int r = load(&zlib, "inflateInit2_", &init, NULL);
+	int r = codec_library_find(&zlib, "inflateInit2_", &init, NULL);
 
 	if (r == 0)
-		r = load(&zlib, "inflate", &inflate, NULL);
+		r = codec_library_find(&zlib, "inflate", &inflate, NULL);
 	if (r == 0)
-		r = load(&zlib, "inflateEnd", &end, NULL);
+		r = codec_library_find(&zlib, "inflateEnd", &end, NULL);
 	if (r < 0)
 		return r;
 	if (init(&z, ZLIB_GZIP_OR_ZLIB, "1", sizeof(z)) != 0)
@@ -152,10 +136,10 @@ static int unpack_blosc(const void *packed, size_t len, void *ret, size_t ret_le
 	int (*decompress)(const void *, void *, size_t, int threads);
 	int (*validate)(const void *, size_t, size_t *);
 	size_t n = 0;
-	int r = load(&blosc, "blosc_decompress_ctx", &decompress, NULL);
+	int r = codec_library_find(&blosc, "blosc_decompress_ctx", &decompress, NULL);
 
 	if (r == 0)
-		r = load(&blosc, "blosc_cbuffer_validate", &validate, NULL);
+		r = codec_library_find(&blosc, "blosc_cbuffer_validate", &validate, NULL);
 	if (r < 0)
 		return r;
 	if (validate(packed, len, &n) != 0 || n != ret_len)

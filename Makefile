@@ -40,7 +40,7 @@ ifdef STATIC
 override CPPFLAGS += -DFOLDFS_STATIC=1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 override CFLAGS += -fPIE -ffunction-sections -fdata-sections -fstack-protector-strong
 override LDFLAGS += -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack -s
-$(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-mavx2)
+$(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mavx2)
 STATIC_LIBS = -lsnappy -lzstd -llz4 -llzma -lbz2 -lacl -lz -lstdc++ -lm
 endif
 

@@ -1,8 +1,8 @@
 /* libcurl, loaded when the first URL is opened: users of local packs neither need it nor wait for
  * it.
  *
- * If its headers were missing when foldfs was built, or if it is static, and so cannot load anything,
- * REMOTE_CURL is 0, and reader_remote_open() and fetch() say so. */
+ * If its headers were missing when foldfs was built, or if it is static, and so cannot load
+ * anything, REMOTE_CURL is 0, and reader_remote_open() and fetch() say so. */
 #ifndef REMOTE_CURL_H
 #define REMOTE_CURL_H
 
@@ -15,6 +15,18 @@
 #if REMOTE_CURL
 #include "base/err.h"
 #include <curl/curl.h>
+
+/* Older headers than the libcurl that is loaded may lack these; libcurls that lack them refuse. */
+#if LIBCURL_VERSION_NUM < 0x074100
+#define CURLOPT_MAXAGE_CONN ((CURLoption)(CURLOPTTYPE_LONG + 288))
+#endif
+#if LIBCURL_VERSION_NUM < 0x074200
+#define CURLINFO_RETRY_AFTER ((CURLINFO)(CURLINFO_OFF_T + 57))
+#endif
+#if LIBCURL_VERSION_NUM < 0x075500
+#define CURLOPT_PROTOCOLS_STR ((CURLoption)(CURLOPTTYPE_OBJECTPOINT + 318))
+#endif
+#define CURL_PROTOCOLS_NUMBER ((CURLoption)(CURLOPTTYPE_LONG + 181)) /* deprecated since 7.85 */
 
 #define CURL_FUNCTIONS(f)                                                                        \
 	f(global_init) f(easy_init) f(easy_cleanup) f(easy_reset) f(easy_setopt) f(easy_perform) \

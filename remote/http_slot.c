@@ -154,7 +154,8 @@ static void set_up(struct http_slot *slot, const struct remote_settings *setting
 	set(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	set(easy, CURLOPT_NOSIGNAL, 1L);
 	set(easy, CURLOPT_PATH_AS_IS, 1L); /* a key of S3 may have dots for folders */
-	set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	if (set(easy, CURLOPT_PROTOCOLS_STR, "http,https") != CURLE_OK)
+		set(easy, CURL_PROTOCOLS_NUMBER, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 	set(easy, CURLOPT_BUFFERSIZE, BUFFER);
 	set(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
 	set(easy, CURLOPT_TCP_KEEPALIVE, 1L);

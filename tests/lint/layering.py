@@ -104,8 +104,11 @@ SYSTEM = {
     "archive_entry.h": ["pack/tool/import/tar_level.c"],
     "json-c/*": ["fs/stat/*", "pack/tool/import/zarr_json.h"],
     "liburing.h": ["cache/*"],
-    "xxhash.h": ["pack/*", "remote/*block*.c", "fs/lists*.c", "fs/main.c"],
-    "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check.c"],
+    "xxhash.h": ["pack/*", "remote/*block*.c", "fs/lists*.c", "fs/version.c"],
+    "zlib.h": ["pack/tool/import/tar_gunzip.c", "pack/tool/image/check.c",
+               "pack/foreign/codec_library.c"],
+    "zstd.h": ["pack/foreign/codec_library.c"],
+    "snappy*.h": ["pack/foreign/codec_library.c"],
     "xxh_x86dispatch.h": ["pack/xxh3.h"],
 }
 

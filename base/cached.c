@@ -1,27 +1,22 @@
 #include "base/cached.h"
-
+#include "base/uapi.h"
 #include <errno.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef SYS_cachestat
-#define SYS_cachestat 451 /* the same on all architectures */
-#endif
-
-/* Newer headers have these in linux/mman.h. */
-struct cachestat_range {
+/* As in linux/mman.h, which may be included here, under names of its own. */
+struct cached_range {
 	uint64_t off, len;
 };
-struct cachestat {
-	uint64_t nr_cache, nr_dirty, nr_writeback, nr_evicted, nr_recently_evicted;
+struct cached_result {
+	uint64_t cache, dirty, writeback, evicted, recently_evicted;
 };
 
 int64_t cached_pages(int fd, uint64_t offset, uint64_t len)
 {
-	struct cachestat_range range = {.off = offset, .len = len};
-	struct cachestat stat;
+	struct cached_range range = {.off = offset, .len = len};
+	struct cached_result result;
 
-	if (syscall(SYS_cachestat, fd, &range, &stat, 0) < 0)
+	if (syscall(SYS_cachestat, fd, &range, &result, 0) < 0)
 		return -errno;
-	return (int64_t)stat.nr_cache;
+	return (int64_t)result.cache;
 }

@@ -1,15 +1,25 @@
 #include "base/fstype.h"
-#include <linux/magic.h>
 #include <stddef.h>
 
-static const long memory_fs[] = {TMPFS_MAGIC, RAMFS_MAGIC};
+/* As linux/magic.h has them, which lacks some on older systems. */
+static const long memory_fs[] = {
+	0x01021994, /* tmpfs */
+	0x858458f6, /* ramfs */
+};
 static const long remote_fs[] = {
-	NFS_SUPER_MAGIC,   SMB_SUPER_MAGIC,  CIFS_SUPER_MAGIC, SMB2_SUPER_MAGIC,
-	AFS_SUPER_MAGIC,   CEPH_SUPER_MAGIC, V9FS_MAGIC,       FUSE_SUPER_MAGIC,
-	OCFS2_SUPER_MAGIC, 0x0bd00bd0, /* Lustre */
-	0x47504653,		       /* GPFS */
-	0x19830326,		       /* BeeGFS */
-	0x01161970,		       /* GFS2 */
+	0x6969,	    /* NFS */
+	0x517b,	    /* SMB */
+	0xff534d42, /* CIFS */
+	0xfe534d42, /* SMB2 */
+	0x5346414f, /* AFS */
+	0x00c36400, /* Ceph */
+	0x01021997, /* 9P */
+	0x65735546, /* FUSE */
+	0x7461636f, /* OCFS2 */
+	0x0bd00bd0, /* Lustre */
+	0x47504653, /* GPFS */
+	0x19830326, /* BeeGFS */
+	0x01161970, /* GFS2 */
 };
 
 static bool one_of(long type, const long *types, size_t count)

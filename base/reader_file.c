@@ -4,8 +4,8 @@
 #include "base/io.h"
 #include "base/outage.h"
 #include "base/scope.h"
+#include "base/statx.h"
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -58,11 +58,10 @@ static int open_again_direct(int fd)
 static bool direct_works(int fd)
 {
 	SCOPE_FREE char *page = aligned_alloc(READER_PAGE, READER_PAGE);
-	struct statx st;
+	uint32_t memory, offset;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st) == 0 && st.stx_mask & STATX_DIOALIGN)
-		return st.stx_dio_offset_align && st.stx_dio_offset_align <= READER_PAGE &&
-		       st.stx_dio_mem_align <= READER_PAGE;
+	if (statx_direct_io(fd, &memory, &offset) == 0)
+		return offset && offset <= READER_PAGE && memory <= READER_PAGE;
 	return page && pread(fd, page, READER_PAGE, 0) >= 0;
 }
 

@@ -1,10 +1,10 @@
 #include "cache/slots.h"
 #include "base/scope.h"
+#include "base/uapi.h"
 #include "cache/huge.h"
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define REGION ((uint32_t)(HUGE_PAGE / SLOT_BYTES)) /* slots of one huge page */

@@ -1,8 +1,38 @@
-/* libfuse, with the API version that this code is written against. */
+/* libfuse, with the API version that this code is written against, and names for what the oldest
+ * ones (3.3) lack. */
 #ifndef FS_FUSE_H
 #define FS_FUSE_H
 
-#define FUSE_USE_VERSION 312
+#define FUSE_USE_VERSION 35
 #include <fuse_lowlevel.h>
+#include <stdarg.h>
+
+/* FUSE_VERSION is 39 for 3.9, but 310 for 3.10. */
+#if FUSE_VERSION >= 35
+typedef unsigned fuse_ioctl_command;
+#define FUSE_KEEP_FOLDER(file) ((file)->cache_readdir = true)
+#else
+typedef int fuse_ioctl_command;
+#define FUSE_KEEP_FOLDER(file) ((void)(file))
+#endif
+
+/* A capability that no kernel offers. */
+#ifndef FUSE_CAP_EXPLICIT_INVAL_DATA
+#define FUSE_CAP_EXPLICIT_INVAL_DATA 0
+#endif
+#ifndef FUSE_CAP_CACHE_SYMLINKS
+#define FUSE_CAP_CACHE_SYMLINKS 0
+#endif
+
+/* Before 3.7, libfuse writes to stderr itself. */
+#if FUSE_VERSION < 37
+enum fuse_log_level { FUSE_LOG_ERR = 3 };
+
+static inline void fuse_set_log_func(void (*log)(enum fuse_log_level level, const char *format,
+						 va_list args))
+{
+	(void)log;
+}
+#endif
 
 #endif

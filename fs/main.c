@@ -12,11 +12,11 @@
 #include "base/size.h"
 #include "fs/command.h"
 #include "fs/daemon.h"
-#include "fs/fuse.h"
 #include "fs/mountpoint.h"
 #include "fs/namespace.h"
 #include "fs/session.h"
 #include "fs/stall.h"
+#include "fs/version.h"
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -25,7 +25,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <xxhash.h>
 
 #define LEFTOVERS     5 /* seconds that processes may use the mount after COMMAND has ended */
 #define OOM_SCORE_ADJ "-500"
@@ -560,14 +559,6 @@ static void clean_up(struct program *program)
 	mountpoint_release(&program->mountpoint);
 }
 
-static int show_version(void)
-{
-	printf("foldfs %s\nlibfuse %s\nxxHash %u.%u.%u\n", FOLDFS_VERSION, fuse_pkgversion(),
-	       XXH_versionNumber() / 10000, XXH_versionNumber() / 100 % 100,
-	       XXH_versionNumber() % 100);
-	return EXIT_DONE;
-}
-
 int main(int argc, char **argv)
 {
 	struct program program = {.daemon = DAEMON_FOREGROUND,
@@ -583,8 +574,10 @@ int main(int argc, char **argv)
 		log_error("%s; see foldfs --help", err.text);
 		return EXIT_USAGE;
 	}
-	if (want == OPT_VERSION)
-		return exit_finish(show_version());
+	if (want == OPT_VERSION) {
+		version_print();
+		return exit_finish(EXIT_DONE);
+	}
 	if (want == OPT_HELP) {
 		opt_help(settings_command(), stdout);
 		return exit_finish(EXIT_DONE);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
+#include "base/statx.h"
 #include "fs/mount.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -277,11 +278,8 @@ static void unlock_path(struct mountpoint *mountpoint)
 /* The kernel knows the device. It must not ask the daemon, which does not serve yet. */
 void mountpoint_mounted(struct mountpoint *mountpoint)
 {
-	struct statx st;
-
-	if (!mountpoint->handed_over &&
-	    statx(AT_FDCWD, mountpoint->path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0)
-		mountpoint->device = makedev(st.stx_dev_major, st.stx_dev_minor);
+	if (!mountpoint->handed_over)
+		statx_device(mountpoint->path, &mountpoint->device);
 	unlock_path(mountpoint);
 }
 

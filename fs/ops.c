@@ -262,7 +262,7 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 		return;
 	}
 	file->keep_cache = true;
-	file->cache_readdir = true;
+	FUSE_KEEP_FOLDER(file);
 	fuse_reply_open(req, file);
 }
 
@@ -380,11 +380,12 @@ static void reply_order(fuse_req_t req, const void *in, size_t in_size)
 		fuse_reply_ioctl(req, 0, &batch, sizeof(batch));
 }
 
-static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *arg,
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, fuse_ioctl_command number, void *arg,
 		     struct fuse_file_info *file, unsigned flags, const void *in, size_t in_size,
 		     size_t out_size)
 {
 	struct mount *mount = mount_of(req);
+	unsigned command = (unsigned)number;
 
 	(void)arg;
 	(void)file;

@@ -1,18 +1,17 @@
 #include "fs/sandbox.h"
 #include "base/scope.h"
+#include "base/uapi.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
-#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 /* AddressSanitizer traces the threads at the end, to find what leaks, and writes its reports to
  * files. */
@@ -63,6 +62,12 @@ static bool allow_below(int ruleset, int fd, uint64_t access)
 	return syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 }
 
+static bool has_landlock(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) >=
+	       LANDLOCK_ABI;
+}
+
 /* The daemon, and programs that it runs, send their output to /dev/null. */
 static bool restrict_writes(int folder)
 {
@@ -70,8 +75,7 @@ static bool restrict_writes(int folder)
 	SCOPE_CLOSE int null = open("/dev/null", O_PATH | O_CLOEXEC);
 	SCOPE_CLOSE int ruleset = -1;
 
-	if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) <
-	    LANDLOCK_ABI)
+	if (!has_landlock())
 		return false;
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
 	return ruleset >= 0 && allow_below(ruleset, null, LANDLOCK_ACCESS_FS_WRITE_FILE) &&
@@ -228,7 +232,19 @@ static bool refuse_calls(const struct sandbox *sandbox)
 		       &program) == 0;
 }
 
+static bool has_seccomp(void)
+{
+	const uint32_t action = SECCOMP_RET_ERRNO;
+
+	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
 #else
+
+static bool has_seccomp(void)
+{
+	return false;
+}
 
 static bool refuse_calls(const struct sandbox *sandbox)
 {
@@ -237,6 +253,11 @@ static bool refuse_calls(const struct sandbox *sandbox)
 }
 
 #endif
+
+unsigned sandbox_available(void)
+{
+	return (has_landlock() ? SANDBOX_LANDLOCK : 0) | (has_seccomp() ? SANDBOX_SECCOMP : 0);
+}
 
 unsigned sandbox_enter(const struct sandbox *sandbox)
 {

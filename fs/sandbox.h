@@ -27,6 +27,9 @@ struct sandbox {
 /* Parts that the kernel may lack. */
 enum { SANDBOX_LANDLOCK = 1, SANDBOX_SECCOMP = 2 };
 
+/* What of them sandbox_enter() may hold: the kernel has it, but may refuse it all the same. */
+unsigned sandbox_available(void);
+
 /* Holds for this thread and those that it starts from now on. Returns which of these parts hold. */
 unsigned sandbox_enter(const struct sandbox *sandbox);
 

@@ -386,7 +386,7 @@ int session_serve(struct session *session, struct err *err)
 	return session->ready ? 0
 			      : err_set(err, -EPROTO,
 					"the connection ended before the mount was usable: it was "
-					"unmounted, or the kernel is older than Linux 5.4");
+					"unmounted, or the kernel is older than Linux 4.18");
 }
 
 void session_watch(struct session *session)

@@ -1,0 +1,52 @@
+#include "base/statx.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define DONT_SYNC 0x4000 /* AT_STATX_DONT_SYNC */
+#define TYPE	  1	 /* STATX_TYPE */
+#define DIOALIGN  0x2000 /* STATX_DIOALIGN */
+
+/* struct statx of linux/stat.h, with names for what is used here. */
+struct statx_result {
+	uint32_t mask;
+	uint32_t before[33];
+	uint32_t dev_major, dev_minor;
+	uint64_t mnt_id;
+	uint32_t dio_mem_align, dio_offset_align;
+	uint64_t after[12];
+};
+
+_Static_assert(sizeof(struct statx_result) == 256, "as the kernel writes it");
+
+static int statx_call(int folder, const char *path, int flags, unsigned mask,
+		      struct statx_result *ret)
+{
+	return syscall(SYS_statx, folder, path, flags, mask, ret) < 0 ? -errno : 0;
+}
+
+int statx_direct_io(int fd, uint32_t *ret_memory, uint32_t *ret_offset)
+{
+	struct statx_result st;
+	int r = statx_call(fd, "", AT_EMPTY_PATH, DIOALIGN, &st);
+
+	if (r < 0)
+		return r;
+	if (!(st.mask & DIOALIGN))
+		return -EOPNOTSUPP;
+	*ret_memory = st.dio_mem_align;
+	*ret_offset = st.dio_offset_align;
+	return 0;
+}
+
+int statx_device(const char *path, dev_t *ret)
+{
+	struct statx_result st;
+	int r = statx_call(AT_FDCWD, path, DONT_SYNC, TYPE, &st);
+
+	if (r == 0)
+		*ret = makedev(st.dev_major, st.dev_minor);
+	return r;
+}

@@ -1,0 +1,55 @@
+/* What the kernel has had since 4.18, by the numbers that are the same on all architectures: its
+ * headers may be older than the kernel that runs. Whoever uses it does without where the kernel has
+ * none. */
+#ifndef BASE_UAPI_H
+#define BASE_UAPI_H
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef SYS_io_uring_setup
+#define SYS_io_uring_setup    425
+#define SYS_io_uring_enter    426
+#define SYS_io_uring_register 427
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_add_rule	    445
+#define SYS_landlock_restrict_self  446
+#endif
+#ifndef SYS_cachestat
+#define SYS_cachestat 451
+#endif
+
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
+
+#if __has_include(<linux/landlock.h>)
+#include <linux/landlock.h>
+#else
+#define LANDLOCK_CREATE_RULESET_VERSION 1
+#define LANDLOCK_RULE_PATH_BENEATH	1
+#define LANDLOCK_ACCESS_FS_EXECUTE	1
+#define LANDLOCK_ACCESS_FS_WRITE_FILE	2
+#define LANDLOCK_ACCESS_FS_READ_FILE	4
+#define LANDLOCK_ACCESS_FS_READ_DIR	8
+
+struct landlock_ruleset_attr {
+	uint64_t handled_access_fs;
+};
+
+struct landlock_path_beneath_attr {
+	uint64_t allowed_access;
+	int32_t parent_fd;
+} __attribute__((packed));
+#endif
+
+#endif

@@ -16,6 +16,16 @@ static void scope_tokener(struct json_tokener **tokener)
 		json_tokener_free(*tokener);
 }
 
+/* How many bytes at `text` make up a control character: a terminal obeys U+0080..U+009F, too. */
+static int control_length(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+
+	if (c[0] < 0x20 || c[0] == 0x7f)
+		return 1;
+	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}
+
 static int escape_text(struct json_object *text, int flags, struct json_object *parent,
 		       const char *key, size_t *index, void *arg)
 {
@@ -25,8 +35,12 @@ static int escape_text(struct json_object *text, int flags, struct json_object *
 	(void)flags, (void)parent, (void)key, (void)index, (void)arg;
 	if (!json_object_is_type(text, json_type_string))
 		return JSON_C_VISIT_RETURN_CONTINUE;
-	for (const char *c = json_object_get_string(text); *c && r == 0; c++)
-		r = buf_addf(&shown, (unsigned char)*c < 0x20 || *c == 0x7f ? "\\%03o" : "%c", *c);
+	for (const char *c = json_object_get_string(text); *c && r == 0;) {
+		int control = control_length(c);
+
+		for (int i = 0; i < (control ? control : 1) && r == 0; i++)
+			r = buf_addf(&shown, control ? "\\%03o" : "%c", (unsigned char)*c++);
+	}
 	if (r < 0 || (shown.len && !json_object_set_string(text, shown.data)))
 		return JSON_C_VISIT_RETURN_ERROR;
 	return JSON_C_VISIT_RETURN_CONTINUE;

@@ -1,12 +1,12 @@
 #include "fs/stat/mounts.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#define MOUNTINFO  "/proc/self/mountinfo"
 #define STATS_NAME "user.foldfs.stats"
 /* The kernel's limit for a value (XATTR_SIZE_MAX). With so much room, no value is too large, and
  * one call is enough. */
@@ -33,15 +33,59 @@ int mounts_list(const char *table, dev_t device, struct buf *buf)
 	return r;
 }
 
+bool mounts_is_gone(int error)
+{
+	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
+}
+
+/* The options of a FUSE mount name who made it. */
+static bool is_mount_of(const struct mountinfo *mount, uid_t uid)
+{
+	const char *option = strstr(mount->options, "user_id=");
+	uintmax_t maker;
+
+	return strcmp(mount->type, "fuse.foldfs") == 0 && option &&
+	       sscanf(option, "user_id=%ju", &maker) == 1 && maker == uid;
+}
+
+static bool is_listed(char *const *paths, int count, const char *path)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(paths[i], path) == 0)
+			return true;
+	return false;
+}
+
+int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most)
+{
+	SCOPE_FILE FILE *file = fopen(table, "re");
+	SCOPE_FREE char *line = NULL;
+	struct mountinfo mount;
+	size_t room = 0;
+	int count = 0;
+
+	if (!file)
+		return -errno;
+	while (count < most && getline(&line, &room, file) > 0) {
+		if (!mountinfo_parse(line, &mount) || !is_mount_of(&mount, uid) ||
+		    is_listed(ret_paths, count, mount.path))
+			continue;
+		ret_paths[count] = strdup(mount.path);
+		count += ret_paths[count] != NULL;
+	}
+	return count;
+}
+
 /* Gives the reason, and where foldstat could look instead. */
 static int refuse_path(const char *path, int error, const char *reason, struct err *err)
 {
 	SCOPE(buf_release) struct buf mounts = BUF_INIT;
 	struct stat st;
 
-	if (stat(path, &st) == 0 && mounts_list(MOUNTINFO, st.st_dev, &mounts) == 0 && mounts.len)
+	if (stat(path, &st) == 0 && mounts_list(MOUNTS_TABLE, st.st_dev, &mounts) == 0 &&
+	    mounts.len)
 		return err_set(err, error, "%s; its root is %s", reason, mounts.data);
-	if (mounts_list(MOUNTINFO, 0, &mounts) == 0 && mounts.len)
+	if (mounts_list(MOUNTS_TABLE, 0, &mounts) == 0 && mounts.len)
 		return err_set(err, error, "%s; mounts: %s", reason, mounts.data);
 	return err_set(err, error,
 		       "%s; no pack is mounted here, 'foldfs PACK MOUNTPOINT' mounts one", reason);

@@ -4,7 +4,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include <stdbool.h>
 #include <sys/types.h>
+
+#define MOUNTS_TABLE "/proc/self/mountinfo"
 
 /* Adds the stats of the mount whose root is `path` to buf, as the mount gives them. Holds no
  * descriptor: watching a mount must not keep it busy. Returns 0 or -errno; err says the way out if
@@ -13,6 +16,13 @@ int mounts_ask(const char *path, struct buf *buf, struct err *err);
 
 /* Explains in err why asking `path` gave this error. Returns the error. */
 int mounts_explain(const char *path, int error, struct err *err);
+
+/* Whether mounts_ask() gives this error for a path where there is no mount, or none any more. */
+bool mounts_is_gone(int error);
+
+/* Finds the mounts of foldfs that a user has made, in a file like /proc/self/mountinfo (proc(5)):
+ * at most `most`, each path once. Returns how many, or -errno; each of the paths is to be freed. */
+int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most);
 
 /* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), separated by ", ".
  * Only those of `device`, unless it is 0. Returns 0 or -errno. */

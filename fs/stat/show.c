@@ -1,6 +1,7 @@
 #include "fs/stat/show.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "fs/stat/duration.h"
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -53,22 +54,13 @@ static void block_pack(const struct snapshot *s)
 	       snapshot_text(s, "/id"));
 }
 
-/* "3 d 4 h", "2 h 5 min", "12 s": the two largest units. */
 static void block_uptime(const struct snapshot *s)
 {
-	uint64_t seconds = snapshot_count(s, "/uptime_s"), minutes = seconds / 60,
-		 hours = minutes / 60;
+	char age[SIZE_TEXT];
 
 	label("mounted");
-	if (hours >= 24)
-		printf("%" PRIu64 " d %" PRIu64 " h", hours / 24, hours % 24);
-	else if (hours)
-		printf("%" PRIu64 " h %" PRIu64 " min", hours, minutes % 60);
-	else if (minutes)
-		printf("%" PRIu64 " min %" PRIu64 " s", minutes, seconds % 60);
-	else
-		printf("%" PRIu64 " s", seconds);
-	printf(" ago, by foldfs %s; all counts are since then\n", snapshot_text(s, "/version"));
+	printf("%s ago, by foldfs %s; all counts are since then\n",
+	       duration_format(snapshot_count(s, "/uptime_s"), age), snapshot_text(s, "/version"));
 }
 
 /* The kinds of requests that were sent, and how often. */
@@ -187,19 +179,6 @@ static void block_ahead(const struct snapshot *s)
 		puts("nothing");
 }
 
-static const char *time_format(uint64_t us, char buf[static SIZE_TEXT])
-{
-	double value = (double)us;
-
-	if (us < 1000)
-		snprintf(buf, SIZE_TEXT, "%.0f us", value);
-	else if (us < 999500)
-		snprintf(buf, SIZE_TEXT, "%.3g ms", value / 1e3);
-	else
-		snprintf(buf, SIZE_TEXT, us < 100000000 ? "%.3g s" : "%.0f s", value / 1e6);
-	return buf;
-}
-
 static void block_waits(const struct snapshot *s)
 {
 	char p50[SIZE_TEXT], p99[SIZE_TEXT];
@@ -208,8 +187,8 @@ static void block_waits(const struct snapshot *s)
 	if (snapshot_count(s, "/wait/reads"))
 		printf("%s; half of them up to %s, 99 %% up to %s\n",
 		       COUNT_NOUN(s, "/wait/reads", "read"),
-		       time_format(snapshot_count(s, "/wait/p50_us"), p50),
-		       time_format(snapshot_count(s, "/wait/p99_us"), p99));
+		       latency_format(snapshot_count(s, "/wait/p50_us"), p50),
+		       latency_format(snapshot_count(s, "/wait/p99_us"), p99));
 	else
 		puts("none");
 }
@@ -228,8 +207,8 @@ static void block_server(const struct snapshot *s)
 	       COUNT(s, "/far/under_way"));
 	label("");
 	printf("half of them answered within %s, 99 %% within %s",
-	       time_format(snapshot_count(s, "/far/first_byte_p50_us"), p50),
-	       time_format(snapshot_count(s, "/far/first_byte_p99_us"), p99));
+	       latency_format(snapshot_count(s, "/far/first_byte_p50_us"), p50),
+	       latency_format(snapshot_count(s, "/far/first_byte_p99_us"), p99));
 	if (snapshot_count(s, "/far/retries"))
 		printf("; %s repeated, %s of them as it was overloaded", COUNT(s, "/far/retries"),
 		       COUNT(s, "/far/refused"));
@@ -239,7 +218,7 @@ static void block_server(const struct snapshot *s)
 	label("");
 	printf("%s of %s reads ahead under way, each %s in %s\n", COUNT(s, "/far/ahead"),
 	       COUNT(s, "/far/ahead_most"), SIZE(s, "/far/ahead_bytes"),
-	       time_format(snapshot_count(s, "/far/ahead_us"), p50));
+	       latency_format(snapshot_count(s, "/far/ahead_us"), p50));
 }
 
 /* If there is something to say. */

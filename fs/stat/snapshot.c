@@ -84,6 +84,14 @@ struct snapshot snapshot_origin(const struct snapshot *now)
 	return (struct snapshot){.at = now->at - (double)(uptime ? uptime : 1)};
 }
 
+bool snapshot_follows(const struct snapshot *before, const struct snapshot *after)
+{
+	const char *asked = "/requests/getxattr", *uptime = "/uptime_s";
+
+	return snapshot_count(after, asked) > snapshot_count(before, asked) &&
+	       snapshot_count(after, uptime) >= snapshot_count(before, uptime);
+}
+
 /* --- members ----------------------------------------------------------------------------- */
 
 struct json_object *snapshot_member(const struct snapshot *s, const char *member,

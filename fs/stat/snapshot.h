@@ -31,6 +31,10 @@ void snapshot_assign(struct snapshot *s, const struct snapshot *other);
  * than one counts as one. */
 struct snapshot snapshot_origin(const struct snapshot *now);
 
+/* Whether `after` is a later one of the same mount. Each question is counted itself: if that
+ * count did not grow, or the uptime fell, this is another mount. */
+bool snapshot_follows(const struct snapshot *before, const struct snapshot *after);
+
 /* A member; 0, "" or NULL if it is missing or of another type, because the mount may be of another
  * release. Texts and arrays live as long as the snapshot. */
 uint64_t snapshot_count(const struct snapshot *s, const char *member);

@@ -3,7 +3,7 @@
 #include "base/scope.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/show.h"
-#include <signal.h>
+#include "fs/stat/signals.h"
 #include <stdio.h>
 #include <time.h>
 
@@ -21,19 +21,6 @@ struct watch {
 static double now(void)
 {
 	return (double)clock_ns() / CLOCK_SECOND;
-}
-
-/* Signals that are ignored (nohup) are not blocked: sigtimedwait() would take them. */
-static void block_ends(sigset_t *signals)
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action;
-
-	sigemptyset(signals);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (sigaction(numbers[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
-			sigaddset(signals, numbers[i]);
-	sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
 /* Sleeps until the next line is due. Missed lines are not made up for. Returns false if a signal
@@ -58,23 +45,13 @@ static bool sleep_on(struct watch *watch)
 	return signal < 0;
 }
 
-/* Each question is counted itself: if that count did not grow, or the uptime fell, this is another
- * mount. */
-static bool same_mount(const struct snapshot *before, const struct snapshot *after)
-{
-	const char *asked = "/requests/getxattr", *uptime = "/uptime_s";
-
-	return snapshot_count(after, asked) > snapshot_count(before, asked) &&
-	       snapshot_count(after, uptime) >= snapshot_count(before, uptime);
-}
-
 static int show_line(struct watch *watch, const struct snapshot *after)
 {
 	bool header = watch->lines == 0 || (watch->terminal && watch->lines % ROWS_A_HEADER == 0);
 	struct snapshot origin = snapshot_origin(after);
 	int r;
 
-	if (watch->lines == 0 || !same_mount(&watch->latest, after)) {
+	if (watch->lines == 0 || !snapshot_follows(&watch->latest, after)) {
 		snapshot_assign(&watch->first, &origin);
 		snapshot_assign(&watch->latest, &origin);
 	}
@@ -108,24 +85,19 @@ static int watch_step(struct watch *watch, struct err *err)
 	return r == 0 && fflush(stdout) != 0 ? -errno : r;
 }
 
-/* Whether `error` means that the mount is gone. */
-static bool mount_is_gone(int error)
-{
-	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
-}
-
 static int watch_loop(struct watch *watch, struct err *err)
 {
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	uint64_t count = watch->params->count;
 	int r;
 
-	block_ends(&watch->signals);
+	watch->signals = signals_block(ends, sizeof(ends) / sizeof(ends[0]));
 	do
 		r = watch_step(watch, err);
 	while (r == 0 && watch->lines != count && sleep_on(watch));
 	if (r < 0)
-		return watch->lines && mount_is_gone(r) ? err_set(err, r, "unmounted meanwhile")
-							: r;
+		return watch->lines && mounts_is_gone(r) ? err_set(err, r, "unmounted meanwhile")
+							 : r;
 	if (watch->params->json)
 		return 0;
 	/* Start below the ^C. */

@@ -517,6 +517,34 @@ static void test_foldfs_mounts_are_found_in_the_table(void **state)
 	unlink(path);
 }
 
+static void test_mounts_of_a_user_are_found_once(void **state)
+{
+	static const char of_users[] =
+		"42 22 0:39 / /mnt/a ro - fuse.foldfs /a.lmdb ro,user_id=7,group_id=7\n"
+		"43 42 0:40 / /mnt/a ro - fuse.foldfs /above.lmdb ro,user_id=7\n"
+		"44 22 0:41 / /mnt/b ro - fuse.foldfs /b.lmdb ro,user_id=77\n"
+		"45 22 0:42 / /mnt/c ro - fuse.squashfuse c ro,user_id=7\n"
+		"46 22 0:43 / /mnt/d\\040 ro - fuse.foldfs /d.lmdb ro,user_id=7\n";
+	char path[] = "/tmp/foldfs-stat-XXXXXX", *paths[4] = {0};
+	SCOPE_CLOSE int fd = mkstemp(path);
+
+	(void)state;
+	assert_int_equal(write(fd, of_users, strlen(of_users)), strlen(of_users));
+	assert_int_equal(mounts_of_user(path, 0, paths, 4), 0);
+	assert_int_equal(mounts_of_user(path, 77, paths, 4), 1);
+	assert_string_equal(paths[0], "/mnt/b");
+	free(paths[0]);
+	assert_int_equal(mounts_of_user(path, 7, paths, 1), 1);
+	free(paths[0]);
+	assert_int_equal(mounts_of_user(path, 7, paths, 4), 2);
+	assert_string_equal(paths[0], "/mnt/a");
+	assert_string_equal(paths[1], "/mnt/d ");
+	free(paths[0]);
+	free(paths[1]);
+	assert_int_equal(mounts_of_user("/nonexistent", 7, paths, 4), -ENOENT);
+	unlink(path);
+}
+
 /* As where a line was too long to be read whole. */
 static void test_an_escape_that_is_cut_off_stays(void **state)
 {
@@ -567,6 +595,7 @@ int main(void)
 		cmocka_unit_test(test_without_an_order_it_says_why),
 		cmocka_unit_test(test_no_time_is_no_division_by_zero),
 		cmocka_unit_test(test_foldfs_mounts_are_found_in_the_table),
+		cmocka_unit_test(test_mounts_of_a_user_are_found_once),
 		cmocka_unit_test(test_an_escape_that_is_cut_off_stays),
 		cmocka_unit_test(test_a_missing_table_is_an_error),
 	};

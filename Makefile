@@ -130,6 +130,7 @@ $(B)/tests/unit/%.o: override CFLAGS += $(if $(DEBUG)$(findstring address,$(SANI
 
 # A unit test may call anything below fs/.
 $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
+$(B)/unit/test_exposition: $(call objects,fs/stat/exposition.c fs/stat/snapshot.c)
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)
 $(B)/unit/test_inval: $(call objects,fs/inval.c)
@@ -280,6 +281,7 @@ bindir  := $(DESTDIR)$(PREFIX)/bin
 execdir := $(DESTDIR)$(PREFIX)/libexec/foldfs
 mandir  := $(DESTDIR)$(PREFIX)/share/man
 compdir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+docdir  := $(DESTDIR)$(PREFIX)/share/doc/foldfs
 names   := $(notdir $(programs))
 
 .PHONY: install uninstall clean
@@ -291,12 +293,16 @@ install: all
 	install -m 644 $(wildcard man/*.5) $(mandir)/man5
 	install -m 644 $(wildcard man/*.7) $(mandir)/man7
 	for n in $(names); do install -m 644 completion/foldfs.bash $(compdir)/$$n; done
+	install -d $(docdir)/monitoring
+	install -m 644 $(wildcard doc/monitoring/*) $(docdir)/monitoring
 
 uninstall:
 	rm -f $(execdir)/foldpack-hdf5 $(addprefix $(bindir)/,$(names)) $(addprefix $(compdir)/,$(names)) \
 		$(addprefix $(mandir)/man1/,$(notdir $(wildcard man/*.1))) \
 		$(addprefix $(mandir)/man5/,$(notdir $(wildcard man/*.5))) \
 		$(addprefix $(mandir)/man7/,$(notdir $(wildcard man/*.7)))
+	rm -rf $(docdir)/monitoring
+	[ ! -d $(docdir) ] || rmdir --ignore-fail-on-non-empty $(docdir)
 	[ ! -d $(execdir) ] || rmdir --ignore-fail-on-non-empty $(execdir)
 
 clean:

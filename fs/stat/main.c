@@ -6,6 +6,7 @@
 #include "base/size.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/order.h"
+#include "fs/stat/prometheus.h"
 #include "fs/stat/show.h"
 #include "fs/stat/watch.h"
 #include <json-c/json_c_version.h>
@@ -16,13 +17,17 @@
 #define INTERVAL_MAX 86400
 
 struct settings {
-	bool json;
+	bool json, prometheus;
 	const char *order; /* NULL: none */
 };
 
 static const struct opt options[] = {
 	OPT_FLAG(0, "json", struct settings, json,
 		 "print the JSON object that the mount gives, one line each time"),
+	OPT_FLAG(
+		0, "prometheus", struct settings, prometheus,
+		"print the stats in Prometheus's text format; without MOUNTPOINT, of all mounts of "
+		"this user"),
 	OPT_STRING(0, "order", "FILE", struct settings, order,
 		   "have the mount read ahead in the order of the paths in FILE, one a line; "
 		   "if there is none, an order given before is dropped"),
@@ -31,7 +36,9 @@ static const struct opt options[] = {
 
 static const struct opt_command command = {
 	.name = "foldstat",
-	.synopsis = "[options] MOUNTPOINT [INTERVAL [COUNT]]\n--order FILE MOUNTPOINT",
+	.synopsis =
+		"[options] MOUNTPOINT [INTERVAL [COUNT]]\n"
+		"--prometheus [MOUNTPOINT]\n--order FILE MOUNTPOINT",
 	.summary =
 		"Shows what the mount on MOUNTPOINT has done since it was made, and whether its\n"
 		"readers wait for storage. With INTERVAL, in seconds: a line each time, COUNT\n"
@@ -71,17 +78,31 @@ static int parse_count(const char *text, uint64_t *ret, struct err *err)
 	return 0;
 }
 
-static int parse_args(const struct opt_result *parsed, const struct settings *settings,
-		      struct watch_params *watch, struct err *err)
+/* At most one of the options may be given, and takes these arguments. */
+static int check_mode(const struct opt_result *parsed, const struct settings *settings,
+		      struct err *err)
 {
-	int r = 0;
+	bool order = settings->order, alone = order || settings->prometheus;
 
-	if (parsed->nargs < 1)
+	if (order + settings->json + settings->prometheus > 1)
+		return err_set(err, -EINVAL, "only one of '--json', '--prometheus' and '--order'");
+	if (parsed->nargs < 1 && !settings->prometheus)
 		return err_set(err, -EINVAL, "MOUNTPOINT is missing");
 	if (parsed->nargs > 3)
 		return err_set(err, -EINVAL, "unexpected argument '%s'", parsed->args[3]);
-	if (settings->order && (parsed->nargs > 1 || settings->json))
-		return err_set(err, -EINVAL, "'--order' takes no INTERVAL, and no '--json'");
+	if (alone && parsed->nargs > 1)
+		return err_set(err, -EINVAL, "'--%s' takes no INTERVAL",
+			       order ? "order" : "prometheus");
+	return 0;
+}
+
+static int parse_args(const struct opt_result *parsed, const struct settings *settings,
+		      struct watch_params *watch, struct err *err)
+{
+	int r = check_mode(parsed, settings, err);
+
+	if (r < 0)
+		return r;
 	watch->path = parsed->args[0];
 	watch->count = parsed->nargs == 1;
 	watch->json = settings->json;
@@ -108,14 +129,22 @@ static int show_once(const char *path, struct err *err)
 	return r < 0 ? r : show_verdict(&before, &after);
 }
 
-static int show_or_watch(const struct watch_params *params)
+static int show(const struct settings *settings, const struct watch_params *params, struct err *err)
+{
+	if (settings->prometheus)
+		return prometheus_print(params->path, err);
+	return params->json || params->interval > 0 ? watch_run(params, err)
+						    : show_once(params->path, err);
+}
+
+static int show_or_say_why(const struct settings *settings, const struct watch_params *params)
 {
 	struct err err = {0};
-	bool block = !params->json && params->interval == 0;
-	int r = block ? show_once(params->path, &err) : watch_run(params, &err);
+	const char *path = params->path ? params->path : "";
+	int r = show(settings, params, &err);
 
 	if (r < 0 && !ferror(stdout))
-		log_error("%s: %s", params->path, err_text(&err, r));
+		log_error("%s%s%s", path, *path ? ": " : "", err_text(&err, r));
 	return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -163,5 +192,5 @@ int main(int argc, char **argv)
 		return usage_error(err.text);
 	if (settings.order)
 		return exit_finish(give_order(settings.order, watch.path));
-	return exit_finish(show_or_watch(&watch));
+	return exit_finish(show_or_say_why(&settings, &watch));
 }

@@ -1,0 +1,114 @@
+#include "fs/stat/asker.h"
+#include "base/scope.h"
+#include "fs/stat/mounts.h"
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+/* An answer is one packet: this, then the stats. */
+struct answer {
+	int error;
+	struct err err;
+};
+
+#define ANSWER_MAX (sizeof(struct answer) + 65536) /* the kernel's limit for an attribute */
+
+struct asker {
+	pid_t child;
+	int fd;	      /* a packet each way for a question */
+	bool waiting; /* for an answer */
+};
+
+/* --- the process that asks ---------------------------------------------------------------- */
+
+static int answer_once(int fd, const char *path)
+{
+	SCOPE(buf_release) struct buf packet = BUF_INIT;
+	struct answer answer = {0};
+	int r = buf_add(&packet, &answer, sizeof(answer));
+
+	if (r < 0)
+		return r;
+	answer.error = mounts_ask(path, &packet, &answer.err);
+	memcpy(packet.data, &answer, sizeof(answer));
+	return send(fd, packet.data, packet.len, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+_Noreturn static void answer_all(int fd, const char *path)
+{
+	char question;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (recv(fd, &question, 1, 0) == 1)
+		if (answer_once(fd, path) < 0)
+			break;
+	_exit(0);
+}
+
+/* --- the one that is answered -------------------------------------------------------------- */
+
+struct asker *asker_new(const char *path)
+{
+	SCOPE_FREE struct asker *asker = calloc(1, sizeof(*asker));
+	int fds[2];
+
+	if (!asker || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+		return NULL;
+	asker->child = fork();
+	if (asker->child == 0) {
+		close(fds[0]);
+		answer_all(fds[1], path);
+	}
+	close(fds[1]);
+	asker->fd = fds[0];
+	if (asker->child < 0) {
+		scope_close(&asker->fd);
+		return NULL;
+	}
+	return steal_ptr(&asker);
+}
+
+void asker_free(struct asker *asker)
+{
+	if (!asker)
+		return;
+	kill(asker->child, SIGKILL);
+	close(asker->fd);
+	waitpid(asker->child, NULL, asker->waiting ? WNOHANG : 0);
+	free(asker);
+}
+
+int asker_ask(struct asker *asker)
+{
+	if (send(asker->fd, "?", 1, MSG_NOSIGNAL) < 0)
+		return -errno;
+	asker->waiting = true;
+	return 0;
+}
+
+int asker_fd(const struct asker *asker)
+{
+	return asker->fd;
+}
+
+int asker_take(struct asker *asker, struct buf *buf, struct err *err)
+{
+	struct answer answer;
+	SCOPE(buf_release) struct buf packet = BUF_INIT;
+	int r = buf_reserve(&packet, ANSWER_MAX);
+	ssize_t len;
+
+	if (r < 0)
+		return r;
+	len = recv(asker->fd, packet.data, ANSWER_MAX, 0);
+	asker->waiting = false;
+	if (len < (ssize_t)sizeof(answer))
+		return len < 0 ? -errno : -EPIPE;
+	memcpy(&answer, packet.data, sizeof(answer));
+	if (answer.error < 0)
+		return *answer.err.text ? err_set(err, answer.error, "%s", answer.err.text)
+					: answer.error;
+	return buf_add(buf, packet.data + sizeof(answer), (size_t)len - sizeof(answer));
+}

@@ -1,0 +1,16 @@
+/* Stats of mounts in the text format of Prometheus (exposition format 0.0.4). Pure. */
+#ifndef FS_STAT_EXPOSITION_H
+#define FS_STAT_EXPOSITION_H
+
+#include "base/buf.h"
+#include "fs/stat/snapshot.h"
+
+struct exposed_mount {
+	const char *path;
+	struct snapshot now; /* empty: the mount did not answer */
+};
+
+/* Adds all metrics. A mount has no sample of what its stats lack. Returns 0 or -ENOMEM. */
+int exposition_add(const struct exposed_mount *mounts, size_t count, struct buf *buf);
+
+#endif

@@ -97,7 +97,7 @@ $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libre
 		$(B)/libbase.a
 $(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lnettle -lpthread -lm
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
-$(B)/foldstat: LIBS = -ljson-c
+$(B)/foldstat: LIBS = -ljson-c $(call pkg,--libs ncursesw) -lm
 $(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
 $(B)/foldpack-hdf5: LIBS = $(call pkg,--libs $(hdf5)) $(tool_libs)
 $(B)/pack/tool/hdf5/%.o: override CPPFLAGS += $(call pkg,--cflags $(hdf5))
@@ -130,6 +130,8 @@ $(B)/tests/unit/%.o: override CFLAGS += $(if $(DEBUG)$(findstring address,$(SANI
 
 # A unit test may call anything below fs/.
 $(B)/unit/test_stat: $(call objects,fs/stat/snapshot.c fs/stat/verdict.c fs/stat/mounts.c)
+$(B)/unit/test_view: $(call objects,$(addprefix fs/stat/,duration.c graph.c history.c page.c \
+		snapshot.c verdict.c view.c))
 $(B)/unit/test_exposition: $(call objects,fs/stat/exposition.c fs/stat/snapshot.c)
 $(B)/unit/test_memory: $(call objects,fs/memory.c)
 $(B)/unit/test_pressure: $(call objects,fs/pressure.c fs/memory.c)

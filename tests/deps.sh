@@ -10,12 +10,12 @@ set -eu
 purpose=${1:-build}
 
 build='gcc make pkg-config libc6-dev libfuse3-dev fuse3 liblmdb-dev libxxhash-dev libjson-c-dev
-    libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev'
+    libjpeg-dev libarchive-dev zlib1g-dev nettle-dev libcurl4-openssl-dev libncurses-dev'
 static='g++ libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
 demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
-check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-pytest-xdist python3-lmdb
-    python3-opencv libhdf5-dev python3-h5py libsnappy1v5 libblosc1 rsync acl attr tar findutils
-    util-linux nginx-light libnginx-mod-http-lua"
+check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-pytest-xdist python3-pyte
+    python3-lmdb python3-opencv libhdf5-dev python3-h5py libsnappy1v5 libblosc1 rsync acl attr tar
+    findutils util-linux nginx-light libnginx-mod-http-lua"
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
 
 case $purpose in
@@ -53,14 +53,14 @@ missing() {
 }
 
 libraries() {
-    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib nettle
+    echo fuse3 lmdb libxxhash json-c libjpeg libarchive zlib nettle ncursesw
     [ "$purpose" != check ] || echo cmocka
 }
 
 modules() {
     case $purpose in build | static) return ;; esac
     echo torch torchvision PIL numpy
-    [ "$purpose" != check ] || echo pytest xdist lmdb cv2
+    [ "$purpose" != check ] || echo pytest xdist pyte lmdb cv2
     [ "$purpose" != bench ] || echo matplotlib
 }
 

@@ -4,12 +4,14 @@
 #include "base/opt.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "fs/stat/live.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/order.h"
 #include "fs/stat/prometheus.h"
 #include "fs/stat/show.h"
 #include "fs/stat/watch.h"
 #include <json-c/json_c_version.h>
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,11 +19,15 @@
 #define INTERVAL_MAX 86400
 
 struct settings {
-	bool json, prometheus;
+	bool watch, json, prometheus;
 	const char *order; /* NULL: none */
 };
 
 static const struct opt options[] = {
+	OPT_FLAG(
+		'w', "watch", struct settings, watch,
+		"a view of the mount that fills the terminal; without MOUNTPOINT, of all mounts of "
+		"this user"),
 	OPT_FLAG(0, "json", struct settings, json,
 		 "print the JSON object that the mount gives, one line each time"),
 	OPT_FLAG(
@@ -37,7 +43,7 @@ static const struct opt options[] = {
 static const struct opt_command command = {
 	.name = "foldstat",
 	.synopsis =
-		"[options] MOUNTPOINT [INTERVAL [COUNT]]\n"
+		"[options] MOUNTPOINT [INTERVAL [COUNT]]\n-w [MOUNTPOINT [INTERVAL]]\n"
 		"--prometheus [MOUNTPOINT]\n--order FILE MOUNTPOINT",
 	.summary =
 		"Shows what the mount on MOUNTPOINT has done since it was made, and whether its\n"
@@ -84,15 +90,18 @@ static int check_mode(const struct opt_result *parsed, const struct settings *se
 {
 	bool order = settings->order, alone = order || settings->prometheus;
 
-	if (order + settings->json + settings->prometheus > 1)
-		return err_set(err, -EINVAL, "only one of '--json', '--prometheus' and '--order'");
-	if (parsed->nargs < 1 && !settings->prometheus)
+	if (order + settings->watch + settings->json + settings->prometheus > 1)
+		return err_set(err, -EINVAL,
+			       "only one of '--watch', '--json', '--prometheus' and '--order'");
+	if (parsed->nargs < 1 && !settings->watch && !settings->prometheus)
 		return err_set(err, -EINVAL, "MOUNTPOINT is missing");
 	if (parsed->nargs > 3)
 		return err_set(err, -EINVAL, "unexpected argument '%s'", parsed->args[3]);
 	if (alone && parsed->nargs > 1)
 		return err_set(err, -EINVAL, "'--%s' takes no INTERVAL",
 			       order ? "order" : "prometheus");
+	if (settings->watch && parsed->nargs > 2)
+		return err_set(err, -EINVAL, "'--watch' takes no COUNT");
 	return 0;
 }
 
@@ -104,8 +113,10 @@ static int parse_args(const struct opt_result *parsed, const struct settings *se
 	if (r < 0)
 		return r;
 	watch->path = parsed->args[0];
-	watch->count = parsed->nargs == 1;
+	watch->count = parsed->nargs == 1 && !settings->watch;
 	watch->json = settings->json;
+	if (settings->watch)
+		watch->interval = 1;
 	if (parsed->nargs > 1)
 		r = parse_interval(parsed->args[1], &watch->interval, err);
 	if (r == 0 && parsed->nargs > 2)
@@ -129,8 +140,22 @@ static int show_once(const char *path, struct err *err)
 	return r < 0 ? r : show_verdict(&before, &after);
 }
 
+/* A view on a terminal, lines elsewhere. */
+static int show_live(const struct watch_params *params, struct err *err)
+{
+	struct live_params live = {.path = params->path, .interval = params->interval};
+
+	if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+		return live_run(&live, err);
+	if (!params->path)
+		return err_set(err, -ENOTTY, "standard output is no terminal: name a MOUNTPOINT");
+	return watch_run(params, err);
+}
+
 static int show(const struct settings *settings, const struct watch_params *params, struct err *err)
 {
+	if (settings->watch)
+		return show_live(params, err);
 	if (settings->prometheus)
 		return prometheus_print(params->path, err);
 	return params->json || params->interval > 0 ? watch_run(params, err)
@@ -179,6 +204,7 @@ int main(int argc, char **argv)
 	struct opt_result parsed;
 	struct err err = {0};
 
+	setlocale(LC_CTYPE, "");
 	log_init("foldstat", LOG_LEVEL_NORMAL);
 	if (opt_parse(&command, &settings, argc, argv, &parsed, &err) < 0)
 		return usage_error(err.text);

@@ -96,6 +96,7 @@ SYSTEM = {
     "jerror.h": ["pack/tool/image/jpeg*.c"],
     "turbojpeg.h": ["pack/tool/image/jpeg*.c"],
     "curl/*": ["remote/curl.h"],
+    "curses.h": ["fs/stat/screen.c"],
     "nettle/*": ["remote/sign.c"],
     "setjmp.h": ["pack/tool/image/jpeg*.c", "pack/tool/image/jpeg_trap.h"],
     "fuse*.h": ["fs/fuse.h"],

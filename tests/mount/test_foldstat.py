@@ -698,7 +698,9 @@ def test_output_that_cannot_be_written_is_a_failure(mounted):
         (["--order", "f"], "MOUNTPOINT is missing"),
         (["--order", "f", "/m", "1"], "'--order' takes no INTERVAL"),
         (["--prometheus", "/m", "1"], "'--prometheus' takes no INTERVAL"),
-        (["--order", "f", "--json", "/m"], "only one of '--json', '--prometheus' and"),
+        (["-w", "/m", "1", "2"], "'--watch' takes no COUNT"),
+        (["--order", "f", "--json", "/m"], "only one of '--watch', '--json', '--prometheus' and"),
+        (["-w", "--prometheus"], "only one of '--watch', '--json', '--prometheus' and '--order'"),
     ],
 )
 def test_wrong_words_are_usage_errors(args, reason):
@@ -711,7 +713,7 @@ def test_wrong_words_are_usage_errors(args, reason):
 def test_help_and_version_go_to_standard_output():
     done = run(FOLDSTAT, "--help")
     assert done.err == "" and done.out.startswith("usage: foldstat [options] MOUNTPOINT")
-    for option in ("--json", "--prometheus", "--order", "--help", "--version"):
+    for option in ("--watch", "--json", "--prometheus", "--order", "--help", "--version"):
         assert option in done.out
     done = run(FOLDSTAT, "--version")
     assert done.err == "" and re.fullmatch(r"foldstat [\d.]+\njson-c [\d.]+\n", done.out)

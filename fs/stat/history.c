@@ -1,0 +1,194 @@
+#include "fs/stat/history.h"
+#include <math.h>
+
+#define PACE_S 60 /* so far back the pace is measured */
+
+void history_release(struct history *history)
+{
+	for (unsigned i = 0; i < history->kept; i++)
+		snapshot_release(&history->recent[i]);
+	history->kept = 0;
+	history->count = 0;
+}
+
+static void drop_oldest(struct history *history)
+{
+	snapshot_release(&history->recent[0]);
+	history->kept--;
+	for (unsigned i = 0; i < history->kept; i++)
+		history->recent[i] = history->recent[i + 1];
+	history->recent[history->kept] = (struct snapshot){0};
+}
+
+static void keep_snapshot(struct history *history, const struct snapshot *s)
+{
+	if (history->kept == HISTORY_RECENT)
+		drop_oldest(history);
+	snapshot_assign(&history->recent[history->kept++], s);
+}
+
+/* --- one interval ------------------------------------------------------------------------ */
+
+static double share_or_nan(double part, double rest)
+{
+	return part + rest > 0 ? part / (part + rest) : (double)NAN;
+}
+
+/* Waits are counted when they end. Of those that last, the first is known: what it has waited is
+ * added, and taken off again once it is counted. */
+static double waiting_between(const struct snapshot *before, const struct snapshot *after)
+{
+	const char *total = "/wait/total_us", *oldest = "/wait/oldest_ms";
+	double ended = (double)snapshot_grown(before, after, total) / 1e6;
+	double lasting = (double)snapshot_count(after, oldest) / 1e3 -
+			 (double)snapshot_count(before, oldest) / 1e3;
+
+	return fmax(0, snapshot_share(ended + lasting, after->at - before->at));
+}
+
+static double value_between(const struct snapshot *before, const struct snapshot *after,
+			    enum series series)
+{
+#define GROWN(member) ((double)snapshot_grown(before, after, member))
+	double seconds = after->at - before->at;
+
+	switch (series) {
+	case SERIES_SERVED:
+		return snapshot_share(GROWN("/served_bytes"), seconds);
+	case SERIES_DEVICE:
+		return snapshot_share(GROWN("/device/bytes"), seconds);
+	case SERIES_MEMORY:
+		return share_or_nan(GROWN("/pool/hits"), GROWN("/pool/misses"));
+	case SERIES_WAITING:
+		return waiting_between(before, after);
+	case SERIES_AHEAD:
+		return share_or_nan(GROWN("/prefetch/used"), GROWN("/prefetch/wasted"));
+	default:
+		return NAN;
+	}
+#undef GROWN
+}
+
+static const struct history_sample *sample_of(const struct history *history, size_t number)
+{
+	return &history->samples[number % HISTORY_SAMPLES];
+}
+
+static size_t first_sample(const struct history *history)
+{
+	return history->count > HISTORY_SAMPLES ? history->count - HISTORY_SAMPLES : 0;
+}
+
+static void add_sample(struct history *history, const struct snapshot *before,
+		       const struct snapshot *after)
+{
+	struct history_sample *sample = &history->samples[history->count++ % HISTORY_SAMPLES];
+
+	sample->at = after->at;
+	for (enum series i = 0; i < SERIES_COUNT; i++)
+		sample->values[i] = value_between(before, after, i);
+	sample->epoch = snapshot_count(after, "/oracle/epoch");
+	sample->files = snapshot_count(after, "/oracle/files");
+	sample->position = snapshot_count(after, "/oracle/position");
+}
+
+void history_add(struct history *history, const struct snapshot *now)
+{
+	if (history->kept && !snapshot_follows(history_now(history), now))
+		history_release(history);
+	if (history->kept == 0) {
+		struct snapshot origin = snapshot_origin(now);
+
+		keep_snapshot(history, &origin);
+	} else {
+		add_sample(history, history_now(history), now);
+		/* What came before the first look counts only if nothing else was seen. */
+		if (history->count == 1)
+			drop_oldest(history);
+	}
+	keep_snapshot(history, now);
+}
+
+/* --- what they say together --------------------------------------------------------------- */
+
+const struct snapshot *history_now(const struct history *history)
+{
+	return &history->recent[history->kept - 1];
+}
+
+const struct snapshot *history_before(const struct history *history)
+{
+	return &history->recent[0];
+}
+
+double history_value(const struct history *history, enum series series)
+{
+	return value_between(history_before(history), history_now(history), series);
+}
+
+double history_span(const struct history *history)
+{
+	return history->interval * HISTORY_SAMPLES;
+}
+
+/* Columns begin at multiples of their time, so that a graph moves, and does not flicker. */
+double history_columns(const struct history *history, enum series series, int count, double *ret)
+{
+	double step = history_span(history) / count, sums[HISTORY_SAMPLES] = {0}, top = 0;
+	unsigned numbers[HISTORY_SAMPLES] = {0};
+	double last = history->count ? floor(sample_of(history, history->count - 1)->at / step) : 0;
+
+	for (size_t i = first_sample(history); i < history->count; i++) {
+		const struct history_sample *sample = sample_of(history, i);
+		double column = count - 1 - last + floor(sample->at / step);
+
+		if (column < 0 || isnan(sample->values[series]))
+			continue;
+		sums[(int)column] += sample->values[series];
+		numbers[(int)column]++;
+	}
+	for (int i = 0; i < count; i++) {
+		ret[i] = numbers[i] ? sums[i] / numbers[i] : (double)NAN;
+		top = numbers[i] && ret[i] > top ? ret[i] : top;
+	}
+	return top;
+}
+
+/* The first sample, of the last minute, of the epoch that lasts. */
+static const struct history_sample *pace_begin(const struct history *history,
+					       const struct history_sample *last)
+{
+	const struct history_sample *begin = last;
+
+	for (size_t i = history->count; i-- > first_sample(history);) {
+		const struct history_sample *sample = sample_of(history, i);
+
+		if (sample->epoch != last->epoch || sample->files != last->files ||
+		    sample->position > begin->position || sample->at < last->at - PACE_S)
+			break;
+		begin = sample;
+	}
+	return begin;
+}
+
+/* Whether nothing of the epoch was read of late. */
+static bool stands(const struct history *history)
+{
+	const struct snapshot *before = history_before(history), *now = history_now(history);
+
+	return snapshot_grown(before, now, "/oracle/position") == 0;
+}
+
+double history_time_left(const struct history *history)
+{
+	const struct history_sample *last, *begin;
+
+	if (!history->count)
+		return -1;
+	last = sample_of(history, history->count - 1);
+	begin = pace_begin(history, last);
+	if (last->position <= begin->position || last->position > last->files || stands(history))
+		return -1;
+	return (double)(last->files - last->position) * (last->at - begin->at) /
+	       (double)(last->position - begin->position);
+}

@@ -1,0 +1,351 @@
+#include "fs/stat/live.h"
+#include "base/clock.h"
+#include "base/scope.h"
+#include "fs/stat/asker.h"
+#include "fs/stat/mounts.h"
+#include "fs/stat/screen.h"
+#include "fs/stat/signals.h"
+#include "fs/stat/view.h"
+#include <langinfo.h>
+#include <math.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define LIVE_MOUNTS 64
+#define FIRST_MS    1000 /* so long the first answer may take before there is a screen */
+#define DRAW_MS	    1000 /* at least so often a page is drawn */
+
+struct watched {
+	struct view_mount seen; /* owns its path */
+	struct asker *asker;
+};
+
+struct live {
+	const struct live_params *params;
+	struct screen *screen;
+	struct watched *mounts[LIVE_MOUNTS];
+	size_t count, shown;
+	int signals; /* signalfd(2) */
+	double next; /* when mounts are asked again */
+	bool paused, help, ended;
+	char notice[128];
+};
+
+static double live_now(void)
+{
+	return (double)clock_ns() / CLOCK_SECOND;
+}
+
+/* --- mounts -------------------------------------------------------------------------------- */
+
+static void watched_free(struct watched *w)
+{
+	asker_free(w->asker);
+	history_release(&w->seen.history);
+	free((char *)w->seen.path);
+	free(w);
+}
+
+static void scope_watched(struct watched **w)
+{
+	if (*w)
+		watched_free(*w);
+}
+
+static int add_mount(struct live *live, const char *path)
+{
+	SCOPE(scope_watched) struct watched *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->seen.history.interval = live->params->interval;
+	w->seen.path = strdup(path);
+	if (!w->seen.path)
+		return -ENOMEM;
+	w->asker = asker_new(path);
+	if (!w->asker)
+		return -errno;
+	live->mounts[live->count++] = steal_ptr(&w);
+	return 0;
+}
+
+/* The one that is shown stays, unless it is this. */
+static void remove_mount(struct live *live, size_t i)
+{
+	snprintf(live->notice, sizeof(live->notice), "%s: unmounted", live->mounts[i]->seen.path);
+	watched_free(live->mounts[i]);
+	live->count--;
+	memmove(&live->mounts[i], &live->mounts[i + 1],
+		(live->count - i) * sizeof(live->mounts[0]));
+	if (live->shown > i || (live->shown && live->shown == live->count))
+		live->shown--;
+}
+
+static bool names_path(char *const *paths, int count, const char *path)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(paths[i], path) == 0)
+			return true;
+	return false;
+}
+
+static bool is_watched(const struct live *live, const char *path)
+{
+	for (size_t i = 0; i < live->count; i++)
+		if (strcmp(live->mounts[i]->seen.path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Mounts that came, and those that went while they did not answer. */
+static int find_mounts(struct live *live)
+{
+	char *paths[LIVE_MOUNTS];
+	int count = mounts_of_user(MOUNTS_TABLE, getuid(), paths, LIVE_MOUNTS), r = 0;
+
+	for (size_t i = live->count; i-- > 0 && count >= 0;)
+		if (!names_path(paths, count, live->mounts[i]->seen.path))
+			remove_mount(live, i);
+	for (int i = 0; i < count; i++) {
+		if (r == 0 && !is_watched(live, paths[i]) && live->count < LIVE_MOUNTS)
+			r = add_mount(live, paths[i]);
+		free(paths[i]);
+	}
+	return count < 0 ? count : r;
+}
+
+static int say_none_left(const struct live *live, struct err *err)
+{
+	return err_set(err, -ENOENT, "%s",
+		       *live->notice ? "no pack is mounted any more"
+				     : "no pack is mounted by this user; 'foldfs PACK MOUNTPOINT' "
+				       "mounts one");
+}
+
+/* --- questions ----------------------------------------------------------------------------- */
+
+static void ask_mounts(struct live *live)
+{
+	for (size_t i = 0; i < live->count; i++) {
+		struct watched *w = live->mounts[i];
+
+		if (w->seen.asked_at == 0 && asker_ask(w->asker) == 0)
+			w->seen.asked_at = live_now();
+	}
+}
+
+static int take_stats(struct watched *w, struct err *err)
+{
+	SCOPE(buf_release) struct buf json = BUF_INIT;
+	SCOPE(snapshot_release) struct snapshot now = {0};
+	int r = asker_take(w->asker, &json, err);
+
+	w->seen.asked_at = 0;
+	if (r == 0)
+		r = snapshot_parse(json.data, json.len, live_now(), &now, err);
+	if (r == 0)
+		history_add(&w->seen.history, &now);
+	return r;
+}
+
+/* Takes the answer of a mount. A mount that is gone ends the view if it was asked for by name; else
+ * it is taken out. Other trouble is shown. */
+static int take_answer(struct live *live, size_t i, struct err *err)
+{
+	struct watched *w = live->mounts[i];
+	struct err reason = {0};
+	int r = take_stats(w, &reason);
+
+	if (r < 0 && live->params->path && (!w->seen.history.kept || mounts_is_gone(r)))
+		return err_set(err, r, "%s",
+			       w->seen.history.kept ? "unmounted meanwhile" : err_text(&reason, r));
+	if (r < 0 && mounts_is_gone(r)) {
+		remove_mount(live, i);
+		return live->count ? 0 : say_none_left(live, err);
+	}
+	snprintf(w->seen.trouble.text, sizeof(w->seen.trouble.text), "%s",
+		 r < 0 ? err_text(&reason, r) : "");
+	return 0;
+}
+
+/* Asks again when it is time. Moments that were missed are not made up for. */
+static int tick(struct live *live, struct err *err)
+{
+	int r = 0;
+
+	if (live_now() < live->next)
+		return 0;
+	live->next = fmax(live->next + live->params->interval, live_now());
+	if (live->paused)
+		return 0;
+	if (!live->params->path)
+		r = find_mounts(live);
+	ask_mounts(live);
+	return r == 0 && !live->count ? say_none_left(live, err) : r;
+}
+
+/* --- keys and signals ---------------------------------------------------------------------- */
+
+static void step_to(struct live *live, size_t step)
+{
+	live->shown = (live->shown + step) % live->count;
+}
+
+static void take_key(struct live *live, int key)
+{
+	bool helped = live->help;
+
+	live->help = false;
+	*live->notice = '\0';
+	if (key == 'q' || key == 'Q')
+		live->ended = true;
+	else if (key == 'L' - '@')
+		screen_redraw(live->screen);
+	else if (helped)
+		return;
+	else if (key == 'p' || key == ' ')
+		live->paused = !live->paused;
+	else if (key == 'n')
+		step_to(live, 1);
+	else if (key == 'N')
+		step_to(live, live->count - 1);
+	else
+		live->help = key == 'h' || key == '?';
+}
+
+/* A terminal that is gone is readable, and has no key. */
+static void take_keys(struct live *live, short events)
+{
+	int key;
+
+	if (events & (POLLHUP | POLLERR))
+		live->ended = true;
+	while (events && !live->ended && (key = screen_key(live->screen)))
+		take_key(live, key);
+}
+
+static void take_signal(struct live *live)
+{
+	struct signalfd_siginfo signal;
+
+	if (read(live->signals, &signal, sizeof(signal)) != sizeof(signal))
+		return;
+	if (signal.ssi_signo == SIGTSTP)
+		screen_suspend(live->screen);
+	else if (signal.ssi_signo != SIGWINCH) /* each page asks for the size */
+		live->ended = true;
+}
+
+/* --- the loop ------------------------------------------------------------------------------ */
+
+static int draw(struct live *live)
+{
+	const struct view_mount *mounts[LIVE_MOUNTS];
+	SCOPE(page_release) struct page page = {0};
+	struct view view = {
+		.mounts = mounts,
+		.count = live->count,
+		.shown = live->shown,
+		.now = live_now(),
+		.notice = live->notice,
+		.paused = live->paused,
+		.help = live->help,
+	};
+	int rows, columns, r;
+
+	for (size_t i = 0; i < live->count; i++)
+		mounts[i] = &live->mounts[i]->seen;
+	screen_size(live->screen, &rows, &columns);
+	r = page_init(&page, rows, columns, strcmp(nl_langinfo(CODESET), "UTF-8") == 0);
+	if (r == 0)
+		r = view_draw(&view, &page);
+	if (r == 0)
+		screen_show(live->screen, &page);
+	return r;
+}
+
+/* Waits for something to do. Fills polled[] for signals, keys, and each mount. */
+static void wait_for_events(const struct live *live, struct pollfd *polled)
+{
+	double left = fmax(0, (live->next - live_now()) * 1000);
+
+	polled[0] = (struct pollfd){.fd = live->signals, .events = POLLIN};
+	polled[1] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
+	for (size_t i = 0; i < live->count; i++)
+		polled[2 + i] =
+			(struct pollfd){.fd = asker_fd(live->mounts[i]->asker), .events = POLLIN};
+	if (poll(polled, 2 + live->count, (int)ceil(fmin(left, DRAW_MS))) <= 0)
+		for (size_t i = 0; i < 2 + live->count; i++)
+			polled[i].revents = 0;
+}
+
+static int live_step(struct live *live, struct err *err)
+{
+	struct pollfd polled[2 + LIVE_MOUNTS];
+	int r = 0;
+
+	wait_for_events(live, polled);
+	/* From the last to the first: taking one out moves those behind it. */
+	for (size_t i = live->count; i-- > 0 && r == 0;)
+		if (polled[2 + i].revents)
+			r = take_answer(live, i, err);
+	if (r < 0)
+		return r;
+	if (polled[0].revents)
+		take_signal(live);
+	take_keys(live, polled[1].revents);
+	r = live->ended ? 0 : tick(live, err);
+	return r < 0 || live->ended ? r : draw(live);
+}
+
+/* What is no mount is refused while there is no screen. */
+static int begin(struct live *live, struct err *err)
+{
+	struct pollfd first;
+	int r = live->params->path ? add_mount(live, live->params->path) : find_mounts(live);
+
+	if (r == 0 && !live->count)
+		return say_none_left(live, err);
+	if (r < 0)
+		return r;
+	ask_mounts(live);
+	first = (struct pollfd){.fd = asker_fd(live->mounts[0]->asker), .events = POLLIN};
+	if (poll(&first, 1, FIRST_MS) > 0)
+		r = take_answer(live, 0, err);
+	return r;
+}
+
+static int run_screen(struct live *live, struct err *err)
+{
+	int r;
+
+	live->screen = screen_new(err);
+	if (!live->screen)
+		return -ENOTTY;
+	live->next = live_now() + fmin(live->params->interval, 1);
+	r = draw(live);
+	while (r == 0 && !live->ended)
+		r = live_step(live, err);
+	screen_free(live->screen);
+	return r;
+}
+
+int live_run(const struct live_params *params, struct err *err)
+{
+	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+	struct live live = {.params = params};
+	sigset_t signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));
+	SCOPE_CLOSE int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	int r;
+
+	if (signal_fd < 0)
+		return -errno;
+	live.signals = signal_fd;
+	r = begin(&live, err);
+	if (r == 0)
+		r = run_screen(&live, err);
+	while (live.count)
+		watched_free(live.mounts[--live.count]);
+	return r;
+}

@@ -1,0 +1,142 @@
+#include "fs/stat/page.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PUTF_MAX 1024 /* bytes; no page is wider */
+
+int page_init(struct page *page, int rows, int columns, bool blocks)
+{
+	size_t count = (size_t)rows * (size_t)columns;
+	struct page_cell *cells = calloc(count ? count : 1, sizeof(*cells));
+
+	if (!cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		cells[i].character = L' ';
+	*page = (struct page){.rows = rows, .columns = columns, .blocks = blocks, .cells = cells};
+	return 0;
+}
+
+void page_release(struct page *page)
+{
+	free(page->cells);
+	page->cells = NULL;
+}
+
+static bool is_on_page(const struct page *page, int row, int column)
+{
+	return row >= 0 && row < page->rows && column >= 0 && column < page->columns;
+}
+
+void page_set(struct page *page, int row, int column, enum page_style style, wchar_t character)
+{
+	if (is_on_page(page, row, column))
+		page->cells[row * page->columns + column] = (struct page_cell){character, style};
+}
+
+/* The character at the start of text, which is not empty, and its length in bytes. */
+static wchar_t next_character(const char **text)
+{
+	mbstate_t state = {0};
+	wchar_t character;
+	size_t len = mbrtowc(&character, *text, strlen(*text), &state);
+
+	if (len == (size_t)-1 || len == (size_t)-2) {
+		++*text;
+		return L'?';
+	}
+	*text += len;
+	return wcwidth(character) > 0 ? character : L'?';
+}
+
+/* Puts text[0..len). */
+static int put_part(struct page *page, int row, int column, enum page_style style, const char *text,
+		    size_t len)
+{
+	const char *end = text + len;
+
+	while (text < end) {
+		wchar_t character = next_character(&text);
+		int width = wcwidth(character);
+
+		if (column + width > page->columns)
+			return page->columns;
+		page_set(page, row, column, style, character);
+		if (width == 2)
+			page_set(page, row, column + 1, style, 0);
+		column += width;
+	}
+	return column;
+}
+
+int page_put(struct page *page, int row, int column, enum page_style style, const char *text)
+{
+	return put_part(page, row, column, style, text, strlen(text));
+}
+
+int page_putf(struct page *page, int row, int column, enum page_style style, const char *format,
+	      ...)
+{
+	char text[PUTF_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return page_put(page, row, column, style, text);
+}
+
+/* --- rows of text ------------------------------------------------------------------------ */
+
+/* How many bytes of text go in one row of `room` columns: up to a newline, or to the last blank
+ * that fits. Bytes count as columns: names that are not ASCII break early. */
+static size_t row_length(const char *text, size_t room)
+{
+	size_t line = strcspn(text, "\n"), blank;
+
+	if (line <= room)
+		return line;
+	for (blank = room; blank > 0 && text[blank] != ' '; blank--)
+		;
+	return blank ? blank : line;
+}
+
+int page_wrap(struct page *page, int row, int column, int rows, enum page_style style,
+	      const char *text)
+{
+	int room = page->columns - column;
+	int end = row + rows;
+
+	while (*text && row < end) {
+		size_t len = row_length(text, room > 0 ? (size_t)room : 0);
+
+		if (row + 1 == end)
+			len = strcspn(text, "\n");
+		put_part(page, row++, column, style, text, len);
+		text += len;
+		text += *text == ' ' || *text == '\n';
+	}
+	return row;
+}
+
+int page_text(const struct page *page, int row, struct buf *buf)
+{
+	const struct page_cell *cells = page->cells + row * page->columns;
+	int end = page->columns;
+	int r = buf_adds(buf, "");
+
+	while (end > 0 && cells[end - 1].character == L' ')
+		end--;
+	for (int i = 0; i < end && r == 0; i++) {
+		char bytes[MB_LEN_MAX + 1] = "";
+		mbstate_t state = {0};
+
+		if (cells[i].character && wcrtomb(bytes, cells[i].character, &state) != (size_t)-1)
+			r = buf_adds(buf, bytes);
+	}
+	return r;
+}

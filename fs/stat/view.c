@@ -1,0 +1,419 @@
+#include "fs/stat/view.h"
+#include "base/scope.h"
+#include "fs/stat/duration.h"
+#include "fs/stat/graph.h"
+#include "fs/stat/verdict.h"
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <string.h>
+
+#define LABEL_END   12 /* columns */
+#define FIGURE_END  24
+#define GRAPH_BEGIN 26
+#define GRAPH_MIN   8
+#define HIGHEST	    12 /* columns for what a full column is */
+#define BAR_WIDTH   30
+#define TABS_MAX    5
+#define BASE_ROWS   28 /* from here on, graphs grow with the page */
+#define GRAPH_ROWS  4
+
+/* These texts live until the end of the block that they are made in. */
+#define SIZE(s, member)	 size_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+#define COUNT(s, member) count_format(snapshot_count(s, member), (char[SIZE_TEXT]){0})
+
+/* Where the next row goes. */
+struct drawing {
+	struct page *page;
+	int row, end; /* `end` is that of the rows for the mount */
+	const struct view_mount *mount;
+	const struct snapshot *now; /* NULL: the mount has said nothing yet */
+};
+
+static void put_label(const struct drawing *d, const char *label)
+{
+	page_put(d->page, d->row, 0, PAGE_DIM, label);
+}
+
+/* --- the head ------------------------------------------------------------------------------ */
+
+static void draw_title(const struct view *view, struct drawing *d)
+{
+	char text[32] = "";
+
+	page_put(d->page, 0, 0, PAGE_TITLE, "foldstat");
+	page_put(d->page, 0, LABEL_END, PAGE_TITLE, d->mount->path);
+	if (view->paused)
+		snprintf(text, sizeof(text), " paused");
+	else if (view->count > 1)
+		snprintf(text, sizeof(text), " %zu of %zu", view->shown + 1, view->count);
+	page_put(d->page, 0, d->page->columns - (int)strlen(text),
+		 view->paused ? PAGE_WARN : PAGE_DIM, text);
+	d->row = 1;
+}
+
+static bool is_silent(const struct view *view, const struct view_mount *mount)
+{
+	return mount->asked_at > 0 && view->now - mount->asked_at >= VIEW_SILENT_S;
+}
+
+static const char *tab_word(const struct view *view, const struct view_mount *mount)
+{
+	struct verdict verdict;
+
+	if (*mount->trouble.text)
+		return "not there";
+	if (is_silent(view, mount))
+		return "does not answer";
+	if (!mount->history.kept)
+		return "";
+	verdict = verdict_of(history_before(&mount->history), history_now(&mount->history));
+	return verdict_word(&verdict);
+}
+
+/* A row for each of several mounts, or for those around the one that is shown. */
+static void draw_tabs(const struct view *view, struct drawing *d)
+{
+	size_t first = view->shown >= TABS_MAX ? view->shown - TABS_MAX + 1 : 0;
+
+	for (size_t i = first; i < view->count && i < first + TABS_MAX && view->count > 1; i++) {
+		const struct view_mount *mount = view->mounts[i];
+		const struct history *history = &mount->history;
+		enum page_style style = i == view->shown ? PAGE_TITLE : PAGE_PLAIN;
+		double rate = history->kept ? history_value(history, SERIES_SERVED) / 1e6 : 0;
+
+		page_put(d->page, d->row, 0, style, i == view->shown ? ">" : " ");
+		page_putf(d->page, d->row, 2, style, "%8.*f MB/s  %-17s  %s", rate < 99.95, rate,
+			  tab_word(view, mount), mount->path);
+		d->row++;
+	}
+}
+
+static void draw_pack(struct drawing *d)
+{
+	char files[SIZE_TEXT], age[SIZE_TEXT];
+
+	put_label(d, "pack");
+	page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, snapshot_text(d->now, "/pack/path"));
+	page_putf(d->page, d->row++, LABEL_END, PAGE_PLAIN, "%s, %s, mounted %s ago",
+		  count_noun(snapshot_count(d->now, "/pack/files"), "file", files),
+		  SIZE(d->now, "/pack/bytes"),
+		  duration_format(snapshot_count(d->now, "/uptime_s"), age));
+}
+
+/* --- the verdict --------------------------------------------------------------------------- */
+
+static enum page_style verdict_style(const struct verdict *verdict)
+{
+	if (verdict->changed || verdict->bad_files || verdict->kind == VERDICT_HANGS)
+		return PAGE_BAD;
+	if (verdict->kind == VERDICT_SLOWED || verdict->kind == VERDICT_LIMIT)
+		return PAGE_WARN;
+	return PAGE_GOOD;
+}
+
+static int put_verdict(struct drawing *d)
+{
+	const struct history *history = &d->mount->history;
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	struct verdict verdict = verdict_of(history_before(history), history_now(history));
+	int r = verdict_text(&verdict, snapshot_text(d->now, "/pack/path"), &text);
+
+	if (r == 0)
+		d->row = page_wrap(d->page, d->row, 0, 3, verdict_style(&verdict), text.data);
+	return r;
+}
+
+/* What stands in the way of figures comes before what they say. */
+static int draw_verdict(const struct view *view, struct drawing *d)
+{
+	char since[SIZE_TEXT];
+	int r = 0;
+
+	d->row++;
+	if (*d->mount->trouble.text) {
+		d->row = page_wrap(d->page, d->row, 0, 3, PAGE_BAD, d->mount->trouble.text);
+	} else if (is_silent(view, d->mount)) {
+		page_putf(d->page, d->row++, 0, PAGE_BAD, "foldfs does not answer: asked %s ago",
+			  duration_format((uint64_t)(view->now - d->mount->asked_at), since));
+	} else if (!d->now) {
+		page_put(d->page, d->row++, 0, PAGE_PLAIN, "waiting for its stats");
+	} else {
+		r = put_verdict(d);
+	}
+	d->row++;
+	return r;
+}
+
+/* --- graphs -------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *label;
+	double full;   /* what a full column is; 0: the highest value */
+	double factor; /* from the value to what is shown */
+	const char *unit;
+	enum page_style style;
+} graphs[SERIES_COUNT] = {
+	[SERIES_SERVED] = {"served", 0, 1e-6, "MB/s", PAGE_GOOD},
+	[SERIES_DEVICE] = {"device", 0, 1e-6, "MB/s", PAGE_PLAIN},
+	[SERIES_MEMORY] = {"from memory", 1, 100, "%", PAGE_GOOD},
+	[SERIES_WAITING] = {"waiting", 1, 100, "%", PAGE_WARN},
+	[SERIES_AHEAD] = {"ahead, used", 1, 100, "%", PAGE_PLAIN},
+};
+
+/* The label, the figure of now and, at the end, what the highest of the time was. */
+static void put_figures(const struct drawing *d, enum series series, int row, double highest)
+{
+	double value = graphs[series].factor * history_value(&d->mount->history, series);
+	char text[SIZE_TEXT] = "-";
+
+	page_put(d->page, row, 0, PAGE_DIM, graphs[series].label);
+	if (!isnan(value))
+		snprintf(text, sizeof(text), "%.*f %s", value > 0 && value < 99.95, value,
+			 graphs[series].unit);
+	page_putf(d->page, row, LABEL_END, PAGE_TITLE, "%*s", FIGURE_END - LABEL_END, text);
+	highest *= graphs[series].factor;
+	if (highest > 0)
+		page_putf(d->page, row, d->page->columns - HIGHEST + 1, PAGE_DIM, "%6.*f %s",
+			  highest < 99.95, highest, graphs[series].unit);
+}
+
+static void draw_graph(struct drawing *d, enum series series, int rows)
+{
+	double values[HISTORY_SAMPLES], highest, full;
+	int width = d->page->columns - GRAPH_BEGIN - HIGHEST, bottom = d->row + rows - 1;
+
+	width = width < GRAPH_MIN ? GRAPH_MIN : width < HISTORY_SAMPLES ? width : HISTORY_SAMPLES;
+	highest = history_columns(&d->mount->history, series, width, values);
+	full = graphs[series].full > 0 ? graphs[series].full : highest;
+	graph_columns(d->page, bottom, GRAPH_BEGIN, rows, graphs[series].style, values, width,
+		      full > 0 ? full : 1);
+	put_figures(d, series, bottom, highest);
+	d->row += rows;
+}
+
+static void draw_graphs(struct drawing *d)
+{
+	int rows = 1 + (d->end - BASE_ROWS) / SERIES_COUNT;
+	char span[SIZE_TEXT];
+
+	page_putf(d->page, d->row, LABEL_END, PAGE_DIM, "%*s", FIGURE_END - LABEL_END, "now");
+	page_putf(d->page, d->row, GRAPH_BEGIN, PAGE_DIM, "the last %s",
+		  duration_format((uint64_t)history_span(&d->mount->history), span));
+	page_put(d->page, d->row++, d->page->columns - HIGHEST + 1, PAGE_DIM, "    highest");
+	rows = rows < 1 ? 1 : rows < GRAPH_ROWS ? rows : GRAPH_ROWS;
+	for (enum series i = 0; i < SERIES_COUNT; i++)
+		draw_graph(d, i, rows);
+	d->row++;
+}
+
+/* --- rows ---------------------------------------------------------------------------------- */
+
+static void draw_waits(struct drawing *d)
+{
+	uint64_t parked = snapshot_count(d->now, "/wait/parked");
+	enum page_style style = parked ? PAGE_WARN : PAGE_PLAIN;
+	char oldest[SIZE_TEXT], p50[SIZE_TEXT], p99[SIZE_TEXT];
+	int column;
+
+	put_label(d, "waits");
+	column = page_putf(d->page, d->row, LABEL_END, style, "%s now",
+			   COUNT(d->now, "/wait/parked"));
+	if (parked)
+		column = page_putf(
+			d->page, d->row, column, style, ", the first for %s",
+			latency_format(snapshot_count(d->now, "/wait/oldest_ms") * 1000, oldest));
+	if (snapshot_count(d->now, "/wait/reads"))
+		page_putf(d->page, d->row, column, PAGE_PLAIN, "; half up to %s, 99 %% up to %s",
+			  latency_format(snapshot_count(d->now, "/wait/p50_us"), p50),
+			  latency_format(snapshot_count(d->now, "/wait/p99_us"), p99));
+	d->row++;
+}
+
+static int draw_order(struct drawing *d)
+{
+	SCOPE(buf_release) struct buf text = BUF_INIT;
+	int r = verdict_order_text(d->now, &text);
+
+	if (r < 0)
+		return r;
+	put_label(d, "order");
+	d->row = page_wrap(d->page, d->row, LABEL_END, 2, PAGE_PLAIN,
+			   text.len ? text.data : "not looked for");
+	return 0;
+}
+
+/* A bar, and a text beside it, or alone if there is no room for both. */
+static void draw_bar(struct drawing *d, const char *label, double share, enum page_style style,
+		     const char *text)
+{
+	int width = d->page->columns >= 60 ? BAR_WIDTH : 0;
+
+	put_label(d, label);
+	if (width)
+		graph_bar(d->page, d->row, LABEL_END, width, style, share);
+	page_put(d->page, d->row++, LABEL_END + width + (width > 0), PAGE_PLAIN, text);
+}
+
+static void draw_epoch(struct drawing *d)
+{
+	uint64_t files = snapshot_count(d->now, "/oracle/files");
+	uint64_t position = snapshot_count(d->now, "/oracle/position");
+	double left = history_time_left(&d->mount->history);
+	char label[SIZE_TEXT] = "epoch", text[128], time[SIZE_TEXT];
+	int len;
+
+	if (!snapshot_says(d->now, "/oracle/state", "locked") || files == 0) {
+		put_label(d, label);
+		page_put(d->page, d->row++, LABEL_END, PAGE_PLAIN, "unknown, as the order is");
+		return;
+	}
+	snprintf(label, sizeof(label), "epoch %" PRIu64, snapshot_count(d->now, "/oracle/epoch"));
+	len = snprintf(text, sizeof(text), "%" PRIu64 " %%", position * 100 / files);
+	if (left >= 0)
+		snprintf(text + len, sizeof(text) - (size_t)len, ", %s left",
+			 duration_format((uint64_t)(left + 0.5), time));
+	draw_bar(d, label, (double)position / (double)files, PAGE_GOOD, text);
+}
+
+/* A bar of how much of a limit is used. */
+static void draw_used(struct drawing *d, const char *label, const char *used, const char *limit)
+{
+	double most = (double)snapshot_count(d->now, limit);
+	char text[2 * SIZE_TEXT];
+
+	snprintf(text, sizeof(text), "%s of %s", SIZE(d->now, used), SIZE(d->now, limit));
+	draw_bar(d, label, snapshot_share((double)snapshot_count(d->now, used), most), PAGE_PLAIN,
+		 text);
+}
+
+static void draw_memory(struct drawing *d)
+{
+	draw_used(d, "pool", "/pool/used", "/pool/limit");
+	if (snapshot_is_shrunk(d->now))
+		page_putf(d->page, d->row++, LABEL_END, PAGE_WARN,
+			  "shrunk from %s: memory is short", SIZE(d->now, "/pool/budget"));
+	if (snapshot_says(d->now, "/cache_mode", "shared"))
+		draw_used(d, "page cache", "/pool/page_cache", "/pool/page_cache_limit");
+	if (snapshot_count(d->now, "/disk_cache/size"))
+		draw_used(d, "disk cache", "/disk_cache/cached", "/disk_cache/size");
+	if (snapshot_count(d->now, "/preloaded"))
+		draw_used(d, "preload", "/preloaded", "/pack/bytes");
+}
+
+static void draw_ahead(struct drawing *d)
+{
+	put_label(d, "read ahead");
+	page_putf(d->page, d->row++, LABEL_END, PAGE_PLAIN, "%s: %s used, %s wasted",
+		  SIZE(d->now, "/prefetch/issued"), SIZE(d->now, "/prefetch/used"),
+		  SIZE(d->now, "/prefetch/wasted"));
+}
+
+static void draw_bad(struct drawing *d)
+{
+	uint64_t bad = snapshot_count(d->now, "/bad_files");
+	uint64_t failed = snapshot_count(d->now, "/device/errors");
+
+	put_label(d, "bad files");
+	page_putf(d->page, d->row++, LABEL_END, bad || failed ? PAGE_BAD : PAGE_PLAIN,
+		  bad || failed ? "%" PRIu64 "; failed reads: %" PRIu64 : "none", bad, failed);
+}
+
+static const char *log_line(struct json_object *log, int i)
+{
+	const char *line = json_object_get_string(json_object_array_get_idx(log, (size_t)i));
+
+	return line ? line : "";
+}
+
+/* The last ones. Each has a row at least, and those before take what is left. */
+static void draw_messages(struct drawing *d)
+{
+	struct json_object *log = snapshot_member(d->now, "/log", json_type_array);
+	int count = log ? (int)json_object_array_length(log) : 0, room = d->end - d->row;
+
+	if (count && room > 0)
+		put_label(d, "messages");
+	for (int i = count > room ? count - room : 0; i < count && d->row < d->end; i++)
+		d->row = page_wrap(d->page, d->row, LABEL_END, d->end - d->row - (count - i - 1),
+				   PAGE_PLAIN, log_line(log, i));
+}
+
+static int draw_mount(const struct view *view, struct drawing *d)
+{
+	int r;
+
+	if (d->now)
+		draw_pack(d);
+	r = draw_verdict(view, d);
+	if (!d->now)
+		return r;
+	draw_graphs(d);
+	draw_waits(d);
+	if (r == 0)
+		r = draw_order(d);
+	draw_epoch(d);
+	draw_memory(d);
+	draw_ahead(d);
+	draw_bad(d);
+	draw_messages(d);
+	return r;
+}
+
+/* --- the page ------------------------------------------------------------------------------ */
+
+static void draw_help(struct drawing *d)
+{
+	static const char *const lines[] = {
+		"served       what the kernel was given, in bytes a second",
+		"device       what was read of the pack",
+		"from memory  reads that found their data in the pool",
+		"waiting      how long reads waited for storage; over 100 %: several at a time",
+		"ahead, used  bytes read ahead that a reader asked for; the others were wasted",
+		"",
+		"n, Tab, right, down   the next mount",
+		"N, left, up           the mount before",
+		"p, space              pause: nothing is asked, the page stays; again: go on",
+		"h, ?                  this help; any key: back",
+		"Ctrl-L                draw anew",
+		"q, Ctrl-C             quit",
+		"",
+		"Names, verdicts and counts are explained in foldstat(1).",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		page_put(d->page, (int)i + 2, 2, PAGE_PLAIN, lines[i]);
+}
+
+static void draw_foot(const struct view *view, struct page *page)
+{
+	int column = page_put(page, page->rows - 1, 0, PAGE_DIM,
+			      view->count > 1 ? "q quit  p pause  n next mount  h help"
+					      : "q quit  p pause  h help");
+
+	page_put(page, page->rows - 1, column + 2, PAGE_WARN, view->notice);
+}
+
+int view_draw(const struct view *view, struct page *page)
+{
+	const struct view_mount *mount = view->mounts[view->shown];
+	struct drawing d = {
+		.page = page,
+		.end = page->rows - 1,
+		.mount = mount,
+		.now = mount->history.kept ? history_now(&mount->history) : NULL,
+	};
+	int r = 0;
+
+	draw_title(view, &d);
+	if (view->help) {
+		draw_help(&d);
+	} else {
+		draw_tabs(view, &d);
+		r = draw_mount(view, &d);
+	}
+	for (int column = 0; column < page->columns; column++)
+		page_set(page, page->rows - 1, column, PAGE_PLAIN, L' ');
+	draw_foot(view, page);
+	return r;
+}

@@ -1,0 +1,519 @@
+/* The live view, without a terminal: fs/stat/view.h, page.h, graph.h, history.h, duration.h. */
+#include "base/scope.h"
+#include "fs/stat/duration.h"
+#include "fs/stat/graph.h"
+#include "fs/stat/view.h"
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- durations --------------------------------------------------------------------------- */
+
+static void test_durations_have_two_units_at_most(void **state)
+{
+	static const struct {
+		uint64_t seconds;
+		const char *text;
+	} cases[] = {
+		{0, "0 s"},	    {59, "59 s"},	    {60, "1 min"}, {75, "1 min 15 s"},
+		{300, "5 min"},	    {7500, "2 h 5 min"},    {3601, "1 h"}, {86400 + 3599, "1 d"},
+		{90000, "1 d 1 h"}, {1000000, "11 d 13 h"},
+	};
+	char text[SIZE_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(duration_format(cases[i].seconds, text), cases[i].text);
+	assert_string_equal(latency_format(12, text), "12 us");
+	assert_string_equal(latency_format(1250, text), "1.25 ms");
+	assert_string_equal(latency_format(3400000, text), "3.4 s");
+}
+
+/* --- pages ------------------------------------------------------------------------------- */
+
+static void assert_row(const struct page *page, int row, const char *text)
+{
+	SCOPE(buf_release) struct buf buf = BUF_INIT;
+
+	assert_int_equal(page_text(page, row, &buf), 0);
+	assert_string_equal(buf.data, text);
+}
+
+static struct page page_of(int rows, int columns)
+{
+	struct page page;
+
+	assert_int_equal(page_init(&page, rows, columns, true), 0);
+	return page;
+}
+
+static void test_what_does_not_fit_a_page_is_cut(void **state)
+{
+	SCOPE(page_release) struct page page = page_of(2, 8);
+
+	(void)state;
+	assert_int_equal(page_put(&page, 0, 5, PAGE_PLAIN, "abcdef"), 8);
+	assert_int_equal(page_putf(&page, 1, -2, PAGE_PLAIN, "%d", 12345), 3);
+	page_put(&page, 2, 0, PAGE_PLAIN, "below");
+	page_put(&page, -1, 0, PAGE_PLAIN, "above");
+	assert_row(&page, 0, "     abc");
+	assert_row(&page, 1, "345");
+}
+
+static void test_what_commands_a_terminal_is_not_on_a_page(void **state)
+{
+	SCOPE(page_release) struct page page = page_of(2, 40);
+
+	(void)state;
+	page_put(&page, 0, 0, PAGE_PLAIN, "a\x1b[31m\n\r\x7f|\xc2\x9b|\xff|\xe2\x80\xae|\xc3\xa9");
+	assert_row(&page, 0, "a?[31m???|?|?|?|\xc3\xa9");
+	page_put(&page, 1, 0, PAGE_PLAIN, "\xe6\xbc\xa2|\xe6\xbc"); /* wide; and half of it */
+	assert_row(&page, 1, "\xe6\xbc\xa2|??");
+	assert_true(page.cells[40 + 1].character == 0 && page.cells[40 + 2].character == L'|');
+}
+
+static void test_wide_characters_are_not_cut_in_two(void **state)
+{
+	SCOPE(page_release) struct page page = page_of(1, 4);
+
+	(void)state;
+	assert_int_equal(page_put(&page, 0, 3, PAGE_PLAIN, "\xe6\xbc\xa2"), 4);
+	assert_row(&page, 0, "");
+}
+
+static void test_text_is_broken_at_blanks(void **state)
+{
+	SCOPE(page_release) struct page page = page_of(4, 12);
+
+	(void)state;
+	assert_int_equal(page_wrap(&page, 0, 2, 3, PAGE_PLAIN, "one two three four five six"), 3);
+	assert_row(&page, 0, "  one two");
+	assert_row(&page, 1, "  three four");
+	assert_row(&page, 2, "  five six");
+	assert_int_equal(page_wrap(&page, 3, 0, 1, PAGE_PLAIN, "averylongword and more\nline"), 4);
+	assert_row(&page, 3, "averylongwor");
+	assert_int_equal(page_wrap(&page, 0, 0, 2, PAGE_PLAIN, ""), 0);
+	assert_int_equal(page_wrap(&page, 0, 20, 2, PAGE_PLAIN, "beside the page"), 1);
+}
+
+/* --- graphs ------------------------------------------------------------------------------ */
+
+static void test_columns_stand_on_their_row(void **state)
+{
+	static const double values[] = {0, 1, 4, 8, NAN, 12, 16, 99, -1};
+	SCOPE(page_release) struct page page = page_of(2, 9);
+
+	(void)state;
+	graph_columns(&page, 0, 0, 1, PAGE_PLAIN, values, 4, 8);
+	assert_row(&page, 0, "\u2581\u2581\u2584\u2588");
+	graph_columns(&page, 1, 0, 2, PAGE_PLAIN, values, 9, 16);
+	assert_row(&page, 0, "\u2581\u2581\u2584\u2588 \u2584\u2588\u2588");
+	assert_row(&page, 1, "\u2581\u2581\u2584\u2588 \u2588\u2588\u2588\u2581");
+}
+
+static void test_graphs_without_blocks_are_ascii(void **state)
+{
+	static const double values[] = {0, 2, 3, 4, 5, 6, 7, 8};
+	SCOPE(page_release) struct page page = page_of(2, 12);
+
+	(void)state;
+	page.blocks = false;
+	graph_columns(&page, 0, 0, 1, PAGE_PLAIN, values, 8, 8);
+	graph_bar(&page, 1, 0, 12, PAGE_PLAIN, 0.5);
+	assert_row(&page, 0, ".:-=+*%#");
+	assert_row(&page, 1, "[#####.....]");
+}
+
+static void test_a_bar_is_never_longer_than_its_width(void **state)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} cases[] = {{-1, "[....]"}, {0, "[....]"}, {0.6, "[##..]"}, {1, "[####]"}, {7, "[####]"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		SCOPE(page_release) struct page page = page_of(1, 10);
+
+		page.blocks = false;
+		graph_bar(&page, 0, 0, 6, PAGE_PLAIN, cases[i].share);
+		assert_row(&page, 0, cases[i].text);
+	}
+}
+
+/* --- histories --------------------------------------------------------------------------- */
+
+struct moment { /* of a mount */
+	double at;
+	uint64_t asked, uptime, served, hits, misses, waited_us, epoch, position, oldest_ms;
+};
+
+static void add_moment(struct history *history, const struct moment *m)
+{
+	static const char format[] =
+		"{'id': 'x', 'uptime_s': %lu, 'pack': {'path': '/data/p.lmdb', 'files': 10000,"
+		" 'bytes': 1000000000}, 'requests': {'read': %lu, 'getxattr': %lu},"
+		" 'served_bytes': %lu, 'device': {'bytes': 0},"
+		" 'pool': {'limit': 1073741824, 'budget': 1073741824, 'used': 536870912,"
+		" 'hits': %lu, 'misses': %lu}, 'wait': {'total_us': %lu, 'parked': %d,"
+		" 'oldest_ms': %lu, 'reads': 1, 'p50_us': 100, 'p99_us': 2000},"
+		" 'oracle': {'state': 'locked', 'sampler': 'RandomSampler', 'list': 'train',"
+		" 'seed': 42, 'epoch': %lu, 'position': %lu, 'files': 10000},"
+		" 'prefetch': {'issued': 1000000000, 'used': 1, 'wasted': 2}, 'bad_files': 0,"
+		" 'cache_mode': 'shared', 'log': ['first', 'a name with \\u001b[31m in it']}";
+	SCOPE_FREE char *json = NULL;
+	SCOPE(snapshot_release) struct snapshot s = {0};
+
+	assert_true(asprintf(&json, format, m->uptime, m->asked, m->asked, m->served, m->hits,
+			     m->misses, m->waited_us, m->oldest_ms > 0, m->oldest_ms, m->epoch,
+			     m->position) > 0);
+	assert_int_equal(snapshot_parse(json, strlen(json), m->at, &s, NULL), 0);
+	history_add(history, &s);
+}
+
+/* A moment a second: what is served, and the position, grow by so much. */
+static void add_seconds(struct history *history, unsigned first, unsigned count, uint64_t served,
+			uint64_t position)
+{
+	for (unsigned i = first; i < first + count; i++)
+		add_moment(history, &(struct moment){.at = 1000 + i,
+						     .asked = i + 1,
+						     .uptime = 60 + i,
+						     .served = i * served,
+						     .hits = 3 * i,
+						     .misses = i,
+						     .epoch = 2,
+						     .position = i * position});
+}
+
+static void test_the_first_look_is_about_all_the_time_before(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+
+	(void)state;
+	add_moment(&history,
+		   &(struct moment){.at = 1000, .uptime = 10, .asked = 1, .served = 5000});
+	assert_true(history_value(&history, SERIES_SERVED) == 500);
+	add_moment(&history,
+		   &(struct moment){.at = 1001, .uptime = 11, .asked = 2, .served = 6000});
+	assert_true(history_value(&history, SERIES_SERVED) == 1000);
+	assert_true(history_before(&history)->at == 1000);
+}
+
+static void test_figures_of_now_are_of_the_last_few_intervals(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+
+	(void)state;
+	add_seconds(&history, 0, 20, 1000, 0);
+	assert_true(history_value(&history, SERIES_SERVED) == 1000);
+	assert_true(history_value(&history, SERIES_MEMORY) == 0.75);
+	assert_true(history_value(&history, SERIES_WAITING) == 0);
+	assert_true(isnan(history_value(&history, SERIES_AHEAD)));
+	assert_true(history_now(&history)->at - history_before(&history)->at == HISTORY_RECENT - 1);
+}
+
+static void test_another_mount_in_its_place_has_a_history_of_its_own(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+	double values[10];
+
+	(void)state;
+	add_seconds(&history, 0, 20, 1000, 0);
+	add_moment(&history, &(struct moment){.at = 1020, .uptime = 1, .asked = 1, .served = 7});
+	assert_true(history_value(&history, SERIES_SERVED) == 7);
+	assert_true(history_columns(&history, SERIES_SERVED, 10, values) == 0);
+	assert_true(isnan(values[9]));
+}
+
+static void test_columns_are_means_of_equal_times(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+	double values[60];
+
+	(void)state;
+	add_seconds(&history, 0, 12, 1000, 0); /* columns of 5 s: 1000 to 1004, 1005 to 1009, .. */
+	assert_true(history_columns(&history, SERIES_SERVED, 60, values) == 1000);
+	assert_true(isnan(values[0]) && isnan(values[56]));
+	assert_true(values[57] == 1000 && values[59] == 1000);
+	add_seconds(&history, 12, 600, 1000, 0); /* more than are kept */
+	assert_true(history_columns(&history, SERIES_SERVED, 60, values) > 0);
+	assert_false(isnan(values[1]) || isnan(values[59]));
+	assert_true(history_columns(&history, SERIES_AHEAD, 60, values) == 0);
+}
+
+static void test_time_left_is_at_the_pace_of_the_epoch(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+
+	(void)state;
+	assert_true(history_time_left(&history) < 0);
+	add_seconds(&history, 0, 2, 0, 100);
+	assert_true(history_time_left(&history) < 0); /* one sample has no pace */
+	add_seconds(&history, 2, 19, 0, 100);
+	assert_true(fabs(history_time_left(&history) - 80) < 0.01); /* 2,000 of 10,000 */
+	add_moment(&history,
+		   &(struct moment){
+			   .at = 1021, .asked = 50, .uptime = 100, .epoch = 3, .position = 10});
+	assert_true(history_time_left(&history) < 0); /* the next epoch */
+	add_moment(&history,
+		   &(struct moment){
+			   .at = 1022, .asked = 51, .uptime = 101, .epoch = 3, .position = 1009});
+	assert_true(fabs(history_time_left(&history) - 9) < 0.01);
+}
+
+static void test_time_is_not_told_where_nothing_is_read_any_more(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+
+	(void)state;
+	add_seconds(&history, 0, 10, 0, 100);
+	assert_true(history_time_left(&history) > 0);
+	for (unsigned i = 10; i < 10 + HISTORY_RECENT; i++)
+		add_moment(&history, &(struct moment){.at = 1000 + i,
+						      .asked = i + 1,
+						      .uptime = 60 + i,
+						      .epoch = 2,
+						      .position = 900});
+	assert_true(history_time_left(&history) < 0);
+}
+
+/* A wait of 12 s, counted when it ends. */
+static void test_a_read_that_waits_is_not_counted_at_its_end_alone(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+	double values[HISTORY_SAMPLES];
+
+	(void)state;
+	for (unsigned i = 0; i <= 12; i++)
+		add_moment(&history, &(struct moment){.at = 1000 + i,
+						      .asked = i + 1,
+						      .uptime = 60 + i,
+						      .oldest_ms = 1000 * i});
+	assert_true(fabs(history_value(&history, SERIES_WAITING) - 1) < 0.001);
+	add_moment(&history,
+		   &(struct moment){.at = 1013, .asked = 14, .uptime = 73, .waited_us = 12500000});
+	assert_true(fabs(history_columns(&history, SERIES_WAITING, HISTORY_SAMPLES, values) - 1) <
+		    0.001);
+	assert_true(fabs(values[HISTORY_SAMPLES - 1] - 0.5) < 0.001);
+}
+
+static void test_nobody_who_reads_nothing_has_time_left(void **state)
+{
+	SCOPE(history_release) struct history history = {.interval = 1};
+
+	(void)state;
+	add_seconds(&history, 0, 10, 0, 0);
+	assert_true(history_time_left(&history) < 0);
+}
+
+/* --- the view ---------------------------------------------------------------------------- */
+
+static struct view view_of(const struct view_mount *const *mounts, size_t count)
+{
+	return (struct view){.mounts = mounts, .count = count, .now = 1030, .notice = ""};
+}
+
+static bool shows(const struct page *page, const char *text)
+{
+	for (int row = 0; row < page->rows; row++) {
+		SCOPE(buf_release) struct buf buf = BUF_INIT;
+
+		assert_int_equal(page_text(page, row, &buf), 0);
+		if (strstr(buf.data, text))
+			return true;
+	}
+	return false;
+}
+
+static struct page drawn(const struct view *view, int rows, int columns)
+{
+	struct page page = page_of(rows, columns);
+
+	assert_int_equal(view_draw(view, &page), 0);
+	return page;
+}
+
+static void test_what_matters_is_on_80_by_24(void **state)
+{
+	static const char *const texts[] = {
+		"foldstat    /mnt/a",
+		"/data/p.lmdb",
+		"10,000 files, 954 MiB, mounted 1 min 29 s ago",
+		"readers never waited: storage is not the limit",
+		"the last 5 min",
+		"served",
+		"100 MB/s",
+		"device",
+		"from memory       75.0 %",
+		"waiting",
+		"ahead, used",
+		"half up to 100 us, 99 % up to 2 ms",
+		"RandomSampler over train, seed 42, epoch 2",
+		"29 %, 1 min 11 s left",
+		"512 MiB of 1 GiB",
+		"page cache",
+		"bad files   none",
+		"messages    first",
+		"a name with \\033[31m in it",
+		"q quit  p pause  h help",
+	};
+	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+
+	(void)state;
+	add_seconds(&mount.history, 0, 30, 100000000, 100);
+	for (int size = 0; size < 2; size++) {
+		SCOPE(page_release)
+		struct page page = size ? drawn(&view, 40, 120) : drawn(&view, 24, 80);
+
+		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+			if (!shows(&page, texts[i]))
+				fail_msg("%d columns do not show: %s", page.columns, texts[i]);
+	}
+	history_release(&mount.history);
+}
+
+/* Under the sanitizers, too: whatever the size is, nothing is drawn beside the page. */
+static void test_any_size_will_do(void **state)
+{
+	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount, &mount};
+	struct view view = view_of(mounts, 2);
+
+	(void)state;
+	add_seconds(&mount.history, 0, 400, 100000000, 10);
+	for (int rows = 1; rows < 60; rows += 3)
+		for (int columns = 1; columns < 500; columns += 13) {
+			SCOPE(page_release) struct page page = drawn(&view, rows, columns);
+
+			assert_int_equal(page.columns, columns);
+		}
+	history_release(&mount.history);
+}
+
+static void test_storage_that_hangs_is_said_in_red(void **state)
+{
+	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+	SCOPE(page_release) struct page page = {0};
+
+	(void)state;
+	add_moment(&mount.history,
+		   &(struct moment){.at = 1029, .asked = 1, .uptime = 9, .oldest_ms = 12000});
+	page = drawn(&view, 24, 80);
+	assert_row(&page, 4, "storage does not answer: 1 read waiting, the first for 12 s");
+	assert_true(page.cells[4 * 80].style == PAGE_BAD);
+	assert_true(shows(&page, "waits       1 now, the first for 12 s"));
+	history_release(&mount.history);
+}
+
+static void test_a_mount_that_does_not_answer_is_said(void **state)
+{
+	struct view_mount mount = {.path = "/mnt/a", .asked_at = 1025, .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+	SCOPE(page_release) struct page first = drawn(&view, 24, 80), later = {0};
+
+	(void)state;
+	assert_true(shows(&first, "foldfs does not answer: asked 5 s ago"));
+	add_seconds(&mount.history, 0, 10, 100000000, 100);
+	later = drawn(&view, 24, 80);
+	assert_true(shows(&later, "foldfs does not answer: asked 5 s ago"));
+	assert_true(shows(&later, "100 MB/s")); /* what was known last */
+	page_release(&later);
+	history_release(&mount.history);
+}
+
+static void test_trouble_is_said_in_place_of_a_verdict(void **state)
+{
+	struct view_mount mount = {.path = "/mnt/a",
+				   .history = {.interval = 1},
+				   .trouble = {"its daemon has died; \x1b[2J"}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+	SCOPE(page_release) struct page page = {0};
+
+	(void)state;
+	page = drawn(&view, 24, 80);
+	assert_true(shows(&page, "its daemon has died; ?[2J"));
+}
+
+static void test_several_mounts_have_a_row_each(void **state)
+{
+	struct view_mount a = {.path = "/mnt/a", .history = {.interval = 1}};
+	struct view_mount b = {.path = "/mnt/b", .asked_at = 1000, .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&a, &b};
+	struct view view = view_of(mounts, 2);
+	SCOPE(page_release) struct page page = {0};
+
+	(void)state;
+	add_seconds(&a.history, 0, 10, 2000000, 100);
+	view.shown = 1;
+	view.notice = "/mnt/c: unmounted";
+	page = drawn(&view, 24, 80);
+	assert_row(&page, 1, "       2.0 MB/s  not the storage    /mnt/a");
+	assert_row(&page, 2, ">      0.0 MB/s  does not answer    /mnt/b");
+	assert_true(shows(&page, "2 of 2"));
+	assert_row(&page, 23, "q quit  p pause  n next mount  h help  /mnt/c: unmounted");
+	history_release(&a.history);
+}
+
+static void test_help_and_pause_are_shown(void **state)
+{
+	struct view_mount mount = {.path = "/mnt/a", .history = {.interval = 1}};
+	const struct view_mount *mounts[] = {&mount};
+	struct view view = view_of(mounts, 1);
+	SCOPE(page_release) struct page paused = {0};
+	SCOPE(page_release) struct page help = {0};
+
+	(void)state;
+	view.paused = true;
+	paused = drawn(&view, 24, 80);
+	assert_row(
+		&paused, 0,
+		"foldstat    /mnt/a                                                        paused");
+	view.help = true;
+	help = drawn(&view, 24, 80);
+	assert_true(shows(&help, "Ctrl-L"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_durations_have_two_units_at_most),
+		cmocka_unit_test(test_what_does_not_fit_a_page_is_cut),
+		cmocka_unit_test(test_what_commands_a_terminal_is_not_on_a_page),
+		cmocka_unit_test(test_wide_characters_are_not_cut_in_two),
+		cmocka_unit_test(test_text_is_broken_at_blanks),
+		cmocka_unit_test(test_columns_stand_on_their_row),
+		cmocka_unit_test(test_graphs_without_blocks_are_ascii),
+		cmocka_unit_test(test_a_bar_is_never_longer_than_its_width),
+		cmocka_unit_test(test_the_first_look_is_about_all_the_time_before),
+		cmocka_unit_test(test_figures_of_now_are_of_the_last_few_intervals),
+		cmocka_unit_test(test_another_mount_in_its_place_has_a_history_of_its_own),
+		cmocka_unit_test(test_columns_are_means_of_equal_times),
+		cmocka_unit_test(test_time_left_is_at_the_pace_of_the_epoch),
+		cmocka_unit_test(test_time_is_not_told_where_nothing_is_read_any_more),
+		cmocka_unit_test(test_a_read_that_waits_is_not_counted_at_its_end_alone),
+		cmocka_unit_test(test_nobody_who_reads_nothing_has_time_left),
+		cmocka_unit_test(test_what_matters_is_on_80_by_24),
+		cmocka_unit_test(test_any_size_will_do),
+		cmocka_unit_test(test_storage_that_hangs_is_said_in_red),
+		cmocka_unit_test(test_a_mount_that_does_not_answer_is_said),
+		cmocka_unit_test(test_trouble_is_said_in_place_of_a_verdict),
+		cmocka_unit_test(test_several_mounts_have_a_row_each),
+		cmocka_unit_test(test_help_and_pause_are_shown),
+	};
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,442 @@
+"""The module `foldfs` of Python: mounts that end with a block, or with the process; stats, orders,
+and errors in the words of the tools."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import foldfs
+from foldfs import BUILD, FOLDFS, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
+from gate import Gate
+
+HERE = Path(__file__).resolve().parent
+SCRIPTS = HERE / "python_scripts"
+FOLDSTAT = BUILD / "foldstat"
+
+pytestmark = pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK),
+                                reason="no /dev/fuse for this user")
+
+
+@pytest.fixture
+def runtime(place):
+    """Where private folders are made; none may be left."""
+    path = place / "runtime"
+    path.mkdir(mode=0o700)
+    yield path
+    assert os.listdir(path) == []
+
+
+@pytest.fixture
+def environment(runtime):
+    return {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(runtime),
+            "PYTHONPATH": f"{ROOT / 'python'}:{HERE / 'oracle_scripts'}",
+            "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture
+def python(environment, place):
+    """python(code, *words, status=0): runs a program that may import foldfs."""
+
+    def start(code, *words, **options):
+        return run(sys.executable, "-c", "import os, sys, foldfs\n" + code, *words, cwd=place,
+                   env={**environment, **options.pop("variables", {})}, **options)
+
+    return start
+
+
+@pytest.fixture
+def begin(environment, place):
+    """begin(*words): a Python that runs beside the test; foldfs is then its child."""
+    with contextlib.ExitStack() as stack:
+
+        def start(*words, **options):
+            process = stack.enter_context(subprocess.Popen(
+                [sys.executable, *map(os.fspath, words)], env=environment, cwd=place,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options))
+            stack.callback(process.kill)
+            return process
+
+        yield start
+
+
+def line_of(process):
+    assert select.select([process.stdout], [], [], PATIENCE)[0], "it says nothing"
+    return process.stdout.readline().decode().strip()
+
+
+def foldfs_of(pid):
+    [found] = [child for child, words in foldfs.children(pid).items()
+               if words and os.path.basename(words[0]) == b"foldfs"]
+    return found
+
+
+def message(code):
+    """A program that prints the error of an expression."""
+    return f"try:\n    {code}\nexcept foldfs.Error as error:\n    print(error.status, error)"
+
+
+# --- mounts that end ----------------------------------------------------------------------
+
+
+def test_a_block_has_a_private_mount(small, python, runtime):
+    done = python("""
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path)
+    print(os.path.ismount(path), open(path + "/file").read(), end="")
+    print(oct(os.lstat(os.path.dirname(path)).st_mode))
+print(os.path.exists(path))
+""", small[1])
+    path, *lines = done.out.splitlines()
+    assert Path(path).parent == runtime
+    assert lines == ["True content", "0o40700", "False"] and done.err == ""
+
+
+def test_without_a_runtime_folder_it_is_one_that_nobody_else_enters(small, python, place):
+    done = python("print(foldfs.mounted(sys.argv[1]).path)", small[1],
+                  variables={"XDG_RUNTIME_DIR": "/nowhere", "TMPDIR": str(place)})
+    assert Path(done.out.strip()).parent == place
+    assert not Path(done.out.strip()).exists()
+
+
+def test_an_exception_passes_and_unmounts(small, python):
+    done = python("""
+try:
+    with foldfs.mounted(sys.argv[1]) as path:
+        open(path + "/file").read()
+        raise KeyError("mine")
+except KeyError as error:
+    print(error, os.path.exists(path))
+""", small[1])
+    assert done.out == "'mine' False\n"
+
+
+def test_it_may_be_kept_and_closed_like_a_file(small, python):
+    done = python("""
+mount = foldfs.mounted(sys.argv[1])
+print(os.listdir(mount) == os.listdir(mount.path))
+mount.close()
+mount.close()
+print(os.path.exists(mount.path))
+""", small[1])
+    assert done.out == "True\nFalse\n"
+
+
+def test_a_cell_of_a_notebook_may_run_again(small, python, runtime):
+    """The mount that a name had before ends."""
+    done = python("""
+for _ in range(3):
+    train = foldfs.mounted(sys.argv[1])
+print(os.listdir(sys.argv[2]) == [os.path.basename(train.path)])
+""", small[1], runtime)
+    assert done.out == "True\n"
+
+
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise ValueError"])
+def test_the_interpreter_s_end_unmounts(small, python, end):
+    python(f"foldfs.mounted(sys.argv[1]); keep = foldfs.mounted(sys.argv[1])\n{end}", small[1],
+           status=None)
+
+
+def test_a_file_that_is_still_open_can_be_read(small, python):
+    done = python("""
+with foldfs.mounted(sys.argv[1]) as path:
+    file = open(path + "/large", "rb")
+print(os.path.exists(path), len(file.read()))
+""", small[1])
+    assert done.out == f"False {2 * foldfs.MIB}\n"
+
+
+def test_mounts_in_mounts_and_packs_as_one(small, images, python):
+    done = python("""
+with foldfs.mounted(sys.argv[1]) as one, foldfs.mounted(sys.argv[1:]) as two:
+    with foldfs.mounted(sys.argv[1], "--subdir=folder") as three:
+        print(sorted(os.listdir(one)), sorted(os.listdir(two)), os.listdir(three))
+""", small[1], images[1])
+    names = [sorted(os.listdir(source)) for source in (small[0], images[0])]
+    assert done.out == f"{names[0]} {sorted(names[0] + names[1])} ['other']\n"
+
+
+def test_a_named_folder_is_shared_and_removed(small, python, place, begin):
+    hold = """import foldfs, sys
+with foldfs.mounted(sys.argv[1], at="at") as path:
+    print(path, flush=True)
+    sys.stdin.readline()
+print(open(path + "/file").read() if len(sys.argv) > 2 else "", flush=True)
+"""
+    first = begin("-c", hold, small[1], "shared", stdin=subprocess.PIPE)
+    assert line_of(first) == str(place / "at")
+    server = foldfs_of(first.pid)
+    second = begin("-c", hold, small[1], stdin=subprocess.PIPE)
+    assert line_of(second) == str(place / "at")
+    first.stdin.close()
+    assert line_of(first) == "content", "the second still uses it"
+    first.wait(PATIENCE)
+    assert foldfs.is_mounted(place / "at")
+    second.stdin.close()
+    assert second.wait(PATIENCE) == 0
+    assert foldfs.wait_for(server) == 0
+    assert not (place / "at").exists()
+
+
+# --- what ends it, and what does not ------------------------------------------------------
+
+HOLD = """import foldfs, sys, time
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path, flush=True)
+    time.sleep(1000)
+"""
+
+
+def test_a_killed_process_takes_its_mount_with_it(small, begin, runtime):
+    process = begin("-c", HOLD, small[1])
+    path = Path(line_of(process))
+    server = foldfs_of(process.pid)
+    process.kill()
+    assert foldfs.wait_for(server) is not None
+    assert not foldfs.is_mounted(path)
+    path.rmdir()  # the one thing that is left
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_signals_for_the_whole_job_leave_the_mount_to_python(small, begin, signo):
+    """As Ctrl-C sends them, and batch systems: the job may still need the mount."""
+    process = begin("-c", """import foldfs, signal, sys
+signal.signal(int(sys.argv[2]), lambda *_: None)
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path, flush=True)
+    signal.pause()
+    print(open(path + "/file").read(), flush=True)
+""", small[1], str(int(signo)))
+    path = line_of(process)
+    server = foldfs_of(process.pid)
+    for pid in (server, *foldfs.children(server), process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signo)
+    assert line_of(process) == "content"
+    assert process.wait(PATIENCE) == 0
+    assert not os.path.exists(path)
+
+
+def test_ctrl_c_unmounts(small, begin):
+    process = begin("-c", HOLD, small[1], start_new_session=True)
+    path = line_of(process)
+    os.killpg(process.pid, signal.SIGINT)
+    assert b"KeyboardInterrupt" in process.communicate(timeout=PATIENCE)[1]
+    assert not os.path.exists(path)
+
+
+@is_root
+def test_ctrl_c_while_it_mounts(small, begin, place):
+    """The pack's storage does not answer. Nothing may stay."""
+    (place / "gate").mkdir()
+    gate = Gate(small[1].read_bytes(), place / "gate")
+    try:
+        gate.shut()
+        process = begin("-c", "import foldfs, sys\nfoldfs.mounted(sys.argv[1])", gate.path,
+                        start_new_session=True)
+        gate.wait_for_reader()
+        os.killpg(process.pid, signal.SIGINT)
+        assert b"KeyboardInterrupt" in process.communicate(timeout=PATIENCE)[1]
+    finally:
+        gate.open()
+        gate.close()
+
+
+def test_forked_processes_use_it_and_do_not_end_it(small, python):
+    done = python("""
+with foldfs.mounted(sys.argv[1]) as path:
+    mount = foldfs.mounted(sys.argv[1])
+    for end in (mount.close, sys.exit):
+        if os.fork() == 0:
+            open(path + "/file").read()
+            end()
+            sys.exit()
+        os.wait()
+    print(os.path.exists(mount.path + "/file"), os.path.exists(path + "/file"))
+""", small[1])
+    assert done.out.splitlines()[-1] == "True True"
+
+
+def test_a_killed_foldfs_leaves_no_dead_mount(small, begin):
+    process = begin("-c", """import foldfs, sys
+with foldfs.mounted(sys.argv[1]) as path:
+    print(path, flush=True)
+    sys.stdin.readline()
+""", small[1], stdin=subprocess.PIPE)
+    path = line_of(process)
+    os.kill(foldfs_of(process.pid), signal.SIGKILL)
+    process.stdin.close()
+    assert process.wait(PATIENCE) == 0
+    assert not foldfs.is_mounted(path)
+
+
+# --- loaders ------------------------------------------------------------------------------
+
+
+def skip_without_torch():
+    for name in ("torch", "torchvision"):
+        pytest.importorskip(name, reason=f"no {name} for this Python")
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_workers_of_a_loader_read_two_epochs(images, environment, start, place):
+    skip_without_torch()
+    done = run(sys.executable, SCRIPTS / "epochs.py", images[1], f"{start}:2", env=environment,
+               cwd=place)
+    first, both = map(json.loads, done.out.splitlines())
+    assert both == [list(range(65))] * 2
+    assert first["stats"]["pack"]["files"] == 64 and first["stats"]["requests"]["open"] > 0
+    assert not os.path.exists(first["path"])
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_killed_job_and_its_workers_take_the_mount_with_them(images, begin, start):
+    skip_without_torch()
+    process = begin(SCRIPTS / "epochs.py", images[1], f"{start}:2", "pause")
+    path = Path(json.loads(line_of(process))["path"])
+    server = foldfs_of(process.pid)
+    process.kill()
+    assert foldfs.wait_for(server) is not None
+    assert not foldfs.is_mounted(path)
+    path.rmdir()
+
+
+# --- orders -------------------------------------------------------------------------------
+
+
+def test_the_order_of_a_loader_is_what_it_reads_next(images, environment, place):
+    """A foldstat of the test's own keeps what it is told."""
+    skip_without_torch()
+    (place / "bin").mkdir()
+    (place / "bin/foldstat").write_text(f"#!/bin/sh\ncat > {place}/told\n")
+    (place / "bin/foldstat").chmod(0o755)
+    environment["PATH"] = f"{place}/bin:{environment['PATH']}"
+    done = run(sys.executable, SCRIPTS / "orders.py", images[0], place / "told", env=environment)
+    kinds = json.loads(done.out)
+    assert len(kinds) == 16
+    for kind, epochs in kinds.items():
+        assert len(epochs) == 3
+        for told, read in epochs:
+            assert told == read and len(told) > 3 and told != sorted(told), kind
+
+
+def test_a_mount_follows_an_order(small, python):
+    done = python("""
+with foldfs.mounted(sys.argv[1]) as path:
+    foldfs.order(path, [path + "/large", "file", "folder/other"])
+    print(foldfs.stats(path)["oracle"]["files"])
+    foldfs.order(path, [])
+    print(foldfs.stats(path)["oracle"]["files"])
+""", small[1])
+    assert done.out == "3\n0\n"
+
+
+def test_relative_paths_begin_at_the_mount_and_those_of_datasets_here(small, python):
+    done = python("""
+class Files:
+    samples = [("here/folder/other", 0)]
+with foldfs.mounted(sys.argv[1], at="here") as path:
+    foldfs.order("here", ["folder/other", "./file"])
+    foldfs.order("here/", [0, 0], Files())
+    print(foldfs.stats(path)["oracle"]["files"])
+""", small[1])
+    assert done.out == "1\n"
+
+
+def test_indices_without_their_dataset_are_refused(small, python):
+    done = python("""
+try:
+    foldfs.order("/", [3, 1])
+except TypeError as error:
+    print(error)
+""", small[1])
+    assert done.out == "these are indices: give their dataset, too\n"
+
+
+# --- errors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pack, status", [("missing", 1), ("/etc/passwd", 1), ("damaged", 3)])
+def test_an_error_is_what_foldfs_says(small, python, place, point, pack, status):
+    damaged = bytearray(small[1].read_bytes())
+    damaged[len(damaged) // 2:] = b""
+    (place / "damaged").write_bytes(damaged)
+    said = run(FOLDFS, pack, point, cwd=place, status=None)
+    done = python(message("foldfs.mounted(sys.argv[1])"), pack)
+    assert done.out == f"{said.returncode} {said.err.partition('foldfs: ')[2]}"
+    assert said.returncode == status
+
+
+def test_a_wrong_option_is_named(small, python):
+    done = python(message("foldfs.mounted(sys.argv[1], '--pol=8G')"), small[1])
+    assert done.out == "2 unknown option '--pol'; did you mean '--pool'?; see foldfs --help\n"
+
+
+@pytest.mark.parametrize("words, call", [
+    (["/"], "stats('/')"),
+    (["--order=/dev/stdin", "/"], "order('/', ['file'])"),
+])
+def test_an_error_is_what_foldstat_says(python, words, call):
+    said = run(FOLDSTAT, *words, status=1)
+    done = python(message(f"foldfs.{call}"))
+    assert done.out == f"1 {said.err.partition('foldstat: ')[2]}"
+
+
+def test_a_path_that_is_not_in_the_mount(small, python):
+    done = python("path = foldfs.mounted(sys.argv[1])\n" +
+                  message("foldfs.order(path, ['file', 'nowhere'])"), small[1])
+    assert "line 2: 'nowhere' is not in the pack" in done.out
+
+
+@is_root
+@needs("setpriv")
+def test_where_mounting_is_refused_foldfs_says_why(small, place, environment, device_for_users):
+    """foldfs would still mount for a command, which a running Python cannot be."""
+    own = place / "own"
+    own.mkdir(mode=0o700)
+    os.chown(own, NOBODY, NOBODY)
+    program = "import foldfs, sys\n" + message("foldfs.mounted(sys.argv[1], at=sys.argv[2])")
+    done = run(*as_user(NOBODY), "--no-new-privs", sys.executable, "-c", program, small[1], own,
+               cwd="/", env={**environment, "XDG_RUNTIME_DIR": ""})
+    assert done.out.startswith(f"1 {own}: fusermount3 cannot become root here")
+    assert "or use the form 'foldfs PACK MOUNTPOINT -- COMMAND'" in done.out
+
+
+def test_messages_of_a_mount_come_out_at_its_end(small, python, place):
+    damaged = bytearray(small[1].read_bytes())
+    at = damaged.index(b"other content\n")
+    damaged[at] ^= 1
+    (place / "damaged").write_bytes(damaged)
+    done = python("""
+with foldfs.mounted("damaged") as path:
+    try:
+        open(path + "/folder/other").read()
+    except OSError as error:
+        print(error.errno)
+""")
+    assert done.out == "5\n"
+    assert done.err == f"foldfs: {place}/damaged: 'folder/other' at 0: checksum mismatch\n"
+
+
+def test_without_the_commands_an_error_says_so(python, place):
+    done = python(message("foldfs.mounted('x')"), variables={"PATH": str(place)})
+    assert done.out == "127 foldfs: not in PATH, and not installed with this module\n"
+
+
+# --- cost ---------------------------------------------------------------------------------
+
+
+def test_importing_takes_less_than_20_ms(environment):
+    """Of a processor: other tests run beside this one."""
+    program = "import time; t = time.process_time(); import foldfs; print(time.process_time() - t)"
+    environment.pop("PYTHONDONTWRITEBYTECODE")
+    environment["PYTHONPYCACHEPREFIX"] = environment["XDG_RUNTIME_DIR"] + "/../cache"
+    times = [float(run(sys.executable, "-c", program, env=environment).out) for _ in range(5)]
+    assert min(times) < 0.02

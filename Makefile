@@ -286,6 +286,11 @@ compdir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 docdir  := $(DESTDIR)$(PREFIX)/share/doc/foldfs
 names   := $(notdir $(programs))
 
+# For 'pip install', anywhere: the programs are static.
+.PHONY: wheel
+wheel: static
+	$(Q)$(PYTHON) -B python/wheel.py $(VERSION) build-static dist
+
 .PHONY: install uninstall clean
 install: all
 	install -d $(bindir) $(mandir)/man1 $(mandir)/man5 $(mandir)/man7 $(compdir)
@@ -308,11 +313,12 @@ uninstall:
 	[ ! -d $(execdir) ] || rmdir --ignore-fail-on-non-empty $(execdir)
 
 clean:
-	rm -rf build build-*
+	rm -rf build build-* dist
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all static check soak check-clients demo bench lint map fuzz install uninstall clean"
+	@echo "goals: all static wheel check soak check-clients demo bench lint map fuzz install"
+	@echo "       uninstall clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
 	@echo "       fuzz [FUZZ_SECONDS=N] [TARGETS='NAME NAME']"
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import IO, Any, Iterable, Iterator, Sequence, Union
 
     Path = Union[str, "os.PathLike[str]"]
+    Process = Any  # subprocess.Popen, whose pipes are there
 
 __all__ = ["Error", "mounted", "order", "stats"]
 
@@ -96,6 +97,10 @@ class mounted:
 
     def __fspath__(self) -> str:
         return self.path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In a spawned process, it is its path."""
+        return str, (self.path,)
 
 
 def stats(path: Path) -> Any:
@@ -191,16 +196,16 @@ def _private_folder() -> str:
                             dir=runtime if os.access(runtime, os.W_OK | os.X_OK) else None)
 
 
-def _mount(*words: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+def _mount(*words: str) -> tuple[Process, IO[bytes]]:
     """Returns foldfs, and the file of what it says."""
     import tempfile
 
     command = [_command("foldfs"), *words]
     said = tempfile.TemporaryFile()
     # A session of its own: the terminal's Ctrl-C is for this process only.
-    process = subprocess.Popen([*command, "--", "/bin/sh", "-c", _KEEPER], bufsize=0, stderr=said,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               start_new_session=True)
+    process: Process = subprocess.Popen(
+        [*command, "--", "/bin/sh", "-c", _KEEPER], bufsize=0, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=said, start_new_session=True)
     try:
         with process.stdout:
             ready = process.stdout.read(1)
@@ -240,7 +245,7 @@ def _read(said: IO[bytes]) -> bytes:
     return said.read()
 
 
-def _end(process: subprocess.Popen[bytes], path: str) -> None:
+def _end(process: Process, path: str) -> None:
     """Ends the keeper, and waits until the mount is gone. foldfs lives on while files are open. If
     other processes share the mount, that stays until they have ended."""
     with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
@@ -250,7 +255,7 @@ def _end(process: subprocess.Popen[bytes], path: str) -> None:
         time.sleep(0.005)
 
 
-def _unmount(process: subprocess.Popen[bytes], said: IO[bytes], owner: int, path: str,
+def _unmount(process: Process, said: IO[bytes], owner: int, path: str,
              private: bool) -> None:
     if os.getpid() != owner:
         return

@@ -138,6 +138,16 @@ print(os.listdir(sys.argv[2]) == [os.path.basename(train.path)])
     assert done.out == "True\n"
 
 
+def test_other_processes_get_its_path(small, python):
+    done = python("""
+import pickle
+with foldfs.mounted(sys.argv[1]) as path:
+    mount = foldfs.mounted(sys.argv[1])
+    print(pickle.loads(pickle.dumps(mount)) == mount.path != path)
+""", small[1])
+    assert done.out == "True\n"
+
+
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise ValueError"])
 def test_the_interpreter_s_end_unmounts(small, python, end):
     python(f"foldfs.mounted(sys.argv[1]); keep = foldfs.mounted(sys.argv[1])\n{end}", small[1],

@@ -76,7 +76,7 @@ class mounted:
         with contextlib.ExitStack() as undo:
             if at is None:
                 self.path = _private_folder()
-                undo.callback(os.rmdir, self.path)
+                undo.callback(_remove, self.path)
             else:
                 self.path = os.path.abspath(at)
                 options = ("--mkdir", *options)
@@ -103,14 +103,16 @@ class mounted:
         return str, (self.path,)
 
 
-def stats(path: Path) -> Any:
+def stats(path: Path) -> dict[str, Any]:
     """What the mount at `path` has done since it was made: foldstat(1) describes the members.
 
     Raises Error if there is no mount."""
     try:
-        return json.loads(os.getxattr(path, _STATS))
+        text = os.getxattr(path, _STATS)
     except OSError:
-        return json.loads(_run("foldstat", "--json", path))
+        text = _run("foldstat", "--json", path)
+    members: dict[str, Any] = json.loads(text)
+    return members
 
 
 def order(path: Path, order: Iterable[Any], dataset: Any = None) -> None:
@@ -139,7 +141,7 @@ def order(path: Path, order: Iterable[Any], dataset: Any = None) -> None:
     Raises Error if a file is not in the mount; then nothing changes."""
     chain = _chain(order)
     if dataset is None:
-        dataset = next(filter(None.__ne__, map(_dataset, chain)), None)
+        dataset = next((found for found in map(_dataset, chain) if found is not None), None)
     if dataset is None:
         files = list(order)
     else:
@@ -266,8 +268,12 @@ def _unmount(process: Process, said: IO[bytes], owner: int, path: str,
         return
     if (process.returncode or 0) < 0:
         _detach(path)
+    _remove(path)
+
+
+def _remove(folder: str) -> None:
     with contextlib.suppress(OSError):
-        os.rmdir(path)
+        os.rmdir(folder)
 
 
 def _detach(path: str) -> None:

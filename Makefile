@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 
 PREFIX   ?= /usr/local
 PYTHON   ?= /usr/bin/python3
+PKG_CONFIG ?= pkg-config
 SANITIZE ?=
 DEPS     ?= yes
 VERSION  := 0.1.0
@@ -21,26 +22,44 @@ space    := $(empty) $(empty)
 B        := build$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 
 # Asked only by goals that compile, and after the packages are there.
-pkg       = $(shell pkg-config $(1))
+pkg       = $(shell $(PKG_CONFIG) $(1))
 WARN     := -Wall -Wextra -Wshadow -Wconversion -Wvla -Wstrict-prototypes -Wmissing-prototypes \
             -Wpointer-arith -Wwrite-strings
 # What is sanitized runs as fast with -O1, and is compiled in three quarters of the time; lines are
 # all that reports need of what -g knows, which saves as much again.
 OPTIMIZE := $(if $(DEBUG),-O0 -g3,$(if $(SANITIZE),-O1 -g1,-O2 -g))
-CFLAGS   ?= $(OPTIMIZE)
-override CFLAGS += -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -fno-strict-aliasing \
+# Whoever sets CFLAGS or LDFLAGS, as distributions do, chooses the hardening, too. _FORTIFY_SOURCE
+# needs -O, and hides what AddressSanitizer looks for.
+target   := $(shell $(CC) -dumpmachine 2>/dev/null)
+fortify  := $(shell [ "$$($(CC) -dumpversion | cut -d. -f1)" -ge 12 ] 2>/dev/null && \
+            echo 3 || echo 2)
+HARDEN   := $(if $(DEBUG)$(SANITIZE),,-fPIE -fstack-protector-strong \
+            -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$(fortify) \
+            $(if $(filter x86_64%,$(target)),-fcf-protection) \
+            $(if $(filter aarch64%,$(target)),-mbranch-protection=standard))
+CFLAGS   ?= $(OPTIMIZE) $(HARDEN)
+LDFLAGS  ?= -Wl,-z,relro,-z,now $(if $(filter -fPIE,$(CFLAGS)),-pie)
+# The same bytes wherever it is built.
+same     := $(if $(DEBUG)$(SANITIZE),,-ffile-prefix-map='$(CURDIR)'=.)
+override CFLAGS += -std=gnu17 $(WARN) $(if $(WERROR),-Werror) -fno-strict-aliasing $(same) \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
             $(if $(SANITIZE),-fno-omit-frame-pointer) \
             $(if $(findstring fuzzer,$(SANITIZE)),$(FUZZ_CFLAGS))
 override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFOLDFS_VERSION='"$(VERSION)"'
 override LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
+# LMDB brings no lmdb.pc of its own. Asked once, since every file is compiled with it.
+LIBRARIES   = libjpeg libarchive zlib json-c libxxhash nettle
+LIB_CFLAGS  = $(eval LIB_CFLAGS := $(call pkg,--cflags $(LIBRARIES)))$(LIB_CFLAGS)
+LMDB_LIBS   = $(call pkg,--libs lmdb 2>/dev/null || echo -llmdb)
+override CPPFLAGS += $(LIB_CFLAGS)
+
 # Programs that run on any Linux: doc/portability.md. Only what is called is linked.
 ifdef STATIC
-override CPPFLAGS += -DFOLDFS_STATIC=1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
-override CFLAGS += -fPIE -ffunction-sections -fdata-sections -fstack-protector-strong
-override LDFLAGS += -static-pie -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,noexecstack -s
-$(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mavx2)
+override CPPFLAGS += -DFOLDFS_STATIC=1
+override CFLAGS += -ffunction-sections -fdata-sections
+override LDFLAGS += -static-pie -Wl,--gc-sections -s
+$(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(filter x86_64%,$(target)),-mavx2)
 STATIC_LIBS = -lsnappy -lzstd -llz4 -llzma -lbz2 -lacl -lz -lstdc++ -lm
 endif
 
@@ -68,7 +87,7 @@ fs_src    := $(wildcard fs/*.c)
 stat_src  := $(wildcard fs/stat/*.c)
 unit_src  := $(wildcard tests/unit/test_*.c)
 
-objects    = $(patsubst %.c,$(B)/%.o,$(1))
+objects    = $(sort $(patsubst %.c,$(B)/%.o,$(1)))
 programs  := $(B)/foldpack $(B)/foldfs $(B)/foldstat
 units     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(unit_src))
 libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
@@ -76,7 +95,7 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/
 
 # What foldpack runs, where libhdf5 is: its name here.
 hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
-	   pkg-config --exists $$name 2>/dev/null && echo $$name; done))
+	   $(PKG_CONFIG) --exists $$name 2>/dev/null && echo $$name; done))
 helpers  = $(if $(hdf5),$(B)/foldpack-hdf5)
 
 .PHONY: all static run-static
@@ -88,16 +107,16 @@ static:
 	+@$(MAKE) $(jobs) STATIC=1 B=build-static run-static
 run-static: $(programs)
 
-tool_libs = -Wl,--as-needed -llmdb -ljpeg -larchive -lz -ljson-c -lxxhash -lnettle -lpthread -lm
+tool_libs = -Wl,--as-needed $(LMDB_LIBS) $(call pkg,--libs $(LIBRARIES)) -lpthread -lm
 
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a
 $(B)/foldpack: LIBS = $(tool_libs)
 $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
 		$(B)/libbase.a
-$(B)/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lnettle -lpthread -lm
+$(B)/foldfs: LIBS = $(FUSE_LIBS) $(call pkg,--libs libxxhash nettle) -lpthread -lm
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
-$(B)/foldstat: LIBS = -ljson-c $(call pkg,--libs ncursesw) -lm
+$(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lm
 $(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
 $(B)/foldpack-hdf5: LIBS = $(call pkg,--libs $(hdf5)) $(tool_libs)
 $(B)/pack/tool/hdf5/%.o: override CPPFLAGS += $(call pkg,--cflags $(hdf5))
@@ -112,7 +131,7 @@ $(B)/libwrite.a: $(call objects,$(write_src))
 $(B)/libcache.a: $(call objects,$(cache_src))
 # Appended (q), not replaced (r): files of two folders may have the same name.
 $(libs):
-	$(call say,AR,$@)rm -f $@ && $(AR) qcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) qcsD $@ $^
 
 # page.c includes it.
 $(B)/pack/tool/report/cmd_report.o: pack/tool/report/page.html
@@ -142,7 +161,7 @@ $(B)/unit/test_stall: $(call objects,fs/stall.c)
 $(B)/unit/test_sandbox: $(call objects,fs/sandbox.c fs/helper.c)
 $(B)/unit/%: $(B)/tests/unit/%.o $(libs)
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
-		$(filter %.a,$^) -lcmocka $(tool_libs)
+		$(filter %.a,$^) $(call pkg,--libs cmocka) $(tool_libs)
 
 # --- tests, demo, bench -----------------------------------------------------------------------
 bench_programs := $(B)/bench/reader $(B)/bench/walk $(B)/bench/netfs $(B)/bench/seeds \
@@ -153,7 +172,7 @@ $(B)/bench/seeds $(B)/bench/flights: $(B)/libcache.a
 $(B)/bench/flights: LIBS = $(B)/libbase.a -lm
 $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ \
-		$(filter %.o %.a,$^) $(LIBS) -lxxhash -lpthread
+		$(filter %.o %.a,$^) $(LIBS) $(call pkg,--libs libxxhash) -lpthread
 
 $(B)/model: $(call objects,$(wildcard tests/model/*.c)) $(B)/libbase.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lpthread

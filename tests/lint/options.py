@@ -11,14 +11,13 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import completion
 import source
 
 WIDTH = 80
 MAN = source.ROOT / "man"
-COMPLETION = source.ROOT / "completion/foldfs.bash"
 COMMON = "Options of all commands"
 READERS = "Options of all commands that read a pack"
-MOUNT_STYLE = ("-o",)  # takes all options by their names
 
 
 class Option(NamedTuple):
@@ -150,46 +149,6 @@ def check_mentions(known):
                 yield f"{page.name}: there is no option -{name}"
 
 
-# --- completion -------------------------------------------------------------------------
-
-
-def questions(commands):
-    """(words to complete, what must be offered)"""
-    for command, options in commands:
-        named = [option for option in options if option.flags != MOUNT_STYLE]
-        yield ([*command.words, "-"],
-               {flag + ("=" if option.value and flag.startswith("--") else "")
-                for option in named for flag in option.flags} |
-               {flag for option in options if option.flags == MOUNT_STYLE for flag in MOUNT_STYLE})
-        for option in named:
-            if "|" in option.value:
-                yield [*command.words, option.flags[-1], "=", ""], set(option.value.split("|"))
-
-
-def quote(word):
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
-def check_completion(asked, programs):
-    asked = list(asked)
-    lines = [f". {quote(str(COMPLETION))}"]
-    for words, _ in asked:
-        lines += [f"COMP_WORDS=({' '.join(map(quote, words))}) COMPREPLY=()",
-                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1))",
-                  f"_{words[0]} {quote(str(programs[words[0]]))}",
-                  'echo "${COMPREPLY[@]}"']
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True)
-    answers = done.stdout.splitlines()
-    if len(answers) != len(asked):
-        yield f"{COMPLETION.name}: {done.stderr.strip()}"
-        return
-    for (words, expected), answer in zip(asked, answers):
-        offered = set(answer.split())
-        if offered != expected:
-            yield (f"completion of '{' '.join(words)}': missing {sorted(expected - offered)}, "
-                   f"too many {sorted(offered - expected)}")
-
-
 # --- the programs -----------------------------------------------------------------------
 
 
@@ -237,9 +196,8 @@ def main(build):
         found += check_single(build, name, known)
     found += check_mentions(known)
     names = help_commands(Command(build, "foldpack").run("--help").stdout)
-    asked = [(["foldpack", ""], names | {"--help", "--version"}), *questions(known)]
-    programs = {command.words[0]: command.program for command, _ in known}
-    return source.report(found + list(check_completion(asked, programs)))
+    found += completion.check(known, names, Path(build).resolve())
+    return source.report(found)
 
 
 if __name__ == "__main__":

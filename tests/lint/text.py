@@ -8,7 +8,7 @@ import sys
 import source
 
 WIDTH = 100
-SUFFIXES = {".py", ".html", ".sh", ".bash", ".md", ".1", ".5", ".7"}
+SUFFIXES = {".py", ".html", ".sh", ".bash", ".zsh", ".fish", ".md", ".1", ".5", ".7"}
 SKIPPED = (".git", "build", "__pycache__", "bench-report", ".pytest_cache")
 
 

@@ -298,11 +298,15 @@ $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(call objects,$(filter-out tests/fuzz/fuzz_%,$
 		$(filter %.o,$^) $(filter %.a,$^) $(tool_libs) $(LIBS)
 
 # --- install ----------------------------------------------------------------------------------
-bindir  := $(DESTDIR)$(PREFIX)/bin
-execdir := $(DESTDIR)$(PREFIX)/libexec/foldfs
-mandir  := $(DESTDIR)$(PREFIX)/share/man
-compdir := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-docdir  := $(DESTDIR)$(PREFIX)/share/doc/foldfs
+prefix  := $(DESTDIR)$(PREFIX)
+bindir  := $(prefix)/bin
+execdir := $(prefix)/libexec/foldfs
+mandir  := $(prefix)/share/man
+docdir  := $(prefix)/share/doc/foldfs
+unitdir := $(prefix)/lib/systemd/system
+bashdir := $(prefix)/share/bash-completion/completions
+zshdir  := $(prefix)/share/zsh/site-functions
+fishdir := $(prefix)/share/fish/vendor_completions.d
 names   := $(notdir $(programs))
 
 # For 'pip install', anywhere: the programs are static.
@@ -312,24 +316,27 @@ wheel: static
 
 .PHONY: install uninstall clean
 install: all
-	install -d $(bindir) $(mandir)/man1 $(mandir)/man5 $(mandir)/man7 $(compdir)
-	install -m 755 $(programs) $(bindir)
-	$(if $(helpers),install -d $(execdir) && install -m 755 $(helpers) $(execdir))
-	install -m 644 $(wildcard man/*.1) $(mandir)/man1
-	install -m 644 $(wildcard man/*.5) $(mandir)/man5
-	install -m 644 $(wildcard man/*.7) $(mandir)/man7
-	for n in $(names); do install -m 644 completion/foldfs.bash $(compdir)/$$n; done
-	install -d $(docdir)/monitoring
-	install -m 644 $(wildcard doc/monitoring/*) $(docdir)/monitoring
+	install -D -t $(bindir) $(programs)
+	$(if $(helpers),install -D -t $(execdir) $(helpers))
+	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
+	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
+	for f in $$(find doc -type f); do install -D -m 644 $$f $(docdir)/$${f#doc/}; done
+	install -D -m 644 -t $(unitdir) packaging/systemd/*.service
+	install -D -m 644 completion/foldfs.bash $(bashdir)/foldfs
+	install -D -m 644 completion/foldfs.fish $(fishdir)/foldfs.fish
+	install -D -m 644 completion/foldfs.zsh $(zshdir)/_foldfs
+	for n in foldpack foldstat; do ln -sf foldfs $(bashdir)/$$n; done
+	for n in foldpack foldstat; do ln -sf foldfs.fish $(fishdir)/$$n.fish; done
 
 uninstall:
-	rm -f $(execdir)/foldpack-hdf5 $(addprefix $(bindir)/,$(names)) $(addprefix $(compdir)/,$(names)) \
-		$(addprefix $(mandir)/man1/,$(notdir $(wildcard man/*.1))) \
-		$(addprefix $(mandir)/man5/,$(notdir $(wildcard man/*.5))) \
-		$(addprefix $(mandir)/man7/,$(notdir $(wildcard man/*.7)))
-	rm -rf $(docdir)/monitoring
-	[ ! -d $(docdir) ] || rmdir --ignore-fail-on-non-empty $(docdir)
+	rm -f $(addprefix $(bindir)/,$(names)) $(execdir)/foldpack-hdf5 $(zshdir)/_foldfs \
+		$(addprefix $(bashdir)/,$(names)) $(names:%=$(fishdir)/%.fish) \
+		$(patsubst packaging/systemd/%,$(unitdir)/%,$(wildcard packaging/systemd/*.service)) \
+		$(foreach n,1 5 7,$(patsubst man/%,$(mandir)/man$(n)/%,$(wildcard man/*.$(n))))
+	rm -rf $(docdir)
 	[ ! -d $(execdir) ] || rmdir --ignore-fail-on-non-empty $(execdir)
+
+include packaging/packages.mk
 
 clean:
 	rm -rf build build-* dist
@@ -337,7 +344,7 @@ clean:
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 	@echo "goals: all static wheel check soak check-clients demo bench lint map fuzz install"
-	@echo "       uninstall clean"
+	@echo "       uninstall dist deb rpm reproducible clean"
 	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
 	@echo "       fuzz [FUZZ_SECONDS=N] [TARGETS='NAME NAME']"
 

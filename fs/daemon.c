@@ -42,9 +42,14 @@ int daemon_fork(struct daemon *daemon)
 		wait_for_status(ends[0], pid);
 	}
 	close(ends[0]);
-	setsid();
 	daemon->pipe = ends[1];
 	return 0;
+}
+
+void daemon_leave_session(const struct daemon *daemon)
+{
+	if (daemon->pipe >= 0)
+		setsid();
 }
 
 void daemon_tell(struct daemon *daemon, int status)

@@ -1,5 +1,6 @@
 """Each option does what it says, by its own name and in -o; what is wrong is refused."""
 
+import fcntl
 import json
 import os
 import random
@@ -7,8 +8,12 @@ import re
 import shutil
 import signal
 import stat
+import struct
+import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -434,6 +439,33 @@ def test_mount_8_mounts(small, point, place):
     assert done.out == "12\ncontent\n"
     [daemon] = foldfs.children(os.getpid()).keys() - before
     assert foldfs.wait_for(daemon) == 0
+
+
+@is_root
+def test_an_automount_mounts(small, mount, point):
+    """As for systemd: whoever looks waits until it is mounted, except for the process group that
+    mounts."""
+    if "\tautofs\n" not in Path("/proc/filesystems").read_text():
+        pytest.skip("this kernel has no autofs")
+    ready, fail = 0x9360, 0x9361  # ioctls of linux/auto_fs.h
+    asks, end = os.pipe()
+    options = f"fd={end},pgrp={os.getpgrp()},minproto=5,maxproto=5,direct"
+    assert foldfs.libc.mount(b"test", os.fsencode(point), b"autofs", 0, options.encode()) == 0
+    os.close(end)
+    trigger = os.open(point, os.O_RDONLY)
+    with subprocess.Popen(["cat", point / "file"], stdout=subprocess.PIPE,
+                          start_new_session=True) as looks:
+        token, = struct.unpack_from("=I", os.read(asks, 4096), 8)
+        # Should foldfs have to wait for itself, too.
+        alarm = threading.Timer(PATIENCE, fcntl.ioctl, (trigger, fail, token))
+        alarm.start()
+        mounted = mount(small[1])
+        alarm.cancel()
+        fcntl.ioctl(trigger, ready, token)
+        assert looks.stdout.read() == b"content\n"
+    mounted.close()
+    os.close(trigger)
+    os.close(asks)
 
 
 PASS_DEVICE = """import ctypes, os, subprocess, sys

@@ -1,0 +1,12 @@
+#!/bin/bash
+#SBATCH --nodes=2 --ntasks-per-node=1 --cpus-per-task=16 --mem=64G
+# Slurm, without any help of the administrator: one mount for each node, gone when the step ends.
+#     sbatch job.sh /scratch/in1k.lmdb
+# Tried: called by bash, with an srun that only runs the command. Not tried: under slurmd.
+set -eu
+pack=$1
+data=${TMPDIR:-/tmp}/foldfs.$SLURM_JOB_ID
+
+# --grace below KillWait (30 s), so that nothing is killed before it has unmounted.
+srun foldfs --mkdir --grace=20 "$pack" "$data" -- \
+    python3 "${TRAIN:-train.py}" --data "$data"

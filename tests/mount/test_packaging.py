@@ -1,0 +1,211 @@
+"""What is installed, how it is built, and the examples of doc/examples, as far as they can be tried
+here: each says at its top how far."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, NOBODY, ROOT, as_user, is_root, needs, run
+
+EXAMPLES = ROOT / "doc/examples"
+
+
+@pytest.fixture
+def tools(place, monkeypatch):
+    """The programs, as if they were installed: examples call them by their names."""
+    (place / "bin").mkdir()
+    for name in ("foldfs", "foldstat"):
+        os.symlink(foldfs.BUILD / name, place / "bin" / name)
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
+    return place / "bin"
+
+
+# --- how it is built ----------------------------------------------------------------------
+
+
+@pytest.mark.plain
+@needs("readelf")
+@pytest.mark.parametrize("name", ["foldfs", "foldpack", "foldstat"])
+def test_programs_are_hardened(name):
+    if "CFLAGS" in os.environ or "LDFLAGS" in os.environ:
+        pytest.skip("whoever sets CFLAGS or LDFLAGS chooses")
+    said = run("readelf", "--wide", "--file-header", "--program-headers", "--dynamic",
+               "--dyn-syms", foldfs.BUILD / name).out
+    assert re.search(r"Type: +DYN", said), "not position-independent"
+    assert "GNU_RELRO" in said and "BIND_NOW" in said, "no full RELRO"
+    assert "__stack_chk_fail" in said, "no stack protector"
+    assert re.search(r"__\w+_chk\b(?<!stack_chk)", said), "no _FORTIFY_SOURCE"
+    assert not re.search(r"GNU_STACK.* RWE", said), "an executable stack"
+
+
+@pytest.mark.slow
+@pytest.mark.plain
+@needs("git")
+def test_two_builds_are_the_same():
+    """The smallest program; make reproducible compares all."""
+    run("git", "-C", ROOT, "rev-parse", "HEAD")
+    done = run("sh", ROOT / "packaging/reproducible.sh", "build/foldstat")
+    assert done.out.startswith("the same, twice:\n") and "build/foldstat" in done.out
+
+
+# --- what is installed --------------------------------------------------------------------
+
+
+@pytest.mark.plain
+def test_uninstall_removes_what_install_made(place):
+    words = ["make", "-C", ROOT, "-o", "all", f"DESTDIR={place}", "PREFIX=/opt"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    run(*words, "install", env=env)
+    made = {os.fspath(path.relative_to(place / "opt")) for path in place.rglob("*")
+            if not path.is_dir()}
+    assert {"bin/foldfs", "bin/foldpack", "bin/foldstat", "share/man/man1/foldfs.1",
+            "share/doc/foldfs/LICENSE", "share/doc/foldfs/examples/slurm/prolog.sh",
+            "share/bash-completion/completions/foldpack", "share/zsh/site-functions/_foldfs",
+            "share/fish/vendor_completions.d/foldstat.fish",
+            "lib/systemd/system/foldfs@.service"} <= made
+    run(*words, "uninstall", env=env)
+    assert not [path for path in place.rglob("*") if not path.is_dir()]
+
+
+@needs("systemd-analyze")
+def test_the_service_is_understood(tools, place):
+    """systemd 252 also wants to see the programs and the manual page where it looks for them."""
+    unit = (ROOT / "packaging/systemd/foldfs@.service").read_text()
+    unit = re.sub("(?m)^Documentation=.*\n", "", unit)
+    unit = unit.replace("ExecStart=foldfs", f"ExecStart={tools}/foldfs")
+    (place / "foldfs@.service").write_text(unit)
+    done = run("systemd-analyze", "verify", place / "foldfs@.service", status=None)
+    if "Failed to initialize manager" in done.err:
+        pytest.skip("systemd-analyze needs more than there is here")
+    assert (done.returncode, done.err) == (0, "")
+
+
+# --- Slurm --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def job(monkeypatch):
+    """The variables of a job of nobody, and its folder."""
+    number = f"test.{os.getpid()}"
+    folder = Path(f"/tmp/foldfs.{number}")
+    monkeypatch.setenv("SLURM_JOB_ID", number)
+    monkeypatch.setenv("SLURM_JOB_UID", str(NOBODY))
+    yield folder
+    for line in foldfs.mount_lines(folder):
+        foldfs.detach(line.path)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def script_for(tools, name, place):
+    """It sets PATH by itself; foldfs is not there."""
+    text = (EXAMPLES / "slurm" / name).read_text()
+    script = place / name
+    script.write_text(re.sub(r"(?m)^(export PATH=)", rf"\1{tools}:", text))
+    return script
+
+
+@is_root
+@needs("setpriv", "bash", "fusermount3")
+def test_prolog_mounts_and_epilog_unmounts(small, place, tools, job, monkeypatch,
+                                           device_for_users):
+    source, pack = small
+    monkeypatch.setenv("SLURM_JOB_COMMENT", f"foldfs:{pack},{place}/missing.lmdb")
+    run("bash", script_for(tools, "prolog.sh", place))
+    done = run(*as_user(NOBODY), "cat", job / "small/file")
+    assert done.out == "content\n" and not (job / "missing").exists()
+    run("bash", script_for(tools, "epilog.sh", place))
+    assert not job.exists()
+
+
+@needs("bash")
+def test_prolog_and_epilog_leave_other_jobs_alone(place, tools, job, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_COMMENT", "something else")
+    for name in ("prolog.sh", "epilog.sh"):
+        run("bash", script_for(tools, name, place))
+    assert not job.exists()
+
+
+@needs("bash")
+def test_a_job_step_has_its_mount(small, place, tools, monkeypatch):
+    (tools / "srun").write_text('#!/bin/sh\nexec "$@"\n')
+    (tools / "srun").chmod(0o755)
+    (place / "train.py").write_text(
+        "import sys, os\nprint(open(os.path.join(sys.argv[2], 'file')).read(), end='')\n")
+    monkeypatch.setenv("TRAIN", os.fspath(place / "train.py"))
+    monkeypatch.setenv("TMPDIR", os.fspath(place))
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert run("bash", EXAMPLES / "slurm/job.sh", small[1]).out == "content\n"
+    assert not (place / "foldfs.1").exists()
+
+
+# --- containers ---------------------------------------------------------------------------
+
+RECEIVE_DEVICE = """import os, socket, sys
+with socket.socket(fileno=int(sys.argv[1])) as parent:
+    _, [fd], _, _ = socket.recv_fds(parent, 1, 1)
+os.set_inheritable(fd, True)
+os.execv(sys.argv[2], [*sys.argv[2:], f"/dev/fd/{fd}"])
+"""
+
+
+@is_root
+@needs("unshare", "setpriv")
+def test_a_sidecar_takes_the_device_from_its_parent(small, point):
+    """As with Apptainer and CSI drivers: the parent mounts, and sends the descriptor to a foldfs
+    that has no privileges, and namespaces of its own where neither the mount nor /dev/fuse is."""
+    source, pack = small
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={fd},rootmode=40000,user_id=0,group_id=0,default_permissions,allow_other"
+    assert foldfs.libc.mount(b"pack", os.fsencode(point), b"fuse.foldfs", 7,
+                             options.encode()) == 0
+    parent, child = socket.socketpair()
+    script = f'umount -l {point}; mount --bind /dev/null /dev/fuse; exec "$@"'
+    command = ["unshare", "--mount", "--ipc", "--uts", "sh", "-c", script, "sh",
+               *as_user(NOBODY), "--no-new-privs", "--bounding-set=-all", sys.executable, "-c",
+               RECEIVE_DEVICE, str(child.fileno()), FOLDFS, "-f", "--umask=022", pack]
+    with parent, subprocess.Popen(command, pass_fds=[child.fileno()],
+                                  stderr=subprocess.PIPE) as sidecar:
+        child.close()
+        socket.send_fds(parent, [b"x"], [fd])
+        os.close(fd)
+        try:
+            foldfs.wait_for_line(sidecar.stderr, rb"mounted by the caller")
+            assert trees.content(point) == trees.content(source)
+            run(*as_user(NOBODY), "cat", point / "file")
+        finally:
+            foldfs.detach(point)
+        assert sidecar.wait(foldfs.PATIENCE) == 0
+
+
+@is_root
+@needs("unshare", "nsenter")
+def test_a_mount_of_one_container_is_seen_in_another(small, place):
+    """The folder between them is shared, as with rshared and Bidirectional."""
+    packs = place / "packs"
+    packs.mkdir()
+    script = f"""set -e
+        mount --bind {packs} {packs} && mount --make-shared {packs}
+        unshare --mount --propagation unchanged \
+            {FOLDFS} -q --mkdir -o allow_other,umask=022 {small[1]} {packs}/small
+        unshare --mount --propagation slave cat {packs}/small/file
+        umount {packs}/small
+    """
+    assert run("unshare", "--mount", "sh", "-c", script).out == "content\n"
+
+
+@needs("unshare")
+def test_a_command_in_a_user_namespace(small, place, point):
+    """unshare -Urm: root of a container that nobody gave any rights."""
+    done = run("unshare", "--user", "--map-root-user", "--mount", FOLDFS, small[1], point, "--",
+               "cat", point / "file", status=None)
+    if "unshare failed" in done.err:
+        pytest.skip("no user namespaces here")
+    assert done.out == "content\n"

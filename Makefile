@@ -50,7 +50,8 @@ override LDFLAGS += $(if $(SANITIZE),-fsanitize=$(SANITIZE))
 
 # LMDB brings no lmdb.pc of its own. Asked once, since every file is compiled with it.
 LIBRARIES   = libjpeg libarchive zlib json-c libxxhash nettle
-LIB_CFLAGS  = $(eval LIB_CFLAGS := $(call pkg,--cflags $(LIBRARIES)))$(LIB_CFLAGS)
+LIB_CFLAGS  = $(eval LIB_CFLAGS := $(foreach name,$(LIBRARIES) lmdb libcurl,\
+              $(call pkg,--cflags $(name) 2>/dev/null)))$(LIB_CFLAGS)
 LMDB_LIBS   = $(call pkg,--libs lmdb 2>/dev/null || echo -llmdb)
 override CPPFLAGS += $(LIB_CFLAGS)
 

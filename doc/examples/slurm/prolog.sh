@@ -1,9 +1,9 @@
 #!/bin/bash
 # Slurm, Prolog= in slurm.conf: mounts the packs of a job on each of its nodes, as the job's user.
 # Users say which: sbatch --comment=foldfs:/scratch/in1k.lmdb,/scratch/coco.lmdb
-# The job finds them in /tmp/foldfs.$SLURM_JOB_ID/in1k and so on. The daemons are slurmd's: they do not
-# count against the memory of the job, so --pool bounds them. A failure here drains the node, so a
-# pack that cannot be mounted is none: the job sees that the folder is missing.
+# The job finds them in /tmp/foldfs.$SLURM_JOB_ID/in1k and so on. The daemons are slurmd's: they do
+# not count against the memory of the job, so --pool bounds them. A failure here drains the node, so
+# a pack that cannot be mounted is none: the job sees that the folder is missing.
 # Tried: called by bash with the variables that Slurm sets, by root. Not tried: under slurmd.
 set -u
 export PATH=/usr/local/bin:/usr/bin:/bin # Slurm sets none

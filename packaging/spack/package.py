@@ -1,0 +1,39 @@
+# Copyright 2026 the foldfs authors
+# SPDX-License-Identifier: MIT
+#
+# A Spack package: copy this to packages/foldfs/ of a repository of your own, and run
+# `spack dev-build foldfs@0.1.0` in the sources.
+# Not tried with Spack. Tried: that it is Python, and that make takes these words.
+from spack.package import *
+
+
+class Foldfs(MakefilePackage):
+    """Packs a folder of images into one file, and mounts that file as the folder."""
+
+    maintainers("foldfs")
+
+    license("MIT")
+
+    # No release is on a server yet: version() takes a checksum once there is one.
+    version("0.1.0")
+
+    variant("hdf5", default=True, description="Pack images from HDF5 files")
+
+    depends_on("c", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("libfuse@3.12:")
+    depends_on("lmdb")
+    depends_on("jpeg")
+    depends_on("libarchive")
+    depends_on("zlib-api")
+    depends_on("json-c")
+    depends_on("xxhash")
+    depends_on("nettle")
+    depends_on("curl")  # loaded, by the rpath, when a pack is on a server
+    depends_on("hdf5~mpi", when="+hdf5")
+
+    requires("platform=linux")
+
+    @property
+    def install_targets(self):
+        return ["install", f"PREFIX={self.prefix}"]

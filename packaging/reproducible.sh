@@ -16,6 +16,7 @@ build() {
         jobs=$1
         shift
         unset MAKEFLAGS MAKELEVEL
+        export CCACHE_DISABLE=1 # it would answer from the first build
         make -s -j"$jobs" "$@"
         find build -maxdepth 1 -type f -name 'fold*' -exec sha256sum {} + | sort -k 2
     )

@@ -63,7 +63,7 @@ static int copy(const char *pack, struct dataset *dataset, uint32_t number, cons
 			log_error("%s: %s: byte %lu and on: %s%s", pack, path, at,
 				  r == -EBADMSG ? "checksum mismatch" : strerror(-r),
 				  dataset_way_out(r));
-			return EXIT_DAMAGED;
+			return (int)exit_status_of(r);
 		}
 		r = io_write_full(STDOUT_FILENO, buf, (size_t)n);
 		if (r < 0 && r != -EPIPE)

@@ -96,10 +96,11 @@ static int on_fault(void *context, uint32_t number, int error)
 			  : error == -EEXIST ? &extract->exist
 					     : &extract->failed;
 
-	if (++*count > SAID_MOST && error != -EBADMSG && !ends_all(error))
-		return 0;
+	/* Not counted as reported: whoever ends says it. */
 	if (dataset_path(extract->dataset, number, &path) < 0)
 		return -ENOMEM;
+	if (++*count > SAID_MOST && error != -EBADMSG && !ends_all(error))
+		return 0;
 	progress_clear(&extract->progress);
 	log_error("%s/%s: %s", extract->dest, path.data, fault_text(error));
 	return ends_all(error) ? error : 0;

@@ -44,6 +44,12 @@ void block_filler_free(struct block_filler *filler)
 	free(filler);
 }
 
+static void note_error(struct block_filler *filler, int error)
+{
+	SCOPE_LOCK(&filler->lock);
+	filler->error = error;
+}
+
 /* --- one request ------------------------------------------------------------------------------ */
 
 struct fetch {
@@ -76,6 +82,7 @@ static int fetch_piece(struct block_filler *filler, struct block_piece *piece)
 	if (!fetch) {
 		piece->len = 0;
 		block_writer_put(filler->params.writer, piece);
+		note_error(filler, -ENOMEM);
 		return -ENOMEM;
 	}
 	fetch->filler = filler;
@@ -137,6 +144,16 @@ static bool find_missing(const struct blocks *blocks, uint64_t at, uint64_t end,
 	return true;
 }
 
+/* The writer gives no memory if it may not write, either: its own stats say that. */
+static void note_no_piece(struct block_filler *filler)
+{
+	struct block_writer_stats stats;
+
+	block_writer_stats(filler->params.writer, &stats);
+	if (!stats.full && !stats.failed)
+		note_error(filler, -ENOMEM);
+}
+
 /* Fetches pages that are claimed. */
 static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t end)
 {
@@ -146,6 +163,7 @@ static bool fetch_claimed(struct block_filler *filler, uint64_t begin, uint64_t 
 		block_writer_take(params->writer, (end < size ? end : size) - begin, begin, true);
 
 	if (!piece) {
+		note_no_piece(filler);
 		block_claims_drop(params->claims, begin, end);
 		return false;
 	}
@@ -268,13 +286,20 @@ static void *filler_thread(void *arg)
 
 void block_filler_start(struct block_filler *filler)
 {
+	int r;
+
 	SCOPE_LOCK(&filler->lock);
 	if (filler->started && !filler->ended)
 		return;
 	if (filler->started)
 		pthread_join(filler->thread, NULL);
 	filler->ended = false;
-	filler->started = pthread_create(&filler->thread, NULL, filler_thread, filler) == 0;
+	r = -pthread_create(&filler->thread, NULL, filler_thread, filler);
+	filler->started = r == 0;
+	if (r < 0) {
+		filler->state = FILLER_FAILED;
+		filler->error = r;
+	}
 }
 
 void block_filler_rest(struct block_filler *filler)

@@ -2,8 +2,8 @@
  * its end, if there is room for all of it.
  *
  * Many requests are under way. All come after those that somebody waits for. Of the processes that
- * share a copy, one fills it; when that one ends, another goes on. If the far reader fails, or the
- * disk is full, the filler tries again after a while.
+ * share a copy, one fills it; when that one ends, another goes on. If the far reader fails, memory
+ * is short, or the disk is full, the filler tries again after a while.
  *
  * block_filler_start() begins its thread, which ends when the copy is complete or with
  * block_filler_rest(). Threads: any number may start it; the other functions are called alone. */
@@ -26,7 +26,7 @@ struct block_filler_params {
 int block_filler_new(const struct block_filler_params *params, struct block_filler **ret);
 void block_filler_free(struct block_filler *filler); /* NULL is fine */
 
-/* Does nothing if it fills already. */
+/* Does nothing if it fills already. If no thread can be started, the filler has failed. */
 void block_filler_start(struct block_filler *filler);
 void block_filler_rest(struct block_filler *filler);
 
@@ -36,10 +36,11 @@ enum block_filler_state {
 	FILLER_COMPLETE,
 	FILLER_ELSEWHERE, /* another process fills the copy, or fetches what is missing */
 	FILLER_NO_ROOM,	  /* there is not enough for the whole pack */
-	FILLER_FAILED,	  /* the far reader or the disk failed; it will try again */
+	FILLER_FAILED,	  /* the far reader, the disk or the system failed; it will try again,
+			     unless it has no thread */
 };
 
-/* *ret_error: what the far reader failed with, if it did. */
+/* *ret_error: what the far reader or the system failed with; 0 if neither did. */
 enum block_filler_state block_filler_look(struct block_filler *filler, int *ret_error);
 
 #endif

@@ -42,7 +42,7 @@ struct reader_blocks_stats {
 	bool open, complete, full,
 		failed; /* open: there is a copy; full, failed: see block_writer.h */
 	enum block_filler_state filler;
-	int error; /* what the far reader failed with, if filling failed */
+	int error; /* of block_filler_look() */
 };
 
 /* The reader must be one of reader_blocks_new(), here and below. */

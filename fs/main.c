@@ -339,6 +339,12 @@ static void wait_for_others(struct program *program)
 	}
 }
 
+static void unmount_or_say(struct mountpoint *mountpoint)
+{
+	if (mountpoint_unmount(mountpoint) < 0)
+		log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
+}
+
 /* Unmounts. Open files keep the session alive until a second signal comes. Processes that outlive
  * the command keep it alive for LEFTOVERS seconds. */
 static void leave_mount(struct program *program)
@@ -354,8 +360,7 @@ static void leave_mount(struct program *program)
 		log_error("%s: the connection to the kernel was aborted", mountpoint->path);
 		program->status = program->status ? program->status : EXIT_FAILED;
 	}
-	if (mountpoint_unmount(mountpoint) < 0)
-		log_error("%s: cannot be unmounted; a dead mount stays", mountpoint->path);
+	unmount_or_say(mountpoint);
 	if (program->settings.command) {
 		if (session_join(program->session, LEFTOVERS))
 			return;
@@ -453,7 +458,7 @@ static int serve_mount(struct program *program, struct err *err)
 		r = session_serve(program->session, err);
 	if (r < 0) {
 		command_cancel(&program->command);
-		mountpoint_unmount(&program->mountpoint);
+		unmount_or_say(&program->mountpoint);
 		return r;
 	}
 	announce(program);

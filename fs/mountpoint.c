@@ -1,6 +1,7 @@
 #include "fs/mountpoint.h"
 #include "base/clock.h"
 #include "base/fstype.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
@@ -30,30 +31,33 @@
 #define LOCK_REFUSED 100 /* tries, if no process of this user listens on the name */
 
 /* Finds the last line with this path (NULL: any) and device (0: any): later mounts cover earlier
- * ones. */
-static bool find_mount(const char *path, dev_t device, struct mountinfo *ret)
+ * ones. Returns 1, 0 if there is none, or -errno: the table of mounts cannot be read. */
+static int find_mount(const char *path, dev_t device, struct mountinfo *ret)
 {
 	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
 	SCOPE_FREE char *text = NULL;
 	struct mountinfo line;
-	bool found = false;
-	size_t room = 0;
+	size_t room = 0, len;
+	int found = 0, r;
 
-	while (file && getline(&text, &room, file) > 0) {
+	if (!file)
+		return -errno;
+	while ((r = io_line(file, &text, &room, &len)) == 0) {
 		if (!mountinfo_parse(text, &line) || (path && strcmp(line.path, path) != 0) ||
 		    (device && line.device != device))
 			continue;
 		*ret = line;
-		found = true;
+		found = 1;
 	}
-	return found;
+	return r < 0 ? r : found;
 }
 
 const char *mountpoint_fstype(dev_t device, char buf[static 64])
 {
 	struct mountinfo line;
 
-	snprintf(buf, 64, "%s", find_mount(NULL, device, &line) ? line.type : "unknown filesystem");
+	snprintf(buf, 64, "%s",
+		 find_mount(NULL, device, &line) > 0 ? line.type : "unknown filesystem");
 	return buf;
 }
 
@@ -151,7 +155,7 @@ static void remove_dead(const char *path)
 {
 	struct mountinfo line;
 
-	while (find_mount(path, 0, &line) && is_ours(&line) && has_no_daemon(path)) {
+	while (find_mount(path, 0, &line) > 0 && is_ours(&line) && has_no_daemon(path)) {
 		if (unmount(path, true) < 0)
 			return;
 		log_notice("%s: the daemon that served it had died; its mount was removed", path);
@@ -206,8 +210,11 @@ static int lock_path(const char *path)
 static int check_mounts(struct mountpoint *mountpoint, const char *pack, struct err *err)
 {
 	struct mountinfo line;
+	int r = find_mount(mountpoint->path, 0, &line);
 
-	if (!find_mount(mountpoint->path, 0, &line))
+	if (r < 0)
+		return err_set(err, r, "the table of mounts cannot be read: %s", strerror(-r));
+	if (r == 0)
 		return check_empty(mountpoint->path, err);
 	if (is_ours(&line) && strcmp(line.source, pack) == 0) {
 		mountpoint->already_mounted =
@@ -288,12 +295,13 @@ enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint)
 	const char *path = mountpoint->path;
 	dev_t device = mountpoint->device;
 	struct mountinfo line;
+	int r = mountpoint->handed_over ? 0 : find_mount(path, 0, &line);
 
-	if (mountpoint->handed_over || !find_mount(path, 0, &line))
-		return MOUNTPOINT_GONE;
-	if (!device || line.device == device)
+	if (r > 0 && (!device || line.device == device))
 		return MOUNTPOINT_SEEN;
-	return find_mount(path, device, &line) ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
+	if (r > 0)
+		r = find_mount(path, device, &line);
+	return r < 0 ? MOUNTPOINT_UNKNOWN : r > 0 ? MOUNTPOINT_COVERED : MOUNTPOINT_GONE;
 }
 
 /* The lock keeps others from mounting there meanwhile. */
@@ -319,7 +327,7 @@ static int detach_seen(const struct mountpoint *mountpoint)
 
 	if (view == MOUNTPOINT_SEEN)
 		return unmount(mountpoint->path, true);
-	return view == MOUNTPOINT_COVERED ? -EBUSY : 0;
+	return view == MOUNTPOINT_GONE ? 0 : -EBUSY;
 }
 
 static int leave_seen(const struct mountpoint *mountpoint)

@@ -52,8 +52,13 @@ int mountpoint_share(struct mountpoint *mountpoint);
 bool mountpoint_close(struct mountpoint *mountpoint);
 
 /* What the path leads to: the mount that was made, another mount on top of it, or neither, as for
- * one that was handed over. */
-enum mountpoint_view { MOUNTPOINT_SEEN, MOUNTPOINT_COVERED, MOUNTPOINT_GONE };
+ * one that was handed over. Unknown: the table of mounts cannot be read. */
+enum mountpoint_view {
+	MOUNTPOINT_SEEN,
+	MOUNTPOINT_COVERED,
+	MOUNTPOINT_GONE,
+	MOUNTPOINT_UNKNOWN,
+};
 enum mountpoint_view mountpoint_view(const struct mountpoint *mountpoint);
 
 /* Once the session has ended by itself: whether its mount is still there, as after an abort. If
@@ -63,8 +68,8 @@ bool mountpoint_is_left(struct mountpoint *mountpoint);
 
 /* Detaches the mount at once; does nothing if it is gone. Open files stay open, and the session
  * ends when the last is closed. Also removes the mount of an aborted connection. Afterwards other
- * processes may look. Returns 0 or -errno: -EBUSY if something else is mounted on top, which would
- * be detached too. */
+ * processes may look. Returns 0 or -errno: -EBUSY if something else is, or may be, mounted on top,
+ * which would be detached too. */
 int mountpoint_unmount(struct mountpoint *mountpoint);
 /* Unmounts unless a file of it is open, or a folder is somebody's working directory. Returns
  * whether it did. */

@@ -178,6 +178,19 @@ $(bench_programs): $(B)/bench/%: $(B)/tests/bench/%.o $(B)/libbase.a
 $(B)/model: $(call objects,$(wildcard tests/model/*.c)) $(B)/libbase.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lpthread
 
+# The programs, refused memory, threads and processes: tests/faults/refuse.c.
+refusals := malloc calloc realloc reallocarray aligned_alloc posix_memalign strdup strndup \
+	    asprintf vasprintf getline __getdelim realpath fopen fdopen opendir fdopendir mmap \
+	    glob fork pthread_create pipe2 eventfd memfd_create socketpair
+refused  := $(B)/refused/foldpack $(B)/refused/foldfs
+$(B)/refused/foldpack: $(B)/pack/tool/cli/main.o $(filter-out $(B)/libcache.a,$(libs))
+$(B)/refused/foldpack: LIBS = $(tool_libs)
+$(B)/refused/foldfs: $(call objects,$(fs_src)) $(filter-out $(B)/libtool.a $(B)/libwrite.a,$(libs))
+$(B)/refused/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lnettle -lpthread -lm
+$(refused): $(B)/tests/faults/refuse.o
+	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) \
+		$(addprefix -Wl$(comma)--wrap=,$(refusals)) -o $@ $(filter %.o %.a,$^) $(LIBS)
+
 # The test goals first see to the packages, then call themselves again, so that nothing is
 # compiled, and pkg-config not asked, before they are there.
 deps = @DEPS=$(DEPS) sh tests/deps.sh $(1)
@@ -240,7 +253,7 @@ PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow
 pytest = $(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) -m '$(1) and ($(MARKED))' $(2) tests/mount \
 	$(TESTS) $(if $(TESTS),|| [ $$? = 5 ])
-check-mount: all $(B)/model
+check-mount: all $(B)/model $(refused)
 	$(call pytest,not alone,-n $(shell nproc))
 	$(call pytest,alone)
 

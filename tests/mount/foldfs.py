@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import json
 import os
+import random
 import re
 import select
 import signal
@@ -28,6 +29,22 @@ MIB = 1 << 20
 NOBODY, SOMEBODY = 65534, 1  # users who own nothing; fusermount3 asks that they have names
 NAMELESS = 54321  # a user that no passwd(5) knows, as containers have
 PATIENCE = 60  # seconds after which something that is awaited counts as hung
+
+# How many times a test kills a program: a few in `make check`, FOLDFS_KILLS in `make soak`.
+ALL_KILLS = int(os.environ.get("FOLDFS_KILLS", "100"))
+
+
+def kills(few):
+    return pytest.mark.parametrize("kills", [
+        pytest.param(few, id="few"), pytest.param(ALL_KILLS, id="all", marks=pytest.mark.slow)])
+
+
+def chance():
+    """Random numbers from FOLDFS_SEED, or a seed that a test that fails has printed."""
+    seed = int(os.environ.get("FOLDFS_SEED", random.randrange(1 << 32)))
+    print(f"FOLDFS_SEED={seed}")
+    return random.Random(seed)
+
 
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 has_photos = pytest.mark.skipif(not PHOTOS.is_dir(), reason=f"no photos in {PHOTOS}")

@@ -153,9 +153,9 @@ def test_a_copy_that_is_removed_under_a_mount_does_no_harm(bulk, cache, point):
         assert trees.content(mounted) == trees.content(bulk[0])
 
 
-def killed_mount(bulk, cache, point, moment):
+def killed_mount(pack, cache, point, moment):
     """A mount whose daemon is killed once it has kept so many bytes."""
-    mounted = foldfs.Mount(bulk[1], point, (option(cache),))
+    mounted = foldfs.Mount(pack, point, (option(cache),))
     reader = None
     try:
         mounted.start()
@@ -170,26 +170,28 @@ def killed_mount(bulk, cache, point, moment):
             reader.wait()
 
 
-def check_kills(bulk, cache, point, times):
-    chosen = random.Random(3)
+def check_kills(bulk, pack, cache, point, times):
+    chosen = foldfs.chance()
     for number in range(times):
         if number % 5 == 0:
             for copy in copies(cache):
                 shutil.rmtree(copy)
-        killed_mount(bulk, cache, point, used(cache) + chosen.randrange(6 * MIB)
+        killed_mount(pack, cache, point, used(cache) + chosen.randrange(6 * MIB)
                      if used(cache) < 30 * MIB else 0)
-    with foldfs.mounted(bulk[1], point, option(cache)) as mounted:
+        if number % 5 == 4 or number == times - 1:
+            check_copy(bulk, pack, cache, point)
+
+
+def check_copy(bulk, pack, cache, point):
+    """All that is in it, and all that is not."""
+    with foldfs.mounted(pack, point, option(cache)) as mounted:
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["damaged"] == 0
 
 
-def test_a_mount_killed_at_any_moment_leaves_no_wrong_byte(bulk, cache, point):
-    check_kills(bulk, cache, point, 20)
-
-
-@pytest.mark.slow
-def test_a_hundred_killed_mounts_leave_no_wrong_byte(bulk, cache, point):
-    check_kills(bulk, cache, point, 100)
+@foldfs.kills(10)
+def test_a_mount_killed_at_any_moment_leaves_no_wrong_byte(bulk, cache, point, kills):
+    check_kills(bulk, bulk[1], cache, point, kills)
 
 
 # --- who shares -----------------------------------------------------------------------------
@@ -424,6 +426,11 @@ def test_each_byte_comes_over_the_network_once(bulk, server, cache, point):
         assert trees.content(mounted) == trees.content(bulk[0])
         assert disk(mounted)["far_bytes"] == 0
     assert sent(server) < 2 * MIB
+
+
+@foldfs.kills(5)
+def test_a_mount_killed_while_it_fetches_leaves_no_wrong_byte(bulk, server, cache, point, kills):
+    check_kills(bulk, server.url(bulk[1].name), cache, point, kills)
 
 
 def test_a_complete_copy_is_mounted_without_the_server(bulk, server, cache, mount):

@@ -6,7 +6,6 @@ import fcntl
 import filecmp
 import json
 import os
-import random
 import re
 import resource
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import foldfs
 import pictures
 from foldfs import FOLDFS, FOLDPACK, MIB, PATIENCE, is_root, needs, run, wait_until
 from trees import noise
@@ -164,23 +164,21 @@ def kill_after(seconds, src, pack, *options):
     return process.wait() == -signal.SIGKILL
 
 
-KILLS = [pytest.param(2), pytest.param(100, marks=pytest.mark.slow)]
-
-
-@pytest.mark.parametrize("kills", KILLS)
+@foldfs.kills(2)
 def test_a_run_that_is_killed_at_any_moment_is_gone_on_with(src, pack, want, seconds, kills):
-    moments = random.Random(5)
+    moments = foldfs.chance()
     behind = []
     while len(behind) < kills:
         if kill_after(moments.uniform(0, 1.2) * seconds, src, pack):
             behind.append(goes_on(src, pack, want))
         pack.unlink()
+    print(f"{kills} kills, {sum(count > 0 for count in behind)} of them after a batch")
     assert kills < 10 or sum(count > 0 for count in behind) > kills / 4
 
 
-@pytest.mark.parametrize("kills", KILLS)
+@foldfs.kills(2)
 def test_a_run_that_is_killed_again_and_again_comes_to_its_end(src, pack, want, seconds, kills):
-    moments = random.Random(6)
+    moments = foldfs.chance()
     done = 0
     while done < kills:
         while kill_after(moments.uniform(0.1, 0.7) * seconds, src, pack) and done < kills:

@@ -1,0 +1,226 @@
+"""foldfs is killed under its readers and mounted again by the same command; foldfs and foldpack get
+signals at every moment of their start and their end. Each moment has one of the outcomes that
+doc/faults.md promises."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+
+import pytest
+
+import foldfs
+import trees
+from foldfs import FOLDFS, FOLDPACK, PATIENCE, is_mounted, is_root, run
+
+pytestmark = pytest.mark.plain
+
+# --- kill -9 under readers ----------------------------------------------------------------
+
+# Reads all files in a random order, again and again. An error ends it, wrong bytes do so with 3.
+READER = """
+import os, random, sys, zlib
+top, sums, seed = sys.argv[1], eval(sys.stdin.read()), int(sys.argv[2])
+paths, order = sorted(sums), random.Random(seed)
+print("ready", flush=True)
+while True:
+    order.shuffle(paths)
+    for path in paths:
+        try:
+            with open(os.path.join(top, path), "rb") as file:
+                data = file.read()
+        except OSError:
+            sys.exit(0)
+        if zlib.crc32(data) != sums[path]:
+            sys.exit(3)
+"""
+
+
+def begin_reader(top, sums, seed):
+    reader = subprocess.Popen([sys.executable, "-c", READER, top, str(seed)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    reader.stdin.write(repr(sums).encode())
+    reader.stdin.close()
+    return reader
+
+
+def abort(point):
+    """A thread of the daemon may wait for an answer of its own mount: CAVEATS in foldfs(1)."""
+    force = 1
+    foldfs.libc.umount2(os.fsencode(point), force)
+
+
+@is_root
+@foldfs.kills(3)
+@pytest.mark.parametrize("options", [(), ("--cache=pool", "--pool=8M")], ids=["kernel", "pool"])
+def test_a_daemon_killed_under_readers_is_replaced_by_the_same_command(bulk, place, point, options,
+                                                                       kills):
+    sums = {path.relative_to(bulk[0]).as_posix(): zlib.crc32(path.read_bytes())
+            for path in bulk[0].rglob("*") if path.is_file()}
+    chance, replaced, forced = foldfs.chance(), 0, 0
+    for number in range(kills):
+        mounted = foldfs.Mount(bulk[1], point, options)
+        try:
+            mounted.start()
+            replaced += "its mount was removed" in mounted.said
+            readers = [begin_reader(point, sums, seed) for seed in range(8)]
+            for reader in readers:
+                reader.stdout.readline()
+            time.sleep(chance.uniform(0, 0.5))
+            os.kill(mounted.daemon, signal.SIGKILL)
+            status = mounted.wait(2)
+            if status is None:
+                forced += 1
+                abort(point)
+                status = mounted.wait()
+            assert status == -signal.SIGKILL
+            assert [reader.wait(PATIENCE) for reader in readers] == [0] * 8
+        finally:
+            if number == kills - 1 or sys.exc_info()[0]:
+                mounted.destroy()
+    print(f"{kills} kills, {replaced} dead mounts replaced, {forced} daemons that had to be forced")
+    assert kills - 1 - forced <= replaced < kills
+
+
+# --- signals ------------------------------------------------------------------------------
+
+
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGUSR1]
+
+
+def moments(count, seconds):
+    """From 0 on; more of them at the beginning."""
+    return [seconds * (number / count) ** 2 for number in range(count)]
+
+
+STEPS = [pytest.param(5, id="few"), pytest.param(100, id="many", marks=pytest.mark.slow)]
+
+
+def after(seconds, signo, *command, **options):
+    """Runs a command that gets a signal after so many seconds."""
+    with subprocess.Popen([os.fspath(word) for word in command], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True, **options) as process:
+        time.sleep(seconds)
+        process.send_signal(signo)
+        process.err = process.communicate(timeout=PATIENCE)[1]
+    return process
+
+
+def duration(*command):
+    began = time.monotonic()
+    run(*command)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("signo", SIGNALS)
+def test_a_signal_at_any_moment_of_a_start_ends_it_or_comes_too_late(small, point, signo, steps):
+    """Too late: the parent has handed over to the daemon, which is mounted, and the status is 0."""
+    for seconds in moments(steps, 0.2):
+        process = after(seconds, signo, FOLDFS, "-q", small[1], point)
+        daemon = foldfs.daemon_of(point)
+        assert process.returncode in (0, -signo), process.err
+        if daemon:
+            foldfs.wait_until(lambda: is_mounted(point) or not foldfs.daemon_of(point))
+        if is_mounted(point):
+            assert (point / "file").read_bytes() == b"content\n"
+            foldfs.unmount(point)
+        if daemon:
+            assert foldfs.wait_for(daemon) in (0, -signo)
+        assert process.returncode or daemon, "started, but no daemon is there"
+        assert not is_mounted(point) and not foldfs.daemon_of(point)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("signo", SIGNALS)
+def test_a_signal_at_any_moment_in_the_foreground_leaves_no_mount(small, point, signo, steps):
+    """SIGPIPE is ignored from the look at the mount point on."""
+    for seconds in moments(steps, 0.2):
+        with subprocess.Popen([FOLDFS, "-f", "-q", "--grace=0", small[1], point]) as process:
+            time.sleep(seconds)
+            process.send_signal(signo)
+            if signo == signal.SIGPIPE:
+                time.sleep(0.1)
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) in (0, -signo, -signal.SIGTERM)
+        assert not is_mounted(point)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("signo", SIGNALS)
+def test_a_signal_at_any_moment_over_a_command_leaves_no_mount(small, point, signo, steps):
+    for seconds in moments(steps, 0.3):
+        process = after(seconds, signo, FOLDFS, "-q", small[1], point, "--", "sleep", "0.1")
+        assert process.returncode in (0, -signo, 128 + signo), process.err
+        assert not is_mounted(point)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_at_any_moment_of_the_end_leaves_nothing_or_a_dead_mount(small, point, again,
+                                                                          steps):
+    for seconds in moments(steps, 0.1):
+        mounted = foldfs.Mount(small[1], point)
+        try:
+            mounted.start()
+            (point / "large").read_bytes()
+            os.kill(mounted.daemon, signal.SIGINT)
+            time.sleep(seconds)
+            os.kill(mounted.daemon, again)  # a child that has ended and was not waited for, or not
+            status = mounted.wait()
+            assert status == 0 or (again == signal.SIGKILL and status == -again)
+            assert status == -again or not is_mounted(point)
+        finally:
+            mounted.destroy()
+        with foldfs.mounted(small[1], point):
+            pass
+
+
+STOPS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("signo", SIGNALS)
+def test_a_signal_at_any_moment_of_create_leaves_nothing_or_what_goes_on(bulk, place, signo, steps):
+    """What SIGPIPE or SIGUSR1 kills leaves what a kill does."""
+    pack = place / "x.lmdb"
+    command = [FOLDPACK, "create", "-q", "-j4", "--resume", bulk[0], pack]
+    seconds = duration(*command)
+    want = pack.read_bytes()
+    for moment in moments(steps, 1.2 * seconds):
+        pack.unlink(missing_ok=True)
+        process = after(moment, signo, *command)
+        assert process.returncode in (0, -signo), process.err
+        left = {path.name for path in place.glob("x.lmdb*")}
+        # A signal before foldpack looks for it kills it as any program.
+        if process.returncode == 0 or (signo in STOPS and "interrupted" in process.err):
+            assert left <= {"x.lmdb"}
+        run(*command)
+        assert pack.read_bytes() == want
+        assert [path.name for path in place.glob("x.lmdb*")] == ["x.lmdb"]
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("signo", sorted(STOPS))
+def test_a_signal_at_any_moment_of_extract_leaves_whole_files(bulk, place, signo, steps):
+    want = trees.content(bulk[0])
+    seconds = duration(FOLDPACK, "extract", "-q", bulk[1], place / "whole")
+    for number, moment in enumerate(moments(steps, 1.2 * seconds)):
+        out = place / f"out{number}"
+        process = after(moment, signo, FOLDPACK, "extract", "-q", bulk[1], out)
+        assert process.returncode in (0, -signo), process.err
+        got = trees.content(out) if out.exists() else {}
+        for path in set(got) & set(trees.files(out) if out.exists() else []):
+            assert got[path] == want[path], (path, moment)
+        assert process.returncode or got.keys() == want.keys()
+        subprocess.run(["rm", "-rf", out], check=True)
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("signo", SIGNALS)
+def test_a_signal_at_any_moment_of_verify_ends_it(bulk, signo, steps):
+    seconds = duration(FOLDPACK, "verify", "-q", bulk[1])
+    for moment in moments(steps, 1.2 * seconds):
+        assert after(moment, signo, FOLDPACK, "verify", "-q", bulk[1]).returncode in (0, -signo)

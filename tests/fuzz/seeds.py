@@ -370,7 +370,8 @@ def all_seeds(foldpack):
     yield "tar", [*tars(), *packed_tars()]
     yield "samples", [flag + data for data in tars() for flag in (b"\0", b"\1")]
     yield "archives", [bytes([kind]) + data for kinds, datas in (
-        ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()])) for data in datas for kind in kinds]
+        ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()]))
+                       for data in datas for kind in kinds]
     yield "parquet", parquets()
     yield "sample", samples()
     yield "records", [bytes([kind]) + data for kind, data in records()]

@@ -99,7 +99,7 @@ hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
 	   $(PKG_CONFIG) --exists $$name 2>/dev/null && echo $$name; done))
 helpers  = $(if $(hdf5),$(B)/foldpack-hdf5)
 
-.PHONY: all static run-static
+.PHONY: all static run-static check-static
 .SECONDEXPANSION:
 all: $(programs) $$(helpers)
 
@@ -108,14 +108,20 @@ static:
 	+@$(MAKE) $(jobs) STATIC=1 B=build-static run-static
 run-static: $(programs)
 
-tool_libs = -Wl,--as-needed $(LMDB_LIBS) $(call pkg,--libs $(LIBRARIES)) -lpthread -lm
+# By what they do in an empty root, and by mounts as of any other build; of what they cannot load,
+# tests are left out.
+check-static: static
+	$(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(MARKED)' -n $(shell nproc) \
+		$(addprefix tests/mount/test_,$(addsuffix .py,static older tree tar verify foldstat))
+
+tool_libs = -Wl,--as-needed $(LMDB_LIBS) $(call pkg,--libs $(LIBRARIES)) -lpthread -ldl -lm
 
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a
 $(B)/foldpack: LIBS = $(tool_libs)
 $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
 		$(B)/libbase.a
-$(B)/foldfs: LIBS = $(FUSE_LIBS) $(call pkg,--libs libxxhash nettle) -lpthread -lm
+$(B)/foldfs: LIBS = $(FUSE_LIBS) $(call pkg,--libs libxxhash nettle) -lpthread -ldl -lm
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
 $(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lm
 $(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a

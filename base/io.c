@@ -1,8 +1,11 @@
 #include "base/io.h"
 #include "base/scope.h"
+#include "base/uapi.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,4 +106,30 @@ void io_sync_directory(const char *path)
 
 	if (fd >= 0)
 		fsync(fd);
+}
+
+/* The kernel lists descriptors in their order, so that closing one passes over no other. */
+static void close_listed(DIR *listing, int least)
+{
+	struct dirent *entry;
+
+	while ((entry = readdir(listing))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd >= least && fd != dirfd(listing))
+			close(fd);
+	}
+}
+
+void io_close_from(int least)
+{
+	DIR *listing;
+
+	if (syscall(SYS_close_range, least, ~0U, 0) == 0)
+		return;
+	listing = opendir("/proc/self/fd");
+	if (!listing)
+		return;
+	close_listed(listing, least);
+	closedir(listing);
 }

@@ -31,4 +31,7 @@ int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
  * directory that cannot be synced is not an error. */
 void io_sync_directory(const char *path);
 
+/* Closes all descriptors from `least` on. Before Linux 5.9 that needs /proc. */
+void io_close_from(int least);
+
 #endif

@@ -20,7 +20,7 @@ static void close_others(int socket)
 		dup2(null, fd);
 	dup2(socket, SOCKET);
 	fcntl(SOCKET, F_SETFD, FD_CLOEXEC);
-	closefrom(SOCKET + 1);
+	io_close_from(SOCKET + 1);
 }
 
 /* Another process of this user must not take it over. */

@@ -256,7 +256,9 @@ static bool refuse_calls(const struct sandbox *sandbox)
 
 unsigned sandbox_available(void)
 {
-	return (has_landlock() ? SANDBOX_LANDLOCK : 0) | (has_seccomp() ? SANDBOX_SECCOMP : 0);
+	unsigned landlock = has_landlock() ? SANDBOX_LANDLOCK : 0;
+
+	return has_seccomp() ? landlock | SANDBOX_SECCOMP : landlock;
 }
 
 unsigned sandbox_enter(const struct sandbox *sandbox)

@@ -248,10 +248,14 @@ checked  := $(if $(filter thread,$(SANITIZE)),$(threaded),$(filter-out \
 	$(if $(SANITIZE),$(unsanitized)),$(units)))
 long     := $(addprefix $(B)/unit/test_,oracle cache ahead builder seeds resume alias fill)
 # The fuzzers keep up with what they call: they are compiled, too.
-check-unit: $(checked) $(if $(SANITIZE),,$(call objects,$(wildcard tests/fuzz/*.c)))
+check-unit: $(checked) $(if $(SANITIZE),$(B)/canary,$(call objects,$(wildcard tests/fuzz/*.c)))
+	$(Q)$(if $(SANITIZE),sh tests/unit/canary.sh $(B)/canary $(SANITIZE))
 	$(Q)sh tests/unit/run.sh $(foreach u,$(long),$(filter $u,$(checked))) \
 		$(filter-out $(long),$(checked))
 	$(Q)$(if $(SANITIZE),,sh tests/unit/threads.sh "$(threaded) $(packers)" $(units))
+
+$(B)/canary: $(B)/tests/unit/canary.o
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
 
 # Side by side, then what needs the machine for itself. Status 5 says that there is no such test:
 # of those in TESTS there may be none.

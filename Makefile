@@ -297,8 +297,10 @@ run-bench: all $(bench_programs)
 	$(Q)PYTHON=$(PYTHON) $(PYTHON) -B tests/bench/bench.py --build $(B) \
 		--report bench-report $(SECTIONS)
 
-# One target for each parser, for FUZZ_SECONDS each: tests/fuzz/run.py. A find becomes a named test.
+# One target for each parser, for FUZZ_SECONDS or FUZZ_RUNS each: tests/fuzz/run.py. A find becomes
+# a named test.
 FUZZ_SECONDS ?= 60
+FUZZ_RUNS ?= -1
 # Coverage for llvm-cov. NULL + 0, where an empty buffer ends, is no fault (C2y), and clang cannot
 # tell it from pointers that wrap.
 FUZZ_CFLAGS := -fprofile-instr-generate -fcoverage-mapping -fno-sanitize=pointer-overflow
@@ -309,7 +311,8 @@ fuzz:
 
 run-fuzz: $(fuzzers) $(B)/foldpack
 	$(Q)$(PYTHON) -B tests/fuzz/seeds.py $(B)/foldpack $(B)/fuzz/seeds
-	$(Q)$(PYTHON) -B tests/fuzz/run.py $(B) $(FUZZ_SECONDS) $(TARGETS)
+	$(Q)$(PYTHON) -B tests/fuzz/run.py --runs=$(FUZZ_RUNS) $(B) $(FUZZ_SECONDS) \
+		$(TARGETS)
 
 $(B)/tests/fuzz/fuzz_requests.o: override CPPFLAGS += $(FUSE_CFLAGS)
 $(B)/fuzz/fuzz_requests: LIBS = $(FUSE_LIBS)
@@ -367,10 +370,11 @@ clean:
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
-	@echo "goals: all static wheel check soak check-clients demo bench lint map fuzz install"
-	@echo "       uninstall dist deb rpm reproducible clean"
-	@echo "       check-unit, check-mount [TESTS='-k NAME'], soak [EPOCHS=N]"
-	@echo "       fuzz [FUZZ_SECONDS=N] [TARGETS='NAME NAME']"
+	@echo "goals: all static wheel check soak check-static check-clients demo bench lint analyze map"
+	@echo "       fuzz install uninstall dist deb rpm reproducible clean"
+	@echo "       check-unit, check-mount [TESTS='-k NAME']"
+	@echo "       soak [EPOCHS=N] [SOAK_MINUTES=N], soak-readers [SOAK_MINUTES=N]"
+	@echo "       fuzz [FUZZ_SECONDS=N] [FUZZ_RUNS=N] [TARGETS='NAME NAME']"
 
 -include $(shell [ -d $(B) ] && find $(B) -name '*.d')
 .SECONDARY:

@@ -369,9 +369,9 @@ def all_seeds(foldpack):
     yield "format", [made_packs[1][start:start + 4096], b"\0foldfs.parts", b"a/b.jpg" * 80]
     yield "tar", [*tars(), *packed_tars()]
     yield "samples", [flag + data for data in tars() for flag in (b"\0", b"\1")]
-    yield "archives", [bytes([kind]) + data for kinds, datas in (
-        ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()]))
-                       for data in datas for kind in kinds]
+    kinds = ((0, 1, 5), tars()), ((2, 4), zips()), ((3,), [beton()])
+    yield "archives", [bytes([kind]) + data for numbers, datas in kinds for data in datas
+                       for kind in numbers]
     yield "parquet", parquets()
     yield "sample", samples()
     yield "records", [bytes([kind]) + data for kind, data in records()]

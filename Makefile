@@ -205,8 +205,9 @@ sanitized = $(MAKE) SANITIZE=$(1)
 # As many jobs as there are processors, unless make was told how many.
 jobs = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: check run-check soak run-soak check-unit check-mount check-clients run-check-clients
-.PHONY: lint map demo run-demo bench run-bench fuzz run-fuzz help
+.PHONY: check run-check soak run-soak soak-readers check-unit check-mount check-clients
+.PHONY: run-check-clients lint analyze run-analyze map demo run-demo bench run-bench fuzz run-fuzz
+.PHONY: help
 check:
 	$(call deps,check)
 	@$(MAKE) $(jobs) run-check
@@ -232,6 +233,16 @@ soaked := $(addprefix $(B)/unit/test_,oracle resume)
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
 	@$(MAKE) check-mount MARKED='slow or not plain'
+	@$(MAKE) soak-readers
+	+@$(call sanitized,thread) soak-readers
+	+@$(call sanitized,address$(comma)undefined) soak-readers
+	@SOAK_VALGRIND=1 $(MAKE) soak-readers
+
+# Readers of all kinds at once, for SOAK_MINUTES with each build: tests/mount/test_soak.py.
+SOAK_MINUTES ?= 60
+soak-readers: all
+	$(Q)FOLDFS_BUILD=$(abspath $(B)) SOAK_MINUTES=$(SOAK_MINUTES) $(PYTEST) -s \
+		tests/mount/test_soak.py
 
 # What has no threads need not be looked at for races. What computes for long comes first.
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \

@@ -21,6 +21,7 @@ import pytest
 import foldfs
 import trees
 from foldfs import BUILD, MIB, SOMEBODY, is_root, run
+from groups import memory_group
 
 MODEL = BUILD / "model"
 SEEDS = [int(os.environ["MODEL_SEED"])] if "MODEL_SEED" in os.environ else [1, 2]
@@ -212,25 +213,6 @@ def test_a_million_operations(place, point):
     for seed in range(first, first + SOAK_TREES):
         hold(seed, place, point, SOAK_OPERATIONS, mounts=2,
              options=("-u", SOMEBODY if seed % 4 == 0 else 0))
-
-
-@contextlib.contextmanager
-def memory_group():
-    """(folder, name of the file with its limit) of a control group of its own."""
-    for base, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                        ("/sys/fs/cgroup", "memory.max")):
-        group = Path(base) / f"foldfs-model-{os.getpid()}"
-        with contextlib.suppress(OSError):
-            group.mkdir()
-            break
-    else:
-        pytest.skip("no control groups may be made")
-    try:
-        if not (group / limit).exists():
-            pytest.skip("control groups have no memory controller")
-        yield group, limit
-    finally:
-        group.rmdir()
 
 
 def change_limit(file, mounted, ended, seen):

@@ -289,6 +289,15 @@ run-check-clients: all
 lint: all
 	$(Q)sh tests/lint/run.sh $(B)
 
+# What no compiler sees, over all of the program: minutes.
+analyze:
+	$(call deps,analyze)
+	@$(MAKE) run-analyze
+
+run-analyze:
+	$(Q)sh tests/lint/analyze.sh -std=gnu17 $(CPPFLAGS) $(FUSE_CFLAGS) \
+		$(call pkg,--cflags $(hdf5))
+
 # Every module, by the first sentence of its header.
 map:
 	@$(PYTHON) -B tests/lint/map.py -v

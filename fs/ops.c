@@ -56,7 +56,7 @@ static int look_up(fuse_req_t req, fuse_ino_t parent, const char *name, struct s
 	if (r == 0)
 		r = dataset_lookup(tree->dataset, tree_entry(tree, parent), name, strlen(name),
 				   &entry);
-	return r < 0 ? r : tree_stat(tree, entry, ret);
+	return r ? r : tree_stat(tree, entry, ret);
 }
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -127,8 +127,8 @@ static int add_range(struct names *names, const char *word, const char *open, co
 	uint64_t first, last;
 	int digits, r = 0;
 
-	parse_range(open, close, &first, &last, &digits);
-	if (last < first || last - first >= NAMES_MOST)
+	if (!parse_range(open, close, &first, &last, &digits) || last < first ||
+	    last - first >= NAMES_MOST)
 		return err_set(err, -EINVAL, "'%s': a range goes up, by less than %d", word,
 			       NAMES_MOST);
 	for (uint64_t i = first; r == 0 && i <= last; i++) {
@@ -261,7 +261,7 @@ static int add_below(struct names *names, const char *word, const char *end,
 	int r = join_below(at->below, word, (size_t)(end - word), &below, err);
 
 	inside.below = below;
-	return r < 0 ? r : add_word(names, end + 2, &inside, err);
+	return r ? r : add_word(names, end + 2, &inside, err);
 }
 
 static int add_word(struct names *names, const char *word, const struct word_at *at,

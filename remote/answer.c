@@ -96,7 +96,7 @@ static int take_member(const char **at, char **name, char **value)
 
 	if (r == 0 && !take(at, ':'))
 		r = -EINVAL;
-	if (r < 0)
+	if (r)
 		return r;
 	return take(at, '"') ? take_string(at, value) : skip_word(at);
 }
@@ -112,7 +112,7 @@ int answer_json(const char *text, const char *name, char **ret)
 		SCOPE(secret_release) char *value = NULL;
 		int r = take_member(&text, &member, &value);
 
-		if (r < 0)
+		if (r)
 			return r;
 		if (strcmp(member, name) == 0 && value) {
 			*ret = steal_ptr(&value);

@@ -138,7 +138,7 @@ int credentials_of_role(const struct credentials_ask *ask, const char *token_fil
 					       .body = form.data,
 					       .timeout_ms = OTHERS_MS},
 				&status, &answer, err);
-	if (r < 0)
+	if (r)
 		return r;
 	return status == 200 ? read_role_answer(answer.data, ret, err)
 			     : refused_role(role, status, answer.data, err);

@@ -48,12 +48,14 @@ int url_parse(const char *text, struct url *ret)
 	url.text = to = malloc(strlen(text) + 8);
 	if (!to)
 		return -ENOMEM;
+/* NOLINTBEGIN(bugprone-macro-parentheses): the name of a member. */
 #define PART(name, from, len)                     \
 	do {                                      \
 		url.name = memcpy(to, from, len); \
 		to += len;                        \
 		*to++ = '\0';                     \
 	} while (0)
+	/* NOLINTEND(bugprone-macro-parentheses) */
 	PART(scheme, text, scheme);
 	PART(user, rest, user);
 	PART(host, at ? at + 1 : rest, authority - (at ? user + 1 : 0));

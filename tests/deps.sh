@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh [build|static|check|demo|bench]: installs what that purpose lacks, and says what.
+# deps.sh [build|static|check|demo|bench|analyze]: installs what that purpose lacks, and says what.
 #
 # Silent when nothing is missing. DEPS=no in the environment forbids installing: then the
 # missing packages and the command that installs them are named, and the status is 1.
@@ -16,6 +16,7 @@ demo='python3 python3-torch python3-torchvision python3-pil python3-numpy'
 check="$demo libcmocka-dev clang-format mandoc python3-pytest python3-pytest-xdist python3-pyte
     python3-lmdb python3-opencv libhdf5-dev python3-h5py libsnappy1v5 libblosc1 rsync acl attr tar
     findutils util-linux nginx-light libnginx-mod-http-lua python3-venv"
+analyze='clang-tidy cppcheck libhdf5-dev'
 bench="$demo squashfuse squashfs-tools erofs-utils fio python3-lmdb python3-matplotlib"
 
 case $purpose in
@@ -23,9 +24,10 @@ build) packages="$build" ;;
 check) packages="$build $check" ;;
 static) packages="$build $static" ;;
 demo) packages="$build $demo" ;;
+analyze) packages="$build $analyze" ;;
 bench) packages="$build $bench" ;;
 *)
-    echo "usage: deps.sh [build|static|check|demo|bench]" >&2
+    echo "usage: deps.sh [build|static|check|demo|bench|analyze]" >&2
     exit 2
     ;;
 esac
@@ -58,7 +60,7 @@ libraries() {
 }
 
 modules() {
-    case $purpose in build | static) return ;; esac
+    case $purpose in build | static | analyze) return ;; esac
     echo torch torchvision PIL numpy
     [ "$purpose" != check ] || echo pytest xdist pyte lmdb cv2
     [ "$purpose" != bench ] || echo matplotlib

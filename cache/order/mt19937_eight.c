@@ -28,6 +28,7 @@ void mt19937_eight_init(struct mt19937_eight *eight, const uint32_t seeds[MT1993
 		hit |= (__typeof__(hit))(words[(i)*parts] == wanted);                           \
 	} while (0)
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type, and what stands in front of a function. */
 #define NEXT_BLOCK(name, vector, attributes)                                                 \
 	attributes static void name(struct mt19937_eight *eight)                             \
 	{                                                                                    \
@@ -46,6 +47,8 @@ void mt19937_eight_init(struct mt19937_eight *eight, const uint32_t seeds[MT1993
 			((vector *)&eight->hit)[part] = hit;                                 \
 		}                                                                            \
 	}
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 NEXT_BLOCK(next_block_small, small, )
 #ifdef __x86_64__

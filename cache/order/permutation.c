@@ -52,7 +52,7 @@ static uint32_t value_at(struct permutation_deal *deal, uint32_t place)
 uint32_t permutation_deal_next(struct permutation_deal *deal, uint32_t output)
 {
 	uint32_t here = deal->count;
-	uint32_t there = here + output % (deal->n - here);
+	uint32_t there = here + output % (deal->n - here); /* NOLINT: here < n */
 	uint32_t value = value_at(deal, there);
 
 	deal->values[here] = value_at(deal, here);

@@ -137,7 +137,7 @@ static int open_readers(struct dataset_readers *readers, const struct index_key 
 		r = make_readers(readers, key, checking, &extra, err);
 	if (r == 0)
 		r = dataset_open_index(readers, ret, err);
-	if (r < 0 || !extra.full)
+	if (r || !extra.full)
 		return r;
 	r = dataset_load(*ret, DATASET_CHECKSUMS, err);
 	if (r < 0)

@@ -94,7 +94,7 @@ int index_extra_read(struct reader *index, struct index_extra *ret)
 
 	if (r == 0)
 		r = reader_identity(index, &identity);
-	if (r < 0)
+	if (r)
 		return r;
 	line = strstr(options.data, "\nextra=");
 	if (!line || sscanf(line, "\nextra=%" SCNu64 " %" SCNu64 " %" SCNx64, &ret->text,

@@ -93,11 +93,12 @@ static int read_samples(struct reader *source, const struct foreign_pixels *pixe
 		r = reader_get_full(source, whole, 3 * count, offset + 3 * first);
 	else
 		r = read_planes(source, pixels, offset, first, count, whole);
+	if (r < 0)
+		return r;
 	if (layout != FOREIGN_PLANAR_RGB)
 		swap_red_and_blue(whole, count);
-	if (r == 0)
-		memcpy(out, whole + (from - 3 * first), len);
-	return r;
+	memcpy(out, whole + (from - 3 * first), len);
+	return 0;
 }
 
 int foreign_pixels_read(struct reader *source, const struct foreign_pixels *pixels, uint64_t offset,

@@ -10,7 +10,7 @@
 #define SAY_FIRST (3 * CLOCK_SECOND)
 #define SAY_AGAIN (15 * CLOCK_SECOND)
 
-#define FILES_MOST UINT32_MAX / 2 /* with their folders: entries are counted in 32 bits */
+#define FILES_MOST (UINT32_MAX / 2) /* with their folders: entries are counted in 32 bits */
 
 /* --- lines ------------------------------------------------------------------------------------ */
 

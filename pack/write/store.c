@@ -317,7 +317,7 @@ int store_get(struct store *store, const void *key, size_t key_len, const void *
 	store->revisited = true;
 	if (r == 0)
 		r = store_errno(store, mdb_get(store->txn, store->dbi, &k, &v));
-	if (r < 0)
+	if (r)
 		return r;
 	ask_for(store, &v);
 	*ret_data = v.mv_data;

@@ -228,7 +228,7 @@ int tar_members_next(struct tar_members *m, struct tar_member *ret, struct err *
 			r = pass_sparse_map(m, block, err);
 		if (r == 0)
 			r = read_member(m, &header, ret, err);
-		if (r < 0)
+		if (r)
 			return r;
 		if (is_extended(header.type))
 			continue;

@@ -109,7 +109,7 @@ static int read_object(struct torch_file *file, struct err *err)
 		r = zip_place(&file->zip, i, &offset, err);
 	if (r == 0)
 		r = pickle_new(&file->pickle);
-	return r < 0 ? r : pickle_read(file->pickle, file->source, offset, size, &file->root, err);
+	return r ? r : pickle_read(file->pickle, file->source, offset, size, &file->root, err);
 }
 
 int torch_file_read(struct foreign_source *source, struct torch_file *ret, struct err *err)

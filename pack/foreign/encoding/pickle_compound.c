@@ -157,7 +157,7 @@ int pickle_run_global(struct pickle *pickle, unsigned argument, struct err *err)
 	(void)argument;
 	if (r == 0)
 		r = pickle_take_line(pickle, &name, &len, err);
-	return r < 0 ? r : push_global(pickle, module, name, err);
+	return r ? r : push_global(pickle, module, name, err);
 }
 
 int pickle_run_stack_global(struct pickle *pickle, unsigned argument, struct err *err)
@@ -168,7 +168,7 @@ int pickle_run_stack_global(struct pickle *pickle, unsigned argument, struct err
 	(void)argument;
 	if (r == 0)
 		r = pickle_pop(pickle, &module, err);
-	if (r < 0)
+	if (r)
 		return r;
 	if (module->kind != PICKLE_TEXT || !module->bytes.data || name->kind != PICKLE_TEXT ||
 	    !name->bytes.data)
@@ -201,7 +201,7 @@ int pickle_run_reduce(struct pickle *pickle, unsigned argument, struct err *err)
 	(void)argument;
 	if (r == 0)
 		r = pickle_pop(pickle, &function, err);
-	if (r < 0)
+	if (r)
 		return r;
 	if (function->kind != PICKLE_GLOBAL || arguments->kind != PICKLE_TUPLE)
 		return pickle_damaged(pickle, "finds nothing to call", err);

@@ -171,7 +171,7 @@ static int push_payload(struct pickle *pickle, enum pickle_kind kind, unsigned w
 
 	if (r == 0)
 		r = pickle_make(pickle, kind, &value, err);
-	return r < 0 ? r : take_bytes(pickle, value, size, err);
+	return r ? r : take_bytes(pickle, value, size, err);
 }
 
 int pickle_run_bytes(struct pickle *pickle, unsigned width, struct err *err)
@@ -201,7 +201,7 @@ int pickle_run_text_line(struct pickle *pickle, unsigned argument, struct err *e
 	}
 	if (r == 0)
 		r = pickle_make(pickle, PICKLE_TEXT, &value, err);
-	if (r < 0)
+	if (r)
 		return r;
 	value->bytes.data = line;
 	value->bytes.offset = offset;

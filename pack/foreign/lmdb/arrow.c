@@ -153,7 +153,7 @@ static int read_binary(struct reading *reading, const struct arrow_column *colum
 
 	if (r == 0 && end > data->size)
 		r = err_set(err, -EBADMSG, "Arrow with a buffer that is cut off");
-	if (r < 0)
+	if (r)
 		return r;
 	return sample_add_bytes(reading->sample, data->offset + start, end - start, err);
 }
@@ -167,7 +167,7 @@ static int read_int(struct reading *reading, const struct arrow_column *column, 
 	if (column->bits != 64 && column->bits != 32)
 		return sample_add_other("another number", err);
 	r = number_at(reading, column, 1, i, column->bits / 8, &number, err);
-	if (r < 0)
+	if (r)
 		return r;
 	if (column->bits == 32)
 		return read_array(reading, number, err);
@@ -207,6 +207,8 @@ static int read_items(struct reading *reading, const struct arrow_column *column
 
 	if (r == 0 && end - start > ITEMS)
 		r = err_set(err, -EOPNOTSUPP, "more than an image and its label");
+	if (r)
+		return r;
 	for (i = start; r == 0 && i < end; i++)
 		r = read_value(reading, items, i, depth + 1, err);
 	return r;

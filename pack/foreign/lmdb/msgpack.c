@@ -74,7 +74,7 @@ static void take_fixed(uint8_t byte, struct item *item)
 {
 	if (byte < 0x80 || byte >= 0xe0) {
 		item->kind = NUMBER;
-		item->number = (int8_t)byte;
+		item->number = byte < 0x80 ? byte : byte - 0x100;
 	} else if (byte < 0xa0) {
 		item->kind = byte < 0x90 ? MAP : ARRAY;
 		item->size = byte & 0x0f;
@@ -165,7 +165,7 @@ static int take_field(struct cursor *cursor, struct nd *nd, struct err *err)
 
 	if (r == 0)
 		r = take_item(cursor, &value, err);
-	if (r < 0)
+	if (r)
 		return r;
 	if (strcmp(key.text, "shape") == 0)
 		return take_shape(cursor, &value, nd, err);

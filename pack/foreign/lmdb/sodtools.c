@@ -48,7 +48,7 @@ static int meta_read(struct meta *meta, struct foreign_source *source, struct er
 		r = pickle_new(&meta->pickle);
 	if (r == 0)
 		r = pickle_read(meta->pickle, &meta->source, 0, meta->source.size, &root, err);
-	if (r < 0)
+	if (r)
 		return err_set(err, r, "meta_info.pkl: %s", err_text(err, r));
 	meta->keys = list_of(root, "keys");
 	meta->shapes = list_of(root, "resolution");

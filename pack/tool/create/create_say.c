@@ -507,7 +507,7 @@ static int is_in_source(const struct create *create, struct dataset *dataset, ui
 	path->len = 0;
 	if (r == 0)
 		r = dataset_path(dataset, number, path);
-	if (r < 0)
+	if (r)
 		return r;
 	dataset_entry(dataset, number, &entry);
 	/* What cannot be read proves nothing. */

@@ -96,7 +96,7 @@ static int refuse_words(const char *text)
 static int read_order(struct export *export)
 {
 	static const char shuffle[] = "shuffle:";
-	const char *text = export->settings.order, *seed = text + strlen(shuffle);
+	const char *text = export->settings.order, *seed;
 	char *end;
 
 	if (!text || strcmp(text, "path") == 0)
@@ -105,6 +105,7 @@ static int read_order(struct export *export)
 		export->order = SAMPLES_PACK;
 		return EXIT_DONE;
 	}
+	seed = text + strlen(shuffle);
 	if (strncmp(text, shuffle, strlen(shuffle)) != 0 || *seed < '0' || *seed > '9')
 		return refuse_words("'--order': not one of path, pack, shuffle:SEED");
 	errno = 0;

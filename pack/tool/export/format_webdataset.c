@@ -74,7 +74,7 @@ static int compare_keys(const struct export_source *source, uint64_t a, uint64_t
 
 	if (r == 0)
 		r = find_key(source, b, &other);
-	if (r < 0 || one.len != other.len || memcmp(one.data, other.data, one.len) != 0)
+	if (r || one.len != other.len || (one.len && memcmp(one.data, other.data, one.len) != 0))
 		return r;
 	return refuse_twins(source, a, b, err);
 }

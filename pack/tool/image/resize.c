@@ -79,7 +79,7 @@ static void weigh(const struct axis *axis, uint32_t x, const struct window *wind
 	for (uint32_t i = 0; i < window->count; i++) {
 		int64_t one = weight(axis, x, window->from + i) << WEIGHT_BITS;
 
-		weights[i] = (int32_t)((one + sum / 2) / sum);
+		weights[i] = (int32_t)((one + sum / 2) / sum); /* NOLINT: some weigh more than 0 */
 	}
 }
 

@@ -68,6 +68,7 @@ static int64_t value_of(const struct zarr_array *array, const char *bytes)
 
 	for (unsigned i = 0; i < array->width; i++)
 		value = value << 8 | (uint8_t)bytes[array->is_big ? i : array->width - 1 - i];
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): width is 1 to 8 */
 	return array->is_signed ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 

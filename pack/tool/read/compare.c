@@ -167,7 +167,7 @@ static int compare_scan(struct compare *compare)
 	params.builder = compare->scan;
 	if (r == 0)
 		r = scan_add(&params, &counts, NULL);
-	if (r < 0)
+	if (r)
 		return r;
 	compare->entries = (uint32_t)counts.entries;
 	return compare->error;

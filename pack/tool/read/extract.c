@@ -191,7 +191,7 @@ static int write_piece(const struct large *large, struct batch_reader *reader,
 		return -EINTR;
 	batch_reader_read(reader, batch);
 	r = get_bytes(reader, batch_extents(reader->dataset, batch, 0), &data);
-	return r < 0 ? r : io_pwrite_full(large->fd, data, batch->bytes, batch->from);
+	return r ? r : io_pwrite_full(large->fd, data, batch->bytes, batch->from);
 }
 
 static void extract_batch(void *context, unsigned worker, const struct batch *batch,
@@ -454,7 +454,7 @@ static int make_hardlink(struct extractor *extractor, uint32_t made, uint32_t nu
 	if (r == 0)
 		r = dirstack_enter(extractor->directories, pack_parent(extractor->dataset, number),
 				   &to);
-	if (r < 0)
+	if (r)
 		return r;
 	extract_name(extractor->dataset, made, first);
 	extract_name(extractor->dataset, number, name);
@@ -469,7 +469,7 @@ static int finish_directory(struct extractor *extractor, uint32_t number)
 	r = dataset_attr(extractor->dataset, number, &attr);
 	if (r == 0)
 		r = dirstack_enter(extractor->directories, number, &fd);
-	if (r < 0)
+	if (r)
 		return r;
 	if (fchmod(fd, attr.mode) < 0 ||
 	    futimens(fd, (struct timespec[2]){attr.mtime, attr.mtime}) < 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""run.py [--runs N] BUILD SECONDS [NAME...]: fuzzes each target of tests/fuzz/targets, or those named.
+"""run.py [--runs N] BUILD SECONDS [NAME...]: fuzzes all targets of tests/fuzz/targets, or some.
 
 An input that fails is left in BUILD/fuzz/finds, named after its target. A run of a minute or more
 that covers fewer lines of the parser than tests/fuzz/targets says fails too: the target no longer

@@ -5,12 +5,16 @@
  *
  * FILE then begins with the function that was refused first and the address of its caller, or with
  * a NUL byte. The linker (--wrap) sends calls of the program's own objects here, and no library's.
- * Processes that are forked count together. */
+ * Processes that are forked count together.
+ *
+ * FOLDFS_STORM=N interrupts calls that wait, libraries' as well: a signal comes every N
+ *microseconds, and its handler does nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* FILE, which is mapped: neither a sandbox nor whoever closes all descriptors is in the way. */
@@ -59,6 +64,24 @@ static __attribute__((constructor)) void read_wish(void)
 	wanted.first = strtoul(wish, &rest, 10);
 	wanted.all = *rest == '+';
 	wanted.page = map_page(rest + 1 + wanted.all);
+}
+
+static void do_nothing(int signo)
+{
+	(void)signo;
+}
+
+static __attribute__((constructor)) void begin_storm(void)
+{
+	const char *storm = getenv("FOLDFS_STORM");
+	struct sigaction action = {.sa_handler = do_nothing}; /* without SA_RESTART */
+	struct itimerval timer = {.it_interval.tv_usec = storm ? atoi(storm) : 0};
+
+	if (!storm)
+		return;
+	timer.it_value = timer.it_interval;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 /* The program may be loaded anywhere: addresses count from here. */

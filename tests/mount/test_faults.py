@@ -47,6 +47,35 @@ def test_a_pack_behind_an_open_gate_is_the_pack(small, behind):
     assert trees.content(behind) == trees.content(small[0])
 
 
+@pytest.mark.parametrize("most", [1000, 4096, 70000])
+def test_short_reads_are_completed(small, gate, mount, most):
+    gate.most = most
+    assert trees.content(mount(gate.path, "-f", "--retry=0")) == trees.content(small[0])
+
+
+def test_a_reader_that_is_stopped_holds_up_nobody(small, behind):
+    with reader(behind / "large") as stopped:
+        stopped.send_signal(signal.SIGSTOP)
+        assert trees.content(behind) == trees.content(small[0])
+        stopped.send_signal(signal.SIGCONT)
+        assert stopped.communicate(timeout=PATIENCE)[0] == (small[0] / "large").read_bytes()
+
+
+def test_a_daemon_that_was_stopped_goes_on(bulk, mount):
+    """As in a machine or a container that is suspended."""
+    mounted = mount(bulk[1], "-f")
+    with subprocess.Popen(["tar", "-cf", "-", "-C", mounted, "."],
+                          stdout=subprocess.PIPE) as tar:
+        tar.stdout.read(MIB)
+        mounted.process.send_signal(signal.SIGSTOP)
+        assert mounted.wait(1) is None
+        mounted.process.send_signal(signal.SIGCONT)
+        tar.communicate(timeout=PATIENCE)
+        assert tar.returncode == 0
+    assert trees.content(mounted) == trees.content(bulk[0])
+    assert mounted.stats()["bad_files"] == 0
+
+
 @pytest.mark.parametrize("signo", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_reader_that_waits_can_be_killed(small, gate, behind, signo):
     gate.shut()

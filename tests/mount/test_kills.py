@@ -13,7 +13,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import FOLDFS, FOLDPACK, PATIENCE, is_mounted, is_root, run
+from foldfs import BUILD, FOLDFS, FOLDPACK, PATIENCE, is_mounted, is_root, run
 
 pytestmark = pytest.mark.plain
 
@@ -224,3 +224,36 @@ def test_a_signal_at_any_moment_of_verify_ends_it(bulk, signo, steps):
     seconds = duration(FOLDPACK, "verify", "-q", bulk[1])
     for moment in moments(steps, 1.2 * seconds):
         assert after(moment, signo, FOLDPACK, "verify", "-q", bulk[1]).returncode in (0, -signo)
+
+
+# --- signals that mean nothing ------------------------------------------------------------
+
+
+STORM = {**os.environ, "FOLDFS_STORM": "300"}  # microseconds
+
+
+def test_calls_that_are_interrupted_all_the_time_are_repeated(bulk, place, point):
+    """foldpack reads a folder that foldfs mounts: there, reads that wait are interrupted, too."""
+    pack = place / "again.lmdb"
+    run(BUILD / "refused/foldfs", "-q", "--io=buffered", "--pool=8M", bulk[1], point, "--",
+        BUILD / "refused/foldpack", "create", "-q", "-j8", point, pack, env=STORM)
+    assert pack.read_bytes() == bulk[1].read_bytes()
+    run(BUILD / "refused/foldpack", "extract", "-q", pack, place / "out", env=STORM)
+    assert trees.content(place / "out") == trees.content(bulk[0])
+
+
+def test_a_tar_that_comes_slowly_is_read_on_after_interruptions(bulk, place):
+    """The writer is slower than the signals."""
+    tar = ["tar", "-cf", "-", "--sort=name", "-C", bulk[0], "."]
+    run("sh", "-c", '"$@" > "$0"', place / "whole.tar", *tar)
+    create = [BUILD / "refused/foldpack", "create", "-q"]
+    run(*create, place / "whole.tar", place / "want.lmdb")
+    with subprocess.Popen(tar, stdout=subprocess.PIPE) as writer, \
+            subprocess.Popen([*create, "-", place / "x.lmdb"], stdin=subprocess.PIPE,
+                             env=STORM) as packing:
+        while data := writer.stdout.read(8 * foldfs.MIB):
+            time.sleep(0.05)
+            packing.stdin.write(data)
+        packing.stdin.close()
+        assert packing.wait(PATIENCE) == 0
+    assert (place / "x.lmdb").read_bytes() == (place / "want.lmdb").read_bytes()

@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+"""promises.py: each promise of doc/faults.md names its tests, and they exist. A name is
+`file::test` of tests/mount/, or `tests/unit/file.c::test`; after the first, the test will do."""
+
+import re
+import sys
+
+import source
+
+PAGE = "doc/faults.md"
+
+
+def path_of(name):
+    return name if name.endswith(".c") else f"tests/mount/{name}.py"
+
+
+def is_there(file, test):
+    pattern = rf"^(def|static void) {re.escape(test)}\("
+    path = source.ROOT / path_of(file)
+    return path.exists() and re.search(pattern, path.read_text(), re.MULTILINE)
+
+
+def missing(cell):
+    """The names in a cell that are those of no test."""
+    file = None
+    for name in re.findall(r"`([^`]+)`", cell):
+        named, _, test = name.rpartition("::")
+        file = named or file
+        if not file or not is_there(file, test):
+            yield name
+
+
+def main():
+    """The last column of each table has the tests."""
+    cells = re.findall(r"^\|.*\|([^|]*)\|$", source.text(PAGE), re.MULTILINE)
+    rows = [cell.strip() for cell in cells if cell.strip("- ") not in ("", "Test")]
+    return source.report([*(f"{PAGE}: no test in '{row}'" for row in rows if "`" not in row),
+                          *(f"{PAGE}: no test {name}" for row in rows for name in missing(row))])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,7 +8,7 @@
  * Processes that are forked count together.
  *
  * FOLDFS_STORM=N interrupts calls that wait, libraries' as well: a signal comes every N
- *microseconds, and its handler does nothing. */
+ * microseconds, and its handler does nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

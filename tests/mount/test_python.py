@@ -67,7 +67,8 @@ def begin(environment, place):
 
 
 def line_of(process):
-    assert select.select([process.stdout], [], [], PATIENCE)[0], "it says nothing"
+    """Importing torch, in each of its workers too, takes long on a busy machine."""
+    assert select.select([process.stdout], [], [], 5 * PATIENCE)[0], "it says nothing"
     return process.stdout.readline().decode().strip()
 
 

@@ -56,6 +56,18 @@ def test_two_builds_are_the_same():
     assert done.out.startswith("the same, twice:\n") and "build/foldstat" in done.out
 
 
+VERSIONS = {"NEWS": r"^(\S+)", "packaging/debian/changelog": r"^foldfs \((.*)-\d+\)",
+            "packaging/rpm/foldfs.spec": r"(?m)^Version: +(\S+)",
+            "packaging/conda/recipe.yaml": r'(?m)^  version: "(.*)"',
+            "packaging/spack/package.py": r'(?m)^    version\("(.*)"\)'}
+
+
+@pytest.mark.parametrize("file", VERSIONS)
+def test_all_say_the_same_version(file):
+    [version] = re.findall(r"(?m)^VERSION +:= (\S+)", (ROOT / "Makefile").read_text())
+    assert re.search(VERSIONS[file], (ROOT / file).read_text())[1] == version
+
+
 # --- what is installed --------------------------------------------------------------------
 
 

@@ -3,7 +3,7 @@
 #   V=1                show the commands
 #   SANITIZE=LIST      address,undefined or thread: a build of its own in build-LIST/
 #   DEBUG=1            -O0 -g3
-#   DEPS=no            never install packages; say what is missing
+#   DEPS=yes           install what check, demo and bench lack (Debian 12); else they name it
 #   PREFIX, DESTDIR    where install puts things (/usr/local)
 .DEFAULT_GOAL := all
 MAKEFLAGS += --no-print-directory
@@ -12,7 +12,7 @@ PREFIX   ?= /usr/local
 PYTHON   ?= /usr/bin/python3
 PKG_CONFIG ?= pkg-config
 SANITIZE ?=
-DEPS     ?= yes
+DEPS     ?= no
 VERSION  := 0.1.0
 
 # --- flags ---------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 #!/bin/sh
-# deps.sh [build|static|check|demo|bench|analyze]: installs what that purpose lacks, and says what.
+# deps.sh [build|static|check|demo|bench|analyze]: whether all is there for that purpose.
 #
-# Silent when nothing is missing. DEPS=no in the environment forbids installing: then the
-# missing packages and the command that installs them are named, and the status is 1.
+# Silent when nothing is missing. With DEPS=yes in the environment, what is missing is installed.
+# Otherwise it is named, with the command that installs it, and the status is 1.
 # Package names are Debian 12's; elsewhere the libraries are looked for by pkg-config and
 # import, and named where they are missing.
 set -eu
@@ -92,9 +92,10 @@ lacking=${lacking% }
 [ -n "$lacking" ] || exit 0
 
 install="apt-get update && apt-get install --no-install-recommends $lacking"
-if [ "${DEPS:-yes}" = no ]; then
-    say "missing, and DEPS=no forbids installing: $lacking"
-    say "to install: $install"
+if [ "${DEPS:-no}" != yes ]; then
+    say "missing: $lacking"
+    say "'make $purpose DEPS=yes' installs them, and so does, as root:"
+    say "$install"
     exit 1
 fi
 

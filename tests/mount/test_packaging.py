@@ -221,3 +221,22 @@ def test_a_command_in_a_user_namespace(small, place, point):
     if "unshare failed" in done.err:
         pytest.skip("no user namespaces here")
     assert done.out == "content\n"
+
+
+# --- what make needs ----------------------------------------------------------------------
+
+
+@needs("dpkg-query", "apt-get")
+@pytest.mark.parametrize("words", [{}, {"DEPS": "no"}, {"DEPS": ""}])
+def test_nothing_is_installed_unless_that_is_said(place, words):
+    """What is missing is named, with both ways out."""
+    (place / "bin").mkdir()
+    for name in ("dpkg-query", "apt-get", "sudo"):
+        (place / "bin" / name).write_text(f"#!/bin/sh\n: >{place}/{name}-was-run\n")
+        (place / "bin" / name).chmod(0o755)
+    env = {name: value for name, value in os.environ.items() if name != "DEPS"}
+    env["PATH"] = f"{place / 'bin'}:{env['PATH']}"
+    done = run("sh", ROOT / "tests/deps.sh", "demo", status=1, env=env | words)
+    assert "missing: gcc make " in done.err and "'make demo DEPS=yes' installs them" in done.err
+    assert "apt-get install --no-install-recommends gcc make " in done.err
+    assert [path.name for path in place.glob("*-was-run")] == ["dpkg-query-was-run"]

@@ -114,7 +114,7 @@ static void close_listed(DIR *listing, int least)
 	struct dirent *entry;
 
 	while ((entry = readdir(listing))) {
-		int fd = atoi(entry->d_name);
+		int fd = (int)strtol(entry->d_name, NULL, 10); /* "." is 0 */
 
 		if (fd >= least && fd != dirfd(listing))
 			close(fd);

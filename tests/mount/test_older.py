@@ -21,7 +21,8 @@ def older(place, monkeypatch):
     """Has foldfs run on a kernel without the calls since 5.1, and without what is named."""
     def use(without):
         wrapper = place / "foldfs"
-        wrapper.write_text(f"#!/bin/sh\nexec {sys.executable} {OLDER} '{without}' {FOLDFS} \"$@\"\n")
+        wrapper.write_text(f"#!/bin/sh\n"
+                           f"exec {sys.executable} {OLDER} '{without}' {FOLDFS} \"$@\"\n")
         wrapper.chmod(0o755)
         monkeypatch.setattr(foldfs, "FOLDFS", wrapper)
         return wrapper

@@ -36,11 +36,16 @@ static int answer_once(int fd, const char *path)
 	return send(fd, packet.data, packet.len, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* It has no output: where the daemon stops with the question in hand, not even SIGKILL ends this
+ * process, and whoever reads what foldstat prints must not wait for it. */
 _Noreturn static void answer_all(int fd, const char *path)
 {
 	char question;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
 	while (recv(fd, &question, 1, 0) == 1)
 		if (answer_once(fd, path) < 0)
 			break;

@@ -10,7 +10,7 @@
 
 void contact_sheet_release(struct contact_sheet *sheet)
 {
-	for (uint32_t i = 0; i < sheet->count; i++)
+	for (uint32_t i = 0; sheet->pictures && i < sheet->count; i++)
 		buf_release(&sheet->pictures[i].text);
 	free(sheet->pictures);
 	free(sheet->reads);

@@ -95,7 +95,7 @@ def moments(count, seconds):
     return [seconds * (number / count) ** 2 for number in range(count)]
 
 
-STEPS = [pytest.param(5, id="few"), pytest.param(100, id="many", marks=pytest.mark.slow)]
+STEPS = [pytest.param(3, id="few"), pytest.param(100, id="many", marks=pytest.mark.slow)]
 
 
 def after(seconds, signo, *command, **options):

@@ -5,6 +5,7 @@
 #define BASE_UAPI_H
 
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -31,6 +32,9 @@
 #define SYS_cachestat 451
 #endif
 
+#ifndef TCGETS2 /* musl */
+#define TCGETS2 0x802c542aU
+#endif
 #ifndef MADV_COLD
 #define MADV_COLD 20
 #endif

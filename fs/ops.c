@@ -1,5 +1,6 @@
 #include "fs/ops.h"
 #include "base/scope.h"
+#include "base/uapi.h"
 #include "fs/notify_store.h"
 #include "fs/order.h"
 #include "fs/session.h"

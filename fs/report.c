@@ -4,6 +4,7 @@
 #include "base/scope.h"
 #include "fs/mount.h"
 #include <limits.h>
+#include <linux/limits.h>
 #include <string.h>
 #include <sys/xattr.h>
 

@@ -10,6 +10,7 @@
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>

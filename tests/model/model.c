@@ -94,7 +94,7 @@ static bool same(const struct outcome *a, const struct outcome *b)
 static void show(const char *side, const struct outcome *outcome)
 {
 	printf("  %s: %" PRId64 "%s%s, %zu bytes:", side, outcome->result,
-	       outcome->error ? ", " : "", outcome->error ? strerrorname_np(outcome->error) : "",
+	       outcome->error ? ", " : "", outcome->error ? strerror(outcome->error) : "",
 	       outcome->len);
 	for (size_t i = 0; i < outcome->len && i < 64; i++)
 		printf(" %02x", outcome->bytes[i]);

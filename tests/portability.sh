@@ -1,6 +1,6 @@
 #!/bin/sh
-# portability.sh old|aarch64 [FOLDER]: builds and tests in a root of another system, which is made in
-# FOLDER the first time (1 GB; needs root and debootstrap).
+# portability.sh old|aarch64 [FOLDER]: builds and tests in a root of another system, which is made
+# in FOLDER the first time (1 GB; needs root and debootstrap).
 #
 #   old      Debian 11: gcc 10 and 9, clang 11, libfuse 3.10, libc 2.31, headers of Linux 5.10;
 #            unit tests, and the mount tests of what depends on the system

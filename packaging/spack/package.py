@@ -21,12 +21,13 @@ class Foldfs(MakefilePackage):
 
     depends_on("c", type="build")
     depends_on("pkgconfig", type="build")
-    depends_on("libfuse@3.12:")
+    depends_on("libfuse@3.3:")
     depends_on("lmdb")
     depends_on("jpeg")
     depends_on("libarchive")
     depends_on("zlib-api")
     depends_on("json-c")
+    depends_on("ncurses")
     depends_on("xxhash")
     depends_on("nettle")
     depends_on("curl")  # loaded, by the rpath, when a pack is on a server

@@ -223,12 +223,15 @@ static int fill_once(struct block_filler *filler)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void set_filler_state(struct block_filler *filler, enum block_filler_state state)
+/* Whoever finds damage starts the filler after it was noted: either this sees that the copy is not
+ * complete any more, or that one sees that the thread has ended. Returns whether it has. */
+static bool set_filler_state(struct block_filler *filler, enum block_filler_state state)
 {
 	SCOPE_LOCK(&filler->lock);
 	filler->state = state;
-	filler->ended = state == FILLER_COMPLETE;
+	filler->ended = state == FILLER_COMPLETE && blocks_complete(filler->params.blocks);
 	pthread_cond_broadcast(&filler->changed);
+	return filler->ended;
 }
 
 static bool has_room(const struct block_filler *filler)
@@ -275,12 +278,9 @@ static bool wait_to_go_on(struct block_filler *filler)
 static void *filler_thread(void *arg)
 {
 	struct block_filler *filler = arg;
-	enum block_filler_state state;
 
-	do {
-		state = fill(filler);
-		set_filler_state(filler, state);
-	} while (state != FILLER_COMPLETE && wait_to_go_on(filler));
+	while (!set_filler_state(filler, fill(filler)) && wait_to_go_on(filler))
+		;
 	return NULL;
 }
 

@@ -141,8 +141,10 @@ static void descriptor_change(struct side *side, const struct args *args, struct
 		return;
 	tell(side, "slot %u: change %d through the descriptor", args->slot,
 	     (int)(args->chance[0] % 10));
-	(void)ftruncate(side->sink, 4096);
-	outcome_of(ret, change_by_descriptor(fd, args, side->sink));
+	if (ftruncate(side->sink, 4096) < 0)
+		outcome_of(ret, -1);
+	else
+		outcome_of(ret, change_by_descriptor(fd, args, side->sink));
 }
 
 static void map_change(struct side *side, const struct args *args, struct outcome *ret)

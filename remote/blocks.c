@@ -241,17 +241,20 @@ int blocks_write(struct blocks *blocks, const void *buf, size_t len, uint64_t of
 	return r < 0 ? r : note(blocks, offset, len, 1);
 }
 
-static void note_complete(struct blocks *blocks, uint8_t complete)
+/* Returns what was noted before. */
+static bool note_complete(struct blocks *blocks, uint8_t complete)
 {
-	atomic_store(&blocks->complete, complete);
+	bool before = atomic_exchange(&blocks->complete, complete);
+
 	io_pwrite_full(blocks->map, &complete, 1, offsetof(struct header, complete));
+	return before;
 }
 
 /* If this fails, the next reader of the page finds the damage again. */
-void blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len)
+bool blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len)
 {
 	note(blocks, offset, len, 0);
-	note_complete(blocks, 0);
+	return note_complete(blocks, 0);
 }
 
 bool blocks_complete(const struct blocks *blocks)

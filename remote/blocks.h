@@ -43,8 +43,9 @@ bool blocks_look(const struct blocks *blocks, uint64_t offset, uint64_t end, uin
  * length unless the range ends with the pack. Returns 0 or -errno. */
 int blocks_write(struct blocks *blocks, const void *buf, size_t len, uint64_t offset);
 
-/* Notes that the pages of these bytes are not there. */
-void blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len);
+/* Notes that the pages of these bytes are not there. Returns whether this process had all pages, as
+ * far as it knew: of several that forget some, one is told so. */
+bool blocks_forget(struct blocks *blocks, uint64_t offset, uint64_t len);
 
 /* Whether all pages are there, as far as this process knows; _see_ looks whether another process
  * has found out. */

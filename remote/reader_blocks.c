@@ -345,14 +345,11 @@ static void copy_known(struct reader *reader, const void *head, size_t len)
 static bool copy_bad(struct reader *reader, uint64_t offset, uint64_t len)
 {
 	struct reader_blocks *copy = copy_of(reader);
-	bool complete;
 
 	if (!copy->blocks)
 		return reader_bad(copy->far, offset, len);
-	complete = blocks_complete(copy->blocks);
 	atomic_fetch_add(&copy->damaged, 1);
-	blocks_forget(copy->blocks, offset, len);
-	if (complete && copy->fill)
+	if (blocks_forget(copy->blocks, offset, len) && copy->fill)
 		block_filler_start(copy->filler);
 	return true;
 }

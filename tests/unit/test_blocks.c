@@ -191,8 +191,9 @@ static void a_copy_is_complete_until_something_is_forgotten(void **state)
 	blocks_free(other);
 	open_again(f);
 	assert_true(blocks_complete(f->blocks));
-	blocks_forget(f->blocks, 77 * PAGE, PAGE);
+	assert_true(blocks_forget(f->blocks, 77 * PAGE, PAGE));
 	assert_false(blocks_complete(f->blocks));
+	assert_false(blocks_forget(f->blocks, 78 * PAGE, PAGE));
 	open_again(f);
 	assert_false(blocks_complete(f->blocks));
 }

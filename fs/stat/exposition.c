@@ -10,7 +10,7 @@
 struct metric {
 	const char *name, *type, *help;
 	const char *member; /* an integer, a flag or a real */
-	double unit;	    /* in base units; 0: it counts */
+	double unit;	    /* in seconds; 0: it counts */
 };
 
 static const struct metric metrics[] = {
@@ -117,6 +117,22 @@ static int begin_sample(struct buf *buf, const char *name, const struct exposed_
 	return r < 0 || !label ? r : add_label(buf, ",", label, value);
 }
 
+static int add_count(struct buf *buf, const char *name, const struct exposed_mount *mount,
+		     const char *label, const char *value, uint64_t count)
+{
+	int r = begin_sample(buf, name, mount, label, value);
+
+	return r < 0 ? r : buf_addf(buf, "} %" PRIu64 "\n", count);
+}
+
+static int add_seconds(struct buf *buf, const char *name, const struct exposed_mount *mount,
+		       const char *label, const char *value, double seconds)
+{
+	int r = begin_sample(buf, name, mount, label, value);
+
+	return r < 0 ? r : buf_addf(buf, "} %.6f\n", seconds);
+}
+
 static int add_heading(struct buf *buf, const char *name, const char *type, const char *help)
 {
 	return buf_addf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -134,13 +150,12 @@ static int add_sample_of(struct buf *buf, const struct metric *metric,
 			 const struct exposed_mount *mount)
 {
 	uint64_t count = snapshot_count(&mount->now, metric->member);
-	int r = begin_sample(buf, metric->name, mount, NULL, NULL);
 
-	if (r < 0)
-		return r;
 	if (metric->unit > 0)
-		return buf_addf(buf, "} %.6f\n", (double)count * metric->unit);
-	return buf_addf(buf, "} %" PRIu64 "\n", count + snapshot_flag(&mount->now, metric->member));
+		return add_seconds(buf, metric->name, mount, NULL, NULL,
+				   (double)count * metric->unit);
+	return add_count(buf, metric->name, mount, NULL, NULL,
+			 count + snapshot_flag(&mount->now, metric->member));
 }
 
 static int add_metric(struct buf *buf, const struct metric *metric,
@@ -165,11 +180,9 @@ static int add_up(struct buf *buf, const struct exposed_mount *mounts, size_t co
 {
 	int r = add_heading(buf, "foldfs_up", "gauge", "1 if the mount has answered.");
 
-	for (size_t i = 0; i < count && r == 0; i++) {
-		r = begin_sample(buf, "foldfs_up", &mounts[i], NULL, NULL);
-		if (r == 0)
-			r = buf_addf(buf, "} %d\n", mounts[i].now.stats != NULL);
-	}
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = add_count(buf, "foldfs_up", &mounts[i], NULL, NULL,
+			      mounts[i].now.stats != NULL);
 	return r;
 }
 
@@ -212,9 +225,8 @@ static int add_requests(struct buf *buf, const struct exposed_mount *mounts, siz
 		json_object_object_foreach(requests, operation, sent)
 		{
 			if (r == 0)
-				r = begin_sample(buf, name, &mounts[i], "operation", operation);
-			if (r == 0)
-				r = buf_addf(buf, "} %" PRIu64 "\n", json_object_get_uint64(sent));
+				r = add_count(buf, name, &mounts[i], "operation", operation,
+					      json_object_get_uint64(sent));
 		}
 	}
 	return r;
@@ -223,28 +235,21 @@ static int add_requests(struct buf *buf, const struct exposed_mount *mounts, siz
 static int add_wait(struct buf *buf, const struct exposed_mount *mount)
 {
 	static const struct {
-		const char *quantile, *member;
-	} quantiles[] = {{"0.5", "/wait/p50_us"}, {"0.99", "/wait/p99_us"}};
+		const char *name, *label, *value, *member;
+	} times[] = {
+		{"foldfs_wait_seconds", "quantile", "0.5", "/wait/p50_us"},
+		{"foldfs_wait_seconds", "quantile", "0.99", "/wait/p99_us"},
+		{"foldfs_wait_seconds_sum", NULL, NULL, "/wait/total_us"},
+	};
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]) && r == 0; i++) {
-		r = begin_sample(buf, "foldfs_wait_seconds", mount, "quantile",
-				 quantiles[i].quantile);
-		if (r == 0)
-			r = buf_addf(
-				buf, "} %.6f\n",
-				MICRO * (double)snapshot_count(&mount->now, quantiles[i].member));
-	}
-	if (r == 0)
-		r = begin_sample(buf, "foldfs_wait_seconds_sum", mount, NULL, NULL);
-	if (r == 0)
-		r = buf_addf(buf, "} %.6f\n",
-			     MICRO * (double)snapshot_count(&mount->now, "/wait/total_us"));
-	if (r == 0)
-		r = begin_sample(buf, "foldfs_wait_seconds_count", mount, NULL, NULL);
-	if (r == 0)
-		r = buf_addf(buf, "} %" PRIu64 "\n", snapshot_count(&mount->now, "/wait/reads"));
-	return r;
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]) && r == 0; i++)
+		r = add_seconds(buf, times[i].name, mount, times[i].label, times[i].value,
+				MICRO * (double)snapshot_count(&mount->now, times[i].member));
+	if (r < 0)
+		return r;
+	return add_count(buf, "foldfs_wait_seconds_count", mount, NULL, NULL,
+			 snapshot_count(&mount->now, "/wait/reads"));
 }
 
 static int add_waits(struct buf *buf, const struct exposed_mount *mounts, size_t count)

@@ -16,6 +16,7 @@ import pytest
 import foldfs
 import oracle
 import trees
+from gate import Gate
 
 
 def pytest_configure(config):
@@ -114,6 +115,13 @@ def hostile(session_dir):
 def small(session_dir):
     """(folder, pack) of a few files, one of them a program."""
     return trees.packed(session_dir / "small", trees.make_small)
+
+
+@pytest.fixture
+def gate(small, place):
+    """The small pack, behind a gate."""
+    with Gate(small[1].read_bytes(), place / "gate") as gate:
+        yield gate
 
 
 @pytest.fixture(scope="session")

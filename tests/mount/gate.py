@@ -22,7 +22,7 @@ IN_HEADER, OUT_HEADER = struct.Struct("IIQQIIIHH"), struct.Struct("IiQ")
 
 
 class Gate:
-    """The file is `path`; its reads pass while the gate is open."""
+    """The file is `path`; its reads pass while the gate is open. The folder may be missing."""
 
     def __init__(self, data, folder):
         self.data, self.folder = data, folder
@@ -33,12 +33,19 @@ class Gate:
         self.waiting = threading.Semaphore(0)  # released once for each read that waits
         self.opened = threading.Event()
         self.opened.set()
+        folder.mkdir(exist_ok=True)
         self.device = os.open("/dev/fuse", os.O_RDWR)
         options = f"fd={self.device},rootmode=40000,user_id=0,group_id=0,allow_other"
         if libc.mount(b"gate", os.fsencode(folder), b"fuse.gate", 6, options.encode()) != 0:
             raise OSError(ctypes.get_errno(), "cannot mount the gate")
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def shut(self):
         self.opened.clear()

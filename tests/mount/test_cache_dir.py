@@ -353,9 +353,7 @@ def test_fetch_mends_a_damaged_copy(bulk, cache, point):
 
 @is_root
 def test_fetch_does_not_take_what_cannot_be_read_for_damage(bulk, cache, place):
-    (place / "gate").mkdir()
-    gate = Gate(bulk[1].read_bytes(), place / "gate")
-    try:
+    with Gate(bulk[1].read_bytes(), place / "gate") as gate:
         fetch(cache, gate.path)
         (copy,) = copies(cache)
         middle = len(gate.data) // 2 // 4096 * 4096
@@ -365,8 +363,6 @@ def test_fetch_does_not_take_what_cannot_be_read_for_damage(bulk, cache, place):
             file.write(bytes(4096))
         said = fetch(cache, gate.path, status=1).err
         assert "could not be checked: Input/output error; the same command continues" in said
-    finally:
-        gate.close()
 
 
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGKILL])

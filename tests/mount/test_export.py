@@ -500,7 +500,6 @@ class Halting(gate.Gate):
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_one_that_is_ended_in_the_middle_leaves_no_whole_file(tree, place, out, kind, signo):
-    (place / "gate").mkdir()
     data = tree[1].read_bytes()
     at = data.index(trees.noise(len(SIZES) + 4, 100 + len(SIZES) + 4))
     halting = Halting(data, place / "gate", at)

@@ -18,15 +18,6 @@ pytestmark = is_root
 
 
 @pytest.fixture
-def gate(small, place):
-    """The small pack, behind a gate."""
-    (place / "gate").mkdir()
-    gate = Gate(small[1].read_bytes(), place / "gate")
-    yield gate
-    gate.close()
-
-
-@pytest.fixture
 def behind(gate, mount):
     """A mount of the pack behind the gate, all its names looked up. Failures do not pass."""
     return looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=0", "--grace=0"))
@@ -171,9 +162,8 @@ def test_a_dying_disk_does_not_fill_the_log(place, mount):
     (place / "many").mkdir()
     for number in range(100):
         (place / "many" / f"{number:03}").write_bytes(trees.noise(number, 5000))
-    (place / "gate").mkdir()
-    gate = Gate(foldfs.pack(place / "many", place / "many.lmdb").read_bytes(), place / "gate")
-    try:
+    pack = foldfs.pack(place / "many", place / "many.lmdb").read_bytes()
+    with Gate(pack, place / "gate") as gate:
         mounted = mount(gate.path, "-f", "--readahead=0", "--retry=0")
         for name in os.listdir(mounted):
             os.stat(mounted / name)
@@ -187,8 +177,6 @@ def test_a_dying_disk_does_not_fill_the_log(place, mount):
         assert len(lines) == 18 and sum("Input/output error" in line for line in lines) == 16
         assert lines[-1].endswith(
             ": 64 files could not be read so far; the first 16 were named")
-    finally:
-        gate.close()
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT])
@@ -212,25 +200,19 @@ def test_a_filesystem_that_goes_and_comes_back_is_opened_again(small, gate, moun
     gate.close()
     with reader(mounted / "large") as waiting:
         foldfs.wait_for_line(mounted.process.stderr, rb"; reads are repeated")
-        again = Gate(gate.data, gate.folder)
-        try:
+        with Gate(gate.data, gate.folder):
             assert waiting.communicate(timeout=PATIENCE)[0] == (small[0] / "large").read_bytes()
             mounted.close()
-        finally:
-            again.close()
 
 
 def test_another_pack_that_comes_in_its_place_is_not_read(images, gate, mount):
     mounted = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=5"))
     gate.close()
-    again = Gate(images[1].read_bytes(), gate.folder)
-    try:
+    with Gate(images[1].read_bytes(), gate.folder):
         with pytest.raises(OSError) as raised:
             (mounted / "large").read_bytes()
         assert raised.value.errno == errno.EIO
         mounted.close()
-    finally:
-        again.close()
 
 
 def test_a_part_that_fails_is_soon_given_up(small, gate, mount):

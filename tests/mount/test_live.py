@@ -12,7 +12,6 @@ import pytest
 import foldfs
 import trees
 from foldfs import as_user, is_root, run
-from gate import Gate
 from terminal import Terminal
 
 FOLDSTAT = foldfs.BUILD / "foldstat"
@@ -219,15 +218,6 @@ def test_a_daemon_that_does_not_answer_holds_up_nothing(mounted):
             assert view.end() == 0 and view.is_restored()
         finally:
             os.kill(mounted.daemon, signal.SIGCONT)
-
-
-@pytest.fixture
-def gate(small, place):
-    """The small pack, behind a gate."""
-    (place / "gate").mkdir()
-    gate = Gate(small[1].read_bytes(), place / "gate")
-    yield gate
-    gate.close()
 
 
 @is_root

@@ -14,7 +14,6 @@ import pytest
 
 import foldfs
 from foldfs import BUILD, FOLDFS, NOBODY, PATIENCE, ROOT, as_user, is_root, needs, run
-from gate import Gate
 
 HERE = Path(__file__).resolve().parent
 SCRIPTS = HERE / "python_scripts"
@@ -244,20 +243,14 @@ def test_ctrl_c_unmounts(small, begin):
 
 
 @is_root
-def test_ctrl_c_while_it_mounts(small, begin, place):
+def test_ctrl_c_while_it_mounts(begin, gate):
     """The pack's storage does not answer. Nothing may stay."""
-    (place / "gate").mkdir()
-    gate = Gate(small[1].read_bytes(), place / "gate")
-    try:
-        gate.shut()
-        process = begin("-c", "import foldfs, sys\nfoldfs.mounted(sys.argv[1])", gate.path,
-                        start_new_session=True)
-        gate.wait_for_reader()
-        os.killpg(process.pid, signal.SIGINT)
-        assert b"KeyboardInterrupt" in process.communicate(timeout=PATIENCE)[1]
-    finally:
-        gate.open()
-        gate.close()
+    gate.shut()
+    process = begin("-c", "import foldfs, sys\nfoldfs.mounted(sys.argv[1])", gate.path,
+                    start_new_session=True)
+    gate.wait_for_reader()
+    os.killpg(process.pid, signal.SIGINT)
+    assert b"KeyboardInterrupt" in process.communicate(timeout=PATIENCE)[1]
 
 
 def test_forked_processes_use_it_and_do_not_end_it(small, python):

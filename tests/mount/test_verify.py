@@ -163,10 +163,8 @@ def test_a_truncated_pack_is_said_in_json_too(own):
 @pytest.fixture
 def gate(original, place):
     """The pack behind a gate."""
-    (place / "gate").mkdir()
-    gate = Gate(original[1].read_bytes(), place / "gate")
-    yield gate
-    gate.close()
+    with Gate(original[1].read_bytes(), place / "gate") as gate:
+        yield gate
 
 
 @is_root

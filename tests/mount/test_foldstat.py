@@ -17,7 +17,7 @@ import pytest
 
 import foldfs
 import trees
-from foldfs import MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run
+from foldfs import MIB, NOBODY, PATIENCE, SOMEBODY, as_user, is_root, needs, run, wait_until
 
 FOLDSTAT = foldfs.BUILD / "foldstat"
 ROW = re.compile(r"( *[0-9.]+){6} +([0-9.]+|-) +[0-9.]+  \S")
@@ -281,6 +281,7 @@ def without_clock(stats):
 
 def test_json_is_what_the_mount_gives(mounted):
     run("cat", mounted / "large")
+    wait_until(lambda: mounted.stats()["oracle"]["why"] == "too few files read")
     out = run(FOLDSTAT, "--json", mounted).out
     assert out.endswith("}\n") and out.count("\n") == 1
     assert without_clock(json.loads(out)) == without_clock(mounted.stats())

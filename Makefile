@@ -119,13 +119,14 @@ check-old check-aarch64:
 	$(Q)sh tests/portability.sh $(@:check-%=%)
 
 tool_libs = -Wl,--as-needed $(LMDB_LIBS) $(call pkg,--libs $(LIBRARIES)) -lpthread -ldl -lm
+fs_libs   = $(FUSE_LIBS) $(call pkg,--libs libxxhash nettle) -lpthread -ldl -lm
 
 $(B)/foldpack: $(B)/pack/tool/cli/main.o $(B)/libtool.a $(B)/libwrite.a $(B)/libpack.a \
 		$(B)/libremote.a $(B)/libbase.a
 $(B)/foldpack: LIBS = $(tool_libs)
 $(B)/foldfs: $(call objects,$(fs_src)) $(B)/libcache.a $(B)/libpack.a $(B)/libremote.a \
 		$(B)/libbase.a
-$(B)/foldfs: LIBS = $(FUSE_LIBS) $(call pkg,--libs libxxhash nettle) -lpthread -ldl -lm
+$(B)/foldfs: LIBS = $(fs_libs)
 $(B)/foldstat: $(call objects,$(stat_src)) $(B)/libbase.a
 $(B)/foldstat: LIBS = $(call pkg,--libs json-c ncursesw) -lm
 $(B)/foldpack-hdf5: $(call objects,$(hdf5_src)) $(B)/libtool.a $(B)/libbase.a
@@ -196,7 +197,7 @@ refused  := $(B)/refused/foldpack $(B)/refused/foldfs
 $(B)/refused/foldpack: $(B)/pack/tool/cli/main.o $(filter-out $(B)/libcache.a,$(libs))
 $(B)/refused/foldpack: LIBS = $(tool_libs)
 $(B)/refused/foldfs: $(call objects,$(fs_src)) $(filter-out $(B)/libtool.a $(B)/libwrite.a,$(libs))
-$(B)/refused/foldfs: LIBS = $(FUSE_LIBS) -lxxhash -lnettle -lpthread -lm
+$(B)/refused/foldfs: LIBS = $(fs_libs)
 $(refused): $(B)/tests/faults/refuse.o
 	$(call say,LINK,$@)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) \
 		$(addprefix -Wl$(comma)--wrap=,$(refusals)) -o $@ $(filter %.o %.a,$^) $(LIBS)

@@ -1,5 +1,6 @@
 #include "base/mountinfo.h"
-#include <stdio.h>
+#include "base/io.h"
+#include <stdbool.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -24,7 +25,8 @@ void mountinfo_unescape(char *text)
 	*out = '\0';
 }
 
-bool mountinfo_parse(const char *line, struct mountinfo *ret)
+/* Returns false if it is not a line of such a table. */
+static bool parse_mount(const char *line, struct mountinfo *ret)
 {
 	const char *tail = strstr(line, " - ");
 	unsigned major_number, minor_number;
@@ -38,4 +40,15 @@ bool mountinfo_parse(const char *line, struct mountinfo *ret)
 	mountinfo_unescape(ret->path);
 	mountinfo_unescape(ret->source);
 	return true;
+}
+
+int mountinfo_next(FILE *table, char **line, size_t *room, struct mountinfo *ret)
+{
+	size_t len;
+	int r;
+
+	do
+		r = io_line(table, line, room, &len);
+	while (r == 0 && !parse_mount(*line, ret));
+	return r;
 }

@@ -3,7 +3,7 @@
 #define BASE_MOUNTINFO_H
 
 #include <limits.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct mountinfo {
@@ -11,8 +11,9 @@ struct mountinfo {
 	char path[PATH_MAX], type[64], source[PATH_MAX], options[1024];
 };
 
-/* Returns false if it is not such a line. */
-bool mountinfo_parse(const char *line, struct mountinfo *ret);
+/* Reads the next mount of a table like /proc/self/mountinfo, and passes over other lines. `line`
+ * and `room` are as of io_line(). Returns 0, 1 after the last mount, or -errno. */
+int mountinfo_next(FILE *table, char **line, size_t *room, struct mountinfo *ret);
 
 /* Replaces each \ooo by its byte, in place: \040 is a space. Everything else stays. */
 void mountinfo_unescape(char *text);

@@ -1,7 +1,6 @@
 #include "fs/mountpoint.h"
 #include "base/clock.h"
 #include "base/fstype.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
@@ -37,14 +36,13 @@ static int find_mount(const char *path, dev_t device, struct mountinfo *ret)
 	SCOPE_FILE FILE *file = fopen("/proc/self/mountinfo", "re");
 	SCOPE_FREE char *text = NULL;
 	struct mountinfo line;
-	size_t room = 0, len;
+	size_t room = 0;
 	int found = 0, r;
 
 	if (!file)
 		return -errno;
-	while ((r = io_line(file, &text, &room, &len)) == 0) {
-		if (!mountinfo_parse(text, &line) || (path && strcmp(line.path, path) != 0) ||
-		    (device && line.device != device))
+	while ((r = mountinfo_next(file, &text, &room, &line)) == 0) {
+		if ((path && strcmp(line.path, path) != 0) || (device && line.device != device))
 			continue;
 		*ret = line;
 		found = 1;

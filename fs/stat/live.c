@@ -82,14 +82,6 @@ static void remove_mount(struct live *live, size_t i)
 		live->shown--;
 }
 
-static bool names_path(char *const *paths, int count, const char *path)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(paths[i], path) == 0)
-			return true;
-	return false;
-}
-
 static bool is_watched(const struct live *live, const char *path)
 {
 	for (size_t i = 0; i < live->count; i++)
@@ -105,7 +97,7 @@ static int find_mounts(struct live *live)
 	int count = mounts_of_user(MOUNTS_TABLE, getuid(), paths, LIVE_MOUNTS), r = 0;
 
 	for (size_t i = live->count; i-- > 0 && count >= 0;)
-		if (!names_path(paths, count, live->mounts[i]->seen.path))
+		if (!mounts_names(paths, count, live->mounts[i]->seen.path))
 			remove_mount(live, i);
 	for (int i = 0; i < count; i++) {
 		if (r == 0 && !is_watched(live, paths[i]) && live->count < LIVE_MOUNTS)

@@ -19,18 +19,19 @@ int mounts_list(const char *table, dev_t device, struct buf *buf)
 	const char *comma = "";
 	struct mountinfo mount;
 	size_t room = 0;
-	int r = 0;
+	int r;
 
 	if (!file)
 		return -errno;
-	while (r == 0 && getline(&line, &room, file) > 0) {
-		if (!mountinfo_parse(line, &mount) || strcmp(mount.type, "fuse.foldfs") != 0 ||
-		    (device && mount.device != device))
+	while ((r = mountinfo_next(file, &line, &room, &mount)) == 0) {
+		if (strcmp(mount.type, "fuse.foldfs") != 0 || (device && mount.device != device))
 			continue;
 		r = buf_addf(buf, "%s%s", comma, mount.path);
+		if (r < 0)
+			return r;
 		comma = ", ";
 	}
-	return r;
+	return r < 0 ? r : 0;
 }
 
 bool mounts_is_gone(int error)
@@ -48,7 +49,7 @@ static bool is_mount_of(const struct mountinfo *mount, uid_t uid)
 	       sscanf(option, "user_id=%ju", &maker) == 1 && maker == uid;
 }
 
-static bool is_listed(char *const *paths, int count, const char *path)
+bool mounts_names(char *const *paths, int count, const char *path)
 {
 	for (int i = 0; i < count; i++)
 		if (strcmp(paths[i], path) == 0)
@@ -62,18 +63,19 @@ int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most)
 	SCOPE_FREE char *line = NULL;
 	struct mountinfo mount;
 	size_t room = 0;
-	int count = 0;
+	int count = 0, r = 0;
 
 	if (!file)
 		return -errno;
-	while (count < most && getline(&line, &room, file) > 0) {
-		if (!mountinfo_parse(line, &mount) || !is_mount_of(&mount, uid) ||
-		    is_listed(ret_paths, count, mount.path))
+	while (count < most && (r = mountinfo_next(file, &line, &room, &mount)) == 0) {
+		if (!is_mount_of(&mount, uid) || mounts_names(ret_paths, count, mount.path))
 			continue;
 		ret_paths[count] = strdup(mount.path);
 		count += ret_paths[count] != NULL;
 	}
-	return count;
+	while (r < 0 && count)
+		free(ret_paths[--count]);
+	return r < 0 ? r : count;
 }
 
 /* Gives the reason, and where foldstat could look instead. */

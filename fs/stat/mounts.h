@@ -23,6 +23,8 @@ bool mounts_is_gone(int error);
 /* Finds the mounts of foldfs that a user has made, in a file like /proc/self/mountinfo (proc(5)):
  * at most `most`, each path once. Returns how many, or -errno; each of the paths is to be freed. */
 int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most);
+/* Whether one of the paths is this. */
+bool mounts_names(char *const *paths, int count, const char *path);
 
 /* Adds the mount points of foldfs in a file like /proc/self/mountinfo (proc(5)), separated by ", ".
  * Only those of `device`, unless it is 0. Returns 0 or -errno. */

@@ -542,6 +542,7 @@ static void test_mounts_of_a_user_are_found_once(void **state)
 	free(paths[0]);
 	free(paths[1]);
 	assert_int_equal(mounts_of_user("/nonexistent", 7, paths, 4), -ENOENT);
+	assert_int_equal(mounts_of_user("/", 7, paths, 4), -EISDIR);
 	unlink(path);
 }
 
@@ -568,6 +569,7 @@ static void test_a_missing_table_is_an_error(void **state)
 
 	(void)state;
 	assert_int_equal(mounts_list("/nonexistent", 0, &buf), -ENOENT);
+	assert_int_equal(mounts_list("/", 0, &buf), -EISDIR);
 }
 
 int main(void)

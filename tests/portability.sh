@@ -10,7 +10,7 @@ set -eu
 system=${1:?"usage: portability.sh old|aarch64 [FOLDER]"}
 root=${2:-/var/tmp/foldfs-$system}
 libraries='libfuse3-dev liblmdb-dev libxxhash-dev libjson-c-dev libjpeg-dev libarchive-dev
-    zlib1g-dev nettle-dev libcurl4-openssl-dev libcmocka-dev'
+    zlib1g-dev nettle-dev libncurses-dev libcurl4-openssl-dev libcmocka-dev'
 archives='libsnappy-dev libzstd-dev liblz4-dev liblzma-dev libbz2-dev libacl1-dev'
 
 case $system in

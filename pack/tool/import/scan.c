@@ -155,23 +155,36 @@ static bool knows_type(const struct scan *scan, const struct dirent *found)
 	return found->d_type != DT_UNKNOWN && !(scan->params->follow && found->d_type == DT_LNK);
 }
 
-static int add_item(const struct scan *scan, const struct dirent *found, struct scan_items *items)
+static int make_room(struct scan_items *items)
 {
-	size_t room = items->count < items->room ? items->room : 2 * items->room + 64;
-	struct scan_item *more = reallocarray(items->items, room, sizeof(*more));
-	bool valid = format_name_valid(found->d_name, strlen(found->d_name));
+	size_t room = 2 * items->room + 64;
+	struct scan_item *more;
 
+	if (items->count < items->room)
+		return 0;
+	more = reallocarray(items->items, room, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	items->items = more;
 	items->room = room;
-	more[items->count] = (struct scan_item){
+	return 0;
+}
+
+static int add_item(const struct scan *scan, const struct dirent *found, struct scan_items *items)
+{
+	bool valid = format_name_valid(found->d_name, strlen(found->d_name));
+	struct scan_item *item;
+
+	if (make_room(items) < 0)
+		return -ENOMEM;
+	item = &items->items[items->count++];
+	*item = (struct scan_item){
 		.name = strdup(found->d_name),
 		.inode.ino = found->d_ino,
 		.error = valid ? 0 : -ENAMETOOLONG,
 		.wanted = !scan->filter || knows_type(scan, found),
 	};
-	return more[items->count++].name ? 0 : -ENOMEM;
+	return item->name ? 0 : -ENOMEM;
 }
 
 /* What is not wanted is skipped here, before its inode is read. */

@@ -50,6 +50,7 @@ is_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 has_photos = pytest.mark.skipif(not PHOTOS.is_dir(), reason=f"no photos in {PHOTOS}")
 
 libc = ctypes.CDLL(None, use_errno=True)
+MNT_FORCE = 1  # sys/mount.h
 
 
 def needs(*programs):
@@ -264,6 +265,18 @@ class Mount:
         if status is not None:
             self.daemon = None
         return status
+
+    def kill(self):
+        """Kills the daemon under its readers. Returns whether the mount had to be forced to end: a
+        thread may wait for an answer of its own mount, see CAVEATS in foldfs(1)."""
+        os.kill(self.daemon, signal.SIGKILL)
+        status = self.wait(2)
+        forced = status is None
+        if forced:
+            libc.umount2(os.fsencode(self.path), MNT_FORCE)
+            status = self.wait()
+        assert status == -signal.SIGKILL
+        return forced
 
     def log(self):
         """What a daemon in the foreground has said after its announcement; it has ended."""

@@ -162,8 +162,7 @@ def killed_mount(pack, cache, point, moment):
         reader = subprocess.Popen(["grep", "-rc", "nothing", point], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         wait_until(lambda: used(cache) >= moment)
-        os.kill(mounted.daemon, signal.SIGKILL)
-        mounted.wait()
+        mounted.kill()
     finally:
         mounted.destroy()
         if reader:

@@ -3,7 +3,6 @@
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import zlib
@@ -132,8 +131,7 @@ class Job:
 
     def kill(self):
         self.check()
-        os.kill(self.mount.daemon, signal.SIGKILL)
-        self.mount.wait()
+        self.mount.kill()
         said = self.reader.communicate()[1]
         assert "wrong bytes" not in said and "[Errno " in said
         foldfs.detach(self.mount.path)
@@ -192,11 +190,13 @@ def check_kills(bulk, place, rounds, times):
 
 
 @is_root
+@pytest.mark.plain
 def test_mounts_of_two_users_are_killed_while_others_read(bulk, place, device_for_users):
     check_kills(bulk, place, 1, 8)
 
 
 @is_root
+@pytest.mark.plain
 @pytest.mark.slow
 def test_a_hundred_kills_of_mounts_of_two_users(bulk, place, device_for_users):
     check_kills(bulk, place, 10, 10)

@@ -46,12 +46,6 @@ def begin_reader(top, sums, seed):
     return reader
 
 
-def abort(point):
-    """A thread of the daemon may wait for an answer of its own mount: CAVEATS in foldfs(1)."""
-    force = 1
-    foldfs.libc.umount2(os.fsencode(point), force)
-
-
 @is_root
 @foldfs.kills(3)
 @pytest.mark.parametrize("options", [(), ("--cache=pool", "--pool=8M")], ids=["kernel", "pool"])
@@ -69,13 +63,7 @@ def test_a_daemon_killed_under_readers_is_replaced_by_the_same_command(bulk, pla
             for reader in readers:
                 reader.stdout.readline()
             time.sleep(chance.uniform(0, 0.5))
-            os.kill(mounted.daemon, signal.SIGKILL)
-            status = mounted.wait(2)
-            if status is None:
-                forced += 1
-                abort(point)
-                status = mounted.wait()
-            assert status == -signal.SIGKILL
+            forced += mounted.kill()
             assert [reader.wait(PATIENCE) for reader in readers] == [0] * 8
         finally:
             if number == kills - 1 or sys.exc_info()[0]:

@@ -112,7 +112,7 @@ def train_as_usual(mounted, *words):
     """What oracle_scripts/ordinary.py said of each epoch: how many samples were had when the
     oracle first showed its seed; None: never. What is shown is true."""
     command = [sys.executable, "-B", oracle.SCRIPTS / "ordinary.py", mounted.path,
-               "--rate=500", "--epochs=2", *words]
+               "--rate=800", "--epochs=2", *words]
     orders, shown = {}, []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
         for line in job.stdout:

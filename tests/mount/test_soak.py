@@ -29,7 +29,7 @@ from foldfs import MIB, PATIENCE, needs
 from groups import memory_group
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", 0))
-SECONDS = MINUTES * 60 or 20
+SECONDS = MINUTES * 60 or 12
 SEED = int(os.environ.get("SOAK_SEED", time.time_ns() // 1_000_000))
 VALGRIND = "SOAK_VALGRIND" in os.environ
 

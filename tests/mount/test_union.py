@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import shutil
+import zlib
 
 import pytest
 
@@ -32,15 +33,20 @@ def pack_of(place, name, files):
 
 def deal(source, place, count=SHARDS):
     """The tree in `count` packs: each has all folders, and every so manieth file."""
+
+    def others_than(shard):
+        def of(folder, names):
+            files = sorted(name for name in names if not os.path.isdir(os.path.join(folder, name)))
+            first = zlib.crc32(os.fsencode(os.path.relpath(folder, source)))
+            return [name for at, name in enumerate(files, first) if at % count != shard]
+
+        return of
+
     packs = []
     for shard in range(count):
         part = place / f"part {shard}"
-        shutil.copytree(source, part, symlinks=True)
-        for number, (folder, _, names) in enumerate(sorted(os.walk(part))):
-            for at, name in enumerate(sorted(names), number):
-                if at % count != shard:
-                    os.unlink(os.path.join(folder, name))
-            shutil.copystat(os.path.join(source, os.path.relpath(folder, part)), folder)
+        shutil.copytree(source, part, symlinks=True, ignore=others_than(shard),
+                        copy_function=os.link)
         packs.append(foldfs.pack(part, place / f"set-{shard}-of-{count}.lmdb"))
         shutil.rmtree(part)
     return packs

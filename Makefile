@@ -237,6 +237,7 @@ soak:
 soaked := $(addprefix $(B)/unit/test_,oracle resume)
 run-soak: all $(soaked)
 	$(Q)ORACLE_EPOCHS=$(EPOCHS) FOLDFS_TEST_BIG=1 sh tests/unit/run.sh $(soaked)
+	+@$(call sanitized,address$(comma)undefined) check-unit unsanitized=
 	@$(MAKE) check-mount MARKED='slow or not plain'
 	@$(MAKE) soak-readers
 	+@$(call sanitized,thread) soak-readers
@@ -253,9 +254,9 @@ soak-readers: all
 threaded := $(addprefix $(B)/unit/test_,ahead batch_scan block_writer cache far fill histogram \
 		   inval journal open oracle_thread pages parallel_for pipeline pressure reader_blocks \
 		   reader_file reader_remote scan work)
-# Left out under AddressSanitizer: what only computes, for long, and going on with packs, which the
-# mount tests look at with the tool itself.
-unsanitized := $(addprefix $(B)/unit/test_,cost permutation resume seeds)
+# Left out under AddressSanitizer, but for `make soak`: what only computes, for long, and going on
+# with packs, which the mount tests look at with the tool itself.
+unsanitized := $(addprefix $(B)/unit/test_,cost oracle permutation resume seeds)
 # These begin none themselves: the journal has one behind their packs, and test_journal is looked at
 # in their place; stall.c asks a cache, but not in its test.
 packers  := $(addprefix $(B)/unit/test_,alias builder classes contact_sheet damage dataset \
@@ -273,14 +274,14 @@ check-unit: $(checked) $(if $(SANITIZE),$(B)/canary,$(call objects,$(wildcard te
 $(B)/canary: $(B)/tests/unit/canary.o
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< -lpthread
 
-# Side by side, then what needs the machine for itself. Status 5 says that there is no such test:
-# of those in TESTS there may be none.
+# Side by side, three for two processors since many wait; then what needs the machine for itself.
+# Status 5 says that there is no such test: of those in TESTS there may be none.
 PYTEST = $(PYTHON) -B -m pytest -q -p no:cacheprovider
 MARKED = not slow
 pytest = $(Q)FOLDFS_BUILD=$(abspath $(B)) $(PYTEST) -m '$(1) and ($(MARKED))' $(2) tests/mount \
 	$(TESTS) $(if $(TESTS),|| [ $$? = 5 ])
 check-mount: all $(B)/model $(refused)
-	$(call pytest,not alone,-n $(shell nproc))
+	$(call pytest,not alone,-n $$(($$(nproc) * 3 / 2)))
 	$(call pytest,alone)
 
 # With what users run today, in an environment outside this tree: some GB to download.

@@ -217,11 +217,13 @@ def test_a_killed_process_takes_its_mount_with_it(small, begin, runtime):
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_signals_for_the_whole_job_leave_the_mount_to_python(small, begin, signo):
     """As Ctrl-C sends them, and batch systems: the job may still need the mount."""
-    process = begin("-c", """import foldfs, signal, sys
-signal.signal(int(sys.argv[2]), lambda *_: None)
+    process = begin("-c", """import foldfs, signal, sys, threading
+arrived = threading.Event()
+signal.signal(int(sys.argv[2]), lambda *_: arrived.set())
 with foldfs.mounted(sys.argv[1]) as path:
     print(path, flush=True)
-    signal.pause()
+    while not arrived.wait(0.05):  # a signal may come before the wait begins
+        pass
     print(open(path + "/file").read(), flush=True)
 """, small[1], str(int(signo)))
     path = line_of(process)

@@ -7,6 +7,7 @@
 #include "fs/notify_store.h"
 #include "fs/ops.h"
 #include "fs/pressure.h"
+#include "fs/said.h"
 #include "fs/serve.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,20 +35,13 @@ struct session {
 	bool ready, ended;   /* protected by lock */
 };
 
-/* What libfuse says while it mounts becomes part of our message. Its log function has no context,
- * so this is a static; only the main thread mounts. */
-static struct err *mount_log;
-
 static void keep_log(enum fuse_log_level level, const char *format, va_list args)
 {
-	char text[sizeof(mount_log->text)];
+	struct err said;
 
-	vsnprintf(text, sizeof(text), format, args);
-	text[strcspn(text, "\n")] = '\0';
-	if (!mount_log)
-		level <= FUSE_LOG_ERR ? log_error("%s", text) : log_detail("%s", text);
-	else if (level <= FUSE_LOG_ERR && !mount_log->text[0])
-		err_set(mount_log, 0, "%s", text);
+	vsnprintf(said.text, sizeof(said.text), format, args);
+	said.text[strcspn(said.text, "\n")] = '\0';
+	level <= FUSE_LOG_ERR ? log_error("%s", said.text) : log_detail("%s", said.text);
 }
 
 /* The source that /proc/mounts shows is the pack; a comma in it must not end the option. */
@@ -99,17 +93,12 @@ static uint64_t lag_bytes(const struct mount *mount)
 static int make_fuse(struct session *session, struct err *err)
 {
 	SCOPE(fuse_opt_free_args) struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	struct err said = {0};
 	int r = fuse_arguments(session->mount, &args);
 
 	if (r < 0)
 		return r;
-	mount_log = &said;
 	session->fuse = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), session->mount);
-	mount_log = NULL;
-	return session->fuse ? 0
-			     : err_set(err, -ENOMEM, "libfuse cannot begin a session: %s",
-				       err_text(&said, -ENOMEM));
+	return session->fuse ? 0 : err_set(err, -ENOMEM, "libfuse cannot begin a session");
 }
 
 static int make_notes(struct session *session, struct err *err)
@@ -142,8 +131,6 @@ int session_new(struct mount *mount, struct session **ret, struct err *err)
 	mount->session = session;
 	pthread_mutex_init(&session->lock, NULL);
 	clock_cond_init(&session->turn);
-	if (!mount->settings->debug)
-		fuse_set_log_func(keep_log);
 	r = make_fuse(session, err);
 	if (r == 0)
 		r = make_notes(session, err);
@@ -246,9 +233,8 @@ static int explain_to_user(const struct session *session, const char *path, stru
 	return 0;
 }
 
-/* Says why the mount was refused, and the way out. */
-static int explain_refusal(const struct session *session, const char *path, const char *said,
-			   struct err *err)
+/* Says why the mount was refused, and the way out. Returns -errno, or 0: unknown. */
+static int explain_refusal(const struct session *session, const char *path, struct err *err)
 {
 	if (access("/dev/fuse", F_OK) < 0)
 		return err_set(err, -ENODEV,
@@ -259,29 +245,38 @@ static int explain_refusal(const struct session *session, const char *path, cons
 			       "/dev/fuse cannot be opened (%s): ask for mode 0666, as is usual, "
 			       "or run as root",
 			       strerror(errno));
-	if (geteuid() != 0) {
-		int r = explain_to_user(session, path, err);
-
-		if (r < 0)
-			return r;
-	} else if (!may_mount()) {
+	if (geteuid() != 0)
+		return explain_to_user(session, path, err);
+	if (!may_mount())
 		return err_set(err, -EPERM,
 			       "root may not mount here: start the container with "
 			       "'--cap-add SYS_ADMIN', " WITHOUT_PRIVILEGES);
-	}
-	return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
+	return 0;
+}
+
+static int refuse_mount(const struct session *session, const char *path, const char *said,
+			struct err *err)
+{
+	int r = explain_refusal(session, path, err);
+
+	if (r == 0)
+		return err_set(err, -EPERM, "cannot mount: %s", said[0] ? said : "refused");
+	return said[0] ? err_set(err, r, "%s (%s)", err->text, said) : r;
 }
 
 int session_mount(struct session *session, const char *path, struct err *err)
 {
-	struct err said = {0};
-	int r;
+	struct said kept = said_begin();
+	int r = fuse_session_mount(session->fuse, path);
+	struct err said;
 
-	mount_log = &said;
-	r = fuse_session_mount(session->fuse, path);
-	mount_log = NULL;
+	said_end(&kept, &said);
 	if (r < 0)
-		return explain_refusal(session, path, said.text, err);
+		return refuse_mount(session, path, said.text, err);
+	if (said.text[0])
+		log_notice("%s", said.text);
+	if (!session->mount->settings->debug)
+		fuse_set_log_func(keep_log);
 	/* A descriptor that was handed over would be inherited by every program. */
 	fcntl(fuse_session_fd(session->fuse), F_SETFD, FD_CLOEXEC);
 	return 0;

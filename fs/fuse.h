@@ -24,6 +24,13 @@ typedef int fuse_ioctl_command;
 #define FUSE_CAP_CACHE_SYMLINKS 0
 #endif
 
+/* Whether the kernel takes ENOSYS of opendir for an error: 3.5 and later ones say. */
+#ifdef FUSE_CAP_NO_OPENDIR_SUPPORT
+#define FUSE_OPENS_FOLDERS(conn) (!((conn)->capable & FUSE_CAP_NO_OPENDIR_SUPPORT))
+#else
+#define FUSE_OPENS_FOLDERS(conn) ((conn)->proto_minor < 29)
+#endif
+
 /* Before 3.7, libfuse writes to stderr itself. */
 #if FUSE_VERSION < 37
 enum fuse_log_level { FUSE_LOG_ERR = 3 };

@@ -49,8 +49,9 @@ struct mount {
 	uint64_t residency; /* bytes of served data that the kernel keeps, or RESIDENCY_ALL */
 	/* What follows belongs to the session: */
 	struct session *session;
-	struct inval *inval;	    /* NULL if the kernel keeps everything */
-	struct notify_store *store; /* NULL if nothing is read ahead */
+	bool opens_files, opens_folders; /* the kernel cannot do without: Linux before 5.1 */
+	struct inval *inval;		 /* NULL if the kernel keeps everything */
+	struct notify_store *store;	 /* NULL if nothing is read ahead */
 	struct pressure *pressure;
 	uint64_t started; /* seconds, monotonic */
 	_Atomic uint64_t requests[REQUEST_COUNT];

@@ -249,13 +249,11 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-/* ENOSYS holds for all files and the life of the mount: the kernel never opens or releases here
- * again, and keeps what it has cached. */
-static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
+/* ENOSYS holds for all files, or all folders, and the life of the mount: the kernel never opens or
+ * releases here again, and keeps what it has cached. */
+static void reply_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file, bool needed)
 {
-	int r = mount_of(req)->checks_modes
-			? check_access(req, ino, file->flags & FMODE_EXEC ? X_OK : R_OK)
-			: -ENOSYS;
+	int r = needed ? check_access(req, ino, file->flags & FMODE_EXEC ? X_OK : R_OK) : -ENOSYS;
 
 	mount_count(mount_of(req), REQUEST_OPEN);
 	if (r < 0) {
@@ -265,6 +263,20 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
 	file->keep_cache = true;
 	FUSE_KEEP_FOLDER(file);
 	fuse_reply_open(req, file);
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	const struct mount *mount = mount_of(req);
+
+	reply_open(req, ino, file, mount->checks_modes || mount->opens_files);
+}
+
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *file)
+{
+	const struct mount *mount = mount_of(req);
+
+	reply_open(req, ino, file, mount->checks_modes || mount->opens_folders);
 }
 
 static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
@@ -441,6 +453,8 @@ static void op_init(void *data, struct fuse_conn_info *conn)
 {
 	struct mount *mount = data;
 
+	mount->opens_files = !(conn->capable & FUSE_CAP_NO_OPEN_SUPPORT);
+	mount->opens_folders = FUSE_OPENS_FOLDERS(conn);
 	/* Asking for attributes again must not drop cached pages. */
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
 	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, true);
@@ -475,7 +489,7 @@ const struct fuse_lowlevel_ops fs_ops = {
 	.open = op_open,
 	.access = op_access,
 	.read = op_read,
-	.opendir = op_open,
+	.opendir = op_opendir,
 	.readdir = op_readdir,
 	.readdirplus = op_readdirplus,
 	.statfs = op_statfs,

@@ -13,7 +13,7 @@ import threading
 from foldfs import PATIENCE, libc
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 18, 25, 26
-INTERRUPT, BATCH_FORGET = 36, 42
+OPENDIR, READDIR, INTERRUPT, BATCH_FORGET = 27, 28, 36, 42
 UNANSWERED = (FORGET, BATCH_FORGET)
 ROOT, FILE = 1, 2
 DIRECT_IO = 1  # of open: nothing is kept or read ahead by the kernel

@@ -8,6 +8,7 @@
 #include "base/exit.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/command.h"
@@ -232,19 +233,30 @@ static void pass_on(const struct program *program, const siginfo_t *info)
 		kill(program->command.pid, info->si_signo);
 }
 
-/* Waits for a signal. Returns it, or 0 after a second without one. */
+/* For how long nothing has to be done without a signal: an idle mount is seldom woken. */
+static uint64_t seconds_to_rest(struct program *program)
+{
+	uint64_t rest = stall_watch(&program->stall, program->mount);
+	uint64_t timeout = program->settings.timeout;
+
+	if (program->grace.until)
+		return 1;
+	return timeout ? min(rest, timeout - program->seconds % timeout) : rest;
+}
+
+/* Waits for a signal. Returns it, or 0 if something has to be looked at. */
 static int next_signal(struct program *program, siginfo_t *info)
 {
-	const struct timespec second = {.tv_sec = 1};
+	uint64_t rest = seconds_to_rest(program);
+	const struct timespec time = {.tv_sec = (time_t)rest};
 	int signo;
 
 	do
-		signo = sigtimedwait(&program->signals, info, &second);
+		signo = sigtimedwait(&program->signals, info, &time);
 	while (signo < 0 && errno == EINTR);
 	if (signo > 0)
 		return signo;
-	program->seconds++;
-	stall_watch(&program->stall, program->mount);
+	program->seconds += rest;
 	return 0;
 }
 

@@ -15,7 +15,14 @@ enum stall_news stall_look(struct stall *stall, uint64_t oldest_ms, bool given_u
 	return lasted ? STALL_ENDED : STALL_BEGAN;
 }
 
-void stall_watch(struct stall *stall, struct mount *mount)
+unsigned stall_wait(const struct stall *stall, bool reads_wait, uint64_t limit)
+{
+	if (stall->lasts || reads_wait)
+		return 1;
+	return limit && limit < STALL_REST ? (unsigned)limit : STALL_REST;
+}
+
+unsigned stall_watch(struct stall *stall, struct mount *mount)
 {
 	uint64_t limit = mount->settings->io_timeout;
 	unsigned given_up = limit ? cache_give_up(mount->cache, limit * CLOCK_SECOND) : 0;
@@ -34,4 +41,5 @@ void stall_watch(struct stall *stall, struct mount *mount)
 	case STALL_ENDED:
 		log_notice("%s: no read waits for storage any more", path);
 	}
+	return stall_wait(stall, stats.parked, limit);
 }

@@ -1,7 +1,7 @@
 /* Storage that does not answer: says so in the log, and gives up reads where that is wanted.
  *
  * Storage that answers slowly, or only in part, must not fill the log. So a stall has ended only
- * when no read has waited for long at STALL_CALM looks in a row. */
+ * when no read has waited for long at STALL_CALM looks in a row, one a second. */
 #ifndef FS_STALL_H
 #define FS_STALL_H
 
@@ -12,6 +12,7 @@ struct mount;
 
 #define STALL_MS   30000
 #define STALL_CALM 30
+#define STALL_REST 20 /* seconds; less than STALL_MS, so that no stall is seen late */
 
 struct stall { /* begins as {0} */
 	bool lasts;
@@ -24,7 +25,11 @@ enum stall_news { STALL_NO_NEWS, STALL_BEGAN, STALL_ENDED };
  * wait has waited. `given_up`: whether any was given up since the last look. */
 enum stall_news stall_look(struct stall *stall, uint64_t oldest_ms, bool given_up);
 
-/* To be called once a second, by one thread. */
-void stall_watch(struct stall *stall, struct mount *mount);
+/* Seconds until the next look: a while if no read waits now. `limit`: seconds after which reads are
+ * given up; 0: they are not. Pure. */
+unsigned stall_wait(const struct stall *stall, bool reads_wait, uint64_t limit);
+
+/* To be called by one thread. Returns the seconds after which it must be called again. */
+unsigned stall_watch(struct stall *stall, struct mount *mount);
 
 #endif

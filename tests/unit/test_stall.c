@@ -30,11 +30,25 @@ static void storage_that_answers_in_part_is_said_once(void **state)
 		assert_int_equal(stall_look(&stall, 0, i % STALL_CALM == 0), STALL_NO_NEWS);
 }
 
+static void it_rests_while_there_cannot_be_news(void **state)
+{
+	struct stall calm = {0}, lasts = {.lasts = true};
+
+	(void)state;
+	assert_int_equal(stall_wait(&calm, false, 0), STALL_REST);
+	assert_true(STALL_REST * 1000 < STALL_MS);
+	assert_int_equal(stall_wait(&calm, false, 100), STALL_REST);
+	assert_int_equal(stall_wait(&calm, false, 2), 2); /* reads are given up in time */
+	assert_int_equal(stall_wait(&calm, true, 0), 1);
+	assert_int_equal(stall_wait(&lasts, false, 0), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stall_is_said_once_and_so_is_its_end),
 		cmocka_unit_test(storage_that_answers_in_part_is_said_once),
+		cmocka_unit_test(it_rests_while_there_cannot_be_news),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
 #include "fs/pressure.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/memory.h"
@@ -30,7 +31,8 @@
 #define RESERVE_MIN (64 * MIB)
 #define RESERVE_MAX (1 * GIB)
 #define CALM_TICKS  25
-#define FAR_TICKS   5
+#define FAR_TICKS   5	      /* a second */
+#define FAR_MOST    5	      /* seconds */
 #define GRAIN	    (2 * MIB) /* a huge page: a smaller step is not worth it */
 
 static uint64_t reserve_of(uint64_t whole)
@@ -84,9 +86,13 @@ uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view
 	return grow_towards(state, view->limit, regrow);
 }
 
+/* All others together are taken to need a second for 3R: the next look comes before less than R is
+ * available. */
 unsigned pressure_wait(const struct pressure_view *view)
 {
-	return view->available < 4 * reserve_of(view->whole) ? 1 : FAR_TICKS;
+	uint64_t seconds = view->available / (4 * reserve_of(view->whole));
+
+	return seconds ? (unsigned)min(seconds, FAR_MOST) * FAR_TICKS : 1;
 }
 
 struct pressure {

@@ -2,9 +2,9 @@
  * process with a pool it can only kill.
  *
  * pressure_limit() is the rule, and pure. pressure_start() runs a thread that looks at the memory
- * of the machine and of the groups (fs/memory.h) once a second, five times as often when memory is
- * nearly short, and sets the pool's limit by the rule. It logs when it begins to shrink the pool,
- * and when the pool has its budget again. It uses the pool through pressure_ops only. */
+ * of the machine and of the groups (fs/memory.h) every few seconds, five times a second when memory
+ * is nearly short, and sets the pool's limit by the rule. It logs when it begins to shrink the
+ * pool, and when the pool has its budget again. It uses the pool through pressure_ops only. */
 #ifndef FS_PRESSURE_H
 #define FS_PRESSURE_H
 

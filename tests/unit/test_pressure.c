@@ -235,10 +235,15 @@ static void the_reserve_has_bounds(void **state)
 
 static void it_looks_more_often_when_memory_is_nearly_short(void **state)
 {
-	struct pressure_view view = {.whole = 16 * GIB, .available = 4 * GIB};
+	struct pressure_view view = {.whole = 256 * GIB, .available = 200 * GIB};
 
 	(void)state;
-	assert_int_equal(pressure_wait(&view), 5);
+	assert_int_equal(pressure_wait(&view), 25);
+	for (unsigned seconds = 5; seconds; seconds--) {
+		view.available = seconds * 4 * GIB;
+		assert_int_equal(pressure_wait(&view), seconds * 5);
+		assert_true(view.available - seconds * 3 * GIB >= 1 * GIB);
+	}
 	view.available--;
 	assert_int_equal(pressure_wait(&view), 1);
 }

@@ -95,11 +95,11 @@ static struct fill *add_run(struct cache *cache, const struct plan_run *run)
 }
 
 /* Half of the memory is for what scans will want, given out in pieces worth a read. */
-static uint64_t room_for_scans(uint64_t limit, uint64_t ahead)
+static uint64_t room_for_scans(const struct pool_stats *pool)
 {
-	uint64_t room = sub_sat(limit / 2, ahead);
+	uint64_t room = sub_sat(pool->limit / 2, pool->ahead);
 
-	return room < limit / 8 ? 0 : room;
+	return room < pool->limit / 8 ? 0 : room;
 }
 
 static bool is_seek_bound(const struct cache *cache)
@@ -127,14 +127,14 @@ static uint64_t pace(const struct cache *cache, uint64_t limit)
  * of the memory, enough to stay ahead of the readers, is taken from that. On a seek-bound device a
  * sweep costs the same however much it brings, so it may take nearly all. Far storage may need more
  * to outlive a stall. */
-static uint64_t room_for_order(const struct cache *cache, uint64_t limit, uint64_t ahead,
+static uint64_t room_for_order(const struct cache *cache, const struct pool_stats *pool,
 			       uint64_t once)
 {
-	uint64_t next = max(sub_sat(limit / 8, pool_due(cache->pool)), once);
-	uint64_t most = limit - limit / 8;
+	uint64_t next = max(sub_sat(pool->limit / 8, pool->due), once);
+	uint64_t most = pool->limit - pool->limit / 8;
 	uint64_t part = is_seek_bound(cache) ? most : min(cushion(cache), most);
 
-	return max(next, sub_sat(part, ahead));
+	return max(next, sub_sat(part, pool->ahead));
 }
 
 /* The first files may show their order, which is soon found where it is a usual one; a sweep would
@@ -154,17 +154,17 @@ static uint64_t room_for_sweep(const struct cache *cache, uint64_t limit)
 
 static struct prefetch_budget budget(const struct cache *cache)
 {
-	uint64_t limit = pool_limit_now(cache->pool), ahead = pool_ahead(cache->pool);
-	uint64_t once = room_for_sweep(cache, limit);
+	const struct pool_stats pool = pool_stats(cache->pool);
+	uint64_t once = room_for_sweep(cache, pool.limit);
 
 	return (struct prefetch_budget){
 		.run = cache->far ? FLIGHT_RUN : cost_run(&cache->cost),
 		/* On shared storage, bytes read in gaps are taken from other machines. */
 		.gap = reader_hints(cache->reader).remote ? COST_GAP_MIN : cost_gap(&cache->cost),
-		.scan = room_for_scans(limit, ahead),
+		.scan = room_for_scans(&pool),
 		.sweep = once,
-		.order = room_for_order(cache, limit, ahead, once),
-		.pace = pace(cache, limit),
+		.order = room_for_order(cache, &pool, once),
+		.pace = pace(cache, pool.limit),
 		.no_sweep = atomic_load(&cache->wanted_cached) >= CACHED ||
 			    (cache->far ? is_order_expected(cache) : cost_alone(&cache->cost)),
 	};

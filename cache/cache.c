@@ -109,15 +109,14 @@ void cache_free(struct cache *cache)
 /* One portion, so that nobody waits long for the lock. Returns whether another one is left. */
 static bool limit_step(struct cache *cache, uint64_t bytes)
 {
-	uint64_t before, step, portion = pool_budget(cache->pool) / LIMIT_STEPS;
+	uint64_t before, step, portion;
 
-	if (portion < LIMIT_STEP)
-		portion = LIMIT_STEP;
 	SCOPE_LOCK(&cache->lock);
-	before = pool_held(cache->pool);
+	portion = max(pool_stats(cache->pool).budget / LIMIT_STEPS, LIMIT_STEP);
+	before = pool_stats(cache->pool).held;
 	step = before > bytes + portion ? before - portion : bytes;
 	pool_limit(cache->pool, step);
-	return step > bytes && pool_held(cache->pool) < before;
+	return step > bytes && pool_stats(cache->pool).held < before;
 }
 
 void cache_limit(struct cache *cache, uint64_t bytes)
@@ -157,28 +156,30 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 {
 	const struct histogram *waits = &cache->waits;
 	const struct reader_counts device = reader_counts(cache->reader);
+	struct pool_stats pool;
 	uint64_t now = clock_ns();
 
 	SCOPE_LOCK(&cache->lock);
+	pool = pool_stats(cache->pool);
 	*ret = (struct cache_stats){
 		.served_bytes = cache->served_bytes,
 		.distinct_bytes = cache->distinct_bytes,
 		.device_reads = device.reads,
 		.device_bytes = device.bytes,
 		.device_errors = device.errors,
-		.budget = pool_budget(cache->pool),
-		.limit = pool_limit_now(cache->pool),
-		.used = pool_used(cache->pool),
-		.payload = pool_payload(cache->pool),
-		.held = pool_held(cache->pool),
+		.budget = pool.budget,
+		.limit = pool.limit,
+		.used = pool.used,
+		.payload = pool.payload,
+		.held = pool.held,
 		.resident = residency_bytes(cache->residency),
 		.resident_limit = residency_limit(cache->residency),
 		.hits = cache->hits,
 		.misses = cache->misses,
-		.evictions = pool_counters(cache->pool)->evictions,
+		.evictions = pool.evictions,
 		.prefetch_issued = cache->ahead_issued,
 		.prefetch_used = cache->ahead_used,
-		.prefetch_wasted = pool_counters(cache->pool)->wasted,
+		.prefetch_wasted = pool.wasted,
 		.preloaded = plan_preloaded(cache->plan),
 		.given_up = cache->given_up,
 		.wait_reads = histogram_count(waits),
@@ -186,7 +187,7 @@ void cache_stats(struct cache *cache, struct cache_stats *ret)
 		.wait_p50_us = histogram_quantile(waits, 0.5),
 		.wait_p99_us = histogram_quantile(waits, 0.99),
 		.bad_extents = cache->bad_extents,
-		.policy = pool_policy(cache->pool),
+		.policy = pool_is_lru(cache->pool) ? "lru" : "pin",
 		.direct = reader_hints(cache->reader).direct,
 		.oracle = {.state = "off", .why = ""},
 	};

@@ -12,8 +12,8 @@ struct pool {
 	 * latest first. */
 	struct pool_link given, kept, ahead[2];
 	struct policy policy;
-	struct pool_counters counters;
-	uint64_t clock; /* offers */
+	uint64_t evictions, wasted; /* see struct pool_stats */
+	uint64_t clock;		    /* offers */
 	uint32_t epoch;
 	uint64_t payload;	    /* bytes of extents */
 	uint32_t limit;		    /* slots that may hold extents */
@@ -122,11 +122,6 @@ void pool_free(struct pool *pool)
 	slots_release(&pool->slots);
 	free(pool->buckets);
 	free(pool);
-}
-
-const char *pool_policy(const struct pool *pool)
-{
-	return pool->policy.lru ? "lru" : "pin";
 }
 
 bool pool_is_lru(const struct pool *pool)
@@ -242,7 +237,7 @@ static void drop(struct pool *pool, struct pool_extent *extent)
 	unhash(pool, extent);
 	uncount_use(pool, extent);
 	if (pool_is_ahead(extent->use))
-		pool->counters.wasted += extent->is.size;
+		pool->wasted += extent->is.size;
 	if (is_idle(pool, extent))
 		policy_evicted(&pool->policy);
 }
@@ -262,7 +257,7 @@ static void give_up_ahead(struct pool *pool, enum pool_use use)
 
 	while ((extent = ring_front(&pool->ahead[use]))) {
 		withdraw(pool, extent);
-		pool->counters.wasted += extent->is.size;
+		pool->wasted += extent->is.size;
 		spend(pool, extent, POOL_SPENT);
 		offer(pool, extent);
 	}
@@ -273,7 +268,7 @@ static void count_missed(struct pool *pool, uint32_t bytes)
 {
 	for (enum pool_use use = POOL_AHEAD; use <= POOL_DUE; use++) {
 		pool->in_vain[use] += bytes;
-		if (pool->in_vain[use] > VAIN_POOLS * pool_limit_now(pool))
+		if (pool->in_vain[use] > VAIN_POOLS * (uint64_t)pool->limit * SLOT_BYTES)
 			give_up_ahead(pool, use);
 	}
 }
@@ -282,7 +277,7 @@ static void evict(struct pool *pool, struct pool_extent *extent)
 {
 	withdraw(pool, extent);
 	drop(pool, extent);
-	pool->counters.evictions += extent->use != POOL_GIVEN;
+	pool->evictions += extent->use != POOL_GIVEN;
 	give_back(pool, extent);
 }
 
@@ -505,42 +500,19 @@ int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t
 	return pool_iov_pages(pool, extent, lead + from, size, iov);
 }
 
-uint64_t pool_budget(const struct pool *pool)
+struct pool_stats pool_stats(const struct pool *pool)
 {
-	return (uint64_t)pool->slots.count * SLOT_BYTES;
-}
+	uint64_t due = pool->in_use[POOL_DUE], ahead = pool->in_use[POOL_AHEAD] + due;
 
-uint64_t pool_limit_now(const struct pool *pool)
-{
-	return (uint64_t)pool->limit * SLOT_BYTES;
-}
-
-uint64_t pool_used(const struct pool *pool)
-{
-	return (uint64_t)slots_in_use(&pool->slots) * SLOT_BYTES;
-}
-
-uint64_t pool_payload(const struct pool *pool)
-{
-	return pool->payload;
-}
-
-uint64_t pool_held(const struct pool *pool)
-{
-	return (uint64_t)slots_held(&pool->slots) * SLOT_BYTES;
-}
-
-uint64_t pool_due(const struct pool *pool)
-{
-	return (uint64_t)pool->in_use[POOL_DUE] * SLOT_BYTES;
-}
-
-uint64_t pool_ahead(const struct pool *pool)
-{
-	return ((uint64_t)pool->in_use[POOL_AHEAD] + pool->in_use[POOL_DUE]) * SLOT_BYTES;
-}
-
-const struct pool_counters *pool_counters(const struct pool *pool)
-{
-	return &pool->counters;
+	return (struct pool_stats){
+		.budget = (uint64_t)pool->slots.count * SLOT_BYTES,
+		.limit = (uint64_t)pool->limit * SLOT_BYTES,
+		.used = (uint64_t)slots_in_use(&pool->slots) * SLOT_BYTES,
+		.payload = pool->payload,
+		.held = (uint64_t)slots_held(&pool->slots) * SLOT_BYTES,
+		.ahead = ahead * SLOT_BYTES,
+		.due = due * SLOT_BYTES,
+		.wasted = pool->wasted,
+		.evictions = pool->evictions,
+	};
 }

@@ -74,9 +74,14 @@ struct pool_extent {
 	uint32_t slots[]; /* its bytes, in order; all but the last full */
 };
 
-struct pool_counters {
-	uint64_t evictions;
-	uint64_t wasted; /* bytes read ahead that left unread, or were given up */
+struct pool_stats {		/* bytes, but for evictions */
+	uint64_t budget, limit; /* limit: at most the budget */
+	uint64_t used, payload; /* in slots that hold an extent; of these, of data */
+	uint64_t held;		/* of memory, in use or not */
+	uint64_t ahead, due;	/* in slots of what was read ahead and nobody has asked for; of
+				 * these, next in a known order */
+	uint64_t wasted;	/* read ahead, and left unread or given up, so far */
+	uint64_t evictions;	/* so far */
 };
 
 struct pool;
@@ -92,8 +97,7 @@ struct pool_params {
 int pool_new(const struct pool_params *params, struct pool **ret);
 void pool_free(struct pool *pool);
 
-/* The policy in force, for people; whether it is lru. */
-const char *pool_policy(const struct pool *pool);
+/* Whether the policy in force is lru. */
 bool pool_is_lru(const struct pool *pool);
 
 /* The extent of that number in any state but FAILED, or NULL. */
@@ -146,14 +150,6 @@ int pool_iov(const struct pool *pool, const struct pool_extent *extent, uint32_t
 int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, uint32_t from,
 		   uint32_t size, struct iovec *iov);
 
-uint64_t pool_budget(const struct pool *pool);	  /* bytes */
-uint64_t pool_limit_now(const struct pool *pool); /* bytes, at most the budget */
-uint64_t pool_used(const struct pool *pool);	  /* bytes in slots that hold an extent */
-uint64_t pool_payload(const struct pool *pool);	  /* bytes of these that are data */
-uint64_t pool_held(const struct pool *pool);	  /* bytes of memory, in use or not */
-/* Bytes in slots of what was read ahead and nobody has asked for. */
-uint64_t pool_ahead(const struct pool *pool);
-uint64_t pool_due(const struct pool *pool); /* of these, next in a known order */
-const struct pool_counters *pool_counters(const struct pool *pool);
+struct pool_stats pool_stats(const struct pool *pool);
 
 #endif

@@ -40,7 +40,7 @@ static void assert_nothing_in_vain(struct world *w)
 
 	assert_int_equal(stats.prefetch_used, stats.prefetch_issued);
 	assert_int_equal(stats.prefetch_wasted, 0);
-	assert_int_equal(pool_ahead(w->cache->pool), 0);
+	assert_int_equal(pool_stats(w->cache->pool).ahead, 0);
 	assert_int_equal(stats.distinct_bytes, payload(w));
 }
 
@@ -546,7 +546,7 @@ static void far_files_are_kept_until_used_as_far_as_memory_goes(void **state)
 	for (unsigned i = 0; i < w->extents / 8; i++)
 		read_all_of(w, order[i]);
 	limit = stats_of(w).limit;
-	assert_true(poll_until(pool_ahead(w->cache->pool) >= limit - limit / 8));
+	assert_true(poll_until(pool_stats(w->cache->pool).ahead >= limit - limit / 8));
 	assert_int_equal(stats_of(w).prefetch_wasted, 0);
 	cache_stop(w->cache);
 	assert_false(w->wrong);

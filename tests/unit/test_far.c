@@ -170,7 +170,7 @@ static void stopping_does_not_wait_for_what_nobody_waits_for(void **state)
 	cache_stop(w->cache);
 	assert_int_equal(under_way(w), 0);
 	assert_int_equal(stats_of(w).bad_extents, 0);
-	assert_int_equal(pool_ahead(w->cache->pool), 0);
+	assert_int_equal(pool_stats(w->cache->pool).ahead, 0);
 }
 
 static void a_source_that_changed_is_not_asked(void **state)

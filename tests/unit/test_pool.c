@@ -135,7 +135,7 @@ static void the_least_recently_used_leaves_first(void **state)
 	assert_null(pool_find(pool, 2));
 	assert_null(pool_find(pool, 3));
 	assert_non_null(pool_find(pool, 0));
-	assert_int_equal(pool_counters(pool)->evictions, 3);
+	assert_int_equal(pool_stats(pool).evictions, 3);
 }
 
 static void pins_hold(void **state)
@@ -209,13 +209,13 @@ static void what_the_kernel_keeps_is_used_again_before_the_pool_grows(void **sta
 	assert_int_equal(pool_iov(pool, keep(pool, 2, FOUR, POOL_USED), 0, FOUR, after), 1);
 	assert_ptr_equal(before[0].iov_base, after[0].iov_base);
 	assert_null(pool_find(pool, 1));
-	assert_int_equal(pool_used(pool), 2 * FOUR);
-	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
+	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
 	/* What is only used stays, and the arena grows. */
 	keep(pool, 3, FOUR, POOL_USED);
 	assert_non_null(pool_find(pool, 0));
-	assert_int_equal(pool_used(pool), 3 * FOUR);
-	assert_int_equal(pool_counters(pool)->evictions, 0); /* the kernel has it: no loss */
+	assert_int_equal(pool_stats(pool).used, 3 * FOUR);
+	assert_int_equal(pool_stats(pool).evictions, 0); /* the kernel has it: no loss */
 }
 
 static void an_endless_scan_that_the_kernel_keeps_needs_little_memory(void **state)
@@ -224,7 +224,7 @@ static void an_endless_scan_that_the_kernel_keeps_needs_little_memory(void **sta
 
 	for (uint64_t i = 0; i < 100; i++)
 		keep(pool, i, 1 + (uint32_t)(i % 4) * SLOT_BYTES, POOL_GIVEN);
-	assert_true(pool_held(pool) <= 2 * FOUR);
+	assert_true(pool_stats(pool).held <= 2 * FOUR);
 }
 
 static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
@@ -235,11 +235,11 @@ static void where_the_pool_keeps_it_grows_before_anything_leaves(void **state)
 		keep(pool, i, FOUR, POOL_SPENT);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_non_null(pool_find(pool, i));
-	assert_int_equal(pool_held(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).held, BUDGET);
 	keep(pool, 4, FOUR, POOL_SPENT);
-	assert_int_equal(pool_used(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).used, BUDGET);
 	assert_null(pool_find(pool, 3)); /* the latest: the others were there before it */
-	assert_int_equal(pool_counters(pool)->evictions, 1);
+	assert_int_equal(pool_stats(pool).evictions, 1);
 }
 
 static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state)
@@ -253,7 +253,7 @@ static void what_the_kernel_keeps_leaves_before_what_the_pool_keeps(void **state
 	keep(pool, 3, FOUR, POOL_GIVEN);
 	keep(pool, 4, FOUR, POOL_SPENT);
 	keep(pool, 5, FOUR, POOL_SPENT);
-	assert_int_equal(pool_counters(pool)->evictions, 0);
+	assert_int_equal(pool_stats(pool).evictions, 0);
 	for (uint64_t i = 0; i < 6; i++)
 		assert_int_equal(pool_find(pool, i) != NULL, i % 2 == 0 || i == 5);
 }
@@ -287,7 +287,7 @@ static void what_is_still_wanted_leaves_last(void **state)
 	assert_null(pool_find(pool, 2));
 	keep(pool, 5, FOUR, POOL_USED);
 	assert_null(pool_find(pool, 3)); /* 0 is needed sooner */
-	assert_int_equal(pool_counters(pool)->wasted, FOUR);
+	assert_int_equal(pool_stats(pool).wasted, FOUR);
 	assert_non_null(pool_find(pool, 1));
 }
 
@@ -317,13 +317,13 @@ static void what_is_hoped_for_gives_way_to_what_is_known_to_come(void **state)
 	assert_int_equal(add_at(pool, 4, 0, FOUR, POOL_AHEAD, &extent), -ENOBUFS);
 	for (uint64_t i = 4; i < 8; i++)
 		keep(pool, i, FOUR, POOL_DUE);
-	assert_int_equal(pool_counters(pool)->wasted, 4 * FOUR);
-	assert_int_equal(pool_due(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).wasted, 4 * FOUR);
+	assert_int_equal(pool_stats(pool).due, BUDGET);
 	assert_int_equal(add_at(pool, 8, 0, FOUR, POOL_AHEAD, &extent), -ENOBUFS);
 	assert_int_equal(add_at(pool, 8, 0, FOUR, POOL_DUE, &extent), -ENOBUFS);
 	keep(pool, 8, FOUR, POOL_USED);
-	assert_int_equal(pool_due(pool), 3 * FOUR);
-	assert_int_equal(pool_ahead(pool), 3 * FOUR);
+	assert_int_equal(pool_stats(pool).due, 3 * FOUR);
+	assert_int_equal(pool_stats(pool).ahead, 3 * FOUR);
 }
 
 static void a_spent_one_that_is_read_again_does_not_leave(void **state)
@@ -436,21 +436,21 @@ static void a_lower_limit_gives_memory_back_and_is_kept(void **state)
 
 	for (uint64_t i = 0; i < 4; i++)
 		keep(pool, i, FOUR, POOL_USED);
-	assert_int_equal(pool_held(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).held, BUDGET);
 	pool_limit(pool, 2 * FOUR);
-	assert_int_equal(pool_limit_now(pool), 2 * FOUR);
-	assert_int_equal(pool_used(pool), 2 * FOUR);
-	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).limit, 2 * FOUR);
+	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
+	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
 	assert_null(pool_find(pool, 1));
 	assert_non_null(pool_find(pool, 2));
 	for (uint64_t i = 10; i < 20; i++) {
 		keep(pool, i, FOUR, i % 2 ? POOL_SPENT : POOL_USED);
-		assert_true(pool_used(pool) <= 2 * FOUR);
-		assert_true(pool_held(pool) <= 2 * FOUR);
+		assert_true(pool_stats(pool).used <= 2 * FOUR);
+		assert_true(pool_stats(pool).held <= 2 * FOUR);
 	}
 	assert_false(pool_has_room(pool, 9));
 	assert_true(pool_has_room(pool, 8));
-	assert_int_equal(pool_budget(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).budget, BUDGET);
 }
 
 static void a_lower_limit_takes_what_is_free_first(void **state)
@@ -461,9 +461,9 @@ static void a_lower_limit_takes_what_is_free_first(void **state)
 	keep(pool, 0, 2 * FOUR, POOL_USED);
 	pool_failed(pool, failed, -EIO);
 	pool_unpin(pool, failed);
-	assert_int_equal(pool_held(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).held, BUDGET);
 	pool_limit(pool, 2 * FOUR);
-	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
 	assert_non_null(pool_find(pool, 0));
 }
 
@@ -476,12 +476,12 @@ static void a_limit_that_is_raised_again_lets_the_pool_grow(void **state)
 	pool_limit(pool, FOUR);
 	assert_int_equal(pool_room_for_once(pool), FOUR);
 	pool_limit(pool, 100 * BUDGET);
-	assert_int_equal(pool_limit_now(pool), BUDGET);
-	assert_int_equal(pool_held(pool), FOUR); /* not before it is needed */
+	assert_int_equal(pool_stats(pool).limit, BUDGET);
+	assert_int_equal(pool_stats(pool).held, FOUR); /* not before it is needed */
 	for (uint64_t i = 10; i < 13; i++)
 		keep(pool, i, FOUR, POOL_USED);
-	assert_int_equal(pool_used(pool), BUDGET);
-	assert_int_equal(pool_held(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).used, BUDGET);
+	assert_int_equal(pool_stats(pool).held, BUDGET);
 	for (uint64_t i = 10; i < 13; i++)
 		assert_non_null(pool_find(pool, i));
 }
@@ -495,17 +495,17 @@ static void a_limit_waits_for_what_is_pinned(void **state)
 	keep(pool, 1, 2 * FOUR, POOL_USED);
 	pool_limit(pool, FOUR);
 	assert_null(pool_find(pool, 1));
-	assert_int_equal(pool_used(pool), 2 * FOUR);
-	assert_int_equal(pool_held(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
+	assert_int_equal(pool_stats(pool).held, 2 * FOUR);
 	assert_int_equal(pool_room_for_once(pool), 0);
 	assert_false(pool_has_room(pool, 1));
 	assert_int_equal(add_at(pool, 2, 0, 1, POOL_USED, &none), -ENOBUFS);
 	pool_unpin(pool, pinned);
 	assert_true(pool_has_room(pool, 4));
 	keep(pool, 2, 1, POOL_USED);
-	assert_int_equal(pool_used(pool), SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).used, SLOT_BYTES);
 	pool_limit(pool, FOUR);
-	assert_int_equal(pool_held(pool), FOUR);
+	assert_int_equal(pool_stats(pool).held, FOUR);
 }
 
 /* --- failures -------------------------------------------------------------------------------- */
@@ -522,14 +522,14 @@ static void a_failed_extent_is_out_of_sight_and_goes_with_its_last_pin(void **st
 	assert_int_equal(failed->error, -EIO);
 	again = add(pool, 5, FOUR); /* the next reader tries again, beside it */
 	assert_ptr_equal(pool_find(pool, 5), again);
-	assert_int_equal(pool_used(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
 	pool_unpin(pool, failed);
 	assert_int_equal(failed->state, POOL_FAILED); /* one pin is left */
-	assert_int_equal(pool_used(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).used, 2 * FOUR);
 	pool_unpin(pool, failed);
-	assert_int_equal(pool_used(pool), FOUR);
+	assert_int_equal(pool_stats(pool).used, FOUR);
 	assert_ptr_equal(pool_find(pool, 5), again);
-	assert_int_equal(pool_counters(pool)->evictions, 0);
+	assert_int_equal(pool_stats(pool).evictions, 0);
 }
 
 static void pieces_that_are_neighbours_are_joined(void **state)
@@ -598,7 +598,7 @@ static void what_lies_before_an_extent_takes_memory_too(void **state)
 		assert_int_equal(pool_add(pool, &place, POOL_USED, &extent), 0);
 		assert_int_equal(extent->slot_count, pool_slots(&place));
 	}
-	assert_int_equal(pool_used(pool), 8 * SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).used, 8 * SLOT_BYTES);
 }
 
 static uint32_t bytes_of(const struct iovec *iov, int count)
@@ -647,8 +647,8 @@ static void what_was_read_ahead_in_vain_is_counted(void **state)
 	keep(pool, 1, FOUR, POOL_GIVEN);
 	keep(pool, 2, 2 * FOUR, POOL_USED);
 	add(pool, 3, 4 * FOUR); /* throws all out */
-	assert_int_equal(pool_counters(pool)->wasted, FOUR - 1);
-	assert_int_equal(pool_counters(pool)->evictions, 2); /* what the kernel keeps is no loss */
+	assert_int_equal(pool_stats(pool).wasted, FOUR - 1);
+	assert_int_equal(pool_stats(pool).evictions, 2); /* what the kernel keeps is no loss */
 }
 
 static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
@@ -659,11 +659,11 @@ static void what_was_read_ahead_and_failed_is_wasted_too(void **state)
 	assert_int_equal(add_at(pool, 0, 0, 1000, POOL_AHEAD, &extent), 0);
 	pool_failed(pool, extent, -EIO);
 	pool_unpin(pool, extent);
-	assert_int_equal(pool_counters(pool)->wasted, 1000);
+	assert_int_equal(pool_stats(pool).wasted, 1000);
 	extent = add(pool, 1, 1000); /* somebody asked for this one */
 	pool_failed(pool, extent, -EIO);
 	pool_unpin(pool, extent);
-	assert_int_equal(pool_counters(pool)->wasted, 1000);
+	assert_int_equal(pool_stats(pool).wasted, 1000);
 }
 
 static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
@@ -674,31 +674,31 @@ static void what_is_ahead_is_counted_in_memory_until_somebody_asks(void **state)
 	asked = add_ahead(pool, 0, 1, POOL_AHEAD);
 	failed = add_ahead(pool, 1, SLOT_BYTES + 1, POOL_AHEAD);
 	evicted = add_ahead(pool, 2, FOUR, POOL_AHEAD);
-	assert_int_equal(pool_ahead(pool), 7 * SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).ahead, 7 * SLOT_BYTES);
 	assert_true(pool_ask(pool, asked));
 	assert_false(pool_ask(pool, asked)); /* the second one to ask */
-	assert_int_equal(pool_ahead(pool), 6 * SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).ahead, 6 * SLOT_BYTES);
 	pool_failed(pool, failed, -EIO);
 	pool_unpin(pool, failed);
-	assert_int_equal(pool_ahead(pool), 4 * SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).ahead, 4 * SLOT_BYTES);
 	pool_filled(pool, evicted);
 	pool_unpin(pool, evicted);
 	add(pool, 3, 12 * SLOT_BYTES);
-	assert_int_equal(pool_ahead(pool), 0);
+	assert_int_equal(pool_stats(pool).ahead, 0);
 }
 
 static void used_is_what_extents_hold(void **state)
 {
 	struct pool *pool = *state;
 
-	assert_int_equal(pool_budget(pool), BUDGET);
-	assert_int_equal(pool_used(pool), 0);
+	assert_int_equal(pool_stats(pool).budget, BUDGET);
+	assert_int_equal(pool_stats(pool).used, 0);
 	keep(pool, 0, 1, POOL_USED);
-	assert_int_equal(pool_used(pool), SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).used, SLOT_BYTES);
 	keep(pool, 1, SLOT_BYTES + 1, POOL_USED);
-	assert_int_equal(pool_used(pool), 3 * SLOT_BYTES);
+	assert_int_equal(pool_stats(pool).used, 3 * SLOT_BYTES);
 	add(pool, 2, SLOTS * SLOT_BYTES);
-	assert_int_equal(pool_used(pool), BUDGET);
+	assert_int_equal(pool_stats(pool).used, BUDGET);
 }
 
 /* --- a long random life ---------------------------------------------------------------------- */
@@ -818,16 +818,16 @@ static struct sums sums_of(const struct life *life)
 static void assert_sums(const struct life *life)
 {
 	const struct sums sums = sums_of(life);
-	uint64_t limit = pool_limit_now(life->pool) / SLOT_BYTES;
+	uint64_t limit = pool_stats(life->pool).limit / SLOT_BYTES;
 	uint64_t kept = sums.used - sums.passed, free = limit > kept ? limit - kept : 0;
 
-	assert_int_equal(pool_limit_now(life->pool), life->limit);
-	assert_int_equal(pool_used(life->pool), sums.used * SLOT_BYTES);
-	assert_int_equal(pool_ahead(life->pool), sums.ahead * SLOT_BYTES);
-	assert_int_equal(pool_due(life->pool), sums.due * SLOT_BYTES);
+	assert_int_equal(pool_stats(life->pool).limit, life->limit);
+	assert_int_equal(pool_stats(life->pool).used, sums.used * SLOT_BYTES);
+	assert_int_equal(pool_stats(life->pool).ahead, sums.ahead * SLOT_BYTES);
+	assert_int_equal(pool_stats(life->pool).due, sums.due * SLOT_BYTES);
 	assert_int_equal(pool_room_for_once(life->pool), free * SLOT_BYTES);
-	assert_true(pool_used(life->pool) <= pool_held(life->pool));
-	assert_true(pool_held(life->pool) <= BUDGET);
+	assert_true(pool_stats(life->pool).used <= pool_stats(life->pool).held);
+	assert_true(pool_stats(life->pool).held <= BUDGET);
 	if (sums.pinned <= limit) {
 		assert_true(pool_has_room(life->pool, limit - sums.pinned));
 		assert_false(pool_has_room(life->pool, limit - sums.pinned + 1));
@@ -843,11 +843,11 @@ static void the_books_are_right_all_through_a_long_life(void **state)
 	srandom(2);
 	for (int round = 0; round < 30000; round++) {
 		struct pool_extent **pinned = &life.pinned[random() % PINNED];
-		bool over = pool_used(life.pool) > life.limit;
+		bool over = pool_stats(life.pool).used > life.limit;
 
 		let_go(&life, pinned);
 		take(&life, pinned);
-		assert_true(over || pool_used(life.pool) <= life.limit);
+		assert_true(over || pool_stats(life.pool).used <= life.limit);
 		if (random() % 50 == 0)
 			change_limit(&life);
 		if (random() % 100 == 0)
@@ -857,9 +857,9 @@ static void the_books_are_right_all_through_a_long_life(void **state)
 	for (unsigned i = 0; i < PINNED; i++)
 		let_go(&life, &life.pinned[i]);
 	pool_limit(life.pool, 0);
-	assert_int_equal(pool_used(life.pool), 0);
-	assert_int_equal(pool_held(life.pool), 0);
-	assert_int_equal(pool_ahead(life.pool), 0);
+	assert_int_equal(pool_stats(life.pool).used, 0);
+	assert_int_equal(pool_stats(life.pool).held, 0);
+	assert_int_equal(pool_stats(life.pool).ahead, 0);
 }
 
 static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
@@ -872,8 +872,8 @@ static void no_limit_is_exceeded_while_nothing_is_pinned(void **state)
 		let_go(&life, &life.pinned[0]);
 		if (random() % 20 == 0)
 			change_limit(&life);
-		assert_true(pool_used(life.pool) <= life.limit);
-		assert_true(pool_held(life.pool) <= life.limit);
+		assert_true(pool_stats(life.pool).used <= life.limit);
+		assert_true(pool_stats(life.pool).held <= life.limit);
 	}
 }
 
@@ -889,12 +889,12 @@ static void what_was_read_ahead_for_nobody_makes_room(void **state)
 		keep(pool, i, FOUR, POOL_AHEAD);
 	for (uint64_t i = 0; i < 8; i++)
 		keep(pool, 10 + i, FOUR, POOL_SPENT);
-	assert_int_equal(pool_ahead(pool), 3 * FOUR);
+	assert_int_equal(pool_stats(pool).ahead, 3 * FOUR);
 	assert_int_equal(pool_room_for_once(pool), FOUR);
 	keep(pool, 20, FOUR, POOL_SPENT);
-	assert_int_equal(pool_ahead(pool), 0);
+	assert_int_equal(pool_stats(pool).ahead, 0);
 	assert_int_equal(pool_room_for_once(pool), BUDGET);
-	assert_int_equal(pool_counters(pool)->wasted, 3 * FOUR);
+	assert_int_equal(pool_stats(pool).wasted, 3 * FOUR);
 }
 
 static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
@@ -908,7 +908,7 @@ static void what_is_asked_for_now_and_then_is_not_given_up(void **state)
 		if (i == 5)
 			pool_ask(pool, pool_find(pool, 0));
 	}
-	assert_int_equal(pool_ahead(pool), 2 * FOUR);
+	assert_int_equal(pool_stats(pool).ahead, 2 * FOUR);
 }
 
 int main(void)

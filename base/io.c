@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -109,27 +110,29 @@ void io_sync_directory(const char *path)
 }
 
 /* The kernel lists descriptors in their order, so that closing one passes over no other. */
-static void close_listed(DIR *listing, int least)
+static void close_listed(int least, bool inherited)
 {
+	DIR *listing = opendir("/proc/self/fd");
 	struct dirent *entry;
 
-	while ((entry = readdir(listing))) {
+	while (listing && (entry = readdir(listing))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10); /* "." is 0 */
 
-		if (fd >= least && fd != dirfd(listing))
+		if (fd >= least && fd != dirfd(listing) &&
+		    !(inherited && fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			close(fd);
 	}
+	if (listing)
+		closedir(listing);
 }
 
 void io_close_from(int least)
 {
-	DIR *listing;
+	if (syscall(SYS_close_range, least, ~0U, 0) < 0)
+		close_listed(least, false);
+}
 
-	if (syscall(SYS_close_range, least, ~0U, 0) == 0)
-		return;
-	listing = opendir("/proc/self/fd");
-	if (!listing)
-		return;
-	close_listed(listing, least);
-	closedir(listing);
+void io_close_inherited(int least)
+{
+	close_listed(least, true);
 }

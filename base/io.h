@@ -34,4 +34,8 @@ void io_sync_directory(const char *path);
 /* Closes all descriptors from `least` on. Before Linux 5.9 that needs /proc. */
 void io_close_from(int least);
 
+/* Closes those from `least` on that are not closed by exec(): what the program was started with,
+ * such as the lock of a script. Needs /proc. */
+void io_close_inherited(int least);
+
 #endif

@@ -3,10 +3,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 static _Noreturn void wait_for_status(int pipe, pid_t child)
@@ -46,10 +43,12 @@ int daemon_fork(struct daemon *daemon)
 	return 0;
 }
 
-void daemon_leave_session(const struct daemon *daemon)
+void daemon_detach(const struct daemon *daemon)
 {
-	if (daemon->pipe >= 0)
-		setsid();
+	if (daemon->pipe < 0)
+		return;
+	setsid();
+	io_close_inherited(STDERR_FILENO + 1);
 }
 
 void daemon_tell(struct daemon *daemon, int status)
@@ -63,23 +62,6 @@ void daemon_tell(struct daemon *daemon, int status)
 	daemon->pipe = -1;
 }
 
-/* Closes descriptors that foldfs was started with, such as the lock of a script. Its own are those
- * that exec() closes. */
-static void close_inherited(void)
-{
-	DIR *fds = opendir("/proc/self/fd");
-	struct dirent *entry;
-
-	while (fds && (entry = readdir(fds))) {
-		int fd = (int)strtol(entry->d_name, NULL, 10);
-
-		if (fd > 2 && !(fcntl(fd, F_GETFD) & FD_CLOEXEC))
-			close(fd);
-	}
-	if (fds)
-		closedir(fds);
-}
-
 void daemon_ready(struct daemon *daemon)
 {
 	int null;
@@ -91,7 +73,6 @@ void daemon_ready(struct daemon *daemon)
 		dup2(null, fd);
 	if (null > 2)
 		close(null);
-	close_inherited();
 	log_to_syslog();
 	/* The folder that it was started in must not stay busy. */
 	if (chdir("/") < 0)

@@ -1,12 +1,12 @@
 /* Goes to the background. The parent exits when the mount is usable.
  *
- *	daemon_fork           parent: waits for a status and exits with it; child: goes on
- *	daemon_leave_session  child: gets no more signals from the terminal
- *	daemon_ready          child: closes the terminal and all descriptors that it inherited,
- *	                      except those that are closed on exec(), and sends status 0
+ *	daemon_fork    parent: waits for a status and exits with it; child: goes on
+ *	daemon_detach  child: gets no more signals from the terminal, and closes descriptors that
+ *	               it inherited, except those that are closed on exec()
+ *	daemon_ready   child: closes the terminal, and sends status 0
  *
- * The session is left once the mount is made: at an automount, the kernel knows by the process
- * group who mounts, and has all others wait.
+ * It detaches once the mount is made: at an automount, the kernel knows by the process group who
+ * mounts, and has all others wait. What is forked next inherits nothing.
  *
  * If the child ends without a status, the parent exits with EXIT_FAILED. */
 #ifndef FS_DAEMON_H
@@ -20,7 +20,7 @@ struct daemon {
 
 /* Returns in the child only: 0, or -errno if it could not fork. */
 int daemon_fork(struct daemon *daemon);
-void daemon_leave_session(const struct daemon *daemon);
+void daemon_detach(const struct daemon *daemon);
 void daemon_ready(struct daemon *daemon);
 /* Sends a status, unless one has been sent. */
 void daemon_tell(struct daemon *daemon, int status);

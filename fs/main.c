@@ -464,7 +464,7 @@ static int serve_mount(struct program *program, struct err *err)
 	if (r < 0)
 		return r;
 	mountpoint_mounted(&program->mountpoint);
-	daemon_leave_session(&program->daemon);
+	daemon_detach(&program->daemon);
 	r = leave_privileges(program, err);
 	if (r == 0)
 		r = session_serve(program->session, err);

@@ -354,7 +354,8 @@ static bool is_cached(struct reader_file *file, uint64_t offset, uint64_t size)
 	return cached >= (int64_t)pages.count;
 }
 
-/* If reads are direct, first asks the kernel what is cached: RWF_NOWAIT would begin to read the
+/* Not on filesystems of other machines: what the kernel may ask them first waits if they are dead.
+ * If reads are direct, first asks the kernel what is cached: RWF_NOWAIT would begin to read the
  * rest, and leave a copy. */
 static int file_read_now(struct reader *reader, struct iovec *iov, int count, uint64_t offset,
 			 uint64_t needed)
@@ -365,7 +366,7 @@ static int file_read_now(struct reader *reader, struct iovec *iov, int count, ui
 
 	if (file->memory)
 		return read_all(file, &fd, &left, needed, 0) < 0 ? -EAGAIN : 0;
-	if (atomic_load_explicit(&file->no_nowait, memory_order_relaxed) ||
+	if (file->remote || atomic_load_explicit(&file->no_nowait, memory_order_relaxed) ||
 	    (is_direct(file) && !is_cached(file, offset, needed)))
 		return -EAGAIN;
 	r = read_all(file, &fd, &left, needed, RWF_NOWAIT);

@@ -163,7 +163,7 @@ static void deliver(struct cache *cache, struct fill *fill, int error, fill_done
 	free(fill);
 }
 
-/* Whether the fill should be read at all. */
+/* Whether the fill should be read at all. May wait for storage. */
 static int refused(struct cache *cache, const struct fill *fill)
 {
 	if (fill->ahead && atomic_load(&cache->stopping))
@@ -190,9 +190,11 @@ void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done)
 	free(fill);
 }
 
+/* Storage that gives bytes without waiting gives the file's attributes so, too. Others, as a server
+ * that is dead, would keep the caller. */
 bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done)
 {
-	if (refused(cache, fill) < 0 || read_span(cache, fill, 0, fill->count, reader_read_now) < 0)
+	if (read_span(cache, fill, 0, fill->count, reader_read_now) < 0 || refused(cache, fill) < 0)
 		return false;
 	deliver(cache, fill, 0, done);
 	return true;
@@ -269,6 +271,11 @@ void fill_submit(struct cache *cache, struct fill *fill)
 		allow_hurry(cache, fill);
 	fill->begin = clock_ns();
 	reader_submit(cache->reader, &fill->request);
+}
+
+bool fill_is_submitted(const struct fill *fill)
+{
+	return fill->cache;
 }
 
 static struct fill *alone(struct cache *cache, struct pool_extent *extent, struct fill *next)

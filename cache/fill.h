@@ -35,8 +35,11 @@ void fill_wait(struct cache *cache, struct fill *fill, fill_done_fn *done);
 /* The same, but only if it need not wait for the device: else false, and nothing has happened. */
 bool fill_now(struct cache *cache, struct fill *fill, fill_done_fn *done);
 
-/* Begins to read the fill, where storage is far. At the end of the read it is queued as work. */
+/* Begins to read the fill, where storage is far. At the end of the read it is queued as work. May
+ * wait, to learn whether the file has changed, or because not all of the storage is far. */
 void fill_submit(struct cache *cache, struct fill *fill);
+/* Whether that was done: fill_land() is next. */
+bool fill_is_submitted(const struct fill *fill);
 /* From the queue: checks what was read, and frees the fill. Returns fills that are to be read in
  * its place: if several extents could not be read at once, each of them alone. */
 struct fill *fill_land(struct cache *cache, struct fill *fill, fill_done_fn *done);

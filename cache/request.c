@@ -309,16 +309,7 @@ static bool step_begin(struct cache *cache, struct waiter *waiter, struct step *
 	return true;
 }
 
-static void begin(struct cache *cache, struct fill *fill)
-{
-	if (cache->far)
-		fill_submit(cache, fill);
-	else
-		work_add(cache->work, &fill->item);
-}
-
-/* Reads at once what needs no waiting, and leaves the rest to the I/O threads, or to far storage.
- */
+/* Reads at once what needs no waiting, and leaves the rest to the I/O threads. */
 static void launch(struct cache *cache, struct fill *fills)
 {
 	while (fills) {
@@ -329,7 +320,7 @@ static void launch(struct cache *cache, struct fill *fills)
 		} else {
 			atomic_store(&cache->wanted_cached, 0);
 			atomic_fetch_add(&cache->wanted_running, 1);
-			begin(cache, fills);
+			work_add(cache->work, &fills->item);
 		}
 		fills = next;
 	}
@@ -428,6 +419,10 @@ static void request_run(void *context, struct work_item *item)
 	struct fill *fill = (struct fill *)(void *)item;
 	bool ahead = fill->ahead;
 
+	if (cache->far && !fill_is_submitted(fill)) {
+		fill_submit(cache, fill);
+		return;
+	}
 	if (cache->far)
 		launch(cache, fill_land(cache, fill, finish));
 	else if (!ahead || !fill_now(cache, fill, finish))

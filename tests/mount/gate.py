@@ -22,15 +22,18 @@ IN_HEADER, OUT_HEADER = struct.Struct("IIQQIIIHH"), struct.Struct("IiQ")
 
 
 class Gate:
-    """The file is `path`; its reads pass while the gate is open. The folder may be missing."""
+    """The file is `path`; its reads pass while the gate is open. The folder may be missing. If
+    attributes are not `remembered`, the kernel asks for them each time, and that waits too."""
 
-    def __init__(self, data, folder):
+    def __init__(self, data, folder, remembered=True):
         self.data, self.folder = data, folder
+        self.remembered = FOREVER if remembered else 0  # seconds
+        self.gated = (READ,) if remembered else (READ, GETATTR)
         self.path = folder / "pack.lmdb"
         self.error = 0  # what reads fail with
         self.dead = range(0)  # bytes that cannot be read
         self.most = 1 << 30  # bytes that one read gives
-        self.waiting = threading.Semaphore(0)  # released once for each read that waits
+        self.waiting = threading.Semaphore(0)  # released once for each request that waits
         self.opened = threading.Event()
         self.opened.set()
         folder.mkdir(exist_ok=True)
@@ -54,7 +57,7 @@ class Gate:
         self.opened.set()
 
     def wait_for_reader(self):
-        """Returns when a read waits at the shut gate."""
+        """Returns when a request waits at the shut gate."""
         assert self.waiting.acquire(timeout=PATIENCE), "nobody reads"
 
     def serve(self):
@@ -66,18 +69,18 @@ class Gate:
                     continue
                 return  # unmounted
             _, opcode, unique, node, *_ = IN_HEADER.unpack_from(request)
-            if opcode == READ and not self.opened.is_set():
+            if opcode in self.gated and not self.opened.is_set():
                 self.waiting.release()
-                threading.Thread(target=self.answer_later, args=(unique, request),
+                threading.Thread(target=self.answer_later, args=(opcode, unique, node, request),
                                  daemon=True).start()
             elif opcode == INTERRUPT:  # whoever reads is being killed; a later answer is void
                 self.answer(*struct.unpack_from("Q", request, IN_HEADER.size), errno.EINTR)
             elif opcode not in UNANSWERED:
                 self.answer(unique, *self.reply(opcode, node, request[IN_HEADER.size:]))
 
-    def answer_later(self, unique, request):
+    def answer_later(self, opcode, unique, node, request):
         self.opened.wait(PATIENCE)  # a test that waits for itself comes to an end
-        self.answer(unique, *self.read(request[IN_HEADER.size:]))
+        self.answer(unique, *self.reply(opcode, node, request[IN_HEADER.size:]))
 
     def answer(self, unique, error, data=b""):
         header = OUT_HEADER.pack(OUT_HEADER.size + len(data), -error, unique)
@@ -91,9 +94,10 @@ class Gate:
         if opcode == LOOKUP:
             if body.rstrip(b"\0") != self.path.name.encode():
                 return errno.ENOENT, b""
-            return 0, struct.pack("QQQQII", FILE, 0, FOREVER, FOREVER, 0, 0) + self.attributes(FILE)
+            entry = struct.pack("QQQQII", FILE, 0, FOREVER, self.remembered, 0, 0)
+            return 0, entry + self.attributes(FILE)
         if opcode == GETATTR:
-            return 0, struct.pack("QII", FOREVER, 0, 0) + self.attributes(node)
+            return 0, struct.pack("QII", self.remembered, 0, 0) + self.attributes(node)
         if opcode == OPEN:
             return 0, struct.pack("QII", 0, DIRECT_IO, 0)
         if opcode == READ:

@@ -102,21 +102,34 @@ def test_a_killed_reader_does_not_take_others_along(small, gate, behind):
         assert other.returncode == 0
 
 
-def test_waiting_readers_do_not_hold_up_the_rest(gate, behind):
-    """No thread that serves is blocked by reads: names, attributes and stats are answered, and
-    what the kernel has is served."""
-    want = (behind / "program").read_bytes()
-    gate.shut()
-    with concurrent.futures.ThreadPoolExecutor(32) as threads:
-        jobs = [threads.submit((behind / name).read_bytes) for name in ("file", "large") * 16]
-        gate.wait_for_reader()
-        assert not os.path.exists(behind / "missing")
-        assert len(os.listdir(behind)) == 4
-        assert (behind / "program").read_bytes() == want
-        assert behind.requests()["read"] >= 2
-        assert not any(job.done() for job in jobs)
-        gate.open()
-        assert all(job.result(PATIENCE) for job in jobs)
+def look_around(mounted):
+    """What needs no storage, if it has "program" in memory."""
+    assert mounted.requests()["read"]
+    assert not os.path.exists(mounted / "missing")
+    assert len(os.listdir(mounted)) == 4
+    return (mounted / "program").read_bytes()
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_waiting_readers_do_not_hold_up_the_rest(small, place, mount, remembered):
+    """No thread that serves is blocked by reads, nor by storage that does not even give the pack's
+    attributes, as a server that died: names, attributes and stats are answered, and what the
+    kernel has is served."""
+    with Gate(small[1].read_bytes(), place / "gate", remembered) as gate:
+        behind = looked_up(mount(gate.path, "-f", "--readahead=0", "--retry=0", "--threads=2"))
+        want = (behind / "program").read_bytes()
+        gate.shut()
+        with concurrent.futures.ThreadPoolExecutor(33) as threads:
+            try:
+                jobs = [threads.submit((behind / n).read_bytes) for n in ("file", "large") * 16]
+                for _ in range(2):
+                    gate.wait_for_reader()
+                assert threads.submit(look_around, behind).result(PATIENCE / 6) == want
+                assert not any(job.done() for job in jobs)
+            finally:
+                gate.open()
+            assert all(job.result(PATIENCE) for job in jobs)
+        behind.close()
 
 
 def test_readers_of_one_file_share_one_read(gate, behind):

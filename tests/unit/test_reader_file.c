@@ -937,6 +937,19 @@ static void end_serving(struct served *s)
 	rmdir(s->dir);
 }
 
+static void a_server_is_asked_for_nothing_by_who_cannot_wait(void **state)
+{
+	struct served s;
+	struct iovec iov;
+
+	(void)state;
+	serve(&s, NFS_SUPER_MAGIC, 30);
+	iov = (struct iovec){.iov_base = s.memory, .iov_len = PAGE};
+	assert_int_equal(reader_read_now(s.reader, &iov, 1, 0, 8), -EAGAIN);
+	assert_int_equal(orders.calls, 0);
+	end_serving(&s);
+}
+
 static void a_failure_of_a_server_is_repeated_until_it_has_passed(void **state)
 {
 	struct served s;
@@ -1047,6 +1060,7 @@ int main(void)
 		direct_test(a_mount_that_died_is_no_longer_there),
 		direct_test(who_only_reads_the_file_is_no_mount),
 		cmocka_unit_test(storage_of_others_is_known_by_its_type),
+		cmocka_unit_test(a_server_is_asked_for_nothing_by_who_cannot_wait),
 		cmocka_unit_test(a_failure_of_a_server_is_repeated_until_it_has_passed),
 		cmocka_unit_test(a_failure_of_a_disk_is_not_repeated),
 		cmocka_unit_test(a_part_that_fails_is_read_three_times),

@@ -383,8 +383,11 @@ static void paths_are_made_relative_and_clean(void **state)
 	add_file(&f->bytes, "//d///y", "2");
 	add(&f->bytes, '1', "d/z", "/./d//x");
 	add_file(&f->bytes, "d/...", "3");
+	add_file(&f->bytes, "..a/b..", "4");
 	add_end(&f->bytes);
-	expect(f, "folder \nfolder d\nfile d/x: 1\nfile d/y: 2\nname d/z of d/x\nfile d/...: 3\n");
+	expect(f,
+	       "folder \nfolder d\nfile d/x: 1\nfile d/y: 2\nname d/z of d/x\nfile d/...: 3\n"
+	       "file ..a/b..: 4\n");
 }
 
 static void what_no_pack_can_hold_is_told_and_the_rest_goes_on(void **state)
@@ -826,6 +829,21 @@ static void the_suffix_of_a_tar_is_known_in_any_case(void **state)
 	       "file f/.tar: x\n");
 }
 
+static void a_tar_that_no_name_is_left_of_without_its_suffix_stays_a_file(void **state)
+{
+	struct fixture *f = *state;
+
+	add_tar(&f->bytes, "..tar", "x", "1");
+	add_tar(&f->bytes, "...tar.gz", "x", "1");
+	add_tar(&f->bytes, "d/...tar", "x", "1");
+	add_tar(&f->bytes, "....tar", "x", "1");
+	add_tar(&f->bytes, "..a.tar", "x", "1");
+	add_end(&f->bytes);
+	expect(f,
+	       "file ..tar: x\nfile ...tar.gz: x\nfile d/...tar: x\n"
+	       "for ...\nfile .../x: 1\nfor ..a\nfile ..a/x: 1\n");
+}
+
 /* --- bad tars ----------------------------------------------------------------------------- */
 
 static void what_is_no_tar_is_refused(void **state)
@@ -1161,6 +1179,7 @@ int main(void)
 		TEST(after_a_failure_it_fails_again),
 		TEST(a_signal_ends_it),
 		TEST(the_suffix_of_a_tar_is_known_in_any_case),
+		TEST(a_tar_that_no_name_is_left_of_without_its_suffix_stays_a_file),
 	};
 
 	return cmocka_run_group_tests_name("tar", tests, NULL, NULL);

@@ -87,8 +87,8 @@ static int add_name(struct buf *path, const char *name, const char **ret_fault)
 	return -EINVAL;
 }
 
-/* The length of `path` without the suffix of a tar, compressed or not; 0: it has none, or no name
- * before it. */
+/* The length of `path` without the suffix of a tar, compressed or not; 0: it has none, or what is
+ * left is no name: ".tar", "..tar" and "...tar". */
 static size_t tar_stem(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -98,7 +98,8 @@ static size_t tar_stem(const char *path)
 	for (const char *const *suffix = suffixes; *suffix; suffix++) {
 		size_t cut = strlen(*suffix);
 
-		if (len > cut && strcasecmp(name + len - cut, *suffix) == 0)
+		if (len > cut && strcasecmp(name + len - cut, *suffix) == 0 &&
+		    format_name_valid(name, len - cut))
 			return (size_t)(name - path) + len - cut;
 	}
 	return 0;

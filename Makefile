@@ -292,8 +292,11 @@ check-clients:
 run-check-clients: all
 	$(Q)FOLDFS_BUILD=$(abspath $(B)) sh tests/clients/run.sh $(TESTS)
 
+# How other compilers see what is compiled.
+compiled = -std=gnu17 $(WARN) $(CPPFLAGS) $(FUSE_CFLAGS) $(call pkg,--cflags $(hdf5))
+
 lint: all
-	$(Q)sh tests/lint/run.sh $(B)
+	$(Q)sh tests/lint/run.sh $(B) $(compiled)
 
 # What no compiler sees, over all of the program: minutes.
 analyze:
@@ -301,8 +304,7 @@ analyze:
 	@$(MAKE) run-analyze
 
 run-analyze:
-	$(Q)sh tests/lint/analyze.sh -std=gnu17 $(CPPFLAGS) $(FUSE_CFLAGS) \
-		$(call pkg,--cflags $(hdf5))
+	$(Q)sh tests/lint/analyze.sh $(compiled)
 
 # Every module, by the first sentence of its header.
 map:

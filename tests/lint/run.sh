@@ -1,11 +1,13 @@
 #!/bin/sh
-# run.sh BUILD: holds the tree, and the programs in BUILD, against its own rules.
+# run.sh BUILD FLAG...: holds the tree, and the programs in BUILD, which were compiled with these
+# FLAGs, against its own rules.
 #
 # One line a check, "ok - name" or "not ok - name: N found", with what was found below it.
 # A check whose tool is not installed says so. Status 1 if any check failed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-build=${1:?usage: run.sh BUILD}
+build=${1:?usage: run.sh BUILD FLAG...}
+shift
 here=tests/lint
 failed=0
 export PYTHONDONTWRITEBYTECODE=1
@@ -33,6 +35,7 @@ check() {
 
 check layering "$here/layering.py" "$build"
 check headers "$here/headers.sh"
+check clang "$here/clang.sh" "$@"
 check statics "$here/statics.py" "$build"
 check prints "$here/words.py" prints
 check banned "$here/words.py" banned

@@ -6,13 +6,15 @@ that covers fewer lines of the parser than tests/fuzz/targets says fails too: th
 reaches what it is for. Inputs that led to new code stay in BUILD/fuzz/corpus, for the next run;
 with 0 seconds, they and the seeds are only replayed; with --runs, a target ends after so many.
 
-One input may take a second by the clock, FUZZ_PATIENCE times as much where the machine is busy."""
+One input may take a second by the clock, FUZZ_PATIENCE times as much where the machine is busy.
+Rates are runs per second of a processor."""
 
 import argparse
 import glob
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,12 @@ def covered(program, profile, files):
     return 100 * lines["covered"] / lines["count"]
 
 
+def processor_seconds():
+    """What children have taken that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def fuzz(target, build, seconds, runs):
     """Whether all is well; a line says what was done."""
     folder = build / "fuzz"
@@ -63,19 +71,20 @@ def fuzz(target, build, seconds, runs):
                f"-artifact_prefix={folder}/finds/{target.name}-", corpus, seeds]
     command += [f"-dict={words}"] if words.exists() else []
     command += [f"-runs={runs if seconds else 0}"]
+    before = processor_seconds()
     run = subprocess.run(command, capture_output=True, check=False, env=os.environ | {
         "LLVM_PROFILE_FILE": str(profile), "ASAN_OPTIONS": "quarantine_size_mb=16"})
+    busy = processor_seconds() - before
     said = run.stderr.decode(errors="replace")
     if run.returncode:
         why = [line for line in said.splitlines() if not re.match(r"#\d+\t", line)]
         print(f"not ok - {target.name}: an input failed", *why, sep="\n# ", flush=True)
         return False
-    runs, rate, slowest, memory = (re.search(rf"stat::{name}: *(\d+)", said).group(1) for name in
-                                   ("number_of_executed_units", "average_exec_per_sec",
-                                    "slowest_unit_time_sec", "peak_rss_mb"))
-    percent = covered(program, profile, target.files)
+    runs, slowest, memory = (int(re.search(rf"stat::{name}: *(\d+)", said).group(1)) for name in
+                             ("number_of_executed_units", "slowest_unit_time_sec", "peak_rss_mb"))
+    rate, percent = runs / busy, covered(program, profile, target.files)
     enough = seconds < FULL or percent >= target.floor
-    print(f"{'ok' if enough else 'not ok'} - {target.name}: {runs} runs, {rate}/s, at most "
+    print(f"{'ok' if enough else 'not ok'} - {target.name}: {runs} runs, {rate:.0f}/s, at most "
           f"{slowest} s and {memory} MB; {percent:.1f} % of lines, at least {target.floor}",
           flush=True)
     return enough

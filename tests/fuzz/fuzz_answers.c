@@ -1,6 +1,7 @@
 /* Whatever servers answer: an object is read, or reading fails with a sentence, and no more bytes
  * are told than came. This takes the place of remote/http.c: each attempt of a transfer gets the
- * next answer of the input, and is cancelled once there is none.
+ * next answer of the input, and is cancelled once there is none; and of remote/object_refresh.c,
+ * whose threads would take most of the time.
  *
  *	input	u8: s3 or a URL (bit 0), patience (bit 1), which URL (bits 2 and 3), which
  *		credentials (bits 4 and 5); then answers
@@ -12,6 +13,7 @@
 #include "remote/bearer.h"
 #include "remote/header.h"
 #include "remote/http.h"
+#include "remote/object_refresh.h"
 #include "remote/reader_remote.h"
 #include "remote/s3.h"
 #include "tests/fuzz/fuzz.h"
@@ -161,6 +163,33 @@ void http_stats(struct http *http, struct reader_stats *ret)
 	*ret = (struct reader_stats){0};
 }
 
+/* --- remote/object_refresh.h ------------------------------------------------------------------ */
+
+void object_refresh_init(struct object_refresh *refresh, struct object_auth *auth)
+{
+	refresh->auth = auth;
+}
+
+void object_refresh_rest(struct object_refresh *refresh)
+{
+	(void)refresh;
+}
+
+void object_refresh_release(struct object_refresh *refresh)
+{
+	(void)refresh;
+}
+
+int object_refresh_look(struct object_refresh *refresh, struct err *err)
+{
+	struct object_auth *auth = refresh->auth;
+	enum object_auth_state state = auth->ops->state ? auth->ops->state(auth) : AUTH_READY;
+	int r = state == AUTH_READY ? 0 : auth->ops->refresh(auth, err);
+
+	must(r == 0 || err->text[0]);
+	return state == AUTH_AGES ? 0 : r;
+}
+
 /* --- the target ------------------------------------------------------------------------------- */
 
 static void notice(const char *line)
@@ -183,13 +212,14 @@ static const char *token_file(void)
 	return path;
 }
 
-/* No keys are looked for outside the environment. */
+/* No keys are looked for outside the environment: those files are not there. As many bytes as the
+ * longest may have would be reserved for a device, and overwritten. */
 static int new_s3(struct remote_settings *settings, bool has_keys, struct object_auth **ret,
 		  struct err *err)
 {
 	settings->anonymous = !has_keys;
-	set_variable("AWS_CONFIG_FILE", "/dev/null");
-	set_variable("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
+	set_variable("AWS_CONFIG_FILE", "/dev/null/none");
+	set_variable("AWS_SHARED_CREDENTIALS_FILE", "/dev/null/none");
 	set_variable("AWS_ACCESS_KEY_ID", "A");
 	set_variable("AWS_SECRET_ACCESS_KEY", "S");
 	return s3_auth_new("s3://bucket/key", settings, fetch, ret, err);

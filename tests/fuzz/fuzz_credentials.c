@@ -1,7 +1,8 @@
 /* Whatever is in the files of the AWS tools, and whatever services answer: keys are found, or the
  * reason says who has none. The first byte says where they are looked for; then come texts, each
  * ended by a NUL: that of the files, and one for each answer, whose first character is its status.
- */
+ * Without a text there are no files: for empty ones, as many bytes as the longest may have would be
+ * reserved, and overwritten. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "remote/credentials.h"
@@ -99,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rest.len = size - 1;
 	len = take_text(&text);
 	SCOPE_CLOSE int fd = fuzz_file(text, len);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d%s", fd, len ? "" : "/none");
 	look_in(data[0], path);
 	ask.profile = data[0] & 64 ? "x" : NULL;
 	if (credentials_find(&ask, &found, &err) < 0)

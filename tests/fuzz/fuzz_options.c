@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORDS 64
+#define WORDS	     64
+#define DIGITS	     4	  /* in braces: at most 1000 names, such as {0..999} */
+#define NAMES_ENOUGH 1000 /* a range may have 100,000, which take seconds, and rightly so */
 
 static int read_list(void *context, const char *name, struct buf *ret, struct err *err)
 {
@@ -18,16 +20,26 @@ static int read_list(void *context, const char *name, struct buf *ret, struct er
 	return buf_adds(ret, context);
 }
 
+static bool is_wide(const char *word)
+{
+	size_t digits = 0;
+
+	for (const char *at = strchr(word, '{'); at && *at; at++)
+		digits += *at >= '0' && *at <= '9';
+	return digits > DIGITS;
+}
+
 /* Not what glob(3) finds in this machine's folders. */
 static void name_packs(const struct settings *settings)
 {
 	SCOPE(names_release) struct names names = {.read = read_list};
 	struct err err = {{0}};
 
-	for (size_t i = 0; i < settings->pack_count; i++) {
-		names.context = settings->packs[0];
-		if (!strpbrk(settings->packs[i], "*?[") &&
-		    names_add(&names, settings->packs[i], &err) < 0)
+	for (size_t i = 0; i < settings->pack_count && names.count < NAMES_ENOUGH; i++) {
+		const char *word = settings->packs[i];
+
+		names.context = is_wide(settings->packs[0]) ? (char[]){"x"} : settings->packs[0];
+		if (!strpbrk(word, "*?[") && !is_wide(word) && names_add(&names, word, &err) < 0)
 			must(err.text[0]);
 	}
 	if (names_check_sets(&names, &err) < 0)

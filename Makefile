@@ -3,6 +3,7 @@
 #   V=1                show the commands
 #   SANITIZE=LIST      address,undefined or thread: a build of its own in build-LIST/
 #   DEBUG=1            -O0 -g3
+#   STATIC=1           static programs, in build-static/: doc/portability.md
 #   DEPS=yes           install what check, demo and bench lack (Debian 12); else they name it
 #   PREFIX, DESTDIR    where install puts things (/usr/local)
 .DEFAULT_GOAL := all
@@ -19,7 +20,7 @@ VERSION  := 0.1.0
 comma    := ,
 empty    :=
 space    := $(empty) $(empty)
-B        := build$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+B        := build$(if $(STATIC),-static)$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 
 # Asked only by goals that compile, and after the packages are there.
 pkg       = $(shell $(PKG_CONFIG) $(1))
@@ -55,11 +56,12 @@ LIB_CFLAGS  = $(eval LIB_CFLAGS := $(foreach name,$(LIBRARIES) lmdb libcurl,\
 LMDB_LIBS   = $(call pkg,--libs lmdb 2>/dev/null || echo -llmdb)
 override CPPFLAGS += $(LIB_CFLAGS)
 
-# Programs that run on any Linux: doc/portability.md. Only what is called is linked.
+# Programs that run on any Linux: doc/portability.md. Only what is called is linked; the map says of
+# which libraries.
 ifdef STATIC
 override CPPFLAGS += -DFOLDFS_STATIC=1
 override CFLAGS += -ffunction-sections -fdata-sections
-override LDFLAGS += -static-pie -Wl,--gc-sections -s
+override LDFLAGS += -static-pie -Wl,--gc-sections,-Map=$@.map -s
 $(B)/pack/xxh3_avx2.o: override CFLAGS += $(if $(filter x86_64%,$(target)),-mavx2)
 STATIC_LIBS = -lsnappy -lzstd -llz4 -llzma -lbz2 -lacl -lz -lstdc++ -lm
 endif
@@ -97,22 +99,26 @@ libs      := $(B)/libtool.a $(B)/libwrite.a $(B)/libcache.a $(B)/libpack.a $(B)/
 # What foldpack runs, where libhdf5 is: its name here.
 hdf5     = $(firstword $(shell for name in hdf5-serial hdf5; do \
 	   $(PKG_CONFIG) --exists $$name 2>/dev/null && echo $$name; done))
-helpers  = $(if $(hdf5),$(B)/foldpack-hdf5)
+helpers  = $(if $(hdf5),$(if $(STATIC),,$(B)/foldpack-hdf5))
+# Whoever hands on static programs hands on libraries.
+licenses := $(if $(STATIC),$(B)/licenses)
 
-.PHONY: all static run-static check-static check-old check-aarch64
+.PHONY: all static check-static check-old check-aarch64
 .SECONDEXPANSION:
 all: $(programs) $$(helpers)
 
 static:
 	$(call deps,static)
-	+@$(MAKE) $(jobs) STATIC=1 B=build-static run-static
-run-static: $(programs)
+	+@$(MAKE) $(jobs) STATIC=1 all
+
+$(B)/licenses: packaging/licenses.py $(programs)
+	$(call say,COPY,$@)$(PYTHON) -B $< $@ $(programs:=.map)
 
 # By what they do in an empty root, and by mounts as of any other build; of what they cannot load,
 # tests are left out.
-check-static: static
+check-static: wheel
 	$(Q)FOLDFS_BUILD=$(abspath build-static) $(PYTEST) -m '$(MARKED)' -n $(shell nproc) \
-		$(addprefix tests/mount/test_,$(addsuffix .py,static older tree tar verify foldstat))
+		$(addprefix tests/mount/test_,$(addsuffix .py,static wheel older tree tar verify foldstat))
 
 # In roots of other systems, which are made first: see the script.
 check-old check-aarch64:
@@ -367,14 +373,16 @@ names   := $(notdir $(programs))
 # For 'pip install', anywhere: the programs are static.
 .PHONY: wheel
 wheel: static
+	+@$(MAKE) STATIC=1 build-static/licenses
 	$(Q)$(PYTHON) -B python/wheel.py $(VERSION) build-static dist
 
 .PHONY: install uninstall clean
-install: all
+install: all $(licenses)
 	install -D -t $(bindir) $(programs)
 	$(if $(helpers),install -D -t $(execdir) $(helpers))
 	for n in 1 5 7; do install -D -m 644 -t $(mandir)/man$$n man/*.$$n; done
 	install -D -m 644 -t $(docdir) README.md NEWS LICENSE
+	$(if $(licenses),install -D -m 644 -t $(docdir)/licenses $(licenses)/*)
 	for f in $$(find doc -type f); do install -D -m 644 $$f $(docdir)/$${f#doc/}; done
 	install -D -m 644 -t $(unitdir) packaging/systemd/*.service
 	install -D -m 644 completion/foldfs.bash $(bashdir)/foldfs

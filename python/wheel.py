@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """wheel.py VERSION PROGRAMS OUT: makes the wheel of foldfs in the folder OUT, from the static
-programs in the folder PROGRAMS, the manual pages, the completion and the module; prints its name.
+programs in the folder PROGRAMS, the licenses of what is linked into them, the manual pages, the
+completion and the module; prints its name.
 
 No builder of Python's packages takes programs that are built already, so this writes the archive
 (packaging.python.org, "Binary distribution format") itself. The same input gives the same bytes:
@@ -22,15 +23,14 @@ MODULE = ("__init__.py", "py.typed")
 ZIP_BEGAN = 315532800  # 1980
 
 METADATA = """\
-Metadata-Version: 2.1
+Metadata-Version: 2.4
 Name: foldfs
 Version: {version}
 Summary: An image dataset as one file, and that file as a folder
-License: MIT
-Keywords: dataset,imagefolder,lmdb,fuse,pytorch
+License-Expression: {expression}
+{files}Keywords: dataset,imagefolder,lmdb,fuse,pytorch
 Classifier: Environment :: Console
 Classifier: Intended Audience :: Science/Research
-Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: 3
@@ -61,12 +61,23 @@ def description():
     return re.sub(r"\[([^]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
 
 
-def metadata(version):
+def licenses(programs):
+    """(expression, {name: text}): packaging/licenses.py made the folder, if they are static."""
+    texts = {path.name: path.read_bytes() for path in sorted((programs / "licenses").glob("*"))}
+    expression = texts.pop("SPDX", b"MIT").decode().strip()
+    return expression, {"LICENSE": (ROOT / "LICENSE").read_bytes(), **texts}
+
+
+def metadata(version, programs):
     info = f"foldfs-{version}.dist-info"
     tags = "".join(f"Tag: py3-none-{platform}\n" for platform in platforms())
-    yield f"{info}/METADATA", METADATA.format(version=version, description=description()).encode()
+    expression, texts = licenses(programs)
+    files = "".join(f"License-File: {name}\n" for name in texts)
+    yield f"{info}/METADATA", METADATA.format(
+        version=version, expression=expression, files=files, description=description()).encode()
     yield f"{info}/WHEEL", WHEEL.format(version=version, tags=tags).encode()
-    yield f"{info}/LICENSE", (ROOT / "LICENSE").read_bytes()
+    for name, text in texts.items():
+        yield f"{info}/licenses/{name}", text
 
 
 def files(version, programs):
@@ -80,7 +91,7 @@ def files(version, programs):
                (ROOT / "completion/foldfs.bash").read_bytes())
     for page in (ROOT / "man").glob("*.[1-8]"):
         yield f"{data}/data/share/man/man{page.suffix[1:]}/{page.name}", page.read_bytes()
-    yield from metadata(version)
+    yield from metadata(version, programs)
 
 
 def record(name, contents):

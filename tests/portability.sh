@@ -72,7 +72,7 @@ test_aarch64() {
     within 'export PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig
         cross="DEPS=no CC=aarch64-linux-gnu-gcc AR=aarch64-linux-gnu-ar"
         make $cross build/foldfs build/foldpack build/foldstat
-        make $cross STATIC=1 B=build-static run-static
+        make $cross STATIC=1 all
         units=$(ls tests/unit/test_*.c | sed "s,tests/,build/,; s,[.]c\$,,")
         make $cross $units
         for unit in $units; do qemu-aarch64-static $unit || echo "failed: $unit"; done'

@@ -87,6 +87,39 @@ def test_uninstall_removes_what_install_made(place):
     assert not [path for path in place.rglob("*") if not path.is_dir()]
 
 
+def map_of(place, archive):
+    """As the linker writes it: an archive is not linked because it was looked at."""
+    path = place / "program.map"
+    path.write_text(f"""Archive member included to satisfy reference by file (symbol)
+
+{archive}(some.o)
+                              build/base/io.o (some)
+
+Discarded input sections
+
+LOAD /usr/lib/libelsewhere.a
+""")
+    return path
+
+
+@needs("dpkg-query", "gcc")
+def test_licenses_of_what_is_linked_are_those_of_its_package(place):
+    archive = run("gcc", "-print-file-name=libc.a").out.strip()
+    run(sys.executable, ROOT / "packaging/licenses.py", place / "out", map_of(place, archive))
+    assert {path.name for path in (place / "out").iterdir()} >= {"README", "SPDX", "glibc"}
+    assert (place / "out/SPDX").read_text() == "MIT AND LGPL-2.1-or-later\n"
+    assert re.search(r"\n    libc.a +glibc \S+: LGPL-2.1-or-later\n",
+                     (place / "out/README").read_text())
+    assert "GNU C Library" in (place / "out/glibc").read_text()
+
+
+def test_a_library_whose_license_nobody_has_looked_at_is_refused(place):
+    (place / "libnew-1.2.a").write_bytes(b"")
+    done = run(sys.executable, ROOT / "packaging/licenses.py", place / "out",
+               map_of(place, place / "libnew-1.2.a"), status=1)
+    assert f"{place}/libnew-1.2.a: its license is not known" in done.err
+
+
 @needs("systemd-analyze")
 def test_the_service_is_understood(tools, place):
     """systemd 252 also wants to see the programs and the manual page where it looks for them."""

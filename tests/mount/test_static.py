@@ -1,6 +1,7 @@
 """What `make static` makes, in a root that holds nothing else."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -8,7 +9,8 @@ import subprocess
 import pytest
 
 import trees
-from foldfs import BUILD, FOLDFS, PATIENCE, is_mounted, is_root, run, wait_for_line
+from foldfs import (BUILD, FOLDFS, PATIENCE, ROOT, is_mounted, is_root, needs, run,
+                    wait_for_line)
 
 LIMIT = 5_000_000  # bytes of each program
 PROGRAMS = ["foldfs", "foldpack", "foldstat"]
@@ -55,6 +57,28 @@ def test_everything_works_in_an_empty_root(root, images):
         daemon.terminate()
         assert daemon.wait(PATIENCE) == 0
     assert not is_mounted(root / "mnt")
+
+
+@needs("make")
+def test_an_installation_has_the_licenses_of_what_is_linked(place):
+    run("make", "-C", ROOT, "-o", "all", "-o", f"{BUILD}/licenses", "STATIC=1", f"B={BUILD}",
+        f"DESTDIR={place}", "PREFIX=", "install")
+    texts = place / "share/doc/foldfs/licenses"
+    rows = re.findall(r"(?m)^    (\S+)\.a +(\S+) \S+: (.*)", (texts / "README").read_text())
+    linked = {library: license for library, _, license in rows}
+    assert linked["libfuse3"] == "LGPL-2.1-only" and linked["liblmdb"] == "OLDAP-2.8"
+    assert {"libarchive", "libc", "libjpeg", "libjson-c", "libncursesw", "libnettle", "libxxhash",
+            "libz", "libzstd"} <= linked.keys()
+    for _, source, license in rows:
+        assert "Copyright" in (texts / source).read_text()
+        assert all(part.strip("()") in (texts / "SPDX").read_text()
+                   for part in license.split(" AND "))
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in (texts / "LGPL-2.1").read_text()
+
+
+def test_the_wheel_is_small():
+    for wheel in (ROOT / "dist").glob("foldfs-*.whl"):
+        assert os.path.getsize(wheel) < 6_000_000
 
 
 def test_what_cannot_be_loaded_is_said(root):

@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import email
 import hashlib
 import io
 import os
@@ -18,11 +19,16 @@ NAMES = ["foldfs", "foldpack", "foldstat"]
 PAGES = sorted(page.name for page in (ROOT / "man").iterdir())
 
 
-def make(folder, **variables):
+def make(folder, programs=BUILD, **variables):
     """A wheel of the programs under test; that of `make wheel` has static ones."""
-    done = run(sys.executable, ROOT / "python/wheel.py", "1.2.3", BUILD, folder,
+    done = run(sys.executable, ROOT / "python/wheel.py", "1.2.3", programs, folder,
                env={**os.environ, **variables})
     return folder / os.path.basename(done.out.strip())
+
+
+def metadata(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        return email.message_from_bytes(archive.read("foldfs-1.2.3.dist-info/METADATA"))
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +55,36 @@ def test_the_record_is_of_all_that_is_in_it(wheel):
         assert [line[0] for line in lines if not line[1]] == ["foldfs-1.2.3.dist-info/RECORD"]
 
 
-def test_its_page_has_no_links_into_the_source(wheel):
+def test_licenses_of_static_programs_are_in_it(place):
+    """PEP 639: one expression, and the files by name."""
+    programs = place / "programs"
+    (programs / "licenses").mkdir(parents=True)
+    for name in NAMES:
+        os.symlink(BUILD / name, programs / name)
+    (programs / "licenses/SPDX").write_text("MIT AND Zlib\n")
+    (programs / "licenses/zlib").write_text("the text of zlib")
+    wheel = make(place, programs)
+    said = metadata(wheel)
+    assert said["Metadata-Version"] == "2.4" and said["License-Expression"] == "MIT AND Zlib"
+    assert said.get_all("License-File") == ["LICENSE", "zlib"]
+    assert "License" not in said and "License ::" not in str(said.get_all("Classifier"))
     with zipfile.ZipFile(wheel) as archive:
-        page = archive.read("foldfs-1.2.3.dist-info/METADATA").decode()
+        folder = "foldfs-1.2.3.dist-info/licenses"
+        assert archive.read(f"{folder}/LICENSE") == (ROOT / "LICENSE").read_bytes()
+        assert archive.read(f"{folder}/zlib") == b"the text of zlib"
+
+
+def test_every_license_that_is_named_is_in_it(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        texts = {os.path.basename(name) for name in archive.namelist() if "/licenses/" in name}
+    assert set(metadata(wheel).get_all("License-File")) == texts
+
+
+def test_its_page_has_no_links_into_the_source(wheel):
+    said = metadata(wheel)
+    page = said.get_payload()
     assert "](doc/" not in page and "](HACKING" not in page and "![" not in page
-    assert "# foldfs" in page and "\nVersion: 1.2.3\n" in page
+    assert "# foldfs" in page and said["Version"] == "1.2.3"
 
 
 def test_pip_installs_commands_pages_and_the_module(wheel, small, place):

@@ -1,6 +1,7 @@
 """What is installed, how it is built, and the examples of doc/examples, as far as they can be tried
 here: each says at its top how far."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -140,13 +141,15 @@ def test_the_service_is_understood(tools, place):
 def job(monkeypatch):
     """The variables of a job of nobody, and its folder."""
     number = f"test.{os.getpid()}"
-    folder = Path(f"/tmp/foldfs.{number}")
+    folder = Path("/run/foldfs", number)
     monkeypatch.setenv("SLURM_JOB_ID", number)
     monkeypatch.setenv("SLURM_JOB_UID", str(NOBODY))
     yield folder
     for line in foldfs.mount_lines(folder):
         foldfs.detach(line.path)
     shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()
 
 
 def script_for(tools, name, place):
@@ -167,6 +170,22 @@ def test_prolog_mounts_and_epilog_unmounts(small, place, tools, job, monkeypatch
     done = run(*as_user(NOBODY), "cat", job / "small/file")
     assert done.out == "content\n" and not (job / "missing").exists()
     run("bash", script_for(tools, "epilog.sh", place))
+    assert not job.exists()
+
+
+@is_root
+@needs("setpriv", "bash", "fusermount3")
+def test_epilog_unmounts_nothing_that_the_user_put_in_the_way(small, place, tools, job, point,
+                                                              monkeypatch, device_for_users):
+    """root would follow a link to a mount that is not of this job."""
+    monkeypatch.setenv("SLURM_JOB_COMMENT", f"foldfs:{small[1]}")
+    run("bash", script_for(tools, "prolog.sh", place))
+    with foldfs.mounted(small[1], point):
+        script = """cd "$1" && fusermount3 -u small && while ! ln -sT "$2" small 2>&-; do :; done
+            touch -- -x "a b" && mkdir sub && touch sub/file"""
+        run(*as_user(NOBODY), "sh", "-c", script, "sh", job, point)
+        run("bash", script_for(tools, "epilog.sh", place))
+        assert foldfs.is_mounted(point) and (point / "file").exists()
     assert not job.exists()
 
 

@@ -1,12 +1,13 @@
 #include "base/fstype.h"
 #include <stddef.h>
+#include <stdint.h>
 
 /* As linux/magic.h has them, which lacks some on older systems. */
-static const long memory_fs[] = {
+static const uint32_t memory_fs[] = {
 	0x01021994, /* tmpfs */
 	0x858458f6, /* ramfs */
 };
-static const long remote_fs[] = {
+static const uint32_t remote_fs[] = {
 	0x6969,	    /* NFS */
 	0x517b,	    /* SMB */
 	0xff534d42, /* CIFS */
@@ -22,20 +23,21 @@ static const long remote_fs[] = {
 	0x01161970, /* GFS2 */
 };
 
-static bool one_of(long type, const long *types, size_t count)
+/* The type of f_type is not the same in all C libraries. */
+static bool one_of(const struct statfs *fs, const uint32_t *types, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (types[i] == type)
+		if (types[i] == (uint32_t)fs->f_type)
 			return true;
 	return false;
 }
 
-bool fstype_is_remote(long type)
+bool fstype_is_remote(const struct statfs *fs)
 {
-	return one_of(type, remote_fs, sizeof(remote_fs) / sizeof(remote_fs[0]));
+	return one_of(fs, remote_fs, sizeof(remote_fs) / sizeof(remote_fs[0]));
 }
 
-bool fstype_is_memory(long type)
+bool fstype_is_memory(const struct statfs *fs)
 {
-	return one_of(type, memory_fs, sizeof(memory_fs) / sizeof(memory_fs[0]));
+	return one_of(fs, memory_fs, sizeof(memory_fs) / sizeof(memory_fs[0]));
 }

@@ -109,6 +109,17 @@ void io_sync_directory(const char *path)
 		fsync(fd);
 }
 
+/* Not every filesystem knows the flag. */
+int io_rename(const char *from, const char *to, bool replace)
+{
+	unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+	int r = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
+
+	if (r < 0 && errno == EINVAL && flags && access(to, F_OK) < 0)
+		r = rename(from, to);
+	return r < 0 ? -errno : 0;
+}
+
 /* The kernel lists descriptors in their order, so that closing one passes over no other. */
 static void close_listed(int least, bool inherited)
 {

@@ -3,6 +3,7 @@
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +31,10 @@ int io_pwrite_full(int fd, const void *buf, size_t len, uint64_t offset);
 /* Syncs the directory of `path`, so that names made, renamed and removed there reach the disk. A
  * directory that cannot be synced is not an error. */
 void io_sync_directory(const char *path);
+
+/* Renames a file. With `replace` false, nothing may have the new name; else it is -EEXIST. Returns
+ * 0 or -errno. */
+int io_rename(const char *from, const char *to, bool replace);
 
 /* Closes all descriptors from `least` on. Before Linux 5.9 that needs /proc. */
 void io_close_from(int least);

@@ -2,6 +2,7 @@
 #include "base/cached.h"
 #include "base/fstype.h"
 #include "base/io.h"
+#include "base/libc.h"
 #include "base/outage.h"
 #include "base/scope.h"
 #include "base/statx.h"
@@ -419,8 +420,8 @@ int reader_file_borrow(int fd, struct reader **ret)
 	file->borrowed = true;
 	file->direct_fd = -1;
 	if (fstatfs(fd, &fs) == 0) {
-		file->memory = fstype_is_memory(fs.f_type);
-		file->remote = fstype_is_remote(fs.f_type);
+		file->memory = fstype_is_memory(&fs);
+		file->remote = fstype_is_remote(&fs);
 	}
 	*ret = &file->reader;
 	return 0;

@@ -5,6 +5,7 @@
 #define BASE_UAPI_H
 
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -37,6 +38,10 @@
 #endif
 #ifndef MADV_COLD
 #define MADV_COLD 20
+#endif
+
+#ifndef RENAME_NOREPLACE /* musl */
+#define RENAME_NOREPLACE 1
 #endif
 
 #if __has_include(<linux/landlock.h>)

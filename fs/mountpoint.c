@@ -259,7 +259,7 @@ int mountpoint_create(struct mountpoint *mountpoint, struct err *err)
 	if (!path)
 		return err_set(err, -ENOENT, "cannot be created: %s", strerror(ENOENT));
 	if (mkdir(path, 0755) == 0)
-		mountpoint->created = statfs(path, &fs) == 0 && !fstype_is_remote(fs.f_type);
+		mountpoint->created = statfs(path, &fs) == 0 && !fstype_is_remote(&fs);
 	else if (errno != EEXIST)
 		return err_set(err, -errno, "cannot be created: %s", strerror(errno));
 	return check_folder(path, err);

@@ -32,7 +32,7 @@ static int refuse_filesystem(const struct block_store *store, struct err *err)
 {
 	struct statfs fs;
 
-	if (fstatfs(store->fd, &fs) == 0 && fstype_is_remote(fs.f_type))
+	if (fstatfs(store->fd, &fs) == 0 && fstype_is_remote(&fs))
 		return err_set(err, -EINVAL,
 			       "%s: on storage that other machines share, or on FUSE; the disk "
 			       "cache must be on a local disk",

@@ -1,5 +1,6 @@
 #include "fs/stat/order.h"
 #include "base/io.h"
+#include "base/libc.h"
 #include "base/scope.h"
 #include "fs/order_ioctl.h"
 #include "fs/stat/mounts.h"
@@ -47,7 +48,7 @@ int order_send(const char *file, const char *mountpoint, uint32_t *ret_files, st
 		batch.len = (uint32_t)len;
 		if (len < (ssize_t)sizeof(batch.text))
 			batch.flags |= ORDER_LAST;
-		if (ioctl(mount, ORDER_IOCTL, &batch) < 0)
+		if (ioctl(mount, (libc_ioctl_request)ORDER_IOCTL, &batch) < 0)
 			return explain_ioctl(mountpoint, -errno, err);
 		if (batch.len)
 			return err_set(err, -EINVAL, "%s: %.*s", file, (int)batch.len, batch.text);

@@ -213,14 +213,10 @@ static int write_offsets(struct builder *builder, struct index *index, struct fo
 
 static int take_name(struct builder *builder, struct err *err)
 {
-	unsigned flags = builder->replace ? 0 : RENAME_NOREPLACE;
-	int r = renameat2(AT_FDCWD, builder->partial, AT_FDCWD, builder->path, flags);
+	int r = io_rename(builder->partial, builder->path, builder->replace);
 
-	/* Not every filesystem knows the flag. */
-	if (r < 0 && errno == EINVAL && flags && access(builder->path, F_OK) < 0)
-		r = rename(builder->partial, builder->path);
 	if (r < 0)
-		return errno == EEXIST ? err_set(err, -EEXIST, "exists") : -errno;
+		return r == -EEXIST ? err_set(err, r, "exists") : r;
 	builder->ours = false;
 	io_sync_directory(builder->path);
 	unlink(builder->journal_path);

@@ -1,7 +1,8 @@
-/* Lines of files that end, and of some that fail: base/io.h. */
+/* Lines of files that end, and of some that fail, and names: base/io.h. */
 #include "base/io.h"
 #include "base/scope.h"
 #include "base/size.h"
+#include "tests/unit/scratch.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,6 +106,45 @@ static void a_line_that_memory_has_no_room_for_is_no_end(void **state)
 #endif
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void assert_file(const char *path, const char *text)
+{
+	SCOPE_FILE FILE *file = fopen(path, "re");
+	char have[16] = "";
+
+	assert_non_null(file);
+	assert_non_null(fgets(have, sizeof(have), file));
+	assert_string_equal(have, text);
+}
+
+static void a_name_that_is_taken_is_replaced_only_if_that_is_said(void **state)
+{
+	char dir[] = "/tmp/test_io.XXXXXX", from[64], to[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(from, sizeof(from), "%s/from", dir);
+	snprintf(to, sizeof(to), "%s/to", dir);
+	write_file(from, "new");
+	write_file(to, "old");
+	assert_int_equal(io_rename(from, to, false), -EEXIST);
+	assert_file(to, "old");
+	assert_int_equal(io_rename(from, to, true), 0);
+	assert_file(to, "new");
+	assert_int_equal(io_rename(from, to, true), -ENOENT);
+	assert_int_equal(io_rename(to, from, false), 0);
+	assert_file(from, "new");
+	assert_int_equal(scratch_remove(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -112,6 +152,7 @@ int main(void)
 		cmocka_unit_test(an_error_is_no_end),
 		cmocka_unit_test(a_line_that_an_error_cuts_off_is_none),
 		cmocka_unit_test(a_line_that_memory_has_no_room_for_is_no_end),
+		cmocka_unit_test(a_name_that_is_taken_is_replaced_only_if_that_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

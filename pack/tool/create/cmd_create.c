@@ -1,4 +1,5 @@
 /* foldpack create: calls its parts in order. */
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "pack/tool/cli/interrupt.h"
@@ -10,7 +11,6 @@
 #include "pack/tool/import/import_tar.h"
 #include "pack/tool/import/zarr_stream.h"
 #include <fcntl.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* What a run prints: failures and what can be done about them, bad inputs, the summary. */
 #include "base/json.h"
+#include "base/libc.h"
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
@@ -10,7 +11,6 @@
 #include "pack/tool/create/lustre.h"
 #include "pack/tool/create/target.h"
 #include "pack/tool/import/import_hdf5.h"
-#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -91,17 +91,6 @@ int outputs_write(struct outputs *outputs, size_t number, const struct buf *byte
 	return r < 0 ? r : closed;
 }
 
-/* Not every filesystem knows the flag. */
-static int take_place(const struct output *output, bool replace)
-{
-	unsigned flags = replace ? 0 : RENAME_NOREPLACE;
-	int r = renameat2(AT_FDCWD, output->partial, AT_FDCWD, output->path, flags);
-
-	if (r < 0 && errno == EINVAL && flags && access(output->path, F_OK) < 0)
-		r = rename(output->partial, output->path);
-	return r < 0 ? -errno : 0;
-}
-
 /* If one file cannot get its name, those before it lose theirs again. */
 int outputs_finish(struct outputs *outputs, struct err *err)
 {
@@ -109,7 +98,7 @@ int outputs_finish(struct outputs *outputs, struct err *err)
 	size_t i;
 
 	for (i = 0; r == 0 && i < outputs->count; i++) {
-		r = take_place(&outputs->list[i], outputs->replace);
+		r = io_rename(outputs->list[i].partial, outputs->list[i].path, outputs->replace);
 		outputs->list[i].made = r < 0;
 		if (r < 0)
 			err_set(err, r, "%s: %s", outputs->list[i].path, strerror(-r));

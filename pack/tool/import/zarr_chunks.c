@@ -1,5 +1,6 @@
 #include "pack/tool/import/zarr_chunks.h"
 
+#include "base/libc.h"
 #include "base/scope.h"
 #include "pack/foreign/text.h"
 #include <fcntl.h>

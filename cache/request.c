@@ -176,14 +176,21 @@ static void release_extents(struct cache *cache, const struct waiter *waiter, bo
 	}
 }
 
+/* Counts it once: a reader may leave before the bytes are there. */
+static void wait_ended(struct cache *cache, struct waiter *waiter)
+{
+	if (waiter->since)
+		histogram_add(&cache->waits, (clock_ns() - waiter->since) / 1000);
+	waiter->since = 0;
+}
+
 /* Answers a waiter that has all its extents, releases them and frees it. */
 static void waiter_deliver(struct cache *cache, struct waiter *waiter)
 {
 	struct drops drops = {0};
 	bool served;
 
-	if (waiter->since)
-		histogram_add(&cache->waits, (clock_ns() - waiter->since) / 1000);
+	wait_ended(cache, waiter);
 	served = !waiter->cancelled && answer(cache, waiter);
 	release_extents(cache, waiter, served, &drops);
 	drops_send(cache, &drops);
@@ -468,8 +475,9 @@ bool cache_may_drop(struct cache *cache, uint64_t number)
 }
 
 /* One that is parked goes when the last of its extents is in. Lock held. */
-static void withdraw(struct waiter *waiter)
+static void withdraw(struct cache *cache, struct waiter *waiter)
 {
+	wait_ended(cache, waiter);
 	ring_remove(waiter);
 	if (waiter->pending)
 		waiter->cancelled = true;
@@ -486,7 +494,7 @@ bool cache_cancel(struct cache *cache, const void *arg)
 	if (!waiter)
 		waiter = ring_find(&cache->parked, arg);
 	if (waiter)
-		withdraw(waiter);
+		withdraw(cache, waiter);
 	return waiter;
 }
 
@@ -511,7 +519,7 @@ static bool take_overdue(struct cache *cache, uint64_t since, struct cache_reque
 		return false;
 	*ret = waiter->request;
 	cache->given_up++;
-	withdraw(waiter);
+	withdraw(cache, waiter);
 	return true;
 }
 

@@ -288,7 +288,9 @@ def test_storage_that_does_not_answer_is_given_up_where_that_is_wanted(small, ga
             (mounted / name).read_bytes()
         assert raised.value.errno == errno.EIO
     stats = mounted.stats()
-    assert stats["wait"]["given_up"] >= 3 and stats["wait"]["parked"] == 0
+    wait = stats["wait"]
+    assert wait["given_up"] >= 3 and wait["parked"] == 0
+    assert wait["reads"] >= wait["given_up"] and wait["total_us"] >= 1e6 * wait["given_up"]
     assert stats["bad_files"] == 0
     gate.open()
     assert trees.content(mounted) == trees.content(small[0])

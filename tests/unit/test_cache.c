@@ -617,12 +617,14 @@ static void all_that_wait_for_long_are_given_up(void **state)
 	assert_int_equal(cache_give_up(w->cache, 0), ASKED); /* parked and starved */
 	assert_int_equal(cache_give_up(w->cache, 0), 0);
 	assert_int_equal(stats_of(w).given_up, ASKED);
+	assert_int_equal(stats_of(w).wait_reads, ASKED); /* storage may never answer */
 	assert_int_equal(stats_of(w).parked, 0);
 	set_gate(w, false);
 	cache_stop(w->cache);
 	for (unsigned i = 0; i < ASKED; i++)
 		assert_refused(&calls[i], -ETIMEDOUT);
 	assert_int_equal(stats_of(w).bad_extents, 0);
+	assert_int_equal(stats_of(w).wait_reads, ASKED);
 }
 
 static void an_answered_request_cannot_be_taken_back(void **state)

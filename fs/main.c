@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include "base/size.h"
 #include "fs/command.h"
 #include "fs/daemon.h"
@@ -83,28 +84,16 @@ static int open_log(const char *path)
 	return 0;
 }
 
-static bool is_ignored(int signo)
-{
-	struct sigaction action = {0};
-
-	return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 /* The main thread takes all signals of interest by sigtimedwait(). Signals that were ignored when
- * foldfs started, as by nohup(1), stay ignored by it and the command; except SIGCHLD, which says
- * that the command has ended. */
+ * foldfs started, as by nohup(1), stay ignored by it and the command; except for those that say
+ * that the command or the session has ended. */
 static void block_signals(struct program *program)
 {
-	const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2};
+	const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGCHLD, SESSION_ENDED};
 
-	sigemptyset(&program->signals);
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (!is_ignored(ends[i]))
-			sigaddset(&program->signals, ends[i]);
-	sigaddset(&program->signals, SIGCHLD);
-	sigaddset(&program->signals, SESSION_ENDED);
-	sigprocmask(SIG_BLOCK, &program->signals, NULL);
 	signal(SIGCHLD, SIG_DFL);
+	signal(SESSION_ENDED, SIG_DFL);
+	program->signals = signals_block(taken, sizeof(taken) / sizeof(taken[0]));
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/math.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include "remote/http_slot.h"
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -447,19 +447,6 @@ static int open_all(struct http *http)
 	return 0;
 }
 
-/* Signals are for the main thread. */
-static int start_thread(struct http *http)
-{
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&http->thread, NULL, http_thread, http);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 static int http_begin(struct http *http)
 {
 	int r = open_all(http);
@@ -467,7 +454,7 @@ static int http_begin(struct http *http)
 	http->timer = 0;
 	http->under_way = 0;
 	if (r == 0)
-		r = start_thread(http);
+		r = thread_without_signals(&http->thread, http_thread, http);
 	if (r < 0)
 		close_all(http);
 	http->running = r == 0;

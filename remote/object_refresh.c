@@ -1,7 +1,7 @@
 #include "remote/object_refresh.h"
 #include "base/clock.h"
 #include "base/scope.h"
-#include <signal.h>
+#include "base/signals.h"
 
 #define AGAIN_NS (5 * CLOCK_SECOND) /* after a failure */
 
@@ -34,16 +34,11 @@ static void join(struct object_refresh *refresh)
 /* Under the lock. */
 static void start(struct object_refresh *refresh)
 {
-	sigset_t all, before;
-
 	if (refresh->running && refresh->ended)
 		join(refresh);
 	if (refresh->running || clock_ns() < refresh->next)
 		return;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	refresh->error = -pthread_create(&refresh->thread, NULL, refresh_thread, refresh);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	refresh->error = thread_without_signals(&refresh->thread, refresh_thread, refresh);
 	refresh->running = refresh->error == 0;
 }
 

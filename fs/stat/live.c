@@ -1,10 +1,10 @@
 #include "fs/stat/live.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include "fs/stat/asker.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/screen.h"
-#include "fs/stat/signals.h"
 #include "fs/stat/view.h"
 #include <langinfo.h>
 #include <math.h>

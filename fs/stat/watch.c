@@ -1,9 +1,9 @@
 #include "fs/stat/watch.h"
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include "fs/stat/mounts.h"
 #include "fs/stat/show.h"
-#include "fs/stat/signals.h"
 #include <stdio.h>
 #include <time.h>
 

@@ -1,9 +1,8 @@
 #include "pack/write/journal.h"
 #include "base/io.h"
 #include "base/scope.h"
+#include "base/signals.h"
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -232,16 +231,10 @@ static void *write_checkpoint(void *context)
 	return NULL;
 }
 
-/* Signals go to the main thread. */
 static int start_thread(struct journal *journal)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_without_signals(&journal->thread, write_checkpoint, journal);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&journal->thread, NULL, write_checkpoint, journal);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	journal->working = r == 0;
 	if (r < 0)
 		atomic_store(&journal->error, r);

@@ -1,6 +1,7 @@
 #include "pack/tool/cli/interrupt.h"
 
 #include "base/exit.h"
+#include "base/signals.h"
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -18,12 +19,10 @@ void interrupt_catch(void)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 	/* Without SA_RESTART: a read that hangs gives up. */
 	struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-	struct sigaction before;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		if (!signals_ignored(signals[i]))
 			sigaction(signals[i], &action, NULL);
-	}
 }
 
 int interrupt_pending(void)

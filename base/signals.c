@@ -1,0 +1,32 @@
+#include "base/signals.h"
+
+bool signals_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+sigset_t signals_block(const int *numbers, size_t count)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < count; i++)
+		if (!signals_ignored(numbers[i]))
+			sigaddset(&signals, numbers[i]);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	return signals;
+}
+
+int thread_without_signals(pthread_t *ret, void *(*run)(void *), void *arg)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}

@@ -1,0 +1,20 @@
+/* Signals that are waited for instead of caught, and threads that get none. */
+#ifndef BASE_SIGNALS_H
+#define BASE_SIGNALS_H
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether this process ignores it, as one that nohup(1) started does SIGHUP. */
+bool signals_ignored(int number);
+
+/* Blocks these signals, except for those that are ignored: whoever waits for a signal would get it
+ * all the same. Returns those that were blocked. */
+sigset_t signals_block(const int *numbers, size_t count);
+
+/* As pthread_create(), for a thread that gets no signal. Returns 0 or -errno. */
+int thread_without_signals(pthread_t *ret, void *(*run)(void *), void *arg);
+
+#endif

@@ -1,6 +1,5 @@
 #include "base/mountinfo.h"
 #include "base/io.h"
-#include <stdbool.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
@@ -51,4 +50,18 @@ int mountinfo_next(FILE *table, char **line, size_t *room, struct mountinfo *ret
 		r = io_line(table, line, room, &len);
 	while (r == 0 && !parse_mount(*line, ret));
 	return r;
+}
+
+bool mountinfo_is_foldfs(const struct mountinfo *mount)
+{
+	return strcmp(mount->type, "fuse.foldfs") == 0;
+}
+
+bool mountinfo_is_foldfs_of(const struct mountinfo *mount, uid_t uid)
+{
+	const char *option = strstr(mount->options, "user_id=");
+	uintmax_t maker;
+
+	return mountinfo_is_foldfs(mount) && option && sscanf(option, "user_id=%ju", &maker) == 1 &&
+	       maker == uid;
 }

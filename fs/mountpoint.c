@@ -81,11 +81,7 @@ static int unmount(const char *path, bool lazy)
 
 static bool is_ours(const struct mountinfo *line)
 {
-	const char *user = strstr(line->options, "user_id=");
-	unsigned id;
-
-	return strcmp(line->type, "fuse.foldfs") == 0 && user &&
-	       sscanf(user, "user_id=%u", &id) == 1 && id == getuid();
+	return mountinfo_is_foldfs_of(line, getuid());
 }
 
 static bool is_dead(int error)

@@ -1,7 +1,6 @@
 #include "fs/stat/mounts.h"
 #include "base/mountinfo.h"
 #include "base/scope.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,7 +23,7 @@ int mounts_list(const char *table, dev_t device, struct buf *buf)
 	if (!file)
 		return -errno;
 	while ((r = mountinfo_next(file, &line, &room, &mount)) == 0) {
-		if (strcmp(mount.type, "fuse.foldfs") != 0 || (device && mount.device != device))
+		if (!mountinfo_is_foldfs(&mount) || (device && mount.device != device))
 			continue;
 		r = buf_addf(buf, "%s%s", comma, mount.path);
 		if (r < 0)
@@ -37,16 +36,6 @@ int mounts_list(const char *table, dev_t device, struct buf *buf)
 bool mounts_is_gone(int error)
 {
 	return error == -ENODATA || error == -ENOTSUP || error == -ENOENT;
-}
-
-/* The options of a FUSE mount name who made it. */
-static bool is_mount_of(const struct mountinfo *mount, uid_t uid)
-{
-	const char *option = strstr(mount->options, "user_id=");
-	uintmax_t maker;
-
-	return strcmp(mount->type, "fuse.foldfs") == 0 && option &&
-	       sscanf(option, "user_id=%ju", &maker) == 1 && maker == uid;
 }
 
 bool mounts_names(char *const *paths, int count, const char *path)
@@ -68,7 +57,8 @@ int mounts_of_user(const char *table, uid_t uid, char **ret_paths, int most)
 	if (!file)
 		return -errno;
 	while (count < most && (r = mountinfo_next(file, &line, &room, &mount)) == 0) {
-		if (!is_mount_of(&mount, uid) || mounts_names(ret_paths, count, mount.path))
+		if (!mountinfo_is_foldfs_of(&mount, uid) ||
+		    mounts_names(ret_paths, count, mount.path))
 			continue;
 		ret_paths[count] = strdup(mount.path);
 		count += ret_paths[count] != NULL;

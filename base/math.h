@@ -20,4 +20,9 @@ static inline uint64_t min(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static inline uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
+{
+	return max(least, min(value, most));
+}
+
 #endif

@@ -1,5 +1,6 @@
 #include "cache/pool.h"
 #include "base/bits.h"
+#include "base/math.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +348,7 @@ uint64_t pool_room_for_once(const struct pool *pool)
 {
 	uint32_t taken = slots_in_use(&pool->slots) - pool->passed;
 
-	return taken < pool->limit ? (uint64_t)(pool->limit - taken) * SLOT_BYTES : 0;
+	return sub_sat(pool->limit, taken) * SLOT_BYTES;
 }
 
 uint32_t pool_slots(const struct extent *wanted)
@@ -478,10 +479,8 @@ int pool_iov_pages(const struct pool *pool, const struct pool_extent *extent, ui
 	while (size) {
 		char *at = slots_at(&pool->slots, extent->slots[from / SLOT_BYTES]) +
 			   from % SLOT_BYTES;
-		uint32_t len = SLOT_BYTES - from % SLOT_BYTES;
+		uint32_t len = (uint32_t)min(SLOT_BYTES - from % SLOT_BYTES, size);
 
-		if (len > size)
-			len = size;
 		if (count && (char *)iov[count - 1].iov_base + iov[count - 1].iov_len == at)
 			iov[count - 1].iov_len += len;
 		else

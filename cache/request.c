@@ -140,7 +140,7 @@ static bool answer(struct cache *cache, const struct waiter *waiter)
 
 	for (unsigned i = 0; i < waiter->count; i++) {
 		const struct pool_extent *extent = waiter->extents[i];
-		uint32_t len = left < extent->is.size - from ? left : extent->is.size - from;
+		uint32_t len = (uint32_t)min(left, extent->is.size - from);
 
 		if (extent->state == POOL_FAILED) {
 			request->done(request->arg, extent->error, NULL, 0);
@@ -164,7 +164,7 @@ static void release_extents(struct cache *cache, const struct waiter *waiter, bo
 	SCOPE_LOCK(&cache->lock);
 	for (unsigned i = 0; i < waiter->count; i++) {
 		struct pool_extent *extent = waiter->extents[i];
-		uint32_t len = left < extent->is.size - from ? left : extent->is.size - from;
+		uint32_t len = (uint32_t)min(left, extent->is.size - from);
 
 		if (served)
 			served_range(cache, extent, from, len, drops);

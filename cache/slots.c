@@ -1,4 +1,5 @@
 #include "cache/slots.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/uapi.h"
 #include "cache/huge.h"
@@ -12,9 +13,7 @@
 /* Pages of 64 KiB (arm64, POWER) hold four slots each. */
 static uint32_t slots_unit(long page)
 {
-	uint32_t unit = (uint32_t)page / SLOT_BYTES;
-
-	return unit == 0 ? 1 : unit < 64 ? unit : 64;
+	return (uint32_t)clamp((uint64_t)page / SLOT_BYTES, 1, 64);
 }
 
 int slots_init(struct slots *slots, uint64_t bytes)
@@ -215,10 +214,8 @@ static void hand_back(const struct slots *slots, uint32_t from, uint32_t to)
 
 static void hand_back_runs(const struct slots *slots, const struct region *regions)
 {
-	uint32_t end = region_count(slots) * REGION;
+	uint32_t end = (uint32_t)min(region_count(slots) * REGION, slots->count);
 
-	if (end > slots->count)
-		end = slots->count;
 	for (uint32_t slot = 0, from; slot < end; slot++) {
 		if (!is_chosen(regions, slot))
 			continue;

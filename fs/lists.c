@@ -6,6 +6,7 @@
  * below: train.csv beside train/, annotations/instances.json, ImageSets/Main/train.txt. Texts with
  * short names come first: VOC's train.txt says the same as aeroplane_train.txt. */
 #include "fs/lists.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "fs/lists_text.h"
 #include <string.h>
@@ -319,7 +320,7 @@ int lists_find(struct dataset *dataset, uint64_t extent, uint64_t most, lists_fo
 	struct list_search s = {.dataset = dataset,
 				.found = found,
 				.context = context,
-				.most = most < UINT32_MAX ? most : UINT32_MAX - 1,
+				.most = min(most, UINT32_MAX - 1),
 				.text_bytes = TEXTS_MAX};
 	struct dataset_extent place;
 	struct dataset_entry entry;

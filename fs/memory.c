@@ -1,4 +1,5 @@
 #include "fs/memory.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include <limits.h>
@@ -55,25 +56,19 @@ static uint64_t left_of(const char *group, const struct version *version, uint64
 	uint64_t pages = read_number(group, "memory.stat", version->file_pages[0], 0) +
 			 read_number(group, "memory.stat", version->file_pages[1], 0);
 
-	usage = usage > pages ? usage - pages : 0;
-	return limit > usage ? limit - usage : 0;
+	return sub_sat(limit, sub_sat(usage, pages));
 }
 
 /* In version 1, "no limit" is a number larger than any machine. */
 static void read_group(const char *group, const struct version *version, struct memory *memory)
 {
-	uint64_t limit = read_number(group, version->limit, NULL, UINT64_MAX);
-	uint64_t soft = read_number(group, version->soft_limit, NULL, UINT64_MAX), left;
+	uint64_t limit = min(read_number(group, version->limit, NULL, UINT64_MAX),
+			     read_number(group, version->soft_limit, NULL, UINT64_MAX));
 
-	if (soft < limit)
-		limit = soft;
 	if (limit >= memory->total)
 		return;
-	if (limit < memory->limit)
-		memory->limit = limit;
-	left = left_of(group, version, limit);
-	if (left < memory->available)
-		memory->available = left;
+	memory->limit = min(memory->limit, limit);
+	memory->available = min(memory->available, left_of(group, version, limit));
 }
 
 /* Finds the group's folder. In a container, /proc may give the path as the host sees it, while the

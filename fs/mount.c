@@ -1,6 +1,7 @@
 #include "fs/mount.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/reader_file.h"
 #include "base/scope.h"
 #include "fs/memory.h"
@@ -95,8 +96,7 @@ static int open_dataset(struct mount *mount, struct err *err)
 	mount->foreign.show = name_shown;
 	mount->foreign.notice = settings->remote.notice;
 	mount->remote = mount->remote_copied = settings->remote;
-	if (mount->remote.retry > COPY_RETRY)
-		mount->remote_copied.retry = COPY_RETRY;
+	mount->remote_copied.retry = min(mount->remote.retry, COPY_RETRY);
 	r = packs_open(&params, &mount->dataset, &mount->label, err);
 	mount->remote_copied.retry = mount->remote.retry;
 	for (size_t i = 0; i < settings->pack_count; i++)
@@ -167,7 +167,7 @@ static uint64_t content_bytes(const struct mount *mount)
 {
 	const struct dataset_info *info = dataset_info(mount->dataset);
 
-	return info->super->bytes > info->pack_bytes ? info->super->bytes : info->pack_bytes;
+	return max(info->super->bytes, info->pack_bytes);
 }
 
 /* What the kernel needs to keep everything: for each file also a page for its end, and its inode
@@ -203,7 +203,7 @@ static uint64_t choose_residency(const struct mount *mount)
 	if (settings->cache == SETTING_CACHE_KERNEL || settings->policy == SETTING_POLICY_LRU ||
 	    kernel_needs(mount) <= mount->memory / 5 * 4)
 		return RESIDENCY_ALL;
-	return mount->memory > taken ? mount->memory - taken : 0;
+	return sub_sat(mount->memory, taken);
 }
 
 const char *mount_keeper(const struct mount *mount)
@@ -220,14 +220,8 @@ static void choose_budget(struct mount *mount)
 	uint64_t all = content_bytes(mount) + info->super->files * SLOT_WASTE;
 	uint64_t most = all + all / 7 + CACHE_BUDGET_MIN;
 
-	mount->budget = mount->settings->pool;
-	if (!mount->budget) {
-		mount->budget = mount->memory / 4;
-		if (mount->budget > most)
-			mount->budget = most;
-		if (mount->budget < CACHE_BUDGET_MIN)
-			mount->budget = CACHE_BUDGET_MIN;
-	}
+	mount->budget = mount->settings->pool ? mount->settings->pool
+					      : clamp(mount->memory / 4, CACHE_BUDGET_MIN, most);
 }
 
 /* With any policy, what the kernel keeps leaves the pool first. */

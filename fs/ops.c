@@ -1,4 +1,5 @@
 #include "fs/ops.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/uapi.h"
 #include "fs/notify_store.h"
@@ -328,17 +329,16 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
 		return;
 	}
 	fuse_req_interrupt_func(req, read_interrupted, mount);
-	cache_read(mount->cache,
-		   &(struct cache_request){
-			   .extent = dataset_first_extent(mount->dataset, entry) +
-				     from / FORMAT_EXTENT,
-			   .from = (uint32_t)(from % FORMAT_EXTENT),
-			   .size = (uint32_t)(size < e.size - from ? size : e.size - from),
-			   .reader = (uint32_t)fuse_req_ctx(req)->pid,
-			   .done = read_done,
-			   .gone = read_gone,
-			   .arg = req,
-		   });
+	cache_read(mount->cache, &(struct cache_request){
+					 .extent = dataset_first_extent(mount->dataset, entry) +
+						   from / FORMAT_EXTENT,
+					 .from = (uint32_t)(from % FORMAT_EXTENT),
+					 .size = (uint32_t)min(size, e.size - from),
+					 .reader = (uint32_t)fuse_req_ctx(req)->pid,
+					 .done = read_done,
+					 .gone = read_gone,
+					 .arg = req,
+				 });
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */

@@ -37,36 +37,25 @@
 
 static uint64_t reserve_of(uint64_t whole)
 {
-	uint64_t reserve = whole / 16;
-
-	if (reserve < RESERVE_MIN)
-		return RESERVE_MIN;
-	return reserve < RESERVE_MAX ? reserve : RESERVE_MAX;
+	return clamp(whole / 16, RESERVE_MIN, RESERVE_MAX);
 }
 
 /* The line that leaves `left` bytes, in whole grains; 0 if there is less than that. */
 static uint64_t line_at(const struct pressure_view *view, uint64_t left)
 {
-	uint64_t sum = view->used + view->available;
-
-	return sum > left ? (sum - left) / GRAIN * GRAIN : 0;
+	return sub_sat(view->used + view->available, left) / GRAIN * GRAIN;
 }
 
 static uint64_t shrink_to(const struct pressure_state *state, uint64_t limit, uint64_t line)
 {
-	if (line < state->least)
-		line = state->least;
-	return line < limit ? line : limit;
+	return min(max(line, state->least), limit);
 }
 
 static uint64_t grow_towards(const struct pressure_state *state, uint64_t limit, uint64_t line)
 {
-	uint64_t step = state->budget / 8;
-	uint64_t next = limit + (step > GRAIN ? step : GRAIN);
+	uint64_t next = limit + max(state->budget / 8, GRAIN);
 
-	if (next > line)
-		next = line;
-	return next < state->budget ? next : state->budget;
+	return min(min(next, line), state->budget);
 }
 
 uint64_t pressure_limit(struct pressure_state *state, const struct pressure_view *view,
@@ -133,7 +122,7 @@ static unsigned pressure_look(struct pressure *pressure, unsigned ticks)
 
 	memory_read(pressure->params.root, &memory);
 	ops->usage(ops->context, &view.used, &view.limit);
-	view.whole = memory.limit < memory.total ? memory.limit : memory.total;
+	view.whole = min(memory.limit, memory.total);
 	view.available = memory.available;
 	limit = pressure_limit(&pressure->state, &view, ticks);
 	if (limit != view.limit) {

@@ -1,6 +1,7 @@
 #include "fs/session.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
 #include "fs/inval.h"
@@ -87,7 +88,7 @@ static void inval_extent(void *context, uint64_t extent)
 /* With less, readers would lose what was read ahead for them. */
 static uint64_t lag_bytes(const struct mount *mount)
 {
-	return mount->budget / 16 > INVAL_LEAST ? mount->budget / 16 : INVAL_LEAST;
+	return max(mount->budget / 16, INVAL_LEAST);
 }
 
 static int make_fuse(struct session *session, struct err *err)

@@ -1,5 +1,6 @@
 #include "remote/retry.h"
 #include "base/clock.h"
+#include "base/math.h"
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -81,9 +82,7 @@ uint64_t retry_pause(unsigned tries, bool overloaded, uint64_t least, uint64_t r
 
 	while (--tries > 0 && bound < PAUSE_MOST)
 		bound *= 2;
-	if (bound > PAUSE_MOST)
-		bound = PAUSE_MOST;
-	return least * CLOCK_SECOND + random % (bound + 1);
+	return least * CLOCK_SECOND + random % (min(bound, PAUSE_MOST) + 1);
 }
 
 /* --- ranges ----------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 #include "cache/plan/cost.h"
+#include "base/math.h"
 
 /* Finding a / b. The time of one read says little: it waits behind others in a queue, or shares the
  * device with them, and which of the two is unknown. Either way the device does the work it is
@@ -70,11 +71,6 @@
 
 #define MOST  (15.0 / 16) /* of all bytes are read ahead: hardly anything is wanted */
 #define EXTRA (1.0 / 4)	  /* of what the only read ahead brings must come on top */
-
-static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
-{
-	return value < least ? least : value > most ? most : value;
-}
 
 /* Returns how much longer the union became. */
 static uint64_t busy_add(struct cost_busy *busy, uint64_t begin, uint64_t end)

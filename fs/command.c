@@ -1,11 +1,11 @@
 #include "fs/command.h"
+#include "base/fork.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,23 +35,14 @@ static _Noreturn void run_command(int gate, char *const argv[], const sigset_t *
 
 int command_fork(struct command *command, char *const argv[], const sigset_t *signals)
 {
-	int ends[2];
-	SCOPE_CLOSE int in = -1;
-	SCOPE_CLOSE int out = -1;
-	pid_t pid;
+	int gate;
+	pid_t pid = fork_with_socket(SOCK_STREAM, &gate);
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	in = ends[0];
-	out = ends[1];
-	pid = fork();
 	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		close(steal_fd(&out));
-		run_command(in, argv, signals);
-	}
-	*command = (struct command){.pid = pid, .gate = steal_fd(&out)};
+		return pid;
+	if (pid == 0)
+		run_command(gate, argv, signals);
+	*command = (struct command){.pid = pid, .gate = gate};
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 
 struct command {
 	pid_t pid; /* 0: none, or it has ended */
-	int gate;  /* a pipe that it waits for; -1: it has begun */
+	int gate;  /* a socket that it waits at; -1: it has begun */
 };
 
 #define COMMAND_NONE ((struct command){.gate = -1})

@@ -1,17 +1,19 @@
 #include "fs/daemon.h"
 #include "base/exit.h"
+#include "base/fork.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
-static _Noreturn void wait_for_status(int pipe, pid_t child)
+static _Noreturn void wait_for_status(int socket, pid_t child)
 {
 	unsigned char status;
 	int how = 0;
 
-	if (io_read(pipe, &status, 1) == 1)
+	if (io_read(socket, &status, 1) == 1)
 		_exit(status);
 	waitpid(child, &how, 0);
 	if (WIFSIGNALED(how))
@@ -21,31 +23,20 @@ static _Noreturn void wait_for_status(int pipe, pid_t child)
 
 int daemon_fork(struct daemon *daemon)
 {
-	int ends[2];
-	pid_t pid;
+	int socket;
+	pid_t pid = fork_with_socket(SOCK_STREAM, &socket);
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid < 0) {
-		int r = -errno;
-
-		close(ends[0]);
-		close(ends[1]);
-		return r;
-	}
-	if (pid > 0) {
-		close(ends[1]);
-		wait_for_status(ends[0], pid);
-	}
-	close(ends[0]);
-	daemon->pipe = ends[1];
+	if (pid < 0)
+		return pid;
+	if (pid > 0)
+		wait_for_status(socket, pid);
+	daemon->parent = socket;
 	return 0;
 }
 
 void daemon_detach(const struct daemon *daemon)
 {
-	if (daemon->pipe < 0)
+	if (daemon->parent < 0)
 		return;
 	setsid();
 	io_close_inherited(STDERR_FILENO + 1);
@@ -55,18 +46,18 @@ void daemon_tell(struct daemon *daemon, int status)
 {
 	unsigned char word = (unsigned char)status;
 
-	if (daemon->pipe < 0)
+	if (daemon->parent < 0)
 		return;
-	io_write_full(daemon->pipe, &word, 1);
-	close(daemon->pipe);
-	daemon->pipe = -1;
+	io_write_full(daemon->parent, &word, 1);
+	close(daemon->parent);
+	daemon->parent = -1;
 }
 
 void daemon_ready(struct daemon *daemon)
 {
 	int null;
 
-	if (daemon->pipe < 0)
+	if (daemon->parent < 0)
 		return;
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; null >= 0 && fd <= 2; fd++)

@@ -13,10 +13,10 @@
 #define FS_DAEMON_H
 
 struct daemon {
-	int pipe; /* to the parent; -1: foreground, nobody waits */
+	int parent; /* a socket; -1: foreground, nobody waits */
 };
 
-#define DAEMON_FOREGROUND ((struct daemon){.pipe = -1})
+#define DAEMON_FOREGROUND ((struct daemon){.parent = -1})
 
 /* Returns in the child only: 0, or -errno if it could not fork. */
 int daemon_fork(struct daemon *daemon);

@@ -1,6 +1,6 @@
 #include "fs/helper.h"
+#include "base/fork.h"
 #include "base/io.h"
-#include "base/scope.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -44,21 +44,14 @@ static _Noreturn void help(int socket, helper_fn *act, void *context)
 
 int helper_start(helper_fn *act, void *context, struct helper *ret)
 {
-	int ends[2];
-	SCOPE_CLOSE int mine = -1;
-	SCOPE_CLOSE int other = -1;
-	pid_t pid;
+	int socket;
+	pid_t pid = fork_with_socket(SOCK_STREAM, &socket);
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return -errno;
-	mine = ends[0];
-	other = ends[1];
-	pid = fork();
 	if (pid < 0)
-		return -errno;
+		return pid;
 	if (pid == 0)
-		help(other, act, context);
-	*ret = (struct helper){.pid = pid, .socket = steal_fd(&mine)};
+		help(socket, act, context);
+	*ret = (struct helper){.pid = pid, .socket = socket};
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 #include "fs/stat/asker.h"
+#include "base/fork.h"
 #include "base/scope.h"
 #include "fs/stat/mounts.h"
 #include <signal.h>
@@ -57,19 +58,14 @@ _Noreturn static void answer_all(int fd, const char *path)
 struct asker *asker_new(const char *path)
 {
 	SCOPE_FREE struct asker *asker = calloc(1, sizeof(*asker));
-	int fds[2];
 
-	if (!asker || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+	if (!asker)
 		return NULL;
-	asker->child = fork();
-	if (asker->child == 0) {
-		close(fds[0]);
-		answer_all(fds[1], path);
-	}
-	close(fds[1]);
-	asker->fd = fds[0];
+	asker->child = fork_with_socket(SOCK_SEQPACKET, &asker->fd);
+	if (asker->child == 0)
+		answer_all(asker->fd, path);
 	if (asker->child < 0) {
-		scope_close(&asker->fd);
+		errno = -asker->child;
 		return NULL;
 	}
 	return steal_ptr(&asker);

@@ -1,7 +1,6 @@
 #include "base/io.h"
 #include "base/scope.h"
 #include "base/uapi.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -123,8 +122,8 @@ int io_rename(const char *from, const char *to, bool replace)
 /* The kernel lists descriptors in their order, so that closing one passes over no other. */
 static void close_listed(int least, bool inherited)
 {
-	DIR *listing = opendir("/proc/self/fd");
-	struct dirent *entry;
+	SCOPE_DIR DIR *listing = opendir("/proc/self/fd");
+	const struct dirent *entry;
 
 	while (listing && (entry = readdir(listing))) {
 		int fd = (int)strtol(entry->d_name, NULL, 10); /* "." is 0 */
@@ -133,8 +132,6 @@ static void close_listed(int least, bool inherited)
 		    !(inherited && fcntl(fd, F_GETFD) & FD_CLOEXEC))
 			close(fd);
 	}
-	if (listing)
-		closedir(listing);
 }
 
 void io_close_from(int least)

@@ -3,12 +3,14 @@
  *	SCOPE_FREE char *line = NULL;          free(3)
  *	SCOPE_CLOSE int fd = open(...);        close(2) where fd >= 0, errno kept
  *	SCOPE_FILE FILE *file = fopen(...);    fclose(3) of a file that was read, the same
+ *	SCOPE_DIR DIR *dir = opendir(...);     closedir(3), the same
  *	SCOPE_LOCK(&pool->lock);               unlocked at the end of the scope
  *
  * steal_ptr() and steal_fd() take a pointer or descriptor out of its guard. */
 #ifndef BASE_SCOPE_H
 #define BASE_SCOPE_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@
 #define SCOPE_FREE	  SCOPE(scope_free)
 #define SCOPE_CLOSE	  SCOPE(scope_close)
 #define SCOPE_FILE	  SCOPE(scope_file)
+#define SCOPE_DIR	  SCOPE(scope_dir)
 #define SCOPE_JOIN_(a, b) a##b
 #define SCOPE_JOIN(a, b)  SCOPE_JOIN_(a, b)
 #define SCOPE_LOCK(mutex)                                  \
@@ -45,6 +48,15 @@ static inline void scope_file(FILE **file)
 
 	if (*file)
 		fclose(*file);
+	errno = saved;
+}
+
+static inline void scope_dir(DIR **dir)
+{
+	int saved = errno;
+
+	if (*dir)
+		closedir(*dir);
 	errno = saved;
 }
 

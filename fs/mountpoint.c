@@ -6,7 +6,6 @@
 #include "base/scope.h"
 #include "base/statx.h"
 #include "fs/mount.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
@@ -91,15 +90,14 @@ static bool is_dead(int error)
 
 static int check_empty(const char *path, struct err *err)
 {
-	DIR *dir = opendir(path);
-	struct dirent *entry;
+	SCOPE_DIR DIR *dir = opendir(path);
+	const struct dirent *entry;
 	bool empty = true;
 
 	if (!dir)
 		return err_set(err, -errno, "%s", strerror(errno));
 	while (empty && (entry = readdir(dir)))
 		empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-	closedir(dir);
 	return empty ? 0
 		     : err_set(err, -ENOTEMPTY,
 			       "not empty: what is in it would be hidden; mount on an empty "

@@ -4,7 +4,6 @@
 #include "base/math.h"
 #include "base/scope.h"
 #include "base/size.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,12 +216,6 @@ static DIR *list(int folder, const char *name)
 	return dir;
 }
 
-static void close_list(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
 /* What the files of a copy take on the disk. */
 static uint64_t used_by(const struct block_store *store, const char *key)
 {
@@ -242,7 +235,7 @@ static uint64_t used_by(const struct block_store *store, const char *key)
 
 static uint64_t used_by_all(const struct block_store *store)
 {
-	SCOPE(close_list) DIR *dir = list(store->fd, ".");
+	SCOPE_DIR DIR *dir = list(store->fd, ".");
 	const struct dirent *entry;
 	uint64_t used = 0;
 
@@ -283,7 +276,7 @@ static bool read_name(int names, const char *name, char key[static BLOCK_KEY_DIG
 
 static void forget_names(const struct block_store *store, const char *key)
 {
-	SCOPE(close_list) DIR *dir = list(store->fd, NAMES);
+	SCOPE_DIR DIR *dir = list(store->fd, NAMES);
 	const struct dirent *entry;
 	char other[BLOCK_KEY_DIGITS + 1];
 
@@ -324,7 +317,7 @@ static int compare_ages(const void *a, const void *b)
 /* The copies, the one opened longest ago first. */
 static size_t list_copies(const struct block_store *store, struct buf *all)
 {
-	SCOPE(close_list) DIR *dir = list(store->fd, ".");
+	SCOPE_DIR DIR *dir = list(store->fd, ".");
 	const struct dirent *entry;
 	size_t count = 0;
 

@@ -1,15 +1,8 @@
 #include "pack/tool/export/strays.h"
 
 #include "base/scope.h"
-#include <dirent.h>
 #include <libgen.h>
 #include <string.h>
-
-static void close_folder(DIR **folder)
-{
-	if (*folder)
-		closedir(*folder);
-}
 
 /* The part of `name` after the last name of the target, or NULL. */
 static const char *rest_of(const char *name, const char *base)
@@ -41,7 +34,7 @@ int strays_check(const struct export_format *format, const char *target, uint64_
 {
 	SCOPE(buf_release) struct buf stem = BUF_INIT;
 	SCOPE_FREE char *above = NULL, *last = NULL;
-	SCOPE(close_folder) DIR *folder = NULL;
+	SCOPE_DIR DIR *folder = NULL;
 	const char *path;
 	int r = format->stem(&stem, target);
 

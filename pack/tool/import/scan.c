@@ -3,7 +3,6 @@
 #include "base/parallel_for.h"
 #include "base/scope.h"
 #include "pack/tool/import/entry_table.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
@@ -413,17 +412,11 @@ static int append_item(struct scan *scan, struct scan_level *level, struct scan_
 				   : append_link(scan, level, item);
 }
 
-static void close_stream(DIR **stream)
-{
-	if (*stream)
-		closedir(*stream);
-}
-
 /* Appends what is in a directory; closes its fd. */
 static int scan_directory(struct scan *scan, struct scan_level *level)
 {
 	const struct import_watch *watch = scan->params->watch;
-	SCOPE(close_stream) DIR *stream = fdopendir(level->fd);
+	SCOPE_DIR DIR *stream = fdopendir(level->fd);
 	SCOPE(release_items) struct scan_items items = {0};
 	int r;
 

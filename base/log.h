@@ -24,6 +24,9 @@ void log_kept(void (*each)(void *context, const char *line), void *context);
 
 /* Always shown: the reason why something failed. */
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same; its value is `code`, so that `return log_fail(EXIT_FAILED, "...", ...)` is the whole
+ * error path. */
+#define log_fail(code, ...) (log_error(__VA_ARGS__), (code))
 /* Shown unless -q: warnings and the line that says what was decided. */
 void log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Shown with -v. */

@@ -76,10 +76,8 @@ static int open_log(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
 
-	if (fd < 0) {
-		log_error("%s: %m", path);
-		return -errno;
-	}
+	if (fd < 0)
+		return log_fail(-errno, "%s: %m", path);
 	log_to_file(fd);
 	return 0;
 }
@@ -577,10 +575,8 @@ int main(int argc, char **argv)
 
 	fill_standard_fds();
 	log_init("foldfs", LOG_LEVEL_NORMAL);
-	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0) {
-		log_error("%s; see foldfs --help", err.text);
-		return EXIT_USAGE;
-	}
+	if (settings_parse(&program.settings, argc, argv, &want, &err) < 0)
+		return log_fail(EXIT_USAGE, "%s; see foldfs --help", err.text);
 	if (want == OPT_VERSION) {
 		version_print();
 		return exit_finish(EXIT_DONE);

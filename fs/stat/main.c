@@ -54,8 +54,7 @@ static const struct opt_command command = {
 
 static int usage_error(const char *text)
 {
-	log_error("%s; see 'foldstat --help'", text);
-	return EXIT_USAGE;
+	return log_fail(EXIT_USAGE, "%s; see 'foldstat --help'", text);
 }
 
 static int parse_interval(const char *text, double *ret, struct err *err)
@@ -180,10 +179,8 @@ static int give_order(const char *file, const char *mountpoint)
 	uint32_t files;
 	int r = order_send(file, mountpoint, &files, &err);
 
-	if (r < 0) {
-		log_error("%s", err_text(&err, r));
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return log_fail(EXIT_FAILED, "%s", err_text(&err, r));
 	if (files)
 		printf("order: given for %s\n", count_noun(files, "file", count));
 	else

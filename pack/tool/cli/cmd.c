@@ -11,8 +11,7 @@
 
 int cmd_usage_error(const struct opt_command *command, const char *text)
 {
-	log_error("%s; see '%s --help'", text, command->name);
-	return EXIT_USAGE;
+	return log_fail(EXIT_USAGE, "%s; see '%s --help'", text, command->name);
 }
 
 static void say_notice(const char *line)
@@ -70,10 +69,10 @@ void cmd_version(void)
 	       xxh / 100 % 100, xxh % 100);
 }
 
-static int say_why(const char *path, int error, const struct err *err)
+int cmd_status(const char *path, int error, const struct err *err)
 {
 	if (error < 0)
-		log_error("%s: %s%s", path, err_text(err, error), dataset_way_out(error));
+		log_error("%s%s%s", path ? path : "", path ? ": " : "", err_text(err, error));
 	return (int)exit_status_of(error);
 }
 
@@ -103,13 +102,6 @@ static struct packs_params params_of(const char *const *words, size_t count,
 				     .alone_ok = true};
 }
 
-static int say_error(int error, const struct err *err)
-{
-	if (error < 0)
-		log_error("%s", err_text(err, error));
-	return (int)exit_status_of(error);
-}
-
 int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 {
 	const char *words[] = {word};
@@ -119,7 +111,7 @@ int cmd_open(char *word, const struct cmd_common *common, struct dataset **ret)
 	int r = packs_open(&params, ret, &label, &err);
 
 	name_hide_secrets(word);
-	return say_error(r, &err);
+	return cmd_status(NULL, r, &err);
 }
 
 int cmd_names(char **words, const struct cmd_common *common, struct names *ret)
@@ -133,7 +125,7 @@ int cmd_names(char **words, const struct cmd_common *common, struct names *ret)
 	r = packs_names(&params, ret, &err);
 	for (size_t i = 0; i < params.count; i++)
 		name_hide_secrets(words[i]);
-	return say_error(r, &err);
+	return cmd_status(NULL, r, &err);
 }
 
 int cmd_load(const char *path, struct dataset *dataset, unsigned parts)
@@ -141,7 +133,9 @@ int cmd_load(const char *path, struct dataset *dataset, unsigned parts)
 	struct err err = {0};
 	int r = dataset_load(dataset, parts, &err);
 
-	return say_why(path, r, &err);
+	if (r < 0)
+		log_error("%s: %s%s", path, err_text(&err, r), dataset_way_out(r));
+	return (int)exit_status_of(r);
 }
 
 int cmd_find(const char *pack, const struct dataset *dataset, const char *path, uint32_t *ret)
@@ -150,8 +144,8 @@ int cmd_find(const char *pack, const struct dataset *dataset, const char *path, 
 
 	if (r == 0)
 		return EXIT_DONE;
-	log_error("%s: %s: not in the pack; 'foldpack list %s' shows what is", pack, path, pack);
-	return EXIT_FAILED;
+	return log_fail(EXIT_FAILED, "%s: %s: not in the pack; 'foldpack list %s' shows what is",
+			pack, path, pack);
 }
 
 int cmd_print_json(const struct json *json, const struct buf *text)

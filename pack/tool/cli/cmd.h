@@ -69,6 +69,9 @@ int cmd_parse(const struct cmd_line *line, int argc, char **argv, char ***ret_ar
 /* Says what is wrong with the command line. Returns EXIT_USAGE. */
 int cmd_usage_error(const struct opt_command *command, const char *text);
 
+/* The status for a library's -errno, after "path: why" was printed, or only why if path is NULL. */
+int cmd_status(const char *path, int error, const struct err *err);
+
 /* Prints the name and version, and the versions of the libraries. */
 void cmd_version(void);
 

@@ -59,12 +59,11 @@ static int refuse_command(const char *word)
 	for (size_t i = 0; i < COMMANDS; i++)
 		nearest_try(&nearest, commands[i].name);
 	if (word[0] == '-')
-		log_error("unknown option '%s'; see 'foldpack --help'", word);
-	else if (nearest.name)
-		log_error("unknown command '%s'; did you mean '%s'?", word, nearest.name);
-	else
-		log_error("unknown command '%s'; see 'foldpack --help'", word);
-	return EXIT_USAGE;
+		return log_fail(EXIT_USAGE, "unknown option '%s'; see 'foldpack --help'", word);
+	if (nearest.name)
+		return log_fail(EXIT_USAGE, "unknown command '%s'; did you mean '%s'?", word,
+				nearest.name);
+	return log_fail(EXIT_USAGE, "unknown command '%s'; see 'foldpack --help'", word);
 }
 
 static int run_command(int argc, char **argv)

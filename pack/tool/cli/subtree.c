@@ -47,10 +47,8 @@ int subtree_new(const char *pack, const struct dataset *dataset, char **paths, s
 		return EXIT_DONE;
 	}
 	marks = calloc(dataset_entries(dataset), 1);
-	if (!marks) {
-		log_error("%s: %s", pack, strerror(ENOMEM));
-		return EXIT_FAILED;
-	}
+	if (!marks)
+		return log_fail(EXIT_FAILED, "%s: %s", pack, strerror(ENOMEM));
 	for (; *paths; paths++) {
 		r = cmd_find(pack, dataset, *paths, &entry);
 		if (r != EXIT_DONE)

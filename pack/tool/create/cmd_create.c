@@ -68,10 +68,8 @@ static int open_input(struct create *create)
 	if (standard) {
 		create->root = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 		create->tar = true;
-		if (create->root < 0) {
-			log_error("-: %s", strerror(errno));
-			r = EXIT_FAILED;
-		}
+		if (create->root < 0)
+			r = log_fail(EXIT_FAILED, "-: %s", strerror(errno));
 	} else {
 		r = create_open_source(create);
 	}
@@ -93,10 +91,7 @@ static int open_bad_list(struct create *create)
 		create->bad_list = fopen(path, "ae");
 		r = create->bad_list ? 0 : -errno;
 	}
-	if (r == 0)
-		return 0;
-	log_error("%s: %s", path, err_text(&err, r));
-	return CREATE_REPORTED;
+	return r == 0 ? 0 : log_fail(CREATE_REPORTED, "%s: %s", path, err_text(&err, r));
 }
 
 static int empty_bad_list(const struct create *create)
@@ -107,8 +102,7 @@ static int empty_bad_list(const struct create *create)
 	if (!list || fstat(fileno(list), &st) < 0 || !S_ISREG(st.st_mode) ||
 	    ftruncate(fileno(list), 0) == 0)
 		return 0;
-	log_error("%s: %s", create->options.bad_list, strerror(errno));
-	return CREATE_REPORTED;
+	return log_fail(CREATE_REPORTED, "%s: %s", create->options.bad_list, strerror(errno));
 }
 
 /* Closes the list, and prints an error if it was not written completely. */
@@ -119,8 +113,7 @@ static int close_bad_list(struct create *create)
 
 	if (!list || (fclose(list) == 0 && !failed))
 		return 0;
-	log_error("%s: cannot be written", create->options.bad_list);
-	return CREATE_REPORTED;
+	return log_fail(CREATE_REPORTED, "%s: cannot be written", create->options.bad_list);
 }
 
 /* Whether there is nothing to resume but a finished pack. Scripts resume whatever there is. */

@@ -36,8 +36,8 @@ static int fail_pack(struct create *create, int error, const struct err *err)
 {
 	progress_clear(&create->progress);
 	create->stale |= error == -ESTALE;
-	log_error("%s: %s%s", create->pack, err_text(err, error), way_out(create, error));
-	return CREATE_REPORTED;
+	return log_fail(CREATE_REPORTED, "%s: %s%s", create->pack, err_text(err, error),
+			way_out(create, error));
 }
 
 /* A partial file that cannot be resumed is removed first, so that the message counts its space as
@@ -55,10 +55,9 @@ static int fail_full(struct create *create)
 		snprintf(need, sizeof(need), ", about %s %sneeded",
 			 size_format(create->need - kept.bytes, need_text),
 			 resumable ? "more " : "");
-	log_error("%s: the disk is full: %s free%s; %s", create->pack,
-		  size_format(target_free(create->pack), free_text), need,
-		  resumable ? "make room" : "choose another place for PACK");
-	return CREATE_REPORTED;
+	return log_fail(CREATE_REPORTED, "%s: the disk is full: %s free%s; %s", create->pack,
+			size_format(target_free(create->pack), free_text), need,
+			resumable ? "make room" : "choose another place for PACK");
 }
 
 /* A warning before an hour of packing is better than a failure after it. What is in the pack
@@ -82,11 +81,11 @@ int create_check_space(struct create *create)
 		log_notice("%s: about %s needed, only %s free", create->pack, need_text, free_text);
 		return 0;
 	}
-	log_error(
+	return log_fail(
+		CREATE_REPORTED,
 		"%s: about %s needed, only %s free; make room, choose another place for PACK, or "
 		"use --anyway if the filesystem compresses",
 		create->pack, need_text, free_text);
-	return CREATE_REPORTED;
 }
 
 int create_fail(struct create *create, int error, const struct err *err)
@@ -108,8 +107,8 @@ static int on_broken(void *context, int error, const struct err *err)
 		err = &why;
 	}
 	progress_clear(&create->progress);
-	log_error("%s: %s", create->source, err_text(err, error));
-	return error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED;
+	return log_fail(error == -EBADMSG ? CREATE_DAMAGED : CREATE_REPORTED, "%s: %s",
+			create->source, err_text(err, error));
 }
 
 /* --- inputs --------------------------------------------------------------------------- */
@@ -533,11 +532,11 @@ static int check_same_source(const struct create *create, struct dataset *datase
 	}
 	if (r != 0)
 		return r < 0 ? r : 0;
-	log_error(
+	return log_fail(
+		CREATE_REPORTED,
 		"%s: finished already, but not of %s as it is now: '%s' differs; --force without "
 		"--resume replaces it",
 		create->pack, create->source, path.data);
-	return CREATE_REPORTED;
 }
 
 /* 0, CREATE_REPORTED or -ENOMEM. */
@@ -550,11 +549,11 @@ static int check_same_options(const struct create *create, const struct dataset_
 	if (info->options_len == strlen(options.data) &&
 	    memcmp(info->options, options.data, info->options_len) == 0)
 		return 0;
-	log_error(
+	return log_fail(
+		CREATE_REPORTED,
 		"%s: finished already, but made with other options, which 'foldpack info' shows%s; "
 		"--force without --resume replaces it",
 		create->pack, create_is_cut(create) ? ", or of the folder in another state" : "");
-	return CREATE_REPORTED;
 }
 
 static int check_same(const struct create *create, struct dataset *dataset)
@@ -584,10 +583,8 @@ int create_say_finished(struct create *create)
 	summary.pack_bytes = info->pack_bytes;
 	memcpy(summary.id, info->id, sizeof(summary.id));
 	r = dataset_content_id(dataset, summary.content_id);
-	if (r < 0) {
-		log_error("%s: %s", create->pack, err_text(NULL, r));
-		return (int)exit_status_of(r);
-	}
+	if (r < 0)
+		return cmd_status(create->pack, r, NULL);
 	log_notice("%s: finished already; nothing to resume, id %s", create->pack, summary.id);
 	if (create->options.json && print_summary_json(create, &summary, 0) < 0)
 		return EXIT_FAILED;

@@ -59,9 +59,7 @@ static int open_hdf5(struct create *create)
 				&create->hdf5, &err);
 
 	create->tar = true;
-	if (r < 0)
-		log_error("%s: %s", create->source, err_text(&err, r));
-	return (int)exit_status_of(r);
+	return cmd_status(create->source, r, &err);
 }
 
 /* Whether it is a zip, but not one of torch.save(), which begins with its pickle. */
@@ -105,8 +103,7 @@ static int open_file(struct create *create)
 	create->tar = r == -EINVAL && !wants_dataset(create);
 	if (r == 0 || create->tar)
 		return EXIT_DONE;
-	log_error("%s: %s", create->source, err_text(&err, r));
-	return (int)exit_status_of(r);
+	return cmd_status(create->source, r, &err);
 }
 
 /* Whether any of several files is a compressed tar, so that they cannot be opened as datasets. */
@@ -132,15 +129,13 @@ static int name_tars(struct create *create)
 		const struct name *tar = &create->tars.all[i];
 
 		create->several[i] = tar->name;
-		if (*tar->below) {
-			log_error("%s: a compressed tar cannot go below a folder; decompress it",
-				  tar->name);
-			return EXIT_FAILED;
-		}
-		if (access(tar->name, R_OK) == 0)
-			continue;
-		log_error("%s: %s", tar->name, strerror(errno));
-		return EXIT_FAILED;
+		if (*tar->below)
+			return log_fail(
+				EXIT_FAILED,
+				"%s: a compressed tar cannot go below a folder; decompress it",
+				tar->name);
+		if (access(tar->name, R_OK) < 0)
+			return log_fail(EXIT_FAILED, "%s: %s", tar->name, strerror(errno));
 	}
 	return EXIT_DONE;
 }
@@ -188,8 +183,7 @@ static int open_folder(struct create *create)
 	create->tar = create->zarr != NULL;
 	if (r == 0 || r == -ENOMSG)
 		return EXIT_DONE;
-	log_error("%s: %s", create->source, err_text(&err, r));
-	return (int)exit_status_of(r);
+	return cmd_status(create->source, r, &err);
 }
 
 static int open_any_source(struct create *create)
@@ -200,10 +194,8 @@ static int open_any_source(struct create *create)
 	create->root = open(source, O_RDONLY | O_CLOEXEC);
 	if (create->root < 0 && errno == ENOENT)
 		return open_words(create);
-	if (create->root < 0 || fstat(create->root, &st) < 0) {
-		log_error("%s: %s", source, strerror(errno));
-		return EXIT_FAILED;
-	}
+	if (create->root < 0 || fstat(create->root, &st) < 0)
+		return log_fail(EXIT_FAILED, "%s: %s", source, strerror(errno));
 	return S_ISDIR(st.st_mode) ? open_folder(create) : open_file(create);
 }
 

@@ -107,9 +107,9 @@ static void check_and_transform(const struct create *create, struct item *item)
 int create_refuse_annotations(struct create *create, const char *path, enum annotations_kind kind)
 {
 	progress_clear(&create->progress);
-	log_error("%s/%s: %s: boxes would no longer fit the images; --anyway resizes them",
-		  create->source, path, annotations_name(kind));
-	return CREATE_REFUSED;
+	return log_fail(CREATE_REFUSED,
+			"%s/%s: %s: boxes would no longer fit the images; --anyway resizes them",
+			create->source, path, annotations_name(kind));
 }
 
 static enum annotations_kind look_for_annotations(int root, const char *path, char *head)
@@ -578,8 +578,7 @@ int create_open_folder(struct create *create, const struct import_dir_params *pa
 	if (r == 0 || !err.text[0])
 		return r;
 	progress_clear(&create->progress);
-	log_error("%s", err.text);
-	return CREATE_REPORTED;
+	return log_fail(CREATE_REPORTED, "%s", err.text);
 }
 
 int create_store(struct create *create)

@@ -134,13 +134,6 @@ static int check_words(struct export *export)
 
 /* --- what is exported ------------------------------------------------------------------- */
 
-static int say_failure(const char *path, int error, const struct err *err)
-{
-	if (error < 0)
-		log_error("%s: %s", path, err_text(err, error));
-	return (int)exit_status_of(error);
-}
-
 /* A folder that holds train/ and val/ has no classes of its own. */
 static int refuse_splits(const struct export *export)
 {
@@ -148,14 +141,14 @@ static int refuse_splits(const struct export *export)
 	int r = classes_new(export->dataset, &classes);
 
 	if (r < 0)
-		return say_failure(export->pack, r, NULL);
+		return cmd_status(export->pack, r, NULL);
 	if (!classes.split)
 		return EXIT_DONE;
-	log_error(
+	return log_fail(
+		EXIT_FAILED,
 		"%s: holds splits, not classes; choose one, by --root=%.*s; where these are the "
 		"classes, --root=/",
 		export->pack, (int)classes.splits->name_len, classes.splits->name);
-	return EXIT_FAILED;
 }
 
 static int find_samples(struct export *export)
@@ -168,15 +161,13 @@ static int find_samples(struct export *export)
 	if (r != EXIT_DONE)
 		return r;
 	dataset_entry(export->dataset, root, &entry);
-	if (entry.kind != FORMAT_DIRECTORY) {
-		log_error("%s: %s: not a folder", export->pack, path);
-		return EXIT_FAILED;
-	}
+	if (entry.kind != FORMAT_DIRECTORY)
+		return log_fail(EXIT_FAILED, "%s: %s: not a folder", export->pack, path);
 	r = samples_new(export->dataset, root, formats[export->settings.format]->refuses,
 			&export->samples);
 	if (r == 0)
 		r = samples_sort(&export->samples, export->order, export->seed);
-	return say_failure(export->pack, r, NULL);
+	return cmd_status(export->pack, r, NULL);
 }
 
 static int name_others(const struct export *export, void (*say)(const char *format, ...))
@@ -205,12 +196,11 @@ static int check_others(const struct export *export)
 	if (export->samples.other_count == 0)
 		return EXIT_DONE;
 	if (name_others(export, skip ? log_notice : log_error) < 0)
-		return say_failure(export->pack, -ENOMEM, NULL);
+		return cmd_status(export->pack, -ENOMEM, NULL);
 	if (skip)
 		return EXIT_DONE;
-	log_error("%s: %s cannot hold these; --skip-others leaves them out", export->pack,
-		  format_names[export->settings.format]);
-	return EXIT_FAILED;
+	return log_fail(EXIT_FAILED, "%s: %s cannot hold these; --skip-others leaves them out",
+			export->pack, format_names[export->settings.format]);
 }
 
 /* A newline would end a line in the list of classes. */
@@ -220,16 +210,16 @@ static int check_classes(const struct export *export)
 
 	for (uint32_t i = 0; i < export->samples.class_count; i++) {
 		dataset_entry(export->dataset, export->samples.classes[i], &class);
-		if (!memchr(class.name, '\n', class.name_len))
-			continue;
-		log_error("%s: the class of label %" PRIu32 " has a newline in its name",
-			  export->pack, i);
-		return EXIT_FAILED;
+		if (memchr(class.name, '\n', class.name_len))
+			return log_fail(EXIT_FAILED,
+					"%s: the class of label %" PRIu32
+					" has a newline in its name",
+					export->pack, i);
 	}
 	if (export->samples.count)
 		return EXIT_DONE;
-	log_error("%s: no images in folders of classes; nothing to export", export->pack);
-	return EXIT_FAILED;
+	return log_fail(EXIT_FAILED, "%s: no images in folders of classes; nothing to export",
+			export->pack);
 }
 
 /* --- writing ---------------------------------------------------------------------------- */
@@ -243,13 +233,11 @@ static int plan_export(struct export *export, const struct export_params *params
 	if (r == 0)
 		r = export_plan(params, &export->plan, &export->outputs, &err);
 	if (r < 0)
-		return say_failure(export->pack, r, &err);
+		return cmd_status(export->pack, r, &err);
 	r = outputs_check(&export->outputs, &err);
 	if (r == 0 && format->name)
 		r = strays_check(format, export->target, export->plan.count, &err);
-	if (r < 0)
-		log_error("%s", err_text(&err, r));
-	return (int)exit_status_of(r);
+	return cmd_status(NULL, r, &err);
 }
 
 static int conclude_export(struct export *export, double seconds)
@@ -258,10 +246,8 @@ static int conclude_export(struct export *export, double seconds)
 	struct err err = {0};
 	int r = outputs_finish(&export->outputs, &err);
 
-	if (r < 0) {
-		log_error("%s", err_text(&err, r));
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return log_fail(EXIT_FAILED, "%s", err_text(&err, r));
 	log_notice("%s: %s, %s, %s in %.1f s", export->target,
 		   count_noun(export->progress.files, "sample", files),
 		   count_noun(export->samples.class_count, "label", classes),

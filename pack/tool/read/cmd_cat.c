@@ -30,15 +30,13 @@ static int check_kind(const char *pack, const struct dataset *dataset, uint32_t 
 	size_t len;
 
 	dataset_entry(dataset, number, &entry);
-	if (entry.kind == FORMAT_DIRECTORY) {
-		log_error("%s: %s: a directory; name a file in it", pack, path);
-		return EXIT_FAILED;
-	}
+	if (entry.kind == FORMAT_DIRECTORY)
+		return log_fail(EXIT_FAILED, "%s: %s: a directory; name a file in it", pack, path);
 	if (entry.kind == FORMAT_SYMLINK) {
 		target = dataset_target(dataset, number, &len);
-		log_error("%s: %s: a symbolic link to '%.*s'; name the file itself", pack, path,
-			  (int)len, target);
-		return EXIT_FAILED;
+		return log_fail(EXIT_FAILED,
+				"%s: %s: a symbolic link to '%.*s'; name the file itself", pack,
+				path, (int)len, target);
 	}
 	return EXIT_DONE;
 }
@@ -51,10 +49,8 @@ static int copy(const char *pack, struct dataset *dataset, uint32_t number, cons
 	ssize_t n;
 	int r;
 
-	if (!buf) {
-		log_error("%s: %s: %s", pack, path, strerror(ENOMEM));
-		return EXIT_FAILED;
-	}
+	if (!buf)
+		return log_fail(EXIT_FAILED, "%s: %s: %s", pack, path, strerror(ENOMEM));
 	dataset_entry(dataset, number, &entry);
 	for (uint64_t at = 0; at < entry.size; at += (uint64_t)n) {
 		n = dataset_read(dataset, entry.inode, buf, FORMAT_EXTENT, at, true);

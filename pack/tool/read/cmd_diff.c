@@ -212,12 +212,10 @@ static int conclude_diff(struct diff *diff)
 
 	if (r < 0)
 		return r;
-	if (diff->damaged > 0) {
-		log_error("%s: %s %s damaged; 'foldpack verify' says more", diff->pack,
-			  count_noun(diff->damaged, "file", count),
-			  diff->damaged == 1 ? "is" : "are");
-		return -EBADMSG;
-	}
+	if (diff->damaged > 0)
+		return log_fail(-EBADMSG, "%s: %s %s damaged; 'foldpack verify' says more",
+				diff->pack, count_noun(diff->damaged, "file", count),
+				diff->damaged == 1 ? "is" : "are");
 	if (diff->differences > 0)
 		say_options(diff);
 	log_notice("%s: %s, %s, compared with %s in %.1f s: %s", diff->folder,
@@ -257,10 +255,9 @@ static int open_folder(struct diff *diff)
 	diff->root = open(diff->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (diff->root >= 0)
 		return EXIT_DONE;
-	log_error("%s: %s", diff->folder,
-		  errno == ENOTDIR ? "not a folder; the folder comes first, then the pack"
-				   : strerror(errno));
-	return EXIT_FAILED;
+	return log_fail(EXIT_FAILED, "%s: %s", diff->folder,
+			errno == ENOTDIR ? "not a folder; the folder comes first, then the pack"
+					 : strerror(errno));
 }
 
 int cmd_diff(int argc, char **argv)

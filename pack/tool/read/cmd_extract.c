@@ -66,8 +66,7 @@ static int open_dest(struct extract *extract)
 		extract->root = open(extract->dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (extract->root >= 0)
 		return EXIT_DONE;
-	log_error("%s: %s", extract->dest, strerror(errno));
-	return EXIT_FAILED;
+	return log_fail(EXIT_FAILED, "%s: %s", extract->dest, strerror(errno));
 }
 
 static const char *fault_text(int error)
@@ -124,12 +123,11 @@ static int conclude_extract(struct extract *extract)
 	uint64_t done = extract->progress.files, size = extract->progress.bytes;
 	double seconds = progress_end(&extract->progress);
 
-	if (extract->damaged) {
-		log_error("%s: %s %s damaged; copy the pack again from an intact copy",
-			  extract->pack, count_noun(extract->damaged, "file", files),
-			  extract->damaged == 1 ? "is" : "are");
-		return EXIT_DAMAGED;
-	}
+	if (extract->damaged)
+		return log_fail(EXIT_DAMAGED,
+				"%s: %s %s damaged; copy the pack again from an intact copy",
+				extract->pack, count_noun(extract->damaged, "file", files),
+				extract->damaged == 1 ? "is" : "are");
 	if (extract->exist + extract->failed > 0)
 		return EXIT_FAILED;
 	log_notice("%s: %s, %s in %.1f s", extract->dest, count_noun(done, "file", files),

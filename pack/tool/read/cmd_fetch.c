@@ -70,11 +70,11 @@ static int refuse_room(const struct fetch *fetch, const struct reader_blocks_sta
 {
 	char size[SIZE_TEXT], there[SIZE_TEXT];
 
-	log_error(
+	return log_fail(
+		-ENOSPC,
 		"%s: the disk cache has no room for all of its %s (%s are there); allow a larger "
 		"SIZE, or use another disk",
 		fetch->pack, size_format(stats->size, size), size_format(stats->cached, there));
-	return -ENOSPC;
 }
 
 static int begin_sums(void *context, uint64_t bytes)
@@ -191,12 +191,12 @@ static int refuse_failure(const struct fetch *fetch, const struct reader_blocks_
 {
 	if (stats->full)
 		return refuse_room(fetch, stats);
-	log_error(
+	return log_fail(
+		stats->error ? stats->error : -EIO,
 		"%s: could not be fetched: %s; what was fetched stays, and the same command "
 		"continues",
 		fetch->pack,
 		stats->error ? strerror(-stats->error) : "the disk cache cannot be written to");
-	return stats->error ? stats->error : -EIO;
 }
 
 /* Fetches until everything is there. Returns 0; -EINTR, which was not printed; or another -errno
@@ -261,14 +261,13 @@ static void check_extent(void *context, size_t number)
 static int refuse_bad(const struct fetch *fetch, int error)
 {
 	if (error == -EBADMSG)
-		log_error(
+		return log_fail(
+			error,
 			"%s: parts of it do not match their checksums; 'foldpack verify' lists all "
 			"that is damaged",
 			fetch->pack);
-	else
-		log_error("%s: could not be checked: %s; the same command continues", fetch->pack,
-			  strerror(-error));
-	return error;
+	return log_fail(error, "%s: could not be checked: %s; the same command continues",
+			fetch->pack, strerror(-error));
 }
 
 /* Returns 0; 1 (something was damaged on the disk, and is fetched again); -EINTR, which was not
@@ -302,10 +301,8 @@ static int fetch_and_check(struct fetch *fetch)
 			r = check_all(fetch);
 		reader_blocks_drain(fetch->reader);
 	}
-	if (r == 1) {
-		log_error("%s: the disk cache loses what is written to it", fetch->pack);
-		r = -EIO;
-	}
+	if (r == 1)
+		r = log_fail(-EIO, "%s: the disk cache loses what is written to it", fetch->pack);
 	return r;
 }
 
@@ -368,10 +365,8 @@ static int run_fetch(const struct settings *settings, const struct names *names)
 	struct err err = {0};
 	int r = block_store_open(settings->cache_dir, &store, &err);
 
-	if (r < 0) {
-		log_error("%s", err_text(&err, r));
-		return (int)exit_status_of(r);
-	}
+	if (r < 0)
+		return cmd_status(NULL, r, &err);
 	interrupt_catch();
 	r = fetch_packs(settings, store, names);
 	block_store_free(store);

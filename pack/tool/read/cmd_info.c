@@ -223,9 +223,7 @@ static int info_print(const char *path, struct dataset *dataset, const struct se
 		r = print_json(path, info, &summary, verbose);
 	else if (r == 0)
 		print_text(path, info, &summary, verbose);
-	if (r < 0)
-		log_error("%s: %s", path, err_text(NULL, r));
-	return r;
+	return cmd_status(path, r, NULL);
 }
 
 static unsigned needed_parts(const struct dataset *dataset)
@@ -251,5 +249,5 @@ int cmd_info(int argc, char **argv)
 		r = cmd_load(args[0], dataset, needed_parts(dataset));
 	if (r != EXIT_DONE)
 		return r;
-	return exit_finish((int)exit_status_of(info_print(args[0], dataset, &settings)));
+	return exit_finish(info_print(args[0], dataset, &settings));
 }

@@ -237,10 +237,8 @@ static int list_all(struct list *list, const char *pack, const struct subtree *s
 		if (!is_listed(&entry))
 			continue;
 		r = list_entry(list, number, &entry);
-		if (r < 0) {
-			log_error("%s: %s", pack, err_text(NULL, r));
-			return (int)exit_status_of(r);
-		}
+		if (r < 0)
+			return cmd_status(pack, r, NULL);
 		if (ferror(stdout))
 			break;
 	}

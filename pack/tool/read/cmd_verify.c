@@ -301,14 +301,12 @@ static int conclude_verify(struct verify *verify)
 		return r;
 	if (verify->checksums_lost)
 		log_error("%s: the checksums are lost, so no file could be checked", verify->pack);
-	if (verify->bad) {
-		log_error(
-			"%s: %s %s damaged; copy the pack again from an intact copy, or "
-			"pack the folder again",
-			verify->pack, count_noun(verify->bad, "path", files),
-			verify->bad == 1 ? "is" : "are");
-		return -EBADMSG;
-	}
+	if (verify->bad)
+		return log_fail(-EBADMSG,
+				"%s: %s %s damaged; copy the pack again from an intact copy, or "
+				"pack the folder again",
+				verify->pack, count_noun(verify->bad, "path", files),
+				verify->bad == 1 ? "is" : "are");
 	log_notice("%s: %s, %s, checked in %.1f s: %s", verify->pack,
 		   count_noun(super->files, "file", files), size_format(super->bytes, bytes),
 		   seconds,
@@ -325,11 +323,8 @@ static int run_verify(struct verify *verify)
 	verify->bad_entries = calloc(1, dataset_entries(verify->dataset) / 8 + 1);
 	r = verify->bad_entries ? verify_all(verify) : -ENOMEM;
 	progress_clear(&verify->progress);
-	if (r < 0) {
-		log_error("%s: %s", verify->pack, err_text(NULL, r));
-		return r;
-	}
-	return conclude_verify(verify);
+	return r < 0 ? log_fail(r, "%s: %s", verify->pack, err_text(NULL, r))
+		     : conclude_verify(verify);
 }
 
 /* Opens the pack. If damage prevents that, the pack itself is the only fault. */

@@ -298,22 +298,19 @@ static int report_to_output(struct dataset *dataset, const char *pack,
 	struct err err = {0};
 	int r = strcmp(settings->output, "-") ? check_output(settings->output, &err) : 0;
 
-	if (r < 0) {
-		log_error("%s: %s", settings->output, err_text(&err, r));
-		return EXIT_FAILED;
-	}
+	if (r < 0)
+		return log_fail(EXIT_FAILED, "%s: %s", settings->output, err_text(&err, r));
 	r = write_report(dataset, pack, settings, &damaged);
 	if (r == -EINTR) {
 		log_error("%s: interrupted; nothing was written", settings->output);
 		return interrupt_die();
 	}
-	if (r == 0 && damaged) {
-		log_error(
+	if (r == 0 && damaged)
+		return log_fail(
+			EXIT_DAMAGED,
 			"%s: damaged; the report was written and names what it found, 'foldpack "
 			"verify' names all",
 			pack);
-		return EXIT_DAMAGED;
-	}
 	return (int)exit_status_of(r);
 }
 
